@@ -12,6 +12,7 @@ mod process;
 mod profile;
 mod program;
 mod segments;
+mod semaphores;
 mod stale;
 mod swap;
 mod system;

@@ -3,6 +3,7 @@
 use crate::fs::{Inode, Terminal};
 use crate::process::{Affinity, Disturbed, Table, Timers, relieve};
 use crate::segments::Segments;
+use crate::semaphores::Sets;
 use crate::swap;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -44,6 +45,8 @@ pub struct System {
     pub terminal: Terminal,
     /// Shared memory with numbers.
     pub segments: Lock<Segments>,
+    /// Sets of semaphores with numbers.
+    pub semaphores: Lock<Sets>,
     /// The processes.
     pub processes: Table,
     /// What is to happen at some time.
@@ -80,6 +83,7 @@ pub fn begin(machine: Metal, preset: Preset, is_strict: bool) -> &'static System
         terminal: Terminal::new(),
         renames: Lock::new(()),
         segments: Lock::new(Segments::new()),
+        semaphores: Lock::new(Sets::new()),
         processes: Table::new(),
         timers: Timers::new(),
         profile: Lock::new(()),

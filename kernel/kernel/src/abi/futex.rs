@@ -31,12 +31,7 @@ pub fn futex(thread: &mut Thread, arguments: Arguments) -> Answer {
             wait(thread, word, at, value as u32, until)
         }
         FUTEX_WAKE | FUTEX_WAKE_BITSET => {
-            // The address must be one; a word that is the process's own need not be there.
-            if !is_private {
-                thread.read::<u32>(at)?;
-            } else if at >= USER_END {
-                return Err(Errno::FAULT);
-            }
+            check_address(thread, at, is_private)?;
             Ok(wake_named(word, value))
         }
         // A waiter that would be moved to the other word is woken, too, and checks its word again.
@@ -45,6 +40,7 @@ pub fn futex(thread: &mut Thread, arguments: Arguments) -> Answer {
             let [Ok(woken), Ok(moved)] = counts else {
                 return Err(Errno::INVAL);
             };
+            check_address(thread, other, is_private)?;
             let compared = last as u32;
             if operation == FUTEX_CMP_REQUEUE && thread.read::<u32>(at)? != compared {
                 return Err(Errno::AGAIN);
@@ -60,6 +56,16 @@ pub fn futex(thread: &mut Thread, arguments: Arguments) -> Answer {
         }
         _ => Err(Errno::NOSYS),
     }
+}
+
+/// Refuses what is no address. A word that is the process's own need not be there.
+fn check_address(thread: &Thread, at: usize, is_private: bool) -> Result<(), Errno> {
+    if !is_private {
+        thread.read::<u32>(at)?;
+    } else if at >= USER_END {
+        return Err(Errno::FAULT);
+    }
+    Ok(())
 }
 
 /// Changes a word as `FUTEX_WAKE_OP` says; returns whether the old value passes the comparison. A

@@ -1,12 +1,13 @@
 //! Memory: straight to the VM.
 
 use super::{Answer, Arguments, Errno};
+use crate::fs::{Device, Kind};
 use crate::heap;
 use crate::process::Thread;
 use crate::system::{Request, Space, system};
 use linux_raw_sys::general::*;
 use machine::{PAGE_SIZE, VaRange};
-use vm::{Advice, At, Flags, HEAP_START, HIGHEST, Move, Prot};
+use vm::{Advice, At, Flags, HEAP_START, HIGHEST, LOWEST, Move, Prot};
 
 fn prot(bits: usize) -> Result<Prot, Errno> {
     let bits = bits as u32;
@@ -23,10 +24,31 @@ fn range(start: usize, bytes: usize) -> Result<VaRange, Errno> {
     Ok(VaRange { start, end })
 }
 
+/// Whether whole pages from `start` on begin or end where nothing is ever mapped.
+fn lies_outside(start: usize, bytes: usize) -> bool {
+    start.is_multiple_of(PAGE_SIZE) && (start < LOWEST || lies_beyond(start, bytes))
+}
+
 /// Whether a range ends where nothing is ever mapped.
 fn lies_beyond(start: usize, bytes: usize) -> bool {
     start.checked_add(bytes).is_none_or(|end| end > HIGHEST)
 }
+
+/// The flags that `MAP_SHARED_VALIDATE` lets pass, followed or not.
+const KNOWN: u32 = MAP_TYPE
+    | MAP_FIXED
+    | MAP_ANONYMOUS
+    | MAP_32BIT
+    | MAP_GROWSDOWN
+    | MAP_DENYWRITE
+    | MAP_EXECUTABLE
+    | MAP_LOCKED
+    | MAP_NORESERVE
+    | MAP_POPULATE
+    | MAP_NONBLOCK
+    | MAP_STACK
+    | MAP_HUGETLB
+    | MAP_UNINITIALIZED;
 
 pub fn mmap(thread: &mut Thread, [at, bytes, rights, flags, fd, offset]: Arguments) -> Answer {
     let flags = flags as u32;
@@ -35,9 +57,14 @@ pub fn mmap(thread: &mut Thread, [at, bytes, rights, flags, fd, offset]: Argumen
         return Err(Errno::NOMEM);
     }
     let prot = prot(rights)?;
+    let is_anonymous = has(MAP_ANONYMOUS);
     let is_shared = match flags & MAP_TYPE {
+        _ if bytes == 0 => return Err(Errno::INVAL),
         MAP_PRIVATE => false,
-        MAP_SHARED | MAP_SHARED_VALIDATE => true,
+        MAP_SHARED => true,
+        MAP_SHARED_VALIDATE if is_anonymous => return Err(Errno::INVAL),
+        MAP_SHARED_VALIDATE if has(!KNOWN) => return Err(Errno::OPNOTSUPP),
+        MAP_SHARED_VALIDATE => true,
         _ => return Err(Errno::INVAL),
     };
     let fixed = has(MAP_FIXED) || has(MAP_FIXED_NOREPLACE);
@@ -68,7 +95,7 @@ pub fn mmap(thread: &mut Thread, [at, bytes, rights, flags, fd, offset]: Argumen
             false => Ok(space.map_as(&request)?),
         }
     };
-    if has(MAP_ANONYMOUS) {
+    let of_zeroes = || {
         if !is_shared {
             return finish(Request::anonymous(bytes, prot));
         }
@@ -76,13 +103,20 @@ pub fn mmap(thread: &mut Thread, [at, bytes, rights, flags, fd, offset]: Argumen
             .checked_next_multiple_of(PAGE_SIZE)
             .ok_or(Errno::NOMEM)?;
         let object = system().vm.shared_memory(pages as u64)?;
-        return finish(Request::object(&object, 0, bytes, prot)?);
+        finish(Request::object(&object, 0, bytes, prot)?)
+    };
+    if is_anonymous {
+        return of_zeroes();
     }
     let file = thread.file(fd)?;
     if !file.reads() || is_shared && prot.writes() && !file.writes() {
         return Err(Errno::ACCES);
     }
-    let object = file.inode()?.object().ok_or(Errno::ACCES)?;
+    let object = match &file.inode().map_err(|_| Errno::NODEV)?.kind {
+        Kind::File(object) => object,
+        Kind::Device(Device::Zero) => return of_zeroes(),
+        _ => return Err(Errno::NODEV),
+    };
     let request = Request::object(object, offset as u64, bytes, prot)?;
     let read_only = Flags::NONE.with_if(is_shared && !file.writes(), Flags::READ_ONLY);
     finish(request.with(read_only))
@@ -123,7 +157,7 @@ pub fn munmap(thread: &mut Thread, [start, bytes, ..]: Arguments) -> Answer {
 
 pub fn mprotect(thread: &mut Thread, [start, bytes, rights, ..]: Arguments) -> Answer {
     let prot = prot(rights)?;
-    if start.is_multiple_of(PAGE_SIZE) && bytes > 0 && lies_beyond(start, bytes) {
+    if bytes > 0 && lies_outside(start, bytes) {
         return Err(Errno::NOMEM);
     }
     if bytes > 0 {
@@ -223,6 +257,9 @@ pub fn mincore(thread: &mut Thread, [start, bytes, to, ..]: Arguments) -> Answer
     if bytes == 0 {
         return Ok(0);
     }
+    if lies_outside(start, bytes) {
+        return Err(Errno::NOMEM);
+    }
     let pages = thread.space.incore(range(start, bytes)?)?;
     let pages: alloc::vec::Vec<u8> = pages.into_iter().map(u8::from).collect();
     thread.write_bytes(to, &pages)?;
@@ -230,9 +267,18 @@ pub fn mincore(thread: &mut Thread, [start, bytes, to, ..]: Arguments) -> Answer
 }
 
 pub fn mlock(thread: &mut Thread, [start, bytes, ..]: Arguments) -> Answer {
+    mlock2(thread, [start, bytes, 0, 0, 0, 0])
+}
+
+pub fn mlock2(thread: &mut Thread, [start, bytes, flags, ..]: Arguments) -> Answer {
+    let on_fault = match flags as u32 {
+        0 => false,
+        MLOCK_ONFAULT => true,
+        _ => return Err(Errno::INVAL),
+    };
     let (first, end) = whole_pages(start, bytes)?;
     if end > first {
-        thread.space.lock(VaRange { start: first, end }, false)?;
+        thread.space.lock(VaRange { start: first, end }, on_fault)?;
     }
     Ok(0)
 }

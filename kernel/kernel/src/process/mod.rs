@@ -33,6 +33,7 @@ pub use timers::{Timers, begin as begin_timers};
 pub use usage::Used;
 
 use crate::fs::{Descriptors, Inode, Path};
+use crate::semaphores::Undo;
 use crate::system::{Lock, Space};
 use alarm::Alarm;
 use alloc::sync::Arc;
@@ -73,6 +74,8 @@ pub struct Process {
     pub handlers: Lock<Handlers>,
     /// Signals that any thread may take.
     pub pending: Pending,
+    /// What it takes back on semaphores when it ends; locked under a set's lock.
+    pub undo: Lock<Undo>,
     /// When it gets a signal.
     alarm: Lock<Alarm>,
     /// Its threads.

@@ -6,6 +6,7 @@ use super::usage::Usage;
 use super::{Affinity, Process, Signal, Status};
 use crate::abi;
 use crate::segments;
+use crate::semaphores;
 use crate::system::{Lock, Space, system};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -150,6 +151,11 @@ impl ThreadRef {
         self.next_signal().is_some()
             || self.process.job.is_stopped()
             || deadline != u64::MAX && Metal::now() >= deadline
+    }
+
+    /// Whether it sleeps, at the moment.
+    fn is_asleep(&self) -> bool {
+        !self.sleeps_at.load(Ordering::Relaxed).is_null()
     }
 
     /// Whether it is to end.
@@ -396,6 +402,7 @@ impl Thread {
         drop(space);
         process.give_memory_back();
         segments::settle();
+        semaphores::undo(&process);
         let files = core::mem::take(&mut *process.files.lock());
         files
             .numbered()
@@ -405,6 +412,14 @@ impl Thread {
         process.has_finished.store(true, Ordering::Release);
         process.leave_terminal();
         process.leave_family();
+    }
+}
+
+impl Process {
+    /// Whether its first thread sleeps, at the moment.
+    pub fn is_asleep(&self) -> bool {
+        let threads = self.threads.lock();
+        threads.first().is_some_and(|first| first.is_asleep())
     }
 }
 
