@@ -5,7 +5,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-enum { WAIT = 0, WAKE = 1, PRIVATE = 128 };
+enum { WAIT = 0, WAKE = 1, REQUEUE = 3, CMP_REQUEUE = 4, PRIVATE = 128 };
 
 static _Atomic int word;
 static _Atomic int woken, waiting;
@@ -33,6 +33,9 @@ int main(void)
 	tell("not aligned", futex((_Atomic int *)((char *)&word + 1), WAIT, 0, NULL));
 	tell("no address", futex((_Atomic int *)nowhere, WAIT, 0, NULL));
 	tell("unknown", futex(&word, 99, 0, NULL));
+	tell("moved nowhere", syscall(SYS_futex, &word, REQUEUE, 1, 1, nowhere, 0));
+	char *hidden = map(1, PROT_NONE, MAP_SHARED);
+	tell("moved where nothing can be read", syscall(SYS_futex, &word, CMP_REQUEUE, 1, 1, hidden, 0));
 	pthread_t thread[3];
 	for (int i = 0; i < 3; i++)
 		need(pthread_create(&thread[i], NULL, sleep_on, NULL) == 0, "pthread_create");

@@ -1,10 +1,10 @@
 //! Memory: straight to the VM.
 
 use super::{Answer, Arguments, Errno};
-use crate::fs::{Device, Kind};
+use crate::fs::{Device, Kind, OpenFile};
 use crate::heap;
 use crate::process::Thread;
-use crate::system::{Request, Space, system};
+use crate::system::{ObjectRef, Request, Space, system};
 use linux_raw_sys::general::*;
 use machine::{PAGE_SIZE, VaRange};
 use vm::{Advice, At, Flags, HEAP_START, HIGHEST, LOWEST, Move, Prot};
@@ -56,18 +56,16 @@ pub fn mmap(thread: &mut Thread, [at, bytes, rights, flags, fd, offset]: Argumen
     if heap::is_short() {
         return Err(Errno::NOMEM);
     }
-    let prot = prot(rights)?;
-    let is_anonymous = has(MAP_ANONYMOUS);
-    let is_shared = match flags & MAP_TYPE {
-        _ if bytes == 0 => return Err(Errno::INVAL),
-        MAP_PRIVATE => false,
-        MAP_SHARED => true,
-        MAP_SHARED_VALIDATE if is_anonymous => return Err(Errno::INVAL),
-        MAP_SHARED_VALIDATE if has(!KNOWN) => return Err(Errno::OPNOTSUPP),
-        MAP_SHARED_VALIDATE => true,
-        _ => return Err(Errno::INVAL),
+    let file = match has(MAP_ANONYMOUS) {
+        true => None,
+        false => Some(thread.file(fd)?),
     };
+    let prot = prot(rights)?;
+    let is_shared = is_shared(flags)?;
     let fixed = has(MAP_FIXED) || has(MAP_FIXED_NOREPLACE);
+    if bytes == 0 {
+        return Err(Errno::INVAL);
+    }
     if fixed && at.is_multiple_of(PAGE_SIZE) && lies_beyond(at, bytes) {
         return Err(Errno::NOMEM);
     }
@@ -77,49 +75,73 @@ pub fn mmap(thread: &mut Thread, [at, bytes, rights, flags, fd, offset]: Argumen
         0 => At::Anywhere,
         _ => At::Hint(at & !(PAGE_SIZE - 1)),
     };
+    let may_write = file.as_ref().is_none_or(|file| file.writes());
+    if file.as_ref().is_some_and(|file| !file.reads()) || is_shared && prot.writes() && !may_write {
+        return Err(Errno::ACCES);
+    }
     let wanted = Flags::NONE
         .with_if(has(MAP_NORESERVE), Flags::NO_RESERVE)
         .with_if(has(MAP_GROWSDOWN), Flags::GROWS_DOWN)
-        .with_if(has(MAP_LOCKED), Flags::LOCKED);
-    let finish = |request: Request| {
-        let request = request.at(place).with(wanted);
-        let request = if is_shared { request.shared() } else { request };
-        let request = if has(MAP_POPULATE) {
-            request.populated()
-        } else {
-            request
-        };
-        let space = &thread.space;
-        match has(MAP_32BIT) && matches!(place, At::Anywhere | At::Hint(_)) {
-            true => map_low(space, bytes, request),
-            false => Ok(space.map_as(&request)?),
+        .with_if(has(MAP_LOCKED), Flags::LOCKED)
+        .with_if(is_shared && !may_write, Flags::READ_ONLY);
+    let object;
+    let request = match content(file.as_deref(), bytes, is_shared)? {
+        None => Request::anonymous(bytes, prot),
+        Some((of, is_file)) => {
+            object = of;
+            Request::object(
+                &object,
+                if is_file { offset as u64 } else { 0 },
+                bytes,
+                prot,
+            )?
         }
     };
-    let of_zeroes = || {
-        if !is_shared {
-            return finish(Request::anonymous(bytes, prot));
+    let request = request.at(place).with(wanted);
+    let request = if is_shared { request.shared() } else { request };
+    let request = match has(MAP_POPULATE) {
+        true => request.populated(),
+        false => request,
+    };
+    match has(MAP_32BIT) && matches!(place, At::Anywhere | At::Hint(_)) {
+        true => map_low(&thread.space, bytes, request),
+        false => Ok(thread.space.map_as(&request)?),
+    }
+}
+
+/// Whether a mapping with these flags is shared.
+fn is_shared(flags: u32) -> Result<bool, Errno> {
+    match flags & MAP_TYPE {
+        MAP_PRIVATE => Ok(false),
+        MAP_SHARED => Ok(true),
+        MAP_SHARED_VALIDATE if flags & MAP_ANONYMOUS != 0 => Err(Errno::INVAL),
+        MAP_SHARED_VALIDATE if flags & !KNOWN != 0 => Err(Errno::OPNOTSUPP),
+        MAP_SHARED_VALIDATE => Ok(true),
+        _ => Err(Errno::INVAL),
+    }
+}
+
+/// What a mapping shows: an object, and whether it is a file's; nothing for private memory of zeroes.
+fn content(
+    file: Option<&OpenFile>,
+    bytes: usize,
+    is_shared: bool,
+) -> Result<Option<(ObjectRef, bool)>, Errno> {
+    if let Some(file) = file {
+        match &file.inode().map_err(|_| Errno::NODEV)?.kind {
+            Kind::File(object) => return Ok(Some((object.clone(), true))),
+            Kind::Device(Device::Zero) => {}
+            _ => return Err(Errno::NODEV),
         }
-        let pages = bytes
-            .checked_next_multiple_of(PAGE_SIZE)
-            .ok_or(Errno::NOMEM)?;
-        let object = system().vm.shared_memory(pages as u64)?;
-        finish(Request::object(&object, 0, bytes, prot)?)
-    };
-    if is_anonymous {
-        return of_zeroes();
     }
-    let file = thread.file(fd)?;
-    if !file.reads() || is_shared && prot.writes() && !file.writes() {
-        return Err(Errno::ACCES);
+    if !is_shared {
+        return Ok(None);
     }
-    let object = match &file.inode().map_err(|_| Errno::NODEV)?.kind {
-        Kind::File(object) => object,
-        Kind::Device(Device::Zero) => return of_zeroes(),
-        _ => return Err(Errno::NODEV),
-    };
-    let request = Request::object(object, offset as u64, bytes, prot)?;
-    let read_only = Flags::NONE.with_if(is_shared && !file.writes(), Flags::READ_ONLY);
-    finish(request.with(read_only))
+    let pages = bytes.checked_next_multiple_of(PAGE_SIZE);
+    let object = system()
+        .vm
+        .shared_memory(pages.ok_or(Errno::NOMEM)? as u64)?;
+    Ok(Some((object, false)))
 }
 
 /// Maps below 2 GiB (`MAP_32BIT`).

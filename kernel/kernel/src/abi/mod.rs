@@ -92,6 +92,8 @@ const CALLS: &[(u32, Entry, Call)] = &[
     (__NR_getdents64, Entry::File, directories::getdents64),
     (__NR_mkdir, Entry::Descriptor, names::mkdir),
     (__NR_mkdirat, Entry::Descriptor, names::mkdirat),
+    (__NR_mknod, Entry::Descriptor, names::mknod),
+    (__NR_mknodat, Entry::Descriptor, names::mknodat),
     (__NR_rmdir, Entry::Descriptor, names::rmdir),
     (__NR_unlink, Entry::Descriptor, names::unlink),
     (__NR_unlinkat, Entry::Descriptor, names::unlinkat),

@@ -34,6 +34,8 @@ fn kernel(_: &Weak<Inode>) -> Entries {
         ("osrelease", line(|| RELEASE)),
         ("version", line(|| VERSION)),
         ("hostname", line(|| NODE)),
+        // One above the highest.
+        ("pid_max", line(|| i32::MAX)),
         // Addresses are the same in each run.
         ("randomize_va_space", line(|| 0)),
     ])
