@@ -104,6 +104,7 @@ static void transfers(void)
 static void at_once(void)
 {
 	char text[16];
+	tell("as a folder", open("fifo", O_RDONLY | O_DIRECTORY));
 	tell("no reader", open("fifo", O_WRONLY | O_NONBLOCK));
 	int in = open("fifo", O_RDONLY | O_NONBLOCK);
 	say("no writer: %d, read %zd", in >= 0, read(in, text, 1));

@@ -1,5 +1,4 @@
 /* Sets of semaphores (System V). */
-#define _GNU_SOURCE
 #include "abi.h"
 #include <sys/ipc.h>
 #include <sys/sem.h>

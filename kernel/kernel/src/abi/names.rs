@@ -56,6 +56,10 @@ pub fn openat(thread: &mut Thread, [directory, path, flags, mode, ..]: Arguments
             // If a session has it already, or the caller leads none, it is opened all the same.
             let _ = system().terminal.become_of(process);
         }
+        Kind::Link(_) => return Err(Errno::LOOP),
+        Kind::Directory(_) if writes => return Err(Errno::ISDIR),
+        Kind::Directory(_) => {}
+        _ if has(O_DIRECTORY) => return Err(Errno::NOTDIR),
         Kind::Fifo(fifo) => {
             let mode = flags & O_ACCMODE;
             let ends = [mode != O_WRONLY, mode != O_RDONLY];
@@ -63,10 +67,6 @@ pub fn openat(thread: &mut Thread, [directory, path, flags, mode, ..]: Arguments
             let file = OpenFile::new(Open::Pipe(end), flags & (O_ACCMODE | O_NONBLOCK));
             return thread.add_file(file, has(O_CLOEXEC));
         }
-        Kind::Link(_) => return Err(Errno::LOOP),
-        Kind::Directory(_) if writes => return Err(Errno::ISDIR),
-        Kind::Directory(_) => {}
-        _ if has(O_DIRECTORY) => return Err(Errno::NOTDIR),
         Kind::Report(_) if writes => return Err(Errno::ACCES),
         Kind::File(object) if has(O_TRUNC) && writes => object.set_size(0)?,
         _ => {}
