@@ -24,6 +24,21 @@ int main(void)
 	char other[64];
 	need(read(random, bytes, 64) == 64 && read(random, other, 64) == 64, "read");
 	say("the same twice: %d", memcmp(bytes, other, 64) == 0);
+	int zero = open("/dev/zero", O_RDONLY);
+	char *at = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, zero, 0);
+	say("mapped zeroes: %d", at != MAP_FAILED && all(at, PAGE, 0));
+	tell("writable", mprotect(at, PAGE, PROT_READ | PROT_WRITE));
+	at = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, zero, PAGE);
+	say("of one's own: %d", at != MAP_FAILED && (*at = 5));
+	zero = open("/dev/zero", O_RDWR);
+	at = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, zero, 0);
+	pid_t child = fork();
+	if (child == 0)
+		_exit(*at = 9);
+	reap("child", child);
+	say("shared with a child: %d", *at);
+	int null = open("/dev/null", O_RDWR);
+	tell("nothing to map", (long)mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, null, 0));
 	struct stat data;
 	say("shared memory: %d", stat("/dev/shm", &data) == 0 && S_ISDIR(data.st_mode));
 	return 0;

@@ -5,7 +5,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-enum { WAIT = 0, WAKE = 1, PRIVATE = 128 };
+enum { WAIT = 0, WAKE = 1, REQUEUE = 3, CMP_REQUEUE = 4, PRIVATE = 128 };
 
 static _Atomic int word;
 static _Atomic int woken, waiting;
@@ -24,6 +24,30 @@ static void *sleep_on(void *nothing)
 	return nothing;
 }
 
+static _Atomic int first, second;
+
+static void *wait_once(void *nothing)
+{
+	futex(&first, WAIT | PRIVATE, 0, NULL);
+	return nothing;
+}
+
+/* Waiters are moved to another word, and wait there only. */
+static void moves(void)
+{
+	pthread_t thread[4];
+	for (int i = 0; i < 4; i++)
+		need(pthread_create(&thread[i], NULL, wait_once, NULL) == 0, "pthread_create");
+	usleep(50000);
+	tell("another value", syscall(SYS_futex, &first, CMP_REQUEUE | PRIVATE, 1, 1, &second, 5));
+	say("one woken, two moved: %ld", syscall(SYS_futex, &first, CMP_REQUEUE | PRIVATE, 1, 2, &second, 0));
+	say("left: %ld", futex(&first, WAKE | PRIVATE, 100, NULL));
+	say("moved back: %ld", syscall(SYS_futex, &second, REQUEUE | PRIVATE, 0, 1, &first, 0));
+	say("there: %ld, here: %ld", futex(&second, WAKE | PRIVATE, 100, NULL), futex(&first, WAKE | PRIVATE, 100, NULL));
+	for (int i = 0; i < 4; i++)
+		pthread_join(thread[i], NULL);
+}
+
 int main(void)
 {
 	struct timespec limit = { 0, 10000000 };
@@ -33,6 +57,9 @@ int main(void)
 	tell("not aligned", futex((_Atomic int *)((char *)&word + 1), WAIT, 0, NULL));
 	tell("no address", futex((_Atomic int *)nowhere, WAIT, 0, NULL));
 	tell("unknown", futex(&word, 99, 0, NULL));
+	tell("moved nowhere", syscall(SYS_futex, &word, REQUEUE, 1, 1, nowhere, 0));
+	char *hidden = map(1, PROT_NONE, MAP_SHARED);
+	tell("moved where nothing can be read", syscall(SYS_futex, &word, CMP_REQUEUE, 1, 1, hidden, 0));
 	pthread_t thread[3];
 	for (int i = 0; i < 3; i++)
 		need(pthread_create(&thread[i], NULL, sleep_on, NULL) == 0, "pthread_create");
@@ -47,6 +74,7 @@ int main(void)
 	for (int i = 0; i < 3; i++)
 		pthread_join(thread[i], NULL);
 	say("woken: %d", woken);
+	moves();
 	/* One that two processes share is one, though each has its own address. */
 	_Atomic int *shared = (_Atomic int *)map(1, PROT_READ | PROT_WRITE, MAP_SHARED);
 	pid_t child = fork();

@@ -1,5 +1,6 @@
 /* What /proc tells of the process, compared with what the process did. */
 #include "abi.h"
+#include <sys/syscall.h>
 
 static char text[1 << 18];
 
@@ -83,6 +84,10 @@ int main(void)
 	say("resident: %d", field(contents("/proc/self/status"), "RssAnon:") - resident >= 1024);
 	say("locked: %ld", (mlock(more, 3 * PAGE), field(contents("/proc/self/status"), "VmLck:")));
 	munlock(more, 3 * PAGE);
+	tell("lock what is there", syscall(SYS_mlock2, more, 2 * PAGE, 1));
+	say("locked: %ld", field(contents("/proc/self/status"), "VmLck:"));
+	tell("lock somehow", syscall(SYS_mlock2, more, 2 * PAGE, 2));
+	munlock(more, 3 * PAGE);
 
 	say("never touched: %llx", page_word(at) >> 56);
 	at[0] = 1;
@@ -122,6 +127,18 @@ int main(void)
 	tell("a folder in it", mkdir("/proc/folder", 0700));
 	tell("a file in it", open("/proc/file", O_RDWR | O_CREAT, 0600));
 	pid_t child = fork();
+	if (child == 0) {
+		pause();
+		_exit(0);
+	}
+	snprintf(path, sizeof path, "/proc/%d/stat", child);
+	for (int i = 0; i < 2000 && strstr(contents(path), ") S ") == NULL; i++)
+		usleep(1000);
+	say("sleeps: %d, itself: %d", strstr(text, ") S ") != NULL,
+	    strstr(contents("/proc/self/stat"), ") R ") != NULL);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	child = fork();
 	if (child == 0)
 		_exit(0);
 	snprintf(path, sizeof path, "/proc/%d/status", child);

@@ -191,11 +191,20 @@ impl<M: Machine> Pipe<M> {
         Ok(done)
     }
 
+    /// Opens an end that is closed, and tells the tasks that wait at the other. The two ends of a new pipe are open.
+    pub fn open<K: Kernel<M>>(&self, kernel: &K, end: End) {
+        self.set_open(kernel, end, true);
+    }
+
     /// Closes an end and tells the tasks that wait at the other.
     pub fn close<K: Kernel<M>>(&self, kernel: &K, end: End) {
+        self.set_open(kernel, end, false);
+    }
+
+    fn set_open<K: Kernel<M>>(&self, kernel: &K, end: End, is_open: bool) {
         let told = {
             let mut state = self.state.lock();
-            state.open[end as usize] = false;
+            state.open[end as usize] = is_open;
             self.change(&mut state, end)
         };
         self.tell(kernel, end, told);

@@ -122,6 +122,47 @@ fn waits_end<M: Execute + Topology>(machine: &M) {
     on::together(machine, vec![waiter(), passer(), passer(), waker]);
 }
 
+/// Waiters that are moved wait at the other word only, from where they are woken, or leave.
+fn waiters_move<M: Execute + Topology>(machine: &M) {
+    let world = World::on(machine);
+    let moved = Arc::new(AtomicUsize::new(0));
+    let waiter = || world.job(|w| assert_eq!(w.wait_while(0), Ok(true)));
+    let is_moved = moved.clone();
+    let leaver = world.job(move |w| {
+        let waits = || is_moved.load(Ordering::Relaxed) < 3;
+        let wait = w
+            .futexes
+            .wait_while(&Stopping, WORD, waits, || Ok::<_, ()>(true));
+        assert_eq!(wait, Ok(Wait::Stopped));
+        is_moved.fetch_add(1, Ordering::Relaxed);
+    });
+    let mover = world.job(move |w| {
+        let requeue = |names, counts, still| {
+            let still = || Ok::<bool, ()>(still);
+            w.futexes.requeue(&w.kernel, names, counts, still)
+        };
+        let all = [0, usize::MAX];
+        while moved.load(Ordering::Relaxed) < 3 {
+            assert_eq!(requeue([WORD, OTHER], all, false), Ok(None));
+            let now = requeue([WORD, OTHER], all, true).expect("no fault");
+            let [woken, more] = now.expect("the value holds");
+            assert_eq!(woken, 0);
+            moved.fetch_add(more, Ordering::Relaxed);
+            M::sleep_until(M::now() + 1_000);
+        }
+        while moved.load(Ordering::Relaxed) < 4 {
+            M::sleep_until(M::now() + 1_000);
+        }
+        assert_eq!(w.futexes.wake(&w.kernel, WORD, usize::MAX), 0);
+        // One is woken, and one moved back.
+        assert_eq!(requeue([OTHER, WORD], [1, 5], true), Ok(Some([1, 1])));
+        assert_eq!(w.futexes.wake(&w.kernel, OTHER, usize::MAX), 0);
+        assert_eq!(requeue([WORD, WORD], all, true), Ok(Some([0, 1])));
+        assert_eq!(w.futexes.wake(&w.kernel, WORD, usize::MAX), 1);
+    });
+    on::together(machine, vec![waiter(), waiter(), leaver, mover]);
+}
+
 /// A kernel whose sleeps end by themselves.
 struct Stopping;
 
@@ -142,6 +183,7 @@ fn on_threads() {
     looks_first(&on::hosted(1));
     waking_counts(&on::hosted(4));
     waits_end(&on::hosted(4));
+    waiters_move(&on::hosted(4));
 }
 
 #[test]
@@ -151,5 +193,6 @@ fn on_a_simulated_machine() {
         looks_first(&on::sim(seed));
         waking_counts(&on::sim(seed));
         waits_end(&on::sim(seed));
+        waiters_move(&on::sim(seed));
     }
 }

@@ -185,6 +185,24 @@ fn waits_end<M: Execute>(machine: &M) {
     machine.execute(vec![only]);
 }
 
+/// An end that is opened again is waited for again.
+fn ends_open_again<M: Execute>(machine: &M) {
+    let world = World::<M>::with_pipes(1);
+    let only = job(&world, |w: &World<M>| {
+        let (pipe, kernel) = (&w.pipes[0], &w.kernel);
+        pipe.close(kernel, End::Writing);
+        assert_eq!(pipe.read_while(kernel, &mut [0], || false), Some(0));
+        pipe.open(kernel, End::Writing);
+        assert_eq!(pipe.read_while(kernel, &mut [0], || false), None);
+        pipe.close(kernel, End::Reading);
+        assert_eq!(pipe.write_while(kernel, &[1], || false), Err(Broken));
+        pipe.open(kernel, End::Reading);
+        assert_eq!(pipe.write_while(kernel, &[1], || false), Ok(1));
+        assert_eq!(pipe.room(End::Reading), (1, false));
+    });
+    machine.execute(vec![only]);
+}
+
 #[test]
 fn on_threads() {
     bytes_arrive(&on::hosted(3));
@@ -193,6 +211,7 @@ fn on_threads() {
     no_wake_up_is_lost(&on::hosted(2));
     pollers_are_told_by_the_kernel(&on::hosted(1));
     waits_end(&on::hosted(1));
+    ends_open_again(&on::hosted(1));
 }
 
 #[test]
@@ -204,5 +223,6 @@ fn on_a_simulated_machine() {
         no_wake_up_is_lost(&on::sim(seed));
         pollers_are_told_by_the_kernel(&on::sim(seed));
         waits_end(&on::sim(seed));
+        ends_open_again(&on::sim(seed));
     }
 }

@@ -12,6 +12,7 @@ mod process;
 mod profile;
 mod program;
 mod segments;
+mod semaphores;
 mod stale;
 mod swap;
 mod system;
@@ -52,6 +53,7 @@ fn first() {
     fs::unpack(metal::initrd())
         .unwrap_or_else(|errno| panic!("the initial file system: {errno:?}"));
     swap::begin();
+    process::begin_timers();
     fs::mount().unwrap_or_else(|errno| panic!("the file systems: {errno:?}"));
     let init = process::first().unwrap_or_else(|errno| panic!("/init: {errno:?}"));
     init.start();

@@ -1,8 +1,9 @@
 //! The system's single objects: the VM, the scheduler, the root of the file system.
 
 use crate::fs::{Inode, Terminal};
-use crate::process::{Affinity, Disturbed, Table, relieve};
+use crate::process::{Affinity, Disturbed, Table, Timers, relieve};
 use crate::segments::Segments;
+use crate::semaphores::Sets;
 use crate::swap;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -44,8 +45,12 @@ pub struct System {
     pub terminal: Terminal,
     /// Shared memory with numbers.
     pub segments: Lock<Segments>,
+    /// Sets of semaphores with numbers.
+    pub semaphores: Lock<Sets>,
     /// The processes.
     pub processes: Table,
+    /// What is to happen at some time.
+    pub timers: Timers,
     /// Held by a thread that starts, stops or reads the profile.
     pub profile: Lock<()>,
     /// Whether missing calls are named on the console.
@@ -78,7 +83,9 @@ pub fn begin(machine: Metal, preset: Preset, is_strict: bool) -> &'static System
         terminal: Terminal::new(),
         renames: Lock::new(()),
         segments: Lock::new(Segments::new()),
+        semaphores: Lock::new(Sets::new()),
         processes: Table::new(),
+        timers: Timers::new(),
         profile: Lock::new(()),
         vm,
         kernel,

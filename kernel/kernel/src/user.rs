@@ -26,11 +26,14 @@ macro_rules! plain {
 
 plain!(
     u8,
+    u16,
+    [u16; 3],
     u32,
     u64,
     i32,
     usize,
     [usize; 2],
+    [usize; 3],
     crate::fs::Settings,
     crate::fs::WindowSize,
     linux::stat,

@@ -3,9 +3,10 @@
 
 use crate::cpu::Cpu;
 use crate::frame::Frame;
-use crate::{apic, sample};
+use crate::{Metal, apic, sample};
 use core::arch::x86_64::_rdtsc;
 use core::sync::atomic::{AtomicU64, Ordering};
+use machine::{Cpus, TaskName, Tasks};
 use x86_64::instructions::port::Port;
 
 /// Counts a second of the interval timer.
@@ -92,19 +93,43 @@ pub(crate) fn now() -> u64 {
     scaled(cycles().saturating_sub(start), &PER_CYCLE)
 }
 
-/// The calling CPU's timer has come while it ran `frame`; returns whether the scheduler's time has. If
-/// it has not, or samples are taken, the timer goes on.
+/// The calling CPU's timer has come while it ran `frame`; returns whether the time has of the scheduler
+/// or of a task to wake. The timer goes on for what is left.
 pub(crate) fn ring(frame: &Frame) -> bool {
     let cpu = Cpu::this();
     sample::ring(cpu, frame);
-    let has_come = now() >= cpu.deadline.get();
-    if has_come {
-        cpu.deadline.set(u64::MAX);
+    let now = now();
+    let mut has_come = false;
+    for time in [&cpu.deadline, &cpu.wake_at] {
+        if now >= time.get() {
+            time.set(u64::MAX);
+            has_come = true;
+        }
     }
-    if !has_come || cpu.sample_at.get() != u64::MAX {
-        arm(cpu);
-    }
+    arm(cpu);
     has_come
+}
+
+/// Parks the calling task, until `time` at most. A CPU remembers the last caller, so only one task of the
+/// system may call this.
+pub fn park_until(time: u64) {
+    let pin = Metal::pin();
+    let cpu = Cpu::this();
+    // The handler looks at the time only, so it is written last.
+    let task = (time != u64::MAX).then(Metal::current_task);
+    cpu.wakes.set(task);
+    cpu.wake_at.set(time);
+    arm(cpu);
+    drop(pin);
+    Metal::park();
+}
+
+/// The task that the calling CPU is to wake, if its time has come. Called at safe points.
+pub(crate) fn due(cpu: &Cpu) -> Option<TaskName> {
+    match cpu.wake_at.get() {
+        u64::MAX => cpu.wakes.take(),
+        _ => None,
+    }
 }
 
 /// Starts the calling CPU's timer, for the scheduler.
@@ -116,7 +141,8 @@ pub(crate) fn set_timer(time: u64) {
 
 /// Starts the timer of `cpu`, the calling one, for the first purpose that there is.
 pub(crate) fn arm(cpu: &Cpu) {
-    let time = cpu.deadline.get().min(cpu.sample_at.get());
+    let time = cpu.deadline.get().min(cpu.wake_at.get());
+    let time = time.min(cpu.sample_at.get());
     let ticks = match time {
         u64::MAX => 0,
         // At once, but not never; and no longer than it counts.

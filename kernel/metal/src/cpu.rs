@@ -8,7 +8,7 @@ use core::marker::PhantomData;
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use machine::{Asid, CpuId, CpuRange, Cpus, Flush, Frame, Job, NativeCell, PageFault, Pinned};
-use machine::{SharedCell, Topology};
+use machine::{SharedCell, TaskName, Topology};
 use x86_64::structures::gdt::GlobalDescriptorTable;
 use x86_64::structures::tss::TaskStateSegment;
 
@@ -47,6 +47,10 @@ pub(crate) struct Cpu {
     pub(crate) root: Cell<Option<Frame>>,
     /// When the timer is to come, in nanoseconds.
     pub(crate) deadline: Cell<u64>,
+    /// When the timer is to come for the task that `wakes` names, [`u64::MAX`] for never. The timer's handler sets it when
+    /// the time has come; a safe point then takes the task.
+    pub(crate) wake_at: Cell<u64>,
+    pub(crate) wakes: Cell<Option<TaskName>>,
     /// When the next sample is due, [`u64::MAX`] for never, and when the last one was. The timer's handler sets
     /// them.
     pub(crate) sample_at: Cell<u64>,
@@ -98,6 +102,8 @@ impl Cpu {
             thread_pointer: Cell::new(0),
             root: Cell::new(None),
             deadline: Cell::new(u64::MAX),
+            wake_at: Cell::new(u64::MAX),
+            wakes: Cell::new(None),
             sample_at: Cell::new(u64::MAX),
             sampled: Cell::new(0),
             fault: Cell::new(None),

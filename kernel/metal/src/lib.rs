@@ -56,7 +56,7 @@ mod trap;
 
 pub use access::{copy_from_user, copy_to_user};
 pub use boot::{command_line, initrd};
-pub use clock::{cycles, nanoseconds, start_of_time};
+pub use clock::{cycles, nanoseconds, park_until, start_of_time};
 pub use context::{Context, kick_others, set_thread_pointer};
 pub use cpu::{MOST as MOST_CPUS, Pin};
 pub use disk::{Disk, DiskError, Transfer};

@@ -70,6 +70,9 @@ impl Tasks for Metal {
             if let Some(job) = take_job(Cpu::this()) {
                 scheduler.start(job);
             }
+            if let Some(task) = clock::due(Cpu::this()) {
+                scheduler.unpark(task);
+            }
             scheduler.interrupt();
         }
     }

@@ -68,6 +68,8 @@ impl Errno {
     pub const RANGE: Errno = Errno(errno::ERANGE as usize);
     /// A name is too long.
     pub const NAMETOOLONG: Errno = Errno(errno::ENAMETOOLONG as usize);
+    /// It has been removed.
+    pub const IDRM: Errno = Errno(errno::EIDRM as usize);
     /// The time is over.
     pub const TIMEDOUT: Errno = Errno(errno::ETIMEDOUT as usize);
     /// There is no such call.

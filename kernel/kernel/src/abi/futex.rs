@@ -31,25 +31,21 @@ pub fn futex(thread: &mut Thread, arguments: Arguments) -> Answer {
             wait(thread, word, at, value as u32, until)
         }
         FUTEX_WAKE | FUTEX_WAKE_BITSET => {
-            // The address must be one; a word that is the process's own need not be there.
-            if !is_private {
-                thread.read::<u32>(at)?;
-            } else if at >= USER_END {
-                return Err(Errno::FAULT);
-            }
+            check_address(thread, at, is_private)?;
             Ok(wake_named(word, value))
         }
-        // A waiter that would be moved to the other word is woken, too, and checks its word again.
         FUTEX_REQUEUE | FUTEX_CMP_REQUEUE => {
             let counts = [value as i32, timeout as i32].map(usize::try_from);
             let [Ok(woken), Ok(moved)] = counts else {
                 return Err(Errno::INVAL);
             };
-            let compared = last as u32;
-            if operation == FUTEX_CMP_REQUEUE && thread.read::<u32>(at)? != compared {
-                return Err(Errno::AGAIN);
-            }
-            Ok(wake_named(word, woken + moved))
+            check_address(thread, other, is_private)?;
+            let still = || match operation {
+                FUTEX_CMP_REQUEUE => Ok(thread.read::<u32>(at)? == last as u32),
+                _ => Ok(true),
+            };
+            let words = [word, name(thread, other, is_private)];
+            requeue(words, [woken, moved], still)
         }
         FUTEX_WAKE_OP => {
             let theirs = name(thread, other, is_private);
@@ -60,6 +56,16 @@ pub fn futex(thread: &mut Thread, arguments: Arguments) -> Answer {
         }
         _ => Err(Errno::NOSYS),
     }
+}
+
+/// Refuses what is no address. A word that is the process's own need not be there.
+fn check_address(thread: &Thread, at: usize, is_private: bool) -> Result<(), Errno> {
+    if !is_private {
+        thread.read::<u32>(at)?;
+    } else if at >= USER_END {
+        return Err(Errno::FAULT);
+    }
+    Ok(())
 }
 
 /// Changes a word as `FUTEX_WAKE_OP` says; returns whether the old value passes the comparison. A
@@ -145,6 +151,19 @@ fn wait(thread: &mut Thread, word: Name, at: usize, value: u32, until: usize) ->
             Err(Errno::INTR)
         }
     }
+}
+
+/// Wakes threads that wait at the first word, and lets others wait at the second one; returns how many.
+fn requeue(
+    words: [Name; 2],
+    counts: [usize; 2],
+    still: impl Fn() -> Result<bool, Errno>,
+) -> Answer {
+    // The word is there before a lock is held.
+    still()?;
+    let (futexes, kernel) = (&system().futexes, &system().kernel);
+    let told = futexes.requeue(kernel, words, counts, &still)?;
+    told.map(|[woken, moved]| woken + moved).ok_or(Errno::AGAIN)
 }
 
 /// Wakes threads that wait at a word, of whatever process.

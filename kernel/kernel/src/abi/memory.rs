@@ -1,12 +1,13 @@
 //! Memory: straight to the VM.
 
 use super::{Answer, Arguments, Errno};
+use crate::fs::{Device, Kind, OpenFile};
 use crate::heap;
 use crate::process::Thread;
-use crate::system::{Request, Space, system};
+use crate::system::{ObjectRef, Request, Space, system};
 use linux_raw_sys::general::*;
 use machine::{PAGE_SIZE, VaRange};
-use vm::{Advice, At, Flags, HEAP_START, HIGHEST, Move, Prot};
+use vm::{Advice, At, Flags, HEAP_START, HIGHEST, LOWEST, Move, Prot};
 
 fn prot(bits: usize) -> Result<Prot, Errno> {
     let bits = bits as u32;
@@ -23,10 +24,31 @@ fn range(start: usize, bytes: usize) -> Result<VaRange, Errno> {
     Ok(VaRange { start, end })
 }
 
+/// Whether whole pages from `start` on begin or end where nothing is ever mapped.
+fn lies_outside(start: usize, bytes: usize) -> bool {
+    start.is_multiple_of(PAGE_SIZE) && (start < LOWEST || lies_beyond(start, bytes))
+}
+
 /// Whether a range ends where nothing is ever mapped.
 fn lies_beyond(start: usize, bytes: usize) -> bool {
     start.checked_add(bytes).is_none_or(|end| end > HIGHEST)
 }
+
+/// The flags that `MAP_SHARED_VALIDATE` lets pass, followed or not.
+const KNOWN: u32 = MAP_TYPE
+    | MAP_FIXED
+    | MAP_ANONYMOUS
+    | MAP_32BIT
+    | MAP_GROWSDOWN
+    | MAP_DENYWRITE
+    | MAP_EXECUTABLE
+    | MAP_LOCKED
+    | MAP_NORESERVE
+    | MAP_POPULATE
+    | MAP_NONBLOCK
+    | MAP_STACK
+    | MAP_HUGETLB
+    | MAP_UNINITIALIZED;
 
 pub fn mmap(thread: &mut Thread, [at, bytes, rights, flags, fd, offset]: Arguments) -> Answer {
     let flags = flags as u32;
@@ -34,13 +56,16 @@ pub fn mmap(thread: &mut Thread, [at, bytes, rights, flags, fd, offset]: Argumen
     if heap::is_short() {
         return Err(Errno::NOMEM);
     }
-    let prot = prot(rights)?;
-    let is_shared = match flags & MAP_TYPE {
-        MAP_PRIVATE => false,
-        MAP_SHARED | MAP_SHARED_VALIDATE => true,
-        _ => return Err(Errno::INVAL),
+    let file = match has(MAP_ANONYMOUS) {
+        true => None,
+        false => Some(thread.file(fd)?),
     };
+    let prot = prot(rights)?;
+    let is_shared = is_shared(flags)?;
     let fixed = has(MAP_FIXED) || has(MAP_FIXED_NOREPLACE);
+    if bytes == 0 {
+        return Err(Errno::INVAL);
+    }
     if fixed && at.is_multiple_of(PAGE_SIZE) && lies_beyond(at, bytes) {
         return Err(Errno::NOMEM);
     }
@@ -50,42 +75,73 @@ pub fn mmap(thread: &mut Thread, [at, bytes, rights, flags, fd, offset]: Argumen
         0 => At::Anywhere,
         _ => At::Hint(at & !(PAGE_SIZE - 1)),
     };
+    let may_write = file.as_ref().is_none_or(|file| file.writes());
+    if file.as_ref().is_some_and(|file| !file.reads()) || is_shared && prot.writes() && !may_write {
+        return Err(Errno::ACCES);
+    }
     let wanted = Flags::NONE
         .with_if(has(MAP_NORESERVE), Flags::NO_RESERVE)
         .with_if(has(MAP_GROWSDOWN), Flags::GROWS_DOWN)
-        .with_if(has(MAP_LOCKED), Flags::LOCKED);
-    let finish = |request: Request| {
-        let request = request.at(place).with(wanted);
-        let request = if is_shared { request.shared() } else { request };
-        let request = if has(MAP_POPULATE) {
-            request.populated()
-        } else {
-            request
-        };
-        let space = &thread.space;
-        match has(MAP_32BIT) && matches!(place, At::Anywhere | At::Hint(_)) {
-            true => map_low(space, bytes, request),
-            false => Ok(space.map_as(&request)?),
+        .with_if(has(MAP_LOCKED), Flags::LOCKED)
+        .with_if(is_shared && !may_write, Flags::READ_ONLY);
+    let object;
+    let request = match content(file.as_deref(), bytes, is_shared)? {
+        None => Request::anonymous(bytes, prot),
+        Some((of, is_file)) => {
+            object = of;
+            Request::object(
+                &object,
+                if is_file { offset as u64 } else { 0 },
+                bytes,
+                prot,
+            )?
         }
     };
-    if has(MAP_ANONYMOUS) {
-        if !is_shared {
-            return finish(Request::anonymous(bytes, prot));
+    let request = request.at(place).with(wanted);
+    let request = if is_shared { request.shared() } else { request };
+    let request = match has(MAP_POPULATE) {
+        true => request.populated(),
+        false => request,
+    };
+    match has(MAP_32BIT) && matches!(place, At::Anywhere | At::Hint(_)) {
+        true => map_low(&thread.space, bytes, request),
+        false => Ok(thread.space.map_as(&request)?),
+    }
+}
+
+/// Whether a mapping with these flags is shared.
+fn is_shared(flags: u32) -> Result<bool, Errno> {
+    match flags & MAP_TYPE {
+        MAP_PRIVATE => Ok(false),
+        MAP_SHARED => Ok(true),
+        MAP_SHARED_VALIDATE if flags & MAP_ANONYMOUS != 0 => Err(Errno::INVAL),
+        MAP_SHARED_VALIDATE if flags & !KNOWN != 0 => Err(Errno::OPNOTSUPP),
+        MAP_SHARED_VALIDATE => Ok(true),
+        _ => Err(Errno::INVAL),
+    }
+}
+
+/// What a mapping shows: an object, and whether it is a file's; nothing for private memory of zeroes.
+fn content(
+    file: Option<&OpenFile>,
+    bytes: usize,
+    is_shared: bool,
+) -> Result<Option<(ObjectRef, bool)>, Errno> {
+    if let Some(file) = file {
+        match &file.inode().map_err(|_| Errno::NODEV)?.kind {
+            Kind::File(object) => return Ok(Some((object.clone(), true))),
+            Kind::Device(Device::Zero) => {}
+            _ => return Err(Errno::NODEV),
         }
-        let pages = bytes
-            .checked_next_multiple_of(PAGE_SIZE)
-            .ok_or(Errno::NOMEM)?;
-        let object = system().vm.shared_memory(pages as u64)?;
-        return finish(Request::object(&object, 0, bytes, prot)?);
     }
-    let file = thread.file(fd)?;
-    if !file.reads() || is_shared && prot.writes() && !file.writes() {
-        return Err(Errno::ACCES);
+    if !is_shared {
+        return Ok(None);
     }
-    let object = file.inode()?.object().ok_or(Errno::ACCES)?;
-    let request = Request::object(object, offset as u64, bytes, prot)?;
-    let read_only = Flags::NONE.with_if(is_shared && !file.writes(), Flags::READ_ONLY);
-    finish(request.with(read_only))
+    let pages = bytes.checked_next_multiple_of(PAGE_SIZE);
+    let object = system()
+        .vm
+        .shared_memory(pages.ok_or(Errno::NOMEM)? as u64)?;
+    Ok(Some((object, false)))
 }
 
 /// Maps below 2 GiB (`MAP_32BIT`).
@@ -123,7 +179,7 @@ pub fn munmap(thread: &mut Thread, [start, bytes, ..]: Arguments) -> Answer {
 
 pub fn mprotect(thread: &mut Thread, [start, bytes, rights, ..]: Arguments) -> Answer {
     let prot = prot(rights)?;
-    if start.is_multiple_of(PAGE_SIZE) && bytes > 0 && lies_beyond(start, bytes) {
+    if bytes > 0 && lies_outside(start, bytes) {
         return Err(Errno::NOMEM);
     }
     if bytes > 0 {
@@ -223,6 +279,9 @@ pub fn mincore(thread: &mut Thread, [start, bytes, to, ..]: Arguments) -> Answer
     if bytes == 0 {
         return Ok(0);
     }
+    if lies_outside(start, bytes) {
+        return Err(Errno::NOMEM);
+    }
     let pages = thread.space.incore(range(start, bytes)?)?;
     let pages: alloc::vec::Vec<u8> = pages.into_iter().map(u8::from).collect();
     thread.write_bytes(to, &pages)?;
@@ -230,9 +289,18 @@ pub fn mincore(thread: &mut Thread, [start, bytes, to, ..]: Arguments) -> Answer
 }
 
 pub fn mlock(thread: &mut Thread, [start, bytes, ..]: Arguments) -> Answer {
+    mlock2(thread, [start, bytes, 0, 0, 0, 0])
+}
+
+pub fn mlock2(thread: &mut Thread, [start, bytes, flags, ..]: Arguments) -> Answer {
+    let on_fault = match flags as u32 {
+        0 => false,
+        MLOCK_ONFAULT => true,
+        _ => return Err(Errno::INVAL),
+    };
     let (first, end) = whole_pages(start, bytes)?;
     if end > first {
-        thread.space.lock(VaRange { start: first, end }, false)?;
+        thread.space.lock(VaRange { start: first, end }, on_fault)?;
     }
     Ok(0)
 }

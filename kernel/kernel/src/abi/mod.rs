@@ -23,6 +23,7 @@ mod poll;
 mod process;
 mod records;
 mod segments;
+mod semaphores;
 mod sendfile;
 mod signal;
 mod thread;
@@ -91,6 +92,8 @@ const CALLS: &[(u32, Entry, Call)] = &[
     (__NR_getdents64, Entry::File, directories::getdents64),
     (__NR_mkdir, Entry::Descriptor, names::mkdir),
     (__NR_mkdirat, Entry::Descriptor, names::mkdirat),
+    (__NR_mknod, Entry::Descriptor, names::mknod),
+    (__NR_mknodat, Entry::Descriptor, names::mknodat),
     (__NR_rmdir, Entry::Descriptor, names::rmdir),
     (__NR_unlink, Entry::Descriptor, names::unlink),
     (__NR_unlinkat, Entry::Descriptor, names::unlinkat),
@@ -129,6 +132,11 @@ const CALLS: &[(u32, Entry, Call)] = &[
     (__NR_shmdt, Entry::Unmap, segments::shmdt),
     (__NR_shmctl, Entry::Memory, segments::shmctl),
 
+    (__NR_semget, Entry::Memory, semaphores::semget),
+    (__NR_semop, Entry::Sleep, semaphores::semop),
+    (__NR_semtimedop, Entry::Sleep, semaphores::semtimedop),
+    (__NR_semctl, Entry::Memory, semaphores::semctl),
+
     (__NR_getitimer, Entry::Memory, timers::getitimer),
     (__NR_getrusage, Entry::Memory, usage::getrusage),
     (__NR_times, Entry::Memory, usage::times),
@@ -148,6 +156,7 @@ const CALLS: &[(u32, Entry, Call)] = &[
     (__NR_msync, Entry::Memory, memory::msync),
     (__NR_mincore, Entry::Memory, memory::mincore),
     (__NR_mlock, Entry::Memory, memory::mlock),
+    (__NR_mlock2, Entry::Memory, memory::mlock2),
     (__NR_munlock, Entry::Memory, memory::munlock),
     (__NR_mlockall, Entry::Memory, memory::mlockall),
     (__NR_munlockall, Entry::Memory, memory::munlockall),

@@ -1,7 +1,9 @@
 //! Names: paths, directories, the attributes of a file.
 
 use super::{Answer, Arguments, Errno};
-use crate::fs::{self, Device, Directory, Inode, Kind, Open, OpenFile, Path, find, find_parent};
+use crate::fs::{
+    self, Device, Directory, Fifo, Inode, Kind, Open, OpenFile, Path, find, find_parent,
+};
 use crate::process::Thread;
 use crate::system::system;
 use alloc::sync::Arc;
@@ -58,6 +60,13 @@ pub fn openat(thread: &mut Thread, [directory, path, flags, mode, ..]: Arguments
         Kind::Directory(_) if writes => return Err(Errno::ISDIR),
         Kind::Directory(_) => {}
         _ if has(O_DIRECTORY) => return Err(Errno::NOTDIR),
+        Kind::Fifo(fifo) => {
+            let mode = flags & O_ACCMODE;
+            let ends = [mode != O_WRONLY, mode != O_RDONLY];
+            let end = fifo.open(&inode, ends, !has(O_NONBLOCK))?;
+            let file = OpenFile::new(Open::Pipe(end), flags & (O_ACCMODE | O_NONBLOCK));
+            return thread.add_file(file, has(O_CLOEXEC));
+        }
         Kind::Report(_) if writes => return Err(Errno::ACCES),
         Kind::File(object) if has(O_TRUNC) && writes => object.set_size(0)?,
         _ => {}
@@ -73,6 +82,37 @@ fn create(thread: &Thread, path: &Path, mode: u32) -> Result<Arc<Inode>, Errno> 
     let inode = Inode::file(mode)?;
     parent.directory()?.add(&name, inode.clone())?;
     Ok(inode)
+}
+
+pub fn mknod(thread: &mut Thread, [path, mode, device, ..]: Arguments) -> Answer {
+    mknodat(thread, [HERE, path, mode, device, 0, 0])
+}
+
+/// Makes a file, a FIFO, or a device that there is.
+pub fn mknodat(thread: &mut Thread, [directory, path, mode, device, ..]: Arguments) -> Answer {
+    let names = thread.read_path(path)?;
+    let path = thread.path_at(directory, &names)?;
+    let mode = mode as u32;
+    if !matches!(
+        mode & S_IFMT,
+        0 | S_IFREG | S_IFIFO | S_IFCHR | S_IFBLK | S_IFSOCK | S_IFDIR
+    ) {
+        return Err(Errno::INVAL);
+    }
+    let (parent, name) = find_parent(&path)?;
+    let permissions = mode & !thread.process.umask.load(Ordering::Relaxed);
+    let inode = match mode & S_IFMT {
+        0 | S_IFREG => Inode::file(permissions)?,
+        S_IFIFO => Inode::new(Kind::Fifo(Fifo::new()), permissions),
+        S_IFCHR => {
+            let numbers = (device as u32 >> 8 & 0xfff, device as u32 & 0xff);
+            let device = Device::of(numbers.0, numbers.1).ok_or(Errno::PERM)?;
+            Inode::new(Kind::Device(device), permissions)
+        }
+        _ => return Err(Errno::PERM),
+    };
+    parent.directory()?.add(&name, inode)?;
+    Ok(0)
 }
 
 /// The attributes of the file at a path.

@@ -199,7 +199,8 @@ fn select_until(thread: &mut Thread, count: usize, sets: [usize; 3], until: u64)
     Ok(total)
 }
 
-fn deadline(thread: &Thread, limit: usize) -> Result<u64, Errno> {
+/// When a wait ends whose length is at an address; never for 0.
+pub fn deadline(thread: &Thread, limit: usize) -> Result<u64, Errno> {
     match limit {
         0 => Ok(NONE),
         limit => Ok(Metal::now().saturating_add(nanoseconds(thread.read(limit)?)?)),

@@ -8,19 +8,19 @@ use linux_raw_sys::general::{S_IRWXG, S_IRWXO, S_IRWXU};
 use machine::PAGE_SIZE;
 use vm::{At, Flags, Prot};
 
-const IPC_CREAT: u32 = 0o1000;
-const IPC_EXCL: u32 = 0o2000;
+pub const IPC_CREAT: u32 = 0o1000;
+pub const IPC_EXCL: u32 = 0o2000;
 const SHM_HUGETLB: u32 = 0o4000;
 const SHM_RDONLY: u32 = 0o10000;
 const SHM_RND: u32 = 0o20000;
 const SHM_REMAP: u32 = 0o40000;
 const SHM_EXEC: u32 = 0o100000;
-const IPC_RMID: u32 = 0;
-const IPC_SET: u32 = 1;
-const IPC_STAT: u32 = 2;
+pub const IPC_RMID: u32 = 0;
+pub const IPC_SET: u32 = 1;
+pub const IPC_STAT: u32 = 2;
 /// Of a mode: the segment goes with its last attachment.
 const SHM_DEST: u32 = 0o1000;
-const MODE: u32 = S_IRWXU | S_IRWXG | S_IRWXO;
+pub const MODE: u32 = S_IRWXU | S_IRWXG | S_IRWXO;
 
 pub fn shmget(thread: &mut Thread, [key, bytes, flags, ..]: Arguments) -> Answer {
     let (key, flags) = (key as i32, flags as u32);

@@ -7,6 +7,7 @@ mod descriptors;
 mod device;
 mod directory;
 mod event;
+mod fifo;
 mod flock;
 mod made;
 mod names;
@@ -23,6 +24,7 @@ pub use descriptors::{Descriptors, MOST};
 pub use device::Device;
 pub use directory::{Directory, Listed, Name};
 pub use event::Event;
+pub use fifo::Fifo;
 pub use flock::Flock;
 pub use names::{name_of, path_of};
 pub use open::{Open, OpenFile, pipe};
@@ -65,6 +67,8 @@ pub enum Kind {
     Directory(Directory),
     /// A file.
     File(ObjectRef),
+    /// A pipe with a name.
+    Fifo(Fifo),
     /// A symbolic link, and where it leads.
     Link(Name),
     /// A device.

@@ -1,5 +1,6 @@
 //! Open files, to which descriptors lead.
 
+use super::fifo::Ends;
 use super::{Device, Event, Inode, Kind, Listed, Owner};
 use crate::abi::Errno;
 use crate::process::is_disturbed;
@@ -40,12 +41,35 @@ pub enum Open {
 /// An end of a pipe, which it closes when it is dropped.
 pub struct PipeEnd {
     pipe: Arc<Pipe<Metal>>,
+    /// The end; the reading one if it has both.
     end: End,
+    /// The FIFO that it is of, and its ends; nothing for a pipe without a name.
+    fifo: Option<(Arc<Inode>, Ends)>,
+}
+
+impl PipeEnd {
+    /// Ends of a FIFO, which have just been opened.
+    pub(super) fn of_fifo(pipe: Arc<Pipe<Metal>>, end: End, inode: Arc<Inode>, ends: Ends) -> Self {
+        let fifo = Some((inode, ends));
+        PipeEnd { pipe, end, fifo }
+    }
+
+    /// The FIFO that it is of.
+    pub fn inode(&self) -> Option<&Arc<Inode>> {
+        self.fifo.as_ref().map(|(inode, _)| inode)
+    }
 }
 
 impl Drop for PipeEnd {
     fn drop(&mut self) {
-        self.pipe.close(&system().kernel, self.end);
+        match &self.fifo {
+            None => self.pipe.close(&system().kernel, self.end),
+            Some((inode, ends)) => {
+                if let Kind::Fifo(fifo) = &inode.kind {
+                    fifo.close(*ends);
+                }
+            }
+        }
     }
 }
 
@@ -56,7 +80,8 @@ pub fn pipe() -> Result<[Arc<OpenFile>; 2], Errno> {
     Ok(
         [(End::Reading, O_RDONLY), (End::Writing, O_WRONLY)].map(|(end, flags)| {
             let pipe = pipe.clone();
-            OpenFile::new(Open::Pipe(PipeEnd { pipe, end }), flags)
+            let fifo = None;
+            OpenFile::new(Open::Pipe(PipeEnd { pipe, end, fifo }), flags)
         }),
     )
 }
@@ -173,7 +198,9 @@ impl OpenFile {
             Some((pipe, End::Reading)) => {
                 let (bytes, is_alone) = pipe.room(End::Reading);
                 let alone = if is_alone { POLLHUP } else { 0 };
-                alone | if bytes > 0 { POLLIN } else { 0 }
+                let room = pipe.room(End::Writing).0 >= ATOMIC;
+                let writes = if self.writes() && room { POLLOUT } else { 0 };
+                alone | writes | if bytes > 0 { POLLIN } else { 0 }
             }
             Some((pipe, End::Writing)) => {
                 let (bytes, is_alone) = pipe.room(End::Writing);
@@ -225,6 +252,7 @@ impl OpenFile {
             Kind::Device(device) => device.read(to, self.is_blocking()),
             Kind::Report(report) => report.read_at(offset, to),
             Kind::Directory(_) => Err(Errno::ISDIR),
+            Kind::Fifo(_) => Err(Errno::SPIPE),
             Kind::Link(_) | Kind::Opened(_) | Kind::Made(_) => Err(Errno::INVAL),
         }
     }

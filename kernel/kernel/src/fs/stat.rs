@@ -11,6 +11,7 @@ pub fn type_bits(inode: &Inode) -> u32 {
         Kind::Directory(_) => S_IFDIR,
         Kind::File(_) | Kind::Report(_) => S_IFREG,
         Kind::Link(_) | Kind::Opened(_) => S_IFLNK,
+        Kind::Fifo(_) => S_IFIFO,
         Kind::Device(_) => S_IFCHR,
         Kind::Made(made) => made.type_bits,
     }
@@ -32,7 +33,10 @@ pub fn stat(open: &Open) -> Stat {
     stat.st_nlink = 1;
     stat.st_blksize = PAGE_SIZE as _;
     match open {
-        Open::Pipe(_) => stat.st_mode = S_IFIFO | 0o600,
+        Open::Pipe(end) => match end.inode() {
+            Some(fifo) => return self::stat(&Open::Inode(fifo.clone())),
+            None => stat.st_mode = S_IFIFO | 0o600,
+        },
         // Of no type, as on Linux.
         Open::Event(_) => stat.st_mode = 0o600,
         Open::Inode(inode) => {
@@ -43,7 +47,7 @@ pub fn stat(open: &Open) -> Stat {
             stat.st_nlink = match &inode.kind {
                 // Its name, its `.`, and the `..` of each directory in it.
                 Kind::Directory(directory) => 2 + directory.directories(),
-                Kind::File(_) => read(&attributes.links),
+                Kind::File(_) | Kind::Fifo(_) => read(&attributes.links),
                 _ => 1,
             }
             .into();
@@ -55,7 +59,7 @@ pub fn stat(open: &Open) -> Stat {
             let size = match &inode.kind {
                 Kind::File(object) => object.size(),
                 Kind::Link(to) => to.len() as u64,
-                Kind::Report(_) | Kind::Opened(_) | Kind::Made(_) => 0,
+                Kind::Report(_) | Kind::Opened(_) | Kind::Made(_) | Kind::Fifo(_) => 0,
                 Kind::Directory(_) => PAGE_SIZE as u64,
                 Kind::Device(device) => {
                     let (major, minor) = device.numbers();

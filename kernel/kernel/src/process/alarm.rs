@@ -1,25 +1,22 @@
 //! The alarm of a process: a signal at some time, perhaps again and again.
 
+use super::timers::{Ring, Timer};
 use super::{Process, Signal};
 use crate::system::system;
-use alloc::boxed::Box;
-use alloc::sync::{Arc, Weak};
-use machine::{Clock, Scheduler};
+use alloc::sync::Arc;
+use machine::Clock;
 use metal::Metal;
 
 /// An alarm, in nanoseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Alarm {
     /// When the signal comes, by the machine's clock; 0 for never.
     next: u64,
     /// After how long it comes again; 0 for not at all.
     interval: u64,
-    /// Whether a task serves it.
-    is_served: bool,
+    /// The timer that is set for it.
+    timer: Option<Timer>,
 }
-
-/// How long the task sleeps before it checks whether another time was set.
-const NAP: u64 = 10_000_000;
 
 impl Process {
     /// Sends a signal in `first` nanoseconds, unless that is 0, and then after each `interval`, unless
@@ -28,17 +25,12 @@ impl Process {
         let now = Metal::now();
         let mut alarm = self.alarm.lock();
         let before = alarm.rest(now);
-        alarm.next = if first == 0 {
-            0
-        } else {
-            now.saturating_add(first)
+        let next = match first {
+            0 => 0,
+            first => now.saturating_add(first),
         };
         alarm.interval = interval;
-        if alarm.next != 0 && !alarm.is_served {
-            alarm.is_served = true;
-            let process = Arc::downgrade(self);
-            system().scheduler.start(Box::new(move || serve(&process)));
-        }
+        self.wind(&mut alarm, next);
         before
     }
 
@@ -47,25 +39,31 @@ impl Process {
         self.alarm.lock().rest(Metal::now())
     }
 
-    /// Sends the signal if it is due; returns when to look again.
-    fn ring(&self) -> Option<u64> {
+    /// Sends the signal, unless the alarm has been set anew meanwhile.
+    pub(super) fn ring(self: &Arc<Self>) {
         let now = Metal::now();
         let mut alarm = self.alarm.lock();
-        let is_due = alarm.next != 0 && alarm.next <= now;
-        if is_due {
-            alarm.next = match alarm.interval {
-                0 => 0,
-                // Missed signals come once.
-                interval => alarm.next + (now - alarm.next) / interval * interval + interval,
-            };
+        if alarm.next == 0 || alarm.next > now {
+            return;
         }
-        alarm.is_served = alarm.next != 0 && self.ending().is_none();
-        let next = alarm.is_served.then_some(alarm.next.min(now + NAP));
+        let next = match alarm.interval {
+            0 => 0,
+            // Missed signals come once.
+            interval => alarm.next + (now - alarm.next) / interval * interval + interval,
+        };
+        self.wind(&mut alarm, next);
         drop(alarm);
-        if is_due {
-            self.notify(Signal::ALARM);
+        self.notify(Signal::ALARM);
+    }
+
+    /// Sets the timer for the next signal in place of the one that is set.
+    fn wind(self: &Arc<Self>, alarm: &mut Alarm, next: u64) {
+        let timers = &system().timers;
+        if let Some(timer) = alarm.timer.take() {
+            timers.cancel(timer);
         }
-        next
+        alarm.next = next;
+        alarm.timer = (next != 0).then(|| timers.set(next, Ring::Alarm(Arc::downgrade(self))));
     }
 }
 
@@ -76,11 +74,5 @@ impl Alarm {
             // An alarm that is due, but not sent, is not over.
             next => (next.saturating_sub(now).max(1), self.interval),
         }
-    }
-}
-
-fn serve(process: &Weak<Process>) {
-    while let Some(next) = process.upgrade().and_then(|process| process.ring()) {
-        Metal::sleep_until(next);
     }
 }

@@ -68,6 +68,7 @@ impl Process {
             handlers: Lock::new(handlers),
             limits: Lock::new(limits),
             pending: Pending::new(),
+            undo: Lock::new(Default::default()),
             alarm: Lock::new(Default::default()),
             threads: Lock::new(Vec::new()),
             used_by_ended: Lock::new(Default::default()),

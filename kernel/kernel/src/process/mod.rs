@@ -15,6 +15,7 @@ mod shortage;
 mod signals;
 mod table;
 mod thread;
+mod timers;
 mod usage;
 
 pub use affinity::Affinity;
@@ -28,9 +29,11 @@ pub use shortage::relieve;
 pub use signals::{Action, Handlers, Info, Pending, Set, Signal, SignalStack};
 pub use table::Table;
 pub use thread::{Interrupted, Thread, ThreadRef, is_disturbed, wait_until, with_current};
+pub use timers::{Timers, begin as begin_timers};
 pub use usage::Used;
 
 use crate::fs::{Descriptors, Inode, Path};
+use crate::semaphores::Undo;
 use crate::system::{Lock, Space};
 use alarm::Alarm;
 use alloc::sync::Arc;
@@ -71,6 +74,8 @@ pub struct Process {
     pub handlers: Lock<Handlers>,
     /// Signals that any thread may take.
     pub pending: Pending,
+    /// What it takes back on semaphores when it ends; locked under a set's lock.
+    pub undo: Lock<Undo>,
     /// When it gets a signal.
     alarm: Lock<Alarm>,
     /// Its threads.

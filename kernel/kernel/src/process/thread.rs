@@ -1,10 +1,12 @@
 //! Threads, which run in user mode.
 
 use super::signals::{Info, Pending, Set, SignalStack};
+use super::timers::Ring;
 use super::usage::Usage;
 use super::{Affinity, Process, Signal, Status};
 use crate::abi;
 use crate::segments;
+use crate::semaphores;
 use crate::system::{Lock, Space, system};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -130,7 +132,7 @@ impl ThreadRef {
     }
 
     /// Wakes the thread where it sleeps.
-    fn wake(&self) {
+    pub(super) fn wake(&self) {
         // In one order with the thread's steps before it sleeps: it writes where, then it checks
         // for signals (`Disturbed::sleep`).
         let key = self.sleeps_at.load(Ordering::SeqCst);
@@ -151,6 +153,11 @@ impl ThreadRef {
             || deadline != u64::MAX && Metal::now() >= deadline
     }
 
+    /// Whether it sleeps, at the moment.
+    fn is_asleep(&self) -> bool {
+        !self.sleeps_at.load(Ordering::Relaxed).is_null()
+    }
+
     /// Whether it is to end.
     fn ends(&self) -> bool {
         self.process.ending().is_some() || self.dies.load(Ordering::SeqCst)
@@ -158,17 +165,14 @@ impl ThreadRef {
 
     /// Calls `wait`, which waits while the thread is not disturbed: until `time` at most.
     pub fn wait_until<R>(self: &Arc<Self>, time: u64, wait: impl FnOnce() -> R) -> R {
-        self.deadline.store(time, Ordering::SeqCst);
-        if time != u64::MAX {
-            let thread = self.clone();
-            // A task that wakes this one; if this has gone on, in vain.
-            let ring = move || {
-                Metal::sleep_until(time);
-                thread.wake();
-            };
-            system().scheduler.start(Box::new(ring));
+        if time == u64::MAX {
+            return wait();
         }
+        self.deadline.store(time, Ordering::SeqCst);
+        let timers = &system().timers;
+        let timer = timers.set(time, Ring::Wait(self.clone()));
         let result = wait();
+        timers.cancel(timer);
         self.deadline.store(u64::MAX, Ordering::Relaxed);
         result
     }
@@ -392,11 +396,13 @@ impl Thread {
             metal::report::report(format_args!("exit {}", status.code()));
             metal::report::end(0);
         }
+        process.set_alarm(0, 0);
         // It goes, unless others have it.
         let space = process.space.lock().take();
         drop(space);
         process.give_memory_back();
         segments::settle();
+        semaphores::undo(&process);
         let files = core::mem::take(&mut *process.files.lock());
         files
             .numbered()
@@ -406,6 +412,14 @@ impl Thread {
         process.has_finished.store(true, Ordering::Release);
         process.leave_terminal();
         process.leave_family();
+    }
+}
+
+impl Process {
+    /// Whether its first thread sleeps, at the moment.
+    pub fn is_asleep(&self) -> bool {
+        let threads = self.threads.lock();
+        threads.first().is_some_and(|first| first.is_asleep())
     }
 }
 

@@ -146,13 +146,15 @@ fn is_code(region: &Region) -> bool {
     region.prot().executes()
 }
 
-/// The letter of the process's state: it has ended, or not.
+/// The letter of the process's state: it has ended, is stopped, or does what its first thread does.
 fn state(process: &Process) -> char {
     // Acquire: pairs with the release in `Thread::finish`.
     if process.has_finished.load(Ordering::Acquire) {
         'Z'
     } else if process.job.is_stopped() {
         'T'
+    } else if process.is_asleep() {
+        'S'
     } else {
         'R'
     }
@@ -166,6 +168,7 @@ fn status(process: &Process) -> Result<String, Errno> {
     let state = match state(process) {
         'Z' => "Z (zombie)",
         'T' => "T (stopped)",
+        'S' => "S (sleeping)",
         _ => "R (running)",
     };
     let lines = [

@@ -34,6 +34,8 @@ fn kernel(_: &Weak<Inode>) -> Entries {
         ("osrelease", line(|| RELEASE)),
         ("version", line(|| VERSION)),
         ("hostname", line(|| NODE)),
+        // One above the highest; programs add to it.
+        ("pid_max", line(|| i32::MAX / 2)),
         // Addresses are the same in each run.
         ("randomize_va_space", line(|| 0)),
     ])

@@ -1,0 +1,100 @@
+//! What is to happen at some time: a wait reaches its limit, an alarm rings.
+//!
+//! One task, the clock, waits for the first time of all and makes happen what is due. A timer that is cancelled is gone at
+//! once: waits with limits that end early, however many, leave nothing behind.
+
+use super::{Process, ThreadRef};
+use crate::system::{Lock, system};
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::sync::{Arc, Weak};
+use core::sync::atomic::{AtomicU64, Ordering};
+use machine::{Clock, Scheduler, TaskName, Tasks};
+use metal::Metal;
+
+/// A timer that is set: its time, and a number of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Timer(u64, u64);
+
+/// What happens at its time.
+pub enum Ring {
+    /// A thread has waited long enough.
+    Wait(Arc<ThreadRef>),
+    /// The alarm of a process is due.
+    Alarm(Weak<Process>),
+}
+
+/// The timers that are set.
+pub struct Timers {
+    set: Lock<BTreeMap<Timer, Ring>>,
+    /// The number of the next timer; of its own: relaxed.
+    next: AtomicU64,
+    /// The name of the clock; 0, which no task has, until it runs. The lock of `set` orders it with a look for timers: relaxed.
+    clock: AtomicU64,
+}
+
+impl Timers {
+    /// None is set.
+    pub fn new() -> Self {
+        Timers {
+            set: Lock::new(BTreeMap::new()),
+            next: AtomicU64::new(0),
+            clock: AtomicU64::new(0),
+        }
+    }
+
+    /// Lets `ring` happen at `time`.
+    pub fn set(&self, time: u64, ring: Ring) -> Timer {
+        let timer = Timer(time, self.next.fetch_add(1, Ordering::Relaxed));
+        let mut set = self.set.lock();
+        let is_first = set
+            .first_key_value()
+            .is_none_or(|(first, _)| timer < *first);
+        set.insert(timer, ring);
+        drop(set);
+        if is_first {
+            Metal::unpark(TaskName(self.clock.load(Ordering::Relaxed)));
+        }
+        timer
+    }
+
+    /// Takes a timer away, if it is still set.
+    pub fn cancel(&self, timer: Timer) {
+        let ring = self.set.lock().remove(&timer);
+        // It may have the last reference to a process: dropped without the lock.
+        drop(ring);
+    }
+
+    /// The first timer, if it is due at `now`; otherwise its time.
+    fn due(&self, now: u64) -> Result<Ring, u64> {
+        let mut set = self.set.lock();
+        match set.first_entry() {
+            Some(first) if first.key().0 <= now => Ok(first.remove()),
+            Some(first) => Err(first.key().0),
+            None => Err(u64::MAX),
+        }
+    }
+
+    /// The clock's work.
+    fn run(&self) -> ! {
+        self.clock.store(Metal::current_task().0, Ordering::Relaxed);
+        loop {
+            match self.due(Metal::now()) {
+                Ok(Ring::Wait(thread)) => thread.wake(),
+                Ok(Ring::Alarm(process)) => {
+                    if let Some(process) = process.upgrade() {
+                        process.ring();
+                    }
+                }
+                // A timer that is set from here on, and is the first, ends the wait.
+                Err(next) => metal::park_until(next),
+            }
+        }
+    }
+}
+
+/// Starts the clock.
+pub fn begin() {
+    let clock = || system().timers.run();
+    system().scheduler.start(Box::new(clock));
+}

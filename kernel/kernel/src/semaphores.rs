@@ -1,0 +1,293 @@
+//! Sets of semaphores with numbers and keys (System V).
+//!
+//! A call's operations happen all at once, under the set's lock, or it waits until the set changes and tries again. Who
+//! changes a set counts the change under the lock, then wakes the waiters: they sleep only while the count is what
+//! they have seen under the lock.
+
+use crate::abi::Errno;
+use crate::process::{Process, Thread};
+use crate::segments::seconds;
+use crate::system::{Lock, system};
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::ptr;
+use core::sync::atomic::{AtomicU32, Ordering};
+use ipc::Kernel;
+use machine::Clock;
+use metal::Metal;
+
+/// The most sets; the most semaphores of one.
+const MOST: usize = 32_000;
+pub const MOST_OF_SET: usize = 32_000;
+/// The largest value.
+pub const LARGEST: i32 = 32_767;
+
+/// One operation of a call.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Operation {
+    /// Which semaphore.
+    pub index: usize,
+    /// What is added; 0 waits for the value 0.
+    pub change: i32,
+    /// Whether the call fails rather than wait.
+    pub is_impatient: bool,
+    /// Whether the end of the process takes the change back.
+    pub is_undone: bool,
+}
+
+/// A semaphore.
+#[derive(Clone, Copy, Default)]
+pub struct Semaphore {
+    /// Its value.
+    pub value: i32,
+    /// The process that operated on it last; 0 for none.
+    pub last: u32,
+    /// Threads that wait for a larger value, and for 0.
+    pub waiting: [u32; 2],
+}
+
+/// A set.
+pub struct Set {
+    /// Its number.
+    number: i32,
+    /// What its lock protects.
+    pub state: Lock<State>,
+    /// Counts the changes; written under the lock of `state`. The lock of the sleepers orders it: relaxed.
+    changes: AtomicU32,
+}
+
+/// The state of a set.
+pub struct State {
+    /// Its key; 0 for none.
+    pub key: i32,
+    /// The permission bits.
+    pub mode: u32,
+    /// Its owner: user and group.
+    pub owner: (u32, u32),
+    /// When it was operated on and changed last, in seconds since 1970; 0 for never.
+    pub times: [u64; 2],
+    /// The semaphores.
+    pub all: Vec<Semaphore>,
+    /// Whether it has been removed.
+    is_removed: bool,
+}
+
+/// The sets, by number.
+pub struct Sets {
+    all: BTreeMap<i32, Arc<Set>>,
+    next: i32,
+}
+
+/// What a process takes back when it ends: for a semaphore of a set, what is added to it.
+pub type Undo = BTreeMap<(i32, usize), i32>;
+
+impl Sets {
+    /// No sets.
+    pub fn new() -> Self {
+        Sets {
+            all: BTreeMap::new(),
+            next: 0,
+        }
+    }
+
+    /// The set with a number.
+    pub fn get(&self, number: i32) -> Result<Arc<Set>, Errno> {
+        self.all.get(&number).cloned().ok_or(Errno::INVAL)
+    }
+
+    /// The set with a key.
+    pub fn find(&self, key: i32) -> Option<Arc<Set>> {
+        let mut all = self.all.values();
+        all.find(|set| key != 0 && set.state.lock().key == key)
+            .cloned()
+    }
+
+    /// Makes a set of `count` semaphores.
+    pub fn make(&mut self, key: i32, count: usize, mode: u32) -> Result<Arc<Set>, Errno> {
+        if self.all.len() >= MOST || self.next == i32::MAX {
+            return Err(Errno::NOSPC);
+        }
+        let mut all = Vec::new();
+        all.try_reserve_exact(count).map_err(|_| Errno::NOMEM)?;
+        all.resize(count, Semaphore::default());
+        let set = Arc::new(Set {
+            number: self.next,
+            state: Lock::new(State {
+                key,
+                mode,
+                owner: (0, 0),
+                times: [0, seconds()],
+                all,
+                is_removed: false,
+            }),
+            changes: AtomicU32::new(0),
+        });
+        self.all.insert(self.next, set.clone());
+        self.next += 1;
+        Ok(set)
+    }
+
+    /// Takes a set away; those who wait for it learn of it.
+    pub fn remove(&mut self, number: i32) -> Result<(), Errno> {
+        let set = self.all.remove(&number).ok_or(Errno::INVAL)?;
+        set.change(|state| state.is_removed = true);
+        set.forget(|_| true);
+        Ok(())
+    }
+}
+
+impl Set {
+    /// Its number.
+    pub fn number(&self) -> i32 {
+        self.number
+    }
+
+    /// Changes the state, and wakes those who wait for a change.
+    pub fn change<R>(&self, change: impl FnOnce(&mut State) -> R) -> R {
+        let result = {
+            let mut state = self.state.lock();
+            self.changes.fetch_add(1, Ordering::Relaxed);
+            change(&mut state)
+        };
+        system().kernel.wake(self.sleepers(), usize::MAX);
+        result
+    }
+
+    /// Processes take nothing back any more on semaphores with these indices.
+    pub fn forget(&self, which: impl Fn(usize) -> bool) {
+        for process in system().processes.all() {
+            let mut undo = process.undo.lock();
+            undo.retain(|(number, index), _| *number != self.number || !which(*index));
+        }
+    }
+
+    fn sleepers(&self) -> *const () {
+        ptr::from_ref(self).cast()
+    }
+
+    /// Does all operations for the calling thread, at once; waits for that until `limit`.
+    pub fn operate(
+        &self,
+        thread: &mut Thread,
+        operations: &[Operation],
+        limit: u64,
+    ) -> Result<(), Errno> {
+        let limit = thread.until.unwrap_or(limit);
+        let result = thread.wait_until(limit, || self.try_until(thread, operations, limit));
+        if result == Err(Errno::INTR) {
+            thread.until = Some(limit);
+        }
+        result
+    }
+
+    fn try_until(
+        &self,
+        thread: &Thread,
+        operations: &[Operation],
+        limit: u64,
+    ) -> Result<(), Errno> {
+        loop {
+            // Before the attempt: a change that comes in time counts.
+            let is_disturbed = thread.is_disturbed();
+            let mut state = self.state.lock();
+            let Err(blocked) = state.attempt(self.number, &thread.process, operations)? else {
+                self.changes.fetch_add(1, Ordering::Relaxed);
+                let waits = |it: &Semaphore| it.waiting != [0, 0];
+                let wakes = state.all.iter().any(waits);
+                drop(state);
+                if wakes {
+                    system().kernel.wake(self.sleepers(), usize::MAX);
+                }
+                return Ok(());
+            };
+            if blocked.is_impatient || is_disturbed && Metal::now() >= limit {
+                return Err(Errno::AGAIN);
+            }
+            if is_disturbed {
+                return Err(Errno::INTR);
+            }
+            let for_zero = usize::from(blocked.change == 0);
+            state.all[blocked.index].waiting[for_zero] += 1;
+            let seen = self.changes.load(Ordering::Relaxed);
+            drop(state);
+            let still = || self.changes.load(Ordering::Relaxed) == seen;
+            system().kernel.sleep(self.sleepers(), still);
+            self.state.lock().all[blocked.index].waiting[for_zero] -= 1;
+        }
+    }
+}
+
+impl State {
+    /// Does all operations, or none: then returns the one that has to wait.
+    fn attempt(
+        &mut self,
+        number: i32,
+        process: &Process,
+        operations: &[Operation],
+    ) -> Result<Result<(), Operation>, Errno> {
+        if self.is_removed {
+            return Err(Errno::IDRM);
+        }
+        let mut undo = process.undo.lock();
+        let mut done = 0;
+        let mut answer = Ok(Ok(()));
+        for operation in operations {
+            let value = self.all[operation.index].value + operation.change;
+            let waits = value < 0 || operation.change == 0 && value != 0;
+            let back = match operation.is_undone {
+                true => undo.get(&(number, operation.index)).unwrap_or(&0) - operation.change,
+                false => 0,
+            };
+            answer = match waits {
+                true => Ok(Err(*operation)),
+                false if value > LARGEST || !(-LARGEST..=LARGEST).contains(&back) => {
+                    Err(Errno::RANGE)
+                }
+                false => Ok(Ok(())),
+            };
+            if answer != Ok(Ok(())) {
+                break;
+            }
+            self.apply(&mut undo, number, operation, operation.change);
+            done += 1;
+        }
+        match answer {
+            Ok(Ok(())) => {
+                for operation in operations {
+                    self.all[operation.index].last = process.pid;
+                }
+                self.times[0] = seconds();
+            }
+            _ => {
+                for operation in operations[..done].iter().rev() {
+                    self.apply(&mut undo, number, operation, -operation.change);
+                }
+            }
+        }
+        answer
+    }
+
+    /// Adds `change` to the operation's semaphore, and notes what takes it back.
+    fn apply(&mut self, undo: &mut Undo, number: i32, operation: &Operation, change: i32) {
+        self.all[operation.index].value += change;
+        if operation.is_undone && change != 0 {
+            *undo.entry((number, operation.index)).or_default() -= change;
+        }
+    }
+}
+
+/// A process has ended: what it wanted undone is.
+pub fn undo(process: &Process) {
+    let undo = core::mem::take(&mut *process.undo.lock());
+    for ((number, index), change) in undo {
+        let set = system().semaphores.lock().get(number);
+        if let Ok(set) = set {
+            set.change(|state| {
+                let semaphore = &mut state.all[index];
+                semaphore.value = (semaphore.value + change).clamp(0, LARGEST);
+                semaphore.last = process.pid;
+            });
+        }
+    }
+}
