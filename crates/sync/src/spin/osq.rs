@@ -11,7 +11,7 @@
 //!         C  link:      next.previous = previous; previous.next = next
 //! end:    as B, with no previous; next.turn = 1
 //! ```
-//! Whoever takes a link out of a node (A, B, end) has the one right to what comes next: a node that has been taken from
+//! The task that takes a link out of a node (A, B, end) alone decides what comes next: a node that has been taken from
 //! its predecessor's link gets its turn or a new predecessor, and one that has taken itself gets no turn any more. B waits
 //! for a successor that is in the tail and not linked yet, so a node is in use as long as a queue leads to it.
 //!

@@ -35,11 +35,11 @@
 //! So a release wakes one writer, which finds the lock free or stolen, or many readers, which have it. Readers that come
 //! while tasks wait queue behind them, unless the lock is free; writers that spin overtake all.
 //!
-//! No wake-up is lost: `WAITERS` is set under the queue's lock while the lock is held, or the task looks once more. Whoever
-//! takes the last hold away, a reader that gives up its try included, sees `WAITERS`, comes to the queue, and finds the task.
+//! No wake-up is lost: `WAITERS` is set under the queue's lock while the lock is held, or the task looks once more. A task
+//! that takes the last hold away, or a reader that gives up its try, sees `WAITERS`, comes to the queue, and finds the task.
 //!
-//! A release looks at the queue after it has freed the lock. So who frees the memory of a lock must know that all
-//! releases have returned, not just that the lock is free.
+//! A release looks at the queue after it has freed the lock. So the memory of a lock may be freed only when all releases
+//! have returned, not as soon as the lock is free.
 //!
 //! The differences: a woken reader learns that it has the lock when its waker has released the queue; the places of
 //! spinners are a task's, not a CPU's ([`crate::spin::Queued`]); waits cannot be interrupted; there are no real-time tasks.
