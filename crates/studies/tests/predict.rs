@@ -9,6 +9,7 @@ use studies::published::{Mode, all};
 const GOOD: &str = r#"
 stand_ins = [
   { kernels = ["Linux 4"], runs = ["mmap1 threads"], preset = "linux-3.0-fixes" },
+  { kernels = ["Linux 4"], runs = ["mmap1 processes"], preset = "linux-5.15", place = "spread" },
   { kernels = ["Linux 4"], runs = ["lock2 threads"], lock = "qspinlock" },
   { kernels = ["Linux"], because = "no preset is of its time" },
 ]
@@ -25,19 +26,23 @@ stand_ins = [
 fn the_first_line_that_fits_stands_in() {
     let mapping = Mapping::read("good", GOOD).unwrap();
     let stand_in = |kernel, workload, mode| mapping.stand_in(kernel, workload, mode);
-    let name = |found: Result<StandIn, String>| found.map(StandIn::name);
+    let name = |found: Result<StandIn, String>| found.map(|found| found.to_string());
     let (threads, processes) = (Mode::Threads, Mode::Processes);
     assert_eq!(
         name(stand_in("Linux 4.15", "mmap1", threads)),
-        Ok("linux-3.0-fixes")
+        Ok("linux-3.0-fixes".into())
+    );
+    assert_eq!(
+        name(stand_in("Linux 4.15", "mmap1", processes)),
+        Ok("linux-5.15, spread".into())
     );
     assert_eq!(
         name(stand_in("Linux 4.15", "lock2", threads)),
-        Ok("qspinlock")
+        Ok("qspinlock".into())
     );
     let why = |kernel, workload, mode| name(stand_in(kernel, workload, mode)).unwrap_err();
     assert_eq!(
-        why("Linux 4.15", "mmap1", processes),
+        why("Linux 4.15", "mmap2", processes),
         "no preset is of its time"
     );
     assert_eq!(
@@ -100,6 +105,12 @@ fn malformed_files_are_refused() {
             ", because = \"no preset is of its time\"",
             "",
             "one of preset, lock and because",
+        ),
+        ("\"spread\"", "\"apart\"", "apart is no place"),
+        (
+            "lock =",
+            "place = \"pack\", lock =",
+            "a place without a preset",
         ),
         (
             "lock =",

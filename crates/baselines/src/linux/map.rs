@@ -136,7 +136,13 @@ impl<M: Machine, V: Version> Map<M, V> {
     pub(super) fn fork(&self, mm: &Change<'_, M, V>) -> Self {
         let copy = |vma: &Vma<M, V>| {
             mm.lock(vma);
-            let child = Vma::new(vma.range(), vma.prot(), vma.kind.clone(), vma.first());
+            let child = Vma::new(
+                vma.range(),
+                vma.prot(),
+                vma.kind.clone(),
+                vma.first(),
+                vma.lock().is_some(),
+            );
             mm.anon.fork(&child, vma);
             Self::list(&child);
             (vma.range().start, child)
@@ -158,7 +164,13 @@ impl<M: Machine, V: Version> Map<M, V> {
             (lower, upper)
         };
         let first = old.index_of(range.start);
-        let new = Vma::new(range, old.prot(), old.kind.clone(), first);
+        let new = Vma::new(
+            range,
+            old.prot(),
+            old.kind.clone(),
+            first,
+            old.lock().is_some(),
+        );
         if let Some(shared) = old.anon_vma() {
             mm.anon.clone_chain(&new, old);
             new.set_anon_vma(shared);

@@ -1,14 +1,14 @@
-//! Linux of 2011 and of 2024: VMAs, and anon_vma chains for the reverse map (the "before" of case study 004).
+//! Linux of 2011, of 2021 and of 2024: VMAs, and anon_vma chains for the reverse map (the "before" of case study 004).
 //!
-//! One implementation with the differences between 2.6.39, 3.0 and 6.12 as parameters:
+//! One implementation with the differences between 2.6.39, 3.0, 5.15 and 6.12 as parameters:
 //!
-//! | | 2.6.39 | with the read-ahead fix | 3.0-rc2 | 3.0 | 6.12 |
-//! |---|---|---|---|---|---|
-//! | locks of anon_vma roots and of files' mappings | ticket spin lock | ticket spin lock | mutex | mutex | rwsem |
-//! | a fault on a file writes `mmap_miss` of the open file | yes | no | no | no | no |
-//! | the root's lock along a chain | once a node | once a node | once a node | once | once |
-//! | freeing an anon_vma waits for the root's lock if it is held | no | no | yes | yes | yes |
-//! | a fault has the lock of | the map | the map | the map | the map | the VMA (`alone`), which it finds in a tree without a lock (`maple`) |
+//! | | 2.6.39 | with the read-ahead fix | 3.0-rc2 | 3.0 | 5.15 | 6.12 |
+//! |---|---|---|---|---|---|---|
+//! | locks of anon_vma roots and of files' mappings | ticket spin lock | ticket spin lock | mutex | mutex | rwsem | rwsem |
+//! | a fault on a file writes `mmap_miss` of the open file | yes | no | no | no | no | no |
+//! | the root's lock along a chain | once a node | once a node | once a node | once | once | once |
+//! | freeing an anon_vma waits for the root's lock if it is held | no | no | yes | yes | yes | yes |
+//! | a fault has the lock of | the map | the map | the map | the map | the map | the VMA (`alone`), which it finds in a tree without a lock (`maple`) |
 //!
 //! Commits: 2b575eb64 ("mm: convert anon_vma->lock to a mutex"), 3d48ae45e ("mm: Convert
 //! i_mmap_lock to a mutex"), 88c22088b ("mm: optimize page_lock_anon_vma() fast-path"), 207d04baa
@@ -22,7 +22,9 @@
 //! - Changes by `madvise`, and ranges that a child does not inherit, split no VMA here.
 //! - A page of zeroes has an anon_vma when it is first read; Linux has one page for all of these.
 //! - Without heap the kernel aborts.
-//! - 6.12: `munmap` keeps `mmap_lock` for writing to its end, where Linux goes on as a reader when the VMAs are out of the tree
+//! - `mmap_sem` of 2011 has the protocol of 6.12's `mmap_lock` (`rwsem`); its tasks slept at once, in the order in which they
+//!   came.
+//! - 5.15 and 6.12: `munmap` keeps `mmap_lock` for writing to its end, where Linux goes on as a reader when the VMAs are out of the tree
 //!   (`mmap_write_downgrade`); VMAs of one anon_vma are in a list, not in an interval tree; the counters of resident pages,
 //!   which Linux keeps for each CPU and adds up by the batch, are missing, as is `vm_committed_as`: its batch is a quarter of a
 //!   CPU's share of memory (`mm_compute_batch`), so it is a CPU's own as the VM's account is. Look-ups run in sections of
@@ -80,8 +82,6 @@ pub trait Version: Send + Sync + 'static {
     /// Whether the task that frees an anon_vma waits until its root is unlocked, since another may
     /// try for that lock without a reference.
     const FREE_WAITS: bool;
-    /// Whether faults find and lock their VMA without the map's lock.
-    const ALONE: bool;
 }
 
 /// Up to 2.6.39.
@@ -90,25 +90,22 @@ pub enum SpinLocks {}
 /// From 3.0 on.
 pub enum Mutexes {}
 
-/// 6.12.
+/// From 3.19 on.
 pub enum Rwsems {}
 
 impl Version for SpinLocks {
     type Lock<M: Machine> = Ticket<M>;
     const FREE_WAITS: bool = false;
-    const ALONE: bool = false;
 }
 
 impl Version for Mutexes {
     type Lock<M: Machine> = LinuxMutex<M>;
     const FREE_WAITS: bool = true;
-    const ALONE: bool = false;
 }
 
 impl Version for Rwsems {
     type Lock<M: Machine> = WriteSem<M>;
     const FREE_WAITS: bool = true;
-    const ALONE: bool = true;
 }
 
 /// The other differences between the versions.
@@ -118,14 +115,23 @@ pub struct Fixes {
     pub batching: bool,
     /// A fault that finds a file's page in memory does not write the open file.
     pub readahead: bool,
+    /// A fault finds and locks its VMA without the map's lock.
+    pub vma_locks: bool,
 }
 
 impl Fixes {
-    /// These two fixes, on or off.
+    /// All of them: 6.12.
+    pub const ALL: Fixes = Fixes {
+        vma_locks: true,
+        ..Fixes::new(true, true)
+    };
+
+    /// The two of 3.0, on or off.
     pub const fn new(batching: bool, readahead: bool) -> Self {
         Fixes {
             batching,
             readahead,
+            vma_locks: false,
         }
     }
 }
@@ -231,15 +237,18 @@ impl<M: Machine, V: Version> Regions<M> for Linux<M, V> {
         Ok(Common {
             anon: AnonVmas { stock, batches },
             fixes: *fixes,
-            domain: V::ALONE.then(|| Domain::try_new(cpus)).transpose()?,
+            domain: match fixes.vma_locks {
+                true => Some(Domain::try_new(cpus)?),
+                false => None,
+            },
         })
     }
 
-    fn new(_: &Common<M, V>) -> Self {
+    fn new(common: &Common<M, V>) -> Self {
         Linux {
             map: M::Cell::new(Map::new()),
             table_lock: RawLock::new(),
-            alone: V::ALONE.then(Alone::new),
+            alone: common.fixes.vma_locks.then(Alone::new),
         }
     }
 
@@ -263,14 +272,14 @@ impl<M: Machine, V: Version> Regions<M> for Linux<M, V> {
             shared: mapping.shared,
             file: of,
         };
-        let new = Vma::new(range, mapping.prot, kind, first);
+        let new = Vma::new(range, mapping.prot, kind, first, self.alone.is_some());
         let _changing = self.changing();
         self.map_mut().insert(&self.begin(common), new);
     }
 
     fn change<'a>(&'a self, common: &'a Common<M, V>, range: VaRange) -> Changing<'a, M> {
         let change = self.begin(common);
-        if V::ALONE {
+        if self.alone.is_some() {
             self.map().within(range).for_each(|vma| change.lock(vma));
         }
         self.changing()

@@ -1,4 +1,5 @@
-//! The locks of Linux 6.12 that are rwsems: `mmap_lock`, and those of anon_vma roots and of files' mappings.
+//! The locks of Linux that are rwsems: `mmap_lock`, `mmap_sem` before 5.8, and today those of anon_vma roots and of files'
+//! mappings.
 
 use machine::Machine;
 use sync::RawLock;

@@ -39,7 +39,14 @@ pub(super) struct Vma<M: Machine, V: Version> {
 }
 
 impl<M: Machine, V: Version> Vma<M, V> {
-    pub(super) fn new(range: VaRange, prot: Prot, kind: Kind<M, V>, first: u64) -> Pinned<Self> {
+    /// With a lock of its own if faults do without the map's.
+    pub(super) fn new(
+        range: VaRange,
+        prot: Prot,
+        kind: Kind<M, V>,
+        first: u64,
+        locks: bool,
+    ) -> Pinned<Self> {
         let vma = Pinned::new(Vma {
             start: M::AtomicUsize::new(range.start),
             end: M::AtomicUsize::new(range.end),
@@ -49,7 +56,7 @@ impl<M: Machine, V: Version> Vma<M, V> {
             chain: M::Cell::new(Vec::new()),
             anon_vma: M::AtomicPtr::new(null_mut()),
             first: M::AtomicU64::new(first),
-            lock: V::ALONE.then(VmaLock::new),
+            lock: locks.then(VmaLock::new),
         });
         M::label_value(&*vma, "vm_area_struct");
         vma

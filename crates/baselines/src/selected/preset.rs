@@ -42,6 +42,8 @@ pub enum Preset {
     Linux30Rc2,
     /// Linux in July 2011: the mutexes, and one acquisition for a chain.
     Linux30Fixes,
+    /// Linux in October 2021.
+    Linux515,
     /// Linux in November 2024.
     Linux612,
     /// `vm`'s own designs.
@@ -50,7 +52,7 @@ pub enum Preset {
 
 impl Preset {
     /// All presets, each system's oldest first.
-    pub const ALL: [Preset; 15] = [
+    pub const ALL: [Preset; 16] = [
         Preset::FreebsdPvh,
         Preset::FreebsdDi,
         Preset::FreebsdEpoch,
@@ -64,6 +66,7 @@ impl Preset {
         Preset::Linux2639Ra,
         Preset::Linux30Rc2,
         Preset::Linux30Fixes,
+        Preset::Linux515,
         Preset::Linux612,
         Preset::Scalevm,
     ];
@@ -84,6 +87,7 @@ impl Preset {
             Preset::Linux2639Ra => "linux-2.6.39-ra",
             Preset::Linux30Rc2 => "linux-3.0-rc2",
             Preset::Linux30Fixes => "linux-3.0-fixes",
+            Preset::Linux515 => "linux-5.15",
             Preset::Linux612 => "linux-6.12",
             Preset::Scalevm => "scalevm",
         }
@@ -132,9 +136,12 @@ impl Preset {
             Preset::Linux30Fixes => {
                 "as linux-3.0-rc2, with the root locked once for all of a region's lists"
             }
+            Preset::Linux515 => {
+                "mmap_lock, which faults read, and the reverse map under rwsems that spin; lists of pages by \
+                 node, a control group's account"
+            }
             Preset::Linux612 => {
-                "faults under a VMA's own lock, found in a tree without the map's; mmap_lock and the reverse \
-                 map under rwsems that spin; lists of pages by node, a control group's account"
+                "as linux-5.15, with faults under a VMA's own lock, found in a tree without the map's"
             }
             Preset::Scalevm => {
                 "epoch sections named in the page: wait only for blocks that hold it; swap \
@@ -162,6 +169,7 @@ impl Preset {
             Preset::Linux30Fixes => {
                 "case study 004; Linux 3.0, with bb4aa3967, eee2acbae and dd34739c0"
             }
+            Preset::Linux515 => "Linux 5.15 (October 2021), mm/ and kernel/locking/rwsem.c",
             Preset::Linux612 => "Linux 6.12 (November 2024), mm/ and kernel/locking/rwsem.c",
             Preset::Scalevm => "this project",
         }
@@ -224,6 +232,7 @@ impl Preset {
             | Preset::Linux2639Ra
             | Preset::Linux30Rc2
             | Preset::Linux30Fixes
+            | Preset::Linux515
             | Preset::Linux612
             | Preset::Scalevm => Design::Own,
         }
@@ -241,6 +250,7 @@ impl Preset {
             | Preset::Linux2639Ra
             | Preset::Linux30Rc2
             | Preset::Linux30Fixes
+            | Preset::Linux515
             | Preset::Linux612 => PvLocks::Spinning,
             _ => PvLocks::Own,
         }
@@ -273,6 +283,7 @@ impl Preset {
             | Preset::Linux2639Ra
             | Preset::Linux30Rc2
             | Preset::Linux30Fixes
+            | Preset::Linux515
             | Preset::Linux612
             | Preset::Scalevm => Account::Own,
         }
@@ -282,7 +293,12 @@ impl Preset {
     pub const fn locks(self) -> Locks {
         match self {
             Preset::OpenbsdBiglock | Preset::OpenbsdUnlocked => Locks::VmMap,
-            Preset::Linux612 => Locks::MmapLock,
+            Preset::Linux2639
+            | Preset::Linux2639Ra
+            | Preset::Linux30Rc2
+            | Preset::Linux30Fixes
+            | Preset::Linux515
+            | Preset::Linux612 => Locks::MmapLock,
             Preset::Scalevm => Locks::PerSlot,
             _ => Locks::OneLock,
         }
@@ -296,7 +312,8 @@ impl Preset {
             Preset::Linux2639Ra => Keeping::LinuxSpinLocks(Fixes::new(false, true)),
             Preset::Linux30Rc2 => Keeping::LinuxMutexes(Fixes::new(false, true)),
             Preset::Linux30Fixes => Keeping::LinuxMutexes(Fixes::new(true, true)),
-            Preset::Linux612 => Keeping::LinuxRwsems,
+            Preset::Linux515 => Keeping::LinuxRwsems(Fixes::new(true, true)),
+            Preset::Linux612 => Keeping::LinuxRwsems(Fixes::ALL),
             _ => Keeping::Nothing,
         }
     }
@@ -314,7 +331,7 @@ impl Preset {
     pub const fn queueing(self) -> Queueing {
         match self {
             Preset::OpenbsdBiglock | Preset::OpenbsdUnlocked => Queueing::Global,
-            Preset::Linux612 => Queueing::Lruvecs,
+            Preset::Linux515 | Preset::Linux612 => Queueing::Lruvecs,
             _ => Queueing::Nowhere,
         }
     }

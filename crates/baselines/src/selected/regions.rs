@@ -20,8 +20,8 @@ pub enum Keeping {
     LinuxSpinLocks(Fixes),
     /// [`Linux`] with [`Mutexes`].
     LinuxMutexes(Fixes),
-    /// [`Linux`] with [`Rwsems`], and both fixes.
-    LinuxRwsems,
+    /// [`Linux`] with [`Rwsems`].
+    LinuxRwsems(Fixes),
     /// [`MapEntries`].
     OpenBsd,
 }
@@ -140,8 +140,8 @@ impl<M: Machine> Regions<M> for AnyRegions<M> {
             Keeping::LinuxMutexes(fixes) => {
                 AnyCommon::LinuxMutexes(Linux::common(fixes, cpus, frames)?)
             }
-            Keeping::LinuxRwsems => {
-                AnyCommon::LinuxRwsems(Linux::common(&Fixes::new(true, true), cpus, frames)?)
+            Keeping::LinuxRwsems(fixes) => {
+                AnyCommon::LinuxRwsems(Linux::common(fixes, cpus, frames)?)
             }
             Keeping::OpenBsd => AnyCommon::OpenBsd(MapEntries::common(&(), cpus, frames)?),
         })

@@ -129,8 +129,11 @@ macro_rules! on_each {
             vm.machine().on_cpu(0, || $test(&vm));
             let vm = system::<Mutexes>(1, $mib, fixes);
             vm.machine().on_cpu(0, || $test(&vm));
-            let vm = system::<Rwsems>(1, $mib, fixes);
-            vm.machine().on_cpu(0, || $test(&vm));
+            for vma_locks in [false, true] {
+                let fixes = Fixes { vma_locks, ..fixes };
+                let vm = system::<Rwsems>(1, $mib, fixes);
+                vm.machine().on_cpu(0, || $test(&vm));
+            }
         }
     };
 }
@@ -293,9 +296,9 @@ fn holes_lengthen_the_list_that_is_walked() {
 }
 
 /// Many CPUs fork, touch, split and end children of one family.
-fn at_once<V: Version>(batching: bool) {
+fn at_once<V: Version>(fixes: Fixes) {
     const CPUS: usize = 4;
-    let vm = system::<V>(CPUS, 32, Fixes::new(batching, false));
+    let vm = system::<V>(CPUS, 32, fixes);
     let parent = vm.machine().on_cpu(0, || {
         let parent = Space::new(&vm).expect("a space");
         parent.activate();
@@ -329,9 +332,14 @@ fn at_once<V: Version>(batching: bool) {
 #[test]
 fn families_grow_and_shrink_at_once() {
     for batching in [false, true] {
-        at_once::<SpinLocks>(batching);
-        at_once::<Mutexes>(batching);
-        at_once::<Rwsems>(batching);
+        let fixes = Fixes::new(batching, false);
+        at_once::<SpinLocks>(fixes);
+        at_once::<Mutexes>(fixes);
+        at_once::<Rwsems>(fixes);
+        at_once::<Rwsems>(Fixes {
+            vma_locks: true,
+            ..fixes
+        });
     }
 }
 

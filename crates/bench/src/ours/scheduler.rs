@@ -53,6 +53,7 @@ pub fn of<M: Schedules>(preset: Preset) -> Chosen<M> {
         | Preset::Linux2639Ra
         | Preset::Linux30Rc2
         | Preset::Linux30Fixes
+        | Preset::Linux515
         | Preset::Linux612 => chosen::<M, Cfs<M>>(),
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::published::{self, Error, Mode, parse};
 use baselines::selected::Preset;
+use bench::simulated::Place;
 use lockbench::Row;
 use lockbench::registry::ROWS;
 use serde::Deserialize;
@@ -15,25 +16,33 @@ const FILE: (&str, &str) = ("predicted.toml", include_str!("../../predicted.toml
 /// What runs in place of a kernel.
 #[derive(Clone, Copy)]
 pub enum StandIn {
-    /// Our VM, built like this, runs the workload.
-    Vm(Preset),
+    /// Our VM, built like this, runs the workload with its tasks placed like this.
+    Vm(Preset, Place),
     /// One lock is what tasks meet at.
     Lock(&'static Row),
 }
 
 impl StandIn {
-    /// Of the preset or the lock.
-    pub fn name(self) -> &'static str {
+    /// Whether both are the same.
+    pub fn is(self, other: Self) -> bool {
+        self.to_string() == other.to_string()
+    }
+}
+
+/// The name of the preset or the lock, and the place of tasks that are spread.
+impl fmt::Display for StandIn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            StandIn::Vm(preset) => preset.name(),
-            StandIn::Lock(row) => row.name,
+            StandIn::Vm(preset, Place::Pack) => f.pad(preset.name()),
+            StandIn::Vm(preset, Place::Spread) => f.pad(&format!("{preset}, spread")),
+            StandIn::Lock(row) => f.pad(row.name),
         }
     }
 }
 
 impl fmt::Debug for StandIn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        fmt::Display::fmt(self, f)
     }
 }
 
@@ -173,6 +182,8 @@ struct Told {
     kernels: Vec<String>,
     runs: Option<Vec<String>>,
     preset: Option<String>,
+    /// `pack`, the default, or `spread`; of a preset's tasks.
+    place: Option<String>,
     lock: Option<String>,
     because: Option<String>,
 }
@@ -189,11 +200,15 @@ fn line(told: Told) -> Result<Line, String> {
     if let Some(run) = runs.clone().find(|run| !is_run(run)) {
         return Err(format!("{run} is no run such as \"mmap1 threads\""));
     }
+    if told.place.is_some() && told.preset.is_none() {
+        return Err("a place without a preset".into());
+    }
     let what = match (told.preset, told.lock, told.because) {
         (Some(preset), None, None) => Ok(StandIn::Vm(
             preset
                 .parse()
                 .map_err(|_| format!("no preset is called {preset}"))?,
+            place(told.place.as_deref())?,
         )),
         (None, Some(lock), None) => Ok(StandIn::Lock(
             locks()
@@ -208,6 +223,14 @@ fn line(told: Told) -> Result<Line, String> {
         runs: told.runs,
         what,
     })
+}
+
+fn place(name: Option<&str>) -> Result<Place, String> {
+    match name {
+        None | Some("pack") => Ok(Place::Pack),
+        Some("spread") => Ok(Place::Spread),
+        Some(other) => Err(format!("{other} is no place: pack or spread")),
+    }
 }
 
 fn locks() -> impl Iterator<Item = &'static Row> {

@@ -54,9 +54,7 @@ impl<'a> Setup<'a> {
             .after
             .as_ref()
             .map(|after| match stand_in(&after.kernel)? {
-                same if same.name() == before.name() => {
-                    Err(format!("both sides are {}", same.name()))
-                }
+                same if same.is(before) => Err(format!("both sides are {same}")),
                 other => Ok(other),
             });
         let setup = Setup {
@@ -278,7 +276,8 @@ points = [[1, 1], [2, 1], [3, 1], [4, 1], [6, 1], [8, 1], [12, 1], [16, 1], [32,
         let mapping = Mapping::built_in().expect("a file");
         let setup = Setup::of(&curves[0], &mapping).expect("a pair");
         let pair = setup.pair().expect("both sides").expect("a pair");
-        assert_eq!((pair.0.name(), pair.1), ("freebsd-epoch", Point(1, 2.0)));
+        assert_eq!(pair.0.to_string(), "freebsd-epoch");
+        assert_eq!(pair.1, Point(1, 2.0));
     }
 
     /// Nothing shows how far it is.

@@ -33,7 +33,9 @@ impl Runner {
         seeds: Range<u64>,
     ) -> Result<Self, Failure> {
         let what = match stand_in {
-            StandIn::Vm(preset) => What::Work(Work::new(of, preset, machine, seeds.start)?),
+            StandIn::Vm(preset, place) => {
+                What::Work(Work::new(of, (preset, place), machine, seeds.start)?)
+            }
             StandIn::Lock(lock) => What::Lock(Meeting {
                 lock,
                 machine: machine.clone(),
@@ -46,7 +48,9 @@ impl Runner {
     /// The same with something else in place of the kernel, and the same fitted time.
     pub fn changed(&self, stand_in: StandIn) -> Result<Self, Failure> {
         let what = match (&self.what, stand_in) {
-            (What::Work(work), StandIn::Vm(preset)) => What::Work(work.built(preset)?),
+            (What::Work(work), StandIn::Vm(preset, place)) => {
+                What::Work(work.built((preset, place))?)
+            }
             (What::Lock(meeting), StandIn::Lock(lock)) => What::Lock(Meeting {
                 lock,
                 ..meeting.clone()

@@ -8,7 +8,7 @@
 
 use crate::published::{self, Curve};
 use baselines::selected::Preset;
-use bench::simulated::{Attribution, Conditions, Simulated};
+use bench::simulated::{Attribution, Conditions, Place, Simulated};
 use bench::{Failure, Mode, Plan};
 use machine::PAGE_SIZE;
 use sim::profile::Profile;
@@ -31,10 +31,10 @@ pub struct Work {
 }
 
 impl Work {
-    /// On a machine, with the VM built as `preset`.
+    /// On a machine, with the VM built as a preset and tasks placed like this.
     pub fn new(
         curve: &Curve,
-        preset: Preset,
+        (preset, place): (Preset, Place),
         machine: &Profile,
         seed: u64,
     ) -> Result<Self, Failure> {
@@ -53,7 +53,10 @@ impl Work {
             preset,
             profile: machine.clone(),
             seed,
-            conditions: Conditions::default(),
+            conditions: Conditions {
+                place,
+                ..Conditions::default()
+            },
         };
         let known = plan.workload.known()?;
         let span = match known.round(PAGE_SIZE) {
@@ -73,10 +76,11 @@ impl Work {
         })
     }
 
-    /// The same with the VM built in another way, and the same fitted time.
-    pub fn built(&self, preset: Preset) -> Result<Self, Failure> {
+    /// The same with the VM built in another way, or tasks at other places, and the same fitted time.
+    pub fn built(&self, (preset, place): (Preset, Place)) -> Result<Self, Failure> {
         let mut other = self.clone();
         other.target.preset = preset;
+        other.target.conditions.place = place;
         other.ends = Ends::seen(&other.target, &other.plan, other.span)?;
         Ok(other)
     }

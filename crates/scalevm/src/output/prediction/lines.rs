@@ -18,7 +18,7 @@ pub fn described(setup: &Setup) -> Value {
             Mode::Threads => "threads",
         },
         "kernel": curve.kernel,
-        "stands_in": setup.before.name(),
+        "stands_in": setup.before.to_string(),
         "machine": setup.machine.name,
         "topology": setup.machine.topology.shape(),
         "unit": match curve.unit {

@@ -81,7 +81,7 @@ pub fn list(setups: &[Setup], left_out: &[LeftOut], json: bool) {
             setup.curve.id.clone(),
             half(setup.curve).to_owned(),
             setup.machine.name.clone(),
-            setup.before.name().to_owned(),
+            setup.before.to_string(),
             match setup.pair() {
                 Ok(None) => String::new(),
                 Ok(Some((after, _))) => after.name().to_owned(),

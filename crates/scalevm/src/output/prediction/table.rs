@@ -26,7 +26,7 @@ pub fn unscored(predicted: &[Predicted]) -> Table {
         table.add_row([
             one.setup.curve.id.clone(),
             one.setup.machine.name.clone(),
-            one.setup.before.name().to_owned(),
+            one.setup.before.to_string(),
             Vec::from_iter(rates).join("; "),
             dash(knee.map(|[ours, _]| ours.to_string())),
             dash(one.prediction.change.map(|point| format!("{:.2}", point.1))),
@@ -66,7 +66,7 @@ pub fn scored(predicted: &[Predicted]) -> Table {
         });
         table.add_row([
             curve.id.clone(),
-            one.setup.before.name().to_owned(),
+            one.setup.before.to_string(),
             dash(last.map(|(tasks, ..)| tasks.to_string())),
             dash(last.map(|(_, predicted, _)| rate(curve.unit, predicted))),
             dash(last.map(|(.., measured)| rate(curve.unit, measured))),
