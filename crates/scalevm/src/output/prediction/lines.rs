@@ -26,7 +26,7 @@ pub fn described(setup: &Setup) -> Value {
             Unit::Faults => "faults/s",
             Unit::TimesOne => "times one task",
         },
-        "after": setup.pair().ok().flatten().map(|(after, _)| after.name()),
+        "after": setup.pair().ok().flatten().map(|(after, _)| after.to_string()),
         "after_not_predicted": setup.pair().err(),
     })
 }

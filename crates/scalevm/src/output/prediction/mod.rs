@@ -84,7 +84,7 @@ pub fn list(setups: &[Setup], left_out: &[LeftOut], json: bool) {
             setup.before.to_string(),
             match setup.pair() {
                 Ok(None) => String::new(),
-                Ok(Some((after, _))) => after.name().to_owned(),
+                Ok(Some((after, _))) => after.to_string(),
                 Err(why) => format!("not predicted: {why}"),
             },
         ]);
