@@ -4,7 +4,12 @@
 //! A shootdown is sent in turn. Each target has it in its inbox with the time at which the
 //! interrupt arrives, which is later than any CPU may have run ahead; from then on the target uses
 //! no flushed translation, and has lost the handler's time. The sender waits for the last
-//! acknowledgement.
+//! acknowledgement. Interrupt and acknowledgement each take as much longer to another socket as a transfer does.
+//!
+//! Requests that meet are merged, as kernels merge them: one that arrives before a handler begins is served by that
+//! handler, at no further cost to the target.
+//!
+//! On a machine that broadcasts, a shootdown interrupts no CPU: after the time of a broadcast all of them have flushed.
 
 use crate::Sim;
 use crate::engine::agenda::NEVER;
@@ -24,6 +29,8 @@ struct Interrupt {
     at: Time,
     asid: Asid,
     what: Flush,
+    /// Whether a handler begins with it. Otherwise the one before serves it, too.
+    begins: bool,
 }
 
 /// One CPU's translation hardware.
@@ -34,8 +41,8 @@ pub(crate) struct Translation {
     inbox: VecDeque<Interrupt>,
     /// When the first of the inbox arrives.
     next: Time,
-    /// When the last handler ends.
-    handled: Time,
+    /// When the last handler begins, and when it ends.
+    handler: (Time, Time),
     /// Interrupts taken so far.
     taken: u64,
 }
@@ -47,7 +54,7 @@ impl Translation {
             tlb: Tlb::new(SETS),
             inbox: VecDeque::new(),
             next: NEVER,
-            handled: 0,
+            handler: (0, 0),
             taken: 0,
         }
     }
@@ -58,19 +65,19 @@ impl Translation {
         self.next <= now
     }
 
-    /// Takes the requests that have arrived by `now`; returns how many.
+    /// Takes the requests that have arrived by `now`; returns how many handlers that takes.
     fn take(&mut self, now: Time) -> u64 {
-        let mut taken = 0;
+        let mut handlers = 0;
         while let Some(interrupt) = self.inbox.front()
             && interrupt.at <= now
         {
             self.tlb.flush(interrupt.asid, interrupt.what);
+            self.taken += 1;
+            handlers += u64::from(interrupt.begins);
             self.inbox.pop_front();
-            taken += 1;
         }
         self.next = self.inbox.front().map_or(NEVER, |interrupt| interrupt.at);
-        self.taken += taken;
-        taken
+        handlers
     }
 
     /// The CPU was idle until `now`: interrupts that arrived meanwhile took it no time.
@@ -78,14 +85,37 @@ impl Translation {
         self.take(now);
     }
 
-    /// Posts an interrupt that would arrive at `at`, after those before it; returns when it is
-    /// handled.
+    /// Posts an interrupt that would arrive at `at`; returns when it is handled, by a handler of its own, after those
+    /// before it, or by one that has not begun by then.
     fn post(&mut self, at: Time, handler: Time, asid: Asid, what: Flush) -> Time {
-        let at = at.max(self.handled);
-        self.handled = at + handler;
+        let (begin, end) = self.handler;
+        let begins = at > begin;
+        if begins {
+            let at = at.max(end);
+            self.handler = (at, at + handler);
+        }
+        let at = self.handler.0;
         self.next = self.next.min(at);
-        self.inbox.push_back(Interrupt { at, asid, what });
-        self.handled
+        self.inbox.push_back(Interrupt {
+            at,
+            asid,
+            what,
+            begins,
+        });
+        self.handler.1
+    }
+
+    /// Flushes at `at`, without an interrupt.
+    fn flush_at(&mut self, at: Time, asid: Asid, what: Flush) {
+        self.next = self.next.min(at);
+        let behind = self.inbox.partition_point(|interrupt| interrupt.at <= at);
+        let flush = Interrupt {
+            at,
+            asid,
+            what,
+            begins: false,
+        };
+        self.inbox.insert(behind, flush);
     }
 }
 
@@ -116,13 +146,28 @@ impl Engine {
         self.charge(Spent::Interrupted, None);
     }
 
+    /// When the last of `targets` has flushed for the running CPU.
+    fn flush_others(&mut self, targets: &CpuSet, asid: Asid, what: Flush) -> Time {
+        let broadcast = (self.profile.ipi.broadcast * 1000.0) as Time;
+        if broadcast == 0 {
+            return self.interrupt(targets, asid, what);
+        }
+        let done = self.cpu().clock + broadcast;
+        for target in targets.iter() {
+            self.cpus[target].translation.flush_at(done, asid, what);
+        }
+        done
+    }
+
     /// When the last of `targets` has acknowledged a flush sent by the running CPU.
     fn interrupt(&mut self, targets: &CpuSet, asid: Asid, what: Flush) -> Time {
-        let ipi = self.profile.ipi.clone();
+        let (ipi, me) = (self.profile.ipi.clone(), self.running);
         let sent = self.cpu().clock + ipi.send;
         let mut done = sent;
         for (index, target) in targets.iter().enumerate() {
-            let arrives = sent + index as Time * ipi.per_target + ipi.deliver;
+            let near = self.profile.transfer.socket;
+            let beyond = self.profile.latency(me, target).saturating_sub(near);
+            let arrives = sent + index as Time * ipi.per_target + ipi.deliver + beyond;
             let cpu = &mut self.cpus[target];
             let handler = if cpu.doing == Doing::Nothing {
                 0
@@ -130,7 +175,7 @@ impl Engine {
                 ipi.handler
             };
             let handled = cpu.translation.post(arrives, handler, asid, what);
-            done = done.max(handled + ipi.acknowledge);
+            done = done.max(handled + beyond + ipi.acknowledge);
         }
         done
     }
@@ -297,7 +342,7 @@ unsafe impl Mmu for Sim {
         }
         engine::in_turn();
         running.with(|engine| {
-            let done = engine.interrupt(&others, asid, what);
+            let done = engine.flush_others(&others, asid, what);
             let wait = done.saturating_sub(engine.cpu().clock);
             engine.spend_interrupted(wait);
         });

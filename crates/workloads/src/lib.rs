@@ -26,6 +26,7 @@ mod fragment;
 mod futex1;
 mod lock1;
 mod madvise1;
+mod malloc1;
 mod mmap1;
 mod mmap2;
 mod mprotect1;
@@ -42,7 +43,7 @@ mod reclaim1;
 mod signal1;
 mod steps;
 mod system;
-mod tlb_flush1;
+mod tlb_flush;
 mod unit;
 mod unix1;
 
@@ -115,6 +116,7 @@ enum Body {
     Futex1,
     Lock1,
     Madvise1,
+    Malloc1,
     Mmap1,
     Mmap2,
     Mprotect1,
@@ -128,6 +130,7 @@ enum Body {
     Reclaim1,
     Signal1,
     TlbFlush1,
+    TlbFlush2,
     Unix1,
 }
 
@@ -147,6 +150,7 @@ impl Workload {
             | Body::PageFault3
             | Body::TlbFlush1
             | Body::Madvise1 => (SIZE / page) as u64,
+            Body::TlbFlush2 => (tlb_flush::SMALL / page) as u64,
             _ => 1,
         }
     }
@@ -168,6 +172,7 @@ impl Workload {
             Body::Futex1 => futex1::run(system, tick),
             Body::Lock1 => lock1::run(system, tick),
             Body::Madvise1 => madvise1::run(system, tick),
+            Body::Malloc1 => malloc1::run(system, tick),
             Body::Mmap1 => mmap1::run(system, tick),
             Body::Mmap2 => mmap2::run(system, tick),
             Body::Mprotect1 => mprotect1::run(system, tick),
@@ -180,7 +185,8 @@ impl Workload {
             Body::Poll1 => poll1::run(system, tick),
             Body::Reclaim1 => reclaim1::run(system, tick),
             Body::Signal1 => signal1::run(system, tick),
-            Body::TlbFlush1 => tlb_flush1::run(system, tick),
+            Body::TlbFlush1 => tlb_flush::run_file(system, tick),
+            Body::TlbFlush2 => tlb_flush::run_anonymous(system, tick),
             Body::Unix1 => unix1::run(system, tick),
         }
     }
@@ -188,7 +194,7 @@ impl Workload {
 
 /// All workloads, by name.
 pub const fn all() -> &'static [Workload] {
-    const ALL: [Workload; 25] = [
+    const ALL: [Workload; 27] = [
         brk1::WORKLOAD,
         build::WORKLOAD,
         context_switch1::WORKLOAD,
@@ -200,6 +206,7 @@ pub const fn all() -> &'static [Workload] {
         futex1::WORKLOAD,
         lock1::WORKLOAD,
         madvise1::WORKLOAD,
+        malloc1::WORKLOAD,
         mmap1::WORKLOAD,
         mmap2::WORKLOAD,
         mprotect1::WORKLOAD,
@@ -212,7 +219,8 @@ pub const fn all() -> &'static [Workload] {
         poll1::WORKLOAD,
         reclaim1::WORKLOAD,
         signal1::WORKLOAD,
-        tlb_flush1::WORKLOAD,
+        tlb_flush::FILE,
+        tlb_flush::ANONYMOUS,
         unix1::WORKLOAD,
     ];
     &ALL

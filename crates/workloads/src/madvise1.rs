@@ -21,7 +21,7 @@ pub(crate) const WORKLOAD: Workload = Workload {
 
 pub(crate) fn run<S: System>(system: &mut S, tick: &Counter) -> Result<(), Error> {
     let page = system.page_size();
-    on_each_page(system, tick, Backing::Anonymous, |system, address| {
+    on_each_page(system, tick, SIZE, Backing::Anonymous, |system, address| {
         system.write(address, 1)?;
         system.discard(address, page)
     })

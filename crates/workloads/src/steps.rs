@@ -25,23 +25,24 @@ pub(crate) fn fault_each_page<S: System>(
     tick: &Counter,
     backing: Backing<'_, S::File>,
 ) -> Result<(), Error> {
-    on_each_page(system, tick, backing, |system, address| {
+    on_each_page(system, tick, SIZE, backing, |system, address| {
         system.write(address, 0)
     })
 }
 
-/// Maps [`SIZE`] bytes, does `work` at the address of each page, counting pages, and unmaps, over
+/// Maps `len` bytes, does `work` at the address of each page, counting pages, and unmaps, over
 /// and over.
 pub(crate) fn on_each_page<S: System>(
     system: &mut S,
     tick: &Counter,
+    len: usize,
     backing: Backing<'_, S::File>,
     mut work: impl FnMut(&mut S, usize) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let page = system.page_size();
     loop {
-        let go_on = with_mapping(system, SIZE, backing, |system, start| {
-            for address in (start..start + SIZE).step_by(page) {
+        let go_on = with_mapping(system, len, backing, |system, start| {
+            for address in (start..start + len).step_by(page) {
                 work(system, address)?;
                 if !tick.add(1) {
                     return Ok(false);

@@ -201,6 +201,22 @@ fn tlb_flush1_reads_back_what_it_dropped() {
 }
 
 #[test]
+fn tlb_flush2_does_so_with_the_pages_of_a_mebibyte() {
+    let round = |page| [Write(page, 1), Discard(page), Read(page)];
+    let pages = (1 << 20) / 4096;
+    let lap: Vec<Event> = (0..pages).flat_map(round).collect();
+    let again = [&[Unmap, Map("anonymous")][..], &round(0), &[Unmap]].concat();
+    let expected = [&[Map("anonymous")][..], &lap, &again].concat();
+    assert_eq!(run("tlb_flush2", pages as u64 + 1), expected);
+}
+
+#[test]
+fn malloc1_writes_the_header_of_each_allocation() {
+    let round = [Map("anonymous"), Write(0, 1), Unmap];
+    assert_eq!(run("malloc1", 2), [round, round].concat());
+}
+
+#[test]
 fn tlb_flush1_notices_a_stale_page() {
     let mut system = Recorder {
         keep_discarded: true,
@@ -249,9 +265,9 @@ fn the_first_failure_ends_the_loop_and_leaves_no_mapping() {
             assert_eq!(system.mapped, 0, "{} {call:?}", workload.name);
         }
     }
-    // mmap1 2, mmap2 3, page_fault1 3, page_fault2/3 4 each, brk1 1, tlb_flush1 5,
-    // madvise1 and mprotect1 4 each.
-    assert_eq!(failures, 30);
+    // mmap1 2, mmap2, malloc1 and page_fault1 3 each, page_fault2/3 4 each, brk1 1, tlb_flush1 5,
+    // madvise1, mprotect1 and tlb_flush2 4 each.
+    assert_eq!(failures, 37);
 }
 
 #[test]
@@ -264,7 +280,10 @@ fn needs_say_what_is_called() {
             brk: events.iter().any(|event| matches!(event, Break(_))),
             protect: events.iter().any(|event| matches!(event, Protect(..))),
             discard: events.iter().any(|event| matches!(event, Discard(_))),
-            memory: system.touched,
+            memory: match workload.name {
+                "malloc1" => 4096, // of a large mapping
+                _ => system.touched,
+            },
             features: &[],
         };
         assert_eq!(workload.needs, needs, "{}", workload.name);

@@ -113,12 +113,15 @@ pub struct Ipi {
     pub send: u64,
     /// Per target, to the sender.
     pub per_target: u64,
-    /// From sending until the target's handler begins.
+    /// From sending until the handler of a target in the sender's socket begins.
     pub deliver: u64,
     /// Entering and leaving the handler.
     pub handler: u64,
     /// Acknowledging to the sender, beyond the transfer of the line it watches.
     pub acknowledge: u64,
+    /// Flushing all CPUs' TLBs by an instruction that interrupts none (AMD's INVLPGB and TLBSYNC, Arm's TLBI and DSB), in
+    /// nanoseconds; 0 if there is no such instruction, or it is not used.
+    pub broadcast: f64,
 }
 
 /// The costs of pages and translations.

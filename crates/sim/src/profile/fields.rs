@@ -62,6 +62,7 @@ pub(super) fn fields(profile: &mut Profile) -> Vec<(&'static str, Field<'_>)> {
         ("ipi.deliver", Time(&mut ipi.deliver)),
         ("ipi.handler", Time(&mut ipi.handler)),
         ("ipi.acknowledge", Time(&mut ipi.acknowledge)),
+        ("ipi.broadcast", Number(&mut ipi.broadcast, 0.0, 1e6)),
         ("memory.zero_page", Time(&mut memory.zero_page)),
         ("memory.zero_socket_gbps", Number(&mut memory.zero_socket_gbps, 0.001, 1e6)),
         ("memory.copy_page", Time(&mut memory.copy_page)),
@@ -70,6 +71,9 @@ pub(super) fn fields(profile: &mut Profile) -> Vec<(&'static str, Field<'_>)> {
         ("memory.tlb_flush_all", Time(&mut memory.tlb_flush_all)),
     ]
 }
+
+/// A broadcast reaches no CPU before another may have run ahead.
+const SHORTEST_BROADCAST: f64 = 100.0;
 
 /// The longest time: a second, in picoseconds.
 pub(super) const LONGEST: u64 = 1_000_000_000_000;
@@ -101,6 +105,10 @@ impl Field<'_> {
 pub(super) fn check(profile: &Profile) -> Result<(), (&'static str, String)> {
     for (key, field) in fields(&mut profile.clone()) {
         field.check().map_err(|reason| (key, reason))?;
+    }
+    if (f64::MIN_POSITIVE..SHORTEST_BROADCAST).contains(&profile.ipi.broadcast) {
+        let reason = format!("neither 0 nor {SHORTEST_BROADCAST} ns or more");
+        return Err(("ipi.broadcast", reason));
     }
     let distances = profile.transfer.hops.len();
     profile.topology.check(distances)?;
