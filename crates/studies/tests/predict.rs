@@ -9,7 +9,7 @@ use studies::published::{Mode, all};
 const GOOD: &str = r#"
 stand_ins = [
   { kernels = ["Linux 4"], runs = ["mmap1 threads"], preset = "linux-3.0-fixes" },
-  { kernels = ["Linux 4"], runs = ["mmap1 processes"], preset = "linux-5.15", place = "spread" },
+  { kernels = ["Linux 4"], runs = ["mmap1 processes"], preset = "linux-5.15", place = "spread", broadcast = 700 },
   { kernels = ["Linux 4"], runs = ["lock2 threads"], lock = "qspinlock" },
   { kernels = ["Linux"], because = "no preset is of its time" },
 ]
@@ -34,7 +34,7 @@ fn the_first_line_that_fits_stands_in() {
     );
     assert_eq!(
         name(stand_in("Linux 4.15", "mmap1", processes)),
-        Ok("linux-5.15, spread".into())
+        Ok("linux-5.15, spread, broadcast".into())
     );
     assert_eq!(
         name(stand_in("Linux 4.15", "lock2", threads)),
@@ -110,7 +110,7 @@ fn malformed_files_are_refused() {
         (
             "lock =",
             "place = \"pack\", lock =",
-            "a place without a preset",
+            "a place or a broadcast without a preset",
         ),
         (
             "lock =",

@@ -30,6 +30,10 @@ pub struct MachineArgs {
     /// The simulated machine's sockets, cores in each, and threads of a core; implies `--on sim`
     #[arg(long, value_name = "SxCxT", value_parser = shape)]
     pub topology: Option<[usize; 3]>,
+    /// The simulated machine flushes the TLBs of other CPUs in so many nanoseconds and interrupts none, as by AMD's INVLPGB
+    /// (0: it interrupts them); implies `--on sim`
+    #[arg(long, value_name = "NS")]
+    pub broadcast: Option<f64>,
     /// One of the machine's four corners, combinations of extreme values of what is not published; implies `--on sim`
     #[arg(long, value_name = "1-4", value_parser = clap::value_parser!(u8).range(1..=4))]
     pub corner: Option<u8>,
@@ -96,6 +100,7 @@ impl MachineArgs {
         let all = [
             ("--machine", self.machine.is_some()),
             ("--topology", self.topology.is_some()),
+            ("--broadcast", self.broadcast.is_some()),
             ("--corner", self.corner.is_some()),
             ("--seed", self.seed.is_some()),
         ];
@@ -110,7 +115,10 @@ impl MachineArgs {
 
     /// Whether the options choose a simulated machine.
     pub fn is_chosen(&self) -> bool {
-        self.machine.is_some() || self.topology.is_some() || self.corner.is_some()
+        self.machine.is_some()
+            || self.topology.is_some()
+            || self.broadcast.is_some()
+            || self.corner.is_some()
     }
 
     /// The machine.
@@ -127,6 +135,9 @@ impl MachineArgs {
             profile = profile
                 .with_topology(sockets, cores, threads)
                 .map_err(bad)?;
+        }
+        if let Some(nanoseconds) = self.broadcast {
+            profile = profile.with_broadcast(nanoseconds).map_err(bad)?;
         }
         Ok(match self.corner {
             None => profile,

@@ -1,4 +1,4 @@
-//! A machine of another shape with the same costs.
+//! A machine of another shape with the same costs, or with another way to flush TLBs.
 
 use super::{Profile, ProfileError, Topology};
 
@@ -59,6 +59,19 @@ impl Profile {
         }
         reshaped.check()?;
         Ok(reshaped)
+    }
+
+    /// This machine, if it flushed the TLBs of other CPUs in `nanoseconds` and interrupted none ([`super::Ipi::broadcast`]).
+    ///
+    /// # Errors
+    /// If a broadcast cannot take that time.
+    pub fn with_broadcast(&self, nanoseconds: f64) -> Result<Profile, ProfileError> {
+        let mut other = self.clone();
+        other.ipi.broadcast = nanoseconds;
+        let source = "asked for".to_owned();
+        other.sources.insert("ipi.broadcast".to_owned(), source);
+        other.check()?;
+        Ok(other)
     }
 }
 

@@ -16,8 +16,8 @@ const FILE: (&str, &str) = ("predicted.toml", include_str!("../../predicted.toml
 /// What runs in place of a kernel.
 #[derive(Clone, Copy)]
 pub enum StandIn {
-    /// Our VM, built like this, runs the workload with its tasks placed like this.
-    Vm(Preset, Place),
+    /// Our VM, built like this, runs the workload.
+    Vm(Preset, Setting),
     /// One lock is what tasks meet at.
     Lock(&'static Row),
 }
@@ -29,14 +29,30 @@ impl StandIn {
     }
 }
 
-/// The name of the preset or the lock, and the place of tasks that are spread.
+/// What a run has beside its preset and machine.
+#[derive(Clone, Copy, Default, PartialEq)]
+pub struct Setting {
+    /// Where its tasks are.
+    pub place: Place,
+    /// How long the machine takes to flush the TLBs of other CPUs without an interrupt, in nanoseconds, if it does.
+    pub broadcast: Option<f64>,
+}
+
+/// The name of the preset or the lock, with what is unusual.
 impl fmt::Display for StandIn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            StandIn::Vm(preset, Place::Pack) => f.pad(preset.name()),
-            StandIn::Vm(preset, Place::Spread) => f.pad(&format!("{preset}, spread")),
-            StandIn::Lock(row) => f.pad(row.name),
+        let (preset, Setting { place, broadcast }) = match self {
+            StandIn::Vm(preset, setting) => (preset, setting),
+            StandIn::Lock(row) => return f.pad(row.name),
+        };
+        let mut name = preset.to_string();
+        if *place == Place::Spread {
+            name += ", spread";
         }
+        if broadcast.is_some() {
+            name += ", broadcast";
+        }
+        f.pad(&name)
     }
 }
 
@@ -184,6 +200,8 @@ struct Told {
     preset: Option<String>,
     /// `pack`, the default, or `spread`; of a preset's tasks.
     place: Option<String>,
+    /// See [`Setting::broadcast`].
+    broadcast: Option<f64>,
     lock: Option<String>,
     because: Option<String>,
 }
@@ -200,15 +218,18 @@ fn line(told: Told) -> Result<Line, String> {
     if let Some(run) = runs.clone().find(|run| !is_run(run)) {
         return Err(format!("{run} is no run such as \"mmap1 threads\""));
     }
-    if told.place.is_some() && told.preset.is_none() {
-        return Err("a place without a preset".into());
+    if (told.place.is_some() || told.broadcast.is_some()) && told.preset.is_none() {
+        return Err("a place or a broadcast without a preset".into());
     }
     let what = match (told.preset, told.lock, told.because) {
         (Some(preset), None, None) => Ok(StandIn::Vm(
             preset
                 .parse()
                 .map_err(|_| format!("no preset is called {preset}"))?,
-            place(told.place.as_deref())?,
+            Setting {
+                place: place(told.place.as_deref())?,
+                broadcast: told.broadcast,
+            },
         )),
         (None, Some(lock), None) => Ok(StandIn::Lock(
             locks()

@@ -11,7 +11,7 @@ mod runner;
 pub mod score;
 mod work;
 
-pub use mapping::{Mapping, StandIn};
+pub use mapping::{Mapping, Setting, StandIn};
 pub use mechanism::Mechanism;
 
 use crate::published::{Curve, Point, Unit, rate_at};

@@ -33,8 +33,8 @@ impl Runner {
         seeds: Range<u64>,
     ) -> Result<Self, Failure> {
         let what = match stand_in {
-            StandIn::Vm(preset, place) => {
-                What::Work(Work::new(of, (preset, place), machine, seeds.start)?)
+            StandIn::Vm(preset, setting) => {
+                What::Work(Work::new(of, (preset, setting), machine, seeds.start)?)
             }
             StandIn::Lock(lock) => What::Lock(Meeting {
                 lock,
@@ -48,8 +48,8 @@ impl Runner {
     /// The same with something else in place of the kernel, and the same fitted time.
     pub fn changed(&self, stand_in: StandIn) -> Result<Self, Failure> {
         let what = match (&self.what, stand_in) {
-            (What::Work(work), StandIn::Vm(preset, place)) => {
-                What::Work(work.built((preset, place))?)
+            (What::Work(work), StandIn::Vm(preset, setting)) => {
+                What::Work(work.built((preset, setting))?)
             }
             (What::Lock(meeting), StandIn::Lock(lock)) => What::Lock(Meeting {
                 lock,

@@ -6,9 +6,10 @@
 //! into memory in the first iteration only. The correction for an operation is the difference between whole and short
 //! windows, measured with one task and with four, which shows what of it excludes other tasks ([`Ends`]).
 
+use super::mapping::Setting;
 use crate::published::{self, Curve};
 use baselines::selected::Preset;
-use bench::simulated::{Attribution, Conditions, Place, Simulated};
+use bench::simulated::{Attribution, Conditions, Simulated};
 use bench::{Failure, Mode, Plan};
 use machine::PAGE_SIZE;
 use sim::profile::Profile;
@@ -31,10 +32,10 @@ pub struct Work {
 }
 
 impl Work {
-    /// On a machine, with the VM built as a preset and tasks placed like this.
+    /// On a machine, with the VM built as a preset.
     pub fn new(
         curve: &Curve,
-        (preset, place): (Preset, Place),
+        (preset, setting): (Preset, Setting),
         machine: &Profile,
         seed: u64,
     ) -> Result<Self, Failure> {
@@ -53,11 +54,9 @@ impl Work {
             preset,
             profile: machine.clone(),
             seed,
-            conditions: Conditions {
-                place,
-                ..Conditions::default()
-            },
+            conditions: Conditions::default(),
         };
+        set(&mut target, setting)?;
         let known = plan.workload.known()?;
         let span = match known.round(PAGE_SIZE) {
             1 => SPAN,
@@ -76,11 +75,11 @@ impl Work {
         })
     }
 
-    /// The same with the VM built in another way, or tasks at other places, and the same fitted time.
-    pub fn built(&self, (preset, place): (Preset, Place)) -> Result<Self, Failure> {
+    /// The same with the VM built in another way, or another setting, and the same fitted time.
+    pub fn built(&self, (preset, setting): (Preset, Setting)) -> Result<Self, Failure> {
         let mut other = self.clone();
         other.target.preset = preset;
-        other.target.conditions.place = place;
+        set(&mut other.target, setting)?;
         other.ends = Ends::seen(&other.target, &other.plan, other.span)?;
         Ok(other)
     }
@@ -114,6 +113,16 @@ impl Work {
     fn of(&self, tasks: usize) -> Plan {
         Plan { tasks, ..self.plan }
     }
+}
+
+/// Gives a run its setting.
+fn set(target: &mut Simulated, setting: Setting) -> Result<(), Failure> {
+    target.conditions.place = setting.place;
+    if let Some(time) = setting.broadcast {
+        let machine = target.profile.with_broadcast(time);
+        target.profile = machine.map_err(|error| Failure::Unavailable(error.to_string()))?;
+    }
+    Ok(())
 }
 
 /// The seconds that an operation takes beside those of a short window. Of the first iteration's own work, they are less
