@@ -8,12 +8,13 @@ use support::sample::{run, sample};
 use support::scratch::Scratch;
 
 /// Those that are about memory and wake-ups.
-const OURS: [&str; 14] = [
+const OURS: [&str; 16] = [
     "desktop",
     "exec1",
     "fork1",
     "futex1",
     "madvise1",
+    "malloc1",
     "mmap2",
     "mprotect1",
     "mremap1",
@@ -23,6 +24,7 @@ const OURS: [&str; 14] = [
     "poll1",
     "reclaim1",
     "tlb_flush1",
+    "tlb_flush2",
 ];
 
 #[test]

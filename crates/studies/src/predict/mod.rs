@@ -245,8 +245,8 @@ points = [[1, 1], [2, 1], [3, 1], [4, 1], [6, 1], [8, 1], [12, 1], [16, 1], [32,
         );
         for (text, why) in [
             (
-                CURVE.replace("\"mmap1\"", "\"malloc1\""),
-                "malloc1 is no workload here",
+                CURVE.replace("\"mmap1\"", "\"pft\""),
+                "pft is no workload here",
             ),
             (
                 CURVE.replace("FreeBSD 11", "Plan 9"),

@@ -35,6 +35,7 @@ fn each_iteration_takes_the_faults_it_should() {
     for (name, per_iteration) in [
         ("brk1", 0),
         ("madvise1", 1),
+        ("malloc1", 1),
         ("mmap1", 0),
         ("mmap2", 0),
         ("page_fault1", 1),
@@ -42,6 +43,7 @@ fn each_iteration_takes_the_faults_it_should() {
         ("page_fault3", 1),
         ("reclaim1", 1), // in the first lap
         ("tlb_flush1", 2),
+        ("tlb_flush2", 2),
     ] {
         let workload = workloads::find(name).expect("a known workload");
         let tick = Counter::with_limit(ITERATIONS);
