@@ -8,7 +8,7 @@ use super::maple::Maple;
 use super::vma::Vma;
 use alloc::boxed::Box;
 use core::ptr::{from_ref, null_mut};
-use machine::{Machine, VaRange};
+use machine::{Atomic, Machine, Ordering, VaRange};
 use sync::epoch::Domain;
 
 /// What faults need to do without the map's lock; a line.
@@ -33,6 +33,8 @@ impl<M: Machine> Alone<M> {
 /// The structures that change with the map.
 pub(super) struct Change<'a, M: Machine, V: Version> {
     pub(super) anon: &'a AnonVmas<M, V>,
+    /// `map_count`, `total_vm`: what a change of the map writes of `mm_struct` beside the lock.
+    pub(super) counts: &'a M::AtomicUsize,
     /// With the domain of those that look without the lock.
     pub(super) alone: Option<(&'a Alone<M>, &'a Domain<M>)>,
 }
@@ -43,6 +45,16 @@ impl<M: Machine, V: Version> Change<'_, M, V> {
     pub(super) fn lock(&self, vma: &Vma<M, V>) {
         if let (Some((alone, _)), Some(lock)) = (self.alone, vma.lock()) {
             lock.write(&alone.seq);
+        }
+    }
+
+    /// A VMA comes or goes between these two: where VMAs are nodes of a red-black tree and of a list, both are written.
+    pub(super) fn relinks(&self, before: Option<&Vma<M, V>>, next: Option<&Vma<M, V>>) {
+        // Relaxed: under the map's lock.
+        let changes = self.counts.load(Ordering::Relaxed);
+        self.counts.store(changes + 1, Ordering::Relaxed);
+        if self.alone.is_none() {
+            before.into_iter().chain(next).for_each(Vma::relink);
         }
     }
 

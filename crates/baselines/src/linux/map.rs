@@ -34,6 +34,11 @@ impl<M: Machine, V: Version> Map<M, V> {
         self.0.range(..address).next_back().map(|(_, vma)| &**vma)
     }
 
+    /// The VMA that begins at `address`, or behind it.
+    fn after(&self, address: usize) -> Option<&Vma<M, V>> {
+        self.0.range(address..).next().map(|(_, vma)| &**vma)
+    }
+
     /// The VMAs, in order.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Vma<M, V>> {
         self.0.values().map(|vma| &**vma)
@@ -90,6 +95,7 @@ impl<M: Machine, V: Version> Map<M, V> {
             }
             (None, None) => {
                 Self::list(&new);
+                mm.relinks(self.before(start), self.after(end));
                 mm.covers(new.range(), &new);
                 self.0.insert(start, new);
             }
@@ -108,6 +114,7 @@ impl<M: Machine, V: Version> Map<M, V> {
         for key in keys {
             if let Some(gone) = self.0.remove(&key) {
                 mm.lock(&gone);
+                mm.relinks(self.before(key), self.after(gone.range().end));
                 mm.uncovers(gone.range());
                 mm.anon.unlink(&gone);
                 Self::unlist(&gone);
@@ -180,6 +187,7 @@ impl<M: Machine, V: Version> Map<M, V> {
             self.0.insert(at, old);
         }
         mm.covers(range, &new);
+        mm.relinks(self.before(range.start), self.after(range.end));
         self.0.insert(range.start, new);
     }
 
@@ -218,6 +226,7 @@ impl<M: Machine, V: Version> Map<M, V> {
         }
         mm.covers(next.range(), before);
         if let Some(next) = self.0.remove(&border) {
+            mm.relinks(self.before(border), self.after(end));
             mm.anon.unlink(&next);
             mm.retire(next);
         }

@@ -8,6 +8,7 @@
 //! | a fault on a file writes `mmap_miss` of the open file | yes | no | no | no | no | no |
 //! | the root's lock along a chain | once a node | once a node | once a node | once | once | once |
 //! | freeing an anon_vma waits for the root's lock if it is held | no | no | yes | yes | yes | yes |
+//! | `munmap`, and `brk` that shrinks, take pages away as readers of the map's lock | no | no | no | no | yes | yes |
 //! | a fault has the lock of | the map | the map | the map | the map | the map | the VMA (`alone`), which it finds in a tree without a lock (`maple`) |
 //!
 //! Commits: 2b575eb64 ("mm: convert anon_vma->lock to a mutex"), 3d48ae45e ("mm: Convert
@@ -24,8 +25,8 @@
 //! - Without heap the kernel aborts.
 //! - `mmap_sem` of 2011 has the protocol of 6.12's `mmap_lock` (`rwsem`); its tasks slept at once, in the order in which they
 //!   came.
-//! - 5.15 and 6.12: `munmap` keeps `mmap_lock` for writing to its end, where Linux goes on as a reader when the VMAs are out of the tree
-//!   (`mmap_write_downgrade`); VMAs of one anon_vma are in a list, not in an interval tree; the counters of resident pages,
+//! - 5.15 and 6.12: `munmap` frees the chains of VMAs before it goes on as a reader of `mmap_lock`, where Linux does that at its
+//!   end; VMAs of one anon_vma are in a list, not in an interval tree; the counters of resident pages,
 //!   which Linux keeps for each CPU and adds up by the batch, are missing, as is `vm_committed_as`: its batch is a quarter of a
 //!   CPU's share of memory (`mm_compute_batch`), so it is a CPU's own as the VM's account is. Look-ups run in sections of
 //!   epochs, which cost more than those of RCU.
@@ -48,7 +49,7 @@ pub use anon_vma::AnonVmaRoot;
 pub use file::{AddressSpace, IMmap};
 pub use lru::{LruLock, Lruvecs};
 pub use mutex::LinuxMutex;
-pub use rwsem::{MmapLock, WriteSem};
+pub use rwsem::{MmapLock, MmapWrite, WriteSem};
 pub use spinning::Spinning;
 
 use alloc::sync::Arc;
@@ -142,6 +143,8 @@ impl Fixes {
 pub struct Linux<M: Machine, V: Version> {
     /// Under the map's lock.
     map: M::Cell<Map<M, V>>,
+    /// See [`Change`]. Under the map's lock.
+    counts: M::AtomicUsize,
     table_lock: Watched<M, Ticket<M>, PageTable>,
     /// None where each fault has the map's lock.
     alone: Option<Pinned<Alone<M>>>,
@@ -193,6 +196,7 @@ impl<M: Machine, V: Version> Linux<M, V> {
     fn begin<'a>(&'a self, common: &'a Common<M, V>) -> Change<'a, M, V> {
         Change {
             anon: &common.anon,
+            counts: &self.counts,
             alone: self.alone.as_deref().zip(common.domain.as_ref()),
         }
     }
@@ -247,6 +251,7 @@ impl<M: Machine, V: Version> Regions<M> for Linux<M, V> {
     fn new(common: &Common<M, V>) -> Self {
         Linux {
             map: M::Cell::new(Map::new()),
+            counts: M::AtomicUsize::new(0),
             table_lock: RawLock::new(),
             alone: common.fixes.vma_locks.then(Alone::new),
         }

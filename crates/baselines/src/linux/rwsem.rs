@@ -4,7 +4,7 @@
 use machine::Machine;
 use sync::RawLock;
 use sync::lock_class;
-use sync::rwlock::{RawReadGuard, RawRw, RawWriteGuard, Rwsem};
+use sync::rwlock::{RawReadGuard, RawRw, Rwsem};
 use sync::watch::Watched;
 use vm::policy::MapLocking;
 
@@ -20,20 +20,48 @@ lock_class!(
 /// spinners' queue on the next. 128 bytes.
 #[repr(C, align(64))]
 pub struct MmapLock<M: Machine> {
-    /// What stands before it in the line.
-    _before: [u64; 7],
-    lock: Watched<M, Rwsem<M>, MmapLockClass>,
+    /// See [`MapLocking::downgrades`]. Never changes.
+    downgrades: bool,
+    /// What else stands before the lock in the line.
+    _before: [u64; 6],
+    lock: Lock<M>,
+}
+
+type Lock<M> = Watched<M, Rwsem<M>, MmapLockClass>;
+
+/// The lock, acquired for writing.
+#[must_use = "the lock is released when this is dropped"]
+pub struct MmapWrite<'a, M: Machine> {
+    lock: &'a Lock<M>,
+    /// Whether it is held for reading by now.
+    is_downgraded: bool,
+}
+
+impl<M: Machine> Drop for MmapWrite<'_, M> {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: acquired for writing when this was made, and downgraded if it says so.
+        unsafe {
+            match self.is_downgraded {
+                true => self.lock.read_unlock(),
+                false => self.lock.write_unlock(),
+            }
+        }
+    }
 }
 
 impl<M: Machine> MapLocking<M> for MmapLock<M> {
-    type Read<'a> = RawReadGuard<'a, M, Watched<M, Rwsem<M>, MmapLockClass>>;
-    type Write<'a> = RawWriteGuard<'a, M, Watched<M, Rwsem<M>, MmapLockClass>>;
+    type Read<'a> = RawReadGuard<'a, M, Lock<M>>;
+    type Write<'a> = MmapWrite<'a, M>;
     type Pmap<'a> = ();
-    type Config = ();
+    /// Whether `munmap`, and `brk` that shrinks the heap, go on as readers when the VMAs are out of the map
+    /// (`mmap_write_downgrade`, from 4.20 on).
+    type Config = bool;
 
-    fn new(_: &()) -> Self {
+    fn new(&downgrades: &bool) -> Self {
         MmapLock {
-            _before: [0; 7],
+            downgrades,
+            _before: [0; 6],
             lock: RawRw::new(),
         }
     }
@@ -50,8 +78,24 @@ impl<M: Machine> MapLocking<M> for MmapLock<M> {
 
     #[inline]
     #[track_caller]
-    fn write(&self) -> Self::Write<'_> {
-        RawWriteGuard::new(&self.lock)
+    fn write(&self) -> MmapWrite<'_, M> {
+        self.lock.write();
+        MmapWrite {
+            lock: &self.lock,
+            is_downgraded: false,
+        }
+    }
+
+    #[inline]
+    fn downgrades(&self) -> bool {
+        self.downgrades
+    }
+
+    #[inline]
+    #[track_caller]
+    fn downgrade(&self, write: &mut MmapWrite<'_, M>) {
+        // SAFETY: the guard has the write acquisition.
+        write.is_downgraded = unsafe { write.lock.try_downgrade() };
     }
 
     #[inline]

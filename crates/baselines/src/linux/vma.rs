@@ -22,6 +22,9 @@ pub(super) struct Kind<M: Machine, V: Version> {
 pub(super) struct Vma<M: Machine, V: Version> {
     start: M::AtomicUsize,
     end: M::AtomicUsize,
+    /// How often the links to other VMAs have changed: `vm_next`, `vm_prev` and `vm_rb`, on the line of the place. Under the
+    /// map's lock.
+    links: M::AtomicUsize,
     /// Under the map's lock.
     prot: M::Cell<Prot>,
     pub(super) kind: Kind<M, V>,
@@ -50,6 +53,7 @@ impl<M: Machine, V: Version> Vma<M, V> {
         let vma = Pinned::new(Vma {
             start: M::AtomicUsize::new(range.start),
             end: M::AtomicUsize::new(range.end),
+            links: M::AtomicUsize::new(0),
             prot: M::Cell::new(prot),
             kind,
             shared: Node::new(),
@@ -60,6 +64,12 @@ impl<M: Machine, V: Version> Vma<M, V> {
         });
         M::label_value(&*vma, "vm_area_struct");
         vma
+    }
+
+    /// A neighbour in the map has come or gone.
+    pub(super) fn relink(&self) {
+        let links = self.links.load(Ordering::Relaxed);
+        self.links.store(links + 1, Ordering::Relaxed);
     }
 
     /// Its lock, where faults do without the map's.

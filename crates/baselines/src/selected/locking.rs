@@ -19,7 +19,10 @@ pub enum Locks {
     /// [`VmMap`].
     VmMap,
     /// [`MmapLock`].
-    MmapLock,
+    MmapLock {
+        /// Its option.
+        downgrades: bool,
+    },
     /// [`PerSlot`]: none.
     PerSlot,
 }
@@ -92,7 +95,7 @@ impl<M: Machine> MapLocking<M> for AnyLocking<M> {
             Locks::OneLock => AnyLocking::OneLock(OneLock::new(&())),
             Locks::SxMap => AnyLocking::SxMap(SxMap::new(&())),
             Locks::VmMap => AnyLocking::VmMap(VmMap::new(&())),
-            Locks::MmapLock => AnyLocking::MmapLock(MmapLock::new(&())),
+            Locks::MmapLock { downgrades } => AnyLocking::MmapLock(MmapLock::new(downgrades)),
             Locks::PerSlot => AnyLocking::PerSlot,
         }
     }
@@ -128,6 +131,19 @@ impl<M: Machine> MapLocking<M> for AnyLocking<M> {
             AnyLocking::VmMap(locks) => AnyMapWrite::VmMap(locks.write()),
             AnyLocking::MmapLock(lock) => AnyMapWrite::MmapLock(lock.write()),
             AnyLocking::PerSlot => AnyMapWrite::PerSlot,
+        }
+    }
+
+    #[inline]
+    fn downgrades(&self) -> bool {
+        matches!(self, AnyLocking::MmapLock(lock) if lock.downgrades())
+    }
+
+    #[inline]
+    #[track_caller]
+    fn downgrade(&self, write: &mut AnyMapWrite<'_, M>) {
+        if let (AnyLocking::MmapLock(lock), AnyMapWrite::MmapLock(write)) = (self, write) {
+            lock.downgrade(write);
         }
     }
 

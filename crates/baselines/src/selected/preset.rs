@@ -308,12 +308,10 @@ impl Preset {
         match self {
             Preset::Freebsd14 => Locks::SxMap,
             Preset::OpenbsdBiglock | Preset::OpenbsdUnlocked => Locks::VmMap,
-            Preset::Linux2639
-            | Preset::Linux2639Ra
-            | Preset::Linux30Rc2
-            | Preset::Linux30Fixes
-            | Preset::Linux515
-            | Preset::Linux612 => Locks::MmapLock,
+            Preset::Linux2639 | Preset::Linux2639Ra | Preset::Linux30Rc2 | Preset::Linux30Fixes => {
+                Locks::MmapLock { downgrades: false }
+            }
+            Preset::Linux515 | Preset::Linux612 => Locks::MmapLock { downgrades: true },
             Preset::Scalevm => Locks::PerSlot,
             _ => Locks::OneLock,
         }

@@ -2,7 +2,9 @@
 //! operations; the reverse map visits as many VMAs as it must, and finds those that map a page.
 
 use baselines::freebsd::OneLock;
-use baselines::linux::{Fixes, Linux, LinuxMutex, Mutexes, PageState, Rwsems, SpinLocks, Version};
+use baselines::linux::{
+    Fixes, Linux, LinuxMutex, MmapLock, Mutexes, PageState, Rwsems, SpinLocks, Version,
+};
 use hosted::Hosted;
 use machine::{Access, CpuRange, Execute, Frame, Job, PAGE_SIZE, VaRange};
 use std::cell::RefCell;
@@ -11,7 +13,7 @@ use std::sync::Arc;
 use sync::{Mutex, RawLock};
 use vm::object::Object;
 use vm::pager::MemoryPager;
-use vm::policy::{ForkTables, Mapping, NoQueues, ObjectPages, Policies, Regions};
+use vm::policy::{ForkTables, MapLocking, Mapping, NoQueues, ObjectPages, Policies, Regions};
 use vm::{At, Best, Options, Prot, Region, Request, Space, Vm};
 
 /// The observed part of a VMA: its range, its rights, whether it maps a file.
@@ -341,6 +343,16 @@ fn families_grow_and_shrink_at_once() {
             ..fixes
         });
     }
+}
+
+#[test]
+fn readers_come_in_when_the_map_is_locked_for_writing_no_more() {
+    let lock = <MmapLock<Hosted> as MapLocking<Hosted>>::new(&true);
+    let mut write = lock.write();
+    lock.downgrade(&mut write);
+    std::thread::scope(|scope| scope.spawn(|| drop(lock.read())).join()).expect("a reader");
+    drop(write);
+    drop(lock.write());
 }
 
 #[test]

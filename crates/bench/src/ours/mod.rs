@@ -44,8 +44,9 @@ pub fn memory(workload: &Workload, tasks: usize) -> usize {
     tasks * (copies * workload.needs.memory + MEMORY_PER_TASK)
 }
 
-/// Swap space for each task, in pages: several of the workloads' mappings.
-pub const SWAP_PER_TASK: u64 = 4 * (workloads::SIZE / PAGE_SIZE) as u64;
+/// Swap space for each task, in pages: several of the workloads' mappings, so that a CPU's stock holds one of them and a
+/// page (malloc1), with half of the space in stocks and stocks half full.
+pub const SWAP_PER_TASK: u64 = 5 * (workloads::SIZE / PAGE_SIZE) as u64;
 
 /// The features of our VM beyond memory.
 const FEATURES: &[Feature] = &[

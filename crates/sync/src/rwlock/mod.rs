@@ -65,6 +65,15 @@ pub unsafe trait RawRw<M: Machine>: Send + Sync {
         false
     }
 
+    /// Turns the caller's write acquisition into one for reading, if the lock can do that.
+    ///
+    /// # Safety
+    /// The caller has the write acquisition, and still has it if this returns `false`.
+    #[must_use = "without it the lock is still held for writing"]
+    unsafe fn try_downgrade(&self) -> bool {
+        false
+    }
+
     /// Whether the lock was held a moment ago.
     fn is_locked(&self) -> bool;
 

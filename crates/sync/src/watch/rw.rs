@@ -92,6 +92,20 @@ unsafe impl<M: Machine, R: RawRw<M>, C: LockClass, O: Observer<M>> RawRw<M>
     }
 
     #[inline]
+    #[track_caller]
+    unsafe fn try_downgrade(&self) -> bool {
+        // SAFETY: the caller has the write acquisition of this lock, and so that of `raw`.
+        let downgraded = unsafe { self.raw.try_downgrade() };
+        if downgraded {
+            // As above.
+            self.release(untimed(), |()| ());
+            let taken = self.try_acquire(Kind::Shared, Location::caller(), || Some(()));
+            debug_assert!(taken.is_some(), "it is held");
+        }
+        downgraded
+    }
+
+    #[inline]
     fn is_locked(&self) -> bool {
         self.raw.is_locked()
     }

@@ -123,6 +123,17 @@ pub trait MapLocking<M: Machine>: Send + Sync + 'static {
     /// Begins an operation that changes them.
     fn write(&self) -> Self::Write<'_>;
 
+    /// Whether an operation that removes regions removes them from the records first, and then takes their pages away
+    /// beside operations that leave the regions as they are.
+    #[inline]
+    fn downgrades(&self) -> bool {
+        false
+    }
+
+    /// The regions have been changed: from now on the operation leaves them as they are.
+    #[inline]
+    fn downgrade(&self, _write: &mut Self::Write<'_>) {}
+
     /// Begins a change of the page tables.
     fn pmap(&self) -> Self::Pmap<'_>;
 

@@ -13,7 +13,7 @@
 //! the walk holds, or the walk has passed all of its slots.
 
 use super::map::New;
-use super::unmap::Unmapping;
+use super::unmap::{Unmapping, Write};
 use super::{HEAP_START, MAP_START, Space, whole_pages};
 use crate::error::Error;
 use crate::flags::Flags;
@@ -110,7 +110,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
 
     /// Moves the heap's end; returns the range it grew by, if that is to be paged in.
     fn move_break(&self, end: usize) -> Result<Option<VaRange>, Error> {
-        let _write = self.pmap.locking.write();
+        let mut write = self.pmap.locking.write();
         loop {
             let old = self.current_break();
             if old == end {
@@ -121,7 +121,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             if self.is_moving(place, step) {
                 continue;
             }
-            if let Some(flags) = self.try_step(place, step)? {
+            if let Some(flags) = self.try_step(place, step, &mut write)? {
                 return Ok(flags.is_brought().then_some(step.moved_over()));
             }
         }
@@ -130,7 +130,12 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// Moves the heap's end, unless another task has moved it away from where the step begins; `place` was found where
     /// that locks; returns the flags
     /// of the pages that it grew by.
-    fn try_step(&self, place: Place<'_, M, P>, step: Step) -> Result<Option<Flags>, Error> {
+    fn try_step(
+        &self,
+        place: Place<'_, M, P>,
+        step: Step,
+        write: &mut Write<'_, M, P>,
+    ) -> Result<Option<Flags>, Error> {
         let over = step.moved_over();
         if over.start == over.end {
             let _locked = self.pmap.tree.lock_at(place, step.locked())?;
@@ -138,7 +143,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         }
         match step.new > step.old {
             true => self.grow_heap(place, step, over),
-            false => self.shrink_heap(place, step, over),
+            false => self.shrink_heap(place, step, over, write),
         }
     }
 
@@ -175,13 +180,16 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         place: Place<'_, M, P>,
         step: Step,
         shrunk: VaRange,
+        write: &mut Write<'_, M, P>,
     ) -> Result<Option<Flags>, Error> {
+        let changing = self.region_changes(shrunk);
         let mut unmapping = Unmapping::new(self);
         unmapping.lock(place, shrunk)?;
         if !self.begins(step) {
             return Ok(None);
         }
-        let leaves_tables = self.clear_locked(&mut unmapping, shrunk, || {
+        let held = (changing, Some(write));
+        let leaves_tables = self.clear_locked(&mut unmapping, shrunk, held, || {
             self.end(step);
         })?;
         self.given_back(place, shrunk, leaves_tables);

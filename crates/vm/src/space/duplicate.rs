@@ -24,7 +24,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             Move::To(start) => {
                 let to = Self::in_pages_at(start, bytes)?;
                 loop {
-                    self.clear(self.pmap.tree.find(to.start), to)?;
+                    self.clear(self.pmap.tree.find(to.start), to, None)?;
                     // Another task may map something there before it is locked again.
                     if self.duplicate_to(page, to)? {
                         return Ok(start);

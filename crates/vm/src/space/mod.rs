@@ -158,7 +158,7 @@ impl<M: Platform, P: Policies<M>> Drop for Space<M, P> {
     fn drop(&mut self) {
         // Slot by slot: no task maps here any more.
         let mut occupied = self.pmap.tree.occupied(ALL);
-        let cleared = occupied.try_for_each(|place| self.clear(place, place.range).map(drop));
+        let cleared = occupied.try_for_each(|place| self.clear(place, place.range, None).map(drop));
         if cleared.is_err() {
             // There is no memory to unmap parts.
             self.clear_all();

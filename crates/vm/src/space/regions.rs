@@ -11,7 +11,7 @@ use machine::{PageFault, Platform, VaRange};
 
 type Read<'a, M, P> = <<P as Policies<M>>::Locking as MapLocking<M>>::Read<'a>;
 type Region<'a, M, P> = <<P as Policies<M>>::Regions as Regions<M>>::Fault<'a>;
-type Changing<'a, M, P> = <<P as Policies<M>>::Regions as Regions<M>>::Changing<'a>;
+pub(super) type Changing<'a, M, P> = <<P as Policies<M>>::Regions as Regions<M>>::Changing<'a>;
 
 impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// `new` is mapped at `range` now, where nothing was.

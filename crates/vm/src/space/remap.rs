@@ -156,7 +156,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             end: old.end,
         };
         if rest.start < rest.end {
-            self.give_back(self.pmap.tree.find(rest.start), rest)?;
+            self.give_back(self.pmap.tree.find(rest.start), rest, None)?;
         }
         Ok(())
     }
@@ -200,7 +200,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         let to = Self::in_pages_at(at, bytes)?;
         loop {
             for goal in self.goals(old, to, place)? {
-                self.clear(self.pmap.tree.find(goal.start), goal)?;
+                self.clear(self.pmap.tree.find(goal.start), goal, None)?;
             }
             // Another task may map something there before it is locked again.
             if self.move_to(old, to, place)? {

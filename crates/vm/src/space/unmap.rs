@@ -12,6 +12,7 @@
 //!    also the addresses, to be used again first, and tables that are not needed.
 
 use super::arena::TABLE;
+use super::regions::Changing;
 use super::{HEAP_START, Space};
 use crate::error::Error;
 use crate::flags::Flags;
@@ -33,18 +34,23 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     }
 
     fn unmap_pages(&self, range: VaRange) -> Result<(), Error> {
-        let _write = self.pmap.locking.write();
+        let mut write = self.pmap.locking.write();
         let place = self.pmap.tree.find(range.start);
         match place.is_hole(range) {
             true => Ok(()),
-            false => self.give_back(place, range),
+            false => self.give_back(place, range, Some(&mut write)),
         }
     }
 
     /// Unmaps `range`, at whose start `place` was found. Its addresses are used again first, and tables
-    /// that are not needed go.
-    pub(super) fn give_back(&self, place: Place<'_, M, P>, range: VaRange) -> Result<(), Error> {
-        let leaves_tables = self.clear(place, range)?;
+    /// that are not needed go. As [`Space::clear_locked`] with `write`.
+    pub(super) fn give_back(
+        &self,
+        place: Place<'_, M, P>,
+        range: VaRange,
+        write: Option<&mut Write<'_, M, P>>,
+    ) -> Result<(), Error> {
+        let leaves_tables = self.clear(place, range, write)?;
         self.given_back(place, range, leaves_tables);
         Ok(())
     }
@@ -61,24 +67,37 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// Leaves `range`, at whose start `place` was found, without a mapping. Says whether tables may be
     /// left that are not needed.
     #[inline(always)]
-    pub(super) fn clear(&self, place: Place<'_, M, P>, range: VaRange) -> Result<bool, Error> {
-        let _changing = self.region_changes(range);
+    pub(super) fn clear(
+        &self,
+        place: Place<'_, M, P>,
+        range: VaRange,
+        write: Option<&mut Write<'_, M, P>>,
+    ) -> Result<bool, Error> {
+        let changing = self.region_changes(range);
         let mut unmapping = Unmapping::new(self);
         unmapping.lock(place, range)?;
-        self.clear_locked(&mut unmapping, range, || {})
+        self.clear_locked(&mut unmapping, range, (changing, write), || {})
     }
 
-    /// As [`Space::clear`], with `range` locked; `done` is called when the pages are gone, before the slots are
-    /// released.
+    /// As [`Space::clear`], with `range` locked, and the announcement of the change; `done` is called when the pages are
+    /// gone, before the slots are released. With `write`, the map's lock, the policy may downgrade it.
     #[inline(always)]
     pub(super) fn clear_locked(
         &self,
         unmapping: &mut Unmapping<'_, M, P>,
         range: VaRange,
+        (changing, write): (Changing<'_, M, P>, Option<&mut Write<'_, M, P>>),
         done: impl FnOnce(),
     ) -> Result<bool, Error> {
         let rules = self.rules(unmapping.locked());
         rules.count(unmapping.usage(), Usage::NONE)?;
+        let locking = &self.pmap.locking;
+        if let Some(write) = write.filter(|_| locking.downgrades()) {
+            self.region_gone(range);
+            drop(changing);
+            locking.downgrade(write);
+            return Ok(unmapping.finish(None, done));
+        }
         let leaves_tables = unmapping.finish(None, done);
         self.region_gone(range);
         Ok(leaves_tables)
@@ -153,6 +172,9 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         }
     }
 }
+
+/// The map's lock, held while regions change.
+pub(super) type Write<'a, M, P> = <<P as Policies<M>>::Locking as MapLocking<M>>::Write<'a>;
 
 /// A range whose mappings are on their way out: locked, and nothing has changed yet.
 pub(super) struct Unmapping<'a, M: Platform, P: Policies<M>> {

@@ -85,19 +85,6 @@ pub struct Rwsem<M: Machine, const SPIN: u64 = 10_000, const WAIT: u64 = 4_000_0
 }
 
 impl<M: Machine, const SPIN: u64, const WAIT: u64> Rwsem<M, SPIN, WAIT> {
-    /// Turns the write acquisition into one for reading.
-    ///
-    /// # Safety
-    /// The caller has the write acquisition.
-    pub unsafe fn downgrade(&self) {
-        // Release: pairs with the acquire of the next readers.
-        let old = self.count.fetch_add(READER - WRITER, Ordering::Release);
-        self.own_as_reader(Self::name());
-        if old & WAITERS != 0 {
-            self.wake(Reason::Reading);
-        }
-    }
-
     /// The name of the calling task in `owner`: the address of its local words, whose low bits are free.
     fn name() -> usize {
         M::with_locals(|locals| ptr::from_ref(locals) as usize)
@@ -315,6 +302,16 @@ unsafe impl<M: Machine, const SPIN: u64, const WAIT: u64> RawRw<M> for Rwsem<M, 
         if old & WAITERS != 0 {
             self.wake(Reason::Free);
         }
+    }
+
+    unsafe fn try_downgrade(&self) -> bool {
+        // Release: pairs with the acquire of the next readers.
+        let old = self.count.fetch_add(READER - WRITER, Ordering::Release);
+        self.own_as_reader(Self::name());
+        if old & WAITERS != 0 {
+            self.wake(Reason::Reading);
+        }
+        true
     }
 
     #[inline]
