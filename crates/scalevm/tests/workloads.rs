@@ -8,7 +8,7 @@ use support::sample::{run, sample};
 use support::scratch::Scratch;
 
 /// Those that are about memory and wake-ups.
-const OURS: [&str; 16] = [
+const OURS: [&str; 17] = [
     "desktop",
     "exec1",
     "fork1",
@@ -18,6 +18,7 @@ const OURS: [&str; 16] = [
     "mmap2",
     "mprotect1",
     "mremap1",
+    "near_fault1",
     "page_fault2",
     "page_fault3",
     "pipe1",

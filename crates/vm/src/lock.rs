@@ -5,7 +5,7 @@
 //! | 5 | [`ObjectSize`] | an object's size, and changes of it that its store has not seen | nothing |
 //! | 10–29 | of policies | whole spaces and pmaps, see [`crate::policy::MapLocking`] | lower ranks |
 //! | 20 | delayed invalidation | see [`crate::policy::Invalidation`] | 10 |
-//! | 30 | [`TreeSlot`] | the mappings in a slot, its leaf and PV tables, the break of a heap that ends there | 10 to 29 |
+//! | 30 | [`TreeSlot`] | the mappings in a slot, its leaf and PV tables, the break of a heap that ends there; forks may share it instead | 10 to 29 |
 //! | 35 | reservation of swap space | see [`crate::policy::Reservation`] | 10 to 30 |
 //! | 36 | [`ObjectShard`] | the attachments of an object made on one CPU | 5 to 30 |
 //! | 38 | [`PmapRoster`] | the pmap that has an address-space tag | 5 to 30 |

@@ -253,13 +253,36 @@ fn a_protect_beside_a_fork_flushes() {
 
 #[test]
 fn a_protect_that_sees_no_fork_is_found() {
-    let copy = include_str!("../src/pmap/fork.rs");
+    let copy = include_str!("../src/pmap/revocation.rs");
     let looks = Site::after(
-        "pmap/fork.rs",
+        "pmap/revocation.rs",
         copy,
         "Acquire: pairs with the release of the fork that has flushed",
     );
     must_be_found(Flaw::Blind, looks, a_protect_meets_a_fork());
+}
+
+/// A fork reads a slot that another CPU wants to change: that waits, or comes first.
+#[test]
+fn an_unmap_waits_for_a_fork_that_reads_its_slot() {
+    model(
+        1,
+        |world| world.fill(HERE),
+        [
+            |world| {
+                Checked::relax(0);
+                world.space.unmap(page(HERE)).expect("unmap");
+                world.reuse();
+            },
+            |world| {
+                let child = world.space.fork().expect("fork");
+                child.activate();
+                let seen = child.load(HERE);
+                assert!(matches!(seen, Ok(OURS) | Err(Error::Segv(_))), "{seen:?}");
+            },
+        ],
+        |world| assert!(matches!(world.space.load(HERE), Err(Error::Segv(_)))),
+    )();
 }
 
 /// A private copy is made while its page goes from the object: it goes, too.

@@ -31,6 +31,7 @@ mod mmap1;
 mod mmap2;
 mod mprotect1;
 mod mremap1;
+mod near_fault1;
 mod open1;
 mod page_fault1;
 mod page_fault2;
@@ -121,6 +122,7 @@ enum Body {
     Mmap2,
     Mprotect1,
     Mremap1,
+    NearFault1,
     Open1,
     PageFault1,
     PageFault2,
@@ -148,6 +150,7 @@ impl Workload {
             Body::PageFault1
             | Body::PageFault2
             | Body::PageFault3
+            | Body::NearFault1
             | Body::TlbFlush1
             | Body::Madvise1 => (SIZE / page) as u64,
             Body::TlbFlush2 => (tlb_flush::SMALL / page) as u64,
@@ -177,6 +180,7 @@ impl Workload {
             Body::Mmap2 => mmap2::run(system, tick),
             Body::Mprotect1 => mprotect1::run(system, tick),
             Body::Mremap1 => mremap1::run(system, tick),
+            Body::NearFault1 => near_fault1::run(system, tick),
             Body::Open1 => open1::run(system, tick),
             Body::PageFault1 => page_fault1::run(system, tick),
             Body::PageFault2 => page_fault2::run(system, tick),
@@ -194,7 +198,7 @@ impl Workload {
 
 /// All workloads, by name.
 pub const fn all() -> &'static [Workload] {
-    const ALL: [Workload; 27] = [
+    const ALL: [Workload; 28] = [
         brk1::WORKLOAD,
         build::WORKLOAD,
         context_switch1::WORKLOAD,
@@ -211,6 +215,7 @@ pub const fn all() -> &'static [Workload] {
         mmap2::WORKLOAD,
         mprotect1::WORKLOAD,
         mremap1::WORKLOAD,
+        near_fault1::WORKLOAD,
         open1::WORKLOAD,
         page_fault1::WORKLOAD,
         page_fault2::WORKLOAD,

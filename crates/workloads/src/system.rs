@@ -248,6 +248,12 @@ pub trait System {
         1
     }
 
+    /// How many of the tasks that run together are threads of one process with this one, itself included: all, or
+    /// it is alone.
+    fn companions(&self) -> usize {
+        1
+    }
+
     /// The ends to read from and to write to of the pipe made for task `task` of those that run
     /// together; all of them have it. Both ends stay open as long as any of them runs; not to be
     /// closed.

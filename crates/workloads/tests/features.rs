@@ -12,7 +12,7 @@ fn find(name: &str) -> &'static Workload {
     workloads::find(name).expect("a known workload")
 }
 
-/// The workloads of this file; tests/programs and tests/desktop.rs have the others.
+/// The workloads of this file; tests/programs and tests/tasks.rs have the others.
 fn all() -> impl Iterator<Item = &'static Workload> {
     let others = [Feature::Compiler, Feature::Family, Feature::Neighbours];
     let all = workloads::all().iter();

@@ -46,8 +46,9 @@ pub struct Services<M: Kernel, D: Design<M>> {
     pub pipes: Vec<Arc<Pipe<M>>>,
     /// A page for each task, if they are.
     pub memory: Option<ObjectRef<M, D>>,
-    /// How many tasks there are.
+    /// How many tasks there are, and how many of them are threads of one process with a task.
     pub tasks: usize,
+    pub companions: usize,
 }
 
 impl<M: Kernel, D: Design<M>> Services<M, D> {
@@ -73,6 +74,7 @@ impl<M: Kernel, D: Design<M>> Services<M, D> {
             pipes,
             memory,
             tasks: plan.tasks,
+            companions: plan.mode.companions(plan.tasks),
         };
         services.label();
         Ok(services)

@@ -417,6 +417,10 @@ impl<M: Kernel, P: Design<M>> System for Task<M, P> {
         self.given.services.tasks
     }
 
+    fn companions(&self) -> usize {
+        self.given.services.companions
+    }
+
     fn pipe_of(&mut self, task: usize) -> Result<[Descriptor; 2], Error> {
         let pipe = self.given.services.pipes.get(task);
         let pipe = pipe.ok_or(Error::Unsupported(Call::Common))?;

@@ -128,6 +128,14 @@ impl Mode {
         }
     }
 
+    /// How many of so many tasks share an address space.
+    pub const fn companions(self, tasks: usize) -> usize {
+        match self {
+            Mode::Processes => 1,
+            Mode::Threads => tasks,
+        }
+    }
+
     /// `1 process`, `2 threads`.
     pub fn count(self, tasks: usize) -> String {
         match (tasks, self) {

@@ -4,6 +4,7 @@ use super::Pmap;
 use super::entry::{self, Entry};
 use crate::error::Error;
 use crate::frames::Content;
+use crate::page::PvList;
 use crate::policy::{Invalidation, MapLocking, Policies, PvChunks};
 use crate::prot::Prot;
 use crate::pv::Table;
@@ -126,7 +127,12 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// prepared; the caller's reference to the page becomes the mapping's.
     #[inline]
     pub(super) fn link(&self, part: &mut Part<'_, M, P>, bits: u64) {
-        let mut list = self.vm.lock_pv(pte::frame(bits));
+        self.link_to(self.vm.lock_pv(pte::frame(bits)), part, bits);
+    }
+
+    /// As [`Pmap::link`], of a page whose `list` is locked.
+    #[inline]
+    pub(super) fn link_to(&self, mut list: PvList<'_, M, P>, part: &mut Part<'_, M, P>, bits: u64) {
         self.list(&mut list, part, part.range().start);
         drop(list);
         self.write(part, bits);

@@ -5,47 +5,44 @@
 //! reference. A table is shared by making the entry read-only that leads to it
 //! ([`super::shared`]).
 //!
-//! A fork flushes once, at its end. Until then other CPUs of the parent may still write such a
-//! page: the child does not run yet and sees their stores, as they do themselves. An operation
+//! A fork flushes once at most, at its end ([`super::revocation`]). Until then other CPUs of the parent may still write
+//! such a page: the child does not run yet and sees their stores, as they do themselves. An operation
 //! that relies on an entry being read-only in the meantime flushes first: `protect_locked` asks
-//! [`Pmap::is_forking`], and a copy is only made of a page whose mapping is gone and
+//! whether revocations are pending, and a copy is only made of a page whose mapping is gone and
 //! flushed.
+//!
+//! Forks of one space copy a slot at once, page by page, if they change nothing of the parent's but the right to write
+//! ([`Forking::reads`]).
 
 use super::Pmap;
 use super::entry::{self, Entry};
+use super::remove::PASSES;
+use super::revocation::Revoking;
 use super::tables::TABLE;
 use crate::error::Error;
 use crate::flags::Flags;
+use crate::page::PvList;
 use crate::policy::{ForkTables, Policies};
 use crate::pv::Table;
 use crate::tree::{Kind, Part, Size};
-use machine::{Atomic, AtomicInt, Flush, Ordering, PAGE_SIZE, Platform, VaRange, pte};
+use machine::{Atomic, Flush, Ordering, PAGE_SIZE, Platform, VaRange, pte};
 
 /// A fork under way. The flush is due when it ends, also if it fails.
 pub(crate) struct Forking<'a, M: Platform, P: Policies<M>> {
     pmap: &'a Pmap<M, P>,
-    /// Whether the child has got entries, or a table, that tasks may write through until the flush: without
-    /// any there is none. (What counts is not who made them read-only. If that was another fork under way,
-    /// this one must not end before a flush either.)
+    revoking: Revoking<'a, M>,
+    /// Whether the child has got entries, or a table, that tasks may write through until a flush.
     shares: bool,
 }
 
 impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// Begins a fork, before the first slot is locked.
     pub(crate) fn fork(&self) -> Forking<'_, M, P> {
-        // Relaxed: the slots' locks order it before the reads that others make under them.
-        self.forks.fetch_add(1, Ordering::Relaxed);
         Forking {
             pmap: self,
+            revoking: self.revocations.begin(),
             shares: false,
         }
-    }
-
-    /// Whether TLBs may know entries as writable that a fork has made read-only. Under
-    /// the lock of their slots.
-    pub(super) fn is_forking(&self) -> bool {
-        // Acquire: pairs with the release of the fork that has flushed.
-        self.forks.load(Ordering::Acquire) != 0
     }
 }
 
@@ -72,6 +69,11 @@ impl<M: Platform, P: Policies<M>> Forking<'_, M, P> {
             && is_inherited(part)
     }
 
+    /// Whether this fork changes nothing of `part`, all of a slot of the parent's, but the right to write.
+    pub(crate) fn reads(&self, part: &Part<'_, M, P>) -> bool {
+        part.size() == Size::Pages && !self.shares(part)
+    }
+
     /// Gives the child, whose `to` is the same place and has no table, the tables of `part`. Under
     /// the locks of both slots.
     pub(crate) fn share_table(
@@ -95,15 +97,20 @@ impl<M: Platform, P: Policies<M>> Forking<'_, M, P> {
     }
 
     /// Makes `to`, of the child's, a member of the family of `part`, if there is room.
-    fn join(&self, part: &mut Part<'_, M, P>, child: &Pmap<M, P>, to: &mut Part<'_, M, P>) -> bool {
-        let mut family = self.pmap.family(part).lock();
+    fn join(
+        &mut self,
+        part: &mut Part<'_, M, P>,
+        child: &Pmap<M, P>,
+        to: &mut Part<'_, M, P>,
+    ) -> bool {
+        let pmap = self.pmap;
+        let mut family = pmap.family(part).lock();
         if !family.join(child.member(to)) {
             return false;
         }
         if part.size() != Size::Shared {
-            // AcqRel: as where entries are removed. The fork flushes at its end.
-            let leads = self.pmap.superpage(part.slot_range().start);
-            leads.fetch_and(!pte::WRITABLE, Ordering::AcqRel);
+            self.revoking
+                .revoke(pmap.superpage(part.slot_range().start));
             part.set_size(Size::Shared);
         }
         (to.inside().leaf, to.inside().pv) = (part.leaf(), part.pv_tables());
@@ -126,16 +133,19 @@ impl<M: Platform, P: Policies<M>> Forking<'_, M, P> {
         child: &Pmap<M, P>,
         to: &mut Part<'_, M, P>,
     ) -> Result<(), Error> {
+        let mut are_busy = false;
         for (address, bits) in self.pmap.used(leaf, range) {
             let mut to = to.cut(VaRange::sized(address, PAGE_SIZE));
             match entry::kind(bits) {
                 Kind::Object => {}
                 Kind::Private => {
                     child.prepare(&mut to)?;
-                    self.shares = true;
-                    let bits = self.write_protect(leaf, address);
-                    self.pmap.vm.page(pte::frame(bits)).retain();
-                    child.link(&mut to, bits & !(pte::DIRTY | pte::ACCESSED));
+                    // A page that another fork, or an exit, is busy with has its turn later: they meet at few pages, and
+                    // seldom sleep.
+                    match self.pmap.vm.try_lock_pv(pte::frame(bits)) {
+                        Some(list) => self.share_page(leaf, child, &mut to, list),
+                        None => are_busy = true,
+                    }
                 }
                 Kind::Swapped => {
                     child.prepare_leaf(&mut to)?;
@@ -146,25 +156,71 @@ impl<M: Platform, P: Policies<M>> Forking<'_, M, P> {
                 }
             }
         }
+        let mut pass = 1;
+        while are_busy {
+            are_busy = self.share_rest(leaf, range, child, to, pass == PASSES)?;
+            pass += 1;
+        }
         Ok(())
     }
 
+    /// Shares the private pages of `range` that the child has not got yet, but those whose lists are locked, unless it
+    /// `waits`; whether there are some.
+    #[cold]
+    fn share_rest(
+        &mut self,
+        leaf: Table,
+        range: VaRange,
+        child: &Pmap<M, P>,
+        to: &mut Part<'_, M, P>,
+        waits: bool,
+    ) -> Result<bool, Error> {
+        let mut are_busy = false;
+        for (address, bits) in self.pmap.used(leaf, range) {
+            let mut to = to.cut(VaRange::sized(address, PAGE_SIZE));
+            if entry::kind(bits) == Kind::Private && child.entry_at(&to) == Entry::Empty {
+                child.prepare(&mut to)?;
+                let (vm, frame) = (&self.pmap.vm, pte::frame(bits));
+                let list = match waits {
+                    true => Some(vm.lock_pv(frame)),
+                    false => vm.try_lock_pv(frame),
+                };
+                match list {
+                    Some(list) => self.share_page(leaf, child, &mut to, list),
+                    None => are_busy = true,
+                }
+            }
+        }
+        Ok(are_busy)
+    }
+
+    /// Shares the page, with this `list`, that the parent has at the start of `to`, which is prepared.
+    fn share_page(
+        &mut self,
+        leaf: Table,
+        child: &Pmap<M, P>,
+        to: &mut Part<'_, M, P>,
+        list: PvList<'_, M, P>,
+    ) {
+        self.shares = true;
+        let bits = self.write_protect(leaf, to.range().start);
+        self.pmap.vm.page(pte::frame(bits)).retain();
+        child.link_to(list, to, bits & !(pte::DIRTY | pte::ACCESSED));
+    }
+
     /// Makes the parent's entry at `address` read-only; returns it. Flushes nothing.
-    fn write_protect(&self, leaf: Table, address: usize) -> u64 {
+    fn write_protect(&mut self, leaf: Table, address: usize) -> u64 {
         let leaf = leaf.get().expect("a mapping has a table");
-        let entry = self.pmap.entry(leaf, 0, address);
-        // AcqRel: the walker may set accessed and dirty, as in `clear`.
-        entry.fetch_and(!pte::WRITABLE, Ordering::AcqRel) & !pte::WRITABLE
+        self.revoking.revoke(self.pmap.entry(leaf, 0, address))
     }
 }
 
 impl<M: Platform, P: Policies<M>> Drop for Forking<'_, M, P> {
     fn drop(&mut self) {
         if self.shares {
-            self.pmap.flush(Flush::All);
+            let pmap = self.pmap;
+            self.revoking.end(|| pmap.flush(Flush::All));
         }
-        // Release: an operation that finds no fork finds it flushed. Pairs with `is_forking`.
-        self.pmap.forks.fetch_sub(1, Ordering::Release);
     }
 }
 

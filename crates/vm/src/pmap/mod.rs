@@ -41,6 +41,7 @@ mod moved;
 mod protect;
 mod remove;
 mod reverse;
+mod revocation;
 mod shared;
 mod superpage;
 mod tables;
@@ -64,6 +65,7 @@ use active::ActiveCpus;
 use alloc::sync::{Arc, Weak};
 use core::ptr;
 use machine::{Asid, Atomic, AtomicInt, Flush, Frame, Ordering, Pinned, Platform};
+use revocation::Revocations;
 use sync::Padded;
 
 /// An address space as the hardware sees it, and the tree of its mappings.
@@ -84,8 +86,8 @@ pub struct Pmap<M: Platform, P: Policies<M>> {
     /// Pages mapped, if the invalidation asks before each removal; see
     /// [`Invalidation::may_sleep`].
     resident: Padded<M::AtomicUsize>,
-    /// Forks of this space under way.
-    forks: Padded<M::AtomicUsize>,
+    /// The right to write, as forks of this space take it away.
+    revocations: Padded<Revocations<M>>,
     /// Where the next [`Spare::sweep`] begins; a hint.
     swept: Padded<M::AtomicUsize>,
     /// Its chunks of PV entries: nothing by default.
@@ -111,7 +113,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
             tree: Tree::new(),
             locking: Padded(P::Locking::new(vm.locking())),
             resident: Padded(M::AtomicUsize::new(0)),
-            forks: Padded(M::AtomicUsize::new(0)),
+            revocations: Padded(Revocations::new()),
             swept: Padded(M::AtomicUsize::new(0)),
             chunks: vm.pv_chunks().new_pmap(tag),
         });
@@ -168,7 +170,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         M::label_value(&self.locking, "Pmap.locking");
         self.locking.label();
         M::label_value(&self.resident, "Pmap.resident");
-        M::label_value(&self.forks, "Pmap.forks");
+        M::label_value(&self.revocations, "Pmap.revocations");
         M::label_value(&self.swept, "Pmap.swept");
     }
 }

@@ -65,7 +65,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         touched: &mut Touched,
     ) {
         // A fork under way has made entries read-only that TLBs still know as writable.
-        let forking = self.is_forking();
+        let forking = self.revocations.are_pending();
         for (address, bits) in self.used(leaf, range) {
             let present = bits & pte::PRESENT != 0;
             if present && self.rewrite(leaf, address, prot, shared) | forking {

@@ -9,6 +9,11 @@ use crate::policy::{Invalidation, MapLocking, Policies};
 use crate::tree::{Kind, Locked, Mapped, Part, Place, Size};
 use machine::{Frame, Platform, VaRange, pte};
 
+/// How often a task that changes many pages passes over those whose lists are locked, before it waits for them one by
+/// one. Tasks that change the same pages, such as forks of one space and the exits of their children, then find
+/// others to change meanwhile, and seldom sleep.
+pub(super) const PASSES: u32 = 16;
+
 type Block<'a, M, P> = <<P as Policies<M>>::Invalidation as Invalidation<M>>::Block<'a>;
 
 /// A range locked so that pages may be taken away from it.
@@ -200,14 +205,42 @@ impl<'a, M: Platform, P: Policies<M>> Taking<'_, 'a, M, P> {
             self.prepare_to_sleep();
             self.pmap.take_swapped(&mut part);
         }
-        let mut last = None;
+        // A page that another task is busy with has its turn in a later pass.
+        if !self.pass(&mut part, false) {
+            self.pass_again(&mut part);
+        }
+    }
+
+    /// Clears the entries of `part` that a pass has left.
+    #[cold]
+    fn pass_again(&mut self, part: &mut Part<'_, M, P>) {
+        let are_all = (1..PASSES).any(|_| self.pass(part, false));
+        if !are_all {
+            self.pass(part, true);
+        }
+    }
+
+    /// Clears the entries of `part`, but those of pages whose lists are locked, unless it `waits`; whether these are
+    /// all.
+    #[inline(always)]
+    fn pass(&mut self, part: &mut Part<'_, M, P>, waits: bool) -> bool {
+        let (mut last, mut are_all) = (None, true);
         for (address, bits) in self.pmap.used(part.leaf(), part.range()) {
-            if self.pmap.is_listed(entry::kind(bits)) {
-                last = self.page(&mut part, address, pte::frame(bits), last.take());
-            } else {
-                self.attached_page(&mut part, address);
+            if !self.pmap.is_listed(entry::kind(bits)) {
+                self.attached_page(part, address);
+                continue;
+            }
+            let frame = pte::frame(bits);
+            let list = match waits {
+                true => Some(self.lock(last.take(), frame)),
+                false => self.try_lock(last.take(), frame),
+            };
+            match list {
+                Some(list) => last = self.page(part, address, frame, list),
+                None => are_all = false,
             }
         }
+        are_all
     }
 
     /// Clears the entry at `address`, which maps a page of an object and is on no list. The page stays
@@ -230,18 +263,17 @@ impl<'a, M: Platform, P: Policies<M>> Taking<'_, 'a, M, P> {
     }
 
     /// Clears the entry at `address`, which maps `frame`, and takes its PV entry off the page's
-    /// list. Between this and the flush the page looks unmapped and is not: the block has it noted.
+    /// `list`. Between this and the flush the page looks unmapped and is not: the block has it noted.
     /// The list, if it is worth keeping for the next page.
-    #[inline]
+    #[inline(always)]
     fn page(
         &mut self,
         part: &mut Part<'_, M, P>,
         address: usize,
         frame: Frame,
-        last: Option<Last<'a, M, P>>,
+        mut list: PvList<'a, M, P>,
     ) -> Option<Last<'a, M, P>> {
         let pmap = self.pmap;
-        let mut list = self.lock(last, frame);
         let old = pmap.clear(part, address, 0);
         list.set_flags(Page::<M, P::Invalidation>::harvest(old));
         self.note(frame, list.page());
@@ -254,6 +286,13 @@ impl<'a, M: Platform, P: Policies<M>> Taking<'_, 'a, M, P> {
             return None;
         }
         pmap.vm.keep_pv(list, frame)
+    }
+
+    /// As [`Taking::lock`], if that needs no waiting.
+    #[inline(always)]
+    fn try_lock(&mut self, last: Option<Last<'a, M, P>>, frame: Frame) -> Option<PvList<'a, M, P>> {
+        let vm = &self.pmap.vm;
+        vm.pass_pv(last, frame).or_else(|| vm.try_lock_pv(frame))
     }
 
     /// Locks the list of the page in `frame`.

@@ -43,7 +43,8 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
                 last: None,
             };
             let mut walk = self.pmap.tree.walk();
-            while let Some(part) = walk.next_with(|| home(self.current_break())) {
+            let wanted = || home(self.current_break());
+            while let Some(part) = walk.next_with(wanted, |part| copy.forking.reads(part)) {
                 limits = self.rules(&part).set();
                 let end = self.current_break();
                 if part.range().contains(home(end)) {

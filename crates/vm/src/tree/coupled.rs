@@ -1,6 +1,9 @@
 //! Walking all slots so that no operation overtakes.
 
-use super::locked::{Held, lock, unlock};
+#[cfg(test)]
+mod model;
+
+use super::locked::{Held, lock_beside_walks, unlock};
 use super::part::Part;
 use super::{ALL, Place, Tree};
 use crate::policy::Policies;
@@ -15,10 +18,22 @@ use machine::{Platform, VaRange};
 /// Empty slots are passed over without their locks, and looked at again with the next slot locked:
 /// an operation on one of them is then either seen, or it waits for a slot that the walk holds, or the
 /// walk has passed all of its slots.
+///
+/// Walks that only read a slot *share* it: each is counted in the slot under its lock, and then releases the
+/// lock. Whoever locks the slot to change it waits until the last of them has gone on; meanwhile no other comes. So
+/// of the lock's holders and the walks, one is alone, or all only read.
 pub(crate) struct Coupled<'a, M: Platform, P: Policies<M>> {
     tree: &'a Tree<M, P>,
-    held: Option<(Place<'a, M, P>, Held<M>)>,
+    held: Option<(Place<'a, M, P>, Hold<M>)>,
     next: usize,
+}
+
+/// How a walk holds a slot.
+enum Hold<M: Platform> {
+    /// By its lock.
+    Alone(Held<M>),
+    /// With other walks.
+    Shared,
 }
 
 impl<M: Platform, P: Policies<M>> Tree<M, P> {
@@ -39,23 +54,42 @@ impl<'a, M: Platform, P: Policies<M>> Coupled<'a, M, P> {
     /// Locks the next slot that is not empty, or the last. `None` at the end.
     #[track_caller]
     pub(crate) fn next(&mut self) -> Option<Part<'_, M, P>> {
-        self.next_with(|| LAST)
+        self.next_with(|| LAST, |_| false)
     }
 
     /// As [`Coupled::next`], but a slot that covers the address `wanted` is not passed over if it is empty.
     /// To move that address, a task must have locked the slots of both addresses and those in between.
+    /// A slot that is only to be `read` may be shared with other walks.
     #[track_caller]
-    pub(crate) fn next_with(&mut self, wanted: impl Fn() -> usize) -> Option<Part<'_, M, P>> {
+    pub(crate) fn next_with(
+        &mut self,
+        wanted: impl Fn() -> usize,
+        read: impl Fn(&Part<'_, M, P>) -> bool,
+    ) -> Option<Part<'_, M, P>> {
         if self.next >= ALL.end {
             self.release(None);
             return None;
         }
-        let place = self.lock_next(wanted);
+        let (place, held) = self.lock_next(wanted);
+        let part = Part::new(place, place.range);
+        let hold = match read(&part) && place.slot.join() {
+            true => {
+                unlock(place.slot, held);
+                Hold::Shared
+            }
+            false => {
+                place.slot.wait_for_walks();
+                Hold::Alone(held)
+            }
+        };
+        self.release(Some((place, hold)));
         self.next = place.range.end;
-        Some(Part::new(place, place.range))
+        Some(part)
     }
 
-    fn lock_next(&mut self, wanted: impl Fn() -> usize) -> Place<'a, M, P> {
+    /// Locks the next slot to be visited, which walks may share.
+    #[track_caller]
+    fn lock_next(&self, wanted: impl Fn() -> usize) -> (Place<'a, M, P>, Held<M>) {
         // An address that the walk has passed stays behind it.
         let wanted = || Some(wanted()).filter(|&address| address >= self.next);
         loop {
@@ -63,13 +97,12 @@ impl<'a, M: Platform, P: Policies<M>> Coupled<'a, M, P> {
             let to = self.occupied(stop);
             let to = to.unwrap_or_else(|| self.tree.find(stop));
             // Observers see the first slot, which stands for all.
-            let held = lock(to.slot, self.held.is_none());
+            let held = lock_beside_walks(to.slot, self.held.is_none());
             // The address first: with this slot locked, it may come to be before it only from behind the walk.
             let is_next = wanted().is_none_or(|address| address >= to.range.start)
                 && self.occupied(to.range.start).is_none();
             if is_next && to.slot.child().is_none() {
-                self.release(Some((to, held)));
-                return to;
+                return (to, held);
             }
             // It was subdivided meanwhile, or something came to be before it.
             unlock(to.slot, held);
@@ -86,9 +119,11 @@ impl<'a, M: Platform, P: Policies<M>> Coupled<'a, M, P> {
     }
 
     /// Releases the held slot and holds `next`.
-    fn release(&mut self, next: Option<(Place<'a, M, P>, Held<M>)>) {
-        if let Some((place, held)) = core::mem::replace(&mut self.held, next) {
-            unlock(place.slot, held);
+    fn release(&mut self, next: Option<(Place<'a, M, P>, Hold<M>)>) {
+        match core::mem::replace(&mut self.held, next) {
+            Some((place, Hold::Alone(held))) => unlock(place.slot, held),
+            Some((place, Hold::Shared)) => place.slot.leave(),
+            None => {}
         }
     }
 }

@@ -149,8 +149,8 @@ impl<M: Platform, P: Policies<M>> Tree<M, P> {
     pub(crate) fn try_around(&self, address: usize) -> Option<Locked<'_, M, P>> {
         let place = self.find(address);
         place.slot.lock.raw().try_lock()?;
-        if place.slot.child().is_some() {
-            // It was subdivided meanwhile.
+        if place.slot.child().is_some() || place.slot.is_shared() {
+            // It was subdivided meanwhile, or would need waiting.
             unlock(place.slot, None);
             return None;
         }
@@ -237,6 +237,10 @@ impl<'a, M: Platform, P: Policies<M>> Locked<'a, M, P> {
         page: VaRange,
     ) -> Option<Self> {
         let held = slot.lock.try_lock()?;
+        if slot.is_shared() {
+            unlock(slot, Some(held));
+            return None;
+        }
         let place = Place {
             slot,
             level: 0,
@@ -497,6 +501,18 @@ fn is_covered(slot: VaRange, range: VaRange) -> bool {
 #[inline]
 #[track_caller]
 pub(super) fn lock<M: Platform, P: Policies<M>>(slot: &Slot<M, P>, watched: bool) -> Held<M> {
+    let held = lock_beside_walks(slot, watched);
+    slot.wait_for_walks();
+    held
+}
+
+/// As [`lock`], but walks may share the slot: it is not to be changed.
+#[inline]
+#[track_caller]
+pub(super) fn lock_beside_walks<M: Platform, P: Policies<M>>(
+    slot: &Slot<M, P>,
+    watched: bool,
+) -> Held<M> {
     if watched {
         Some(slot.lock.lock())
     } else {

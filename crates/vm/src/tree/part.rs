@@ -12,7 +12,8 @@ use crate::usage::Usage;
 use core::iter;
 use machine::{Platform, VaRange};
 
-/// A locked slot and the part of a locked range that lies in it.
+/// A locked slot and the part of a locked range that lies in it. A walk that shares the slot ([`super::coupled`])
+/// only reads it.
 pub(crate) struct Part<'a, M: Platform, P: Policies<M>> {
     place: Place<'a, M, P>,
     /// The addresses wanted.
@@ -20,7 +21,7 @@ pub(crate) struct Part<'a, M: Platform, P: Policies<M>> {
 }
 
 impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
-    /// The part of `place` in `range`; its lock is held while this lives.
+    /// The part of `place` in `range`; its lock is held, or a walk shares it, while this lives.
     pub(super) fn new(place: Place<'a, M, P>, range: VaRange) -> Self {
         Part {
             place,
@@ -89,13 +90,13 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
     /// Whether all of the slot is mapped with equal attributes, as private anonymous memory.
     pub(crate) fn is_uniform_private(&self) -> bool {
         // SAFETY: the slot's lock is held, and nothing writes during the look.
-        let mapped = unsafe { &*self.place.slot.inside() }.whole(self.place.range);
+        let mapped = unsafe { &*self.place.slot.look_inside() }.whole(self.place.range);
         self.place.slot.state() == State::Whole && mapped.is_private_anonymous()
     }
 
     /// The slot has one entry of `kind` more, or less.
     #[inline]
-    pub(crate) fn add(&mut self, kind: Kind, delta: i16) {
+    pub(crate) fn add(&mut self, kind: Kind, delta: i32) {
         self.place.slot.add(kind, delta);
     }
 
@@ -103,7 +104,7 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
     #[inline]
     pub(crate) fn leaf(&self) -> Table {
         // SAFETY: the slot's lock is held, and nothing writes during the read.
-        unsafe { (*self.place.slot.inside()).leaf }
+        unsafe { (*self.place.slot.look_inside()).leaf }
     }
 
     /// The PV entry of the page at `address`, whose table is there.
@@ -117,7 +118,7 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
     #[inline]
     pub(crate) fn pv_tables(&self) -> PvTables {
         // SAFETY: the slot's lock is held, and nothing writes during the look.
-        unsafe { (*self.place.slot.inside()).pv }
+        unsafe { (*self.place.slot.look_inside()).pv }
     }
 
     /// The slot's tables.
@@ -133,7 +134,7 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
         let range = self.range;
         // SAFETY: the slot's lock is held, and nothing writes while the result lives,
         // which borrows the part.
-        let inside = || unsafe { &*self.place.slot.inside() };
+        let inside = || unsafe { &*self.place.slot.look_inside() };
         let (mut whole, extents) = match self.place.slot.state() {
             State::Empty | State::Divided => (None, &[][..]),
             State::Whole => (Some(inside().whole(range)), &[][..]),

@@ -13,9 +13,10 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::mem::ManuallyDrop;
 use core::ops::BitOr;
-use core::{array, ptr};
-use machine::{Atomic, Ordering, Platform, SharedCell, VaRange};
+use core::ptr;
+use machine::{Atomic, AtomicInt, Ordering, Platform, SharedCell, VaRange, pte};
 use sync::RawLock;
+use sync::watch::note_spins;
 
 /// Slots in a node.
 pub(super) const FAN_OUT: usize = 1 << FAN_OUT_SHIFT;
@@ -36,9 +37,11 @@ pub(crate) struct Slot<M: Platform, P: Policies<M>> {
     /// [`Size::Superpage`] also under the PV locks of all of its pages.
     state: M::AtomicU8,
     pub(super) lock: SlotLock<M>,
-    /// Entries of each [`Kind`]; 0 above level 0. Written under `lock`, or under the family's
+    /// The walks that share the slot ([`super::coupled`]). One comes under `lock`, and goes without.
+    walks: M::AtomicU16,
+    /// Entries of each [`Kind`], in [`COUNT`] bits each; 0 above level 0. Written under `lock`, or under the family's
     /// lock while the size is [`Size::Shared`]; read by any task.
-    counts: [M::AtomicU16; KINDS],
+    counts: M::AtomicU32,
     /// The rest of the data that `lock` protects.
     inside: M::Cell<ManuallyDrop<Inside<M, P>>>,
 }
@@ -54,7 +57,9 @@ pub(crate) enum Kind {
     Swapped,
 }
 
-const KINDS: usize = 3;
+/// Bits of a count of entries.
+const COUNT: u32 = 10;
+const _: () = assert!(pte::ENTRIES < 1 << COUNT);
 
 /// The data of a slot, beside its state: under its lock. The tables and the extents are level 0's.
 pub(crate) struct Inside<M: Platform, P: Policies<M>> {
@@ -118,7 +123,8 @@ impl<M: Platform, P: Policies<M>> Slot<M, P> {
             child: M::AtomicPtr::new(ptr::null_mut()),
             state: M::AtomicU8::new(state),
             lock: RawLock::new(),
-            counts: array::from_fn(|_| M::AtomicU16::new(0)),
+            walks: M::AtomicU16::new(0),
+            counts: M::AtomicU32::new(0),
             inside: M::Cell::new(ManuallyDrop::new(inside)),
         }
     }
@@ -196,7 +202,51 @@ impl<M: Platform, P: Policies<M>> Slot<M, P> {
     #[inline]
     fn set_byte(&self, mask: u8, bits: u8) {
         let rest = self.state.load(Ordering::Relaxed) & !mask;
+        debug_assert!(!self.is_shared());
         self.state.store(rest | bits, Ordering::Release);
+    }
+
+    /// Lets a walk share the slot until [`Slot::leave`], unless too many do. Under the lock, which the walk may then
+    /// release.
+    pub(super) fn join(&self) -> bool {
+        let has_room = self.walks.load(Ordering::Relaxed) != u16::MAX;
+        if has_room {
+            // Relaxed: the lock orders it before the next holder's look.
+            self.walks.fetch_add(1, Ordering::Relaxed);
+        }
+        has_room
+    }
+
+    /// Ends what [`Slot::join`] has begun.
+    pub(super) fn leave(&self) {
+        // Release: pairs with the acquire in `is_shared`.
+        self.walks.fetch_sub(1, Ordering::Release);
+    }
+
+    /// Whether walks share the slot. Under the lock, so that no more come.
+    #[inline]
+    pub(super) fn is_shared(&self) -> bool {
+        // Acquire: pairs with the release in `leave`, so that the holder's changes come after all that the walks read.
+        self.walks.load(Ordering::Acquire) != 0
+    }
+
+    /// Waits until no walk shares the slot. Under the lock.
+    #[inline]
+    pub(super) fn wait_for_walks(&self) {
+        if self.is_shared() {
+            self.wait_while_shared();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wait_while_shared(&self) {
+        let mut round = 0;
+        while self.is_shared() {
+            M::relax(round);
+            round += 1;
+        }
+        note_spins::<M>(round);
     }
 
     /// Whether the lock is held, a moment ago.
@@ -207,13 +257,20 @@ impl<M: Platform, P: Policies<M>> Slot<M, P> {
     /// Entries of a kind, a moment ago.
     #[inline]
     pub(crate) fn count(&self, kind: Kind) -> usize {
-        usize::from(self.counts[kind as usize].load(Ordering::Relaxed))
+        Self::count_in(self.counts.load(Ordering::Relaxed), kind)
     }
 
     /// Pages present, a moment ago.
     #[inline]
     pub(crate) fn resident(&self) -> usize {
-        self.count(Kind::Private) + self.count(Kind::Object)
+        let counts = self.counts.load(Ordering::Relaxed);
+        Self::count_in(counts, Kind::Private) + Self::count_in(counts, Kind::Object)
+    }
+
+    /// The count of entries of `kind` in `counts`.
+    #[inline]
+    fn count_in(counts: u32, kind: Kind) -> usize {
+        (counts >> (COUNT * kind as u32)) as usize & ((1 << COUNT) - 1)
     }
 
     /// Whether nothing is mapped, a moment ago.
@@ -225,29 +282,38 @@ impl<M: Platform, P: Policies<M>> Slot<M, P> {
     /// Whether all entries are empty and no table is shared, a moment ago.
     #[inline]
     pub(crate) fn is_vacant(&self) -> bool {
-        self.resident() + self.count(Kind::Swapped) == 0 && self.size() != Size::Shared
+        self.counts.load(Ordering::Relaxed) == 0 && self.size() != Size::Shared
     }
 
-    /// Says how many entries of these kinds there are. As [`Slot::add`].
+    /// Says how many entries of these kinds there are, and none of others. As [`Slot::add`].
     pub(crate) fn set_counts(&self, private: usize, swapped: usize) {
-        for (kind, count) in [(Kind::Private, private), (Kind::Swapped, swapped)] {
-            self.counts[kind as usize].store(count as u16, Ordering::Relaxed);
-        }
+        let counts = [(Kind::Private, private), (Kind::Swapped, swapped)];
+        let counts = counts.map(|(kind, count)| (count as u32) << (COUNT * kind as u32));
+        self.counts.store(counts[0] | counts[1], Ordering::Relaxed);
     }
 
     /// One entry of `kind` more, or less. Under the lock; while the table is shared under that
     /// of the family.
     #[inline]
-    pub(crate) fn add(&self, kind: Kind, delta: i16) {
-        let count = &self.counts[kind as usize];
-        let next = count.load(Ordering::Relaxed).wrapping_add_signed(delta);
-        count.store(next, Ordering::Relaxed);
+    pub(crate) fn add(&self, kind: Kind, delta: i32) {
+        let change = delta << (COUNT * kind as u32);
+        let next = self
+            .counts
+            .load(Ordering::Relaxed)
+            .wrapping_add_signed(change);
+        self.counts.store(next, Ordering::Relaxed);
     }
 
-    /// The data that the lock protects; to be used under it only.
+    /// The data that the lock protects, to change it; to be used under it only.
     #[inline]
     pub(super) fn inside(&self) -> *mut Inside<M, P> {
         self.inside.write().cast()
+    }
+
+    /// As [`Slot::inside`], to read it; also by a walk that shares the slot.
+    #[inline]
+    pub(super) fn look_inside(&self) -> *const Inside<M, P> {
+        self.inside.read().cast()
     }
 
     /// Describes the slot's mappings by a node of slots below. Under the lock; above level 0.

@@ -169,6 +169,10 @@ impl System for Linux {
         self.prepared.tasks()
     }
 
+    fn companions(&self) -> usize {
+        self.mode.companions(self.tasks())
+    }
+
     fn pipe_of(&mut self, task: usize) -> Result<[Descriptor; 2], Error> {
         let pipe = self.prepared.pipe(task);
         pipe.ok_or(Error::Failed(Call::Common, libc::ENOENT))

@@ -43,7 +43,9 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
             let first = pte::frame(superpage.load(Ordering::Relaxed));
             let ours = |index| self.vm.is_exclusive(frame_at(first, index));
             if !prot.writes() || shared || (0..pte::ENTRIES).all(ours) {
-                if self.give_rights(superpage, entry::rights(prot, true)) || self.is_forking() {
+                if self.give_rights(superpage, entry::rights(prot, true))
+                    || self.revocations.are_pending()
+                {
                     // The flush of one page forgets all.
                     touched.page(part.range().start);
                 }
@@ -93,7 +95,7 @@ impl<'a, M: Platform, P: Policies<M>> Taking<'_, 'a, M, P> {
         // AcqRel with the walker's exchange: its marks are seen.
         let old = pmap.superpage(start).swap(table(leaf), Ordering::AcqRel);
         part.set_size(Size::Pages);
-        part.add(Kind::Private, -(pte::ENTRIES as i16));
+        part.add(Kind::Private, -(pte::ENTRIES as i32));
         pmap.count_resident(-(pte::ENTRIES as isize));
         // SAFETY: the list is dropped in its round, before the run is.
         while let Some((index, mut list)) = unsafe { run.pop() } {

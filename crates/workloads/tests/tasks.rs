@@ -1,5 +1,5 @@
-//! desktop ends cleanly whichever task stops or fails first, and keeps its promises; the player
-//! is in time.
+//! Workloads whose tasks wait for each other, desktop and near_fault1, end cleanly whichever task stops or fails first, and
+//! keep their promises; the player is in time.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex};
@@ -7,7 +7,7 @@ use std::thread;
 use workloads::{Backing, Call, Counter, Descriptor, Error, Frame, PERIOD, Prot, System};
 
 const PAGE: usize = 4096;
-const COMMON: usize = 1 << 20;
+const COMMON: usize = 1 << 40;
 
 /// The tasks' shared state: pipes and words by task. After any change, all look again.
 #[derive(Default)]
@@ -15,6 +15,8 @@ struct Shared {
     pipes: BTreeMap<i32, VecDeque<u8>>,
     words: BTreeMap<usize, u8>,
     waits: u64,
+    /// Bytes that tasks have mapped.
+    mapped: usize,
 }
 
 /// A task's handle.
@@ -77,7 +79,10 @@ impl System for Task {
     }
 
     fn map(&mut self, len: usize, _: Prot, _: Backing<'_, ()>) -> Result<usize, Error> {
-        self.ask(Call::Map, |_| Some(()))?;
+        self.ask(Call::Map, |shared| {
+            shared.mapped += len;
+            Some(())
+        })?;
         self.mapped += len;
         self.touched = 0;
         Ok(PAGE)
@@ -85,7 +90,10 @@ impl System for Task {
 
     fn unmap(&mut self, _: usize, len: usize) -> Result<(), Error> {
         self.mapped -= len; // as if it had been: the first error counts
-        self.ask(Call::Unmap, |_| Some(()))
+        self.ask(Call::Unmap, |shared| {
+            shared.mapped -= len;
+            Some(())
+        })
     }
 
     fn protect(&mut self, _: usize, _: usize, _: Prot) -> Result<(), Error> {
@@ -111,6 +119,7 @@ impl System for Task {
     fn write(&mut self, address: usize, value: u8) -> Result<(), Error> {
         self.touched += usize::from(address < COMMON);
         self.ask(Call::Touch, |shared| {
+            assert!(address >= COMMON || shared.mapped > 0, "it was unmapped");
             Some(shared.words.insert(address, value))
         })?;
         Ok(())
@@ -174,6 +183,10 @@ impl System for Task {
         self.tasks
     }
 
+    fn companions(&self) -> usize {
+        self.tasks
+    }
+
     fn pipe_of(&mut self, task: usize) -> Result<[Descriptor; 2], Error> {
         Ok([Descriptor(task as i32); 2])
     }
@@ -199,23 +212,74 @@ impl System for Task {
 /// Runs desktop with a task for each limit; `fail_at` is task 0's. Returns each task's result, and
 /// how often one waited.
 fn run(limits: &[u64], fail_at: Option<usize>) -> (Vec<Result<u64, Error>>, u64) {
+    let (ended, shared) = run_of("desktop", limits, fail_at.map(|call| (0, call)));
+    (ended, shared.waits)
+}
+
+/// Runs a workload with a task for each limit, of which one may fail at a call. Returns each task's result, and the state
+/// that they leave.
+fn run_of(
+    name: &str,
+    limits: &[u64],
+    fails: Option<(usize, usize)>,
+) -> (Vec<Result<u64, Error>>, Shared) {
     let shared = Arc::<(Mutex<Shared>, Condvar)>::default();
-    let workload = workloads::find("desktop").expect("a known workload");
+    let workload = workloads::find(name).expect("a known workload");
     let start = |(number, &limit): (usize, &u64)| {
         let mut task = Task::new(&shared, number, limits.len());
-        task.fail_at = fail_at.filter(|_| number == 0);
+        let fails = fails.filter(|&(task, _)| task == number);
+        task.fail_at = fails.map(|(_, call)| call);
         thread::spawn(move || {
             let tick = Counter::with_limit(limit);
             let ran = workload.run(&mut task, &tick);
-            assert_eq!(task.mapped, 0);
+            assert!(task.mapped == 0 || ran.is_err());
             ran.map(|()| tick.get())
         })
     };
     let tasks: Vec<_> = limits.iter().enumerate().map(start).collect();
     let ended = tasks.into_iter().map(|task| task.join().expect("no panic"));
     let ended = ended.collect();
-    let waits = shared.0.lock().expect("no panic").waits;
-    (ended, waits)
+    let (shared, _) = Arc::into_inner(shared).expect("no task is left");
+    (ended, shared.into_inner().expect("no panic"))
+}
+
+#[test]
+fn threads_fault_in_neighbouring_pages() {
+    let (ended, shared) = run_of("near_fault1", &[700; 3], None);
+    assert_eq!(ended, vec![Ok(700); 3]);
+    let pages = shared.words.keys().copied().filter(|&at| at < COMMON);
+    let neighbours = (1..=3 * 700).map(|page| page * PAGE);
+    assert!(pages.eq(neighbours), "each page once, and none between");
+    assert_eq!(shared.mapped, 0);
+}
+
+#[test]
+fn threads_begin_each_round_together() {
+    let round = workloads::find("near_fault1").map(|workload| workload.round(PAGE));
+    let limit = round.expect("a known workload") + 5;
+    let (ended, shared) = run_of("near_fault1", &[limit; 2], None);
+    assert_eq!(ended, vec![Ok(limit); 2]);
+    assert_eq!(shared.mapped, 0);
+}
+
+#[test]
+fn whichever_thread_stops_or_fails_all_end() {
+    for limits in [[1, 500, 500], [500, 1, 500], [3, 2, 1]] {
+        let (ended, shared) = run_of("near_fault1", &limits, None);
+        assert_eq!(ended, limits.map(Ok));
+        assert_eq!(shared.mapped, 0);
+    }
+    for (task, call) in [0, 1]
+        .into_iter()
+        .flat_map(|task| (1..=40).map(move |call| (task, call)))
+    {
+        let (ended, _) = run_of("near_fault1", &[2, 300, 300], Some((task, call)));
+        assert!(
+            matches!(ended[task], Ok(_) | Err(Error::Failed(_, 12))),
+            "{ended:?}"
+        );
+        assert!(ended[2].is_ok(), "{ended:?}");
+    }
 }
 
 #[test]

@@ -1,0 +1,71 @@
+//! A walk that shares a slot beside a task that changes it, under all interleavings.
+
+extern crate std;
+
+use crate::best::Best;
+use crate::pv::Table;
+use crate::tree::Slot;
+use crate::tree::locked::{lock, lock_beside_walks, unlock};
+use alloc::boxed::Box;
+use alloc::vec;
+use checked::Checked;
+use checked::flaw::{Flaw, Site, must_be_found};
+use checked::loom::model::Builder;
+use machine::{Execute, Frame, Job};
+
+type TestSlot = Slot<Checked, Best>;
+
+fn read(slot: &TestSlot) {
+    let held = lock_beside_walks(slot, true);
+    assert!(slot.join());
+    unlock(slot, held);
+    // SAFETY: the walk shares the slot.
+    let _ = unsafe { (*slot.look_inside()).leaf };
+    slot.leave();
+}
+
+fn change(slot: &TestSlot) {
+    let held = lock(slot, true);
+    // SAFETY: the lock is held, and no walk shares the slot.
+    unsafe { (*slot.inside()).leaf = Table::of(Frame(1)) };
+    unlock(slot, held);
+}
+
+/// The checker sees a read beside a write. (A slot in which it has seen one cannot be dropped.)
+fn model(jobs: [fn(&TestSlot); 2]) -> impl FnOnce() {
+    move || {
+        Builder::new().check(move || {
+            let slot: &TestSlot = Box::leak(Box::new(Slot::new(None)));
+            let jobs = jobs.map(|job| Box::new(move || job(slot)) as Job);
+            Checked::new(2).execute(vec::Vec::from(jobs));
+        });
+    }
+}
+
+#[test]
+fn a_task_that_changes_a_slot_waits_for_a_walk() {
+    model([read, change])();
+}
+
+#[test]
+fn walks_share_a_slot() {
+    model([read, read])();
+}
+
+#[test]
+fn a_task_that_does_not_wait_is_found() {
+    for (flaw, comment) in [
+        (Flaw::Blind, "// Acquire: pairs with the release in `leave`"),
+        (
+            Flaw::Relaxed,
+            "// Acquire: pairs with the release in `leave`",
+        ),
+        (
+            Flaw::Relaxed,
+            "// Release: pairs with the acquire in `is_shared`.",
+        ),
+    ] {
+        let site = Site::after("tree/slot.rs", include_str!("../slot.rs"), comment);
+        must_be_found(flaw, site, model([read, change]));
+    }
+}

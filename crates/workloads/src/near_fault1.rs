@@ -1,0 +1,158 @@
+//! near_fault1: threads of one process write neighbouring pages of one fresh mapping.
+//!
+//! As page_fault1, with one mapping for all threads of a process instead of one for each: of as many pages as there are
+//! threads, each writes one. So all of them fault in the same 2 MiB, for which a kernel has one leaf table. A process
+//! with one thread does what it does in page_fault1.
+//!
+//! The first thread, the *leader*, maps the memory and says where; when all have written their pages it unmaps. Each tells
+//! by a byte of its own how far it has come, and wakes by a futex the others that wait for that.
+
+use crate::steps::fault_each_page;
+use crate::{Backing, Counter, Error, Feature, Needs, Prot, SIZE, System, Workload};
+
+pub(crate) const WORKLOAD: Workload = Workload {
+    name: "near_fault1",
+    description: "Anonymous memory page fault beside other threads' pages",
+    unit: "page faults",
+    needs: Needs {
+        memory: SIZE,
+        features: &[Feature::Futexes, Feature::Neighbours],
+        ..Needs::NOTHING
+    },
+    body: crate::Body::NearFault1,
+};
+
+/// The byte that says that a thread has stopped; rounds have lower numbers.
+const GONE: u8 = u8::MAX;
+/// Where the leader says which memory it has mapped, behind its byte.
+const PLACE: usize = 8;
+
+pub(crate) fn run<S: System>(system: &mut S, tick: &Counter) -> Result<(), Error> {
+    if system.companions() == 1 {
+        return fault_each_page(system, tick, Backing::Anonymous);
+    }
+    let team = Team::new(system)?;
+    let done = team.work(system, tick);
+    let told = team.tell(system, GONE);
+    done?; // the first error is the cause
+    told
+}
+
+/// A thread's view of those of its process.
+struct Team {
+    /// Bytes of a page, of which each thread has one in the common memory.
+    page: usize,
+    /// The leader's.
+    words: usize,
+    number: usize,
+    count: usize,
+}
+
+impl Team {
+    fn new<S: System>(system: &mut S) -> Result<Self, Error> {
+        Ok(Team {
+            page: system.page_size(),
+            words: system.common_memory()?,
+            number: system.number(),
+            count: system.companions(),
+        })
+    }
+
+    fn leads(&self) -> bool {
+        self.number == 0
+    }
+
+    /// Round after round, until `tick` says otherwise, or the leader has stopped.
+    fn work<S: System>(&self, system: &mut S, tick: &Counter) -> Result<(), Error> {
+        let mut round = 0;
+        loop {
+            round = round % (GONE - 1) + 1;
+            let Some(start) = self.begin(system, round)? else {
+                return Ok(());
+            };
+            let touched = self.touch(system, tick, start);
+            let ended = match self.leads() {
+                true => self.unmap(system, round, start),
+                false => Ok(()),
+            };
+            let goes_on = touched?; // the first error is the cause
+            ended?;
+            if !goes_on {
+                return Ok(());
+            }
+            if !self.leads() {
+                self.tell(system, round)?;
+            }
+        }
+    }
+
+    /// Where the memory of `round` is, which the leader maps; none if the leader has stopped.
+    fn begin<S: System>(&self, system: &mut S, round: u8) -> Result<Option<usize>, Error> {
+        let place = self.words + PLACE;
+        if !self.leads() {
+            if self.wait(system, 0, round)? == GONE {
+                return Ok(None);
+            }
+            let mut start = [0; size_of::<usize>()];
+            for (at, byte) in start.iter_mut().enumerate() {
+                *byte = system.read(place + at)?;
+            }
+            return Ok(Some(usize::from_le_bytes(start)));
+        }
+        let start = system.map(self.bytes(), Prot::ReadWrite, Backing::Anonymous)?;
+        let mut said = (place..).zip(start.to_le_bytes());
+        let said = said.try_for_each(|(at, byte)| system.write(at, byte));
+        let told = said.and_then(|()| self.tell(system, round));
+        if told.is_err() {
+            // Who waits for the round need not; who has seen it is waited for.
+            let ended = self.tell(system, GONE);
+            ended.and_then(|()| self.unmap(system, round, start))?;
+        }
+        told.map(|()| Some(start))
+    }
+
+    /// Bytes of the memory of a round: as much for each thread as page_fault1 has.
+    fn bytes(&self) -> usize {
+        SIZE * self.count
+    }
+
+    /// Writes this thread's pages; whether it is to go on.
+    fn touch<S: System>(
+        &self,
+        system: &mut S,
+        tick: &Counter,
+        start: usize,
+    ) -> Result<bool, Error> {
+        for row in 0..SIZE / self.page {
+            system.write(start + (row * self.count + self.number) * self.page, 0)?;
+            if !tick.add(1) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Unmaps the memory of `round`, when all others have written their pages, or have stopped.
+    fn unmap<S: System>(&self, system: &mut S, round: u8, start: usize) -> Result<(), Error> {
+        (1..self.count).try_for_each(|other| self.wait(system, other, round).map(drop))?;
+        system.unmap(start, self.bytes())
+    }
+
+    /// Says how far this thread has come.
+    fn tell<S: System>(&self, system: &mut S, round: u8) -> Result<(), Error> {
+        let word = self.words + self.number * self.page;
+        system.write(word, round)?;
+        system.futex_wake(word, self.count as u32).map(drop)
+    }
+
+    /// Waits until thread `other` has come to `round`, or has stopped; returns which.
+    fn wait<S: System>(&self, system: &mut S, other: usize, round: u8) -> Result<u8, Error> {
+        let word = self.words + other * self.page;
+        loop {
+            match system.read(word)? {
+                there if there == round || there == GONE => return Ok(there),
+                before => system.futex_wait(word, before.into())?,
+            };
+        }
+    }
+}
