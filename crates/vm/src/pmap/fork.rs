@@ -16,12 +16,10 @@
 
 use super::Pmap;
 use super::entry::{self, Entry};
-use super::remove::PASSES;
 use super::revocation::Revoking;
 use super::tables::TABLE;
 use crate::error::Error;
 use crate::flags::Flags;
-use crate::page::PvList;
 use crate::policy::{ForkTables, Policies};
 use crate::pv::Table;
 use crate::tree::{Kind, Part, Size};
@@ -133,19 +131,14 @@ impl<M: Platform, P: Policies<M>> Forking<'_, M, P> {
         child: &Pmap<M, P>,
         to: &mut Part<'_, M, P>,
     ) -> Result<(), Error> {
-        let mut are_busy = false;
+        let (passes, mut pass) = (self.pmap.vm.passes(), 1);
+        let mut are_all = true;
         for (address, bits) in self.pmap.used(leaf, range) {
             let mut to = to.cut(VaRange::sized(address, PAGE_SIZE));
             match entry::kind(bits) {
                 Kind::Object => {}
                 Kind::Private => {
-                    child.prepare(&mut to)?;
-                    // A page that another fork, or an exit, is busy with has its turn later: they meet at few pages, and
-                    // seldom sleep.
-                    match self.pmap.vm.try_lock_pv(pte::frame(bits)) {
-                        Some(list) => self.share_page(leaf, child, &mut to, list),
-                        None => are_busy = true,
-                    }
+                    are_all &= self.share_page(leaf, bits, child, &mut to, pass == passes)?;
                 }
                 Kind::Swapped => {
                     child.prepare_leaf(&mut to)?;
@@ -156,16 +149,15 @@ impl<M: Platform, P: Policies<M>> Forking<'_, M, P> {
                 }
             }
         }
-        let mut pass = 1;
-        while are_busy {
-            are_busy = self.share_rest(leaf, range, child, to, pass == PASSES)?;
+        while !are_all {
             pass += 1;
+            are_all = self.share_rest(leaf, range, child, to, pass == passes)?;
         }
         Ok(())
     }
 
     /// Shares the private pages of `range` that the child has not got yet, but those whose lists are locked, unless it
-    /// `waits`; whether there are some.
+    /// `waits`; whether these are all.
     #[cold]
     fn share_rest(
         &mut self,
@@ -175,37 +167,41 @@ impl<M: Platform, P: Policies<M>> Forking<'_, M, P> {
         to: &mut Part<'_, M, P>,
         waits: bool,
     ) -> Result<bool, Error> {
-        let mut are_busy = false;
+        let mut are_all = true;
         for (address, bits) in self.pmap.used(leaf, range) {
             let mut to = to.cut(VaRange::sized(address, PAGE_SIZE));
             if entry::kind(bits) == Kind::Private && child.entry_at(&to) == Entry::Empty {
-                child.prepare(&mut to)?;
-                let (vm, frame) = (&self.pmap.vm, pte::frame(bits));
-                let list = match waits {
-                    true => Some(vm.lock_pv(frame)),
-                    false => vm.try_lock_pv(frame),
-                };
-                match list {
-                    Some(list) => self.share_page(leaf, child, &mut to, list),
-                    None => are_busy = true,
-                }
+                are_all &= self.share_page(leaf, bits, child, &mut to, waits)?;
             }
         }
-        Ok(are_busy)
+        Ok(are_all)
     }
 
-    /// Shares the page, with this `list`, that the parent has at the start of `to`, which is prepared.
+    /// Shares the private page that the parent has at the start of `to`, in an entry of these `bits`, unless its list is locked
+    /// and the task not to wait; whether it did.
+    #[inline(always)]
     fn share_page(
         &mut self,
         leaf: Table,
+        bits: u64,
         child: &Pmap<M, P>,
         to: &mut Part<'_, M, P>,
-        list: PvList<'_, M, P>,
-    ) {
+        waits: bool,
+    ) -> Result<bool, Error> {
+        child.prepare(to)?;
+        let vm = &self.pmap.vm;
+        let list = match waits {
+            true => Some(vm.lock_pv(pte::frame(bits))),
+            false => vm.try_lock_pv(pte::frame(bits)),
+        };
+        let Some(list) = list else {
+            return Ok(false);
+        };
         self.shares = true;
         let bits = self.write_protect(leaf, to.range().start);
-        self.pmap.vm.page(pte::frame(bits)).retain();
+        vm.page(pte::frame(bits)).retain();
         child.link_to(list, to, bits & !(pte::DIRTY | pte::ACCESSED));
+        Ok(true)
     }
 
     /// Makes the parent's entry at `address` read-only; returns it. Flushes nothing.

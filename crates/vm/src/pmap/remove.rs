@@ -9,11 +9,6 @@ use crate::policy::{Invalidation, MapLocking, Policies};
 use crate::tree::{Kind, Locked, Mapped, Part, Place, Size};
 use machine::{Frame, Platform, VaRange, pte};
 
-/// How often a task that changes many pages passes over those whose lists are locked, before it waits for them one by
-/// one. Tasks that change the same pages, such as forks of one space and the exits of their children, then find
-/// others to change meanwhile, and seldom sleep.
-pub(super) const PASSES: u32 = 16;
-
 type Block<'a, M, P> = <<P as Policies<M>>::Invalidation as Invalidation<M>>::Block<'a>;
 
 /// A range locked so that pages may be taken away from it.
@@ -205,19 +200,17 @@ impl<'a, M: Platform, P: Policies<M>> Taking<'_, 'a, M, P> {
             self.prepare_to_sleep();
             self.pmap.take_swapped(&mut part);
         }
-        // A page that another task is busy with has its turn in a later pass.
-        if !self.pass(&mut part, false) {
-            self.pass_again(&mut part);
+        let passes = self.pmap.vm.passes();
+        if !self.pass(&mut part, passes == 1) {
+            self.pass_again(&mut part, passes);
         }
     }
 
     /// Clears the entries of `part` that a pass has left.
     #[cold]
-    fn pass_again(&mut self, part: &mut Part<'_, M, P>) {
-        let are_all = (1..PASSES).any(|_| self.pass(part, false));
-        if !are_all {
-            self.pass(part, true);
-        }
+    fn pass_again(&mut self, part: &mut Part<'_, M, P>, passes: u32) {
+        let mut more = 2..=passes;
+        let _ = more.any(|pass| self.pass(part, pass == passes));
     }
 
     /// Clears the entries of `part`, but those of pages whose lists are locked, unless it `waits`; whether these are

@@ -29,6 +29,15 @@ impl<M: Platform, P: Policies<M>> Extents<M, P> {
         self.sorted.capacity() > 0
     }
 
+    /// Whether there is one extent, and that lies in `range`.
+    #[inline]
+    pub(super) fn is_only(&self, range: VaRange) -> bool {
+        match self.sorted.as_slice() {
+            [one] => range.start <= one.range.start && one.range.end <= range.end,
+            _ => false,
+        }
+    }
+
     /// Forgets all extents; their room stays.
     pub(super) fn clear(&mut self) {
         self.sorted.clear();
@@ -63,12 +72,20 @@ impl<M: Platform, P: Policies<M>> Extents<M, P> {
     /// Puts `new`, or nothing, in the place of all that is in `range`. There must be room.
     pub(super) fn replace(&mut self, range: VaRange, new: Option<Attributes<M, P>>) {
         let (first, last) = self.isolate(range);
-        self.sorted.drain(first..last);
-        let count = usize::from(new.is_some());
-        if let Some(attributes) = new {
-            self.sorted.insert(first, Extent { range, attributes });
+        let Some(attributes) = new else {
+            self.sorted.drain(first..last);
+            // Nothing is next to nothing.
+            return;
+        };
+        let extent = Extent { range, attributes };
+        match self.sorted[first..last].first_mut() {
+            Some(place) => {
+                *place = extent;
+                self.sorted.drain(first + 1..last);
+            }
+            None => self.sorted.insert(first, extent),
         }
-        self.join(first, first + count);
+        self.join(first, first + 1);
     }
 
     /// Changes the attributes of the extents in `range`. There must be room.

@@ -10,6 +10,8 @@
 //! - The slots that have no node have the mappings. An operation locks all of these in
 //!   its range, in ascending order, and holds them to its end ([`Tree::lock`]): so it is
 //!   atomic, and two of them cannot wait for each other.
+//! - Walks over the whole tree, from slot to slot, may share a slot that they only read ([`coupled`]); an operation waits
+//!   until they have gone on.
 //! - A slot above level 0 of which the range covers a part is locked, subdivided,
 //!   released and descended into. That changes no mapping, so an operation may fail
 //!   after it.

@@ -253,6 +253,9 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
     #[inline(never)]
     fn set_some(&mut self, attributes: Option<Attributes<M, P>>) {
         let range = self.range;
+        if attributes.is_none() && self.inside().extents.is_only(range) {
+            return self.become_uniform(None);
+        }
         if attributes
             .as_ref()
             .is_some_and(|of| of.attachment.is_some())

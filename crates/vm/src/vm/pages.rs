@@ -42,6 +42,16 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         PvList::lock(&self.pv_locks, frame, self.page(frame))
     }
 
+    /// How often a task that changes many pages goes over them until it waits for lists that are locked. Tasks that change the same
+    /// pages, such as forks of one space and the exits of their children, find others to change meanwhile, and
+    /// seldom sleep. The systems of the case studies wait at once.
+    pub(crate) fn passes(&self) -> u32 {
+        match self.lists_objects() {
+            true => 1,
+            false => 16,
+        }
+    }
+
     /// As [`Vm::lock_pv`], if that needs no waiting.
     #[inline]
     #[track_caller]
