@@ -159,6 +159,15 @@ impl OpenFile {
         }
     }
 
+    /// The inode by which it may be opened again: also that of a FIFO.
+    pub fn named(&self) -> Option<&Arc<Inode>> {
+        match &self.what {
+            Open::Inode(inode) => Some(inode),
+            Open::Pipe(end) => end.inode(),
+            Open::Event(_) => None,
+        }
+    }
+
     /// The pipe, and which end, if it is one.
     pub fn pipe(&self) -> Option<(&Pipe<Metal>, End)> {
         match &self.what {

@@ -81,7 +81,12 @@ impl Process {
             };
         }
         self.wind(alarm, by, now);
+        let goes_on = alarm.next != 0;
         drop(alarms);
+        if by != Measure::Clock && goes_on {
+            // The interrupt finds out what the process does: without any, its time may count as the kernel's.
+            metal::kick_others();
+        }
         if is_due {
             self.notify(by.signal());
         }
