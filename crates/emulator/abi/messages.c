@@ -57,8 +57,8 @@ static int give_room(unsigned long bytes)
 static void several(void)
 {
 	put(3, "three", 0);
-	put(1, "one", 0);
 	put(2, "two", 0);
+	put(1, "one", 0);
 	put(3, "again three", 0);
 	put(1, "again one", 0);
 }
