@@ -101,6 +101,41 @@ static void transfers(void)
 	reap("interrupted", spawn(interrupted));
 }
 
+static int write_late(void)
+{
+	usleep(20000);
+	return write(open("fifo", O_RDWR), "late", 4) != 4;
+}
+
+static int read_late(void)
+{
+	static char block[PAGE];
+	usleep(20000);
+	return read(open("fifo", O_RDWR), block, sizeof block) != sizeof block;
+}
+
+static void awaited(const char *what, int file, short event, int (*action)(void))
+{
+	struct pollfd one = { file, event, 0 };
+	pid_t child = spawn(action);
+	int count = poll(&one, 1, -1);
+	say("%s: %d, %#x", what, count, one.revents);
+	reap(what, child);
+}
+
+/* Who has both ends waits for bytes or for room, whichever it asks for. */
+static void becoming_ready(int both)
+{
+	static char block[PAGE];
+	char text[4];
+	need(read(both, text, 4) == 4, "read");
+	awaited("until there are bytes", both, POLLIN, write_late);
+	need(read(both, text, 4) == 4 && fcntl(both, F_SETFL, O_NONBLOCK) == 0, "read");
+	while (write(both, block, sizeof block) > 0)
+		;
+	awaited("until there is room", both, POLLOUT, read_late);
+}
+
 static void at_once(void)
 {
 	char text[16];
@@ -125,6 +160,7 @@ static void at_once(void)
 	int both = open("fifo", O_RDWR);
 	need(write(both, "both", 4) == 4, "write");
 	ready("both", both);
+	becoming_ready(both);
 	close(both);
 	both = open("fifo", O_RDWR | O_NONBLOCK);
 	tell("gone with its last user", read(both, text, sizeof text));

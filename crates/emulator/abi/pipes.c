@@ -69,6 +69,38 @@ static void limits(void)
 	say("ready at once: %d", ready);
 }
 
+/* Bytes that fit, without waiting for room. */
+static long fill(void)
+{
+	static char block[PAGE];
+	long sum = 0;
+	ssize_t put;
+	while ((put = write(ends[1], block, sizeof block)) > 0)
+		sum += put;
+	return sum;
+}
+
+static void sizes(void)
+{
+	char byte;
+	fresh();
+	need(fcntl(ends[1], F_SETFL, O_NONBLOCK) == 0, "F_SETFL");
+	say("size: %d", fcntl(ends[0], F_GETPIPE_SZ));
+	say("set: %d", fcntl(ends[1], F_SETPIPE_SZ, 2 * PAGE));
+	say("room for %ld", fill());
+	say("larger: %d", fcntl(ends[0], F_SETPIPE_SZ, 5 * PAGE));
+	say("room for %ld more", fill());
+	tell("too small", fcntl(ends[0], F_SETPIPE_SZ, 4 * PAGE));
+	tell("too large", fcntl(ends[0], F_SETPIPE_SZ, -1));
+	say("size: %d", fcntl(ends[1], F_GETPIPE_SZ));
+	fresh();
+	need(write(ends[1], "a", 1) == 1, "write");
+	say("smallest: %d", fcntl(ends[1], F_SETPIPE_SZ, 1));
+	need(read(ends[0], &byte, 1) == 1, "read");
+	say("what was there: %c", byte);
+	tell("no pipe", fcntl(open("/dev/null", O_RDONLY), F_GETPIPE_SZ));
+}
+
 int main(void)
 {
 	char text[16] = { 0 };
@@ -113,5 +145,6 @@ int main(void)
 	say("close on exec: %d", fcntl(both[0], F_GETFD));
 	tell("wrong end", read(both[1], text, 1));
 	tell("no place", lseek(both[0], 0, SEEK_CUR));
+	sizes();
 	return 0;
 }

@@ -70,6 +70,12 @@ int main(void)
 	say("file: %.20s, its name: %d", line, strstr(line, "/file>") != NULL);
 	rename("file", "other");
 	say("renamed: %d", strstr(region(mapped), "/other>") != NULL);
+	char path[64], link[256];
+	snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+	int again = open(path, O_RDONLY);
+	need(again >= 0 && lseek(file, 5, SEEK_SET) == 5, path);
+	say("opened again: at %ld, for writing %d", (long)lseek(again, 0, SEEK_CUR), write(again, "x", 1) == 1);
+	close(again);
 	say("gone: %d", (munmap(mapped, 2 * PAGE), *region(mapped) == 0));
 
 	contents("/proc/self/status");
@@ -105,7 +111,6 @@ int main(void)
 	say("smaps: size %ld, resident %ld, dirty %ld, anonymous %ld", field(entry, "Size:"), field(entry, "Rss:"),
 	    field(entry, "Private_Dirty:"), field(entry, "Anonymous:"));
 
-	char path[64], link[256];
 	snprintf(path, sizeof path, "/proc/%d/statm", getpid());
 	long pages = strtol(contents(path), NULL, 10);
 	say("statm agrees: %d", pages * 4 == field(contents("/proc/self/status"), "VmSize:"));
@@ -124,6 +129,10 @@ int main(void)
 	say("mode: %d", atoi(contents("/proc/sys/vm/overcommit_memory")) <= 2);
 	say("processors: %d", strncmp(contents("/sys/devices/system/cpu/online"), "0", 1) == 0);
 	tell("no such process", open("/proc/999999999/maps", O_RDONLY));
+	snprintf(path, sizeof path, "/proc/0%d/maps", getpid());
+	tell("another name for it", open(path, O_RDONLY));
+	tell("through it", open("/proc/self/../self/maps", O_RDONLY));
+	tell("a file as a folder", open("/proc/version/maps", O_RDONLY));
 	tell("a folder in it", mkdir("/proc/folder", 0700));
 	tell("a file in it", open("/proc/file", O_RDWR | O_CREAT, 0600));
 	pid_t child = fork();

@@ -44,6 +44,37 @@ static int not_inherited(void)
 	return timer.it_value.tv_sec != 0;
 }
 
+static volatile int works;
+
+static void at_work(int number)
+{
+	works = number;
+}
+
+/* Timers of the time that the process uses: they ring while it works, not while it sleeps. */
+static void of_use(const char *what, int which, int number)
+{
+	struct sigaction action = { .sa_handler = at_work };
+	struct itimerval timer = { { 0, 20000 }, { 0, 200000 } }, rest;
+	sigaction(number, &action, NULL);
+	works = 0;
+	tell(what, setitimer(which, &timer, NULL));
+	usleep(300000);
+	getitimer(which, &rest);
+	say("asleep: %d, rest: %d, again: %ld", works, rest.it_value.tv_usec > 0, (long)rest.it_interval.tv_usec);
+	for (int i = 0; i < 3; i++) {
+		works = 0;
+		while (works == 0)
+			;
+		say("at work: %d", works == number);
+	}
+	memset(&timer, 0, sizeof timer);
+	setitimer(which, &timer, &rest);
+	say("was: %d", rest.it_value.tv_usec > 0 && rest.it_value.tv_usec <= 20000);
+	getitimer(which, &rest);
+	say("is: %ld", (long)rest.it_value.tv_usec);
+}
+
 int main(void)
 {
 	struct sigaction action = { .sa_handler = count };
@@ -81,5 +112,7 @@ int main(void)
 		alarm(i);
 	say("many: %d", alarm(0) == 1);
 	reap("default", spawn(die));
+	of_use("user mode", ITIMER_VIRTUAL, SIGVTALRM);
+	of_use("all", ITIMER_PROF, SIGPROF);
 	return 0;
 }

@@ -21,7 +21,7 @@ use alloc::collections::TryReserveError;
 use alloc::vec::Vec;
 use core::error::Error;
 use core::{fmt, ptr};
-use machine::{Atomic, AtomicInt, Machine, Ordering, SharedCell};
+use machine::{Atomic, AtomicInt, Atomics, Machine, Ordering, SharedCell};
 use sync::Mutex;
 use sync::adaptive::Adaptive;
 use sync::lock_class;
@@ -32,7 +32,7 @@ lock_class!(
     pub PipeLock = "pipe", rank 75
 );
 
-/// Bytes in a pipe at most, as on Linux and the BSDs.
+/// Bytes in a new pipe at most, as on Linux and the BSDs.
 pub const CAPACITY: usize = 64 << 10;
 /// A write of so many bytes is atomic: no other write divides it.
 pub const ATOMIC: usize = 4096;
@@ -61,6 +61,26 @@ impl fmt::Display for Broken {
 
 impl Error for Broken {}
 
+/// Why a pipe keeps its capacity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unresized {
+    /// It holds more bytes than it is to.
+    Full,
+    /// Memory is short.
+    NoMemory,
+}
+
+impl fmt::Display for Unresized {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Unresized::Full => "the pipe holds more bytes than it is to",
+            Unresized::NoMemory => "there is no memory for the pipe",
+        })
+    }
+}
+
+impl Error for Unresized {}
+
 /// A pipe, both of its ends open.
 pub struct Pipe<M: Machine> {
     state: Mutex<M, Watched<M, Adaptive<M>, PipeLock>, State<M>>,
@@ -69,8 +89,11 @@ pub struct Pipe<M: Machine> {
     wants: M::AtomicU32,
 }
 
+/// The lines of a ring: a power of two.
+type Ring<M> = Box<[<M as Atomics>::Cell<[u8; LINE]>]>;
+
 struct State<M: Machine> {
-    ring: Box<[M::Cell<[u8; LINE]>]>,
+    ring: Ring<M>,
     /// Bytes read so far, and bytes written so far.
     read: usize,
     written: usize,
@@ -115,12 +138,9 @@ impl<M: Machine> Pipe<M> {
     /// # Errors
     /// If there is none.
     pub fn try_new() -> Result<Self, TryReserveError> {
-        let mut ring = Vec::new();
-        ring.try_reserve_exact(CAPACITY / LINE)?;
-        ring.resize_with(CAPACITY / LINE, || M::Cell::new([0; LINE]));
         Ok(Pipe {
             state: Mutex::new(State {
-                ring: ring.into_boxed_slice(),
+                ring: ring::<M>(CAPACITY)?,
                 read: 0,
                 written: 0,
                 open: [true; 2],
@@ -180,7 +200,7 @@ impl<M: Machine> Pipe<M> {
                 if !state.open[End::Reading as usize] {
                     return Some(Err(Broken));
                 }
-                let room = CAPACITY - (state.written - state.read);
+                let room = state.capacity() - state.used();
                 (room >= whole).then(|| Ok(state.put(&rest[..rest.len().min(room)])))
             });
             match put {
@@ -289,10 +309,10 @@ impl<M: Machine> Pipe<M> {
     /// The poller stays in place until [`Pipe::forget`].
     pub(crate) unsafe fn look(&self, end: End, poller: Option<&Poller<M>>) -> bool {
         let mut state = self.state.lock();
-        let used = state.written - state.read;
+        let used = state.used();
         let ready = match end {
             End::Reading => used > 0,
-            End::Writing => CAPACITY - used >= ATOMIC,
+            End::Writing => state.capacity() - used >= ATOMIC,
         };
         let ready = ready || !state.open[end.other() as usize];
         if let Some(poller) = poller.filter(|_| !ready) {
@@ -304,12 +324,38 @@ impl<M: Machine> Pipe<M> {
     /// How many bytes may be read or written at `end` now, and whether the other end is closed.
     pub fn room(&self, end: End) -> (usize, bool) {
         let state = self.state.lock();
-        let used = state.written - state.read;
+        let used = state.used();
         let bytes = match end {
             End::Reading => used,
-            End::Writing => CAPACITY - used,
+            End::Writing => state.capacity() - used,
         };
         (bytes, !state.open[end.other() as usize])
+    }
+
+    /// Bytes that it holds at most.
+    pub fn capacity(&self) -> usize {
+        self.state.lock().capacity()
+    }
+
+    /// Lets it hold so many bytes at most: a power of two, and at least [`ATOMIC`]. Writers that wait for room look again.
+    ///
+    /// # Errors
+    /// If it holds more bytes, or there is no memory.
+    pub fn resize<K: Kernel<M>>(&self, kernel: &K, bytes: usize) -> Result<(), Unresized> {
+        assert!(bytes.is_power_of_two() && bytes >= ATOMIC, "{bytes} bytes");
+        let mut ring = ring::<M>(bytes).map_err(|_| Unresized::NoMemory)?;
+        let told = {
+            let mut state = self.state.lock();
+            if state.used() > bytes {
+                return Err(Unresized::Full);
+            }
+            state.move_to(&mut ring);
+            self.change(&mut state, End::Reading)
+        };
+        // The old ring goes without the lock.
+        drop(ring);
+        self.tell(kernel, End::Reading, told);
+        Ok(())
     }
 
     /// Unregisters the poller.
@@ -339,12 +385,33 @@ impl<M: Machine> Default for Pipe<M> {
 }
 
 impl<M: Machine> State<M> {
+    fn used(&self) -> usize {
+        self.written - self.read
+    }
+
+    fn capacity(&self) -> usize {
+        self.ring.len() * LINE
+    }
+
+    /// Moves the bytes to another ring, which has room, and exchanges the rings. A byte keeps its place in a line.
+    fn move_to(&mut self, ring: &mut Ring<M>) {
+        for (line, at, part) in pieces(self.read, self.used()) {
+            // SAFETY: the caller holds the pipe's lock, so no other task is at its ring, and nobody knows the new one.
+            let (from, to) = unsafe {
+                let from = &*cell::<M>(&self.ring, line).read();
+                (from, &mut *cell::<M>(ring, line).write())
+            };
+            to[at..at + part.len()].copy_from_slice(&from[at..at + part.len()]);
+        }
+        core::mem::swap(&mut self.ring, ring);
+    }
+
     /// Copies out of the ring; returns how many bytes.
     fn take(&mut self, bytes: &mut [u8]) -> usize {
-        let count = bytes.len().min(self.written - self.read);
+        let count = bytes.len().min(self.used());
         for (line, at, part) in pieces(self.read, count) {
             // SAFETY: the caller holds the pipe's lock, so no other task is at the ring.
-            let line = unsafe { &*self.ring[line].read() };
+            let line = unsafe { &*cell::<M>(&self.ring, line).read() };
             bytes[part.clone()].copy_from_slice(&line[at..at + part.len()]);
         }
         self.read += count;
@@ -355,7 +422,7 @@ impl<M: Machine> State<M> {
     fn put(&mut self, bytes: &[u8]) -> usize {
         for (line, at, part) in pieces(self.written, bytes.len()) {
             // SAFETY: the caller holds the pipe's lock, so no other task is at the ring.
-            let line = unsafe { &mut *self.ring[line].write() };
+            let line = unsafe { &mut *cell::<M>(&self.ring, line).write() };
             line[at..at + part.len()].copy_from_slice(&bytes[part]);
         }
         self.written += bytes.len();
@@ -363,15 +430,28 @@ impl<M: Machine> State<M> {
     }
 }
 
-/// The lines that hold `count` bytes from position `from` on: which line, the place in it, and
-/// which of the bytes.
+/// A ring of so many bytes.
+fn ring<M: Machine>(bytes: usize) -> Result<Ring<M>, TryReserveError> {
+    let mut ring = Vec::new();
+    ring.try_reserve_exact(bytes / LINE)?;
+    ring.resize_with(bytes / LINE, || M::Cell::new([0; LINE]));
+    Ok(ring.into_boxed_slice())
+}
+
+/// The cell of a line, whatever the length of the ring.
+fn cell<M: Machine>(ring: &[M::Cell<[u8; LINE]>], line: usize) -> &M::Cell<[u8; LINE]> {
+    &ring[line & (ring.len() - 1)]
+}
+
+/// The lines that hold `count` bytes from position `from` on: which line, counted from the first byte ever, the place in it,
+/// and which of the bytes.
 fn pieces(
     from: usize,
     count: usize,
 ) -> impl Iterator<Item = (usize, usize, core::ops::Range<usize>)> {
     let mut done = 0;
     core::iter::from_fn(move || {
-        let place = (from + done) % CAPACITY;
+        let place = from + done;
         let (line, at) = (place / LINE, place % LINE);
         let part = done..(done + LINE - at).min(count);
         done = part.end;

@@ -2,7 +2,7 @@
 
 mod on;
 
-use ipc::pipe::{Broken, CAPACITY};
+use ipc::pipe::{ATOMIC, Broken, CAPACITY, Unresized};
 use ipc::{End, Kernel, Own, Pipe, poll, poll_while};
 use machine::{Execute, Job, Machine};
 use std::sync::Arc;
@@ -203,6 +203,63 @@ fn ends_open_again<M: Execute>(machine: &M) {
     machine.execute(vec![only]);
 }
 
+/// A pipe that gets another capacity keeps its bytes, wherever they stand in the ring.
+fn capacities_change<M: Execute>(machine: &M) {
+    let world = World::<M>::with_pipes(1);
+    let only = job(&world, |w: &World<M>| {
+        let (pipe, kernel) = (&w.pipes[0], &w.kernel);
+        let put = |bytes: &[u8]| pipe.write_while(kernel, bytes, || false);
+        let takes = |bytes: &[u8]| {
+            let mut buffer = vec![0; bytes.len()];
+            assert_eq!(pipe.read(kernel, &mut buffer), bytes.len());
+            assert!(buffer == bytes);
+        };
+        let bytes: Vec<u8> = (0..CAPACITY).map(|n| (n % 251) as u8).collect();
+        // The bytes stand across the ring's end, and begin and end within a line.
+        let skipped = CAPACITY - 100;
+        assert_eq!(put(&bytes[..skipped]), Ok(skipped));
+        takes(&bytes[..skipped]);
+        assert_eq!(put(&bytes[..ATOMIC]), Ok(ATOMIC));
+        assert_eq!(pipe.resize(kernel, ATOMIC), Ok(()));
+        assert_eq!((pipe.capacity(), put(&[1])), (ATOMIC, Ok(0)));
+        takes(&bytes[..10]);
+        assert_eq!(put(&bytes[..10]), Ok(10));
+        assert_eq!(pipe.resize(kernel, 2 * ATOMIC), Ok(()));
+        assert_eq!(put(&bytes), Ok(ATOMIC));
+        assert_eq!(pipe.resize(kernel, ATOMIC), Err(Unresized::Full));
+        assert_eq!(pipe.capacity(), 2 * ATOMIC);
+        takes(&bytes[10..ATOMIC]);
+        takes(&bytes[..10]);
+        takes(&bytes[..ATOMIC]);
+        assert_eq!(pipe.room(End::Reading), (0, false));
+    });
+    machine.execute(vec![only]);
+}
+
+/// A writer that waits for room goes on when the pipe gets it.
+fn room_is_made<M: Execute>(machine: &M) {
+    let world = World::<M>::with_pipes(2);
+    let writer = job(&world, |w: &World<M>| {
+        let [pipe, told] = &w.pipes[..] else {
+            unreachable!("two pipes")
+        };
+        pipe.resize(&w.kernel, ATOMIC).expect("memory");
+        pipe.write(&w.kernel, &[1; ATOMIC]).expect("a reader");
+        told.write(&w.kernel, &[1]).expect("a reader");
+        pipe.write(&w.kernel, &[2; ATOMIC]).expect("a reader");
+        told.write(&w.kernel, &[2]).expect("a reader");
+    });
+    let other = job(&world, |w: &World<M>| {
+        let [pipe, told] = &w.pipes[..] else {
+            unreachable!("two pipes")
+        };
+        assert_eq!(told.read(&w.kernel, &mut [0]), 1);
+        pipe.resize(&w.kernel, 2 * ATOMIC).expect("memory");
+        assert_eq!(told.read(&w.kernel, &mut [0]), 1);
+    });
+    on::together(machine, vec![writer, other]);
+}
+
 #[test]
 fn on_threads() {
     bytes_arrive(&on::hosted(3));
@@ -212,6 +269,8 @@ fn on_threads() {
     pollers_are_told_by_the_kernel(&on::hosted(1));
     waits_end(&on::hosted(1));
     ends_open_again(&on::hosted(1));
+    capacities_change(&on::hosted(1));
+    room_is_made(&on::hosted(2));
 }
 
 #[test]
@@ -224,5 +283,7 @@ fn on_a_simulated_machine() {
         pollers_are_told_by_the_kernel(&on::sim(seed));
         waits_end(&on::sim(seed));
         ends_open_again(&on::sim(seed));
+        capacities_change(&on::sim(seed));
+        room_is_made(&on::sim(seed));
     }
 }

@@ -6,8 +6,11 @@ extern crate alloc;
 
 mod abi;
 mod conformance;
+mod event_count;
 mod fs;
 mod heap;
+mod messages;
+mod numbered;
 mod process;
 mod profile;
 mod program;

@@ -12,12 +12,14 @@ use elf::segment::ProgramHeader;
 use linux_raw_sys::auxvec::*;
 use machine::{Clock, PAGE_SIZE};
 use metal::Metal;
-use vm::{At, Flags, HIGHEST, Prot};
+use vm::{At, Flags, HEAP_START, HIGHEST, Prot};
 
-/// Where programs lie that may lie anywhere.
-const ANYWHERE: usize = 0x5555_5555_4000;
+/// Where programs lie that may lie anywhere: beyond those that say where, which reach up to 2 GiB.
+const ANYWHERE: usize = 0x8000_0000;
 /// How much of a stack is mapped at first.
 const STACK: usize = 128 << 10;
+/// Where the stack ends: below the heap, so that a small process has few tables, which a fork copies.
+const STACK_END: usize = HEAP_START - PAGE_SIZE;
 /// The most program headers.
 const HEADERS: usize = 64;
 /// The bytes of an ELF header, and those of it that say how to read the others.
@@ -93,7 +95,7 @@ impl Program {
             .into_iter()
             .try_for_each(|header| self.segment(space, object, header))?;
         let request = Request::anonymous(STACK, Prot::READ_WRITE).with(Flags::GROWS_DOWN);
-        space.map_as(&request.at(At::Fixed(HIGHEST - STACK)))?;
+        space.map_as(&request.at(At::Fixed(STACK_END - STACK)))?;
         Ok(Begin {
             instruction: self.entry(),
             stack: self.fill_stack(space, start)?,
@@ -164,7 +166,7 @@ impl Program {
                 .map(u64::to_le_bytes)
                 .concat(),
         );
-        let base = (HIGHEST - texts.len()) & !15;
+        let base = (STACK_END - texts.len()) & !15;
 
         let headers = self
             .headers
@@ -202,7 +204,7 @@ impl Program {
                 .flat_map(|&(key, value)| [key as usize, value]),
         );
         let stack = (base - words.len() * 8) & !15;
-        if stack < HIGHEST - STACK {
+        if stack < STACK_END - STACK {
             return Err(Errno::TOOBIG);
         }
         space.copy_out(base, &texts)?;

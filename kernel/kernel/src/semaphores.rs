@@ -1,24 +1,20 @@
 //! Sets of semaphores with numbers and keys (System V).
 //!
-//! A call's operations happen all at once, under the set's lock, or it waits until the set changes and tries again. Who
-//! changes a set counts the change under the lock, then wakes the waiters: they sleep only while the count is what
-//! they have seen under the lock.
+//! A call's operations happen all at once, under the set's lock, or it waits until the set changes and tries again.
 
 use crate::abi::Errno;
+use crate::event_count::EventCount;
+use crate::numbered::{Keyed, Rights, seconds};
 use crate::process::{Process, Thread};
-use crate::segments::seconds;
 use crate::system::{Lock, system};
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::ptr;
-use core::sync::atomic::{AtomicU32, Ordering};
-use ipc::Kernel;
 use machine::Clock;
 use metal::Metal;
 
 /// The most sets; the most semaphores of one.
-const MOST: usize = 32_000;
+pub const MOST: usize = 32_000;
 pub const MOST_OF_SET: usize = 32_000;
 /// The largest value.
 pub const LARGEST: i32 = 32_767;
@@ -51,20 +47,18 @@ pub struct Semaphore {
 pub struct Set {
     /// Its number.
     number: i32,
+    /// Its key; 0 for none.
+    pub key: i32,
     /// What its lock protects.
     pub state: Lock<State>,
-    /// Counts the changes; written under the lock of `state`. The lock of the sleepers orders it: relaxed.
-    changes: AtomicU32,
+    /// Changes of the state, for which operations wait.
+    changes: EventCount,
 }
 
 /// The state of a set.
 pub struct State {
-    /// Its key; 0 for none.
-    pub key: i32,
-    /// The permission bits.
-    pub mode: u32,
-    /// Its owner: user and group.
-    pub owner: (u32, u32),
+    /// Who may use it.
+    pub rights: Rights,
     /// When it was operated on and changed last, in seconds since 1970; 0 for never.
     pub times: [u64; 2],
     /// The semaphores.
@@ -73,85 +67,47 @@ pub struct State {
     is_removed: bool,
 }
 
-/// The sets, by number.
-pub struct Sets {
-    all: BTreeMap<i32, Arc<Set>>,
-    next: i32,
-}
-
 /// What a process takes back when it ends: for a semaphore of a set, what is added to it.
 pub type Undo = BTreeMap<(i32, usize), i32>;
 
-impl Sets {
-    /// No sets.
-    pub fn new() -> Self {
-        Sets {
-            all: BTreeMap::new(),
-            next: 0,
-        }
-    }
-
-    /// The set with a number.
-    pub fn get(&self, number: i32) -> Result<Arc<Set>, Errno> {
-        self.all.get(&number).cloned().ok_or(Errno::INVAL)
-    }
-
-    /// The set with a key.
-    pub fn find(&self, key: i32) -> Option<Arc<Set>> {
-        let mut all = self.all.values();
-        all.find(|set| key != 0 && set.state.lock().key == key)
-            .cloned()
-    }
-
-    /// Makes a set of `count` semaphores.
-    pub fn make(&mut self, key: i32, count: usize, mode: u32) -> Result<Arc<Set>, Errno> {
-        if self.all.len() >= MOST || self.next == i32::MAX {
-            return Err(Errno::NOSPC);
-        }
-        let mut all = Vec::new();
-        all.try_reserve_exact(count).map_err(|_| Errno::NOMEM)?;
-        all.resize(count, Semaphore::default());
-        let set = Arc::new(Set {
-            number: self.next,
-            state: Lock::new(State {
-                key,
-                mode,
-                owner: (0, 0),
-                times: [0, seconds()],
-                all,
-                is_removed: false,
-            }),
-            changes: AtomicU32::new(0),
-        });
-        self.all.insert(self.next, set.clone());
-        self.next += 1;
-        Ok(set)
-    }
-
-    /// Takes a set away; those who wait for it learn of it.
-    pub fn remove(&mut self, number: i32) -> Result<(), Errno> {
-        let set = self.all.remove(&number).ok_or(Errno::INVAL)?;
-        set.change(|state| state.is_removed = true);
-        set.forget(|_| true);
-        Ok(())
+impl Keyed for Arc<Set> {
+    fn key(&self) -> i32 {
+        self.key
     }
 }
 
 impl Set {
-    /// Its number.
-    pub fn number(&self) -> i32 {
-        self.number
+    /// A set of `count` semaphores.
+    pub fn new(number: i32, key: i32, count: usize, mode: u32) -> Result<Arc<Self>, Errno> {
+        let mut all = Vec::new();
+        all.try_reserve_exact(count).map_err(|_| Errno::NOMEM)?;
+        all.resize(count, Semaphore::default());
+        Ok(Arc::new(Set {
+            number,
+            key,
+            state: Lock::new(State {
+                rights: Rights::new(mode),
+                times: [0, seconds()],
+                all,
+                is_removed: false,
+            }),
+            changes: EventCount::default(),
+        }))
     }
 
     /// Changes the state, and wakes those who wait for a change.
-    pub fn change<R>(&self, change: impl FnOnce(&mut State) -> R) -> R {
-        let result = {
-            let mut state = self.state.lock();
-            self.changes.fetch_add(1, Ordering::Relaxed);
-            change(&mut state)
-        };
-        system().kernel.wake(self.sleepers(), usize::MAX);
-        result
+    pub fn change(&self, change: impl FnOnce(&mut State)) {
+        let mut state = self.state.lock();
+        self.changes.advance();
+        change(&mut state);
+        drop(state);
+        self.changes.wake();
+    }
+
+    /// It has been taken away: who waits for it learns of it.
+    pub fn remove(&self) {
+        self.change(|state| state.is_removed = true);
+        self.forget(|_| true);
     }
 
     /// Processes take nothing back any more on semaphores with these indices.
@@ -160,10 +116,6 @@ impl Set {
             let mut undo = process.undo.lock();
             undo.retain(|(number, index), _| *number != self.number || !which(*index));
         }
-    }
-
-    fn sleepers(&self) -> *const () {
-        ptr::from_ref(self).cast()
     }
 
     /// Does all operations for the calling thread, at once; waits for that until `limit`.
@@ -192,12 +144,12 @@ impl Set {
             let is_disturbed = thread.is_disturbed();
             let mut state = self.state.lock();
             let Err(blocked) = state.attempt(self.number, &thread.process, operations)? else {
-                self.changes.fetch_add(1, Ordering::Relaxed);
+                self.changes.advance();
                 let waits = |it: &Semaphore| it.waiting != [0, 0];
                 let wakes = state.all.iter().any(waits);
                 drop(state);
                 if wakes {
-                    system().kernel.wake(self.sleepers(), usize::MAX);
+                    self.changes.wake();
                 }
                 return Ok(());
             };
@@ -209,10 +161,9 @@ impl Set {
             }
             let for_zero = usize::from(blocked.change == 0);
             state.all[blocked.index].waiting[for_zero] += 1;
-            let seen = self.changes.load(Ordering::Relaxed);
+            let seen = self.changes.read();
             drop(state);
-            let still = || self.changes.load(Ordering::Relaxed) == seen;
-            system().kernel.sleep(self.sleepers(), still);
+            self.changes.wait(seen);
             self.state.lock().all[blocked.index].waiting[for_zero] -= 1;
         }
     }
@@ -281,7 +232,7 @@ impl State {
 pub fn undo(process: &Process) {
     let undo = core::mem::take(&mut *process.undo.lock());
     for ((number, index), change) in undo {
-        let set = system().semaphores.lock().get(number);
+        let set = system().semaphores.lock().get(number).cloned();
         if let Ok(set) = set {
             set.change(|state| {
                 let semaphore = &mut state.all[index];

@@ -1,9 +1,11 @@
 //! The system's single objects: the VM, the scheduler, the root of the file system.
 
 use crate::fs::{Inode, Terminal};
+use crate::messages::{self, Queue};
+use crate::numbered::Numbered;
 use crate::process::{Affinity, Disturbed, Table, Timers, relieve};
-use crate::segments::Segments;
-use crate::semaphores::Sets;
+use crate::segments::{self, Segments};
+use crate::semaphores::{self, Set};
 use crate::swap;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -46,7 +48,9 @@ pub struct System {
     /// Shared memory with numbers.
     pub segments: Lock<Segments>,
     /// Sets of semaphores with numbers.
-    pub semaphores: Lock<Sets>,
+    pub semaphores: Lock<Numbered<Arc<Set>>>,
+    /// Queues of messages with numbers.
+    pub messages: Lock<Numbered<Arc<Queue>>>,
     /// The processes.
     pub processes: Table,
     /// What is to happen at some time.
@@ -82,8 +86,9 @@ pub fn begin(machine: Metal, preset: Preset, is_strict: bool) -> &'static System
         root: Inode::root(),
         terminal: Terminal::new(),
         renames: Lock::new(()),
-        segments: Lock::new(Segments::new()),
-        semaphores: Lock::new(Sets::new()),
+        segments: Lock::new(Numbered::new(segments::MOST)),
+        semaphores: Lock::new(Numbered::new(semaphores::MOST)),
+        messages: Lock::new(Numbered::new(messages::MOST)),
         processes: Table::new(),
         timers: Timers::new(),
         profile: Lock::new(()),

@@ -32,8 +32,6 @@ plain!(
     u64,
     i32,
     usize,
-    [usize; 2],
-    [usize; 3],
     crate::fs::Settings,
     crate::fs::WindowSize,
     linux::stat,
@@ -44,6 +42,9 @@ plain!(
     linux::kernel_sigaction,
     linux_raw_sys::system::new_utsname,
 );
+
+// SAFETY: so is each element, and nothing is between them.
+unsafe impl<const N: usize> Plain for [usize; N] {}
 
 impl Thread {
     /// Fills `to` from the thread's memory.

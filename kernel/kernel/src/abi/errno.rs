@@ -36,6 +36,8 @@ impl Errno {
     pub const ACCES: Errno = Errno(errno::EACCES as usize);
     /// Not the task's memory.
     pub const FAULT: Errno = Errno(errno::EFAULT as usize);
+    /// It is in use.
+    pub const BUSY: Errno = Errno(errno::EBUSY as usize);
     /// It is there already.
     pub const EXIST: Errno = Errno(errno::EEXIST as usize);
     /// Not on the same device.
@@ -68,6 +70,8 @@ impl Errno {
     pub const RANGE: Errno = Errno(errno::ERANGE as usize);
     /// A name is too long.
     pub const NAMETOOLONG: Errno = Errno(errno::ENAMETOOLONG as usize);
+    /// There is no such message.
+    pub const NOMSG: Errno = Errno(errno::ENOMSG as usize);
     /// It has been removed.
     pub const IDRM: Errno = Errno(errno::EIDRM as usize);
     /// The time is over.

@@ -4,10 +4,14 @@ use super::{Answer, Arguments, Errno, records};
 use crate::fs::{self, OpenFile};
 use crate::heap;
 use crate::process::{Info, Signal, Thread};
+use crate::system::system;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::Ordering;
+use ipc::Pipe;
+use ipc::pipe::{ATOMIC, Unresized};
 use linux_raw_sys::general::*;
+use metal::Metal;
 
 /// The most bytes that are copied at once.
 pub const CHUNK: usize = 64 << 10;
@@ -250,6 +254,13 @@ pub fn fcntl(thread: &mut Thread, [fd, command, value, ..]: Arguments) -> Answer
             }
             return records::control(thread, &file, command as u32, value);
         }
+        F_GETPIPE_SZ | F_SETPIPE_SZ => {
+            let (pipe, _) = file.pipe().ok_or(Errno::BADF)?;
+            if command as u32 == F_SETPIPE_SZ {
+                resize(pipe, value as u32)?;
+            }
+            return Ok(pipe.capacity());
+        }
         _ => {}
     }
     let mut files = thread.process.files.lock();
@@ -271,6 +282,28 @@ pub fn fcntl(thread: &mut Thread, [fd, command, value, ..]: Arguments) -> Answer
         }
         _ => Err(Errno::INVAL),
     }
+}
+
+/// The most bytes that a pipe may be made to hold.
+const LARGEST_PIPE: usize = 1 << 20;
+
+/// Lets a pipe hold `bytes`, or the next larger size that pipes may have.
+fn resize(pipe: &Pipe<Metal>, bytes: u32) -> Result<(), Errno> {
+    let bytes = (bytes as usize).max(ATOMIC).next_power_of_two();
+    if bytes > 1 << 31 {
+        return Err(Errno::INVAL);
+    }
+    if bytes > LARGEST_PIPE {
+        return Err(Errno::PERM);
+    }
+    if bytes > pipe.capacity() && heap::is_short() {
+        return Err(Errno::NOMEM);
+    }
+    let resized = pipe.resize(&system().kernel, bytes);
+    resized.map_err(|why| match why {
+        Unresized::Full => Errno::BUSY,
+        Unresized::NoMemory => Errno::NOMEM,
+    })
 }
 
 pub fn pipe(thread: &mut Thread, [to, ..]: Arguments) -> Answer {

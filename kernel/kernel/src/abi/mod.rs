@@ -18,7 +18,9 @@ mod jobs;
 mod limits;
 mod membarrier;
 mod memory;
+mod messages;
 mod names;
+mod numbered;
 mod poll;
 mod process;
 mod records;
@@ -136,6 +138,11 @@ const CALLS: &[(u32, Entry, Call)] = &[
     (__NR_semop, Entry::Sleep, semaphores::semop),
     (__NR_semtimedop, Entry::Sleep, semaphores::semtimedop),
     (__NR_semctl, Entry::Memory, semaphores::semctl),
+
+    (__NR_msgget, Entry::Memory, messages::msgget),
+    (__NR_msgsnd, Entry::Sleep, messages::msgsnd),
+    (__NR_msgrcv, Entry::Sleep, messages::msgrcv),
+    (__NR_msgctl, Entry::Memory, messages::msgctl),
 
     (__NR_getitimer, Entry::Memory, timers::getitimer),
     (__NR_getrusage, Entry::Memory, usage::getrusage),

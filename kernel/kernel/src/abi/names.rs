@@ -45,10 +45,17 @@ pub fn openat(thread: &mut Thread, [directory, path, flags, mode, ..]: Arguments
         Err(Errno::NOENT) if has(O_CREAT) => create(thread, &path, mode as u32)?,
         found => found?,
     };
+    let inode = match &inode.kind {
+        Kind::Opened(file) => match file.named() {
+            Some(inode) => inode.clone(),
+            // What has no inode is not opened again.
+            None => return thread.add_file(file.clone(), has(O_CLOEXEC)),
+        },
+        _ => inode,
+    };
     let writes = flags & O_ACCMODE != O_RDONLY;
     let process = &thread.process;
     match &inode.kind {
-        Kind::Opened(file) => return thread.add_file(file.clone(), has(O_CLOEXEC)),
         Kind::Device(Device::Terminal) if !system().terminal.is_of(process) => {
             return Err(Errno::NXIO);
         }

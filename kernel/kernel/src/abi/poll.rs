@@ -82,8 +82,11 @@ fn wait(
     until: u64,
     look: impl Fn() -> Vec<u32>,
 ) -> Result<Vec<u32>, Errno> {
-    let files = wanted.iter().filter_map(|(file, _)| file.as_ref());
-    let pipes: Vec<_> = files.filter_map(|file| file.pollable()).collect();
+    let files = wanted.iter();
+    let files = files.filter_map(|(file, events)| Some((file.as_ref()?, *events)));
+    let pipes: Vec<_> = files
+        .flat_map(|(file, events)| file.pollable(events))
+        .collect();
     let until = thread.until.unwrap_or(until);
     let is_over = |found: &[u32]| found.iter().any(|&events| events != 0) || Metal::now() >= until;
     // Most calls find something, or are not to wait: they need no task that would end the wait.

@@ -1,42 +1,37 @@
 //! Segments of shared memory (System V).
 
+use super::numbered::{IPC_INFO, IPC_RMID, IPC_SET, IPC_STAT, get};
 use super::{Answer, Arguments, Errno};
+use crate::numbered::{seconds, two};
 use crate::process::Thread;
-use crate::segments::{Segment, seconds};
+use crate::segments::{MOST, Segment};
 use crate::system::{Request, system};
-use linux_raw_sys::general::{S_IRWXG, S_IRWXO, S_IRWXU};
 use machine::PAGE_SIZE;
 use vm::{At, Flags, Prot};
 
-pub const IPC_CREAT: u32 = 0o1000;
-pub const IPC_EXCL: u32 = 0o2000;
 const SHM_HUGETLB: u32 = 0o4000;
 const SHM_RDONLY: u32 = 0o10000;
 const SHM_RND: u32 = 0o20000;
 const SHM_REMAP: u32 = 0o40000;
 const SHM_EXEC: u32 = 0o100000;
-pub const IPC_RMID: u32 = 0;
-pub const IPC_SET: u32 = 1;
-pub const IPC_STAT: u32 = 2;
+const SHM_STAT: u32 = 13;
+const SHM_INFO: u32 = 14;
+const SHM_STAT_ANY: u32 = 15;
 /// Of a mode: the segment goes with its last attachment.
 const SHM_DEST: u32 = 0o1000;
-pub const MODE: u32 = S_IRWXU | S_IRWXG | S_IRWXO;
 
 pub fn shmget(thread: &mut Thread, [key, bytes, flags, ..]: Arguments) -> Answer {
     let (key, flags) = (key as i32, flags as u32);
     let mut segments = system().segments.lock();
-    match segments.find(key) {
-        Some(_) if flags & (IPC_CREAT | IPC_EXCL) == IPC_CREAT | IPC_EXCL => Err(Errno::EXIST),
-        Some(number) if bytes > segments.get(number)?.bytes => Err(Errno::INVAL),
-        Some(number) => Ok(number as usize),
-        None if key != 0 && flags & IPC_CREAT == 0 => Err(Errno::NOENT),
+    let fits = |segment: &Segment| match bytes > segment.bytes {
+        true => Err(Errno::INVAL),
+        false => Ok(()),
+    };
+    get(&mut segments, key, flags, fits, |_| match bytes {
         // There are no pages of other sizes.
-        None if bytes == 0 || flags & SHM_HUGETLB != 0 => Err(Errno::INVAL),
-        None => {
-            let number = segments.make(key, bytes, flags & MODE, thread.process.pid)?;
-            Ok(number as usize)
-        }
-    }
+        _ if bytes == 0 || flags & SHM_HUGETLB != 0 => Err(Errno::INVAL),
+        bytes => Segment::new(key, bytes, flags, thread.process.pid),
+    })
 }
 
 pub fn shmat(thread: &mut Thread, [number, at, flags, ..]: Arguments) -> Answer {
@@ -78,34 +73,52 @@ pub fn shmdt(thread: &mut Thread, [at, ..]: Arguments) -> Answer {
 
 pub fn shmctl(thread: &mut Thread, [number, command, at, ..]: Arguments) -> Answer {
     // Before the lock: the memory may have to be brought.
-    let new: Option<Words> = match command as u32 {
-        IPC_SET => {
-            let mut words = [0; WORDS];
-            for (index, word) in words.iter_mut().enumerate() {
-                *word = thread.read(at + index * size_of::<usize>())?;
-            }
-            Some(words)
-        }
-        _ => None,
+    let new: Words = match command as u32 {
+        IPC_SET => thread.read(at)?,
+        _ => [0; _],
     };
     let mut segments = system().segments.lock();
-    let segment = segments.get(number as i32)?;
     match command as u32 {
         IPC_RMID => {
+            let segment = segments.get(number as i32)?;
             segment.is_removed = true;
             segment.key = 0;
             segments.settle();
         }
         IPC_SET => {
-            let [owner, group, mode, ..] = new.unwrap_or_default();
-            segment.owner = ((owner >> 32) as u32, group as u32);
-            segment.mode = (mode >> 32) as u32 & MODE;
+            let [owner, group, mode, ..] = new;
+            let segment = segments.get(number as i32)?;
+            segment.rights.set([owner, group, mode]);
             segment.times[2] = seconds();
         }
-        IPC_STAT => {
-            let words = told(segment).map(usize::to_le_bytes);
+        command @ (IPC_STAT | SHM_STAT | SHM_STAT_ANY) => {
+            let (answer, segment) = match command {
+                IPC_STAT => (0, segments.get(number as i32)?),
+                _ => segments.at(number as i32 as usize)?,
+            };
+            let told = told(segment);
             drop(segments);
-            thread.write_bytes(at, words.as_flattened())?;
+            thread.write(at, told)?;
+            return Ok(answer as usize);
+        }
+        IPC_INFO => {
+            // The most bytes, the fewest, the most segments in all and of a process, and the most pages.
+            const LARGEST: usize = usize::MAX - (1 << 24);
+            let last = segments.last_place();
+            drop(segments);
+            thread.write(at, [LARGEST, 1, MOST, MOST, LARGEST, 0, 0, 0, 0])?;
+            return Ok(last);
+        }
+        SHM_INFO => {
+            let used = segments.all().fold([0; 2], |[count, pages], segment| {
+                [count + 1, pages + segment.bytes.div_ceil(PAGE_SIZE)]
+            });
+            let last = segments.last_place();
+            drop(segments);
+            let [count, pages] = used;
+            // Nobody counts those that are in memory or in swap space.
+            thread.write(at, [count, pages, 0, 0, 0, 0])?;
+            return Ok(last);
         }
         _ => return Err(Errno::INVAL),
     }
@@ -117,14 +130,13 @@ const WORDS: usize = 14;
 type Words = [usize; WORDS];
 
 fn told(segment: &Segment) -> Words {
-    let two = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
-    let mode = segment.mode | if segment.is_removed { SHM_DEST } else { 0 };
+    let [key, group, mode, ..] = segment.rights.words(segment.key);
+    let removed = if segment.is_removed { SHM_DEST } else { 0 };
     let [attached, detached, changed] = segment.times;
     [
-        two(segment.key as u32, segment.owner.0),
-        // Root has made it, as all else.
-        two(segment.owner.1, 0),
-        two(0, mode),
+        key,
+        group,
+        mode | two((0, removed)),
         0,
         0,
         0,
@@ -132,7 +144,7 @@ fn told(segment: &Segment) -> Words {
         attached,
         detached,
         changed,
-        two(segment.maker, segment.last),
+        two((segment.maker, segment.last)),
         segment.attachments() as u64,
         0,
         0,

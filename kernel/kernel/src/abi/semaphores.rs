@@ -1,19 +1,18 @@
 //! Sets of semaphores (System V).
 
-use super::segments::{IPC_CREAT, IPC_EXCL, IPC_RMID, IPC_SET, IPC_STAT, MODE};
+use super::numbered::{IPC_INFO, IPC_NOWAIT, IPC_RMID, IPC_SET, IPC_STAT, get};
 use super::{Answer, Arguments, Errno, poll};
 use crate::heap;
+use crate::numbered::seconds;
 use crate::process::Thread;
-use crate::segments::seconds;
-use crate::semaphores::{LARGEST, MOST_OF_SET, Operation, Set, State};
+use crate::semaphores::{LARGEST, MOST, MOST_OF_SET, Operation, Set, State};
 use crate::system::system;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 /// The most operations of a call.
 const MOST_OPERATIONS: usize = 500;
-const IPC_NOWAIT: u16 = 0o4000;
-const SEM_UNDO: u16 = 0x1000;
+const SEM_UNDO: u32 = 0x1000;
 const GETPID: u32 = 11;
 const GETVAL: u32 = 12;
 const GETALL: u32 = 13;
@@ -21,6 +20,9 @@ const GETNCNT: u32 = 14;
 const GETZCNT: u32 = 15;
 const SETVAL: u32 = 16;
 const SETALL: u32 = 17;
+const SEM_STAT: u32 = 18;
+const SEM_INFO: u32 = 19;
+const SEM_STAT_ANY: u32 = 20;
 
 pub fn semget(_: &mut Thread, [key, count, flags, ..]: Arguments) -> Answer {
     let (key, count, flags) = (key as i32, count as i32 as usize, flags as u32);
@@ -31,19 +33,18 @@ pub fn semget(_: &mut Thread, [key, count, flags, ..]: Arguments) -> Answer {
         return Err(Errno::NOMEM);
     }
     let mut sets = system().semaphores.lock();
-    let set = match sets.find(key) {
-        Some(_) if flags & (IPC_CREAT | IPC_EXCL) == IPC_CREAT | IPC_EXCL => Err(Errno::EXIST),
-        Some(set) if count > set.state.lock().all.len() => Err(Errno::INVAL),
-        Some(set) => Ok(set),
-        None if key != 0 && flags & IPC_CREAT == 0 => Err(Errno::NOENT),
-        None if count == 0 => Err(Errno::INVAL),
-        None => sets.make(key, count, flags & MODE),
-    }?;
-    Ok(set.number() as usize)
+    let fits = |set: &Arc<Set>| match count > set.state.lock().all.len() {
+        true => Err(Errno::INVAL),
+        false => Ok(()),
+    };
+    get(&mut sets, key, flags, fits, |number| match count {
+        0 => Err(Errno::INVAL),
+        count => Set::new(number, key, count, flags),
+    })
 }
 
 fn set(number: usize) -> Result<Arc<Set>, Errno> {
-    system().semaphores.lock().get(number as i32)
+    system().semaphores.lock().get(number as i32).cloned()
 }
 
 pub fn semop(thread: &mut Thread, [number, at, count, ..]: Arguments) -> Answer {
@@ -63,8 +64,8 @@ pub fn semtimedop(thread: &mut Thread, [number, at, count, limit, ..]: Arguments
         Ok(Operation {
             index: index.into(),
             change: i32::from(change as i16),
-            is_impatient: flags & IPC_NOWAIT != 0,
-            is_undone: flags & SEM_UNDO != 0,
+            is_impatient: u32::from(flags) & IPC_NOWAIT != 0,
+            is_undone: u32::from(flags) & SEM_UNDO != 0,
         })
     };
     let operations: Result<Vec<_>, _> = (0..count).map(read).collect();
@@ -78,18 +79,34 @@ pub fn semtimedop(thread: &mut Thread, [number, at, count, limit, ..]: Arguments
 }
 
 pub fn semctl(thread: &mut Thread, [number, index, command, value, ..]: Arguments) -> Answer {
-    let command = command as u32;
-    match command {
-        IPC_RMID => return system().semaphores.lock().remove(number as i32).map(|()| 0),
-        IPC_SET | IPC_STAT | GETALL | SETALL => {
-            let set = set(number)?;
-            return of_set(thread, &set, command, value);
+    match command as u32 {
+        IPC_RMID => {
+            let removed = system().semaphores.lock().remove(number as i32)?;
+            removed.remove();
+            Ok(0)
         }
-        GETPID | GETVAL | GETNCNT | GETZCNT | SETVAL => {}
-        _ => return Err(Errno::INVAL),
+        command @ (IPC_INFO | SEM_INFO) => info(thread, command, value),
+        SEM_STAT | SEM_STAT_ANY => {
+            let mut sets = system().semaphores.lock();
+            let (number, set) = sets.at(number as i32 as usize)?;
+            let told = told(set);
+            drop(sets);
+            thread.write(value, told)?;
+            Ok(number as usize)
+        }
+        command @ (IPC_SET | IPC_STAT | GETALL | SETALL) => {
+            of_set(thread, &*set(number)?, command, value)
+        }
+        command @ (GETPID | GETVAL | GETNCNT | GETZCNT | SETVAL) => {
+            let index = index as i32 as usize;
+            of_one(thread, &*set(number)?, index, command, value)
+        }
+        _ => Err(Errno::INVAL),
     }
-    let set = set(number)?;
-    let index = index as i32 as usize;
+}
+
+/// The commands on a semaphore.
+fn of_one(thread: &Thread, set: &Set, index: usize, command: u32, value: usize) -> Answer {
     if command == SETVAL {
         let value = value as i32;
         if index >= set.state.lock().all.len() {
@@ -120,15 +137,11 @@ pub fn semctl(thread: &mut Thread, [number, index, command, value, ..]: Argument
 /// The commands on a whole set; `at` is where the caller's memory is read or written.
 fn of_set(thread: &Thread, set: &Set, command: u32, at: usize) -> Answer {
     match command {
-        IPC_STAT => {
-            let words = told(&set.state.lock()).map(u64::to_le_bytes);
-            thread.write_bytes(at, words.as_flattened())?;
-        }
+        IPC_STAT => thread.write(at, told(set))?,
         IPC_SET => {
-            let [owner, group, mode]: [usize; 3] = thread.read(at)?;
+            let words = thread.read(at)?;
             set.change(|state| {
-                state.owner = ((owner >> 32) as u32, group as u32);
-                state.mode = (mode >> 32) as u32 & MODE;
+                state.rights.set(words);
                 state.times[1] = seconds();
             });
         }
@@ -161,24 +174,37 @@ fn of_set(thread: &Thread, set: &Set, command: u32, at: usize) -> Answer {
     Ok(0)
 }
 
+/// Writes `struct seminfo`: the limits, or what is used; returns the last place.
+fn info(thread: &Thread, command: u32, at: usize) -> Answer {
+    let mut sets = system().semaphores.lock();
+    let used = sets.all().map(|set| set.state.lock().all.len());
+    let used = used.fold([0; 2], |[sets, all], count| [sets + 1, all + count]);
+    // The sizes that changes to undo have on Linux; here they have none.
+    const OF_UNDO: usize = 20;
+    let [sets_or_undo, all_or_undo] = match command {
+        SEM_INFO => used,
+        _ => [OF_UNDO, LARGEST as usize],
+    };
+    let last = sets.last_place();
+    drop(sets);
+    let total = MOST * MOST_OF_SET;
+    let (map, undos, of_call) = (total, total, MOST_OPERATIONS);
+    let words = [map, MOST, total, undos, MOST_OF_SET, of_call, of_call];
+    let more = [sets_or_undo, LARGEST as usize, all_or_undo];
+    let words = words.into_iter().chain(more);
+    let bytes: Vec<[u8; 4]> = words.map(|word| (word as u32).to_le_bytes()).collect();
+    thread.write_bytes(at, bytes.as_flattened())?;
+    Ok(last)
+}
+
 /// `struct semid64_ds`, in words.
-fn told(state: &State) -> [u64; 13] {
-    let two = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
+fn told(set: &Set) -> [usize; 13] {
+    let state = set.state.lock();
+    let [key, group, mode, ..] = state.rights.words(set.key);
     let [operated, changed] = state.times;
-    [
-        two(state.key as u32, state.owner.0),
-        // Root has made it, as all else.
-        two(state.owner.1, 0),
-        two(0, state.mode),
-        0,
-        0,
-        0,
-        operated,
-        0,
-        changed,
-        0,
-        state.all.len() as u64,
-        0,
-        0,
-    ]
+    let count = state.all.len() as u64;
+    let words = [
+        key, group, mode, 0, 0, 0, operated, 0, changed, 0, count, 0, 0,
+    ];
+    words.map(|word| word as usize)
 }

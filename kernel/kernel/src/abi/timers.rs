@@ -1,8 +1,8 @@
 //! Alarms.
 
 use super::{Answer, Arguments, Errno};
-use crate::process::Thread;
-use linux_raw_sys::general::ITIMER_REAL;
+use crate::process::{Measure, Thread};
+use linux_raw_sys::general::{ITIMER_PROF, ITIMER_REAL, ITIMER_VIRTUAL};
 
 const SECOND: u64 = 1_000_000_000;
 const MICROSECOND: u64 = 1000;
@@ -12,7 +12,7 @@ type Time = [usize; 2];
 
 pub fn alarm(thread: &mut Thread, [seconds, ..]: Arguments) -> Answer {
     let first = u64::from(seconds as u32) * SECOND;
-    let (before, _) = thread.process.set_alarm(first, 0);
+    let (before, _) = thread.process.set_alarm(Measure::Clock, first, 0);
     // Nearly none is one.
     Ok(match before {
         0 => 0,
@@ -25,10 +25,7 @@ pub fn setitimer(thread: &mut Thread, [which, new, old, ..]: Arguments) -> Answe
         0 => (0, 0),
         new => (time(thread, new)?, time(thread, new + size_of::<Time>())?),
     };
-    if which as u32 != ITIMER_REAL {
-        return Err(Errno::INVAL);
-    }
-    let before = thread.process.set_alarm(first, interval);
+    let before = thread.process.set_alarm(measure(which)?, first, interval);
     match old {
         0 => Ok(0),
         old => tell(thread, old, before),
@@ -36,10 +33,16 @@ pub fn setitimer(thread: &mut Thread, [which, new, old, ..]: Arguments) -> Answe
 }
 
 pub fn getitimer(thread: &mut Thread, [which, to, ..]: Arguments) -> Answer {
-    if which as u32 != ITIMER_REAL {
-        return Err(Errno::INVAL);
+    tell(thread, to, thread.process.alarm(measure(which)?))
+}
+
+fn measure(which: usize) -> Result<Measure, Errno> {
+    match which as u32 {
+        ITIMER_REAL => Ok(Measure::Clock),
+        ITIMER_VIRTUAL => Ok(Measure::User),
+        ITIMER_PROF => Ok(Measure::Cpu),
+        _ => Err(Errno::INVAL),
     }
-    tell(thread, to, thread.process.alarm())
 }
 
 /// Writes a timer: the interval, and how long it is to the next signal.

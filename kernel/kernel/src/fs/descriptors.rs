@@ -2,6 +2,7 @@
 
 use super::OpenFile;
 use crate::abi::Errno;
+use crate::heap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -57,6 +58,9 @@ impl Descriptors {
     ) -> Result<usize, Errno> {
         if least > 0 && least >= self.limit {
             return Err(Errno::INVAL);
+        }
+        if heap::is_short() {
+            return Err(Errno::NFILE);
         }
         let is_free = |number: &usize| self.places.get(*number).is_none_or(Option::is_none);
         let free = (least..self.limit).find(is_free);

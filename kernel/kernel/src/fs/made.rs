@@ -12,7 +12,12 @@ pub struct Made {
     /// Its kind, as the upper bits of a mode say it.
     pub type_bits: u32,
     make: Box<dyn Fn() -> Result<Arc<Inode>, Errno> + Send + Sync>,
+    /// Of a directory with many entries: finds one of them, without making the others.
+    find: Option<Find>,
 }
+
+/// Finds the entry with a name.
+type Find = Box<dyn Fn(&[u8]) -> Option<Arc<Inode>> + Send + Sync>;
 
 /// A file whose content is made when it is read.
 pub trait Report: Send + Sync {
@@ -44,14 +49,26 @@ impl Inode {
             _ => Ok(self),
         }
     }
+
+    /// How to find an entry of the directory that this is, if it need not be made for that.
+    pub fn finder(&self) -> Option<&Find> {
+        match &self.kind {
+            Kind::Made(made) => made.find.as_ref(),
+            _ => None,
+        }
+    }
 }
 
 fn made(
     type_bits: u32,
     make: impl Fn() -> Result<Arc<Inode>, Errno> + Send + Sync + 'static,
 ) -> Arc<Inode> {
-    let make = Box::new(make);
-    Inode::new(Kind::Made(Made { type_bits, make }), 0)
+    let made = Made {
+        type_bits,
+        make: Box::new(make),
+        find: None,
+    };
+    Inode::new(Kind::Made(made), 0)
 }
 
 /// A file with the text that `write` writes when it is opened.
@@ -86,15 +103,40 @@ pub fn listed<L>(parent: Weak<Inode>, list: impl FnOnce(&Weak<Inode>) -> L) -> A
 where
     L: Fn() -> Result<Entries, Errno> + Send + Sync + 'static,
 {
+    Arc::new_cyclic(|itself| directory(parent, list(itself), None))
+}
+
+/// The same of a directory with many entries: `functions` returns also one that finds the entry with a name.
+pub fn searched<L, F>(
+    parent: Weak<Inode>,
+    functions: impl FnOnce(&Weak<Inode>) -> (L, F),
+) -> Arc<Inode>
+where
+    L: Fn() -> Result<Entries, Errno> + Send + Sync + 'static,
+    F: Fn(&[u8]) -> Option<Arc<Inode>> + Send + Sync + 'static,
+{
     Arc::new_cyclic(|itself| {
-        let list = list(itself);
-        let make = Box::new(move || {
-            let directory = Directory::fixed(parent.clone(), list()?);
-            Ok(Inode::new(Kind::Directory(directory), 0o555))
-        });
-        let type_bits = S_IFDIR;
-        Inode::unshared(Kind::Made(Made { type_bits, make }), 0)
+        let (list, find) = functions(itself);
+        directory(parent, list, Some(Box::new(find)))
     })
+}
+
+fn directory(
+    parent: Weak<Inode>,
+    list: impl Fn() -> Result<Entries, Errno> + Send + Sync + 'static,
+    find: Option<Find>,
+) -> Inode {
+    let make = Box::new(move || {
+        let directory = Directory::fixed(parent.clone(), list()?);
+        Ok(Inode::new(Kind::Directory(directory), 0o555))
+    });
+    let type_bits = S_IFDIR;
+    let made = Made {
+        type_bits,
+        make,
+        find,
+    };
+    Inode::unshared(Kind::Made(made), 0)
 }
 
 /// A directory whose entries never change; `list` gets it, as the parent of its entries.

@@ -75,7 +75,7 @@ pub enum Kind {
     Device(Device),
     /// A report of the kernel's, as a file.
     Report(Box<dyn Report>),
-    /// A process's open file: opening this gives that file again.
+    /// A process's open file: opening this opens its inode, or gives that file again if it has none.
     Opened(Arc<OpenFile>),
     /// Another inode each time.
     Made(Made),

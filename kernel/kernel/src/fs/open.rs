@@ -159,6 +159,15 @@ impl OpenFile {
         }
     }
 
+    /// The inode by which it may be opened again: also that of a FIFO.
+    pub fn named(&self) -> Option<&Arc<Inode>> {
+        match &self.what {
+            Open::Inode(inode) => Some(inode),
+            Open::Pipe(end) => end.inode(),
+            Open::Event(_) => None,
+        }
+    }
+
     /// The pipe, and which end, if it is one.
     pub fn pipe(&self) -> Option<(&Pipe<Metal>, End)> {
         match &self.what {
@@ -175,15 +184,23 @@ impl OpenFile {
         matches!(inode.kind, Kind::Device(Device::Console | Device::Terminal))
     }
 
-    /// The pipe whose state tells when there are other events; nothing if they never change.
-    pub fn pollable(&self) -> Option<(&Pipe<Metal>, End)> {
-        if let Open::Event(event) = &self.what {
-            return Some(event.pollable());
-        }
-        match self.is_terminal() {
-            true => Some(system().terminal.input_pipe()),
-            false => self.pipe(),
-        }
+    /// The ends of pipes whose state tells when one of the `wanted` events comes; none if they never change.
+    pub fn pollable(&self, wanted: u32) -> impl Iterator<Item = (&Pipe<Metal>, End)> {
+        let end = match &self.what {
+            Open::Event(event) => Some(event.pollable()),
+            _ if self.is_terminal() => Some(system().terminal.input_pipe()),
+            _ => self.pipe(),
+        };
+        // With both ends open neither the end of the bytes nor an error comes, and the writing end is mostly ready.
+        let has_both = self.pipe().is_some() && self.reads() && self.writes();
+        let is_awaited = move |end: &(_, End)| match end.1 {
+            _ if !has_both => true,
+            End::Reading => wanted & POLLIN != 0,
+            End::Writing => wanted & POLLOUT != 0,
+        };
+        let other = end.filter(|_| has_both);
+        let other = other.map(|(pipe, _)| (pipe, End::Writing));
+        end.into_iter().chain(other).filter(is_awaited)
     }
 
     /// The events that `poll` reports: `POLL…`. Files never wait.

@@ -65,6 +65,21 @@ fn refuse_long(name: &[u8]) -> Result<(), Errno> {
     }
 }
 
+/// The inode that a directory has by a name.
+fn entry(directory: &Arc<Inode>, name: &[u8]) -> Result<Arc<Inode>, Errno> {
+    if directory.finder().is_none() {
+        directory.directory()?;
+    }
+    let entry = match (name, directory.finder()) {
+        (b".", _) => Some(directory.clone()),
+        (b"..", Some(_)) => directory.clone().found()?.directory()?.parent(),
+        (name, Some(find)) => find(name),
+        (b"..", None) => directory.directory()?.parent(),
+        (name, None) => directory.directory()?.get(name),
+    };
+    entry.ok_or(Errno::NOENT)
+}
+
 fn walk(path: &Path, follow: bool, links: usize) -> Result<Arc<Inode>, Errno> {
     if path.names.is_empty() {
         return Err(Errno::NOENT);
@@ -79,14 +94,13 @@ fn walk(path: &Path, follow: bool, links: usize) -> Result<Arc<Inode>, Errno> {
         .filter(|name| !name.is_empty())
         .peekable();
     while let Some(name) = names.next() {
-        let directory = here.directory()?;
         refuse_long(name)?;
-        let next = match name {
-            b"." => here.clone(),
-            b".." => directory.parent().ok_or(Errno::NOENT)?,
-            name => directory.get(name).ok_or(Errno::NOENT)?,
+        let next = entry(&here, name)?;
+        // A directory that finds the next name itself is not made.
+        let next = match next.finder().is_some() && names.peek().is_some() {
+            true => next,
+            false => next.found()?,
         };
-        let next = next.found()?;
         let is_last = names.peek().is_none() && !path.names.ends_with(b"/");
         here = match &next.kind {
             Kind::Link(to) if follow || !is_last => {

@@ -1,16 +1,31 @@
-//! The alarm of a process: a signal at some time, perhaps again and again.
+//! The alarms of a process: signals at some time, perhaps again and again. The time is the clock's, or time that the process
+//! has used.
 
 use super::timers::{Ring, Timer};
 use super::{Process, Signal};
 use crate::system::system;
 use alloc::sync::Arc;
-use machine::Clock;
+use machine::{Clock, Topology};
 use metal::Metal;
+
+/// The time that an alarm goes by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measure {
+    /// The machine's clock.
+    Clock,
+    /// Time on CPUs in user mode.
+    User,
+    /// Time on CPUs.
+    Cpu,
+}
+
+/// The alarms of a process: of each measure one.
+pub type Alarms = [Alarm; 3];
 
 /// An alarm, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Alarm {
-    /// When the signal comes, by the machine's clock; 0 for never.
+    /// When the signal comes; 0 for never.
     next: u64,
     /// After how long it comes again; 0 for not at all.
     interval: u64,
@@ -18,52 +33,102 @@ pub struct Alarm {
     timer: Option<Timer>,
 }
 
+/// How often to look at least whether a process that waits has used more time.
+const LOOK: u64 = 4_000_000;
+
 impl Process {
     /// Sends a signal in `first` nanoseconds, unless that is 0, and then after each `interval`, unless
     /// that is. Returns how long it was to the next one, and the interval.
-    pub fn set_alarm(self: &Arc<Self>, first: u64, interval: u64) -> (u64, u64) {
-        let now = Metal::now();
-        let mut alarm = self.alarm.lock();
+    pub fn set_alarm(self: &Arc<Self>, by: Measure, first: u64, interval: u64) -> (u64, u64) {
+        let now = self.time(by);
+        let mut alarms = self.alarms.lock();
+        let alarm = &mut alarms[by as usize];
         let before = alarm.rest(now);
         let next = match first {
             0 => 0,
             first => now.saturating_add(first),
         };
         alarm.interval = interval;
-        self.wind(&mut alarm, next);
+        alarm.next = next;
+        self.wind(alarm, by, now);
         before
     }
 
     /// How long it is to the next signal, and the interval.
-    pub fn alarm(&self) -> (u64, u64) {
-        self.alarm.lock().rest(Metal::now())
+    pub fn alarm(&self, by: Measure) -> (u64, u64) {
+        let now = self.time(by);
+        self.alarms.lock()[by as usize].rest(now)
     }
 
-    /// Sends the signal, unless the alarm has been set anew meanwhile.
-    pub(super) fn ring(self: &Arc<Self>) {
-        let now = Metal::now();
-        let mut alarm = self.alarm.lock();
-        if alarm.next == 0 || alarm.next > now {
-            return;
+    /// No signal comes any more.
+    pub(super) fn end_alarms(&self) {
+        let alarms = core::mem::take(&mut *self.alarms.lock());
+        let timers = alarms.into_iter().filter_map(|alarm| alarm.timer);
+        timers.for_each(|timer| system().timers.cancel(timer));
+    }
+
+    /// Sends the signal if its time has come; the alarm may have been set anew meanwhile.
+    pub(super) fn ring(self: &Arc<Self>, by: Measure) {
+        let now = self.time(by);
+        let mut alarms = self.alarms.lock();
+        let alarm = &mut alarms[by as usize];
+        let is_due = alarm.next != 0 && alarm.next <= now;
+        if is_due {
+            alarm.next = match alarm.interval {
+                0 => 0,
+                // Missed signals come once.
+                interval => alarm.next + (now - alarm.next) / interval * interval + interval,
+            };
         }
-        let next = match alarm.interval {
-            0 => 0,
-            // Missed signals come once.
-            interval => alarm.next + (now - alarm.next) / interval * interval + interval,
-        };
-        self.wind(&mut alarm, next);
-        drop(alarm);
-        self.notify(Signal::ALARM);
+        self.wind(alarm, by, now);
+        let goes_on = alarm.next != 0;
+        drop(alarms);
+        if by != Measure::Clock && goes_on {
+            // The interrupt finds out what the process does: without any, its time may count as the kernel's.
+            metal::kick_others();
+        }
+        if is_due {
+            self.notify(by.signal());
+        }
+    }
+
+    /// The time now.
+    fn time(&self, by: Measure) -> u64 {
+        match by {
+            Measure::Clock => Metal::now(),
+            Measure::User => self.used().user,
+            Measure::Cpu => self.used().time(),
+        }
     }
 
     /// Sets the timer for the next signal in place of the one that is set.
-    fn wind(self: &Arc<Self>, alarm: &mut Alarm, next: u64) {
+    fn wind(self: &Arc<Self>, alarm: &mut Alarm, by: Measure, now: u64) {
         let timers = &system().timers;
         if let Some(timer) = alarm.timer.take() {
             timers.cancel(timer);
         }
-        alarm.next = next;
-        alarm.timer = (next != 0).then(|| timers.set(next, Ring::Alarm(Arc::downgrade(self))));
+        let at = match by {
+            Measure::Clock => alarm.next,
+            // Not before all CPUs together may have used so much.
+            _ => {
+                let least = alarm.next.saturating_sub(now) / Metal.cpus().len() as u64;
+                Metal::now() + least.max(LOOK)
+            }
+        };
+        alarm.timer = (alarm.next != 0).then(|| {
+            let process = Arc::downgrade(self);
+            timers.set(at, Ring::Alarm(process, by))
+        });
+    }
+}
+
+impl Measure {
+    fn signal(self) -> Signal {
+        match self {
+            Measure::Clock => Signal::ALARM,
+            Measure::User => Signal::VIRTUAL_ALARM,
+            Measure::Cpu => Signal::PROFILE,
+        }
     }
 }
 

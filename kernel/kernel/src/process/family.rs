@@ -220,15 +220,18 @@ impl Family {
         ptr::from_ref(&self.changes).cast()
     }
 
-    /// Something has happened to a child of `process`, whose place this is.
-    pub(super) fn tell(&self, process: &Process, info: Option<Info>) {
+    /// Something has happened to a child: a parent that waits looks again.
+    pub(super) fn tell(&self) {
         // Release: pairs with the acquire in `ask`.
         self.changes.fetch_add(1, Ordering::Release);
         system().kernel.wake(self.key(), usize::MAX);
-        if let Some(info) = info {
-            // One that is not queued always finds room.
-            let _ = process.send(info);
-        }
+    }
+
+    /// Calls `f` while no wait looks for events: a parent that has learned of one has got the signal, not only later, when it
+    /// may await another.
+    pub(super) fn with_children<R>(&self, f: impl FnOnce() -> R) -> R {
+        let _children = self.children.lock();
+        f()
     }
 }
 
@@ -262,7 +265,7 @@ impl Process {
         if parent.job.group() != group && parent.job.session() == session {
             job::orphan(group, session);
         }
-        parent.family.tell(&parent, None);
+        parent.family.tell();
     }
 
     fn leave_children(&self) {
@@ -289,7 +292,7 @@ impl Process {
             }
         }
         // Those that ended meanwhile have told this process.
-        first.family.tell(&first, None);
+        first.family.tell();
     }
 
     /// Makes the process a child of `first` and not of `parent`; returns whether it was one.

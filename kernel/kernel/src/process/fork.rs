@@ -69,7 +69,7 @@ impl Process {
             limits: Lock::new(limits),
             pending: Pending::new(),
             undo: Lock::new(Default::default()),
-            alarm: Lock::new(Default::default()),
+            alarms: Lock::new(Default::default()),
             threads: Lock::new(Vec::new()),
             used_by_ended: Lock::new(Default::default()),
             has_finished: AtomicBool::new(false),

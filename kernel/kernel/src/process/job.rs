@@ -91,13 +91,20 @@ impl Process {
         ptr::from_ref(&self.job.stopped).cast()
     }
 
+    /// The parent may ask for the news from now on, and gets its signal.
     fn tell_parent(&self, news: Status, code: u32, signal: Signal) {
-        self.job.news.store(news.0, Ordering::Relaxed);
-        if let Some(parent) = self.family.parent() {
-            let info = Info::child(code, self, signal.number());
-            let hears = parent.handlers.lock().hears_stops();
-            parent.family.tell(&parent, hears.then_some(info));
-        }
+        let store = || self.job.news.store(news.0, Ordering::Relaxed);
+        let Some(parent) = self.family.parent() else {
+            return store();
+        };
+        parent.family.with_children(|| {
+            store();
+            if parent.handlers.lock().hears_stops() {
+                // One that is not queued always finds room.
+                let _ = parent.send(Info::child(code, self, signal.number()));
+            }
+        });
+        parent.family.tell();
     }
 
     /// Makes it the first of a new session and of a group, without a terminal.

@@ -19,6 +19,7 @@ mod timers;
 mod usage;
 
 pub use affinity::Affinity;
+pub use alarm::Measure;
 pub use disturbed::Disturbed;
 pub use exec::{execute, first};
 pub use family::{News, Status, Wanted, Which};
@@ -35,7 +36,7 @@ pub use usage::Used;
 use crate::fs::{Descriptors, Inode, Path};
 use crate::semaphores::Undo;
 use crate::system::{Lock, Space};
-use alarm::Alarm;
+use alarm::Alarms;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -76,8 +77,8 @@ pub struct Process {
     pub pending: Pending,
     /// What it takes back on semaphores when it ends; locked under a set's lock.
     pub undo: Lock<Undo>,
-    /// When it gets a signal.
-    alarm: Lock<Alarm>,
+    /// When it gets signals.
+    alarms: Lock<Alarms>,
     /// Its threads.
     pub threads: Lock<Vec<Arc<ThreadRef>>>,
     /// The resources used by its threads that have ended.

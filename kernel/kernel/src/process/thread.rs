@@ -396,7 +396,7 @@ impl Thread {
             metal::report::report(format_args!("exit {}", status.code()));
             metal::report::end(0);
         }
-        process.set_alarm(0, 0);
+        process.end_alarms();
         // It goes, unless others have it.
         let space = process.space.lock().take();
         drop(space);

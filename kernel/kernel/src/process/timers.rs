@@ -3,7 +3,7 @@
 //! One task, the clock, waits for the first time of all and makes happen what is due. A timer that is cancelled is gone at
 //! once: waits with limits that end early, however many, leave nothing behind.
 
-use super::{Process, ThreadRef};
+use super::{Measure, Process, ThreadRef};
 use crate::system::{Lock, system};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -20,8 +20,8 @@ pub struct Timer(u64, u64);
 pub enum Ring {
     /// A thread has waited long enough.
     Wait(Arc<ThreadRef>),
-    /// The alarm of a process is due.
-    Alarm(Weak<Process>),
+    /// An alarm of a process may be due.
+    Alarm(Weak<Process>, Measure),
 }
 
 /// The timers that are set.
@@ -81,9 +81,9 @@ impl Timers {
         loop {
             match self.due(Metal::now()) {
                 Ok(Ring::Wait(thread)) => thread.wake(),
-                Ok(Ring::Alarm(process)) => {
+                Ok(Ring::Alarm(process, by)) => {
                     if let Some(process) = process.upgrade() {
-                        process.ring();
+                        process.ring(by);
                     }
                 }
                 // A timer that is set from here on, and is the first, ends the wait.

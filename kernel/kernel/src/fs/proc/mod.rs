@@ -9,6 +9,7 @@ pub use memory::amounts;
 
 use super::{Device, Directory, Inode, Kind, Name, made};
 use crate::abi::Errno;
+use crate::heap;
 use crate::process::Process;
 use crate::profile;
 use crate::system::system;
@@ -81,8 +82,7 @@ fn add(
 
 /// `/proc`: a directory for each process beside the files of the whole system.
 fn proc(root: &Arc<Inode>) -> Arc<Inode> {
-    made::listed(Arc::downgrade(root), |proc| {
-        let proc = proc.clone();
+    made::searched(Arc::downgrade(root), |proc| {
         let whole = made::entries([
             ("self", made::link(caller)),
             ("meminfo", made::text(memory::meminfo)),
@@ -95,14 +95,30 @@ fn proc(root: &Arc<Inode>) -> Arc<Inode> {
             ("mounts", made::link(|| Ok(b"self/mounts".to_vec()))),
             ("sys", sys::settings(proc.clone())),
         ]);
-        move || {
-            let mut entries = whole.clone();
-            for process in system().processes.all() {
-                let name = process.pid.to_string().into_bytes();
-                entries.push((name, process::tree(&proc, &process)));
+        let (known, of_list, of_find) = (whole.clone(), proc.clone(), proc.clone());
+        let entry = |proc: &Weak<Inode>, process: &Arc<Process>| {
+            let name = process.pid.to_string().into_bytes();
+            (name, process::tree(proc, process))
+        };
+        let list = move || {
+            if heap::is_short() {
+                return Err(Errno::NOMEM);
             }
-            Ok(entries)
-        }
+            let processes = system().processes.all();
+            let processes = processes.iter().map(|it| entry(&of_list, it));
+            Ok(whole.iter().cloned().chain(processes).collect())
+        };
+        let find = move |name: &[u8]| {
+            let process = || {
+                let pid = str::from_utf8(name).ok()?.parse().ok()?;
+                Some(entry(&of_find, &system().processes.get(pid)?))
+            };
+            let known = known.iter().find(|(its, _)| its == name).cloned();
+            // A number has one name: without zeroes in front of it.
+            let found = known.or_else(process).filter(|(its, _)| its == name);
+            found.map(|(_, inode)| inode)
+        };
+        (list, find)
     })
 }
 

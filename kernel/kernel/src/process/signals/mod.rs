@@ -51,6 +51,8 @@ impl Signal {
     pub const TERMINAL_INPUT: Signal = Signal(21);
     pub const TERMINAL_OUTPUT: Signal = Signal(22);
     pub const FILE_SIZE: Signal = Signal(25);
+    pub const VIRTUAL_ALARM: Signal = Signal(26);
+    pub const PROFILE: Signal = Signal(27);
     pub const WINDOW: Signal = Signal(28);
 }
 
