@@ -13,9 +13,11 @@
 //! | [`freebsd::EpochDi`] | the experiment of case study 000 | nothing, but each wait is a grace period |
 //! | [`freebsd::PvListLocks`] | FreeBSD since 2012, the "stock" of case study 002 | one of 256 locks for all PV lists of 2 MiB, or one for each 2 MiB |
 //! | [`freebsd::Chunks`] | FreeBSD; the "after" of case study 002 | a list of all PV chunks, or one of all pmaps |
-//! | [`freebsd::OneLock`] | FreeBSD, each of them | a space's rwlock and the pmap's mutex, if they share the space |
+//! | [`freebsd::OneLock`] | FreeBSD up to 2020 | a space's rwlock and the pmap's mutex, if they share the space |
 //! | [`freebsd::swap::MutexSwap`] | FreeBSD in May 2018 | one mutex, then one more per user |
 //! | [`freebsd::swap::AtomicSwap`] | FreeBSD today | two counters |
+//! | [`freebsd::VmEntries`] with [`freebsd::SxMap`] | FreeBSD 14 | an object's lock, and those of the objects behind it after forks |
+//! | [`freebsd::BatchedQueues`], [`freebsd::MemoryDomains`] | FreeBSD 14 | a NUMA node's queue of pages, and the count of its free ones |
 //! | [`linux::Linux`] | Linux 2.6.39 and 3.0, case study 004 | the lock of the ancestor's anon_vma; a file's list of mappings |
 //! | the same with [`linux::Rwsems`], [`linux::MmapLock`] | Linux 6.12 | `mmap_lock`, for changes only |
 //! | [`linux::Lruvecs`] | Linux 6.12 | a NUMA node's list of pages, and the counters of the control group |

@@ -3,14 +3,14 @@
 //!
 //! FreeBSD's `vm_map` has an `sx` lock, which a fault takes for reading and `mmap`, `munmap`,
 //! `mprotect` and `brk` for writing; its `pmap` has a mutex. OpenBSD's `vm_map` has a rwlock that
-//! sleeps, its pmap a spin mutex. Here both stand in front of `vm`'s tree, whose own locks are then
+//! sleeps, its pmap a spin mutex. [`OneLock`]'s locks are `sync`'s own, [`SxMap`]'s FreeBSD's. Here both stand in front of `vm`'s tree, whose own locks are then
 //! never contended. The differences: a fault keeps the map's lock until the page is there, and a
 //! mapping found by an address hint costs no search of the map.
 
 use crate::openbsd::SleepRw;
 use machine::Machine;
-use sync::adaptive::Adaptive;
-use sync::rwlock::{RawReadGuard, RawRw, RawWriteGuard, SpinParkRw};
+use sync::adaptive::{Adaptive, FreebsdMutex};
+use sync::rwlock::{FreebsdRw, RawReadGuard, RawRw, RawWriteGuard, SpinParkRw};
 use sync::spin::TestAndSet;
 use sync::watch::Watched;
 use sync::{Padded, RawGuard, RawLock, lock_class};
@@ -52,6 +52,15 @@ impl<M: Machine> Kinds<M> for FreebsdKinds {
     const LABELS: [&'static str; 2] = ["OneLock.map", "OneLock.pmap"];
 }
 
+/// FreeBSD's choice, with locks that spin and sleep as its own of today.
+pub enum SxKinds {}
+
+impl<M: Machine> Kinds<M> for SxKinds {
+    type Map = Watched<M, FreebsdRw<M>, SpaceMap>;
+    type Pmap = Watched<M, FreebsdMutex<M>, PmapTables>;
+    const LABELS: [&'static str; 2] = ["vm_map.lock", "pm_mtx"];
+}
+
 /// OpenBSD's choice.
 pub enum OpenbsdKinds {}
 
@@ -63,6 +72,8 @@ impl<M: Machine> Kinds<M> for OpenbsdKinds {
 
 /// The locks of a FreeBSD space.
 pub type OneLock<M> = MapLocks<M, FreebsdKinds>;
+/// The locks of a FreeBSD 14 space besides its objects'.
+pub type SxMap<M> = MapLocks<M, SxKinds>;
 /// The locks of an OpenBSD space besides its amaps'.
 pub type VmMap<M> = MapLocks<M, OpenbsdKinds>;
 

@@ -6,7 +6,7 @@ use crate::ecosystem::Acquisition;
 use crate::epoch::{Deferred, Domain, Options, Protocol, Section, Sleepable, SleepableSection};
 use crate::obm::{Obm, RestrictedObm};
 use crate::rwlock::{
-    RawReadGuard, RawRw, RawWriteGuard, ReadGuard, RwLock, Rwsem, SpinParkRw, WriteGuard,
+    FreebsdRw, RawReadGuard, RawRw, RawWriteGuard, ReadGuard, RwLock, Rwsem, SpinParkRw, WriteGuard,
 };
 use crate::sleepq::{GlobalQueue, Hashed};
 use crate::spin::{Clh, ClhHeld, K42, Mcs, McsHeld, McsNode, Queued, TestAndSet, TicketLock};
@@ -26,6 +26,7 @@ opaque_debug! {
     [M: Machine] ClhHeld<M>;
     [M: Machine] Deferred<M>;
     [M: Machine, P: Protocol] Domain<M, P>;
+    [M: Machine, const LOOKS: u32, const TRIES: u32, const LOOPS: usize] FreebsdRw<M, LOOKS, TRIES, LOOPS>;
     [M: Machine] GlobalQueue<M>;
     [M: Machine] Hashed<M>;
     [H, T] Held<H, T>;

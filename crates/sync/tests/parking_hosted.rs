@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use sync::adaptive::Adaptive;
 use sync::obm::{Obm, slow_paths};
-use sync::rwlock::{RawRw, RwLock, Rwsem, SpinParkRw};
+use sync::rwlock::{FreebsdRw, RawRw, RwLock, Rwsem, SpinParkRw};
 use sync::sleepq::{GlobalQueue, Hashed, SleepQueue};
 use sync::turnstile::Turnstiles;
 use sync::{Padded, RawLock};
@@ -102,6 +102,8 @@ fn guards_of_the_ecosystem() {
 fn readers_see_whole_writes() {
     for cpus in [2, 4, 8] {
         whole_writes::<SpinParkRw<Hosted>>(cpus, 20_000);
+        whole_writes::<FreebsdRw<Hosted>>(cpus, 20_000);
+        whole_writes::<FreebsdRw<Hosted, 0, 1, 20>>(cpus, 20_000);
         whole_writes::<Rwsem<Hosted>>(cpus, 20_000);
         // Waiters spin little, and soon ask for the lock.
         whole_writes::<Rwsem<Hosted, 100, 10_000>>(cpus, 20_000);
@@ -133,6 +135,7 @@ fn whole_writes<R: RawRw<Hosted> + 'static>(cpus: usize, each: usize) {
 #[test]
 fn readers_share() {
     all_inside::<SpinParkRw<Hosted>>();
+    all_inside::<FreebsdRw<Hosted>>();
     all_inside::<Rwsem<Hosted>>();
 }
 
@@ -153,6 +156,7 @@ fn all_inside<R: RawRw<Hosted> + 'static>() {
 #[test]
 fn writers_do_not_starve() {
     gets_in::<SpinParkRw<Hosted>>();
+    gets_in::<FreebsdRw<Hosted>>();
     gets_in::<Rwsem<Hosted>>();
 }
 

@@ -26,20 +26,31 @@ macro_rules! nothing_in_pages {
 }
 
 mod di;
+mod domain;
 mod elements;
+mod entry;
 mod epoch_di;
 mod generation;
 mod lockless_di;
+mod object;
+mod pageq;
+mod pgcache;
 mod pv_chunks;
 mod pv_locks;
 mod pvh;
+mod resident;
 mod steps;
 pub mod swap;
 
-pub use crate::map_locks::{OneLock, PmapTables, SpaceMap};
+pub use crate::map_locks::{OneLock, PmapTables, SpaceMap, SxMap};
 pub use di::{Di, DiBlock, InvlGen};
+pub use domain::{DomainFree, FreeHeld, MemoryDomains, PartlyPopulated};
+pub use entry::{EntryFault, VmEntries};
 pub use epoch_di::EpochDi;
 pub use lockless_di::{LocklessBlock, LocklessDi};
+pub use object::{AnonObject, FileObject, VmObjectLock};
+pub use pageq::{BatchedQueues, PageQueue};
+pub use pgcache::{PageCache, ZoneDomain};
 pub use pv_chunks::{Chunks, Order, PmapChunks, PmapState, PvChunkList};
 pub use pv_locks::{ListLocks, PvListHeld, PvListLock, PvListLocks};
 pub use pvh::{Pvh, PvhGlobal};

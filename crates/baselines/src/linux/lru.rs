@@ -33,7 +33,7 @@ use sync::spin::Qspinlock;
 use sync::watch::Watched;
 use sync::{Padded, PerCpu, RawGuard, RawLock, lock_class};
 use vm::Error;
-use vm::policy::PageQueues;
+use vm::policy::{PageQueues, Purpose};
 
 lock_class!(
     /// The list of pages of a node and a control group. Held for a batch.
@@ -249,7 +249,10 @@ impl<M: Machine> PageQueues<M> for Lruvecs<M> {
     }
 
     #[inline]
-    fn free(&self) {}
+    fn take(&self, _: Purpose) {}
+
+    #[inline]
+    fn give(&self, _: Purpose) {}
 
     fn activate(&self, frame: Frame) {
         let page = frame.index() as u32;

@@ -16,7 +16,7 @@ use sync::spin::TestAndSet;
 use sync::watch::Watched;
 use sync::{Padded, PerCpu, RawLock, lock_class};
 use vm::Error;
-use vm::policy::PageQueues;
+use vm::policy::{PageQueues, Purpose};
 
 lock_class!(
     /// The active and inactive queues. Every fault takes it, and every page freed.
@@ -108,19 +108,13 @@ impl<M: Machine> PageQueues<M> for GlobalQueues<M> {
     }
 
     #[track_caller]
-    fn free(&self) -> FreePages<'_, M> {
-        let pin = M::pin();
-        let magazine = self.magazines.get(&pin);
-        // Relaxed: the CPU's own.
-        let left = magazine.load(Ordering::Relaxed);
-        magazine.store(
-            left.checked_sub(1).unwrap_or(MAGAZINE - 1),
-            Ordering::Relaxed,
-        );
-        // Not pinned while it waits: the holder may be a task that is off this CPU.
-        drop(pin);
-        let locked = (left == 0).then(|| (&*self.free, self.free.lock()));
-        FreePages { locked }
+    fn take(&self, _: Purpose) -> FreePages<'_, M> {
+        self.free()
+    }
+
+    #[track_caller]
+    fn give(&self, _: Purpose) -> FreePages<'_, M> {
+        self.free()
     }
 
     #[track_caller]
@@ -136,5 +130,24 @@ impl<M: Machine> PageQueues<M> for GlobalQueues<M> {
     fn remove(&self, frame: Frame) {
         let page = frame.index() as u32;
         self.locked(|queues| queues.links.dequeue(&queues.ends, page));
+    }
+}
+
+impl<M: Machine> GlobalQueues<M> {
+    /// The free pages, locked if this CPU's magazine is empty, or full.
+    #[track_caller]
+    fn free(&self) -> FreePages<'_, M> {
+        let pin = M::pin();
+        let magazine = self.magazines.get(&pin);
+        // Relaxed: the CPU's own.
+        let left = magazine.load(Ordering::Relaxed);
+        magazine.store(
+            left.checked_sub(1).unwrap_or(MAGAZINE - 1),
+            Ordering::Relaxed,
+        );
+        // Not pinned while it waits: the holder may be a task that is off this CPU.
+        drop(pin);
+        let locked = (left == 0).then(|| (&*self.free, self.free.lock()));
+        FreePages { locked }
     }
 }

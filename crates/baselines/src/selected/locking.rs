@@ -1,6 +1,6 @@
 //! Any locks of a space.
 
-use crate::freebsd::OneLock;
+use crate::freebsd::{OneLock, SxMap};
 use crate::linux::MmapLock;
 use crate::openbsd::VmMap;
 use machine::Machine;
@@ -14,6 +14,8 @@ pub enum Locks {
     /// [`OneLock`].
     #[default]
     OneLock,
+    /// [`SxMap`].
+    SxMap,
     /// [`VmMap`].
     VmMap,
     /// [`MmapLock`].
@@ -26,6 +28,8 @@ pub enum Locks {
 pub enum AnyLocking<M: Machine> {
     /// See [`Locks::OneLock`].
     OneLock(OneLock<M>),
+    /// See [`Locks::SxMap`].
+    SxMap(SxMap<M>),
     /// See [`Locks::VmMap`].
     VmMap(VmMap<M>),
     /// See [`Locks::MmapLock`].
@@ -39,6 +43,8 @@ pub enum AnyLocking<M: Machine> {
 pub enum AnyMapRead<'a, M: Machine> {
     /// See [`Locks::OneLock`].
     OneLock(<OneLock<M> as MapLocking<M>>::Read<'a>),
+    /// See [`Locks::SxMap`].
+    SxMap(<SxMap<M> as MapLocking<M>>::Read<'a>),
     /// See [`Locks::VmMap`].
     VmMap(<VmMap<M> as MapLocking<M>>::Read<'a>),
     /// See [`Locks::MmapLock`].
@@ -52,6 +58,8 @@ pub enum AnyMapRead<'a, M: Machine> {
 pub enum AnyMapWrite<'a, M: Machine> {
     /// See [`Locks::OneLock`].
     OneLock(<OneLock<M> as MapLocking<M>>::Write<'a>),
+    /// See [`Locks::SxMap`].
+    SxMap(<SxMap<M> as MapLocking<M>>::Write<'a>),
     /// See [`Locks::VmMap`].
     VmMap(<VmMap<M> as MapLocking<M>>::Write<'a>),
     /// See [`Locks::MmapLock`].
@@ -65,6 +73,8 @@ pub enum AnyMapWrite<'a, M: Machine> {
 pub enum AnyPmap<'a, M: Machine> {
     /// See [`Locks::OneLock`].
     OneLock(<OneLock<M> as MapLocking<M>>::Pmap<'a>),
+    /// See [`Locks::SxMap`].
+    SxMap(<SxMap<M> as MapLocking<M>>::Pmap<'a>),
     /// See [`Locks::VmMap`].
     VmMap(<VmMap<M> as MapLocking<M>>::Pmap<'a>),
     /// None, as with [`Locks::MmapLock`] and [`Locks::PerSlot`].
@@ -80,6 +90,7 @@ impl<M: Machine> MapLocking<M> for AnyLocking<M> {
     fn new(locks: &Locks) -> Self {
         match locks {
             Locks::OneLock => AnyLocking::OneLock(OneLock::new(&())),
+            Locks::SxMap => AnyLocking::SxMap(SxMap::new(&())),
             Locks::VmMap => AnyLocking::VmMap(VmMap::new(&())),
             Locks::MmapLock => AnyLocking::MmapLock(MmapLock::new(&())),
             Locks::PerSlot => AnyLocking::PerSlot,
@@ -89,6 +100,7 @@ impl<M: Machine> MapLocking<M> for AnyLocking<M> {
     fn label(&self) {
         match self {
             AnyLocking::OneLock(locks) => locks.label(),
+            AnyLocking::SxMap(locks) => locks.label(),
             AnyLocking::VmMap(locks) => locks.label(),
             AnyLocking::MmapLock(lock) => lock.label(),
             AnyLocking::PerSlot => {}
@@ -100,6 +112,7 @@ impl<M: Machine> MapLocking<M> for AnyLocking<M> {
     fn read(&self) -> AnyMapRead<'_, M> {
         match self {
             AnyLocking::OneLock(locks) => AnyMapRead::OneLock(locks.read()),
+            AnyLocking::SxMap(locks) => AnyMapRead::SxMap(locks.read()),
             AnyLocking::VmMap(locks) => AnyMapRead::VmMap(locks.read()),
             AnyLocking::MmapLock(lock) => AnyMapRead::MmapLock(lock.read()),
             AnyLocking::PerSlot => AnyMapRead::PerSlot,
@@ -111,6 +124,7 @@ impl<M: Machine> MapLocking<M> for AnyLocking<M> {
     fn write(&self) -> AnyMapWrite<'_, M> {
         match self {
             AnyLocking::OneLock(locks) => AnyMapWrite::OneLock(locks.write()),
+            AnyLocking::SxMap(locks) => AnyMapWrite::SxMap(locks.write()),
             AnyLocking::VmMap(locks) => AnyMapWrite::VmMap(locks.write()),
             AnyLocking::MmapLock(lock) => AnyMapWrite::MmapLock(lock.write()),
             AnyLocking::PerSlot => AnyMapWrite::PerSlot,
@@ -122,6 +136,7 @@ impl<M: Machine> MapLocking<M> for AnyLocking<M> {
     fn pmap(&self) -> AnyPmap<'_, M> {
         match self {
             AnyLocking::OneLock(locks) => AnyPmap::OneLock(locks.pmap()),
+            AnyLocking::SxMap(locks) => AnyPmap::SxMap(locks.pmap()),
             AnyLocking::VmMap(locks) => AnyPmap::VmMap(locks.pmap()),
             AnyLocking::MmapLock(_) | AnyLocking::PerSlot => AnyPmap::None,
         }
@@ -132,6 +147,7 @@ impl<M: Machine> MapLocking<M> for AnyLocking<M> {
     fn try_pmap(&self) -> Option<AnyPmap<'_, M>> {
         Some(match self {
             AnyLocking::OneLock(locks) => AnyPmap::OneLock(locks.try_pmap()?),
+            AnyLocking::SxMap(locks) => AnyPmap::SxMap(locks.try_pmap()?),
             AnyLocking::VmMap(locks) => AnyPmap::VmMap(locks.try_pmap()?),
             AnyLocking::MmapLock(_) | AnyLocking::PerSlot => AnyPmap::None,
         })

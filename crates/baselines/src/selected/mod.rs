@@ -18,7 +18,7 @@ pub use kernel::AnyKernel;
 pub use locking::{AnyLocking, AnyMapRead, AnyMapWrite, AnyPmap, Locks};
 pub use preset::{Preset, UnknownPreset};
 pub use pv::{AnyPvChunks, AnyPvHeld, AnyPvLocks, PvLocks};
-pub use queues::{AnyQueues, Queueing};
+pub use queues::{AnyFree, AnyQueues, Queueing};
 pub use regions::{AnyCommon, AnyFault, AnyObject, AnyRegions, Keeping};
 pub use swap::{Account, AnySwap};
 

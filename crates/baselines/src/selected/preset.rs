@@ -30,6 +30,8 @@ pub enum Preset {
     FreebsdObm,
     /// The experiment of case study 000.
     FreebsdEpoch,
+    /// FreeBSD in November 2023.
+    Freebsd14,
     /// OpenBSD 7.0: the "before" of case study 003.
     OpenbsdBiglock,
     /// OpenBSD with faults unlocked, as measured in case study 003.
@@ -50,7 +52,7 @@ pub enum Preset {
 
 impl Preset {
     /// All presets, each system's oldest first.
-    pub const ALL: [Preset; 15] = [
+    pub const ALL: [Preset; 16] = [
         Preset::FreebsdPvh,
         Preset::FreebsdDi,
         Preset::FreebsdEpoch,
@@ -58,6 +60,7 @@ impl Preset {
         Preset::FreebsdNuma,
         Preset::FreebsdObmOnly,
         Preset::FreebsdObm,
+        Preset::Freebsd14,
         Preset::OpenbsdBiglock,
         Preset::OpenbsdUnlocked,
         Preset::Linux2639,
@@ -78,6 +81,7 @@ impl Preset {
             Preset::FreebsdObmOnly => "freebsd-obm-only",
             Preset::FreebsdObm => "freebsd-obm",
             Preset::FreebsdEpoch => "freebsd-epoch",
+            Preset::Freebsd14 => "freebsd-14",
             Preset::OpenbsdBiglock => "openbsd-biglock",
             Preset::OpenbsdUnlocked => "openbsd-unlocked",
             Preset::Linux2639 => "linux-2.6.39",
@@ -115,6 +119,10 @@ impl Preset {
             }
             Preset::FreebsdEpoch => {
                 "epochs in place of delayed invalidation: enter, exit, and a grace period to wait"
+            }
+            Preset::Freebsd14 => {
+                "as freebsd-numa, with objects and shadow chains, each under its lock; faults read the map's sx; page \
+                 queues by batches, free pages by domain"
             }
             Preset::OpenbsdBiglock => {
                 "calls and faults under one lock of the kernel; one queue of pages, one lock of \
@@ -154,6 +162,9 @@ impl Preset {
             Preset::FreebsdNuma => "FreeBSD/amd64 pmap since r353149 (2019), option NUMA",
             Preset::FreebsdObmOnly | Preset::FreebsdObm => "case study 002, the patch",
             Preset::FreebsdEpoch => "case study 000, the experiment",
+            Preset::Freebsd14 => {
+                "FreeBSD/amd64 14.0 (November 2023), sys/vm, pmap with option NUMA, kern_sx.c"
+            }
             Preset::OpenbsdBiglock => "OpenBSD/arm64 7.0 (October 2021), uvm",
             Preset::OpenbsdUnlocked => "case study 003; OpenBSD/arm64 uvm of late 2021",
             Preset::Linux2639 => "case study 004; Linux 2.6.39, mm/rmap.c and mm/mmap.c",
@@ -216,7 +227,8 @@ impl Preset {
             Preset::FreebsdLocklessDi
             | Preset::FreebsdNuma
             | Preset::FreebsdObmOnly
-            | Preset::FreebsdObm => Design::LocklessDi,
+            | Preset::FreebsdObm
+            | Preset::Freebsd14 => Design::LocklessDi,
             Preset::FreebsdEpoch => Design::Epoch,
             Preset::OpenbsdBiglock
             | Preset::OpenbsdUnlocked
@@ -236,7 +248,7 @@ impl Preset {
             | Preset::FreebsdDi
             | Preset::FreebsdEpoch
             | Preset::FreebsdLocklessDi => PvLocks::Shared(ListLocks::Hashed),
-            Preset::FreebsdNuma => PvLocks::Shared(ListLocks::PerRegion),
+            Preset::FreebsdNuma | Preset::Freebsd14 => PvLocks::Shared(ListLocks::PerRegion),
             Preset::Linux2639
             | Preset::Linux2639Ra
             | Preset::Linux30Rc2
@@ -254,6 +266,7 @@ impl Preset {
             | Preset::FreebsdEpoch
             | Preset::FreebsdLocklessDi => Some(Order::Chunks { domains: 1 }),
             Preset::FreebsdNuma | Preset::FreebsdObmOnly => Some(Order::Chunks { domains: 2 }),
+            Preset::Freebsd14 => Some(Order::Nodes),
             Preset::FreebsdObm => Some(Order::Pmaps),
             _ => None,
         }
@@ -266,7 +279,8 @@ impl Preset {
             Preset::FreebsdLocklessDi
             | Preset::FreebsdNuma
             | Preset::FreebsdObmOnly
-            | Preset::FreebsdObm => Account::Atomic,
+            | Preset::FreebsdObm
+            | Preset::Freebsd14 => Account::Atomic,
             Preset::OpenbsdBiglock
             | Preset::OpenbsdUnlocked
             | Preset::Linux2639
@@ -281,6 +295,7 @@ impl Preset {
     /// The locks of its spaces.
     pub const fn locks(self) -> Locks {
         match self {
+            Preset::Freebsd14 => Locks::SxMap,
             Preset::OpenbsdBiglock | Preset::OpenbsdUnlocked => Locks::VmMap,
             Preset::Linux612 => Locks::MmapLock,
             Preset::Scalevm => Locks::PerSlot,
@@ -291,6 +306,7 @@ impl Preset {
     /// The regions' records that it keeps.
     pub const fn keeping(self) -> Keeping {
         match self {
+            Preset::Freebsd14 => Keeping::FreeBsd,
             Preset::OpenbsdBiglock | Preset::OpenbsdUnlocked => Keeping::OpenBsd,
             Preset::Linux2639 => Keeping::LinuxSpinLocks(Fixes::new(false, false)),
             Preset::Linux2639Ra => Keeping::LinuxSpinLocks(Fixes::new(false, true)),
@@ -313,6 +329,7 @@ impl Preset {
     /// Where its pages queue.
     pub const fn queueing(self) -> Queueing {
         match self {
+            Preset::Freebsd14 => Queueing::Batched,
             Preset::OpenbsdBiglock | Preset::OpenbsdUnlocked => Queueing::Global,
             Preset::Linux612 => Queueing::Lruvecs,
             _ => Queueing::Nowhere,

@@ -1,10 +1,11 @@
 //! Any queues of pages.
 
+use crate::freebsd::{BatchedQueues, FreeHeld};
 use crate::linux::Lruvecs;
 use crate::openbsd::{FreePages, GlobalQueues};
 use machine::{CpuRange, Frame, Machine};
 use vm::Error;
-use vm::policy::PageQueues;
+use vm::policy::{PageQueues, Purpose};
 
 /// The queues of an [`AnyQueues`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -12,6 +13,8 @@ pub enum Queueing {
     /// None: pages age in their descriptors, free ones are with the CPUs.
     #[default]
     Nowhere,
+    /// [`BatchedQueues`].
+    Batched,
     /// [`GlobalQueues`].
     Global,
     /// [`Lruvecs`].
@@ -22,19 +25,33 @@ pub enum Queueing {
 pub enum AnyQueues<M: Machine> {
     /// See [`Queueing::Nowhere`].
     Nowhere,
+    /// See [`Queueing::Batched`].
+    Batched(BatchedQueues<M>),
     /// See [`Queueing::Global`].
     Global(GlobalQueues<M>),
     /// See [`Queueing::Lruvecs`].
     Lruvecs(Lruvecs<M>),
 }
 
+/// The free pages, locked if that takes a lock.
+#[must_use = "the lock is released when this is dropped"]
+pub enum AnyFree<'a, M: Machine> {
+    /// No lock.
+    Unlocked,
+    /// See [`Queueing::Global`].
+    Global(FreePages<'a, M>),
+    /// See [`Queueing::Batched`].
+    Batched(Option<FreeHeld<'static, M>>),
+}
+
 impl<M: Machine> PageQueues<M> for AnyQueues<M> {
     type Config = Queueing;
-    type Free<'a> = Option<FreePages<'a, M>>;
+    type Free<'a> = AnyFree<'a, M>;
 
     fn new(queueing: &Queueing, cpus: CpuRange, frames: usize) -> Result<Self, Error> {
         Ok(match queueing {
             Queueing::Nowhere => AnyQueues::Nowhere,
+            Queueing::Batched => AnyQueues::Batched(BatchedQueues::new(&(), cpus, frames)?),
             Queueing::Global => AnyQueues::Global(GlobalQueues::new(&(), cpus, frames)?),
             Queueing::Lruvecs => AnyQueues::Lruvecs(Lruvecs::new(&(), cpus, frames)?),
         })
@@ -43,6 +60,7 @@ impl<M: Machine> PageQueues<M> for AnyQueues<M> {
     fn label(&self) {
         match self {
             AnyQueues::Nowhere => {}
+            AnyQueues::Batched(queues) => queues.label(),
             AnyQueues::Global(queues) => queues.label(),
             AnyQueues::Lruvecs(lists) => lists.label(),
         }
@@ -55,10 +73,21 @@ impl<M: Machine> PageQueues<M> for AnyQueues<M> {
 
     #[inline]
     #[track_caller]
-    fn free(&self) -> Option<FreePages<'_, M>> {
+    fn take(&self, purpose: Purpose) -> AnyFree<'_, M> {
         match self {
-            AnyQueues::Nowhere | AnyQueues::Lruvecs(_) => None,
-            AnyQueues::Global(queues) => Some(queues.free()),
+            AnyQueues::Nowhere | AnyQueues::Lruvecs(_) => AnyFree::Unlocked,
+            AnyQueues::Batched(queues) => AnyFree::Batched(queues.take(purpose)),
+            AnyQueues::Global(queues) => AnyFree::Global(queues.take(purpose)),
+        }
+    }
+
+    #[inline]
+    #[track_caller]
+    fn give(&self, purpose: Purpose) -> AnyFree<'_, M> {
+        match self {
+            AnyQueues::Nowhere | AnyQueues::Lruvecs(_) => AnyFree::Unlocked,
+            AnyQueues::Batched(queues) => AnyFree::Batched(queues.give(purpose)),
+            AnyQueues::Global(queues) => AnyFree::Global(queues.give(purpose)),
         }
     }
 
@@ -67,6 +96,7 @@ impl<M: Machine> PageQueues<M> for AnyQueues<M> {
     fn activate(&self, frame: Frame) {
         match self {
             AnyQueues::Nowhere => {}
+            AnyQueues::Batched(queues) => queues.activate(frame),
             AnyQueues::Global(queues) => queues.activate(frame),
             AnyQueues::Lruvecs(lists) => lists.activate(frame),
         }
@@ -77,6 +107,7 @@ impl<M: Machine> PageQueues<M> for AnyQueues<M> {
     fn remove(&self, frame: Frame) {
         match self {
             AnyQueues::Nowhere => {}
+            AnyQueues::Batched(queues) => queues.remove(frame),
             AnyQueues::Global(queues) => queues.remove(frame),
             AnyQueues::Lruvecs(lists) => lists.remove(frame),
         }

@@ -1,5 +1,6 @@
 //! Any way of keeping regions.
 
+use crate::freebsd::{EntryFault, FileObject, VmEntries};
 use crate::linux::{
     AddressSpace, Changing, Common, Faulted, Fixes, Linux, Mutexes, PageState, Rwsems, SpinLocks,
 };
@@ -16,6 +17,8 @@ pub enum Keeping {
     /// Nothing beside `vm`'s tree.
     #[default]
     Nothing,
+    /// [`VmEntries`].
+    FreeBsd,
     /// [`Linux`] with [`SpinLocks`].
     LinuxSpinLocks(Fixes),
     /// [`Linux`] with [`Mutexes`].
@@ -30,6 +33,8 @@ pub enum Keeping {
 pub enum AnyRegions<M: Machine> {
     /// See [`Keeping::Nothing`].
     Nothing,
+    /// See [`Keeping::FreeBsd`].
+    FreeBsd(Box<VmEntries<M>>),
     /// See [`Keeping::LinuxSpinLocks`].
     LinuxSpinLocks(Box<Linux<M, SpinLocks>>),
     /// See [`Keeping::LinuxMutexes`].
@@ -44,6 +49,8 @@ pub enum AnyRegions<M: Machine> {
 pub enum AnyCommon<M: Machine> {
     /// See [`Keeping::Nothing`].
     Nothing,
+    /// See [`Keeping::FreeBsd`].
+    FreeBsd,
     /// See [`Keeping::LinuxSpinLocks`].
     LinuxSpinLocks(Common<M, SpinLocks>),
     /// See [`Keeping::LinuxMutexes`].
@@ -58,6 +65,8 @@ pub enum AnyCommon<M: Machine> {
 pub enum AnyObject<M: Machine> {
     /// See [`Keeping::Nothing`].
     Nothing,
+    /// See [`Keeping::FreeBsd`].
+    FreeBsd(FileObject<M>),
     /// See [`Keeping::LinuxSpinLocks`].
     LinuxSpinLocks(Arc<AddressSpace<M, SpinLocks>>),
     /// See [`Keeping::LinuxMutexes`].
@@ -72,6 +81,8 @@ pub enum AnyObject<M: Machine> {
 pub enum AnyFault<'a, M: Machine> {
     /// See [`Keeping::Nothing`].
     Nothing,
+    /// See [`Keeping::FreeBsd`].
+    FreeBsd(EntryFault<'a, M>),
     /// See [`Keeping::LinuxSpinLocks`].
     LinuxSpinLocks(Faulted<'a, M, SpinLocks>),
     /// See [`Keeping::LinuxMutexes`].
@@ -86,6 +97,7 @@ impl<M: Machine> Clone for AnyObject<M> {
     fn clone(&self) -> Self {
         match self {
             AnyObject::Nothing => AnyObject::Nothing,
+            AnyObject::FreeBsd(object) => AnyObject::FreeBsd(object.clone()),
             AnyObject::LinuxSpinLocks(object) => AnyObject::LinuxSpinLocks(object.clone()),
             AnyObject::LinuxMutexes(object) => AnyObject::LinuxMutexes(object.clone()),
             AnyObject::LinuxRwsems(object) => AnyObject::LinuxRwsems(object.clone()),
@@ -112,6 +124,10 @@ macro_rules! mapping {
 macro_rules! dispatch {
     ($any:expr, $common:expr, |$regions:ident, $of:ident| $do:expr) => {
         match ($any, $common) {
+            (AnyRegions::FreeBsd($regions), AnyCommon::FreeBsd) => {
+                let $of = &();
+                $do
+            }
             (AnyRegions::LinuxSpinLocks($regions), AnyCommon::LinuxSpinLocks($of)) => $do,
             (AnyRegions::LinuxMutexes($regions), AnyCommon::LinuxMutexes($of)) => $do,
             (AnyRegions::LinuxRwsems($regions), AnyCommon::LinuxRwsems($of)) => $do,
@@ -134,6 +150,7 @@ impl<M: Machine> Regions<M> for AnyRegions<M> {
     fn common(keeping: &Keeping, cpus: CpuRange, frames: usize) -> Result<AnyCommon<M>, Error> {
         Ok(match keeping {
             Keeping::Nothing => AnyCommon::Nothing,
+            Keeping::FreeBsd => AnyCommon::FreeBsd,
             Keeping::LinuxSpinLocks(fixes) => {
                 AnyCommon::LinuxSpinLocks(Linux::common(fixes, cpus, frames)?)
             }
@@ -150,6 +167,7 @@ impl<M: Machine> Regions<M> for AnyRegions<M> {
     fn new(common: &AnyCommon<M>) -> Self {
         match common {
             AnyCommon::Nothing => AnyRegions::Nothing,
+            AnyCommon::FreeBsd => AnyRegions::FreeBsd(Box::new(VmEntries::new(&()))),
             AnyCommon::LinuxSpinLocks(of) => AnyRegions::LinuxSpinLocks(Box::new(Linux::new(of))),
             AnyCommon::LinuxMutexes(of) => AnyRegions::LinuxMutexes(Box::new(Linux::new(of))),
             AnyCommon::LinuxRwsems(of) => AnyRegions::LinuxRwsems(Box::new(Linux::new(of))),
@@ -164,6 +182,7 @@ impl<M: Machine> Regions<M> for AnyRegions<M> {
     fn new_object(common: &AnyCommon<M>) -> AnyObject<M> {
         match common {
             AnyCommon::Nothing => AnyObject::Nothing,
+            AnyCommon::FreeBsd => AnyObject::FreeBsd(VmEntries::<M>::new_object(&())),
             AnyCommon::LinuxSpinLocks(of) => AnyObject::LinuxSpinLocks(Linux::new_object(of)),
             AnyCommon::LinuxMutexes(of) => AnyObject::LinuxMutexes(Linux::new_object(of)),
             AnyCommon::LinuxRwsems(of) => AnyObject::LinuxRwsems(Linux::new_object(of)),
@@ -173,6 +192,9 @@ impl<M: Machine> Regions<M> for AnyRegions<M> {
 
     fn map(&self, common: &AnyCommon<M>, range: VaRange, mapping: Mapping<AnyObject<M>>) {
         match (self, common) {
+            (AnyRegions::FreeBsd(regions), AnyCommon::FreeBsd) => {
+                regions.map(&(), range, mapping!(mapping, FreeBsd));
+            }
             (AnyRegions::LinuxSpinLocks(regions), AnyCommon::LinuxSpinLocks(of)) => {
                 regions.map(of, range, mapping!(mapping, LinuxSpinLocks));
             }
@@ -213,6 +235,9 @@ impl<M: Machine> Regions<M> for AnyRegions<M> {
     #[track_caller]
     fn fork(&self, common: &AnyCommon<M>, child: &Self) {
         match (self, common, child) {
+            (AnyRegions::FreeBsd(regions), AnyCommon::FreeBsd, AnyRegions::FreeBsd(child)) => {
+                regions.fork(&(), child)
+            }
             (
                 AnyRegions::LinuxSpinLocks(regions),
                 AnyCommon::LinuxSpinLocks(of),
@@ -237,6 +262,7 @@ impl<M: Machine> Regions<M> for AnyRegions<M> {
 
     fn wants_copy(&self, address: usize, access: Access) -> bool {
         match self {
+            AnyRegions::FreeBsd(regions) => regions.wants_copy(address, access),
             AnyRegions::OpenBsd(regions) => regions.wants_copy(address, access),
             _ => false,
         }
@@ -272,6 +298,9 @@ impl<M: Machine> Regions<M> for AnyRegions<M> {
         access: Access,
     ) -> AnyFault<'a, M> {
         match (self, common) {
+            (AnyRegions::FreeBsd(regions), AnyCommon::FreeBsd) => {
+                AnyFault::FreeBsd(regions.fault(&(), address, access))
+            }
             (AnyRegions::LinuxSpinLocks(regions), AnyCommon::LinuxSpinLocks(of)) => {
                 AnyFault::LinuxSpinLocks(regions.fault(of, address, access))
             }
@@ -308,7 +337,7 @@ impl<M: Machine> Regions<M> for AnyRegions<M> {
 
     fn walk(common: &AnyCommon<M>, frame: Frame, page: &PageState<M>) {
         match common {
-            AnyCommon::Nothing => {}
+            AnyCommon::Nothing | AnyCommon::FreeBsd => {}
             AnyCommon::LinuxSpinLocks(of) => Linux::walk(of, frame, page),
             AnyCommon::LinuxMutexes(of) => Linux::walk(of, frame, page),
             AnyCommon::LinuxRwsems(of) => Linux::walk(of, frame, page),

@@ -5,6 +5,7 @@
 
 mod alan_cox;
 mod conformance;
+mod freebsd;
 mod linux;
 mod lru;
 mod openbsd;

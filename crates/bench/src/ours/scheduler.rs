@@ -47,7 +47,8 @@ pub fn of<M: Schedules>(preset: Preset) -> Chosen<M> {
         | Preset::FreebsdLocklessDi
         | Preset::FreebsdNuma
         | Preset::FreebsdObmOnly
-        | Preset::FreebsdObm => chosen::<M, Ule<M>>(),
+        | Preset::FreebsdObm
+        | Preset::Freebsd14 => chosen::<M, Ule<M>>(),
         Preset::OpenbsdBiglock | Preset::OpenbsdUnlocked => chosen::<M, OpenBsd<M>>(),
         Preset::Linux2639
         | Preset::Linux2639Ra

@@ -1,10 +1,12 @@
 //! Reader-writer locks: the contract, the lock, and data behind one.
 
 mod data;
+mod freebsd;
 mod rwsem;
 mod spin_park;
 
 pub use data::{ReadGuard, RwLock, WriteGuard};
+pub use freebsd::FreebsdRw;
 pub use rwsem::Rwsem;
 pub use spin_park::SpinParkRw;
 
@@ -53,6 +55,15 @@ pub unsafe trait RawRw<M: Machine>: Send + Sync {
     /// # Safety
     /// The caller has the write acquisition.
     unsafe fn write_unlock(&self);
+
+    /// Turns the caller's read acquisition into the write acquisition, if the lock can do that and no other task reads.
+    ///
+    /// # Safety
+    /// The caller has a read acquisition, and still has it if this returns `false`.
+    #[must_use = "without it the lock is still held for reading"]
+    unsafe fn try_upgrade(&self) -> bool {
+        false
+    }
 
     /// Whether the lock was held a moment ago.
     fn is_locked(&self) -> bool;

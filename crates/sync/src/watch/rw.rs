@@ -78,6 +78,20 @@ unsafe impl<M: Machine, R: RawRw<M>, C: LockClass, O: Observer<M>> RawRw<M>
     }
 
     #[inline]
+    #[track_caller]
+    unsafe fn try_upgrade(&self) -> bool {
+        // SAFETY: the caller has a read acquisition of this lock, and so one of `raw`.
+        let upgraded = unsafe { self.raw.try_upgrade() };
+        if upgraded {
+            // The observer sees the one go and the other come; `raw` has done both.
+            self.release(untimed(), |()| ());
+            let taken = self.try_acquire(Kind::Exclusive, Location::caller(), || Some(()));
+            debug_assert!(taken.is_some(), "it is held");
+        }
+        upgraded
+    }
+
+    #[inline]
     fn is_locked(&self) -> bool {
         self.raw.is_locked()
     }

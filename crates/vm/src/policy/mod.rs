@@ -5,7 +5,7 @@ mod queues;
 mod regions;
 
 pub use pv::{PvByteHeld, PvBytes, PvChunks, PvInTables, PvLocking, Victim};
-pub use queues::{NoQueues, PageQueues};
+pub use queues::{NoQueues, PageQueues, Purpose};
 pub use regions::{Mapping, NoRegions, Regions};
 
 use crate::error::Error;

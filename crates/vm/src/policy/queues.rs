@@ -3,6 +3,15 @@
 use crate::error::Error;
 use machine::{CpuRange, Frame, Machine};
 
+/// What a frame is for, or was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// A page.
+    Page,
+    /// A table, a node of the VM's own, a chunk of PV entries.
+    Own,
+}
+
 /// Queues of pages that a system's reclaimer works on, and the lock of its free pages.
 ///
 /// The VM's own reclaimer needs none of them: pages age in their descriptors.
@@ -18,12 +27,14 @@ pub trait PageQueues<M: Machine>: Send + Sync + 'static {
         Self: Sized;
 
     /// Whether there are queues; never changes. If not, frames come back several at a time, and
-    /// [`PageQueues::free`] and [`PageQueues::remove`] need not be called.
+    /// [`PageQueues::take`], [`PageQueues::give`] and [`PageQueues::remove`] need not be called.
     fn is_used(&self) -> bool;
 
-    /// Before a frame is taken from the free ones, or comes back to them. Perhaps under a
-    /// slot's lock, or a page's.
-    fn free(&self) -> Self::Free<'_>;
+    /// Before a frame is taken from the free ones. Perhaps under a slot's lock, or a page's.
+    fn take(&self, purpose: Purpose) -> Self::Free<'_>;
+
+    /// Before a frame comes back to them; as [`PageQueues::take`].
+    fn give(&self, purpose: Purpose) -> Self::Free<'_>;
 
     /// A fault has mapped the page, copied it to write, or let it be written. Under the lock of the
     /// slot.
@@ -54,7 +65,10 @@ impl<M: Machine> PageQueues<M> for NoQueues {
     }
 
     #[inline]
-    fn free(&self) {}
+    fn take(&self, _: Purpose) {}
+
+    #[inline]
+    fn give(&self, _: Purpose) {}
 
     #[inline]
     fn activate(&self, _frame: Frame) {}

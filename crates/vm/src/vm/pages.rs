@@ -4,7 +4,7 @@ use super::Vm;
 use crate::error::{Error, Resource};
 use crate::frames::{Content, RUN};
 use crate::page::{Identity, Last, Page, PvList};
-use crate::policy::{PageQueues, Policies, PvLocking, Regions};
+use crate::policy::{PageQueues, Policies, Purpose, PvLocking, Regions};
 use alloc::sync::Arc;
 use core::array;
 use core::num::NonZeroUsize;
@@ -82,7 +82,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     /// Takes a frame for a page, with one reference.
     #[inline]
     pub(crate) fn allocate_page(&self, content: Content) -> Result<Frame, Error> {
-        let frame = self.allocate(content)?;
+        let frame = self.allocate_for(Purpose::Page, content)?;
         self.page(frame).begin();
         Ok(frame)
     }
@@ -90,14 +90,24 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     /// Takes a frame that is no page: a table.
     #[inline]
     pub(crate) fn allocate(&self, content: Content) -> Result<Frame, Error> {
-        let _free = self.queues.free();
+        self.allocate_for(Purpose::Own, content)
+    }
+
+    #[inline]
+    fn allocate_for(&self, purpose: Purpose, content: Content) -> Result<Frame, Error> {
+        let _free = self.queues.take(purpose);
         let frame = self.frames.allocate(&self.machine, content);
         frame.ok_or(Error::OutOfMemory(Resource::Frames))
     }
 
     /// Gives back a frame that [`Vm::allocate`] gave. `zeroed` says it is all zero.
     pub(crate) fn free(&self, frame: Frame, zeroed: bool) {
-        let _free = self.queues.free();
+        self.free_from(Purpose::Own, frame, zeroed);
+    }
+
+    #[inline]
+    fn free_from(&self, purpose: Purpose, frame: Frame, zeroed: bool) {
+        let _free = self.queues.give(purpose);
         self.frames.free(&self.machine, frame, zeroed);
     }
 
@@ -129,7 +139,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     /// Frees a page that has no references any more. `zeroed` says it is all zero.
     pub(crate) fn free_page(&self, frame: Frame, zeroed: bool) {
         self.queues.remove(frame);
-        self.free(frame, zeroed);
+        self.free_from(Purpose::Page, frame, zeroed);
     }
 
     /// Looks for a page's mappings as the policy of regions does.

@@ -15,7 +15,8 @@ use vm::policy::Victim;
 /// from the memory nearest to the CPU.
 pub struct Domains<M: Machine> {
     lists: Box<[Padded<List<M>>]>,
-    cpus: CpuRange,
+    /// The CPUs that are divided among the domains; none if a domain is a NUMA node.
+    cpus: Option<CpuRange>,
     /// The domain in which reclaim begins next; a hint.
     turn: M::AtomicUsize,
 }
@@ -30,7 +31,7 @@ struct Ends {
 }
 
 impl<M: Machine> Domains<M> {
-    pub(super) fn new(domains: usize, cpus: CpuRange) -> Result<Self, Error> {
+    pub(super) fn new(domains: usize, cpus: Option<CpuRange>) -> Result<Self, Error> {
         let list = || Padded(Mutex::new(Ends::default()));
         Ok(Domains {
             lists: filled(domains.max(1), list)?,
@@ -45,8 +46,10 @@ impl<M: Machine> Domains<M> {
 
     /// The domain of the calling CPU.
     fn here(&self) -> usize {
-        let cpu = self.cpus.index_of(M::pin().cpu());
-        cpu * self.lists.len() / self.cpus.len()
+        match self.cpus {
+            Some(cpus) => cpus.index_of(M::pin().cpu()) * self.lists.len() / cpus.len(),
+            None => M::numa_node() % self.lists.len(),
+        }
     }
 }
 

@@ -8,7 +8,8 @@
 //! # Victims
 //! When no frame is left for a chunk, another chunk loses its mappings. Which one:
 //! - [`Order::Chunks`]: all chunks are in a list (`pv_chunks`, by `pc_lru`) under one mutex, the
-//!   oldest first; a kernel built for NUMA has one list for each domain. Adding or removing a chunk
+//!   oldest first; a kernel built for NUMA has one list for each domain, half of the CPUs here
+//!   or, with [`Order::Nodes`], the machine's node. Adding or removing a chunk
 //!   takes the mutex; an operation that ends with several empty chunks takes it once
 //!   (`free_pv_chunk_batch`; FreeBSD does so only at exit).
 //! - [`Order::Pmaps`] (the "after" of case study 002): pmaps are in a list, entered once with the
@@ -28,6 +29,7 @@ mod domains;
 mod of_pmap;
 mod pmaps;
 
+use super::domain::DOMAINS;
 use chunk::Chunk;
 use domains::Domains;
 use machine::{Asid, CpuRange, Frame, Machine, Memory};
@@ -55,6 +57,8 @@ pub enum Order {
         /// The number of lists; at least one.
         domains: usize,
     },
+    /// The oldest chunk, of each NUMA node.
+    Nodes,
     /// The first chunk of the pmap that has been spared for the longest time.
     Pmaps,
 }
@@ -84,7 +88,8 @@ unsafe impl<M: Machine> PvChunks<M> for Chunks<M> {
 
     fn new(order: &Order, cpus: CpuRange, _frames: usize) -> Result<Self, Error> {
         Ok(match *order {
-            Order::Chunks { domains } => Chunks::ByChunk(Domains::new(domains, cpus)?),
+            Order::Chunks { domains } => Chunks::ByChunk(Domains::new(domains, Some(cpus))?),
+            Order::Nodes => Chunks::ByChunk(Domains::new(DOMAINS, None)?),
             Order::Pmaps => Chunks::ByPmap(Pmaps::new()),
         })
     }

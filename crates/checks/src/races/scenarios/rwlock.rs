@@ -5,16 +5,18 @@ use super::pause;
 use crate::races::play::{Play, Scenario, Stage};
 use machine::{Atomic, AtomicInt, Atomics, Ordering};
 use sim::Sim;
-use sync::rwlock::{RawRw, Rwsem, SpinParkRw};
+use sync::rwlock::{FreebsdRw, RawRw, Rwsem, SpinParkRw};
 
 /// Acquisitions of each CPU.
 const ROUNDS: u64 = 12;
 
-/// The lock, also with next to no spinning; Linux's, and such a one whose waiters soon ask for it.
+/// The lock, also with next to no spinning; FreeBSD's, the same; Linux's, and such a one whose waiters soon ask for it.
 pub fn all() -> Vec<Scenario> {
     vec![
         Scenario::new("rwlock.spin-park", build::<SpinParkRw<Sim>>).on(2..=6),
         Scenario::new("rwlock.parking", build::<SpinParkRw<Sim, 1>>).on(2..=6),
+        Scenario::new("rwlock.freebsd", build::<FreebsdRw<Sim>>).on(2..=6),
+        Scenario::new("rwlock.freebsd-parking", build::<FreebsdRw<Sim, 0, 1, 20>>).on(2..=6),
         Scenario::new("rwlock.rwsem", build::<Rwsem<Sim>>).on(2..=6),
         Scenario::new("rwlock.rwsem-handed", build::<Rwsem<Sim, 500, 3_000>>).on(2..=6),
     ]

@@ -1,0 +1,134 @@
+//! A CPU's cache of free pages: two buckets of UMA (FreeBSD 14, `vm_page_zone_import` and `_release` of sys/vm/vm_page.c,
+//! `uma_zalloc_arg` and `uma_zfree_arg` of uma_core.c).
+//!
+//! Pages of no object, such as page tables and chunks of PV entries, come from here; pages of objects from reservations
+//! ([`domain`](super::domain)). A CPU takes from one bucket and frees to the other. When both are empty, or both full, it
+//! exchanges one with the zone, under that domain's lock of the zone; and if that has none, or has enough, it moves a
+//! bucket's pages from or to the domain's free pages, under their lock.
+//!
+//! A bucket's size follows from the limit of the caches, 0.1 % of a domain's pages (`vm_page_init_cache_zones`,
+//! `uma_zone_set_maxcache`): it is the largest of UMA's for which two buckets a CPU stay within it. Here a machine has 4 GiB a CPU
+//! in two domains, whatever is simulated of it.
+
+use super::domain::{DOMAINS, FreeHeld, MemoryDomains};
+use core::{array, mem};
+use machine::{CpuRange, Machine, SharedCell};
+use sync::adaptive::FreebsdMutex;
+use sync::watch::Watched;
+use sync::{Mutex, Padded, PerCpu, lock_class};
+use vm::Error;
+
+lock_class!(
+    /// A domain's full buckets of the zone (`uzd_lock`).
+    pub ZoneDomain = "uma zone domain", rank 47
+);
+
+/// Entries of UMA's buckets: powers of two, less the two words of their head (`BUCKET_SIZE`).
+const BUCKETS: [u32; 7] = [254, 126, 62, 30, 14, 6, 2];
+/// Pages of a CPU's share of memory, and the domains among which memory is divided.
+const PAGES_EACH: usize = 1 << 20;
+const NODES: usize = 2;
+
+/// The caches of all CPUs, and the zone's domains.
+pub struct PageCache<M: Machine> {
+    cpus: PerCpu<M::Cell<Buckets>, M>,
+    zones: [Padded<FullBuckets<M>>; DOMAINS],
+    /// The entries of a bucket.
+    size: u32,
+    /// The most full buckets of a domain.
+    most: u32,
+}
+
+/// How many full buckets a domain has.
+type FullBuckets<M> = Mutex<M, Watched<M, FreebsdMutex<M>, ZoneDomain>, u32>;
+
+/// How many pages a CPU has in its two buckets: a CPU's own, under a pin.
+#[derive(Default)]
+struct Buckets {
+    allocating: u32,
+    freeing: u32,
+}
+
+impl<M: Machine> PageCache<M> {
+    pub(super) fn new(cpus: CpuRange) -> Result<Self, Error> {
+        let count = cpus.len();
+        let limit = count * PAGES_EACH / NODES / 1000;
+        let fits = |&size: &u32| size as usize * 2 * count <= limit;
+        let size = BUCKETS.into_iter().find(fits).unwrap_or(2);
+        let rest = limit.saturating_sub(size as usize * 2 * count);
+        Ok(PageCache {
+            cpus: PerCpu::try_new(cpus, |_| M::Cell::new(Buckets::default()))?,
+            zones: array::from_fn(|_| Padded(Mutex::new(0))),
+            size,
+            most: rest as u32 / size,
+        })
+    }
+
+    pub(super) fn label(&self) {
+        self.cpus.label("uma_cache");
+        M::label_value(&self.zones, "uma_zone_domain");
+        MemoryDomains::<M>::of_machine().label();
+    }
+
+    /// Does `work` with the buckets of this CPU.
+    fn own<R>(&self, work: impl FnOnce(&mut Buckets) -> R) -> R {
+        let pin = M::pin();
+        // SAFETY: the pin makes this CPU the only one at its buckets.
+        work(unsafe { &mut *self.cpus.get(&pin).write() })
+    }
+
+    /// Before a page is taken. Holds the domain's free pages if neither the CPU nor the zone has one.
+    #[track_caller]
+    pub(super) fn take(&self) -> Option<FreeHeld<'static, M>> {
+        let served = self.own(|buckets| {
+            if buckets.allocating == 0 {
+                mem::swap(&mut buckets.allocating, &mut buckets.freeing);
+            }
+            let left = buckets.allocating.checked_sub(1);
+            left.inspect(|&left| buckets.allocating = left).is_some()
+        });
+        if served {
+            return None;
+        }
+        let here = MemoryDomains::<M>::here();
+        let cached = {
+            let mut full = self.zones[here].lock();
+            let left = full.checked_sub(1);
+            left.inspect(|&left| *full = left).is_some()
+        };
+        self.own(|buckets| buckets.allocating += self.size - 1);
+        (!cached).then(|| {
+            let domain = MemoryDomains::of_machine().of(here);
+            domain.taken(self.size.into());
+            domain.lock_free()
+        })
+    }
+
+    /// Before a page comes back. Holds the domain's free pages if both the CPU and the zone have enough.
+    #[track_caller]
+    pub(super) fn give(&self) -> Option<FreeHeld<'static, M>> {
+        let served = self.own(|buckets| {
+            if buckets.freeing >= self.size && buckets.allocating < buckets.freeing {
+                mem::swap(&mut buckets.allocating, &mut buckets.freeing);
+            }
+            let has_room = buckets.freeing < self.size;
+            buckets.freeing = if has_room { buckets.freeing + 1 } else { 1 };
+            has_room
+        });
+        if served {
+            return None;
+        }
+        let here = MemoryDomains::<M>::here();
+        let cached = {
+            let mut full = self.zones[here].lock();
+            let fits = *full < self.most;
+            *full += u32::from(fits);
+            fits
+        };
+        (!cached).then(|| {
+            let domain = MemoryDomains::of_machine().of(here);
+            domain.freed(self.size.into());
+            domain.lock_free()
+        })
+    }
+}

@@ -1,0 +1,286 @@
+//! FreeBSD's map entries and objects, its page queues, and a whole VM with them.
+
+use baselines::freebsd::{BatchedQueues, VmEntries};
+use baselines::selected::{Preset, Selected};
+use hosted::Hosted;
+use machine::{Access, Execute, Frame, Job, PAGE_SIZE, Topology, VaRange};
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
+use vm::policy::{Mapping, PageQueues, Regions};
+use vm::{Prot, Space, Vm};
+
+const START: usize = 1 << 30;
+const PAGES: usize = 8;
+
+type Entries = VmEntries<Hosted>;
+
+fn region(first: usize, pages: usize) -> VaRange {
+    VaRange::sized(page(first), pages * PAGE_SIZE)
+}
+
+fn page(number: usize) -> usize {
+    START + number * PAGE_SIZE
+}
+
+fn anonymous() -> Mapping<<Entries as Regions<Hosted>>::Object> {
+    Mapping {
+        prot: Prot::READ_WRITE,
+        shared: false,
+        object: None,
+    }
+}
+
+/// A space with one anonymous region of [`PAGES`].
+fn space() -> Entries {
+    let entries = Entries::new(&());
+    entries.map(&(), region(0, PAGES), anonymous());
+    entries
+}
+
+fn access(entries: &Entries, at: usize, access: Access) {
+    if entries.wants_copy(at, access) {
+        entries.copy(&(), at);
+    }
+    drop(entries.fault(&(), at, access));
+}
+
+fn write(entries: &Entries, at: usize) {
+    access(entries, at, Access::Write);
+}
+
+/// Whether a fault at `at` waits while another holds its objects.
+fn waits(entries: &Entries, at: usize) -> bool {
+    thread::scope(|scope| {
+        let (tell, told) = channel();
+        scope.spawn(move || {
+            drop(entries.fault(&(), at, Access::Write));
+            // The receiver is gone if this comes late.
+            let _ = tell.send(());
+        });
+        told.recv_timeout(Duration::from_millis(50)).is_err()
+    })
+}
+
+/// Whether two faults of `entries` meet: a page that is there is mapped under the object's lock for reading, and one that
+/// is not wants the lock for writing.
+fn meet(entries: &Entries, there: usize, other: (&Entries, usize)) -> bool {
+    let held = entries.fault(&(), there, Access::Read);
+    let (entries, missing) = other;
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| waits(entries, missing));
+        thread::sleep(Duration::from_millis(100));
+        drop(held);
+        waiting.join().expect("it looks")
+    })
+}
+
+#[test]
+fn an_object_comes_with_the_first_fault_and_a_shadow_after_a_fork() {
+    let parent = space();
+    assert!(parent.wants_copy(page(0), Access::Read));
+    write(&parent, page(0));
+    assert!(!parent.wants_copy(page(1), Access::Write));
+    let child = Entries::new(&());
+    parent.fork(&(), &child);
+    for space in [&parent, &child] {
+        assert!(space.wants_copy(page(1), Access::Write));
+        assert!(!space.wants_copy(page(1), Access::Read));
+    }
+    write(&child, page(1));
+    assert!(!child.wants_copy(page(1), Access::Write));
+    assert!(parent.wants_copy(page(1), Access::Write));
+    // The last that refers to the object needs no shadow.
+    child.unmap(&(), region(0, PAGES));
+    write(&parent, page(1));
+    assert!(!parent.wants_copy(page(PAGES), Access::Write));
+}
+
+/// Parent and child look for their pages in the object behind both; a copy of its own is the child's alone.
+#[test]
+fn a_family_meets_in_the_object_behind() {
+    let parent = space();
+    write(&parent, page(0));
+    let child = Entries::new(&());
+    parent.fork(&(), &child);
+    write(&child, page(1));
+    // The parent's region still has the first object, which the child's chain leads to.
+    assert!(meet(&parent, page(0), (&child, page(2))));
+    let stranger = space();
+    write(&stranger, page(0));
+    assert!(!meet(&parent, page(0), (&stranger, page(2))));
+    // The child has the page now: its faults there meet nobody.
+    assert!(!meet(&parent, page(0), (&child, page(1))));
+}
+
+/// What is left of a chain after the others have gone is one object.
+#[test]
+fn chains_collapse() {
+    let mut parent = space();
+    write(&parent, page(0));
+    let mut forked = Vec::new();
+    for round in 1..5 {
+        let child = Entries::new(&());
+        parent.fork(&(), &child);
+        write(&child, page(round));
+        write(&parent, page(round));
+        assert_eq!(child.depth(page(0)), 1 + round);
+        forked.push(std::mem::replace(&mut parent, child));
+    }
+    for space in forked {
+        space.unmap(&(), region(0, PAGES));
+    }
+    assert_eq!(parent.depth(page(0)), 1);
+    // All pages are in the one object that is left: a fault on each finds it under the lock for reading.
+    for number in 0..5 {
+        assert!(!meet(&parent, page(0), (&parent, page(number))));
+    }
+    assert!(meet(&parent, page(0), (&parent, page(6))));
+}
+
+/// Regions side by side share an object, and so do parts of one; apart they do not.
+#[test]
+fn neighbours_are_one_entry() {
+    let entries = space();
+    write(&entries, page(0));
+    entries.map(&(), region(PAGES, PAGES), anonymous());
+    assert!(
+        !entries.wants_copy(page(PAGES), Access::Write),
+        "no entry of its own"
+    );
+    assert!(meet(&entries, page(0), (&entries, page(PAGES))));
+    entries.map(&(), region(3 * PAGES, PAGES), anonymous());
+    assert!(entries.wants_copy(page(3 * PAGES), Access::Write));
+    write(&entries, page(3 * PAGES));
+    assert!(!meet(&entries, page(0), (&entries, page(3 * PAGES + 1))));
+    // Split and joined again.
+    entries.protect(&(), region(2, 2), Prot::READ);
+    entries.protect(&(), region(2, 2), Prot::READ_WRITE);
+    entries.unmap(&(), region(0, 1));
+    write(&entries, page(2));
+    assert!(meet(&entries, page(2), (&entries, page(3))));
+    entries.unmap(&(), region(0, 4 * PAGES));
+    assert!(!entries.wants_copy(page(3), Access::Write));
+}
+
+fn frames(range: std::ops::Range<u32>) -> Vec<Frame> {
+    range.map(Frame).collect()
+}
+
+#[test]
+fn pages_come_and_go_by_32() {
+    let machine = Hosted::new(1);
+    machine.attach(0);
+    let queues = BatchedQueues::<Hosted>::new(&(), machine.cpus(), 100).expect("room");
+    let map = |range| {
+        frames(range)
+            .into_iter()
+            .for_each(|frame| queues.activate(frame))
+    };
+    let free = |range| {
+        frames(range)
+            .into_iter()
+            .for_each(|frame| queues.remove(frame))
+    };
+    map(0..31);
+    map(0..31);
+    assert_eq!(queues.listed(), vec![]);
+    // The one that does not fit any more is put there at once.
+    map(31..40);
+    assert_eq!(queues.listed(), frames(0..32));
+    free(0..10);
+    assert_eq!(queues.listed(), frames(0..32), "they leave by a batch, too");
+    // One of them is used again before that, and leaves at once.
+    map(5..6);
+    let others: Vec<Frame> = frames(0..5).into_iter().chain(frames(6..32)).collect();
+    assert_eq!(queues.listed(), others);
+    map(40..60);
+    let listed: HashSet<Frame> = queues.listed().into_iter().collect();
+    let expected: HashSet<Frame> = [5].into_iter().chain(10..53).map(Frame).collect();
+    assert_eq!(listed, expected);
+    // Never mapped.
+    free(90..100);
+}
+
+/// Many CPUs map and free the same pages.
+#[test]
+fn each_page_is_in_the_queue_once() {
+    const CPUS: usize = 4;
+    const FRAMES: usize = 70;
+    let machine = Hosted::new(CPUS);
+    let queues = Arc::new(BatchedQueues::<Hosted>::new(&(), machine.cpus(), FRAMES).expect("room"));
+    let used: Arc<Vec<AtomicBool>> =
+        Arc::new((0..FRAMES).map(|_| AtomicBool::new(false)).collect());
+    let job = |cpu: usize| {
+        let (queues, used) = (queues.clone(), used.clone());
+        Box::new(move || {
+            let mut dice = cpu as u64 + 1;
+            let mut mine: Vec<usize> = Vec::new();
+            for _ in 0..30_000 {
+                dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                let frame = (dice >> 33) as usize % FRAMES;
+                if mine.len() < 12 && !used[frame].swap(true, Ordering::AcqRel) {
+                    queues.activate(Frame(frame as u32));
+                    mine.push(frame);
+                } else if let Some(frame) = mine.pop() {
+                    queues.remove(Frame(frame as u32));
+                    used[frame].store(false, Ordering::Release);
+                }
+            }
+        }) as Job
+    };
+    machine.execute((0..CPUS).map(job).collect());
+    machine.on_cpu(0, || {
+        let listed = queues.listed();
+        let once: HashSet<Frame> = listed.iter().copied().collect();
+        assert_eq!(once.len(), listed.len());
+        // What is listed and not in use is in a batch.
+        let in_use = |frame: &Frame| used[frame.index()].load(Ordering::Acquire);
+        let waiting = once.iter().filter(|frame| !in_use(frame)).count();
+        assert!(waiting <= CPUS * 31, "{waiting}");
+    });
+}
+
+/// CPUs that fork one space side by side, and write the pages that parent and children share: each sees its own writes, and
+/// all memory is freed.
+#[test]
+fn spaces_fork_side_by_side() {
+    const CPUS: usize = 4;
+    const ROUNDS: usize = 50;
+    let machine = Hosted::with_memory(CPUS, 32 << 20).expect("memory");
+    let options = Preset::Freebsd14.options();
+    let vm = Vm::<Hosted, Selected>::with_options(machine.clone(), options).expect("memory");
+    let shared = machine.on_cpu(0, || Arc::new(Space::new(&vm).expect("a space")));
+    let at = machine.on_cpu(0, || {
+        shared.map(CPUS * PAGE_SIZE, Prot::READ_WRITE).expect("map")
+    });
+    let jobs = (0..CPUS).map(|cpu| {
+        let shared = shared.clone();
+        Box::new(move || {
+            let mine = at + cpu * PAGE_SIZE;
+            for round in 0..ROUNDS as u64 {
+                shared.activate();
+                shared.store(mine, round).expect("store");
+                let child = shared.fork().expect("fork");
+                child.activate();
+                child.store(mine, round + 1000).expect("store");
+                let grandchild = child.fork().expect("fork");
+                assert_eq!(child.load(mine), Ok(round + 1000));
+                drop(child);
+                grandchild.activate();
+                assert_eq!(grandchild.load(mine), Ok(round + 1000));
+                grandchild.store(mine, round + 2000).expect("store");
+                drop(grandchild);
+                shared.activate();
+                assert_eq!(shared.load(mine), Ok(round));
+            }
+        }) as Job
+    });
+    machine.execute(jobs.collect());
+    machine.on_cpu(0, || drop(shared));
+    let frames = vm.frames();
+    assert_eq!(frames.free_count(), frames.total());
+}
