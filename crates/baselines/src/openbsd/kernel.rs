@@ -1,47 +1,63 @@
 //! The calls that take `KERNEL_LOCK` on entry to the kernel (S12 and S15 in case study 003).
 //!
-//! In the autumn of 2021 every call that maps memory or makes processes takes it, and with
-//! [`Faults::Locked`] every fault (OpenBSD 7.0, sys/arch/arm64/arm64/trap.c). Reading and writing a
-//! pipe, futexes and naps do without; but a sleep that a signal may end (`PCATCH`) takes it to
-//! check for signals, and a wake-up of pollers (`selwakeup`) for their list.
+//! | takes it | [`Unlocked::Nothing`] | [`Unlocked::Faults`] | [`Unlocked::Mappings`] |
+//! |---|---|---|---|
+//! | a fault | yes | no | no |
+//! | `mmap` of anonymous memory, `munmap`, `mprotect` | yes | yes | no |
+//! | `mmap` of a file, `break`, `madvise`, `mlock` | yes | yes | yes |
+//! | `fork`, `execve`, `exit`, `wait4` | yes | yes | yes |
+//! | opening, reading and writing files | yes | yes | yes: at the vnode, below the call |
+//! | reading and writing a pipe, futexes, naps | no | no | no |
+//! | `poll` | yes | yes | no |
+//! | a sleep that a signal may end (`PCATCH`), to check for signals | yes | yes | no |
+//! | a wake-up of pollers (`selwakeup`) | yes | yes | no |
+//!
+//! The first column is OpenBSD 7.0 (sys/arch/arm64/arm64/trap.c), the second that of autumn 2021, the third 7.6: `NOLOCK` in
+//! sys/kern/syscalls.master, `sleep_signal_check` of kern_synch.c. Mappings are unlocked since 7.3 (2023). `sys_mmap`
+//! takes the lock itself for a file.
+//!
+//! The differences: the end of a process keeps the lock while its memory is freed, which OpenBSD leaves to a thread that
+//! has not got it, the reaper; making a pipe takes it in all three.
 
 use super::Scheduler;
 use core::marker::PhantomData;
 use ipc::{Entry, Kernel};
 use machine::Machine;
 
-/// Whether faults take `KERNEL_LOCK`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Faults {
-    /// Yes: before the unlocking.
-    Locked,
-    /// No: after it.
-    Unlocked,
+/// What does without `KERNEL_LOCK`; each also what the one before does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Unlocked {
+    /// Neither faults nor calls on mappings.
+    Nothing,
+    /// Faults.
+    Faults,
+    /// Calls on mappings of anonymous memory; and sleeping.
+    Mappings,
 }
 
 /// OpenBSD's entry to the kernel. All users of one machine share its locks.
 pub struct BigLock<M: Machine> {
-    faults: Faults,
+    unlocked: Unlocked,
     machine: PhantomData<fn() -> M>,
 }
 
 impl<M: Machine> BigLock<M> {
-    /// A kernel with faults locked or not.
-    pub fn new(faults: Faults) -> Self {
+    /// A kernel of which so much is unlocked.
+    pub fn new(unlocked: Unlocked) -> Self {
         BigLock {
-            faults,
+            unlocked,
             machine: PhantomData,
         }
     }
 
     fn takes(&self, why: Entry) -> bool {
         match why {
-            Entry::Fault => self.faults == Faults::Locked,
+            Entry::Fault => self.unlocked < Unlocked::Faults,
             Entry::Read | Entry::Write | Entry::Futex | Entry::Sleep => false,
-            Entry::MapAnonymous
-            | Entry::MapFile
-            | Entry::Unmap
-            | Entry::Protect
+            Entry::MapAnonymous | Entry::Unmap | Entry::Protect | Entry::Poll => {
+                !self.sleeps_free()
+            }
+            Entry::MapFile
             | Entry::Memory
             | Entry::Break
             | Entry::Fork
@@ -49,9 +65,26 @@ impl<M: Machine> BigLock<M> {
             | Entry::Exit
             | Entry::Wait
             | Entry::Descriptor
-            | Entry::File
-            | Entry::Poll => true,
+            | Entry::File => true,
         }
+    }
+
+    /// Whether a task sleeps, and wakes pollers, without the lock.
+    fn sleeps_free(&self) -> bool {
+        self.unlocked >= Unlocked::Mappings
+    }
+
+    /// Does `work` with the lock, if sleeping takes it.
+    #[track_caller]
+    fn to_sleep<R>(&self, work: impl FnOnce(&Scheduler<M>) -> R) -> R {
+        let scheduler = Scheduler::<M>::of_machine();
+        if self.sleeps_free() {
+            return work(scheduler);
+        }
+        scheduler.kernel.lock();
+        let result = work(scheduler);
+        scheduler.kernel.unlock();
+        result
     }
 }
 
@@ -76,11 +109,7 @@ impl<M: Machine> Kernel<M> for BigLock<M> {
 
     #[track_caller]
     fn sleep(&self, key: *const (), still: impl FnOnce() -> bool) -> bool {
-        let scheduler = Scheduler::<M>::of_machine();
-        scheduler.kernel.lock();
-        let slept = scheduler.sleep(key, still);
-        scheduler.kernel.unlock();
-        slept
+        self.to_sleep(|scheduler| scheduler.sleep(key, still))
     }
 
     #[track_caller]
@@ -90,17 +119,11 @@ impl<M: Machine> Kernel<M> for BigLock<M> {
 
     #[track_caller]
     fn select_wakeup(&self, tell: impl FnOnce()) {
-        let scheduler = Scheduler::<M>::of_machine();
-        scheduler.kernel.lock();
-        tell();
-        scheduler.kernel.unlock();
+        self.to_sleep(|_| tell());
     }
 
     #[track_caller]
     fn sleep_until(&self, time: u64) {
-        let scheduler = Scheduler::<M>::of_machine();
-        scheduler.kernel.lock();
-        scheduler.sleep_until(time);
-        scheduler.kernel.unlock();
+        self.to_sleep(|scheduler| scheduler.sleep_until(time));
     }
 }

@@ -8,7 +8,7 @@ use machine::Machine;
 pub enum AnyKernel<M: Machine> {
     /// No lock of the whole kernel, sleepers hashed.
     Own(Own<M>),
-    /// OpenBSD's kernel of the autumn of 2021.
+    /// OpenBSD's kernel, as far as it is unlocked.
     BigLock(BigLock<M>),
 }
 

@@ -3,7 +3,7 @@
 use super::{Account, AnyKernel, Design, Keeping, Locks, PvLocks, Queueing, Selected};
 use crate::freebsd::{ListLocks, Order};
 use crate::linux::Fixes;
-use crate::openbsd::{BigLock, Faults};
+use crate::openbsd::{BigLock, Unlocked};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
@@ -36,6 +36,8 @@ pub enum Preset {
     OpenbsdBiglock,
     /// OpenBSD with faults unlocked, as measured in case study 003.
     OpenbsdUnlocked,
+    /// OpenBSD in October 2024.
+    Openbsd76,
     /// Linux in May 2011.
     Linux2639,
     /// [`Preset::Linux2639`] with the read-ahead fix.
@@ -52,7 +54,7 @@ pub enum Preset {
 
 impl Preset {
     /// All presets, each system's oldest first.
-    pub const ALL: [Preset; 16] = [
+    pub const ALL: [Preset; 17] = [
         Preset::FreebsdPvh,
         Preset::FreebsdDi,
         Preset::FreebsdEpoch,
@@ -63,6 +65,7 @@ impl Preset {
         Preset::Freebsd14,
         Preset::OpenbsdBiglock,
         Preset::OpenbsdUnlocked,
+        Preset::Openbsd76,
         Preset::Linux2639,
         Preset::Linux2639Ra,
         Preset::Linux30Rc2,
@@ -84,6 +87,7 @@ impl Preset {
             Preset::Freebsd14 => "freebsd-14",
             Preset::OpenbsdBiglock => "openbsd-biglock",
             Preset::OpenbsdUnlocked => "openbsd-unlocked",
+            Preset::Openbsd76 => "openbsd-7.6",
             Preset::Linux2639 => "linux-2.6.39",
             Preset::Linux2639Ra => "linux-2.6.39-ra",
             Preset::Linux30Rc2 => "linux-3.0-rc2",
@@ -131,6 +135,10 @@ impl Preset {
             Preset::OpenbsdUnlocked => {
                 "faults without the kernel's lock: rwlocks of objects and of families of amaps"
             }
+            Preset::Openbsd76 => {
+                "as openbsd-unlocked, with mmap, munmap, mprotect and sleeping without the kernel's lock, which fork, exit, wait \
+                 and break still take"
+            }
             Preset::Linux2639 => {
                 "VMAs with anon_vma chains, a family's lists under its root's spin lock; each fault \
                  on a file writes the open file"
@@ -167,6 +175,9 @@ impl Preset {
             }
             Preset::OpenbsdBiglock => "OpenBSD/arm64 7.0 (October 2021), uvm",
             Preset::OpenbsdUnlocked => "case study 003; OpenBSD/arm64 uvm of late 2021",
+            Preset::Openbsd76 => {
+                "OpenBSD/amd64 7.6 (October 2024), uvm, syscalls.master, kern_synch.c"
+            }
             Preset::Linux2639 => "case study 004; Linux 2.6.39, mm/rmap.c and mm/mmap.c",
             Preset::Linux2639Ra => "case study 004; Linux 2.6.39 with 207d04baa",
             Preset::Linux30Rc2 => "case study 004; Linux 3.0-rc2, with 2b575eb64 and 3d48ae45e",
@@ -213,8 +224,8 @@ impl Preset {
 
     /// How its tasks enter the kernel and sleep there. Called on a CPU of the machine.
     pub fn kernel<M: Machine>(self) -> AnyKernel<M> {
-        match self.faults() {
-            Some(faults) => AnyKernel::BigLock(BigLock::new(faults)),
+        match self.unlocked() {
+            Some(unlocked) => AnyKernel::BigLock(BigLock::new(unlocked)),
             None => AnyKernel::Own(Own::new()),
         }
     }
@@ -232,6 +243,7 @@ impl Preset {
             Preset::FreebsdEpoch => Design::Epoch,
             Preset::OpenbsdBiglock
             | Preset::OpenbsdUnlocked
+            | Preset::Openbsd76
             | Preset::Linux2639
             | Preset::Linux2639Ra
             | Preset::Linux30Rc2
@@ -283,6 +295,7 @@ impl Preset {
             | Preset::Freebsd14 => Account::Atomic,
             Preset::OpenbsdBiglock
             | Preset::OpenbsdUnlocked
+            | Preset::Openbsd76
             | Preset::Linux2639
             | Preset::Linux2639Ra
             | Preset::Linux30Rc2
@@ -296,7 +309,7 @@ impl Preset {
     pub const fn locks(self) -> Locks {
         match self {
             Preset::Freebsd14 => Locks::SxMap,
-            Preset::OpenbsdBiglock | Preset::OpenbsdUnlocked => Locks::VmMap,
+            Preset::OpenbsdBiglock | Preset::OpenbsdUnlocked | Preset::Openbsd76 => Locks::VmMap,
             Preset::Linux612 => Locks::MmapLock,
             Preset::Scalevm => Locks::PerSlot,
             _ => Locks::OneLock,
@@ -307,7 +320,9 @@ impl Preset {
     pub const fn keeping(self) -> Keeping {
         match self {
             Preset::Freebsd14 => Keeping::FreeBsd,
-            Preset::OpenbsdBiglock | Preset::OpenbsdUnlocked => Keeping::OpenBsd,
+            Preset::OpenbsdBiglock | Preset::OpenbsdUnlocked | Preset::Openbsd76 => {
+                Keeping::OpenBsd
+            }
             Preset::Linux2639 => Keeping::LinuxSpinLocks(Fixes::new(false, false)),
             Preset::Linux2639Ra => Keeping::LinuxSpinLocks(Fixes::new(false, true)),
             Preset::Linux30Rc2 => Keeping::LinuxMutexes(Fixes::new(false, true)),
@@ -317,11 +332,12 @@ impl Preset {
         }
     }
 
-    /// Whether its faults take the kernel's lock, if there is one.
-    pub const fn faults(self) -> Option<Faults> {
+    /// What does without the kernel's lock, if there is one.
+    pub const fn unlocked(self) -> Option<Unlocked> {
         match self {
-            Preset::OpenbsdBiglock => Some(Faults::Locked),
-            Preset::OpenbsdUnlocked => Some(Faults::Unlocked),
+            Preset::OpenbsdBiglock => Some(Unlocked::Nothing),
+            Preset::OpenbsdUnlocked => Some(Unlocked::Faults),
+            Preset::Openbsd76 => Some(Unlocked::Mappings),
             _ => None,
         }
     }
@@ -330,7 +346,9 @@ impl Preset {
     pub const fn queueing(self) -> Queueing {
         match self {
             Preset::Freebsd14 => Queueing::Batched,
-            Preset::OpenbsdBiglock | Preset::OpenbsdUnlocked => Queueing::Global,
+            Preset::OpenbsdBiglock | Preset::OpenbsdUnlocked | Preset::Openbsd76 => {
+                Queueing::Global
+            }
             Preset::Linux612 => Queueing::Lruvecs,
             _ => Queueing::Nowhere,
         }

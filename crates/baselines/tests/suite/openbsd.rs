@@ -1,6 +1,6 @@
 //! OpenBSD's map entries and amaps, its page queues, and a whole VM with them.
 
-use baselines::openbsd::{BigLock, Faults, GlobalQueues, MapEntries, Scheduler};
+use baselines::openbsd::{BigLock, GlobalQueues, MapEntries, Scheduler, Unlocked};
 use baselines::selected::{Preset, Selected};
 use hosted::Hosted;
 use ipc::{Entry, Kernel};
@@ -150,14 +150,14 @@ fn pages_queue_once() {
     }
 }
 
-/// Faults take the kernel's lock before they are unlocked, calls always, pipes never.
+/// What is unlocked takes the kernel's lock no more; processes are made under it in all versions, pipes never are used so.
 #[test]
 fn who_locks_the_kernel() {
     let machine = Hosted::new(1);
     machine.attach(0);
     let kernel = &Scheduler::<Hosted>::of_machine().kernel;
-    for faults in [Faults::Locked, Faults::Unlocked] {
-        let big = BigLock::<Hosted>::new(faults);
+    for unlocked in [Unlocked::Nothing, Unlocked::Faults, Unlocked::Mappings] {
+        let big = BigLock::<Hosted>::new(unlocked);
         let takes = |why| {
             big.enter(why);
             let taken = kernel.is_mine();
@@ -165,8 +165,25 @@ fn who_locks_the_kernel() {
             assert!(!kernel.is_mine());
             taken
         };
-        assert_eq!(takes(Entry::Fault), faults == Faults::Locked);
-        assert!(takes(Entry::Fork) && takes(Entry::Unmap) && !takes(Entry::Write));
+        assert_eq!(takes(Entry::Fault), unlocked == Unlocked::Nothing);
+        for call in [
+            Entry::MapAnonymous,
+            Entry::Unmap,
+            Entry::Protect,
+            Entry::Poll,
+        ] {
+            assert_eq!(takes(call), unlocked != Unlocked::Mappings, "{call:?}");
+        }
+        for call in [
+            Entry::Fork,
+            Entry::Exit,
+            Entry::Wait,
+            Entry::Break,
+            Entry::MapFile,
+        ] {
+            assert!(takes(call), "{call:?}");
+        }
+        assert!(!takes(Entry::Write) && !takes(Entry::Futex));
         big.enter(Entry::Exec);
         big.enter(Entry::Fault);
         big.leave(Entry::Fault);
@@ -176,13 +193,36 @@ fn who_locks_the_kernel() {
     }
 }
 
+/// A task that looks whether it is to sleep, and one that tells pollers, hold the kernel's lock before 7.6.
+#[test]
+fn who_sleeps_with_the_kernel_locked() {
+    let machine = Hosted::new(1);
+    machine.attach(0);
+    let kernel = &Scheduler::<Hosted>::of_machine().kernel;
+    for unlocked in [Unlocked::Faults, Unlocked::Mappings] {
+        let big = BigLock::<Hosted>::new(unlocked);
+        let (mut asked, mut told) = (None, None);
+        let slept = big.sleep(std::ptr::from_ref(kernel).cast(), || {
+            asked = Some(kernel.is_mine());
+            false
+        });
+        big.select_wakeup(|| told = Some(kernel.is_mine()));
+        let locked = Some(unlocked == Unlocked::Faults);
+        assert_eq!((slept, asked, told), (false, locked, locked));
+    }
+}
+
 /// CPUs that fork one space side by side, and write the pages that parent and children share: each
 /// sees its own writes, and all memory is freed.
 #[test]
 fn spaces_fork_side_by_side() {
     const CPUS: usize = 4;
     const ROUNDS: usize = 50;
-    for preset in [Preset::OpenbsdBiglock, Preset::OpenbsdUnlocked] {
+    for preset in [
+        Preset::OpenbsdBiglock,
+        Preset::OpenbsdUnlocked,
+        Preset::Openbsd76,
+    ] {
         let machine = Hosted::with_memory(CPUS, 32 << 20).expect("memory");
         let vm = Vm::<Hosted, Selected>::with_options(machine.clone(), preset.options())
             .expect("memory for the VM");
@@ -193,7 +233,7 @@ fn spaces_fork_side_by_side() {
         let jobs = (0..CPUS).map(|cpu| {
             let (vm, shared) = (vm.clone(), shared.clone());
             Box::new(move || {
-                let kernel = BigLock::<Hosted>::new(preset.faults().expect("OpenBSD has one"));
+                let kernel = BigLock::<Hosted>::new(preset.unlocked().expect("OpenBSD has one"));
                 let mine = at + cpu * PAGE_SIZE;
                 let fault = |space: &Space<Hosted, Selected>, value: u64| {
                     kernel.enter(Entry::Fault);

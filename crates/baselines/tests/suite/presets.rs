@@ -22,7 +22,7 @@ fn no_two_presets_are_the_same_system() {
             p.locks(),
             p.keeping(),
             p.queueing(),
-            p.faults(),
+            p.unlocked(),
             p.pv_locks(),
             p.pv_chunks(),
         )
@@ -53,7 +53,7 @@ fn unknown_names_get_a_suggestion() {
     let message = "windows".parse::<Preset>().unwrap_err().to_string();
     assert!(message.ends_with(
         "; there are freebsd-pvh, freebsd-di, freebsd-epoch, freebsd-lockless-di, freebsd-numa, \
-         freebsd-obm-only, freebsd-obm, freebsd-14, openbsd-biglock, openbsd-unlocked, linux-2.6.39, \
+         freebsd-obm-only, freebsd-obm, freebsd-14, openbsd-biglock, openbsd-unlocked, openbsd-7.6, linux-2.6.39, \
          linux-2.6.39-ra, linux-3.0-rc2, linux-3.0-fixes, linux-6.12, scalevm"
     ));
 }

@@ -49,7 +49,9 @@ pub fn of<M: Schedules>(preset: Preset) -> Chosen<M> {
         | Preset::FreebsdObmOnly
         | Preset::FreebsdObm
         | Preset::Freebsd14 => chosen::<M, Ule<M>>(),
-        Preset::OpenbsdBiglock | Preset::OpenbsdUnlocked => chosen::<M, OpenBsd<M>>(),
+        Preset::OpenbsdBiglock | Preset::OpenbsdUnlocked | Preset::Openbsd76 => {
+            chosen::<M, OpenBsd<M>>()
+        }
         Preset::Linux2639
         | Preset::Linux2639Ra
         | Preset::Linux30Rc2
