@@ -37,7 +37,7 @@ type ObjectRw<M> = Watched<M, FreebsdRw<M>, VmObjectLock>;
 #[repr(align(64))]
 struct Line<T>(T);
 
-/// An object with the pages of anonymous memory: three lines.
+/// An object with the pages of anonymous memory: three lines, if locks are not watched.
 pub struct AnonObject<M: Machine> {
     lock: Line<ObjectRw<M>>,
     /// `rtree`, `memq`, `size`.

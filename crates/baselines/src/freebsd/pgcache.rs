@@ -132,3 +132,34 @@ impl<M: Machine> PageCache<M> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hosted::Hosted;
+    use machine::Topology;
+
+    /// A CPU takes the free lock for a bucket of pages, exchanges its own two before it does, and gives a bucket back when
+    /// both are full and the zone has enough.
+    #[test]
+    fn the_free_lock_is_for_whole_buckets() {
+        let machine = Hosted::new(1);
+        machine.on_cpu(0, || {
+            let cache = PageCache::<Hosted>::new(machine.cpus()).expect("room");
+            let size = cache.size as usize;
+            let locks = |takes: bool, count: usize| {
+                let one = |_: &usize| match takes {
+                    true => cache.take().is_some(),
+                    false => cache.give().is_some(),
+                };
+                (0..count).filter(one).count()
+            };
+            assert_eq!((size, cache.most), (254, 0));
+            assert_eq!(locks(true, 2 * size), 2);
+            // One bucket is left at the CPU, the other fills up; the third goes.
+            assert_eq!(locks(false, 2 * size), 0);
+            assert_eq!(locks(false, 1), 1);
+            assert_eq!(locks(true, size + 1), 0, "both are used first");
+        });
+    }
+}
