@@ -30,6 +30,7 @@
 //! simulator more; where the machine does not know who runs, a writer that stays for `LOOKS` looks counts as not running.
 
 use super::RawRw;
+use crate::blocking::{BackOff, LockDelay};
 use crate::turnstile::Turnstiles;
 use crate::watch::{note_sleep, note_spins};
 use core::ptr;
@@ -81,19 +82,6 @@ fn readers(word: usize) -> usize {
 /// The calling task: the address of its local words, whose low bits are free.
 fn me<M: Machine>() -> usize {
     M::with_locals(|locals| ptr::from_ref(locals) as usize)
-}
-
-/// `lock_delay` before the look after `looks` others: twice as long each time, up to 32,678 pauses; in parts, so that a
-/// simulator that stops in the middle has not counted all of it.
-fn delay<M: Machine>(looks: u32) {
-    const MOST: u32 = 32_678;
-    const PART: u32 = 512;
-    let mut left = (2 << looks.min(14)).min(MOST);
-    while left > 0 {
-        let part = left.min(PART);
-        M::delay(part);
-        left -= part;
-    }
 }
 
 impl<M: Machine, const LOOKS: u32, const TRIES: u32, const LOOPS: usize>
@@ -257,7 +245,7 @@ impl<M: Machine, const LOOKS: u32, const TRIES: u32, const LOOPS: usize>
                 None if round == LOOKS => return false,
                 None => round += 1,
             }
-            delay::<M>(*looks);
+            LockDelay::wait::<M>(round, *looks);
             *looks = looks.saturating_add(1);
             let word = self.load();
             if word & READ != 0 || word & !WAITERS != owner {
