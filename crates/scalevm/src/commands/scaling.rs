@@ -101,7 +101,15 @@ fn span(args: &ScalingArgs, row: &Row, profile: &Profile) -> Result<Duration, Fa
     };
     let taken = target(args, row, profile).complete(&alone, 0)?.real;
     let wanted = taken * ITERATIONS / TRIED as u32;
-    Ok(wanted.clamp(SHORTEST, LONGEST))
+    Ok(wanted.clamp(shortest(args), LONGEST.max(shortest(args))))
+}
+
+/// The least time of a run with up to [`USUAL`] tasks.
+fn shortest(args: &ScalingArgs) -> Duration {
+    let wanted = args
+        .at_least
+        .map(|millis| Duration::from_millis(millis.into()));
+    wanted.unwrap_or(SHORTEST)
 }
 
 /// The median of the seeds' runs; the bottleneck is the first's.
@@ -113,7 +121,7 @@ fn point(
     span: Duration,
 ) -> Result<Point, Failure> {
     let longer = tasks.div_ceil(USUAL) as u32;
-    let span = (span * longer).min(LONGEST.max(SHORTEST * longer));
+    let span = (span * longer).min(LONGEST.max(shortest(args) * longer));
     let mut target = target(args, row, machine);
     let mut rates = Vec::new();
     let mut bottleneck = None;
