@@ -47,7 +47,7 @@ fn run(profile: &Profile, senders: &[usize], target: usize) -> (u64, u64) {
     let computes = move || {
         sim::compute(END as f64);
         // Interrupts are taken before an access.
-        line.0.fetch_add(1, machine::Ordering::Relaxed);
+        line.0.fetch_add(1, Ordering::Relaxed);
         end.store(Sim::now(), Ordering::Relaxed);
     };
     jobs.push((target, Box::new(computes)));
