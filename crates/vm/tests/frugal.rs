@@ -56,8 +56,8 @@ fn a_first_touch_locks_its_slot_once() {
         space.store(page(0).start, 1).expect("store");
     };
     let touch = |space: &Space<Sim, Best>| space.store(page(1).start, 1).expect("store");
-    // A second look locks it again, and writes it four times more.
-    assert_eq!(slot_writes(map, touch), 8);
+    // A second look locks it again, and writes it more often.
+    assert_eq!(slot_writes(map, touch), 4);
 }
 
 #[test]
