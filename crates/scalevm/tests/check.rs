@@ -119,9 +119,11 @@ fn scenarios_are_chosen_by_name_and_family() {
             "mutex.clh",
             "rwlock.spin-park",
             "rwlock.parking",
+            "rwlock.freebsd",
+            "rwlock.freebsd-parking",
             "rwlock.rwsem",
             "rwlock.rwsem-handed",
-            "5"
+            "7"
         ]
     );
     let errors = failure("check races --only rw", 2);

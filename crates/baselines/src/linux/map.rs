@@ -104,8 +104,7 @@ impl<M: Machine, V: Version> Map<M, V> {
 
     /// Removes the VMAs in `range`; those that reach out of it are split.
     pub(super) fn remove(&mut self, mm: &Change<'_, M, V>, range: VaRange) {
-        self.split(mm, range.start, false);
-        self.split(mm, range.end, true);
+        self.split_off(mm, range);
         let keys: Vec<usize> = self
             .0
             .range(range.start..range.end)
@@ -121,6 +120,12 @@ impl<M: Machine, V: Version> Map<M, V> {
                 mm.retire(gone);
             }
         }
+    }
+
+    /// Splits the VMAs that reach out of `range`.
+    pub(super) fn split_off(&mut self, mm: &Change<'_, M, V>, range: VaRange) {
+        self.split(mm, range.start, false);
+        self.split(mm, range.end, true);
     }
 
     /// Sets the rights of the VMAs in `range`.

@@ -285,7 +285,10 @@ impl<M: Machine, V: Version> Regions<M> for Linux<M, V> {
     fn change<'a>(&'a self, common: &'a Common<M, V>, range: VaRange) -> Changing<'a, M> {
         let change = self.begin(common);
         if self.alone.is_some() {
-            self.map().within(range).for_each(|vma| change.lock(vma));
+            // Split now, so that what changes later, perhaps with slots locked, waits for no VMA's lock.
+            let map = self.map_mut();
+            map.split_off(&change, range);
+            map.within(range).for_each(|vma| change.lock(vma));
         }
         self.changing()
     }
