@@ -499,6 +499,8 @@ mod tests {
     #[test]
     fn interrupts_and_the_bandwidth_of_memory_are_causes() {
         let mut target = four_cpus(Preset::Scalevm);
+        let interrupts = target.profile.with_broadcast(0.0);
+        target.profile = interrupts.expect("no broadcast");
         let observe = |target: &Simulated, workload, mode| {
             let plan = Plan {
                 mode,
