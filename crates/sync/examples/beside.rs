@@ -9,6 +9,7 @@ use std::hint::black_box;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
+use sync::Padded;
 use sync::epoch::Domain;
 use sync::obm::Threads;
 
@@ -29,9 +30,10 @@ type Operate<'a> = Box<dyn Fn(u64) + 'a>;
 type Shared<'a> = Box<dyn Fn(u64) + Sync + 'a>;
 
 fn mutexes(machine: &Hosted) {
-    let ours = lock_api::Mutex::<Threads<Hosted>, u64>::new(0);
-    let parking_lot = parking_lot::Mutex::new(0u64);
-    let std = std::sync::Mutex::new(0u64);
+    // Each has lines of its own, wherever the stack begins.
+    let ours = Padded(lock_api::Mutex::<Threads<Hosted>, u64>::new(0));
+    let parking_lot = Padded(parking_lot::Mutex::new(0u64));
+    let std = Padded(std::sync::Mutex::new(0u64));
     let add = |n: &mut u64| *n = black_box(*n + 1);
     let rows: [(&str, usize, Shared<'_>); 3] = [
         (
@@ -54,7 +56,7 @@ fn mutexes(machine: &Hosted) {
     let one = machine.on_cpu(0, || medians(&operations, 1001, |operate| alone(operate)));
     let [two, many] = [2, THREADS].map(|threads| {
         let rate = |operate: &&Shared<'_>| rate(machine, threads, operate);
-        medians(&operations, 41, rate)
+        medians(&operations, 101, rate)
     });
     println!("| mutex | bytes | alone, ns | 2 threads, M/s | {THREADS} threads, M/s |");
     println!("|---|---|---|---|---|");
