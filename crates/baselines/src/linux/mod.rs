@@ -241,10 +241,7 @@ impl<M: Machine, V: Version> Regions<M> for Linux<M, V> {
         Ok(Common {
             anon: AnonVmas { stock, batches },
             fixes: *fixes,
-            domain: match fixes.vma_locks {
-                true => Some(Domain::try_new(cpus)?),
-                false => None,
-            },
+            domain: fixes.vma_locks.then(|| Domain::try_new(cpus)).transpose()?,
         })
     }
 

@@ -1,12 +1,12 @@
 //! FreeBSD's map entries and objects, its page queues, and a whole VM with them.
 
+use crate::page_queues::{frames, free, map, map_and_free};
 use baselines::freebsd::{BatchedQueues, VmEntries};
 use baselines::selected::{Preset, Selected};
 use hosted::Hosted;
 use machine::{Access, Execute, Frame, Job, PAGE_SIZE, Topology, VaRange};
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
@@ -166,25 +166,13 @@ fn neighbours_are_one_entry() {
     assert!(!entries.wants_copy(page(3), Access::Write));
 }
 
-fn frames(range: std::ops::Range<u32>) -> Vec<Frame> {
-    range.map(Frame).collect()
-}
-
 #[test]
 fn pages_come_and_go_by_32() {
     let machine = Hosted::new(1);
     machine.attach(0);
     let queues = BatchedQueues::<Hosted>::new(&(), machine.cpus(), 100).expect("room");
-    let map = |range| {
-        frames(range)
-            .into_iter()
-            .for_each(|frame| queues.activate(frame))
-    };
-    let free = |range| {
-        frames(range)
-            .into_iter()
-            .for_each(|frame| queues.remove(frame))
-    };
+    let map = |range| map(&queues, range);
+    let free = |range| free(&queues, range);
     map(0..31);
     map(0..31);
     assert_eq!(queues.listed(), vec![]);
@@ -216,34 +204,15 @@ fn each_page_is_in_the_queue_once() {
     let all = FRAMES + CPUS * REST;
     let queues = BatchedQueues::<Hosted>::new(&(), machine.cpus(), all).expect("room");
     let queues = Arc::new(queues);
-    let used: Arc<Vec<AtomicBool>> =
-        Arc::new((0..FRAMES).map(|_| AtomicBool::new(false)).collect());
-    let job = |cpu: usize| {
-        let (queues, used) = (queues.clone(), used.clone());
-        Box::new(move || {
-            let mut dice = cpu as u64 + 1;
-            let mut mine: Vec<usize> = Vec::new();
-            for _ in 0..30_000 {
-                dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                let frame = (dice >> 33) as usize % FRAMES;
-                if mine.len() < 12 && !used[frame].swap(true, Ordering::AcqRel) {
-                    queues.activate(Frame(frame as u32));
-                    mine.push(frame);
-                } else if let Some(frame) = mine.pop() {
-                    queues.remove(Frame(frame as u32));
-                    used[frame].store(false, Ordering::Release);
-                }
-            }
-            let first = (FRAMES + cpu * REST) as u32;
-            (first..first + REST as u32).for_each(|page| queues.activate(Frame(page)));
-        }) as Job
-    };
-    machine.execute((0..CPUS).map(job).collect());
+    let used = map_and_free((&machine, CPUS), &queues, FRAMES, |queues, cpu| {
+        let first = (FRAMES + cpu * REST) as u32;
+        map(queues, first..first + REST as u32);
+    });
     machine.on_cpu(0, || {
         let mut listed = queues.listed();
         listed.retain(|frame| frame.index() < FRAMES);
         listed.sort();
-        let in_use = |frame: &usize| used[*frame].load(Ordering::Acquire);
+        let in_use = |frame: &usize| used[*frame];
         let expected: Vec<Frame> = (0..FRAMES)
             .filter(in_use)
             .map(|f| Frame(f as u32))

@@ -20,3 +20,4 @@ mod truncate;
 #[path = "../common/mod.rs"]
 mod common;
 mod cpus;
+mod page_queues;

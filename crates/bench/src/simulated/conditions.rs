@@ -16,6 +16,16 @@ pub enum Place {
 }
 
 impl Place {
+    /// All places, by the names that users give.
+    pub const NAMED: [(&'static str, Place); 2] =
+        [("pack", Place::Pack), ("spread", Place::Spread)];
+
+    /// The place called `name`.
+    pub fn named(name: &str) -> Option<Self> {
+        let found = Self::NAMED.into_iter().find(|(known, _)| *known == name);
+        found.map(|(_, place)| place)
+    }
+
     /// The CPU of a task.
     pub fn cpu(self, topology: &Topology, task: usize) -> usize {
         let (sockets, cores) = (topology.sockets, topology.cores);

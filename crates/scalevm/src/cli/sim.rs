@@ -63,10 +63,8 @@ impl ConditionArgs {
 }
 
 fn place() -> impl TypedValueParser<Value = Place> {
-    PossibleValuesParser::new(["pack", "spread"]).map(|name| match name.as_str() {
-        "spread" => Place::Spread,
-        _ => Place::Pack,
-    })
+    let names = Place::NAMED.map(|(name, _)| name);
+    PossibleValuesParser::new(names).map(|name| Place::named(&name).expect("one of the names"))
 }
 
 /// Operations a second.

@@ -22,10 +22,15 @@ pub enum StandIn {
     Lock(&'static Row),
 }
 
-impl StandIn {
-    /// Whether both are the same.
-    pub fn is(self, other: Self) -> bool {
-        self.to_string() == other.to_string()
+impl PartialEq for StandIn {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (StandIn::Vm(one, setting), StandIn::Vm(other, others)) => {
+                (one, setting) == (other, others)
+            }
+            (StandIn::Lock(one), StandIn::Lock(other)) => one.name == other.name,
+            _ => false,
+        }
     }
 }
 
@@ -247,11 +252,10 @@ fn line(told: Told) -> Result<Line, String> {
 }
 
 fn place(name: Option<&str>) -> Result<Place, String> {
-    match name {
-        None | Some("pack") => Ok(Place::Pack),
-        Some("spread") => Ok(Place::Spread),
-        Some(other) => Err(format!("{other} is no place: pack or spread")),
-    }
+    let Some(name) = name else {
+        return Ok(Place::default());
+    };
+    Place::named(name).ok_or_else(|| format!("{name} is no place: pack or spread"))
 }
 
 fn locks() -> impl Iterator<Item = &'static Row> {

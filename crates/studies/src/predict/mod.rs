@@ -54,7 +54,7 @@ impl<'a> Setup<'a> {
             .after
             .as_ref()
             .map(|after| match stand_in(&after.kernel)? {
-                same if same.is(before) => Err(format!("both sides are {same}")),
+                same if same == before => Err(format!("both sides are {same}")),
                 other => Ok(other),
             });
         let setup = Setup {

@@ -124,7 +124,8 @@ pub trait MapLocking<M: Machine>: Send + Sync + 'static {
     fn write(&self) -> Self::Write<'_>;
 
     /// Whether an operation that removes regions removes them from the records first, and then takes their pages away
-    /// beside operations that leave the regions as they are.
+    /// beside operations that leave the regions as they are. Then [`Regions::unmap`] is called with the range's slots locked, so
+    /// it may wait for no lock below theirs.
     #[inline]
     fn downgrades(&self) -> bool {
         false

@@ -20,7 +20,7 @@ use machine::{Platform, VaRange};
 /// walk has passed all of its slots.
 ///
 /// Walks that only read a slot *share* it: each is counted in the slot under its lock, and then releases the
-/// lock. Whoever locks the slot to change it waits until the last of them has gone on; meanwhile no other comes. So
+/// lock. An operation that locks the slot to change it waits until the last of them has gone on; no new one comes meanwhile. So
 /// of the lock's holders and the walks, one is alone, or all only read.
 pub(crate) struct Coupled<'a, M: Platform, P: Policies<M>> {
     tree: &'a Tree<M, P>,
