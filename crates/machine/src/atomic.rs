@@ -100,7 +100,7 @@ pub trait Atomic<T: Copy>: Send + Sync {
     ///
     /// Nothing that follows in program order is performed before the store is
     /// visible to all CPUs. It pairs with a `fence(SeqCst)` or another `publish`
-    /// on the other side (Dekker's pattern). One `xchg` on x86-64.
+    /// on the other side (Dekker's pattern).
     fn publish(&self, value: T);
 }
 

@@ -54,6 +54,8 @@ pub use mmu::{Access, Asid, Flush, KernelEntries, Mmu, PageFault, VaRange};
 pub use native::NativeCell;
 #[cfg(target_arch = "x86_64")]
 pub use native::NativePair;
+#[doc(hidden)]
+pub use native::full_fence;
 pub use pager::{Pager, PagerError, Truncate};
 pub use schedule::{Contexts, Scheduler, TaskName};
 pub use task::{Clock, Execute, Job, LOCAL_WORDS, Locals, Tasks};

@@ -308,6 +308,20 @@ impl BackOff for YieldSoon {
     }
 }
 
+/// Three waits that double, then yields the CPU: once, twice, four times, and from then on eight times before each look.
+/// A look takes the lock's line from the owner, which then waits for it to come back.
+#[derive(Debug)]
+pub struct YieldMore;
+
+impl BackOff for YieldMore {
+    #[inline]
+    fn wait<M: Machine>(round: u32, _total: u32) {
+        const MOST: u32 = 3;
+        let yields = 1 << round.saturating_sub(PAUSES).min(MOST);
+        (0..yields).for_each(|_| back_off::<M>(round));
+    }
+}
+
 /// FreeBSD's `lock_delay`, as its mutexes used it in 2018: pauses that double before each wait,
 /// from 2 up to 32,678, whichever task owns the lock meanwhile.
 #[derive(Debug)]
@@ -323,10 +337,13 @@ impl BackOff for LockDelay {
     }
 }
 
+/// Waits before a task yields.
+const PAUSES: u32 = 3;
+
 /// Waits that double, then yields the CPU.
 #[inline]
 pub(crate) fn back_off<M: Machine>(round: u32) {
-    if round < 3 {
+    if round < PAUSES {
         M::delay(2 << round);
     } else {
         M::yield_now();

@@ -36,7 +36,7 @@ opaque_debug! {
     [M: Machine] McsHeld<M>;
     [M: Machine] McsNode<M>;
     [M: Machine, R: RawLock<M>, T: Send] Mutex<M, R, T>;
-    [M: Machine, const SPINS: u32] Obm<M, SPINS>;
+    [M: Machine, const SPINS: u32, B: BackOff] Obm<M, SPINS, B>;
     [] Options;
     [T, C] PerCpu<T, C>;
     [M: Machine, const KEEP: u32] Queued<M, KEEP>;

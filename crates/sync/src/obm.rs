@@ -8,9 +8,10 @@
 
 mod restricted;
 
+pub use crate::blocking::YieldMore;
 pub use restricted::RestrictedObm;
 
-use crate::blocking::{Blocking, Byte};
+use crate::blocking::{BackOff, Blocking, Byte, YieldSoon};
 use crate::ecosystem::impl_lock_api;
 use crate::{Padded, RawLock};
 use core::sync::atomic::AtomicU64;
@@ -24,19 +25,19 @@ const LOCKED: usize = 4;
 
 /// A mutex in one byte.
 ///
-/// A task spins for `SPINS` rounds before it blocks: pauses that double, then yields. Not FIFO: a
+/// A task spins for `SPINS` rounds before it blocks, waiting in each as `B` says. Not FIFO: a
 /// running task may overtake a sleeping one, but sleepers are woken in turn.
-pub struct Obm<M: Machine, const SPINS: u32 = { self::SPINS }> {
-    inner: Blocking<M, Byte<M>, SPINS>,
+pub struct Obm<M: Machine, const SPINS: u32 = { self::SPINS }, B: BackOff = YieldSoon> {
+    inner: Blocking<M, Byte<M>, SPINS, B>,
 }
 
-/// The one-byte mutex for threads that share their CPUs with others, as those of a process do: 25 rounds. A spin is mostly
-/// yields there, and an owner that is off its CPU stays off longer than they take.
-pub type Threads<M> = Obm<M, 25>;
+/// The one-byte mutex for threads that share their CPUs with others, as those of a process do: 12 rounds, mostly of
+/// yields. An owner that is off its CPU stays off longer than they take.
+pub type Threads<M> = Obm<M, 12, YieldMore>;
 
 // SAFETY: `Blocking`'s protocol: a compare-and-swap of a value without LOCKED sets it, with
 // acquire, and the owner clears it with release.
-unsafe impl<M: Machine, const SPINS: u32> RawLock<M> for Obm<M, SPINS> {
+unsafe impl<M: Machine, const SPINS: u32, B: BackOff> RawLock<M> for Obm<M, SPINS, B> {
     type Held = ();
     const NAME: &'static str = "obm";
     const MAY_SLEEP: bool = true;
@@ -72,7 +73,7 @@ unsafe impl<M: Machine, const SPINS: u32> RawLock<M> for Obm<M, SPINS> {
     }
 }
 
-impl<M: Machine, const SPINS: u32> Obm<M, SPINS> {
+impl<M: Machine, const SPINS: u32, B: BackOff> Obm<M, SPINS, B> {
     #[cold]
     fn lock_slow(&self) {
         if let Err(word) = self.inner.try_lock(LOCKED) {
@@ -90,7 +91,7 @@ impl<M: Machine, const SPINS: u32> Obm<M, SPINS> {
 }
 
 impl_lock_api!(
-    [M: Machine<AtomicU8: ConstInit>, const SPINS: u32] Obm<M, SPINS> = Obm {
+    [M: Machine<AtomicU8: ConstInit>, const SPINS: u32, B: BackOff] Obm<M, SPINS, B> = Obm {
         inner: Blocking::ZERO,
     }
 );
