@@ -63,6 +63,21 @@ static void several(void)
 	put(1, "again one", 0);
 }
 
+/* A copy leaves the message, and is never cut. */
+static void copying(void)
+{
+	put(4, "first", 0);
+	put(5, "second", 0);
+	get("a copy", 0, 100, MSG_COPY | IPC_NOWAIT);
+	get("a copy of the second", 1, 6, MSG_COPY | IPC_NOWAIT);
+	get("a copy of a third", 2, 100, MSG_COPY | IPC_NOWAIT);
+	get("a copy into too few bytes", 0, 3, MSG_COPY | IPC_NOWAIT);
+	get("a part of a copy", 0, 3, MSG_COPY | MSG_NOERROR | IPC_NOWAIT);
+	get("a copy, whole, that might be cut", 0, 5, MSG_COPY | MSG_NOERROR | IPC_NOWAIT);
+	get("the first", 0, 100, 0);
+	get("the second", 0, 100, 0);
+}
+
 static void choosing(void)
 {
 	several();
@@ -85,6 +100,7 @@ static void choosing(void)
 	get("empty", 0, 0, 0);
 	say("copies: %s", msgrcv(queue, &message, 9, 0, MSG_COPY) == -1 ? strerror(errno) : "ok");
 	tell("copies of others", msgrcv(queue, &message, 9, 0, MSG_COPY | MSG_EXCEPT | IPC_NOWAIT));
+	copying();
 }
 
 static void refused(void)

@@ -142,12 +142,12 @@ impl Queue {
         })
     }
 
-    /// A copy of the message with this number from the oldest on.
-    pub fn copy(&self, place: usize, most: usize) -> Result<Message, Errno> {
+    /// A copy of the message with this number from the oldest on; an error if that has more than `most` bytes.
+    pub fn copy(&self, place: usize, most: usize, longer: Errno) -> Result<Message, Errno> {
         let state = self.state.lock();
         let message = state.messages.get(place).ok_or(Errno::NOMSG)?;
         if message.text.len() > most {
-            return Err(Errno::TOOBIG);
+            return Err(longer);
         }
         let mut text = heap::buffer(message.text.len())?;
         text.copy_from_slice(&message.text);

@@ -64,11 +64,13 @@ pub fn msgrcv(thread: &mut Thread, [number, at, bytes, kind, flags, _]: Argument
         kind if has(MSG_EXCEPT) => Choice::Except(kind),
         kind => Choice::Of(kind),
     };
-    let most = if has(MSG_NOERROR) { usize::MAX } else { bytes };
     let queue = queue(number)?;
-    let Message { kind, text } = match has(MSG_COPY) {
-        true => queue.copy(kind as usize, most)?,
-        false => queue.receive(thread, choice, most, !has(IPC_NOWAIT))?,
+    let Message { kind, text } = match (has(MSG_COPY), has(MSG_NOERROR)) {
+        // A copy is never cut, but there are two errors for that.
+        (true, false) => queue.copy(kind as usize, bytes, Errno::TOOBIG)?,
+        (true, true) => queue.copy(kind as usize, bytes, Errno::INVAL)?,
+        (false, false) => queue.receive(thread, choice, bytes, !has(IPC_NOWAIT))?,
+        (false, true) => queue.receive(thread, choice, usize::MAX, !has(IPC_NOWAIT))?,
     };
     let text = &text[..text.len().min(bytes)];
     thread.write(at, kind as u64)?;
