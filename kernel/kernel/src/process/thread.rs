@@ -154,7 +154,7 @@ impl ThreadRef {
     }
 
     /// Whether it sleeps, at the moment.
-    fn is_asleep(&self) -> bool {
+    pub fn is_asleep(&self) -> bool {
         !self.sleeps_at.load(Ordering::Relaxed).is_null()
     }
 
@@ -416,10 +416,10 @@ impl Thread {
 }
 
 impl Process {
-    /// Whether its first thread sleeps, at the moment.
-    pub fn is_asleep(&self) -> bool {
+    /// Its thread with this number.
+    pub fn thread(&self, tid: u32) -> Option<Arc<ThreadRef>> {
         let threads = self.threads.lock();
-        threads.first().is_some_and(|first| first.is_asleep())
+        threads.iter().find(|thread| thread.tid() == tid).cloned()
     }
 }
 

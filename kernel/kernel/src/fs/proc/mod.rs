@@ -4,6 +4,7 @@ mod machine;
 mod memory;
 mod process;
 mod sys;
+mod task;
 
 pub use memory::amounts;
 

@@ -1,7 +1,7 @@
 //! `/proc/PID`.
 
-use super::alive;
-use crate::abi::{Errno, NAME};
+use super::{alive, task};
+use crate::abi::Errno;
 use crate::fs::made::{self, Report};
 use crate::fs::names::{Names, path_of};
 use crate::fs::{Inode, Kind, Name, OpenFile};
@@ -11,8 +11,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
-use core::fmt::{self, Write};
-use core::sync::atomic::Ordering;
+use core::fmt;
 use machine::{PAGE_SIZE, VaRange};
 use vm::{Flags, HIGHEST, LOWEST, Region, Stats};
 
@@ -26,10 +25,11 @@ pub fn tree(proc: &Weak<Inode>, process: &Arc<Process>) -> Arc<Inode> {
             Ok(made::entries([
                 ("maps", text(of, maps)),
                 ("smaps", text(of, smaps)),
-                ("status", text(of, status)),
-                ("stat", text(of, stat)),
+                ("status", text(of, |of| task::status(of, of.pid))),
+                ("stat", text(of, |of| task::stat(of, of.pid))),
                 ("statm", text(of, statm)),
-                ("comm", text(of, |of| Ok(format!("{}\n", name(of))))),
+                ("comm", text(of, |of| Ok(task::comm(of, of.pid)))),
+                ("task", task::tree(&itself, of)),
                 ("cmdline", text(of, cmdline)),
                 ("mounts", text(of, |_| Ok(String::from(MOUNTS)))),
                 ("fd", descriptors(&itself, of)),
@@ -76,7 +76,7 @@ fn descriptors(directory: &Weak<Inode>, of: &Weak<Process>) -> Arc<Inode> {
 
 /// Its arguments; nothing once it has ended.
 fn cmdline(process: &Process) -> Result<Vec<u8>, Errno> {
-    Ok(match state(process) {
+    Ok(match task::state(process, process.pid) {
         'Z' => Vec::new(),
         _ => process.arguments.lock().to_vec(),
     })
@@ -85,15 +85,6 @@ fn cmdline(process: &Process) -> Result<Vec<u8>, Errno> {
 fn directory(process: &Process) -> Result<Name, Errno> {
     let directory = process.directory.lock().clone();
     path_of(&directory).ok_or(Errno::NOENT)
-}
-
-/// The name of the process's first thread; nothing if that has ended.
-fn name(process: &Process) -> String {
-    let threads = process.threads.lock();
-    let first = threads.iter().find(|thread| thread.tid() == process.pid);
-    let name = first.map_or([0; NAME], |thread| *thread.name.lock());
-    let end = name.iter().position(|&byte| byte == 0);
-    String::from_utf8_lossy(&name[..end.unwrap_or(NAME)]).into_owned()
 }
 
 fn maps(process: &Process) -> Result<String, Errno> {
@@ -127,118 +118,23 @@ fn written(
 }
 
 /// The process's mappings; nothing once it has ended.
-fn footprint(process: &Process) -> (Stats, Vec<Region>) {
+pub(super) fn footprint(process: &Process) -> (Stats, Vec<Region>) {
     let space = process.space();
     space.map_or_else(|_| Default::default(), |it| (it.stats(), it.regions()))
 }
 
 /// Bytes of those of `regions` that are `such`.
-fn bytes(regions: &[Region], such: impl Fn(&Region) -> bool) -> usize {
+pub(super) fn bytes(regions: &[Region], such: impl Fn(&Region) -> bool) -> usize {
     let such = regions.iter().filter(|region| such(region));
     such.map(|region| region.range.len()).sum()
 }
 
-fn is_stack(region: &Region) -> bool {
+pub(super) fn is_stack(region: &Region) -> bool {
     region.flags.has(Flags::GROWS_DOWN)
 }
 
-fn is_code(region: &Region) -> bool {
+pub(super) fn is_code(region: &Region) -> bool {
     region.prot().executes()
-}
-
-/// The letter of the process's state: it has ended, is stopped, or does what its first thread does.
-fn state(process: &Process) -> char {
-    // Acquire: pairs with the release in `Thread::finish`.
-    if process.has_finished.load(Ordering::Acquire) {
-        'Z'
-    } else if process.job.is_stopped() {
-        'T'
-    } else if process.is_asleep() {
-        'S'
-    } else {
-        'R'
-    }
-}
-
-/// Of Linux's lines those that mean something here. All users are root.
-fn status(process: &Process) -> Result<String, Errno> {
-    let (stats, regions) = footprint(process);
-    let mut text = String::new();
-    let pid = process.pid;
-    let state = match state(process) {
-        'Z' => "Z (zombie)",
-        'T' => "T (stopped)",
-        'S' => "S (sleeping)",
-        _ => "R (running)",
-    };
-    let lines = [
-        ("Name", name(process)),
-        (
-            "Umask",
-            format!("{:04o}", process.umask.load(Ordering::Relaxed)),
-        ),
-        ("State", String::from(state)),
-        ("Tgid", format!("{pid}")),
-        ("Pid", format!("{pid}")),
-        ("PPid", format!("{}", process.family.parent_number())),
-        ("Uid", String::from("0\t0\t0\t0")),
-        ("Gid", String::from("0\t0\t0\t0")),
-    ];
-    let mut written = lines
-        .iter()
-        .try_for_each(|(name, value)| writeln!(text, "{name}:\t{value}"));
-    let pages = |count: u64| count as usize * PAGE_SIZE;
-    for (name, bytes) in [
-        ("VmSize", pages(stats.usage.mapped)),
-        ("VmLck", pages(stats.usage.locked)),
-        ("VmRSS", pages(stats.resident())),
-        ("RssAnon", pages(stats.private)),
-        ("RssFile", pages(stats.file)),
-        ("RssShmem", pages(stats.shared)),
-        ("VmData", pages(stats.usage.data)),
-        ("VmStk", bytes(&regions, is_stack)),
-        ("VmExe", bytes(&regions, is_code)),
-        ("VmSwap", pages(stats.swapped)),
-    ] {
-        written = written.and(writeln!(text, "{name}:\t{:>8} kB", bytes >> 10));
-    }
-    let threads = process.threads.lock().len();
-    written
-        .and(writeln!(text, "Threads:\t{threads}"))
-        .map_err(|_| Errno::NOMEM)?;
-    Ok(text)
-}
-
-/// Linux's 52 numbers; those that are not counted are 0.
-fn stat(process: &Process) -> Result<String, Errno> {
-    /// Where some of them stand, from 1.
-    const GROUP: usize = 5;
-    const SESSION: usize = 6;
-    const THREADS: usize = 20;
-    const SIZE: usize = 23;
-    const RESIDENT: usize = 24;
-    const COUNT: usize = 52;
-    let (stats, _) = footprint(process);
-    let mut text = format!(
-        "{} ({}) {} {}",
-        process.pid,
-        name(process),
-        state(process),
-        process.family.parent_number()
-    );
-    for place in 5..=COUNT {
-        let number = match place {
-            GROUP => process.job.group().into(),
-            SESSION => process.job.session().into(),
-            THREADS => process.threads.lock().len() as u64,
-            SIZE => stats.usage.mapped * PAGE_SIZE as u64,
-            RESIDENT => stats.resident(),
-            _ => 0,
-        };
-        write!(text, " {number}").map_err(|_| Errno::NOMEM)?;
-    }
-    text.push('\n');
-    Ok(text)
 }
 
 /// Pages: mapped, in memory, in memory of objects, of code, 0, private and writable with stacks, 0.
