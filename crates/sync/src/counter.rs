@@ -198,7 +198,7 @@ impl<M: Machine, const ROUNDS: usize> Limited<M, ROUNDS> {
             let granted = *pool >= n;
             if granted {
                 *pool -= n;
-                self.refill(pin, pool);
+                self.refill(pin, pool, n as u64);
             }
             granted
         })
@@ -218,12 +218,14 @@ impl<M: Machine, const ROUNDS: usize> Limited<M, ROUNDS> {
         }
     }
 
-    /// Fills this CPU's stock to half its cap, with no more than a CPU's share of
-    /// the pool.
-    fn refill(&self, pin: &M::Pin, pool: &mut i64) {
+    /// Fills this CPU's stock to half its cap, with no more than a CPU's share of the pool, and with room for the
+    /// `taken` units that come back: these are then the stock's, too.
+    fn refill(&self, pin: &M::Pin, pool: &mut i64, taken: u64) {
         let stock = self.stocks.get(pin);
         // Relaxed: only this CPU and the lock's holder add, and the caller is both.
-        let missing = (self.cap / 2).saturating_sub(stock.load(Ordering::Relaxed));
+        let free = stock.load(Ordering::Relaxed);
+        let room = self.cap.saturating_sub(taken);
+        let missing = (self.cap / 2).min(room).saturating_sub(free);
         let share = missing.min(*pool as u64 / self.stocks.cpus().len() as u64);
         if share > 0 {
             *pool -= share as i64;
