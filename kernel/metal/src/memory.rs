@@ -126,13 +126,6 @@ fn extend_direct_map() {
 /// Words that are looked at together.
 const GROUP: usize = 32;
 
-/// The word with this index, if it has a bit of `mask`; nothing past the end.
-#[inline]
-fn has(words: &[AtomicU64; WORDS_PER_FRAME], index: usize, mask: u64) -> Option<(usize, u64)> {
-    let value = words.get(index)?.load(Ordering::Relaxed);
-    (value & mask != 0).then_some((index, value))
-}
-
 /// See [`Memory::find_word`].
 #[inline(never)]
 fn find_from(
@@ -143,13 +136,23 @@ fn find_from(
 ) -> Option<(usize, u64)> {
     // Words are looked at in pairs, the first of which is even.
     let even = first.next_multiple_of(2).min(end);
+    if even > first {
+        let value = words[first].load(Ordering::Relaxed);
+        if value & mask != 0 {
+            return Some((first, value));
+        }
+    }
     let full = even + empty_words(words, even, end, mask);
-    (first..even)
-        .chain(full..end)
-        .find_map(|index| has(words, index, mask))
+    for (index, word) in words.get(full..end)?.iter().enumerate() {
+        let value = word.load(Ordering::Relaxed);
+        if value & mask != 0 {
+            return Some((full + index, value));
+        }
+    }
+    None
 }
 
-/// How many words from `first` on, which is even, have no bit of `mask`: a multiple of [`GROUP`], perhaps
+/// How many words from `first` on, which is even, have no bit of `mask`: an even number, perhaps
 /// fewer than there are before `end`. Most of a table is empty.
 fn empty_words(words: &[AtomicU64; WORDS_PER_FRAME], first: usize, end: usize, mask: u64) -> usize {
     let groups = end.saturating_sub(first) / GROUP;
@@ -229,9 +232,10 @@ unsafe impl Memory for Metal {
         // SAFETY: the words are the frame, which is mapped for ever; shared words are atomic.
         let words = unsafe { self.direct_map(frame).cast::<[AtomicU64; _]>().as_ref() };
         // Entries often follow one another.
-        match has(words, first, mask) {
-            Some(at_once) if first < end => Some(at_once),
-            _ => find_from(words, first + 1, end, mask),
+        let value = words.get(first)?.load(Ordering::Relaxed);
+        match value & mask != 0 && first < end {
+            true => Some((first, value)),
+            false => find_from(words, first + 1, end, mask),
         }
     }
 
