@@ -4,9 +4,9 @@ use crate::freebsd::{OneLock, SxMap};
 use crate::linux::MmapLock;
 use crate::openbsd::VmMap;
 use machine::Machine;
-use vm::policy::MapLocking;
 #[cfg(doc)]
 use vm::policy::PerSlot;
+use vm::policy::{MapLocking, Seldom};
 
 /// The locks of an [`AnyLocking`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,8 +52,6 @@ pub enum AnyMapRead<'a, M: Machine> {
     VmMap(<VmMap<M> as MapLocking<M>>::Read<'a>),
     /// See [`Locks::MmapLock`].
     MmapLock(<MmapLock<M> as MapLocking<M>>::Read<'a>),
-    /// See [`Locks::PerSlot`].
-    PerSlot,
 }
 
 /// The map, locked for writing.
@@ -67,8 +65,6 @@ pub enum AnyMapWrite<'a, M: Machine> {
     VmMap(<VmMap<M> as MapLocking<M>>::Write<'a>),
     /// See [`Locks::MmapLock`].
     MmapLock(<MmapLock<M> as MapLocking<M>>::Write<'a>),
-    /// See [`Locks::PerSlot`].
-    PerSlot,
 }
 
 /// The pmap, locked.
@@ -80,14 +76,12 @@ pub enum AnyPmap<'a, M: Machine> {
     SxMap(<SxMap<M> as MapLocking<M>>::Pmap<'a>),
     /// See [`Locks::VmMap`].
     VmMap(<VmMap<M> as MapLocking<M>>::Pmap<'a>),
-    /// None, as with [`Locks::MmapLock`] and [`Locks::PerSlot`].
-    None,
 }
 
 impl<M: Machine> MapLocking<M> for AnyLocking<M> {
-    type Read<'a> = AnyMapRead<'a, M>;
-    type Write<'a> = AnyMapWrite<'a, M>;
-    type Pmap<'a> = AnyPmap<'a, M>;
+    type Read<'a> = Seldom<AnyMapRead<'a, M>>;
+    type Write<'a> = Seldom<AnyMapWrite<'a, M>>;
+    type Pmap<'a> = Seldom<AnyPmap<'a, M>>;
     type Config = Locks;
 
     fn new(locks: &Locks) -> Self {
@@ -112,25 +106,19 @@ impl<M: Machine> MapLocking<M> for AnyLocking<M> {
 
     #[inline]
     #[track_caller]
-    fn read(&self) -> AnyMapRead<'_, M> {
+    fn read(&self) -> Seldom<AnyMapRead<'_, M>> {
         match self {
-            AnyLocking::OneLock(locks) => AnyMapRead::OneLock(locks.read()),
-            AnyLocking::SxMap(locks) => AnyMapRead::SxMap(locks.read()),
-            AnyLocking::VmMap(locks) => AnyMapRead::VmMap(locks.read()),
-            AnyLocking::MmapLock(lock) => AnyMapRead::MmapLock(lock.read()),
-            AnyLocking::PerSlot => AnyMapRead::PerSlot,
+            AnyLocking::PerSlot => Seldom::NONE,
+            _ => self.lock_to_read(),
         }
     }
 
     #[inline]
     #[track_caller]
-    fn write(&self) -> AnyMapWrite<'_, M> {
+    fn write(&self) -> Seldom<AnyMapWrite<'_, M>> {
         match self {
-            AnyLocking::OneLock(locks) => AnyMapWrite::OneLock(locks.write()),
-            AnyLocking::SxMap(locks) => AnyMapWrite::SxMap(locks.write()),
-            AnyLocking::VmMap(locks) => AnyMapWrite::VmMap(locks.write()),
-            AnyLocking::MmapLock(lock) => AnyMapWrite::MmapLock(lock.write()),
-            AnyLocking::PerSlot => AnyMapWrite::PerSlot,
+            AnyLocking::PerSlot => Seldom::NONE,
+            _ => self.lock_to_write(),
         }
     }
 
@@ -141,31 +129,69 @@ impl<M: Machine> MapLocking<M> for AnyLocking<M> {
 
     #[inline]
     #[track_caller]
-    fn downgrade(&self, write: &mut AnyMapWrite<'_, M>) {
-        if let (AnyLocking::MmapLock(lock), AnyMapWrite::MmapLock(write)) = (self, write) {
+    fn downgrade(&self, write: &mut Seldom<AnyMapWrite<'_, M>>) {
+        if let (AnyLocking::MmapLock(lock), Some(AnyMapWrite::MmapLock(write))) =
+            (self, &mut **write)
+        {
             lock.downgrade(write);
         }
     }
 
     #[inline]
     #[track_caller]
-    fn pmap(&self) -> AnyPmap<'_, M> {
+    fn pmap(&self) -> Seldom<AnyPmap<'_, M>> {
         match self {
-            AnyLocking::OneLock(locks) => AnyPmap::OneLock(locks.pmap()),
-            AnyLocking::SxMap(locks) => AnyPmap::SxMap(locks.pmap()),
-            AnyLocking::VmMap(locks) => AnyPmap::VmMap(locks.pmap()),
-            AnyLocking::MmapLock(_) | AnyLocking::PerSlot => AnyPmap::None,
+            AnyLocking::MmapLock(_) | AnyLocking::PerSlot => Seldom::NONE,
+            _ => self.lock_pmap(),
         }
     }
 
     #[inline]
     #[track_caller]
-    fn try_pmap(&self) -> Option<AnyPmap<'_, M>> {
-        Some(match self {
+    fn try_pmap(&self) -> Option<Seldom<AnyPmap<'_, M>>> {
+        Some(Seldom::some(match self {
             AnyLocking::OneLock(locks) => AnyPmap::OneLock(locks.try_pmap()?),
             AnyLocking::SxMap(locks) => AnyPmap::SxMap(locks.try_pmap()?),
             AnyLocking::VmMap(locks) => AnyPmap::VmMap(locks.try_pmap()?),
-            AnyLocking::MmapLock(_) | AnyLocking::PerSlot => AnyPmap::None,
+            AnyLocking::MmapLock(_) | AnyLocking::PerSlot => return Some(Seldom::NONE),
+        }))
+    }
+}
+
+/// The locks, where there are some.
+impl<M: Machine> AnyLocking<M> {
+    #[inline(never)]
+    #[track_caller]
+    fn lock_to_read(&self) -> Seldom<AnyMapRead<'_, M>> {
+        Seldom::some(match self {
+            AnyLocking::OneLock(locks) => AnyMapRead::OneLock(locks.read()),
+            AnyLocking::SxMap(locks) => AnyMapRead::SxMap(locks.read()),
+            AnyLocking::VmMap(locks) => AnyMapRead::VmMap(locks.read()),
+            AnyLocking::MmapLock(lock) => AnyMapRead::MmapLock(lock.read()),
+            AnyLocking::PerSlot => return Seldom::NONE,
+        })
+    }
+
+    #[inline(never)]
+    #[track_caller]
+    fn lock_to_write(&self) -> Seldom<AnyMapWrite<'_, M>> {
+        Seldom::some(match self {
+            AnyLocking::OneLock(locks) => AnyMapWrite::OneLock(locks.write()),
+            AnyLocking::SxMap(locks) => AnyMapWrite::SxMap(locks.write()),
+            AnyLocking::VmMap(locks) => AnyMapWrite::VmMap(locks.write()),
+            AnyLocking::MmapLock(lock) => AnyMapWrite::MmapLock(lock.write()),
+            AnyLocking::PerSlot => return Seldom::NONE,
+        })
+    }
+
+    #[inline(never)]
+    #[track_caller]
+    fn lock_pmap(&self) -> Seldom<AnyPmap<'_, M>> {
+        Seldom::some(match self {
+            AnyLocking::OneLock(locks) => AnyPmap::OneLock(locks.pmap()),
+            AnyLocking::SxMap(locks) => AnyPmap::SxMap(locks.pmap()),
+            AnyLocking::VmMap(locks) => AnyPmap::VmMap(locks.pmap()),
+            AnyLocking::MmapLock(_) | AnyLocking::PerSlot => return Seldom::NONE,
         })
     }
 }

@@ -137,6 +137,63 @@ macro_rules! dispatch {
     };
 }
 
+/// The records, where there are some.
+impl<M: Machine> AnyRegions<M> {
+    #[inline]
+    fn are_kept(&self) -> bool {
+        !matches!(self, AnyRegions::Nothing)
+    }
+
+    #[inline(never)]
+    fn map_kept(&self, common: &AnyCommon<M>, range: VaRange, mapping: Mapping<AnyObject<M>>) {
+        match (self, common) {
+            (AnyRegions::FreeBsd(regions), AnyCommon::FreeBsd) => {
+                regions.map(&(), range, mapping!(mapping, FreeBsd));
+            }
+            (AnyRegions::LinuxSpinLocks(regions), AnyCommon::LinuxSpinLocks(of)) => {
+                regions.map(of, range, mapping!(mapping, LinuxSpinLocks));
+            }
+            (AnyRegions::LinuxMutexes(regions), AnyCommon::LinuxMutexes(of)) => {
+                regions.map(of, range, mapping!(mapping, LinuxMutexes));
+            }
+            (AnyRegions::LinuxRwsems(regions), AnyCommon::LinuxRwsems(of)) => {
+                regions.map(of, range, mapping!(mapping, LinuxRwsems));
+            }
+            (AnyRegions::OpenBsd(regions), AnyCommon::OpenBsd(of)) => {
+                regions.map(of, range, mapping!(mapping, OpenBsd));
+            }
+            _ => {}
+        }
+    }
+
+    #[inline(never)]
+    #[track_caller]
+    fn change_kept<'a>(
+        &'a self,
+        common: &'a AnyCommon<M>,
+        range: VaRange,
+    ) -> Option<Changing<'a, M>> {
+        match (self, common) {
+            (AnyRegions::LinuxRwsems(regions), AnyCommon::LinuxRwsems(of)) => {
+                Some(regions.change(of, range))
+            }
+            _ => None,
+        }
+    }
+
+    #[inline(never)]
+    #[track_caller]
+    fn unmap_kept(&self, common: &AnyCommon<M>, range: VaRange) {
+        dispatch!(self, common, |regions, of| regions.unmap(of, range));
+    }
+
+    #[inline(never)]
+    #[track_caller]
+    fn protect_kept(&self, common: &AnyCommon<M>, range: VaRange, prot: Prot) {
+        dispatch!(self, common, |regions, of| regions.protect(of, range, prot));
+    }
+}
+
 /// A page's state is Linux's, unused by the others.
 impl<M: Machine> Regions<M> for AnyRegions<M> {
     type Config = Keeping;
@@ -190,46 +247,36 @@ impl<M: Machine> Regions<M> for AnyRegions<M> {
         }
     }
 
+    #[inline]
     fn map(&self, common: &AnyCommon<M>, range: VaRange, mapping: Mapping<AnyObject<M>>) {
-        match (self, common) {
-            (AnyRegions::FreeBsd(regions), AnyCommon::FreeBsd) => {
-                regions.map(&(), range, mapping!(mapping, FreeBsd));
-            }
-            (AnyRegions::LinuxSpinLocks(regions), AnyCommon::LinuxSpinLocks(of)) => {
-                regions.map(of, range, mapping!(mapping, LinuxSpinLocks));
-            }
-            (AnyRegions::LinuxMutexes(regions), AnyCommon::LinuxMutexes(of)) => {
-                regions.map(of, range, mapping!(mapping, LinuxMutexes));
-            }
-            (AnyRegions::LinuxRwsems(regions), AnyCommon::LinuxRwsems(of)) => {
-                regions.map(of, range, mapping!(mapping, LinuxRwsems));
-            }
-            (AnyRegions::OpenBsd(regions), AnyCommon::OpenBsd(of)) => {
-                regions.map(of, range, mapping!(mapping, OpenBsd));
-            }
-            _ => {}
+        if self.are_kept() {
+            self.map_kept(common, range, mapping);
         }
     }
 
     #[inline]
     #[track_caller]
     fn change<'a>(&'a self, common: &'a AnyCommon<M>, range: VaRange) -> Option<Changing<'a, M>> {
-        match (self, common) {
-            (AnyRegions::LinuxRwsems(regions), AnyCommon::LinuxRwsems(of)) => {
-                Some(regions.change(of, range))
-            }
-            _ => None,
+        match self.are_kept() {
+            true => self.change_kept(common, range),
+            false => None,
         }
     }
 
+    #[inline]
     #[track_caller]
     fn unmap(&self, common: &AnyCommon<M>, range: VaRange) {
-        dispatch!(self, common, |regions, of| regions.unmap(of, range));
+        if self.are_kept() {
+            self.unmap_kept(common, range);
+        }
     }
 
+    #[inline]
     #[track_caller]
     fn protect(&self, common: &AnyCommon<M>, range: VaRange, prot: Prot) {
-        dispatch!(self, common, |regions, of| regions.protect(of, range, prot));
+        if self.are_kept() {
+            self.protect_kept(common, range, prot);
+        }
     }
 
     #[track_caller]

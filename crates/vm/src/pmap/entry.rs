@@ -163,6 +163,16 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         self.count_resident(-isize::from(old & pte::PRESENT != 0));
     }
 
+    /// As [`Pmap::used`], of `part`, whose table is its slot's own; looks no further than the slot has entries.
+    #[inline]
+    pub(super) fn used_in(
+        &self,
+        part: &Part<'_, M, P>,
+    ) -> impl Iterator<Item = (usize, u64)> + use<'_, M, P> {
+        let count = part.slot().entries();
+        self.used(part.leaf(), part.range()).take(count)
+    }
+
     /// The entries of `range`, which is one slot's with this leaf table, in order, with their addresses.
     #[inline]
     pub(super) fn used(

@@ -5,7 +5,7 @@ use super::entry::{self, Entry};
 use super::flush::Gather;
 use crate::error::Error;
 use crate::page::{Last, Page, PvList};
-use crate::policy::{Invalidation, MapLocking, Policies};
+use crate::policy::{Invalidation, MapLocking, Policies, Seldom};
 use crate::tree::{Kind, Locked, Mapped, Part, Place, Size};
 use machine::{Frame, Platform, VaRange, pte};
 
@@ -19,7 +19,7 @@ pub(crate) struct Removal<'a, M: Platform, P: Policies<M>> {
     pub(crate) locked: Locked<'a, M, P>,
     lock: Option<<P::Locking as MapLocking<M>>::Pmap<'a>>,
     /// Open from before the locks if a task may sleep in it, else while pages are taken away.
-    block: Option<Block<'a, M, P>>,
+    block: Seldom<Block<'a, M, P>>,
 }
 
 impl<M: Platform, P: Policies<M>> Pmap<M, P> {
@@ -67,7 +67,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
             pmap: self,
             locked: Locked::none(&self.tree),
             lock: None,
-            block: None,
+            block: Seldom::NONE,
         }
     }
 }
@@ -85,7 +85,7 @@ impl<'a, M: Platform, P: Policies<M>> Removal<'a, M, P> {
         let mut open = eager && self.pmap.resident() != 0;
         loop {
             if open {
-                self.block = Some(invalidation.begin());
+                self.block = Seldom::some(invalidation.begin());
             }
             self.lock = Some(self.pmap.locking.pmap());
             self.locked.lock_at(place, range)?;
@@ -103,20 +103,30 @@ impl<'a, M: Platform, P: Policies<M>> Removal<'a, M, P> {
     pub(crate) fn release(&mut self) {
         self.locked = Locked::none(&self.pmap.tree);
         self.lock = None;
-        self.block = None;
+        self.block.end();
     }
 }
 
 impl<M: Platform, P: Policies<M>> Removal<'_, M, P> {
     /// Takes away all pages of the range. When it returns, no CPU can reach them.
+    #[inline(always)]
     pub(crate) fn pages(&mut self) {
+        let only = self.locked.only(self.locked.range());
+        if !only.is_some_and(|part| part.is_vacant()) {
+            self.pages_of_parts();
+        }
+    }
+
+    /// As [`Removal::pages`], where there may be some.
+    #[inline(never)]
+    fn pages_of_parts(&mut self) {
         let (mut is_vacant, mut is_shared) = (true, false);
-        self.locked.each(|part| {
+        for part in self.locked.parts() {
             if !part.is_vacant() {
                 is_vacant = false;
                 is_shared |= part.size() == Size::Shared;
             }
-        });
+        }
         if is_shared {
             self.pmap.leave_slots(&mut self.locked);
         }
@@ -218,7 +228,7 @@ impl<'a, M: Platform, P: Policies<M>> Taking<'_, 'a, M, P> {
     #[inline(always)]
     fn pass(&mut self, part: &mut Part<'_, M, P>, waits: bool) -> bool {
         let (mut last, mut are_all) = (None, true);
-        for (address, bits) in self.pmap.used(part.leaf(), part.range()) {
+        for (address, bits) in self.pmap.used_in(part) {
             if !self.pmap.is_listed(entry::kind(bits)) {
                 self.attached_page(part, address);
                 continue;

@@ -3,10 +3,12 @@
 mod pv;
 mod queues;
 mod regions;
+mod seldom;
 
 pub use pv::{PvByteHeld, PvBytes, PvChunks, PvInTables, PvLocking, Victim};
 pub use queues::{NoQueues, PageQueues, Purpose};
 pub use regions::{Mapping, NoRegions, Regions};
+pub use seldom::Seldom;
 
 use crate::error::Error;
 use machine::{CpuRange, Frame, Machine};

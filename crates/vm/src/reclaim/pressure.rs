@@ -34,35 +34,25 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         &self,
         mut operation: impl FnMut() -> Result<R, Error>,
     ) -> Result<R, Error> {
-        let before = self.hand().freed();
-        match operation() {
-            Err(Error::OutOfMemory(Resource::Frames)) => self.try_again(before, &mut operation),
-            result => result,
-        }
-    }
-
-    /// What follows when an operation has failed for want of frames.
-    #[cold]
-    #[inline(never)]
-    fn try_again<R>(
-        &self,
-        mut before: usize,
-        operation: &mut dyn FnMut() -> Result<R, Error>,
-    ) -> Result<R, Error> {
-        let mut tries = Tries::default();
-        while self.relieve(before, &mut tries) {
-            before = self.hand().freed();
+        let (mut before, mut tries) = (self.hand().freed(), None);
+        loop {
             match operation() {
                 Err(Error::OutOfMemory(Resource::Frames)) => {}
                 result => return result,
             }
+            if !self.relieve(before, &mut tries) {
+                return Err(Error::OutOfMemory(Resource::Frames));
+            }
+            before = self.hand().freed();
         }
-        Err(Error::OutOfMemory(Resource::Frames))
     }
 
     /// Frees frames, or waits for a task that does; `false` if there is no way. `before` is how many
     /// were freed before the caller tried.
-    fn relieve(&self, before: usize, tries: &mut Tries) -> bool {
+    #[cold]
+    #[inline(never)]
+    fn relieve(&self, before: usize, tries: &mut Option<Tries>) -> bool {
+        let tries = tries.get_or_insert_default();
         self.relieve_of_pages(before, tries)
             || self.relieve_of_tables(tries)
             || self.relieve_of_chunks(tries)

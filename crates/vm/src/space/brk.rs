@@ -165,7 +165,8 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         }
         self.charging(grown.len(), flags, || {
             let bytes = grown.len();
-            let filled = self.fill(&mut locked, grown, &new)?;
+            let attributes = self.attributes(&new, grown)?;
+            let filled = self.fill(&mut locked, grown, &new, attributes)?;
             filled.then_some(()).ok_or(Error::NoAddresses { bytes })
         })?;
         self.end(step);

@@ -72,6 +72,9 @@ struct Copy<'a, M: Platform, P: Policies<M>> {
 impl<M: Platform, P: Policies<M>> Copy<'_, M, P> {
     /// Copies a slot, which is locked.
     fn part(&mut self, mut part: Part<'_, M, P>) -> Result<(), Error> {
+        if part.is_empty() {
+            return Ok(());
+        }
         // A superpage lies in one mapping.
         let first = part.first().map_or(Flags::NONE, |mapped| mapped.flags);
         if !first.has(Flags::DONT_FORK) && !first.has(Flags::WIPE_ON_FORK) {

@@ -27,9 +27,9 @@ const STACK: usize = 8 << 20;
 pub(super) struct Limits<M: Machine> {
     /// Bytes; the largest number is no limit. A number: relaxed.
     stack: M::AtomicUsize,
-    /// 1 if there may be stacks; then placing something looks for them. Stays so. Relaxed: a task that
-    /// knows of a stack knows this.
-    stacks: M::AtomicU32,
+    /// No stack ends above this address, below which placing something looks for them. Only grows. Relaxed: a task
+    /// that knows of a stack knows this.
+    stacks: M::AtomicUsize,
     /// Written with all slots of the space locked, read with one of them locked.
     rules: M::Cell<Rules<M>>,
 }
@@ -56,7 +56,7 @@ impl<M: Machine> Limits<M> {
     pub(super) fn new() -> Self {
         Limits {
             stack: M::AtomicUsize::new(STACK),
-            stacks: M::AtomicU32::new(0),
+            stacks: M::AtomicUsize::new(0),
             rules: M::Cell::new(Rules {
                 future: Flags::NONE,
                 counters: [None, None, None],
@@ -69,17 +69,19 @@ impl<M: Machine> Limits<M> {
         self.stack.load(Ordering::Relaxed)
     }
 
-    /// There may be stacks from now on.
-    pub(super) fn expect_stacks(&self) {
-        // Most calls find it set, and write nothing.
-        if !self.expects_stacks() {
-            self.stacks.store(1, Ordering::Relaxed);
-        }
+    /// There may be stacks that end at `end`, or lower, from now on.
+    pub(super) fn expect_stacks(&self, end: usize) {
+        let higher = |now| (now < end).then_some(end);
+        // Most calls find it high enough, and write nothing.
+        let _ = self
+            .stacks
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, higher);
     }
 
-    /// Whether there may be stacks.
-    pub(super) fn expects_stacks(&self) -> bool {
-        self.stacks.load(Ordering::Relaxed) != 0
+    /// The address above which no stack ends.
+    #[inline]
+    pub(super) fn end_of_stacks(&self) -> usize {
+        self.stacks.load(Ordering::Relaxed)
     }
 }
 
@@ -180,9 +182,8 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     pub(super) fn inherit_limits(&self, parent: &Self, set: Set) -> Result<(), Error> {
         let stack = parent.written.limits.stack();
         self.written.limits.stack.store(stack, Ordering::Relaxed);
-        if parent.written.limits.expects_stacks() {
-            self.written.limits.expect_stacks();
-        }
+        let stacks = parent.written.limits.end_of_stacks();
+        self.written.limits.expect_stacks(stacks);
         let mut set = set.iter().zip(Limit::COUNTED).filter(|(b, _)| b.is_some());
         set.try_for_each(|(&bytes, limit)| self.set_limit(limit, bytes))
     }

@@ -57,11 +57,9 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         if flags.has(Flags::SHARED | Flags::READ_ONLY) && flags.prot().writes() {
             return Err(Error::Denied);
         }
-        if flags.has(Flags::GROWS_DOWN) {
-            if flags.has(Flags::SHARED) || request.object.is_some() {
-                return invalid("only private anonymous memory grows down");
-            }
-            self.written.limits.expect_stacks();
+        let is_private = !flags.has(Flags::SHARED) && request.object.is_none();
+        if flags.has(Flags::GROWS_DOWN) && !is_private {
+            return invalid("only private anonymous memory grows down");
         }
         let pages = (bytes / PAGE_SIZE) as u64;
         if request
@@ -171,29 +169,41 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         range: VaRange,
         new: &New<'_, M, P>,
     ) -> Result<bool, Error> {
-        let mut attributes = self.attributes(new, range)?;
+        let attributes = self.attributes(new, range)?;
         let mut locked = Locked::none(&self.pmap.tree);
         locked.lock_at(place, range)?;
-        let mut is_free = true;
-        locked.try_each(|mut part| {
-            is_free &= part.make_room_if_free(1)?;
-            Ok::<_, Error>(())
-        })?;
-        if is_free {
-            self.admit(&locked, new, &mut attributes, Usage::NONE, range)?;
-            locked.each(|mut part| part.set(Some(attributes.clone())));
-        }
-        Ok(is_free)
+        self.fill(&mut locked, range, new, attributes)
     }
 
-    /// As [`Space::take`], with `range` and perhaps more `locked`.
+    /// As [`Space::take`], with `range` and perhaps more `locked`, and the `attributes` of the mapping.
+    #[inline(always)]
     pub(super) fn fill(
         &self,
         locked: &mut Locked<'_, M, P>,
         range: VaRange,
         new: &New<'_, M, P>,
+        mut attributes: Attributes<M, P>,
     ) -> Result<bool, Error> {
-        let mut attributes = self.attributes(new, range)?;
+        let Some(mut part) = locked.only(range) else {
+            return self.fill_several(locked, range, new, attributes);
+        };
+        let is_free = part.make_room_if_free(1)?;
+        if is_free {
+            self.admit(&part, new, &mut attributes, Usage::NONE, range)?;
+            part.set(Some(attributes));
+        }
+        Ok(is_free)
+    }
+
+    /// As [`Space::fill`], in several slots.
+    #[inline(never)]
+    fn fill_several(
+        &self,
+        locked: &mut Locked<'_, M, P>,
+        range: VaRange,
+        new: &New<'_, M, P>,
+        mut attributes: Attributes<M, P>,
+    ) -> Result<bool, Error> {
         let is_free = Part::make_room_if_all_free(locked.parts_in(range), 1)?;
         if is_free {
             self.admit(locked, new, &mut attributes, Usage::NONE, range)?;
@@ -205,6 +215,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
 
     /// Counts `new`, with `attributes`, at `range` in the place of `before`, and adds the flags of the space's
     /// new mappings. The last step that can fail.
+    #[inline(always)]
     fn admit(
         &self,
         held: &impl Holding,
@@ -216,11 +227,19 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         let rules = self.rules(held);
         attributes.flags = attributes.flags.with(rules.future);
         new.flags.set(attributes.flags);
+        if attributes.flags.has(Flags::GROWS_DOWN) {
+            self.written.limits.expect_stacks(range.end);
+        }
         rules.count_new(before, Usage::of(attributes.flags, range.pages()))
     }
 
     /// The attributes of a mapping of `new` at `range`.
-    fn attributes(&self, new: &New<'_, M, P>, range: VaRange) -> Result<Attributes<M, P>, Error> {
+    #[inline]
+    pub(super) fn attributes(
+        &self,
+        new: &New<'_, M, P>,
+        range: VaRange,
+    ) -> Result<Attributes<M, P>, Error> {
         let attach = |(object, first): (&ObjectRef<M, P>, u64)| {
             // SAFETY: a pmap in an `Arc`, which the space keeps until nothing is mapped in it.
             unsafe { object.attach(Arc::as_ptr(&self.pmap).cast(), range, first) }

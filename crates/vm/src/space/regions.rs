@@ -15,6 +15,7 @@ pub(super) type Changing<'a, M, P> = <<P as Policies<M>>::Regions as Regions<M>>
 
 impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// `new` is mapped at `range` now, where nothing was.
+    #[inline]
     pub(super) fn region_new(&self, range: VaRange, new: &New<'_, M, P>) {
         let object = new
             .object
@@ -64,6 +65,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         }
     }
 
+    #[inline]
     fn region_mapped(
         &self,
         range: VaRange,

@@ -216,6 +216,9 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         old: usize,
         to: VaRange,
     ) -> Result<Attributes<M, P>, Error> {
+        if attributes.flags.has(Flags::GROWS_DOWN) {
+            self.written.limits.expect_stacks(to.end);
+        }
         let attachment = attributes.attachment.as_ref();
         let moved = attachment.map(|at| at.object().reattach(at.owner(), to, at.index(old)));
         Ok(Attributes {

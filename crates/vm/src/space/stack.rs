@@ -43,10 +43,18 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
 
     /// The end of the stack that something at `range` would be too close to, if there is one: the
     /// next mapping above it, less than [`GUARD`] away.
+    #[inline(always)]
     pub(super) fn stack_above(&self, range: VaRange) -> Option<usize> {
-        if !self.written.limits.expects_stacks() {
-            return None;
+        match range.end < self.written.limits.end_of_stacks() {
+            true => self.near_stack_above(range),
+            false => None,
         }
+    }
+
+    /// As [`Space::stack_above`], where stacks may be.
+    #[cold]
+    #[inline(never)]
+    fn near_stack_above(&self, range: VaRange) -> Option<usize> {
         let next = self.pmap.tree.first_run(VaRange {
             start: range.end,
             end: range.end.saturating_add(GUARD).min(HIGHEST),

@@ -205,11 +205,19 @@ impl<'a, M: Platform, P: Policies<M>> Unmapping<'a, M, P> {
     #[inline(always)]
     pub(super) fn lock(&mut self, place: Place<'a, M, P>, range: VaRange) -> Result<(), Error> {
         self.removal.lock(place, range)?;
-        self.removal.locked.try_each(|mut part| {
-            part.make_room()?;
-            let (of_part, kept) = keep_attachments(&part, &mut self.attached);
-            self.usage += of_part;
-            kept
+        let Some(part) = self.removal.locked.only(range) else {
+            return self.prepare_several();
+        };
+        self.usage = prepare(part, &mut self.attached)?;
+        Ok(())
+    }
+
+    /// Gets what is needed to change the mappings in several slots.
+    #[inline(never)]
+    fn prepare_several(&mut self) -> Result<(), Error> {
+        self.removal.locked.parts().try_for_each(|part| {
+            self.usage += prepare(part, &mut self.attached)?;
+            Ok(())
         })
     }
 
@@ -233,17 +241,51 @@ impl<'a, M: Platform, P: Policies<M>> Unmapping<'a, M, P> {
         done: impl FnOnce(),
     ) -> bool {
         self.removal.pages();
-        let mut leaves_tables = false;
-        self.removal.locked.each(|mut part| {
-            part.set(attributes.clone());
-            leaves_tables |= part.is_empty() && part.leaf().get().is_some();
-        });
+        let locked = &mut self.removal.locked;
+        let leaves_tables = match locked.only(locked.range()) {
+            Some(part) => set(part, attributes),
+            None => set_several(locked, attributes),
+        };
         done();
         self.removal.release();
         self.space.vm.uncommit(self.usage.charged);
-        self.attached.clear();
+        if !self.attached.is_empty() {
+            self.attached.clear();
+        }
         leaves_tables
     }
+}
+
+/// Gets what is needed to change the mappings in `part`, whose attachments are kept in `kept`; returns their usage.
+#[inline(always)]
+fn prepare<M: Platform, P: Policies<M>>(
+    mut part: Part<'_, M, P>,
+    kept: &mut Vec<Attached<M, P>>,
+) -> Result<Usage, Error> {
+    part.make_room()?;
+    let (usage, are_kept) = keep_attachments(&part, kept);
+    are_kept.map(|()| usage)
+}
+
+/// Puts a mapping with `attributes`, or nothing, in the place of all of `part`; says whether that leaves a table that may
+/// not be needed.
+#[inline(always)]
+fn set<M: Platform, P: Policies<M>>(
+    mut part: Part<'_, M, P>,
+    attributes: Option<Attributes<M, P>>,
+) -> bool {
+    part.set(attributes);
+    part.is_empty() && part.leaf().get().is_some()
+}
+
+/// As [`set`], of all that is `locked`.
+#[inline(never)]
+fn set_several<M: Platform, P: Policies<M>>(
+    locked: &mut Locked<'_, M, P>,
+    attributes: Option<Attributes<M, P>>,
+) -> bool {
+    let parts = locked.parts();
+    parts.fold(false, |left, part| left | set(part, attributes.clone()))
 }
 
 /// Keeps the attachments of `part` in `kept`, as far as there is room for them; returns its

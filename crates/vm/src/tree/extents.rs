@@ -17,16 +17,14 @@ pub(super) struct Extents<M: Platform, P: Policies<M>> {
 }
 
 impl<M: Platform, P: Policies<M>> Extents<M, P> {
-    pub(super) const EMPTY: Self = Extents { sorted: Vec::new() };
+    /// None.
+    #[inline(always)]
+    pub(super) const fn new() -> Self {
+        Extents { sorted: Vec::new() }
+    }
 
     pub(super) fn all(&self) -> &[Extent<M, P>] {
         &self.sorted
-    }
-
-    /// Whether there is room for any.
-    #[inline]
-    pub(super) fn has_room(&self) -> bool {
-        self.sorted.capacity() > 0
     }
 
     /// Whether there is one extent, and that lies in `range`.
@@ -39,8 +37,11 @@ impl<M: Platform, P: Policies<M>> Extents<M, P> {
     }
 
     /// Forgets all extents; their room stays.
+    #[inline]
     pub(super) fn clear(&mut self) {
-        self.sorted.clear();
+        if !self.sorted.is_empty() {
+            self.sorted.clear();
+        }
     }
 
     /// Takes the only extent out; its room stays.

@@ -273,6 +273,13 @@ impl<'a, M: Platform, P: Policies<M>> Locked<'a, M, P> {
         first.map(|(place, _)| Part::beginning(*place, self.range))
     }
 
+    /// The part of `range`, which lies in the locked range, if one slot has all of it and is the first.
+    #[inline(always)]
+    pub(crate) fn only(&mut self, range: VaRange) -> Option<Part<'_, M, P>> {
+        let (first, _) = self.first.as_ref()?;
+        (range.end <= first.range.end).then(|| Part::beginning(*first, range))
+    }
+
     /// Calls `visit` with each of [`Locked::parts`]. For short paths: as most ranges have one part, the code for
     /// the first stands by itself.
     #[inline(always)]
@@ -362,6 +369,12 @@ impl<'a, M: Platform, P: Policies<M>> Locked<'a, M, P> {
             true => if_cut(Part::new(tree.find(range.end - 1), range)),
             false => Ok(()),
         }
+    }
+
+    /// The range.
+    #[inline]
+    pub(crate) fn range(&self) -> VaRange {
+        self.range
     }
 
     /// Whether this is the whole tree.

@@ -93,7 +93,7 @@ impl<M: Platform, P: Policies<M>> Tree<M, P> {
     /// A tree with nothing mapped.
     pub(crate) fn new() -> Self {
         Tree {
-            roots: array::from_fn(|_| Slot::new(None)),
+            roots: array::from_fn(|_| Slot::new()),
         }
     }
 

@@ -213,6 +213,7 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
         if self.is_all() {
             return Ok(());
         }
+        self.place.slot.set_room();
         self.inside().extents.make_room(changes)
     }
 
@@ -229,8 +230,17 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
     }
 
     /// Makes room for so many changes if nothing is mapped in the range; whether that is so.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn make_room_if_free(&mut self, changes: usize) -> Result<bool, Error> {
+        match self.is_all() {
+            true => Ok(self.is_empty()),
+            false => self.make_room_if_free_in_part(changes),
+        }
+    }
+
+    /// As [`Part::make_room_if_free`], of a part of the slot.
+    #[inline(never)]
+    fn make_room_if_free_in_part(&mut self, changes: usize) -> Result<bool, Error> {
         let mut is_free = true;
         self.for_each(|_| is_free = false);
         if is_free {

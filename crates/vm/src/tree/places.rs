@@ -5,9 +5,6 @@ use crate::policy::Policies;
 use core::iter;
 use machine::{Platform, VaRange};
 
-/// Slots that are looked at together: most are empty.
-const TOGETHER: usize = 8;
-
 /// The slots without nodes that reach into a range, in order, as of the moment the walk reaches them.
 pub(crate) struct Places<'a, M: Platform, P: Policies<M>> {
     tree: &'a Tree<M, P>,
@@ -58,16 +55,13 @@ impl<'a, M: Platform, P: Policies<M>> Places<'a, M, P> {
     fn skip_empty(&mut self) {
         while self.range.start < self.range.end {
             let first = self.descend();
-            let rest = &self.node[first..];
-            let (groups, _) = rest.as_chunks::<TOGETHER>();
-            let are_empty = |slots: &&[_; TOGETHER]| Slot::are_empty(*slots);
-            let count = TOGETHER * groups.iter().take_while(are_empty).count();
-            let more = rest[count..].iter().take_while(|slot| slot.is_empty());
-            let count = count + more.count();
-            if count > 0 {
-                let start = self.range.start & !(span(self.level) - 1);
-                self.range.start = start + count * span(self.level);
+            if !self.node[first].is_empty() {
+                return;
             }
+            let rest = &self.node[first..];
+            let count = Slot::count_empty(rest);
+            let start = self.range.start & !(span(self.level) - 1);
+            self.range.start = start + count * span(self.level);
             if rest.get(count).is_some_and(|slot| slot.child().is_none()) {
                 return;
             }

@@ -2,7 +2,7 @@
 
 use super::extent::{Attributes, Mapped};
 use super::extents::Extents;
-use super::state::{ATTACHED, Likely, Size, State};
+use super::state::{ATTACHED, Likely, ROOM, Size, State};
 use crate::error::Error;
 use crate::flags::Flags;
 use crate::lock::SlotLock;
@@ -22,6 +22,8 @@ use sync::watch::note_spins;
 pub(super) const FAN_OUT: usize = 1 << FAN_OUT_SHIFT;
 /// log2 of [`FAN_OUT`].
 pub(super) const FAN_OUT_SHIFT: u32 = 6;
+/// Slots that are looked at together: most are empty.
+const TOGETHER: usize = 8;
 
 /// 2 MiB, or 64 times as much with each level: one cache line, which holds all that an
 /// operation writes to change the mappings there.
@@ -33,7 +35,7 @@ pub(crate) struct Slot<M: Platform, P: Policies<M>> {
     /// The first of the node's slots; null until subdivided, then fixed. Stored with
     /// release under `lock`; a walk that finds it goes there and leaves this line alone.
     child: M::AtomicPtr,
-    /// A [`State`], a [`Size`] and [`ATTACHED`] as a byte. Written under `lock`; to and from
+    /// A [`State`], a [`Size`], [`ATTACHED`] and [`ROOM`] as a byte. Written under `lock`; to and from
     /// [`Size::Superpage`] also under the PV locks of all of its pages.
     state: M::AtomicU8,
     pub(super) lock: SlotLock<M>,
@@ -86,13 +88,8 @@ impl<M: Platform, P: Policies<M>> Inside<M, P> {
         }
     }
 
-    /// Whether there is anything to drop.
-    #[inline]
-    fn keeps_memory(&self) -> bool {
-        self.attachment.is_some() || self.extents.has_room()
-    }
-
     /// Sets the attributes of all of the slot, or says that it has none.
+    #[inline(always)]
     pub(super) fn set_whole(&mut self, attributes: Option<Attributes<M, P>>) {
         let attributes = attributes.unwrap_or(Attributes::private(Flags::NONE));
         self.flags = attributes.flags;
@@ -101,31 +98,26 @@ impl<M: Platform, P: Policies<M>> Inside<M, P> {
 }
 
 impl<M: Platform, P: Policies<M>> Slot<M, P> {
-    /// A slot without pages, mapped from end to end or empty.
-    pub(super) fn new(attributes: Option<Attributes<M, P>>) -> Self {
+    /// An empty slot.
+    #[inline(always)]
+    pub(super) fn new() -> Self {
         const {
             // A checker's atomics are larger than the plain ones.
             assert!(size_of::<M::AtomicU8>() != 1 || size_of::<Self>() == 64);
         }
-        let state = match &attributes {
-            Some(of) => State::Whole as u8 | attached_bit(of.attachment.is_some()),
-            None => State::Empty as u8,
-        };
-        let mut inside = Inside {
-            leaf: Table::NONE,
-            flags: Flags::NONE,
-            attachment: None,
-            extents: Extents::EMPTY,
-            pv: PvTables::NONE,
-        };
-        inside.set_whole(attributes);
         Slot {
             child: M::AtomicPtr::new(ptr::null_mut()),
-            state: M::AtomicU8::new(state),
+            state: M::AtomicU8::new(State::Empty as u8),
             lock: RawLock::new(),
             walks: M::AtomicU16::new(0),
             counts: M::AtomicU32::new(0),
-            inside: M::Cell::new(ManuallyDrop::new(inside)),
+            inside: M::Cell::new(ManuallyDrop::new(Inside {
+                leaf: Table::NONE,
+                flags: Flags::NONE,
+                attachment: None,
+                extents: Extents::new(),
+                pv: PvTables::NONE,
+            })),
         }
     }
 
@@ -146,12 +138,24 @@ impl<M: Platform, P: Policies<M>> Slot<M, P> {
         State::from_byte(self.state.load(Ordering::Acquire))
     }
 
+    /// How many of `slots`, from the first on, have nothing mapped in them, a moment ago.
+    #[inline]
+    pub(super) fn count_empty(slots: &[Self]) -> usize {
+        let (groups, _) = slots.as_chunks::<TOGETHER>();
+        let full = groups.iter().position(|group| !Self::are_empty(group));
+        let count = TOGETHER * full.unwrap_or(groups.len());
+        let rest = slots[count..].iter().position(|slot| !slot.is_empty());
+        rest.map_or(slots.len(), |rest| count + rest)
+    }
+
     /// Whether nothing is mapped in any of `slots`, a moment ago.
     #[inline]
-    pub(super) fn are_empty(slots: &[Self]) -> bool {
+    fn are_empty(slots: &[Self; TOGETHER]) -> bool {
         // Acquire: as in `state`.
-        let bytes = slots.iter().map(|slot| slot.state.load(Ordering::Acquire));
-        bytes.fold(0, BitOr::bitor) & State::MASK == State::Empty as u8
+        let bytes = slots
+            .each_ref()
+            .map(|slot| slot.state.load(Ordering::Acquire));
+        bytes.into_iter().fold(0, BitOr::bitor) & State::MASK == State::Empty as u8
     }
 
     /// Under the lock.
@@ -164,6 +168,14 @@ impl<M: Platform, P: Policies<M>> Slot<M, P> {
     #[inline]
     pub(super) fn set_attached(&self, attached: bool) {
         self.set_byte(ATTACHED, attached_bit(attached));
+    }
+
+    /// Says that its extents have room. Under the lock.
+    #[inline]
+    pub(super) fn set_room(&self) {
+        if self.state.load(Ordering::Relaxed) & ROOM == 0 {
+            self.set_byte(ROOM, ROOM);
+        }
     }
 
     /// Says how all of it is mapped, and whether that is attached. Under the lock.
@@ -267,6 +279,12 @@ impl<M: Platform, P: Policies<M>> Slot<M, P> {
         Self::count_in(counts, Kind::Private) + Self::count_in(counts, Kind::Object)
     }
 
+    /// Entries of all kinds, a moment ago.
+    #[inline]
+    pub(crate) fn entries(&self) -> usize {
+        self.resident() + self.count(Kind::Swapped)
+    }
+
     /// The count of entries of `kind` in `counts`.
     #[inline]
     fn count_in(counts: u32, kind: Kind) -> usize {
@@ -316,6 +334,13 @@ impl<M: Platform, P: Policies<M>> Slot<M, P> {
         self.inside.read().cast()
     }
 
+    /// Makes an empty slot that no other task knows one that is mapped from end to end.
+    fn begin(&self, attributes: Attributes<M, P>) {
+        self.set_uniform(State::Whole, attributes.attachment.is_some());
+        // SAFETY: no other task knows the slot.
+        unsafe { (*self.inside()).set_whole(Some(attributes)) };
+    }
+
     /// Describes the slot's mappings by a node of slots below. Under the lock; above level 0.
     #[cold]
     pub(super) fn subdivide(&self, range: VaRange) -> Result<(), Error> {
@@ -326,8 +351,15 @@ impl<M: Platform, P: Policies<M>> Slot<M, P> {
         let whole = self.state() == State::Whole;
         let attributes = whole.then(|| inside.whole(range).attributes());
         debug_assert!(self.state() != State::Parts);
-        node.extend((0..FAN_OUT).map(|_| Slot::<M, P>::new(attributes.clone())));
-        inside.set_whole(None);
+        for slot in &mut node.spare_capacity_mut()[..FAN_OUT] {
+            slot.write(Slot::<M, P>::new());
+        }
+        // SAFETY: so many were written.
+        unsafe { node.set_len(FAN_OUT) };
+        if let Some(attributes) = attributes {
+            node.iter().for_each(|slot| slot.begin(attributes.clone()));
+            inside.set_whole(None);
+        }
         let node = Box::leak(node.into_boxed_slice());
         M::label(node.as_ptr().cast(), size_of_val(node), "Slot");
         self.set_state(State::Divided);
@@ -341,29 +373,50 @@ impl<M: Platform, P: Policies<M>> Slot<M, P> {
 impl<M: Platform, P: Policies<M>> Drop for Slot<M, P> {
     #[inline]
     fn drop(&mut self) {
-        // Relaxed: no other user is left. Most slots were never used.
-        let first = self.child.load(Ordering::Relaxed);
-        // SAFETY: no other user is left.
-        if !first.is_null() || unsafe { (*self.inside()).keeps_memory() } {
+        // Most slots were never used.
+        if self.flags() & KEEPS_MEMORY != 0 {
             self.free();
         }
     }
 }
 
 impl<M: Platform, P: Policies<M>> Slot<M, P> {
+    /// The state's byte. No other user is left.
+    #[inline]
+    fn flags(&self) -> u8 {
+        // Relaxed: so nothing changes it.
+        self.state.load(Ordering::Relaxed)
+    }
+
     /// Frees the slot's memory. It is not used again.
     #[cold]
     #[inline(never)]
     fn free(&mut self) {
-        let first = self.child.load(Ordering::Relaxed).cast::<Slot<M, P>>();
+        let first = self.child.load(Ordering::Relaxed).cast::<Node<M, P>>();
         if !first.is_null() {
             // SAFETY: a box leaked by `subdivide`, and no other user is left.
-            drop(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(first, FAN_OUT)) });
+            let mut node = unsafe { Box::from_raw(first) };
+            let (groups, _) = node.as_chunks_mut::<TOGETHER>();
+            for group in groups {
+                let flags = group.each_ref().map(|slot| slot.flags());
+                if flags.into_iter().fold(0, BitOr::bitor) & KEEPS_MEMORY != 0 {
+                    // SAFETY: they are not dropped otherwise.
+                    group
+                        .iter_mut()
+                        .for_each(|slot| unsafe { ManuallyDrop::drop(slot) });
+                }
+            }
         }
         // SAFETY: no other user is left.
         unsafe { ptr::drop_in_place(self.inside()) };
     }
 }
+
+/// The slots of a node, to be dropped together.
+type Node<M, P> = [ManuallyDrop<Slot<M, P>>; FAN_OUT];
+
+/// A slot has memory to be freed only with one of these in its state's byte: an attachment, extents or a node.
+const KEEPS_MEMORY: u8 = ATTACHED | ROOM | State::MASK;
 
 /// [`ATTACHED`], or nothing.
 const fn attached_bit(attached: bool) -> u8 {

@@ -41,6 +41,9 @@ pub(crate) enum Likely {
 /// Something in the slot is, or lately was, attached to an object: a hint, for [`Likely`].
 pub(super) const ATTACHED: u8 = 1 << 4;
 
+/// The slot's extents have, or had, room: there is memory to be freed. Stays.
+pub(super) const ROOM: u8 = 1 << 5;
+
 /// How the pages of a slot of level 0 are mapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]

@@ -68,6 +68,8 @@ pub struct Vm<M: Platform, P: Policies<M>> {
     out_of_memory: Option<OutOfMemory>,
     hand: Padded<Hand<M>>,
     overcommit: Overcommit,
+    /// More are not committed at once.
+    most_pages: u64,
     superpages: Superpages,
     fork_tables: ForkTables,
     object_pages: ObjectPages,
@@ -94,6 +96,9 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         let end = frames.end();
         let swap_pages = options.swap_pages.unwrap_or(2 * frames.total() as u64);
         let swap_pages = options.overcommit.account(swap_pages);
+        let swap_space = options.swap_space.as_deref();
+        let swap_slots = swap_space.map_or(0, |space| space.slots().into());
+        let all_pages = frames.total() as u64 + swap_slots;
         let invalidation = P::Invalidation::new(&options.invalidation, cpus, end)?;
         let pv_chunks = P::PvChunks::new(&options.pv_chunks, cpus, end)?;
         let (fork_tables, object_pages) = match pv_chunks.is_used() {
@@ -117,6 +122,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             out_of_memory: options.out_of_memory,
             hand: Padded(Hand::new()),
             overcommit: options.overcommit,
+            most_pages: options.overcommit.most(all_pages),
             superpages: options.superpages,
             fork_tables,
             object_pages,

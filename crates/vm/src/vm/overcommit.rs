@@ -28,12 +28,21 @@ impl Overcommit {
             Overcommit::Heuristic | Overcommit::Always => u64::MAX >> 2,
         }
     }
+
+    /// The most pages of one request, where memory and swap space have `all`.
+    pub(super) const fn most(self, all: u64) -> u64 {
+        match self {
+            Overcommit::Heuristic => all,
+            Overcommit::Never | Overcommit::Always => u64::MAX,
+        }
+    }
 }
 
 impl<M: Platform, P: Policies<M>> Vm<M, P> {
     /// Reserves swap space for `pages`.
+    #[inline]
     pub(crate) fn commit(&self, pages: u64) -> Result<(), Error> {
-        if pages == 0 || self.is_sane(pages) && self.swap().reserve(pages) {
+        if pages == 0 || pages <= self.most_pages && self.swap().reserve(pages) {
             Ok(())
         } else {
             Err(Error::OverCommit { pages })
@@ -41,16 +50,10 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     }
 
     /// Gives back the reservation of `pages`.
+    #[inline]
     pub(crate) fn uncommit(&self, pages: u64) {
         if pages > 0 {
             self.swap().release(pages);
         }
-    }
-
-    /// Whether there could be so many pages at once, where that matters.
-    fn is_sane(&self, pages: u64) -> bool {
-        let swap = || self.swap_space().map_or(0, |space| space.slots().into());
-        let all = || self.frames().total() as u64 + swap();
-        self.overcommit() != Overcommit::Heuristic || pages <= all()
     }
 }

@@ -35,7 +35,7 @@ fn change(slot: &TestSlot) {
 fn model(jobs: [fn(&TestSlot); 2]) -> impl FnOnce() {
     move || {
         Builder::new().check(move || {
-            let slot: &TestSlot = Box::leak(Box::new(Slot::new(None)));
+            let slot: &TestSlot = Box::leak(Box::new(Slot::new()));
             let jobs = jobs.map(|job| Box::new(move || job(slot)) as Job);
             Checked::new(2).execute(vec::Vec::from(jobs));
         });

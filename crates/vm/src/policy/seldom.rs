@@ -1,0 +1,56 @@
+//! Guards that are seldom there.
+
+use core::mem::ManuallyDrop;
+use core::ops::{Deref, DerefMut};
+
+/// A guard, or none, as mostly: then nothing is called when it is dropped. (The code that drops a guard which may be of
+/// several kinds is not inlined, and looks there whether there is one.)
+#[derive(Debug)]
+pub struct Seldom<G>(ManuallyDrop<Option<G>>);
+
+impl<G> Seldom<G> {
+    /// No guard.
+    pub const NONE: Self = Seldom(ManuallyDrop::new(None));
+
+    /// A guard.
+    #[inline(always)]
+    pub fn some(guard: G) -> Self {
+        Seldom(ManuallyDrop::new(Some(guard)))
+    }
+
+    /// Drops the guard, if there is one.
+    #[inline(always)]
+    pub fn end(&mut self) {
+        if self.0.is_some() {
+            self.end_one();
+        }
+    }
+
+    #[inline(never)]
+    fn end_one(&mut self) {
+        *self.0 = None;
+    }
+}
+
+impl<G> Deref for Seldom<G> {
+    type Target = Option<G>;
+
+    #[inline(always)]
+    fn deref(&self) -> &Option<G> {
+        &self.0
+    }
+}
+
+impl<G> DerefMut for Seldom<G> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut Option<G> {
+        &mut self.0
+    }
+}
+
+impl<G> Drop for Seldom<G> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.end();
+    }
+}
