@@ -194,6 +194,15 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         unsafe { &*self.written.limits.rules.read() }
     }
 
+    /// New mappings are not locked in memory any more.
+    ///
+    /// # Safety
+    /// No other task uses the space.
+    pub(super) unsafe fn forget_future(&self) {
+        // SAFETY: so says the caller.
+        unsafe { &mut *self.written.limits.rules.write() }.future = Flags::NONE;
+    }
+
     /// The rules, to change them, with all slots of this space locked.
     pub(super) fn rules_mut<'a>(&'a self, all: &'a mut Locked<'_, M, P>) -> &'a mut Rules<M> {
         debug_assert!(all.is_all());

@@ -211,12 +211,22 @@ fn what_is_out_moves_and_goes() {
 }
 
 /// A space can go without any heap.
-#[test]
-fn exit_needs_no_memory() {
+fn exit_needs_no_memory(exec: fn(&Mixed)) {
     let world = Mixed::new();
     failing::refusing::refuse_all(true);
-    world.space.exec();
+    exec(&world);
     failing::refusing::refuse_all(false);
     assert!(world.space.regions().is_empty());
     world.tear_down("exec");
+}
+
+#[test]
+fn exit_at_once_needs_no_memory() {
+    exit_needs_no_memory(|world| world.space.exec());
+}
+
+#[test]
+fn exit_slot_by_slot_needs_no_memory() {
+    // SAFETY: no other task has the space.
+    exit_needs_no_memory(|world| unsafe { world.space.exec_alone() });
 }

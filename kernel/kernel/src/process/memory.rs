@@ -40,7 +40,8 @@ impl Thread {
         let mut place = process.space.lock();
         // The process and this thread have it, and no other thread can get it now.
         if Arc::strong_count(&self.space) == 2 {
-            self.space.exec();
+            // SAFETY: so no other thread uses it.
+            unsafe { self.space.exec_alone() };
             return Ok(());
         }
         let new = Arc::new(Space::new(&system().vm)?);

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use vm::policy::Reservation;
 use vm::{
     At, Best, Error, Flags, HEAP_START, Limit, Move, Options, Overcommit, Prot, Request, Resource,
-    Space, Vm,
+    Space, Stats, Vm,
 };
 
 use crate::refusing;

@@ -272,3 +272,33 @@ fn a_refusal_by_the_heap_changes_no_count() {
     }
     assert_eq!(space.map(P, Prot::READ), Err(over(Limit::AddressSpace)));
 }
+
+/// Nothing is left by `exec` but the limits.
+fn a_new_program_finds_nothing(exec: fn(&TestSpace)) {
+    let space = limited(Limit::AddressSpace, 2000);
+    space.lock_all(false, true, true).expect("the future");
+    let at = space.map(1000 * P, Prot::READ_WRITE).expect("map");
+    space.store(at + 700 * P, 1).expect("store");
+    space.set_break(HEAP_START + 900 * P).expect("a heap");
+    space.store(HEAP_START, 1).expect("store");
+    exec(&space);
+    assert!(space.regions().is_empty());
+    assert_eq!(space.current_break(), HEAP_START);
+    assert_eq!(space.stats(), Stats::default());
+    assert_eq!(space.vm().swap().reserved(), 0);
+    let again = space.map(2000 * P, Prot::READ_WRITE).expect("all fits");
+    assert!(!space.regions()[0].flags.has(Flags::LOCKED));
+    assert_eq!(space.map(P, Prot::READ), Err(over(Limit::AddressSpace)));
+    assert_eq!(space.load(again), Ok(0));
+}
+
+#[test]
+fn a_new_program_finds_nothing_at_once() {
+    a_new_program_finds_nothing(Space::exec);
+}
+
+#[test]
+fn a_new_program_finds_nothing_slot_by_slot() {
+    // SAFETY: no other task has the space.
+    a_new_program_finds_nothing(|space| unsafe { space.exec_alone() });
+}
