@@ -112,9 +112,17 @@ impl<M: Platform, P: Policies<M>> Removal<'_, M, P> {
     #[inline(always)]
     pub(crate) fn pages(&mut self) {
         let only = self.locked.only(self.locked.range());
-        if !only.is_some_and(|part| part.is_vacant()) {
-            self.pages_of_parts();
+        match only.map(|part| (part.is_vacant(), part.size())) {
+            Some((true, _)) => {}
+            None | Some((false, Size::Shared)) => self.pages_of_parts(),
+            Some(_) => self.take_all(),
         }
+    }
+
+    /// Takes away all pages of slots whose tables are their own.
+    #[inline(never)]
+    fn take_all(&mut self) {
+        self.take(|part, take| take(part.range()));
     }
 
     /// As [`Removal::pages`], where there may be some.
@@ -131,7 +139,7 @@ impl<M: Platform, P: Policies<M>> Removal<'_, M, P> {
             self.pmap.leave_slots(&mut self.locked);
         }
         if !is_vacant {
-            self.take(|part, take| take(part.range()));
+            self.take_all();
         }
     }
 

@@ -282,7 +282,9 @@ impl<M: Platform, P: Policies<M>> Slot<M, P> {
     /// Entries of all kinds, a moment ago.
     #[inline]
     pub(crate) fn entries(&self) -> usize {
-        self.resident() + self.count(Kind::Swapped)
+        let counts = self.counts.load(Ordering::Relaxed);
+        let kinds = [Kind::Private, Kind::Object, Kind::Swapped];
+        kinds.map(|kind| Self::count_in(counts, kind)).iter().sum()
     }
 
     /// The count of entries of `kind` in `counts`.
