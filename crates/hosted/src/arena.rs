@@ -115,7 +115,7 @@ unsafe impl Memory for Hosted {
         self.inner.usable.iter().cloned().for_each(each);
     }
 
-    #[inline]
+    #[inline(always)]
     fn allocated(&self, frame: Frame) {
         if let Some(oracle) = &self.inner.oracle {
             self.check_usable(frame);
@@ -123,14 +123,14 @@ unsafe impl Memory for Hosted {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn freed(&self, frame: Frame) {
         if let Some(oracle) = &self.inner.oracle {
             oracle.freed(frame);
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn direct_map(&self, frame: Frame) -> NonNull<u8> {
         self.inner.arena.at(frame)
     }
@@ -177,6 +177,7 @@ unsafe impl Memory for Hosted {
         };
     }
 
+    #[inline(always)]
     fn zero(&self, frame: Frame) {
         fill_zero(self.direct_map(frame).cast());
     }
@@ -219,6 +220,7 @@ impl Hosted {
 // speed.
 
 #[cfg(target_arch = "x86_64")]
+#[inline]
 fn fill_zero(to: NonNull<AtomicU64>) {
     // SAFETY: the caller passes the first word of a frame.
     unsafe {

@@ -171,7 +171,7 @@ fn all_files_are_written_and_two_profiles_compared() {
     let place = Place::new("files");
     let run = |vm: &str, out: &str| {
         let out = place.file(out);
-        let run = format!("profile mmap1 -t 32 --vm {vm} --on sim --duration 0.003 --out {out}");
+        let run = format!("profile mmap1 -t 32 --vm {vm} --on sim --duration 0.008 --out {out}");
         (place.success(&run, &[]), out)
     };
     let (before, a) = run("freebsd-di", "before");

@@ -69,6 +69,12 @@ unsafe impl<M: Machine> Invalidation<M> for Snapshots<M> {
         false
     }
 
+    /// A removal by the reverse map holds the page for which it waits.
+    #[inline(always)]
+    fn is_silent(&self) -> bool {
+        true
+    }
+
     #[inline]
     fn begin(&self) -> Self::Block<'_> {
         self.domain.enter()

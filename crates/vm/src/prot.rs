@@ -1,7 +1,7 @@
 //! The rights of a task to a page.
 
 use core::fmt;
-use machine::pte;
+use machine::{Access, pte};
 
 /// A set of rights.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
@@ -52,6 +52,16 @@ impl Prot {
     /// Whether execution is allowed.
     pub const fn executes(self) -> bool {
         self.0 & Self::EXECUTE_BIT != 0
+    }
+
+    /// Whether a task may make this access.
+    #[inline]
+    pub const fn allows(self, access: Access) -> bool {
+        match access {
+            Access::Read => self.is_accessible(),
+            Access::Write => self.writes(),
+            Access::Execute => self.executes(),
+        }
     }
 
     /// The set in the low three bits of a byte, for [`Prot::from_byte`].

@@ -70,7 +70,7 @@ fn the_vm_takes_its_locks_in_the_declared_order() {
         seen.iter().find(named)
     };
     let pairs = [
-        (class::<TreeSlot>(), class::<PagePv>(), "space/fault"),
+        (class::<TreeSlot>(), class::<PagePv>(), "pmap/enter"),
         (class::<TreeSlot>(), class::<FrameCache>(), "space/fault"),
         (class::<FrameCache>(), class::<FramePool>(), "frames/"),
     ];

@@ -137,6 +137,85 @@ fn a_look_for_stores_waits_for_the_flush_of_an_unmap() {
     )();
 }
 
+/// A page that nobody holds goes from its only mapping, and a task that has seen its frame there comes: it holds the
+/// page first, and waits for the flush, or gets nothing.
+#[test]
+fn a_removal_of_a_page_that_goes_waits_or_finds_nothing() {
+    model(
+        1,
+        |world| {
+            world.fill(HERE);
+            world.note_frame(HERE);
+        },
+        [
+            |world| {
+                Checked::relax(0);
+                if let Some(hold) = world.vm.hold(world.noted_frame()) {
+                    world.vm.remove_all(&hold);
+                    let word = world.machine.word(hold.frame(), 0);
+                    word.store(THEIRS, Ordering::Relaxed);
+                }
+            },
+            |world| {
+                unmap(world);
+                world.reuse();
+            },
+            |world| {
+                world.space.activate();
+                let _ = world.machine.load(HERE);
+                Checked::relax(0);
+                not_theirs(world.machine.load(HERE));
+            },
+        ],
+        |world| assert!(matches!(world.space.load(HERE), Err(Error::Segv(_)))),
+    )();
+}
+
+/// A task that held a page, and looked at its list, is gone when the page goes from its only mapping and another one
+/// begins in the frame.
+#[test]
+fn a_page_goes_after_its_holder() {
+    model(
+        2,
+        |world| world.fill_held(HERE),
+        [
+            |world| {
+                let hold = world.take_held();
+                world.vm.test_referenced(&hold);
+            },
+            |world| {
+                unmap(world);
+                world.reuse();
+            },
+        ],
+        |world| assert!(matches!(world.space.load(HERE), Err(Error::Segv(_)))),
+    )();
+}
+
+/// A task that has seen a frame comes back to it while a first touch begins a page there, whose list it has not locked.
+#[test]
+fn a_page_begins_beside_an_old_hint() {
+    model(
+        2,
+        |world| {
+            world.fill(NEAR);
+            world.fill(HERE);
+            world.note_frame(HERE);
+            world.space.discard(page(HERE)).expect("discard");
+        },
+        [
+            // On the CPU that has freed the frame.
+            |world| world.space.store(HERE, OURS).expect("store"),
+            |world| {
+                if let Some(hold) = world.vm.hold(world.noted_frame()) {
+                    world.vm.test_referenced(&hold);
+                }
+            },
+        ],
+        |world| world.has(HERE),
+    )();
+}
+
 /// A fault brings a page in, which then is written, and goes out once more: to the same slot.
 #[test]
 fn a_fault_sees_that_its_page_went_out_again() {

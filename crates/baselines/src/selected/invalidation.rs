@@ -126,6 +126,11 @@ unsafe impl<M: Machine, Own: Invalidation<M>> Invalidation<M> for AnyInvalidatio
     }
 
     #[inline]
+    fn is_silent(&self) -> bool {
+        matches!(self, AnyInvalidation::Own(own) if own.is_silent())
+    }
+
+    #[inline]
     fn may_sleep(&self) -> bool {
         match self {
             AnyInvalidation::Pvh(design) => design.may_sleep(),

@@ -84,6 +84,10 @@ impl<M: Machine> MapLocking<M> for AnyLocking<M> {
     type Pmap<'a> = Seldom<AnyPmap<'a, M>>;
     type Config = Locks;
 
+    fn is_silent(locks: &Locks) -> bool {
+        *locks == Locks::PerSlot
+    }
+
     fn new(locks: &Locks) -> Self {
         match locks {
             Locks::OneLock => AnyLocking::OneLock(OneLock::new(&())),

@@ -57,6 +57,11 @@ unsafe impl<M: Machine> PvLocking<M> for AnyPvLocks<M> {
     }
 
     #[inline]
+    fn is_silent(&self) -> bool {
+        matches!(self, AnyPvLocks::Own(own) if PvLocking::<M>::is_silent(own))
+    }
+
+    #[inline]
     fn is_same(&self, one: Frame, other: Frame) -> bool {
         match self {
             AnyPvLocks::Shared(locks) => locks.is_same(one, other),

@@ -221,6 +221,10 @@ impl<M: Machine> Regions<M> for AnyRegions<M> {
         })
     }
 
+    fn is_silent(common: &AnyCommon<M>) -> bool {
+        matches!(common, AnyCommon::Nothing)
+    }
+
     fn new(common: &AnyCommon<M>) -> Self {
         match common {
             AnyCommon::Nothing => AnyRegions::Nothing,

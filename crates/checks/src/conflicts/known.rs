@@ -24,7 +24,7 @@ struct Known {
 const KNOWN: &[Known] = &[
     Known {
         lines: &["Page"],
-        first: &[WriteFile, CopyFile],
+        first: &[CopyFile],
         second: &[UnmapFile, Exec, Exit],
     },
     Known {

@@ -46,6 +46,8 @@ pub struct Tlb {
     next: Box<[u8]>,
     /// The place in each set that was found last, where the next look-up begins.
     recent: Box<[u8]>,
+    /// There may be an entry of 2 MiB.
+    has_large: bool,
 }
 
 /// Marks a tag as one of an entry.
@@ -95,6 +97,7 @@ impl Tlb {
             entries: vec![[nothing; WAYS]; sets].into(),
             next: vec![0; sets].into(),
             recent: vec![0; sets].into(),
+            has_large: false,
         }
     }
 
@@ -144,6 +147,7 @@ impl Tlb {
             true => large(asid, page),
             false => small(asid, page),
         };
+        self.has_large |= entry.large;
         let (set, way) = self.find(tag).unwrap_or_else(|| {
             let set = self.set(tag);
             let way = self.next[set] as usize;
@@ -186,8 +190,10 @@ impl Tlb {
     }
 
     fn flush_each(&mut self, asid: Asid, pages: Range<usize>) {
-        let whole = pages.start / pte::ENTRIES..pages.end.div_ceil(pte::ENTRIES);
-        whole.for_each(|number| self.drop_tag(large(asid, number * pte::ENTRIES)));
+        if self.has_large {
+            let whole = pages.start / pte::ENTRIES..pages.end.div_ceil(pte::ENTRIES);
+            whole.for_each(|number| self.drop_tag(large(asid, number * pte::ENTRIES)));
+        }
         pages.for_each(|page| self.drop_tag(small(asid, page)));
     }
 
@@ -202,6 +208,7 @@ impl Tlb {
     /// Drops everything.
     pub fn clear(&mut self) {
         self.forget(|_| true);
+        self.has_large = false;
     }
 
     fn forget(&mut self, doomed: impl Fn(u64) -> bool) {

@@ -68,6 +68,7 @@ impl Block {
 
     /// Takes at most `wanted` frames out of one run, a whole one if there is one; the
     /// lowest is the last. Returns how many. One must be free.
+    #[inline]
     pub(super) fn take(&mut self, wanted: usize, mut sink: impl FnMut(usize)) -> usize {
         let run = match self.whole {
             0 => {
@@ -77,6 +78,11 @@ impl Block {
             whole => whole.trailing_zeros() as usize,
         };
         self.whole &= !(1 << run);
+        if self.free[run] == WHOLE_RUN && wanted >= RUN {
+            self.free[run] = 0;
+            (0..RUN).rev().for_each(|at| sink(run * RUN + at));
+            return RUN;
+        }
         let mut taken = 0;
         while taken < wanted && self.free[run] != 0 {
             let bit = self.free[run].ilog2();

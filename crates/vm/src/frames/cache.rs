@@ -85,6 +85,7 @@ impl Cache {
     }
 
     /// Takes in one of at most [`BATCH`] frames of unknown content from the pool.
+    #[inline]
     pub(super) fn refill(&mut self, frame: Frame) {
         let surplus = self.plain.push(frame);
         debug_assert!(surplus.is_none(), "a cache is refilled when empty");

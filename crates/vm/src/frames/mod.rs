@@ -87,7 +87,7 @@ impl<M: Platform> Frames<M> {
     }
 
     /// Takes a frame; `None` if none is free. O(1), and O(CPUs) when memory is out.
-    #[inline]
+    #[inline(always)]
     #[must_use = "a frame that is not freed is lost"]
     pub fn allocate(&self, machine: &M, content: Content) -> Option<Frame> {
         if self.must_fail() {
@@ -229,12 +229,14 @@ impl<M: Platform> Frames<M> {
     }
 
     /// Takes a frame, and says whether it is all zero.
-    #[inline]
+    #[inline(always)]
     fn take(&self, content: Content) -> Option<(Frame, bool)> {
         let own = self.caches.get(&M::pin());
         let mut cache = own.lock();
-        let found = cache.pop(content);
-        let found = found.or_else(|| self.refill(&mut cache, content));
+        if let Some(found) = cache.pop(content) {
+            return Some(found);
+        }
+        let found = self.refill(&mut cache, content);
         drop(cache);
         found.or_else(|| self.steal(content))
     }

@@ -1,6 +1,8 @@
 //! The VM's descriptor of each physical frame.
 
 mod list;
+#[cfg(test)]
+mod model;
 
 pub(crate) use list::{Last, PvList};
 
@@ -13,7 +15,7 @@ use sync::RawLock;
 
 /// One frame's descriptor: 32 bytes with the default policy, 0.8 % of memory.
 pub struct Page<M: Machine, I: Invalidation<M>> {
-    /// The page's PV entries. Protected by `pv_lock`.
+    /// The page's PV entries. Protected by `pv_lock`; while there are no references, the frame's owner's.
     pv: M::Cell<PvHead>,
     /// The blocks that delayed invalidation must wait for. Written under `pv_lock`.
     pub(crate) invalidation: I::Page,
@@ -118,10 +120,20 @@ impl<M: Machine, I: Invalidation<M>> Page<M, I> {
         self.flags.load(Ordering::Relaxed)
     }
 
-    /// Makes the descriptor that of a freshly allocated frame with one reference.
+    /// Makes the descriptor that of a page with one reference, in a freshly allocated frame.
     #[inline]
     pub(crate) fn begin(&self) {
+        self.begin_with(PvHead::EMPTY);
+    }
+
+    /// As [`Page::begin`], of a page with these PV entries. No task can have held it before, so its list needs
+    /// no lock.
+    #[inline(always)]
+    pub(crate) fn begin_with(&self, list: PvHead) {
         debug_assert_eq!(self.references.load(Ordering::Relaxed), 0);
+        // SAFETY: the frame is the caller's, and a task that finds the page by an old hint gets no reference, without
+        // which none looks at the list. It may still name the entry of a mapping that was frozen.
+        unsafe { *self.pv.write() = list };
         self.flags.store(0, Ordering::Relaxed);
         self.age.store(0, Ordering::Relaxed);
         self.set_identity(Identity::Private);
@@ -169,6 +181,7 @@ impl<M: Machine, I: Invalidation<M>> Page<M, I> {
 
     /// Drops all `count` references at once if there are no others; then the frame is the
     /// caller's, and no task can retain the page any more.
+    #[inline(always)]
     pub(crate) fn freeze(&self, count: u32) -> bool {
         // AcqRel: as in `release`.
         let frozen =

@@ -7,9 +7,9 @@ use crate::frames::Content;
 use crate::page::PvList;
 use crate::policy::{Invalidation, MapLocking, Policies, PvChunks};
 use crate::prot::Prot;
-use crate::pv::Table;
-use crate::tree::{Kind, Part};
-use machine::{Frame, PAGE_SIZE, Platform, VaRange, pte};
+use crate::pv::{Pv, PvHead, Table};
+use crate::tree::{Kind, Part, Size};
+use machine::{Atomic, Frame, Ordering, PAGE_SIZE, Platform, VaRange, pte};
 
 impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// Maps the page in `frame` at `address`, and takes a reference to it. The caller
@@ -41,12 +41,12 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     pub(crate) fn prepare(&self, part: &mut Part<'_, M, P>) -> Result<(), Error> {
         self.own(part)?;
         if self.vm.pv_chunks().is_used() {
-            return self.prepare_entry(part);
+            return self.prepare_entry(&mut part.cut(part.range()));
         }
         let address = part.range().start;
         match part.inside().pv.entry(address) {
             Some(_) => Ok(()),
-            None => self.add_pv_table(part),
+            None => self.add_pv_table(&mut part.cut(part.range())),
         }
     }
 
@@ -102,6 +102,52 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         self.link(part, entry::page(frame, kind, prot, writable));
     }
 
+    /// As [`Pmap::make`] with a private page that no other task knows yet: its first reference is the mapping's.
+    #[inline]
+    pub(crate) fn make_first(
+        &self,
+        part: &mut Part<'_, M, P>,
+        frame: Frame,
+        prot: Prot,
+        writable: bool,
+    ) {
+        let bits = entry::page(frame, Kind::Private, prot, writable);
+        if self.vm.has_short_paths() {
+            self.begin_listed(frame, part.pv(part.range().start));
+            return self.write(part, bits);
+        }
+        self.vm.page(frame).begin();
+        self.link(part, bits);
+    }
+
+    /// As [`Pmap::make_first`], if nothing is mapped there, as one of the slot's pages, and the mapping is prepared already;
+    /// whether it was made. Where policies are silent.
+    #[inline(always)]
+    pub(crate) fn make_at_once(&self, part: &mut Part<'_, M, P>, frame: Frame, prot: Prot) -> bool {
+        let address = part.range().start;
+        let (Some(leaf), Some(pv)) = (part.leaf().get(), part.pv_tables().entry(address)) else {
+            return false;
+        };
+        let entry = self.entry(leaf, 0, address);
+        if part.size() != Size::Pages || entry.load(Ordering::Relaxed) != 0 {
+            return false;
+        }
+        self.begin_listed(frame, pv);
+        // Release: as in `Pmap::write`.
+        let bits = entry::page(frame, Kind::Private, prot, prot.writes());
+        entry.store(bits, Ordering::Release);
+        part.add(Kind::Private, 1);
+        true
+    }
+
+    /// Begins the page in `frame`, which no other task knows, with the entry `pv`, of a slot that is locked.
+    #[inline(always)]
+    fn begin_listed(&self, frame: Frame, pv: Pv) {
+        // SAFETY: nothing is mapped where `pv` stands for, so it is on no list; its slot is locked.
+        let list = unsafe { PvHead::only(self.vm.machine(), pv) };
+        self.vm.page(frame).begin_with(list);
+    }
+
     /// As [`Pmap::make`] with an object's page, unless `holds` denies it when the mapping is on
     /// the page's list and not in the table yet; whether it was made. If not, the reference is
     /// the caller's.
@@ -138,28 +184,32 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         self.write(part, bits);
     }
 
-    /// Puts `frame`, with the content of the page at the start of `part`, in that page's
-    /// place, for tasks to write. The caller's reference becomes the mapping's.
+    /// Puts `frame`, with the content of the page in `old` that is mapped at the start of `part`, in that page's
+    /// place, for tasks to write. No other task knows `frame`.
     ///
     /// The mapping is gone and flushed before the page is copied, so nothing that tasks of
     /// this space have written is missing.
     pub(crate) fn replace(
         &self,
         part: &mut Part<'_, M, P>,
+        (old, kind): (Frame, Kind),
         frame: Frame,
         prot: Prot,
     ) -> Result<(), Error> {
         self.prepare(part)?;
-        let (old, kind) = self.take_out(part);
+        self.take_out(part, old, kind);
         self.vm.machine().copy(old, frame);
         self.release_mapping(old, kind);
-        self.link(part, entry::page(frame, Kind::Private, prot, true));
+        self.make_first(part, frame, prot, true);
         Ok(())
     }
 
     /// Takes the page at the start of `part` away: no CPU of this space reaches it any more.
     pub(crate) fn undo(&self, part: &mut Part<'_, M, P>) {
-        let (frame, kind) = self.take_out(part);
+        let Entry::Page { frame, kind, .. } = self.entry_at(part) else {
+            unreachable!("the caller has found a page here");
+        };
+        self.take_out(part, frame, kind);
         self.release_mapping(frame, kind);
     }
 
@@ -177,28 +227,22 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         self.clear(part, address, 0);
     }
 
-    /// Takes the page at the start of `part` away from it: no CPU of this space reaches it
+    /// Takes the page in `frame` at the start of `part` away from it: no CPU of this space reaches it
     /// any more. The mapping's reference, if it has one, is the caller's. Under the slot's lock.
-    fn take_out(&self, part: &mut Part<'_, M, P>) -> (Frame, Kind) {
-        let Entry::Page { frame, kind, .. } = self.entry_at(part) else {
-            unreachable!("the caller has found a page here");
-        };
-        let frame = match self.is_listed(kind) {
+    fn take_out(&self, part: &mut Part<'_, M, P>, frame: Frame, kind: Kind) {
+        let found = match self.is_listed(kind) {
             true => self.detach(part, &mut self.vm.lock_pv(frame), 0),
             false => self.detach_attached(part),
         };
-        (frame, kind)
+        debug_assert_eq!(found, frame);
     }
 
     /// The page mapped at `address`, if any.
     pub fn lookup(&self, address: usize) -> Option<Frame> {
         let _pmap = self.locking.pmap();
-        let place = self.tree.find(address);
-        if place.level > 0 {
-            return None;
-        }
+        let place = self.tree.find_small(address)?;
         let mut locked = self.tree.lock_small(place, page_at(address));
-        let part = locked.parts().next()?;
+        let part = locked.first()?;
         match self.entry_at(&part) {
             Entry::Page { frame, .. } => Some(frame),
             Entry::Empty | Entry::Swapped(_) => None,

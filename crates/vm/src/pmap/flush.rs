@@ -46,6 +46,9 @@ pub(super) struct Gather {
     pages: [MaybeUninit<Frame>; CAPACITY],
     page_count: usize,
     dirty_count: usize,
+    /// Pages without a reference, to be freed.
+    frozen: [MaybeUninit<Frame>; CAPACITY],
+    frozen_count: usize,
     /// The first frames of superpages.
     superpages: [MaybeUninit<Frame>; SUPERPAGES],
     superpage_count: usize,
@@ -59,6 +62,8 @@ impl Gather {
             pages: [const { MaybeUninit::uninit() }; CAPACITY],
             page_count: 0,
             dirty_count: 0,
+            frozen: [const { MaybeUninit::uninit() }; CAPACITY],
+            frozen_count: 0,
             superpages: [const { MaybeUninit::uninit() }; SUPERPAGES],
             superpage_count: 0,
         }
@@ -70,6 +75,16 @@ impl Gather {
         self.touch(address);
         self.pages[self.page_count].write(frame);
         self.page_count += 1;
+    }
+
+    /// A page that was mapped at `address`, and has no reference any more; whether the next such page would not fit.
+    #[inline(always)]
+    #[must_use]
+    pub(super) fn frozen_page(&mut self, address: usize, frame: Frame) -> bool {
+        self.touch(address);
+        self.frozen[self.frozen_count].write(frame);
+        self.frozen_count += 1;
+        self.frozen_count == CAPACITY
     }
 
     /// A superpage that was mapped at `address`, by its first frame.
@@ -94,7 +109,7 @@ impl Gather {
         self.touched.page(address);
     }
 
-    /// Whether the next page, or superpage, would not fit.
+    /// Whether the next page of another kind, or superpage, would not fit.
     #[inline]
     pub(super) fn is_full(&self) -> bool {
         self.page_count + self.dirty_count == CAPACITY || self.superpage_count == SUPERPAGES
@@ -125,11 +140,33 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         };
         self.flush(Flush::Range(range));
         flushed();
+        if gather.frozen_count > 0 {
+            let frozen = &gather.frozen[..gather.frozen_count];
+            // SAFETY: so many were written, from the beginning on.
+            let frozen = frozen.iter().map(|frame| unsafe { frame.assume_init() });
+            self.vm.free_pages(frozen);
+            gather.frozen_count = 0;
+        }
+        if gather.page_count > 0 {
+            self.release_gathered(gather);
+        }
+        if gather.superpage_count + gather.dirty_count > 0 {
+            self.settle_others(gather);
+        }
+    }
+
+    /// Releases the gathered pages that have references.
+    fn release_gathered(&self, gather: &mut Gather) {
         let pages = &gather.pages[..gather.page_count];
         // SAFETY: so many were written, from the beginning on.
         let pages = pages.iter().map(|frame| unsafe { frame.assume_init() });
         self.vm.release_pages(pages);
         gather.page_count = 0;
+    }
+
+    /// Frees the gathered superpages, and marks pages of objects as dirty.
+    #[cold]
+    fn settle_others(&self, gather: &mut Gather) {
         for first in &gather.superpages[..gather.superpage_count] {
             // SAFETY: so many were written.
             self.vm.release_block(unsafe { first.assume_init() });

@@ -3,15 +3,18 @@
 //! # Protocol
 //! A mapping is a page-table entry plus a PV entry on the page's list. Both change
 //! under the lock of the slot ([`crate::tree`]) that covers the address; the PV list also
-//! needs the page's PV lock.
+//! needs the page's PV lock. A page without a reference is its frame's owner's, who needs no lock
+//! for its list: no other task can come to look at it.
 //!
-//! - **enter** ([`Pmap::enter`]): PV entry, then page-table entry, under both.
+//! - **enter** ([`Pmap::enter`]): PV entry, then page-table entry, under both. A page that is new begins
+//!   with its first mapping ([`Pmap::make_first`]): PV entry, first reference, page-table entry.
 //! - **remove** ([`Pmap::remove`]): inside a delayed-invalidation block and under the
 //!   slots' locks, for each page: clear the entry (the hardware's last accessed and
 //!   dirty bits come with it), then under the PV lock take the PV entry off, keep the
 //!   bits, and note the page in the block. Then flush the TLBs of the CPUs that may
 //!   have the translation; only then are frames freed, the locks released and the
-//!   block closed.
+//!   block closed. A page of which the mapping has the only reference loses that first, and then the entry: no
+//!   task can look for it, so it needs no PV lock and no block, and its list is forgotten with it.
 //! - **remove_all** ([`crate::Vm::remove_all`]): from the page's side; for each PV
 //!   entry under both locks clear and flush. Then wait for blocks that had noted the
 //!   page: their mappings are off the list but may still be in a TLB.

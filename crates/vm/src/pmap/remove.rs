@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::page::{Last, Page, PvList};
 use crate::policy::{Invalidation, MapLocking, Policies, Seldom};
 use crate::tree::{Kind, Locked, Mapped, Part, Place, Size};
-use machine::{Frame, Platform, VaRange, pte};
+use machine::{Atomic, Frame, Ordering, Platform, VaRange, pte};
 
 type Block<'a, M, P> = <<P as Policies<M>>::Invalidation as Invalidation<M>>::Block<'a>;
 
@@ -204,9 +204,6 @@ pub(super) struct Taking<'t, 'a, M: Platform, P: Policies<M>> {
 impl<'a, M: Platform, P: Policies<M>> Taking<'_, 'a, M, P> {
     /// Clears the entries of `part`.
     fn pages(&mut self, mut part: Part<'_, M, P>) {
-        if part.is_vacant() {
-            return;
-        }
         if part.size() == Size::Superpage && part.is_all() {
             return self.superpage(&mut part);
         }
@@ -235,13 +232,18 @@ impl<'a, M: Platform, P: Policies<M>> Taking<'_, 'a, M, P> {
     /// all.
     #[inline(always)]
     fn pass(&mut self, part: &mut Part<'_, M, P>, waits: bool) -> bool {
-        let (mut last, mut are_all) = (None, true);
+        let has_short_paths = self.pmap.vm.has_short_paths();
+        let (mut last, mut are_all, mut own) = (None, true, 0);
         for (address, bits) in self.pmap.used_in(part) {
-            if !self.pmap.is_listed(entry::kind(bits)) {
+            let (kind, frame) = (entry::kind(bits), pte::frame(bits));
+            if has_short_paths && kind == Kind::Private && self.own_page(part, address, frame) {
+                own += 1;
+                continue;
+            }
+            if !self.pmap.is_listed(kind) {
                 self.attached_page(part, address);
                 continue;
             }
-            let frame = pte::frame(bits);
             let list = match waits {
                 true => Some(self.lock(last.take(), frame)),
                 false => self.try_lock(last.take(), frame),
@@ -251,7 +253,32 @@ impl<'a, M: Platform, P: Policies<M>> Taking<'_, 'a, M, P> {
                 None => are_all = false,
             }
         }
+        if own > 0 {
+            part.add(Kind::Private, -own);
+        }
         are_all
+    }
+
+    /// Clears the entry at `address`, which maps the private page in `frame`, if the mapping has the page's only
+    /// reference; whether it did. The caller counts the entry.
+    ///
+    /// Such a page is *frozen* first, and no task finds it any more: one that looks by the reverse map, or by the page's
+    /// slot of the swap space, gets no reference. So its list, with the only entry, is left as it is, without its
+    /// lock, until another page begins in the frame; and nobody waits for the flush, so no block is opened for it.
+    #[inline(always)]
+    fn own_page(&mut self, part: &Part<'_, M, P>, address: usize, frame: Frame) -> bool {
+        let pmap = self.pmap;
+        if !pmap.vm.page(frame).freeze(1) {
+            return false;
+        }
+        debug_assert!(part.size() == Size::Pages);
+        let leaf = part.leaf().get().expect("a mapping has a table");
+        // AcqRel: as in `Pmap::clear`.
+        pmap.entry(leaf, 0, address).swap(0, Ordering::AcqRel);
+        if self.gather.frozen_page(address, frame) {
+            self.settle();
+        }
+        true
     }
 
     /// Clears the entry at `address`, which maps a page of an object and is on no list. The page stays

@@ -204,7 +204,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         let _lock = self.locking.pmap();
         let place = self.tree.find(at.start);
         let mut locked = self.tree.lock_small(place, at);
-        for mut part in locked.parts() {
+        if let Some(mut part) = locked.first() {
             if !self.maps(&part, frame) || !self.own_alone(&mut part) {
                 return None;
             }
@@ -224,8 +224,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// Whether the locked part is mapped by a page, or is so now, or will be spared. The list
     /// of its page is locked, and its family, which has one member.
     fn is_ready(&self, locked: &mut Locked<'_, M, P>, how: How) -> bool {
-        let mut parts = locked.parts();
-        parts.all(|mut part| {
+        locked.first().is_none_or(|mut part| {
             if part.size() == Size::Shared {
                 self.take_over(&mut part);
             }
@@ -241,7 +240,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         list: &mut PvList<'_, M, P>,
         how: How,
     ) -> bool {
-        for mut part in locked.parts() {
+        if let Some(mut part) = locked.first() {
             if how.spares(&part) {
                 return false;
             }

@@ -54,6 +54,14 @@ pub unsafe trait Invalidation<M: Machine>: Send + Sync + 'static {
     /// takes no lock, and the block ends with the flush or before anything that may sleep.
     fn may_sleep(&self) -> bool;
 
+    /// Whether [`Invalidation::enter`] does nothing, no task may sleep in a block, and a page that no task can look for
+    /// any more need not be noted when its mapping goes; never changes. Where all policies are silent, the first
+    /// touch of private memory and the end of a page with one mapping and no holder take short paths.
+    #[inline(always)]
+    fn is_silent(&self) -> bool {
+        false
+    }
+
     /// Opens a block; at most one a task. See [`Invalidation::may_sleep`] for when.
     fn begin(&self) -> Self::Block<'_>;
 
@@ -119,6 +127,12 @@ pub trait MapLocking<M: Machine>: Send + Sync + 'static {
     /// The locks of a space.
     fn new(config: &Self::Config) -> Self;
 
+    /// Whether there are none; see [`Invalidation::is_silent`].
+    #[inline(always)]
+    fn is_silent(_config: &Self::Config) -> bool {
+        false
+    }
+
     /// Begins an operation that leaves the regions as they are.
     fn read(&self) -> Self::Read<'_>;
 
@@ -159,6 +173,11 @@ impl<M: Machine> MapLocking<M> for PerSlot {
 
     fn new(_: &()) -> Self {
         PerSlot
+    }
+
+    #[inline(always)]
+    fn is_silent(_: &()) -> bool {
+        true
     }
 
     #[inline]

@@ -26,6 +26,13 @@ pub unsafe trait PvLocking<M: Machine>: Send + Sync + 'static {
     /// never changes. If not, `own` is the page's lock, so that the VM may lock some together.
     fn is_per_block(&self) -> bool;
 
+    /// Whether a list is not locked that no other task can know of; see
+    /// [`Invalidation::is_silent`](super::Invalidation::is_silent).
+    #[inline(always)]
+    fn is_silent(&self) -> bool {
+        false
+    }
+
     /// Whether two frames have the same lock. Asked only if [`PvLocking::is_per_block`].
     fn is_same(&self, one: Frame, other: Frame) -> bool;
 
@@ -61,6 +68,11 @@ unsafe impl<M: Machine> PvLocking<M> for PvBytes {
     #[inline(always)]
     fn is_per_block(&self) -> bool {
         false
+    }
+
+    #[inline(always)]
+    fn is_silent(&self) -> bool {
+        true
     }
 
     #[inline(always)]

@@ -31,6 +31,12 @@ pub trait Regions<M: Machine>: Sized + Send + Sync + 'static {
     /// The data that the spaces of a VM have in common.
     fn common(config: &Self::Config, cpus: CpuRange, frames: usize) -> Result<Self::Common, Error>;
 
+    /// Whether there are no records; see [`Invalidation::is_silent`](super::Invalidation::is_silent).
+    #[inline(always)]
+    fn is_silent(_common: &Self::Common) -> bool {
+        false
+    }
+
     /// An empty space's.
     fn new(common: &Self::Common) -> Self;
 
@@ -122,6 +128,11 @@ impl<M: Machine> Regions<M> for NoRegions {
 
     fn common(_: &(), _cpus: CpuRange, _frames: usize) -> Result<(), Error> {
         Ok(())
+    }
+
+    #[inline(always)]
+    fn is_silent(_: &()) -> bool {
+        true
     }
 
     fn new(_: &()) -> Self {

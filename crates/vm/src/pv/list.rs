@@ -27,6 +27,7 @@ impl Pv {
     ///
     /// # Safety
     /// The caller holds the PV lock of the page that lists the entry, or is about to.
+    #[inline(always)]
     unsafe fn links<M: Machine + Memory>(self, memory: &M) -> *mut Links {
         // SAFETY: the table is there.
         unsafe { self.cell(memory).as_ref().write() }
@@ -34,6 +35,7 @@ impl Pv {
 
     /// # Safety
     /// The table is there.
+    #[inline(always)]
     unsafe fn cell<M: Machine + Memory>(self, memory: &M) -> NonNull<M::Cell<Links>> {
         let table = PvTable::at(memory, self.frame).as_ptr();
         // SAFETY: the table is there, with an entry at the index; or a chunk, as
@@ -79,6 +81,18 @@ impl PvHead {
 
     pub(crate) fn first(&self) -> Option<Pv> {
         self.0.get()
+    }
+
+    /// The list of `pv` only.
+    ///
+    /// # Safety
+    /// The table of `pv` is there, it is on no list, and the lock of the slot that has the table is held; the list is
+    /// that of a page that no other task knows.
+    #[inline(always)]
+    pub(crate) unsafe fn only<M: Machine + Memory>(memory: &M, pv: Pv) -> Self {
+        // SAFETY: the entry is the caller's.
+        unsafe { *pv.links(memory) = Links::NONE };
+        PvHead(Link::of(pv))
     }
 
     /// Puts `pv` in front.

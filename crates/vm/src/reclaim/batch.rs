@@ -6,12 +6,13 @@ use crate::pmap::How;
 use crate::policy::Policies;
 use crate::swap::{CLUSTER, Eviction, SwapSpace};
 use crate::vm::Vm;
-use core::{array, mem};
+use core::mem::{self, MaybeUninit};
 use machine::{Frame, Platform};
 
 /// Pages that go out together: held, and marked as laundry.
 pub(crate) struct Batch<'a, M: Platform, P: Policies<M>> {
-    pages: [Option<Outgoing<'a, M, P>>; CLUSTER],
+    /// The first `len` are there: most batches are small.
+    pages: [MaybeUninit<Option<Outgoing<'a, M, P>>>; CLUSTER],
     len: usize,
 }
 
@@ -28,8 +29,7 @@ impl<'a, M: Platform, P: Policies<M>> Batch<'a, M, P> {
     #[inline(always)]
     pub(crate) fn new() -> Self {
         Batch {
-            // Not a constant: that would be copied whole.
-            pages: array::from_fn(|_| None),
+            pages: [const { MaybeUninit::uninit() }; CLUSTER],
             len: 0,
         }
     }
@@ -44,12 +44,26 @@ impl<'a, M: Platform, P: Policies<M>> Batch<'a, M, P> {
 
     /// Adds a page that is marked as laundry. There must be room.
     pub(super) fn push(&mut self, held: PageRef<'a, M, P>) {
-        self.pages[self.len] = Some(Outgoing {
+        self.pages[self.len].write(Some(Outgoing {
             held,
             slot: None,
             written: true,
-        });
+        }));
         self.len += 1;
+    }
+
+    /// Takes the pages out: the caller uses them up.
+    #[inline(always)]
+    fn take(&mut self) -> &mut [Option<Outgoing<'a, M, P>>] {
+        let pages = &mut self.pages[..mem::take(&mut self.len)];
+        // SAFETY: so many were written.
+        unsafe { pages.assume_init_mut() }
+    }
+}
+
+impl<M: Platform, P: Policies<M>> Drop for Batch<'_, M, P> {
+    fn drop(&mut self) {
+        self.take().iter_mut().for_each(|page| drop(page.take()));
     }
 }
 
@@ -57,7 +71,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     /// Sends the pages of the batch out; how many frames that freed. The batch is empty
     /// then.
     pub(crate) fn launder<'a>(&'a self, batch: &mut Batch<'a, M, P>) -> usize {
-        let pages = &mut batch.pages[..mem::take(&mut batch.len)];
+        let pages = batch.take();
         if let Some(swap) = self.swap_space() {
             self.find_slots(swap, pages);
             self.give_slots(swap, pages);
@@ -88,7 +102,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     /// are some.
     fn give_slots(&self, swap: &SwapSpace<M>, pages: &mut [Option<Outgoing<'_, M, P>>]) {
         let mut frames = [Frame(0); CLUSTER];
-        let mut new: [usize; CLUSTER] = [0; CLUSTER];
+        let mut new = [0_u8; CLUSTER];
         let mut count = 0;
         for (index, page) in pages.iter().enumerate() {
             if let Some(Outgoing {
@@ -96,7 +110,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             }) = page
                 && self.page(held.frame()).identity() == Identity::Private
             {
-                (frames[count], new[count]) = (held.frame(), index);
+                (frames[count], new[count]) = (held.frame(), index as u8);
                 count += 1;
             }
         }
@@ -115,7 +129,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
                 list.set_flags(Page::<M, P::Invalidation>::UNWRITTEN);
                 page.set_identity(Identity::Swap(slot));
                 drop(list);
-                if let Some(outgoing) = &mut pages[new[done]] {
+                if let Some(outgoing) = &mut pages[usize::from(new[done])] {
                     (outgoing.slot, outgoing.written) = (Some(slot), false);
                 }
                 done += 1;

@@ -32,9 +32,19 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     #[inline(always)]
     pub(crate) fn with_frames<R>(
         &self,
+        operation: impl FnMut() -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        self.with_frames_since(self.hand().freed(), operation)
+    }
+
+    /// As [`Vm::with_frames`], of an operation that has begun when so many frames had been freed.
+    #[inline(always)]
+    pub(crate) fn with_frames_since<R>(
+        &self,
+        mut before: usize,
         mut operation: impl FnMut() -> Result<R, Error>,
     ) -> Result<R, Error> {
-        let (mut before, mut tries) = (self.hand().freed(), None);
+        let mut tries = None;
         loop {
             match operation() {
                 Err(Error::OutOfMemory(Resource::Frames)) => {}

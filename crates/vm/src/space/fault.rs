@@ -4,7 +4,7 @@
 //! under the lock of the page's slot for its needs, releases the lock, gets them, and looks again. (A
 //! frame to copy to is allocated at once; without one the fault fails, and is tried again when
 //! there is.) A first touch of private memory needs a page of zeroes, which is allocated at
-//! once where the slot looks as if that were so ([`Supply::guess`]); in a slot that is to
+//! once where the slot looks as if that were so ([`Space::touch`], [`Supply::guess`]); in a slot that is to
 //! become a superpage the page's frame is given, and zeroed under the lock.
 //!
 //! An object may be truncated beside a fault. The truncation changes the object first, and then
@@ -14,7 +14,8 @@
 //! object's, and only then writes the table. Private copies are found by their slots
 //! ([`Object::set_size`]).
 
-use super::supply::{Need, Supply, advice};
+use super::supply::{Guess, Need, Supply, advice};
+use super::touch::Touch;
 use super::{HIGHEST, LOWEST, Space};
 use crate::error::Error;
 use crate::flags::Flags;
@@ -23,7 +24,7 @@ use crate::pmap::Entry;
 use crate::policy::{Invalidation, MapLocking, PageQueues, Policies, Regions};
 use crate::tree::{Kind, Locked, Part, Place, Size};
 use core::{mem, ptr};
-use machine::{Access, Frame, PAGE_SIZE, PageFault, Platform, VaRange};
+use machine::{Access, Frame, PAGE_SIZE, PageFault, Platform, VaRange, pte};
 
 /// The need to be met before the page can be mapped; none if it is mapped.
 type Answer<M, P> = Result<Option<Need<M, P>>, Error>;
@@ -40,11 +41,50 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             return Err(Error::Segv(fault));
         }
         let page = VaRange::sized(fault.address & !(PAGE_SIZE - 1), PAGE_SIZE);
-        let mut is_short = false;
-        self.vm.with_frames(|| {
+        let tree = &self.pmap.tree;
+        let Some(place) = tree.find_small(page.start) else {
+            return self.fault_at(fault, tree.find(page.start), page, Guess::None);
+        };
+        match self.touch(fault, place, page) {
+            Touch::Mapped => Ok(()),
+            Touch::Other(guess) => self.fault_at(fault, place, page, guess),
+        }
+    }
+
+    /// As [`Space::fault`], of which the first look has found `place` and got `guess`.
+    #[inline(always)]
+    fn fault_at(
+        &self,
+        fault: PageFault,
+        place: Place<'_, M, P>,
+        page: VaRange,
+        guess: Guess,
+    ) -> Result<(), Error> {
+        let before = self.vm.hand().freed();
+        match self.try_fault(fault, place, page, false, guess) {
+            Ok(()) => Ok(()),
+            Err(error) => self.fault_again(fault, place, page, (before, error)),
+        }
+    }
+
+    /// As [`Space::fault_at`], after a first try before which so many frames were freed, with this error.
+    #[cold]
+    fn fault_again(
+        &self,
+        fault: PageFault,
+        place: Place<'_, M, P>,
+        page: VaRange,
+        (before, error): (usize, Error),
+    ) -> Result<(), Error> {
+        let (mut is_short, mut first) = (false, Some(error));
+        self.vm.with_frames_since(before, || {
             let was_short = mem::replace(&mut is_short, true);
             loop {
-                match self.try_fault(fault, page, was_short) {
+                let tried = match first.take() {
+                    Some(error) => Err(error),
+                    None => self.try_fault(fault, place, page, was_short, Guess::None),
+                };
+                match tried {
                     Err(Error::NotMapped { .. }) if self.grow_stack(page)? => {}
                     Err(Error::NotMapped { .. }) => return Err(Error::Segv(fault)),
                     other => return other,
@@ -53,17 +93,24 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         })
     }
 
-    /// As [`Space::fault`], but that a hole is [`Error::NotMapped`]. `is_short` says that there was
+    /// As [`Space::fault_at`], but that a hole is [`Error::NotMapped`]. `is_short` says that there was
     /// no memory for it before.
-    fn try_fault(&self, fault: PageFault, page: VaRange, is_short: bool) -> Result<(), Error> {
+    #[inline(never)]
+    fn try_fault(
+        &self,
+        fault: PageFault,
+        place: Place<'_, M, P>,
+        page: VaRange,
+        is_short: bool,
+        guess: Guess,
+    ) -> Result<(), Error> {
+        let mut supply = Supply::new(&self.vm, is_short, guess);
         let (_read, region) = self.read_region(fault);
-        let place = self.pmap.tree.find(page.start);
         let address = page.start;
         if place.is_hole(page) {
             return Err(Error::NotMapped { address });
         }
-        let mut supply = Supply::new(&self.vm, is_short);
-        if !fault.present {
+        if !fault.present && matches!(guess, Guess::None) {
             supply.guess(place.slot, fault.access);
         }
         while let Some(need) = self.resolve(fault, place, page, &region, &mut supply)? {
@@ -92,7 +139,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         };
         let part = locked.first().ok_or(hole)?;
         let mut place = Faulting::look(self, region, part, fault)?.ok_or(hole)?;
-        match place.own_entry()? {
+        match Entry::decode(place.own_entry()?) {
             Entry::Empty if place.object.is_some() => place.object(supply),
             Entry::Empty => place.zeroes(supply),
             // The entry allows it by now: this CPU's translation is an old one.
@@ -132,12 +179,7 @@ impl<'a, 's, M: Platform, P: Policies<M>> Faulting<'a, 's, M, P> {
             return Ok(None);
         };
         let flags = mapped.flags;
-        let allowed = match fault.access {
-            Access::Read => flags.prot().is_accessible(),
-            Access::Write => flags.prot().writes(),
-            Access::Execute => flags.prot().executes(),
-        };
-        if !allowed {
+        if !flags.prot().allows(fault.access) {
             return Err(Error::Segv(fault));
         }
         let object = mapped.attachment.map(|at| {
@@ -154,17 +196,17 @@ impl<'a, 's, M: Platform, P: Policies<M>> Faulting<'a, 's, M, P> {
         }))
     }
 
-    /// The page's entry, in a table of the slot's own if it is to change.
+    /// The bits of the page's entry, in a table of the slot's own if it is to change.
     #[inline(always)]
-    fn own_entry(&mut self) -> Result<Entry, Error> {
+    fn own_entry(&mut self) -> Result<u64, Error> {
         let pmap = &self.space.pmap;
-        let entry = pmap.entry_at(&self.part);
-        let changes = self.writes || !matches!(entry, Entry::Page { .. });
+        let bits = pmap.bits_at(&self.part);
+        let changes = self.writes || bits & pte::PRESENT == 0;
         if self.part.size() != Size::Shared || !changes {
-            return Ok(entry);
+            return Ok(bits);
         }
         pmap.own(&mut self.part)?;
-        Ok(pmap.entry_at(&self.part))
+        Ok(pmap.bits_at(&self.part))
     }
 
     /// The object that is mapped, if there is one, and the index of its page.
@@ -183,7 +225,7 @@ impl<'a, 's, M: Platform, P: Policies<M>> Faulting<'a, 's, M, P> {
 
     /// Maps a page of zeroes.
     #[inline(always)]
-    fn zeroes(&mut self, supply: &mut Supply<'_, M, P>) -> Answer<M, P> {
+    fn zeroes(mut self, supply: &mut Supply<'_, M, P>) -> Answer<M, P> {
         let (vm, pmap) = (&self.space.vm, &self.space.pmap);
         if vm.superpages().wanted(self.flags)
             && let Some(frame) = pmap.fill_in_place(&mut self.part, self.flags.prot())?
@@ -196,14 +238,15 @@ impl<'a, 's, M: Platform, P: Policies<M>> Faulting<'a, 's, M, P> {
         }
         self.space.pmap.prepare(&mut self.part)?;
         if let Some(frame) = supply.take_frame() {
-            self.make(frame, Kind::Private, self.flags.prot().writes());
+            self.make_first(frame, self.flags.prot().writes());
         }
         Ok(None)
     }
 
     /// Maps the object's page, or a copy of it to write. The page that the object shows stays as long as the slot
     /// is locked (see the pmap's module `attached`), so it is not retained.
-    fn object(&mut self, supply: &mut Supply<'_, M, P>) -> Answer<M, P> {
+    #[inline(always)]
+    fn object(mut self, supply: &mut Supply<'_, M, P>) -> Answer<M, P> {
         if self.space.vm.lists_objects() {
             return self.listed_object(supply);
         }
@@ -224,12 +267,13 @@ impl<'a, 's, M: Platform, P: Policies<M>> Faulting<'a, 's, M, P> {
         let copy = supply.room()?;
         vm.machine().copy(page, copy);
         vm.queues().activate(page);
-        self.make(copy, Kind::Private, true);
+        self.make_first(copy, true);
         Ok(None)
     }
 
     /// As [`Faulting::object`], where mappings of objects' pages are on their lists.
-    fn listed_object(&mut self, supply: &mut Supply<'_, M, P>) -> Answer<M, P> {
+    #[inline(never)]
+    fn listed_object(mut self, supply: &mut Supply<'_, M, P>) -> Answer<M, P> {
         let shared = self.flags.has(Flags::SHARED);
         let vm = &self.space.vm;
         let (object, index) = self.mapped_object().expect("an attached page");
@@ -247,7 +291,7 @@ impl<'a, 's, M: Platform, P: Policies<M>> Faulting<'a, 's, M, P> {
         vm.machine().copy(page, copy);
         vm.queues().activate(page);
         vm.release_page(page);
-        self.make(copy, Kind::Private, true);
+        self.make_first(copy, true);
         Ok(None)
     }
 
@@ -271,7 +315,8 @@ impl<'a, 's, M: Platform, P: Policies<M>> Faulting<'a, 's, M, P> {
     }
 
     /// Lets the task write a page that is mapped read-only.
-    fn write(&mut self, frame: Frame, kind: Kind, supply: &mut Supply<'_, M, P>) -> Answer<M, P> {
+    #[inline(never)]
+    fn write(mut self, frame: Frame, kind: Kind, supply: &mut Supply<'_, M, P>) -> Answer<M, P> {
         let (pmap, prot) = (&self.space.pmap, self.flags.prot());
         pmap.demote(&mut self.part);
         let ours = kind == Kind::Private && self.space.vm.is_exclusive(frame);
@@ -282,8 +327,8 @@ impl<'a, 's, M: Platform, P: Policies<M>> Faulting<'a, 's, M, P> {
             return Ok(None);
         }
         let copy = supply.room()?;
-        let replaced = pmap.replace(&mut self.part, copy, prot);
-        replaced.inspect_err(|_| self.space.vm.release_page(copy))?;
+        let replaced = pmap.replace(&mut self.part, (frame, kind), copy, prot);
+        replaced.inspect_err(|_| self.space.vm.free_page(copy, false))?;
         self.took(copy);
         Ok(None)
     }
@@ -291,7 +336,8 @@ impl<'a, 's, M: Platform, P: Policies<M>> Faulting<'a, 's, M, P> {
     /// Maps the page that is in a slot of the swap space; for writing a copy of it, if it is not
     /// this mapping's alone. A fault that left the copy to the next one would never be short of
     /// memory itself, so with one frame left the two would send each other's page out for ever.
-    fn swapped(&mut self, slot: u32, supply: &mut Supply<'_, M, P>) -> Answer<M, P> {
+    #[inline(never)]
+    fn swapped(mut self, slot: u32, supply: &mut Supply<'_, M, P>) -> Answer<M, P> {
         let Some(page) = supply.take_swapped(slot) else {
             return Ok(Some(Need::Slot(slot, advice(self.flags))));
         };
@@ -301,26 +347,26 @@ impl<'a, 's, M: Platform, P: Policies<M>> Faulting<'a, 's, M, P> {
         if !vm.swap_space().is_some_and(|swap| swap.holds(slot, frame)) {
             return Ok(Some(Need::Slot(slot, advice(self.flags))));
         }
-        space.pmap.prepare(&mut self.part)?;
-        space.pmap.forget_slot(&mut self.part);
+        let (pmap, prot) = (&space.pmap, self.flags.prot());
+        pmap.prepare(&mut self.part)?;
+        pmap.forget_slot(&mut self.part);
         page.into_frame();
-        self.make(frame, Kind::Private, false);
+        // With the last reference of the slot the page is this mapping's.
         vm.release_swapped(slot);
-        if self.writes {
-            return self.write(frame, Kind::Private, supply);
+        let writable = prot.writes() && vm.is_exclusive(frame);
+        pmap.make(&mut self.part, frame, Kind::Private, prot, writable);
+        self.took(frame);
+        match self.writes && !writable {
+            true => self.write(frame, Kind::Private, supply),
+            false => Ok(None),
         }
-        if self.flags.prot().writes() && vm.is_exclusive(frame) {
-            space.pmap.permit(&mut self.part, self.flags.prot());
-        }
-        Ok(None)
     }
 
-    /// Maps a page of which the caller gives a reference. It is prepared.
+    /// Maps a page that no other task knows yet. It is prepared.
     #[inline]
-    fn make(&mut self, frame: Frame, kind: Kind, writable: bool) {
-        let prot = self.flags.prot();
-        let pmap = &self.space.pmap;
-        pmap.make(&mut self.part, frame, kind, prot, writable);
+    fn make_first(&mut self, frame: Frame, writable: bool) {
+        let (pmap, prot) = (&self.space.pmap, self.flags.prot());
+        pmap.make_first(&mut self.part, frame, prot, writable);
         self.took(frame);
     }
 

@@ -26,6 +26,7 @@ mod remap;
 mod request;
 mod stack;
 mod supply;
+mod touch;
 mod unmap;
 
 pub use advise::Advice;

@@ -21,12 +21,23 @@ pub(super) enum Need<M: Platform, P: Policies<M>> {
     Nothing,
 }
 
+/// A fault's attempt to get a page of zeroes before anything else.
+#[derive(Clone, Copy)]
+pub(super) enum Guess {
+    /// It has not made one.
+    None,
+    /// There was no frame.
+    Failed,
+    /// The frame, which no other task knows.
+    Zeroes(Frame),
+}
+
 /// The memory that a fault has got; unneeded memory is freed.
 pub(super) struct Supply<'a, M: Platform, P: Policies<M>> {
     vm: &'a Vm<M, P>,
     /// Memory is short: pages read ahead would only go again, and the page that is needed with them.
     is_short: bool,
-    /// A page that no other task knows, and whether it is all zero.
+    /// A frame that no other task knows, and whether it is all zero.
     frame: Option<(Frame, bool)>,
     /// There was no page of zeroes.
     failed: bool,
@@ -38,12 +49,16 @@ pub(super) struct Supply<'a, M: Platform, P: Policies<M>> {
 
 impl<'a, M: Platform, P: Policies<M>> Supply<'a, M, P> {
     #[inline]
-    pub(super) fn new(vm: &'a Vm<M, P>, is_short: bool) -> Self {
+    pub(super) fn new(vm: &'a Vm<M, P>, is_short: bool, guess: Guess) -> Self {
+        let frame = match guess {
+            Guess::Zeroes(frame) => Some((frame, true)),
+            Guess::None | Guess::Failed => None,
+        };
         Supply {
             vm,
             is_short,
-            frame: None,
-            failed: false,
+            frame,
+            failed: matches!(guess, Guess::Failed),
             swapped: None,
             kept: None,
         }
@@ -94,15 +109,15 @@ impl<'a, M: Platform, P: Policies<M>> Supply<'a, M, P> {
         }
     }
 
-    /// A page to copy to, which is the caller's now. Never sleeps.
+    /// A frame to copy to, which is the caller's now. Never sleeps.
     pub(super) fn room(&mut self) -> Result<Frame, Error> {
         match self.take_frame() {
             Some(frame) => Ok(frame),
-            None => self.vm.allocate_page(Content::Any),
+            None => self.vm.allocate_for_page(Content::Any),
         }
     }
 
-    /// The page, which is the caller's now.
+    /// The frame, which is the caller's now.
     #[inline]
     pub(super) fn take_frame(&mut self) -> Option<Frame> {
         self.frame.take().map(|(frame, _)| frame)
@@ -117,7 +132,7 @@ impl<'a, M: Platform, P: Policies<M>> Supply<'a, M, P> {
     #[inline]
     fn frame(&mut self, content: Content) -> Result<(), Error> {
         self.give_back();
-        let frame = self.vm.allocate_page(content)?;
+        let frame = self.vm.allocate_for_page(content)?;
         self.frame = Some((frame, content == Content::Zeroed));
         Ok(())
     }
@@ -125,7 +140,7 @@ impl<'a, M: Platform, P: Policies<M>> Supply<'a, M, P> {
     #[inline]
     fn give_back(&mut self) {
         if let Some((frame, zeroed)) = self.frame.take() {
-            self.vm.release_unused(frame, zeroed);
+            self.vm.free_page(frame, zeroed);
         }
     }
 }

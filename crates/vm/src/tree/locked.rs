@@ -3,7 +3,7 @@
 use super::extent::Mapped;
 use super::part::Part;
 use super::places::Places;
-use super::{ALL, Place, Slot, Tree, shift, span};
+use super::{ALL, Place, Slot, Tree, shift};
 use crate::error::Error;
 use crate::lock::SlotLock;
 use crate::policy::Policies;
@@ -135,6 +135,7 @@ impl<M: Platform, P: Policies<M>> Tree<M, P> {
 
     /// Locks the part of `range` that lies in `place`, which is of level 0.
     #[track_caller]
+    #[inline]
     pub(crate) fn lock_small<'a>(
         &'a self,
         place: Place<'a, M, P>,
@@ -241,15 +242,10 @@ impl<'a, M: Platform, P: Policies<M>> Locked<'a, M, P> {
             unlock(slot, Some(held));
             return None;
         }
-        let place = Place {
-            slot,
-            level: 0,
-            range: VaRange::sized(page.start & !(span(0) - 1), span(0)),
-        };
         Some(Locked {
             tree,
             range: page,
-            first: Some((place, Some(held))),
+            first: Some((Place::small(slot, page.start), Some(held))),
         })
     }
 
@@ -339,13 +335,14 @@ impl<'a, M: Platform, P: Policies<M>> Locked<'a, M, P> {
     ///
     /// # Errors
     /// [`Error::NotMapped`] if part of the range is not mapped; or those of `visit`.
+    #[inline]
     pub(crate) fn visit(
         &mut self,
         mut visit: impl FnMut(Mapped<'_, M, P>) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        self.parts().try_for_each(|part| {
-            part.covered()?;
-            part.try_for_each(&mut visit)
+        self.try_each(|part| match part.only() {
+            Some(mapped) => visit(mapped),
+            None => part.covered().and_then(|()| part.try_for_each(&mut visit)),
         })
     }
 

@@ -81,7 +81,17 @@ impl<M: Platform, P: Policies<M>> Clone for Place<'_, M, P> {
 }
 impl<M: Platform, P: Policies<M>> Copy for Place<'_, M, P> {}
 
-impl<M: Platform, P: Policies<M>> Place<'_, M, P> {
+impl<'a, M: Platform, P: Policies<M>> Place<'a, M, P> {
+    /// The slot of level 0 that covers `address`.
+    #[inline(always)]
+    fn small(slot: &'a Slot<M, P>, address: usize) -> Self {
+        Place {
+            slot,
+            level: 0,
+            range: VaRange::sized(address & !(span(0) - 1), span(0)),
+        }
+    }
+
     /// As [`Tree::is_hole`], of a range that begins here.
     #[inline]
     pub(crate) fn is_hole(&self, range: VaRange) -> bool {
@@ -120,6 +130,17 @@ impl<M: Platform, P: Policies<M>> Tree<M, P> {
             level,
             range: VaRange::sized(start, span(level)),
         }
+    }
+
+    /// As [`Tree::find`], if that slot is of level 0: a fault's descent, as short as it can be.
+    #[inline(always)]
+    pub(crate) fn find_small(&self, address: usize) -> Option<Place<'_, M, P>> {
+        let mut slot = &self.roots[address >> shift(TOP)];
+        // A fixed number of steps: the loop is unrolled.
+        for level in (0..TOP).rev() {
+            slot = &slot.child()?[(address >> shift(level)) % FAN_OUT];
+        }
+        Some(Place::small(slot, address))
     }
 
     /// Whether `range` was one empty slot above level 0, or within one, at an instant

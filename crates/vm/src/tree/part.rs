@@ -175,6 +175,13 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
         first.filter(|mapped| mapped.range.start == self.range.start)
     }
 
+    /// The mapping of all of the range, if one is.
+    #[inline]
+    pub(super) fn only(&self) -> Option<Mapped<'_, M, P>> {
+        let first = self.mappings().next();
+        first.filter(|mapped| mapped.range == self.range)
+    }
+
     /// Whether all of the range is mapped; else where it is not.
     pub(crate) fn covered(&self) -> Result<(), Error> {
         let mut to = self.range.start;

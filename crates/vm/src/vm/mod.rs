@@ -73,6 +73,8 @@ pub struct Vm<M: Platform, P: Policies<M>> {
     superpages: Superpages,
     fork_tables: ForkTables,
     object_pages: ObjectPages,
+    /// Whether all policies are silent ([`Invalidation::is_silent`]), so that short paths may be taken.
+    has_short_paths: bool,
 }
 
 impl<M: Platform, P: Policies<M>> Vm<M, P> {
@@ -105,15 +107,24 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             true => (ForkTables::Copied, ObjectPages::Listed),
             false => (options.fork_tables, options.object_pages),
         };
+        let queues = P::Queues::new(&options.queues, cpus, end)?;
+        let pv_locks = P::PvLocks::new(&options.pv_locks, cpus, end)?;
+        let regions = P::Regions::common(&options.regions, cpus, end)?;
+        let has_short_paths = invalidation.is_silent()
+            && P::Locking::is_silent(&options.locking)
+            && P::Regions::is_silent(&regions)
+            && pv_locks.is_silent()
+            && !queues.is_used()
+            && !pv_chunks.is_used();
         let vm = Arc::new(Vm {
             frames,
             pages: filled(end.div_ceil(RUN), Run::new)?,
             invalidation: Padded(invalidation),
             swap: Padded(P::Swap::new(&options.swap, cpus, swap_pages)?),
             locking: options.locking,
-            regions: P::Regions::common(&options.regions, cpus, end)?,
-            queues: P::Queues::new(&options.queues, cpus, end)?,
-            pv_locks: P::PvLocks::new(&options.pv_locks, cpus, end)?,
+            regions,
+            queues,
+            pv_locks,
             pv_chunks,
             asids: Asids::new(cpus, machine.asids())?,
             kernel,
@@ -126,6 +137,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             superpages: options.superpages,
             fork_tables,
             object_pages,
+            has_short_paths,
             machine,
         });
         vm.label();
@@ -207,6 +219,13 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     #[inline]
     pub(crate) fn lists_objects(&self) -> bool {
         self.object_pages == ObjectPages::Listed
+    }
+
+    /// Whether no policy must be told of a first touch, or of the end of a page that no other task can look for:
+    /// [`Invalidation::is_silent`].
+    #[inline(always)]
+    pub(crate) fn has_short_paths(&self) -> bool {
+        self.has_short_paths
     }
 
     /// The account of swap space.

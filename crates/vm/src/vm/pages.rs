@@ -92,9 +92,15 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     /// Takes a frame for a page, with one reference.
     #[inline]
     pub(crate) fn allocate_page(&self, content: Content) -> Result<Frame, Error> {
-        let frame = self.allocate_for(Purpose::Page, content)?;
+        let frame = self.allocate_for_page(content)?;
         self.page(frame).begin();
         Ok(frame)
+    }
+
+    /// Takes a frame for a page that does not begin yet.
+    #[inline(always)]
+    pub(crate) fn allocate_for_page(&self, content: Content) -> Result<Frame, Error> {
+        self.allocate_for(Purpose::Page, content)
     }
 
     /// Takes a frame that is no page: a table.
@@ -103,7 +109,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         self.allocate_for(Purpose::Own, content)
     }
 
-    #[inline]
+    #[inline(always)]
     fn allocate_for(&self, purpose: Purpose, content: Content) -> Result<Frame, Error> {
         let _free = self.queues.take(purpose);
         let frame = self.frames.allocate(&self.machine, content);
@@ -119,15 +125,6 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     fn free_from(&self, purpose: Purpose, frame: Frame, zeroed: bool) {
         let _free = self.queues.give(purpose);
         self.frames.free(&self.machine, frame, zeroed);
-    }
-
-    /// Frees the page that [`Vm::allocate_page`] gave and no other task has seen. `zeroed` says
-    /// it is all zero.
-    pub(crate) fn release_unused(&self, frame: Frame, zeroed: bool) {
-        // A task with an old hint may hold it for a moment.
-        if self.page(frame).release() {
-            self.free_page(frame, zeroed);
-        }
     }
 
     /// Drops a reference to a page, and frees its frame with the last.
@@ -146,7 +143,12 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         }
     }
 
-    /// Frees a page that has no references any more. `zeroed` says it is all zero.
+    /// Frees pages that have no references any more, where policies are silent.
+    pub(crate) fn free_pages(&self, pages: impl Iterator<Item = Frame>) {
+        self.frames.free_all(&self.machine, pages);
+    }
+
+    /// Frees a page that has no references, any more or yet. `zeroed` says it is all zero.
     pub(crate) fn free_page(&self, frame: Frame, zeroed: bool) {
         self.queues.remove(frame);
         self.free_from(Purpose::Page, frame, zeroed);

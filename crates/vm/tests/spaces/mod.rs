@@ -83,7 +83,7 @@ pub struct World {
     pub cut: <Checked as Atomics>::AtomicU64,
     /// A private page that is held.
     held: Mutex<Option<Hold<Checked, Best>>>,
-    /// Its first word, as a look for stores left it.
+    /// Its first word, as a look for stores left it; or the number of a frame.
     pub seen: <Checked as Atomics>::AtomicU64,
 }
 
@@ -128,6 +128,16 @@ impl World {
         self.fill(at);
         let frame = self.space.pmap().lookup(at).expect("a page");
         self.put_held(self.vm.hold(frame).expect("it is mapped"));
+    }
+
+    /// Notes the frame of the page at `at`, which nobody holds, for [`World::noted_frame`].
+    pub fn note_frame(&self, at: usize) {
+        let frame = self.space.pmap().lookup(at).expect("a page");
+        self.seen.store(frame.0.into(), Ordering::Relaxed);
+    }
+
+    pub fn noted_frame(&self) -> Frame {
+        Frame(self.seen.load(Ordering::Relaxed) as u32)
     }
 
     pub fn take_held(&self) -> Hold<Checked, Best> {

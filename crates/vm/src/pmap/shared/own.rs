@@ -24,7 +24,8 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     #[inline]
     pub(crate) fn own(&self, part: &mut Part<'_, M, P>) -> Result<(), Error> {
         match part.size() {
-            Size::Shared => self.own_shared(part),
+            // A copy, so that the caller's stays in registers.
+            Size::Shared => self.own_shared(&mut part.cut(part.range())),
             _ => Ok(()),
         }
     }

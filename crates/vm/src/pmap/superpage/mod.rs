@@ -86,16 +86,22 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// The entry that maps the start of `part`.
     #[inline]
     pub(crate) fn entry_at(&self, part: &Part<'_, M, P>) -> Entry {
+        Entry::decode(self.bits_at(part))
+    }
+
+    /// As [`Pmap::entry_at`], to be decoded: 0 where there is no table.
+    #[inline(always)]
+    pub(crate) fn bits_at(&self, part: &Part<'_, M, P>) -> u64 {
         let Some(leaf) = part.leaf().get() else {
-            return Entry::Empty;
+            return 0;
         };
         let bits = self.mapping(part, leaf).load(Ordering::Relaxed);
-        Entry::decode(match part.size() {
+        match part.size() {
             Size::Superpage => piece(bits, pte::index(part.range().start, 0)),
             Size::Pages | Size::Run => bits,
             // No task writes through the entry that leads to a shared table.
             Size::Shared => bits & !pte::WRITABLE,
-        })
+        }
     }
 
     /// The entry of level 1 at `address`, whose leaf table is there.

@@ -1,0 +1,53 @@
+//! The first touch of a page of private memory: what most faults are, on a path of its own.
+//!
+//! It is the path of any fault ([`super::fault`]) without that which a first touch does not need: other content than
+//! zeroes, tables to be made or left, superpages, calls of policies. Where something else turns out to be the case it
+//! has changed nothing, and the fault goes on there with the frame.
+
+use super::Space;
+use super::supply::Guess;
+use crate::frames::Content;
+use crate::policy::Policies;
+use crate::prot::Prot;
+use crate::tree::{Likely, Locked, Mapped, Place};
+use machine::{Access, PageFault, Platform, VaRange};
+
+/// What a look for a first touch has come to.
+pub(super) enum Touch {
+    /// A page of zeroes is mapped.
+    Mapped,
+    /// The fault needs something else.
+    Other(Guess),
+}
+
+impl<M: Platform, P: Policies<M>> Space<M, P> {
+    /// Maps a page of zeroes at `page`, in `place`, of level 0, if the fault needs that and no more.
+    #[inline(always)]
+    pub(super) fn touch(&self, fault: PageFault, place: Place<'_, M, P>, page: VaRange) -> Touch {
+        let may_be_one = !fault.present && self.vm.has_short_paths();
+        if !may_be_one || place.slot.likely() != Likely::Zeroes {
+            return Touch::Other(Guess::None);
+        }
+        let Ok(frame) = self.vm.allocate_for_page(Content::Zeroed) else {
+            return Touch::Other(Guess::Failed);
+        };
+        let mut locked = Locked::none(&self.pmap.tree);
+        if locked.lock_at(place, page).is_ok()
+            && let Some(mut part) = locked.first()
+            && let Some(mapped) = part.first()
+            && let Some(prot) = self.plain_rights(&mapped, fault.access)
+            && self.pmap.make_at_once(&mut part, frame, prot)
+        {
+            return Touch::Mapped;
+        }
+        Touch::Other(Guess::Zeroes(frame))
+    }
+
+    /// The rights of private anonymous memory that is mapped page by page and allows the access.
+    #[inline(always)]
+    fn plain_rights(&self, mapped: &Mapped<'_, M, P>, access: Access) -> Option<Prot> {
+        let prot = mapped.flags.prot();
+        let is_plain = mapped.attachment.is_none() && !self.vm.superpages().wanted(mapped.flags);
+        (is_plain && prot.allows(access)).then_some(prot)
+    }
+}
