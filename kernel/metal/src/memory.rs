@@ -123,9 +123,6 @@ fn extend_direct_map() {
     }
 }
 
-/// Words that are looked at together.
-const GROUP: usize = 32;
-
 /// See [`Memory::find_word`].
 #[inline(never)]
 fn find_from(
@@ -143,6 +140,7 @@ fn find_from(
         }
     }
     let full = even + empty_words(words, even, end, mask);
+    let full = full + few_empty_words(words, full, end.min(full + MANY), mask);
     for (index, word) in words.get(full..end)?.iter().enumerate() {
         let value = word.load(Ordering::Relaxed);
         if value & mask != 0 {
@@ -152,44 +150,66 @@ fn find_from(
     None
 }
 
-/// How many words from `first` on, which is even, have no bit of `mask`: an even number, perhaps
-/// fewer than there are before `end`. Most of a table is empty.
-fn empty_words(words: &[AtomicU64; WORDS_PER_FRAME], first: usize, end: usize, mask: u64) -> usize {
-    let groups = end.saturating_sub(first) / GROUP;
-    let start = words[first..].as_ptr();
-    let mut at = start;
-    // SAFETY: reads the groups, which lie in the frame and are aligned to 16 bytes. In assembly, as
-    // others may write words meanwhile; each word is read whole.
-    unsafe {
-        asm!(
-            "jmp 3f",
-            "2:",
-            "movdqa {all}, [{at}]",
-            ".irp offset, 16, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240",
-            "por {all}, [{at} + \\offset]",
-            ".endr",
-            "pshufd {half}, {all}, 0xee",
-            "por {half}, {all}",
-            "movq {found}, {half}",
-            "test {found}, {mask}",
-            "jnz 4f",
-            "add {at}, {bytes}",
-            "3:",
-            "cmp {at}, {end}",
-            "jb 2b",
-            "4:",
-            at = inout(reg) at,
-            end = in(reg) start.wrapping_add(groups * GROUP),
-            mask = in(reg) mask,
-            bytes = const GROUP * 8,
-            found = out(reg) _,
-            all = out(xmm_reg) _,
-            half = out(xmm_reg) _,
-            options(nostack, readonly),
-        );
-        at.offset_from_unsigned(start)
-    }
+/// Words that are looked at together: most of a table is empty.
+const MANY: usize = 32;
+/// And so many where some are not.
+const FEW: usize = 8;
+
+/// Defines how many words from `first` on, which is even, have no bit of `mask`: an even number, perhaps fewer than there are
+/// before `end`. Words are looked at by the group: the first pair, and those at the `offsets` from it, in bytes.
+macro_rules! empty_words {
+    ($name:ident, $group:ident, $offsets:literal) => {
+        #[inline(always)]
+        fn $name(
+            words: &[AtomicU64; WORDS_PER_FRAME],
+            first: usize,
+            end: usize,
+            mask: u64,
+        ) -> usize {
+            let groups = end.saturating_sub(first) / $group;
+            let start = words[first..].as_ptr();
+            let mut at = start;
+            // SAFETY: reads the groups, which lie in the frame and are aligned to 16 bytes. In assembly, as
+            // others may write words meanwhile; each word is read whole.
+            unsafe {
+                asm!(
+                    "jmp 3f",
+                    "2:",
+                    "movdqa {all}, [{at}]",
+                    concat!(".irp offset, ", $offsets),
+                    "por {all}, [{at} + \\offset]",
+                    ".endr",
+                    "pshufd {half}, {all}, 0xee",
+                    "por {half}, {all}",
+                    "movq {found}, {half}",
+                    "test {found}, {mask}",
+                    "jnz 4f",
+                    "add {at}, {bytes}",
+                    "3:",
+                    "cmp {at}, {end}",
+                    "jb 2b",
+                    "4:",
+                    at = inout(reg) at,
+                    end = in(reg) start.wrapping_add(groups * $group),
+                    mask = in(reg) mask,
+                    bytes = const $group * 8,
+                    found = out(reg) _,
+                    all = out(xmm_reg) _,
+                    half = out(xmm_reg) _,
+                    options(nostack, readonly),
+                );
+                at.offset_from_unsigned(start)
+            }
+        }
+    };
 }
+
+empty_words!(
+    empty_words,
+    MANY,
+    "16, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240"
+);
+empty_words!(few_empty_words, FEW, "16, 32, 48");
 
 // SAFETY: `boot.s` and `extend_direct_map` map all memory at `DIRECT_MAP`; `USABLE` has no memory
 // that the kernel uses otherwise.
