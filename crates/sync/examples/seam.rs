@@ -73,7 +73,7 @@ mod plain {
     use std::cell::{Cell, UnsafeCell};
     use std::hint::spin_loop;
     use std::ptr::null_mut;
-    use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, compiler_fence};
+    use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
     /// Waiting as hosted CPUs wait: pause, then give the time slice away.
     #[inline]
@@ -188,8 +188,9 @@ mod plain {
             if section & 1 == 0 {
                 let epoch = self.epoch.0.load(Ordering::Relaxed);
                 record.section.store(section + 1, Ordering::Release);
-                record.epoch.swap(epoch, Ordering::SeqCst);
-                compiler_fence(Ordering::SeqCst);
+                record.epoch.store(epoch, Ordering::Release);
+                // SAFETY: the byte keeps its value; the compiler moves no access across.
+                unsafe { core::arch::asm!("lock or byte ptr [rsp - 64], 0") };
             } else {
                 // SAFETY: one thread is the CPU.
                 unsafe { *record.nesting.get() += 1 };
