@@ -189,8 +189,7 @@ mod plain {
                 let epoch = self.epoch.0.load(Ordering::Relaxed);
                 record.section.store(section + 1, Ordering::Release);
                 record.epoch.store(epoch, Ordering::Release);
-                // SAFETY: the byte keeps its value; the compiler moves no access across.
-                unsafe { core::arch::asm!("lock or byte ptr [rsp - 64], 0") };
+                machine::full_fence();
             } else {
                 // SAFETY: one thread is the CPU.
                 unsafe { *record.nesting.get() += 1 };
