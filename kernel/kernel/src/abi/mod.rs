@@ -233,13 +233,15 @@ const CALLS: &[(u32, Entry, Call)] = &[
 /// One above the highest number of a call.
 const NUMBERS: usize = 512;
 
-/// The calls by number.
-static BY_NUMBER: [Option<(Entry, Call)>; NUMBERS] = {
-    let (mut calls, mut at) = ([None; NUMBERS], 0);
+/// The calls by number; one that is not there is [`missing`].
+static BY_NUMBER: [(Entry, Call); NUMBERS] = {
+    let mut calls: [(Entry, Call); NUMBERS] = [(Entry::Memory, missing); NUMBERS];
+    let (mut known, mut at) = ([false; NUMBERS], 0);
     while at < CALLS.len() {
         let (number, why, call) = CALLS[at];
-        assert!(calls[number as usize].is_none(), "a call has one line");
-        calls[number as usize] = Some((why, call));
+        assert!(!known[number as usize], "a call has one line");
+        known[number as usize] = true;
+        calls[number as usize] = (why, call);
         at += 1;
     }
     calls
@@ -250,8 +252,9 @@ static BY_NUMBER: [Option<(Entry, Call)>; NUMBERS] = {
 pub fn call(thread: &mut Thread) {
     let number = thread.frame.rax;
     let arguments = thread.frame.arguments();
-    let Some(&Some((why, call))) = BY_NUMBER.get(number) else {
-        return fail(thread, missing(number));
+    let (why, call) = match BY_NUMBER.get(number) {
+        Some(&known) => known,
+        None => (Entry::Memory, missing as Call),
     };
     let kernel = &system().kernel;
     kernel.enter(why);
@@ -270,19 +273,18 @@ pub fn call(thread: &mut Thread) {
             });
             thread.frame.rax = Errno::INTR.value();
         }
-        Err(errno) => fail(thread, errno),
+        Err(errno) => {
+            thread.until = None;
+            thread.frame.rax = errno.value();
+        }
     }
 }
 
-fn fail(thread: &mut Thread, errno: Errno) {
-    thread.until = None;
-    thread.frame.rax = errno.value();
-}
-
-#[cold]
-fn missing(number: usize) -> Errno {
+/// A call that is not there.
+fn missing(thread: &mut Thread, _: Arguments) -> Answer {
     /// A bit for each number that was named.
     static NAMED: [AtomicU64; NUMBERS / 64] = [const { AtomicU64::new(0) }; NUMBERS / 64];
+    let number = thread.frame.rax;
     let bit = 1 << (number % 64);
     let is_new = NAMED
         .get(number / 64)
@@ -292,5 +294,5 @@ fn missing(number: usize) -> Errno {
         // The console refuses nothing.
         let _ = writeln!(console, "system call {number} is not there");
     }
-    Errno::NOSYS
+    Err(Errno::NOSYS)
 }

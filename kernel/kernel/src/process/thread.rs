@@ -299,17 +299,14 @@ impl Thread {
         enter(&self.shared);
         metal::set_thread_pointer(self.thread_pointer);
         self.shared.usage.begin();
-        let mut is_sampled = true;
         while !self.shared.called.load(Ordering::SeqCst) || self.looks() {
-            let trap = self.frame.run();
-            match trap {
+            match self.frame.run() {
                 Trap::SystemCall => abi::call(&mut self),
                 Trap::PageFault(fault) => self.page_fault(fault),
                 Trap::Exception(number) => self.exception(number),
-                Trap::Interrupt => self.shared.usage.sample_user(),
-                Trap::Wanted => self.give_way(is_sampled),
+                Trap::Interrupt => self.interrupt_in_user_mode(),
+                Trap::Wanted => self.interrupt_in_kernel(),
             }
-            is_sampled = trap == Trap::Interrupt;
         }
         self.finish();
     }
@@ -323,13 +320,24 @@ impl Thread {
         self.exit.is_none() && !self.shared.ends()
     }
 
-    /// Lets others run instead of going to user mode. The interrupt for which it does has come in the
-    /// kernel, unless it `is_sampled` already.
+    /// An interrupt has come, and been served.
     #[cold]
-    fn give_way(&mut self, is_sampled: bool) {
-        if !is_sampled {
-            self.shared.usage.sample_kernel();
+    fn interrupt_in_user_mode(&mut self) {
+        self.shared.usage.sample_user();
+        if Metal::is_wanted() {
+            self.give_way();
         }
+    }
+
+    /// An interrupt has come after the last safe point, and wants one.
+    #[cold]
+    fn interrupt_in_kernel(&mut self) {
+        self.shared.usage.sample_kernel();
+        self.give_way();
+    }
+
+    /// Lets others run before the thread goes to user mode.
+    fn give_way(&self) {
         self.shared.usage.away(Metal::safe_point);
     }
 
