@@ -100,13 +100,22 @@ fn a_removal_waits_for_the_flush_of_an_unmap() {
     )();
 }
 
-/// The same for stores: one by a translation on its way out marks nothing, so it must come before the look ends.
+/// The same for stores: one by a translation on its way out marks nothing, so it must come before the look ends. The
+/// CPU that stores has the translation from before.
 #[test]
 fn a_look_for_stores_waits_for_the_flush_of_an_unmap() {
     model(
         1,
-        |world| world.fill_held(HERE),
+        |world| {
+            world.fill_held(HERE);
+            world.machine.store(HERE, OURS + 1).expect("it is mapped");
+        },
         [
+            |world| {
+                Checked::relax(0);
+                let _ = world.machine.store(HERE, OURS + 2);
+            },
+            unmap,
             |world| {
                 let hold = world.take_held();
                 Checked::relax(0);
@@ -116,13 +125,6 @@ fn a_look_for_stores_waits_for_the_flush_of_an_unmap() {
                     .seen
                     .store(found.load(Ordering::Relaxed), Ordering::Relaxed);
                 world.put_held(hold);
-            },
-            unmap,
-            |world| {
-                world.space.activate();
-                let _ = world.machine.store(HERE, OURS + 1);
-                Checked::relax(0);
-                let _ = world.machine.store(HERE, OURS + 2);
             },
         ],
         |world| {
