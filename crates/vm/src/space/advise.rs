@@ -6,7 +6,6 @@ use crate::error::Error;
 use crate::flags::Flags;
 use crate::policy::{MapLocking, Policies};
 use crate::prot::Prot;
-use crate::usage::Usage;
 use machine::{Access, PAGE_SIZE, Platform, VaRange};
 
 /// An advice.
@@ -90,7 +89,6 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         self.refuse_hole(range)?;
         let mut locked = self.pmap.tree.lock(range)?;
         let change = |flags: Flags| flags.without(less).with(more);
-        let (mut before, mut after) = (Usage::NONE, Usage::NONE);
         let mut is_private = true;
         for mut part in locked.parts() {
             part.covered()?;
@@ -99,8 +97,6 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
                 // Locked memory is in no table that others have.
                 self.pmap.own_used(&mut part)?;
             }
-            before += part.usage();
-            after += part.usage_if(change);
             part.for_each(|mapped| {
                 is_private &= mapped.is_private_anonymous();
             });
@@ -109,7 +105,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             let reason = "only private anonymous memory can be wiped on fork";
             return Err(Error::Invalid { reason });
         }
-        self.rules(&locked).count(before, after)?;
+        self.count_change(&mut locked, change)?;
         for mut part in locked.parts() {
             if !part.is_all() || more.has(Flags::NO_HUGE) {
                 self.pmap.split(&mut part);

@@ -86,12 +86,18 @@ impl<M: Machine> Limits<M> {
 }
 
 impl<M: Machine> Rules<M> {
+    /// Whether no limit is set.
+    #[inline]
+    fn are_none(&self) -> bool {
+        matches!(self.counters, [None, None, None])
+    }
+
     /// Counts a change from `before` to `after`, unless a limit refuses an increase.
     #[inline]
     pub(super) fn count(&self, before: Usage, after: Usage) -> Result<(), Error> {
-        match self.counters {
-            [None, None, None] => Ok(()),
-            _ => self.count_limited(before, after),
+        match self.are_none() {
+            true => Ok(()),
+            false => self.count_limited(before, after),
         }
     }
 
@@ -186,6 +192,30 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         self.written.limits.expect_stacks(stacks);
         let mut set = set.iter().zip(Limit::COUNTED).filter(|(b, _)| b.is_some());
         set.try_for_each(|(&bytes, limit)| self.set_limit(limit, bytes))
+    }
+
+    /// Counts what a `change` of the flags of all that is `locked` comes to, as [`Rules::count`].
+    #[inline]
+    pub(super) fn count_change(
+        &self,
+        locked: &mut Locked<'_, M, P>,
+        change: impl Fn(Flags) -> Flags,
+    ) -> Result<(), Error> {
+        match self.rules(locked).are_none() {
+            true => Ok(()),
+            false => self.count_change_limited(locked, change),
+        }
+    }
+
+    #[cold]
+    fn count_change_limited(
+        &self,
+        locked: &mut Locked<'_, M, P>,
+        change: impl Fn(Flags) -> Flags,
+    ) -> Result<(), Error> {
+        let before = locked.parts().map(|part| part.usage()).sum();
+        let after = locked.parts().map(|part| part.usage_if(&change)).sum();
+        self.rules(locked).count(before, after)
     }
 
     /// The rules, under the lock of a slot of this space.

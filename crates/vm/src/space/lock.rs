@@ -5,7 +5,6 @@ use crate::error::Error;
 use crate::flags::Flags;
 use crate::policy::{MapLocking, Policies};
 use crate::tree::Locked;
-use crate::usage::Usage;
 use machine::{Access, PAGE_SIZE, PageFault, Platform, VaRange};
 
 /// All flags of locked memory.
@@ -108,12 +107,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         all: &mut Locked<'_, M, P>,
         change: impl Fn(Flags) -> Flags,
     ) -> Result<(), Error> {
-        let (mut before, mut after) = (Usage::NONE, Usage::NONE);
-        for part in all.parts() {
-            before += part.usage();
-            after += part.usage_if(&change);
-        }
-        self.rules(all).count(before, after)?;
+        self.count_change(all, &change)?;
         for mut part in all.parts() {
             part.update(|attributes| attributes.flags = change(attributes.flags));
         }

@@ -7,7 +7,6 @@ use crate::heap::push;
 use crate::policy::{MapLocking, Policies};
 use crate::prot::Prot;
 use crate::tree::{Locked, Place};
-use crate::usage::Usage;
 use alloc::vec::Vec;
 use machine::{Platform, VaRange};
 
@@ -42,37 +41,29 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         locked.lock_at(place, range)?;
         // A charge stays once it is made.
         let change = |flags: Flags| flags.with_prot(prot).charged();
-        let (mut before, mut after) = (Usage::NONE, Usage::NONE);
-        let mut denied = false;
-        locked.try_each(|mut part| {
-            let mut to = part.range().start;
-            part.try_for_each(|mapped| {
-                if mapped.range.start == to {
-                    to = mapped.range.end;
-                }
-                let (flags, pages) = (mapped.flags, mapped.range.pages());
-                before += Usage::of(flags, pages);
-                after += Usage::of(change(flags), pages);
-                denied |= prot.writes() && flags.has(Flags::SHARED | Flags::READ_ONLY);
-                // A mapping that was writable before is left alone: it may have no copy of its own yet.
-                let becomes = prot.writes() && !flags.prot().writes();
-                match becomes && flags.is_brought() {
-                    true => push(brought, mapped.range),
-                    false => Ok(()),
-                }
-            })?;
-            if to < part.range().end {
-                return Err(Error::NotMapped { address: to });
+        let (mut uncharged, mut denied) = (0, false);
+        locked.visit(|mapped| {
+            let flags = mapped.flags;
+            if change(flags).has(Flags::CHARGED) && !flags.has(Flags::CHARGED) {
+                uncharged += mapped.range.pages() as u64;
             }
-            part.make_room()?;
-            self.pmap.own_used(&mut part)
+            denied |= prot.writes() && flags.has(Flags::SHARED | Flags::READ_ONLY);
+            // A mapping that was writable before is left alone: it may have no copy of its own yet.
+            let becomes = prot.writes() && !flags.prot().writes();
+            match becomes && flags.is_brought() {
+                true => push(brought, mapped.range),
+                false => Ok(()),
+            }
         })?;
         if denied {
             return Err(Error::Denied);
         }
-        let uncharged = after.charged - before.charged;
+        locked.try_each(|mut part| {
+            part.make_room()?;
+            self.pmap.own_used(&mut part)
+        })?;
         self.vm.commit(uncharged)?;
-        let counted = self.rules(&locked).count(before, after);
+        let counted = self.count_change(&mut locked, change);
         counted.inspect_err(|_| self.vm.uncommit(uncharged))?;
         self.pmap.protect_locked(&mut locked, prot);
         locked.each(|mut part| part.update(|of| of.flags = change(of.flags)));
