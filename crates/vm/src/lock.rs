@@ -60,7 +60,7 @@ lock_class!(
     pub PagePv = "page pv", rank 40
 );
 lock_class!(
-    /// The slots that share a leaf table. In its PV table.
+    /// The slots that have the same PV tables, in the first of which it is. Of the tasks that want one at once few compete.
     pub PvFamily = "pv family", rank 42
 );
 lock_class!(
@@ -86,8 +86,9 @@ pub(crate) type ShardLock<M, T> = sync::Mutex<M, Watched<M, TestAndSet<M>, Objec
 pub(crate) type RosterLock<M, T> = sync::Mutex<M, Watched<M, TestAndSet<M>, PmapRoster>, T>;
 /// A page's byte for [`PagePv`].
 pub type PvLock<M> = Watched<M, Obm<M>, PagePv>;
-pub(crate) type FamilyLock<M, T> = sync::Mutex<M, Watched<M, Obm<M>, PvFamily>, T>;
-pub(crate) type FamilyGuard<'a, M, T> = sync::MutexGuard<'a, M, Watched<M, Obm<M>, PvFamily>, T>;
+pub(crate) type FamilyLock<M, T> = sync::Mutex<M, Watched<M, RestrictedObm<M>, PvFamily>, T>;
+pub(crate) type FamilyGuard<'a, M, T> =
+    sync::MutexGuard<'a, M, Watched<M, RestrictedObm<M>, PvFamily>, T>;
 pub(crate) type ReservationLock<M, T> =
     sync::Mutex<M, Watched<M, TestAndSet<M>, FrameReservation>, T>;
 pub(crate) type CacheLock<M, T> = sync::Mutex<M, Watched<M, TestAndSet<M>, FrameCache>, T>;

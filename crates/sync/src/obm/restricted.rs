@@ -47,7 +47,7 @@ const OWN: usize = SPINNER | TURN;
 const SPINS: u32 = 10;
 
 /// Pauses between two looks of a spinner: a look takes the line from the holder.
-const PATIENCE: u32 = 60;
+const PATIENCE: u32 = 25;
 
 /// So many releases of a task leave sleepers asleep.
 const PASSES: usize = 1000;

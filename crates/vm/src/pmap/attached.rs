@@ -108,8 +108,8 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         }
     }
 
-    /// Takes the mapping at the start of `part`, which is on no list, away, and flushes it.
-    pub(super) fn detach_attached(&self, part: &mut Part<'_, M, P>) -> Frame {
+    /// Takes the mapping at the start of `part`, which is on no list, or on it by an entry of kin's, away, and flushes it.
+    pub(super) fn detach_unlisted(&self, part: &mut Part<'_, M, P>) -> Frame {
         let page = VaRange::sized(part.range().start, PAGE_SIZE);
         let old = self.clear(part, page.start, 0);
         self.flush(Flush::Range(page));
@@ -158,7 +158,7 @@ impl<M: Platform, P: Policies<M>> Of<'_, M, P> {
                 removed.is_locked = true;
                 return Step::Break(());
             }
-            pmap.detach_attached(&mut part);
+            pmap.detach_unlisted(&mut part);
             removed.mappings += 1;
             if part.slot().resident() == 0 {
                 pmap.free_pv_tables(&mut part);

@@ -10,6 +10,7 @@ use super::attached::Found;
 use super::listed::Members;
 use crate::page::Page;
 use crate::policy::{Invalidation, Policies};
+use crate::pv::Pv;
 use crate::tree::Size;
 use crate::vm::{Hold, Vm};
 use machine::{Atomic, AtomicInt, Flush, Frame, Ordering, PAGE_SIZE, Platform, VaRange, pte};
@@ -46,8 +47,8 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             // SAFETY: `members` are of an entry on this list, which is locked.
             referenced |= match unsafe { self.superpage_of(&members) } {
                 Some(pmap) => pmap.test_superpage(address, frame),
-                // SAFETY: the entry is on this list, which is locked.
-                None => take(unsafe { self.word_of(pv) }, frame, pte::ACCESSED),
+                // SAFETY: `members` are of the entry, which is on this list.
+                None => unsafe { self.take_listed_bit(pv, &members, frame, pte::ACCESSED) },
             };
         }
         referenced
@@ -77,8 +78,8 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
                 modified |= bits & pte::DIRTY != 0;
                 continue;
             }
-            // SAFETY: the entry is on this list, which is locked.
-            if take(unsafe { self.word_of(pv) }, frame, pte::DIRTY) {
+            // SAFETY: `members` are of the entry, which is on this list.
+            if unsafe { self.take_listed_bit(pv, &members, frame, pte::DIRTY) } {
                 modified = true;
                 for member in members.all() {
                     // SAFETY: a family is locked; a pmap outlives its PV entries.
@@ -95,6 +96,26 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         self.invalidation()
             .wait(&reverse, frame, &page.invalidation);
         modified
+    }
+
+    /// Clears `bit` of the page in `frame` where `members`, those of `pv`, map it; whether it was set.
+    ///
+    /// # Safety
+    /// `pv` is on the page's list, which the caller has locked.
+    unsafe fn take_listed_bit(
+        &self,
+        pv: Pv,
+        members: &Members<'_, M>,
+        frame: Frame,
+        bit: u64,
+    ) -> bool {
+        if !members.are_kin() {
+            // SAFETY: the entry is on the list.
+            return take(unsafe { self.word_of(pv) }, frame, bit);
+        }
+        // SAFETY: the entry is on the list.
+        let words = members.words_of_kin(self.machine(), unsafe { self.address_of(pv) });
+        words.fold(false, |set, word| set | take(word, frame, bit))
     }
 
     /// The pmap of a PV entry's members, if its page is mapped by a superpage there; that stays so

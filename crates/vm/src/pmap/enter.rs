@@ -2,6 +2,7 @@
 
 use super::Pmap;
 use super::entry::{self, Entry};
+use super::kin::is_kin;
 use crate::error::Error;
 use crate::frames::Content;
 use crate::page::PvList;
@@ -83,6 +84,9 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// Frees the PV tables of `part`'s slot, which has no page mapped.
     pub(super) fn free_pv_tables(&self, part: &mut Part<'_, M, P>) {
         debug_assert_eq!(part.slot().resident(), 0);
+        if let Some(kin) = self.kin(part) {
+            self.quit(part, kin);
+        }
         for table in part.inside().pv.take() {
             self.vm.free(table, false);
         }
@@ -197,25 +201,28 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         prot: Prot,
     ) -> Result<(), Error> {
         self.prepare(part)?;
-        self.take_out(part, old, kind);
+        let bits = self.take_out(part, kind);
         self.vm.machine().copy(old, frame);
-        self.release_mapping(old, kind);
+        self.release_mapping(part, kind, bits);
         self.make_first(part, frame, prot, true);
         Ok(())
     }
 
     /// Takes the page at the start of `part` away: no CPU of this space reaches it any more.
     pub(crate) fn undo(&self, part: &mut Part<'_, M, P>) {
-        let Entry::Page { frame, kind, .. } = self.entry_at(part) else {
+        let Entry::Page { kind, .. } = self.entry_at(part) else {
             unreachable!("the caller has found a page here");
         };
-        self.take_out(part, frame, kind);
-        self.release_mapping(frame, kind);
+        let bits = self.take_out(part, kind);
+        self.release_mapping(part, kind, bits);
     }
 
-    /// Drops the reference to a page that its mapping of this kind had, if it had one.
-    fn release_mapping(&self, frame: Frame, kind: Kind) {
-        if self.is_listed(kind) {
+    /// Drops the reference to a page that its mapping of this kind, at the start of `part` by these `bits`, had, if it had one.
+    fn release_mapping(&self, part: &Part<'_, M, P>, kind: Kind, bits: u64) {
+        let frame = pte::frame(bits);
+        if is_kin(bits) {
+            self.let_go(part, &[(part.range().start, frame)]);
+        } else if self.is_listed(kind) {
             self.vm.release_page(frame);
         }
     }
@@ -227,14 +234,15 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         self.clear(part, address, 0);
     }
 
-    /// Takes the page in `frame` at the start of `part` away from it: no CPU of this space reaches it
-    /// any more. The mapping's reference, if it has one, is the caller's. Under the slot's lock.
-    fn take_out(&self, part: &mut Part<'_, M, P>, frame: Frame, kind: Kind) {
-        let found = match self.is_listed(kind) {
-            true => self.detach(part, &mut self.vm.lock_pv(frame), 0),
-            false => self.detach_attached(part),
-        };
-        debug_assert_eq!(found, frame);
+    /// Takes the page at the start of `part` away from it: no CPU of this space reaches it any more. Returns the entry, whose
+    /// reference, if it has one, is the caller's. Under the slot's lock.
+    fn take_out(&self, part: &mut Part<'_, M, P>, kind: Kind) -> u64 {
+        let bits = self.bits_at(part);
+        match self.is_listed(kind) && !is_kin(bits) {
+            true => drop(self.detach(part, &mut self.vm.lock_pv(pte::frame(bits)), 0)),
+            false => drop(self.detach_unlisted(part)),
+        }
+        bits
     }
 
     /// The page mapped at `address`, if any.

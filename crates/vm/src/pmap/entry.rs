@@ -2,7 +2,7 @@
 //!
 //! | bits | meaning |
 //! |---|---|
-//! | present, not `OBJECT` | a page of private memory |
+//! | present, not `OBJECT` | a page of private memory; with `KIN` one that a fork may have shared |
 //! | present, `OBJECT` | a page of an object |
 //! | not present, `SWAPPED` | the slot of the swap space, from bit 12 up, that has the page |
 //! | 0 | nothing |
@@ -20,6 +20,8 @@ use machine::{Atomic, Frame, Ordering, PAGE_SHIFT, PAGE_SIZE, Platform, VaRange,
 
 /// A present entry names a page of an object.
 const OBJECT: u64 = 1 << 9;
+/// A present entry of private memory stands for a PV entry of kin's ([`super::kin`]).
+pub(super) const KIN: u64 = 1 << 11;
 /// An entry that is not present names a slot of the swap space.
 const SWAPPED: u64 = 1 << 10;
 

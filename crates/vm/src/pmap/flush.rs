@@ -49,6 +49,9 @@ pub(super) struct Gather {
     /// Pages without a reference, to be freed.
     frozen: [MaybeUninit<Frame>; CAPACITY],
     frozen_count: usize,
+    /// Pages of kin's to be let go of, and where they were.
+    kin: [MaybeUninit<(usize, Frame)>; CAPACITY],
+    kin_count: usize,
     /// The first frames of superpages.
     superpages: [MaybeUninit<Frame>; SUPERPAGES],
     superpage_count: usize,
@@ -64,6 +67,8 @@ impl Gather {
             dirty_count: 0,
             frozen: [const { MaybeUninit::uninit() }; CAPACITY],
             frozen_count: 0,
+            kin: [const { MaybeUninit::uninit() }; CAPACITY],
+            kin_count: 0,
             superpages: [const { MaybeUninit::uninit() }; SUPERPAGES],
             superpage_count: 0,
         }
@@ -85,6 +90,15 @@ impl Gather {
         self.frozen[self.frozen_count].write(frame);
         self.frozen_count += 1;
         self.frozen_count == CAPACITY
+    }
+
+    /// A page of kin's that was mapped at `address`; whether the next such page would not fit.
+    #[must_use]
+    pub(super) fn kin_page(&mut self, address: usize, frame: Frame) -> bool {
+        self.touch(address);
+        self.kin[self.kin_count].write((address, frame));
+        self.kin_count += 1;
+        self.kin_count == CAPACITY
     }
 
     /// A superpage that was mapped at `address`, by its first frame.
@@ -150,6 +164,9 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         if gather.page_count > 0 {
             self.release_gathered(gather);
         }
+        if gather.kin_count > 0 {
+            self.settle_kin(gather);
+        }
         if gather.superpage_count + gather.dirty_count > 0 {
             self.settle_others(gather);
         }
@@ -162,6 +179,22 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         let pages = pages.iter().map(|frame| unsafe { frame.assume_init() });
         self.vm.release_pages(pages);
         gather.page_count = 0;
+    }
+
+    /// Lets go of the gathered pages of kin's, slot by slot.
+    #[inline(never)]
+    fn settle_kin(&self, gather: &mut Gather) {
+        let pages = &gather.kin[..gather.kin_count];
+        // SAFETY: so many were written, from the beginning on.
+        let mut pages = unsafe { pages.assume_init_ref() };
+        while let [(address, _), ..] = *pages {
+            let part = self.tree.held(address);
+            let is_here = |&&(address, _): &&(usize, Frame)| part.range().contains(address);
+            let (here, rest) = pages.split_at(pages.iter().take_while(is_here).count());
+            self.let_go(&part, here);
+            pages = rest;
+        }
+        gather.kin_count = 0;
     }
 
     /// Frees the gathered superpages, and marks pages of objects as dirty.

@@ -15,13 +15,14 @@
 //! ([`Forking::reads`]).
 
 use super::Pmap;
-use super::entry::{self, Entry};
+use super::entry::{self, Entry, KIN};
+use super::kin::is_kin;
 use super::revocation::Revoking;
 use super::tables::TABLE;
 use crate::error::Error;
 use crate::flags::Flags;
 use crate::policy::{ForkTables, Policies};
-use crate::pv::Table;
+use crate::pv::{Pages, Table};
 use crate::tree::{Kind, Part, Size};
 use machine::{Atomic, Flush, Ordering, PAGE_SIZE, Platform, VaRange, pte};
 
@@ -29,6 +30,8 @@ use machine::{Atomic, Flush, Ordering, PAGE_SIZE, Platform, VaRange, pte};
 pub(crate) struct Forking<'a, M: Platform, P: Policies<M>> {
     pmap: &'a Pmap<M, P>,
     revoking: Revoking<'a, M>,
+    /// Of the slot that is being copied, if the child may be of its kin.
+    inherited: Option<Pages>,
     /// Whether the child has got entries, or a table, that tasks may write through until a flush.
     shares: bool,
 }
@@ -39,6 +42,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         Forking {
             pmap: self,
             revoking: self.revocations.begin(),
+            inherited: None,
             shares: false,
         }
     }
@@ -69,7 +73,31 @@ impl<M: Platform, P: Policies<M>> Forking<'_, M, P> {
 
     /// Whether this fork changes nothing of `part`, all of a slot of the parent's, but the right to write.
     pub(crate) fn reads(&self, part: &Part<'_, M, P>) -> bool {
-        part.size() == Size::Pages && !self.shares(part)
+        part.size() == Size::Pages && !self.shares(part) && !self.pmap.begins_kin(part)
+    }
+
+    /// Begins to copy the pages of `part`, all of a slot of the parent's, which is held alone unless the fork only
+    /// [reads](Forking::reads) it.
+    pub(crate) fn begin_pages(&mut self, part: &mut Part<'_, M, P>) -> Result<(), Error> {
+        if self.pmap.begins_kin(part) {
+            self.pmap.adopt(part)?;
+        }
+        let may_join = self.pmap.kin_have_room(part);
+        self.inherited = may_join.then_some(Pages::NONE);
+        Ok(())
+    }
+
+    /// The child has got all the pages of `part`, or what of them it will have after an error.
+    pub(crate) fn end_pages(&mut self, part: &Part<'_, M, P>, child: &Pmap<M, P>) {
+        if let Some(inherited) = self.inherited.take()
+            && !inherited.is_none()
+            && let Some(kin) = self.pmap.kin(part)
+        {
+            let to = child.tree.lock_more(part.range());
+            let mut to = to.expect("a slot that has pages needs no memory");
+            to.parts()
+                .for_each(|mut to| child.join_kin(kin, &mut to, &inherited));
+        }
     }
 
     /// Gives the child, whose `to` is the same place and has no table, the tables of `part`. Under
@@ -82,6 +110,7 @@ impl<M: Platform, P: Policies<M>> Forking<'_, M, P> {
     ) -> Result<(), Error> {
         let start = part.slot_range().start;
         let above = child.grow(start, 1)?;
+        self.pmap.leave_kin(part);
         self.shares = true;
         while !self.join(part, child, to) {
             // There is no room for more members; in a new family there is.
@@ -137,6 +166,9 @@ impl<M: Platform, P: Policies<M>> Forking<'_, M, P> {
             let mut to = to.cut(VaRange::sized(address, PAGE_SIZE));
             match entry::kind(bits) {
                 Kind::Object => {}
+                Kind::Private if is_kin(bits) && self.inherited.is_some() => {
+                    self.share_kin(leaf, child, &mut to)?;
+                }
                 Kind::Private => {
                     are_all &= self.share_page(leaf, bits, child, &mut to, pass == passes)?;
                 }
@@ -153,6 +185,22 @@ impl<M: Platform, P: Policies<M>> Forking<'_, M, P> {
             pass += 1;
             are_all = self.share_rest(leaf, range, child, to, pass == passes)?;
         }
+        Ok(())
+    }
+
+    /// Shares the private page of kin that the parent has at the start of `to`.
+    fn share_kin(
+        &mut self,
+        leaf: Table,
+        child: &Pmap<M, P>,
+        to: &mut Part<'_, M, P>,
+    ) -> Result<(), Error> {
+        child.prepare(to)?;
+        self.shares = true;
+        let bits = self.write_protect(leaf, to.range().start);
+        child.write(to, bits & !(pte::DIRTY | pte::ACCESSED));
+        let inherited = self.inherited.as_mut().expect("the child is to be kin");
+        inherited.add(to.range().start);
         Ok(())
     }
 
@@ -200,7 +248,7 @@ impl<M: Platform, P: Policies<M>> Forking<'_, M, P> {
         self.shares = true;
         let bits = self.write_protect(leaf, to.range().start);
         vm.page(pte::frame(bits)).retain();
-        child.link_to(list, to, bits & !(pte::DIRTY | pte::ACCESSED));
+        child.link_to(list, to, bits & !(pte::DIRTY | pte::ACCESSED | KIN));
         Ok(true)
     }
 

@@ -80,7 +80,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// How many mappings are on `list`.
     fn count_listed(&self, list: &PvList<'_, M, P>) -> usize {
         // SAFETY: the list is locked.
-        let mappings = |pv: Pv| unsafe { self.vm.members_of(pv) }.all().len();
+        let mappings = |pv: Pv| unsafe { self.vm.count_of(pv, &self.vm.members_of(pv)) };
         list.iter(self.vm.machine()).map(mappings).sum()
     }
 

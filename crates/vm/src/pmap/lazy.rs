@@ -28,7 +28,7 @@ use super::{Entry, Pmap};
 use crate::page::{Identity, Page, PvList};
 use crate::policy::Policies;
 use crate::tree::{Kind, Locked, Part};
-use machine::{AtomicInt, Flush, Frame, Ordering, PAGE_SIZE, Platform, VaRange, pte};
+use machine::{AtomicInt, Frame, Ordering, PAGE_SIZE, Platform, VaRange, pte};
 
 impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// Gives up the private pages of the locked range that are mapped nowhere else, for
@@ -75,7 +75,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     fn give_up_page(&self, part: &Part<'_, M, P>, address: usize, frame: Frame) -> bool {
         let page = self.vm.page(frame);
         let mut list = self.vm.lock_pv(frame);
-        if !self.vm.is_exclusive(frame) {
+        if !self.is_only(&part.again(VaRange::sized(address, PAGE_SIZE)), frame) {
             return false;
         }
         let leaf = part.leaf().get().expect("a mapping has a table");
@@ -90,34 +90,29 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         old & pte::DIRTY != 0
     }
 
-    /// Takes the mapping at the start of `part` away, which is no superpage's and whose page's list
-    /// is locked, if that page is given up and no task but the caller, which holds it, has written,
-    /// mapped or held it since. The mapping's reference is the caller's.
-    pub(super) fn forget(
-        &self,
-        part: &mut Part<'_, M, P>,
-        list: &mut PvList<'_, M, P>,
-    ) -> Option<Frame> {
-        let Entry::Page { frame, .. } = self.entry_at(part) else {
-            return None;
-        };
-        let (page, machine) = (self.vm.page(frame), self.vm.machine());
-        let is_alone = list.iter(machine).nth(1).is_none();
+    /// Takes the mapping at the start of `part`, which is no superpage's and whose page's list is locked, away with its
+    /// reference, if that page is given up and no task but the caller, which holds it, has written, mapped or held it
+    /// since; whether it did.
+    pub(super) fn forget(&self, part: &mut Part<'_, M, P>, list: &mut PvList<'_, M, P>) -> bool {
+        let bits = self.bits_at(part);
+        if bits & pte::PRESENT == 0 {
+            return false;
+        }
+        let (page, machine) = (self.vm.page(pte::frame(bits)), self.vm.machine());
+        let is_alone = list.iter(machine).nth(1).is_none() && self.has_alone(part, bits);
         // The mapping and the caller.
         let is_alone = is_alone && page.references() == 2;
         if !is_alone || page.identity() != Identity::Private {
-            return None;
+            return false;
         }
         let lazy = Page::<M, P::Invalidation>::LAZY;
         let dirty = Page::<M, P::Invalidation>::DIRTY;
         let at = part.range().start;
         if page.flags() & (lazy | dirty) != lazy || !self.clear_clean(part, at) {
             list.take_flags(lazy);
-            return None;
+            return false;
         }
-        // SAFETY: the mapping's, so it is on this list.
-        unsafe { self.unlist(list, part, at) };
-        self.flush(Flush::Range(VaRange::sized(at, PAGE_SIZE)));
-        Some(frame)
+        self.drop_listed(part, list, bits);
+        true
     }
 }

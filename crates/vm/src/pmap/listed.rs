@@ -5,20 +5,19 @@
 //! ([`crate::policy::PvChunks`]) is decided here.
 
 use super::Pmap;
-use crate::lock::FamilyGuard;
+use super::entry::Entry;
 use crate::page::PvList;
 use crate::policy::{Policies, PvChunks};
-use crate::pv::{Family, Owner, Pv};
+use crate::pv::{LockedFamily, Owner, Pv};
 use crate::tree::{Part, Slot};
 use crate::vm::Vm;
 use alloc::sync::Arc;
-use core::slice;
-use machine::{Atomic, Ordering, Platform, pte};
+use machine::{Atomic, Frame, Ordering, Platform, pte};
 
 /// The slots that have a mapping.
 pub(super) enum Members<'a, M: Platform> {
     /// The slots that have its table.
-    Family(FamilyGuard<'a, M, Family>),
+    Family(LockedFamily<'a, M>),
     /// One slot.
     One([Owner; 1]),
 }
@@ -59,11 +58,53 @@ impl<M: Platform> Members<'_, M> {
         }
     }
 
+    /// One of kin that has the page in `frame` at `address`, if they do; else a member that had it is about to let go of it.
+    pub(super) fn one_of_kin(&self, machine: &M, frame: Frame, address: usize) -> Option<Owner> {
+        let Members::Family(family) = self else {
+            return None;
+        };
+        let has_page = |&(_, leaf): &(Owner, Frame)| {
+            let bits = machine.word(leaf, pte::index(address, 0));
+            // Acquire: pairs with the release where the entry is written.
+            Entry::decode(bits.load(Ordering::Acquire)).maps(frame)
+        };
+        family.kin().find(has_page).map(|(owner, _)| owner)
+    }
+
+    /// Whether each has a leaf table of its own.
+    pub(super) fn are_kin(&self) -> bool {
+        matches!(self, Members::Family(family) if family.are_kin())
+    }
+
+    /// The entries for `address` in the leaf tables of kin.
+    pub(super) fn words_of_kin<'m>(
+        &self,
+        machine: &'m M,
+        address: usize,
+    ) -> impl Iterator<Item = &'m M::AtomicU64> {
+        let family = match self {
+            Members::Family(family) => Some(family.kin()),
+            Members::One(_) => None,
+        };
+        let index = pte::index(address, 0);
+        let leaves = family.into_iter().flatten();
+        leaves.map(move |(_, leaf)| machine.word(leaf, index))
+    }
+
     /// All of them.
-    pub(super) fn all(&self) -> slice::Iter<'_, Owner> {
+    pub(super) fn all(&self) -> impl Iterator<Item = Owner> {
+        let (family, one) = match self {
+            Members::Family(family) => (Some(family.members()), None),
+            Members::One([owner]) => (None, Some(*owner)),
+        };
+        family.into_iter().flatten().chain(one)
+    }
+
+    /// How many they are.
+    pub(super) fn count(&self) -> usize {
         match self {
-            Members::Family(family) => family.members(),
-            Members::One(owner) => owner.iter(),
+            Members::Family(family) => family.count(),
+            Members::One(_) => 1,
         }
     }
 }
@@ -152,6 +193,18 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
                 true => Members::One([self.owner_of(pv)]),
                 false => Members::Family(pv.family(self.machine()).lock()),
             }
+        }
+    }
+
+    /// How many mappings it stands for.
+    ///
+    /// # Safety
+    /// `members` are its members, as [`Vm::members_of`] says.
+    pub(super) unsafe fn count_of(&self, pv: Pv, members: &Members<'_, M>) -> usize {
+        match members.are_kin() {
+            // SAFETY: the caller holds the PV lock.
+            true => unsafe { pv.count(self.machine()) }.into(),
+            false => members.count(),
         }
     }
 

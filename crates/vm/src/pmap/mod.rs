@@ -38,6 +38,7 @@ mod entry;
 mod flush;
 mod fork;
 mod inspect;
+mod kin;
 mod lazy;
 mod listed;
 mod moved;

@@ -3,6 +3,7 @@
 use super::Pmap;
 use super::entry::Entry;
 use super::flush::Gather;
+use super::kin::is_kin;
 use crate::error::Error;
 use crate::policy::Policies;
 use crate::pv::PvTables;
@@ -77,6 +78,9 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         bits: u64,
         gather: &mut Gather,
     ) {
+        if is_kin(bits) {
+            self.be_own(part, address);
+        }
         let frame = match Entry::decode(bits) {
             Entry::Page { frame, kind, .. } if self.is_listed(kind) => frame,
             Entry::Page { frame, .. } => {

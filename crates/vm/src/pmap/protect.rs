@@ -3,6 +3,7 @@
 use super::Pmap;
 use super::entry;
 use super::flush::Touched;
+use super::kin::is_kin;
 use crate::error::Error;
 use crate::flags::Flags;
 use crate::policy::{MapLocking, Policies};
@@ -81,7 +82,11 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         let leaf = leaf.get().expect("a mapping has a table");
         let entry = self.entry(leaf, 0, address);
         let old = entry.load(Ordering::Relaxed);
-        let ours = || entry::kind(old) == Kind::Private && self.vm.is_exclusive(pte::frame(old));
+        let ours = || {
+            entry::kind(old) == Kind::Private
+                && !is_kin(old)
+                && self.vm.is_exclusive(pte::frame(old))
+        };
         let writable = prot.writes() && (shared || ours());
         self.give_rights(entry, entry::rights(prot, writable))
     }

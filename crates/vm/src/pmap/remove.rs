@@ -3,6 +3,7 @@
 use super::Pmap;
 use super::entry::{self, Entry};
 use super::flush::Gather;
+use super::kin::is_kin;
 use crate::error::Error;
 use crate::page::{Last, Page, PvList};
 use crate::policy::{Invalidation, MapLocking, Policies, Seldom};
@@ -236,6 +237,10 @@ impl<'a, M: Platform, P: Policies<M>> Taking<'_, 'a, M, P> {
         let (mut last, mut are_all, mut own) = (None, true, 0);
         for (address, bits) in self.pmap.used_in(part) {
             let (kind, frame) = (entry::kind(bits), pte::frame(bits));
+            if is_kin(bits) {
+                self.kin_page(part, address);
+                continue;
+            }
             if has_short_paths && kind == Kind::Private && self.own_page(part, address, frame) {
                 own += 1;
                 continue;
@@ -279,6 +284,24 @@ impl<'a, M: Platform, P: Policies<M>> Taking<'_, 'a, M, P> {
             self.settle();
         }
         true
+    }
+
+    /// Clears the entry at `address`, which maps a page of kin's: let go of when it is flushed ([`super::kin`]).
+    fn kin_page(&mut self, part: &mut Part<'_, M, P>, address: usize) {
+        let old = self.pmap.clear(part, address, 0);
+        let frame = pte::frame(old);
+        let flags = Page::<M, P::Invalidation>::harvest(old);
+        if old & pte::DIRTY != 0 {
+            // Until the flush a store may come that marks nothing: a task that takes the flag waits for the block.
+            let mut list = self.lock(None, frame);
+            list.set_flags(flags);
+            self.note(frame, list.page());
+        } else if flags & !self.pmap.vm.page(frame).flags() != 0 {
+            self.lock(None, frame).set_flags(flags);
+        }
+        if self.gather.kin_page(address, frame) {
+            self.settle();
+        }
     }
 
     /// Clears the entry at `address`, which maps a page of an object and is on no list. The page stays

@@ -1,5 +1,6 @@
 //! Removing all mappings of a page, for a pageout.
 
+use super::kin::is_kin;
 use super::listed::Members;
 use super::{Pmap, entry};
 use crate::flags::Flags;
@@ -103,16 +104,32 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     /// Takes away the mappings on the page's list, from the newest on, up to the first that must be
     /// spared; their bits are not harvested yet.
     fn take_listed(&self, frame: Frame, how: How, removed: &mut Removed) {
+        let mut round = 0;
         let mut list = self.lock_pv(frame);
         while let Some(pv) = list.first()
             && !removed.is_locked
         {
             // SAFETY: `list`, whose first entry this is, holds the PV lock.
             let (members, address) = unsafe { (self.members_of(pv), self.address_of(pv)) };
-            let Some(owner) = members.alone() else {
-                // A page of several is given up by none of them.
-                if how.forgets {
-                    removed.is_locked = true;
+            // A page of several is given up by none of them.
+            // SAFETY: `members` are of the entry.
+            if how.forgets && unsafe { self.count_of(pv, &members) } > 1 {
+                removed.is_locked = true;
+                continue;
+            }
+            let are_kin = members.are_kin();
+            let owner = match are_kin {
+                true => members.one_of_kin(self.machine(), frame, address),
+                false => members.alone(),
+            };
+            let Some(owner) = owner else {
+                if are_kin {
+                    // A member has cleared its entry, and must flush before it lets go.
+                    drop(members);
+                    drop(list);
+                    M::relax(round);
+                    round += 1;
+                    list = self.lock_pv(frame);
                     continue;
                 }
                 // SAFETY: `members` holds the lock of the family, which has several members.
@@ -124,6 +141,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             let (now, slot) = unsafe { owner.get::<M, P>() };
             if let Some(_lock) = now.locking.try_pmap()
                 && let Some(mut locked) = Locked::try_slot(&now.tree, slot, at)
+                && (!are_kin || locked.first().is_some_and(|part| now.maps(&part, frame)))
                 && now.is_ready(&mut locked, how)
             {
                 // The slot is locked, so it stays alone, and its tables may go now.
@@ -184,7 +202,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             pmap.flush(Flush::Range(VaRange::sized(address, PAGE_SIZE)));
         }
         self.release_page(pte::frame(old));
-        members.all().len()
+        members.count()
     }
 }
 
@@ -244,24 +262,44 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
             if how.spares(&part) {
                 return false;
             }
-            let frame = match how {
-                How { forgets: true, .. } => match self.forget(&mut part, list) {
-                    Some(frame) => frame,
-                    None => return false,
-                },
+            // The caller's hold keeps the page.
+            match how {
+                How { forgets: true, .. } => {
+                    if !self.forget(&mut part, list) {
+                        return false;
+                    }
+                }
                 How { slot, .. } => {
                     slot.inspect(|&slot| self.vm.retain_swapped(slot));
-                    self.detach(&mut part, list, slot.map_or(0, entry::swapped))
+                    self.take_mapping(&mut part, list, slot.map_or(0, entry::swapped));
                 }
-            };
-            // The caller's hold keeps the page.
-            self.vm.release_page(frame);
+            }
             if part.slot().resident() == 0 {
                 self.free_pv_tables(&mut part);
             }
         }
         self.trim_chunks();
         true
+    }
+
+    /// As [`Pmap::detach`], and drops the mapping's reference.
+    fn take_mapping(&self, part: &mut Part<'_, M, P>, list: &mut PvList<'_, M, P>, next: u64) {
+        let old = self.clear(part, part.range().start, next);
+        list.set_flags(Page::<M, P::Invalidation>::harvest(old));
+        self.drop_listed(part, list, old);
+    }
+
+    /// Flushes the mapping at the start of `part`, whose entry was `old` and is cleared, takes it off its page's list, which is
+    /// locked, and drops its reference.
+    pub(super) fn drop_listed(&self, part: &Part<'_, M, P>, list: &mut PvList<'_, M, P>, old: u64) {
+        let at = VaRange::sized(part.range().start, PAGE_SIZE);
+        self.flush(Flush::Range(at));
+        if is_kin(old) {
+            return self.let_go_listed(part, list, (at.start, pte::frame(old)));
+        }
+        // SAFETY: the mapping's, so it is on this list.
+        unsafe { self.unlist(list, part, at.start) };
+        self.vm.release_page(pte::frame(old));
     }
 
     /// Puts `next` in the place of the mapping at the start of `part`, whose page's list is

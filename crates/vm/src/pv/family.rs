@@ -1,9 +1,8 @@
-//! The slots that have a leaf table.
+//! The slots that have PV tables.
 
-use core::slice;
-
-/// Slots that share a leaf table, at most: a removal that finds a page in it flushes them all.
-const MEMBERS: usize = 32;
+use super::kin::{SEATS, Seats};
+use crate::lock::{FamilyGuard, FamilyLock};
+use machine::{Frame, Machine};
 
 /// A slot, and the pmap that it is of.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -14,54 +13,130 @@ pub(crate) struct Owner {
     pub(crate) slot: *const (),
 }
 
-/// The slots that have a leaf table and its PV tables: at least one, in no order.
+// SAFETY: plain pointers; only a caller that keeps the member's pmap follows them (`Owner::get`).
+unsafe impl Send for Owner {}
+// SAFETY: as above.
+unsafe impl Sync for Owner {}
+
+/// The slots that have the same PV tables, at least one: with one leaf table, or, as *kin*, each with its own
+/// (the pmap's modules `shared` and `kin`). Which of the [`Seats`] they have.
 pub(crate) struct Family {
-    members: [Owner; MEMBERS],
-    count: usize,
+    /// A bit for each seat that a member has.
+    taken: u32,
+    are_kin: bool,
 }
 
-// SAFETY: plain pointers; only a caller that keeps a member's pmap follows them (`Owner::get`).
-unsafe impl Send for Family {}
+const _: () = assert!(SEATS == u32::BITS as usize);
 
 impl Family {
     /// Of one.
-    pub(crate) const fn of(owner: Owner) -> Self {
-        Family {
-            members: [owner; MEMBERS],
-            count: 1,
+    pub(super) const ONE: Self = Family {
+        taken: 1,
+        are_kin: false,
+    };
+}
+
+/// A family, to be locked.
+pub(crate) struct FamilyRef<'m, M: Machine> {
+    pub(super) lock: &'m FamilyLock<M, Family>,
+    pub(super) seats: &'m Seats<M>,
+}
+
+/// A family, locked.
+pub(crate) struct LockedFamily<'m, M: Machine> {
+    family: FamilyGuard<'m, M, Family>,
+    seats: &'m Seats<M>,
+}
+
+impl<'m, M: Machine> FamilyRef<'m, M> {
+    #[track_caller]
+    #[inline]
+    pub(crate) fn lock(self) -> LockedFamily<'m, M> {
+        let FamilyRef { lock, seats } = self;
+        let family = lock.lock();
+        if family.are_kin {
+            seats.begin_walk();
         }
+        LockedFamily { family, seats }
+    }
+}
+
+impl<M: Machine> LockedFamily<'_, M> {
+    /// Makes the only member, which has this leaf table, the first of kin; its seat.
+    pub(crate) fn become_kin(mut self, leaf: Frame) -> u8 {
+        debug_assert!(self.count() == 1 && !self.family.are_kin);
+        let seat = self.family.taken.trailing_zeros() as u8;
+        self.seats.begin(seat, leaf);
+        self.family.are_kin = true;
+        // As a walk of kin ends.
+        seat
     }
 
-    /// The only member, if there is only one.
-    pub(crate) const fn alone(&self) -> Option<Owner> {
-        match self.count {
-            1 => Some(self.members[0]),
-            _ => None,
-        }
+    /// Whether each member has a leaf table of its own.
+    pub(crate) fn are_kin(&self) -> bool {
+        self.family.are_kin
     }
 
-    /// All members.
-    pub(crate) fn members(&self) -> slice::Iter<'_, Owner> {
-        self.members[..self.count].iter()
+    /// How many members there are, which are no kin.
+    pub(crate) fn count(&self) -> usize {
+        self.family.taken.count_ones() as usize
     }
 
-    /// Adds a member, if there is room.
+    /// The only member, if there is only one, whose leaf table the PV tables name.
+    pub(crate) fn alone(&self) -> Option<Owner> {
+        let Family { taken, are_kin } = *self.family;
+        (taken.is_power_of_two() && !are_kin).then(|| self.owner(taken.trailing_zeros() as usize))
+    }
+
+    /// All members, which are no kin.
+    pub(crate) fn members(&self) -> impl Iterator<Item = Owner> {
+        self.taken().map(|seat| self.owner(seat))
+    }
+
+    /// The members of kin, with their leaf tables.
+    pub(crate) fn kin(&self) -> impl Iterator<Item = (Owner, Frame)> {
+        let of = |seat| Some((seat, self.seats.leaf(seat)?));
+        let seats = (0..SEATS).filter_map(of);
+        seats.map(|(seat, leaf)| (self.owner(seat), leaf))
+    }
+
+    /// Adds a member, if there is room, where they are no kin; whether there was.
     #[must_use]
     pub(crate) fn join(&mut self, owner: Owner) -> bool {
-        let room = self.count < MEMBERS;
-        if room {
-            self.members[self.count] = owner;
-            self.count += 1;
+        let seat = self.family.taken.trailing_ones() as usize;
+        let has_room = seat < SEATS;
+        if has_room {
+            // SAFETY: the family is locked.
+            unsafe { self.seats.set_owner(seat, owner) };
+            self.family.taken |= 1 << seat;
         }
-        room
+        has_room
     }
 
-    /// Takes a member off that is not alone.
+    /// Takes a member off that is not alone, where they are no kin.
     pub(crate) fn leave(&mut self, owner: Owner) {
-        debug_assert!(self.count > 1);
-        let at = self.members().position(|&member| member == owner);
-        let at = at.expect("a slot that shares a table is of its family");
-        self.count -= 1;
-        self.members[at] = self.members[self.count];
+        debug_assert!(self.count() > 1 && !self.family.are_kin);
+        let seat = self.taken().find(|&seat| self.owner(seat) == owner);
+        let seat = seat.expect("a slot that shares a table is of its family");
+        self.family.taken &= !(1 << seat);
+    }
+
+    /// The seats that members have.
+    fn taken(&self) -> impl Iterator<Item = usize> + use<M> {
+        let taken = self.family.taken;
+        (0..SEATS).filter(move |seat| taken & 1 << seat != 0)
+    }
+
+    fn owner(&self, seat: usize) -> Owner {
+        // SAFETY: the family is locked; of kin a walk is under way, and the seat has a leaf table.
+        unsafe { self.seats.owner(seat) }
+    }
+}
+
+impl<M: Machine> Drop for LockedFamily<'_, M> {
+    fn drop(&mut self) {
+        if self.family.are_kin {
+            self.seats.end_walk();
+        }
     }
 }

@@ -28,11 +28,12 @@
 //! each entry, and so passes over some indices.
 
 mod family;
+mod kin;
 mod list;
 mod table;
 
-pub(crate) use family::{Family, Owner};
+pub(crate) use family::{FamilyRef, LockedFamily, Owner};
 pub(crate) use list::PvHead;
 pub use list::{Links, Pv};
 pub use table::links_at;
-pub(crate) use table::{PvTables, Table};
+pub(crate) use table::{Kin, Pages, PvTables, Table};

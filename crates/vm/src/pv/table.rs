@@ -1,14 +1,16 @@
 //! The tables in which entries stand, and each table's header.
 
+use super::family::{Family, FamilyRef};
+use super::kin::Seats;
 use super::list::Links;
-use super::{Family, Owner, Pv};
+use super::{Owner, Pv};
 use crate::lock::FamilyLock;
 use core::mem::offset_of;
 use core::ptr::NonNull;
 use machine::{Frame, Machine, Memory, PAGE_SIZE, SharedCell, pte};
 
 /// Entries in a table.
-const ENTRIES: usize = 256;
+pub(super) const ENTRIES: usize = 256;
 /// Tables of a slot.
 const TABLES: usize = pte::ENTRIES / ENTRIES;
 
@@ -21,6 +23,14 @@ impl Table {
 
     pub(crate) const fn of(frame: Frame) -> Self {
         Table(frame.0)
+    }
+
+    pub(super) const fn to_bits(self) -> u32 {
+        self.0
+    }
+
+    pub(super) const fn from_bits(bits: u32) -> Self {
+        Table(bits)
     }
 
     #[inline]
@@ -39,6 +49,10 @@ pub(super) struct PvTable<M: Machine + Memory> {
     pub(super) entries: [M::Cell<Links>; ENTRIES],
     /// Of a slot's first table; else unused.
     family: FamilyLock<M, Family>,
+    seats: Seats<M>,
+    /// The kin that the slot is of. Of a slot's first table; else unused. Protected by the slot's lock, and read by
+    /// walks that share the slot.
+    kin: M::Cell<Option<Kin>>,
 }
 
 /// Where in a frame the links of the entry with index 0 are, in bytes.
@@ -61,15 +75,26 @@ impl<M: Machine + Memory> PvTable<M> {
         memory.direct_map(frame).cast()
     }
 
+    /// The first table of the slot that has the table in `frame`.
+    ///
+    /// # Safety
+    /// The table is there.
+    unsafe fn main(memory: &M, frame: Frame) -> *mut Self {
+        // SAFETY: the table is there, and its header is never written while it is.
+        let main = unsafe { (*(*Self::at(memory, frame).as_ptr()).header.read()).main };
+        Self::at(memory, main).as_ptr()
+    }
+
     /// The family that has the table in `frame`.
     ///
     /// # Safety
     /// The table is there as long as the reference is used.
-    unsafe fn family(memory: &M, frame: Frame) -> &FamilyLock<M, Family> {
+    unsafe fn family(memory: &M, frame: Frame) -> FamilyRef<'_, M> {
         // SAFETY: the table is there, and with it the slot's first one.
         unsafe {
-            let main = (*(*Self::at(memory, frame).as_ptr()).header.read()).main;
-            &(*Self::at(memory, main).as_ptr()).family
+            let main = Self::main(memory, frame);
+            let (lock, seats) = (&(*main).family, &(*main).seats);
+            FamilyRef { lock, seats }
         }
     }
 }
@@ -98,9 +123,22 @@ impl Pv {
     ///
     /// # Safety
     /// As for [`Pv::address`], as long as the reference is used.
-    pub(crate) unsafe fn family<M: Machine + Memory>(self, memory: &M) -> &FamilyLock<M, Family> {
+    pub(crate) unsafe fn family<M: Machine + Memory>(self, memory: &M) -> FamilyRef<'_, M> {
         // SAFETY: the caller holds the lock of the list, so the table is there, and the slot's first one with it.
         unsafe { PvTable::family(memory, self.frame) }
+    }
+
+    /// In how many leaf tables of kin, whose entry it is, its page is mapped.
+    ///
+    /// # Safety
+    /// As for [`Pv::address`].
+    pub(crate) unsafe fn count<M: Machine + Memory>(self, memory: &M) -> u8 {
+        // SAFETY: the caller holds the lock of the list, so the table is there.
+        unsafe {
+            (*PvTable::at(memory, self.frame).as_ptr())
+                .seats
+                .count(self.index)
+        }
     }
 
     /// The table's header.
@@ -110,6 +148,154 @@ impl Pv {
     unsafe fn header<M: Machine + Memory>(self, memory: &M) -> *const Header {
         // SAFETY: the table is there, and its header is never written while it is.
         unsafe { (*PvTable::at(memory, self.frame).as_ptr()).header.read() }
+    }
+}
+
+/// A slot's membership of kin.
+#[derive(Clone, Copy)]
+pub(crate) struct Kin {
+    /// The PV tables that they have in common.
+    pub(crate) tables: PvTables,
+    /// The slot's seat in their family.
+    pub(crate) seat: u8,
+}
+
+impl Kin {
+    /// Their entry of the page at `address`, which they have.
+    #[inline]
+    pub(crate) fn entry(&self, address: usize) -> Pv {
+        let entry = self.tables.entry(address);
+        entry.expect("kin have an entry for each page that is theirs")
+    }
+
+    /// Whether there is room for members, a moment ago.
+    ///
+    /// # Safety
+    /// A member's slot is held.
+    pub(crate) unsafe fn have_room<M: Machine + Memory>(&self, memory: &M) -> bool {
+        // SAFETY: a member is held.
+        unsafe { self.seats(memory) }.have_room()
+    }
+
+    /// Whether the member is the only one.
+    ///
+    /// # Safety
+    /// The member's slot is locked.
+    pub(crate) unsafe fn is_alone<M: Machine + Memory>(&self, memory: &M) -> bool {
+        // SAFETY: the member is held.
+        unsafe { self.seats(memory) }.is_alone(self.seat)
+    }
+
+    /// Makes a slot with this leaf table a member, if there is room.
+    ///
+    /// # Safety
+    /// A member's slot is held, and the owner's.
+    pub(crate) unsafe fn join<M: Machine + Memory>(
+        &self,
+        memory: &M,
+        owner: Owner,
+        leaf: Frame,
+    ) -> Option<Self> {
+        // SAFETY: a member is held.
+        let seat = unsafe { self.seats(memory) }.join(owner, leaf)?;
+        Some(Kin { seat, ..*self })
+    }
+
+    /// Ends the membership; whether it was the last. Waits for a walk under way.
+    ///
+    /// # Safety
+    /// The member's slot is locked.
+    pub(crate) unsafe fn leave<M: Machine + Memory>(&self, memory: &M) -> bool {
+        // SAFETY: the member is held, and leaves once.
+        unsafe { self.seats(memory) }.leave(self.seat)
+    }
+
+    /// In how many leaf tables the page at `address` is mapped.
+    ///
+    /// # Safety
+    /// A member's slot is held.
+    pub(crate) unsafe fn count<M: Machine + Memory>(&self, memory: &M, address: usize) -> u8 {
+        // SAFETY: a member is held.
+        unsafe { self.entry(address).count(memory) }
+    }
+
+    /// Counts one leaf table more for each page of `pages`, of the slot at `start`.
+    ///
+    /// # Safety
+    /// A member's slot is held that has the pages, or is to be the first.
+    pub(crate) unsafe fn add<M: Machine + Memory>(&self, memory: &M, pages: &Pages) {
+        for (first, bits) in pages.groups() {
+            // SAFETY: a member is held.
+            unsafe { self.counts(memory, first) }.add((first % ENTRIES) as u16, bits);
+        }
+    }
+
+    /// Counts one less; returns those that are in none any more.
+    ///
+    /// # Safety
+    /// A member's slot is locked that has had the pages.
+    pub(crate) unsafe fn take<M: Machine + Memory>(&self, memory: &M, pages: &Pages) -> Pages {
+        let mut last = Pages::NONE;
+        for (first, bits) in pages.groups() {
+            // SAFETY: a member is held.
+            let counts = unsafe { self.counts(memory, first) };
+            last.0[first / 8] = counts.take((first % ENTRIES) as u16, bits);
+        }
+        last
+    }
+
+    /// The counts of the table that has page `index` of the slot.
+    ///
+    /// # Safety
+    /// As for [`Kin::count`].
+    unsafe fn counts<'m, M: Machine + Memory>(&self, memory: &'m M, index: usize) -> &'m Seats<M> {
+        let table = self.tables.0[index / ENTRIES].get();
+        let table = table.expect("kin have a table for each page that is theirs");
+        // SAFETY: a member is held, and members keep the tables.
+        unsafe { &(*PvTable::at(memory, table).as_ptr()).seats }
+    }
+
+    /// # Safety
+    /// As for [`Kin::count`].
+    unsafe fn seats<'m, M: Machine + Memory>(&self, memory: &'m M) -> &'m Seats<M> {
+        let any = self.tables.0.iter().find_map(|table| table.get());
+        let any = any.expect("kin have a table");
+        // SAFETY: a member is held, and members keep the tables.
+        unsafe { &(*PvTable::main(memory, any)).seats }
+    }
+}
+
+/// Some pages of a slot, by index.
+pub(crate) struct Pages([u8; pte::ENTRIES / 8]);
+
+impl Pages {
+    pub(crate) const NONE: Self = Pages([0; _]);
+
+    /// Adds the page at `address`.
+    pub(crate) fn add(&mut self, address: usize) {
+        let index = pte::index(address, 0);
+        self.0[index / 8] |= 1 << (index % 8);
+    }
+
+    pub(crate) fn has(&self, address: usize) -> bool {
+        let index = pte::index(address, 0);
+        self.0[index / 8] & 1 << (index % 8) != 0
+    }
+
+    pub(crate) fn is_none(&self) -> bool {
+        self.0.iter().all(|&bits| bits == 0)
+    }
+
+    /// Their addresses, in the slot at `start`.
+    pub(crate) fn addresses(&self, start: usize) -> impl Iterator<Item = usize> {
+        let all = (0..pte::ENTRIES).map(move |index| start + index * PAGE_SIZE);
+        all.filter(|&address| self.has(address))
+    }
+
+    /// The index of the first of each eight, and which of them these are, where some are.
+    fn groups(&self) -> impl Iterator<Item = (usize, u8)> {
+        let groups = self.0.iter().enumerate().filter(|&(_, &bits)| bits != 0);
+        groups.map(|(nth, &bits)| (8 * nth, bits))
     }
 }
 
@@ -146,10 +332,32 @@ impl PvTables {
     pub(crate) unsafe fn family<'m, M: Machine + Memory>(
         &self,
         memory: &'m M,
-    ) -> Option<&'m FamilyLock<M, Family>> {
+    ) -> Option<FamilyRef<'m, M>> {
         let any = self.0.iter().find_map(|table| table.get())?;
         // SAFETY: the caller holds the slot's lock, so the table is there.
         Some(unsafe { PvTable::family(memory, any) })
+    }
+
+    /// The kin that the slot is of, if it is of some.
+    ///
+    /// # Safety
+    /// The slot's lock is held, or a walk shares the slot.
+    #[inline]
+    pub(crate) unsafe fn kin<M: Machine + Memory>(&self, memory: &M) -> Option<Kin> {
+        let any = self.0.iter().find_map(|table| table.get())?;
+        // SAFETY: the table is there, and with it the slot's first one; nothing writes it meanwhile, as the caller says.
+        unsafe { *(*PvTable::main(memory, any)).kin.read() }
+    }
+
+    /// Notes the kin that the slot is of.
+    ///
+    /// # Safety
+    /// The slot's lock is held, and the slot has a table.
+    pub(crate) unsafe fn set_kin<M: Machine + Memory>(&self, memory: &M, kin: Option<Kin>) {
+        let any = self.0.iter().find_map(|table| table.get());
+        let any = any.expect("the slot has a table");
+        // SAFETY: the table is there, and with it the slot's first one; the slot's lock is held.
+        unsafe { *(*PvTable::main(memory, any)).kin.write() = kin };
     }
 
     /// Makes `frame` the table of the MiB of `address`, which has none, in a slot of `owner`'s with
@@ -180,7 +388,9 @@ impl PvTables {
         unsafe {
             let table = PvTable::at(memory, frame).as_ptr();
             (&raw mut (*table).header).write(<M::Cell<Header>>::new(header));
-            (&raw mut (*table).family).write(FamilyLock::<M, _>::new(Family::of(owner)));
+            (&raw mut (*table).family).write(FamilyLock::<M, _>::new(Family::ONE));
+            (&raw mut (*table).seats).write(Seats::of(owner));
+            (&raw mut (*table).kin).write(<M::Cell<Option<Kin>>>::new(None));
             // A checker's cells are more than their content.
             if size_of::<M::Cell<Links>>() != size_of::<Links>() {
                 let entries = (&raw mut (*table).entries).cast::<M::Cell<Links>>();

@@ -319,7 +319,7 @@ impl<'a, 's, M: Platform, P: Policies<M>> Faulting<'a, 's, M, P> {
     fn write(mut self, frame: Frame, kind: Kind, supply: &mut Supply<'_, M, P>) -> Answer<M, P> {
         let (pmap, prot) = (&self.space.pmap, self.flags.prot());
         pmap.demote(&mut self.part);
-        let ours = kind == Kind::Private && self.space.vm.is_exclusive(frame);
+        let ours = kind == Kind::Private && pmap.is_only(&self.part, frame);
         if ours || self.flags.has(Flags::SHARED) {
             self.space.vm.queues().activate(frame);
             pmap.permit(&mut self.part, prot);

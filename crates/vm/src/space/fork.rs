@@ -25,7 +25,11 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     ///
     /// O(slots + private pages present).
     pub fn fork(&self) -> Result<Self, Error> {
-        self.vm.with_frames(|| self.try_fork())
+        let fork = || {
+            let forked = self.try_fork();
+            forked.inspect_err(|_| self.pmap.leave_lone_kin())
+        };
+        self.vm.with_frames(fork)
     }
 
     fn try_fork(&self) -> Result<Self, Error> {
@@ -85,10 +89,15 @@ impl<M: Platform, P: Policies<M>> Copy<'_, M, P> {
             self.forking.own(&mut part)?;
         }
         let leaf = if shares { Table::NONE } else { part.leaf() };
-        part.try_for_each(|mapped| match mapped.flags.has(Flags::DONT_FORK) {
+        if !shares {
+            self.forking.begin_pages(&mut part)?;
+        }
+        let copied = part.try_for_each(|mapped| match mapped.flags.has(Flags::DONT_FORK) {
             true => Ok(()),
             false => self.mapping(&mapped, leaf),
-        })?;
+        });
+        self.forking.end_pages(&part, &self.child.pmap);
+        copied?;
         if shares {
             let pmap = &self.child.pmap;
             for mut to in pmap.tree.lock_more(part.range())?.parts() {

@@ -126,6 +126,12 @@ impl<M: Platform, P: Policies<M>> Tree<M, P> {
         })
     }
 
+    /// All of the slot that covers `address`, which the caller has locked.
+    pub(crate) fn held(&self, address: usize) -> Part<'_, M, P> {
+        let place = self.find(address);
+        Part::new(place, place.range)
+    }
+
     /// Locks all addresses. That needs no memory.
     #[track_caller]
     pub(crate) fn lock_all(&self) -> Locked<'_, M, P> {

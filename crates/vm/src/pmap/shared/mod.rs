@@ -55,10 +55,9 @@ mod leave;
 mod own;
 
 use super::{Entry, Pmap};
-use crate::lock::FamilyLock;
 use crate::page::PvList;
 use crate::policy::Policies;
-use crate::pv::{Family, Owner};
+use crate::pv::{FamilyRef, LockedFamily, Owner};
 use crate::tree::{Part, Size};
 use machine::{Atomic, Ordering, Platform};
 
@@ -74,7 +73,7 @@ pub(in crate::pmap) enum Kept<'a, M: Platform, P: Policies<M>> {
 impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// Keeps the entries of the table of `part` as they are, if it is shared, as the slot's lock does
     /// if it is not.
-    pub(crate) fn steady(&self, part: &Part<'_, M, P>) -> Option<impl Drop + use<'_, M, P>> {
+    pub(crate) fn steady(&self, part: &Part<'_, M, P>) -> Option<LockedFamily<'_, M>> {
         (part.size() == Size::Shared).then(|| self.family(part).lock())
     }
 
@@ -96,7 +95,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     }
 
     /// The slots that have the tables of `part`, which has some.
-    pub(super) fn family(&self, part: &Part<'_, M, P>) -> &FamilyLock<M, Family> {
+    pub(super) fn family(&self, part: &Part<'_, M, P>) -> FamilyRef<'_, M> {
         // SAFETY: the caller has the slot's lock while it uses this, so the tables stay.
         let family = unsafe { part.pv_tables().family(self.vm.machine()) };
         family.expect("a slot with pages has a PV table")

@@ -1,0 +1,251 @@
+//! Pages that a fork has shared one by one: one entry on a page's list for all slots that have inherited it.
+//!
+//! Forks of one space, and the exits of their children, would meet at the lock of each page that they share, and in the
+//! lines of each list. So the slots that inherit pages from each other are *kin*: a family with PV tables in common,
+//! in which each page that several have has *one* entry, which is on the page's list and has one reference to the page. Each
+//! member has a leaf table of its own, and PV tables of its own for pages that come later; their header names the
+//! kin's. An entry of a leaf table with the mark [`KIN`] stands for the kin's PV entry; beside that a count says how many
+//! members have it. So a fork copies the entries of a slot, and locks the family once; and so does an exit.
+//!
+//! # Protocol
+//! The family's lock protects the members and the counts. It comes after slots and PV locks.
+//!
+//! - **adopt**: the first fork of a slot makes the slot's PV tables the kin's, and gives the slot new ones. Under the slot's
+//!   lock, held alone.
+//! - **join** ([`super::fork`]): under the slots of both, the child's entries are written with the mark; then, under the family's
+//!   lock, the child becomes a member and each count one more. Until then the parent's mapping keeps the page, as the
+//!   parent's slot is held.
+//! - **let go** ([`Pmap::let_go`]): under the slot's lock the entry is cleared and *flushed*; then, under the family's lock, the
+//!   count becomes one less. A count of 1 is the caller's: only a fork of its slot could add to it, and only a walk that has
+//!   its slot's lock could take it. So who finds 1 releases the family, locks the page's list, takes the kin's entry off, and
+//!   drops its reference.
+//! - **removal by the reverse map** ([`super::reverse`]): with the page's list and the family locked, choose a member that has the
+//!   page; lock its slot, as for any other entry; begin anew until the kin's entry is gone. If no member has the page, one
+//!   has cleared its entry and must flush before it lets go: wait for it.
+//! - **leave**: a slot that gives up its PV tables has no page, so it has let go of all; the last member frees the kin's tables.
+//!
+//! A flush always comes before a count becomes less, and a walk waits until the count is 0: so letting go needs no delayed
+//! invalidation, as with [`super::shared`] tables.
+//!
+//! # What stays with lists
+//! A page that comes to a slot after the first fork is on its list by the slot's own PV entry, and so are the child's copies
+//! of it. So are all pages of a child that finds the family full; its own children are kin of its own. A slot that moves a
+//! page, or grows so large that it shares its table ([`super::shared`]), first gives it an entry of its own.
+
+use super::Pmap;
+use super::entry::{self, KIN};
+use crate::error::Error;
+use crate::frames::Content;
+use crate::page::PvList;
+use crate::policy::{ForkTables, MapLocking, Policies};
+use crate::pv::{Kin, Pages, PvTables};
+use crate::tree::{ALL, Kind, Part, Size};
+use machine::{Atomic, AtomicInt, Frame, Ordering, Platform, pte};
+
+/// Pages from which on a slot's are worth the kin's tables.
+const FROM: usize = 4;
+
+impl<M: Platform, P: Policies<M>> Pmap<M, P> {
+    /// The kin that the slot of `part` is of, if it is of some.
+    #[inline]
+    pub(super) fn kin(&self, part: &Part<'_, M, P>) -> Option<Kin> {
+        // SAFETY: the slot is locked, or a walk shares it.
+        unsafe { part.pv_tables().kin(self.vm.machine()) }
+    }
+
+    /// Whether a fork makes `part`, all of a slot whose pages are mapped one by one, the first of kin.
+    pub(super) fn begins_kin(&self, part: &Part<'_, M, P>) -> bool {
+        matches!(self.vm.fork_tables(), ForkTables::Shared { .. })
+            && part.size() == Size::Pages
+            && part.slot().count(Kind::Private) >= FROM
+            && self.kin(part).is_none()
+    }
+
+    /// Makes the slot of `part`, which is held alone, the first of kin. After an error it is as it was.
+    pub(super) fn adopt(&self, part: &mut Part<'_, M, P>) -> Result<(), Error> {
+        let (machine, tables) = (self.vm.machine(), part.pv_tables());
+        let leaf = part.leaf().get().expect("a mapping has a table");
+        let mut own = PvTables::NONE;
+        for address in tables.spans(part.slot_range().start) {
+            match self.vm.allocate(Content::Any) {
+                // SAFETY: the frame is fresh, and no other task knows the tables.
+                Ok(frame) => unsafe {
+                    own.add(machine, frame, address, self.member(part), leaf);
+                },
+                Err(error) => {
+                    own.take().for_each(|frame| self.vm.free(frame, false));
+                    return Err(error);
+                }
+            }
+        }
+        let mut pages = Pages::NONE;
+        for (address, bits) in self.used(part.leaf(), part.slot_range()) {
+            if entry::kind(bits) == Kind::Private {
+                pages.add(address);
+                // Relaxed: a mark of this slot's. The walker may set others.
+                self.entry(leaf, 0, address)
+                    .fetch_or(KIN, Ordering::Relaxed);
+            }
+        }
+        let seat = self.family(part).lock().become_kin(leaf);
+        let kin = Kin { tables, seat };
+        // SAFETY: the slot's lock is held.
+        unsafe { kin.add(machine, &pages) };
+        // SAFETY: the slot's lock is held, and the tables are there.
+        unsafe { own.set_kin(machine, Some(kin)) };
+        part.inside().pv = own;
+        Ok(())
+    }
+
+    /// Whether a member more of the kin of `part` would find room, a moment ago.
+    pub(super) fn kin_have_room(&self, part: &Part<'_, M, P>) -> bool {
+        self.kin(part).is_some_and(|kin| {
+            // SAFETY: the slot is a member, and held.
+            unsafe { kin.have_room(self.vm.machine()) }
+        })
+    }
+
+    /// Makes `to`, which has `inherited` pages of `kin`, of which its parent is, a member, and counts the pages. If there is
+    /// no room, they get entries of their own. Under the locks of both slots.
+    pub(super) fn join_kin(&self, kin: Kin, to: &mut Part<'_, M, P>, inherited: &Pages) {
+        let (machine, start) = (self.vm.machine(), to.slot_range().start);
+        let leaf = to.leaf().get().expect("a mapping has a table");
+        // SAFETY: the parent, whose slot is held, is a member; the child's slot is locked.
+        unsafe {
+            match kin.join(machine, self.member(to), leaf) {
+                Some(kin) => {
+                    kin.add(machine, inherited);
+                    to.pv_tables().set_kin(machine, Some(kin));
+                }
+                None => inherited
+                    .addresses(start)
+                    .for_each(|address| self.list_apart(to, address)),
+            }
+        }
+    }
+
+    /// Puts the page at `address` of `part`, whose entry has the mark, on its list by an entry of the slot's own, too; it has
+    /// a reference more, and no mark. Under the slot's lock.
+    fn list_apart(&self, part: &Part<'_, M, P>, address: usize) {
+        let leaf = part.leaf().get().expect("a mapping has a table");
+        let entry = self.entry(leaf, 0, address);
+        let frame = pte::frame(entry.load(Ordering::Relaxed));
+        let mut list = self.vm.lock_pv(frame);
+        self.vm.page(frame).retain();
+        self.list(&mut list, part, address);
+        // Relaxed: as where the mark is set.
+        entry.fetch_and(!KIN, Ordering::Relaxed);
+    }
+
+    /// Gives the page at `address` of `part`, whose entry has the mark, an entry of the slot's own in its place.
+    pub(super) fn be_own(&self, part: &Part<'_, M, P>, address: usize) {
+        self.list_apart(part, address);
+        let leaf = part.leaf().get().expect("a mapping has a table");
+        let bits = self.entry(leaf, 0, address).load(Ordering::Relaxed);
+        self.let_go(part, &[(address, pte::frame(bits))]);
+    }
+
+    /// Takes `part`, all of a slot, out of its kin, if it has some: all its pages get entries of the slot's own. It is held alone.
+    pub(super) fn leave_kin(&self, part: &mut Part<'_, M, P>) {
+        let Some(kin) = self.kin(part) else { return };
+        for (address, bits) in self.used(part.leaf(), part.slot_range()) {
+            if is_kin(bits) {
+                self.be_own(part, address);
+            }
+        }
+        self.quit(part, kin);
+    }
+
+    /// Takes all slots that are the only ones of their kin out of them, after a fork that has failed: the kin's tables are memory.
+    #[cold]
+    pub(crate) fn leave_lone_kin(&self) {
+        let _pmap = self.locking.pmap();
+        for place in self.tree.occupied(ALL).filter(|place| place.level == 0) {
+            let mut locked = self.tree.lock_small(place, place.range);
+            for mut part in locked.parts() {
+                // SAFETY: the slot is locked.
+                let is_alone = |kin: Kin| unsafe { kin.is_alone(self.vm.machine()) };
+                if part.size() == Size::Pages && self.kin(&part).is_some_and(is_alone) {
+                    self.leave_kin(&mut part);
+                }
+            }
+        }
+    }
+
+    /// Ends the membership of the slot of `part`, which has no page of its `kin` any more.
+    pub(super) fn quit(&self, part: &Part<'_, M, P>, mut kin: Kin) {
+        let machine = self.vm.machine();
+        // SAFETY: this slot is a member still, and locked, and has tables.
+        let is_last = unsafe {
+            part.pv_tables().set_kin(machine, None);
+            kin.leave(machine)
+        };
+        if is_last {
+            let tables = kin.tables.take();
+            tables.for_each(|table| self.vm.free(table, false));
+        }
+    }
+
+    /// Lets go of pages of the kin that were mapped in the slot of `part` at these addresses, and are not reached there by
+    /// any CPU any more. Under the slot's lock.
+    pub(super) fn let_go(&self, part: &Part<'_, M, P>, pages: &[(usize, Frame)]) {
+        let machine = self.vm.machine();
+        let kin = self.kin(part).expect("the mark says so");
+        let mut these = Pages::NONE;
+        pages.iter().for_each(|&(address, _)| these.add(address));
+        // SAFETY: this slot is a member, and locked.
+        let last = unsafe { kin.take(machine, &these) };
+        if last.is_none() {
+            return;
+        }
+        for &(address, frame) in pages.iter().filter(|(address, _)| last.has(*address)) {
+            self.end_of_kin(&mut self.vm.lock_pv(frame), kin, (address, frame));
+        }
+    }
+
+    /// As [`Pmap::let_go`] of one page, whose list the caller has locked.
+    pub(super) fn let_go_listed(
+        &self,
+        part: &Part<'_, M, P>,
+        list: &mut PvList<'_, M, P>,
+        (address, frame): (usize, Frame),
+    ) {
+        let kin = self.kin(part).expect("the mark says so");
+        let mut this = Pages::NONE;
+        this.add(address);
+        // SAFETY: this slot is a member, and locked.
+        if !unsafe { kin.take(self.vm.machine(), &this) }.is_none() {
+            self.end_of_kin(list, kin, (address, frame));
+        }
+    }
+
+    /// Takes the entry of `kin`, of whom none has the page any more, off the page's list, with its reference.
+    fn end_of_kin(&self, list: &mut PvList<'_, M, P>, kin: Kin, (address, frame): (usize, Frame)) {
+        // SAFETY: a page that kin had is on its list by their entry, until the last who lets go takes it off.
+        unsafe { list.remove(self.vm.machine(), kin.entry(address)) };
+        self.vm.release_page(frame);
+    }
+
+    /// Whether the page in `frame`, mapped at the start of `part`, is only this mapping's: nothing else maps it, holds it or
+    /// knows it by another name. Under the lock of its slot, by which alone there could be more.
+    pub(crate) fn is_only(&self, part: &Part<'_, M, P>, frame: Frame) -> bool {
+        // In this order: a member that becomes its own adds a reference before it takes its count.
+        self.has_alone(part, self.bits_at(part)) && self.vm.is_exclusive(frame)
+    }
+
+    /// Whether no other member has the page that is mapped at the start of `part` by these `bits`.
+    pub(super) fn has_alone(&self, part: &Part<'_, M, P>, bits: u64) -> bool {
+        if !is_kin(bits) {
+            return true;
+        }
+        let machine = self.vm.machine();
+        let kin = self.kin(part).expect("the mark says so");
+        // SAFETY: this slot is a member, and locked. A count of 1 stays, as the slot is locked.
+        unsafe { kin.count(machine, part.range().start) == 1 }
+    }
+}
+
+/// Whether an entry has the mark.
+pub(super) const fn is_kin(bits: u64) -> bool {
+    bits & (KIN | pte::PRESENT) == KIN | pte::PRESENT
+}
