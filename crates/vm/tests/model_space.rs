@@ -166,6 +166,7 @@ fn a_fork_meets_a_heap_that_grows() {
 fn a_fork_meets_a_heap_that_shrinks() {
     a_fork_meets_a_heap::<{ HEAP_START + PAGE_SIZE }, HEAP_START>();
     a_fork_meets_a_heap::<{ HEAP_SLOT + PAGE_SIZE }, { HEAP_SLOT - PAGE_SIZE }>();
+    a_fork_meets_a_heap::<{ HEAP_SLOT + PAGE_SIZE }, HEAP_SLOT>();
 }
 
 /// As [`a_fork_meets_a_heap`], when the heap's first slot has been unmapped by hand.

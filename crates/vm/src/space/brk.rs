@@ -10,7 +10,9 @@
 //! released. So a task that finds the end where it wants it has nothing to do and takes no lock; and a walk that holds
 //! the home's slot knows the end. A fork, which walks from slot to slot so that no operation overtakes it, gives the child the
 //! end that it finds so: moves before are seen wholly, and later ones not at all, since each locks a slot that
-//! the walk holds, or the walk has passed all of its slots.
+//! the walk holds, or the walk has passed all of its slots. But for one: a move back to where a slot ends leaves that slot,
+//! the new end's home, alone. So a fork that has passed a slot of the heap takes the slot's end for the child's until it
+//! meets the end.
 
 use super::map::New;
 use super::unmap::{Unmapping, Write};

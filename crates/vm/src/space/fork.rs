@@ -1,7 +1,7 @@
 //! A copy of the space.
 
-use super::Space;
 use super::brk::home;
+use super::{HEAP_START, Space};
 use crate::error::Error;
 use crate::flags::Flags;
 use crate::object::Attached;
@@ -51,8 +51,12 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             while let Some(part) = walk.next_with(wanted, |part| copy.forking.reads(part)) {
                 limits = self.rules(&part).set();
                 let end = self.current_break();
-                if part.range().contains(home(end)) {
+                let slot = part.range();
+                if slot.contains(home(end)) {
                     child.written.heap_end.set(end);
+                } else if slot.start >= HEAP_START && slot.end <= end {
+                    // A heap that shrinks to the end of this slot leaves the slot alone, and the walk has passed its home.
+                    child.written.heap_end.set(slot.end);
                 }
                 copy.part(part)?;
             }
