@@ -110,6 +110,11 @@ fn malformed_files_are_refused() {
             "a place or a broadcast without a preset",
         ),
         (
+            "preset = \"linux-3.0-fixes\"",
+            "lines = 1, preset = \"linux-3.0-fixes\"",
+            "lines or a section without a lock",
+        ),
+        (
             "lock =",
             "preset = \"scalevm\", lock =",
             "one of preset, lock and because",

@@ -1,11 +1,11 @@
 //! The lists of pages of a control group, and its account: `lruvec` and `page_counter`.
 //!
-//! As in Linux 6.12 (mm/swap.c, mm/memcontrol.c, mm/page_counter.c). A CPU gathers the pages that faults have mapped in a batch
-//! of 31 (`folio_add_lru`), and takes the `lru_lock` of the NUMA node's lruvec for all of them (`folio_batch_move_lru`); so it does
-//! with pages that are freed (`folios_put_refs`). A page is charged to the group: from a CPU's stock, which holds up
-//! to 64 (`try_charge_memcg`), else 64 at once by atomic additions to the counters of the group and all groups above it; those
-//! of a batch that is freed are subtracted there (`uncharge_batch`). All tasks are in one group, three below the
-//! root, as a login session under systemd is.
+//! As in Linux 6.12 (mm/swap.c, mm/memcontrol.c, mm/page_counter.c); older versions differ in the sizes ([`Batches`]). A CPU
+//! gathers the pages that faults have mapped in a batch of 31 (`folio_add_lru`), and takes the `lru_lock` of the NUMA node's
+//! lruvec for all of them (`folio_batch_move_lru`); so it does with pages that are freed (`folios_put_refs`). A page is charged to
+//! the group: from a CPU's stock, which holds up to 64 (`try_charge_memcg`), else 64 at once by atomic additions to the counters
+//! of the group and all groups above it; those of a batch that is freed are subtracted there (`uncharge_batch`). All tasks are in
+//! one group, three below the root, as a login session under systemd is.
 //!
 //! # Protocol
 //! | state | the page | changed by |
@@ -40,10 +40,47 @@ lock_class!(
     pub LruLock = "lru_lock", rank 46
 );
 
-/// Pages of a batch (`PAGEVEC_SIZE`).
-const BATCH: usize = 31;
-/// Pages that are charged at once (`MEMCG_CHARGE_BATCH`).
-const CHARGE: u64 = 64;
+/// Pages of a batch, at most.
+const MOST: usize = 32;
+
+/// How many pages are moved and charged at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Batches {
+    /// Mapped pages that a CPU gathers for the lists (`PAGEVEC_SIZE`).
+    pub adding: usize,
+    /// Freed pages that it takes out of a list under one locking.
+    pub leaving: usize,
+    /// Pages that are charged at once (`MEMCG_CHARGE_BATCH`).
+    pub charge: u64,
+}
+
+impl Batches {
+    /// Of 4.15: `release_pages` unlocks after `SWAP_CLUSTER_MAX` pages.
+    pub const V4_15: Batches = Batches {
+        adding: 14,
+        leaving: 32,
+        charge: 32,
+    };
+    /// Of 5.15.
+    pub const V5_15: Batches = Batches {
+        adding: 15,
+        ..Batches::V4_15
+    };
+    /// Of 6.12.
+    pub const V6_12: Batches = Batches {
+        adding: 31,
+        leaving: 31,
+        charge: 64,
+    };
+}
+
+/// The newest.
+impl Default for Batches {
+    fn default() -> Self {
+        Batches::V6_12
+    }
+}
+
 /// The group of a session, and those above it: user, slice, root.
 const GROUPS: usize = 4;
 /// More NUMA nodes share lists.
@@ -57,6 +94,7 @@ const LEAVING: u32 = 4;
 
 /// The lists, and what is charged.
 pub struct Lruvecs<M: Machine> {
+    batches: Batches,
     nodes: [Lruvec<M>; NODES],
     /// `memory.usage` of each group, the session's first.
     charged: [Padded<M::AtomicU64>; GROUPS],
@@ -86,21 +124,21 @@ struct Gathered {
 }
 
 struct Batch {
-    pages: [u32; BATCH],
+    pages: [u32; MOST],
     count: usize,
 }
 
 impl Batch {
     const EMPTY: Batch = Batch {
-        pages: [0; BATCH],
+        pages: [0; MOST],
         count: 0,
     };
 
-    /// Adds a page; returns all of them if it is full then.
-    fn push(&mut self, page: u32) -> Option<[u32; BATCH]> {
+    /// Adds a page; returns all of them if they are `full` then.
+    fn push(&mut self, page: u32, full: usize) -> Option<&[u32]> {
         self.pages[self.count] = page;
-        self.count = (self.count + 1) % BATCH;
-        (self.count == 0).then_some(self.pages)
+        self.count = (self.count + 1) % full;
+        (self.count == 0).then_some(&self.pages[..full])
     }
 }
 
@@ -134,9 +172,9 @@ impl<M: Machine> Lruvecs<M> {
     fn charge(&self, gathered: &mut Gathered) {
         if gathered.stock == 0 {
             for group in &self.charged {
-                group.fetch_add(CHARGE, Ordering::Relaxed);
+                group.fetch_add(self.batches.charge, Ordering::Relaxed);
             }
-            gathered.stock = CHARGE;
+            gathered.stock = self.batches.charge;
         }
         gathered.stock -= 1;
     }
@@ -153,8 +191,8 @@ impl<M: Machine> Lruvecs<M> {
             };
             if self.exchange(page, state, next) {
                 self.charge(gathered);
-                if joins && let Some(batch) = gathered.adding.push(page) {
-                    self.add(&batch);
+                if joins && let Some(batch) = gathered.adding.push(page, self.batches.adding) {
+                    self.add(batch);
                 }
                 return;
             }
@@ -162,7 +200,7 @@ impl<M: Machine> Lruvecs<M> {
     }
 
     /// Puts a batch into this CPU's node's list. Pinned.
-    fn add(&self, batch: &[u32; BATCH]) {
+    fn add(&self, batch: &[u32]) {
         let index = M::numa_node() % NODES;
         let node = &self.nodes[index];
         let _lock = RawGuard::new(&*node.lock);
@@ -183,7 +221,7 @@ impl<M: Machine> Lruvecs<M> {
     }
 
     /// Takes a batch of pages that were freed out of their lists, and uncharges them. Pinned.
-    fn remove_all(&self, batch: &[u32; BATCH]) {
+    fn remove_all(&self, batch: &[u32]) {
         let mut held: Option<(u32, RawGuard<'_, M, _>)> = None;
         for &page in batch {
             let Page { state, node } = self.pages.state(page);
@@ -205,16 +243,16 @@ impl<M: Machine> Lruvecs<M> {
         }
         drop(held);
         for group in &self.charged {
-            group.fetch_sub(BATCH as u64, Ordering::Relaxed);
+            group.fetch_sub(batch.len() as u64, Ordering::Relaxed);
         }
     }
 }
 
 impl<M: Machine> PageQueues<M> for Lruvecs<M> {
-    type Config = ();
+    type Config = Batches;
     type Free<'a> = ();
 
-    fn new(_: &(), cpus: CpuRange, frames: usize) -> Result<Self, Error> {
+    fn new(&batches: &Batches, cpus: CpuRange, frames: usize) -> Result<Self, Error> {
         let page = || Page {
             state: M::AtomicU32::new(OUT),
             node: M::AtomicU32::new(0),
@@ -227,6 +265,7 @@ impl<M: Machine> PageQueues<M> for Lruvecs<M> {
             })
         };
         Ok(Lruvecs {
+            batches,
             nodes: array::from_fn(|_| Lruvec {
                 lock: Padded(RawLock::new()),
                 list: Padded(SharedCell::new(Ends::EMPTY)),
@@ -284,9 +323,9 @@ impl<M: Machine> PageQueues<M> for Lruvecs<M> {
         }
         let pin = M::pin();
         // SAFETY: the pin makes this CPU the only one at its batches.
-        let full = unsafe { (*self.cpus.get(&pin).write()).leaving.push(page) };
-        if let Some(batch) = full {
-            self.remove_all(&batch);
+        let leaving = unsafe { &mut (*self.cpus.get(&pin).write()).leaving };
+        if let Some(batch) = leaving.push(page, self.batches.leaving) {
+            self.remove_all(batch);
         }
     }
 }

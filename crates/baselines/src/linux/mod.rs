@@ -1,15 +1,15 @@
-//! Linux of 2011, of 2021 and of 2024: VMAs, and anon_vma chains for the reverse map (the "before" of case study 004).
+//! Linux of 2011, of 2018, of 2021 and of 2024: VMAs, and anon_vma chains for the reverse map (the "before" of case study 004).
 //!
-//! One implementation with the differences between 2.6.39, 3.0, 5.15 and 6.12 as parameters:
+//! One implementation with the differences between 2.6.39, 3.0, 4.15, 5.15 and 6.12 as parameters:
 //!
-//! | | 2.6.39 | with the read-ahead fix | 3.0-rc2 | 3.0 | 5.15 | 6.12 |
-//! |---|---|---|---|---|---|---|
-//! | locks of anon_vma roots and of files' mappings | ticket spin lock | ticket spin lock | mutex | mutex | rwsem | rwsem |
-//! | a fault on a file writes `mmap_miss` of the open file | yes | no | no | no | no | no |
-//! | the root's lock along a chain | once a node | once a node | once a node | once | once | once |
-//! | freeing an anon_vma waits for the root's lock if it is held | no | no | yes | yes | yes | yes |
-//! | `munmap`, and `brk` that shrinks, take pages away as readers of the map's lock | no | no | no | no | yes | yes |
-//! | a fault has the lock of | the map | the map | the map | the map | the map | the VMA (`alone`), which it finds in a tree without a lock (`maple`) |
+//! | | 2.6.39 | with the read-ahead fix | 3.0-rc2 | 3.0 | 4.15 | 5.15 | 6.12 |
+//! |---|---|---|---|---|---|---|---|
+//! | locks of anon_vma roots and of files' mappings | ticket spin lock | ticket spin lock | mutex | mutex | rwsem | rwsem | rwsem |
+//! | a fault on a file writes `mmap_miss` of the open file | yes | no | no | no | no | no | no |
+//! | the root's lock along a chain | once a node | once a node | once a node | once | once | once | once |
+//! | freeing an anon_vma waits for the root's lock if it is held | no | no | yes | yes | yes | yes | yes |
+//! | `munmap`, and `brk` that shrinks, take pages away as readers of the map's lock | no | no | no | no | no | yes | yes |
+//! | a fault has the lock of | the map | the map | the map | the map | the map | the map | the VMA (`alone`), which it finds in a tree without a lock (`maple`) |
 //!
 //! Commits: 2b575eb64 ("mm: convert anon_vma->lock to a mutex"), 3d48ae45e ("mm: Convert
 //! i_mmap_lock to a mutex"), 88c22088b ("mm: optimize page_lock_anon_vma() fast-path"), 207d04baa
@@ -27,13 +27,14 @@
 //!   came.
 //! - 5.15 and 6.12: `munmap` frees the chains of VMAs before it goes on as a reader of `mmap_lock`, where Linux does that at its
 //!   end; VMAs of one anon_vma are in a list, not in an interval tree; the counters of resident pages,
-//!   which Linux keeps for each CPU and adds up by the batch, are missing, as is `vm_committed_as`: its batch is a quarter of a
+//!   which Linux keeps for each CPU and adds up by the batch, are missing, as is `vm_committed_as` (4.15 has it): its batch is a quarter of a
 //!   CPU's share of memory (`mm_compute_batch`), so it is a CPU's own as the VM's account is. Look-ups run in sections of
 //!   epochs, which cost more than those of RCU.
 
 mod alone;
 mod anon_vma;
 mod change;
+mod committed;
 mod file;
 mod list;
 mod lru;
@@ -46,8 +47,9 @@ mod vma;
 
 pub use alone::{LockSeq, VmaHeld, VmaLock};
 pub use anon_vma::AnonVmaRoot;
+pub use committed::{CommittedAs, CommittedLock};
 pub use file::{AddressSpace, IMmap};
-pub use lru::{LruLock, Lruvecs};
+pub use lru::{Batches, LruLock, Lruvecs};
 pub use mutex::LinuxMutex;
 pub use rwsem::{MmapLock, MmapWrite, WriteSem};
 pub use spinning::Spinning;

@@ -1,7 +1,7 @@
 //! The locks of Linux that are rwsems: `mmap_lock`, `mmap_sem` before 5.8, and today those of anon_vma roots and of files'
 //! mappings.
 
-use machine::Machine;
+use machine::{Atomic, Machine, Ordering};
 use sync::RawLock;
 use sync::lock_class;
 use sync::rwlock::{RawReadGuard, RawRw, Rwsem};
@@ -16,14 +16,17 @@ lock_class!(
 /// The lock of a space's map, and none of its page tables: Linux splits those by table, and here the lock of the slot is
 /// that of the table.
 ///
-/// As in `mm_struct`, where the lock begins at the last word of a line: the count is on one line, the owner and the
+/// As in `mm_struct`, where the lock begins at the last word of a line: the count is on one line, with `pgd`, the owner and the
 /// spinners' queue on the next. 128 bytes.
 #[repr(C, align(64))]
 pub struct MmapLock<M: Machine> {
     /// See [`MapLocking::downgrades`]. Never changes.
     downgrades: bool,
     /// What else stands before the lock in the line.
-    _before: [u64; 6],
+    _before: [u64; 2],
+    /// Where the page tables begin. Never changes; in the line of the lock's count, so that each walk of the tables needs it.
+    pgd: M::AtomicUsize,
+    _between: [u64; 3],
     lock: Lock<M>,
 }
 
@@ -61,7 +64,9 @@ impl<M: Machine> MapLocking<M> for MmapLock<M> {
     fn new(&downgrades: &bool) -> Self {
         MmapLock {
             downgrades,
-            _before: [0; 6],
+            _before: [0; 2],
+            pgd: M::AtomicUsize::new(0),
+            _between: [0; 3],
             lock: RawRw::new(),
         }
     }
@@ -98,11 +103,15 @@ impl<M: Machine> MapLocking<M> for MmapLock<M> {
         write.is_downgraded = unsafe { write.lock.try_downgrade() };
     }
 
+    /// Takes no lock, but reads where the tables begin (`pgd_offset`).
     #[inline]
-    fn pmap(&self) {}
+    fn pmap(&self) {
+        self.pgd.load(Ordering::Relaxed);
+    }
 
     #[inline]
     fn try_pmap(&self) -> Option<()> {
+        self.pmap();
         Some(())
     }
 }

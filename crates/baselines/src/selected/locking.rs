@@ -145,7 +145,7 @@ impl<M: Machine> MapLocking<M> for AnyLocking<M> {
     #[track_caller]
     fn pmap(&self) -> Seldom<AnyPmap<'_, M>> {
         match self {
-            AnyLocking::MmapLock(_) | AnyLocking::PerSlot => Seldom::NONE,
+            AnyLocking::PerSlot => Seldom::NONE,
             _ => self.lock_pmap(),
         }
     }
@@ -157,7 +157,11 @@ impl<M: Machine> MapLocking<M> for AnyLocking<M> {
             AnyLocking::OneLock(locks) => AnyPmap::OneLock(locks.try_pmap()?),
             AnyLocking::SxMap(locks) => AnyPmap::SxMap(locks.try_pmap()?),
             AnyLocking::VmMap(locks) => AnyPmap::VmMap(locks.try_pmap()?),
-            AnyLocking::MmapLock(_) | AnyLocking::PerSlot => return Some(Seldom::NONE),
+            AnyLocking::MmapLock(lock) => {
+                lock.try_pmap()?;
+                return Some(Seldom::NONE);
+            }
+            AnyLocking::PerSlot => return Some(Seldom::NONE),
         }))
     }
 }
@@ -195,7 +199,11 @@ impl<M: Machine> AnyLocking<M> {
             AnyLocking::OneLock(locks) => AnyPmap::OneLock(locks.pmap()),
             AnyLocking::SxMap(locks) => AnyPmap::SxMap(locks.pmap()),
             AnyLocking::VmMap(locks) => AnyPmap::VmMap(locks.pmap()),
-            AnyLocking::MmapLock(_) | AnyLocking::PerSlot => return Seldom::NONE,
+            AnyLocking::MmapLock(lock) => {
+                lock.pmap();
+                return Seldom::NONE;
+            }
+            AnyLocking::PerSlot => return Seldom::NONE,
         })
     }
 }

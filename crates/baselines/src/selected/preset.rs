@@ -2,7 +2,7 @@
 
 use super::{Account, AnyKernel, Design, Keeping, Locks, PvLocks, Queueing, Selected};
 use crate::freebsd::{ListLocks, Order};
-use crate::linux::Fixes;
+use crate::linux::{Batches, Fixes};
 use crate::openbsd::{BigLock, Unlocked};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -20,6 +20,8 @@ pub enum Preset {
     FreebsdPvh,
     /// FreeBSD in May 2018: the "before" of case study 000.
     FreebsdDi,
+    /// [`Preset::FreebsdDi`] with FreeBSD's own locks of a space.
+    Freebsd11,
     /// FreeBSD today, and in March 2020: the "stock" of case study 002.
     FreebsdLocklessDi,
     /// [`Preset::FreebsdLocklessDi`], built for NUMA.
@@ -46,6 +48,8 @@ pub enum Preset {
     Linux30Rc2,
     /// Linux in July 2011: the mutexes, and one acquisition for a chain.
     Linux30Fixes,
+    /// Linux in January 2018.
+    Linux415,
     /// Linux in October 2021.
     Linux515,
     /// Linux in November 2024.
@@ -56,9 +60,10 @@ pub enum Preset {
 
 impl Preset {
     /// All presets, each system's oldest first.
-    pub const ALL: [Preset; 18] = [
+    pub const ALL: [Preset; 20] = [
         Preset::FreebsdPvh,
         Preset::FreebsdDi,
+        Preset::Freebsd11,
         Preset::FreebsdEpoch,
         Preset::FreebsdLocklessDi,
         Preset::FreebsdNuma,
@@ -72,6 +77,7 @@ impl Preset {
         Preset::Linux2639Ra,
         Preset::Linux30Rc2,
         Preset::Linux30Fixes,
+        Preset::Linux415,
         Preset::Linux515,
         Preset::Linux612,
         Preset::Scalevm,
@@ -82,6 +88,7 @@ impl Preset {
         match self {
             Preset::FreebsdPvh => "freebsd-pvh",
             Preset::FreebsdDi => "freebsd-di",
+            Preset::Freebsd11 => "freebsd-11",
             Preset::FreebsdLocklessDi => "freebsd-lockless-di",
             Preset::FreebsdNuma => "freebsd-numa",
             Preset::FreebsdObmOnly => "freebsd-obm-only",
@@ -95,6 +102,7 @@ impl Preset {
             Preset::Linux2639Ra => "linux-2.6.39-ra",
             Preset::Linux30Rc2 => "linux-3.0-rc2",
             Preset::Linux30Fixes => "linux-3.0-fixes",
+            Preset::Linux415 => "linux-4.15",
             Preset::Linux515 => "linux-5.15",
             Preset::Linux612 => "linux-6.12",
             Preset::Scalevm => "scalevm",
@@ -110,6 +118,9 @@ impl Preset {
             }
             Preset::FreebsdDi => {
                 "delayed invalidation: a list of open blocks, one mutex at start and finish"
+            }
+            Preset::Freebsd11 => {
+                "as freebsd-di, with the map's sx and the pmap's mutex as FreeBSD builds them"
             }
             Preset::FreebsdLocklessDi => {
                 "delayed invalidation: one list appended to by a 16-byte compare-and-swap; 256 \
@@ -152,6 +163,10 @@ impl Preset {
             Preset::Linux30Fixes => {
                 "as linux-3.0-rc2, with the root locked once for all of a region's lists"
             }
+            Preset::Linux415 => {
+                "as linux-5.15, but munmap takes pages away with mmap_sem still locked, the lists' batches are smaller, and \
+                 vm_committed_as has a spin lock"
+            }
             Preset::Linux515 => {
                 "mmap_lock, which faults read, and the reverse map under rwsems that spin; lists of pages by \
                  node, a control group's account"
@@ -173,6 +188,7 @@ impl Preset {
             Preset::FreebsdDi => {
                 "case study 000; FreeBSD/amd64 pmap b4ddfd (2016) to r347695 (2019)"
             }
+            Preset::Freebsd11 => "as freebsd-di; kern_sx.c",
             Preset::FreebsdLocklessDi => "FreeBSD/amd64 pmap since r347695 (2019)",
             Preset::FreebsdNuma => "FreeBSD/amd64 pmap since r353149 (2019), option NUMA",
             Preset::FreebsdObmOnly | Preset::FreebsdObm => "case study 002, the patch",
@@ -190,6 +206,9 @@ impl Preset {
             Preset::Linux30Rc2 => "case study 004; Linux 3.0-rc2, with 2b575eb64 and 3d48ae45e",
             Preset::Linux30Fixes => {
                 "case study 004; Linux 3.0, with bb4aa3967, eee2acbae and dd34739c0"
+            }
+            Preset::Linux415 => {
+                "Linux 4.15 (January 2018), mm/, kernel/locking/rwsem-xadd.c, lib/percpu_counter.c"
             }
             Preset::Linux515 => "Linux 5.15 (October 2021), mm/ and kernel/locking/rwsem.c",
             Preset::Linux612 => "Linux 6.12 (November 2024), mm/ and kernel/locking/rwsem.c",
@@ -242,7 +261,7 @@ impl Preset {
     pub const fn design(self) -> Design {
         match self {
             Preset::FreebsdPvh => Design::Pvh,
-            Preset::FreebsdDi => Design::Di,
+            Preset::FreebsdDi | Preset::Freebsd11 => Design::Di,
             Preset::FreebsdLocklessDi
             | Preset::FreebsdNuma
             | Preset::FreebsdObmOnly
@@ -256,6 +275,7 @@ impl Preset {
             | Preset::Linux2639Ra
             | Preset::Linux30Rc2
             | Preset::Linux30Fixes
+            | Preset::Linux415
             | Preset::Linux515
             | Preset::Linux612
             | Preset::Scalevm => Design::Own,
@@ -267,6 +287,7 @@ impl Preset {
         match self {
             Preset::FreebsdPvh
             | Preset::FreebsdDi
+            | Preset::Freebsd11
             | Preset::FreebsdEpoch
             | Preset::FreebsdLocklessDi => PvLocks::Shared(ListLocks::Hashed),
             Preset::FreebsdNuma | Preset::Freebsd14 => PvLocks::Shared(ListLocks::PerRegion),
@@ -274,6 +295,7 @@ impl Preset {
             | Preset::Linux2639Ra
             | Preset::Linux30Rc2
             | Preset::Linux30Fixes
+            | Preset::Linux415
             | Preset::Linux515
             | Preset::Linux612 => PvLocks::Spinning,
             _ => PvLocks::Own,
@@ -285,6 +307,7 @@ impl Preset {
         match self {
             Preset::FreebsdPvh
             | Preset::FreebsdDi
+            | Preset::Freebsd11
             | Preset::FreebsdEpoch
             | Preset::FreebsdLocklessDi => Some(Order::Chunks { domains: 1 }),
             Preset::FreebsdNuma | Preset::FreebsdObmOnly => Some(Order::Chunks { domains: 2 }),
@@ -297,12 +320,15 @@ impl Preset {
     /// Its swap account.
     pub const fn account(self) -> Account {
         match self {
-            Preset::FreebsdPvh | Preset::FreebsdDi | Preset::FreebsdEpoch => Account::Mutex,
+            Preset::FreebsdPvh | Preset::FreebsdDi | Preset::Freebsd11 | Preset::FreebsdEpoch => {
+                Account::Mutex
+            }
             Preset::FreebsdLocklessDi
             | Preset::FreebsdNuma
             | Preset::FreebsdObmOnly
             | Preset::FreebsdObm
             | Preset::Freebsd14 => Account::Atomic,
+            Preset::Linux415 => Account::CommittedAs,
             Preset::OpenbsdBiglock
             | Preset::OpenbsdUnlocked
             | Preset::Openbsd76
@@ -319,11 +345,13 @@ impl Preset {
     /// The locks of its spaces.
     pub const fn locks(self) -> Locks {
         match self {
-            Preset::Freebsd14 => Locks::SxMap,
+            Preset::Freebsd11 | Preset::Freebsd14 => Locks::SxMap,
             Preset::OpenbsdBiglock | Preset::OpenbsdUnlocked | Preset::Openbsd76 => Locks::VmMap,
-            Preset::Linux2639 | Preset::Linux2639Ra | Preset::Linux30Rc2 | Preset::Linux30Fixes => {
-                Locks::MmapLock { downgrades: false }
-            }
+            Preset::Linux2639
+            | Preset::Linux2639Ra
+            | Preset::Linux30Rc2
+            | Preset::Linux30Fixes
+            | Preset::Linux415 => Locks::MmapLock { downgrades: false },
             Preset::Linux515 | Preset::Linux612 => Locks::MmapLock { downgrades: true },
             Preset::Scalevm => Locks::PerSlot,
             _ => Locks::OneLock,
@@ -341,7 +369,7 @@ impl Preset {
             Preset::Linux2639Ra => Keeping::LinuxSpinLocks(Fixes::new(false, true)),
             Preset::Linux30Rc2 => Keeping::LinuxMutexes(Fixes::new(false, true)),
             Preset::Linux30Fixes => Keeping::LinuxMutexes(Fixes::new(true, true)),
-            Preset::Linux515 => Keeping::LinuxRwsems(Fixes::new(true, true)),
+            Preset::Linux415 | Preset::Linux515 => Keeping::LinuxRwsems(Fixes::new(true, true)),
             Preset::Linux612 => Keeping::LinuxRwsems(Fixes::ALL),
             _ => Keeping::Nothing,
         }
@@ -364,7 +392,9 @@ impl Preset {
             Preset::OpenbsdBiglock | Preset::OpenbsdUnlocked | Preset::Openbsd76 => {
                 Queueing::Global
             }
-            Preset::Linux515 | Preset::Linux612 => Queueing::Lruvecs,
+            Preset::Linux415 => Queueing::Lruvecs(Batches::V4_15),
+            Preset::Linux515 => Queueing::Lruvecs(Batches::V5_15),
+            Preset::Linux612 => Queueing::Lruvecs(Batches::V6_12),
             _ => Queueing::Nowhere,
         }
     }

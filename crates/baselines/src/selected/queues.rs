@@ -1,7 +1,7 @@
 //! Any queues of pages.
 
 use crate::freebsd::{BatchedQueues, FreeHeld};
-use crate::linux::Lruvecs;
+use crate::linux::{Batches, Lruvecs};
 use crate::openbsd::{FreePages, GlobalQueues};
 use machine::{CpuRange, Frame, Machine};
 use vm::Error;
@@ -18,7 +18,7 @@ pub enum Queueing {
     /// [`GlobalQueues`].
     Global,
     /// [`Lruvecs`].
-    Lruvecs,
+    Lruvecs(Batches),
 }
 
 /// Where pages queue, chosen when the VM is made.
@@ -53,7 +53,7 @@ impl<M: Machine> PageQueues<M> for AnyQueues<M> {
             Queueing::Nowhere => AnyQueues::Nowhere,
             Queueing::Batched => AnyQueues::Batched(BatchedQueues::new(&(), cpus, frames)?),
             Queueing::Global => AnyQueues::Global(GlobalQueues::new(&(), cpus, frames)?),
-            Queueing::Lruvecs => AnyQueues::Lruvecs(Lruvecs::new(&(), cpus, frames)?),
+            Queueing::Lruvecs(batches) => AnyQueues::Lruvecs(Lruvecs::new(batches, cpus, frames)?),
         })
     }
 

@@ -1,6 +1,7 @@
 //! Any swap account.
 
 use crate::freebsd::swap::{AtomicSwap, MutexSwap};
+use crate::linux::CommittedAs;
 use machine::{CpuRange, Machine};
 use vm::Error;
 use vm::policy::Reservation;
@@ -12,6 +13,8 @@ pub enum Account {
     Mutex,
     /// [`AtomicSwap`].
     Atomic,
+    /// [`CommittedAs`], before `vm`'s own.
+    CommittedAs,
     /// `vm`'s own.
     #[default]
     Own,
@@ -23,6 +26,8 @@ pub enum AnySwap<M: Machine, Own: Reservation<M>> {
     Mutex(MutexSwap<M>),
     /// See [`Account::Atomic`].
     Atomic(AtomicSwap<M>),
+    /// See [`Account::CommittedAs`].
+    CommittedAs(CommittedAs<M, Own>),
     /// See [`Account::Own`].
     Own(Own),
 }
@@ -32,6 +37,7 @@ macro_rules! dispatch {
         match $any {
             AnySwap::Mutex($account) => $call,
             AnySwap::Atomic($account) => $call,
+            AnySwap::CommittedAs($account) => $call,
             AnySwap::Own($account) => $call,
         }
     };
@@ -44,6 +50,9 @@ impl<M: Machine, Own: Reservation<M>> Reservation<M> for AnySwap<M, Own> {
         Ok(match account {
             Account::Mutex => AnySwap::Mutex(MutexSwap::new(&(), cpus, limit)?),
             Account::Atomic => AnySwap::Atomic(AtomicSwap::new(&(), cpus, limit)?),
+            Account::CommittedAs => {
+                AnySwap::CommittedAs(CommittedAs::new(&Default::default(), cpus, limit)?)
+            }
             Account::Own => AnySwap::Own(Own::new(&Own::Config::default(), cpus, limit)?),
         })
     }

@@ -1,7 +1,7 @@
 //! Linux's lists of pages: batches, charges, and pages that are used again before a batch is emptied.
 
 use crate::page_queues::{frames, free, map, map_and_free};
-use baselines::linux::Lruvecs;
+use baselines::linux::{Batches, Lruvecs};
 use hosted::Hosted;
 use machine::{Frame, Topology};
 use std::collections::HashSet;
@@ -12,7 +12,7 @@ use vm::policy::PageQueues;
 fn pages_come_and_go_by_31() {
     let machine = Hosted::new(1);
     machine.attach(0);
-    let lists = Lruvecs::<Hosted>::new(&(), machine.cpus(), 100).expect("room");
+    let lists = Lruvecs::<Hosted>::new(&Batches::V6_12, machine.cpus(), 100).expect("room");
     let map = |range| map(&lists, range);
     let free = |range| free(&lists, range);
     map(0..30);
@@ -37,13 +37,29 @@ fn pages_come_and_go_by_31() {
     assert_eq!(lists.charged(), 128 - 31);
 }
 
+#[test]
+fn batches_of_4_15_are_smaller() {
+    let machine = Hosted::new(1);
+    machine.attach(0);
+    let lists = Lruvecs::<Hosted>::new(&Batches::V4_15, machine.cpus(), 100).expect("room");
+    map(&lists, 0..13);
+    assert_eq!((lists.listed(), lists.charged()), (vec![], 32));
+    map(&lists, 13..42);
+    assert_eq!((lists.listed(), lists.charged()), (frames(0..42), 64));
+    free(&lists, 0..31);
+    assert_eq!((lists.listed().len(), lists.charged()), (42, 64));
+    free(&lists, 31..32);
+    assert_eq!((lists.listed().len(), lists.charged()), (10, 32));
+}
+
 /// Many CPUs map and free the same pages.
 #[test]
 fn each_page_is_in_one_list_once() {
     const CPUS: usize = 4;
     const FRAMES: usize = 70;
     let machine = Hosted::new(CPUS);
-    let lists = Arc::new(Lruvecs::<Hosted>::new(&(), machine.cpus(), FRAMES).expect("room"));
+    let lists =
+        Arc::new(Lruvecs::<Hosted>::new(&Batches::V6_12, machine.cpus(), FRAMES).expect("room"));
     let used = map_and_free((&machine, CPUS), &lists, FRAMES, |_, _| ());
     machine.on_cpu(0, || {
         let listed = lists.listed();

@@ -1,6 +1,7 @@
 //! Swap accounts are exact: never above the limit, and no refusal while there is room.
 
 use baselines::freebsd::swap::{AtomicSwap, MutexSwap};
+use baselines::linux::CommittedAs;
 use baselines::selected::{Account, AnySwap};
 use hosted::Hosted;
 use machine::{Execute, Job, Topology};
@@ -32,9 +33,8 @@ fn exact_alone<S: Reservation<Hosted>>(new: impl Fn(u64) -> S) {
 
 /// Three CPUs reserve a third each, over and over: all fit, so none may be refused. The fourth asks
 /// for more than there ever is: it must be refused and disturb no other.
-fn exact_together<S: Reservation<Hosted>>(new: impl Fn(u64) -> S) {
+fn exact_together<S: Reservation<Hosted>>(machine: &Hosted, new: impl Fn(u64) -> S) {
     const ROUNDS: usize = 20_000;
-    let machine = Hosted::new(4);
     let account = Arc::new(new(30));
     let held = Arc::new(AtomicU64::new(0));
     let worker = |_| {
@@ -59,10 +59,11 @@ fn exact_together<S: Reservation<Hosted>>(new: impl Fn(u64) -> S) {
     assert_eq!(account.reserved(), 0);
 }
 
-fn exact<S: Reservation<Hosted>>(config: S::Config) {
-    let cpus = Hosted::new(4).cpus();
-    exact_alone(|limit| S::new(&config, cpus, limit).expect("room"));
-    exact_together(|limit| S::new(&config, cpus, limit).expect("room"));
+fn exact<S: Reservation<Hosted, Config: Sync>>(config: S::Config) {
+    let machine = Hosted::new(4);
+    let new = |limit| S::new(&config, machine.cpus(), limit).expect("room");
+    machine.on_cpu(0, || exact_alone(new));
+    exact_together(&machine, new);
 }
 
 #[test]
@@ -76,8 +77,40 @@ fn atomic_swap_is_exact() {
 }
 
 #[test]
+fn committed_as_is_exact() {
+    exact::<CommittedAs<Hosted, MutexSwap<Hosted>>>(());
+}
+
+#[test]
 fn selected_accounts_are_exact() {
-    for account in [Account::Mutex, Account::Atomic, Account::Own] {
+    for account in [
+        Account::Mutex,
+        Account::Atomic,
+        Account::CommittedAs,
+        Account::Own,
+    ] {
         exact::<Any>(account);
     }
+}
+
+/// Up to 16 MiB stay a CPU's own part; each mapping that is larger goes to the common count, and comes back from it.
+#[test]
+fn linux_counts_by_batches_of_a_cpu() {
+    const BATCH: u64 = 4096;
+    let machine = Hosted::new(2);
+    let account = CommittedAs::<Hosted, MutexSwap<Hosted>>::new(&(), machine.cpus(), 1 << 20);
+    let account = &account.expect("room");
+    machine.on_cpu(0, || {
+        assert!(account.reserve(BATCH - 1));
+        assert_eq!(account.counted(), 0);
+        account.release(BATCH - 1);
+        assert!(account.reserve(2 * BATCH));
+        assert_eq!(account.counted(), 2 * BATCH as i64);
+    });
+    machine.on_cpu(1, || {
+        assert!(account.reserve(1));
+        account.release(2 * BATCH);
+    });
+    assert_eq!(account.reserved(), 1);
+    machine.on_cpu(0, || assert_eq!(account.counted(), 1));
 }

@@ -92,12 +92,8 @@ impl Kernel for Hosted {
 
 impl Kernel for Sim {
     fn enter(private: f64) {
-        /// By how much the computing of a call varies, at random, as a share.
-        const JITTER: f64 = 0.1;
-        const STEPS: u64 = 1 << 16;
-        let chance = sim::dice(STEPS) as f64 / STEPS as f64;
         sim::system_call();
-        sim::compute(private * (1.0 + JITTER * (2.0 * chance - 1.0)));
+        pass(private);
     }
 
     fn start(job: Job) {
@@ -115,6 +111,15 @@ impl Kernel for Sim {
     fn compute(nanoseconds: u64) {
         sim::compute(nanoseconds as f64);
     }
+}
+
+/// The calling task computes for about so many nanoseconds.
+pub fn pass(nanoseconds: f64) {
+    /// By how much the computing of a call varies, at random, as a share.
+    const JITTER: f64 = 0.1;
+    const STEPS: u64 = 1 << 16;
+    let chance = sim::dice(STEPS) as f64 / STEPS as f64;
+    sim::compute(nanoseconds * (1.0 + JITTER * (2.0 * chance - 1.0)));
 }
 
 /// The time for which a task was awake, by kind, in nanoseconds, on lines of its own. Written by the task; relaxed

@@ -22,7 +22,7 @@ use crate::tasks::{Affinity, Area, Gate, places};
 use baselines::selected::{Preset, Selected};
 pub use common::Common;
 use hosted::Hosted;
-pub use kernel::{Account, Ledger, Ledgers};
+pub use kernel::{Account, Ledger, Ledgers, pass};
 use machine::PAGE_SIZE;
 pub use process::inside;
 pub use services::Design;

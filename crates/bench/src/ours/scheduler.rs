@@ -43,6 +43,7 @@ pub fn of<M: Schedules>(preset: Preset) -> Chosen<M> {
         Preset::Scalevm => chosen::<M, Best<M>>(),
         Preset::FreebsdPvh
         | Preset::FreebsdDi
+        | Preset::Freebsd11
         | Preset::FreebsdEpoch
         | Preset::FreebsdLocklessDi
         | Preset::FreebsdNuma
@@ -56,6 +57,7 @@ pub fn of<M: Schedules>(preset: Preset) -> Chosen<M> {
         | Preset::Linux2639Ra
         | Preset::Linux30Rc2
         | Preset::Linux30Fixes
+        | Preset::Linux415
         | Preset::Linux515
         | Preset::Linux612 => chosen::<M, Cfs<M>>(),
     }

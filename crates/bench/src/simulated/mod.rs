@@ -7,6 +7,7 @@ mod attribution;
 mod conditions;
 mod private;
 mod run;
+mod timed;
 mod window;
 
 pub use attribution::{Attribution, Share};
@@ -16,13 +17,14 @@ use private::private;
 use crate::harness::{Bars, Failure, Film, Plan, Progress, Running, Target, Times, interrupt, say};
 use crate::ours::{Design, SWAP_PER_TASK, can_run, scheduler};
 use crate::system::{self, On};
-use baselines::selected::{Preset, Selected};
+use baselines::selected::Preset;
 use run::Run;
 pub use run::Seen;
 use sim::Sim;
 use sim::profile::Profile;
 use stats::record::Subject;
 use std::time::Duration;
+use timed::timed;
 use vm::{Best, Options};
 pub use window::Window;
 
@@ -195,13 +197,13 @@ impl Simulated {
                     ..Options::default()
                 },
             ),
-            preset => self.begin::<Selected>(
-                plan,
-                Options {
+            preset => {
+                let options = Options {
                     swap_pages,
                     ..preset.options()
-                },
-            ),
+                };
+                self.begin(plan, timed(options, self.conditions.change))
+            }
         }?;
         let result = f(&mut run)?;
         run.end()?;

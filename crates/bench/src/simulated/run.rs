@@ -151,7 +151,7 @@ impl Run {
             task,
             private: self
                 .conditions
-                .private
+                .call
                 .unwrap_or_else(|| super::private(self.workload)),
             ledgers: self.ledgers.clone(),
         };

@@ -5,6 +5,7 @@ use baselines::selected::Preset;
 use bench::simulated::Place;
 use lockbench::Row;
 use lockbench::registry::ROWS;
+use lockbench::simulated::Load;
 use serde::Deserialize;
 use sim::profile::Profile;
 use std::collections::BTreeMap;
@@ -18,8 +19,8 @@ const FILE: (&str, &str) = ("predicted.toml", include_str!("../../predicted.toml
 pub enum StandIn {
     /// Our VM, built like this, runs the workload.
     Vm(Preset, Setting),
-    /// One lock is what tasks meet at.
-    Lock(&'static Row),
+    /// One lock is what tasks meet at, with sections like this.
+    Lock(&'static Row, Load),
 }
 
 impl PartialEq for StandIn {
@@ -28,7 +29,9 @@ impl PartialEq for StandIn {
             (StandIn::Vm(one, setting), StandIn::Vm(other, others)) => {
                 (one, setting) == (other, others)
             }
-            (StandIn::Lock(one), StandIn::Lock(other)) => one.name == other.name,
+            (StandIn::Lock(one, load), StandIn::Lock(other, others)) => {
+                (one.name, load) == (other.name, others)
+            }
             _ => false,
         }
     }
@@ -48,7 +51,7 @@ impl fmt::Display for StandIn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (preset, Setting { place, broadcast }) = match self {
             StandIn::Vm(preset, setting) => (preset, setting),
-            StandIn::Lock(row) => return f.pad(row.name),
+            StandIn::Lock(row, _) => return f.pad(row.name),
         };
         let mut name = preset.to_string();
         if *place == Place::Spread {
@@ -118,7 +121,7 @@ impl Mapping {
             |line| line.what.clone(),
         );
         match found {
-            Ok(StandIn::Lock(_)) => found,
+            Ok(StandIn::Lock(..)) => found,
             _ if workloads::find(workload).is_none() => {
                 Err(format!("{workload} is no workload here"))
             }
@@ -208,6 +211,9 @@ struct Told {
     /// See [`Setting::broadcast`].
     broadcast: Option<f64>,
     lock: Option<String>,
+    /// [`Load::lines`] and [`Load::section`] of a lock, if not those of `scalevm locks`.
+    lines: Option<usize>,
+    section: Option<f64>,
     because: Option<String>,
 }
 
@@ -226,6 +232,14 @@ fn line(told: Told) -> Result<Line, String> {
     if (told.place.is_some() || told.broadcast.is_some()) && told.preset.is_none() {
         return Err("a place or a broadcast without a preset".into());
     }
+    if (told.lines.is_some() || told.section.is_some()) && told.lock.is_none() {
+        return Err("lines or a section without a lock".into());
+    }
+    let load = Load {
+        lines: told.lines.unwrap_or(Load::default().lines),
+        section: told.section.unwrap_or(Load::default().section),
+        ..Load::default()
+    };
     let what = match (told.preset, told.lock, told.because) {
         (Some(preset), None, None) => Ok(StandIn::Vm(
             preset
@@ -240,6 +254,7 @@ fn line(told: Told) -> Result<Line, String> {
             locks()
                 .find(|row| row.name == lock)
                 .ok_or(format!("no simulated lock is called {lock}"))?,
+            load,
         )),
         (None, None, Some(why)) if !why.trim().is_empty() => Err(why),
         _ => return Err("one of preset, lock and because is wanted".into()),

@@ -230,8 +230,9 @@ points = [[1, 1], [2, 1], [3, 1], [4, 1], [6, 1], [8, 1], [12, 1], [16, 1], [32,
 
     #[test]
     fn what_can_not_be_predicted_says_why() {
+        let processes = CURVE.replace("\"threads\"", "\"processes\"");
         let pair = |kernel: &str| {
-            format!("{CURVE}[curve.after]\nkernel = \"{kernel}\"\npoints = [[1, 2]]\n")
+            format!("{processes}[curve.after]\nkernel = \"{kernel}\"\npoints = [[1, 2]]\n")
         };
         let one = |text: String| {
             text.replace(

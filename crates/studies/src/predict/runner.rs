@@ -36,10 +36,10 @@ impl Runner {
             StandIn::Vm(preset, setting) => {
                 What::Work(Work::new(of, (preset, setting), machine, seeds.start)?)
             }
-            StandIn::Lock(lock) => What::Lock(Meeting {
+            StandIn::Lock(lock, load) => What::Lock(Meeting {
                 lock,
                 machine: machine.clone(),
-                load: Load::default(),
+                load,
             }),
         };
         Ok(Runner { what, seeds })
@@ -51,8 +51,12 @@ impl Runner {
             (What::Work(work), StandIn::Vm(preset, setting)) => {
                 What::Work(work.built((preset, setting))?)
             }
-            (What::Lock(meeting), StandIn::Lock(lock)) => What::Lock(Meeting {
+            (What::Lock(meeting), StandIn::Lock(lock, load)) => What::Lock(Meeting {
                 lock,
+                load: Load {
+                    private: meeting.load.private,
+                    ..load
+                },
                 ..meeting.clone()
             }),
             _ => {

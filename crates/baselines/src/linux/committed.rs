@@ -1,0 +1,108 @@
+//! Memory that may come to be needed: `vm_committed_as`, a counter of which each CPU has a part.
+//!
+//! As in Linux up to 5.8 (`percpu_counter_add_batch` of lib/percpu_counter.c, `mm_compute_batch` of mm/mm_init.c): a CPU adds to its
+//! own part, and moves that to the common count, under the counter's spin lock, when it has come to a batch: the 256th
+//! part of a CPU's share of memory. A mapping of 128 MiB is more than that, so each `mmap` and `munmap` of one takes the lock. From 5.9
+//! on the batch is a quarter of the share, and no loop of a few mappings comes to it.
+//!
+//! The count is never asked, as in Linux where the overcommit mode is 0; limits are those of the account `Own`.
+
+use machine::{Atomic, CpuRange, Machine, Ordering, SharedCell};
+use sync::spin::Qspinlock;
+use sync::watch::Watched;
+use sync::{Padded, PerCpu, RawGuard, RawLock, lock_class};
+use vm::Error;
+use vm::policy::Reservation;
+
+lock_class!(
+    /// The lock of `vm_committed_as`.
+    pub CommittedLock = "vm_committed_as", rank 35
+);
+
+/// Pages of a CPU's share of memory: 4 GiB, whatever is simulated of it.
+const PAGES_EACH: i64 = 1 << 20;
+/// Pages that a CPU adds up.
+const BATCH: i64 = PAGES_EACH / 256;
+
+/// The counter, before an account that is exact.
+pub struct CommittedAs<M: Machine, Own> {
+    exact: Own,
+    count: Padded<Count<M>>,
+    /// A CPU's own, under a pin.
+    parts: PerCpu<M::Cell<i64>, M>,
+}
+
+/// `struct percpu_counter`: on one line.
+struct Count<M: Machine> {
+    /// Where the CPUs' parts are (`counters`): read by each operation. Never changes.
+    parts: M::AtomicUsize,
+    lock: Watched<M, Qspinlock<M>, CommittedLock>,
+    /// Under the lock.
+    pages: M::Cell<i64>,
+}
+
+impl<M: Machine, Own: Reservation<M>> CommittedAs<M, Own> {
+    /// The common count, which lacks the CPUs' parts.
+    pub fn counted(&self) -> i64 {
+        let _pin = M::pin();
+        let _lock = RawGuard::new(&self.count.lock);
+        // SAFETY: under the lock.
+        unsafe { *self.count.pages.read() }
+    }
+
+    #[track_caller]
+    fn add(&self, pages: i64) {
+        let pin = M::pin();
+        self.count.parts.load(Ordering::Relaxed);
+        // SAFETY: the pin makes this CPU the only one at its part.
+        let part = unsafe { &mut *self.parts.get(&pin).write() };
+        *part += pages;
+        if part.abs() >= BATCH {
+            let _lock = RawGuard::new(&self.count.lock);
+            // SAFETY: under the lock.
+            unsafe { *self.count.pages.write() += *part };
+            // SAFETY: as above; Linux takes the part back before it unlocks.
+            unsafe { *self.parts.get(&pin).write() = 0 };
+        }
+    }
+}
+
+impl<M: Machine, Own: Reservation<M>> Reservation<M> for CommittedAs<M, Own> {
+    type Config = Own::Config;
+
+    fn new(own: &Own::Config, cpus: CpuRange, limit: u64) -> Result<Self, Error> {
+        Ok(CommittedAs {
+            exact: Own::new(own, cpus, limit)?,
+            count: Padded(Count {
+                parts: M::AtomicUsize::new(0),
+                lock: RawLock::new(),
+                pages: M::Cell::new(0),
+            }),
+            parts: PerCpu::try_new(cpus, |_| M::Cell::new(0))?,
+        })
+    }
+
+    #[track_caller]
+    fn reserve(&self, pages: u64) -> bool {
+        let fits = self.exact.reserve(pages);
+        if fits {
+            self.add(pages as i64);
+        }
+        fits
+    }
+
+    #[track_caller]
+    fn release(&self, pages: u64) {
+        self.exact.release(pages);
+        self.add(-(pages as i64));
+    }
+
+    fn label(&self) {
+        self.exact.label();
+        M::label_value(&self.count, "vm_committed_as");
+    }
+
+    fn reserved(&self) -> u64 {
+        self.exact.reserved()
+    }
+}
