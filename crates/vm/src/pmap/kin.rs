@@ -5,20 +5,19 @@
 //! in which each page that several have has *one* entry, which is on the page's list and has one reference to the page. Each
 //! member has a leaf table of its own, and PV tables of its own for pages that come later; their header names the
 //! kin's. An entry of a leaf table with the mark [`KIN`] stands for the kin's PV entry; beside that a count says how many
-//! members have it. So a fork copies the entries of a slot, and locks the family once; and so does an exit.
+//! members have it. So a fork copies the entries of a slot, takes a seat, and adds to the counts; an exit does the reverse.
 //!
 //! # Protocol
-//! The family's lock protects the members and the counts. It comes after slots and PV locks.
+//! Members and counts change by atomic operations ([`crate::pv`]'s module `kin`); walks hold the family's lock, which comes after
+//! slots and PV locks.
 //!
 //! - **adopt**: the first fork of a slot makes the slot's PV tables the kin's, and gives the slot new ones. Under the slot's
 //!   lock, held alone.
-//! - **join** ([`super::fork`]): under the slots of both, the child's entries are written with the mark; then, under the family's
-//!   lock, the child becomes a member and each count one more. Until then the parent's mapping keeps the page, as the
-//!   parent's slot is held.
-//! - **let go** ([`Pmap::let_go`]): under the slot's lock the entry is cleared and *flushed*; then, under the family's lock, the
-//!   count becomes one less. A count of 1 is the caller's: only a fork of its slot could add to it, and only a walk that has
-//!   its slot's lock could take it. So who finds 1 releases the family, locks the page's list, takes the kin's entry off, and
-//!   drops its reference.
+//! - **join** ([`super::fork`]): under the slots of both, the child's entries are written with the mark; then the child becomes a
+//!   member, and each count one more. Until then the parent's mapping keeps the page, as the parent's slot is held.
+//! - **let go** ([`Pmap::let_go`]): under the slot's lock the entry is cleared and *flushed*; then the count becomes one less. Who
+//!   takes the last locks the page's list, takes the kin's entry off, and drops its reference. A count of 1 stays while
+//!   the slot of who has it is locked: only a fork of that slot could add to it, and only a walk with its lock could take it.
 //! - **removal by the reverse map** ([`super::reverse`]): with the page's list and the family locked, choose a member that has the
 //!   page; lock its slot, as for any other entry; begin anew until the kin's entry is gone. If no member has the page, one
 //!   has cleared its entry and must flush before it lets go: wait for it.

@@ -15,7 +15,7 @@
 //!   A task that frees a table has taken its last entry off a list, under that list's lock, after
 //!   such a reader.
 //! - The *family* of the slot's first table says which slots have the tables, one or several,
-//!   under its lock (the pmap's module `shared`).
+//!   under its lock (the pmap's module `shared`); or it is of *kin*, whose leaf tables are their own (module `kin`).
 //!
 //! Links are names ([`Pv`]), not pointers: a frame's number and an index.
 //!
