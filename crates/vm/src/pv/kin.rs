@@ -88,7 +88,7 @@ impl<M: Machine> Seats<M> {
 
     /// Makes a slot with this leaf table a member, if there is room; its seat.
     pub(super) fn join(&self, owner: Owner, leaf: Frame) -> Option<u8> {
-        let take = |word: u64| (word & TAKEN != TAKEN).then_some(word | word + 1);
+        let take = |word: u64| (word & TAKEN != TAKEN).then_some(word | (word + 1));
         // Acquire: pairs with the release of the member that had the seat before.
         let old = self
             .word
@@ -165,8 +165,8 @@ const fn shift(index: u16) -> u32 {
 /// A one in the byte of each bit.
 const fn spread(bits: u8) -> u64 {
     // Each bit goes to its byte by one of the eight copies.
-    let copies = bits as u64 * 0x0101_0101_0101_0101 & 0x8040_2010_0804_0201;
-    let high = (copies & 0x7f7f_7f7f_7f7f_7f7f) + 0x7f7f_7f7f_7f7f_7f7f | copies;
+    let copies = (bits as u64 * 0x0101_0101_0101_0101) & 0x8040_2010_0804_0201;
+    let high = ((copies & 0x7f7f_7f7f_7f7f_7f7f) + 0x7f7f_7f7f_7f7f_7f7f) | copies;
     (high >> 7) & 0x0101_0101_0101_0101
 }
 
