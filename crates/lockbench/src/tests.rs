@@ -6,6 +6,7 @@ use super::subject::{Line, Subject, free};
 use bench::Failure;
 use hosted::Hosted;
 use machine::CpuRange;
+use std::iter;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 use sync::spin::Ticket;
@@ -79,7 +80,10 @@ fn meet<S: Subject>(threads: usize) -> Result<Vec<u64>, Failure> {
 }
 
 fn complaint<S: Subject>() -> String {
-    let failure = meet::<S>(1).expect_err("the fault is found");
+    // On a busy computer the thread may have run too late to do anything.
+    let has_run = |met: &Result<Vec<u64>, _>| met.as_ref().map_or(true, |sums| sums[0] > 0);
+    let met = iter::repeat_with(|| meet::<S>(1)).find(has_run);
+    let failure = met.and_then(Result::err).expect("the fault is found");
     assert!(matches!(failure, Failure::Wrong { .. }), "{failure:?}");
     failure.to_string()
 }
