@@ -296,8 +296,8 @@ impl<'a, M: Platform, P: Policies<M>> Taking<'_, 'a, M, P> {
             let mut list = self.lock(None, frame);
             list.set_flags(flags);
             self.note(frame, list.page());
-        } else if flags & !self.pmap.vm.page(frame).flags() != 0 {
-            self.lock(None, frame).set_flags(flags);
+        } else {
+            self.add_flags(frame, flags);
         }
         if self.gather.kin_page(address, frame) {
             self.settle();
@@ -318,6 +318,11 @@ impl<'a, M: Platform, P: Policies<M>> Taking<'_, 'a, M, P> {
         }
         self.gather.touch(address);
         let flags = Page::<M, P::Invalidation>::harvest(old);
+        self.add_flags(frame, flags);
+    }
+
+    /// Adds `flags` to those of the page in `frame`, if they are not there.
+    fn add_flags(&mut self, frame: Frame, flags: u8) {
         if flags & !self.pmap.vm.page(frame).flags() != 0 {
             self.lock(None, frame).set_flags(flags);
         }

@@ -68,7 +68,7 @@ impl<M: Machine> LockedFamily<'_, M> {
         let seat = self.family.taken.trailing_zeros() as u8;
         self.seats.begin(seat, leaf);
         self.family.are_kin = true;
-        // As a walk of kin ends.
+        // The drop ends a walk that has not begun, which changes nothing.
         seat
     }
 

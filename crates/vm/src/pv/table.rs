@@ -258,8 +258,7 @@ impl Kin {
     /// # Safety
     /// As for [`Kin::count`].
     unsafe fn seats<'m, M: Machine + Memory>(&self, memory: &'m M) -> &'m Seats<M> {
-        let any = self.tables.0.iter().find_map(|table| table.get());
-        let any = any.expect("kin have a table");
+        let any = self.tables.any().expect("kin have a table");
         // SAFETY: a member is held, and members keep the tables.
         unsafe { &(*PvTable::main(memory, any)).seats }
     }
@@ -318,6 +317,12 @@ impl PvTables {
         Some(Pv { frame, index })
     }
 
+    /// One of them, if there is one.
+    #[inline]
+    fn any(&self) -> Option<Frame> {
+        self.0.iter().find_map(|table| table.get())
+    }
+
     /// The addresses in the slot at `start` whose MiB have a table.
     pub(crate) fn spans(&self, start: usize) -> impl Iterator<Item = usize> + use<> {
         let tables = self.0;
@@ -333,7 +338,7 @@ impl PvTables {
         &self,
         memory: &'m M,
     ) -> Option<FamilyRef<'m, M>> {
-        let any = self.0.iter().find_map(|table| table.get())?;
+        let any = self.any()?;
         // SAFETY: the caller holds the slot's lock, so the table is there.
         Some(unsafe { PvTable::family(memory, any) })
     }
@@ -344,7 +349,7 @@ impl PvTables {
     /// The slot's lock is held, or a walk shares the slot.
     #[inline]
     pub(crate) unsafe fn kin<M: Machine + Memory>(&self, memory: &M) -> Option<Kin> {
-        let any = self.0.iter().find_map(|table| table.get())?;
+        let any = self.any()?;
         // SAFETY: the table is there, and with it the slot's first one; nothing writes it meanwhile, as the caller says.
         unsafe { *(*PvTable::main(memory, any)).kin.read() }
     }
@@ -354,8 +359,7 @@ impl PvTables {
     /// # Safety
     /// The slot's lock is held, and the slot has a table.
     pub(crate) unsafe fn set_kin<M: Machine + Memory>(&self, memory: &M, kin: Option<Kin>) {
-        let any = self.0.iter().find_map(|table| table.get());
-        let any = any.expect("the slot has a table");
+        let any = self.any().expect("the slot has a table");
         // SAFETY: the table is there, and with it the slot's first one; the slot's lock is held.
         unsafe { *(*PvTable::main(memory, any)).kin.write() = kin };
     }
@@ -380,7 +384,7 @@ impl PvTables {
         }
         let first = address & !(Self::SPAN - 1);
         // Of two tables the other one is the first.
-        let other = self.0.iter().find_map(|table| table.get());
+        let other = self.any();
         let main = other.unwrap_or(frame);
         let header = Header { first, leaf, main };
         // SAFETY: the frame is the caller's alone, page-aligned and large enough; entries are written
