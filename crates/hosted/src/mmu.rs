@@ -132,6 +132,16 @@ impl Hosted {
         }
     }
 
+    /// The calling CPU translates by this root, with this tag, or not at all.
+    fn translate_by(&self, tables: Option<(Frame, Asid)>) {
+        // SAFETY: the caller runs on the CPU, and holds no result of `own`.
+        let own = unsafe { self.mmu().own() };
+        if self.inner.asids == 1 && own.active != tables {
+            own.tlb.flush(Asid(0), Flush::All);
+        }
+        own.active = tables;
+    }
+
     /// Performs one access of a task: `op` on the word at `address`.
     #[inline]
     fn perform<R>(
@@ -203,13 +213,11 @@ unsafe impl Mmu for Hosted {
             "there is no {asid:?}"
         );
         self.check_root(root);
-        // SAFETY: the caller runs on the CPU, and holds no result of `own`.
-        unsafe { self.mmu().own() }.active = Some((root, asid));
+        self.translate_by(Some((root, asid)));
     }
 
     fn deactivate(&self) {
-        // SAFETY: the caller runs on the CPU, and holds no result of `own`.
-        unsafe { self.mmu().own() }.active = None;
+        self.translate_by(None);
     }
 
     fn flush_local(&self, asid: Asid, what: Flush) {

@@ -75,7 +75,7 @@ fn check(address: usize, access: Access) -> Result<(), PageFault> {
             present,
         })
     };
-    let Some(mut table) = Cpu::this().root.get() else {
+    let Some((mut table, _)) = Cpu::this().tables.get() else {
         return fault(false);
     };
     let (mut lacks, mut level) = (false, pte::LEVELS);

@@ -2,13 +2,14 @@
 
 use crate::cpu::{Cpu, Pin};
 use crate::stacks::Stack;
-use crate::{Metal, clock, mmu, shootdown};
+use crate::mmu::Tables;
+use crate::{Metal, clock, mmu};
 use alloc::boxed::Box;
 use core::cell::{Cell, UnsafeCell};
 use core::mem::offset_of;
 use core::ptr::{NonNull, drop_in_place};
 use core::sync::atomic::{AtomicBool, Ordering};
-use machine::{Contexts, Cpus, Frame, Job, Locals, Tasks, Topology};
+use machine::{Contexts, Cpus, Job, Locals, Tasks, Topology};
 use x86_64::VirtAddr;
 use x86_64::instructions::interrupts;
 use x86_64::registers::model_specific::FsBase;
@@ -36,7 +37,7 @@ struct Body {
     /// The register FS in user mode.
     thread_pointer: Cell<usize>,
     /// The tables that it translates by, on the CPU with this index.
-    root: Cell<(Option<Frame>, usize)>,
+    tables: Cell<(Option<Tables>, usize)>,
     /// Its job and its exit function.
     work: Cell<Option<(Job, Exit)>>,
     /// The next in the list of unused ones; under [`BUSY`].
@@ -60,7 +61,7 @@ impl Context {
             locals: UnsafeCell::new(Locals::ZERO),
             runs: AtomicBool::new(false),
             thread_pointer: Cell::new(0),
-            root: Cell::new((None, 0)),
+            tables: Cell::new((None, 0)),
             work: Cell::new(None),
             next: Cell::new(None),
         }))))
@@ -144,11 +145,14 @@ fn go_on_with(to: Context) -> Context {
     from.body().runs.store(false, Ordering::Relaxed);
     to.body().runs.store(true, Ordering::Relaxed);
     load_thread_pointer(cpu, to.body().thread_pointer.get());
-    from.body().root.set((cpu.root.get(), cpu.index.get()));
-    // On another CPU the caller that knows that the context's tables are in use there activates
-    // them.
-    let (root, at) = to.body().root.get();
-    mmu::translate_by(cpu, root.filter(|_| at == cpu.index.get()));
+    let here = cpu.tables.get();
+    from.body().tables.set((here, cpu.index.get()));
+    let (tables, at) = to.body().tables.get();
+    // A task that is told that it is back activates its space itself, which also says that the CPU has come there.
+    // SAFETY: the context is not running, and nothing has a reference to its words.
+    let is_told = unsafe { (*to.locals()).at_switch.get().is_some() };
+    let may_go_on = at == cpu.index.get() && (!is_told || tables == here);
+    mmu::translate_by(cpu, tables.filter(|_| may_go_on));
     from
 }
 
@@ -185,7 +189,7 @@ impl Contexts for Metal {
         let body = context.body();
         body.work.set(Some((job, exit)));
         body.thread_pointer.set(0);
-        body.root.set((None, 0));
+        body.tables.set((None, 0));
         // The words that `switch_stacks` takes off a stack: six registers, of which `rbx` is the
         // fifth from the end, and the return address. The rest keeps the stack aligned.
         let top = body.stack.expect("a task has a stack").top();
@@ -253,11 +257,11 @@ pub fn kick_others() {
 /// Waits until the calling CPU has an interrupt for its scheduler.
 pub(crate) fn wait(cpu: &Cpu) {
     interrupts::disable();
-    shootdown::enter_idle(cpu);
+    cpu.idle.store(true, Ordering::Relaxed);
     while !cpu.pending.load(Ordering::Relaxed) {
         interrupts::enable_and_hlt();
         interrupts::disable();
     }
-    shootdown::leave_idle(cpu);
+    cpu.idle.store(false, Ordering::Relaxed);
     interrupts::enable();
 }

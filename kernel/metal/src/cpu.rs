@@ -7,7 +7,8 @@ use core::cell::{Cell, UnsafeCell};
 use core::marker::PhantomData;
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use machine::{Asid, CpuId, CpuRange, Cpus, Flush, Frame, Job, NativeCell, PageFault, Pinned};
+use crate::mmu::Tables;
+use machine::{Asid, CpuId, CpuRange, Cpus, Flush, Job, NativeCell, PageFault, Pinned};
 use machine::{SharedCell, TaskName, Topology};
 use x86_64::structures::gdt::GlobalDescriptorTable;
 use x86_64::structures::tss::TaskStateSegment;
@@ -43,8 +44,8 @@ pub(crate) struct Cpu {
     pub(crate) ended: Cell<Option<Context>>,
     /// The thread pointer that the register FS has.
     pub(crate) thread_pointer: Cell<usize>,
-    /// The tables by which it translates for tasks.
-    pub(crate) root: Cell<Option<Frame>>,
+    /// The tables by which it translates for tasks, and their tag.
+    pub(crate) tables: Cell<Option<Tables>>,
     /// When the timer is to come, in nanoseconds.
     pub(crate) deadline: Cell<u64>,
     /// When the timer is to come for the task that `wakes` names, [`u64::MAX`] for never. The timer's handler sets it when
@@ -64,8 +65,11 @@ pub(crate) struct Cpu {
     pub(crate) permit: AtomicU64,
     /// A job to run, until the CPU takes it.
     pub(crate) job: AtomicPtr<Job>,
-    /// Whether it waits for an interrupt, with the kernel's tables.
+    /// Whether it waits for an interrupt.
     pub(crate) idle: AtomicBool,
+    /// Whether it translates for no task, and whether it has been left alone with a flush meanwhile; see `shootdown`.
+    pub(crate) absent: AtomicBool,
+    pub(crate) missed: AtomicBool,
     /// Bit *i*: CPU *i* asks for a flush.
     pub(crate) asked_by: [AtomicU64; MOST.div_ceil(64)],
     /// The flush that this CPU requests from others; they read it between their bit's setting and
@@ -100,7 +104,7 @@ impl Cpu {
             context: Cell::new(None),
             ended: Cell::new(None),
             thread_pointer: Cell::new(0),
-            root: Cell::new(None),
+            tables: Cell::new(None),
             deadline: Cell::new(u64::MAX),
             wake_at: Cell::new(u64::MAX),
             wakes: Cell::new(None),
@@ -113,6 +117,8 @@ impl Cpu {
             permit: AtomicU64::new(0),
             job: AtomicPtr::new(core::ptr::null_mut()),
             idle: AtomicBool::new(false),
+            absent: AtomicBool::new(true),
+            missed: AtomicBool::new(false),
             asked_by: [const { AtomicU64::new(0) }; MOST.div_ceil(64)],
             request: NativeCell::holding((Asid(0), Flush::All)),
             unacknowledged: AtomicU32::new(0),

@@ -6,12 +6,13 @@
 //! says, and counts itself out (release). The initiator waits for the count to be 0 (acquire), with
 //! interrupts on: two CPUs that shoot at each other serve each other.
 //!
-//! # Idle CPUs
-//! A CPU that waits for an interrupt in a context without tables has nothing of a task's in its TLB
-//! and walks no table of a task. It says so in `idle`, and an initiator leaves it alone. In the one
-//! order of all fences the CPU's fence after it has cleared `idle` either follows the initiator's, so
-//! that its walks see the tables as the initiator left them; or it precedes it, and the initiator
-//! sees `idle` cleared.
+//! # CPUs without tables
+//! A CPU that translates for no task, because it is idle or runs a task of the kernel's, walks no table of a task, and
+//! uses none of the tasks' entries that its TLB has. It says that it is `absent`, and an initiator leaves it
+//! alone, but notes that it has `missed` a flush: it drops all entries when it comes back. In the one order of all
+//! fences the CPU's fence after it has cleared `absent` either follows the initiator's: then it finds the note, and its
+//! walks see the tables as the initiator left them. Or it precedes it: then the initiator, which looks
+//! again, sees `absent` cleared. This is the protocol of the VM's CPUs that have left a space, with all spaces for one.
 
 use crate::Metal;
 use crate::cpu::Cpu;
@@ -47,17 +48,17 @@ pub(crate) fn shootdown(targets: &CpuSet, asid: Asid, what: Flush) {
         Metal::delay(LATE);
     }
     if targets.contains(me.index.get()) {
-        mmu::flush(what);
+        mmu::flush(asid, what);
     }
-    // Pairs with the fence in `leave_idle`.
-    fence(Ordering::SeqCst);
+    let others = || targets.iter().filter(|&cpu| cpu != me.index.get());
+    let left_alone = leave_alone(others());
     // SAFETY: it is not read before a bit is set, or after the last acknowledgement.
     unsafe { *me.request.write() = (asid, what) };
-    let others = targets.iter().filter(|&cpu| cpu != me.index.get());
-    for cpu in others.map(Cpu::of) {
-        if cpu.idle.load(Ordering::Relaxed) || FORGETS_OTHERS.load(Ordering::Relaxed) {
+    for cpu in others().filter(|&cpu| !left_alone.contains(cpu)) {
+        if FORGETS_OTHERS.load(Ordering::Relaxed) {
             continue;
         }
+        let cpu = Cpu::of(cpu);
         me.unacknowledged.fetch_add(1, Ordering::Relaxed);
         let (word, bit) = (me.index.get() / 64, me.index.get() % 64);
         // Release: pairs with the acquire in `serve`.
@@ -66,6 +67,17 @@ pub(crate) fn shootdown(targets: &CpuSet, asid: Asid, what: Flush) {
     }
     // Acquire: pairs with the release in `serve`.
     Metal::spin_until(|| me.unacknowledged.load(Ordering::Acquire) == 0);
+}
+
+/// Those of the CPUs that have no tables; they are noted to have missed a flush.
+fn leave_alone(cpus: impl Iterator<Item = usize>) -> CpuSet {
+    // Acquire: pairs with `go_away`; the CPU's accesses for tasks are performed.
+    let is_absent = |&cpu: &usize| Cpu::of(cpu).absent.load(Ordering::Acquire);
+    let absent: CpuSet = cpus.filter(is_absent).collect();
+    absent.iter().for_each(|cpu| Cpu::of(cpu).missed.store(true, Ordering::Relaxed));
+    // Pairs with the fence in `come_back`.
+    fence(Ordering::SeqCst);
+    absent.iter().filter(is_absent).collect()
 }
 
 /// Serves all requests to the calling CPU, whose interrupts are off.
@@ -77,23 +89,27 @@ pub(crate) fn serve() {
             let initiator = Cpu::of(64 * index + bits.trailing_zeros() as usize);
             bits &= bits - 1;
             // SAFETY: the initiator keeps it until it is acknowledged.
-            let (_asid, what) = unsafe { *initiator.request.read() };
-            mmu::flush(what);
+            let (asid, what) = unsafe { *initiator.request.read() };
+            mmu::flush(asid, what);
             // Release: pairs with the acquire in `shootdown`.
             initiator.unacknowledged.fetch_sub(1, Ordering::Release);
         }
     }
 }
 
-/// The calling CPU is about to wait, with interrupts off.
-pub(crate) fn enter_idle(cpu: &Cpu) {
-    // Release: a CPU that sees it leaves this one alone, as it has nothing cached.
-    cpu.idle.store(cpu.root.get().is_none(), Ordering::Release);
+/// The calling CPU, `cpu`, has no tables any more.
+pub(crate) fn go_away(cpu: &Cpu) {
+    // Release: pairs with the acquire in `leave_alone`.
+    cpu.absent.store(true, Ordering::Release);
 }
 
-/// It waits no longer; interrupts are off.
-pub(crate) fn leave_idle(cpu: &Cpu) {
-    cpu.idle.store(false, Ordering::Relaxed);
-    // Pairs with the fence in `shootdown`.
+/// It is about to translate for a task.
+pub(crate) fn come_back(cpu: &Cpu) {
+    cpu.absent.store(false, Ordering::Relaxed);
+    // Pairs with the fence in `leave_alone`.
     fence(Ordering::SeqCst);
+    if cpu.missed.load(Ordering::Relaxed) {
+        cpu.missed.store(false, Ordering::Relaxed);
+        mmu::forget_all();
+    }
 }

@@ -3,7 +3,7 @@
 use crate::cpu::{Cpu, MOST, claim_range};
 use crate::memory::{kernel_root, physical};
 use crate::stacks::Stack;
-use crate::{Metal, acpi, apic, context, execute, trap};
+use crate::{Metal, acpi, apic, context, execute, mmu, trap};
 use alloc::boxed::Box;
 use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use machine::{Clock, Memory, NativeCell, SharedCell, pte};
@@ -158,6 +158,7 @@ fn prepare(cpu: &'static Cpu, stacks: &'static mut TrapStacks) {
         flags.set(Cr4Flags::SUPERVISOR_MODE_ACCESS_PREVENTION, has(SMAP));
         Cr4::write(flags);
     }
+    mmu::begin();
     GsBase::write(VirtAddr::from_ptr(cpu));
     KernelGsBase::write(VirtAddr::zero());
     trap::begin();
@@ -177,6 +178,11 @@ pub fn hardware_capabilities() -> usize {
 pub(crate) fn has(feature: u32) -> bool {
     use core::arch::x86_64::{__cpuid, __cpuid_count};
     __cpuid(0).eax >= 7 && __cpuid_count(7, 0).ebx & feature != 0
+}
+
+/// Whether the processor tags TLB entries: CPUID's leaf 1, ECX, bit 17.
+pub(crate) fn has_tags() -> bool {
+    core::arch::x86_64::__cpuid(1).ecx & 1 << 17 != 0
 }
 
 /// Masks all interrupts of the PC's first interrupt controllers.

@@ -1,49 +1,90 @@
 //! Which CPUs may have a pmap's translations in their TLB.
+//!
+//! # Protocol
+//! A CPU translates for one space at a time and says for which ([`CurrentSpaces`]). TLB entries are tagged:
+//! a CPU that has left a space keeps its entries. A flush does not interrupt such a CPU but marks it
+//! stale, and it drops all its entries of the space when it comes back.
+//!
+//! - **A CPU that comes** ([`ActiveCpus::enter`]) says that it changes, enters the set, fences, and takes its mark.
+//!   Then it translates by the new tables, flushes if it was marked, and says that it is here.
+//! - **A flush**, which has cleared entries, fences and reads the set ([`ActiveCpus::look`]). It marks the CPUs that
+//!   are elsewhere, fences, and looks at these again ([`ActiveCpus::others`]). A CPU that is here by now, or
+//!   changes, is interrupted.
+//!
+//! In the one order of all fences either the CPU's comes first: then the flush finds it in the set, and here or
+//! changing. Or the flush's comes first: then the CPU finds its mark, if it needs one, and walks cleared entries.
+//! A CPU says that it is elsewhere only when it no longer translates by this pmap's tables, so that a flush that
+//! reads so comes after all its accesses.
 
 #[cfg(test)]
 mod model;
 
+use crate::vm::CurrentSpaces;
 use core::array;
-use machine::{Atomic, AtomicInt, CpuRange, CpuSet, Machine, Ordering};
+use machine::{Asid, Atomic, AtomicInt, CpuRange, CpuSet, Machine, Ordering};
 
-/// A set of CPUs that only grows while the pmap lives: TLB entries are tagged, so a
-/// CPU that runs another pmap keeps ours. 128 bytes.
-///
-/// A CPU enters the set before it translates; a flush clears entries before it reads
-/// the set. With a full fence between on both sides, the flush sees the CPU or the
-/// CPU sees the cleared entries.
+/// A set of CPUs that only grows while the pmap lives, and which of them are stale. 256 bytes.
 pub(super) struct ActiveCpus<M: Machine> {
-    words: [M::AtomicU64; CpuSet::WORDS],
+    /// Each CPU sets its bit.
+    entered: Words<M>,
+    /// Flushes set a CPU's bit, and the CPU clears it.
+    stale: Words<M>,
 }
+
+type Words<M> = [<M as machine::Atomics>::AtomicU64; CpuSet::WORDS];
 
 impl<M: Machine> ActiveCpus<M> {
     pub(super) fn new() -> Self {
         ActiveCpus {
-            words: array::from_fn(|_| M::AtomicU64::new(0)),
+            entered: array::from_fn(|_| M::AtomicU64::new(0)),
+            stale: array::from_fn(|_| M::AtomicU64::new(0)),
         }
     }
 
     pub(super) fn label(&self) {
-        let words = self.words.as_ptr().cast();
-        M::label(words, size_of_val(&self.words), "Pmap.active");
+        M::label_value(&self.entered, "Pmap.active");
+        M::label_value(&self.stale, "Pmap.stale");
     }
 
-    /// Adds the calling CPU.
-    pub(super) fn insert(&self, cpu: usize) {
-        let (word, bit) = (&self.words[cpu / 64], 1 << (cpu % 64));
-        // Only this CPU sets its bit, so a set bit is one it has fenced behind.
-        if word.load(Ordering::Relaxed) & bit == 0 {
-            word.fetch_or(bit, Ordering::Relaxed);
-            // Pairs with the fence in `look`.
-            M::fence(Ordering::SeqCst);
+    /// The calling CPU comes to the space with `tag`: `translate` makes it translate by the space's tables, and
+    /// flush its entries of them if its argument says so: if it is stale, or whenever it comes if it `flushes`.
+    #[inline]
+    pub(super) fn enter(
+        &self,
+        current: &CurrentSpaces<M>,
+        cpu: usize,
+        tag: Asid,
+        flushes: bool,
+        translate: impl FnOnce(bool),
+    ) {
+        let (word, bit) = (cpu / 64, 1 << (cpu % 64));
+        // Only this CPU sets its bit.
+        let is_known = self.entered[word].load(Ordering::Relaxed) & bit != 0;
+        if is_known && current.has(cpu, tag) {
+            // It has not left.
+            return translate(false);
         }
+        current.change(cpu);
+        if !is_known {
+            self.entered[word].fetch_or(bit, Ordering::Relaxed);
+        }
+        // Pairs with the fences in `look` and `others`.
+        M::fence(Ordering::SeqCst);
+        let is_stale = self.stale[word].load(Ordering::Relaxed) & bit != 0;
+        if is_stale {
+            // Relaxed: a flush whose fences come after this CPU's interrupts it, and the others' cleared entries
+            // are there.
+            self.stale[word].fetch_and(!bit, Ordering::Relaxed);
+        }
+        translate(is_stale || flushes);
+        current.set(cpu, tag);
     }
 
     /// Whether the CPU `own` is in the set, of a machine with these `cpus`, and whether others are. CPUs not in
     /// it do not reach the entries that the caller cleared before.
     #[inline(always)]
     pub(super) fn look(&self, cpus: CpuRange, own: usize) -> (bool, bool) {
-        // Pairs with the fence in `insert`.
+        // Pairs with the fence in `enter`.
         M::fence(Ordering::SeqCst);
         let (mut has_own, mut others) = (false, 0);
         for (index, mut word) in self.load(cpus) {
@@ -56,20 +97,54 @@ impl<M: Machine> ActiveCpus<M> {
         (has_own, others != 0)
     }
 
-    /// The set without `own`, by a caller that has looked at it.
-    pub(super) fn others(&self, cpus: CpuRange, own: usize) -> CpuSet {
+    /// The set, by a caller that has looked at it.
+    pub(super) fn all(&self, cpus: CpuRange) -> CpuSet {
         let mut set = CpuSet::EMPTY;
         for (index, word) in self.load(cpus) {
             *set.word(index) = word;
         }
-        set.remove(own);
         set
     }
 
-    /// The words that `cpus` need.
+    /// Those in the set but `own` that have to be interrupted, by a caller that has looked at it; the others
+    /// will flush when they come back, as they are marked, or unmarked if `always_flush` says that they always do.
+    pub(super) fn others(
+        &self,
+        current: &CurrentSpaces<M>,
+        cpus: CpuRange,
+        own: usize,
+        tag: Asid,
+        always_flush: bool,
+    ) -> CpuSet {
+        let mut all = self.all(cpus);
+        all.remove(own);
+        let is_here = |&cpu: &usize| current.may_have(cpu, tag);
+        let mut here: CpuSet = all.iter().filter(is_here).collect();
+        if here == all || always_flush {
+            return here;
+        }
+        let elsewhere = || all.iter().filter(|&cpu| !here.contains(cpu));
+        elsewhere().for_each(|cpu| self.mark(cpu));
+        // Pairs with the fence in `enter`, for those that have come since.
+        M::fence(Ordering::SeqCst);
+        let come: CpuSet = elsewhere().filter(is_here).collect();
+        here.extend(come.iter());
+        here
+    }
+
+    /// Marks a CPU as stale, by a caller that has looked at the set.
+    pub(super) fn mark(&self, cpu: usize) {
+        let (word, bit) = (&self.stale[cpu / 64], 1 << (cpu % 64));
+        if word.load(Ordering::Relaxed) & bit == 0 {
+            // Relaxed: the fences order it.
+            word.fetch_or(bit, Ordering::Relaxed);
+        }
+    }
+
+    /// The words of the set that `cpus` need.
     #[inline(always)]
     fn load(&self, cpus: CpuRange) -> impl Iterator<Item = (usize, u64)> {
-        let words = self.words.iter().take(cpus.len().div_ceil(64));
+        let words = self.entered.iter().take(cpus.len().div_ceil(64));
         // Relaxed: what came before the caller's fence is there.
         words.map(|word| word.load(Ordering::Relaxed)).enumerate()
     }

@@ -2,6 +2,7 @@
 
 use super::Pmap;
 use crate::policy::Policies;
+use crate::vm::SHARED;
 use core::mem::{self, MaybeUninit};
 use machine::{Flush, Frame, PAGE_SIZE, Pinned, Platform, VaRange};
 
@@ -219,14 +220,17 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         }
     }
 
-    /// Flushes on every CPU that may have translations of this pmap, and returns when
-    /// all have. Interrupts no CPU but those.
+    /// Flushes on every CPU that may use translations of this pmap, and returns when all have. Interrupts no CPU
+    /// but those: who translates for another space flushes when it comes back.
     pub(super) fn flush(&self, what: Flush) {
         let (pin, machine) = (M::pin(), self.vm.machine());
         let own = pin.cpu().index();
         let (has_own, has_others) = self.active.look(machine.cpus(), own);
         if has_own {
-            machine.flush_local(self.asid, what);
+            match self.vm.current().has(own, self.tag) {
+                true => machine.flush_local(self.asid, what),
+                false => self.active.mark(own),
+            }
         }
         if has_others {
             self.flush_others(own, what);
@@ -236,8 +240,29 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// As [`Pmap::flush`], on all CPUs but the calling one, `own`.
     #[inline(never)]
     fn flush_others(&self, own: usize, what: Flush) {
-        let machine = self.vm.machine();
-        let others = self.active.others(machine.cpus(), own);
-        machine.shootdown(&others, self.asid, what);
+        let (machine, current) = (self.vm.machine(), self.vm.current());
+        let always_flush = self.asid == SHARED;
+        let others = self
+            .active
+            .others(current, machine.cpus(), own, self.tag, always_flush);
+        if !others.is_empty() {
+            machine.shootdown(&others, self.asid, what);
+        }
+    }
+
+    /// Drops the entries of a pmap that no CPU translates by, on all CPUs that may have some: its tag is to be
+    /// another's.
+    pub(super) fn flush_everywhere(&self) {
+        let (pin, machine) = (M::pin(), self.vm.machine());
+        let own = pin.cpu().index();
+        let (has_own, has_others) = self.active.look(machine.cpus(), own);
+        // Who comes to a space without a tag of its own flushes in any case.
+        if self.asid != SHARED && (has_own || has_others) {
+            let cpus = self.active.all(machine.cpus());
+            match has_others {
+                true => machine.shootdown(&cpus, self.asid, Flush::All),
+                false => machine.flush_local(self.asid, Flush::All),
+            }
+        }
     }
 }

@@ -129,17 +129,24 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
 
     /// Makes the calling CPU translate with this pmap.
     ///
-    /// The kernel has the CPU leave it again before it drops the pmap, which frees the root table:
-    /// for another pmap, or by [`machine::Mmu::deactivate`].
+    /// A task that loses its CPU does so again when it is back, before it uses the space
+    /// ([`machine::Locals::at_switch`]). The kernel has the CPU leave the pmap again before it drops it, which frees
+    /// the root table: for another pmap, or by [`machine::Mmu::deactivate`].
     pub fn activate(&self) {
         let (pin, machine) = (M::pin(), self.vm.machine());
-        self.active.insert(pin.cpu().index());
-        machine.activate(self.root, self.asid);
-        if self.asid == SHARED {
-            // Entries of other spaces. After the change: until it, a TLB may load more of
-            // the last one's. No task of this space runs before.
-            machine.flush_local(SHARED, Flush::All);
-        }
+        let cpu = pin.cpu().index();
+        // Entries of other spaces with the same tag. A machine that has one tag forgets them by itself.
+        let flushes = self.asid == SHARED && machine.asids() > 1;
+        let translate = |is_stale| {
+            machine.activate(self.root, self.asid);
+            // After the change: until it, a TLB may load more of the last space's entries. No task of this space
+            // runs before.
+            if is_stale {
+                machine.flush_local(self.asid, Flush::All);
+            }
+        };
+        self.active
+            .enter(self.vm.current(), cpu, self.tag, flushes, translate);
     }
 
     /// Pages mapped, a moment ago. O(slots with the default invalidation).
@@ -217,7 +224,7 @@ impl<M: Platform, P: Policies<M>> Spare for Pmap<M, P> {
 impl<M: Platform, P: Policies<M>> Drop for Pmap<M, P> {
     fn drop(&mut self) {
         debug_assert_eq!(self.resident(), 0, "a pmap is emptied before it is dropped");
-        self.flush(Flush::All);
+        self.flush_everywhere();
         self.trim_chunks();
         self.free_tables();
         self.vm.free_tag(self.tag);

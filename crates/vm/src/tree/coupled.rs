@@ -19,8 +19,9 @@ use machine::{Platform, VaRange};
 /// an operation on one of them is then either seen, or it waits for a slot that the walk holds, or the
 /// walk has passed all of its slots.
 ///
-/// Walks that only read a slot *share* it: each is counted in the slot under its lock, and then releases the
-/// lock. An operation that locks the slot to change it waits until the last of them has gone on; no new one comes meanwhile. So
+/// Walks that only read a slot *share* it. The first is counted in the slot under its lock, and then releases the
+/// lock; others come under the lock, or without it while the count is not 0. An operation that locks the slot to change
+/// it closes the count and waits until the last of them has gone on; no new one comes meanwhile. So
 /// of the lock's holders and the walks, one is alone, or all only read.
 pub(crate) struct Coupled<'a, M: Platform, P: Policies<M>> {
     tree: &'a Tree<M, P>,
@@ -70,43 +71,58 @@ impl<'a, M: Platform, P: Policies<M>> Coupled<'a, M, P> {
             self.release(None);
             return None;
         }
-        let (place, held) = self.lock_next(wanted);
-        let part = Part::new(place, place.range);
-        let hold = match read(&part) && place.slot.join() {
-            true => {
-                unlock(place.slot, held);
-                Hold::Shared
-            }
-            false => {
-                place.slot.wait_for_walks();
-                Hold::Alone(held)
+        // An address that the walk has passed stays behind it.
+        let from = self.next;
+        let wanted = || Some(wanted()).filter(|&address| address >= from);
+        let (place, hold) = loop {
+            let stop = wanted().unwrap_or(LAST);
+            let place = self.occupied(stop);
+            let place = place.unwrap_or_else(|| self.tree.find(stop));
+            if let Some(hold) = self.hold(place, &wanted, &read) {
+                break (place, hold);
             }
         };
         self.release(Some((place, hold)));
         self.next = place.range.end;
-        Some(part)
+        Some(Part::new(place, place.range))
     }
 
-    /// Locks the next slot to be visited, which walks may share.
+    /// Holds `place`, unless it is no longer the next to be visited.
     #[track_caller]
-    fn lock_next(&self, wanted: impl Fn() -> usize) -> (Place<'a, M, P>, Held<M>) {
-        // An address that the walk has passed stays behind it.
-        let wanted = || Some(wanted()).filter(|&address| address >= self.next);
-        loop {
-            let stop = wanted().unwrap_or(LAST);
-            let to = self.occupied(stop);
-            let to = to.unwrap_or_else(|| self.tree.find(stop));
-            // Observers see the first slot, which stands for all.
-            let held = lock_beside_walks(to.slot, self.held.is_none());
-            // The address first: with this slot locked, it may come to be before it only from behind the walk.
-            let is_next = wanted().is_none_or(|address| address >= to.range.start)
-                && self.occupied(to.range.start).is_none();
-            if is_next && to.slot.child().is_none() {
-                return (to, held);
+    fn hold(
+        &self,
+        place: Place<'a, M, P>,
+        wanted: &impl Fn() -> Option<usize>,
+        read: &impl Fn(&Part<'_, M, P>) -> bool,
+    ) -> Option<Hold<M>> {
+        let slot = place.slot;
+        // The address first: with this slot held, it may come to be before it only from behind the walk.
+        let is_next = || {
+            let is_before = |address| address < place.range.start;
+            !wanted().is_some_and(is_before)
+                && self.occupied(place.range.start).is_none()
+                && slot.child().is_none()
+        };
+        let is_read = || read(&Part::new(place, place.range));
+        if slot.join_others() {
+            if is_next() && is_read() {
+                return Some(Hold::Shared);
             }
-            // It was subdivided meanwhile, or something came to be before it.
-            unlock(to.slot, held);
+            slot.leave();
         }
+        // Observers see the first slot, which stands for all.
+        let held = lock_beside_walks(slot, self.held.is_none());
+        if !is_next() {
+            // It was subdivided meanwhile, or something came to be before it.
+            unlock(slot, held);
+            return None;
+        }
+        if is_read() && slot.join() {
+            unlock(slot, held);
+            return Some(Hold::Shared);
+        }
+        slot.wait_for_walks();
+        Some(Hold::Alone(held))
     }
 
     /// The next slot before `end` that is not empty.

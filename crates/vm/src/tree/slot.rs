@@ -22,6 +22,8 @@ use sync::watch::note_spins;
 pub(super) const FAN_OUT: usize = 1 << FAN_OUT_SHIFT;
 /// log2 of [`FAN_OUT`].
 pub(super) const FAN_OUT_SHIFT: u32 = 6;
+/// Of the walks that share a slot: a task waits for them, so that others come under the lock only.
+const CLOSED: u16 = 1 << 15;
 /// Slots that are looked at together: most are empty.
 const TOGETHER: usize = 8;
 
@@ -39,7 +41,7 @@ pub(crate) struct Slot<M: Platform, P: Policies<M>> {
     /// [`Size::Superpage`] also under the PV locks of all of its pages.
     state: M::AtomicU8,
     pub(super) lock: SlotLock<M>,
-    /// The walks that share the slot ([`super::coupled`]). One comes under `lock`, and goes without.
+    /// How many walks share the slot ([`super::coupled`]), and [`CLOSED`]. The first comes under `lock`.
     walks: M::AtomicU16,
     /// Entries of each [`Kind`], in [`COUNT`] bits each; 0 above level 0. Written under `lock`, or under the family's
     /// lock while the size is [`Size::Shared`]; read by any task.
@@ -221,12 +223,31 @@ impl<M: Platform, P: Policies<M>> Slot<M, P> {
     /// Lets a walk share the slot until [`Slot::leave`], unless too many do. Under the lock, which the walk may then
     /// release.
     pub(super) fn join(&self) -> bool {
-        let has_room = self.walks.load(Ordering::Relaxed) != u16::MAX;
+        let has_room = self.walks.load(Ordering::Relaxed) < CLOSED - 1;
         if has_room {
-            // Relaxed: the lock orders it before the next holder's look.
-            self.walks.fetch_add(1, Ordering::Relaxed);
+            // Release: pairs with the acquire in `join_others`. The lock orders it before the next holder's look.
+            self.walks.fetch_add(1, Ordering::Release);
         }
         has_room
+    }
+
+    /// As [`Slot::join`], but without the lock; only if walks share the slot, and no task waits for them.
+    pub(super) fn join_others(&self) -> bool {
+        let mut now = self.walks.load(Ordering::Relaxed);
+        while (1..CLOSED - 1).contains(&now) {
+            // Acquire: pairs with the release in `join`, of the first of these walks.
+            let joined = (self.walks).compare_exchange_weak(
+                now,
+                now + 1,
+                Ordering::Acquire,
+                Ordering::Relaxed,
+            );
+            match joined {
+                Ok(_) => return true,
+                Err(other) => now = other,
+            }
+        }
+        false
     }
 
     /// Ends what [`Slot::join`] has begun.
@@ -253,11 +274,16 @@ impl<M: Platform, P: Policies<M>> Slot<M, P> {
     #[cold]
     #[inline(never)]
     fn wait_while_shared(&self) {
+        // Relaxed: only counted together with the walks.
+        self.walks.fetch_or(CLOSED, Ordering::Relaxed);
         let mut round = 0;
-        while self.is_shared() {
+        // Acquire: as in `is_shared`.
+        while self.walks.load(Ordering::Acquire) != CLOSED {
             M::relax(round);
             round += 1;
         }
+        // Relaxed: walks come under the lock only.
+        self.walks.store(0, Ordering::Relaxed);
         note_spins::<M>(round);
     }
 

@@ -4,6 +4,7 @@
 //! no page can be freed, are a trait ([`Spare`]).
 
 mod asids;
+mod current;
 mod hand;
 mod keep;
 mod options;
@@ -12,6 +13,7 @@ mod pages;
 mod roster;
 
 pub(crate) use asids::SHARED;
+pub(crate) use current::CurrentSpaces;
 pub(crate) use hand::Hand;
 pub(crate) use keep::{Children, Keep};
 pub use options::{Options, OutOfMemory};
@@ -62,6 +64,7 @@ pub struct Vm<M: Platform, P: Policies<M>> {
     pv_locks: P::PvLocks,
     pv_chunks: P::PvChunks,
     asids: Asids<M>,
+    current: CurrentSpaces<M>,
     kernel: Option<KernelEntries>,
     roster: Roster<M, dyn Spare>,
     swap_space: Option<Arc<SwapSpace<M>>>,
@@ -127,6 +130,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             pv_locks,
             pv_chunks,
             asids: Asids::new(cpus, machine.asids())?,
+            current: CurrentSpaces::new(cpus)?,
             kernel,
             roster: Roster::new()?,
             swap_space: options.swap_space,
@@ -157,6 +161,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         self.pv_locks.label();
         self.pv_chunks.label();
         self.asids.label();
+        self.current.label();
         self.roster.label();
         M::label_value(&self.hand, "Vm.hand");
     }
@@ -272,6 +277,12 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     /// The tag of the TLB entries of the space with `tag`.
     pub(crate) fn tag_of_entries(&self, tag: Asid) -> Asid {
         self.asids.of_entries(tag)
+    }
+
+    /// For which space each CPU translates.
+    #[inline]
+    pub(crate) fn current(&self) -> &CurrentSpaces<M> {
+        &self.current
     }
 
     /// Gives a tag back. No TLB has an entry of it any more.

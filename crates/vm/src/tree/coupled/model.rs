@@ -24,6 +24,15 @@ fn read(slot: &TestSlot) {
     slot.leave();
 }
 
+/// A walk that need not wait for the lock if others share the slot.
+fn read_beside(slot: &TestSlot) {
+    if slot.join_others() {
+        // SAFETY: the walk shares the slot.
+        let _ = unsafe { (*slot.look_inside()).leaf };
+        slot.leave();
+    }
+}
+
 fn change(slot: &TestSlot) {
     let held = lock(slot, true);
     // SAFETY: the lock is held, and no walk shares the slot.
@@ -32,12 +41,15 @@ fn change(slot: &TestSlot) {
 }
 
 /// The checker sees a read beside a write. (A slot in which it has seen one cannot be dropped.)
-fn model(jobs: [fn(&TestSlot); 2]) -> impl FnOnce() {
+fn model<const N: usize>(jobs: [fn(&TestSlot); N]) -> impl FnOnce() {
     move || {
-        Builder::new().check(move || {
+        let mut builder = Builder::new();
+        // All interleavings of two; three are too many.
+        builder.preemption_bound = (N > 2).then_some(2);
+        builder.check(move || {
             let slot: &TestSlot = Box::leak(Box::new(Slot::new()));
             let jobs = jobs.map(|job| Box::new(move || job(slot)) as Job);
-            Checked::new(2).execute(vec::Vec::from(jobs));
+            Checked::new(N).execute(vec::Vec::from(jobs));
         });
     }
 }
@@ -50,6 +62,22 @@ fn a_task_that_changes_a_slot_waits_for_a_walk() {
 #[test]
 fn walks_share_a_slot() {
     model([read, read])();
+}
+
+#[test]
+fn a_walk_comes_without_the_lock_beside_another() {
+    model([change, read, read_beside])();
+}
+
+#[test]
+fn a_walk_that_comes_without_the_lock_unordered_is_found() {
+    for comment in [
+        "// Acquire: pairs with the release in `join`,",
+        "// Release: pairs with the acquire in `join_others`.",
+    ] {
+        let site = Site::after("tree/slot.rs", include_str!("../slot.rs"), comment);
+        must_be_found(Flaw::Relaxed, site, model([change, read, read_beside]));
+    }
 }
 
 #[test]

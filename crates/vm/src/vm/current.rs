@@ -1,0 +1,49 @@
+//! For which space each CPU translates.
+
+use crate::error::Error;
+use crate::heap::filled;
+use alloc::boxed::Box;
+use machine::{Asid, Atomic, CpuRange, Machine, Ordering};
+use sync::Padded;
+
+/// The CPU changes from one space to another. Before its first space, its word is 0, which is no space's tag.
+const CHANGING: u64 = 1 << u16::BITS;
+
+/// Each CPU's space, by tag: a line for each, written by its CPU alone. [`crate::pmap`]'s `active` has the protocol.
+pub(crate) struct CurrentSpaces<M: Machine>(Box<[Padded<M::AtomicU64>]>);
+
+impl<M: Machine> CurrentSpaces<M> {
+    /// No CPU has a space.
+    pub(crate) fn new(cpus: CpuRange) -> Result<Self, Error> {
+        filled(cpus.len(), || Padded(M::AtomicU64::new(0))).map(CurrentSpaces)
+    }
+
+    pub(crate) fn label(&self) {
+        M::label_value(&*self.0, "Vm.current");
+    }
+
+    /// Whether the calling CPU translates for the space with `tag`.
+    #[inline(always)]
+    pub(crate) fn has(&self, cpu: usize, tag: Asid) -> bool {
+        // Relaxed: it is the only writer.
+        self.0[cpu].load(Ordering::Relaxed) == u64::from(tag.0)
+    }
+
+    /// Whether another CPU may translate for the space with `tag`. If not, its accesses there are performed.
+    pub(crate) fn may_have(&self, cpu: usize, tag: Asid) -> bool {
+        // Acquire: pairs with `set`.
+        let now = self.0[cpu].load(Ordering::Acquire);
+        now == u64::from(tag.0) || now == CHANGING
+    }
+
+    /// The calling CPU begins to change.
+    pub(crate) fn change(&self, cpu: usize) {
+        self.0[cpu].store(CHANGING, Ordering::Relaxed);
+    }
+
+    /// The calling CPU translates for the space with `tag`, and for the last one no more.
+    pub(crate) fn set(&self, cpu: usize, tag: Asid) {
+        // Release: pairs with `may_have`; the change of the tables comes before. (A task's accesses come before `enter`'s fence.)
+        self.0[cpu].store(tag.0.into(), Ordering::Release);
+    }
+}
