@@ -5,7 +5,7 @@ mod model;
 
 use super::locked::{Held, lock_beside_walks, unlock};
 use super::part::Part;
-use super::{ALL, Place, Tree};
+use super::{ALL, Place, Slot, Tree};
 use crate::policy::Policies;
 use machine::{Platform, VaRange};
 
@@ -48,6 +48,8 @@ impl<M: Platform, P: Policies<M>> Tree<M, P> {
     }
 }
 
+/// Looks at a slot that is locked, before a walk waits for the lock.
+const LOOKS: u32 = 30;
 /// The last address.
 const LAST: usize = ALL.end - 1;
 
@@ -104,7 +106,7 @@ impl<'a, M: Platform, P: Policies<M>> Coupled<'a, M, P> {
                 && slot.child().is_none()
         };
         let is_read = || read(&Part::new(place, place.range));
-        if slot.join_others() {
+        if join_others(slot) {
             if is_next() && is_read() {
                 return Some(Hold::Shared);
             }
@@ -148,4 +150,19 @@ impl<M: Platform, P: Policies<M>> Drop for Coupled<'_, M, P> {
     fn drop(&mut self) {
         self.release(None);
     }
+}
+
+/// Shares `slot` with other walks, if there are some. If the lock is held, perhaps by a walk that will share the slot,
+/// this waits a moment.
+fn join_others<M: Platform, P: Policies<M>>(slot: &Slot<M, P>) -> bool {
+    for round in 0..LOOKS {
+        if slot.join_others() {
+            return true;
+        }
+        if !slot.is_locked() {
+            break;
+        }
+        M::relax(round);
+    }
+    false
 }
