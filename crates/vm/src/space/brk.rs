@@ -6,6 +6,9 @@
 //! ([`Step`]). So moves from one place lock a common slot, and a move that finds the end unchanged
 //! with its slots locked is the only one from there; else it begins anew.
 //!
+//! Moves that are many at a time would meet at the slots' lines and locks. So a move says that it is under way, beside the
+//! end, and others wait a while for the end to change before they go to the slots. It is a hint: no move relies on it.
+//!
 //! The end changes when the pages are mapped, or gone from all TLBs, and before the slots are
 //! released. So a task that finds the end where it wants it has nothing to do and takes no lock; and a walk that holds
 //! the home's slot knows the end. A fork, which walks from slot to slot so that no operation overtakes it, gives the child the
@@ -28,13 +31,27 @@ use machine::{Atomic, Machine, Ordering, PAGE_SIZE, Platform, VaRange};
 #[cfg(test)]
 mod model;
 
-/// How often a move that finds another one under way looks whether that is over before it waits for the slot's lock, and
+/// How often a move that finds another one under way looks whether that is over before it goes to the slots, and
 /// the pauses before each look.
 const LOOKS: u32 = 10;
 const PATIENCE: u32 = 40;
 
 /// Where a space's heap ends, in bytes. See the module.
-pub(super) struct HeapEnd<M: Machine>(M::AtomicUsize);
+pub(super) struct HeapEnd<M: Machine> {
+    end: M::AtomicUsize,
+    /// 1 while a task moves it: a hint to others.
+    moving: M::AtomicU8,
+}
+
+/// A move under way; the drop of any ends the hint.
+struct Moving<'a, M: Machine>(&'a M::AtomicU8);
+
+impl<M: Machine> Drop for Moving<'_, M> {
+    fn drop(&mut self) {
+        // Relaxed: a hint.
+        self.0.store(0, Ordering::Relaxed);
+    }
+}
 
 /// A move of the heap's end, in bytes.
 #[derive(Clone, Copy)]
@@ -46,21 +63,42 @@ struct Step {
 impl<M: Machine> HeapEnd<M> {
     /// An empty heap's.
     pub(super) fn new() -> Self {
-        HeapEnd(M::AtomicUsize::new(HEAP_START))
+        HeapEnd {
+            end: M::AtomicUsize::new(HEAP_START),
+            moving: M::AtomicU8::new(0),
+        }
     }
 
     /// The end: exact while its home's slot is locked, otherwise of a moment ago.
     #[inline]
     pub(super) fn get(&self) -> usize {
         // Acquire: pairs with the release in `set`, so that a move which need do nothing follows the one that did it.
-        self.0.load(Ordering::Acquire)
+        self.end.load(Ordering::Acquire)
     }
 
     /// Sets the end, at the end of a move and with its slots locked, or in a space that no task knows yet.
     #[inline]
     pub(super) fn set(&self, end: usize) {
         // Release: pairs with the acquire in `get`.
-        self.0.store(end, Ordering::Release);
+        self.end.store(end, Ordering::Release);
+    }
+
+    /// Begins a move away from `old`. If another task moves the end, this waits for that a little, since that move may
+    /// be this one, or make it needless: `None` if the end is elsewhere then.
+    fn begin(&self, old: usize) -> Option<Moving<'_, M>> {
+        for _ in 0..LOOKS {
+            // Relaxed: a hint.
+            if self.moving.load(Ordering::Relaxed) == 0
+                && self.moving.swap(1, Ordering::Relaxed) == 0
+            {
+                return Some(Moving(&self.moving));
+            }
+            M::delay(PATIENCE);
+            if self.get() != old {
+                return None;
+            }
+        }
+        Some(Moving(&self.moving))
     }
 }
 
@@ -119,10 +157,10 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
                 return Ok(None);
             }
             let step = Step { old, new: end };
-            let place = self.pmap.tree.find(step.locked().start);
-            if self.is_moving(place, step) {
+            let Some(_moving) = self.written.heap_end.begin(old) else {
                 continue;
-            }
+            };
+            let place = self.pmap.tree.find(step.locked().start);
             if let Some(flags) = self.try_step(place, step, &mut write)? {
                 return Ok(flags.is_brought().then_some(step.moved_over()));
             }
@@ -197,16 +235,6 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         })?;
         self.given_back(place, shrunk, leaves_tables);
         Ok(Some(Flags::NONE))
-    }
-
-    /// Whether the heap's end moves away from where the step begins, while another task has the slot locked: waits for that
-    /// a little, since that move may be this one, or make it needless.
-    fn is_moving(&self, place: Place<'_, M, P>, step: Step) -> bool {
-        place.slot.is_locked()
-            && (0..LOOKS).any(|_| {
-                M::delay(PATIENCE);
-                !self.begins(step)
-            })
     }
 
     /// Whether the heap's end is where the step begins, whose slots are locked; then it stays there.
