@@ -145,13 +145,13 @@ fn go_on_with(to: Context) -> Context {
     from.body().runs.store(false, Ordering::Relaxed);
     to.body().runs.store(true, Ordering::Relaxed);
     load_thread_pointer(cpu, to.body().thread_pointer.get());
-    let here = cpu.tables.get();
-    from.body().tables.set((here, cpu.index.get()));
+    from.body().tables.set((cpu.tables.get(), cpu.index.get()));
     let (tables, at) = to.body().tables.get();
-    // A task that is told that it is back activates its space itself, which also says that the CPU has come there.
+    // After another space's tables, a task that is told that it is back activates its space itself, which also says
+    // that the CPU has come there.
     // SAFETY: the context is not running, and nothing has a reference to its words.
     let is_told = unsafe { (*to.locals()).at_switch.get().is_some() };
-    let may_go_on = at == cpu.index.get() && (!is_told || tables == here);
+    let may_go_on = at == cpu.index.get() && (!is_told || tables == cpu.last_tables.get());
     mmu::translate_by(cpu, tables.filter(|_| may_go_on));
     from
 }

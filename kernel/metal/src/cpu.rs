@@ -46,6 +46,8 @@ pub(crate) struct Cpu {
     pub(crate) thread_pointer: Cell<usize>,
     /// The tables by which it translates for tasks, and their tag.
     pub(crate) tables: Cell<Option<Tables>>,
+    /// Those, or the last ones that it had.
+    pub(crate) last_tables: Cell<Option<Tables>>,
     /// When the timer is to come, in nanoseconds.
     pub(crate) deadline: Cell<u64>,
     /// When the timer is to come for the task that `wakes` names, [`u64::MAX`] for never. The timer's handler sets it when
@@ -105,6 +107,7 @@ impl Cpu {
             ended: Cell::new(None),
             thread_pointer: Cell::new(0),
             tables: Cell::new(None),
+            last_tables: Cell::new(None),
             deadline: Cell::new(u64::MAX),
             wake_at: Cell::new(u64::MAX),
             wakes: Cell::new(None),

@@ -29,8 +29,8 @@
 //! A context has tables as it has registers: the CPU translates by them when it switches to the
 //! context, and by the kernel's own when it switches to one that has none, such as its idle one. So
 //! no CPU uses the tables of a task that has ended. A task that is told when it is back on a CPU
-//! ([`machine::Locals::at_switch`]) activates its space itself; until then the CPU has that space's tables, if it
-//! comes from a task of the same, or the kernel's.
+//! ([`machine::Locals::at_switch`]) activates its space itself; until then the CPU has the kernel's tables, unless that
+//! space's were the last that it had.
 #![no_std]
 
 extern crate alloc;

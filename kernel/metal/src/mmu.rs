@@ -100,6 +100,9 @@ pub(crate) fn translate_by(cpu: &Cpu, tables: Option<Tables>) {
     if before.is_none() {
         shootdown::come_back(cpu);
     }
+    if tables.is_some() {
+        cpu.last_tables.set(tables);
+    }
     // SAFETY: a root with the kernel's entries, as `Mmu::activate` asks for.
     unsafe { load(tables.unwrap_or((kernel_root(), KERNEL))) };
     if tables.is_none() {
