@@ -160,6 +160,11 @@ impl Attribution {
                 percent(self.queued),
                 percent(self.own)
             ),
+            (None, None) if self.blocked >= BOTTLENECK => format!(
+                "tasks that sleep: {} of the tasks' time is blocked, {} is its own work",
+                percent(self.blocked),
+                percent(self.own)
+            ),
             (None, None) => format!(
                 "nothing; {} of the tasks' time is its own work",
                 percent(self.own)

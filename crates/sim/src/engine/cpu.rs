@@ -67,6 +67,18 @@ pub struct Times {
     pub parked: u64,
 }
 
+impl Times {
+    /// Adds time spent so.
+    pub(crate) fn add(&mut self, doing: Doing, passed: Time) {
+        match doing {
+            Doing::Fetching | Doing::Draining(_) => self.fetching += passed,
+            Doing::Spinning => self.spinning += passed,
+            Doing::Parked | Doing::Idle => self.parked += passed,
+            Doing::Nothing | Doing::Computing | Doing::Busy => {}
+        }
+    }
+}
+
 impl Cpu {
     /// CPU `index`, in its own context.
     pub(crate) fn new(index: usize, dice: oorandom::Rand64, buffer: usize) -> Self {
@@ -86,8 +98,8 @@ impl Cpu {
         }
     }
 
-    /// How long it has had nothing to run, of the time from `cleared` to `now`.
-    pub(crate) fn idle_since(&self, cleared: Time, now: Time) -> Time {
+    /// How long it has waited, if it does, of the time from `cleared` to `now`.
+    pub(crate) fn waits_since(&self, cleared: Time, now: Time) -> Time {
         now.saturating_sub(self.clock.max(cleared))
     }
 

@@ -103,13 +103,11 @@ impl Engine {
         cpus.chain(self.off_tasks()).collect::<Vec<_>>().join("; ")
     }
 
-    /// How each CPU has spent its time; of waits under way only those with nothing to run.
+    /// How each CPU has spent its time, waits under way included.
     pub(crate) fn times(&self) -> Vec<Times> {
         let times = |cpu: &Cpu| {
             let mut times = cpu.times;
-            if cpu.doing == Doing::Idle {
-                times.parked += cpu.idle_since(self.cleared, self.time);
-            }
+            times.add(cpu.doing, cpu.waits_since(self.cleared, self.time));
             times
         };
         self.cpus.iter().map(times).collect()
@@ -123,32 +121,23 @@ impl Engine {
     /// The event that `cpu` waited for has happened.
     fn rise(&mut self, cpu: usize, time: Time) {
         let it = &mut self.cpus[cpu];
-        let passed = time - it.clock.min(time);
+        let passed = it.waits_since(self.cleared, time);
+        it.times.add(it.doing, passed);
         let mut idle = 0;
         match it.doing {
             Doing::Fetching => {
-                it.times.fetching += passed;
                 self.counts.transfers += 1;
                 self.directory.arrived(cpu, time, &mut self.agenda);
             }
             Doing::Spinning => {
-                it.times.spinning += passed;
                 self.directory.charge_spin(cpu, passed);
                 let in_vain = self.directory.spinners.is_asleep(cpu);
                 idle = if in_vain { self.idle + 1 } else { 0 };
                 it.vain = if in_vain { it.vain + 1 } else { 0 };
                 self.directory.spinners.rise(cpu);
             }
-            Doing::Parked => {
-                it.times.parked += passed;
-                it.translation.rest(time);
-            }
-            Doing::Idle => {
-                it.times.parked += it.idle_since(self.cleared, time);
-                it.translation.rest(time);
-            }
-            Doing::Draining(_) => it.times.fetching += passed,
-            Doing::Nothing | Doing::Computing | Doing::Busy => {}
+            Doing::Parked | Doing::Idle => it.translation.rest(time),
+            Doing::Draining(_) | Doing::Nothing | Doing::Computing | Doing::Busy => {}
         }
         self.idle = idle;
         let it = &mut self.cpus[cpu];
