@@ -146,3 +146,33 @@ fn bad_usage_is_told_in_a_line() {
         failure(arguments, 2);
     }
 }
+
+#[test]
+fn ones_own_results_are_predicted() {
+    let folder = Scratch::folder("predict-measured");
+    let machine = "--machine freebsd-96 --topology 1x4x1";
+    let results: String = [1, 4]
+        .map(|tasks| {
+            quiet(&format!(
+                "run brk1 --threads --tasks {tasks} --vm linux-6.12 {machine} --seeds 1 --duration 0.002 --json"
+            ))
+        })
+        .concat();
+    let file = folder.write("results.jsonl", &results);
+    let predict = format!("predict --measured {file}");
+    let lines = json(&text(
+        &output(&format!("{predict} --vm linux-6.12 {machine} --json")).stdout,
+    ));
+    let line = &lines[0];
+    assert_eq!(line["curve"], "brk1-threads");
+    assert_eq!(line["stands_in"], "linux-6.12");
+    // It is its own prediction, in another window.
+    assert!(number(&line["error"]) < 0.1, "{line}");
+    let other = json(&text(
+        &output(&format!("{predict} --vm scalevm {machine} --json")).stdout,
+    ));
+    assert!(number(&other[0]["error"]) > 0.2, "{other:?}");
+    assert!(failure(&format!("{predict} {machine}"), 2).contains("--vm"));
+    let chosen = failure("predict macy-munmap --topology 1x4x1", 2);
+    assert!(chosen.contains("for --measured"), "{chosen}");
+}

@@ -1,7 +1,10 @@
 //! The command line of `predict`.
 
 use super::FormatArgs;
+use super::sim::MachineArgs;
+use baselines::selected::Preset;
 use clap::{Args, ValueEnum};
+use std::path::PathBuf;
 
 /// The beginning of `predict --help`.
 pub const LONG_ABOUT: &str = "\
@@ -15,6 +18,9 @@ counts up to a quarter, and of perfect scaling; the knee (the fewest tasks with 
 predicted and as measured; of a pair of kernels, after over before; what holds tasks up; and how far such
 a prediction may be off, if that is known. docs/predict.md has the whole table.
 
+With --measured the curves are your own: the results of `scalevm sweep --json` (or a store), on a machine
+that `scalevm calibrate` has measured, or one that you name.
+
 Exit codes: 0 no prediction misses its band, 1 one does, 2 bad usage or input, 4 a run failed, 130
 interrupted.";
 
@@ -24,6 +30,12 @@ pub struct PredictArgs {
     /// Which sources, or single curves of them, as docs/published.md names them [default: all]
     #[arg(value_name = "SOURCE|CURVE")]
     pub which: Vec<String>,
+    /// Predict the curves in these results, a file or a store, in place of published ones
+    #[arg(long, value_name = "FILE|DIR", requires = "vm", conflicts_with_all = ["which", "half"])]
+    pub measured: Option<PathBuf>,
+    /// The preset that stands in for the kernel of your results
+    #[arg(long, value_name = "PRESET", requires = "measured")]
+    pub vm: Option<Preset>,
     /// Show what stands in for each, and run nothing
     #[arg(long, conflicts_with = "unscored")]
     pub list: bool,
@@ -36,9 +48,6 @@ pub struct PredictArgs {
     /// Counts of tasks of a curve that are simulated, beside the fewest
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub counts: u32,
-    /// The first seed
-    #[arg(long, value_name = "SEED", default_value_t = 1)]
-    pub seed: u64,
     /// Simulated runs of each count, each with the next seed
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub seeds: u32,
@@ -48,6 +57,9 @@ pub struct PredictArgs {
     /// How tables look.
     #[command(flatten)]
     pub format: FormatArgs,
+    /// The simulated machine of your results.
+    #[command(flatten, next_help_heading = "Simulated machine")]
+    pub machine: MachineArgs,
 }
 
 /// One of two parts of the sources, drawn by a hash of their names.

@@ -15,6 +15,7 @@ pub use mapping::{Mapping, Setting, StandIn};
 pub use mechanism::Mechanism;
 
 use crate::published::{Curve, Point, Unit, rate_at};
+use baselines::selected::Preset;
 use bench::{Failure, Progress, interrupt};
 use fnv::FnvHasher;
 use runner::Runner;
@@ -63,11 +64,30 @@ impl<'a> Setup<'a> {
             after,
             machine,
         };
-        match (setup.measured().len(), setup.pair()) {
+        setup.checked()
+    }
+
+    /// Of a curve on a machine, with `preset` for its kernel, or why it is not predicted.
+    pub fn with(curve: &'a Curve, preset: Preset, machine: Profile) -> Result<Self, String> {
+        if workloads::find(&curve.workload).is_none() {
+            return Err(format!("{} is no workload here", curve.workload));
+        }
+        let setup = Setup {
+            curve,
+            before: StandIn::Vm(preset, Setting::default()),
+            after: None,
+            machine,
+        };
+        setup.checked()
+    }
+
+    /// Whether there is something to compare.
+    fn checked(self) -> Result<Self, String> {
+        match (self.measured().len(), self.pair()) {
             (0, _) => Err("all its counts are beyond the CPUs".into()),
             (1, Ok(None)) => Err("one count of tasks".into()),
             (1, Err(why)) => Err(format!("one count of tasks, and of the change: {why}")),
-            _ => Ok(setup),
+            _ => Ok(self),
         }
     }
 

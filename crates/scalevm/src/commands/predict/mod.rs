@@ -1,4 +1,6 @@
-//! `scalevm predict`: published curves, predicted.
+//! `scalevm predict`: published curves, or the user's own, predicted.
+
+mod measured;
 
 use crate::cli::{Half, PredictArgs};
 use crate::output::format;
@@ -16,12 +18,32 @@ use studies::published::{self, Curve};
 /// Predicts, compares and shows.
 pub fn run(args: &PredictArgs) -> Result<u8, Failure> {
     format::choose(args.format.format);
-    let curves = published::all().map_err(|error| Failure::Unavailable(error.to_string()))?;
-    let curves = chosen(&curves, args)?;
-    let mapping = Mapping::built_in().map_err(|error| Failure::Unavailable(error.to_string()))?;
+    let bad = |error: published::Error| Failure::Unavailable(error.to_string());
+    let curves;
+    let planned: Vec<(&Curve, Result<Setup, String>)> = match &args.measured {
+        Some(path) => {
+            let machine = args.machine.profile()?;
+            curves = measured::curves(path, machine.cpus())?;
+            let preset = args.vm.expect("required with it");
+            let plan = |curve| Setup::with(curve, preset, machine.clone());
+            curves.iter().map(|curve| (curve, plan(curve))).collect()
+        }
+        None if args.machine.is_chosen() => {
+            let reason = "a machine is chosen for --measured; published curves have theirs";
+            return Err(Failure::Unavailable(reason.into()));
+        }
+        None => {
+            curves = published::all().map_err(bad)?;
+            let mapping = Mapping::built_in().map_err(bad)?;
+            let chosen = chosen(&curves, args)?.into_iter();
+            chosen
+                .map(|curve| (curve, Setup::of(curve, &mapping)))
+                .collect()
+        }
+    };
     let (mut setups, mut left_out) = (Vec::new(), Vec::new());
-    for curve in curves {
-        match Setup::of(curve, &mapping) {
+    for (curve, setup) in planned {
+        match setup {
             Ok(setup) => setups.push(setup),
             Err(why) => left_out.push((curve, why)),
         }
@@ -71,7 +93,8 @@ fn chosen<'a>(curves: &'a [Curve], args: &PredictArgs) -> Result<Vec<&'a Curve>,
 fn predict<'a>(setups: Vec<Setup<'a>>, args: &PredictArgs) -> Vec<Result<Predicted<'a>, Failure>> {
     let effort = Effort {
         counts: args.counts as usize,
-        seeds: args.seed..args.seed.saturating_add(args.seeds.into()),
+        seeds: args.machine.first_seed()
+            ..args.machine.first_seed().saturating_add(args.seeds.into()),
     };
     let steps = setups.iter().map(|setup| setup.steps(&effort)).sum();
     let progress = Progress::new(steps, "points");
