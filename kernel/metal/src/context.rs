@@ -1,8 +1,8 @@
 //! Contexts: a stack, saved registers and a task's words.
 
 use crate::cpu::{Cpu, Pin};
-use crate::stacks::Stack;
 use crate::mmu::Tables;
+use crate::stacks::Stack;
 use crate::{Metal, clock, mmu};
 use alloc::boxed::Box;
 use core::cell::{Cell, UnsafeCell};

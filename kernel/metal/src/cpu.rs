@@ -2,12 +2,12 @@
 
 use crate::Metal;
 use crate::context::Context;
+use crate::mmu::Tables;
 use core::arch::asm;
 use core::cell::{Cell, UnsafeCell};
 use core::marker::PhantomData;
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use crate::mmu::Tables;
 use machine::{Asid, CpuId, CpuRange, Cpus, Flush, Job, NativeCell, PageFault, Pinned};
 use machine::{SharedCell, TaskName, Topology};
 use x86_64::structures::gdt::GlobalDescriptorTable;

@@ -113,7 +113,11 @@ pub(crate) fn translate_by(cpu: &Cpu, tables: Option<Tables>) {
 /// Loads a root. Without tags, the CPU forgets all but the kernel's entries, which are global.
 unsafe fn load((root, asid): Tables) {
     let keep = 1 << 63;
-    let tag = if is_tagged() { keep | u64::from(asid.0) } else { 0 };
+    let tag = if is_tagged() {
+        keep | u64::from(asid.0)
+    } else {
+        0
+    };
     // SAFETY: the caller's.
     unsafe { asm!("mov cr3, {}", in(reg) root.address() | tag, options(nostack, preserves_flags)) };
 }

@@ -74,7 +74,9 @@ fn leave_alone(cpus: impl Iterator<Item = usize>) -> CpuSet {
     // Acquire: pairs with `go_away`; the CPU's accesses for tasks are performed.
     let is_absent = |&cpu: &usize| Cpu::of(cpu).absent.load(Ordering::Acquire);
     let absent: CpuSet = cpus.filter(is_absent).collect();
-    absent.iter().for_each(|cpu| Cpu::of(cpu).missed.store(true, Ordering::Relaxed));
+    absent
+        .iter()
+        .for_each(|cpu| Cpu::of(cpu).missed.store(true, Ordering::Relaxed));
     // Pairs with the fence in `come_back`.
     fence(Ordering::SeqCst);
     absent.iter().filter(is_absent).collect()
