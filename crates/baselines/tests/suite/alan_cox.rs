@@ -142,29 +142,30 @@ fn play_with<I: Invalidation<Hosted>, O: Fn() -> Removed + Send + Sync>(
     unmappers: usize,
     cast: impl FnOnce(&Arc<Vm<Hosted, With<I>>>) -> Cast<I, O> + Send,
 ) -> Verdict {
-    let writer = unmappers; // The CPU with the stale entries.
-    let pageout = unmappers + 1;
-    let machine = Hosted::with_memory(unmappers + 2, 16 << 20).expect("memory");
+    // The CPUs with the stale entries: each is in its space, as one that has left flushes when it comes back.
+    let writers = unmappers..2 * unmappers;
+    let pageout = writers.end;
+    let machine = Hosted::with_memory(pageout + 1, 16 << 20).expect("memory");
     let vm = Vm::<Hosted, With<I>>::new(machine.clone()).expect("memory for the VM");
     let at = AT;
     let Cast { spaces, page_out } = machine.on_cpu(pageout, || cast(&vm));
-    machine.on_cpu(writer, || {
-        // An object's pages come with the first access.
-        for space in &spaces {
+    for (space, cpu) in spaces.iter().zip(writers.clone()) {
+        machine.on_cpu(cpu, || {
+            // An object's pages come with the first access.
             space.activate();
             space.store(at.start, 1).expect("mapped");
-        }
-    });
+        });
+    }
     let write = |value: u64| {
-        let results = spaces.iter().map(|space| {
-            space.activate();
-            machine.store(at.start, value)
+        let results = spaces.iter().zip(writers.clone()).map(|(space, cpu)| {
+            machine.on_cpu(cpu, || {
+                space.activate();
+                machine.store(at.start, value)
+            })
         });
         results.collect::<Vec<_>>()
     };
-    machine.on_cpu(writer, || {
-        write(1).into_iter().for_each(|r| r.expect("mapped"))
-    });
+    write(1).into_iter().for_each(|r| r.expect("mapped"));
 
     let window = Window::of(&machine, unmappers);
     let (done, returned) = channel();
@@ -181,9 +182,7 @@ fn play_with<I: Invalidation<Hosted>, O: Fn() -> Removed + Send + Sync>(
             window.opened.recv_timeout(LONG).expect("the window opens");
         }
         // The stale entries still let the page be written.
-        machine.on_cpu(writer, || {
-            write(2).into_iter().for_each(|r| r.expect("a stale entry"));
-        });
+        write(2).into_iter().for_each(|r| r.expect("a stale entry"));
         tasks.push(scope.spawn(|| {
             machine.attach(pageout);
             done.send(page_out()).unwrap();
@@ -210,14 +209,12 @@ fn play_with<I: Invalidation<Hosted>, O: Fn() -> Removed + Send + Sync>(
     });
     machine.set_probe(None);
     // Once the pageout has returned, no CPU can write the page.
-    machine.on_cpu(writer, || {
-        assert!(
-            write(3).iter().all(Result::is_err),
-            "still mapped somewhere"
-        );
-    });
+    assert!(
+        write(3).iter().all(Result::is_err),
+        "still mapped somewhere"
+    );
     machine.on_cpu(pageout, || drop((spaces, page_out)));
-    assert_eq!(machine.cpus().len(), unmappers + 2);
+    assert_eq!(machine.cpus().len(), pageout + 1);
     verdict
 }
 
