@@ -107,9 +107,9 @@ fn scaling_is_told_and_what_is_in_its_way() {
     assert!((7.6..8.4).contains(&ratio("mmap1", "threads")));
     assert!((7.6..8.4).contains(&ratio("brk1", "processes")));
     // All threads move one break.
-    assert!(ratio("brk1", "threads") < 2.0);
+    assert!(ratio("brk1", "threads") < 5.0);
     let bottleneck = at("brk1", "threads", 8)["bottleneck"].to_string();
-    assert!(bottleneck.contains("slot"), "{bottleneck}");
+    assert!(bottleneck.contains("heap_end"), "{bottleneck}");
     let text = success(scaling);
     assert!(text.contains("| mmap1 "), "{text}");
     assert!(text.contains("- mmap1, threads, scalevm: scales"), "{text}");
