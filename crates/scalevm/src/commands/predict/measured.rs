@@ -15,21 +15,15 @@ pub fn curves(path: &Path, cpus: usize) -> Result<Vec<Curve>, Failure> {
         let new = curve(run, &source.name, cpus);
         let same = |old: &&mut Curve| old.id == new.id && old.kernel == new.kernel;
         match curves.iter_mut().find(same) {
-            Some(old) => old.points.extend(new.points),
+            Some(old) => {
+                old.points.retain(|point| point.0 != run.subject.tasks);
+                old.points.extend(new.points);
+            }
             None => curves.push(new),
         }
     }
-    for curve in &mut curves {
-        // Stable: a later run of as many tasks comes after.
-        curve.points.sort_by_key(|point| point.0);
-        let points = std::mem::take(&mut curve.points);
-        for point in points {
-            match curve.points.last_mut() {
-                Some(last) if last.0 == point.0 => *last = point,
-                _ => curve.points.push(point),
-            }
-        }
-    }
+    let points = curves.iter_mut().map(|curve| &mut curve.points);
+    points.for_each(|points| points.sort_by_key(|point| point.0));
     Ok(curves)
 }
 
@@ -38,13 +32,13 @@ fn curve(run: &Run, file: &str, cpus: usize) -> Curve {
     let record::Subject {
         workload, on, vm, ..
     } = &run.subject;
-    let (mode, name) = match run.subject.mode {
-        record::Mode::Processes => (Mode::Processes, "processes"),
-        record::Mode::Threads => (Mode::Threads, "threads"),
+    let mode = match run.subject.mode {
+        record::Mode::Processes => Mode::Processes,
+        record::Mode::Threads => Mode::Threads,
     };
     let kernel = vm.as_ref().or(run.label.as_ref()).unwrap_or(on);
     Curve {
-        id: format!("{workload}-{name}"),
+        id: format!("{workload}-{}", run.subject.mode.name()),
         source: published::Source {
             title: file.to_owned(),
             author: String::new(),

@@ -91,10 +91,10 @@ fn chosen<'a>(curves: &'a [Curve], args: &PredictArgs) -> Result<Vec<&'a Curve>,
 
 /// Does all runs, several at the same time, since none depends on another. What an interrupt leaves undone is left out.
 fn predict<'a>(setups: Vec<Setup<'a>>, args: &PredictArgs) -> Vec<Result<Predicted<'a>, Failure>> {
+    let first = args.machine.first_seed();
     let effort = Effort {
         counts: args.counts as usize,
-        seeds: args.machine.first_seed()
-            ..args.machine.first_seed().saturating_add(args.seeds.into()),
+        seeds: first..first.saturating_add(args.seeds.into()),
     };
     let steps = setups.iter().map(|setup| setup.steps(&effort)).sum();
     let progress = Progress::new(steps, "points");
