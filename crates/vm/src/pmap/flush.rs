@@ -253,16 +253,16 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// Drops the entries of a pmap that no CPU translates by, on all CPUs that may have some: its tag is to be
     /// another's.
     pub(super) fn flush_everywhere(&self) {
-        let (pin, machine) = (M::pin(), self.vm.machine());
-        let own = pin.cpu().index();
-        let (has_own, has_others) = self.active.look(machine.cpus(), own);
         // Who comes to a space without a tag of its own flushes in any case.
-        if self.asid != SHARED && (has_own || has_others) {
-            let cpus = self.active.all(machine.cpus());
-            match has_others {
-                true => machine.shootdown(&cpus, self.asid, Flush::All),
-                false => machine.flush_local(self.asid, Flush::All),
-            }
+        if self.asid == SHARED {
+            return;
+        }
+        let (pin, machine) = (M::pin(), self.vm.machine());
+        let (has_own, has_others) = self.active.look(machine.cpus(), pin.cpu().index());
+        if has_others {
+            machine.shootdown(&self.active.all(machine.cpus()), self.asid, Flush::All);
+        } else if has_own {
+            machine.flush_local(self.asid, Flush::All);
         }
     }
 }
