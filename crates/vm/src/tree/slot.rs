@@ -143,21 +143,31 @@ impl<M: Platform, P: Policies<M>> Slot<M, P> {
     /// How many of `slots`, from the first on, have nothing mapped in them, a moment ago.
     #[inline]
     pub(super) fn count_empty(slots: &[Self]) -> usize {
-        let (groups, _) = slots.as_chunks::<TOGETHER>();
-        let full = groups.iter().position(|group| !Self::are_empty(group));
-        let count = TOGETHER * full.unwrap_or(groups.len());
-        let rest = slots[count..].iter().position(|slot| !slot.is_empty());
-        rest.map_or(slots.len(), |rest| count + rest)
+        let mut rest = slots;
+        while Self::skip_empty::<TOGETHER>(&mut rest) {}
+        // Then by halves.
+        const { assert!(TOGETHER == 8) };
+        Self::skip_empty::<4>(&mut rest);
+        Self::skip_empty::<2>(&mut rest);
+        Self::skip_empty::<1>(&mut rest);
+        slots.len() - rest.len()
     }
 
-    /// Whether nothing is mapped in any of `slots`, a moment ago.
+    /// Leaves out the first `N` of `slots` if there are so many, and nothing is mapped in any of them.
     #[inline]
-    fn are_empty(slots: &[Self; TOGETHER]) -> bool {
+    fn skip_empty<const N: usize>(slots: &mut &[Self]) -> bool {
+        let Some((first, rest)) = slots.split_first_chunk::<N>() else {
+            return false;
+        };
         // Acquire: as in `state`.
-        let bytes = slots
+        let bytes = first
             .each_ref()
             .map(|slot| slot.state.load(Ordering::Acquire));
-        bytes.into_iter().fold(0, BitOr::bitor) & State::MASK == State::Empty as u8
+        let are_empty = bytes.into_iter().fold(0, BitOr::bitor) & State::MASK == State::Empty as u8;
+        if are_empty {
+            *slots = rest;
+        }
+        are_empty
     }
 
     /// Under the lock.
