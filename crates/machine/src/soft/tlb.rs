@@ -164,9 +164,11 @@ impl Tlb {
         self.drop_tag(large(asid, page));
     }
 
+    #[inline]
     fn drop_tag(&mut self, tag: u64) {
-        if let Some((set, way)) = self.find(tag) {
-            self.tags[set][way] = 0;
+        let set = self.set(tag);
+        if let Some(place) = self.tags[set].iter_mut().find(|place| **place == tag) {
+            *place = 0;
         }
     }
 
@@ -177,18 +179,15 @@ impl Tlb {
             Flush::All => self.forget_all(asid),
             Flush::Range(range) => {
                 let pages = range.start >> PAGE_SHIFT..range.end.div_ceil(1 << PAGE_SHIFT);
-                if pages.len() <= self.tags.len() {
-                    self.flush_each(asid, pages);
-                } else {
-                    self.forget(|tag| {
-                        let (its, of) = untag(tag);
-                        its == asid && of.start < pages.end && pages.start < of.end
-                    });
+                match pages.len() <= self.tags.len() {
+                    true => self.flush_each(asid, pages),
+                    false => self.forget_range(asid, pages),
                 }
             }
         }
     }
 
+    #[inline]
     fn flush_each(&mut self, asid: Asid, pages: Range<usize>) {
         if self.has_large {
             let whole = pages.start / pte::ENTRIES..pages.end.div_ceil(pte::ENTRIES);
@@ -197,7 +196,16 @@ impl Tlb {
         pages.for_each(|page| self.drop_tag(small(asid, page)));
     }
 
+    #[inline(never)]
+    fn forget_range(&mut self, asid: Asid, pages: Range<usize>) {
+        self.forget(|tag| {
+            let (its, of) = untag(tag);
+            its == asid && of.start < pages.end && pages.start < of.end
+        });
+    }
+
     /// Drops all entries of `asid`, without a branch for each place.
+    #[inline(never)]
     fn forget_all(&mut self, asid: Asid) {
         for tag in self.tags.as_flattened_mut() {
             let stays = untag(*tag).0 != asid;

@@ -86,15 +86,13 @@ impl<M: Machine> ActiveCpus<M> {
     pub(super) fn look(&self, cpus: CpuRange, own: usize) -> (bool, bool) {
         // Pairs with the fence in `enter`.
         M::fence(Ordering::SeqCst);
-        let (mut has_own, mut others) = (false, 0);
-        for (index, mut word) in self.load(cpus) {
-            if index == own / 64 {
-                has_own = word & 1 << (own % 64) != 0;
-                word &= !(1 << (own % 64));
-            }
-            others |= word;
-        }
-        (has_own, others != 0)
+        let word = self.entered[own / 64].load(Ordering::Relaxed);
+        let bit = 1 << (own % 64);
+        let is_in = |&(index, word): &(usize, u64)| index != own / 64 && word != 0;
+        // Most machines have one word.
+        let others =
+            word & !bit != 0 || cpus.len() > 64 && self.load(cpus).any(|word| is_in(&word));
+        (word & bit != 0, others)
     }
 
     /// The set, by a caller that has looked at it.
