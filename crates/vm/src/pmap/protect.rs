@@ -35,21 +35,31 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         Ok(())
     }
 
-    /// Gives the pages in the locked range, whose tables are the slots' own, the rights `prot`.
+    /// Gives the mappings in the locked range the flags that `change` makes of theirs, and their pages, whose tables are
+    /// the slots' own, the rights `prot`. The slots have room for it.
     /// When it returns, no CPU can use a right that was taken away. (A CPU may not know yet of
     /// a right that was given; it faults, and `refresh` settles it.)
     ///
     /// No delayed invalidation: the PV entries stay, so a removal of the page takes
     /// the slot's lock and finds the flush done.
-    pub(crate) fn protect_locked(&self, locked: &mut Locked<'_, M, P>, prot: Prot) {
+    #[inline]
+    pub(crate) fn protect_locked(
+        &self,
+        locked: &mut Locked<'_, M, P>,
+        prot: Prot,
+        change: impl Fn(Flags) -> Flags,
+    ) {
         let mut touched = Touched::NONE;
         locked.each(|mut part| {
-            if part.is_vacant() || self.protect_superpage(&mut part, prot, false, &mut touched) {
-                return;
-            }
-            part.for_each(|mapped| {
-                let shared = mapped.flags.has(Flags::SHARED);
-                self.protect_run(part.leaf(), mapped.range, prot, shared, &mut touched);
+            let is_done =
+                part.is_vacant() || self.protect_superpage(&mut part, prot, false, &mut touched);
+            let leaf = part.leaf();
+            part.update(|range, attributes| {
+                let flags = attributes.flags;
+                attributes.flags = change(flags);
+                if !is_done {
+                    self.protect_run(leaf, range, prot, flags.has(Flags::SHARED), &mut touched);
+                }
             });
         });
         self.flush_touched(touched);

@@ -41,28 +41,37 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     #[inline(always)]
     pub(crate) fn with_frames_since<R>(
         &self,
+        before: usize,
+        mut operation: impl FnMut() -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        match operation() {
+            Err(Error::OutOfMemory(Resource::Frames)) => self.with_more_frames(before, operation),
+            result => result,
+        }
+    }
+
+    /// As [`Vm::with_frames_since`], of an operation that has failed. Apart, so that the first try is no part of a loop.
+    #[cold]
+    #[inline(never)]
+    fn with_more_frames<R>(
+        &self,
         mut before: usize,
         mut operation: impl FnMut() -> Result<R, Error>,
     ) -> Result<R, Error> {
-        let mut tries = None;
-        loop {
+        let mut tries = Tries::default();
+        while self.relieve(before, &mut tries) {
+            before = self.hand().freed();
             match operation() {
                 Err(Error::OutOfMemory(Resource::Frames)) => {}
                 result => return result,
             }
-            if !self.relieve(before, &mut tries) {
-                return Err(Error::OutOfMemory(Resource::Frames));
-            }
-            before = self.hand().freed();
         }
+        Err(Error::OutOfMemory(Resource::Frames))
     }
 
     /// Frees frames, or waits for a task that does; `false` if there is no way. `before` is how many
     /// were freed before the caller tried.
-    #[cold]
-    #[inline(never)]
-    fn relieve(&self, before: usize, tries: &mut Option<Tries>) -> bool {
-        let tries = tries.get_or_insert_default();
+    fn relieve(&self, before: usize, tries: &mut Tries) -> bool {
         self.relieve_of_pages(before, tries)
             || self.relieve_of_tables(tries)
             || self.relieve_of_chunks(tries)

@@ -86,20 +86,20 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
 
     fn reflag_pages(&self, range: VaRange, less: Flags, more: Flags) -> Result<(), Error> {
         let _write = self.pmap.locking.write();
-        self.refuse_hole(range)?;
+        self.pmap.tree.find(range.start).refuse_hole(range)?;
         let mut locked = self.pmap.tree.lock(range)?;
         let change = |flags: Flags| flags.without(less).with(more);
         let mut is_private = true;
         for mut part in locked.parts() {
-            part.covered()?;
+            part.visit(|mapped| {
+                is_private &= mapped.is_private_anonymous();
+                Ok(())
+            })?;
             part.make_room()?;
             if more.has(Flags::LOCKED) {
                 // Locked memory is in no table that others have.
                 self.pmap.own_used(&mut part)?;
             }
-            part.for_each(|mapped| {
-                is_private &= mapped.is_private_anonymous();
-            });
         }
         if more.has(Flags::WIPE_ON_FORK) && !is_private {
             let reason = "only private anonymous memory can be wiped on fork";
@@ -110,7 +110,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             if !part.is_all() || more.has(Flags::NO_HUGE) {
                 self.pmap.split(&mut part);
             }
-            part.update(|attributes| attributes.flags = change(attributes.flags));
+            part.update(|_, attributes| attributes.flags = change(attributes.flags));
         }
         Ok(())
     }

@@ -88,7 +88,7 @@ impl<M: Machine> Limits<M> {
 impl<M: Machine> Rules<M> {
     /// Whether no limit is set.
     #[inline]
-    fn are_none(&self) -> bool {
+    pub(super) fn are_none(&self) -> bool {
         matches!(self.counters, [None, None, None])
     }
 
@@ -101,6 +101,7 @@ impl<M: Machine> Rules<M> {
         }
     }
 
+    #[cold]
     fn count_limited(&self, before: Usage, after: Usage) -> Result<(), Error> {
         let change = |limit: Limit| (limit.count(before), limit.count(after));
         for (nth, (counter, limit)) in self.counters.iter().zip(Limit::COUNTED).enumerate() {
@@ -119,6 +120,7 @@ impl<M: Machine> Rules<M> {
     }
 
     /// As [`Rules::count`] where memory that is new would be locked, which is another error.
+    #[cold]
     pub(super) fn count_new(&self, before: Usage, after: Usage) -> Result<(), Error> {
         self.count(before, after).map_err(|error| match error {
             Error::OverLimit(Limit::Locked) => Error::LockLimit,

@@ -109,7 +109,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     ) -> Result<(), Error> {
         self.count_change(all, &change)?;
         for mut part in all.parts() {
-            part.update(|attributes| attributes.flags = change(attributes.flags));
+            part.update(|_, attributes| attributes.flags = change(attributes.flags));
         }
         Ok(())
     }

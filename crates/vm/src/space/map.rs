@@ -230,7 +230,10 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         if attributes.flags.has(Flags::GROWS_DOWN) {
             self.written.limits.expect_stacks(range.end);
         }
-        rules.count_new(before, Usage::of(attributes.flags, range.pages()))
+        match rules.are_none() {
+            true => Ok(()),
+            false => rules.count_new(before, Usage::of(attributes.flags, range.pages())),
+        }
     }
 
     /// The attributes of a mapping of `new` at `range`.

@@ -201,7 +201,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
             }
             for mut part in tree.parts_of(two, run.from) {
                 match leave {
-                    true => part.update(|left| left.flags = left.flags.without(LOCKS)),
+                    true => part.update(|_, left| left.flags = left.flags.without(LOCKS)),
                     false => part.set(None),
                 }
             }

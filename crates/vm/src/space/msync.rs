@@ -26,7 +26,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         let mut pieces = Vec::new();
         {
             let _read = self.pmap.locking.read();
-            self.refuse_hole(range)?;
+            self.pmap.tree.find(range.start).refuse_hole(range)?;
             let mut locked = self.pmap.tree.lock(range)?;
             locked.visit(|mapped| Self::add_piece(&mut pieces, &mapped))?;
         }
@@ -48,7 +48,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     pub fn invalidate(&self, range: VaRange) -> Result<(), Error> {
         let range = Self::in_pages(range)?;
         let _read = self.pmap.locking.read();
-        self.refuse_hole(range)?;
+        self.pmap.tree.find(range.start).refuse_hole(range)?;
         let mut covered = Ok(());
         for part in self.pmap.tree.lock(range)?.parts() {
             part.try_for_each(|mapped| match mapped.flags.has(Flags::LOCKED) {

@@ -25,7 +25,8 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
 
     fn discard_pages(&self, range: VaRange) -> Result<(), Error> {
         let _read = self.pmap.locking.read();
-        let place = self.refuse_hole(range)?;
+        let place = self.pmap.tree.find(range.start);
+        place.refuse_hole(range)?;
         let mut removal = self.pmap.removal();
         removal.lock(place, range)?;
         removal.locked.visit(|mapped| refuse_locked(&mapped))?;
@@ -38,7 +39,8 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     pub(super) fn free(&self, range: VaRange) -> Result<(), Error> {
         let range = Self::in_pages(range)?;
         let _read = self.pmap.locking.read();
-        let place = self.refuse_hole(range)?;
+        let place = self.pmap.tree.find(range.start);
+        place.refuse_hole(range)?;
         let _pmap = self.pmap.locking.pmap();
         let mut locked = self.pmap.tree.lock_at(place, range)?;
         locked.visit(|mapped| {
@@ -146,7 +148,8 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     ) -> Result<VaRange, Error> {
         let range = Self::in_pages(range)?;
         let _read = self.pmap.locking.read();
-        let place = self.refuse_hole(range)?;
+        let place = self.pmap.tree.find(range.start);
+        place.refuse_hole(range)?;
         let mut locked = self.pmap.tree.lock_at(place, range)?;
         locked.visit(|mapped| check(&mapped))?;
         Ok(range)

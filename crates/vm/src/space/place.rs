@@ -17,17 +17,13 @@ use crate::policy::Policies;
 use crate::tree::Place;
 use machine::{PAGE_SIZE, Platform, VaRange};
 
-/// Takes a range, at whose start a slot was found, if it is free.
-pub(super) type Take<'a, 's, M, P> =
-    dyn FnMut(Place<'s, M, P>, VaRange) -> Result<bool, Error> + 'a;
-
 impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// Maps `bytes` where there is room, and returns where.
-    /// `take` maps a range that it finds free.
+    /// `take` maps a range, at whose start a slot was found, if it is free.
     pub(super) fn place<'s>(
         &'s self,
         bytes: usize,
-        take: &mut Take<'_, 's, M, P>,
+        take: &mut impl FnMut(Place<'s, M, P>, VaRange) -> Result<bool, Error>,
     ) -> Result<usize, Error> {
         let arena = self.arenas.own()?;
         if let Some(hole) = arena.hole(bytes) {
@@ -59,7 +55,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     fn place_elsewhere<'s>(
         &'s self,
         bytes: usize,
-        take: &mut Take<'_, 's, M, P>,
+        take: &mut impl FnMut(Place<'s, M, P>, VaRange) -> Result<bool, Error>,
     ) -> Result<usize, Error> {
         let unowned = VaRange {
             start: self.arenas.end(),
@@ -84,7 +80,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         range: VaRange,
         bytes: usize,
         align: usize,
-        take: &mut Take<'_, 's, M, P>,
+        take: &mut impl FnMut(Place<'s, M, P>, VaRange) -> Result<bool, Error>,
     ) -> Result<Option<usize>, Error> {
         let mut from = range.start;
         loop {

@@ -6,7 +6,7 @@ use crate::flags::Flags;
 use crate::heap::push;
 use crate::policy::{MapLocking, Policies};
 use crate::prot::Prot;
-use crate::tree::{Locked, Place};
+use crate::tree::Locked;
 use alloc::vec::Vec;
 use machine::{Platform, VaRange};
 
@@ -26,6 +26,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     }
 
     /// As [`Space::protect`], but pages nothing in; the ranges to be paged in are added to `brought`.
+    #[inline(never)]
     fn protect_whole(
         &self,
         range: VaRange,
@@ -34,7 +35,8 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     ) -> Result<(), Error> {
         brought.clear();
         let _write = self.pmap.locking.write();
-        let place = self.refuse_hole(range)?;
+        let place = self.pmap.tree.find(range.start);
+        place.refuse_hole(range)?;
         let _changing = self.region_changes(range);
         let pmap = self.pmap.locking.pmap();
         let mut locked = Locked::none(&self.pmap.tree);
@@ -42,45 +44,33 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         // A charge stays once it is made.
         let change = |flags: Flags| flags.with_prot(prot).charged();
         let (mut uncharged, mut denied) = (0, false);
-        locked.visit(|mapped| {
-            let flags = mapped.flags;
-            if change(flags).has(Flags::CHARGED) && !flags.has(Flags::CHARGED) {
-                uncharged += mapped.range.pages() as u64;
-            }
-            denied |= prot.writes() && flags.has(Flags::SHARED | Flags::READ_ONLY);
-            // A mapping that was writable before is left alone: it may have no copy of its own yet.
-            let becomes = prot.writes() && !flags.prot().writes();
-            match becomes && flags.is_brought() {
-                true => push(brought, mapped.range),
-                false => Ok(()),
-            }
+        locked.try_each(|mut part| {
+            part.visit(|mapped| {
+                let flags = mapped.flags;
+                if change(flags).has(Flags::CHARGED) && !flags.has(Flags::CHARGED) {
+                    uncharged += mapped.range.pages() as u64;
+                }
+                denied |= prot.writes() && flags.has(Flags::SHARED | Flags::READ_ONLY);
+                // A mapping that was writable before is left alone: it may have no copy of its own yet.
+                let becomes = prot.writes() && !flags.prot().writes();
+                match becomes && flags.is_brought() {
+                    true => push(brought, mapped.range),
+                    false => Ok(()),
+                }
+            })?;
+            part.make_room()?;
+            self.pmap.own_used(&mut part)
         })?;
         if denied {
             return Err(Error::Denied);
         }
-        locked.try_each(|mut part| {
-            part.make_room()?;
-            self.pmap.own_used(&mut part)
-        })?;
         self.vm.commit(uncharged)?;
         let counted = self.count_change(&mut locked, change);
         counted.inspect_err(|_| self.vm.uncommit(uncharged))?;
-        self.pmap.protect_locked(&mut locked, prot);
-        locked.each(|mut part| part.update(|of| of.flags = change(of.flags)));
+        self.pmap.protect_locked(&mut locked, prot, change);
         drop(locked);
         drop(pmap);
         self.region_protected(range, prot);
         Ok(())
-    }
-
-    /// An error if `range` is known to be a hole; else the slot that was found at its start.
-    #[inline]
-    pub(super) fn refuse_hole(&self, range: VaRange) -> Result<Place<'_, M, P>, Error> {
-        let place = self.pmap.tree.find(range.start);
-        if place.is_hole(range) {
-            let address = range.start;
-            return Err(Error::NotMapped { address });
-        }
-        Ok(place)
     }
 }

@@ -107,7 +107,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         let mut incore = Vec::new();
         incore.try_reserve_exact(range.pages())?;
         let _read = self.pmap.locking.read();
-        self.refuse_hole(range)?;
+        self.pmap.tree.find(range.start).refuse_hole(range)?;
         let mut locked = self.pmap.tree.lock(range)?;
         for mut part in locked.parts() {
             part.covered()?;

@@ -33,6 +33,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         self.vm.with_frames(|| self.unmap_pages(range))
     }
 
+    #[inline(never)]
     fn unmap_pages(&self, range: VaRange) -> Result<(), Error> {
         let mut write = self.pmap.locking.write();
         let place = self.pmap.tree.find(range.start);
@@ -44,6 +45,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
 
     /// Unmaps `range`, at whose start `place` was found. Its addresses are used again first, and tables
     /// that are not needed go. As [`Space::clear_locked`] with `write`.
+    #[inline(always)]
     pub(super) fn give_back(
         &self,
         place: Place<'_, M, P>,
@@ -113,8 +115,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         for part in removal.locked.occupied() {
             // Without room an object may end here; that waits for no lock, and no task waits any more
             // for the slots that are locked.
-            let (of_part, _) = keep_attachments(&part, &mut attached);
-            usage += of_part;
+            let _ = keep_attachments(&part, &mut usage, &mut attached);
         }
         let rules = self.rules_mut(&mut removal.locked);
         rules.future = Flags::NONE;
@@ -208,17 +209,14 @@ impl<'a, M: Platform, P: Policies<M>> Unmapping<'a, M, P> {
         let Some(part) = self.removal.locked.only(range) else {
             return self.prepare_several();
         };
-        self.usage = prepare(part, &mut self.attached)?;
-        Ok(())
+        prepare(part, &mut self.usage, &mut self.attached)
     }
 
     /// Gets what is needed to change the mappings in several slots.
     #[inline(never)]
     fn prepare_several(&mut self) -> Result<(), Error> {
-        self.removal.locked.parts().try_for_each(|part| {
-            self.usage += prepare(part, &mut self.attached)?;
-            Ok(())
-        })
+        let mut parts = self.removal.locked.parts();
+        parts.try_for_each(|part| prepare(part, &mut self.usage, &mut self.attached))
     }
 
     /// The locked range.
@@ -256,15 +254,15 @@ impl<'a, M: Platform, P: Policies<M>> Unmapping<'a, M, P> {
     }
 }
 
-/// Gets what is needed to change the mappings in `part`, whose attachments are kept in `kept`; returns their usage.
+/// Gets what is needed to change the mappings in `part`, whose attachments are kept in `kept`; adds their usage to `usage`.
 #[inline(always)]
 fn prepare<M: Platform, P: Policies<M>>(
     mut part: Part<'_, M, P>,
+    usage: &mut Usage,
     kept: &mut Vec<Attached<M, P>>,
-) -> Result<Usage, Error> {
+) -> Result<(), Error> {
     part.make_room()?;
-    let (usage, are_kept) = keep_attachments(&part, kept);
-    are_kept.map(|()| usage)
+    keep_attachments(&part, usage, kept)
 }
 
 /// Puts a mapping with `attributes`, or nothing, in the place of all of `part`; says whether that leaves a table that may
@@ -288,21 +286,22 @@ fn set_several<M: Platform, P: Policies<M>>(
     parts.fold(false, |left, part| left | set(part, attributes.clone()))
 }
 
-/// Keeps the attachments of `part` in `kept`, as far as there is room for them; returns its
-/// usage, and an error if room was missing.
+/// Keeps the attachments of `part` in `kept`, as far as there is room for them, and adds its usage to `usage`; an
+/// error if room was missing.
 #[inline(always)]
 fn keep_attachments<M: Platform, P: Policies<M>>(
     part: &Part<'_, M, P>,
+    usage: &mut Usage,
     kept: &mut Vec<Attached<M, P>>,
-) -> (Usage, Result<(), Error>) {
-    let (mut usage, mut room) = (Usage::NONE, Ok(()));
+) -> Result<(), Error> {
+    let mut room = Ok(());
     part.for_each(|mapped| {
-        usage += Usage::of(mapped.flags, mapped.range.pages());
+        *usage += Usage::of(mapped.flags, mapped.range.pages());
         if let Some(attached) = mapped.attachment {
             room = room.and(keep(attached, kept));
         }
     });
-    (usage, room)
+    room
 }
 
 /// Keeps `attached` in `kept`, if it is not the last one there.

@@ -23,8 +23,14 @@ impl<M: Platform, P: Policies<M>> Extents<M, P> {
         Extents { sorted: Vec::new() }
     }
 
+    #[inline]
     pub(super) fn all(&self) -> &[Extent<M, P>] {
         &self.sorted
+    }
+
+    #[inline]
+    pub(super) fn all_mut(&mut self) -> &mut [Extent<M, P>] {
+        &mut self.sorted
     }
 
     /// Whether there is one extent, and that lies in `range`.
@@ -49,9 +55,10 @@ impl<M: Platform, P: Policies<M>> Extents<M, P> {
         self.sorted.pop()
     }
 
-    /// Becomes this one extent. There must be room.
+    /// Becomes this one extent, where there was none. There must be room.
+    #[inline]
     pub(super) fn start(&mut self, extent: Extent<M, P>) {
-        self.sorted.clear();
+        debug_assert!(self.sorted.is_empty(), "a uniform slot has no extents");
         self.sorted.push(extent);
     }
 
@@ -89,17 +96,8 @@ impl<M: Platform, P: Policies<M>> Extents<M, P> {
         self.join(first, first + 1);
     }
 
-    /// Changes the attributes of the extents in `range`. There must be room.
-    pub(super) fn update(&mut self, range: VaRange, change: impl Fn(&mut Attributes<M, P>)) {
-        let (first, last) = self.isolate(range);
-        for extent in &mut self.sorted[first..last] {
-            change(&mut extent.attributes);
-        }
-        self.join(first, last);
-    }
-
     /// Splits the extents that reach over the ends of `range`; returns the indices of those in it.
-    fn isolate(&mut self, range: VaRange) -> (usize, usize) {
+    pub(super) fn isolate(&mut self, range: VaRange) -> (usize, usize) {
         let mut first = self.first_ending_after(range.start);
         first += usize::from(self.split(first, range.start));
         let within = |extent: &&Extent<M, P>| extent.range.end <= range.end;
@@ -125,19 +123,25 @@ impl<M: Platform, P: Policies<M>> Extents<M, P> {
     }
 
     /// Joins neighbours among the extents `first .. last` and those beside them.
-    fn join(&mut self, first: usize, last: usize) {
+    #[inline]
+    pub(super) fn join(&mut self, first: usize, last: usize) {
         // From the right, so that indices to the left stay.
-        for right in (first.max(1)..=last).rev() {
-            if right >= self.sorted.len() {
-                continue;
+        let mut right = last.min(self.sorted.len().saturating_sub(1));
+        while right > 0 && right >= first {
+            if let [before, after] = &self.sorted[right - 1..=right]
+                && before.range.end == after.range.start
+                && before.attributes == after.attributes
+            {
+                self.join_with_next(right - 1);
             }
-            let (before, after) = (&self.sorted[right - 1], &self.sorted[right]);
-            let adjacent = before.range.end == after.range.start;
-            if adjacent && before.attributes == after.attributes {
-                self.sorted[right - 1].range.end = after.range.end;
-                self.sorted.remove(right);
-            }
+            right -= 1;
         }
+    }
+
+    #[inline(never)]
+    fn join_with_next(&mut self, index: usize) {
+        let next = self.sorted.remove(index + 1);
+        self.sorted[index].range.end = next.range.end;
     }
 
     /// The index of the first extent that ends above `address`.

@@ -251,7 +251,7 @@ impl<'a, M: Platform, P: Policies<M>> Locked<'a, M, P> {
         Some(Locked {
             tree,
             range: page,
-            first: Some((Place::small(slot, page.start), Some(held))),
+            first: Some((Place::new(slot, 0, page.start), Some(held))),
         })
     }
 
@@ -346,10 +346,7 @@ impl<'a, M: Platform, P: Policies<M>> Locked<'a, M, P> {
         &mut self,
         mut visit: impl FnMut(Mapped<'_, M, P>) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        self.try_each(|part| match part.only() {
-            Some(mapped) => visit(mapped),
-            None => part.covered().and_then(|()| part.try_for_each(&mut visit)),
-        })
+        self.try_each(|part| part.visit(&mut visit))
     }
 
     /// Calls `visit` with the slots held of which the range covers a part only: the first and the last
@@ -367,7 +364,7 @@ impl<'a, M: Platform, P: Policies<M>> Locked<'a, M, P> {
             true => Ok(()),
             false => visit(part),
         };
-        if_cut(Part::new(*first, range))?;
+        if_cut(Part::beginning(*first, range))?;
         match first.range.end < range.end {
             true => if_cut(Part::new(tree.find(range.end - 1), range)),
             false => Ok(()),

@@ -42,6 +42,7 @@ pub(crate) use part::Part;
 pub(crate) use slot::{Kind, Slot};
 pub(crate) use state::{Likely, Size};
 
+use crate::error::Error;
 use crate::policy::Policies;
 use core::array;
 use machine::{Platform, VaRange, pte};
@@ -82,13 +83,14 @@ impl<M: Platform, P: Policies<M>> Clone for Place<'_, M, P> {
 impl<M: Platform, P: Policies<M>> Copy for Place<'_, M, P> {}
 
 impl<'a, M: Platform, P: Policies<M>> Place<'a, M, P> {
-    /// The slot of level 0 that covers `address`.
+    /// The slot of this level that covers `address`.
     #[inline(always)]
-    fn small(slot: &'a Slot<M, P>, address: usize) -> Self {
+    fn new(slot: &'a Slot<M, P>, level: u32, address: usize) -> Self {
+        let span = span(level);
         Place {
             slot,
-            level: 0,
-            range: VaRange::sized(address & !(span(0) - 1), span(0)),
+            level,
+            range: VaRange::sized(address & !(span - 1), span),
         }
     }
 
@@ -96,6 +98,16 @@ impl<'a, M: Platform, P: Policies<M>> Place<'a, M, P> {
     #[inline]
     pub(crate) fn is_hole(&self, range: VaRange) -> bool {
         self.level > 0 && range.end <= self.range.end && self.slot.is_empty()
+    }
+
+    /// An error if `range`, which begins here, is known to be a hole.
+    #[inline(always)]
+    pub(crate) fn refuse_hole(&self, range: VaRange) -> Result<(), Error> {
+        let address = range.start;
+        match self.is_hole(range) {
+            true => Err(Error::NotMapped { address }),
+            false => Ok(()),
+        }
     }
 }
 
@@ -117,30 +129,24 @@ impl<M: Platform, P: Policies<M>> Tree<M, P> {
     ///
     /// # Panics
     /// If `address` is not in [`ALL`].
+    #[inline]
     pub(crate) fn find(&self, address: usize) -> Place<'_, M, P> {
-        let mut level = TOP;
         let mut slot = &self.roots[address >> shift(TOP)];
-        while let Some(node) = slot.child() {
-            level -= 1;
+        // A fixed number of steps: the loop is unrolled.
+        for level in (0..TOP).rev() {
+            let Some(node) = slot.child() else {
+                return Place::new(slot, level + 1, address);
+            };
             slot = &node[(address >> shift(level)) % FAN_OUT];
         }
-        let start = address & !(span(level) - 1);
-        Place {
-            slot,
-            level,
-            range: VaRange::sized(start, span(level)),
-        }
+        Place::new(slot, 0, address)
     }
 
     /// As [`Tree::find`], if that slot is of level 0: a fault's descent, as short as it can be.
     #[inline(always)]
     pub(crate) fn find_small(&self, address: usize) -> Option<Place<'_, M, P>> {
-        let mut slot = &self.roots[address >> shift(TOP)];
-        // A fixed number of steps: the loop is unrolled.
-        for level in (0..TOP).rev() {
-            slot = &slot.child()?[(address >> shift(level)) % FAN_OUT];
-        }
-        Some(Place::small(slot, address))
+        let place = self.find(address);
+        (place.level == 0).then_some(place)
     }
 
     /// Whether `range` was one empty slot above level 0, or within one, at an instant

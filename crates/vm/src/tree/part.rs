@@ -1,6 +1,7 @@
 //! A slot that is held, and an operation's part of it.
 
 use super::extent::{Attributes, Extent, Mapped};
+use super::extents::Extents;
 use super::slot::{Inside, Kind};
 use super::state::{Size, State};
 use super::{Place, Slot};
@@ -9,7 +10,7 @@ use crate::flags::Flags;
 use crate::policy::Policies;
 use crate::pv::{Pv, PvTables, Table};
 use crate::usage::Usage;
-use core::iter;
+use core::{iter, slice};
 use machine::{Platform, VaRange};
 
 /// A locked slot and the part of a locked range that lies in it. A walk that shares the slot ([`super::coupled`])
@@ -175,25 +176,32 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
         first.filter(|mapped| mapped.range.start == self.range.start)
     }
 
-    /// The mapping of all of the range, if one is.
-    #[inline]
-    pub(super) fn only(&self) -> Option<Mapped<'_, M, P>> {
-        let first = self.mappings().next();
-        first.filter(|mapped| mapped.range == self.range)
+    /// As [`Part::try_for_each`], where all of the range is to be mapped.
+    ///
+    /// # Errors
+    /// [`Error::NotMapped`] at the first address that is not mapped; or those of `visit` before it.
+    #[inline(always)]
+    pub(crate) fn visit(
+        &self,
+        mut visit: impl FnMut(Mapped<'_, M, P>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let mut address = self.range.start;
+        for mapped in self.mappings() {
+            if mapped.range.start != address {
+                break;
+            }
+            address = mapped.range.end;
+            visit(mapped)?;
+        }
+        match address < self.range.end {
+            true => Err(Error::NotMapped { address }),
+            false => Ok(()),
+        }
     }
 
     /// Whether all of the range is mapped; else where it is not.
     pub(crate) fn covered(&self) -> Result<(), Error> {
-        let mut to = self.range.start;
-        self.for_each(|mapped| {
-            if mapped.range.start == to {
-                to = mapped.range.end;
-            }
-        });
-        if to < self.range.end {
-            return Err(Error::NotMapped { address: to });
-        }
-        Ok(())
+        self.visit(|_| Ok(()))
     }
 
     /// The usage of the range.
@@ -283,18 +291,33 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
         self.settle();
     }
 
-    /// Changes the attributes of the mappings in the range. There must be room.
-    pub(crate) fn update(&mut self, change: impl Fn(&mut Attributes<M, P>)) {
+    /// Changes the attributes of the mappings in the range: `change` gets those of each part of the range that is
+    /// mapped alike. There must be room.
+    #[inline]
+    pub(crate) fn update(&mut self, mut change: impl FnMut(VaRange, &mut Attributes<M, P>)) {
         let (range, place) = (self.range, self.place.range);
-        match self.place.slot.state() {
-            State::Empty | State::Divided => {}
+        let (mut whole, mut first) = (None, 0);
+        let extents = match self.place.slot.state() {
+            State::Empty | State::Divided => return,
             State::Whole if self.is_all() => {
-                let mut attributes = self.inside().whole(place).attributes();
-                change(&mut attributes);
-                self.inside().set_whole(Some(attributes));
+                let attributes = self.inside().whole(place).attributes();
+                slice::from_mut(whole.insert(Extent { range, attributes }))
             }
             State::Whole | State::Parts => {
-                self.divide().update(range, change);
+                let extents = self.divide();
+                let last;
+                (first, last) = extents.isolate(range);
+                &mut extents.all_mut()[first..last]
+            }
+        };
+        for extent in &mut *extents {
+            change(extent.range, &mut extent.attributes);
+        }
+        let last = first + extents.len();
+        match whole {
+            Some(whole) => self.inside().set_whole(Some(whole.attributes)),
+            None => {
+                self.inside().extents.join(first, last);
                 self.settle();
             }
         }
@@ -302,12 +325,20 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
 
     /// The slot's extents, which say all from now on.
     #[inline]
-    fn divide(&mut self) -> &mut super::extents::Extents<M, P> {
-        let place = self.place.range;
+    fn divide(&mut self) -> &mut Extents<M, P> {
+        if self.place.slot.state() != State::Parts {
+            self.become_parts();
+        }
+        &mut self.inside().extents
+    }
+
+    #[inline(never)]
+    fn become_parts(&mut self) {
         let whole = self.place.slot.state() == State::Whole;
         self.place.slot.set_state(State::Parts);
-        let inside = self.inside();
         if whole {
+            let place = self.place.range;
+            let inside = self.inside();
             let attributes = inside.whole(place).attributes();
             inside.set_whole(None);
             inside.extents.start(Extent {
@@ -315,21 +346,24 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
                 attributes,
             });
         }
-        &mut inside.extents
     }
 
     /// Updates the slot's byte if the slot became uniform.
-    #[inline(never)]
+    #[inline]
     fn settle(&mut self) {
         let place = self.place.range;
         match self.inside().extents.all() {
             [] => self.become_uniform(None),
-            [one] if one.range == place => {
-                let one = self.inside().extents.pop();
-                self.become_uniform(one.map(|extent| extent.attributes));
-            }
+            [one] if one.range == place => self.unite(),
             _ => {}
         }
+    }
+
+    /// The only extent becomes the slot's attributes.
+    #[inline(never)]
+    fn unite(&mut self) {
+        let one = self.inside().extents.pop();
+        self.become_uniform(one.map(|extent| extent.attributes));
     }
 
     #[inline(always)]
