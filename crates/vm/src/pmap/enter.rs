@@ -188,7 +188,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         self.write(part, bits);
     }
 
-    /// Puts `frame`, with the content of the page in `old` that is mapped at the start of `part`, in that page's
+    /// Puts `frame`, with the content of the page that is mapped at the start of `part` by these `bits`, in that page's
     /// place, for tasks to write. No other task knows `frame`.
     ///
     /// The mapping is gone and flushed before the page is copied, so nothing that tasks of
@@ -196,30 +196,30 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     pub(crate) fn replace(
         &self,
         part: &mut Part<'_, M, P>,
-        (old, kind): (Frame, Kind),
+        bits: u64,
         frame: Frame,
         prot: Prot,
     ) -> Result<(), Error> {
         self.prepare(part)?;
-        let bits = self.take_out(part, kind);
-        self.vm.machine().copy(old, frame);
-        self.release_mapping(part, kind, bits);
+        self.take_out(part, bits);
+        self.vm.machine().copy(pte::frame(bits), frame);
+        self.release_mapping(part, bits);
         self.make_first(part, frame, prot, true);
         Ok(())
     }
 
     /// Takes the page at the start of `part` away: no CPU of this space reaches it any more.
     pub(crate) fn undo(&self, part: &mut Part<'_, M, P>) {
-        let Entry::Page { kind, .. } = self.entry_at(part) else {
-            unreachable!("the caller has found a page here");
-        };
-        let bits = self.take_out(part, kind);
-        self.release_mapping(part, kind, bits);
+        let bits = self.bits_at(part);
+        debug_assert!(bits & pte::PRESENT != 0, "the caller has found a page here");
+        self.take_out(part, bits);
+        self.release_mapping(part, bits);
     }
 
-    /// Drops the reference to a page that its mapping of this kind, at the start of `part` by these `bits`, had, if it had one.
-    fn release_mapping(&self, part: &Part<'_, M, P>, kind: Kind, bits: u64) {
-        let frame = pte::frame(bits);
+    /// Drops the reference to a page that its mapping at the start of `part` by these `bits` had, if it had one.
+    #[inline]
+    fn release_mapping(&self, part: &Part<'_, M, P>, bits: u64) {
+        let (frame, kind) = (pte::frame(bits), entry::kind(bits));
         if is_kin(bits) {
             self.let_go(part, &[(part.range().start, frame)]);
         } else if self.is_listed(kind) {
@@ -234,15 +234,14 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         self.clear(part, address, 0);
     }
 
-    /// Takes the page at the start of `part` away from it: no CPU of this space reaches it any more. Returns the entry, whose
-    /// reference, if it has one, is the caller's. Under the slot's lock.
-    fn take_out(&self, part: &mut Part<'_, M, P>, kind: Kind) -> u64 {
-        let bits = self.bits_at(part);
-        match self.is_listed(kind) && !is_kin(bits) {
+    /// Takes the page at the start of `part`, mapped by these `bits`, away from it: no CPU of this space reaches it any more. The
+    /// mapping's reference, if it has one, is the caller's. Under the slot's lock.
+    #[inline(always)]
+    fn take_out(&self, part: &mut Part<'_, M, P>, bits: u64) {
+        match self.is_listed(entry::kind(bits)) && !is_kin(bits) {
             true => drop(self.detach(part, &mut self.vm.lock_pv(pte::frame(bits)), 0)),
             false => drop(self.detach_unlisted(part)),
         }
-        bits
     }
 
     /// The page mapped at `address`, if any.

@@ -225,18 +225,23 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         self.vm.release_page(frame);
     }
 
-    /// Whether the page in `frame`, mapped at the start of `part`, is only this mapping's: nothing else maps it, holds it or
-    /// knows it by another name. Under the lock of its slot, by which alone there could be more.
-    pub(crate) fn is_only(&self, part: &Part<'_, M, P>, frame: Frame) -> bool {
+    /// Whether the page that is mapped at the start of `part` by these `bits` is private and only this mapping's: nothing else
+    /// maps it, holds it or knows it by another name. Under the lock of its slot, by which alone there could be more.
+    #[inline]
+    pub(crate) fn is_only(&self, part: &Part<'_, M, P>, bits: u64) -> bool {
         // In this order: a member that becomes its own adds a reference before it takes its count.
-        self.has_alone(part, self.bits_at(part)) && self.vm.is_exclusive(frame)
+        entry::kind(bits) == Kind::Private
+            && self.has_alone(part, bits)
+            && self.vm.is_exclusive(pte::frame(bits))
     }
 
     /// Whether no other member has the page that is mapped at the start of `part` by these `bits`.
+    #[inline]
     pub(super) fn has_alone(&self, part: &Part<'_, M, P>, bits: u64) -> bool {
-        if !is_kin(bits) {
-            return true;
-        }
+        !is_kin(bits) || self.is_alone_of_kin(part)
+    }
+
+    fn is_alone_of_kin(&self, part: &Part<'_, M, P>) -> bool {
         let machine = self.vm.machine();
         let kin = self.kin(part).expect("the mark says so");
         // SAFETY: this slot is a member, and locked. A count of 1 stays, as the slot is locked.

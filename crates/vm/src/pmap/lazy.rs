@@ -28,7 +28,7 @@ use super::{Entry, Pmap};
 use crate::page::{Identity, Page, PvList};
 use crate::policy::Policies;
 use crate::tree::{Kind, Locked, Part};
-use machine::{AtomicInt, Frame, Ordering, PAGE_SIZE, Platform, VaRange, pte};
+use machine::{AtomicInt, Ordering, PAGE_SIZE, Platform, VaRange, pte};
 
 impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// Gives up the private pages of the locked range that are mapped nowhere else, for
@@ -55,11 +55,10 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
                         self.vm.release_swapped(slot);
                     }
                     Entry::Page {
-                        frame,
                         kind: Kind::Private,
                         ..
                     } => {
-                        if self.give_up_page(&part, address, frame) {
+                        if self.give_up_page(&part, address, bits) {
                             gather.touch(address);
                         }
                     }
@@ -70,12 +69,13 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         self.settle(&mut gather);
     }
 
-    /// Gives up the page in `frame`, mapped at `address` of `part`, if it is mapped nowhere else;
+    /// Gives up the page that is mapped at `address` of `part` by these `bits`, if it is mapped nowhere else;
     /// whether TLBs may know it as dirty.
-    fn give_up_page(&self, part: &Part<'_, M, P>, address: usize, frame: Frame) -> bool {
+    fn give_up_page(&self, part: &Part<'_, M, P>, address: usize, bits: u64) -> bool {
+        let frame = pte::frame(bits);
         let page = self.vm.page(frame);
         let mut list = self.vm.lock_pv(frame);
-        if !self.is_only(&part.again(VaRange::sized(address, PAGE_SIZE)), frame) {
+        if !self.is_only(&part.again(VaRange::sized(address, PAGE_SIZE)), bits) {
             return false;
         }
         let leaf = part.leaf().get().expect("a mapping has a table");

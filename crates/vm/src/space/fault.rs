@@ -134,20 +134,37 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         let _pmap = self.pmap.locking.pmap();
         let mut locked = Locked::none(&self.pmap.tree);
         locked.lock_at(place, page)?;
-        let hole = Error::NotMapped {
-            address: page.start,
+        let address = page.start;
+        let Some(part) = locked.first() else {
+            return Err(Error::NotMapped { address });
         };
-        let part = locked.first().ok_or(hole)?;
-        let mut place = Faulting::look(self, region, part, fault)?.ok_or(hole)?;
-        match Entry::decode(place.own_entry()?) {
+        let Some(mapped) = part.first() else {
+            return Err(Error::NotMapped { address });
+        };
+        if !mapped.flags.prot().allows(fault.access) {
+            return Err(Error::Segv(fault));
+        }
+        let mut place = Faulting {
+            flags: mapped.flags,
+            object: mapped.attachment.map(|at| {
+                let attachment: &Attachment<M, P> = at;
+                (ptr::from_ref(attachment), at.index(address))
+            }),
+            writes: fault.access == Access::Write,
+            space: self,
+            region,
+            part,
+        };
+        let bits = place.own_entry()?;
+        match Entry::decode(bits) {
             Entry::Empty if place.object.is_some() => place.object(supply),
             Entry::Empty => place.zeroes(supply),
             // The entry allows it by now: this CPU's translation is an old one.
             Entry::Page { writable, .. } if writable || !place.writes => {
-                self.pmap.refresh(page.start);
+                self.pmap.refresh(address);
                 Ok(None)
             }
-            Entry::Page { frame, kind, .. } => place.write(frame, kind, supply),
+            Entry::Page { .. } => place.write(bits, supply),
             Entry::Swapped(slot) => place.swapped(slot, supply),
         }
     }
@@ -166,36 +183,7 @@ struct Faulting<'a, 's, M: Platform, P: Policies<M>> {
     object: Option<(*const Attachment<M, P>, u64)>,
 }
 
-impl<'a, 's, M: Platform, P: Policies<M>> Faulting<'a, 's, M, P> {
-    /// Looks up the mapping at the start of `part`, if there is one and `fault` is allowed there.
-    #[inline(always)]
-    fn look(
-        space: &'a Space<M, P>,
-        region: &'a <P::Regions as Regions<M>>::Fault<'s>,
-        part: Part<'a, M, P>,
-        fault: PageFault,
-    ) -> Result<Option<Self>, Error> {
-        let Some(mapped) = part.first() else {
-            return Ok(None);
-        };
-        let flags = mapped.flags;
-        if !flags.prot().allows(fault.access) {
-            return Err(Error::Segv(fault));
-        }
-        let object = mapped.attachment.map(|at| {
-            let attachment: &Attachment<M, P> = at;
-            (ptr::from_ref(attachment), at.index(part.range().start))
-        });
-        Ok(Some(Faulting {
-            space,
-            region,
-            part,
-            flags,
-            writes: fault.access == Access::Write,
-            object,
-        }))
-    }
-
+impl<M: Platform, P: Policies<M>> Faulting<'_, '_, M, P> {
     /// The bits of the page's entry, in a table of the slot's own if it is to change.
     #[inline(always)]
     fn own_entry(&mut self) -> Result<u64, Error> {
@@ -314,20 +302,19 @@ impl<'a, 's, M: Platform, P: Policies<M>> Faulting<'a, 's, M, P> {
         Some(Need::Nothing)
     }
 
-    /// Lets the task write a page that is mapped read-only.
+    /// Lets the task write a page that is mapped read-only, by the entry `bits`.
     #[inline(never)]
-    fn write(mut self, frame: Frame, kind: Kind, supply: &mut Supply<'_, M, P>) -> Answer<M, P> {
+    fn write(&mut self, bits: u64, supply: &mut Supply<'_, M, P>) -> Answer<M, P> {
         let (pmap, prot) = (&self.space.pmap, self.flags.prot());
         pmap.demote(&mut self.part);
-        let ours = kind == Kind::Private && pmap.is_only(&self.part, frame);
-        if ours || self.flags.has(Flags::SHARED) {
-            self.space.vm.queues().activate(frame);
+        if pmap.is_only(&self.part, bits) || self.flags.has(Flags::SHARED) {
+            self.space.vm.queues().activate(pte::frame(bits));
             pmap.permit(&mut self.part, prot);
             pmap.promote(&mut self.part);
             return Ok(None);
         }
         let copy = supply.room()?;
-        let replaced = pmap.replace(&mut self.part, (frame, kind), copy, prot);
+        let replaced = pmap.replace(&mut self.part, bits, copy, prot);
         replaced.inspect_err(|_| self.space.vm.free_page(copy, false))?;
         self.took(copy);
         Ok(None)
@@ -357,7 +344,10 @@ impl<'a, 's, M: Platform, P: Policies<M>> Faulting<'a, 's, M, P> {
         pmap.make(&mut self.part, frame, Kind::Private, prot, writable);
         self.took(frame);
         match self.writes && !writable {
-            true => self.write(frame, Kind::Private, supply),
+            true => {
+                let bits = pmap.bits_at(&self.part);
+                self.write(bits, supply)
+            }
             false => Ok(None),
         }
     }
