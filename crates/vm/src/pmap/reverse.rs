@@ -304,6 +304,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
 
     /// Puts `next` in the place of the mapping at the start of `part`, whose page's list is
     /// locked, and flushes it. The mapping's reference to the frame is the caller's.
+    #[inline(always)]
     pub(super) fn detach(
         &self,
         part: &mut Part<'_, M, P>,

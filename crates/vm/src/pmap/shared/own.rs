@@ -125,7 +125,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         };
         // AcqRel: the walker may set accessed, as in `clear`.
         let bits = from.fetch_and(!pte::WRITABLE, Ordering::AcqRel);
-        self.vm.page(pte::frame(bits)).retain();
+        list.page().retain();
         let pv = new.pv.entry(address).expect("tables like the old ones");
         // SAFETY: the entry is of a fresh table.
         unsafe { list.insert(self.vm.machine(), pv) };
