@@ -9,9 +9,24 @@ use crate::object::{Advice, Attached, PageRef};
 use crate::pmap::Entry;
 use crate::policy::{MapLocking, Policies};
 use crate::reclaim::Batch;
-use crate::tree::Mapped;
+use crate::swap::CLUSTER;
+use crate::tree::{Locked, Mapped};
 use alloc::vec::Vec;
-use machine::{PAGE_SIZE, Platform, VaRange};
+use core::mem;
+use machine::{Frame, PAGE_SIZE, Platform, VaRange};
+
+/// Pages that a look has found, each with a reference.
+struct Found {
+    frames: [Frame; CLUSTER],
+    count: usize,
+}
+
+impl Found {
+    const NONE: Found = Found {
+        frames: [Frame(0); CLUSTER],
+        count: 0,
+    };
+}
 
 impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// Drops the pages of `range` (its end rounded up to pages): the next access finds
@@ -56,7 +71,8 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
 
     /// Pages in the pages that are elsewhere; private memory that was never touched stays so.
     pub(super) fn will_need(&self, range: VaRange) -> Result<(), Error> {
-        let range = self.mapped(range, |_| Ok(()))?;
+        let range = Self::in_pages(range)?;
+        self.mapped(range, |_| Ok(()), |_| ())?;
         for address in (range.start..range.end).step_by(PAGE_SIZE) {
             match self.whereabouts(address) {
                 // Only read, whatever the rights: the task that uses it maps it.
@@ -80,7 +96,8 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// Makes parts of objects zero.
     pub(super) fn punch(&self, range: VaRange) -> Result<(), Error> {
         let mut pieces = Vec::new();
-        self.mapped(range, |mapped| {
+        let range = Self::in_pages(range)?;
+        let check = |mapped: &Mapped<'_, M, P>| {
             let shared = mapped.flags.has(Flags::SHARED);
             match mapped.attachment {
                 _ if mapped.flags.has(Flags::LOCKED) => invalid("the memory is locked"),
@@ -88,7 +105,8 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
                 Some(_) if !shared || mapped.flags.has(Flags::READ_ONLY) => Err(Error::Denied),
                 Some(_) => Self::add_piece(&mut pieces, mapped),
             }
-        })?;
+        };
+        self.mapped(range, check, |_| ())?;
         // Memory that is short refuses all of it, before anything has changed.
         let zeroes = self.vm.with_frames(|| {
             for (attached, pages) in &pieces {
@@ -123,36 +141,86 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         Ok(())
     }
 
-    /// Calls `act` with each page that is mapped in `range` and not locked in memory, with no
+    /// Calls `act` with each page that is mapped in `range`, if no part of that is locked in memory; with no
     /// lock held.
     fn each_page<'a>(
         &'a self,
         range: VaRange,
         mut act: impl FnMut(PageRef<'a, M, P>),
     ) -> Result<(), Error> {
-        let range = self.mapped(range, refuse_locked)?;
-        for address in (range.start..range.end).step_by(PAGE_SIZE) {
-            let frame = self.pmap.lookup(address);
-            if let Some(page) = frame.and_then(|frame| self.vm.page_ref(frame)) {
-                act(page);
+        let range = Self::in_pages(range)?;
+        let mut found = Found::NONE;
+        let mut next = self.mapped(range, refuse_locked, |locked| {
+            self.find_pages(locked, range, &mut found)
+        })?;
+        loop {
+            let frames = &found.frames[..mem::take(&mut found.count)];
+            frames
+                .iter()
+                .for_each(|&at| act(PageRef::new(&self.vm, at)));
+            if next == range.end {
+                return Ok(());
             }
+            let _pmap = self.pmap.locking.pmap();
+            let rest = VaRange {
+                start: next,
+                ..range
+            };
+            let place = self.pmap.tree.find(next);
+            next = self.find_pages(
+                &mut self.pmap.tree.lock_small(place, rest),
+                rest,
+                &mut found,
+            );
         }
-        Ok(())
     }
 
-    /// `range` in pages, if all of it is mapped and as `check` wants it.
-    fn mapped(
+    /// Adds the pages that are mapped in the first part of `locked` to those `found`, with a reference to each, as far
+    /// as there is room; the address of the next look.
+    fn find_pages(
+        &self,
+        locked: &mut Locked<'_, M, P>,
+        range: VaRange,
+        found: &mut Found,
+    ) -> usize {
+        let Some(part) = locked.first() else {
+            return range.end;
+        };
+        let VaRange { start, end } = part.range();
+        if part.is_vacant() {
+            return end;
+        }
+        for address in (start..end).step_by(PAGE_SIZE) {
+            if found.count == CLUSTER {
+                return address;
+            }
+            let page = part.again(VaRange::sized(address, PAGE_SIZE));
+            if let Entry::Page { frame, .. } = self.pmap.entry_at(&page)
+                && let Some(held) = self.vm.page_ref(frame)
+            {
+                found.frames[found.count] = held.into_frame();
+                found.count += 1;
+            }
+        }
+        end
+    }
+
+    /// Calls `then` with `range` locked, if all of it is mapped and as `check` wants it.
+    #[inline]
+    fn mapped<R>(
         &self,
         range: VaRange,
         mut check: impl FnMut(&Mapped<'_, M, P>) -> Result<(), Error>,
-    ) -> Result<VaRange, Error> {
-        let range = Self::in_pages(range)?;
+        then: impl FnOnce(&mut Locked<'_, M, P>) -> R,
+    ) -> Result<R, Error> {
         let _read = self.pmap.locking.read();
         let place = self.pmap.tree.find(range.start);
         place.refuse_hole(range)?;
-        let mut locked = self.pmap.tree.lock_at(place, range)?;
+        let _pmap = self.pmap.locking.pmap();
+        let mut locked = Locked::none(&self.pmap.tree);
+        locked.lock_at(place, range)?;
         locked.visit(|mapped| check(&mapped))?;
-        Ok(range)
+        Ok(then(&mut locked))
     }
 
     /// Where the page at `address` is, if it is mapped there but has no entry that maps it.
