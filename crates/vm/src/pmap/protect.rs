@@ -79,32 +79,37 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         let forking = self.revocations.are_pending();
         for (address, bits) in self.used(leaf, range) {
             let present = bits & pte::PRESENT != 0;
-            if present && self.rewrite(leaf, address, prot, shared) | forking {
+            if present && self.rewrite(leaf, (address, bits), prot, shared) | forking {
                 touched.page(address);
             }
         }
     }
 
-    /// Sets the rights of the page at `address`; `true` if that took one away. Where stores
-    /// are private, a page that is not only this mapping's stays read-only.
+    /// Sets the rights of the page that is mapped at `address` by these `bits`; `true` if that took one away. Where
+    /// stores are private, a page that is not only this mapping's stays read-only.
     #[inline]
-    fn rewrite(&self, leaf: Table, address: usize, prot: Prot, shared: bool) -> bool {
+    fn rewrite(
+        &self,
+        leaf: Table,
+        (address, bits): (usize, u64),
+        prot: Prot,
+        shared: bool,
+    ) -> bool {
         let leaf = leaf.get().expect("a mapping has a table");
-        let entry = self.entry(leaf, 0, address);
-        let old = entry.load(Ordering::Relaxed);
         let ours = || {
-            entry::kind(old) == Kind::Private
-                && !is_kin(old)
-                && self.vm.is_exclusive(pte::frame(old))
+            entry::kind(bits) == Kind::Private
+                && !is_kin(bits)
+                && self.vm.is_exclusive(pte::frame(bits))
         };
         let writable = prot.writes() && (shared || ours());
-        self.give_rights(entry, entry::rights(prot, writable))
+        let rights = entry::rights(prot, writable);
+        self.give_rights(self.entry(leaf, 0, address), bits, rights)
     }
 
-    /// Makes `rights` those of an entry that maps; `true` if that took one away.
+    /// Makes `rights` those of an entry that maps, and had these `bits`; `true` if that took one away.
     #[inline]
-    pub(super) fn give_rights(&self, entry: &M::AtomicU64, rights: u64) -> bool {
-        let mut old = entry.load(Ordering::Relaxed);
+    pub(super) fn give_rights(&self, entry: &M::AtomicU64, bits: u64, rights: u64) -> bool {
+        let mut old = bits;
         loop {
             let new = old & !Prot::MASK | rights;
             // The walker may set accessed and dirty meanwhile. AcqRel: as in `clear`.
@@ -119,10 +124,11 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         }
     }
 
-    /// Lets tasks write the page at the start of `part`, which is mapped.
-    pub(crate) fn permit(&self, part: &mut Part<'_, M, P>, prot: Prot) {
-        self.rewrite(part.leaf(), part.range().start, prot, true);
-        self.refresh(part.range().start);
+    /// Lets tasks write the page that is mapped at the start of `part` by these `bits`.
+    pub(crate) fn permit(&self, part: &mut Part<'_, M, P>, bits: u64, prot: Prot) {
+        let address = part.range().start;
+        self.rewrite(part.leaf(), (address, bits), prot, true);
+        self.refresh(address);
     }
 
     /// Notes an access of the kernel's to the page at the start of `part`, as the walker

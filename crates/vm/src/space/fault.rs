@@ -309,7 +309,7 @@ impl<M: Platform, P: Policies<M>> Faulting<'_, '_, M, P> {
         pmap.demote(&mut self.part);
         if pmap.is_only(&self.part, bits) || self.flags.has(Flags::SHARED) {
             self.space.vm.queues().activate(pte::frame(bits));
-            pmap.permit(&mut self.part, prot);
+            pmap.permit(&mut self.part, bits, prot);
             pmap.promote(&mut self.part);
             return Ok(None);
         }

@@ -42,7 +42,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         let mut locked = Locked::none(&self.pmap.tree);
         locked.lock_at(place, range)?;
         // A charge stays once it is made.
-        let change = |flags: Flags| flags.with_prot(prot).charged();
+        let change = move |flags: Flags| flags.with_prot(prot).charged();
         let (mut uncharged, mut denied) = (0, false);
         locked.try_each(|mut part| {
             part.visit(|mapped| {

@@ -97,6 +97,7 @@ impl<M: Platform, P: Policies<M>> Extents<M, P> {
     }
 
     /// Splits the extents that reach over the ends of `range`; returns the indices of those in it.
+    #[inline(always)]
     pub(super) fn isolate(&mut self, range: VaRange) -> (usize, usize) {
         let mut first = self.first_ending_after(range.start);
         first += usize::from(self.split(first, range.start));
@@ -123,7 +124,7 @@ impl<M: Platform, P: Policies<M>> Extents<M, P> {
     }
 
     /// Joins neighbours among the extents `first .. last` and those beside them.
-    #[inline]
+    #[inline(always)]
     pub(super) fn join(&mut self, first: usize, last: usize) {
         // From the right, so that indices to the left stay.
         let mut right = last.min(self.sorted.len().saturating_sub(1));
@@ -138,7 +139,7 @@ impl<M: Platform, P: Policies<M>> Extents<M, P> {
         }
     }
 
-    #[inline(never)]
+    #[inline(always)]
     fn join_with_next(&mut self, index: usize) {
         let next = self.sorted.remove(index + 1);
         self.sorted[index].range.end = next.range.end;

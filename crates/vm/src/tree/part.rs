@@ -324,7 +324,7 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
     }
 
     /// The slot's extents, which say all from now on.
-    #[inline]
+    #[inline(always)]
     fn divide(&mut self) -> &mut Extents<M, P> {
         if self.place.slot.state() != State::Parts {
             self.become_parts();
@@ -332,7 +332,7 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
         &mut self.inside().extents
     }
 
-    #[inline(never)]
+    #[inline]
     fn become_parts(&mut self) {
         let whole = self.place.slot.state() == State::Whole;
         self.place.slot.set_state(State::Parts);
@@ -360,7 +360,7 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
     }
 
     /// The only extent becomes the slot's attributes.
-    #[inline(never)]
+    #[inline]
     fn unite(&mut self) {
         let one = self.inside().extents.pop();
         self.become_uniform(one.map(|extent| extent.attributes));

@@ -40,10 +40,11 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
             self.split(part);
         } else if part.size() == Size::Superpage {
             let superpage = self.superpage(part.range().start);
-            let first = pte::frame(superpage.load(Ordering::Relaxed));
+            let bits = superpage.load(Ordering::Relaxed);
+            let first = pte::frame(bits);
             let ours = |index| self.vm.is_exclusive(frame_at(first, index));
             if !prot.writes() || shared || (0..pte::ENTRIES).all(ours) {
-                if self.give_rights(superpage, entry::rights(prot, true))
+                if self.give_rights(superpage, bits, entry::rights(prot, true))
                     || self.revocations.are_pending()
                 {
                     // The flush of one page forgets all.
