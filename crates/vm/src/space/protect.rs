@@ -18,26 +18,16 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// the range is not mapped, nothing changes. Locked memory that becomes writable is paged in.
     pub fn protect(&self, range: VaRange, prot: Prot) -> Result<(), Error> {
         let range = Self::in_pages(range)?;
-        let mut brought = Vec::new();
-        self.vm
-            .with_frames(|| self.protect_whole(range, prot, &mut brought))?;
-        brought.iter().for_each(|&part| self.populate_locked(part));
-        Ok(())
+        self.vm.with_frames(|| self.protect_whole(range, prot))
     }
 
-    /// As [`Space::protect`], but pages nothing in; the ranges to be paged in are added to `brought`.
     #[inline(never)]
-    fn protect_whole(
-        &self,
-        range: VaRange,
-        prot: Prot,
-        brought: &mut Vec<VaRange>,
-    ) -> Result<(), Error> {
-        brought.clear();
-        let _write = self.pmap.locking.write();
+    fn protect_whole(&self, range: VaRange, prot: Prot) -> Result<(), Error> {
+        let mut brought = Vec::new();
+        let write = self.pmap.locking.write();
         let place = self.pmap.tree.find(range.start);
         place.refuse_hole(range)?;
-        let _changing = self.region_changes(range);
+        let changing = self.region_changes(range);
         let pmap = self.pmap.locking.pmap();
         let mut locked = Locked::none(&self.pmap.tree);
         locked.lock_at(place, range)?;
@@ -47,14 +37,17 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         locked.try_each(|mut part| {
             part.visit(|mapped| {
                 let flags = mapped.flags;
+                // A mapping that is writable already is charged and allowed to be; it is not paged in, as it may have no copy of
+                // its own yet.
+                if !prot.writes() || flags.prot().writes() {
+                    return Ok(());
+                }
                 if change(flags).has(Flags::CHARGED) && !flags.has(Flags::CHARGED) {
                     uncharged += mapped.range.pages() as u64;
                 }
-                denied |= prot.writes() && flags.has(Flags::SHARED | Flags::READ_ONLY);
-                // A mapping that was writable before is left alone: it may have no copy of its own yet.
-                let becomes = prot.writes() && !flags.prot().writes();
-                match becomes && flags.is_brought() {
-                    true => push(brought, mapped.range),
+                denied |= flags.has(Flags::SHARED | Flags::READ_ONLY);
+                match flags.is_brought() {
+                    true => push(&mut brought, mapped.range),
                     false => Ok(()),
                 }
             })?;
@@ -71,6 +64,8 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         drop(locked);
         drop(pmap);
         self.region_protected(range, prot);
+        drop((changing, write));
+        brought.iter().for_each(|&part| self.populate_locked(part));
         Ok(())
     }
 }

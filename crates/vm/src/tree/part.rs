@@ -332,7 +332,7 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
         &mut self.inside().extents
     }
 
-    #[inline]
+    #[inline(always)]
     fn become_parts(&mut self) {
         let whole = self.place.slot.state() == State::Whole;
         self.place.slot.set_state(State::Parts);
@@ -360,7 +360,7 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
     }
 
     /// The only extent becomes the slot's attributes.
-    #[inline]
+    #[inline(always)]
     fn unite(&mut self) {
         let one = self.inside().extents.pop();
         self.become_uniform(one.map(|extent| extent.attributes));

@@ -34,7 +34,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     #[inline]
     pub(crate) fn own_used(&self, part: &mut Part<'_, M, P>) -> Result<(), Error> {
         match part.size() {
-            Size::Shared => self.own_shared_if_used(part),
+            Size::Shared => self.own_shared_if_used(&mut part.cut(part.range())),
             _ => Ok(()),
         }
     }

@@ -24,7 +24,9 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         shared: bool,
         touched: &mut Touched,
     ) -> bool {
-        part.size() != Size::Pages && self.protect_large(part, prot, shared, touched)
+        // A copy, so that the caller's stays in registers.
+        part.size() != Size::Pages
+            && self.protect_large(&mut part.cut(part.range()), prot, shared, touched)
     }
 
     /// As [`Pmap::protect_superpage`], where there may be one.
