@@ -127,6 +127,34 @@ fn a_child_inherits_what_is_out() {
     assert_eq!(used(&vm), 0);
 }
 
+/// More pages than are looked for at once, in parts of several slots.
+#[test]
+fn all_pages_of_a_range_go_out_and_no_others() {
+    let vm = system(1, 16, 8_192);
+    let space = space(&vm);
+    let at = space.map(6 * MIB, Prot::READ_WRITE).expect("map");
+    let place = |page: usize| at + page * PAGE_SIZE;
+    let touched = || (0..6 * MIB / PAGE_SIZE).filter(|page| page % 3 != 1);
+    for page in touched() {
+        space.store(place(page), content(page, 0)).expect("store");
+    }
+    let out = 100..1_400;
+    let range = VaRange {
+        start: place(out.start),
+        end: place(out.end),
+    };
+    space.advise(range, Advice::PageOut).expect("advise");
+    let went = touched().filter(|page| out.contains(page));
+    assert_eq!(used(&vm) as usize, went.count());
+    for page in touched() {
+        let is_there = space.pmap().lookup(place(page)).is_some();
+        assert_ne!(is_there, out.contains(&page), "page {page}");
+    }
+    for page in touched() {
+        assert_eq!(space.load(place(page)), Ok(content(page, 0)), "page {page}");
+    }
+}
+
 #[test]
 fn locked_memory_stays() {
     stays(false);
