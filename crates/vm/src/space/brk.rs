@@ -33,8 +33,8 @@ mod model;
 
 /// How often a move that finds another one under way looks whether that is over before it goes to the slots, and
 /// the pauses before each look.
-const LOOKS: u32 = 10;
-const PATIENCE: u32 = 70;
+const LOOKS: u32 = 40;
+const PATIENCE: u32 = 100;
 
 /// Where a space's heap ends, in bytes. See the module.
 pub(super) struct HeapEnd<M: Machine> {
