@@ -151,7 +151,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         let range = Self::in_pages(range)?;
         let mut found = Found::NONE;
         let mut next = self.mapped(range, refuse_locked, |locked| {
-            self.find_pages(locked, range, &mut found)
+            self.find_pages(locked, &mut found)
         })?;
         loop {
             let frames = &found.frames[..mem::take(&mut found.count)];
@@ -167,24 +167,19 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
                 ..range
             };
             let place = self.pmap.tree.find(next);
-            next = self.find_pages(
-                &mut self.pmap.tree.lock_small(place, rest),
-                rest,
-                &mut found,
-            );
+            next = match place.level {
+                0 => self.find_pages(&mut self.pmap.tree.lock_small(place, rest), &mut found),
+                // Pages are in slots of level 0.
+                _ => rest.common(place.range).end,
+            };
         }
     }
 
     /// Adds the pages that are mapped in the first part of `locked` to those `found`, with a reference to each, as far
     /// as there is room; the address of the next look.
-    fn find_pages(
-        &self,
-        locked: &mut Locked<'_, M, P>,
-        range: VaRange,
-        found: &mut Found,
-    ) -> usize {
+    fn find_pages(&self, locked: &mut Locked<'_, M, P>, found: &mut Found) -> usize {
         let Some(part) = locked.first() else {
-            return range.end;
+            return locked.range().end;
         };
         let VaRange { start, end } = part.range();
         if part.is_vacant() {

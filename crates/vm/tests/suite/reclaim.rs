@@ -155,6 +155,21 @@ fn all_pages_of_a_range_go_out_and_no_others() {
     }
 }
 
+/// What was never touched is in slots of more than 2 MiB.
+#[test]
+fn pages_go_out_behind_memory_that_was_never_touched() {
+    let vm = system(1, 16, 8_192);
+    let space = space(&vm);
+    let bytes = 640 * MIB;
+    let at = space.map(bytes, Prot::READ_WRITE).expect("map");
+    let last = at + bytes - PAGE_SIZE;
+    space.store(last, 7).expect("store");
+    let all = VaRange::sized(at, bytes);
+    space.advise(all, Advice::PageOut).expect("advise");
+    assert_eq!(used(&vm), 1);
+    assert_eq!(space.load(last), Ok(7));
+}
+
 #[test]
 fn locked_memory_stays() {
     stays(false);
