@@ -88,10 +88,12 @@ impl<M: Machine> ActiveCpus<M> {
         M::fence(Ordering::SeqCst);
         let word = self.entered[own / 64].load(Ordering::Relaxed);
         let bit = 1 << (own % 64);
-        let is_in = |&(index, word): &(usize, u64)| index != own / 64 && word != 0;
         // Most machines have one word.
-        let others =
-            word & !bit != 0 || cpus.len() > 64 && self.load(cpus).any(|word| is_in(&word));
+        let has_more = || {
+            let mut words = self.load(cpus);
+            words.any(|(index, word)| index != own / 64 && word != 0)
+        };
+        let others = word & !bit != 0 || cpus.len() > 64 && has_more();
         (word & bit != 0, others)
     }
 
