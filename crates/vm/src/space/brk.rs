@@ -32,9 +32,10 @@ use machine::{Atomic, Machine, Ordering, PAGE_SIZE, Platform, VaRange};
 mod model;
 
 /// How often a move that finds another one under way looks whether that is over before it goes to the slots, and
-/// the pauses before each look.
-const LOOKS: u32 = 40;
-const PATIENCE: u32 = 100;
+/// the pauses before the first look; before each further one they double, so that two tasks lose little time, and many
+/// do not keep the line busy.
+const LOOKS: u32 = 8;
+const PATIENCE: u32 = 50;
 
 /// Where a space's heap ends, in bytes. See the module.
 pub(super) struct HeapEnd<M: Machine> {
@@ -86,14 +87,14 @@ impl<M: Machine> HeapEnd<M> {
     /// Begins a move away from `old`. If another task moves the end, this waits for that a little, since that move may
     /// be this one, or make it needless: `None` if the end is elsewhere then.
     fn begin(&self, old: usize) -> Option<Moving<'_, M>> {
-        for _ in 0..LOOKS {
+        for look in 0..LOOKS {
             // Relaxed: a hint.
             if self.moving.load(Ordering::Relaxed) == 0
                 && self.moving.swap(1, Ordering::Relaxed) == 0
             {
                 return Some(Moving(&self.moving));
             }
-            M::delay(PATIENCE);
+            M::delay(PATIENCE << look);
             if self.get() != old {
                 return None;
             }
