@@ -89,12 +89,15 @@ impl<M: Machine> ActiveCpus<M> {
         let word = self.entered[own / 64].load(Ordering::Relaxed);
         let bit = 1 << (own % 64);
         // Most machines have one word.
-        let has_more = || {
-            let mut words = self.load(cpus);
-            words.any(|(index, word)| index != own / 64 && word != 0)
-        };
-        let others = word & !bit != 0 || cpus.len() > 64 && has_more();
+        let others = word & !bit != 0 || cpus.len() > 64 && self.has_more(cpus, own / 64);
         (word & bit != 0, others)
+    }
+
+    /// Whether CPUs of other words than `own` are in the set.
+    #[inline(never)]
+    fn has_more(&self, cpus: CpuRange, own: usize) -> bool {
+        let mut words = self.load(cpus);
+        words.any(|(index, word)| index != own && word != 0)
     }
 
     /// The set, by a caller that has looked at it.

@@ -226,14 +226,15 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         let (pin, machine) = (M::pin(), self.vm.machine());
         let own = pin.cpu().index();
         let (has_own, has_others) = self.active.look(machine.cpus(), own);
-        if has_own {
-            match self.vm.current().has(own, self.tag) {
-                true => machine.flush_local(self.asid, what),
-                false => self.active.mark(own),
-            }
-        }
         if has_others {
             self.flush_others(own, what);
+        }
+        if !has_own {
+            return;
+        }
+        match self.vm.current().has(own, self.tag) {
+            true => machine.flush_local(self.asid, what),
+            false => self.active.mark(own),
         }
     }
 

@@ -107,13 +107,21 @@ impl<M: Platform, P: Policies<M>> Extents<M, P> {
         (first, last + usize::from(self.split(last, range.end)))
     }
 
+    /// As [`Extents::isolate`], of the only extent, which `range` lies in; returns its index.
+    #[inline(always)]
+    pub(super) fn isolate_only(&mut self, range: VaRange) -> usize {
+        let first = usize::from(self.split(0, range.start));
+        self.split(first, range.end);
+        first
+    }
+
     /// Makes two of the extent at `index`, if it reaches over `address`; whether it does.
     #[inline]
     fn split(&mut self, index: usize, address: usize) -> bool {
         let Some(extent) = self.sorted.get_mut(index) else {
             return false;
         };
-        if extent.range.start >= address {
+        if extent.range.start >= address || address >= extent.range.end {
             return false;
         }
         let mut rest = extent.clone();

@@ -303,11 +303,15 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
                 let attributes = self.inside().whole(place).attributes();
                 slice::from_mut(whole.insert(Extent { range, attributes }))
             }
-            State::Whole | State::Parts => {
-                let extents = self.divide();
+            State::Whole => {
+                let extents = self.become_parts();
+                first = extents.isolate_only(range);
+                &mut extents.all_mut()[first..=first]
+            }
+            State::Parts => {
                 let last;
-                (first, last) = extents.isolate(range);
-                &mut extents.all_mut()[first..last]
+                (first, last) = self.inside().extents.isolate(range);
+                &mut self.inside().extents.all_mut()[first..last]
             }
         };
         for extent in &mut *extents {
@@ -326,14 +330,14 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
     /// The slot's extents, which say all from now on.
     #[inline(always)]
     fn divide(&mut self) -> &mut Extents<M, P> {
-        if self.place.slot.state() != State::Parts {
-            self.become_parts();
+        match self.place.slot.state() {
+            State::Parts => &mut self.inside().extents,
+            _ => self.become_parts(),
         }
-        &mut self.inside().extents
     }
 
     #[inline(always)]
-    fn become_parts(&mut self) {
+    fn become_parts(&mut self) -> &mut Extents<M, P> {
         let whole = self.place.slot.state() == State::Whole;
         self.place.slot.set_state(State::Parts);
         if whole {
@@ -346,6 +350,7 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
                 attributes,
             });
         }
+        &mut self.inside().extents
     }
 
     /// Updates the slot's byte if the slot became uniform.
