@@ -72,7 +72,7 @@ impl<M: Machine, I: Invalidation<M>> Page<M, I> {
     pub(crate) const REFERENCED: u8 = 1 << 1;
     /// A task writes the page out, or tries to: one at a time.
     pub(crate) const LAUNDRY: u8 = 1 << 2;
-    /// The page is known by a slot of the swap space that has not got its content yet.
+    /// The page's slot of the swap space has not got its content: the write failed. The reclaimer's that has the page.
     pub(crate) const UNWRITTEN: u8 = 1 << 3;
     /// The page may be forgotten as long as no task writes it.
     pub(crate) const LAZY: u8 = 1 << 4;

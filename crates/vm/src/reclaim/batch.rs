@@ -9,27 +9,43 @@ use crate::vm::Vm;
 use core::mem::{self, MaybeUninit};
 use machine::{Frame, Platform};
 
-/// Pages that go out together: held, and marked as laundry.
+/// Pages that go out together: marked as laundry, and each with a reference.
 pub(crate) struct Batch<'a, M: Platform, P: Policies<M>> {
-    /// The first `len` are there: most batches are small.
-    pages: [MaybeUninit<Option<Outgoing<'a, M, P>>>; CLUSTER],
+    vm: &'a Vm<M, P>,
+    /// The first `len` are there, of both: most batches are small.
+    frames: [MaybeUninit<Frame>; CLUSTER],
+    ways: [MaybeUninit<Way>; CLUSTER],
     len: usize,
 }
 
-/// A page on its way out.
-struct Outgoing<'a, M: Platform, P: Policies<M>> {
-    held: PageRef<'a, M, P>,
-    /// Its slot, of which the reclaimer has a reference.
+/// Where a page goes.
+#[derive(Clone, Copy)]
+struct Way {
+    /// The page's slot, of which the reclaimer has a reference.
     slot: Option<u32>,
     /// The slot has its content.
     written: bool,
 }
 
+impl Way {
+    const NONE: Way = Way {
+        slot: None,
+        written: true,
+    };
+
+    /// The slot, if it is to be written.
+    fn unwritten(self) -> Option<u32> {
+        self.slot.filter(|_| !self.written)
+    }
+}
+
 impl<'a, M: Platform, P: Policies<M>> Batch<'a, M, P> {
     #[inline(always)]
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(vm: &'a Vm<M, P>) -> Self {
         Batch {
-            pages: [const { MaybeUninit::uninit() }; CLUSTER],
+            vm,
+            frames: [const { MaybeUninit::uninit() }; CLUSTER],
+            ways: [const { MaybeUninit::uninit() }; CLUSTER],
             len: 0,
         }
     }
@@ -44,170 +60,157 @@ impl<'a, M: Platform, P: Policies<M>> Batch<'a, M, P> {
 
     /// Adds a page that is marked as laundry. There must be room.
     pub(super) fn push(&mut self, held: PageRef<'a, M, P>) {
-        self.pages[self.len].write(Some(Outgoing {
-            held,
-            slot: None,
-            written: true,
-        }));
+        self.frames[self.len].write(held.into_frame());
+        self.ways[self.len].write(Way::NONE);
         self.len += 1;
     }
 
-    /// Takes the pages out: the caller uses them up.
+    /// Takes the pages out, whose references are the caller's then.
     #[inline(always)]
-    fn take(&mut self) -> &mut [Option<Outgoing<'a, M, P>>] {
-        let pages = &mut self.pages[..mem::take(&mut self.len)];
+    fn take(&mut self) -> (&[Frame], &mut [Way]) {
+        let len = mem::take(&mut self.len);
+        let (frames, ways) = (&self.frames[..len], &mut self.ways[..len]);
         // SAFETY: so many were written.
-        unsafe { pages.assume_init_mut() }
+        unsafe { (frames.assume_init_ref(), ways.assume_init_mut()) }
     }
 }
 
 impl<M: Platform, P: Policies<M>> Drop for Batch<'_, M, P> {
     fn drop(&mut self) {
-        self.take().iter_mut().for_each(|page| drop(page.take()));
+        let vm = self.vm;
+        let (frames, _) = self.take();
+        frames.iter().for_each(|&frame| vm.release_page(frame));
     }
 }
 
 impl<M: Platform, P: Policies<M>> Vm<M, P> {
     /// Sends the pages of the batch out; how many frames that freed. The batch is empty
     /// then.
-    pub(crate) fn launder<'a>(&'a self, batch: &mut Batch<'a, M, P>) -> usize {
-        let pages = batch.take();
+    pub(crate) fn launder(&self, batch: &mut Batch<'_, M, P>) -> usize {
+        let (frames, ways) = batch.take();
         if let Some(swap) = self.swap_space() {
-            self.find_slots(swap, pages);
-            self.give_slots(swap, pages);
-            for page in pages.iter_mut().flatten() {
-                self.unmap_outgoing(swap, page);
+            for (&frame, way) in frames.iter().zip(&mut *ways) {
+                self.find_slot(swap, frame, way);
             }
-            self.write_out(swap, pages);
+            self.give_slots(swap, frames, ways);
+            for (&frame, way) in frames.iter().zip(&mut *ways) {
+                self.unmap_outgoing(swap, frame, way);
+            }
+            self.write_out(swap, frames, ways);
         }
-        let outgoing = pages.iter_mut().filter_map(Option::take);
-        outgoing.map(|page| usize::from(self.finish(page))).sum()
+        let pages = frames.iter().zip(&*ways);
+        pages
+            .map(|(&frame, &way)| usize::from(self.finish(frame, way)))
+            .sum()
     }
 
-    /// Finds the pages that have a slot already.
-    fn find_slots(&self, swap: &SwapSpace<M>, pages: &mut [Option<Outgoing<'_, M, P>>]) {
-        for page in pages.iter_mut().flatten() {
-            let frame = page.held.frame();
-            if let Identity::Swap(slot) = self.page(frame).identity()
-                && swap.retain_if(slot, frame)
-            {
-                let unwritten = Page::<M, P::Invalidation>::UNWRITTEN;
-                page.written = self.page(frame).flags() & unwritten == 0;
-                page.slot = Some(slot);
-            }
-        }
-    }
-
-    /// Gives new slots to the others, as far as there are some: neighbouring ones, if there
-    /// are some.
-    fn give_slots(&self, swap: &SwapSpace<M>, pages: &mut [Option<Outgoing<'_, M, P>>]) {
-        let mut frames = [Frame(0); CLUSTER];
-        let mut new = [0_u8; CLUSTER];
-        let mut count = 0;
-        for (index, page) in pages.iter().enumerate() {
-            if let Some(Outgoing {
-                held, slot: None, ..
-            }) = page
-                && self.page(held.frame()).identity() == Identity::Private
-            {
-                (frames[count], new[count]) = (held.frame(), index as u8);
-                count += 1;
-            }
-        }
-        let mut done = 0;
-        // The cache's references.
-        frames[..count]
-            .iter()
-            .for_each(|&at| self.page(at).retain());
-        while done < count
-            && let Some(slots) = swap.allocate(&frames[done..count])
+    /// Finds the slot of a page that has one already.
+    fn find_slot(&self, swap: &SwapSpace<M>, frame: Frame, way: &mut Way) {
+        let page = self.page(frame);
+        if let Identity::Swap(slot) = page.identity()
+            && swap.retain_if(slot, frame)
         {
+            way.written = page.flags() & Page::<M, P::Invalidation>::UNWRITTEN == 0;
+            way.slot = Some(slot);
+        }
+    }
+
+    /// Gives new slots to private pages, as far as there are some: neighbouring ones, if there are some, to
+    /// those that follow one another.
+    fn give_slots(&self, swap: &SwapSpace<M>, frames: &[Frame], ways: &mut [Way]) {
+        let is_private = |&&frame: &&Frame| self.page(frame).identity() == Identity::Private;
+        let mut next = 0;
+        while next < frames.len() {
+            let rest = &frames[next..];
+            let run = rest.iter().take_while(is_private).count();
+            if run == 0 {
+                next += 1;
+                continue;
+            }
+            let Some(slots) = swap.allocate(&rest[..run]) else {
+                return;
+            };
             for slot in slots {
-                let page = self.page(frames[done]);
-                let mut list = self.lock_pv(frames[done]);
+                let page = self.page(frames[next]);
+                // The cache's reference.
+                page.retain();
+                let mut list = self.lock_pv(frames[next]);
                 list.take_flags(Page::<M, P::Invalidation>::LAZY);
-                list.set_flags(Page::<M, P::Invalidation>::UNWRITTEN);
                 page.set_identity(Identity::Swap(slot));
                 drop(list);
-                if let Some(outgoing) = &mut pages[usize::from(new[done])] {
-                    (outgoing.slot, outgoing.written) = (Some(slot), false);
-                }
-                done += 1;
+                ways[next] = Way {
+                    slot: Some(slot),
+                    written: false,
+                };
+                next += 1;
             }
         }
-        frames[done..count]
-            .iter()
-            .for_each(|&at| self.release_page(at));
     }
 
     /// Makes the page's mappings entries that name its slot.
-    fn unmap_outgoing(&self, swap: &SwapSpace<M>, page: &mut Outgoing<'_, M, P>) {
-        let Some(slot) = page.slot else { return };
+    fn unmap_outgoing(&self, swap: &SwapSpace<M>, frame: Frame, way: &mut Way) {
+        let Some(slot) = way.slot else { return };
         let how = How {
             slot: Some(slot),
             ..How::RECLAIM
         };
-        let removed = self.remove_as(page.held.frame(), None, how);
+        let removed = self.remove_as(frame, None, how);
         // A page that its only mapping keeps may be written all the time: it stays private.
         if removed.is_locked && swap.references(slot) == 1 {
-            page.slot = None;
+            way.slot = None;
             self.release_swapped(slot);
         }
     }
 
     /// Writes the pages that have to be, neighbours at once.
-    fn write_out(&self, swap: &SwapSpace<M>, pages: &mut [Option<Outgoing<'_, M, P>>]) {
-        let mut from = 0;
-        while from < pages.len() {
-            let mut frames = [Frame(0); CLUSTER];
-            let mut first = None;
-            let mut count = 0;
-            for page in pages[from..].iter().flatten() {
-                let Some(slot) = page.slot.filter(|_| !page.written) else {
-                    break;
-                };
-                if slot != *first.get_or_insert(slot) + count as u32 {
-                    break;
-                }
-                frames[count] = page.held.frame();
-                count += 1;
-            }
-            let Some(first) = first else {
-                from += 1;
+    fn write_out(&self, swap: &SwapSpace<M>, frames: &[Frame], ways: &mut [Way]) {
+        let mut next = 0;
+        while next < frames.len() {
+            let Some(first) = ways[next].unwritten() else {
+                next += 1;
                 continue;
             };
-            if swap.write(self.machine(), first, &frames[..count]).is_ok() {
-                for page in pages[from..from + count].iter_mut().flatten() {
-                    let mut list = self.lock_pv(page.held.frame());
-                    list.take_flags(Page::<M, P::Invalidation>::UNWRITTEN);
-                    page.written = true;
-                }
+            let both = (first..).zip(&ways[next..]);
+            let follows = |&(slot, way): &(u32, &Way)| way.unwritten() == Some(slot);
+            let run = next..next + both.take_while(follows).count();
+            let written = swap.write(self.machine(), first, &frames[run.clone()]);
+            next = run.end;
+            for index in run {
+                ways[index].written = written.is_ok();
+                self.mark_written(frames[index], written.is_ok());
             }
-            from += count;
+        }
+    }
+
+    /// Notes whether the page's slot has its content.
+    fn mark_written(&self, frame: Frame, written: bool) {
+        let unwritten = Page::<M, P::Invalidation>::UNWRITTEN;
+        // A reclaimer's only, and this has the page.
+        let was_written = self.page(frame).flags() & unwritten == 0;
+        match (was_written, written) {
+            (false, true) => drop(self.lock_pv(frame).take_flags(unwritten)),
+            (true, false) => self.lock_pv(frame).set_flags(unwritten),
+            _ => {}
         }
     }
 
     /// Frees the page if no task wants it any more; whether it did.
-    fn finish(&self, page: Outgoing<'_, M, P>) -> bool {
-        let Outgoing {
-            held,
-            slot,
-            written,
-        } = page;
-        let frame = held.frame();
+    fn finish(&self, frame: Frame, way: Way) -> bool {
         let mut evicted = false;
-        if let (Some(slot), Some(swap)) = (slot, self.swap_space()) {
+        if let (Some(slot), Some(swap)) = (way.slot, self.swap_space()) {
             // The cache's reference and this reclaimer's.
             let freeze = || self.page(frame).freeze(2);
-            evicted = written && swap.uncache(slot, frame, freeze) == Eviction::Evicted;
+            evicted = way.written && swap.uncache(slot, frame, freeze) == Eviction::Evicted;
         }
         if evicted {
-            self.free_page(held.into_frame(), false);
+            self.free_page(frame, false);
         } else {
             let mut list = self.lock_pv(frame);
             list.take_flags(Page::<M, P::Invalidation>::LAUNDRY);
+            drop(list);
+            self.release_page(frame);
         }
-        if let Some(slot) = slot {
+        if let Some(slot) = way.slot {
             self.release_swapped(slot);
         }
         evicted

@@ -26,7 +26,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
 
     fn go_round(&self, wanted: usize) -> usize {
         let mut freed = 0;
-        let mut batch = Batch::new();
+        let mut batch = Batch::new(self);
         let total = self.frames().total();
         for _ in 0..(ROUNDS * total).div_ceil(STRIDE) {
             let first = self.hand().advance(STRIDE);

@@ -133,7 +133,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
 
     /// Sends pages to where they come from, or to the swap space.
     pub(super) fn page_out(&self, range: VaRange) -> Result<(), Error> {
-        let mut batch = Batch::new();
+        let mut batch = Batch::new(&self.vm);
         self.each_page(range, |page| {
             self.vm.send_out(page, &mut batch);
         })?;

@@ -48,11 +48,8 @@ impl<M: Platform> SwapSpace<M> {
     /// fragmented, O(slots) at most.
     #[must_use = "a slot that is not released is lost"]
     pub fn allocate(&self, frames: &[Frame]) -> Option<Range<u32>> {
-        let mut words = [Word::FREE; CLUSTER];
-        let count = frames.len().min(CLUSTER);
-        let pairs = words.iter_mut().zip(frames);
-        pairs.for_each(|(word, &frame)| *word = Word::cached(frame));
-        let slots = self.take(&words[..count])?;
+        let frames = &frames[..frames.len().min(CLUSTER)];
+        let slots = self.take(frames, |&frame| Word::cached(frame))?;
         let taken = slots.len() as u64;
         self.count_allocated(taken, taken);
         Some(slots)
@@ -64,17 +61,19 @@ impl<M: Platform> SwapSpace<M> {
     /// exact. As fast as [`SwapSpace::allocate`].
     #[must_use = "a slot that is not released is lost"]
     pub fn reserve(&self) -> Option<u32> {
-        let slots = self.take(&[Word::OWNED])?;
+        let slots = self.take(&[()], |()| Word::OWNED)?;
         self.count_allocated(1, 0);
         Some(slots.start)
     }
 
-    /// Gives neighbouring slots these words, the first of them at least.
-    fn take(&self, words: &[Word]) -> Option<Range<u32>> {
-        if words.is_empty() {
+    /// Gives neighbouring slots the words of `owners`, the first of them at least.
+    #[inline(always)]
+    fn take<T>(&self, owners: &[T], word: impl Fn(&T) -> Word) -> Option<Range<u32>> {
+        if owners.is_empty() {
             return Some(0..0);
         }
-        self.carve(words).or_else(|| self.anywhere(words))
+        self.carve(owners, &word)
+            .or_else(|| self.anywhere(owners, &word))
     }
 
     /// A slot of this region has been freed.
@@ -87,12 +86,12 @@ impl<M: Platform> SwapSpace<M> {
     }
 
     /// Takes a whole run from the CPU's region, or from one of the next.
-    fn carve(&self, words: &[Word]) -> Option<Range<u32>> {
+    fn carve<T>(&self, owners: &[T], word: &impl Fn(&T) -> Word) -> Option<Range<u32>> {
         let pin = M::pin();
         let own = self.own.get(&pin);
         let mut region = own.region.load(Ordering::Relaxed);
         for _ in 0..TRIES {
-            let run = self.whole_run(region, words);
+            let run = self.whole_run(region, owners, word);
             if run.is_some() {
                 return run;
             }
@@ -104,8 +103,13 @@ impl<M: Platform> SwapSpace<M> {
         None
     }
 
-    /// Takes slots for all of `words` from a region; fewer if another CPU interferes.
-    fn whole_run(&self, region: usize, words: &[Word]) -> Option<Range<u32>> {
+    /// Takes slots for all of `owners` from a region; fewer if another CPU interferes.
+    fn whole_run<T>(
+        &self,
+        region: usize,
+        owners: &[T],
+        word: &impl Fn(&T) -> Word,
+    ) -> Option<Range<u32>> {
         if region == NOWHERE {
             return None;
         }
@@ -113,20 +117,20 @@ impl<M: Platform> SwapSpace<M> {
         let mut free = 0;
         for (index, slot) in slots.iter().enumerate() {
             free = if slot.load().is_free() { free + 1 } else { 0 };
-            if free == words.len() {
+            if free == owners.len() {
                 let first = numbers.start + (index + 1 - free) as u32;
-                return self.claim(first, words);
+                return self.claim(first, owners, word);
             }
         }
         None
     }
 
-    /// Takes slots from `first` on, as many as are free and there are words.
-    fn claim(&self, first: u32, words: &[Word]) -> Option<Range<u32>> {
+    /// Takes slots from `first` on, as many as are free and there are owners.
+    fn claim<T>(&self, first: u32, owners: &[T], word: &impl Fn(&T) -> Word) -> Option<Range<u32>> {
         let (slots, numbers) = self.region(first as usize / REGION);
         let slots = &slots[(first - numbers.start) as usize..];
-        let both = slots.iter().zip(words);
-        let count = both.take_while(|(slot, word)| slot.claim(**word)).count();
+        let both = slots.iter().zip(owners);
+        let count = both.take_while(|(slot, of)| slot.claim(word(of))).count();
         (count > 0).then(|| first..first + count as u32)
     }
 
@@ -160,7 +164,7 @@ impl<M: Platform> SwapSpace<M> {
 
     /// Takes free slots anywhere, beginning with regions that do not seem full.
     #[cold]
-    fn anywhere(&self, words: &[Word]) -> Option<Range<u32>> {
+    fn anywhere<T>(&self, owners: &[T], word: &impl Fn(&T) -> Word) -> Option<Range<u32>> {
         let home = self.home(&M::pin());
         let seems_full = |region: usize| self.hints[region].load(Ordering::Relaxed) & FULL != 0;
         loop {
@@ -170,7 +174,7 @@ impl<M: Platform> SwapSpace<M> {
                 let hopeful = self.from(home).filter(|&region| !seems_full(region));
                 let others = self.from(home).filter(|&region| seems_full(region));
                 let mut regions = hopeful.chain(others);
-                if let Some(found) = regions.find_map(|region| self.any_run(region, words)) {
+                if let Some(found) = regions.find_map(|region| self.any_run(region, owners, word)) {
                     self.has_free(found.start as usize / REGION);
                     return Some(found);
                 }
@@ -182,13 +186,18 @@ impl<M: Platform> SwapSpace<M> {
     }
 
     /// Takes the first slots of a region that are free.
-    fn any_run(&self, region: usize, words: &[Word]) -> Option<Range<u32>> {
+    fn any_run<T>(
+        &self,
+        region: usize,
+        owners: &[T],
+        word: &impl Fn(&T) -> Word,
+    ) -> Option<Range<u32>> {
         let (slots, numbers) = self.region(region);
         let mut free = slots
             .iter()
             .zip(numbers)
             .filter(|(slot, _)| slot.load().is_free());
-        free.find_map(|(_, number)| self.claim(number, words))
+        free.find_map(|(_, number)| self.claim(number, owners, word))
     }
 
     /// Where the CPU begins: CPUs begin apart.
