@@ -83,10 +83,12 @@ impl<M: Platform> MemoryPager<M> {
         &self.shards[(page / CHUNK % SHARDS) as usize]
     }
 
-    /// Counts a call; an error if it must fail, or if there are no such pages.
-    fn begin(&self, first: u64, pages: usize, counts: PagerCounts) -> Result<(), PagerError> {
-        self.shard(first).lock().counts += counts;
-        if first.checked_add(pages as u64).is_none() {
+    /// Counts a call, in the shard of its first page; an error if it must fail, or if there are no such pages.
+    #[inline]
+    fn begin(&self, shard: &mut Shard, first: u64, counts: PagerCounts) -> Result<(), PagerError> {
+        shard.counts += counts;
+        let pages = counts.pages_read + counts.pages_written;
+        if first.checked_add(pages).is_none() {
             return Err(PagerError { errno: EFBIG });
         }
         match self.must_fail() {
@@ -116,9 +118,12 @@ impl<M: Platform> Pager<M> for MemoryPager<M> {
             pages_read: frames.len() as u64,
             ..PagerCounts::default()
         };
-        self.begin(first, frames.len(), asked)?;
+        let mut shard = self.shard(first).lock();
+        self.begin(&mut shard, first, asked)?;
+        let mut locked = Some(shard);
         for (page, &frame) in (first..).zip(frames) {
-            self.shard(page).lock().pages.read(machine, page, frame);
+            let shard = locked.take().unwrap_or_else(|| self.shard(page).lock());
+            shard.pages.read(machine, page, frame);
         }
         Ok(())
     }
@@ -136,10 +141,12 @@ impl<M: Platform> Pager<M> for MemoryPager<M> {
             pages_written: frames.len() as u64,
             ..PagerCounts::default()
         };
-        let begun = self.begin(first, frames.len(), asked);
+        let mut shard = self.shard(first).lock();
+        let begun = self.begin(&mut shard, first, asked);
+        let mut locked = Some(shard);
         for (index, &frame) in frames.iter().enumerate() {
             let page = first.wrapping_add(index as u64);
-            let mut shard = self.shard(page).lock();
+            let mut shard = locked.take().unwrap_or_else(|| self.shard(page).lock());
             if begun.is_err() {
                 shard.pages.forget(page);
                 continue;

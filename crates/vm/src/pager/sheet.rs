@@ -39,10 +39,11 @@ impl Sheet {
             let words = bytes.div_ceil(size_of::<u64>());
             machine.find_word(frame, 0, words, u64::MAX).is_none()
         };
-        if self.get(number).is_none() && is_zero() {
-            return Ok(());
-        }
-        let page = self.get_or_make(number)?;
+        let page = match self.get_mut(number) {
+            Some(page) => page,
+            None if is_zero() => return Ok(()),
+            None => self.make(number)?,
+        };
         machine.read_bytes(frame, 0, &mut page[..bytes]);
         Ok(())
     }
@@ -79,7 +80,14 @@ impl Sheet {
         self.chunks[place].1[(number % CHUNK) as usize].as_deref()
     }
 
-    fn get_or_make(&mut self, number: u64) -> Result<&mut [u8], Error> {
+    fn get_mut(&mut self, number: u64) -> Option<&mut [u8]> {
+        let place = self.place(number / CHUNK).ok()?;
+        self.chunks[place].1[(number % CHUNK) as usize].as_deref_mut()
+    }
+
+    /// Makes a page that is not kept yet.
+    #[inline(never)]
+    fn make(&mut self, number: u64) -> Result<&mut [u8], Error> {
         let place = match self.place(number / CHUNK) {
             Ok(place) => place,
             Err(place) => {
@@ -90,10 +98,7 @@ impl Sheet {
             }
         };
         let page = &mut self.chunks[place].1[(number % CHUNK) as usize];
-        if page.is_none() {
-            *page = Some(filled(PAGE_SIZE, || 0)?);
-        }
-        Ok(page.as_deref_mut().expect("just made"))
+        Ok(page.insert(filled(PAGE_SIZE, || 0)?))
     }
 
     /// Where a chunk is, or would be.
