@@ -36,6 +36,17 @@ pub(crate) struct SeenPage {
 }
 
 impl<M: Platform, P: Policies<M>> Pmap<M, P> {
+    /// The pages that are mapped in `part`, in order, with their addresses.
+    #[inline]
+    pub(crate) fn pages(
+        &self,
+        part: &Part<'_, M, P>,
+    ) -> impl Iterator<Item = (usize, Frame)> + use<'_, M, P> {
+        let entries = self.used(part.leaf(), part.range());
+        let present = entries.filter(|&(_, bits)| bits & pte::PRESENT != 0);
+        present.map(|(address, bits)| (address, pte::frame(bits)))
+    }
+
     /// The entries of `part`, in order, with their addresses. Takes the PV lock of each page for
     /// a moment.
     pub(crate) fn inspect(&self, part: Part<'_, M, P>) -> impl Iterator<Item = (usize, Seen)> {

@@ -141,12 +141,13 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             let (now, slot) = unsafe { owner.get::<M, P>() };
             if let Some(_lock) = now.locking.try_pmap()
                 && let Some(mut locked) = Locked::try_slot(&now.tree, slot, at)
-                && (!are_kin || locked.first().is_some_and(|part| now.maps(&part, frame)))
-                && now.is_ready(&mut locked, how)
+                && let Some(mut part) = locked.first()
+                && (!are_kin || now.maps(&part, frame))
+                && let Some(spared) = now.single_out(&mut part, how)
             {
                 // The slot is locked, so it stays alone, and its tables may go now.
                 drop(members);
-                removed.count(now.take_away(&mut locked, &mut list, how));
+                removed.count(!spared && now.take_away(&mut part, &mut list, how));
                 continue;
             }
             // The order is slot first, and the pages of a superpage ascending. Keep the pmap
@@ -222,16 +223,16 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         let _lock = self.locking.pmap();
         let place = self.tree.find(at.start);
         let mut locked = self.tree.lock_small(place, at);
-        if let Some(mut part) = locked.first() {
-            if !self.maps(&part, frame) || !self.own_alone(&mut part) {
-                return None;
-            }
-            if !how.spares(&part) {
-                self.demote(&mut part);
-            }
+        let mut part = locked.first()?;
+        if !self.maps(&part, frame) || !self.own_alone(&mut part) {
+            return None;
         }
+        if how.spares(&part) {
+            return Some(false);
+        }
+        self.demote(&mut part);
         let mut list = self.vm.lock_pv(frame);
-        Some(self.take_away(&mut locked, &mut list, how))
+        Some(self.take_away(&mut part, &mut list, how))
     }
 
     /// Whether the page at the start of `part` is the one in `frame`.
@@ -239,44 +240,33 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         self.entry_at(part).maps(frame)
     }
 
-    /// Whether the locked part is mapped by a page, or is so now, or will be spared. The list
-    /// of its page is locked, and its family, which has one member.
-    fn is_ready(&self, locked: &mut Locked<'_, M, P>, how: How) -> bool {
-        locked.first().is_none_or(|mut part| {
-            if part.size() == Size::Shared {
-                self.take_over(&mut part);
-            }
-            how.spares(&part) || self.try_demote(&mut part)
-        })
+    /// Has the locked part mapped by a page of a table of its own; whether it is to be spared, and need not be mapped so.
+    /// `None` if that takes waiting. The list of its page is locked, and its family, which has one member.
+    fn single_out(&self, part: &mut Part<'_, M, P>, how: How) -> Option<bool> {
+        if part.size() == Size::Shared {
+            self.take_over(part);
+        }
+        let spared = how.spares(part);
+        (spared || self.try_demote(part)).then_some(spared)
     }
 
-    /// Clears and flushes the mapping that is all that is locked, under both locks; `false` if
+    /// Clears and flushes the mapping that is all of the locked `part`, under both locks; `false` if
     /// it must be spared. With the slot's last page its PV tables go: memory is short.
-    fn take_away(
-        &self,
-        locked: &mut Locked<'_, M, P>,
-        list: &mut PvList<'_, M, P>,
-        how: How,
-    ) -> bool {
-        if let Some(mut part) = locked.first() {
-            if how.spares(&part) {
-                return false;
-            }
-            // The caller's hold keeps the page.
-            match how {
-                How { forgets: true, .. } => {
-                    if !self.forget(&mut part, list) {
-                        return false;
-                    }
-                }
-                How { slot, .. } => {
-                    slot.inspect(|&slot| self.vm.retain_swapped(slot));
-                    self.take_mapping(&mut part, list, slot.map_or(0, entry::swapped));
+    fn take_away(&self, part: &mut Part<'_, M, P>, list: &mut PvList<'_, M, P>, how: How) -> bool {
+        // The caller's hold keeps the page.
+        match how {
+            How { forgets: true, .. } => {
+                if !self.forget(part, list) {
+                    return false;
                 }
             }
-            if part.slot().resident() == 0 {
-                self.free_pv_tables(&mut part);
+            How { slot, .. } => {
+                slot.inspect(|&slot| self.vm.retain_swapped(slot));
+                self.take_mapping(part, list, slot.map_or(0, entry::swapped));
             }
+        }
+        if part.slot().resident() == 0 {
+            self.free_pv_tables(part);
         }
         self.trim_chunks();
         true

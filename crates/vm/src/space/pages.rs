@@ -181,23 +181,16 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         let Some(part) = locked.first() else {
             return locked.range().end;
         };
-        let VaRange { start, end } = part.range();
-        if part.is_vacant() {
-            return end;
-        }
-        for address in (start..end).step_by(PAGE_SIZE) {
+        for (address, frame) in self.pmap.pages(&part) {
             if found.count == CLUSTER {
                 return address;
             }
-            let page = part.again(VaRange::sized(address, PAGE_SIZE));
-            if let Entry::Page { frame, .. } = self.pmap.entry_at(&page)
-                && let Some(held) = self.vm.page_ref(frame)
-            {
+            if let Some(held) = self.vm.page_ref(frame) {
                 found.frames[found.count] = held.into_frame();
                 found.count += 1;
             }
         }
-        end
+        part.range().end
     }
 
     /// Calls `then` with `range` locked, if all of it is mapped and as `check` wants it.
