@@ -80,30 +80,25 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         let reverse = self.invalidation().reverse();
         self.walk_regions(frame);
         let of_object = self.wait_for_object(frame, owned, |of| of.take_all(frame, how));
+        let is_object = of_object.is_some();
         let mut removed = of_object.unwrap_or_default();
-        self.take_listed(frame, how, &mut removed);
+        let list = self.take_listed(frame, how, &mut removed);
+        // Who takes a mapping off the list notes its bits first.
+        removed.harvest(list, how);
         // Mappings that others had already taken off the list may still be cached.
         self.invalidation()
             .wait(&reverse, frame, &page.invalidation);
-        let (dirty, referenced) = (
-            Page::<M, P::Invalidation>::DIRTY,
-            Page::<M, P::Invalidation>::REFERENCED,
-        );
-        let mut list = self.lock_pv(frame);
-        let flags = list.take_flags(dirty | referenced);
-        if how.reclaims {
-            list.set_flags(flags & dirty);
+        if is_object {
+            // Mappings that were never listed have their bits noted when they are flushed.
+            removed.harvest(self.lock_pv(frame), how);
         }
-        drop(list);
         drop(reverse);
-        removed.dirty = flags & dirty != 0;
-        removed.referenced = flags & referenced != 0;
         removed
     }
 
     /// Takes away the mappings on the page's list, from the newest on, up to the first that must be
-    /// spared; their bits are not harvested yet.
-    fn take_listed(&self, frame: Frame, how: How, removed: &mut Removed) {
+    /// spared; returns the list. Their bits are not harvested yet.
+    fn take_listed(&self, frame: Frame, how: How, removed: &mut Removed) -> PvList<'_, M, P> {
         let mut round = 0;
         let mut list = self.lock_pv(frame);
         while let Some(pv) = list.first()
@@ -165,6 +160,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             drop(pmap);
             list = self.lock_pv(frame);
         }
+        list
     }
 
     /// Clears and flushes the mapping of `pv`, the first on `list`, whose table `members` have; how
@@ -214,6 +210,19 @@ impl Removed {
             true => self.mappings += 1,
             false => self.is_locked = true,
         }
+    }
+
+    /// Takes the page's bits over from its locked list.
+    #[inline(always)]
+    fn harvest<M: Platform, P: Policies<M>>(&mut self, mut list: PvList<'_, M, P>, how: How) {
+        let dirty = Page::<M, P::Invalidation>::DIRTY;
+        let referenced = Page::<M, P::Invalidation>::REFERENCED;
+        let flags = list.take_flags(dirty | referenced);
+        if how.reclaims {
+            list.set_flags(flags & dirty);
+        }
+        self.dirty |= flags & dirty != 0;
+        self.referenced |= flags & referenced != 0;
     }
 }
 

@@ -23,19 +23,30 @@ pub(crate) struct Batch<'a, M: Platform, P: Policies<M>> {
 struct Way {
     /// The page's slot, of which the reclaimer has a reference.
     slot: Option<u32>,
-    /// The slot has its content.
-    written: bool,
+    content: Content,
+}
+
+/// Whether a slot has its page's content.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Content {
+    /// It has.
+    Written,
+    /// It is to be written.
+    New,
+    /// As `New`, and a write has failed: the page is [`Page::UNWRITTEN`].
+    Failed,
 }
 
 impl Way {
     const NONE: Way = Way {
         slot: None,
-        written: true,
+        content: Content::Written,
     };
 
     /// The slot, if it is to be written.
+    #[inline]
     fn unwritten(self) -> Option<u32> {
-        self.slot.filter(|_| !self.written)
+        self.slot.filter(|_| self.content != Content::Written)
     }
 }
 
@@ -89,9 +100,6 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     pub(crate) fn launder(&self, batch: &mut Batch<'_, M, P>) -> usize {
         let (frames, ways) = batch.take();
         if let Some(swap) = self.swap_space() {
-            for (&frame, way) in frames.iter().zip(&mut *ways) {
-                self.find_slot(swap, frame, way);
-            }
             self.give_slots(swap, frames, ways);
             for (&frame, way) in frames.iter().zip(&mut *ways) {
                 self.unmap_outgoing(swap, frame, way);
@@ -104,47 +112,59 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             .sum()
     }
 
+    /// Finds the slots of pages that have one, and gives new ones to private pages, as far as there are some:
+    /// neighbouring ones, if there are some, to those that follow one another.
+    fn give_slots(&self, swap: &SwapSpace<M>, frames: &[Frame], ways: &mut [Way]) {
+        let is_private = |&&frame: &&Frame| self.page(frame).identity() == Identity::Private;
+        let mut next = 0;
+        let mut is_full = false;
+        while next < frames.len() {
+            let rest = &frames[next..];
+            let run = rest.iter().take_while(is_private).count();
+            let new = match run {
+                0 => {
+                    self.find_slot(swap, rest[0], &mut ways[next]);
+                    None
+                }
+                _ if is_full => None,
+                _ => swap.allocate(&rest[..run]),
+            };
+            let Some(slots) = new else {
+                is_full |= run > 0;
+                next += run.max(1);
+                continue;
+            };
+            for slot in slots {
+                self.give_slot(slot, frames[next], &mut ways[next]);
+                next += 1;
+            }
+        }
+    }
+
     /// Finds the slot of a page that has one already.
     fn find_slot(&self, swap: &SwapSpace<M>, frame: Frame, way: &mut Way) {
         let page = self.page(frame);
         if let Identity::Swap(slot) = page.identity()
             && swap.retain_if(slot, frame)
         {
-            way.written = page.flags() & Page::<M, P::Invalidation>::UNWRITTEN == 0;
             way.slot = Some(slot);
+            if page.flags() & Page::<M, P::Invalidation>::UNWRITTEN != 0 {
+                way.content = Content::Failed;
+            }
         }
     }
 
-    /// Gives new slots to private pages, as far as there are some: neighbouring ones, if there are some, to
-    /// those that follow one another.
-    fn give_slots(&self, swap: &SwapSpace<M>, frames: &[Frame], ways: &mut [Way]) {
-        let is_private = |&&frame: &&Frame| self.page(frame).identity() == Identity::Private;
-        let mut next = 0;
-        while next < frames.len() {
-            let rest = &frames[next..];
-            let run = rest.iter().take_while(is_private).count();
-            if run == 0 {
-                next += 1;
-                continue;
-            }
-            let Some(slots) = swap.allocate(&rest[..run]) else {
-                return;
-            };
-            for slot in slots {
-                let page = self.page(frames[next]);
-                // The cache's reference.
-                page.retain();
-                let mut list = self.lock_pv(frames[next]);
-                list.take_flags(Page::<M, P::Invalidation>::LAZY);
-                page.set_identity(Identity::Swap(slot));
-                drop(list);
-                ways[next] = Way {
-                    slot: Some(slot),
-                    written: false,
-                };
-                next += 1;
-            }
-        }
+    /// Makes a private page one that a new slot knows.
+    #[inline(always)]
+    fn give_slot(&self, slot: u32, frame: Frame, way: &mut Way) {
+        let page = self.page(frame);
+        // The cache's reference.
+        page.retain();
+        let mut list = self.lock_pv(frame);
+        list.take_flags(Page::<M, P::Invalidation>::LAZY);
+        page.set_identity(Identity::Swap(slot));
+        drop(list);
+        (way.slot, way.content) = (Some(slot), Content::New);
     }
 
     /// Makes the page's mappings entries that name its slot.
@@ -175,21 +195,25 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             let run = next..next + both.take_while(follows).count();
             let written = swap.write(self.machine(), first, &frames[run.clone()]);
             next = run.end;
-            for index in run {
-                ways[index].written = written.is_ok();
-                self.mark_written(frames[index], written.is_ok());
+            for (&frame, way) in frames[run.clone()].iter().zip(&mut ways[run]) {
+                let content = match written {
+                    Ok(()) => Content::Written,
+                    Err(_) => Content::Failed,
+                };
+                self.mark(frame, mem::replace(&mut way.content, content), content);
             }
         }
     }
 
-    /// Notes whether the page's slot has its content.
-    fn mark_written(&self, frame: Frame, written: bool) {
+    /// Notes at the page whether its slot has its content, if that changes.
+    #[inline]
+    fn mark(&self, frame: Frame, old: Content, new: Content) {
         let unwritten = Page::<M, P::Invalidation>::UNWRITTEN;
-        // A reclaimer's only, and this has the page.
-        let was_written = self.page(frame).flags() & unwritten == 0;
-        match (was_written, written) {
-            (false, true) => drop(self.lock_pv(frame).take_flags(unwritten)),
-            (true, false) => self.lock_pv(frame).set_flags(unwritten),
+        match (old, new) {
+            (Content::Failed, Content::Written) => {
+                self.lock_pv(frame).take_flags(unwritten);
+            }
+            (Content::New, Content::Failed) => self.lock_pv(frame).set_flags(unwritten),
             _ => {}
         }
     }
@@ -200,7 +224,8 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         if let (Some(slot), Some(swap)) = (way.slot, self.swap_space()) {
             // The cache's reference and this reclaimer's.
             let freeze = || self.page(frame).freeze(2);
-            evicted = way.written && swap.uncache(slot, frame, freeze) == Eviction::Evicted;
+            evicted = way.content == Content::Written
+                && swap.uncache(slot, frame, freeze) == Eviction::Evicted;
         }
         if evicted {
             self.free_page(frame, false);

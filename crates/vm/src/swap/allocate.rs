@@ -20,7 +20,7 @@
 //! On weakly ordered CPUs too: a task that finds a slot taken has acquired all that its owner had when it
 //! took it, so that if its owner knew of a slot freed before, the second count has it.
 
-use super::slot::Word;
+use super::slot::{Slot, Word};
 use super::space::{Own, REGION, SwapSpace};
 use core::ops::Range;
 use machine::{Atomic, AtomicInt, Frame, Ordering, Platform};
@@ -86,24 +86,40 @@ impl<M: Platform> SwapSpace<M> {
     }
 
     /// Takes a whole run from the CPU's region, or from one of the next.
+    #[inline(always)]
     fn carve<T>(&self, owners: &[T], word: &impl Fn(&T) -> Word) -> Option<Range<u32>> {
         let pin = M::pin();
         let own = self.own.get(&pin);
-        let mut region = own.region.load(Ordering::Relaxed);
-        for _ in 0..TRIES {
+        let region = own.region.load(Ordering::Relaxed);
+        let run = self.whole_run(region, owners, word);
+        run.or_else(|| self.carve_next(own, region, self.home(&pin), owners, word))
+    }
+
+    /// As [`SwapSpace::carve`], when `region` has no such run.
+    #[inline(never)]
+    fn carve_next<T>(
+        &self,
+        own: &Own<M>,
+        mut region: usize,
+        home: usize,
+        owners: &[T],
+        word: &impl Fn(&T) -> Word,
+    ) -> Option<Range<u32>> {
+        for _ in 1..TRIES {
+            region = self.move_on(own, region, home);
+            if region == NOWHERE {
+                break;
+            }
             let run = self.whole_run(region, owners, word);
             if run.is_some() {
                 return run;
-            }
-            region = self.move_on(own, region, self.home(&pin));
-            if region == NOWHERE {
-                break;
             }
         }
         None
     }
 
     /// Takes slots for all of `owners` from a region; fewer if another CPU interferes.
+    #[inline]
     fn whole_run<T>(
         &self,
         region: usize,
@@ -118,17 +134,21 @@ impl<M: Platform> SwapSpace<M> {
         for (index, slot) in slots.iter().enumerate() {
             free = if slot.load().is_free() { free + 1 } else { 0 };
             if free == owners.len() {
-                let first = numbers.start + (index + 1 - free) as u32;
-                return self.claim(first, owners, word);
+                let first = index + 1 - free;
+                return Self::claim(&slots[first..], numbers.start + first as u32, owners, word);
             }
         }
         None
     }
 
-    /// Takes slots from `first` on, as many as are free and there are owners.
-    fn claim<T>(&self, first: u32, owners: &[T], word: &impl Fn(&T) -> Word) -> Option<Range<u32>> {
-        let (slots, numbers) = self.region(first as usize / REGION);
-        let slots = &slots[(first - numbers.start) as usize..];
+    /// Takes slots from the first of `slots` on, whose number is `first`: as many as are free and there are owners.
+    #[inline]
+    fn claim<T>(
+        slots: &[Slot<M>],
+        first: u32,
+        owners: &[T],
+        word: &impl Fn(&T) -> Word,
+    ) -> Option<Range<u32>> {
         let both = slots.iter().zip(owners);
         let count = both.take_while(|(slot, of)| slot.claim(word(of))).count();
         (count > 0).then(|| first..first + count as u32)
@@ -193,11 +213,10 @@ impl<M: Platform> SwapSpace<M> {
         word: &impl Fn(&T) -> Word,
     ) -> Option<Range<u32>> {
         let (slots, numbers) = self.region(region);
-        let mut free = slots
-            .iter()
-            .zip(numbers)
-            .filter(|(slot, _)| slot.load().is_free());
-        free.find_map(|(_, number)| self.claim(number, owners, word))
+        let mut free = numbers
+            .zip(0..)
+            .filter(|&(_, index)| slots[index].load().is_free());
+        free.find_map(|(number, index)| Self::claim(&slots[index..], number, owners, word))
     }
 
     /// Where the CPU begins: CPUs begin apart.

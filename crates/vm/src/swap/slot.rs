@@ -24,6 +24,7 @@ impl Word {
     pub(super) const OWNED: Word = Word(REFERENCE | 1 << FRAME_SHIFT);
 
     /// One reference, and `frame` in the cache.
+    #[inline]
     pub(super) fn cached(frame: Frame) -> Word {
         Word(REFERENCE).with_frame(Some(frame))
     }
@@ -94,6 +95,7 @@ impl Word {
         }
     }
 
+    #[inline]
     fn with_frame(self, frame: Option<Frame>) -> Word {
         let bits = frame.map_or(0, |frame| u64::from(frame.0) << FRAME_SHIFT | CACHED);
         Word(self.0 & !(FRAME | CACHED) | bits)
