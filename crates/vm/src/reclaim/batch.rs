@@ -220,24 +220,23 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
 
     /// Frees the page if no task wants it any more; whether it did.
     fn finish(&self, frame: Frame, way: Way) -> bool {
-        let mut evicted = false;
-        if let (Some(slot), Some(swap)) = (way.slot, self.swap_space()) {
+        if let (Some(slot), Some(swap)) = (way.slot, self.swap_space())
+            && way.content == Content::Written
+        {
             // The cache's reference and this reclaimer's.
             let freeze = || self.page(frame).freeze(2);
-            evicted = way.content == Content::Written
-                && swap.uncache(slot, frame, freeze) == Eviction::Evicted;
+            if swap.uncache_and_release(slot, frame, freeze) == Eviction::Evicted {
+                self.free_page(frame, false);
+                return true;
+            }
         }
-        if evicted {
-            self.free_page(frame, false);
-        } else {
-            let mut list = self.lock_pv(frame);
-            list.take_flags(Page::<M, P::Invalidation>::LAUNDRY);
-            drop(list);
-            self.release_page(frame);
-        }
+        let mut list = self.lock_pv(frame);
+        list.take_flags(Page::<M, P::Invalidation>::LAUNDRY);
+        drop(list);
+        self.release_page(frame);
         if let Some(slot) = way.slot {
             self.release_swapped(slot);
         }
-        evicted
+        false
     }
 }

@@ -88,13 +88,36 @@ impl<M: Platform> SwapSpace<M> {
     /// `freeze` drops all references of the page at once if there are no others than the
     /// cache's and the caller's (as `Page::freeze`); whether it did. It must not wait.
     pub fn uncache(&self, slot: u32, frame: Frame, freeze: impl FnOnce() -> bool) -> Eviction {
+        self.take_out(slot, frame, freeze, |word| word)
+    }
+
+    /// As [`SwapSpace::uncache`] by a caller that has a reference of the slot, which goes with the page if that is evicted.
+    #[inline]
+    pub(crate) fn uncache_and_release(
+        &self,
+        slot: u32,
+        frame: Frame,
+        freeze: impl FnOnce() -> bool,
+    ) -> Eviction {
+        self.take_out(slot, frame, freeze, Word::released)
+    }
+
+    /// As [`SwapSpace::uncache`]; the word of an evicted page's slot changes to `last` of it, too.
+    #[inline]
+    fn take_out(
+        &self,
+        slot: u32,
+        frame: Frame,
+        freeze: impl FnOnce() -> bool,
+        last: impl Fn(Word) -> Word,
+    ) -> Eviction {
         let here = |word: Word| word.frame() == Some(frame) && !word.is_busy();
         let locked = self.change(slot, |word| here(word).then(|| word.busy()));
         if locked.is_none() {
             return Eviction::Kept;
         }
         if freeze() {
-            self.settle(slot, None);
+            self.change(slot, |word| Some(last(word.settled(None))));
             return Eviction::Evicted;
         }
         match self.settle(slot, Some(frame)) {

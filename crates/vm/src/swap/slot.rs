@@ -76,17 +76,20 @@ impl Word {
     }
 
     /// With one reference less: free, if it was the last of an idle slot.
+    #[inline]
     pub(super) fn released(self) -> Word {
         assert!(self.references() > 0, "a swap slot is released twice");
         Word(self.0 - REFERENCE).kept()
     }
 
     /// No longer busy, with `frame` in the cache; free if no reference is left.
+    #[inline]
     pub(super) fn settled(self, frame: Option<Frame>) -> Word {
         Word(self.0 & !(BUSY | WAITERS)).with_frame(frame).kept()
     }
 
     /// Free if the slot has no references and no task is busy with it.
+    #[inline]
     fn kept(self) -> Word {
         if self.references() == 0 && !self.is_busy() {
             Word::FREE
