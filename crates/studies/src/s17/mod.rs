@@ -3,7 +3,7 @@
 mod family;
 
 use super::lab::World;
-use super::{Aim, Lab, Point, Probe, Row, System, Unit};
+use super::{Aim, Beyond, Lab, Point, Probe, Row, System, Unit, Work};
 use baselines::selected::Preset;
 use bench::Failure;
 pub use family::{Deed, rate};
@@ -16,8 +16,16 @@ pub const SYSTEM: System = System {
     machines: &["opteron-48"],
     points,
     rows,
-    beyond: &[],
+    beyond: &[beyond("fork1"), beyond("brk1")],
 };
+
+/// Children of one runner that fork, or move their break.
+const fn beyond(workload: &'static str) -> Beyond {
+    Beyond {
+        after: Work::processes(workload, BATCHED, ALL),
+        why: None,
+    }
+}
 
 /// Children of one parent, on the cores of the machine: as many for each as the mail server has processes.
 const ALL: usize = 96;
