@@ -161,6 +161,11 @@ pub trait Pinned {
 pub trait Topology {
     /// The CPUs of this machine.
     fn cpus(&self) -> CpuRange;
+
+    /// How many NUMA nodes it has, as far as it knows ([`Cpus::numa_node`]).
+    fn numa_nodes(&self) -> usize {
+        1
+    }
 }
 
 /// A set of CPUs of one machine, by index.

@@ -48,6 +48,7 @@ pub struct Sim {
 
 struct Inner {
     range: CpuRange,
+    sockets: usize,
     frames: NonNull<u8>,
     frame_count: usize,
     /// Set while a thread runs the machine, or uses its engine; forever, once it is scrapped.
@@ -74,6 +75,10 @@ unsafe impl Sync for Inner {}
 impl Topology for Sim {
     fn cpus(&self) -> CpuRange {
         self.inner.range
+    }
+
+    fn numa_nodes(&self) -> usize {
+        self.inner.sockets
     }
 }
 

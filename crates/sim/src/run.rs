@@ -84,6 +84,7 @@ impl Sim {
         Ok(Sim {
             inner: Arc::new(Inner {
                 range: engine.range,
+                sockets: engine.profile.topology.sockets,
                 frames: engine.arena.frames(),
                 frame_count,
                 busy: AtomicBool::new(false),

@@ -11,7 +11,7 @@ use core::str::FromStr;
 use ipc::Own;
 use machine::{Machine, Platform};
 use vm::Options;
-use vm::policy::{ForkTables, ObjectPages};
+use vm::policy::{ForkTables, FramePools, ObjectPages};
 
 /// A named choice of policies: a system of the case studies, today's, or our own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -226,9 +226,36 @@ impl Preset {
             locking: self.locks(),
             regions: self.keeping(),
             queues: self.queueing(),
+            frame_pools: self.frame_pools(),
             fork_tables: self.fork_tables(),
             object_pages: self.object_pages(),
             ..Options::default()
+        }
+    }
+
+    /// Whose its free frames are: FreeBSD's before memory domains are all CPUs', Linux's before 6.7 a node's. Since then lists
+    /// of a CPU grow until the pool is hardly asked; FreeBSD 14 and OpenBSD have models of their own
+    /// ([`crate::freebsd`], [`crate::openbsd`]).
+    fn frame_pools(self) -> FramePools {
+        match self {
+            Preset::FreebsdPvh
+            | Preset::FreebsdDi
+            | Preset::Freebsd11
+            | Preset::FreebsdLocklessDi
+            | Preset::FreebsdEpoch => FramePools::One,
+            Preset::FreebsdNuma | Preset::FreebsdObmOnly | Preset::FreebsdObm => FramePools::Node,
+            Preset::Linux2639
+            | Preset::Linux2639Ra
+            | Preset::Linux30Rc2
+            | Preset::Linux30Fixes
+            | Preset::Linux415
+            | Preset::Linux515 => FramePools::Node,
+            Preset::Freebsd14
+            | Preset::OpenbsdBiglock
+            | Preset::OpenbsdUnlocked
+            | Preset::Openbsd76
+            | Preset::Linux612
+            | Preset::Scalevm => FramePools::Near,
         }
     }
 

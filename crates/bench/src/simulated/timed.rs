@@ -48,6 +48,7 @@ pub fn timed<P: Policies<Sim>>(options: Options<Sim, P>, change: f64) -> Options
         out_of_memory: options.out_of_memory,
         overcommit: options.overcommit,
         superpages: options.superpages,
+        frame_pools: options.frame_pools,
         fork_tables: options.fork_tables,
         object_pages: options.object_pages,
     }

@@ -136,6 +136,10 @@ impl Topology for Flawed {
     fn cpus(&self) -> CpuRange {
         self.sim.cpus()
     }
+
+    fn numa_nodes(&self) -> usize {
+        self.sim.numa_nodes()
+    }
 }
 
 // SAFETY: the simulated machine's own frames and words.

@@ -9,7 +9,7 @@
 //!
 //! Each pool has a part of memory, and eight CPUs that take from it first: frames go back
 //! where they came from, so CPUs that free their own frames meet at most seven others
-//! there, however many CPUs the machine has ([`pools`]).
+//! there, however many CPUs the machine has ([`pools`]). Other systems' pools are a node's ([`FramePools`]).
 //!
 //! A pool keeps blocks of 2 MiB together as long as it can, and gives them out whole:
 //! [`Frames::allocate_block`]. A frame in a CPU's cache keeps its block broken until
@@ -27,6 +27,7 @@ mod reservation;
 
 use crate::error::Error;
 use crate::lock::CacheLock;
+use crate::policy::FramePools;
 use block::BLOCK;
 use cache::{BATCH, Cache};
 use core::iter;
@@ -69,10 +70,15 @@ impl<M: Platform> Frames<M> {
     /// # Errors
     /// If the kernel's heap has no room, or the machine's memory map is wrong.
     pub fn new(machine: &M) -> Result<Self, Error> {
+        Self::with_pools(machine, FramePools::default())
+    }
+
+    /// As [`Frames::new`], in these pools.
+    pub(crate) fn with_pools(machine: &M, pools: FramePools) -> Result<Self, Error> {
         let (map, cpus) = (Map::of(machine)?, machine.cpus());
         Ok(Frames {
             caches: PerCpu::try_new(cpus, |_| CacheLock::<M, _>::new(Cache::default()))?,
-            pools: Pools::new(cpus.len(), &map)?,
+            pools: Pools::new(pools, machine, &map)?,
             reservations: Reservations::new(map.end())?,
             map,
             fail_in: M::AtomicU64::new(0),

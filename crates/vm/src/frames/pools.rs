@@ -1,8 +1,8 @@
 //! Pools, each with a part of memory.
 //!
 //! Frame *f* belongs to one pool for ever, so freeing it needs no look around. CPUs are
-//! dealt over the pools by their numbers, [`CPUS`] to each; a CPU whose pool is empty goes round
-//! the others. Pools are locked one at a time.
+//! dealt over the pools by their numbers, [`CPUS`] to each, or by their nodes ([`FramePools`]); a CPU whose pool is empty goes
+//! round the others. Pools are locked one at a time.
 
 use super::block::BLOCK;
 use super::map::Map;
@@ -10,6 +10,7 @@ use super::pool::Pool;
 use crate::error::Error;
 use crate::heap::push;
 use crate::lock::PoolLock;
+use crate::policy::FramePools;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::iter;
@@ -28,13 +29,19 @@ pub(super) struct Pools<M: Platform> {
     pools: Box<[Padded<PoolLock<M, Pool>>]>,
     /// The first frame of each, the first of a block; it has all until the next one's.
     starts: Vec<usize>,
+    which: FramePools,
 }
 
 impl<M: Platform> Pools<M> {
-    /// All frames of `map`, for `cpus` CPUs: each pool has about as many.
-    pub(super) fn new(cpus: usize, map: &Map) -> Result<Self, Error> {
+    /// All frames of `map`, the machine's: each pool has about as many.
+    pub(super) fn new(which: FramePools, machine: &M, map: &Map) -> Result<Self, Error> {
         let all = map.total().div_ceil(BLOCK).max(1);
-        let wanted = cpus.div_ceil(CPUS).min(all / LEAST).max(1);
+        let wanted = match which {
+            FramePools::Near => machine.cpus().len().div_ceil(CPUS),
+            FramePools::Node => machine.numa_nodes(),
+            FramePools::One => 1,
+        };
+        let wanted = wanted.min(all / LEAST).max(1);
         let starts = starts(map, all.div_ceil(wanted) * BLOCK)?;
         let mut pools = Vec::new();
         pools.try_reserve_exact(starts.len())?;
@@ -48,6 +55,7 @@ impl<M: Platform> Pools<M> {
         Ok(Pools {
             pools: pools.into_boxed_slice(),
             starts,
+            which,
         })
     }
 
@@ -57,9 +65,14 @@ impl<M: Platform> Pools<M> {
         M::label(at, size_of_val(&*self.pools), "Frames.pool");
     }
 
-    /// The index of the pool that a CPU takes from first.
+    /// The index of the pool that `cpu`, on which the caller is, takes from first.
     pub(super) fn home(&self, cpu: usize) -> usize {
-        cpu / CPUS % self.pools.len()
+        let number = match self.which {
+            FramePools::Near => cpu / CPUS,
+            FramePools::Node => M::numa_node(),
+            FramePools::One => 0,
+        };
+        number % self.pools.len()
     }
 
     /// The pool that a frame belongs to.

@@ -226,6 +226,18 @@ pub enum ObjectPages {
     Listed,
 }
 
+/// The pools of free frames that are in no CPU's cache, each under a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum FramePools {
+    /// One for eight CPUs.
+    #[default]
+    Near,
+    /// One for each NUMA node. So CPUs of a node are given frames of the same 2 MiB.
+    Node,
+    /// One for all.
+    One,
+}
+
 /// A choice of all policies.
 pub trait Policies<M: Machine>: 'static {
     /// How removal by the reverse map waits.

@@ -97,7 +97,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     pub fn with_options(machine: M, options: Options<M, P>) -> Result<Arc<Self>, Error> {
         let cpus = machine.cpus();
         let kernel = kernel_entries(&machine)?;
-        let frames = Frames::new(&machine)?;
+        let frames = Frames::with_pools(&machine, options.frame_pools)?;
         let end = frames.end();
         let swap_pages = options.swap_pages.unwrap_or(2 * frames.total() as u64);
         let swap_pages = options.overcommit.account(swap_pages);

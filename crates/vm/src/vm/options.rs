@@ -3,8 +3,8 @@
 use super::Overcommit;
 use crate::flags::Superpages;
 use crate::policy::{
-    ForkTables, Invalidation, MapLocking, ObjectPages, PageQueues, Policies, PvChunks, PvLocking,
-    Regions, Reservation,
+    ForkTables, FramePools, Invalidation, MapLocking, ObjectPages, PageQueues, Policies, PvChunks,
+    PvLocking, Regions, Reservation,
 };
 use crate::swap::SwapSpace;
 use alloc::boxed::Box;
@@ -41,6 +41,8 @@ pub struct Options<M: Platform, P: Policies<M>> {
     pub overcommit: Overcommit,
     /// Where private anonymous memory gets superpages.
     pub superpages: Superpages,
+    /// Which pools free frames are in.
+    pub frame_pools: FramePools,
     /// How a fork treats leaf tables; policies whose PV entries are in chunks always copy.
     pub fork_tables: ForkTables,
     /// How the mappings of an object's page are found; policies whose PV entries are in chunks list them.
@@ -62,6 +64,7 @@ impl<M: Platform, P: Policies<M>> Default for Options<M, P> {
             out_of_memory: None,
             overcommit: Overcommit::default(),
             superpages: Superpages::default(),
+            frame_pools: FramePools::default(),
             fork_tables: ForkTables::default(),
             object_pages: ObjectPages::default(),
         }
