@@ -23,7 +23,7 @@
 //! - A page that is freed and used again before its batch is emptied stays in its place; Linux frees it after.
 //! - Active and inactive pages, and those of files, are in one list, as the VM has its own reclaimer.
 //! - Linux's free pages that no CPU has are a node's, under `zone->lock`. Since 6.7 a CPU's lists grow until a loop's pages
-//!   fit (`pcp->high`), so that lock is hardly taken; the VM's own caches and pools stand in for both.
+//!   fit (`pcp->high`), so that lock is hardly taken; the VM's own caches and pools stand in for both, before 6.7 a node's.
 
 use crate::page_list::{Ends, PageLinks};
 use alloc::vec::Vec;
