@@ -74,11 +74,14 @@ impl<M: Platform> Frames<M> {
     }
 
     /// As [`Frames::new`], in these pools.
-    pub(crate) fn with_pools(machine: &M, pools: FramePools) -> Result<Self, Error> {
+    ///
+    /// # Errors
+    /// As [`Frames::new`].
+    pub fn with_pools(machine: &M, pools: FramePools) -> Result<Self, Error> {
         let (map, cpus) = (Map::of(machine)?, machine.cpus());
         Ok(Frames {
             caches: PerCpu::try_new(cpus, |_| CacheLock::<M, _>::new(Cache::default()))?,
-            pools: Pools::new(pools, machine, &map)?,
+            pools: Pools::of(pools, machine, &map)?,
             reservations: Reservations::new(map.end())?,
             map,
             fail_in: M::AtomicU64::new(0),
@@ -138,7 +141,7 @@ impl<M: Platform> Frames<M> {
     /// the machine of each frame.
     pub fn free_block(&self, machine: &M, first: Frame) {
         frames_of(first).for_each(|frame| machine.freed(frame));
-        self.pools.of(first).lock().put_block(first);
+        self.pools.pool(first).lock().put_block(first);
     }
 
     /// Moves all free frames from the CPUs' caches to the pools, where they make up blocks:

@@ -9,6 +9,7 @@ use sim::profile::Profile;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use vm::policy::FramePools;
 use vm::{Content, Frames};
 
 /// Frames in a block.
@@ -306,15 +307,47 @@ fn take_and_free(cpus: usize, blocks: u32, rounds: usize) {
     });
 }
 
-/// Nanoseconds that the slowest of `cpus` CPUs of 96 takes to allocate memory and to free it.
-fn time_of(cpus: usize) -> u64 {
-    const FRAMES: usize = 4096;
+const FRAMES: usize = 4096;
+
+/// Two nodes of 48 CPUs.
+fn large() -> Sim {
     let profile = Profile::named("freebsd-96").expect("built in");
-    let sim = Sim::new(sim::Options {
+    Sim::new(sim::Options {
         memory: 96 * 2 * FRAMES * machine::PAGE_SIZE,
         ..sim::Options::new(profile)
     })
-    .expect("address space");
+    .expect("address space")
+}
+
+/// The blocks of frames that two distant CPUs of a node are given, and one of another node.
+fn blocks_of(pools: FramePools) -> [u32; 3] {
+    let sim = large();
+    let handle = sim.clone();
+    let frames = sim.on_cpu(0, move || {
+        Arc::new(Frames::with_pools(&handle, pools).expect("room"))
+    });
+    let blocks = [0, 9, 24].map(|cpu| {
+        let (machine, frames) = (sim.clone(), frames.clone());
+        let frame = sim.on_cpu(cpu, move || frames.allocate(&machine, Content::Any));
+        frame.expect("a frame").0 / BLOCK
+    });
+    sim.on_cpu(0, move || drop(frames));
+    blocks
+}
+
+#[test]
+fn pools_are_of_eight_cpus_a_nodes_or_of_all() {
+    let [zero, nine, other] = blocks_of(FramePools::Near);
+    assert!(zero != nine && nine != other && other != zero);
+    let [zero, nine, other] = blocks_of(FramePools::Node);
+    assert!(zero == nine && nine != other);
+    let [zero, nine, other] = blocks_of(FramePools::One);
+    assert!(zero == nine && nine == other);
+}
+
+/// Nanoseconds that the slowest of `cpus` CPUs of 96 takes to allocate memory and to free it.
+fn time_of(cpus: usize) -> u64 {
+    let sim = large();
     let handle = sim.clone();
     let frames = sim.on_cpu(0, move || Arc::new(Frames::new(&handle).expect("room")));
     let began = sim.time();
