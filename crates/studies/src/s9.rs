@@ -37,10 +37,6 @@ const BLOCKED: &str = "case study 002: stock has \"aliasing and … false blocki
 const WHY_BUILD: &str = "taking locks of PV lists is 5.8 % of the CPU time of stock and 1.6 % patched: with all else it does, \
      that is a quarter of our system's time, in the case study it was half; it tells neither its CPU nor the \
      kernel's options, nor what else of the \"WIP branch\" is in the patch";
-const WHY_TOUCH: &str = "a fault zeroes a page, and this machine's memory zeroes 7.3 million a second: so tasks that touch memory \
-     of their own seldom meet at a lock, which each holds for some dozen instructions. Experiment: where zeroing takes no \
-     time, stock waits for the lists' locks 30 % of the time, patched not at all (docs/studies/002.md)";
-
 const fn build(preset: Preset) -> Work {
     Work::processes("build", preset, TASKS).over(CPUS).jobs(2)
 }
@@ -87,7 +83,7 @@ fn rows(lab: &Lab) -> Result<Vec<Row>, Failure> {
             words(BLOCKED, 0.1, 1.0),
             |world| world.each(TOUCH_STOCK, lists),
         )
-        .map(|row| row.unit(Unit::Share).why(WHY_TOUCH)),
+        .map(|row| row.unit(Unit::Share)),
         Row::new(
             lab,
             "page_fault1, 32 processes: time waited for PV lists, patched over stock",
