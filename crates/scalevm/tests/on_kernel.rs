@@ -185,7 +185,7 @@ fn what_fails_in_a_guest_is_told() {
     for (text, why) in [
         (
             RETURNS,
-            "fails: task 0: testcase has returned; it should go on until it is killed",
+            ": testcase has returned; it should go on until it is killed",
         ),
         (DIES, "fails: task 1 ended on its own: signal 9"),
     ] {

@@ -76,9 +76,9 @@ fn what_was_measured_can_be_left_out() {
     };
     assert!(line["points"][1]["measured"].is_null() && line.get("error").is_none());
     assert!(number(&line["points"][1]["predicted"]) > 0.0 && number(&line["change"]) > 1.0);
-    let table = quiet("predict macy-munmap --unscored");
+    let table = quiet("predict macy-scaling/linux-mmap1-threads-xeon --unscored");
     assert!(
-        table.contains("fitted: a call with the map locked takes "),
+        table.contains(": fitted: a call with the map locked takes "),
         "{table}"
     );
     assert!(!table.contains("medians"), "{table}");
