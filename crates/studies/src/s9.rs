@@ -37,6 +37,7 @@ const BLOCKED: &str = "case study 002: stock has \"aliasing and … false blocki
 const WHY_BUILD: &str = "taking locks of PV lists is 5.8 % of the CPU time of stock and 1.6 % patched: with all else it does, \
      that is a quarter of our system's time, in the case study it was half; it tells neither its CPU nor the \
      kernel's options, nor what else of the \"WIP branch\" is in the patch";
+
 const fn build(preset: Preset) -> Work {
     Work::processes("build", preset, TASKS).over(CPUS).jobs(2)
 }

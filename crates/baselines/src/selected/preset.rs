@@ -243,8 +243,10 @@ impl Preset {
             | Preset::Freebsd11
             | Preset::FreebsdLocklessDi
             | Preset::FreebsdEpoch => FramePools::One,
-            Preset::FreebsdNuma | Preset::FreebsdObmOnly | Preset::FreebsdObm => FramePools::Node,
-            Preset::Linux2639
+            Preset::FreebsdNuma
+            | Preset::FreebsdObmOnly
+            | Preset::FreebsdObm
+            | Preset::Linux2639
             | Preset::Linux2639Ra
             | Preset::Linux30Rc2
             | Preset::Linux30Fixes

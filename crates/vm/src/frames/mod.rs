@@ -81,7 +81,7 @@ impl<M: Platform> Frames<M> {
         let (map, cpus) = (Map::of(machine)?, machine.cpus());
         Ok(Frames {
             caches: PerCpu::try_new(cpus, |_| CacheLock::<M, _>::new(Cache::default()))?,
-            pools: Pools::of(pools, machine, &map)?,
+            pools: Pools::new(pools, machine, &map)?,
             reservations: Reservations::new(map.end())?,
             map,
             fail_in: M::AtomicU64::new(0),
@@ -141,7 +141,7 @@ impl<M: Platform> Frames<M> {
     /// the machine of each frame.
     pub fn free_block(&self, machine: &M, first: Frame) {
         frames_of(first).for_each(|frame| machine.freed(frame));
-        self.pools.pool(first).lock().put_block(first);
+        self.pools.of(first).lock().put_block(first);
     }
 
     /// Moves all free frames from the CPUs' caches to the pools, where they make up blocks:

@@ -34,17 +34,17 @@ pub(super) struct Pools<M: Platform> {
 
 impl<M: Platform> Pools<M> {
     /// All frames of `map`, the machine's.
-    pub(super) fn of(which: FramePools, machine: &M, map: &Map) -> Result<Self, Error> {
+    pub(super) fn new(which: FramePools, machine: &M, map: &Map) -> Result<Self, Error> {
         let wanted = match which {
             FramePools::Near => machine.cpus().len().div_ceil(CPUS),
             FramePools::Node => machine.numa_nodes(),
             FramePools::One => 1,
         };
-        Self::new(which, wanted, map)
+        Self::in_parts(which, wanted, map)
     }
 
     /// All frames of `map`, in so many pools if there are enough: each has about as many.
-    fn new(which: FramePools, wanted: usize, map: &Map) -> Result<Self, Error> {
+    fn in_parts(which: FramePools, wanted: usize, map: &Map) -> Result<Self, Error> {
         let all = map.total().div_ceil(BLOCK).max(1);
         let wanted = wanted.min(all / LEAST).max(1);
         let starts = starts(map, all.div_ceil(wanted) * BLOCK)?;
@@ -81,7 +81,7 @@ impl<M: Platform> Pools<M> {
     }
 
     /// The pool that a frame belongs to.
-    pub(super) fn pool(&self, frame: Frame) -> &PoolLock<M, Pool> {
+    pub(super) fn of(&self, frame: Frame) -> &PoolLock<M, Pool> {
         &self.pools[self.index_of(frame)]
     }
 
@@ -157,7 +157,7 @@ mod tests {
         });
         let map = Map::of(&machine.expect("memory")).expect("a map");
         let pools =
-            Pools::<Hosted>::new(FramePools::Near, cpus.div_ceil(CPUS), &map).expect("room");
+            Pools::<Hosted>::in_parts(FramePools::Near, cpus.div_ceil(CPUS), &map).expect("room");
         let of = |block: usize| pools.index_of(Frame(frames(block)));
         let have = pools.iter().map(|pool| pool.lock().len()).collect();
         (have, (0..blocks).map(of).collect())

@@ -190,7 +190,7 @@ impl<M: Platform> Frames<M> {
     /// Puts the unused frames of a reservation that has some into the pool, and ends it.
     fn give_unused(&self, reservation: &mut Reservation, first: Frame) {
         let Reservation { unused, .. } = core::mem::take(reservation);
-        let mut pool = self.pools.pool(first).lock();
+        let mut pool = self.pools.of(first).lock();
         for (index, frame) in frames_of(first).enumerate() {
             if unused[index / 64] & 1 << (index % 64) != 0 {
                 pool.put(frame);

@@ -116,26 +116,22 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     /// neighbouring ones, if there are some, to those that follow one another.
     fn give_slots(&self, swap: &SwapSpace<M>, frames: &[Frame], ways: &mut [Way]) {
         let is_private = |&&frame: &&Frame| self.page(frame).identity() == Identity::Private;
-        let mut next = 0;
-        let mut is_full = false;
+        let (mut next, mut is_full) = (0, false);
         while next < frames.len() {
-            let rest = &frames[next..];
-            let run = rest.iter().take_while(is_private).count();
-            let new = match run {
-                0 => {
-                    self.find_slot(swap, rest[0], &mut ways[next]);
-                    None
+            let end = next + frames[next..].iter().take_while(is_private).count();
+            while next < end && !is_full {
+                let Some(slots) = swap.allocate(&frames[next..end]) else {
+                    is_full = true;
+                    break;
+                };
+                for slot in slots {
+                    self.give_slot(slot, frames[next], &mut ways[next]);
+                    next += 1;
                 }
-                _ if is_full => None,
-                _ => swap.allocate(&rest[..run]),
-            };
-            let Some(slots) = new else {
-                is_full |= run > 0;
-                next += run.max(1);
-                continue;
-            };
-            for slot in slots {
-                self.give_slot(slot, frames[next], &mut ways[next]);
+            }
+            next = end;
+            if let Some(&known) = frames.get(next) {
+                self.find_slot(swap, known, &mut ways[next]);
                 next += 1;
             }
         }

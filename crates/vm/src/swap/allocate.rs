@@ -49,7 +49,7 @@ impl<M: Platform> SwapSpace<M> {
     #[must_use = "a slot that is not released is lost"]
     pub fn allocate(&self, frames: &[Frame]) -> Option<Range<u32>> {
         let frames = &frames[..frames.len().min(CLUSTER)];
-        let slots = self.take(frames, |&frame| Word::cached(frame))?;
+        let slots = self.take(frames.len(), |index| Word::cached(frames[index]))?;
         let taken = slots.len() as u64;
         self.count_allocated(taken, taken);
         Some(slots)
@@ -61,19 +61,19 @@ impl<M: Platform> SwapSpace<M> {
     /// exact. As fast as [`SwapSpace::allocate`].
     #[must_use = "a slot that is not released is lost"]
     pub fn reserve(&self) -> Option<u32> {
-        let slots = self.take(&[()], |()| Word::OWNED)?;
+        let slots = self.take(1, |_| Word::OWNED)?;
         self.count_allocated(1, 0);
         Some(slots.start)
     }
 
-    /// Gives neighbouring slots the words of `owners`, the first of them at least.
+    /// Gives `count` neighbouring slots their words, the first of them at least.
     #[inline(always)]
-    fn take<T>(&self, owners: &[T], word: impl Fn(&T) -> Word) -> Option<Range<u32>> {
-        if owners.is_empty() {
+    fn take(&self, count: usize, word: impl Fn(usize) -> Word) -> Option<Range<u32>> {
+        if count == 0 {
             return Some(0..0);
         }
-        self.carve(owners, &word)
-            .or_else(|| self.anywhere(owners, &word))
+        self.carve(count, &word)
+            .or_else(|| self.anywhere(count, &word))
     }
 
     /// A slot of this region has been freed.
@@ -87,30 +87,30 @@ impl<M: Platform> SwapSpace<M> {
 
     /// Takes a whole run from the CPU's region, or from one of the next.
     #[inline(always)]
-    fn carve<T>(&self, owners: &[T], word: &impl Fn(&T) -> Word) -> Option<Range<u32>> {
+    fn carve(&self, count: usize, word: &impl Fn(usize) -> Word) -> Option<Range<u32>> {
         let pin = M::pin();
         let own = self.own.get(&pin);
         let region = own.region.load(Ordering::Relaxed);
-        let run = self.whole_run(region, owners, word);
-        run.or_else(|| self.carve_next(own, region, self.home(&pin), owners, word))
+        let run = self.whole_run(region, count, word);
+        run.or_else(|| self.carve_next(own, region, self.home(&pin), count, word))
     }
 
     /// As [`SwapSpace::carve`], when `region` has no such run.
     #[inline(never)]
-    fn carve_next<T>(
+    fn carve_next(
         &self,
         own: &Own<M>,
         mut region: usize,
         home: usize,
-        owners: &[T],
-        word: &impl Fn(&T) -> Word,
+        count: usize,
+        word: &impl Fn(usize) -> Word,
     ) -> Option<Range<u32>> {
         for _ in 1..TRIES {
             region = self.move_on(own, region, home);
             if region == NOWHERE {
                 break;
             }
-            let run = self.whole_run(region, owners, word);
+            let run = self.whole_run(region, count, word);
             if run.is_some() {
                 return run;
             }
@@ -118,13 +118,13 @@ impl<M: Platform> SwapSpace<M> {
         None
     }
 
-    /// Takes slots for all of `owners` from a region; fewer if another CPU interferes.
+    /// Takes `count` slots of a region; fewer if another CPU interferes.
     #[inline]
-    fn whole_run<T>(
+    fn whole_run(
         &self,
         region: usize,
-        owners: &[T],
-        word: &impl Fn(&T) -> Word,
+        count: usize,
+        word: &impl Fn(usize) -> Word,
     ) -> Option<Range<u32>> {
         if region == NOWHERE {
             return None;
@@ -133,25 +133,26 @@ impl<M: Platform> SwapSpace<M> {
         let mut free = 0;
         for (index, slot) in slots.iter().enumerate() {
             free = if slot.load().is_free() { free + 1 } else { 0 };
-            if free == owners.len() {
+            if free == count {
                 let first = index + 1 - free;
-                return Self::claim(&slots[first..], numbers.start + first as u32, owners, word);
+                return Self::claim(&slots[first..], numbers.start + first as u32, count, word);
             }
         }
         None
     }
 
-    /// Takes slots from the first of `slots` on, whose number is `first`: as many as are free and there are owners.
+    /// Takes slots from the first of `slots` on, whose number is `first`: as many as are free, and `count` at most.
     #[inline]
-    fn claim<T>(
+    fn claim(
         slots: &[Slot<M>],
         first: u32,
-        owners: &[T],
-        word: &impl Fn(&T) -> Word,
+        count: usize,
+        word: &impl Fn(usize) -> Word,
     ) -> Option<Range<u32>> {
-        let both = slots.iter().zip(owners);
-        let count = both.take_while(|(slot, of)| slot.claim(word(of))).count();
-        (count > 0).then(|| first..first + count as u32)
+        let both = slots.iter().zip(0..count);
+        let taken = both.take_while(|&(slot, index)| slot.claim(word(index)));
+        let taken = taken.count() as u32;
+        (taken > 0).then(|| first..first + taken)
     }
 
     /// Gives `region` up for the next that no CPU has and that does not seem full.
@@ -184,7 +185,7 @@ impl<M: Platform> SwapSpace<M> {
 
     /// Takes free slots anywhere, beginning with regions that do not seem full.
     #[cold]
-    fn anywhere<T>(&self, owners: &[T], word: &impl Fn(&T) -> Word) -> Option<Range<u32>> {
+    fn anywhere(&self, count: usize, word: &impl Fn(usize) -> Word) -> Option<Range<u32>> {
         let home = self.home(&M::pin());
         let seems_full = |region: usize| self.hints[region].load(Ordering::Relaxed) & FULL != 0;
         loop {
@@ -194,7 +195,7 @@ impl<M: Platform> SwapSpace<M> {
                 let hopeful = self.from(home).filter(|&region| !seems_full(region));
                 let others = self.from(home).filter(|&region| seems_full(region));
                 let mut regions = hopeful.chain(others);
-                if let Some(found) = regions.find_map(|region| self.any_run(region, owners, word)) {
+                if let Some(found) = regions.find_map(|region| self.any_run(region, count, word)) {
                     self.has_free(found.start as usize / REGION);
                     return Some(found);
                 }
@@ -206,17 +207,17 @@ impl<M: Platform> SwapSpace<M> {
     }
 
     /// Takes the first slots of a region that are free.
-    fn any_run<T>(
+    fn any_run(
         &self,
         region: usize,
-        owners: &[T],
-        word: &impl Fn(&T) -> Word,
+        count: usize,
+        word: &impl Fn(usize) -> Word,
     ) -> Option<Range<u32>> {
         let (slots, numbers) = self.region(region);
         let mut free = numbers
             .zip(0..)
             .filter(|&(_, index)| slots[index].load().is_free());
-        free.find_map(|(number, index)| Self::claim(&slots[index..], number, owners, word))
+        free.find_map(|(number, index)| Self::claim(&slots[index..], number, count, word))
     }
 
     /// Where the CPU begins: CPUs begin apart.
