@@ -29,7 +29,7 @@ const WHY: &str = "our job computes 8 ms, where a compiler's twentieth would be 
      the published parts lie between";
 
 const fn build(preset: Preset) -> Work {
-    Work::processes("build", preset, TASKS).over(CPUS).jobs(2)
+    Work::processes("build", preset, TASKS).over(CPUS).jobs(3)
 }
 
 fn points(_: &Profile) -> Vec<Point> {

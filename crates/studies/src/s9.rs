@@ -39,7 +39,7 @@ const WHY_BUILD: &str = "taking locks of PV lists is 5.8 % of the CPU time of st
      kernel's options, nor what else of the \"WIP branch\" is in the patch";
 
 const fn build(preset: Preset) -> Work {
-    Work::processes("build", preset, TASKS).over(CPUS).jobs(2)
+    Work::processes("build", preset, TASKS).over(CPUS).jobs(3)
 }
 
 const fn touch(preset: Preset) -> Work {

@@ -50,6 +50,32 @@ fn an_eviction_sees_a_mapping_or_a_fault_sees_the_eviction() {
     )();
 }
 
+/// The fault is on the page behind it, and may map it, too.
+#[test]
+fn an_eviction_sees_a_neighbours_mapping_or_the_fault_sees_the_eviction() {
+    const BOTH: usize = 2 * PAGE_SIZE;
+    model(
+        2,
+        |world| {
+            Checked::anchor().get_or_init(Hashed::<Checked>::new);
+            world.object.set_size(BOTH as u64).expect("set_size");
+            let request = Request::object(&world.object, 0, BOTH, Prot::READ);
+            let request = request.expect("a request").at(At::Fixed(HERE));
+            world.space.map_as(&request).expect("map");
+            for index in 0..2 {
+                let page = world.object.page(index, object::Advice::Random);
+                drop(page.expect("a page"));
+            }
+        },
+        [evict, |world| {
+            world.space.activate();
+            assert_eq!(world.space.load(HERE + PAGE_SIZE), Ok(0));
+            not_theirs(world.machine.load(HERE));
+        }],
+        |world| assert_eq!(world.space.load(HERE), Ok(0)),
+    )();
+}
+
 /// The page is clean, and a translation of it is on its way out.
 #[test]
 fn an_eviction_waits_for_the_flush_of_an_unmap() {

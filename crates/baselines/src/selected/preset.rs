@@ -229,6 +229,7 @@ impl Preset {
             frame_pools: self.frame_pools(),
             fork_tables: self.fork_tables(),
             object_pages: self.object_pages(),
+            fault_around: self.fault_around(),
             ..Options::default()
         }
     }
@@ -275,6 +276,29 @@ impl Preset {
         match self {
             Preset::Scalevm => ObjectPages::default(),
             _ => ObjectPages::Listed,
+        }
+    }
+
+    /// Pages of a file that its read fault maps: Linux's since 3.15 `fault_around_bytes`, FreeBSD's four to either side
+    /// (`vm_fault_prefault`), OpenBSD's three before and four behind (`uvmadvice`).
+    fn fault_around(self) -> usize {
+        match self {
+            Preset::Linux2639 | Preset::Linux2639Ra | Preset::Linux30Rc2 | Preset::Linux30Fixes => {
+                1
+            }
+            Preset::FreebsdPvh
+            | Preset::FreebsdDi
+            | Preset::Freebsd11
+            | Preset::FreebsdLocklessDi
+            | Preset::FreebsdNuma
+            | Preset::FreebsdObmOnly
+            | Preset::FreebsdObm
+            | Preset::FreebsdEpoch
+            | Preset::Freebsd14
+            | Preset::OpenbsdBiglock
+            | Preset::OpenbsdUnlocked
+            | Preset::Openbsd76 => 8,
+            Preset::Linux415 | Preset::Linux515 | Preset::Linux612 | Preset::Scalevm => 16,
         }
     }
 

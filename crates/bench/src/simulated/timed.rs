@@ -51,6 +51,7 @@ pub fn timed<P: Policies<Sim>>(options: Options<Sim, P>, change: f64) -> Options
         frame_pools: options.frame_pools,
         fork_tables: options.fork_tables,
         object_pages: options.object_pages,
+        fault_around: options.fault_around,
     }
 }
 

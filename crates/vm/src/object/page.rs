@@ -6,6 +6,7 @@ use crate::error::Error;
 use crate::policy::Policies;
 use crate::vm::Vm;
 use core::mem;
+use core::ops::Range;
 use machine::{Frame, Platform};
 
 /// The next pages the caller will want, so that they may be read at once.
@@ -76,6 +77,16 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
             true => Ok(self.resident(index)),
             false => Err(Error::Bus { page: index }),
         }
+    }
+
+    /// As [`Object::shown`], for each of `range` that is shown, with its index; none behind the end.
+    pub(crate) fn all_shown(&self, range: Range<u64>) -> impl Iterator<Item = (u64, Frame)> {
+        let end = range.end.min(self.pages());
+        let entries = self.tree.entries(range.start..end);
+        entries.filter_map(|(index, entry)| match entry.content() {
+            Content::Frame(frame) => Some((index, frame)),
+            Content::Absent | Content::Slot(_) => None,
+        })
     }
 
     /// The page at `index`, retained; it is read in, or made, if it is not in memory,

@@ -171,16 +171,16 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
 }
 
 /// A page that an access is allowed to, its slot locked.
-struct Faulting<'a, 's, M: Platform, P: Policies<M>> {
-    space: &'a Space<M, P>,
+pub(super) struct Faulting<'a, 's, M: Platform, P: Policies<M>> {
+    pub(super) space: &'a Space<M, P>,
     /// Held for the policy of regions.
-    region: &'a <P::Regions as Regions<M>>::Fault<'s>,
-    part: Part<'a, M, P>,
-    flags: Flags,
-    writes: bool,
+    pub(super) region: &'a <P::Regions as Regions<M>>::Fault<'s>,
+    pub(super) part: Part<'a, M, P>,
+    pub(super) flags: Flags,
+    pub(super) writes: bool,
     /// The attachment that is mapped, which the mapping keeps, and the index of the
     /// object's page.
-    object: Option<(*const Attachment<M, P>, u64)>,
+    pub(super) object: Option<(*const Attachment<M, P>, u64)>,
 }
 
 impl<M: Platform, P: Policies<M>> Faulting<'_, '_, M, P> {
@@ -249,6 +249,7 @@ impl<M: Platform, P: Policies<M>> Faulting<'_, '_, M, P> {
             let prot = self.flags.prot();
             pmap.make_attached(&mut self.part, page, prot, shared && prot.writes());
             vm.queues().activate(page);
+            self.around();
             return Ok(None);
         }
         pmap.prepare(&mut self.part)?;
@@ -273,7 +274,12 @@ impl<M: Platform, P: Policies<M>> Faulting<'_, '_, M, P> {
         let prepared = self.space.pmap.prepare(&mut self.part);
         prepared.inspect_err(|_| vm.release_page(page))?;
         if !self.writes || shared {
-            return Ok(self.object_page(page));
+            if !self.object_page(page) {
+                return Ok(Some(Need::Nothing));
+            }
+            vm.queues().activate(page);
+            self.around();
+            return Ok(None);
         }
         let copy = supply.room().inspect_err(|_| vm.release_page(page))?;
         vm.machine().copy(page, copy);
@@ -284,8 +290,8 @@ impl<M: Platform, P: Policies<M>> Faulting<'_, '_, M, P> {
     }
 
     /// Maps the object's page of which the caller gives a reference, if it still is the
-    /// object's when the mapping is listed. No CPU reaches it before that.
-    fn object_page(&mut self, page: Frame) -> Option<Need<M, P>> {
+    /// object's when the mapping is listed; whether it was. No CPU reaches it before that.
+    pub(super) fn object_page(&mut self, page: Frame) -> bool {
         let prot = self.flags.prot();
         let writable = self.flags.has(Flags::SHARED) && prot.writes();
         let at = self.part.range().start;
@@ -294,12 +300,11 @@ impl<M: Platform, P: Policies<M>> Faulting<'_, '_, M, P> {
             attached.is_some_and(|to| to.object().still_has(to.index(at), page))
         };
         let pmap = &self.space.pmap;
-        if pmap.make_if(&mut self.part, page, (prot, writable), holds) {
-            self.space.vm.queues().activate(page);
-            return None;
+        let made = pmap.make_if(&mut self.part, page, (prot, writable), holds);
+        if !made {
+            self.space.vm.release_page(page);
         }
-        self.space.vm.release_page(page);
-        Some(Need::Nothing)
+        made
     }
 
     /// Lets the task write a page that is mapped read-only, by the entry `bits`.

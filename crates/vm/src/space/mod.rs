@@ -7,6 +7,7 @@
 mod access;
 mod advise;
 mod arena;
+mod around;
 mod brk;
 mod duplicate;
 mod fault;

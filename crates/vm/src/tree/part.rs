@@ -176,6 +176,12 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
         first.filter(|mapped| mapped.range.start == self.range.start)
     }
 
+    /// The addresses, of the range, of the mapping of `address`.
+    pub(crate) fn mapping_of(&self, address: usize) -> Option<VaRange> {
+        let mut ranges = self.mappings().map(|mapped| mapped.range);
+        ranges.find(|range| range.contains(address))
+    }
+
     /// As [`Part::try_for_each`], where all of the range is to be mapped.
     ///
     /// # Errors

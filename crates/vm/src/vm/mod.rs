@@ -76,6 +76,7 @@ pub struct Vm<M: Platform, P: Policies<M>> {
     superpages: Superpages,
     fork_tables: ForkTables,
     object_pages: ObjectPages,
+    fault_around: usize,
     /// Whether all policies are silent ([`Invalidation::is_silent`]), so that short paths may be taken.
     has_short_paths: bool,
 }
@@ -141,6 +142,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             superpages: options.superpages,
             fork_tables,
             object_pages,
+            fault_around: options.fault_around,
             has_short_paths,
             machine,
         });
@@ -224,6 +226,12 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     #[inline]
     pub(crate) fn lists_objects(&self) -> bool {
         self.object_pages == ObjectPages::Listed
+    }
+
+    /// Pages of an object that one read fault maps at most.
+    #[inline]
+    pub(crate) fn fault_around(&self) -> usize {
+        self.fault_around
     }
 
     /// Whether no policy must be told of a first touch, or of the end of a page that no other task can look for:

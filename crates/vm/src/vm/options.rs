@@ -47,7 +47,12 @@ pub struct Options<M: Platform, P: Policies<M>> {
     pub fork_tables: ForkTables,
     /// How the mappings of an object's page are found; policies whose PV entries are in chunks list them.
     pub object_pages: ObjectPages,
+    /// Pages of an object that one read fault maps at most ([`crate::Space::fault`]): a power of two.
+    pub fault_around: usize,
 }
+
+/// As Linux has it: 64 KiB.
+const FAULT_AROUND: usize = 16;
 
 impl<M: Platform, P: Policies<M>> Default for Options<M, P> {
     fn default() -> Self {
@@ -67,6 +72,7 @@ impl<M: Platform, P: Policies<M>> Default for Options<M, P> {
             frame_pools: FramePools::default(),
             fork_tables: ForkTables::default(),
             object_pages: ObjectPages::default(),
+            fault_around: FAULT_AROUND,
         }
     }
 }

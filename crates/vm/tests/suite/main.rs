@@ -4,6 +4,7 @@
 //! One program, since each has a copy of the whole VM in it. Tests that explore schedules, count instructions or
 //! watch the order of locks have programs of their own.
 
+mod around;
 mod constant_eviction;
 mod embedding;
 mod execute;

@@ -12,6 +12,10 @@ pub(crate) const RELOCATED: usize = 32 << 10;
 /// Pages of a library that are read.
 const LIBRARY_PAGES: usize = 4;
 
+/// Neighbouring pages of its program that a process runs. Measured on gcc 12.2's cc1 with `-O2`, 728 lines, by
+/// callgrind's addresses: 2,227 pages in 418 runs, 5.3 pages each; of 8 aligned pages 5.1 run if one does.
+const RUN: usize = 6;
+
 /// The sizes of a program.
 pub(crate) struct Sizes {
     /// Bytes of its data, and pages of it that are written.
@@ -87,7 +91,7 @@ impl Image {
         Ok(())
     }
 
-    /// Reads pages of the program, of `all` that are evenly spaced.
+    /// Reads pages of the program, of `all` in runs that are evenly spaced.
     pub fn run_text<S: System>(
         &self,
         system: &mut S,
@@ -95,7 +99,10 @@ impl Image {
         all: usize,
     ) -> Result<(), Error> {
         let apart = Input::Program.size() / system.page_size() / all;
-        pages.try_for_each(|number| expect_input(system, self.text, Input::Program, number * apart))
+        pages.try_for_each(|number| {
+            let page = number / RUN * RUN * apart + number % RUN;
+            expect_input(system, self.text, Input::Program, page)
+        })
     }
 }
 

@@ -1,0 +1,62 @@
+//! Fault-around: a read of an object's page maps the pages beside it, too, that are in memory.
+//!
+//! Text and files are read page after page, so one fault serves for many. The neighbours lie in one aligned block, in
+//! one mapping and one slot, and are mapped as the page is, under the same hold of the slot's lock; nothing is read in,
+//! and nothing waited for. Their accessed bits are clear: neighbours that no task reads age as before.
+
+use super::fault::Faulting;
+use crate::flags::Flags;
+use crate::policy::Policies;
+use machine::{Frame, PAGE_SIZE, Platform, VaRange};
+
+impl<M: Platform, P: Policies<M>> Faulting<'_, '_, M, P> {
+    /// Maps the neighbours of the page, which has been mapped, if it is read and they are likely to be.
+    /// O(levels of the object + pages of the block).
+    #[inline]
+    pub(super) fn around(&self) {
+        let pages = self.space.vm.fault_around();
+        if !self.writes && pages > 1 && !self.flags.has(Flags::RANDOM) {
+            self.map_around(pages * PAGE_SIZE);
+        }
+    }
+
+    /// As [`Faulting::around`], in a block of so many bytes.
+    fn map_around(&self, size: usize) {
+        let address = self.part.range().start;
+        let block = self.part.again(VaRange::sized(address & !(size - 1), size));
+        let (Some(range), Some((object, index))) = (block.mapping_of(address), self.object) else {
+            return;
+        };
+        let first = index - ((address - range.start) / PAGE_SIZE) as u64;
+        // SAFETY: as in `Faulting::mapped_object`.
+        let shown = unsafe { &*object }
+            .object()
+            .all_shown(first..first + range.pages() as u64);
+        for (index, page) in shown {
+            let at = range.start + (index - first) as usize * PAGE_SIZE;
+            let neighbour = Faulting {
+                part: self.part.again(VaRange::sized(at, PAGE_SIZE)),
+                object: Some((object, index)),
+                ..*self
+            };
+            neighbour.map_shown(page);
+        }
+    }
+
+    /// Maps the object's page in `frame`, which it has shown since the slot was locked, if nothing is mapped here.
+    fn map_shown(mut self, frame: Frame) {
+        let (vm, pmap) = (&self.space.vm, &self.space.pmap);
+        if pmap.bits_at(&self.part) != 0 {
+            return;
+        }
+        if !vm.lists_objects() {
+            let writable = self.flags.has(Flags::SHARED) && self.flags.prot().writes();
+            return pmap.make_attached(&mut self.part, frame, self.flags.prot(), writable);
+        }
+        if let Some(page) = vm.page_ref(frame)
+            && pmap.prepare(&mut self.part).is_ok()
+        {
+            self.object_page(page.into_frame());
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Fault-around, on hosted memory.
+
+use crate::system::{System, TestSpace, active as space, plain, with_options};
+use hosted::Hosted;
+use machine::{PAGE_SIZE, VaRange};
+use vm::object::{self, Object, ObjectRef};
+use vm::policy::ObjectPages;
+use vm::{At, Best, Error, Flags, Options, Prot, Request};
+
+const P: usize = PAGE_SIZE;
+const SLOT: usize = 2 << 20;
+/// 16 pages are a block.
+const AT: usize = 1 << 41;
+
+/// An object of 64 pages, of which the first `present` are in memory.
+fn object(vm: &System, present: u64) -> ObjectRef<Hosted, Best> {
+    let object = Object::anonymous(vm, None, 64 * P as u64).expect("an object");
+    for index in 0..present {
+        drop(object.page(index, object::Advice::Random).expect("a page"));
+    }
+    object
+}
+
+fn request(object: &ObjectRef<Hosted, Best>, pages: usize) -> Request<'_, Hosted, Best> {
+    Request::object(object, 0, pages * P, Prot::READ_WRITE).expect("a request")
+}
+
+fn map(space: &TestSpace, request: Request<'_, Hosted, Best>, at: usize) {
+    space.map_as(&request.at(At::Fixed(at))).expect("map");
+}
+
+/// The pages of `at ..` that are mapped, of so many.
+fn mapped(space: &TestSpace, at: usize, pages: usize) -> Vec<usize> {
+    let is_mapped = |&page: &usize| space.pmap().lookup(at + page * P).is_some();
+    (0..pages).filter(is_mapped).collect()
+}
+
+fn with(change: impl FnOnce(&mut Options<Hosted, Best>)) -> System {
+    let mut options = Options::default();
+    change(&mut options);
+    with_options(2, 16, options)
+}
+
+/// A read in `vm` maps the pages of its block that are in memory, and no others.
+fn maps_its_block(vm: &System) {
+    let (space, object) = (space(vm), object(vm, 20));
+    map(&space, request(&object, 64), AT);
+    space.load(AT + 5 * P).expect("load");
+    assert_eq!(mapped(&space, AT, 64), Vec::from_iter(0..16));
+    assert_eq!(space.stats().resident(), 16);
+    space.load(AT + 16 * P).expect("load");
+    assert_eq!(mapped(&space, AT, 64), Vec::from_iter(0..20));
+    assert_eq!(object.resident_pages(), 20);
+    space.load(AT + 40 * P).expect("load");
+    assert_eq!(object.resident_pages(), 21);
+}
+
+#[test]
+fn a_read_maps_the_pages_of_its_block_that_are_in_memory() {
+    maps_its_block(&plain(2, 16));
+}
+
+#[test]
+fn so_it_does_where_mappings_are_listed() {
+    maps_its_block(&with(|options| options.object_pages = ObjectPages::Listed));
+}
+
+#[test]
+fn a_block_ends_with_its_mapping_and_its_slot() {
+    let vm = plain(2, 16);
+    let (space, object) = (space(&vm), object(&vm, 64));
+    let edge = AT + SLOT - 4 * P;
+    map(&space, request(&object, 10), edge);
+    space.load(edge + P).expect("load");
+    assert_eq!(mapped(&space, edge, 10), [0, 1, 2, 3]);
+    space.load(edge + 4 * P).expect("load");
+    assert_eq!(mapped(&space, edge, 10), Vec::from_iter(0..10));
+    // A mapping beside it, with other rights, is another one.
+    map(&space, request(&object, 8), AT);
+    let rights = space.protect(VaRange::sized(AT + 4 * P, 4 * P), Prot::READ);
+    rights.expect("protect");
+    space.load(AT + 5 * P).expect("load");
+    assert_eq!(mapped(&space, AT, 8), [4, 5, 6, 7]);
+    let denied = space.store(AT + 6 * P, 1);
+    assert!(matches!(denied, Err(Error::Segv(_))), "{denied:?}");
+}
+
+#[test]
+fn neither_a_store_nor_random_access_maps_more_than_its_page() {
+    let vm = plain(2, 16);
+    let (space, object) = (space(&vm), object(&vm, 16));
+    map(&space, request(&object, 16).shared(), AT);
+    space.store(AT + P, 1).expect("store");
+    assert_eq!(mapped(&space, AT, 16), [1]);
+    let random = AT + SLOT;
+    map(&space, request(&object, 16).with(Flags::RANDOM), random);
+    space.load(random + P).expect("load");
+    assert_eq!(mapped(&space, random, 16), [1]);
+}
+
+#[test]
+fn blocks_of_one_page_are_the_page() {
+    let vm = with(|options| options.fault_around = 1);
+    let (space, object) = (space(&vm), object(&vm, 16));
+    map(&space, request(&object, 16), AT);
+    space.load(AT + P).expect("load");
+    assert_eq!(mapped(&space, AT, 16), [1]);
+}
+
+/// Neighbours are the object's as the page is: private stores copy them, shared ones need no fault, and a truncation finds them.
+#[test]
+fn neighbours_are_mappings_as_others() {
+    let vm = plain(2, 16);
+    let (space, object) = (space(&vm), object(&vm, 16));
+    map(&space, request(&object, 16), AT);
+    map(&space, request(&object, 16).shared(), AT + SLOT);
+    space.store(AT + 3 * P, 7).expect("store");
+    let own = space.pmap().lookup(AT + 3 * P);
+    for start in [AT, AT + SLOT] {
+        space.load(start).expect("load");
+        assert_eq!(mapped(&space, start, 16).len(), 16);
+    }
+    assert_eq!(space.pmap().lookup(AT + 3 * P), own, "the copy stays");
+    space.store(AT + SLOT + 2 * P, 9).expect("store");
+    space.store(AT + P, 8).expect("store");
+    assert_eq!(space.load(AT + 2 * P), Ok(9));
+    assert_eq!(space.load(AT + SLOT + P), Ok(0));
+    let mut bytes = [0; 8];
+    object.read(2 * P as u64, &mut bytes).expect("read");
+    assert_eq!(u64::from_le_bytes(bytes), 9);
+    object.set_size(2 * P as u64).expect("set_size");
+    for start in [AT, AT + SLOT] {
+        assert_eq!(mapped(&space, start, 16), [0, 1]);
+        let gone = space.load(start + 9 * P);
+        assert!(matches!(gone, Err(Error::Bus { page: 9 })), "{gone:?}");
+    }
+}
