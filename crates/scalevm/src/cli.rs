@@ -256,6 +256,7 @@ impl CommonArgs {
         Conditions {
             place: self.conditions.place.unwrap_or(unpinned),
             whole: self.duration.is_none(),
+            disturbed: self.conditions.disturb,
             ..Conditions::default()
         }
     }

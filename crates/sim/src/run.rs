@@ -34,7 +34,7 @@ pub struct Options {
     pub spread: u64,
     /// Whether CPUs may compute ahead of each other where that changes nothing; faster.
     pub lookahead: bool,
-    /// Delays at random accesses: to find races, not to predict.
+    /// Delays at random accesses: to find races, or to disturb a warm-up ([`Sim::calm`]).
     pub delays: Option<Delays>,
     /// Preemption at random accesses, with a scheduler: to find races, not to predict.
     pub preempt: Option<Preempt>,
@@ -157,6 +157,11 @@ impl Sim {
         let anchor = self.with_engine(|engine| ptr::from_ref(&engine.anchor));
         // SAFETY: it stays in place while the machine exists, and synchronizes its own accesses.
         unsafe { &*anchor }
+    }
+
+    /// Delays accesses at random from now on.
+    pub fn disturb(&self, delays: Delays) {
+        self.with_engine(|engine| engine.watch.disturb(delays));
     }
 
     /// Delays no access and preempts no task at random from now on.

@@ -31,9 +31,8 @@ const LIST: &str = "case study 002: 1.3 % of the system's time go with the list,
 
 /// From the profile of stock: see `docs/studies/002.md`.
 const WHY: &str = "the pages that all compilers map, text and libraries, lie in one 2 MiB here, since our files are a twentieth \
-     of theirs: at the line of that one lock stock spins for 6.6 % of all time; and all tasks begin at once (with three jobs each the \
-     ratio is 0.47). Larger files would spread them over some dozens of locks: with a lock for each 16 KiB in stock it is 0.90 and 0.86 \
-     (docs/studies/002.md)";
+     of theirs, and stock waits at that one lock; and all tasks begin at once. Larger files would spread them over some dozens of \
+     locks: with a lock for each 16 KiB in stock it is 0.76 (docs/studies/002.md)";
 
 const fn build(preset: Preset) -> Work {
     Work::processes("build", preset, TASKS).jobs(1)

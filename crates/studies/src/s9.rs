@@ -33,11 +33,6 @@ const NO_ALIASING: &str = "case study 002: \"there is no aliasing and no false b
      tenth of what stock waits, at most";
 const BLOCKED: &str = "case study 002: stock has \"aliasing and … false blocking\"; a tenth of the time at least, where all \
      tasks touch pages of their own";
-/// From flame graphs of both: see `docs/studies/002.md`.
-const WHY_BUILD: &str = "taking locks of PV lists is 5.8 % of the CPU time of stock and 1.6 % patched: with all else it does, \
-     that is a quarter of our system's time, in the case study it was half; it tells neither its CPU nor the \
-     kernel's options, nor what else of the \"WIP branch\" is in the patch";
-
 const fn build(preset: Preset) -> Work {
     Work::processes("build", preset, TASKS).over(CPUS).jobs(3)
 }
@@ -70,8 +65,7 @@ fn rows(lab: &Lab) -> Result<Vec<Row>, Failure> {
             "build, 40 processes on 32 CPUs: sys, patched over stock",
             seed(307.43 / 567.74, SYS),
             |world| world.ratio_of(PATCHED, STOCK, Outcome::sys),
-        )
-        .map(|row| row.why(WHY_BUILD)),
+        ),
         Row::new(
             lab,
             "build, 40 processes on 32 CPUs: real, patched over stock",

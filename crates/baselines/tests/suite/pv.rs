@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use vm::object::ObjectRef;
 use vm::policy::{PvChunks, Victim};
 use vm::pv::Pv;
-use vm::{At, Best, Error, Options, Policies, Prot, Request, Space, Vm};
+use vm::{Advice, At, Best, Error, Options, Policies, Prot, Request, Space, Vm};
 
 type System = Arc<Vm<Hosted, Selected>>;
 type TestSpace = Space<Hosted, Selected>;
@@ -70,6 +70,8 @@ fn a_chunk_has_168_entries_and_goes_with_the_last() {
             filler.store(at(page), 1).expect("store");
         }
         let space = mapped(&vm, &object, pages);
+        let all = VaRange::sized(at(0), pages * PAGE_SIZE);
+        space.advise(all, Advice::Random).expect("advise");
         space.load(at(0)).expect("load");
         let one = vm.frames().free_count();
         for page in 1..ENTRIES {

@@ -47,6 +47,10 @@ pub struct Conditions {
     /// A window is as long as each task takes for an iteration, and at least as long as requested. (Otherwise it is as
     /// long as requested, though that may leave out what ends an iteration.)
     pub whole: bool,
+    /// Accesses of the warm-up are delayed at random, as interrupts and misses of caches delay real ones, where iterations
+    /// have one step. (Others are disturbed by what ends an iteration.) A lock that tasks ask for more often than its queue
+    /// passes it on, but that none of them has found held so far, is found held once, and its queue stays.
+    pub disturbed: bool,
     /// Nanoseconds that a call computes beside the simulator's charges before it locks anything, if not the workload's.
     pub call: Option<f64>,
     /// And those more when it has locked the map to change it.

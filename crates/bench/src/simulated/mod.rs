@@ -498,6 +498,30 @@ mod tests {
         assert!(far < 0.8 * near, "{far} and {near}");
     }
 
+    /// Of eight tasks none finds `vm_committed_as` locked, until one of them is held up while it has the lock.
+    #[test]
+    fn a_disturbed_warm_up_leaves_a_queue_where_there_may_be_one() {
+        let machine = Profile::named("freebsd-96").expect("a machine");
+        let mut target = Simulated {
+            preset: Preset::Linux415,
+            profile: machine.with_topology(1, 8, 1).expect("a socket"),
+            seed: 1,
+            conditions: Conditions::default(),
+        };
+        let mut rate = |tasks, disturbed| {
+            target.conditions.disturbed = disturbed;
+            let window = target.sample(&plan("mmap1", tasks, None), Duration::from_millis(2));
+            window.expect("runs").rate()
+        };
+        let (calm, disturbed) = (rate(8, false), rate(8, true));
+        assert!(disturbed < 0.5 * calm, "{disturbed} and {calm}");
+        let (calm, disturbed) = (rate(1, false), rate(1, true));
+        assert!(
+            (disturbed / calm - 1.0).abs() < 0.05,
+            "{disturbed} and {calm}"
+        );
+    }
+
     #[test]
     fn interrupts_and_the_bandwidth_of_memory_are_causes() {
         let mut target = four_cpus(Preset::Scalevm);

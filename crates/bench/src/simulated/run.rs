@@ -8,7 +8,7 @@ use crate::ours::{Account, Common, Design, Ledger, Ledgers, memory, scheduler, s
 use baselines::selected::Preset;
 use machine::{Job, PAGE_SIZE, Topology};
 use sim::profile::Profile;
-use sim::{Options as MachineOptions, Progress, Sim};
+use sim::{Delays, Options as MachineOptions, Progress, Sim};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,6 +24,11 @@ const SPREAD: u64 = 2_000;
 const WARM_UP: u64 = 4;
 /// Warm-ups after which the measurement begins in any case.
 const MOST_WARM_UPS: u64 = 16;
+/// Disturbances of a warm-up: rare enough to leave rates as they are where no lock is contended.
+const DISTURBANCES: Delays = Delays {
+    one_in: 1_000,
+    most: 2_000,
+};
 /// Iterations that each task has done when the warm-up is over.
 const FIRST: u64 = 2;
 /// Simulated time between two checks whether a run is over.
@@ -297,6 +302,9 @@ impl Run {
         let step = (span / WARM_UP).max(1);
         let mut now = self.machine.time();
         let enough = now + MOST_WARM_UPS * step;
+        if self.conditions.disturbed && self.round() == 1 {
+            self.machine.disturb(DISTURBANCES);
+        }
         loop {
             now += step;
             self.run_to(now)?;
@@ -304,6 +312,7 @@ impl Run {
                 break;
             }
         }
+        self.machine.calm();
         match self.whole_rounds() {
             Some(round) => self.pass_round(now, span, round),
             None => Ok(now),

@@ -52,13 +52,18 @@ pub struct ConditionArgs {
     /// Fit the simulated time of a call, or of a fault, so that one task makes so many operations a second
     #[arg(long, value_name = "RATE", value_parser = rate)]
     pub alone: Option<f64>,
+    /// Delay accesses of the simulated warm-up at random, so that a lock which is free only as long as nothing disturbs its
+    /// tasks is contended; for workloads whose iterations have one step
+    #[arg(long)]
+    pub disturb: bool,
 }
 
 impl ConditionArgs {
     /// The first option given.
     pub fn given(&self) -> Option<&'static str> {
         let place = self.place.map(|_| "--place");
-        place.or(self.alone.map(|_| "--alone"))
+        let alone = self.alone.map(|_| "--alone");
+        place.or(alone).or(self.disturb.then_some("--disturb"))
     }
 }
 

@@ -65,6 +65,11 @@ impl Watch {
         changed
     }
 
+    /// Delays accesses from now on.
+    pub(crate) fn disturb(&mut self, delays: Delays) {
+        self.change(|watch| watch.delays = Some(delays));
+    }
+
     /// Delays and preempts nothing from now on.
     pub(crate) fn calm(&mut self) {
         self.change(|watch| (watch.delays, watch.preempt) = (None, None));

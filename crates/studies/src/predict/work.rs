@@ -118,6 +118,7 @@ impl Work {
 /// Gives a run its setting.
 fn set(target: &mut Simulated, setting: Setting) -> Result<(), Failure> {
     target.conditions.place = setting.place;
+    target.conditions.disturbed = true;
     if let Some(time) = setting.broadcast {
         let machine = target.profile.with_broadcast(time);
         target.profile = machine.map_err(|error| Failure::Unavailable(error.to_string()))?;
