@@ -7,6 +7,7 @@ use alloc::alloc::{Layout, alloc, dealloc};
 use core::array;
 use core::mem::offset_of;
 use core::num::NonZeroUsize;
+use core::ops::Range;
 use core::ptr::NonNull;
 use machine::Machine;
 
@@ -89,9 +90,11 @@ impl<M: Machine> Leaf<M> {
         (entry.get() - start) / size_of::<Entry<M>>()
     }
 
-    /// The entries with their indices.
-    pub(super) fn entries(&self) -> impl Iterator<Item = (u64, &Entry<M>)> {
-        (self.first..).zip(&self.entries.0)
+    /// The entries of `range` with their indices.
+    pub(super) fn entries(&self, range: Range<u64>) -> impl Iterator<Item = (u64, &Entry<M>)> {
+        let place = |index: u64| index.saturating_sub(self.first).min(ENTRIES as u64) as usize;
+        let (start, end) = (place(range.start), place(range.end));
+        (self.first + start as u64..).zip(&self.entries.0[start..end.max(start)])
     }
 
     /// The entry of `index`, which is one of the leaf's.

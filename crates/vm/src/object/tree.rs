@@ -109,9 +109,8 @@ impl<M: Machine> Tree<M> {
     /// The entries of `range` for which there are leaves, in order.
     pub(super) fn entries(&self, range: Range<u64>) -> impl Iterator<Item = (u64, &Entry<M>)> {
         let inside = range.clone();
-        self.leaves(range)
-            .flat_map(Leaf::entries)
-            .filter(move |(index, _)| inside.contains(index))
+        let leaves = self.leaves(range);
+        leaves.flat_map(move |leaf| leaf.entries(inside.clone()))
     }
 
     /// The leaves that have indices in `range`, in order.

@@ -42,7 +42,7 @@ use crate::tree::{Kind, Part};
 use crate::vm::Vm;
 use core::num::NonZeroUsize;
 use core::ops::ControlFlow;
-use machine::{Flush, Frame, Ordering, PAGE_SIZE, Platform, VaRange, pte};
+use machine::{Atomic, Flush, Frame, Ordering, PAGE_SIZE, Platform, VaRange, pte};
 
 /// A page of an object, and where in it. The entry is owned, so the object stays.
 pub(super) struct Of<'a, M: Platform, P: Policies<M>> {
@@ -78,6 +78,31 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         writable: bool,
     ) {
         self.write(part, entry::page(frame, Kind::Object, prot, writable));
+    }
+
+    /// As [`Pmap::make_attached`], for all of `pages`, which lie in `part`, with the addresses where nothing is mapped of them.
+    pub(crate) fn make_all_attached(
+        &self,
+        part: &mut Part<'_, M, P>,
+        pages: impl Iterator<Item = (usize, Frame)>,
+        prot: Prot,
+        writable: bool,
+    ) {
+        let leaf = part.leaf().get().expect("it is prepared");
+        let mut made = 0;
+        for (address, frame) in pages {
+            let entry = self.entry(leaf, 0, address);
+            if entry.load(Ordering::Relaxed) == 0 {
+                // Release: as in `Pmap::write`.
+                entry.store(
+                    entry::page(frame, Kind::Object, prot, writable),
+                    Ordering::Release,
+                );
+                made += 1;
+            }
+        }
+        part.add(Kind::Object, made);
+        self.count_resident(made as isize);
     }
 
     /// Marks the page in `frame`, of an object and mapped without being listed, as written. The mapping is

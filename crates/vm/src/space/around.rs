@@ -28,32 +28,34 @@ impl<M: Platform, P: Policies<M>> Faulting<'_, '_, M, P> {
             return;
         };
         let first = index - ((address - range.start) / PAGE_SIZE) as u64;
+        let place = |index| range.start + (index - first) as usize * PAGE_SIZE;
         // SAFETY: as in `Faulting::mapped_object`.
         let shown = unsafe { &*object }
             .object()
             .all_shown(first..first + range.pages() as u64);
-        for (index, page) in shown {
-            let at = range.start + (index - first) as usize * PAGE_SIZE;
-            let neighbour = Faulting {
-                part: self.part.again(VaRange::sized(at, PAGE_SIZE)),
-                object: Some((object, index)),
-                ..*self
-            };
-            neighbour.map_shown(page);
+        if self.space.vm.lists_objects() {
+            return shown.for_each(|(index, page)| {
+                let neighbour = Faulting {
+                    part: self.part.again(VaRange::sized(place(index), PAGE_SIZE)),
+                    object: Some((object, index)),
+                    ..*self
+                };
+                neighbour.list_shown(page);
+            });
         }
+        let (mut block, prot) = (self.part.again(range), self.flags.prot());
+        let writable = self.flags.has(Flags::SHARED) && prot.writes();
+        let pages = shown.map(|(index, page)| (place(index), page));
+        let pmap = &self.space.pmap;
+        pmap.make_all_attached(&mut block, pages, prot, writable);
     }
 
-    /// Maps the object's page in `frame`, which it has shown since the slot was locked, if nothing is mapped here.
-    fn map_shown(mut self, frame: Frame) {
+    /// Maps the object's page in `frame`, which it has shown since the slot was locked, if nothing is mapped here, and lists
+    /// the mapping.
+    fn list_shown(mut self, frame: Frame) {
         let (vm, pmap) = (&self.space.vm, &self.space.pmap);
-        if pmap.bits_at(&self.part) != 0 {
-            return;
-        }
-        if !vm.lists_objects() {
-            let writable = self.flags.has(Flags::SHARED) && self.flags.prot().writes();
-            return pmap.make_attached(&mut self.part, frame, self.flags.prot(), writable);
-        }
-        if let Some(page) = vm.page_ref(frame)
+        if pmap.bits_at(&self.part) == 0
+            && let Some(page) = vm.page_ref(frame)
             && pmap.prepare(&mut self.part).is_ok()
         {
             self.object_page(page.into_frame());
