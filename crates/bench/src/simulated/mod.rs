@@ -331,10 +331,16 @@ mod tests {
     }
 
     fn four_cpus(preset: Preset) -> Simulated {
-        let machine = Profile::named("arm64-16").expect("a machine");
+        shaped(preset, "arm64-16", [1, 4, 1])
+    }
+
+    /// With the costs of `machine`, in another shape.
+    fn shaped(preset: Preset, machine: &str, [sockets, cores, threads]: [usize; 3]) -> Simulated {
+        let machine = Profile::named(machine).expect("a machine");
+        let profile = machine.with_topology(sockets, cores, threads);
         Simulated {
             preset,
-            profile: machine.with_topology(1, 4, 1).expect("four cores"),
+            profile: profile.expect("a shape"),
             seed: 1,
             conditions: Conditions::default(),
         }
@@ -482,13 +488,7 @@ mod tests {
     /// Two tasks that meet at a line are slower where it has farther to go.
     #[test]
     fn spread_tasks_are_farther_apart() {
-        let machine = Profile::named("freebsd-96").expect("a machine");
-        let mut target = Simulated {
-            preset: Preset::FreebsdDi,
-            profile: machine.with_topology(2, 2, 1).expect("two sockets"),
-            seed: 1,
-            conditions: Conditions::default(),
-        };
+        let mut target = shaped(Preset::FreebsdDi, "freebsd-96", [2, 2, 1]);
         let mut rate = |place| {
             target.conditions.place = place;
             let window = target.sample(&plan("mmap1", 2, None), Duration::from_millis(1));
@@ -501,13 +501,7 @@ mod tests {
     /// Of eight tasks none finds `vm_committed_as` locked, until one of them is held up while it has the lock.
     #[test]
     fn a_disturbed_warm_up_leaves_a_queue_where_there_may_be_one() {
-        let machine = Profile::named("freebsd-96").expect("a machine");
-        let mut target = Simulated {
-            preset: Preset::Linux415,
-            profile: machine.with_topology(1, 8, 1).expect("a socket"),
-            seed: 1,
-            conditions: Conditions::default(),
-        };
+        let mut target = shaped(Preset::Linux415, "freebsd-96", [1, 8, 1]);
         let mut rate = |tasks, disturbed| {
             target.conditions.disturbed = disturbed;
             let window = target.sample(&plan("mmap1", tasks, None), Duration::from_millis(2));

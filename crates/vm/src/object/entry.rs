@@ -47,6 +47,14 @@ pub(super) enum Content {
 }
 
 impl Content {
+    /// The page's frame, if there is one.
+    pub(super) fn frame(self) -> Option<Frame> {
+        match self {
+            Content::Frame(frame) => Some(frame),
+            Content::Absent | Content::Slot(_) => None,
+        }
+    }
+
     const fn to_bits(self) -> u64 {
         match self {
             Content::Absent => 0,

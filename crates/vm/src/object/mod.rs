@@ -222,10 +222,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
     /// The frame at `index`, if it is in memory, as of a moment ago: a hint, unless the
     /// caller has retained it before it asks [`Object::still_has`].
     pub fn resident(&self, index: u64) -> Option<Frame> {
-        match self.tree.find(index)?.content() {
-            Content::Frame(frame) => Some(frame),
-            Content::Absent | Content::Slot(_) => None,
-        }
+        self.tree.find(index)?.content().frame()
     }
 
     /// Whether `frame` is (still) the object's page at `index`. See the protocol for when
@@ -237,7 +234,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
     /// Pages in memory, a moment ago. O(leaves).
     pub fn resident_pages(&self) -> usize {
         let contents = self.tree.entries(0..u64::MAX).map(|(_, e)| e.content());
-        contents.filter(|c| matches!(c, Content::Frame(_))).count()
+        contents.filter_map(Content::frame).count()
     }
 
     /// The object, as leaves know it.

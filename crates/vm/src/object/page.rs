@@ -83,10 +83,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
     pub(crate) fn all_shown(&self, range: Range<u64>) -> impl Iterator<Item = (u64, Frame)> {
         let end = range.end.min(self.pages());
         let entries = self.tree.entries(range.start..end);
-        entries.filter_map(|(index, entry)| match entry.content() {
-            Content::Frame(frame) => Some((index, frame)),
-            Content::Absent | Content::Slot(_) => None,
-        })
+        entries.filter_map(|(index, entry)| Some((index, entry.content().frame()?)))
     }
 
     /// The page at `index`, retained; it is read in, or made, if it is not in memory,

@@ -43,8 +43,8 @@ impl<M: Platform, P: Policies<M>> Faulting<'_, '_, M, P> {
                 neighbour.list_shown(page);
             });
         }
-        let (mut block, prot) = (self.part.again(range), self.flags.prot());
-        let writable = self.flags.has(Flags::SHARED) && prot.writes();
+        let mut block = self.part.again(range);
+        let (prot, writable) = self.object_rights();
         let pages = shown.map(|(index, page)| (place(index), page));
         let pmap = &self.space.pmap;
         pmap.make_all_attached(&mut block, pages, prot, writable);

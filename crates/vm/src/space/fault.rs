@@ -22,6 +22,7 @@ use crate::flags::Flags;
 use crate::object::{Attachment, Object};
 use crate::pmap::Entry;
 use crate::policy::{Invalidation, MapLocking, PageQueues, Policies, Regions};
+use crate::prot::Prot;
 use crate::tree::{Kind, Locked, Part, Place, Size};
 use core::{mem, ptr};
 use machine::{Access, Frame, PAGE_SIZE, PageFault, Platform, VaRange, pte};
@@ -204,6 +205,13 @@ impl<M: Platform, P: Policies<M>> Faulting<'_, '_, M, P> {
         Some((unsafe { &*attachment }.object(), index))
     }
 
+    /// The rights that a mapping of the object's page has, and whether tasks may write it as it is.
+    #[inline]
+    pub(super) fn object_rights(&self) -> (Prot, bool) {
+        let prot = self.flags.prot();
+        (prot, self.flags.has(Flags::SHARED) && prot.writes())
+    }
+
     /// The need of a fault on an object's page that is not in memory.
     fn need_object(&self) -> Option<Need<M, P>> {
         let (_, index) = self.object?;
@@ -246,8 +254,8 @@ impl<M: Platform, P: Policies<M>> Faulting<'_, '_, M, P> {
         let shared = self.flags.has(Flags::SHARED);
         if !self.writes || shared {
             pmap.prepare_object(&mut self.part)?;
-            let prot = self.flags.prot();
-            pmap.make_attached(&mut self.part, page, prot, shared && prot.writes());
+            let (prot, writable) = self.object_rights();
+            pmap.make_attached(&mut self.part, page, prot, writable);
             vm.queues().activate(page);
             self.around();
             return Ok(None);
@@ -292,15 +300,14 @@ impl<M: Platform, P: Policies<M>> Faulting<'_, '_, M, P> {
     /// Maps the object's page of which the caller gives a reference, if it still is the
     /// object's when the mapping is listed; whether it was. No CPU reaches it before that.
     pub(super) fn object_page(&mut self, page: Frame) -> bool {
-        let prot = self.flags.prot();
-        let writable = self.flags.has(Flags::SHARED) && prot.writes();
+        let rights = self.object_rights();
         let at = self.part.range().start;
         let holds = |part: &Part<'_, M, P>| {
             let attached = part.first().and_then(|mapped| mapped.attachment);
             attached.is_some_and(|to| to.object().still_has(to.index(at), page))
         };
         let pmap = &self.space.pmap;
-        let made = pmap.make_if(&mut self.part, page, (prot, writable), holds);
+        let made = pmap.make_if(&mut self.part, page, rights, holds);
         if !made {
             self.space.vm.release_page(page);
         }
