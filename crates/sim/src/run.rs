@@ -279,15 +279,15 @@ impl Engine {
             assert!(*cpu < has_job.len(), "no CPU {cpu} among {}", has_job.len());
             has_job[*cpu] = true;
         }
+        if self.scheduler.is_none() {
+            self.set_speeds(jobs.iter().map(|(cpu, _)| *cpu), |_, cpu| has_job[cpu]);
+        }
         for (cpu, job) in jobs {
-            let alone = !self.siblings(cpu).any(|sibling| has_job[sibling]);
-            let speed = if alone { 1.0 } else { self.profile.core.smt };
             let late = self.cpus[cpu].below(self.spread + 1);
             let start = self.time + late;
             if self.scheduler.is_some() {
                 self.arrive(cpu, start, job);
             } else {
-                self.cpus[cpu].set_speed(speed);
                 self.begin(cpu, start, job);
             }
         }

@@ -110,7 +110,7 @@ pub(crate) fn wait_for_interrupt() {
         running.with(Engine::fall_idle);
         running.wait(None);
         running.with(|engine| {
-            engine.set_speeds();
+            engine.change_speeds();
             engine.spend(engine.profile.kernel.idle_exit);
         });
     }
@@ -216,7 +216,7 @@ impl Engine {
         cpu.doing = Doing::Idle;
         let wakes = cpu.inbox.first();
         self.agenda.set(index, wakes);
-        self.set_speeds();
+        self.change_speeds();
     }
 
     /// An interrupt reaches `cpu` at `time`: if it looks only then, wakes it.
@@ -242,23 +242,6 @@ impl Engine {
         self.scheduler.is_some() && self.tasks() == 0 && {
             let rests = |cpu: &super::Cpu| cpu.doing == Doing::Idle && cpu.inbox.jobs.is_empty();
             self.cpus.iter().all(rests)
-        }
-    }
-
-    /// The running CPU has become idle or has ceased to be: the speeds of its core's threads.
-    fn set_speeds(&mut self) {
-        let works = |engine: &Engine, cpu: usize| engine.cpus[cpu].doing != Doing::Idle;
-        let me = self.running;
-        let threads = self.siblings(me).chain([me]);
-        let threads: Vec<usize> = threads.collect();
-        let working = threads.iter().filter(|&&cpu| works(self, cpu)).count();
-        let speed = if working > 1 {
-            self.profile.core.smt
-        } else {
-            1.0
-        };
-        for &cpu in &threads {
-            self.cpus[cpu].set_speed(speed);
         }
     }
 }

@@ -28,6 +28,7 @@ pub(crate) mod interrupt;
 pub(crate) mod preempt;
 pub(crate) mod sampler;
 mod schedule;
+mod speed;
 mod stack;
 mod tasks;
 pub(crate) mod watch;

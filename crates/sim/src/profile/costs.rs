@@ -83,6 +83,32 @@ pub struct Core {
     pub smt: f64,
     /// The private instructions between two modelled accesses.
     pub instruction: u64,
+    /// The clocks that they run at, by how many of their socket's cores are busy.
+    pub clocks: Clocks,
+}
+
+/// The clock of a socket's cores by how many of them are busy: rows of busy cores and GHz, the fewest first; between two rows
+/// it changes evenly. None if it is the same for any number.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Clocks(pub Vec<(usize, f64)>);
+
+impl Clocks {
+    /// The speed of a core while so many of its socket are busy, as a share of that at the last row: a profile's times hold
+    /// with all cores busy.
+    pub fn speed(&self, busy: usize) -> f64 {
+        let Some(&(_, slowest)) = self.0.last() else {
+            return 1.0;
+        };
+        let after = self.0.partition_point(|&(cores, _)| cores < busy);
+        let clock = match (after.checked_sub(1).map(|at| self.0[at]), self.0.get(after)) {
+            (Some((few, fast)), Some(&(many, slow))) => {
+                fast + (slow - fast) * (busy - few) as f64 / (many - few) as f64
+            }
+            (None, Some(&(_, clock))) => clock,
+            _ => slowest,
+        };
+        clock / slowest
+    }
 }
 
 /// The costs of its kernel: entry and exit, not the work, which is simulated.

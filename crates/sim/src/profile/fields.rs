@@ -1,7 +1,7 @@
 //! The one list of a profile file's fields: reading, writing and checking walk it, so they cannot
 //! disagree.
 
-use super::{Arbitration, PerClass, Profile};
+use super::{Arbitration, Clocks, PerClass, Profile};
 
 /// A field of a profile, by the kind of its value.
 pub(super) enum Field<'a> {
@@ -19,6 +19,8 @@ pub(super) enum Field<'a> {
     Legs(&'a mut [f64; 3]),
     /// The order of service at a contended line.
     Arbitration(&'a mut Arbitration),
+    /// Clocks by busy cores.
+    Clocks(&'a mut Clocks),
     /// A number from the first bound to the second.
     Number(&'a mut f64, f64, f64),
 }
@@ -49,6 +51,7 @@ pub(super) fn fields(profile: &mut Profile) -> Vec<(&'static str, Field<'_>)> {
         ("core.store_buffer", Count(&mut core.store_buffer)),
         ("core.smt", Number(&mut core.smt, 0.5, 1.0)),
         ("core.instruction", Time(&mut core.instruction)),
+        ("core.clocks", Field::Clocks(&mut core.clocks)),
         ("kernel.syscall", Time(&mut kernel.syscall)),
         ("kernel.fault", Time(&mut kernel.fault)),
         ("kernel.block", Time(&mut kernel.block)),
@@ -95,6 +98,16 @@ impl Field<'_> {
                 legs.iter().try_for_each(|&leg| in_range(leg, 0.001, 1.0))?;
                 in_range(legs.iter().sum(), 1.0 - 1e-6, 1.0 + 1e-6)
                     .map_err(|_| "the legs' sum is not 1".to_owned())
+            }
+            Field::Clocks(Clocks(rows)) => {
+                let clocks = rows.iter().map(|&(_, clock)| clock);
+                clocks
+                    .clone()
+                    .try_for_each(|clock| in_range(clock, 0.1, 100.0))?;
+                match rows.is_sorted_by(|one, next| one.0 < next.0) {
+                    true => Ok(()),
+                    false => Err("the rows are not in the order of busy cores".to_owned()),
+                }
             }
             Field::Number(number, least, most) => in_range(**number, *least, *most),
         }

@@ -14,7 +14,7 @@ mod reshape;
 mod topology;
 mod write;
 
-pub use costs::{Arbitration, Core, Ipi, Kernel, MemoryCosts, PerClass, Transfer};
+pub use costs::{Arbitration, Clocks, Core, Ipi, Kernel, MemoryCosts, PerClass, Transfer};
 pub use error::ProfileError;
 pub use topology::{Class, Place, Topology};
 

@@ -157,6 +157,7 @@ fn fill(field: Field<'_>, entry: &Entry<'_>) -> Result<String, String> {
         Field::Count(count) => *count = integer(value)?,
         Field::Time(time) => *time = picoseconds(value)?,
         Field::Times(times) => *times = list(value, picoseconds)?,
+        Field::Clocks(clocks) => clocks.0 = list(value, clock)?,
         Field::Number(place, ..) => *place = number(value)?,
         Field::Hops(hops) => *hops = list(value, |row| list(row, integer))?,
         Field::Legs(legs) => {
@@ -167,6 +168,14 @@ fn fill(field: Field<'_>, entry: &Entry<'_>) -> Result<String, String> {
         Field::Arbitration(arbitration) => *arbitration = arbiter(value, bypasses)?,
     }
     Ok(source)
+}
+
+/// Busy cores and a clock.
+fn clock(row: &DeValue<'_>) -> Result<(usize, f64), String> {
+    match row.as_array().map(|row| &row[..]) {
+        Some([cores, clock]) => Ok((integer(cores.get_ref())?, number(clock.get_ref())?)),
+        _ => Err("not [[busy cores, GHz], …]".into()),
+    }
 }
 
 fn per_class(times: &[u64]) -> Result<PerClass, String> {

@@ -1,7 +1,7 @@
 //! A profile as the text of its file.
 
 use super::fields::{Field, fields};
-use super::{Arbitration, Entry, Profile};
+use super::{Arbitration, Clocks, Entry, Profile};
 use std::fmt::Write;
 
 /// The text; [`read`](super::read::read) turns it into `profile` again.
@@ -43,7 +43,7 @@ fn unit(section: &str) -> &'static str {
     match section {
         "topology" => "",
         "transfer" => " # nanoseconds, one way",
-        "core" => " # nanoseconds; store_buffer in entries, smt a share",
+        "core" => " # nanoseconds; store_buffer in entries, smt a share, clocks in GHz",
         "memory" => " # nanoseconds; zero_socket_gbps in GB/s",
         _ => " # nanoseconds",
     }
@@ -64,6 +64,10 @@ fn value(field: Field<'_>) -> String {
             list(&[&near, &classes.hops[..]].concat())
         }
         Field::Legs(legs) => format!("{legs:?}"),
+        Field::Clocks(Clocks(rows)) => {
+            let row = |(cores, clock): &(usize, f64)| format!("[{cores}, {clock:?}]");
+            format!("[{}]", rows.iter().map(row).collect::<Vec<_>>().join(", "))
+        }
         Field::Number(number, ..) => format!("{number:?}"),
         Field::Arbitration(Arbitration::FirstCome) => "\"first-come\"".into(),
         Field::Arbitration(Arbitration::Nearest { bypasses }) => {

@@ -7,7 +7,7 @@ use lockbench::Row;
 use lockbench::registry::ROWS;
 use lockbench::simulated::Load;
 use serde::Deserialize;
-use sim::profile::Profile;
+use sim::profile::{Clocks, Profile};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -76,6 +76,7 @@ pub struct Mapping {
     lines: Vec<Line>,
     machines: BTreeMap<String, String>,
     shapes: BTreeMap<String, String>,
+    clocks: BTreeMap<String, Vec<(usize, f64)>>,
 }
 
 impl Mapping {
@@ -99,6 +100,7 @@ impl Mapping {
             lines: lines.collect::<Result<_, _>>()?,
             machines: file.machines,
             shapes: file.shapes,
+            clocks: file.clocks,
         };
         for (cpu, machine) in &mapping.machines {
             Profile::named(machine).map_err(|why| error(format!("machine \"{cpu}\": {why}")))?;
@@ -131,13 +133,9 @@ impl Mapping {
 
     /// The simulated machine in place of a published one, or why there is none.
     pub fn machine(&self, machine: &published::Machine) -> Result<Profile, String> {
-        let begins = |cpu: &&String| machine.cpu.starts_with(cpu.as_str());
-        let longest = self
-            .machines
-            .keys()
-            .filter(begins)
-            .max_by_key(|cpu| cpu.len());
-        let name = longest.ok_or_else(|| format!("no machine has the costs of {}", machine.cpu))?;
+        let cpu = &machine.cpu;
+        let name = longest(&self.machines, cpu);
+        let name = name.ok_or_else(|| format!("no machine has the costs of {cpu}"))?;
         let said = |count: Option<u32>| Some(count? as usize);
         let own = (|| {
             Some([
@@ -150,12 +148,14 @@ impl Mapping {
         let [sockets, cores, threads] = own
             .or_else(shape)
             .ok_or_else(|| format!("the shape of its {} CPUs is not known", machine.cpus))?;
-        let profile = Profile::named(&self.machines[name]).map_err(|error| error.to_string())?;
-        if profile.topology.shape() == format!("{sockets}x{cores}x{threads}") {
-            return Ok(profile);
+        let mut profile = Profile::named(name).map_err(|error| error.to_string())?;
+        if profile.topology.shape() != format!("{sockets}x{cores}x{threads}") {
+            let shaped = profile.with_topology(sockets, cores, threads);
+            profile = shaped.map_err(|error| error.to_string())?;
         }
-        let shaped = profile.with_topology(sockets, cores, threads);
-        shaped.map_err(|error| error.to_string())
+        profile.core.clocks = Clocks(longest(&self.clocks, cpu).cloned().unwrap_or_default());
+        profile.check().map_err(|error| error.to_string())?;
+        Ok(profile)
     }
 
     /// The lines that fit no side of any of `curves`, by their first kernel.
@@ -197,6 +197,8 @@ struct File {
     stand_ins: Vec<Told>,
     machines: BTreeMap<String, String>,
     shapes: BTreeMap<String, String>,
+    #[serde(default)]
+    clocks: BTreeMap<String, Vec<(usize, f64)>>,
 }
 
 /// A line as it is written.
@@ -283,6 +285,16 @@ fn run_name(workload: &str, mode: Mode) -> String {
         Mode::Processes => format!("{workload} processes"),
         Mode::Threads => format!("{workload} threads"),
     }
+}
+
+/// The value of the longest key that `text` begins with.
+fn longest<'t, T>(values: &'t BTreeMap<String, T>, text: &str) -> Option<&'t T> {
+    let begins = |(key, _): &(&String, &T)| text.starts_with(key.as_str());
+    let (_, value) = values
+        .iter()
+        .filter(begins)
+        .max_by_key(|(key, _)| key.len())?;
+    Some(value)
 }
 
 /// `2x24x2`.
