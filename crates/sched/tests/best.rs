@@ -5,8 +5,8 @@ mod support;
 use machine::{Atomic, AtomicInt, Clock, Contexts, Job, Ordering, Tasks};
 use sched::Best;
 use sched::best::{BONUS, SLICE};
-use sim::profile::Profile;
-use sim::{Progress, Sim};
+use sim::profile::{Clocks, Profile};
+use sim::{Options, Progress, Sim};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use support::{
@@ -18,7 +18,11 @@ const _: () = assert!(size_of::<sched::Task<Sim, Best<Sim>>>() == 128);
 
 /// The nanoseconds of CPU that each of `count` equal tasks gets in `time`.
 fn shares(cpus: usize, count: usize, time: u64, seed: u64) -> Vec<u64> {
-    let mut options = quiet(cpus, seed);
+    shares_of(quiet(cpus, seed), count, time)
+}
+
+/// [`shares`] on such a machine.
+fn shares_of(mut options: Options, count: usize, time: u64) -> Vec<u64> {
     options.spread = 10 * MICRO;
     let sim = machine::<Best<Sim>>(options);
     let work = words(&sim, count);
@@ -65,6 +69,19 @@ fn tasks_take_turns_at_sharing_a_cpu() {
         let fair = time * 4 / 5;
         assert!(least > fair * 8 / 10, "{shares:?}");
         assert!(most < fair * 12 / 10, "{shares:?}");
+    }
+}
+
+#[test]
+fn a_core_runs_faster_while_others_are_idle() {
+    let time = 20 * MILLI;
+    for (count, speed) in [(1, 2.0), (2, 1.5), (3, 1.0)] {
+        let mut options = quiet(4, 0);
+        options.profile.core.clocks = Clocks(vec![(1, 4.0), (3, 2.0)]);
+        for share in shares_of(options, count, time) {
+            let found = share as f64 / time as f64;
+            assert!((found / speed - 1.0).abs() < 0.05, "{count}: {found}");
+        }
     }
 }
 

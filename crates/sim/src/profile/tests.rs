@@ -58,6 +58,7 @@ fn text_is_read_back_as_written() {
     odd.transfer.sibling = 1;
     odd.kernel.wake = 1_000_000_000_000;
     odd.core.smt = 0.5 + f64::EPSILON;
+    odd.core.clocks = Clocks(vec![(1, 3.7), (24, 2.0)]);
     assert_eq!(Profile::parse(&odd.to_toml(), "x").expect("sound"), odd);
 }
 
@@ -170,6 +171,21 @@ fn a_bad_file_is_refused_with_its_key() {
             "`bypasses`",
         ),
         ("smt = { value = 0.62", "smt = { value = 1.5", "`core.smt`"),
+        (
+            "clocks = { value = []",
+            "clocks = { value = [[1]]",
+            "`core.clocks`",
+        ),
+        (
+            "clocks = { value = []",
+            "clocks = { value = [[1, 0]]",
+            "`core.clocks`",
+        ),
+        (
+            "clocks = { value = []",
+            "clocks = { value = [[4, 3], [2, 3]]",
+            "`core.clocks`",
+        ),
     ] {
         let error = refusal(from, to);
         assert!(error.contains(key), "{to}: {error}");

@@ -124,7 +124,23 @@ impl<'a> Setup<'a> {
         counts
     }
 
-    /// How many simulated points it takes.
+    /// A published count that has not been simulated, and on which the place of the predicted knee depends: the next one to
+    /// the peak, or the one before the knee.
+    fn beside_the_knee(&self, points: &[Point]) -> Option<u32> {
+        let knee = score::knee(points).filter(|_| points.len() > 2)?;
+        let all = self.measured().iter().map(|point| point.0);
+        let peak = points
+            .iter()
+            .max_by(|one, other| one.1.total_cmp(&other.1))?
+            .0;
+        let before = |count| all.clone().filter(|&other| other < count).max();
+        let after = all.clone().find(|&other| other > peak);
+        let known = |count: &u32| rate_at(points, *count).is_some();
+        let beside = [before(peak), after, before(knee)].into_iter().flatten();
+        beside.filter(|count| !known(count)).min()
+    }
+
+    /// How many simulated points it takes, beside those at the knee.
     pub fn steps(&self, effort: &Effort) -> u64 {
         let pair = matches!(self.pair(), Ok(Some(_)));
         self.counts(effort).len() as u64 + u64::from(pair)
@@ -149,6 +165,11 @@ impl<'a> Setup<'a> {
             interrupt::check()?;
             points.push(Point(tasks, runner.rate(tasks as usize)?));
             progress.step();
+        }
+        while let Some(tasks) = self.beside_the_knee(&points) {
+            interrupt::check()?;
+            let place = points.partition_point(|point| point.0 < tasks);
+            points.insert(place, Point(tasks, runner.rate(tasks as usize)?));
         }
         let change = match self.pair() {
             Ok(Some((after, Point(tasks, _)))) => {
@@ -246,6 +267,33 @@ points = [[1, 1], [2, 1], [3, 1], [4, 1], [6, 1], [8, 1], [12, 1], [16, 1], [32,
         assert_eq!(counts(&few, 4), [1, 6, 8, 16]);
         let late = CURVE.replace("[1, 1], [2, 1], [3, 1], ", "");
         assert_eq!(counts(&late, 2), [4, 8, 16]);
+    }
+
+    /// Rates that rise to the peak at 6 tasks, and fall from there on by so much a task.
+    #[test]
+    fn all_counts_on_which_the_knee_depends_are_simulated() {
+        let simulated = |slope: f64| {
+            let curves = read("source", CURVE).expect("a file");
+            let mapping = Mapping::built_in().expect("a file");
+            let setup = Setup::of(&curves[0], &mapping).expect("a stand-in");
+            let rate = |tasks: u32| Point(tasks, 100.0 - slope * (f64::from(tasks) - 6.0).abs());
+            let mut points = [1, 16].map(rate).to_vec();
+            assert_eq!(
+                setup.beside_the_knee(&points),
+                None,
+                "two points have no knee"
+            );
+            points.insert(1, rate(8));
+            while let Some(tasks) = setup.beside_the_knee(&points) {
+                let place = points.partition_point(|point| point.0 < tasks);
+                points.insert(place, rate(tasks));
+            }
+            points.iter().map(|point| point.0).collect::<Vec<_>>()
+        };
+        // The knee is 6, 4 and 2.
+        assert_eq!(simulated(9.0), [1, 4, 6, 8, 16]);
+        assert_eq!(simulated(4.0), [1, 3, 4, 6, 8, 16]);
+        assert_eq!(simulated(2.5), [1, 2, 3, 4, 6, 8, 16]);
     }
 
     #[test]

@@ -53,23 +53,20 @@ pub fn score(measured: &[Point], predicted: &[Point], cpus: u32) -> Option<Score
         .collect();
     let law = Law::fit(&small).ok().filter(|_| is_law);
     let alone = rate_at(measured, first.0)? / f64::from(first.0);
-    let same = measured.iter();
-    let same = same.filter(|point| rate_at(predicted, point.0).is_some());
-    let same: Vec<Point> = same.copied().collect();
     Some(Score {
         ours: error(&|point| point.1)?,
         usl: law.and_then(|law| error(&|point| law.throughput(f64::from(point.0)))),
         linear: error(&|point| alone * f64::from(point.0))?,
-        knees: (predicted.len() > 2).then(|| [knee(predicted), knee(&same)]),
+        knees: (predicted.len() > 2).then_some([knee(predicted)?, knee(measured)?]),
         counts: held_out.iter().map(|point| point.0).collect(),
     })
 }
 
 /// The fewest tasks that have nearly the highest rate.
-pub fn knee(points: &[Point]) -> u32 {
+pub fn knee(points: &[Point]) -> Option<u32> {
     let peak = points.iter().map(|point| point.1).fold(0.0, f64::max);
-    let found = points.iter().find(|point| point.1 >= PEAK * peak);
-    found.map_or(0, |point| point.0)
+    let found = points.iter().find(|point| point.1 >= PEAK * peak)?;
+    Some(found.0)
 }
 
 /// What a change does.
@@ -210,11 +207,13 @@ mod tests {
 
     #[test]
     fn a_knee_is_where_nine_tenths_are_reached() {
+        let knee = |of: &[(u32, f64)]| knee(&points(of));
         assert_eq!(
-            knee(&points(&[(1, 50.0), (2, 90.0), (4, 100.0), (8, 10.0)])),
-            2
+            knee(&[(1, 50.0), (2, 90.0), (4, 100.0), (8, 10.0)]),
+            Some(2)
         );
-        assert_eq!(knee(&points(&[(1, 50.0), (2, 89.0), (4, 100.0)])), 4);
+        assert_eq!(knee(&[(1, 50.0), (2, 89.0), (4, 100.0)]), Some(4));
+        assert_eq!(knee(&[]), None);
     }
 
     #[test]
