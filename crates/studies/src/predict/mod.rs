@@ -349,6 +349,19 @@ points = [[1, 1], [2, 1], [3, 1], [4, 1], [6, 1], [8, 1], [12, 1], [16, 1], [32,
         assert_eq!(pair.1, Point(1, 2.0));
     }
 
+    #[test]
+    fn a_machine_has_the_clocks_of_its_processor() {
+        let named = CURVE.replace("not named", "Intel Xeon 6130, 2.1 GHz");
+        let speed = |text: &str| {
+            let curves = read("source", text).expect("a file");
+            let mapping = Mapping::built_in().expect("a file");
+            let machine = mapping.machine(&curves[0].machine).expect("a machine");
+            [1, 4, 16].map(|busy| machine.core.clocks.speed(busy))
+        };
+        assert_eq!(speed(CURVE), [1.0; 3]);
+        assert_eq!(speed(&named), [3.7 / 2.8, 3.5 / 2.8, 1.0]);
+    }
+
     /// Nothing shows how far it is.
     struct Hidden;
 

@@ -36,6 +36,9 @@ pub struct Alarm {
 /// How often to look at least whether a process that waits has used more time.
 const LOOK: u64 = 4_000_000;
 
+/// The shortest time that programs are told: `itimerval` has microseconds, and none would say that there is no alarm.
+const SHORTEST: u64 = 1_000;
+
 impl Process {
     /// Sends a signal in `first` nanoseconds, unless that is 0, and then after each `interval`, unless
     /// that is. Returns how long it was to the next one, and the interval.
@@ -137,7 +140,7 @@ impl Alarm {
         match self.next {
             0 => (0, self.interval),
             // An alarm that is due, but not sent, is not over.
-            next => (next.saturating_sub(now).max(1), self.interval),
+            next => (next.saturating_sub(now).max(SHORTEST), self.interval),
         }
     }
 }
