@@ -1,20 +1,19 @@
 //! Counters: one unit reserved and released, and the addition it replaces.
 
 use super::subject::Subject;
-use hosted::Hosted;
-use machine::CpuRange;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use machine::{Atomic, AtomicInt, Atomics, CpuRange, Machine};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Units there are; far more than threads can have reserved.
 const LIMIT: u64 = 1 << 20;
 
 /// `sync`'s per-CPU counter with an exact limit: reserve, release.
-pub struct Limited {
-    counter: sync::counter::Limited<Hosted>,
+pub struct Limited<M: Machine> {
+    counter: sync::counter::Limited<M>,
     refused: AtomicBool,
 }
 
-impl Subject for Limited {
+impl<M: Machine> Subject for Limited<M> {
     const EXCLUSIVE: bool = false;
     type Own<'a> = ();
 
@@ -47,14 +46,14 @@ impl Subject for Limited {
 }
 
 /// One shared counter: a single addition.
-pub struct FetchAdd(AtomicU64);
+pub struct FetchAdd<M: Atomics>(M::AtomicU64);
 
-impl Subject for FetchAdd {
+impl<M: Machine> Subject for FetchAdd<M> {
     const EXCLUSIVE: bool = false;
     type Own<'a> = ();
 
     fn new(_: CpuRange) -> Self {
-        FetchAdd(AtomicU64::new(0))
+        FetchAdd(Atomic::new(0))
     }
 
     fn own(&self) {}

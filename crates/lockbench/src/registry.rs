@@ -218,15 +218,17 @@ pub static ROWS: &[Row] = &[
         "allocate, free in Guard::defer",
     )
     .theirs(),
-    row::<counter::Limited>(
+    row::<counter::Limited<Hosted>>(
         "limited",
         Group::Counter,
         "per-CPU counter with an exact limit: reserve and release",
-    ),
-    row::<counter::FetchAdd>(
+    )
+    .simulated::<counter::Limited<Sim>>(),
+    row::<counter::FetchAdd<Hosted>>(
         "fetch_add",
         Group::Counter,
         "one shared counter: one addition",
     )
+    .simulated::<counter::FetchAdd<Sim>>()
     .theirs(),
 ];

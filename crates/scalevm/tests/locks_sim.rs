@@ -5,7 +5,7 @@ mod support;
 use support::command::{failure, json, number, quiet};
 
 /// Every row that is simulated.
-const ROWS: [&str; 13] = [
+const ROWS: [&str; 15] = [
     "tas",
     "ticket",
     "proportional",
@@ -19,6 +19,8 @@ const ROWS: [&str; 13] = [
     "adaptive",
     "spin-park-rw-read",
     "spin-park-rw-write",
+    "limited",
+    "fetch_add",
 ];
 
 #[test]

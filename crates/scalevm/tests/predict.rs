@@ -39,11 +39,11 @@ fn a_pair_of_locks_is_predicted_and_scored() {
         number(&band["low"]) <= ratio(&points[2]) && ratio(&points[2]) <= number(&band["high"]);
     assert_eq!(lock2["holds"], holds);
     assert_eq!(first.status.code(), Some(i32::from(!holds)));
-    let open1 = of("kogan-cna/open1-threads");
+    let arm = of("wang-arm/page_fault1-processes");
     assert!(
-        open1["not_predicted"]
+        arm["not_predicted"]
             .as_str()
-            .is_some_and(|why| why.contains("directories"))
+            .is_some_and(|why| why.contains("ARM"))
     );
     let all = lines.last().expect("a group");
     assert_eq!(
@@ -57,7 +57,8 @@ fn a_pair_of_locks_is_predicted_and_scored() {
 fn results_and_predictions_may_share_a_file() {
     let folder = Scratch::folder("predict");
     let run = quiet("run mmap1 --topology 1x1x1 --seeds 1 --duration 0.001 --json");
-    let predicted = text(&output("predict macy-munmap kogan-cna/open1-threads --json").stdout);
+    let predicted =
+        text(&output("predict macy-munmap wang-arm/page_fault1-processes --json").stdout);
     assert!(
         predicted.contains("\"kind\":\"predictions\""),
         "{predicted}"
@@ -86,7 +87,7 @@ fn what_was_measured_can_be_left_out() {
 
 #[test]
 fn a_table_ends_with_what_comes_out() {
-    let found = output("predict macy-munmap kogan-cna/open1-threads");
+    let found = output("predict macy-munmap wang-arm/page_fault1-processes");
     let table = text(&found.stdout);
     for part in [
         "after/before",

@@ -106,13 +106,23 @@ fn malformed_files_are_refused() {
         ("\"spread\"", "\"apart\"", "apart is no place"),
         (
             "lock =",
-            "place = \"pack\", lock =",
-            "a place or a broadcast without a preset",
+            "broadcast = 500, lock =",
+            "a broadcast without a preset",
+        ),
+        (
+            "because = \"no",
+            "place = \"pack\", because = \"no",
+            "a place without a preset or a lock",
+        ),
+        (
+            "lock =",
+            "times = 0, lock =",
+            "lines, a section or times without a lock",
         ),
         (
             "preset = \"linux-3.0-fixes\"",
             "lines = 1, preset = \"linux-3.0-fixes\"",
-            "lines or a section without a lock",
+            "lines, a section or times without a lock",
         ),
         (
             "lock =",

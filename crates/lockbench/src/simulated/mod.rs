@@ -22,6 +22,7 @@ use super::registry::Row;
 use super::schedule::median;
 use super::subject::{Subject, wrong};
 use bench::Failure;
+use bench::simulated::Place;
 use run::{Sums, alone, contended};
 use sim::profile::Profile;
 use std::ops::Range;
@@ -35,6 +36,8 @@ pub struct Load {
     pub section: f64,
     /// Nanoseconds between two operations of a CPU, on average.
     pub private: f64,
+    /// Which CPUs do so.
+    pub place: Place,
 }
 
 impl Default for Load {
@@ -43,6 +46,7 @@ impl Default for Load {
             lines: 2,
             section: 40.0,
             private: 600.0,
+            place: Place::Pack,
         }
     }
 }
@@ -59,7 +63,7 @@ pub const ENOUGH: u64 = 2_000;
 /// The results for one number of CPUs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
-    /// How many CPUs; they are the first of the machine.
+    /// How many CPUs.
     pub cpus: usize,
     /// Operations a second of all together.
     pub throughput: Throughput,

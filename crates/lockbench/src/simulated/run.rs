@@ -78,11 +78,11 @@ impl<S: Subject> Site<S> {
     }
 
     /// A CPU's job: until the board says stop.
-    fn repeat(&self, board: &Board, cpu: usize) {
+    fn repeat(&self, board: &Board, task: usize) {
         let mut own = self.subject.own();
         while !board.stop.load(Relaxed) {
             self.subject.operate(&mut own, || self.work());
-            board.operations[cpu].fetch_add(1, Relaxed);
+            board.operations[task].fetch_add(1, Relaxed);
             sim::compute(private(self.load.private));
         }
     }
@@ -172,11 +172,12 @@ pub fn contended<S: Subject>(
         stop: AtomicBool::new(false),
         operations: (0..cpus).map(|_| AtomicU64::new(0)).collect(),
     });
-    let job = |cpu: usize| {
+    let job = |task: usize| {
         let (site, board) = (site.clone(), board.clone());
-        Box::new(move || site.repeat(&board, cpu)) as Job
+        let job = Box::new(move || site.repeat(&board, task)) as Job;
+        (load.place.cpu(&profile.topology, task), job)
     };
-    sim.start((0..cpus).map(job).collect());
+    sim.start_on((0..cpus).map(job).collect());
     let sums = windows(&sim, &board)?;
     board.stop.store(true, Relaxed);
     advance(&sim, u64::MAX / 4_000)?;

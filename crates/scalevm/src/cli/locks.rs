@@ -1,6 +1,8 @@
 //! The command line of `locks`.
 
+use super::sim::place;
 use super::{FormatArgs, SimArgs, seconds};
+use bench::simulated::Place;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use lockbench::Group;
@@ -50,6 +52,9 @@ pub struct LoadArgs {
     /// Nanoseconds from unlocking to locking again, on average [default: 600]
     #[arg(long, value_name = "NS", value_parser = nanoseconds)]
     pub private: Option<f64>,
+    /// Which CPUs: one socket after the other (`pack`), or of each socket in turn (`spread`) [default: pack]
+    #[arg(long, value_name = "PLACE", value_parser = place())]
+    pub place: Option<Place>,
 }
 
 impl LoadArgs {
@@ -60,6 +65,7 @@ impl LoadArgs {
             lines: self.lines.map_or(usual.lines, |lines| lines as usize),
             section: self.section.unwrap_or(usual.section),
             private: self.private.unwrap_or(usual.private),
+            place: self.place.unwrap_or(usual.place),
         }
     }
 
@@ -67,7 +73,9 @@ impl LoadArgs {
     pub fn given(&self) -> Option<&'static str> {
         let lines = self.lines.map(|_| "--lines");
         let section = self.section.map(|_| "--section");
-        lines.or(section).or(self.private.map(|_| "--private"))
+        let private = self.private.map(|_| "--private");
+        let place = self.place.map(|_| "--place");
+        lines.or(section).or(private).or(place)
     }
 }
 

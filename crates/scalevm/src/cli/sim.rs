@@ -67,7 +67,8 @@ impl ConditionArgs {
     }
 }
 
-fn place() -> impl TypedValueParser<Value = Place> {
+/// A name of a place.
+pub(super) fn place() -> impl TypedValueParser<Value = Place> {
     let names = Place::NAMED.map(|(name, _)| name);
     PossibleValuesParser::new(names).map(|name| Place::named(&name).expect("one of the names"))
 }

@@ -19,8 +19,8 @@ const FILE: (&str, &str) = ("predicted.toml", include_str!("../../predicted.toml
 pub enum StandIn {
     /// Our VM, built like this, runs the workload.
     Vm(Preset, Setting),
-    /// One lock is what tasks meet at, with sections like this.
-    Lock(&'static Row, Load),
+    /// One lock is what tasks meet at, with sections like this, so many of them an operation.
+    Lock(&'static Row, Load, u32),
 }
 
 impl PartialEq for StandIn {
@@ -29,8 +29,8 @@ impl PartialEq for StandIn {
             (StandIn::Vm(one, setting), StandIn::Vm(other, others)) => {
                 (one, setting) == (other, others)
             }
-            (StandIn::Lock(one, load), StandIn::Lock(other, others)) => {
-                (one.name, load) == (other.name, others)
+            (StandIn::Lock(one, load, times), StandIn::Lock(other, others, often)) => {
+                (one.name, load, times) == (other.name, others, often)
             }
             _ => false,
         }
@@ -49,11 +49,12 @@ pub struct Setting {
 /// The name of the preset or the lock, with what is unusual.
 impl fmt::Display for StandIn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (preset, Setting { place, broadcast }) = match self {
-            StandIn::Vm(preset, setting) => (preset, setting),
-            StandIn::Lock(row, _) => return f.pad(row.name),
+        let (mut name, place, broadcast) = match self {
+            StandIn::Vm(preset, Setting { place, broadcast }) => {
+                (preset.to_string(), place, *broadcast)
+            }
+            StandIn::Lock(row, load, _) => (row.name.to_owned(), &load.place, None),
         };
-        let mut name = preset.to_string();
         if *place == Place::Spread {
             name += ", spread";
         }
@@ -208,7 +209,7 @@ struct Told {
     kernels: Vec<String>,
     runs: Option<Vec<String>>,
     preset: Option<String>,
-    /// `pack`, the default, or `spread`; of a preset's tasks.
+    /// `pack`, the default, or `spread`.
     place: Option<String>,
     /// See [`Setting::broadcast`].
     broadcast: Option<f64>,
@@ -216,6 +217,8 @@ struct Told {
     /// [`Load::lines`] and [`Load::section`] of a lock, if not those of `scalevm locks`.
     lines: Option<usize>,
     section: Option<f64>,
+    /// Sections of an operation, 1 by default.
+    times: Option<u32>,
     because: Option<String>,
 }
 
@@ -231,15 +234,22 @@ fn line(told: Told) -> Result<Line, String> {
     if let Some(run) = runs.clone().find(|run| !is_run(run)) {
         return Err(format!("{run} is no run such as \"mmap1 threads\""));
     }
-    if (told.place.is_some() || told.broadcast.is_some()) && told.preset.is_none() {
-        return Err("a place or a broadcast without a preset".into());
+    if told.broadcast.is_some() && told.preset.is_none() {
+        return Err("a broadcast without a preset".into());
     }
-    if (told.lines.is_some() || told.section.is_some()) && told.lock.is_none() {
-        return Err("lines or a section without a lock".into());
+    if told.place.is_some() && told.because.is_some() {
+        return Err("a place without a preset or a lock".into());
+    }
+    let place = place(told.place.as_deref())?;
+    let times = told.times.unwrap_or(1);
+    let sized = told.lines.is_some() || told.section.is_some() || told.times.is_some();
+    if (sized && told.lock.is_none()) || times == 0 {
+        return Err("lines, a section or times without a lock".into());
     }
     let load = Load {
         lines: told.lines.unwrap_or(Load::default().lines),
         section: told.section.unwrap_or(Load::default().section),
+        place,
         ..Load::default()
     };
     let what = match (told.preset, told.lock, told.because) {
@@ -248,7 +258,7 @@ fn line(told: Told) -> Result<Line, String> {
                 .parse()
                 .map_err(|_| format!("no preset is called {preset}"))?,
             Setting {
-                place: place(told.place.as_deref())?,
+                place,
                 broadcast: told.broadcast,
             },
         )),
@@ -257,6 +267,7 @@ fn line(told: Told) -> Result<Line, String> {
                 .find(|row| row.name == lock)
                 .ok_or(format!("no simulated lock is called {lock}"))?,
             load,
+            times,
         )),
         (None, None, Some(why)) if !why.trim().is_empty() => Err(why),
         _ => return Err("one of preset, lock and because is wanted".into()),

@@ -36,10 +36,11 @@ impl Runner {
             StandIn::Vm(preset, setting) => {
                 What::Work(Work::new(of, (preset, setting), machine, seeds.start)?)
             }
-            StandIn::Lock(lock, load) => What::Lock(Meeting {
+            StandIn::Lock(lock, load, times) => What::Lock(Meeting {
                 lock,
                 machine: machine.clone(),
                 load,
+                times,
             }),
         };
         Ok(Runner { what, seeds })
@@ -51,8 +52,9 @@ impl Runner {
             (What::Work(work), StandIn::Vm(preset, setting)) => {
                 What::Work(work.built((preset, setting))?)
             }
-            (What::Lock(meeting), StandIn::Lock(lock, load)) => What::Lock(Meeting {
+            (What::Lock(meeting), StandIn::Lock(lock, load, times)) => What::Lock(Meeting {
                 lock,
+                times,
                 load: Load {
                     private: meeting.load.private,
                     ..load
@@ -109,13 +111,15 @@ struct Meeting {
     lock: &'static Row,
     machine: Profile,
     load: Load,
+    /// How many sections an operation has.
+    times: u32,
 }
 
 impl Meeting {
     fn rate(&self, cpus: usize, seed: u64) -> Result<f64, Failure> {
         let seeds = seed..seed + 1;
         let curve = curve(&self.machine, self.lock, &self.load, &[cpus], &seeds)?;
-        Ok(curve[0].throughput.median)
+        Ok(curve[0].throughput.median / f64::from(self.times))
     }
 
     /// Fits the time between sections.
@@ -131,7 +135,7 @@ impl Meeting {
                 *self = fitted;
                 return Ok(format!("a section follows the last by {private:.0} ns"));
             }
-            let missing = cpus as f64 * (1e9 / rate - 1e9 / now);
+            let missing = cpus as f64 * (1e9 / rate - 1e9 / now) / f64::from(self.times);
             fitted.load.private = (fitted.load.private + missing).max(0.0);
         }
         Err(Failure::Unavailable(format!(
