@@ -2,6 +2,7 @@
 
 use super::{Simulated, private};
 use crate::harness::{Failure, Plan};
+use sim::Delays;
 use sim::profile::Topology;
 use std::time::Duration;
 
@@ -38,6 +39,12 @@ impl Place {
         }
     }
 }
+
+/// Disturbances of a warm-up: rare enough to leave rates as they are where no lock is contended.
+pub const DISTURBANCES: Delays = Delays {
+    one_in: 1_000,
+    most: 2_000,
+};
 
 /// The conditions.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -11,7 +11,7 @@ mod timed;
 mod window;
 
 pub use attribution::{Attribution, Share};
-pub use conditions::{Conditions, Fitted, Place};
+pub use conditions::{Conditions, DISTURBANCES, Fitted, Place};
 use private::private;
 
 use crate::harness::{Bars, Failure, Film, Plan, Progress, Running, Target, Times, interrupt, say};

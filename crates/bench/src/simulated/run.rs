@@ -1,14 +1,14 @@
 //! One run on one machine.
 
 use super::attribution::Attribution;
-use super::conditions::Conditions;
+use super::conditions::{Conditions, DISTURBANCES};
 use super::window::Window;
 use crate::harness::{Failure, Job as Work, Plan, Times, interrupt};
 use crate::ours::{Account, Common, Design, Ledger, Ledgers, memory, scheduler, swap_space};
 use baselines::selected::Preset;
 use machine::{Job, PAGE_SIZE, Topology};
 use sim::profile::Profile;
-use sim::{Delays, Options as MachineOptions, Progress, Sim};
+use sim::{Options as MachineOptions, Progress, Sim};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,11 +24,6 @@ const SPREAD: u64 = 2_000;
 const WARM_UP: u64 = 4;
 /// Warm-ups after which the measurement begins in any case.
 const MOST_WARM_UPS: u64 = 16;
-/// Disturbances of a warm-up: rare enough to leave rates as they are where no lock is contended.
-const DISTURBANCES: Delays = Delays {
-    one_in: 1_000,
-    most: 2_000,
-};
 /// Iterations that each task has done when the warm-up is over.
 const FIRST: u64 = 2;
 /// Simulated time between two checks whether a run is over.

@@ -22,7 +22,7 @@ use super::registry::Row;
 use super::schedule::median;
 use super::subject::{Subject, wrong};
 use bench::Failure;
-use bench::simulated::Place;
+use bench::simulated::{Conditions, Place};
 use run::{Sums, alone, contended};
 use sim::profile::Profile;
 use std::ops::Range;
@@ -38,6 +38,8 @@ pub struct Load {
     pub private: f64,
     /// Which CPUs do so.
     pub place: Place,
+    /// Whether accesses are delayed at random until the window that counts, as in [`Conditions::disturbed`].
+    pub disturbed: bool,
 }
 
 impl Default for Load {
@@ -47,6 +49,7 @@ impl Default for Load {
             section: 40.0,
             private: 600.0,
             place: Place::Pack,
+            disturbed: false,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{DRAINS, ENOUGH, JITTER, Load};
 use crate::subject::Subject;
+use bench::simulated::DISTURBANCES;
 use machine::{Atomics, Clock, Job, SharedCell, Topology};
 use sim::profile::Profile;
 use sim::{Options, Progress, Sim};
@@ -11,6 +12,9 @@ use sync::Padded;
 
 /// Nanoseconds of the first window.
 const FIRST_WINDOW: u64 = 20_000;
+/// Windows that are discarded, and if they are disturbed, so that each has a few thousand accesses.
+const DISCARDED: u32 = 1;
+const DISTURBED: u32 = 3;
 /// Windows until a run is given up: the last would take a simulated hour.
 const WINDOWS: u32 = 27;
 /// Operations before the time of one CPU alone is taken, and those it is taken of.
@@ -178,7 +182,7 @@ pub fn contended<S: Subject>(
         (load.place.cpu(&profile.topology, task), job)
     };
     sim.start_on((0..cpus).map(job).collect());
-    let sums = windows(&sim, &board)?;
+    let sums = windows(&sim, &board, load.disturbed)?;
     board.stop.store(true, Relaxed);
     advance(&sim, u64::MAX / 4_000)?;
     let operations = board.counts().iter().sum();
@@ -187,16 +191,23 @@ pub fn contended<S: Subject>(
 }
 
 /// Runs windows until one counts.
-fn windows(sim: &Sim, board: &Board) -> Result<Sums, String> {
+fn windows(sim: &Sim, board: &Board, disturbed: bool) -> Result<Sums, String> {
+    let discarded = if disturbed { DISTURBED } else { DISCARDED };
+    if disturbed {
+        sim.disturb(DISTURBANCES);
+    }
     let enough = ENOUGH.max(DRAINS * board.operations.len() as u64);
     let mut before = vec![0; board.operations.len()];
     let (mut from, begin) = (0, sim.time());
     for window in 0..WINDOWS {
+        if window == discarded {
+            sim.calm();
+        }
         let until = FIRST_WINDOW << window;
         advance(sim, begin + until)?;
         let now = board.counts();
         let operations: Vec<u64> = now.iter().zip(&before).map(|(a, b)| a - b).collect();
-        if window > 0 && operations.iter().sum::<u64>() >= enough {
+        if window >= discarded && operations.iter().sum::<u64>() >= enough {
             return Ok(Sums {
                 seconds: (until - from) as f64 / 1e9,
                 operations,

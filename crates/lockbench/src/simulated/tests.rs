@@ -5,6 +5,7 @@ use super::*;
 use crate::registry::ROWS;
 use crate::subject::free;
 use machine::CpuRange;
+use sim::profile::Clocks;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 fn machine(sockets: usize, cores: usize) -> Profile {
@@ -48,6 +49,30 @@ fn each_size_of_a_load_matters() {
     };
     let private = rates(&private);
     assert!(private[0] > 3.0 * alone && private[1] < 1.2 * all);
+}
+
+/// A section of 5 ns is over before the next request arrives: no CPU finds the lock held, until one is held up.
+#[test]
+fn a_disturbed_lock_has_the_queue_that_it_may_have() {
+    let load = |disturbed| Load {
+        lines: 0,
+        section: 5.0,
+        private: 375.0,
+        disturbed,
+        ..Load::default()
+    };
+    let rate = |disturbed| {
+        let mut fast = machine(1, 16);
+        fast.core.clocks = Clocks(vec![(8, 3.5), (16, 2.8)]);
+        let curve = curve(&fast, lock("qspinlock"), &load(disturbed), &[1, 8], &(1..3));
+        curve.expect("it works")
+    };
+    let (calm, disturbed) = (rate(false), rate(true));
+    let ratio = |point: usize| disturbed[point].throughput.median / calm[point].throughput.median;
+    assert!(
+        (ratio(0) - 1.0).abs() < 0.05 && ratio(1) < 0.5,
+        "{disturbed:?}"
+    );
 }
 
 #[test]

@@ -55,6 +55,10 @@ pub struct LoadArgs {
     /// Which CPUs: one socket after the other (`pack`), or of each socket in turn (`spread`) [default: pack]
     #[arg(long, value_name = "PLACE", value_parser = place())]
     pub place: Option<Place>,
+    /// Delay accesses at random before the window that counts, so that a lock which is free only as long as nothing disturbs
+    /// its tasks is contended
+    #[arg(long)]
+    pub disturb: bool,
 }
 
 impl LoadArgs {
@@ -66,6 +70,7 @@ impl LoadArgs {
             section: self.section.unwrap_or(usual.section),
             private: self.private.unwrap_or(usual.private),
             place: self.place.unwrap_or(usual.place),
+            disturbed: self.disturb,
         }
     }
 
@@ -75,7 +80,8 @@ impl LoadArgs {
         let section = self.section.map(|_| "--section");
         let private = self.private.map(|_| "--private");
         let place = self.place.map(|_| "--place");
-        lines.or(section).or(private).or(place)
+        let disturb = self.disturb.then_some("--disturb");
+        lines.or(section).or(private).or(place).or(disturb)
     }
 }
 

@@ -250,6 +250,7 @@ fn line(told: Told) -> Result<Line, String> {
         lines: told.lines.unwrap_or(Load::default().lines),
         section: told.section.unwrap_or(Load::default().section),
         place,
+        disturbed: true,
         ..Load::default()
     };
     let what = match (told.preset, told.lock, told.because) {
