@@ -111,41 +111,6 @@ fn a_ping_pong_of_spinners_is_near_the_table() {
     }
 }
 
-/// Nanoseconds for so many additions by each of some CPUs to one word, each after 100 ns of other work.
-fn additions(profile: &Profile, cpus: &[usize], each: u64) -> u64 {
-    let sim = machine(profile, 0);
-    let line = shared::<Line>(&sim);
-    let job = |&cpu: &usize| {
-        let line = line.clone();
-        let job = move || {
-            for _ in 0..each {
-                line.0.fetch_add(1, Ordering::Relaxed);
-                sim::compute(100.0);
-            }
-        };
-        (cpu, Box::new(job) as Job)
-    };
-    finish(&sim, cpus.iter().map(job).collect())
-}
-
-/// The line need not leave the core for its other thread, whoever waits.
-#[test]
-fn a_line_that_comes_to_a_core_serves_both_of_its_threads() {
-    let profile = profile("freebsd-96");
-    let cores: Vec<usize> = (0..8).collect();
-    let threads: Vec<usize> = (0..8).chain(48..56).collect();
-    let once = additions(&profile, &cores, ROUNDS) as f64;
-    let both = additions(&profile, &threads, ROUNDS) as f64;
-    // From one core to the next, the request of which waits already; and from thread to thread.
-    let transfer = profile.transfer.cluster as f64 * (1.0 - profile.transfer.legs[0]);
-    let expected = (transfer + profile.transfer.sibling as f64) / transfer;
-    let found = both / once;
-    assert!(
-        (found / expected - 1.0).abs() < 0.1,
-        "{found}, not {expected}"
-    );
-}
-
 #[derive(Default)]
 struct Locked {
     lock: Lock,

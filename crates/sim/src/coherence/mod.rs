@@ -50,16 +50,10 @@ struct Request {
     arrives: Time,
     /// When it was granted.
     granted: Time,
-    /// When its data arrive.
-    done: Time,
     /// The actor after it in the queue, + 1.
     next: u16,
     /// How often a nearer request was preferred.
     bypassed: u32,
-    /// It is in its line's queue.
-    waits: bool,
-    /// Another thread of the core had the line.
-    stays: bool,
 }
 
 /// The directory, and everything that happens at it.
@@ -72,8 +66,6 @@ pub(crate) struct Directory {
     /// See [`Directory::warnings`].
     warning: Time,
     cpus: usize,
-    /// Of all sockets.
-    cores: usize,
     /// By actor: a CPU, or (+ `cpus`) its store buffer.
     requests: Box<[Request]>,
     pub(crate) spinners: Spinners,
@@ -92,7 +84,6 @@ impl Directory {
             arbitration: profile.transfer.arbitration,
             per_sharer: profile.transfer.invalidate_per_sharer,
             cpus,
-            cores: profile.topology.sockets * profile.topology.cores,
             requests: vec![Request::default(); 2 * cpus].into(),
             spinners: Spinners::new(cpus, profile.core.pause / 2),
             accounts: Accounts::default(),
@@ -188,11 +179,8 @@ impl Directory {
             made: now,
             arrives: now + travel,
             granted: 0,
-            done: 0,
             next: 0,
             bypassed: 0,
-            waits: false,
-            stays: false,
         };
         let joins = !write && here.state == State::Shared;
         if here.first == 0 && (here.in_flight == 0 || joins) {
@@ -210,7 +198,6 @@ impl Directory {
             line,
             made,
             granted,
-            stays,
             ..
         } = self.requests[actor];
         let here = self.table.get_mut(line);
@@ -223,15 +210,13 @@ impl Directory {
                 .transfer(account, line, granted - made, now - granted);
         }
         if idle {
-            let core = (!stays).then_some(actor % self.cpus);
-            self.serve(line, core, now, agenda);
+            self.serve(line, now, agenda);
         }
     }
 
-    /// Grants the line to waiters: one writer, or all readers up to the next writer. If it has come to a core, to the other
-    /// thread of that, a CPU of which is `core`, first.
-    fn serve(&mut self, line: LineId, mut core: Option<usize>, now: Time, agenda: &mut Agenda) {
-        while let Some(actor) = self.choose(line, core.take()) {
+    /// Grants the line to waiters: one writer, or all readers up to the next writer.
+    fn serve(&mut self, line: LineId, now: Time, agenda: &mut Agenda) {
+        while let Some(actor) = self.choose(line) {
             let write = self.requests[actor].write;
             if write && self.table.get(line).in_flight > 0 {
                 break;
@@ -255,8 +240,6 @@ impl Directory {
         let cpu = (actor % self.cpus) as u16;
         let here = self.table.get(line);
         let from = now.max(arrives);
-        let stays = here.state == State::Exclusive
-            && siblings(cpu.into(), self.cores, self.cpus).any(|other| other as u16 == here.holder);
         let (start, done) = match here.state {
             State::Untouched => self.take_untouched(line, cpu, from),
             State::Exclusive if here.holder == cpu => (from, from),
@@ -266,8 +249,6 @@ impl Directory {
         };
         self.table.get_mut(line).in_flight += 1;
         self.requests[actor].granted = start;
-        self.requests[actor].done = done;
-        self.requests[actor].stays = stays;
         agenda.set(actor, done);
     }
 
@@ -354,18 +335,6 @@ impl Directory {
         if sharers.contains(here.sharers, cpu) {
             return (from, from.max(here.busy));
         }
-        // What the core has, no slice serves.
-        let mut siblings = siblings(cpu.into(), self.cores, self.cpus);
-        if let Some(sibling) = siblings.find(|&other| sharers.contains(here.sharers, other as u16))
-        {
-            let of = |actor: usize| Some(&self.requests[actor]).filter(|one| one.line == line);
-            let had = [sibling, sibling + self.cpus].into_iter().filter_map(of);
-            let start = had.fold(from, |start, one| start.max(one.done));
-            let done = start + distances.legs(sibling as u16, cpu).served();
-            here.readable = here.readable.max(done);
-            sharers.insert(here.sharers, cpu);
-            return (start, done);
-        }
         let nearest = sharers
             .iter(here.sharers)
             .min_by_key(|&other| distances.legs(other, cpu).total());
@@ -384,21 +353,10 @@ impl Directory {
         self.spinners.wake(list, writer, lost, agenda);
     }
 
-    /// The waiting request to be served next: of another thread of `core`, or as arbitration says.
-    fn choose(&self, line: LineId, core: Option<usize>) -> Option<usize> {
+    /// The waiting request to be served next.
+    fn choose(&self, line: LineId) -> Option<usize> {
         let here = self.table.get(line);
         let first = usize::from(here.first).checked_sub(1)?;
-        let siblings = core
-            .into_iter()
-            .flat_map(|core| siblings(core, self.cores, self.cpus));
-        let mut actors = siblings.flat_map(|cpu| [cpu, cpu + self.cpus]);
-        let waits = |actor: &usize| {
-            let request = &self.requests[*actor];
-            request.waits && request.line == line
-        };
-        if let Some(sibling) = actors.find(waits) {
-            return Some(sibling);
-        }
         let Arbitration::Nearest { bypasses } = self.arbitration else {
             return Some(first);
         };
@@ -419,7 +377,6 @@ impl Directory {
     fn enqueue(&mut self, actor: usize, line: LineId) {
         let here = self.table.get_mut(line);
         let name = actor as u16 + 1;
-        self.requests[actor].waits = true;
         match here.last {
             0 => here.first = name,
             last => self.requests[usize::from(last) - 1].next = name,
@@ -437,7 +394,6 @@ impl Directory {
             request.bypassed += 1;
             (before, at) = (at, request.next);
         }
-        self.requests[actor].waits = false;
         let next = self.requests[actor].next;
         match before {
             0 => here.first = next,
@@ -459,10 +415,4 @@ impl Directory {
             here.version = here.version.wrapping_add(1);
         }
     }
-}
-
-/// The other threads of a CPU's core.
-fn siblings(cpu: usize, cores: usize, cpus: usize) -> impl Iterator<Item = usize> {
-    let threads = (cpu % cores..cpus).step_by(cores);
-    threads.filter(move |&thread| thread != cpu)
 }
