@@ -11,7 +11,7 @@
 //! | [`Load::private`] | 600 ns | the rest of a system call: `lock2` alone, 1.605 M/s (Kogan, CNA v14) |
 //! | [`JITTER`] | ± 20 % | of the private work, drawn anew each time |
 //!
-//! A run goes through windows, each as long as all before it, until one holds
+//! A run goes through windows from when each CPU has done an operation, each as long as all before it, until one holds
 //! [`DRAINS`] × CPUs operations ([`ENOUGH`] at least); that window counts. So the filling of the
 //! queue is discarded, and the window that counts is many times as long as the queue takes to
 //! drain. Readers only read the lines, and run together.
@@ -22,7 +22,7 @@ use super::registry::Row;
 use super::schedule::median;
 use super::subject::{Subject, wrong};
 use bench::Failure;
-use bench::simulated::{Conditions, Place};
+use bench::simulated::Place;
 use run::{Sums, alone, contended};
 use sim::profile::Profile;
 use std::ops::Range;
@@ -38,7 +38,7 @@ pub struct Load {
     pub private: f64,
     /// Which CPUs do so.
     pub place: Place,
-    /// Whether accesses are delayed at random until the window that counts, as in [`Conditions::disturbed`].
+    /// Whether accesses are delayed at random until the window that counts, as in [`Conditions::disturbed`](bench::simulated::Conditions::disturbed).
     pub disturbed: bool,
 }
 
