@@ -516,6 +516,21 @@ mod tests {
         );
     }
 
+    /// Tasks that do nothing else queue at `vm_committed_as`, at half the rate; those that take their time do not.
+    #[test]
+    fn a_time_is_found_at_which_tasks_do_not_queue() {
+        let mut target = shaped(Preset::Linux415, "freebsd-96", [1, 8, 1]);
+        target.conditions.disturbed = true;
+        let (plan, span) = (plan("mmap1", 8, None), Duration::from_millis(2));
+        let queued = target.sample(&plan, span).expect("runs").rate();
+        let (fitted, ..) = target.fitted(&plan, span, 1.5 * queued).expect("possible");
+        let reached = fitted.sample(&plan, span).expect("runs").rate();
+        assert!(
+            (reached / queued - 1.5).abs() < 0.03,
+            "{reached} of {queued}"
+        );
+    }
+
     #[test]
     fn interrupts_and_the_bandwidth_of_memory_are_causes() {
         let mut target = four_cpus(Preset::Scalevm);
