@@ -30,7 +30,7 @@ fn two_runs_are_the_same() {
 }
 
 #[test]
-fn every_lock_of_ours_has_its_fields() {
+fn every_row_has_its_fields() {
     let text = quiet("locks --on sim --topology 2x2x1 --seeds 2 --threads 4,1,4 --json");
     let records = json(&text);
     let names: Vec<&str> = records
@@ -44,13 +44,12 @@ fn every_lock_of_ours_has_its_fields() {
         assert_eq!(record["machine"], "2x2x1");
         assert_eq!(record["topology"], "2x2x1");
         assert_eq!(record["seeds"], 2);
-        assert_eq!(record["ours"], true);
+        assert_eq!(record["ours"], record["name"] != "fetch_add");
         assert_eq!(record["unit"], "operations/s");
         assert_eq!(record["private_ns"], 600.0);
-        assert!(
-            record["bytes"].is_u64() && record["group"].is_string(),
-            "{record}"
-        );
+        // A counter for each CPU is not one object.
+        let is_sized = record["bytes"].is_u64() || record["group"] == "counter";
+        assert!(is_sized && record["group"].is_string(), "{record}");
         assert!(number(&record["uncontended_ns"]) > 1.0, "{record}");
         let points = record["contended"].as_array().expect("an array");
         let threads: Vec<Option<u64>> = points.iter().map(|one| one["threads"].as_u64()).collect();
@@ -118,6 +117,26 @@ fn what_cpus_do_is_an_option() {
     );
 }
 
+/// Two CPUs of a socket pass a line on faster than two of different sockets.
+#[test]
+fn cpus_may_be_of_different_sockets() {
+    let rate = |options: &str| {
+        let line = quiet(&format!(
+            "locks --topology 2x2x1 --seeds 1 --threads 2 --only fetch_add --private 1 --json {options}"
+        ));
+        let record = json(&line).remove(0);
+        let rate = number(&record["contended"][0]["ops_per_second"]);
+        (record["place"].clone(), record["disturbed"].clone(), rate)
+    };
+    let (pack, calm, near) = rate("");
+    let (spread, disturbed, far) = rate("--place spread --disturb");
+    assert_eq!((&pack, &spread), (&"pack".into(), &"spread".into()));
+    assert_eq!((calm, disturbed), (false.into(), true.into()));
+    assert!(far < 0.7 * near, "{far} and {near}");
+    let text = quiet("locks --topology 2x2x1 --seeds 1 --threads 2 --only mcs --place spread");
+    assert!(text.contains("CPUs: spread"), "{text}");
+}
+
 #[test]
 fn bad_usage_is_told_and_exits_with_2() {
     for (arguments, hint) in [
@@ -131,13 +150,18 @@ fn bad_usage_is_told_and_exits_with_2() {
         ("locks --on sim --seeds 0", "--seeds"),
         ("locks --on sim --duration 1", "--duration"),
         ("locks --on sim --only parking_lot", "parking_lot"),
-        ("locks --on sim --only epoch", "mutex and rwlock"),
+        ("locks --on sim --only epoch", "mutex, rwlock and counter"),
         ("locks --on hosted --machine freebsd-96", "--on sim"),
         ("locks --on os", "hosted"),
         (
             "locks --on hosted --lines 3",
             "--lines says how to simulate",
         ),
+        (
+            "locks --on hosted --place spread",
+            "--place says how to simulate",
+        ),
+        ("locks --on sim --place apart", "pack, spread"),
         ("locks --on sim --lines 0", "--lines"),
         ("locks --on sim --private -1", "--private"),
         ("locks --on sim --section x", "0 to 1000000"),

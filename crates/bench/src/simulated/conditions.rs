@@ -27,6 +27,12 @@ impl Place {
         found.map(|(_, place)| place)
     }
 
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        let found = Self::NAMED.into_iter().find(|(_, place)| *place == self);
+        found.map_or("", |(name, _)| name)
+    }
+
     /// The CPU of a task.
     pub fn cpu(self, topology: &Topology, task: usize) -> usize {
         let (sockets, cores) = (topology.sockets, topology.cores);

@@ -88,6 +88,8 @@ pub fn print_json(figures: &Figures, profile: &Profile, load: &Load, seeds: &Ran
         "lines": load.lines,
         "section_ns": load.section,
         "private_ns": load.private,
+        "place": load.place.name(),
+        "disturbed": load.disturbed,
         "name": row.name,
         "about": row.about,
         "group": row.group.name(),

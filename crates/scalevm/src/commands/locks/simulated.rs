@@ -54,7 +54,7 @@ fn simulated_rows(rows: &[&'static Row], names: &[String]) -> Result<Vec<&'stati
     match rows.iter().find(foreign) {
         Some(row) => Err(simulated::unavailable(row)),
         None if rows_left.is_empty() => Err(Failure::Unavailable(
-            "of these none runs on the simulated machine, only mutex and rwlock do".into(),
+            "of these none runs on the simulated machine, only mutex, rwlock and counter do".into(),
         )),
         None => Ok(rows_left),
     }
@@ -101,10 +101,16 @@ fn show(figures: &[Figures], counts: &[usize], profile: &Profile, load: &Load, s
     );
     if *load != Load::default() {
         println!(
-            "sections write {} and compute {} ns; from one to the next {} ns",
+            "sections write {} and compute {} ns; from one to the next {} ns; CPUs: {}{}",
             count(load.lines, "line"),
             load.section,
-            load.private
+            load.private,
+            load.place.name(),
+            if load.disturbed {
+                ", disturbed first"
+            } else {
+                ""
+            }
         );
     }
     format::print(&table(figures, counts));
