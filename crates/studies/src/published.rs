@@ -22,6 +22,7 @@ const FILES: &[(&str, &str)] = files![
     "garg-vma-refcount"
     "gorman-maple"
     "gorman-pcp"
+    "guzik-apparmor"
     "howlett-maple"
     "kogan-cna"
     "macy-ebr"
