@@ -23,6 +23,14 @@ const ROWS: [&str; 15] = [
     "fetch_add",
 ];
 
+/// The first lock's record of a run with one seed.
+fn record(options: &str) -> serde_json::Value {
+    json(&quiet(&format!(
+        "locks --on sim --seeds 1 --json {options}"
+    )))
+    .remove(0)
+}
+
 #[test]
 fn two_runs_are_the_same() {
     let arguments = "locks --on sim --topology 2x3x2 --threads 1,12 --seeds 2 --json";
@@ -95,10 +103,9 @@ fn the_table_and_the_curves_are_shown() {
 #[test]
 fn what_cpus_do_is_an_option() {
     let rates = |options: &str| {
-        let line = quiet(&format!(
-            "locks --topology 1x4x1 --seeds 1 --threads 1,4 --only mcs --json {options}"
+        let record = record(&format!(
+            "--topology 1x4x1 --threads 1,4 --only mcs {options}"
         ));
-        let record = json(&line).remove(0);
         let rates = [0, 1].map(|at| number(&record["contended"][at]["ops_per_second"]));
         (record, rates)
     };
@@ -121,10 +128,9 @@ fn what_cpus_do_is_an_option() {
 #[test]
 fn cpus_may_be_of_different_sockets() {
     let rate = |options: &str| {
-        let line = quiet(&format!(
-            "locks --topology 2x2x1 --seeds 1 --threads 2 --only fetch_add --private 1 --json {options}"
+        let record = record(&format!(
+            "--topology 2x2x1 --threads 2 --only fetch_add --private 1 {options}"
         ));
-        let record = json(&line).remove(0);
         let rate = number(&record["contended"][0]["ops_per_second"]);
         (record["place"].clone(), record["disturbed"].clone(), rate)
     };

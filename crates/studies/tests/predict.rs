@@ -20,6 +20,9 @@ stand_ins = [
 
 [shapes]
 16 = "2x4x2"
+
+[clocks]
+"Intel" = [[1, 3.8], [8, 2.8]]
 "#;
 
 #[test]
@@ -133,6 +136,8 @@ fn malformed_files_are_refused() {
         ("2x4x2", "2x4x4", "shape 2x4x4 is not one of 16 CPUs"),
         ("2x4x2", "2x8", "shape 2x8 is not one of 16 CPUs"),
         ("16 = ", "x = ", "is not one of x CPUs"),
+        ("[8, 2.8]", "[1, 2.8]", "clocks of \"Intel\": "),
+        ("[8, 2.8]", "[8, 0.0]", "clocks of \"Intel\": "),
         ("preset = ", "preset : ", "line 3: "),
     ];
     refused::each(GOOD, "bad.toml", &planted, |text| {

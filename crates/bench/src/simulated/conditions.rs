@@ -171,15 +171,16 @@ impl Simulated {
             Ok::<_, Failure>((fitted, reached))
         };
         let is_close = |reached: f64| (reached / rate - 1.0).abs() <= CLOSE;
-        let (mut fitted, reached) = approach(self.clone())?;
-        let mut found = is_close(reached);
+        let (mut fitted, mut reached) = approach(self.clone())?;
         let apart = self.time(what, unfitted) + (wanted - now) / alone;
-        if !found && plan.tasks > 1 && apart.is_finite() {
+        if !is_close(reached) && plan.tasks > 1 && apart.is_finite() {
             // Tasks that come often queue at a lock, and those that come seldom never meet: from the other side.
-            let (other, reached) = approach(self.with(what, apart.max(0.0)))?;
-            (fitted, found) = (other, is_close(reached));
+            let other = approach(self.with(what, apart.max(0.0)))?;
+            if is_close(other.1) {
+                (fitted, reached) = other;
+            }
         }
-        match found {
+        match is_close(reached) {
             true => Ok((fitted.clone(), what, fitted.time(what, unfitted))),
             false => Err(Failure::Unavailable(format!(
                 "{} not come to {rate:.0} operations a second, whatever {} takes: {reached:.0}",

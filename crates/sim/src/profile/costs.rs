@@ -1,6 +1,7 @@
 //! Costs. All times in picoseconds.
 
 use super::Class;
+use super::fields::in_range;
 
 /// The cost of moving a cache line.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -93,6 +94,19 @@ pub struct Core {
 pub struct Clocks(pub Vec<(usize, f64)>);
 
 impl Clocks {
+    /// The error in the rows.
+    ///
+    /// # Errors
+    /// A clock is out of its range, or the rows are not in order.
+    pub fn check(&self) -> Result<(), String> {
+        let mut clocks = self.0.iter().map(|&(_, clock)| clock);
+        clocks.try_for_each(|clock| in_range(clock, 0.1, 100.0))?;
+        match self.0.is_sorted_by(|one, next| one.0 < next.0) {
+            true => Ok(()),
+            false => Err("the rows are not in the order of busy cores".to_owned()),
+        }
+    }
+
     /// The speed of a core while so many of its socket are busy, as a share of that at the last row: a profile's times hold
     /// with all cores busy.
     pub fn speed(&self, busy: usize) -> f64 {

@@ -99,16 +99,7 @@ impl Field<'_> {
                 in_range(legs.iter().sum(), 1.0 - 1e-6, 1.0 + 1e-6)
                     .map_err(|_| "the legs' sum is not 1".to_owned())
             }
-            Field::Clocks(Clocks(rows)) => {
-                let clocks = rows.iter().map(|&(_, clock)| clock);
-                clocks
-                    .clone()
-                    .try_for_each(|clock| in_range(clock, 0.1, 100.0))?;
-                match rows.is_sorted_by(|one, next| one.0 < next.0) {
-                    true => Ok(()),
-                    false => Err("the rows are not in the order of busy cores".to_owned()),
-                }
-            }
+            Field::Clocks(clocks) => clocks.check(),
             Field::Number(number, least, most) => in_range(**number, *least, *most),
         }
     }
@@ -137,7 +128,7 @@ fn check_time(time: u64) -> Result<(), String> {
     in_range(time as f64 / 1e3, 0.001, LONGEST as f64 / 1e3)
 }
 
-fn in_range(number: f64, least: f64, most: f64) -> Result<(), String> {
+pub(super) fn in_range(number: f64, least: f64, most: f64) -> Result<(), String> {
     // Written so that a NaN is refused, too.
     match (least..=most).contains(&number) {
         true => Ok(()),

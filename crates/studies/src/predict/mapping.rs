@@ -77,7 +77,7 @@ pub struct Mapping {
     lines: Vec<Line>,
     machines: BTreeMap<String, String>,
     shapes: BTreeMap<String, String>,
-    clocks: BTreeMap<String, Vec<(usize, f64)>>,
+    clocks: BTreeMap<String, Clocks>,
 }
 
 impl Mapping {
@@ -101,10 +101,18 @@ impl Mapping {
             lines: lines.collect::<Result<_, _>>()?,
             machines: file.machines,
             shapes: file.shapes,
-            clocks: file.clocks,
+            clocks: file
+                .clocks
+                .into_iter()
+                .map(|(cpu, rows)| (cpu, Clocks(rows)))
+                .collect(),
         };
         for (cpu, machine) in &mapping.machines {
             Profile::named(machine).map_err(|why| error(format!("machine \"{cpu}\": {why}")))?;
+        }
+        for (cpu, clocks) in &mapping.clocks {
+            let check = clocks.check();
+            check.map_err(|why| error(format!("clocks of \"{cpu}\": {why}")))?;
         }
         for (cpus, shape) in &mapping.shapes {
             let all = shape_of(shape).map(|parts| parts.iter().product::<usize>());
@@ -154,8 +162,7 @@ impl Mapping {
             let shaped = profile.with_topology(sockets, cores, threads);
             profile = shaped.map_err(|error| error.to_string())?;
         }
-        profile.core.clocks = Clocks(longest(&self.clocks, cpu).cloned().unwrap_or_default());
-        profile.check().map_err(|error| error.to_string())?;
+        profile.core.clocks = longest(&self.clocks, cpu).cloned().unwrap_or_default();
         Ok(profile)
     }
 

@@ -124,6 +124,19 @@ impl<'a> Setup<'a> {
         counts
     }
 
+    /// Adds the rates at all published counts on which the place of the predicted knee depends.
+    fn complete_the_knee(
+        &self,
+        points: &mut Vec<Point>,
+        rate: impl Fn(u32) -> Result<f64, Failure>,
+    ) -> Result<(), Failure> {
+        while let Some(tasks) = self.beside_the_knee(points) {
+            let place = points.partition_point(|point| point.0 < tasks);
+            points.insert(place, Point(tasks, rate(tasks)?));
+        }
+        Ok(())
+    }
+
     /// A published count that has not been simulated, and on which the place of the predicted knee depends: the next one to
     /// the peak, or the one before the knee.
     fn beside_the_knee(&self, points: &[Point]) -> Option<u32> {
@@ -166,11 +179,10 @@ impl<'a> Setup<'a> {
             points.push(Point(tasks, runner.rate(tasks as usize)?));
             progress.step();
         }
-        while let Some(tasks) = self.beside_the_knee(&points) {
+        self.complete_the_knee(&mut points, |tasks| {
             interrupt::check()?;
-            let place = points.partition_point(|point| point.0 < tasks);
-            points.insert(place, Point(tasks, runner.rate(tasks as usize)?));
-        }
+            runner.rate(tasks as usize)
+        })?;
         let change = match self.pair() {
             Ok(Some((after, Point(tasks, _)))) => {
                 let changed = runner.changed(after)?.rate(tasks as usize)?;
@@ -276,18 +288,16 @@ points = [[1, 1], [2, 1], [3, 1], [4, 1], [6, 1], [8, 1], [12, 1], [16, 1], [32,
             let curves = read("source", CURVE).expect("a file");
             let mapping = Mapping::built_in().expect("a file");
             let setup = Setup::of(&curves[0], &mapping).expect("a stand-in");
-            let rate = |tasks: u32| Point(tasks, 100.0 - slope * (f64::from(tasks) - 6.0).abs());
-            let mut points = [1, 16].map(rate).to_vec();
+            let rate = |tasks: u32| 100.0 - slope * (f64::from(tasks) - 6.0).abs();
+            let mut points = [1, 16].map(|tasks| Point(tasks, rate(tasks))).to_vec();
             assert_eq!(
                 setup.beside_the_knee(&points),
                 None,
                 "two points have no knee"
             );
-            points.insert(1, rate(8));
-            while let Some(tasks) = setup.beside_the_knee(&points) {
-                let place = points.partition_point(|point| point.0 < tasks);
-                points.insert(place, rate(tasks));
-            }
+            points.insert(1, Point(8, rate(8)));
+            let completed = setup.complete_the_knee(&mut points, |tasks| Ok(rate(tasks)));
+            completed.expect("no run fails");
             points.iter().map(|point| point.0).collect::<Vec<_>>()
         };
         // The knee is 6, 4 and 2.
