@@ -75,6 +75,9 @@ pub trait Scheduler: Send + Sync {
     fn run(&'static self) -> !;
 
     /// A new task that runs `job`, first on the calling CPU unless the scheduler knows a better one.
+    ///
+    /// # Panics
+    /// If memory is short.
     fn start(&'static self, job: Job);
 
     /// The calling CPU has been interrupted. Called at a safe point; may switch.

@@ -79,19 +79,6 @@ pub unsafe trait Policy<M: Contexts>: Sized + Send + Sync + 'static {
     /// `parent` is the task that makes it.
     fn begin(&self, task: TaskRef<M, Self>, parent: Option<TaskRef<M, Self>>, now: u64);
 
-    /// The calling task leaves its CPU, pinned, and gives up locks that none may keep meanwhile: a lock of
-    /// the whole kernel. Returns how often it held that.
-    #[inline]
-    fn give_up(&self) -> u32 {
-        0
-    }
-
-    /// The calling task is back, no longer pinned, and takes again the locks that it has given up; may wait.
-    #[inline]
-    fn take_back(&self, given_up: u32) {
-        let _ = given_up;
-    }
-
     /// See the trait's documentation.
     #[inline]
     fn lock(&self, cpu: usize) {

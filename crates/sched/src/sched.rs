@@ -3,7 +3,6 @@
 use crate::cpu::Cpu;
 use crate::table::Table;
 use crate::{Leaving, Policy, TaskRef, Why};
-use alloc::boxed::Box;
 use machine::{Contexts, CpuRange, Job, Scheduler, SharedCell, TaskName};
 use sync::PerCpu;
 
@@ -49,20 +48,8 @@ impl<M: Contexts, P: Policy<M>> Sched<M, P> {
         }
     }
 
-    /// A context for a new task, which runs `job`.
-    fn context(&'static self, job: Job) -> Option<M::Context> {
-        let begin = move || {
-            let pin = M::first_pin();
-            self.arrive();
-            drop(pin);
-            job();
-        };
-        let exit = move || self.exit();
-        M::create(Box::new(begin), Box::new(exit))
-    }
-
     /// The calling task ends; returns the context that the CPU continues with.
-    fn exit(&self) -> M::Context {
+    pub(crate) fn exit(&self) -> M::Context {
         let pin = M::pin();
         let task = self.cpus.get(&pin).current(&pin);
         task.expect("a task ends").state.end();
@@ -92,18 +79,8 @@ impl<M: Contexts, P: Policy<M>> Scheduler for Sched<M, P> {
     }
 
     fn start(&'static self, job: Job) {
-        let pin = M::pin();
-        let cpu = self.cpus.get(&pin);
-        let task = cpu.free(&pin, |list| self.table.take(list));
-        let task = task.expect("memory for a task");
-        let context = self.context(job).expect("memory for a context");
-        // SAFETY: no other task knows the task yet.
-        unsafe { *task.context.write() = Some(context) };
-        let now = M::now();
-        task.set_cpu(self.cpus.index(&pin));
-        self.policy.begin(task, cpu.current(&pin), now);
-        self.hand_over(&pin, task, Why::New, now);
-        self.set_timer(&pin, now);
+        let place = self.reserve().expect("memory for a task");
+        place.start(job);
     }
 
     fn interrupt(&self) {

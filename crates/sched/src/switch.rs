@@ -13,6 +13,7 @@
 
 use crate::{Leaving, Policy, Sched, TaskRef};
 use machine::{Contexts, SharedCell};
+use sync::off_cpu::off_cpu;
 
 /// The context a switch continues with, and when it became ready.
 pub(crate) type Target<M> = (<M as Contexts>::Context, u64);
@@ -20,15 +21,13 @@ pub(crate) type Target<M> = (<M as Contexts>::Context, u64);
 impl<M: Contexts, P: Policy<M>> Sched<M, P> {
     /// The calling task leaves its CPU; returns when it is back on one, or did not have to leave.
     pub(crate) fn leave(&self, pin: M::Pin, leaving: Leaving) {
-        let given_up = self.policy.give_up();
-        match self.decide(&pin, leaving) {
+        off_cpu::<M, _>(|| match self.decide(&pin, leaving) {
             Some(target) => self.switch(pin, target),
             None => {
                 self.set_timer(&pin, M::now());
                 drop(pin);
             }
-        }
-        self.policy.take_back(given_up);
+        });
     }
 
     /// Another context in place of the calling one, with all prepared for the switch; `None` if the

@@ -5,7 +5,7 @@ use crate::state::State;
 use core::marker::PhantomData;
 use core::ops::Deref;
 use core::ptr::NonNull;
-use machine::{Atomic, Contexts, Ordering, SharedCell, TaskName};
+use machine::{Atomic, Contexts, Job, Ordering, SharedCell, TaskName};
 
 /// The bits of a [`TaskName`] that number the task's place; the others are its generation.
 pub(crate) const INDEX_BITS: u32 = 24;
@@ -21,6 +21,8 @@ pub struct Task<M: Contexts, P: Policy<M>> {
     cpu: M::AtomicU32,
     /// Written when the task is made; read by the CPU that switches to it.
     pub(crate) context: M::Cell<Option<M::Context>>,
+    /// What the task does. Written by its maker before the task is handed over, taken by the task.
+    pub(crate) job: M::Cell<Option<Job>>,
     /// When the task became ready; written by the CPU that hands it to the policy, read by the CPU that
     /// gets it.
     pub(crate) ready_since: M::Cell<u64>,
@@ -37,6 +39,7 @@ impl<M: Contexts, P: Policy<M>> Task<M, P> {
             index,
             cpu: M::AtomicU32::new(0),
             context: M::Cell::new(None),
+            job: M::Cell::new(None),
             ready_since: M::Cell::new(0),
             next_free: M::Cell::new(None),
             entry: P::entry(),

@@ -27,6 +27,7 @@ pub mod epoch;
 mod locals;
 mod mutex;
 pub mod obm;
+pub mod off_cpu;
 mod padded;
 mod percpu;
 mod raw;

@@ -8,6 +8,7 @@
 //! | 2 | how long the task has slept ([`crate::sleepq`]) |
 //! | 3 | the embedder's: where the task's address space is |
 //! | 4–58 | `watch::Order`: the locks the task holds |
+//! | 59 | the lock that it gives up while it is off its CPU ([`crate::off_cpu`]) |
 //! | 60 | how often the task has passed over sleepers ([`crate::obm::RestrictedObm`]) |
 //! | 61 | the task's places in queues ([`crate::spin::Queued`]) |
 //! | 62–63 | `watch`: how often the task has spun and slept for locks |
@@ -29,6 +30,8 @@ pub(crate) const HELD_DEPTH: usize = 4;
 pub(crate) const HELD_FIRST: usize = 5;
 /// How many held locks fit.
 pub(crate) const HELD_MAX: usize = 27;
+/// The lock of the whole kernel, if the task holds it.
+pub(crate) const KERNEL_LOCK: usize = 59;
 /// Releases that left tasks asleep, up to the one that wakes one.
 pub(crate) const PASSES: usize = 60;
 /// The task's places in queues.
@@ -38,7 +41,7 @@ pub(crate) const SPINS: usize = 62;
 /// Sleeps, wrapping.
 pub(crate) const SLEEPS: usize = 63;
 
-const _: () = assert!(HELD_FIRST + 2 * HELD_MAX <= PASSES && SLEEPS < machine::LOCAL_WORDS);
+const _: () = assert!(HELD_FIRST + 2 * HELD_MAX <= KERNEL_LOCK && SLEEPS < machine::LOCAL_WORDS);
 
 /// Makes sure that whatever this crate keeps in the task's words is freed when the task ends. Cheap
 /// and idempotent; call it when a word gets an owned value.

@@ -19,6 +19,7 @@
 //! it needs before that, and unparks with no lock held.
 
 use crate::Padded;
+use crate::off_cpu::off_cpu;
 use alloc::boxed::Box;
 use core::ptr::{self, null};
 use machine::{Atomic, Machine, Ordering, SharedCell};
@@ -187,10 +188,12 @@ impl<M: Machine> Chain<'_, M> {
         // SAFETY: the node stays until `woken` is set.
         unsafe { self.enqueue(&waiter, place) };
         drop(self);
-        // Acquire: pairs with the release in `wake`; the node is this task's again.
-        while waiter.woken.load(Ordering::Acquire) == 0 {
-            M::park();
-        }
+        off_cpu::<M, _>(|| {
+            // Acquire: pairs with the release in `wake`; the node is this task's again.
+            while waiter.woken.load(Ordering::Acquire) == 0 {
+                M::park();
+            }
+        });
         // Tells a checker so; else nothing.
         waiter.links.into_inner();
     }

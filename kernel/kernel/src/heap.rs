@@ -7,7 +7,6 @@ use crate::abi::Errno;
 use alloc::vec::Vec;
 use core::alloc::{GlobalAlloc, Layout};
 use core::ptr::{NonNull, null_mut};
-use core::sync::atomic::{AtomicUsize, Ordering};
 use lock_api::Mutex;
 use metal::Metal;
 use sync::spin::TestAndSet;
@@ -27,6 +26,8 @@ struct Pieces {
     memory: Talc<Manual, DefaultBinning>,
     /// The first kept piece of each number of steps. Each leads to the next.
     kept: [*mut Kept; STEPS + 1],
+    /// The steps of all kept pieces.
+    kept_steps: usize,
 }
 
 /// A kept piece.
@@ -35,17 +36,15 @@ struct Kept(*mut Kept);
 // SAFETY: the pieces belong to the heap.
 unsafe impl Send for Pieces {}
 
-/// The heap, and how many bytes of it are used; a number of its own: relaxed.
-struct Heap(Mutex<TestAndSet<Metal>, Pieces>, AtomicUsize);
+/// The heap.
+struct Heap(Mutex<TestAndSet<Metal>, Pieces>);
 
 #[global_allocator]
-static HEAP: Heap = Heap(
-    Mutex::new(Pieces {
-        memory: Talc::new(Manual),
-        kept: [null_mut(); _],
-    }),
-    AtomicUsize::new(0),
-);
+static HEAP: Heap = Heap(Mutex::new(Pieces {
+    memory: Talc::new(Manual),
+    kept: [null_mut(); _],
+    kept_steps: 0,
+}));
 
 /// The steps of a piece, if it is one to keep.
 fn steps(layout: Layout) -> Option<usize> {
@@ -65,6 +64,7 @@ impl Pieces {
         }
         // SAFETY: a kept piece, which is the heap's.
         self.kept[steps] = unsafe { (*first).0 };
+        self.kept_steps -= steps;
         first.cast()
     }
 
@@ -79,6 +79,12 @@ impl Pieces {
         // SAFETY: it is large enough and aligned, and the heap's again.
         unsafe { piece.write(Kept(self.kept[steps])) };
         self.kept[steps] = piece;
+        self.kept_steps += steps;
+    }
+
+    /// The bytes that are free, in however many pieces.
+    fn free(&self) -> usize {
+        self.memory.counters().available_bytes + self.kept_steps * STEP
     }
 
     #[cold]
@@ -98,6 +104,7 @@ impl Pieces {
                 }
             }
         }
+        self.kept_steps = 0;
         // SAFETY: the layout is not empty.
         let piece = unsafe { self.memory.allocate(layout) };
         piece.map_or(null_mut(), NonNull::as_ptr)
@@ -118,13 +125,13 @@ pub fn begin() {
     claimed.expect("the heap has memory");
 }
 
-/// Whether the heap has little room.
+/// Returns true if the heap has little room.
 pub fn is_short() -> bool {
     let (_, bytes) = metal::heap();
-    HEAP.1.load(Ordering::Relaxed) > bytes - bytes / RESERVE
+    HEAP.0.lock().free() < bytes / RESERVE
 }
 
-/// So many zeroes.
+/// So many zeroes; [`Errno::NOMEM`] if there is no room.
 pub fn buffer(bytes: usize) -> Result<Vec<u8>, Errno> {
     let mut buffer = Vec::new();
     buffer.try_reserve_exact(bytes).map_err(|_| Errno::NOMEM)?;
@@ -136,16 +143,11 @@ pub fn buffer(bytes: usize) -> Result<Vec<u8>, Errno> {
 // a time use both.
 unsafe impl GlobalAlloc for Heap {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let piece = self.0.lock().take(layout);
-        if !piece.is_null() {
-            self.1.fetch_add(layout.size(), Ordering::Relaxed);
-        }
-        piece
+        self.0.lock().take(layout)
     }
 
     unsafe fn dealloc(&self, piece: *mut u8, layout: Layout) {
         // SAFETY: the caller has it from `alloc`, with the same layout.
-        unsafe { self.0.lock().give(piece, layout) };
-        self.1.fetch_sub(layout.size(), Ordering::Relaxed);
+        unsafe { self.0.lock().give(piece, layout) }
     }
 }

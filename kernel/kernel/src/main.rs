@@ -59,7 +59,8 @@ fn first() {
     process::begin_timers();
     fs::mount().unwrap_or_else(|errno| panic!("the file systems: {errno:?}"));
     let init = process::first().unwrap_or_else(|errno| panic!("/init: {errno:?}"));
-    init.start();
+    let place = process::reserve().unwrap_or_else(|errno| panic!("/init: {errno:?}"));
+    init.start(place);
 }
 
 #[panic_handler]

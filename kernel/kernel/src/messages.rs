@@ -1,4 +1,7 @@
 //! Queues of messages with numbers and keys (System V).
+//!
+//! A sender gives its message to the receiver that has waited longest for such a one, so that nobody who comes
+//! later takes it. Senders that wait for room try again when a message has been taken.
 
 use crate::abi::Errno;
 use crate::event_count::EventCount;
@@ -6,6 +9,8 @@ use crate::heap;
 use crate::numbered::{Keyed, Rights, seconds};
 use crate::process::Thread;
 use crate::system::Lock;
+use metal::Metal;
+use sync::adaptive::Adaptive;
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -38,21 +43,41 @@ pub enum Choice {
     UpTo(i64),
 }
 
+impl Choice {
+    /// Returns true if a message of this type may be received.
+    fn allows(self, kind: i64) -> bool {
+        match self {
+            Choice::Any => true,
+            Choice::Of(wanted) => kind == wanted,
+            Choice::Except(other) => kind != other,
+            Choice::UpTo(most) => kind <= most,
+        }
+    }
+}
+
 /// A queue.
 pub struct Queue {
     /// Its key; 0 for none.
     pub key: i32,
     /// What its lock protects.
     pub state: Lock<State>,
-    /// Changes for which receivers and senders wait.
-    changes: [EventCount; 2],
+    /// Outcomes of calls of receivers.
+    outcomes: EventCount,
+    /// Changes of the room, for which senders wait.
+    rooms: EventCount,
 }
 
-/// Who waits for a change of a queue: receivers for a message, senders for room.
-#[derive(Clone, Copy)]
-enum Side {
-    Receivers,
-    Senders,
+/// The locked state.
+type Guard<'a> = sync::MutexGuard<'a, Metal, Adaptive<Metal>, State>;
+
+/// A receiver that waits.
+struct Receiver {
+    choice: Choice,
+    /// The most bytes that it takes.
+    most: usize,
+    pid: u32,
+    /// How its call ends, once others have seen to that; under the queue's lock.
+    outcome: Lock<Option<Result<Message, Errno>>>,
 }
 
 /// The state of a queue.
@@ -69,8 +94,10 @@ pub struct State {
     pub last: [u32; 2],
     /// When that was, and when the queue was changed last, in seconds since 1970; 0 for never.
     pub times: [u64; 3],
-    /// How many receivers and senders wait.
-    waiting: [u32; 2],
+    /// The receivers that wait, the oldest first.
+    receivers: Vec<Arc<Receiver>>,
+    /// How many senders wait.
+    senders: usize,
     /// Whether it has been removed.
     is_removed: bool,
 }
@@ -93,28 +120,45 @@ impl Queue {
                 room: ROOM,
                 last: [0; 2],
                 times: [0, 0, seconds()],
-                waiting: [0; 2],
+                receivers: Vec::new(),
+                senders: 0,
                 is_removed: false,
             }),
-            changes: Default::default(),
+            outcomes: EventCount::default(),
+            rooms: EventCount::default(),
         })
     }
 
     /// Adds a message, when there is room; if the thread does not wait for that, [`Errno::AGAIN`].
     pub fn send(&self, thread: &Thread, message: Message, waits: bool) -> Result<(), Errno> {
-        let mut message = Some(message);
-        let pid = thread.process.pid;
-        let refusal = (!waits).then_some(Errno::AGAIN);
-        self.when_possible(thread, Side::Senders, refusal, |state| {
-            let Some(message) = message.take_if(|message| state.has_room(message.text.len()))
-            else {
-                return Ok(None);
-            };
-            state.bytes += message.text.len();
-            state.messages.push_back(message);
-            (state.last[0], state.times[0]) = (pid, seconds());
-            Ok(Some(()))
-        })
+        loop {
+            // Before the attempt: a change that comes in time counts.
+            let is_disturbed = thread.is_disturbed();
+            let mut state = self.state.lock();
+            if state.is_removed {
+                return Err(Errno::IDRM);
+            }
+            if state.has_room(message.text.len()) {
+                (state.last[0], state.times[0]) = (thread.process.pid, seconds());
+                if state.deliver(message) {
+                    self.outcomes.advance();
+                    drop(state);
+                    self.outcomes.wake();
+                }
+                return Ok(());
+            }
+            if !waits {
+                return Err(Errno::AGAIN);
+            }
+            if is_disturbed {
+                return Err(Errno::INTR);
+            }
+            state.senders += 1;
+            let seen = self.rooms.read();
+            drop(state);
+            self.rooms.wait(seen);
+            self.state.lock().senders -= 1;
+        }
     }
 
     /// Takes a message, when there is one; if the thread does not wait for that, [`Errno::NOMSG`]. One of more than `most` bytes
@@ -126,20 +170,53 @@ impl Queue {
         most: usize,
         waits: bool,
     ) -> Result<Message, Errno> {
+        let mut state = self.state.lock();
+        if state.is_removed {
+            return Err(Errno::IDRM);
+        }
         let pid = thread.process.pid;
-        let refusal = (!waits).then_some(Errno::NOMSG);
-        self.when_possible(thread, Side::Receivers, refusal, |state| {
-            let Some(place) = state.find(choice) else {
-                return Ok(None);
-            };
-            if state.messages[place].text.len() > most {
-                return Err(Errno::TOOBIG);
+        if let Some(message) = state.take(choice, most, pid)? {
+            let wakes = state.senders > 0;
+            self.rooms.advance();
+            drop(state);
+            if wakes {
+                self.rooms.wake();
             }
-            let message = state.messages.remove(place);
-            state.bytes -= message.as_ref().map_or(0, |message| message.text.len());
-            (state.last[1], state.times[1]) = (pid, seconds());
-            Ok(message)
-        })
+            return Ok(message);
+        }
+        if !waits {
+            return Err(Errno::NOMSG);
+        }
+        let receiver = Arc::new(Receiver {
+            choice,
+            most,
+            pid,
+            outcome: Lock::new(None),
+        });
+        state.receivers.push(receiver.clone());
+        self.wait(thread, state, &receiver)
+    }
+
+    /// Waits until the receiver has an outcome, or the thread is disturbed.
+    fn wait<'a>(
+        &'a self,
+        thread: &Thread,
+        mut state: Guard<'a>,
+        receiver: &Arc<Receiver>,
+    ) -> Result<Message, Errno> {
+        loop {
+            if let Some(outcome) = receiver.outcome.lock().take() {
+                return outcome;
+            }
+            if thread.is_disturbed() {
+                state.receivers.retain(|it| !Arc::ptr_eq(it, receiver));
+                return Err(Errno::INTR);
+            }
+            let seen = self.outcomes.read();
+            drop(state);
+            self.outcomes.wait(seen);
+            state = self.state.lock();
+        }
     }
 
     /// A copy of the message with this number from the oldest on; an error if that has more than `most` bytes.
@@ -155,61 +232,64 @@ impl Queue {
         Ok(Message { kind, text })
     }
 
-    /// Changes the state: all who wait try again.
+    /// Changes rights or room: senders that wait try again.
     pub fn change(&self, change: impl FnOnce(&mut State)) {
         let mut state = self.state.lock();
         change(&mut state);
-        self.changes.iter().for_each(EventCount::advance);
+        self.rooms.advance();
         drop(state);
-        self.changes.iter().for_each(EventCount::wake);
+        self.rooms.wake();
     }
 
     /// It has been taken away: who waits learns of it.
     pub fn remove(&self) {
-        self.change(|state| state.is_removed = true);
-    }
-
-    /// Does `work`, which returns nothing while it is not possible: then the thread waits, unless it is refused.
-    fn when_possible<R>(
-        &self,
-        thread: &Thread,
-        side: Side,
-        refusal: Option<Errno>,
-        mut work: impl FnMut(&mut State) -> Result<Option<R>, Errno>,
-    ) -> Result<R, Errno> {
-        let [own, others] = match side {
-            Side::Receivers => [0, 1],
-            Side::Senders => [1, 0],
-        };
-        loop {
-            // Before the attempt: a change that comes in time counts.
-            let is_disturbed = thread.is_disturbed();
-            let mut state = self.state.lock();
-            if state.is_removed {
-                return Err(Errno::IDRM);
+        self.change(|state| {
+            state.is_removed = true;
+            for receiver in state.receivers.drain(..) {
+                *receiver.outcome.lock() = Some(Err(Errno::IDRM));
             }
-            if let Some(result) = work(&mut state)? {
-                self.changes[others].advance();
-                let wakes = state.waiting[others] > 0;
-                drop(state);
-                if wakes {
-                    self.changes[others].wake();
-                }
-                return Ok(result);
-            }
-            if let Some(errno) = refusal.or(is_disturbed.then_some(Errno::INTR)) {
-                return Err(errno);
-            }
-            state.waiting[own] += 1;
-            let seen = self.changes[own].read();
-            drop(state);
-            self.changes[own].wait(seen);
-            self.state.lock().waiting[own] -= 1;
-        }
+            self.outcomes.advance();
+        });
+        self.outcomes.wake();
     }
 }
 
 impl State {
+    /// Gives a message to the first receiver that waits for such a one, or adds it to the queue; returns true if
+    /// a receiver has got an outcome. One for which the message is too long learns that, and the next one gets it.
+    fn deliver(&mut self, message: Message) -> bool {
+        let mut has_ended = false;
+        let takes = |it: &Arc<Receiver>| it.choice.allows(message.kind);
+        while let Some(at) = self.receivers.iter().position(takes) {
+            let receiver = self.receivers.remove(at);
+            has_ended = true;
+            if message.text.len() > receiver.most {
+                *receiver.outcome.lock() = Some(Err(Errno::TOOBIG));
+                continue;
+            }
+            (self.last[1], self.times[1]) = (receiver.pid, seconds());
+            *receiver.outcome.lock() = Some(Ok(message));
+            return true;
+        }
+        self.bytes += message.text.len();
+        self.messages.push_back(message);
+        has_ended
+    }
+
+    /// Takes the message to be received, if there is one.
+    fn take(&mut self, choice: Choice, most: usize, pid: u32) -> Result<Option<Message>, Errno> {
+        let Some(place) = self.find(choice) else {
+            return Ok(None);
+        };
+        let bytes = self.messages[place].text.len();
+        if bytes > most {
+            return Err(Errno::TOOBIG);
+        }
+        self.bytes -= bytes;
+        (self.last[1], self.times[1]) = (pid, seconds());
+        Ok(self.messages.remove(place))
+    }
+
     /// Whether there is room for a message of so many bytes.
     fn has_room(&self, bytes: usize) -> bool {
         self.bytes + bytes <= self.room && self.messages.len() < self.room
@@ -218,15 +298,11 @@ impl State {
     /// The place of the message to be received.
     fn find(&self, choice: Choice) -> Option<usize> {
         let kinds = self.messages.iter().map(|message| message.kind);
-        let mut kinds = kinds.enumerate();
+        let mut allowed = kinds.enumerate().filter(|&(_, kind)| choice.allows(kind));
         let found = match choice {
-            Choice::Any => kinds.next(),
-            Choice::Of(kind) => kinds.find(|&(_, it)| it == kind),
-            Choice::Except(kind) => kinds.find(|&(_, it)| it != kind),
             // The first of several that are the lowest.
-            Choice::UpTo(kind) => kinds
-                .filter(|&(_, it)| it <= kind)
-                .min_by_key(|&(_, it)| it),
+            Choice::UpTo(_) => allowed.min_by_key(|&(_, kind)| kind),
+            _ => allowed.next(),
         };
         found.map(|(place, _)| place)
     }

@@ -4,6 +4,7 @@ use crate::abi::Errno;
 use crate::system::{ObjectRef, Request, Space};
 use alloc::vec;
 use alloc::vec::Vec;
+use core::iter;
 use elf::abi::{EM_X86_64, ET_DYN, ET_EXEC, PF_R, PF_W, PF_X, PT_INTERP, PT_LOAD};
 use elf::endian::LittleEndian;
 use elf::file::{FileHeader, parse_ident};
@@ -16,7 +17,7 @@ use vm::{At, Flags, HEAP_START, HIGHEST, Prot};
 
 /// Where programs lie that may lie anywhere: beyond those that say where, which reach up to 2 GiB.
 const ANYWHERE: usize = 0x8000_0000;
-/// How much of a stack is mapped at first.
+/// How much of a stack is mapped at first, below arguments and environment.
 const STACK: usize = 128 << 10;
 /// Where the stack ends: below the heap, so that a small process has few tables, which a fork copies.
 const STACK_END: usize = HEAP_START - PAGE_SIZE;
@@ -26,13 +27,39 @@ const HEADERS: usize = 64;
 const HEADER: usize = 64;
 const IDENT: usize = 16;
 
+/// Texts, each with a 0 at its end: a program's arguments, or its environment.
+#[derive(Default)]
+pub struct Texts {
+    /// Their bytes.
+    pub bytes: Vec<u8>,
+    /// How many there are.
+    pub count: usize,
+}
+
+impl Texts {
+    /// Adds a text, which has no 0; [`Errno::NOMEM`] if there is no room.
+    pub fn push(&mut self, text: &[u8]) -> Result<(), Errno> {
+        let bytes = &mut self.bytes;
+        bytes.try_reserve(text.len() + 1).map_err(|_| Errno::NOMEM)?;
+        bytes.extend_from_slice(text);
+        bytes.push(0);
+        self.count += 1;
+        Ok(())
+    }
+
+    /// The texts.
+    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        self.bytes.split(|&byte| byte == 0).take(self.count)
+    }
+}
+
 /// A program's path, arguments and environment.
-#[derive(Clone)]
+#[derive(Default)]
 pub struct Start {
     /// Its arguments.
-    pub arguments: Vec<Vec<u8>>,
+    pub arguments: Texts,
     /// Its environment.
-    pub environment: Vec<Vec<u8>>,
+    pub environment: Texts,
     /// The path by which it was found.
     pub path: Vec<u8>,
 }
@@ -76,9 +103,9 @@ impl Program {
         let parse = |_| ProgramHeader::parse_at(file.endianness, file.class, &mut at, &bytes);
         let headers: Result<Vec<_>, _> = (0..count).map(parse).collect();
         let headers = headers.map_err(not)?;
-        // There is no dynamic linker.
+        // There is no dynamic linker. As on Linux where it is missing: a shell does not take the file for a script.
         if headers.iter().any(|header| header.p_type == PT_INTERP) {
-            return Err(Errno::NOEXEC);
+            return Err(Errno::NOENT);
         }
         let bias = if file.e_type == ET_DYN { ANYWHERE } else { 0 };
         Ok(Program {
@@ -94,11 +121,14 @@ impl Program {
         loads
             .into_iter()
             .try_for_each(|header| self.segment(space, object, header))?;
-        let request = Request::anonymous(STACK, Prot::READ_WRITE).with(Flags::GROWS_DOWN);
-        space.map_as(&request.at(At::Fixed(STACK_END - STACK)))?;
+        let stack = self.stack_of(start);
+        let bytes = (STACK_END - stack + STACK).next_multiple_of(PAGE_SIZE);
+        let request = Request::anonymous(bytes, Prot::READ_WRITE).with(Flags::GROWS_DOWN);
+        space.map_as(&request.at(At::Fixed(STACK_END - bytes)))?;
+        self.fill_stack(space, start, stack)?;
         Ok(Begin {
             instruction: self.entry(),
-            stack: self.fill_stack(space, start)?,
+            stack,
         })
     }
 
@@ -147,36 +177,58 @@ impl Program {
         Ok(())
     }
 
-    /// Writes arguments, environment and the C library's auxiliary values; returns where they
-    /// begin.
-    fn fill_stack(&self, space: &Space, start: &Start) -> Result<usize, Errno> {
-        let mut texts = Vec::new();
-        let mut keep = |text: &[u8]| {
-            let at = texts.len();
-            texts.extend_from_slice(text);
-            texts.push(0);
-            at
-        };
-        let arguments: Vec<_> = start.arguments.iter().map(|text| keep(text)).collect();
-        let environment: Vec<_> = start.environment.iter().map(|text| keep(text)).collect();
-        let path = keep(&start.path);
-        let random = texts.len();
-        texts.extend_from_slice(
-            &[random_word(), random_word()]
-                .map(u64::to_le_bytes)
-                .concat(),
-        );
-        let base = (STACK_END - texts.len()) & !15;
+    /// Where the texts of a program's first stack begin. Above them is nothing else but bytes to align it.
+    fn texts_of(start: &Start) -> usize {
+        let texts = start.arguments.bytes.len() + start.environment.bytes.len();
+        (STACK_END - texts - (start.path.len() + 1) - RANDOM) & !15
+    }
 
-        let headers = self
-            .headers
-            .iter()
-            .find(|it| it.p_offset == 0 && it.p_type == PT_LOAD);
+    /// Where the words of a program's first stack begin, below its texts.
+    fn stack_of(&self, start: &Start) -> usize {
+        let texts = start.arguments.count + start.environment.count;
+        // The number of arguments, an end of each list, and the auxiliary values.
+        let words = 1 + texts + 2 + 2 * AUXILIARY;
+        (Self::texts_of(start) - words * size_of::<usize>()) & !15
+    }
+
+    /// Writes arguments, environment and the C library's auxiliary values, the words from `stack` on.
+    fn fill_stack(&self, space: &Space, start: &Start, stack: usize) -> Result<(), Errno> {
+        let Start {
+            arguments,
+            environment,
+            path,
+        } = start;
+        let mut at = Self::texts_of(start);
+        let mut keep = |bytes: &[u8]| -> Result<usize, Errno> {
+            space.copy_out(at, bytes)?;
+            at += bytes.len();
+            Ok(at - bytes.len())
+        };
+        let first_argument = keep(&arguments.bytes)?;
+        let first_variable = keep(&environment.bytes)?;
+        let path = keep(&[path, b"\0".as_slice()].concat())?;
+        let random = [random_word(), random_word()].map(u64::to_le_bytes);
+        let random = keep(random.as_flattened())?;
+        let auxiliary = self.auxiliary(random, path);
+        let auxiliary = auxiliary.iter().flat_map(|&(key, value)| [key as usize, value]);
+        let words = iter::once(arguments.count)
+            .chain(addresses(arguments, first_argument))
+            .chain([0])
+            .chain(addresses(environment, first_variable))
+            .chain([0])
+            .chain(auxiliary);
+        write_words(space, stack, words)
+    }
+
+    /// The auxiliary values, with the places of the random bytes and of the program's path.
+    fn auxiliary(&self, random: usize, path: usize) -> [(u32, usize); AUXILIARY] {
+        let first = |it: &&ProgramHeader| it.p_offset == 0 && it.p_type == PT_LOAD;
+        let headers = self.headers.iter().find(first);
         let headers = headers.map_or(0, |it| {
-            self.bias
-                .wrapping_add(it.p_vaddr.wrapping_add(self.file.e_phoff) as usize)
+            let address = it.p_vaddr.wrapping_add(self.file.e_phoff);
+            self.bias.wrapping_add(address as usize)
         });
-        let auxiliary = [
+        [
             (AT_PHDR, headers),
             (AT_PHENT, usize::from(self.file.e_phentsize)),
             (AT_PHNUM, self.headers.len()),
@@ -189,28 +241,41 @@ impl Program {
             (AT_SECURE, 0),
             (AT_CLKTCK, 100),
             (AT_HWCAP, metal::hardware_capabilities()),
-            (AT_RANDOM, base + random),
-            (AT_EXECFN, base + path),
+            (AT_RANDOM, random),
+            (AT_EXECFN, path),
             (AT_NULL, 0),
-        ];
-        let mut words = vec![arguments.len()];
-        words.extend(arguments.iter().map(|at| base + at));
-        words.push(0);
-        words.extend(environment.iter().map(|at| base + at));
-        words.push(0);
-        words.extend(
-            auxiliary
-                .iter()
-                .flat_map(|&(key, value)| [key as usize, value]),
-        );
-        let stack = (base - words.len() * 8) & !15;
-        if stack < STACK_END - STACK {
-            return Err(Errno::TOOBIG);
+        ]
+    }
+}
+
+/// How many auxiliary values there are, and the random bytes that one of them leads to.
+const AUXILIARY: usize = 15;
+const RANDOM: usize = 16;
+
+/// The addresses of texts, the first of which lies at `at`.
+fn addresses(texts: &Texts, mut at: usize) -> impl Iterator<Item = usize> {
+    texts.iter().map(move |text| {
+        at += text.len() + 1;
+        at - text.len() - 1
+    })
+}
+
+/// Writes words from `at` on. There may be very many: a few at a time.
+fn write_words(
+    space: &Space,
+    mut at: usize,
+    mut words: impl Iterator<Item = usize>,
+) -> Result<(), Errno> {
+    loop {
+        let mut part = [[0; size_of::<usize>()]; 64];
+        let filled = part.iter_mut().zip(&mut words);
+        let count = filled.map(|(place, word)| *place = word.to_le_bytes()).count();
+        if count == 0 {
+            return Ok(());
         }
-        space.copy_out(base, &texts)?;
-        let words: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        space.copy_out(stack, &words)?;
-        Ok(stack)
+        let bytes = part[..count].as_flattened();
+        space.copy_out(at, bytes)?;
+        at += bytes.len();
     }
 }
 

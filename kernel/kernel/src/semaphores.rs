@@ -1,6 +1,8 @@
 //! Sets of semaphores with numbers and keys (System V).
 //!
-//! A call's operations happen all at once, under the set's lock, or it waits until the set changes and tries again.
+//! A call's operations happen all at once, under the set's lock, or it waits. Whoever changes the set then does
+//! the operations of those who wait, the oldest first, as far as they have become possible: a value that was
+//! added for a waiter is the waiter's, however soon others come.
 
 use crate::abi::Errno;
 use crate::event_count::EventCount;
@@ -12,6 +14,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use machine::Clock;
 use metal::Metal;
+use sync::adaptive::Adaptive;
 
 /// The most sets; the most semaphores of one.
 pub const MOST: usize = 32_000;
@@ -39,8 +42,6 @@ pub struct Semaphore {
     pub value: i32,
     /// The process that operated on it last; 0 for none.
     pub last: u32,
-    /// Threads that wait for a larger value, and for 0.
-    pub waiting: [u32; 2],
 }
 
 /// A set.
@@ -51,9 +52,12 @@ pub struct Set {
     pub key: i32,
     /// What its lock protects.
     pub state: Lock<State>,
-    /// Changes of the state, for which operations wait.
+    /// Outcomes of calls that wait.
     changes: EventCount,
 }
+
+/// The locked state.
+type Guard<'a> = sync::MutexGuard<'a, Metal, Adaptive<Metal>, State>;
 
 /// The state of a set.
 pub struct State {
@@ -63,8 +67,25 @@ pub struct State {
     pub times: [u64; 2],
     /// The semaphores.
     pub all: Vec<Semaphore>,
+    /// The calls that wait, the oldest first.
+    waiters: Vec<Waiting>,
     /// Whether it has been removed.
     is_removed: bool,
+}
+
+/// A call that waits.
+struct Waiting {
+    waiter: Arc<Waiter>,
+    /// The operation that is not possible.
+    blocked: Operation,
+}
+
+/// A call that waits, as its thread knows it.
+struct Waiter {
+    operations: Vec<Operation>,
+    process: Arc<Process>,
+    /// How the call ends, once others have seen to that; under the set's lock.
+    outcome: Lock<Option<Result<(), Errno>>>,
 }
 
 /// What a process takes back when it ends: for a semaphore of a set, what is added to it.
@@ -89,19 +110,27 @@ impl Set {
                 rights: Rights::new(mode),
                 times: [0, seconds()],
                 all,
+                waiters: Vec::new(),
                 is_removed: false,
             }),
             changes: EventCount::default(),
         }))
     }
 
-    /// Changes the state, and wakes those who wait for a change.
+    /// Changes the state, and does what has become possible for those who wait.
     pub fn change(&self, change: impl FnOnce(&mut State)) {
         let mut state = self.state.lock();
-        self.changes.advance();
         change(&mut state);
-        drop(state);
-        self.changes.wake();
+        self.settle(state);
+    }
+
+    /// Ends the calls that have become possible, or impossible, with the state as it is now.
+    fn settle(&self, mut state: Guard<'_>) {
+        if state.settle(self.number) {
+            self.changes.advance();
+            drop(state);
+            self.changes.wake();
+        }
     }
 
     /// It has been taken away: who waits for it learns of it.
@@ -122,54 +151,97 @@ impl Set {
     pub fn operate(
         &self,
         thread: &mut Thread,
-        operations: &[Operation],
+        operations: Vec<Operation>,
         limit: u64,
     ) -> Result<(), Errno> {
         let limit = thread.until.unwrap_or(limit);
-        let result = thread.wait_until(limit, || self.try_until(thread, operations, limit));
+        let mut state = self.state.lock();
+        let Err(blocked) = state.attempt(self.number, &thread.process, &operations)? else {
+            self.settle(state);
+            return Ok(());
+        };
+        if blocked.is_impatient {
+            return Err(Errno::AGAIN);
+        }
+        let waiter = Arc::new(Waiter {
+            operations,
+            process: thread.process.clone(),
+            outcome: Lock::new(None),
+        });
+        state.waiters.push(Waiting {
+            waiter: waiter.clone(),
+            blocked,
+        });
+        let result = thread.wait_until(limit, || self.wait(thread, state, &waiter, limit));
         if result == Err(Errno::INTR) {
             thread.until = Some(limit);
         }
         result
     }
 
-    fn try_until(
-        &self,
+    /// Waits until the call has an outcome, or the thread is disturbed.
+    fn wait<'a>(
+        &'a self,
         thread: &Thread,
-        operations: &[Operation],
+        mut state: Guard<'a>,
+        waiter: &Arc<Waiter>,
         limit: u64,
     ) -> Result<(), Errno> {
         loop {
-            // Before the attempt: a change that comes in time counts.
-            let is_disturbed = thread.is_disturbed();
-            let mut state = self.state.lock();
-            let Err(blocked) = state.attempt(self.number, &thread.process, operations)? else {
-                self.changes.advance();
-                let waits = |it: &Semaphore| it.waiting != [0, 0];
-                let wakes = state.all.iter().any(waits);
-                drop(state);
-                if wakes {
-                    self.changes.wake();
-                }
-                return Ok(());
-            };
-            if blocked.is_impatient || is_disturbed && Metal::now() >= limit {
-                return Err(Errno::AGAIN);
+            let outcome = *waiter.outcome.lock();
+            if let Some(outcome) = outcome {
+                return outcome;
             }
-            if is_disturbed {
-                return Err(Errno::INTR);
+            if thread.is_disturbed() {
+                state.waiters.retain(|it| !Arc::ptr_eq(&it.waiter, waiter));
+                return Err(match Metal::now() >= limit {
+                    true => Errno::AGAIN,
+                    false => Errno::INTR,
+                });
             }
-            let for_zero = usize::from(blocked.change == 0);
-            state.all[blocked.index].waiting[for_zero] += 1;
             let seen = self.changes.read();
             drop(state);
             self.changes.wait(seen);
-            self.state.lock().all[blocked.index].waiting[for_zero] -= 1;
+            state = self.state.lock();
         }
     }
 }
 
 impl State {
+    /// How many calls wait for a semaphore: for a larger value, and for 0.
+    pub fn waiting(&self, index: usize) -> [usize; 2] {
+        let at = self.waiters.iter().filter(|it| it.blocked.index == index);
+        let for_zero = at.clone().filter(|it| it.blocked.change == 0).count();
+        [at.count() - for_zero, for_zero]
+    }
+
+    /// Does the operations of the calls that wait, the oldest first, as far as they are possible; returns true
+    /// if a call has ended. One that has changed a value may have made those before it possible.
+    fn settle(&mut self, number: i32) -> bool {
+        let mut has_ended = false;
+        let mut at = 0;
+        while let Some(Waiting { waiter, .. }) = self.waiters.get(at) {
+            let waiter = waiter.clone();
+            let outcome = match self.attempt(number, &waiter.process, &waiter.operations) {
+                Ok(Err(blocked)) => {
+                    self.waiters[at].blocked = blocked;
+                    at += 1;
+                    continue;
+                }
+                Ok(Ok(())) => Ok(()),
+                Err(errno) => Err(errno),
+            };
+            self.waiters.remove(at);
+            *waiter.outcome.lock() = Some(outcome);
+            has_ended = true;
+            let changes = waiter.operations.iter().any(|it| it.change != 0);
+            if outcome.is_ok() && changes {
+                at = 0;
+            }
+        }
+        has_ended
+    }
+
     /// Does all operations, or none: then returns the one that has to wait.
     fn attempt(
         &mut self,

@@ -3,11 +3,9 @@
 use crate::system::{Lock, system};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
-use baselines::selected::AnyKernel;
 use ipc::Kernel;
 use linux_raw_sys::errno::{EINVAL, EIO};
 use machine::{Clock, Frame, PAGE_SIZE, Pager, PagerError, Scheduler, Topology};
-use metal::report::report;
 use metal::{Disk, Metal, Transfer};
 use vm::swap::SwapSpace;
 
@@ -53,16 +51,9 @@ impl Pager<Metal> for Store {
     }
 }
 
-/// All of the machine's disk as swap space, if it has one. A task that sleeps for a page keeps a lock of the whole kernel,
-/// for which others spin, so such a kernel gets none.
-pub fn space(kernel: &AnyKernel<Metal>) -> Option<Arc<SwapSpace<Metal>>> {
+/// All of the machine's disk as swap space, if it has one.
+pub fn space() -> Option<Arc<SwapSpace<Metal>>> {
     let disk = Disk::find().unwrap_or_else(|error| panic!("the disk: {error}"))?;
-    if let AnyKernel::BigLock(_) = kernel {
-        report(format_args!(
-            "no swap space: with this preset one lock is held while a task waits for the disk"
-        ));
-        return None;
-    }
     let slots = disk.pages().min(u32::MAX.into()) as u32;
     let store = Box::new(Store(Lock::new(disk)));
     let space = SwapSpace::new(Metal.cpus(), store, slots).expect("memory for the swap space");

@@ -3,7 +3,7 @@
 use crate::fs::{Inode, Terminal};
 use crate::messages::{self, Queue};
 use crate::numbered::Numbered;
-use crate::process::{Affinity, Disturbed, Table, Timers, relieve};
+use crate::process::{Affinity, Disturbed, Table, Timers, relieve, stack_frame};
 use crate::segments::{self, Segments};
 use crate::semaphores::{self, Set};
 use crate::swap;
@@ -26,6 +26,8 @@ pub type Space = vm::Space<Metal, Selected>;
 pub type ObjectRef = vm::object::ObjectRef<Metal, Selected>;
 /// A mapping's request.
 pub type Request<'a> = vm::Request<'a, Metal, Selected>;
+/// Which task runs on which CPU.
+pub type Policy = Best<Metal, Affinity>;
 /// A lock under which a task may sleep.
 pub type Lock<T> = sync::Mutex<Metal, Adaptive<Metal>, T>;
 
@@ -38,7 +40,7 @@ pub struct System {
     /// Words of memory that threads wait at.
     pub futexes: Futexes<Metal>,
     /// The scheduler.
-    pub scheduler: Sched<Metal, Best<Metal, Affinity>>,
+    pub scheduler: Sched<Metal, Policy>,
     /// The root directory.
     pub root: Arc<Inode>,
     /// Held while a name goes from one directory to another.
@@ -76,7 +78,7 @@ pub fn begin(machine: Metal, preset: Preset, is_strict: bool) -> &'static System
     let mut options = preset.options();
     options.overcommit = Overcommit::Heuristic;
     let kernel = preset.kernel();
-    options.swap_space = swap::space(&kernel);
+    options.swap_space = swap::space();
     options.out_of_memory = Some(Box::new(relieve));
     let vm = Vm::with_options(machine, options).expect("memory for the VM");
     let kernel = Disturbed(kernel);
@@ -97,5 +99,6 @@ pub fn begin(machine: Metal, preset: Preset, is_strict: bool) -> &'static System
         is_strict,
     }));
     SYSTEM.store(system, Ordering::Release);
+    metal::take_frames_from(stack_frame);
     system
 }

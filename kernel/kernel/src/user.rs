@@ -57,12 +57,27 @@ impl Thread {
         self.copy(|| metal::copy_to_user(from, to))
     }
 
-    /// Tries a copy until it neither faults nor is refused.
-    fn copy(&self, mut copy: impl FnMut() -> Result<(), PageFault>) -> Result<(), Errno> {
-        while let Err(fault) = copy() {
-            self.space.fault(fault).map_err(|_| Errno::FAULT)?;
+    /// Changes the aligned word at `at` in one step, as atomic instructions of programs do; returns the word
+    /// that was there.
+    pub fn update(&self, at: usize, change: impl Fn(u32) -> u32) -> Result<u32, Errno> {
+        let mut word = self.read(at)?;
+        loop {
+            let found = self.copy(|| metal::exchange_user(at, word, change(word)))?;
+            if found == word {
+                return Ok(word);
+            }
+            word = found;
         }
-        Ok(())
+    }
+
+    /// Tries an access until it neither faults nor is refused.
+    fn copy<R>(&self, mut access: impl FnMut() -> Result<R, PageFault>) -> Result<R, Errno> {
+        loop {
+            match access() {
+                Ok(result) => return Ok(result),
+                Err(fault) => self.space.fault(fault).map_err(|_| Errno::FAULT)?,
+            }
+        }
     }
 
     /// Reads a value.
@@ -84,6 +99,15 @@ impl Thread {
 
     /// Reads the bytes up to a 0, which are fewer than `most`.
     pub fn read_text(&self, from: usize, most: usize) -> Result<Vec<u8>, Errno> {
+        let text = self.read_start(from, most)?;
+        match text.len() == most {
+            true => Err(Errno::NAMETOOLONG),
+            false => Ok(text),
+        }
+    }
+
+    /// Reads the bytes up to a 0, but `most` of them.
+    pub fn read_start(&self, from: usize, most: usize) -> Result<Vec<u8>, Errno> {
         /// Bytes that are read at once: a page begins with a part, and the next one may not be there.
         const PART: usize = 64;
         let mut text = Vec::new();
@@ -99,7 +123,7 @@ impl Thread {
             }
             text.extend_from_slice(part);
         }
-        Err(Errno::NAMETOOLONG)
+        Ok(text)
     }
 
     /// Reads a path.

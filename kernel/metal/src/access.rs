@@ -10,6 +10,7 @@ use machine::{Access, Memory, PageFault, pte};
 unsafe extern "C" {
     fn try_load(address: usize, value: *mut u64) -> usize;
     fn try_store(address: usize, value: u64) -> usize;
+    fn try_exchange(address: usize, expected: u32, new: u32, found: *mut u32) -> usize;
     fn try_copy(from: usize, to: usize, bytes: usize) -> usize;
 }
 
@@ -27,6 +28,16 @@ pub fn copy_to_user(from: &[u8], to: usize) -> Result<(), PageFault> {
     // SAFETY: the slice is only read; the other side is the task's, or faults.
     let rest = allowed(|| unsafe { try_copy(from.as_ptr().addr(), to, from.len()) });
     outcome(rest)
+}
+
+/// Replaces the aligned word at `address` in the active space by `new` if it is `expected`; returns the
+/// word that was there. Sequentially consistent, also with the task's own accesses.
+pub fn exchange_user(address: usize, expected: u32, new: u32) -> Result<u32, PageFault> {
+    within(address, 4, Access::Write)?;
+    let mut found = 0;
+    // SAFETY: a word of the task's, or a fault.
+    let failed = allowed(|| unsafe { try_exchange(address, expected, new, &mut found) });
+    outcome(failed).map(|()| found)
 }
 
 /// Reads a word as a task would.

@@ -5,6 +5,7 @@ use crate::mmu::Tables;
 use crate::stacks::Stack;
 use crate::{Metal, clock, mmu};
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 use core::cell::{Cell, UnsafeCell};
 use core::mem::offset_of;
 use core::ptr::{NonNull, drop_in_place};
@@ -54,8 +55,11 @@ unsafe extern "C" {
 }
 
 impl Context {
-    fn new(stack: Option<Stack>) -> Self {
-        Context(NonNull::from(Box::leak(Box::new(Body {
+    /// A context with this stack; `None` if the heap has no room.
+    fn new(stack: Option<Stack>) -> Option<Self> {
+        let mut place = Vec::new();
+        place.try_reserve_exact(1).ok()?;
+        place.push(Body {
             stack,
             saved: Cell::new(0),
             locals: UnsafeCell::new(Locals::ZERO),
@@ -64,7 +68,8 @@ impl Context {
             tables: Cell::new((None, 0)),
             work: Cell::new(None),
             next: Cell::new(None),
-        }))))
+        });
+        place.leak().first().map(|body| Context(NonNull::from(body)))
     }
 
     fn body(&self) -> &Body {
@@ -94,7 +99,7 @@ impl Context {
             *first = taken.and_then(|taken| taken.body().next.take());
             taken
         });
-        unused.or_else(|| Some(Self::new(Some(Stack::new()?))))
+        unused.or_else(|| Self::new(Some(Stack::new()?)))
     }
 
     fn give(self) {
@@ -116,7 +121,8 @@ fn list<R>(f: impl FnOnce(&mut Option<Context>) -> R) -> R {
 
 /// Makes the running code of `cpu` a context of its own.
 pub(crate) fn adopt(cpu: &Cpu) {
-    cpu.context.set(Some(Context::new(None)));
+    let context = Context::new(None).expect("memory for the CPUs' contexts");
+    cpu.context.set(Some(context));
 }
 
 /// Sets the register FS of the calling task's user mode.

@@ -56,7 +56,7 @@ mod start;
 mod task;
 mod trap;
 
-pub use access::{copy_from_user, copy_to_user};
+pub use access::{copy_from_user, copy_to_user, exchange_user};
 pub use boot::{command_line, initrd};
 pub use clock::{cycles, nanoseconds, park_until, start_of_time};
 pub use context::{Context, kick_others, set_thread_pointer};
@@ -65,6 +65,7 @@ pub use disk::{Disk, DiskError, Transfer};
 pub use execute::schedule;
 pub use frame::{Frame as TrapFrame, Trap};
 pub use memory::{DIRECT_MAP, heap};
+pub use stacks::take_frames_from;
 pub use shootdown::{flush_late, forget_others};
 pub use start::{hardware_capabilities, start_cpus};
 

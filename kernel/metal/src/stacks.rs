@@ -2,8 +2,10 @@
 
 use crate::Metal;
 use alloc::alloc::{Layout, alloc_zeroed};
+use core::mem::transmute;
 use core::ops::Range;
-use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use machine::{Frame, Memory, PAGE_SIZE, pte};
 
 /// Where the stacks lie.
@@ -21,7 +23,18 @@ unsafe extern "C" {
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 static BUSY: AtomicUsize = AtomicUsize::new(0);
 
+/// A function that returns a frame of zeroes, if one is left.
+type Source = fn() -> Option<Frame>;
+/// The embedder's [`Source`], or null for [`from_heap`].
+static SOURCE: AtomicPtr<()> = AtomicPtr::new(null_mut());
+
 static METAL: Metal = Metal;
+
+/// From now on kernel stacks, and the tables that map them, consist of frames that `source` returns; they are
+/// never given back. The stacks of CPUs come before, from the heap.
+pub fn take_frames_from(source: Source) {
+    SOURCE.store(source as *mut (), Ordering::Relaxed);
+}
 
 /// A kernel stack; it stays mapped for ever.
 #[derive(Clone, Copy)]
@@ -77,11 +90,20 @@ fn filled(entry: &AtomicU64) -> Option<Frame> {
     if value & pte::PRESENT != 0 {
         return Some(pte::frame(value));
     }
+    // SAFETY: null, or the function that `take_frames_from` was called with.
+    let source = unsafe { transmute::<*mut (), Option<Source>>(SOURCE.load(Ordering::Relaxed)) };
+    let frame = source.unwrap_or(from_heap)()?;
+    let entry_of = frame.address() | pte::PRESENT | pte::WRITABLE;
+    // An absent entry is cached nowhere.
+    entry.store(entry_of, Ordering::Release);
+    Some(frame)
+}
+
+/// A page of the heap.
+fn from_heap() -> Option<Frame> {
     let layout = Layout::from_size_align(PAGE_SIZE, PAGE_SIZE).expect("a page");
     // SAFETY: the layout is not empty.
     let page = unsafe { alloc_zeroed(layout) };
-    let address = page.addr().checked_sub(crate::DIRECT_MAP)? as u64;
-    // An absent entry is cached nowhere.
-    entry.store(address | pte::PRESENT | pte::WRITABLE, Ordering::Release);
-    Some(Frame::containing(address))
+    let address = page.addr().checked_sub(crate::DIRECT_MAP)?;
+    Some(Frame::containing(address as u64))
 }

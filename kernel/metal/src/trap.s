@@ -207,6 +207,16 @@ try_store:
     mov [rdi], rsi
     xor eax, eax
     ret
+# try_exchange(address, expected, new, &found): 0, or 1 after a page fault.
+.global try_exchange
+try_exchange:
+    mov eax, esi
+try_exchange_word:
+    lock cmpxchg [rdi], edx
+    mov [rcx], eax
+    xor eax, eax
+    ret
+
 # try_copy(from, to, bytes): 0, or the bytes that were left when a page fault came.
 .global try_copy
 try_copy:
@@ -237,6 +247,7 @@ bytes_failed:
 fixups:
     .quad try_load, access_failed
     .quad try_store, access_failed
+    .quad try_exchange_word, access_failed
     .quad try_copy_words, words_failed
     .quad try_copy_bytes, bytes_failed
 .global fixups_end

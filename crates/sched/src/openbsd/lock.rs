@@ -4,6 +4,7 @@ use super::MpLock;
 use core::sync::atomic::{AtomicBool, Ordering};
 use machine::Machine;
 use sync::lock_class;
+use sync::off_cpu::GivenUp;
 
 lock_class!(
     /// The lock of the whole kernel.
@@ -26,12 +27,18 @@ pub struct SchedulerLock<M: Machine> {
 }
 
 impl<M: Machine> SchedulerLock<M> {
+    /// As `mi_switch` does with `KERNEL_LOCK`.
+    const KERNEL: GivenUp = GivenUp {
+        release: || Self::of_machine().kernel.release_all(),
+        acquire: |times| Self::of_machine().kernel.lock_again(times),
+    };
+
     /// The machine's.
     pub fn of_machine() -> &'static Self {
         M::anchor().get_or_init(|| {
             let lock = MpLock::new();
             lock.label("SCHED_LOCK", "SCHED_LOCK's depths");
-            let kernel = MpLock::new();
+            let kernel = MpLock::given_up(&Self::KERNEL);
             kernel.label("KERNEL_LOCK", "KERNEL_LOCK's depths");
             SchedulerLock {
                 lock,

@@ -69,8 +69,6 @@ pub struct OpenBsd<M: Contexts> {
     next_second: M::AtomicU64,
     /// The machine's lock.
     lock: &'static MpLock<M, SchedLock>,
-    /// The machine's.
-    kernel: &'static MpLock<M, KernelLock>,
 }
 
 impl<M: Contexts> OpenBsd<M> {
@@ -168,7 +166,6 @@ unsafe impl<M: Contexts> Policy<M> for OpenBsd<M> {
             passes: M::AtomicU32::new(0),
             next_second: M::AtomicU64::new(0),
             lock: &locks.lock,
-            kernel: &locks.kernel,
         }
     }
 
@@ -178,15 +175,6 @@ unsafe impl<M: Contexts> Policy<M> for OpenBsd<M> {
 
     fn begin(&self, task: Task<M>, parent: Option<Task<M>>, _now: u64) {
         task.entry().begin(parent, task.cpu());
-    }
-
-    /// As `mi_switch` does with `KERNEL_LOCK`.
-    fn give_up(&self) -> u32 {
-        self.kernel.release_all()
-    }
-
-    fn take_back(&self, given_up: u32) {
-        self.kernel.lock_again(given_up);
     }
 
     /// For a switch. The idle thread has looked at its queues before.

@@ -21,6 +21,7 @@ use core::panic::Location;
 use core::ptr::from_ref;
 use core::sync::atomic::AtomicUsize;
 use machine::{Atomic, MAX_CPUS, Machine, Ordering, Pinned};
+use sync::off_cpu::{self, GivenUp};
 use sync::spin::Ticket;
 use sync::watch::{DefaultObserver, LockClass, Observer, Watched};
 use sync::{Padded, RawLock};
@@ -36,6 +37,8 @@ pub struct MpLock<M: Machine, C: LockClass, O: Observer<M> = DefaultObserver> {
     cpus: Box<[Depth<M>]>,
     /// The owner, 0 for none. No kernel has it, nor `taken`, so a machine does not charge for them.
     owner: AtomicUsize,
+    /// What its holder notes, if it gives the lock up while it is off its CPU.
+    given_up: Option<&'static GivenUp>,
     taken: Taken<Held<M, C, O>>,
 }
 
@@ -62,12 +65,22 @@ fn me<M: Machine>() -> usize {
 impl<M: Machine, C: LockClass, O: Observer<M>> MpLock<M, C, O> {
     /// An unlocked lock, for any number of CPUs.
     pub fn new() -> Self {
+        Self::with(None)
+    }
+
+    /// One that a task gives up while it is off its CPU, by these functions.
+    pub fn given_up(by: &'static GivenUp) -> Self {
+        Self::with(Some(by))
+    }
+
+    fn with(given_up: Option<&'static GivenUp>) -> Self {
         MpLock {
             words: Box::new(Padded(RawLock::new())),
             cpus: (0..=MAX_CPUS)
                 .map(|_| Depth(M::AtomicU32::new(0)))
                 .collect(),
             owner: AtomicUsize::new(0),
+            given_up,
             taken: Taken(UnsafeCell::new((0, None))),
         }
     }
@@ -116,6 +129,9 @@ impl<M: Machine, C: LockClass, O: Observer<M>> MpLock<M, C, O> {
         };
         self.set_depth(0);
         self.owner.store(0, Ordering::Relaxed);
+        if self.given_up.is_some() {
+            off_cpu::release::<M>();
+        }
         let held = held.expect("noted when it was taken");
         // SAFETY: `held` comes from this lock's acquisition, and is taken only once.
         unsafe { self.words.unlock(held) };
@@ -177,6 +193,9 @@ impl<M: Machine, C: LockClass, O: Observer<M>> MpLock<M, C, O> {
         self.owner.store(me::<M>(), Ordering::Relaxed);
         // SAFETY: the task is the owner.
         unsafe { *self.taken.0.get() = (count, Some(held)) };
+        if let Some(by) = self.given_up {
+            off_cpu::hold::<M>(by);
+        }
     }
 
     #[inline]

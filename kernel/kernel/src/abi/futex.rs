@@ -68,25 +68,27 @@ fn check_address(thread: &Thread, at: usize, is_private: bool) -> Result<(), Err
     Ok(())
 }
 
-/// Changes a word as `FUTEX_WAKE_OP` says; returns whether the old value passes the comparison. A
-/// change made meanwhile in another space may be lost: tasks have no such access here.
+/// Changes a word as `FUTEX_WAKE_OP` says, in one step; returns true if the old value passes the
+/// comparison.
 fn change(thread: &Thread, at: usize, how: u32) -> Result<bool, Errno> {
-    let before: u32 = thread.read(at)?;
     // Signed numbers of 12 bits.
     let number = |shift: u32| ((how << (20 - shift)) as i32 >> 20) as u32;
     let (mut operand, compared) = (number(12), number(0));
     if how >> 28 & FUTEX_OP_OPARG_SHIFT != 0 {
         operand = 1 << (operand & 31);
     }
-    let after = match how >> 28 & 7 {
-        FUTEX_OP_SET => operand,
-        FUTEX_OP_ADD => before.wrapping_add(operand),
-        FUTEX_OP_OR => before | operand,
-        FUTEX_OP_ANDN => before & !operand,
-        FUTEX_OP_XOR => before ^ operand,
+    let change: fn(u32, u32) -> u32 = match how >> 28 & 7 {
+        FUTEX_OP_SET => |_, operand| operand,
+        FUTEX_OP_ADD => u32::wrapping_add,
+        FUTEX_OP_OR => |word, operand| word | operand,
+        FUTEX_OP_ANDN => |word, operand| word & !operand,
+        FUTEX_OP_XOR => |word, operand| word ^ operand,
         _ => return Err(Errno::NOSYS),
     };
-    thread.write(at, after)?;
+    if !at.is_multiple_of(4) {
+        return Err(Errno::INVAL);
+    }
+    let before = thread.update(at, |word| change(word, operand))?;
     let (before, compared) = (before as i32, compared as i32);
     match how >> 24 & 15 {
         FUTEX_OP_CMP_EQ => Ok(before == compared),
@@ -147,7 +149,8 @@ fn wait(thread: &mut Thread, word: Name, at: usize, value: u32, until: usize) ->
         Wait::Differs => Err(Errno::AGAIN),
         Wait::Stopped if Metal::now() >= until => Err(Errno::TIMEDOUT),
         Wait::Stopped => {
-            thread.until = Some(until);
+            // As on Linux: with a limit it does not go on after a handler.
+            thread.until = (until != u64::MAX).then_some(until);
             Err(Errno::INTR)
         }
     }

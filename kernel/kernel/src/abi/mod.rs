@@ -266,10 +266,12 @@ pub fn call(thread: &mut Thread) {
             thread.frame.rax = value;
         }
         Err(Errno::INTR) => {
-            let waits_for_signals = matches!(why, Entry::Sleep | Entry::Poll);
+            // A call that had a limit of time would begin anew with all of it.
+            let has_limit = thread.until.is_some();
+            let ends_with_handler = has_limit || matches!(why, Entry::Sleep | Entry::Poll);
             thread.interrupted(Interrupted {
                 number,
-                waits_for_signals,
+                ends_with_handler,
             });
             thread.frame.rax = Errno::INTR.value();
         }

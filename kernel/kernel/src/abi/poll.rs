@@ -94,7 +94,7 @@ fn wait(
     if is_over(&found) {
         return Ok(found);
     }
-    thread.wait_until(until, || {
+    let result = thread.wait_until(until, || {
         loop {
             // Before the time is read: the time that is over disturbs the thread, too.
             let is_disturbed = thread.is_disturbed();
@@ -114,7 +114,11 @@ fn wait(
                 Metal::sleep_until(Metal::now() + NAP);
             }
         }
-    })
+    });
+    if result.is_err() {
+        thread.until = Some(until);
+    }
+    result
 }
 
 pub fn select(thread: &mut Thread, [count, reads, writes, others, limit, _]: Arguments) -> Answer {

@@ -1,14 +1,17 @@
 //! Processes: how they begin, the programs they run, how they end.
 
 use super::{Answer, Arguments, Errno};
-use crate::heap;
-use crate::process::{News, Shares, Status, Thread, Wanted, Which, execute};
-use crate::program::Start;
-use alloc::vec::Vec;
+use crate::process::{News, Shares, Status, Thread, Wanted, Which, execute, reserve};
+use crate::program::{Start, Texts};
 use linux_raw_sys::general::*;
 
-/// The most bytes of arguments and environment, and of one of them.
-const TEXTS: usize = 64 << 10;
+/// The most bytes of one argument, its end included.
+const TEXT: usize = 128 << 10;
+/// All arguments and the environment may have this part of the stack's limit, but so many bytes at least
+/// and at most.
+const STACK_PART: u64 = 4;
+const LEAST: u64 = 128 << 10;
+const MOST: u64 = 6 << 20;
 
 pub fn fork(thread: &mut Thread, _: Arguments) -> Answer {
     clone(thread, [SIGCHLD as usize, 0, 0, 0, 0, 0])
@@ -55,8 +58,9 @@ pub fn clone(
         return Err(Errno::INVAL);
     }
     let is_lent = has(CLONE_VFORK);
+    // First: what is made from here on begins.
+    let place = reserve()?;
     let mut new = match has(CLONE_THREAD) {
-        true if heap::is_short() => return Err(Errno::AGAIN),
         true => super::thread::clone(thread),
         false => thread.fork(Shares {
             memory: has(CLONE_VM),
@@ -83,7 +87,7 @@ pub fn clone(
         new.clear_tid = child_tid;
     }
     let child = new.process.clone();
-    new.start();
+    new.start(place);
     if is_lent && !has(CLONE_THREAD) {
         thread.lend_memory(&child);
     }
@@ -95,35 +99,42 @@ pub fn execve(thread: &mut Thread, [path, arguments, environment, ..]: Arguments
     if path == b"/proc/self/exe" {
         path = thread.process.program.lock().to_vec();
     }
-    let start = Start {
-        arguments: texts(thread, arguments)?,
-        environment: texts(thread, environment)?,
+    let limit = thread.process.limits.lock().get(RLIMIT_STACK as usize)?;
+    let mut room = (limit.soft / STACK_PART).clamp(LEAST, MOST) as usize;
+    let mut start = Start {
+        arguments: texts(thread, arguments, &mut room)?,
+        environment: texts(thread, environment, &mut room)?,
         path,
     };
-    execute(thread, &start)?;
+    // Programs rely on having a name.
+    if start.arguments.count == 0 {
+        start.arguments.push(b"")?;
+    }
+    execute(thread, start)?;
     Ok(0)
 }
 
-/// The texts that a list of pointers leads to.
-fn texts(thread: &Thread, list: usize) -> Result<Vec<Vec<u8>>, Errno> {
-    let (mut texts, mut bytes) = (Vec::new(), 0);
+/// The texts that a list of pointers leads to; they take their bytes, and those of the pointers, from `room`.
+fn texts(thread: &Thread, list: usize, room: &mut usize) -> Result<Texts, Errno> {
+    let mut texts = Texts::default();
     if list == 0 {
         return Ok(texts);
     }
     for index in 0.. {
-        let text: usize = thread.read(list + index * size_of::<usize>())?;
+        let text: usize = thread.read(list.wrapping_add(index * size_of::<usize>()))?;
         if text == 0 {
             break;
         }
-        let text = thread.read_text(text, TEXTS).map_err(|errno| match errno {
+        if thread.process.ending().is_some() {
+            return Err(Errno::INTR);
+        }
+        let text = thread.read_text(text, TEXT).map_err(|errno| match errno {
             Errno::NAMETOOLONG => Errno::TOOBIG,
             other => other,
         })?;
-        bytes += text.len() + 1 + size_of::<usize>();
-        if bytes > TEXTS {
-            return Err(Errno::TOOBIG);
-        }
-        texts.push(text);
+        let bytes = text.len() + 1 + size_of::<usize>();
+        *room = room.checked_sub(bytes).ok_or(Errno::TOOBIG)?;
+        texts.push(&text)?;
     }
     Ok(texts)
 }

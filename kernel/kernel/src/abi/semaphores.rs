@@ -74,7 +74,7 @@ pub fn semtimedop(thread: &mut Thread, [number, at, count, limit, ..]: Arguments
     if operations.iter().any(|it| it.index >= count) {
         return Err(Errno::FBIG);
     }
-    set.operate(thread, &operations, limit)?;
+    set.operate(thread, operations, limit)?;
     Ok(0)
 }
 
@@ -129,8 +129,8 @@ fn of_one(thread: &Thread, set: &Set, index: usize, command: u32, value: usize) 
     Ok(match command {
         GETPID => semaphore.last as usize,
         GETVAL => semaphore.value as usize,
-        GETNCNT => semaphore.waiting[0] as usize,
-        _ => semaphore.waiting[1] as usize,
+        GETNCNT => state.waiting(index)[0],
+        _ => state.waiting(index)[1],
     })
 }
 

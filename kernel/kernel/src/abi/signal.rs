@@ -126,12 +126,8 @@ pub fn rt_sigtimedwait(thread: &mut Thread, [set, to, limit, bytes, ..]: Argumen
         return Err(Errno::AGAIN);
     }
     if taken.is_none() {
-        // The awaited signals end the wait.
-        let before = thread.mask();
-        thread.set_mask(Set(before.0 & !wanted.0));
-        thread.wait_until(until, || thread.pause());
+        thread.wait_until(until, || thread.await_signals(wanted));
         taken = take(thread);
-        thread.set_mask(before);
     }
     match taken {
         Some(info) => {

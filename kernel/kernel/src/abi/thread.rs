@@ -4,7 +4,7 @@ use super::{Answer, Arguments, Errno};
 use crate::process::{Signal, Thread};
 use crate::system::system;
 use core::sync::atomic::Ordering;
-use linux_raw_sys::prctl::{PR_GET_NAME, PR_GET_PDEATHSIG, PR_SET_NAME, PR_SET_PDEATHSIG};
+use linux_raw_sys::prctl::*;
 use machine::Tasks;
 use metal::Metal;
 
@@ -78,13 +78,13 @@ pub fn sched_yield(thread: &mut Thread, _: Arguments) -> Answer {
     Ok(0)
 }
 
-/// The thread's name, and the signal at the end of the process's parent.
+/// The thread's name, the signal at the end of the process's parent, and its place as a parent.
 pub fn prctl(thread: &mut Thread, [code, at, ..]: Arguments) -> Answer {
     match code as u32 {
         PR_SET_NAME => {
+            let text = thread.read_start(at, NAME - 1)?;
             let mut name = [0; NAME];
-            thread.read_bytes(at, &mut name)?;
-            name[NAME - 1] = 0;
+            name[..text.len()].copy_from_slice(&text);
             *thread.shared.name.lock() = name;
         }
         PR_GET_NAME => {
@@ -101,6 +101,14 @@ pub fn prctl(thread: &mut Thread, [code, at, ..]: Arguments) -> Answer {
         PR_GET_PDEATHSIG => {
             let signal = thread.process.death_signal.load(Ordering::Relaxed);
             thread.write(at, signal)?;
+        }
+        PR_SET_CHILD_SUBREAPER => {
+            let process = &thread.process;
+            process.is_reaper.store(at != 0, Ordering::Relaxed);
+        }
+        PR_GET_CHILD_SUBREAPER => {
+            let is_reaper = thread.process.is_reaper.load(Ordering::Relaxed);
+            thread.write(at, u32::from(is_reaper))?;
         }
         _ => return Err(Errno::INVAL),
     }

@@ -3,10 +3,11 @@
 use super::{Answer, Arguments, Errno};
 use crate::process::Thread;
 use linux_raw_sys::general::*;
-use machine::Clock;
+use machine::{Clock, Topology};
 use metal::Metal;
 
 const SECOND: u64 = 1_000_000_000;
+const MILLISECOND: u64 = 1_000_000;
 
 fn timespec(nanoseconds: u64) -> timespec {
     timespec {
@@ -28,7 +29,8 @@ pub fn nanoseconds(time: timespec) -> Result<u64, Errno> {
 /// The time by a clock.
 fn now(clock: usize) -> Result<u64, Errno> {
     match clock as u32 {
-        CLOCK_REALTIME | CLOCK_REALTIME_COARSE => Ok(metal::start_of_time() + Metal::now()),
+        // There are no leap seconds.
+        CLOCK_REALTIME | CLOCK_REALTIME_COARSE | CLOCK_TAI => Ok(metal::start_of_time() + Metal::now()),
         CLOCK_MONOTONIC | CLOCK_MONOTONIC_RAW | CLOCK_MONOTONIC_COARSE | CLOCK_BOOTTIME => {
             Ok(Metal::now())
         }
@@ -86,17 +88,41 @@ pub fn nanosleep(thread: &mut Thread, [time, rest, ..]: Arguments) -> Answer {
 
 pub fn clock_nanosleep(thread: &mut Thread, [clock, flags, time, rest, ..]: Arguments) -> Answer {
     let time = nanoseconds(thread.read(time)?)?;
+    let is_absolute = flags as u32 & TIMER_ABSTIME != 0;
+    let rest = if is_absolute { 0 } else { rest };
+    match clock as u32 {
+        CLOCK_MONOTONIC_RAW | CLOCK_MONOTONIC_COARSE | CLOCK_REALTIME_COARSE => {
+            return Err(Errno::OPNOTSUPP);
+        }
+        CLOCK_PROCESS_CPUTIME_ID => return sleep_by_process(thread, time, is_absolute, rest),
+        _ => {}
+    }
     let by_clock = now(clock)?;
-    let until = match flags as u32 & TIMER_ABSTIME {
-        0 => Metal::now().saturating_add(time),
-        _ => Metal::now().saturating_add(time.saturating_sub(by_clock)),
+    let time = match is_absolute {
+        false => time,
+        true => time.saturating_sub(by_clock),
     };
-    let rest = if flags as u32 & TIMER_ABSTIME == 0 {
-        rest
-    } else {
-        0
-    };
-    sleep(thread, until, rest)
+    sleep(thread, Metal::now().saturating_add(time), rest)
+}
+
+/// Sleeps until the process has used `time` on CPUs, from now on or in all; as [`sleep`].
+fn sleep_by_process(thread: &mut Thread, time: u64, is_absolute: bool, rest: usize) -> Answer {
+    let used = |thread: &Thread| thread.process.used().time();
+    let start = if is_absolute { 0 } else { used(thread) };
+    let target = thread.until.unwrap_or(start.saturating_add(time));
+    loop {
+        let left = target.saturating_sub(used(thread));
+        if left == 0 {
+            return Ok(0);
+        }
+        // Its other threads cannot use it up earlier than on all CPUs.
+        let nap = (left / Metal.cpus().len() as u64).max(MILLISECOND);
+        let until = Metal::now().saturating_add(nap);
+        thread.wait_until(until, || thread.pause());
+        if thread.is_disturbed() {
+            return interrupted(thread, target, left, rest);
+        }
+    }
 }
 
 /// Sleeps until `time`, or until a signal comes; then the rest of the time is written to `rest`.
@@ -108,6 +134,11 @@ fn sleep(thread: &mut Thread, time: u64, rest: usize) -> Answer {
     if left == 0 {
         return Ok(0);
     }
+    interrupted(thread, time, left, rest)
+}
+
+/// A signal has ended a sleep until `time`: what was left is written to `rest`.
+fn interrupted(thread: &mut Thread, time: u64, left: u64, rest: usize) -> Answer {
     if rest != 0 {
         thread.write(rest, timespec(left))?;
     }

@@ -20,12 +20,12 @@ use metal::{Metal, TrapFrame};
 ///
 /// # Errors
 /// If the file is no program, nothing has changed. A later failure ends the process.
-pub fn execute(thread: &mut Thread, start: &Start) -> Result<(), Errno> {
+pub fn execute(thread: &mut Thread, start: Start) -> Result<(), Errno> {
     let process = thread.process.clone();
     let (object, start) = script::resolve(&process, start)?;
     let program = Program::read(&object)?;
     end_others(thread);
-    thread.leave_locks();
+    thread.leave_words();
     thread.shared.become_first();
     let closed = process.files.lock().take_private();
     drop(closed);
@@ -33,11 +33,6 @@ pub fn execute(thread: &mut Thread, start: &Start) -> Result<(), Errno> {
     process.job.has_executed.store(true, Ordering::Relaxed);
     process.end_as_usual();
     *process.program.lock() = absolute(&process, &start.path).into();
-    let arguments = start.arguments.iter();
-    let arguments: Vec<_> = arguments
-        .map(|it| [it, b"\0".as_slice()].concat())
-        .collect();
-    *process.arguments.lock() = arguments.concat().into();
     thread.shared.set_name(&start.path);
     let loaded = thread.empty_space().and_then(|()| {
         process.give_memory_back();
@@ -48,8 +43,8 @@ pub fn execute(thread: &mut Thread, start: &Start) -> Result<(), Errno> {
         Ok(begin) => {
             *thread.frame = TrapFrame::new(begin.instruction, begin.stack);
             thread.set_thread_pointer(0);
-            thread.clear_tid = 0;
             thread.signal_stack = SignalStack::default();
+            *process.arguments.lock() = Arc::new(start.arguments.bytes);
         }
         Err(_) => process.end(Status::killed(super::Signal::KILL)),
     }
@@ -113,16 +108,14 @@ pub fn first() -> Result<Thread, Errno> {
         job: None,
     };
     let process = Process::new(space.clone(), Family::new(Weak::new(), 0), inherited);
+    system().processes.add(&process);
     let pid = process.pid;
     let mut thread = Thread::new(process, space, pid, Box::new(TrapFrame::new(0, 0)));
-    let texts = |texts: &[&str]| -> Vec<Vec<u8>> {
-        texts.iter().map(|it| it.as_bytes().to_vec()).collect()
-    };
-    let start = Start {
-        arguments: texts(&["/init"]),
-        environment: texts(&["HOME=/", "TERM=linux"]),
-        path: b"/init".to_vec(),
-    };
-    execute(&mut thread, &start)?;
+    let mut start = Start::default();
+    start.path.extend_from_slice(b"/init");
+    start.arguments.push(&start.path)?;
+    start.environment.push(b"HOME=/")?;
+    start.environment.push(b"TERM=linux")?;
+    execute(&mut thread, start)?;
     Ok(thread)
 }

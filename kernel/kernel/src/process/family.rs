@@ -1,11 +1,11 @@
 //! Parents and children: a process that has ended stays until its parent has asked how.
 
-use super::{Info, Process, Signal, Used, job};
+use super::{FIRST, Info, Process, Signal, Used, job};
 use crate::abi::Errno;
 use crate::system::{Lock, system};
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
-use core::ptr;
+use core::{iter, ptr};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use ipc::Kernel;
 use linux_raw_sys::general::{CLD_CONTINUED, CLD_EXITED, CLD_KILLED, CLD_STOPPED};
@@ -142,11 +142,6 @@ impl Family {
         self.parent_number.load(Ordering::Relaxed)
     }
 
-    /// Adds a child.
-    pub fn add(&self, child: Arc<Process>) {
-        self.children.lock().push(child);
-    }
-
     /// One of the children.
     fn some_child(&self) -> Option<Arc<Process>> {
         self.children.lock().last().cloned()
@@ -269,18 +264,11 @@ impl Process {
     }
 
     fn leave_children(&self) {
-        let Some(first) = self
-            .family
-            .some_child()
-            .and_then(|_| system().processes.get(1))
-        else {
-            return;
-        };
         let (group, session) = (self.job.group(), self.job.session());
         while let Some(orphan) = self.family.some_child() {
-            if !orphan.move_to(&first, self) {
+            let Some(heir) = orphan.move_from(self) else {
                 continue;
-            }
+            };
             let signal = orphan.death_signal.load(Ordering::Relaxed);
             if let Ok(signal) = Signal::new(signal as usize) {
                 orphan.notify(signal);
@@ -290,25 +278,44 @@ impl Process {
             if theirs != group && in_session == session {
                 job::orphan(theirs, session);
             }
+            // It may have ended meanwhile, and told this process.
+            heir.family.tell();
         }
-        // Those that ended meanwhile have told this process.
-        first.family.tell();
     }
 
-    /// Makes the process a child of `first` and not of `parent`; returns whether it was one.
-    fn move_to(self: &Arc<Self>, first: &Arc<Process>, parent: &Process) -> bool {
+    /// Makes the process a child of the first heir of `parent` instead; returns the heir, or nothing if the
+    /// process was no child of `parent`.
+    fn move_from(self: &Arc<Self>, parent: &Process) -> Option<Arc<Process>> {
         let mut place = self.family.parent.lock();
         let mut children = parent.family.children.lock();
-        let Some(at) = children.iter().rposition(|it| it.pid == self.pid) else {
-            return false;
-        };
+        let at = children.iter().rposition(|it| it.pid == self.pid)?;
         children.swap_remove(at);
         drop(children);
-        *place = Arc::downgrade(first);
+        let heir = parent.heirs().find(|heir| heir.adopt(self))?;
+        *place = Arc::downgrade(&heir);
         let number = &self.family.parent_number;
-        number.store(first.pid, Ordering::Relaxed);
-        first.family.add(self.clone());
-        true
+        number.store(heir.pid, Ordering::Relaxed);
+        Some(heir)
+    }
+
+    /// The processes that may become the parents of this one's children: the ancestors that have asked for
+    /// orphans, the nearest first, then the first process.
+    fn heirs(&self) -> impl Iterator<Item = Arc<Process>> {
+        let above = |process: &Arc<Process>| process.family.parent();
+        let ancestors = iter::successors(self.family.parent(), above);
+        let reapers = ancestors.filter(|it| it.is_reaper.load(Ordering::Relaxed));
+        reapers.chain(iter::once_with(|| system().processes.get(FIRST)).flatten())
+    }
+
+    /// Makes `child` a child of this process, unless this one ends; returns true if it has.
+    pub(super) fn adopt(&self, child: &Arc<Process>) -> bool {
+        let mut children = self.family.children.lock();
+        // Under the lock: the end comes first, then the process looks for children to leave.
+        let adopts = self.ending().is_none() || self.pid == FIRST;
+        if adopts {
+            children.push(child.clone());
+        }
+        adopts
     }
 
     /// The parent may ask from now on how the process has ended, and gets its signal; if it does not care, it has lost

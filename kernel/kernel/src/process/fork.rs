@@ -5,7 +5,6 @@ use super::job::Job;
 use super::{Handlers, Limits, Pending, Process, RUNS, Thread};
 use crate::abi::Errno;
 use crate::fs::{Descriptors, Inode};
-use crate::heap;
 use crate::system::{Lock, Space, system};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -16,7 +15,7 @@ pub(super) struct Inherited {
     pub files: Descriptors,
     pub directory: Arc<Inode>,
     pub program: Arc<[u8]>,
-    pub arguments: Arc<[u8]>,
+    pub arguments: Arc<Vec<u8>>,
     pub handlers: Handlers,
     pub limits: Limits,
     pub umask: u32,
@@ -38,7 +37,7 @@ pub struct Shares {
 }
 
 impl Process {
-    /// A process without threads.
+    /// A process without threads, which is not in the table yet.
     pub(super) fn new(space: Arc<Space>, family: Family, inherited: Inherited) -> Arc<Self> {
         let Inherited {
             files,
@@ -52,7 +51,7 @@ impl Process {
         } = inherited;
         let pid = system().processes.number();
         let (group, session) = job.unwrap_or((pid, pid));
-        let process = Arc::new(Process {
+        Arc::new(Process {
             pid,
             space: Lock::new(Some(space)),
             borrows: AtomicBool::new(false),
@@ -61,6 +60,7 @@ impl Process {
             program: Lock::new(program),
             arguments: Lock::new(arguments),
             death_signal: AtomicU32::new(0),
+            is_reaper: AtomicBool::new(false),
             umask: AtomicU32::new(umask),
             family,
             job: Job::new(group, session),
@@ -74,18 +74,13 @@ impl Process {
             used_by_ended: Lock::new(Default::default()),
             has_finished: AtomicBool::new(false),
             ending: AtomicU32::new(RUNS),
-        });
-        system().processes.add(&process);
-        process
+        })
     }
 }
 
 impl Thread {
     /// A new process, whose only thread goes on where this one is, and finds 0. It does not run yet.
     pub fn fork(&self, shares: Shares) -> Result<Thread, Errno> {
-        if heap::is_short() {
-            return Err(Errno::AGAIN);
-        }
         let process = &self.process;
         let job = &process.job;
         let inherited = Inherited {
@@ -113,7 +108,11 @@ impl Thread {
         let family = Family::new(Arc::downgrade(&parent), exit_signal);
         let child = Process::new(space.clone(), family, inherited);
         child.borrows.store(shares.is_lent, Ordering::SeqCst);
-        parent.family.add(child.clone());
+        if !parent.adopt(&child) {
+            // It ends: there is nobody to return to.
+            return Err(Errno::AGAIN);
+        }
+        system().processes.add(&child);
         let mut frame = self.frame.clone();
         frame.rax = 0;
         let pid = child.pid;

@@ -3,7 +3,7 @@
 //! A shell gives the processes of a job a group, to which the terminal sends its signals. A session
 //! is all groups of one terminal. Numbers of both are those of the process that was first in them.
 
-use super::{Info, Process, Signal, Status, Thread};
+use super::{FIRST, Info, Process, Signal, Status, Thread};
 use crate::abi::Errno;
 use crate::system::system;
 use alloc::sync::Arc;
@@ -154,11 +154,14 @@ pub fn group(number: u32) -> Vec<Arc<Process>> {
     all
 }
 
-/// Whether no process of the group has a parent beside it in the session, such as a shell.
+/// Returns true if no process of the group has a parent beside it in the session, such as a shell. The first
+/// process, which gets orphans for children, is none.
 pub fn is_orphaned(number: u32, session: u32) -> bool {
     let has_shell = |process: &Arc<Process>| {
         let parent = process.family.parent();
-        parent.is_some_and(|it| it.job.session() == session && it.job.group() != number)
+        parent.is_some_and(|it| {
+            it.pid != FIRST && it.job.session() == session && it.job.group() != number
+        })
     };
     !group(number).iter().any(has_shell)
 }

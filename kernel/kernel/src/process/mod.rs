@@ -13,6 +13,7 @@ mod robust;
 mod script;
 mod shortage;
 mod signals;
+mod stacks;
 mod table;
 mod thread;
 mod timers;
@@ -27,6 +28,7 @@ pub use fork::Shares;
 pub use job::{group, is_orphaned};
 pub use limits::{Limit, Limits};
 pub use shortage::relieve;
+pub use stacks::{Place, frame as stack_frame, reserve};
 pub use signals::{Action, Handlers, Info, Pending, Set, Signal, SignalStack};
 pub use table::Table;
 pub use thread::{Interrupted, Thread, ThreadRef, is_disturbed, wait_until, with_current};
@@ -60,9 +62,11 @@ pub struct Process {
     /// The path of its program.
     pub program: Lock<Arc<[u8]>>,
     /// Its arguments, each with a 0 at its end.
-    pub arguments: Lock<Arc<[u8]>>,
+    pub arguments: Lock<Arc<Vec<u8>>>,
     /// The signal that it gets when its parent ends; 0 for none.
     pub death_signal: AtomicU32,
+    /// Whether it becomes the parent of its descendants' orphans (`PR_SET_CHILD_SUBREAPER`).
+    pub is_reaper: AtomicBool,
     /// The permissions that new files do not get.
     pub umask: AtomicU32,
     /// Its parent and children.
@@ -89,6 +93,8 @@ pub struct Process {
     ending: AtomicU32,
 }
 
+/// The number of the first process, which runs `/init`.
+const FIRST: u32 = 1;
 /// The process has not ended.
 const RUNS: u32 = u32::MAX;
 

@@ -11,44 +11,58 @@ use linux_raw_sys::general::{FUTEX_OWNER_DIED, FUTEX_TID_MASK, FUTEX_WAITERS};
 const MOST: usize = 2048;
 
 impl Thread {
-    /// Gives all locks of the list up. The thread does not run in user mode any more.
+    /// Gives all locks of the list up.
     pub(super) fn leave_locks(&mut self) {
-        if core::mem::take(&mut self.robust_list) != 0 {
-            // A list that cannot be read is none.
-            let _ = self.leave_listed();
+        let head = core::mem::take(&mut self.robust_list);
+        if head != 0 {
+            // As on Linux: the locks behind a place that cannot be read are not found.
+            let _ = self.leave_listed(head);
         }
     }
 
-    fn leave_listed(&self) -> Result<(), Errno> {
-        let head = self.robust_list;
-        let mut link: usize = self.read(head)?;
+    fn leave_listed(&self, head: usize) -> Result<(), Errno> {
+        // The lowest bit of a link is for locks of another kind.
+        let mut link = self.read::<usize>(head)? & !1;
         let [offset, pending]: [usize; 2] = self.read(head.wrapping_add(8))?;
+        let pending = pending & !1;
         for _ in 0..MOST {
             if link == head {
                 break;
             }
-            // The lowest bit is for locks of another kind.
-            let at = link & !1;
-            if at != pending {
-                self.leave_lock(at.wrapping_add(offset))?;
+            // Before the lock is given up: its next owner may take it off the list.
+            let next = self.read::<usize>(link);
+            if link != pending {
+                self.leave_lock(link.wrapping_add(offset))?;
             }
-            link = self.read(at)?;
+            link = next? & !1;
         }
         match pending {
             0 => Ok(()),
-            pending => self.leave_lock((pending & !1).wrapping_add(offset)),
+            pending => self.leave_pending(pending.wrapping_add(offset)),
         }
+    }
+
+    /// Gives the lock up that the thread was about to take or to release. If nobody has it, it was
+    /// released, and its waiter not woken yet.
+    fn leave_pending(&self, at: usize) -> Result<(), Errno> {
+        if self.read::<u32>(at)? & FUTEX_TID_MASK == 0 {
+            abi::wake_futex(self, at, 1);
+        }
+        self.leave_lock(at)
     }
 
     /// Marks the lock whose word is at `at`, if it is the thread's, and wakes one waiter.
     fn leave_lock(&self, at: usize) -> Result<(), Errno> {
-        let word: u32 = self.read(at)?;
-        if word & FUTEX_TID_MASK != self.shared.tid() || !at.is_multiple_of(4) {
-            return Ok(());
+        if !at.is_multiple_of(4) {
+            return Err(Errno::INVAL);
         }
-        // Waiters change nothing but the mark that they wait, and wake up by themselves then.
-        self.write(at, word & FUTEX_WAITERS | FUTEX_OWNER_DIED)?;
-        if word & FUTEX_WAITERS != 0 {
+        let is_mine = |word: u32| word & FUTEX_TID_MASK == self.shared.tid();
+        // In one step: a waiter that marks the word meanwhile is woken.
+        let word = self.update(at, |word| match is_mine(word) {
+            true => word & FUTEX_WAITERS | FUTEX_OWNER_DIED,
+            false => word,
+        })?;
+        if is_mine(word) && word & FUTEX_WAITERS != 0 {
             abi::wake_futex(self, at, 1);
         }
         Ok(())

@@ -3,7 +3,7 @@
 use super::Process;
 use crate::abi::Errno;
 use crate::fs::find;
-use crate::program::Start;
+use crate::program::{Start, Texts};
 use crate::system::ObjectRef;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -16,8 +16,7 @@ const LINE: usize = 256;
 const MARK: &[u8] = b"#!";
 
 /// The file of the program to be run, and its arguments.
-pub(super) fn resolve(process: &Process, start: &Start) -> Result<(ObjectRef, Start), Errno> {
-    let mut start = start.clone();
+pub(super) fn resolve(process: &Process, mut start: Start) -> Result<(ObjectRef, Start), Errno> {
     for _ in 0..=DEPTH {
         let inode = find(&process.path(&start.path), true)?;
         let object = inode.object().ok_or(Errno::ACCES)?;
@@ -53,13 +52,15 @@ fn reader(line: &[u8], script: Start) -> Result<Start, Errno> {
     if path.is_empty() {
         return Err(Errno::NOEXEC);
     }
-    let mut arguments = vec![path.to_vec()];
+    let mut arguments = Texts::default();
+    arguments.push(path)?;
     let argument = argument.trim_ascii();
     if !argument.is_empty() {
-        arguments.push(argument.to_vec());
+        arguments.push(argument)?;
     }
-    arguments.push(script.path);
-    arguments.extend(script.arguments.into_iter().skip(1));
+    arguments.push(&script.path)?;
+    let mut others = script.arguments.iter().skip(1);
+    others.try_for_each(|text| arguments.push(text))?;
     Ok(Start {
         arguments,
         environment: script.environment,

@@ -1,6 +1,6 @@
 //! When no memory is left: the process with most of it ends.
 
-use super::{Process, Signal, Status, with_current};
+use super::{FIRST, Process, Signal, Status, with_current};
 use crate::system::system;
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -11,8 +11,8 @@ use metal::{Metal, report};
 /// How long to wait for the process to end, and how often to check, in nanoseconds.
 const PATIENCE: u64 = 2_000_000_000;
 const NAP: u64 = 1_000_000;
-/// The first process does not end.
-const FIRST: u32 = 1;
+/// A process that is to end has at least this part of all memory.
+const PART: u64 = 256;
 
 /// Ends a process and waits until its memory is free; returns whether another try is worthwhile.
 pub fn relieve() -> bool {
@@ -51,7 +51,9 @@ fn choose() -> Option<Arc<Process>> {
     let (pages, victim) = others
         .map(|it| (pages(&it), it))
         .max_by_key(|(pages, _)| *pages)?;
-    if pages == 0 {
+    // Where files have the memory, the end of a small process would not help.
+    let least = system().vm.frames().total() as u64 / PART;
+    if pages < least {
         return None;
     }
     let program = victim.program.lock().clone();
@@ -65,8 +67,9 @@ fn choose() -> Option<Arc<Process>> {
     Some(victim)
 }
 
-/// A process's pages in memory and in swap space; 0 once it has given them back.
+/// The pages that a process has, in memory and in swap space, private ones and those of shared memory without a
+/// file; 0 once it has given them back.
 fn pages(process: &Process) -> u64 {
     let stats = process.space().map(|space| space.stats());
-    stats.map_or(0, |stats| stats.private + stats.swapped)
+    stats.map_or(0, |stats| stats.private + stats.shared + stats.swapped)
 }

@@ -3,7 +3,7 @@
 use super::signals::{Info, Pending, Set, SignalStack};
 use super::timers::Ring;
 use super::usage::Usage;
-use super::{Affinity, Process, Signal, Status};
+use super::{Affinity, Place, Process, Signal, Status};
 use crate::abi;
 use crate::segments;
 use crate::semaphores;
@@ -13,7 +13,7 @@ use alloc::sync::Arc;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use ipc::{Entry, Kernel};
-use machine::{Clock, Locals, Mmu, PageFault, Scheduler, Tasks};
+use machine::{Clock, Locals, Mmu, PageFault, Tasks};
 use metal::{Metal, Trap, TrapFrame};
 use sched::Bounds;
 use sync::EMBEDDER;
@@ -55,7 +55,7 @@ pub struct Interrupted {
     /// Its number.
     pub number: usize,
     /// Whether it is done when a handler has run, whatever `SA_RESTART` says.
-    pub waits_for_signals: bool,
+    pub ends_with_handler: bool,
 }
 
 /// A thread, as others know it.
@@ -70,6 +70,9 @@ pub struct ThreadRef {
     pub pending: Pending,
     /// Signals that it does not take now. Only the thread itself changes it.
     pub mask: AtomicU64,
+    /// Signals that it waits for by `rt_sigtimedwait`: they end its sleep although the mask holds them
+    /// back. Written by the thread itself, before it sleeps.
+    awaited: AtomicU64,
     /// Whether it is to end, because another thread runs a new program.
     pub(super) dies: AtomicBool,
     /// Whether nothing but its end disturbs it now. The thread's own: relaxed.
@@ -179,7 +182,7 @@ impl ThreadRef {
 
     /// The signal that the thread takes next.
     pub fn next_signal(&self) -> Option<Signal> {
-        let mask = self.mask();
+        let mask = Set(self.mask().0 & !self.awaited.load(Ordering::Relaxed));
         let own = self.pending.next(mask);
         own.or_else(|| self.process.pending.next(mask))
     }
@@ -194,6 +197,7 @@ impl Thread {
             space: AtomicPtr::new(Arc::as_ptr(&space).cast_mut()),
             pending: Pending::new(),
             mask: AtomicU64::new(0),
+            awaited: AtomicU64::new(0),
             dies: AtomicBool::new(false),
             is_patient: AtomicBool::new(false),
             called: AtomicBool::new(true),
@@ -221,9 +225,9 @@ impl Thread {
         }
     }
 
-    /// Lets it run.
-    pub fn start(self) {
-        system().scheduler.start(Box::new(move || self.run()));
+    /// Lets it run, in its place.
+    pub fn start(self, place: Place) {
+        place.start(Box::new(move || self.run()));
     }
 
     /// Sets the register FS.
@@ -248,6 +252,15 @@ impl Thread {
         while !self.is_disturbed() {
             system().kernel.sleep(key, || true);
         }
+    }
+
+    /// Waits until one of these signals comes, or the thread is disturbed otherwise. The mask stays as it
+    /// is: whoever sends one of them finds that it is held back, so it is kept.
+    pub fn await_signals(&self, signals: Set) {
+        let awaited = &self.shared.awaited;
+        awaited.store(signals.0, Ordering::Relaxed);
+        self.pause();
+        awaited.store(0, Ordering::Relaxed);
     }
 
     /// Sleeps at `key` while `waits` holds, and the thread does not end; signals wait.
@@ -380,13 +393,20 @@ impl Thread {
         self.fault_signal(info);
     }
 
+    /// Tells those who wait at words of the thread's memory that it does not use that any more. It does not
+    /// run in user mode any more.
+    pub(super) fn leave_words(&mut self) {
+        self.leave_locks();
+        let at = core::mem::take(&mut self.clear_tid);
+        if at != 0 && self.write(at, 0u32).is_ok() {
+            abi::wake_futex(self, at, 1);
+        }
+    }
+
     /// The thread has ended.
     fn finish(mut self) {
         let status = self.exit.unwrap_or(Status::exited(0));
-        self.leave_locks();
-        if self.clear_tid != 0 && self.write(self.clear_tid, 0u32).is_ok() {
-            abi::wake_futex(&self, self.clear_tid, 1);
-        }
+        self.leave_words();
         let Thread {
             process,
             shared,

@@ -66,7 +66,7 @@ impl Thread {
         self.until = None;
         if let Some(call) = self.interrupted.take()
             && action.flags & SA_RESTART != 0
-            && !call.waits_for_signals
+            && !call.ends_with_handler
         {
             self.restart(call.number);
         }

@@ -2,10 +2,7 @@
 
 use super::{Action, Info, Set, Signal};
 use crate::abi::Errno;
-use crate::process::{Process, Status, ThreadRef};
-
-/// The process whose default is to ignore signals: no signal ends the first one.
-const FIRST: u32 = 1;
+use crate::process::{FIRST, Process, Status, ThreadRef};
 
 impl Process {
     /// Sends a signal to any thread.
@@ -17,6 +14,11 @@ impl Process {
             return Ok(());
         }
         let threads = self.threads.lock();
+        if threads.iter().any(|thread| thread.ends_by(info.signal)) {
+            drop(threads);
+            self.end(Status::killed(info.signal));
+            return Ok(());
+        }
         let mask = threads.first().map_or(Set::EMPTY, |thread| thread.mask());
         if self.keeps(info.signal, mask) {
             self.pending.add(info)?;
@@ -70,6 +72,12 @@ impl Process {
         }
     }
 
+    /// Returns true if the default action at the signal is taken, and ends the process.
+    fn dies_of(&self, signal: Signal) -> bool {
+        let is_default = self.handlers.lock().get(signal).handler == Action::DEFAULT;
+        is_default && self.pid != FIRST && !signal.stops() && !signal.is_ignored_by_default()
+    }
+
     /// Whether a signal is kept for a thread that holds `mask` back.
     fn keeps(&self, signal: Signal, mask: Set) -> bool {
         let handlers = self.handlers.lock();
@@ -80,7 +88,18 @@ impl Process {
 }
 
 impl ThreadRef {
+    /// Returns true if the signal ends the process at once, whatever the thread waits for: also in `vfork`,
+    /// where it takes no other signals. One that is stopped takes the signal when it goes on.
+    fn ends_by(&self, signal: Signal) -> bool {
+        let process = &self.process;
+        !self.mask().has(signal) && !process.job.is_stopped() && process.dies_of(signal)
+    }
+
     fn receive(&self, info: Info) -> Result<(), Errno> {
+        if self.ends_by(info.signal) {
+            self.process.end(Status::killed(info.signal));
+            return Ok(());
+        }
         if self.process.keeps(info.signal, self.mask()) {
             self.pending.add(info)?;
             self.interrupt();
