@@ -65,7 +65,9 @@ impl<M: Contexts, P: Policy<M>> Drop for Place<M, P> {
         // SAFETY: no other task knows the task yet.
         unsafe { *task.job.write() = Some(job) };
         task.set_cpu(index);
-        sched.policy.begin(task, sched.cpus.of(index).current(&pin), now);
+        sched
+            .policy
+            .begin(task, sched.cpus.of(index).current(&pin), now);
         sched.hand_over(&pin, task, Why::New, now);
         sched.set_timer(&pin, now);
     }

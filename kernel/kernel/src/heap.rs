@@ -7,14 +7,17 @@ use crate::abi::Errno;
 use alloc::vec::Vec;
 use core::alloc::{GlobalAlloc, Layout};
 use core::ptr::{NonNull, null_mut};
+use core::sync::atomic::{AtomicBool, Ordering};
 use lock_api::Mutex;
 use metal::Metal;
 use sync::spin::TestAndSet;
 use talc::{DefaultBinning, base::Talc, source::Manual};
 
-/// The heap is short when less than this part of it is free: then nothing begins that would keep
-/// more. Operations that are under way, and cannot fail, have the rest.
-const RESERVE: usize = 4;
+/// The heap is short when less than this part of it is free: then programs make nothing that would keep
+/// more. It is nearly empty when less than the second part is free: then they touch no more memory either.
+/// Operations that are under way, and cannot fail, have the rest.
+const SHORT: usize = 4;
+const NEARLY_EMPTY: usize = 16;
 
 /// Kept pieces are multiples of so many bytes, and aligned so.
 const STEP: usize = 64;
@@ -35,6 +38,10 @@ struct Kept(*mut Kept);
 
 // SAFETY: the pieces belong to the heap.
 unsafe impl Send for Pieces {}
+
+/// True if the heap was short when memory was last taken from it or given back to it, other than kept pieces.
+/// Written under the heap's lock.
+static MAY_BE_SHORT: AtomicBool = AtomicBool::new(false);
 
 /// The heap.
 struct Heap(Mutex<TestAndSet<Metal>, Pieces>);
@@ -73,7 +80,8 @@ impl Pieces {
     unsafe fn give(&mut self, piece: *mut u8, layout: Layout) {
         let Some(steps) = steps(layout) else {
             // SAFETY: the caller got it from `take` with this layout, so from `memory`, and gives it up.
-            return unsafe { self.memory.deallocate(piece, layout) };
+            unsafe { self.memory.deallocate(piece, layout) };
+            return self.note();
         };
         let piece: *mut Kept = piece.cast();
         // SAFETY: it is large enough and aligned, and the heap's again.
@@ -87,8 +95,25 @@ impl Pieces {
         self.memory.counters().available_bytes + self.kept_steps * STEP
     }
 
+    /// Notes whether the heap is short.
+    fn note(&self) {
+        MAY_BE_SHORT.store(self.has_less_than(SHORT), Ordering::Relaxed);
+    }
+
+    /// Returns true if less than this part of the heap is free.
+    fn has_less_than(&self, part: usize) -> bool {
+        let (_, bytes) = metal::heap();
+        self.free() < bytes / part
+    }
+
     #[cold]
     fn allocate(&mut self, layout: Layout) -> *mut u8 {
+        let piece = self.allocate_anywhere(layout);
+        self.note();
+        piece
+    }
+
+    fn allocate_anywhere(&mut self, layout: Layout) -> *mut u8 {
         // SAFETY: the layout is not empty.
         let mut allocate = || unsafe { self.memory.allocate(layout) };
         if let Some(piece) = allocate() {
@@ -125,10 +150,21 @@ pub fn begin() {
     claimed.expect("the heap has memory");
 }
 
-/// Returns true if the heap has little room.
+/// Returns true if the heap has little room: programs make nothing that would keep more.
+#[inline]
 pub fn is_short() -> bool {
-    let (_, bytes) = metal::heap();
-    HEAP.0.lock().free() < bytes / RESERVE
+    MAY_BE_SHORT.load(Ordering::Relaxed) && has_less_than(SHORT)
+}
+
+/// Returns true if the heap has hardly any room: programs touch no more memory.
+#[inline]
+pub fn is_nearly_empty() -> bool {
+    MAY_BE_SHORT.load(Ordering::Relaxed) && has_less_than(NEARLY_EMPTY)
+}
+
+#[cold]
+fn has_less_than(part: usize) -> bool {
+    HEAP.0.lock().has_less_than(part)
 }
 
 /// So many zeroes; [`Errno::NOMEM`] if there is no room.

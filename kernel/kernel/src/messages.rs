@@ -9,11 +9,11 @@ use crate::heap;
 use crate::numbered::{Keyed, Rights, seconds};
 use crate::process::Thread;
 use crate::system::Lock;
-use metal::Metal;
-use sync::adaptive::Adaptive;
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use metal::Metal;
+use sync::adaptive::Adaptive;
 
 /// The most queues.
 pub const MOST: usize = 32_000;

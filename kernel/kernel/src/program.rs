@@ -40,7 +40,9 @@ impl Texts {
     /// Adds a text, which has no 0; [`Errno::NOMEM`] if there is no room.
     pub fn push(&mut self, text: &[u8]) -> Result<(), Errno> {
         let bytes = &mut self.bytes;
-        bytes.try_reserve(text.len() + 1).map_err(|_| Errno::NOMEM)?;
+        bytes
+            .try_reserve(text.len() + 1)
+            .map_err(|_| Errno::NOMEM)?;
         bytes.extend_from_slice(text);
         bytes.push(0);
         self.count += 1;
@@ -210,7 +212,9 @@ impl Program {
         let random = [random_word(), random_word()].map(u64::to_le_bytes);
         let random = keep(random.as_flattened())?;
         let auxiliary = self.auxiliary(random, path);
-        let auxiliary = auxiliary.iter().flat_map(|&(key, value)| [key as usize, value]);
+        let auxiliary = auxiliary
+            .iter()
+            .flat_map(|&(key, value)| [key as usize, value]);
         let words = iter::once(arguments.count)
             .chain(addresses(arguments, first_argument))
             .chain([0])
@@ -269,7 +273,9 @@ fn write_words(
     loop {
         let mut part = [[0; size_of::<usize>()]; 64];
         let filled = part.iter_mut().zip(&mut words);
-        let count = filled.map(|(place, word)| *place = word.to_le_bytes()).count();
+        let count = filled
+            .map(|(place, word)| *place = word.to_le_bytes())
+            .count();
         if count == 0 {
             return Ok(());
         }

@@ -69,7 +69,10 @@ impl Context {
             work: Cell::new(None),
             next: Cell::new(None),
         });
-        place.leak().first().map(|body| Context(NonNull::from(body)))
+        place
+            .leak()
+            .first()
+            .map(|body| Context(NonNull::from(body)))
     }
 
     fn body(&self) -> &Body {

@@ -65,8 +65,8 @@ pub use disk::{Disk, DiskError, Transfer};
 pub use execute::schedule;
 pub use frame::{Frame as TrapFrame, Trap};
 pub use memory::{DIRECT_MAP, heap};
-pub use stacks::take_frames_from;
 pub use shootdown::{flush_late, forget_others};
+pub use stacks::take_frames_from;
 pub use start::{hardware_capabilities, start_cpus};
 
 /// The machine on which this code runs: there is one.

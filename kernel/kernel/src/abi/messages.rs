@@ -20,9 +20,6 @@ const TYPE: usize = 8;
 
 pub fn msgget(_: &mut Thread, [key, flags, ..]: Arguments) -> Answer {
     let (key, flags) = (key as i32, flags as u32);
-    if heap::is_short() {
-        return Err(Errno::NOMEM);
-    }
     let mut queues = system().messages.lock();
     get(
         &mut queues,
@@ -41,9 +38,6 @@ pub fn msgsnd(thread: &mut Thread, [number, at, bytes, flags, ..]: Arguments) ->
     let kind = thread.read::<u64>(at)? as i64;
     if bytes > LONGEST || kind < 1 {
         return Err(Errno::INVAL);
-    }
-    if heap::is_short() {
-        return Err(Errno::NOMEM);
     }
     let mut text = heap::buffer(bytes)?;
     thread.read_bytes(at.wrapping_add(TYPE), &mut text)?;

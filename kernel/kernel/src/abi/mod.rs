@@ -39,6 +39,7 @@ pub use futex::wake as wake_futex;
 pub use identity::{NODE, RELEASE, VERSION};
 pub use thread::NAME;
 
+use crate::heap;
 use crate::process::{Interrupted, Thread};
 use crate::system::system;
 use core::fmt::Write;
@@ -230,18 +231,58 @@ const CALLS: &[(u32, Entry, Call)] = &[
     (__NR_getrandom, Entry::Memory, identity::getrandom),
 ];
 
+/// The calls that make something which stays, or let something grow that does: refused while the kernel's heap is
+/// short.
+#[rustfmt::skip]
+const MAKES: &[u32] = &[
+    __NR_open, __NR_openat, __NR_creat, __NR_mkdir, __NR_mkdirat, __NR_mknod, __NR_mknodat, __NR_symlink,
+    __NR_symlinkat, __NR_link, __NR_linkat, __NR_rename, __NR_renameat, __NR_renameat2, __NR_memfd_create,
+    __NR_dup, __NR_dup2, __NR_dup3, __NR_flock, __NR_pipe, __NR_pipe2, __NR_eventfd, __NR_eventfd2,
+    __NR_shmget, __NR_shmat, __NR_semget, __NR_semop, __NR_semtimedop, __NR_msgget, __NR_msgsnd,
+    __NR_mmap, __NR_mprotect, __NR_madvise, __NR_mremap, __NR_mlock, __NR_mlock2, __NR_mlockall,
+    __NR_truncate, __NR_ftruncate, __NR_fallocate,
+];
+
 /// One above the highest number of a call.
 const NUMBERS: usize = 512;
 
-/// The calls by number; one that is not there is [`missing`].
-static BY_NUMBER: [(Entry, Call); NUMBERS] = {
-    let mut calls: [(Entry, Call); NUMBERS] = [(Entry::Memory, missing); NUMBERS];
+/// A call, as the table has it.
+#[derive(Clone, Copy)]
+struct Known {
+    why: Entry,
+    call: Call,
+    makes: bool,
+}
+
+/// What a number that is no call's stands for.
+const MISSING: Known = Known {
+    why: Entry::Memory,
+    call: missing,
+    makes: false,
+};
+
+/// The calls by number.
+static BY_NUMBER: [Known; NUMBERS] = {
+    let mut calls = [MISSING; NUMBERS];
     let (mut known, mut at) = ([false; NUMBERS], 0);
     while at < CALLS.len() {
         let (number, why, call) = CALLS[at];
         assert!(!known[number as usize], "a call has one line");
         known[number as usize] = true;
-        calls[number as usize] = (why, call);
+        calls[number as usize] = Known {
+            why,
+            call,
+            makes: false,
+        };
+        at += 1;
+    }
+    at = 0;
+    while at < MAKES.len() {
+        assert!(
+            known[MAKES[at] as usize],
+            "a call that makes something is there"
+        );
+        calls[MAKES[at] as usize].makes = true;
         at += 1;
     }
     calls
@@ -252,13 +293,13 @@ static BY_NUMBER: [(Entry, Call); NUMBERS] = {
 pub fn call(thread: &mut Thread) {
     let number = thread.frame.rax;
     let arguments = thread.frame.arguments();
-    let (why, call) = match BY_NUMBER.get(number) {
-        Some(&known) => known,
-        None => (Entry::Memory, missing as Call),
-    };
+    let Known { why, call, makes } = BY_NUMBER.get(number).copied().unwrap_or(MISSING);
     let kernel = &system().kernel;
     kernel.enter(why);
-    let answer = call(thread, arguments);
+    let answer = match makes && heap::is_short() {
+        true => Err(Errno::NOMEM),
+        false => call(thread, arguments),
+    };
     kernel.leave(why);
     match answer {
         Ok(value) => {
@@ -294,7 +335,7 @@ fn missing(thread: &mut Thread, _: Arguments) -> Answer {
     if system().is_strict && is_new {
         let mut console = CONSOLE;
         // The console refuses nothing.
-        let _ = writeln!(console, "system call {number} is not there");
+        let _ = writeln!(console, "unsupported system call {number}");
     }
     Err(Errno::NOSYS)
 }

@@ -2,7 +2,6 @@
 
 use super::numbered::{IPC_INFO, IPC_NOWAIT, IPC_RMID, IPC_SET, IPC_STAT, get};
 use super::{Answer, Arguments, Errno, poll};
-use crate::heap;
 use crate::numbered::seconds;
 use crate::process::Thread;
 use crate::semaphores::{LARGEST, MOST, MOST_OF_SET, Operation, Set, State};
@@ -28,9 +27,6 @@ pub fn semget(_: &mut Thread, [key, count, flags, ..]: Arguments) -> Answer {
     let (key, count, flags) = (key as i32, count as i32 as usize, flags as u32);
     if count > MOST_OF_SET {
         return Err(Errno::INVAL);
-    }
-    if heap::is_short() {
-        return Err(Errno::NOMEM);
     }
     let mut sets = system().semaphores.lock();
     let fits = |set: &Arc<Set>| match count > set.state.lock().all.len() {

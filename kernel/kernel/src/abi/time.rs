@@ -30,7 +30,9 @@ pub fn nanoseconds(time: timespec) -> Result<u64, Errno> {
 fn now(clock: usize) -> Result<u64, Errno> {
     match clock as u32 {
         // There are no leap seconds.
-        CLOCK_REALTIME | CLOCK_REALTIME_COARSE | CLOCK_TAI => Ok(metal::start_of_time() + Metal::now()),
+        CLOCK_REALTIME | CLOCK_REALTIME_COARSE | CLOCK_TAI => {
+            Ok(metal::start_of_time() + Metal::now())
+        }
         CLOCK_MONOTONIC | CLOCK_MONOTONIC_RAW | CLOCK_MONOTONIC_COARSE | CLOCK_BOOTTIME => {
             Ok(Metal::now())
         }

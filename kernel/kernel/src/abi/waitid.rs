@@ -18,8 +18,10 @@ pub fn waitid(thread: &mut Thread, [kind, id, to, options, usage, _]: Arguments)
         (P_PGID, group) if group as i32 > 0 => Which::Group(group),
         _ => return Err(Errno::INVAL),
     };
-    let news = process::ask(thread, which, options)?;
+    let news = process::ask(thread, which, options);
+    // Also if there is no such child: nothing is told then.
     if to != 0 {
+        let news = news.ok().flatten();
         let words = news.map_or([0; WORDS], |News { pid, status, .. }| {
             let (code, status) = status.parts();
             [Signal::CHILD.number(), 0, code, 0, pid, 0, status]
@@ -27,7 +29,7 @@ pub fn waitid(thread: &mut Thread, [kind, id, to, options, usage, _]: Arguments)
         let words = words.map(u32::to_le_bytes);
         thread.write_bytes(to, words.as_flattened())?;
     }
-    match (usage, news) {
+    match (usage, news?) {
         (0, _) | (_, None) => Ok(0),
         (usage, Some(news)) => super::usage::tell(thread, usage, news.used),
     }

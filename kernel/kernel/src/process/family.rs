@@ -5,8 +5,8 @@ use crate::abi::Errno;
 use crate::system::{Lock, system};
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
-use core::{iter, ptr};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use core::{iter, ptr};
 use ipc::Kernel;
 use linux_raw_sys::general::{CLD_CONTINUED, CLD_EXITED, CLD_KILLED, CLD_STOPPED};
 

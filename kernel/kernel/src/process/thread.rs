@@ -5,6 +5,7 @@ use super::timers::Ring;
 use super::usage::Usage;
 use super::{Affinity, Place, Process, Signal, Status};
 use crate::abi;
+use crate::heap;
 use crate::segments;
 use crate::semaphores;
 use crate::system::{Lock, Space, system};
@@ -356,6 +357,10 @@ impl Thread {
 
     fn page_fault(&mut self, fault: PageFault) {
         self.shared.usage.add_fault();
+        // Tables and lists of what is touched take room on the heap.
+        if heap::is_nearly_empty() {
+            return self.process.end(Status::killed(Signal::KILL));
+        }
         let kernel = &system().kernel;
         kernel.enter(Entry::Fault);
         let handled = self.space.fault(fault);

@@ -87,7 +87,12 @@ pub fn status(process: &Process, tid: u32) -> Result<String, Errno> {
         _ => "R (running)",
     };
     let lines = [
-        ("Name", name(process, tid)),
+        (
+            "Name",
+            name(process, tid)
+                .replace('\\', "\\\\")
+                .replace('\n', "\\n"),
+        ),
         (
             "Umask",
             format!("{:04o}", process.umask.load(Ordering::Relaxed)),

@@ -2,6 +2,7 @@
 
 use super::{Info, Set, Signal};
 use crate::abi::Errno;
+use crate::heap;
 use crate::system::Lock;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -39,7 +40,7 @@ impl Pending {
         if self.set().has(signal) && !signal.is_queued() {
             return Ok(());
         }
-        if queue.len() >= MOST && signal.is_queued() {
+        if signal.is_queued() && (queue.len() >= MOST || heap::is_short()) {
             return Err(Errno::AGAIN);
         }
         queue.push(info);
