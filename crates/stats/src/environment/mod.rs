@@ -5,6 +5,7 @@
 
 mod difference;
 mod load;
+mod numbers;
 mod sources;
 
 use std::collections::BTreeMap;
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 pub use difference::Difference;
 pub use load::{Load, LoadMeter};
+pub use numbers::numbers_are_ours;
 
 /// How long the load of others is watched before a run, and again after it.
 pub const LOAD_WINDOW: Duration = Duration::from_millis(250);
