@@ -2,7 +2,7 @@
 //!
 //! Waiters spin for a few rounds, then sleep. A writer that waits stops new readers, and its release lets in all readers
 //! that wait then: neither starves. So a thread that reads must not read again: a writer may have come in between. At
-//! most 32767 readers hold the lock; one more aborts.
+//! most 268435455 (2^28 - 1) readers hold the lock; one more aborts.
 //!
 //! A write unlock happens before each lock that follows, and a read unlock before the write lock that follows.
 
