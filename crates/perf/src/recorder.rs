@@ -73,10 +73,12 @@ impl Recorder {
     /// user stacks of this user's processes can be sampled.
     pub fn open(options: &Options, roots: &[u32]) -> Result<Recorder, Error> {
         if options.frequency == 0 {
-            return Err(Error::Options("the frequency is 0"));
+            return Err(Error::Options("the frequency must not be 0"));
         }
         if options.ring_pages == 0 || options.ring_pages > 1 << 18 {
-            return Err(Error::Options("a ring has from 1 to 262144 pages"));
+            return Err(Error::Options(
+                "the number of pages of a ring must be from 1 to 262144",
+            ));
         }
         stats::environment::numbers_are_ours().map_err(Error::Proc)?;
         let mut threads = Vec::new();

@@ -133,7 +133,7 @@ fn none_or_too_many_samples_are_refused() {
     let report = |count| ministat::report(&vec![set.clone(); count], &Options::default());
     assert_eq!(
         report(0).unwrap_err().to_string(),
-        "0 samples; a report takes 1 to 7"
+        "0 samples; expected 1 to 7"
     );
     assert!(report(8).is_err());
     assert!(report(7).unwrap().contains("\nO before.txt\n"));

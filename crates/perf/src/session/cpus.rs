@@ -4,6 +4,7 @@
 //! not there. So all lists and the tasks' own affinity are put together, and the kernel says which of them there are:
 //! it opens no event on any other.
 
+use stats::environment::listed_cpus;
 use std::io;
 
 /// The numbers of CPUs end below this on every kernel there is.
@@ -14,27 +15,18 @@ pub(super) fn candidates(tids: &[u32]) -> io::Result<Vec<u32>> {
     let lists = ["online", "present", "possible"].map(|name| {
         let path = format!("/sys/devices/system/cpu/{name}");
         let text = std::fs::read_to_string(path).ok()?;
-        highest(text.trim())
+        listed_cpus(&text)
     });
     let own = affinity(0)?;
     let theirs = tids.iter().filter_map(|&tid| affinity(tid).ok()).flatten();
-    let all = lists.into_iter().flatten().chain(own).chain(theirs);
+    let all = lists
+        .into_iter()
+        .flatten()
+        .flatten()
+        .chain(own)
+        .chain(theirs);
     // The calling thread may use one at least.
     Ok((0..=all.max().unwrap_or(0)).collect())
-}
-
-/// The last CPU of a list such as `0-3,6`; none if it is no list of CPUs.
-fn highest(list: &str) -> Option<u32> {
-    let mut last = None;
-    for range in list.split(',') {
-        let (from, to) = range.split_once('-').unwrap_or((range, range));
-        let (from, to) = (from.parse::<u32>().ok()?, to.parse::<u32>().ok()?);
-        if from > to || to >= END {
-            return None;
-        }
-        last = last.max(Some(to));
-    }
-    last
 }
 
 /// The last CPU that a thread may use; 0 is the calling thread.
@@ -59,16 +51,6 @@ pub(super) fn is_absent(error: &io::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn lists_are_read_and_what_is_none_is_not() {
-        for (list, last) in [("0-2,5", 5), ("0", 0), ("7,0-1", 7), ("0-8191", 8191)] {
-            assert_eq!(highest(list), Some(last), "{list}");
-        }
-        for list in ["", "x", "none", "3-0", "0-8192", "0-4294967295", "1,", "-1"] {
-            assert_eq!(highest(list), None, "{list}");
-        }
-    }
 
     #[test]
     fn a_cpu_that_a_thread_may_use_is_a_candidate() {

@@ -3,6 +3,7 @@
 //! Facts come from /proc and /sys, without privileges and without running a program. An unreadable fact is `null`, and
 //! `missing` says why: a result without a governor is one whose governor is unknown, not one with a default.
 
+mod cpus;
 mod difference;
 mod load;
 mod numbers;
@@ -14,6 +15,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub use cpus::listed_cpus;
 pub use difference::Difference;
 pub use load::{Load, LoadMeter};
 pub use numbers::numbers_are_ours;

@@ -45,7 +45,7 @@ impl Default for Options {
 
 /// More samples than there are marks, or none.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0} samples; a report takes 1 to {MOST}")]
+#[error("{0} samples; expected 1 to {MOST}")]
 pub struct Count(usize);
 
 /// The report on `sets`, of which the first is the base, as ministat prints it.

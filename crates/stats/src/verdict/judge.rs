@@ -251,10 +251,7 @@ mod tests {
     #[test]
     fn bad_runs_are_refused() {
         let error = |a: &[f64], b: &[f64]| judge(a, b, &Rule::default()).unwrap_err().to_string();
-        assert_eq!(
-            error(&[1.0], &BEFORE),
-            "A has 1 run(s); at least 2 are needed"
-        );
+        assert_eq!(error(&[1.0], &BEFORE), "A needs at least 2 runs and has 1");
         assert_eq!(
             error(&BEFORE, &[1.0, 0.0]),
             "run 2 of B gave 0, which is not a positive number"

@@ -39,6 +39,11 @@ pub use welch::{Welch, welch};
 /// Two-sided level of every test and interval here.
 pub const ALPHA: f64 = 0.05;
 
+/// The smallest difference that matters between runs, unless the user says another: 1 %.
+pub const MINIMUM_EFFECT: f64 = 0.01;
+/// The same between simulated runs: the model's rankings hold from 1.5 times apart on, and it cannot tell closer rates.
+pub const SIMULATED_EFFECT: f64 = 0.5;
+
 /// Which direction is better.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -65,7 +70,7 @@ impl Default for Rule {
     fn default() -> Self {
         Self {
             better: Better::Higher,
-            minimum_effect: 0.01,
+            minimum_effect: MINIMUM_EFFECT,
             seed: 1,
         }
     }
@@ -139,7 +144,7 @@ pub struct Verdict {
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum RunsError {
     /// A side has fewer than two runs.
-    #[error("{side} has {runs} run(s); at least 2 are needed")]
+    #[error("{side} needs at least 2 runs and has {runs}")]
     TooFew {
         /// `'A'` or `'B'`.
         side: char,
