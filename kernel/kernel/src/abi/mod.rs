@@ -292,7 +292,7 @@ fn missing(thread: &mut Thread, _: Arguments) -> Answer {
     if system().is_strict && is_new {
         let mut console = CONSOLE;
         // The console refuses nothing.
-        let _ = writeln!(console, "system call {number} is not there");
+        let _ = writeln!(console, "unknown system call {number}");
     }
     Err(Errno::NOSYS)
 }
