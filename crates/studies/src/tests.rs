@@ -6,7 +6,29 @@ use bench::simulated::Attribution;
 use std::time::Duration;
 
 /// How many figures each system has, on the machines it is reproduced on.
-const FIGURES: [(&str, usize); 21] = [FIGURES_HERE];
+const FIGURES: [(&str, usize); 21] = [
+    ("S1", 0),
+    ("S2", 0),
+    ("S3", 0),
+    ("S4", 0),
+    ("S5", 0),
+    ("S6", 0),
+    ("S7", 0),
+    ("S8", 0),
+    ("S9", 0),
+    ("S10", 0),
+    ("S11", 0),
+    ("S12", 0),
+    ("S13", 0),
+    ("S14", 0),
+    ("S15", 0),
+    ("S16", 0),
+    ("S17", 0),
+    ("S18", 0),
+    ("S19", 0),
+    ("S20", 0),
+    ("S21", 0),
+];
 
 /// A run that has all values that any figure is made of.
 fn outcome() -> Outcome {

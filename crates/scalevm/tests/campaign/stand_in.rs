@@ -17,7 +17,7 @@ for script; do :; done
 ( sleep 2
   for task in 0 1; do SLURM_ARRAY_TASK_ID=$task sh "$script"; done
   : >"$HERE/ended" ) >/dev/null 2>&1 &
-printf "$PRINTS"
+printf %b "$PRINTS"
 "#;
 
 /// Knows the job where it is, until it has ended.
