@@ -112,10 +112,7 @@ const MISUSE: [(&str, &str); 21] = [
     ),
     ("passed", "scalevm_epoch_passed: no moment"),
     ("future", "scalevm_epoch_passed: no moment"),
-    (
-        "readers",
-        "scalevm: a reader-writer lock has too many readers: read acquisitions are leaking",
-    ),
+    ("readers", "scalevm_rwlock_rdlock: too many readers"),
     ("thread", "scalevm_epoch: a thread ended in a section"),
     (
         "threads",
