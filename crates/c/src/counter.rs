@@ -38,6 +38,11 @@ pub(crate) struct Counter {
 
 object!(scalevm_counter_t = Counter, 24, 8);
 
+/// The highest limit.
+const MOST: u64 = i64::MAX as u64;
+/// What a counter must not exceed that is made at its first use.
+const LIMITS: &str = "made for more than 1024 threads, or with a limit of more than 2^63 - 1";
+
 /// A counter in use.
 struct Made {
     counter: Limited<Process>,
@@ -46,6 +51,9 @@ struct Made {
 
 impl Made {
     fn new(limit: u64, threads: u32) -> Result<Box<Self>, c_int> {
+        if limit > MOST {
+            return Err(EINVAL);
+        }
         let cpus = object::cpus(threads).ok_or(EINVAL)?;
         let counter = Limited::try_new(cpus, limit).map_err(|_| ENOMEM)?;
         Ok(Box::new(Made { counter, cpus }))
@@ -55,13 +63,15 @@ impl Made {
 impl Counter {
     #[inline(always)]
     fn made(&self) -> &Made {
-        self.made
-            .get_or_make("scalevm_counter", || Made::new(self.limit, self.threads))
+        self.made.get_or_make("scalevm_counter", LIMITS, || {
+            Made::new(self.limit, self.threads)
+        })
     }
 }
 
-/// Makes a counter at 0 with this limit, at most 2^63 - 1, for so many threads, 0 for 1024: returns 0, EINVAL if there
-/// may not be so many, or ENOMEM. `SCALEVM_COUNTER_INIT(limit)` makes one for 1024 threads.
+/// Makes a counter at 0 with this limit, at most 2^63 - 1, for so many threads, 0 for 1024: returns 0, EINVAL if the
+/// limit is higher or there may not be so many threads, or ENOMEM. `SCALEVM_COUNTER_INIT(limit)` makes one for 1024
+/// threads; the first use of one with a higher limit aborts.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_counter_init(
     counter: *mut scalevm_counter_t,

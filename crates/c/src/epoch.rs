@@ -15,6 +15,7 @@
 //!
 //! What a section did happens before the return of the waits, the polls that are true, and the callbacks that it delayed.
 
+use crate::errno;
 use crate::object::{self, Owned, is, object, pin};
 use crate::process::{Pin, Process, abort};
 use crate::tsan::{self, Guard, Guarded};
@@ -102,7 +103,9 @@ impl Epoch {
     #[inline(always)]
     fn made(&self) -> &Made {
         self.made
-            .get_or_make("scalevm_epoch", || Made::new(self.threads))
+            .get_or_make("scalevm_epoch", "made for more than 1024 threads", || {
+                Made::new(self.threads)
+            })
     }
 }
 
@@ -197,6 +200,8 @@ pub unsafe extern "C" fn scalevm_epoch_passed(epoch: *mut scalevm_epoch_t, momen
     let passed = made.domain.has_passed(&snapshot);
     if passed {
         tsan::acquire(epoch);
+    } else if moment > made.domain.snapshot().to_bits() {
+        abort("scalevm_epoch_passed", "no moment");
     }
     passed
 }
@@ -235,6 +240,8 @@ unsafe fn called(node: *mut Deferred<Process>) {
     let &Entry { run, epoch, .. } = unsafe { &*node.cast() };
     tsan::acquire(epoch);
     tsan::acquire(node);
+    // A callback runs inside of calls that have nothing to do with it.
+    let _errno = errno::keep();
     // SAFETY: C has left it for this moment.
     unsafe { run(node.cast()) };
 }

@@ -11,7 +11,7 @@
 //! find it in thread-local storage; when the thread ends, the place is free again. Epochs and counters are for the
 //! threads in the first 1024 places. A thread that ends in an epoch's section aborts the process.
 //!
-//! Errors are returned, never stored in errno. Misuse that a function can see is an error or aborts the process with
+//! Errors are returned, never stored in errno, which no function changes. Misuse that a function can see is an error or aborts the process with
 //! one line on standard error; the pages say which. Nothing unwinds into the caller.
 //!
 //! No function may be called from a signal handler, nor be interrupted by pthread_cancel(3) of the asynchronous kind or
@@ -34,6 +34,7 @@ mod clh;
 mod conbo;
 mod counter;
 mod epoch;
+mod errno;
 mod k42;
 mod mcs;
 mod mutex;

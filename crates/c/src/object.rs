@@ -1,5 +1,6 @@
 //! C's objects are the library's: how they are reached, and what all locks do alike.
 
+use crate::errno;
 use crate::process::{CPUS, Pin, Process, abort};
 use crate::tsan;
 use core::ptr::null_mut;
@@ -120,22 +121,25 @@ impl<T> Owned<T> {
         unsafe { self.0.load(Ordering::Acquire).as_ref() }
     }
 
-    /// It, made by `make` if it has not been. If that fails, aborts in the name of `object`.
+    /// It, made by `make` if it has not been. If that fails, aborts in the name of `object`: with
+    /// `limits` if one of these is exceeded.
     #[inline(always)]
     pub(crate) fn get_or_make(
         &self,
         object: &str,
+        limits: &str,
         make: impl FnOnce() -> Result<Box<T>, c_int>,
     ) -> &T {
-        self.get().unwrap_or_else(|| self.make(object, make))
+        self.get()
+            .unwrap_or_else(|| self.make(object, limits, make))
     }
 
     #[cold]
     #[inline(never)]
-    fn make(&self, object: &str, make: impl FnOnce() -> Result<Box<T>, c_int>) -> &T {
+    fn make(&self, object: &str, limits: &str, make: impl FnOnce() -> Result<Box<T>, c_int>) -> &T {
         match make() {
             Ok(made) => self.set(made),
-            Err(EINVAL) => abort(object, "made for more than 1024 threads"),
+            Err(EINVAL) => abort(object, limits),
             Err(_) => abort(object, "no memory"),
         }
     }
@@ -175,6 +179,8 @@ impl<T> Owned<T> {
 
 /// The first `threads` threads as CPUs; 0 means all that there may be. `None` if there may not be so many.
 pub(crate) fn cpus(threads: u32) -> Option<CpuRange> {
+    // The first use of the range may wait for another thread that makes it.
+    let _errno = errno::keep();
     match threads as usize {
         0 => Some(*CPUS),
         count if count <= CPUS.len() => Some(CPUS.first(count)),

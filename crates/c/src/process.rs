@@ -8,7 +8,7 @@ mod place;
 
 pub(crate) use place::CPUS;
 
-use crate::words;
+use crate::{errno, words};
 use core::marker::PhantomData;
 use core::mem::transmute;
 use machine::{Anchor, Clock, CpuId, CpuRange, Cpus, Locals, Pinned, Tasks};
@@ -139,10 +139,12 @@ impl Tasks for Process {
 impl Clock for Process {
     fn now() -> u64 {
         static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+        let _errno = errno::keep();
         START.elapsed().as_nanos() as u64
     }
 
     fn sleep_until(time: u64) {
+        let _errno = errno::keep();
         std::thread::sleep(Duration::from_nanos(time.saturating_sub(Self::now())));
     }
 }

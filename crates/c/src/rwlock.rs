@@ -2,12 +2,12 @@
 //!
 //! Waiters spin for a few rounds, then sleep. A writer that waits stops new readers, and its release lets in all readers
 //! that wait then: neither starves. So a thread that reads must not read again: a writer may have come in between. At
-//! most 32767 readers hold the lock; one more aborts.
+//! most 268435455 (2^28 - 1) readers hold the lock; one more aborts.
 //!
 //! A write unlock happens before each lock that follows, and a read unlock before the write lock that follows.
 
 use crate::object::{self, held, is, object};
-use crate::process::Process;
+use crate::process::{Process, abort};
 use crate::tsan;
 use libc::{EBUSY, c_int};
 use sync::rwlock::{RawRw, SpinParkRw};
@@ -25,6 +25,16 @@ fn readers(lock: *const scalevm_rwlock_t) -> *const u8 {
     lock.cast::<u8>().wrapping_add(1)
 }
 
+/// Aborts if as many readers hold the lock as may. That is said here: a thread without a place has no one-line answer to a
+/// panic.
+#[inline(always)]
+fn has_room(lock: &SpinParkRw<Process>, function: &str) {
+    const MOST: u32 = (1 << 28) - 1;
+    if lock.readers() >= MOST {
+        abort(function, "too many readers");
+    }
+}
+
 /// Makes the lock free, as `SCALEVM_RWLOCK_INIT` does.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_rwlock_init(lock: *mut scalevm_rwlock_t) {
@@ -36,7 +46,9 @@ pub unsafe extern "C" fn scalevm_rwlock_init(lock: *mut scalevm_rwlock_t) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_rwlock_rdlock(lock: *mut scalevm_rwlock_t) {
     // SAFETY: C's promise.
-    unsafe { is(lock) }.read();
+    let this = unsafe { is(lock) };
+    has_room(this, "scalevm_rwlock_rdlock");
+    this.read();
     tsan::acquire(lock);
 }
 
@@ -44,7 +56,9 @@ pub unsafe extern "C" fn scalevm_rwlock_rdlock(lock: *mut scalevm_rwlock_t) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_rwlock_tryrdlock(lock: *mut scalevm_rwlock_t) -> c_int {
     // SAFETY: C's promise.
-    if !unsafe { is(lock) }.try_read() {
+    let this = unsafe { is(lock) };
+    has_room(this, "scalevm_rwlock_tryrdlock");
+    if !this.try_read() {
         return EBUSY;
     }
     tsan::acquire(lock);

@@ -3,6 +3,7 @@
 //! The two functions are weak symbols: without the runtime their addresses are 0, and a call here is a load of a
 //! constant and a branch.
 
+use crate::errno;
 use core::arch::asm;
 use core::ffi::c_void;
 use core::mem::transmute;
@@ -54,6 +55,7 @@ impl<T> Guarded<T> {
     }
 
     pub(crate) fn lock(&self) -> Guard<'_, T> {
+        let _errno = errno::keep();
         // No panic is survived.
         let guard = self.0.lock().unwrap_or_else(|e| e.into_inner());
         acquire(&*guard);

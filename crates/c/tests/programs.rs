@@ -59,6 +59,15 @@ fn thread_sanitizer_has_nothing_to_say() {
     }
 }
 
+/// Waits that signals interrupt, futexes whose words have changed, and an allocator that stores to
+/// it: no function of the library changes errno.
+#[test]
+fn errno_is_kept() {
+    for library in LIBRARIES {
+        Program::new("errno.c", library, &[]).pass(&[], &["400"]);
+    }
+}
+
 #[test]
 fn an_element_freed_early_is_caught() {
     let output = Program::new("list.c", Library::Shared, &["-DPLANT=1"]).run(&[], &[FEW]);
@@ -81,7 +90,7 @@ fn an_element_freed_early_is_caught() {
 }
 
 /// What ends the process, and its last words.
-const MISUSE: [(&str, &str); 17] = [
+const MISUSE: [(&str, &str); 21] = [
     ("tas", "scalevm_tas_unlock: the lock is not held"),
     ("ticket", "scalevm_ticket_unlock: the lock is not held"),
     ("conbo", "scalevm_conbo_unlock: the lock is not held"),
@@ -102,6 +111,8 @@ const MISUSE: [(&str, &str); 17] = [
         "scalevm: epoch: barrier inside a callback would wait for itself",
     ),
     ("passed", "scalevm_epoch_passed: no moment"),
+    ("future", "scalevm_epoch_passed: no moment"),
+    ("readers", "scalevm_rwlock_rdlock: too many readers"),
     ("thread", "scalevm_epoch: a thread ended in a section"),
     (
         "threads",
@@ -110,6 +121,14 @@ const MISUSE: [(&str, &str); 17] = [
     (
         "release",
         "scalevm: counter: more released than was reserved",
+    ),
+    (
+        "releases",
+        "scalevm: counter: more released than was reserved",
+    ),
+    (
+        "limit",
+        "scalevm_counter: made for more than 1024 threads, or with a limit of more than 2^63 - 1",
     ),
 ];
 

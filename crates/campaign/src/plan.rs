@@ -86,22 +86,22 @@ fn points(text: &str) -> Result<Vec<Point>, String> {
             ("part", Value::Array(parts)) => parts,
             _ => {
                 return Err(format!(
-                    "`{key}` is no list of parts: a part begins with [[part]]"
+                    "`{key}` is not a list of parts; begin each part with [[part]]"
                 ));
             }
         };
         for (number, part) in parts.iter().enumerate() {
-            let part = part.as_table().ok_or("a part begins with [[part]]")?;
+            let part = part.as_table().ok_or("begin each part with [[part]]")?;
             expand(part, &mut points).map_err(|why| format!("part {}: {why}", number + 1))?;
         }
     }
     if points.is_empty() {
-        return Err("no points: a part begins with [[part]]".into());
+        return Err("no points: begin each part with [[part]]".into());
     }
     let mut sorted: Vec<&Point> = points.iter().collect();
     sorted.sort_by(|a, b| a.argv.cmp(&b.argv));
     match sorted.windows(2).find(|two| two[0].argv == two[1].argv) {
-        Some(two) => Err(format!("`{}` is there twice", two[0].argv.join(" "))),
+        Some(two) => Err(format!("`{}` is given twice", two[0].argv.join(" "))),
         None => Ok(points),
     }
 }
@@ -159,7 +159,7 @@ fn axis(key: &str, value: &Value) -> Result<Vec<Option<String>>, String> {
 
 fn word(key: &str, value: &Value) -> Result<Option<String>, String> {
     Ok(match value {
-        Value::Boolean(_) if key == "args" => return Err("an argument is a text".into()),
+        Value::Boolean(_) if key == "args" => return Err("an argument must be a string".into()),
         Value::Boolean(given) => given.then(|| format!("--{key}")),
         Value::Array(values) => {
             let values: Result<Vec<_>, _> = values.iter().map(|value| scalar(key, value)).collect();
@@ -185,7 +185,7 @@ fn scalar(key: &str, value: &Value) -> Result<String, String> {
         Value::Integer(number) => Ok(number.to_string()),
         Value::Float(number) => Ok(number.to_string()),
         other => Err(format!(
-            "`{key}`: a {} is no value of an option",
+            "`{key}`: a {} cannot be the value of an option",
             other.type_str()
         )),
     }
@@ -237,7 +237,7 @@ mod tests {
             ),
             (
                 "[[part]]\ncommand = \"run\"\nargs = true",
-                "an argument is a text",
+                "an argument must be a string",
             ),
             ("[[part]]\ncommand = \n", "line 2: "),
             (

@@ -8,9 +8,99 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::time::Duration;
 
 /// As many shards as a cluster takes that nobody has changed: `MaxArraySize` is 1,001.
 pub const MOST_SHARDS: usize = 1000;
+
+/// How long Slurm knows a job that has ended, at least: `MinJobAge` where nobody has changed it. A job that is younger and
+/// unknown has not ended: Slurm was asked in the wrong place, or too early.
+const MEMORY: Duration = Duration::from_secs(300);
+
+/// A job of Slurm's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// Its number.
+    number: u32,
+    /// The cluster, if that is not the one of this computer.
+    cluster: Option<String>,
+}
+
+impl Job {
+    /// A line of `sbatch --parsable`: `number` or `number;cluster`.
+    fn parse(line: &str) -> Option<Job> {
+        let (number, cluster) = match line.trim().split_once(';') {
+            Some((number, cluster)) => (number, Some(cluster)),
+            None => (line.trim(), None),
+        };
+        let is_name = |name: &str| {
+            let of_names = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+            !name.is_empty() && name.chars().all(of_names)
+        };
+        let digits = number.bytes().all(|byte| byte.is_ascii_digit());
+        Some(Job {
+            number: number.parse().ok().filter(|_| digits)?,
+            cluster: match cluster {
+                Some(name) if is_name(name) => Some(name.to_owned()),
+                Some(_) => return None,
+                None => None,
+            },
+        })
+    }
+
+    /// What `sbatch` printed. A site may have it greet the user first.
+    fn submitted(said: &str) -> Result<Job, Error> {
+        let mut found = said.lines().filter_map(Job::parse);
+        match (found.next(), found.next()) {
+            (Some(job), None) => Ok(job),
+            _ => Err(Error::Engine {
+                program: "sbatch",
+                why: format!(
+                    "the number of the job is not clear from its output {said:?}; \
+                     the job may be queued: see squeue, and scancel it before another try"
+                ),
+            }),
+        }
+    }
+
+    /// The option that names its cluster to Slurm's programs.
+    fn cluster_option(&self) -> Option<String> {
+        let name = self.cluster.as_ref()?;
+        Some(format!("--clusters={name}"))
+    }
+
+    /// Whether a line that `squeue` prints, `%i`, is of this job: `12`, `12_3` or `12_[4-7]`.
+    fn is_at(&self, line: &str) -> bool {
+        let rest = line.trim().strip_prefix(&self.number.to_string());
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['_', '+']))
+    }
+
+    /// The command that ends it.
+    pub fn cancel(&self) -> String {
+        let words = [Some("scancel".to_owned()), self.cluster_option()];
+        let words: Vec<String> = words.into_iter().flatten().collect();
+        format!("{} {}", words.join(" "), self.number)
+    }
+}
+
+impl std::fmt::Display for Job {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "{}", self.number)?;
+        let name = self.cluster.as_ref();
+        name.map_or(Ok(()), |name| write!(out, ";{name}"))
+    }
+}
+
+/// What Slurm says of a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Queue {
+    /// Some of its tasks wait or run.
+    Holds,
+    /// It has ended.
+    Ended,
+    /// Not known, and why.
+    Silent(String),
+}
 
 /// A campaign for Slurm.
 pub struct Slurm<'a> {
@@ -45,12 +135,12 @@ impl Slurm<'_> {
         ))
     }
 
-    /// Submits the shards that have points without a result; the job's number, or none if all are done. The number is
-    /// kept beside the results, see [`Slurm::submitted`].
+    /// Submits the shards that have points without a result; the job, or none if all are done. It is kept beside
+    /// the results, see [`Slurm::submitted`].
     ///
     /// # Errors
-    /// `sbatch` refuses, or is not there.
-    pub fn submit(&self) -> Result<Option<String>, Error> {
+    /// `sbatch` refuses, or is not there, or its output has no number of a job.
+    pub fn submit(&self) -> Result<Option<Job>, Error> {
         self.results.make()?;
         let missing = self.shards_with(|state| *state != State::Done);
         if missing.is_empty() {
@@ -63,11 +153,9 @@ impl Slurm<'_> {
             .arg("--parsable")
             .arg(format!("--array={}", ranges(&missing)));
         let output = sbatch.args(self.options).arg(&script).output();
-        let said = succeeded("sbatch", output)?;
-        // `number` or `number;cluster`.
-        let job = said.trim().split(';').next().unwrap_or_default().to_owned();
+        let job = Job::submitted(&succeeded("sbatch", output)?)?;
         let kept = self.file("slurm.job");
-        fs::write(&kept, &job).map_err(Error::file(&kept))?;
+        fs::write(&kept, job.to_string()).map_err(Error::file(&kept))?;
         Ok(Some(job))
     }
 
@@ -75,28 +163,56 @@ impl Slurm<'_> {
     ///
     /// # Errors
     /// As [`Slurm::is_queued`].
-    pub fn submitted(&self) -> Result<Option<String>, Error> {
-        let Ok(job) = fs::read_to_string(self.file("slurm.job")) else {
-            return Ok(None);
+    pub fn submitted(&self) -> Result<Option<Job>, Error> {
+        let path = self.file("slurm.job");
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(Error::file(&path)(error)),
         };
-        Ok(self.is_queued(&job)?.unwrap_or(true).then_some(job))
+        let job = Job::parse(&text).ok_or_else(|| Error::Result {
+            why: format!("`{}` is not a job of Slurm", text.trim().escape_debug()),
+            path,
+        })?;
+        Ok((self.queue(&job)? != Queue::Ended).then_some(job))
     }
 
-    /// Whether some tasks of a job still wait or run; `None` if Slurm does not answer.
+    /// Whether some tasks of a job still wait or run.
     ///
     /// # Errors
     /// `squeue` is not there.
-    pub fn is_queued(&self, job: &str) -> Result<Option<bool>, Error> {
+    pub fn queue(&self, job: &Job) -> Result<Queue, Error> {
         let output = Command::new("squeue")
-            .args(["--noheader", "--format=%i", "--jobs", job])
+            .args(job.cluster_option())
+            .args([
+                "--noheader",
+                "--format=%i",
+                "--jobs",
+                &job.number.to_string(),
+            ])
             .output();
         let output = output.map_err(|error| engine("squeue", &error))?;
         if output.status.success() {
-            return Ok(Some(!output.stdout.trim_ascii().is_empty()));
+            let said = String::from_utf8_lossy(&output.stdout);
+            return Ok(match said.lines().any(|line| job.is_at(line)) {
+                true => Queue::Holds,
+                false => Queue::Ended,
+            });
         }
         // It has forgotten a job that ended long ago.
-        let said = String::from_utf8_lossy(&output.stderr);
-        Ok(said.contains("Invalid job id").then_some(false))
+        let said = one_line(&output.stderr);
+        match said.contains("Invalid job id") && self.age() >= MEMORY {
+            true => Ok(Queue::Ended),
+            false => Ok(Queue::Silent(said)),
+        }
+    }
+
+    /// How long ago a job was submitted last.
+    fn age(&self) -> Duration {
+        let kept = fs::metadata(self.file("slurm.job")).and_then(|kept| kept.modified());
+        // Of clocks that differ, the later may be that of the file.
+        let age = kept.ok().and_then(|at| at.elapsed().ok());
+        age.unwrap_or_default()
     }
 
     /// Whether a point is neither done nor failed.
@@ -137,14 +253,25 @@ fn quoted(path: &Path) -> String {
 
 fn succeeded(program: &'static str, output: io::Result<Output>) -> Result<String, Error> {
     let output = output.map_err(|error| engine(program, &error))?;
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
     match output.status.success() {
-        true => Ok(text(&output.stdout)),
+        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
         false => Err(Error::Engine {
             program,
-            why: text(&output.stderr).replace('\n', "; "),
+            why: match one_line(&output.stderr) {
+                said if said.is_empty() => output.status.to_string(),
+                said => said,
+            },
         }),
     }
+}
+
+/// What a program said, in one line without control characters.
+fn one_line(said: &[u8]) -> String {
+    let said = String::from_utf8_lossy(said);
+    let lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
+    let lines: Vec<&str> = lines.collect();
+    let is_shown = |c: &char| !c.is_control();
+    lines.join("; ").chars().filter(is_shown).collect()
 }
 
 fn engine(program: &'static str, error: &io::Error) -> Error {
@@ -164,6 +291,54 @@ mod tests {
         assert_eq!(ranges(&[0, 1, 2, 5]), "0-2,5");
         assert_eq!(ranges(&[7]), "7");
         assert_eq!(ranges(&[1, 3, 5, 6]), "1,3,5-6");
+    }
+
+    fn job(number: u32, cluster: Option<&str>) -> Job {
+        let cluster = cluster.map(str::to_owned);
+        Job { number, cluster }
+    }
+
+    #[test]
+    fn a_job_is_found_in_what_sbatch_prints() {
+        let east = job(4711, Some("east"));
+        for (said, wanted) in [
+            ("4711\n", job(4711, None)),
+            ("4711;east\n", east.clone()),
+            (
+                "-----\n Welcome to Cluster 5; enjoy\n--> OK\n4711;east\n",
+                east,
+            ),
+            ("\n  12 \n", job(12, None)),
+        ] {
+            let found = Job::submitted(said).expect("a job");
+            assert_eq!(found, wanted, "{said:?}");
+            assert_eq!(Job::parse(&found.to_string()), Some(wanted), "kept");
+        }
+        for said in [
+            "",
+            "Submitted batch job 4711\n",
+            "1\n2\n",
+            "4711;\n",
+            "+1\n",
+            "7;a b",
+        ] {
+            let error = Job::submitted(said).expect_err(said).to_string();
+            assert!(
+                error.starts_with("sbatch: the number of the job is not clear"),
+                "{error}"
+            );
+            assert_eq!(error.lines().count(), 1, "{error}");
+        }
+    }
+
+    #[test]
+    fn a_jobs_lines_are_known_among_others() {
+        let job = job(47, Some("east"));
+        let is_at = ["47", "47_3", " 47_[0-1%2] ", "47+0"].map(|line| job.is_at(line));
+        assert_eq!(is_at, [true; 4]);
+        let is_at = ["471_3", "4", "CLUSTER: east", "", "a 47"].map(|line| job.is_at(line));
+        assert_eq!(is_at, [false; 5]);
+        assert_eq!(job.cancel(), "scancel --clusters=east 47");
     }
 
     #[test]

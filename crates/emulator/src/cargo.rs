@@ -27,7 +27,7 @@ pub fn build(build: &Build<'_>) -> Result<(), Error> {
     if !build.folder.join("Cargo.toml").exists() {
         return Err(Error::unusable(
             build.folder,
-            format!("the sources of {} are not there", build.what),
+            format!("the sources of {} are missing", build.what),
         ));
     }
     let cargo = tool::CARGO.find()?;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// This computer lacks a program.
-    #[error("{program} is missing: install Debian's package {package}")]
+    #[error("{program} not found: install Debian's package {package}")]
     Missing {
         /// Its name.
         program: &'static str,
@@ -23,7 +23,7 @@ pub enum Error {
         why: String,
     },
     /// Something does not compile.
-    #[error("{what} does not build:\n{output}")]
+    #[error("cannot build {what}:\n{output}")]
     Build {
         /// The target of the build.
         what: String,

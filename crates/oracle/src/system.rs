@@ -76,7 +76,7 @@ pub enum Broken {
         source: io::Error,
     },
     /// A process does not answer.
-    #[error("process {process} does not answer to `{step}`")]
+    #[error("process {process} does not respond to `{step}`")]
     Silent {
         /// Its number in the sequence.
         process: u8,

@@ -5,7 +5,7 @@ use crate::account::Account;
 use crate::recording::{Recording, Seen};
 use crate::session::{Opened, Reader, now, own_thread};
 use crate::symbols;
-use crate::tasks::{self, Family, Files};
+use crate::tasks::{self, Family, Files, Used};
 use profile::Hidden;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -63,6 +63,8 @@ struct Running {
     cpus: usize,
     sees_all: bool,
     hidden: Hidden,
+    /// The processes' CPU time, less that of the threads that are not watched.
+    used: Used,
 }
 
 impl Recorder {
@@ -71,15 +73,22 @@ impl Recorder {
     /// user stacks of this user's processes can be sampled.
     pub fn open(options: &Options, roots: &[u32]) -> Result<Recorder, Error> {
         if options.frequency == 0 {
-            return Err(Error::Options("the frequency is 0"));
+            return Err(Error::Options("the frequency must not be 0"));
         }
         if options.ring_pages == 0 || options.ring_pages > 1 << 18 {
-            return Err(Error::Options("a ring has from 1 to 262144 pages"));
+            return Err(Error::Options(
+                "the number of pages of a ring must be from 1 to 262144",
+            ));
         }
-        if let Some(&gone) = roots.iter().find(|&&pid| tasks::threads(pid).is_empty()) {
-            return Err(Error::NoProcess(gone));
+        stats::environment::numbers_are_ours().map_err(Error::Proc)?;
+        let mut threads = Vec::new();
+        for &root in roots {
+            match tasks::threads(root).map_err(Error::Proc)? {
+                none if none.is_empty() => return Err(Error::NoProcess(root)),
+                found => threads.extend(found),
+            }
         }
-        let opened = Opened::open(options)?;
+        let opened = Opened::open(options, &threads)?;
         let mut missing = opened.missing.clone();
         missing.extend(symbols::missing().filter(|_| opened.sees_kernel()));
         Ok(Recorder {
@@ -138,18 +147,24 @@ impl Recorder {
             .map_err(Error::system("starting to record"))?;
         let mut account = Account::new(family, files, began);
         account.sees_first_turns = opened.sees_waits && tasks::numbers_are_the_kernels();
-        self.state = State::Running(run(*opened, account, began)?);
+        let unwatched: Vec<u32> = self.left_out.iter().copied().chain([self.opener]).collect();
+        let used = Used::now(&self.roots, &unwatched);
+        self.state = State::Running(run(*opened, account, began, used)?);
         Ok(())
     }
 
     /// Ends recording and resolves names; call it while the processes still live.
+    ///
+    /// # Errors
+    /// [`Error::Unseen`] if what was recorded cannot be what the processes did.
     pub fn finish(mut self) -> Result<Recording, Error> {
         let State::Running(running) = std::mem::replace(&mut self.state, State::Ended) else {
             return Err(Error::Options("it has not been started"));
         };
+        let used = running.used.since();
         running.stop();
         let (account, end) = running.thread.join().map_err(|_| Error::Reader)?;
-        Ok(Recording::new(Seen {
+        let recording = Recording::new(Seen {
             clock: running.clock,
             span: Duration::from_nanos(end.saturating_sub(running.began)),
             sample_seconds: 1.0 / f64::from(self.options.frequency),
@@ -163,7 +178,14 @@ impl Recorder {
                 account.files.names(),
             ),
             totals: account.totals,
-        }))
+        });
+        match recording.is_of(used) {
+            true => Ok(recording),
+            false => Err(Error::Unseen {
+                recorded: recording.sampled().as_secs_f64(),
+                used: used.as_secs_f64(),
+            }),
+        }
     }
 }
 
@@ -184,7 +206,7 @@ impl Drop for Recorder {
     }
 }
 
-fn run(opened: Opened, account: Account, began: u64) -> Result<Running, Error> {
+fn run(opened: Opened, account: Account, began: u64, used: Used) -> Result<Running, Error> {
     let stop = Arc::new(AtomicBool::new(false));
     let (clock, cpus, sees_all) = (opened.clock, opened.cpus.len(), opened.sees_all());
     let hidden = Hidden {
@@ -204,5 +226,6 @@ fn run(opened: Opened, account: Account, began: u64) -> Result<Running, Error> {
         cpus,
         sees_all,
         hidden,
+        used,
     })
 }

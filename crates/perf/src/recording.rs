@@ -84,6 +84,20 @@ impl Recording {
         self.0.totals.samples.values().sum()
     }
 
+    /// The CPU time that all samples of watched threads stand for.
+    pub(crate) fn sampled(&self) -> Duration {
+        Duration::from_secs_f64(self.samples() as f64 * self.0.sample_seconds)
+    }
+
+    /// Whether it can be of processes that used this CPU time: samples stand for a good part of it. Where the kernel is
+    /// hidden they need not, and nor does a time of few samples.
+    pub(crate) fn is_of(&self, used: Duration) -> bool {
+        const PART: u32 = 4;
+        const FEW: f64 = 100.0;
+        let is_short = used.as_secs_f64() < FEW * self.0.sample_seconds;
+        self.0.hidden.kernel || is_short || self.sampled() >= used / PART
+    }
+
     /// Records for which the kernel had no room.
     pub fn lost(&self) -> u64 {
         self.0.totals.lost

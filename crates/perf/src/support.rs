@@ -32,3 +32,20 @@ pub fn everything() -> bool {
     let recorder = Recorder::open(&Options::default(), &[]);
     recorder.is_ok_and(|recorder| recorder.missing().is_empty())
 }
+
+/// Whether this process is root's.
+pub(crate) fn is_root() -> bool {
+    // SAFETY: the call takes no arguments.
+    unsafe { libc::geteuid() == 0 }
+}
+
+/// How to be allowed what was refused: with `setting`, or as root. Root itself is bound by a container only.
+pub(crate) fn remedy(setting: &str) -> String {
+    match is_root() {
+        true => {
+            "root lacks the right here: the container must have CAP_PERFMON and be allowed the call"
+                .into()
+        }
+        false => format!("run as root, or {setting}; a container must be allowed the call"),
+    }
+}

@@ -293,7 +293,7 @@ fn what_can_not_be_recorded_is_an_error() {
     };
     assert_eq!(
         error(never, &[std::process::id()]),
-        "recording: the frequency is 0"
+        "recording: the frequency must not be 0"
     );
 }
 
@@ -431,4 +431,47 @@ fn lives_are_no_longer_than_the_recording_and_nothing_takes_more() {
     );
     let busy = recording.busy().total();
     assert!(busy > 0.1 && busy <= lived, "{busy} of {lived}");
+}
+
+#[inline(never)]
+fn deep(levels: u32) -> u64 {
+    match levels {
+        0 => (0..20_000).map(black_box).sum(),
+        _ => black_box(deep(levels - 1)) + 1,
+    }
+}
+
+#[test]
+fn a_stack_that_is_too_deep_says_so_where_its_root_would_be() {
+    let _alone = alone();
+    let work = || {
+        on_threads(Duration::from_millis(500), || {
+            black_box(deep(300));
+        });
+    };
+    let Some(recording) = recorded(work) else {
+        return;
+    };
+    let busy = recording.busy();
+    let seconds = |is: &dyn Fn(&[&str]) -> bool| -> f64 {
+        let stacks = busy.iter();
+        let right = stacks.filter(|(stack, _)| is(&stack.split(';').collect::<Vec<_>>()));
+        right.map(|(_, seconds)| seconds).sum()
+    };
+    let levels = |stack: &[&str]| {
+        stack
+            .iter()
+            .filter(|frame| frame.ends_with("::deep"))
+            .count()
+    };
+    let is_cut = |stack: &[&str]| stack.get(1) == Some(&"[deeper than the kernel records]");
+    let all = seconds(&|stack| levels(stack) > 100);
+    let marked = seconds(&|stack| levels(stack) > 100 && is_cut(stack));
+    assert!(
+        all > 0.1 && marked > 0.9 * all,
+        "{marked} of {all}: {}",
+        busy.folded()
+    );
+    let whole = seconds(&|stack| levels(stack) == 0 && is_cut(stack));
+    assert!(whole < 0.1 * all, "{whole} of {all}");
 }

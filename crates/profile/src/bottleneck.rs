@@ -1,11 +1,16 @@
 //! One sentence that names the bottleneck of a run.
 
 use crate::{Hidden, Kind, Lock, PREEMPTED, Stacks};
+use stats::{printable, shortened};
 use std::collections::BTreeMap;
 
 /// The least share of task time (less the time spent waiting for a CPU) at which a lock counts as the
 /// bottleneck.
 const MATTERS: f64 = 0.1;
+/// The least share of task time that must have been seen for what was not seen to be none.
+const SEEN: f64 = 0.5;
+/// Letters of a name in the sentence at most.
+const LONGEST: usize = 100;
 /// The name of locks that are known by their callers only.
 pub const UNKNOWN: &str = "unknown lock";
 
@@ -18,6 +23,9 @@ pub fn bottleneck(
     hidden: Hidden,
     task_seconds: f64,
 ) -> String {
+    if task_seconds.is_nan() || task_seconds <= 0.0 {
+        return "not known: no task was seen to live".to_owned();
+    }
     let (preempted, blocked) = waits.split(PREEMPTED);
     let (busy_part, blocked_part) = (busy.total() / task_seconds, blocked.total() / task_seconds);
     let preempted_part = preempted.total() / task_seconds;
@@ -30,6 +38,10 @@ pub fn bottleneck(
     let (held_up, part) = match worst.filter(|lock| lock.share >= matters) {
         Some(lock) => (lock.sentence(), lock.share),
         None if let Some(words) = hidden.words() => (unknown(busy, words, task_seconds), 1.0),
+        None if busy_part + blocked_part + preempted_part < SEEN => {
+            let part = percent(busy_part + blocked_part + preempted_part);
+            (format!("not known: only {part} of task time was seen"), 1.0)
+        }
         None if blocked_part > busy_part => (idle(&blocked, task_seconds), blocked_part),
         None => (work(busy, task_seconds), busy_part),
     };
@@ -53,6 +65,7 @@ impl Whole<'_> {
         let Lock {
             name, kind, caller, ..
         } = self.main;
+        let (name, caller) = (shown(name), shown(caller));
         let share = percent(self.share);
         let others = match self.callers {
             1 => String::new(),
@@ -115,8 +128,14 @@ fn idle(blocked: &Stacks, task_seconds: f64) -> String {
 fn most(stacks: &Stacks, through: &[&str], task_seconds: f64) -> String {
     let leaf = stacks.leaves(through).into_iter().next();
     leaf.map_or(String::new(), |(name, seconds)| {
+        let name = shown(name);
         format!(", {} in {name}", percent(seconds / task_seconds))
     })
+}
+
+/// A name as the sentence has it.
+fn shown(name: &str) -> String {
+    shortened(&printable(name), LONGEST).into_owned()
 }
 
 fn percent(part: f64) -> String {
@@ -127,7 +146,7 @@ fn percent(part: f64) -> String {
 mod tests {
     use super::*;
 
-    const SEEN: Hidden = Hidden {
+    const SEEN_ALL: Hidden = Hidden {
         kernel: false,
         waits: false,
     };
@@ -149,11 +168,11 @@ mod tests {
         ];
         let none = Stacks::default();
         assert_eq!(
-            bottleneck(&locks, &none, &none, SEEN, 10.0),
+            bottleneck(&locks, &none, &none, SEEN_ALL, 10.0),
             "80 % of task time waits for mmap_lock, taken for writing in __vm_munmap (62 % of it there)"
         );
         assert_eq!(
-            bottleneck(&locks[2..], &none, &none, SEEN, 10.0),
+            bottleneck(&locks[2..], &none, &none, SEEN_ALL, 10.0),
             "45 % of task time waits for unknown lock, taken in b"
         );
     }
@@ -166,7 +185,7 @@ mod tests {
         let mut waits = Stacks::default();
         let few = [lock("x", Kind::Mutex, "y", 0.5, 0.0)];
         assert_eq!(
-            bottleneck(&few, &busy, &waits, SEEN, 10.0),
+            bottleneck(&few, &busy, &waits, SEEN_ALL, 10.0),
             "no lock; 80 % of task time is work, 70 % in clear_page_erms"
         );
         waits.add(
@@ -174,7 +193,7 @@ mod tests {
             9.0,
         );
         assert_eq!(
-            bottleneck(&[], &busy, &waits, SEEN, 10.0),
+            bottleneck(&[], &busy, &waits, SEEN_ALL, 10.0),
             "no lock; 90 % of task time is blocked, 90 % in pipe_read"
         );
     }
@@ -203,19 +222,54 @@ mod tests {
     }
 
     #[test]
+    fn little_that_was_seen_is_no_verdict() {
+        let (mut busy, none) = (Stacks::default(), Stacks::default());
+        assert_eq!(
+            bottleneck(&[], &none, &none, SEEN_ALL, 10.0),
+            "not known: only 0 % of task time was seen"
+        );
+        busy.add(["mmap1", "main"], 3.0);
+        assert_eq!(
+            bottleneck(&[], &busy, &none, SEEN_ALL, 10.0),
+            "not known: only 30 % of task time was seen"
+        );
+        for lived in [0.0, f64::NAN] {
+            assert_eq!(
+                bottleneck(&[], &busy, &none, SEEN_ALL, lived),
+                "not known: no task was seen to live"
+            );
+        }
+    }
+
+    #[test]
+    fn long_names_and_controls_do_not_reach_the_sentence() {
+        let (mut busy, none) = (Stacks::default(), Stacks::default());
+        let long = "L".repeat(3000);
+        busy.add(["mmap1", &long], 9.0);
+        let sentence = bottleneck(&[], &busy, &none, SEEN_ALL, 10.0);
+        assert!(sentence.len() < 200 && sentence.contains('…'), "{sentence}");
+        let locks = [lock("a\x1b[31m", Kind::Mutex, &long, 9.0, 0.0)];
+        let sentence = bottleneck(&locks, &busy, &none, SEEN_ALL, 10.0);
+        assert!(
+            sentence.len() < 250 && sentence.contains("a\\u001b[31m, taken in LLL"),
+            "{sentence}"
+        );
+    }
+
+    #[test]
     fn a_crowded_machine_hides_no_lock() {
         let locks = [lock("mmap_lock", Kind::RwsemWrite, "__vm_munmap", 0.4, 0.1)];
         let (busy, mut waits) = (Stacks::default(), Stacks::default());
         waits.add([PREEMPTED, "mmap1", "schedule_[k]"], 9.0);
         waits.add(["mmap1", "down_write_[k]", "schedule_[k]"], 0.4);
         assert_eq!(
-            bottleneck(&locks, &busy, &waits, SEEN, 10.0),
+            bottleneck(&locks, &busy, &waits, SEEN_ALL, 10.0),
             "90 % of task time waits for a CPU; \
              5 % of task time waits for mmap_lock, taken for writing in __vm_munmap"
         );
         let few = Stacks::default();
         assert_eq!(
-            bottleneck(&[], &few, &waits, SEEN, 10.0),
+            bottleneck(&[], &few, &waits, SEEN_ALL, 10.0),
             "90 % of task time waits for a CPU; \
              no lock; 4 % of task time is blocked, 4 % in down_write"
         );

@@ -3,6 +3,7 @@
 use crate::Stacks;
 use inferno::flamegraph::color::{BasicPalette, MultiPalette};
 use inferno::flamegraph::{self, Options, Palette};
+use stats::printable;
 use std::io;
 
 /// The flame graph of `stacks`; kernel frames have a colour of their own.
@@ -56,8 +57,8 @@ pub fn difference(
 
 fn options(title: &str, subtitle: &str) -> Options<'static> {
     let mut options = Options::default();
-    options.title = title.to_owned();
-    options.subtitle = (!subtitle.is_empty()).then(|| subtitle.to_owned());
+    options.title = printable(title).into_owned();
+    options.subtitle = (!subtitle.is_empty()).then(|| printable(subtitle).into_owned());
     options.count_name = "µs".to_owned();
     options.deterministic = true;
     options

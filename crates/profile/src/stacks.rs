@@ -1,22 +1,25 @@
 //! Stacks, and how long each was seen.
 
 use serde::{Deserialize, Serialize};
+use stats::{printable, shortened};
 use std::collections::BTreeMap;
 
 /// The root of stacks that were ready to run while others ran.
 pub const PREEMPTED: &str = "preempted";
 
+/// Letters of a frame at most. A name may be that of a function with all that it is instantiated with, or anything that
+/// another program has made up; what is left out has a mark.
+const LONGEST: usize = 500;
+
 /// Seconds by stack. A stack is its frames from the root, joined by `;`; frames of the
-/// kernel end in `_[k]`.
+/// kernel end in `_[k]`. Frames have no characters that a terminal, a picture or a folded line would not bear.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(transparent)]
+#[serde(from = "BTreeMap<String, f64>")]
 pub struct Stacks(BTreeMap<String, f64>);
 
 impl Stacks {
     /// Adds `seconds` to the stack of `frames`, from the root.
     pub fn add<'a>(&mut self, frames: impl IntoIterator<Item = &'a str>, seconds: f64) {
-        // The separator and the end of a line cannot be part of a name.
-        let clean = |frame: &str| frame.replace([';', '\n'], ":");
         let frames: Vec<String> = frames.into_iter().map(clean).collect();
         *self.0.entry(frames.join(";")).or_default() += seconds;
     }
@@ -93,5 +96,25 @@ impl Stacks {
     pub fn folded(&self) -> String {
         let line = |(stack, seconds): (&str, f64)| format!("{stack} {:.0}\n", 1e6 * seconds);
         self.iter().map(line).collect()
+    }
+}
+
+/// A name as a frame. The separator and the end of a line cannot be part of one.
+fn clean(name: &str) -> String {
+    let name = name.replace([';', '\n', '\t'], ":");
+    match shortened(&printable(&name), LONGEST) {
+        name if name.trim().is_empty() => "[no name]".to_owned(),
+        name => name.into_owned(),
+    }
+}
+
+impl From<BTreeMap<String, f64>> for Stacks {
+    /// From a file, whose names are anything.
+    fn from(read: BTreeMap<String, f64>) -> Stacks {
+        let mut stacks = Stacks::default();
+        for (stack, seconds) in read {
+            stacks.add(stack.split(';'), seconds);
+        }
+        stacks
     }
 }

@@ -276,3 +276,49 @@ fn what_started_a_task_can_be_left_out() {
     ];
     assert_eq!(begun.iter().collect::<Vec<_>>(), expected);
 }
+
+/// Thread names and functions are whatever their programs make them.
+#[test]
+fn no_name_breaks_a_picture_or_a_line() {
+    let names = [
+        "a;b c)\n(",
+        "\u{1b}[31mred",
+        "\u{1}\u{2}\u{7f}\u{9b}",
+        "<script>&\"'",
+        "\u{fffd}\u{202e}\u{ffff}",
+        "",
+        "\t\r",
+    ];
+    let mut stacks = Stacks::default();
+    for name in names {
+        stacks.add([name, "main", name], 1.0);
+    }
+    let long = "L".repeat(3000);
+    stacks.add(["p", &long], 1.0);
+    let acts = |c: char| c.is_control() && c != '\n' || "\u{202e}\u{ffff}".contains(c);
+    let folded = stacks.folded();
+    assert!(!folded.contains(acts), "{folded:?}");
+    assert_eq!(folded.lines().count(), names.len() + 1);
+    for line in folded.lines() {
+        let (stack, count) = line.rsplit_once(' ').expect("a number");
+        assert_eq!(count, "1000000");
+        assert!(stack.split(';').all(|frame| !frame.is_empty()), "{line}");
+        assert!(stack.chars().count() < 1100 && (stack.len() < 900 || stack.contains('…')));
+    }
+    let title = "`./n \u{1b}` <&";
+    let busy = flame::svg(&stacks, title, title).expect("a picture");
+    let changed = flame::difference((&stacks, 1.0), (&stacks, 2.0), Widths::After, title, title);
+    for svg in [busy, changed.expect("a picture")] {
+        assert!(!svg.contains(acts));
+        assert!(svg.contains("\\u001b[31mred") && svg.contains("&lt;script&gt;&amp;"));
+        assert!(!svg.contains("<script>&"));
+    }
+    // A file of profiles is read back, whatever its names are.
+    let mut profile = profile(1.0, &[]);
+    profile.busy = stacks.clone();
+    let mut value = serde_json::to_value(&profile).expect("JSON");
+    value["busy"]["x\u{1b}y;z"] = 1.0.into();
+    let read = parse("p.jsonl", value.to_string().as_bytes()).expect("a profile");
+    assert_eq!(read[0].busy.iter().count(), stacks.iter().count() + 1);
+    assert!(!read[0].busy.folded().contains(acts));
+}

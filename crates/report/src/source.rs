@@ -259,7 +259,7 @@ impl Source {
         match empty.contains(&false) {
             false => Err(InputError::Whole {
                 file: self.name,
-                reason: "no results, comparisons, profiles or reproduced figures in it".into(),
+                reason: "contains no results, comparisons, profiles or reproduced figures".into(),
             }),
             true => Ok(self),
         }

@@ -321,11 +321,11 @@ fn bad_files_are_named_with_their_line() {
     let reason = |text: &str| parse(text).expect_err(text);
     assert_eq!(
         reason(""),
-        "f: no results, comparisons, profiles or reproduced figures in it"
+        "f: contains no results, comparisons, profiles or reproduced figures"
     );
     assert_eq!(
         reason("{\"kind\":\"progress\"}\n"),
-        "f: no results, comparisons, profiles or reproduced figures in it"
+        "f: contains no results, comparisons, profiles or reproduced figures"
     );
     assert!(reason("average 12\n").starts_with("f:1: "), "no JSON");
     assert!(reason("[1]\n").starts_with("f:1: "), "no object");
@@ -384,4 +384,59 @@ fn each_case_study_has_a_table() {
     );
     let cut = parse(r#"{"kind":"reproduction","system":"S3"}"#);
     assert!(cut.unwrap_err().starts_with("f:1: "));
+}
+
+/// Samples of simulated runs, a seed each.
+fn simulated(vm: &str, rate: f64) -> String {
+    (1..=6)
+        .map(|seed| {
+            let mut line: serde_json::Value =
+                serde_json::from_str(&sample("mmap1", 4, rate / 4.0)).unwrap();
+            for (name, value) in [
+                ("on", "sim".into()),
+                ("vm", vm.into()),
+                ("profile", "freebsd-96".into()),
+                ("topology", "2x24x2".into()),
+                ("seed", 1.into()),
+                ("sample", serde_json::Value::from(seed)),
+            ] {
+                line[name] = value;
+            }
+            format!("{line}\n")
+        })
+        .collect()
+}
+
+#[test]
+fn what_the_model_cannot_tell_is_not_called_the_same() {
+    let verdict = |ratio: f64| {
+        let text = simulated("freebsd-di", 1000.0) + &simulated("scalevm", ratio * 1000.0);
+        let sources = [parse(&text).unwrap()];
+        let page = Page::new(&sources);
+        (page.verdict().to_owned(), page.html())
+    };
+    let (said, html) = verdict(1.128);
+    assert!(
+        said.starts_with(
+            "The model cannot tell freebsd-di and scalevm apart: they differ by less than 1.5 times"
+        ),
+        "{said}"
+    );
+    assert!(html.contains("the model cannot tell less than 1.5 times"));
+    assert!(html.contains("The model ranks rates from 1.5 times apart on."));
+    assert!(!html.contains("no difference shown"));
+    let (said, _) = verdict(1.6);
+    assert!(said.starts_with("scalevm is faster: 1.60 times"), "{said}");
+}
+
+#[test]
+fn control_characters_of_files_are_seen_as_escapes() {
+    let lines = sample("a\u{1b}[31m\u{1}\u{9b}\u{202e}b", 1, 100.0) + &sample("x", 1, 5.0);
+    let html = Page::new(&[parse(&lines).unwrap()]).html();
+    assert!(
+        html.contains("a\\u001b[31m\\u0001\\u009b\\u202eb"),
+        "{html}"
+    );
+    let acts = |c: char| c.is_control() && !"\n\t".contains(c) || c == '\u{202e}';
+    assert!(!html.contains(acts));
 }

@@ -320,7 +320,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
     const DAY: f64 = 86_400.0;
     match text.parse::<f64>() {
         Ok(seconds) if (0.001..=DAY).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
-        Ok(_) => Err("a sample lasts from 0.001 to 86400 seconds".into()),
+        Ok(_) => Err("expected a duration from 0.001 to 86400 seconds".into()),
         Err(error) => Err(error.to_string()),
     }
 }

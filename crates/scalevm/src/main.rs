@@ -26,7 +26,7 @@ fn main() -> ExitCode {
     match result {
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
-            eprintln!("scalevm: {failure}");
+            eprintln!("scalevm: {}", commands::explained(&failure));
             ExitCode::from(commands::exit_code(&failure))
         }
     }

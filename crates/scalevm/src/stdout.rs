@@ -4,8 +4,12 @@
 //! place in this crate: the command unwinds from the line that could not be printed, so that tasks
 //! are ended and temporary files removed, and [`guard`] prints the reason in one line. A message
 //! lost on standard error cannot be reported.
+//!
+//! Names come from other programs and from files. Their control characters are printed as escapes, so that no name
+//! acts on the terminal.
 
 use bench::Failure;
+use stats::printable;
 use std::fmt::Arguments;
 use std::io::{self, ErrorKind, Write};
 use std::panic::{self, AssertUnwindSafe};
@@ -46,11 +50,13 @@ pub fn tables_only() {
 
 /// Prints on standard output.
 pub fn print(text: Arguments<'_>) {
+    let text = text.to_string();
+    let shown = printable(&text);
     match TABLES_ONLY.load(Relaxed) {
         true => {
-            let _ = io::stderr().lock().write_fmt(text);
+            let _ = io::stderr().lock().write_all(shown.as_bytes());
         }
-        false => printed(io::stdout().lock().write_fmt(text)),
+        false => printed(io::stdout().lock().write_all(shown.as_bytes())),
     }
 }
 
@@ -64,12 +70,14 @@ pub fn print_line(text: Arguments<'_>) {
 
 /// Prints a line on standard output, whatever else goes there.
 pub fn data(text: Arguments<'_>) {
-    printed(writeln!(io::stdout().lock(), "{text}"));
+    let text = text.to_string() + "\n";
+    printed(io::stdout().lock().write_all(printable(&text).as_bytes()));
 }
 
 /// Prints a line on standard error.
 pub fn complain(text: Arguments<'_>) {
-    let _ = writeln!(io::stderr().lock(), "{text}");
+    let text = text.to_string() + "\n";
+    let _ = io::stderr().lock().write_all(printable(&text).as_bytes());
 }
 
 /// Returns if standard output took the text; otherwise unwinds to [`guard`].

@@ -23,6 +23,39 @@ fn of_kind<'a>(records: &'a [Value], kind: &str) -> Vec<&'a Value> {
     of_kind.collect()
 }
 
+/// Another beginning is another search, and that of the same seeds.
+#[test]
+fn a_search_begins_where_it_is_told() {
+    let found = |options: &str| -> Value {
+        let line = format!("check races --planted load-then-store {options} --json");
+        let records = json(&support::command::text(&output(&line).stdout));
+        of_kind(&records, "planted")[0].clone()
+    };
+    let near = found("--seeds 40");
+    let far = found("--seeds 40 --from 1000");
+    assert_eq!((&near["runs"], &far["runs"]), (&40.into(), &40.into()));
+    assert!(near["seed"].as_u64() < Some(40), "{near}");
+    assert!(
+        (1000..1040).contains(&far["seed"].as_u64().expect("found")),
+        "{far}"
+    );
+    let again = far["again"].as_str().expect("a command");
+    assert!(
+        again.ends_with(&format!("--seed {}", far["seed"])),
+        "{again}"
+    );
+    let last = 1_u64 << 62;
+    assert_eq!(found(&format!("--seeds 2 --from {last}"))["runs"], 2);
+    assert_eq!(found(&format!("--seed {last}"))["runs"], 1);
+    for wrong in [
+        format!("--from {}", last + 1),
+        format!("--seed {}", u64::MAX),
+    ] {
+        failure(&format!("check races {wrong}"), 2);
+    }
+    failure("check races --seed 1 --from 2", 2);
+}
+
 #[test]
 fn the_real_code_survives() {
     // In builds with debug assertions this also checks the order of the VM's locks.

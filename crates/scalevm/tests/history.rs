@@ -171,7 +171,7 @@ fn compared_runs_are_kept_one_by_one() {
         ],
     );
     assert!(
-        stderr.contains("--store and --label go with --workload"),
+        stderr.contains("--store and --label require --workload"),
         "{stderr}"
     );
 }
@@ -206,7 +206,7 @@ fn an_interrupted_run_keeps_what_was_finished() {
         stderr.contains("1 run that did not end left out"),
         "{stderr}"
     );
-    assert!(stderr.contains("there is no complete run"), "{stderr}");
+    assert!(stderr.contains("no complete run found"), "{stderr}");
     keep(&store, "whole", &[]);
     assert_eq!(
         json(&run(0, &["history", "--json", store.path()]).0).len(),

@@ -118,7 +118,7 @@ fn threads_are_hosteds() {
         "compare --workload mmap1 os os --hosted-cpus 2",
     ] {
         let errors = failure(arguments, 2);
-        assert!(errors.contains("say --on hosted"), "{arguments}: {errors}");
+        assert!(errors.contains("add --on hosted"), "{arguments}: {errors}");
     }
     failure("run mmap1 --hosted-cpus 0", 2);
     failure("run mmap1 --hosted-cpus 1025", 2);

@@ -61,7 +61,7 @@ fn a_panic_is_told_with_its_stack() {
     let (_, stderr) = exits(125, &mut guest(&folder, ": > $report", "-- x"));
     assert_eq!(
         stderr,
-        "scalevm: the machine stopped, and did not say why\n"
+        "scalevm: the machine stopped without giving a reason\n"
     );
 }
 

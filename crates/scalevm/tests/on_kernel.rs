@@ -187,7 +187,7 @@ fn what_fails_in_a_guest_is_told() {
         (
             RETURNS,
             1,
-            "fails: task 0: testcase has returned; it should go on until it is killed",
+            "fails: task 0: testcase returned; it must run until it is killed",
         ),
         (DIES, 2, "fails: task 1 ended on its own: signal 9"),
     ] {
@@ -213,19 +213,19 @@ fn what_the_kernel_cannot_do_is_refused_in_a_line() {
         ),
         (
             format!("run {object} --on kernel {QUICK}"),
-            "only C files run on kernel",
+            "only C files can be run on kernel",
         ),
         (
             "run --command true --on kernel".to_owned(),
-            "runs on kernels only",
+            "can run only on a kernel",
         ),
         (
             "profile mmap1 --on kernel --ring 64 --json".to_owned(),
-            "does not see into a guest",
+            "cannot see into a guest",
         ),
         (
             "latency mmap1 --on kernel".to_owned(),
-            "latency is not measured on kernel",
+            "latency cannot be measured on kernel",
         ),
     ] {
         let said = place.failure(&arguments, &[], 2);

@@ -321,14 +321,17 @@ fn tables_are_markdown_or_values_for_other_programs() {
     let (csv, _) = exits(3, compare.args([numbers.path(), numbers.path()]));
     let of = "files of numbers";
     assert!(
-        csv.starts_with("of,set,n,min,max,median,average,stddev\n"),
+        csv.starts_with("table,set,n,min,max,median,average,stddev\n"),
         "{csv}"
     );
     assert!(
         csv.contains(&format!("{of},{},5,1,5,3,3,", numbers.path())),
         "{csv}"
     );
-    assert!(csv.contains("of,A,B,B / A,low,high,p,verdict\n"), "{csv}");
+    assert!(
+        csv.contains("table,A,B,B / A,low,high,p,verdict\n"),
+        "{csv}"
+    );
     assert!(!failure(&format!("{line} --format csv --json"), 2).is_empty());
     assert!(Path::new(numbers.path()).exists());
 }

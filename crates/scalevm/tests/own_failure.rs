@@ -47,7 +47,7 @@ fn what_is_no_test_case_is_refused() {
     let other = place.source("other.txt", "void testcase(void) {}");
     let (missing, directory) = (place.file("missing.c"), place.file("tmp"));
     for (file, why) in [
-        (&empty, "there is no function `testcase` in it"),
+        (&empty, "function `testcase` not found"),
         (&undefined, "undefined symbol: nowhere"),
         (&exits, "it ends the process that loads it (exit status: 3)"),
         (&text, "invalid ELF header"),
@@ -99,7 +99,7 @@ fn a_task_that_ends_is_named() {
         (
             "returns",
             "return;",
-            "testcase has returned; it should go on until it is killed",
+            "testcase returned; it must run until it is killed",
         ),
     ] {
         let file = place.source(&format!("{name}.c"), &task_1(body));

@@ -176,5 +176,5 @@ fn ones_own_results_are_predicted() {
     assert!(number(&other[0]["error"]) > 0.2, "{other:?}");
     assert!(failure(&format!("{predict} {machine}"), 2).contains("--vm"));
     let chosen = failure("predict macy-munmap --topology 1x4x1", 2);
-    assert!(chosen.contains("for --measured"), "{chosen}");
+    assert!(chosen.contains("only with --measured"), "{chosen}");
 }

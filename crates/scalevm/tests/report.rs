@@ -143,12 +143,12 @@ fn what_can_not_be_used_is_said_in_one_line() {
         (&[&good, "none.jsonl"], "scalevm: none.jsonl: No such file"),
         (
             &["empty"],
-            "scalevm: empty: no results, comparisons, profiles or reproduced figures in it",
+            "scalevm: empty: contains no results, comparisons, profiles or reproduced figures",
         ),
         (&[&numbers], "scalevm: numbers.txt:1: "),
         (
             &[&other],
-            "scalevm: other.jsonl: no results, comparisons, profiles or reproduced figures in it",
+            "scalevm: other.jsonl: contains no results, comparisons, profiles or reproduced figures",
         ),
         (&[&broken], "scalevm: broken.jsonl:2: missing field"),
         (

@@ -15,7 +15,7 @@
 
 use oorandom::Rand32;
 
-use crate::ministat::median;
+use crate::ministat::{median, scale, scaled};
 
 /// Fewest runs in which a change can be shown at 5 %: four against four are one of 35 divisions. With fewer runs even a
 /// clean step is one of too few.
@@ -65,9 +65,12 @@ pub struct Change {
 }
 
 impl Change {
-    /// The new level relative to the old.
+    /// The new level relative to the old; 1 if both are 0, infinite from 0 on.
     pub fn ratio(&self) -> f64 {
-        self.after / self.before
+        match self.after == self.before {
+            true => 1.0,
+            false => self.after / self.before,
+        }
     }
 }
 
@@ -78,7 +81,14 @@ pub fn changes(runs: &[f64], options: &Options) -> Vec<Change> {
     divide(runs, 0, options, &mut random, &mut bounds);
     bounds.sort_unstable();
     bounds.dedup();
-    settle(runs, bounds, options, &mut random)
+    // Distances are summed: near 1, where the sum of no distances overflows.
+    let unit = scale(runs);
+    let mut found = settle(&scaled(runs, unit), bounds, options, &mut random);
+    for change in &mut found {
+        change.before *= unit;
+        change.after *= unit;
+    }
+    found
 }
 
 /// Adds the bounds of the differing parts of `runs`, which begin at `from` in the series.

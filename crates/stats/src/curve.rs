@@ -117,7 +117,7 @@ impl Curve {
     /// Throughput per CPU, as a share of that at the fewest CPUs measured.
     pub fn efficiency(&self, point: Point) -> f64 {
         let first = self.points[0];
-        point.throughput * f64::from(first.cpus) / (first.throughput * f64::from(point.cpus))
+        point.throughput / first.throughput * f64::from(first.cpus) / f64::from(point.cpus)
     }
 }
 

@@ -30,7 +30,7 @@ pub enum CurveError {
     #[error("no runs")]
     Empty,
     /// There is more than one curve.
-    #[error("there are several curves; choose one of: {}", .0.join("; "))]
+    #[error("several curves found; choose one of: {}", .0.join("; "))]
     Several(Vec<String>),
 }
 

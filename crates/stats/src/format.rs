@@ -25,6 +25,23 @@ pub fn general(value: f64, precision: usize) -> String {
     without_trailing_zeros(&format!("{value:.decimals$}")).to_string()
 }
 
+/// `value` as [`general`] prints it, or that it is beyond the largest number.
+pub fn figure(value: f64, precision: usize) -> String {
+    match value.is_infinite() {
+        true if value > 0.0 => format!(">{}", general(f64::MAX, precision)),
+        true => format!("<{}", general(f64::MIN, precision)),
+        false => general(value, precision),
+    }
+}
+
+/// A ratio with four decimals; with five significant digits where these would show nothing or a row of them.
+pub fn ratio(value: f64) -> String {
+    match (1e-3..1e6).contains(&value) {
+        true => format!("{value:.4}"),
+        false => general(value, 5),
+    }
+}
+
 /// `value` with four significant digits and a metric prefix: `1.719 M`, `412.3 k`, `17.5`.
 pub fn metric(value: f64) -> String {
     const PREFIXES: [(f64, &str); 4] = [(1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k")];
@@ -89,6 +106,19 @@ mod tests {
                 "{value}"
             );
         }
+    }
+
+    #[test]
+    fn what_is_beyond_the_numbers_says_so() {
+        assert_eq!(figure(f64::INFINITY, 6), ">1.79769e+308");
+        assert_eq!(figure(f64::NEG_INFINITY, 6), "<-1.79769e+308");
+        assert_eq!(figure(2.5, 6), "2.5");
+    }
+
+    #[test]
+    fn a_ratio_has_digits_at_any_size() {
+        let all = [1.0, 0.5125, 1234.5, 1e300, 2.5e-9].map(ratio);
+        assert_eq!(all, ["1.0000", "0.5125", "1234.5000", "1e+300", "2.5e-09"]);
     }
 
     #[test]

@@ -24,11 +24,13 @@ pub mod interval;
 pub mod ministat;
 pub mod record;
 pub mod store;
+mod text;
 mod time;
 pub mod usl;
 pub mod verdict;
 
 pub use exit::Exit;
-pub use format::{count, general, metric};
+pub use format::{count, figure, general, metric, ratio};
 pub use input::{InputError, for_each_line, from_json};
+pub use text::{printable, shortened};
 pub use time::{Time, TimeError};

@@ -150,3 +150,19 @@ fn the_same_series_has_the_same_changes() {
     };
     assert_eq!(places(found(&runs)), places(found(&scaled)));
 }
+
+#[test]
+fn changes_have_figures_at_the_ends_of_the_numbers() {
+    for unit in [1e-306, 1e300, 1.5e305] {
+        let runs: Vec<f64> = series(11, &[(15, 100.0), (15, 104.0)])
+            .iter()
+            .map(|run| run * unit)
+            .collect();
+        let found = found(&runs);
+        assert!(near(&found, &[15], 0), "{unit:e}: {found:?}");
+        assert!((found[0].before / (100.0 * unit) - 1.0).abs() < 0.02);
+    }
+    let stopped: Vec<f64> = [[100.0; 12], [0.0; 12]].concat();
+    let found = found(&stopped);
+    assert_eq!((found[0].at, found[0].ratio()), (12, 0.0));
+}

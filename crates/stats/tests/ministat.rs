@@ -133,8 +133,54 @@ fn none_or_too_many_samples_are_refused() {
     let report = |count| ministat::report(&vec![set.clone(); count], &Options::default());
     assert_eq!(
         report(0).unwrap_err().to_string(),
-        "0 samples; a report takes 1 to 7"
+        "0 samples; expected 1 to 7"
     );
     assert!(report(8).is_err());
     assert!(report(7).unwrap().contains("\nO before.txt\n"));
+}
+
+/// No figure of a report is infinite or no number, however large, small or equal the numbers are.
+#[test]
+fn a_report_has_figures_at_the_ends_of_the_numbers() {
+    let sets = |values: &[[f64; 3]]| -> Vec<Dataset> {
+        let set = |points: &[f64; 3]| Dataset::new("f", points.to_vec()).unwrap();
+        values.iter().map(set).collect()
+    };
+    let most = f64::MAX;
+    let all = [
+        [1e308; 3],
+        [most; 3],
+        [-most, 0.0, most],
+        [-most; 3],
+        [0.0; 3],
+        [1e-310, 2e-310, 3e-310],
+        [5e-324; 3],
+        [1.0, 2.0, 3.0],
+        [-1.0, 0.0, 1.0],
+    ];
+    for base in all {
+        for sample in all {
+            let report = ministat::report(&sets(&[base, sample]), &Options::default()).unwrap();
+            let words = report.split(|c: char| c.is_whitespace() || c == '%');
+            for word in words {
+                assert!(
+                    !["inf", "-inf", "nan"].contains(&word),
+                    "{base:?} {sample:?}: {report}"
+                );
+            }
+        }
+    }
+    let report = ministat::report(&sets(&[[0.0; 3], [1.0; 3]]), &Options::default()).unwrap();
+    assert!(
+        report.ends_with(
+            "Difference at 95.0% confidence\n\t1 +/- 0\n\
+             \t(no percentage: the first sample's average is 0 or too close to it)\n\
+             \t(Student's t, pooled s = 0)\n"
+        ),
+        "{report}"
+    );
+    let report = ministat::report(&sets(&[[1e308; 3], [most; 3]]), &Options::default()).unwrap();
+    assert!(report.contains("79.7693% +/- 0%"), "{report}");
+    let report = ministat::report(&sets(&[[-most; 3], [most; 3]]), &Options::default()).unwrap();
+    assert!(report.contains("\t>1.79769e+308 +/- 0\n"), "{report}");
 }

@@ -4,7 +4,7 @@ use super::{Outcome, Point, Spread};
 use baselines::selected::Preset;
 use bench::{Failure, Progress, interrupt};
 use sim::profile::Profile;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -84,6 +84,10 @@ pub struct Lab {
     results: Vec<Done>,
     /// Runs that came to nothing.
     failures: Vec<Failure>,
+    /// What was to be measured.
+    points: Vec<Point>,
+    /// What figures asked for besides.
+    unmeasured: RefCell<Vec<Point>>,
 }
 
 /// One run.
@@ -138,12 +142,28 @@ impl Lab {
             effort,
             results: Vec::new(),
             failures: Vec::new(),
+            points: Vec::new(),
+            unmeasured: RefCell::default(),
         }
     }
 
     /// Why runs failed; quantities that need them have no figure.
     pub fn failures(&self) -> &[Failure] {
         &self.failures
+    }
+
+    /// The runs that figures so far have asked for, and that the machine has CPUs for, but which were never to be measured:
+    /// a system's points lack them, and its figures vanish.
+    pub fn unmeasured(&self) -> Vec<Point> {
+        self.unmeasured.borrow().clone()
+    }
+
+    fn ask_for(&self, point: Point) {
+        let mut unmeasured = self.unmeasured.borrow_mut();
+        let is_known = self.points.contains(&point) || unmeasured.contains(&point);
+        if !is_known && point.cpus() <= self.machine().cpus() {
+            unmeasured.push(point);
+        }
     }
 
     /// The machine.
@@ -164,6 +184,7 @@ impl Lab {
     /// Does the runs, several at the same time: none depends on another. `false` if the user interrupts.
     pub fn measure(&mut self, points: &[Point], progress: &dyn Progress) -> bool {
         let runs = self.plan(points);
+        self.points.extend(points);
         let threads = thread::available_parallelism().map_or(1, |n| n.get().min(MOST_THREADS));
         let slots: Vec<Slot> = runs.iter().map(|_| Mutex::default()).collect();
         let next = AtomicUsize::new(0);
@@ -252,6 +273,7 @@ impl Lab {
             machine: 0,
             seed: self.effort.first,
         };
+        self.ask_for(run.point);
         Some(&self.get(&run)?.outcome)
     }
 }
@@ -268,6 +290,7 @@ impl World<'_> {
 
     /// See [`World::each`].
     fn runs(&self, point: Point, quantity: &dyn Fn(&Outcome) -> Option<f64>) -> Option<Vec<f64>> {
+        self.lab.ask_for(point);
         let run = |seed| Run {
             point,
             machine: self.machine,
@@ -312,4 +335,18 @@ fn take<'a>(next: &AtomicUsize, runs: &'a [Run], slots: &'a [Slot]) -> Option<(&
     // Relaxed: only that no two get the same number matters.
     let index = next.fetch_add(1, Relaxed);
     Some((runs.get(index)?, &slots[index]))
+}
+
+#[cfg(test)]
+impl Lab {
+    /// All runs of `points` are done, and had this outcome.
+    pub fn pretend(&mut self, points: &[Point], outcome: &Outcome) {
+        let runs = self.plan(points);
+        self.points.extend(points);
+        self.results.extend(runs.into_iter().map(|run| Done {
+            run,
+            outcome: outcome.clone(),
+            seconds: Cell::new(0.0),
+        }));
+    }
 }

@@ -133,3 +133,6 @@ pub fn find(name: &str) -> Option<&'static System> {
 #[cfg(test)]
 #[global_allocator]
 static ALLOCATOR: sim::Allocator = sim::Allocator;
+
+#[cfg(test)]
+mod tests;

@@ -165,7 +165,7 @@ impl Work {
             conditions: Conditions::default(),
         };
         let workload = workloads::find(self.workload);
-        let unknown = || Failure::Unavailable(format!("no workload is called {}", self.workload));
+        let unknown = || Failure::Unavailable(format!("unknown workload {}", self.workload));
         let plan = Plan {
             workload: workload.ok_or_else(unknown)?.into(),
             tasks: self.tasks,

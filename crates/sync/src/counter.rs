@@ -238,7 +238,10 @@ impl<M: Machine, const ROUNDS: usize> Limited<M, ROUNDS> {
     fn release_slow(&self, pin: &M::Pin, n: u64) {
         let sound = self.with_pool(pin, |pool| {
             // At once visible to every holder of the lock: the release's instant.
-            *pool = pool.saturating_add_unsigned(n);
+            let Some(sum) = pool.checked_add_unsigned(n) else {
+                return false;
+            };
+            *pool = sum;
             // Half of a full stock goes back, so that the next releases are cheap.
             let stock = self.stocks.get(pin);
             let free = stock.load(Ordering::Relaxed);
@@ -246,7 +249,7 @@ impl<M: Machine, const ROUNDS: usize> Limited<M, ROUNDS> {
                 // The stock is open, and only this CPU and the lock's holder take from it: its
                 // value is the one read.
                 stock.fetch_sub(free - self.cap / 2, Ordering::AcqRel);
-                *pool += (free - self.cap / 2) as i64;
+                *pool = pool.saturating_add_unsigned(free - self.cap / 2);
             }
             *pool <= self.limit as i64
         });

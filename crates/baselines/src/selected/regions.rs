@@ -106,15 +106,23 @@ impl<M: Machine> Clone for AnyObject<M> {
     }
 }
 
-/// The object's part of a mapping; `None` for the part of another VM's kind.
+/// Regions, objects, faults and their shared state belong to one VM, so they are of one kind.
+#[cold]
+#[inline(never)]
+#[track_caller]
+fn another_vms_records() -> ! {
+    panic!("records of regions meet those of another VM, of another kind");
+}
+
+/// The object's part of a mapping.
 macro_rules! mapping {
     ($mapping:expr, $kind:ident) => {
         Mapping {
             prot: $mapping.prot,
             shared: $mapping.shared,
-            object: $mapping.object.and_then(|(object, first)| match object {
-                AnyObject::$kind(object) => Some((object, first)),
-                _ => None,
+            object: $mapping.object.map(|(object, first)| match object {
+                AnyObject::$kind(object) => (object, first),
+                _ => another_vms_records(),
             }),
         }
     };
@@ -132,7 +140,8 @@ macro_rules! dispatch {
             (AnyRegions::LinuxMutexes($regions), AnyCommon::LinuxMutexes($of)) => $do,
             (AnyRegions::LinuxRwsems($regions), AnyCommon::LinuxRwsems($of)) => $do,
             (AnyRegions::OpenBsd($regions), AnyCommon::OpenBsd($of)) => $do,
-            _ => {}
+            (AnyRegions::Nothing, AnyCommon::Nothing) => {}
+            _ => another_vms_records(),
         }
     };
 }
@@ -162,7 +171,8 @@ impl<M: Machine> AnyRegions<M> {
             (AnyRegions::OpenBsd(regions), AnyCommon::OpenBsd(of)) => {
                 regions.map(of, range, mapping!(mapping, OpenBsd));
             }
-            _ => {}
+            (AnyRegions::Nothing, AnyCommon::Nothing) => {}
+            _ => another_vms_records(),
         }
     }
 
@@ -176,6 +186,9 @@ impl<M: Machine> AnyRegions<M> {
         match (self, common) {
             (AnyRegions::LinuxRwsems(regions), AnyCommon::LinuxRwsems(of)) => {
                 Some(regions.change(of, range))
+            }
+            (AnyRegions::LinuxRwsems(_), _) | (_, AnyCommon::LinuxRwsems(_)) => {
+                another_vms_records()
             }
             _ => None,
         }
@@ -307,7 +320,8 @@ impl<M: Machine> Regions<M> for AnyRegions<M> {
             (AnyRegions::OpenBsd(regions), AnyCommon::OpenBsd(of), AnyRegions::OpenBsd(child)) => {
                 regions.fork(of, child)
             }
-            _ => {}
+            (AnyRegions::Nothing, AnyCommon::Nothing, AnyRegions::Nothing) => {}
+            _ => another_vms_records(),
         }
     }
 
@@ -315,7 +329,10 @@ impl<M: Machine> Regions<M> for AnyRegions<M> {
         match self {
             AnyRegions::FreeBsd(regions) => regions.wants_copy(address, access),
             AnyRegions::OpenBsd(regions) => regions.wants_copy(address, access),
-            _ => false,
+            AnyRegions::Nothing
+            | AnyRegions::LinuxSpinLocks(_)
+            | AnyRegions::LinuxMutexes(_)
+            | AnyRegions::LinuxRwsems(_) => false,
         }
     }
 
@@ -336,6 +353,9 @@ impl<M: Machine> Regions<M> for AnyRegions<M> {
             (AnyRegions::LinuxRwsems(regions), AnyCommon::LinuxRwsems(of)) => {
                 let fault = regions.fault_alone(of, address, access);
                 fault.map(AnyFault::LinuxRwsems)
+            }
+            (AnyRegions::LinuxRwsems(_), _) | (_, AnyCommon::LinuxRwsems(_)) => {
+                another_vms_records()
             }
             _ => None,
         }
@@ -364,7 +384,8 @@ impl<M: Machine> Regions<M> for AnyRegions<M> {
             (AnyRegions::OpenBsd(regions), AnyCommon::OpenBsd(of)) => {
                 AnyFault::OpenBsd(regions.fault(of, address, access))
             }
-            _ => AnyFault::Nothing,
+            (AnyRegions::Nothing, AnyCommon::Nothing) => AnyFault::Nothing,
+            _ => another_vms_records(),
         }
     }
 
@@ -382,7 +403,9 @@ impl<M: Machine> Regions<M> for AnyRegions<M> {
             (AnyRegions::OpenBsd(regions), AnyFault::OpenBsd(fault)) => {
                 regions.took(fault, frame, &());
             }
-            _ => {}
+            (AnyRegions::Nothing, AnyFault::Nothing)
+            | (AnyRegions::FreeBsd(_), AnyFault::FreeBsd(_)) => {}
+            _ => another_vms_records(),
         }
     }
 

@@ -150,7 +150,7 @@ pub fn measure(
             let after = Reading::of(&*running, plan.tasks, exactness);
             if let Some(task) = after.backwards(&before) {
                 let [was, is] = [&before, &after].map(|reading| reading.counts[task]);
-                let why = format!("its count has gone back, from {was} to {is}");
+                let why = format!("its count went backwards, from {was} to {is}");
                 return Err(own(plan, Some(task), why));
             }
             let sample = Sample::between(&before, &after);
@@ -198,7 +198,7 @@ impl Outcome {
             }
             Body::Command(_) => "--duration makes samples longer",
         };
-        let why = format!("no task has counted anything in {seconds:.3} s; {hint}");
+        let why = format!("no task counted any operation in {seconds:.3} s; {hint}");
         Err(own(plan, None, why))
     }
 

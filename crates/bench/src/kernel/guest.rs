@@ -133,7 +133,7 @@ impl Guest {
             }
         }
         Err(self.failed(format!(
-            "the guest says nothing for {} s",
+            "no output from the guest for {} s",
             PATIENCE.as_secs()
         )))
     }
@@ -164,7 +164,7 @@ impl Guest {
                 Ok(())
             }
             Line::Failed(why) => Err(Failure::InGuest(why)),
-            line => Err(self.failed(format!("the guest says `{line}`"))),
+            line => Err(self.failed(format!("unexpected output from the guest: `{line}`"))),
         }
     }
 
@@ -176,7 +176,7 @@ impl Guest {
             }
             Some(Ok(Ok(Ended::Panic(panic)))) => self.failed(panic.to_string()),
             Some(Ok(Err(error))) => error.into(),
-            _ => self.failed("the guest stopped, and did not say why".to_owned()),
+            _ => self.failed("the guest stopped without giving a reason".to_owned()),
         }
     }
 

@@ -89,13 +89,13 @@ impl Target for Kernel {
             Line::Times(times) => Ok(times),
             line => Err(Failure::Guest {
                 workload: plan.workload.name(),
-                why: format!("the guest says `{line}`"),
+                why: format!("unexpected output from the guest: `{line}`"),
             }),
         }
     }
 
     fn play(&self, _: &Plan, _: &'static Film) -> Result<(), Failure> {
-        let why = "latency is not measured on kernel: a guest's reports come too late; say --on os, hosted or sim";
+        let why = "latency cannot be measured on kernel, as a guest's reports arrive too late; use --on os, hosted or sim";
         Err(Failure::Unavailable(why.into()))
     }
 }
@@ -112,7 +112,7 @@ fn check(plan: &Plan) -> Result<(), Failure> {
     }
     match workload {
         Job::Own(own) if own.source.is_none() => Err(Failure::Unavailable(format!(
-            "{}: of workloads of your own, only C files run on kernel, whose programs are linked statically",
+            "{}: only C files can be run on kernel as workloads of your own, as its programs are linked statically",
             own.name
         ))),
         _ => Ok(()),

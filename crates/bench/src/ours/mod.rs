@@ -135,7 +135,7 @@ impl Ours {
         };
         if cpus > machine::MAX_CPUS {
             return Err(Failure::Unavailable(format!(
-                "{cpus} tasks: a machine has at most {} CPUs, and each task is one",
+                "{cpus} tasks: a machine has at most {} CPUs, one for each task",
                 machine::MAX_CPUS
             )));
         }

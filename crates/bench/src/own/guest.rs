@@ -52,7 +52,7 @@ pub fn describe(name: &str, object: &Path) -> Result<Option<String>, Failure> {
             }
             Received::Closed => {
                 let status = host.ended(PATIENCE).unwrap_or_default();
-                let why = format!("{name}: it ends the process that loads it ({status})");
+                let why = format!("{name}: loading it ends the process ({status})");
                 return Err(Failure::Unavailable(why));
             }
         }
@@ -63,7 +63,7 @@ pub fn describe(name: &str, object: &Path) -> Result<Option<String>, Failure> {
 pub fn start(plan: &Plan, own: &'static Own, affinity: Affinity) -> Result<Guest, Failure> {
     let threads = plan.mode == Mode::Threads;
     if threads && matches!(own.body, Body::Command(_)) {
-        let why = "--command runs in processes; leave out --threads";
+        let why = "--command conflicts with --threads: commands run in processes";
         return Err(Failure::Unavailable(why.into()));
     }
     let (area, channel, host) = host(&Setting {
@@ -135,7 +135,7 @@ impl Guest {
                 status: self.host.ended(PATIENCE),
             },
             Kind::Returned => {
-                let why = "testcase has returned; it should go on until it is killed";
+                let why = "testcase returned; it must run until it is killed";
                 own(Some(task), why.into())
             }
             Kind::Failed if packet.text.is_empty() => own(Some(task), status.to_string()),
@@ -147,7 +147,7 @@ impl Guest {
     fn gone(&self, status: Option<ExitStatus>) -> Failure {
         let why = match status {
             Some(status) => format!("{}: the process ended: {status}", self.stage),
-            None => format!("{}: the process does not answer", self.stage),
+            None => format!("{}: the process does not respond", self.stage),
         };
         Failure::Own {
             workload: self.workload,

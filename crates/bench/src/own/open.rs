@@ -64,7 +64,7 @@ pub fn open(file: &Path) -> Result<Opened, Failure> {
 /// The job of running a command again and again.
 pub fn repeat(text: &str) -> Result<Opened, Failure> {
     let name = command::name(text)
-        .ok_or_else(|| Failure::Unavailable("--command: there is no command in it".into()))?;
+        .ok_or_else(|| Failure::Unavailable("--command: the command is empty".into()))?;
     Ok(Opened::from(own(Own {
         name,
         description: text.to_owned(),

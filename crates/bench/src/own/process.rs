@@ -3,6 +3,7 @@
 use super::channel::Channel;
 use crate::harness::Body;
 use crate::tasks::Affinity;
+use stats::environment::numbers_are_ours;
 use std::ffi::OsString;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
@@ -161,8 +162,11 @@ impl Drop for Process {
     }
 }
 
-/// The children of all threads of this process.
+/// The children of all threads of this process; none where /proc has other numbers, which would be other processes.
 fn children() -> Vec<libc::pid_t> {
+    if numbers_are_ours().is_err() {
+        return Vec::new();
+    }
     let threads = fs::read_dir("/proc/self/task").into_iter().flatten();
     let lists = threads
         .flatten()

@@ -77,7 +77,7 @@ impl Seen {
     fn of(subject: &Subject<'_>, watched: &Watched) -> Result<Self, Failure> {
         let nonsense = |line: &Line| Failure::Guest {
             workload: subject.plan.workload.name(),
-            why: format!("the guest says `{line}`"),
+            why: format!("unexpected output from the guest: `{line}`"),
         };
         let (mut seen, mut counts, mut stacks) = (Seen::default(), Vec::new(), Vec::new());
         for line in &watched.lines {
@@ -90,7 +90,7 @@ impl Seen {
         let [(start, before), (end, after)] = counts[..] else {
             return Err(Failure::Guest {
                 workload: subject.plan.workload.name(),
-                why: "the guest does not say what it has counted".into(),
+                why: "the guest did not report its counts".into(),
             });
         };
         seen.seconds = (end - start).as_secs_f64();

@@ -183,7 +183,7 @@ impl Simulated {
         match is_close(reached) {
             true => Ok((fitted.clone(), what, fitted.time(what, unfitted))),
             false => Err(Failure::Unavailable(format!(
-                "{} not come to {rate:.0} operations a second, whatever {} takes: {reached:.0}",
+                "{} not reach {rate:.0} operations a second, however long {} takes: {reached:.0}",
                 match plan.tasks {
                     1 => "one task does".to_owned(),
                     tasks => format!("{tasks} tasks do"),

@@ -106,7 +106,7 @@ impl Simulated {
         let most = MOST_PER_CPU * self.profile.cpus();
         if plan.tasks > most {
             return Err(Failure::Unavailable(format!(
-                "{} tasks: {} has {} CPUs, and each runs {MOST_PER_CPU} tasks at most",
+                "{} tasks: {} has {} CPUs, and each runs at most {MOST_PER_CPU} tasks",
                 plan.tasks,
                 self.profile.name,
                 self.profile.cpus()

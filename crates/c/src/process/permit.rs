@@ -1,5 +1,6 @@
 //! A permit, for which its owner waits on a futex.
 
+use crate::errno;
 use core::ptr::null;
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -20,6 +21,7 @@ impl Permit {
     pub(crate) fn give(&self) {
         // Release: pairs with the acquire in `wait`.
         if self.0.swap(GIVEN, Ordering::Release) == WAITING {
+            let _errno = errno::keep();
             // SAFETY: the kernel uses the address as a key only.
             unsafe { libc::syscall(libc::SYS_futex, self.0.as_ptr(), WAKE, 1) };
         }
@@ -32,6 +34,7 @@ impl Permit {
             self.0
                 .compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed)
         };
+        let _errno = errno::keep();
         while waits(EMPTY, WAITING).is_ok() || self.0.load(Ordering::Relaxed) == WAITING {
             // SAFETY: the word is valid for the call; there is no time limit.
             unsafe {

@@ -3,7 +3,7 @@
 use super::abort;
 use super::permit::Permit;
 use crate::tsan::{Guard, Guarded};
-use crate::words;
+use crate::{errno, words};
 use core::ffi::c_void;
 use core::mem::transmute;
 use core::ptr::{from_ref, with_exposed_provenance};
@@ -114,6 +114,7 @@ impl Table {
 #[cold]
 #[inline(never)]
 fn take() -> &'static Place {
+    let _errno = errno::keep();
     let mut table = table();
     let place = table.take();
     let value = from_ref(place).cast::<c_void>();

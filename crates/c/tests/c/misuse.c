@@ -3,6 +3,8 @@
 
 static scalevm_epoch_t epoch = SCALEVM_EPOCH_INIT;
 static scalevm_counter_t counter = SCALEVM_COUNTER_INIT(10);
+static scalevm_counter_t high = SCALEVM_COUNTER_INIT((uint64_t)1 << 63);
+static scalevm_counter_t highest = SCALEVM_COUNTER_INIT(((uint64_t)1 << 63) - 1);
 
 static void *stays_inside(void *unused)
 {
@@ -73,6 +75,17 @@ int main(int argc, char **argv)
     }
     if (strcmp(argv[1], "passed") == 0)
         scalevm_epoch_passed(&epoch, 0);
+    if (strcmp(argv[1], "future") == 0) {
+        /* The same form, a later moment. */
+        scalevm_epoch_enter(&epoch);
+        scalevm_epoch_passed(&epoch, 16 * scalevm_epoch_snapshot(&epoch));
+    }
+    if (strcmp(argv[1], "readers") == 0) {
+        /* As after 2^28 - 1 calls; the three lowest bits are none of the count. */
+        scalevm_rwlock_t full = {((1u << 28) - 1) << 3};
+        CHECK(scalevm_rwlock_trywrlock(&full) == EBUSY);
+        scalevm_rwlock_rdlock(&full);
+    }
     if (strcmp(argv[1], "thread") == 0)
         in_thread(stays_inside, NULL);
     if (strcmp(argv[1], "threads") == 0) {
@@ -82,5 +95,12 @@ int main(int argc, char **argv)
     }
     if (strcmp(argv[1], "release") == 0)
         scalevm_counter_release(&counter, 11);
+    if (strcmp(argv[1], "releases") == 0)
+        scalevm_counter_release(&highest, UINT64_MAX);
+    if (strcmp(argv[1], "limit") == 0)
+        scalevm_counter_reserve(&high, 1);
+    /* One fewer than too many. */
+    scalevm_rwlock_t nearly = {((1u << 28) - 2) << 3};
+    scalevm_rwlock_rdlock(&nearly);
     return 0;
 }

@@ -6,6 +6,8 @@
 #include "check.h"
 
 enum { LIMIT = 1000 };
+/* The highest limit. */
+#define MOST (UINT64_MAX / 2)
 
 static long rounds;
 static scalevm_counter_t counter = SCALEVM_COUNTER_INIT(LIMIT);
@@ -47,6 +49,14 @@ static void counters(void)
     CHECK(scalevm_counter_used(&counter) == 0);
     scalevm_counter_destroy(&counter);
     CHECK(scalevm_counter_init(&small, 7, 1025) == EINVAL);
+    CHECK(scalevm_counter_init(&small, MOST + 1, 0) == EINVAL);
+    CHECK(scalevm_counter_init(&small, UINT64_MAX, 0) == EINVAL);
+    CHECK(scalevm_counter_init(&small, MOST, 2) == 0);
+    CHECK(scalevm_counter_reserve(&small, MOST) && !scalevm_counter_reserve(&small, 1));
+    CHECK(scalevm_counter_used(&small) == MOST);
+    scalevm_counter_release(&small, MOST);
+    CHECK(scalevm_counter_used(&small) == 0);
+    scalevm_counter_destroy(&small);
     CHECK(scalevm_counter_init(&small, 7, THREADS + 1) == 0);
     CHECK(scalevm_counter_reserve(&small, 7) && !scalevm_counter_reserve(&small, 1));
     scalevm_counter_release(&small, 7);

@@ -19,7 +19,10 @@ pub fn check(host: &Host) -> Vec<Finding> {
 fn governor(host: &Host) -> Finding {
     const NAME: &str = "frequency governor";
     match host.environment.governor.as_deref() {
-        None => Finding::ok(NAME, host.unknown("governor")),
+        None if host.has(FOLDER) && !host.has(&format!("{FOLDER}/cpufreq")) => {
+            Finding::ok(NAME, "none: this kernel does not change frequencies")
+        }
+        None => Finding::unknown(NAME, host.unknown("governor")),
         Some("performance") => Finding::ok(NAME, "performance"),
         Some(other) => Finding::change(
             NAME,
@@ -47,13 +50,13 @@ fn turbo(host: &Host) -> Finding {
             Err(_) => {}
         }
     }
-    Finding::ok(NAME, "not shown by this kernel")
+    Finding::unknown(NAME, "not shown by this kernel")
 }
 
 fn smt(host: &Host) -> Finding {
     const NAME: &str = "hardware threads";
     match host.environment.smt.as_deref() {
-        None => Finding::ok(NAME, host.unknown("smt")),
+        None => Finding::unknown(NAME, host.unknown("smt")),
         Some("on") => Finding::ok(NAME, "on; tasks go to cores first, with --smt to threads"),
         Some(other) => Finding::ok(NAME, other),
     }
@@ -68,7 +71,7 @@ fn offline(host: &Host) -> Finding {
             format!("chcpu -e {list}"),
         ),
         Ok(_) => Finding::ok(NAME, "none"),
-        Err(reason) => Finding::ok(NAME, format!("not known ({reason})")),
+        Err(reason) => Finding::unknown(NAME, format!("not known ({reason})")),
     }
 }
 
@@ -81,7 +84,7 @@ fn isolated(host: &Host) -> Finding {
             format!("taskset -c {list} scalevm …"),
         ),
         Ok(_) => Finding::ok(NAME, "none"),
-        Err(reason) => Finding::ok(NAME, format!("not known ({reason})")),
+        Err(reason) => Finding::unknown(NAME, format!("not known ({reason})")),
     }
 }
 
@@ -90,7 +93,7 @@ fn isolated(host: &Host) -> Finding {
 fn mitigations(host: &Host) -> Finding {
     const NAME: &str = "mitigations";
     let Some(all) = &host.environment.mitigations else {
-        return Finding::ok(NAME, host.unknown("mitigations"));
+        return Finding::unknown(NAME, host.unknown("mitigations"));
     };
     let active = all.values().filter(|state| state.starts_with("Mitigation"));
     let found = format!(

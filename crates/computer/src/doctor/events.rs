@@ -1,5 +1,6 @@
 //! The events that the kernel and the CPU can report.
 
+use super::permissions::Rights;
 use super::{Finding, Host};
 use std::io;
 
@@ -11,6 +12,7 @@ pub fn check(host: &Host) -> Vec<Finding> {
 /// Waits for locks of the kernel are seen at a pair of tracepoints.
 fn tracepoints(host: &Host) -> Finding {
     const NAME: &str = "lock tracepoints";
+    let rights = Rights::of(host);
     let refused = match host.tracepoints.map(|open| open()) {
         Some(Ok(())) => return Finding::ok(NAME, "can be opened"),
         Some(Err(error)) => Some(error),
@@ -22,8 +24,14 @@ fn tracepoints(host: &Host) -> Finding {
         .find(|mount| host.has(&format!("{mount}/events")))
     else {
         let found = "no tracefs to be seen, so no waits for the kernel's locks";
-        let mounts = host.text("proc/mounts");
-        return match mounts.is_ok_and(|all| all.contains(" tracefs ")) {
+        let is_hidden = match host.text("proc/mounts") {
+            Ok(all) => all.contains(" tracefs ") && !rights.is_root(),
+            Err(reason) if !host.has("sys/kernel") => {
+                return Finding::unknown(NAME, format!("not known ({reason})"));
+            }
+            Err(_) => false,
+        };
+        return match is_hidden {
             true => Finding::advice(
                 NAME,
                 found,
@@ -43,7 +51,10 @@ fn tracepoints(host: &Host) -> Finding {
             format!(
                 "in /{mount}, and cannot be opened ({error}), so waits for the kernel's locks are not seen"
             ),
-            "run as root; see rights and perf_event_paranoid",
+            match rights.is_root() {
+                true => "the container must be allowed perf_event_open and CAP_PERFMON",
+                false => "run as root; see rights and perf_event_paranoid",
+            },
         ),
         (false, _) => Finding::advice(
             NAME,

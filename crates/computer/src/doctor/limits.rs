@@ -77,7 +77,7 @@ fn limit(
         .find_map(|text| text.strip_prefix(line)?.split_whitespace().next());
     let needed = each * u64::from(MAX_TASKS) + own;
     match soft.map(|word| (word, word.parse::<u64>())) {
-        None => Finding::ok(name, format!("not known (/proc/self/limits: no `{line}`)")),
+        None => Finding::unknown(name, format!("not known (/proc/self/limits: no `{line}`)")),
         Some((_, Ok(most))) if most < needed => {
             let tasks = most.saturating_sub(own) / each;
             Finding::advice(

@@ -15,7 +15,7 @@ pub fn check(host: &Host) -> Vec<Finding> {
 fn huge_pages(host: &Host) -> Finding {
     const NAME: &str = "huge pages";
     match host.environment.thp.as_deref() {
-        None => Finding::ok(NAME, host.unknown("thp")),
+        None => Finding::unknown(NAME, host.unknown("thp")),
         Some("always") => Finding::advice(
             NAME,
             "always: page faults map 2 MiB where they can, so page_fault1 does not count pages",
@@ -28,7 +28,7 @@ fn huge_pages(host: &Host) -> Finding {
 fn randomisation(host: &Host) -> Finding {
     const NAME: &str = "address randomisation";
     match host.environment.aslr.as_deref() {
-        None => Finding::ok(NAME, host.unknown("aslr")),
+        None => Finding::unknown(NAME, host.unknown("aslr")),
         Some("0") => Finding::ok(NAME, "off"),
         Some(level) => Finding::advice(
             NAME,
@@ -43,7 +43,7 @@ fn balancing(host: &Host) -> Finding {
     let nodes = host.environment.numa_nodes.as_deref();
     let several = nodes.is_some_and(|list| list.contains(['-', ',']));
     match host.environment.numa_balancing.as_deref() {
-        None => Finding::ok(NAME, host.unknown("numa_balancing")),
+        None => Finding::unknown(NAME, host.unknown("numa_balancing")),
         Some("0") => Finding::ok(NAME, "off"),
         Some(_) if !several => Finding::ok(NAME, "on, but there is one node"),
         Some(_) => Finding::advice(
@@ -59,7 +59,7 @@ fn free(host: &Host) -> Finding {
     const NAME: &str = "free memory";
     let available = host.field("proc/meminfo", "MemAvailable");
     let Some(kib) = available.ok().and_then(|kib| kib.parse::<u64>().ok()) else {
-        return Finding::ok(NAME, "not known (/proc/meminfo)");
+        return Finding::unknown(NAME, "not known (/proc/meminfo)");
     };
     let limit = host.environment.cgroup_memory.as_deref();
     let limit = limit

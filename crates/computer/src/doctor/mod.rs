@@ -24,6 +24,8 @@ use serde::Serialize;
 pub enum State {
     /// Nothing is to be done.
     Ok,
+    /// It cannot be seen from here.
+    Unknown,
     /// Figures would be better, or more would be seen, after a change.
     Advice,
     /// Figures from here are doubtful as it is.
@@ -35,11 +37,20 @@ impl State {
     pub const fn name(self) -> &'static str {
         match self {
             State::Ok => "ok",
+            State::Unknown => "unknown",
             State::Advice => "advice",
             State::Change => "change",
         }
     }
 }
+
+/// The things of which some states make figures doubtful.
+const DECISIVE: [&str; 4] = [
+    "frequency governor",
+    "CPU quota",
+    "load of others",
+    "clock source",
+];
 
 /// One thing that was looked at.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -51,7 +62,7 @@ pub struct Finding {
     pub state: State,
     /// The finding, and why it matters.
     pub found: String,
-    /// The command to type, or another remedy; none if all is well.
+    /// The command to type, or another remedy; none if all is well or nothing is known.
     pub advice: Option<String>,
 }
 
@@ -62,6 +73,22 @@ impl Finding {
             state: State::Ok,
             found: found.into(),
             advice: None,
+        }
+    }
+
+    fn unknown(name: &'static str, found: impl Into<String>) -> Self {
+        Finding {
+            state: State::Unknown,
+            ..Finding::ok(name, found)
+        }
+    }
+
+    /// Whether figures from here are doubtful for it: it is to be changed, or cannot be seen and might have to be.
+    pub fn is_doubtful(&self) -> bool {
+        match self.state {
+            State::Change => true,
+            State::Unknown => DECISIVE.contains(&self.name),
+            State::Ok | State::Advice => false,
         }
     }
 

@@ -10,24 +10,32 @@ const CAP_PERFMON: u32 = 38;
 /// KiB of sample buffers for each CPU: three of 2 MiB, and their headers.
 const BUFFERS: i64 = 8192;
 
-/// The process's rights.
-struct Rights {
+/// The process's rights, as far as they are known.
+pub(super) struct Rights {
     user: String,
-    effective: u64,
+    effective: Result<u64, String>,
 }
 
 impl Rights {
-    fn of(host: &Host) -> Self {
+    pub(super) fn of(host: &Host) -> Self {
         let status = |key| host.field("proc/self/status", key);
-        let effective = status("CapEff").unwrap_or_default();
+        let number = |text: String| {
+            let number = u64::from_str_radix(&text, 16);
+            number.map_err(|_| format!("/proc/self/status: CapEff is `{text}`"))
+        };
         Rights {
             user: status("Uid").unwrap_or_else(|_| "?".into()),
-            effective: u64::from_str_radix(&effective, 16).unwrap_or(0),
+            effective: status("CapEff").and_then(number),
         }
     }
 
+    pub(super) fn is_root(&self) -> bool {
+        self.user == "0"
+    }
+
     fn has(&self, capability: u32) -> bool {
-        self.effective >> capability & 1 == 1
+        let effective = self.effective.as_ref().copied().unwrap_or(0);
+        effective >> capability & 1 == 1
     }
 
     /// Whether it may watch the kernel and all processes.
@@ -49,13 +57,23 @@ pub fn check(host: &Host) -> Vec<Finding> {
 
 fn capabilities(host: &Host, rights: &Rights) -> Finding {
     const NAME: &str = "rights";
+    if let Err(reason) = &rights.effective {
+        return Finding::unknown(NAME, format!("not known ({reason})"));
+    }
     let user = &rights.user;
+    let hidden =
+        format!("user {user} without CAP_PERFMON: the kernel's stacks and locks stay hidden");
     match (rights.may_trace(), rights.has(CAP_SYS_ADMIN)) {
         (true, true) => Finding::ok(NAME, format!("user {user} with CAP_SYS_ADMIN")),
         (true, false) => Finding::ok(NAME, format!("user {user} with CAP_PERFMON")),
+        (false, _) if rights.is_root() => Finding::advice(
+            NAME,
+            hidden,
+            "give the container the capability (`docker run --cap-add PERFMON …`)",
+        ),
         (false, _) => Finding::advice(
             NAME,
-            format!("user {user} without CAP_PERFMON: the kernel's stacks and locks stay hidden"),
+            hidden,
             format!(
                 "sudo setcap cap_perfmon,cap_syslog,cap_ipc_lock=ep {}",
                 host.executable.display()
@@ -67,6 +85,9 @@ fn capabilities(host: &Host, rights: &Rights) -> Finding {
 fn paranoid(host: &Host, rights: &Rights) -> Finding {
     const NAME: &str = "perf_event_paranoid";
     match host.number("proc/sys/kernel/perf_event_paranoid") {
+        Err(reason) if !host.has("proc/sys/kernel") => {
+            Finding::unknown(NAME, format!("not known ({reason})"))
+        }
         Err(reason) => Finding::advice(
             NAME,
             format!("{reason}: no profile of the kernel"),
@@ -87,7 +108,7 @@ fn paranoid(host: &Host, rights: &Rights) -> Finding {
 fn symbols(host: &Host, rights: &Rights) -> Finding {
     const NAME: &str = "kptr_restrict";
     match host.number("proc/sys/kernel/kptr_restrict") {
-        Err(reason) => Finding::ok(NAME, format!("not known ({reason})")),
+        Err(reason) => Finding::unknown(NAME, format!("not known ({reason})")),
         Ok(0) => Finding::ok(NAME, "0"),
         Ok(1) if rights.has(CAP_SYSLOG) => Finding::ok(NAME, "1, which does not bind this user"),
         Ok(level) => Finding::advice(
@@ -103,7 +124,7 @@ fn buffers(host: &Host, rights: &Rights) -> Finding {
     let unbound =
         rights.has(CAP_IPC_LOCK) || host.number("proc/sys/kernel/perf_event_paranoid") == Ok(-1);
     match host.number("proc/sys/kernel/perf_event_mlock_kb") {
-        Err(reason) => Finding::ok(NAME, format!("not known ({reason})")),
+        Err(reason) => Finding::unknown(NAME, format!("not known ({reason})")),
         Ok(size) if unbound => Finding::ok(NAME, format!("{size}, which does not bind this user")),
         Ok(size) if size >= BUFFERS => Finding::ok(NAME, size.to_string()),
         Ok(size) => Finding::advice(

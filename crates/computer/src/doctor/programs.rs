@@ -43,6 +43,6 @@ fn debug_information(host: &Host) -> Finding {
             format!("not in {program}: its stacks have no lines"),
             "cargo build --release, and do not strip it",
         ),
-        Err(error) => Finding::ok(NAME, format!("not known ({program}: {error})")),
+        Err(error) => Finding::unknown(NAME, format!("not known ({program}: {error})")),
     }
 }

@@ -26,7 +26,7 @@ fn machine(host: &Host) -> Finding {
             ),
             "measure on bare metal, or give it CPUs of its own (`virsh vcpupin`)",
         ),
-        None => Finding::ok(NAME, host.unknown("hypervisor")),
+        None => Finding::unknown(NAME, host.unknown("hypervisor")),
     }
 }
 
@@ -47,7 +47,11 @@ fn container(host: &Host) -> Finding {
 fn quota(host: &Host) -> Finding {
     const NAME: &str = "CPU quota";
     let Some(limit) = host.environment.cgroup_cpu.as_deref() else {
-        return Finding::ok(NAME, host.unknown("cgroup_cpu"));
+        // A hierarchy without the file has no limit.
+        return match host.has("sys/fs/cgroup/cgroup.controllers") && host.has("proc/self/cgroup") {
+            true => Finding::ok(NAME, "none"),
+            false => Finding::unknown(NAME, host.unknown("cgroup_cpu")),
+        };
     };
     let numbers: Vec<f64> = limit
         .split(' ')
@@ -81,7 +85,7 @@ fn quota_file(host: &Host) -> String {
 fn load(host: &Host) -> Finding {
     const NAME: &str = "load of others";
     let Some(load) = host.environment.load_before else {
-        return Finding::ok(NAME, host.unknown("load_before"));
+        return Finding::unknown(NAME, host.unknown("load_before"));
     };
     let found = format!(
         "{:.2} of {} used by others, {:.2} stolen by the host",
@@ -105,7 +109,7 @@ fn clock(host: &Host) -> Finding {
     const NAME: &str = "clock source";
     const FOLDER: &str = "sys/devices/system/clocksource/clocksource0";
     let Some(clock) = host.environment.clocksource.as_deref() else {
-        return Finding::ok(NAME, host.unknown("clocksource"));
+        return Finding::unknown(NAME, host.unknown("clocksource"));
     };
     if !["hpet", "acpi_pm", "pit", "jiffies", "refined-jiffies"].contains(&clock) {
         return Finding::ok(NAME, clock);

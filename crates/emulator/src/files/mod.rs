@@ -83,7 +83,7 @@ impl Files {
     /// Adds a file of this computer, with its mode, or a folder with all that is in it; folders above it are made.
     ///
     /// # Errors
-    /// Fails if something cannot be read, has a name that is not UTF-8, or is neither a file, a folder nor a link.
+    /// Fails if something cannot be read, has a name that is not UTF-8, or is not a file, a folder or a link.
     pub fn add(&mut self, from: &Path, at: &str) -> Result<(), Error> {
         let data = fs::symlink_metadata(from).map_err(Error::at(from))?;
         let kind = data.file_type();
@@ -100,7 +100,7 @@ impl Files {
         } else if kind.is_char_device() || kind.is_block_device() {
             return Err(Error::unusable(from, "a guest has its own devices"));
         } else {
-            return Err(Error::unusable(from, "neither a file, a folder nor a link"));
+            return Err(Error::unusable(from, "not a file, a folder or a link"));
         };
         self.insert(at, entry);
         Ok(())
@@ -170,7 +170,7 @@ impl Files {
 }
 
 fn utf8(path: &Path, name: Option<String>) -> Result<String, Error> {
-    name.ok_or_else(|| Error::unusable(path, "names in a guest's archive are UTF-8"))
+    name.ok_or_else(|| Error::unusable(path, "names in a guest's archive must be UTF-8"))
 }
 
 /// Whether a program runs without shared libraries; a file that is no ELF file counts as one.

@@ -177,7 +177,7 @@ pub fn counts(profile: &Profile) -> Vec<usize> {
 /// Why `lock` is not simulated.
 pub fn unavailable(lock: &Row) -> Failure {
     let name = lock.name;
-    Failure::Unavailable(format!("{name} does not run on the simulated machine"))
+    Failure::Unavailable(format!("{name} cannot be simulated"))
 }
 
 fn machine(lock: &Row) -> Result<Simulated, Failure> {

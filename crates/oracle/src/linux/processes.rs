@@ -51,7 +51,7 @@ impl Processes {
     pub fn align_heap(&self) -> Result<u64, Broken> {
         let brk = |to| self.ask_slot(KEEPER, Command::Call(libc::SYS_brk, [to, 0, 0, 0, 0, 0]));
         let Some(Reply::Value(now)) = brk(0) else {
-            return Err(Broken::Own("the keeper does not answer".into()));
+            return Err(Broken::Own("the keeper process does not respond".into()));
         };
         let aligned = now.cast_unsigned().next_multiple_of(PAGE);
         match brk(aligned) {
@@ -127,7 +127,7 @@ impl Processes {
                 let errno = io::Error::from_raw_os_error(-errno as i32);
                 Err(Broken::host("fork")(errno))
             }
-            _ => Err(Broken::Own(format!("process {child} was not born"))),
+            _ => Err(Broken::Own(format!("process {child} was not created"))),
         }
     }
 

@@ -88,7 +88,7 @@ impl<'a> Words<'a> {
             "write" => {
                 let transfer = self.transfer()?;
                 let byte = u8::try_from(self.number()?);
-                Call::Write(transfer, byte.map_err(|_| "a byte is at most 0xff")?)
+                Call::Write(transfer, byte.map_err(|_| "a byte must be at most 0xff")?)
             }
             "regions" => Call::Regions(self.range()?),
             "dump" => Call::Dump(self.range()?),
@@ -246,7 +246,7 @@ impl<'a> Words<'a> {
             [r @ ('r' | '-'), w @ ('w' | '-'), x @ ('x' | '-')] => {
                 Ok(Prot::new(r == 'r', w == 'w', x == 'x'))
             }
-            _ => Err(format!("`{word}` are not rights such as rw-")),
+            _ => Err(format!("`{word}` is not a set of rights such as rw-")),
         }
     }
 

@@ -10,6 +10,9 @@ use std::collections::HashMap;
 /// Chains remembered at most: each start of a program lies at new addresses.
 const REMEMBERED: usize = 1 << 16;
 
+/// Stands for what was cut from a stack; it is none of the kernel's marks.
+const CUT: u64 = u64::MAX;
+
 /// Where a frame lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Frame {
@@ -19,6 +22,8 @@ pub(crate) enum Frame {
     User(Place),
     /// An address outside everything known.
     Nowhere,
+    /// Callers that the kernel did not deliver, as there are too many.
+    Cut,
 }
 
 /// A process's name and frames, from the leaf.
@@ -63,6 +68,7 @@ impl Interner {
     /// The addresses of `chain`, with callers that have no frame pointer inserted behind the user's leaf.
     fn with_callers(&mut self, image: &Image, files: &Files, chain: Chain) -> Vec<u64> {
         let mut addresses = chain.addresses.to_vec();
+        addresses.extend(chain.cut.then_some(CUT));
         let user = addresses
             .iter()
             .position(|&address| address == sys::PERF_CONTEXT_USER);
@@ -111,6 +117,10 @@ fn frames(process: &Process, addresses: &[u64]) -> Vec<Frame> {
     let mut kernel = false;
     let mut leaf = true;
     for &address in addresses {
+        if address == CUT {
+            frames.push(Frame::Cut);
+            continue;
+        }
         if address >= sys::PERF_CONTEXT_MAX {
             kernel = address == sys::PERF_CONTEXT_KERNEL;
             leaf = true;
@@ -134,6 +144,25 @@ mod tests {
 
     const USER: u64 = sys::PERF_CONTEXT_USER;
     const KERNEL: u64 = sys::PERF_CONTEXT_KERNEL;
+
+    #[test]
+    fn what_was_cut_has_a_mark_at_the_root() {
+        let files = Files::default();
+        let process = Process {
+            name: "p".into(),
+            image: Image::new(),
+        };
+        let mut interner = Interner::default();
+        for (cut, last) in [(true, Frame::Cut), (false, Frame::Nowhere)] {
+            let chain = Chain {
+                cut,
+                ..Chain::from([KERNEL, 0x9000, USER, 0x1010])
+            };
+            interner.intern(&process, &files, chain);
+            let frames = &interner.stacks.last().expect("a stack").frames;
+            assert_eq!(frames.last(), Some(&last));
+        }
+    }
 
     #[test]
     fn calls_are_where_they_return_to_less_one() {

@@ -4,8 +4,17 @@ use super::{REGISTERS, Source, TOP, TOP_OF_SAMPLE};
 use crate::Clock;
 use perf_event_open_sys::bindings as sys;
 
-/// Addresses of a stack at most; the kernel allows 127.
-const TRACED_DEPTH: u16 = 64;
+/// Addresses of a traced stack at most; the kernel allows 127.
+pub(super) const TRACED_DEPTH: u16 = 64;
+
+/// Addresses of a sampled stack at most, as the kernel is set.
+pub(crate) fn sampled_depth() -> usize {
+    /// `PERF_MAX_STACK_DEPTH`.
+    const USUAL: usize = 127;
+    let set = std::fs::read_to_string("/proc/sys/kernel/perf_event_max_stack");
+    let set = set.ok().and_then(|text| text.trim().parse().ok());
+    set.unwrap_or(USUAL)
+}
 
 /// Which part of a stack may be seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

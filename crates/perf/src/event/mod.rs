@@ -7,7 +7,7 @@ mod record;
 mod ring;
 mod tracefs;
 
-pub(crate) use attributes::{Attributes, Scope};
+pub(crate) use attributes::{Attributes, Scope, sampled_depth};
 pub(crate) use counter::{Counter, Target};
 pub(crate) use record::Decoder;
 pub(crate) use ring::Ring;
@@ -49,6 +49,8 @@ pub(crate) struct Chain {
     pub registers: Option<Registers>,
     /// The words on top of the user's stack, as many as requested.
     pub top: Box<[u64]>,
+    /// Whether it has as many addresses as the kernel delivers: callers are missing then.
+    pub cut: bool,
 }
 
 /// Registers of a user thread.

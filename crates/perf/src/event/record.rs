@@ -1,5 +1,6 @@
 //! Decoding the records of a ring.
 
+use super::attributes::TRACED_DEPTH;
 use super::tracefs::Fields;
 use super::{Chain, Event, Mapping, REGISTERS, Registers, Source, Stamped, Thread};
 use perf_event_open_sys::bindings as sys;
@@ -15,6 +16,8 @@ pub(crate) struct Decoder {
     pub sources: HashMap<u64, Source>,
     /// None without tracepoints.
     pub fields: Option<Fields>,
+    /// Addresses of a sampled stack at most.
+    pub depth: usize,
 }
 
 impl Decoder {
@@ -68,6 +71,16 @@ impl Decoder {
         Some(Stamped { time, event })
     }
 
+    /// Whether a stack has as many addresses as there may be, besides the kernel's marks.
+    fn cuts(&self, source: Source, addresses: &[u64]) -> bool {
+        let most = match source {
+            Source::Clock => self.depth,
+            _ => TRACED_DEPTH.into(),
+        };
+        let is_address = |address: &&u64| **address < sys::PERF_CONTEXT_MAX;
+        addresses.iter().filter(is_address).count() >= most
+    }
+
     fn sample(&self, mut body: Reader) -> Option<Stamped> {
         let source = *self.sources.get(&body.u64()?)?;
         let thread = body.thread()?;
@@ -75,6 +88,7 @@ impl Decoder {
         let mut chain = Chain::default();
         if source != Source::End {
             chain.addresses = body.addresses()?;
+            chain.cut = self.cuts(source, &chain.addresses);
         }
         let raw = match source {
             Source::Clock => &[],

@@ -200,3 +200,23 @@ fn two_mutexes_behind_one_function_are_two_rows() {
     ];
     assert_eq!(rows, expected);
 }
+
+#[test]
+fn a_recording_is_of_processes_whose_time_it_has() {
+    let Recording(mut seen) = recording();
+    let of = |seen: Seen, seconds: f64| {
+        let recording = Recording::new(seen);
+        recording.is_of(Duration::from_secs_f64(seconds))
+    };
+    let sampled = Recording::new(recording().0).sampled().as_secs_f64();
+    assert!(of(recording().0, sampled) && of(recording().0, 3.0 * sampled));
+    assert!(!of(recording().0, 5.0 * sampled.max(0.1)));
+    // Nothing was recorded of a second of work.
+    seen.totals.samples.clear();
+    assert!(of(recording().0, 0.0));
+    assert!(!of(seen, 1.0));
+    let Recording(mut hidden) = recording();
+    hidden.totals.samples.clear();
+    hidden.hidden.kernel = true;
+    assert!(of(hidden, 1.0), "it worked in the kernel");
+}

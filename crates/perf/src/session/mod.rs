@@ -1,5 +1,6 @@
 //! A recording in progress: its open events, and the thread that reads them.
 
+mod cpus;
 mod opened;
 mod order;
 mod reader;

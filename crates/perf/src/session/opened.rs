@@ -1,8 +1,10 @@
 //! The events available here.
 
+use super::cpus::{candidates, is_absent};
 use crate::event::{
-    Attributes, Counter, Decoder, Ring, Scope, Source, Target, Tracefs, Tracepoints,
+    Attributes, Counter, Decoder, Ring, Scope, Source, Target, Tracefs, Tracepoints, sampled_depth,
 };
+use crate::support::remedy;
 use crate::{Clock, Error, Options};
 use std::collections::HashMap;
 use std::io;
@@ -22,6 +24,7 @@ pub(crate) struct Opened {
     /// Events to poll, one per ring: those that report births, deaths, names and mappings, interleaved with
     /// clocks where samples have rings of their own.
     pub leaders: Vec<i32>,
+    /// The CPUs that there are.
     pub cpus: Vec<u32>,
     /// Whether waits for locks and time off CPU are traced.
     pub sees_waits: bool,
@@ -43,9 +46,9 @@ enum Plan {
 }
 
 impl Opened {
-    /// Opens the best events that the kernel allows.
-    pub fn open(options: &Options) -> Result<Opened, Error> {
-        let cpus = online().map_err(Error::system("reading /sys/devices/system/cpu/online"))?;
+    /// Opens the best events that the kernel allows, on all CPUs on which the threads `tids` and others may run.
+    pub fn open(options: &Options, tids: &[u32]) -> Result<Opened, Error> {
+        let cpus = candidates(tids).map_err(Error::system("finding the CPUs"))?;
         let (plan, clock) = best(options.frequency, &cpus)?;
         let scope = match plan {
             Plan::Cpus => Scope::All,
@@ -53,7 +56,10 @@ impl Opened {
         };
         let mut opened = Opened {
             clock,
-            decoder: Decoder::default(),
+            decoder: Decoder {
+                depth: sampled_depth(),
+                ..Decoder::default()
+            },
             missing: missing(plan),
             rings: Vec::new(),
             leaders: Vec::new(),
@@ -149,18 +155,29 @@ impl Opened {
             Plan::Cpus => TASK_PAGES,
             Plan::Threads(_) => options.ring_pages.min(UNPRIVILEGED_PAGES),
         };
-        for cpu in self.cpus.clone() {
+        let mut absent = None;
+        for cpu in std::mem::take(&mut self.cpus) {
             let target = match self.plan {
                 Plan::Cpus => Target::Cpu(cpu),
                 // A thread of our own, which outlives the recording.
                 Plan::Threads(_) => Target::Thread(own_thread(), cpu),
             };
             let attributes = waking(Attributes::tasks(), pages);
-            let counter = Counter::open(&attributes, target)?;
+            let counter = match Counter::open(&attributes, target) {
+                Err(error) if is_absent(&error) => {
+                    absent = Some(error);
+                    continue;
+                }
+                opened => opened?,
+            };
             self.add_ring(&counter, pages)?;
             self.tasks.push(counter);
+            self.cpus.push(cpu);
         }
-        Ok(())
+        match absent.filter(|_| self.cpus.is_empty()) {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
     }
 
     fn open_clocks(&mut self, options: &Options) -> io::Result<()> {
@@ -194,8 +211,9 @@ impl Opened {
         self.sees_waits = opened.is_ok() && options.locks && options.off_cpu;
         if let Err(error) = opened {
             self.missing.push(format!(
-                "kernel lock waits and time off CPU: tracepoints cannot be opened ({error}); \
-                 run as root, with tracefs in the kernel"
+                "kernel lock waits and time off CPU: tracepoints cannot be opened ({error}); {}, \
+                 and the kernel must have tracefs",
+                remedy(SYSCTL)
             ));
         }
     }
@@ -219,6 +237,9 @@ impl Opened {
     }
 }
 
+/// The setting that allows everything.
+const SYSCTL: &str = "sysctl kernel.perf_event_paranoid=-1";
+
 /// The number of the calling thread.
 pub(crate) fn own_thread() -> u32 {
     // SAFETY: the call takes no arguments.
@@ -227,7 +248,6 @@ pub(crate) fn own_thread() -> u32 {
 
 /// The first plan and clock that the kernel accepts.
 fn best(frequency: u32, cpus: &[u32]) -> Result<(Plan, Clock), Error> {
-    let cpu = cpus.first().copied().unwrap_or_default();
     let plans = [
         Plan::Cpus,
         Plan::Threads(Scope::All),
@@ -235,14 +255,28 @@ fn best(frequency: u32, cpus: &[u32]) -> Result<(Plan, Clock), Error> {
     ];
     let mut refused = None;
     for plan in plans {
-        let (target, scope) = match plan {
-            Plan::Cpus => (Target::Cpu(cpu), Scope::All),
-            Plan::Threads(scope) => (Target::Thread(own_thread(), cpu), scope),
+        let target = |cpu| match plan {
+            Plan::Cpus => Target::Cpu(cpu),
+            Plan::Threads(_) => Target::Thread(own_thread(), cpu),
+        };
+        let scope = match plan {
+            Plan::Cpus => Scope::All,
+            Plan::Threads(scope) => scope,
         };
         for clock in [Clock::Cycles, Clock::CpuClock] {
-            match Counter::open(&Attributes::clock(clock, frequency, scope), target) {
-                Ok(_) => return Ok((plan, clock)),
-                Err(error) => refused = Some(error),
+            let attributes = Attributes::clock(clock, frequency, scope);
+            // The first CPUs may be absent.
+            for &cpu in cpus {
+                match Counter::open(&attributes, target(cpu)) {
+                    Ok(_) => return Ok((plan, clock)),
+                    Err(error) => {
+                        let is_absent = is_absent(&error);
+                        refused = Some(error);
+                        if !is_absent {
+                            break;
+                        }
+                    }
+                }
             }
         }
     }
@@ -252,7 +286,7 @@ fn best(frequency: u32, cpus: &[u32]) -> Result<(Plan, Clock), Error> {
 }
 
 fn missing(plan: Plan) -> Vec<String> {
-    const HOW: &str = "run as root, or sysctl kernel.perf_event_paranoid=-1";
+    let how = remedy(SYSCTL);
     let waits = "kernel lock waits and time off CPU: tracepoints need root or CAP_PERFMON; ";
     let kernel = "kernel stacks: sampling the kernel is not allowed here; ";
     let young = "what ran in a thread's first moments, and the CPU time of others: \
@@ -262,38 +296,10 @@ fn missing(plan: Plan) -> Vec<String> {
         Plan::Threads(Scope::All) => &[waits, young],
         Plan::Threads(Scope::User) => &[kernel, waits, young],
     };
-    missing.iter().map(|what| format!("{what}{HOW}")).collect()
+    missing.iter().map(|what| format!("{what}{how}")).collect()
 }
 
 /// Wakes the reader when a quarter of the ring is full.
 fn waking(attributes: Attributes, pages: usize) -> Attributes {
     attributes.waking_at((pages.next_power_of_two() * 1024) as u32)
-}
-
-/// The CPUs that are online.
-fn online() -> io::Result<Vec<u32>> {
-    let text = std::fs::read_to_string("/sys/devices/system/cpu/online")?;
-    parse_cpus(text.trim()).ok_or_else(|| io::Error::other(format!("not a list of CPUs: {text}")))
-}
-
-/// Parses `0-3,6`.
-fn parse_cpus(list: &str) -> Option<Vec<u32>> {
-    let mut cpus = Vec::new();
-    for range in list.split(',') {
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        cpus.extend(first.parse::<u32>().ok()?..=last.parse().ok()?);
-    }
-    Some(cpus)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lists_of_cpus_are_read() {
-        assert_eq!(parse_cpus("0-2,5"), Some(vec![0, 1, 2, 5]));
-        assert_eq!(parse_cpus("0"), Some(vec![0]));
-        assert_eq!(parse_cpus("x"), None);
-    }
 }

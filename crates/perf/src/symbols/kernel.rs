@@ -1,11 +1,12 @@
 //! Names of kernel functions, from kallsyms.
 
+use crate::support::is_root;
 use blazesym::MaybeDefault;
 use blazesym::symbolize::source::{Kernel, Source};
 use blazesym::symbolize::{Input, Symbolized, Symbolizer};
 use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader};
 
 /// Names by address; `[kernel]` where there is none.
 pub(crate) fn names(symbolizer: &Symbolizer, addresses: &BTreeSet<u64>) -> HashMap<u64, String> {
@@ -34,22 +35,26 @@ pub(crate) fn names(symbolizer: &Symbolizer, addresses: &BTreeSet<u64>) -> HashM
 
 /// Why names are missing, and how to allow them.
 pub(crate) fn missing() -> Option<String> {
-    const HOW: &str = "run as root, or sysctl kernel.kptr_restrict=0";
-    (!readable()).then(|| format!("names of kernel functions: /proc/kallsyms hides them; {HOW}"))
+    const WHAT: &str = "names of kernel functions";
+    match readable() {
+        Ok(true) => None,
+        Ok(false) => {
+            let who = if is_root() { "" } else { "run as root, or " };
+            Some(format!(
+                "{WHAT}: /proc/kallsyms hides them; {who}sysctl kernel.kptr_restrict=0"
+            ))
+        }
+        Err(error) => Some(format!("{WHAT}: /proc/kallsyms: {error}")),
+    }
 }
 
 /// Whether kallsyms shows addresses; where they are hidden all are zero.
-fn readable() -> bool {
-    let lines = File::open("/proc/kallsyms").map(|file| BufReader::new(file).lines());
-    let first = lines
-        .ok()
-        .into_iter()
-        .flatten()
-        .map_while(Result::ok)
-        .take(16);
-    first
-        .into_iter()
-        .any(|line| !line.starts_with("0000000000000000"))
+fn readable() -> io::Result<bool> {
+    let mut lines = BufReader::new(File::open("/proc/kallsyms")?).lines();
+    let first: Vec<String> = lines.by_ref().take(16).collect::<io::Result<_>>()?;
+    Ok(first
+        .iter()
+        .any(|line| !line.starts_with("0000000000000000")))
 }
 
 /// A function's name as in the source, without the suffixes that the compiler gives to variants.

@@ -53,6 +53,7 @@ pub(crate) fn resolve(stacks: Vec<Stack>, files: &[String]) -> Vec<Named> {
                 Frame::Kernel(address) => named.kernel.push(kernel[&address].clone()),
                 Frame::User(place) => named.user.extend_from_slice(&user[&place]),
                 Frame::Nowhere => named.user.push(user::unknown()),
+                Frame::Cut => named.user.push(user::cut()),
             }
         }
         named
@@ -72,7 +73,7 @@ fn distinct(stacks: &[Stack]) -> (BTreeSet<u64>, BTreeMap<u32, BTreeSet<u64>>) {
             Frame::User(Place { file, offset }) => {
                 user.entry(file).or_default().insert(offset);
             }
-            Frame::Nowhere => {}
+            Frame::Nowhere | Frame::Cut => {}
         }
     }
     (kernel, user)

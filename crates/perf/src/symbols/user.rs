@@ -89,6 +89,14 @@ pub(crate) fn unknown() -> Function {
     }
 }
 
+/// Stands for callers that the kernel did not deliver.
+pub(crate) fn cut() -> Function {
+    Function {
+        name: "[deeper than the kernel records]".to_owned(),
+        ..unknown()
+    }
+}
+
 /// A file's name in brackets.
 fn module(path: &str) -> Function {
     let name = path.rsplit('/').next().unwrap_or(path);

@@ -29,7 +29,7 @@ impl Family {
         for pid in scan::descendants(roots) {
             // A process that is gone by now is left out.
             if let Ok(process) = scan::process(pid, files) {
-                family.add(pid, process, &scan::threads(pid));
+                family.add(pid, process, &scan::threads(pid).unwrap_or_default());
             }
         }
         family

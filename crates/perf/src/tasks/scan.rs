@@ -9,7 +9,7 @@ use std::io;
 /// `roots` and all their descendants.
 pub(crate) fn descendants(roots: &[u32]) -> Vec<u32> {
     let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-    for pid in numbers("/proc") {
+    for pid in numbers("/proc").unwrap_or_default() {
         let parent = fs::read_to_string(format!("/proc/{pid}/stat")).ok();
         if let Some(parent) = parent.as_deref().and_then(parent_of) {
             children.entry(parent).or_default().push(pid);
@@ -27,8 +27,18 @@ pub(crate) fn descendants(roots: &[u32]) -> Vec<u32> {
 }
 
 /// The threads of a process; none if it is gone.
-pub(crate) fn threads(pid: u32) -> Vec<u32> {
-    numbers(&format!("/proc/{pid}/task"))
+pub(crate) fn threads(pid: u32) -> io::Result<Vec<u32>> {
+    let path = format!("/proc/{pid}/task");
+    match numbers(&path) {
+        Err(error) if is_gone(&error) => Ok(Vec::new()),
+        Err(error) => Err(io::Error::new(error.kind(), format!("{path}: {error}"))),
+        found => found,
+    }
+}
+
+/// Whether a file of /proc cannot be read because its process has ended.
+fn is_gone(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ESRCH))
 }
 
 /// Whether this process knows threads by the kernel's own numbers, those of the root pid namespace.
@@ -53,11 +63,11 @@ pub(crate) fn process(pid: u32, files: &mut Files) -> io::Result<Process> {
     })
 }
 
-fn numbers(directory: &str) -> Vec<u32> {
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    entries
+fn numbers(directory: &str) -> io::Result<Vec<u32>> {
+    let entries = fs::read_dir(directory)?.flatten();
+    Ok(entries
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .collect()
+        .collect())
 }
 
 /// Field 4 of a `stat` line; the name in brackets may contain anything.
@@ -127,6 +137,8 @@ mod tests {
         let place = process.image.find(here).expect("this is mapped");
         let exe = std::env::current_exe().expect("an executable");
         assert_eq!(files.names()[place.file as usize], exe.to_string_lossy());
-        assert!(descendants(&[own]).contains(&own) && threads(own).contains(&own));
+        assert!(descendants(&[own]).contains(&own));
+        assert!(threads(own).expect("there").contains(&own));
+        assert!(threads(u32::MAX).expect("gone").is_empty());
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::page::{Basis, Comparison, Outcome};
 use maud::{Markup, html};
-use stats::general;
 use stats::verdict::{Verdict, Word};
+use stats::{general, ratio};
 
 /// The tables after these start closed.
 const OPEN: usize = 2;
@@ -52,14 +52,14 @@ fn row(one: &Comparison) -> Markup {
                 Outcome::Undecided(_) => { td.number { "–" } td.number { "–" } td.number { "–" } }
             }
             td { (taken(one)) }
-            td { (word(&one.outcome)) }
+            td { (word(one)) }
         }
     }
 }
 
 fn interval(verdict: &Verdict) -> String {
     let ratio = verdict.ratio;
-    match ratio.high.is_finite() {
+    match ratio.is_bounded() {
         true => format!("{:.3}–{:.3}", ratio.low, ratio.high),
         false => "too few runs".into(),
     }
@@ -75,12 +75,16 @@ fn taken(one: &Comparison) -> String {
     }
 }
 
-fn word(outcome: &Outcome) -> Markup {
-    let (class, text) = match outcome {
+fn word(one: &Comparison) -> Markup {
+    let (class, text) = match &one.outcome {
         Outcome::Undecided(_) => ("open", "inconclusive".to_owned()),
         Outcome::Judged(verdict) => match verdict.word {
             Word::Faster => ("good", verdict.word.to_string()),
             Word::Slower => ("bad", verdict.word.to_string()),
+            Word::NoDifferenceShown if one.is_simulated() => (
+                "same",
+                format!("the model cannot tell less than {}", one.told_from()),
+            ),
             Word::NoDifferenceShown => ("same", verdict.word.to_string()),
             Word::Inconclusive { .. } => ("open", verdict.word.to_string()),
         },
@@ -111,13 +115,19 @@ fn judged(one: &Comparison, verdict: &Verdict) -> String {
         rank, means, welch, ..
     } = verdict;
     let exact = if rank.exact { "exact" } else { "approximate" };
+    let least = match one.is_simulated() {
+        true => format!("The model ranks rates from {} apart on", one.told_from()),
+        false => {
+            let percent = general(100.0 * one.minimum_effect, 4);
+            format!("Differences below {percent} % do not matter here")
+        }
+    };
     format!(
-        "Mann–Whitney U = {}, p = {} ({exact}). Ratio of means {:.4}, Welch's t p = {}. Differences below {} % do not matter here. Unit: {}.",
+        "Mann–Whitney U = {}, p = {} ({exact}). Ratio of means {}, Welch's t p = {}. {least}. Unit: {}.",
         general(rank.u, 6),
         general(rank.p, 2),
-        means.estimate,
+        ratio(means.estimate),
         general(welch.p, 2),
-        general(100.0 * one.minimum_effect, 4),
         one.unit,
     )
 }

@@ -12,6 +12,7 @@ pub(crate) use text::{percent, seconds};
 
 use crate::Page;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use stats::printable;
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
@@ -19,8 +20,13 @@ const SCRIPT: &str = include_str!("page.js");
 /// fails and prints the right hash.
 const SCRIPT_HASH: &str = "sha256-pR7CjDBnOqP/J4yD7JFR64TAyykoefmqyW/LMbgvmls=";
 
-/// The whole page.
+/// The whole page. Names of others may have characters that a page must not have: they are seen as escapes.
 pub fn document(page: &Page<'_>) -> Markup {
+    let markup = whole(page).into_string();
+    PreEscaped(printable(&markup).into_owned())
+}
+
+fn whole(page: &Page<'_>) -> Markup {
     let policy = format!(
         "default-src 'none'; style-src 'unsafe-inline'; script-src '{SCRIPT_HASH}'; img-src data:; base-uri 'none'; form-action 'none'"
     );

@@ -4,7 +4,7 @@
 use super::name::{machine, system};
 use crate::Source;
 use stats::curve::{Curve, Point};
-use stats::ministat::{Confidence, mean, variance};
+use stats::ministat::{Confidence, mean, stddev};
 use stats::record::{Mode, Run, Subject};
 use stats::usl::Law;
 
@@ -224,7 +224,7 @@ fn interval(values: &[f64]) -> Option<(f64, f64)> {
     if values.len() < 2 {
         return None;
     }
-    let error = (variance(values) / values.len() as f64).sqrt();
+    let error = stddev(values) / (values.len() as f64).sqrt();
     let reach = Confidence::P95.critical(values.len() - 1) * error;
     let middle = mean(values);
     Some(((middle - reach).max(0.0), middle + reach))

@@ -3,13 +3,10 @@
 use super::chart::{Basis, values};
 use super::name::{described, machine, mode_count, on_machine, system};
 use crate::source::{Paired, Side, Source};
+use stats::general;
 use stats::ministat::{Dataset, Options, report};
 use stats::record::{Run, Subject};
-use stats::verdict::{Better, Rule, Verdict, judge};
-
-/// The smallest difference that matters, as in `compare`: the model cannot rank closer rates.
-const MINIMUM_EFFECT: f64 = 0.01;
-const SIMULATED_EFFECT: f64 = 0.2;
+use stats::verdict::{Better, MINIMUM_EFFECT, Rule, SIMULATED_EFFECT, Verdict, judge};
 
 /// Two sides.
 pub struct Comparison {
@@ -37,6 +34,18 @@ pub struct Comparison {
     pub outcome: Outcome,
     /// The smallest difference that matters, as a share.
     pub minimum_effect: f64,
+}
+
+impl Comparison {
+    /// Whether both sides are simulated: then the model's error bounds what can be told.
+    pub fn is_simulated(&self) -> bool {
+        self.basis == Basis::Seeds
+    }
+
+    /// From how many times apart on rates are told apart.
+    pub fn told_from(&self) -> String {
+        format!("{} times", general(1.0 + self.minimum_effect, 4))
+    }
 }
 
 /// Where two sides come from; a more explicit request is greater.

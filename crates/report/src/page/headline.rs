@@ -76,6 +76,10 @@ fn judged(comparison: &Comparison) -> String {
         Word::Slower => {
             format!("{after} is slower: {times} the {figure} of {before}{range} – {about}.")
         }
+        Word::NoDifferenceShown if comparison.is_simulated() => format!(
+            "The model cannot tell {before} and {after} apart: they differ by less than {}{range} – {about}.",
+            comparison.told_from()
+        ),
         Word::NoDifferenceShown => format!(
             "No difference shown between {before} and {after}: less than {} %{range} – {about}.",
             100.0 * comparison.minimum_effect
@@ -98,7 +102,7 @@ pub fn times(ratio: f64) -> String {
 }
 
 fn interval(ratio: &Ratio) -> String {
-    match ratio.high.is_finite() {
+    match ratio.is_bounded() {
         true => format!(" (95 % interval {:.2} to {:.2})", ratio.low, ratio.high),
         false => String::new(),
     }

@@ -3,7 +3,7 @@
 use super::{preset, seconds};
 use baselines::selected::Preset;
 use checks::{races, sequences};
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValuesParser, RangedU64ValueParser};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -154,11 +154,14 @@ pub struct ModelArgs {
 /// `check races`.
 #[derive(Args)]
 pub struct RacesArgs {
-    /// Try seeds 0 to N-1 [default: 200; 1000 of a planted bug]
+    /// Try N seeds [default: 200; 1000 of a planted bug]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub seeds: Option<u64>,
+    /// Begin with this seed: without it, seeds are always the same, 0 and up
+    #[arg(long, value_name = "S", default_value_t = 0, value_parser = first_seed())]
+    pub from: u64,
     /// Try this seed only
-    #[arg(long, value_name = "S", conflicts_with = "seeds")]
+    #[arg(long, value_name = "S", conflicts_with_all = ["seeds", "from"], value_parser = first_seed())]
     pub seed: Option<u64>,
     /// Only these scenarios, or families of them
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', value_parser = scenario)]
@@ -171,11 +174,16 @@ pub struct RacesArgs {
     pub json: bool,
 }
 
+/// Far enough from the last number that all that follow are seeds, too.
+fn first_seed() -> RangedU64ValueParser {
+    clap::value_parser!(u64).range(..=1 << 62)
+}
+
 fn scenario(name: &str) -> Result<String, String> {
     let names = races::names();
     match names.iter().any(|known| known == name) {
         true => Ok(name.to_owned()),
-        false => Err(format!("there are: {}", names.join(", "))),
+        false => Err(format!("expected one of {}", names.join(", "))),
     }
 }
 

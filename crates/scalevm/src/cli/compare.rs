@@ -50,7 +50,8 @@ pub struct CompareArgs {
     #[arg(long, value_name = "N", default_value_t = 20, requires = "self_test",
         value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub comparisons: u32,
-    /// The smallest difference that matters [default: 1%; between simulated results 20%]
+    /// The smallest difference that matters [default: 1%; between simulated results 50%, as the model
+    /// ranks rates from 1.5 times apart on]
     #[arg(long, value_name = "PERCENT", value_parser = percentage, allow_hyphen_values = true)]
     pub minimum_effect: Option<f64>,
     /// Treat each number of plain files as a run of its own and give a verdict
@@ -209,11 +210,11 @@ pub(super) fn percentage(text: &str) -> Result<f64, String> {
     let signed = number.len() < text.trim().len();
     match number.parse::<f64>() {
         Ok(share) if !signed && share > 0.0 && share < 1.0 => Err(format!(
-            "that may be {share} % or {} %: put a % behind it",
+            "ambiguous percentage: write {share}% or {}%",
             100.0 * share
         )),
         Ok(percent) if (0.0..=1000.0).contains(&percent) => Ok(percent / 100.0),
-        _ => Err("a percentage from 0 to 1000 is wanted, such as 1%".into()),
+        _ => Err("expected a percentage from 0 to 1000, such as 1%".into()),
     }
 }
 

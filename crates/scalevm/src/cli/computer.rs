@@ -26,9 +26,10 @@ pub struct CalibrateArgs {
 pub const DOCTOR_ABOUT: &str = "\
 Check whether this computer is fit for measurements, and say what to change
 
-One line for each thing looked at: `ok`; `advice` if figures would be better or more would
-be seen after a change; `change` if figures from here would be doubtful as it is. The
-command changes nothing itself. Exit code 3 if something has to be changed, else 0.";
+One line for each thing looked at: `ok`; `unknown` if it cannot be seen from here; `advice`
+if figures would be better or more would be seen after a change; `change` if figures from
+here would be doubtful as it is. The command changes nothing itself. Exit code 3 if
+something has to be changed, or cannot be seen and might have to be; else 0.";
 
 /// `doctor`.
 #[derive(Args)]
@@ -52,7 +53,7 @@ fn machines() -> PossibleValuesParser {
 fn name(text: &str) -> Result<String, String> {
     let odd = |c: char| !(c.is_ascii_alphanumeric() || "-_.".contains(c));
     match text.is_empty() || text.contains(odd) {
-        true => Err("a name consists of letters, digits, `-`, `_` and `.`".into()),
+        true => Err("a name may contain only letters, digits, `-`, `_` and `.`".into()),
         false => Ok(text.to_owned()),
     }
 }

@@ -97,7 +97,7 @@ const MIB: u64 = 1 << 20;
 
 fn memory(text: &str) -> Result<u64, String> {
     match size(text)? {
-        bytes if bytes < 32 * MIB => Err("a machine has at least 32M".into()),
+        bytes if bytes < 32 * MIB => Err("a machine needs at least 32M".into()),
         bytes => Ok(bytes),
     }
 }
@@ -112,7 +112,9 @@ fn size(text: &str) -> Result<u64, String> {
     number
         .and_then(|number| number.checked_mul(1 << shift))
         .filter(|bytes| bytes.is_multiple_of(4096) && *bytes <= MIB * MIB)
-        .ok_or_else(|| "a size is whole pages of 4 KiB, such as 64M or 2G, at most 1024G".into())
+        .ok_or_else(|| {
+            "expected a size in whole pages of 4 KiB, such as 64M or 2G, and at most 1024G".into()
+        })
 }
 
 #[cfg(test)]

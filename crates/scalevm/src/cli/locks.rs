@@ -89,7 +89,7 @@ impl LoadArgs {
 fn nanoseconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(time) if (0.0..=1e6).contains(&time) => Ok(time),
-        _ => Err("a number of nanoseconds from 0 to 1000000 is wanted".into()),
+        _ => Err("expected a number of nanoseconds from 0 to 1000000".into()),
     }
 }
 

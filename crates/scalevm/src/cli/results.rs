@@ -32,8 +32,10 @@ pub struct KeepArgs {
 
 fn label(text: &str) -> Result<String, String> {
     match text.trim() {
-        "" => Err("a label has a character at least".into()),
-        label if label.chars().any(char::is_control) => Err("a label is one line of text".into()),
+        "" => Err("a label must not be empty".into()),
+        label if label.chars().any(char::is_control) => {
+            Err("a label must be a single line of printable text".into())
+        }
         label => Ok(label.to_owned()),
     }
 }

@@ -77,7 +77,7 @@ pub(super) fn place() -> impl TypedValueParser<Value = Place> {
 fn rate(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(rate) if rate > 0.0 && rate.is_finite() => Ok(rate),
-        _ => Err("a number of operations a second is wanted, such as 1605000".into()),
+        _ => Err("expected a number of operations a second, such as 1605000".into()),
     }
 }
 
@@ -157,7 +157,7 @@ fn shape(text: &str) -> Result<[usize; 3], String> {
         Ok(&[sockets, cores, threads]) if sockets * cores * threads > 0 => {
             Ok([sockets, cores, threads])
         }
-        _ => Err("sockets, cores and threads are wanted, as 2x24x2".into()),
+        _ => Err("expected sockets, cores and threads, such as 2x24x2".into()),
     }
 }
 

@@ -121,8 +121,8 @@ fn races(args: &RacesArgs) -> bool {
         None => (races::scenarios(&args.only), SEEDS),
     };
     let seeds = match args.seed {
-        Some(seed) => seed..seed.saturating_add(1),
-        None => 0..args.seeds.unwrap_or(usual),
+        Some(seed) => seed..seed + 1,
+        None => args.from..args.from + args.seeds.unwrap_or(usual),
     };
     let total = (seeds.end - seeds.start) * subjects.len() as u64;
     let progress = Progress::new(total, "runs");

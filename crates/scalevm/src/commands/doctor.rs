@@ -10,25 +10,25 @@ use stats::Exit;
 pub fn run(args: &DoctorArgs) -> Result<u8, Failure> {
     let findings = examine(&Host::here());
     let count = |state| findings.iter().filter(|one| one.state == state).count();
-    let (advice, changes) = (count(State::Advice), count(State::Change));
+    let doubtful = findings.iter().any(Finding::is_doubtful);
     if args.json {
         findings.iter().for_each(|one| println!("{}", json!(one)));
-        let ok = count(State::Ok);
         let summary = json!({
             "kind": "diagnosis",
-            "ok": ok,
-            "advice": advice,
-            "change": changes,
-            "doubtful": changes > 0,
+            "ok": count(State::Ok),
+            "unknown": count(State::Unknown),
+            "advice": count(State::Advice),
+            "change": count(State::Change),
+            "doubtful": doubtful,
         });
         println!("{summary}");
     } else {
         findings.iter().for_each(|one| println!("{}", line(one)));
-        println!("{}", sentence(&findings, advice));
+        println!("{}", sentence(&findings));
     }
-    Ok(match changes {
-        0 => Exit::Success.code(),
-        _ => Exit::Inconclusive.code(),
+    Ok(match doubtful {
+        false => Exit::Success.code(),
+        true => Exit::Inconclusive.code(),
     })
 }
 
@@ -42,16 +42,33 @@ fn line(finding: &Finding) -> String {
     let advice = advice
         .as_ref()
         .map_or(String::new(), |advice| format!("; {advice}"));
-    format!("{:<6}  {name:<21}  {found}{advice}", state.name())
+    format!("{:<7}  {name:<21}  {found}{advice}", state.name())
 }
 
-fn sentence(findings: &[Finding], advice: usize) -> String {
-    let changes = findings.iter().filter(|one| one.state == State::Change);
-    let names: Vec<&str> = changes.map(|one| one.name).collect();
-    match (names.is_empty(), advice) {
-        (false, _) => format!("Figures from here would be doubtful: {}.", names.join(", ")),
-        (true, 0) => "One can measure here.".into(),
-        (true, 1) => "One can measure here; one thing could be better.".into(),
-        (true, _) => format!("One can measure here; {advice} things could be better."),
+fn sentence(findings: &[Finding]) -> String {
+    let names = |is: &dyn Fn(&&Finding) -> bool| -> Vec<&str> {
+        findings.iter().filter(is).map(|one| one.name).collect()
+    };
+    let changes = names(&|one| one.state == State::Change);
+    if !changes.is_empty() {
+        return format!(
+            "Figures from here would be doubtful: {}.",
+            changes.join(", ")
+        );
     }
+    let open = names(&|one| one.is_doubtful());
+    if !open.is_empty() {
+        let open = open.join(", ");
+        return format!("It is not known whether one can measure here: {open} cannot be seen.");
+    }
+    let unknown = match names(&|one| one.state == State::Unknown) {
+        none if none.is_empty() => String::new(),
+        some => format!(", as far as can be seen; not known: {}", some.join(", ")),
+    };
+    let better = match names(&|one| one.state == State::Advice).len() {
+        0 => String::new(),
+        1 => "; one thing could be better".to_owned(),
+        count => format!("; {count} things could be better"),
+    };
+    format!("One can measure here{unknown}{better}.")
 }

@@ -39,7 +39,7 @@ pub fn run(args: &HistoryArgs) -> Result<u8, Failure> {
 fn select(history: &mut History, args: &HistoryArgs) -> Result<(), Failure> {
     let series = &mut history.series;
     if series.is_empty() {
-        return Err(Failure::Unavailable("there is no complete run".into()));
+        return Err(Failure::Unavailable("no complete run found".into()));
     }
     if let Some(workload) = &args.workload {
         keep(series, "workload", workload, |one| Some(&one.key.workload))?;
@@ -70,10 +70,10 @@ fn keep(
     match series.is_empty() {
         false => Ok(()),
         true if there.is_empty() => Err(Failure::Unavailable(format!(
-            "no run has a {what}, so none has `{wanted}`"
+            "no run has a {what}, so none matches `{wanted}`"
         ))),
         true => Err(Failure::Unavailable(format!(
-            "no run has the {what} `{wanted}`; there are {}",
+            "no run has the {what} `{wanted}`; found {}",
             there.join(", ")
         ))),
     }
@@ -118,7 +118,7 @@ fn export(args: &HistoryArgs, format: Export, mut series: Vec<Series>) -> Result
         labels.dedup();
         if !labels.contains(&label.as_str()) {
             return Err(Failure::Unavailable(format!(
-                "no run has the label `{label}`; there are {}",
+                "no run has the label `{label}`; found {}",
                 labels.join(", ")
             )));
         }

@@ -36,6 +36,20 @@ use stats::{Exit, count};
 use std::path::Path;
 use std::time::Duration;
 
+/// A failure in one line, with its causes: each that the line so far does not name already.
+pub fn explained(failure: &Failure) -> String {
+    let mut line = failure.to_string();
+    let mut cause = std::error::Error::source(failure);
+    while let Some(error) = cause {
+        let why = error.to_string();
+        if !line.contains(&why) {
+            line += &format!(": {why}");
+        }
+        cause = error.source();
+    }
+    line
+}
+
 /// Sets up the signal handler that measuring commands share.
 fn prepare() -> Result<(), Failure> {
     interrupt::install().map_err(Failure::start("signal handler"))
@@ -46,7 +60,7 @@ fn on(args: &CommonArgs, preset_named: bool) -> Result<On, Failure> {
     let on = match args.tasks.on {
         Some(On::Os) if preset_named => {
             return Err(Failure::Unavailable(
-                "--vm chooses how scalevm's own VM is built; it does not go with --on os".into(),
+                "--vm selects a build of scalevm's own VM and conflicts with --on os".into(),
             ));
         }
         Some(on) => on,
@@ -100,7 +114,7 @@ fn fit(system: &mut System, plan: &Plan, args: &CommonArgs) -> Result<(), Failur
 fn simulated_only(given: Option<&str>, simulated: bool) -> Result<(), Failure> {
     match given {
         Some(option) if !simulated => Err(Failure::Unavailable(format!(
-            "{option} says how to simulate, and nothing is simulated here; say --on sim"
+            "{option} applies only to simulation; add --on sim"
         ))),
         _ => Ok(()),
     }
@@ -110,8 +124,7 @@ fn simulated_only(given: Option<&str>, simulated: bool) -> Result<(), Failure> {
 fn hosted_only(args: &CommonArgs, hosted: bool) -> Result<(), Failure> {
     match args.tasks.hosted_cpus {
         Some(_) if !hosted => Err(Failure::Unavailable(
-            "--hosted-cpus says how many threads run the tasks of scalevm's own VM; say --on hosted"
-                .into(),
+            "--hosted-cpus applies only to scalevm's own VM on threads; add --on hosted".into(),
         )),
         _ => Ok(()),
     }
@@ -237,4 +250,18 @@ pub fn host(args: &HostArgs) -> ! {
         area: args.area,
     };
     own::host::run(&setting, &inherited)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_names_its_causes_once() {
+        let cause = || std::io::Error::other("no such CPU");
+        let start = Failure::start("tasks")(cause());
+        assert_eq!(explained(&start), "tasks: no such CPU");
+        let proc = Failure::Recording(perf::Error::Proc(cause()));
+        assert_eq!(explained(&proc), "recording needs /proc: no such CPU");
+    }
 }

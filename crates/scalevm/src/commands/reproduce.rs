@@ -3,7 +3,7 @@
 use crate::cli::ReproduceArgs;
 use crate::output::progress::Progress;
 use crate::output::{format, reproduction};
-use bench::Failure;
+use bench::{Failure, interrupt};
 use sim::profile::{Profile, ProfileError};
 use stats::Exit;
 use std::time::Instant;
@@ -31,6 +31,7 @@ pub fn run(args: &ReproduceArgs) -> Result<u8, Failure> {
             rows.extend(found);
         }
     }
+    unmeasured(&benches)?;
     let failed = failed(&benches);
     if rows.is_empty() && failed.is_none() {
         let why = "the machine has too few CPUs for any figure of the case studies";
@@ -47,6 +48,17 @@ pub fn run(args: &ReproduceArgs) -> Result<u8, Failure> {
         (0, None, true) => Exit::Regressed.code(),
         (interrupted, ..) => interrupted,
     })
+}
+
+/// Refuses figures whose runs no system has asked for: they would be left out without a word.
+fn unmeasured(benches: &[Bench]) -> Result<(), Failure> {
+    let mut all = benches.iter().flat_map(|bench| bench.lab.unmeasured());
+    match all.next().filter(|_| interrupt::pending().is_none()) {
+        Some(point) => Err(Failure::Broken(
+            format!("a figure needs a run that is not among its system's points: {point:?}").into(),
+        )),
+        None => Ok(()),
+    }
 }
 
 /// Says, once each, why runs failed; returns the exit code, if any did.

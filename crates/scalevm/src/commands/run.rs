@@ -114,16 +114,18 @@ fn complete(
 fn check(plan: &Plan, samples: u32, common: &CommonArgs) -> Result<(), Failure> {
     let refused = |why: &str| Err(Failure::Unavailable(why.to_owned()));
     if let Job::Own(_) = plan.workload {
-        return refused("a workload of your own goes on until it is ended; leave out --count");
+        return refused(
+            "a workload of your own runs until it is stopped and conflicts with --count",
+        );
     }
     if plan.count < Some(plan.tasks as u64) {
-        return refused("--count must be at least the number of tasks: each does something");
+        return refused("--count must be at least the number of tasks, so that each has work");
     }
     if samples == 0 {
-        return refused("--samples 0 has no end; leave out --count");
+        return refused("--samples 0 runs until interrupted and conflicts with --count");
     }
     if common.keep.store.is_some() {
-        return refused("--store keeps rates; leave out --count");
+        return refused("--store keeps rates and conflicts with --count");
     }
     interrupt::check()
 }

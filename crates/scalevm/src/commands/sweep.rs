@@ -19,7 +19,7 @@ pub fn run(args: &SweepArgs) -> Result<u8, Failure> {
     let common = &args.common;
     format::choose(common.format.format);
     if common.samples == Some(0) {
-        let why = "a sweep needs an end: --samples 0 goes with `run` only";
+        let why = "a sweep must end: --samples 0 applies to `run` only";
         return Err(Failure::Unavailable(why.into()));
     }
     let on = super::on(common, !args.vm.is_empty())?;

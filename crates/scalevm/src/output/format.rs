@@ -4,6 +4,7 @@ use crate::stdout;
 use clap::ValueEnum;
 use comfy_table::presets::ASCII_MARKDOWN;
 use comfy_table::{Row, Table};
+use stats::shortened;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -40,17 +41,66 @@ pub fn is_text() -> bool {
     matches!(CHOSEN.get(), None | Some(Format::Text))
 }
 
+/// Letters of a cell for people at most.
+const WIDEST: usize = 100;
+
 /// Prints a table.
 pub fn print(table: &Table) {
+    debug_assert!(
+        names_differ(table),
+        "two columns have one name: {:?}",
+        columns(table)
+    );
     match CHOSEN.get() {
-        None | Some(Format::Text) => stdout::data(format_args!("{table}")),
-        Some(Format::Markdown) => {
-            let mut table = table.clone();
-            table.load_style(ASCII_MARKDOWN);
-            data(&table.to_string());
+        None | Some(Format::Text) => {
+            let short = |text: &str| shortened(text, WIDEST).into_owned();
+            stdout::data(format_args!("{}", with_cells(table, short)));
         }
+        Some(Format::Markdown) => data(&markdown(table)),
         Some(Format::Csv) => data(csv(table).trim_end()),
     }
+}
+
+/// The table with each cell's text changed.
+fn with_cells(table: &Table, change: impl Fn(&str) -> String) -> Table {
+    let mut table = table.clone();
+    let changed = |row: &Row| Row::from(row.cell_iter().map(|cell| change(&cell.content())));
+    if let Some(header) = table.header().map(&changed) {
+        table.set_header(header);
+    }
+    for row in table.row_iter_mut() {
+        *row = changed(row);
+    }
+    table
+}
+
+/// A table of Markdown, whose cells show what they hold.
+pub fn markdown(table: &Table) -> String {
+    let mut table = with_cells(table, literal);
+    table.load_style(ASCII_MARKDOWN);
+    table.to_string()
+}
+
+/// A text in which nothing is Markdown, on one line.
+fn literal(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut before = ' ';
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        let after = letters.peek().copied().unwrap_or(' ');
+        let acts = match letter {
+            '\\' | '|' | '*' | '`' | '<' | '[' | '~' | '&' => true,
+            // Within a word it is a letter.
+            '_' => !(before.is_alphanumeric() && after.is_alphanumeric()),
+            _ => false,
+        };
+        if acts {
+            shown.push('\\');
+        }
+        shown.push(if letter == '\n' { ' ' } else { letter });
+        before = letter;
+    }
+    shown
 }
 
 /// Prints a table without text; an empty line parts it from the one before.
@@ -75,7 +125,7 @@ pub fn print_of(what: &str, table: &Table) {
     };
     let mut wider = Table::new();
     if let Some(header) = table.header() {
-        wider.set_header(with("of", header));
+        wider.set_header(with("table", header));
     }
     for row in table.row_iter() {
         wider.add_row(with(what, row));
@@ -83,9 +133,30 @@ pub fn print_of(what: &str, table: &Table) {
     print(&wider);
 }
 
+/// The names of the columns that a table has as comma-separated values.
+fn columns(table: &Table) -> Vec<String> {
+    let header = table.header().into_iter().flat_map(Row::cell_iter);
+    let names = header.map(|cell| cell.content());
+    names
+        .flat_map(|name| name.split(DASH).map(str::to_owned).collect::<Vec<_>>())
+        .collect()
+}
+
+/// Whether each column is found by its name. Columns without one are none that is looked for.
+fn names_differ(table: &Table) -> bool {
+    let mut names = columns(table);
+    names.retain(|name| !name.is_empty());
+    let all = names.len();
+    names.sort();
+    names.dedup();
+    names.len() == all
+}
+
+/// Parts the ends of a range, and stands for what is not known.
+const DASH: &str = "–";
+
 /// By RFC 4180, but for the line ends. A range becomes two columns, its ends, and what is not known an empty cell.
 fn csv(table: &Table) -> String {
-    const DASH: &str = "–";
     let texts = |row: &Row| Vec::from_iter(row.cell_iter().map(|cell| cell.content()));
     let header = table.header().map(texts).unwrap_or_default();
     let line = |row: &Row| {
@@ -126,6 +197,31 @@ mod tests {
         table.add_row(["x, y", "say \"no\""]);
         table.add_row(["1", ""]);
         assert_eq!(csv(&table), "a,b\n\"x, y\",\"say \"\"no\"\"\"\n1,\n");
+    }
+
+    #[test]
+    fn markdown_shows_what_a_cell_holds() {
+        let mut table = Table::new();
+        table.set_header(["label", "n"]);
+        table.add_row(["a|b *x* `y` <b> [z](u) ~s~ &lt;", "1"]);
+        table.add_row(["two\nlines \\", "2"]);
+        table.add_row(["page_fault1 __vm_munmap _i_", "3"]);
+        let text = markdown(&table);
+        let rows: Vec<&str> = text.lines().collect();
+        assert_eq!(rows.len(), 5, "{text}");
+        let cell = |row: usize| rows[row].split(" | ").next().unwrap_or("").trim();
+        assert_eq!(cell(2), r"| a\|b \*x\* \`y\` \<b> \[z](u) \~s\~ \&lt;");
+        assert_eq!(cell(3), r"| two lines \\");
+        assert_eq!(cell(4), r"| page_fault1 \_\_vm_munmap \_i\_");
+    }
+
+    #[test]
+    fn columns_of_one_name_are_seen() {
+        let mut table = Table::new();
+        table.set_header(["", "", "a–b", "c"]);
+        assert!(names_differ(&table));
+        table.set_header(["a–b", "b"]);
+        assert!(!names_differ(&table));
     }
 
     #[test]

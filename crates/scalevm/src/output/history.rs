@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use stats::change::FEWEST;
 use stats::environment::Difference;
 use stats::history::{Against, Key, Line, Of, Series, Shift};
-use stats::verdict::Word;
+use stats::verdict::{RunsError, Word};
 use stats::{Time, general};
 
 /// Prints a series: its subject, a row for each label, and the changes.
@@ -57,10 +57,10 @@ fn print_shifts(series: &Series, lines: &[Line<'_>], shifts: &[Shift<'_>]) {
             false => "",
         };
         println!(
-            "change of level: {whence}{} → {} ({:+.1} %, p = {}) from run {} on ({}, {})",
+            "change of level: {whence}{} → {} ({}, p = {}) from run {} on ({}, {})",
             short(change.before),
             short(change.after),
-            100.0 * (change.ratio() - 1.0),
+            percent(change.ratio()),
             general(change.p, 2),
             change.at + 1,
             label(&shift.run.label),
@@ -131,17 +131,35 @@ fn interval(line: &Line<'_>) -> String {
 
 /// The word and the ratio it rests on; without enough runs only how the medians lie.
 fn verdict(change: &Against<'_>) -> String {
-    let percent = |ratio: f64| format!("{:+.1} %", 100.0 * (ratio - 1.0));
     match &change.verdict {
         Ok(verdict) => {
             let ratio = &verdict.ratio;
-            let range = match ratio.high.is_finite() {
+            let range = match ratio.is_bounded() {
                 true => format!(" [{}, {}]", percent(ratio.low), percent(ratio.high)),
                 false => String::new(),
             };
             format!("{}: {}{range}", verdict.word, percent(ratio.estimate))
         }
-        Err(_) => format!("inconclusive (too few runs): {}", percent(change.ratio)),
+        Err(RunsError::TooFew { .. }) => {
+            format!("inconclusive (too few runs): {}", percent(change.ratio))
+        }
+        Err(error) => format!("not compared: {error}"),
+    }
+}
+
+/// A change by this ratio.
+fn percent(ratio: f64) -> String {
+    match ratio.is_finite() {
+        true => format!("{} %", signed(100.0 * (ratio - 1.0))),
+        false => "from 0".to_owned(),
+    }
+}
+
+/// With one decimal, or a few digits of a large number.
+fn signed(value: f64) -> String {
+    match value.abs() < 1e6 {
+        true => format!("{value:+.1}"),
+        false => format!("+{}", general(value, 4)),
     }
 }
 
@@ -218,7 +236,7 @@ fn change_json(change: &Against<'_>) -> Value {
     let verdict = change.verdict.as_ref().ok();
     let word = verdict.map(|verdict| verdict.word);
     let ratio = verdict.map(|verdict| &verdict.ratio);
-    let bounded = ratio.filter(|ratio| ratio.high.is_finite());
+    let bounded = ratio.filter(|ratio| ratio.is_bounded());
     json!({
         "against": change.label,
         "word": word.map_or("inconclusive", Word::name),

@@ -135,7 +135,7 @@ pub fn print_difference(difference: &Difference) {
         "after",
         "change",
         "waits/s before",
-        "after",
+        "waits/s after",
     ]);
     let changed = |change: &&Change| change.before.max(change.after) >= SHOWN;
     for change in difference.changes.iter().filter(changed).take(ROWS) {

@@ -6,7 +6,6 @@ use baselines::selected::Preset;
 use bench::Mode;
 use bench::simulated::BANDS;
 use comfy_table::Table;
-use comfy_table::presets::ASCII_MARKDOWN;
 use serde_json::json;
 use sim::profile::Profile;
 use stats::record::Subject;
@@ -52,11 +51,11 @@ impl Row {
 pub fn print(profile: &Profile, counts: &[usize], rows: &[Row]) {
     println!("Operations a second on {}:\n", profile.name);
     let rate = |_: &Row, point: &Point| Some(short(point.rate));
-    format::print_of("rate", &table(counts, rows, rate));
+    show("rate", &table(counts, rows, rate));
     println!("Over one task's:\n");
     let ratio = |row: &Row, point: &Point| row.ratio(point).map(|ratio| format!("{ratio:.1}"));
     println!();
-    format::print_of("over one task's", &table(counts, rows, ratio));
+    show("over one task's", &table(counts, rows, ratio));
     println!();
     for row in rows {
         let name = format!("{}, {}, {}", row.workload.name, row.mode.name(), row.vm);
@@ -71,6 +70,14 @@ pub fn print(profile: &Profile, counts: &[usize], rows: &[Row]) {
     println!("\n{BANDS}");
 }
 
+/// Prints one of the tables, of Markdown for people, too.
+fn show(what: &str, table: &Table) {
+    match format::is_text() {
+        true => println!("{}", format::markdown(table)),
+        false => format::print_of(what, table),
+    }
+}
+
 /// The first point that is too low, and its part of linear.
 fn first_below(row: &Row) -> Option<(&Point, f64)> {
     let parts = row
@@ -82,7 +89,6 @@ fn first_below(row: &Row) -> Option<(&Point, f64)> {
 
 fn table(counts: &[usize], rows: &[Row], cell: impl Fn(&Row, &Point) -> Option<String>) -> Table {
     let mut table = Table::new();
-    table.load_style(ASCII_MARKDOWN);
     let names = ["workload", "tasks", "VM"].map(str::to_owned).into_iter();
     let counts_as_text = counts.iter().map(ToString::to_string);
     table.set_header(names.chain(counts_as_text));

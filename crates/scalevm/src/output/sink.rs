@@ -39,7 +39,7 @@ impl<'a> Sink<'a> {
         let store = store.map(Writer::create).transpose()?;
         let wanted = lines.is_some() || store.is_some();
         if !wanted && label.is_some() {
-            let why = "--label names what --store keeps, or what run and sweep print with --json";
+            let why = "--label requires --store, or --json with run or sweep";
             return Err(Failure::Unavailable(why.into()));
         }
         Ok(wanted.then(|| Sink {

@@ -5,8 +5,8 @@ use super::table::{align_right, with_header};
 use serde_json::{Value, json};
 use stats::environment::Environment;
 use stats::ministat::{Count, Dataset, Difference, FEWEST, Options, report};
-use stats::verdict::{Better, Rate, Ratio, SelfTest, Verdict};
-use stats::{InputError, general};
+use stats::verdict::{Better, Rate, Ratio, SelfTest, Verdict, Welch};
+use stats::{InputError, figure, general};
 
 /// Two series of runs and their comparison.
 pub struct Comparison<'a> {
@@ -68,7 +68,7 @@ pub fn print_sets(about: &str, sets: &[Dataset], options: &Options) -> Result<()
         for set in sets {
             let figures = [set.min(), set.max(), set.median(), set.mean(), set.stddev()];
             let mut cells = vec![set.name().to_owned(), set.points().len().to_string()];
-            cells.extend(figures.map(|value| general(value, 8)));
+            cells.extend(figures.map(|value| figure(value, 8)));
             table.add_row(cells);
         }
         align_right(&mut table, 1..);
@@ -90,11 +90,10 @@ pub fn print(comparison: &Comparison<'_>) {
         general(rank.u, 6)
     );
     println!(
-        "{:<15} B / A {}; Welch t = {}, p = {}",
+        "{:<15} B / A {}; {}",
         "means",
         interval(&verdict.means),
-        general(welch.t, 4),
-        general(welch.p, 2)
+        test_of_means(welch)
     );
     if comparison.better == Better::Lower {
         println!("{:<15} less: the numbers are times or costs", "better");
@@ -114,13 +113,16 @@ pub fn print(comparison: &Comparison<'_>) {
     println!("verdict: {}: {} against {}", verdict.word, b.name, a.name);
     if !format::is_text() {
         let mut table = with_header(["A", "B", "B / A", "low", "high", "p", "verdict"]);
-        let Ratio {
-            estimate,
-            low,
-            high,
-        } = verdict.ratio;
-        let mut cells = vec![a.name.to_owned(), b.name.to_owned()];
-        cells.extend([estimate, low, high].map(|ratio| format!("{ratio:.4}")));
+        let ratio = &verdict.ratio;
+        let mut cells = vec![
+            a.name.to_owned(),
+            b.name.to_owned(),
+            stats::ratio(ratio.estimate),
+        ];
+        cells.extend([ratio.low, ratio.high].map(|end| match ratio.is_bounded() {
+            true => stats::ratio(end),
+            false => "–".to_owned(),
+        }));
         cells.extend([general(rank.p, 2), verdict.word.to_string()]);
         table.add_row(cells);
         align_right(&mut table, 2..6);
@@ -201,14 +203,18 @@ pub fn print_self_test_json(name: &str, about: &str, found: &SelfTest, machine: 
 }
 
 fn interval(ratio: &Ratio) -> String {
-    let Ratio {
-        estimate,
-        low,
-        high,
-    } = ratio;
-    match high.is_finite() {
-        true => format!("{estimate:.4}, 95 % interval [{low:.4}, {high:.4}]"),
-        false => format!("{estimate:.4}, too few runs for a 95 % interval"),
+    let [estimate, low, high] = [ratio.estimate, ratio.low, ratio.high].map(stats::ratio);
+    match ratio.is_bounded() {
+        true => format!("{estimate}, 95 % interval [{low}, {high}]"),
+        false => format!("{estimate}, too few runs for a 95 % interval"),
+    }
+}
+
+fn test_of_means(welch: &Welch) -> String {
+    let (t, p) = (general(welch.t, 4), general(welch.p, 2));
+    match welch.t.is_finite() {
+        true => format!("Welch t = {t}, p = {p}"),
+        false => format!("no Welch t, as the runs of each side are all equal; p = {p}"),
     }
 }
 

@@ -1,6 +1,7 @@
 //! `scalevm campaign`, here and on a cluster of Slurm's.
 
 mod cluster;
+mod stand_in;
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -125,7 +126,7 @@ fn a_point_that_makes_no_sense_is_named_before_any_runs() {
         ),
         (
             "[[part]]\ncommand = \"doctor\"",
-            "no command for a campaign",
+            "this command cannot be part of a campaign",
         ),
         ("part = 3", "`part` is no list of parts"),
     ] {

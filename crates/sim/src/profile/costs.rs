@@ -103,7 +103,7 @@ impl Clocks {
         clocks.try_for_each(|clock| in_range(clock, 0.1, 100.0))?;
         match self.0.is_sorted_by(|one, next| one.0 < next.0) {
             true => Ok(()),
-            false => Err("the rows are not in the order of busy cores".to_owned()),
+            false => Err("the rows are not sorted by busy cores".to_owned()),
         }
     }
 

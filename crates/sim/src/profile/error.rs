@@ -32,7 +32,7 @@ pub enum ProfileError {
         reason: String,
     },
     /// There is no built-in machine of this name.
-    #[error("there is no machine `{name}`; there are {known}")]
+    #[error("unknown machine `{name}`; expected one of {known}")]
     Unknown {
         /// The requested name.
         name: String,

@@ -97,7 +97,7 @@ impl Field<'_> {
             Field::Legs(legs) => {
                 legs.iter().try_for_each(|&leg| in_range(leg, 0.001, 1.0))?;
                 in_range(legs.iter().sum(), 1.0 - 1e-6, 1.0 + 1e-6)
-                    .map_err(|_| "the legs' sum is not 1".to_owned())
+                    .map_err(|_| "the legs do not add up to 1".to_owned())
             }
             Field::Clocks(clocks) => clocks.check(),
             Field::Number(number, least, most) => in_range(**number, *least, *most),

@@ -117,7 +117,7 @@ impl Profile {
             .find(|(name, _)| *name == key)
         {
             Some((_, fields::Field::Time(place))) => *place = time,
-            _ => panic!("`{key}` is no time of a profile"),
+            _ => panic!("`{key}` is not a time"),
         }
         self.sources.insert(key.to_owned(), source);
     }

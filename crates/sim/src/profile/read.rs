@@ -98,9 +98,7 @@ impl File<'_> {
         let known: Vec<&str> = fields(profile).iter().map(|(key, _)| *key).collect();
         let mut unknown = entries.iter().filter(|(key, _)| !known.contains(&&***key));
         match unknown.next() {
-            Some((key, entry)) => {
-                Err(self.at(&entry.span, format!("`{key}` is no key of a profile")))
-            }
+            Some((key, entry)) => Err(self.at(&entry.span, format!("unknown key `{key}`"))),
             None => Ok(()),
         }
     }
@@ -129,7 +127,7 @@ impl File<'_> {
                     }
                 }
                 _ => {
-                    let reason = format!("`{section}` is no section of a profile");
+                    let reason = format!("unknown section `{section}`");
                     return Err(self.at(&span, reason));
                 }
             }
@@ -141,16 +139,16 @@ impl File<'_> {
 /// Fills a field and returns its source.
 fn fill(field: Field<'_>, entry: &Entry<'_>) -> Result<String, String> {
     let get = |name: &str| entry.table.get(name).map(Spanned::get_ref);
-    let value = get("value").ok_or("there is no `value`")?;
+    let value = get("value").ok_or("`value` is missing")?;
     let source = get("source").and_then(DeValue::as_str);
-    let source = source.ok_or("there is no `source` that says where the number comes from")?;
+    let source = source.ok_or("`source` is missing, which says where the number comes from")?;
     let source = one_line(source).map_err(|why| format!("`source`: {why}"))?;
     let bypasses = get("bypasses");
     let nearest = matches!(field, Field::Arbitration(_)) && value.as_str() == Some("nearest");
     for key in entry.table.keys().map(|key| &**key.get_ref()) {
         let known = matches!(key, "value" | "source") || (nearest && key == "bypasses");
         if !known {
-            return Err(format!("there is no `{key}` here"));
+            return Err(format!("`{key}` is missing here"));
         }
     }
     match field {
@@ -162,7 +160,7 @@ fn fill(field: Field<'_>, entry: &Entry<'_>) -> Result<String, String> {
         Field::Hops(hops) => *hops = list(value, |row| list(row, integer))?,
         Field::Legs(legs) => {
             let found = list(value, number)?;
-            *legs = found.try_into().map_err(|_| "there are three legs")?;
+            *legs = found.try_into().map_err(|_| "expected three legs")?;
         }
         Field::PerClass(classes) => *classes = per_class(&list(value, picoseconds)?)?,
         Field::Arbitration(arbitration) => *arbitration = arbiter(value, bypasses)?,
@@ -207,7 +205,7 @@ fn picoseconds(value: &DeValue<'_>) -> Result<u64, String> {
     let time = (number(value)? * 1e3).round();
     match (1.0..=LONGEST as f64).contains(&time) {
         true => Ok(time as u64),
-        false => Err("a time is at least 0.001 ns and at most a second".into()),
+        false => Err("a time must be from 0.001 ns to a second".into()),
     }
 }
 

@@ -40,12 +40,12 @@ impl Profile {
         };
         if topology.cpus_within_limit().is_none() {
             let limit = machine::MAX_CPUS;
-            return Err(invalid(format!("a machine has 1 to {limit} CPUs")));
+            return Err(invalid(format!("a machine must have 1 to {limit} CPUs")));
         }
         let known = self.transfer.hops.len();
         if sockets > 1 && known == 0 {
             return Err(invalid(
-                "a profile of one socket knows no cost of a hop".into(),
+                "a profile of one socket has no cost of a hop".into(),
             ));
         }
         topology.hops = match sockets <= old.sockets {

@@ -327,7 +327,7 @@ fn a_time_is_set_with_its_source() {
 }
 
 #[test]
-#[should_panic(expected = "`core.smt` is no time")]
+#[should_panic(expected = "`core.smt` is not a time")]
 fn only_times_are_set_as_times() {
     freebsd().set_time("core.smt", 5, "a test".into());
 }

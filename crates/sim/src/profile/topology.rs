@@ -107,7 +107,7 @@ impl Topology {
     pub(super) fn check(&self, distances: usize) -> Result<(), (&'static str, String)> {
         if self.cpus_within_limit().is_none() {
             let shape = self.shape();
-            let reason = format!("a machine has 1 to {MAX_CPUS} CPUs, not {shape}");
+            let reason = format!("a machine must have 1 to {MAX_CPUS} CPUs, not {shape}");
             return Err(("topology.sockets", reason));
         }
         if self.cluster == 0 || !self.cores.is_multiple_of(self.cluster) {

@@ -3,8 +3,10 @@
 //! Facts come from /proc and /sys, without privileges and without running a program. An unreadable fact is `null`, and
 //! `missing` says why: a result without a governor is one whose governor is unknown, not one with a default.
 
+mod cpus;
 mod difference;
 mod load;
+mod numbers;
 mod sources;
 
 use std::collections::BTreeMap;
@@ -13,8 +15,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub use cpus::listed_cpus;
 pub use difference::Difference;
 pub use load::{Load, LoadMeter};
+pub use numbers::numbers_are_ours;
 
 /// How long the load of others is watched before a run, and again after it.
 pub const LOAD_WINDOW: Duration = Duration::from_millis(250);

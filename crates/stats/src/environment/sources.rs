@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use super::{Environment, Tool, Topology};
+use super::{Environment, Tool, Topology, listed_cpus};
 
 const CPUS: &str = "sys/devices/system/cpu";
 
@@ -88,14 +88,7 @@ fn first_of(info: &str, key: &str) -> Result<String, String> {
 /// CPUs online, from a list of ranges.
 fn online(root: &Path) -> Result<Vec<u32>, String> {
     let list = text(root, &format!("{CPUS}/online"))?;
-    let bounds = |range: &str| {
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        Some(first.trim().parse::<u32>().ok()?..=last.trim().parse::<u32>().ok()?)
-    };
-    let ranges: Option<Vec<_>> = list.split(',').map(bounds).collect();
-    ranges
-        .map(|ranges| ranges.into_iter().flatten().collect())
-        .ok_or_else(|| format!("/{CPUS}/online: `{list}` is not a list of CPUs"))
+    listed_cpus(&list).ok_or_else(|| format!("/{CPUS}/online: `{list}` is not a list of CPUs"))
 }
 
 fn topology(root: &Path) -> Result<Topology, String> {

@@ -84,7 +84,11 @@ impl Series {
                 line.change = Some(Against {
                     label: last.label,
                     verdict: judge(before, &independent, rule),
-                    ratio: median.median / last.median.median,
+                    // Two that did nothing are equal.
+                    ratio: match median.median == last.median.median {
+                        true => 1.0,
+                        false => median.median / last.median.median,
+                    },
                     in_turn: last.last > line.first && line.first.is_some(),
                     differences: between(last.runs.last(), runs.first()),
                 });

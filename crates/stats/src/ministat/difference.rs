@@ -4,8 +4,9 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::Dataset;
+use super::moments::{mean, scale, scaled, variance};
 use super::student::CRITICAL;
-use crate::format::general;
+use crate::format::figure;
 
 /// A confidence level of ministat.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,17 +70,19 @@ impl FromStr for Confidence {
 pub struct Difference {
     /// The level of the errors below.
     pub confidence: Confidence,
-    /// Mean of the sample minus mean of the base.
+    /// Mean of the sample minus mean of the base; infinite if that is beyond the largest number.
     pub absolute: f64,
     /// Half the confidence interval of [`absolute`](Self::absolute).
     pub absolute_error: f64,
-    /// The difference in percent of the base's mean.
+    /// The difference in percent of the base's mean; not finite if that is 0, or too close to it.
     pub percent: f64,
     /// Half the confidence interval of [`percent`](Self::percent), including the error of the base's mean, as in FreeBSD's
     /// ministat; older versions (Debian ships one of 2015) divide the absolute error by the base and print less.
     pub percent_error: f64,
     /// The pooled standard deviation.
     pub pooled: f64,
+    /// Whether the means differ by more than the error.
+    proven: bool,
 }
 
 impl Difference {
@@ -88,26 +91,32 @@ impl Difference {
         let (n, m) = (sample.points().len() as f64, base.points().len() as f64);
         let freedom = n + m - 2.0;
         let t = confidence.critical(sample.points().len() + base.points().len() - 2);
-        let (spread, base_spread) = ((n - 1.0) * sample.variance(), (m - 1.0) * base.variance());
+        // Both near 1, where no square overflows or vanishes.
+        let unit = scale(sample.points().iter().chain(base.points()));
+        let (sample, base) = (scaled(sample.points(), unit), scaled(base.points(), unit));
+        let (spread, base_spread) = ((n - 1.0) * variance(&sample), (m - 1.0) * variance(&base));
+        let (sample, base) = (mean(&sample), mean(&base));
         let pooled = ((spread + base_spread) / freedom).sqrt();
         // First-order error propagation through the quotient sample / base, with the spread of each side on its own scale.
-        let ratio = sample.mean() / base.mean();
+        let ratio = sample / base;
         let relative =
             ((spread + base_spread * ratio * ratio) * (n + m) / (n * m * freedom)).sqrt();
-        let absolute = sample.mean() - base.mean();
+        let absolute = sample - base;
+        let error = t * pooled * (1.0 / n + 1.0 / m).sqrt();
         Self {
             confidence,
-            absolute,
-            absolute_error: t * pooled * (1.0 / n + 1.0 / m).sqrt(),
-            percent: absolute * 100.0 / base.mean(),
-            percent_error: t * relative * 100.0 / base.mean(),
-            pooled,
+            absolute: absolute * unit,
+            absolute_error: error * unit,
+            percent: absolute * 100.0 / base,
+            percent_error: t * relative * 100.0 / base,
+            pooled: pooled * unit,
+            proven: absolute.abs() > error,
         }
     }
 
     /// Whether the means differ by more than the error.
     pub fn proven(&self) -> bool {
-        self.absolute.abs() > self.absolute_error
+        self.proven
     }
 }
 
@@ -124,10 +133,16 @@ impl fmt::Display for Difference {
             self.percent_error,
             self.pooled,
         ]
-        .map(|value| general(value, 6));
+        .map(|value| figure(value, 6));
         writeln!(out, "Difference at {level:.1}% confidence")?;
         writeln!(out, "\t{absolute} +/- {error}")?;
-        writeln!(out, "\t{percent}% +/- {percent_error}%")?;
+        match self.percent.is_finite() && self.percent_error.is_finite() {
+            true => writeln!(out, "\t{percent}% +/- {percent_error}%")?,
+            false => writeln!(
+                out,
+                "\t(no percentage: the first sample's average is 0 or too close to it)"
+            )?,
+        }
         writeln!(out, "\t(Student's t, pooled s = {pooled})")
     }
 }

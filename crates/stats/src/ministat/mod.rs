@@ -7,15 +7,16 @@
 
 mod dataset;
 mod difference;
+mod moments;
 mod plot;
 mod student;
 
-use crate::format::general;
+use crate::format::figure;
 
-pub(crate) use dataset::median;
 pub use dataset::{Column, Dataset, FEWEST};
-pub use dataset::{mean, variance};
 pub use difference::{Confidence, Difference, UnknownConfidence};
+pub use moments::{mean, stddev, variance};
+pub(crate) use moments::{median, scale, scaled};
 pub use plot::Plot;
 
 /// The marks of the samples, in order.
@@ -44,7 +45,7 @@ impl Default for Options {
 
 /// More samples than there are marks, or none.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0} samples; a report takes 1 to {MOST}")]
+#[error("{0} samples; expected 1 to {MOST}")]
 pub struct Count(usize);
 
 /// The report on `sets`, of which the first is the base, as ministat prints it.
@@ -72,7 +73,7 @@ pub fn report(sets: &[Dataset], options: &Options) -> Result<String, Count> {
 fn row(symbol: char, set: &Dataset) -> String {
     let [min, max, median, mean, stddev] =
         [set.min(), set.max(), set.median(), set.mean(), set.stddev()]
-            .map(|value| general(value, 8));
+            .map(|value| figure(value, 8));
     format!(
         "{symbol} {:3} {min:>13} {max:>13} {median:>13} {mean:>13} {stddev:>13}\n",
         set.points().len()

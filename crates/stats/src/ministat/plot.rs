@@ -36,6 +36,9 @@ impl Plot {
         if axis.step == 0.0 {
             return "[no plot, span is zero width]\n".into();
         }
+        if !axis.step.is_finite() {
+            return "[no plot, span is beyond the largest number]\n".into();
+        }
         let rule = format!("+{}+\n", "-".repeat(axis.width));
         let mut text = rule.clone();
         let stacks = Stacks::of(sets, &axis);
@@ -73,12 +76,7 @@ impl Axis {
             low = low.min(value);
             high = high.max(value);
         }
-        // Without a span that a double can hold, the step is 0 and no plot is drawn.
-        let step = if (high - low).is_finite() {
-            (high - low) / (width as f64 - 1.0)
-        } else {
-            0.0
-        };
+        let step = (high - low) / (width as f64 - 1.0);
         Self {
             start: low - step / 2.0,
             step,
@@ -196,6 +194,13 @@ mod tests {
         assert_eq!(rows.len(), HIGHEST + 4, "{drawn}");
         assert_eq!(rows[HIGHEST + 3], "[each mark: up to 10000 points]");
         assert_eq!(drawn.matches('x').count(), HIGHEST + 2, "{drawn}");
+    }
+
+    #[test]
+    fn a_span_beyond_the_numbers_has_no_plot() {
+        let set = Dataset::new("", vec![-f64::MAX, 0.0, f64::MAX]).unwrap();
+        let drawn = Plot::default().draw(&[set]);
+        assert_eq!(drawn, "[no plot, span is beyond the largest number]\n");
     }
 
     #[test]

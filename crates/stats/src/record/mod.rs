@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Time;
 use crate::environment::Environment;
-use crate::ministat::{mean, variance};
+use crate::ministat::{mean, stddev};
 
 pub(crate) use read::line;
 pub use read::{Run, parse, read, runs};
@@ -181,7 +181,7 @@ impl Summary {
                 seconds: samples.iter().map(|sample| sample.seconds).sum(),
                 time: samples.last().and_then(|sample| sample.time),
             },
-            stddev: (totals.len() > 1).then(|| variance(&totals).sqrt()),
+            stddev: (totals.len() > 1).then(|| stddev(&totals)),
             label: None,
             interrupted: false,
             machine,

@@ -10,7 +10,7 @@ mod normal;
 use normal::Normal;
 
 use crate::curve::{Point, PointsError, merged};
-use crate::ministat::mean;
+use crate::ministat::{mean, scale};
 
 /// The fitted law.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,9 +30,11 @@ impl Law {
     /// Fits the law to at least three different numbers of CPUs. Every point counts, including several at the same CPUs.
     pub fn fit(points: &[Point]) -> Result<Self, PointsError> {
         merged(points, 3)?;
+        // Squares are summed: near 1, where none overflows.
+        let unit = scale(points.iter().map(|point| &point.throughput));
         let points: Vec<[f64; 2]> = points
             .iter()
-            .map(|point| [f64::from(point.cpus), point.throughput])
+            .map(|point| [f64::from(point.cpus), point.throughput / unit])
             .collect();
         // The best fit within bounds either lies inside them or is the best fit on one of them.
         let free = [
@@ -57,7 +59,7 @@ impl Law {
         let r_squared =
             (variation > 0.0).then(|| 1.0 - squares(&points, &[lambda, sigma, kappa]) / variation);
         Ok(Self {
-            lambda,
+            lambda: lambda * unit,
             sigma,
             kappa,
             r_squared,
@@ -224,6 +226,21 @@ mod tests {
         let found = law(&[(1, 100.0), (2, 230.0), (4, 500.0), (8, 1100.0)]);
         assert!(found.sigma >= 0.0 && found.kappa >= 0.0, "{found:?}");
         assert_eq!(found.peak(), None);
+    }
+
+    #[test]
+    fn the_unit_changes_the_yield_alone() {
+        let points = [(1, 210.0), (2, 330.0), (4, 520.0), (8, 560.0), (16, 480.0)];
+        let plain = law(&points);
+        for exponent in [-900, 200, 700, 1010] {
+            let unit = 2.0_f64.powi(exponent);
+            let found = law(&points.map(|(cpus, rate)| (cpus, rate * unit)));
+            let wanted = Law {
+                lambda: plain.lambda * unit,
+                ..plain
+            };
+            assert_eq!(found, wanted, "2^{exponent}");
+        }
     }
 
     #[test]

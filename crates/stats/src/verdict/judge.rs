@@ -10,6 +10,8 @@ use crate::ministat::{mean, variance};
 pub fn judge(a: &[f64], b: &[f64], rule: &Rule) -> Result<Verdict, RunsError> {
     check('A', a)?;
     check('B', b)?;
+    near(a, b)?;
+    near(b, a)?;
     if !rule.minimum_effect.is_finite() || rule.minimum_effect < 0.0 {
         return Err(RunsError::MinimumEffect(rule.minimum_effect));
     }
@@ -42,6 +44,19 @@ fn check(side: char, runs: &[f64]) -> Result<(), RunsError> {
             value: runs[at],
         }),
         None => Ok(()),
+    }
+}
+
+/// From here on a ratio is no figure any more, and an interval around it soon no number.
+const FARTHEST: f64 = 1e300;
+
+/// Refuses sides of which a run of B has no ratio to one of A.
+fn near(a: &[f64], b: &[f64]) -> Result<(), RunsError> {
+    let low = a.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = b.iter().copied().fold(0.0, f64::max);
+    match high / low < FARTHEST {
+        true => Ok(()),
+        false => Err(RunsError::TooFarApart { low, high }),
     }
 }
 
@@ -194,21 +209,67 @@ mod tests {
         assert_eq!(word(&many, &higher), Word::Faster);
     }
 
+    /// All figures of a verdict that are printed.
+    fn figures(verdict: &Verdict) -> Vec<f64> {
+        let Verdict {
+            ratio,
+            rank,
+            means,
+            welch,
+            ..
+        } = verdict;
+        let mut all = vec![rank.p, rank.u, welch.p, ratio.estimate, means.estimate];
+        all.extend([ratio.low, ratio.high, means.low, means.high]);
+        all
+    }
+
+    #[test]
+    fn runs_of_any_size_have_the_same_verdict() {
+        let units = [1e-290, 1e-160, 1e160, 1e290];
+        let wanted = judge(&BEFORE, &AFTER, &Rule::default()).unwrap();
+        for unit in units {
+            let [before, after] = [BEFORE, AFTER].map(|side| side.map(|run| run * unit));
+            let found = judge(&before, &after, &Rule::default()).unwrap();
+            assert_eq!(found.word, wanted.word, "{unit:e}");
+            for (found, wanted) in figures(&found).iter().zip(figures(&wanted)) {
+                assert!(
+                    (found / wanted - 1.0).abs() < 1e-6,
+                    "{unit:e}: {found} {wanted}"
+                );
+            }
+        }
+        let (most, huge) = ([f64::MAX; 6], [1e308; 6]);
+        for (a, b) in [(most, most), (huge, most), (most, huge)] {
+            let verdict = judge(&a, &b, &Rule::default()).unwrap();
+            assert!(
+                figures(&verdict).iter().all(|value| value.is_finite()),
+                "{verdict:?}"
+            );
+        }
+    }
+
     #[test]
     fn bad_runs_are_refused() {
         let error = |a: &[f64], b: &[f64]| judge(a, b, &Rule::default()).unwrap_err().to_string();
-        assert_eq!(
-            error(&[1.0], &BEFORE),
-            "A has 1 run(s); at least 2 are needed"
-        );
+        assert_eq!(error(&[1.0], &BEFORE), "A needs at least 2 runs and has 1");
         assert_eq!(
             error(&BEFORE, &[1.0, 0.0]),
             "run 2 of B gave 0, which is not a positive number"
         );
         assert_eq!(
             error(&BEFORE, &[f64::NAN, 1.0]),
-            "run 1 of B gave NaN, which is not a positive number"
+            "run 1 of B gave nan, which is not a positive number"
         );
+        assert_eq!(
+            error(&BEFORE, &[1e-310, 1.0]),
+            "run 1 of B gave 1e-310, which is too close to 0 to be compared"
+        );
+        for (a, b) in [([1e-200; 3], [1e200; 3]), ([1e200; 3], [1e-200; 3])] {
+            assert_eq!(
+                error(&a, &b),
+                "runs of 1e-200 and 1e200 cannot be compared: their ratio is beyond the range of numbers"
+            );
+        }
         let rule = Rule {
             minimum_effect: -1.0,
             ..Rule::default()

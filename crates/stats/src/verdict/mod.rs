@@ -28,7 +28,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::Exit;
-use crate::format::general;
+use crate::format::{general, ratio as shown_ratio};
 
 pub use judge::judge;
 pub use rank::{EXACT, RankTest, attained_level, mann_whitney};
@@ -38,6 +38,11 @@ pub use welch::{Welch, welch};
 
 /// Two-sided level of every test and interval here.
 pub const ALPHA: f64 = 0.05;
+
+/// The smallest difference that matters between runs, unless the user says another: 1 %.
+pub const MINIMUM_EFFECT: f64 = 0.01;
+/// The same between simulated runs: the model's rankings hold from 1.5 times apart on, and it cannot tell closer rates.
+pub const SIMULATED_EFFECT: f64 = 0.5;
 
 /// Which direction is better.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,7 +70,7 @@ impl Default for Rule {
     fn default() -> Self {
         Self {
             better: Better::Higher,
-            minimum_effect: 0.01,
+            minimum_effect: MINIMUM_EFFECT,
             seed: 1,
         }
     }
@@ -139,7 +144,7 @@ pub struct Verdict {
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum RunsError {
     /// A side has fewer than two runs.
-    #[error("{side} has {runs} run(s); at least 2 are needed")]
+    #[error("{side} needs at least 2 runs and has {runs}")]
     TooFew {
         /// `'A'` or `'B'`.
         side: char,
@@ -147,7 +152,7 @@ pub enum RunsError {
         runs: usize,
     },
     /// A run without a positive result, which has no ratio to another.
-    #[error("run {run} of {side} gave {value}, which is not a positive number")]
+    #[error("run {run} of {side} gave {}, which is {}", general(*value, 6), unusable(*value))]
     NotPositive {
         /// `'A'` or `'B'`.
         side: char,
@@ -155,6 +160,16 @@ pub enum RunsError {
         run: usize,
         /// Its result.
         value: f64,
+    },
+    /// Two runs have no ratio, because it is beyond the largest number or the smallest.
+    #[error(
+        "runs of {low:e} and {high:e} cannot be compared: their ratio is beyond the range of numbers"
+    )]
+    TooFarApart {
+        /// The lowest run of one side.
+        low: f64,
+        /// The highest of the other.
+        high: f64,
     },
     /// The minimum effect is not a share.
     #[error(
@@ -197,13 +212,17 @@ impl fmt::Display for Verdict {
 }
 
 fn shown(ratio: &Ratio) -> String {
-    let Ratio {
-        estimate,
-        low,
-        high,
-    } = ratio;
-    match high.is_finite() {
-        true => format!("{estimate:.4} [{low:.4}, {high:.4}]"),
-        false => format!("{estimate:.4} [too few runs for an interval]"),
+    let [estimate, low, high] = [ratio.estimate, ratio.low, ratio.high].map(shown_ratio);
+    match ratio.is_bounded() {
+        true => format!("{estimate} [{low}, {high}]"),
+        false => format!("{estimate} [too few runs for an interval]"),
+    }
+}
+
+/// Why a run's result has no ratio to another.
+fn unusable(value: f64) -> &'static str {
+    match value > 0.0 && value.is_finite() {
+        true => "too close to 0 to be compared",
+        false => "not a positive number",
     }
 }

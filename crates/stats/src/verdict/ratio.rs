@@ -4,7 +4,7 @@ use oorandom::Rand32;
 use statrs::function::erf::erfc_inv;
 
 use super::rank::trimmed_pairs;
-use crate::ministat::{mean, median, variance};
+use crate::ministat::{mean, median, scale, scaled, variance};
 
 /// A ratio B / A with an interval that contains the true one with the requested confidence.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,6 +24,12 @@ impl Ratio {
             low: low.exp(),
             high: high.exp(),
         }
+    }
+
+    /// Whether the interval has two ends. It has none if there are too few runs, or for means if the
+    /// runs vary so much that an end is beyond the largest number.
+    pub fn is_bounded(&self) -> bool {
+        self.low > 0.0 && self.high.is_finite()
     }
 
     /// A / B, the same seen from the other side.
@@ -164,7 +170,11 @@ fn bootstrap_sorted(a: &[f64], b: &[f64], alpha: f64, seed: u64) -> Ratio {
 
 /// Logarithm of the ratio of means and its standard error, to first order.
 fn log_ratio(a: &[f64], b: &[f64]) -> (f64, f64) {
-    let squared_error = |side: &[f64]| variance(side) / (side.len() as f64 * mean(side).powi(2));
+    // A share of the mean does not depend on the unit, and near 1 no square overflows or vanishes.
+    let squared_error = |side: &[f64]| {
+        let side = scaled(side, scale(side));
+        variance(&side) / (side.len() as f64 * mean(&side).powi(2))
+    };
     (
         mean(b).ln() - mean(a).ln(),
         (squared_error(a) + squared_error(b)).sqrt(),

@@ -2,7 +2,7 @@
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-use crate::ministat::{mean, variance};
+use crate::ministat::{mean, scale, scaled, variance};
 
 /// The result of the test.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -17,6 +17,9 @@ pub struct Welch {
 
 /// Tests B against A; each needs two runs. If each side's runs are all equal, `p` is 1, or 0 if the sides differ.
 pub fn welch(a: &[f64], b: &[f64]) -> Welch {
+    // The test does not depend on the unit, and near 1 no square overflows or vanishes.
+    let unit = scale(a.iter().chain(b));
+    let (a, b) = (&scaled(a, unit), &scaled(b, unit));
     let difference = mean(b) - mean(a);
     let (error, freedom) = spread(a, b);
     if error == 0.0 {
@@ -62,6 +65,18 @@ mod tests {
         assert!((test.t - 1.8608).abs() < 5e-5, "{test:?}");
         assert!((test.freedom - 17.776).abs() < 5e-4, "{test:?}");
         assert!((test.p - 0.07939).abs() < 5e-6, "{test:?}");
+    }
+
+    #[test]
+    fn the_unit_does_not_matter() {
+        let (a, b) = ([1.0, 1.5, 1.25, 1.75], [1.5, 1.75, 1.25, 1.875]);
+        let plain = welch(&a, &b);
+        for exponent in [-1000, -300, 300, 1022] {
+            let unit = 2.0_f64.powi(exponent);
+            let test = welch(&a.map(|run| run * unit), &b.map(|run| run * unit));
+            assert_eq!(test, plain, "2^{exponent}");
+        }
+        assert_eq!(welch(&[f64::MAX; 5], &[f64::MAX; 5]).p, 1.0);
     }
 
     #[test]

@@ -133,9 +133,7 @@ impl Mapping {
         );
         match found {
             Ok(StandIn::Lock(..)) => found,
-            _ if workloads::find(workload).is_none() => {
-                Err(format!("{workload} is no workload here"))
-            }
+            _ if workloads::find(workload).is_none() => Err(format!("unknown workload {workload}")),
             found => found,
         }
     }
@@ -239,7 +237,7 @@ fn line(told: Told) -> Result<Line, String> {
     };
     let runs = told.runs.iter().flatten();
     if let Some(run) = runs.clone().find(|run| !is_run(run)) {
-        return Err(format!("{run} is no run such as \"mmap1 threads\""));
+        return Err(format!("{run} is not a run such as \"mmap1 threads\""));
     }
     if told.broadcast.is_some() && told.preset.is_none() {
         return Err("a broadcast without a preset".into());
@@ -264,7 +262,7 @@ fn line(told: Told) -> Result<Line, String> {
         (Some(preset), None, None) => Ok(StandIn::Vm(
             preset
                 .parse()
-                .map_err(|_| format!("no preset is called {preset}"))?,
+                .map_err(|_| format!("unknown preset {preset}"))?,
             Setting {
                 place,
                 broadcast: told.broadcast,
@@ -273,12 +271,12 @@ fn line(told: Told) -> Result<Line, String> {
         (None, Some(lock), None) => Ok(StandIn::Lock(
             locks()
                 .find(|row| row.name == lock)
-                .ok_or(format!("no simulated lock is called {lock}"))?,
+                .ok_or(format!("unknown simulated lock {lock}"))?,
             load,
             times,
         )),
         (None, None, Some(why)) if !why.trim().is_empty() => Err(why),
-        _ => return Err("one of preset, lock and because is wanted".into()),
+        _ => return Err("expected one of preset, lock and because".into()),
     };
     Ok(Line {
         kernels: told.kernels,
@@ -291,7 +289,7 @@ fn place(name: Option<&str>) -> Result<Place, String> {
     let Some(name) = name else {
         return Ok(Place::default());
     };
-    Place::named(name).ok_or_else(|| format!("{name} is no place: pack or spread"))
+    Place::named(name).ok_or_else(|| format!("unknown place {name}; expected pack or spread"))
 }
 
 fn locks() -> impl Iterator<Item = &'static Row> {

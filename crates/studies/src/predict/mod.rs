@@ -70,7 +70,7 @@ impl<'a> Setup<'a> {
     /// Of a curve on a machine, with `preset` for its kernel, or why it is not predicted.
     pub fn with(curve: &'a Curve, preset: Preset, machine: Profile) -> Result<Self, String> {
         if workloads::find(&curve.workload).is_none() {
-            return Err(format!("{} is no workload here", curve.workload));
+            return Err(format!("unknown workload {}", curve.workload));
         }
         let setup = Setup {
             curve,
@@ -325,7 +325,7 @@ points = [[1, 1], [2, 1], [3, 1], [4, 1], [6, 1], [8, 1], [12, 1], [16, 1], [32,
         for (text, why) in [
             (
                 CURVE.replace("\"mmap1\"", "\"pft\""),
-                "pft is no workload here",
+                "unknown workload pft",
             ),
             (
                 CURVE.replace("FreeBSD 11", "Plan 9"),

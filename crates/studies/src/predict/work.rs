@@ -40,7 +40,7 @@ impl Work {
         seed: u64,
     ) -> Result<Self, Failure> {
         let workload = workloads::find(&curve.workload);
-        let unknown = || Failure::Unavailable(format!("no workload is called {}", curve.workload));
+        let unknown = || Failure::Unavailable(format!("unknown workload {}", curve.workload));
         let plan = Plan {
             workload: workload.ok_or_else(unknown)?.into(),
             tasks: 1,

@@ -26,11 +26,13 @@ fn source(source: &Source) -> Result<(), String> {
     let said = [&source.title, &source.author].map(|text| !text.trim().is_empty());
     ensure(said == [true; 2], || "source: no title or no author".into())?;
     let web = source.address.starts_with("https://");
-    ensure(web, || format!("source: {} is no address", source.address))?;
+    ensure(web, || {
+        format!("source: {} is not an address", source.address)
+    })?;
     let parts: Vec<_> = source.date.split('-').map(str::parse::<u32>).collect();
     let day = matches!(parts[..], [Ok(1990..), Ok(1..=12), Ok(1..=31)]);
     ensure(day && source.date.len() == 10, || {
-        format!("source: {} is no day such as 2020-09-15", source.date)
+        format!("source: {} is not a date such as 2020-09-15", source.date)
     })
 }
 
@@ -58,7 +60,9 @@ fn curve(told: &Told) -> Result<(), String> {
     ensure(relative, || "times one task, and one task is not 1".into())?;
     match &told.after {
         Some(after) => pair(&told.points, after),
-        None => ensure(told.points.len() > 1, || "one point is no curve".into()),
+        None => ensure(told.points.len() > 1, || {
+            "a curve needs at least two points".into()
+        }),
     }
 }
 
@@ -68,7 +72,7 @@ fn points(points: &[Point]) -> Result<(), String> {
     let rates = points
         .iter()
         .all(|point| point.0 > 0 && point.1.is_finite() && point.1 > 0.0);
-    ensure(rates, || "tasks and rates are above zero".into())?;
+    ensure(rates, || "tasks and rates must be above zero".into())?;
     let unsorted = points.windows(2).find(|two| two[0].0 >= two[1].0);
     unsorted.map_or(Ok(()), |two| {
         Err(format!("{} tasks after {}", two[1].0, two[0].0))

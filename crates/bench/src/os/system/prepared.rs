@@ -138,7 +138,5 @@ fn find(program: &str) -> Result<CString, Failure> {
         .filter_map(|directory| CString::new(directory.join(program).as_os_str().as_bytes()).ok());
     // SAFETY: a path that ends in a zero byte.
     let found = candidates.find(|path| unsafe { libc::access(path.as_ptr(), libc::X_OK) } == 0);
-    found.ok_or_else(|| {
-        Failure::Unavailable(format!("there is no program `{program}` in PATH to be run"))
-    })
+    found.ok_or_else(|| Failure::Unavailable(format!("program `{program}` not found in PATH")))
 }

@@ -3,6 +3,7 @@
 use super::{Host, death};
 use crate::own::channel::{Kind, Received, tell};
 use crate::tasks::{Mask, born_at};
+use stats::environment::numbers_are_ours;
 use std::{fs, io};
 
 /// Forks a child for each task, reports those that end, and ends all on request.
@@ -111,8 +112,11 @@ fn end_children() {
     }
 }
 
-/// The children there are now.
+/// The children there are now; none where /proc has other numbers, which would be other processes.
 fn children() -> Vec<libc::pid_t> {
+    if numbers_are_ours().is_err() {
+        return Vec::new();
+    }
     let list = fs::read_to_string("/proc/thread-self/children").unwrap_or_default();
     let numbers = list.split_whitespace();
     numbers.filter_map(|number| number.parse().ok()).collect()

@@ -35,7 +35,7 @@ impl Testcase {
             Ok(Testcase {
                 description: description(&library),
                 prepare: library.get(c"testcase_prepare").ok().map(|found| *found),
-                run: run.map_err(|_| "there is no function `testcase` in it")?,
+                run: run.map_err(|_| "function `testcase` not found")?,
                 cleanup: library.get(c"testcase_cleanup").ok().map(|found| *found),
                 _library: library,
             })

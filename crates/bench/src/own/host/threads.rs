@@ -7,6 +7,7 @@
 use super::Host;
 use crate::own::channel::{Channel, Kind, Received, tell};
 use crate::tasks::{Mask, born_at};
+use stats::environment::numbers_are_ours;
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::io;
@@ -194,6 +195,7 @@ pub fn leave() -> ! {
 fn others() -> io::Result<Vec<libc::pid_t>> {
     // SAFETY: no arguments in memory.
     let own = unsafe { libc::gettid() };
+    numbers_are_ours()?;
     let names = std::fs::read_dir("/proc/self/task")?;
     let number =
         |entry: io::Result<std::fs::DirEntry>| entry.ok()?.file_name().to_str()?.parse().ok();

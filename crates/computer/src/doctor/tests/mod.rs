@@ -86,6 +86,12 @@ fn computer(name: &str, changes: &[(&str, Option<&str>)]) -> (Root, Host) {
     let mut host = Host::below(&root, Duration::ZERO);
     host.executable = env::current_exe().expect("this test");
     host.cycles = || Ok(());
+    // Its /proc does not go on.
+    host.environment.load_before = Some(Load {
+        foreign: 0.0,
+        steal: 0.0,
+        cpus: 4,
+    });
     (Root(root), host)
 }
 
@@ -231,7 +237,7 @@ fn load_counters_and_programs_are_looked_at() {
         "0.00 of 4 CPUs",
         "stop the host's",
     );
-    host.environment.load_before = None;
+    host.environment.load_before = Some(load(0.0, 0.0));
     host.cycles = || Err(io::ErrorKind::PermissionDenied.into());
     assert_found(
         &unwell(&host),
@@ -271,7 +277,74 @@ fn load_counters_and_programs_are_looked_at() {
 }
 
 #[test]
-fn nothing_known_is_no_reason_to_worry_or_to_panic() {
+fn what_cannot_be_seen_is_unknown_and_not_well() {
+    const CPU: &str = "sys/devices/system/cpu";
+    let governor = format!("{CPU}/cpufreq/policy0/scaling_governor");
+    let cases: [(&str, &str, bool); 9] = [
+        (&governor, "frequency governor", true),
+        ("sys/fs/cgroup/jobs/cpu.max", "CPU quota", true),
+        (
+            "sys/devices/system/clocksource/clocksource0/current_clocksource",
+            "clock source",
+            true,
+        ),
+        ("proc/self/status", "rights", false),
+        ("proc/self/limits", "open files", false),
+        ("proc/meminfo", "free memory", false),
+        (
+            "sys/devices/system/cpu/smt/control",
+            "hardware threads",
+            false,
+        ),
+        ("proc/sys/kernel/kptr_restrict", "kptr_restrict", false),
+        (
+            "sys/devices/system/cpu/intel_pstate/no_turbo",
+            "turbo",
+            false,
+        ),
+    ];
+    for (file, name, is_doubtful) in cases {
+        let (_root, host) = computer("unseen", &[(file, None)]);
+        let findings = examine(&host);
+        let finding = findings.iter().find(|one| one.name == name).expect(name);
+        assert_eq!(finding.state, State::Unknown, "{finding:?}");
+        assert_eq!(finding.is_doubtful(), is_doubtful, "{finding:?}");
+        assert_eq!(finding.advice, None, "{finding:?}");
+    }
+    let (_root, mut host) = computer("unseen-load", &[]);
+    host.environment.load_before = None;
+    assert!(examine(&host).iter().any(Finding::is_doubtful));
+    // A kernel without frequencies, and a hierarchy without a limit, are known.
+    let (root, host) = computer(
+        "none",
+        &[("sys/fs/cgroup/cgroup.controllers", Some("cpu\n"))],
+    );
+    fs::remove_dir_all(root.0.join(CPU).join("cpufreq")).expect("a folder");
+    fs::remove_file(root.0.join("sys/fs/cgroup/jobs/cpu.max")).expect("a file");
+    let findings = examine(&host);
+    assert!(!findings.iter().any(Finding::is_doubtful), "{findings:#?}");
+}
+
+#[test]
+fn root_is_not_told_to_be_root() {
+    let bound = "Uid:\t0\t0\t0\t0\nCapEff:\t0\n";
+    let (_root, mut host) = computer("bound", &[("proc/self/status", Some(bound))]);
+    host.tracepoints = Some(|| Err(io::ErrorKind::PermissionDenied.into()));
+    let advice: Vec<String> = unwell(&host)
+        .into_iter()
+        .filter_map(|one| one.advice)
+        .collect();
+    assert!(advice.len() >= 2, "{advice:?}");
+    for line in advice {
+        assert!(
+            !line.contains("as root") && !line.contains("sudo"),
+            "{line}"
+        );
+    }
+}
+
+#[test]
+fn nothing_known_is_doubtful_and_no_reason_to_panic() {
     let root = Root(env::temp_dir().join(format!("scalevm-doctor-empty-{}", std::process::id())));
     let host = Host::below(&root.0, Duration::ZERO);
     let findings = examine(&host);
@@ -279,4 +352,8 @@ fn nothing_known_is_no_reason_to_worry_or_to_panic() {
         findings.iter().all(|one| one.state != State::Change),
         "{findings:#?}"
     );
+    let unknown = findings.iter().filter(|one| one.state == State::Unknown);
+    assert!(unknown.count() > 12, "{findings:#?}");
+    let doubtful = findings.iter().filter(|one| one.is_doubtful());
+    assert_eq!(doubtful.count(), super::DECISIVE.len());
 }

@@ -28,6 +28,7 @@ fn decoder() -> Decoder {
             state: field(8, 32, 1),
             next: field(4, 56, 1),
         }),
+        depth: 4,
     }
 }
 
@@ -114,6 +115,7 @@ fn a_sample_has_its_stack() {
                 stack: 59 + REGISTERS.len() as u64,
             }),
             top: [77, 78].into(),
+            cut: false,
         },
     };
     assert_eq!(decode(&record), [Stamped { time: 99, event }]);
@@ -263,4 +265,21 @@ fn what_is_not_understood_is_passed_over() {
 #[test]
 fn an_empty_record_does_not_hang() {
     assert_eq!(decode(&[0; 16]), []);
+}
+
+#[test]
+fn a_stack_as_deep_as_may_be_is_cut() {
+    const KERNEL: u64 = sys::PERF_CONTEXT_KERNEL;
+    const USER: u64 = sys::PERF_CONTEXT_USER;
+    let decoder = decoder();
+    let whole = [KERNEL, 1, 2, USER, 3];
+    assert!(!decoder.cuts(Source::Clock, &whole));
+    let deep = [KERNEL, 1, 2, USER, 3, 4];
+    assert!(decoder.cuts(Source::Clock, &deep));
+    assert!(
+        !decoder.cuts(Source::Begin, &deep),
+        "it has a depth of its own"
+    );
+    let traced: Vec<u64> = (0..u64::from(TRACED_DEPTH)).collect();
+    assert!(decoder.cuts(Source::Switch, &traced));
 }

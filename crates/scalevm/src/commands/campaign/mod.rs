@@ -7,7 +7,7 @@ use crate::output::campaign as output;
 use crate::output::progress::Progress;
 use crate::output::{file, json};
 use bench::{Failure, interrupt};
-use campaign::slurm::{MOST_SHARDS, Slurm};
+use campaign::slurm::{Job, MOST_SHARDS, Queue, Slurm};
 use campaign::{Error, Outcome, Plan, Results, Runner, Shard, collect, run as run_points};
 use stats::Exit;
 use std::path::{Path, PathBuf};
@@ -121,10 +121,10 @@ impl Campaign {
             if job.is_none() {
                 job = slurm.submit().map_err(failure)?;
             }
-            let Some(number) = job.take() else {
+            let Some(job) = job.take() else {
                 break;
             };
-            self.wait(&slurm, &number, &progress)?;
+            self.wait(&slurm, &job, &progress)?;
             if !slurm.is_missing_some() {
                 break;
             }
@@ -137,25 +137,31 @@ impl Campaign {
         Ok(output::outcome(&self.plan, &self.results))
     }
 
-    /// Waits until a job has ended.
-    fn wait(&self, slurm: &Slurm<'_>, job: &str, progress: &Progress) -> Result<(), Failure> {
+    /// Waits until a job has ended, or no point is missing.
+    fn wait(&self, slurm: &Slurm<'_>, job: &Job, progress: &Progress) -> Result<(), Failure> {
         progress.point(&format!("job {job}"));
         let mut heard = Instant::now();
         while interrupt::pending().is_none() {
             progress.at(self.results.done(&self.plan) as u64);
-            match slurm.is_queued(job).map_err(failure)? {
-                Some(false) => return Ok(()),
-                Some(true) => heard = Instant::now(),
-                None if heard.elapsed() > SILENCE => {
-                    let why = format!("Slurm does not answer; job {job} may go on");
+            if !slurm.is_missing_some() {
+                return Ok(());
+            }
+            match slurm.queue(job).map_err(failure)? {
+                Queue::Ended => return Ok(()),
+                Queue::Holds => heard = Instant::now(),
+                Queue::Silent(said) if heard.elapsed() > SILENCE => {
+                    let why = format!(
+                        "squeue gives no state for job {job}, which may still be running: {said}"
+                    );
                     return Err(Failure::Unavailable(why));
                 }
-                None => {}
+                Queue::Silent(_) => {}
             }
             interrupt::sleep(LOOK);
         }
         eprintln!(
-            "scalevm: job {job} goes on: the same command waits for it, scancel {job} ends it"
+            "scalevm: job {job} goes on: the same command waits for it, `{}` ends it",
+            job.cancel()
         );
         Ok(())
     }

@@ -22,7 +22,7 @@ pub fn check(argv: &[String]) -> Result<(), String> {
         Some(
             Command::Scaling(_) | Command::Reproduce(_) | Command::Predict(_) | Command::Check(_),
         ) => Ok(()),
-        _ => Err("no command for a campaign".into()),
+        _ => Err("this command cannot be part of a campaign".into()),
     }
 }
 
@@ -33,7 +33,7 @@ fn simulated(on: Result<On, Failure>) -> Result<(), String> {
         Err(failure) => failure.to_string(),
     };
     Err(format!(
-        "only simulated runs say the same everywhere; {why}"
+        "only simulated runs give the same result everywhere; {why}"
     ))
 }
 
@@ -72,7 +72,7 @@ mod tests {
             ),
             ("run mmap1 --on=sim --taks=2 --json", "--taks"),
             ("run mmap9 --on=sim --json", "mmap9"),
-            ("doctor --json", "no command for a campaign"),
+            ("doctor --json", "this command cannot be part of a campaign"),
             ("profile mmap1 --on=sim --json", ""),
         ] {
             let said = check_line(bad).expect_err(bad);

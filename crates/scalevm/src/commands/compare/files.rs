@@ -17,7 +17,9 @@ pub fn compare(args: &CompareArgs) -> Result<u8, Failure> {
     let files = &args.operands;
     let unavailable = |why: &str| Err(Failure::Unavailable(why.to_owned()));
     if args.lower_is_better && of_results(files)? > 0 {
-        return unavailable("--lower-is-better is for files of numbers; results are rates");
+        return unavailable(
+            "--lower-is-better applies only to files of numbers; results are rates",
+        );
     }
     if !args.prepare.is_empty() || !args.cleanup.is_empty() {
         return unavailable(
@@ -26,14 +28,12 @@ pub fn compare(args: &CompareArgs) -> Result<u8, Failure> {
     }
     if files.len() > MOST {
         return Err(Failure::Unavailable(format!(
-            "{} files; at most {MOST} are compared",
+            "{} files; at most {MOST} can be compared",
             files.len()
         )));
     }
     match of_results(files)? {
-        _ if files.is_empty() => {
-            unavailable("there is nothing to compare; see `scalevm compare --help`")
-        }
+        _ if files.is_empty() => unavailable("nothing to compare; see `scalevm compare --help`"),
         0 => numbers(args),
         all if all == files.len() && all > 1 => results(args),
         1 if files.len() == 1 => unavailable("a result file is compared with another; name two"),
@@ -106,7 +106,7 @@ fn numbers(args: &CompareArgs) -> Result<u8, Failure> {
     let times = sets[0].are_times();
     if let Some(other) = sets.iter().find(|set| set.are_times() != times) {
         return Err(Failure::Unavailable(format!(
-            "{} and {}: numbers with a unit of time are compared with such only",
+            "{} and {}: numbers with a unit of time cannot be compared with numbers without one",
             sets[0].name(),
             other.name()
         )));
@@ -224,7 +224,7 @@ fn compare_point(
         verdict::print_table(&about, &series, &args.table.options());
     }
     if !judgeable {
-        let why = "samples of one run are not independent runs and prove nothing; \
+        let why = "samples of one run are not independent and prove nothing; \
                    for a verdict each file needs 4 runs or more";
         match args.json {
             true => println!(

@@ -7,7 +7,7 @@ mod sides;
 use crate::cli::CompareArgs;
 use crate::output::format;
 use bench::Failure;
-use stats::verdict::Rule;
+use stats::verdict::{MINIMUM_EFFECT, Rule, SIMULATED_EFFECT};
 
 /// Compares the operands: files, or with `--workload` systems, or with
 /// `--command` commands.
@@ -15,7 +15,7 @@ pub fn run(args: &CompareArgs) -> Result<u8, Failure> {
     format::choose(args.format.format);
     let kept = args.measuring.keep.store.is_some() || args.measuring.keep.label.is_some();
     if kept && (args.self_test || args.workload.is_none()) {
-        let why = "--store and --label go with --workload: other comparisons make no runs to keep";
+        let why = "--store and --label require --workload: other comparisons make no runs to keep";
         return Err(Failure::Unavailable(why.into()));
     }
     if args.self_test {
@@ -27,7 +27,7 @@ pub fn run(args: &CompareArgs) -> Result<u8, Failure> {
     let nothing_to_run = |name: &String| sides::is_system(name) && !is_file(name);
     if let Some(name) = args.operands.iter().find(|name| nothing_to_run(name)) {
         return Err(Failure::Unavailable(format!(
-            "which workload is `{name}` to run? Say --workload NAME (see `scalevm list`)"
+            "no workload given for `{name}`: use --workload NAME (see `scalevm list`)"
         )));
     }
     files::compare(args)
@@ -36,11 +36,6 @@ pub fn run(args: &CompareArgs) -> Result<u8, Failure> {
 fn is_file(name: &str) -> bool {
     std::path::Path::new(name).exists()
 }
-
-/// The defaults of the smallest effect that matters: on a real machine, and between simulated
-/// results, whose model cannot rank closer ones.
-const MINIMUM_EFFECT: f64 = 0.01;
-const SIMULATED_EFFECT: f64 = 0.2;
 
 /// The smallest difference that matters, as a share: the requested one, or the least that results
 /// can show.

@@ -148,7 +148,7 @@ fn place(args: &CompareArgs, common: &CommonArgs, name: &str) -> Result<Place, F
             let known = On::ALL.map(On::name).into_iter();
             let known = known.chain(Preset::ALL.map(Preset::name));
             return Err(Failure::Unavailable(format!(
-                "no system or preset is called `{name}`; there are {}",
+                "unknown system or preset `{name}`; expected one of {}",
                 known.collect::<Vec<_>>().join(", ")
             )));
         }
@@ -158,7 +158,7 @@ fn place(args: &CompareArgs, common: &CommonArgs, name: &str) -> Result<Place, F
         Some(asked) => {
             let (asked, is) = (asked.name(), place.0.name());
             Err(Failure::Unavailable(format!(
-                "--on {asked} does not go with `{name}`, which runs on {is}"
+                "--on {asked} conflicts with `{name}`, which runs on {is}"
             )))
         }
     }

@@ -58,7 +58,7 @@ pub fn run(args: &KernelArgs) -> Result<u8, Failure> {
             NO_STATUS
         }
         Ended::Silently => {
-            eprintln!("scalevm: the machine stopped, and did not say why");
+            eprintln!("scalevm: the machine stopped without giving a reason");
             NO_STATUS
         }
         Ended::Stopped => super::finished(),

@@ -19,7 +19,8 @@ const SEEDS: u32 = 5;
 /// Simulates and shows.
 pub fn run(args: &LocksArgs, rows: &[&'static Row]) -> Result<u8, Failure> {
     if args.duration.is_some() {
-        let why = "--duration is for --on hosted: simulated runs last as long as they need";
+        let why =
+            "--duration applies only to --on hosted: simulated runs last as long as they need";
         return Err(Failure::Unavailable(why.into()));
     }
     let rows = simulated_rows(rows, &args.only)?;
@@ -54,7 +55,7 @@ fn simulated_rows(rows: &[&'static Row], names: &[String]) -> Result<Vec<&'stati
     match rows.iter().find(foreign) {
         Some(row) => Err(simulated::unavailable(row)),
         None if rows_left.is_empty() => Err(Failure::Unavailable(
-            "of these none runs on the simulated machine, only mutex, rwlock and counter do".into(),
+            "none of these can be simulated; only mutex, rwlock and counter can".into(),
         )),
         None => Ok(rows_left),
     }

@@ -29,7 +29,8 @@ pub fn run(args: &PredictArgs) -> Result<u8, Failure> {
             curves.iter().map(|curve| (curve, plan(curve))).collect()
         }
         None if args.machine.is_chosen() => {
-            let reason = "a machine is chosen for --measured; published curves have theirs";
+            let reason =
+                "the machine can be chosen only with --measured; published curves name their own";
             return Err(Failure::Unavailable(reason.into()));
         }
         None => {
@@ -75,7 +76,7 @@ fn chosen<'a>(curves: &'a [Curve], args: &PredictArgs) -> Result<Vec<&'a Curve>,
         .find(|name| !curves.iter().any(|curve| is(curve, name)));
     if let Some(name) = unknown {
         return Err(Failure::Unavailable(format!(
-            "no source or curve is called {name}: docs/published.md has the names, and `scalevm predict --list`"
+            "unknown source or curve {name}; see docs/published.md or `scalevm predict --list`"
         )));
     }
     let asked = |curve: &&Curve| {

@@ -29,7 +29,7 @@ fn one(args: &ProfileArgs, what: &WorkloadArgs) -> Result<u8, Failure> {
         On::Sim => one_window(args)?,
         On::Kernel if args.ring.is_some() => {
             return Err(Failure::Unavailable(
-                "--ring is about this computer's kernel, which does not see into a guest".into(),
+                "--ring applies to this computer's kernel, which cannot see into a guest".into(),
             ));
         }
         _ => {}
@@ -87,7 +87,7 @@ fn one_window(args: &ProfileArgs) -> Result<(), Failure> {
     ];
     if let Some((option, _)) = kernels.into_iter().find(|(_, given)| *given) {
         return Err(Failure::Unavailable(format!(
-            "{option} is about this computer's kernel, which has no part in a simulated machine"
+            "{option} applies to this computer's kernel, which takes no part in a simulation"
         )));
     }
     let more = |count: Option<u32>| count.is_some_and(|count| count != 1);
@@ -98,7 +98,7 @@ fn one_window(args: &ProfileArgs) -> Result<(), Failure> {
     ];
     match all.into_iter().find(|(_, given)| *given) {
         Some((option, _)) => Err(Failure::Unavailable(format!(
-            "{option}: the profile of a simulated machine is of one window, with one seed (--seed) and a warm-up of its own"
+            "{option} does not apply to a simulated machine: its profile covers one window, with one seed (--seed) and its own warm-up"
         ))),
         None => Ok(()),
     }

@@ -1,0 +1,106 @@
+//! Each figure has its runs: none vanishes because the system does not measure what it is made of.
+
+use super::*;
+use bench::Times;
+use bench::simulated::Attribution;
+use std::time::Duration;
+
+/// How many figures each system has, on the machines it is reproduced on.
+const FIGURES: [(&str, usize); 21] = [
+    ("S1", 5),
+    ("S2", 5),
+    ("S3", 5),
+    ("S4", 3),
+    ("S5", 3),
+    ("S6", 11),
+    ("S7", 3),
+    ("S8", 2),
+    ("S9", 4),
+    ("S10", 3),
+    ("S11", 3),
+    ("S12", 4),
+    ("S13", 2),
+    ("S14", 3),
+    ("S15", 6),
+    ("S16", 15),
+    ("S17", 15),
+    ("S18", 11),
+    ("S19", 16),
+    ("S20", 6),
+    ("S21", 3),
+];
+
+/// A run that has all values that any figure is made of.
+fn outcome() -> Outcome {
+    const OTHERS: [&str; 13] = [
+        "bad", "least", "most", "median", "worst", "dropped", "frames", "munmap", "di", "swap",
+        "unlock", "split", "regions",
+    ];
+    let second = Duration::from_secs(1);
+    let times = Times {
+        real: second,
+        user: second,
+        sys: second,
+    };
+    let attribution = Attribution {
+        lines_wait: 0.1,
+        spinning: 0.1,
+        interrupts: 0.1,
+        memory: 0.1,
+        blocked: 0.1,
+        queued: 0.1,
+        own: 0.4,
+        locks: Vec::new(),
+        callers: Vec::new(),
+        lines: Vec::new(),
+    };
+    Outcome {
+        times: Some((times, 1)),
+        attribution: Some(attribution),
+        others: OTHERS.iter().map(|&name| (name, 1.0)).collect(),
+        ..Outcome::of(1.0)
+    }
+}
+
+/// The figures of a system on a machine where all that it measures has that outcome.
+fn figures(system: &System, machine: &str) -> (Vec<Row>, Lab) {
+    let machine = Profile::named(machine).expect("a machine");
+    let points = (system.points)(&machine);
+    let mut lab = Lab::new(machine, Effort::full(3));
+    lab.pretend(&points, &outcome());
+    let rows = (system.rows)(&lab).expect("figures");
+    (rows, lab)
+}
+
+#[test]
+fn all_figures_of_all_systems_have_their_runs() {
+    let mut counts = Vec::new();
+    for system in SYSTEMS {
+        let mut count = 0;
+        for machine in system.machines {
+            let (rows, lab) = figures(system, machine);
+            let unmeasured = lab.unmeasured();
+            assert!(
+                unmeasured.is_empty(),
+                "{} on {machine}: not among its points: {unmeasured:?}",
+                system.name
+            );
+            count += rows.len();
+        }
+        counts.push((system.name, count));
+    }
+    assert_eq!(counts, FIGURES);
+}
+
+#[test]
+fn a_figure_without_its_runs_is_noticed() {
+    let system = find("S5").expect("a system");
+    let machine = Profile::named("freebsd-96").expect("a machine");
+    let mut points = (system.points)(&machine);
+    let left_out = points.pop().expect("points");
+    let mut lab = Lab::new(machine, Effort::full(3));
+    lab.pretend(&points, &outcome());
+    let rows = (system.rows)(&lab).expect("figures");
+    assert_eq!(rows.len(), 2, "one vanishes");
+    assert_eq!(lab.unmeasured(), [left_out]);
+}
