@@ -128,7 +128,7 @@ fn content(
     is_shared: bool,
 ) -> Result<Option<(ObjectRef, bool)>, Errno> {
     if let Some(file) = file {
-        match &file.inode().map_err(|_| Errno::NODEV)?.kind {
+        match &file.inode().kind {
             Kind::File(object) => return Ok(Some((object.clone(), true))),
             Kind::Device(Device::Zero) => {}
             _ => return Err(Errno::NODEV),

@@ -91,10 +91,7 @@ pub fn clone(
 }
 
 pub fn execve(thread: &mut Thread, [path, arguments, environment, ..]: Arguments) -> Answer {
-    let mut path = thread.read_path(path)?;
-    if path == b"/proc/self/exe" {
-        path = thread.process.program.lock().to_vec();
-    }
+    let path = thread.read_path(path)?;
     let start = Start {
         arguments: texts(thread, arguments)?,
         environment: texts(thread, environment)?,

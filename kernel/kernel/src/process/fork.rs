@@ -4,7 +4,7 @@ use super::family::Family;
 use super::job::Job;
 use super::{Handlers, Limits, Pending, Process, RUNS, Thread};
 use crate::abi::Errno;
-use crate::fs::{Descriptors, Inode};
+use crate::fs::{Descriptors, Executable, Inode};
 use crate::heap;
 use crate::system::{Lock, Space, system};
 use alloc::sync::Arc;
@@ -15,7 +15,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 pub(super) struct Inherited {
     pub files: Descriptors,
     pub directory: Arc<Inode>,
-    pub program: Arc<[u8]>,
+    pub program: Arc<Executable>,
     pub arguments: Arc<[u8]>,
     pub handlers: Handlers,
     pub limits: Limits,

@@ -58,7 +58,7 @@ fn choose() -> Option<Arc<Process>> {
     report::report(format_args!(
         "memory is short: process {}, {}, ends, which has most of it: {} KiB",
         victim.pid,
-        String::from_utf8_lossy(&program),
+        String::from_utf8_lossy(program.path()),
         pages * (PAGE_SIZE as u64 >> 10),
     ));
     victim.end(Status::killed(Signal::KILL));

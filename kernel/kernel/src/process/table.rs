@@ -48,6 +48,12 @@ impl Table {
         self.processes.lock().get(&pid)?.upgrade()
     }
 
+    /// The lowest number of a process from `least` on.
+    pub fn from(&self, least: u32) -> Option<u32> {
+        let processes = self.processes.lock();
+        processes.range(least..).next().map(|(&pid, _)| pid)
+    }
+
     /// All processes.
     pub fn all(&self) -> Vec<Arc<Process>> {
         let processes = self.processes.lock();
