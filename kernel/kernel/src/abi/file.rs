@@ -257,13 +257,19 @@ pub fn pipe2(thread: &mut Thread, [to, flags, ..]: Arguments) -> Answer {
     }
     let [reader, writer] = ends;
     let reader = thread.add_file(reader, closes)?;
-    let both = thread.add_file(writer, closes).and_then(|writer| {
+    let told = thread.add_file(writer, closes).and_then(|writer| {
         let told = thread.write(to, (writer << 32 | reader) as u64);
-        told.inspect_err(|_| drop(close_one(thread, writer)))
+        told.map_err(|errno| closing(thread, writer, errno))
     });
-    // Who does not learn their numbers has no use for them.
-    both.inspect_err(|_| drop(close_one(thread, reader)))?;
+    told.map_err(|errno| closing(thread, reader, errno))?;
     Ok(0)
+}
+
+/// Closes a descriptor whose number nobody has learned, because of an error.
+fn closing(thread: &Thread, number: usize, errno: Errno) -> Errno {
+    // Another thread may have guessed the number, and closed it.
+    let _ = close_one(thread, number);
+    errno
 }
 
 pub fn fstat(thread: &mut Thread, [fd, to, ..]: Arguments) -> Answer {

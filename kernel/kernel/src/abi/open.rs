@@ -142,6 +142,7 @@ fn open_inode(thread: &Thread, inode: &Arc<Inode>, flags: u32) -> Result<Arc<Ope
             let new = Writer::new(inode)?;
             if has(O_TRUNC) {
                 inode.resize(0)?;
+                inode.attributes.modify();
             }
             writer = writes.then_some(new);
         }

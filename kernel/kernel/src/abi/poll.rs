@@ -39,9 +39,16 @@ pub fn ppoll(thread: &mut Thread, [at, count, limit, mask, bytes, _]: Arguments)
 
 fn poll_until(thread: &mut Thread, at: usize, count: usize, until: u64) -> Answer {
     let size = size_of::<pollfd>();
-    if count > crate::fs::MOST {
+    let most = thread
+        .process
+        .limits
+        .lock()
+        .get(RLIMIT_NOFILE as usize)?
+        .soft;
+    if count as u32 as u64 > most.min(crate::fs::MOST as u64) {
         return Err(Errno::INVAL);
     }
+    let count = count as u32 as usize;
     let polled: Result<Vec<pollfd>, _> = (0..count)
         .map(|index| thread.read(at.wrapping_add(index * size)))
         .collect();

@@ -107,11 +107,6 @@ impl Descriptors {
         self.places.iter().flatten().map(|one| &one.file)
     }
 
-    /// How many numbers there may be at most.
-    pub fn most(&self) -> usize {
-        self.limit
-    }
-
     /// Takes away the descriptors that a new program does not get. They are dropped where nothing
     /// is locked.
     pub fn take_private(&mut self) -> Vec<Descriptor> {

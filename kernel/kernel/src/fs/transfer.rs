@@ -70,7 +70,7 @@ pub fn refuse_area(offset: u64, bytes: usize) -> Result<(), Errno> {
         return Err(Errno::INVAL);
     };
     match offset.checked_add(bytes) {
-        None => Err(Errno::OVERFLOW),
+        None => Err(Errno::INVAL),
         Some(_) => Ok(()),
     }
 }
@@ -133,6 +133,7 @@ impl OpenFile {
                 read.ok_or_else(|| self.no_wait())?;
                 moved(to.put(0, number), BYTES)
             }
+            Kind::Device(Device::Console | Device::Terminal) if most == 0 => Ok(0),
             Kind::Device(device @ (Device::Console | Device::Terminal)) => {
                 let mut typed = heap::buffer(most.min(CHUNK))?;
                 let count = device.read(&mut typed, self.is_blocking())?;
@@ -176,10 +177,24 @@ impl OpenFile {
         let most = to.most();
         self.seekable()?;
         refuse_area(offset, most)?;
+        if most == 0 {
+            return self.read_bytes(offset, &mut []);
+        }
         in_parts(most.min(MOST_BYTES), |done, part| {
+            self.may_go_on(done)?;
             let count = self.read_bytes(offset + done as u64, part)?;
             moved(to.put(done, &part[..count]), count)
         })
+    }
+
+    /// Whether a call goes on that has moved so many bytes: others than files have no end, so it must be possible to
+    /// stop it.
+    fn may_go_on(&self, done: usize) -> Result<(), Errno> {
+        match &self.inode().kind {
+            Kind::File(_) => Ok(()),
+            _ if done > 0 && is_disturbed() => Err(Errno::INTR),
+            _ => Ok(()),
+        }
     }
 
     /// Reads to the kernel's memory.
@@ -187,8 +202,6 @@ impl OpenFile {
         match &self.inode().kind {
             _ if !self.reads() => Err(Errno::BADF),
             Kind::File(object) => read_object(object, offset, to),
-            // They have no end, so that a caller may have to be stopped.
-            Kind::Device(_) if is_disturbed() => Err(Errno::INTR),
             Kind::Device(device) => device.read(to, self.is_blocking()),
             Kind::Report(report) => report.read_at(offset, to),
             Kind::Directory(_) => Err(Errno::ISDIR),
@@ -214,7 +227,9 @@ impl OpenFile {
                 let written = event.write(number, || self.waits())?;
                 written.ok_or_else(|| self.no_wait())
             }
+            Kind::Device(device) if from.most() == 0 => device.write(&[]),
             Kind::Device(device) => in_parts(from.most().min(MOST_BYTES), |done, part| {
+                self.may_go_on(done)?;
                 let count = moved(from.get(done, part), part.len())?;
                 device.write(&part[..count])
             }),
@@ -260,7 +275,6 @@ impl OpenFile {
     }
 
     /// Writes a file: where it has begun, and how many bytes.
-    #[expect(clippy::type_complexity, reason = "two numbers")]
     fn write_file(&self, offset: u64, from: &mut dyn Source) -> Result<(u64, usize), Errno> {
         let inode = self.inode();
         let object = inode.object().ok_or(Errno::INVAL)?;
@@ -286,8 +300,10 @@ impl Inode {
     pub fn resize(&self, size: u64) -> Result<(), Errno> {
         let object = self.object().ok_or(Errno::INVAL)?;
         let _alone = self.writing.lock();
-        object.set_size(size)?;
-        self.attributes.modify();
+        if object.size() != size {
+            object.set_size(size)?;
+            self.attributes.modify();
+        }
         Ok(())
     }
 }
