@@ -53,6 +53,11 @@ fn steps(layout: Layout) -> Option<usize> {
     (steps <= STEPS && layout.align() <= STEP).then_some(steps)
 }
 
+/// The bytes that a piece takes: a tag is behind it, and the next one begins at a multiple of [`STEP`].
+fn taken(layout: Layout) -> usize {
+    layout.size().next_multiple_of(STEP) + STEP
+}
+
 impl Pieces {
     /// The piece is new, or was kept.
     fn take(&mut self, layout: Layout) -> *mut u8 {
@@ -138,7 +143,7 @@ unsafe impl GlobalAlloc for Heap {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let piece = self.0.lock().take(layout);
         if !piece.is_null() {
-            self.1.fetch_add(layout.size(), Ordering::Relaxed);
+            self.1.fetch_add(taken(layout), Ordering::Relaxed);
         }
         piece
     }
@@ -146,6 +151,6 @@ unsafe impl GlobalAlloc for Heap {
     unsafe fn dealloc(&self, piece: *mut u8, layout: Layout) {
         // SAFETY: the caller has it from `alloc`, with the same layout.
         unsafe { self.0.lock().give(piece, layout) };
-        self.1.fetch_sub(layout.size(), Ordering::Relaxed);
+        self.1.fetch_sub(taken(layout), Ordering::Relaxed);
     }
 }

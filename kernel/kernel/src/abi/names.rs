@@ -235,6 +235,9 @@ pub fn getcwd(thread: &mut Thread, [to, bytes, ..]: Arguments) -> Answer {
     let mut path = fs::path_of(&here).ok_or(Errno::NOENT)?;
     path.try_reserve(1).map_err(|_| Errno::NOMEM)?;
     path.push(0);
+    if path.len() > PATH_MAX as usize {
+        return Err(Errno::NAMETOOLONG);
+    }
     if path.len() > bytes {
         return Err(Errno::RANGE);
     }

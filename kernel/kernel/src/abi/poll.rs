@@ -67,7 +67,14 @@ fn poll_until(thread: &mut Thread, at: usize, count: usize, until: u64) -> Answe
             .map(|(one, polled)| if polled.fd < 0 { 0 } else { events(one) })
             .collect()
     };
-    let found = wait(thread, &wanted, until, look)?;
+    let mut found = wait(thread, &wanted, until, look)?;
+    if found.iter().all(|&events| events == 0) {
+        // Another thread may have closed some meanwhile.
+        for (one, events) in polled.iter().zip(&mut found) {
+            let is_closed = one.fd >= 0 && thread.file(one.fd as usize).is_err();
+            *events = if is_closed { POLLNVAL } else { 0 };
+        }
+    }
     for (index, (one, events)) in polled.iter().zip(&found).enumerate() {
         let revents = *events as i16;
         let to = at.wrapping_add(index * size);
