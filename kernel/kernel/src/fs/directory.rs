@@ -335,7 +335,7 @@ pub fn rename(from: &Spot, to: &Spot, how: Rename) -> Result<Option<Arc<Inode>>,
 /// Moves a name, with the entries locked; `new` is nothing if they are the old ones.
 fn move_name(
     old: &mut Entries,
-    mut new: Option<&mut Entries>,
+    new: Option<&mut Entries>,
     from: &Spot,
     to: &Spot,
     how: Rename,
@@ -362,7 +362,7 @@ fn move_name(
         *parent.lock() = Arc::downgrade(to.directory);
     }
     let moved = old.named.remove(from.name).ok_or(Errno::NOENT)?;
-    let entries = new.as_deref_mut().unwrap_or(old);
+    let entries = new.unwrap_or(old);
     entries.named.insert(to.name.to_vec(), moved);
     source.attributes.change();
     Ok(target.inspect(|it| it.lose_name()))

@@ -173,18 +173,19 @@ impl Records {
     }
 
     /// Takes away the owner's locks in the part.
+    ///
+    /// # Errors
+    /// If one becomes two, and memory is short.
     pub fn give_back(&self, part: Record) -> Result<(), Errno> {
         let had = {
             let mut records = self.records.lock();
             let Some(held) = records.get_mut(&part.owner) else {
                 return Ok(());
             };
-            // What is left of a lock may be two.
-            if heap::is_short() && held.last(part.start, part.end).is_some() {
-                let whole = held.0.len() == 1 || part.end == u64::MAX;
-                if !whole {
-                    return Err(Errno::NOLCK);
-                }
+            let last = held.last(part.start, part.end);
+            let is_split = last.is_some_and(|(first, it)| first < part.start && it.end > part.end);
+            if is_split && heap::is_short() {
+                return Err(Errno::NOLCK);
             }
             let had = held.cut(part.start, part.end);
             if held.0.is_empty() {
