@@ -176,7 +176,8 @@ impl<'a> Place<'a> {
             return Err(Errno::EXIST);
         };
         let directory = self.directory.directory()?;
-        if self.has_slash() && !is_directory {
+        // As on Linux, there is no such name where the kernel makes the entries.
+        if self.has_slash() && !is_directory || !directory.is_stored() {
             directory.get(&self.directory, name)?;
             return Err(Errno::EXIST);
         }
