@@ -158,9 +158,10 @@ static void sent(void)
 	say("<%s>", text);
 }
 
+/* In memory: other file systems have smaller files. */
 static void places(void)
 {
-	int file = open("file", O_RDWR | O_CREAT | O_TRUNC, 0600);
+	int file = memfd_create("file", 0);
 	char text[4] = { 0 };
 	count("read before the start", pread(file, text, 1, -1));
 	count("write before the start", pwrite(file, text, 1, -1));
