@@ -27,7 +27,9 @@ static void fresh(void)
 	symlink("folder", "way");
 }
 
-static const char *const NAMES[] = { "", ".", "..", "/", "file/", "folder/", "folder/.", "folder/..", "link/", "way/", "new/", "new/.", "file/x", "./new" };
+static const char *const NAMES[] = {
+	"", ".", "..", "/", "file/", "folder/", "folder/.", "folder/..", "link/", "way/", "new/", "new/.", "file/x", "./new",
+};
 
 enum { COUNT = sizeof NAMES / sizeof *NAMES };
 
@@ -65,7 +67,10 @@ static long call(int which, const char *name)
 	}
 }
 
-static const char *const CALLS[] = { "mkdir", "rmdir", "unlink", "symlink", "link to", "mknod", "rename", "rename file to", "rename folder to", "readlink", "lstat", "open", "create", "create new", "truncate", "chmod", "link", "access" };
+static const char *const CALLS[] = {
+	"mkdir", "rmdir", "unlink", "symlink", "link to", "mknod", "rename", "rename file to", "rename folder to", "readlink",
+	"lstat", "open", "create", "create new", "truncate", "chmod", "link", "access",
+};
 
 static void each(void)
 {
