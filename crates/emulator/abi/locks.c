@@ -42,6 +42,43 @@ static int wait_for(void)
 	return 3;
 }
 
+/* Waits for a lock that waits for its own. */
+static int circle(void)
+{
+	struct sigaction how = { .sa_handler = SIG_DFL };
+	sigaction(SIGALRM, &how, NULL);
+	alarm(10);
+	lock(F_SETLKW, F_WRLCK, 700, 1);
+	tell("child waits", lock(F_SETLKW, F_WRLCK, 600, 1));
+	return 0;
+}
+
+static int ask_joined(void)
+{
+	ask("joined", F_WRLCK, 800, 1);
+	ask("many", F_WRLCK, 1000000, 1);
+	ask("between them", F_WRLCK, 1000001, 1);
+	ask("the last", F_WRLCK, 1009998, 100);
+	return 0;
+}
+
+/* Neighbours are one lock, and many locks are found by their places. */
+static void many(void)
+{
+	lock(F_SETLK, F_WRLCK, 800, 5);
+	lock(F_SETLK, F_WRLCK, 805, 5);
+	lock(F_SETLK, F_RDLCK, 810, 5);
+	enum { COUNT = 5000 };
+	int failed = 0;
+	for (int i = 0; i < COUNT; i++)
+		failed += lock(F_SETLK, F_WRLCK, 1000000 + 2 * i, 1) != 0;
+	say("many: %d failed", failed);
+	reap("child", spawn(ask_joined));
+	tell("none of them", lock(F_SETLK, F_UNLCK, 1000000, 0));
+	tell("cut", lock(F_SETLK, F_UNLCK, 803, 4));
+	reap("child", spawn(ask_joined));
+}
+
 static void nothing(int number)
 {
 	(void)number;
@@ -85,6 +122,13 @@ int main(void)
 	usleep(20000);
 	tell("gone with another descriptor", lock(F_SETLK, F_WRLCK, 500, 1));
 	reap("child", child);
+	lock(F_SETLK, F_WRLCK, 600, 1);
+	child = spawn(circle);
+	usleep(300000);
+	tell("in a circle", lock(F_SETLKW, F_WRLCK, 700, 1));
+	lock(F_SETLK, F_UNLCK, 600, 1);
+	reap("child", child);
+	many();
 	int reader = open("file", O_RDONLY);
 	struct flock how = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1 };
 	tell("alone, to read", fcntl(reader, F_SETLK, &how));

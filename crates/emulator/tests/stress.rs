@@ -36,6 +36,22 @@ fn run(machine: &Machine, kernel: &[&str], words: &[&str]) -> (Ended, String, Ve
     (ended.expect("QEMU starts"), text, notes)
 }
 
+/// Names, deep folders, locks and the texts of `/proc` are refused when the kernel's memory is short, and there is room
+/// again when they have gone.
+#[test]
+fn what_has_no_room_is_refused() {
+    let machine = Machine {
+        cpus: 2,
+        memory: 128 << 20,
+        ..Machine::default()
+    };
+    let (ended, text, notes) = run(&machine, &[], &["full"]);
+    assert_eq!(ended, Ended::Exit(0), "{text}{notes:?}");
+    let all =
+        "names: many\nfolders: many\nlocks: many, soon\nregions: many\nnames: many\nroom again\n";
+    assert_eq!(text, all);
+}
+
 /// Processes fill four times the memory: with a disk all find their data again, and without one some are killed for
 /// their memory.
 #[test]

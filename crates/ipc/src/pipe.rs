@@ -165,14 +165,29 @@ impl<M: Machine> Pipe<M> {
         bytes: &mut [u8],
         waits: impl Fn() -> bool,
     ) -> Option<usize> {
-        if bytes.is_empty() {
+        let mut done = 0;
+        self.read_with(kernel, bytes.len(), waits, |part| {
+            bytes[done..done + part.len()].copy_from_slice(part);
+            done += part.len();
+            true
+        })
+    }
+
+    /// As [`Pipe::read_while`], but hands at most `most` bytes over to `deliver`, part by part, under the pipe's
+    /// lock. Where `deliver` refuses a part, the bytes of its [`ATOMIC`] stay in the pipe, those that it took before among them.
+    pub fn read_with<K: Kernel<M>>(
+        &self,
+        kernel: &K,
+        most: usize,
+        waits: impl Fn() -> bool,
+        mut deliver: impl FnMut(&[u8]) -> bool,
+    ) -> Option<usize> {
+        if most == 0 {
             return Some(0);
         }
-        self.when_ready(kernel, End::Reading, waits, |state| {
-            match state.take(bytes) {
-                0 if state.open[End::Writing as usize] => None,
-                count => Some(count),
-            }
+        self.when_ready(kernel, End::Reading, waits, |state| match state.used() {
+            0 if state.open[End::Writing as usize] => None,
+            _ => Some(state.take(most, &mut deliver)),
         })
     }
 
@@ -406,13 +421,18 @@ impl<M: Machine> State<M> {
         core::mem::swap(&mut self.ring, ring);
     }
 
-    /// Copies out of the ring; returns how many bytes.
-    fn take(&mut self, bytes: &mut [u8]) -> usize {
-        let count = bytes.len().min(self.used());
-        for (line, at, part) in pieces(self.read, count) {
+    /// Takes at most `most` bytes out of the ring, as [`Pipe::read_with`] says; returns how many.
+    fn take(&mut self, most: usize, deliver: &mut impl FnMut(&[u8]) -> bool) -> usize {
+        let start = self.read;
+        let mut count = most.min(self.used());
+        for (line, at, part) in pieces(start, count) {
             // SAFETY: the caller holds the pipe's lock, so no other task is at the ring.
             let line = unsafe { &*cell::<M>(&self.ring, line).read() };
-            bytes[part.clone()].copy_from_slice(&line[at..at + part.len()]);
+            if !deliver(&line[at..at + part.len()]) {
+                let place = start + part.start;
+                count = (place - place % ATOMIC).saturating_sub(start);
+                break;
+            }
         }
         self.read += count;
         count

@@ -236,6 +236,37 @@ fn capacities_change<M: Execute>(machine: &M) {
     machine.execute(vec![only]);
 }
 
+/// Bytes that a reader refuses stay in the pipe, with those of their page that it took before.
+fn refused_bytes_stay<M: Execute>(machine: &M) {
+    let world = World::<M>::with_pipes(1);
+    let task = job(&world, |w: &World<M>| {
+        let (pipe, kernel) = (&w.pipes[0], &w.kernel);
+        let bytes: Vec<u8> = (0..ATOMIC + 900).map(|n| (n % 251) as u8).collect();
+        pipe.write(kernel, &bytes).expect("a reader");
+        let take = |room: usize| {
+            let mut taken = 0;
+            pipe.read_with(
+                kernel,
+                usize::MAX,
+                || false,
+                |part| {
+                    let fits = taken + part.len() <= room;
+                    taken += if fits { part.len() } else { 0 };
+                    fits
+                },
+            )
+        };
+        assert_eq!(take(0), Some(0));
+        assert_eq!(take(ATOMIC - 1), Some(0));
+        assert_eq!(take(ATOMIC + 899), Some(ATOMIC));
+        let mut rest = [0; 1000];
+        assert_eq!(pipe.read(kernel, &mut rest), 900);
+        assert_eq!(rest[..900], bytes[ATOMIC..]);
+        assert_eq!(take(1), None);
+    });
+    on::together(machine, vec![task]);
+}
+
 /// A writer that waits for room goes on when the pipe gets it.
 fn room_is_made<M: Execute>(machine: &M) {
     let world = World::<M>::with_pipes(2);
@@ -267,6 +298,7 @@ fn on_threads() {
     pollers_are_told(&on::hosted(3));
     no_wake_up_is_lost(&on::hosted(2));
     pollers_are_told_by_the_kernel(&on::hosted(1));
+    refused_bytes_stay(&on::hosted(1));
     waits_end(&on::hosted(1));
     ends_open_again(&on::hosted(1));
     capacities_change(&on::hosted(1));

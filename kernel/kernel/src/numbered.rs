@@ -79,6 +79,7 @@ impl<T: Keyed> Numbered<T> {
         if place >= self.most {
             return Err(Errno::NOSPC);
         }
+        self.places.try_reserve(1).map_err(|_| Errno::NOMEM)?;
         let number = (self.made * PLACES + place) as i32;
         let it = Some((number, make(number)?));
         match self.places.get_mut(place) {

@@ -7,10 +7,10 @@
 //! that has started it is left out.
 
 use crate::abi::Errno;
+use crate::fs::Sheet;
 use crate::process::{ThreadRef, with_current};
 use crate::system::system;
 use alloc::collections::BTreeMap;
-use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::Write;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -121,31 +121,29 @@ impl Seen {
 }
 
 /// The profile so far, as text.
-pub fn text() -> Result<String, Errno> {
+pub fn text(to: &mut Sheet) -> Result<(), Errno> {
     let _alone = system().profile.lock();
-    let mut text = String::new();
     for seen in &SEEN[..Metal.cpus().len()] {
         let seen = seen.lock();
         let mut stacks = BTreeMap::new();
         seen.sum(&mut stacks);
         for (stack, nanoseconds) in stacks {
-            write!(text, "sample {nanoseconds}").map_err(|_| Errno::NOMEM)?;
+            write!(to, "sample {nanoseconds}")?;
             for address in stack {
-                write!(text, " {address:x}").map_err(|_| Errno::NOMEM)?;
+                write!(to, " {address:x}")?;
             }
-            text.push('\n');
+            writeln!(to)?;
         }
         if seen.lost > 0 {
-            writeln!(text, "lost {}", seen.lost).map_err(|_| Errno::NOMEM)?;
+            writeln!(to, "lost {}", seen.lost)?;
         }
     }
     let rows = locks::of(Metal::anchor()).report();
     let mut waited = rows.iter().filter(|row| row.contended > 0);
-    waited.try_for_each(|row| lock(&mut text, row))?;
-    Ok(text)
+    waited.try_for_each(|row| lock(to, row))
 }
 
-fn lock(text: &mut String, row: &Row) -> Result<(), Errno> {
+fn lock(to: &mut Sheet, row: &Row) -> Result<(), Errno> {
     let Row {
         acquisitions,
         contended,
@@ -156,9 +154,8 @@ fn lock(text: &mut String, row: &Row) -> Result<(), Errno> {
         class,
         ..
     } = row;
-    writeln!(
-        text,
+    Ok(writeln!(
+        to,
         "lock {acquisitions} {contended} {wait} {max_wait} {file}:{line} {class}"
-    )
-    .map_err(|_| Errno::NOMEM)
+    )?)
 }

@@ -93,7 +93,7 @@ impl Segment {
             let regions = regions.unwrap_or_default();
             regions.iter().filter(|region| self.is_in(region)).count()
         };
-        system().processes.all().into_iter().map(count).sum()
+        system().processes.all().map(count).sum()
     }
 
     fn is_in(&self, region: &Region) -> bool {

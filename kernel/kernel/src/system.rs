@@ -1,6 +1,6 @@
 //! The system's single objects: the VM, the scheduler, the root of the file system.
 
-use crate::fs::{Inode, Terminal};
+use crate::fs::{Inode, Terminal, Waits};
 use crate::messages::{self, Queue};
 use crate::numbered::Numbered;
 use crate::process::{Affinity, Disturbed, Table, Timers, relieve, stack_frame};
@@ -45,6 +45,8 @@ pub struct System {
     pub root: Arc<Inode>,
     /// Held while a name goes from one directory to another.
     pub renames: Lock<()>,
+    /// The processes that wait for locks on parts of files.
+    pub waits: Lock<Waits>,
     /// The terminal.
     pub terminal: Terminal,
     /// Shared memory with numbers.
@@ -88,6 +90,7 @@ pub fn begin(machine: Metal, preset: Preset, is_strict: bool) -> &'static System
         root: Inode::root(),
         terminal: Terminal::new(),
         renames: Lock::new(()),
+        waits: Lock::new(Waits::default()),
         segments: Lock::new(Numbered::new(segments::MOST)),
         semaphores: Lock::new(Numbered::new(semaphores::MOST)),
         messages: Lock::new(Numbered::new(messages::MOST)),

@@ -4,9 +4,10 @@ use crate::abi::Errno;
 use crate::process::Thread;
 use alloc::vec::Vec;
 use core::mem::{MaybeUninit, size_of};
+use core::ops::Range;
 use core::slice;
 use linux_raw_sys::general as linux;
-use machine::PageFault;
+use machine::{PAGE_SIZE, PageFault};
 
 /// The most bytes of a path, its end included.
 const PATH: usize = 4096;
@@ -55,6 +56,49 @@ impl Thread {
     /// Writes to the thread's memory.
     pub fn write_bytes(&self, to: usize, from: &[u8]) -> Result<(), Errno> {
         self.copy(|| metal::copy_to_user(from, to))
+    }
+
+    /// Writes to the thread's memory as far as it is there; returns how many bytes.
+    pub fn write_some(&self, to: usize, from: &[u8]) -> usize {
+        match self.write_bytes(to, from) {
+            Ok(()) => from.len(),
+            Err(_) => {
+                self.page_by_page(to, from.len(), |at, part| self.write_bytes(at, &from[part]))
+            }
+        }
+    }
+
+    /// Fills `to` from the thread's memory as far as that is there; returns how many bytes.
+    pub fn read_some(&self, from: usize, to: &mut [u8]) -> usize {
+        match self.read_bytes(from, to) {
+            Ok(()) => to.len(),
+            Err(_) => {
+                let bytes = to.len();
+                self.page_by_page(from, bytes, |at, part| self.read_bytes(at, &mut to[part]))
+            }
+        }
+    }
+
+    /// Copies the parts of so many bytes that lie in one page each, up to the first that fails; returns how many
+    /// bytes were before that.
+    fn page_by_page(
+        &self,
+        at: usize,
+        bytes: usize,
+        mut copy: impl FnMut(usize, Range<usize>) -> Result<(), Errno>,
+    ) -> usize {
+        let mut done = 0;
+        while done < bytes {
+            let Some(here) = at.checked_add(done) else {
+                break;
+            };
+            let end = (done + PAGE_SIZE - here % PAGE_SIZE).min(bytes);
+            if copy(here, done..end).is_err() {
+                break;
+            }
+            done = end;
+        }
+        done
     }
 
     /// Changes the aligned word at `at` in one step, as atomic instructions of programs do; returns the word

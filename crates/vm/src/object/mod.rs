@@ -63,6 +63,7 @@ use crate::lock::ResizeLock;
 use crate::policy::{Policies, Regions};
 use crate::vm::Vm;
 use alloc::sync::Arc;
+use core::ops::Range;
 use core::ptr::NonNull;
 use entry::Content;
 use life::Life;
@@ -235,6 +236,23 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
     pub fn resident_pages(&self) -> usize {
         let contents = self.tree.entries(0..u64::MAX).map(|(_, e)| e.content());
         contents.filter_map(Content::frame).count()
+    }
+
+    /// The first page of `range` with content of its own, in memory or in swap space: the others are zero,
+    /// unless a store has them. A moment ago. O(leaves).
+    pub fn next_present(&self, range: Range<u64>) -> Option<u64> {
+        let mut entries = self.tree.entries(range);
+        entries
+            .find(|(_, e)| e.content() != Content::Absent)
+            .map(|(index, _)| index)
+    }
+
+    /// How many pages have content of their own, a moment ago. O(leaves).
+    pub fn present_pages(&self) -> u64 {
+        let contents = self.tree.entries(0..u64::MAX).map(|(_, e)| e.content());
+        contents
+            .filter(|content| *content != Content::Absent)
+            .count() as u64
     }
 
     /// The object, as leaves know it.

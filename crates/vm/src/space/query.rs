@@ -72,20 +72,33 @@ impl Region {
 impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// All regions at one instant, in order: neighbours that are parts of one object in its
     /// order are one, however they were mapped. Locks the whole space: O(slots + regions).
+    ///
+    /// # Panics
+    /// If there is no memory for the list.
     pub fn regions(&self) -> Vec<Region> {
+        self.try_regions().expect("memory for the regions")
+    }
+
+    /// As [`Space::regions`].
+    ///
+    /// # Errors
+    /// If there is no memory for the list.
+    pub fn try_regions(&self) -> Result<Vec<Region>, Error> {
         let _read = self.pmap.locking.read();
         let mut locked = self.pmap.tree.lock_all();
         let mut regions: Vec<Region> = Vec::new();
         for part in locked.parts() {
-            part.for_each(|mapped| {
+            part.try_for_each(|mapped| {
                 let next = Region::of(&mapped);
                 let last = regions.last_mut();
                 if !last.is_some_and(|last| last.absorb(&next)) {
+                    regions.try_reserve(1)?;
                     regions.push(next);
                 }
-            });
+                Ok(())
+            })?;
         }
-        regions
+        Ok(regions)
     }
 
     /// The region of the page at `address`, as of an instant.

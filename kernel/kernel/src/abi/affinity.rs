@@ -35,11 +35,9 @@ fn found(thread: &Thread, tid: usize) -> Result<Arc<ThreadRef>, Errno> {
         0 => return Ok(thread.shared.clone()),
         tid => tid,
     };
-    let processes = system().processes.all();
-    let mut threads = processes
-        .iter()
-        .flat_map(|process| process.threads.lock().clone());
-    threads.find(|it| it.tid() == tid).ok_or(Errno::SRCH)
+    let mut processes = system().processes.all();
+    let found = processes.find_map(|process| process.thread(tid));
+    found.ok_or(Errno::SRCH)
 }
 
 /// The CPU that the thread was on; all are of one node.

@@ -1,41 +1,44 @@
 //! Space in files: sizes, files without a name, the amounts of the file system.
 
+use super::names::HERE;
 use super::{Answer, Arguments, Errno};
-use crate::fs::{Inode, Kind, Open, OpenFile, amounts, find};
-use crate::process::{Thread, limits};
-use alloc::sync::Arc;
+use crate::fs::{Inode, Kind, Open, OpenFile, Writer, amounts};
+use crate::heap;
+use crate::process::{Thread, is_disturbed, limits};
 use linux_raw_sys::general::*;
 use machine::PAGE_SIZE;
 
 pub fn truncate(thread: &mut Thread, [path, bytes, ..]: Arguments) -> Answer {
-    let names = thread.read_path(path)?;
-    let inode = find(&thread.process.path(&names), true)?;
+    if (bytes as i64) < 0 {
+        return Err(Errno::INVAL);
+    }
+    let inode = thread.inode_at(HERE, path, 0)?;
     match &inode.kind {
-        Kind::File(_) => resize(&inode, bytes),
+        Kind::File(_) => {
+            // A program that runs from it needs its bytes.
+            let _writer = Writer::new(&inode)?;
+            resize(&inode, bytes)
+        }
         Kind::Directory(_) => Err(Errno::ISDIR),
         _ => Err(Errno::INVAL),
     }
 }
 
 pub fn ftruncate(thread: &mut Thread, [fd, bytes, ..]: Arguments) -> Answer {
-    let file = thread.file(fd)?;
-    if !file.writes() {
+    if (bytes as i64) < 0 {
         return Err(Errno::INVAL);
     }
-    match file.inode() {
-        Ok(inode) => resize(inode, bytes),
-        Err(_) => Err(Errno::INVAL),
+    let file = thread.file(fd)?;
+    match file.writes() {
+        true => resize(file.inode(), bytes),
+        false => Err(Errno::INVAL),
     }
 }
 
 fn resize(inode: &Inode, bytes: usize) -> Answer {
-    if (bytes as i64) < 0 {
-        return Err(Errno::INVAL);
-    }
-    let object = inode.object().ok_or(Errno::INVAL)?;
+    inode.object().ok_or(Errno::INVAL)?;
     limits::refuse_size(bytes as u64)?;
-    object.set_size(bytes as u64)?;
-    inode.attributes.modify();
+    inode.resize(bytes as u64)?;
     Ok(0)
 }
 
@@ -50,13 +53,15 @@ pub fn fallocate(thread: &mut Thread, [fd, mode, offset, bytes, ..]: Arguments) 
         return Err(Errno::BADF);
     }
     let end = offset.checked_add(bytes).ok_or(Errno::FBIG)? as u64;
-    let object = file.inode()?.object().ok_or(Errno::NODEV)?;
+    let inode = file.seekable()?;
+    let object = inode.object().ok_or(Errno::NODEV)?;
     if mode != 0 {
         return Err(Errno::OPNOTSUPP);
     }
     if bytes as u64 > amounts().free {
         return Err(Errno::NOSPC);
     }
+    let _alone = inode.writing.lock();
     let before = object.size();
     if end > before {
         limits::refuse_size(end)?;
@@ -64,15 +69,19 @@ pub fn fallocate(thread: &mut Thread, [fd, mode, offset, bytes, ..]: Arguments) 
     }
     let first = offset as u64 / PAGE_SIZE as u64 * PAGE_SIZE as u64;
     for page in (first..end).step_by(PAGE_SIZE) {
-        // A page that has been read has memory from now on.
-        if object.read(page, &mut [0]).is_err() {
+        // A page that the object has read has memory from now on.
+        let read = match is_disturbed() {
+            true => Err(Errno::INTR),
+            false => object.read(page, &mut [0]).map_err(|_| Errno::NOSPC),
+        };
+        if let Err(errno) = read {
             if end > before {
                 object.set_size(before)?;
             }
-            return Err(Errno::NOSPC);
+            return Err(errno);
         }
     }
-    file.inode()?.attributes.modify();
+    inode.attributes.modify();
     Ok(0)
 }
 
@@ -100,19 +109,23 @@ pub fn memfd_create(thread: &mut Thread, [name, flags, ..]: Arguments) -> Answer
     if flags & !MFD_CLOEXEC != 0 {
         return Err(Errno::INVAL);
     }
-    let file = OpenFile::new(Open::Inode(Inode::file(0o777)?), O_RDWR);
+    if heap::is_short() {
+        return Err(Errno::NFILE);
+    }
+    let inode = Inode::file(0o777)?;
+    let writer = Writer::new(&inode)?;
+    let file = OpenFile::with_writer(Open::Inode(inode), O_RDWR, Some(writer));
     thread.add_file(file, flags & MFD_CLOEXEC != 0)
 }
 
 pub fn statfs(thread: &mut Thread, [path, to, ..]: Arguments) -> Answer {
-    let names = thread.read_path(path)?;
-    let inode = find(&thread.process.path(&names), true)?;
+    let inode = thread.inode_at(HERE, path, 0)?;
     tell(thread, &inode, to)
 }
 
 pub fn fstatfs(thread: &mut Thread, [fd, to, ..]: Arguments) -> Answer {
-    let inode: Arc<Inode> = thread.file(fd)?.inode()?.clone();
-    tell(thread, &inode, to)
+    let file = thread.file_or_place(fd)?;
+    tell(thread, file.inode(), to)
 }
 
 fn tell(thread: &Thread, inode: &Inode, to: usize) -> Answer {
@@ -120,6 +133,8 @@ fn tell(thread: &Thread, inode: &Inode, to: usize) -> Answer {
     let mut told: statfs64 = unsafe { core::mem::zeroed() };
     told.f_type = match &inode.kind {
         Kind::Report(_) => PROC_SUPER_MAGIC as _,
+        Kind::Directory(it) if !it.is_stored() => PROC_SUPER_MAGIC as _,
+        Kind::Fifo(it) if !it.is_named() => PIPEFS_MAGIC as _,
         _ => TMPFS_MAGIC as _,
     };
     let amounts = amounts();

@@ -2,9 +2,8 @@
 
 use super::names::{HERE, LINK};
 use super::{Answer, Arguments, Errno};
-use crate::fs::{Inode, Kind, find, find_parent, now};
+use crate::fs::{Inode, Kind, Place, now};
 use crate::process::Thread;
-use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU32, Ordering};
 use linux_raw_sys::general::*;
 
@@ -19,17 +18,24 @@ pub fn linkat(thread: &mut Thread, [from_at, from, to_at, to, flags, _]: Argumen
     if flags & !(AT_SYMLINK_FOLLOW | AT_EMPTY_PATH) != 0 {
         return Err(Errno::INVAL);
     }
-    let inode = inode_at(thread, from_at, from, flags & AT_EMPTY_PATH | flip(flags))?;
-    if matches!(inode.kind, Kind::Directory(_)) {
-        return Err(Errno::PERM);
-    }
-    if matches!(inode.kind, Kind::Report(_)) {
-        return Err(Errno::XDEV);
-    }
+    let inode = thread.inode_at(from_at, from, flags & AT_EMPTY_PATH | flip(flags))?;
     let names = thread.read_path(to)?;
-    let (parent, name) = find_parent(&thread.path_at(to_at, &names)?)?;
-    inode.attributes.change();
-    parent.directory()?.add(&name, inode)?;
+    let place = Place::of(&thread.path_at(to_at, &names)?)?;
+    place.add(false, || {
+        match &inode.kind {
+            Kind::Directory(_) => return Err(Errno::PERM),
+            Kind::File(_) | Kind::Fifo(_) | Kind::Device(_) | Kind::Link(_) => {}
+            _ => return Err(Errno::XDEV),
+        }
+        let is_nameless = &inode.attributes.is_nameless;
+        if inode.attributes.links.load(Ordering::Relaxed) == 0
+            && !is_nameless.load(Ordering::Relaxed)
+        {
+            return Err(Errno::NOENT);
+        }
+        inode.attributes.change();
+        Ok(inode.clone())
+    })?;
     Ok(0)
 }
 
@@ -39,16 +45,6 @@ fn flip(flags: u32) -> u32 {
         0 => AT_SYMLINK_NOFOLLOW,
         _ => 0,
     }
-}
-
-/// The inode at a path from an open directory on; with `AT_EMPTY_PATH` the open file's own.
-fn inode_at(thread: &Thread, at: usize, path: usize, flags: u32) -> Result<Arc<Inode>, Errno> {
-    let names = thread.read_path(path)?;
-    if names.is_empty() && flags & AT_EMPTY_PATH != 0 {
-        return Ok(thread.file(at)?.inode()?.clone());
-    }
-    let follow = flags & AT_SYMLINK_NOFOLLOW == 0;
-    find(&thread.path_at(at, &names)?, follow)
 }
 
 pub fn chown(thread: &mut Thread, [path, user, group, ..]: Arguments) -> Answer {
@@ -64,11 +60,11 @@ pub fn fchownat(thread: &mut Thread, [at, path, user, group, flags, _]: Argument
     if flags & !(AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH) != 0 {
         return Err(Errno::INVAL);
     }
-    own(&*inode_at(thread, at, path, flags)?, user, group)
+    own(&*thread.inode_at(at, path, flags)?, user, group)
 }
 
 pub fn fchown(thread: &mut Thread, [fd, user, group, ..]: Arguments) -> Answer {
-    own(thread.file(fd)?.inode()?, user, group)
+    own(thread.file(fd)?.inode(), user, group)
 }
 
 /// Gives an inode to others; the largest number leaves it.
@@ -86,11 +82,28 @@ fn own(inode: &Inode, user: usize, group: usize) -> Answer {
 
 pub fn fchmod(thread: &mut Thread, [fd, mode, ..]: Arguments) -> Answer {
     let file = thread.file(fd)?;
-    change_mode(file.inode()?, mode)
+    change_mode(file.inode(), mode)
+}
+
+pub fn chmod(thread: &mut Thread, [path, mode, ..]: Arguments) -> Answer {
+    fchmodat(thread, [HERE, path, mode, 0, 0, 0])
 }
 
 pub fn fchmodat(thread: &mut Thread, [at, path, mode, ..]: Arguments) -> Answer {
-    change_mode(&*inode_at(thread, at, path, 0)?, mode)
+    change_mode(&*thread.inode_at(at, path, 0)?, mode)
+}
+
+/// A link has no mode that one could change.
+pub fn fchmodat2(thread: &mut Thread, [at, path, mode, flags, ..]: Arguments) -> Answer {
+    let flags = flags as u32;
+    if flags & !(AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH) != 0 {
+        return Err(Errno::INVAL);
+    }
+    let inode = thread.inode_at(at, path, flags)?;
+    match &inode.kind {
+        Kind::Link(_) | Kind::Jump(_) => Err(Errno::OPNOTSUPP),
+        _ => change_mode(&inode, mode),
+    }
 }
 
 fn change_mode(inode: &Inode, mode: usize) -> Answer {
@@ -117,8 +130,8 @@ pub fn utimensat(thread: &mut Thread, [at, path, times, flags, ..]: Arguments) -
         }
     };
     let inode = match path {
-        0 => thread.file(at)?.inode()?.clone(),
-        path => inode_at(thread, at, path, flags)?,
+        0 => thread.file(at)?.inode().clone(),
+        path => thread.inode_at(at, path, flags)?,
     };
     let attributes = &inode.attributes;
     for (time, place) in times
@@ -148,7 +161,7 @@ fn moment(time: timespec, now: u64) -> Result<Option<u64>, Errno> {
 
 pub fn flock(thread: &mut Thread, [fd, operation, ..]: Arguments) -> Answer {
     let file = thread.file(fd)?;
-    let flock = &file.inode()?.flock;
+    let flock = &file.inode().flock;
     let waits = operation as u32 & LOCK_NB == 0;
     match operation as u32 & !LOCK_NB {
         LOCK_UN => flock.give_back(&file),

@@ -2,32 +2,31 @@
 
 use super::names::HERE;
 use super::{Answer, Arguments, Errno};
-use crate::fs::{Inode, Kind, Listed, find_parent, type_bits};
+use crate::fs::{self, CHUNK, Inode, Last, Place, Rename, Spot, type_bits};
 use crate::process::Thread;
 use crate::system::system;
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 use linux_raw_sys::general::RENAME_NOREPLACE;
 
 /// Fills the caller's buffer with entries: `.`, `..`, then names in their order. The file's offset
-/// counts them.
+/// counts them; in a directory of the kernel's it is a position.
 pub fn getdents64(thread: &mut Thread, [fd, to, bytes, ..]: Arguments) -> Answer {
     let file = thread.file(fd)?;
-    let inode = file.inode()?;
+    let inode = file.inode();
     let directory = inode.directory()?;
+    let bytes = bytes as u32 as usize;
     let mut offset = file.offset.lock();
     let mut listed = file.listed.lock();
-    if listed.count != *offset {
-        *listed = Listed::default();
-        while listed.count < *offset && directory.next(inode, &mut listed).is_some() {}
-    }
+    listed.before(*offset, directory, inode);
     let mut records = Vec::new();
+    let room = records.try_reserve_exact(bytes.min(CHUNK));
+    room.map_err(|_| Errno::NOMEM)?;
     loop {
         let before = listed.clone();
         let Some((name, entry)) = directory.next(inode, &mut listed) else {
             break;
         };
-        if !add_record(&mut records, bytes, listed.count, &name, &entry) {
+        if !add_record(&mut records, bytes.min(CHUNK), listed.count, &name, &entry) {
             *listed = before;
             if records.is_empty() {
                 return Err(Errno::INVAL);
@@ -74,52 +73,33 @@ pub fn renameat2(thread: &mut Thread, [from_at, from, to_at, to, flags, _]: Argu
     }
     let [from, to] = [thread.read_path(from)?, thread.read_path(to)?];
     // One at a time: no directory comes to be inside of itself.
-    let _alone = system().renames.lock();
-    let (parent, name) = find_parent(&thread.path_at(from_at, &from)?)?;
-    let (new_parent, new_name) = find_parent(&thread.path_at(to_at, &to)?)?;
-    let source = parent.directory()?.get(&name).ok_or(Errno::NOENT)?;
-    parent.directory()?.changeable()?;
-    new_parent.directory()?.changeable()?;
-    if matches!(source.kind, Kind::Directory(_)) && is_within(&new_parent, &source) {
-        return Err(Errno::INVAL);
+    let alone = system().renames.lock();
+    let from = Place::of(&thread.path_at(from_at, &from)?)?;
+    let to = Place::of(&thread.path_at(to_at, &to)?)?;
+    let replaces = flags & RENAME_NOREPLACE == 0;
+    let Last::Name(name) = from.last() else {
+        return Err(Errno::BUSY);
+    };
+    let Last::Name(new_name) = to.last() else {
+        return Err(if replaces { Errno::BUSY } else { Errno::EXIST });
+    };
+    let old = Spot {
+        directory: from.directory(),
+        name,
+    };
+    let new = Spot {
+        directory: to.directory(),
+        name: new_name,
+    };
+    let how = Rename {
+        replaces,
+        of_directory: from.has_slash() || to.has_slash(),
+    };
+    let replaced = fs::rename(&old, &new, how)?;
+    for spot in [old, new] {
+        spot.directory.attributes.modify();
     }
-    if let Some(target) = new_parent.directory()?.get(&new_name) {
-        if flags & RENAME_NOREPLACE != 0 {
-            return Err(Errno::EXIST);
-        }
-        if Arc::ptr_eq(&source, &target) {
-            return Ok(0);
-        }
-        may_replace(&source, &target)?;
-    }
-    let moved = parent.directory()?.remove(&name, |_| Ok(()))?;
-    if let Kind::Directory(directory) = &moved.kind {
-        directory.set_parent(&new_parent);
-    }
-    let replaced = new_parent.directory()?.replace(&new_name, moved)?;
+    drop(alone);
     drop(replaced);
     Ok(0)
-}
-
-/// Whether `directory` is `above`, or somewhere in it.
-fn is_within(directory: &Arc<Inode>, above: &Arc<Inode>) -> bool {
-    let mut here = directory.clone();
-    while !Arc::ptr_eq(&here, above) {
-        match here.directory().ok().and_then(|it| it.parent()) {
-            Some(parent) if !Arc::ptr_eq(&parent, &here) => here = parent,
-            _ => return false,
-        }
-    }
-    true
-}
-
-/// A directory takes the place of an empty one only, anything else that of anything else.
-fn may_replace(source: &Inode, target: &Inode) -> Result<(), Errno> {
-    match (&source.kind, &target.kind) {
-        (Kind::Directory(_), Kind::Directory(it)) if !it.is_empty() => Err(Errno::NOTEMPTY),
-        (Kind::Directory(_), Kind::Directory(_)) => Ok(()),
-        (Kind::Directory(_), _) => Err(Errno::NOTDIR),
-        (_, Kind::Directory(_)) => Err(Errno::ISDIR),
-        _ => Ok(()),
-    }
 }

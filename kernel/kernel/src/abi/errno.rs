@@ -1,5 +1,6 @@
 //! Error numbers.
 
+use core::fmt;
 use linux_raw_sys::errno;
 use machine::PageFault;
 
@@ -48,6 +49,8 @@ impl Errno {
     pub const ISDIR: Errno = Errno(errno::EISDIR as usize);
     /// Not a possible argument.
     pub const INVAL: Errno = Errno(errno::EINVAL as usize);
+    /// A program is running it, or it is open to be written.
+    pub const TXTBSY: Errno = Errno(errno::ETXTBSY as usize);
     /// Too many open files.
     pub const NFILE: Errno = Errno(errno::ENFILE as usize);
     /// Too many descriptors.
@@ -70,6 +73,10 @@ impl Errno {
     pub const RANGE: Errno = Errno(errno::ERANGE as usize);
     /// A name is too long.
     pub const NAMETOOLONG: Errno = Errno(errno::ENAMETOOLONG as usize);
+    /// No lock is left.
+    pub const NOLCK: Errno = Errno(errno::ENOLCK as usize);
+    /// It would wait for itself.
+    pub const DEADLK: Errno = Errno(errno::EDEADLK as usize);
     /// There is no such message.
     pub const NOMSG: Errno = Errno(errno::ENOMSG as usize);
     /// It has been removed.
@@ -94,6 +101,13 @@ impl Errno {
 impl From<vm::Error> for Errno {
     fn from(error: vm::Error) -> Self {
         Errno(error.errno() as usize)
+    }
+}
+
+impl From<fmt::Error> for Errno {
+    /// Writing fails for want of memory only.
+    fn from(_: fmt::Error) -> Self {
+        Errno::NOMEM
     }
 }
 

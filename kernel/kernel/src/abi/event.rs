@@ -1,7 +1,8 @@
 //! Counters as files.
 
 use super::{Answer, Arguments, Errno};
-use crate::fs::{Event, Open, OpenFile};
+use crate::fs::{Event, Inode, Kind, Open, OpenFile};
+use crate::heap;
 use crate::process::Thread;
 use linux_raw_sys::general::{EFD_CLOEXEC, EFD_NONBLOCK, EFD_SEMAPHORE, O_RDWR};
 
@@ -14,7 +15,11 @@ pub fn eventfd2(thread: &mut Thread, [count, flags, ..]: Arguments) -> Answer {
     if flags & !(EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE) != 0 {
         return Err(Errno::INVAL);
     }
+    if heap::is_short() {
+        return Err(Errno::NFILE);
+    }
     let event = Event::new(u64::from(count as u32), flags & EFD_SEMAPHORE != 0)?;
-    let file = OpenFile::new(Open::Event(event), O_RDWR | flags & EFD_NONBLOCK);
+    let inode = Inode::new(Kind::Event(event), 0o600);
+    let file = OpenFile::new(Open::Inode(inode), O_RDWR | flags & EFD_NONBLOCK);
     thread.add_file(file, flags & EFD_CLOEXEC != 0)
 }

@@ -1,26 +1,35 @@
 //! Open files, by their descriptors.
 
 use super::{Answer, Arguments, Errno, records};
-use crate::fs::{self, OpenFile};
+use crate::fs::{self, Inode, Kind, OpenFile};
 use crate::heap;
 use crate::process::{Info, Signal, Thread};
 use crate::system::system;
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 use core::sync::atomic::Ordering;
 use ipc::Pipe;
 use ipc::pipe::{ATOMIC, Unresized};
 use linux_raw_sys::general::*;
+use machine::PAGE_SIZE;
 use metal::Metal;
-
-/// The most bytes that are copied at once.
-pub const CHUNK: usize = 64 << 10;
-/// The most parts of a vector.
-const PARTS: usize = 1024;
 
 impl Thread {
     /// The open file that a descriptor leads to.
+    ///
+    /// # Errors
+    /// If there is none, or it is no more than a place (`O_PATH`).
     pub fn file(&self, descriptor: usize) -> Result<Arc<OpenFile>, Errno> {
+        let file = self.file_or_place(descriptor)?;
+        match file.is_place() {
+            true => Err(Errno::BADF),
+            false => Ok(file),
+        }
+    }
+
+    /// The same, also if it is no more than a place.
+    pub fn file_or_place(&self, descriptor: usize) -> Result<Arc<OpenFile>, Errno> {
+        // A descriptor is 32 bits wide.
+        let descriptor = descriptor as u32 as usize;
         let mut files = self.process.files.lock();
         Ok(files.get(descriptor)?.file.clone())
     }
@@ -29,64 +38,6 @@ impl Thread {
     pub fn add_file(&self, file: Arc<OpenFile>, close_on_exec: bool) -> Answer {
         self.process.files.lock().add(file, close_on_exec, 0)
     }
-}
-
-/// Moves `bytes` in parts, by a buffer, until one fails or is cut short: how many have been moved. `part` is told how
-/// many were before it.
-fn transfer(bytes: usize, part: impl FnMut(usize, &mut [u8]) -> Answer) -> Answer {
-    const FEW: usize = 128;
-    match bytes {
-        0..=FEW => in_parts(bytes, &mut [0; FEW][..bytes], part),
-        _ => in_parts(bytes, &mut heap::buffer(bytes.min(CHUNK))?, part),
-    }
-}
-
-fn in_parts(
-    bytes: usize,
-    buffer: &mut [u8],
-    mut part: impl FnMut(usize, &mut [u8]) -> Answer,
-) -> Answer {
-    let mut done = 0;
-    while done < bytes {
-        let length = (bytes - done).min(buffer.len());
-        let count = match part(done, &mut buffer[..length]) {
-            Err(_) if done > 0 => break,
-            count => count?,
-        };
-        done += count;
-        // Less than requested: there is no more now.
-        if count < length {
-            break;
-        }
-    }
-    Ok(done)
-}
-
-/// Reads to the thread's memory, by `read`.
-fn transfer_in(
-    thread: &Thread,
-    to: usize,
-    bytes: usize,
-    mut read: impl FnMut(usize, &mut [u8]) -> Answer,
-) -> Answer {
-    transfer(bytes, |done, part| {
-        let count = read(done, part)?;
-        thread.write_bytes(to + done, &part[..count])?;
-        Ok(count)
-    })
-}
-
-/// Writes from the thread's memory, by `write`.
-fn transfer_out(
-    thread: &Thread,
-    from: usize,
-    bytes: usize,
-    mut write: impl FnMut(usize, &[u8]) -> Answer,
-) -> Answer {
-    transfer(bytes, |done, part| {
-        thread.read_bytes(from + done, part)?;
-        write(done, part)
-    })
 }
 
 /// A broken pipe is a signal, too.
@@ -99,127 +50,102 @@ pub fn signal_if_broken(thread: &Thread, answer: Answer) -> Answer {
     answer
 }
 
-pub fn read(thread: &mut Thread, [fd, to, bytes, ..]: Arguments) -> Answer {
-    let file = thread.file(fd)?;
-    transfer_in(thread, to, bytes, |_, part| file.read(part))
-}
-
-pub fn write(thread: &mut Thread, [fd, from, bytes, ..]: Arguments) -> Answer {
-    let file = thread.file(fd)?;
-    if bytes == 0 {
-        return file.write(&[]);
-    }
-    let written = transfer_out(thread, from, bytes, |_, part| file.write(part));
-    signal_if_broken(thread, written)
-}
-
-pub fn pread(thread: &mut Thread, [fd, to, bytes, offset, ..]: Arguments) -> Answer {
-    let file = thread.file(fd)?;
-    transfer_in(thread, to, bytes, |done, part| {
-        file.read_at((offset + done) as u64, part)
-    })
-}
-
-pub fn pwrite(thread: &mut Thread, [fd, from, bytes, offset, ..]: Arguments) -> Answer {
-    let file = thread.file(fd)?;
-    transfer_out(thread, from, bytes, |done, part| {
-        file.write_at((offset + done) as u64, part)
-    })
-}
-
-/// The parts of a vector: address and bytes of each.
-fn parts(thread: &Thread, at: usize, count: usize) -> Result<Vec<[usize; 2]>, Errno> {
-    if count > PARTS {
-        return Err(Errno::INVAL);
-    }
-    (0..count)
-        .map(|index| thread.read(at + index * 16))
-        .collect()
-}
-
-pub fn readv(thread: &mut Thread, [fd, at, count, ..]: Arguments) -> Answer {
-    let mut done = 0;
-    for [to, bytes] in parts(thread, at, count)? {
-        let part = read(thread, [fd, to, bytes, 0, 0, 0]);
-        match part {
-            Err(_) if done > 0 => break,
-            part => done += part?,
-        }
-        if part != Ok(bytes) {
-            break;
-        }
-    }
-    Ok(done)
-}
-
-/// The bytes of one call stay together, if they are not more than [`CHUNK`].
-pub fn writev(thread: &mut Thread, [fd, at, count, ..]: Arguments) -> Answer {
-    let file = thread.file(fd)?;
-    let parts = parts(thread, at, count)?;
-    let total = parts
-        .iter()
-        .try_fold(0_usize, |sum, part| sum.checked_add(part[1]));
-    let total = total.filter(|&total| isize::try_from(total).is_ok());
-    if total.ok_or(Errno::INVAL)? > CHUNK {
-        return write_apart(thread, fd, &parts);
-    }
-    let mut whole = Vec::new();
-    for [from, bytes] in parts {
-        let start = whole.len();
-        whole.resize(start + bytes, 0);
-        thread.read_bytes(from, &mut whole[start..])?;
-    }
-    let written = file.write(&whole);
-    signal_if_broken(thread, written)
-}
-
-/// Writes part after part, up to the first of which not all is written.
-fn write_apart(thread: &mut Thread, fd: usize, parts: &[[usize; 2]]) -> Answer {
-    let mut done = 0;
-    for &[from, bytes] in parts {
-        match write(thread, [fd, from, bytes, 0, 0, 0]) {
-            Err(_) if done > 0 => break,
-            part => {
-                let written = part?;
-                done += written;
-                if written < bytes {
-                    break;
-                }
-            }
-        }
-    }
-    Ok(done)
-}
-
 pub fn lseek(thread: &mut Thread, [fd, offset, whence, ..]: Arguments) -> Answer {
     let file = thread.file(fd)?;
-    let inode = file.inode()?;
+    let inode = file.seekable()?;
+    if let Kind::Device(_) = inode.kind {
+        return Ok(0);
+    }
+    let offset = offset as i64;
     let mut place = file.offset.lock();
     let base = match whence as u32 {
         SEEK_SET => 0,
         SEEK_CUR => *place as i64,
         SEEK_END => inode.object().map_or(0, |object| object.size() as i64),
+        whence @ (SEEK_DATA | SEEK_HOLE) => {
+            *place = edge(inode, offset, whence == SEEK_DATA)?;
+            return Ok(*place as usize);
+        }
         _ => return Err(Errno::INVAL),
     };
-    let to = base.checked_add(offset as i64).filter(|&to| to >= 0);
+    let to = base.checked_add(offset).filter(|&to| to >= 0);
     *place = to.ok_or(Errno::INVAL)? as u64;
     Ok(*place as usize)
 }
 
+/// The first byte from `offset` on that is in a page which was written, or is not; the end is a hole.
+fn edge(inode: &Inode, offset: i64, of_data: bool) -> Result<u64, Errno> {
+    let object = inode.object().ok_or(Errno::INVAL)?;
+    let page = PAGE_SIZE as u64;
+    let size = object.size();
+    let offset = u64::try_from(offset).map_err(|_| Errno::NXIO)?;
+    if offset >= size {
+        return Err(Errno::NXIO);
+    }
+    let (first, end) = (offset / page, size.div_ceil(page));
+    let found = match of_data {
+        true => object.next_present(first..end).ok_or(Errno::NXIO)?,
+        false => {
+            let is_hole = |index: &u64| object.next_present(*index..index + 1).is_none();
+            (first..end).find(is_hole).unwrap_or(end)
+        }
+    };
+    Ok((found * page).clamp(offset, size))
+}
+
 pub fn close(thread: &mut Thread, [fd, ..]: Arguments) -> Answer {
-    let closed = thread.process.files.lock().take(fd)?;
-    // Behind the lock.
-    closed.file.closed_by(thread.process.pid);
-    drop(closed);
+    close_one(thread, fd as u32 as usize)?;
     Ok(0)
 }
 
+fn close_one(thread: &Thread, number: usize) -> Result<(), Errno> {
+    let closed = thread.process.files.lock().take(number)?;
+    // Behind the lock.
+    closed.file.closed_by(thread.process.pid);
+    drop(closed);
+    Ok(())
+}
+
+/// Flags of `close_range`.
+const CLOSE_RANGE_UNSHARE: u32 = 1 << 1;
+const CLOSE_RANGE_CLOEXEC: u32 = 1 << 2;
+
+/// Closes descriptors, or has a new program not get them. All threads have the same ones: only a thread without
+/// others may ask for its own first, which it has.
+pub fn close_range(thread: &mut Thread, [first, last, flags, ..]: Arguments) -> Answer {
+    let (first, last, flags) = (first as u32 as usize, last as u32 as usize, flags as u32);
+    let unshares = flags & CLOSE_RANGE_UNSHARE != 0;
+    if first > last
+        || flags & !(CLOSE_RANGE_UNSHARE | CLOSE_RANGE_CLOEXEC) != 0
+        || unshares && thread.process.threads.lock().len() > 1
+    {
+        return Err(Errno::INVAL);
+    }
+    let mut from = first;
+    loop {
+        let number = thread.process.files.lock().from(from);
+        let Some(number) = number.filter(|&number| number <= last) else {
+            return Ok(0);
+        };
+        if flags & CLOSE_RANGE_CLOEXEC != 0 {
+            if let Ok(one) = thread.process.files.lock().get(number) {
+                one.close_on_exec = true;
+            }
+        } else {
+            // Another thread may have closed it meanwhile.
+            let _ = close_one(thread, number);
+        }
+        from = number + 1;
+    }
+}
+
 pub fn dup(thread: &mut Thread, [fd, ..]: Arguments) -> Answer {
-    thread.add_file(thread.file(fd)?, false)
+    thread.add_file(thread.file_or_place(fd)?, false)
 }
 
 pub fn dup2(thread: &mut Thread, [from, to, ..]: Arguments) -> Answer {
-    let file = thread.file(from)?;
+    let [from, to] = [from, to].map(|fd| fd as u32 as usize);
+    let file = thread.file_or_place(from)?;
     if from != to {
         replace(thread, to, file, false)?;
     }
@@ -227,11 +153,12 @@ pub fn dup2(thread: &mut Thread, [from, to, ..]: Arguments) -> Answer {
 }
 
 pub fn dup3(thread: &mut Thread, [from, to, flags, ..]: Arguments) -> Answer {
+    let [from, to] = [from, to].map(|fd| fd as u32 as usize);
     if from == to || flags as u32 & !O_CLOEXEC != 0 {
         return Err(Errno::INVAL);
     }
-    let file = thread.file(from)?;
-    replace(thread, to, file, flags != 0)?;
+    let file = thread.file_or_place(from)?;
+    replace(thread, to, file, flags as u32 != 0)?;
     Ok(to)
 }
 
@@ -245,7 +172,15 @@ fn replace(thread: &Thread, to: usize, file: Arc<OpenFile>, closes: bool) -> Res
 }
 
 pub fn fcntl(thread: &mut Thread, [fd, command, value, ..]: Arguments) -> Answer {
-    let file = thread.file(fd)?;
+    let fd = fd as u32 as usize;
+    let file = thread.file_or_place(fd)?;
+    let of_place = matches!(
+        command as u32,
+        F_DUPFD | F_DUPFD_CLOEXEC | F_GETFD | F_SETFD | F_GETFL
+    );
+    if file.is_place() && !of_place {
+        return Err(Errno::BADF);
+    }
     match command as u32 {
         F_GETLK | F_SETLK | F_SETLKW | F_OFD_GETLK | F_OFD_SETLK | F_OFD_SETLKW => {
             let of_file = matches!(command as u32, F_OFD_GETLK | F_OFD_SETLK | F_OFD_SETLKW);
@@ -265,8 +200,8 @@ pub fn fcntl(thread: &mut Thread, [fd, command, value, ..]: Arguments) -> Answer
     }
     let mut files = thread.process.files.lock();
     match command as u32 {
-        F_DUPFD => files.add(file, false, value),
-        F_DUPFD_CLOEXEC => files.add(file, true, value),
+        F_DUPFD => files.add(file, false, value as u32 as usize),
+        F_DUPFD_CLOEXEC => files.add(file, true, value as u32 as usize),
         F_GETFD => Ok(usize::from(files.get(fd)?.close_on_exec)),
         F_SETFD => {
             files.get(fd)?.close_on_exec = value as u32 & FD_CLOEXEC != 0;
@@ -325,19 +260,56 @@ pub fn pipe2(thread: &mut Thread, [to, flags, ..]: Arguments) -> Answer {
     }
     let [reader, writer] = ends;
     let reader = thread.add_file(reader, closes)?;
-    let writer = thread.add_file(writer, closes)?;
-    thread.write(to, (writer << 32 | reader) as u64)?;
+    let told = thread.add_file(writer, closes).and_then(|writer| {
+        let told = thread.write(to, (writer << 32 | reader) as u64);
+        told.map_err(|errno| closing(thread, writer, errno))
+    });
+    told.map_err(|errno| closing(thread, reader, errno))?;
     Ok(0)
 }
 
+/// Closes a descriptor whose number nobody has learned, because of an error.
+fn closing(thread: &Thread, number: usize, errno: Errno) -> Errno {
+    // Another thread may have guessed the number, and closed it.
+    let _ = close_one(thread, number);
+    errno
+}
+
 pub fn fstat(thread: &mut Thread, [fd, to, ..]: Arguments) -> Answer {
-    let file = thread.file(fd)?;
-    thread.write(to, fs::stat(&file.what))?;
+    let file = thread.file_or_place(fd)?;
+    thread.write(to, fs::stat(file.inode()))?;
     Ok(0)
 }
 
 /// Files are nowhere but in memory.
 pub fn fsync(thread: &mut Thread, [fd, ..]: Arguments) -> Answer {
+    match &thread.file(fd)?.inode().kind {
+        Kind::File(_) => Ok(0),
+        Kind::Directory(directory) if directory.is_stored() => Ok(0),
+        _ => Err(Errno::INVAL),
+    }
+}
+
+pub fn sync(_: &mut Thread, _: Arguments) -> Answer {
+    Ok(0)
+}
+
+pub fn syncfs(thread: &mut Thread, [fd, ..]: Arguments) -> Answer {
     thread.file(fd)?;
     Ok(0)
+}
+
+pub fn sync_file_range(thread: &mut Thread, [fd, from, bytes, flags, ..]: Arguments) -> Answer {
+    const FLAGS: u32 =
+        SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
+    let file = thread.file(fd)?;
+    let (from, bytes) = (from as i64, bytes as i64);
+    let end = from.checked_add(bytes);
+    if flags as u32 & !FLAGS != 0 || from < 0 || end.is_none_or(|end| end < from) {
+        return Err(Errno::INVAL);
+    }
+    match &file.inode().kind {
+        Kind::File(_) | Kind::Directory(_) => Ok(0),
+        _ => Err(Errno::SPIPE),
+    }
 }

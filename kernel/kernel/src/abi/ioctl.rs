@@ -1,24 +1,42 @@
-//! Operations of some open files only: the terminal's, and counting readable bytes.
+//! Operations of open files: those of all, and the terminal's.
 
 use super::{Answer, Arguments, Errno};
 use crate::fs::{Settings, Terminal, WindowSize};
 use crate::process::{Process, Thread};
 use crate::system::system;
-use linux_raw_sys::general::{TCIFLUSH, TCIOFLUSH};
+use core::sync::atomic::Ordering;
+use linux_raw_sys::general::{O_NONBLOCK, TCIFLUSH, TCIOFLUSH};
 use linux_raw_sys::ioctl::*;
 
 pub fn ioctl(thread: &mut Thread, [fd, request, value, ..]: Arguments) -> Answer {
     let file = thread.file(fd)?;
-    if request as u32 == FIONREAD
-        && let Some(count) = file.available()
-    {
-        thread.write(value, count as u32)?;
-        return Ok(0);
+    match request as u32 {
+        request @ (FIOCLEX | FIONCLEX) => {
+            let mut files = thread.process.files.lock();
+            files.get(fd as u32 as usize)?.close_on_exec = request == FIOCLEX;
+        }
+        FIONBIO => {
+            let on: u32 = thread.read(value)?;
+            match on {
+                0 => file.flags.fetch_and(!O_NONBLOCK, Ordering::Relaxed),
+                _ => file.flags.fetch_or(O_NONBLOCK, Ordering::Relaxed),
+            };
+        }
+        // Nobody is told by a signal that a file is ready.
+        FIOASYNC if thread.read::<u32>(value)? == 0 => {}
+        FIOASYNC => return Err(Errno::NOTTY),
+        FIONREAD => {
+            let count = file.available().ok_or(Errno::NOTTY)?;
+            thread.write(value, count as u32)?;
+        }
+        request => {
+            return match file.is_terminal() {
+                true => control(thread, &system().terminal, request, value),
+                false => Err(Errno::NOTTY),
+            };
+        }
     }
-    match file.is_terminal() {
-        true => control(thread, &system().terminal, request as u32, value),
-        false => Err(Errno::NOTTY),
-    }
+    Ok(0)
 }
 
 fn control(thread: &mut Thread, terminal: &Terminal, request: u32, value: usize) -> Answer {

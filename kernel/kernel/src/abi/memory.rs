@@ -34,6 +34,9 @@ fn lies_beyond(start: usize, bytes: usize) -> bool {
     start.checked_add(bytes).is_none_or(|end| end > HIGHEST)
 }
 
+/// The most bytes of a file.
+const MOST_SIZE: usize = isize::MAX as usize;
+
 /// The flags that `MAP_SHARED_VALIDATE` lets pass, followed or not.
 const KNOWN: u32 = MAP_TYPE
     | MAP_FIXED
@@ -53,6 +56,9 @@ const KNOWN: u32 = MAP_TYPE
 pub fn mmap(thread: &mut Thread, [at, bytes, rights, flags, fd, offset]: Arguments) -> Answer {
     let flags = flags as u32;
     let has = |bits| flags & bits != 0;
+    if !offset.is_multiple_of(PAGE_SIZE) {
+        return Err(Errno::INVAL);
+    }
     if heap::is_short() {
         return Err(Errno::NOMEM);
     }
@@ -87,6 +93,10 @@ pub fn mmap(thread: &mut Thread, [at, bytes, rights, flags, fd, offset]: Argumen
     let object;
     let request = match content(file.as_deref(), bytes, is_shared)? {
         None => Request::anonymous(bytes, prot),
+        // A file has no bytes there.
+        Some((_, true)) if offset.checked_add(bytes).is_none_or(|end| end > MOST_SIZE) => {
+            return Err(Errno::OVERFLOW);
+        }
         Some((of, is_file)) => {
             object = of;
             Request::object(
@@ -128,7 +138,7 @@ fn content(
     is_shared: bool,
 ) -> Result<Option<(ObjectRef, bool)>, Errno> {
     if let Some(file) = file {
-        match &file.inode().map_err(|_| Errno::NODEV)?.kind {
+        match &file.inode().kind {
             Kind::File(object) => return Ok(Some((object.clone(), true))),
             Kind::Device(Device::Zero) => {}
             _ => return Err(Errno::NODEV),

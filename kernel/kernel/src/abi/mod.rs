@@ -10,6 +10,7 @@ mod clone3;
 mod directories;
 mod errno;
 mod event;
+mod extended;
 mod file;
 mod futex;
 mod identity;
@@ -21,6 +22,7 @@ mod memory;
 mod messages;
 mod names;
 mod numbered;
+mod open;
 mod poll;
 mod process;
 mod records;
@@ -31,6 +33,7 @@ mod signal;
 mod thread;
 mod time;
 mod timers;
+mod transfer;
 mod usage;
 mod waitid;
 
@@ -58,14 +61,19 @@ type Call = fn(&mut Thread, Arguments) -> Answer;
 /// The calls: number, why the thread enters the kernel, and the function.
 #[rustfmt::skip]
 const CALLS: &[(u32, Entry, Call)] = &[
-    (__NR_read, Entry::Read, file::read),
-    (__NR_write, Entry::Write, file::write),
-    (__NR_readv, Entry::Read, file::readv),
-    (__NR_writev, Entry::Write, file::writev),
-    (__NR_pread64, Entry::File, file::pread),
-    (__NR_pwrite64, Entry::File, file::pwrite),
+    (__NR_read, Entry::Read, transfer::read),
+    (__NR_write, Entry::Write, transfer::write),
+    (__NR_readv, Entry::Read, transfer::readv),
+    (__NR_writev, Entry::Write, transfer::writev),
+    (__NR_pread64, Entry::File, transfer::pread),
+    (__NR_pwrite64, Entry::File, transfer::pwrite),
+    (__NR_preadv, Entry::File, transfer::preadv),
+    (__NR_pwritev, Entry::File, transfer::pwritev),
+    (__NR_preadv2, Entry::File, transfer::preadv2),
+    (__NR_pwritev2, Entry::File, transfer::pwritev2),
     (__NR_lseek, Entry::File, file::lseek),
     (__NR_close, Entry::Descriptor, file::close),
+    (__NR_close_range, Entry::Descriptor, file::close_range),
     (__NR_dup, Entry::Descriptor, file::dup),
     (__NR_dup2, Entry::Descriptor, file::dup2),
     (__NR_dup3, Entry::Descriptor, file::dup3),
@@ -77,19 +85,24 @@ const CALLS: &[(u32, Entry, Call)] = &[
     (__NR_ioctl, Entry::File, ioctl::ioctl),
     (__NR_fstat, Entry::File, file::fstat),
     (__NR_fsync, Entry::File, file::fsync),
+    (__NR_fdatasync, Entry::File, file::fsync),
+    (__NR_sync, Entry::File, file::sync),
+    (__NR_syncfs, Entry::File, file::syncfs),
+    (__NR_sync_file_range, Entry::File, file::sync_file_range),
     (__NR_poll, Entry::Poll, poll::poll),
     (__NR_ppoll, Entry::Poll, poll::ppoll),
     (__NR_select, Entry::Poll, poll::select),
     (__NR_pselect6, Entry::Poll, poll::pselect6),
 
-    (__NR_open, Entry::Descriptor, names::open),
-    (__NR_openat, Entry::Descriptor, names::openat),
-    (__NR_creat, Entry::Descriptor, names::creat),
+    (__NR_open, Entry::Descriptor, open::open),
+    (__NR_openat, Entry::Descriptor, open::openat),
+    (__NR_creat, Entry::Descriptor, open::creat),
     (__NR_stat, Entry::File, names::stat),
     (__NR_lstat, Entry::File, names::lstat),
     (__NR_newfstatat, Entry::File, names::newfstatat),
     (__NR_access, Entry::File, names::access),
     (__NR_faccessat, Entry::File, names::faccessat),
+    (__NR_faccessat2, Entry::File, names::faccessat2),
     (__NR_readlink, Entry::File, names::readlink),
     (__NR_readlinkat, Entry::File, names::readlinkat),
     (__NR_getdents64, Entry::File, directories::getdents64),
@@ -105,7 +118,7 @@ const CALLS: &[(u32, Entry, Call)] = &[
     (__NR_rename, Entry::Descriptor, directories::rename),
     (__NR_renameat, Entry::Descriptor, directories::renameat),
     (__NR_renameat2, Entry::Descriptor, directories::renameat2),
-    (__NR_chmod, Entry::File, names::chmod),
+    (__NR_chmod, Entry::File, attributes::chmod),
     (__NR_chdir, Entry::File, names::chdir),
     (__NR_fchdir, Entry::File, names::fchdir),
     (__NR_getcwd, Entry::File, names::getcwd),
@@ -119,6 +132,7 @@ const CALLS: &[(u32, Entry, Call)] = &[
     (__NR_statfs, Entry::File, allocate::statfs),
     (__NR_fstatfs, Entry::File, allocate::fstatfs),
     (__NR_sendfile, Entry::File, sendfile::sendfile),
+    (__NR_copy_file_range, Entry::File, sendfile::copy_file_range),
     (__NR_link, Entry::Descriptor, attributes::link),
     (__NR_linkat, Entry::Descriptor, attributes::linkat),
     (__NR_chown, Entry::File, attributes::chown),
@@ -127,8 +141,22 @@ const CALLS: &[(u32, Entry, Call)] = &[
     (__NR_fchownat, Entry::File, attributes::fchownat),
     (__NR_fchmod, Entry::File, attributes::fchmod),
     (__NR_fchmodat, Entry::File, attributes::fchmodat),
+    (__NR_fchmodat2, Entry::File, attributes::fchmodat2),
     (__NR_utimensat, Entry::File, attributes::utimensat),
     (__NR_flock, Entry::File, attributes::flock),
+
+    (__NR_setxattr, Entry::File, extended::one),
+    (__NR_lsetxattr, Entry::File, extended::one_of_link),
+    (__NR_fsetxattr, Entry::File, extended::one_of_file),
+    (__NR_getxattr, Entry::File, extended::one),
+    (__NR_lgetxattr, Entry::File, extended::one_of_link),
+    (__NR_fgetxattr, Entry::File, extended::one_of_file),
+    (__NR_listxattr, Entry::File, extended::listxattr),
+    (__NR_llistxattr, Entry::File, extended::llistxattr),
+    (__NR_flistxattr, Entry::File, extended::flistxattr),
+    (__NR_removexattr, Entry::File, extended::one),
+    (__NR_lremovexattr, Entry::File, extended::one_of_link),
+    (__NR_fremovexattr, Entry::File, extended::one_of_file),
 
     (__NR_shmget, Entry::Memory, segments::shmget),
     (__NR_shmat, Entry::MapFile, segments::shmat),

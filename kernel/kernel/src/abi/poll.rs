@@ -39,9 +39,16 @@ pub fn ppoll(thread: &mut Thread, [at, count, limit, mask, bytes, _]: Arguments)
 
 fn poll_until(thread: &mut Thread, at: usize, count: usize, until: u64) -> Answer {
     let size = size_of::<pollfd>();
-    if count > crate::fs::MOST {
+    let most = thread
+        .process
+        .limits
+        .lock()
+        .get(RLIMIT_NOFILE as usize)?
+        .soft;
+    if count as u32 as u64 > most.min(crate::fs::MOST as u64) {
         return Err(Errno::INVAL);
     }
+    let count = count as u32 as usize;
     let polled: Result<Vec<pollfd>, _> = (0..count)
         .map(|index| thread.read(at.wrapping_add(index * size)))
         .collect();
@@ -60,7 +67,14 @@ fn poll_until(thread: &mut Thread, at: usize, count: usize, until: u64) -> Answe
             .map(|(one, polled)| if polled.fd < 0 { 0 } else { events(one) })
             .collect()
     };
-    let found = wait(thread, &wanted, until, look)?;
+    let mut found = wait(thread, &wanted, until, look)?;
+    if found.iter().all(|&events| events == 0) {
+        // Another thread may have closed some meanwhile.
+        for (one, events) in polled.iter().zip(&mut found) {
+            let is_closed = one.fd >= 0 && thread.file(one.fd as usize).is_err();
+            *events = if is_closed { POLLNVAL } else { 0 };
+        }
+    }
     for (index, (one, events)) in polled.iter().zip(&found).enumerate() {
         let revents = *events as i16;
         let to = at.wrapping_add(index * size);

@@ -95,10 +95,7 @@ pub fn clone(
 }
 
 pub fn execve(thread: &mut Thread, [path, arguments, environment, ..]: Arguments) -> Answer {
-    let mut path = thread.read_path(path)?;
-    if path == b"/proc/self/exe" {
-        path = thread.process.program.lock().to_vec();
-    }
+    let path = thread.read_path(path)?;
     let limit = thread.process.limits.lock().get(RLIMIT_STACK as usize)?;
     let mut room = (limit.soft / STACK_PART).clamp(LEAST, MOST) as usize;
     let mut start = Start {

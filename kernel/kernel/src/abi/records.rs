@@ -30,12 +30,12 @@ pub fn control(thread: &Thread, file: &Arc<OpenFile>, command: u32, at: usize) -
         end,
         is_alone,
     };
-    let records = &file.inode()?.records;
+    let records = &file.inode().records;
     if matches!(command, F_GETLK | F_OFD_GETLK) {
         return tell(thread, at, records.obstacle(&wanted));
     }
     match u32::from(how) {
-        F_UNLCK => records.give_back(wanted),
+        F_UNLCK => records.give_back(wanted)?,
         F_RDLCK if !file.reads() => return Err(Errno::BADF),
         F_WRLCK if !file.writes() => return Err(Errno::BADF),
         F_RDLCK | F_WRLCK => {
@@ -52,7 +52,7 @@ fn part(file: &OpenFile, whence: u32, start: i64, length: i64) -> Result<(u64, u
     let base = match whence {
         SEEK_SET => 0,
         SEEK_CUR => *file.offset.lock() as i64,
-        SEEK_END => file.inode()?.object().map_or(0, |object| object.size()) as i64,
+        SEEK_END => file.inode().object().map_or(0, |object| object.size()) as i64,
         _ => return Err(Errno::INVAL),
     };
     let first = base.checked_add(start).ok_or(Errno::OVERFLOW)?;

@@ -5,7 +5,7 @@ use super::{Answer, Arguments, Errno};
 use crate::process::{Action, Info, Process, Set, Signal, SignalStack, Thread, group};
 use crate::system::system;
 use alloc::sync::Arc;
-use alloc::vec;
+use core::iter;
 use linux_raw_sys::general::{SI_TKILL, SIG_BLOCK, SIG_SETMASK, SIG_UNBLOCK};
 use machine::Clock;
 use metal::Metal;
@@ -163,23 +163,29 @@ pub fn sigaltstack(thread: &mut Thread, [new, old, ..]: Arguments) -> Answer {
 
 pub fn kill(thread: &mut Thread, [pid, signal, ..]: Arguments) -> Answer {
     let caller = &thread.process;
-    let targets = match pid as i32 {
-        -1 => {
-            let others = |it: &Arc<Process>| it.pid != 1 && it.pid != caller.pid;
-            let all = system().processes.all();
-            all.into_iter().filter(others).collect()
-        }
-        0 => group(caller.job.group()),
+    let number = match pid as i32 {
         i32::MIN => return Err(Errno::SRCH),
-        pid if pid > 0 => vec![process(pid as u32)?],
-        number => group(number.unsigned_abs()),
+        pid if pid > 0 => {
+            let target = process(pid as u32)?;
+            return send_all(thread, iter::once(target), signal);
+        }
+        -1 => {
+            let is_other = |it: &Arc<Process>| it.pid != 1 && it.pid != caller.pid;
+            return send_all(thread, system().processes.all().filter(is_other), signal);
+        }
+        0 => caller.job.group(),
+        number => number.unsigned_abs(),
     };
-    if targets.is_empty() {
-        return Err(Errno::SRCH);
-    }
+    send_all(thread, group(number), signal)
+}
+
+/// Sends to all of these; [`Errno::SRCH`] if there are none.
+fn send_all(thread: &Thread, targets: impl Iterator<Item = Arc<Process>>, signal: usize) -> Answer {
+    let mut targets = targets.peekable();
+    targets.peek().ok_or(Errno::SRCH)?;
     if signal != 0 {
-        let info = Info::user(Signal::new(signal)?, caller);
-        targets.iter().try_for_each(|target| target.send(info))?;
+        let info = Info::user(Signal::new(signal)?, &thread.process);
+        targets.try_for_each(|target| target.send(info))?;
     }
     Ok(0)
 }
@@ -199,7 +205,7 @@ pub fn tkill(thread: &mut Thread, [tid, signal, ..]: Arguments) -> Answer {
     };
     let found = match has(&thread.process) {
         true => Some(thread.process.clone()),
-        false => system().processes.all().into_iter().find(has),
+        false => system().processes.all().find(has),
     };
     send_to(thread, &*found.ok_or(Errno::SRCH)?, tid, signal)
 }

@@ -50,7 +50,7 @@ pub fn times(thread: &mut Thread, [to, ..]: Arguments) -> Answer {
 /// The load is not measured: 0.
 pub fn sysinfo(thread: &mut Thread, [to, ..]: Arguments) -> Answer {
     let amounts = amounts();
-    let processes = system().processes.all().len().min(usize::from(u16::MAX));
+    let processes = system().processes.count().min(usize::from(u16::MAX));
     let words = [
         Metal::now() / SECOND,
         0,

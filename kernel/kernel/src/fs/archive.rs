@@ -1,6 +1,6 @@
 //! The initial file system: a cpio archive, unpacked into the root.
 
-use super::{Device, Directory, Inode, Kind, Path, find_parent};
+use super::{Device, Directory, Inode, Kind, Last, Path, Place};
 use crate::abi::Errno;
 use crate::system::system;
 use alloc::sync::Arc;
@@ -17,10 +17,14 @@ pub fn unpack(archive: &[u8]) -> Result<(), Errno> {
             from: system().root.clone(),
             names: name.as_bytes(),
         };
-        let (parent, last) = find_parent(&path)?;
+        let place = Place::of(&path)?;
+        let Last::Name(last) = place.last() else {
+            continue;
+        };
+        let parent = place.directory();
         let mode = entry.mode().bits();
         let kind = match mode & S_IFMT {
-            S_IFDIR => Kind::Directory(Directory::new(Arc::downgrade(&parent))),
+            S_IFDIR => Kind::Directory(Directory::new(Arc::downgrade(parent))),
             S_IFLNK => Kind::Link(entry.file().to_vec()),
             S_IFCHR => {
                 let [major, minor] =
@@ -35,12 +39,12 @@ pub fn unpack(archive: &[u8]) -> Result<(), Errno> {
                 if let Kind::File(object) = &inode.kind {
                     object.write(0, entry.file())?;
                 }
-                parent.directory()?.replace(&last, inode)?;
+                parent.directory()?.put(last, inode)?;
                 continue;
             }
             _ => continue,
         };
-        parent.directory()?.replace(&last, Inode::new(kind, mode))?;
+        parent.directory()?.put(last, Inode::new(kind, mode))?;
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! The attributes of an inode beside its content: owner, names, times.
 
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use machine::Clock;
 use metal::Metal;
 
@@ -8,6 +8,8 @@ use metal::Metal;
 pub struct Attributes {
     /// How many names it has.
     pub links: AtomicU32,
+    /// Whether it may get a name though it has none: it was made so.
+    pub is_nameless: AtomicBool,
     /// The owner.
     pub user: AtomicU32,
     /// The group.
@@ -26,6 +28,7 @@ impl Attributes {
         let now = now();
         Attributes {
             links: AtomicU32::new(0),
+            is_nameless: AtomicBool::new(false),
             user: AtomicU32::new(0),
             group: AtomicU32::new(0),
             accessed: AtomicU64::new(now),

@@ -80,6 +80,8 @@ impl Descriptors {
             return Err(Errno::BADF);
         }
         if self.places.len() <= number {
+            let more = number + 1 - self.places.len();
+            self.places.try_reserve(more).map_err(|_| Errno::NOMEM)?;
             self.places.resize(number + 1, None);
         }
         let descriptor = Descriptor {
@@ -95,10 +97,16 @@ impl Descriptors {
         place.ok_or(Errno::BADF)
     }
 
-    /// The files, with their numbers.
-    pub fn numbered(&self) -> impl Iterator<Item = (usize, &Arc<OpenFile>)> {
-        let places = self.places.iter().enumerate();
-        places.filter_map(|(number, one)| Some((number, &one.as_ref()?.file)))
+    /// The lowest number of a descriptor from `least` on.
+    pub fn from(&self, least: usize) -> Option<usize> {
+        let places = self.places.get(least..)?;
+        let place = places.iter().position(Option::is_some)?;
+        Some(least + place)
+    }
+
+    /// The files.
+    pub fn all(&self) -> impl Iterator<Item = &Arc<OpenFile>> {
+        self.places.iter().flatten().map(|one| &one.file)
     }
 
     /// Takes away the descriptors that a new program does not get. They are dropped where nothing

@@ -1,157 +1,260 @@
-//! Directories.
+//! Directories: stored ones, and those of which the kernel makes the entries.
+//!
+//! # Protocol
+//! The lock of a directory's entries guards them, and whether the directory is removed. Checks and the changes that
+//! rely on them are under one hold of it: so a name is there in each lookup, or in none, and no name comes into a
+//! directory that has gone. A removal locks the parent, then the directory to be removed. A rename locks both
+//! parents: the one above first, or else in the order of their addresses; then the directory it replaces, which is
+//! below. Renames are one at a time, so that what is above stays so. The lock of a parent is the last.
 
-use super::{Inode, type_bits};
+use super::{Inode, Kind, type_bits};
 use crate::abi::Errno;
 use crate::heap;
 use crate::system::Lock;
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
-use alloc::collections::btree_map::Entry;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
+use core::ptr;
 use core::sync::atomic::Ordering;
 use linux_raw_sys::general::S_IFDIR;
 
 /// A name in a directory, or the text of a symbolic link.
 pub type Name = Vec<u8>;
 
+/// `.` and `..` are before all other entries.
+const DOTS: u64 = 2;
+
 /// The entries of a directory listed so far. Additions and removals meanwhile move no other entry.
 #[derive(Clone, Default)]
 pub struct Listed {
-    /// How many, `.` and `..` among them.
+    /// How many, `.` and `..` among them; of a live directory, the position behind them.
     pub count: u64,
     /// The last one behind these.
-    pub last: Option<Name>,
+    last: Option<Name>,
+}
+
+impl Listed {
+    /// Those before a position.
+    pub fn before(&mut self, position: u64, directory: &Directory, own: &Arc<Inode>) {
+        if self.count == position {
+            return;
+        }
+        *self = Listed::default();
+        match &directory.0 {
+            Content::Live(_) => self.count = position,
+            Content::Stored { .. } => {
+                while self.count < position && directory.next(own, self).is_some() {}
+            }
+        }
+    }
+}
+
+/// A directory whose entries the kernel makes when a path leads there.
+pub trait Live: Send + Sync {
+    /// The directory that has this one.
+    fn parent(&self) -> Option<Arc<Inode>>;
+
+    /// Its name there.
+    fn name(&self) -> Name;
+
+    /// The inode of a name. `own` is the directory's.
+    fn get(&self, own: &Arc<Inode>, name: &[u8]) -> Result<Arc<Inode>, Errno>;
+
+    /// The first name at a position from `from` on, and its position.
+    fn next(&self, from: u64) -> Option<(u64, Name)>;
 }
 
 /// A directory.
-pub struct Directory {
-    /// The directory that has this one. A rename changes it.
-    parent: Lock<Weak<Inode>>,
-    entries: Lock<BTreeMap<Name, Arc<Inode>>>,
-    /// The entries never change.
-    is_fixed: bool,
+pub struct Directory(Content);
+
+enum Content {
+    Stored {
+        /// The directory that has this one. A rename changes it.
+        parent: Lock<Weak<Inode>>,
+        entries: Lock<Entries>,
+    },
+    Live(Box<dyn Live>),
+}
+
+struct Entries {
+    named: BTreeMap<Name, Arc<Inode>>,
+    /// The directory has gone: it gets no names.
+    is_removed: bool,
+}
+
+/// A name in a directory, for a rename.
+pub struct Spot<'a> {
+    /// The directory.
+    pub directory: &'a Arc<Inode>,
+    /// The name.
+    pub name: &'a [u8],
 }
 
 impl Directory {
     /// An empty one.
     pub fn new(parent: Weak<Inode>) -> Self {
-        Directory {
+        Directory(Content::Stored {
             parent: Lock::new(parent),
-            entries: Lock::new(BTreeMap::new()),
-            is_fixed: false,
+            entries: Lock::new(Entries {
+                named: BTreeMap::new(),
+                is_removed: false,
+            }),
+        })
+    }
+
+    /// One whose entries are made.
+    pub fn live(live: impl Live + 'static) -> Self {
+        Directory(Content::Live(Box::new(live)))
+    }
+
+    /// The entries, which programs may change.
+    ///
+    /// # Errors
+    /// If the kernel makes them.
+    fn stored(&self) -> Result<&Lock<Entries>, Errno> {
+        match &self.0 {
+            Content::Stored { entries, .. } => Ok(entries),
+            Content::Live(_) => Err(Errno::PERM),
         }
     }
 
-    /// A directory whose entries never change.
-    pub fn fixed(parent: Weak<Inode>, entries: Vec<(Name, Arc<Inode>)>) -> Self {
-        Directory {
-            parent: Lock::new(parent),
-            entries: Lock::new(entries.into_iter().collect()),
-            is_fixed: true,
-        }
+    /// Whether programs may change its entries.
+    pub fn is_stored(&self) -> bool {
+        self.stored().is_ok()
     }
 
     /// The directory that has this one; a removed one's may be gone.
     pub fn parent(&self) -> Option<Arc<Inode>> {
-        self.parent.lock().upgrade()
+        match &self.0 {
+            Content::Stored { parent, .. } => parent.lock().upgrade(),
+            Content::Live(live) => live.parent(),
+        }
     }
 
-    /// The directory is in another one from now on.
-    pub fn set_parent(&self, parent: &Arc<Inode>) {
-        *self.parent.lock() = Arc::downgrade(parent);
-    }
-
-    /// The inode of a name.
-    pub fn get(&self, name: &[u8]) -> Option<Arc<Inode>> {
-        self.entries.lock().get(name).cloned()
-    }
-
-    /// Gives `inode` a name that is not there yet.
-    pub fn add(&self, name: &[u8], inode: Arc<Inode>) -> Result<(), Errno> {
-        match self.entries.lock().entry(name.to_vec()) {
-            Entry::Occupied(_) => Err(Errno::EXIST),
-            Entry::Vacant(_) if self.is_fixed => Err(Errno::NOENT),
-            Entry::Vacant(_) if heap::is_short() => Err(Errno::NOSPC),
-            Entry::Vacant(place) => {
-                inode.attributes.links.fetch_add(1, Ordering::Relaxed);
-                place.insert(inode);
-                Ok(())
+    /// The inode of a name. `own` is the directory's.
+    pub fn get(&self, own: &Arc<Inode>, name: &[u8]) -> Result<Arc<Inode>, Errno> {
+        match &self.0 {
+            Content::Stored { entries, .. } => {
+                let entries = entries.lock();
+                entries.named.get(name).cloned().ok_or(Errno::NOENT)
             }
+            Content::Live(_) if heap::is_short() => Err(Errno::NOMEM),
+            Content::Live(live) => live.get(own, name),
         }
     }
 
-    /// Gives `inode` a name, in the place of the inode that has it.
-    pub fn replace(&self, name: &[u8], inode: Arc<Inode>) -> Result<Option<Arc<Inode>>, Errno> {
-        self.changeable()?;
+    /// Gives the inode that `make` makes a name that is not there yet.
+    pub fn add(
+        &self,
+        name: &[u8],
+        make: impl FnOnce() -> Result<Arc<Inode>, Errno>,
+    ) -> Result<Arc<Inode>, Errno> {
+        let Ok(entries) = self.stored() else {
+            return Err(Errno::NOENT);
+        };
+        let mut entries = entries.lock();
+        if entries.named.contains_key(name) {
+            return Err(Errno::EXIST);
+        }
+        entries.refuse_new()?;
+        let inode = make()?;
         inode.attributes.links.fetch_add(1, Ordering::Relaxed);
-        let before = self.entries.lock().insert(name.to_vec(), inode);
-        Ok(before.inspect(|it| it.lose_name()))
+        entries.named.insert(name.to_vec(), inode.clone());
+        Ok(inode)
     }
 
-    /// Refuses if the entries never change.
-    pub fn changeable(&self) -> Result<(), Errno> {
-        match self.is_fixed {
-            true => Err(Errno::PERM),
-            false => Ok(()),
-        }
+    /// Gives `inode` a name, in the place of the inode that has it, before programs run.
+    pub fn put(&self, name: &[u8], inode: Arc<Inode>) -> Result<(), Errno> {
+        inode.attributes.links.fetch_add(1, Ordering::Relaxed);
+        let before = self.stored()?.lock().named.insert(name.to_vec(), inode);
+        drop(before);
+        Ok(())
     }
 
-    /// Takes a name away, if `may` allows it for the inode that has it.
+    /// Takes a name away, if `may` allows it for the inode that has it. A directory must be empty.
     pub fn remove(
         &self,
+        own: &Arc<Inode>,
         name: &[u8],
         may: impl FnOnce(&Inode) -> Result<(), Errno>,
     ) -> Result<Arc<Inode>, Errno> {
-        self.changeable()?;
-        let mut entries = self.entries.lock();
-        may(entries.get(name).ok_or(Errno::NOENT)?)?;
-        let removed = entries.remove(name).ok_or(Errno::NOENT)?;
+        let Ok(entries) = self.stored() else {
+            may(&*self.get(own, name)?)?;
+            return Err(Errno::PERM);
+        };
+        let mut entries = entries.lock();
+        let inode = entries.named.get(name).ok_or(Errno::NOENT)?;
+        may(inode)?;
+        inode.close()?;
+        let removed = entries.named.remove(name).ok_or(Errno::NOENT)?;
         removed.lose_name();
         Ok(removed)
     }
 
     /// How many directories are in it.
     pub fn directories(&self) -> u32 {
-        let entries = self.entries.lock();
+        let Ok(entries) = self.stored() else {
+            return 0;
+        };
+        let entries = entries.lock();
         let is_directory = |inode: &&Arc<Inode>| type_bits(inode) == S_IFDIR;
-        entries.values().filter(is_directory).count() as u32
+        entries.named.values().filter(is_directory).count() as u32
     }
 
-    /// Whether nothing is in it.
-    pub fn is_empty(&self) -> bool {
-        self.entries.lock().is_empty()
-    }
-
-    /// The name that `inode` has here.
-    pub fn name_of(&self, inode: &Inode) -> Option<Name> {
-        let entries = self.entries.lock();
-        let found = entries.iter().find(|(_, it)| core::ptr::eq(&***it, inode));
+    /// The name of a directory that is in this one.
+    pub fn name_of(&self, inode: &Arc<Inode>) -> Option<Name> {
+        if let Kind::Directory(Directory(Content::Live(live))) = &inode.kind {
+            return Some(live.name());
+        }
+        let entries = self.stored().ok()?.lock();
+        let found = entries.named.iter().find(|(_, it)| Arc::ptr_eq(it, inode));
         found.map(|(name, _)| name.clone())
     }
 
     /// The entry behind the listed ones, which counts as listed from now on. `own` is the
     /// directory's inode.
     pub fn next(&self, own: &Arc<Inode>, listed: &mut Listed) -> Option<(Name, Arc<Inode>)> {
-        let next = match listed.count {
-            0 => (b".".to_vec(), own.clone()),
-            1 => (b"..".to_vec(), self.parent().unwrap_or(own.clone())),
-            _ => {
+        let next = match (listed.count, &self.0) {
+            (0, _) => (b".".to_vec(), own.clone()),
+            (1, _) => (b"..".to_vec(), self.parent().unwrap_or(own.clone())),
+            (_, Content::Stored { .. }) => {
                 let next = self.after(listed.last.as_deref())?;
                 listed.last = Some(next.0.clone());
                 next
             }
+            (_, Content::Live(live)) => loop {
+                let (at, name) = live.next(listed.count - DOTS)?;
+                listed.count = at.saturating_add(DOTS);
+                // One that has gone meanwhile is left out.
+                if let Ok(inode) = self.get(own, &name) {
+                    break (name, inode);
+                }
+                listed.count += 1;
+            },
         };
         listed.count += 1;
         Some(next)
     }
 
-    /// The entry that follows `name`, in their order; without a name, the first.
+    /// The entry of a stored directory that follows `name`, in their order; without a name, the first.
     pub fn after(&self, name: Option<&[u8]>) -> Option<(Name, Arc<Inode>)> {
         use core::ops::Bound::{Excluded, Unbounded};
         let from = name.map_or(Unbounded, Excluded);
-        let entries = self.entries.lock();
-        let next = entries.range::<[u8], _>((from, Unbounded)).next();
+        let entries = self.stored().ok()?.lock();
+        let next = entries.named.range::<[u8], _>((from, Unbounded)).next();
         next.map(|(name, inode)| (name.clone(), inode.clone()))
+    }
+}
+
+impl Entries {
+    /// Refuses another name.
+    fn refuse_new(&self) -> Result<(), Errno> {
+        match heap::is_short() {
+            _ if self.is_removed => Err(Errno::NOENT),
+            true => Err(Errno::NOSPC),
+            false => Ok(()),
+        }
     }
 }
 
@@ -160,5 +263,117 @@ impl Inode {
     fn lose_name(&self) {
         self.attributes.links.fetch_sub(1, Ordering::Relaxed);
         self.attributes.change();
+    }
+
+    /// From now on a directory gets no names, because its own is taken away. It must be empty, and may not be one
+    /// of the kernel's.
+    fn close(&self) -> Result<(), Errno> {
+        let Kind::Directory(directory) = &self.kind else {
+            return Ok(());
+        };
+        let mut entries = directory.stored().map_err(|_| Errno::BUSY)?.lock();
+        if !entries.named.is_empty() {
+            return Err(Errno::NOTEMPTY);
+        }
+        entries.is_removed = true;
+        Ok(())
+    }
+
+    /// Whether this is `above`, or a directory somewhere in it.
+    fn is_within(self: &Arc<Self>, above: &Arc<Inode>) -> bool {
+        let mut here = self.clone();
+        while !Arc::ptr_eq(&here, above) {
+            match here.directory().ok().and_then(Directory::parent) {
+                Some(parent) if !Arc::ptr_eq(&parent, &here) => here = parent,
+                _ => return false,
+            }
+        }
+        true
+    }
+}
+
+/// What a rename asks for, beside the names.
+#[derive(Clone, Copy, Debug)]
+pub struct Rename {
+    /// Whether the new name may be another inode's.
+    pub replaces: bool,
+    /// Whether the inode must be a directory.
+    pub of_directory: bool,
+}
+
+/// Gives the inode at `from` the name `to` in place of its own. In the call the other renames are kept out; lookups
+/// find the inode that has the new name before, or the renamed one. Returns the one replaced, to be dropped where
+/// nothing is locked.
+pub fn rename(from: &Spot, to: &Spot, how: Rename) -> Result<Option<Arc<Inode>>, Errno> {
+    let [old, new] = [from, to].map(|spot| spot.directory.directory()?.stored());
+    let (old, new) = match (old, new) {
+        (Ok(old), Ok(new)) => (old, new),
+        (Err(_), Err(_)) => return Err(Errno::PERM),
+        _ => return Err(Errno::XDEV),
+    };
+    if ptr::eq(old, new) {
+        return move_name(&mut old.lock(), None, from, to, how);
+    }
+    let is_old_first = match () {
+        () if to.directory.is_within(from.directory) => true,
+        () if from.directory.is_within(to.directory) => false,
+        () => ptr::from_ref(old).addr() < ptr::from_ref(new).addr(),
+    };
+    let (mut old, mut new) = match is_old_first {
+        true => {
+            let old = old.lock();
+            (old, new.lock())
+        }
+        false => {
+            let new = new.lock();
+            (old.lock(), new)
+        }
+    };
+    move_name(&mut old, Some(&mut new), from, to, how)
+}
+
+/// Moves a name, with the entries locked; `new` is nothing if they are the old ones.
+fn move_name(
+    old: &mut Entries,
+    new: Option<&mut Entries>,
+    from: &Spot,
+    to: &Spot,
+    how: Rename,
+) -> Result<Option<Arc<Inode>>, Errno> {
+    let source = old.named.get(from.name).ok_or(Errno::NOENT)?.clone();
+    let target = new.as_deref().unwrap_or(old).named.get(to.name).cloned();
+    let is_directory = matches!(source.kind, Kind::Directory(_));
+    match &target {
+        Some(_) if !how.replaces => return Err(Errno::EXIST),
+        _ if how.of_directory && !is_directory => return Err(Errno::NOTDIR),
+        _ if is_directory && to.directory.is_within(&source) => return Err(Errno::INVAL),
+        Some(target) if from.directory.is_within(target) => return Err(Errno::NOTEMPTY),
+        Some(target) if Arc::ptr_eq(&source, target) => return Ok(None),
+        Some(target) => may_replace(&source, target)?,
+        None => new.as_deref().unwrap_or(old).refuse_new()?,
+    }
+    if let Kind::Directory(Directory(content)) = &source.kind {
+        let Content::Stored { parent, .. } = content else {
+            return Err(Errno::BUSY);
+        };
+        if let Some(target) = &target {
+            target.close()?;
+        }
+        *parent.lock() = Arc::downgrade(to.directory);
+    }
+    let moved = old.named.remove(from.name).ok_or(Errno::NOENT)?;
+    let entries = new.unwrap_or(old);
+    entries.named.insert(to.name.to_vec(), moved);
+    source.attributes.change();
+    Ok(target.inspect(|it| it.lose_name()))
+}
+
+/// A directory takes the place of a directory only, anything else that of anything else.
+fn may_replace(source: &Inode, target: &Inode) -> Result<(), Errno> {
+    match (&source.kind, &target.kind) {
+        (Kind::Directory(_), Kind::Directory(_)) => Ok(()),
+        (Kind::Directory(_), _) => Err(Errno::NOTDIR),
+        (_, Kind::Directory(_)) => Err(Errno::ISDIR),
+        _ => Ok(()),
     }
 }

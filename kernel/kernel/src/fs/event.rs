@@ -8,7 +8,7 @@ use ipc::{End, Kernel, Pipe, poll_while};
 use metal::Metal;
 
 /// Bytes of a number that is read or written.
-const BYTES: usize = size_of::<u64>();
+pub const BYTES: usize = size_of::<u64>();
 /// No count is higher.
 const MOST: u64 = u64::MAX - 1;
 
@@ -89,7 +89,7 @@ impl Event {
 
     /// Adds the written number, waiting for room while `waits`; nothing if that is over.
     pub fn write(&self, from: &[u8], waits: impl Fn() -> bool) -> Result<Option<usize>, Errno> {
-        let value = *from.first_chunk().ok_or(Errno::INVAL)?;
+        let value = from.try_into().map_err(|_| Errno::INVAL)?;
         let value = u64::from_le_bytes(value);
         if value > MOST {
             return Err(Errno::INVAL);

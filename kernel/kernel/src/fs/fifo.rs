@@ -1,4 +1,4 @@
-//! FIFOs: pipes with names.
+//! FIFOs: pipes with names, and without.
 //!
 //! A FIFO has a pipe while somebody has it open. Who opens one end waits until the other is open, or has been since: each end
 //! counts how often it was opened.
@@ -19,6 +19,8 @@ pub struct Fifo {
     state: Lock<State>,
     /// How often each end has been opened; written under the lock. The lock of the sleepers orders them: relaxed.
     opened: [AtomicU32; 2],
+    /// Whether it has a name. Who opens one without need not wait.
+    is_named: bool,
 }
 
 struct State {
@@ -36,7 +38,17 @@ const BOTH: [End; 2] = [End::Reading, End::Writing];
 impl Fifo {
     /// A FIFO that nobody has open.
     pub fn new() -> Self {
+        Self::with_name(true)
+    }
+
+    /// A pipe that nobody has open.
+    pub fn unnamed() -> Self {
+        Self::with_name(false)
+    }
+
+    fn with_name(is_named: bool) -> Self {
         Fifo {
+            is_named,
             state: Lock::new(State {
                 users: [0; 2],
                 pipe: None,
@@ -45,13 +57,18 @@ impl Fifo {
         }
     }
 
+    /// Whether it has a name.
+    pub fn is_named(&self) -> bool {
+        self.is_named
+    }
+
     /// Opens `ends` of the FIFO that `inode` is. Waits for the other end, if one is left, unless `waits` is false: then there
     /// must be a reader for a writer.
     pub fn open(&self, inode: &Arc<Inode>, ends: Ends, waits: bool) -> Result<PipeEnd, Errno> {
         let other = ends.map(|has| !has).into_iter().position(|lacks| lacks);
         let (pipe, seen) = {
             let mut state = self.state.lock();
-            let is_alone = other.is_some_and(|other| state.users[other] == 0);
+            let is_alone = self.is_named && other.is_some_and(|other| state.users[other] == 0);
             if is_alone && !waits && ends[End::Writing as usize] {
                 return Err(Errno::NXIO);
             }

@@ -7,9 +7,10 @@ mod descriptors;
 mod device;
 mod directory;
 mod event;
+mod executable;
 mod fifo;
 mod flock;
-mod made;
+mod live;
 mod names;
 mod open;
 mod path;
@@ -17,29 +18,34 @@ mod proc;
 mod records;
 mod stat;
 mod terminal;
+mod transfer;
 
 pub use archive::unpack;
 pub use attributes::{Attributes, now};
 pub use descriptors::{Descriptors, MOST};
 pub use device::Device;
-pub use directory::{Directory, Listed, Name};
+pub use directory::{Directory, Listed, Live, Name, Rename, Spot, rename};
 pub use event::Event;
+pub use executable::{Executable, Writer};
 pub use fifo::Fifo;
 pub use flock::Flock;
+pub use live::Sheet;
 pub use names::{name_of, path_of};
 pub use open::{Open, OpenFile, pipe};
-pub use path::{Path, find, find_parent};
+pub use path::{Last, Path, Place, find};
 pub use proc::{amounts, mount};
-pub use records::{Owner, Record, Records};
+pub use records::{Owner, Record, Records, Waits};
 pub use stat::{stat, type_bits};
 pub use terminal::{Settings, Terminal, WindowSize};
+pub use transfer::{CHUNK, MOST_BYTES, Source, Target, refuse_area};
 
 use crate::abi::Errno;
-use crate::system::{ObjectRef, system};
+use crate::system::{Lock, ObjectRef, system};
 use alloc::boxed::Box;
 use alloc::sync::{Arc, Weak};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use made::{Made, Report};
+use executable::Uses;
+use live::Report;
 use vm::object::Object;
 
 /// The numbers of the device that all files are on.
@@ -57,6 +63,10 @@ pub struct Inode {
     pub flock: Flock,
     /// Their locks on parts of it.
     pub records: Records,
+    /// Held while a file's bytes or size are changed by calls: so the end stays where it is.
+    pub writing: Lock<()>,
+    /// Who runs it, and who may write it.
+    uses: Uses,
     /// Its kind.
     pub kind: Kind,
 }
@@ -75,10 +85,30 @@ pub enum Kind {
     Device(Device),
     /// A report of the kernel's, as a file.
     Report(Box<dyn Report>),
-    /// A process's open file: opening this opens its inode, or gives that file again if it has none.
-    Opened(Arc<OpenFile>),
-    /// Another inode each time.
-    Made(Made),
+    /// A counter.
+    Event(Event),
+    /// A link that leads to an inode, whatever its name is.
+    Jump(Jump),
+}
+
+/// A link of `/proc` to an inode.
+pub struct Jump {
+    /// Where it leads.
+    pub to: Arc<Inode>,
+    /// Its text, unless that is the inode's name now.
+    text: Option<Name>,
+}
+
+impl Jump {
+    /// Such a link.
+    pub fn inode(to: Arc<Inode>, text: Option<Name>) -> Arc<Inode> {
+        Inode::new(Kind::Jump(Jump { to, text }), 0o700)
+    }
+
+    /// Its text.
+    pub fn text(&self) -> Name {
+        self.text.clone().unwrap_or_else(|| name_of(&self.to))
+    }
 }
 
 impl Inode {
@@ -95,6 +125,8 @@ impl Inode {
             attributes: Attributes::new(),
             flock: Flock::new(),
             records: Records::new(),
+            writing: Lock::new(()),
+            uses: Uses::default(),
             kind,
         }
     }

@@ -1,64 +1,128 @@
-//! The names of the objects that processes map.
+//! The names of inodes and of the objects that processes map.
 
-use super::{Device, Inode, Kind, Name, OpenFile};
+use super::{Inode, Kind, Name};
+use crate::abi::Errno;
 use crate::system::system;
-use alloc::collections::BTreeMap;
+use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
-use alloc::vec;
+use alloc::vec::Vec;
+use core::ops::ControlFlow;
 use vm::object::ObjectId;
 
-/// The files of the file system at some moment, by their content.
-pub struct Names(BTreeMap<ObjectId, (u64, String)>);
+/// The names of some files at some moment, by their content.
+pub struct Names(Vec<Named>);
+
+struct Named {
+    object: ObjectId,
+    inode: u64,
+    /// Empty if none was found.
+    path: String,
+}
 
 impl Names {
-    /// Looks at all directories. O(files).
-    pub fn now() -> Self {
-        let mut names = BTreeMap::new();
-        let mut left = vec![(system().root.clone(), Name::new())];
-        while let Some((inode, path)) = left.pop() {
-            let Kind::Directory(directory) = &inode.kind else {
-                continue;
-            };
-            let mut last = None;
-            while let Some((name, entry)) = directory.after(last.as_deref()) {
-                let path = [&path, b"/".as_slice(), &name].concat();
-                match &entry.kind {
-                    Kind::Directory(_) => left.push((entry, path)),
-                    Kind::File(object) => {
-                        let text = String::from_utf8_lossy(&path).into_owned();
-                        names.insert(object.id(), (entry.number, text));
-                    }
-                    _ => {}
-                }
-                last = Some(name);
+    /// Looks for the names of these objects in all directories. O(files).
+    pub fn of_objects(objects: impl Iterator<Item = ObjectId>) -> Result<Self, Errno> {
+        let mut names: Vec<Named> = Vec::new();
+        for object in objects {
+            if names.iter().all(|it| it.object != object) {
+                names.try_reserve(1).map_err(|_| Errno::NOMEM)?;
+                names.push(Named {
+                    object,
+                    inode: 0,
+                    path: String::new(),
+                });
             }
         }
-        Names(names)
+        if names.is_empty() {
+            return Ok(Names(names));
+        }
+        walk(|inode, path| {
+            let Kind::File(object) = &inode.kind else {
+                return ControlFlow::Continue(());
+            };
+            if let Some(named) = names.iter_mut().find(|it| it.object == object.id()) {
+                named.inode = inode.number;
+                named.path = String::from_utf8_lossy(path).into_owned();
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok(Names(names))
     }
 
     /// The name of an object.
     pub fn of(&self, object: ObjectId) -> Option<vm::proc::File<'_>> {
-        let (inode, path) = self.0.get(&object)?;
+        let mut named = self.0.iter();
+        let named = named.find(|it| it.object == object && !it.path.is_empty())?;
         Some(vm::proc::File {
             device: super::DEVICE,
-            inode: *inode,
-            path,
+            inode: named.inode,
+            path: &named.path,
         })
     }
 }
 
-/// Where a directory is, as long as it has a name.
+/// Visits all stored inodes that have names, with the paths, until `visit` breaks off. O(files).
+fn walk(mut visit: impl FnMut(&Arc<Inode>, &[u8]) -> ControlFlow<()>) -> Result<(), Errno> {
+    /// A directory on the way down: where its part of the path ends, and its last visited entry.
+    struct Step {
+        directory: Arc<Inode>,
+        path: usize,
+        last: Option<Name>,
+    }
+    let room = |_| Errno::NOMEM;
+    let (mut way, mut path) = (Vec::new(), Name::new());
+    let root = system().root.clone();
+    way.push(Step {
+        directory: root,
+        path: 0,
+        last: None,
+    });
+    while let Some(step) = way.last_mut() {
+        path.truncate(step.path);
+        let directory = step.directory.directory()?;
+        let Some((name, inode)) = directory.after(step.last.as_deref()) else {
+            way.pop();
+            continue;
+        };
+        path.try_reserve(name.len() + 1).map_err(room)?;
+        path.push(b'/');
+        path.extend_from_slice(&name);
+        step.last = Some(name);
+        if visit(&inode, &path).is_break() {
+            break;
+        }
+        if let Kind::Directory(_) = &inode.kind {
+            way.try_reserve(1).map_err(room)?;
+            way.push(Step {
+                directory: inode,
+                path: path.len(),
+                last: None,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Where a directory is, as long as it has a name. O(depth + entries of the directories on the way).
 pub fn path_of(directory: &Arc<Inode>) -> Option<Name> {
-    let (mut here, mut path) = (directory.clone(), Name::new());
+    let (mut here, mut names, mut bytes) = (directory.clone(), Vec::new(), 0);
     loop {
         let parent = here.directory().ok()?.parent()?;
         if Arc::ptr_eq(&parent, &here) {
             break;
         }
         let name = parent.directory().ok()?.name_of(&here)?;
-        path = [b"/".as_slice(), &name, &path].concat();
+        bytes += name.len() + 1;
+        names.try_reserve(1).ok()?;
+        names.push(name);
         here = parent;
+    }
+    let mut path = Name::new();
+    path.try_reserve_exact(bytes.max(1)).ok()?;
+    for name in names.iter().rev() {
+        path.push(b'/');
+        path.extend_from_slice(name);
     }
     if path.is_empty() {
         path.push(b'/');
@@ -66,21 +130,26 @@ pub fn path_of(directory: &Arc<Inode>) -> Option<Name> {
     Some(path)
 }
 
-/// The name of an open file, as far as it has one.
-pub fn name_of(file: &OpenFile) -> Name {
-    let Ok(inode) = file.inode() else {
-        return b"pipe:[0]".to_vec();
-    };
+/// The name of an inode that a process has open, as far as it has one. O(files) if it is no directory.
+pub fn name_of(inode: &Arc<Inode>) -> Name {
     let path = match &inode.kind {
         Kind::Directory(_) => path_of(inode),
-        Kind::File(object) => {
-            let names = Names::now();
-            names.of(object.id()).map(|it| it.path.as_bytes().to_vec())
+        Kind::Event(_) => Some(b"anon_inode:[eventfd]".to_vec()),
+        Kind::Fifo(fifo) if !fifo.is_named() => {
+            Some(format!("pipe:[{}]", inode.number).into_bytes())
         }
-        Kind::Device(Device::Console) => Some(b"/dev/console".to_vec()),
-        Kind::Device(Device::Terminal) => Some(b"/dev/tty".to_vec()),
-        Kind::Device(Device::Null) => Some(b"/dev/null".to_vec()),
-        _ => None,
+        _ => {
+            let mut found = None;
+            // Without memory for the walk it has no name.
+            let _ = walk(|it, path| match Arc::ptr_eq(it, inode) {
+                true => {
+                    found = Some(path.to_vec());
+                    ControlFlow::Break(())
+                }
+                false => ControlFlow::Continue(()),
+            });
+            found
+        }
     };
     path.unwrap_or(b"(deleted)".to_vec())
 }

@@ -1,10 +1,9 @@
 //! Open files, to which descriptors lead.
 
-use super::fifo::Ends;
-use super::{Device, Event, Inode, Kind, Listed, Owner};
+use super::fifo::{Ends, Fifo};
+use super::{Device, Event, Inode, Kind, Listed, Owner, Writer};
 use crate::abi::Errno;
 use crate::process::is_disturbed;
-use crate::process::limits;
 use crate::system::{Lock, system};
 use alloc::sync::Arc;
 use core::ptr;
@@ -26,16 +25,16 @@ pub struct OpenFile {
     pub flags: AtomicU32,
     /// Whether it has had a lock of the inode's.
     pub has_flock: AtomicBool,
+    /// It may write a file's bytes: so no program runs from the file.
+    _writer: Option<Writer>,
 }
 
 /// The kinds of open objects.
 pub enum Open {
-    /// A file, directory or device.
+    /// A file, directory, device or counter.
     Inode(Arc<Inode>),
     /// An end of a pipe.
     Pipe(PipeEnd),
-    /// A counter.
-    Event(Event),
 }
 
 /// An end of a pipe, which it closes when it is dropped.
@@ -43,54 +42,49 @@ pub struct PipeEnd {
     pipe: Arc<Pipe<Metal>>,
     /// The end; the reading one if it has both.
     end: End,
-    /// The FIFO that it is of, and its ends; nothing for a pipe without a name.
-    fifo: Option<(Arc<Inode>, Ends)>,
+    /// The FIFO that it is of, and its ends. A pipe is a FIFO without a name.
+    fifo: Arc<Inode>,
+    ends: Ends,
 }
 
 impl PipeEnd {
     /// Ends of a FIFO, which have just been opened.
-    pub(super) fn of_fifo(pipe: Arc<Pipe<Metal>>, end: End, inode: Arc<Inode>, ends: Ends) -> Self {
-        let fifo = Some((inode, ends));
-        PipeEnd { pipe, end, fifo }
-    }
-
-    /// The FIFO that it is of.
-    pub fn inode(&self) -> Option<&Arc<Inode>> {
-        self.fifo.as_ref().map(|(inode, _)| inode)
+    pub(super) fn of_fifo(pipe: Arc<Pipe<Metal>>, end: End, fifo: Arc<Inode>, ends: Ends) -> Self {
+        PipeEnd {
+            pipe,
+            end,
+            fifo,
+            ends,
+        }
     }
 }
 
 impl Drop for PipeEnd {
     fn drop(&mut self) {
-        match &self.fifo {
-            None => self.pipe.close(&system().kernel, self.end),
-            Some((inode, ends)) => {
-                if let Kind::Fifo(fifo) = &inode.kind {
-                    fifo.close(*ends);
-                }
-            }
+        if let Kind::Fifo(fifo) = &self.fifo.kind {
+            fifo.close(self.ends);
         }
     }
 }
 
 /// The ends of a new pipe: the reading one, and the writing one.
 pub fn pipe() -> Result<[Arc<OpenFile>; 2], Errno> {
-    let pipe = Pipe::try_new().map_err(|_| Errno::NFILE)?;
-    let pipe = Arc::new(pipe);
-    Ok(
-        [(End::Reading, O_RDONLY), (End::Writing, O_WRONLY)].map(|(end, flags)| {
-            let pipe = pipe.clone();
-            let fifo = None;
-            OpenFile::new(Open::Pipe(PipeEnd { pipe, end, fifo }), flags)
-        }),
-    )
+    let inode = Inode::new(Kind::Fifo(Fifo::unnamed()), 0o600);
+    let Kind::Fifo(fifo) = &inode.kind else {
+        unreachable!("it has just been made");
+    };
+    let reader = fifo.open(&inode, [true, false], false)?;
+    let writer = fifo.open(&inode, [false, true], false)?;
+    Ok([
+        OpenFile::new(Open::Pipe(reader), O_RDONLY),
+        OpenFile::new(Open::Pipe(writer), O_WRONLY),
+    ])
 }
 
 impl Drop for OpenFile {
     fn drop(&mut self) {
-        if let Open::Inode(inode) = &self.what
-            && self.has_flock.load(Ordering::Relaxed)
-        {
+        if self.has_flock.load(Ordering::Relaxed) {
+            let inode = self.inode();
             inode.flock.give_back(self);
             inode
                 .records
@@ -102,7 +96,13 @@ impl Drop for OpenFile {
 impl OpenFile {
     /// Opens something.
     pub fn new(what: Open, flags: u32) -> Arc<Self> {
+        Self::with_writer(what, flags, None)
+    }
+
+    /// Opens a file of which it is a writer.
+    pub fn with_writer(what: Open, flags: u32, writer: Option<Writer>) -> Arc<Self> {
         Arc::new(OpenFile {
+            _writer: writer,
             what,
             offset: Lock::new(0),
             listed: Lock::new(Listed::default()),
@@ -113,28 +113,33 @@ impl OpenFile {
 
     /// A process closes a descriptor of the file: its locks on parts go, whatever others it has.
     pub fn closed_by(&self, pid: u32) {
-        if let Open::Inode(inode) = &self.what
-            && let Kind::File(_) = &inode.kind
-        {
-            inode.records.forget(Owner::Process(pid));
+        self.inode().records.forget(Owner::Process(pid));
+    }
+
+    /// Whether it is a place of the file system, and no more (`O_PATH`).
+    pub fn is_place(&self) -> bool {
+        self.flags.load(Ordering::Relaxed) & O_PATH != 0
+    }
+
+    /// The access that it gives; none to a place.
+    fn mode(&self) -> u32 {
+        match self.is_place() {
+            true => O_ACCMODE,
+            false => self.flags.load(Ordering::Relaxed) & O_ACCMODE,
         }
     }
 
-    fn mode(&self) -> u32 {
-        self.flags.load(Ordering::Relaxed) & O_ACCMODE
-    }
-
-    fn is_blocking(&self) -> bool {
+    pub(super) fn is_blocking(&self) -> bool {
         self.flags.load(Ordering::Relaxed) & O_NONBLOCK == 0
     }
 
     /// Whether the calling thread waits here, if it has to.
-    fn waits(&self) -> bool {
+    pub(super) fn waits(&self) -> bool {
         self.is_blocking() && !is_disturbed()
     }
 
     /// Why it does not.
-    fn no_wait(&self) -> Errno {
+    pub(super) fn no_wait(&self) -> Errno {
         match self.is_blocking() {
             true => Errno::INTR,
             false => Errno::AGAIN,
@@ -151,20 +156,29 @@ impl OpenFile {
         matches!(self.mode(), O_WRONLY | O_RDWR)
     }
 
-    /// The inode, if it has one.
-    pub fn inode(&self) -> Result<&Arc<Inode>, Errno> {
+    /// The inode.
+    pub fn inode(&self) -> &Arc<Inode> {
         match &self.what {
-            Open::Inode(inode) => Ok(inode),
-            Open::Pipe(_) | Open::Event(_) => Err(Errno::SPIPE),
+            Open::Inode(inode) => inode,
+            Open::Pipe(end) => &end.fifo,
         }
     }
 
-    /// The inode by which it may be opened again: also that of a FIFO.
-    pub fn named(&self) -> Option<&Arc<Inode>> {
+    /// The inode, if bytes have places there.
+    pub fn seekable(&self) -> Result<&Arc<Inode>, Errno> {
         match &self.what {
-            Open::Inode(inode) => Some(inode),
-            Open::Pipe(end) => end.inode(),
-            Open::Event(_) => None,
+            Open::Inode(inode) if !matches!(inode.kind, Kind::Event(_)) && !self.is_terminal() => {
+                Ok(inode)
+            }
+            _ => Err(Errno::SPIPE),
+        }
+    }
+
+    /// The counter, if it is one.
+    pub fn event(&self) -> Option<&Event> {
+        match &self.inode().kind {
+            Kind::Event(event) => Some(event),
+            _ => None,
         }
     }
 
@@ -172,7 +186,7 @@ impl OpenFile {
     pub fn pipe(&self) -> Option<(&Pipe<Metal>, End)> {
         match &self.what {
             Open::Pipe(it) => Some((&it.pipe, it.end)),
-            Open::Inode(_) | Open::Event(_) => None,
+            Open::Inode(_) => None,
         }
     }
 
@@ -186,10 +200,10 @@ impl OpenFile {
 
     /// The ends of pipes whose state tells when one of the `wanted` events comes; none if they never change.
     pub fn pollable(&self, wanted: u32) -> impl Iterator<Item = (&Pipe<Metal>, End)> {
-        let end = match &self.what {
-            Open::Event(event) => Some(event.pollable()),
-            _ if self.is_terminal() => Some(system().terminal.input_pipe()),
-            _ => self.pipe(),
+        let end = match self.event() {
+            Some(event) => Some(event.pollable()),
+            None if self.is_terminal() => Some(system().terminal.input_pipe()),
+            None => self.pipe(),
         };
         // With both ends open neither the end of the bytes nor an error comes, and the writing end is mostly ready.
         let has_both = self.pipe().is_some() && self.reads() && self.writes();
@@ -205,7 +219,7 @@ impl OpenFile {
 
     /// The events that `poll` reports: `POLL…`. Files never wait.
     pub fn events(&self) -> u32 {
-        if let Open::Event(event) = &self.what {
+        if let Some(event) = self.event() {
             let told = event.is_ready().into_iter().zip([POLLIN, POLLOUT]);
             return told.map(|(is, event)| if is { event } else { 0 }).sum();
         }
@@ -228,95 +242,12 @@ impl OpenFile {
     }
 
     /// How many bytes may be read without waiting, if that is counted.
-    pub fn available(&self) -> Option<usize> {
-        match (self.pipe(), self.is_terminal()) {
-            (Some((pipe, End::Reading)), _) => Some(pipe.room(End::Reading).0),
-            (None, true) => Some(system().terminal.count()),
+    pub fn available(&self) -> Option<u64> {
+        match (self.pipe(), &self.inode().kind) {
+            (Some((pipe, _)), _) => Some(pipe.room(End::Reading).0 as u64),
+            (None, Kind::File(object)) => Some(object.size().saturating_sub(*self.offset.lock())),
+            (None, _) if self.is_terminal() => Some(system().terminal.count() as u64),
             _ => None,
-        }
-    }
-
-    /// Reads; returns how many bytes, 0 at the end.
-    pub fn read(&self, to: &mut [u8]) -> Result<usize, Errno> {
-        if !self.reads() {
-            return Err(Errno::BADF);
-        }
-        match &self.what {
-            Open::Pipe(it) => {
-                let read = it.pipe.read_while(&system().kernel, to, || self.waits());
-                read.ok_or_else(|| self.no_wait())
-            }
-            Open::Event(event) => event
-                .read(to, || self.waits())?
-                .ok_or_else(|| self.no_wait()),
-            Open::Inode(inode) => match &inode.kind {
-                Kind::Device(device) => device.read(to, self.is_blocking()),
-                _ => {
-                    let mut offset = self.offset.lock();
-                    let count = self.read_at(*offset, to)?;
-                    *offset += count as u64;
-                    Ok(count)
-                }
-            },
-        }
-    }
-
-    /// Reads from `offset` on, and leaves the file's own.
-    pub fn read_at(&self, offset: u64, to: &mut [u8]) -> Result<usize, Errno> {
-        match &self.inode()?.kind {
-            _ if !self.reads() => Err(Errno::BADF),
-            Kind::File(object) => Ok(object.read(offset, to)?),
-            Kind::Device(device) => device.read(to, self.is_blocking()),
-            Kind::Report(report) => report.read_at(offset, to),
-            Kind::Directory(_) => Err(Errno::ISDIR),
-            Kind::Fifo(_) => Err(Errno::SPIPE),
-            Kind::Link(_) | Kind::Opened(_) | Kind::Made(_) => Err(Errno::INVAL),
-        }
-    }
-
-    /// Writes; returns how many bytes.
-    pub fn write(&self, from: &[u8]) -> Result<usize, Errno> {
-        if !self.writes() {
-            return Err(Errno::BADF);
-        }
-        match &self.what {
-            Open::Pipe(it) => {
-                let written = it.pipe.write_while(&system().kernel, from, || self.waits());
-                match written.map_err(|_| Errno::PIPE)? {
-                    0 if !from.is_empty() => Err(self.no_wait()),
-                    count => Ok(count),
-                }
-            }
-            Open::Event(event) => {
-                let written = event.write(from, || self.waits())?;
-                written.ok_or_else(|| self.no_wait())
-            }
-            Open::Inode(inode) => match &inode.kind {
-                Kind::Device(device) => device.write(from),
-                _ => {
-                    let mut offset = self.offset.lock();
-                    if self.flags.load(Ordering::Relaxed) & O_APPEND != 0 {
-                        *offset = inode.object().map_or(0, |object| object.size());
-                    }
-                    let count = self.write_at(*offset, from)?;
-                    *offset += count as u64;
-                    Ok(count)
-                }
-            },
-        }
-    }
-
-    /// Writes from `offset` on, and leaves the file's own.
-    pub fn write_at(&self, offset: u64, from: &[u8]) -> Result<usize, Errno> {
-        match &self.inode()?.kind {
-            _ if !self.writes() => Err(Errno::BADF),
-            Kind::File(object) => {
-                let count = object.write(offset, limits::within(offset, from)?)?;
-                self.inode()?.attributes.modify();
-                Ok(count)
-            }
-            Kind::Device(device) => device.write(from),
-            _ => Err(Errno::INVAL),
         }
     }
 }

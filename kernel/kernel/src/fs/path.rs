@@ -1,10 +1,15 @@
 //! From paths to inodes.
+//!
+//! A walk goes from name to name. The text of a symbolic link takes the place of the link's name, so a walk has one path
+//! at a time, whatever links lead to links.
 
 use super::{Inode, Kind};
 use crate::abi::Errno;
 use crate::system::system;
+use alloc::borrow::Cow;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 /// A path, and the directory at which it begins unless it begins with `/`.
 pub struct Path<'a> {
@@ -14,107 +19,204 @@ pub struct Path<'a> {
     pub names: &'a [u8],
 }
 
+/// The last name of a path, in its directory. The name need not be there.
+pub struct Place<'a> {
+    directory: Arc<Inode>,
+    names: Cow<'a, [u8]>,
+    /// Where in `names` the last one is; empty for the root.
+    last: Range<usize>,
+    /// How many more symbolic links may be followed.
+    links: usize,
+}
+
+/// The last name of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Last<'a> {
+    /// No name: the root.
+    Root,
+    /// `.`
+    Here,
+    /// `..`
+    Above,
+    /// Any other.
+    Name(&'a [u8]),
+}
+
 /// The most bytes of a name.
 const NAME: usize = 255;
-/// The most symbolic links on a way.
+/// The most symbolic links on a way, in all.
 const LINKS: usize = 40;
 
 /// The inode at a path; follows a link at its end if `follow` says so.
 pub fn find(path: &Path, follow: bool) -> Result<Arc<Inode>, Errno> {
-    walk(path, follow, LINKS)
-}
-
-/// The directory that has, or may get, the last name of a path; and that name.
-pub fn find_parent(path: &Path) -> Result<(Arc<Inode>, Vec<u8>), Errno> {
-    let names = trim(path.names);
-    let split = names.iter().rposition(|&byte| byte == b'/');
-    let (above, last) = match split {
-        Some(at) => (&names[..=at], &names[at + 1..]),
-        None => (&names[..0], names),
-    };
-    if last.is_empty() {
-        return Err(if names.is_empty() {
-            Errno::NOENT
-        } else {
-            Errno::EXIST
-        });
-    }
-    refuse_long(last)?;
-    let above = Path {
-        from: path.from.clone(),
-        names: above,
-    };
-    let directory = match above.names.is_empty() {
-        true => above.from,
-        false => find(&above, true)?,
-    };
-    directory.directory()?;
-    Ok((directory, last.to_vec()))
-}
-
-/// Without slashes at the end, but for the root.
-fn trim(names: &[u8]) -> &[u8] {
-    let end = names.iter().rposition(|&byte| byte != b'/');
-    end.map_or(&names[..names.len().min(1)], |end| &names[..=end])
-}
-
-fn refuse_long(name: &[u8]) -> Result<(), Errno> {
-    match name.len() > NAME {
-        true => Err(Errno::NAMETOOLONG),
-        false => Ok(()),
-    }
-}
-
-/// The inode that a directory has by a name.
-fn entry(directory: &Arc<Inode>, name: &[u8]) -> Result<Arc<Inode>, Errno> {
-    if directory.finder().is_none() {
-        directory.directory()?;
-    }
-    let entry = match (name, directory.finder()) {
-        (b".", _) => Some(directory.clone()),
-        (b"..", Some(_)) => directory.clone().found()?.directory()?.parent(),
-        (name, Some(find)) => find(name),
-        (b"..", None) => directory.directory()?.parent(),
-        (name, None) => directory.directory()?.get(name),
-    };
-    entry.ok_or(Errno::NOENT)
-}
-
-fn walk(path: &Path, follow: bool, links: usize) -> Result<Arc<Inode>, Errno> {
-    if path.names.is_empty() {
-        return Err(Errno::NOENT);
-    }
-    let mut here = match path.names[0] {
-        b'/' => system().root.clone(),
-        _ => path.from.clone(),
-    };
-    let mut names = path
-        .names
-        .split(|&byte| byte == b'/')
-        .filter(|name| !name.is_empty())
-        .peekable();
-    while let Some(name) = names.next() {
-        refuse_long(name)?;
-        let next = entry(&here, name)?;
-        // A directory that finds the next name itself is not made.
-        let next = match next.finder().is_some() && names.peek().is_some() {
-            true => next,
-            false => next.found()?,
-        };
-        let is_last = names.peek().is_none() && !path.names.ends_with(b"/");
-        here = match &next.kind {
-            Kind::Link(to) if follow || !is_last => {
-                let to = Path {
-                    from: here.clone(),
-                    names: to,
-                };
-                walk(&to, true, links.checked_sub(1).ok_or(Errno::LOOP)?)?
+    let mut place = Place::of(path)?;
+    loop {
+        let found = place.entry()?;
+        let is_directory = place.has_slash();
+        match &found.kind {
+            Kind::Link(to) if follow || is_directory => place = place.through(to)?,
+            Kind::Jump(jump) if follow || is_directory => {
+                return place.checked(jump.to.clone());
             }
-            _ => next,
+            _ => return place.checked(found),
+        }
+    }
+}
+
+impl<'a> Place<'a> {
+    /// Walks to the last name of a path.
+    ///
+    /// # Errors
+    /// If one of the names before it leads to no directory, the path is empty, a name is too long, or more than
+    /// 40 links are on the way.
+    pub fn of(path: &Path<'a>) -> Result<Self, Errno> {
+        if path.names.is_empty() {
+            return Err(Errno::NOENT);
+        }
+        let place = Place {
+            directory: start(&path.from, path.names),
+            names: Cow::Borrowed(path.names),
+            last: 0..0,
+            links: LINKS,
         };
+        place.walk()
     }
-    if path.names.ends_with(b"/") {
-        here.directory()?;
+
+    /// Walks on from the start of the names.
+    fn walk(mut self) -> Result<Self, Errno> {
+        let mut at = 0;
+        loop {
+            self.directory.directory()?;
+            let name = next_name(&self.names, at);
+            if name.len() > NAME {
+                return Err(Errno::NAMETOOLONG);
+            }
+            at = name.end;
+            self.last = name;
+            if self.names[at..].iter().all(|&byte| byte == b'/') {
+                return Ok(self);
+            }
+            let next = self.entry()?;
+            match &next.kind {
+                Kind::Link(to) => {
+                    self.enter(to)?;
+                    at = 0;
+                }
+                Kind::Jump(jump) => self.directory = jump.to.clone(),
+                _ => self.directory = next,
+            }
+        }
     }
-    Ok(here)
+
+    /// The text of a link takes the place of the last name walked to.
+    fn enter(&mut self, link: &[u8]) -> Result<(), Errno> {
+        self.links = self.links.checked_sub(1).ok_or(Errno::LOOP)?;
+        let rest = &self.names[self.last.end..];
+        let mut names = Vec::new();
+        let bytes = link.len() + rest.len();
+        names.try_reserve_exact(bytes).map_err(|_| Errno::NOMEM)?;
+        names.extend_from_slice(link);
+        names.extend_from_slice(rest);
+        self.directory = start(&self.directory, link);
+        self.names = Cow::Owned(names);
+        Ok(())
+    }
+
+    /// Where the link leads that the last name is.
+    pub fn through(mut self, link: &[u8]) -> Result<Self, Errno> {
+        self.enter(link)?;
+        self.walk()
+    }
+
+    /// The directory that has the last name, or may get it.
+    pub fn directory(&self) -> &Arc<Inode> {
+        &self.directory
+    }
+
+    /// The last name.
+    pub fn last(&self) -> Last<'_> {
+        match &self.names[self.last.clone()] {
+            b"" => Last::Root,
+            b"." => Last::Here,
+            b".." => Last::Above,
+            name => Last::Name(name),
+        }
+    }
+
+    /// Whether slashes are behind the last name: it is to be a directory's.
+    pub fn has_slash(&self) -> bool {
+        self.last.end < self.names.len()
+    }
+
+    /// The inode that has the last name; a link is not followed.
+    pub fn entry(&self) -> Result<Arc<Inode>, Errno> {
+        let directory = self.directory.directory()?;
+        match self.last() {
+            Last::Root | Last::Here => Ok(self.directory.clone()),
+            Last::Above => directory.parent().ok_or(Errno::NOENT),
+            Last::Name(name) => directory.get(&self.directory, name),
+        }
+    }
+
+    /// `found`, which is to be a directory if slashes say so.
+    fn checked(&self, found: Arc<Inode>) -> Result<Arc<Inode>, Errno> {
+        if self.has_slash() {
+            found.directory()?;
+        }
+        Ok(found)
+    }
+
+    /// Gives the inode that `make` makes the last name, which nothing has; a name with slashes is a directory's.
+    pub fn add(
+        &self,
+        is_directory: bool,
+        make: impl FnOnce() -> Result<Arc<Inode>, Errno>,
+    ) -> Result<Arc<Inode>, Errno> {
+        let Last::Name(name) = self.last() else {
+            return Err(Errno::EXIST);
+        };
+        let directory = self.directory.directory()?;
+        // As on Linux, there is no such name where the kernel makes the entries.
+        if self.has_slash() && !is_directory || !directory.is_stored() {
+            directory.get(&self.directory, name)?;
+            return Err(Errno::EXIST);
+        }
+        let added = directory.add(name, make)?;
+        self.directory.attributes.modify();
+        Ok(added)
+    }
+}
+
+impl Place<'_> {
+    /// Takes the last name away, if `may` allows it for the inode that has it. A directory must be empty.
+    pub fn remove(
+        &self,
+        name: &[u8],
+        may: impl FnOnce(&Inode) -> Result<(), Errno>,
+    ) -> Result<Arc<Inode>, Errno> {
+        let directory = self.directory.directory()?;
+        let removed = directory.remove(&self.directory, name, may)?;
+        self.directory.attributes.modify();
+        Ok(removed)
+    }
+}
+
+/// Where a path begins.
+fn start(from: &Arc<Inode>, names: &[u8]) -> Arc<Inode> {
+    match names.first() {
+        Some(b'/') => system().root.clone(),
+        _ => from.clone(),
+    }
+}
+
+/// Where the first name is from `at` on.
+fn next_name(names: &[u8], at: usize) -> Range<usize> {
+    let begins = names[at..].iter().position(|&byte| byte != b'/');
+    let start = begins.map_or(names.len(), |skipped| at + skipped);
+    let ends = names[start..].iter().position(|&byte| byte == b'/');
+    // Of slashes alone, the root's name is before them.
+    match start == names.len() {
+        true => at..at,
+        false => start..ends.map_or(names.len(), |length| start + length),
+    }
 }

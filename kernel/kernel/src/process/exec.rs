@@ -4,7 +4,7 @@ use super::family::Family;
 use super::fork::Inherited;
 use super::{Handlers, Limits, Process, SignalStack, Status, Thread, script};
 use crate::abi::Errno;
-use crate::fs::{Descriptors, Open, OpenFile, Path, find, path_of};
+use crate::fs::{Descriptors, Executable, Open, OpenFile, Path, find, path_of};
 use crate::program::{Program, Start};
 use crate::segments;
 use crate::system::{Space, system};
@@ -22,7 +22,9 @@ use metal::{Metal, TrapFrame};
 /// If the file is no program, nothing has changed. A later failure ends the process.
 pub fn execute(thread: &mut Thread, start: Start) -> Result<(), Errno> {
     let process = thread.process.clone();
-    let (object, start) = script::resolve(&process, start)?;
+    let (inode, start) = script::resolve(&process, start)?;
+    let object = inode.object().ok_or(Errno::ACCES)?.clone();
+    let executable = Executable::new(&inode)?;
     let program = Program::read(&object)?;
     end_others(thread);
     thread.leave_words();
@@ -32,7 +34,9 @@ pub fn execute(thread: &mut Thread, start: Start) -> Result<(), Errno> {
     process.handlers.lock().forget();
     process.job.has_executed.store(true, Ordering::Relaxed);
     process.end_as_usual();
-    *process.program.lock() = absolute(&process, &start.path).into();
+    let executable = Arc::new(executable.at(absolute(&process, &start.path)));
+    let before = core::mem::replace(&mut *process.program.lock(), executable);
+    drop(before);
     thread.shared.set_name(&start.path);
     let loaded = thread.empty_space().and_then(|()| {
         process.give_memory_back();

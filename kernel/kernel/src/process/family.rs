@@ -307,11 +307,13 @@ impl Process {
         reapers.chain(iter::once_with(|| system().processes.get(FIRST)).flatten())
     }
 
-    /// Makes `child` a child of this process, unless this one ends; returns true if it has.
+    /// Makes `child` a child of this process, unless this one ends or memory is short; returns true if it has.
     pub(super) fn adopt(&self, child: &Arc<Process>) -> bool {
         let mut children = self.family.children.lock();
         // Under the lock: the end comes first, then the process looks for children to leave.
         let adopts = self.ending().is_none() || self.pid == FIRST;
+        // Fork gives way if there is no room; an orphan then finds another heir, and the first process has some.
+        let adopts = adopts && (children.try_reserve(1).is_ok() || self.pid == FIRST);
         if adopts {
             children.push(child.clone());
         }

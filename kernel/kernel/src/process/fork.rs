@@ -4,7 +4,7 @@ use super::family::Family;
 use super::job::Job;
 use super::{Handlers, Limits, Pending, Process, RUNS, Thread};
 use crate::abi::Errno;
-use crate::fs::{Descriptors, Inode};
+use crate::fs::{Descriptors, Executable, Inode};
 use crate::system::{Lock, Space, system};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -14,7 +14,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 pub(super) struct Inherited {
     pub files: Descriptors,
     pub directory: Arc<Inode>,
-    pub program: Arc<[u8]>,
+    pub program: Arc<Executable>,
     pub arguments: Arc<Vec<u8>>,
     pub handlers: Handlers,
     pub limits: Limits,
@@ -109,7 +109,7 @@ impl Thread {
         let child = Process::new(space.clone(), family, inherited);
         child.borrows.store(shares.is_lent, Ordering::SeqCst);
         if !parent.adopt(&child) {
-            // It ends: there is nobody to return to.
+            // It ends, or memory is short.
             return Err(Errno::AGAIN);
         }
         system().processes.add(&child);

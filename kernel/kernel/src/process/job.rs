@@ -7,7 +7,6 @@ use super::{FIRST, Info, Process, Signal, Status, Thread};
 use crate::abi::Errno;
 use crate::system::system;
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use ipc::Kernel;
@@ -109,7 +108,7 @@ impl Process {
 
     /// Makes it the first of a new session and of a group, without a terminal.
     pub fn begin_session(&self) -> Result<(), Errno> {
-        if !group(self.pid).is_empty() {
+        if group(self.pid).next().is_some() {
             return Err(Errno::PERM);
         }
         self.job.group.store(self.pid, Ordering::Relaxed);
@@ -127,8 +126,8 @@ impl Process {
     /// Puts it in a group of its session, perhaps a new one of its own number.
     pub fn join_group(&self, number: u32) -> Result<(), Errno> {
         let job = &self.job;
-        let is_known = |other: &Arc<Process>| other.job.session() == job.session();
-        if job.session() == self.pid || number != self.pid && !group(number).iter().any(is_known) {
+        let is_known = |other: Arc<Process>| other.job.session() == job.session();
+        if job.session() == self.pid || number != self.pid && !group(number).any(is_known) {
             return Err(Errno::PERM);
         }
         job.group.store(number, Ordering::Relaxed);
@@ -147,30 +146,31 @@ impl Thread {
 }
 
 /// The processes of a group that have not ended.
-pub fn group(number: u32) -> Vec<Arc<Process>> {
-    let mut all = system().processes.all();
+pub fn group(number: u32) -> impl Iterator<Item = Arc<Process>> + Clone {
     // Acquire: pairs with the release in `Thread::finish`.
-    all.retain(|it| it.job.group() == number && !it.has_finished.load(Ordering::Acquire));
-    all
+    let is_member = move |it: &Arc<Process>| {
+        it.job.group() == number && !it.has_finished.load(Ordering::Acquire)
+    };
+    system().processes.all().filter(is_member)
 }
 
 /// Returns true if no process of the group has a parent beside it in the session, such as a shell. The first
 /// process, which gets orphans for children, is none.
 pub fn is_orphaned(number: u32, session: u32) -> bool {
-    let has_shell = |process: &Arc<Process>| {
+    let has_shell = |process: Arc<Process>| {
         let parent = process.family.parent();
         parent.is_some_and(|it| {
             it.pid != FIRST && it.job.session() == session && it.job.group() != number
         })
     };
-    !group(number).iter().any(has_shell)
+    !group(number).any(has_shell)
 }
 
 /// A process that could have continued the group has ended: if none is left that can, stopped
 /// processes of the group are ended, or go on if they handle the signal.
 pub(super) fn orphan(number: u32, session: u32) {
     let members = group(number);
-    let stopped = members.iter().any(|it| it.job.is_stopped());
+    let stopped = members.clone().any(|it| it.job.is_stopped());
     if stopped && is_orphaned(number, session) {
         for member in members {
             member.notify(Signal::HANGUP);

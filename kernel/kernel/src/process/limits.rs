@@ -1,6 +1,6 @@
 //! A process's limits (`setrlimit`).
 //!
-//! The space keeps limits of memory, the descriptors keep the limit of their number, and [`within`]
+//! The space keeps limits of memory, the descriptors keep the limit of their number, and [`room`]
 //! checks the size of files. The others limit nothing here: all users are root, whom they do not
 //! bind, or there is nothing to limit.
 
@@ -99,15 +99,12 @@ impl Process {
     }
 }
 
-/// The part of `bytes` that the calling process may write to a file from `offset` on; if it is
-/// empty, the process gets a signal.
-pub fn within(offset: u64, bytes: &[u8]) -> Result<&[u8], Errno> {
-    let room = file_size()?.saturating_sub(offset);
-    if room == 0 && !bytes.is_empty() {
-        return Err(too_large());
+/// How many of so many bytes the calling process may write to a file from `offset` on; if none, it gets a signal.
+pub fn room(offset: u64, bytes: usize) -> Result<usize, Errno> {
+    match file_size()?.saturating_sub(offset) {
+        0 => Err(too_large()),
+        room => Ok(usize::try_from(room).map_or(bytes, |room| room.min(bytes))),
     }
-    let count = usize::try_from(room).map_or(bytes.len(), |room| room.min(bytes.len()));
-    Ok(&bytes[..count])
 }
 
 /// Refuses to make a file as large as `size`, if the calling process may not.

@@ -35,7 +35,7 @@ pub use thread::{Interrupted, Thread, ThreadRef, is_disturbed, wait_until, with_
 pub use timers::{Timers, begin as begin_timers};
 pub use usage::Used;
 
-use crate::fs::{Descriptors, Inode, Path};
+use crate::fs::{Descriptors, Executable, Inode, Path};
 use crate::semaphores::Undo;
 use crate::system::{Lock, Space};
 use alarm::Alarms;
@@ -59,8 +59,8 @@ pub struct Process {
     pub limits: Lock<Limits>,
     /// Its current directory.
     pub directory: Lock<Arc<Inode>>,
-    /// The path of its program.
-    pub program: Lock<Arc<[u8]>>,
+    /// Its program, until it ends.
+    pub program: Lock<Arc<Executable>>,
     /// Its arguments, each with a 0 at its end.
     pub arguments: Lock<Arc<Vec<u8>>>,
     /// The signal that it gets when its parent ends; 0 for none.

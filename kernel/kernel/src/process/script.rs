@@ -2,9 +2,10 @@
 
 use super::Process;
 use crate::abi::Errno;
-use crate::fs::find;
+use crate::fs::{Inode, find};
 use crate::program::{Start, Texts};
 use crate::system::ObjectRef;
+use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::sync::atomic::Ordering;
@@ -16,7 +17,7 @@ const LINE: usize = 256;
 const MARK: &[u8] = b"#!";
 
 /// The file of the program to be run, and its arguments.
-pub(super) fn resolve(process: &Process, mut start: Start) -> Result<(ObjectRef, Start), Errno> {
+pub(super) fn resolve(process: &Process, mut start: Start) -> Result<(Arc<Inode>, Start), Errno> {
     for _ in 0..=DEPTH {
         let inode = find(&process.path(&start.path), true)?;
         let object = inode.object().ok_or(Errno::ACCES)?;
@@ -25,7 +26,7 @@ pub(super) fn resolve(process: &Process, mut start: Start) -> Result<(ObjectRef,
         }
         match first_line(object)? {
             Some(line) => start = reader(&line, start)?,
-            None => return Ok((object.clone(), start)),
+            None => return Ok((inode, start)),
         }
     }
     Err(Errno::LOOP)

@@ -41,12 +41,12 @@ pub fn relieve() -> bool {
 /// A process that is ending, and still has memory.
 fn ending() -> Option<Arc<Process>> {
     let ends = |it: &Arc<Process>| it.ending().is_some() && pages(it) > 0;
-    system().processes.all().into_iter().find(ends)
+    system().processes.all().find(ends)
 }
 
 /// The process with most pages, which ends from now on; it is named on the report channel.
 fn choose() -> Option<Arc<Process>> {
-    let all = system().processes.all().into_iter();
+    let all = system().processes.all();
     let others = all.filter(|it| it.pid != FIRST && it.ending().is_none());
     let (pages, victim) = others
         .map(|it| (pages(&it), it))
@@ -60,7 +60,7 @@ fn choose() -> Option<Arc<Process>> {
     report::report(format_args!(
         "memory is short: process {}, {}, ends, which has most of it: {} KiB",
         victim.pid,
-        String::from_utf8_lossy(&program),
+        String::from_utf8_lossy(program.path()),
         pages * (PAGE_SIZE as u64 >> 10),
     ));
     victim.end(Status::killed(Signal::KILL));

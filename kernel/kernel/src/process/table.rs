@@ -4,7 +4,7 @@ use super::Process;
 use crate::system::Lock;
 use alloc::collections::BTreeMap;
 use alloc::sync::{Arc, Weak};
-use alloc::vec::Vec;
+use core::iter;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 /// The processes.
@@ -48,9 +48,22 @@ impl Table {
         self.processes.lock().get(&pid)?.upgrade()
     }
 
-    /// All processes.
-    pub fn all(&self) -> Vec<Arc<Process>> {
+    /// The lowest number of a process from `least` on.
+    pub fn from(&self, least: u32) -> Option<u32> {
         let processes = self.processes.lock();
-        processes.values().filter_map(Weak::upgrade).collect()
+        processes.range(least..).next().map(|(&pid, _)| pid)
+    }
+
+    /// The processes, in the order of their numbers. Each is looked up when it is asked for: those that begin meanwhile
+    /// have numbers above all that were given, and are left out.
+    pub fn all(&self) -> impl Iterator<Item = Arc<Process>> + Clone {
+        let last = self.given();
+        let next = move |least: u32| self.from(least).filter(|&pid| pid <= last);
+        iter::successors(next(0), move |&pid| next(pid + 1)).filter_map(|pid| self.get(pid))
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.processes.lock().len()
     }
 }

@@ -437,10 +437,10 @@ impl Thread {
         segments::settle();
         semaphores::undo(&process);
         let files = core::mem::take(&mut *process.files.lock());
-        files
-            .numbered()
-            .for_each(|(_, file)| file.closed_by(process.pid));
+        files.all().for_each(|file| file.closed_by(process.pid));
         drop(files);
+        let program = core::mem::take(&mut *process.program.lock());
+        drop(program);
         // Release: pairs with the acquire in `job::group`.
         process.has_finished.store(true, Ordering::Release);
         process.leave_terminal();

@@ -1,8 +1,8 @@
 //! The machine and the kernel in `/proc`.
 
 use crate::abi::{Errno, RELEASE, VERSION};
+use crate::fs::live::Sheet;
 use crate::system::system;
-use alloc::format;
 use alloc::string::String;
 use core::arch::x86_64::{__cpuid, CpuidResult};
 use core::fmt::Write;
@@ -12,7 +12,7 @@ use metal::Metal;
 const SECOND: u64 = 1_000_000_000;
 
 /// The CPUs, which are alike: as the calling one sees itself.
-pub fn cpuinfo() -> Result<String, Errno> {
+pub fn cpuinfo(to: &mut Sheet) -> Result<(), Errno> {
     let vendor = __cpuid(0);
     let vendor = letters(&[vendor.ebx, vendor.edx, vendor.ecx]);
     let signature = __cpuid(1).eax;
@@ -25,16 +25,14 @@ pub fn cpuinfo() -> Result<String, Errno> {
     let model = signature >> 4 & 15 | if base >= 6 { signature >> 12 & 0xf0 } else { 0 };
     let stepping = signature & 15;
     let name = brand();
-    let mut text = String::new();
     for cpu in 0..Metal.cpus().len() {
         writeln!(
-            text,
+            to,
             "processor\t: {cpu}\nvendor_id\t: {vendor}\ncpu family\t: {family}\n\
              model\t\t: {model}\nmodel name\t: {name}\nstepping\t: {stepping}\n"
-        )
-        .map_err(|_| Errno::NOMEM)?;
+        )?;
     }
-    Ok(text)
+    Ok(())
 }
 
 /// The processor's name for itself.
@@ -56,24 +54,29 @@ fn letters(words: &[u32]) -> String {
 }
 
 /// When the machine started, and how many numbers processes and threads have had.
-pub fn stat() -> Result<String, Errno> {
+pub fn stat(to: &mut Sheet) -> Result<(), Errno> {
     let start = metal::start_of_time() / SECOND;
     let given = system().processes.given();
-    Ok(format!("btime {start}\nprocesses {given}\n"))
+    Ok(writeln!(to, "btime {start}\nprocesses {given}")?)
 }
 
 /// Seconds since the start. How long CPUs were idle is not counted.
-pub fn uptime() -> Result<String, Errno> {
+pub fn uptime(to: &mut Sheet) -> Result<(), Errno> {
     let hundredths = Metal::now() / (SECOND / 100);
-    Ok(format!("{}.{:02}\n", hundredths / 100, hundredths % 100))
+    Ok(writeln!(
+        to,
+        "{}.{:02}",
+        hundredths / 100,
+        hundredths % 100
+    )?)
 }
 
 /// The text of `uname`.
-pub fn version() -> Result<String, Errno> {
-    Ok(format!("Linux version {RELEASE} {VERSION}\n"))
+pub fn version(to: &mut Sheet) -> Result<(), Errno> {
+    Ok(writeln!(to, "Linux version {RELEASE} {VERSION}")?)
 }
 
 /// The file systems that can be mounted: no others.
-pub fn filesystems() -> Result<String, Errno> {
-    Ok(String::from("nodev\trootfs\nnodev\tproc\nnodev\tsysfs\n"))
+pub fn filesystems(to: &mut Sheet) -> Result<(), Errno> {
+    to.add(b"nodev\trootfs\nnodev\tproc\nnodev\tsysfs\n")
 }

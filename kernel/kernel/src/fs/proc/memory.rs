@@ -1,8 +1,8 @@
 //! `/proc/meminfo`.
 
 use crate::abi::Errno;
+use crate::fs::live::Sheet;
 use crate::system::system;
-use alloc::string::String;
 use core::fmt::Write;
 use machine::PAGE_SIZE;
 use vm::policy::Reservation;
@@ -39,9 +39,8 @@ pub fn amounts() -> Amounts {
 
 /// Of Linux's lines those that are counted. Files are in memory only: memory that is not free can
 /// only become so through the swap space.
-pub fn meminfo() -> Result<String, Errno> {
+pub fn meminfo(to: &mut Sheet) -> Result<(), Errno> {
     let amounts = amounts();
-    let mut text = String::new();
     for (name, bytes) in [
         ("MemTotal:", amounts.total),
         ("MemFree:", amounts.free),
@@ -50,7 +49,7 @@ pub fn meminfo() -> Result<String, Errno> {
         ("SwapFree:", amounts.free_swap),
         ("Committed_AS:", amounts.committed),
     ] {
-        writeln!(text, "{name:<16}{:>8} kB", bytes >> 10).map_err(|_| Errno::NOMEM)?;
+        writeln!(to, "{name:<16}{:>8} kB", bytes >> 10)?;
     }
-    Ok(text)
+    Ok(())
 }

@@ -8,9 +8,9 @@ mod task;
 
 pub use memory::amounts;
 
-use super::{Device, Directory, Inode, Kind, Name, made};
+use super::live::{self, Entry, Table};
+use super::{Device, Directory, Inode, Kind, Live, Name};
 use crate::abi::Errno;
-use crate::heap;
 use crate::process::Process;
 use crate::profile;
 use crate::system::system;
@@ -41,8 +41,8 @@ const LINKS: [(&str, &str); 4] = [
 pub fn mount() -> Result<(), Errno> {
     let root = &system().root;
     let top = root.directory()?;
-    top.replace(b"proc", proc(root))?;
-    top.replace(b"sys", sys::tree(root))?;
+    top.put(b"proc", live::directory(Proc::new(root)))?;
+    top.put(b"sys", sys::tree(root)?)?;
     for (device, what) in DEVICES {
         add(&directory(root, "dev", 0o755)?, device, || {
             Inode::new(Kind::Device(what), 0o666)
@@ -73,60 +73,75 @@ fn add(
     make: impl FnOnce() -> Arc<Inode>,
 ) -> Result<Arc<Inode>, Errno> {
     let entries = parent.directory()?;
-    if let Some(there) = entries.get(name.as_bytes()) {
-        return Ok(there);
+    match entries.get(parent, name.as_bytes()) {
+        Err(Errno::NOENT) => entries.add(name.as_bytes(), || Ok(make())),
+        there => there,
     }
-    let new = make();
-    entries.add(name.as_bytes(), new.clone())?;
-    Ok(new)
 }
 
-/// `/proc`: a directory for each process beside the files of the whole system.
-fn proc(root: &Arc<Inode>) -> Arc<Inode> {
-    made::searched(Arc::downgrade(root), |proc| {
-        let whole = made::entries([
-            ("self", made::link(caller)),
-            ("meminfo", made::text(memory::meminfo)),
-            ("cpuinfo", made::text(machine::cpuinfo)),
-            ("stat", made::text(machine::stat)),
-            ("uptime", made::text(machine::uptime)),
-            ("version", made::text(machine::version)),
-            ("filesystems", made::text(machine::filesystems)),
-            ("profile", made::text(profile::text)),
-            ("mounts", made::link(|| Ok(b"self/mounts".to_vec()))),
-            ("sys", sys::settings(proc.clone())),
-        ]);
-        let (known, of_list, of_find) = (whole.clone(), proc.clone(), proc.clone());
-        let entry = |proc: &Weak<Inode>, process: &Arc<Process>| {
-            let name = process.pid.to_string().into_bytes();
-            (name, process::tree(proc, process))
-        };
-        let list = move || {
-            if heap::is_short() {
-                return Err(Errno::NOMEM);
+/// The files of the whole system.
+const WHOLE: &[Entry<()>] = &[
+    ("self", |_, _| live::link(caller()?.to_string().as_bytes())),
+    ("meminfo", |_, _| live::text(memory::meminfo)),
+    ("cpuinfo", |_, _| live::text(machine::cpuinfo)),
+    ("stat", |_, _| live::text(machine::stat)),
+    ("uptime", |_, _| live::text(machine::uptime)),
+    ("version", |_, _| live::text(machine::version)),
+    ("filesystems", |_, _| live::text(machine::filesystems)),
+    ("profile", |_, _| live::text(profile::text)),
+    ("mounts", |_, _| live::link(b"self/mounts")),
+    ("sys", |proc, _| sys::settings(proc)),
+];
+
+/// `/proc`: a directory for each process behind the files of the whole system.
+struct Proc(Table<()>);
+
+/// The position of the first process.
+const PROCESSES: u64 = 256;
+
+impl Proc {
+    fn new(root: &Arc<Inode>) -> Self {
+        Proc(Table {
+            parent: root.clone(),
+            name: b"proc".to_vec(),
+            of: (),
+            entries: WHOLE,
+        })
+    }
+}
+
+impl Live for Proc {
+    fn parent(&self) -> Option<Arc<Inode>> {
+        self.0.parent()
+    }
+
+    fn name(&self) -> Name {
+        self.0.name()
+    }
+
+    fn get(&self, own: &Arc<Inode>, name: &[u8]) -> Result<Arc<Inode>, Errno> {
+        match live::number(name) {
+            Ok(pid) => {
+                let process = system().processes.get(pid).ok_or(Errno::NOENT)?;
+                Ok(process::tree(own, &process))
             }
-            let processes = system().processes.all();
-            let processes = processes.iter().map(|it| entry(&of_list, it));
-            Ok(whole.iter().cloned().chain(processes).collect())
-        };
-        let find = move |name: &[u8]| {
-            let process = || {
-                let pid = str::from_utf8(name).ok()?.parse().ok()?;
-                Some(entry(&of_find, &system().processes.get(pid)?))
-            };
-            let known = known.iter().find(|(its, _)| its == name).cloned();
-            // A number has one name: without zeroes in front of it.
-            let found = known.or_else(process).filter(|(its, _)| its == name);
-            found.map(|(_, inode)| inode)
-        };
-        (list, find)
-    })
+            Err(_) => self.0.get(own, name),
+        }
+    }
+
+    fn next(&self, from: u64) -> Option<(u64, Name)> {
+        self.0.next(from).or_else(|| {
+            let least = u32::try_from(from.saturating_sub(PROCESSES)).ok()?;
+            let pid = system().processes.from(least)?;
+            Some((PROCESSES + u64::from(pid), pid.to_string().into_bytes()))
+        })
+    }
 }
 
 /// The number of the process that asks.
-fn caller() -> Result<Name, Errno> {
+fn caller() -> Result<u32, Errno> {
     let pid = crate::process::with_current(|thread| thread.map(|it| it.process.pid));
-    Ok(pid.ok_or(Errno::NOENT)?.to_string().into_bytes())
+    pid.ok_or(Errno::NOENT)
 }
 
 /// The process, if it has not gone.

@@ -2,125 +2,163 @@
 
 use super::{alive, task};
 use crate::abi::Errno;
-use crate::fs::made::{self, Report};
-use crate::fs::names::{Names, path_of};
-use crate::fs::{Inode, Kind, Name, OpenFile};
+use crate::fs::live::{self, Entry, Report, Sheet, Table};
+use crate::fs::names::Names;
+use crate::fs::{Inode, Jump, Live, Name};
 use crate::process::Process;
-use crate::system::Space;
-use alloc::format;
-use alloc::string::String;
+use crate::system::{Space, system};
+use alloc::string::ToString;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
-use core::fmt;
+use core::fmt::{self, Write};
 use machine::{PAGE_SIZE, VaRange};
 use vm::{Flags, HIGHEST, LOWEST, Region, Stats};
 
+/// What `/proc` tells of a process.
+const ENTRIES: &[Entry<Weak<Process>>] = &[
+    ("maps", |_, of| text(of, maps)),
+    ("smaps", |_, of| text(of, smaps)),
+    ("status", |_, of| {
+        text(of, |of, to| task::status(of, of.pid, to))
+    }),
+    ("stat", |_, of| {
+        text(of, |of, to| task::stat(of, of.pid, to))
+    }),
+    ("statm", |_, of| text(of, statm)),
+    ("comm", |_, of| {
+        text(of, |of, to| task::comm(of, of.pid, to))
+    }),
+    ("task", |itself, of| Ok(task::tree(itself, of))),
+    ("cmdline", |_, of| text(of, cmdline)),
+    ("mounts", |_, of| text(of, |_, to| to.add(MOUNTS))),
+    ("fd", |itself, of| {
+        Ok(live::directory(Opened::new(itself, of)))
+    }),
+    ("pagemap", |_, of| {
+        Ok(live::report(PageMap(alive(of)?), 0o400))
+    }),
+    ("exe", |_, of| {
+        let program = alive(of)?.program.lock().clone();
+        let inode = program.inode().ok_or(Errno::NOENT)?;
+        Ok(Jump::inode(inode.clone(), Some(program.path().to_vec())))
+    }),
+    ("cwd", |_, of| {
+        let directory = alive(of)?.directory.lock().clone();
+        Ok(Jump::inode(directory, None))
+    }),
+    ("root", |_, _| Ok(Jump::inode(system().root.clone(), None))),
+];
+
 /// The directory of a process, in the directory `proc`.
-pub fn tree(proc: &Weak<Inode>, process: &Arc<Process>) -> Arc<Inode> {
-    let process = Arc::downgrade(process);
-    made::listed(proc.clone(), |itself| {
-        let itself = itself.clone();
-        move || {
-            let of = &process;
-            Ok(made::entries([
-                ("maps", text(of, maps)),
-                ("smaps", text(of, smaps)),
-                ("status", text(of, |of| task::status(of, of.pid))),
-                ("stat", text(of, |of| task::stat(of, of.pid))),
-                ("statm", text(of, statm)),
-                ("comm", text(of, |of| Ok(task::comm(of, of.pid)))),
-                ("task", task::tree(&itself, of)),
-                ("cmdline", text(of, cmdline)),
-                ("mounts", text(of, |_| Ok(String::from(MOUNTS)))),
-                ("fd", descriptors(&itself, of)),
-                ("pagemap", pagemap(of)),
-                ("exe", link(of, |of| Ok(of.program.lock().to_vec()))),
-                ("cwd", link(of, directory)),
-                ("root", link(of, |_| Ok(b"/".to_vec()))),
-            ]))
-        }
+pub fn tree(proc: &Arc<Inode>, process: &Arc<Process>) -> Arc<Inode> {
+    live::directory(Table {
+        parent: proc.clone(),
+        name: process.pid.to_string().into_bytes(),
+        of: Arc::downgrade(process),
+        entries: ENTRIES,
     })
 }
 
 /// The mounts.
-const MOUNTS: &str = "rootfs / rootfs rw 0 0\nproc /proc proc ro 0 0\nsysfs /sys sysfs ro 0 0\n";
+const MOUNTS: &[u8] = b"rootfs / rootfs rw 0 0\nproc /proc proc ro 0 0\nsysfs /sys sysfs ro 0 0\n";
 
-fn text<T>(of: &Weak<Process>, write: fn(&Process) -> Result<T, Errno>) -> Arc<Inode>
-where
-    T: Into<Vec<u8>> + 'static,
-{
+/// A file with the text that `write` writes of a process.
+fn text(
+    of: &Weak<Process>,
+    write: fn(&Process, &mut Sheet) -> Result<(), Errno>,
+) -> Result<Arc<Inode>, Errno> {
     let of = of.clone();
-    made::text(move || write(&*alive(&of)?))
+    live::text(move |to| write(&*alive(&of)?, to))
 }
 
-fn link(of: &Weak<Process>, target: fn(&Process) -> Result<Name, Errno>) -> Arc<Inode> {
-    let of = of.clone();
-    made::link(move || target(&*alive(&of)?))
+/// The directory of a process's open files, by their numbers.
+struct Opened {
+    parent: Arc<Inode>,
+    of: Weak<Process>,
 }
 
-/// Its open files, by number, in their directory.
-fn descriptors(directory: &Weak<Inode>, of: &Weak<Process>) -> Arc<Inode> {
-    let of = of.clone();
-    made::listed(directory.clone(), |_| {
-        move || {
-            let process = alive(&of)?;
-            let files = process.files.lock();
-            let entry = |(number, file): (usize, &Arc<OpenFile>)| {
-                let inode = Inode::new(Kind::Opened(file.clone()), 0o700);
-                (format!("{number}").into_bytes(), inode)
-            };
-            Ok(files.numbered().map(entry).collect())
+impl Opened {
+    fn new(parent: &Arc<Inode>, of: &Weak<Process>) -> Self {
+        Opened {
+            parent: parent.clone(),
+            of: of.clone(),
         }
-    })
+    }
+}
+
+impl Live for Opened {
+    fn parent(&self) -> Option<Arc<Inode>> {
+        Some(self.parent.clone())
+    }
+
+    fn name(&self) -> Name {
+        b"fd".to_vec()
+    }
+
+    fn get(&self, _: &Arc<Inode>, name: &[u8]) -> Result<Arc<Inode>, Errno> {
+        let process = self.of.upgrade().ok_or(Errno::NOENT)?;
+        let number = live::number(name)?;
+        let file = process.files.lock().get(number).map(|it| it.file.clone());
+        let file = file.map_err(|_| Errno::NOENT)?;
+        Ok(Jump::inode(file.inode().clone(), None))
+    }
+
+    fn next(&self, from: u64) -> Option<(u64, Name)> {
+        let process = self.of.upgrade()?;
+        let number = process.files.lock().from(usize::try_from(from).ok()?)?;
+        Some((number as u64, number.to_string().into_bytes()))
+    }
 }
 
 /// Its arguments; nothing once it has ended.
-fn cmdline(process: &Process) -> Result<Vec<u8>, Errno> {
-    Ok(match task::state(process, process.pid) {
-        'Z' => Vec::new(),
-        _ => process.arguments.lock().to_vec(),
-    })
+fn cmdline(process: &Process, to: &mut Sheet) -> Result<(), Errno> {
+    let arguments = process.arguments.lock().clone();
+    match task::state(process, process.pid) {
+        'Z' => Ok(()),
+        _ => to.add(&arguments),
+    }
 }
 
-fn directory(process: &Process) -> Result<Name, Errno> {
-    let directory = process.directory.lock().clone();
-    path_of(&directory).ok_or(Errno::NOENT)
-}
-
-fn maps(process: &Process) -> Result<String, Errno> {
-    written(process, |space, names, text| {
-        Ok(vm::proc::write_maps(&space.regions(), names, text))
-    })
-}
-
-fn smaps(process: &Process) -> Result<String, Errno> {
-    written(process, |space, names, text| {
-        Ok(vm::proc::write_smaps(&space.footprints()?, names, text))
-    })
-}
-
-/// The text that `write` writes of the process's space; nothing once it has ended.
-fn written(
-    process: &Process,
-    write: impl FnOnce(&Space, &vm::proc::Names, &mut String) -> Result<fmt::Result, Errno>,
-) -> Result<String, Errno> {
-    let mut text = String::new();
+fn maps(process: &Process, to: &mut Sheet) -> Result<(), Errno> {
     let Ok(space) = process.space() else {
-        return Ok(text);
+        return Ok(());
     };
-    let files = Names::now();
+    let regions = space.try_regions()?;
+    named(&space, regions.iter(), |names| {
+        vm::proc::write_maps(&regions, names, to)
+    })
+}
+
+fn smaps(process: &Process, to: &mut Sheet) -> Result<(), Errno> {
+    let Ok(space) = process.space() else {
+        return Ok(());
+    };
+    let footprints = space.footprints()?;
+    named(&space, footprints.iter().map(|it| &it.region), |names| {
+        vm::proc::write_smaps(&footprints, names, to)
+    })
+}
+
+/// Calls `write` with the names of the objects that the regions show. Nothing is written of a process that has ended.
+fn named<'a>(
+    space: &Space,
+    regions: impl Iterator<Item = &'a Region>,
+    write: impl FnOnce(&vm::proc::Names) -> fmt::Result,
+) -> Result<(), Errno> {
+    let files = Names::of_objects(regions.filter_map(|region| Some(region.object?.id)))?;
     let names = vm::proc::Names {
         heap: space.heap(),
         file: &|object| files.of(object),
     };
-    write(&space, &names, &mut text)?.map_err(|_| Errno::NOMEM)?;
-    Ok(text)
+    Ok(write(&names)?)
 }
 
 /// The process's mappings; nothing once it has ended.
-pub(super) fn footprint(process: &Process) -> (Stats, Vec<Region>) {
-    let space = process.space();
-    space.map_or_else(|_| Default::default(), |it| (it.stats(), it.regions()))
+pub(super) fn footprint(process: &Process) -> Result<(Stats, Vec<Region>), Errno> {
+    match process.space() {
+        Ok(space) => Ok((space.stats(), space.try_regions()?)),
+        Err(_) => Ok(Default::default()),
+    }
 }
 
 /// Bytes of those of `regions` that are `such`.
@@ -138,27 +176,23 @@ pub(super) fn is_code(region: &Region) -> bool {
 }
 
 /// Pages: mapped, in memory, in memory of objects, of code, 0, private and writable with stacks, 0.
-fn statm(process: &Process) -> Result<String, Errno> {
-    let (stats, regions) = footprint(process);
+fn statm(process: &Process, to: &mut Sheet) -> Result<(), Errno> {
+    let (stats, regions) = footprint(process)?;
     let Stats { usage, .. } = stats;
     let stack = bytes(&regions, is_stack) / PAGE_SIZE;
-    Ok(format!(
-        "{} {} {} {} 0 {} 0\n",
+    Ok(writeln!(
+        to,
+        "{} {} {} {} 0 {} 0",
         usage.mapped,
         stats.resident(),
         stats.file + stats.shared,
         bytes(&regions, is_code) / PAGE_SIZE,
         usage.data as usize + stack,
-    ))
+    )?)
 }
 
 /// Where each page of the process is.
 struct PageMap(Arc<Process>);
-
-fn pagemap(of: &Weak<Process>) -> Arc<Inode> {
-    let of = of.clone();
-    made::report(move || Ok(PageMap(alive(&of)?)))
-}
 
 impl Report for PageMap {
     /// Whole words only, as on Linux.

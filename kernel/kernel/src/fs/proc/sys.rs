@@ -1,87 +1,124 @@
 //! `/proc/sys`, and the processors in `/sys`.
 
 use crate::abi::{Errno, NODE, RELEASE, VERSION};
-use crate::fs::Inode;
-use crate::fs::made::{self, Entries};
+use crate::fs::live::{self, Entry, Table};
+use crate::fs::{Inode, Live, Name};
 use crate::system::system;
 use alloc::format;
-use alloc::string::{String, ToString};
-use alloc::sync::{Arc, Weak};
+use alloc::sync::Arc;
+use core::fmt::{Display, Write};
 use machine::Topology;
 use metal::Metal;
 use vm::Overcommit;
 
 /// A file with one line.
-fn line<T: ToString + Send + Sync + 'static>(
-    value: impl Fn() -> T + Send + Sync + 'static,
-) -> Arc<Inode> {
-    made::text(move || Ok(format!("{}\n", value().to_string())))
+fn line<T: Display>(value: impl Fn() -> T + Send + Sync + 'static) -> Result<Arc<Inode>, Errno> {
+    live::text(move |to| Ok(writeln!(to, "{}", value())?))
 }
 
 /// `/proc/sys`, in `proc`. Its files can be read.
-pub fn settings(proc: Weak<Inode>) -> Arc<Inode> {
-    made::fixed(proc, |sys| {
-        made::entries([
-            ("kernel", made::fixed(sys.clone(), kernel)),
-            ("vm", made::fixed(sys.clone(), memory)),
-        ])
-    })
+pub fn settings(proc: &Arc<Inode>) -> Result<Arc<Inode>, Errno> {
+    live::table(
+        proc,
+        "sys",
+        &[
+            ("kernel", |sys, _| live::table(sys, "kernel", KERNEL)),
+            ("vm", |sys, _| live::table(sys, "vm", MEMORY)),
+        ],
+    )
 }
 
-fn kernel(_: &Weak<Inode>) -> Entries {
-    made::entries([
-        ("ostype", line(|| "Linux")),
-        ("osrelease", line(|| RELEASE)),
-        ("version", line(|| VERSION)),
-        ("hostname", line(|| NODE)),
-        // One above the highest; programs add to it.
-        ("pid_max", line(|| i32::MAX / 2)),
-        // Addresses are the same in each run.
-        ("randomize_va_space", line(|| 0)),
-    ])
-}
+const KERNEL: &[Entry<()>] = &[
+    ("ostype", |_, _| line(|| "Linux")),
+    ("osrelease", |_, _| line(|| RELEASE)),
+    ("version", |_, _| line(|| VERSION)),
+    ("hostname", |_, _| line(|| NODE)),
+    // One above the highest; programs add to it.
+    ("pid_max", |_, _| line(|| i32::MAX / 2)),
+    // Addresses are the same in each run.
+    ("randomize_va_space", |_, _| line(|| 0)),
+];
 
-fn memory(_: &Weak<Inode>) -> Entries {
-    let overcommit = || match system().vm.overcommit() {
+const MEMORY: &[Entry<()>] = &[
+    ("overcommit_memory", |_, _| line(overcommit)),
+    // There is no limit.
+    ("max_map_count", |_, _| line(|| i32::MAX)),
+];
+
+fn overcommit() -> u32 {
+    match system().vm.overcommit() {
         Overcommit::Heuristic => 0,
         Overcommit::Always => 1,
         Overcommit::Never => 2,
-    };
-    made::entries([
-        ("overcommit_memory", line(overcommit)),
-        // There is no limit.
-        ("max_map_count", line(|| i32::MAX)),
-    ])
+    }
 }
 
 /// `/sys`, in `root`.
-pub fn tree(root: &Arc<Inode>) -> Arc<Inode> {
-    made::fixed(Arc::downgrade(root), |sys| {
-        let devices = made::fixed(sys.clone(), |devices| {
-            let system = made::fixed(devices.clone(), |system| {
-                let cpu = made::fixed(system.clone(), processors);
-                made::entries([("cpu", cpu)])
-            });
-            made::entries([("system", system)])
-        });
-        made::entries([("devices", devices)])
-    })
+pub fn tree(root: &Arc<Inode>) -> Result<Arc<Inode>, Errno> {
+    live::table(root, "sys", &[("devices", |sys, _| devices(sys))])
 }
 
-fn processors(cpu: &Weak<Inode>) -> Entries {
-    let mut entries =
-        made::entries(["online", "possible", "present"].map(|name| (name, made::text(all))));
-    for number in 0..Metal.cpus().len() {
-        let one = made::fixed(cpu.clone(), |_| Entries::new());
-        entries.push((format!("cpu{number}").into_bytes(), one));
+fn devices(sys: &Arc<Inode>) -> Result<Arc<Inode>, Errno> {
+    live::table(
+        sys,
+        "devices",
+        &[("system", |devices, _| {
+            live::table(devices, "system", SYSTEM)
+        })],
+    )
+}
+
+const SYSTEM: &[Entry<()>] = &[("cpu", |system, _| {
+    Ok(live::directory(Processors(Table {
+        parent: system.clone(),
+        name: b"cpu".to_vec(),
+        of: (),
+        entries: PROCESSORS,
+    })))
+})];
+
+const PROCESSORS: &[Entry<()>] = &[
+    ("online", |_, _| line(all)),
+    ("possible", |_, _| line(all)),
+    ("present", |_, _| line(all)),
+];
+
+/// The processors: a directory for each behind the lists of them.
+struct Processors(Table<()>);
+
+impl Live for Processors {
+    fn parent(&self) -> Option<Arc<Inode>> {
+        self.0.parent()
     }
-    entries
+
+    fn name(&self) -> Name {
+        self.0.name()
+    }
+
+    fn get(&self, own: &Arc<Inode>, name: &[u8]) -> Result<Arc<Inode>, Errno> {
+        let number = name.strip_prefix(b"cpu").ok_or(Errno::NOENT);
+        match number.and_then(live::number::<usize>) {
+            Ok(number) if number < Metal.cpus().len() => {
+                let name = str::from_utf8(name).map_err(|_| Errno::NOENT)?;
+                live::table(own, name, &[])
+            }
+            _ => self.0.get(own, name),
+        }
+    }
+
+    fn next(&self, from: u64) -> Option<(u64, Name)> {
+        self.0.next(from).or_else(|| {
+            let number = usize::try_from(from).ok()?.checked_sub(PROCESSORS.len())?;
+            let name = format!("cpu{number}").into_bytes();
+            (number < Metal.cpus().len()).then_some((from, name))
+        })
+    }
 }
 
 /// The CPUs, from the first to the last.
-fn all() -> Result<String, Errno> {
-    Ok(match Metal.cpus().len() {
-        1 => String::from("0\n"),
-        cpus => format!("0-{}\n", cpus - 1),
+fn all() -> impl Display {
+    core::fmt::from_fn(|to| match Metal.cpus().len() {
+        1 => write!(to, "0"),
+        cpus => write!(to, "0-{}", cpus - 1),
     })
 }

@@ -3,55 +3,92 @@
 use super::alive;
 use super::process::{bytes, footprint, is_code, is_stack};
 use crate::abi::{Errno, NAME};
-use crate::fs::made;
-use crate::fs::{Inode, Name};
+use crate::fs::live::{self, Entry, Sheet, Table};
+use crate::fs::{Inode, Live, Name};
 use crate::process::Process;
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::sync::{Arc, Weak};
-use alloc::vec::Vec;
 use core::fmt::Write;
 use core::sync::atomic::Ordering;
 use machine::PAGE_SIZE;
 
+/// The directory of a process's threads, by their numbers.
+struct Tasks {
+    parent: Arc<Inode>,
+    of: Weak<Process>,
+}
+
 /// The directory `task` of a process, in its directory.
-pub fn tree(directory: &Weak<Inode>, of: &Weak<Process>) -> Arc<Inode> {
-    let of = of.clone();
-    made::listed(directory.clone(), |itself| {
-        let itself = itself.clone();
-        move || {
-            let tids = tids(&*alive(&of)?);
-            Ok(tids.map(|tid| thread(&itself, &of, tid)).collect())
-        }
+pub fn tree(parent: &Arc<Inode>, of: &Weak<Process>) -> Arc<Inode> {
+    live::directory(Tasks {
+        parent: parent.clone(),
+        of: of.clone(),
     })
 }
 
-/// The numbers of its threads. The first one's stays until the process has gone.
-fn tids(process: &Process) -> impl Iterator<Item = u32> + use<> {
-    let threads = process.threads.lock();
-    let others = threads.iter().map(|thread| thread.tid());
-    let others: Vec<u32> = others.filter(|&tid| tid != process.pid).collect();
-    [process.pid].into_iter().chain(others)
+impl Live for Tasks {
+    fn parent(&self) -> Option<Arc<Inode>> {
+        Some(self.parent.clone())
+    }
+
+    fn name(&self) -> Name {
+        b"task".to_vec()
+    }
+
+    fn get(&self, own: &Arc<Inode>, name: &[u8]) -> Result<Arc<Inode>, Errno> {
+        let process = self.of.upgrade().ok_or(Errno::NOENT)?;
+        let tid = live::number(name)?;
+        // The first one's stays until the process has gone.
+        if tid != process.pid && process.thread(tid).is_none() {
+            return Err(Errno::NOENT);
+        }
+        Ok(live::directory(Table {
+            parent: own.clone(),
+            name: name.to_vec(),
+            of: Task {
+                process: self.of.clone(),
+                tid,
+            },
+            entries: ENTRIES,
+        }))
+    }
+
+    fn next(&self, from: u64) -> Option<(u64, Name)> {
+        let process = self.of.upgrade()?;
+        let threads = process.threads.lock();
+        let tids = threads.iter().map(|thread| thread.tid());
+        let tids = tids.chain([process.pid]).map(u64::from);
+        let tid = tids.filter(|&tid| tid >= from).min()?;
+        Some((tid, tid.to_string().into_bytes()))
+    }
 }
 
-/// The directory of a thread, and its name.
-fn thread(tasks: &Weak<Inode>, of: &Weak<Process>, tid: u32) -> (Name, Arc<Inode>) {
-    let text = |write: fn(&Process, u32) -> Result<String, Errno>| {
-        let of = of.clone();
-        made::text(move || write(&*alive(&of)?, tid))
-    };
-    let entries = [
-        ("status", text(status)),
-        ("stat", text(stat)),
-        ("comm", text(|of, tid| Ok(comm(of, tid)))),
-    ];
-    let directory = made::fixed(tasks.clone(), |_| made::entries(entries));
-    (format!("{tid}").into_bytes(), directory)
+/// A thread.
+#[derive(Clone)]
+struct Task {
+    process: Weak<Process>,
+    tid: u32,
+}
+
+/// What `/proc` tells of a thread.
+const ENTRIES: &[Entry<Task>] = &[
+    ("status", |_, of| text(of, status)),
+    ("stat", |_, of| text(of, stat)),
+    ("comm", |_, of| text(of, comm)),
+];
+
+fn text(
+    of: &Task,
+    write: fn(&Process, u32, &mut Sheet) -> Result<(), Errno>,
+) -> Result<Arc<Inode>, Errno> {
+    let of = of.clone();
+    live::text(move |to| write(&*alive(&of.process)?, of.tid, to))
 }
 
 /// The thread's name, in a line.
-pub fn comm(process: &Process, tid: u32) -> String {
-    format!("{}\n", name(process, tid))
+pub fn comm(process: &Process, tid: u32, to: &mut Sheet) -> Result<(), Errno> {
+    Ok(writeln!(to, "{}", name(process, tid))?)
 }
 
 /// The thread's name; nothing if it has ended.
@@ -76,9 +113,8 @@ pub fn state(process: &Process, tid: u32) -> char {
 }
 
 /// Of Linux's lines those that mean something here. All users are root.
-pub fn status(process: &Process, tid: u32) -> Result<String, Errno> {
-    let (stats, regions) = footprint(process);
-    let mut text = String::new();
+pub fn status(process: &Process, tid: u32, to: &mut Sheet) -> Result<(), Errno> {
+    let (stats, regions) = footprint(process)?;
     let pid = process.pid;
     let state = match state(process, tid) {
         'Z' => "Z (zombie)",
@@ -104,9 +140,9 @@ pub fn status(process: &Process, tid: u32) -> Result<String, Errno> {
         ("Uid", String::from("0\t0\t0\t0")),
         ("Gid", String::from("0\t0\t0\t0")),
     ];
-    let mut written = lines
-        .iter()
-        .try_for_each(|(name, value)| writeln!(text, "{name}:\t{value}"));
+    for (name, value) in lines {
+        writeln!(to, "{name}:\t{value}")?;
+    }
     let pages = |count: u64| count as usize * PAGE_SIZE;
     for (name, bytes) in [
         ("VmSize", pages(stats.usage.mapped)),
@@ -120,17 +156,14 @@ pub fn status(process: &Process, tid: u32) -> Result<String, Errno> {
         ("VmExe", bytes(&regions, is_code)),
         ("VmSwap", pages(stats.swapped)),
     ] {
-        written = written.and(writeln!(text, "{name}:\t{:>8} kB", bytes >> 10));
+        writeln!(to, "{name}:\t{:>8} kB", bytes >> 10)?;
     }
     let threads = process.threads.lock().len();
-    written
-        .and(writeln!(text, "Threads:\t{threads}"))
-        .map_err(|_| Errno::NOMEM)?;
-    Ok(text)
+    Ok(writeln!(to, "Threads:\t{threads}")?)
 }
 
 /// Linux's 52 numbers; those that are not counted are 0.
-pub fn stat(process: &Process, tid: u32) -> Result<String, Errno> {
+pub fn stat(process: &Process, tid: u32, to: &mut Sheet) -> Result<(), Errno> {
     /// Where some of them stand, from 1.
     const GROUP: usize = 5;
     const SESSION: usize = 6;
@@ -138,14 +171,15 @@ pub fn stat(process: &Process, tid: u32) -> Result<String, Errno> {
     const SIZE: usize = 23;
     const RESIDENT: usize = 24;
     const COUNT: usize = 52;
-    let (stats, _) = footprint(process);
-    let mut text = format!(
+    let (stats, _) = footprint(process)?;
+    write!(
+        to,
         "{} ({}) {} {}",
         tid,
         name(process, tid),
         state(process, tid),
         process.family.parent_number()
-    );
+    )?;
     for place in 5..=COUNT {
         let number = match place {
             GROUP => process.job.group().into(),
@@ -155,8 +189,7 @@ pub fn stat(process: &Process, tid: u32) -> Result<String, Errno> {
             RESIDENT => stats.resident(),
             _ => 0,
         };
-        write!(text, " {number}").map_err(|_| Errno::NOMEM)?;
+        write!(to, " {number}")?;
     }
-    text.push('\n');
-    Ok(text)
+    Ok(writeln!(to)?)
 }

@@ -294,10 +294,7 @@ impl Terminal {
         }
         self.own_turn(Signal::TERMINAL_OUTPUT, |_| true)?;
         let session = caller.job.session();
-        if !process::group(group)
-            .iter()
-            .any(|it| it.job.session() == session)
-        {
+        if !process::group(group).any(|it| it.job.session() == session) {
             return Err(Errno::PERM);
         }
         self.state.lock().foreground = group;

@@ -1,0 +1,340 @@
+//! Reading and writing open files.
+//!
+//! A call moves bytes between a file and memory of a caller's, which may not be there. What it takes from the file it
+//! has given to the memory, and the rest stays: an offset moves by what was moved, and a pipe keeps bytes that nobody
+//! got. A call that waits does so once, for the first bytes, and returns with what is there then.
+//!
+//! Locks: an open file's offset, then the inode's `writing`, held while one call writes, so that the bytes of a
+//! write stay together, and the end to which they are appended is the end. The caller's memory may be brought in meanwhile.
+
+use super::event::BYTES;
+use super::{Device, Inode, Kind, OpenFile};
+use crate::abi::Errno;
+use crate::heap;
+use crate::process::{is_disturbed, limits};
+use crate::system::{ObjectRef, system};
+use core::sync::atomic::Ordering;
+use ipc::pipe::ATOMIC;
+use linux_raw_sys::general::O_APPEND;
+use machine::PAGE_SIZE;
+
+/// The most bytes that are copied at once.
+pub const CHUNK: usize = 64 << 10;
+/// The most bytes of a call, as on Linux.
+pub const MOST_BYTES: usize = 0x7fff_f000;
+/// So many bytes are copied without memory of the heap.
+const FEW: usize = 128;
+
+/// Memory that is filled.
+pub trait Target {
+    /// How many bytes it takes.
+    fn most(&self) -> usize;
+
+    /// Copies to the bytes from `at` on; returns how many. Where fewer, there is no memory.
+    fn put(&mut self, at: usize, bytes: &[u8]) -> usize;
+
+    /// The same under locks, without a wait for memory; returns whether all was copied.
+    fn put_at_once(&mut self, at: usize, bytes: &[u8]) -> bool;
+
+    /// Brings in the memory for which the last [`Target::put_at_once`] did not wait.
+    ///
+    /// # Errors
+    /// If there is none.
+    fn bring_in(&mut self) -> Result<(), Errno>;
+}
+
+/// Memory that is written out.
+pub trait Source {
+    /// How many bytes it has.
+    fn most(&self) -> usize;
+
+    /// Copies the bytes from `at` on; returns how many. Where fewer, there is no memory.
+    fn get(&mut self, at: usize, to: &mut [u8]) -> usize;
+}
+
+impl Source for &[u8] {
+    fn most(&self) -> usize {
+        self.len()
+    }
+
+    fn get(&mut self, at: usize, to: &mut [u8]) -> usize {
+        let count = to.len().min(self.len() - at);
+        to[..count].copy_from_slice(&self[at..at + count]);
+        count
+    }
+}
+
+/// Refuses bytes that no file has.
+pub fn refuse_area(offset: u64, bytes: usize) -> Result<(), Errno> {
+    let (Ok(offset), Ok(bytes)) = (i64::try_from(offset), i64::try_from(bytes)) else {
+        return Err(Errno::INVAL);
+    };
+    match offset.checked_add(bytes) {
+        None => Err(Errno::INVAL),
+        Some(_) => Ok(()),
+    }
+}
+
+/// Calls `step` with parts of a buffer, and how many bytes were before, until `most` are done, one fails, or one is
+/// cut short; returns how many are done. An error counts if nothing is done.
+fn in_parts(
+    most: usize,
+    mut step: impl FnMut(usize, &mut [u8]) -> Result<usize, Errno>,
+) -> Result<usize, Errno> {
+    let (mut few, mut many);
+    let buffer = match most {
+        0..=FEW => {
+            few = [0; FEW];
+            &mut few[..]
+        }
+        _ => {
+            many = heap::buffer(most.min(CHUNK))?;
+            &mut many[..]
+        }
+    };
+    let mut done = 0;
+    while done < most {
+        let length = (most - done).min(buffer.len());
+        let count = match step(done, &mut buffer[..length]) {
+            Err(_) if done > 0 => break,
+            count => count?,
+        };
+        done += count;
+        if count < length {
+            break;
+        }
+    }
+    Ok(done)
+}
+
+/// A count of moved bytes; an error if there were some and none was moved.
+fn moved(count: usize, of: usize) -> Result<usize, Errno> {
+    match count {
+        0 if of > 0 => Err(Errno::FAULT),
+        count => Ok(count),
+    }
+}
+
+impl OpenFile {
+    /// Reads to the memory; returns how many bytes, 0 at the end.
+    pub fn read(&self, to: &mut dyn Target) -> Result<usize, Errno> {
+        if !self.reads() {
+            return Err(Errno::BADF);
+        }
+        let most = to.most();
+        if self.pipe().is_some() {
+            return self.read_pipe(to);
+        }
+        match &self.inode().kind {
+            Kind::Event(event) => {
+                let mut number = [0; BYTES];
+                let number = &mut number[..most.min(BYTES)];
+                let read = event.read(number, || self.waits())?;
+                read.ok_or_else(|| self.no_wait())?;
+                moved(to.put(0, number), BYTES)
+            }
+            Kind::Device(Device::Console | Device::Terminal) if most == 0 => Ok(0),
+            Kind::Device(device @ (Device::Console | Device::Terminal)) => {
+                let mut typed = heap::buffer(most.min(CHUNK))?;
+                let count = device.read(&mut typed, self.is_blocking())?;
+                moved(to.put(0, &typed[..count]), count)
+            }
+            _ => {
+                let mut offset = self.offset.lock();
+                let count = self.read_at(*offset, to)?;
+                *offset += count as u64;
+                Ok(count)
+            }
+        }
+    }
+
+    /// Reads the available bytes of a pipe.
+    fn read_pipe(&self, to: &mut dyn Target) -> Result<usize, Errno> {
+        let (pipe, _) = self.pipe().ok_or(Errno::BADF)?;
+        let (most, mut done) = (to.most(), 0);
+        loop {
+            let (mut at, mut is_away) = (done, false);
+            let waits = || done == 0 && self.waits();
+            let read = pipe.read_with(&system().kernel, most - done, waits, |part| {
+                is_away = !to.put_at_once(at, part);
+                at += part.len();
+                !is_away
+            });
+            done += match read {
+                None if done == 0 => return Err(self.no_wait()),
+                read => read.unwrap_or(0),
+            };
+            match is_away.then(|| to.bring_in()) {
+                Some(Err(errno)) if done == 0 => return Err(errno),
+                Some(Ok(())) => {}
+                _ => return Ok(done),
+            }
+        }
+    }
+
+    /// Reads from `offset` on, and leaves the file's own.
+    pub fn read_at(&self, offset: u64, to: &mut dyn Target) -> Result<usize, Errno> {
+        let most = to.most();
+        self.seekable()?;
+        refuse_area(offset, most)?;
+        if most == 0 {
+            return self.read_bytes(offset, &mut []);
+        }
+        in_parts(most.min(MOST_BYTES), |done, part| {
+            self.may_go_on(done)?;
+            let count = self.read_bytes(offset + done as u64, part)?;
+            moved(to.put(done, &part[..count]), count)
+        })
+    }
+
+    /// Whether a call goes on that has moved so many bytes: others than files have no end, so it must be possible to
+    /// stop it.
+    fn may_go_on(&self, done: usize) -> Result<(), Errno> {
+        match &self.inode().kind {
+            Kind::File(_) => Ok(()),
+            _ if done > 0 && is_disturbed() => Err(Errno::INTR),
+            _ => Ok(()),
+        }
+    }
+
+    /// Reads to the kernel's memory.
+    pub fn read_bytes(&self, offset: u64, to: &mut [u8]) -> Result<usize, Errno> {
+        match &self.inode().kind {
+            _ if !self.reads() => Err(Errno::BADF),
+            Kind::File(object) => read_object(object, offset, to),
+            Kind::Device(device) => device.read(to, self.is_blocking()),
+            Kind::Report(report) => report.read_at(offset, to),
+            Kind::Directory(_) => Err(Errno::ISDIR),
+            Kind::Fifo(_) | Kind::Event(_) => Err(Errno::SPIPE),
+            Kind::Link(_) | Kind::Jump(_) => Err(Errno::INVAL),
+        }
+    }
+
+    /// Writes; returns how many bytes.
+    pub fn write(&self, from: &mut dyn Source) -> Result<usize, Errno> {
+        if !self.writes() {
+            return Err(Errno::BADF);
+        }
+        if self.pipe().is_some() {
+            return self.write_pipe(from);
+        }
+        match &self.inode().kind {
+            Kind::Event(event) => {
+                let mut number = [0; BYTES + 1];
+                let count = from.most().min(number.len());
+                let number = &mut number[..count];
+                moved(from.get(0, number), count)?;
+                let written = event.write(number, || self.waits())?;
+                written.ok_or_else(|| self.no_wait())
+            }
+            // Nobody looks at the bytes.
+            Kind::Device(Device::Null | Device::Zero) => Ok(from.most().min(MOST_BYTES)),
+            Kind::Device(device) if from.most() == 0 => device.write(&[]),
+            Kind::Device(device) => in_parts(from.most().min(MOST_BYTES), |done, part| {
+                self.may_go_on(done)?;
+                let count = moved(from.get(done, part), part.len())?;
+                device.write(&part[..count])
+            }),
+            Kind::File(_) => {
+                let mut offset = self.offset.lock();
+                refuse_area(*offset, from.most())?;
+                let (start, count) = self.write_file(*offset, from)?;
+                if count > 0 {
+                    *offset = start + count as u64;
+                }
+                Ok(count)
+            }
+            _ => Err(Errno::INVAL),
+        }
+    }
+
+    /// Writes all to a pipe.
+    fn write_pipe(&self, from: &mut dyn Source) -> Result<usize, Errno> {
+        let (pipe, _) = self.pipe().ok_or(Errno::BADF)?;
+        in_parts(from.most().min(MOST_BYTES), |done, part| {
+            let count = from.get(done, part);
+            // As on Linux, of a page of which some is not there nothing is written.
+            let count = match count < part.len() {
+                true => moved(count - count % ATOMIC, part.len())?,
+                false => count,
+            };
+            let written = pipe.write_while(&system().kernel, &part[..count], || self.waits());
+            match written.map_err(|_| Errno::PIPE)? {
+                0 => Err(self.no_wait()),
+                count => Ok(count),
+            }
+        })
+    }
+
+    /// Writes from `offset` on, or to the end if it appends, and leaves the file's own offset.
+    pub fn write_at(&self, offset: u64, from: &mut dyn Source) -> Result<usize, Errno> {
+        self.seekable()?;
+        refuse_area(offset, from.most())?;
+        match &self.inode().kind {
+            Kind::File(_) if self.writes() => Ok(self.write_file(offset, from)?.1),
+            _ => self.write(from),
+        }
+    }
+
+    /// Writes a file: where it has begun, and how many bytes.
+    fn write_file(&self, offset: u64, from: &mut dyn Source) -> Result<(u64, usize), Errno> {
+        let inode = self.inode();
+        let object = inode.object().ok_or(Errno::INVAL)?;
+        let most = from.most().min(MOST_BYTES);
+        if most == 0 {
+            return Ok((offset, 0));
+        }
+        let _alone = inode.writing.lock();
+        let appends = self.flags.load(Ordering::Relaxed) & O_APPEND != 0;
+        let start = if appends { object.size() } else { offset };
+        let most = limits::room(start, most)?;
+        let count = in_parts(most, |done, part| {
+            let count = moved(from.get(done, part), part.len())?;
+            Ok(object.write(start + done as u64, &part[..count])?)
+        })?;
+        inode.attributes.modify();
+        Ok((start, count))
+    }
+}
+
+impl Inode {
+    /// Makes the file `size` bytes large.
+    pub fn resize(&self, size: u64) -> Result<(), Errno> {
+        let object = self.object().ok_or(Errno::INVAL)?;
+        let _alone = self.writing.lock();
+        if object.size() != size {
+            object.set_size(size)?;
+            self.attributes.modify();
+        }
+        Ok(())
+    }
+}
+
+/// Reads an object. A page that was never written is zero, and gets no memory.
+fn read_object(object: &ObjectRef, offset: u64, to: &mut [u8]) -> Result<usize, Errno> {
+    let inside = object.size().saturating_sub(offset).min(to.len() as u64) as usize;
+    let page = PAGE_SIZE as u64;
+    let mut done = 0;
+    while done < inside {
+        let at = offset + done as u64;
+        let pages = at / page..(offset + inside as u64).div_ceil(page);
+        let index = pages.start;
+        let present = object.next_present(pages).unwrap_or(u64::MAX / page);
+        if present > index {
+            let hole = (present * page - at).min((inside - done) as u64) as usize;
+            to[done..done + hole].fill(0);
+            done += hole;
+            continue;
+        }
+        let part = ((index + 1) * page - at).min((inside - done) as u64) as usize;
+        let count = match object.read(at, &mut to[done..done + part]) {
+            Err(_) if done > 0 => break,
+            count => count?,
+        };
+        done += count;
+        if count < part {
+            break;
+        }
+    }
+    Ok(done)
+}
