@@ -149,27 +149,17 @@ static int holes(void)
 	return pwrite(file, "x", 1, made << 21) != 1;
 }
 
-/* The same in shared and in private memory. */
-static int touch(int flags)
+/* The same in private memory. */
+static int tables(void)
 {
 	enum { LENGTH = 40 };
 	static char *at;
 	if (!at)
-		at = mmap(NULL, 1ul << LENGTH, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		at = mmap(NULL, 1ul << LENGTH, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (at == MAP_FAILED || made >= 1l << (LENGTH - 21))
 		return 1;
 	at[made << 21] = 1;
 	return 0;
-}
-
-static int shared(void)
-{
-	return touch(MAP_SHARED);
-}
-
-static int tables(void)
-{
-	return touch(MAP_PRIVATE);
 }
 
 static int mappings(void)
@@ -283,7 +273,7 @@ static const struct kind {
 } kinds[] = {
 	{ "threads", threads }, { "processes", processes }, { "zombies", zombies }, { "tree", tree },
 	{ "programs", programs }, { "arguments", arguments }, { "files", files }, { "folders", folders },
-	{ "links", links }, { "data", data }, { "holes", holes }, { "shared", shared }, { "tables", tables },
+	{ "links", links }, { "data", data }, { "holes", holes }, { "tables", tables },
 	{ "mappings", mappings }, { "texts", texts }, { "descriptors", descriptors }, { "pipes", pipes },
 	{ "memfds", memfds }, { "segments", segments }, { "semaphores", semaphores }, { "messages", messages },
 	{ "locks", locks }, { "signals", signals },
