@@ -107,11 +107,6 @@ fn other_waiter<P: Protocol>(world: &'static World<P>) {
 fn begins_it<P: Protocol>(world: &'static World<P>) {
     let section = world.domain.enter();
     world.look();
-    give(world, section);
-}
-
-/// Leaves the section to [`ends_it`].
-fn give<P: Protocol>(world: &World<P>, section: SleepableSection<'static, Checked, P>) {
     let section: usize = Box::into_raw(Box::new(section)).expose_provenance();
     world.begun.store(section as u64, Ordering::Release);
 }
@@ -125,27 +120,6 @@ fn ends_it<P: Protocol>(world: &'static World<P>) {
             SleepableSection<'static, Checked, P>,
         >(section))
     });
-}
-
-/// Two sections begin here before the wait. One of them ends on another CPU, as a third does that
-/// begins meanwhile: the CPU has begun as many then as had ended elsewhere, but never at one
-/// moment.
-fn begins_three<P: Protocol>(world: &'static World<P>) {
-    let [outer, first] = [(); 2].map(|()| world.domain.enter());
-    give(world, first);
-    Checked::relax(0);
-    let last = world.domain.enter();
-    Checked::spin_until(|| world.begun.load(Ordering::Acquire) == 0);
-    give(world, last);
-    Checked::relax(0);
-    world.look();
-    drop(outer);
-}
-
-fn ends_two<P: Protocol>(world: &'static World<P>) {
-    ends_it(world);
-    world.begun.store(0, Ordering::Release);
-    ends_it(world);
 }
 
 const MOST: usize = 5;
@@ -164,11 +138,6 @@ fn wait_against_a_section_that_moves() {
 }
 
 #[test]
-fn wait_against_sections_that_end_elsewhere() {
-    explore::<Standard>(1, &[waiter, begins_three, ends_two]);
-}
-
-#[test]
 fn broken_sections_that_may_sleep_are_caught() {
     caught::<OneSide>(MOST, &[waiter, reader]);
     caught::<NoFence>(MOST, &[waiter, reader]);
@@ -176,7 +145,6 @@ fn broken_sections_that_may_sleep_are_caught() {
     caught::<RelaxedExit>(2, &[waiter, begins_it, ends_it]);
 }
 
-/// Of a record's counts, that of the sections that have ended elsewhere is read first.
 #[test]
 fn a_wait_that_orders_nothing_is_found() {
     let text = include_str!("../src/epoch/sleepable.rs");
