@@ -1,10 +1,10 @@
 //! Translation: each access goes through the CPU's TLB, then the tables.
 
-use crate::shootdown::{Gate, Order, Outcome};
+use crate::shootdown::{self, Gate, Order, Outcome};
 use crate::stats::Counters;
 use crate::{Hosted, Probe};
 use core::cell::UnsafeCell;
-use core::sync::atomic::{AtomicU64, Ordering, fence};
+use core::sync::atomic::{AtomicU64, Ordering};
 use machine::soft::{Entry, SETS, Tlb, walk};
 use machine::{
     Access, Asid, CpuSet, Cpus, Flush, Frame, KernelEntries, Mmu, PAGE_SHIFT, PAGE_SIZE, PageFault,
@@ -232,26 +232,23 @@ unsafe impl Mmu for Hosted {
         let me = self.inner.cpus.index_of(Hosted::pin().cpu());
         self.inner.hook.reach(Probe::BeforeShootdown { cpu: me });
         let others = || targets.iter().filter(|&cpu| cpu != me);
-        let gate = |cpu: usize| &self.inner.mmus[cpu].gate;
+        let gates = || others().map(|cpu| &self.inner.mmus[cpu].gate);
 
         mmu.counters.shootdowns.add(1);
         if targets.contains(me) {
             // SAFETY: the caller runs on the CPU, and holds no result of `own`.
             unsafe { mmu.own() }.tlb.flush(asid, what);
         }
-        others().for_each(|cpu| gate(cpu).post(asid, what));
-        // Pairs with the fence at the beginning of an access; see `shootdown`.
-        fence(Ordering::SeqCst);
-        for cpu in others() {
-            // No CPU waits for this one, but its mailbox should not fill up meanwhile.
-            // SAFETY: the caller runs on the CPU, and holds no result of `own`.
-            let outcome = gate(cpu).settle(|| unsafe { mmu.serve() });
+        // No CPU waits for this one, but its mailbox should not fill up meanwhile.
+        // SAFETY: the caller runs on the CPU, and holds no result of `own`.
+        let meanwhile = || unsafe { mmu.serve() };
+        shootdown::reach(gates, asid, what, meanwhile, |outcome| {
             mmu.counters.requests.add(1);
             match outcome {
                 Outcome::Acknowledged => mmu.counters.acknowledged.add(1),
                 Outcome::Deferred => mmu.counters.deferred.add(1),
             }
-        }
+        });
     }
 
     #[inline]

@@ -119,7 +119,7 @@ impl<M: Atomics> Gate<M> {
     #[inline]
     pub fn begin(&self) -> Access<'_, M> {
         let before = self.state.load(Ordering::Relaxed);
-        // Pairs with the fence in `settle`'s caller; see the protocol.
+        // Pairs with the fence in `reach`; see the protocol.
         self.state.publish(before + 1);
         Access {
             gate: self,
@@ -163,7 +163,7 @@ impl<M: Atomics> Gate<M> {
 
     /// An initiator posts a request. It must fence (`SeqCst`) between its posts and
     /// [`Gate::settle`].
-    pub fn post(&self, asid: Asid, what: Flush) {
+    fn post(&self, asid: Asid, what: Flush) {
         // Release, at both ends: the owner sees the request and the changed tables.
         let Some(place) = self.claim() else {
             self.ready.fetch_or(EVERYTHING, Ordering::Release);
@@ -192,10 +192,26 @@ impl<M: Atomics> Gate<M> {
     }
 }
 
+/// An initiator, which has changed the tables, posts a request to the owners of `gates`, and waits
+/// for each. `settled` is called with each outcome, and `meanwhile` in each round of a wait.
+pub fn reach<'a, M: Atomics + Cpus + 'a, I: Iterator<Item = &'a Gate<M>>>(
+    gates: impl Fn() -> I,
+    asid: Asid,
+    what: Flush,
+    mut meanwhile: impl FnMut(),
+    settled: impl FnMut(Outcome),
+) {
+    gates().for_each(|gate| gate.post(asid, what));
+    // Pairs with the fence at the beginning of an access.
+    M::fence(Ordering::SeqCst);
+    let outcomes = gates().map(|gate| gate.settle(&mut meanwhile));
+    outcomes.for_each(settled);
+}
+
 impl<M: Atomics + Cpus> Gate<M> {
     /// An initiator waits until no access that began before its fence is still in progress. Calls
     /// `meanwhile` in each round.
-    pub fn settle(&self, mut meanwhile: impl FnMut()) -> Outcome {
+    fn settle(&self, mut meanwhile: impl FnMut()) -> Outcome {
         // Acquire (here and below): pairs with the release at the end of an access.
         let seen = self.state.load(Ordering::Acquire);
         if seen % 2 == 0 {

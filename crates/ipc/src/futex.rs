@@ -150,6 +150,8 @@ impl<M: Machine> Futexes<M> {
             }
             kernel.sleep(key, || waiter.woken.load(Ordering::Relaxed) == 0);
         }
+        // Tells a checker that the node is this task's; else nothing.
+        waiter.next.into_inner();
         Ok(Wait::Woken)
     }
 

@@ -52,3 +52,33 @@ impl<M: Machine> CpuSet<M> {
 fn bits_of(bits: u32) -> impl Iterator<Item = usize> {
     (0..32).filter(move |bit| bits & 1 << bit != 0)
 }
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use super::*;
+    use hosted::Hosted;
+    use std::collections::BTreeSet;
+
+    /// Every third CPU, and every fourth, of machines of one word and of several.
+    #[test]
+    fn sets_are_those_of_the_model() {
+        for cpus in [31, 32, 33, 65, 129] {
+            let sets = [0, 1].map(|first| {
+                let (set, model) = (CpuSet::<Hosted>::new(cpus), (0..cpus).step_by(3 + first));
+                (0..cpus).for_each(|cpu| set.insert(cpu));
+                let model: BTreeSet<usize> = model.collect();
+                let others = (0..cpus).filter(|cpu| !model.contains(cpu));
+                others.for_each(|cpu| set.remove(cpu));
+                assert!(set.iter().eq(model.iter().copied()), "{cpus} CPUs");
+                (0..cpus).for_each(|cpu| assert_eq!(set.contains(cpu), model.contains(&cpu)));
+                (set, model)
+            });
+            for [(one, ours), (other, theirs)] in [[&sets[0], &sets[1]], [&sets[1], &sets[0]]] {
+                let rest = ours.difference(theirs).copied();
+                assert!(one.without(other).eq(rest), "{cpus} CPUs");
+            }
+        }
+    }
+}

@@ -141,8 +141,7 @@ fn take(place: &Place, mut wanted: u32) {
             place.idle.end(0);
             continue;
         }
-        place.idle.begin(0);
-        if place.waiting.get() == 0 {
+        if place.idle.begin(0, || place.waiting.get() > 0) {
             while place.kicked.swap(0, Ordering::Acquire) == 0 {
                 Checked::park();
             }

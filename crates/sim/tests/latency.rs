@@ -58,6 +58,56 @@ fn a_ping_pong_returns_the_distance_table_exactly() {
     }
 }
 
+/// CPUs of one cluster that want a line at one moment, which another has written: the readers are served one
+/// after the other, and a writer when the last of them has its data.
+#[test]
+fn nobody_reads_or_writes_a_line_before_its_data_arrive() {
+    const READERS: [usize; 3] = [1, 2, 3];
+    const WRITER: usize = 4;
+    const AT: u64 = 10_000;
+    let profile = profile("freebsd-96");
+    let one_way = profile.latency(0, 1);
+    let sim = machine(&profile, 0);
+    let line = shared::<Line>(&sim);
+    let job = |cpu: usize, at: u64, writes: bool| {
+        let line = line.clone();
+        let job = move || {
+            compute_until(at);
+            match writes {
+                true => line.0.fetch_add(1, Ordering::Relaxed),
+                false => line.0.load(Ordering::Relaxed),
+            };
+        };
+        (cpu, Box::new(job) as Job)
+    };
+    let readers = READERS.map(|cpu| job(cpu, AT, false));
+    // Half-way to the first reader; in nanoseconds.
+    let writer = job(WRITER, AT + one_way / 2_000, true);
+    finish(
+        &sim,
+        [job(0, 0, true), writer]
+            .into_iter()
+            .chain(readers)
+            .collect(),
+    );
+    let fetched = |cpu: usize| sim.times()[cpu].fetching;
+    let mut times = READERS.map(fetched);
+    times.sort_unstable();
+    assert_eq!(times[0], one_way, "the first reader");
+    let occupancy = profile.transfer.read_occupancy.cluster;
+    for pair in times.windows(2) {
+        assert!(
+            pair[1] >= pair[0] + occupancy,
+            "{times:?}, {occupancy} each"
+        );
+    }
+    let written = fetched(WRITER) + one_way / 2;
+    assert!(
+        written > times[2] + one_way / 2,
+        "{written} after {times:?}"
+    );
+}
+
 #[test]
 fn hits_and_locked_instructions_cost_what_the_core_says() {
     let profile = profile("freebsd-96");

@@ -2,6 +2,7 @@
 //! point on which the sound one rests.
 
 use checked::Checked;
+use checked::flaw::{Flaw, Site, must_be_found};
 use checked::loom::model::Builder;
 use machine::{Atomic, Atomics, Cpus, Execute, Ordering, SharedCell, Topology};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -142,4 +143,22 @@ fn broken_sections_that_may_sleep_are_caught() {
     caught::<NoFence>(MOST, &[waiter, reader]);
     caught::<RelaxedExit>(MOST, &[waiter, reader]);
     caught::<RelaxedExit>(2, &[waiter, begins_it, ends_it]);
+}
+
+#[test]
+fn a_wait_that_orders_nothing_is_found() {
+    let text = include_str!("../src/epoch/sleepable.rs");
+    let moving = || explore::<Standard>(2, &[waiter, begins_it, ends_it]);
+    for comment in [
+        "// Acquire: pairs with the release of an exit on another CPU; and `here` is read later.",
+        "// Pairs with the publication of sections.",
+    ] {
+        let site = Site::after("epoch/sleepable.rs", text, comment);
+        must_be_found(Flaw::Relaxed, site, moving);
+    }
+    let exits = "// Acquire: pairs with the release of an exit on this CPU.";
+    let exits = Site::after("epoch/sleepable.rs", text, exits);
+    must_be_found(Flaw::Relaxed, exits, || {
+        explore::<Standard>(MOST, &[waiter, reader])
+    });
 }

@@ -2,6 +2,7 @@
 //! and truncations, on the real VM.
 
 use checked::Checked;
+use checked::flaw::{Flaw, Site, must_be_found};
 use checked::loom::model::Builder;
 use machine::{Atomic, Cpus, Execute, Frame, Job, Memory, Ordering, PAGE_SIZE, PagerError};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -231,11 +232,34 @@ fn is_empty(world: &World) {
     assert_eq!(world.object.resident(0), None, "a page behind the end");
 }
 
+/// The page is made while the object shrinks.
+fn a_first_fault_meets_a_truncation() {
+    model(2, |_| {}, [fault::<true>, World::truncate], is_empty);
+}
+
 #[test]
 fn a_fault_meets_a_truncation() {
-    // The page is there, or is made while the object shrinks.
     model(2, World::fill, [fault::<true>, World::truncate], is_empty);
-    model(2, |_| {}, [fault::<true>, World::truncate], is_empty);
+    a_first_fault_meets_a_truncation();
+}
+
+#[test]
+fn a_size_without_its_fences_is_found() {
+    for (file, text, comment) in [
+        (
+            "object/truncate.rs",
+            include_str!("../src/object/truncate.rs"),
+            "// Then a fence: a task that owns an entry from here on sees the size",
+        ),
+        (
+            "object/fill.rs",
+            include_str!("../src/object/fill.rs"),
+            "// Pairs with the fence in `truncate`.",
+        ),
+    ] {
+        let site = Site::after(file, text, comment);
+        must_be_found(Flaw::Relaxed, site, a_first_fault_meets_a_truncation);
+    }
 }
 
 #[test]

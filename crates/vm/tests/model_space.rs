@@ -419,6 +419,34 @@ fn a_mapping_does_not_outlive_its_page() {
     )();
 }
 
+/// As above, where the mapping's attachment is made meanwhile, too: the first on its CPU.
+#[test]
+fn a_new_mapping_does_not_outlive_its_page() {
+    model(
+        2,
+        |world| {
+            world.fill(NEAR);
+            drop(world.object.page(0, Advice::Random).expect("a page"));
+        },
+        [
+            |world| {
+                world.object.set_size(0).expect("set_size");
+                world.reuse();
+            },
+            |world| {
+                world.space.activate();
+                world.map_object(HERE);
+                not_theirs(world.space.load(HERE));
+                not_theirs(world.machine.load(HERE));
+            },
+        ],
+        |world| {
+            let seen = world.space.load(HERE);
+            assert!(matches!(seen, Err(Error::Bus { .. })), "{seen:?}");
+        },
+    )();
+}
+
 /// A move hands an entry on while its page goes from the object.
 #[test]
 fn a_moved_mapping_does_not_outlive_its_page() {

@@ -11,8 +11,8 @@ use std::sync::Arc;
 pub struct Scenario {
     /// The name on the command line: family, dot, subject.
     pub name: String,
-    /// How many jobs it may have: on a CPU each, or tasks on fewer CPUs, which are preempted wherever they
-    /// hold no pin.
+    /// How many jobs it may have: on a CPU each, perhaps of a machine with many more, or tasks on
+    /// fewer CPUs, which are preempted wherever they hold no pin.
     pub jobs: RangeInclusive<usize>,
     /// Bytes of physical memory.
     pub memory: usize,
@@ -51,7 +51,7 @@ impl Scenario {
 pub struct Stage {
     /// The machine.
     pub machine: Sim,
-    /// How many jobs it is to have; as many as the machine has CPUs, or more.
+    /// How many jobs it is to have.
     pub jobs: usize,
 }
 
@@ -60,7 +60,7 @@ pub struct Stage {
 /// Whatever breaks panics. All of it lives in the machine; after a failure it is
 /// forgotten, not dropped.
 pub struct Play {
-    /// Job *i* is CPU *i*'s, unless the machine has a scheduler.
+    /// Each on a CPU of its own, unless the machine has a scheduler.
     pub jobs: Vec<Job>,
     /// The last look.
     pub end: Job,

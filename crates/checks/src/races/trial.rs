@@ -7,7 +7,7 @@ use super::panics;
 use super::play::{Play, Scenario, Stage};
 use crate::sites::{self, Frame};
 use crate::vms;
-use machine::{Job, Topology};
+use machine::Job;
 use sched::{Best, Sched};
 use sim::profile::Arbitration;
 use sim::{Delays, Options, Preempt, Progress, Sim};
@@ -23,6 +23,13 @@ const LIMIT: u64 = 5_000_000_000;
 
 /// One of so many seeds runs a scenario's jobs as tasks that are preempted.
 const PREEMPTED: u64 = 3;
+
+/// One of so many other seeds runs them on a machine of more CPUs than a word has bits.
+const WIDE: u64 = 4;
+/// Such machines, in sockets and cores.
+const WIDE_SHAPES: [(usize, usize); 2] = [(1, 65), (3, 43)];
+/// The CPUs of such machines that run jobs: where words begin and end.
+const AT_EDGES: [usize; 10] = [0, 1, 2, 62, 63, 64, 65, 126, 127, 128];
 
 /// How long to observe a run without end.
 const A_WHILE: u64 = 5_000_000;
@@ -46,6 +53,7 @@ pub fn run(scenario: &Scenario, seed: u64) -> Result<(), Failure> {
     let Choice {
         options,
         jobs,
+        places,
         shape,
     } = choose(scenario, seed);
     let preempted = options.preempt.is_some();
@@ -54,7 +62,7 @@ pub fn run(scenario: &Scenario, seed: u64) -> Result<(), Failure> {
         preempted,
         what: format!("no simulated machine: {error}"),
     })?;
-    play(&machine, scenario, jobs).map_err(|what| {
+    play(&machine, scenario, jobs, &places).map_err(|what| {
         // SAFETY: the objects made on the machine's CPUs were forgotten with the play.
         unsafe { machine.scrap() };
         Failure {
@@ -70,8 +78,8 @@ pub fn is_preempted(scenario: &Scenario, seed: u64) -> bool {
     choose(scenario, seed).options.preempt.is_some()
 }
 
-/// Builds, runs and ends the play.
-fn play(machine: &Sim, scenario: &Scenario, jobs: usize) -> Result<(), String> {
+/// Builds, runs and ends the play, whose jobs begin on the CPUs `places`, in turn.
+fn play(machine: &Sim, scenario: &Scenario, jobs: usize, places: &[usize]) -> Result<(), String> {
     let slot = Arc::new(Mutex::new(None));
     let make = {
         let (build, slot, machine) = (scenario.build.clone(), slot.clone(), machine.clone());
@@ -82,14 +90,13 @@ fn play(machine: &Sim, scenario: &Scenario, jobs: usize) -> Result<(), String> {
         }
     };
     perform(machine, vec![(0, Box::new(make))])?;
-    if jobs > machine.cpus().len() {
+    if jobs > places.len() {
         machine.schedule(Sched::<Sim, Best<Sim>>::new);
     }
     let play = slot.lock().unwrap_or_else(PoisonError::into_inner).take();
     let Play { jobs, end } = play.expect("the build has ended");
-    let cpus = machine.cpus().len();
-    let jobs = jobs.into_iter().enumerate();
-    if let Err(what) = perform(machine, jobs.map(|(i, job)| (i % cpus, job)).collect()) {
+    let jobs = places.iter().copied().cycle().zip(jobs);
+    if let Err(what) = perform(machine, jobs.collect()) {
         // The objects that it holds are in an unknown state.
         std::mem::forget(end);
         return Err(what);
@@ -145,8 +152,10 @@ fn busy(machine: &Sim) -> String {
 /// The choices of a seed.
 struct Choice {
     options: Options,
-    /// As many as CPUs, or tasks that are more and are preempted.
+    /// As many as `places`, or tasks that are more and are preempted.
     jobs: usize,
+    /// The CPUs on which they begin.
+    places: Vec<usize>,
     /// The machine in words.
     shape: String,
 }
@@ -163,6 +172,16 @@ fn choose(scenario: &Scenario, seed: u64) -> Choice {
             one_in: *own.one_of(&[3, 8, 20, 50]),
         }
     });
+    let mut places: Vec<usize> = (0..shape.0 * shape.1 * shape.2).collect();
+    // Again dice of their own.
+    let mut wide = Dice(seed ^ 1 << 63);
+    if preempt.is_none() && wide.below(WIDE) == 0 {
+        let (sockets, cores) = *wide.one_of(&WIDE_SHAPES);
+        shape = (sockets, cores, 1);
+        let edges = AT_EDGES.into_iter().filter(|&cpu| cpu < sockets * cores);
+        let mut edges: Vec<usize> = edges.collect();
+        places.fill_with(|| edges.swap_remove(wide.below(edges.len() as u64) as usize));
+    }
     let (sockets, cores, threads) = shape;
     let mut profile = vms::profile(sockets, cores, threads);
     profile.transfer.arbitration = *dice.one_of(&[
@@ -191,12 +210,15 @@ fn choose(scenario: &Scenario, seed: u64) -> Choice {
     };
     let plural = if cpus == 1 { "" } else { "s" };
     let mut shape = format!("{cpus} CPU{plural}, {sockets}x{cores}x{threads}");
-    if preempt.is_some() {
+    if options.preempt.is_some() {
         let _ = write!(shape, ", {jobs} tasks, preempted");
+    } else if jobs < cpus {
+        let _ = write!(shape, ", jobs on {places:?}");
     }
     Choice {
         options,
         jobs,
+        places,
         shape,
     }
 }

@@ -1,7 +1,7 @@
 //! CPUs: where tasks run, and how they wait.
 
 use super::two;
-use crate::{Atomic, CpuId, CpuSet, Execute, Job, Ordering, Pinned, Topology};
+use crate::{Atomic, CpuId, CpuSet, Execute, Job, MAX_CPUS, Ordering, Pinned, Topology};
 use alloc::{boxed::Box, sync::Arc, vec::Vec};
 
 /// Each job runs on the CPU of its number, pins nest, and each CPU's id belongs to this machine.
@@ -34,17 +34,26 @@ pub fn cpus<M: Execute + Topology>(m: &M) {
     m.execute(jobs.collect::<Vec<_>>());
     // The CPUs are free again.
     m.execute(Vec::from([Box::new(move || here(0)) as Job]));
-    sets(range.len());
+    [range.len(), 65, MAX_CPUS].into_iter().for_each(sets);
 }
 
 fn sets(cpus: usize) {
-    let mut set: CpuSet = (0..cpus).collect();
-    assert!(set.iter().eq(0..cpus), "a set of all CPUs");
-    set.remove(0);
-    assert!(
-        !set.contains(0) && set.len() == cpus - 1,
-        "a set without CPU 0"
-    );
+    let all: CpuSet = (0..cpus).collect();
+    assert!(all.iter().eq(0..cpus), "a set of all CPUs");
+    for one in [0, cpus - 1] {
+        let mut others = all;
+        others.remove(one);
+        assert!(
+            !others.contains(one) && others.iter().eq((0..cpus).filter(|&cpu| cpu != one)),
+            "a set without CPU {one}"
+        );
+        let mut alone = CpuSet::EMPTY;
+        alone.insert(one);
+        assert!(
+            alone.contains(one) && alone.len() == 1 && !alone.is_empty(),
+            "a set of CPU {one}"
+        );
+    }
 }
 
 /// A spinning CPU sees the change it waits for; its spinning does not prevent the change.

@@ -31,10 +31,16 @@ impl<M: Machine> Idle<M> {
         Idle { flags }
     }
 
-    /// The calling CPU is idle. It looks at [`Waiting::get`] before it waits.
-    pub fn begin(&self, cpu: usize) {
+    /// The calling CPU goes idle, unless there is work: it asks for [`Waiting::get`] then. Returns
+    /// true if it may wait.
+    pub fn begin(&self, cpu: usize, has_work: impl FnOnce() -> bool) -> bool {
         // A fence follows: pairs with the one in `Waiting::announce`.
         self.flags[cpu].publish(IDLE);
+        let has_work = has_work();
+        if has_work {
+            self.end(cpu);
+        }
+        !has_work
     }
 
     /// The calling CPU has a task, or is about to look for one.

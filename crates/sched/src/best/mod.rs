@@ -211,12 +211,9 @@ unsafe impl<M: Contexts, B: Bounds> Policy<M> for Best<M, B> {
     }
 
     fn idle(&self, cpu: usize) -> bool {
-        self.idle.begin(cpu);
-        let work = self.queues.of(cpu).waiting() > 0 || self.victim(cpu).is_some();
-        if work {
-            self.idle.end(cpu);
-        }
-        !work
+        self.idle.begin(cpu, || {
+            self.queues.of(cpu).waiting() > 0 || self.victim(cpu).is_some()
+        })
     }
 
     fn tick(&self, cpu: usize, _current: TaskRef<M, Self>, now: u64) -> Tick {

@@ -58,3 +58,30 @@ impl Sharers {
         &mut self.words[at as usize * self.width..][..self.width]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sets_of_several_words_do_not_mix() {
+        for cpus in [64, 65, 129, 1024] {
+            let mut sharers = Sharers::new(cpus);
+            let (mut odd, mut even) = (0, 0);
+            sharers.clear(&mut odd);
+            sharers.clear(&mut even);
+            for cpu in 0..cpus as u16 {
+                sharers.insert(if cpu % 2 == 1 { odd } else { even }, cpu);
+            }
+            for (set, rest) in [(odd, 1), (even, 0)] {
+                let members = || (0..cpus as u16).filter(|cpu| cpu % 2 == rest);
+                assert!(sharers.iter(set).eq(members()), "{cpus} CPUs");
+                let contained = (0..cpus as u16).filter(|&cpu| sharers.contains(set, cpu));
+                assert!(contained.eq(members()), "{cpus} CPUs");
+            }
+            sharers.clear(&mut odd);
+            assert_eq!(sharers.iter(odd).count(), 0);
+            assert_eq!(sharers.iter(even).count(), cpus.div_ceil(2));
+        }
+    }
+}

@@ -167,6 +167,22 @@ mod tests {
         assert!("often".parse::<Confidence>().is_err());
     }
 
+    /// Computed with Python's `statistics` by the formulas of FreeBSD's ministat, with t = 2.365 at 7 degrees of freedom.
+    #[test]
+    fn errors_of_samples_of_unequal_size() {
+        let set = |points: &[f64]| Dataset::new("set", points.to_vec()).unwrap();
+        let (base, sample) = ([10.0, 12.0, 11.0, 13.0, 9.0], [20.0, 25.0, 22.0, 21.0]);
+        let found = Difference::between(&set(&base), &set(&sample), Confidence::P95);
+        for (found, wanted) in [
+            (found.pooled, 1.851_640_199_545),
+            (found.absolute_error, 2.937_609_086_120),
+            (found.percent, 100.0),
+            (found.percent_error, 40.058_305_719_824),
+        ] {
+            assert!((found - wanted).abs() < 1e-9, "{found}, not {wanted}");
+        }
+    }
+
     #[test]
     fn many_degrees_of_freedom_use_the_normal_distribution() {
         assert_eq!(

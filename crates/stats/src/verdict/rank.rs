@@ -282,6 +282,21 @@ mod tests {
         }
     }
 
+    /// Computed with Python's `statistics`: the variance of a sum of ranks drawn without replacement is
+    /// m (N - m) / N times the (unbiased) variance of all ranks.
+    #[test]
+    fn the_approximation_has_the_variance_of_draws_without_replacement() {
+        let a: Vec<f64> = (0..70).map(|i| f64::from(i % 10)).collect();
+        let b: Vec<f64> = (0..50).map(|i| f64::from(i * i % 7 + 2)).collect();
+        let test = mann_whitney(&a, &b);
+        assert_eq!((test.u, test.exact), (1561.0, false));
+        assert!((test.p - 0.310_987_256_82).abs() < 1e-9, "{test:?}");
+        // floor(n m / 2 - 1 / 2 - z sqrt(n m (n + m + 1) / 12)), z = NormalDist().inv_cdf(0.975)
+        for (n, m, trimmed) in [(100, 100, 4197), (60, 50, 1173), (101, 3, 50)] {
+            assert_eq!(trimmed_pairs(n, m, 0.05), Some((trimmed, 0.95)), "{n} {m}");
+        }
+    }
+
     #[test]
     fn equal_runs_are_no_evidence() {
         for n in [5, 60] {

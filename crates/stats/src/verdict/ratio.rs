@@ -240,6 +240,14 @@ mod tests {
         assert!(means.low > 1.99 && means.high < 2.01, "{means:?}");
     }
 
+    /// Computed with Python's `statistics`: sqrt(variance(a) / 4 / mean(a)² + variance(b) / 4 / mean(b)²).
+    #[test]
+    fn the_error_of_a_ratio_is_that_of_both_means() {
+        let (ratio, error) = log_ratio(&[1.0, 2.0, 3.0, 4.0], &[2.0, 4.0, 4.0, 6.0]);
+        assert!((ratio - 0.470_003_629_246).abs() < 1e-12, "{ratio}");
+        assert!((error - 0.329_140_294_302).abs() < 1e-12, "{error}");
+    }
+
     #[test]
     fn too_few_runs_bound_nothing() {
         let ratio = hodges_lehmann(&[1.0, 1.1, 1.2], &[5.0, 5.1, 5.2], 0.05);

@@ -90,6 +90,16 @@ impl<M: Machine> Lists<M> {
         (self.deferred - self.done) as usize
     }
 
+    /// Makes the waiting batch ready if it is the one that was sealed with this number. Another CPU may have been
+    /// faster, and sealed the next.
+    fn make_ready(&mut self, sealed: u64) -> bool {
+        let is_same = self.sealed == sealed;
+        if is_same {
+            self.ready.append(&mut self.waiting);
+        }
+        is_same
+    }
+
     /// Appends a callback.
     ///
     /// # Safety
@@ -155,9 +165,7 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
         if let Some((sealed, stamp)) = waiting {
             match self.pass(stamp) {
                 Ok(()) => queue.with(pin, |lists| {
-                    // Another CPU may have been faster, and sealed the next batch.
-                    if lists.sealed == sealed {
-                        lists.ready.append(&mut lists.waiting);
+                    if lists.make_ready(sealed) {
                         self.seal(lists, index);
                     }
                 }),
@@ -272,6 +280,43 @@ impl<M: Machine> Drop for Batch<'_, M> {
             lists.ready = self.rest.take();
             lists.done += self.ran;
             lists.busy = false;
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::boxed::Box;
+    use hosted::Hosted;
+    use machine::{Cpus, Topology};
+
+    /// A CPU that looked at a batch and comes back when others have sealed later ones leaves these alone.
+    #[test]
+    fn a_batch_is_made_ready_by_its_own_number() {
+        let machine = Hosted::new(1);
+        machine.on_cpu(0, || {
+            let domain = Domain::<Hosted>::new(machine.cpus());
+            let (queue, pin) = (domain.queues.of(0), Hosted::pin());
+            let seal_one = || {
+                let node = Box::leak(Box::new(Deferred::new()));
+                queue.with(&pin, |lists| {
+                    // SAFETY: the node is new, and is never freed.
+                    unsafe { lists.defer(node) };
+                    domain.seal(lists, 0);
+                    lists.sealed
+                })
+            };
+            let mut earlier = alloc::vec::Vec::new();
+            for _ in 0..3 {
+                let sealed = seal_one();
+                for &other in &earlier {
+                    let made = queue.with(&pin, |lists| lists.make_ready(other));
+                    assert!(!made, "batch {sealed} by the number {other}");
+                }
+                assert!(queue.with(&pin, |lists| lists.make_ready(sealed)));
+                earlier.push(sealed);
+            }
         });
     }
 }

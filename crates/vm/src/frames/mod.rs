@@ -21,6 +21,8 @@
 mod block;
 mod cache;
 mod map;
+#[cfg(test)]
+mod model;
 mod pool;
 mod pools;
 mod reservation;

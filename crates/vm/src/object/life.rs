@@ -22,6 +22,9 @@
 //! The shards' locks spin, and are not touched after they are released: a task that releases one
 //! may be the last but one.
 
+#[cfg(test)]
+mod model;
+
 use super::Object;
 use super::attachment::{Attached, Attachment};
 use super::ranges::{Place, Ranges};

@@ -131,7 +131,7 @@ impl<'a, M: Machine, P: Policies<M>> PvList<'a, M, P> {
             .flags
             .store(now & !(flags | lazy), Ordering::Relaxed);
         if taken & Descriptor::<M, P>::DIRTY != 0 {
-            // Pairs with the fence in `Pmap::note_dirty`.
+            // Pairs with the fence in `Page::lacks_after_stores`.
             M::fence(Ordering::SeqCst);
         }
         taken

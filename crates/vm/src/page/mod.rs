@@ -120,6 +120,20 @@ impl<M: Machine, I: Invalidation<M>> Page<M, I> {
         self.flags.load(Ordering::Relaxed)
     }
 
+    /// Whether the page lacks some of `flags`, a moment ago.
+    pub(crate) fn lacks(&self, flags: u8) -> bool {
+        self.flags() & flags != flags
+    }
+
+    /// As [`Page::lacks`], by a task that has made stores to the page, or flushed the mapping by
+    /// which they were made. If it lacks none, the task that takes the flags sees these stores.
+    pub(crate) fn lacks_after_stores(&self, flags: u8) -> bool {
+        // Pairs with the fence in `PvList::take_flags`: this sees the flag taken, or the task that
+        // took it sees the stores.
+        M::fence(Ordering::SeqCst);
+        self.lacks(flags)
+    }
+
     /// Makes the descriptor that of a page with one reference, in a freshly allocated frame.
     #[inline]
     pub(crate) fn begin(&self) {

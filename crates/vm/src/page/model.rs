@@ -1,5 +1,6 @@
-//! A page that only its mapping has ends, and another one begins in its frame, beside a task that comes by an
-//! old hint: the real descriptor and its list, under all interleavings.
+//! The real descriptor of a page and its list, under all interleavings: a page that only its
+//! mapping has ends, and another one begins in its frame, beside a task that comes by an old hint;
+//! and a store through a mapping that goes beside a task that writes the page out.
 
 extern crate std;
 
@@ -13,7 +14,7 @@ use alloc::vec;
 use checked::Checked;
 use checked::flaw::{Flaw, Site, must_be_found};
 use checked::loom::model::Builder;
-use machine::{Execute, Frame};
+use machine::{Atomic, Atomics, Execute, Frame, Ordering};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use sync::turnstile::Turnstiles;
 
@@ -84,4 +85,63 @@ fn a_beginning_that_does_not_release_is_found() {
     let begins = "Release: a task that retains the page through an old hint";
     let begins = Site::after("page/mod.rs", PAGE, begins);
     must_be_found(Flaw::Relaxed, begins, model(freeze));
+}
+
+/// The page is marked as written. A task stores to it and flushes the mapping; another takes the
+/// mark and then reads the page, to write it out.
+fn store_beside_a_write() -> impl FnOnce() {
+    || {
+        Builder::new().check(|| {
+            let machine = Checked::with_memory(2, 1);
+            Turnstiles::<Checked>::global();
+            let page = Arc::new(TestPage::new());
+            page.begin();
+            page.add_flags(TestPage::DIRTY);
+            // The page's content, and what has been written out of it.
+            let words: Arc<[<Checked as Atomics>::AtomicU64; 2]> =
+                Arc::new([0, 0].map(Atomic::new));
+            let (by_writer, out) = (page.clone(), words.clone());
+            let stores = move || {
+                words[0].store(1, Ordering::Relaxed);
+                if page.lacks_after_stores(TestPage::DIRTY) {
+                    TestList::lock(&PvBytes, Frame(0), &page).set_flags(TestPage::DIRTY);
+                }
+            };
+            let writes_out = move || {
+                let taken =
+                    TestList::lock(&PvBytes, Frame(0), &by_writer).take_flags(TestPage::DIRTY);
+                assert_eq!(taken, TestPage::DIRTY);
+                out[1].store(out[0].load(Ordering::Relaxed), Ordering::Relaxed);
+                (by_writer, out)
+            };
+            let end = Arc::new(std::sync::Mutex::new(None));
+            let ended = end.clone();
+            let writes_out = move || *ended.lock().unwrap() = Some(writes_out());
+            machine.execute(vec![Box::new(stores), Box::new(writes_out)]);
+            let (page, words) = end.lock().unwrap().take().expect("it has ended");
+            let is_out = words[1].load(Ordering::Relaxed) == 1;
+            assert!(is_out || !page.lacks(TestPage::DIRTY), "a store is lost");
+        });
+    }
+}
+
+#[test]
+fn a_store_is_written_out_or_the_page_stays_dirty() {
+    store_beside_a_write()();
+}
+
+#[test]
+fn a_mark_without_its_fences_is_found() {
+    let list = "// Pairs with the fence in `Page::lacks_after_stores`.";
+    let sites = [
+        Site::after("page/list.rs", include_str!("list.rs"), list),
+        Site::after(
+            "page/mod.rs",
+            PAGE,
+            "// Pairs with the fence in `PvList::take_flags`",
+        ),
+    ];
+    for site in sites {
+        must_be_found(Flaw::Relaxed, site, store_beside_a_write());
+    }
 }

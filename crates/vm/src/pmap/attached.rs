@@ -108,18 +108,16 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// Marks the page in `frame`, of an object and mapped without being listed, as written. The mapping is
     /// flushed, and its slot still locked.
     pub(super) fn note_dirty(&self, frame: Frame) {
-        // Pairs with the fence in `PvList::take_flags`: this sees the flag taken, or the task that took it sees
-        // the stores made through the mapping.
-        M::fence(Ordering::SeqCst);
-        self.note(
-            frame,
-            Page::<M, P::Invalidation>::harvest(pte::ACCESSED | pte::DIRTY),
-        );
+        let page = self.vm.page(frame);
+        let flags = Page::<M, P::Invalidation>::harvest(pte::ACCESSED | pte::DIRTY);
+        if page.lacks_after_stores(flags) {
+            self.vm.lock_pv(frame).set_flags(flags);
+        }
     }
 
     /// Adds `flags` to those of the page in `frame`, if they are not there.
     pub(super) fn note(&self, frame: Frame, flags: u8) {
-        if self.vm.page(frame).flags() & flags != flags {
+        if self.vm.page(frame).lacks(flags) {
             self.vm.lock_pv(frame).set_flags(flags);
         }
     }

@@ -83,6 +83,8 @@ pub struct World {
     pub cut: <Checked as Atomics>::AtomicU64,
     /// A private page that is held.
     held: Mutex<Option<Hold<Checked, Best>>>,
+    /// A child of the space.
+    child: Mutex<Option<Space<Checked, Best>>>,
     /// Its first word, as a look for stores left it; or the number of a frame.
     pub seen: <Checked as Atomics>::AtomicU64,
 }
@@ -108,6 +110,7 @@ impl World {
             object,
             cut: Atomic::new(0),
             held: Mutex::new(None),
+            child: Mutex::new(None),
             seen: Atomic::new(0),
         }
     }
@@ -146,6 +149,14 @@ impl World {
 
     pub fn put_held(&self, hold: Hold<Checked, Best>) {
         *self.held.lock().unwrap() = Some(hold);
+    }
+
+    pub fn take_child(&self) -> Space<Checked, Best> {
+        self.child.lock().unwrap().take().expect("forked")
+    }
+
+    pub fn put_child(&self, child: Space<Checked, Best>) {
+        *self.child.lock().unwrap() = Some(child);
     }
 
     pub fn set_break(&self, end: usize) {

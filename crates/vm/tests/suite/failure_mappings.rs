@@ -2,7 +2,7 @@
 
 use crate::failing;
 
-use failing::{Call, Kind, MIB, Mixed, Pages, World, all, all_of, pages};
+use failing::{Call, Kind, MIB, Mixed, Pages, World, all, all_of, by_accounts, pages};
 use machine::{PAGE_SIZE, VaRange};
 use std::thread;
 use vm::{Advice, At, Error, Flags, HEAP_START, Limit, Move, Prot, Request, Resource};
@@ -14,14 +14,29 @@ fn stay(changes: &[Change<'_>]) {
     for change in changes {
         let failures = all(Pages::Stay, change);
         assert_eq!((failures.file, failures.swap), (0, 0));
+        by_accounts(change);
     }
+}
+
+/// Memory that becomes writable is charged and counted.
+#[test]
+fn rights_that_are_charged() {
+    let failures = by_accounts::<Mixed>(&|world| {
+        let at = world.space.map(Mixed::BYTES, Prot::READ)?;
+        let whole = Mixed::whole(at);
+        let given = world.space.protect(whole, Prot::READ_WRITE);
+        given.or_else(|error| world.space.unmap(whole).and(Err(error)))
+    });
+    assert!(failures > 2, "{failures}");
 }
 
 #[test]
 fn fork() {
-    let failures = all(Pages::Stay, |world: &Mixed| world.space.fork().map(drop));
+    let fork = |world: &Mixed| world.space.fork().map(drop);
+    let failures = all(Pages::Stay, fork);
     assert!(failures.heap > 5 && failures.frames > 5, "{failures:?}");
     assert_eq!((failures.file, failures.swap), (0, 0));
+    assert!(by_accounts::<Mixed>(&fork) > 5, "each mapping is charged");
 }
 
 #[test]

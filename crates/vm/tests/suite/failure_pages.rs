@@ -4,7 +4,7 @@ use crate::failing;
 
 use failing::{Call, Mixed, Pages, all, pages};
 use machine::PAGE_SIZE;
-use vm::Advice;
+use vm::{Advice, Prot, Request};
 
 /// Tries each; pages may have come and gone when it fails.
 fn moving(calls: &[&Call<'_, Mixed>]) {
@@ -101,6 +101,26 @@ fn locking() {
         &|world| lock(world.memory, world),
         &|world| world.space.lock_all(true, true, false),
     ]);
+}
+
+/// The page in which the memory ends is in the swap space; it is brought back before the memory
+/// grows.
+#[test]
+fn shared_memory_grows() {
+    let failures = all(Pages::Move, |world: &Mixed| {
+        let memory = world.vm.shared_memory(PAGE_SIZE as u64 + 8)?;
+        let request = Request::object(&memory, 0, 2 * PAGE_SIZE, Prot::READ_WRITE)?;
+        let at = world.space.map_as(&request.shared())?;
+        let last = pages(at, 1, 1);
+        let stored = world.space.store(last.start, 1);
+        let out = stored.and_then(|()| world.space.advise(last, Advice::PageOut));
+        let grown = out.and_then(|()| memory.set_size(4 * PAGE_SIZE as u64));
+        let unmap = || world.space.unmap(pages(at, 0, 2));
+        // The refused request may be the first one's.
+        let unmapped = unmap().or_else(|_| unmap());
+        grown.and(unmapped)
+    });
+    assert!(failures.frames > 0 && failures.swap > 0, "{failures:?}");
 }
 
 #[test]

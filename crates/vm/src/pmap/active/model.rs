@@ -1,4 +1,5 @@
-//! CPUs that come, leave and come back beside one that takes a page away, under all interleavings.
+//! CPUs that come, leave and come back beside one that takes a page away, under all interleavings,
+//! on machines of two CPUs and of more than a word has bits.
 
 extern crate std;
 
@@ -9,7 +10,7 @@ use alloc::vec;
 use checked::Checked;
 use checked::flaw::{Flaw, Site, must_be_found};
 use checked::loom::model::Builder;
-use machine::{Atomics, Execute, Job, SharedCell, Topology};
+use machine::{Atomics, Execute, Job, SharedCell};
 
 const TAG: Asid = Asid(1);
 const OTHER: Asid = Asid(2);
@@ -25,7 +26,14 @@ enum Begins {
     Here,
 }
 
+/// Who uses the page, who takes it, and of how many CPUs they are.
+const TWO: [usize; 3] = [0, 1, 2];
+/// The same where one of them, or both, are of another word than the first.
+const WIDE: [[usize; 3]; 4] = [[64, 0, 65], [0, 64, 65], [64, 128, 129], [128, 64, 129]];
+
 struct World {
+    /// The CPU that uses the page, called 0 here.
+    user: usize,
     active: ActiveCpus<Checked>,
     current: CurrentSpaces<Checked>,
     /// 1 while the page is mapped.
@@ -45,23 +53,25 @@ impl World {
     /// CPU 0 comes to the space; its TLB, `is_cached`, forgets the entry if it flushes.
     fn come(&self, is_cached: &mut bool) {
         let flush = |flushes: bool| *is_cached &= !flushes;
-        self.active.enter(&self.current, 0, TAG, false, flush);
+        self.active
+            .enter(&self.current, self.user, TAG, false, flush);
     }
 
     /// CPU 0 leaves for another space.
     fn leave(&self) {
         let other = ActiveCpus::<Checked>::new();
-        other.enter(&self.current, 0, OTHER, false, drop);
+        other.enter(&self.current, self.user, OTHER, false, drop);
     }
 }
 
 /// CPU 0 uses the page beside CPU 1, which takes it away and has it for itself if no CPU is to be interrupted.
 /// (Hosted and simulated accesses fence by themselves, and would hide that there is no fence.)
-fn model(begins: Begins) {
+fn model(begins: Begins, [user, taker, count]: [usize; 3]) {
     Builder::new().check(move || {
         let machine = Checked::new(2);
-        let cpus = machine.cpus();
+        let cpus = CpuRange::claim(count);
         let world = Arc::new(World {
+            user,
             active: ActiveCpus::new(),
             current: CurrentSpaces::new(cpus).unwrap(),
             entry: Atomic::new(1),
@@ -87,10 +97,16 @@ fn model(begins: Begins) {
         };
         let take = move || {
             other.entry.swap(0, Ordering::AcqRel);
-            let (_, has_others) = other.active.look(cpus, 1);
-            let interrupted = || other.active.others(&other.current, cpus, 1, TAG, false);
-            if !has_others || interrupted().is_empty() {
+            let (_, has_others) = other.active.look(cpus, taker);
+            let interrupted = || other.active.others(&other.current, cpus, taker, TAG, false);
+            let interrupted = match has_others {
+                true => interrupted(),
+                false => CpuSet::EMPTY,
+            };
+            if interrupted.is_empty() {
                 other.page.write();
+            } else {
+                assert!(interrupted.iter().eq([user]), "others are interrupted");
             }
         };
         let jobs: vec::Vec<Job> = vec![Box::new(use_page), Box::new(take)];
@@ -100,22 +116,31 @@ fn model(begins: Begins) {
 
 #[test]
 fn who_is_not_in_the_set_finds_nothing() {
-    model(Begins::New);
+    model(Begins::New, TWO);
 }
 
 #[test]
 fn who_comes_back_has_flushed_or_is_interrupted() {
-    model(Begins::Left);
+    model(Begins::Left, TWO);
 }
 
 #[test]
 fn who_has_left_has_ended_its_accesses() {
-    model(Begins::Here);
+    model(Begins::Here, TWO);
+}
+
+#[test]
+fn it_is_so_beyond_the_first_word() {
+    for cpus in WIDE {
+        for begins in [Begins::New, Begins::Left, Begins::Here] {
+            model(begins, cpus);
+        }
+    }
 }
 
 fn must_matter(file: &'static str, text: &'static str, comment: &'static str, begins: Begins) {
     let site = Site::after(file, text, comment);
-    must_be_found(Flaw::Relaxed, site, move || model(begins));
+    must_be_found(Flaw::Relaxed, site, move || model(begins, TWO));
 }
 
 #[test]

@@ -8,9 +8,13 @@
 
 pub(crate) use crate::refusing;
 
+mod accounts;
 mod large;
 mod mixed;
 mod told;
+
+#[allow(unused_imports)] // each test uses a part
+pub use accounts::by_accounts;
 
 #[allow(unused_imports)] // each test uses a part
 pub use large::{Large, elsewhere};

@@ -1,0 +1,47 @@
+//! A CPU zeroes its free frames ahead while another, which has none, takes one, under all
+//! interleavings.
+
+extern crate std;
+
+use super::{Content, Frames};
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec;
+use checked::Checked;
+use checked::loom::model::Builder;
+use machine::{Atomic, Execute, Job, Memory, Ordering};
+
+/// Frames of the machine, all of them in the first CPU's cache.
+const FRAMES: usize = 2;
+/// What the last owner has left.
+const LEFT: u64 = 99;
+
+#[test]
+fn a_frame_of_zeroes_is_zero_whoever_takes_it() {
+    let mut builder = Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(|| {
+        let machine = Checked::with_memory(2, FRAMES);
+        let frames = Arc::new(Frames::new(&machine).expect("room"));
+        let on = |work: fn(&Checked, &Frames<Checked>)| {
+            let (machine, frames) = (machine.clone(), frames.clone());
+            Box::new(move || work(&machine, &frames)) as Job
+        };
+        machine.execute(vec![on(|machine, frames| {
+            let taken =
+                [(); FRAMES].map(|()| frames.allocate(machine, Content::Any).expect("free"));
+            for frame in taken {
+                machine.word(frame, 0).store(LEFT, Ordering::Relaxed);
+                frames.free(machine, frame, false);
+            }
+        })]);
+        let zeroes = on(|machine, frames| {
+            frames.zero_ahead(machine, 1);
+        });
+        let takes = on(|machine, frames| {
+            let frame = frames.allocate(machine, Content::Zeroed).expect("free");
+            assert_eq!(machine.word(frame, 0).load(Ordering::Relaxed), 0);
+        });
+        machine.execute(vec![zeroes, takes]);
+    });
+}
