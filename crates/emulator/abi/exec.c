@@ -45,6 +45,41 @@ static void errors(void)
 	tell("nowhere", execve(nowhere, arguments, environ));
 }
 
+/* Runs this program again with so many arguments of so many letters. */
+static void long_list(const char *what, int count, int letters)
+{
+	static char text[1 << 18];
+	char **arguments = calloc(count + 3, sizeof *arguments), *environment[] = { NULL };
+	memset(text, 'a', letters);
+	text[letters] = 0;
+	arguments[0] = "count";
+	for (int i = 1; i <= count; i++)
+		arguments[i] = text;
+	pid_t child = fork();
+	if (child == 0) {
+		execve("/proc/self/exe", arguments, environment);
+		tell("execve", -1);
+		_exit(1);
+	}
+	reap(what, child);
+	free(arguments);
+}
+
+/* A program that needs a dynamic linker which is not there. */
+static void no_linker(void)
+{
+	static const unsigned char header[] = {
+		0x7f, 'E', 'L', 'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 62, 0, 1, 0, 0, 0, [24] = 0x78, 0, 0x40,
+		[32] = 64, [52] = 64, 0, 56, 0, 1, 0, [64] = 3, 0, 0, 0, 4, 0, 0, 0, [72] = 120, [96] = 16, [104] = 16, [112] = 1,
+		[120] = '/', 'n', 'o', '/', 'l', 'i', 'n', 'k', 'e', 'r', 0, 0, 0, 0, 0, 0,
+	};
+	char *arguments[] = { "x", NULL };
+	int file = open("dynamic", O_CREAT | O_WRONLY, 0755);
+	need(file >= 0 && write(file, header, sizeof header) == sizeof header, "dynamic");
+	close(file);
+	tell("no dynamic linker", execve("dynamic", arguments, environ));
+}
+
 static volatile int told;
 
 static void borrow(void)
@@ -62,8 +97,29 @@ int main(int count, char **arguments)
 {
 	if (strcmp(arguments[0], "again") == 0)
 		return report(count, arguments);
+	if (strcmp(arguments[0], "count") == 0) {
+		say("%d arguments, the last of %zu letters", count, strlen(arguments[count - 1]));
+		return 0;
+	}
+	if (arguments[0][0] == 0) {
+		say("%d argument, without a letter", count);
+		return 0;
+	}
 	errors();
+	no_linker();
 	borrow();
+	long_list("one of 128 KiB", 1, (1 << 17) - 1);
+	long_list("one too long", 1, 1 << 17);
+	long_list("many", 5000, 27);
+	long_list("almost 2 MiB", 15, 130000);
+	long_list("more than 2 MiB", 17, 130000);
+	pid_t nameless = fork();
+	if (nameless == 0) {
+		char **none = NULL;
+		execve("/proc/self/exe", none, none);
+		_exit(1);
+	}
+	reap("without arguments", nameless);
 	char kept[12], closed[12];
 	snprintf(kept, sizeof kept, "%d", dup(1));
 	snprintf(closed, sizeof closed, "%d", fcntl(1, F_DUPFD_CLOEXEC, 0));

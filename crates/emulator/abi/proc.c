@@ -1,5 +1,7 @@
 /* What /proc tells of the process, compared with what the process did. */
 #include "abi.h"
+#include <sys/resource.h>
+#include <time.h>
 #include <sys/syscall.h>
 
 static char text[1 << 18];
@@ -51,6 +53,51 @@ static unsigned long long page_word(char *at)
 	need(pread(file, &word, 8, (unsigned long)at / PAGE * 8) == 8, "pagemap");
 	close(file);
 	return word;
+}
+
+static void handle(int signal)
+{
+	(void)signal;
+}
+
+/* The signals of a line of `status`, of those that the program has to do with. */
+static unsigned long signals(const char *name)
+{
+	const char *found = strstr(text, name);
+	unsigned long mine = 1ul << (SIGUSR1 - 1) | 1ul << (SIGUSR2 - 1) | 1ul << (SIGHUP - 1);
+	return found ? strtoul(found + strlen(name), NULL, 16) & mine : ~0ul;
+}
+
+/* Signals, times and limits. */
+static void accounts(void)
+{
+	sigset_t blocked;
+	sigemptyset(&blocked);
+	sigaddset(&blocked, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &blocked, NULL);
+	signal(SIGUSR2, SIG_IGN);
+	signal(SIGHUP, handle);
+	kill(getpid(), SIGUSR1);
+	contents("/proc/self/status");
+	say("pending %lx, %lx, blocked %lx, ignored %lx, caught %lx", signals("SigPnd:"), signals("ShdPnd:"), signals("SigBlk:"),
+	    signals("SigIgn:"), signals("SigCgt:"));
+	say("descriptors: %d, seccomp: %ld", field(text, "FDSize:") >= 64, field(text, "Seccomp:"));
+	for (clock_t end = clock() + CLOCKS_PER_SEC / 10; clock() < end;)
+		;
+	contents("/proc/self/stat");
+	char *rest = strrchr(text, ')');
+	unsigned long user = 0, kernel = 0, start = 0;
+	sscanf(rest, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %*d %*d %*d %*d %*d %*d %lu", &user, &kernel, &start);
+	say("used: %d, began: %d", user + kernel >= 5 && user + kernel < 1000, start > 0);
+	double up = 0, idle = -1;
+	int numbers = sscanf(contents("/proc/uptime"), "%lf %lf", &up, &idle);
+	say("up: %d numbers, %d", numbers, up * 100 >= start && idle >= 0);
+	int last = 0;
+	say("load: %d", sscanf(contents("/proc/loadavg"), "%*f %*f %*f %*d/%*d %d", &last) == 1 && last >= getpid());
+	struct rlimit limit = { 100, 200 };
+	setrlimit(RLIMIT_NOFILE, &limit);
+	char *line = strstr(contents("/proc/self/limits"), "Max open files");
+	say("limit: %s", line ? strtok(line, "\n") : "none");
 }
 
 int main(void)
@@ -155,5 +202,6 @@ int main(void)
 	need(waitid(P_PID, child, &info, WEXITED | WNOWAIT) == 0 || errno == EINVAL, "waitid");
 	waitpid(child, NULL, 0);
 	tell("a child that was waited for", open(path, O_RDONLY));
+	accounts();
 	return 0;
 }

@@ -60,8 +60,27 @@ static void describe(const char *which, pid_t thread)
 	say("in stat: %d", atoi(told(thread, "stat")) == thread);
 }
 
+/* A name that ends where memory does, one without an end, and one that needs escapes. */
+static void names(void)
+{
+	char *at = memory(2), name[17] = "";
+	munmap(at + PAGE, PAGE);
+	tell("a short name", prctl(PR_SET_NAME, strcpy(at + PAGE - 4, "abc")));
+	prctl(PR_GET_NAME, name);
+	say("it is <%s>", name);
+	tell("15 letters, and no more", prctl(PR_SET_NAME, memcpy(at + PAGE - 15, "0123456789abcde", 15)));
+	prctl(PR_GET_NAME, name);
+	say("it is <%s>", name);
+	tell("14 letters, and no more", prctl(PR_SET_NAME, memcpy(at + PAGE - 14, "0123456789abcd", 14)));
+	prctl(PR_SET_NAME, "a\\b\nc d)");
+	told(getpid(), "status");
+	say("told: %s", strtok(text, "\n"));
+	say("comm: %zu letters", strlen(told(getpid(), "comm")));
+}
+
 int main(void)
 {
+	names();
 	prctl(PR_SET_NAME, "the first");
 	say("threads: %d", threads());
 	describe("first", getpid());

@@ -1,14 +1,19 @@
 /* What the policies of a preset have to do: two threads map, touch, protect and unmap beside each other, in their own part of
- * the space and in a shared one, while children, which `fork` has made, see what was there at the fork. */
+ * the space and in a shared one, while children, which `fork` has made, see what was there at the fork. Then calls write to
+ * memory that another thread changes meanwhile. */
+#define _GNU_SOURCE
+#include <errno.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PAGE = 4096, PAGES = 40, ROUNDS = 60, FORKS = 6, THREADS = 2 };
+enum { PAGE = 4096, PAGES = 40, ROUNDS = 60, FORKS = 6, THREADS = 2, AREA = 16, CHANGES = 3000 };
 
 static void fail(const char *what)
 {
@@ -87,13 +92,81 @@ static void *live(void *number)
 	return 0;
 }
 
+/* Memory in which calls meet changes, and whether the changes are over. */
+static char *area;
+static volatile int is_over;
+
+static uint64_t next(uint64_t *seed)
+{
+	*seed ^= *seed << 13;
+	*seed ^= *seed >> 7;
+	*seed ^= *seed << 17;
+	return *seed;
+}
+
+static void *change(void *nothing)
+{
+	uint64_t seed = 1;
+	int file = syscall(SYS_memfd_create, "area", 0);
+	for (int i = 0; i < CHANGES; i++) {
+		uint64_t number = next(&seed);
+		size_t length = (1 + number / 64 % 4) * PAGE;
+		char *at = area + number / 256 % (AREA - 4) * PAGE;
+		switch (number % 6) {
+		case 0:
+			munmap(at, length);
+			break;
+		case 1:
+			mmap(at, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, number % 4 * PAGE);
+			break;
+		case 2:
+			mprotect(at, length, number / 8 % 4);
+			break;
+		case 3:
+			madvise(at, length, MADV_DONTNEED);
+			break;
+		case 4:
+			if (ftruncate(file, number / 8 % 6 * PAGE))
+				fail("ftruncate");
+			break;
+		default:
+			mmap(at, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+		}
+	}
+	is_over = 1;
+	return nothing;
+}
+
+/* A call writes what it tells, or says that there is no such memory. */
+static void *call(void *number)
+{
+	uint64_t seed = (uintptr_t)number;
+	while (!is_over) {
+		char *at = area + next(&seed) % (AREA * PAGE - sizeof(struct utsname));
+		if (syscall(SYS_uname, at) && errno != EFAULT)
+			fail("uname");
+	}
+	return 0;
+}
+
+/* Runs `work` in threads, with a number each. */
+static void run(pthread_t *threads, int count, void *(*work)(void *))
+{
+	for (uintptr_t number = 0; number < (uintptr_t)count; number++)
+		if (pthread_create(threads + number, 0, work, (void *)(number + 1)))
+			fail("no thread");
+}
+
 int main(void)
 {
-	pthread_t threads[THREADS];
-	for (uintptr_t number = 0; number < THREADS; number++)
-		if (pthread_create(threads + number, 0, live, (void *)(number + 1)))
-			fail("no thread");
+	pthread_t threads[THREADS + 1];
+	run(threads, THREADS, live);
 	for (int number = 0; number < THREADS; number++)
+		pthread_join(threads[number], 0);
+	area = map(AREA, MAP_PRIVATE);
+	run(threads, THREADS, call);
+	run(threads + THREADS, 1, change);
+	for (int number = 0; number <= THREADS; number++)
 		pthread_join(threads[number], 0);
 	puts("all as written");
 	return 0;

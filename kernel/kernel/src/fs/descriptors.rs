@@ -49,6 +49,11 @@ impl Descriptors {
         place.ok_or(Errno::BADF)
     }
 
+    /// The room for descriptors at present, as Linux has it: 64, or a power of two above.
+    pub fn size(&self) -> usize {
+        self.places.len().next_power_of_two().max(64)
+    }
+
     /// Gives the file the lowest free number from `least` on.
     pub fn add(
         &mut self,

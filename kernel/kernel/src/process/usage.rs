@@ -7,6 +7,8 @@ use super::{Process, ThreadRef};
 use core::iter::Sum;
 use core::ops::Add;
 use core::sync::atomic::{AtomicU64, Ordering};
+use machine::Clock;
+use metal::Metal;
 
 /// A thread's use. Only the thread itself writes it; others read numbers: relaxed. Times are cycles.
 #[derive(Default)]
@@ -43,6 +45,12 @@ impl Usage {
     /// The thread begins.
     pub fn begin(&self) {
         self.start.store(metal::cycles(), Ordering::Relaxed);
+    }
+
+    /// When the thread began, in nanoseconds of the machine's clock.
+    pub fn start(&self) -> u64 {
+        let since = metal::cycles().saturating_sub(self.start.load(Ordering::Relaxed));
+        Metal::now().saturating_sub(metal::nanoseconds(since))
     }
 
     /// Lets others run, by `wait`.

@@ -2,8 +2,10 @@
 
 use crate::abi::{Errno, RELEASE, VERSION};
 use crate::fs::live::Sheet;
+use crate::process::Process;
 use crate::system::system;
 use alloc::string::String;
+use alloc::sync::Arc;
 use core::arch::x86_64::{__cpuid, CpuidResult};
 use core::fmt::Write;
 use machine::{Clock, Topology};
@@ -60,15 +62,32 @@ pub fn stat(to: &mut Sheet) -> Result<(), Errno> {
     Ok(writeln!(to, "btime {start}\nprocesses {given}")?)
 }
 
-/// Seconds since the start. How long CPUs were idle is not counted.
+/// Seconds since the start, and those in which CPUs ran no process, summed over the CPUs.
 pub fn uptime(to: &mut Sheet) -> Result<(), Errno> {
-    let hundredths = Metal::now() / (SECOND / 100);
+    let now = Metal::now();
+    let used = |process: Arc<Process>| (process.used() + *process.family.used.lock()).time();
+    let used: u64 = system().processes.all().map(used).sum();
+    let idle = (now * Metal.cpus().len() as u64).saturating_sub(used);
+    let [up, idle] = [now, idle].map(|time| time / (SECOND / 100));
+    let [whole_up, whole_idle] = [up, idle].map(|time| time / 100);
     Ok(writeln!(
         to,
-        "{}.{:02}",
-        hundredths / 100,
-        hundredths % 100
+        "{whole_up}.{:02} {whole_idle}.{:02}",
+        up % 100,
+        idle % 100
     )?)
+}
+
+/// The load, which is not measured, so 0; how many processes do not sleep, and how many there are; the last number given.
+pub fn loadavg(to: &mut Sheet) -> Result<(), Errno> {
+    let is_ready = |process: &Arc<Process>| {
+        let threads = process.threads.lock();
+        threads.iter().any(|thread| !thread.is_asleep())
+    };
+    let processes = &system().processes;
+    let ready = processes.all().filter(is_ready).count();
+    let (count, last) = (processes.count(), processes.given());
+    Ok(writeln!(to, "0.00 0.00 0.00 {ready}/{count} {last}")?)
 }
 
 /// The text of `uname`.

@@ -1,5 +1,6 @@
 //! `/proc`, `/sys` and the devices: the kernel's additions to the initial file system.
 
+mod limits;
 mod machine;
 mod memory;
 mod process;
@@ -86,6 +87,7 @@ const WHOLE: &[Entry<()>] = &[
     ("cpuinfo", |_, _| live::text(machine::cpuinfo)),
     ("stat", |_, _| live::text(machine::stat)),
     ("uptime", |_, _| live::text(machine::uptime)),
+    ("loadavg", |_, _| live::text(machine::loadavg)),
     ("version", |_, _| live::text(machine::version)),
     ("filesystems", |_, _| live::text(machine::filesystems)),
     ("profile", |_, _| live::text(profile::text)),

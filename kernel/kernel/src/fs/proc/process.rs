@@ -1,6 +1,6 @@
 //! `/proc/PID`.
 
-use super::{alive, task};
+use super::{alive, limits, task};
 use crate::abi::Errno;
 use crate::fs::live::{self, Entry, Report, Sheet, Table};
 use crate::fs::names::Names;
@@ -30,6 +30,7 @@ const ENTRIES: &[Entry<Weak<Process>>] = &[
     }),
     ("task", |itself, of| Ok(task::tree(itself, of))),
     ("cmdline", |_, of| text(of, cmdline)),
+    ("limits", |_, of| text(of, limits::table)),
     ("mounts", |_, of| text(of, |_, to| to.add(MOUNTS))),
     ("fd", |itself, of| {
         Ok(live::directory(Opened::new(itself, of)))

@@ -9,9 +9,13 @@ use crate::process::Process;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::{Arc, Weak};
+use alloc::vec::Vec;
 use core::fmt::Write;
 use core::sync::atomic::Ordering;
 use machine::PAGE_SIZE;
+
+/// Nanoseconds of a tick, in which `stat` has times.
+const TICK: u64 = 10_000_000;
 
 /// The directory of a process's threads, by their numbers.
 struct Tasks {
@@ -159,7 +163,47 @@ pub fn status(process: &Process, tid: u32, to: &mut Sheet) -> Result<(), Errno> 
         writeln!(to, "{name}:\t{:>8} kB", bytes >> 10)?;
     }
     let threads = process.threads.lock().len();
-    Ok(writeln!(to, "Threads:\t{threads}")?)
+    writeln!(to, "Threads:\t{threads}")?;
+    signals(process, tid, to)?;
+    let size = process.files.lock().size();
+    writeln!(to, "FDSize:\t{size}\nSeccomp:\t0")?;
+    let Some(thread) = process.thread(tid) else {
+        return Ok(());
+    };
+    let affinity = *thread.affinity.lock();
+    let sleeps = thread.usage.used().sleeps;
+    writeln!(to, "Cpus_allowed:\t{}", mask(affinity.words()))?;
+    Ok(writeln!(to, "voluntary_ctxt_switches:\t{sleeps}")?)
+}
+
+/// A set of CPUs in hexadecimal, the highest first, with a comma after each 32.
+fn mask(words: impl Iterator<Item = u64>) -> String {
+    let halves = words.flat_map(|word| [word as u32, (word >> 32) as u32]);
+    let mut groups: Vec<u32> = halves.collect();
+    while groups.len() > 1 && groups.last() == Some(&0) {
+        groups.pop();
+    }
+    let mut groups = groups.into_iter().rev();
+    let first = format!("{:x}", groups.next().unwrap_or(0));
+    groups.fold(first, |text, group| format!("{text},{group:08x}"))
+}
+
+/// The signals that are pending for the thread and for all, that it holds back, and that the process ignores and handles.
+fn signals(process: &Process, tid: u32, to: &mut Sheet) -> Result<(), Errno> {
+    let (pending, mask) = process
+        .thread(tid)
+        .map_or((0, 0), |thread| (thread.pending.set().0, thread.mask().0));
+    let [ignored, handled] = process.handlers.lock().sets();
+    for (name, set) in [
+        ("SigPnd", pending),
+        ("ShdPnd", process.pending.set().0),
+        ("SigBlk", mask),
+        ("SigIgn", ignored.0),
+        ("SigCgt", handled.0),
+    ] {
+        writeln!(to, "{name}:\t{set:016x}")?;
+    }
+    Ok(())
 }
 
 /// Linux's 52 numbers; those that are not counted are 0.
@@ -167,11 +211,23 @@ pub fn stat(process: &Process, tid: u32, to: &mut Sheet) -> Result<(), Errno> {
     /// Where some of them stand, from 1.
     const GROUP: usize = 5;
     const SESSION: usize = 6;
+    const USER: usize = 14;
+    const KERNEL: usize = 15;
+    const USER_OF_CHILDREN: usize = 16;
+    const KERNEL_OF_CHILDREN: usize = 17;
     const THREADS: usize = 20;
+    const START: usize = 22;
     const SIZE: usize = 23;
     const RESIDENT: usize = 24;
     const COUNT: usize = 52;
     let (stats, _) = footprint(process)?;
+    let thread = process.thread(tid);
+    let used = match &thread {
+        Some(thread) if tid != process.pid => thread.usage.used(),
+        _ => process.used(),
+    };
+    let of_children = *process.family.used.lock();
+    let start = thread.map_or(0, |thread| thread.usage.start());
     write!(
         to,
         "{} ({}) {} {}",
@@ -184,7 +240,12 @@ pub fn stat(process: &Process, tid: u32, to: &mut Sheet) -> Result<(), Errno> {
         let number = match place {
             GROUP => process.job.group().into(),
             SESSION => process.job.session().into(),
+            USER => used.user / TICK,
+            KERNEL => used.kernel / TICK,
+            USER_OF_CHILDREN => of_children.user / TICK,
+            KERNEL_OF_CHILDREN => of_children.kernel / TICK,
             THREADS => process.threads.lock().len() as u64,
+            START => start / TICK,
             SIZE => stats.usage.mapped * PAGE_SIZE as u64,
             RESIDENT => stats.resident(),
             _ => 0,

@@ -62,6 +62,18 @@ impl Handlers {
         }
     }
 
+    /// The signals that are ignored, not only by default, and those that have handlers.
+    pub fn sets(&self) -> [Set; 2] {
+        let of = |such: fn(usize) -> bool| {
+            let numbers = (1..=MOST).filter(|&number| such(self.0[number].handler));
+            Set(numbers.map(|number| 1 << (number - 1)).sum())
+        };
+        [
+            of(|handler| handler == Action::IGNORE),
+            of(|handler| !matches!(handler, Action::DEFAULT | Action::IGNORE)),
+        ]
+    }
+
     /// Whether nothing happens at a signal.
     pub fn ignores(&self, signal: Signal) -> bool {
         match self.0[signal.number() as usize].handler {
