@@ -12,19 +12,24 @@ static void handle(int signal)
 /* A stopped child in a group of its own is continued when its parent ends. */
 static void stopped(void)
 {
+	need(pipe(ends) == 0, "pipe");
 	pid_t child = fork();
 	if (child == 0) {
 		if (fork() == 0) {
 			setpgid(0, 0);
 			signal(SIGHUP, handle);
+			close(ends[0]);
 			raise(SIGSTOP);
-			say("it goes on");
-			_exit(0);
+			_exit(write(ends[1], "c", 1) != 1);
 		}
 		usleep(100000);
 		_exit(0);
 	}
+	close(ends[1]);
 	reap("parent of a stopped child", child);
+	char byte = 0;
+	say("the child goes on: %d", (int)read(ends[0], &byte, 1));
+	close(ends[0]);
 }
 
 static int grandchild(int code)
@@ -128,7 +133,6 @@ int main(int count, char **arguments)
 	if (count > 1)
 		return 0;
 	stopped();
-	usleep(200000);
 	reap("reaper", spawn(reaper));
 	reap("reapers", spawn(nested));
 	borrows("who ran another program in vfork");

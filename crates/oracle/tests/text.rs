@@ -35,7 +35,7 @@ fn what_is_wrong_is_said_with_its_line() {
         ("0: unmap w1 1p 7", "line 1: `7` is unexpected"),
         (
             "0: protect w1 1p rx",
-            "line 1: `rx` are not rights such as rw-",
+            "line 1: `rx` is not a set of rights such as rw-",
         ),
         (
             "0: map anywhere 1p rw- private anonymous",

@@ -386,25 +386,37 @@ fn each_case_study_has_a_table() {
     assert!(cut.unwrap_err().starts_with("f:1: "));
 }
 
-/// Samples of simulated runs, a seed each.
+/// A simulated run: a sample for each of six seeds, and the summary.
 fn simulated(vm: &str, rate: f64) -> String {
-    (1..=6)
-        .map(|seed| {
-            let mut line: serde_json::Value =
-                serde_json::from_str(&sample("mmap1", 4, rate / 4.0)).unwrap();
-            for (name, value) in [
-                ("on", "sim".into()),
-                ("vm", vm.into()),
-                ("profile", "freebsd-96".into()),
-                ("topology", "2x24x2".into()),
-                ("seed", 1.into()),
-                ("sample", serde_json::Value::from(seed)),
-            ] {
-                line[name] = value;
-            }
-            format!("{line}\n")
-        })
-        .collect()
+    const SEEDS: u32 = 6;
+    let mut line: serde_json::Value =
+        serde_json::from_str(&sample("mmap1", 4, rate / 4.0)).unwrap();
+    for (name, value) in [
+        ("on", "sim".into()),
+        ("vm", vm.into()),
+        ("profile", "freebsd-96".into()),
+        ("topology", "2x24x2".into()),
+        ("seed", serde_json::Value::from(1)),
+    ] {
+        line[name] = value;
+    }
+    let mut text = String::new();
+    for seed in 1..=SEEDS {
+        line["sample"] = seed.into();
+        text += &format!("{line}\n");
+    }
+    line["kind"] = "summary".into();
+    line["sample"] = SEEDS.into();
+    for (name, value) in [
+        ("min", rate),
+        ("max", rate),
+        ("average", rate),
+        ("total", rate * f64::from(SEEDS)),
+        ("stddev", 0.0),
+    ] {
+        line[name] = value.into();
+    }
+    text + &format!("{line}\n")
 }
 
 #[test]

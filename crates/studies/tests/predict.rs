@@ -89,7 +89,7 @@ fn malformed_files_are_refused() {
         ),
         ("kernels = [\"Linux\"]", "kernels = []", "no kernels"),
         ("kernels = [\"Linux\"]", "kernels = [\"\"]", "no kernels"),
-        ("mmap1 threads", "mmap1 fibres", "mmap1 fibres is no run"),
+        ("mmap1 threads", "mmap1 fibres", "mmap1 fibres is not a run"),
         ("linux-3.0-fixes", "linux-9", "no preset is called linux-9"),
         (
             "qspinlock",

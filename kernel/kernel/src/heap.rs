@@ -11,7 +11,8 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use lock_api::Mutex;
 use metal::Metal;
 use sync::spin::TestAndSet;
-use talc::{DefaultBinning, base::Talc, source::Manual};
+use talc::base::{CHUNK_UNIT, Talc};
+use talc::{DefaultBinning, source::Manual};
 
 /// The heap is short when less than this part of it is free: then programs make nothing that would keep
 /// more. It is nearly empty when less than the second part is free: then they touch no more memory either.
@@ -19,10 +20,13 @@ use talc::{DefaultBinning, base::Talc, source::Manual};
 const SHORT: usize = 4;
 const NEARLY_EMPTY: usize = 16;
 
-/// Kept pieces are multiples of so many bytes, and aligned so.
-const STEP: usize = 64;
-/// The steps of the largest.
-const STEPS: usize = 128;
+/// Pieces are multiples of so many bytes, and aligned so, as `talc`'s own are: where pieces have other alignments, it
+/// searches a long list of those that are free.
+const STEP: usize = CHUNK_UNIT;
+/// The bytes of a piece that `talc` needs for itself.
+const TAIL: usize = size_of::<usize>();
+/// The steps of the largest piece that is kept.
+const STEPS: usize = 256;
 
 /// The data under the lock.
 struct Pieces {
@@ -53,17 +57,17 @@ static HEAP: Heap = Heap(Mutex::new(Pieces {
     kept_steps: 0,
 }));
 
-/// The steps of a piece, if it is one to keep.
-fn steps(layout: Layout) -> Option<usize> {
-    let steps = layout.size().div_ceil(STEP);
-    (steps <= STEPS && layout.align() <= STEP).then_some(steps)
+/// The steps of a piece of so many bytes, if it is one to keep.
+fn steps(bytes: usize) -> Option<usize> {
+    let steps = (bytes + TAIL).div_ceil(STEP);
+    (steps <= STEPS).then_some(steps)
 }
 
 impl Pieces {
-    /// The piece is new, or was kept.
-    fn take(&mut self, layout: Layout) -> *mut u8 {
-        let Some(steps) = steps(layout) else {
-            return self.allocate(layout);
+    /// So many bytes, which are new, or were kept.
+    fn take(&mut self, bytes: usize) -> *mut u8 {
+        let Some(steps) = steps(bytes) else {
+            return self.allocate(piece(bytes));
         };
         let first = self.kept[steps];
         if first.is_null() {
@@ -76,14 +80,14 @@ impl Pieces {
     }
 
     /// # Safety
-    /// It comes from `take`, with the same layout, and nobody has it any more.
-    unsafe fn give(&mut self, piece: *mut u8, layout: Layout) {
-        let Some(steps) = steps(layout) else {
-            // SAFETY: the caller got it from `take` with this layout, so from `memory`, and gives it up.
-            unsafe { self.memory.deallocate(piece, layout) };
+    /// It comes from `take`, with as many bytes, and nobody has it any more.
+    unsafe fn give(&mut self, given: *mut u8, bytes: usize) {
+        let Some(steps) = steps(bytes) else {
+            // SAFETY: the caller got it from `take` with so many bytes, so from `memory`, and gives it up.
+            unsafe { self.memory.deallocate(given, piece(bytes)) };
             return self.note();
         };
-        let piece: *mut Kept = piece.cast();
+        let piece: *mut Kept = given.cast();
         // SAFETY: it is large enough and aligned, and the heap's again.
         unsafe { piece.write(Kept(self.kept[steps])) };
         self.kept[steps] = piece;
@@ -138,8 +142,13 @@ impl Pieces {
 
 /// What `talc` is asked for, for a piece to keep.
 fn whole(steps: usize) -> Layout {
-    // SAFETY: a power of two, and few bytes.
-    unsafe { Layout::from_size_align_unchecked(steps * STEP, STEP) }
+    piece(steps * STEP - TAIL)
+}
+
+/// What `talc` is asked for, for so many bytes.
+fn piece(bytes: usize) -> Layout {
+    // SAFETY: a power of two; and who asks for so many bytes has a layout of them.
+    unsafe { Layout::from_size_align_unchecked(bytes, STEP) }
 }
 
 /// Gives the heap its memory.
@@ -176,14 +185,34 @@ pub fn buffer(bytes: usize) -> Result<Vec<u8>, Errno> {
 }
 
 // SAFETY: `Talc` keeps the rules of an allocator, kept pieces are nobody's, and the lock lets one CPU at
-// a time use both.
+// a time use both. What is aligned to more than a piece lies in one with room for that, behind the piece's address.
 unsafe impl GlobalAlloc for Heap {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        self.0.lock().take(layout)
+        let (bytes, align) = (layout.size(), layout.align());
+        if align <= STEP {
+            return self.0.lock().take(bytes);
+        }
+        let piece = self.0.lock().take(bytes + align);
+        if piece.is_null() {
+            return piece;
+        }
+        // At least a step from the piece's start, which is aligned to a step, and not more than `align`.
+        let place = piece.map_addr(|address| (address + 1).next_multiple_of(align));
+        // SAFETY: the word before the place is the piece's, and aligned.
+        unsafe { place.cast::<*mut u8>().sub(1).write(piece) };
+        place
     }
 
-    unsafe fn dealloc(&self, piece: *mut u8, layout: Layout) {
-        // SAFETY: the caller has it from `alloc`, with the same layout.
-        unsafe { self.0.lock().give(piece, layout) }
+    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
+        let (bytes, align) = (layout.size(), layout.align());
+        if align <= STEP {
+            // SAFETY: the caller has it from `alloc`, with the same layout.
+            return unsafe { self.0.lock().give(place, bytes) };
+        }
+        // SAFETY: `alloc` has written the piece's address there, and took it with so many bytes.
+        unsafe {
+            let piece = place.cast::<*mut u8>().sub(1).read();
+            self.0.lock().give(piece, bytes + align);
+        }
     }
 }

@@ -55,7 +55,7 @@ fn a_curve_is_one_workload_on_one_system() {
     let error = Curve::of(&history(files).series, None).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "there are several curves; choose one of: mmap1 on os (os, unknown machine); \
+        "several curves found; choose one of: mmap1 on os (os, unknown machine); \
          mmap1 on scalevm (sim, freebsd-96 2x24x2)"
     );
     assert_eq!(Curve::of(&[], None).unwrap_err(), CurveError::Empty);
