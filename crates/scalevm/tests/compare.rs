@@ -208,7 +208,7 @@ fn all_operands_may_be_put_on_one_system() {
         ],
     );
     assert!(
-        stderr.contains("--on os does not go with `freebsd-di`, which runs on hosted"),
+        stderr.contains("--on os conflicts with `freebsd-di`, which runs on hosted"),
         "{stderr}"
     );
 }

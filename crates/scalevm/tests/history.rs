@@ -110,7 +110,7 @@ fn simulated_sweeps_have_a_series_for_each_point_and_are_exported() {
 
     let (_, stderr) = run(2, &["history", store.path(), "--export", "csv"]);
     assert!(
-        stderr.starts_with("scalevm: there are several curves; choose one of: "),
+        stderr.starts_with("scalevm: several curves found; choose one of: "),
         "{stderr}"
     );
     let (_, stderr) = run(
@@ -268,16 +268,16 @@ fn what_can_not_be_read_or_written_is_told_in_one_line() {
     let error = |more: &[&'static str]| run(2, &[&["history", store.path()], more].concat()).1;
     assert_eq!(
         error(&["--workload", "mmpa1"]),
-        "scalevm: no run has the workload `mmpa1`; there are brk1\n"
+        "scalevm: no run has the workload `mmpa1`; found brk1\n"
     );
     assert_eq!(
         error(&["--vm", "x"]),
-        "scalevm: no run has a build, so none has `x`\n"
+        "scalevm: no run has a build, so none matches `x`\n"
     );
     assert!(error(&["--export", "xml"]).contains("invalid value 'xml'"));
     one_line(
         &run(2, &["run", "brk1", "-s", "1", "--label", "x"]).1,
-        "scalevm: --label names what --store keeps",
+        "scalevm: --label requires --store",
     );
     assert!(run(2, &["history"]).1.contains("required"));
     assert!(Path::new(store.path()).is_dir());

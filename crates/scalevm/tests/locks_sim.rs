@@ -161,11 +161,11 @@ fn bad_usage_is_told_and_exits_with_2() {
         ("locks --on os", "hosted"),
         (
             "locks --on hosted --lines 3",
-            "--lines says how to simulate",
+            "--lines applies only to simulation",
         ),
         (
             "locks --on hosted --place spread",
-            "--place says how to simulate",
+            "--place applies only to simulation",
         ),
         ("locks --on sim --place apart", "pack, spread"),
         ("locks --on sim --lines 0", "--lines"),

@@ -49,7 +49,7 @@ fn what_is_no_test_case_is_refused() {
     for (file, why) in [
         (&empty, "function `testcase` not found"),
         (&undefined, "undefined symbol: nowhere"),
-        (&exits, "it ends the process that loads it (exit status: 3)"),
+        (&exits, "loading it ends the process (exit status: 3)"),
         (&text, "invalid ELF header"),
         (&other, "neither a C file (.c) nor a shared object (.so)"),
         (&missing, "No such file or directory"),
@@ -74,8 +74,7 @@ fn only_the_kernel_runs_it() {
         "run --command true --on hosted".into(),
     ] {
         let errors = place.failure(&arguments, &[], 2);
-        let expected =
-            "a workload of your own runs on kernels only: --on os, or a C file --on kernel";
+        let expected = "a workload of your own can run only on a kernel: --on os, or a C file with --on kernel";
         assert!(errors.contains(expected), "{errors}");
         assert_eq!(errors.lines().count(), 1, "{errors}");
     }
@@ -293,8 +292,8 @@ fn an_interrupted_run_prints_its_average() {
 fn what_counts_nothing_or_backwards_was_not_measured() {
     let place = Place::new("counts");
     let down = "(*(volatile unsigned long long *)iterations)--; usleep(1000);";
-    let nothing = "counts: no task has counted anything in ";
-    let backwards = "counts: task 0: its count has gone back, from ";
+    let nothing = "counts: no task counted any operation in ";
+    let backwards = "counts: task 0: its count went backwards, from ";
     for (name, from, body, samples, why) in [
         ("nothing", "", "getppid();", "-s 2 --warmup 1", nothing),
         (

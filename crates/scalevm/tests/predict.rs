@@ -136,7 +136,7 @@ fn bad_usage_is_told_in_a_line() {
     let errors = failure("predict kogan", 2);
     assert_eq!(errors.lines().count(), 1, "{errors}");
     assert!(
-        errors.starts_with("scalevm: no source or curve is called kogan: "),
+        errors.starts_with("scalevm: unknown source or curve kogan; "),
         "{errors}"
     );
     for arguments in [

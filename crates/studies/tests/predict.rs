@@ -90,11 +90,11 @@ fn malformed_files_are_refused() {
         ("kernels = [\"Linux\"]", "kernels = []", "no kernels"),
         ("kernels = [\"Linux\"]", "kernels = [\"\"]", "no kernels"),
         ("mmap1 threads", "mmap1 fibres", "mmap1 fibres is not a run"),
-        ("linux-3.0-fixes", "linux-9", "no preset is called linux-9"),
+        ("linux-3.0-fixes", "linux-9", "unknown preset linux-9"),
         (
             "qspinlock",
             "parking_lot",
-            "no simulated lock is called parking_lot",
+            "unknown simulated lock parking_lot",
         ),
         (
             "lock = \"qspinlock\"",
@@ -106,7 +106,7 @@ fn malformed_files_are_refused() {
             "",
             "one of preset, lock and because",
         ),
-        ("\"spread\"", "\"apart\"", "apart is no place"),
+        ("\"spread\"", "\"apart\"", "unknown place apart"),
         (
             "lock =",
             "broadcast = 500, lock =",

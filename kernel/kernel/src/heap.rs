@@ -20,8 +20,8 @@ use talc::{DefaultBinning, source::Manual};
 const SHORT: usize = 4;
 const NEARLY_EMPTY: usize = 16;
 
-/// Pieces are multiples of so many bytes, and aligned so, as `talc`'s own are: where pieces have other alignments, it
-/// searches a long list of those that are free.
+/// The size and the alignment of a piece are multiples of this, as `talc`'s own are: with other alignments it would
+/// search a long list of free pieces.
 const STEP: usize = CHUNK_UNIT;
 /// The bytes of a piece that `talc` needs for itself.
 const TAIL: usize = size_of::<usize>();
@@ -57,14 +57,14 @@ static HEAP: Heap = Heap(Mutex::new(Pieces {
     kept_steps: 0,
 }));
 
-/// The steps of a piece of so many bytes, if it is one to keep.
+/// The steps of a piece with this size, if it is one to keep.
 fn steps(bytes: usize) -> Option<usize> {
     let steps = (bytes + TAIL).div_ceil(STEP);
     (steps <= STEPS).then_some(steps)
 }
 
 impl Pieces {
-    /// So many bytes, which are new, or were kept.
+    /// A piece of this size, which is new, or was kept.
     fn take(&mut self, bytes: usize) -> *mut u8 {
         let Some(steps) = steps(bytes) else {
             return self.allocate(piece(bytes));
@@ -80,10 +80,10 @@ impl Pieces {
     }
 
     /// # Safety
-    /// It comes from `take`, with as many bytes, and nobody has it any more.
+    /// It comes from `take` with the same size, and nobody has it any more.
     unsafe fn give(&mut self, given: *mut u8, bytes: usize) {
         let Some(steps) = steps(bytes) else {
-            // SAFETY: the caller got it from `take` with so many bytes, so from `memory`, and gives it up.
+            // SAFETY: the caller got it from `take` with this size, so from `memory`, and gives it up.
             unsafe { self.memory.deallocate(given, piece(bytes)) };
             return self.note();
         };
@@ -140,14 +140,14 @@ impl Pieces {
     }
 }
 
-/// What `talc` is asked for, for a piece to keep.
+/// The layout with which `talc` allocates a piece to keep.
 fn whole(steps: usize) -> Layout {
     piece(steps * STEP - TAIL)
 }
 
-/// What `talc` is asked for, for so many bytes.
+/// The layout with which `talc` allocates this size.
 fn piece(bytes: usize) -> Layout {
-    // SAFETY: a power of two; and who asks for so many bytes has a layout of them.
+    // SAFETY: a power of two; and the size is that of a layout, or a little more.
     unsafe { Layout::from_size_align_unchecked(bytes, STEP) }
 }
 
@@ -209,7 +209,7 @@ unsafe impl GlobalAlloc for Heap {
             // SAFETY: the caller has it from `alloc`, with the same layout.
             return unsafe { self.0.lock().give(place, bytes) };
         }
-        // SAFETY: `alloc` has written the piece's address there, and took it with so many bytes.
+        // SAFETY: `alloc` has written the piece's address there, and took it with this size.
         unsafe {
             let piece = place.cast::<*mut u8>().sub(1).read();
             self.0.lock().give(piece, bytes + align);

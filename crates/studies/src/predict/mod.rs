@@ -405,10 +405,7 @@ points = [[1, 1], [2, 1], [3, 1], [4, 1], [6, 1], [8, 1], [12, 1], [16, 1], [32,
         assert!((slow.points[0].1 / 1e5 - 1.0).abs() < 0.02, "{slow:?}");
         let fast = predict(&few.replace("[1, 1]", "[1, 1e9]"));
         let why = fast.fit.expect_err("too fast");
-        assert!(
-            why.contains("one task does not reach 1000000000"),
-            "{why}"
-        );
+        assert!(why.contains("one task does not reach 1000000000"), "{why}");
         assert!((1e5..1e9).contains(&fast.points[0].1), "as it is: {why}");
     }
 

@@ -7,8 +7,7 @@ use linux_raw_sys::general::*;
 
 /// The most bytes of one argument, its end included.
 const TEXT: usize = 128 << 10;
-/// All arguments and the environment may have this part of the stack's limit, but so many bytes at least
-/// and at most.
+/// Arguments and environment together may have this part of the stack's limit, within these bounds.
 const STACK_PART: u64 = 4;
 const LEAST: u64 = 128 << 10;
 const MOST: u64 = 6 << 20;
