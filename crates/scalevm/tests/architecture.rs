@@ -20,7 +20,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("workloads", &[]),
     ("stats", &[]),
     ("profile", &["stats"]),
-    ("perf", &["profile"]),
+    ("perf", &["stats", "profile"]),
     ("report", &["stats", "profile"]),
     ("oracle", &[]),
     ("emulator", &[]),
