@@ -222,14 +222,14 @@ mod tests {
         let bad = [
             ("", "no points"),
             ("[[part]]", "part 1: `command` is missing"),
-            ("part = 1", "`part` is no list of parts"),
+            ("part = 1", "`part` is not a list of parts"),
             (
                 "[[part]]\ncommand = \"run\"\ntasks = []",
                 "part 1: `tasks` has no values",
             ),
             (
                 "[[part]]\ncommand = \"run\"\ntasks = [1, 1]",
-                "`run --tasks=1 --json` is there twice",
+                "`run --tasks=1 --json` is given twice",
             ),
             (
                 "[[part]]\ncommand = \"run\"\nwhen = 2026-01-01",
@@ -242,7 +242,7 @@ mod tests {
             ("[[part]]\ncommand = \n", "line 2: "),
             (
                 "[[parts]]\ncommand = \"run\"",
-                "`parts` is no list of parts",
+                "`parts` is not a list of parts",
             ),
         ];
         for (plan, why) in bad {

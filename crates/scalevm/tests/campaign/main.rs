@@ -128,7 +128,7 @@ fn a_point_that_makes_no_sense_is_named_before_any_runs() {
             "[[part]]\ncommand = \"doctor\"",
             "this command cannot be part of a campaign",
         ),
-        ("part = 3", "`part` is no list of parts"),
+        ("part = 3", "`part` is not a list of parts"),
     ] {
         let path = place.write("plan.toml", plan);
         let said = failure(&format!("campaign run {path}"), 2);
