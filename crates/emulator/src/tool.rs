@@ -56,7 +56,7 @@ mod tests {
             .expect_err("there is none");
         assert_eq!(
             error.to_string(),
-            "no-such-program is missing: install Debian's package its-package"
+            "no-such-program not found: install Debian's package its-package"
         );
         assert!(error.is_input());
     }

@@ -119,7 +119,7 @@ fn what_is_missing_is_named() {
     let (_, stderr) = exits(2, command.env("PATH", "/nowhere"));
     assert_eq!(
         stderr,
-        "scalevm: busybox is missing: install Debian's package busybox-static\n"
+        "scalevm: busybox not found: install Debian's package busybox-static\n"
     );
     let own = env!("CARGO_BIN_EXE_scalevm");
     let (_, stderr) = exits(2, &mut guest(&folder, "", &format!("-- {own}")));
