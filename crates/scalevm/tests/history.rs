@@ -118,7 +118,7 @@ fn simulated_sweeps_have_a_series_for_each_point_and_are_exported() {
         &["history", store.path(), "--export", "csv", "--label", "x"],
     );
     assert!(
-        stderr.starts_with("scalevm: no run has the label `x`; there are "),
+        stderr.starts_with("scalevm: no run has the label `x`; found "),
         "{stderr}"
     );
 }
