@@ -115,7 +115,7 @@ int main(int count, char **arguments)
 	long_list("more than 2 MiB", 17, 130000);
 	pid_t nameless = fork();
 	if (nameless == 0) {
-		char **none = NULL;
+		char **volatile none = NULL;
 		execve("/proc/self/exe", none, none);
 		_exit(1);
 	}

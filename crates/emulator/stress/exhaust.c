@@ -1,6 +1,5 @@
 /* Makes one kind of object after the other until the kernel refuses one more, or ends the program that makes them:
  * exhaust [KIND...]. The kernel goes on: after each kind a child, a pipe and a page are there as before. */
-#define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
