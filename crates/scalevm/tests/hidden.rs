@@ -17,6 +17,8 @@ fn apart(spaces: &str, before: &str, under: &str, arguments: &str) -> Option<Com
         let mut command = Command::new("unshare");
         command.args(spaces.split_whitespace());
         command.args(["sh", "-c", script]);
+        // Profiles are written where the command runs.
+        command.current_dir(env!("CARGO_TARGET_TMPDIR"));
         command
     };
     let tried = unshare(&format!("{before} true")).output();
