@@ -386,7 +386,7 @@ void scalevm_rwlock_wrunlock(scalevm_rwlock_t *lock);
 bool scalevm_rwlock_locked(const scalevm_rwlock_t *lock);
 
 /**
- * Makes an epoch for so many threads, 0 for 1024: returns 0, EINVAL if there may not be so many, or ENOMEM.
+ * Makes an epoch for this many threads, 0 for 1024: returns 0, EINVAL if there may not be so many, or ENOMEM.
  * `SCALEVM_EPOCH_INIT` makes one for 1024 threads.
  */
 int scalevm_epoch_init(scalevm_epoch_t *epoch,
@@ -451,8 +451,8 @@ bool scalevm_epoch_poll(scalevm_epoch_t *epoch);
 void scalevm_epoch_barrier(scalevm_epoch_t *epoch);
 
 /**
- * Makes a counter at 0 with this limit, at most 2^63 - 1, for so many threads, 0 for 1024: returns 0, EINVAL if the
- * limit is higher or there may not be so many threads, or ENOMEM. `SCALEVM_COUNTER_INIT(limit)` makes one for 1024
+ * Makes a counter at 0 with this limit, at most 2^63 - 1, for this many threads, 0 for 1024: returns 0, EINVAL if the
+ * limit is higher or there are too many threads, or ENOMEM. `SCALEVM_COUNTER_INIT(limit)` makes one for 1024
  * threads; the first use of one with a higher limit aborts.
  */
 int scalevm_counter_init(scalevm_counter_t *counter,

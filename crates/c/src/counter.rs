@@ -69,8 +69,8 @@ impl Counter {
     }
 }
 
-/// Makes a counter at 0 with this limit, at most 2^63 - 1, for so many threads, 0 for 1024: returns 0, EINVAL if the
-/// limit is higher or there may not be so many threads, or ENOMEM. `SCALEVM_COUNTER_INIT(limit)` makes one for 1024
+/// Makes a counter at 0 with this limit, at most 2^63 - 1, for this many threads, 0 for 1024: returns 0, EINVAL if the
+/// limit is higher or there are too many threads, or ENOMEM. `SCALEVM_COUNTER_INIT(limit)` makes one for 1024
 /// threads; the first use of one with a higher limit aborts.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_counter_init(

@@ -69,7 +69,7 @@ impl Job {
         Some(format!("--clusters={name}"))
     }
 
-    /// Whether a line that `squeue` prints, `%i`, is of this job: `12`, `12_3` or `12_[4-7]`.
+    /// Returns true if a line that `squeue` prints (`%i`) belongs to this job: `12`, `12_3` or `12_[4-7]`.
     fn is_at(&self, line: &str) -> bool {
         let rest = line.trim().strip_prefix(&self.number.to_string());
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['_', '+']))
@@ -139,7 +139,7 @@ impl Slurm<'_> {
     /// the results, see [`Slurm::submitted`].
     ///
     /// # Errors
-    /// `sbatch` refuses, or is not there, or its output has no number of a job.
+    /// `sbatch` is missing or refuses, or its output has no job number.
     pub fn submit(&self) -> Result<Option<Job>, Error> {
         self.results.make()?;
         let missing = self.shards_with(|state| *state != State::Done);
@@ -162,7 +162,7 @@ impl Slurm<'_> {
     /// The job that was submitted last, by this process or another, if Slurm still has it.
     ///
     /// # Errors
-    /// As [`Slurm::is_queued`].
+    /// As [`Slurm::queue`].
     pub fn submitted(&self) -> Result<Option<Job>, Error> {
         let path = self.file("slurm.job");
         let text = match fs::read_to_string(&path) {
@@ -177,10 +177,10 @@ impl Slurm<'_> {
         Ok((self.queue(&job)? != Queue::Ended).then_some(job))
     }
 
-    /// Whether some tasks of a job still wait or run.
+    /// Asks Slurm for the tasks of a job that still wait or run.
     ///
     /// # Errors
-    /// `squeue` is not there.
+    /// `squeue` is missing.
     pub fn queue(&self, job: &Job) -> Result<Queue, Error> {
         let output = Command::new("squeue")
             .args(job.cluster_option())

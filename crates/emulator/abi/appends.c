@@ -47,7 +47,7 @@ static void at_a_place(void)
 	say("it goes to the end: <%s>, at %ld", text, (long)lseek(file, 0, SEEK_CUR));
 }
 
-/* Until it is to stop, looks for names of which one is always there. */
+/* Looks up names, one of which always exists, until told to stop. */
 static int miss(const char *name)
 {
 	long missing = 0;

@@ -45,7 +45,7 @@ static void errors(void)
 	tell("nowhere", execve(nowhere, arguments, environ));
 }
 
-/* Runs this program again with so many arguments of so many letters. */
+/* Runs this program again with this number of arguments of this length. */
 static void long_list(const char *what, int count, int letters)
 {
 	static char text[1 << 18];
@@ -65,7 +65,7 @@ static void long_list(const char *what, int count, int letters)
 	free(arguments);
 }
 
-/* A program that needs a dynamic linker which is not there. */
+/* A program whose dynamic linker is missing. */
 static void no_linker(void)
 {
 	static const unsigned char header[] = {

@@ -318,7 +318,8 @@ impl<M: Machine> Pipe<M> {
     }
 
     /// Whether a read or write at `end` would not wait, or would fail at once because the other end
-    /// is closed. If not, `poller` is told when that changes.
+    /// is closed. If not, `poller` is told when that changes; without room for it on the list at once, so that it looks
+    /// again.
     ///
     /// # Safety
     /// The poller stays in place until [`Pipe::forget`].
@@ -331,7 +332,12 @@ impl<M: Machine> Pipe<M> {
         };
         let ready = ready || !state.open[end.other() as usize];
         if let Some(poller) = poller.filter(|_| !ready) {
-            state.pollers.push((end, PollerRef(poller)));
+            match state.pollers.try_reserve(1) {
+                Ok(()) => state.pollers.push((end, PollerRef(poller))),
+                Err(_) => {
+                    poller.tell();
+                }
+            }
         }
         ready
     }

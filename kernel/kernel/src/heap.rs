@@ -176,7 +176,23 @@ fn has_less_than(part: usize) -> bool {
     HEAP.0.lock().has_less_than(part)
 }
 
-/// So many zeroes; [`Errno::NOMEM`] if there is no room.
+/// Adds `item` to `list`; [`Errno::NOMEM`] if there is no room.
+pub fn push<T>(list: &mut Vec<T>, item: T) -> Result<(), Errno> {
+    list.try_reserve(1).map_err(|_| Errno::NOMEM)?;
+    list.push(item);
+    Ok(())
+}
+
+/// The items in a list; the first error, or [`Errno::NOMEM`] if there is no room.
+pub fn collect<T>(items: impl IntoIterator<Item = Result<T, Errno>>) -> Result<Vec<T>, Errno> {
+    let mut list = Vec::new();
+    items
+        .into_iter()
+        .try_for_each(|item| push(&mut list, item?))?;
+    Ok(list)
+}
+
+/// This many zeroes; [`Errno::NOMEM`] if there is no room.
 pub fn buffer(bytes: usize) -> Result<Vec<u8>, Errno> {
     let mut buffer = Vec::new();
     buffer.try_reserve_exact(bytes).map_err(|_| Errno::NOMEM)?;

@@ -139,6 +139,7 @@ impl Queue {
                 return Err(Errno::IDRM);
             }
             if state.has_room(message.text.len()) {
+                state.messages.try_reserve(1).map_err(|_| Errno::NOMEM)?;
                 (state.last[0], state.times[0]) = (thread.process.pid, seconds());
                 if state.deliver(message) {
                     self.outcomes.advance();
@@ -193,7 +194,7 @@ impl Queue {
             pid,
             outcome: Lock::new(None),
         });
-        state.receivers.push(receiver.clone());
+        heap::push(&mut state.receivers, receiver.clone())?;
         self.wait(thread, state, &receiver)
     }
 

@@ -1,6 +1,7 @@
 //! Programs: from an ELF file to a space that is ready to run it.
 
 use crate::abi::Errno;
+use crate::heap;
 use crate::system::{ObjectRef, Request, Space};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -97,7 +98,7 @@ impl Program {
         if !fits || count > HEADERS {
             return Err(Errno::NOEXEC);
         }
-        let mut bytes = vec![0; count * usize::from(file.e_phentsize)];
+        let mut bytes = heap::buffer(count * usize::from(file.e_phentsize))?;
         if object.read(file.e_phoff, &mut bytes)? < bytes.len() {
             return Err(Errno::NOEXEC);
         }
@@ -256,7 +257,7 @@ impl Program {
 const AUXILIARY: usize = 15;
 const RANDOM: usize = 16;
 
-/// The addresses of texts, the first of which lies at `at`.
+/// The addresses of texts that begin at `at`.
 fn addresses(texts: &Texts, mut at: usize) -> impl Iterator<Item = usize> {
     texts.iter().map(move |text| {
         at += text.len() + 1;

@@ -6,6 +6,7 @@
 
 use crate::abi::Errno;
 use crate::event_count::EventCount;
+use crate::heap;
 use crate::numbered::{Keyed, Rights, seconds};
 use crate::process::{Process, Thread};
 use crate::system::{Lock, system};
@@ -168,10 +169,11 @@ impl Set {
             process: thread.process.clone(),
             outcome: Lock::new(None),
         });
-        state.waiters.push(Waiting {
+        let waiting = Waiting {
             waiter: waiter.clone(),
             blocked,
-        });
+        };
+        heap::push(&mut state.waiters, waiting)?;
         let result = thread.wait_until(limit, || self.wait(thread, state, &waiter, limit));
         if result == Err(Errno::INTR) {
             thread.until = Some(limit);

@@ -79,8 +79,8 @@ impl Thread {
         }
     }
 
-    /// Copies the parts of so many bytes that lie in one page each, up to the first that fails; returns how many
-    /// bytes were before that.
+    /// Copies `bytes` from `at` on, one page after the other, up to the first that fails; returns how many bytes
+    /// were before that.
     fn page_by_page(
         &self,
         at: usize,

@@ -24,7 +24,7 @@ const LIMIT: u64 = 5_000_000_000;
 /// One of so many seeds runs a scenario's jobs as tasks that are preempted.
 const PREEMPTED: u64 = 3;
 
-/// One of so many other seeds runs them on a machine of more CPUs than a word has bits.
+/// One in this many seeds runs them on a machine with more CPUs than a word has bits.
 const WIDE: u64 = 4;
 /// Such machines, in sockets and cores.
 const WIDE_SHAPES: [(usize, usize); 2] = [(1, 65), (3, 43)];

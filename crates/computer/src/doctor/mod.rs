@@ -44,7 +44,7 @@ impl State {
     }
 }
 
-/// The things of which some states make figures doubtful.
+/// The settings that can make figures doubtful.
 const DECISIVE: [&str; 4] = [
     "frequency governor",
     "CPU quota",
@@ -83,7 +83,7 @@ impl Finding {
         }
     }
 
-    /// Whether figures from here are doubtful for it: it is to be changed, or cannot be seen and might have to be.
+    /// Returns true if it makes figures doubtful: it is wrong, or cannot be read.
     pub fn is_doubtful(&self) -> bool {
         match self.state {
             State::Change => true,

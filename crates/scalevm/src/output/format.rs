@@ -142,7 +142,7 @@ fn columns(table: &Table) -> Vec<String> {
         .collect()
 }
 
-/// Whether each column is found by its name. Columns without one are none that is looked for.
+/// Returns true if no two columns have the same name. Columns without a name do not count.
 fn names_differ(table: &Table) -> bool {
     let mut names = columns(table);
     names.retain(|name| !name.is_empty());

@@ -47,7 +47,7 @@ pub fn mean(points: &[f64]) -> f64 {
     }
 }
 
-/// The unbiased variance; infinite if it is above the largest number, of which the deviation may be far from it.
+/// The unbiased variance; infinite if it is above the largest number, though the deviation may be far below it.
 ///
 /// Computed from deviations and not as the difference of two large sums, which would keep few digits for throughputs in
 /// the millions.

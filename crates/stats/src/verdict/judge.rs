@@ -50,7 +50,7 @@ fn check(side: char, runs: &[f64]) -> Result<(), RunsError> {
 /// From here on a ratio is no figure any more, and an interval around it soon no number.
 const FARTHEST: f64 = 1e300;
 
-/// Refuses sides of which a run of B has no ratio to one of A.
+/// Refuses sides where some run of B has no ratio to one of A.
 fn near(a: &[f64], b: &[f64]) -> Result<(), RunsError> {
     let low = a.iter().copied().fold(f64::INFINITY, f64::min);
     let high = b.iter().copied().fold(0.0, f64::max);

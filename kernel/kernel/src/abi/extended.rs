@@ -7,7 +7,7 @@ use crate::process::Thread;
 /// The most bytes of a name, with its end.
 const NAME: usize = 256;
 
-/// Looks whether the name that a call is about can be one.
+/// Checks the length of the name that a call is about.
 fn named(thread: &Thread, name: usize) -> Result<(), Errno> {
     match thread.read_text(name, NAME) {
         Ok(name) if !name.is_empty() => Ok(()),

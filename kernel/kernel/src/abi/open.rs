@@ -53,7 +53,7 @@ pub fn openat(thread: &mut Thread, [directory, path, flags, mode, ..]: Arguments
     thread.add_file(file, closes)
 }
 
-/// Opens a place, of which only paths and attributes are used.
+/// Opens a place in the file system, for paths and attributes only (`O_PATH`).
 fn open_place(path: &Path, flags: u32) -> Result<Arc<OpenFile>, Errno> {
     let inode = find(path, flags & O_NOFOLLOW == 0)?;
     if flags & O_DIRECTORY != 0 {
@@ -83,7 +83,7 @@ fn open_nameless(path: &Path, flags: u32, mode: u32) -> Result<Arc<OpenFile>, Er
     ))
 }
 
-/// The file at a path, and whether it is new: it is made if there is none.
+/// The file at a path, and true if it was made because there was none.
 fn create(path: &Path, flags: u32, mode: u32) -> Result<(Arc<Inode>, bool), Errno> {
     let mut place = Place::of(path)?;
     loop {

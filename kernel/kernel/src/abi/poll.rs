@@ -3,6 +3,7 @@
 use super::time::nanoseconds;
 use super::{Answer, Arguments, Errno};
 use crate::fs::OpenFile;
+use crate::heap;
 use crate::process::{Set, Thread};
 use crate::system::system;
 use alloc::sync::Arc;
@@ -49,23 +50,16 @@ fn poll_until(thread: &mut Thread, at: usize, count: usize, until: u64) -> Answe
         return Err(Errno::INVAL);
     }
     let count = count as u32 as usize;
-    let polled: Result<Vec<pollfd>, _> = (0..count)
-        .map(|index| thread.read(at.wrapping_add(index * size)))
-        .collect();
-    let polled = polled?;
-    let wanted: Vec<Wanted> = polled
-        .iter()
-        .map(|one| {
-            let file = thread.file(one.fd as usize).ok();
-            (file, u32::from(one.events as u16))
-        })
-        .collect();
+    let read = |index| thread.read(at.wrapping_add(index * size));
+    let polled: Vec<pollfd> = heap::collect((0..count).map(read))?;
+    let wanted = heap::collect(polled.iter().map(|one| {
+        let file = thread.file(one.fd as usize).ok();
+        Ok((file, u32::from(one.events as u16)))
+    }))?;
     // A negative number is no descriptor, and no mistake.
-    let look = || -> Vec<u32> {
-        let found = wanted.iter().zip(&polled);
-        found
-            .map(|(one, polled)| if polled.fd < 0 { 0 } else { events(one) })
-            .collect()
+    let look = |index: usize| match polled[index].fd {
+        ..0 => 0,
+        _ => events(&wanted[index]),
     };
     let mut found = wait(thread, &wanted, until, look)?;
     if found.iter().all(|&events| events == 0) {
@@ -89,32 +83,34 @@ fn events((file, wanted): &Wanted) -> u32 {
         .map_or(POLLNVAL, |file| file.events() & (wanted | ALWAYS))
 }
 
-/// Looks, until something has come or `until`; nothing is found then.
+/// Looks at each of the `wanted`, until something has come or `until`; nothing is found then.
 fn wait(
     thread: &mut Thread,
     wanted: &[Wanted],
     until: u64,
-    look: impl Fn() -> Vec<u32>,
+    look: impl Fn(usize) -> u32,
 ) -> Result<Vec<u32>, Errno> {
     let files = wanted.iter();
     let files = files.filter_map(|(file, events)| Some((file.as_ref()?, *events)));
-    let pipes: Vec<_> = files
-        .flat_map(|(file, events)| file.pollable(events))
-        .collect();
+    let pipes = files.flat_map(|(file, events)| file.pollable(events));
+    let pipes = heap::collect(pipes.map(Ok))?;
     let until = thread.until.unwrap_or(until);
-    let is_over = |found: &[u32]| found.iter().any(|&events| events != 0) || Metal::now() >= until;
+    let mut found = heap::collect((0..wanted.len()).map(|_| Ok(0)))?;
+    let mut look = || {
+        let each = found.iter_mut().enumerate();
+        each.for_each(|(index, events)| *events = look(index));
+        found.iter().any(|&events| events != 0)
+    };
     // Most calls find something, or are not to wait: they need no task that would end the wait.
-    let found = look();
-    if is_over(&found) {
+    if look() || Metal::now() >= until {
         return Ok(found);
     }
     let result = thread.wait_until(until, || {
         loop {
             // Before the time is read: the time that is over disturbs the thread, too.
             let is_disturbed = thread.is_disturbed();
-            let found = look();
-            if is_over(&found) {
-                return Ok(found);
+            if look() || Metal::now() >= until {
+                return Ok(());
             }
             if is_disturbed {
                 return Err(Errno::INTR);
@@ -122,8 +118,7 @@ fn wait(
             let waits = || !thread.is_disturbed();
             // Only unwanted events are ready, or the files are too many: looked at now and then.
             if pipes.len() > AT_ONCE
-                || ipc::poll_while(&system().kernel, &pipes, waits) != 0
-                    && look().iter().all(|&events| events == 0)
+                || ipc::poll_while(&system().kernel, &pipes, waits) != 0 && !look()
             {
                 Metal::sleep_until(Metal::now() + NAP);
             }
@@ -132,7 +127,7 @@ fn wait(
     if result.is_err() {
         thread.until = Some(until);
     }
-    result
+    result.map(|()| found)
 }
 
 pub fn select(thread: &mut Thread, [count, reads, writes, others, limit, _]: Arguments) -> Answer {
@@ -177,7 +172,7 @@ fn select_until(thread: &mut Thread, count: usize, sets: [usize; 3], until: u64)
                 0 => 0,
                 at => thread.read(at.wrapping_add(index * 8))?,
             };
-            set.push(word);
+            heap::push(set, word)?;
         }
     }
     let has = |set: &[u64], fd: usize| set[fd / 64] & 1 << (fd % 64) != 0;
@@ -193,14 +188,11 @@ fn select_until(thread: &mut Thread, count: usize, sets: [usize; 3], until: u64)
         };
         let events = of(0) | of(1) | of(2);
         if events != 0 {
-            wanted.push((Some(thread.file(fd)?), events));
-            places.push(fd);
+            heap::push(&mut wanted, (Some(thread.file(fd)?), events))?;
+            heap::push(&mut places, fd)?;
         }
     }
-    let look = || -> Vec<u32> {
-        let all = wanted.iter();
-        all.map(|one| events(one) & one.1).collect()
-    };
+    let look = |index: usize| events(&wanted[index]) & wanted[index].1;
     let found = wait(thread, &wanted, until, look)?;
     let mut total = 0;
     for (which, at) in sets.into_iter().enumerate() {

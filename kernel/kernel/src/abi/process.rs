@@ -60,7 +60,7 @@ pub fn clone(
     // First: what is made from here on begins.
     let place = reserve()?;
     let mut new = match has(CLONE_THREAD) {
-        true => super::thread::clone(thread),
+        true => super::thread::clone(thread)?,
         false => thread.fork(Shares {
             memory: has(CLONE_VM),
             is_lent,

@@ -2,6 +2,7 @@
 
 use super::numbered::{IPC_INFO, IPC_NOWAIT, IPC_RMID, IPC_SET, IPC_STAT, get};
 use super::{Answer, Arguments, Errno, poll};
+use crate::heap;
 use crate::numbered::seconds;
 use crate::process::Thread;
 use crate::semaphores::{LARGEST, MOST, MOST_OF_SET, Operation, Set, State};
@@ -64,8 +65,8 @@ pub fn semtimedop(thread: &mut Thread, [number, at, count, limit, ..]: Arguments
             is_undone: u32::from(flags) & SEM_UNDO != 0,
         })
     };
-    let operations: Result<Vec<_>, _> = (0..count).map(read).collect();
-    let (set, operations) = (set(number)?, operations?);
+    let operations = heap::collect((0..count).map(read))?;
+    let set = set(number)?;
     let count = set.state.lock().all.len();
     if operations.iter().any(|it| it.index >= count) {
         return Err(Errno::FBIG);
@@ -152,8 +153,7 @@ fn of_set(thread: &Thread, set: &Set, command: u32, at: usize) -> Answer {
         _ => {
             let count = set.state.lock().all.len();
             let read = |index| thread.read::<u16>(at.wrapping_add(index * 2));
-            let values: Result<Vec<u16>, _> = (0..count).map(read).collect();
-            let values = values?;
+            let values = heap::collect((0..count).map(read))?;
             if values.iter().any(|&value| i32::from(value) > LARGEST) {
                 return Err(Errno::RANGE);
             }

@@ -16,16 +16,16 @@ const ARCH_GET_FS: usize = 0x1003;
 pub const NAME: usize = 16;
 
 /// Another thread of the process, which goes on where this one is, and finds 0. It does not run yet.
-pub fn clone(thread: &Thread) -> Thread {
+pub fn clone(thread: &Thread) -> Result<Thread, Errno> {
     let mut frame = thread.frame.clone();
     frame.rax = 0;
     let tid = system().processes.number();
-    let mut new = Thread::new(thread.process.clone(), thread.space.clone(), tid, frame);
+    let mut new = Thread::new(thread.process.clone(), thread.space.clone(), tid, frame)?;
     new.set_mask(thread.mask());
     new.thread_pointer = thread.thread_pointer;
     *new.shared.name.lock() = *thread.shared.name.lock();
     *new.shared.affinity.lock() = *thread.shared.affinity.lock();
-    new
+    Ok(new)
 }
 
 pub fn arch_prctl(thread: &mut Thread, [code, value, ..]: Arguments) -> Answer {

@@ -1,4 +1,4 @@
-//! Directories: stored ones, and those of which the kernel makes the entries.
+//! Directories: stored ones, and those whose entries the kernel makes.
 //!
 //! # Protocol
 //! The lock of a directory's entries guards them, and whether the directory is removed. Checks and the changes that
@@ -144,7 +144,7 @@ impl Directory {
         }
     }
 
-    /// Gives the inode that `make` makes a name that is not there yet.
+    /// Gives a new name to the inode that `make` makes.
     pub fn add(
         &self,
         name: &[u8],

@@ -99,7 +99,7 @@ impl OpenFile {
         Self::with_writer(what, flags, None)
     }
 
-    /// Opens a file of which it is a writer.
+    /// Opens a file as a writer of it.
     pub fn with_writer(what: Open, flags: u32, writer: Option<Writer>) -> Arc<Self> {
         Arc::new(OpenFile {
             _writer: writer,

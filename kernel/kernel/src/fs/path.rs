@@ -143,7 +143,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Whether slashes are behind the last name: it is to be a directory's.
+    /// True if slashes follow the last name: it must be a directory's.
     pub fn has_slash(&self) -> bool {
         self.last.end < self.names.len()
     }

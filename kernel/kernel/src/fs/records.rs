@@ -78,7 +78,7 @@ impl Held {
         all.find(|(_, part)| part.is_alone || !is_alone)
     }
 
-    /// Cuts a part out of the locks; returns whether there was something.
+    /// Cuts a part out of the locks; returns true if there was something.
     fn cut(&mut self, start: u64, end: u64) -> bool {
         let mut had = false;
         while let Some((first, part)) = self.last(start, end) {

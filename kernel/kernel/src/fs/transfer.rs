@@ -33,7 +33,7 @@ pub trait Target {
     /// Copies to the bytes from `at` on; returns how many. Where fewer, there is no memory.
     fn put(&mut self, at: usize, bytes: &[u8]) -> usize;
 
-    /// The same under locks, without a wait for memory; returns whether all was copied.
+    /// The same under locks, without a wait for memory; returns true if all was copied.
     fn put_at_once(&mut self, at: usize, bytes: &[u8]) -> bool;
 
     /// Brings in the memory for which the last [`Target::put_at_once`] did not wait.
@@ -187,8 +187,8 @@ impl OpenFile {
         })
     }
 
-    /// Whether a call goes on that has moved so many bytes: others than files have no end, so it must be possible to
-    /// stop it.
+    /// Refuses to go on if a signal waits and `done` bytes are moved: only files have an end, so other calls must
+    /// be interruptible.
     fn may_go_on(&self, done: usize) -> Result<(), Errno> {
         match &self.inode().kind {
             Kind::File(_) => Ok(()),
@@ -253,7 +253,7 @@ impl OpenFile {
         let (pipe, _) = self.pipe().ok_or(Errno::BADF)?;
         in_parts(from.most().min(MOST_BYTES), |done, part| {
             let count = from.get(done, part);
-            // As on Linux, of a page of which some is not there nothing is written.
+            // As on Linux, nothing is written to a page if a part of its source is missing.
             let count = match count < part.len() {
                 true => moved(count - count % ATOMIC, part.len())?,
                 false => count,

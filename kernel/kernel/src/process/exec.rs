@@ -29,8 +29,7 @@ pub fn execute(thread: &mut Thread, start: Start) -> Result<(), Errno> {
     end_others(thread);
     thread.leave_words();
     thread.shared.become_first();
-    let closed = process.files.lock().take_private();
-    drop(closed);
+    close_private(&process);
     process.handlers.lock().forget();
     process.job.has_executed.store(true, Ordering::Relaxed);
     process.end_as_usual();
@@ -65,6 +64,19 @@ fn absolute(process: &Process, path: &[u8]) -> Vec<u8> {
     let path = path.strip_prefix(b"./").unwrap_or(path);
     let above = above.strip_suffix(b"/").unwrap_or(&above);
     [above, b"/", path].concat()
+}
+
+/// Closes the descriptors that a new program does not get.
+fn close_private(process: &Process) {
+    let mut from = 0;
+    loop {
+        let taken = process.files.lock().take_private(from);
+        let Some((number, descriptor)) = taken else {
+            return;
+        };
+        drop(descriptor);
+        from = number + 1;
+    }
 }
 
 /// Ends the other threads of the process, and waits for that.
@@ -114,7 +126,7 @@ pub fn first() -> Result<Thread, Errno> {
     let process = Process::new(space.clone(), Family::new(Weak::new(), 0), inherited);
     system().processes.add(&process);
     let pid = process.pid;
-    let mut thread = Thread::new(process, space, pid, Box::new(TrapFrame::new(0, 0)));
+    let mut thread = Thread::new(process, space, pid, Box::new(TrapFrame::new(0, 0)))?;
     let mut start = Start::default();
     start.path.extend_from_slice(b"/init");
     start.arguments.push(&start.path)?;

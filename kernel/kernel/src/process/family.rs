@@ -3,8 +3,8 @@
 use super::{FIRST, Info, Process, Signal, Used, job};
 use crate::abi::Errno;
 use crate::system::{Lock, system};
+use alloc::collections::BTreeMap;
 use alloc::sync::{Arc, Weak};
-use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use core::{iter, ptr};
 use ipc::Kernel;
@@ -60,7 +60,8 @@ pub struct Family {
     parent: Lock<Weak<Process>>,
     /// The parent's number; 0 without one. Written with `parent`, read alone: relaxed.
     parent_number: AtomicU32,
-    children: Lock<Vec<Arc<Process>>>,
+    /// By number. Small pieces: the first process finds room for any number of orphans.
+    children: Lock<BTreeMap<u32, Arc<Process>>>,
     /// The resources used by children that have ended and been waited for, with theirs.
     pub used: Lock<Used>,
     /// The signal to the parent when the process ends; 0 for none.
@@ -119,7 +120,7 @@ impl Family {
         Family {
             parent: Lock::new(parent),
             parent_number: AtomicU32::new(number),
-            children: Lock::new(Vec::new()),
+            children: Lock::new(BTreeMap::new()),
             used: Lock::new(Default::default()),
             exit_signal: AtomicU32::new(exit_signal),
             has_ended: AtomicBool::new(false),
@@ -144,13 +145,12 @@ impl Family {
 
     /// One of the children.
     fn some_child(&self) -> Option<Arc<Process>> {
-        self.children.lock().last().cloned()
+        self.children.lock().values().next_back().cloned()
     }
 
     /// The child with a number.
     pub fn child(&self, pid: u32) -> Option<Arc<Process>> {
-        let children = self.children.lock();
-        children.iter().find(|child| child.pid == pid).cloned()
+        self.children.lock().get(&pid).cloned()
     }
 
     /// Reports an event of a child, once; waits for one if that is wanted. `is_disturbed` ends the
@@ -179,18 +179,18 @@ impl Family {
     fn find(&self, wanted: &Wanted) -> Result<Option<News>, Errno> {
         let mut children = self.children.lock();
         let meant = |child: &Arc<Process>| wanted.means(child);
-        if !children.iter().any(meant) {
+        if !children.values().any(meant) {
             return Err(Errno::CHILD);
         }
         // Acquire: pairs with the release in `report_end`.
         let has_ended = |child: &Arc<Process>| {
             wanted.ends && meant(child) && child.family.has_ended.load(Ordering::Acquire)
         };
-        if let Some(at) = children.iter().position(has_ended) {
+        if let Some(child) = children.values().find(|child| has_ended(child)).cloned() {
             if wanted.stays {
-                return Ok(children[at].end_news());
+                return Ok(child.end_news());
             }
-            let child = children.swap_remove(at);
+            children.remove(&child.pid);
             drop(children);
             system().processes.remove(child.pid);
             let news = child.end_news();
@@ -202,7 +202,7 @@ impl Family {
             Status::CONTINUED => wanted.continuations,
             _ => wanted.stops,
         };
-        let mut living = children.iter().filter(|child| meant(child));
+        let mut living = children.values().filter(|child| meant(child));
         Ok(living.find_map(|child| {
             let status = child.job.news(counts, wanted.stays)?;
             let (pid, used) = (child.pid, child.used());
@@ -288,8 +288,7 @@ impl Process {
     fn move_from(self: &Arc<Self>, parent: &Process) -> Option<Arc<Process>> {
         let mut place = self.family.parent.lock();
         let mut children = parent.family.children.lock();
-        let at = children.iter().rposition(|it| it.pid == self.pid)?;
-        children.swap_remove(at);
+        children.remove(&self.pid)?;
         drop(children);
         let heir = parent.heirs().find(|heir| heir.adopt(self))?;
         *place = Arc::downgrade(&heir);
@@ -307,15 +306,13 @@ impl Process {
         reapers.chain(iter::once_with(|| system().processes.get(FIRST)).flatten())
     }
 
-    /// Makes `child` a child of this process, unless this one ends or memory is short; returns true if it has.
+    /// Makes `child` a child of this process, unless this one ends; returns true if it has.
     pub(super) fn adopt(&self, child: &Arc<Process>) -> bool {
         let mut children = self.family.children.lock();
         // Under the lock: the end comes first, then the process looks for children to leave.
         let adopts = self.ending().is_none() || self.pid == FIRST;
-        // Fork gives way if there is no room; an orphan then finds another heir, and the first process has some.
-        let adopts = adopts && (children.try_reserve(1).is_ok() || self.pid == FIRST);
         if adopts {
-            children.push(child.clone());
+            children.insert(child.pid, child.clone());
         }
         adopts
     }
@@ -330,7 +327,7 @@ impl Process {
         let mut children = parent.family.children.lock();
         let is_usual = self.family.exit_signal() == Signal::CHILD.number();
         if is_usual && parent.handlers.lock().ignores_ends() {
-            children.retain(|it| it.pid != self.pid);
+            children.remove(&self.pid);
             system().processes.remove(self.pid);
         } else {
             // Release: pairs with the acquire in `Family::find`.

@@ -108,15 +108,16 @@ impl Thread {
         let family = Family::new(Arc::downgrade(&parent), exit_signal);
         let child = Process::new(space.clone(), family, inherited);
         child.borrows.store(shares.is_lent, Ordering::SeqCst);
-        if !parent.adopt(&child) {
-            // It ends, or memory is short.
-            return Err(Errno::AGAIN);
-        }
-        system().processes.add(&child);
         let mut frame = self.frame.clone();
         frame.rax = 0;
         let pid = child.pid;
-        let mut thread = Thread::new(child, space, pid, frame);
+        let mut thread = Thread::new(child.clone(), space, pid, frame)?;
+        if !parent.adopt(&child) {
+            // It ends. The child's threads and the child know each other.
+            thread.process.threads.lock().clear();
+            return Err(Errno::AGAIN);
+        }
+        system().processes.add(&child);
         thread.set_mask(self.mask());
         thread.thread_pointer = self.thread_pointer;
         if !shares.memory || shares.is_lent {

@@ -4,7 +4,7 @@ use super::signals::{Info, Pending, Set, SignalStack};
 use super::timers::Ring;
 use super::usage::Usage;
 use super::{Affinity, Place, Process, Signal, Status};
-use crate::abi;
+use crate::abi::{self, Errno};
 use crate::heap;
 use crate::segments;
 use crate::semaphores;
@@ -191,7 +191,12 @@ impl ThreadRef {
 
 impl Thread {
     /// A thread of `process`, which does not run yet.
-    pub fn new(process: Arc<Process>, space: Arc<Space>, tid: u32, frame: Box<TrapFrame>) -> Self {
+    pub fn new(
+        process: Arc<Process>,
+        space: Arc<Space>,
+        tid: u32,
+        frame: Box<TrapFrame>,
+    ) -> Result<Self, Errno> {
         let shared = Arc::new(ThreadRef {
             tid: AtomicU32::new(tid),
             process: process.clone(),
@@ -208,8 +213,8 @@ impl Thread {
             usage: Usage::default(),
             sleeps_at: AtomicPtr::new(ptr::null_mut()),
         });
-        process.threads.lock().push(shared.clone());
-        Thread {
+        heap::push(&mut process.threads.lock(), shared.clone())?;
+        Ok(Thread {
             frame,
             process,
             space,
@@ -223,7 +228,7 @@ impl Thread {
             until: None,
             bounds: None,
             saved_mask: None,
-        }
+        })
     }
 
     /// Lets it run, in its place.

@@ -19,7 +19,7 @@ pub use stack::SignalStack;
 use crate::abi::Errno;
 
 /// A signal's number, 1 to 64.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Signal(u32);
 
 /// A set of signals: bit *n* - 1 is signal *n*.

@@ -4,7 +4,7 @@ use super::{Info, Set, Signal};
 use crate::abi::Errno;
 use crate::heap;
 use crate::system::Lock;
-use alloc::vec::Vec;
+use alloc::collections::BTreeMap;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 /// Signals that have been sent and not taken.
@@ -12,8 +12,16 @@ pub struct Pending {
     /// Which. Read where no lock may be taken; changed under the lock of `queue`, in one order with
     /// where threads sleep (`ThreadRef::wake`).
     set: AtomicU64,
-    /// Why, in the order in which they came.
-    queue: Lock<Vec<Info>>,
+    /// Why.
+    queue: Lock<Queue>,
+}
+
+#[derive(Default)]
+struct Queue {
+    /// By signal, each signal's in the order in which they came. Small pieces: one that is not queued always finds room.
+    infos: BTreeMap<(Signal, u64), Info>,
+    /// How many have come.
+    count: u64,
 }
 
 /// The most that wait for one process or thread.
@@ -24,7 +32,7 @@ impl Pending {
     pub fn new() -> Self {
         Pending {
             set: AtomicU64::new(0),
-            queue: Lock::new(Vec::new()),
+            queue: Lock::new(Queue::default()),
         }
     }
 
@@ -40,10 +48,12 @@ impl Pending {
         if self.set().has(signal) && !signal.is_queued() {
             return Ok(());
         }
-        if signal.is_queued() && (queue.len() >= MOST || heap::is_short()) {
+        if signal.is_queued() && (queue.infos.len() >= MOST || heap::is_short()) {
             return Err(Errno::AGAIN);
         }
-        queue.push(info);
+        let place = (signal, queue.count);
+        queue.infos.insert(place, info);
+        queue.count += 1;
         self.set.fetch_or(signal.set().0, Ordering::SeqCst);
         Ok(())
     }
@@ -60,18 +70,18 @@ impl Pending {
     /// Takes a signal, if it is there.
     pub fn take(&self, signal: Signal) -> Option<Info> {
         let mut queue = self.queue.lock();
-        let mut such = (0..queue.len()).filter(|&at| queue[at].signal == signal);
-        let (at, more) = (such.next()?, such.next().is_some());
+        let mut such = queue.infos.range((signal, 0)..=(signal, u64::MAX));
+        let (&place, more) = (such.next()?.0, such.next().is_some());
         if !more {
             self.set.fetch_and(!signal.set().0, Ordering::SeqCst);
         }
-        Some(queue.remove(at))
+        queue.infos.remove(&place)
     }
 
     /// Takes all signals of a set away.
     pub fn forget(&self, signals: Set) {
         let mut queue = self.queue.lock();
-        queue.retain(|info| !signals.has(info.signal));
+        queue.infos.retain(|&(signal, _), _| !signals.has(signal));
         self.set.fetch_and(!signals.0, Ordering::SeqCst);
     }
 }
