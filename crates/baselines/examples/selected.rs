@@ -5,7 +5,7 @@
 //! `tests/costs.rs` runs each case under callgrind and holds it to the figures of `docs/costs.md`.
 //! Callgrind counts only instructions within [`counted`].
 
-use baselines::selected::Preset;
+use baselines::Preset;
 use hosted::Hosted;
 use machine::VaRange;
 use std::hint::black_box;

@@ -23,7 +23,7 @@
 //! | [`linux::CommittedAs`] | Linux up to 5.8 | a counter of committed memory, for each large mapping |
 //! | [`linux::Lruvecs`] | Linux 6.12 | a NUMA node's list of pages, and the counters of the control group |
 //!
-//! [`selected`] chooses among them, and `vm`'s own designs, at run time.
+//! [`selected`] chooses among them, and `vm`'s own designs, at run time; a [`Preset`] names a choice.
 #![no_std]
 
 extern crate alloc;
@@ -33,4 +33,7 @@ pub mod linux;
 pub mod map_locks;
 pub mod openbsd;
 mod page_list;
+mod presets;
 pub mod selected;
+
+pub use presets::{Preset, Scheduling, UnknownPreset};

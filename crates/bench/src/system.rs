@@ -5,7 +5,7 @@ use crate::kernel::Kernel;
 use crate::os::Os;
 use crate::ours::Ours;
 use crate::simulated::Simulated;
-use baselines::selected::Preset;
+use baselines::Preset;
 use stats::record::Subject;
 
 /// The systems on which workloads run.
@@ -108,7 +108,7 @@ pub(crate) fn subject(plan: &Plan, on: On, preset: Option<Preset>) -> Subject {
     Subject {
         workload: plan.workload.name().to_owned(),
         on: on.name().to_owned(),
-        vm: preset.map(|preset| preset.name().to_owned()),
+        vm: preset.map(|preset| preset.name.to_owned()),
         tasks: u32::try_from(plan.tasks).unwrap_or(u32::MAX),
         mode: plan.mode,
         profile: None,

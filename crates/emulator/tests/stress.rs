@@ -1,7 +1,7 @@
 //! Guests under stress: more memory than there is, on a disk; each preset's policies on real page tables; stale
 //! translations.
 
-use baselines::selected::Preset;
+use baselines::Preset;
 use emulator::boot::{self, Console};
 use emulator::{Ended, Files, Guest, Library, Machine, Program, compile, kernel, source};
 use std::time::{Duration, Instant};
@@ -138,7 +138,7 @@ fn each_preset_runs_on_real_page_tables() {
         ..Machine::default()
     };
     for preset in Preset::ALL {
-        let word = format!("vm={}", preset.name());
+        let word = format!("vm={}", preset.name);
         let (ended, text, notes) = run(&machine, &[&word], &["preset"]);
         assert_eq!(ended, Ended::Exit(0), "{word}: {text}{notes:?}");
         assert_eq!(text, "all as written\n", "{word}: {notes:?}");

@@ -37,7 +37,7 @@ pub use results::{FormatArgs, KeepArgs};
 pub use scaling::ScalingArgs;
 pub use sim::{ConditionArgs, MachineArgs, SimArgs};
 
-use baselines::selected::Preset;
+use baselines::Preset;
 use bench::simulated::{Conditions, Place};
 use bench::tasks::Affinity;
 use bench::{MAX_TASKS, Mode, On, Schedule};
@@ -288,7 +288,7 @@ pub fn affinity(none: bool, smt: bool) -> Affinity {
 }
 
 fn preset() -> impl TypedValueParser<Value = Preset> {
-    let preset = |preset: Preset| PossibleValue::new(preset.name()).help(preset.description());
+    let preset = |preset: Preset| PossibleValue::new(preset.name).help(preset.description);
     PossibleValuesParser::new(Preset::ALL.map(preset)).map(|name| {
         name.parse()
             .expect("the parser lets only known names through")

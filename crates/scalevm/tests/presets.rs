@@ -2,7 +2,7 @@
 
 mod support;
 
-use baselines::selected::Preset;
+use baselines::Preset;
 use support::command::{json, number, success};
 
 /// Runs one iteration of each of two tasks wherever our own VM runs.

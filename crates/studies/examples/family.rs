@@ -3,7 +3,7 @@
 //!
 //! `cargo run --release -p scalevm-studies --example family [-- MACHINE [ours]]`
 
-use baselines::selected::Preset;
+use baselines::Preset;
 use sim::profile::Profile;
 use studies::Effort;
 use studies::s17::{DEEDS, Deed, rate};
@@ -40,8 +40,8 @@ fn of(deed: Deed, preset: Preset, children: usize, machine: &Profile) -> f64 {
 fn locks(deed: Deed, machine: &Profile) {
     for children in COUNTS {
         let of = |preset| of(deed, preset, children, machine);
-        let (spin, mutex) = (of(Preset::Linux2639Ra), of(Preset::Linux30Rc2));
-        let kept = of(Preset::Linux30Fixes);
+        let (spin, mutex) = (of(Preset::LINUX_2_6_39_RA), of(Preset::LINUX_3_0_RC2));
+        let kept = of(Preset::LINUX_3_0_FIXES);
         println!(
             "{children:4} children: {spin:9.0}/s with spin locks; mutex over that {:.2}; kept over mutex {:.2}",
             mutex / spin,
@@ -51,7 +51,7 @@ fn locks(deed: Deed, machine: &Profile) {
 }
 
 fn efficiency(deed: Deed, machine: &Profile) {
-    let of = |children| of(deed, Preset::Scalevm, children, machine);
+    let of = |children| of(deed, Preset::SCALEVM, children, machine);
     let one = of(1);
     for children in OURS {
         let cpus = children.min(machine.cpus());

@@ -1,7 +1,7 @@
 //! The default design beside a case study's "after", on more CPUs than its authors had.
 
 use super::{Aim, Lab, Outcome, Point, Row, Work};
-use baselines::selected::Preset;
+use baselines::Preset;
 use sim::profile::{Profile, ProfileError};
 
 /// A workload on which the default design is compared with the case study's final one.
@@ -42,7 +42,7 @@ impl Beyond {
             cpus: tasks,
             ..self.after.watched()
         };
-        let preset = Preset::Scalevm;
+        let preset = Preset::SCALEVM;
         [Work { preset, ..theirs }, theirs]
     }
 

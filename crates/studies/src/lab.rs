@@ -1,7 +1,7 @@
 //! One machine, and the runs on it.
 
 use super::{Outcome, Point, Spread};
-use baselines::selected::Preset;
+use baselines::Preset;
 use bench::{Failure, Progress, interrupt};
 use sim::profile::Profile;
 use std::cell::{Cell, RefCell};
@@ -54,10 +54,10 @@ impl Effort {
 
     /// How long a workload without an end is measured.
     pub fn span(&self, preset: Preset) -> Duration {
-        match preset {
-            Preset::Scalevm => self.free,
-            _ => self.contended,
+        if preset == Preset::SCALEVM {
+            return self.free;
         }
+        self.contended
     }
     /// Seeds of a point on the machine itself, or on each corner.
     fn seeds(&self, point: Point, corner: bool) -> u64 {

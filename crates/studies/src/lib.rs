@@ -11,8 +11,8 @@
 //! no workload shows ([`Probe`]):
 //!
 //! ```text
-//! const STOCK: Work = Work::processes("build", Preset::FreebsdLocklessDi, 32).jobs(2);
-//! const AFTER: Work = Work::processes("build", Preset::FreebsdObm, 32).jobs(2);
+//! const STOCK: Work = Work::processes("build", Preset::FREEBSD_LOCKLESS_DI, 32).jobs(2);
+//! const AFTER: Work = Work::processes("build", Preset::FREEBSD_OBM, 32).jobs(2);
 //! const fn points(_: &Profile) -> Vec<Point> { vec![STOCK.into(), AFTER.into(), STOCK.watched().into()] }
 //! ```
 //!

@@ -1,7 +1,7 @@
 //! The subject of one simulated run.
 
 use super::{Effort, Outcome};
-use baselines::selected::Preset;
+use baselines::Preset;
 use bench::simulated::{Conditions, Simulated};
 use bench::{Failure, Mode, Plan, Target};
 use lockbench::registry::{ROWS, Row};

@@ -2,7 +2,7 @@
 
 use super::row::Band;
 use super::{Aim, Effort, Lab, Outcome, Point, Probe, Row, System, Work};
-use baselines::selected::Preset;
+use baselines::Preset;
 use bench::{Failure, Phase, Sample, Schedule, Watch, measure};
 use sim::profile::Profile;
 
@@ -49,9 +49,14 @@ const FAIR: &str = "case study 000, `-t 96`: min:7722 max:13627, the middle of f
 const WHY_FAIR: &str = "a run is 10 ms, the case study's sample a second: the task that has backed off longest may sit all of it out; and which \
      waiter is served next is not predicted (docs/simulator/model.md)";
 
-const DI: Work = Work::processes("mmap1", Preset::FreebsdDi, 96);
-const HARNESS: Probe =
-    Probe::new("will-it-scale's harness, mmap1", Preset::FreebsdDi, 12, run).once();
+const DI: Work = Work::processes("mmap1", Preset::FREEBSD_DI, 96);
+const HARNESS: Probe = Probe::new(
+    "will-it-scale's harness, mmap1",
+    Preset::FREEBSD_DI,
+    12,
+    run,
+)
+.once();
 
 fn points(_: &Profile) -> Vec<Point> {
     vec![DI.into(), HARNESS.into()]

@@ -3,7 +3,7 @@
 
 use super::row::Band;
 use super::{Aim, Lab, Outcome, Point, Row, System, Unit, Work};
-use baselines::selected::Preset;
+use baselines::Preset;
 use bench::Failure;
 use sim::profile::Profile;
 
@@ -19,9 +19,9 @@ pub const SYSTEM: System = System {
 
 /// As many as the case study's box was busy with: (7901.83 + 446.20) / 116.11 s.
 const TASKS: usize = 72;
-const STOCK: Work = build(Preset::FreebsdNuma);
-const OBM_ONLY: Work = build(Preset::FreebsdObmOnly);
-const BOTH: Work = build(Preset::FreebsdObm);
+const STOCK: Work = build(Preset::FREEBSD_NUMA);
+const OBM_ONLY: Work = build(Preset::FREEBSD_OBM_ONLY);
+const BOTH: Work = build(Preset::FREEBSD_OBM);
 
 const ONLY: &str =
     "case study 002, pig1, \"only obm\": 437.0 sys, the mean of two, of 448.1, the mean of three";

@@ -2,7 +2,7 @@
 
 use super::row::Band;
 use super::{Aim, Lab, Outcome, Point, Row, System, Unit, Work};
-use baselines::selected::Preset;
+use baselines::Preset;
 use bench::Failure;
 use sim::profile::Profile;
 
@@ -18,8 +18,8 @@ pub const SYSTEM: System = System {
 
 const TASKS: usize = 40;
 const CPUS: usize = 32;
-const STOCK: Work = build(Preset::FreebsdLocklessDi);
-const PATCHED: Work = build(Preset::FreebsdObm);
+const STOCK: Work = build(Preset::FREEBSD_LOCKLESS_DI);
+const PATCHED: Work = build(Preset::FREEBSD_OBM);
 
 const BEFORE: &str = "case study 002, stock: 567.74 sys beside 6782.41 user";
 const AFTER: &str = "case study 002, patched: 307.43 sys beside 6730.43 user";

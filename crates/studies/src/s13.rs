@@ -2,7 +2,7 @@
 
 use super::row::Band;
 use super::{Aim, Lab, Point, Row, System, Unit, Work, s16};
-use baselines::selected::Preset;
+use baselines::Preset;
 use bench::{Failure, Mode};
 use sim::profile::Profile;
 
@@ -16,8 +16,8 @@ pub const SYSTEM: System = System {
     beyond: &[],
 };
 
-const AFTER: Work = s16::make(Mode::Processes, Preset::OpenbsdUnlocked).watched();
-const OURS: Work = s16::make(Mode::Processes, Preset::Scalevm).watched();
+const AFTER: Work = s16::make(Mode::Processes, Preset::OPENBSD_UNLOCKED).watched();
+const OURS: Work = s16::make(Mode::Processes, Preset::SCALEVM).watched();
 
 const SEED: &str = "case study 003: 12% on UVM's pageqlock";
 const NONE: &str = "aim: where no queue is shared no task waits for one";

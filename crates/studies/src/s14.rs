@@ -1,7 +1,7 @@
 //! S14: sleeping under one lock for all, and under hashed ones (case study 003's SCHED_LOCK).
 
 use super::{Aim, Effort, Lab, Outcome, Point, Probe, Row, System, Unit, Work};
-use baselines::selected::Preset;
+use baselines::Preset;
 use bench::Failure;
 use machine::{Atomic, AtomicInt, Atomics, Job, Ordering};
 use sim::profile::Profile;
@@ -20,18 +20,18 @@ pub const SYSTEM: System = System {
     beyond: &[],
 };
 
-const BUILD: Work = Work::processes("build", Preset::OpenbsdUnlocked, 17)
+const BUILD: Work = Work::processes("build", Preset::OPENBSD_UNLOCKED, 17)
     .over(16)
     .jobs(2)
     .watched();
-const DESKTOP: Work = Work::threads("desktop", Preset::OpenbsdUnlocked, 16).watched();
+const DESKTOP: Work = Work::threads("desktop", Preset::OPENBSD_UNLOCKED, 16).watched();
 const GLOBAL: Probe = Probe::new(
     "wake-ups",
-    Preset::OpenbsdUnlocked,
+    Preset::OPENBSD_UNLOCKED,
     16,
     pairs::<GlobalQueue<Sim>>,
 );
-const HASHED: Probe = Probe::new("wake-ups", Preset::Scalevm, 16, pairs::<Hashed<Sim>>);
+const HASHED: Probe = Probe::new("wake-ups", Preset::SCALEVM, 16, pairs::<Hashed<Sim>>);
 
 const MAKE: &str =
     "case study 003: make -j17: \"10% on SCHED_LOCK()\"; with a video beside it \"2%\"";

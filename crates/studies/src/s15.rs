@@ -1,7 +1,7 @@
 //! S15: the paths that case study 003 names beside memory: futexes, poll, pipes, and wake-ups.
 
 use super::{Aim, Beyond, Lab, Outcome, Point, Row, System, Unit, Work};
-use baselines::selected::Preset;
+use baselines::Preset;
 use bench::Failure;
 use sim::profile::Profile;
 
@@ -20,7 +20,7 @@ pub const SYSTEM: System = System {
 
 const TASKS: usize = 16;
 /// The workload of the case study's third analysis, with faults unlocked.
-const DESKTOP: Work = Work::threads("desktop", Preset::OpenbsdUnlocked, TASKS);
+const DESKTOP: Work = Work::threads("desktop", Preset::OPENBSD_UNLOCKED, TASKS);
 /// To an end, so that the kernel's part of the time is known.
 const SEEN: Work = DESKTOP.jobs(200).watched();
 
@@ -42,7 +42,7 @@ const fn threads(workload: &'static str, preset: Preset) -> Work {
 }
 
 fn points(_: &Profile) -> Vec<Point> {
-    let sides = [Preset::Scalevm, Preset::OpenbsdUnlocked];
+    let sides = [Preset::SCALEVM, Preset::OPENBSD_UNLOCKED];
     let calls = CALLS.into_iter();
     let rates = calls.flat_map(|(workload, _)| sides.map(|preset| threads(workload, preset)));
     rates.chain([SEEN]).map(Point::from).collect()
@@ -67,7 +67,7 @@ fn rows(lab: &Lab) -> Result<Vec<Row>, Failure> {
     ];
     let over = |(workload, counted)| {
         let [ours, theirs] =
-            [Preset::Scalevm, Preset::OpenbsdUnlocked].map(|preset| threads(workload, preset));
+            [Preset::SCALEVM, Preset::OPENBSD_UNLOCKED].map(|preset| threads(workload, preset));
         let what = format!("{counted}, {TASKS} threads: without the big lock over with it");
         Row::new(lab, what, Aim::AtLeast(2.0, OWN), |world| {
             world.ratio(ours, theirs)

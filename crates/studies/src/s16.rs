@@ -6,7 +6,7 @@
 
 use super::row::Band;
 use super::{Aim, Beyond, Lab, Outcome, Point, Row, System, Unit, Work};
-use baselines::selected::Preset;
+use baselines::Preset;
 use bench::{Failure, Mode};
 use sim::profile::Profile;
 
@@ -27,8 +27,8 @@ const JOBS: usize = 17;
 const CPUS: usize = 16;
 /// Compilers that each job runs one after the other.
 const EACH: u64 = 2;
-const BEFORE: Preset = Preset::OpenbsdBiglock;
-const AFTER: Preset = Preset::OpenbsdUnlocked;
+const BEFORE: Preset = Preset::OPENBSD_BIGLOCK;
+const AFTER: Preset = Preset::OPENBSD_UNLOCKED;
 const MODES: [Mode; 2] = [Mode::Processes, Mode::Threads];
 
 /// `make -j17` on the case study's machine, to its end.

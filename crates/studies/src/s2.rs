@@ -1,7 +1,7 @@
 //! S2: one lock over every change of a mapping, and delayed invalidation in its place (case study 000's first step).
 
 use super::{Aim, Lab, Outcome, Point, Row, System, Unit, Work};
-use baselines::selected::Preset;
+use baselines::Preset;
 use bench::Failure;
 use sim::profile::Profile;
 
@@ -39,7 +39,7 @@ const fn reclaim(preset: Preset) -> Work {
 }
 
 fn points(_: &Profile) -> Vec<Point> {
-    let presets = [Preset::FreebsdPvh, Preset::FreebsdDi];
+    let presets = [Preset::FREEBSD_PVH, Preset::FREEBSD_DI];
     let unmaps = UNMAP
         .into_iter()
         .flat_map(|tasks| presets.map(|preset| unmap(preset, tasks)));
@@ -56,7 +56,7 @@ fn global(outcome: &Outcome) -> Option<f64> {
 
 fn rows(lab: &Lab) -> Result<Vec<Row>, Failure> {
     let words = |quote, low, high| Aim::Words { quote, low, high };
-    let [pvh, di] = [Preset::FreebsdPvh, Preset::FreebsdDi].map(reclaim);
+    let [pvh, di] = [Preset::FREEBSD_PVH, Preset::FREEBSD_DI].map(reclaim);
     let what = |of| format!("reclaim1, {RECLAIM} processes: {of}");
     let waiting = Row::new(
         lab,
@@ -78,12 +78,12 @@ fn rows(lab: &Lab) -> Result<Vec<Row>, Failure> {
     for tasks in UNMAP {
         let what = format!(
             "mmap1, {}: DI over pvh",
-            unmap(Preset::FreebsdDi, tasks).mode.count(tasks)
+            unmap(Preset::FREEBSD_DI, tasks).mode.count(tasks)
         );
         let aim = words(NARROWED, 1.0 / 1.2, f64::INFINITY);
         let row = Row::new(lab, what, aim, |world| {
             let side = |preset| unmap(preset, tasks);
-            world.ratio(side(Preset::FreebsdDi), side(Preset::FreebsdPvh))
+            world.ratio(side(Preset::FREEBSD_DI), side(Preset::FREEBSD_PVH))
         });
         rows.extend(row.map(|row| row.why(WHY_MMAP1)));
     }

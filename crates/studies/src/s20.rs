@@ -2,7 +2,7 @@
 
 use super::row::Band;
 use super::{Aim, Beyond, Lab, Outcome, Point, Row, System, Unit, Work};
-use baselines::selected::Preset;
+use baselines::Preset;
 use bench::Failure;
 use sim::profile::Profile;
 
@@ -14,7 +14,7 @@ pub const SYSTEM: System = System {
     points,
     rows,
     beyond: &[Beyond {
-        after: on(Preset::Linux30Fixes),
+        after: on(Preset::LINUX_3_0_FIXES),
         why: None,
     }],
 };
@@ -54,16 +54,16 @@ const fn on(preset: Preset) -> Work {
 }
 
 /// The same number of clients, watched for their waits.
-const WATCHED: Work = on(Preset::Linux2639Ra).jobs(1).watched();
+const WATCHED: Work = on(Preset::LINUX_2_6_39_RA).jobs(1).watched();
 
 /// A client alone on its machine.
-const ALONE: Work = Work::processes("exim", Preset::Linux2639, 1).jobs(20);
+const ALONE: Work = Work::processes("exim", Preset::LINUX_2_6_39, 1).jobs(20);
 
 const SYSTEMS: [Preset; 4] = [
-    Preset::Linux2639,
-    Preset::Linux2639Ra,
-    Preset::Linux30Rc2,
-    Preset::Linux30Fixes,
+    Preset::LINUX_2_6_39,
+    Preset::LINUX_2_6_39_RA,
+    Preset::LINUX_3_0_RC2,
+    Preset::LINUX_3_0_FIXES,
 ];
 
 fn points(_: &Profile) -> Vec<Point> {
@@ -82,7 +82,7 @@ fn rows(lab: &Lab) -> Result<Vec<Row>, Failure> {
     let over = |preset, figure, quote| {
         let what = format!("{preset} over linux-2.6.39");
         Row::new(lab, what, seed(figure, quote), |world| {
-            world.ratio(on(preset), on(Preset::Linux2639))
+            world.ratio(on(preset), on(Preset::LINUX_2_6_39))
         })
         .map(|row| row.why(WHY))
     };
@@ -113,9 +113,9 @@ fn rows(lab: &Lab) -> Result<Vec<Row>, Failure> {
             |alone| Some(alone.sys()? / (alone.sys()? + alone.user()?)),
         )
         .map(|row| row.unit(Unit::Share)),
-        over(Preset::Linux2639Ra, 1.667, RA).map(|row| row.why(WHY_RA)),
-        over(Preset::Linux30Rc2, 0.68, RC2),
-        over(Preset::Linux30Fixes, 1.403, FIXES),
+        over(Preset::LINUX_2_6_39_RA, 1.667, RA).map(|row| row.why(WHY_RA)),
+        over(Preset::LINUX_3_0_RC2, 0.68, RC2),
+        over(Preset::LINUX_3_0_FIXES, 1.403, FIXES),
         Row::new(
             lab,
             "linux-2.6.39-ra: the tasks' time that goes in waiting for the root's lock",

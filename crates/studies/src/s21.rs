@@ -1,7 +1,7 @@
 //! S21: whether a player is in time while a kernel is built beside it (case study 003: "make -j17 and watch a HD video").
 
 use super::{Aim, Effort, Lab, Outcome, Point, Probe, Row, System, Work};
-use baselines::selected::Preset;
+use baselines::Preset;
 use bench::{Failure, Lateness};
 use sim::profile::Profile;
 
@@ -15,9 +15,9 @@ pub const SYSTEM: System = System {
     beyond: &[],
 };
 
-const LOCKED: Probe = film(Preset::OpenbsdBiglock);
-const UNLOCKED: Probe = film(Preset::OpenbsdUnlocked);
-const OURS: Probe = film(Preset::Scalevm);
+const LOCKED: Probe = film(Preset::OPENBSD_BIGLOCK);
+const UNLOCKED: Probe = film(Preset::OPENBSD_UNLOCKED);
+const OURS: Probe = film(Preset::SCALEVM);
 
 const SMOOTH: &str = "case study 003: \"it is now possible to do 'make -j17' and watch a HD video at the same time\": no frame is dropped";
 const BETTER: &str = "case study 003: unlocking faults \"improve[s] the overall latency of mixed userland workload\"";

@@ -3,7 +3,7 @@
 use super::lab::World;
 use super::row::Band;
 use super::{Aim, Lab, Point, Row, System, Unit, Work};
-use baselines::selected::Preset;
+use baselines::Preset;
 use bench::Failure;
 use sim::profile::Profile;
 
@@ -31,7 +31,7 @@ const WHY_PEAK: &str = "tasks saturate the mutex as soon as their own work no lo
      mmap and munmap are short: 0.6 µs an iteration; with 286 ns more a call the peak begins at 8";
 
 const fn at(tasks: usize) -> Work {
-    Work::processes("mmap1", Preset::FreebsdDi, tasks)
+    Work::processes("mmap1", Preset::FREEBSD_DI, tasks)
 }
 
 fn points(_: &Profile) -> Vec<Point> {

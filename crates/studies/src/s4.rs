@@ -2,7 +2,7 @@
 
 use super::row::Band;
 use super::{Aim, Beyond, Lab, Outcome, Point, Row, System, Unit, Work};
-use baselines::selected::Preset;
+use baselines::Preset;
 use bench::Failure;
 use sim::profile::Profile;
 
@@ -19,8 +19,8 @@ pub const SYSTEM: System = System {
     }],
 };
 
-const EPOCH: Work = Work::processes("mmap1", Preset::FreebsdEpoch, 96);
-const DI: Work = Work::processes("mmap1", Preset::FreebsdDi, 96);
+const EPOCH: Work = Work::processes("mmap1", Preset::FREEBSD_EPOCH, 96);
+const DI: Work = Work::processes("mmap1", Preset::FREEBSD_DI, 96);
 
 const RATE: &str = "case study 000, epochs, `-t 96`: average:3550909";
 const RATIO: &str = "case study 000: 252.018% +/- 1.06257% more";

@@ -3,7 +3,7 @@
 
 use super::lab::World;
 use super::{Aim, Lab, Point, Row, System, Work};
-use baselines::selected::Preset;
+use baselines::Preset;
 use bench::{Failure, Mode};
 use sim::profile::Profile;
 
@@ -35,12 +35,12 @@ fn counts(machine: &Profile) -> Vec<usize> {
 const fn at(mode: Mode, tasks: usize) -> Work {
     Work {
         mode,
-        ..Work::processes("mmap1", Preset::Scalevm, tasks)
+        ..Work::processes("mmap1", Preset::SCALEVM, tasks)
     }
 }
 
 const fn di(tasks: usize) -> Work {
-    Work::processes("mmap1", Preset::FreebsdDi, tasks)
+    Work::processes("mmap1", Preset::FREEBSD_DI, tasks)
 }
 
 fn points(machine: &Profile) -> Vec<Point> {

@@ -1,7 +1,7 @@
 //! S7: which function the flame graph shows as the hottest (case study 000's two).
 
 use super::{Aim, Effort, Lab, Outcome, Point, Probe, Row, System, Unit, Work};
-use baselines::selected::Preset;
+use baselines::Preset;
 use bench::Failure;
 use bench::profiling::simulated;
 use profile::Stacks;
@@ -17,8 +17,8 @@ pub const SYSTEM: System = System {
     beyond: &[],
 };
 
-const BEFORE: Probe = graph(Preset::FreebsdDi);
-const AFTER: Probe = graph(Preset::FreebsdEpoch);
+const BEFORE: Probe = graph(Preset::FREEBSD_DI);
+const AFTER: Probe = graph(Preset::FREEBSD_EPOCH);
 
 const HALF: f64 = 0.5;
 const MUNMAP: &str = "case study 000: \"we're actually rate limited by munmap as opposed to mmap and all of our time is \

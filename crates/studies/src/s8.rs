@@ -2,7 +2,7 @@
 
 use super::row::Band;
 use super::{Aim, Effort, Lab, Outcome, Point, Probe, Row, System, Work};
-use baselines::selected::Preset;
+use baselines::Preset;
 use bench::Failure;
 use sim::profile::Profile;
 
@@ -20,7 +20,7 @@ const TASKS: usize = 40;
 const CPUS: usize = 32;
 const JOBS: u64 = 3;
 /// The events that the build counts.
-const COUNTS: Probe = Probe::new("slow paths of a build", Preset::FreebsdObm, CPUS, count)
+const COUNTS: Probe = Probe::new("slow paths of a build", Preset::FREEBSD_OBM, CPUS, count)
     .of(TASKS)
     .once();
 

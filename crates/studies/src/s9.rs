@@ -2,7 +2,7 @@
 
 use super::row::Band;
 use super::{Aim, Beyond, Lab, Outcome, Point, Row, System, Unit, Work};
-use baselines::selected::Preset;
+use baselines::Preset;
 use bench::Failure;
 use sim::profile::Profile;
 
@@ -14,17 +14,17 @@ pub const SYSTEM: System = System {
     points,
     rows,
     beyond: &[Beyond {
-        after: build(Preset::FreebsdObm),
+        after: build(Preset::FREEBSD_OBM),
         why: None,
     }],
 };
 
 const TASKS: usize = 40;
 const CPUS: usize = 32;
-const STOCK: Work = build(Preset::FreebsdLocklessDi);
-const PATCHED: Work = build(Preset::FreebsdObm);
-const TOUCH_STOCK: Work = touch(Preset::FreebsdLocklessDi);
-const TOUCH_PATCHED: Work = touch(Preset::FreebsdObm);
+const STOCK: Work = build(Preset::FREEBSD_LOCKLESS_DI);
+const PATCHED: Work = build(Preset::FREEBSD_OBM);
+const TOUCH_STOCK: Work = touch(Preset::FREEBSD_LOCKLESS_DI);
+const TOUCH_PATCHED: Work = touch(Preset::FREEBSD_OBM);
 
 const SYS: &str = "case study 002, buildkernel -s -j 40: 307.43 sys, patched, of 567.74 sys, stock";
 const REAL: &str =

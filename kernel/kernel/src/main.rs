@@ -22,7 +22,7 @@ mod system;
 mod user;
 
 use alloc::boxed::Box;
-use baselines::selected::Preset;
+use baselines::Preset;
 use core::panic::PanicInfo;
 
 /// The kernel's first function, on the first CPU, called by the machine.
@@ -45,7 +45,7 @@ fn kernel_main() -> ! {
         stale::run(machine, has("plant=no-wait"));
     }
     let preset = words().find_map(|word| word.strip_prefix("vm="));
-    let preset = preset.map_or(Ok(Preset::Scalevm), str::parse);
+    let preset = preset.map_or(Ok(Preset::SCALEVM), str::parse);
     let preset = preset.unwrap_or_else(|unknown| panic!("vm=: {unknown}"));
     let system = system::begin(machine, preset, has("strict"));
     metal::schedule(&system.scheduler, Box::new(first))

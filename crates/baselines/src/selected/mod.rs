@@ -7,7 +7,6 @@
 mod invalidation;
 mod kernel;
 mod locking;
-mod preset;
 mod pv;
 mod queues;
 mod regions;
@@ -16,7 +15,6 @@ mod swap;
 pub use invalidation::{AnyBlock, AnyEnter, AnyInvalidation, AnyReverse, Design};
 pub use kernel::AnyKernel;
 pub use locking::{AnyLocking, AnyMapRead, AnyMapWrite, AnyPmap, Locks};
-pub use preset::{Preset, UnknownPreset};
 pub use pv::{AnyPvChunks, AnyPvHeld, AnyPvLocks, PvLocks};
 pub use queues::{AnyFree, AnyQueues, Queueing};
 pub use regions::{AnyCommon, AnyFault, AnyObject, AnyRegions, Keeping};

@@ -1,8 +1,9 @@
 //! FreeBSD's map entries and objects, its page queues, and a whole VM with them.
 
 use crate::page_queues::{frames, free, map, map_and_free};
+use baselines::Preset;
 use baselines::freebsd::{BatchedQueues, VmEntries};
-use baselines::selected::{Preset, Selected};
+use baselines::selected::Selected;
 use hosted::Hosted;
 use machine::{Access, Execute, Frame, Job, PAGE_SIZE, Topology, VaRange};
 use std::collections::HashSet;
@@ -228,7 +229,7 @@ fn spaces_fork_side_by_side() {
     const CPUS: usize = 4;
     const ROUNDS: usize = 50;
     let machine = Hosted::with_memory(CPUS, 32 << 20).expect("memory");
-    let options = Preset::Freebsd14.options();
+    let options = Preset::FREEBSD_14.options();
     let vm = Vm::<Hosted, Selected>::with_options(machine.clone(), options).expect("memory");
     let shared = machine.on_cpu(0, || Arc::new(Space::new(&vm).expect("a space")));
     let at = machine.on_cpu(0, || {

@@ -1,7 +1,8 @@
 //! OpenBSD's map entries and amaps, its page queues, and a whole VM with them.
 
+use baselines::Preset;
 use baselines::openbsd::{BigLock, GlobalQueues, MapEntries, Scheduler, Unlocked};
-use baselines::selected::{Preset, Selected};
+use baselines::selected::Selected;
 use hosted::Hosted;
 use ipc::{Entry, Kernel};
 use machine::{Access, Execute, Frame, Job, PAGE_SIZE, Topology, VaRange};
@@ -219,9 +220,9 @@ fn spaces_fork_side_by_side() {
     const CPUS: usize = 4;
     const ROUNDS: usize = 50;
     for preset in [
-        Preset::OpenbsdBiglock,
-        Preset::OpenbsdUnlocked,
-        Preset::Openbsd76,
+        Preset::OPENBSD_BIGLOCK,
+        Preset::OPENBSD_UNLOCKED,
+        Preset::OPENBSD_7_6,
     ] {
         let machine = Hosted::with_memory(CPUS, 32 << 20).expect("memory");
         let vm = Vm::<Hosted, Selected>::with_options(machine.clone(), preset.options())
@@ -233,7 +234,7 @@ fn spaces_fork_side_by_side() {
         let jobs = (0..CPUS).map(|cpu| {
             let (vm, shared) = (vm.clone(), shared.clone());
             Box::new(move || {
-                let kernel = BigLock::<Hosted>::new(preset.unlocked().expect("OpenBSD has one"));
+                let kernel = BigLock::<Hosted>::new(preset.unlocked.expect("OpenBSD has one"));
                 let mine = at + cpu * PAGE_SIZE;
                 let fault = |space: &Space<Hosted, Selected>, value: u64| {
                     kernel.enter(Entry::Fault);

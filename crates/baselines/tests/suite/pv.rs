@@ -1,7 +1,8 @@
 //! PV lists under shared locks, and entries from chunks, in a whole VM.
 
+use baselines::Preset;
 use baselines::freebsd::{Chunks, OneLock, Order, PmapState, Pvh};
-use baselines::selected::{Preset, Selected};
+use baselines::selected::Selected;
 use hosted::Hosted;
 use machine::{Asid, CpuRange, Execute, Frame, Job, PAGE_SIZE, VaRange};
 use std::sync::{Arc, Mutex};
@@ -18,7 +19,7 @@ const AT: usize = 1 << 42;
 const ENTRIES: usize = 168;
 
 fn with_chunks() -> impl Iterator<Item = Preset> {
-    let chunked = |preset: &Preset| preset.pv_chunks().is_some();
+    let chunked = |preset: &Preset| preset.pv_chunks.is_some();
     Preset::ALL.into_iter().filter(chunked)
 }
 

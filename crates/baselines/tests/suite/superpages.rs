@@ -1,6 +1,7 @@
 //! Superpages under the designs of the case studies: counted, noted and locked by their rules.
 
-use baselines::selected::{Preset, Selected};
+use baselines::Preset;
+use baselines::selected::Selected;
 use hosted::Hosted;
 use machine::{PAGE_SIZE, VaRange};
 use vm::{Options, Prot, Space, Superpages, Vm};

@@ -1,6 +1,7 @@
 //! Truncation where the mappings of objects' pages are on the pages' lists, as private ones are.
 
-use baselines::selected::{Preset, Selected};
+use baselines::Preset;
+use baselines::selected::Selected;
 use hosted::Hosted;
 use machine::{PAGE_SIZE, Topology, VaRange};
 use std::sync::Arc;
@@ -18,7 +19,7 @@ fn a_page_that_is_cut_off_does_not_go_out() {
     let swap = SwapSpace::new(machine.cpus(), Box::new(MemoryPager::new()), 64);
     let options = Options {
         swap_space: Some(Arc::new(swap.expect("a swap space"))),
-        ..Preset::FreebsdEpoch.options()
+        ..Preset::FREEBSD_EPOCH.options()
     };
     let vm = Vm::<Hosted, Selected>::with_options(machine, options).expect("memory for the VM");
     let space = Space::new(&vm).expect("a space");

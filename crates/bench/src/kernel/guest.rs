@@ -4,7 +4,7 @@ use super::program::Program;
 use crate::harness::{Failure, Plan, Running, interrupt, say};
 use crate::inside::{self, BEAT, Line, Window};
 use crate::tasks::Affinity;
-use baselines::selected::Preset;
+use baselines::Preset;
 use emulator::boot::{self, Console};
 use emulator::{Ended, Files, Machine, kernel};
 use std::io::{self, Write};
@@ -72,7 +72,7 @@ impl Guest {
         };
         let kernel = emulator::Guest::Ours {
             kernel: file.clone(),
-            words: vec![format!("vm={}", preset.name())],
+            words: vec![format!("vm={}", preset.name)],
         };
         let words = [PLACE.to_owned()].into_iter();
         let words = words.chain(inside::words(plan, affinity, window));

@@ -11,7 +11,7 @@ use crate::harness::{Failure, Film, Job, Plan, Running, Target, Times};
 use crate::inside::{Line, Window};
 use crate::system::{On, subject};
 use crate::tasks::{Affinity, Mask};
-use baselines::selected::Preset;
+use baselines::Preset;
 use guest::Guest;
 pub(crate) use guest::Watched;
 use stats::record::Subject;

@@ -2,23 +2,23 @@
 
 use super::kernel::{Account, Kernel};
 use super::process::Process;
-use super::services::{Design, Services};
+use super::services::Services;
 use super::stores::{Inputs, inputs};
 use super::system::Task;
 use crate::harness::{Mode, Plan};
-use baselines::selected::Preset;
+use baselines::Preset;
 use std::sync::Arc;
-use vm::Vm;
+use vm::{Policies, Vm};
 use workloads::{Daemon, Error, Feature};
 
 /// The objects that the tasks of a run share.
-pub struct Common<M: Kernel, P: Design<M>> {
+pub struct Common<M: Kernel, P: Policies<M>> {
     descent: Descent<M, P>,
     given: Given<M, P>,
 }
 
 /// Where the tasks' processes come from.
-enum Descent<M: Kernel, P: Design<M>> {
+enum Descent<M: Kernel, P: Policies<M>> {
     /// Each is new.
     New,
     /// All are this one: the tasks are its threads.
@@ -35,7 +35,7 @@ enum Descent<M: Kernel, P: Design<M>> {
 type Copies<M, P> = Arc<[Arc<Process<M, P>>]>;
 
 /// The objects that tasks, and their children, find when they begin.
-pub struct Given<M: Kernel, P: Design<M>> {
+pub struct Given<M: Kernel, P: Policies<M>> {
     /// The files of programs, if the workload starts any.
     pub inputs: Option<Inputs<M, P>>,
     /// The mail server, if there is one.
@@ -44,7 +44,7 @@ pub struct Given<M: Kernel, P: Design<M>> {
     pub services: Arc<Services<M, P>>,
 }
 
-impl<M: Kernel, P: Design<M>> Common<M, P> {
+impl<M: Kernel, P: Policies<M>> Common<M, P> {
     /// Made on a CPU of the machine, for the tasks of `plan`.
     pub fn new(vm: &Arc<Vm<M, P>>, plan: &Plan, preset: Preset) -> Result<Self, Error> {
         let family = plan.workload.uses(Feature::Family);
@@ -87,7 +87,7 @@ impl<M: Kernel, P: Design<M>> Common<M, P> {
     }
 }
 
-impl<M: Kernel, P: Design<M>> Clone for Common<M, P> {
+impl<M: Kernel, P: Policies<M>> Clone for Common<M, P> {
     fn clone(&self) -> Self {
         Common {
             descent: match &self.descent {
@@ -103,7 +103,7 @@ impl<M: Kernel, P: Design<M>> Clone for Common<M, P> {
     }
 }
 
-impl<M: Kernel, P: Design<M>> Clone for Given<M, P> {
+impl<M: Kernel, P: Policies<M>> Clone for Given<M, P> {
     fn clone(&self) -> Self {
         Given {
             inputs: self.inputs.clone(),

@@ -1,6 +1,6 @@
 //! The schedulers of presets: each system's own.
 
-use baselines::selected::Preset;
+use baselines::{Preset, Scheduling};
 use hosted::Hosted;
 use machine::{Contexts, CpuRange, Scheduler};
 use sched::freebsd::Ule;
@@ -39,27 +39,11 @@ pub struct Chosen<M> {
 
 /// The scheduler of the preset's system.
 pub fn of<M: Schedules>(preset: Preset) -> Chosen<M> {
-    match preset {
-        Preset::Scalevm => chosen::<M, Best<M>>(),
-        Preset::FreebsdPvh
-        | Preset::FreebsdDi
-        | Preset::Freebsd11
-        | Preset::FreebsdEpoch
-        | Preset::FreebsdLocklessDi
-        | Preset::FreebsdNuma
-        | Preset::FreebsdObmOnly
-        | Preset::FreebsdObm
-        | Preset::Freebsd14 => chosen::<M, Ule<M>>(),
-        Preset::OpenbsdBiglock | Preset::OpenbsdUnlocked | Preset::Openbsd76 => {
-            chosen::<M, OpenBsd<M>>()
-        }
-        Preset::Linux2639
-        | Preset::Linux2639Ra
-        | Preset::Linux30Rc2
-        | Preset::Linux30Fixes
-        | Preset::Linux415
-        | Preset::Linux515
-        | Preset::Linux612 => chosen::<M, Cfs<M>>(),
+    match preset.scheduler {
+        Scheduling::Own => chosen::<M, Best<M>>(),
+        Scheduling::Ule => chosen::<M, Ule<M>>(),
+        Scheduling::Cfs => chosen::<M, Cfs<M>>(),
+        Scheduling::OpenBsd => chosen::<M, OpenBsd<M>>(),
     }
 }
 

@@ -3,58 +3,34 @@
 use super::kernel::Kernel;
 use super::process::failed;
 use crate::harness::Plan;
-use baselines::selected::{AnyKernel, Preset, Selected};
-use ipc::{Futexes, Own, Pipe};
-use machine::{Machine, PAGE_SIZE};
+use baselines::Preset;
+use baselines::selected::AnyKernel;
+use ipc::{Futexes, Pipe};
+use machine::PAGE_SIZE;
 use std::sync::Arc;
 use vm::object::{Object, ObjectRef};
-use vm::{Best, Policies, Vm};
+use vm::{Policies, Vm};
 use workloads::{Call, Error, Feature};
 
-/// A choice of policies, and of the kernel that goes with them.
-pub trait Design<M: Machine>: Policies<M> {
-    /// How tasks enter the kernel and sleep there.
-    type Kernel: ipc::Kernel<M>;
-
-    /// That of `preset`. Made on a CPU of the machine.
-    fn kernel(preset: Preset) -> Self::Kernel;
-}
-
-impl<M: Machine> Design<M> for Best {
-    type Kernel = Own<M>;
-
-    fn kernel(_: Preset) -> Own<M> {
-        Own::new()
-    }
-}
-
-impl<M: Machine> Design<M> for Selected {
-    type Kernel = AnyKernel<M>;
-
-    fn kernel(preset: Preset) -> AnyKernel<M> {
-        preset.kernel()
-    }
-}
-
 /// The kernel's services for all tasks of a run.
-pub struct Services<M: Kernel, D: Design<M>> {
+pub struct Services<M: Kernel, P: Policies<M>> {
     /// How tasks enter it and sleep there.
-    pub kernel: D::Kernel,
+    pub kernel: AnyKernel<M>,
     /// Waiters at words of memory; none if the workload has no futexes.
     pub futexes: Option<Futexes<M>>,
     /// The tasks' pipes, by task, if they are neighbours.
     pub pipes: Vec<Arc<Pipe<M>>>,
     /// A page for each task, if they are.
-    pub memory: Option<ObjectRef<M, D>>,
+    pub memory: Option<ObjectRef<M, P>>,
     /// How many tasks there are, and how many of them are threads of one process with a task.
     pub tasks: usize,
     pub companions: usize,
 }
 
-impl<M: Kernel, D: Design<M>> Services<M, D> {
+impl<M: Kernel, P: Policies<M>> Services<M, P> {
     /// For the tasks of `plan`, on a CPU of the machine.
-    pub fn new(vm: &Arc<Vm<M, D>>, plan: &Plan, preset: Preset) -> Result<Self, Error> {
-        let kernel = D::kernel(preset);
+    pub fn new(vm: &Arc<Vm<M, P>>, plan: &Plan, preset: Preset) -> Result<Self, Error> {
+        let kernel = preset.kernel();
         let futexes = plan
             .workload
             .uses(Feature::Futexes)

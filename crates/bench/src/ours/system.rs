@@ -5,18 +5,18 @@ use super::descriptors::{Descriptors, Open};
 use super::family::Over;
 use super::kernel::{Account, Kernel};
 use super::process::{Process, failed, leave};
-use super::services::Design;
 use super::stores;
+use baselines::selected::AnyKernel;
 use ipc::futex::Name;
 use ipc::{Entry, Kernel as _, Pipe};
 use machine::{Access, PAGE_SIZE, PageFault, VaRange};
 use std::sync::Arc;
 use vm::object::ObjectRef;
-use vm::{Advice, Move, Request, Space};
+use vm::{Advice, Move, Policies, Request, Space};
 use workloads::{Backing, Call, Child, Daemon, Descriptor, Error, Forked, Program, Prot, System};
 
 /// A task of a process, on the CPU that made this.
-pub struct Task<M: Kernel, P: Design<M>> {
+pub struct Task<M: Kernel, P: Policies<M>> {
     process: Arc<Process<M, P>>,
     account: Account,
     given: Given<M, P>,
@@ -27,7 +27,7 @@ pub struct Task<M: Kernel, P: Design<M>> {
     children: Vec<Option<u8>>,
 }
 
-impl<M: Kernel, P: Design<M>> Task<M, P> {
+impl<M: Kernel, P: Policies<M>> Task<M, P> {
     /// Makes the calling thread's CPU run `process`.
     pub fn new(process: Arc<Process<M, P>>, account: Account, given: Given<M, P>) -> Self {
         process.enter();
@@ -79,7 +79,7 @@ impl<M: Kernel, P: Design<M>> Task<M, P> {
 
     /// The kernel.
     #[inline]
-    fn kernel(&self) -> &P::Kernel {
+    fn kernel(&self) -> &AnyKernel<M> {
         &self.given.services.kernel
     }
 
@@ -192,7 +192,7 @@ impl<M: Kernel, P: Design<M>> Task<M, P> {
     }
 }
 
-impl<M: Kernel, P: Design<M>> Drop for Task<M, P> {
+impl<M: Kernel, P: Policies<M>> Drop for Task<M, P> {
     fn drop(&mut self) {
         if self.process.is_entered() {
             leave::<M>();
@@ -213,7 +213,7 @@ fn word_of(address: usize) -> (usize, u32) {
     (address & !7, (address & 7) as u32 * 8)
 }
 
-impl<M: Kernel, P: Design<M>> System for Task<M, P> {
+impl<M: Kernel, P: Policies<M>> System for Task<M, P> {
     type File = ObjectRef<M, P>;
 
     fn page_size(&self) -> usize {

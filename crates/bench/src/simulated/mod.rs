@@ -15,9 +15,9 @@ pub use conditions::{Conditions, DISTURBANCES, Fitted, Place};
 use private::private;
 
 use crate::harness::{Bars, Failure, Film, Plan, Progress, Running, Target, Times, interrupt, say};
-use crate::ours::{Design, SWAP_PER_TASK, can_run, scheduler};
+use crate::ours::{SWAP_PER_TASK, can_run, scheduler};
 use crate::system::{self, On};
-use baselines::selected::Preset;
+use baselines::Preset;
 use run::Run;
 pub use run::Seen;
 use sim::Sim;
@@ -25,7 +25,7 @@ use sim::profile::Profile;
 use stats::record::Subject;
 use std::time::Duration;
 use timed::timed;
-use vm::{Best, Options};
+use vm::{Options, Policies};
 pub use window::Window;
 
 /// The expected error of a simulated figure, printed beside it.
@@ -135,7 +135,7 @@ impl Simulated {
         bars: Bars,
     ) -> Result<(Attribution, [f64; 2]), Failure> {
         let progress = bars(1 + self.profile.corners().len() as u64, "runs");
-        progress.point(&format!("{}, why", self.preset.name()));
+        progress.point(&format!("{}, why", self.preset.name));
         let attribution = self.attribute(plan, span);
         progress.step();
         let reasons = attribution.and_then(|one| Ok((one, self.corners(plan, span, &*progress)?)));
@@ -189,28 +189,21 @@ impl Simulated {
     ) -> Result<R, Failure> {
         // As much as the machine's CPUs need, however many tasks there are: each CPU's account has a share.
         let swap_pages = Some(SWAP_PER_TASK * self.profile.cpus() as u64);
-        let mut run = match self.preset {
-            Preset::Scalevm => self.begin::<Best>(
-                plan,
-                Options {
-                    swap_pages,
-                    ..Options::default()
-                },
-            ),
-            preset => {
-                let options = Options {
-                    swap_pages,
-                    ..preset.options()
-                };
-                self.begin(plan, timed(options, self.conditions.change))
-            }
-        }?;
+        let options = Options {
+            swap_pages,
+            ..self.preset.options()
+        };
+        let mut run = self.begin(plan, timed(options, self.conditions.change))?;
         let result = f(&mut run)?;
         run.end()?;
         Ok(result)
     }
 
-    fn begin<P: Design<Sim>>(&self, plan: &Plan, options: Options<Sim, P>) -> Result<Run, Failure> {
+    fn begin<P: Policies<Sim>>(
+        &self,
+        plan: &Plan,
+        options: Options<Sim, P>,
+    ) -> Result<Run, Failure> {
         let (seed, preset, conditions) = (self.seed, self.preset, self.conditions);
         Run::begin(plan, &self.profile, seed, preset, conditions, options)
     }
@@ -272,33 +265,33 @@ mod tests {
         let cases = [
             (
                 "mmap1",
-                Preset::FreebsdEpoch,
+                Preset::FREEBSD_EPOCH,
                 "freebsd-96",
                 24,
                 Mode::Processes,
             ),
             (
                 "mmap1",
-                Preset::FreebsdDi,
+                Preset::FREEBSD_DI,
                 "freebsd-96",
                 24,
                 Mode::Processes,
             ),
             (
                 "page_fault1",
-                Preset::Scalevm,
+                Preset::SCALEVM,
                 "freebsd-96",
                 12,
                 Mode::Threads,
             ),
             (
                 "desktop",
-                Preset::OpenbsdUnlocked,
+                Preset::OPENBSD_UNLOCKED,
                 "pc-16c32t",
                 8,
                 Mode::Threads,
             ),
-            ("fork1", Preset::Linux2639, "xeon-4s", 8, Mode::Processes),
+            ("fork1", Preset::LINUX_2_6_39, "xeon-4s", 8, Mode::Processes),
         ];
         for (workload, preset, machine, tasks, mode) in cases {
             let target = Simulated {
@@ -386,7 +379,7 @@ mod tests {
     /// A job waits for its compiler: their time is counted once.
     #[test]
     fn a_parent_that_waits_for_its_child_takes_no_time() {
-        let target = four_cpus(Preset::Scalevm);
+        let target = four_cpus(Preset::SCALEVM);
         let exim = plan("exim", 8, None);
         let seen = target
             .watch(&exim, Duration::from_millis(20), 1_000)
@@ -401,7 +394,7 @@ mod tests {
     /// Tasks that take their spaces down, and CPUs that have nothing to do meanwhile, are in no account.
     #[test]
     fn accounts_end_with_the_work() {
-        let target = four_cpus(Preset::Linux2639);
+        let target = four_cpus(Preset::LINUX_2_6_39);
         let exim = plan("exim", 8, Some(16));
         let seen = target
             .watch(&exim, Duration::from_millis(1), 1_000)
@@ -418,7 +411,7 @@ mod tests {
     /// A thread that has finished a job takes the next that has not begun.
     #[test]
     fn jobs_are_dealt_out_as_they_end() {
-        let target = four_cpus(Preset::Scalevm);
+        let target = four_cpus(Preset::SCALEVM);
         let counts = target.with_run(&plan("build", 6, Some(60)), |run| {
             run.complete()?;
             Ok(run.counts())
@@ -431,7 +424,7 @@ mod tests {
     /// A task that does nothing but system calls makes room for the others, too.
     #[test]
     fn each_task_gets_its_turn() {
-        let target = four_cpus(Preset::Scalevm);
+        let target = four_cpus(Preset::SCALEVM);
         let mmap1 = plan("mmap1", 10, None);
         let done = target
             .sample(&mmap1, Duration::from_millis(60))
@@ -445,7 +438,7 @@ mod tests {
     /// An iteration of page_fault1 ends with an unmap of all its pages, which a short window leaves out.
     #[test]
     fn windows_hold_whole_iterations_or_say_that_they_do_not() {
-        let mut target = four_cpus(Preset::Scalevm);
+        let mut target = four_cpus(Preset::SCALEVM);
         let plan = plan("page_fault1", 2, None);
         let window = |target: &Simulated| {
             let window = target.sample(&plan, Duration::from_millis(1));
@@ -464,7 +457,7 @@ mod tests {
 
     #[test]
     fn tasks_are_fitted_to_a_rate() {
-        let target = four_cpus(Preset::Scalevm);
+        let target = four_cpus(Preset::SCALEVM);
         let span = Duration::from_millis(1);
         for (workload, tasks, rate, fitted) in [
             ("mmap1", 1, 1e6, Fitted::Call),
@@ -488,7 +481,7 @@ mod tests {
     /// Two tasks that meet at a line are slower where it has farther to go.
     #[test]
     fn spread_tasks_are_farther_apart() {
-        let mut target = shaped(Preset::FreebsdDi, "freebsd-96", [2, 2, 1]);
+        let mut target = shaped(Preset::FREEBSD_DI, "freebsd-96", [2, 2, 1]);
         let mut rate = |place| {
             target.conditions.place = place;
             let window = target.sample(&plan("mmap1", 2, None), Duration::from_millis(1));
@@ -501,7 +494,7 @@ mod tests {
     /// Of eight tasks none finds `vm_committed_as` locked, until one of them is held up while it has the lock.
     #[test]
     fn a_disturbed_warm_up_leaves_a_queue_where_there_may_be_one() {
-        let mut target = shaped(Preset::Linux415, "freebsd-96", [1, 8, 1]);
+        let mut target = shaped(Preset::LINUX_4_15, "freebsd-96", [1, 8, 1]);
         let mut rate = |tasks, disturbed| {
             target.conditions.disturbed = disturbed;
             let window = target.sample(&plan("mmap1", tasks, None), Duration::from_millis(2));
@@ -519,7 +512,7 @@ mod tests {
     /// Tasks that do nothing else queue at `vm_committed_as`, at half the rate; those that take their time do not.
     #[test]
     fn a_time_is_found_at_which_tasks_do_not_queue() {
-        let mut target = shaped(Preset::Linux415, "freebsd-96", [1, 8, 1]);
+        let mut target = shaped(Preset::LINUX_4_15, "freebsd-96", [1, 8, 1]);
         target.conditions.disturbed = true;
         let (plan, span) = (plan("mmap1", 8, None), Duration::from_millis(2));
         let queued = target.sample(&plan, span).expect("runs").rate();
@@ -533,7 +526,7 @@ mod tests {
 
     #[test]
     fn interrupts_and_the_bandwidth_of_memory_are_causes() {
-        let mut target = four_cpus(Preset::Scalevm);
+        let mut target = four_cpus(Preset::SCALEVM);
         let interrupts = target.profile.with_broadcast(0.0);
         target.profile = interrupts.expect("no broadcast");
         let observe = |target: &Simulated, workload, mode| {
@@ -564,7 +557,7 @@ mod tests {
 
     #[test]
     fn too_many_tasks_are_refused() {
-        let target = four_cpus(Preset::Scalevm);
+        let target = four_cpus(Preset::SCALEVM);
         let crowd = plan("mmap1", 4 * MOST_PER_CPU + 1, None);
         let refused = target.sample(&crowd, Duration::from_millis(1));
         let why = refused.expect_err("too many").to_string();

@@ -4,8 +4,8 @@ use super::attribution::Attribution;
 use super::conditions::{Conditions, DISTURBANCES};
 use super::window::Window;
 use crate::harness::{Failure, Job as Work, Plan, Times, interrupt};
-use crate::ours::{Account, Common, Design, Ledger, Ledgers, memory, scheduler, swap_space};
-use baselines::selected::Preset;
+use crate::ours::{Account, Common, Ledger, Ledgers, memory, scheduler, swap_space};
+use baselines::Preset;
 use machine::{Job, PAGE_SIZE, Topology};
 use sim::profile::Profile;
 use sim::{Options as MachineOptions, Progress, Sim};
@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use sync::obm::{SlowPaths, slow_paths};
 use sync::watch::profile;
-use vm::{Options, Vm};
+use vm::{Options, Policies, Vm};
 use workloads::{Counter, Error, Workload};
 
 /// Tasks begin within so many nanoseconds of each other.
@@ -78,7 +78,7 @@ pub struct Run {
 
 impl Run {
     /// Makes the machine and the VM, and starts the tasks.
-    pub fn begin<P: Design<Sim>>(
+    pub fn begin<P: Policies<Sim>>(
         plan: &Plan,
         machine: &Profile,
         seed: u64,
@@ -137,7 +137,7 @@ impl Run {
         Ok(run)
     }
 
-    fn job<P: Design<Sim>>(
+    fn job<P: Policies<Sim>>(
         &self,
         work: Work,
         task: usize,

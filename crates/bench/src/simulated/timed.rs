@@ -5,8 +5,7 @@
 //! lines which it shares with other CPUs, and of the rest it knows only how long it takes, if that has been fitted
 //! ([`Fitted::Change`](super::Fitted::Change)). So this time passes where the map has been locked for writing.
 
-use crate::ours::{Design, pass};
-use baselines::selected::Preset;
+use crate::ours::pass;
 use sim::Sim;
 use std::marker::PhantomData;
 use vm::policy::MapLocking;
@@ -23,14 +22,6 @@ impl<P: Policies<Sim>> Policies<Sim> for Timed<P> {
     type Queues = P::Queues;
     type PvLocks = P::PvLocks;
     type PvChunks = P::PvChunks;
-}
-
-impl<P: Design<Sim>> Design<Sim> for Timed<P> {
-    type Kernel = P::Kernel;
-
-    fn kernel(preset: Preset) -> P::Kernel {
-        P::kernel(preset)
-    }
 }
 
 /// The same options, and the nanoseconds that a change of a map takes more.
@@ -116,7 +107,7 @@ impl<L: MapLocking<Sim>> MapLocking<Sim> for TimedLocking<L> {
 mod tests {
     use crate::harness::{Mode, Plan};
     use crate::simulated::{Conditions, Simulated};
-    use baselines::selected::Preset;
+    use baselines::Preset;
     use sim::profile::Profile;
     use std::time::Duration;
 
@@ -143,7 +134,7 @@ mod tests {
     #[test]
     fn fitted_time_excludes_other_threads() {
         let span = Duration::from_millis(20);
-        for preset in [Preset::Linux515, Preset::Freebsd11, Preset::Openbsd76] {
+        for preset in [Preset::LINUX_5_15, Preset::FREEBSD_11, Preset::OPENBSD_7_6] {
             let mut target = target(preset);
             target.conditions.change = 500_000.0;
             let rate = |tasks, mode| {
@@ -164,7 +155,7 @@ mod tests {
     #[test]
     fn times_are_fitted_to_tasks_that_wait_for_each_other() {
         let (plan, span) = (plan(4, Mode::Threads), Duration::from_millis(2));
-        for preset in [Preset::Linux515, Preset::Freebsd11] {
+        for preset in [Preset::LINUX_5_15, Preset::FREEBSD_11] {
             let fitted = target(preset).fitted(&plan, span, 300_000.0);
             let (fitted, _, time) = fitted.expect("possible");
             let reached = fitted.sample(&plan, span).expect("runs").rate();

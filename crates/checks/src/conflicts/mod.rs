@@ -14,7 +14,8 @@ mod results;
 mod taken;
 mod tasks;
 
-use baselines::selected::{Preset, Selected};
+use baselines::Preset;
+use baselines::selected::Selected;
 pub use commute::{Group, Pair};
 use examine::examine;
 pub use examine::{Conflict, Use};
@@ -31,8 +32,8 @@ pub fn conflicts_of(preset: Preset, pair: &Pair) -> std::io::Result<Vec<Conflict
     if let Some(operations) = pair.dialogues() {
         return tasks::examine(pair, operations, preset);
     }
-    match preset {
-        Preset::Scalevm => examine::<Best>(pair, Options::default()),
-        preset => examine::<Selected>(pair, preset.options()),
+    if preset == Preset::SCALEVM {
+        return examine::<Best>(pair, Options::default());
     }
+    examine::<Selected>(pair, preset.options())
 }

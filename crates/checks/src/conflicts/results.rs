@@ -3,7 +3,7 @@
 use super::commute::{Group, Pair};
 use super::examine::Conflict;
 use super::known::{Compared, class, never_met};
-use baselines::selected::Preset;
+use baselines::Preset;
 use std::collections::BTreeMap;
 
 /// One pair's result.
@@ -31,15 +31,15 @@ impl Results {
 
     /// The known conflicts are those of the default VM.
     pub fn compared(&self, result: &Examined) -> Compared {
-        match self.preset {
-            Preset::Scalevm => Compared::of(&result.pair, &result.conflicts),
-            _ => Compared::default(),
+        if self.preset != Preset::SCALEVM {
+            return Compared::default();
         }
+        Compared::of(&result.pair, &result.conflicts)
     }
 
     /// Lines that are known to be shared by some pair, and that none meets any more.
     pub fn never_met(&self) -> Vec<&'static str> {
-        if self.preset != Preset::Scalevm {
+        if self.preset != Preset::SCALEVM {
             return Vec::new();
         }
         let all: Vec<Compared> = self.commutative().map(|one| self.compared(one)).collect();

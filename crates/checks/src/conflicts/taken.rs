@@ -5,7 +5,8 @@ use super::conflicts_of;
 use super::examine::{self, Conflict};
 use super::known::class;
 use super::operation::{Operation, Placement};
-use baselines::selected::{Preset, Selected};
+use baselines::Preset;
+use baselines::selected::Selected;
 use std::collections::BTreeSet;
 use std::io;
 use sync::watch::classes;
@@ -57,9 +58,10 @@ impl Taken {
             Ok(names.collect())
         };
         let alone = pair(Sharing::Processes);
-        let counts = match preset {
-            Preset::Scalevm => examine::locks::<Best>(&alone, Options::default()),
-            preset => examine::locks::<Selected>(&alone, preset.options()),
+        let counts = if preset == Preset::SCALEVM {
+            examine::locks::<Best>(&alone, Options::default())
+        } else {
+            examine::locks::<Selected>(&alone, preset.options())
         }?;
         let mut ranked: Vec<_> = classes().collect();
         ranked.sort_by_key(|class| class.rank());

@@ -1,7 +1,7 @@
 //! The command line of `check`.
 
 use super::{preset, seconds};
-use baselines::selected::Preset;
+use baselines::Preset;
 use checks::{races, sequences};
 use clap::builder::{PossibleValuesParser, RangedU64ValueParser};
 use clap::{Args, Subcommand};

@@ -1,7 +1,7 @@
 //! The command line of `kernel`.
 
 use super::preset;
-use baselines::selected::Preset;
+use baselines::Preset;
 use clap::{Args, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
 //! The command line of `latency`.
 
 use super::{CommonArgs, MachineArgs, TaskArgs, preset, workload};
-use baselines::selected::Preset;
+use baselines::Preset;
 use clap::Args;
 use workloads::Workload;
 

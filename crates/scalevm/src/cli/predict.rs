@@ -2,7 +2,7 @@
 
 use super::FormatArgs;
 use super::sim::MachineArgs;
-use baselines::selected::Preset;
+use baselines::Preset;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 

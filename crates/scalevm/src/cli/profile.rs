@@ -1,7 +1,7 @@
 //! The command line of `profile`.
 
 use super::{CommonArgs, WorkloadArgs, preset, tasks};
-use baselines::selected::Preset;
+use baselines::Preset;
 use bench::{On, Schedule};
 use clap::Args;
 use std::path::PathBuf;

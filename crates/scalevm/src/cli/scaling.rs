@@ -1,7 +1,7 @@
 //! The command line of `scaling`.
 
 use super::{FormatArgs, SimArgs, workload};
-use baselines::selected::Preset;
+use baselines::Preset;
 use clap::Args;
 use workloads::Workload;
 

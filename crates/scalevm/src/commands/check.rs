@@ -4,7 +4,7 @@ use crate::cli::{Check, CheckArgs, ConflictsArgs, FuzzArgs, ModelArgs, RacesArgs
 use crate::output::checks::races::Row;
 use crate::output::checks::{self as output, sequences::Report};
 use crate::output::progress::Progress;
-use baselines::selected::Preset;
+use baselines::Preset;
 use bench::{Failure, interrupt};
 use checks::Ours;
 use checks::conflicts::{self, Examined, Pair, Results, Taken};
@@ -63,13 +63,13 @@ fn conflicts(args: &ConflictsArgs) -> Result<bool, Failure> {
         named => named.to_vec(),
     };
     if args.vm.is_empty() {
-        presets.sort_by_key(|&preset| preset != Preset::Scalevm);
+        presets.sort_by_key(|&preset| preset != Preset::SCALEVM);
     }
     let pairs = Pair::all();
     let progress = Progress::new((presets.len() * pairs.len()) as u64, "pairs");
     let mut good = true;
     for preset in presets {
-        progress.point(preset.name());
+        progress.point(preset.name);
         let mut results = Results {
             preset,
             pairs: Vec::new(),
@@ -83,7 +83,7 @@ fn conflicts(args: &ConflictsArgs) -> Result<bool, Failure> {
                 return Ok(good);
             }
         }
-        let in_full = preset == Preset::Scalevm || args.vm.contains(&preset);
+        let in_full = preset == Preset::SCALEVM || args.vm.contains(&preset);
         progress.aside(|| output::conflicts::print(&results, args.json, in_full));
         good &= results.is_as_known();
     }
@@ -100,7 +100,7 @@ fn locks(args: &ConflictsArgs) -> Result<bool, Failure> {
     let operations = Taken::OPERATIONS;
     let progress = Progress::new((presets.len() * operations.len()) as u64, "operations");
     for preset in presets {
-        progress.point(preset.name());
+        progress.point(preset.name);
         let mut rows = Vec::new();
         for operation in operations {
             let taken = Taken::by(preset, operation);

@@ -1,7 +1,7 @@
 //! `scalevm list`.
 
 use crate::cli::ListArgs;
-use baselines::selected::Preset;
+use baselines::Preset;
 use bench::tasks::places;
 use bench::{Failure, On};
 use lockbench::registry::ROWS;
@@ -25,7 +25,7 @@ pub fn run(args: &ListArgs) -> Result<u8, Failure> {
     let workloads = workloads::all().iter();
     let systems = On::ALL.iter().map(|on| item(on.name(), on.about()));
     let presets = Preset::ALL.iter();
-    let presets = presets.map(|preset| item(preset.name(), preset.description()));
+    let presets = presets.map(|preset| item(preset.name, preset.description));
     let locks = ROWS.iter().filter(|row| row.ours);
     let locks = locks.map(|row| item(row.name, row.about));
     let sections: [(&str, &str, Vec<Item>); 6] = [

@@ -21,7 +21,7 @@ pub mod story;
 pub mod sweep;
 
 use crate::cli::{Choice, CommonArgs, HostArgs, WorkloadArgs, affinity};
-use baselines::selected::Preset;
+use baselines::Preset;
 use bench::kernel::Kernel;
 use bench::os::Os;
 use bench::ours::Ours;
@@ -75,7 +75,7 @@ fn on(args: &CommonArgs, preset_named: bool) -> Result<On, Failure> {
 
 /// The system of that kind, with our VM as `vm` builds it.
 fn system(on: On, vm: Option<Preset>, args: &CommonArgs) -> Result<System, Failure> {
-    let preset = vm.unwrap_or(Preset::Scalevm);
+    let preset = vm.unwrap_or(Preset::SCALEVM);
     let affinity = args.affinity();
     Ok(match on {
         On::Os => System::Os(Os { affinity }),
@@ -103,7 +103,7 @@ fn fit(system: &mut System, plan: &Plan, args: &CommonArgs) -> Result<(), Failur
     let (fitted, what, time) = target.fitted(&alone, args.schedule(On::Sim).duration, rate)?;
     eprintln!(
         "scalevm: {}: {} takes {time:.0} ns, fitted to {rate} operations a second of one task",
-        target.preset.name(),
+        target.preset.name,
         what.name()
     );
     **target = fitted;

@@ -11,7 +11,7 @@ use crate::output::curves::{self, Series};
 use crate::output::sink::Sink;
 use crate::output::table::{self, LockUse};
 use crate::output::{file, json};
-use baselines::selected::Preset;
+use baselines::Preset;
 use bench::os::Os;
 use bench::ours::Ours;
 use bench::profiling;
@@ -36,7 +36,7 @@ const RESULTS: &str = "scalevm-story.jsonl";
 const PAGE: &str = "scalevm-story.html";
 
 /// The builds, in the order of the story.
-const BUILDS: [Preset; 3] = [Preset::FreebsdDi, Preset::FreebsdEpoch, Preset::Scalevm];
+const BUILDS: [Preset; 3] = [Preset::FREEBSD_DI, Preset::FREEBSD_EPOCH, Preset::SCALEVM];
 
 const SCHEDULE: Schedule = Schedule {
     warmup: 1,
@@ -128,7 +128,7 @@ fn simulate(
         profile.about
     );
     let sides = BUILDS.map(|preset| Side {
-        label: preset.name(),
+        label: preset.name,
         system: System::Sim(Box::new(simulated(preset))),
     });
     let mut sweep = Sweep {
@@ -199,7 +199,7 @@ fn sides() -> Vec<Side> {
         system: System::Os(Os { affinity }),
     };
     let ours = BUILDS.map(|preset| Side {
-        label: preset.name(),
+        label: preset.name,
         system: System::Hosted(Ours {
             preset,
             affinity,
@@ -253,7 +253,7 @@ fn locks(preset: Preset, workload: &'static Workload) -> Result<Vec<LockUse>, Fa
         .filter(|class| class.1 as f64 > iterations / 10.0);
     let mut used: Vec<LockUse> = used
         .map(|(class, acquisitions, contended)| LockUse {
-            build: preset.name(),
+            build: preset.name,
             class,
             shared_by: shared_by(class),
             per_iteration: acquisitions as f64 / iterations,

@@ -8,7 +8,7 @@ use crate::output::json;
 use crate::output::progress::{self, Progress};
 use crate::output::sink::Sink;
 use crate::output::{attribution, format, shape};
-use baselines::selected::Preset;
+use baselines::Preset;
 use bench::simulated::{BANDS, Simulated};
 use bench::tasks::places;
 use bench::{Failure, Job, Mode, On, Plan, Schedule, System, measure};
@@ -30,7 +30,7 @@ pub fn run(args: &SweepArgs) -> Result<u8, Failure> {
     let mut sides = Vec::new();
     for vm in presets {
         sides.push(Side {
-            label: vm.map_or(on.name(), Preset::name),
+            label: vm.map_or(on.name(), |preset| preset.name),
             system: super::system(on, vm, common)?,
         });
     }

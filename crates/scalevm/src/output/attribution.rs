@@ -91,7 +91,7 @@ pub fn print_json(plan: &Plan, target: &Simulated, attribution: &Attribution, ra
         "kind": "attribution",
         "workload": plan.workload.name(),
         "on": "sim",
-        "vm": target.preset.name(),
+        "vm": target.preset.name,
         "tasks": plan.tasks,
         "mode": plan.mode.name(),
         "profile": target.profile.name,

@@ -2,7 +2,7 @@
 
 use super::table::align_right;
 use super::{format, short};
-use baselines::selected::Preset;
+use baselines::Preset;
 use bench::Mode;
 use bench::simulated::BANDS;
 use comfy_table::Table;
@@ -93,7 +93,7 @@ fn table(counts: &[usize], rows: &[Row], cell: impl Fn(&Row, &Point) -> Option<S
     let counts_as_text = counts.iter().map(ToString::to_string);
     table.set_header(names.chain(counts_as_text));
     for row in rows {
-        let names = [row.workload.name, row.mode.name(), row.vm.name()].map(str::to_owned);
+        let names = [row.workload.name, row.mode.name(), row.vm.name].map(str::to_owned);
         let at = |tasks: &usize| row.points.iter().find(|point| point.tasks == *tasks);
         let cells = counts
             .iter()

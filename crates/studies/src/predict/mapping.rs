@@ -1,7 +1,7 @@
 //! What stands in for the kernels and machines of published curves: the file `predicted.toml`.
 
 use crate::published::{self, Error, Mode, parse};
-use baselines::selected::Preset;
+use baselines::Preset;
 use bench::simulated::Place;
 use lockbench::Row;
 use lockbench::registry::ROWS;

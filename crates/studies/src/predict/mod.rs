@@ -15,7 +15,7 @@ pub use mapping::{Mapping, Setting, StandIn};
 pub use mechanism::Mechanism;
 
 use crate::published::{Curve, Point, Unit, rate_at};
-use baselines::selected::Preset;
+use baselines::Preset;
 use bench::{Failure, Progress, interrupt};
 use fnv::FnvHasher;
 use runner::Runner;

@@ -8,7 +8,7 @@
 
 use super::mapping::Setting;
 use crate::published::{self, Curve};
-use baselines::selected::Preset;
+use baselines::Preset;
 use bench::simulated::{Attribution, Conditions, Simulated};
 use bench::{Failure, Mode, Plan};
 use machine::PAGE_SIZE;

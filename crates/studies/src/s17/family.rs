@@ -1,7 +1,8 @@
 //! Children of one process at work, on as many CPUs or on fewer.
 
 use crate::{Effort, Outcome};
-use baselines::selected::{Preset, Selected};
+use baselines::Preset;
+use baselines::selected::Selected;
 use bench::Failure;
 use bench::ours::{inside, scheduler};
 use machine::{Job, PAGE_SIZE, Tasks, Topology, VaRange};

@@ -4,7 +4,7 @@ mod family;
 
 use super::lab::World;
 use super::{Aim, Beyond, Lab, Point, Probe, Row, System, Unit, Work};
-use baselines::selected::Preset;
+use baselines::Preset;
 use bench::Failure;
 pub use family::{Deed, rate};
 use sim::profile::Profile;
@@ -41,10 +41,10 @@ const OVERHEAD: &str =
 const AIM: &str = "aim: children of one process do not wait for each other";
 
 /// The presets whose root's lock spins; is a mutex; is kept along a chain. And ours.
-const SPIN: Preset = Preset::Linux2639Ra;
-const MUTEX: Preset = Preset::Linux30Rc2;
-const BATCHED: Preset = Preset::Linux30Fixes;
-const OURS: Preset = Preset::Scalevm;
+const SPIN: Preset = Preset::LINUX_2_6_39_RA;
+const MUTEX: Preset = Preset::LINUX_3_0_RC2;
+const BATCHED: Preset = Preset::LINUX_3_0_FIXES;
+const OURS: Preset = Preset::SCALEVM;
 
 /// The rate of so many children of one parent.
 const fn probe(deed: Deed, preset: Preset, children: usize) -> Probe {

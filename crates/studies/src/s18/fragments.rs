@@ -1,7 +1,8 @@
 //! A page and a superpage among many regions, and the cost of finding their mappings.
 
 use crate::Outcome;
-use baselines::selected::{Preset, Selected};
+use baselines::Preset;
+use baselines::selected::Selected;
 use bench::Failure;
 use machine::{Clock, PAGE_SIZE, VaRange};
 use sim::profile::Profile;

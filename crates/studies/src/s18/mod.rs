@@ -3,7 +3,7 @@
 mod fragments;
 
 use super::{Aim, Lab, Outcome, Point, Probe, Row, System};
-use baselines::selected::Preset;
+use baselines::Preset;
 use bench::Failure;
 use fragments::{REGIONS, SPLIT};
 use sim::profile::Profile;
@@ -29,11 +29,11 @@ const SPLITS: &str = "case study 004: \"`__split_huge_page` … goes through the
 const AIM: &str = "aim: a structure whose walk does not grow";
 
 const fn linux(regions: usize) -> Probe {
-    look(Preset::Linux2639, regions)
+    look(Preset::LINUX_2_6_39, regions)
 }
 
 const fn ours(regions: usize) -> Probe {
-    look(Preset::Scalevm, regions)
+    look(Preset::SCALEVM, regions)
 }
 
 const fn look(preset: Preset, regions: usize) -> Probe {

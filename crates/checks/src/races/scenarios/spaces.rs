@@ -7,7 +7,8 @@ use super::pause;
 use super::process::{a_heap_end, assert_heap, enter};
 use crate::races::play::{Play, Scenario, Stage};
 use crate::vms;
-use baselines::selected::{Preset, Selected};
+use baselines::Preset;
+use baselines::selected::Selected;
 use machine::{Mmu, PAGE_SIZE, VaRange};
 use sim::Sim;
 use std::cell::Cell;
@@ -28,14 +29,12 @@ pub fn all() -> Vec<Scenario> {
     let both = |preset: Preset| {
         [(1, "one-space"), (2, "two-spaces")].map(|(count, name)| {
             let name = format!("{name}.{preset}");
-            let scenario = match preset {
-                Preset::Scalevm => Scenario::new(name, move |stage| {
-                    build::<Best>(stage, Options::default(), count)
-                }),
-                _ => Scenario::new(name, move |stage| {
-                    build::<Selected>(stage, preset.options(), count)
-                }),
-            };
+            let scenario = Scenario::new(name, move |stage| {
+                if preset == Preset::SCALEVM {
+                    return build::<Best>(stage, Options::default(), count);
+                }
+                build::<Selected>(stage, preset.options(), count)
+            });
             scenario.with_memory(MEMORY)
         })
     };

@@ -2,7 +2,8 @@
 
 use super::pause;
 use crate::races::play::{Play, Scenario, Stage};
-use baselines::selected::{Preset, Selected};
+use baselines::Preset;
+use baselines::selected::Selected;
 use machine::{Atomic, Atomics, Frame, Ordering, PAGE_SIZE, Pager, PagerError, Platform, Truncate};
 use sim::Sim;
 use std::ops::Range;
@@ -164,10 +165,10 @@ pub fn presets(
 ) -> Vec<Scenario> {
     let scenario = |preset: Preset| {
         let name = format!("{family}.{preset}");
-        match preset {
-            Preset::Scalevm => with_policies(name, Options::default, best),
-            _ => with_policies(name, move || preset.options(), selected),
+        if preset == Preset::SCALEVM {
+            return with_policies(name, Options::default, best);
         }
+        with_policies(name, move || preset.options(), selected)
     };
     Preset::ALL.into_iter().map(scenario).collect()
 }

@@ -4,7 +4,7 @@ use crate::cli::{CommonArgs, CompareArgs};
 use crate::commands;
 use crate::output::json;
 use crate::output::sink::Sink;
-use baselines::selected::Preset;
+use baselines::Preset;
 use bench::own::Opened;
 use bench::simulated::Simulated;
 use bench::{
@@ -146,7 +146,7 @@ fn place(args: &CompareArgs, common: &CommonArgs, name: &str) -> Result<Place, F
         }
         (None, Err(_)) => {
             let known = On::ALL.map(On::name).into_iter();
-            let known = known.chain(Preset::ALL.map(Preset::name));
+            let known = known.chain(Preset::ALL.map(|preset| preset.name));
             return Err(Failure::Unavailable(format!(
                 "unknown system or preset `{name}`; expected one of {}",
                 known.collect::<Vec<_>>().join(", ")

@@ -3,7 +3,7 @@
 mod compare;
 
 use crate::cli::{KernelArgs, KernelCommand};
-use baselines::selected::Preset;
+use baselines::Preset;
 use bench::{Failure, interrupt};
 use emulator::boot::{self, Console};
 use emulator::{Ended, Files, Guest, Machine, Program, kernel};
@@ -113,7 +113,7 @@ fn guest(linux: Option<PathBuf>, vm: Option<Preset>, is_strict: bool) -> Result<
         eprintln!("scalevm: building the kernel");
     }
     let strict = is_strict.then(|| "strict".to_owned());
-    let words = vm.map(|preset| format!("vm={}", preset.name()));
+    let words = vm.map(|preset| format!("vm={}", preset.name));
     Ok(Guest::Ours {
         kernel: kernel::build()?,
         words: words.into_iter().chain(strict).collect(),

@@ -19,13 +19,7 @@ fn print_text(results: &Results, in_full: bool) {
     println!(
         "{}: {} of {} commutative pairs that share no page are conflict-free, {} of {} on one page of a file, \
          {} of {} of tasks that sleep",
-        results.preset.name(),
-        apart.1,
-        apart.0,
-        page.1,
-        page.0,
-        tasks.1,
-        tasks.0
+        results.preset.name, apart.1, apart.0, page.1, page.0, tasks.1, tasks.0
     );
     for (line, pairs) in results.lines() {
         let meet = if pairs == 1 {
@@ -92,7 +86,7 @@ fn print_json(results: &Results) {
     let [apart, page, tasks] = counts(results);
     let counts = |(all, free)| json!({"commutative": all, "free": free});
     let line = json!({
-        "record": "summary", "vm": results.preset.name(),
+        "record": "summary", "vm": results.preset.name,
         "commutative": apart.0 + page.0 + tasks.0, "free": apart.1 + page.1 + tasks.1,
         "apart": counts(apart), "one_page": counts(page), "tasks": counts(tasks), "as_known": results.is_as_known(),
         "lines": results.lines().iter().map(|(line, pairs)| json!({"line": line, "pairs": pairs}))
@@ -122,7 +116,7 @@ fn pair_json(results: &Results, result: &Examined) -> Value {
         false => Compared::default(),
     };
     json!({
-        "record": "pair", "vm": results.preset.name(), "first": first.name(),
+        "record": "pair", "vm": results.preset.name, "first": first.name(),
         "second": second.name(), "by": sharing.name(), "regions": placement.name(),
         "commutes": result.pair.commutes(), "why": result.pair.why(),
         "conflicts": result.conflicts.iter().map(conflict).collect::<Vec<_>>(),

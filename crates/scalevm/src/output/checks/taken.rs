@@ -1,6 +1,6 @@
 //! What operations take, as Markdown or JSON.
 
-use baselines::selected::Preset;
+use baselines::Preset;
 use checks::conflicts::Taken;
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -10,8 +10,8 @@ pub fn print(preset: Preset, rows: &[Taken], is_json: bool) {
     if is_json {
         return rows.iter().for_each(|row| print_json(preset, row));
     }
-    println!("### `{}`\n\n{}.", preset.name(), preset.description());
-    println!("Source: {}.\n", preset.source());
+    println!("### `{}`\n\n{}.", preset.name, preset.description);
+    println!("Source: {}.\n", preset.source);
     println!(
         "| operation | locks | two threads meet in | two processes meet in |\n|---|---|---|---|"
     );
@@ -48,7 +48,7 @@ fn print_json(preset: Preset, row: &Taken) {
         .iter()
         .map(|(class, count)| json!({ "class": class, "count": count }));
     let line = json!({
-        "record": "taken", "vm": preset.name(), "operation": row.operation.name(),
+        "record": "taken", "vm": preset.name, "operation": row.operation.name(),
         "locks": locks.collect::<Vec<_>>(), "threads": row.threads, "processes": row.processes,
     });
     println!("{line}");
