@@ -9,7 +9,7 @@ use baselines::Preset;
 use hosted::Hosted;
 use machine::VaRange;
 use std::hint::black_box;
-use vm::{Options, Policies, Prot, Space, Vm};
+use vm::{Options, Prot, Space, System, Vm};
 
 const BYTES: usize = 128 << 20;
 
@@ -19,9 +19,9 @@ fn main() {
     let iterations: u64 = args.next().and_then(|n| n.parse().ok()).unwrap_or(1);
     match (case.as_str(), case.parse::<Preset>()) {
         ("observer", _) => println!("{}", std::any::type_name::<sync::watch::DefaultObserver>()),
-        ("compiled", _) => map_unmap::<vm::Best>(Options::default(), iterations),
+        ("compiled", _) => map_unmap::<vm::Best<Hosted>>(Options::default(), iterations),
         (_, Ok(preset)) => {
-            map_unmap::<baselines::selected::Selected>(preset.options(), iterations);
+            map_unmap::<baselines::selected::Selected<Hosted>>(preset.options(), iterations);
         }
         (_, Err(unknown)) => {
             eprintln!("selected: {unknown}");
@@ -36,7 +36,7 @@ fn counted<R>(operation: impl FnOnce() -> R) -> R {
     black_box(operation())
 }
 
-fn map_unmap<P: Policies<Hosted>>(mut options: Options<Hosted, P>, iterations: u64) {
+fn map_unmap<S: System<Machine = Hosted>>(mut options: Options<S>, iterations: u64) {
     // A limit, so that mappings are counted against it.
     options.swap_pages = Some(1 << 20);
     let machine = Hosted::with_memory(1, 64 << 20).expect("memory");

@@ -6,12 +6,13 @@ use baselines::freebsd::{Di, OneLock, Pvh};
 use hosted::Hosted;
 use machine::{PAGE_SIZE, VaRange};
 use sync::watch::order;
-use vm::policy::{Invalidation, Policies};
+use vm::policy::{Invalidation, System};
 use vm::{Prot, Space, Vm};
 
 struct With<I>(std::marker::PhantomData<I>);
 
-impl<I: Invalidation<Hosted>> Policies<Hosted> for With<I> {
+impl<I: Invalidation<Hosted>> System for With<I> {
+    type Machine = Hosted;
     type Invalidation = I;
     type Swap = MutexSwap<Hosted>;
     type Locking = OneLock<Hosted>;
@@ -26,7 +27,7 @@ impl<I: Invalidation<Hosted>> Policies<Hosted> for With<I> {
 fn exercise<I: Invalidation<Hosted>>() {
     let machine = Hosted::with_memory(1, 4 << 20).expect("memory");
     machine.attach(0);
-    let vm = Vm::<Hosted, With<I>>::new(machine).expect("memory for the VM");
+    let vm = Vm::<With<I>>::new(machine).expect("memory for the VM");
     let space = Space::new(&vm).expect("a space");
     space.activate();
     let at = space.map(4 * PAGE_SIZE, Prot::READ_WRITE).expect("map");

@@ -1,10 +1,9 @@
 //! The machines that are checked on, and the VM as each preset builds it.
 
-use machine::Platform;
 use sim::profile::Profile;
 use std::sync::{Arc, LazyLock};
 use vm::policy::Reservation;
-use vm::{Policies, Vm};
+use vm::{System, Vm};
 
 /// A machine of this shape, with the costs of a large one.
 pub fn profile(sockets: usize, cores: usize, threads: usize) -> Profile {
@@ -15,7 +14,7 @@ pub fn profile(sockets: usize, cores: usize, threads: usize) -> Profile {
 }
 
 /// Panics unless `vm`, which is no longer used, has all its frames and swap space back.
-pub fn assert_unused<M: Platform, P: Policies<M>>(vm: &Arc<Vm<M, P>>) {
+pub fn assert_unused<S: System>(vm: &Arc<Vm<S>>) {
     let frames = vm.frames();
     assert_eq!(frames.free_count(), frames.total(), "frames leaked");
     assert_eq!(vm.swap().reserved(), 0, "swap space leaked");

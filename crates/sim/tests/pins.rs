@@ -91,7 +91,7 @@ fn an_unmap_that_meets_others_sleeps_unpinned() {
             object_pages: ObjectPages::Listed,
             ..vm::Options::default()
         };
-        let vm: Arc<Vm<Sim, Best>> = Vm::with_options(made, options).expect("room");
+        let vm: Arc<Vm<Best<Sim>>> = Vm::with_options(made, options).expect("room");
         let object = vm.shared_memory((PAGES * PAGE_SIZE) as u64);
         (vm, object.expect("an object"))
     });

@@ -26,8 +26,8 @@ const START: usize = 1 << 42;
 /// Pages of the space that forks.
 const LARGE: usize = 100 * MIB / PAGE_SIZE;
 
-type System = Arc<Vm<Hosted, Best>>;
-type TestSpace = Space<Hosted, Best>;
+type System = Arc<Vm<Best<Hosted>>>;
+type TestSpace = Space<Best<Hosted>>;
 
 fn main() {
     let mut args = std::env::args().skip(1);
@@ -161,7 +161,7 @@ fn first_touch(vm: &System) -> Case<'_> {
     })
 }
 
-fn file(vm: &System) -> ObjectRef<Hosted, Best> {
+fn file(vm: &System) -> ObjectRef<Best<Hosted>> {
     let store = Arc::new(MemoryPager::<Hosted>::new());
     let file = Object::file(vm, store, 0).expect("an object");
     for index in 0..PAGES as u64 {
@@ -279,7 +279,7 @@ fn remap_growing(vm: &System) -> Case<'_> {
 }
 
 /// Many mappings of the first page of `file`.
-fn share(space: &TestSpace, file: &ObjectRef<Hosted, Best>) {
+fn share(space: &TestSpace, file: &ObjectRef<Best<Hosted>>) {
     for at in pages(START, SHARERS) {
         let request = Request::object(file, 0, PAGE_SIZE, Prot::READ).expect("a request");
         let request = request.shared().at(At::Free(at));

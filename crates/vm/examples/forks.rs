@@ -46,7 +46,7 @@ fn run(fork_tables: ForkTables, case: &str, mib: usize, rounds: usize) -> Durati
         fork_tables,
         ..Options::default()
     };
-    let vm: Arc<Vm<Hosted, Best>> = Vm::with_options(machine, options).expect("memory for the VM");
+    let vm: Arc<Vm<Best<Hosted>>> = Vm::with_options(machine, options).expect("memory for the VM");
     let parent = Space::new(&vm).expect("a space");
     let at = parent.map(mib * MIB, Prot::READ_WRITE).expect("map");
     let mut times: Vec<Duration> = (0..rounds)
@@ -89,7 +89,7 @@ fn run(fork_tables: ForkTables, case: &str, mib: usize, rounds: usize) -> Durati
 }
 
 /// Writes each page.
-fn write(space: &Space<Hosted, Best>, at: usize, mib: usize) {
+fn write(space: &Space<Best<Hosted>>, at: usize, mib: usize) {
     space.activate();
     for page in 0..mib * MIB / PAGE_SIZE {
         space

@@ -10,7 +10,7 @@ const MIB: usize = 1 << 20;
 fn main() -> Result<(), Error> {
     let machine = Hosted::with_memory(2, 64 * MIB).expect("memory of this computer");
     machine.attach(0); // this thread is CPU 0 from now on
-    let vm: Arc<Vm<Hosted, Best>> = Vm::new(machine)?;
+    let vm: Arc<Vm<Best<Hosted>>> = Vm::new(machine)?;
 
     let parent = Space::new(&vm)?;
     parent.activate();

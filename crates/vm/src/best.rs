@@ -1,13 +1,15 @@
-//! The default of each policy.
+//! The default of each part.
 
-use crate::policy::{NoQueues, NoRegions, PerSlot, Policies, PvBytes, PvInTables};
-use machine::Machine;
+use crate::policy::{NoQueues, NoRegions, PerSlot, PvBytes, PvInTables, System};
+use core::marker::PhantomData;
+use machine::Platform;
 
-/// The project's own design of each policy.
+/// The project's own design of each part, on the machine `M`.
 #[derive(Debug)]
-pub struct Best;
+pub struct Best<M>(PhantomData<M>);
 
-impl<M: Machine> Policies<M> for Best {
+impl<M: Platform> System for Best<M> {
+    type Machine = M;
     type Invalidation = crate::invalidation::Snapshots<M>;
     type Swap = crate::swap::PerCpuSwap<M>;
     type Locking = PerSlot;

@@ -19,14 +19,14 @@ use crate::flags::Flags;
 use crate::error::Error;
 use crate::object::{Advice, Attached, MAX_SIZE, Object, PageRef, in_page};
 use crate::pmap::Pmap;
-use crate::policy::Policies;
+use crate::policy::System;
 use crate::tree::Mapped;
 use crate::vm::Hold;
 use core::ops::Range;
 use core::ptr;
-use machine::{PAGE_SIZE, Platform, VaRange};
+use machine::{Memory, PAGE_SIZE, VaRange};
 
-impl<M: Platform, P: Policies<M>> Object<M, P> {
+impl<S: System> Object<S> {
     /// Copies the object's bytes from `offset` on to `to`; returns how many there were.
     ///
     /// Fewer than requested at the object's end, and where an error came after some.
@@ -79,7 +79,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
     }
 
     /// The page that has the byte `at`.
-    fn page_with(&self, at: u64) -> Result<PageRef<'_, M, P>, Error> {
+    fn page_with(&self, at: u64) -> Result<PageRef<'_, S>, Error> {
         let index = at / PAGE_SIZE as u64;
         self.vm().with_frames(|| self.page(index, Advice::Normal))
     }
@@ -101,16 +101,16 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
         let cut = size.div_ceil(PAGE_SIZE as u64);
         // SAFETY: spaces attach objects with their pmaps as owners. An attachment that is listed is
         // some slot's of the pmap, or a task's of its space, and goes off the list before the pmap.
-        let mappers = unsafe { self.mappers::<Pmap<M, P>>(cut..u64::MAX) };
+        let mappers = unsafe { self.mappers::<Pmap<S>>(cut..u64::MAX) };
         for (pmap, range, first) in mappers {
             let kept = cut.saturating_sub(first).min(range.pages() as u64) as usize;
             let gone = VaRange {
                 start: range.start + kept * PAGE_SIZE,
                 end: range.end,
             };
-            let copies = |at: Mapped<'_, M, P>| {
+            let copies = |at: Mapped<'_, S>| {
                 // Another mapping of the object may stand there by now.
-                let ours = |to: &Attached<M, P>| {
+                let ours = |to: &Attached<S>| {
                     ptr::eq(to.object(), self) && to.index(at.range.start) >= cut
                 };
                 !at.flags.has(Flags::SHARED) && at.attachment.is_some_and(ours)
@@ -132,7 +132,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
     /// Shrinking a file does not call the store, which is cut off by the next growth or
     /// write-back, which may fail for it. An error has changed nothing. O(leaves + pages
     /// cut off). Sleeps while pages cut off are being read or written.
-    pub fn truncate(&self, size: u64, mut remove: impl FnMut(&Hold<M, P>)) -> Result<(), Error> {
+    pub fn truncate(&self, size: u64, mut remove: impl FnMut(&Hold<S>)) -> Result<(), Error> {
         self.vm()
             .with_frames(|| self.try_truncate(size, &mut remove))
     }

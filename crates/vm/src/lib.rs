@@ -10,7 +10,7 @@
 //! | map files and shared memory | [`object::Object`], [`Request`] |
 //! | have more than there is memory for | [`swap::SwapSpace`], [`Vm::keep_free`] |
 //! | answer `/proc` | [`proc`], [`Space::stats`] |
-//! | try another design | [`policy`], [`Policies`] |
+//! | try another design | [`policy`], [`System`] |
 //!
 //! An operation that is refused returns an [`Error`] with Linux's errno. The order of locks stands in [`lock`], the protocol
 //! of each structure in its module. `examples/embed` is a machine in less than 250 lines and a program on it.
@@ -51,7 +51,7 @@ pub use flags::{Flags, Superpages};
 pub use frames::{Content, Frames};
 pub use page::Page;
 pub use pmap::{Pmap, Removed};
-pub use policy::Policies;
+pub use policy::System;
 pub use prot::Prot;
 pub use space::{
     Advice, At, Footprint, HEAP_START, HIGHEST, LOWEST, MAP_START, MappedObject, Move, PagePlace,

@@ -29,7 +29,7 @@
 //!
 //! Builds with debug assertions or feature `lock-order` check all this at run time, and
 //! panic with both call sites where it is broken; feature `lock-profile` counts and
-//! times. The locks have the same sizes in all builds. Policies rank their own
+//! times. The locks have the same sizes in all builds. System rank their own
 //! classes; an embedder may rank its own locks among these.
 
 use sync::adaptive::Adaptive;

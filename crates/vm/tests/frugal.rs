@@ -16,7 +16,7 @@ const TABLE: usize = 2 << 20;
 const AT: usize = 1 << 42;
 
 /// How often a CPU writes slots of the tree while it does `act`.
-fn slot_writes(prepare: fn(&Space<Sim, Best>), act: fn(&Space<Sim, Best>)) -> u64 {
+fn slot_writes(prepare: fn(&Space<Best<Sim>>), act: fn(&Space<Best<Sim>>)) -> u64 {
     let profile = Profile::named("pc-16c32t").expect("built in");
     let options = Options {
         memory: 16 << 20,
@@ -26,7 +26,7 @@ fn slot_writes(prepare: fn(&Space<Sim, Best>), act: fn(&Space<Sim, Best>)) -> u6
     let machine = sim.clone();
     let space = sim.on_cpu(0, move || {
         let vm = Vm::new(machine).expect("memory for the VM");
-        let space = Space::<Sim, Best>::new(&vm).expect("a space");
+        let space = Space::<Best<Sim>>::new(&vm).expect("a space");
         space.activate();
         prepare(&space);
         space
@@ -50,19 +50,19 @@ fn page(number: usize) -> VaRange {
 
 #[test]
 fn a_first_touch_locks_its_slot_once() {
-    let map = |space: &Space<Sim, Best>| {
+    let map = |space: &Space<Best<Sim>>| {
         let range = VaRange::sized(AT, TABLE);
         space.map_fixed(range, Prot::READ_WRITE).expect("map");
         space.store(page(0).start, 1).expect("store");
     };
-    let touch = |space: &Space<Sim, Best>| space.store(page(1).start, 1).expect("store");
+    let touch = |space: &Space<Best<Sim>>| space.store(page(1).start, 1).expect("store");
     // A second look locks it again, and writes it more often.
     assert_eq!(slot_writes(map, touch), 3);
 }
 
 #[test]
 fn a_look_into_a_hole_locks_nothing() {
-    let look = |space: &Space<Sim, Best>| {
+    let look = |space: &Space<Best<Sim>>| {
         let hole = Error::NotMapped {
             address: page(1).start,
         };
@@ -77,7 +77,7 @@ fn a_cpu_keeps_tables_of_the_slots_it_emptied_last() {
     const KEPT: usize = 8;
     let machine = Hosted::with_memory(1, 16 << 20).expect("memory");
     machine.attach(0);
-    let vm: Arc<Vm<Hosted, Best>> = Vm::new(machine).expect("memory for the VM");
+    let vm: Arc<Vm<Best<Hosted>>> = Vm::new(machine).expect("memory for the VM");
     let space = Space::new(&vm).expect("a space");
     space.activate();
     // Makes the CPU's arena.

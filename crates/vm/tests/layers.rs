@@ -192,7 +192,7 @@ fn a_wrong_path_is_noticed() {
 
 #[test]
 fn a_call_of_a_method_from_above_is_noticed() {
-    let upper = "impl<M: Platform, P: Policies<M>> Vm<M, P> {\n    pub fn reclaim(&self) {}\n}\n";
+    let upper = "impl<S: System> Vm<S> {\n    pub fn reclaim(&self) {}\n}\n";
     let lower = "fn read(vm: &Vm) {\n    vm.reclaim();\n}\n";
     let sources = [
         Source::new("reclaim/scan.rs", upper),

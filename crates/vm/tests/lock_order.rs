@@ -9,11 +9,10 @@ use sync::adaptive::Adaptive;
 use sync::obm::Obm;
 use sync::spin::{TestAndSet, Ticket};
 use sync::watch::{ClassState, DefaultObserver, LockClass, Order, Watched, order};
-use vm::invalidation::Snapshots;
 use vm::lock::{FrameCache, FramePool, ObjectSize, PagePv, TreeSlot};
 use vm::{Best, Page, Prot, Space, Vm};
 
-const _: () = assert!(size_of::<Page<Hosted, Snapshots<Hosted>>>() == 32);
+const _: () = assert!(size_of::<Page<Best<Hosted>>>() == 32);
 const _: () = assert!(size_of::<Watched<Hosted, Obm<Hosted>, PagePv, DefaultObserver>>() == 1);
 const _: () = assert!(size_of::<Watched<Hosted, Obm<Hosted>, PagePv, Order>>() == 1);
 const _: () = assert!(size_of::<Watched<Hosted, Obm<Hosted>, TreeSlot, Order>>() == 1);
@@ -39,7 +38,7 @@ fn class<C: LockClass>() -> &'static ClassState {
 fn exercise() {
     let machine = Hosted::with_memory(1, 16 << 20).expect("memory");
     machine.attach(0);
-    let vm = Vm::<Hosted, Best>::new(machine).expect("memory for the VM");
+    let vm = Vm::<Best<Hosted>>::new(machine).expect("memory for the VM");
     let space = Space::new(&vm).expect("a space");
     space.activate();
     let pages = 300;
@@ -113,7 +112,7 @@ fn a_wrong_order_is_reported_with_both_sites() {
 fn the_vms_own_locks_are_checked() {
     let machine = Hosted::with_memory(1, 4 << 20).expect("memory");
     machine.attach(0);
-    let vm = Vm::<Hosted, Best>::new(machine).expect("memory for the VM");
+    let vm = Vm::<Best<Hosted>>::new(machine).expect("memory for the VM");
     let space = Space::new(&vm).expect("a space");
     let pool = Mutex::<Hosted, Watched<Hosted, Ticket<Hosted>, FramePool>, ()>::new(());
     let line = line!() + 2;

@@ -40,12 +40,12 @@ impl Slots<Checked> for OneSlot {
     }
 }
 
-type TestVm = Arc<Vm<Checked, Best>>;
+type TestVm = Arc<Vm<Best<Checked>>>;
 
 struct World {
     machine: Checked,
     vm: TestVm,
-    object: ObjectRef<Checked, Best>,
+    object: ObjectRef<Best<Checked>>,
     slots: Arc<OneSlot>,
     /// Whether the page is mapped: stands for its PV list and the lock of that.
     mapped: sync::Mutex<Checked, TestAndSet<Checked>, bool>,

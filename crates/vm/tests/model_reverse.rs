@@ -15,7 +15,7 @@ fn evict(world: &World) {
     evict_from(world, &world.object);
 }
 
-fn evict_from(world: &World, object: &Object<Checked, Best>) {
+fn evict_from(world: &World, object: &Object<Best<Checked>>) {
     let frame = object.resident(0).expect("no other task takes it");
     let held = world.vm.page_ref(frame).expect("the object has it");
     // None while another task is busy with the page.

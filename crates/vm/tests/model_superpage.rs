@@ -15,7 +15,7 @@ const LAST: usize = RANGE.end - PAGE_SIZE;
 /// The content of frames before.
 const THEIRS: u64 = 99;
 
-type TestSpace = Space<Checked, Best>;
+type TestSpace = Space<Best<Checked>>;
 
 /// A space that maps memory for a superpage, with all pages written but the last.
 fn nearly_full(machine: &Checked) -> TestSpace {

@@ -115,8 +115,8 @@ impl Model {
 
 /// The system, and its specification.
 struct World {
-    vm: std::sync::Arc<Vm<Hosted, Best>>,
-    space: Space<Hosted, Best>,
+    vm: std::sync::Arc<Vm<Best<Hosted>>>,
+    space: Space<Best<Hosted>>,
     model: Model,
 }
 
@@ -233,7 +233,7 @@ fn play(ops: &[Op], model: Model) -> Result<usize, TestCaseError> {
             superpages: Superpages::Always,
             ..Options::default()
         };
-        let vm = Vm::<Hosted, Best>::with_options(machine, options).expect("memory for the VM");
+        let vm = Vm::<Best<Hosted>>::with_options(machine, options).expect("memory for the VM");
         let free = vm.frames().free_count();
         let space = Space::new(&vm).expect("a space");
         space.activate();

@@ -17,7 +17,7 @@ use metal::report::{end, report};
 use sync::spin::TestAndSet;
 use vm::invalidation::Snapshots;
 use vm::policy::{Invalidation, NoQueues, NoRegions, PerSlot, PvBytes, PvInTables};
-use vm::{Best, Error, Hold, Policies, Prot, Space, Vm};
+use vm::{Best, Error, Hold, Prot, Space, System, Vm};
 
 /// How often the example is played with each design.
 const ROUNDS: usize = 200;
@@ -65,9 +65,10 @@ pub fn run(machine: Metal, hasty: bool) -> ! {
 /// The policies of `vm`, but for the invalidation.
 struct With<I>(PhantomData<I>);
 
-impl<I: Invalidation<Metal>> Policies<Metal> for With<I> {
+impl<I: Invalidation<Metal>> System for With<I> {
+    type Machine = Metal;
     type Invalidation = I;
-    type Swap = <Best as Policies<Metal>>::Swap;
+    type Swap = <Best<Metal> as System>::Swap;
     type Locking = PerSlot;
     type Regions = NoRegions;
     type Queues = NoQueues;
@@ -78,9 +79,9 @@ impl<I: Invalidation<Metal>> Policies<Metal> for With<I> {
 /// The subjects of the example, and the rounds in which the page is mapped, and unmapped.
 struct World<I: Invalidation<Metal>> {
     machine: Metal,
-    vm: Arc<Vm<Metal, With<I>>>,
-    space: Space<Metal, With<I>>,
-    page: Hold<Metal, With<I>>,
+    vm: Arc<Vm<With<I>>>,
+    space: Space<With<I>>,
+    page: Hold<With<I>>,
     mapped: AtomicUsize,
     unmapped: AtomicUsize,
 }

@@ -20,13 +20,13 @@ use sync::adaptive::Adaptive;
 use vm::Overcommit;
 
 /// The VM, with the policies of a preset.
-pub type Vm = vm::Vm<Metal, Selected>;
+pub type Vm = vm::Vm<Selected<Metal>>;
 /// An address space.
-pub type Space = vm::Space<Metal, Selected>;
+pub type Space = vm::Space<Selected<Metal>>;
 /// Memory that spaces map: a file's content.
-pub type ObjectRef = vm::object::ObjectRef<Metal, Selected>;
+pub type ObjectRef = vm::object::ObjectRef<Selected<Metal>>;
 /// A mapping's request.
-pub type Request<'a> = vm::Request<'a, Metal, Selected>;
+pub type Request<'a> = vm::Request<'a, Selected<Metal>>;
 /// Which task runs on which CPU.
 pub type Policy = Best<Metal, Affinity>;
 /// A lock under which a task may sleep.

@@ -350,7 +350,7 @@ impl Preset {
 
 impl Preset {
     /// The options of a VM with this preset.
-    pub fn options<M: Platform>(self) -> Options<M, Selected> {
+    pub fn options<M: Platform>(self) -> Options<Selected<M>> {
         Options {
             invalidation: self.invalidation,
             swap: self.swap,

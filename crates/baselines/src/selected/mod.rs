@@ -20,15 +20,17 @@ pub use queues::{AnyFree, AnyQueues, Queueing};
 pub use regions::{AnyCommon, AnyFault, AnyObject, AnyRegions, Keeping};
 pub use swap::{Account, AnySwap};
 
-use machine::Machine;
-use vm::{Best, Policies};
+use core::marker::PhantomData;
+use machine::Platform;
+use vm::{Best, System};
 
 /// Every policy chosen at run time; `vm`'s own among the choices.
-pub struct Selected;
+pub struct Selected<M>(PhantomData<M>);
 
-impl<M: Machine> Policies<M> for Selected {
-    type Invalidation = AnyInvalidation<M, <Best as Policies<M>>::Invalidation>;
-    type Swap = AnySwap<M, <Best as Policies<M>>::Swap>;
+impl<M: Platform> System for Selected<M> {
+    type Machine = M;
+    type Invalidation = AnyInvalidation<M, <Best<M> as System>::Invalidation>;
+    type Swap = AnySwap<M, <Best<M> as System>::Swap>;
     type Locking = AnyLocking<M>;
     type Regions = AnyRegions<M>;
     type Queues = AnyQueues<M>;

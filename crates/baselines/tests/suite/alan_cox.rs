@@ -20,14 +20,15 @@ use std::thread;
 use std::time::Duration;
 use vm::object::{Object, ObjectRef};
 use vm::policy::Invalidation;
-use vm::{At, Best, Pmap, Policies, Prot, Removed, Request, Space, Vm};
+use vm::{At, Best, Pmap, Prot, Removed, Request, Space, System, Vm};
 
 /// The policies of `vm`, but for the invalidation under test.
 struct With<I>(PhantomData<I>);
 
-impl<I: Invalidation<Hosted>> Policies<Hosted> for With<I> {
+impl<I: Invalidation<Hosted>> System for With<I> {
+    type Machine = Hosted;
     type Invalidation = I;
-    type Swap = <Best as Policies<Hosted>>::Swap;
+    type Swap = <Best<Hosted> as System>::Swap;
     type Locking = vm::policy::PerSlot;
     type Regions = vm::policy::NoRegions;
     type Queues = vm::policy::NoQueues;
@@ -35,7 +36,7 @@ impl<I: Invalidation<Hosted>> Policies<Hosted> for With<I> {
     type PvChunks = vm::policy::PvInTables;
 }
 
-type Shared<I> = Arc<Space<Hosted, With<I>>>;
+type Shared<I> = Arc<Space<With<I>>>;
 
 /// Long enough for a thread to run, however loaded the machine.
 const LONG: Duration = Duration::from_secs(20);
@@ -109,8 +110,8 @@ fn play<I: Invalidation<Hosted>>(unmappers: usize) -> Verdict {
     })
 }
 
-type Own = <Best as Policies<Hosted>>::Invalidation;
-type File = ObjectRef<Hosted, With<Own>>;
+type Own = <Best<Hosted> as System>::Invalidation;
+type File = ObjectRef<With<Own>>;
 
 /// As [`play`], with an object's page, which `page_out` takes out of all tables.
 fn play_object(unmappers: usize, page_out: impl Fn(&File) -> Removed + Send + Sync) -> Verdict {
@@ -140,13 +141,13 @@ fn remove_all(object: &File) -> Removed {
 /// wait for the last.
 fn play_with<I: Invalidation<Hosted>, O: Fn() -> Removed + Send + Sync>(
     unmappers: usize,
-    cast: impl FnOnce(&Arc<Vm<Hosted, With<I>>>) -> Cast<I, O> + Send,
+    cast: impl FnOnce(&Arc<Vm<With<I>>>) -> Cast<I, O> + Send,
 ) -> Verdict {
     // The CPUs with the stale entries: each is in its space, as one that has left flushes when it comes back.
     let writers = unmappers..2 * unmappers;
     let pageout = writers.end;
     let machine = Hosted::with_memory(pageout + 1, 16 << 20).expect("memory");
-    let vm = Vm::<Hosted, With<I>>::new(machine.clone()).expect("memory for the VM");
+    let vm = Vm::<With<I>>::new(machine.clone()).expect("memory for the VM");
     let at = AT;
     let Cast { spaces, page_out } = machine.on_cpu(pageout, || cast(&vm));
     for (space, cpu) in spaces.iter().zip(writers.clone()) {
@@ -277,7 +278,7 @@ fn a_walk_that_passes_over_vacant_slots_is_too_early() {
     let careless = |object: &File| {
         let mut is_mapped = false;
         object.for_each_attachment(|at| {
-            let pmap = at.owner().cast::<Pmap<Hosted, With<Own>>>();
+            let pmap = at.owner().cast::<Pmap<With<Own>>>();
             // SAFETY: the attachment's owner, and the test keeps its space.
             is_mapped |= unsafe { &*pmap }.resident() != 0;
         });

@@ -230,7 +230,7 @@ fn spaces_fork_side_by_side() {
     const ROUNDS: usize = 50;
     let machine = Hosted::with_memory(CPUS, 32 << 20).expect("memory");
     let options = Preset::FREEBSD_14.options();
-    let vm = Vm::<Hosted, Selected>::with_options(machine.clone(), options).expect("memory");
+    let vm = Vm::<Selected<Hosted>>::with_options(machine.clone(), options).expect("memory");
     let shared = machine.on_cpu(0, || Arc::new(Space::new(&vm).expect("a space")));
     let at = machine.on_cpu(0, || {
         shared.map(CPUS * PAGE_SIZE, Prot::READ_WRITE).expect("map")

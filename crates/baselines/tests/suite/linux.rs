@@ -13,7 +13,7 @@ use std::sync::Arc;
 use sync::{Mutex, RawLock};
 use vm::object::Object;
 use vm::pager::MemoryPager;
-use vm::policy::{ForkTables, MapLocking, Mapping, NoQueues, ObjectPages, Policies, Regions};
+use vm::policy::{ForkTables, MapLocking, Mapping, NoQueues, ObjectPages, Regions, System};
 use vm::{At, Best, Options, Prot, Region, Request, Space, Vm};
 
 /// The observed part of a VMA: its range, its rights, whether it maps a file.
@@ -100,9 +100,10 @@ impl<V: Version> Regions<Hosted> for Told<V> {
 
 struct With<V>(PhantomData<V>);
 
-impl<V: Version> Policies<Hosted> for With<V> {
-    type Invalidation = <Best as Policies<Hosted>>::Invalidation;
-    type Swap = <Best as Policies<Hosted>>::Swap;
+impl<V: Version> System for With<V> {
+    type Machine = Hosted;
+    type Invalidation = <Best<Hosted> as System>::Invalidation;
+    type Swap = <Best<Hosted> as System>::Swap;
     type Locking = OneLock<Hosted>;
     type Regions = Told<V>;
     type Queues = NoQueues;
@@ -110,7 +111,7 @@ impl<V: Version> Policies<Hosted> for With<V> {
     type PvChunks = vm::policy::PvInTables;
 }
 
-fn system<V: Version>(cpus: usize, mib: usize, fixes: Fixes) -> Arc<Vm<Hosted, With<V>>> {
+fn system<V: Version>(cpus: usize, mib: usize, fixes: Fixes) -> Arc<Vm<With<V>>> {
     let machine = Hosted::with_memory(cpus, mib << 20).expect("memory");
     let options = Options {
         regions: fixes,
@@ -141,7 +142,7 @@ macro_rules! on_each {
 }
 
 /// The VM's own list of mappings.
-fn regions<V: Version>(space: &Space<Hosted, With<V>>) -> Vec<Seen> {
+fn regions<V: Version>(space: &Space<With<V>>) -> Vec<Seen> {
     let each = |region: &Region| (region.range, region.prot(), region.object.is_some());
     let all: Vec<_> = space.regions().iter().map(each).collect();
     merged(all)
@@ -182,7 +183,7 @@ impl Dice {
 const BASE: usize = 1 << 41;
 const PAGES: usize = 24;
 
-fn same_ranges<V: Version>(vm: &Arc<Vm<Hosted, With<V>>>) {
+fn same_ranges<V: Version>(vm: &Arc<Vm<With<V>>>) {
     let file = Object::file(vm, Arc::new(MemoryPager::new()), (PAGES * PAGE_SIZE) as u64);
     let file = file.expect("a file");
     for seed in 1..20 {
@@ -240,7 +241,7 @@ fn vmas_are_where_the_tree_has_regions() {
 
 /// A look-up of a parent's page visits the parent and all children, one of a page that a child has
 /// made only that child.
-fn families<V: Version>(vm: &Arc<Vm<Hosted, With<V>>>) {
+fn families<V: Version>(vm: &Arc<Vm<With<V>>>) {
     let parent = Space::new(vm).expect("a space");
     parent.activate();
     parent
@@ -248,7 +249,7 @@ fn families<V: Version>(vm: &Arc<Vm<Hosted, With<V>>>) {
         .expect("map");
     (0..4).for_each(|page| parent.store(BASE + page * PAGE_SIZE, 1).expect("store"));
     let children: Vec<_> = (0..3).map(|_| parent.fork().expect("a fork")).collect();
-    let look = |space: &Space<Hosted, With<V>>, page: usize| {
+    let look = |space: &Space<With<V>>, page: usize| {
         let frame = space.pmap().lookup(BASE + page * PAGE_SIZE);
         let hold = vm.hold(frame.expect("it is mapped")).expect("it is there");
         let removed = vm.remove_all(&hold);
@@ -272,7 +273,7 @@ fn a_page_is_looked_for_in_its_family() {
 }
 
 /// Case study 004: holes of 4 pages in every 8 put one more VMA each on one list.
-fn fragments<V: Version>(vm: &Arc<Vm<Hosted, With<V>>>) {
+fn fragments<V: Version>(vm: &Arc<Vm<With<V>>>) {
     const HOLES: usize = 300;
     let space = Space::new(vm).expect("a space");
     space.activate();

@@ -225,7 +225,7 @@ fn spaces_fork_side_by_side() {
         Preset::OPENBSD_7_6,
     ] {
         let machine = Hosted::with_memory(CPUS, 32 << 20).expect("memory");
-        let vm = Vm::<Hosted, Selected>::with_options(machine.clone(), preset.options())
+        let vm = Vm::<Selected<Hosted>>::with_options(machine.clone(), preset.options())
             .expect("memory for the VM");
         let shared = machine.on_cpu(0, || Arc::new(Space::new(&vm).expect("a space")));
         let at = machine.on_cpu(0, || {
@@ -236,7 +236,7 @@ fn spaces_fork_side_by_side() {
             Box::new(move || {
                 let kernel = BigLock::<Hosted>::new(preset.unlocked.expect("OpenBSD has one"));
                 let mine = at + cpu * PAGE_SIZE;
-                let fault = |space: &Space<Hosted, Selected>, value: u64| {
+                let fault = |space: &Space<Selected<Hosted>>, value: u64| {
                     kernel.enter(Entry::Fault);
                     space.store(mine, value).expect("store");
                     kernel.leave(Entry::Fault);

@@ -71,7 +71,7 @@ fn a_preset_of_ones_own_is_a_row() {
         ..Preset::LINUX_5_15
     };
     assert!(!Preset::ALL.contains(&mine));
-    let options: Options<Hosted, Selected> = mine.options();
+    let options: Options<Selected<Hosted>> = mine.options();
     assert_eq!(options.locking, Locks::MmapLock { downgrades: false });
     assert_eq!(options.queues, Preset::LINUX_5_15.queues);
     let machine = Hosted::with_memory(1, 4 << 20).expect("memory");

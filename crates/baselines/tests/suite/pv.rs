@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex};
 use vm::object::ObjectRef;
 use vm::policy::{PvChunks, Victim};
 use vm::pv::Pv;
-use vm::{Advice, At, Best, Error, Options, Policies, Prot, Request, Space, Vm};
+use vm::{Advice, At, Best, Error, Options, Prot, Request, Space, System, Vm};
 
-type System = Arc<Vm<Hosted, Selected>>;
-type TestSpace = Space<Hosted, Selected>;
+type TestVm = Arc<Vm<Selected<Hosted>>>;
+type TestSpace = Space<Selected<Hosted>>;
 
 const AT: usize = 1 << 42;
 /// Entries in a chunk.
@@ -25,7 +25,7 @@ fn with_chunks() -> impl Iterator<Item = Preset> {
 
 /// Calls `act` for each of them on a thread of its own, with a machine of so much memory, and the
 /// VM without swap space.
-fn each(cpus: usize, mib: usize, act: fn(Preset, &Hosted, System)) {
+fn each(cpus: usize, mib: usize, act: fn(Preset, &Hosted, TestVm)) {
     for preset in with_chunks() {
         let test = move || {
             let machine = Hosted::with_memory(cpus, mib << 20).expect("memory");
@@ -49,7 +49,7 @@ fn at(page: usize) -> usize {
     AT + page * PAGE_SIZE
 }
 
-fn mapped(vm: &System, object: &ObjectRef<Hosted, Selected>, pages: usize) -> TestSpace {
+fn mapped(vm: &TestVm, object: &ObjectRef<Selected<Hosted>>, pages: usize) -> TestSpace {
     let space = Space::new(vm).expect("a space");
     space.activate();
     let request = Request::object(object, 0, pages * PAGE_SIZE, Prot::READ_WRITE);
@@ -284,9 +284,10 @@ unsafe impl PvChunks<Hosted> for Early {
 
 struct Careless;
 
-impl Policies<Hosted> for Careless {
+impl System for Careless {
+    type Machine = Hosted;
     type Invalidation = Pvh<Hosted>;
-    type Swap = <Best as Policies<Hosted>>::Swap;
+    type Swap = <Best<Hosted> as System>::Swap;
     type Locking = OneLock<Hosted>;
     type Regions = vm::policy::NoRegions;
     type Queues = vm::policy::NoQueues;
@@ -304,7 +305,7 @@ fn a_chunk_that_goes_too_early_is_found() {
     });
     let machine = machine.expect("memory");
     machine.attach(0);
-    let vm = Vm::<Hosted, Careless>::new(machine).expect("memory for the VM");
+    let vm = Vm::<Careless>::new(machine).expect("memory for the VM");
     let space = Space::new(&vm).expect("a space");
     space.activate();
     let range = VaRange::sized(AT, 40 * PAGE_SIZE);

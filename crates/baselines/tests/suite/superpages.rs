@@ -17,7 +17,7 @@ fn at(page: usize) -> usize {
 fn exercise(preset: Preset) {
     let machine = Hosted::with_memory(1, 16 << 20).expect("memory");
     machine.attach(0);
-    let vm = Vm::<Hosted, Selected>::with_options(
+    let vm = Vm::<Selected<Hosted>>::with_options(
         machine,
         Options {
             superpages: Superpages::Always,

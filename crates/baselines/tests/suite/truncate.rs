@@ -21,7 +21,7 @@ fn a_page_that_is_cut_off_does_not_go_out() {
         swap_space: Some(Arc::new(swap.expect("a swap space"))),
         ..Preset::FREEBSD_EPOCH.options()
     };
-    let vm = Vm::<Hosted, Selected>::with_options(machine, options).expect("memory for the VM");
+    let vm = Vm::<Selected<Hosted>>::with_options(machine, options).expect("memory for the VM");
     let space = Space::new(&vm).expect("a space");
     space.activate();
     let object = Object::anonymous(&vm, None, PAGE_SIZE as u64).expect("an object");

@@ -8,45 +8,45 @@ use super::system::Task;
 use crate::harness::{Mode, Plan};
 use baselines::Preset;
 use std::sync::Arc;
-use vm::{Policies, Vm};
+use vm::{System, Vm};
 use workloads::{Daemon, Error, Feature};
 
 /// The objects that the tasks of a run share.
-pub struct Common<M: Kernel, P: Policies<M>> {
-    descent: Descent<M, P>,
-    given: Given<M, P>,
+pub struct Common<S: System<Machine: Kernel>> {
+    descent: Descent<S>,
+    given: Given<S>,
 }
 
 /// Where the tasks' processes come from.
-enum Descent<M: Kernel, P: Policies<M>> {
+enum Descent<S: System<Machine: Kernel>> {
     /// Each is new.
     New,
     /// All are this one: the tasks are its threads.
-    One(Arc<Process<M, P>>),
+    One(Arc<Process<S>>),
     /// Each is a copy of the first, made before the tasks begin: many forks of one space at a time
     /// would wait for each other.
     Copies {
-        first: Arc<Process<M, P>>,
-        each: Copies<M, P>,
+        first: Arc<Process<S>>,
+        each: Copies<S>,
     },
 }
 
 /// By task.
-type Copies<M, P> = Arc<[Arc<Process<M, P>>]>;
+type Copies<S> = Arc<[Arc<Process<S>>]>;
 
 /// The objects that tasks, and their children, find when they begin.
-pub struct Given<M: Kernel, P: Policies<M>> {
+pub struct Given<S: System<Machine: Kernel>> {
     /// The files of programs, if the workload starts any.
-    pub inputs: Option<Inputs<M, P>>,
+    pub inputs: Option<Inputs<S>>,
     /// The mail server, if there is one.
     pub daemon: Option<Daemon>,
     /// The kernel's services beside memory.
-    pub services: Arc<Services<M, P>>,
+    pub services: Arc<Services<S>>,
 }
 
-impl<M: Kernel, P: Policies<M>> Common<M, P> {
+impl<S: System<Machine: Kernel>> Common<S> {
     /// Made on a CPU of the machine, for the tasks of `plan`.
-    pub fn new(vm: &Arc<Vm<M, P>>, plan: &Plan, preset: Preset) -> Result<Self, Error> {
+    pub fn new(vm: &Arc<Vm<S>>, plan: &Plan, preset: Preset) -> Result<Self, Error> {
         let family = plan.workload.uses(Feature::Family);
         let first = match plan.mode {
             Mode::Processes if !family => None,
@@ -77,7 +77,7 @@ impl<M: Kernel, P: Policies<M>> Common<M, P> {
     }
 
     /// The task on the calling CPU.
-    pub fn task(&self, vm: &Arc<Vm<M, P>>, account: Account) -> Result<Task<M, P>, Error> {
+    pub fn task(&self, vm: &Arc<Vm<S>>, account: Account) -> Result<Task<S>, Error> {
         let process = match &self.descent {
             Descent::New => Arc::new(Process::new(vm)?),
             Descent::One(process) => process.clone(),
@@ -87,7 +87,7 @@ impl<M: Kernel, P: Policies<M>> Common<M, P> {
     }
 }
 
-impl<M: Kernel, P: Policies<M>> Clone for Common<M, P> {
+impl<S: System<Machine: Kernel>> Clone for Common<S> {
     fn clone(&self) -> Self {
         Common {
             descent: match &self.descent {
@@ -103,7 +103,7 @@ impl<M: Kernel, P: Policies<M>> Clone for Common<M, P> {
     }
 }
 
-impl<M: Kernel, P: Policies<M>> Clone for Given<M, P> {
+impl<S: System<Machine: Kernel>> Clone for Given<S> {
     fn clone(&self) -> Self {
         Given {
             inputs: self.inputs.clone(),

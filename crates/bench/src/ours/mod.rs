@@ -125,7 +125,7 @@ impl Ours {
         can_run(plan)?;
         // All presets are chosen at run time, our own too: it is compared with the others at the same
         // cost of dispatch.
-        let mut options: Options<Hosted, Selected> = Options {
+        let mut options: Options<Selected<Hosted>> = Options {
             swap_pages: Some(SWAP_PER_TASK * plan.tasks as u64),
             ..self.preset.options()
         };

@@ -1,11 +1,11 @@
 //! Processes of our own VM.
 
-use machine::{Locals, PAGE_SIZE, Platform};
+use machine::{Locals, PAGE_SIZE, Platform, Tasks};
 use std::marker::PhantomData;
 use std::ptr::from_ref;
 use std::sync::Arc;
 use sync::EMBEDDER;
-use vm::{Pmap, Policies, Space, Vm};
+use vm::{Pmap, Space, System, Vm};
 use workloads::{Call, Error};
 
 /// Pages of program and stack that every process has touched: without them a process
@@ -13,15 +13,15 @@ use workloads::{Call, Error};
 const IMAGE_PAGES: usize = 16;
 
 /// A process: an address space with a program in it.
-pub struct Process<M: Platform, P: Policies<M>> {
-    pub(super) space: Space<M, P>,
+pub struct Process<S: System> {
+    pub(super) space: Space<S>,
     /// Where its program is.
     image: usize,
 }
 
-impl<M: Platform, P: Policies<M>> Process<M, P> {
+impl<S: System> Process<S> {
     /// A process whose image has been touched, by this CPU.
-    pub fn new(vm: &Arc<Vm<M, P>>) -> Result<Self, Error> {
+    pub fn new(vm: &Arc<Vm<S>>) -> Result<Self, Error> {
         let space = Space::new(vm).map_err(failed(Call::Map))?;
         let image = load(&space)?;
         Ok(Process { space, image })
@@ -53,7 +53,7 @@ impl<M: Platform, P: Policies<M>> Process<M, P> {
 
     /// Whether the calling task runs in it.
     pub(super) fn is_entered(&self) -> bool {
-        M::with_locals(|locals| locals.words[EMBEDDER].get() == name(&self.space))
+        S::Machine::with_locals(|locals| locals.words[EMBEDDER].get() == name(&self.space))
     }
 
     /// The process with another program, in which this CPU runs.
@@ -65,30 +65,30 @@ impl<M: Platform, P: Policies<M>> Process<M, P> {
 }
 
 /// Runs `act` in `space`: the calling task runs there, on whatever CPU it is, and in no space afterwards.
-pub fn inside<M: Platform, P: Policies<M>, R>(space: &Space<M, P>, act: impl FnOnce() -> R) -> R {
+pub fn inside<S: System, R>(space: &Space<S>, act: impl FnOnce() -> R) -> R {
     struct Leaves<M: Platform>(PhantomData<M>);
     impl<M: Platform> Drop for Leaves<M> {
         fn drop(&mut self) {
             leave::<M>();
         }
     }
-    let _leaves = Leaves::<M>(PhantomData);
+    let _leaves = Leaves::<S::Machine>(PhantomData);
     enter(space);
     act()
 }
 
 /// The calling task runs in `space` from now on, on whatever CPU it is.
-fn enter<M: Platform, P: Policies<M>>(space: &Space<M, P>) {
-    M::with_locals(|locals| {
+fn enter<S: System>(space: &Space<S>) {
+    S::Machine::with_locals(|locals| {
         locals.words[EMBEDDER].set(name(space));
-        locals.at_switch.set(Some(back::<M, P>));
+        locals.at_switch.set(Some(back::<S>));
     });
     space.activate();
 }
 
 /// The address of the space's pmap, which stays.
-fn name<M: Platform, P: Policies<M>>(space: &Space<M, P>) -> usize {
-    from_ref::<Pmap<M, P>>(space.pmap()) as usize
+fn name<S: System>(space: &Space<S>) -> usize {
+    from_ref::<Pmap<S>>(space.pmap()) as usize
 }
 
 /// The calling task runs in no process from now on: the one it was in ends.
@@ -97,8 +97,8 @@ pub(super) fn leave<M: Platform>() {
 }
 
 /// The task of these words is back on a CPU.
-fn back<M: Platform, P: Policies<M>>(locals: &Locals) {
-    let pmap = locals.words[EMBEDDER].get() as *const Pmap<M, P>;
+fn back<S: System>(locals: &Locals) {
+    let pmap = locals.words[EMBEDDER].get() as *const Pmap<S>;
     // SAFETY: a task that is in a process keeps it, and leaves it before it gives it up.
     if let Some(pmap) = unsafe { pmap.as_ref() } {
         pmap.activate();
@@ -106,7 +106,7 @@ fn back<M: Platform, P: Policies<M>>(locals: &Locals) {
 }
 
 /// The calling task runs in `space` and starts a program there; returns where it is.
-fn load<M: Platform, P: Policies<M>>(space: &Space<M, P>) -> Result<usize, Error> {
+fn load<S: System>(space: &Space<S>) -> Result<usize, Error> {
     enter(space);
     let image = space.map(IMAGE_PAGES * PAGE_SIZE, vm::Prot::READ_WRITE);
     let image = image.map_err(failed(Call::Map))?;

@@ -6,30 +6,30 @@ use crate::harness::Plan;
 use baselines::Preset;
 use baselines::selected::AnyKernel;
 use ipc::{Futexes, Pipe};
-use machine::PAGE_SIZE;
+use machine::{PAGE_SIZE, Topology};
 use std::sync::Arc;
 use vm::object::{Object, ObjectRef};
-use vm::{Policies, Vm};
+use vm::{System, Vm};
 use workloads::{Call, Error, Feature};
 
 /// The kernel's services for all tasks of a run.
-pub struct Services<M: Kernel, P: Policies<M>> {
+pub struct Services<S: System<Machine: Kernel>> {
     /// How tasks enter it and sleep there.
-    pub kernel: AnyKernel<M>,
+    pub kernel: AnyKernel<S::Machine>,
     /// Waiters at words of memory; none if the workload has no futexes.
-    pub futexes: Option<Futexes<M>>,
+    pub futexes: Option<Futexes<S::Machine>>,
     /// The tasks' pipes, by task, if they are neighbours.
-    pub pipes: Vec<Arc<Pipe<M>>>,
+    pub pipes: Vec<Arc<Pipe<S::Machine>>>,
     /// A page for each task, if they are.
-    pub memory: Option<ObjectRef<M, P>>,
+    pub memory: Option<ObjectRef<S>>,
     /// How many tasks there are, and how many of them are threads of one process with a task.
     pub tasks: usize,
     pub companions: usize,
 }
 
-impl<M: Kernel, P: Policies<M>> Services<M, P> {
+impl<S: System<Machine: Kernel>> Services<S> {
     /// For the tasks of `plan`, on a CPU of the machine.
-    pub fn new(vm: &Arc<Vm<M, P>>, plan: &Plan, preset: Preset) -> Result<Self, Error> {
+    pub fn new(vm: &Arc<Vm<S>>, plan: &Plan, preset: Preset) -> Result<Self, Error> {
         let kernel = preset.kernel();
         let futexes = plan
             .workload

@@ -9,12 +9,12 @@ use std::sync::Arc;
 use vm::object::{Object, ObjectRef};
 use vm::pager::MemoryPager;
 use vm::swap::SwapSpace;
-use vm::{Policies, Vm};
+use vm::{System, Vm};
 use workloads::{Call, Error, Feature, Files, Workload};
 
 /// The files of programs. By an `Arc`, since handles of an object are counted on a line that is the
 /// machine's.
-pub type Inputs<M, P> = Arc<Files<ObjectRef<M, P>>>;
+pub type Inputs<S> = Arc<Files<ObjectRef<S>>>;
 
 /// A machine with stores of pages.
 pub trait Stores: Platform {
@@ -59,7 +59,7 @@ impl Stores for Sim {
 }
 
 /// The files of programs.
-pub fn inputs<M: Stores, P: Policies<M>>(vm: &Arc<Vm<M, P>>) -> Result<Inputs<M, P>, Error> {
+pub fn inputs<S: System<Machine: Stores>>(vm: &Arc<Vm<S>>) -> Result<Inputs<S>, Error> {
     let files = Files::try_new(|input| {
         let file = file(vm, input.size())?;
         for page in 0..input.size() / PAGE_SIZE {
@@ -72,11 +72,11 @@ pub fn inputs<M: Stores, P: Policies<M>>(vm: &Arc<Vm<M, P>>) -> Result<Inputs<M,
 }
 
 /// A file of `len` zero bytes that no other task has.
-pub fn file<M: Stores, P: Policies<M>>(
-    vm: &Arc<Vm<M, P>>,
+pub fn file<S: System<Machine: Stores>>(
+    vm: &Arc<Vm<S>>,
     len: usize,
-) -> Result<ObjectRef<M, P>, Error> {
-    let store = M::file().map_err(|error| Error::Failed(Call::File, error.errno))?;
+) -> Result<ObjectRef<S>, Error> {
+    let store = S::Machine::file().map_err(|error| Error::Failed(Call::File, error.errno))?;
     Object::file(vm, store, len as u64).map_err(failed(Call::File))
 }
 

@@ -1,4 +1,4 @@
-//! scalevm's own VM as a [`System`].
+//! scalevm's own VM as a [`workloads::System`].
 
 use super::common::Given;
 use super::descriptors::{Descriptors, Open};
@@ -9,29 +9,29 @@ use super::stores;
 use baselines::selected::AnyKernel;
 use ipc::futex::Name;
 use ipc::{Entry, Kernel as _, Pipe};
-use machine::{Access, PAGE_SIZE, PageFault, VaRange};
+use machine::{Access, Atomics, Clock, Mmu, PAGE_SIZE, PageFault, Tasks, VaRange};
 use std::sync::Arc;
 use vm::object::ObjectRef;
-use vm::{Advice, Move, Policies, Request, Space};
-use workloads::{Backing, Call, Child, Daemon, Descriptor, Error, Forked, Program, Prot, System};
+use vm::{Advice, Move, Request, Space, System};
+use workloads::{Backing, Call, Child, Daemon, Descriptor, Error, Forked, Program, Prot};
 
 /// A task of a process, on the CPU that made this.
-pub struct Task<M: Kernel, P: Policies<M>> {
-    process: Arc<Process<M, P>>,
+pub struct Task<S: System<Machine: Kernel>> {
+    process: Arc<Process<S>>,
     account: Account,
-    given: Given<M, P>,
-    descriptors: Descriptors<M>,
+    given: Given<S>,
+    descriptors: Descriptors<S::Machine>,
     /// The place of the tasks' common memory, once mapped.
     common: Option<VaRange>,
     /// Exit codes of children that have not been waited for.
     children: Vec<Option<u8>>,
 }
 
-impl<M: Kernel, P: Policies<M>> Task<M, P> {
+impl<S: System<Machine: Kernel>> Task<S> {
     /// Makes the calling thread's CPU run `process`.
-    pub fn new(process: Arc<Process<M, P>>, account: Account, given: Given<M, P>) -> Self {
+    pub fn new(process: Arc<Process<S>>, account: Account, given: Given<S>) -> Self {
         process.enter();
-        account.begin::<M>();
+        account.begin::<S::Machine>();
         Task {
             process,
             account,
@@ -43,7 +43,7 @@ impl<M: Kernel, P: Policies<M>> Task<M, P> {
     }
 
     /// A task on the same CPU that has become `child`.
-    fn become_child(&self, child: Process<M, P>) -> Self {
+    fn become_child(&self, child: Process<S>) -> Self {
         Task {
             process: Arc::new(child),
             account: self.account.clone(),
@@ -57,8 +57,8 @@ impl<M: Kernel, P: Policies<M>> Task<M, P> {
     /// Executes `program` as the process `child`; returns the outcome.
     fn execute(
         &self,
-        child: Process<M, P>,
-        program: Program<'_, ObjectRef<M, P>>,
+        child: Process<S>,
+        program: Program<'_, ObjectRef<S>>,
     ) -> Result<Self, Error> {
         match program {
             Program::Compiler { unit, output } => {
@@ -79,11 +79,11 @@ impl<M: Kernel, P: Policies<M>> Task<M, P> {
 
     /// The kernel.
     #[inline]
-    fn kernel(&self) -> &AnyKernel<M> {
+    fn kernel(&self) -> &AnyKernel<S::Machine> {
         &self.given.services.kernel
     }
 
-    fn space(&self) -> &Space<M, P> {
+    fn space(&self) -> &Space<S> {
         &self.process.space
     }
 
@@ -94,7 +94,7 @@ impl<M: Kernel, P: Policies<M>> Task<M, P> {
         &self,
         why: Entry,
         call: Call,
-        work: impl FnOnce(&Space<M, P>) -> Result<R, vm::Error>,
+        work: impl FnOnce(&Space<S>) -> Result<R, vm::Error>,
     ) -> Result<R, Error> {
         self.in_kernel(why, || work(self.space()).map_err(failed(call)))
     }
@@ -112,22 +112,22 @@ impl<M: Kernel, P: Policies<M>> Task<M, P> {
     fn touch<R>(
         &self,
         access: Access,
-        touch: impl Fn(&M) -> Result<R, PageFault>,
+        touch: impl Fn(&S::Machine) -> Result<R, PageFault>,
     ) -> Result<R, Error> {
         let space = self.space();
         loop {
-            M::safe_point();
-            let began = self.account.now::<M>();
+            S::Machine::safe_point();
+            let began = self.account.now::<S::Machine>();
             let fault = match touch(space.vm().machine()) {
                 Ok(result) => return Ok(result),
                 Err(fault) => PageFault { access, ..fault },
             };
-            self.account.left_user::<M>(began);
+            self.account.left_user::<S::Machine>(began);
             let kernel = self.kernel();
             kernel.enter(Entry::Fault);
             let served = space.fault(fault);
             kernel.leave(Entry::Fault);
-            self.account.leave::<M>();
+            self.account.leave::<S::Machine>();
             served.map_err(failed(Call::Touch))?;
         }
     }
@@ -136,14 +136,14 @@ impl<M: Kernel, P: Policies<M>> Task<M, P> {
     /// has a scheduler, for which the caller waits; otherwise it lives on the caller's CPU.
     fn live<L, R>(
         &self,
-        child: Process<M, P>,
-        life: impl FnOnce(Process<M, P>) -> Result<(L, R), Error>,
+        child: Process<S>,
+        life: impl FnOnce(Process<S>) -> Result<(L, R), Error>,
     ) -> Result<R, Error> {
         let end = |lived: Result<(L, R), Error>| {
-            leave::<M>();
+            leave::<S::Machine>();
             lived.map(|(_, left)| left)
         };
-        if !M::has_tasks() {
+        if !S::Machine::has_tasks() {
             let lived = life(child);
             let left = self.in_kernel(Entry::Exit, || end(lived));
             self.process.enter();
@@ -151,11 +151,11 @@ impl<M: Kernel, P: Policies<M>> Task<M, P> {
         }
         self.process.enter();
         let (account, given) = (self.account.clone(), self.given.clone());
-        let over = Over::<M, R>::new();
+        let over = Over::<S::Machine, R>::new();
         let place = &over;
         let task = move || {
             child.enter();
-            account.begin::<M>();
+            account.begin::<S::Machine>();
             let lived = life(child);
             let kernel = &given.services.kernel;
             account.to_the_end(kernel, Entry::Exit, || place.tell(kernel, end(lived)));
@@ -163,9 +163,11 @@ impl<M: Kernel, P: Policies<M>> Task<M, P> {
         // SAFETY: the caller waits until the child has told its end, and behind that the child uses
         // only its own objects. Until the caller sleeps, both only read the objects that the child
         // borrows.
-        unsafe { M::spawn(task) };
-        let left = self.in_kernel(Entry::Wait, || M::stand_by(|| over.wait(self.kernel())));
-        self.account.begin::<M>();
+        unsafe { S::Machine::spawn(task) };
+        let left = self.in_kernel(Entry::Wait, || {
+            S::Machine::stand_by(|| over.wait(self.kernel()))
+        });
+        self.account.begin::<S::Machine>();
         left
     }
 
@@ -179,7 +181,7 @@ impl<M: Kernel, P: Policies<M>> Task<M, P> {
                 at: (address - common.start) as u64,
             },
             None => Name {
-                of: M::key(Arc::as_ptr(&self.process).addr()) as u64,
+                of: S::Machine::key(Arc::as_ptr(&self.process).addr()) as u64,
                 at: address as u64,
             },
         }
@@ -192,10 +194,10 @@ impl<M: Kernel, P: Policies<M>> Task<M, P> {
     }
 }
 
-impl<M: Kernel, P: Policies<M>> Drop for Task<M, P> {
+impl<S: System<Machine: Kernel>> Drop for Task<S> {
     fn drop(&mut self) {
         if self.process.is_entered() {
-            leave::<M>();
+            leave::<S::Machine>();
         }
     }
 }
@@ -213,8 +215,8 @@ fn word_of(address: usize) -> (usize, u32) {
     (address & !7, (address & 7) as u32 * 8)
 }
 
-impl<M: Kernel, P: Policies<M>> System for Task<M, P> {
-    type File = ObjectRef<M, P>;
+impl<S: System<Machine: Kernel>> workloads::System for Task<S> {
+    type File = ObjectRef<S>;
 
     fn page_size(&self) -> usize {
         PAGE_SIZE
@@ -325,7 +327,7 @@ impl<M: Kernel, P: Policies<M>> System for Task<M, P> {
     }
 
     fn compute(&mut self, nanoseconds: u64) {
-        M::compute(nanoseconds);
+        S::Machine::compute(nanoseconds);
     }
 
     fn wait(&mut self, child: Child) -> Result<u8, Error> {
@@ -442,7 +444,7 @@ impl<M: Kernel, P: Policies<M>> System for Task<M, P> {
     }
 
     fn now(&mut self) -> Result<u64, Error> {
-        Ok(M::now())
+        Ok(S::Machine::now())
     }
 
     fn sleep_until(&mut self, time: u64) -> Result<(), Error> {

@@ -25,7 +25,7 @@ use sim::profile::Profile;
 use stats::record::Subject;
 use std::time::Duration;
 use timed::timed;
-use vm::{Options, Policies};
+use vm::{Options, System};
 pub use window::Window;
 
 /// The expected error of a simulated figure, printed beside it.
@@ -199,10 +199,10 @@ impl Simulated {
         Ok(result)
     }
 
-    fn begin<P: Policies<Sim>>(
+    fn begin<S: System<Machine = Sim>>(
         &self,
         plan: &Plan,
-        options: Options<Sim, P>,
+        options: Options<S>,
     ) -> Result<Run, Failure> {
         let (seed, preset, conditions) = (self.seed, self.preset, self.conditions);
         Run::begin(plan, &self.profile, seed, preset, conditions, options)

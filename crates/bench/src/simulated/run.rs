@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use sync::obm::{SlowPaths, slow_paths};
 use sync::watch::profile;
-use vm::{Options, Policies, Vm};
+use vm::{Options, System, Vm};
 use workloads::{Counter, Error, Workload};
 
 /// Tasks begin within so many nanoseconds of each other.
@@ -78,13 +78,13 @@ pub struct Run {
 
 impl Run {
     /// Makes the machine and the VM, and starts the tasks.
-    pub fn begin<P: Policies<Sim>>(
+    pub fn begin<S: System<Machine = Sim>>(
         plan: &Plan,
         machine: &Profile,
         seed: u64,
         preset: Preset,
         conditions: Conditions,
-        mut options: Options<Sim, P>,
+        mut options: Options<S>,
     ) -> Result<Self, Failure> {
         let workload = plan.workload.known()?;
         let topology = machine.topology.clone();
@@ -137,12 +137,12 @@ impl Run {
         Ok(run)
     }
 
-    fn job<P: Policies<Sim>>(
+    fn job<S: System<Machine = Sim>>(
         &self,
         work: Work,
         task: usize,
-        vm: Arc<Vm<Sim, P>>,
-        common: Common<Sim, P>,
+        vm: Arc<Vm<S>>,
+        common: Common<S>,
     ) -> Job {
         let (counters, errors) = (self.counters.clone(), self.errors.clone());
         let working = self.working.clone();

@@ -9,23 +9,24 @@ use crate::ours::pass;
 use sim::Sim;
 use std::marker::PhantomData;
 use vm::policy::MapLocking;
-use vm::{Options, Policies};
+use vm::{Options, System};
 
 /// The policies `P`, where a change of a map takes some time more.
 pub struct Timed<P>(PhantomData<P>);
 
-impl<P: Policies<Sim>> Policies<Sim> for Timed<P> {
-    type Invalidation = P::Invalidation;
-    type Swap = P::Swap;
-    type Locking = TimedLocking<P::Locking>;
-    type Regions = P::Regions;
-    type Queues = P::Queues;
-    type PvLocks = P::PvLocks;
-    type PvChunks = P::PvChunks;
+impl<S: System<Machine = Sim>> System for Timed<S> {
+    type Machine = Sim;
+    type Invalidation = S::Invalidation;
+    type Swap = S::Swap;
+    type Locking = TimedLocking<S::Locking>;
+    type Regions = S::Regions;
+    type Queues = S::Queues;
+    type PvLocks = S::PvLocks;
+    type PvChunks = S::PvChunks;
 }
 
 /// The same options, and the nanoseconds that a change of a map takes more.
-pub fn timed<P: Policies<Sim>>(options: Options<Sim, P>, change: f64) -> Options<Sim, Timed<P>> {
+pub fn timed<S: System<Machine = Sim>>(options: Options<S>, change: f64) -> Options<Timed<S>> {
     Options {
         locking: (options.locking, change),
         invalidation: options.invalidation,

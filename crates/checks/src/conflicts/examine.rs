@@ -18,7 +18,7 @@ use std::sync::Arc;
 use sync::watch::profile;
 use vm::pager::MemoryPager;
 use vm::swap::SwapSpace;
-use vm::{Options, Policies, Space, Vm};
+use vm::{Options, Space, System, Vm};
 
 /// Sockets and cores a socket; the second CPU is the first of the second socket.
 const SOCKETS: usize = 2;
@@ -62,9 +62,9 @@ pub struct Use {
 ///
 /// # Errors
 /// If the host has no room for the machine.
-pub fn examine<P: Policies<Sim>>(
+pub fn examine<S: System<Machine = Sim>>(
     pair: &Pair,
-    options: Options<Sim, P>,
+    options: Options<S>,
 ) -> io::Result<Vec<Conflict>> {
     let (machine, phases) = stage(pair, options)?;
     let touched = observe(&machine, phases, [&CPUS[..1], &CPUS[1..]]);
@@ -75,9 +75,9 @@ pub fn examine<P: Policies<Sim>>(
 ///
 /// # Errors
 /// If the host has no room for the machine.
-pub fn locks<P: Policies<Sim>>(
+pub fn locks<S: System<Machine = Sim>>(
     pair: &Pair,
-    options: Options<Sim, P>,
+    options: Options<S>,
 ) -> io::Result<BTreeMap<&'static str, u64>> {
     let (machine, phases) = stage(pair, options)?;
     run(&machine, phases.time(PERFORM));
@@ -96,7 +96,10 @@ pub fn locks<P: Policies<Sim>>(
 }
 
 /// A machine with the two CPUs at work, before the first phase.
-fn stage<P: Policies<Sim>>(pair: &Pair, options: Options<Sim, P>) -> io::Result<(Sim, Phases)> {
+fn stage<S: System<Machine = Sim>>(
+    pair: &Pair,
+    mut options: Options<S>,
+) -> io::Result<(Sim, Phases)> {
     let machine = Sim::new(MachineOptions {
         memory: MEMORY,
         ..MachineOptions::new(vms::profile(SOCKETS, CORES, 1))
@@ -106,10 +109,7 @@ fn stage<P: Policies<Sim>>(pair: &Pair, options: Options<Sim, P>) -> io::Result<
         machine.on_cpu(0, move || {
             let pager = Box::new(MemoryPager::new());
             let swap = SwapSpace::new(machine_of_vm.cpus(), pager, SLOTS);
-            let options = Options {
-                swap_space: Some(Arc::new(swap.expect("a swap space"))),
-                ..options
-            };
+            options.swap_space = Some(Arc::new(swap.expect("a swap space")));
             let vm = Vm::with_options(machine_of_vm, options).expect("memory for the VM");
             let file = Worker::file(&vm).expect("a file");
             let space = || Arc::new(Space::new(&vm).expect("a space"));
@@ -231,7 +231,7 @@ fn touched<'a>(traced: impl Iterator<Item = &'a Access>, changed: Vec<Access>) -
 }
 
 /// The work of the CPU with this worker, phase by phase.
-fn work<P: Policies<Sim>>(mut worker: Worker<P>, phases: Phases, index: u64) {
+fn work<S: System<Machine = Sim>>(mut worker: Worker<S>, phases: Phases, index: u64) {
     let wait = |phase| phases.wait(phase + index);
     let sound = "the memory is there";
     wait(0);

@@ -21,6 +21,7 @@ use examine::examine;
 pub use examine::{Conflict, Use};
 pub use known::Compared;
 pub use results::{Examined, Results};
+use sim::Sim;
 pub use taken::Taken;
 use vm::{Best, Options};
 
@@ -33,7 +34,7 @@ pub fn conflicts_of(preset: Preset, pair: &Pair) -> std::io::Result<Vec<Conflict
         return tasks::examine(pair, operations, preset);
     }
     if preset == Preset::SCALEVM {
-        return examine::<Best>(pair, Options::default());
+        return examine::<Best<Sim>>(pair, Options::default());
     }
-    examine::<Selected>(pair, preset.options())
+    examine::<Selected<Sim>>(pair, preset.options())
 }

@@ -7,6 +7,7 @@ use super::known::class;
 use super::operation::{Operation, Placement};
 use baselines::Preset;
 use baselines::selected::Selected;
+use sim::Sim;
 use std::collections::BTreeSet;
 use std::io;
 use sync::watch::classes;
@@ -59,9 +60,9 @@ impl Taken {
         };
         let alone = pair(Sharing::Processes);
         let counts = if preset == Preset::SCALEVM {
-            examine::locks::<Best>(&alone, Options::default())
+            examine::locks::<Best<Sim>>(&alone, Options::default())
         } else {
-            examine::locks::<Selected>(&alone, preset.options())
+            examine::locks::<Selected<Sim>>(&alone, preset.options())
         }?;
         let mut ranked: Vec<_> = classes().collect();
         ranked.sort_by_key(|class| class.rank());

@@ -13,7 +13,7 @@ use oracle::step::{self, LockFlag, SyncFlag, Transfer, Width};
 use vm::{Advice, Best, Error, HEAP_START, Prot};
 
 /// A process.
-pub type Space = vm::Space<Hosted, Best>;
+pub type Space = vm::Space<Best<Hosted>>;
 
 /// The answer to a call.
 pub enum Said {

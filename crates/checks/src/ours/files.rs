@@ -8,18 +8,18 @@ use vm::object::{Object, ObjectId, ObjectRef};
 use vm::{Best, Error, Vm};
 
 /// An object.
-pub type Memory = ObjectRef<Hosted, Best>;
+pub type Memory = ObjectRef<Best<Hosted>>;
 
 /// All files, and the objects of shared memory.
 pub struct Files {
-    vm: Arc<Vm<Hosted, Best>>,
+    vm: Arc<Vm<Best<Hosted>>>,
     stores: Vec<Store>,
     objects: Vec<Memory>,
 }
 
 impl Files {
     /// Empty files.
-    pub fn new(vm: &Arc<Vm<Hosted, Best>>) -> Result<Self, Error> {
+    pub fn new(vm: &Arc<Vm<Best<Hosted>>>) -> Result<Self, Error> {
         let stores: Vec<_> = (0..FILES).map(|_| Store::default()).collect();
         let file = |store: &Store| Object::file(vm, store.clone(), 0);
         let objects = stores.iter().map(file).collect::<Result<_, _>>()?;

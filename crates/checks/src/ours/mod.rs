@@ -62,7 +62,7 @@ pub struct Ours {
 /// A machine with a VM on it.
 struct Running {
     crew: Crew,
-    vm: Arc<Vm<Hosted, Best>>,
+    vm: Arc<Vm<Best<Hosted>>>,
     files: Arc<Files>,
     supplies: Supplies,
 }

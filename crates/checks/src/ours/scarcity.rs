@@ -16,7 +16,7 @@ pub type Store = Arc<MemoryPager<Hosted>>;
 /// The supplies that can be made scarce.
 #[derive(Clone)]
 pub struct Supplies {
-    pub vm: Arc<Vm<Hosted, Best>>,
+    pub vm: Arc<Vm<Best<Hosted>>>,
     pub files: Vec<Store>,
     pub swap: Store,
     /// Frames withheld from all others. They are no pages, which reclaiming would look at.

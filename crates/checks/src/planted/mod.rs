@@ -13,7 +13,6 @@ use super::races::play::Scenario;
 use super::races::scenarios::percpu as counts;
 use super::races::scenarios::{alan_cox, counter, epoch, fork, mutex, write_out};
 use machine::{Flaw, Flawed};
-use sim::Sim;
 use vm::Options;
 use vm::policy::ObjectPages;
 
@@ -94,7 +93,7 @@ pub fn all() -> Vec<Planted> {
 }
 
 /// Options of a VM in which a task that unmaps an object's page takes it off a list and flushes later.
-fn listed() -> Options<Sim, policies::NoInvalidation> {
+fn listed() -> Options<policies::NoInvalidation> {
     Options {
         object_pages: ObjectPages::Listed,
         ..Options::default()

@@ -4,7 +4,7 @@ use machine::{Atomic, CpuRange, Frame, Machine, Ordering};
 use sim::Sim;
 use sync::epoch::Protocol;
 use vm::policy::Invalidation;
-use vm::{Best, Policies};
+use vm::{Best, System};
 
 /// The epoch has passed one step too early.
 pub enum EarlyGrace {}
@@ -28,10 +28,11 @@ unsafe impl Protocol for NoFence {
 /// `vm`'s policies, but without waiting for CPUs that unmap.
 pub struct NoInvalidation;
 
-impl Policies<Sim> for NoInvalidation {
+impl System for NoInvalidation {
+    type Machine = Sim;
     type Invalidation = NoWait;
-    type Swap = <Best as Policies<Sim>>::Swap;
-    type Locking = <Best as Policies<Sim>>::Locking;
+    type Swap = <Best<Sim> as System>::Swap;
+    type Locking = <Best<Sim> as System>::Locking;
     type Regions = vm::policy::NoRegions;
     type Queues = vm::policy::NoQueues;
     type PvLocks = vm::policy::PvBytes;

@@ -14,7 +14,7 @@ use std::time::Duration;
 use vm::{Error, HEAP_START, Prot, Vm};
 
 /// A space of any preset: the policies are chosen at run time.
-type Space = vm::Space<Sim, Selected>;
+type Space = vm::Space<Selected<Sim>>;
 
 /// Regions of the parent, which holes have made of one mapping: so they have one root. Pages that it has written in
 /// each.

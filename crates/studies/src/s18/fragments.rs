@@ -51,7 +51,7 @@ fn measure(machine: Sim, preset: Preset, regions: usize) -> Result<[f64; 3], Err
     let swap_pages = Some(2 * ((HUGE + holed.len()) / PAGE_SIZE) as u64);
     let vm = Vm::with_options(
         machine,
-        Options::<Sim, Selected> {
+        Options::<Selected<Sim>> {
             swap_pages,
             ..preset.options()
         },

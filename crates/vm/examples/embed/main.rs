@@ -58,7 +58,7 @@ struct Both {
     machine: Process,
     barrier: Barrier,
     /// A space, and an address in it.
-    shared: OnceLock<(Arc<Space<Process, Best>>, usize)>,
+    shared: OnceLock<(Arc<Space<Best<Process>>>, usize)>,
 }
 
 /// CPU 0.
@@ -69,7 +69,7 @@ fn first(both: &Both) -> Result<(), Error> {
         swap_space: Some(Arc::new(slots)),
         ..Options::default()
     };
-    let vm: Arc<Vm<Process, Best>> = Vm::with_options(machine, options)?;
+    let vm: Arc<Vm<Best<Process>>> = Vm::with_options(machine, options)?;
 
     let space = Arc::new(Space::new(&vm)?);
     space.activate();

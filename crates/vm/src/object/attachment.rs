@@ -5,40 +5,40 @@ use super::ranges::Links;
 use super::{Object, life};
 use crate::error::Error;
 use crate::heap::try_box;
-use crate::policy::Policies;
+use crate::policy::System;
 use alloc::sync::Arc;
 use core::ops::{Deref, Range};
 use core::ptr::NonNull;
-use machine::{Atomic, AtomicInt, Ordering, PAGE_SHIFT, PAGE_SIZE, Platform, VaRange};
+use machine::{Atomic, AtomicInt, Atomics, Ordering, PAGE_SHIFT, PAGE_SIZE, VaRange};
 
 /// One mapping of an object, made by an `mmap` or inherited at a fork: a cache line, and one for
 /// its place in the shard.
 ///
 /// It keeps the object, and the object finds it ([`Object::for_each_attachment`]).
 #[repr(C, align(64))]
-pub struct Attachment<M: Platform, P: Policies<M>> {
-    object: NonNull<Object<M, P>>,
+pub struct Attachment<S: System> {
+    object: NonNull<Object<S>>,
     owner: *const (),
     /// The index of address 0, wrapping.
     delta: u64,
     range: VaRange,
     /// How many [`Attached`] there are.
-    references: M::AtomicU32,
+    references: <S::Machine as Atomics>::AtomicU32,
     /// The shard that has it: that of the CPU it was made on.
     pub(super) shard: u32,
     /// Its place in the shard's tree. Under the shard's lock.
-    pub(super) links: M::Cell<Links<M, P>>,
+    pub(super) links: <S::Machine as Atomics>::Cell<Links<S>>,
 }
 
 // SAFETY: the object may be used by all CPUs, and the owner is a number here; the rest is
 // written once, atomic, or under a lock.
-unsafe impl<M: Platform, P: Policies<M>> Send for Attachment<M, P> {}
+unsafe impl<S: System> Send for Attachment<S> {}
 // SAFETY: all that changes is atomic, or is used under the shard's lock.
-unsafe impl<M: Platform, P: Policies<M>> Sync for Attachment<M, P> {}
+unsafe impl<S: System> Sync for Attachment<S> {}
 
-impl<M: Platform, P: Policies<M>> Attachment<M, P> {
+impl<S: System> Attachment<S> {
     /// The object.
-    pub fn object(&self) -> &Object<M, P> {
+    pub fn object(&self) -> &Object<S> {
         // SAFETY: an attachment keeps its object.
         unsafe { self.object.as_ref() }
     }
@@ -83,7 +83,7 @@ impl<M: Platform, P: Policies<M>> Attachment<M, P> {
     pub(crate) fn reached(&self, range: VaRange) -> VaRange {
         // Pairs with the publication of the size in `Object::truncate`: this sees the size, or the
         // truncation sees the attachment and the slots, and waits for their lock.
-        M::fence(Ordering::SeqCst);
+        S::Machine::fence(Ordering::SeqCst);
         let left = self
             .object()
             .pages()
@@ -98,7 +98,7 @@ impl<M: Platform, P: Policies<M>> Attachment<M, P> {
     ///
     /// # Safety
     /// As for [`Object::attach`].
-    pub unsafe fn inherit(&self, owner: *const ()) -> Result<Attached<M, P>, Error> {
+    pub unsafe fn inherit(&self, owner: *const ()) -> Result<Attached<S>, Error> {
         Attached::make(self.object(), owner, self.range, self.delta)
     }
 
@@ -119,7 +119,7 @@ impl<M: Platform, P: Policies<M>> Attachment<M, P> {
         Some((owner, self.range, self.index(self.range.start)))
     }
 
-    pub(super) fn object_pointer(&self) -> NonNull<Object<M, P>> {
+    pub(super) fn object_pointer(&self) -> NonNull<Object<S>> {
         self.object
     }
 
@@ -135,7 +135,7 @@ impl<M: Platform, P: Policies<M>> Attachment<M, P> {
     }
 }
 
-impl<M: Platform, P: Policies<M>> Object<M, P> {
+impl<S: System> Object<S> {
     /// Says that `owner` maps the object's pages from `first` on at `range`.
     ///
     /// O(log attachments of this CPU), and on different CPUs on different lines; so is dropping it
@@ -149,7 +149,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
         owner: *const (),
         range: VaRange,
         first: u64,
-    ) -> Result<Attached<M, P>, Error> {
+    ) -> Result<Attached<S>, Error> {
         let end = first.checked_add(range.pages() as u64);
         if end.is_none_or(|end| end > super::MAX_PAGES) {
             let reason = "the mapping reaches beyond the largest object";
@@ -165,7 +165,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
         owner: *const (),
         range: VaRange,
         first: u64,
-    ) -> Result<Attached<M, P>, Error> {
+    ) -> Result<Attached<S>, Error> {
         let delta = first.wrapping_sub((range.start >> PAGE_SHIFT) as u64);
         Attached::make(self, owner, range, delta)
     }
@@ -175,25 +175,25 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
 ///
 /// The last one may be the object's last, too, which then writes its dirty pages to its
 /// store: to be dropped where nothing is locked.
-pub struct Attached<M: Platform, P: Policies<M>>(NonNull<Attachment<M, P>>);
+pub struct Attached<S: System>(NonNull<Attachment<S>>);
 
 // SAFETY: a counted reference to an attachment, which CPUs share.
-unsafe impl<M: Platform, P: Policies<M>> Send for Attached<M, P> {}
+unsafe impl<S: System> Send for Attached<S> {}
 // SAFETY: an attachment may be used by all CPUs at once.
-unsafe impl<M: Platform, P: Policies<M>> Sync for Attached<M, P> {}
+unsafe impl<S: System> Sync for Attached<S> {}
 
-impl<M: Platform, P: Policies<M>> Attached<M, P> {
+impl<S: System> Attached<S> {
     /// An attachment of `object`, which a handle or another attachment keeps.
     fn make(
-        object: &Object<M, P>,
+        object: &Object<S>,
         owner: *const (),
         range: VaRange,
         delta: u64,
     ) -> Result<Self, Error> {
         const {
             // A checker's atomics and cells are larger than the plain ones.
-            let plain = size_of::<M::AtomicU8>() == 1;
-            assert!(!plain || size_of::<Attachment<M, P>>() == 128);
+            let plain = size_of::<<S::Machine as Atomics>::AtomicU8>() == 1;
+            assert!(!plain || size_of::<Attachment<S>>() == 128);
         }
         let life = &object.life;
         let (shard, index) = life.own_shard()?;
@@ -202,11 +202,11 @@ impl<M: Platform, P: Policies<M>> Attached<M, P> {
             owner,
             delta,
             range,
-            references: M::AtomicU32::new(1),
+            references: <S::Machine as Atomics>::AtomicU32::new(1),
             shard: index as u32,
             links: machine::SharedCell::new(Links::NONE),
         })?;
-        M::label_value(&*attachment, "Attachment");
+        S::Machine::label_value(&*attachment, "Attachment");
         let place = NonNull::from(alloc::boxed::Box::leak(attachment));
         life.insert(shard, place);
         Ok(Attached(place))
@@ -216,27 +216,27 @@ impl<M: Platform, P: Policies<M>> Attached<M, P> {
     ///
     /// # Safety
     /// It is the caller's: from [`Attached::into_raw`], or added by `try_retain`.
-    pub unsafe fn from_raw(attachment: *const Attachment<M, P>) -> Self {
+    pub unsafe fn from_raw(attachment: *const Attachment<S>) -> Self {
         // SAFETY: a reference is to something.
         Attached(unsafe { NonNull::new_unchecked(attachment.cast_mut()) })
     }
 
     /// The attachment, with this reference, for [`Attached::from_raw`].
-    pub fn into_raw(self) -> *const Attachment<M, P> {
+    pub fn into_raw(self) -> *const Attachment<S> {
         core::mem::ManuallyDrop::new(self).0.as_ptr()
     }
 }
 
-impl<M: Platform, P: Policies<M>> Deref for Attached<M, P> {
-    type Target = Attachment<M, P>;
+impl<S: System> Deref for Attached<S> {
+    type Target = Attachment<S>;
 
-    fn deref(&self) -> &Attachment<M, P> {
+    fn deref(&self) -> &Attachment<S> {
         // SAFETY: a counted reference keeps it.
         unsafe { self.0.as_ref() }
     }
 }
 
-impl<M: Platform, P: Policies<M>> Clone for Attached<M, P> {
+impl<S: System> Clone for Attached<S> {
     fn clone(&self) -> Self {
         // Relaxed: this one keeps it.
         let old = self.references.fetch_add(1, Ordering::Relaxed);
@@ -245,14 +245,14 @@ impl<M: Platform, P: Policies<M>> Clone for Attached<M, P> {
     }
 }
 
-impl<M: Platform, P: Policies<M>> PartialEq for Attached<M, P> {
+impl<S: System> PartialEq for Attached<S> {
     /// Whether both are the same attachment.
     fn eq(&self, other: &Self) -> bool {
         self.0 == other.0
     }
 }
 
-impl<M: Platform, P: Policies<M>> Drop for Attached<M, P> {
+impl<S: System> Drop for Attached<S> {
     fn drop(&mut self) {
         // AcqRel: the task that drops the last one sees what others did before they dropped theirs.
         if self.references.fetch_sub(1, Ordering::AcqRel) == 1 {

@@ -3,20 +3,20 @@
 
 use super::Object;
 use crate::error::Error;
-use crate::policy::Policies;
+use crate::policy::System;
 use crate::vm::Vm;
 use core::mem;
-use machine::{PAGE_SIZE, Platform};
+use machine::PAGE_SIZE;
 
 /// The charge for an object that is to grow; returned unless it is kept.
-pub(super) struct Growth<'a, M: Platform, P: Policies<M>> {
-    vm: &'a Vm<M, P>,
+pub(super) struct Growth<'a, S: System> {
+    vm: &'a Vm<S>,
     pages: u64,
 }
 
-impl<M: Platform, P: Policies<M>> Object<M, P> {
+impl<S: System> Object<S> {
     /// Charges the pages that `size` bytes take beyond the object's. Under the lock of the size.
-    pub(super) fn charge(&self, size: u64) -> Result<Growth<'_, M, P>, Error> {
+    pub(super) fn charge(&self, size: u64) -> Result<Growth<'_, S>, Error> {
         let more = pages(size).saturating_sub(self.pages());
         let more = if self.committed { more } else { 0 };
         self.vm.commit(more)?;
@@ -34,14 +34,14 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
     }
 }
 
-impl<M: Platform, P: Policies<M>> Growth<'_, M, P> {
+impl<S: System> Growth<'_, S> {
     /// The object has grown.
     pub(super) fn keep(self) {
         mem::forget(self);
     }
 }
 
-impl<M: Platform, P: Policies<M>> Drop for Growth<'_, M, P> {
+impl<S: System> Drop for Growth<'_, S> {
     fn drop(&mut self) {
         self.vm.uncommit(self.pages);
     }

@@ -6,10 +6,10 @@ use super::{Backing, Object};
 use crate::error::Error;
 use crate::frames::Content as Frames;
 use crate::page::{Identity, Page};
-use crate::policy::Policies;
+use crate::policy::System;
 use core::array;
 use core::ops::Range;
-use machine::{Frame, Ordering, PAGE_SIZE, Platform};
+use machine::{Atomics, Frame, Ordering, PAGE_SIZE};
 
 /// Pages that are read at once, at most.
 const CLUSTER: usize = 16;
@@ -18,28 +18,28 @@ const TABLE: u64 = 512;
 
 /// An entry that is being filled and the page it will have. Dropping it leaves the entry
 /// as it was.
-struct Filling<'a, M: Platform, P: Policies<M>> {
-    page: PageRef<'a, M, P>,
-    owned: Owned<'a, M>,
+struct Filling<'a, S: System> {
+    page: PageRef<'a, S>,
+    owned: Owned<'a, S::Machine>,
 }
 
 /// Entries side by side that are being filled together.
-struct Cluster<'a, M: Platform, P: Policies<M>> {
+struct Cluster<'a, S: System> {
     /// The index of the first place.
     start: u64,
-    places: [Option<Filling<'a, M, P>>; CLUSTER],
+    places: [Option<Filling<'a, S>>; CLUSTER],
 }
 
-impl<M: Platform, P: Policies<M>> Object<M, P> {
+impl<S: System> Object<S> {
     /// Fills the entry of `index`, which is owned and has no page, if `pages` reaches to
     /// it; returns its page.
     pub(super) fn fill<'a>(
         &'a self,
         index: u64,
-        owned: Owned<'a, M>,
+        owned: Owned<'a, S::Machine>,
         advice: Advice,
         pages: &impl Fn() -> u64,
-    ) -> Result<PageRef<'a, M, P>, Error> {
+    ) -> Result<PageRef<'a, S>, Error> {
         if let Content::Slot(slot) = owned.content {
             self.check_size(index, pages)?;
             return self.swap_in(slot, owned);
@@ -59,7 +59,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
     /// not seen here waits for the owner.
     fn check_size(&self, index: u64, pages: &impl Fn() -> u64) -> Result<(), Error> {
         // Pairs with the fence in `truncate`.
-        M::fence(Ordering::SeqCst);
+        S::Machine::fence(Ordering::SeqCst);
         if index < pages() {
             Ok(())
         } else {
@@ -70,16 +70,16 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
     /// A frame for an owned entry.
     fn begin<'a>(
         &'a self,
-        owned: Owned<'a, M>,
+        owned: Owned<'a, S::Machine>,
         content: Frames,
-    ) -> Result<Filling<'a, M, P>, Error> {
+    ) -> Result<Filling<'a, S>, Error> {
         let frame = self.vm.allocate_page(content)?;
         let page = PageRef::new(&self.vm, frame);
         Ok(Filling { page, owned })
     }
 
     /// Gives the entry its page, and one reference more to the caller.
-    fn publish<'a>(&'a self, filling: Filling<'a, M, P>) -> PageRef<'a, M, P> {
+    fn publish<'a>(&'a self, filling: Filling<'a, S>) -> PageRef<'a, S> {
         let Filling { page, mut owned } = filling;
         let descriptor = self.vm.page(page.frame());
         descriptor.set_identity(Identity::Object(owned.address()));
@@ -90,7 +90,11 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
 
     /// Pages in from the swap space. The slot is free afterwards, so the page
     /// is dirty: it must not be dropped.
-    fn swap_in<'a>(&'a self, slot: u32, owned: Owned<'a, M>) -> Result<PageRef<'a, M, P>, Error> {
+    fn swap_in<'a>(
+        &'a self,
+        slot: u32,
+        owned: Owned<'a, S::Machine>,
+    ) -> Result<PageRef<'a, S>, Error> {
         let Backing::Anonymous(Some(slots)) = &self.backing else {
             unreachable!("only an object with a swap space has slots")
         };
@@ -107,19 +111,17 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
 
     /// The page at `frame` differs from its copy in the store or the swap space.
     pub(super) fn mark_dirty(&self, frame: Frame) {
-        self.vm
-            .lock_pv(frame)
-            .set_flags(Page::<M, P::Invalidation>::DIRTY);
+        self.vm.lock_pv(frame).set_flags(Page::<S>::DIRTY);
     }
 
     /// Reads the page at `index` from the store, and absent neighbours with it.
     fn read_in<'a>(
         &'a self,
         index: u64,
-        owned: Owned<'a, M>,
+        owned: Owned<'a, S::Machine>,
         advice: Advice,
         pages: &impl Fn() -> u64,
-    ) -> Result<PageRef<'a, M, P>, Error> {
+    ) -> Result<PageRef<'a, S>, Error> {
         let window = window(index, advice);
         let mut cluster = Cluster::new(window.start);
         cluster.put(index, self.begin(owned, Frames::Any)?);
@@ -142,7 +144,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
 
     /// Adds the entries of `indices` to the cluster, up to the first that is not absent,
     /// or for which there is no frame or no leaf.
-    fn gather<'a>(&'a self, cluster: &mut Cluster<'a, M, P>, indices: impl Iterator<Item = u64>) {
+    fn gather<'a>(&'a self, cluster: &mut Cluster<'a, S>, indices: impl Iterator<Item = u64>) {
         for index in indices {
             let entry = self.tree.find(index);
             let owned = entry.and_then(|e| e.try_own(|content| content == Content::Absent));
@@ -156,7 +158,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
 
     /// Reads the pages of `run`, all of which the cluster has, and zeroes the bytes behind
     /// the object's end.
-    fn transfer(&self, cluster: &Cluster<'_, M, P>, run: Range<u64>) -> Result<(), Error> {
+    fn transfer(&self, cluster: &Cluster<'_, S>, run: Range<u64>) -> Result<(), Error> {
         let Backing::Store(store) = &self.backing else {
             unreachable!("only a file is read")
         };
@@ -176,7 +178,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
     }
 
     /// Gives all entries of the cluster their pages; returns that of `index`.
-    fn publish_all<'a>(&'a self, cluster: Cluster<'a, M, P>, index: u64) -> PageRef<'a, M, P> {
+    fn publish_all<'a>(&'a self, cluster: Cluster<'a, S>, index: u64) -> PageRef<'a, S> {
         let mut found = None;
         for (at, place) in (cluster.start..).zip(cluster.places) {
             let page = place.map(|filling| self.publish(filling));
@@ -188,7 +190,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
     }
 }
 
-impl<'a, M: Platform, P: Policies<M>> Cluster<'a, M, P> {
+impl<'a, S: System> Cluster<'a, S> {
     fn new(start: u64) -> Self {
         Cluster {
             start,
@@ -196,7 +198,7 @@ impl<'a, M: Platform, P: Policies<M>> Cluster<'a, M, P> {
         }
     }
 
-    fn put(&mut self, index: u64, filling: Filling<'a, M, P>) {
+    fn put(&mut self, index: u64, filling: Filling<'a, S>) {
         self.places[(index - self.start) as usize] = Some(filling);
     }
 

@@ -4,35 +4,35 @@ use super::entry::{Content, Owned};
 use super::leaf::Leaf;
 use super::{Object, PageRef};
 use crate::page::{Identity, Page};
-use crate::policy::Policies;
+use crate::policy::System;
 use crate::vm::Vm;
 use core::num::NonZeroUsize;
 use core::ptr::NonNull;
-use machine::{Frame, Platform};
+use machine::Frame;
 
 /// The place of a page in its object, owned: until it is dropped no other task takes the
 /// page away or writes it out, and the object stays.
-pub struct Home<'a, M: Platform, P: Policies<M>> {
-    vm: &'a Vm<M, P>,
-    page: &'a PageRef<'a, M, P>,
-    pub(super) owned: Owned<'a, M>,
-    leaf: *const Leaf<M>,
+pub struct Home<'a, S: System> {
+    vm: &'a Vm<S>,
+    page: &'a PageRef<'a, S>,
+    pub(super) owned: Owned<'a, S::Machine>,
+    leaf: *const Leaf<S::Machine>,
 }
 
 /// References of a page that only its object and the caller have.
 const TWO: u32 = 2;
 
-impl<M: Platform, P: Policies<M>> Vm<M, P> {
+impl<S: System> Vm<S> {
     /// The place of the page in its object, if it has one and no other task is busy with it. O(1).
     ///
     /// The caller holds no PV lock.
-    pub fn home<'a>(&'a self, held: &'a PageRef<'a, M, P>) -> Option<Home<'a, M, P>> {
+    pub fn home<'a>(&'a self, held: &'a PageRef<'a, S>) -> Option<Home<'a, S>> {
         let page = self.page(held.frame());
         let list = self.lock_pv(held.frame());
         let Identity::Object(address) = page.identity() else {
             return None;
         };
-        let leaf = Leaf::<M>::of(address);
+        let leaf = Leaf::<S::Machine>::of(address);
         // SAFETY: the leaf is there: before it goes the page's identity changes, and that
         // takes the PV lock, which is held.
         let entry = unsafe { &*leaf }.entry_at(address);
@@ -47,14 +47,14 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     }
 }
 
-impl<'a, M: Platform, P: Policies<M>> Home<'a, M, P> {
+impl<'a, S: System> Home<'a, S> {
     /// The object.
-    pub fn object(&self) -> &Object<M, P> {
+    pub fn object(&self) -> &Object<S> {
         // SAFETY: the object stays while one of its entries is owned.
         unsafe { self.object_pointer().as_ref() }
     }
 
-    pub(super) fn object_pointer(&self) -> NonNull<Object<M, P>> {
+    pub(super) fn object_pointer(&self) -> NonNull<Object<S>> {
         // SAFETY: the leaf stays while one of its entries is owned. Pages of this VM are in
         // objects of this VM.
         unsafe { (*self.leaf).object }.cast()
@@ -80,13 +80,13 @@ impl<'a, M: Platform, P: Policies<M>> Home<'a, M, P> {
     pub(crate) fn vacate(
         mut self,
         slot: Option<u32>,
-        is_unmapped: impl FnOnce(&Vm<M, P>, &Object<M, P>, u64, Frame) -> bool,
+        is_unmapped: impl FnOnce(&Vm<S>, &Object<S>, u64, Frame) -> bool,
     ) -> bool {
         let has_room = slot.is_none() || self.object().has_slots();
         assert!(has_room, "a page swapped out from nowhere");
         let frame = self.page.frame();
         let page = self.vm.page(frame);
-        let is_dirty = || page.flags() & Page::<M, P::Invalidation>::DIRTY != 0;
+        let is_dirty = || page.flags() & Page::<S>::DIRTY != 0;
         if is_dirty() || page.references() != TWO {
             return false;
         }
@@ -113,12 +113,10 @@ impl<'a, M: Platform, P: Policies<M>> Home<'a, M, P> {
 ///
 /// # Safety
 /// The caller owns the entry, which is of an object with these policies, as long as the object is used.
-pub(crate) unsafe fn entry_of<'a, M: Platform, P: Policies<M>>(
-    entry: NonZeroUsize,
-) -> (&'a Object<M, P>, u64) {
+pub(crate) unsafe fn entry_of<'a, S: System>(entry: NonZeroUsize) -> (&'a Object<S>, u64) {
     // SAFETY: the leaf and the object stay while one of its entries is owned.
     unsafe {
-        let leaf = &*Leaf::<M>::of(entry);
+        let leaf = &*Leaf::<S::Machine>::of(entry);
         (leaf.object.cast().as_ref(), leaf.index_at(entry))
     }
 }

@@ -31,7 +31,7 @@ use super::ranges::{Place, Ranges};
 use crate::error::Error;
 use crate::heap::try_box;
 use crate::lock::ShardLock;
-use crate::policy::Policies;
+use crate::policy::System;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -39,18 +39,18 @@ use core::iter;
 use core::marker::PhantomData;
 use core::ops::Range;
 use core::ptr::{self, NonNull};
-use machine::{Atomic, AtomicInt, CpuRange, Machine, Ordering, Pinned, Platform, VaRange};
+use machine::{Atomic, AtomicInt, Atomics, CpuRange, Cpus, Machine, Ordering, Pinned, VaRange};
 use sync::Padded;
 
 /// See the module.
-pub(super) struct Life<M: Platform, P: Policies<M>> {
+pub(super) struct Life<S: System> {
     cpus: CpuRange,
     /// A [`Shard`] for each CPU, or null. Written once each.
-    shards: Box<[M::AtomicPtr]>,
+    shards: Box<[<S::Machine as Atomics>::AtomicPtr]>,
     /// 1 when the last handle has gone.
-    closed: M::AtomicU32,
-    counts: Padded<Counts<M>>,
-    of: PhantomData<fn() -> P>,
+    closed: <S::Machine as Atomics>::AtomicU32,
+    counts: Padded<Counts<S::Machine>>,
+    of: PhantomData<fn() -> S>,
 }
 
 struct Counts<M: Machine> {
@@ -62,9 +62,9 @@ struct Counts<M: Machine> {
 
 /// The attachments made on one CPU.
 #[repr(C)]
-pub(super) struct Shard<M: Platform, P: Policies<M>> {
-    reach: Reach<M>,
-    line: Line<ShardLock<M, List<M, P>>>,
+pub(super) struct Shard<S: System> {
+    reach: Reach<S::Machine>,
+    line: Line<ShardLock<S::Machine, List<S>>>,
 }
 
 /// A line apart from the data before it.
@@ -110,74 +110,76 @@ impl<M: Machine> Reach<M> {
     }
 }
 
-impl<M: Platform, P: Policies<M>> Shard<M, P> {
+impl<S: System> Shard<S> {
     fn new() -> Self {
         Shard {
             reach: Reach::nowhere(),
-            line: Line(ShardLock::<M, _>::new(List::<M, P> {
+            line: Line(ShardLock::<S::Machine, _>::new(List::<S> {
                 ranges: Ranges::EMPTY,
                 closed: false,
             })),
         }
     }
 
-    fn list(&self) -> &ShardLock<M, List<M, P>> {
+    fn list(&self) -> &ShardLock<S::Machine, List<S>> {
         &self.line.0
     }
 }
 
 /// They themselves; and whether the shard is counted.
-pub(super) struct List<M: Platform, P: Policies<M>> {
-    ranges: Ranges<M, P>,
+pub(super) struct List<S: System> {
+    ranges: Ranges<S>,
     closed: bool,
 }
 
-impl<M: Platform, P: Policies<M>> Life<M, P> {
+impl<S: System> Life<S> {
     /// The life of an object with one handle.
     pub(super) fn new(cpus: CpuRange) -> Result<Self, Error> {
         let mut shards = Vec::new();
         shards.try_reserve_exact(cpus.len())?;
-        shards.extend((0..cpus.len()).map(|_| M::AtomicPtr::new(ptr::null_mut())));
+        shards.extend(
+            (0..cpus.len()).map(|_| <S::Machine as Atomics>::AtomicPtr::new(ptr::null_mut())),
+        );
         Ok(Life {
             cpus,
             shards: shards.into_boxed_slice(),
-            closed: M::AtomicU32::new(0),
+            closed: <S::Machine as Atomics>::AtomicU32::new(0),
             counts: Padded(Counts {
-                handles: M::AtomicUsize::new(1),
-                shards: M::AtomicUsize::new(1),
+                handles: <S::Machine as Atomics>::AtomicUsize::new(1),
+                shards: <S::Machine as Atomics>::AtomicUsize::new(1),
             }),
             of: PhantomData,
         })
     }
 
     pub(super) fn label(&self) {
-        M::label_value(&*self.shards, "Object.shards");
-        M::label_value(&self.counts, "Object.counts");
+        S::Machine::label_value(&*self.shards, "Object.shards");
+        S::Machine::label_value(&self.counts, "Object.counts");
     }
 
     /// The calling CPU's shard, and its index.
     ///
     /// # Panics
     /// If the caller runs on no CPU of the machine.
-    pub(super) fn own_shard(&self) -> Result<(&Shard<M, P>, usize), Error> {
-        let index = self.cpus.index_of(M::pin().cpu());
+    pub(super) fn own_shard(&self) -> Result<(&Shard<S>, usize), Error> {
+        let index = self.cpus.index_of(S::Machine::pin().cpu());
         match self.shard(index) {
             Some(shard) => Ok((shard, index)),
             None => Ok((self.make_shard(index)?, index)),
         }
     }
 
-    fn shard(&self, index: usize) -> Option<&Shard<M, P>> {
+    fn shard(&self, index: usize) -> Option<&Shard<S>> {
         // Acquire: pairs with the release in `make_shard`.
         let shard = self.shards[index].load(Ordering::Acquire);
         // SAFETY: a shard that was published stays until `self` is dropped.
-        unsafe { shard.cast::<Shard<M, P>>().as_ref() }
+        unsafe { shard.cast::<Shard<S>>().as_ref() }
     }
 
     #[cold]
-    fn make_shard(&self, index: usize) -> Result<&Shard<M, P>, Error> {
-        let made = try_box(Padded(Shard::<M, P>::new()))?;
-        M::label_value(&*made, "Object.shard");
+    fn make_shard(&self, index: usize) -> Result<&Shard<S>, Error> {
+        let made = try_box(Padded(Shard::<S>::new()))?;
+        S::Machine::label_value(&*made, "Object.shard");
         let made = Box::into_raw(made);
         // Release: a task that finds the shard finds it whole. Another task on this CPU may have
         // been faster.
@@ -193,7 +195,7 @@ impl<M: Platform, P: Policies<M>> Life<M, P> {
         }
         let shard = self.shard(index).expect("there is one now");
         // Pairs with the fence in `close`.
-        M::fence(Ordering::SeqCst);
+        S::Machine::fence(Ordering::SeqCst);
         if self.closed.load(Ordering::Relaxed) != 0 {
             self.close_shard(shard);
         }
@@ -222,7 +224,7 @@ impl<M: Platform, P: Policies<M>> Life<M, P> {
     }
 
     /// Counts the shard from now on.
-    fn close_shard(&self, shard: &Shard<M, P>) {
+    fn close_shard(&self, shard: &Shard<S>) {
         let mut list = shard.list().lock();
         if !list.closed {
             list.closed = true;
@@ -239,7 +241,7 @@ impl<M: Platform, P: Policies<M>> Life<M, P> {
     }
 
     /// Puts a new attachment on the list.
-    pub(super) fn insert(&self, shard: &Shard<M, P>, attachment: NonNull<Attachment<M, P>>) {
+    pub(super) fn insert(&self, shard: &Shard<S>, attachment: NonNull<Attachment<S>>) {
         let mut list = shard.list().lock();
         self.count_if(list.closed && list.ranges.is_empty());
         // SAFETY: it is the caller's.
@@ -253,7 +255,7 @@ impl<M: Platform, P: Policies<M>> Life<M, P> {
 ///
 /// # Safety
 /// The last reference has gone, and the caller dropped it.
-pub(super) unsafe fn detach<M: Platform, P: Policies<M>>(place: NonNull<Attachment<M, P>>) {
+pub(super) unsafe fn detach<S: System>(place: NonNull<Attachment<S>>) {
     // SAFETY: on its list until it is taken off here, with the object.
     let (object, is_last) = unsafe {
         let attachment = place.as_ref();
@@ -275,7 +277,7 @@ pub(super) unsafe fn detach<M: Platform, P: Policies<M>>(place: NonNull<Attachme
 ///
 /// # Safety
 /// The one is the caller's.
-pub(super) unsafe fn count_down<M: Platform, P: Policies<M>>(object: NonNull<Object<M, P>>) {
+pub(super) unsafe fn count_down<S: System>(object: NonNull<Object<S>>) {
     // SAFETY: the counter is not 0 yet.
     let counts = unsafe { &object.as_ref().life.counts };
     // AcqRel: the task that counts the last one sees all that the others did.
@@ -285,10 +287,10 @@ pub(super) unsafe fn count_down<M: Platform, P: Policies<M>>(object: NonNull<Obj
     }
 }
 
-impl<M: Platform, P: Policies<M>> Drop for Life<M, P> {
+impl<S: System> Drop for Life<S> {
     fn drop(&mut self) {
         for shard in &self.shards {
-            let shard = shard.load(Ordering::Relaxed).cast::<Padded<Shard<M, P>>>();
+            let shard = shard.load(Ordering::Relaxed).cast::<Padded<Shard<S>>>();
             if !shard.is_null() {
                 // SAFETY: from `make_shard`; no other user is left.
                 drop(unsafe { Box::from_raw(shard) });
@@ -303,13 +305,13 @@ struct Walk {
     after: Option<Place>,
 }
 
-impl<M: Platform, P: Policies<M>> Object<M, P> {
+impl<S: System> Object<S> {
     /// Calls `visit` with each attachment that is there during the whole call, once, and
     /// with some of those that come or go meanwhile. No lock is held then.
-    pub fn for_each_attachment(&self, mut visit: impl FnMut(&Attached<M, P>)) {
+    pub fn for_each_attachment(&self, mut visit: impl FnMut(&Attached<S>)) {
         let all = 0..u64::MAX;
-        let mut walk = Walk::begin::<M>();
-        let keep = |at: &Attachment<M, P>| {
+        let mut walk = Walk::begin::<S::Machine>();
+        let keep = |at: &Attachment<S>| {
             let kept = at.try_retain();
             // SAFETY: a reference that was added.
             kept.then(|| unsafe { Attached::from_raw(at) })
@@ -326,7 +328,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
     /// # Safety
     /// All owners are null, or `T`s, each in an `Arc` that stays while an attachment of its own is listed.
     pub(crate) unsafe fn mappers<T>(&self, pages: Range<u64>) -> impl Iterator<Item = Mapper<T>> {
-        let mut walk = Walk::begin::<M>();
+        let mut walk = Walk::begin::<S::Machine>();
         iter::from_fn(move || {
             // SAFETY: the shard's lock keeps it listed, so by the caller's promise the owner is there.
             walk.next(self, &pages, |at| unsafe { at.mapper() })
@@ -340,7 +342,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
     pub(crate) unsafe fn visit_mappers<T>(
         &self,
         pages: Range<u64>,
-        mut visit: impl FnMut(&T, &Attachment<M, P>),
+        mut visit: impl FnMut(&T, &Attachment<S>),
     ) {
         for index in 0..self.life.shards.len() {
             let shard = self.life.shard(index);
@@ -371,11 +373,11 @@ impl Walk {
 
     /// The result of `keep` for the next attachment of `object` that maps some of `pages` and for which it has
     /// one. Under the lock of its shard.
-    fn next<M: Platform, P: Policies<M>, R>(
+    fn next<S: System, R>(
         &mut self,
-        object: &Object<M, P>,
+        object: &Object<S>,
         pages: &Range<u64>,
-        keep: impl Fn(&Attachment<M, P>) -> Option<R>,
+        keep: impl Fn(&Attachment<S>) -> Option<R>,
     ) -> Option<R> {
         while self.shard < object.life.shards.len() {
             let shard = object.life.shard(self.shard);

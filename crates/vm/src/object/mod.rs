@@ -60,7 +60,7 @@ pub(crate) use truncate::in_page;
 use crate::error::{Error, Resource};
 use crate::heap::try_box;
 use crate::lock::ResizeLock;
-use crate::policy::{Policies, Regions};
+use crate::policy::{Regions, System};
 use crate::vm::Vm;
 use alloc::sync::Arc;
 use core::ops::Range;
@@ -68,7 +68,8 @@ use core::ptr::NonNull;
 use entry::Content;
 use life::Life;
 use machine::{
-    Atomic, Frame, Memory, Ordering, PAGE_SHIFT, PAGE_SIZE, PagerError, Platform, Truncate,
+    Atomic, Atomics, Frame, Memory, Ordering, PAGE_SHIFT, PAGE_SIZE, PagerError, Platform,
+    Topology, Truncate,
 };
 use sync::Padded;
 use tree::Tree;
@@ -92,20 +93,20 @@ const MAX_PAGES: u64 = MAX_SIZE >> PAGE_SHIFT;
 ///
 /// The first fields are written when the size or the height of the tree changes, or never.
 #[repr(C)]
-pub struct Object<M: Platform, P: Policies<M>> {
-    vm: Arc<Vm<M, P>>,
-    backing: Backing<M>,
+pub struct Object<S: System> {
+    vm: Arc<Vm<S>>,
+    backing: Backing<S::Machine>,
     /// Its size is charged to the account of swap space.
     committed: bool,
     /// The object's data of the policy of regions.
-    regions: <P::Regions as Regions<M>>::Object,
-    tree: Tree<M>,
+    regions: <S::Regions as Regions<S::Machine>>::Object,
+    tree: Tree<S::Machine>,
     /// Bytes. Written under `resize`.
-    size: M::AtomicU64,
+    size: <S::Machine as Atomics>::AtomicU64,
     /// 1 while the store is still to be cut off ([`Resize::cut`]). Written under `resize`.
-    is_cut_due: M::AtomicU32,
-    life: Life<M, P>,
-    resize: Padded<ResizeLock<M, Resize>>,
+    is_cut_due: <S::Machine as Atomics>::AtomicU32,
+    life: Life<S>,
+    resize: Padded<ResizeLock<S::Machine, Resize>>,
 }
 
 /// Which object, among those that live.
@@ -132,65 +133,65 @@ struct Resize {
     cut: Option<u64>,
 }
 
-impl<M: Platform, P: Policies<M>> Object<M, P> {
+impl<S: System> Object<S> {
     /// The memory of a file of `size` bytes in `store`.
     pub fn file(
-        vm: &Arc<Vm<M, P>>,
-        store: Arc<dyn Truncate<M>>,
+        vm: &Arc<Vm<S>>,
+        store: Arc<dyn Truncate<S::Machine>>,
         size: u64,
-    ) -> Result<ObjectRef<M, P>, Error> {
+    ) -> Result<ObjectRef<S>, Error> {
         Self::make(vm, Backing::Store(store), size, false)
     }
 
     /// Shared memory of `size` bytes, zero at first. Without `slots` it stays in memory.
     pub fn anonymous(
-        vm: &Arc<Vm<M, P>>,
-        slots: Option<Arc<dyn Slots<M>>>,
+        vm: &Arc<Vm<S>>,
+        slots: Option<Arc<dyn Slots<S::Machine>>>,
         size: u64,
-    ) -> Result<ObjectRef<M, P>, Error> {
+    ) -> Result<ObjectRef<S>, Error> {
         Self::make(vm, Backing::Anonymous(slots), size, false)
     }
 
     /// As [`Object::anonymous`], and its size is charged to the account of swap space as
     /// long as it lives ([`Error::OverCommit`]).
     pub fn committed(
-        vm: &Arc<Vm<M, P>>,
-        slots: Option<Arc<dyn Slots<M>>>,
+        vm: &Arc<Vm<S>>,
+        slots: Option<Arc<dyn Slots<S::Machine>>>,
         size: u64,
-    ) -> Result<ObjectRef<M, P>, Error> {
+    ) -> Result<ObjectRef<S>, Error> {
         Self::make(vm, Backing::Anonymous(slots), size, true)
     }
 
     fn make(
-        vm: &Arc<Vm<M, P>>,
-        backing: Backing<M>,
+        vm: &Arc<Vm<S>>,
+        backing: Backing<S::Machine>,
         size: u64,
         committed: bool,
-    ) -> Result<ObjectRef<M, P>, Error> {
+    ) -> Result<ObjectRef<S>, Error> {
         check_size(size)?;
         let mut object = try_box(Object {
             vm: vm.clone(),
             backing,
             committed: false,
-            regions: P::Regions::new_object(vm.regions()),
+            regions: S::Regions::new_object(vm.regions()),
             tree: Tree::new(),
-            size: M::AtomicU64::new(size),
-            is_cut_due: M::AtomicU32::new(0),
+            size: <S::Machine as Atomics>::AtomicU64::new(size),
+            is_cut_due: <S::Machine as Atomics>::AtomicU32::new(0),
             life: Life::new(vm.machine().cpus())?,
-            resize: Padded(ResizeLock::<M, _>::new(Resize::default())),
+            resize: Padded(ResizeLock::<S::Machine, _>::new(Resize::default())),
         })?;
         if committed {
             vm.commit(charge::pages(size))?;
             object.committed = true;
         }
-        M::label_value(&*object, "Object");
+        S::Machine::label_value(&*object, "Object");
         object.life.label();
-        M::label_value(&object.resize, "Object.resize");
+        S::Machine::label_value(&object.resize, "Object.resize");
         Ok(ObjectRef::first(object))
     }
 
     /// The VM whose pages the object has.
-    pub fn vm(&self) -> &Arc<Vm<M, P>> {
+    pub fn vm(&self) -> &Arc<Vm<S>> {
         &self.vm
     }
 
@@ -201,7 +202,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
     }
 
     /// The object's data of the policy of regions.
-    pub(crate) fn regions(&self) -> &<P::Regions as Regions<M>>::Object {
+    pub(crate) fn regions(&self) -> &<S::Regions as Regions<S::Machine>>::Object {
         &self.regions
     }
 
@@ -261,7 +262,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
     }
 }
 
-impl<M: Platform, P: Policies<M>> Drop for Object<M, P> {
+impl<S: System> Drop for Object<S> {
     /// Writes out the dirty pages, as a file's last close does, and frees all pages.
     fn drop(&mut self) {
         // No space maps it any more, and no task has its locks, so none is waited for, whatever the

@@ -3,11 +3,11 @@
 use super::Object;
 use super::entry::{Content, Entry};
 use crate::error::Error;
-use crate::policy::Policies;
+use crate::policy::System;
 use crate::vm::Vm;
 use core::mem;
 use core::ops::Range;
-use machine::{Frame, Platform};
+use machine::Frame;
 
 /// The next pages the caller will want, so that they may be read at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -24,14 +24,14 @@ pub enum Advice {
 /// A reference to a page, as [`crate::Hold`]; but it borrows the VM, so that taking one
 /// writes nothing but the page's descriptor.
 #[must_use = "the page is released when this is dropped"]
-pub struct PageRef<'a, M: Platform, P: Policies<M>> {
-    vm: &'a Vm<M, P>,
+pub struct PageRef<'a, S: System> {
+    vm: &'a Vm<S>,
     frame: Frame,
 }
 
-impl<'a, M: Platform, P: Policies<M>> PageRef<'a, M, P> {
+impl<'a, S: System> PageRef<'a, S> {
     /// Takes over a reference of `frame`'s.
-    pub(crate) fn new(vm: &'a Vm<M, P>, frame: Frame) -> Self {
+    pub(crate) fn new(vm: &'a Vm<S>, frame: Frame) -> Self {
         PageRef { vm, frame }
     }
 
@@ -46,24 +46,24 @@ impl<'a, M: Platform, P: Policies<M>> PageRef<'a, M, P> {
     }
 }
 
-impl<M: Platform, P: Policies<M>> Drop for PageRef<'_, M, P> {
+impl<S: System> Drop for PageRef<'_, S> {
     fn drop(&mut self) {
         self.vm.release_page(self.frame);
     }
 }
 
-impl<M: Platform, P: Policies<M>> Vm<M, P> {
+impl<S: System> Vm<S> {
     /// Keeps a page from being freed; `None` if it has been.
-    pub fn page_ref(&self, frame: Frame) -> Option<PageRef<'_, M, P>> {
+    pub fn page_ref(&self, frame: Frame) -> Option<PageRef<'_, S>> {
         let retained = self.page(frame).try_retain();
         retained.then(|| PageRef::new(self, frame))
     }
 }
 
-impl<M: Platform, P: Policies<M>> Object<M, P> {
+impl<S: System> Object<S> {
     /// The page at `index` if it is in memory, retained. Waits for nothing: a caller that holds the
     /// lock of a slot may ask. [`Error::Bus`] behind the object's end.
-    pub(crate) fn page_in_memory(&self, index: u64) -> Result<Option<PageRef<'_, M, P>>, Error> {
+    pub(crate) fn page_in_memory(&self, index: u64) -> Result<Option<PageRef<'_, S>>, Error> {
         if index >= self.pages() {
             return Err(Error::Bus { page: index });
         }
@@ -92,7 +92,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
     /// [`Error::Bus`] behind the object's end, [`Error::Io`] if the store fails; then, and
     /// without memory, nothing has changed. O(levels) if the page is there; else it
     /// may sleep, so the caller holds no lock of a slot and no spin lock.
-    pub fn page(&self, index: u64, advice: Advice) -> Result<PageRef<'_, M, P>, Error> {
+    pub fn page(&self, index: u64, advice: Advice) -> Result<PageRef<'_, S>, Error> {
         self.page_within(index, advice, || self.pages())
     }
 
@@ -103,7 +103,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
         index: u64,
         advice: Advice,
         pages: impl Fn() -> u64,
-    ) -> Result<PageRef<'_, M, P>, Error> {
+    ) -> Result<PageRef<'_, S>, Error> {
         loop {
             if index >= pages() {
                 return Err(Error::Bus { page: index });
@@ -121,7 +121,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
 
     /// The entry's page, if it has one that is not just being taken away.
     #[inline]
-    pub(super) fn look_up(&self, entry: &Entry<M>) -> Option<PageRef<'_, M, P>> {
+    pub(super) fn look_up(&self, entry: &Entry<S::Machine>) -> Option<PageRef<'_, S>> {
         let Content::Frame(frame) = entry.content() else {
             return None;
         };

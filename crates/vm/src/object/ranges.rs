@@ -6,10 +6,10 @@
 //! each that is found. All of it is under the shard's lock.
 
 use super::Attachment;
-use crate::policy::Policies;
+use crate::policy::System;
 use core::ops::Range;
 use core::ptr;
-use machine::{Platform, SharedCell};
+use machine::SharedCell;
 
 /// The place of an attachment in the order. It names a place even if the attachment has gone.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,26 +19,26 @@ pub(super) struct Place {
 }
 
 /// An attachment's links in the tree; null where nothing is below.
-pub(super) struct Links<M: Platform, P: Policies<M>> {
-    lower: *const Attachment<M, P>,
-    upper: *const Attachment<M, P>,
+pub(super) struct Links<S: System> {
+    lower: *const Attachment<S>,
+    upper: *const Attachment<S>,
     /// The furthest end of this one and those below.
     end: u64,
     /// No node has a higher one than its parent.
     rank: u64,
 }
 
-impl<M: Platform, P: Policies<M>> Clone for Links<M, P> {
+impl<S: System> Clone for Links<S> {
     fn clone(&self) -> Self {
         *self
     }
 }
-impl<M: Platform, P: Policies<M>> Copy for Links<M, P> {}
+impl<S: System> Copy for Links<S> {}
 
 // SAFETY: links are followed under the shard's lock only.
-unsafe impl<M: Platform, P: Policies<M>> Send for Links<M, P> {}
+unsafe impl<S: System> Send for Links<S> {}
 
-impl<M: Platform, P: Policies<M>> Links<M, P> {
+impl<S: System> Links<S> {
     /// Of an attachment that is in no tree.
     pub(super) const NONE: Self = Links {
         lower: ptr::null(),
@@ -48,19 +48,19 @@ impl<M: Platform, P: Policies<M>> Links<M, P> {
     };
 }
 
-type Node<M, P> = *const Attachment<M, P>;
+type Node<S> = *const Attachment<S>;
 
 /// A tree of attachments.
-pub(super) struct Ranges<M: Platform, P: Policies<M>> {
-    root: Node<M, P>,
+pub(super) struct Ranges<S: System> {
+    root: Node<S>,
     /// Where ranks come from.
     seed: u64,
 }
 
 // SAFETY: attachments may be used by all CPUs, and links are followed under the lock.
-unsafe impl<M: Platform, P: Policies<M>> Send for Ranges<M, P> {}
+unsafe impl<S: System> Send for Ranges<S> {}
 
-impl<M: Platform, P: Policies<M>> Ranges<M, P> {
+impl<S: System> Ranges<S> {
     pub(super) const EMPTY: Self = Ranges {
         root: ptr::null(),
         seed: 0,
@@ -74,7 +74,7 @@ impl<M: Platform, P: Policies<M>> Ranges<M, P> {
     ///
     /// # Safety
     /// It is in no tree, and stays where it is until it is removed.
-    pub(super) unsafe fn insert(&mut self, node: Node<M, P>) {
+    pub(super) unsafe fn insert(&mut self, node: Node<S>) {
         let (end, rank) = (pages(node).end, self.next_rank());
         let links = Links {
             end,
@@ -92,7 +92,7 @@ impl<M: Platform, P: Policies<M>> Ranges<M, P> {
     ///
     /// # Safety
     /// It is in this tree.
-    pub(super) unsafe fn remove(&mut self, node: Node<M, P>) {
+    pub(super) unsafe fn remove(&mut self, node: Node<S>) {
         // SAFETY: all that is in the tree is there, and the caller has it locked.
         self.root = unsafe { remove(self.root, node) };
     }
@@ -103,7 +103,7 @@ impl<M: Platform, P: Policies<M>> Ranges<M, P> {
         &self,
         wanted: &Range<u64>,
         after: Option<Place>,
-    ) -> Option<(&Attachment<M, P>, Place)> {
+    ) -> Option<(&Attachment<S>, Place)> {
         // SAFETY: all that is in the tree is there, and the caller has it locked.
         let found = unsafe { next(self.root, wanted, after).as_ref() }?;
         Some((found, place(found)))
@@ -119,12 +119,12 @@ impl<M: Platform, P: Policies<M>> Ranges<M, P> {
 }
 
 /// The object's pages that the attachment maps.
-fn pages<M: Platform, P: Policies<M>>(node: Node<M, P>) -> Range<u64> {
+fn pages<S: System>(node: Node<S>) -> Range<u64> {
     // SAFETY: an attachment that is in a tree, or comes there, is there.
     unsafe { &*node }.pages()
 }
 
-fn place<M: Platform, P: Policies<M>>(node: Node<M, P>) -> Place {
+fn place<S: System>(node: Node<S>) -> Place {
     Place {
         first: pages(node).start,
         address: node.addr(),
@@ -133,14 +133,14 @@ fn place<M: Platform, P: Policies<M>>(node: Node<M, P>) -> Place {
 
 /// # Safety
 /// The tree of `node` is locked.
-unsafe fn get<M: Platform, P: Policies<M>>(node: Node<M, P>) -> Links<M, P> {
+unsafe fn get<S: System>(node: Node<S>) -> Links<S> {
     // SAFETY: the caller has locked the tree, so the node is there, and no other task writes.
     unsafe { *(*node).links.read() }
 }
 
 /// # Safety
 /// As for [`get`].
-unsafe fn set<M: Platform, P: Policies<M>>(node: Node<M, P>, links: Links<M, P>) {
+unsafe fn set<S: System>(node: Node<S>, links: Links<S>) {
     // SAFETY: the caller has locked the tree, so the node is there, and no other task uses the links.
     unsafe { *(*node).links.write() = links }
 }
@@ -149,14 +149,10 @@ unsafe fn set<M: Platform, P: Policies<M>>(node: Node<M, P>, links: Links<M, P>)
 ///
 /// # Safety
 /// As for [`get`].
-unsafe fn join<M: Platform, P: Policies<M>>(
-    node: Node<M, P>,
-    lower: Node<M, P>,
-    upper: Node<M, P>,
-) -> Node<M, P> {
+unsafe fn join<S: System>(node: Node<S>, lower: Node<S>, upper: Node<S>) -> Node<S> {
     // SAFETY: the caller has locked the tree that the nodes are in.
     unsafe {
-        let end_of = |below: Node<M, P>| if below.is_null() { 0 } else { get(below).end };
+        let end_of = |below: Node<S>| if below.is_null() { 0 } else { get(below).end };
         let end = pages(node).end.max(end_of(lower)).max(end_of(upper));
         let rank = get(node).rank;
         set(
@@ -174,7 +170,7 @@ unsafe fn join<M: Platform, P: Policies<M>>(
 
 /// # Safety
 /// As for [`get`]; `node` is not below `root`.
-unsafe fn insert<M: Platform, P: Policies<M>>(root: Node<M, P>, node: Node<M, P>) -> Node<M, P> {
+unsafe fn insert<S: System>(root: Node<S>, node: Node<S>) -> Node<S> {
     if root.is_null() {
         return node;
     }
@@ -198,10 +194,7 @@ unsafe fn insert<M: Platform, P: Policies<M>>(root: Node<M, P>, node: Node<M, P>
 ///
 /// # Safety
 /// As for [`get`].
-unsafe fn split<M: Platform, P: Policies<M>>(
-    root: Node<M, P>,
-    at: Place,
-) -> (Node<M, P>, Node<M, P>) {
+unsafe fn split<S: System>(root: Node<S>, at: Place) -> (Node<S>, Node<S>) {
     if root.is_null() {
         return (root, root);
     }
@@ -220,7 +213,7 @@ unsafe fn split<M: Platform, P: Policies<M>>(
 
 /// # Safety
 /// As for [`get`]; `node` is `root` or below it.
-unsafe fn remove<M: Platform, P: Policies<M>>(root: Node<M, P>, node: Node<M, P>) -> Node<M, P> {
+unsafe fn remove<S: System>(root: Node<S>, node: Node<S>) -> Node<S> {
     // SAFETY: the caller has locked the tree that the nodes are in.
     unsafe {
         let Links { lower, upper, .. } = get(root);
@@ -238,7 +231,7 @@ unsafe fn remove<M: Platform, P: Policies<M>>(root: Node<M, P>, node: Node<M, P>
 ///
 /// # Safety
 /// As for [`get`].
-unsafe fn merge<M: Platform, P: Policies<M>>(lower: Node<M, P>, upper: Node<M, P>) -> Node<M, P> {
+unsafe fn merge<S: System>(lower: Node<S>, upper: Node<S>) -> Node<S> {
     if lower.is_null() {
         return upper;
     }
@@ -260,11 +253,7 @@ unsafe fn merge<M: Platform, P: Policies<M>>(lower: Node<M, P>, upper: Node<M, P
 ///
 /// # Safety
 /// As for [`get`].
-unsafe fn next<M: Platform, P: Policies<M>>(
-    root: Node<M, P>,
-    wanted: &Range<u64>,
-    after: Option<Place>,
-) -> Node<M, P> {
+unsafe fn next<S: System>(root: Node<S>, wanted: &Range<u64>, after: Option<Place>) -> Node<S> {
     if root.is_null() {
         return root;
     }

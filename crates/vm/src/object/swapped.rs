@@ -2,18 +2,18 @@
 
 use super::{Object, ObjectRef, Slots};
 use crate::error::Error;
-use crate::policy::Policies;
+use crate::policy::System;
 use crate::swap::SwapSpace;
 use crate::vm::Vm;
 use alloc::sync::Arc;
 use machine::{Frame, PagerError, Platform};
 
-impl<M: Platform, P: Policies<M>> Vm<M, P> {
+impl<S: System> Vm<S> {
     /// Shared anonymous memory of `bytes` bytes, in the swap space when memory is short. Its
     /// size is charged to the account of swap space as long as it lives.
-    pub fn shared_memory(self: &Arc<Self>, bytes: u64) -> Result<ObjectRef<M, P>, Error> {
+    pub fn shared_memory(self: &Arc<Self>, bytes: u64) -> Result<ObjectRef<S>, Error> {
         let slots = self.swap_space().cloned();
-        let slots = slots.map(|space| -> Arc<dyn Slots<M>> { space });
+        let slots = slots.map(|space| -> Arc<dyn Slots<S::Machine>> { space });
         Object::committed(self, slots, bytes)
     }
 }

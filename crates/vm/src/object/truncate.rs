@@ -5,18 +5,18 @@ use super::page::Advice;
 use super::{Backing, MAX_PAGES, Object, PageRef, Resize, bytes, check_size};
 use crate::error::Error;
 use crate::page::Identity;
-use crate::policy::Policies;
+use crate::policy::System;
 use crate::vm::Hold;
 use core::mem;
 use core::ops::Range;
-use machine::{Atomic, Frame, Ordering, PAGE_SIZE, Platform};
+use machine::{Atomic, Atomics, Frame, Memory, Ordering, PAGE_SIZE};
 
-impl<M: Platform, P: Policies<M>> Object<M, P> {
+impl<S: System> Object<S> {
     /// As [`Object::truncate`], but that want of frames is an error at once.
     pub(crate) fn try_truncate(
         &self,
         size: u64,
-        remove: &mut impl FnMut(&Hold<M, P>),
+        remove: &mut impl FnMut(&Hold<S>),
     ) -> Result<(), Error> {
         check_size(size)?;
         let mut resize = self.resize.lock();
@@ -73,7 +73,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
 
     /// Copies to a page. It is dirty afterwards, not before: a task that takes it for clean
     /// in between takes less than there is.
-    pub(crate) fn fill_in(&self, page: &PageRef<'_, M, P>, at: u64, part: &[u8]) {
+    pub(crate) fn fill_in(&self, page: &PageRef<'_, S>, at: u64, part: &[u8]) {
         let machine = self.vm.machine();
         machine.write_bytes(page.frame(), in_page(at), part);
         self.mark_dirty(page.frame());
@@ -101,7 +101,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
         &self,
         pages: Range<u64>,
         zeroes: Frame,
-        mut remove: impl FnMut(&Hold<M, P>),
+        mut remove: impl FnMut(&Hold<S>),
     ) -> Result<(), Error> {
         let Backing::Store(store) = &self.backing else {
             for (_, entry) in self.tree.entries(pages) {
@@ -118,7 +118,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
                 continue;
             }
             // Pairs with the fence in `truncate`, which waits for the owner if this sees an older size.
-            M::fence(Ordering::SeqCst);
+            S::Machine::fence(Ordering::SeqCst);
             let inside = self.size().saturating_sub(index * PAGE_SIZE as u64);
             let count = inside.min(PAGE_SIZE as u64) as usize;
             if count > 0 {
@@ -134,7 +134,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
     pub(super) fn prepare_to_grow(
         &self,
         resize: &mut Resize,
-    ) -> Result<Option<PageRef<'_, M, P>>, Error> {
+    ) -> Result<Option<PageRef<'_, S>>, Error> {
         let size = self.size();
         let tail = self.tail(size)?;
         self.settle(resize)?;
@@ -145,7 +145,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
 
     /// Sees to it that the page which `size` divides is not in the swap space, as long as
     /// the answer is kept.
-    fn tail(&self, size: u64) -> Result<Option<PageRef<'_, M, P>>, Error> {
+    fn tail(&self, size: u64) -> Result<Option<PageRef<'_, S>>, Error> {
         if !self.has_slots() || size.is_multiple_of(PAGE_SIZE as u64) {
             return Ok(None);
         }
@@ -166,7 +166,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
     }
 
     /// Empties an entry: see "take away" in the protocol.
-    pub(super) fn take_away(&self, entry: &Entry<M>, remove: &mut impl FnMut(&Hold<M, P>)) {
+    pub(super) fn take_away(&self, entry: &Entry<S::Machine>, remove: &mut impl FnMut(&Hold<S>)) {
         if entry.is_vacant() {
             return;
         }

@@ -4,27 +4,27 @@ use super::entry::{Content, Owned};
 use super::{Backing, Home, Object, Resize};
 use crate::error::Error;
 use crate::page::Page;
-use crate::policy::Policies;
+use crate::policy::System;
 use crate::vm::Hold;
 use core::array;
 use core::ops::Range;
-use machine::{Atomic, Frame, Ordering, PAGE_SIZE, Platform, Truncate};
+use machine::{Atomic, Atomics, Frame, Ordering, PAGE_SIZE, Truncate};
 
 /// Pages that are written at once, at most.
 const RUN: usize = 32;
 
 /// Dirty pages side by side, taken for clean, whose entries are owned until they are
 /// written.
-struct Run<'a, M: Platform, P: Policies<M>> {
-    object: &'a Object<M, P>,
-    store: &'a dyn Truncate<M>,
+struct Run<'a, S: System> {
+    object: &'a Object<S>,
+    store: &'a dyn Truncate<S::Machine>,
     first: u64,
     frames: [Frame; RUN],
-    owned: [Option<Owned<'a, M>>; RUN],
+    owned: [Option<Owned<'a, S::Machine>>; RUN],
     len: usize,
 }
 
-impl<M: Platform, P: Policies<M>> Object<M, P> {
+impl<S: System> Object<S> {
     /// Writes the dirty pages among `range` to the store, neighbours together, nothing
     /// behind the object's end. All that was dirty before the call is in the store after it.
     ///
@@ -37,7 +37,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
     pub fn write_back(
         &self,
         range: Range<u64>,
-        clean: impl FnMut(&Hold<M, P>) -> bool,
+        clean: impl FnMut(&Hold<S>) -> bool,
     ) -> Result<(), Error> {
         // Acquire: pairs with the release in `settle`, after which the cut is done. Most calls find it
         // done, and write no line of each other's.
@@ -53,7 +53,7 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
     pub(super) fn write_dirty(
         &self,
         range: Range<u64>,
-        mut clean: impl FnMut(&Hold<M, P>) -> bool,
+        mut clean: impl FnMut(&Hold<S>) -> bool,
     ) -> Result<(), Error> {
         let Backing::Store(store) = &self.backing else {
             return Ok(());
@@ -94,10 +94,10 @@ impl<M: Platform, P: Policies<M>> Object<M, P> {
     }
 }
 
-impl<M: Platform, P: Policies<M>> Home<'_, M, P> {
+impl<S: System> Home<'_, S> {
     /// Writes the page to the store if it is dirty, and dirty neighbours behind it with it,
     /// as [`Object::write_back`] does. Waits for no task. An anonymous page stays as it is.
-    pub fn write_back(self, mut clean: impl FnMut(&Hold<M, P>) -> bool) -> Result<(), Error> {
+    pub fn write_back(self, mut clean: impl FnMut(&Hold<S>) -> bool) -> Result<(), Error> {
         let (index, object) = (self.index(), self.object_pointer());
         // SAFETY: the object stays while one of its entries is owned: until the run is
         // written. Nothing is done with it after that.
@@ -122,8 +122,8 @@ fn is_resident(content: Content) -> bool {
     matches!(content, Content::Frame(_))
 }
 
-impl<'a, M: Platform, P: Policies<M>> Run<'a, M, P> {
-    fn new(object: &'a Object<M, P>, store: &'a dyn Truncate<M>) -> Self {
+impl<'a, S: System> Run<'a, S> {
+    fn new(object: &'a Object<S>, store: &'a dyn Truncate<S::Machine>) -> Self {
         Run {
             object,
             store,
@@ -143,8 +143,8 @@ impl<'a, M: Platform, P: Policies<M>> Run<'a, M, P> {
     fn add_if_dirty(
         &mut self,
         index: u64,
-        owned: Owned<'a, M>,
-        clean: &mut impl FnMut(&Hold<M, P>) -> bool,
+        owned: Owned<'a, S::Machine>,
+        clean: &mut impl FnMut(&Hold<S>) -> bool,
     ) -> bool {
         let Content::Frame(frame) = owned.content else {
             return false;
@@ -155,7 +155,7 @@ impl<'a, M: Platform, P: Policies<M>> Run<'a, M, P> {
         // First: a page that is marked dirty while `clean` waits for the tasks that unmap the
         // page may be written through their translations still.
         let own = {
-            let dirty = Page::<M, P::Invalidation>::DIRTY;
+            let dirty = Page::<S>::DIRTY;
             vm.lock_pv(frame).take_flags(dirty) != 0
         };
         let mapped = clean(&hold);
@@ -178,7 +178,7 @@ impl<'a, M: Platform, P: Policies<M>> Run<'a, M, P> {
         }
         // Pairs with the fence in `truncate`, which waits for the pages if this sees an
         // older size.
-        M::fence(Ordering::SeqCst);
+        S::Machine::fence(Ordering::SeqCst);
         let inside = self
             .object
             .size()
@@ -201,7 +201,7 @@ impl<'a, M: Platform, P: Policies<M>> Run<'a, M, P> {
 }
 
 /// Pages whose dirtiness has been taken are not forgotten if the caller panics.
-impl<M: Platform, P: Policies<M>> Drop for Run<'_, M, P> {
+impl<S: System> Drop for Run<'_, S> {
     fn drop(&mut self) {
         for &frame in &self.frames[..self.len] {
             self.object.mark_dirty(frame);
@@ -209,11 +209,11 @@ impl<M: Platform, P: Policies<M>> Drop for Run<'_, M, P> {
     }
 }
 
-impl<M: Platform, P: Policies<M>> Object<M, P> {
+impl<S: System> Object<S> {
     /// As [`Page::flags`] of the page at `index` says; `false` if it is not in memory.
     pub fn is_dirty(&self, index: u64) -> bool {
         let flags = |frame| self.vm.page(frame).flags();
         self.resident(index)
-            .is_some_and(|frame| flags(frame) & Page::<M, P::Invalidation>::DIRTY != 0)
+            .is_some_and(|frame| flags(frame) & Page::<S>::DIRTY != 0)
     }
 }

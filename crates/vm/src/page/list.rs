@@ -1,26 +1,21 @@
 //! A page's PV list, locked.
 
 use super::Page;
-use crate::policy::{Policies, PvLocking};
+use crate::policy::{PvLocking, System};
 use crate::pv::{Pv, PvHead};
 use core::iter;
 use core::mem;
-use machine::{Atomic, Frame, Machine, Memory, Ordering, SharedCell};
+use machine::{Atomic, Atomics, Frame, Ordering, SharedCell};
 use sync::RawLock;
 
-type Descriptor<M, P> = Page<M, <P as Policies<M>>::Invalidation>;
-
 /// A page's PV list, locked until this is dropped.
-pub(crate) struct PvList<'a, M: Machine, P: Policies<M>> {
-    page: &'a Descriptor<M, P>,
-    by: By<<P::PvLocks as PvLocking<M>>::Held<'a>>,
+pub(crate) struct PvList<'a, S: System> {
+    page: &'a Page<S>,
+    by: By<<S::PvLocks as PvLocking<S::Machine>>::Held<'a>>,
 }
 
 /// The list of the page in a frame, kept locked for the next page's sake.
-pub(crate) struct Last<'a, M: Machine, P: Policies<M>>(
-    pub(crate) PvList<'a, M, P>,
-    pub(crate) Frame,
-);
+pub(crate) struct Last<'a, S: System>(pub(crate) PvList<'a, S>, pub(crate) Frame);
 
 /// The lock that keeps a list locked.
 enum By<H> {
@@ -32,11 +27,11 @@ enum By<H> {
     Other,
 }
 
-impl<'a, M: Machine, P: Policies<M>> PvList<'a, M, P> {
+impl<'a, S: System> PvList<'a, S> {
     /// Locks the list of `page`, which is that of `frame`.
     #[inline(always)]
     #[track_caller]
-    pub(crate) fn lock(locks: &'a P::PvLocks, frame: Frame, page: &'a Descriptor<M, P>) -> Self {
+    pub(crate) fn lock(locks: &'a S::PvLocks, frame: Frame, page: &'a Page<S>) -> Self {
         let by = By::Policy(locks.lock(frame, &page.pv_lock));
         PvList { page, by }
     }
@@ -44,24 +39,20 @@ impl<'a, M: Machine, P: Policies<M>> PvList<'a, M, P> {
     /// As [`PvList::lock`], if that needs no waiting.
     #[inline(always)]
     #[track_caller]
-    pub(crate) fn try_lock(
-        locks: &'a P::PvLocks,
-        frame: Frame,
-        page: &'a Descriptor<M, P>,
-    ) -> Option<Self> {
+    pub(crate) fn try_lock(locks: &'a S::PvLocks, frame: Frame, page: &'a Page<S>) -> Option<Self> {
         let by = By::Policy(locks.try_lock(frame, &page.pv_lock)?);
         Some(PvList { page, by })
     }
 
     /// As [`PvList::lock`], while the caller has the list of another page of the run: of a lower one, or one whose
     /// holder waits for none. Each page has a lock of its own. Observers see the first, which stands for all.
-    pub(crate) fn lock_more(page: &'a Descriptor<M, P>) -> Self {
+    pub(crate) fn lock_more(page: &'a Page<S>) -> Self {
         page.pv_lock.raw().lock();
         PvList { page, by: By::Byte }
     }
 
     /// As [`PvList::lock_more`], if that needs no waiting.
-    pub(crate) fn try_lock_more(page: &'a Descriptor<M, P>) -> Option<Self> {
+    pub(crate) fn try_lock_more(page: &'a Page<S>) -> Option<Self> {
         page.pv_lock.raw().try_lock()?;
         Some(PvList { page, by: By::Byte })
     }
@@ -70,7 +61,7 @@ impl<'a, M: Machine, P: Policies<M>> PvList<'a, M, P> {
     ///
     /// # Safety
     /// It is the caller's, and asked for once.
-    pub(crate) unsafe fn kept(page: &'a Descriptor<M, P>) -> Self {
+    pub(crate) unsafe fn kept(page: &'a Page<S>) -> Self {
         PvList { page, by: By::Byte }
     }
 
@@ -78,7 +69,7 @@ impl<'a, M: Machine, P: Policies<M>> PvList<'a, M, P> {
     ///
     /// # Safety
     /// The caller keeps that lock as long as this lives, and uses no other list of the page.
-    pub(crate) unsafe fn of_other(page: &'a Descriptor<M, P>) -> Self {
+    pub(crate) unsafe fn of_other(page: &'a Page<S>) -> Self {
         PvList {
             page,
             by: By::Other,
@@ -86,7 +77,7 @@ impl<'a, M: Machine, P: Policies<M>> PvList<'a, M, P> {
     }
 
     /// The list of `page` in place of this one, whose lock is also that page's.
-    pub(crate) fn pass_to(mut self, page: &'a Descriptor<M, P>) -> Self {
+    pub(crate) fn pass_to(mut self, page: &'a Page<S>) -> Self {
         self.page = page;
         self
     }
@@ -99,7 +90,7 @@ impl<'a, M: Machine, P: Policies<M>> PvList<'a, M, P> {
 
     /// The page.
     #[inline]
-    pub(crate) fn page(&self) -> &'a Descriptor<M, P> {
+    pub(crate) fn page(&self) -> &'a Page<S> {
         self.page
     }
 
@@ -122,34 +113,34 @@ impl<'a, M: Machine, P: Policies<M>> PvList<'a, M, P> {
     pub(crate) fn take_flags(&mut self, flags: u8) -> u8 {
         let now = self.page.flags.load(Ordering::Relaxed);
         let taken = now & flags;
-        let lazy = if taken & Descriptor::<M, P>::DIRTY != 0 {
-            Descriptor::<M, P>::LAZY
+        let lazy = if taken & Page::<S>::DIRTY != 0 {
+            Page::<S>::LAZY
         } else {
             0
         };
         self.page
             .flags
             .store(now & !(flags | lazy), Ordering::Relaxed);
-        if taken & Descriptor::<M, P>::DIRTY != 0 {
+        if taken & Page::<S>::DIRTY != 0 {
             // Pairs with the fence in `Page::lacks_after_stores`.
-            M::fence(Ordering::SeqCst);
+            S::Machine::fence(Ordering::SeqCst);
         }
         taken
     }
 
     /// Marks the page as [`Page::LAUNDRY`]; `false` if it is already.
     pub(crate) fn begin_laundry(&mut self) -> bool {
-        let is_free = self.page.flags() & Descriptor::<M, P>::LAUNDRY == 0;
-        self.set_flags(Descriptor::<M, P>::LAUNDRY);
+        let is_free = self.page.flags() & Page::<S>::LAUNDRY == 0;
+        self.set_flags(Page::<S>::LAUNDRY);
         is_free
     }
 }
 
-impl<M: Machine + Memory, P: Policies<M>> PvList<'_, M, P> {
+impl<S: System> PvList<'_, S> {
     /// # Safety
     /// The frame of `pv` is there, and `pv` is on no list.
     #[inline(always)]
-    pub(crate) unsafe fn insert(&mut self, memory: &M, pv: Pv) {
+    pub(crate) unsafe fn insert(&mut self, memory: &S::Machine, pv: Pv) {
         // SAFETY: the PV lock is held; the frame is there and `pv` on no list, as the caller says.
         unsafe { (*self.page.pv.write()).insert(memory, pv) }
     }
@@ -157,19 +148,19 @@ impl<M: Machine + Memory, P: Policies<M>> PvList<'_, M, P> {
     /// # Safety
     /// `pv` is on this list.
     #[inline(always)]
-    pub(crate) unsafe fn remove(&mut self, memory: &M, pv: Pv) {
+    pub(crate) unsafe fn remove(&mut self, memory: &S::Machine, pv: Pv) {
         // SAFETY: the PV lock is held, and `pv` is on this list, as the caller says.
         unsafe { (*self.page.pv.write()).remove(memory, pv) }
     }
 
     /// The entries, from the newest on.
-    pub(crate) fn iter(&self, memory: &M) -> impl Iterator<Item = Pv> {
+    pub(crate) fn iter(&self, memory: &S::Machine) -> impl Iterator<Item = Pv> {
         // SAFETY: the PV lock is held as long as the list is borrowed.
         iter::successors(self.first(), |pv| unsafe { pv.next(memory) })
     }
 }
 
-impl<M: Machine, P: Policies<M>> Drop for PvList<'_, M, P> {
+impl<S: System> Drop for PvList<'_, S> {
     #[inline(always)]
     fn drop(&mut self) {
         if let By::Byte = self.by {

@@ -7,30 +7,30 @@ mod model;
 pub(crate) use list::{Last, PvList};
 
 use crate::lock::PvLock;
-use crate::policy::Invalidation;
+use crate::policy::{Invalidation, System};
 use crate::pv::PvHead;
 use core::num::NonZeroUsize;
-use machine::{Atomic, AtomicInt, Machine, Ordering, SharedCell, pte};
+use machine::{Atomic, AtomicInt, Atomics, Ordering, SharedCell, pte};
 use sync::RawLock;
 
 /// One frame's descriptor: 32 bytes with the default policy, 0.8 % of memory.
-pub struct Page<M: Machine, I: Invalidation<M>> {
+pub struct Page<S: System> {
     /// The page's PV entries. Protected by `pv_lock`; while there are no references, the frame's owner's.
-    pv: M::Cell<PvHead>,
+    pv: <S::Machine as Atomics>::Cell<PvHead>,
     /// The blocks that delayed invalidation must wait for. Written under `pv_lock`.
-    pub(crate) invalidation: I::Page,
+    pub(crate) invalidation: <S::Invalidation as Invalidation<S::Machine>>::Page,
     /// The other reference to the page, as an [`Identity`]'s bits. Written by a task that has the frame
     /// to itself, or under `pv_lock`.
-    identity: M::AtomicU64,
+    identity: <S::Machine as Atomics>::AtomicU64,
     /// Mappings and holders, which keep the page from being freed. 0 for a frame that is
     /// free or a table of any kind, so that no task can hold one by mistake.
-    references: M::AtomicU32,
+    references: <S::Machine as Atomics>::AtomicU32,
     /// The lock of the PV list, unless the policy has another ([`crate::policy::PvLocking`]).
-    pv_lock: PvLock<M>,
+    pv_lock: PvLock<S::Machine>,
     /// [`Page::DIRTY`] and the others. Written under `pv_lock`.
-    flags: M::AtomicU8,
+    flags: <S::Machine as Atomics>::AtomicU8,
     /// In how many looks the reclaimer will take the page if it stays unused.
-    age: M::AtomicU8,
+    age: <S::Machine as Atomics>::AtomicU8,
 }
 
 /// The reference to a page from outside the tables that map it.
@@ -65,7 +65,7 @@ impl Identity {
     }
 }
 
-impl<M: Machine, I: Invalidation<M>> Page<M, I> {
+impl<S: System> Page<S> {
     /// The page has been written since it was last taken for clean.
     pub const DIRTY: u8 = 1 << 0;
     /// The page has been used since it was last looked at.
@@ -80,17 +80,18 @@ impl<M: Machine, I: Invalidation<M>> Page<M, I> {
     pub(crate) fn new() -> Self {
         const {
             // A checker's atomics, and policies of other systems, are larger.
-            let plain = size_of::<M::AtomicU8>() == 1 && size_of::<I::Page>() == 8;
+            let plain = size_of::<<S::Machine as Atomics>::AtomicU8>() == 1
+                && size_of::<<S::Invalidation as Invalidation<S::Machine>>::Page>() == 8;
             assert!(!plain || size_of::<Self>() == 32);
         }
         Page {
-            pv: M::Cell::new(PvHead::EMPTY),
-            invalidation: I::new_page(),
-            identity: M::AtomicU64::new(0),
-            references: M::AtomicU32::new(0),
-            pv_lock: PvLock::<M>::new(),
-            flags: M::AtomicU8::new(0),
-            age: M::AtomicU8::new(0),
+            pv: <S::Machine as Atomics>::Cell::new(PvHead::EMPTY),
+            invalidation: S::Invalidation::new_page(),
+            identity: <S::Machine as Atomics>::AtomicU64::new(0),
+            references: <S::Machine as Atomics>::AtomicU32::new(0),
+            pv_lock: PvLock::<S::Machine>::new(),
+            flags: <S::Machine as Atomics>::AtomicU8::new(0),
+            age: <S::Machine as Atomics>::AtomicU8::new(0),
         }
     }
 
@@ -130,7 +131,7 @@ impl<M: Machine, I: Invalidation<M>> Page<M, I> {
     pub(crate) fn lacks_after_stores(&self, flags: u8) -> bool {
         // Pairs with the fence in `PvList::take_flags`: this sees the flag taken, or the task that
         // took it sees the stores.
-        M::fence(Ordering::SeqCst);
+        S::Machine::fence(Ordering::SeqCst);
         self.lacks(flags)
     }
 

@@ -6,7 +6,6 @@ extern crate std;
 
 use super::{Page, PvList};
 use crate::best::Best;
-use crate::invalidation::Snapshots;
 use crate::policy::PvBytes;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -18,8 +17,8 @@ use machine::{Atomic, Atomics, Execute, Frame, Ordering};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use sync::turnstile::Turnstiles;
 
-type TestPage = Page<Checked, Snapshots<Checked>>;
-type TestList<'a> = PvList<'a, Checked, Best>;
+type TestPage = Page<Best<Checked>>;
+type TestList<'a> = PvList<'a, Best<Checked>>;
 
 /// `end` takes the mapping's reference away, the last; whether the frame is the caller's.
 fn model(end: fn(&TestPage) -> bool) -> impl FnOnce() {

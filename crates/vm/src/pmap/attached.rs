@@ -36,24 +36,24 @@ use super::{Pmap, bits, entry};
 use crate::error::Error;
 use crate::object::{Home, Object, PageRef, entry_of};
 use crate::page::{Identity, Page};
-use crate::policy::{MapLocking, Policies};
+use crate::policy::{MapLocking, System};
 use crate::prot::Prot;
 use crate::tree::{Kind, Part};
 use crate::vm::Vm;
 use core::num::NonZeroUsize;
 use core::ops::ControlFlow;
-use machine::{Atomic, Flush, Frame, Ordering, PAGE_SIZE, Platform, VaRange, pte};
+use machine::{Atomic, Cpus, Flush, Frame, Ordering, PAGE_SIZE, VaRange, pte};
 
 /// A page of an object, and where in it. The entry is owned, so the object stays.
-pub(super) struct Of<'a, M: Platform, P: Policies<M>> {
-    object: &'a Object<M, P>,
+pub(super) struct Of<'a, S: System> {
+    object: &'a Object<S>,
     index: u64,
 }
 
 /// Whether a walk continues.
 pub(super) type Step = ControlFlow<()>;
 
-impl<M: Platform, P: Policies<M>> Pmap<M, P> {
+impl<S: System> Pmap<S> {
     /// Whether a mapping of this kind is on its page's list, and has a reference to the page.
     #[inline]
     pub(super) fn is_listed(&self, kind: Kind) -> bool {
@@ -61,7 +61,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     }
 
     /// Does all that can fail before an object's page is mapped at the start of `part`.
-    pub(crate) fn prepare_object(&self, part: &mut Part<'_, M, P>) -> Result<(), Error> {
+    pub(crate) fn prepare_object(&self, part: &mut Part<'_, S>) -> Result<(), Error> {
         match self.vm.lists_objects() {
             true => self.prepare(part),
             false => self.prepare_leaf(part).map(drop),
@@ -72,7 +72,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// of `part`, where nothing is mapped. It is prepared. The mapping is on no list.
     pub(crate) fn make_attached(
         &self,
-        part: &mut Part<'_, M, P>,
+        part: &mut Part<'_, S>,
         frame: Frame,
         prot: Prot,
         writable: bool,
@@ -83,7 +83,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// As [`Pmap::make_attached`], for all of `pages`, which lie in `part`, with the addresses where nothing is mapped of them.
     pub(crate) fn make_all_attached(
         &self,
-        part: &mut Part<'_, M, P>,
+        part: &mut Part<'_, S>,
         pages: impl Iterator<Item = (usize, Frame)>,
         prot: Prot,
         writable: bool,
@@ -109,7 +109,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// flushed, and its slot still locked.
     pub(super) fn note_dirty(&self, frame: Frame) {
         let page = self.vm.page(frame);
-        let flags = Page::<M, P::Invalidation>::harvest(pte::ACCESSED | pte::DIRTY);
+        let flags = Page::<S>::harvest(pte::ACCESSED | pte::DIRTY);
         if page.lacks_after_stores(flags) {
             self.vm.lock_pv(frame).set_flags(flags);
         }
@@ -126,13 +126,13 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     fn harvest(&self, bits: u64) {
         let frame = pte::frame(bits);
         match bits & pte::DIRTY {
-            0 => self.note(frame, Page::<M, P::Invalidation>::harvest(bits)),
+            0 => self.note(frame, Page::<S>::harvest(bits)),
             _ => self.note_dirty(frame),
         }
     }
 
     /// Takes the mapping at the start of `part`, which is on no list, or on it by an entry of kin's, away, and flushes it.
-    pub(super) fn detach_unlisted(&self, part: &mut Part<'_, M, P>) -> Frame {
+    pub(super) fn detach_unlisted(&self, part: &mut Part<'_, S>) -> Frame {
         let page = VaRange::sized(part.range().start, PAGE_SIZE);
         let old = self.clear(part, page.start, 0);
         self.flush(Flush::Range(page));
@@ -142,14 +142,14 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
 
     /// Whether the object that is mapped at the start of `part` shows the page in `frame` there: asked by
     /// a move, when the new mapping is attached.
-    pub(super) fn still_shows(&self, part: &Part<'_, M, P>, frame: Frame) -> bool {
+    pub(super) fn still_shows(&self, part: &Part<'_, S>, frame: Frame) -> bool {
         let at = part.range().start;
         let attached = part.first().and_then(|mapped| mapped.attachment);
         attached.is_some_and(|to| to.object().still_has(to.index(at), frame))
     }
 
     /// Calls `visit` with the page at `address`, its slot locked.
-    fn visit_page<R>(&self, address: usize, visit: impl FnOnce(Part<'_, M, P>) -> R) -> R {
+    fn visit_page<R>(&self, address: usize, visit: impl FnOnce(Part<'_, S>) -> R) -> R {
         let _pmap = self.locking.pmap();
         let mut locked = self.tree.lock_around(address);
         let mut parts = locked.parts_in(VaRange::sized(address, PAGE_SIZE));
@@ -157,13 +157,13 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     }
 }
 
-impl<M: Platform, P: Policies<M>> Of<'_, M, P> {
+impl<S: System> Of<'_, S> {
     /// Visits each place where the page may be mapped, its slot locked, until `visit` breaks.
     /// O(log attachments of a CPU) and a lock of a slot for each attachment that maps the index.
-    fn walk(&self, mut visit: impl FnMut(&Pmap<M, P>, Part<'_, M, P>) -> Step) -> Step {
+    fn walk(&self, mut visit: impl FnMut(&Pmap<S>, Part<'_, S>) -> Step) -> Step {
         let pages = self.index..self.index + 1;
         // SAFETY: owners are pmaps, as `Object::attach` says.
-        let mut mappers = unsafe { self.object.mappers::<Pmap<M, P>>(pages) };
+        let mut mappers = unsafe { self.object.mappers::<Pmap<S>>(pages) };
         mappers.try_for_each(|(pmap, range, first)| {
             let address = range.start + (self.index - first) as usize * PAGE_SIZE;
             pmap.visit_page(address, |part| visit(&pmap, part))
@@ -231,14 +231,14 @@ pub(super) enum Found<R> {
     Busy,
 }
 
-impl<M: Platform, P: Policies<M>> Vm<M, P> {
+impl<S: System> Vm<S> {
     /// Asks of the object that has the page in `frame`, if its mappings are on no list. The caller holds the
     /// page, and `owned` is the object's entry if the caller owns that, too.
     pub(super) fn of_object<R>(
         &self,
         frame: Frame,
         owned: Option<NonZeroUsize>,
-        ask: impl FnOnce(Of<'_, M, P>) -> R,
+        ask: impl FnOnce(Of<'_, S>) -> R,
     ) -> Found<R> {
         if self.lists_objects() {
             return Found::Listed;
@@ -267,21 +267,21 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         &self,
         frame: Frame,
         owned: Option<NonZeroUsize>,
-        mut ask: impl FnMut(Of<'_, M, P>) -> R,
+        mut ask: impl FnMut(Of<'_, S>) -> R,
     ) -> Option<R> {
         let mut round = 0;
         loop {
             match self.of_object(frame, owned, &mut ask) {
                 Found::Object(answer) => return Some(answer),
                 Found::Listed => return None,
-                Found::Busy => M::relax(round),
+                Found::Busy => S::Machine::relax(round),
             }
             round += 1;
         }
     }
 }
 
-impl<M: Platform, P: Policies<M>> Home<'_, M, P> {
+impl<S: System> Home<'_, S> {
     /// Takes the page out of the object, if it is clean, unmapped and held by the caller
     /// only: then it is the caller's alone, and the frame is free when that hold is dropped.
     ///

@@ -9,17 +9,17 @@ use super::Pmap;
 use super::attached::Found;
 use super::listed::Members;
 use crate::page::Page;
-use crate::policy::{Invalidation, Policies};
+use crate::policy::{Invalidation, System};
 use crate::pv::Pv;
 use crate::tree::Size;
 use crate::vm::{Hold, Vm};
-use machine::{Atomic, AtomicInt, Flush, Frame, Ordering, PAGE_SIZE, Platform, VaRange, pte};
+use machine::{Atomic, AtomicInt, Flush, Frame, Ordering, PAGE_SIZE, VaRange, pte};
 
-impl<M: Platform, P: Policies<M>> Vm<M, P> {
+impl<S: System> Vm<S> {
     /// Whether a mapping of the page has been used since the last call. TLBs are not
     /// flushed, so a page that stays in one may be taken for unused (as on x86 systems in
     /// general). O(mappings).
-    pub fn test_referenced(&self, hold: &Hold<M, P>) -> bool {
+    pub fn test_referenced(&self, hold: &Hold<S>) -> bool {
         let frame = hold.frame();
         let of_object =
             self.wait_for_object(frame, hold.entry(), |of| of.take_bit(frame, pte::ACCESSED));
@@ -39,7 +39,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     /// Whether the page is known to be used, or a mapping on its list has been.
     fn test_listed(&self, frame: Frame) -> bool {
         let mut list = self.lock_pv(frame);
-        let flags = list.take_flags(Page::<M, P::Invalidation>::REFERENCED);
+        let flags = list.take_flags(Page::<S>::REFERENCED);
         let mut referenced = flags != 0;
         for pv in list.iter(self.machine()) {
             // SAFETY: the PV lock is held.
@@ -59,7 +59,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     /// superpage stays modified with it: its one bit is 512 pages'. O(mappings), plus the wait
     /// for removals under way. The caller holds no lock and is in no delayed-invalidation
     /// block.
-    pub fn test_modified(&self, hold: &Hold<M, P>) -> bool {
+    pub fn test_modified(&self, hold: &Hold<S>) -> bool {
         let frame = hold.frame();
         let page = self.page(frame);
         // Before the flag is taken, which an unmap sets that the walk may have waited for.
@@ -67,7 +67,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             self.wait_for_object(frame, hold.entry(), |of| of.take_bit(frame, pte::DIRTY));
         let reverse = self.invalidation().reverse();
         let mut list = self.lock_pv(frame);
-        let flags = list.take_flags(Page::<M, P::Invalidation>::DIRTY);
+        let flags = list.take_flags(Page::<S>::DIRTY);
         let mut modified = flags != 0 || of_object.unwrap_or(false);
         for pv in list.iter(self.machine()) {
             // SAFETY: the PV lock is held.
@@ -83,13 +83,13 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
                 modified = true;
                 for member in members.all() {
                     // SAFETY: a family is locked; a pmap outlives its PV entries.
-                    let (pmap, _) = unsafe { member.get::<M, P>() };
+                    let (pmap, _) = unsafe { member.get::<S>() };
                     pmap.flush(Flush::Range(VaRange::sized(address, PAGE_SIZE)));
                 }
             }
         }
         if modified {
-            list.take_flags(Page::<M, P::Invalidation>::LAZY);
+            list.take_flags(Page::<S>::LAZY);
         }
         drop(list);
         // Mappings that others have taken off the list may be written through still.
@@ -105,7 +105,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     unsafe fn take_listed_bit(
         &self,
         pv: Pv,
-        members: &Members<'_, M>,
+        members: &Members<'_, S::Machine>,
         frame: Frame,
         bit: u64,
     ) -> bool {
@@ -123,7 +123,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     ///
     /// # Safety
     /// The entry is on a list that the caller has locked.
-    unsafe fn superpage_of(&self, members: &Members<'_, M>) -> Option<&Pmap<M, P>> {
+    unsafe fn superpage_of(&self, members: &Members<'_, S::Machine>) -> Option<&Pmap<S>> {
         // A table that several have is no superpage.
         let owner = members.alone()?;
         // SAFETY: a pmap outlives its PV entries, of which one is on the list.

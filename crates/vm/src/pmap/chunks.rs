@@ -5,25 +5,25 @@ use crate::error::Error;
 use crate::flags::Flags;
 use crate::frames::Content;
 use crate::page::PvList;
-use crate::policy::{MapLocking, Policies, PvChunks, Victim};
+use crate::policy::{MapLocking, PvChunks, System, Victim};
 use crate::pv::{Owner, Pv};
 use crate::tree::{Kind, Part};
 use crate::vm::Vm;
 use core::ptr;
-use machine::{PAGE_SIZE, Platform, VaRange};
+use machine::{Atomics, Memory, PAGE_SIZE, VaRange};
 
 /// Addresses gathered from one chunk.
 const GATHERED: usize = 168;
 
-impl<M: Platform, P: Policies<M>> Pmap<M, P> {
+impl<S: System> Pmap<S> {
     /// Does all that can fail before a mapping is made at the start of `part`.
-    pub(super) fn prepare_entry(&self, part: &mut Part<'_, M, P>) -> Result<(), Error> {
+    pub(super) fn prepare_entry(&self, part: &mut Part<'_, S>) -> Result<(), Error> {
         self.prepare_leaf(part)?;
         let (chunks, machine) = (self.vm.pv_chunks(), self.vm.machine());
         if !chunks.has_room(machine, &self.chunks) {
             let frame = self.vm.allocate(Content::Any)?;
             let memory = machine.direct_map(frame);
-            M::label(memory.as_ptr().cast(), PAGE_SIZE, "PV chunk");
+            S::Machine::label(memory.as_ptr().cast(), PAGE_SIZE, "PV chunk");
             let owner = ptr::from_ref(self).cast();
             chunks.add(machine, &self.chunks, frame, owner, self.tag);
         }
@@ -36,7 +36,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     }
 
     /// Takes this pmap's mapping at `address` off the list that it is on. O(mappings of the page).
-    pub(super) fn unlist_from_chunk(&self, list: &mut PvList<'_, M, P>, address: usize) {
+    pub(super) fn unlist_from_chunk(&self, list: &mut PvList<'_, S>, address: usize) {
         let pv = self.find_entry(list, address);
         // SAFETY: found on this list; then it is this pmap's and on none.
         unsafe {
@@ -47,14 +47,14 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     }
 
     /// Says that the mapping at `from`, which is on the list, is at `to`.
-    pub(super) fn move_entry(&self, list: &PvList<'_, M, P>, from: usize, to: usize) {
+    pub(super) fn move_entry(&self, list: &PvList<'_, S>, from: usize, to: usize) {
         let pv = self.find_entry(list, from);
         // SAFETY: the list is locked.
         unsafe { self.vm.pv_chunks().set_address(self.vm.machine(), pv, to) };
     }
 
     /// The entry of this pmap's mapping at `address`, which is on the list.
-    fn find_entry(&self, list: &PvList<'_, M, P>, address: usize) -> Pv {
+    fn find_entry(&self, list: &PvList<'_, S>, address: usize) -> Pv {
         let (chunks, machine) = (self.vm.pv_chunks(), self.vm.machine());
         // SAFETY: the list is locked.
         let mut found = list.iter(machine).filter(|&pv| unsafe {
@@ -108,7 +108,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         if removal.lock(place, range).is_err() {
             return false;
         }
-        let may_go = |part: Part<'_, M, P>| {
+        let may_go = |part: Part<'_, S>| {
             let is_locked = part.first().is_some_and(|at| at.flags.has(Flags::LOCKED));
             let kind = match self.entry_at(&part) {
                 Entry::Page { kind, .. } => Some(kind),
@@ -124,7 +124,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     }
 }
 
-impl<M: Platform, P: Policies<M>> Vm<M, P> {
+impl<S: System> Vm<S> {
     /// The owner of a chunk's entry: the pmap, and the slot at the address.
     ///
     /// # Safety
@@ -133,7 +133,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         let (chunks, machine) = (self.pv_chunks(), self.machine());
         // SAFETY: the caller holds the PV lock, so the entry's pmap is there: it outlives its entries.
         unsafe {
-            let pmap: *const Pmap<M, P> = chunks.owner(machine, pv).cast();
+            let pmap: *const Pmap<S> = chunks.owner(machine, pv).cast();
             let place = (*pmap).tree.find(chunks.address(machine, pv));
             Owner {
                 pmap: pmap.cast(),

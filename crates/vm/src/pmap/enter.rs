@@ -6,13 +6,13 @@ use super::kin::is_kin;
 use crate::error::Error;
 use crate::frames::Content;
 use crate::page::PvList;
-use crate::policy::{Invalidation, MapLocking, Policies, PvChunks};
+use crate::policy::{Invalidation, MapLocking, PvChunks, System};
 use crate::prot::Prot;
 use crate::pv::{Pv, PvHead, Table};
 use crate::tree::{Kind, Part, Size};
-use machine::{Atomic, Frame, Ordering, PAGE_SIZE, Platform, VaRange, pte};
+use machine::{Atomic, Atomics, Frame, Memory, Ordering, PAGE_SIZE, VaRange, pte};
 
-impl<M: Platform, P: Policies<M>> Pmap<M, P> {
+impl<S: System> Pmap<S> {
     /// Maps the page in `frame` at `address`, and takes a reference to it. The caller
     /// has one too.
     ///
@@ -39,7 +39,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// Does all that can fail before a mapping is made at the start of `part`: gets the leaf
     /// table, and the PV table of the page's MiB. They stay if there is no mapping after all.
     #[inline]
-    pub(crate) fn prepare(&self, part: &mut Part<'_, M, P>) -> Result<(), Error> {
+    pub(crate) fn prepare(&self, part: &mut Part<'_, S>) -> Result<(), Error> {
         self.own(part)?;
         if self.vm.pv_chunks().is_used() {
             return self.prepare_entry(&mut part.cut(part.range()));
@@ -52,7 +52,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     }
 
     /// Gets the leaf table of `part`'s slot.
-    pub(super) fn prepare_leaf(&self, part: &mut Part<'_, M, P>) -> Result<Frame, Error> {
+    pub(super) fn prepare_leaf(&self, part: &mut Part<'_, S>) -> Result<Frame, Error> {
         self.own(part)?;
         if let Some(leaf) = part.leaf().get() {
             return Ok(leaf);
@@ -65,12 +65,12 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// Gives the slot of `part` the PV table of the start's MiB, and a leaf table if it has
     /// none.
     #[cold]
-    fn add_pv_table(&self, part: &mut Part<'_, M, P>) -> Result<(), Error> {
+    fn add_pv_table(&self, part: &mut Part<'_, S>) -> Result<(), Error> {
         let (machine, address) = (self.vm.machine(), part.range().start);
         let table = self.vm.allocate(Content::Any)?;
         let leaf = self.prepare_leaf(part);
         let leaf = leaf.inspect_err(|_| self.vm.free(table, false))?;
-        M::label(
+        S::Machine::label(
             machine.direct_map(table).as_ptr().cast(),
             PAGE_SIZE,
             "PV table",
@@ -82,7 +82,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     }
 
     /// Frees the PV tables of `part`'s slot, which has no page mapped.
-    pub(super) fn free_pv_tables(&self, part: &mut Part<'_, M, P>) {
+    pub(super) fn free_pv_tables(&self, part: &mut Part<'_, S>) {
         debug_assert_eq!(part.slot().resident(), 0);
         if let Some(kin) = self.kin(part) {
             self.quit(part, kin);
@@ -97,7 +97,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     #[inline]
     pub(crate) fn make(
         &self,
-        part: &mut Part<'_, M, P>,
+        part: &mut Part<'_, S>,
         frame: Frame,
         kind: Kind,
         prot: Prot,
@@ -110,7 +110,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     #[inline]
     pub(crate) fn make_first(
         &self,
-        part: &mut Part<'_, M, P>,
+        part: &mut Part<'_, S>,
         frame: Frame,
         prot: Prot,
         writable: bool,
@@ -127,7 +127,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// As [`Pmap::make_first`], if nothing is mapped there, as one of the slot's pages, and the mapping is prepared already;
     /// whether it was made. Where policies are silent.
     #[inline(always)]
-    pub(crate) fn make_at_once(&self, part: &mut Part<'_, M, P>, frame: Frame, prot: Prot) -> bool {
+    pub(crate) fn make_at_once(&self, part: &mut Part<'_, S>, frame: Frame, prot: Prot) -> bool {
         let address = part.range().start;
         let (Some(leaf), Some(pv)) = (part.leaf().get(), part.pv_tables().entry(address)) else {
             return false;
@@ -157,10 +157,10 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// the caller's.
     pub(crate) fn make_if(
         &self,
-        part: &mut Part<'_, M, P>,
+        part: &mut Part<'_, S>,
         frame: Frame,
         (prot, writable): (Prot, bool),
-        holds: impl FnOnce(&Part<'_, M, P>) -> bool,
+        holds: impl FnOnce(&Part<'_, S>) -> bool,
     ) -> bool {
         let address = part.range().start;
         self.list(&mut self.vm.lock_pv(frame), part, address);
@@ -176,13 +176,13 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// Maps the page that `bits` names at the start of `part`, where nothing is mapped. It is
     /// prepared; the caller's reference to the page becomes the mapping's.
     #[inline]
-    pub(super) fn link(&self, part: &mut Part<'_, M, P>, bits: u64) {
+    pub(super) fn link(&self, part: &mut Part<'_, S>, bits: u64) {
         self.link_to(self.vm.lock_pv(pte::frame(bits)), part, bits);
     }
 
     /// As [`Pmap::link`], of a page whose `list` is locked.
     #[inline]
-    pub(super) fn link_to(&self, mut list: PvList<'_, M, P>, part: &mut Part<'_, M, P>, bits: u64) {
+    pub(super) fn link_to(&self, mut list: PvList<'_, S>, part: &mut Part<'_, S>, bits: u64) {
         self.list(&mut list, part, part.range().start);
         drop(list);
         self.write(part, bits);
@@ -195,7 +195,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// this space have written is missing.
     pub(crate) fn replace(
         &self,
-        part: &mut Part<'_, M, P>,
+        part: &mut Part<'_, S>,
         bits: u64,
         frame: Frame,
         prot: Prot,
@@ -209,7 +209,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     }
 
     /// Takes the page at the start of `part` away: no CPU of this space reaches it any more.
-    pub(crate) fn undo(&self, part: &mut Part<'_, M, P>) {
+    pub(crate) fn undo(&self, part: &mut Part<'_, S>) {
         let bits = self.bits_at(part);
         debug_assert!(bits & pte::PRESENT != 0, "the caller has found a page here");
         self.take_out(part, bits);
@@ -218,7 +218,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
 
     /// Drops the reference to a page that its mapping at the start of `part` by these `bits` had, if it had one.
     #[inline]
-    fn release_mapping(&self, part: &Part<'_, M, P>, bits: u64) {
+    fn release_mapping(&self, part: &Part<'_, S>, bits: u64) {
         let (frame, kind) = (pte::frame(bits), entry::kind(bits));
         if is_kin(bits) {
             self.let_go(part, &[(part.range().start, frame)]);
@@ -229,7 +229,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
 
     /// Empties the entry at the start of `part`, which names a slot of the swap space; the
     /// entry's reference of the slot is the caller's.
-    pub(crate) fn forget_slot(&self, part: &mut Part<'_, M, P>) {
+    pub(crate) fn forget_slot(&self, part: &mut Part<'_, S>) {
         let address = part.range().start;
         self.clear(part, address, 0);
     }
@@ -237,7 +237,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// Takes the page at the start of `part`, mapped by these `bits`, away from it: no CPU of this space reaches it any more. The
     /// mapping's reference, if it has one, is the caller's. Under the slot's lock.
     #[inline(always)]
-    fn take_out(&self, part: &mut Part<'_, M, P>, bits: u64) {
+    fn take_out(&self, part: &mut Part<'_, S>, bits: u64) {
         match self.is_listed(entry::kind(bits)) && !is_kin(bits) {
             true => drop(self.detach(part, &mut self.vm.lock_pv(pte::frame(bits)), 0)),
             false => drop(self.detach_unlisted(part)),

@@ -11,12 +11,12 @@
 //! stores are private, an object's page is never writable.
 
 use super::Pmap;
-use crate::policy::Policies;
+use crate::policy::System;
 use crate::prot::Prot;
 use crate::pv::Table;
 use crate::tree::{Kind, Part, Size};
 use core::iter;
-use machine::{Atomic, Frame, Ordering, PAGE_SHIFT, PAGE_SIZE, Platform, VaRange, pte};
+use machine::{Atomic, Atomics, Frame, Memory, Ordering, PAGE_SHIFT, PAGE_SIZE, VaRange, pte};
 
 /// A present entry names a page of an object.
 const OBJECT: u64 = 1 << 9;
@@ -103,10 +103,10 @@ pub(super) const fn swapped(slot: u32) -> u64 {
     (slot as u64) << PAGE_SHIFT | SWAPPED
 }
 
-impl<M: Platform, P: Policies<M>> Pmap<M, P> {
+impl<S: System> Pmap<S> {
     /// Writes the entry at the start of `part`, which is empty.
     #[inline]
-    pub(super) fn write(&self, part: &mut Part<'_, M, P>, bits: u64) {
+    pub(super) fn write(&self, part: &mut Part<'_, S>, bits: u64) {
         let leaf = part.leaf().get().expect("a mapping has a table");
         let entry = self.entry(leaf, 0, part.range().start);
         debug_assert_eq!(entry.load(Ordering::Relaxed), 0);
@@ -120,7 +120,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// Puts `next` (0, or a slot of the swap space) in the place of the entry at `address`,
     /// which is not empty and no superpage's; returns the old entry.
     #[inline]
-    pub(super) fn clear(&self, part: &mut Part<'_, M, P>, address: usize, next: u64) -> u64 {
+    pub(super) fn clear(&self, part: &mut Part<'_, S>, address: usize, next: u64) -> u64 {
         // Exchange: the walker may set accessed and dirty at any moment. AcqRel with
         // the walker's exchange: bits set before are seen, a later one fails.
         let old = self.to_clear(part, address).swap(next, Ordering::AcqRel);
@@ -133,7 +133,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
 
     /// Clears the entry at `address`, which maps a page, unless it is marked dirty; whether it
     /// did.
-    pub(super) fn clear_clean(&self, part: &mut Part<'_, M, P>, address: usize) -> bool {
+    pub(super) fn clear_clean(&self, part: &mut Part<'_, S>, address: usize) -> bool {
         let entry = self.to_clear(part, address);
         let mut old = entry.load(Ordering::Relaxed);
         while old & pte::DIRTY == 0 {
@@ -151,7 +151,11 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
 
     /// The entry at `address`, in a slot whose pages are mapped one by one from now on.
     #[inline]
-    fn to_clear(&self, part: &mut Part<'_, M, P>, address: usize) -> &M::AtomicU64 {
+    fn to_clear(
+        &self,
+        part: &mut Part<'_, S>,
+        address: usize,
+    ) -> &<S::Machine as Atomics>::AtomicU64 {
         debug_assert!(!matches!(part.size(), Size::Superpage | Size::Shared));
         self.split(part);
         let leaf = part.leaf().get().expect("a mapping has a table");
@@ -160,7 +164,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
 
     /// Counts one entry less, whose bits were `old`.
     #[inline]
-    fn count_cleared(&self, part: &mut Part<'_, M, P>, old: u64) {
+    fn count_cleared(&self, part: &mut Part<'_, S>, old: u64) {
         part.add(kind(old), -1);
         self.count_resident(-isize::from(old & pte::PRESENT != 0));
     }
@@ -169,8 +173,8 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     #[inline]
     pub(super) fn used_in(
         &self,
-        part: &Part<'_, M, P>,
-    ) -> impl Iterator<Item = (usize, u64)> + use<'_, M, P> {
+        part: &Part<'_, S>,
+    ) -> impl Iterator<Item = (usize, u64)> + use<'_, S> {
         let count = part.slot().entries();
         self.used(part.leaf(), part.range()).take(count)
     }
@@ -181,7 +185,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         &self,
         leaf: Table,
         range: VaRange,
-    ) -> impl Iterator<Item = (usize, u64)> + use<'_, M, P> {
+    ) -> impl Iterator<Item = (usize, u64)> + use<'_, S> {
         let machine = self.vm.machine();
         let first = pte::index(range.start, 0);
         let (mut next, past) = (first, first + range.pages());

@@ -1,10 +1,10 @@
 //! Flushing, and the pages to be freed only afterwards.
 
 use super::Pmap;
-use crate::policy::Policies;
+use crate::policy::System;
 use crate::vm::SHARED;
 use core::mem::{self, MaybeUninit};
-use machine::{Flush, Frame, PAGE_SIZE, Pinned, Platform, VaRange};
+use machine::{Cpus, Flush, Frame, Mmu, PAGE_SIZE, Pinned, Topology, VaRange};
 
 /// Frames gathered before a flush is forced.
 const CAPACITY: usize = 128;
@@ -140,7 +140,7 @@ impl Drop for Gather {
     }
 }
 
-impl<M: Platform, P: Policies<M>> Pmap<M, P> {
+impl<S: System> Pmap<S> {
     /// Flushes the gathered pages from all TLBs that may have them, then frees them.
     /// Under the locks of their slots.
     pub(super) fn settle(&self, gather: &mut Gather) {
@@ -223,7 +223,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// Flushes on every CPU that may use translations of this pmap, and returns when all have. Interrupts no CPU
     /// but those: who translates for another space flushes when it comes back.
     pub(super) fn flush(&self, what: Flush) {
-        let (pin, machine) = (M::pin(), self.vm.machine());
+        let (pin, machine) = (S::Machine::pin(), self.vm.machine());
         let own = pin.cpu().index();
         let (has_own, has_others) = self.active.look(machine.cpus(), own);
         if has_others {
@@ -258,7 +258,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         if self.asid == SHARED {
             return;
         }
-        let (pin, machine) = (M::pin(), self.vm.machine());
+        let (pin, machine) = (S::Machine::pin(), self.vm.machine());
         let (has_own, has_others) = self.active.look(machine.cpus(), pin.cpu().index());
         if has_others {
             machine.shootdown(&self.active.all(machine.cpus()), self.asid, Flush::All);

@@ -21,24 +21,24 @@ use super::revocation::Revoking;
 use super::tables::TABLE;
 use crate::error::Error;
 use crate::flags::Flags;
-use crate::policy::{ForkTables, Policies};
+use crate::policy::{ForkTables, System};
 use crate::pv::{Pages, Table};
 use crate::tree::{Kind, Part, Size};
-use machine::{Atomic, Flush, Ordering, PAGE_SIZE, Platform, VaRange, pte};
+use machine::{Atomic, Flush, Ordering, PAGE_SIZE, VaRange, pte};
 
 /// A fork under way. The flush is due when it ends, also if it fails.
-pub(crate) struct Forking<'a, M: Platform, P: Policies<M>> {
-    pmap: &'a Pmap<M, P>,
-    revoking: Revoking<'a, M>,
+pub(crate) struct Forking<'a, S: System> {
+    pmap: &'a Pmap<S>,
+    revoking: Revoking<'a, S::Machine>,
     /// Of the slot that is being copied, if the child may be of its kin.
     inherited: Option<Pages>,
     /// Whether the child has got entries, or a table, that tasks may write through until a flush.
     shares: bool,
 }
 
-impl<M: Platform, P: Policies<M>> Pmap<M, P> {
+impl<S: System> Pmap<S> {
     /// Begins a fork, before the first slot is locked.
-    pub(crate) fn fork(&self) -> Forking<'_, M, P> {
+    pub(crate) fn fork(&self) -> Forking<'_, S> {
         Forking {
             pmap: self,
             revoking: self.revocations.begin(),
@@ -48,19 +48,19 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     }
 }
 
-impl<M: Platform, P: Policies<M>> Forking<'_, M, P> {
+impl<S: System> Forking<'_, S> {
     /// Gets tables of its own for the parent's slot of `part`.
-    pub(crate) fn own(&self, part: &mut Part<'_, M, P>) -> Result<(), Error> {
+    pub(crate) fn own(&self, part: &mut Part<'_, S>) -> Result<(), Error> {
         self.pmap.own(part)
     }
 
     /// Makes the parent's slot of `part` one whose pages can be shared one by one.
-    pub(crate) fn demote(&self, part: &mut Part<'_, M, P>) {
+    pub(crate) fn demote(&self, part: &mut Part<'_, S>) {
         self.pmap.demote(part);
     }
 
     /// Whether the child may have the table of `part`, all of a slot of the parent's.
-    pub(crate) fn shares(&self, part: &Part<'_, M, P>) -> bool {
+    pub(crate) fn shares(&self, part: &Part<'_, S>) -> bool {
         let ForkTables::Shared { from } = self.pmap.vm.fork_tables() else {
             return false;
         };
@@ -72,13 +72,13 @@ impl<M: Platform, P: Policies<M>> Forking<'_, M, P> {
     }
 
     /// Whether this fork changes nothing of `part`, all of a slot of the parent's, but the right to write.
-    pub(crate) fn reads(&self, part: &Part<'_, M, P>) -> bool {
+    pub(crate) fn reads(&self, part: &Part<'_, S>) -> bool {
         part.size() == Size::Pages && !self.shares(part) && !self.pmap.begins_kin(part)
     }
 
     /// Begins to copy the pages of `part`, all of a slot of the parent's, which is held alone unless the fork only
     /// [reads](Forking::reads) it.
-    pub(crate) fn begin_pages(&mut self, part: &mut Part<'_, M, P>) -> Result<(), Error> {
+    pub(crate) fn begin_pages(&mut self, part: &mut Part<'_, S>) -> Result<(), Error> {
         if self.pmap.begins_kin(part) {
             self.pmap.adopt(part)?;
         }
@@ -88,7 +88,7 @@ impl<M: Platform, P: Policies<M>> Forking<'_, M, P> {
     }
 
     /// The child has got all the pages of `part`, or what of them it will have after an error.
-    pub(crate) fn end_pages(&mut self, part: &Part<'_, M, P>, child: &Pmap<M, P>) {
+    pub(crate) fn end_pages(&mut self, part: &Part<'_, S>, child: &Pmap<S>) {
         if let Some(inherited) = self.inherited.take()
             && !inherited.is_none()
             && let Some(kin) = self.pmap.kin(part)
@@ -104,9 +104,9 @@ impl<M: Platform, P: Policies<M>> Forking<'_, M, P> {
     /// the locks of both slots.
     pub(crate) fn share_table(
         &mut self,
-        part: &mut Part<'_, M, P>,
-        child: &Pmap<M, P>,
-        to: &mut Part<'_, M, P>,
+        part: &mut Part<'_, S>,
+        child: &Pmap<S>,
+        to: &mut Part<'_, S>,
     ) -> Result<(), Error> {
         let start = part.slot_range().start;
         let above = child.grow(start, 1)?;
@@ -124,12 +124,7 @@ impl<M: Platform, P: Policies<M>> Forking<'_, M, P> {
     }
 
     /// Makes `to`, of the child's, a member of the family of `part`, if there is room.
-    fn join(
-        &mut self,
-        part: &mut Part<'_, M, P>,
-        child: &Pmap<M, P>,
-        to: &mut Part<'_, M, P>,
-    ) -> bool {
+    fn join(&mut self, part: &mut Part<'_, S>, child: &Pmap<S>, to: &mut Part<'_, S>) -> bool {
         let pmap = self.pmap;
         let mut family = pmap.family(part).lock();
         if !family.join(child.member(to)) {
@@ -157,8 +152,8 @@ impl<M: Platform, P: Policies<M>> Forking<'_, M, P> {
         &mut self,
         leaf: Table,
         range: VaRange,
-        child: &Pmap<M, P>,
-        to: &mut Part<'_, M, P>,
+        child: &Pmap<S>,
+        to: &mut Part<'_, S>,
     ) -> Result<(), Error> {
         let (passes, mut pass) = (self.pmap.vm.passes(), 1);
         let mut are_all = true;
@@ -192,8 +187,8 @@ impl<M: Platform, P: Policies<M>> Forking<'_, M, P> {
     fn share_kin(
         &mut self,
         leaf: Table,
-        child: &Pmap<M, P>,
-        to: &mut Part<'_, M, P>,
+        child: &Pmap<S>,
+        to: &mut Part<'_, S>,
     ) -> Result<(), Error> {
         child.prepare(to)?;
         self.shares = true;
@@ -211,8 +206,8 @@ impl<M: Platform, P: Policies<M>> Forking<'_, M, P> {
         &mut self,
         leaf: Table,
         range: VaRange,
-        child: &Pmap<M, P>,
-        to: &mut Part<'_, M, P>,
+        child: &Pmap<S>,
+        to: &mut Part<'_, S>,
         waits: bool,
     ) -> Result<bool, Error> {
         let mut are_all = true;
@@ -232,8 +227,8 @@ impl<M: Platform, P: Policies<M>> Forking<'_, M, P> {
         &mut self,
         leaf: Table,
         bits: u64,
-        child: &Pmap<M, P>,
-        to: &mut Part<'_, M, P>,
+        child: &Pmap<S>,
+        to: &mut Part<'_, S>,
         waits: bool,
     ) -> Result<bool, Error> {
         child.prepare(to)?;
@@ -259,7 +254,7 @@ impl<M: Platform, P: Policies<M>> Forking<'_, M, P> {
     }
 }
 
-impl<M: Platform, P: Policies<M>> Drop for Forking<'_, M, P> {
+impl<S: System> Drop for Forking<'_, S> {
     fn drop(&mut self) {
         if self.shares {
             let pmap = self.pmap;
@@ -269,7 +264,7 @@ impl<M: Platform, P: Policies<M>> Drop for Forking<'_, M, P> {
 }
 
 /// Whether all that is mapped in `part` is private anonymous memory that a child finds as it is.
-fn is_inherited<M: Platform, P: Policies<M>>(part: &Part<'_, M, P>) -> bool {
+fn is_inherited<S: System>(part: &Part<'_, S>) -> bool {
     let others = [
         Flags::SHARED,
         Flags::DONT_FORK,

@@ -5,11 +5,11 @@ use super::entry;
 use super::shared::Kept;
 use crate::object::Attachment;
 use crate::page::{Page, PvList};
-use crate::policy::Policies;
+use crate::policy::System;
 use crate::pv::Pv;
 use crate::tree::{Kind, Part};
 use core::ptr;
-use machine::{Atomic, Frame, Ordering, PAGE_SIZE, Platform, VaRange, pte};
+use machine::{Atomic, Frame, Ordering, PAGE_SIZE, VaRange, pte};
 
 /// An entry that is not empty, and the state of its page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,13 +35,13 @@ pub(crate) struct SeenPage {
     pub(crate) lazy: bool,
 }
 
-impl<M: Platform, P: Policies<M>> Pmap<M, P> {
+impl<S: System> Pmap<S> {
     /// The pages that are mapped in `part`, in order, with their addresses.
     #[inline]
     pub(crate) fn pages(
         &self,
-        part: &Part<'_, M, P>,
-    ) -> impl Iterator<Item = (usize, Frame)> + use<'_, M, P> {
+        part: &Part<'_, S>,
+    ) -> impl Iterator<Item = (usize, Frame)> + use<'_, S> {
         let entries = self.used(part.leaf(), part.range());
         let present = entries.filter(|&(_, bits)| bits & pte::PRESENT != 0);
         present.map(|(address, bits)| (address, pte::frame(bits)))
@@ -49,13 +49,13 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
 
     /// The entries of `part`, in order, with their addresses. Takes the PV lock of each page for
     /// a moment.
-    pub(crate) fn inspect(&self, part: Part<'_, M, P>) -> impl Iterator<Item = (usize, Seen)> {
+    pub(crate) fn inspect(&self, part: Part<'_, S>) -> impl Iterator<Item = (usize, Seen)> {
         let entries = self.used(part.leaf(), part.range());
         entries.filter_map(move |(address, _)| Some((address, self.see(&part, address)?)))
     }
 
     /// The entry at `address` of `part`, if it is not empty.
-    fn see(&self, part: &Part<'_, M, P>, address: usize) -> Option<Seen> {
+    fn see(&self, part: &Part<'_, S>, address: usize) -> Option<Seen> {
         let leaf = part.leaf().get()?;
         let page = part.again(VaRange::sized(address, PAGE_SIZE));
         // Of a superpage the table tells the frames only. Relaxed: marks are hints.
@@ -66,9 +66,9 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
             Kept::Page(bits, list) => (bits, list),
         };
         let frame = pte::frame(bits);
-        let known = self.vm.page(frame).flags() | Page::<M, P::Invalidation>::harvest(marks);
+        let known = self.vm.page(frame).flags() | Page::<S>::harvest(marks);
         let is = |flag| known & flag != 0;
-        let dirty = is(Page::<M, P::Invalidation>::DIRTY);
+        let dirty = is(Page::<S>::DIRTY);
         let kind = entry::kind(bits);
         let mappings = match self.is_listed(kind) {
             true => self.count_listed(&list),
@@ -83,13 +83,13 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
             kind,
             mappings,
             dirty,
-            referenced: is(Page::<M, P::Invalidation>::REFERENCED),
-            lazy: is(Page::<M, P::Invalidation>::LAZY) && !dirty,
+            referenced: is(Page::<S>::REFERENCED),
+            lazy: is(Page::<S>::LAZY) && !dirty,
         }))
     }
 
     /// How many mappings are on `list`.
-    fn count_listed(&self, list: &PvList<'_, M, P>) -> usize {
+    fn count_listed(&self, list: &PvList<'_, S>) -> usize {
         // SAFETY: the list is locked.
         let mappings = |pv: Pv| unsafe { self.vm.count_of(pv, &self.vm.members_of(pv)) };
         list.iter(self.vm.machine()).map(mappings).sum()
@@ -98,13 +98,13 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// How many mappings the page of an object in `frame` has, which is mapped at the start of `part`, a
     /// moment ago. A slot that is busy, as one of this space that the caller has locked with that of `part`,
     /// counts as one.
-    fn count_attached(&self, part: &Part<'_, M, P>, frame: Frame) -> usize {
+    fn count_attached(&self, part: &Part<'_, S>, frame: Frame) -> usize {
         let at = part.range().start;
         let Some(attached) = part.first().and_then(|mapped| mapped.attachment) else {
             return 1;
         };
         let (index, mut count) = (attached.index(at), 0);
-        let see = |pmap: &Self, to: &Attachment<M, P>| {
+        let see = |pmap: &Self, to: &Attachment<S>| {
             let address = to.address(index);
             let is_there = address.is_some_and(|address| {
                 let page = VaRange::sized(address, PAGE_SIZE);

@@ -36,24 +36,24 @@ use super::entry::{self, KIN};
 use crate::error::Error;
 use crate::frames::Content;
 use crate::page::PvList;
-use crate::policy::{ForkTables, MapLocking, Policies};
+use crate::policy::{ForkTables, MapLocking, System};
 use crate::pv::{Kin, Pages, PvTables};
 use crate::tree::{ALL, Kind, Part, Size};
-use machine::{Atomic, AtomicInt, Frame, Ordering, Platform, pte};
+use machine::{Atomic, AtomicInt, Frame, Ordering, pte};
 
 /// Pages from which on a slot's are worth the kin's tables.
 const FROM: usize = 4;
 
-impl<M: Platform, P: Policies<M>> Pmap<M, P> {
+impl<S: System> Pmap<S> {
     /// The kin that the slot of `part` is of, if it is of some.
     #[inline]
-    pub(super) fn kin(&self, part: &Part<'_, M, P>) -> Option<Kin> {
+    pub(super) fn kin(&self, part: &Part<'_, S>) -> Option<Kin> {
         // SAFETY: the slot is locked, or a walk shares it.
         unsafe { part.pv_tables().kin(self.vm.machine()) }
     }
 
     /// Whether a fork makes `part`, all of a slot whose pages are mapped one by one, the first of kin.
-    pub(super) fn begins_kin(&self, part: &Part<'_, M, P>) -> bool {
+    pub(super) fn begins_kin(&self, part: &Part<'_, S>) -> bool {
         matches!(self.vm.fork_tables(), ForkTables::Shared { .. })
             && part.size() == Size::Pages
             && part.slot().count(Kind::Private) >= FROM
@@ -61,7 +61,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     }
 
     /// Makes the slot of `part`, which is held alone, the first of kin. After an error it is as it was.
-    pub(super) fn adopt(&self, part: &mut Part<'_, M, P>) -> Result<(), Error> {
+    pub(super) fn adopt(&self, part: &mut Part<'_, S>) -> Result<(), Error> {
         let (machine, tables) = (self.vm.machine(), part.pv_tables());
         let leaf = part.leaf().get().expect("a mapping has a table");
         let mut own = PvTables::NONE;
@@ -97,7 +97,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     }
 
     /// Whether a member more of the kin of `part` would find room, a moment ago.
-    pub(super) fn kin_have_room(&self, part: &Part<'_, M, P>) -> bool {
+    pub(super) fn kin_have_room(&self, part: &Part<'_, S>) -> bool {
         self.kin(part).is_some_and(|kin| {
             // SAFETY: the slot is a member, and held.
             unsafe { kin.have_room(self.vm.machine()) }
@@ -106,7 +106,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
 
     /// Makes `to`, which has `inherited` pages of `kin`, of which its parent is, a member, and counts the pages. If there is
     /// no room, they get entries of their own. Under the locks of both slots.
-    pub(super) fn join_kin(&self, kin: Kin, to: &mut Part<'_, M, P>, inherited: &Pages) {
+    pub(super) fn join_kin(&self, kin: Kin, to: &mut Part<'_, S>, inherited: &Pages) {
         let (machine, start) = (self.vm.machine(), to.slot_range().start);
         let leaf = to.leaf().get().expect("a mapping has a table");
         // SAFETY: the parent, whose slot is held, is a member; the child's slot is locked.
@@ -125,7 +125,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
 
     /// Puts the page at `address` of `part`, whose entry has the mark, on its list by an entry of the slot's own, too; it has
     /// a reference more, and no mark. Under the slot's lock.
-    fn list_apart(&self, part: &Part<'_, M, P>, address: usize) {
+    fn list_apart(&self, part: &Part<'_, S>, address: usize) {
         let leaf = part.leaf().get().expect("a mapping has a table");
         let entry = self.entry(leaf, 0, address);
         let frame = pte::frame(entry.load(Ordering::Relaxed));
@@ -137,7 +137,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     }
 
     /// Gives the page at `address` of `part`, whose entry has the mark, an entry of the slot's own in its place.
-    pub(super) fn be_own(&self, part: &Part<'_, M, P>, address: usize) {
+    pub(super) fn be_own(&self, part: &Part<'_, S>, address: usize) {
         self.list_apart(part, address);
         let leaf = part.leaf().get().expect("a mapping has a table");
         let bits = self.entry(leaf, 0, address).load(Ordering::Relaxed);
@@ -145,7 +145,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     }
 
     /// Takes `part`, all of a slot, out of its kin, if it has some: all its pages get entries of the slot's own. It is held alone.
-    pub(super) fn leave_kin(&self, part: &mut Part<'_, M, P>) {
+    pub(super) fn leave_kin(&self, part: &mut Part<'_, S>) {
         let Some(kin) = self.kin(part) else { return };
         for (address, bits) in self.used(part.leaf(), part.slot_range()) {
             if is_kin(bits) {
@@ -172,7 +172,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     }
 
     /// Ends the membership of the slot of `part`, which has no page of its `kin` any more.
-    pub(super) fn quit(&self, part: &Part<'_, M, P>, mut kin: Kin) {
+    pub(super) fn quit(&self, part: &Part<'_, S>, mut kin: Kin) {
         let machine = self.vm.machine();
         // SAFETY: this slot is a member still, and locked, and has tables.
         let is_last = unsafe {
@@ -187,7 +187,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
 
     /// Lets go of pages of the kin that were mapped in the slot of `part` at these addresses, and are not reached there by
     /// any CPU any more. Under the slot's lock.
-    pub(super) fn let_go(&self, part: &Part<'_, M, P>, pages: &[(usize, Frame)]) {
+    pub(super) fn let_go(&self, part: &Part<'_, S>, pages: &[(usize, Frame)]) {
         let machine = self.vm.machine();
         let kin = self.kin(part).expect("the mark says so");
         let mut these = Pages::NONE;
@@ -205,8 +205,8 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// As [`Pmap::let_go`] of one page, whose list the caller has locked.
     pub(super) fn let_go_listed(
         &self,
-        part: &Part<'_, M, P>,
-        list: &mut PvList<'_, M, P>,
+        part: &Part<'_, S>,
+        list: &mut PvList<'_, S>,
         (address, frame): (usize, Frame),
     ) {
         let kin = self.kin(part).expect("the mark says so");
@@ -219,7 +219,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     }
 
     /// Takes the entry of `kin`, of whom none has the page any more, off the page's list, with its reference.
-    fn end_of_kin(&self, list: &mut PvList<'_, M, P>, kin: Kin, (address, frame): (usize, Frame)) {
+    fn end_of_kin(&self, list: &mut PvList<'_, S>, kin: Kin, (address, frame): (usize, Frame)) {
         // SAFETY: a page that kin had is on its list by their entry, until the last who lets go takes it off.
         unsafe { list.remove(self.vm.machine(), kin.entry(address)) };
         self.vm.release_page(frame);
@@ -228,7 +228,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// Whether the page that is mapped at the start of `part` by these `bits` is private and only this mapping's: nothing else
     /// maps it, holds it or knows it by another name. Under the lock of its slot, by which alone there could be more.
     #[inline]
-    pub(crate) fn is_only(&self, part: &Part<'_, M, P>, bits: u64) -> bool {
+    pub(crate) fn is_only(&self, part: &Part<'_, S>, bits: u64) -> bool {
         // In this order: a member that becomes its own adds a reference before it takes its count.
         entry::kind(bits) == Kind::Private
             && self.has_alone(part, bits)
@@ -237,11 +237,11 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
 
     /// Whether no other member has the page that is mapped at the start of `part` by these `bits`.
     #[inline]
-    pub(super) fn has_alone(&self, part: &Part<'_, M, P>, bits: u64) -> bool {
+    pub(super) fn has_alone(&self, part: &Part<'_, S>, bits: u64) -> bool {
         !is_kin(bits) || self.is_alone_of_kin(part)
     }
 
-    fn is_alone_of_kin(&self, part: &Part<'_, M, P>) -> bool {
+    fn is_alone_of_kin(&self, part: &Part<'_, S>) -> bool {
         let machine = self.vm.machine();
         let kin = self.kin(part).expect("the mark says so");
         // SAFETY: this slot is a member, and locked. A count of 1 stays, as the slot is locked.

@@ -26,17 +26,17 @@
 use super::flush::Gather;
 use super::{Entry, Pmap};
 use crate::page::{Identity, Page, PvList};
-use crate::policy::Policies;
+use crate::policy::System;
 use crate::tree::{Kind, Locked, Part};
-use machine::{AtomicInt, Ordering, PAGE_SIZE, Platform, VaRange, pte};
+use machine::{AtomicInt, Ordering, PAGE_SIZE, VaRange, pte};
 
-impl<M: Platform, P: Policies<M>> Pmap<M, P> {
+impl<S: System> Pmap<S> {
     /// Gives up the private pages of the locked range that are mapped nowhere else, for
     /// reclaimers to forget unless a task writes them; pages in the swap space are gone at
     /// once. A table that a fork has shared stays as it is.
     ///
     /// No delayed invalidation: the PV entries stay.
-    pub(crate) fn give_up(&self, locked: &mut Locked<'_, M, P>) {
+    pub(crate) fn give_up(&self, locked: &mut Locked<'_, S>) {
         let mut gather = Gather::new();
         for mut part in locked.parts() {
             // Pages of a shared table are others' too, and not this space's to give up.
@@ -71,7 +71,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
 
     /// Gives up the page that is mapped at `address` of `part` by these `bits`, if it is mapped nowhere else;
     /// whether TLBs may know it as dirty.
-    fn give_up_page(&self, part: &Part<'_, M, P>, address: usize, bits: u64) -> bool {
+    fn give_up_page(&self, part: &Part<'_, S>, address: usize, bits: u64) -> bool {
         let frame = pte::frame(bits);
         let page = self.vm.page(frame);
         let mut list = self.vm.lock_pv(frame);
@@ -84,8 +84,8 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         let old = self
             .entry(leaf, 0, address)
             .fetch_and(!marks, Ordering::AcqRel);
-        list.take_flags(Page::<M, P::Invalidation>::harvest(marks));
-        list.set_flags(Page::<M, P::Invalidation>::LAZY);
+        list.take_flags(Page::<S>::harvest(marks));
+        list.set_flags(Page::<S>::LAZY);
         page.set_age(0);
         old & pte::DIRTY != 0
     }
@@ -93,7 +93,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// Takes the mapping at the start of `part`, which is no superpage's and whose page's list is locked, away with its
     /// reference, if that page is given up and no task but the caller, which holds it, has written, mapped or held it
     /// since; whether it did.
-    pub(super) fn forget(&self, part: &mut Part<'_, M, P>, list: &mut PvList<'_, M, P>) -> bool {
+    pub(super) fn forget(&self, part: &mut Part<'_, S>, list: &mut PvList<'_, S>) -> bool {
         let bits = self.bits_at(part);
         if bits & pte::PRESENT == 0 {
             return false;
@@ -105,8 +105,8 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         if !is_alone || page.identity() != Identity::Private {
             return false;
         }
-        let lazy = Page::<M, P::Invalidation>::LAZY;
-        let dirty = Page::<M, P::Invalidation>::DIRTY;
+        let lazy = Page::<S>::LAZY;
+        let dirty = Page::<S>::DIRTY;
         let at = part.range().start;
         if page.flags() & (lazy | dirty) != lazy || !self.clear_clean(part, at) {
             list.take_flags(lazy);

@@ -7,12 +7,12 @@
 use super::Pmap;
 use super::entry::Entry;
 use crate::page::PvList;
-use crate::policy::{Policies, PvChunks};
+use crate::policy::{PvChunks, System};
 use crate::pv::{LockedFamily, Owner, Pv};
 use crate::tree::{Part, Slot};
 use crate::vm::Vm;
 use alloc::sync::Arc;
-use machine::{Atomic, Frame, Ordering, Platform, pte};
+use machine::{Atomic, Atomics, Frame, Memory, Ordering, Platform, pte};
 
 /// The slots that have a mapping.
 pub(super) enum Members<'a, M: Platform> {
@@ -27,9 +27,7 @@ impl Owner {
     ///
     /// # Safety
     /// It is a member of a family, and stays one, or keeps its pmap otherwise, while they are used.
-    pub(in crate::pmap) unsafe fn get<'a, M: Platform, P: Policies<M>>(
-        self,
-    ) -> (&'a Pmap<M, P>, &'a Slot<M, P>) {
+    pub(in crate::pmap) unsafe fn get<'a, S: System>(self) -> (&'a Pmap<S>, &'a Slot<S>) {
         // SAFETY: a pmap outlives its membership, and its slots live as long.
         unsafe { (&*self.pmap.cast(), &*self.slot.cast()) }
     }
@@ -38,8 +36,8 @@ impl Owner {
     ///
     /// # Safety
     /// As for [`Owner::get`].
-    pub(super) unsafe fn keep<M: Platform, P: Policies<M>>(self) -> Arc<Pmap<M, P>> {
-        let pmap = self.pmap.cast::<Pmap<M, P>>();
+    pub(super) unsafe fn keep<S: System>(self) -> Arc<Pmap<S>> {
+        let pmap = self.pmap.cast::<Pmap<S>>();
         // SAFETY: pmaps live in `Arc`s, and this one is there, as the caller says.
         unsafe {
             Arc::increment_strong_count(pmap);
@@ -109,11 +107,11 @@ impl<M: Platform> Members<'_, M> {
     }
 }
 
-impl<M: Platform, P: Policies<M>> Pmap<M, P> {
+impl<S: System> Pmap<S> {
     /// Puts the mapping at `address` of `part` on `list`, its page's. It is prepared, and nothing
     /// is mapped there.
     #[inline]
-    pub(super) fn list(&self, list: &mut PvList<'_, M, P>, part: &Part<'_, M, P>, address: usize) {
+    pub(super) fn list(&self, list: &mut PvList<'_, S>, part: &Part<'_, S>, address: usize) {
         let machine = self.vm.machine();
         let pv = match self.vm.pv_chunks().is_used() {
             true => self.take_entry(address),
@@ -130,8 +128,8 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     #[inline(always)]
     pub(super) unsafe fn unlist(
         &self,
-        list: &mut PvList<'_, M, P>,
-        part: &Part<'_, M, P>,
+        list: &mut PvList<'_, S>,
+        part: &Part<'_, S>,
         address: usize,
     ) {
         if self.vm.pv_chunks().is_used() {
@@ -148,9 +146,9 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// As for [`Pmap::unlist`].
     pub(super) unsafe fn relist(
         &self,
-        list: &mut PvList<'_, M, P>,
-        (part, from): (&Part<'_, M, P>, usize),
-        target: &Part<'_, M, P>,
+        list: &mut PvList<'_, S>,
+        (part, from): (&Part<'_, S>, usize),
+        target: &Part<'_, S>,
     ) {
         let machine = self.vm.machine();
         let to = target.range().start;
@@ -165,7 +163,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     }
 }
 
-impl<M: Platform, P: Policies<M>> Vm<M, P> {
+impl<S: System> Vm<S> {
     /// Where the mapping is whose entry this is.
     ///
     /// # Safety
@@ -186,7 +184,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     /// # Safety
     /// As for [`Vm::address_of`], as long as the result is used.
     #[inline]
-    pub(super) unsafe fn members_of(&self, pv: Pv) -> Members<'_, M> {
+    pub(super) unsafe fn members_of(&self, pv: Pv) -> Members<'_, S::Machine> {
         // SAFETY: the caller holds the PV lock while it uses the result, so the owners stay.
         unsafe {
             match self.pv_chunks().is_used() {
@@ -200,7 +198,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     ///
     /// # Safety
     /// `members` are its members, as [`Vm::members_of`] says.
-    pub(super) unsafe fn count_of(&self, pv: Pv, members: &Members<'_, M>) -> usize {
+    pub(super) unsafe fn count_of(&self, pv: Pv, members: &Members<'_, S::Machine>) -> usize {
         match members.are_kin() {
             // SAFETY: the caller holds the PV lock.
             true => unsafe { pv.count(self.machine()) }.into(),
@@ -213,13 +211,13 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     /// # Safety
     /// As for [`Vm::address_of`].
     #[inline]
-    pub(super) unsafe fn word_of(&self, pv: Pv) -> &M::AtomicU64 {
+    pub(super) unsafe fn word_of(&self, pv: Pv) -> &<S::Machine as Atomics>::AtomicU64 {
         // SAFETY: the caller holds the PV lock, so the mapping is there, and its leaf table with it.
         let (leaf, address) = unsafe {
             let address = self.address_of(pv);
             let leaf = match self.pv_chunks().is_used() {
                 true => {
-                    let (pmap, _) = self.owner_of(pv).get::<M, P>();
+                    let (pmap, _) = self.owner_of(pv).get::<S>();
                     // Acquire: pairs with the release where the table was put there.
                     pte::frame(pmap.superpage(address).load(Ordering::Acquire))
                 }

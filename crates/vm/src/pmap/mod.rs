@@ -61,14 +61,16 @@ pub(crate) use trim::whole_lines;
 
 use crate::error::Error;
 use crate::frames::Content;
-use crate::policy::{Invalidation, MapLocking, Policies, PvChunks, Victim};
+use crate::policy::{Invalidation, MapLocking, PvChunks, System, Victim};
 use crate::pv::Owner;
 use crate::tree::{Slot, Tree};
 use crate::vm::{Keep, SHARED, Spare, Vm};
 use active::ActiveCpus;
 use alloc::sync::{Arc, Weak};
 use core::ptr;
-use machine::{Asid, Atomic, AtomicInt, Flush, Frame, Ordering, Pinned, Platform};
+use machine::{
+    Asid, Atomic, AtomicInt, Atomics, Cpus, Flush, Frame, Memory, Mmu, Ordering, Pinned,
+};
 use revocation::Revocations;
 use sync::Padded;
 
@@ -76,36 +78,36 @@ use sync::Padded;
 ///
 /// The first fields are written once or with the first use of a CPU, and read by all.
 #[repr(C)]
-pub struct Pmap<M: Platform, P: Policies<M>> {
-    vm: Keep<M, P>,
+pub struct Pmap<S: System> {
+    vm: Keep<S>,
     root: Frame,
     /// The pmap's key in the roster.
     tag: Asid,
     /// The tag of its TLB entries; [`SHARED`] if the machine has not so many tags.
     asid: Asid,
     /// CPUs whose TLB may have entries of this pmap.
-    active: ActiveCpus<M>,
-    pub(crate) tree: Tree<M, P>,
-    pub(crate) locking: Padded<P::Locking>,
+    active: ActiveCpus<S::Machine>,
+    pub(crate) tree: Tree<S>,
+    pub(crate) locking: Padded<S::Locking>,
     /// Pages mapped, if the invalidation asks before each removal; see
     /// [`Invalidation::may_sleep`].
-    resident: Padded<M::AtomicUsize>,
+    resident: Padded<<S::Machine as Atomics>::AtomicUsize>,
     /// The right to write, as forks of this space take it away.
-    revocations: Padded<Revocations<M>>,
+    revocations: Padded<Revocations<S::Machine>>,
     /// Where the next [`Spare::sweep`] begins; a hint.
-    swept: Padded<M::AtomicUsize>,
+    swept: Padded<<S::Machine as Atomics>::AtomicUsize>,
     /// Its chunks of PV entries: nothing by default.
-    chunks: <P::PvChunks as PvChunks<M>>::Pmap,
+    chunks: <S::PvChunks as PvChunks<S::Machine>>::Pmap,
 }
 
-impl<M: Platform, P: Policies<M>> Pmap<M, P> {
+impl<S: System> Pmap<S> {
     /// An empty pmap.
-    pub fn new(vm: &Arc<Vm<M, P>>) -> Result<Arc<Self>, Error> {
+    pub fn new(vm: &Arc<Vm<S>>) -> Result<Arc<Self>, Error> {
         Self::kept(Keep::new(vm)?)
     }
 
     /// An empty pmap of the VM that is kept.
-    pub(crate) fn kept(vm: Keep<M, P>) -> Result<Arc<Self>, Error> {
+    pub(crate) fn kept(vm: Keep<S>) -> Result<Arc<Self>, Error> {
         let tag = vm.allocate_tag()?;
         let root = vm.allocate_root().inspect_err(|_| vm.free_tag(tag))?;
         let pmap = Arc::new(Pmap {
@@ -115,10 +117,10 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
             asid: vm.tag_of_entries(tag),
             active: ActiveCpus::new(),
             tree: Tree::new(),
-            locking: Padded(P::Locking::new(vm.locking())),
-            resident: Padded(M::AtomicUsize::new(0)),
+            locking: Padded(S::Locking::new(vm.locking())),
+            resident: Padded(<S::Machine as Atomics>::AtomicUsize::new(0)),
             revocations: Padded(Revocations::new()),
-            swept: Padded(M::AtomicUsize::new(0)),
+            swept: Padded(<S::Machine as Atomics>::AtomicUsize::new(0)),
             chunks: vm.pv_chunks().new_pmap(tag),
         });
         pmap.label();
@@ -133,7 +135,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// ([`machine::Locals::at_switch`]). The kernel has the CPU leave the pmap again before it drops it, which frees
     /// the root table: for another pmap, or by [`machine::Mmu::deactivate`].
     pub fn activate(&self) {
-        let (pin, machine) = (M::pin(), self.vm.machine());
+        let (pin, machine) = (S::Machine::pin(), self.vm.machine());
         let cpu = pin.cpu().index();
         // Entries of other spaces with the same tag. A machine that has one tag forgets them by itself.
         let flushes = self.asid == SHARED && machine.asids() > 1;
@@ -159,7 +161,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     }
 
     /// The owner of the tables of `slot`, one of this pmap's.
-    fn owner(&self, slot: &Slot<M, P>) -> Owner {
+    fn owner(&self, slot: &Slot<S>) -> Owner {
         Owner {
             pmap: ptr::from_ref(self).cast(),
             slot: ptr::from_ref(slot).cast(),
@@ -175,18 +177,18 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     }
 
     fn label(&self) {
-        M::label_value(self, "Pmap");
+        S::Machine::label_value(self, "Pmap");
         self.active.label();
         self.tree.label();
-        M::label_value(&self.locking, "Pmap.locking");
+        S::Machine::label_value(&self.locking, "Pmap.locking");
         self.locking.label();
-        M::label_value(&self.resident, "Pmap.resident");
-        M::label_value(&self.revocations, "Pmap.revocations");
-        M::label_value(&self.swept, "Pmap.swept");
+        S::Machine::label_value(&self.resident, "Pmap.resident");
+        S::Machine::label_value(&self.revocations, "Pmap.revocations");
+        S::Machine::label_value(&self.swept, "Pmap.swept");
     }
 }
 
-impl<M: Platform, P: Policies<M>> Vm<M, P> {
+impl<S: System> Vm<S> {
     /// Takes a frame for a root table, in which the kernel is mapped and nothing else.
     fn allocate_root(&self) -> Result<Frame, Error> {
         let root = self.allocate_table()?;
@@ -206,12 +208,12 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     fn allocate_table(&self) -> Result<Frame, Error> {
         let frame = self.allocate(Content::Zeroed)?;
         let memory = self.machine().direct_map(frame);
-        M::label(memory.as_ptr().cast(), machine::PAGE_SIZE, "page table");
+        S::Machine::label(memory.as_ptr().cast(), machine::PAGE_SIZE, "page table");
         Ok(frame)
     }
 }
 
-impl<M: Platform, P: Policies<M>> Spare for Pmap<M, P> {
+impl<S: System> Spare for Pmap<S> {
     fn sweep(&self, wanted: usize) -> usize {
         self.sweep_tables(wanted)
     }
@@ -221,7 +223,7 @@ impl<M: Platform, P: Policies<M>> Spare for Pmap<M, P> {
     }
 }
 
-impl<M: Platform, P: Policies<M>> Drop for Pmap<M, P> {
+impl<S: System> Drop for Pmap<S> {
     fn drop(&mut self) {
         debug_assert_eq!(self.resident(), 0, "a pmap is emptied before it is dropped");
         self.flush_everywhere();

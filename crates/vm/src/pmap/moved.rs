@@ -5,18 +5,18 @@ use super::entry::Entry;
 use super::flush::Gather;
 use super::kin::is_kin;
 use crate::error::Error;
-use crate::policy::Policies;
+use crate::policy::System;
 use crate::pv::PvTables;
 use crate::tree::{Kind, Part, Two};
-use machine::{PAGE_SIZE, Platform, VaRange, pte};
+use machine::{PAGE_SIZE, VaRange, pte};
 
-impl<M: Platform, P: Policies<M>> Pmap<M, P> {
+impl<S: System> Pmap<S> {
     /// Gets the memory needed to move the pages of `from` to `to`, which is as long;
     /// both are locked, and `from` is owned ([`Pmap::own_used`]). After an error nothing has
     /// changed.
     pub(crate) fn prepare_move(
         &self,
-        locked: &Two<'_, M, P>,
+        locked: &Two<'_, S>,
         from: VaRange,
         to: VaRange,
     ) -> Result<(), Error> {
@@ -49,7 +49,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// A page stays on some mapping's list all the time, so no task takes it for unmapped:
     /// no delayed invalidation. An unlisted mapping moves if the object still shows its page
     /// ([`super::attached`]).
-    pub(crate) fn move_pages(&self, locked: &Two<'_, M, P>, from: VaRange, to: VaRange) {
+    pub(crate) fn move_pages(&self, locked: &Two<'_, S>, from: VaRange, to: VaRange) {
         let mut gather = Gather::new();
         for mut part in self.tree.parts_of(locked, from) {
             let range = part.range();
@@ -72,9 +72,9 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// Moves the entry at `address` of `part` to the start of `target`.
     fn move_page(
         &self,
-        part: &mut Part<'_, M, P>,
+        part: &mut Part<'_, S>,
         address: usize,
-        target: &mut Part<'_, M, P>,
+        target: &mut Part<'_, S>,
         bits: u64,
         gather: &mut Gather,
     ) {
@@ -108,7 +108,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
 
     /// Takes away the private pages, swapped ones too, of `range`, which is locked. The slots have
     /// tables of their own.
-    pub(crate) fn drop_copies(&self, two: &Two<'_, M, P>, range: VaRange) {
+    pub(crate) fn drop_copies(&self, two: &Two<'_, S>, range: VaRange) {
         for mut part in self.tree.parts_of(two, range) {
             for (address, bits) in self.used(part.leaf(), part.range()) {
                 let mut page = part.cut(VaRange::sized(address, PAGE_SIZE));

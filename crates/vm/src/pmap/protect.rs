@@ -6,13 +6,13 @@ use super::flush::Touched;
 use super::kin::is_kin;
 use crate::error::Error;
 use crate::flags::Flags;
-use crate::policy::{MapLocking, Policies};
+use crate::policy::{MapLocking, System};
 use crate::prot::Prot;
 use crate::pv::Table;
 use crate::tree::{Kind, Locked, Part};
-use machine::{Access, Atomic, AtomicInt, Flush, Ordering, PAGE_SIZE, Platform, VaRange, pte};
+use machine::{Access, Atomic, AtomicInt, Atomics, Flush, Mmu, Ordering, PAGE_SIZE, VaRange, pte};
 
-impl<M: Platform, P: Policies<M>> Pmap<M, P> {
+impl<S: System> Pmap<S> {
     /// Gives the pages of `range` the rights `prot`, also if other mappings share them. Otherwise as
     /// `protect_locked`; locks one slot at a time.
     /// An error if there is no memory for tables that a fork has shared.
@@ -45,7 +45,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     #[inline]
     pub(crate) fn protect_locked(
         &self,
-        locked: &mut Locked<'_, M, P>,
+        locked: &mut Locked<'_, S>,
         prot: Prot,
         change: impl Fn(Flags) -> Flags,
     ) {
@@ -108,7 +108,12 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
 
     /// Makes `rights` those of an entry that maps, and had these `bits`; `true` if that took one away.
     #[inline]
-    pub(super) fn give_rights(&self, entry: &M::AtomicU64, bits: u64, rights: u64) -> bool {
+    pub(super) fn give_rights(
+        &self,
+        entry: &<S::Machine as Atomics>::AtomicU64,
+        bits: u64,
+        rights: u64,
+    ) -> bool {
         let mut old = bits;
         loop {
             let new = old & !Prot::MASK | rights;
@@ -125,7 +130,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     }
 
     /// Lets tasks write the page that is mapped at the start of `part` by these `bits`.
-    pub(crate) fn permit(&self, part: &mut Part<'_, M, P>, bits: u64, prot: Prot) {
+    pub(crate) fn permit(&self, part: &mut Part<'_, S>, bits: u64, prot: Prot) {
         let address = part.range().start;
         self.rewrite(part.leaf(), (address, bits), prot, true);
         self.refresh(address);
@@ -133,7 +138,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
 
     /// Notes an access of the kernel's to the page at the start of `part`, as the walker
     /// does a task's.
-    pub(crate) fn used_by_kernel(&self, part: &Part<'_, M, P>, access: Access) {
+    pub(crate) fn used_by_kernel(&self, part: &Part<'_, S>, access: Access) {
         let leaf = part.leaf().get().expect("a mapping has a table");
         let bits = match access {
             Access::Read | Access::Execute => pte::ACCESSED,

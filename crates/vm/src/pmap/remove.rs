@@ -6,24 +6,25 @@ use super::flush::Gather;
 use super::kin::is_kin;
 use crate::error::Error;
 use crate::page::{Last, Page, PvList};
-use crate::policy::{Invalidation, MapLocking, Policies, Seldom};
+use crate::policy::{Invalidation, MapLocking, Seldom, System};
 use crate::tree::{Kind, Locked, Mapped, Part, Place, Size};
-use machine::{Atomic, Frame, Ordering, Platform, VaRange, pte};
+use machine::{Atomic, Frame, Ordering, VaRange, pte};
 
-type Block<'a, M, P> = <<P as Policies<M>>::Invalidation as Invalidation<M>>::Block<'a>;
+type Block<'a, S> =
+    <<S as System>::Invalidation as Invalidation<<S as System>::Machine>>::Block<'a>;
 
 /// A range locked so that pages may be taken away from it.
 ///
 /// The fields are dropped in this order: the slots, the pmap, the block.
-pub(crate) struct Removal<'a, M: Platform, P: Policies<M>> {
-    pmap: &'a Pmap<M, P>,
-    pub(crate) locked: Locked<'a, M, P>,
-    lock: Option<<P::Locking as MapLocking<M>>::Pmap<'a>>,
+pub(crate) struct Removal<'a, S: System> {
+    pmap: &'a Pmap<S>,
+    pub(crate) locked: Locked<'a, S>,
+    lock: Option<<S::Locking as MapLocking<S::Machine>>::Pmap<'a>>,
     /// Open from before the locks if a task may sleep in it, else while pages are taken away.
-    block: Seldom<Block<'a, M, P>>,
+    block: Seldom<Block<'a, S>>,
 }
 
-impl<M: Platform, P: Policies<M>> Pmap<M, P> {
+impl<S: System> Pmap<S> {
     /// Unmaps whatever is mapped in `range`, and drops its references. When it
     /// returns, no CPU can reach the pages any more.
     ///
@@ -38,7 +39,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     pub(crate) fn remove_where(
         &self,
         range: VaRange,
-        wanted: impl Fn(Mapped<'_, M, P>) -> bool,
+        wanted: impl Fn(Mapped<'_, S>) -> bool,
     ) -> Result<(), Error> {
         self.remove_slots(range, |removal| removal.pages_where(&wanted))
     }
@@ -46,7 +47,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     fn remove_slots(
         &self,
         range: VaRange,
-        remove: impl Fn(&mut Removal<'_, M, P>),
+        remove: impl Fn(&mut Removal<'_, S>),
     ) -> Result<(), Error> {
         for place in self.tree.places(range) {
             // Also those that look vacant: a page may just be on its way to the swap space, or a
@@ -63,7 +64,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// A removal for which nothing is locked yet. [`Removal::lock`] is a step of its own: a call that returned
     /// the locked removal would copy it, and an munmap would take 7 % more instructions.
     #[inline(always)]
-    pub(crate) fn removal(&self) -> Removal<'_, M, P> {
+    pub(crate) fn removal(&self) -> Removal<'_, S> {
         Removal {
             pmap: self,
             locked: Locked::none(&self.tree),
@@ -73,13 +74,13 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     }
 }
 
-impl<'a, M: Platform, P: Policies<M>> Removal<'a, M, P> {
+impl<'a, S: System> Removal<'a, S> {
     /// Opens a block if it must be opened before locks are taken, and locks `range`, at whose start the
     /// caller has found `place`. In place, as [`Locked::lock_at`]; after an error the removal is to be
     /// dropped.
     #[track_caller]
     #[inline(always)]
-    pub(crate) fn lock(&mut self, place: Place<'a, M, P>, range: VaRange) -> Result<(), Error> {
+    pub(crate) fn lock(&mut self, place: Place<'a, S>, range: VaRange) -> Result<(), Error> {
         let invalidation = self.pmap.vm.invalidation();
         let eager = invalidation.may_sleep();
         // As FreeBSD: unsynchronised; pages of a concurrent fault show below.
@@ -108,7 +109,7 @@ impl<'a, M: Platform, P: Policies<M>> Removal<'a, M, P> {
     }
 }
 
-impl<M: Platform, P: Policies<M>> Removal<'_, M, P> {
+impl<S: System> Removal<'_, S> {
     /// Takes away all pages of the range. When it returns, no CPU can reach them.
     #[inline(always)]
     pub(crate) fn pages(&mut self) {
@@ -153,7 +154,7 @@ impl<M: Platform, P: Policies<M>> Removal<'_, M, P> {
     }
 
     /// As [`Removal::pages`], of the mappings that are `wanted`.
-    fn pages_where(&mut self, wanted: impl Fn(Mapped<'_, M, P>) -> bool) {
+    fn pages_where(&mut self, wanted: impl Fn(Mapped<'_, S>) -> bool) {
         if self.is_vacant() {
             return;
         }
@@ -169,7 +170,7 @@ impl<M: Platform, P: Policies<M>> Removal<'_, M, P> {
 
     /// Takes away the ranges that `choose` gives of each part.
     #[inline]
-    fn take(&mut self, choose: impl Fn(&Part<'_, M, P>, &mut dyn FnMut(VaRange))) {
+    fn take(&mut self, choose: impl Fn(&Part<'_, S>, &mut dyn FnMut(VaRange))) {
         let mut taking = Taking {
             pmap: self.pmap,
             block: &mut self.block,
@@ -196,15 +197,15 @@ impl<M: Platform, P: Policies<M>> Removal<'_, M, P> {
 /// ([`Invalidation::may_sleep`]), it only tries to get the locks it would have to wait for. If
 /// that fails it *settles* first: it flushes, ends the block, frees, and then waits, with
 /// nothing under way that a removal by the reverse map would wait for.
-pub(super) struct Taking<'t, 'a, M: Platform, P: Policies<M>> {
-    pub(super) pmap: &'a Pmap<M, P>,
-    block: &'t mut Option<Block<'a, M, P>>,
+pub(super) struct Taking<'t, 'a, S: System> {
+    pub(super) pmap: &'a Pmap<S>,
+    block: &'t mut Option<Block<'a, S>>,
     gather: Gather,
 }
 
-impl<'a, M: Platform, P: Policies<M>> Taking<'_, 'a, M, P> {
+impl<'a, S: System> Taking<'_, 'a, S> {
     /// Clears the entries of `part`.
-    fn pages(&mut self, mut part: Part<'_, M, P>) {
+    fn pages(&mut self, mut part: Part<'_, S>) {
         if part.size() == Size::Superpage && part.is_all() {
             return self.superpage(&mut part);
         }
@@ -224,7 +225,7 @@ impl<'a, M: Platform, P: Policies<M>> Taking<'_, 'a, M, P> {
 
     /// Clears the entries of `part` that a pass has left.
     #[cold]
-    fn pass_again(&mut self, part: &mut Part<'_, M, P>, passes: u32) {
+    fn pass_again(&mut self, part: &mut Part<'_, S>, passes: u32) {
         let mut more = 2..=passes;
         let _ = more.any(|pass| self.pass(part, pass == passes));
     }
@@ -232,7 +233,7 @@ impl<'a, M: Platform, P: Policies<M>> Taking<'_, 'a, M, P> {
     /// Clears the entries of `part`, but those of pages whose lists are locked, unless it `waits`; whether these are
     /// all.
     #[inline(always)]
-    fn pass(&mut self, part: &mut Part<'_, M, P>, waits: bool) -> bool {
+    fn pass(&mut self, part: &mut Part<'_, S>, waits: bool) -> bool {
         let has_short_paths = self.pmap.vm.has_short_paths();
         let (mut last, mut are_all, mut own) = (None, true, 0);
         for (address, bits) in self.pmap.used_in(part) {
@@ -271,7 +272,7 @@ impl<'a, M: Platform, P: Policies<M>> Taking<'_, 'a, M, P> {
     /// slot of the swap space, gets no reference. So its list, with the only entry, is left as it is, without its
     /// lock, until another page begins in the frame; and nobody waits for the flush, so no block is opened for it.
     #[inline(always)]
-    fn own_page(&mut self, part: &Part<'_, M, P>, address: usize, frame: Frame) -> bool {
+    fn own_page(&mut self, part: &Part<'_, S>, address: usize, frame: Frame) -> bool {
         let pmap = self.pmap;
         if !pmap.vm.page(frame).freeze(1) {
             return false;
@@ -287,10 +288,10 @@ impl<'a, M: Platform, P: Policies<M>> Taking<'_, 'a, M, P> {
     }
 
     /// Clears the entry at `address`, which maps a page of kin's: let go of when it is flushed ([`super::kin`]).
-    fn kin_page(&mut self, part: &mut Part<'_, M, P>, address: usize) {
+    fn kin_page(&mut self, part: &mut Part<'_, S>, address: usize) {
         let old = self.pmap.clear(part, address, 0);
         let frame = pte::frame(old);
-        let flags = Page::<M, P::Invalidation>::harvest(old);
+        let flags = Page::<S>::harvest(old);
         if old & pte::DIRTY != 0 {
             // Until the flush a store may come that marks nothing: a task that takes the flag waits for the block.
             let mut list = self.lock(None, frame);
@@ -306,7 +307,7 @@ impl<'a, M: Platform, P: Policies<M>> Taking<'_, 'a, M, P> {
 
     /// Clears the entry at `address`, which maps a page of an object and is on no list. The page stays
     /// at least until the slot is released ([`super::attached`]), so no block is opened for it.
-    fn attached_page(&mut self, part: &mut Part<'_, M, P>, address: usize) {
+    fn attached_page(&mut self, part: &mut Part<'_, S>, address: usize) {
         let old = self.pmap.clear(part, address, 0);
         let frame = pte::frame(old);
         if old & pte::DIRTY != 0 {
@@ -317,7 +318,7 @@ impl<'a, M: Platform, P: Policies<M>> Taking<'_, 'a, M, P> {
             return;
         }
         self.gather.touch(address);
-        let flags = Page::<M, P::Invalidation>::harvest(old);
+        let flags = Page::<S>::harvest(old);
         self.add_flags(frame, flags);
     }
 
@@ -334,14 +335,14 @@ impl<'a, M: Platform, P: Policies<M>> Taking<'_, 'a, M, P> {
     #[inline(always)]
     fn page(
         &mut self,
-        part: &mut Part<'_, M, P>,
+        part: &mut Part<'_, S>,
         address: usize,
         frame: Frame,
-        mut list: PvList<'a, M, P>,
-    ) -> Option<Last<'a, M, P>> {
+        mut list: PvList<'a, S>,
+    ) -> Option<Last<'a, S>> {
         let pmap = self.pmap;
         let old = pmap.clear(part, address, 0);
-        list.set_flags(Page::<M, P::Invalidation>::harvest(old));
+        list.set_flags(Page::<S>::harvest(old));
         self.note(frame, list.page());
         // SAFETY: the mapping's, so it is on this list.
         unsafe { pmap.unlist(&mut list, part, address) };
@@ -356,14 +357,14 @@ impl<'a, M: Platform, P: Policies<M>> Taking<'_, 'a, M, P> {
 
     /// As [`Taking::lock`], if that needs no waiting.
     #[inline(always)]
-    fn try_lock(&mut self, last: Option<Last<'a, M, P>>, frame: Frame) -> Option<PvList<'a, M, P>> {
+    fn try_lock(&mut self, last: Option<Last<'a, S>>, frame: Frame) -> Option<PvList<'a, S>> {
         let vm = &self.pmap.vm;
         vm.pass_pv(last, frame).or_else(|| vm.try_lock_pv(frame))
     }
 
     /// Locks the list of the page in `frame`.
     #[inline(always)]
-    fn lock(&mut self, last: Option<Last<'a, M, P>>, frame: Frame) -> PvList<'a, M, P> {
+    fn lock(&mut self, last: Option<Last<'a, S>>, frame: Frame) -> PvList<'a, S> {
         let vm = &self.pmap.vm;
         let list = vm.pass_pv(last, frame);
         list.unwrap_or_else(|| self.lock_by(|| vm.try_lock_pv(frame), || vm.lock_pv(frame)))
@@ -400,7 +401,7 @@ impl<'a, M: Platform, P: Policies<M>> Taking<'_, 'a, M, P> {
 
     /// Notes in the block that a mapping of `page`, which is in `frame`, goes. Under its PV lock.
     #[inline(always)]
-    pub(super) fn note(&mut self, frame: Frame, page: &Page<M, P::Invalidation>) {
+    pub(super) fn note(&mut self, frame: Frame, page: &Page<S>) {
         let invalidation = self.pmap.vm.invalidation();
         let block = self.block.get_or_insert_with(|| invalidation.begin());
         invalidation.note(block, frame, &page.invalidation);
@@ -425,10 +426,10 @@ impl<'a, M: Platform, P: Policies<M>> Taking<'_, 'a, M, P> {
     }
 }
 
-impl<M: Platform, P: Policies<M>> Pmap<M, P> {
+impl<S: System> Pmap<S> {
     /// Releases the slots of the swap space that the entries of `part` name.
     #[cold]
-    fn take_swapped(&self, part: &mut Part<'_, M, P>) {
+    fn take_swapped(&self, part: &mut Part<'_, S>) {
         for (address, bits) in self.used(part.leaf(), part.range()) {
             if let Entry::Swapped(slot) = Entry::decode(bits) {
                 self.clear(part, address, 0);

@@ -5,13 +5,13 @@ use super::listed::Members;
 use super::{Pmap, entry};
 use crate::flags::Flags;
 use crate::page::{Page, PvList};
-use crate::policy::{Invalidation, MapLocking, Policies};
+use crate::policy::{Invalidation, MapLocking, System};
 use crate::pv::Pv;
 use crate::tree::{Kind, Locked, Mapped, Part, Size};
 use crate::vm::{Hold, Vm};
 use alloc::sync::Arc;
 use core::num::NonZeroUsize;
-use machine::{Atomic, Flush, Frame, Ordering, PAGE_SIZE, Platform, VaRange, pte};
+use machine::{Atomic, Cpus, Flush, Frame, Memory, Ordering, PAGE_SIZE, VaRange, pte};
 
 /// The state of the removed mappings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,20 +56,20 @@ impl How {
     };
 
     /// Whether the mapping at the start of `part` is left alone.
-    pub(super) fn spares<M: Platform, P: Policies<M>>(self, part: &Part<'_, M, P>) -> bool {
-        let stays = |at: Mapped<'_, M, P>| at.flags.has(Flags::LOCKED);
+    pub(super) fn spares<S: System>(self, part: &Part<'_, S>) -> bool {
+        let stays = |at: Mapped<'_, S>| at.flags.has(Flags::LOCKED);
         self.reclaims && part.first().is_some_and(stays)
     }
 }
 
-impl<M: Platform, P: Policies<M>> Vm<M, P> {
+impl<S: System> Vm<S> {
     /// Removes every mapping of a page. When it returns, no page table and no TLB
     /// translates to it, whichever task removed the mapping; the page's dirty and referenced
     /// bits are handed over (and cleared).
     ///
     /// O(mappings), plus the wait for removals under way. The caller holds no lock and
     /// is in no delayed-invalidation block.
-    pub fn remove_all(&self, hold: &Hold<M, P>) -> Removed {
+    pub fn remove_all(&self, hold: &Hold<S>) -> Removed {
         self.remove_as(hold.frame(), hold.entry(), How::ALL)
     }
 
@@ -98,7 +98,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
 
     /// Takes away the mappings on the page's list, from the newest on, up to the first that must be
     /// spared; returns the list. Their bits are not harvested yet.
-    fn take_listed(&self, frame: Frame, how: How, removed: &mut Removed) -> PvList<'_, M, P> {
+    fn take_listed(&self, frame: Frame, how: How, removed: &mut Removed) -> PvList<'_, S> {
         let mut round = 0;
         let mut list = self.lock_pv(frame);
         while let Some(pv) = list.first()
@@ -122,7 +122,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
                     // A member has cleared its entry, and must flush before it lets go.
                     drop(members);
                     drop(list);
-                    M::relax(round);
+                    S::Machine::relax(round);
                     round += 1;
                     list = self.lock_pv(frame);
                     continue;
@@ -133,7 +133,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             };
             let at = VaRange::sized(address, PAGE_SIZE);
             // SAFETY: a pmap outlives its PV entries, and this one is on the list.
-            let (now, slot) = unsafe { owner.get::<M, P>() };
+            let (now, slot) = unsafe { owner.get::<S>() };
             if let Some(_lock) = now.locking.try_pmap()
                 && let Some(mut locked) = Locked::try_slot(&now.tree, slot, at)
                 && let Some(mut part) = locked.first()
@@ -149,7 +149,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             // alive, release the list, lock all in order, and look again: the mapping may
             // have gone meanwhile, and others may have come.
             // SAFETY: a pmap outlives its PV entries, and this one is on the list, which is locked.
-            let pmap: Arc<Pmap<M, P>> = unsafe { owner.keep() };
+            let pmap: Arc<Pmap<S>> = unsafe { owner.keep() };
             drop(members);
             drop(list);
             removed.retries += 1;
@@ -170,8 +170,8 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     /// They are those of `pv`, a locked family of several.
     unsafe fn take_from(
         &self,
-        members: &Members<'_, M>,
-        list: &mut PvList<'_, M, P>,
+        members: &Members<'_, S::Machine>,
+        list: &mut PvList<'_, S>,
         pv: Pv,
         how: How,
     ) -> usize {
@@ -185,12 +185,12 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         let entry = machine.word(leaf, pte::index(address, 0));
         // AcqRel: as in `Pmap::clear`.
         let old = entry.swap(next, Ordering::AcqRel);
-        list.set_flags(Page::<M, P::Invalidation>::harvest(old));
+        list.set_flags(Page::<S>::harvest(old));
         // SAFETY: the mapping's, so it is on this list.
         unsafe { list.remove(machine, pv) };
         for member in members.all() {
             // SAFETY: a member has not left, since the family is locked.
-            let (pmap, slot) = unsafe { member.get::<M, P>() };
+            let (pmap, slot) = unsafe { member.get::<S>() };
             slot.add(Kind::Private, -1);
             if next != 0 {
                 slot.add(Kind::Swapped, 1);
@@ -214,9 +214,9 @@ impl Removed {
 
     /// Takes the page's bits over from its locked list.
     #[inline(always)]
-    fn harvest<M: Platform, P: Policies<M>>(&mut self, mut list: PvList<'_, M, P>, how: How) {
-        let dirty = Page::<M, P::Invalidation>::DIRTY;
-        let referenced = Page::<M, P::Invalidation>::REFERENCED;
+    fn harvest<S: System>(&mut self, mut list: PvList<'_, S>, how: How) {
+        let dirty = Page::<S>::DIRTY;
+        let referenced = Page::<S>::REFERENCED;
         let flags = list.take_flags(dirty | referenced);
         if how.reclaims {
             list.set_flags(flags & dirty);
@@ -226,7 +226,7 @@ impl Removed {
     }
 }
 
-impl<M: Platform, P: Policies<M>> Pmap<M, P> {
+impl<S: System> Pmap<S> {
     /// Clears and flushes the mapping of `frame` at `at`, if there is one; whether it could.
     fn take_at(&self, frame: Frame, at: VaRange, how: How) -> Option<bool> {
         let _lock = self.locking.pmap();
@@ -245,13 +245,13 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     }
 
     /// Whether the page at the start of `part` is the one in `frame`.
-    pub(super) fn maps(&self, part: &Part<'_, M, P>, frame: Frame) -> bool {
+    pub(super) fn maps(&self, part: &Part<'_, S>, frame: Frame) -> bool {
         self.entry_at(part).maps(frame)
     }
 
     /// Has the locked part mapped by a page of a table of its own; whether it is to be spared, and need not be mapped so.
     /// `None` if that takes waiting. The list of its page is locked, and its family, which has one member.
-    fn single_out(&self, part: &mut Part<'_, M, P>, how: How) -> Option<bool> {
+    fn single_out(&self, part: &mut Part<'_, S>, how: How) -> Option<bool> {
         if part.size() == Size::Shared {
             self.take_over(part);
         }
@@ -261,7 +261,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
 
     /// Clears and flushes the mapping that is all of the locked `part`, under both locks; `false` if
     /// it must be spared. With the slot's last page its PV tables go: memory is short.
-    fn take_away(&self, part: &mut Part<'_, M, P>, list: &mut PvList<'_, M, P>, how: How) -> bool {
+    fn take_away(&self, part: &mut Part<'_, S>, list: &mut PvList<'_, S>, how: How) -> bool {
         // The caller's hold keeps the page.
         match how {
             How { forgets: true, .. } => {
@@ -282,15 +282,15 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     }
 
     /// As [`Pmap::detach`], and drops the mapping's reference.
-    fn take_mapping(&self, part: &mut Part<'_, M, P>, list: &mut PvList<'_, M, P>, next: u64) {
+    fn take_mapping(&self, part: &mut Part<'_, S>, list: &mut PvList<'_, S>, next: u64) {
         let old = self.clear(part, part.range().start, next);
-        list.set_flags(Page::<M, P::Invalidation>::harvest(old));
+        list.set_flags(Page::<S>::harvest(old));
         self.drop_listed(part, list, old);
     }
 
     /// Flushes the mapping at the start of `part`, whose entry was `old` and is cleared, takes it off its page's list, which is
     /// locked, and drops its reference.
-    pub(super) fn drop_listed(&self, part: &Part<'_, M, P>, list: &mut PvList<'_, M, P>, old: u64) {
+    pub(super) fn drop_listed(&self, part: &Part<'_, S>, list: &mut PvList<'_, S>, old: u64) {
         let at = VaRange::sized(part.range().start, PAGE_SIZE);
         self.flush(Flush::Range(at));
         if is_kin(old) {
@@ -306,13 +306,13 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     #[inline(always)]
     pub(super) fn detach(
         &self,
-        part: &mut Part<'_, M, P>,
-        list: &mut PvList<'_, M, P>,
+        part: &mut Part<'_, S>,
+        list: &mut PvList<'_, S>,
         next: u64,
     ) -> Frame {
         let page = VaRange::sized(part.range().start, PAGE_SIZE);
         let old = self.clear(part, page.start, next);
-        list.set_flags(Page::<M, P::Invalidation>::harvest(old));
+        list.set_flags(Page::<S>::harvest(old));
         // SAFETY: the mapping's, so it is on this list.
         unsafe { self.unlist(list, part, page.start) };
         self.flush(Flush::Range(page));

@@ -8,8 +8,8 @@
 
 use super::Pmap;
 use crate::error::Error;
-use crate::policy::Policies;
-use machine::{Atomic, Frame, Ordering, Platform, pte};
+use crate::policy::System;
+use machine::{Atomic, Atomics, Frame, Memory, Ordering, pte};
 
 /// The flags of an entry that leads to a table. Marked accessed, so that walkers
 /// only read it.
@@ -18,9 +18,14 @@ pub(super) const TABLE: u64 = pte::PRESENT | pte::WRITABLE | pte::USER | pte::AC
 /// Tables below the root on the way to an address.
 const BELOW: usize = pte::LEVELS as usize - 1;
 
-impl<M: Platform, P: Policies<M>> Pmap<M, P> {
+impl<S: System> Pmap<S> {
     /// The entry at `address` in `table`, a table of `level`.
-    pub(super) fn entry(&self, table: Frame, level: u32, address: usize) -> &M::AtomicU64 {
+    pub(super) fn entry(
+        &self,
+        table: Frame,
+        level: u32,
+        address: usize,
+    ) -> &<S::Machine as Atomics>::AtomicU64 {
         let index = pte::index(address, level);
         self.vm.machine().word(table, index)
     }

@@ -18,10 +18,10 @@
 
 use super::Pmap;
 use crate::flags::Flags;
-use crate::policy::Policies;
+use crate::policy::System;
 use crate::pv::Table;
 use crate::tree::{ALL, Kind, Part, Place};
-use machine::{Atomic, Flush, Frame, Ordering, Platform, VaRange};
+use machine::{Atomic, Flush, Frame, Ordering, VaRange};
 
 /// Bytes under the entries of a line: eight leaf tables.
 const LINE: usize = 16 << 20;
@@ -40,7 +40,7 @@ pub(crate) fn whole_lines(range: VaRange) -> VaRange {
     }
 }
 
-impl<M: Platform, P: Policies<M>> Pmap<M, P> {
+impl<S: System> Pmap<S> {
     /// Frees the leaf tables of the slots in `range` that are empty. One flush for 64.
     pub(crate) fn trim(&self, range: VaRange) {
         let mut places = self.tree.places(range).filter(is_spare).peekable();
@@ -57,10 +57,10 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// until it has got `wanted` of them, or [`BATCH`]; how many it has.
     pub(super) fn free_leaves<'a>(
         &'a self,
-        places: &mut impl Iterator<Item = Place<'a, M, P>>,
+        places: &mut impl Iterator<Item = Place<'a, S>>,
         wanted: usize,
         flush: Flush,
-        unlink: impl Fn(Place<'a, M, P>) -> Option<Frame>,
+        unlink: impl Fn(Place<'a, S>) -> Option<Frame>,
     ) -> usize {
         let mut tables = [Frame(0); BATCH];
         let mut count = 0;
@@ -80,7 +80,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
 
     /// Takes the leaf table away from a slot that is held and has no entry, if it has one. It
     /// may be freed when it is flushed; until then a walker finds nothing in it.
-    pub(super) fn unlink(&self, mut part: Part<'_, M, P>) -> Option<Frame> {
+    pub(super) fn unlink(&self, mut part: Part<'_, S>) -> Option<Frame> {
         if !part.is_vacant() {
             return None;
         }
@@ -93,7 +93,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     }
 }
 
-impl<M: Platform, P: Policies<M>> Pmap<M, P> {
+impl<S: System> Pmap<S> {
     /// Frees leaf tables that can be made again, about `wanted`; how many it did. With less
     /// than `wanted` it has seen all there are. O(slots). The caller holds no lock.
     pub(super) fn sweep_tables(&self, wanted: usize) -> usize {
@@ -117,13 +117,13 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     }
 
     /// Whether a slot may have a table that can be made again, as of a moment ago.
-    fn may_spare(&self, place: &Place<'_, M, P>) -> bool {
+    fn may_spare(&self, place: &Place<'_, S>) -> bool {
         place.level == 0 && only_objects(place) && self.has_leaf(place.range.start)
     }
 
     /// Takes the table away from a slot of level 0 if it can be made again. It may be freed when
     /// it is flushed.
-    fn take_leaf(&self, place: Place<'_, M, P>) -> Option<Frame> {
+    fn take_leaf(&self, place: Place<'_, S>) -> Option<Frame> {
         let mut removal = self.removal();
         removal.lock(place, place.range).ok()?;
         if !only_objects(&place) || removal.locked.parts().any(|part| is_locked(&part)) {
@@ -136,17 +136,17 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
 }
 
 /// Whether a slot may have a table that it does not need.
-fn is_spare<M: Platform, P: Policies<M>>(place: &Place<'_, M, P>) -> bool {
+fn is_spare<S: System>(place: &Place<'_, S>) -> bool {
     place.level == 0 && place.slot.is_empty() && place.slot.is_vacant()
 }
 
 /// Whether all entries of a slot name pages of objects. Exact under its lock.
-fn only_objects<M: Platform, P: Policies<M>>(place: &Place<'_, M, P>) -> bool {
+fn only_objects<S: System>(place: &Place<'_, S>) -> bool {
     place.slot.count(Kind::Private) + place.slot.count(Kind::Swapped) == 0
 }
 
 /// Whether something that is locked in memory may be mapped.
-fn is_locked<M: Platform, P: Policies<M>>(part: &Part<'_, M, P>) -> bool {
+fn is_locked<S: System>(part: &Part<'_, S>) -> bool {
     let mut is_locked = false;
     part.for_each(|mapped| is_locked |= mapped.flags.has(Flags::LOCKED));
     is_locked && !part.is_vacant()

@@ -11,7 +11,7 @@ pub use regions::{Mapping, NoRegions, Regions};
 pub use seldom::Seldom;
 
 use crate::error::Error;
-use machine::{CpuRange, Frame, Machine};
+use machine::{CpuRange, Frame, Machine, Platform};
 
 /// How removal by the reverse map learns that no TLB keeps a page it finds
 /// unmapped (*delayed invalidation* in FreeBSD's pmap).
@@ -238,20 +238,22 @@ pub enum FramePools {
     One,
 }
 
-/// A choice of all policies.
-pub trait Policies<M: Machine>: 'static {
+/// A system: a machine, and the parts in which designs of the field differ.
+pub trait System: Sized + 'static {
+    /// The machine on which it runs.
+    type Machine: Platform;
     /// How removal by the reverse map waits.
-    type Invalidation: Invalidation<M>;
+    type Invalidation: Invalidation<Self::Machine>;
     /// How swap space is reserved.
-    type Swap: Reservation<M>;
+    type Swap: Reservation<Self::Machine>;
     /// The locks of a space beside its slots.
-    type Locking: MapLocking<M>;
+    type Locking: MapLocking<Self::Machine>;
     /// A system's records of a space's regions.
-    type Regions: Regions<M>;
+    type Regions: Regions<Self::Machine>;
     /// Where pages queue.
-    type Queues: PageQueues<M>;
+    type Queues: PageQueues<Self::Machine>;
     /// Which lock protects a page's PV list.
-    type PvLocks: PvLocking<M>;
+    type PvLocks: PvLocking<Self::Machine>;
     /// Where PV entries are kept.
-    type PvChunks: PvChunks<M>;
+    type PvChunks: PvChunks<Self::Machine>;
 }

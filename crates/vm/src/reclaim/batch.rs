@@ -3,15 +3,15 @@
 use crate::object::PageRef;
 use crate::page::{Identity, Page};
 use crate::pmap::How;
-use crate::policy::Policies;
+use crate::policy::System;
 use crate::swap::{CLUSTER, Eviction, SwapSpace};
 use crate::vm::Vm;
 use core::mem::{self, MaybeUninit};
-use machine::{Frame, Platform};
+use machine::Frame;
 
 /// Pages that go out together: marked as laundry, and each with a reference.
-pub(crate) struct Batch<'a, M: Platform, P: Policies<M>> {
-    vm: &'a Vm<M, P>,
+pub(crate) struct Batch<'a, S: System> {
+    vm: &'a Vm<S>,
     /// The first `len` are there, of both: most batches are small.
     frames: [MaybeUninit<Frame>; CLUSTER],
     ways: [MaybeUninit<Way>; CLUSTER],
@@ -50,9 +50,9 @@ impl Way {
     }
 }
 
-impl<'a, M: Platform, P: Policies<M>> Batch<'a, M, P> {
+impl<'a, S: System> Batch<'a, S> {
     #[inline(always)]
-    pub(crate) fn new(vm: &'a Vm<M, P>) -> Self {
+    pub(crate) fn new(vm: &'a Vm<S>) -> Self {
         Batch {
             vm,
             frames: [const { MaybeUninit::uninit() }; CLUSTER],
@@ -70,7 +70,7 @@ impl<'a, M: Platform, P: Policies<M>> Batch<'a, M, P> {
     }
 
     /// Adds a page that is marked as laundry. There must be room.
-    pub(super) fn push(&mut self, held: PageRef<'a, M, P>) {
+    pub(super) fn push(&mut self, held: PageRef<'a, S>) {
         self.frames[self.len].write(held.into_frame());
         self.ways[self.len].write(Way::NONE);
         self.len += 1;
@@ -86,7 +86,7 @@ impl<'a, M: Platform, P: Policies<M>> Batch<'a, M, P> {
     }
 }
 
-impl<M: Platform, P: Policies<M>> Drop for Batch<'_, M, P> {
+impl<S: System> Drop for Batch<'_, S> {
     fn drop(&mut self) {
         let vm = self.vm;
         let (frames, _) = self.take();
@@ -94,10 +94,10 @@ impl<M: Platform, P: Policies<M>> Drop for Batch<'_, M, P> {
     }
 }
 
-impl<M: Platform, P: Policies<M>> Vm<M, P> {
+impl<S: System> Vm<S> {
     /// Sends the pages of the batch out; how many frames that freed. The batch is empty
     /// then.
-    pub(crate) fn launder(&self, batch: &mut Batch<'_, M, P>) -> usize {
+    pub(crate) fn launder(&self, batch: &mut Batch<'_, S>) -> usize {
         let (frames, ways) = batch.take();
         if let Some(swap) = self.swap_space() {
             self.give_slots(swap, frames, ways);
@@ -114,7 +114,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
 
     /// Finds the slots of pages that have one, and gives new ones to private pages, as far as there are some:
     /// neighbouring ones, if there are some, to those that follow one another.
-    fn give_slots(&self, swap: &SwapSpace<M>, frames: &[Frame], ways: &mut [Way]) {
+    fn give_slots(&self, swap: &SwapSpace<S::Machine>, frames: &[Frame], ways: &mut [Way]) {
         let is_private = |&&frame: &&Frame| self.page(frame).identity() == Identity::Private;
         let (mut next, mut is_full) = (0, false);
         while next < frames.len() {
@@ -138,13 +138,13 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     }
 
     /// Finds the slot of a page that has one already.
-    fn find_slot(&self, swap: &SwapSpace<M>, frame: Frame, way: &mut Way) {
+    fn find_slot(&self, swap: &SwapSpace<S::Machine>, frame: Frame, way: &mut Way) {
         let page = self.page(frame);
         if let Identity::Swap(slot) = page.identity()
             && swap.retain_if(slot, frame)
         {
             way.slot = Some(slot);
-            if page.flags() & Page::<M, P::Invalidation>::UNWRITTEN != 0 {
+            if page.flags() & Page::<S>::UNWRITTEN != 0 {
                 way.content = Content::Failed;
             }
         }
@@ -157,14 +157,14 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         // The cache's reference.
         page.retain();
         let mut list = self.lock_pv(frame);
-        list.take_flags(Page::<M, P::Invalidation>::LAZY);
+        list.take_flags(Page::<S>::LAZY);
         page.set_identity(Identity::Swap(slot));
         drop(list);
         (way.slot, way.content) = (Some(slot), Content::New);
     }
 
     /// Makes the page's mappings entries that name its slot.
-    fn unmap_outgoing(&self, swap: &SwapSpace<M>, frame: Frame, way: &mut Way) {
+    fn unmap_outgoing(&self, swap: &SwapSpace<S::Machine>, frame: Frame, way: &mut Way) {
         let Some(slot) = way.slot else { return };
         let how = How {
             slot: Some(slot),
@@ -179,7 +179,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     }
 
     /// Writes the pages that have to be, neighbours at once.
-    fn write_out(&self, swap: &SwapSpace<M>, frames: &[Frame], ways: &mut [Way]) {
+    fn write_out(&self, swap: &SwapSpace<S::Machine>, frames: &[Frame], ways: &mut [Way]) {
         let mut next = 0;
         while next < frames.len() {
             let Some(first) = ways[next].unwritten() else {
@@ -204,7 +204,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     /// Notes at the page whether its slot has its content, if that changes.
     #[inline]
     fn mark(&self, frame: Frame, old: Content, new: Content) {
-        let unwritten = Page::<M, P::Invalidation>::UNWRITTEN;
+        let unwritten = Page::<S>::UNWRITTEN;
         match (old, new) {
             (Content::Failed, Content::Written) => {
                 self.lock_pv(frame).take_flags(unwritten);
@@ -227,7 +227,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             }
         }
         let mut list = self.lock_pv(frame);
-        list.take_flags(Page::<M, P::Invalidation>::LAUNDRY);
+        list.take_flags(Page::<S>::LAUNDRY);
         drop(list);
         self.release_page(frame);
         if let Some(slot) = way.slot {

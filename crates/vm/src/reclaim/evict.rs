@@ -4,15 +4,14 @@
 use crate::object::{Home, PageRef};
 use crate::page::Page;
 use crate::pmap::How;
-use crate::policy::Policies;
+use crate::policy::System;
 use crate::swap::SwapSpace;
 use crate::vm::Vm;
-use machine::Platform;
 
-impl<M: Platform, P: Policies<M>> Vm<M, P> {
+impl<S: System> Vm<S> {
     /// Unmaps an object's page, writes it if it is dirty, and frees it if no task has come to
     /// want it meanwhile; whether it did.
-    pub(super) fn evict(&self, held: PageRef<'_, M, P>) -> bool {
+    pub(super) fn evict(&self, held: PageRef<'_, S>) -> bool {
         let Some(home) = self.home(&held) else {
             return false;
         };
@@ -21,7 +20,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             return false;
         }
         let page = self.page(held.frame());
-        if page.flags() & Page::<M, P::Invalidation>::DIRTY == 0 {
+        if page.flags() & Page::<S>::DIRTY == 0 {
             return home.evict();
         }
         if !home.object().is_anonymous() {
@@ -38,9 +37,9 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     /// Writes a page of shared anonymous memory to the swap space.
     fn swap_object(
         &self,
-        swap: &SwapSpace<M>,
-        held: &PageRef<'_, M, P>,
-        home: Home<'_, M, P>,
+        swap: &SwapSpace<S::Machine>,
+        held: &PageRef<'_, S>,
+        home: Home<'_, S>,
     ) -> bool {
         let frame = held.frame();
         // The object knows the page, not the slot's cache.
@@ -48,7 +47,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             return false;
         };
         // A store that dirties it from here on is seen at the end.
-        let dirty = Page::<M, P::Invalidation>::DIRTY;
+        let dirty = Page::<S>::DIRTY;
         self.lock_pv(frame).take_flags(dirty);
         let written = swap.write(self.machine(), slot, &[frame]).is_ok();
         if written && home.swap_out(slot) {
@@ -61,16 +60,13 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
 
     /// Forgets a private page if it is given up and not written since; how many
     /// frames that freed. It is marked as laundry, and stays the caller's if it must be written.
-    pub(super) fn forget<'a>(
-        &'a self,
-        held: PageRef<'a, M, P>,
-    ) -> Result<usize, PageRef<'a, M, P>> {
+    pub(super) fn forget<'a>(&'a self, held: PageRef<'a, S>) -> Result<usize, PageRef<'a, S>> {
         let how = How {
             forgets: true,
             ..How::RECLAIM
         };
         let page = self.page(held.frame());
-        let lazy = Page::<M, P::Invalidation>::LAZY;
+        let lazy = Page::<S>::LAZY;
         if page.flags() & lazy == 0 || self.remove_as(held.frame(), None, how).mappings == 0 {
             return Err(held);
         }

@@ -2,9 +2,8 @@
 
 use super::tables::ROUNDS;
 use crate::error::{Error, Resource};
-use crate::policy::{Policies, PvChunks};
+use crate::policy::{PvChunks, System};
 use crate::vm::Vm;
-use machine::Platform;
 
 /// Frames that an operation without memory asks to be freed; each time it comes again, twice as
 /// many.
@@ -26,7 +25,7 @@ struct Tries {
     chunks: u32,
 }
 
-impl<M: Platform, P: Policies<M>> Vm<M, P> {
+impl<S: System> Vm<S> {
     /// Does `operation`, which changes nothing if it fails, as often as it fails for want of
     /// frames and some could be freed. The caller holds no lock of the VM's.
     #[inline(always)]

@@ -3,9 +3,9 @@
 use super::batch::Batch;
 use crate::object::PageRef;
 use crate::page::Identity;
-use crate::policy::Policies;
+use crate::policy::System;
 use crate::vm::Vm;
-use machine::{Frame, Platform};
+use machine::Frame;
 
 /// Descriptors that a reclaimer looks at before it asks for more.
 const STRIDE: usize = 64;
@@ -17,7 +17,7 @@ const YOUNG: u8 = 2;
 /// lost its age, and once more.
 const ROUNDS: usize = YOUNG as usize + 2;
 
-impl<M: Platform, P: Policies<M>> Vm<M, P> {
+impl<S: System> Vm<S> {
     /// Frees about `wanted` frames that have not been used lately; how many it did. O(frames)
     /// at most, and as long as it takes to write. The caller holds no lock of the VM's.
     pub fn reclaim(&self, wanted: usize) -> usize {
@@ -45,7 +45,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
 
     /// Looks at a frame: a page whose time is over goes, or joins the batch that will; how
     /// many frames that freed.
-    fn look<'a>(&'a self, frame: Frame, batch: &mut Batch<'a, M, P>) -> usize {
+    fn look<'a>(&'a self, frame: Frame, batch: &mut Batch<'a, S>) -> usize {
         let Some(held) = self.page_ref(frame) else {
             return 0;
         };
@@ -69,11 +69,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     }
 
     /// Sends a page out, now or with the batch; how many frames that freed.
-    pub(crate) fn send_out<'a>(
-        &'a self,
-        held: PageRef<'a, M, P>,
-        batch: &mut Batch<'a, M, P>,
-    ) -> usize {
+    pub(crate) fn send_out<'a>(&'a self, held: PageRef<'a, S>, batch: &mut Batch<'a, S>) -> usize {
         let page = self.page(held.frame());
         let mut list = self.lock_pv(held.frame());
         // Read once: an object that makes the page says so without the PV lock.

@@ -12,29 +12,29 @@ use crate::error::Error;
 use crate::frames::Content;
 use crate::object::{Advice, PageRef};
 use crate::page::Identity;
-use crate::policy::Policies;
+use crate::policy::System;
 use crate::swap::{Loading, SwapIn, SwapSpace};
 use crate::vm::Vm;
-use machine::{Frame, Platform};
+use machine::Frame;
 
 /// Slots that are read at once.
 const WINDOW: usize = 8;
 
 /// A slot that is being read in, and the page that is to have its content.
-struct Incoming<'a, M: Platform, P: Policies<M>> {
-    loading: Loading<'a, M>,
-    held: PageRef<'a, M, P>,
+struct Incoming<'a, S: System> {
+    loading: Loading<'a, S::Machine>,
+    held: PageRef<'a, S>,
 }
 
 /// Neighbours that are read in: the slots of a window from some on, up to the first that is not
 /// among them.
-struct Window<'a, M: Platform, P: Policies<M>> {
-    slots: [Option<Incoming<'a, M, P>>; WINDOW],
+struct Window<'a, S: System> {
+    slots: [Option<Incoming<'a, S>>; WINDOW],
     /// Which of them is wanted.
     wanted: usize,
 }
 
-impl<M: Platform, P: Policies<M>> Vm<M, P> {
+impl<S: System> Vm<S> {
     /// The page with the content of a slot that a page-table entry named a moment ago;
     /// `None` if the slot is not needed any more. May sleep: the caller holds no lock.
     ///
@@ -43,7 +43,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         &self,
         slot: u32,
         advice: Advice,
-    ) -> Result<Option<PageRef<'_, M, P>>, Error> {
+    ) -> Result<Option<PageRef<'_, S>>, Error> {
         let Some(swap) = self.swap_space() else {
             return Ok(None);
         };
@@ -65,7 +65,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     }
 
     /// Adds the neighbours that are available beside the slot that is wanted.
-    fn widen<'a>(&'a self, swap: &'a SwapSpace<M>, window: &mut Window<'a, M, P>) {
+    fn widen<'a>(&'a self, swap: &'a SwapSpace<S::Machine>, window: &mut Window<'a, S>) {
         let wanted = window.wanted;
         let mut room = self.frames().at_hand() / 2;
         let mut add = |index: usize| {
@@ -81,7 +81,11 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         let _ = (0..wanted).rev().all(&mut add);
     }
 
-    fn begin_ahead<'a>(&'a self, swap: &'a SwapSpace<M>, slot: u32) -> Option<Incoming<'a, M, P>> {
+    fn begin_ahead<'a>(
+        &'a self,
+        swap: &'a SwapSpace<S::Machine>,
+        slot: u32,
+    ) -> Option<Incoming<'a, S>> {
         let loading = swap.try_load(slot)?;
         let frame = self.allocate_page(Content::Any).ok()?;
         let held = PageRef::new(self, frame);
@@ -91,9 +95,9 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     /// Reads a window in; the page that is wanted.
     fn read_in<'a>(
         &'a self,
-        swap: &'a SwapSpace<M>,
-        window: &mut Window<'a, M, P>,
-    ) -> Result<Option<PageRef<'a, M, P>>, Error> {
+        swap: &'a SwapSpace<S::Machine>,
+        window: &mut Window<'a, S>,
+    ) -> Result<Option<PageRef<'a, S>>, Error> {
         let (first, frames, count) = window.frames();
         let mut read = swap.read(self.machine(), first, &frames[..count]);
         if read.is_err() && count > 1 {
@@ -111,7 +115,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
 
     /// Puts a page that has its slot's content into the cache; `None` if the slot is
     /// not needed any more.
-    fn put_in_cache<'a>(&'a self, incoming: Incoming<'a, M, P>) -> Option<PageRef<'a, M, P>> {
+    fn put_in_cache<'a>(&'a self, incoming: Incoming<'a, S>) -> Option<PageRef<'a, S>> {
         let Incoming { loading, held } = incoming;
         let frame = held.frame();
         self.page(frame)
@@ -127,10 +131,10 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     }
 }
 
-impl<'a, M: Platform, P: Policies<M>> Window<'a, M, P> {
+impl<'a, S: System> Window<'a, S> {
     /// Only the slot that is wanted.
     #[inline(always)]
-    fn new(incoming: Incoming<'a, M, P>) -> Self {
+    fn new(incoming: Incoming<'a, S>) -> Self {
         let wanted = incoming.loading.slot() as usize % WINDOW;
         let mut slots = [const { None }; WINDOW];
         slots[wanted] = Some(incoming);

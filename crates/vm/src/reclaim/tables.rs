@@ -18,9 +18,8 @@
 //!
 //! [`Pmap::sweep`]: crate::Pmap
 
-use crate::policy::{Policies, PvChunks};
+use crate::policy::{PvChunks, System};
 use crate::vm::{TAGS, Vm};
-use machine::Platform;
 
 /// Tables that a pmap gives up before it is the next one's turn.
 const SHARE: usize = 8;
@@ -31,7 +30,7 @@ pub(super) const ROUNDS: u32 = 8;
 /// Chunks that are looked at for one that can be emptied.
 const LOOKS: usize = 256;
 
-impl<M: Platform, P: Policies<M>> Vm<M, P> {
+impl<S: System> Vm<S> {
     /// Frees about `wanted` leaf tables that can be made again: those without entries, and those
     /// that map pages of objects only, which are not locked in memory. How many it did; 0 says
     /// that there were none. O(slots of all spaces) at most. The caller holds no lock of the VM's.

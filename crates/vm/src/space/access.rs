@@ -3,10 +3,10 @@
 use super::{HIGHEST, Space};
 use crate::error::Error;
 use crate::pmap::Entry;
-use crate::policy::{MapLocking, Policies};
-use machine::{Access, Frame, PAGE_SIZE, PageFault, Platform, VaRange};
+use crate::policy::{MapLocking, System};
+use machine::{Access, Frame, Memory, Mmu, PAGE_SIZE, PageFault, VaRange};
 
-impl<M: Platform, P: Policies<M>> Space<M, P> {
+impl<S: System> Space<S> {
     /// A task on this CPU, which runs in this space, reads the aligned word at `address`.
     #[inline]
     pub fn load(&self, address: usize) -> Result<u64, Error> {
@@ -37,7 +37,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     }
 }
 
-impl<M: Platform, P: Policies<M>> Space<M, P> {
+impl<S: System> Space<S> {
     /// Fills `bytes` with the content that a task would read from `address` on, on any CPU, whatever
     /// space it runs in. Each aligned word is read at once; the whole is not.
     ///
@@ -80,7 +80,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         &self,
         address: usize,
         access: Access,
-        mut act: impl FnMut(&M, Frame),
+        mut act: impl FnMut(&S::Machine, Frame),
     ) -> Result<(), Error> {
         let fault = PageFault {
             address,
@@ -99,7 +99,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         &self,
         address: usize,
         access: Access,
-        act: &mut impl FnMut(&M, Frame),
+        act: &mut impl FnMut(&S::Machine, Frame),
     ) -> Result<bool, Error> {
         if address >= HIGHEST {
             return Ok(false);

@@ -4,9 +4,9 @@ use super::Space;
 use super::lock::pages;
 use crate::error::Error;
 use crate::flags::Flags;
-use crate::policy::{MapLocking, Policies};
+use crate::policy::{MapLocking, System};
 use crate::prot::Prot;
-use machine::{Access, PAGE_SIZE, Platform, VaRange};
+use machine::{Access, PAGE_SIZE, VaRange};
 
 /// An advice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub enum Advice {
     PopulateWrite,
 }
 
-impl<M: Platform, P: Policies<M>> Space<M, P> {
+impl<S: System> Space<S> {
     /// Takes note of an advice for `range` (its end rounded up to pages), or follows it.
     ///
     /// If part of the range is not mapped, nothing changes.

@@ -6,10 +6,10 @@
 
 use super::fault::Faulting;
 use crate::flags::Flags;
-use crate::policy::Policies;
-use machine::{Frame, PAGE_SIZE, Platform, VaRange};
+use crate::policy::System;
+use machine::{Frame, PAGE_SIZE, VaRange};
 
-impl<M: Platform, P: Policies<M>> Faulting<'_, '_, M, P> {
+impl<S: System> Faulting<'_, '_, S> {
     /// Maps the neighbours of the page, which has been mapped, if it is read and they are likely to be.
     /// O(levels of the object + pages of the block).
     #[inline]

@@ -22,11 +22,11 @@ use super::unmap::{Unmapping, Write};
 use super::{HEAP_START, MAP_START, Space, whole_pages};
 use crate::error::Error;
 use crate::flags::Flags;
-use crate::policy::{MapLocking, Policies};
+use crate::policy::{MapLocking, System};
 use crate::prot::Prot;
 use crate::tree::Place;
 use core::cell::Cell;
-use machine::{Atomic, Machine, Ordering, PAGE_SIZE, Platform, VaRange};
+use machine::{Atomic, Machine, Ordering, PAGE_SIZE, VaRange};
 
 #[cfg(test)]
 mod model;
@@ -130,7 +130,7 @@ impl Step {
     }
 }
 
-impl<M: Platform, P: Policies<M>> Space<M, P> {
+impl<S: System> Space<S> {
     /// The heap's end, in bytes.
     pub fn current_break(&self) -> usize {
         self.written.heap_end.get()
@@ -173,9 +173,9 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// of the pages that it grew by.
     fn try_step(
         &self,
-        place: Place<'_, M, P>,
+        place: Place<'_, S>,
         step: Step,
-        write: &mut Write<'_, M, P>,
+        write: &mut Write<'_, S>,
     ) -> Result<Option<Flags>, Error> {
         let over = step.moved_over();
         if over.start == over.end {
@@ -191,7 +191,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// As [`Space::try_step`], by mapping `grown`, which must be free.
     fn grow_heap(
         &self,
-        place: Place<'_, M, P>,
+        place: Place<'_, S>,
         step: Step,
         grown: VaRange,
     ) -> Result<Option<Flags>, Error> {
@@ -219,10 +219,10 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// As [`Space::try_step`], by unmapping `shrunk`.
     fn shrink_heap(
         &self,
-        place: Place<'_, M, P>,
+        place: Place<'_, S>,
         step: Step,
         shrunk: VaRange,
-        write: &mut Write<'_, M, P>,
+        write: &mut Write<'_, S>,
     ) -> Result<Option<Flags>, Error> {
         let changing = self.region_changes(shrunk);
         let mut unmapping = Unmapping::new(self);

@@ -4,12 +4,12 @@ use super::Space;
 use super::remap::Move;
 use crate::error::Error;
 use crate::flags::Flags;
-use crate::policy::Policies;
+use crate::policy::System;
 use crate::tree::Part;
 use crate::usage::Usage;
-use machine::{PAGE_SIZE, Platform, VaRange};
+use machine::{PAGE_SIZE, VaRange};
 
-impl<M: Platform, P: Policies<M>> Space<M, P> {
+impl<S: System> Space<S> {
     /// Maps `bytes` of the shared memory at `at`, from there on, at another place too.
     pub(super) fn duplicate(&self, at: usize, bytes: usize, place: Move) -> Result<usize, Error> {
         let page = VaRange::sized(at, PAGE_SIZE);

@@ -21,16 +21,16 @@ use crate::error::Error;
 use crate::flags::Flags;
 use crate::object::{Attachment, Object};
 use crate::pmap::Entry;
-use crate::policy::{Invalidation, MapLocking, PageQueues, Policies, Regions};
+use crate::policy::{Invalidation, MapLocking, PageQueues, Regions, System};
 use crate::prot::Prot;
 use crate::tree::{Kind, Locked, Part, Place, Size};
 use core::{mem, ptr};
-use machine::{Access, Frame, PAGE_SIZE, PageFault, Platform, VaRange, pte};
+use machine::{Access, Frame, Memory, PAGE_SIZE, PageFault, VaRange, pte};
 
 /// The need to be met before the page can be mapped; none if it is mapped.
-type Answer<M, P> = Result<Option<Need<M, P>>, Error>;
+type Answer<S> = Result<Option<Need<S>>, Error>;
 
-impl<M: Platform, P: Policies<M>> Space<M, P> {
+impl<S: System> Space<S> {
     /// Handles a fault of a task in this space: afterwards the access may be tried
     /// again, or it was not allowed ([`Error::Segv`]), or its page is not available
     /// ([`Error::Bus`], [`Error::OutOfMemory`]).
@@ -57,7 +57,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     fn fault_at(
         &self,
         fault: PageFault,
-        place: Place<'_, M, P>,
+        place: Place<'_, S>,
         page: VaRange,
         guess: Guess,
     ) -> Result<(), Error> {
@@ -73,7 +73,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     fn fault_again(
         &self,
         fault: PageFault,
-        place: Place<'_, M, P>,
+        place: Place<'_, S>,
         page: VaRange,
         (before, error): (usize, Error),
     ) -> Result<(), Error> {
@@ -100,7 +100,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     fn try_fault(
         &self,
         fault: PageFault,
-        place: Place<'_, M, P>,
+        place: Place<'_, S>,
         page: VaRange,
         is_short: bool,
         guess: Guess,
@@ -126,11 +126,11 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     fn resolve(
         &self,
         fault: PageFault,
-        place: Place<'_, M, P>,
+        place: Place<'_, S>,
         page: VaRange,
-        region: &<P::Regions as Regions<M>>::Fault<'_>,
-        supply: &mut Supply<'_, M, P>,
-    ) -> Answer<M, P> {
+        region: &<S::Regions as Regions<S::Machine>>::Fault<'_>,
+        supply: &mut Supply<'_, S>,
+    ) -> Answer<S> {
         let _enter = self.vm.invalidation().enter();
         let _pmap = self.pmap.locking.pmap();
         let mut locked = Locked::none(&self.pmap.tree);
@@ -148,7 +148,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         let mut place = Faulting {
             flags: mapped.flags,
             object: mapped.attachment.map(|at| {
-                let attachment: &Attachment<M, P> = at;
+                let attachment: &Attachment<S> = at;
                 (ptr::from_ref(attachment), at.index(address))
             }),
             writes: fault.access == Access::Write,
@@ -172,19 +172,19 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
 }
 
 /// A page that an access is allowed to, its slot locked.
-pub(super) struct Faulting<'a, 's, M: Platform, P: Policies<M>> {
-    pub(super) space: &'a Space<M, P>,
+pub(super) struct Faulting<'a, 's, S: System> {
+    pub(super) space: &'a Space<S>,
     /// Held for the policy of regions.
-    pub(super) region: &'a <P::Regions as Regions<M>>::Fault<'s>,
-    pub(super) part: Part<'a, M, P>,
+    pub(super) region: &'a <S::Regions as Regions<S::Machine>>::Fault<'s>,
+    pub(super) part: Part<'a, S>,
     pub(super) flags: Flags,
     pub(super) writes: bool,
     /// The attachment that is mapped, which the mapping keeps, and the index of the
     /// object's page.
-    pub(super) object: Option<(*const Attachment<M, P>, u64)>,
+    pub(super) object: Option<(*const Attachment<S>, u64)>,
 }
 
-impl<M: Platform, P: Policies<M>> Faulting<'_, '_, M, P> {
+impl<S: System> Faulting<'_, '_, S> {
     /// The bits of the page's entry, in a table of the slot's own if it is to change.
     #[inline(always)]
     fn own_entry(&mut self) -> Result<u64, Error> {
@@ -199,7 +199,7 @@ impl<M: Platform, P: Policies<M>> Faulting<'_, '_, M, P> {
     }
 
     /// The object that is mapped, if there is one, and the index of its page.
-    fn mapped_object(&self) -> Option<(&Object<M, P>, u64)> {
+    fn mapped_object(&self) -> Option<(&Object<S>, u64)> {
         let (attachment, index) = self.object?;
         // SAFETY: the mapping has a reference, and the slot is locked while this lives.
         Some((unsafe { &*attachment }.object(), index))
@@ -213,7 +213,7 @@ impl<M: Platform, P: Policies<M>> Faulting<'_, '_, M, P> {
     }
 
     /// The need of a fault on an object's page that is not in memory.
-    fn need_object(&self) -> Option<Need<M, P>> {
+    fn need_object(&self) -> Option<Need<S>> {
         let (_, index) = self.object?;
         let attached = self.part.first()?.attachment?.clone();
         Some(Need::Object(attached, index, advice(self.flags)))
@@ -221,7 +221,7 @@ impl<M: Platform, P: Policies<M>> Faulting<'_, '_, M, P> {
 
     /// Maps a page of zeroes.
     #[inline(always)]
-    fn zeroes(mut self, supply: &mut Supply<'_, M, P>) -> Answer<M, P> {
+    fn zeroes(mut self, supply: &mut Supply<'_, S>) -> Answer<S> {
         let (vm, pmap) = (&self.space.vm, &self.space.pmap);
         if vm.superpages().wanted(self.flags)
             && let Some(frame) = pmap.fill_in_place(&mut self.part, self.flags.prot())?
@@ -242,7 +242,7 @@ impl<M: Platform, P: Policies<M>> Faulting<'_, '_, M, P> {
     /// Maps the object's page, or a copy of it to write. The page that the object shows stays as long as the slot
     /// is locked (see the pmap's module `attached`), so it is not retained.
     #[inline(always)]
-    fn object(mut self, supply: &mut Supply<'_, M, P>) -> Answer<M, P> {
+    fn object(mut self, supply: &mut Supply<'_, S>) -> Answer<S> {
         if self.space.vm.lists_objects() {
             return self.listed_object(supply);
         }
@@ -270,7 +270,7 @@ impl<M: Platform, P: Policies<M>> Faulting<'_, '_, M, P> {
 
     /// As [`Faulting::object`], where mappings of objects' pages are on their lists.
     #[inline(never)]
-    fn listed_object(mut self, supply: &mut Supply<'_, M, P>) -> Answer<M, P> {
+    fn listed_object(mut self, supply: &mut Supply<'_, S>) -> Answer<S> {
         let shared = self.flags.has(Flags::SHARED);
         let vm = &self.space.vm;
         let (object, index) = self.mapped_object().expect("an attached page");
@@ -302,7 +302,7 @@ impl<M: Platform, P: Policies<M>> Faulting<'_, '_, M, P> {
     pub(super) fn object_page(&mut self, page: Frame) -> bool {
         let rights = self.object_rights();
         let at = self.part.range().start;
-        let holds = |part: &Part<'_, M, P>| {
+        let holds = |part: &Part<'_, S>| {
             let attached = part.first().and_then(|mapped| mapped.attachment);
             attached.is_some_and(|to| to.object().still_has(to.index(at), page))
         };
@@ -316,7 +316,7 @@ impl<M: Platform, P: Policies<M>> Faulting<'_, '_, M, P> {
 
     /// Lets the task write a page that is mapped read-only, by the entry `bits`.
     #[inline(never)]
-    fn write(&mut self, bits: u64, supply: &mut Supply<'_, M, P>) -> Answer<M, P> {
+    fn write(&mut self, bits: u64, supply: &mut Supply<'_, S>) -> Answer<S> {
         let (pmap, prot) = (&self.space.pmap, self.flags.prot());
         pmap.demote(&mut self.part);
         if pmap.is_only(&self.part, bits) || self.flags.has(Flags::SHARED) {
@@ -336,7 +336,7 @@ impl<M: Platform, P: Policies<M>> Faulting<'_, '_, M, P> {
     /// this mapping's alone. A fault that left the copy to the next one would never be short of
     /// memory itself, so with one frame left the two would send each other's page out for ever.
     #[inline(never)]
-    fn swapped(mut self, slot: u32, supply: &mut Supply<'_, M, P>) -> Answer<M, P> {
+    fn swapped(mut self, slot: u32, supply: &mut Supply<'_, S>) -> Answer<S> {
         let Some(page) = supply.take_swapped(slot) else {
             return Ok(Some(Need::Slot(slot, advice(self.flags))));
         };

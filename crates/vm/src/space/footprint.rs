@@ -5,11 +5,11 @@ use crate::error::Error;
 use crate::heap::push;
 use crate::object::Attached;
 use crate::pmap::{Seen, SeenPage};
-use crate::policy::{MapLocking, Policies};
+use crate::policy::{MapLocking, System};
 use crate::tree::{Kind, Mapped, Part, Size};
 use crate::usage::Usage;
 use alloc::vec::Vec;
-use machine::{Frame, PAGE_SIZE, Platform};
+use machine::{Frame, PAGE_SIZE};
 
 /// The pages of a space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -36,7 +36,7 @@ impl Stats {
     }
 }
 
-impl<M: Platform, P: Policies<M>> Space<M, P> {
+impl<S: System> Space<S> {
     /// The counts of the space, at one instant. Locks the whole space: O(slots + regions), and the
     /// pages of a slot where both files and shared memory are mapped.
     pub fn stats(&self) -> Stats {
@@ -61,7 +61,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     }
 
     /// Pages of objects without a file that are mapped in a slot.
-    fn shared_pages(&self, part: &Part<'_, M, P>) -> u64 {
+    fn shared_pages(&self, part: &Part<'_, S>) -> u64 {
         let (mut files, mut shared) = (false, false);
         part.for_each(|mapped| {
             let is_shared = is_shared(&mapped);
@@ -86,8 +86,8 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
 }
 
 /// Whether an object without a file is mapped, or one with; `None` if no object is.
-fn is_shared<M: Platform, P: Policies<M>>(mapped: &Mapped<'_, M, P>) -> Option<bool> {
-    let is_anonymous = |to: &Attached<M, P>| to.object().is_anonymous();
+fn is_shared<S: System>(mapped: &Mapped<'_, S>) -> Option<bool> {
+    let is_anonymous = |to: &Attached<S>| to.object().is_anonymous();
     mapped.attachment.map(is_anonymous)
 }
 
@@ -184,7 +184,7 @@ impl Footprint {
     }
 }
 
-impl<M: Platform, P: Policies<M>> Space<M, P> {
+impl<S: System> Space<S> {
     /// The footprint of each region, at one instant. Locks the whole space: O(slots + regions + pages
     /// in memory), and the other mappings of these.
     pub fn footprints(&self) -> Result<Vec<Footprint>, Error> {
@@ -200,8 +200,8 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     fn add_footprint(
         &self,
         footprints: &mut Vec<Footprint>,
-        part: &Part<'_, M, P>,
-        mapped: &Mapped<'_, M, P>,
+        part: &Part<'_, S>,
+        mapped: &Mapped<'_, S>,
     ) -> Result<(), Error> {
         let region = Region::of(mapped);
         let last = footprints.last_mut();

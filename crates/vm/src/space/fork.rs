@@ -6,13 +6,13 @@ use crate::error::Error;
 use crate::flags::Flags;
 use crate::object::Attached;
 use crate::pmap::Forking;
-use crate::policy::{MapLocking, Policies, Regions};
+use crate::policy::{MapLocking, Regions, System};
 use crate::pv::Table;
 use crate::tree::{Attributes, Mapped, Part};
 use alloc::sync::Arc;
-use machine::{Platform, VaRange};
+use machine::VaRange;
 
-impl<M: Platform, P: Policies<M>> Space<M, P> {
+impl<S: System> Space<S> {
     /// A space with the same content (`fork`). Private pages are shared until a task
     /// writes them; shared mappings stay shared. Memory advised not to be inherited is
     /// not there, or empty; memory locks are not inherited.
@@ -70,16 +70,16 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
 }
 
 /// A fork under way.
-struct Copy<'a, M: Platform, P: Policies<M>> {
-    child: &'a Space<M, P>,
-    forking: Forking<'a, M, P>,
+struct Copy<'a, S: System> {
+    child: &'a Space<S>,
+    forking: Forking<'a, S>,
     /// The attachment that was inherited last, and the child's copy of it.
-    last: Option<(Attached<M, P>, Attached<M, P>)>,
+    last: Option<(Attached<S>, Attached<S>)>,
 }
 
-impl<M: Platform, P: Policies<M>> Copy<'_, M, P> {
+impl<S: System> Copy<'_, S> {
     /// Copies a slot, which is locked.
-    fn part(&mut self, mut part: Part<'_, M, P>) -> Result<(), Error> {
+    fn part(&mut self, mut part: Part<'_, S>) -> Result<(), Error> {
         if part.is_empty() {
             return Ok(());
         }
@@ -112,7 +112,7 @@ impl<M: Platform, P: Policies<M>> Copy<'_, M, P> {
     }
 
     /// Copies a mapping of a slot, and the pages that this table has of it.
-    fn mapping(&mut self, mapped: &Mapped<'_, M, P>, leaf: Table) -> Result<(), Error> {
+    fn mapping(&mut self, mapped: &Mapped<'_, S>, leaf: Table) -> Result<(), Error> {
         let flags = mapped.flags;
         let attributes = Attributes {
             flags: flags.without(Flags::LOCKED | Flags::ON_FAULT),
@@ -147,7 +147,7 @@ impl<M: Platform, P: Policies<M>> Copy<'_, M, P> {
     }
 
     /// The child's attachment for a mapping of the parent's.
-    fn inherit(&mut self, mapped: &Mapped<'_, M, P>) -> Result<Option<Attached<M, P>>, Error> {
+    fn inherit(&mut self, mapped: &Mapped<'_, S>) -> Result<Option<Attached<S>>, Error> {
         let Some(parent) = mapped.attachment else {
             return Ok(None);
         };

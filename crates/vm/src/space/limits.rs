@@ -13,11 +13,11 @@ use super::Space;
 use crate::error::Error;
 use crate::flags::Flags;
 use crate::heap::try_box;
-use crate::policy::{MapLocking, Policies};
+use crate::policy::{MapLocking, System};
 use crate::tree::{Holding, Locked};
 use crate::usage::{Limit, Usage};
 use alloc::boxed::Box;
-use machine::{Atomic, CpuRange, Machine, Ordering, PAGE_SIZE, Platform, SharedCell};
+use machine::{Atomic, CpuRange, Machine, Ordering, PAGE_SIZE, SharedCell, Topology};
 use sync::counter::Limited;
 
 /// How large a stack grows unless a limit is set.
@@ -154,7 +154,7 @@ impl<M: Machine> Counter<M> {
     }
 }
 
-impl<M: Platform, P: Policies<M>> Space<M, P> {
+impl<S: System> Space<S> {
     /// Limits the space to `bytes` (whole pages of it count), or lifts the limit.
     ///
     /// Memory beyond the limit stays; nothing is added until it fits. A limit is exact:
@@ -200,7 +200,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     #[inline]
     pub(super) fn count_change(
         &self,
-        locked: &mut Locked<'_, M, P>,
+        locked: &mut Locked<'_, S>,
         change: impl Fn(Flags) -> Flags,
     ) -> Result<(), Error> {
         match self.rules(locked).are_none() {
@@ -212,7 +212,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     #[cold]
     fn count_change_limited(
         &self,
-        locked: &mut Locked<'_, M, P>,
+        locked: &mut Locked<'_, S>,
         change: impl Fn(Flags) -> Flags,
     ) -> Result<(), Error> {
         let before = locked.parts().map(|part| part.usage()).sum();
@@ -221,7 +221,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     }
 
     /// The rules, under the lock of a slot of this space.
-    pub(super) fn rules<'a>(&'a self, _held: &'a impl Holding) -> &'a Rules<M> {
+    pub(super) fn rules<'a>(&'a self, _held: &'a impl Holding) -> &'a Rules<S::Machine> {
         // SAFETY: the caller has a slot locked, and they are written with all slots locked.
         unsafe { &*self.written.limits.rules.read() }
     }
@@ -236,7 +236,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     }
 
     /// The rules, to change them, with all slots of this space locked.
-    pub(super) fn rules_mut<'a>(&'a self, all: &'a mut Locked<'_, M, P>) -> &'a mut Rules<M> {
+    pub(super) fn rules_mut<'a>(&'a self, all: &'a mut Locked<'_, S>) -> &'a mut Rules<S::Machine> {
         debug_assert!(all.is_all());
         // SAFETY: the caller has all slots locked, and they are read with one locked.
         unsafe { &mut *self.written.limits.rules.write() }

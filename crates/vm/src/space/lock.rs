@@ -3,14 +3,14 @@
 use super::{HIGHEST, LOWEST, Space};
 use crate::error::Error;
 use crate::flags::Flags;
-use crate::policy::{MapLocking, Policies};
+use crate::policy::{MapLocking, System};
 use crate::tree::Locked;
-use machine::{Access, PAGE_SIZE, PageFault, Platform, VaRange};
+use machine::{Access, PAGE_SIZE, PageFault, VaRange};
 
 /// All flags of locked memory.
 const ALL_LOCKS: Flags = Flags::NONE.with(Flags::LOCKED).with(Flags::ON_FAULT);
 
-impl<M: Platform, P: Policies<M>> Space<M, P> {
+impl<S: System> Space<S> {
     /// Keeps the pages of `range` (its end rounded up to pages) in memory, and pages them in:
     /// at once, or with `on_fault` as they are used.
     ///
@@ -104,7 +104,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// Changes the flags of all that is mapped. Whole slots need no room for that.
     fn relock(
         &self,
-        all: &mut Locked<'_, M, P>,
+        all: &mut Locked<'_, S>,
         change: impl Fn(Flags) -> Flags,
     ) -> Result<(), Error> {
         self.count_change(all, &change)?;
@@ -119,7 +119,7 @@ fn locked(on_fault: bool) -> Flags {
     Flags::LOCKED.with_if(on_fault, Flags::ON_FAULT)
 }
 
-impl<M: Platform, P: Policies<M>> Space<M, P> {
+impl<S: System> Space<S> {
     /// Pages in a new mapping, writable pages for writing; pages that are not available
     /// come when they are used. For want of memory the rest does, too.
     pub(super) fn populate(&self, range: VaRange) {

@@ -6,24 +6,24 @@ use super::{HIGHEST, LOWEST, Space, whole_pages};
 use crate::error::Error;
 use crate::flags::Flags;
 use crate::object::ObjectRef;
-use crate::policy::{MapLocking, Policies};
+use crate::policy::{MapLocking, System};
 use crate::prot::Prot;
 use crate::tree::{Attributes, Holding, Locked, Part, Place};
 use crate::usage::Usage;
 use crate::vm::Overcommit;
 use alloc::sync::Arc;
 use core::cell::Cell;
-use machine::{PAGE_SIZE, Platform, VaRange};
+use machine::{PAGE_SIZE, VaRange};
 
 /// A mapping to be made, at any address.
-pub(super) struct New<'a, M: Platform, P: Policies<M>> {
+pub(super) struct New<'a, S: System> {
     /// The requested flags; the mapping's own, once it is made.
     pub(super) flags: Cell<Flags>,
     /// With the first page of it that is mapped.
-    pub(super) object: Option<(&'a ObjectRef<M, P>, u64)>,
+    pub(super) object: Option<(&'a ObjectRef<S>, u64)>,
 }
 
-impl<M: Platform, P: Policies<M>> Space<M, P> {
+impl<S: System> Space<S> {
     /// Maps `bytes` (rounded up to pages) of zeroes somewhere, and returns where.
     ///
     /// Writable memory reserves swap space. O(slots) in the usual case, whatever else is
@@ -43,7 +43,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     ///
     /// Private writable memory reserves swap space. Pages that `request` wants populated or
     /// locked are there when the call returns, as far as there is memory.
-    pub fn map_as(&self, request: &Request<'_, M, P>) -> Result<usize, Error> {
+    pub fn map_as(&self, request: &Request<'_, S>) -> Result<usize, Error> {
         let invalid = |reason| Err(Error::Invalid { reason });
         let bytes = match whole_pages(request.bytes) {
             None => {
@@ -97,7 +97,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         }
     }
 
-    fn map_new(&self, bytes: usize, at: At, new: &New<'_, M, P>) -> Result<usize, Error> {
+    fn map_new(&self, bytes: usize, at: At, new: &New<'_, S>) -> Result<usize, Error> {
         let _write = self.pmap.locking.write();
         let mut take = |place, range| self.take(place, range, new);
         let take_at = |range: VaRange| self.take(self.pmap.tree.find(range.start), range, new);
@@ -149,7 +149,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
 
     /// Maps all of `range`, in the place of whatever is there. When it returns, no CPU can reach
     /// the pages that were there.
-    fn replace(&self, range: VaRange, new: &New<'_, M, P>) -> Result<(), Error> {
+    fn replace(&self, range: VaRange, new: &New<'_, S>) -> Result<(), Error> {
         let mut attributes = self.attributes(new, range)?;
         let place = self.pmap.tree.find(range.start);
         let _changing = self.region_changes(range);
@@ -165,9 +165,9 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// Maps all of `range`, at whose start `place` was found, if it is free.
     pub(super) fn take(
         &self,
-        place: Place<'_, M, P>,
+        place: Place<'_, S>,
         range: VaRange,
-        new: &New<'_, M, P>,
+        new: &New<'_, S>,
     ) -> Result<bool, Error> {
         let attributes = self.attributes(new, range)?;
         let mut locked = Locked::none(&self.pmap.tree);
@@ -179,10 +179,10 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     #[inline(always)]
     pub(super) fn fill(
         &self,
-        locked: &mut Locked<'_, M, P>,
+        locked: &mut Locked<'_, S>,
         range: VaRange,
-        new: &New<'_, M, P>,
-        mut attributes: Attributes<M, P>,
+        new: &New<'_, S>,
+        mut attributes: Attributes<S>,
     ) -> Result<bool, Error> {
         let Some(mut part) = locked.only(range) else {
             return self.fill_several(locked, range, new, attributes);
@@ -199,10 +199,10 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     #[inline(never)]
     fn fill_several(
         &self,
-        locked: &mut Locked<'_, M, P>,
+        locked: &mut Locked<'_, S>,
         range: VaRange,
-        new: &New<'_, M, P>,
-        mut attributes: Attributes<M, P>,
+        new: &New<'_, S>,
+        mut attributes: Attributes<S>,
     ) -> Result<bool, Error> {
         let is_free = Part::make_room_if_all_free(locked.parts_in(range), 1)?;
         if is_free {
@@ -219,8 +219,8 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     fn admit(
         &self,
         held: &impl Holding,
-        new: &New<'_, M, P>,
-        attributes: &mut Attributes<M, P>,
+        new: &New<'_, S>,
+        attributes: &mut Attributes<S>,
         before: Usage,
         range: VaRange,
     ) -> Result<(), Error> {
@@ -240,10 +240,10 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     #[inline]
     pub(super) fn attributes(
         &self,
-        new: &New<'_, M, P>,
+        new: &New<'_, S>,
         range: VaRange,
-    ) -> Result<Attributes<M, P>, Error> {
-        let attach = |(object, first): (&ObjectRef<M, P>, u64)| {
+    ) -> Result<Attributes<S>, Error> {
+        let attach = |(object, first): (&ObjectRef<S>, u64)| {
             // SAFETY: a pmap in an `Arc`, which the space keeps until nothing is mapped in it.
             unsafe { object.attach(Arc::as_ptr(&self.pmap).cast(), range, first) }
         };

@@ -39,7 +39,7 @@ pub use request::{At, Request};
 use crate::error::Error;
 use crate::heap::try_box;
 use crate::pmap::Pmap;
-use crate::policy::{MapLocking, Policies, Regions};
+use crate::policy::{MapLocking, Regions, System};
 use crate::tree::ALL;
 use crate::vm::{Children, Keep, Vm};
 use alloc::boxed::Box;
@@ -47,7 +47,7 @@ use alloc::sync::Arc;
 use arena::Arenas;
 use brk::HeapEnd;
 use limits::Limits;
-use machine::{PAGE_SIZE, Platform, VaRange, pte};
+use machine::{Atomics, PAGE_SIZE, Platform, Topology, VaRange, pte};
 use sync::Padded;
 
 /// The lowest address that is ever mapped.
@@ -62,15 +62,15 @@ pub const MAP_START: usize = 1 << 40;
 /// An address space. Dropping it unmaps all.
 ///
 /// The fields are written once; the data that operations write is elsewhere.
-pub struct Space<M: Platform, P: Policies<M>> {
-    vm: Keep<M, P>,
+pub struct Space<S: System> {
+    vm: Keep<S>,
     /// Keeps the VM for the spaces that are forked from here.
-    children: Children<M, P>,
-    pmap: Arc<Pmap<M, P>>,
-    arenas: Arenas<M>,
-    written: Box<Written<M>>,
+    children: Children<S>,
+    pmap: Arc<Pmap<S>>,
+    arenas: Arenas<S::Machine>,
+    written: Box<Written<S::Machine>>,
     /// The policy's records of regions: nothing by default.
-    regions: P::Regions,
+    regions: S::Regions,
 }
 
 /// The data that operations on a space write, on lines of its own.
@@ -79,37 +79,37 @@ struct Written<M: Platform> {
     limits: Padded<Limits<M>>,
 }
 
-impl<M: Platform, P: Policies<M>> Space<M, P> {
+impl<S: System> Space<S> {
     /// An empty space.
-    pub fn new(vm: &Arc<Vm<M, P>>) -> Result<Self, Error> {
+    pub fn new(vm: &Arc<Vm<S>>) -> Result<Self, Error> {
         Self::kept(Keep::new(vm)?)
     }
 
-    fn kept(vm: Keep<M, P>) -> Result<Self, Error> {
+    fn kept(vm: Keep<S>) -> Result<Self, Error> {
         let arenas = Arenas::new(vm.machine().cpus())?;
         let written = try_box(Written {
             heap_end: Padded(HeapEnd::new()),
             limits: Padded(Limits::new()),
         })?;
-        M::label_value(&written.heap_end, "Space.heap_end");
-        M::label_value(&written.limits, "Space.limits");
+        S::Machine::label_value(&written.heap_end, "Space.heap_end");
+        S::Machine::label_value(&written.limits, "Space.limits");
         Ok(Space {
             pmap: vm.with_frames(|| Pmap::kept(vm.clone()))?,
             children: Children::none(),
             arenas,
             written,
-            regions: P::Regions::new(vm.regions()),
+            regions: S::Regions::new(vm.regions()),
             vm,
         })
     }
 
     /// The VM the space belongs to.
-    pub fn vm(&self) -> &Arc<Vm<M, P>> {
+    pub fn vm(&self) -> &Arc<Vm<S>> {
         &self.vm
     }
 
     /// The space as the hardware sees it.
-    pub fn pmap(&self) -> &Arc<Pmap<M, P>> {
+    pub fn pmap(&self) -> &Arc<Pmap<S>> {
         &self.pmap
     }
 
@@ -176,7 +176,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     }
 }
 
-impl<M: Platform, P: Policies<M>> Drop for Space<M, P> {
+impl<S: System> Drop for Space<S> {
     fn drop(&mut self) {
         if self.clear_slots().is_err() {
             self.clear_all();

@@ -12,26 +12,26 @@ use super::{Space, arena};
 use crate::error::Error;
 use crate::flags::Flags;
 use crate::heap::push;
-use crate::policy::{MapLocking, Policies};
+use crate::policy::{MapLocking, System};
 use crate::tree::{Attributes, Part, Two};
 use crate::usage::Usage;
 use alloc::vec::Vec;
-use machine::{PAGE_SIZE, Platform, VaRange};
+use machine::{PAGE_SIZE, VaRange};
 
 /// Flags that a mapping left behind does not keep.
 const LOCKS: Flags = Flags::LOCKED.with(Flags::ON_FAULT);
 
 /// Addresses with the same attributes that are to move.
-pub(super) struct Run<M: Platform, P: Policies<M>> {
+pub(super) struct Run<S: System> {
     /// Where they are.
     pub(super) from: VaRange,
     /// Where they will be; longer if there is to be more.
     to: VaRange,
     /// Their attributes; those at their new place, once the run is ready.
-    pub(super) attributes: Attributes<M, P>,
+    pub(super) attributes: Attributes<S>,
 }
 
-impl<M: Platform, P: Policies<M>> Space<M, P> {
+impl<S: System> Space<S> {
     /// Moves the mappings at `old` to `to`, which is at least as long, if that is free. The rest of `to`
     /// is new. One mapping, unless `place` takes several and the length stays.
     pub(super) fn move_to(&self, old: VaRange, to: VaRange, place: Move) -> Result<bool, Error> {
@@ -96,13 +96,13 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// The runs of `old`, which is locked, as they move to `to`.
     fn runs(
         &self,
-        two: &Two<'_, M, P>,
+        two: &Two<'_, S>,
         old: VaRange,
         to: VaRange,
         place: Move,
-    ) -> Result<Vec<Run<M, P>>, Error> {
+    ) -> Result<Vec<Run<S>>, Error> {
         let several = place.takes_several() && old.len() == to.len();
-        let mut runs: Vec<Run<M, P>> = Vec::new();
+        let mut runs: Vec<Run<S>> = Vec::new();
         self.each_run(two, old, |mut run| {
             run.to = VaRange::sized(run.from.start - old.start + to.start, run.from.len());
             push(&mut runs, run)
@@ -124,11 +124,11 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// Calls `visit` with each run of `range`, which is locked; none of them goes anywhere yet.
     pub(super) fn each_run(
         &self,
-        two: &Two<'_, M, P>,
+        two: &Two<'_, S>,
         range: VaRange,
-        mut visit: impl FnMut(Run<M, P>) -> Result<(), Error>,
+        mut visit: impl FnMut(Run<S>) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let mut run: Option<Run<M, P>> = None;
+        let mut run: Option<Run<S>> = None;
         for part in self.pmap.tree.parts_of(two, range) {
             part.try_for_each(|mapped| {
                 let attributes = mapped.attributes();
@@ -156,7 +156,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
 
     /// Gets all that is needed to map `runs` where they go, and to unmap them where they are; `false` if
     /// something is mapped where they go, or that is not subdivided as it must be.
-    fn make_ready(&self, two: &Two<'_, M, P>, runs: &mut [Run<M, P>]) -> Result<bool, Error> {
+    fn make_ready(&self, two: &Two<'_, S>, runs: &mut [Run<S>]) -> Result<bool, Error> {
         let tree = &self.pmap.tree;
         let (mut last, mut changes, mut is_ready) = (None, 0, true);
         for run in runs {
@@ -180,7 +180,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
 
     /// Takes away the private copies of `run` behind the end of its object: a truncation under way
     /// may have looked for them where they go.
-    fn leave_cut(&self, two: &Two<'_, M, P>, run: &Run<M, P>) {
+    fn leave_cut(&self, two: &Two<'_, S>, run: &Run<S>) {
         let Some(attached) = &run.attributes.attachment else {
             return;
         };
@@ -193,7 +193,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     }
 
     /// Says that `runs` are mapped where they go, and no more where they were, or empty.
-    fn move_runs(&self, two: &Two<'_, M, P>, runs: &[Run<M, P>], leave: bool) {
+    fn move_runs(&self, two: &Two<'_, S>, runs: &[Run<S>], leave: bool) {
         let tree = &self.pmap.tree;
         for run in runs {
             for mut part in tree.parts_of(two, run.to) {
@@ -238,7 +238,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
 }
 
 /// The usage of `runs` before the move and after it; with `leave`, mappings left behind count, too.
-fn counted<M: Platform, P: Policies<M>>(runs: &[Run<M, P>], leave: bool) -> (Usage, Usage) {
+fn counted<S: System>(runs: &[Run<S>], leave: bool) -> (Usage, Usage) {
     let (mut before, mut after) = (Usage::NONE, Usage::NONE);
     for run in runs {
         let flags = run.attributes.flags;

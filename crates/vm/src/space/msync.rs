@@ -5,16 +5,16 @@ use crate::error::Error;
 use crate::flags::Flags;
 use crate::heap::push;
 use crate::object::Attached;
-use crate::policy::{MapLocking, Policies};
+use crate::policy::{MapLocking, System};
 use crate::tree::Mapped;
 use alloc::vec::Vec;
 use core::ops::Range;
-use machine::{Platform, VaRange};
+use machine::VaRange;
 
 /// Pages of an object, and the attachment that keeps it.
-pub(super) type Piece<M, P> = (Attached<M, P>, Range<u64>);
+pub(super) type Piece<S> = (Attached<S>, Range<u64>);
 
-impl<M: Platform, P: Policies<M>> Space<M, P> {
+impl<S: System> Space<S> {
     /// Writes the dirty pages of the files that are mapped shared in `range` (its end rounded
     /// up to pages). All stores made before the call are in the store after it.
     ///
@@ -64,10 +64,10 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
 
     /// Adds the pages of an object that are mapped shared here to `pieces`, if there are any.
     pub(super) fn add_piece(
-        pieces: &mut Vec<Piece<M, P>>,
-        mapped: &Mapped<'_, M, P>,
+        pieces: &mut Vec<Piece<S>>,
+        mapped: &Mapped<'_, S>,
     ) -> Result<(), Error> {
-        let shared = |_: &&Attached<M, P>| mapped.flags.has(Flags::SHARED);
+        let shared = |_: &&Attached<S>| mapped.flags.has(Flags::SHARED);
         let Some(attached) = mapped.attachment.filter(shared) else {
             return Ok(());
         };

@@ -7,13 +7,13 @@ use crate::flags::Flags;
 use crate::frames::Content;
 use crate::object::{Advice, Attached, PageRef};
 use crate::pmap::Entry;
-use crate::policy::{MapLocking, Policies};
+use crate::policy::{MapLocking, System};
 use crate::reclaim::Batch;
 use crate::swap::CLUSTER;
 use crate::tree::{Locked, Mapped};
 use alloc::vec::Vec;
 use core::mem;
-use machine::{Frame, PAGE_SIZE, Platform, VaRange};
+use machine::{Frame, PAGE_SIZE, VaRange};
 
 /// Pages that a look has found, each with a reference.
 struct Found {
@@ -28,7 +28,7 @@ impl Found {
     };
 }
 
-impl<M: Platform, P: Policies<M>> Space<M, P> {
+impl<S: System> Space<S> {
     /// Drops the pages of `range` (its end rounded up to pages): the next access finds
     /// zeroes. When it returns, no CPU can reach the old pages. The regions stay.
     ///
@@ -97,7 +97,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     pub(super) fn punch(&self, range: VaRange) -> Result<(), Error> {
         let mut pieces = Vec::new();
         let range = Self::in_pages(range)?;
-        let check = |mapped: &Mapped<'_, M, P>| {
+        let check = |mapped: &Mapped<'_, S>| {
             let shared = mapped.flags.has(Flags::SHARED);
             match mapped.attachment {
                 _ if mapped.flags.has(Flags::LOCKED) => invalid("the memory is locked"),
@@ -146,7 +146,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     fn each_page<'a>(
         &'a self,
         range: VaRange,
-        mut act: impl FnMut(PageRef<'a, M, P>),
+        mut act: impl FnMut(PageRef<'a, S>),
     ) -> Result<(), Error> {
         let range = Self::in_pages(range)?;
         let mut found = Found::NONE;
@@ -177,7 +177,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
 
     /// Adds the pages that are mapped in the first part of `locked` to those `found`, with a reference to each, as far
     /// as there is room; the address of the next look.
-    fn find_pages(&self, locked: &mut Locked<'_, M, P>, found: &mut Found) -> usize {
+    fn find_pages(&self, locked: &mut Locked<'_, S>, found: &mut Found) -> usize {
         let Some(part) = locked.first() else {
             return locked.range().end;
         };
@@ -198,8 +198,8 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     fn mapped<R>(
         &self,
         range: VaRange,
-        mut check: impl FnMut(&Mapped<'_, M, P>) -> Result<(), Error>,
-        then: impl FnOnce(&mut Locked<'_, M, P>) -> R,
+        mut check: impl FnMut(&Mapped<'_, S>) -> Result<(), Error>,
+        then: impl FnOnce(&mut Locked<'_, S>) -> R,
     ) -> Result<R, Error> {
         let _read = self.pmap.locking.read();
         let place = self.pmap.tree.find(range.start);
@@ -212,7 +212,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     }
 
     /// Where the page at `address` is, if it is mapped there but has no entry that maps it.
-    fn whereabouts(&self, address: usize) -> Option<Whereabouts<M, P>> {
+    fn whereabouts(&self, address: usize) -> Option<Whereabouts<S>> {
         let page = VaRange::sized(address, PAGE_SIZE);
         let mut locked = self.pmap.tree.lock(page).ok()?;
         let part = locked.parts().next()?;
@@ -228,13 +228,13 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
 }
 
 /// Where a page is that is not mapped.
-enum Whereabouts<M: Platform, P: Policies<M>> {
+enum Whereabouts<S: System> {
     Nowhere,
     Swapped(u32),
-    Object(Attached<M, P>, u64),
+    Object(Attached<S>, u64),
 }
 
-fn refuse_locked<M: Platform, P: Policies<M>>(mapped: &Mapped<'_, M, P>) -> Result<(), Error> {
+fn refuse_locked<S: System>(mapped: &Mapped<'_, S>) -> Result<(), Error> {
     match mapped.flags.has(Flags::LOCKED) {
         true => invalid("the memory is locked"),
         false => Ok(()),

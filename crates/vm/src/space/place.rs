@@ -13,17 +13,17 @@ use super::stack::GUARD;
 use super::{HIGHEST, MAP_START, Space};
 use crate::error::Error;
 use crate::flags::Flags;
-use crate::policy::Policies;
+use crate::policy::System;
 use crate::tree::Place;
-use machine::{PAGE_SIZE, Platform, VaRange};
+use machine::{PAGE_SIZE, VaRange};
 
-impl<M: Platform, P: Policies<M>> Space<M, P> {
+impl<S: System> Space<S> {
     /// Maps `bytes` where there is room, and returns where.
     /// `take` maps a range, at whose start a slot was found, if it is free.
     pub(super) fn place<'s>(
         &'s self,
         bytes: usize,
-        take: &mut impl FnMut(Place<'s, M, P>, VaRange) -> Result<bool, Error>,
+        take: &mut impl FnMut(Place<'s, S>, VaRange) -> Result<bool, Error>,
     ) -> Result<usize, Error> {
         let arena = self.arenas.own()?;
         if let Some(hole) = arena.hole(bytes) {
@@ -55,7 +55,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     fn place_elsewhere<'s>(
         &'s self,
         bytes: usize,
-        take: &mut impl FnMut(Place<'s, M, P>, VaRange) -> Result<bool, Error>,
+        take: &mut impl FnMut(Place<'s, S>, VaRange) -> Result<bool, Error>,
     ) -> Result<usize, Error> {
         let unowned = VaRange {
             start: self.arenas.end(),
@@ -80,7 +80,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         range: VaRange,
         bytes: usize,
         align: usize,
-        take: &mut impl FnMut(Place<'s, M, P>, VaRange) -> Result<bool, Error>,
+        take: &mut impl FnMut(Place<'s, S>, VaRange) -> Result<bool, Error>,
     ) -> Result<Option<usize>, Error> {
         let mut from = range.start;
         loop {

@@ -4,13 +4,13 @@ use super::Space;
 use crate::error::Error;
 use crate::flags::Flags;
 use crate::heap::push;
-use crate::policy::{MapLocking, Policies};
+use crate::policy::{MapLocking, System};
 use crate::prot::Prot;
 use crate::tree::Locked;
 use alloc::vec::Vec;
-use machine::{Platform, VaRange};
+use machine::VaRange;
 
-impl<M: Platform, P: Policies<M>> Space<M, P> {
+impl<S: System> Space<S> {
     /// Gives all of `range` (its end rounded up to pages) the rights `prot`. When it
     /// returns, no CPU can use a right that was taken away.
     ///

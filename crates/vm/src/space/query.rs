@@ -5,11 +5,11 @@ use crate::error::Error;
 use crate::flags::Flags;
 use crate::object::{Attached, ObjectId};
 use crate::pmap::Entry;
-use crate::policy::{MapLocking, Policies};
+use crate::policy::{MapLocking, System};
 use crate::prot::Prot;
 use crate::tree::Mapped;
 use alloc::vec::Vec;
-use machine::{PAGE_SIZE, Platform, VaRange};
+use machine::{PAGE_SIZE, VaRange};
 
 /// A run of addresses that one mapping covers, as tasks see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,9 +39,9 @@ impl Region {
         self.flags.prot()
     }
 
-    pub(super) fn of<M: Platform, P: Policies<M>>(mapped: &Mapped<'_, M, P>) -> Self {
+    pub(super) fn of<S: System>(mapped: &Mapped<'_, S>) -> Self {
         let at = mapped.range.start;
-        let object = |to: &Attached<M, P>| MappedObject {
+        let object = |to: &Attached<S>| MappedObject {
             id: to.object().id(),
             offset: to.index(at) * PAGE_SIZE as u64,
             is_anonymous: to.object().is_anonymous(),
@@ -69,7 +69,7 @@ impl Region {
     }
 }
 
-impl<M: Platform, P: Policies<M>> Space<M, P> {
+impl<S: System> Space<S> {
     /// All regions at one instant, in order: neighbours that are parts of one object in its
     /// order are one, however they were mapped. Locks the whole space: O(slots + regions).
     ///

@@ -4,19 +4,20 @@ use super::Space;
 use super::map::New;
 use crate::flags::Flags;
 use crate::object::Attached;
-use crate::policy::{MapLocking, Mapping, Policies, Regions};
+use crate::policy::{MapLocking, Mapping, Regions, System};
 use crate::prot::Prot;
 use crate::tree::Attributes;
-use machine::{PageFault, Platform, VaRange};
+use machine::{PageFault, VaRange};
 
-type Read<'a, M, P> = <<P as Policies<M>>::Locking as MapLocking<M>>::Read<'a>;
-type Region<'a, M, P> = <<P as Policies<M>>::Regions as Regions<M>>::Fault<'a>;
-pub(super) type Changing<'a, M, P> = <<P as Policies<M>>::Regions as Regions<M>>::Changing<'a>;
+type Read<'a, S> = <<S as System>::Locking as MapLocking<<S as System>::Machine>>::Read<'a>;
+type Region<'a, S> = <<S as System>::Regions as Regions<<S as System>::Machine>>::Fault<'a>;
+pub(super) type Changing<'a, S> =
+    <<S as System>::Regions as Regions<<S as System>::Machine>>::Changing<'a>;
 
-impl<M: Platform, P: Policies<M>> Space<M, P> {
+impl<S: System> Space<S> {
     /// `new` is mapped at `range` now, where nothing was.
     #[inline]
-    pub(super) fn region_new(&self, range: VaRange, new: &New<'_, M, P>) {
+    pub(super) fn region_new(&self, range: VaRange, new: &New<'_, S>) {
         let object = new
             .object
             .map(|(object, first)| (object.regions().clone(), first));
@@ -24,8 +25,8 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     }
 
     /// A mapping with `attributes` is at `range` now, where nothing was.
-    pub(super) fn region_like(&self, range: VaRange, attributes: &Attributes<M, P>) {
-        let object = attributes.attachment.as_ref().map(|at: &Attached<M, P>| {
+    pub(super) fn region_like(&self, range: VaRange, attributes: &Attributes<S>) {
+        let object = attributes.attachment.as_ref().map(|at: &Attached<S>| {
             let state = at.object().regions().clone();
             (state, at.index(range.start))
         });
@@ -34,10 +35,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
 
     /// Begins a fault: with the map locked, unless the policy does without.
     #[inline(always)]
-    pub(super) fn read_region(
-        &self,
-        fault: PageFault,
-    ) -> (Option<Read<'_, M, P>>, Region<'_, M, P>) {
+    pub(super) fn read_region(&self, fault: PageFault) -> (Option<Read<'_, S>>, Region<'_, S>) {
         let (
             common,
             PageFault {
@@ -53,7 +51,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
 
     /// Locks the map for a fault, when the policy has copied for the space all that it wants copied.
     #[inline]
-    fn read_map(&self, fault: PageFault) -> Read<'_, M, P> {
+    fn read_map(&self, fault: PageFault) -> Read<'_, S> {
         loop {
             let read = self.pmap.locking.read();
             if !self.regions.wants_copy(fault.address, fault.access) {
@@ -70,7 +68,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         &self,
         range: VaRange,
         flags: Flags,
-        object: Option<(<P::Regions as Regions<M>>::Object, u64)>,
+        object: Option<(<S::Regions as Regions<S::Machine>>::Object, u64)>,
     ) {
         let mapping = Mapping {
             prot: flags.prot(),
@@ -82,7 +80,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
 
     /// The regions in `range` are about to change.
     #[inline]
-    pub(super) fn region_changes(&self, range: VaRange) -> Changing<'_, M, P> {
+    pub(super) fn region_changes(&self, range: VaRange) -> Changing<'_, S> {
         self.regions.change(self.vm.regions(), range)
     }
 

@@ -3,10 +3,10 @@
 use super::{HIGHEST, LOWEST, Space, whole_pages};
 use crate::error::Error;
 use crate::flags::Flags;
-use crate::policy::{MapLocking, Policies};
+use crate::policy::{MapLocking, System};
 use crate::tree::{Attributes, Part, Two};
 use crate::usage::Usage;
-use machine::{PAGE_SIZE, Platform, VaRange};
+use machine::{PAGE_SIZE, VaRange};
 
 /// Where a mapping may go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub enum Move {
 }
 
 /// The ranges locked for a remapping, and the mapping's attributes.
-type One<'a, M, P> = (Two<'a, M, P>, Attributes<M, P>);
+type One<'a, S> = (Two<'a, S>, Attributes<S>);
 
 impl Move {
     pub(super) fn leaves(self) -> bool {
@@ -37,7 +37,7 @@ impl Move {
     }
 }
 
-impl<M: Platform, P: Policies<M>> Space<M, P> {
+impl<S: System> Space<S> {
     /// Makes the mapping at `old` (its end rounded up to pages) `bytes` long, and returns
     /// where it is then. Its pages keep their content; added pages are as a new mapping's.
     /// When it returns, no CPU reaches the pages where they were.
@@ -212,10 +212,10 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// The attributes of the mapping at `old` when it is at `to`.
     pub(super) fn moved(
         &self,
-        attributes: &Attributes<M, P>,
+        attributes: &Attributes<S>,
         old: usize,
         to: VaRange,
-    ) -> Result<Attributes<M, P>, Error> {
+    ) -> Result<Attributes<S>, Error> {
         if attributes.flags.has(Flags::GROWS_DOWN) {
             self.written.limits.expect_stacks(to.end);
         }
@@ -232,7 +232,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
         &self,
         old: VaRange,
         more: Option<VaRange>,
-    ) -> Result<One<'_, M, P>, Error> {
+    ) -> Result<One<'_, S>, Error> {
         let tree = &self.pmap.tree;
         let two = match more {
             Some(more) => tree.lock_two(old, more)?,

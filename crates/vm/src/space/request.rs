@@ -3,9 +3,9 @@
 use crate::error::Error;
 use crate::flags::Flags;
 use crate::object::ObjectRef;
-use crate::policy::Policies;
+use crate::policy::System;
 use crate::prot::Prot;
-use machine::{PAGE_SIZE, Platform};
+use machine::PAGE_SIZE;
 
 /// Where a mapping is to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,16 +23,16 @@ pub enum At {
 /// A request of `mmap`; made by [`Request::anonymous`] or [`Request::object`], and
 /// changed from there. Private and readable on demand, unless said otherwise.
 #[must_use = "a request does nothing until a space maps it"]
-pub struct Request<'a, M: Platform, P: Policies<M>> {
+pub struct Request<'a, S: System> {
     pub(super) bytes: usize,
     pub(super) at: At,
     pub(super) flags: Flags,
     pub(super) populate: bool,
     /// The object to be mapped, and from which of its pages on.
-    pub(super) object: Option<(&'a ObjectRef<M, P>, u64)>,
+    pub(super) object: Option<(&'a ObjectRef<S>, u64)>,
 }
 
-impl<'a, M: Platform, P: Policies<M>> Request<'a, M, P> {
+impl<'a, S: System> Request<'a, S> {
     /// `bytes` (rounded up to pages) of zeroes.
     pub fn anonymous(bytes: usize, prot: Prot) -> Self {
         Request {
@@ -49,7 +49,7 @@ impl<'a, M: Platform, P: Policies<M>> Request<'a, M, P> {
     /// # Errors
     /// [`Error::Invalid`] if `offset` is no multiple of the page size.
     pub fn object(
-        object: &'a ObjectRef<M, P>,
+        object: &'a ObjectRef<S>,
         offset: u64,
         bytes: usize,
         prot: Prot,

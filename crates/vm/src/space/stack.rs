@@ -3,16 +3,16 @@
 use super::{HIGHEST, LOWEST, Space};
 use crate::error::Error;
 use crate::flags::Flags;
-use crate::policy::{MapLocking, Policies};
+use crate::policy::{MapLocking, System};
 use crate::tree::{Attributes, Locked};
 use crate::usage::Usage;
-use machine::{PAGE_SIZE, Platform, VaRange};
+use machine::{PAGE_SIZE, VaRange};
 
 /// How far a stack stays away from a mapping below it, and a new mapping from a stack
 /// above it: Linux's `stack_guard_gap`.
 pub(super) const GUARD: usize = 256 * PAGE_SIZE;
 
-impl<M: Platform, P: Policies<M>> Space<M, P> {
+impl<S: System> Space<S> {
     /// Lets the stack above `page`, where nothing is mapped, grow down to it; `false` if there
     /// is none or it may not. `true` too if the mappings have changed meanwhile.
     ///
@@ -104,8 +104,8 @@ enum Surroundings {
 
 /// The state of `locked`: `grown`, the first page of a stack with `flags` above it, and as much
 /// below as it stays away from.
-fn surroundings<M: Platform, P: Policies<M>>(
-    locked: &mut Locked<'_, M, P>,
+fn surroundings<S: System>(
+    locked: &mut Locked<'_, S>,
     grown: VaRange,
     flags: Flags,
 ) -> Surroundings {

@@ -4,17 +4,17 @@ use crate::error::{Error, Resource};
 use crate::flags::Flags;
 use crate::frames::Content;
 use crate::object::{Advice, Attached, PageRef};
-use crate::policy::Policies;
+use crate::policy::System;
 use crate::tree::{Likely, Slot};
 use crate::vm::Vm;
-use machine::{Access, Frame, Platform};
+use machine::{Access, Frame};
 
 /// A need of a fault.
-pub(super) enum Need<M: Platform, P: Policies<M>> {
+pub(super) enum Need<S: System> {
     /// A page of zeroes.
     Zeroes,
     /// This page of an object, in memory.
-    Object(Attached<M, P>, u64, Advice),
+    Object(Attached<S>, u64, Advice),
     /// The content of this slot of the swap space.
     Slot(u32, Advice),
     /// Another look: something changed meanwhile.
@@ -33,8 +33,8 @@ pub(super) enum Guess {
 }
 
 /// The memory that a fault has got; unneeded memory is freed.
-pub(super) struct Supply<'a, M: Platform, P: Policies<M>> {
-    vm: &'a Vm<M, P>,
+pub(super) struct Supply<'a, S: System> {
+    vm: &'a Vm<S>,
     /// Memory is short: pages read ahead would only go again, and the page that is needed with them.
     is_short: bool,
     /// A frame that no other task knows, and whether it is all zero.
@@ -42,14 +42,14 @@ pub(super) struct Supply<'a, M: Platform, P: Policies<M>> {
     /// There was no page of zeroes.
     failed: bool,
     /// The content of a slot of the swap space.
-    swapped: Option<(u32, PageRef<'a, M, P>)>,
+    swapped: Option<(u32, PageRef<'a, S>)>,
     /// An object's page that stays in memory for the next look.
-    kept: Option<PageRef<'a, M, P>>,
+    kept: Option<PageRef<'a, S>>,
 }
 
-impl<'a, M: Platform, P: Policies<M>> Supply<'a, M, P> {
+impl<'a, S: System> Supply<'a, S> {
     #[inline]
-    pub(super) fn new(vm: &'a Vm<M, P>, is_short: bool, guess: Guess) -> Self {
+    pub(super) fn new(vm: &'a Vm<S>, is_short: bool, guess: Guess) -> Self {
         let frame = match guess {
             Guess::Zeroes(frame) => Some((frame, true)),
             Guess::None | Guess::Failed => None,
@@ -68,7 +68,7 @@ impl<'a, M: Platform, P: Policies<M>> Supply<'a, M, P> {
     /// lock. A wrong guess costs another look. Without memory it may still be that nothing
     /// is needed.
     #[inline]
-    pub(super) fn guess(&mut self, slot: &Slot<M, P>, access: Access) {
+    pub(super) fn guess(&mut self, slot: &Slot<S>, access: Access) {
         let content = match slot.likely() {
             Likely::Zeroes => Content::Zeroed,
             // A private store goes to a copy.
@@ -79,7 +79,7 @@ impl<'a, M: Platform, P: Policies<M>> Supply<'a, M, P> {
     }
 
     /// Meets the need. May sleep.
-    pub(super) fn get(&mut self, need: Need<M, P>) -> Result<(), Error> {
+    pub(super) fn get(&mut self, need: Need<S>) -> Result<(), Error> {
         match need {
             Need::Zeroes => self.frame(Content::Zeroed),
             Need::Object(attached, index, advice) => {
@@ -124,7 +124,7 @@ impl<'a, M: Platform, P: Policies<M>> Supply<'a, M, P> {
     }
 
     /// The content of `slot`, if it was paged in.
-    pub(super) fn take_swapped(&mut self, slot: u32) -> Option<PageRef<'a, M, P>> {
+    pub(super) fn take_swapped(&mut self, slot: u32) -> Option<PageRef<'a, S>> {
         let (_, page) = self.swapped.take_if(|(of, _)| *of == slot)?;
         Some(page)
     }
@@ -145,7 +145,7 @@ impl<'a, M: Platform, P: Policies<M>> Supply<'a, M, P> {
     }
 }
 
-impl<M: Platform, P: Policies<M>> Drop for Supply<'_, M, P> {
+impl<S: System> Drop for Supply<'_, S> {
     fn drop(&mut self) {
         self.give_back();
     }

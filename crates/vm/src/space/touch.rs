@@ -7,10 +7,10 @@
 use super::Space;
 use super::supply::Guess;
 use crate::frames::Content;
-use crate::policy::Policies;
+use crate::policy::System;
 use crate::prot::Prot;
 use crate::tree::{Likely, Locked, Mapped, Place};
-use machine::{Access, PageFault, Platform, VaRange};
+use machine::{Access, PageFault, VaRange};
 
 /// What a look for a first touch has come to.
 pub(super) enum Touch {
@@ -20,10 +20,10 @@ pub(super) enum Touch {
     Other(Guess),
 }
 
-impl<M: Platform, P: Policies<M>> Space<M, P> {
+impl<S: System> Space<S> {
     /// Maps a page of zeroes at `page`, in `place`, of level 0, if the fault needs that and no more.
     #[inline(always)]
-    pub(super) fn touch(&self, fault: PageFault, place: Place<'_, M, P>, page: VaRange) -> Touch {
+    pub(super) fn touch(&self, fault: PageFault, place: Place<'_, S>, page: VaRange) -> Touch {
         let may_be_one = !fault.present && self.vm.has_short_paths();
         if !may_be_one || place.slot.likely() != Likely::Zeroes {
             return Touch::Other(Guess::None);
@@ -45,7 +45,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
 
     /// The rights of private anonymous memory that is mapped page by page and allows the access.
     #[inline(always)]
-    fn plain_rights(&self, mapped: &Mapped<'_, M, P>, access: Access) -> Option<Prot> {
+    fn plain_rights(&self, mapped: &Mapped<'_, S>, access: Access) -> Option<Prot> {
         let prot = mapped.flags.prot();
         let is_plain = mapped.attachment.is_none() && !self.vm.superpages().wanted(mapped.flags);
         (is_plain && prot.allows(access)).then_some(prot)

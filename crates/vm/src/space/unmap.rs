@@ -19,13 +19,13 @@ use crate::flags::Flags;
 use crate::heap::push;
 use crate::object::Attached;
 use crate::pmap::{Removal, whole_lines};
-use crate::policy::{MapLocking, Policies};
+use crate::policy::{MapLocking, System};
 use crate::tree::{ALL, Attributes, Locked, Part, Place};
 use crate::usage::Usage;
 use alloc::vec::Vec;
-use machine::{Platform, VaRange};
+use machine::VaRange;
 
-impl<M: Platform, P: Policies<M>> Space<M, P> {
+impl<S: System> Space<S> {
     /// Unmaps whatever is mapped in `range` (its end rounded up to pages). When it
     /// returns, no CPU can reach the pages. Holes are no error, as POSIX says.
     pub fn unmap(&self, range: VaRange) -> Result<(), Error> {
@@ -48,9 +48,9 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     #[inline(always)]
     pub(super) fn give_back(
         &self,
-        place: Place<'_, M, P>,
+        place: Place<'_, S>,
         range: VaRange,
-        write: Option<&mut Write<'_, M, P>>,
+        write: Option<&mut Write<'_, S>>,
     ) -> Result<(), Error> {
         let leaves_tables = self.clear(place, range, write)?;
         self.given_back(place, range, leaves_tables);
@@ -59,7 +59,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
 
     /// `range`, at whose start `place` was found, has been unmapped, and perhaps left tables.
     #[inline]
-    pub(super) fn given_back(&self, place: Place<'_, M, P>, range: VaRange, leaves_tables: bool) {
+    pub(super) fn given_back(&self, place: Place<'_, S>, range: VaRange, leaves_tables: bool) {
         self.arenas.unmapped(range);
         if leaves_tables {
             self.trim(place, range);
@@ -71,9 +71,9 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     #[inline(always)]
     pub(super) fn clear(
         &self,
-        place: Place<'_, M, P>,
+        place: Place<'_, S>,
         range: VaRange,
-        write: Option<&mut Write<'_, M, P>>,
+        write: Option<&mut Write<'_, S>>,
     ) -> Result<bool, Error> {
         let changing = self.region_changes(range);
         let mut unmapping = Unmapping::new(self);
@@ -86,9 +86,9 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     #[inline(always)]
     pub(super) fn clear_locked(
         &self,
-        unmapping: &mut Unmapping<'_, M, P>,
+        unmapping: &mut Unmapping<'_, S>,
         range: VaRange,
-        (changing, write): (Changing<'_, M, P>, Option<&mut Write<'_, M, P>>),
+        (changing, write): (Changing<'_, S>, Option<&mut Write<'_, S>>),
         done: impl FnOnce(),
     ) -> Result<bool, Error> {
         let rules = self.rules(unmapping.locked());
@@ -135,7 +135,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
     /// Frees tables that `range`, at whose start `place` was found, does not need any more: those whose
     /// entries share no line with others', and in place of the others those that this CPU left longest
     /// ago.
-    pub(super) fn trim(&self, place: Place<'_, M, P>, range: VaRange) {
+    pub(super) fn trim(&self, place: Place<'_, S>, range: VaRange) {
         match place.level == 0 && range.end <= place.range.end {
             true => self.vacate(place),
             false => self.trim_several(range),
@@ -166,7 +166,7 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
 
     /// Remembers a slot of level 0 that has become empty, and frees the table of the one that is
     /// forgotten for it.
-    fn vacate(&self, place: Place<'_, M, P>) {
+    fn vacate(&self, place: Place<'_, S>) {
         let is_spare = place.level == 0 && place.slot.is_empty();
         if is_spare && let Some(other) = self.arenas.vacated(place.range.start) {
             self.pmap.trim(VaRange::sized(other, TABLE));
@@ -175,23 +175,24 @@ impl<M: Platform, P: Policies<M>> Space<M, P> {
 }
 
 /// The map's lock, held while regions change.
-pub(super) type Write<'a, M, P> = <<P as Policies<M>>::Locking as MapLocking<M>>::Write<'a>;
+pub(super) type Write<'a, S> =
+    <<S as System>::Locking as MapLocking<<S as System>::Machine>>::Write<'a>;
 
 /// A range whose mappings are on their way out: locked, and nothing has changed yet.
-pub(super) struct Unmapping<'a, M: Platform, P: Policies<M>> {
-    space: &'a Space<M, P>,
-    removal: Removal<'a, M, P>,
+pub(super) struct Unmapping<'a, S: System> {
+    space: &'a Space<S>,
+    removal: Removal<'a, S>,
     /// The usage of the mappings.
     usage: Usage,
     /// Keeps their objects. An object may go with its last attachment, and write; so not while
     /// slots are locked.
-    attached: Vec<Attached<M, P>>,
+    attached: Vec<Attached<S>>,
 }
 
-impl<'a, M: Platform, P: Policies<M>> Unmapping<'a, M, P> {
+impl<'a, S: System> Unmapping<'a, S> {
     /// In a space where nothing is locked yet; [`Unmapping::lock`] is a step of its own as [`Removal::lock`] is.
     #[inline(always)]
-    pub(super) fn new(space: &'a Space<M, P>) -> Self {
+    pub(super) fn new(space: &'a Space<S>) -> Self {
         Unmapping {
             space,
             removal: space.pmap.removal(),
@@ -204,7 +205,7 @@ impl<'a, M: Platform, P: Policies<M>> Unmapping<'a, M, P> {
     /// mappings there. After an error it is to be dropped.
     #[track_caller]
     #[inline(always)]
-    pub(super) fn lock(&mut self, place: Place<'a, M, P>, range: VaRange) -> Result<(), Error> {
+    pub(super) fn lock(&mut self, place: Place<'a, S>, range: VaRange) -> Result<(), Error> {
         self.removal.lock(place, range)?;
         let Some(part) = self.removal.locked.only(range) else {
             return self.prepare_several();
@@ -220,7 +221,7 @@ impl<'a, M: Platform, P: Policies<M>> Unmapping<'a, M, P> {
     }
 
     /// The locked range.
-    pub(super) fn locked(&self) -> &Locked<'a, M, P> {
+    pub(super) fn locked(&self) -> &Locked<'a, S> {
         &self.removal.locked
     }
 
@@ -235,7 +236,7 @@ impl<'a, M: Platform, P: Policies<M>> Unmapping<'a, M, P> {
     #[inline(always)]
     pub(super) fn finish(
         &mut self,
-        attributes: Option<Attributes<M, P>>,
+        attributes: Option<Attributes<S>>,
         done: impl FnOnce(),
     ) -> bool {
         self.removal.pages();
@@ -256,10 +257,10 @@ impl<'a, M: Platform, P: Policies<M>> Unmapping<'a, M, P> {
 
 /// Gets what is needed to change the mappings in `part`, whose attachments are kept in `kept`; adds their usage to `usage`.
 #[inline(always)]
-fn prepare<M: Platform, P: Policies<M>>(
-    mut part: Part<'_, M, P>,
+fn prepare<S: System>(
+    mut part: Part<'_, S>,
     usage: &mut Usage,
-    kept: &mut Vec<Attached<M, P>>,
+    kept: &mut Vec<Attached<S>>,
 ) -> Result<(), Error> {
     part.make_room()?;
     keep_attachments(&part, usage, kept)
@@ -268,20 +269,14 @@ fn prepare<M: Platform, P: Policies<M>>(
 /// Puts a mapping with `attributes`, or nothing, in the place of all of `part`; says whether that leaves a table that may
 /// not be needed.
 #[inline(always)]
-fn set<M: Platform, P: Policies<M>>(
-    mut part: Part<'_, M, P>,
-    attributes: Option<Attributes<M, P>>,
-) -> bool {
+fn set<S: System>(mut part: Part<'_, S>, attributes: Option<Attributes<S>>) -> bool {
     part.set(attributes);
     part.is_empty() && part.leaf().get().is_some()
 }
 
 /// As [`set`], of all that is `locked`.
 #[inline(never)]
-fn set_several<M: Platform, P: Policies<M>>(
-    locked: &mut Locked<'_, M, P>,
-    attributes: Option<Attributes<M, P>>,
-) -> bool {
+fn set_several<S: System>(locked: &mut Locked<'_, S>, attributes: Option<Attributes<S>>) -> bool {
     let parts = locked.parts();
     parts.fold(false, |left, part| left | set(part, attributes.clone()))
 }
@@ -289,10 +284,10 @@ fn set_several<M: Platform, P: Policies<M>>(
 /// Keeps the attachments of `part` in `kept`, as far as there is room for them, and adds its usage to `usage`; an
 /// error if room was missing.
 #[inline(always)]
-fn keep_attachments<M: Platform, P: Policies<M>>(
-    part: &Part<'_, M, P>,
+fn keep_attachments<S: System>(
+    part: &Part<'_, S>,
     usage: &mut Usage,
-    kept: &mut Vec<Attached<M, P>>,
+    kept: &mut Vec<Attached<S>>,
 ) -> Result<(), Error> {
     let mut room = Ok(());
     part.for_each(|mapped| {
@@ -306,10 +301,7 @@ fn keep_attachments<M: Platform, P: Policies<M>>(
 
 /// Keeps `attached` in `kept`, if it is not the last one there.
 #[inline(never)]
-fn keep<M: Platform, P: Policies<M>>(
-    attached: &Attached<M, P>,
-    kept: &mut Vec<Attached<M, P>>,
-) -> Result<(), Error> {
+fn keep<S: System>(attached: &Attached<S>, kept: &mut Vec<Attached<S>>) -> Result<(), Error> {
     match kept.last() == Some(attached) {
         true => Ok(()),
         false => push(kept, attached.clone()),

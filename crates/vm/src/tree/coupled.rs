@@ -6,8 +6,8 @@ mod model;
 use super::locked::{Held, lock_beside_walks, unlock};
 use super::part::Part;
 use super::{ALL, Place, Slot, Tree};
-use crate::policy::Policies;
-use machine::{Platform, VaRange};
+use crate::policy::System;
+use machine::{Cpus, Platform, VaRange};
 
 /// A walk over a tree that holds one slot, and takes the next before it releases it.
 ///
@@ -23,9 +23,9 @@ use machine::{Platform, VaRange};
 /// lock; others come under the lock, or without it while the count is not 0. An operation that locks the slot to change
 /// it closes the count and waits until the last of them has gone on; no new one comes meanwhile. So
 /// of the lock's holders and the walks, one is alone, or all only read.
-pub(crate) struct Coupled<'a, M: Platform, P: Policies<M>> {
-    tree: &'a Tree<M, P>,
-    held: Option<(Place<'a, M, P>, Hold<M>)>,
+pub(crate) struct Coupled<'a, S: System> {
+    tree: &'a Tree<S>,
+    held: Option<(Place<'a, S>, Hold<S::Machine>)>,
     next: usize,
 }
 
@@ -37,9 +37,9 @@ enum Hold<M: Platform> {
     Shared,
 }
 
-impl<M: Platform, P: Policies<M>> Tree<M, P> {
+impl<S: System> Tree<S> {
     /// A walk over all addresses.
-    pub(crate) fn walk(&self) -> Coupled<'_, M, P> {
+    pub(crate) fn walk(&self) -> Coupled<'_, S> {
         Coupled {
             tree: self,
             held: None,
@@ -53,10 +53,10 @@ const LOOKS: u32 = 30;
 /// The last address.
 const LAST: usize = ALL.end - 1;
 
-impl<'a, M: Platform, P: Policies<M>> Coupled<'a, M, P> {
+impl<'a, S: System> Coupled<'a, S> {
     /// Locks the next slot that is not empty, or the last. `None` at the end.
     #[track_caller]
-    pub(crate) fn next(&mut self) -> Option<Part<'_, M, P>> {
+    pub(crate) fn next(&mut self) -> Option<Part<'_, S>> {
         self.next_with(|| LAST, |_| false)
     }
 
@@ -67,8 +67,8 @@ impl<'a, M: Platform, P: Policies<M>> Coupled<'a, M, P> {
     pub(crate) fn next_with(
         &mut self,
         wanted: impl Fn() -> usize,
-        read: impl Fn(&Part<'_, M, P>) -> bool,
-    ) -> Option<Part<'_, M, P>> {
+        read: impl Fn(&Part<'_, S>) -> bool,
+    ) -> Option<Part<'_, S>> {
         if self.next >= ALL.end {
             self.release(None);
             return None;
@@ -93,10 +93,10 @@ impl<'a, M: Platform, P: Policies<M>> Coupled<'a, M, P> {
     #[track_caller]
     fn hold(
         &self,
-        place: Place<'a, M, P>,
+        place: Place<'a, S>,
         wanted: &impl Fn() -> Option<usize>,
-        read: &impl Fn(&Part<'_, M, P>) -> bool,
-    ) -> Option<Hold<M>> {
+        read: &impl Fn(&Part<'_, S>) -> bool,
+    ) -> Option<Hold<S::Machine>> {
         let slot = place.slot;
         // The address first: with this slot held, it may come to be before it only from behind the walk.
         let is_next = || {
@@ -128,7 +128,7 @@ impl<'a, M: Platform, P: Policies<M>> Coupled<'a, M, P> {
     }
 
     /// The next slot before `end` that is not empty.
-    fn occupied(&self, end: usize) -> Option<Place<'a, M, P>> {
+    fn occupied(&self, end: usize) -> Option<Place<'a, S>> {
         let range = VaRange {
             start: self.next,
             end,
@@ -137,7 +137,7 @@ impl<'a, M: Platform, P: Policies<M>> Coupled<'a, M, P> {
     }
 
     /// Releases the held slot and holds `next`.
-    fn release(&mut self, next: Option<(Place<'a, M, P>, Hold<M>)>) {
+    fn release(&mut self, next: Option<(Place<'a, S>, Hold<S::Machine>)>) {
         match core::mem::replace(&mut self.held, next) {
             Some((place, Hold::Alone(held))) => unlock(place.slot, held),
             Some((place, Hold::Shared)) => place.slot.leave(),
@@ -146,7 +146,7 @@ impl<'a, M: Platform, P: Policies<M>> Coupled<'a, M, P> {
     }
 }
 
-impl<M: Platform, P: Policies<M>> Drop for Coupled<'_, M, P> {
+impl<S: System> Drop for Coupled<'_, S> {
     fn drop(&mut self) {
         self.release(None);
     }
@@ -154,7 +154,7 @@ impl<M: Platform, P: Policies<M>> Drop for Coupled<'_, M, P> {
 
 /// Shares `slot` with other walks, if there are some. If the lock is held, perhaps by a walk that will share the slot,
 /// this waits a moment.
-fn join_others<M: Platform, P: Policies<M>>(slot: &Slot<M, P>) -> bool {
+fn join_others<S: System>(slot: &Slot<S>) -> bool {
     for round in 0..LOOKS {
         if slot.join_others() {
             return true;
@@ -162,7 +162,7 @@ fn join_others<M: Platform, P: Policies<M>>(slot: &Slot<M, P>) -> bool {
         if !slot.is_locked() {
             break;
         }
-        M::relax(round);
+        S::Machine::relax(round);
     }
     false
 }

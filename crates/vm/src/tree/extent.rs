@@ -2,17 +2,17 @@
 
 use crate::flags::Flags;
 use crate::object::Attached;
-use crate::policy::Policies;
-use machine::{Platform, VaRange};
+use crate::policy::System;
+use machine::VaRange;
 
 /// The attributes of a mapping: all but its place. 16 bytes.
-pub(crate) struct Attributes<M: Platform, P: Policies<M>> {
+pub(crate) struct Attributes<S: System> {
     pub(crate) flags: Flags,
     /// Which object is mapped, and where in it; none if the memory is anonymous and private.
-    pub(crate) attachment: Option<Attached<M, P>>,
+    pub(crate) attachment: Option<Attached<S>>,
 }
 
-impl<M: Platform, P: Policies<M>> Attributes<M, P> {
+impl<S: System> Attributes<S> {
     /// Of private anonymous memory.
     pub(crate) const fn private(flags: Flags) -> Self {
         Attributes {
@@ -22,7 +22,7 @@ impl<M: Platform, P: Policies<M>> Attributes<M, P> {
     }
 }
 
-impl<M: Platform, P: Policies<M>> Clone for Attributes<M, P> {
+impl<S: System> Clone for Attributes<S> {
     fn clone(&self) -> Self {
         Attributes {
             flags: self.flags,
@@ -31,13 +31,13 @@ impl<M: Platform, P: Policies<M>> Clone for Attributes<M, P> {
     }
 }
 
-impl<M: Platform, P: Policies<M>> PartialEq for Attributes<M, P> {
+impl<S: System> PartialEq for Attributes<S> {
     fn eq(&self, other: &Self) -> bool {
         self.flags == other.flags && self.attachment == other.attachment
     }
 }
 
-impl<M: Platform, P: Policies<M>> Attributes<M, P> {
+impl<S: System> Attributes<S> {
     /// Whether a mapping with these and one with `next` behind it are one mapping to tasks.
     pub(crate) fn go_on_in(&self, next: &Self) -> bool {
         let object = match (&self.attachment, &next.attachment) {
@@ -50,20 +50,20 @@ impl<M: Platform, P: Policies<M>> Attributes<M, P> {
 }
 
 /// The mapping at `range`, as an operation that holds its slot sees it.
-pub(crate) struct Mapped<'a, M: Platform, P: Policies<M>> {
+pub(crate) struct Mapped<'a, S: System> {
     pub(crate) range: VaRange,
     pub(crate) flags: Flags,
-    pub(crate) attachment: Option<&'a Attached<M, P>>,
+    pub(crate) attachment: Option<&'a Attached<S>>,
 }
 
-impl<M: Platform, P: Policies<M>> Mapped<'_, M, P> {
+impl<S: System> Mapped<'_, S> {
     /// Whether its pages are its own, except those that a fork shares.
     pub(crate) fn is_private_anonymous(&self) -> bool {
         self.attachment.is_none() && !self.flags.has(Flags::SHARED)
     }
 
     /// Its attributes.
-    pub(crate) fn attributes(&self) -> Attributes<M, P> {
+    pub(crate) fn attributes(&self) -> Attributes<S> {
         Attributes {
             flags: self.flags,
             attachment: self.attachment.cloned(),
@@ -72,12 +72,12 @@ impl<M: Platform, P: Policies<M>> Mapped<'_, M, P> {
 }
 
 /// A run of addresses with equal attributes. 32 bytes.
-pub(crate) struct Extent<M: Platform, P: Policies<M>> {
+pub(crate) struct Extent<S: System> {
     pub(crate) range: VaRange,
-    pub(crate) attributes: Attributes<M, P>,
+    pub(crate) attributes: Attributes<S>,
 }
 
-impl<M: Platform, P: Policies<M>> Clone for Extent<M, P> {
+impl<S: System> Clone for Extent<S> {
     fn clone(&self) -> Self {
         Extent {
             range: self.range,
@@ -86,9 +86,9 @@ impl<M: Platform, P: Policies<M>> Clone for Extent<M, P> {
     }
 }
 
-impl<M: Platform, P: Policies<M>> Extent<M, P> {
+impl<S: System> Extent<S> {
     /// The part of it in `range`, which it overlaps.
-    pub(super) fn cut_to(&self, range: VaRange) -> Mapped<'_, M, P> {
+    pub(super) fn cut_to(&self, range: VaRange) -> Mapped<'_, S> {
         Mapped {
             range: self.range.common(range),
             flags: self.attributes.flags,

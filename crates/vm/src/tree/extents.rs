@@ -6,17 +6,17 @@
 
 use super::extent::{Attributes, Extent};
 use crate::error::Error;
-use crate::policy::Policies;
+use crate::policy::System;
 use alloc::vec::Vec;
-use machine::{Platform, VaRange};
+use machine::VaRange;
 
 /// The extents of a slot, in order, none overlapping; neighbours that could be one
 /// are one.
-pub(super) struct Extents<M: Platform, P: Policies<M>> {
-    sorted: Vec<Extent<M, P>>,
+pub(super) struct Extents<S: System> {
+    sorted: Vec<Extent<S>>,
 }
 
-impl<M: Platform, P: Policies<M>> Extents<M, P> {
+impl<S: System> Extents<S> {
     /// None.
     #[inline(always)]
     pub(super) const fn new() -> Self {
@@ -24,12 +24,12 @@ impl<M: Platform, P: Policies<M>> Extents<M, P> {
     }
 
     #[inline]
-    pub(super) fn all(&self) -> &[Extent<M, P>] {
+    pub(super) fn all(&self) -> &[Extent<S>] {
         &self.sorted
     }
 
     #[inline]
-    pub(super) fn all_mut(&mut self) -> &mut [Extent<M, P>] {
+    pub(super) fn all_mut(&mut self) -> &mut [Extent<S>] {
         &mut self.sorted
     }
 
@@ -51,20 +51,20 @@ impl<M: Platform, P: Policies<M>> Extents<M, P> {
     }
 
     /// Takes the only extent out; its room stays.
-    pub(super) fn pop(&mut self) -> Option<Extent<M, P>> {
+    pub(super) fn pop(&mut self) -> Option<Extent<S>> {
         self.sorted.pop()
     }
 
     /// Becomes this one extent, where there was none. There must be room.
     #[inline]
-    pub(super) fn start(&mut self, extent: Extent<M, P>) {
+    pub(super) fn start(&mut self, extent: Extent<S>) {
         debug_assert!(self.sorted.is_empty(), "a uniform slot has no extents");
         self.sorted.push(extent);
     }
 
     /// The extents that end above `address`.
     #[inline]
-    pub(super) fn from(&self, address: usize) -> &[Extent<M, P>] {
+    pub(super) fn from(&self, address: usize) -> &[Extent<S>] {
         &self.sorted[self.first_ending_after(address)..]
     }
 
@@ -72,13 +72,13 @@ impl<M: Platform, P: Policies<M>> Extents<M, P> {
     /// that was not there before.
     pub(super) fn make_room(&mut self, changes: usize) -> Result<(), Error> {
         const {
-            assert!(size_of::<Extent<M, P>>() == 32);
+            assert!(size_of::<Extent<S>>() == 32);
         }
         Ok(self.sorted.try_reserve(2 * changes + 1)?)
     }
 
     /// Puts `new`, or nothing, in the place of all that is in `range`. There must be room.
-    pub(super) fn replace(&mut self, range: VaRange, new: Option<Attributes<M, P>>) {
+    pub(super) fn replace(&mut self, range: VaRange, new: Option<Attributes<S>>) {
         let (first, last) = self.isolate(range);
         let Some(attributes) = new else {
             self.sorted.drain(first..last);
@@ -101,7 +101,7 @@ impl<M: Platform, P: Policies<M>> Extents<M, P> {
     pub(super) fn isolate(&mut self, range: VaRange) -> (usize, usize) {
         let mut first = self.first_ending_after(range.start);
         first += usize::from(self.split(first, range.start));
-        let within = |extent: &&Extent<M, P>| extent.range.end <= range.end;
+        let within = |extent: &&Extent<S>| extent.range.end <= range.end;
         let count = self.sorted[first..].iter().take_while(within).count();
         let last = first + count;
         (first, last + usize::from(self.split(last, range.end)))

@@ -6,10 +6,10 @@ use super::places::Places;
 use super::{ALL, Place, Slot, Tree, shift};
 use crate::error::Error;
 use crate::lock::SlotLock;
-use crate::policy::Policies;
+use crate::policy::System;
 use core::convert::Infallible;
 use core::iter;
-use machine::{Platform, VaRange};
+use machine::VaRange;
 use sync::RawLock;
 
 /// The token that the holder of a slot's lock gives back; `None` if it was taken unwatched.
@@ -18,42 +18,42 @@ pub(super) type Held<M> = Option<<SlotLock<M> as RawLock<M>>::Held>;
 /// Its holder has a slot locked, at least.
 pub(crate) trait Holding {}
 
-impl<M: Platform, P: Policies<M>> Holding for Locked<'_, M, P> {}
-impl<M: Platform, P: Policies<M>> Holding for Two<'_, M, P> {}
-impl<M: Platform, P: Policies<M>> Holding for Part<'_, M, P> {}
+impl<S: System> Holding for Locked<'_, S> {}
+impl<S: System> Holding for Two<'_, S> {}
+impl<S: System> Holding for Part<'_, S> {}
 
 /// A range of addresses, locked: no other task changes the mappings there.
 ///
 /// The slots themselves remember that they are held: while they are they get no nodes,
 /// so a walk finds the same slots again, to act on them and to release them. Observers
 /// see the lock of the first slot, which stands for all.
-pub(crate) struct Locked<'a, M: Platform, P: Policies<M>> {
-    tree: &'a Tree<M, P>,
+pub(crate) struct Locked<'a, S: System> {
+    tree: &'a Tree<S>,
     /// The range held so far; ends where a slot does, or where the request does.
     range: VaRange,
     /// The slot at the range's start.
-    first: Option<(Place<'a, M, P>, Held<M>)>,
+    first: Option<(Place<'a, S>, Held<S::Machine>)>,
 }
 
 /// Two ranges, locked.
-pub(crate) struct Two<'a, M: Platform, P: Policies<M>>(
-    #[expect(dead_code, reason = "held")] Locked<'a, M, P>,
-    #[expect(dead_code, reason = "held")] Option<Locked<'a, M, P>>,
+pub(crate) struct Two<'a, S: System>(
+    #[expect(dead_code, reason = "held")] Locked<'a, S>,
+    #[expect(dead_code, reason = "held")] Option<Locked<'a, S>>,
 );
 
-impl<'a, M: Platform, P: Policies<M>> From<Locked<'a, M, P>> for Two<'a, M, P> {
-    fn from(one: Locked<'a, M, P>) -> Self {
+impl<'a, S: System> From<Locked<'a, S>> for Two<'a, S> {
+    fn from(one: Locked<'a, S>) -> Self {
         Two(one, None)
     }
 }
 
-impl<M: Platform, P: Policies<M>> Tree<M, P> {
+impl<S: System> Tree<S> {
     /// Locks `range`, which is not empty and in [`ALL`].
     ///
     /// An error (no memory for a node) leaves nothing locked and nothing changed.
     #[track_caller]
     #[inline(always)]
-    pub(crate) fn lock(&self, range: VaRange) -> Result<Locked<'_, M, P>, Error> {
+    pub(crate) fn lock(&self, range: VaRange) -> Result<Locked<'_, S>, Error> {
         self.lock_from(self.find(range.start), range, true)
     }
 
@@ -62,9 +62,9 @@ impl<M: Platform, P: Policies<M>> Tree<M, P> {
     #[inline(always)]
     pub(crate) fn lock_at<'a>(
         &'a self,
-        place: Place<'a, M, P>,
+        place: Place<'a, S>,
         range: VaRange,
-    ) -> Result<Locked<'a, M, P>, Error> {
+    ) -> Result<Locked<'a, S>, Error> {
         self.lock_from(place, range, true)
     }
 
@@ -72,10 +72,10 @@ impl<M: Platform, P: Policies<M>> Tree<M, P> {
     #[inline(always)]
     fn lock_from<'a>(
         &'a self,
-        place: Place<'a, M, P>,
+        place: Place<'a, S>,
         range: VaRange,
         watched: bool,
-    ) -> Result<Locked<'a, M, P>, Error> {
+    ) -> Result<Locked<'a, S>, Error> {
         let mut locked = Locked::none(self);
         locked.lock_from(place, range, watched)?;
         Ok(locked)
@@ -83,7 +83,7 @@ impl<M: Platform, P: Policies<M>> Tree<M, P> {
 
     /// Locks two ranges that do not overlap, as one if a slot has something of both.
     #[track_caller]
-    pub(crate) fn lock_two(&self, one: VaRange, other: VaRange) -> Result<Two<'_, M, P>, Error> {
+    pub(crate) fn lock_two(&self, one: VaRange, other: VaRange) -> Result<Two<'_, S>, Error> {
         let (low, high) = if one.start < other.start {
             (one, other)
         } else {
@@ -104,7 +104,7 @@ impl<M: Platform, P: Policies<M>> Tree<M, P> {
 
     /// As [`Tree::lock`], while the caller holds slots already: of lower addresses, or of a space
     /// of which no task waits for a slot that holds one of this.
-    pub(crate) fn lock_more(&self, range: VaRange) -> Result<Locked<'_, M, P>, Error> {
+    pub(crate) fn lock_more(&self, range: VaRange) -> Result<Locked<'_, S>, Error> {
         self.lock_from(self.find(range.start), range, false)
     }
 
@@ -112,9 +112,9 @@ impl<M: Platform, P: Policies<M>> Tree<M, P> {
     /// No two of them are to be used at once if they are the same.
     pub(crate) fn parts_of<'a>(
         &'a self,
-        _held: &Two<'a, M, P>,
+        _held: &Two<'a, S>,
         range: VaRange,
-    ) -> impl Iterator<Item = Part<'a, M, P>> + use<'a, M, P> {
+    ) -> impl Iterator<Item = Part<'a, S>> + use<'a, S> {
         // One or two: each by a descent of its own.
         let mut at = range.start;
         iter::from_fn(move || {
@@ -127,14 +127,14 @@ impl<M: Platform, P: Policies<M>> Tree<M, P> {
     }
 
     /// All of the slot that covers `address`, which the caller has locked.
-    pub(crate) fn held(&self, address: usize) -> Part<'_, M, P> {
+    pub(crate) fn held(&self, address: usize) -> Part<'_, S> {
         let place = self.find(address);
         Part::new(place, place.range)
     }
 
     /// Locks all addresses. That needs no memory.
     #[track_caller]
-    pub(crate) fn lock_all(&self) -> Locked<'_, M, P> {
+    pub(crate) fn lock_all(&self) -> Locked<'_, S> {
         let locked = self.lock(ALL);
         locked.unwrap_or_else(|_| unreachable!("slots that are covered are not subdivided"))
     }
@@ -142,18 +142,14 @@ impl<M: Platform, P: Policies<M>> Tree<M, P> {
     /// Locks the part of `range` that lies in `place`, which is of level 0.
     #[track_caller]
     #[inline]
-    pub(crate) fn lock_small<'a>(
-        &'a self,
-        place: Place<'a, M, P>,
-        range: VaRange,
-    ) -> Locked<'a, M, P> {
+    pub(crate) fn lock_small<'a>(&'a self, place: Place<'a, S>, range: VaRange) -> Locked<'a, S> {
         debug_assert_eq!(place.level, 0);
         let locked = self.lock_at(place, range.common(place.range));
         locked.unwrap_or_else(|_| unreachable!("slots of level 0 are not subdivided"))
     }
 
     /// As [`Tree::lock_around`], if that needs no waiting; unobserved, for a look beside other slots' locks.
-    pub(crate) fn try_around(&self, address: usize) -> Option<Locked<'_, M, P>> {
+    pub(crate) fn try_around(&self, address: usize) -> Option<Locked<'_, S>> {
         let place = self.find(address);
         place.slot.lock.raw().try_lock()?;
         if place.slot.child().is_some() || place.slot.is_shared() {
@@ -170,17 +166,17 @@ impl<M: Platform, P: Policies<M>> Tree<M, P> {
 
     /// Locks the slot that covers `address`, of whatever level. That needs no memory.
     #[track_caller]
-    pub(crate) fn lock_around(&self, address: usize) -> Locked<'_, M, P> {
+    pub(crate) fn lock_around(&self, address: usize) -> Locked<'_, S> {
         let place = self.find(address);
         let locked = self.lock_at(place, place.range);
         locked.unwrap_or_else(|_| unreachable!("slots that are covered are not subdivided"))
     }
 }
 
-impl<'a, M: Platform, P: Policies<M>> Locked<'a, M, P> {
+impl<'a, S: System> Locked<'a, S> {
     /// Nothing, to be locked in place: it is larger than what a call returns in registers.
     #[inline(always)]
-    pub(crate) fn none(tree: &'a Tree<M, P>) -> Self {
+    pub(crate) fn none(tree: &'a Tree<S>) -> Self {
         let nowhere = VaRange::sized(ALL.start, 0);
         Locked {
             tree,
@@ -192,7 +188,7 @@ impl<'a, M: Platform, P: Policies<M>> Locked<'a, M, P> {
     /// As [`Tree::lock_at`], where nothing is locked yet. What is after an error is to be dropped.
     #[track_caller]
     #[inline(always)]
-    pub(crate) fn lock_at(&mut self, place: Place<'a, M, P>, range: VaRange) -> Result<(), Error> {
+    pub(crate) fn lock_at(&mut self, place: Place<'a, S>, range: VaRange) -> Result<(), Error> {
         self.lock_from(place, range, true)
     }
 
@@ -201,7 +197,7 @@ impl<'a, M: Platform, P: Policies<M>> Locked<'a, M, P> {
     #[inline(always)]
     fn lock_from(
         &mut self,
-        place: Place<'a, M, P>,
+        place: Place<'a, S>,
         range: VaRange,
         watched: bool,
     ) -> Result<(), Error> {
@@ -219,8 +215,8 @@ impl<'a, M: Platform, P: Policies<M>> Locked<'a, M, P> {
     #[inline(never)]
     fn lock_several(
         &mut self,
-        place: Place<'a, M, P>,
-        held: Held<M>,
+        place: Place<'a, S>,
+        held: Held<S::Machine>,
         range: VaRange,
         watched: bool,
     ) -> Result<(), Error> {
@@ -238,11 +234,7 @@ impl<'a, M: Platform, P: Policies<M>> Locked<'a, M, P> {
 
     /// Locks the slot of level 0 that covers `page`, if that needs no waiting.
     #[track_caller]
-    pub(crate) fn try_slot(
-        tree: &'a Tree<M, P>,
-        slot: &'a Slot<M, P>,
-        page: VaRange,
-    ) -> Option<Self> {
+    pub(crate) fn try_slot(tree: &'a Tree<S>, slot: &'a Slot<S>, page: VaRange) -> Option<Self> {
         let held = slot.lock.try_lock()?;
         if slot.is_shared() {
             unlock(slot, Some(held));
@@ -257,7 +249,7 @@ impl<'a, M: Platform, P: Policies<M>> Locked<'a, M, P> {
 
     /// The slots held, in order, each with the range's part of it.
     #[inline(always)]
-    pub(crate) fn parts(&mut self) -> Parts<'_, M, P> {
+    pub(crate) fn parts(&mut self) -> Parts<'_, S> {
         let first = self.first.as_ref().map(|(place, _)| *place);
         Parts {
             tree: self.tree,
@@ -270,14 +262,14 @@ impl<'a, M: Platform, P: Policies<M>> Locked<'a, M, P> {
 
     /// The first of [`Locked::parts`].
     #[inline(always)]
-    pub(crate) fn first(&mut self) -> Option<Part<'_, M, P>> {
+    pub(crate) fn first(&mut self) -> Option<Part<'_, S>> {
         let first = self.first.as_ref();
         first.map(|(place, _)| Part::beginning(*place, self.range))
     }
 
     /// The part of `range`, which lies in the locked range, if one slot has all of it and is the first.
     #[inline(always)]
-    pub(crate) fn only(&mut self, range: VaRange) -> Option<Part<'_, M, P>> {
+    pub(crate) fn only(&mut self, range: VaRange) -> Option<Part<'_, S>> {
         let (first, _) = self.first.as_ref()?;
         (range.end <= first.range.end).then(|| Part::beginning(*first, range))
     }
@@ -285,7 +277,7 @@ impl<'a, M: Platform, P: Policies<M>> Locked<'a, M, P> {
     /// Calls `visit` with each of [`Locked::parts`]. For short paths: as most ranges have one part, the code for
     /// the first stands by itself.
     #[inline(always)]
-    pub(crate) fn each(&mut self, mut visit: impl FnMut(Part<'_, M, P>)) {
+    pub(crate) fn each(&mut self, mut visit: impl FnMut(Part<'_, S>)) {
         let Ok(()) = self.try_each(|part| {
             visit(part);
             Ok::<_, Infallible>(())
@@ -296,7 +288,7 @@ impl<'a, M: Platform, P: Policies<M>> Locked<'a, M, P> {
     #[inline(always)]
     pub(crate) fn try_each<E>(
         &mut self,
-        mut visit: impl FnMut(Part<'_, M, P>) -> Result<(), E>,
+        mut visit: impl FnMut(Part<'_, S>) -> Result<(), E>,
     ) -> Result<(), E> {
         let Some((first, _)) = &self.first else {
             return Ok(());
@@ -313,7 +305,7 @@ impl<'a, M: Platform, P: Policies<M>> Locked<'a, M, P> {
     fn try_each_from<E>(
         &self,
         start: usize,
-        visit: &mut impl FnMut(Part<'_, M, P>) -> Result<(), E>,
+        visit: &mut impl FnMut(Part<'_, S>) -> Result<(), E>,
     ) -> Result<(), E> {
         let range = VaRange {
             start,
@@ -324,14 +316,14 @@ impl<'a, M: Platform, P: Policies<M>> Locked<'a, M, P> {
     }
 
     /// Those of [`Locked::parts`] in which something is mapped.
-    pub(crate) fn occupied(&mut self) -> impl Iterator<Item = Part<'_, M, P>> {
+    pub(crate) fn occupied(&mut self) -> impl Iterator<Item = Part<'_, S>> {
         let range = self.range;
         let places = self.tree.occupied(range);
         places.map(move |place| Part::new(place, range))
     }
 
     /// As [`Locked::parts`], for `range`, which lies in the locked range.
-    pub(crate) fn parts_in(&mut self, range: VaRange) -> impl Iterator<Item = Part<'_, M, P>> {
+    pub(crate) fn parts_in(&mut self, range: VaRange) -> impl Iterator<Item = Part<'_, S>> {
         self.tree
             .places(range)
             .map(move |place| Part::new(place, range))
@@ -344,7 +336,7 @@ impl<'a, M: Platform, P: Policies<M>> Locked<'a, M, P> {
     #[inline]
     pub(crate) fn visit(
         &mut self,
-        mut visit: impl FnMut(Mapped<'_, M, P>) -> Result<(), Error>,
+        mut visit: impl FnMut(Mapped<'_, S>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         self.try_each(|part| part.visit(&mut visit))
     }
@@ -354,13 +346,13 @@ impl<'a, M: Platform, P: Policies<M>> Locked<'a, M, P> {
     #[inline(always)]
     pub(crate) fn visit_cut(
         &mut self,
-        mut visit: impl FnMut(Part<'_, M, P>) -> Result<(), Error>,
+        mut visit: impl FnMut(Part<'_, S>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let (tree, range) = (self.tree, self.range);
         let Some((first, _)) = &self.first else {
             return Ok(());
         };
-        let mut if_cut = |part: Part<'_, M, P>| match part.is_all() {
+        let mut if_cut = |part: Part<'_, S>| match part.is_all() {
             true => Ok(()),
             false => visit(part),
         };
@@ -410,7 +402,7 @@ impl<'a, M: Platform, P: Policies<M>> Locked<'a, M, P> {
     #[inline(always)]
     fn extend(
         &mut self,
-        place: Place<'a, M, P>,
+        place: Place<'a, S>,
         range: VaRange,
         watched: bool,
     ) -> Result<bool, Error> {
@@ -422,8 +414,8 @@ impl<'a, M: Platform, P: Policies<M>> Locked<'a, M, P> {
     #[inline(always)]
     fn keep(
         &mut self,
-        place: Place<'a, M, P>,
-        held: Held<M>,
+        place: Place<'a, S>,
+        held: Held<S::Machine>,
         range: VaRange,
     ) -> Result<bool, Error> {
         if place.slot.child().is_some() {
@@ -444,7 +436,7 @@ impl<'a, M: Platform, P: Policies<M>> Locked<'a, M, P> {
     }
 }
 
-impl<M: Platform, P: Policies<M>> Drop for Locked<'_, M, P> {
+impl<S: System> Drop for Locked<'_, S> {
     #[inline(always)]
     fn drop(&mut self) {
         if let Some((first, held)) = &mut self.first {
@@ -465,23 +457,23 @@ impl<M: Platform, P: Policies<M>> Drop for Locked<'_, M, P> {
 
 /// Releases the slots of `range`, which were locked after the first.
 #[inline(never)]
-fn unlock_all<M: Platform, P: Policies<M>>(tree: &Tree<M, P>, range: VaRange) {
+fn unlock_all<S: System>(tree: &Tree<S>, range: VaRange) {
     tree.places(range)
         .for_each(|place| unlock(place.slot, None));
 }
 
 /// What [`Locked::parts`] gives. Most ranges have one, so the walk to the others begins when it must.
-pub(crate) struct Parts<'a, M: Platform, P: Policies<M>> {
-    tree: &'a Tree<M, P>,
+pub(crate) struct Parts<'a, S: System> {
+    tree: &'a Tree<S>,
     range: VaRange,
-    first: Option<Place<'a, M, P>>,
+    first: Option<Place<'a, S>>,
     end_of_first: usize,
-    rest: Option<Places<'a, M, P>>,
+    rest: Option<Places<'a, S>>,
 }
 
-impl<'a, M: Platform, P: Policies<M>> Parts<'a, M, P> {
+impl<'a, S: System> Parts<'a, S> {
     #[inline(never)]
-    fn next_of_rest(&mut self) -> Option<Part<'a, M, P>> {
+    fn next_of_rest(&mut self) -> Option<Part<'a, S>> {
         let rest = self.rest.get_or_insert_with(|| {
             let start = self.end_of_first;
             self.tree.places(VaRange {
@@ -493,11 +485,11 @@ impl<'a, M: Platform, P: Policies<M>> Parts<'a, M, P> {
     }
 }
 
-impl<'a, M: Platform, P: Policies<M>> Iterator for Parts<'a, M, P> {
-    type Item = Part<'a, M, P>;
+impl<'a, S: System> Iterator for Parts<'a, S> {
+    type Item = Part<'a, S>;
 
     #[inline(always)]
-    fn next(&mut self) -> Option<Part<'a, M, P>> {
+    fn next(&mut self) -> Option<Part<'a, S>> {
         match self.first.take() {
             Some(first) => Some(Part::new(first, self.range)),
             None if self.end_of_first < self.range.end => self.next_of_rest(),
@@ -513,7 +505,7 @@ fn is_covered(slot: VaRange, range: VaRange) -> bool {
 
 #[inline]
 #[track_caller]
-pub(super) fn lock<M: Platform, P: Policies<M>>(slot: &Slot<M, P>, watched: bool) -> Held<M> {
+pub(super) fn lock<S: System>(slot: &Slot<S>, watched: bool) -> Held<S::Machine> {
     let held = lock_beside_walks(slot, watched);
     slot.wait_for_walks();
     held
@@ -522,10 +514,7 @@ pub(super) fn lock<M: Platform, P: Policies<M>>(slot: &Slot<M, P>, watched: bool
 /// As [`lock`], but walks may share the slot: it is not to be changed.
 #[inline]
 #[track_caller]
-pub(super) fn lock_beside_walks<M: Platform, P: Policies<M>>(
-    slot: &Slot<M, P>,
-    watched: bool,
-) -> Held<M> {
+pub(super) fn lock_beside_walks<S: System>(slot: &Slot<S>, watched: bool) -> Held<S::Machine> {
     if watched {
         Some(slot.lock.lock())
     } else {
@@ -536,7 +525,7 @@ pub(super) fn lock_beside_walks<M: Platform, P: Policies<M>>(
 
 /// Releases a slot that `lock` acquired; `held` is its result.
 #[inline]
-pub(super) fn unlock<M: Platform, P: Policies<M>>(slot: &Slot<M, P>, held: Held<M>) {
+pub(super) fn unlock<S: System>(slot: &Slot<S>, held: Held<S::Machine>) {
     // SAFETY: the lock is held by the caller: watched if there is something to give
     // back to the observer, unwatched otherwise.
     unsafe {

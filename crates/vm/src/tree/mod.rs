@@ -43,9 +43,9 @@ pub(crate) use slot::{Kind, Slot};
 pub(crate) use state::{Likely, Size};
 
 use crate::error::Error;
-use crate::policy::Policies;
+use crate::policy::System;
 use core::array;
-use machine::{Platform, VaRange, pte};
+use machine::{Atomics, VaRange, pte};
 use slot::{FAN_OUT, FAN_OUT_SHIFT};
 use state::State;
 
@@ -63,29 +63,29 @@ pub(crate) const ALL: VaRange = VaRange {
 };
 
 /// See the module.
-pub(crate) struct Tree<M: Platform, P: Policies<M>> {
-    roots: [Slot<M, P>; ROOTS],
+pub(crate) struct Tree<S: System> {
+    roots: [Slot<S>; ROOTS],
 }
 
 /// A slot without a node, and where it is.
-pub(crate) struct Place<'a, M: Platform, P: Policies<M>> {
-    pub(crate) slot: &'a Slot<M, P>,
+pub(crate) struct Place<'a, S: System> {
+    pub(crate) slot: &'a Slot<S>,
     pub(crate) level: u32,
     /// The addresses that the slot covers.
     pub(crate) range: VaRange,
 }
 
-impl<M: Platform, P: Policies<M>> Clone for Place<'_, M, P> {
+impl<S: System> Clone for Place<'_, S> {
     fn clone(&self) -> Self {
         *self
     }
 }
-impl<M: Platform, P: Policies<M>> Copy for Place<'_, M, P> {}
+impl<S: System> Copy for Place<'_, S> {}
 
-impl<'a, M: Platform, P: Policies<M>> Place<'a, M, P> {
+impl<'a, S: System> Place<'a, S> {
     /// The slot of this level that covers `address`.
     #[inline(always)]
-    fn new(slot: &'a Slot<M, P>, level: u32, address: usize) -> Self {
+    fn new(slot: &'a Slot<S>, level: u32, address: usize) -> Self {
         let span = span(level);
         Place {
             slot,
@@ -111,7 +111,7 @@ impl<'a, M: Platform, P: Policies<M>> Place<'a, M, P> {
     }
 }
 
-impl<M: Platform, P: Policies<M>> Tree<M, P> {
+impl<S: System> Tree<S> {
     /// A tree with nothing mapped.
     pub(crate) fn new() -> Self {
         Tree {
@@ -122,7 +122,7 @@ impl<M: Platform, P: Policies<M>> Tree<M, P> {
     /// Says where the root's slots are, once they stay there.
     pub(crate) fn label(&self) {
         let roots = self.roots.as_ptr().cast();
-        M::label(roots, size_of_val(&self.roots), "Slot");
+        S::Machine::label(roots, size_of_val(&self.roots), "Slot");
     }
 
     /// The slot without a node that covers `address`, as of a moment ago. O(levels).
@@ -130,7 +130,7 @@ impl<M: Platform, P: Policies<M>> Tree<M, P> {
     /// # Panics
     /// If `address` is not in [`ALL`].
     #[inline]
-    pub(crate) fn find(&self, address: usize) -> Place<'_, M, P> {
+    pub(crate) fn find(&self, address: usize) -> Place<'_, S> {
         let mut slot = &self.roots[address >> shift(TOP)];
         // A fixed number of steps: the loop is unrolled.
         for level in (0..TOP).rev() {
@@ -144,7 +144,7 @@ impl<M: Platform, P: Policies<M>> Tree<M, P> {
 
     /// As [`Tree::find`], if that slot is of level 0: a fault's descent, as short as it can be.
     #[inline(always)]
-    pub(crate) fn find_small(&self, address: usize) -> Option<Place<'_, M, P>> {
+    pub(crate) fn find_small(&self, address: usize) -> Option<Place<'_, S>> {
         let place = self.find(address);
         (place.level == 0).then_some(place)
     }
@@ -159,7 +159,7 @@ impl<M: Platform, P: Policies<M>> Tree<M, P> {
     /// only of a part of it; `None` if nothing was. Holds one lock at a time, and none where nothing is
     /// mapped in parts.
     #[inline]
-    pub(crate) fn obstacle(&self, place: Place<'_, M, P>, range: VaRange) -> Option<usize> {
+    pub(crate) fn obstacle(&self, place: Place<'_, S>, range: VaRange) -> Option<usize> {
         match range.end <= place.range.end && place.slot.is_empty() {
             true => None,
             false => self.obstacle_among(range),
@@ -169,7 +169,7 @@ impl<M: Platform, P: Policies<M>> Tree<M, P> {
     /// As [`Tree::obstacle`], in several slots or in one that is not empty.
     #[inline(never)]
     fn obstacle_among(&self, range: VaRange) -> Option<usize> {
-        let found = |place: Place<'_, M, P>| match place.slot.state() {
+        let found = |place: Place<'_, S>| match place.slot.state() {
             State::Empty => None,
             State::Whole => Some(place.range.end),
             State::Parts => self.lock_small(place, range).last_end(),

@@ -7,23 +7,23 @@ use super::state::{Size, State};
 use super::{Place, Slot};
 use crate::error::Error;
 use crate::flags::Flags;
-use crate::policy::Policies;
+use crate::policy::System;
 use crate::pv::{Pv, PvTables, Table};
 use crate::usage::Usage;
 use core::{iter, slice};
-use machine::{Platform, VaRange};
+use machine::VaRange;
 
 /// A locked slot and the part of a locked range that lies in it. A walk that shares the slot ([`super::coupled`])
 /// only reads it.
-pub(crate) struct Part<'a, M: Platform, P: Policies<M>> {
-    place: Place<'a, M, P>,
+pub(crate) struct Part<'a, S: System> {
+    place: Place<'a, S>,
     /// The addresses wanted.
     range: VaRange,
 }
 
-impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
+impl<'a, S: System> Part<'a, S> {
     /// The part of `place` in `range`; its lock is held, or a walk shares it, while this lives.
-    pub(super) fn new(place: Place<'a, M, P>, range: VaRange) -> Self {
+    pub(super) fn new(place: Place<'a, S>, range: VaRange) -> Self {
         Part {
             place,
             range: range.common(place.range),
@@ -32,7 +32,7 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
 
     /// As [`Part::new`], of a range that begins in `place`.
     #[inline(always)]
-    pub(super) fn beginning(place: Place<'a, M, P>, range: VaRange) -> Self {
+    pub(super) fn beginning(place: Place<'a, S>, range: VaRange) -> Self {
         let end = range.end.min(place.range.end);
         let range = VaRange { end, ..range };
         Part { place, range }
@@ -46,17 +46,17 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
 
     /// The part of the slot in `range`, which lies in this one. The two are not to be used at
     /// once.
-    pub(crate) fn cut(&mut self, range: VaRange) -> Part<'_, M, P> {
+    pub(crate) fn cut(&mut self, range: VaRange) -> Part<'_, S> {
         Part::new(self.place, range)
     }
 
     /// As [`Part::cut`], while no task changes the mappings.
-    pub(crate) fn again(&self, range: VaRange) -> Part<'a, M, P> {
+    pub(crate) fn again(&self, range: VaRange) -> Part<'a, S> {
         Part::new(self.place, range)
     }
 
     /// The slot.
-    pub(crate) fn slot(&self) -> &'a Slot<M, P> {
+    pub(crate) fn slot(&self) -> &'a Slot<S> {
         self.place.slot
     }
 
@@ -124,14 +124,14 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
 
     /// The slot's tables.
     #[inline]
-    pub(crate) fn inside(&mut self) -> &mut Inside<M, P> {
+    pub(crate) fn inside(&mut self) -> &mut Inside<S> {
         // SAFETY: the slot's lock is held, and this is the holder's only reference.
         unsafe { &mut *self.place.slot.inside() }
     }
 
     /// The mappings in the range, cut to it, in order. Nothing changes them meanwhile.
     #[inline(always)]
-    fn mappings(&self) -> impl Iterator<Item = Mapped<'_, M, P>> {
+    fn mappings(&self) -> impl Iterator<Item = Mapped<'_, S>> {
         let range = self.range;
         // SAFETY: the slot's lock is held, and nothing writes while the result lives,
         // which borrows the part.
@@ -151,7 +151,7 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
 
     /// Calls `visit` with each mapping in the range, cut to it, in order.
     #[inline(always)]
-    pub(crate) fn for_each(&self, mut visit: impl FnMut(Mapped<'_, M, P>)) {
+    pub(crate) fn for_each(&self, mut visit: impl FnMut(Mapped<'_, S>)) {
         for mapped in self.mappings() {
             visit(mapped);
         }
@@ -161,7 +161,7 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
     #[inline(always)]
     pub(crate) fn try_for_each(
         &self,
-        mut visit: impl FnMut(Mapped<'_, M, P>) -> Result<(), Error>,
+        mut visit: impl FnMut(Mapped<'_, S>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         for mapped in self.mappings() {
             visit(mapped)?;
@@ -171,7 +171,7 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
 
     /// The mapping at the range's start.
     #[inline]
-    pub(crate) fn first(&self) -> Option<Mapped<'_, M, P>> {
+    pub(crate) fn first(&self) -> Option<Mapped<'_, S>> {
         let first = self.mappings().next();
         first.filter(|mapped| mapped.range.start == self.range.start)
     }
@@ -189,7 +189,7 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
     #[inline(always)]
     pub(crate) fn visit(
         &self,
-        mut visit: impl FnMut(Mapped<'_, M, P>) -> Result<(), Error>,
+        mut visit: impl FnMut(Mapped<'_, S>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let mut address = self.range.start;
         for mapped in self.mappings() {
@@ -273,7 +273,7 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
     /// Puts a mapping with these attributes, or nothing, in the place of all that is
     /// mapped in the range. There must be room.
     #[inline(always)]
-    pub(crate) fn set(&mut self, attributes: Option<Attributes<M, P>>) {
+    pub(crate) fn set(&mut self, attributes: Option<Attributes<S>>) {
         match self.is_all() {
             true => self.become_uniform(attributes),
             false => self.set_some(attributes),
@@ -282,7 +282,7 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
 
     /// As [`Part::set`], of a part of the slot.
     #[inline(never)]
-    fn set_some(&mut self, attributes: Option<Attributes<M, P>>) {
+    fn set_some(&mut self, attributes: Option<Attributes<S>>) {
         let range = self.range;
         if attributes.is_none() && self.inside().extents.is_only(range) {
             return self.become_uniform(None);
@@ -300,7 +300,7 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
     /// Changes the attributes of the mappings in the range: `change` gets those of each part of the range that is
     /// mapped alike. There must be room.
     #[inline]
-    pub(crate) fn update(&mut self, mut change: impl FnMut(VaRange, &mut Attributes<M, P>)) {
+    pub(crate) fn update(&mut self, mut change: impl FnMut(VaRange, &mut Attributes<S>)) {
         let (range, place) = (self.range, self.place.range);
         let (mut whole, mut first) = (None, 0);
         let extents = match self.place.slot.state() {
@@ -335,7 +335,7 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
 
     /// The slot's extents, which say all from now on.
     #[inline(always)]
-    fn divide(&mut self) -> &mut Extents<M, P> {
+    fn divide(&mut self) -> &mut Extents<S> {
         match self.place.slot.state() {
             State::Parts => &mut self.inside().extents,
             _ => self.become_parts(),
@@ -343,7 +343,7 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
     }
 
     #[inline(always)]
-    fn become_parts(&mut self) -> &mut Extents<M, P> {
+    fn become_parts(&mut self) -> &mut Extents<S> {
         let whole = self.place.slot.state() == State::Whole;
         self.place.slot.set_state(State::Parts);
         if whole {
@@ -378,7 +378,7 @@ impl<'a, M: Platform, P: Policies<M>> Part<'a, M, P> {
     }
 
     #[inline(always)]
-    fn become_uniform(&mut self, attributes: Option<Attributes<M, P>>) {
+    fn become_uniform(&mut self, attributes: Option<Attributes<S>>) {
         let state = match attributes {
             Some(_) => State::Whole,
             None => State::Empty,

@@ -1,24 +1,24 @@
 //! Going from slot to slot, without a lock.
 
 use super::{FAN_OUT, Place, Slot, TOP, Tree, shift, span};
-use crate::policy::Policies;
+use crate::policy::System;
 use core::iter;
-use machine::{Platform, VaRange};
+use machine::VaRange;
 
 /// The slots without nodes that reach into a range, in order, as of the moment the walk reaches them.
-pub(crate) struct Places<'a, M: Platform, P: Policies<M>> {
-    tree: &'a Tree<M, P>,
+pub(crate) struct Places<'a, S: System> {
+    tree: &'a Tree<S>,
     /// Where the walk is: in a node whose slots are of this level.
-    node: &'a [Slot<M, P>],
+    node: &'a [Slot<S>],
     level: u32,
     /// The range that is left.
     range: VaRange,
 }
 
-impl<M: Platform, P: Policies<M>> Tree<M, P> {
+impl<S: System> Tree<S> {
     /// The slots without nodes that reach into `range`, in order, none of them locked.
     #[inline]
-    pub(crate) fn places(&self, range: VaRange) -> Places<'_, M, P> {
+    pub(crate) fn places(&self, range: VaRange) -> Places<'_, S> {
         Places {
             tree: self,
             node: &self.roots,
@@ -28,13 +28,13 @@ impl<M: Platform, P: Policies<M>> Tree<M, P> {
     }
 
     /// Those of [`Tree::places`] in which something is mapped.
-    pub(crate) fn occupied(&self, range: VaRange) -> impl Iterator<Item = Place<'_, M, P>> {
+    pub(crate) fn occupied(&self, range: VaRange) -> impl Iterator<Item = Place<'_, S>> {
         let mut places = self.places(range);
         iter::from_fn(move || places.next_occupied())
     }
 }
 
-impl<'a, M: Platform, P: Policies<M>> Places<'a, M, P> {
+impl<'a, S: System> Places<'a, S> {
     /// Goes back to `at`, in the last slot, which has got a node.
     #[cold]
     pub(super) fn back_to(&mut self, at: usize) {
@@ -43,7 +43,7 @@ impl<'a, M: Platform, P: Policies<M>> Places<'a, M, P> {
 
     /// The next in which something is mapped.
     #[inline]
-    pub(super) fn next_occupied(&mut self) -> Option<Place<'a, M, P>> {
+    pub(super) fn next_occupied(&mut self) -> Option<Place<'a, S>> {
         if self.range.start < self.range.end {
             self.skip_empty();
         }
@@ -70,7 +70,7 @@ impl<'a, M: Platform, P: Policies<M>> Places<'a, M, P> {
 
     /// The slot that the walk is at. It goes on behind that.
     #[inline]
-    fn step(&mut self) -> Place<'a, M, P> {
+    fn step(&mut self) -> Place<'a, S> {
         let index = self.descend();
         let span = span(self.level);
         let range = VaRange::sized(self.range.start & !(span - 1), span);
@@ -100,11 +100,11 @@ impl<'a, M: Platform, P: Policies<M>> Places<'a, M, P> {
     }
 }
 
-impl<'a, M: Platform, P: Policies<M>> Iterator for Places<'a, M, P> {
-    type Item = Place<'a, M, P>;
+impl<'a, S: System> Iterator for Places<'a, S> {
+    type Item = Place<'a, S>;
 
     #[inline]
-    fn next(&mut self) -> Option<Place<'a, M, P>> {
+    fn next(&mut self) -> Option<Place<'a, S>> {
         (self.range.start < self.range.end).then(|| self.step())
     }
 }

@@ -3,15 +3,15 @@
 use super::extent::{Extent, Mapped};
 use super::state::State;
 use super::{ALL, Tree};
-use crate::policy::Policies;
-use machine::{Platform, VaRange};
+use crate::policy::System;
+use machine::VaRange;
 
-impl<M: Platform, P: Policies<M>> Tree<M, P> {
+impl<S: System> Tree<S> {
     /// The first mapping that reaches into `range`, from there on as far as it goes with the same
     /// attributes, also beyond; as of a moment ago. Holds one lock at a time, and none of
     /// an empty slot; needs no memory.
-    pub(crate) fn first_run(&self, range: VaRange) -> Option<Extent<M, P>> {
-        let mut run: Option<Extent<M, P>> = None;
+    pub(crate) fn first_run(&self, range: VaRange) -> Option<Extent<S>> {
+        let mut run: Option<Extent<S>> = None;
         let upwards = VaRange {
             start: range.start,
             end: ALL.end,
@@ -46,11 +46,7 @@ impl<M: Platform, P: Policies<M>> Tree<M, P> {
 
 /// Lets `mapped` begin the run in `range`, or continue it; `false` if it ends it. Later
 /// mappings are not to be given.
-fn extend<M: Platform, P: Policies<M>>(
-    run: &mut Option<Extent<M, P>>,
-    range: VaRange,
-    mapped: &Mapped<'_, M, P>,
-) -> bool {
+fn extend<S: System>(run: &mut Option<Extent<S>>, range: VaRange, mapped: &Mapped<'_, S>) -> bool {
     match run {
         _ if mapped.range.end <= range.start => true,
         None if mapped.range.start < range.end => {

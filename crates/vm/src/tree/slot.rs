@@ -7,14 +7,14 @@ use crate::error::Error;
 use crate::flags::Flags;
 use crate::lock::SlotLock;
 use crate::object::Attached;
-use crate::policy::Policies;
+use crate::policy::System;
 use crate::pv::{PvTables, Table};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::mem::ManuallyDrop;
 use core::ops::BitOr;
 use core::ptr;
-use machine::{Atomic, AtomicInt, Ordering, Platform, SharedCell, VaRange, pte};
+use machine::{Atomic, AtomicInt, Atomics, Cpus, Ordering, SharedCell, VaRange, pte};
 use sync::RawLock;
 use sync::watch::note_spins;
 
@@ -33,21 +33,21 @@ const TOGETHER: usize = 8;
 /// A slot is *empty*, *whole* (mapped from end to end with equal attributes), in *parts*
 /// (level 0 only), or *divided*: then its node says all, for good.
 #[repr(C, align(64))]
-pub(crate) struct Slot<M: Platform, P: Policies<M>> {
+pub(crate) struct Slot<S: System> {
     /// The first of the node's slots; null until subdivided, then fixed. Stored with
     /// release under `lock`; a walk that finds it goes there and leaves this line alone.
-    child: M::AtomicPtr,
+    child: <S::Machine as Atomics>::AtomicPtr,
     /// A [`State`], a [`Size`], [`ATTACHED`] and [`ROOM`] as a byte. Written under `lock`; to and from
     /// [`Size::Superpage`] also under the PV locks of all of its pages.
-    state: M::AtomicU8,
-    pub(super) lock: SlotLock<M>,
+    state: <S::Machine as Atomics>::AtomicU8,
+    pub(super) lock: SlotLock<S::Machine>,
     /// How many walks share the slot ([`super::coupled`]), and [`CLOSED`]. The first comes under `lock`.
-    walks: M::AtomicU16,
+    walks: <S::Machine as Atomics>::AtomicU16,
     /// Entries of each [`Kind`], in [`COUNT`] bits each; 0 above level 0. Written under `lock`, or under the family's
     /// lock while the size is [`Size::Shared`]; read by any task.
-    counts: M::AtomicU32,
+    counts: <S::Machine as Atomics>::AtomicU32,
     /// The rest of the data that `lock` protects.
-    inside: M::Cell<ManuallyDrop<Inside<M, P>>>,
+    inside: <S::Machine as Atomics>::Cell<ManuallyDrop<Inside<S>>>,
 }
 
 /// The kind of an entry of a leaf table.
@@ -66,23 +66,23 @@ const COUNT: u32 = 10;
 const _: () = assert!(pte::ENTRIES < 1 << COUNT);
 
 /// The data of a slot, beside its state: under its lock. The tables and the extents are level 0's.
-pub(crate) struct Inside<M: Platform, P: Policies<M>> {
+pub(crate) struct Inside<S: System> {
     /// The hardware's table.
     pub(crate) leaf: Table,
     /// With `attachment` the attributes of a slot that is [`State::Whole`]; otherwise
     /// nothing. (Apart, since together they would take another 8 bytes.)
     flags: Flags,
-    attachment: Option<Attached<M, P>>,
+    attachment: Option<Attached<S>>,
     /// The mappings, if the state is [`State::Parts`]; otherwise empty, with the room it
     /// had.
-    pub(super) extents: Extents<M, P>,
+    pub(super) extents: Extents<S>,
     /// The PV entries of the pages.
     pub(crate) pv: PvTables,
 }
 
-impl<M: Platform, P: Policies<M>> Inside<M, P> {
+impl<S: System> Inside<S> {
     /// The mapping of a slot at `range` that is [`State::Whole`].
-    pub(super) fn whole(&self, range: VaRange) -> Mapped<'_, M, P> {
+    pub(super) fn whole(&self, range: VaRange) -> Mapped<'_, S> {
         Mapped {
             range,
             flags: self.flags,
@@ -92,28 +92,28 @@ impl<M: Platform, P: Policies<M>> Inside<M, P> {
 
     /// Sets the attributes of all of the slot, or says that it has none.
     #[inline(always)]
-    pub(super) fn set_whole(&mut self, attributes: Option<Attributes<M, P>>) {
+    pub(super) fn set_whole(&mut self, attributes: Option<Attributes<S>>) {
         let attributes = attributes.unwrap_or(Attributes::private(Flags::NONE));
         self.flags = attributes.flags;
         self.attachment = attributes.attachment;
     }
 }
 
-impl<M: Platform, P: Policies<M>> Slot<M, P> {
+impl<S: System> Slot<S> {
     /// An empty slot.
     #[inline(always)]
     pub(super) fn new() -> Self {
         const {
             // A checker's atomics are larger than the plain ones.
-            assert!(size_of::<M::AtomicU8>() != 1 || size_of::<Self>() == 64);
+            assert!(size_of::<<S::Machine as Atomics>::AtomicU8>() != 1 || size_of::<Self>() == 64);
         }
         Slot {
-            child: M::AtomicPtr::new(ptr::null_mut()),
-            state: M::AtomicU8::new(State::Empty as u8),
+            child: <S::Machine as Atomics>::AtomicPtr::new(ptr::null_mut()),
+            state: <S::Machine as Atomics>::AtomicU8::new(State::Empty as u8),
             lock: RawLock::new(),
-            walks: M::AtomicU16::new(0),
-            counts: M::AtomicU32::new(0),
-            inside: M::Cell::new(ManuallyDrop::new(Inside {
+            walks: <S::Machine as Atomics>::AtomicU16::new(0),
+            counts: <S::Machine as Atomics>::AtomicU32::new(0),
+            inside: <S::Machine as Atomics>::Cell::new(ManuallyDrop::new(Inside {
                 leaf: Table::NONE,
                 flags: Flags::NONE,
                 attachment: None,
@@ -125,12 +125,12 @@ impl<M: Platform, P: Policies<M>> Slot<M, P> {
 
     /// The node below, if the slot is subdivided.
     #[inline]
-    pub(super) fn child(&self) -> Option<&[Slot<M, P>; FAN_OUT]> {
+    pub(super) fn child(&self) -> Option<&[Slot<S>; FAN_OUT]> {
         // Acquire: pairs with the release in `subdivide`.
         let node = self.child.load(Ordering::Acquire);
         // SAFETY: a node has so many slots, is whole when it is published, and stays
         // until this slot is dropped.
-        unsafe { node.cast::<[Slot<M, P>; FAN_OUT]>().as_ref() }
+        unsafe { node.cast::<[Slot<S>; FAN_OUT]>().as_ref() }
     }
 
     /// How much is mapped. Exact under the lock; else a hint.
@@ -289,12 +289,12 @@ impl<M: Platform, P: Policies<M>> Slot<M, P> {
         let mut round = 0;
         // Acquire: as in `is_shared`.
         while self.walks.load(Ordering::Acquire) != CLOSED {
-            M::relax(round);
+            S::Machine::relax(round);
             round += 1;
         }
         // Relaxed: walks come under the lock only.
         self.walks.store(0, Ordering::Relaxed);
-        note_spins::<M>(round);
+        note_spins::<S::Machine>(round);
     }
 
     /// Whether the lock is held, a moment ago.
@@ -362,18 +362,18 @@ impl<M: Platform, P: Policies<M>> Slot<M, P> {
 
     /// The data that the lock protects, to change it; to be used under it only.
     #[inline]
-    pub(super) fn inside(&self) -> *mut Inside<M, P> {
+    pub(super) fn inside(&self) -> *mut Inside<S> {
         self.inside.write().cast()
     }
 
     /// As [`Slot::inside`], to read it; also by a walk that shares the slot.
     #[inline]
-    pub(super) fn look_inside(&self) -> *const Inside<M, P> {
+    pub(super) fn look_inside(&self) -> *const Inside<S> {
         self.inside.read().cast()
     }
 
     /// Makes an empty slot that no other task knows one that is mapped from end to end.
-    fn begin(&self, attributes: Attributes<M, P>) {
+    fn begin(&self, attributes: Attributes<S>) {
         self.set_uniform(State::Whole, attributes.attachment.is_some());
         // SAFETY: no other task knows the slot.
         unsafe { (*self.inside()).set_whole(Some(attributes)) };
@@ -390,7 +390,7 @@ impl<M: Platform, P: Policies<M>> Slot<M, P> {
         let attributes = whole.then(|| inside.whole(range).attributes());
         debug_assert!(self.state() != State::Parts);
         for slot in &mut node.spare_capacity_mut()[..FAN_OUT] {
-            slot.write(Slot::<M, P>::new());
+            slot.write(Slot::<S>::new());
         }
         // SAFETY: so many were written.
         unsafe { node.set_len(FAN_OUT) };
@@ -399,7 +399,7 @@ impl<M: Platform, P: Policies<M>> Slot<M, P> {
             inside.set_whole(None);
         }
         let node = Box::leak(node.into_boxed_slice());
-        M::label(node.as_ptr().cast(), size_of_val(node), "Slot");
+        S::Machine::label(node.as_ptr().cast(), size_of_val(node), "Slot");
         self.set_state(State::Divided);
         // Release: a walk that finds the node finds it filled. Pairs with the acquire in `child`.
         self.child
@@ -408,7 +408,7 @@ impl<M: Platform, P: Policies<M>> Slot<M, P> {
     }
 }
 
-impl<M: Platform, P: Policies<M>> Drop for Slot<M, P> {
+impl<S: System> Drop for Slot<S> {
     #[inline]
     fn drop(&mut self) {
         // Most slots were never used.
@@ -418,7 +418,7 @@ impl<M: Platform, P: Policies<M>> Drop for Slot<M, P> {
     }
 }
 
-impl<M: Platform, P: Policies<M>> Slot<M, P> {
+impl<S: System> Slot<S> {
     /// The state's byte. No other user is left.
     #[inline]
     fn flags(&self) -> u8 {
@@ -430,7 +430,7 @@ impl<M: Platform, P: Policies<M>> Slot<M, P> {
     #[cold]
     #[inline(never)]
     fn free(&mut self) {
-        let first = self.child.load(Ordering::Relaxed).cast::<Node<M, P>>();
+        let first = self.child.load(Ordering::Relaxed).cast::<Node<S>>();
         if !first.is_null() {
             // SAFETY: a box leaked by `subdivide`, and no other user is left.
             let mut node = unsafe { Box::from_raw(first) };
@@ -451,7 +451,7 @@ impl<M: Platform, P: Policies<M>> Slot<M, P> {
 }
 
 /// The slots of a node, to be dropped together.
-type Node<M, P> = [ManuallyDrop<Slot<M, P>>; FAN_OUT];
+type Node<S> = [ManuallyDrop<Slot<S>>; FAN_OUT];
 
 /// A slot has memory to be freed only with one of these in its state's byte: an attachment, extents or a node.
 const KEEPS_MEMORY: u8 = ATTACHED | ROOM | State::MASK;

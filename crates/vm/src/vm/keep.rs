@@ -12,56 +12,56 @@
 use super::Vm;
 use crate::error::Error;
 use crate::heap::try_box;
-use crate::policy::Policies;
+use crate::policy::System;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
 use core::ops::Deref;
 use core::ptr::{self, NonNull};
-use machine::{Atomic, AtomicInt, Ordering, Platform};
+use machine::{Atomic, AtomicInt, Atomics, Ordering};
 use sync::Padded;
 
 /// A reference to a holder of the VM.
-pub(crate) struct Keep<M: Platform, P: Policies<M>>(NonNull<Padded<Holder<M, P>>>);
+pub(crate) struct Keep<S: System>(NonNull<Padded<Holder<S>>>);
 
-struct Holder<M: Platform, P: Policies<M>> {
-    vm: Arc<Vm<M, P>>,
-    references: M::AtomicUsize,
+struct Holder<S: System> {
+    vm: Arc<Vm<S>>,
+    references: <S::Machine as Atomics>::AtomicUsize,
 }
 
 // SAFETY: a counted reference to a holder, which CPUs share.
-unsafe impl<M: Platform, P: Policies<M>> Send for Keep<M, P> {}
+unsafe impl<S: System> Send for Keep<S> {}
 // SAFETY: the VM may be used by all CPUs at once, and the count is atomic.
-unsafe impl<M: Platform, P: Policies<M>> Sync for Keep<M, P> {}
+unsafe impl<S: System> Sync for Keep<S> {}
 
-impl<M: Platform, P: Policies<M>> Keep<M, P> {
+impl<S: System> Keep<S> {
     /// A holder of its own.
-    pub(crate) fn new(vm: &Arc<Vm<M, P>>) -> Result<Self, Error> {
+    pub(crate) fn new(vm: &Arc<Vm<S>>) -> Result<Self, Error> {
         let holder = try_box(Padded(Holder {
             vm: vm.clone(),
-            references: M::AtomicUsize::new(1),
+            references: <S::Machine as Atomics>::AtomicUsize::new(1),
         }))?;
-        M::label_value(&*holder, "Vm.keep");
+        S::Machine::label_value(&*holder, "Vm.keep");
         Ok(Keep(NonNull::from(Box::leak(holder))))
     }
 
-    fn holder(&self) -> &Holder<M, P> {
+    fn holder(&self) -> &Holder<S> {
         // SAFETY: a counted reference keeps it.
         unsafe { &self.0.as_ref().0 }
     }
 }
 
-impl<M: Platform, P: Policies<M>> Deref for Keep<M, P> {
-    type Target = Arc<Vm<M, P>>;
+impl<S: System> Deref for Keep<S> {
+    type Target = Arc<Vm<S>>;
 
     #[inline]
-    fn deref(&self) -> &Arc<Vm<M, P>> {
+    fn deref(&self) -> &Arc<Vm<S>> {
         &self.holder().vm
     }
 }
 
-impl<M: Platform, P: Policies<M>> Clone for Keep<M, P> {
+impl<S: System> Clone for Keep<S> {
     fn clone(&self) -> Self {
         // Relaxed: this one keeps it.
         self.holder().references.fetch_add(1, Ordering::Relaxed);
@@ -69,7 +69,7 @@ impl<M: Platform, P: Policies<M>> Clone for Keep<M, P> {
     }
 }
 
-impl<M: Platform, P: Policies<M>> Drop for Keep<M, P> {
+impl<S: System> Drop for Keep<S> {
     fn drop(&mut self) {
         // AcqRel: the task that drops the last one sees what others did before they dropped theirs.
         if self.holder().references.fetch_sub(1, Ordering::AcqRel) == 1 {
@@ -80,33 +80,33 @@ impl<M: Platform, P: Policies<M>> Drop for Keep<M, P> {
 }
 
 /// The reference by which a space's children keep the VM: made with its first fork.
-pub(crate) struct Children<M: Platform, P: Policies<M>> {
+pub(crate) struct Children<S: System> {
     /// A [`Keep`] as a pointer, or null. Written once.
-    keep: M::AtomicPtr,
-    of: PhantomData<Keep<M, P>>,
+    keep: <S::Machine as Atomics>::AtomicPtr,
+    of: PhantomData<Keep<S>>,
 }
 
-impl<M: Platform, P: Policies<M>> Children<M, P> {
+impl<S: System> Children<S> {
     pub(crate) fn none() -> Self {
         Children {
-            keep: M::AtomicPtr::new(ptr::null_mut()),
+            keep: <S::Machine as Atomics>::AtomicPtr::new(ptr::null_mut()),
             of: PhantomData,
         }
     }
 
     /// A reference for one more child.
-    pub(crate) fn keep(&self, vm: &Arc<Vm<M, P>>) -> Result<Keep<M, P>, Error> {
+    pub(crate) fn keep(&self, vm: &Arc<Vm<S>>) -> Result<Keep<S>, Error> {
         // Acquire: pairs with the release in `make`.
         if let Some(first) = NonNull::new(self.keep.load(Ordering::Acquire)) {
             // The reference that `self` counts; it stays.
-            let first = ManuallyDrop::new(Keep::<M, P>(first.cast()));
+            let first = ManuallyDrop::new(Keep::<S>(first.cast()));
             return Ok(Keep::clone(&first));
         }
         self.make(vm)
     }
 
     #[cold]
-    fn make(&self, vm: &Arc<Vm<M, P>>) -> Result<Keep<M, P>, Error> {
+    fn make(&self, vm: &Arc<Vm<S>>) -> Result<Keep<S>, Error> {
         let made = Keep::new(vm)?;
         let stays = ManuallyDrop::new(made.clone());
         // Release: a task that finds the holder finds it whole. Acquire: another task that forks this
@@ -123,17 +123,17 @@ impl<M: Platform, P: Policies<M>> Children<M, P> {
                 drop(ManuallyDrop::into_inner(stays));
                 let first = NonNull::new(first.cast()).expect("not null, as the exchange failed");
                 // The reference that `self` counts; it stays.
-                Ok(Keep::clone(&ManuallyDrop::new(Keep::<M, P>(first))))
+                Ok(Keep::clone(&ManuallyDrop::new(Keep::<S>(first))))
             }
         }
     }
 }
 
-impl<M: Platform, P: Policies<M>> Drop for Children<M, P> {
+impl<S: System> Drop for Children<S> {
     fn drop(&mut self) {
         // Relaxed: no other task has the space any more.
         if let Some(keep) = NonNull::new(self.keep.load(Ordering::Relaxed)) {
-            drop(Keep::<M, P>(keep.cast()));
+            drop(Keep::<S>(keep.cast()));
         }
     }
 }

@@ -26,14 +26,14 @@ use crate::flags::Superpages;
 use crate::frames::{Frames, RUN};
 use crate::heap::filled;
 use crate::policy::{
-    ForkTables, Invalidation, MapLocking, ObjectPages, PageQueues, Policies, PvChunks, PvLocking,
-    Regions, Reservation, Victim,
+    ForkTables, Invalidation, MapLocking, ObjectPages, PageQueues, PvChunks, PvLocking, Regions,
+    Reservation, System, Victim,
 };
 use crate::swap::SwapSpace;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use asids::Asids;
-use machine::{Asid, KernelEntries, Platform, pte};
+use machine::{Asid, Atomics, KernelEntries, Mmu, Platform, Topology, pte};
 use pages::Run;
 use roster::Roster;
 use sync::Padded;
@@ -52,24 +52,24 @@ pub(crate) trait Spare: Send + Sync {
 /// The VM of one machine.
 ///
 /// Fields that are written lie behind pointers or on cache lines of their own.
-pub struct Vm<M: Platform, P: Policies<M>> {
-    machine: M,
-    frames: Frames<M>,
-    pages: Box<[Run<M, P>]>,
-    invalidation: Padded<P::Invalidation>,
-    swap: Padded<P::Swap>,
-    locking: <P::Locking as MapLocking<M>>::Config,
-    regions: <P::Regions as Regions<M>>::Common,
-    queues: P::Queues,
-    pv_locks: P::PvLocks,
-    pv_chunks: P::PvChunks,
-    asids: Asids<M>,
-    current: CurrentSpaces<M>,
+pub struct Vm<S: System> {
+    machine: S::Machine,
+    frames: Frames<S::Machine>,
+    pages: Box<[Run<S>]>,
+    invalidation: Padded<S::Invalidation>,
+    swap: Padded<S::Swap>,
+    locking: <S::Locking as MapLocking<S::Machine>>::Config,
+    regions: <S::Regions as Regions<S::Machine>>::Common,
+    queues: S::Queues,
+    pv_locks: S::PvLocks,
+    pv_chunks: S::PvChunks,
+    asids: Asids<S::Machine>,
+    current: CurrentSpaces<S::Machine>,
     kernel: Option<KernelEntries>,
-    roster: Roster<M, dyn Spare>,
-    swap_space: Option<Arc<SwapSpace<M>>>,
+    roster: Roster<S::Machine, dyn Spare>,
+    swap_space: Option<Arc<SwapSpace<S::Machine>>>,
     out_of_memory: Option<OutOfMemory>,
-    hand: Padded<Hand<M>>,
+    hand: Padded<Hand<S::Machine>>,
     overcommit: Overcommit,
     /// More are not committed at once.
     most_pages: u64,
@@ -81,12 +81,12 @@ pub struct Vm<M: Platform, P: Policies<M>> {
     has_short_paths: bool,
 }
 
-impl<M: Platform, P: Policies<M>> Vm<M, P> {
+impl<S: System> Vm<S> {
     /// A VM with its policies' defaults, and twice as much swap as memory.
     ///
     /// # Errors
     /// As [`Vm::with_options`].
-    pub fn new(machine: M) -> Result<Arc<Self>, Error> {
+    pub fn new(machine: S::Machine) -> Result<Arc<Self>, Error> {
         Self::with_options(machine, Options::default())
     }
 
@@ -95,7 +95,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     /// # Errors
     /// If the kernel's heap has no room for the descriptors of all frames, or the machine's account of
     /// its memory or of the kernel's entries is impossible.
-    pub fn with_options(machine: M, options: Options<M, P>) -> Result<Arc<Self>, Error> {
+    pub fn with_options(machine: S::Machine, options: Options<S>) -> Result<Arc<Self>, Error> {
         let cpus = machine.cpus();
         let kernel = kernel_entries(&machine)?;
         let frames = Frames::with_pools(&machine, options.frame_pools)?;
@@ -105,18 +105,18 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         let swap_space = options.swap_space.as_deref();
         let swap_slots = swap_space.map_or(0, |space| space.slots().into());
         let all_pages = frames.total() as u64 + swap_slots;
-        let invalidation = P::Invalidation::new(&options.invalidation, cpus, end)?;
-        let pv_chunks = P::PvChunks::new(&options.pv_chunks, cpus, end)?;
+        let invalidation = S::Invalidation::new(&options.invalidation, cpus, end)?;
+        let pv_chunks = S::PvChunks::new(&options.pv_chunks, cpus, end)?;
         let (fork_tables, object_pages) = match pv_chunks.is_used() {
             true => (ForkTables::Copied, ObjectPages::Listed),
             false => (options.fork_tables, options.object_pages),
         };
-        let queues = P::Queues::new(&options.queues, cpus, end)?;
-        let pv_locks = P::PvLocks::new(&options.pv_locks, cpus, end)?;
-        let regions = P::Regions::common(&options.regions, cpus, end)?;
+        let queues = S::Queues::new(&options.queues, cpus, end)?;
+        let pv_locks = S::PvLocks::new(&options.pv_locks, cpus, end)?;
+        let regions = S::Regions::common(&options.regions, cpus, end)?;
         let has_short_paths = invalidation.is_silent()
-            && P::Locking::is_silent(&options.locking)
-            && P::Regions::is_silent(&regions)
+            && S::Locking::is_silent(&options.locking)
+            && S::Regions::is_silent(&regions)
             && pv_locks.is_silent()
             && !queues.is_used()
             && !pv_chunks.is_used();
@@ -124,7 +124,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
             frames,
             pages: filled(end.div_ceil(RUN), Run::new)?,
             invalidation: Padded(invalidation),
-            swap: Padded(P::Swap::new(&options.swap, cpus, swap_pages)?),
+            swap: Padded(S::Swap::new(&options.swap, cpus, swap_pages)?),
             locking: options.locking,
             regions,
             queues,
@@ -152,12 +152,12 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
 
     /// Labels its memory, for machines that report lines by name.
     fn label(&self) {
-        M::label_value(self, "Vm");
-        M::label_value(&*self.pages, "Page");
+        S::Machine::label_value(self, "Vm");
+        S::Machine::label_value(&*self.pages, "Page");
         self.frames.label();
-        M::label_value(&self.invalidation, "invalidation");
+        S::Machine::label_value(&self.invalidation, "invalidation");
         self.invalidation.label();
-        M::label_value(&self.swap, "swap account");
+        S::Machine::label_value(&self.swap, "swap account");
         self.swap.label();
         self.queues.label();
         self.pv_locks.label();
@@ -165,48 +165,48 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         self.asids.label();
         self.current.label();
         self.roster.label();
-        M::label_value(&self.hand, "Vm.hand");
+        S::Machine::label_value(&self.hand, "Vm.hand");
     }
 
     /// The machine.
-    pub fn machine(&self) -> &M {
+    pub fn machine(&self) -> &S::Machine {
         &self.machine
     }
 
     /// Physical memory.
-    pub fn frames(&self) -> &Frames<M> {
+    pub fn frames(&self) -> &Frames<S::Machine> {
         &self.frames
     }
 
     /// Which lock protects a page's PV list.
     #[inline]
-    pub(crate) fn pv_locks(&self) -> &P::PvLocks {
+    pub(crate) fn pv_locks(&self) -> &S::PvLocks {
         &self.pv_locks
     }
 
     /// Where PV entries are kept.
     #[inline]
-    pub(crate) fn pv_chunks(&self) -> &P::PvChunks {
+    pub(crate) fn pv_chunks(&self) -> &S::PvChunks {
         &self.pv_chunks
     }
 
     /// Which locks a space has.
-    pub(crate) fn locking(&self) -> &<P::Locking as MapLocking<M>>::Config {
+    pub(crate) fn locking(&self) -> &<S::Locking as MapLocking<S::Machine>>::Config {
         &self.locking
     }
 
     /// The data of regions that the spaces have in common.
-    pub(crate) fn regions(&self) -> &<P::Regions as Regions<M>>::Common {
+    pub(crate) fn regions(&self) -> &<S::Regions as Regions<S::Machine>>::Common {
         &self.regions
     }
 
     /// Where pages queue.
-    pub(crate) fn queues(&self) -> &P::Queues {
+    pub(crate) fn queues(&self) -> &S::Queues {
         &self.queues
     }
 
     /// The delayed-invalidation policy.
-    pub fn invalidation(&self) -> &P::Invalidation {
+    pub fn invalidation(&self) -> &S::Invalidation {
         &self.invalidation
     }
 
@@ -242,7 +242,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     }
 
     /// The account of swap space.
-    pub fn swap(&self) -> &P::Swap {
+    pub fn swap(&self) -> &S::Swap {
         &self.swap
     }
 
@@ -252,7 +252,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     }
 
     /// Where pages go when memory is short.
-    pub fn swap_space(&self) -> Option<&Arc<SwapSpace<M>>> {
+    pub fn swap_space(&self) -> Option<&Arc<SwapSpace<S::Machine>>> {
         self.swap_space.as_ref()
     }
 
@@ -260,12 +260,12 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
         self.out_of_memory.as_ref()
     }
 
-    pub(crate) fn hand(&self) -> &Hand<M> {
+    pub(crate) fn hand(&self) -> &Hand<S::Machine> {
         &self.hand
     }
 
     /// The pmaps that there are.
-    pub(crate) fn roster(&self) -> &Roster<M, dyn Spare> {
+    pub(crate) fn roster(&self) -> &Roster<S::Machine, dyn Spare> {
         &self.roster
     }
 
@@ -289,7 +289,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
 
     /// For which space each CPU translates.
     #[inline]
-    pub(crate) fn current(&self) -> &CurrentSpaces<M> {
+    pub(crate) fn current(&self) -> &CurrentSpaces<S::Machine> {
         &self.current
     }
 

@@ -3,38 +3,37 @@
 use super::Overcommit;
 use crate::flags::Superpages;
 use crate::policy::{
-    ForkTables, FramePools, Invalidation, MapLocking, ObjectPages, PageQueues, Policies, PvChunks,
-    PvLocking, Regions, Reservation,
+    ForkTables, FramePools, Invalidation, MapLocking, ObjectPages, PageQueues, PvChunks, PvLocking,
+    Regions, Reservation, System,
 };
 use crate::swap::SwapSpace;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
-use machine::Platform;
 
 /// Asked when no frame is left and none can be reclaimed; `true` if it has seen to it that
 /// the operation is worth another try (by ending a process, say). Called with no lock held.
 pub type OutOfMemory = Box<dyn Fn() -> bool + Send + Sync>;
 
 /// How a VM is made.
-pub struct Options<M: Platform, P: Policies<M>> {
+pub struct Options<S: System> {
     /// Which delayed invalidation, if the policy leaves a choice.
-    pub invalidation: <P::Invalidation as Invalidation<M>>::Config,
+    pub invalidation: <S::Invalidation as Invalidation<S::Machine>>::Config,
     /// Which account of swap space, if the policy leaves a choice.
-    pub swap: <P::Swap as Reservation<M>>::Config,
+    pub swap: <S::Swap as Reservation<S::Machine>>::Config,
     /// Which locks a space has, if the policy leaves a choice.
-    pub locking: <P::Locking as MapLocking<M>>::Config,
+    pub locking: <S::Locking as MapLocking<S::Machine>>::Config,
     /// Which records of regions, if the policy leaves a choice.
-    pub regions: <P::Regions as Regions<M>>::Config,
+    pub regions: <S::Regions as Regions<S::Machine>>::Config,
     /// Which queues of pages, if the policy leaves a choice.
-    pub queues: <P::Queues as PageQueues<M>>::Config,
+    pub queues: <S::Queues as PageQueues<S::Machine>>::Config,
     /// Which lock protects a page's PV list, if the policy leaves a choice.
-    pub pv_locks: <P::PvLocks as PvLocking<M>>::Config,
+    pub pv_locks: <S::PvLocks as PvLocking<S::Machine>>::Config,
     /// Where PV entries are kept, if the policy leaves a choice.
-    pub pv_chunks: <P::PvChunks as PvChunks<M>>::Config,
+    pub pv_chunks: <S::PvChunks as PvChunks<S::Machine>>::Config,
     /// Pages of swap space that may be reserved; by default twice the memory's.
     pub swap_pages: Option<u64>,
     /// Where pages go when memory is short; without it, private memory stays.
-    pub swap_space: Option<Arc<SwapSpace<M>>>,
+    pub swap_space: Option<Arc<SwapSpace<S::Machine>>>,
     /// Asked for a way out when no memory is left.
     pub out_of_memory: Option<OutOfMemory>,
     /// Whether more may be committed than `swap_pages`.
@@ -54,7 +53,7 @@ pub struct Options<M: Platform, P: Policies<M>> {
 /// As Linux has it: 64 KiB.
 const FAULT_AROUND: usize = 16;
 
-impl<M: Platform, P: Policies<M>> Default for Options<M, P> {
+impl<S: System> Default for Options<S> {
     fn default() -> Self {
         Options {
             invalidation: Default::default(),

@@ -2,8 +2,7 @@
 
 use super::Vm;
 use crate::error::Error;
-use crate::policy::{Policies, Reservation};
-use machine::Platform;
+use crate::policy::{Reservation, System};
 
 /// When a request for memory is refused because it might not be there when it is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -38,7 +37,7 @@ impl Overcommit {
     }
 }
 
-impl<M: Platform, P: Policies<M>> Vm<M, P> {
+impl<S: System> Vm<S> {
     /// Reserves swap space for `pages`.
     #[inline]
     pub(crate) fn commit(&self, pages: u64) -> Result<(), Error> {

@@ -4,41 +4,41 @@ use super::Vm;
 use crate::error::{Error, Resource};
 use crate::frames::{Content, RUN};
 use crate::page::{Identity, Last, Page, PvList};
-use crate::policy::{PageQueues, Policies, Purpose, PvLocking, Regions};
+use crate::policy::{PageQueues, Purpose, PvLocking, Regions, System};
 use alloc::sync::Arc;
 use core::array;
 use core::num::NonZeroUsize;
-use machine::{Frame, Platform};
+use machine::Frame;
 
 /// The descriptors of a run of frames, which the pool hands out together: on lines of
 /// their own.
 #[repr(align(64))]
-pub(super) struct Run<M: Platform, P: Policies<M>> {
-    pub(super) pages: [Page<M, P::Invalidation>; RUN],
+pub(super) struct Run<S: System> {
+    pub(super) pages: [Page<S>; RUN],
     /// The policy's data of each: nothing by default.
-    pub(super) regions: [<P::Regions as Regions<M>>::Page; RUN],
+    pub(super) regions: [<S::Regions as Regions<S::Machine>>::Page; RUN],
 }
 
-impl<M: Platform, P: Policies<M>> Run<M, P> {
+impl<S: System> Run<S> {
     pub(super) fn new() -> Self {
         Run {
             pages: array::from_fn(|_| Page::new()),
-            regions: array::from_fn(|_| P::Regions::new_page()),
+            regions: array::from_fn(|_| S::Regions::new_page()),
         }
     }
 }
 
-impl<M: Platform, P: Policies<M>> Vm<M, P> {
+impl<S: System> Vm<S> {
     /// The frame's descriptor.
     #[inline]
-    pub fn page(&self, frame: Frame) -> &Page<M, P::Invalidation> {
+    pub fn page(&self, frame: Frame) -> &Page<S> {
         &self.pages[frame.index() / RUN].pages[frame.index() % RUN]
     }
 
     /// Locks the PV list of the page in `frame`.
     #[inline]
     #[track_caller]
-    pub(crate) fn lock_pv(&self, frame: Frame) -> PvList<'_, M, P> {
+    pub(crate) fn lock_pv(&self, frame: Frame) -> PvList<'_, S> {
         PvList::lock(&self.pv_locks, frame, self.page(frame))
     }
 
@@ -55,7 +55,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     /// As [`Vm::lock_pv`], if that needs no waiting.
     #[inline]
     #[track_caller]
-    pub(crate) fn try_lock_pv(&self, frame: Frame) -> Option<PvList<'_, M, P>> {
+    pub(crate) fn try_lock_pv(&self, frame: Frame) -> Option<PvList<'_, S>> {
         PvList::try_lock(&self.pv_locks, frame, self.page(frame))
     }
 
@@ -64,9 +64,9 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     #[inline]
     pub(crate) fn pass_pv<'a>(
         &'a self,
-        last: Option<Last<'a, M, P>>,
+        last: Option<Last<'a, S>>,
         frame: Frame,
-    ) -> Option<PvList<'a, M, P>> {
+    ) -> Option<PvList<'a, S>> {
         let Last(list, of) = last?;
         let is_same = self.pv_locks.is_same(of, frame);
         is_same.then(|| list.pass_to(self.page(frame)))
@@ -75,17 +75,13 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     /// Releases the list of the page in `frame`, unless its lock is that of neighbours too and the next
     /// one may need it.
     #[inline]
-    pub(crate) fn keep_pv<'a>(
-        &self,
-        list: PvList<'a, M, P>,
-        frame: Frame,
-    ) -> Option<Last<'a, M, P>> {
+    pub(crate) fn keep_pv<'a>(&self, list: PvList<'a, S>, frame: Frame) -> Option<Last<'a, S>> {
         self.pv_locks.is_per_block().then(|| Last(list, frame))
     }
 
     /// The frame's page's data of the policy of regions.
     #[inline]
-    pub(crate) fn page_regions(&self, frame: Frame) -> &<P::Regions as Regions<M>>::Page {
+    pub(crate) fn page_regions(&self, frame: Frame) -> &<S::Regions as Regions<S::Machine>>::Page {
         &self.pages[frame.index() / RUN].regions[frame.index() % RUN]
     }
 
@@ -156,7 +152,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
 
     /// Looks for a page's mappings as the policy of regions does.
     pub(crate) fn walk_regions(&self, frame: Frame) {
-        P::Regions::walk(&self.regions, frame, self.page_regions(frame));
+        S::Regions::walk(&self.regions, frame, self.page_regions(frame));
     }
 
     /// Whether the page in `frame`, which the caller has mapped, is only the caller's: nothing else
@@ -168,7 +164,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     }
 
     /// Keeps a page from being freed; `None` if it has been.
-    pub fn hold(self: &Arc<Self>, frame: Frame) -> Option<Hold<M, P>> {
+    pub fn hold(self: &Arc<Self>, frame: Frame) -> Option<Hold<S>> {
         self.page(frame).try_retain().then(|| Hold {
             vm: self.clone(),
             frame,
@@ -177,7 +173,7 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
     }
 
     /// A page of zeroes that no space has mapped.
-    pub fn new_page(self: &Arc<Self>) -> Result<Hold<M, P>, Error> {
+    pub fn new_page(self: &Arc<Self>) -> Result<Hold<S>, Error> {
         let frame = self.allocate_page(Content::Zeroed)?;
         let vm = self.clone();
         let entry = None;
@@ -209,14 +205,14 @@ impl<M: Platform, P: Policies<M>> Vm<M, P> {
 }
 
 /// A reference to a page.
-pub struct Hold<M: Platform, P: Policies<M>> {
-    vm: Arc<Vm<M, P>>,
+pub struct Hold<S: System> {
+    vm: Arc<Vm<S>>,
     frame: Frame,
     /// Where the entry of an object is that has, or had, the page, if the holder owns that.
     entry: Option<NonZeroUsize>,
 }
 
-impl<M: Platform, P: Policies<M>> Hold<M, P> {
+impl<S: System> Hold<S> {
     /// The page's frame.
     pub fn frame(&self) -> Frame {
         self.frame
@@ -235,7 +231,7 @@ impl<M: Platform, P: Policies<M>> Hold<M, P> {
     }
 }
 
-impl<M: Platform, P: Policies<M>> Drop for Hold<M, P> {
+impl<S: System> Drop for Hold<S> {
     fn drop(&mut self) {
         self.vm.release_page(self.frame);
     }

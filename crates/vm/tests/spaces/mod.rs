@@ -72,19 +72,19 @@ fn swap_space(machine: &Checked) -> Arc<SwapSpace<Checked>> {
 
 pub struct World {
     pub machine: Checked,
-    pub vm: Arc<Vm<Checked, Best>>,
-    pub space: Space<Checked, Best>,
+    pub vm: Arc<Vm<Best<Checked>>>,
+    pub space: Space<Best<Checked>>,
     /// A page of a file's, as private mappings see it.
-    pub object: ObjectRef<Checked, Best>,
+    pub object: ObjectRef<Best<Checked>>,
     /// A file of one page, and its store.
-    pub file: ObjectRef<Checked, Best>,
+    pub file: ObjectRef<Best<Checked>>,
     pub store: Arc<OneWord>,
     /// 1 when the page has gone from there.
     pub cut: <Checked as Atomics>::AtomicU64,
     /// A private page that is held.
-    held: Mutex<Option<Hold<Checked, Best>>>,
+    held: Mutex<Option<Hold<Best<Checked>>>>,
     /// A child of the space.
-    child: Mutex<Option<Space<Checked, Best>>>,
+    child: Mutex<Option<Space<Best<Checked>>>>,
     /// Its first word, as a look for stores left it; or the number of a frame.
     pub seen: <Checked as Atomics>::AtomicU64,
 }
@@ -143,19 +143,19 @@ impl World {
         Frame(self.seen.load(Ordering::Relaxed) as u32)
     }
 
-    pub fn take_held(&self) -> Hold<Checked, Best> {
+    pub fn take_held(&self) -> Hold<Best<Checked>> {
         self.held.lock().unwrap().take().expect("held")
     }
 
-    pub fn put_held(&self, hold: Hold<Checked, Best>) {
+    pub fn put_held(&self, hold: Hold<Best<Checked>>) {
         *self.held.lock().unwrap() = Some(hold);
     }
 
-    pub fn take_child(&self) -> Space<Checked, Best> {
+    pub fn take_child(&self) -> Space<Best<Checked>> {
         self.child.lock().unwrap().take().expect("forked")
     }
 
-    pub fn put_child(&self, child: Space<Checked, Best>) {
+    pub fn put_child(&self, child: Space<Best<Checked>>) {
         *self.child.lock().unwrap() = Some(child);
     }
 
@@ -164,7 +164,7 @@ impl World {
     }
 
     /// The pages of `space` around its heap's end are mapped as that says.
-    pub fn has_heap(space: &Space<Checked, Best>) {
+    pub fn has_heap(space: &Space<Best<Checked>>) {
         let end = space.current_break();
         let pages = [HEAP_START, HEAP_SLOT - PAGE_SIZE, HEAP_SLOT];
         for at in pages {

@@ -13,7 +13,7 @@ const SLOT: usize = 2 << 20;
 const AT: usize = 1 << 41;
 
 /// An object of 64 pages, of which the first `present` are in memory.
-fn object(vm: &System, present: u64) -> ObjectRef<Hosted, Best> {
+fn object(vm: &System, present: u64) -> ObjectRef<Best<Hosted>> {
     let object = Object::anonymous(vm, None, 64 * P as u64).expect("an object");
     for index in 0..present {
         drop(object.page(index, object::Advice::Random).expect("a page"));
@@ -21,11 +21,11 @@ fn object(vm: &System, present: u64) -> ObjectRef<Hosted, Best> {
     object
 }
 
-fn request(object: &ObjectRef<Hosted, Best>, pages: usize) -> Request<'_, Hosted, Best> {
+fn request(object: &ObjectRef<Best<Hosted>>, pages: usize) -> Request<'_, Best<Hosted>> {
     Request::object(object, 0, pages * P, Prot::READ_WRITE).expect("a request")
 }
 
-fn map(space: &TestSpace, request: Request<'_, Hosted, Best>, at: usize) {
+fn map(space: &TestSpace, request: Request<'_, Best<Hosted>>, at: usize) {
     space.map_as(&request.at(At::Fixed(at))).expect("map");
 }
 
@@ -35,7 +35,7 @@ fn mapped(space: &TestSpace, at: usize, pages: usize) -> Vec<usize> {
     (0..pages).filter(is_mapped).collect()
 }
 
-fn with(change: impl FnOnce(&mut Options<Hosted, Best>)) -> System {
+fn with(change: impl FnOnce(&mut Options<Best<Hosted>>)) -> System {
     let mut options = Options::default();
     change(&mut options);
     with_options(2, 16, options)

@@ -6,16 +6,17 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use vm::object::Object;
 use vm::policy::MapLocking;
-use vm::{Best, Options, Policies, Prot, Request, Space, Vm};
+use vm::{Best, Options, Prot, Request, Space, System, Vm};
 
 use crate::store;
 
 /// The default, but that all that can be reclaimed is, before each change of a page table.
 struct Eager;
 
-impl Policies<Hosted> for Eager {
-    type Invalidation = <Best as Policies<Hosted>>::Invalidation;
-    type Swap = <Best as Policies<Hosted>>::Swap;
+impl System for Eager {
+    type Machine = Hosted;
+    type Invalidation = <Best<Hosted> as System>::Invalidation;
+    type Swap = <Best<Hosted> as System>::Swap;
     type Locking = Reclaiming;
     type Regions = vm::policy::NoRegions;
     type Queues = vm::policy::NoQueues;
@@ -25,11 +26,11 @@ impl Policies<Hosted> for Eager {
 
 struct Reclaiming;
 
-type System = Arc<Vm<Hosted, Eager>>;
+type EagerVm = Arc<Vm<Eager>>;
 
 thread_local! {
     /// The system that is reclaimed from, and how often it still is.
-    static SHORT: RefCell<Option<(System, usize)>> = const { RefCell::new(None) };
+    static SHORT: RefCell<Option<(EagerVm, usize)>> = const { RefCell::new(None) };
 }
 
 /// More than any fault takes.
@@ -74,7 +75,7 @@ impl MapLocking<Hosted> for Reclaiming {
 fn a_page_is_read_once_for_a_fault() {
     let machine = Hosted::with_memory(1, 8 << 20).expect("memory");
     machine.attach(0);
-    let vm: System = Vm::with_options(machine, Options::default()).expect("memory for the VM");
+    let vm: EagerVm = Vm::with_options(machine, Options::default()).expect("memory for the VM");
     let file = Arc::new(store::TestStore::with(1, 7));
     let object = Object::file(&vm, file.clone(), PAGE_SIZE as u64).expect("a file");
     let space = Space::new(&vm).expect("a space");

@@ -17,11 +17,11 @@ const HUGE: usize = 2 * MIB;
 const BLOCK: u32 = 512;
 const AT: usize = 1 << 42;
 
-type System = Arc<Vm<Hosted, Best>>;
-type TestSpace = Space<Hosted, Best>;
+type System = Arc<Vm<Best<Hosted>>>;
+type TestSpace = Space<Best<Hosted>>;
 
 /// A VM on such a machine, of which this thread is the first CPU.
-fn system(machine: Machine, options: Options<Hosted, Best>) -> System {
+fn system(machine: Machine, options: Options<Best<Hosted>>) -> System {
     let machine = Hosted::with_options(machine).expect("memory");
     machine.attach(0);
     Vm::with_options(machine, options).expect("room")
@@ -317,12 +317,12 @@ fn the_kernel_half_is_in_each_space_and_stays() {
 #[test]
 fn a_vm_without_room_on_the_heap_is_an_error() {
     let machine = Hosted::with_memory(2, 16 * MIB).expect("memory");
-    refusing::spare_arc::<Vm<Hosted, Best>>();
+    refusing::spare_arc::<Vm<Best<Hosted>>>();
     let before = refusing::live();
     let mut refused = 0;
     loop {
         refusing::refuse_after(refused + 1);
-        let made = Vm::<Hosted, Best>::new(machine.clone());
+        let made = Vm::<Best<Hosted>>::new(machine.clone());
         refusing::refuse_after(0);
         match made {
             Ok(vm) => break drop(vm),

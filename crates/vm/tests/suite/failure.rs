@@ -11,8 +11,8 @@ use vm::policy::Reservation;
 use vm::swap::SwapSpace;
 use vm::{Best, Error, Prot, Resource, Space, Vm};
 
-type TestVm = Arc<Vm<Hosted, Best>>;
-type TestSpace = Space<Hosted, Best>;
+type TestVm = Arc<Vm<Best<Hosted>>>;
+type TestSpace = Space<Best<Hosted>>;
 
 fn vm() -> TestVm {
     let machine = Hosted::with_memory(1, 8 << 20).expect("memory");

@@ -29,7 +29,7 @@ fn load(space: &TestSpace, at: usize) -> u64 {
 }
 
 /// A file of `pages` pages, each beginning with its index.
-fn file(vm: &System, pages: u64) -> (Arc<store::TestStore>, ObjectRef<Hosted, Best>) {
+fn file(vm: &System, pages: u64) -> (Arc<store::TestStore>, ObjectRef<Best<Hosted>>) {
     let store = Arc::new(store::TestStore::default());
     let object = Object::file(vm, store.clone(), 0).expect("an object");
     for page in 0..pages {
@@ -40,14 +40,14 @@ fn file(vm: &System, pages: u64) -> (Arc<store::TestStore>, ObjectRef<Hosted, Be
     (store, object)
 }
 
-fn map(space: &TestSpace, object: &ObjectRef<Hosted, Best>, pages: usize, shared: bool) -> usize {
+fn map(space: &TestSpace, object: &ObjectRef<Best<Hosted>>, pages: usize, shared: bool) -> usize {
     let bytes = pages * PAGE_SIZE;
     let request = Request::object(object, 0, bytes, Prot::READ_WRITE).expect("a request");
     let request = if shared { request.shared() } else { request };
     space.map_as(&request).expect("map")
 }
 
-fn word_of(object: &ObjectRef<Hosted, Best>, page: u64) -> u64 {
+fn word_of(object: &ObjectRef<Best<Hosted>>, page: u64) -> u64 {
     let mut bytes = [0; 8];
     let read = object.read(page * PAGE_SIZE as u64, &mut bytes);
     assert_eq!(read, Ok(8));

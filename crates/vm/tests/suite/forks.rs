@@ -21,7 +21,7 @@ fn time_of(cpus: usize) -> u64 {
     .expect("address space");
     let machine = sim.clone();
     let space = sim.on_cpu(0, move || {
-        let vm: Arc<Vm<Sim, Best>> = Vm::new(machine).expect("memory for the VM");
+        let vm: Arc<Vm<Best<Sim>>> = Vm::new(machine).expect("memory for the VM");
         let space = Space::new(&vm).expect("memory");
         space.activate();
         let start = space.map(32 * MIB, Prot::READ_WRITE).expect("addresses");

@@ -296,7 +296,7 @@ fn a_part_of_a_superpage_is_given_up_alone() {
 fn without_swap_space_they_are_what_can_be_had() {
     let machine = Hosted::with_memory(1, 4 * MIB).expect("memory");
     machine.attach(0);
-    let vm = Vm::<Hosted, Best>::new(machine).expect("memory for the VM");
+    let vm = Vm::<Best<Hosted>>::new(machine).expect("memory for the VM");
     let space = space(&vm);
     let pages = 4 * MIB / PAGE_SIZE;
     let at = space

@@ -117,7 +117,7 @@ impl Model {
     }
 }
 
-fn apply(space: &Space<Hosted, Best>, op: &Op) -> Result<Option<u64>, i32> {
+fn apply(space: &Space<Best<Hosted>>, op: &Op) -> Result<Option<u64>, i32> {
     let done = |result: Result<(), Error>| result.map(|()| None);
     let result = match *op {
         Op::Map(run, prot) => done(space.map_fixed(run.range(), prot)),
@@ -131,7 +131,7 @@ fn apply(space: &Space<Hosted, Best>, op: &Op) -> Result<Option<u64>, i32> {
 }
 
 /// The space's regions as the model tells them: without regard to charging.
-fn runs(space: &Space<Hosted, Best>) -> Vec<(usize, usize, Prot)> {
+fn runs(space: &Space<Best<Hosted>>) -> Vec<(usize, usize, Prot)> {
     let page = |address: usize| (address - BASE) / PAGE_SIZE;
     let mut runs: Vec<(usize, usize, Prot)> = Vec::new();
     for region in space.regions() {
@@ -151,7 +151,7 @@ fn play(ops: &[Op], mut model: Model) -> Result<(), TestCaseError> {
     let machine = Hosted::with_memory(2, 4 << 20).expect("memory");
     let ops = ops.to_vec();
     machine.clone().on_cpu(0, move || {
-        let vm = Vm::<Hosted, Best>::new(machine).expect("memory for the VM");
+        let vm = Vm::<Best<Hosted>>::new(machine).expect("memory for the VM");
         let free = vm.frames().free_count();
         let space = Space::new(&vm).expect("a space");
         space.activate();

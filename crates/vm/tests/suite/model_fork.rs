@@ -104,8 +104,8 @@ impl Model {
 }
 
 struct World {
-    vm: Arc<Vm<Hosted, Best>>,
-    spaces: Vec<(Space<Hosted, Best>, Model)>,
+    vm: Arc<Vm<Best<Hosted>>>,
+    spaces: Vec<(Space<Best<Hosted>>, Model)>,
 }
 
 fn errno<T>(result: Result<T, Error>) -> Result<T, i32> {

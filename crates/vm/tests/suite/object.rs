@@ -12,8 +12,8 @@ use vm::{Best, Error, Prot, Space, Vm};
 const PAGE: u64 = PAGE_SIZE as u64;
 const TAG: u64 = 1000;
 
-type TestVm = Arc<Vm<Hosted, Best>>;
-type File = ObjectRef<Hosted, Best>;
+type TestVm = Arc<Vm<Best<Hosted>>>;
+type File = ObjectRef<Best<Hosted>>;
 
 /// Runs `test` on a CPU, and sees that no frame is left behind.
 fn with_vm(test: impl FnOnce(&TestVm) + Send) {
@@ -126,7 +126,7 @@ fn behind_the_end_there_is_nothing() {
             Err(Error::Invalid { .. })
         ));
         drop(object);
-        let huge = Object::<Hosted, Best>::file(vm, store, 1 << 63);
+        let huge = Object::<Best<Hosted>>::file(vm, store, 1 << 63);
         assert!(matches!(huge.err(), Some(Error::Invalid { .. })));
     });
 }
@@ -500,7 +500,7 @@ fn mappings_keep_a_closed_file() {
         // SAFETY: without an owner.
         let attach = || unsafe { object.attach(std::ptr::null(), range, 0) }.expect("attach");
         // SAFETY: without an owner.
-        let inherit = |one: &Attached<_, _>| unsafe { one.inherit(std::ptr::null()) };
+        let inherit = |one: &Attached<_>| unsafe { one.inherit(std::ptr::null()) };
         let (one, two) = (attach(), attach());
         object.write(0, &[8]).expect("write");
         drop(object);

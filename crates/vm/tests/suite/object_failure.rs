@@ -13,8 +13,8 @@ use vm::{Best, Error, Resource, Vm};
 
 const PAGE: u64 = PAGE_SIZE as u64;
 
-type TestVm = Arc<Vm<Hosted, Best>>;
-type File = ObjectRef<Hosted, Best>;
+type TestVm = Arc<Vm<Best<Hosted>>>;
+type File = ObjectRef<Best<Hosted>>;
 
 fn vm() -> TestVm {
     let machine = Hosted::with_memory(1, 8 << 20).expect("memory");
@@ -97,7 +97,7 @@ fn object_for(kind: Kind, vm: &TestVm, pages: u64) -> (Arc<TestStore>, File) {
 fn an_object_that_can_not_be_made_leaves_nothing() {
     let vm = vm();
     let store = TestStore::default();
-    let make = || Object::<Hosted, Best>::anonymous(&vm, None, PAGE).map(drop);
+    let make = || Object::<Best<Hosted>>::anonymous(&vm, None, PAGE).map(drop);
     let live = refusing::live();
     assert_eq!(each(Kind::Heap, &vm, &store, None, make), 2);
     assert_eq!(refusing::live(), live, "leaked");

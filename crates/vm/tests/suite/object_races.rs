@@ -15,8 +15,8 @@ const PAGE: u64 = PAGE_SIZE as u64;
 const PAGES: u64 = 40;
 const ROUNDS: u64 = 1500;
 
-type TestVm = Arc<Vm<Hosted, Best>>;
-type Shared = Arc<ObjectRef<Hosted, Best>>;
+type TestVm = Arc<Vm<Best<Hosted>>>;
+type Shared = Arc<ObjectRef<Best<Hosted>>>;
 
 /// A generator of its own for each task: the same numbers in each run.
 struct Numbers(u64);
@@ -44,7 +44,7 @@ fn run(machine: &Hosted, vm: &TestVm, object: Shared, jobs: Vec<Job>) {
     assert_eq!(vm.frames().free_count(), vm.frames().total(), "leaked");
 }
 
-fn remove_all(vm: &TestVm, hold: &Hold<Hosted, Best>) {
+fn remove_all(vm: &TestVm, hold: &Hold<Best<Hosted>>) {
     vm.remove_all(hold);
 }
 
@@ -197,7 +197,7 @@ fn faults_meet_truncations() {
             while !stop.load(Ordering::Relaxed) {
                 let index = numbers.below(PAGES);
                 reclaim(&vm, &object, index);
-                let clean = |hold: &Hold<Hosted, Best>| vm.remove_all(hold).dirty;
+                let clean = |hold: &Hold<Best<Hosted>>| vm.remove_all(hold).dirty;
                 assert_eq!(object.write_back(index..PAGES, clean), Ok(()));
             }
         }));
@@ -208,7 +208,7 @@ fn faults_meet_truncations() {
             let mut numbers = Numbers(1);
             for _ in 0..ROUNDS {
                 let size = numbers.below(PAGES * PAGE);
-                let remove = |hold: &Hold<Hosted, Best>| remove_all(&vm, hold);
+                let remove = |hold: &Hold<Best<Hosted>>| remove_all(&vm, hold);
                 object.truncate(size, remove).expect("shrink");
                 // Writers may have made it larger since, but not beyond their own writes.
                 let mut byte = [0xff; 1];
@@ -239,7 +239,7 @@ fn faults_meet_truncations() {
 
 /// Maps a page as a fault does: the mapping first, then the question whether it is still the
 /// object's. If not the mapping goes again.
-fn fault(vm: &TestVm, object: &Shared, space: &Space<Hosted, Best>, at: usize, index: u64) {
+fn fault(vm: &TestVm, object: &Shared, space: &Space<Best<Hosted>>, at: usize, index: u64) {
     let page = match object.page(index, Advice::Normal) {
         Ok(page) => page,
         Err(Error::Bus { .. }) => return,

@@ -154,9 +154,9 @@ impl Model {
 }
 
 struct World {
-    vm: Arc<Vm<Hosted, Best>>,
-    pages: Vec<Hold<Hosted, Best>>,
-    pmaps: Vec<Arc<Pmap<Hosted, Best>>>,
+    vm: Arc<Vm<Best<Hosted>>>,
+    pages: Vec<Hold<Best<Hosted>>>,
+    pmaps: Vec<Arc<Pmap<Best<Hosted>>>>,
 }
 
 fn at(place: usize) -> usize {

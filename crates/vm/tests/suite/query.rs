@@ -19,7 +19,7 @@ fn system() -> System {
     system::swapping(2, 32, (MemoryPager::new(), 1_000), Superpages::Advised)
 }
 
-fn file(vm: &System, pages: u64) -> ObjectRef<Hosted, Best> {
+fn file(vm: &System, pages: u64) -> ObjectRef<Best<Hosted>> {
     let store = Arc::new(store::TestStore::default());
     let object = Object::file(vm, store, 0).expect("an object");
     object.set_size(pages * P as u64).expect("set_size");
@@ -30,13 +30,13 @@ fn pages(at: usize, count: usize) -> VaRange {
     VaRange::sized(at, count * P)
 }
 
-fn map(space: &TestSpace, request: Request<'_, Hosted, Best>, at: usize) -> usize {
+fn map(space: &TestSpace, request: Request<'_, Best<Hosted>>, at: usize) -> usize {
     space.map_as(&request.at(At::Fixed(at))).expect("map")
 }
 
 fn map_file(
     space: &TestSpace,
-    of: &ObjectRef<Hosted, Best>,
+    of: &ObjectRef<Best<Hosted>>,
     first: usize,
     count: usize,
     at: usize,
@@ -46,7 +46,7 @@ fn map_file(
     map(space, request, at);
 }
 
-fn anonymous(count: usize) -> Request<'static, Hosted, Best> {
+fn anonymous(count: usize) -> Request<'static, Best<Hosted>> {
     Request::anonymous(count * P, Prot::READ_WRITE)
 }
 
@@ -263,7 +263,7 @@ fn pages_are_told_as_pagemap_does() {
 }
 
 /// A space with one of each, its file, and a child that shares a page.
-fn one_of_each(vm: &System) -> (TestSpace, ObjectRef<Hosted, Best>) {
+fn one_of_each(vm: &System) -> (TestSpace, ObjectRef<Best<Hosted>>) {
     let space = space(vm);
     let object = file(vm, 8);
     space.set_break(HEAP_START + 2 * P).expect("brk");

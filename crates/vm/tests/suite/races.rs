@@ -13,17 +13,17 @@ const WORKERS: usize = 4;
 const ROUNDS: u64 = 300;
 const PAGES: usize = 6;
 
-type TestSpace = Space<Hosted, Best>;
+type TestSpace = Space<Best<Hosted>>;
 
 struct World {
     machine: Hosted,
-    vm: Arc<Vm<Hosted, Best>>,
+    vm: Arc<Vm<Best<Hosted>>>,
     space: TestSpace,
 }
 
 fn world(cpus: usize) -> Arc<World> {
     let machine = Hosted::with_memory(cpus, 64 << 20).expect("memory");
-    let vm = Vm::<Hosted, Best>::new(machine.clone()).expect("memory for the VM");
+    let vm = Vm::<Best<Hosted>>::new(machine.clone()).expect("memory for the VM");
     let space = machine.on_cpu(0, || Space::new(&vm)).expect("a space");
     Arc::new(World { machine, vm, space })
 }

@@ -14,7 +14,7 @@ const SLOT: usize = 2 << 20;
 const FROM: usize = (1 << 39) - 3 * P;
 const TO: usize = 3 << 39;
 
-type TestSpace = Space<Hosted, Best>;
+type TestSpace = Space<Best<Hosted>>;
 
 fn space() -> TestSpace {
     let machine = Hosted::with_memory(2, 16 << 20).expect("memory");
@@ -23,7 +23,7 @@ fn space() -> TestSpace {
         swap_pages: Some(1 << 20),
         ..Options::default()
     };
-    let vm: Arc<Vm<Hosted, Best>> = Vm::with_options(machine, options).expect("memory for the VM");
+    let vm: Arc<Vm<Best<Hosted>>> = Vm::with_options(machine, options).expect("memory for the VM");
     let space = Space::new(&vm).expect("a space");
     space.activate();
     space

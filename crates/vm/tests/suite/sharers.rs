@@ -18,7 +18,7 @@ fn place(index: usize) -> usize {
 }
 
 /// A space that has mapped and used the object's page in all places.
-fn sharer(vm: &System, object: &ObjectRef<Hosted, Best>) -> TestSpace {
+fn sharer(vm: &System, object: &ObjectRef<Best<Hosted>>) -> TestSpace {
     let space = active(vm);
     let request = || Request::object(object, 0, PAGE_SIZE, Prot::READ_WRITE).expect("a request");
     for index in 0..MAPPINGS {
@@ -30,7 +30,7 @@ fn sharer(vm: &System, object: &ObjectRef<Hosted, Best>) -> TestSpace {
 }
 
 /// A page with content, and all spaces that share it.
-fn sharers(vm: &System) -> (ObjectRef<Hosted, Best>, Vec<TestSpace>) {
+fn sharers(vm: &System) -> (ObjectRef<Best<Hosted>>, Vec<TestSpace>) {
     let object = vm.shared_memory(PAGE_SIZE as u64).expect("an object");
     object.write(0, &7u64.to_le_bytes()).expect("written");
     let spaces = (0..SPACES).map(|_| sharer(vm, &object)).collect();

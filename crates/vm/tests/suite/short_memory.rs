@@ -12,7 +12,7 @@ use vm::object::Object;
 use vm::{Advice, Error, Hold, Prot, Request, Resource, Superpages};
 
 /// Leaves `left` frames free.
-fn withhold(space: &TestSpace, left: usize) -> Vec<Hold<hosted::Hosted, vm::Best>> {
+fn withhold(space: &TestSpace, left: usize) -> Vec<Hold<vm::Best<hosted::Hosted>>> {
     let vm = space.vm();
     let surplus = vm.frames().free_count() - left;
     (0..surplus)

@@ -193,7 +193,7 @@ fn the_heap_grows_and_shrinks() {
 fn swap_space_is_reserved_exactly() {
     let machine = Hosted::with_memory(1, 4 * MIB).expect("memory");
     machine.attach(0);
-    let vm = Vm::<Hosted, Best>::new(machine).expect("memory for the VM");
+    let vm = Vm::<Best<Hosted>>::new(machine).expect("memory for the VM");
     let space = space(&vm);
     let limit = 2 * vm.frames().total();
     let at = space

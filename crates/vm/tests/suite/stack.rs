@@ -13,7 +13,7 @@ const SLOT: usize = 2 << 20;
 /// Where the tests' stacks end: at the border of a node of the tree.
 const TOP: usize = 1 << 39;
 
-type TestSpace = Space<Hosted, Best>;
+type TestSpace = Space<Best<Hosted>>;
 
 fn space_with(swap_pages: u64) -> TestSpace {
     let machine = Hosted::with_memory(2, 16 << 20).expect("memory");
@@ -22,7 +22,7 @@ fn space_with(swap_pages: u64) -> TestSpace {
         swap_pages: Some(swap_pages),
         ..Options::default()
     };
-    let vm: Arc<Vm<Hosted, Best>> = Vm::with_options(machine, options).expect("memory for the VM");
+    let vm: Arc<Vm<Best<Hosted>>> = Vm::with_options(machine, options).expect("memory for the VM");
     let space = Space::new(&vm).expect("a space");
     space.activate();
     space
@@ -263,7 +263,7 @@ fn a_stack_grows_under_several_tasks() {
     const TASKS: usize = 3;
     const PAGES: usize = 1_500;
     let machine = Hosted::with_memory(TASKS + 1, 32 << 20).expect("memory");
-    let vm = Vm::<Hosted, Best>::new(machine.clone()).expect("memory for the VM");
+    let vm = Vm::<Best<Hosted>>::new(machine.clone()).expect("memory for the VM");
     let space = machine.on_cpu(0, || {
         let space = Space::new(&vm).expect("a space");
         map(&space, TOP - 2 * P, 2, Prot::READ_WRITE, Flags::GROWS_DOWN);

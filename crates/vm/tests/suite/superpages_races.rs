@@ -18,8 +18,8 @@ const ROUNDS: usize = 24;
 
 struct World {
     machine: Hosted,
-    vm: Arc<Vm<Hosted, Best>>,
-    space: Space<Hosted, Best>,
+    vm: Arc<Vm<Best<Hosted>>>,
+    space: Space<Best<Hosted>>,
     stop: AtomicBool,
     /// How often a task saw a superpage.
     seen: AtomicUsize,
@@ -36,7 +36,7 @@ fn world(cpus: usize, mib: usize, slots: u32) -> Arc<World> {
         swap_space: (slots > 0).then(|| swap(slots)),
         ..Options::default()
     };
-    let vm = Vm::<Hosted, Best>::with_options(machine.clone(), options).expect("memory for the VM");
+    let vm = Vm::<Best<Hosted>>::with_options(machine.clone(), options).expect("memory for the VM");
     let space = machine.on_cpu(0, || Space::new(&vm)).expect("a space");
     Arc::new(World {
         machine,

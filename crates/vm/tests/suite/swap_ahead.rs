@@ -14,8 +14,8 @@ const PAGES: usize = 64;
 /// Slots that are read at once.
 const WINDOW: usize = 8;
 
-type System = Arc<Vm<Hosted, Best>>;
-type TestSpace = Space<Hosted, Best>;
+type System = Arc<Vm<Best<Hosted>>>;
+type TestSpace = Space<Best<Hosted>>;
 
 /// A store that the test looks into, and that may refuse to read so many pages at once.
 #[derive(Clone)]

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use vm::swap::SwapSpace;
 use vm::{Best, Options, Space, Superpages, Vm};
 
-pub type System = Arc<Vm<Hosted, Best>>;
-pub type TestSpace = Space<Hosted, Best>;
+pub type System = Arc<Vm<Best<Hosted>>>;
+pub type TestSpace = Space<Best<Hosted>>;
 
 const MIB: usize = 1 << 20;
 
@@ -17,7 +17,7 @@ pub fn plain(cpus: usize, mib: usize) -> System {
 }
 
 /// As [`plain`], with `options`.
-pub fn with_options(cpus: usize, mib: usize, options: Options<Hosted, Best>) -> System {
+pub fn with_options(cpus: usize, mib: usize, options: Options<Best<Hosted>>) -> System {
     let machine = Hosted::with_memory(cpus, mib * MIB).expect("memory");
     machine.attach(0);
     Vm::with_options(machine, options).expect("memory for the VM")

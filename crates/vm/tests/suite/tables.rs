@@ -21,10 +21,10 @@ const AT: usize = 1 << 42;
 /// Tables that a space gives up at a time.
 const SHARE: usize = 8;
 
-type Memory = ObjectRef<Hosted, Best>;
+type Memory = ObjectRef<Best<Hosted>>;
 
 /// A machine with memory and no swap space, this thread its first CPU.
-fn system(cpus: usize, mib: usize, options: Options<Hosted, Best>) -> System {
+fn system(cpus: usize, mib: usize, options: Options<Best<Hosted>>) -> System {
     let options = Options {
         swap_pages: Some(1 << 30),
         ..options
@@ -221,7 +221,7 @@ fn what_was_written_is_written_back() {
     space
         .sync(VaRange::sized(AT, TABLES * TABLE))
         .expect("sync");
-    let again = Object::<Hosted, Best>::file(&vm, disk, bytes).expect("an object");
+    let again = Object::<Best<Hosted>>::file(&vm, disk, bytes).expect("an object");
     for index in 0..TABLES {
         let mut word = [0; 8];
         let read = again.read((page(index) - AT) as u64, &mut word);

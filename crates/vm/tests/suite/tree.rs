@@ -105,7 +105,7 @@ fn cpus_map_apart() {
     assert!(theirs.abs_diff(mine) >= 8 * GIB);
 }
 
-type Change = fn(&Space<Hosted, Best>, VaRange);
+type Change = fn(&Space<Best<Hosted>>, VaRange);
 
 /// Each call is atomic: threads change overlapping ranges, across the edges of slots of
 /// two levels, and a look finds all of a range as one of them left it.
@@ -113,7 +113,7 @@ type Change = fn(&Space<Hosted, Best>, VaRange);
 fn operations_on_overlapping_ranges_are_atomic() {
     const ROUNDS: usize = 200;
     let machine = Hosted::with_memory(4, 64 * MIB).expect("memory");
-    let vm = Vm::<Hosted, Best>::new(machine.clone()).expect("memory for the VM");
+    let vm = Vm::<Best<Hosted>>::new(machine.clone()).expect("memory for the VM");
     let space = machine.on_cpu(0, || Space::new(&vm)).expect("a space");
     let space = Arc::new(space);
     let middle = (1 << 45) + 128 * MIB;

@@ -6,7 +6,7 @@ use sim::Sim;
 use std::sync::Arc;
 use vm::object::{Object, ObjectRef};
 use vm::pager::MemoryPager;
-use vm::{Advice, At, Error, HEAP_START, Move, Policies, Prot, Request, Space, Vm};
+use vm::{Advice, At, Error, HEAP_START, Move, Prot, Request, Space, System, Vm};
 
 /// Bytes in a region.
 const REGION: usize = 2 << 20;
@@ -18,12 +18,12 @@ const PAGES: usize = 4;
 const LINE: usize = 64;
 
 /// A handle of the file that both CPUs use: a process has its own, as it has a descriptor.
-pub type File<P> = ObjectRef<Sim, P>;
+pub type File<P> = ObjectRef<P>;
 
 /// One CPU's work in its region.
-pub struct Worker<P: Policies<Sim>> {
+pub struct Worker<S: System<Machine = Sim>> {
     operation: Operation,
-    space: Arc<Space<Sim, P>>,
+    space: Arc<Space<S>>,
     placement: Placement,
     index: usize,
     /// Which region of the file it uses: its own, or the one that both do.
@@ -32,11 +32,11 @@ pub struct Worker<P: Policies<Sim>> {
     region: VaRange,
     /// A range that it has left mapped elsewhere.
     left: Option<VaRange>,
-    file: File<P>,
+    file: File<S>,
     /// A handle that [`Operation::Open`] has opened.
-    opened: Option<File<P>>,
+    opened: Option<File<S>>,
     /// A child of the space.
-    child: Option<Space<Sim, P>>,
+    child: Option<Space<S>>,
 }
 
 /// Which region of the file a CPU uses.
@@ -48,9 +48,9 @@ pub enum Part {
     Same,
 }
 
-impl<P: Policies<Sim>> Worker<P> {
+impl<S: System<Machine = Sim>> Worker<S> {
     /// A file for two workers.
-    pub fn file(vm: &Arc<Vm<Sim, P>>) -> Result<File<P>, Error> {
+    pub fn file(vm: &Arc<Vm<S>>) -> Result<File<S>, Error> {
         let store = Arc::new(MemoryPager::new());
         Object::file(vm, store, 2 * REGION as u64)
     }
@@ -58,11 +58,11 @@ impl<P: Policies<Sim>> Worker<P> {
     /// Worker `index`, in `space`.
     pub fn new(
         operation: Operation,
-        space: Arc<Space<Sim, P>>,
+        space: Arc<Space<S>>,
         placement: Placement,
         index: usize,
         part: Part,
-        file: File<P>,
+        file: File<S>,
     ) -> Self {
         Worker {
             operation,
@@ -218,7 +218,7 @@ impl<P: Policies<Sim>> Worker<P> {
     }
 
     /// Where it is mapped.
-    fn map_as(&self, request: Request<'_, Sim, P>) -> Result<usize, Error> {
+    fn map_as(&self, request: Request<'_, S>) -> Result<usize, Error> {
         let at = match self.placement {
             Placement::Fixed => At::Fixed(self.region.start),
             Placement::Allocated => At::Anywhere,
@@ -278,14 +278,14 @@ impl<P: Policies<Sim>> Worker<P> {
     }
 
     /// The space that this CPU runs in: the child's while it is to exit.
-    fn runs_in(&self) -> &Space<Sim, P> {
+    fn runs_in(&self) -> &Space<S> {
         let child = self.child.as_ref();
         let exiting = child.filter(|_| self.operation == Operation::Exit);
         exiting.unwrap_or(&self.space)
     }
 
     /// A word in each of the pages from `from` on, in a line of this CPU's.
-    fn words(&self, from: usize) -> impl Iterator<Item = usize> + use<P> {
+    fn words(&self, from: usize) -> impl Iterator<Item = usize> + use<S> {
         let from = from + self.index * LINE;
         (from..from + PAGES * PAGE_SIZE).step_by(PAGE_SIZE)
     }

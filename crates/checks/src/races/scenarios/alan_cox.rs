@@ -13,7 +13,7 @@ use machine::{Atomic, Atomics, Cpus, Memory, Mmu, Ordering, PAGE_SIZE, VaRange};
 use sim::Sim;
 use std::sync::Arc;
 use vm::object::{Advice, Object};
-use vm::{At, Best, Hold, Options, Policies, Prot, Request, Space, Vm};
+use vm::{At, Best, Hold, Options, Prot, Request, Space, System, Vm};
 
 /// Where each space maps the page.
 pub const AT: VaRange = VaRange {
@@ -27,15 +27,19 @@ pub const PAGEOUT: usize = 1;
 
 /// Every preset, with a private page and with an object's.
 pub fn all() -> Vec<Scenario> {
-    let private = presets("alan-cox", build::<Best>, build::<_>).into_iter();
-    let objects = presets("alan-cox-object", build_object::<Best>, build_object::<_>);
+    let private = presets("alan-cox", build::<Best<Sim>>, build::<_>).into_iter();
+    let objects = presets(
+        "alan-cox-object",
+        build_object::<Best<Sim>>,
+        build_object::<_>,
+    );
     private.chain(objects).map(sized).collect()
 }
 
 /// The example with the policies `P`.
-pub fn named<P: Policies<Sim>>(
+pub fn named<S: System<Machine = Sim>>(
     name: &str,
-    options: impl Fn() -> Options<Sim, P> + Send + Sync + 'static,
+    options: impl Fn() -> Options<S> + Send + Sync + 'static,
 ) -> Scenario {
     sized(with_policies(name, options, build))
 }
@@ -45,16 +49,16 @@ fn sized(scenario: Scenario) -> Scenario {
     scenario.on(3..=5).with_memory(4 << 20)
 }
 
-struct World<P: Policies<Sim>> {
-    vm: Arc<Vm<Sim, P>>,
-    page: Hold<Sim, P>,
+struct World<S: System<Machine = Sim>> {
+    vm: Arc<Vm<S>>,
+    page: Hold<S>,
     /// One for each CPU that unmaps; all map the page.
-    spaces: Vec<Space<Sim, P>>,
+    spaces: Vec<Space<S>>,
     /// The writer has translations.
     ready: <Sim as Atomics>::AtomicU32,
 }
 
-fn build<P: Policies<Sim>>(stage: &Stage, options: Options<Sim, P>) -> Play {
+fn build<S: System<Machine = Sim>>(stage: &Stage, options: Options<S>) -> Play {
     let vm = Vm::with_options(stage.machine.clone(), options).expect("memory for the VM");
     let page = vm.new_page().expect("a page");
     let space = |_| {
@@ -68,7 +72,7 @@ fn build<P: Policies<Sim>>(stage: &Stage, options: Options<Sim, P>) -> Play {
     play(stage, vm, page, spaces)
 }
 
-fn build_object<P: Policies<Sim>>(stage: &Stage, options: Options<Sim, P>) -> Play {
+fn build_object<S: System<Machine = Sim>>(stage: &Stage, options: Options<S>) -> Play {
     let vm = Vm::with_options(stage.machine.clone(), options).expect("memory for the VM");
     let object = Object::anonymous(&vm, None, PAGE_SIZE as u64).expect("an object");
     let page = object.page(0, Advice::Random).expect("a page");
@@ -86,11 +90,11 @@ fn build_object<P: Policies<Sim>>(stage: &Stage, options: Options<Sim, P>) -> Pl
     play(stage, vm, page, spaces)
 }
 
-fn play<P: Policies<Sim>>(
+fn play<S: System<Machine = Sim>>(
     stage: &Stage,
-    vm: Arc<Vm<Sim, P>>,
-    page: Hold<Sim, P>,
-    spaces: Vec<Space<Sim, P>>,
+    vm: Arc<Vm<S>>,
+    page: Hold<S>,
+    spaces: Vec<Space<S>>,
 ) -> Play {
     let world = World {
         vm,
@@ -105,7 +109,7 @@ fn play<P: Policies<Sim>>(
     })
 }
 
-impl<P: Policies<Sim>> World<P> {
+impl<S: System<Machine = Sim>> World<S> {
     fn job(&self, cpu: usize) {
         if cpu == WRITER {
             return self.write();
@@ -120,7 +124,7 @@ impl<P: Policies<Sim>> World<P> {
 
     /// Writes the page by whatever translation is left.
     fn write(&self) {
-        let store = |space: &Space<Sim, P>, value| {
+        let store = |space: &Space<S>, value| {
             enter(space);
             self.vm.machine().store(AT.start, value)
         };

@@ -11,7 +11,7 @@ use crate::vms;
 use machine::{Atomic, Atomics, Ordering, PAGE_SIZE, VaRange};
 use sim::Sim;
 use std::sync::Arc;
-use vm::{Advice, At, Best, Options, Policies, Prot, Request, Space, Vm};
+use vm::{Advice, At, Best, Options, Prot, Request, Space, System, Vm};
 
 /// Generations after the first process, and children of one in each.
 const LEVELS: usize = 5;
@@ -29,24 +29,24 @@ const MEMORY: usize = 8 << 20;
 
 /// Every preset.
 pub fn all() -> Vec<Scenario> {
-    let all = presets("family", build::<Best>, build::<_>).into_iter();
+    let all = presets("family", build::<Best<Sim>>, build::<_>).into_iter();
     let all = all.chain([sharing("family", build::<_>)]);
     all.map(|one| one.with_memory(MEMORY)).collect()
 }
 
-struct World<P: Policies<Sim>> {
-    vm: Arc<Vm<Sim, P>>,
-    members: Vec<Member<P>>,
+struct World<S: System<Machine = Sim>> {
+    vm: Arc<Vm<S>>,
+    members: Vec<Member<S>>,
     jobs: usize,
 }
 
 /// A process, which one CPU runs, and the words with which its pages begin.
-struct Member<P: Policies<Sim>> {
-    space: Space<Sim, P>,
+struct Member<S: System<Machine = Sim>> {
+    space: Space<S>,
     words: [<Sim as Atomics>::AtomicU64; PAGES],
 }
 
-fn build<P: Policies<Sim>>(stage: &Stage, options: Options<Sim, P>) -> Play {
+fn build<S: System<Machine = Sim>>(stage: &Stage, options: Options<S>) -> Play {
     let vm = with_swap(stage.machine.clone(), options);
     let first = Space::new(&vm).expect("a space");
     first.activate();
@@ -81,7 +81,7 @@ fn build<P: Policies<Sim>>(stage: &Stage, options: Options<Sim, P>) -> Play {
     })
 }
 
-impl<P: Policies<Sim>> World<P> {
+impl<S: System<Machine = Sim>> World<S> {
     fn job(&self, cpu: usize) {
         let own: Vec<_> = self.members.iter().skip(cpu).step_by(self.jobs).collect();
         for n in 1..=ROUNDS {
@@ -111,8 +111,8 @@ impl<P: Policies<Sim>> World<P> {
     }
 }
 
-impl<P: Policies<Sim>> Member<P> {
-    fn new(space: Space<Sim, P>) -> Self {
+impl<S: System<Machine = Sim>> Member<S> {
+    fn new(space: Space<S>) -> Self {
         let word = |page| Atomic::new((PRIVATE + page * PAGE_SIZE) as u64);
         Member {
             space,

@@ -13,7 +13,7 @@ use machine::{Atomic, Atomics, Ordering, PAGE_SIZE, VaRange};
 use sim::Sim;
 use std::sync::Arc;
 use vm::object::{Object, ObjectRef};
-use vm::{Advice, At, Best, Error, Options, Policies, Prot, Request, Space, Vm};
+use vm::{Advice, At, Best, Error, Options, Prot, Request, Space, System, Vm};
 
 /// Rounds of each CPU.
 const ROUNDS: u64 = 24;
@@ -43,30 +43,30 @@ enum Beside {
 
 /// Every preset, with each kind of events beside accesses.
 pub fn all() -> Vec<Scenario> {
-    let fault = presets("file-fault", faults::<Best>, faults::<_>);
-    let change = presets("file-change", changes::<Best>, changes::<_>);
-    let cut = presets("file-truncate", cuts::<Best>, cuts::<_>);
+    let fault = presets("file-fault", faults::<Best<Sim>>, faults::<_>);
+    let change = presets("file-change", changes::<Best<Sim>>, changes::<_>);
+    let cut = presets("file-truncate", cuts::<Best<Sim>>, cuts::<_>);
     let all = fault.into_iter().chain(change).chain(cut);
     all.map(|scenario| scenario.with_memory(MEMORY)).collect()
 }
 
-fn faults<P: Policies<Sim>>(stage: &Stage, options: Options<Sim, P>) -> Play {
+fn faults<S: System<Machine = Sim>>(stage: &Stage, options: Options<S>) -> Play {
     build(stage, options, Beside::Nothing)
 }
 
-fn changes<P: Policies<Sim>>(stage: &Stage, options: Options<Sim, P>) -> Play {
+fn changes<S: System<Machine = Sim>>(stage: &Stage, options: Options<S>) -> Play {
     build(stage, options, Beside::Changes)
 }
 
-fn cuts<P: Policies<Sim>>(stage: &Stage, options: Options<Sim, P>) -> Play {
+fn cuts<S: System<Machine = Sim>>(stage: &Stage, options: Options<S>) -> Play {
     build(stage, options, Beside::Cuts)
 }
 
-struct World<P: Policies<Sim>> {
-    vm: Arc<Vm<Sim, P>>,
+struct World<S: System<Machine = Sim>> {
+    vm: Arc<Vm<S>>,
     store: Arc<Store<Sim>>,
-    file: ObjectRef<Sim, P>,
-    spaces: [Space<Sim, P>; 2],
+    file: ObjectRef<S>,
+    spaces: [Space<S>; 2],
     beside: Beside,
     /// The numbers that each CPU has written to the file last.
     done: Table<Sim, PAGES>,
@@ -79,7 +79,7 @@ fn tag(page: usize) -> u64 {
     0x7a67_0000 + page as u64
 }
 
-fn build<P: Policies<Sim>>(stage: &Stage, options: Options<Sim, P>, beside: Beside) -> Play {
+fn build<S: System<Machine = Sim>>(stage: &Stage, options: Options<S>, beside: Beside) -> Play {
     let vm = with_swap(stage.machine.clone(), options);
     let store = Arc::new(Store::new(PAGES));
     (0..PAGES).for_each(|page| store.put(&vm, page as u64, tag(page)));
@@ -120,7 +120,7 @@ fn some_pages() -> std::ops::Range<usize> {
     first..first + 1 + sim::dice((PAGES - first) as u64) as usize
 }
 
-impl<P: Policies<Sim>> World<P> {
+impl<S: System<Machine = Sim>> World<S> {
     fn job(&self, cpu: usize) {
         let space = &self.spaces[cpu % 2];
         enter(space);
@@ -138,7 +138,7 @@ impl<P: Policies<Sim>> World<P> {
 
     fn map(
         &self,
-        space: &Space<Sim, P>,
+        space: &Space<S>,
         shared: bool,
         pages: std::ops::Range<usize>,
     ) -> Result<(), Error> {
@@ -150,7 +150,7 @@ impl<P: Policies<Sim>> World<P> {
     }
 
     /// Writes one of the CPU's words, and looks at another, in the file and in a copy.
-    fn access(&self, space: &Space<Sim, P>, cpu: usize, n: u64, last: &mut Last) {
+    fn access(&self, space: &Space<S>, cpu: usize, n: u64, last: &mut Last) {
         let (mine, copied) = (FIRST_WORD + cpu, COPIES + cpu);
         let page = a_page();
         if sim::dice(2) == 0 {
@@ -196,7 +196,7 @@ impl<P: Policies<Sim>> World<P> {
     }
 
     /// Makes mappings or pages come and go.
-    fn change(&self, space: &Space<Sim, P>) {
+    fn change(&self, space: &Space<S>) {
         let shared = sim::dice(2) == 0;
         let pages = some_pages();
         let range = at(shared, &pages);
@@ -221,7 +221,7 @@ impl<P: Policies<Sim>> World<P> {
     }
 
     /// Data written before a sync is in the store after it.
-    fn sync(&self, space: &Space<Sim, P>, range: VaRange) -> Result<(), Error> {
+    fn sync(&self, space: &Space<S>, range: VaRange) -> Result<(), Error> {
         if range.start >= PRIVATE {
             return space.sync(range);
         }
@@ -238,7 +238,7 @@ impl<P: Policies<Sim>> World<P> {
     }
 
     /// Cuts the file off, after which the part behind is unreachable. Then makes it whole again.
-    fn cut(&self, space: &Space<Sim, P>) {
+    fn cut(&self, space: &Space<S>) {
         let page = a_page();
         self.file
             .set_size((page * PAGE_SIZE) as u64)

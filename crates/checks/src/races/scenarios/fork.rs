@@ -12,7 +12,7 @@ use crate::vms;
 use machine::{PAGE_SIZE, Platform, VaRange};
 use sim::Sim;
 use std::sync::Arc;
-use vm::{Best, Error, HEAP_START, Options, Policies, Prot, Space, Vm};
+use vm::{Best, Error, HEAP_START, Options, Prot, Space, System, Vm};
 
 /// Forks, and stores of each other CPU.
 const FORKS: u64 = 5;
@@ -37,8 +37,8 @@ const FORKER: usize = 0;
 
 /// Every preset, with a parent that only stores, and with one that also changes its mappings.
 pub fn all() -> Vec<Scenario> {
-    let fault = presets("fork-fault", stores::<Best>, stores::<_>);
-    let change = presets("fork-change", changes::<Best>, changes::<_>);
+    let fault = presets("fork-fault", stores::<Best<Sim>>, stores::<_>);
+    let change = presets("fork-change", changes::<Best<Sim>>, changes::<_>);
     let tables = [
         sharing("fork-fault", stores::<_>),
         sharing("fork-change", changes::<_>),
@@ -49,34 +49,34 @@ pub fn all() -> Vec<Scenario> {
 
 /// A parent that stores, on the machine as wrapped by `wrap`.
 pub fn named<M: Platform>(name: &str, wrap: fn(Sim) -> M) -> Scenario {
-    let options = Options::<M, Best>::default;
+    let options = Options::<Best<M>>::default;
     let build = move |stage: &Stage| build(stage, wrap(stage.machine.clone()), options(), false);
     Scenario::new(name, build).with_memory(MEMORY)
 }
 
-fn stores<P: Policies<Sim>>(stage: &Stage, options: Options<Sim, P>) -> Play {
+fn stores<S: System<Machine = Sim>>(stage: &Stage, options: Options<S>) -> Play {
     build(stage, stage.machine.clone(), options, false)
 }
 
-fn changes<P: Policies<Sim>>(stage: &Stage, options: Options<Sim, P>) -> Play {
+fn changes<S: System<Machine = Sim>>(stage: &Stage, options: Options<S>) -> Play {
     build(stage, stage.machine.clone(), options, true)
 }
 
-struct World<M: Platform, P: Policies<M>> {
-    vm: Arc<Vm<M, P>>,
-    parent: Space<M, P>,
+struct World<S: System> {
+    vm: Arc<Vm<S>>,
+    parent: Space<S>,
     /// The numbers that each CPU began to write last, and had written.
-    begun: Table<M, PAGES>,
-    done: Table<M, PAGES>,
+    begun: Table<S::Machine, PAGES>,
+    done: Table<S::Machine, PAGES>,
     jobs: usize,
     /// Whether mappings change beside the forks.
     changes: bool,
 }
 
-fn build<M: Platform, P: Policies<M>>(
+fn build<S: System>(
     stage: &Stage,
-    wrapped: M,
-    options: Options<M, P>,
+    wrapped: S::Machine,
+    options: Options<S>,
     changes: bool,
 ) -> Play {
     let vm = with_swap(wrapped, options);
@@ -109,7 +109,7 @@ fn some_pages() -> VaRange {
     VaRange::sized(FIRST + first * PAGE_SIZE, count * PAGE_SIZE)
 }
 
-impl<M: Platform, P: Policies<M>> World<M, P> {
+impl<S: System> World<S> {
     fn job(&self, cpu: usize) {
         match cpu {
             FORKER => (0..FORKS).for_each(|_| self.fork()),
@@ -168,7 +168,7 @@ impl<M: Platform, P: Policies<M>> World<M, P> {
     }
 
     /// All words in a space that this CPU runs in.
-    fn look(&self, space: &Space<M, P>) -> Vec<Option<u64>> {
+    fn look(&self, space: &Space<S>) -> Vec<Option<u64>> {
         let words = (0..PAGES).flat_map(|page| (0..self.jobs).map(move |cpu| word(page, cpu)));
         words.map(|word| self.mapped(space.load(word))).collect()
     }
@@ -209,13 +209,13 @@ impl<M: Platform, P: Policies<M>> World<M, P> {
             for page in 0..PAGES {
                 self.mapped(grandchild.store(word(page, FORKER), value(2)));
             }
-            leave::<M>();
+            leave::<S::Machine>();
             drop(grandchild);
             enter(&child);
         }
         pause(6_000);
         assert_eq!(self.look(&child), seen, "a child changed after the fork");
-        leave::<M>();
+        leave::<S::Machine>();
         drop(child);
         enter(&self.parent);
         for page in 0..PAGES {

@@ -1,17 +1,17 @@
 //! The space that a job runs in: active on whatever CPU the job is.
 
 use crate::races::panics;
-use machine::{Locals, PAGE_SIZE, Platform};
+use machine::{Locals, PAGE_SIZE, Platform, Tasks};
 use std::ptr::from_ref;
 use sync::EMBEDDER;
-use vm::{HEAP_START, Pmap, Policies, Space};
+use vm::{HEAP_START, Pmap, Space, System};
 
 /// The calling job runs in `space` from now on; it [leaves](leave) it, or enters another, before the space
 /// may go.
-pub fn enter<M: Platform, P: Policies<M>>(space: &Space<M, P>) {
-    M::with_locals(|locals| {
-        locals.words[EMBEDDER].set(from_ref::<Pmap<M, P>>(space.pmap()) as usize);
-        locals.at_switch.set(Some(back::<M, P>));
+pub fn enter<S: System>(space: &Space<S>) {
+    S::Machine::with_locals(|locals| {
+        locals.words[EMBEDDER].set(from_ref::<Pmap<S>>(space.pmap()) as usize);
+        locals.at_switch.set(Some(back::<S>));
     });
     space.activate();
 }
@@ -22,12 +22,12 @@ pub fn leave<M: Platform>() {
 }
 
 /// The job of these words is back on a CPU.
-fn back<M: Platform, P: Policies<M>>(locals: &Locals) {
+fn back<S: System>(locals: &Locals) {
     if panics::happened() {
         // The run has failed, and a job that unwinds may have dropped its space.
         return;
     }
-    let pmap = locals.words[EMBEDDER].get() as *const Pmap<M, P>;
+    let pmap = locals.words[EMBEDDER].get() as *const Pmap<S>;
     // SAFETY: the job is in the space, which stays in place until it has left.
     unsafe { &*pmap }.activate();
 }
@@ -39,7 +39,7 @@ pub fn a_heap_end() -> usize {
 }
 
 /// Asserts that the heap of `space` is mapped as far as its end.
-pub fn assert_heap<M: Platform, P: Policies<M>>(space: &Space<M, P>) {
+pub fn assert_heap<S: System>(space: &Space<S>) {
     let regions = space.regions();
     let heap = regions
         .iter()

@@ -12,7 +12,7 @@ use crate::vms;
 use machine::{Atomic, AtomicInt, Atomics, Ordering, PAGE_SIZE, VaRange};
 use sim::Sim;
 use std::sync::Arc;
-use vm::{Advice, At, Best, Error, Move, Options, Policies, Prot, Request, Space, Vm};
+use vm::{Advice, At, Best, Error, Move, Options, Prot, Request, Space, System, Vm};
 
 /// Rounds of each CPU.
 const ROUNDS: u64 = 32;
@@ -33,19 +33,19 @@ const DAEMON: usize = 0;
 
 /// Every preset.
 pub fn all() -> Vec<Scenario> {
-    let all = presets("reclaim", build::<Best>, build::<_>).into_iter();
+    let all = presets("reclaim", build::<Best<Sim>>, build::<_>).into_iter();
     let all = all.chain([sharing("reclaim", build::<_>)]);
     all.map(|one| one.on(2..=5).with_memory(MEMORY)).collect()
 }
 
-struct World<P: Policies<Sim>> {
-    vm: Arc<Vm<Sim, P>>,
-    first: Space<Sim, P>,
+struct World<S: System<Machine = Sim>> {
+    vm: Arc<Vm<S>>,
+    first: Space<S>,
     /// CPUs that have not ended.
     working: <Sim as Atomics>::AtomicUsize,
 }
 
-fn build<P: Policies<Sim>>(stage: &Stage, options: Options<Sim, P>) -> Play {
+fn build<S: System<Machine = Sim>>(stage: &Stage, options: Options<S>) -> Play {
     let vm = with_swap(stage.machine.clone(), options);
     let first = Space::new(&vm).expect("a space");
     let private = VaRange::sized(FIRST, BYTES);
@@ -65,8 +65,8 @@ fn build<P: Policies<Sim>>(stage: &Stage, options: Options<Sim, P>) -> Play {
 }
 
 /// A process, and the right values of the CPU's words in its private memory.
-struct Process<'a, P: Policies<Sim>> {
-    space: Owned<'a, Space<Sim, P>>,
+struct Process<'a, S: System<Machine = Sim>> {
+    space: Owned<'a, Space<S>>,
     start: usize,
     words: [u64; PAGES],
     /// Pages that are given up: they may be zero instead.
@@ -89,17 +89,17 @@ impl<T> Owned<'_, T> {
 }
 
 /// One CPU at work.
-struct Worker<'a, P: Policies<Sim>> {
+struct Worker<'a, S: System<Machine = Sim>> {
     cpu: usize,
     /// Counts its stores.
     stores: u64,
     /// The first is common to all CPUs.
-    processes: Vec<Process<'a, P>>,
+    processes: Vec<Process<'a, S>>,
     /// The right values of its words in shared memory.
     shared: [u64; PAGES],
 }
 
-impl<P: Policies<Sim>> World<P> {
+impl<S: System<Machine = Sim>> World<S> {
     fn job(&self, cpu: usize) {
         if cpu == DAEMON {
             while self.working.load(Ordering::Acquire) > 0 {
@@ -138,7 +138,7 @@ fn a_page() -> usize {
     sim::dice(PAGES as u64) as usize
 }
 
-impl<P: Policies<Sim>> Worker<'_, P> {
+impl<S: System<Machine = Sim>> Worker<'_, S> {
     /// Something, by chance, in one of the processes.
     fn step(&mut self) {
         let which = sim::dice(self.processes.len() as u64) as usize;

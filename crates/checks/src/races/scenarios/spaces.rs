@@ -13,7 +13,7 @@ use machine::{Mmu, PAGE_SIZE, VaRange};
 use sim::Sim;
 use std::cell::Cell;
 use std::sync::Arc;
-use vm::{Best, Error, HEAP_START, Options, Policies, Prot, Space, Vm};
+use vm::{Best, Error, HEAP_START, Options, Prot, Space, System, Vm};
 
 /// Operations of each CPU.
 const ROUNDS: u64 = 24;
@@ -31,9 +31,9 @@ pub fn all() -> Vec<Scenario> {
             let name = format!("{name}.{preset}");
             let scenario = Scenario::new(name, move |stage| {
                 if preset == Preset::SCALEVM {
-                    return build::<Best>(stage, Options::default(), count);
+                    return build::<Best<Sim>>(stage, Options::default(), count);
                 }
-                build::<Selected>(stage, preset.options(), count)
+                build::<Selected<Sim>>(stage, preset.options(), count)
             });
             scenario.with_memory(MEMORY)
         })
@@ -41,12 +41,12 @@ pub fn all() -> Vec<Scenario> {
     Preset::ALL.into_iter().flat_map(both).collect()
 }
 
-struct World<P: Policies<Sim>> {
-    vm: Arc<Vm<Sim, P>>,
-    spaces: Vec<Space<Sim, P>>,
+struct World<S: System<Machine = Sim>> {
+    vm: Arc<Vm<S>>,
+    spaces: Vec<Space<S>>,
 }
 
-fn build<P: Policies<Sim>>(stage: &Stage, options: Options<Sim, P>, spaces: usize) -> Play {
+fn build<S: System<Machine = Sim>>(stage: &Stage, options: Options<S>, spaces: usize) -> Play {
     let vm = Vm::with_options(stage.machine.clone(), options).expect("memory for the VM");
     let spaces = (0..spaces).map(|_| Space::new(&vm).expect("a space"));
     let world = World {
@@ -61,7 +61,7 @@ fn build<P: Policies<Sim>>(stage: &Stage, options: Options<Sim, P>, spaces: usiz
     })
 }
 
-impl<P: Policies<Sim>> World<P> {
+impl<S: System<Machine = Sim>> World<S> {
     fn job(&self, cpu: usize) {
         let which = cpu % self.spaces.len();
         let worker = Worker {
@@ -80,9 +80,9 @@ impl<P: Policies<Sim>> World<P> {
 }
 
 /// One CPU at work in its space.
-struct Worker<'a, P: Policies<Sim>> {
-    vm: &'a Arc<Vm<Sim, P>>,
-    space: &'a Space<Sim, P>,
+struct Worker<'a, S: System<Machine = Sim>> {
+    vm: &'a Arc<Vm<S>>,
+    space: &'a Space<S>,
     /// The mark that tells this space's pages from another's.
     mark: u64,
     cpu: usize,
@@ -90,7 +90,7 @@ struct Worker<'a, P: Policies<Sim>> {
     serial: Cell<u64>,
 }
 
-impl<P: Policies<Sim>> Worker<'_, P> {
+impl<S: System<Machine = Sim>> Worker<'_, S> {
     /// A random operation. Faults come more often than the operations that make them.
     fn step(&self) {
         let space = self.space;

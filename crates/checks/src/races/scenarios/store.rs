@@ -4,14 +4,16 @@ use super::pause;
 use crate::races::play::{Play, Scenario, Stage};
 use baselines::Preset;
 use baselines::selected::Selected;
-use machine::{Atomic, Atomics, Frame, Ordering, PAGE_SIZE, Pager, PagerError, Platform, Truncate};
+use machine::{
+    Atomic, Atomics, Frame, Ordering, PAGE_SIZE, Pager, PagerError, Platform, Topology, Truncate,
+};
 use sim::Sim;
 use std::ops::Range;
 use std::sync::Arc;
 use vm::pager::{MemoryPager, PagerCounts};
 use vm::policy::ForkTables;
 use vm::swap::SwapSpace;
-use vm::{Best, Options, Policies, Vm};
+use vm::{Best, Options, System, Vm};
 
 /// Slots of a swap space.
 const SLOTS: u32 = 512;
@@ -40,7 +42,7 @@ impl<M: Platform> Store<M> {
     }
 
     /// Makes `word` the first word of a page and all others zero, beside all calls.
-    pub fn put<P: Policies<M>>(&self, vm: &Arc<Vm<M, P>>, page: u64, word: u64) {
+    pub fn put<S: System<Machine = M>>(&self, vm: &Arc<Vm<S>>, page: u64, word: u64) {
         let scratch = vm.new_page().expect("a page");
         let machine = vm.machine();
         machine
@@ -53,7 +55,7 @@ impl<M: Platform> Store<M> {
     }
 
     /// A page's word as the store has it now, beside all calls.
-    pub fn word<P: Policies<M>>(&self, vm: &Arc<Vm<M, P>>, page: u64, index: usize) -> u64 {
+    pub fn word<S: System<Machine = M>>(&self, vm: &Arc<Vm<S>>, page: u64, index: usize) -> u64 {
         let scratch = vm.new_page().expect("a page");
         let machine = vm.machine();
         let read = self.pages.read(machine, page, &[scratch.frame()]);
@@ -102,7 +104,7 @@ impl<M: Platform> Truncate<M> for Store<M> {
 }
 
 /// A VM with a swap space.
-pub fn with_swap<M: Platform, P: Policies<M>>(machine: M, options: Options<M, P>) -> Arc<Vm<M, P>> {
+pub fn with_swap<S: System>(machine: S::Machine, options: Options<S>) -> Arc<Vm<S>> {
     let store = Box::new(Store::new(SLOTS as usize));
     let swap = SwapSpace::new(machine.cpus(), store, SLOTS).expect("a swap space");
     let options = Options {
@@ -149,10 +151,10 @@ pub fn number(value: u64) -> u64 {
 }
 
 /// A scenario of `name` on the machine itself, with the policies `P`.
-pub fn with_policies<P: Policies<Sim>>(
+pub fn with_policies<S: System<Machine = Sim>>(
     name: impl Into<String>,
-    options: impl Fn() -> Options<Sim, P> + Send + Sync + 'static,
-    build: fn(&Stage, Options<Sim, P>) -> Play,
+    options: impl Fn() -> Options<S> + Send + Sync + 'static,
+    build: fn(&Stage, Options<S>) -> Play,
 ) -> Scenario {
     Scenario::new(name, move |stage: &Stage| build(stage, options()))
 }
@@ -160,8 +162,8 @@ pub fn with_policies<P: Policies<Sim>>(
 /// A scenario for each preset: `family.preset`.
 pub fn presets(
     family: &str,
-    best: fn(&Stage, Options<Sim, Best>) -> Play,
-    selected: fn(&Stage, Options<Sim, Selected>) -> Play,
+    best: fn(&Stage, Options<Best<Sim>>) -> Play,
+    selected: fn(&Stage, Options<Selected<Sim>>) -> Play,
 ) -> Vec<Scenario> {
     let scenario = |preset: Preset| {
         let name = format!("{family}.{preset}");
@@ -174,7 +176,7 @@ pub fn presets(
 }
 
 /// As [`presets`], with forks that share each table (scenarios have few pages in one): `family.sharing`.
-pub fn sharing(family: &str, build: fn(&Stage, Options<Sim, Best>) -> Play) -> Scenario {
+pub fn sharing(family: &str, build: fn(&Stage, Options<Best<Sim>>) -> Play) -> Scenario {
     let options = || Options {
         fork_tables: ForkTables::Shared { from: 1 },
         ..Options::default()

@@ -13,7 +13,7 @@ use machine::{Atomic, AtomicInt, Atomics, Ordering, PAGE_SIZE, VaRange};
 use sim::Sim;
 use std::sync::Arc;
 use vm::object::ObjectRef;
-use vm::{At, Best, Error, Options, Policies, Prot, Request, Space, Vm};
+use vm::{At, Best, Error, Options, Prot, Request, Space, System, Vm};
 
 /// Rounds of each CPU.
 const ROUNDS: u64 = 32;
@@ -31,18 +31,18 @@ const DAEMON: usize = 0;
 
 /// Every preset.
 pub fn all() -> Vec<Scenario> {
-    let all = presets("tables", build::<Best>, build::<_>).into_iter();
+    let all = presets("tables", build::<Best<Sim>>, build::<_>).into_iter();
     all.map(|one| one.on(2..=5).with_memory(MEMORY)).collect()
 }
 
-struct World<P: Policies<Sim>> {
-    vm: Arc<Vm<Sim, P>>,
-    memory: ObjectRef<Sim, P>,
+struct World<S: System<Machine = Sim>> {
+    vm: Arc<Vm<S>>,
+    memory: ObjectRef<S>,
     /// CPUs that have not ended.
     working: <Sim as Atomics>::AtomicUsize,
 }
 
-fn build<P: Policies<Sim>>(stage: &Stage, options: Options<Sim, P>) -> Play {
+fn build<S: System<Machine = Sim>>(stage: &Stage, options: Options<S>) -> Play {
     let vm = Vm::with_options(
         stage.machine.clone(),
         Options {
@@ -65,17 +65,17 @@ fn build<P: Policies<Sim>>(stage: &Stage, options: Options<Sim, P>) -> Play {
 }
 
 /// One CPU at work.
-struct Worker<'a, P: Policies<Sim>> {
-    world: &'a World<P>,
+struct Worker<'a, S: System<Machine = Sim>> {
+    world: &'a World<S>,
     cpu: usize,
     /// Counts its stores.
     stores: u64,
-    processes: Vec<Space<Sim, P>>,
+    processes: Vec<Space<S>>,
     /// The right values of its words.
     words: [u64; TABLES],
 }
 
-impl<P: Policies<Sim>> World<P> {
+impl<S: System<Machine = Sim>> World<S> {
     fn job(&self, cpu: usize) {
         if cpu == DAEMON {
             return self.take_away();
@@ -108,14 +108,14 @@ impl<P: Policies<Sim>> World<P> {
     }
 
     /// A process with all of the memory.
-    fn process(&self) -> Space<Sim, P> {
+    fn process(&self) -> Space<S> {
         let space = Space::new(&self.vm).expect("a space");
         self.map(&space, 0, TABLES);
         space
     }
 
     /// Maps a part of the memory where it belongs.
-    fn map(&self, space: &Space<Sim, P>, first: usize, count: usize) {
+    fn map(&self, space: &Space<S>, first: usize, count: usize) {
         let offset = (first * TABLE) as u64;
         let request = Request::object(&self.memory, offset, count * TABLE, Prot::READ_WRITE);
         let request = request.expect("a request").shared();
@@ -128,7 +128,7 @@ fn a_table() -> usize {
     sim::dice(TABLES as u64) as usize
 }
 
-impl<P: Policies<Sim>> Worker<'_, P> {
+impl<S: System<Machine = Sim>> Worker<'_, S> {
     /// Something, by chance, in one of the processes.
     fn step(&mut self) {
         let which = sim::dice(self.processes.len() as u64) as usize;
@@ -162,7 +162,7 @@ impl<P: Policies<Sim>> Worker<'_, P> {
     }
 
     /// Checks the words in all pages.
-    fn look(&self, space: &Space<Sim, P>) {
+    fn look(&self, space: &Space<S>) {
         enter(space);
         for (table, &word) in self.words.iter().enumerate() {
             assert_eq!(space.load(self.place(table)), Ok(word), "table {table}");

@@ -13,21 +13,21 @@ use machine::{Atomic, Atomics, Cpus, Ordering, PAGE_SIZE};
 use sim::Sim;
 use std::sync::Arc;
 use vm::object::{Object, ObjectRef};
-use vm::{Advice, At, Best, Error, Options, Policies, Prot, Request, Space, Vm};
+use vm::{Advice, At, Best, Error, Options, Prot, Request, Space, System, Vm};
 
 /// How often the page goes out.
 const ROUNDS: usize = 12;
 
 /// Every preset.
 pub fn all() -> Vec<Scenario> {
-    let all = presets("write-out", build::<Best>, build::<_>).into_iter();
+    let all = presets("write-out", build::<Best<Sim>>, build::<_>).into_iter();
     all.map(sized).collect()
 }
 
 /// The example with the policies `P`.
-pub fn named<P: Policies<Sim>>(
+pub fn named<S: System<Machine = Sim>>(
     name: &str,
-    options: impl Fn() -> Options<Sim, P> + Send + Sync + 'static,
+    options: impl Fn() -> Options<S> + Send + Sync + 'static,
 ) -> Scenario {
     sized(with_policies(name, options, build))
 }
@@ -37,16 +37,16 @@ fn sized(scenario: Scenario) -> Scenario {
     scenario.on(3..=4).with_memory(4 << 20)
 }
 
-struct World<P: Policies<Sim>> {
-    vm: Arc<Vm<Sim, P>>,
-    file: ObjectRef<Sim, P>,
+struct World<S: System<Machine = Sim>> {
+    vm: Arc<Vm<S>>,
+    file: ObjectRef<S>,
     /// One for each CPU but the writer; the first sends the page out, the others unmap it.
-    spaces: Vec<Space<Sim, P>>,
+    spaces: Vec<Space<S>>,
     /// The word written last.
     last: <Sim as Atomics>::AtomicU64,
 }
 
-fn build<P: Policies<Sim>>(stage: &Stage, options: Options<Sim, P>) -> Play {
+fn build<S: System<Machine = Sim>>(stage: &Stage, options: Options<S>) -> Play {
     let vm = Vm::with_options(stage.machine.clone(), options).expect("memory for the VM");
     let store = Arc::new(Store::new(1));
     let file = Object::file(&vm, store, PAGE_SIZE as u64).expect("a file");
@@ -77,7 +77,7 @@ fn build<P: Policies<Sim>>(stage: &Stage, options: Options<Sim, P>) -> Play {
     })
 }
 
-impl<P: Policies<Sim>> World<P> {
+impl<S: System<Machine = Sim>> World<S> {
     fn job(&self, cpu: usize) {
         match cpu {
             WRITER => self.write(),

@@ -1,15 +1,15 @@
 //! Leaving without a copy.
 
 use crate::pmap::{Pmap, superpage};
-use crate::policy::Policies;
+use crate::policy::System;
 use crate::pv::{PvTables, Table};
 use crate::tree::{Kind, Locked, Part, Size};
-use machine::{Atomic, Flush, Ordering, Platform, VaRange};
+use machine::{Atomic, Flush, Ordering, VaRange};
 
-impl<M: Platform, P: Policies<M>> Pmap<M, P> {
+impl<S: System> Pmap<S> {
     /// Leaves the shared tables of slots that are locked whole and of which nothing is
     /// needed any more; a member that is alone keeps the table as its own. One flush for all.
-    pub(in crate::pmap) fn leave_slots(&self, locked: &mut Locked<'_, M, P>) {
+    pub(in crate::pmap) fn leave_slots(&self, locked: &mut Locked<'_, S>) {
         let mut gone: Option<VaRange> = None;
         for part in locked.parts().filter(is_shared) {
             // AcqRel: as where entries are removed.
@@ -26,7 +26,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     }
 
     /// Leaves the table of `part`, to which no entry leads any more, and no TLB.
-    fn leave_slot(&self, part: &mut Part<'_, M, P>) {
+    fn leave_slot(&self, part: &mut Part<'_, S>) {
         let mut family = self.family(part).lock();
         if family.alone().is_some() {
             drop(family);
@@ -42,7 +42,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     }
 
     /// Makes the table of `part`, which is alone, its own.
-    pub(in crate::pmap) fn take_over(&self, part: &mut Part<'_, M, P>) {
+    pub(in crate::pmap) fn take_over(&self, part: &mut Part<'_, S>) {
         let leads = self.superpage(part.slot_range().start);
         // Release: as where a table is made.
         leads.store(superpage::table(part.leaf()), Ordering::Release);
@@ -50,6 +50,6 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     }
 }
 
-fn is_shared<M: Platform, P: Policies<M>>(part: &Part<'_, M, P>) -> bool {
+fn is_shared<S: System>(part: &Part<'_, S>) -> bool {
     part.is_all() && part.size() == Size::Shared
 }

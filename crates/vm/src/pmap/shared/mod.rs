@@ -56,29 +56,29 @@ mod own;
 
 use super::{Entry, Pmap};
 use crate::page::PvList;
-use crate::policy::Policies;
+use crate::policy::System;
 use crate::pv::{FamilyRef, LockedFamily, Owner};
 use crate::tree::{Part, Size};
-use machine::{Atomic, Ordering, Platform};
+use machine::{Atomic, Atomics, Ordering};
 
 /// The content of an entry, which stays.
-pub(in crate::pmap) enum Kept<'a, M: Platform, P: Policies<M>> {
+pub(in crate::pmap) enum Kept<'a, S: System> {
     Empty,
     /// The page is in this slot of the swap space, and stays there while the table is shared.
     Swapped(u32),
     /// A page is mapped by these bits, as long as its list is locked; but for marks.
-    Page(u64, PvList<'a, M, P>),
+    Page(u64, PvList<'a, S>),
 }
 
-impl<M: Platform, P: Policies<M>> Pmap<M, P> {
+impl<S: System> Pmap<S> {
     /// Keeps the entries of the table of `part` as they are, if it is shared, as the slot's lock does
     /// if it is not.
-    pub(crate) fn steady(&self, part: &Part<'_, M, P>) -> Option<LockedFamily<'_, M>> {
+    pub(crate) fn steady(&self, part: &Part<'_, S>) -> Option<LockedFamily<'_, S::Machine>> {
         (part.size() == Size::Shared).then(|| self.family(part).lock())
     }
 
     /// The content of `entry`, which may be in a shared table.
-    pub(in crate::pmap) fn keep(&self, entry: &M::AtomicU64) -> Kept<'_, M, P> {
+    pub(in crate::pmap) fn keep(&self, entry: &<S::Machine as Atomics>::AtomicU64) -> Kept<'_, S> {
         loop {
             let bits = entry.load(Ordering::Relaxed);
             let frame = match Entry::decode(bits) {
@@ -95,14 +95,14 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     }
 
     /// The slots that have the tables of `part`, which has some.
-    pub(super) fn family(&self, part: &Part<'_, M, P>) -> FamilyRef<'_, M> {
+    pub(super) fn family(&self, part: &Part<'_, S>) -> FamilyRef<'_, S::Machine> {
         // SAFETY: the caller has the slot's lock while it uses this, so the tables stay.
         let family = unsafe { part.pv_tables().family(self.vm.machine()) };
         family.expect("a slot with pages has a PV table")
     }
 
     /// The slot of `part` as a member.
-    pub(super) fn member(&self, part: &Part<'_, M, P>) -> Owner {
+    pub(super) fn member(&self, part: &Part<'_, S>) -> Owner {
         self.owner(part.slot())
     }
 }

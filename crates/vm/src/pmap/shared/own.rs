@@ -6,10 +6,10 @@ use crate::frames::Content;
 use crate::page::Page;
 use crate::pmap::entry::{self, Entry};
 use crate::pmap::{Pmap, superpage};
-use crate::policy::Policies;
+use crate::policy::System;
 use crate::pv::{PvTables, Table};
 use crate::tree::{Kind, Part, Size};
-use machine::{Atomic, AtomicInt, Flush, Frame, Ordering, Platform, pte};
+use machine::{Atomic, AtomicInt, Flush, Frame, Ordering, pte};
 
 /// The tables of a slot.
 #[derive(Clone, Copy)]
@@ -18,11 +18,11 @@ struct Tables {
     pv: PvTables,
 }
 
-impl<M: Platform, P: Policies<M>> Pmap<M, P> {
+impl<S: System> Pmap<S> {
     /// Gives the slot of `part` tables of its own, if they are shared. After an error nothing has
     /// changed.
     #[inline]
-    pub(crate) fn own(&self, part: &mut Part<'_, M, P>) -> Result<(), Error> {
+    pub(crate) fn own(&self, part: &mut Part<'_, S>) -> Result<(), Error> {
         match part.size() {
             // A copy, so that the caller's stays in registers.
             Size::Shared => self.own_shared(&mut part.cut(part.range())),
@@ -32,7 +32,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
 
     /// As [`Pmap::own`], if the table has entries in the range of `part`.
     #[inline]
-    pub(crate) fn own_used(&self, part: &mut Part<'_, M, P>) -> Result<(), Error> {
+    pub(crate) fn own_used(&self, part: &mut Part<'_, S>) -> Result<(), Error> {
         match part.size() {
             Size::Shared => self.own_shared_if_used(&mut part.cut(part.range())),
             _ => Ok(()),
@@ -40,7 +40,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     }
 
     #[cold]
-    fn own_shared_if_used(&self, part: &mut Part<'_, M, P>) -> Result<(), Error> {
+    fn own_shared_if_used(&self, part: &mut Part<'_, S>) -> Result<(), Error> {
         match self.used(part.leaf(), part.range()).next() {
             Some(_) => self.own_shared(part),
             None => Ok(()),
@@ -48,7 +48,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     }
 
     /// As [`Pmap::own`], if that needs no copy; `false` if it does.
-    pub(in crate::pmap) fn own_alone(&self, part: &mut Part<'_, M, P>) -> bool {
+    pub(in crate::pmap) fn own_alone(&self, part: &mut Part<'_, S>) -> bool {
         if part.size() != Size::Shared {
             return true;
         }
@@ -60,7 +60,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     }
 
     #[cold]
-    fn own_shared(&self, part: &mut Part<'_, M, P>) -> Result<(), Error> {
+    fn own_shared(&self, part: &mut Part<'_, S>) -> Result<(), Error> {
         if self.own_alone(part) {
             return Ok(());
         }
@@ -78,7 +78,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     }
 
     /// Tables like the `old` ones, without entries.
-    fn bring_tables(&self, part: &Part<'_, M, P>, old: Tables) -> Result<Tables, Error> {
+    fn bring_tables(&self, part: &Part<'_, S>, old: Tables) -> Result<Tables, Error> {
         let leaf = self.vm.allocate_table()?;
         let mut pv = PvTables::NONE;
         for address in old.pv.spans(part.slot_range().start) {
@@ -98,7 +98,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
 
     /// Copies the entries of `old` to `new`, to which no entry leads yet; returns how many pages and
     /// swapped pages those are.
-    fn copy_entries(&self, part: &Part<'_, M, P>, old: Tables, new: Tables) -> (usize, usize) {
+    fn copy_entries(&self, part: &Part<'_, S>, old: Tables, new: Tables) -> (usize, usize) {
         let mut counts = (0, 0);
         for (address, _) in self.used(Table::of(old.leaf), part.slot_range()) {
             match self.copy_entry(address, old, new) {
@@ -135,12 +135,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     }
 
     /// Leaves the family of the `old` tables, of which no TLB of this space has an entry any more.
-    fn leave_with(
-        &self,
-        part: &mut Part<'_, M, P>,
-        old: Tables,
-        (private, swapped): (usize, usize),
-    ) {
+    fn leave_with(&self, part: &mut Part<'_, S>, old: Tables, (private, swapped): (usize, usize)) {
         // SAFETY: this slot is a member still, and members keep the tables.
         let family = unsafe { old.pv.family(self.vm.machine()) };
         let mut family = family.expect("a family has a PV table").lock();
@@ -161,7 +156,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// Frees the `old` tables, which are only this slot's and which it does not use, with the pages and
     /// slots of the swap space that they name.
     #[cold]
-    fn take_apart(&self, part: &Part<'_, M, P>, old: Tables) {
+    fn take_apart(&self, part: &Part<'_, S>, old: Tables) {
         for (address, bits) in self.used(Table::of(old.leaf), part.slot_range()) {
             self.entry(old.leaf, 0, address).store(0, Ordering::Relaxed);
             let frame = match Entry::decode(bits) {
@@ -173,7 +168,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
                 Entry::Empty => continue,
             };
             let mut list = self.vm.lock_pv(frame);
-            list.set_flags(Page::<M, P::Invalidation>::harvest(bits));
+            list.set_flags(Page::<S>::harvest(bits));
             let pv = old.pv.entry(address).expect("a mapping has a PV table");
             // SAFETY: the mapping's, so it is on this list.
             unsafe { list.remove(self.vm.machine(), pv) };
@@ -193,7 +188,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     }
 }
 
-fn tables<M: Platform, P: Policies<M>>(part: &Part<'_, M, P>) -> Tables {
+fn tables<S: System>(part: &Part<'_, S>) -> Tables {
     Tables {
         leaf: part.leaf().get().expect("a shared slot has a table"),
         pv: part.pv_tables(),

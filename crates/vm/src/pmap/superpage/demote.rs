@@ -2,22 +2,22 @@
 
 use super::{Pages, PvRun, Run, piece, table};
 use crate::pmap::Pmap;
-use crate::policy::Policies;
+use crate::policy::System;
 use crate::tree::{Part, Size};
-use machine::{Atomic, Frame, Ordering, Platform, pte};
+use machine::{Atomic, Frame, Memory, Ordering, pte};
 
-impl<M: Platform, P: Policies<M>> Pmap<M, P> {
+impl<S: System> Pmap<S> {
     /// Maps the slot of `part` by pages, which are mapped as before. They may become a
     /// superpage again.
     #[inline]
-    pub(crate) fn demote(&self, part: &mut Part<'_, M, P>) {
+    pub(crate) fn demote(&self, part: &mut Part<'_, S>) {
         if part.size() == Size::Superpage {
             self.demote_locked(part);
         }
     }
 
     #[cold]
-    fn demote_locked(&self, part: &mut Part<'_, M, P>) {
+    fn demote_locked(&self, part: &mut Part<'_, S>) {
         let first = self.superpage_frame(part);
         self.vm.walk_regions(first);
         let run = self.lock_run(first);
@@ -27,11 +27,11 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// As [`Pmap::demote`], while the caller also has the PV list of the page at the start of `part`;
     /// `false` if that would need waiting.
     #[must_use]
-    pub(in crate::pmap) fn try_demote(&self, part: &mut Part<'_, M, P>) -> bool {
+    pub(in crate::pmap) fn try_demote(&self, part: &mut Part<'_, S>) -> bool {
         if part.size() != Size::Superpage {
             return true;
         }
-        let pages: Pages<'_, M, P> = self.pages_from(self.superpage_frame(part));
+        let pages: Pages<'_, S> = self.pages_from(self.superpage_frame(part));
         let but = pte::index(part.range().start, 0);
         let Some(run) = PvRun::try_around(pages, pte::ENTRIES, but) else {
             return false;
@@ -43,27 +43,27 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// Makes the slot of `part` one of pages for good, since an operation concerns a part of
     /// it only. Its unused reserved frames are given back.
     #[inline]
-    pub(crate) fn split(&self, part: &mut Part<'_, M, P>) {
+    pub(crate) fn split(&self, part: &mut Part<'_, S>) {
         if matches!(part.size(), Size::Run | Size::Superpage) {
             self.split_run(part);
         }
     }
 
     #[cold]
-    fn split_run(&self, part: &mut Part<'_, M, P>) {
+    fn split_run(&self, part: &mut Part<'_, S>) {
         self.demote(part);
         self.end_reservation(part);
         part.set_size(Size::Pages);
     }
 
     /// The first frame of the superpage that the slot of `part` is mapped by.
-    pub(super) fn superpage_frame(&self, part: &Part<'_, M, P>) -> Frame {
+    pub(super) fn superpage_frame(&self, part: &Part<'_, S>) -> Frame {
         let superpage = self.superpage(part.range().start);
         pte::frame(superpage.load(Ordering::Relaxed))
     }
 
     /// Puts the leaf table in the superpage's place, with its bits in each entry.
-    fn put_table_back(&self, part: &mut Part<'_, M, P>, _locked: &Run<'_, M, P>) {
+    fn put_table_back(&self, part: &mut Part<'_, S>, _locked: &Run<'_, S>) {
         let leaf = part.leaf().get().expect("a superpage has a table");
         let superpage = self.superpage(part.range().start);
         let mut old = superpage.load(Ordering::Relaxed);

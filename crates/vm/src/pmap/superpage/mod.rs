@@ -56,26 +56,29 @@ use super::bits;
 use super::tables::TABLE;
 use super::{Entry, Pmap};
 use crate::page::{Page, PvList};
-use crate::policy::{Policies, PvLocking};
+use crate::policy::{PvLocking, System};
 use crate::pv::Table;
 use crate::tree::{Part, Size};
-use machine::{Atomic, Frame, Ordering, PAGE_SHIFT, Platform, pte};
+use machine::{Atomic, Atomics, Frame, Ordering, PAGE_SHIFT, pte};
 pub(crate) use run::PvRun;
 
 /// Bits that the walker sets.
 const USED: u64 = pte::ACCESSED | pte::DIRTY;
 
-impl<M: Platform, P: Policies<M>> Pmap<M, P> {
+impl<S: System> Pmap<S> {
     /// Slots that are mapped by superpages, a moment ago. O(slots).
     pub fn superpages(&self) -> usize {
         let places = self.tree.places(crate::tree::ALL);
-        let is_superpage =
-            |place: &crate::tree::Place<'_, M, P>| place.slot.size() == Size::Superpage;
+        let is_superpage = |place: &crate::tree::Place<'_, S>| place.slot.size() == Size::Superpage;
         places.filter(is_superpage).count()
     }
 
     /// The word that maps the page at the start of `part`, whose slot has a table.
-    pub(in crate::pmap) fn mapping(&self, part: &Part<'_, M, P>, leaf: Frame) -> &M::AtomicU64 {
+    pub(in crate::pmap) fn mapping(
+        &self,
+        part: &Part<'_, S>,
+        leaf: Frame,
+    ) -> &<S::Machine as Atomics>::AtomicU64 {
         let address = part.range().start;
         match part.size() {
             Size::Superpage => self.superpage(address),
@@ -85,13 +88,13 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
 
     /// The entry that maps the start of `part`.
     #[inline]
-    pub(crate) fn entry_at(&self, part: &Part<'_, M, P>) -> Entry {
+    pub(crate) fn entry_at(&self, part: &Part<'_, S>) -> Entry {
         Entry::decode(self.bits_at(part))
     }
 
     /// As [`Pmap::entry_at`], to be decoded: 0 where there is no table.
     #[inline(always)]
-    pub(crate) fn bits_at(&self, part: &Part<'_, M, P>) -> u64 {
+    pub(crate) fn bits_at(&self, part: &Part<'_, S>) -> u64 {
         let Some(leaf) = part.leaf().get() else {
             return 0;
         };
@@ -105,7 +108,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     }
 
     /// The entry of level 1 at `address`, whose leaf table is there.
-    pub(in crate::pmap) fn superpage(&self, address: usize) -> &M::AtomicU64 {
+    pub(in crate::pmap) fn superpage(&self, address: usize) -> &<S::Machine as Atomics>::AtomicU64 {
         let mut table = self.root;
         for level in (2..pte::LEVELS).rev() {
             let below = self.below(table, level, address);
@@ -130,38 +133,38 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// Locks the PV lists of the pages of the block that begins with `first`, while the caller holds
     /// the slot that they are mapped in.
     #[track_caller]
-    fn lock_run(&self, first: Frame) -> Run<'_, M, P> {
+    fn lock_run(&self, first: Frame) -> Run<'_, S> {
         PvRun::lock(self.pages_from(first), pte::ENTRIES)
     }
 
     /// The descriptors of the block that begins with `first`.
-    fn pages_from(&self, first: Frame) -> Pages<'_, M, P> {
+    fn pages_from(&self, first: Frame) -> Pages<'_, S> {
         Pages { pmap: self, first }
     }
 }
 
 /// The PV lists of a superpage's pages.
-type Run<'a, M, P> = PvRun<'a, M, P, Pages<'a, M, P>>;
+type Run<'a, S> = PvRun<'a, S, Pages<'a, S>>;
 
 /// The pages of a block.
 #[derive(Clone, Copy)]
-struct Pages<'a, M: Platform, P: Policies<M>> {
-    pmap: &'a Pmap<M, P>,
+struct Pages<'a, S: System> {
+    pmap: &'a Pmap<S>,
     first: Frame,
 }
 
-impl<'a, M: Platform, P: Policies<M>> run::PageAt<'a, M, P> for Pages<'a, M, P> {
-    fn at(&self, index: usize) -> &'a Page<M, P::Invalidation> {
+impl<'a, S: System> run::PageAt<'a, S> for Pages<'a, S> {
+    fn at(&self, index: usize) -> &'a Page<S> {
         self.pmap.vm.page(frame_at(self.first, index))
     }
 
     #[track_caller]
-    fn lock_first(&self) -> PvList<'a, M, P> {
+    fn lock_first(&self) -> PvList<'a, S> {
         self.pmap.vm.lock_pv(self.first)
     }
 
     #[track_caller]
-    fn try_lock_first(&self) -> Option<PvList<'a, M, P>> {
+    fn try_lock_first(&self) -> Option<PvList<'a, S>> {
         self.pmap.vm.try_lock_pv(self.first)
     }
 

@@ -20,8 +20,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use sync::Mutex;
 use sync::spin::TestAndSet;
 
-type TestPage = Page<Checked, Snapshots<Checked>>;
-type TestList<'a> = PvList<'a, Checked, Best>;
+type TestPage = Page<Best<Checked>>;
+type TestList<'a> = PvList<'a, Best<Checked>>;
 type Word = <Checked as Atomics>::AtomicU64;
 
 const PAGES: usize = 2;
@@ -39,7 +39,7 @@ struct World {
     locked: usize,
 }
 
-impl<'a> PageAt<'a, Checked, Best> for &'a World {
+impl<'a> PageAt<'a, Best<Checked>> for &'a World {
     fn at(&self, index: usize) -> &'a TestPage {
         &self.pages[index]
     }

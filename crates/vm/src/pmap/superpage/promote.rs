@@ -2,22 +2,22 @@
 
 use super::{USED, piece, table};
 use crate::pmap::{Pmap, entry};
-use crate::policy::Policies;
+use crate::policy::System;
 use crate::tree::{Kind, Part, Size};
-use machine::{Atomic, AtomicInt, Flush, Frame, Ordering, Platform, pte};
+use machine::{Atomic, AtomicInt, Flush, Frame, Memory, Ordering, pte};
 
-impl<M: Platform, P: Policies<M>> Pmap<M, P> {
+impl<S: System> Pmap<S> {
     /// Maps the slot of `part` by a superpage, if all its pages are at their places with equal rights.
     /// O(1) as long as some are missing.
     #[inline]
-    pub(crate) fn promote(&self, part: &mut Part<'_, M, P>) {
+    pub(crate) fn promote(&self, part: &mut Part<'_, S>) {
         if part.size() == Size::Run && part.slot().count(Kind::Private) == pte::ENTRIES {
             self.promote_full(part);
         }
     }
 
     #[cold]
-    fn promote_full(&self, part: &mut Part<'_, M, P>) {
+    fn promote_full(&self, part: &mut Part<'_, S>) {
         let leaf = part.leaf();
         let Some(leaf_frame) = leaf.get() else {
             return;

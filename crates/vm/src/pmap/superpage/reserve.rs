@@ -2,12 +2,12 @@
 
 use crate::error::Error;
 use crate::pmap::Pmap;
-use crate::policy::Policies;
+use crate::policy::System;
 use crate::prot::Prot;
 use crate::tree::{Kind, Part, Size};
-use machine::{Atomic, Frame, Ordering, Platform, pte};
+use machine::{Atomic, Frame, Memory, Ordering, pte};
 
-impl<M: Platform, P: Policies<M>> Pmap<M, P> {
+impl<S: System> Pmap<S> {
     /// Maps a page of zeroes at the start of `part`, where nothing is, from the block that its
     /// slot has reserved: with its first page it reserves one. `None` if it has none; then any
     /// frame will do. With the last page the slot becomes a superpage.
@@ -16,7 +16,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// another fault on the same page would have to wait for it or spoil the run.
     pub(crate) fn fill_in_place(
         &self,
-        part: &mut Part<'_, M, P>,
+        part: &mut Part<'_, S>,
         prot: Prot,
     ) -> Result<Option<Frame>, Error> {
         let begins = part.is_vacant() && part.is_uniform_private();
@@ -48,7 +48,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     }
 
     /// Gives back the unused frames that the slot of `part` has reserved.
-    pub(super) fn end_reservation(&self, part: &Part<'_, M, P>) {
+    pub(super) fn end_reservation(&self, part: &Part<'_, S>) {
         let leaf = part.leaf().get().expect("a run has a table");
         let index = pte::index(part.range().start, 0);
         if let Some(first) = self.block_of(leaf, index) {

@@ -1,21 +1,20 @@
 //! The PV lists of neighbouring pages, locked together.
 
 use crate::page::{Page, PvList};
-use crate::policy::Policies;
+use crate::policy::System;
 use core::marker::PhantomData;
 use core::ops::Range;
-use machine::Machine;
 
 /// Neighbouring pages.
-pub(crate) trait PageAt<'a, M: Machine, P: Policies<M>> {
+pub(crate) trait PageAt<'a, S: System> {
     /// The one at `index`.
-    fn at(&self, index: usize) -> &'a Page<M, P::Invalidation>;
+    fn at(&self, index: usize) -> &'a Page<S>;
 
     /// Locks the list of the first one, for observers to see.
-    fn lock_first(&self) -> PvList<'a, M, P>;
+    fn lock_first(&self) -> PvList<'a, S>;
 
     /// As [`PageAt::lock_first`], if that needs no waiting.
-    fn try_lock_first(&self) -> Option<PvList<'a, M, P>>;
+    fn try_lock_first(&self) -> Option<PvList<'a, S>>;
 
     /// Whether the lock of one is that of them all.
     fn have_one_lock(&self) -> bool;
@@ -26,18 +25,18 @@ pub(crate) trait PageAt<'a, M: Machine, P: Policies<M>> {
 /// Locked one by one in ascending order, so two of the same pages cannot wait for each
 /// other. The pages remember that they are locked, so the run is as small for 512 as for
 /// two. If all have one lock, that is all there is to lock; it is held to the end.
-pub(crate) struct PvRun<'a, M: Machine, P: Policies<M>, A: PageAt<'a, M, P>> {
+pub(crate) struct PvRun<'a, S: System, A: PageAt<'a, S>> {
     pages: A,
     /// The first page's list, which observers see.
-    first: Option<PvList<'a, M, P>>,
+    first: Option<PvList<'a, S>>,
     /// The others that are locked,
     held: Range<usize>,
     /// but for this.
     but: Option<usize>,
-    page: PhantomData<&'a Page<M, P::Invalidation>>,
+    page: PhantomData<&'a Page<S>>,
 }
 
-impl<'a, M: Machine, P: Policies<M>, A: PageAt<'a, M, P>> PvRun<'a, M, P, A> {
+impl<'a, S: System, A: PageAt<'a, S>> PvRun<'a, S, A> {
     /// Locks `count` pages, at least one, while the caller holds the slot that they are mapped in.
     #[track_caller]
     pub(super) fn lock(pages: A, count: usize) -> Self {
@@ -45,7 +44,7 @@ impl<'a, M: Machine, P: Policies<M>, A: PageAt<'a, M, P>> PvRun<'a, M, P, A> {
         let mut held = 0..count;
         if !pages.have_one_lock() {
             for index in 1..count {
-                PvList::<M, P>::lock_more(pages.at(index)).keep();
+                PvList::<S>::lock_more(pages.at(index)).keep();
             }
             held.start = 1;
         }
@@ -71,7 +70,7 @@ impl<'a, M: Machine, P: Policies<M>, A: PageAt<'a, M, P>> PvRun<'a, M, P, A> {
             page: PhantomData,
         };
         for index in run.held.end..count {
-            PvList::<M, P>::try_lock_more(run.pages.at(index))?.keep();
+            PvList::<S>::try_lock_more(run.pages.at(index))?.keep();
             run.held.end = index + 1;
         }
         Some(run)
@@ -90,7 +89,7 @@ impl<'a, M: Machine, P: Policies<M>, A: PageAt<'a, M, P>> PvRun<'a, M, P, A> {
         };
         for index in run.held.end..count {
             if index != but {
-                PvList::<M, P>::try_lock_more(run.pages.at(index))?.keep();
+                PvList::<S>::try_lock_more(run.pages.at(index))?.keep();
             }
             run.held.end = index + 1;
         }
@@ -101,7 +100,7 @@ impl<'a, M: Machine, P: Policies<M>, A: PageAt<'a, M, P>> PvRun<'a, M, P, A> {
     ///
     /// # Safety
     /// The list goes before the run does.
-    pub(super) unsafe fn pop(&mut self) -> Option<(usize, PvList<'a, M, P>)> {
+    pub(super) unsafe fn pop(&mut self) -> Option<(usize, PvList<'a, S>)> {
         let has_all = self.pages.have_one_lock();
         if !has_all && let Some(first) = self.first.take() {
             return Some((0, first));
@@ -120,7 +119,7 @@ impl<'a, M: Machine, P: Policies<M>, A: PageAt<'a, M, P>> PvRun<'a, M, P, A> {
     }
 }
 
-impl<'a, M: Machine, P: Policies<M>, A: PageAt<'a, M, P>> Drop for PvRun<'a, M, P, A> {
+impl<'a, S: System, A: PageAt<'a, S>> Drop for PvRun<'a, S, A> {
     fn drop(&mut self) {
         // SAFETY: the list is dropped at once, before the run is.
         while unsafe { self.pop() }.is_some() {}

@@ -16,7 +16,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use hosted::Hosted;
 use machine::{Execute, Frame, Job, PAGE_SIZE, VaRange, pte};
 
-type TestList<'a> = PvList<'a, Hosted, Best>;
+type TestList<'a> = PvList<'a, Best<Hosted>>;
 
 const AT: usize = 1 << 42;
 const SIZE: usize = pte::ENTRIES * PAGE_SIZE;
@@ -25,11 +25,11 @@ const PAGE: usize = 5;
 
 /// A space with one superpage, and a hold of one of its pages.
 struct World {
-    vm: Arc<Vm<Hosted, Best>>,
-    space: Space<Hosted, Best>,
+    vm: Arc<Vm<Best<Hosted>>>,
+    space: Space<Best<Hosted>>,
     /// Another space's, with nothing in it.
-    other: Arc<Pmap<Hosted, Best>>,
-    hold: Hold<Hosted, Best>,
+    other: Arc<Pmap<Best<Hosted>>>,
+    hold: Hold<Best<Hosted>>,
     first: Frame,
     /// The first page's list is locked.
     ready: AtomicBool,
@@ -42,7 +42,7 @@ impl World {
             ..Options::default()
         };
         let vm =
-            Vm::<Hosted, Best>::with_options(machine.clone(), options).expect("memory for the VM");
+            Vm::<Best<Hosted>>::with_options(machine.clone(), options).expect("memory for the VM");
         let space = Space::new(&vm).expect("a space");
         space.activate();
         let range = VaRange::sized(AT, SIZE);
@@ -62,7 +62,7 @@ impl World {
         }
     }
 
-    fn slot(&self) -> &Slot<Hosted, Best> {
+    fn slot(&self) -> &Slot<Best<Hosted>> {
         self.space.pmap().tree.find(AT).slot
     }
 

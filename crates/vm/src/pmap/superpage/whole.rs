@@ -6,20 +6,20 @@ use crate::page::Page;
 use crate::pmap::flush::Touched;
 use crate::pmap::remove::Taking;
 use crate::pmap::{Pmap, entry};
-use crate::policy::{PageQueues, Policies};
+use crate::policy::{PageQueues, System};
 use crate::prot::Prot;
 use crate::tree::{Kind, Part, Size};
 use crate::vm::Vm;
-use machine::{Atomic, AtomicInt, Frame, Ordering, PAGE_SIZE, Platform, pte};
+use machine::{Atomic, AtomicInt, Frame, Memory, Ordering, PAGE_SIZE, pte};
 
-impl<M: Platform, P: Policies<M>> Pmap<M, P> {
+impl<S: System> Pmap<S> {
     /// Gives the pages of `part` the rights `prot`, if they are all of a superpage that can
     /// have them; else they are mapped by pages from now on, and `false` says that it is to be done
     /// there.
     #[inline]
     pub(in crate::pmap) fn protect_superpage(
         &self,
-        part: &mut Part<'_, M, P>,
+        part: &mut Part<'_, S>,
         prot: Prot,
         shared: bool,
         touched: &mut Touched,
@@ -33,7 +33,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     #[inline(never)]
     fn protect_large(
         &self,
-        part: &mut Part<'_, M, P>,
+        part: &mut Part<'_, S>,
         prot: Prot,
         shared: bool,
         touched: &mut Touched,
@@ -62,7 +62,7 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
     /// Gives up the pages of `part` if they are all of a superpage and no other space's; it stays one
     /// until a reclaimer takes the first of them, and a store anywhere keeps them all. Whether
     /// it did; then the superpage's translation is to be flushed.
-    pub(in crate::pmap) fn give_up_superpage(&self, part: &Part<'_, M, P>) -> bool {
+    pub(in crate::pmap) fn give_up_superpage(&self, part: &Part<'_, S>) -> bool {
         if part.size() != Size::Superpage || !part.is_all() {
             return false;
         }
@@ -76,18 +76,18 @@ impl<M: Platform, P: Policies<M>> Pmap<M, P> {
         superpage.fetch_and(!USED, Ordering::AcqRel);
         // SAFETY: the list is dropped in its round, before the run is.
         while let Some((index, mut list)) = unsafe { run.pop() } {
-            list.take_flags(Page::<M, P::Invalidation>::harvest(USED));
-            list.set_flags(Page::<M, P::Invalidation>::LAZY);
+            list.take_flags(Page::<S>::harvest(USED));
+            list.set_flags(Page::<S>::LAZY);
             self.vm.page(frame_at(first, index)).set_age(0);
         }
         true
     }
 }
 
-impl<'a, M: Platform, P: Policies<M>> Taking<'_, 'a, M, P> {
+impl<'a, S: System> Taking<'_, 'a, S> {
     /// Clears the superpage that `part`, all of its slot, is mapped by. As for a single page, each
     /// page looks unmapped from now on and is not: the block has it noted.
-    pub(in crate::pmap) fn superpage(&mut self, part: &mut Part<'_, M, P>) {
+    pub(in crate::pmap) fn superpage(&mut self, part: &mut Part<'_, S>) {
         let pmap = self.pmap;
         let leaf = part.leaf();
         let start = part.range().start;
@@ -103,7 +103,7 @@ impl<'a, M: Platform, P: Policies<M>> Taking<'_, 'a, M, P> {
         // SAFETY: the list is dropped in its round, before the run is.
         while let Some((index, mut list)) = unsafe { run.pop() } {
             let frame = frame_at(first, index);
-            list.set_flags(Page::<M, P::Invalidation>::harvest(old));
+            list.set_flags(Page::<S>::harvest(old));
             self.note(frame, list.page());
             let address = start + index * PAGE_SIZE;
             // SAFETY: the mapping's, so it is on this list.
@@ -114,14 +114,14 @@ impl<'a, M: Platform, P: Policies<M>> Taking<'_, 'a, M, P> {
     }
 
     /// Locks the lists of the superpage's pages.
-    fn lock_run(&mut self, first: Frame) -> Run<'a, M, P> {
+    fn lock_run(&mut self, first: Frame) -> Run<'a, S> {
         let pmap = self.pmap;
         let try_lock = || PvRun::try_lock(pmap.pages_from(first), pte::ENTRIES);
         self.lock_by(try_lock, || pmap.lock_run(first))
     }
 }
 
-impl<M: Platform, P: Policies<M>> Vm<M, P> {
+impl<S: System> Vm<S> {
     /// Drops a reference to each page of the block that begins with `first`; pages without another
     /// reference go back to the pool, as a whole block if that is all.
     pub(in crate::pmap) fn release_block(&self, first: Frame) {

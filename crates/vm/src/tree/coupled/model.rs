@@ -13,7 +13,7 @@ use checked::flaw::{Flaw, Site, must_be_found};
 use checked::loom::model::Builder;
 use machine::{Execute, Frame, Job};
 
-type TestSlot = Slot<Checked, Best>;
+type TestSlot = Slot<Best<Checked>>;
 
 fn read(slot: &TestSlot) {
     let held = lock_beside_walks(slot, true);

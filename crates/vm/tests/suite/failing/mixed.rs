@@ -25,7 +25,7 @@ pub struct Mixed {
     pub memory: usize,
     /// One page that grows down.
     pub stack: usize,
-    pub file: ObjectRef<Hosted, Best>,
+    pub file: ObjectRef<Best<Hosted>>,
     pub disk: Disk,
     swap: Disk,
     pub vm: System,
@@ -45,7 +45,7 @@ impl Mixed {
     }
 
     /// A file of eight pages, all of them on disk.
-    fn file(vm: &System, disk: &Disk) -> ObjectRef<Hosted, Best> {
+    fn file(vm: &System, disk: &Disk) -> ObjectRef<Best<Hosted>> {
         let file = Object::file(vm, disk.clone(), 0).expect("an object");
         for page in 0..PAGES as u64 {
             let word = (200 + page).to_le_bytes();
@@ -100,7 +100,7 @@ impl World for Mixed {
         let stack = Request::anonymous(PAGE_SIZE, Prot::READ_WRITE)
             .at(At::Fixed(STACK - PAGE_SIZE))
             .with(Flags::GROWS_DOWN);
-        let map = |request: Request<'_, Hosted, Best>| space.map_as(&request).expect("map");
+        let map = |request: Request<'_, Best<Hosted>>| space.map_as(&request).expect("map");
         let [private, shared, copied, memory, stack] = [
             map(anonymous()),
             map(of_file().shared()),
@@ -171,7 +171,7 @@ impl World for Mixed {
         drop(space);
         drop(file);
         check_empty(&vm, what);
-        let again = Object::<Hosted, Best>::file(&vm, disk, BYTES as u64);
+        let again = Object::<Best<Hosted>>::file(&vm, disk, BYTES as u64);
         let mut bytes = [0; 8];
         let read = again.expect("an object").read(PAGE_SIZE as u64, &mut bytes);
         let word = (read, u64::from_le_bytes(bytes));

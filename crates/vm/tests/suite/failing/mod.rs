@@ -32,8 +32,8 @@ use vm::{Best, Error, Pmap, Resource, Space, Superpages, Vm};
 
 pub const MIB: usize = 1 << 20;
 
-pub type System = Arc<Vm<Hosted, Best>>;
-pub type TestSpace = Space<Hosted, Best>;
+pub type System = Arc<Vm<Best<Hosted>>>;
+pub type TestSpace = Space<Best<Hosted>>;
 /// A store that the test controls.
 pub type Disk = Arc<MemoryPager<Hosted>>;
 
@@ -202,7 +202,7 @@ fn attempt<W: World>(
     good: &Good,
 ) -> Result<(), Error> {
     let live = refusing::live();
-    refusing::spare_arc::<Pmap<Hosted, Best>>();
+    refusing::spare_arc::<Pmap<Best<Hosted>>>();
     let result = {
         let what = format!("{kind:?} {nth}");
         let world = W::new();

@@ -6,7 +6,7 @@ use vm::{Advice, Error, Move, Prot, Space, Vm};
 
 const MIB: usize = 1 << 20;
 
-type System = Arc<Vm<Hosted, vm::Best>>;
+type System = Arc<Vm<vm::Best<Hosted>>>;
 
 fn system(mib: usize) -> System {
     let machine = Hosted::with_memory(2, mib * MIB).expect("memory");
@@ -18,17 +18,17 @@ fn system(mib: usize) -> System {
     Vm::with_options(machine, options).expect("memory for the VM")
 }
 
-fn space(vm: &System) -> Space<Hosted, vm::Best> {
+fn space(vm: &System) -> Space<vm::Best<Hosted>> {
     Space::new(vm).expect("a space")
 }
 
 /// Runs in `space`, and stores.
-fn store(space: &Space<Hosted, vm::Best>, at: usize, value: u64) {
+fn store(space: &Space<vm::Best<Hosted>>, at: usize, value: u64) {
     space.activate();
     space.store(at, value).expect("store");
 }
 
-fn load(space: &Space<Hosted, vm::Best>, at: usize) -> u64 {
+fn load(space: &Space<vm::Best<Hosted>>, at: usize) -> u64 {
     space.activate();
     space.load(at).expect("load")
 }

@@ -25,7 +25,7 @@ fn a_shared_table_takes_no_frame() {
         };
         let machine = Hosted::with_memory(1, 32 << 20).expect("memory");
         machine.clone().on_cpu(0, || {
-            let vm = Vm::<Hosted, Best>::with_options(machine, options).expect("memory for the VM");
+            let vm = Vm::<Best<Hosted>>::with_options(machine, options).expect("memory for the VM");
             let parent = Space::new(&vm).expect("a space");
             parent.activate();
             let at = parent.map(8 << 20, Prot::READ_WRITE).expect("map");

@@ -2,7 +2,7 @@
 /// Pages of a slot, enough for its table to be shared.
 const MANY: usize = 64;
 
-type TestSpace = Space<Hosted, vm::Best>;
+type TestSpace = Space<vm::Best<Hosted>>;
 
 /// A space with `slots` times 2 MiB, of which the first pages of each are touched.
 fn touched(vm: &System, slots: usize) -> (TestSpace, usize) {

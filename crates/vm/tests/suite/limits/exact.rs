@@ -18,7 +18,7 @@ fn a_limit_is_exact_beside_others() {
     const TASKS: usize = 3;
     for limit in [TASKS, TASKS - 1] {
         let machine = Hosted::with_memory(TASKS + 1, 16 << 20).expect("memory");
-        let vm = Vm::<Hosted, Best>::new(machine.clone()).expect("memory for the VM");
+        let vm = Vm::<Best<Hosted>>::new(machine.clone()).expect("memory for the VM");
         let space = machine.on_cpu(0, || Space::new(&vm)).expect("a space");
         let space = Arc::new(space);
         machine.on_cpu(0, || {

@@ -19,8 +19,8 @@ use crate::refusing;
 const P: usize = PAGE_SIZE;
 const SLOT: usize = 2 << 20;
 
-type System = Arc<Vm<Hosted, Best>>;
-type TestSpace = Space<Hosted, Best>;
+type System = Arc<Vm<Best<Hosted>>>;
+type TestSpace = Space<Best<Hosted>>;
 
 fn system_with(overcommit: Overcommit) -> System {
     let machine = Hosted::with_memory(2, 16 << 20).expect("memory");
@@ -48,7 +48,7 @@ fn pages(at: usize, count: usize) -> VaRange {
     VaRange::sized(at, count * P)
 }
 
-fn locked(count: usize) -> Request<'static, Hosted, Best> {
+fn locked(count: usize) -> Request<'static, Best<Hosted>> {
     Request::anonymous(count * P, Prot::READ_WRITE).with(Flags::LOCKED)
 }
 

@@ -19,8 +19,8 @@ const HUGE: usize = 2 * MIB;
 const PAGES: usize = HUGE / PAGE_SIZE;
 const AT: usize = 1 << 42;
 
-type System = Arc<Vm<Hosted, Best>>;
-type TestSpace = Space<Hosted, Best>;
+type System = Arc<Vm<Best<Hosted>>>;
+type TestSpace = Space<Best<Hosted>>;
 
 fn system_with(mib: usize, superpages: Superpages) -> System {
     let machine = Hosted::with_memory(2, mib * MIB).expect("memory");
