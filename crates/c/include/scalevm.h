@@ -386,7 +386,7 @@ void scalevm_rwlock_wrunlock(scalevm_rwlock_t *lock);
 bool scalevm_rwlock_locked(const scalevm_rwlock_t *lock);
 
 /**
- * Makes an epoch for this many threads, 0 for 1024: returns 0, EINVAL if there may not be so many, or ENOMEM.
+ * Makes an epoch for this many threads, 0 for 1024: returns 0, EINVAL if there are too many, or ENOMEM.
  * `SCALEVM_EPOCH_INIT` makes one for 1024 threads.
  */
 int scalevm_epoch_init(scalevm_epoch_t *epoch,

@@ -109,7 +109,7 @@ impl Epoch {
     }
 }
 
-/// Makes an epoch for so many threads, 0 for 1024: returns 0, EINVAL if there may not be so many, or ENOMEM.
+/// Makes an epoch for this many threads, 0 for 1024: returns 0, EINVAL if there are too many, or ENOMEM.
 /// `SCALEVM_EPOCH_INIT` makes one for 1024 threads.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_epoch_init(epoch: *mut scalevm_epoch_t, threads: u32) -> c_int {

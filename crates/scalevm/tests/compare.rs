@@ -362,7 +362,7 @@ fn results_are_read_back_and_compared_by_runs() {
     let single = results("single.json", line, 1);
     let (stdout, _) = run(3, &["compare", single.path(), several.path()]);
     assert!(
-        stdout.contains("samples of one run are not independent runs"),
+        stdout.contains("samples of one run are not independent"),
         "{stdout}"
     );
 

@@ -118,7 +118,7 @@ static void check(const pid_t *pids)
 	int status;
 	for (unsigned long task = 0; task < tasks; task++) {
 		if (slots[task].has_returned) {
-			snprintf(text, sizeof text, "task %lu: testcase has returned; it should go on until it is killed", task);
+			snprintf(text, sizeof text, "task %lu: testcase returned; it must run until it is killed", task);
 			fail(text);
 		}
 		if (threads || waitpid(pids[task], &status, WNOHANG) == 0)
