@@ -93,7 +93,8 @@ pub fn start(plan: &Plan, own: &'static Own, affinity: Affinity) -> Result<Guest
 fn host(setting: &Setting<'_>) -> Result<(Area, Channel, Process), Failure> {
     let (area, file) = Area::with_file(setting.tasks).map_err(Failure::start("shared memory"))?;
     let (ours, theirs) = Channel::pair().map_err(Failure::start("socket"))?;
-    let host = Process::start(setting, &theirs, &file).map_err(Failure::start("host process"))?;
+    let host = Process::start(setting, &theirs, &file)
+        .map_err(Failure::start("starting /proc/self/exe as host process"))?;
     Ok((area, ours, host))
 }
 

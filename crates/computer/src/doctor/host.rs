@@ -32,7 +32,7 @@ impl Host {
     pub fn here() -> Self {
         Host {
             temporary: env::temp_dir(),
-            executable: env::current_exe().unwrap_or_default(),
+            executable: env::current_exe().unwrap_or_else(|_| "/proc/self/exe".into()),
             path: env::var_os("PATH").unwrap_or_default(),
             cycles: perf::support::cycles,
             tracepoints: Some(perf::support::tracepoints),

@@ -13,6 +13,7 @@ type Read<'a, S> = <<S as System>::Locking as MapLocking<<S as System>::Machine>
 type Region<'a, S> = <<S as System>::Regions as Regions<<S as System>::Machine>>::Fault<'a>;
 pub(super) type Changing<'a, S> =
     <<S as System>::Regions as Regions<<S as System>::Machine>>::Changing<'a>;
+type RegionObject<S> = <<S as System>::Regions as Regions<<S as System>::Machine>>::Object;
 
 impl<S: System> Space<S> {
     /// `new` is mapped at `range` now, where nothing was.
@@ -64,12 +65,7 @@ impl<S: System> Space<S> {
     }
 
     #[inline]
-    fn region_mapped(
-        &self,
-        range: VaRange,
-        flags: Flags,
-        object: Option<(<S::Regions as Regions<S::Machine>>::Object, u64)>,
-    ) {
+    fn region_mapped(&self, range: VaRange, flags: Flags, object: Option<(RegionObject<S>, u64)>) {
         let mapping = Mapping {
             prot: flags.prot(),
             shared: flags.has(Flags::SHARED),
