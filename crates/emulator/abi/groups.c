@@ -90,6 +90,8 @@ static void stopping(const char *what, int (*body)(void), int how_stopped)
 	struct sigaction how = { .sa_sigaction = hear, .sa_flags = SA_SIGINFO | SA_RESTART };
 	sigaction(SIGCHLD, &how, NULL);
 	pid_t child = spawn(body);
+	/* A group whose parent is here can be stopped from a terminal; that of a child of process 1 cannot. */
+	setpgid(child, child);
 	say("%s", what);
 	usleep(10000);
 	kill(child, how_stopped);
