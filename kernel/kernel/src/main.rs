@@ -6,6 +6,7 @@ extern crate alloc;
 
 mod abi;
 mod conformance;
+mod errno;
 mod event_count;
 mod fs;
 mod heap;
@@ -20,6 +21,7 @@ mod stale;
 mod swap;
 mod system;
 mod user;
+mod version;
 
 use alloc::boxed::Box;
 use baselines::selected::Preset;

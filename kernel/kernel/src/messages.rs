@@ -3,7 +3,7 @@
 //! A sender gives its message to the receiver that has waited longest for such a one, so that nobody who comes
 //! later takes it. Senders that wait for room try again when a message has been taken.
 
-use crate::abi::Errno;
+use crate::errno::Errno;
 use crate::event_count::EventCount;
 use crate::heap;
 use crate::numbered::{Keyed, Rights, seconds};

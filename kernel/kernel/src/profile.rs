@@ -6,7 +6,7 @@
 //! kernel is built with the feature `lock-profile`; and `lost SAMPLES` if there was no room for some. The thread
 //! that has started it is left out.
 
-use crate::abi::Errno;
+use crate::errno::Errno;
 use crate::fs::Sheet;
 use crate::process::{ThreadRef, with_current};
 use crate::system::system;

@@ -4,7 +4,7 @@
 //! mappings, so forks, ends of processes and partial unmappings need no bookkeeping. A removed
 //! segment goes with its last attachment: where attachments end, [`settle`] looks for it.
 
-use crate::abi::Errno;
+use crate::errno::Errno;
 use crate::numbered::{Keyed, Numbered, Rights, seconds};
 use crate::process::Process;
 use crate::system::{ObjectRef, Space, system};

@@ -4,7 +4,7 @@
 //! the operations of those who wait, the oldest first, as far as they have become possible: a value that was
 //! added for a waiter is the waiter's, however soon others come.
 
-use crate::abi::Errno;
+use crate::errno::Errno;
 use crate::event_count::EventCount;
 use crate::heap;
 use crate::numbered::{Keyed, Rights, seconds};

@@ -1,6 +1,6 @@
 //! The memory of the thread that called.
 
-use crate::abi::Errno;
+use crate::errno::Errno;
 use crate::process::Thread;
 use alloc::vec::Vec;
 use core::mem::{MaybeUninit, size_of};

@@ -1,7 +1,7 @@
 //! Threads.
 
 use super::{Answer, Arguments, Errno};
-use crate::process::{Signal, Thread};
+use crate::process::{NAME, Signal, Thread};
 use crate::system::system;
 use core::sync::atomic::Ordering;
 use linux_raw_sys::prctl::*;
@@ -11,9 +11,6 @@ use metal::Metal;
 /// Of `arch_prctl`: sets the register FS, and reads it.
 const ARCH_SET_FS: usize = 0x1002;
 const ARCH_GET_FS: usize = 0x1003;
-
-/// Bytes of a thread's name.
-pub const NAME: usize = 16;
 
 /// Another thread of the process, which goes on where this one is, and finds 0. It does not run yet.
 pub fn clone(thread: &Thread) -> Result<Thread, Errno> {

@@ -1,7 +1,7 @@
 //! The initial file system: a cpio archive, unpacked into the root.
 
 use super::{Device, Directory, Inode, Kind, Last, Path, Place};
-use crate::abi::Errno;
+use crate::errno::Errno;
 use crate::system::system;
 use alloc::sync::Arc;
 use linux_raw_sys::general::{S_IFCHR, S_IFDIR, S_IFLNK, S_IFMT, S_IFREG};

@@ -1,6 +1,6 @@
 //! Devices.
 
-use crate::abi::Errno;
+use crate::errno::Errno;
 use crate::profile;
 use crate::program::random_word;
 use crate::system::system;

@@ -8,7 +8,7 @@
 //! below. Renames are one at a time, so that what is above stays so. The lock of a parent is the last.
 
 use super::{Inode, Kind, type_bits};
-use crate::abi::Errno;
+use crate::errno::Errno;
 use crate::heap;
 use crate::system::Lock;
 use alloc::boxed::Box;

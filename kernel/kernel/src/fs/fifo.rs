@@ -5,7 +5,7 @@
 
 use super::Inode;
 use super::open::PipeEnd;
-use crate::abi::Errno;
+use crate::errno::Errno;
 use crate::process::is_disturbed;
 use crate::system::{Lock, system};
 use alloc::sync::Arc;

@@ -1,7 +1,7 @@
 //! Locks on whole files (`flock`): an open file has none, a shared one, or the only one.
 
 use super::OpenFile;
-use crate::abi::Errno;
+use crate::errno::Errno;
 use crate::process::is_disturbed;
 use crate::system::{Lock, system};
 use alloc::vec::Vec;

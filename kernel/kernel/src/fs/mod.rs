@@ -39,7 +39,7 @@ pub use stat::{stat, type_bits};
 pub use terminal::{Settings, Terminal, WindowSize};
 pub use transfer::{CHUNK, MOST_BYTES, Source, Target, refuse_area};
 
-use crate::abi::Errno;
+use crate::errno::Errno;
 use crate::system::{Lock, ObjectRef, system};
 use alloc::boxed::Box;
 use alloc::sync::{Arc, Weak};

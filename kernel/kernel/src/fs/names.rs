@@ -1,7 +1,7 @@
 //! The names of inodes and of the objects that processes map.
 
 use super::{Inode, Kind, Name};
-use crate::abi::Errno;
+use crate::errno::Errno;
 use crate::system::system;
 use alloc::format;
 use alloc::string::String;

@@ -2,7 +2,7 @@
 
 use super::fifo::{Ends, Fifo};
 use super::{Device, Event, Inode, Kind, Listed, Owner, Writer};
-use crate::abi::Errno;
+use crate::errno::Errno;
 use crate::process::is_disturbed;
 use crate::system::{Lock, system};
 use alloc::sync::Arc;

@@ -4,7 +4,7 @@
 //! at a time, whatever links lead to links.
 
 use super::{Inode, Kind};
-use crate::abi::Errno;
+use crate::errno::Errno;
 use crate::system::system;
 use alloc::borrow::Cow;
 use alloc::sync::Arc;

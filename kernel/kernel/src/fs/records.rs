@@ -6,7 +6,7 @@
 //! A process that waits is on the list of waits with the process that it waits for. It goes on the list and looks
 //! for a circle there under one hold of the list's lock: so the last of a circle finds it.
 
-use crate::abi::Errno;
+use crate::errno::Errno;
 use crate::heap;
 use crate::process::is_disturbed;
 use crate::system::{Lock, system};

@@ -9,7 +9,7 @@
 
 use super::event::BYTES;
 use super::{Device, Inode, Kind, OpenFile};
-use crate::abi::Errno;
+use crate::errno::Errno;
 use crate::heap;
 use crate::process::{is_disturbed, limits};
 use crate::system::{ObjectRef, system};

@@ -3,7 +3,7 @@
 use super::family::Family;
 use super::fork::Inherited;
 use super::{Handlers, Limits, Process, SignalStack, Status, Thread, script};
-use crate::abi::Errno;
+use crate::errno::Errno;
 use crate::fs::{Descriptors, Executable, Open, OpenFile, Path, find, path_of};
 use crate::program::{Program, Start};
 use crate::segments;

@@ -1,7 +1,7 @@
 //! Parents and children: a process that has ended stays until its parent has asked how.
 
 use super::{FIRST, Info, Process, Signal, Used, job};
-use crate::abi::Errno;
+use crate::errno::Errno;
 use crate::system::{Lock, system};
 use alloc::collections::BTreeMap;
 use alloc::sync::{Arc, Weak};

@@ -3,7 +3,7 @@
 use super::family::Family;
 use super::job::Job;
 use super::{Handlers, Limits, Pending, Process, RUNS, Thread};
-use crate::abi::Errno;
+use crate::errno::Errno;
 use crate::fs::{Descriptors, Executable, Inode};
 use crate::system::{Lock, Space, system};
 use alloc::sync::Arc;

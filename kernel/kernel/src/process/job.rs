@@ -4,7 +4,7 @@
 //! is all groups of one terminal. Numbers of both are those of the process that was first in them.
 
 use super::{FIRST, Info, Process, Signal, Status, Thread};
-use crate::abi::Errno;
+use crate::errno::Errno;
 use crate::system::system;
 use alloc::sync::Arc;
 use core::ptr;

@@ -18,6 +18,7 @@ mod table;
 mod thread;
 mod timers;
 mod usage;
+mod words;
 
 pub use affinity::Affinity;
 pub use alarm::Measure;
@@ -31,7 +32,7 @@ pub use shortage::relieve;
 pub use signals::{Action, Handlers, Info, Pending, Set, Signal, SignalStack};
 pub use stacks::{Place, frame as stack_frame, reserve};
 pub use table::Table;
-pub use thread::{Interrupted, Thread, ThreadRef, is_disturbed, wait_until, with_current};
+pub use thread::{Interrupted, NAME, Thread, ThreadRef, is_disturbed, wait_until, with_current};
 pub use timers::{Timers, begin as begin_timers};
 pub use usage::Used;
 

@@ -4,7 +4,8 @@ use super::signals::{Info, Pending, Set, SignalStack};
 use super::timers::Ring;
 use super::usage::Usage;
 use super::{Affinity, Place, Process, Signal, Status};
-use crate::abi::{self, Errno};
+use crate::abi;
+use crate::errno::Errno;
 use crate::heap;
 use crate::segments;
 use crate::semaphores;
@@ -18,6 +19,9 @@ use machine::{Clock, Locals, Mmu, PageFault, Tasks};
 use metal::{Metal, Trap, TrapFrame};
 use sched::Bounds;
 use sync::EMBEDDER;
+
+/// Bytes of a thread's name.
+pub const NAME: usize = 16;
 
 /// A thread, as it knows itself. It runs as a task of the scheduler.
 pub struct Thread {
@@ -86,7 +90,7 @@ pub struct ThreadRef {
     /// Where it may run: it goes there before it next is in user mode.
     pub affinity: Lock<Affinity>,
     /// Its name, up to the first 0.
-    pub name: Lock<[u8; abi::NAME]>,
+    pub name: Lock<[u8; NAME]>,
     /// The resources it has used.
     pub usage: Usage,
     /// Where it sleeps: a key of the kernel's sleepers, or null.
@@ -113,8 +117,8 @@ impl ThreadRef {
     pub fn set_name(&self, program: &[u8]) {
         let end = program.rsplit(|&byte| byte == b'/').next();
         let end = end.unwrap_or_default();
-        let mut name = [0; abi::NAME];
-        let count = end.len().min(abi::NAME - 1);
+        let mut name = [0; NAME];
+        let count = end.len().min(NAME - 1);
         name[..count].copy_from_slice(&end[..count]);
         *self.name.lock() = name;
     }
@@ -409,7 +413,7 @@ impl Thread {
         self.leave_locks();
         let at = core::mem::take(&mut self.clear_tid);
         if at != 0 && self.write(at, 0u32).is_ok() {
-            abi::wake_futex(self, at, 1);
+            self.wake_at(at);
         }
     }
 

@@ -1,9 +1,10 @@
 //! The machine and the kernel in `/proc`.
 
-use crate::abi::{Errno, RELEASE, VERSION};
+use crate::errno::Errno;
 use crate::fs::live::Sheet;
 use crate::process::Process;
 use crate::system::system;
+use crate::version::{RELEASE, VERSION};
 use alloc::string::String;
 use alloc::sync::Arc;
 use core::arch::x86_64::{__cpuid, CpuidResult};

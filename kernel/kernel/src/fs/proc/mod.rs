@@ -11,7 +11,7 @@ pub use memory::amounts;
 
 use super::live::{self, Entry, Table};
 use super::{Device, Directory, Inode, Kind, Live, Name};
-use crate::abi::Errno;
+use crate::errno::Errno;
 use crate::process::Process;
 use crate::profile;
 use crate::system::system;

@@ -1,7 +1,7 @@
 //! `/proc/PID`.
 
 use super::{alive, limits, task};
-use crate::abi::Errno;
+use crate::errno::Errno;
 use crate::fs::live::{self, Entry, Report, Sheet, Table};
 use crate::fs::names::Names;
 use crate::fs::{Inode, Jump, Live, Name};

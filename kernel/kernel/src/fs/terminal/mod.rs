@@ -7,7 +7,7 @@ mod settings;
 
 pub use settings::{Settings, WindowSize};
 
-use crate::abi::Errno;
+use crate::errno::Errno;
 use crate::process::{self, Info, Process, Signal, is_disturbed, with_current};
 use crate::system::{Lock, system};
 use alloc::boxed::Box;
