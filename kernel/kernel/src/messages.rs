@@ -6,14 +6,18 @@
 use crate::errno::Errno;
 use crate::event_count::EventCount;
 use crate::heap;
-use crate::numbered::{Keyed, Rights, seconds};
+use crate::numbered::{Keyed, Numbered, Rights, seconds};
 use crate::process::Thread;
+use crate::single::Single;
 use crate::system::Lock;
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use metal::Metal;
 use sync::adaptive::Adaptive;
+
+/// The queues.
+pub static MESSAGES: Single<Lock<Numbered<Arc<Queue>>>> = Single::new();
 
 /// The most queues.
 pub const MOST: usize = 32_000;

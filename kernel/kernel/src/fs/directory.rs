@@ -10,6 +10,7 @@
 use super::{Inode, Kind, type_bits};
 use crate::errno::Errno;
 use crate::heap;
+use crate::single::Single;
 use crate::system::Lock;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -291,6 +292,9 @@ impl Inode {
         true
     }
 }
+
+/// Held while a name goes from one directory to another.
+pub static RENAMES: Single<Lock<()>> = Single::new();
 
 /// What a rename asks for, beside the names.
 #[derive(Clone, Copy, Debug)]

@@ -2,8 +2,7 @@
 
 use super::OpenFile;
 use crate::errno::Errno;
-use crate::process::is_disturbed;
-use crate::system::{Lock, system};
+use crate::system::{Lock, is_disturbed, system};
 use alloc::vec::Vec;
 use core::ptr;
 use core::sync::atomic::{AtomicU32, Ordering};

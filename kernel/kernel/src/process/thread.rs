@@ -1,14 +1,12 @@
 //! Threads, which run in user mode.
 
 use super::signals::{Info, Pending, Set, SignalStack};
-use super::timers::Ring;
+use super::timers::{Ring, TIMERS};
 use super::usage::Usage;
-use super::{Affinity, Place, Process, Signal, Status};
-use crate::abi;
+use super::{HOOKS, Place, Process, Signal, Status};
+use crate::affinity::Affinity;
 use crate::errno::Errno;
 use crate::heap;
-use crate::segments;
-use crate::semaphores;
 use crate::system::{Lock, Space, system};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -142,7 +140,7 @@ impl ThreadRef {
     /// Wakes the thread where it sleeps.
     pub(super) fn wake(&self) {
         // In one order with the thread's steps before it sleeps: it writes where, then it checks
-        // for signals (`Disturbed::sleep`).
+        // for signals (`Caller::asleep`).
         let key = self.sleeps_at.load(Ordering::SeqCst);
         if !key.is_null() {
             system().kernel.wake(key, usize::MAX);
@@ -177,7 +175,7 @@ impl ThreadRef {
             return wait();
         }
         self.deadline.store(time, Ordering::SeqCst);
-        let timers = &system().timers;
+        let timers = &*TIMERS;
         let timer = timers.set(time, Ring::Wait(self.clone()));
         let result = wait();
         timers.cancel(timer);
@@ -235,9 +233,9 @@ impl Thread {
         })
     }
 
-    /// Lets it run, in its place.
-    pub fn start(self, place: Place) {
-        place.start(Box::new(move || self.run()));
+    /// Lets it run, in its place; `call` performs its system calls.
+    pub fn start(self, place: Place, call: impl Fn(&mut Thread) + Send + 'static) {
+        place.start(Box::new(move || self.run(call)));
     }
 
     /// Sets the register FS.
@@ -318,13 +316,13 @@ impl Thread {
     }
 
     /// The thread's task.
-    fn run(mut self) {
+    fn run(mut self, call: impl Fn(&mut Thread)) {
         enter(&self.shared);
         metal::set_thread_pointer(self.thread_pointer);
         self.shared.usage.begin();
         while !self.shared.called.load(Ordering::SeqCst) || self.looks() {
             match self.frame.run() {
-                Trap::SystemCall => abi::call(&mut self),
+                Trap::SystemCall => call(&mut self),
                 Trap::PageFault(fault) => self.page_fault(fault),
                 Trap::Exception(number) => self.exception(number),
                 Trap::Interrupt => self.interrupt_in_user_mode(),
@@ -443,8 +441,8 @@ impl Thread {
         let space = process.space.lock().take();
         drop(space);
         process.give_memory_back();
-        segments::settle();
-        semaphores::undo(&process);
+        (HOOKS.memory_given_up)();
+        (HOOKS.ending)(&process);
         let files = core::mem::take(&mut *process.files.lock());
         files.all().for_each(|file| file.closed_by(process.pid));
         drop(files);
@@ -452,7 +450,7 @@ impl Thread {
         drop(program);
         // Release: pairs with the acquire in `job::group`.
         process.has_finished.store(true, Ordering::Release);
-        process.leave_terminal();
+        (HOOKS.ended)(&process);
         process.leave_family();
     }
 }
@@ -463,11 +461,6 @@ impl Process {
         let threads = self.threads.lock();
         threads.iter().find(|thread| thread.tid() == tid).cloned()
     }
-}
-
-/// Whether the calling task is a thread that has a signal to take, or whose process ends.
-pub fn is_disturbed() -> bool {
-    with_current(|thread| thread.is_some_and(ThreadRef::is_disturbed))
 }
 
 /// As [`ThreadRef::wait_until`], for the calling thread.
