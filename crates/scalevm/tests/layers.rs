@@ -1,48 +1,197 @@
-//! The modules of the crate are layers: each uses only those below it.
+//! The modules of some crates are layers: each uses only those below it.
 //!
 //! Two things are looked at in the sources: paths from the crate's root on, and calls of methods that a
 //! module adds to a type of another one (`impl Vm` in `reclaim`, say), which no path shows.
-//! Unit tests may use anything.
+//! Unit tests, and the crate's root, may use anything.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// The modules, from the bottom up.
-const LAYERS: &[&str] = &[
-    // Words: requests and refusals.
-    "prot",
-    "flags",
-    "usage",
-    "error",
-    // The kernel's heap and locks; a store in memory.
-    "heap",
-    "lock",
-    "pager",
-    // PV entries, and the differences between systems.
-    "pv",
-    "policy",
-    "invalidation",
-    "swap",
-    "best",
-    // Memory.
-    "frames",
-    "page",
-    "vm",
-    // Mappings.
-    "object",
-    "tree",
-    "pmap",
-    // Users of all the others.
-    "reclaim",
-    "file",
-    "space",
-    "proc",
-    "debug",
-];
+/// A crate whose modules are layers.
+struct Layered {
+    /// Its sources, from the repository's root.
+    sources: &'static str,
+    /// The modules, from the bottom up.
+    layers: &'static [&'static str],
+    /// Types to which modules above their own add methods.
+    open: &'static [Open],
+}
 
-/// Types to which modules above their own add methods, and the names of their variables.
-const OPEN_TYPES: &[(&str, &str)] = &[("Vm", "vm"), ("Object", "object"), ("Pmap", "pmap")];
+/// A type to which modules above its own add methods.
+struct Open {
+    name: &'static str,
+    /// Its module.
+    home: &'static str,
+    /// The name of its variables.
+    variable: &'static str,
+}
+
+const CRATES: &[Layered] = &[SYNC, VM, BENCH, C, KERNEL];
+
+const SYNC: Layered = Layered {
+    sources: "crates/sync/src",
+    layers: &[
+        // The contract of locks, and what a task knows of them.
+        "padded",
+        "percpu",
+        "raw",
+        "ecosystem",
+        "locals",
+        "effort",
+        // Where tasks sleep.
+        "off_cpu",
+        "turnstile",
+        "sleepq",
+        // Locks, and data behind them.
+        "spin",
+        "blocking",
+        "adaptive",
+        "obm",
+        "rwlock",
+        "mutex",
+        // Without locks.
+        "counter",
+        "epoch",
+        // Users of all the others.
+        "watch",
+        "debug",
+    ],
+    open: &[],
+};
+
+const VM: Layered = Layered {
+    sources: "crates/vm/src",
+    layers: &[
+        // Words: requests and refusals.
+        "prot",
+        "flags",
+        "usage",
+        "error",
+        // The kernel's heap and locks; a store in memory.
+        "heap",
+        "lock",
+        "pager",
+        // PV entries, and the differences between systems.
+        "pv",
+        "policy",
+        "invalidation",
+        "swap",
+        "best",
+        // Memory.
+        "frames",
+        "page",
+        "vm",
+        // Mappings.
+        "object",
+        "tree",
+        "pmap",
+        // Users of all the others.
+        "reclaim",
+        "file",
+        "space",
+        "proc",
+        "debug",
+    ],
+    open: &[
+        Open {
+            name: "Vm",
+            home: "vm",
+            variable: "vm",
+        },
+        Open {
+            name: "Object",
+            home: "object",
+            variable: "object",
+        },
+        Open {
+            name: "Pmap",
+            home: "pmap",
+            variable: "pmap",
+        },
+    ],
+};
+
+const BENCH: Layered = Layered {
+    sources: "crates/bench/src",
+    layers: &[
+        "harness",
+        "on",
+        // Tasks, and the user's own workloads.
+        "tasks",
+        "own",
+        // The systems.
+        "os",
+        "inside",
+        "kernel",
+        "ours",
+        "simulated",
+        "system",
+        // Users of all the others.
+        "profiling",
+        "bin",
+    ],
+    open: &[],
+};
+
+const C: Layered = Layered {
+    sources: "crates/c/src",
+    layers: &[
+        // The thread.
+        "errno", "words", "tsan", // The machine, and objects on it.
+        "process", "object", // The objects.
+        "tas", "ticket", "conbo", "mcs", "clh", "k42", "mutex", "adaptive", "rwlock", "counter",
+        "epoch",
+    ],
+    open: &[],
+};
+
+const KERNEL: Layered = Layered {
+    sources: "kernel/kernel/src",
+    layers: &[
+        // Words, and the kernel's heap.
+        "errno",
+        "version",
+        "heap",
+        "single",
+        // What all others use.
+        "affinity",
+        "caller",
+        "disturbed",
+        "system",
+        "event_count",
+        "swap",
+        "profile",
+        // Programs, files, and processes, which have both.
+        "program",
+        "fs",
+        "process",
+        // What processes share.
+        "terminal",
+        "numbered",
+        "segments",
+        "semaphores",
+        "messages",
+        // Users of all the others.
+        "proc",
+        "abi",
+        // Examples of their own.
+        "conformance",
+        "stale",
+    ],
+    open: &[
+        Open {
+            name: "Thread",
+            home: "process",
+            variable: "thread",
+        },
+        Open {
+            name: "Process",
+            home: "process",
+            variable: "process",
+        },
+    ],
+};
 
 /// A source file: the module it is of, and its code without comments and unit tests.
 struct Source {
@@ -57,12 +206,13 @@ impl Source {
         let code = text
             .lines()
             .map(|line| line.split("//").next().unwrap_or(""));
-        let mut code = code.collect::<Vec<_>>().join("\n");
-        let module = module.trim_end_matches(".rs").to_owned();
-        if path == format!("{module}.rs") || path == format!("{module}/mod.rs") {
-            code = code.replace("super::", "crate::");
+        let code = code.collect::<Vec<_>>().join("\n");
+        // As far up as the crate's root.
+        let depth = path.trim_end_matches("/mod.rs").split('/').count();
+        Source {
+            module: module.trim_end_matches(".rs").to_owned(),
+            code: code.replace(&"super::".repeat(depth), "crate::"),
         }
-        Source { module, code }
     }
 
     /// The modules that paths of the code begin with. Paths in braces are not read, and no module is called "".
@@ -75,8 +225,8 @@ impl Source {
         let mut found = Vec::new();
         let mut is_inside = false;
         for line in self.code.lines() {
-            if line.starts_with("impl") {
-                let of = line.split_once("> ").map_or("", |(_, of)| of);
+            if let Some(of) = line.strip_prefix("impl") {
+                let of = of.split_once("> ").map_or(of.trim_start(), |(_, of)| of);
                 is_inside = !line.contains(" for ") && word(of) == type_name;
             }
             if let Some((_, name)) = line.split_once("fn ")
@@ -90,12 +240,11 @@ impl Source {
         found
     }
 
-    /// Whether the code calls `method` of a variable called `name`, or of `self` in the home of
-    /// the type.
-    fn calls(&self, name: &str, is_home: bool, method: &str) -> bool {
-        let callers = [format!("{name}.{method}("), format!("{name}().{method}(")];
-        let own = format!("self.{method}(");
-        callers.iter().any(|call| self.code.contains(call)) || is_home && self.code.contains(&own)
+    /// Returns true if the code calls `method` of a variable of the type, or of `self` in its home.
+    fn calls(&self, open: &Open, method: &str) -> bool {
+        let of = |variable: &str| self.code.contains(&format!("{variable}.{method}("));
+        let variable = open.variable;
+        of(variable) || of(&format!("{variable}()")) || self.module == open.home && of("self")
     }
 }
 
@@ -105,57 +254,66 @@ fn word(text: &str) -> &str {
     &text[..end.unwrap_or(text.len())]
 }
 
-/// All sources but the crate's root and unit tests.
-fn sources() -> Vec<Source> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let mut found = Vec::new();
-    let mut folders = vec![root.clone()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).expect("a folder of sources") {
-            let path = entry.expect("an entry").path();
-            let name = path.strip_prefix(&root).expect("in the root");
-            let name = name.to_str().expect("a plain name").to_owned();
-            let is_test = name.ends_with("/tests.rs") || name.ends_with("/model.rs");
-            if path.is_dir() {
-                folders.push(path);
-            } else if name != "lib.rs" && !is_test {
-                let text = fs::read_to_string(&path).expect("a source");
-                found.push(Source::new(&name, &text));
+impl Layered {
+    /// All sources but the crate's root and unit tests.
+    fn read(&self) -> Vec<Source> {
+        let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let root = repository.join(self.sources);
+        let mut found = Vec::new();
+        let mut folders = vec![root.clone()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).expect("a folder of sources") {
+                let path = entry.expect("an entry").path();
+                let name = path.strip_prefix(&root).expect("in the root");
+                let name = name.to_str().expect("a plain name").to_owned();
+                let is_test = ["/tests.rs", "/model.rs"]
+                    .iter()
+                    .any(|it| name.ends_with(it));
+                if path.is_dir() {
+                    if !name.ends_with("/tests") {
+                        folders.push(path);
+                    }
+                } else if !is_test && name != "lib.rs" && name != "main.rs" {
+                    let text = fs::read_to_string(&path).expect("a source");
+                    found.push(Source::new(&name, &text));
+                }
             }
         }
+        found
     }
-    found
-}
 
-/// Uses from below, as `user -> used`, with the method if it is one.
-fn violations(sources: &[Source]) -> Vec<String> {
-    let ranks: BTreeMap<&str, usize> = LAYERS.iter().copied().zip(0..).collect();
-    let rank = |module: &str| ranks.get(module).copied();
-    let mut wrong = Vec::new();
-    for source in sources {
-        let Some(own) = rank(&source.module) else {
-            wrong.push(format!("{} has no layer", source.module));
-            continue;
+    /// Uses from below, as `user -> used`, with the method if it is one.
+    fn violations(&self, sources: &[Source]) -> Vec<String> {
+        let ranks: BTreeMap<&str, usize> = self.layers.iter().copied().zip(0..).collect();
+        let rank = |module: &str| ranks.get(module).copied();
+        // The path to an exported macro does not name its module.
+        let makes = |macro_name: &str| {
+            let head = format!("macro_rules! {macro_name} ");
+            sources.iter().find(|source| source.code.contains(&head))
         };
-        for used in source.uses() {
-            if rank(used).is_none_or(|used| used > own) {
-                wrong.push(format!("{} -> {used}", source.module));
+        let mut wrong = Vec::new();
+        for source in sources {
+            let Some(own) = rank(&source.module) else {
+                wrong.push(format!("{} has no layer", source.module));
+                continue;
+            };
+            for used in source.uses() {
+                let used_rank = rank(used).or_else(|| rank(&makes(used)?.module));
+                if used_rank.is_none_or(|used| used > own) {
+                    wrong.push(format!("{} -> {used}", source.module));
+                }
             }
         }
-    }
-    for &(type_name, variable) in OPEN_TYPES {
-        let home = variable;
-        let at_home = |source: &&Source| source.module == home;
-        let own: Vec<_> = sources
-            .iter()
-            .filter(at_home)
-            .flat_map(|source| source.adds_to(type_name))
-            .collect();
-        for upper in sources {
-            for method in upper.adds_to(type_name) {
-                let is_below = |lower: &&Source| rank(&lower.module) < rank(&upper.module);
-                let calls = |lower: &&Source| lower.calls(variable, lower.module == home, method);
-                if !own.contains(&method) {
+        for open in self.open {
+            let at_home = |source: &&Source| source.module == open.home;
+            let home = sources.iter().filter(at_home);
+            let own: Vec<_> = home.flat_map(|source| source.adds_to(open.name)).collect();
+            for upper in sources {
+                let mut added = upper.adds_to(open.name);
+                added.retain(|method| !own.contains(method));
+                for method in added {
+                    let is_below = |lower: &&Source| rank(&lower.module) < rank(&upper.module);
+                    let calls = |lower: &&Source| lower.calls(open, method);
                     let users = sources.iter().filter(is_below).filter(calls);
                     let arrow =
                         |user: &Source| format!("{} -> {} ({method})", user.module, upper.module);
@@ -163,31 +321,43 @@ fn violations(sources: &[Source]) -> Vec<String> {
                 }
             }
         }
+        wrong
     }
-    wrong
 }
 
 #[test]
 fn modules_use_only_those_below() {
-    let sources = sources();
-    for layer in LAYERS {
-        let is_there = sources.iter().any(|source| source.module == *layer);
-        assert!(is_there, "no module {layer}");
+    for layered in CRATES {
+        let sources = layered.read();
+        for layer in layered.layers {
+            let is_there = sources.iter().any(|source| source.module == *layer);
+            assert!(is_there, "{}: no module {layer}", layered.sources);
+        }
+        let wrong = layered.violations(&sources);
+        assert_eq!(wrong, Vec::<String>::new(), "{}", layered.sources);
     }
-    assert_eq!(violations(&sources), Vec::<String>::new());
 }
 
 #[test]
 fn a_wrong_path_is_noticed() {
+    let wrong = |path, text| VM.violations(&[Source::new(path, text)]);
     let line = "use crate::space::Limit; // crate::proc\n";
-    let wrong = [Source::new("error.rs", line)];
-    assert_eq!(violations(&wrong), ["error -> space"]);
-    let nowhere = [Source::new("pmap/flush.rs", "fn f(_: crate::Hold) {}")];
-    assert_eq!(violations(&nowhere), ["pmap -> Hold"]);
-    let relative = [Source::new("pmap/mod.rs", "use super::space::Space;\n")];
-    assert_eq!(violations(&relative), ["pmap -> space"]);
-    let grouped = [Source::new("pmap/mod.rs", "use crate::{space, tree};\n")];
-    assert_eq!(violations(&grouped), ["pmap -> "]);
+    assert_eq!(wrong("error.rs", line), ["error -> space"]);
+    let nowhere = "fn f(_: crate::Hold) {}";
+    assert_eq!(wrong("pmap/flush.rs", nowhere), ["pmap -> Hold"]);
+    let relative = "use super::space::Space;\n";
+    assert_eq!(wrong("pmap/mod.rs", relative), ["pmap -> space"]);
+    let farther = "use super::super::space::Space;\nuse super::space;\n";
+    assert_eq!(wrong("pmap/flush.rs", farther), ["pmap -> space"]);
+    let grouped = "use crate::{space, tree};\n";
+    assert_eq!(wrong("pmap/mod.rs", grouped), ["pmap -> "]);
+}
+
+#[test]
+fn a_macro_is_of_the_module_that_makes_it() {
+    let uses = Source::new("locals.rs", "pub use crate::lock_class;\n");
+    let makes = Source::new("watch/class.rs", "macro_rules! lock_class {\n");
+    assert_eq!(SYNC.violations(&[uses, makes]), ["locals -> lock_class"]);
 }
 
 #[test]
@@ -199,5 +369,12 @@ fn a_call_of_a_method_from_above_is_noticed() {
         Source::new("object/fill.rs", lower),
         Source::new("space/map.rs", lower),
     ];
-    assert_eq!(violations(&sources), ["object -> reclaim (reclaim)"]);
+    assert_eq!(VM.violations(&sources), ["object -> reclaim (reclaim)"]);
+    let upper = "impl Thread {\n    pub fn open(&self) {}\n}\n";
+    let lower = "fn run(thread: &Thread) {\n    thread.open();\n}\n";
+    let sources = [
+        Source::new("abi/file.rs", upper),
+        Source::new("process/thread.rs", lower),
+    ];
+    assert_eq!(KERNEL.violations(&sources), ["process -> abi (open)"]);
 }
