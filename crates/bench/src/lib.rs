@@ -12,6 +12,8 @@ mod harness;
 pub mod inside;
 #[cfg(feature = "ours")]
 pub mod kernel;
+#[cfg(feature = "ours")]
+mod on;
 pub mod os;
 #[cfg(feature = "ours")]
 pub mod ours;
@@ -26,7 +28,9 @@ pub mod tasks;
 
 pub use harness::*;
 #[cfg(feature = "ours")]
-pub use system::{On, System};
+pub use on::On;
+#[cfg(feature = "ours")]
+pub use system::System;
 
 /// The tests simulate, and simulated CPUs allocate in their machine.
 #[cfg(all(test, feature = "ours"))]

@@ -1,55 +1,12 @@
-//! Which system workloads run on, and how it is built.
+//! A system on which workloads run.
 
 use crate::harness::{Plan, Target};
 use crate::kernel::Kernel;
+use crate::on::{On, subject};
 use crate::os::Os;
 use crate::ours::Ours;
 use crate::simulated::Simulated;
-use baselines::Preset;
 use stats::record::Subject;
-
-/// The systems on which workloads run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum On {
-    /// The kernel of this computer.
-    Os,
-    /// Our VM on threads.
-    Hosted,
-    /// Our VM on a simulated machine.
-    Sim,
-    /// Our kernel in a guest.
-    Kernel,
-}
-
-impl On {
-    /// All of them.
-    pub const ALL: [On; 4] = [On::Os, On::Hosted, On::Sim, On::Kernel];
-
-    /// Its name in results and on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            On::Os => "os",
-            On::Hosted => "hosted",
-            On::Sim => "sim",
-            On::Kernel => "kernel",
-        }
-    }
-
-    /// One line on it.
-    pub fn about(self) -> &'static str {
-        match self {
-            On::Os => "the kernel of this computer, through libc",
-            On::Hosted => "scalevm's own VM on threads of this process",
-            On::Sim => "scalevm's own VM on a simulated machine (--machine, --topology)",
-            On::Kernel => "scalevm's own kernel in QEMU, the workloads as its programs",
-        }
-    }
-
-    /// The one of that name.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|on| on.name() == name)
-    }
-}
 
 /// A system, ready to run workloads.
 pub enum System {
@@ -100,22 +57,5 @@ impl System {
             System::Sim(target) => target.subject(plan),
             System::Kernel(target) => target.subject(plan),
         }
-    }
-}
-
-/// Describes `plan`, but for a machine of ours and its scheduler.
-pub(crate) fn subject(plan: &Plan, on: On, preset: Option<Preset>) -> Subject {
-    Subject {
-        workload: plan.workload.name().to_owned(),
-        on: on.name().to_owned(),
-        vm: preset.map(|preset| preset.name.to_owned()),
-        tasks: u32::try_from(plan.tasks).unwrap_or(u32::MAX),
-        mode: plan.mode,
-        profile: None,
-        topology: None,
-        cpus: None,
-        scheduler: None,
-        seed: None,
-        unit: plan.workload.rate_unit().to_owned(),
     }
 }

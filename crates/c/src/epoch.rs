@@ -17,7 +17,7 @@
 
 use crate::errno;
 use crate::object::{self, Owned, is, object, pin};
-use crate::process::{Pin, Process, abort};
+use crate::process::{Pin, Process, abort, check_at_end};
 use crate::tsan::{self, Guard, Guarded};
 use core::ptr;
 use libc::{EBUSY, EINVAL, ENOMEM, c_int};
@@ -83,6 +83,7 @@ impl Made {
         let cpus = object::cpus(threads).ok_or(EINVAL)?;
         let domain = Domain::try_new(cpus).map_err(|_| ENOMEM)?;
         let made = Box::new(Made { domain, cpus });
+        check_at_end(thread_ends);
         all().push(Known(&*made));
         Ok(made)
     }
@@ -273,7 +274,7 @@ fn outside(made: &Made, function: &str) {
 }
 
 /// The calling thread ends.
-pub(crate) fn thread_ends() {
+fn thread_ends() {
     for known in all().iter() {
         // SAFETY: epochs leave the list before they are freed.
         let made = unsafe { &*known.0 };

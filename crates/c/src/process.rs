@@ -6,9 +6,10 @@
 mod permit;
 mod place;
 
-pub(crate) use place::CPUS;
+pub(crate) use place::{CPUS, check_at_end};
 
-use crate::{errno, words};
+use crate::errno;
+use crate::words;
 use core::marker::PhantomData;
 use core::mem::transmute;
 use machine::{Anchor, Clock, CpuId, CpuRange, Cpus, Locals, Pinned, Tasks};

@@ -1,8 +1,6 @@
 //! The crates depend on each other in one direction only.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The crates that each crate may use. Tests and examples (dev-dependencies) may name any
@@ -136,48 +134,4 @@ fn dependencies_point_one_way() {
 fn a_wrong_dependency_is_noticed() {
     let wrong = Graph::from([("sync".to_owned(), BTreeSet::from(["hosted".to_owned()]))]);
     assert_eq!(violations(&wrong), ["sync -> hosted"]);
-}
-
-/// The command's own parts, from the bottom up: each may use those before it.
-const PARTS: [&str; 4] = ["stdout", "output", "cli", "commands"];
-
-/// The sources of a part: `part.rs` and the files in `part`.
-fn sources(part: &str) -> Vec<PathBuf> {
-    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let mut found = vec![src.join(format!("{part}.rs"))];
-    let mut folders = vec![src.join(part)];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-            match entry.path() {
-                path if path.is_dir() => folders.push(path),
-                path => found.push(path),
-            }
-        }
-    }
-    found.retain(|path| path.is_file());
-    found
-}
-
-/// The parts that `text` names and `part` may not use.
-fn upwards(part: &str, text: &str) -> Vec<&'static str> {
-    let above = PARTS.into_iter().skip_while(|one| *one != part).skip(1);
-    above
-        .filter(|one| text.contains(&format!("crate::{one}")))
-        .collect()
-}
-
-#[test]
-fn the_commands_parts_point_one_way() {
-    for part in PARTS {
-        let sources = sources(part);
-        assert!(!sources.is_empty(), "{part}");
-        for path in sources {
-            let text = fs::read_to_string(&path).expect("a source");
-            let wrong = upwards(part, &text);
-            assert!(wrong.is_empty(), "{} uses {wrong:?}", path.display());
-        }
-    }
-    let text = "use crate::cli::Cli;\nuse crate::commands::list;";
-    assert_eq!(upwards("output", text), ["cli", "commands"]);
-    assert_eq!(upwards("commands", text), [""; 0]);
 }

@@ -8,10 +8,10 @@
 //!
 //! [`Tasks::is_running`]: machine::Tasks::is_running
 
-use crate::RawLock;
 pub use crate::blocking::{BackOff, LockDelay, YieldSoon};
 use crate::blocking::{Blocking, Pointer};
 use crate::ecosystem::impl_lock_api;
+use crate::raw::RawLock;
 use core::ptr;
 use machine::{ConstInit, Machine};
 

@@ -27,8 +27,8 @@
 //! sees `WAKING`; then the woken task, awake, will acquire the lock and release it, or will clear
 //! `WAKING` under the chain lock while another task holds the lock.
 
+use crate::effort::{note_sleep, note_spins};
 use crate::turnstile::Turnstiles;
-use crate::watch::{note_sleep, note_spins};
 use core::marker::PhantomData;
 use core::ptr;
 use machine::{Atomic, AtomicInt, ConstInit, Machine, Ordering};

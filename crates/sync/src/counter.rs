@@ -39,7 +39,8 @@
 //! read-modify-writes, so the second round sees everything that happens before a reservation which
 //! the closing of its stock found done.
 
-use crate::{Padded, PerCpu};
+use crate::padded::Padded;
+use crate::percpu::PerCpu;
 use alloc::collections::TryReserveError;
 use machine::{Atomic, AtomicInt, CpuRange, Machine, Ordering, SharedCell};
 

@@ -4,7 +4,10 @@ use crate::adaptive::{Adaptive, BackOff};
 use crate::counter::Limited;
 use crate::ecosystem::Acquisition;
 use crate::epoch::{Deferred, Domain, Options, Protocol, Section, Sleepable, SleepableSection};
+use crate::mutex::{Mutex, MutexGuard};
 use crate::obm::{Obm, RestrictedObm};
+use crate::percpu::PerCpu;
+use crate::raw::{RawGuard, RawLock};
 use crate::rwlock::{
     FreebsdRw, RawReadGuard, RawRw, RawWriteGuard, ReadGuard, RwLock, Rwsem, SpinParkRw, WriteGuard,
 };
@@ -13,7 +16,6 @@ use crate::spin::{Clh, ClhHeld, K42, Mcs, McsHeld, McsNode, Queued, TestAndSet, 
 use crate::turnstile::{Chain, Turnstiles};
 use crate::watch::profile::{Tables, Ticket};
 use crate::watch::{Both, Held, Watched};
-use crate::{Mutex, MutexGuard, PerCpu, RawGuard, RawLock};
 use core::fmt::{Debug, Formatter, Result};
 use machine::{Machine, opaque_debug};
 

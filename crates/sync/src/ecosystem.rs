@@ -43,27 +43,27 @@ macro_rules! impl_lock_api {
             #[allow(clippy::declare_interior_mutable_const)]
             const INIT: Self = $unlocked;
 
-            type Guard = $crate::ecosystem::Acquisition<<Self as $crate::RawLock<M>>::Held>;
+            type Guard = $crate::ecosystem::Acquisition<<Self as $crate::raw::RawLock<M>>::Held>;
 
             #[inline]
             fn lock(&self) -> Self::Guard {
-                $crate::ecosystem::Acquisition::new($crate::RawLock::lock(self))
+                $crate::ecosystem::Acquisition::new($crate::raw::RawLock::lock(self))
             }
 
             #[inline]
             fn try_lock(&self) -> Option<Self::Guard> {
-                $crate::RawLock::try_lock(self).map($crate::ecosystem::Acquisition::new)
+                $crate::raw::RawLock::try_lock(self).map($crate::ecosystem::Acquisition::new)
             }
 
             #[inline]
             unsafe fn unlock(&self, guard: Self::Guard) {
                 // SAFETY: the caller hands over the state of this acquisition.
-                unsafe { $crate::RawLock::unlock(self, guard.held) }
+                unsafe { $crate::raw::RawLock::unlock(self, guard.held) }
             }
 
             #[inline]
             fn is_locked(&self) -> bool {
-                $crate::RawLock::is_locked(self)
+                $crate::raw::RawLock::is_locked(self)
             }
         }
     };

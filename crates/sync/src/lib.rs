@@ -23,6 +23,7 @@ mod blocking;
 pub mod counter;
 mod debug;
 pub mod ecosystem;
+mod effort;
 pub mod epoch;
 mod locals;
 mod mutex;

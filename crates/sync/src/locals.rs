@@ -1,5 +1,4 @@
-//! The users of the task-local words ([`machine::Locals`]), and how the words are freed when the
-//! task ends.
+//! The users of the task-local words ([`machine::Locals`]).
 //!
 //! | words | user |
 //! |---|---|
@@ -12,9 +11,6 @@
 //! | 60 | how often the task has passed over sleepers ([`crate::obm::RestrictedObm`]) |
 //! | 61 | the task's places in queues ([`crate::spin::Queued`]) |
 //! | 62–63 | `watch`: how often the task has spun and slept for locks |
-
-use crate::spin::{place, pool};
-use machine::{Locals, Machine};
 
 /// The task's unused MCS nodes.
 pub(crate) const MCS_NODES: usize = 0;
@@ -42,16 +38,3 @@ pub(crate) const SPINS: usize = 62;
 pub(crate) const SLEEPS: usize = 63;
 
 const _: () = assert!(HELD_FIRST + 2 * HELD_MAX <= KERNEL_LOCK && SLEEPS < machine::LOCAL_WORDS);
-
-/// Makes sure that whatever this crate keeps in the task's words is freed when the task ends. Cheap
-/// and idempotent; call it when a word gets an owned value.
-pub(crate) fn give_up_at_exit<M: Machine>(locals: &Locals) {
-    locals.at_exit.set(Some(at_exit::<M>));
-}
-
-/// Each user of an owning word has a line here.
-fn at_exit<M: Machine>(locals: &Locals) {
-    pool::drain::<M, crate::spin::McsNode<M>>(locals);
-    pool::drain::<M, crate::spin::ClhNode<M>>(locals);
-    place::drain::<M>(locals);
-}

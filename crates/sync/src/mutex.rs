@@ -1,6 +1,6 @@
 //! Data behind a raw lock.
 
-use crate::RawLock;
+use crate::raw::RawLock;
 use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
 use core::ops::{Deref, DerefMut};

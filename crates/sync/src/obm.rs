@@ -13,7 +13,8 @@ pub use restricted::RestrictedObm;
 
 use crate::blocking::{BackOff, Blocking, Byte, YieldSoon};
 use crate::ecosystem::impl_lock_api;
-use crate::{Padded, RawLock};
+use crate::padded::Padded;
+use crate::raw::RawLock;
 use core::sync::atomic::AtomicU64;
 use machine::{ConstInit, Machine, Ordering, Pinned};
 

@@ -1,6 +1,6 @@
 //! One value for each CPU of a machine.
 
-use crate::Padded;
+use crate::padded::Padded;
 use alloc::boxed::Box;
 use alloc::collections::TryReserveError;
 use alloc::vec::Vec;

@@ -18,8 +18,8 @@
 //! so no wake-up falls in between. A node dies once its `woken` is set; the waker reads everything
 //! it needs before that, and unparks with no lock held.
 
-use crate::Padded;
 use crate::off_cpu::off_cpu;
+use crate::padded::Padded;
 use alloc::boxed::Box;
 use core::ptr::{self, null};
 use machine::{Atomic, Machine, Ordering, SharedCell};

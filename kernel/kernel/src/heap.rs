@@ -3,7 +3,7 @@
 //! Pieces that are given back are kept, by size, for those who ask for the same next: a process that ends
 //! leaves what the next one needs. When the memory does not suffice otherwise, all of them go back.
 
-use crate::abi::Errno;
+use crate::errno::Errno;
 use alloc::vec::Vec;
 use core::alloc::{GlobalAlloc, Layout};
 use core::ptr::{NonNull, null_mut};

@@ -5,25 +5,43 @@
 extern crate alloc;
 
 mod abi;
+mod affinity;
+mod caller;
 mod conformance;
+mod disturbed;
+mod errno;
 mod event_count;
 mod fs;
 mod heap;
 mod messages;
 mod numbered;
+mod proc;
 mod process;
 mod profile;
 mod program;
 mod segments;
 mod semaphores;
+mod single;
 mod stale;
 mod swap;
 mod system;
-mod user;
+mod terminal;
+mod version;
 
 use alloc::boxed::Box;
 use baselines::Preset;
 use core::panic::PanicInfo;
+use disturbed::Disturbed;
+use fs::{Inode, Waits};
+use ipc::Futexes;
+use machine::Topology;
+use metal::Metal;
+use numbered::Numbered;
+use process::{CurrentTask, Hooks, Table, Timers};
+use sched::Sched;
+use system::{Lock, SYSTEM, System, Vm};
+use terminal::Terminal;
+use vm::Overcommit;
 
 /// The kernel's first function, on the first CPU, called by the machine.
 #[unsafe(no_mangle)]
@@ -47,8 +65,44 @@ fn kernel_main() -> ! {
     let preset = words().find_map(|word| word.strip_prefix("vm="));
     let preset = preset.map_or(Ok(Preset::SCALEVM), str::parse);
     let preset = preset.unwrap_or_else(|unknown| panic!("vm=: {unknown}"));
-    let system = system::begin(machine, preset, has("strict"));
-    metal::schedule(&system.scheduler, Box::new(first))
+    begin(machine, preset, has("strict"));
+    metal::schedule(&SYSTEM.scheduler, Box::new(first))
+}
+
+/// Makes the single objects, from the bottom up.
+fn begin(machine: Metal, preset: Preset, is_strict: bool) {
+    let mut options = preset.options();
+    options.overcommit = Overcommit::Heuristic;
+    options.swap_space = swap::space();
+    options.out_of_memory = Some(Box::new(process::relieve));
+    let kernel = Disturbed {
+        kernel: preset.kernel(),
+        caller: &CurrentTask,
+    };
+    SYSTEM.set(System {
+        vm: Vm::with_options(machine, options).expect("memory for the VM"),
+        futexes: Futexes::new(&kernel, machine.cpus()),
+        scheduler: Sched::new(machine.cpus()),
+        kernel,
+        is_strict,
+    });
+    profile::PROFILE.set(Lock::new(()));
+    fs::ROOT.set(Inode::root());
+    fs::RENAMES.set(Lock::new(()));
+    fs::WAITS.set(Lock::new(Waits::default()));
+    process::PROCESSES.set(Table::new());
+    process::TIMERS.set(Timers::new());
+    process::HOOKS.set(Hooks {
+        memory_given_up: segments::settle,
+        ending: semaphores::undo,
+        ended: terminal::leave,
+    });
+    terminal::TERMINAL.set(Terminal::new());
+    fs::TTY.set(&*terminal::TERMINAL);
+    segments::SEGMENTS.set(Lock::new(Numbered::new(segments::MOST)));
+    semaphores::SEMAPHORES.set(Lock::new(Numbered::new(semaphores::MOST)));
+    messages::MESSAGES.set(Lock::new(Numbered::new(messages::MOST)));
+    metal::take_frames_from(process::stack_frame);
 }
 
 /// The first task: it unpacks the initial file system and starts the first process.
@@ -57,10 +111,10 @@ fn first() {
         .unwrap_or_else(|errno| panic!("the initial file system: {errno:?}"));
     swap::begin();
     process::begin_timers();
-    fs::mount().unwrap_or_else(|errno| panic!("the file systems: {errno:?}"));
+    proc::mount().unwrap_or_else(|errno| panic!("the file systems: {errno:?}"));
     let init = process::first().unwrap_or_else(|errno| panic!("/init: {errno:?}"));
     let place = process::reserve().unwrap_or_else(|errno| panic!("/init: {errno:?}"));
-    init.start(place);
+    init.start(place, abi::call);
 }
 
 #[panic_handler]

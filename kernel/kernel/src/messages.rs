@@ -3,17 +3,21 @@
 //! A sender gives its message to the receiver that has waited longest for such a one, so that nobody who comes
 //! later takes it. Senders that wait for room try again when a message has been taken.
 
-use crate::abi::Errno;
+use crate::errno::Errno;
 use crate::event_count::EventCount;
 use crate::heap;
-use crate::numbered::{Keyed, Rights, seconds};
+use crate::numbered::{Keyed, Numbered, Rights, seconds};
 use crate::process::Thread;
+use crate::single::Single;
 use crate::system::Lock;
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use metal::Metal;
 use sync::adaptive::Adaptive;
+
+/// The queues.
+pub static MESSAGES: Single<Lock<Numbered<Arc<Queue>>>> = Single::new();
 
 /// The most queues.
 pub const MOST: usize = 32_000;

@@ -3,7 +3,7 @@
 //! A number is the object's place, and above it how many objects there have been: the number of an object that has gone is
 //! not soon another's.
 
-use crate::abi::Errno;
+use crate::errno::Errno;
 use crate::fs::now;
 use alloc::vec::Vec;
 

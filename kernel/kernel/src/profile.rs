@@ -6,18 +6,18 @@
 //! kernel is built with the feature `lock-profile`; and `lost SAMPLES` if there was no room for some. The thread
 //! that has started it is left out.
 
-use crate::abi::Errno;
-use crate::fs::Sheet;
-use crate::process::{ThreadRef, with_current};
-use crate::system::system;
+use crate::errno::Errno;
+use crate::single::Single;
+use crate::system::Lock;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use core::fmt::Write;
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::fmt::{self, Write};
+use core::sync::atomic::{AtomicUsize, Ordering};
 use lock_api::Mutex;
 use machine::{Tasks, Topology};
 use metal::sample::{self, Sample};
 use metal::{MOST_CPUS, Metal};
+use sync::EMBEDDER;
 use sync::spin::TestAndSet;
 use sync::watch::profile::{self as locks, Row};
 
@@ -40,14 +40,16 @@ static SEEN: [Mutex<TestAndSet<Metal>, Seen>; MOST_CPUS] = [const {
         lost: 0,
     })
 }; _];
-/// The number of the thread that has started the profile; a number of its own: relaxed.
-static LEFT_OUT: AtomicU32 = AtomicU32::new(0);
+/// The thread that has started the profile, by [`caller`]; a number of its own: relaxed.
+static LEFT_OUT: AtomicUsize = AtomicUsize::new(0);
+/// Held by a thread that starts, stops or reads the profile.
+pub static PROFILE: Single<Lock<()>> = Single::new();
 
 /// Starts or stops the profile, as `words` says.
 pub fn control(words: &[u8]) -> Result<usize, Errno> {
     let text = str::from_utf8(words).map_err(|_| Errno::INVAL)?;
     let frequency: u64 = text.trim().parse().map_err(|_| Errno::INVAL)?;
-    let _alone = system().profile.lock();
+    let _alone = PROFILE.lock();
     match frequency {
         0 => stop(),
         1..=MOST => start(SECOND / frequency)?,
@@ -78,9 +80,9 @@ fn stop() {
     locks::of(Metal::anchor()).stop();
 }
 
-/// The number of the thread that the CPU runs; 0 for a task of the kernel's own.
-fn caller() -> u32 {
-    with_current(|thread| thread.map_or(0, ThreadRef::tid))
+/// A number of the thread that the CPU runs; 0 for a task of the kernel's own.
+fn caller() -> usize {
+    Metal::with_locals(|locals| locals.words[EMBEDDER].get())
 }
 
 /// Runs in the handler of an interrupt.
@@ -121,8 +123,8 @@ impl Seen {
 }
 
 /// The profile so far, as text.
-pub fn text(to: &mut Sheet) -> Result<(), Errno> {
-    let _alone = system().profile.lock();
+pub fn text(to: &mut impl Write) -> fmt::Result {
+    let _alone = PROFILE.lock();
     for seen in &SEEN[..Metal.cpus().len()] {
         let seen = seen.lock();
         let mut stacks = BTreeMap::new();
@@ -143,7 +145,7 @@ pub fn text(to: &mut Sheet) -> Result<(), Errno> {
     waited.try_for_each(|row| lock(to, row))
 }
 
-fn lock(to: &mut Sheet, row: &Row) -> Result<(), Errno> {
+fn lock(to: &mut impl Write, row: &Row) -> fmt::Result {
     let Row {
         acquisitions,
         contended,
@@ -154,8 +156,8 @@ fn lock(to: &mut Sheet, row: &Row) -> Result<(), Errno> {
         class,
         ..
     } = row;
-    Ok(writeln!(
+    writeln!(
         to,
         "lock {acquisitions} {contended} {wait} {max_wait} {file}:{line} {class}"
-    )?)
+    )
 }

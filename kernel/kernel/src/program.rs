@@ -1,6 +1,6 @@
 //! Programs: from an ELF file to a space that is ready to run it.
 
-use crate::abi::Errno;
+use crate::errno::Errno;
 use crate::heap;
 use crate::system::{ObjectRef, Request, Space};
 use alloc::vec;

@@ -4,14 +4,18 @@
 //! mappings, so forks, ends of processes and partial unmappings need no bookkeeping. A removed
 //! segment goes with its last attachment: where attachments end, [`settle`] looks for it.
 
-use crate::abi::Errno;
+use crate::errno::Errno;
 use crate::numbered::{Keyed, Numbered, Rights, seconds};
-use crate::process::Process;
-use crate::system::{ObjectRef, Space, system};
+use crate::process::{PROCESSES, Process};
+use crate::single::Single;
+use crate::system::{Lock, ObjectRef, Space, system};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use machine::PAGE_SIZE;
 use vm::Region;
+
+/// The segments.
+pub static SEGMENTS: Single<Lock<Segments>> = Single::new();
 
 /// The most segments.
 pub const MOST: usize = 4096;
@@ -93,7 +97,7 @@ impl Segment {
             let regions = regions.unwrap_or_default();
             regions.iter().filter(|region| self.is_in(region)).count()
         };
-        system().processes.all().map(count).sum()
+        PROCESSES.all().map(count).sum()
     }
 
     fn is_in(&self, region: &Region) -> bool {
@@ -110,7 +114,7 @@ impl Segment {
 
 /// A process has given memory up, perhaps the last attachment of a segment.
 pub fn settle() {
-    let mut segments = system().segments.lock();
+    let mut segments = SEGMENTS.lock();
     if segments.all().any(|segment| segment.is_removed) {
         segments.settle();
     }

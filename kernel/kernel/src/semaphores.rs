@@ -4,18 +4,21 @@
 //! the operations of those who wait, the oldest first, as far as they have become possible: a value that was
 //! added for a waiter is the waiter's, however soon others come.
 
-use crate::abi::Errno;
+use crate::errno::Errno;
 use crate::event_count::EventCount;
 use crate::heap;
-use crate::numbered::{Keyed, Rights, seconds};
-use crate::process::{Process, Thread};
-use crate::system::{Lock, system};
-use alloc::collections::BTreeMap;
+use crate::numbered::{Keyed, Numbered, Rights, seconds};
+use crate::process::{PROCESSES, Process, Thread, Undo};
+use crate::single::Single;
+use crate::system::Lock;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use machine::Clock;
 use metal::Metal;
 use sync::adaptive::Adaptive;
+
+/// The sets.
+pub static SEMAPHORES: Single<Lock<Numbered<Arc<Set>>>> = Single::new();
 
 /// The most sets; the most semaphores of one.
 pub const MOST: usize = 32_000;
@@ -89,9 +92,6 @@ struct Waiter {
     outcome: Lock<Option<Result<(), Errno>>>,
 }
 
-/// What a process takes back when it ends: for a semaphore of a set, what is added to it.
-pub type Undo = BTreeMap<(i32, usize), i32>;
-
 impl Keyed for Arc<Set> {
     fn key(&self) -> i32 {
         self.key
@@ -142,7 +142,7 @@ impl Set {
 
     /// Processes take nothing back any more on semaphores with these indices.
     pub fn forget(&self, which: impl Fn(usize) -> bool) {
-        for process in system().processes.all() {
+        for process in PROCESSES.all() {
             let mut undo = process.undo.lock();
             undo.retain(|(number, index), _| *number != self.number || !which(*index));
         }
@@ -306,7 +306,7 @@ impl State {
 pub fn undo(process: &Process) {
     let undo = core::mem::take(&mut *process.undo.lock());
     for ((number, index), change) in undo {
-        let set = system().semaphores.lock().get(number).cloned();
+        let set = SEMAPHORES.lock().get(number).cloned();
         if let Ok(set) = set {
             set.change(|state| {
                 let semaphore = &mut state.all[index];

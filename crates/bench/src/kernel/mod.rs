@@ -9,7 +9,7 @@ mod program;
 
 use crate::harness::{Failure, Film, Job, Plan, Running, Target, Times};
 use crate::inside::{Line, Window};
-use crate::system::{On, subject};
+use crate::on::{On, subject};
 use crate::tasks::{Affinity, Mask};
 use baselines::Preset;
 use guest::Guest;

@@ -16,7 +16,7 @@ mod stores;
 mod system;
 
 use crate::harness::{Failure, Film, Plan, Running, Target, Times};
-use crate::system::{On, subject};
+use crate::on::{On, subject};
 use crate::tasks::threads::{self, Threads};
 use crate::tasks::{Affinity, Area, Gate, places};
 use baselines::Preset;

@@ -15,8 +15,8 @@ pub use conditions::{Conditions, DISTURBANCES, Fitted, Place};
 use private::private;
 
 use crate::harness::{Bars, Failure, Film, Plan, Progress, Running, Target, Times, interrupt, say};
+use crate::on::{On, subject};
 use crate::ours::{SWAP_PER_TASK, can_run, scheduler};
-use crate::system::{self, On};
 use baselines::Preset;
 use run::Run;
 pub use run::Seen;
@@ -97,7 +97,7 @@ impl Simulated {
                 .is_scheduled(plan)
                 .then(|| scheduler::of::<Sim>(self.preset).name.to_owned()),
             seed: Some(self.seed),
-            ..system::subject(plan, On::Sim, Some(self.preset))
+            ..subject(plan, On::Sim, Some(self.preset))
         }
     }
 

@@ -2,15 +2,16 @@
 
 use super::abort;
 use super::permit::Permit;
+use crate::errno;
 use crate::tsan::{Guard, Guarded};
-use crate::{errno, words};
+use crate::words;
 use core::ffi::c_void;
 use core::mem::transmute;
 use core::ptr::{from_ref, with_exposed_provenance};
 use core::sync::atomic::{AtomicUsize, Ordering};
 use machine::{CpuId, CpuRange, Locals, MAX_CPUS};
 use std::panic::set_hook;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 /// What a thread has here. Made for the first thread to take the place, and never freed.
 pub(crate) struct Place {
@@ -30,6 +31,9 @@ unsafe impl Sync for Place {}
 /// The CPUs of the machine, by place.
 pub(crate) static CPUS: LazyLock<CpuRange> = LazyLock::new(|| CpuRange::claim(MAX_CPUS));
 
+/// What the calling thread checks when it ends, if anything.
+static CHECK: OnceLock<fn()> = OnceLock::new();
+
 /// How many places there are.
 static BEGUN: AtomicUsize = AtomicUsize::new(0);
 
@@ -45,6 +49,12 @@ struct Table {
 fn table() -> Guard<'static, Table> {
     static TABLE: LazyLock<Guarded<Table>> = LazyLock::new(|| Guarded::new(Table::new()));
     TABLE.lock()
+}
+
+/// Lets each thread call `check` when it ends. Always called with the same function.
+pub(crate) fn check_at_end(check: fn()) {
+    let _errno = errno::keep();
+    CHECK.get_or_init(|| check);
 }
 
 /// How many places have ever been taken.
@@ -130,7 +140,9 @@ fn take() -> &'static Place {
 
 /// Gives up the place of the calling thread, which ends. A later destructor may take one again.
 unsafe extern "C" fn give_up(_: *mut c_void) {
-    crate::epoch::thread_ends();
+    if let Some(check) = CHECK.get() {
+        check();
+    }
     let place = mine();
     if let Some(at_exit) = place.locals.at_exit.take() {
         at_exit(&place.locals);

@@ -69,7 +69,8 @@ pub use sleepable::{Sleepable, SleepableSection};
 pub use snapshot::{SectionId, Snapshot};
 pub use stall::{Options, Stall};
 
-use crate::{Padded, PerCpu};
+use crate::padded::Padded;
+use crate::percpu::PerCpu;
 use alloc::collections::TryReserveError;
 use core::marker::PhantomData;
 use machine::{Atomic, CpuRange, Machine, Ordering, Pinned, SharedCell};

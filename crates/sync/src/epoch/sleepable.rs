@@ -30,7 +30,8 @@
 //! waited for, so each CPU's count gets to zero.
 
 use super::{Protocol, Standard};
-use crate::{Padded, PerCpu};
+use crate::padded::Padded;
+use crate::percpu::PerCpu;
 use alloc::collections::TryReserveError;
 use core::marker::PhantomData;
 use machine::{Atomic, AtomicInt, CpuId, CpuRange, Machine, Ordering, Pinned};

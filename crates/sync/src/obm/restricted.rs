@@ -27,12 +27,12 @@
 //! the chain lock while another task has the lock, or has its turn.
 
 use super::{LOCKED, count};
-use crate::RawLock;
 use crate::blocking::{Byte, Word, back_off};
 use crate::ecosystem::impl_lock_api;
+use crate::effort::{note_sleep, note_spins};
 use crate::locals;
+use crate::raw::RawLock;
 use crate::turnstile::Turnstiles;
-use crate::watch::{note_sleep, note_spins};
 use core::ptr;
 use machine::{ConstInit, Machine, Ordering};
 

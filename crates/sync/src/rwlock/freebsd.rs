@@ -31,8 +31,8 @@
 
 use super::RawRw;
 use crate::blocking::{BackOff, LockDelay};
+use crate::effort::{note_sleep, note_spins};
 use crate::turnstile::Turnstiles;
-use crate::watch::{note_sleep, note_spins};
 use core::ptr;
 use machine::{Atomic, Machine, Ordering};
 

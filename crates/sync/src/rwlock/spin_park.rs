@@ -30,8 +30,8 @@
 
 use super::RawRw;
 use crate::blocking::back_off;
+use crate::effort::{note_sleep, note_spins};
 use crate::turnstile::Turnstiles;
-use crate::watch::{note_sleep, note_spins};
 use core::ptr;
 use lock_api::GuardNoSend;
 use machine::{Atomic, AtomicInt, ConstInit, Machine, Ordering};

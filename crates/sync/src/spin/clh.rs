@@ -24,8 +24,9 @@
 
 use super::pool::{self, Slot};
 use crate::ecosystem::impl_lock_api;
-use crate::watch::note_spins;
-use crate::{RawLock, locals};
+use crate::effort::note_spins;
+use crate::locals;
+use crate::raw::RawLock;
 use core::ptr::{self, NonNull};
 use machine::{Atomic, ConstInit, Machine, Ordering};
 

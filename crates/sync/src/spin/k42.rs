@@ -26,8 +26,8 @@
 
 use super::McsNode;
 use super::mcs::{hand_over, linked, wait_turn};
-use crate::RawLock;
 use crate::ecosystem::impl_lock_api;
+use crate::raw::RawLock;
 use core::ptr;
 use machine::{Atomic, ConstInit, Machine, Ordering};
 

@@ -35,6 +35,7 @@
 
 mod clh;
 mod conbo;
+mod exit;
 mod k42;
 mod mcs;
 pub(crate) mod osq;

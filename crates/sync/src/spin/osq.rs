@@ -19,7 +19,7 @@
 //! freed, so that a look at a predecessor that has gone does no harm.
 
 use super::place::{self, Node, Place};
-use crate::watch::note_spins;
+use crate::effort::note_spins;
 use core::ptr::null_mut;
 use machine::{Atomic, Machine, Ordering};
 

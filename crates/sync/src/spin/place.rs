@@ -4,7 +4,8 @@
 //! machine lives, so a number may be followed at any time. Looking one up costs a simulated machine nothing, as the table
 //! hardly ever changes: Linux finds the nodes of a CPU by a constant offset.
 
-use crate::locals::{QUEUE_PLACES, give_up_at_exit};
+use super::exit::give_up_at_exit;
+use crate::locals::QUEUE_PLACES;
 use alloc::boxed::Box;
 use core::cell::Cell;
 use core::ptr::{self, null_mut};
@@ -220,7 +221,7 @@ impl<M: Machine> Drop for Place<M> {
 mod tests {
     extern crate std;
     use super::{LEVELS, Place, enter};
-    use crate::RawLock;
+    use crate::raw::RawLock;
     use crate::spin::Qspinlock;
     use alloc::vec::Vec;
     use core::ptr::from_ref;

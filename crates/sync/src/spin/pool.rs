@@ -8,7 +8,7 @@
 //! stays a node for as long as the machine lives: a task that ends leaves them in the machine's
 //! stock, where the next task without a node looks first.
 
-use crate::locals::give_up_at_exit;
+use super::exit::give_up_at_exit;
 use alloc::boxed::Box;
 use core::cell::Cell;
 use core::marker::PhantomData;

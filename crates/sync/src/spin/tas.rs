@@ -10,9 +10,9 @@
 //! free. Not fair: the CPU that released last often wins again, which is good for throughput and
 //! lets others starve.
 
-use crate::RawLock;
 use crate::ecosystem::impl_lock_api;
-use crate::watch::note_spins;
+use crate::effort::note_spins;
+use crate::raw::RawLock;
 use machine::{Atomic, ConstInit, Machine, Ordering};
 
 /// The longest delay after a lost race, in pauses.

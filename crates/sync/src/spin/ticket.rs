@@ -11,9 +11,9 @@
 //! each waiter how far it is from being served; a [`Pace`] can use that to make them look less
 //! often.
 
-use crate::RawLock;
 use crate::ecosystem::impl_lock_api;
-use crate::watch::note_spins;
+use crate::effort::note_spins;
+use crate::raw::RawLock;
 use core::marker::PhantomData;
 use machine::{Atomic, AtomicInt, ConstInit, Machine, Ordering};
 

@@ -1,8 +1,8 @@
 //! The wrapper for mutual exclusion.
 
-use super::effort::effort;
 use super::{Acquired, Attempt, DefaultObserver, Kind, LockClass, Observer, Wait};
-use crate::RawLock;
+use crate::effort::effort;
+use crate::raw::RawLock;
 use core::marker::PhantomData;
 use core::panic::Location;
 use core::ptr::from_ref;

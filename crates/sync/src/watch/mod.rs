@@ -19,7 +19,6 @@
 //! [`Watched`] needs the attribute too, or it is the call site itself.
 
 mod class;
-mod effort;
 mod locked;
 mod observer;
 pub mod order;
@@ -29,13 +28,14 @@ mod shared;
 mod site;
 
 pub use class::{ClassState, LockClass, MAX_CLASSES, Nesting, classes};
-pub use effort::{note_sleep, note_spins};
 pub use locked::{Held, Watched};
 pub use observer::{Acquired, Attempt, Both, Kind, Observer, Off, Wait};
 pub use order::Order;
 pub use profile::Profile;
 pub use site::MAX_SITES;
 
+#[doc(inline)]
+pub use crate::effort::{note_sleep, note_spins};
 #[doc(inline)]
 pub use crate::lock_class;
 

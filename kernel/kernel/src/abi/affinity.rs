@@ -1,8 +1,8 @@
 //! Where threads run.
 
 use super::{Answer, Arguments, Errno};
-use crate::process::{Affinity, Thread, ThreadRef};
-use crate::system::system;
+use crate::affinity::Affinity;
+use crate::process::{PROCESSES, Thread, ThreadRef};
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -35,7 +35,7 @@ fn found(thread: &Thread, tid: usize) -> Result<Arc<ThreadRef>, Errno> {
         0 => return Ok(thread.shared.clone()),
         tid => tid,
     };
-    let mut processes = system().processes.all();
+    let mut processes = PROCESSES.all();
     let found = processes.find_map(|process| process.thread(tid));
     found.ok_or(Errno::SRCH)
 }

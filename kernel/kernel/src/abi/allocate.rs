@@ -2,9 +2,11 @@
 
 use super::names::HERE;
 use super::{Answer, Arguments, Errno};
-use crate::fs::{Inode, Kind, Open, OpenFile, Writer, amounts};
+use crate::fs::{Inode, Kind, Open, OpenFile, Writer};
 use crate::heap;
-use crate::process::{Thread, is_disturbed, limits};
+use crate::proc::amounts;
+use crate::process::{Thread, limits};
+use crate::system::is_disturbed;
 use linux_raw_sys::general::*;
 use machine::PAGE_SIZE;
 

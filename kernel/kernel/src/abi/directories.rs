@@ -2,9 +2,8 @@
 
 use super::names::HERE;
 use super::{Answer, Arguments, Errno};
-use crate::fs::{self, CHUNK, Inode, Last, Place, Rename, Spot, type_bits};
+use crate::fs::{self, CHUNK, Inode, Last, Place, RENAMES, Rename, Spot, type_bits};
 use crate::process::Thread;
-use crate::system::system;
 use alloc::vec::Vec;
 use linux_raw_sys::general::RENAME_NOREPLACE;
 
@@ -73,7 +72,7 @@ pub fn renameat2(thread: &mut Thread, [from_at, from, to_at, to, flags, _]: Argu
     }
     let [from, to] = [thread.read_path(from)?, thread.read_path(to)?];
     // One at a time: no directory comes to be inside of itself.
-    let alone = system().renames.lock();
+    let alone = RENAMES.lock();
     let from = Place::of(&thread.path_at(from_at, &from)?)?;
     let to = Place::of(&thread.path_at(to_at, &to)?)?;
     let replaces = flags & RENAME_NOREPLACE == 0;

@@ -4,14 +4,12 @@ use super::time::nanoseconds;
 use super::{Answer, Arguments, Errno};
 use crate::process::Thread;
 use crate::system::system;
-use alloc::sync::Arc;
 use ipc::Wait;
 use ipc::futex::Name;
 use linux_raw_sys::general::*;
+use machine::Clock;
 use machine::pte::USER_END;
-use machine::{Clock, PAGE_SIZE};
 use metal::Metal;
-use vm::Flags;
 
 pub fn futex(thread: &mut Thread, arguments: Arguments) -> Answer {
     let [at, operation, value, timeout, other, last] = arguments;
@@ -101,21 +99,13 @@ fn change(thread: &Thread, at: usize, how: u32) -> Result<bool, Errno> {
     }
 }
 
-/// The word's name: its space and address, or its object and offset, if it is shared.
+/// The word's name.
 fn name(thread: &Thread, at: usize, is_private: bool) -> Name {
-    let own = Name {
-        of: Arc::as_ptr(&thread.space).addr() as u64,
-        at: at as u64,
-    };
     if is_private {
-        return own;
+        thread.own_word(at)
+    } else {
+        thread.word(at)
     }
-    let region = thread.space.region_at(at);
-    let shared = region.filter(|region| region.flags.has(Flags::SHARED));
-    shared.and_then(|it| it.object).map_or(own, |object| Name {
-        of: object.id.number(),
-        at: object.offset + (at % PAGE_SIZE) as u64,
-    })
 }
 
 /// When a wait ends by itself: after a time, or at one, of a clock.
@@ -170,10 +160,6 @@ fn requeue(
 }
 
 /// Wakes threads that wait at a word, of whatever process.
-pub fn wake(thread: &Thread, at: usize, count: usize) {
-    wake_named(name(thread, at, false), count);
-}
-
 fn wake_named(word: Name, count: usize) -> usize {
     system().futexes.wake(&system().kernel, word, count)
 }

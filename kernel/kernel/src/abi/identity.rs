@@ -3,6 +3,7 @@
 use super::{Answer, Arguments};
 use crate::process::Thread;
 use crate::program::random_word;
+use crate::version::{NODE, RELEASE, VERSION};
 use core::ffi::c_char;
 use linux_raw_sys::system::new_utsname;
 
@@ -18,13 +19,6 @@ pub fn getppid(thread: &mut Thread, _: Arguments) -> Answer {
 pub fn root(_: &mut Thread, _: Arguments) -> Answer {
     Ok(0)
 }
-
-/// The machine's name.
-pub const NODE: &str = "scalevm";
-/// Which Linux this is like: old C libraries refuse kernels that they take for too old.
-pub const RELEASE: &str = "6.1.0-scalevm";
-/// Which kernel this is.
-pub const VERSION: &str = concat!("scalevm ", env!("CARGO_PKG_VERSION"));
 
 pub fn uname(thread: &mut Thread, [to, ..]: Arguments) -> Answer {
     let text = |text: &str| -> [c_char; 65] {

@@ -1,9 +1,8 @@
 //! Operations of open files: those of all, and the terminal's.
 
 use super::{Answer, Arguments, Errno};
-use crate::fs::{Settings, Terminal, WindowSize};
 use crate::process::{Process, Thread};
-use crate::system::system;
+use crate::terminal::{Settings, TERMINAL, Terminal, WindowSize};
 use core::sync::atomic::Ordering;
 use linux_raw_sys::general::{O_NONBLOCK, TCIFLUSH, TCIOFLUSH};
 use linux_raw_sys::ioctl::*;
@@ -31,7 +30,7 @@ pub fn ioctl(thread: &mut Thread, [fd, request, value, ..]: Arguments) -> Answer
         }
         request => {
             return match file.is_terminal() {
-                true => control(thread, &system().terminal, request, value),
+                true => control(thread, &TERMINAL, request, value),
                 false => Err(Errno::NOTTY),
             };
         }
@@ -58,7 +57,7 @@ fn control(thread: &mut Thread, terminal: &Terminal, request: u32, value: usize)
         TCFLSH => {}
         TIOCSCTTY => {
             terminal.become_of(&process)?;
-            system().terminal.ask();
+            TERMINAL.ask();
         }
         TIOCNOTTY => {
             own(terminal, &process)?;

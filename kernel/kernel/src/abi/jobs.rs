@@ -1,8 +1,7 @@
 //! Groups of processes and sessions.
 
 use super::{Answer, Arguments, Errno};
-use crate::process::{Process, Thread};
-use crate::system::system;
+use crate::process::{PROCESSES, Process, Thread};
 use alloc::sync::Arc;
 use core::sync::atomic::Ordering;
 
@@ -50,6 +49,6 @@ pub fn getsid(thread: &mut Thread, [pid, ..]: Arguments) -> Answer {
 fn process(thread: &Thread, pid: usize) -> Result<Arc<Process>, Errno> {
     match pid as u32 {
         0 => Ok(thread.process.clone()),
-        pid => system().processes.get(pid).ok_or(Errno::SRCH),
+        pid => PROCESSES.get(pid).ok_or(Errno::SRCH),
     }
 }

@@ -2,13 +2,12 @@
 
 use super::Errno;
 use super::{Answer, Arguments};
-use crate::process::{Limit, Thread};
-use crate::system::system;
+use crate::process::{Limit, PROCESSES, Thread};
 
 pub fn prlimit64(thread: &mut Thread, [pid, resource, new, old, ..]: Arguments) -> Answer {
     let process = match pid as u32 {
         0 => thread.process.clone(),
-        pid => system().processes.get(pid).ok_or(Errno::SRCH)?,
+        pid => PROCESSES.get(pid).ok_or(Errno::SRCH)?,
     };
     let before = if new == 0 {
         process.limits.lock().get(resource as u32 as usize)?

@@ -3,10 +3,9 @@
 use super::numbered::{IPC_INFO, IPC_NOWAIT, IPC_RMID, IPC_SET, IPC_STAT, get};
 use super::{Answer, Arguments, Errno};
 use crate::heap;
-use crate::messages::{Choice, LONGEST, MOST, Message, Queue, ROOM};
+use crate::messages::{Choice, LONGEST, MESSAGES, MOST, Message, Queue, ROOM};
 use crate::numbered::{seconds, two};
 use crate::process::Thread;
-use crate::system::system;
 use alloc::sync::Arc;
 
 const MSG_NOERROR: u32 = 0o10000;
@@ -20,7 +19,7 @@ const TYPE: usize = 8;
 
 pub fn msgget(_: &mut Thread, [key, flags, ..]: Arguments) -> Answer {
     let (key, flags) = (key as i32, flags as u32);
-    let mut queues = system().messages.lock();
+    let mut queues = MESSAGES.lock();
     get(
         &mut queues,
         key,
@@ -31,7 +30,7 @@ pub fn msgget(_: &mut Thread, [key, flags, ..]: Arguments) -> Answer {
 }
 
 fn queue(number: usize) -> Result<Arc<Queue>, Errno> {
-    system().messages.lock().get(number as i32).cloned()
+    MESSAGES.lock().get(number as i32).cloned()
 }
 
 pub fn msgsnd(thread: &mut Thread, [number, at, bytes, flags, ..]: Arguments) -> Answer {
@@ -75,7 +74,7 @@ pub fn msgrcv(thread: &mut Thread, [number, at, bytes, kind, flags, _]: Argument
 pub fn msgctl(thread: &mut Thread, [number, command, at, ..]: Arguments) -> Answer {
     match command as u32 {
         IPC_RMID => {
-            let removed = system().messages.lock().remove(number as i32)?;
+            let removed = MESSAGES.lock().remove(number as i32)?;
             removed.remove();
             Ok(0)
         }
@@ -85,7 +84,7 @@ pub fn msgctl(thread: &mut Thread, [number, command, at, ..]: Arguments) -> Answ
             Ok(0)
         }
         MSG_STAT | MSG_STAT_ANY => {
-            let mut queues = system().messages.lock();
+            let mut queues = MESSAGES.lock();
             let (number, queue) = queues.at(number)?;
             let told = told(queue);
             drop(queues);
@@ -111,7 +110,7 @@ fn set(thread: &Thread, number: usize, at: usize) -> Answer {
 
 /// Writes `struct msginfo`: the limits, or what is used; returns the last place.
 fn info(thread: &Thread, command: u32, at: usize) -> Answer {
-    let mut queues = system().messages.lock();
+    let mut queues = MESSAGES.lock();
     let used = |queue: &mut Arc<Queue>| {
         let state = queue.state.lock();
         [1, state.messages.len(), state.bytes]

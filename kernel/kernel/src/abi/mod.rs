@@ -8,7 +8,6 @@ mod allocate;
 mod attributes;
 mod clone3;
 mod directories;
-mod errno;
 mod event;
 mod extended;
 mod file;
@@ -37,11 +36,7 @@ mod transfer;
 mod usage;
 mod waitid;
 
-pub use errno::Errno;
-pub use futex::wake as wake_futex;
-pub use identity::{NODE, RELEASE, VERSION};
-pub use thread::NAME;
-
+use crate::errno::Errno;
 use crate::heap;
 use crate::process::{Interrupted, Thread};
 use crate::system::system;

@@ -5,7 +5,7 @@ use super::{Answer, Arguments, Errno};
 use crate::fs::{Device, Inode, Kind, Last, Open, OpenFile, Path, Place, Writer, find};
 use crate::heap;
 use crate::process::Thread;
-use crate::system::system;
+use crate::terminal::TERMINAL;
 use alloc::sync::Arc;
 use core::sync::atomic::Ordering;
 use linux_raw_sys::general::*;
@@ -121,12 +121,12 @@ fn open_inode(thread: &Thread, inode: &Arc<Inode>, flags: u32) -> Result<Arc<Ope
         Kind::Directory(_) if writes || has(O_TRUNC) => return Err(Errno::ISDIR),
         Kind::Directory(_) => {}
         _ if has(O_DIRECTORY) => return Err(Errno::NOTDIR),
-        Kind::Device(Device::Terminal) if !system().terminal.is_of(process) => {
+        Kind::Device(Device::Terminal) if !TERMINAL.is_of(process) => {
             return Err(Errno::NXIO);
         }
         Kind::Device(Device::Console) if !has(O_NOCTTY) => {
             // If a session has it already, or the caller leads none, it is opened all the same.
-            let _ = system().terminal.become_of(process);
+            let _ = TERMINAL.become_of(process);
         }
         // It can be opened only where it was made.
         Kind::Event(_) => return Err(Errno::NXIO),

@@ -86,7 +86,7 @@ pub fn clone(
         new.clear_tid = child_tid;
     }
     let child = new.process.clone();
-    new.start(place);
+    new.start(place, super::call);
     if is_lent && !has(CLONE_THREAD) {
         thread.lend_memory(&child);
     }

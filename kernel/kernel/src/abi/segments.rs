@@ -4,8 +4,8 @@ use super::numbered::{IPC_INFO, IPC_RMID, IPC_SET, IPC_STAT, get};
 use super::{Answer, Arguments, Errno};
 use crate::numbered::{seconds, two};
 use crate::process::Thread;
-use crate::segments::{MOST, Segment};
-use crate::system::{Request, system};
+use crate::segments::{MOST, SEGMENTS, Segment};
+use crate::system::Request;
 use machine::PAGE_SIZE;
 use vm::{At, Flags, Prot};
 
@@ -22,7 +22,7 @@ const SHM_DEST: u32 = 0o1000;
 
 pub fn shmget(thread: &mut Thread, [key, bytes, flags, ..]: Arguments) -> Answer {
     let (key, flags) = (key as i32, flags as u32);
-    let mut segments = system().segments.lock();
+    let mut segments = SEGMENTS.lock();
     let fits = |segment: &Segment| match bytes > segment.bytes {
         true => Err(Errno::INVAL),
         false => Ok(()),
@@ -44,7 +44,7 @@ pub fn shmat(thread: &mut Thread, [number, at, flags, ..]: Arguments) -> Answer 
         at if has(SHM_REMAP) => At::Fixed(at & !(PAGE_SIZE - 1)),
         at => At::Free(at & !(PAGE_SIZE - 1)),
     };
-    let mut segments = system().segments.lock();
+    let mut segments = SEGMENTS.lock();
     let segment = segments.get(number as i32)?;
     let prot = Prot::new(true, !has(SHM_RDONLY), has(SHM_EXEC));
     let request = Request::object(&segment.object, 0, segment.bytes, prot)?.shared();
@@ -60,7 +60,7 @@ pub fn shmat(thread: &mut Thread, [number, at, flags, ..]: Arguments) -> Answer 
 }
 
 pub fn shmdt(thread: &mut Thread, [at, ..]: Arguments) -> Answer {
-    let mut segments = system().segments.lock();
+    let mut segments = SEGMENTS.lock();
     let (segment, parts) = segments.attached(&thread.space, at).ok_or(Errno::INVAL)?;
     for part in parts {
         thread.space.unmap(part.range)?;
@@ -77,7 +77,7 @@ pub fn shmctl(thread: &mut Thread, [number, command, at, ..]: Arguments) -> Answ
         IPC_SET => thread.read(at)?,
         _ => [0; _],
     };
-    let mut segments = system().segments.lock();
+    let mut segments = SEGMENTS.lock();
     match command as u32 {
         IPC_RMID => {
             let segment = segments.get(number as i32)?;

@@ -5,8 +5,7 @@ use super::{Answer, Arguments, Errno, poll};
 use crate::heap;
 use crate::numbered::seconds;
 use crate::process::Thread;
-use crate::semaphores::{LARGEST, MOST, MOST_OF_SET, Operation, Set, State};
-use crate::system::system;
+use crate::semaphores::{LARGEST, MOST, MOST_OF_SET, Operation, SEMAPHORES, Set, State};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -29,7 +28,7 @@ pub fn semget(_: &mut Thread, [key, count, flags, ..]: Arguments) -> Answer {
     if count > MOST_OF_SET {
         return Err(Errno::INVAL);
     }
-    let mut sets = system().semaphores.lock();
+    let mut sets = SEMAPHORES.lock();
     let fits = |set: &Arc<Set>| match count > set.state.lock().all.len() {
         true => Err(Errno::INVAL),
         false => Ok(()),
@@ -41,7 +40,7 @@ pub fn semget(_: &mut Thread, [key, count, flags, ..]: Arguments) -> Answer {
 }
 
 fn set(number: usize) -> Result<Arc<Set>, Errno> {
-    system().semaphores.lock().get(number as i32).cloned()
+    SEMAPHORES.lock().get(number as i32).cloned()
 }
 
 pub fn semop(thread: &mut Thread, [number, at, count, ..]: Arguments) -> Answer {
@@ -78,13 +77,13 @@ pub fn semtimedop(thread: &mut Thread, [number, at, count, limit, ..]: Arguments
 pub fn semctl(thread: &mut Thread, [number, index, command, value, ..]: Arguments) -> Answer {
     match command as u32 {
         IPC_RMID => {
-            let removed = system().semaphores.lock().remove(number as i32)?;
+            let removed = SEMAPHORES.lock().remove(number as i32)?;
             removed.remove();
             Ok(0)
         }
         command @ (IPC_INFO | SEM_INFO) => info(thread, command, value),
         SEM_STAT | SEM_STAT_ANY => {
-            let mut sets = system().semaphores.lock();
+            let mut sets = SEMAPHORES.lock();
             let (number, set) = sets.at(number as i32 as usize)?;
             let told = told(set);
             drop(sets);
@@ -172,7 +171,7 @@ fn of_set(thread: &Thread, set: &Set, command: u32, at: usize) -> Answer {
 
 /// Writes `struct seminfo`: the limits, or what is used; returns the last place.
 fn info(thread: &Thread, command: u32, at: usize) -> Answer {
-    let mut sets = system().semaphores.lock();
+    let mut sets = SEMAPHORES.lock();
     let used = sets.all().map(|set| set.state.lock().all.len());
     let used = used.fold([0; 2], |[sets, all], count| [sets + 1, all + count]);
     // The sizes that changes to undo have on Linux; here they have none.

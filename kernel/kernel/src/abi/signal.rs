@@ -2,8 +2,7 @@
 
 use super::time::nanoseconds;
 use super::{Answer, Arguments, Errno};
-use crate::process::{Action, Info, Process, Set, Signal, SignalStack, Thread, group};
-use crate::system::system;
+use crate::process::{Action, Info, PROCESSES, Process, Set, Signal, SignalStack, Thread, group};
 use alloc::sync::Arc;
 use core::iter;
 use linux_raw_sys::general::{SI_TKILL, SIG_BLOCK, SIG_SETMASK, SIG_UNBLOCK};
@@ -171,7 +170,7 @@ pub fn kill(thread: &mut Thread, [pid, signal, ..]: Arguments) -> Answer {
         }
         -1 => {
             let is_other = |it: &Arc<Process>| it.pid != 1 && it.pid != caller.pid;
-            return send_all(thread, system().processes.all().filter(is_other), signal);
+            return send_all(thread, PROCESSES.all().filter(is_other), signal);
         }
         0 => caller.job.group(),
         number => number.unsigned_abs(),
@@ -191,7 +190,7 @@ fn send_all(thread: &Thread, targets: impl Iterator<Item = Arc<Process>>, signal
 }
 
 fn process(pid: u32) -> Result<Arc<Process>, Errno> {
-    system().processes.get(pid).ok_or(Errno::SRCH)
+    PROCESSES.get(pid).ok_or(Errno::SRCH)
 }
 
 /// Sends to a thread, of whatever process.
@@ -205,7 +204,7 @@ pub fn tkill(thread: &mut Thread, [tid, signal, ..]: Arguments) -> Answer {
     };
     let found = match has(&thread.process) {
         true => Some(thread.process.clone()),
-        false => system().processes.all().find(has),
+        false => PROCESSES.all().find(has),
     };
     send_to(thread, &*found.ok_or(Errno::SRCH)?, tid, signal)
 }

@@ -1,8 +1,7 @@
 //! Threads.
 
 use super::{Answer, Arguments, Errno};
-use crate::process::{Signal, Thread};
-use crate::system::system;
+use crate::process::{NAME, PROCESSES, Signal, Thread};
 use core::sync::atomic::Ordering;
 use linux_raw_sys::prctl::*;
 use machine::Tasks;
@@ -12,14 +11,11 @@ use metal::Metal;
 const ARCH_SET_FS: usize = 0x1002;
 const ARCH_GET_FS: usize = 0x1003;
 
-/// Bytes of a thread's name.
-pub const NAME: usize = 16;
-
 /// Another thread of the process, which goes on where this one is, and finds 0. It does not run yet.
 pub fn clone(thread: &Thread) -> Result<Thread, Errno> {
     let mut frame = thread.frame.clone();
     frame.rax = 0;
-    let tid = system().processes.number();
+    let tid = PROCESSES.number();
     let mut new = Thread::new(thread.process.clone(), thread.space.clone(), tid, frame)?;
     new.set_mask(thread.mask());
     new.thread_pointer = thread.thread_pointer;

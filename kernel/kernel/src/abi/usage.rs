@@ -1,9 +1,8 @@
 //! The resources that processes have used, and the machine's.
 
 use super::{Answer, Arguments, Errno};
-use crate::fs::amounts;
-use crate::process::{Thread, Used};
-use crate::system::system;
+use crate::proc::amounts;
+use crate::process::{PROCESSES, Thread, Used};
 use linux_raw_sys::general::{RUSAGE_CHILDREN, RUSAGE_SELF, RUSAGE_THREAD};
 use machine::Clock;
 use metal::Metal;
@@ -50,7 +49,7 @@ pub fn times(thread: &mut Thread, [to, ..]: Arguments) -> Answer {
 /// The load is not measured: 0.
 pub fn sysinfo(thread: &mut Thread, [to, ..]: Arguments) -> Answer {
     let amounts = amounts();
-    let processes = system().processes.count().min(usize::from(u16::MAX));
+    let processes = PROCESSES.count().min(usize::from(u16::MAX));
     let words = [
         Metal::now() / SECOND,
         0,
@@ -83,7 +82,7 @@ pub fn capget(thread: &mut Thread, [header, data, ..]: Arguments) -> Answer {
         return if data == 0 { Ok(0) } else { Err(Errno::INVAL) };
     }
     let pid: u32 = thread.read(header + size_of::<u32>())?;
-    if pid as i32 != 0 && system().processes.get(pid).is_none() {
+    if pid as i32 != 0 && PROCESSES.get(pid).is_none() {
         return Err(Errno::SRCH);
     }
     if data != 0 {

@@ -1,8 +1,7 @@
 //! The initial file system: a cpio archive, unpacked into the root.
 
-use super::{Device, Directory, Inode, Kind, Last, Path, Place};
-use crate::abi::Errno;
-use crate::system::system;
+use super::{Device, Directory, Inode, Kind, Last, Path, Place, ROOT};
+use crate::errno::Errno;
 use alloc::sync::Arc;
 use linux_raw_sys::general::{S_IFCHR, S_IFDIR, S_IFLNK, S_IFMT, S_IFREG};
 
@@ -14,7 +13,7 @@ pub fn unpack(archive: &[u8]) -> Result<(), Errno> {
             continue;
         }
         let path = Path {
-            from: system().root.clone(),
+            from: ROOT.clone(),
             names: name.as_bytes(),
         };
         let place = Place::of(&path)?;

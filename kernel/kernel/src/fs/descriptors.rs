@@ -1,7 +1,7 @@
 //! A process's descriptors.
 
 use super::OpenFile;
-use crate::abi::Errno;
+use crate::errno::Errno;
 use crate::heap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;

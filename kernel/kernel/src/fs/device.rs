@@ -1,9 +1,32 @@
 //! Devices.
 
-use crate::abi::Errno;
+use crate::errno::Errno;
 use crate::profile;
 use crate::program::random_word;
-use crate::system::system;
+use crate::single::Single;
+use ipc::{End, Pipe};
+use metal::Metal;
+
+/// The terminal, as files use it.
+pub trait Tty: Send + Sync {
+    /// Reads a line, or the ready bytes, as its settings say.
+    fn read(&'static self, to: &mut [u8], waits: bool) -> Result<usize, Errno>;
+
+    /// Prints.
+    fn write(&self, from: &[u8]) -> Result<usize, Errno>;
+
+    /// The pipe that has a byte while there is input.
+    fn input_pipe(&self) -> (&Pipe<Metal>, End);
+
+    /// Returns true if there is input.
+    fn has_input(&'static self) -> bool;
+
+    /// How many bytes of input there are.
+    fn count(&self) -> usize;
+}
+
+/// The terminal.
+pub static TTY: Single<&'static dyn Tty> = Single::new();
 
 /// A device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +85,7 @@ impl Device {
                 }
             }
             Device::Zero | Device::Full => to.fill(0),
-            Device::Console | Device::Terminal => return system().terminal.read(to, waits),
+            Device::Console | Device::Terminal => return TTY.read(to, waits),
         }
         Ok(to.len())
     }
@@ -72,7 +95,7 @@ impl Device {
         match self {
             Device::Full => Err(Errno::NOSPC),
             Device::Profile => profile::control(from),
-            Device::Console | Device::Terminal => system().terminal.write(from),
+            Device::Console | Device::Terminal => TTY.write(from),
             Device::Null | Device::Zero | Device::Random => Ok(from.len()),
         }
     }

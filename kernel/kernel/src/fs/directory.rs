@@ -8,8 +8,9 @@
 //! below. Renames are one at a time, so that what is above stays so. The lock of a parent is the last.
 
 use super::{Inode, Kind, type_bits};
-use crate::abi::Errno;
+use crate::errno::Errno;
 use crate::heap;
+use crate::single::Single;
 use crate::system::Lock;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -291,6 +292,9 @@ impl Inode {
         true
     }
 }
+
+/// Held while a name goes from one directory to another.
+pub static RENAMES: Single<Lock<()>> = Single::new();
 
 /// What a rename asks for, beside the names.
 #[derive(Clone, Copy, Debug)]

@@ -1,6 +1,6 @@
 //! Counters that are files (`eventfd`): writing adds, reading takes.
 
-use crate::abi::Errno;
+use crate::errno::Errno;
 use crate::system::system;
 use core::ptr;
 use core::sync::atomic::{AtomicU64, Ordering};

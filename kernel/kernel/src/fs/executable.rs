@@ -1,7 +1,7 @@
 //! Files that run, and files that may be written: no file is both.
 
 use super::{Inode, Name};
-use crate::abi::Errno;
+use crate::errno::Errno;
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicI32, Ordering};
 

@@ -5,9 +5,8 @@
 
 use super::Inode;
 use super::open::PipeEnd;
-use crate::abi::Errno;
-use crate::process::is_disturbed;
-use crate::system::{Lock, system};
+use crate::errno::Errno;
+use crate::system::{Lock, is_disturbed, system};
 use alloc::sync::Arc;
 use core::ptr;
 use core::sync::atomic::{AtomicU32, Ordering};

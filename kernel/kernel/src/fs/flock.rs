@@ -1,9 +1,8 @@
 //! Locks on whole files (`flock`): an open file has none, a shared one, or the only one.
 
 use super::OpenFile;
-use crate::abi::Errno;
-use crate::process::is_disturbed;
-use crate::system::{Lock, system};
+use crate::errno::Errno;
+use crate::system::{Lock, is_disturbed, system};
 use alloc::vec::Vec;
 use core::ptr;
 use core::sync::atomic::{AtomicU32, Ordering};

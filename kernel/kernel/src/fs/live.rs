@@ -2,7 +2,7 @@
 //! are read.
 
 use super::{Directory, Inode, Kind, Live, Name};
-use crate::abi::Errno;
+use crate::errno::Errno;
 use crate::heap;
 use crate::system::Lock;
 use alloc::boxed::Box;

@@ -10,36 +10,32 @@ mod event;
 mod executable;
 mod fifo;
 mod flock;
-mod live;
+pub mod live;
 mod names;
 mod open;
 mod path;
-mod proc;
 mod records;
 mod stat;
-mod terminal;
 mod transfer;
 
 pub use archive::unpack;
 pub use attributes::{Attributes, now};
 pub use descriptors::{Descriptors, MOST};
-pub use device::Device;
-pub use directory::{Directory, Listed, Live, Name, Rename, Spot, rename};
+pub use device::{Device, TTY, Tty};
+pub use directory::{Directory, Listed, Live, Name, RENAMES, Rename, Spot, rename};
 pub use event::Event;
 pub use executable::{Executable, Writer};
 pub use fifo::Fifo;
 pub use flock::Flock;
-pub use live::Sheet;
-pub use names::{name_of, path_of};
+pub use names::{Names, name_of, path_of};
 pub use open::{Open, OpenFile, pipe};
 pub use path::{Last, Path, Place, find};
-pub use proc::{amounts, mount};
-pub use records::{Owner, Record, Records, Waits};
+pub use records::{Owner, Record, Records, WAITS, Waits};
 pub use stat::{stat, type_bits};
-pub use terminal::{Settings, Terminal, WindowSize};
 pub use transfer::{CHUNK, MOST_BYTES, Source, Target, refuse_area};
 
-use crate::abi::Errno;
+use crate::errno::Errno;
+use crate::single::Single;
 use crate::system::{Lock, ObjectRef, system};
 use alloc::boxed::Box;
 use alloc::sync::{Arc, Weak};
@@ -47,6 +43,9 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use executable::Uses;
 use live::Report;
 use vm::object::Object;
+
+/// The root directory.
+pub static ROOT: Single<Arc<Inode>> = Single::new();
 
 /// The numbers of the device that all files are on.
 pub const DEVICE: (u32, u32) = (0, 1);

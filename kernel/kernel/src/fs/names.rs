@@ -1,8 +1,7 @@
 //! The names of inodes and of the objects that processes map.
 
-use super::{Inode, Kind, Name};
-use crate::abi::Errno;
-use crate::system::system;
+use super::{Inode, Kind, Name, ROOT};
+use crate::errno::Errno;
 use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -72,7 +71,7 @@ fn walk(mut visit: impl FnMut(&Arc<Inode>, &[u8]) -> ControlFlow<()>) -> Result<
     }
     let room = |_| Errno::NOMEM;
     let (mut way, mut path) = (Vec::new(), Name::new());
-    let root = system().root.clone();
+    let root = ROOT.clone();
     way.push(Step {
         directory: root,
         path: 0,

@@ -1,10 +1,9 @@
 //! Open files, to which descriptors lead.
 
 use super::fifo::{Ends, Fifo};
-use super::{Device, Event, Inode, Kind, Listed, Owner, Writer};
-use crate::abi::Errno;
-use crate::process::is_disturbed;
-use crate::system::{Lock, system};
+use super::{Device, Event, Inode, Kind, Listed, Owner, TTY, Writer};
+use crate::errno::Errno;
+use crate::system::{Lock, is_disturbed};
 use alloc::sync::Arc;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -202,7 +201,7 @@ impl OpenFile {
     pub fn pollable(&self, wanted: u32) -> impl Iterator<Item = (&Pipe<Metal>, End)> {
         let end = match self.event() {
             Some(event) => Some(event.pollable()),
-            None if self.is_terminal() => Some(system().terminal.input_pipe()),
+            None if self.is_terminal() => Some(TTY.input_pipe()),
             None => self.pipe(),
         };
         // With both ends open neither the end of the bytes nor an error comes, and the writing end is mostly ready.
@@ -224,7 +223,7 @@ impl OpenFile {
             return told.map(|(is, event)| if is { event } else { 0 }).sum();
         }
         match self.pipe() {
-            None if !self.is_terminal() || system().terminal.has_input() => POLLIN | POLLOUT,
+            None if !self.is_terminal() || TTY.has_input() => POLLIN | POLLOUT,
             None => POLLOUT,
             Some((pipe, End::Reading)) => {
                 let (bytes, is_alone) = pipe.room(End::Reading);
@@ -246,7 +245,7 @@ impl OpenFile {
         match (self.pipe(), &self.inode().kind) {
             (Some((pipe, _)), _) => Some(pipe.room(End::Reading).0 as u64),
             (None, Kind::File(object)) => Some(object.size().saturating_sub(*self.offset.lock())),
-            (None, _) if self.is_terminal() => Some(system().terminal.count() as u64),
+            (None, _) if self.is_terminal() => Some(TTY.count() as u64),
             _ => None,
         }
     }

@@ -3,9 +3,8 @@
 //! A walk goes from name to name. The text of a symbolic link takes the place of the link's name, so a walk has one path
 //! at a time, whatever links lead to links.
 
-use super::{Inode, Kind};
-use crate::abi::Errno;
-use crate::system::system;
+use super::{Inode, Kind, ROOT};
+use crate::errno::Errno;
 use alloc::borrow::Cow;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -204,7 +203,7 @@ impl Place<'_> {
 /// Where a path begins.
 fn start(from: &Arc<Inode>, names: &[u8]) -> Arc<Inode> {
     match names.first() {
-        Some(b'/') => system().root.clone(),
+        Some(b'/') => ROOT.clone(),
         _ => from.clone(),
     }
 }

@@ -6,10 +6,10 @@
 //! A process that waits is on the list of waits with the process that it waits for. It goes on the list and looks
 //! for a circle there under one hold of the list's lock: so the last of a circle finds it.
 
-use crate::abi::Errno;
+use crate::errno::Errno;
 use crate::heap;
-use crate::process::is_disturbed;
-use crate::system::{Lock, system};
+use crate::single::Single;
+use crate::system::{Lock, is_disturbed, system};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::ptr;
@@ -234,6 +234,9 @@ fn obstacle(records: &BTreeMap<Owner, Held>, wanted: &Record) -> Option<Record> 
     found.min_by_key(|record| record.start)
 }
 
+/// The system's waits.
+pub static WAITS: Single<Lock<Waits>> = Single::new();
+
 /// The processes that wait for another's lock.
 #[derive(Default)]
 pub struct Waits(Vec<Waiting>);
@@ -254,7 +257,7 @@ impl Wait {
         let (Owner::Process(process), Owner::Process(other)) = (owner, other) else {
             return Ok(Wait(None));
         };
-        let mut waits = system().waits.lock();
+        let mut waits = WAITS.lock();
         if waits.leads(other, process) {
             return Err(Errno::DEADLK);
         }
@@ -268,7 +271,7 @@ impl Wait {
 impl Drop for Wait {
     fn drop(&mut self) {
         if let Some(wait) = self.0 {
-            let mut waits = system().waits.lock();
+            let mut waits = WAITS.lock();
             let place = waits.0.iter().position(|it| *it == wait);
             place.map(|place| waits.0.swap_remove(place));
         }

@@ -9,10 +9,9 @@
 
 use super::event::BYTES;
 use super::{Device, Inode, Kind, OpenFile};
-use crate::abi::Errno;
+use crate::errno::Errno;
 use crate::heap;
-use crate::process::{is_disturbed, limits};
-use crate::system::{ObjectRef, system};
+use crate::system::{ObjectRef, is_disturbed, system};
 use core::sync::atomic::Ordering;
 use ipc::pipe::ATOMIC;
 use linux_raw_sys::general::O_APPEND;
@@ -287,7 +286,7 @@ impl OpenFile {
         let _alone = inode.writing.lock();
         let appends = self.flags.load(Ordering::Relaxed) & O_APPEND != 0;
         let start = if appends { object.size() } else { offset };
-        let most = limits::room(start, most)?;
+        let most = system().kernel.caller.room(start, most)?;
         let count = in_parts(most, |done, part| {
             let count = moved(from.get(done, part), part.len())?;
             Ok(object.write(start + done as u64, &part[..count])?)

@@ -1,55 +1,8 @@
-//! The CPUs on which a thread may run.
+//! Threads go where they may run.
 
 use super::{Thread, ThreadRef};
+use crate::affinity::Affinity;
 use crate::system::system;
-use core::array;
-use machine::Topology;
-use metal::{MOST_CPUS, Metal};
-use sched::Bounds;
-
-const BITS: usize = u64::BITS as usize;
-const WORDS: usize = MOST_CPUS.div_ceil(BITS);
-
-/// A set of CPUs, as the scheduler asks for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Affinity([u64; WORDS]);
-
-impl Affinity {
-    /// The existing CPUs of `mask`, a bit for each; nothing if there is none among them.
-    pub fn of(mask: &[u8]) -> Option<Self> {
-        let byte = |at: usize| u64::from(mask.get(at).copied().unwrap_or(0));
-        let word = |word: usize| (0..8).map(move |at| byte(8 * word + at) << (8 * at)).sum();
-        let set = Affinity(array::from_fn(word)).there();
-        (set.0 != [0; WORDS]).then_some(set)
-    }
-
-    /// The existing ones among them.
-    fn there(self) -> Self {
-        let cpus = Metal.cpus().len();
-        let word = |word: usize| match cpus.saturating_sub(BITS * word) {
-            0 => 0,
-            count @ 1..BITS => self.0[word] & ((1 << count) - 1),
-            _ => self.0[word],
-        };
-        Affinity(array::from_fn(word))
-    }
-
-    /// A bit for each that there is, in as many words as there are CPUs for.
-    pub fn words(self) -> impl Iterator<Item = u64> {
-        let needed = Metal.cpus().len().div_ceil(BITS);
-        self.there().0.into_iter().take(needed)
-    }
-}
-
-impl Bounds for Affinity {
-    fn all() -> Self {
-        Affinity([u64::MAX; WORDS])
-    }
-
-    fn allow(&self, cpu: usize) -> bool {
-        self.0[cpu / BITS] & 1 << (cpu % BITS) != 0
-    }
-}
 
 impl ThreadRef {
     /// The thread runs nowhere else from when it is next about to go to user mode; where it is on another CPU in user mode,

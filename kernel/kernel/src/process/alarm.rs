@@ -1,9 +1,8 @@
 //! The alarms of a process: signals at some time, perhaps again and again. The time is the clock's, or time that the process
 //! has used.
 
-use super::timers::{Ring, Timer};
+use super::timers::{Ring, TIMERS, Timer};
 use super::{Process, Signal};
-use crate::system::system;
 use alloc::sync::Arc;
 use machine::{Clock, Topology};
 use metal::Metal;
@@ -67,7 +66,7 @@ impl Process {
     pub(super) fn end_alarms(&self) {
         let alarms = core::mem::take(&mut *self.alarms.lock());
         let timers = alarms.into_iter().filter_map(|alarm| alarm.timer);
-        timers.for_each(|timer| system().timers.cancel(timer));
+        timers.for_each(|timer| TIMERS.cancel(timer));
     }
 
     /// Sends the signal if its time has come; the alarm may have been set anew meanwhile.
@@ -106,7 +105,7 @@ impl Process {
 
     /// Sets the timer for the next signal in place of the one that is set.
     fn wind(self: &Arc<Self>, alarm: &mut Alarm, by: Measure, now: u64) {
-        let timers = &system().timers;
+        let timers = &*TIMERS;
         if let Some(timer) = alarm.timer.take() {
             timers.cancel(timer);
         }

@@ -2,11 +2,10 @@
 
 use super::family::Family;
 use super::fork::Inherited;
-use super::{Handlers, Limits, Process, SignalStack, Status, Thread, script};
-use crate::abi::Errno;
-use crate::fs::{Descriptors, Executable, Open, OpenFile, Path, find, path_of};
+use super::{HOOKS, Handlers, Limits, PROCESSES, Process, SignalStack, Status, Thread, script};
+use crate::errno::Errno;
+use crate::fs::{Descriptors, Executable, Open, OpenFile, Path, ROOT, find, path_of};
 use crate::program::{Program, Start};
-use crate::segments;
 use crate::system::{Space, system};
 use alloc::boxed::Box;
 use alloc::sync::{Arc, Weak};
@@ -39,7 +38,7 @@ pub fn execute(thread: &mut Thread, start: Start) -> Result<(), Errno> {
     thread.shared.set_name(&start.path);
     let loaded = thread.empty_space().and_then(|()| {
         process.give_memory_back();
-        segments::settle();
+        (HOOKS.memory_given_up)();
         program.load(&thread.space, &object, &start)
     });
     match loaded {
@@ -102,7 +101,7 @@ fn end_others(thread: &Thread) {
 
 /// The first process: it runs `/init`, and the console is its input and output.
 pub fn first() -> Result<Thread, Errno> {
-    let root = system().root.clone();
+    let root = ROOT.clone();
     let space = Arc::new(Space::new(&system().vm)?);
     let mut files = Descriptors::default();
     let console = Path {
@@ -124,7 +123,7 @@ pub fn first() -> Result<Thread, Errno> {
         job: None,
     };
     let process = Process::new(space.clone(), Family::new(Weak::new(), 0), inherited);
-    system().processes.add(&process);
+    PROCESSES.add(&process);
     let pid = process.pid;
     let mut thread = Thread::new(process, space, pid, Box::new(TrapFrame::new(0, 0)))?;
     let mut start = Start::default();

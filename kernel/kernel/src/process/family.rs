@@ -1,7 +1,7 @@
 //! Parents and children: a process that has ended stays until its parent has asked how.
 
-use super::{FIRST, Info, Process, Signal, Used, job};
-use crate::abi::Errno;
+use super::{FIRST, Info, PROCESSES, Process, Signal, Used, job};
+use crate::errno::Errno;
 use crate::system::{Lock, system};
 use alloc::collections::BTreeMap;
 use alloc::sync::{Arc, Weak};
@@ -192,7 +192,7 @@ impl Family {
             }
             children.remove(&child.pid);
             drop(children);
-            system().processes.remove(child.pid);
+            PROCESSES.remove(child.pid);
             let news = child.end_news();
             let mut all = self.used.lock();
             *all = *all + news.map(|news| news.used).unwrap_or_default();
@@ -303,7 +303,7 @@ impl Process {
         let above = |process: &Arc<Process>| process.family.parent();
         let ancestors = iter::successors(self.family.parent(), above);
         let reapers = ancestors.filter(|it| it.is_reaper.load(Ordering::Relaxed));
-        reapers.chain(iter::once_with(|| system().processes.get(FIRST)).flatten())
+        reapers.chain(iter::once_with(|| PROCESSES.get(FIRST)).flatten())
     }
 
     /// Makes `child` a child of this process, unless this one ends; returns true if it has.
@@ -328,7 +328,7 @@ impl Process {
         let is_usual = self.family.exit_signal() == Signal::CHILD.number();
         if is_usual && parent.handlers.lock().ignores_ends() {
             children.remove(&self.pid);
-            system().processes.remove(self.pid);
+            PROCESSES.remove(self.pid);
         } else {
             // Release: pairs with the acquire in `Family::find`.
             self.family.has_ended.store(true, Ordering::Release);

@@ -2,10 +2,10 @@
 
 use super::family::Family;
 use super::job::Job;
-use super::{Handlers, Limits, Pending, Process, RUNS, Thread};
-use crate::abi::Errno;
+use super::{Handlers, Limits, PROCESSES, Pending, Process, RUNS, Thread};
+use crate::errno::Errno;
 use crate::fs::{Descriptors, Executable, Inode};
-use crate::system::{Lock, Space, system};
+use crate::system::{Lock, Space};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -49,7 +49,7 @@ impl Process {
             umask,
             job,
         } = inherited;
-        let pid = system().processes.number();
+        let pid = PROCESSES.number();
         let (group, session) = job.unwrap_or((pid, pid));
         Arc::new(Process {
             pid,
@@ -117,7 +117,7 @@ impl Thread {
             thread.process.threads.lock().clear();
             return Err(Errno::AGAIN);
         }
-        system().processes.add(&child);
+        PROCESSES.add(&child);
         thread.set_mask(self.mask());
         thread.thread_pointer = self.thread_pointer;
         if !shares.memory || shares.is_lent {

@@ -3,8 +3,8 @@
 //! A shell gives the processes of a job a group, to which the terminal sends its signals. A session
 //! is all groups of one terminal. Numbers of both are those of the process that was first in them.
 
-use super::{FIRST, Info, Process, Signal, Status, Thread};
-use crate::abi::Errno;
+use super::{FIRST, Info, PROCESSES, Process, Signal, Status, Thread};
+use crate::errno::Errno;
 use crate::system::system;
 use alloc::sync::Arc;
 use core::ptr;
@@ -116,13 +116,6 @@ impl Process {
         Ok(())
     }
 
-    /// It ends: a process that leads a session gives its terminal up.
-    pub(super) fn leave_terminal(&self) {
-        if self.job.session() == self.pid {
-            system().terminal.give_up(self);
-        }
-    }
-
     /// Puts it in a group of its session, perhaps a new one of its own number.
     pub fn join_group(&self, number: u32) -> Result<(), Errno> {
         let job = &self.job;
@@ -151,7 +144,7 @@ pub fn group(number: u32) -> impl Iterator<Item = Arc<Process>> + Clone {
     let is_member = move |it: &Arc<Process>| {
         it.job.group() == number && !it.has_finished.load(Ordering::Acquire)
     };
-    system().processes.all().filter(is_member)
+    PROCESSES.all().filter(is_member)
 }
 
 /// Returns true if no process of the group has a parent beside it in the session, such as a shell. The first

@@ -5,7 +5,7 @@
 //! bind, or there is nothing to limit.
 
 use super::{Info, Process, Signal, with_current};
-use crate::abi::Errno;
+use crate::errno::Errno;
 use crate::fs::MOST;
 use crate::system::Space;
 use linux_raw_sys::general::*;

@@ -1,7 +1,7 @@
 //! The memory of a process: a space of its own, or one that it shares (`vfork`, `CLONE_VM`).
 
 use super::{Process, Thread};
-use crate::abi::Errno;
+use crate::errno::Errno;
 use crate::system::{Space, system};
 use alloc::sync::Arc;
 use core::mem::replace;

@@ -2,7 +2,7 @@
 
 mod affinity;
 mod alarm;
-mod disturbed;
+mod caller;
 mod exec;
 mod family;
 mod fork;
@@ -18,10 +18,11 @@ mod table;
 mod thread;
 mod timers;
 mod usage;
+mod user;
+mod words;
 
-pub use affinity::Affinity;
 pub use alarm::Measure;
-pub use disturbed::Disturbed;
+pub use caller::CurrentTask;
 pub use exec::{execute, first};
 pub use family::{News, Status, Wanted, Which};
 pub use fork::Shares;
@@ -30,15 +31,17 @@ pub use limits::{Limit, Limits};
 pub use shortage::relieve;
 pub use signals::{Action, Handlers, Info, Pending, Set, Signal, SignalStack};
 pub use stacks::{Place, frame as stack_frame, reserve};
-pub use table::Table;
-pub use thread::{Interrupted, Thread, ThreadRef, is_disturbed, wait_until, with_current};
-pub use timers::{Timers, begin as begin_timers};
+pub use table::{PROCESSES, Table};
+pub use thread::{Interrupted, NAME, Thread, ThreadRef, wait_until, with_current};
+pub use timers::{TIMERS, Timers, begin as begin_timers};
 pub use usage::Used;
+pub use user::Plain;
 
 use crate::fs::{Descriptors, Executable, Inode, Path};
-use crate::semaphores::Undo;
+use crate::single::Single;
 use crate::system::{Lock, Space};
 use alarm::Alarms;
+use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -92,6 +95,22 @@ pub struct Process {
     /// How it ends: [`RUNS`], or a status for `wait4`. Changes once.
     ending: AtomicU32,
 }
+
+/// What a process takes back when it ends: for a semaphore of a set, what is added to it.
+pub type Undo = BTreeMap<(i32, usize), i32>;
+
+/// What the modules above do for processes.
+pub struct Hooks {
+    /// A process has given memory up.
+    pub memory_given_up: fn(),
+    /// A process is ending: it has no thread and no memory any more, but its files.
+    pub ending: fn(&Process),
+    /// A process has ended.
+    pub ended: fn(&Process),
+}
+
+/// The system's hooks.
+pub static HOOKS: Single<Hooks> = Single::new();
 
 /// The number of the first process, which runs `/init`.
 const FIRST: u32 = 1;

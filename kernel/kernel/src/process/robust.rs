@@ -4,7 +4,7 @@
 //! the place of the lock's word beside its link, and the lock that the thread was about to take.
 
 use super::Thread;
-use crate::abi::{self, Errno};
+use crate::errno::Errno;
 use linux_raw_sys::general::{FUTEX_OWNER_DIED, FUTEX_TID_MASK, FUTEX_WAITERS};
 
 /// The most locks: the list in a thread's memory may hold anything.
@@ -46,7 +46,7 @@ impl Thread {
     /// released, and its waiter not woken yet.
     fn leave_pending(&self, at: usize) -> Result<(), Errno> {
         if self.read::<u32>(at)? & FUTEX_TID_MASK == 0 {
-            abi::wake_futex(self, at, 1);
+            self.wake_at(at);
         }
         self.leave_lock(at)
     }
@@ -63,7 +63,7 @@ impl Thread {
             false => word,
         })?;
         if is_mine(word) && word & FUTEX_WAITERS != 0 {
-            abi::wake_futex(self, at, 1);
+            self.wake_at(at);
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Scripts: files that name the program which reads them, after `#!`.
 
 use super::Process;
-use crate::abi::Errno;
+use crate::errno::Errno;
 use crate::fs::{Inode, find};
 use crate::program::{Start, Texts};
 use crate::system::ObjectRef;

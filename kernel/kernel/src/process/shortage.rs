@@ -1,6 +1,6 @@
 //! When no memory is left: the process with most of it ends.
 
-use super::{FIRST, Process, Signal, Status, with_current};
+use super::{FIRST, PROCESSES, Process, Signal, Status, with_current};
 use crate::system::system;
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -41,12 +41,12 @@ pub fn relieve() -> bool {
 /// A process that is ending, and still has memory.
 fn ending() -> Option<Arc<Process>> {
     let ends = |it: &Arc<Process>| it.ending().is_some() && pages(it) > 0;
-    system().processes.all().find(ends)
+    PROCESSES.all().find(ends)
 }
 
 /// The process with most pages, which ends from now on; it is named on the report channel.
 fn choose() -> Option<Arc<Process>> {
-    let all = system().processes.all();
+    let all = PROCESSES.all();
     let others = all.filter(|it| it.pid != FIRST && it.ending().is_none());
     let (pages, victim) = others
         .map(|it| (pages(&it), it))

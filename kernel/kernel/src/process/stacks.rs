@@ -1,6 +1,6 @@
 //! Memory for kernel stacks: every thread needs one before it begins.
 
-use crate::abi::Errno;
+use crate::errno::Errno;
 use crate::heap;
 use crate::system::system;
 use core::sync::atomic::{AtomicUsize, Ordering};

@@ -1,13 +1,17 @@
 //! All processes, by number.
 
 use super::Process;
+use crate::single::Single;
 use crate::system::Lock;
 use alloc::collections::BTreeMap;
 use alloc::sync::{Arc, Weak};
 use core::iter;
 use core::sync::atomic::{AtomicU32, Ordering};
 
-/// The processes.
+/// The system's processes.
+pub static PROCESSES: Single<Table> = Single::new();
+
+/// Processes, by number.
 pub struct Table {
     processes: Lock<BTreeMap<u32, Weak<Process>>>,
     next: AtomicU32,

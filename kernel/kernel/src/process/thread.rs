@@ -1,13 +1,12 @@
 //! Threads, which run in user mode.
 
 use super::signals::{Info, Pending, Set, SignalStack};
-use super::timers::Ring;
+use super::timers::{Ring, TIMERS};
 use super::usage::Usage;
-use super::{Affinity, Place, Process, Signal, Status};
-use crate::abi::{self, Errno};
+use super::{HOOKS, Place, Process, Signal, Status};
+use crate::affinity::Affinity;
+use crate::errno::Errno;
 use crate::heap;
-use crate::segments;
-use crate::semaphores;
 use crate::system::{Lock, Space, system};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -18,6 +17,9 @@ use machine::{Clock, Locals, Mmu, PageFault, Tasks};
 use metal::{Metal, Trap, TrapFrame};
 use sched::Bounds;
 use sync::EMBEDDER;
+
+/// Bytes of a thread's name.
+pub const NAME: usize = 16;
 
 /// A thread, as it knows itself. It runs as a task of the scheduler.
 pub struct Thread {
@@ -86,7 +88,7 @@ pub struct ThreadRef {
     /// Where it may run: it goes there before it next is in user mode.
     pub affinity: Lock<Affinity>,
     /// Its name, up to the first 0.
-    pub name: Lock<[u8; abi::NAME]>,
+    pub name: Lock<[u8; NAME]>,
     /// The resources it has used.
     pub usage: Usage,
     /// Where it sleeps: a key of the kernel's sleepers, or null.
@@ -113,8 +115,8 @@ impl ThreadRef {
     pub fn set_name(&self, program: &[u8]) {
         let end = program.rsplit(|&byte| byte == b'/').next();
         let end = end.unwrap_or_default();
-        let mut name = [0; abi::NAME];
-        let count = end.len().min(abi::NAME - 1);
+        let mut name = [0; NAME];
+        let count = end.len().min(NAME - 1);
         name[..count].copy_from_slice(&end[..count]);
         *self.name.lock() = name;
     }
@@ -138,7 +140,7 @@ impl ThreadRef {
     /// Wakes the thread where it sleeps.
     pub(super) fn wake(&self) {
         // In one order with the thread's steps before it sleeps: it writes where, then it checks
-        // for signals (`Disturbed::sleep`).
+        // for signals (`Caller::asleep`).
         let key = self.sleeps_at.load(Ordering::SeqCst);
         if !key.is_null() {
             system().kernel.wake(key, usize::MAX);
@@ -173,7 +175,7 @@ impl ThreadRef {
             return wait();
         }
         self.deadline.store(time, Ordering::SeqCst);
-        let timers = &system().timers;
+        let timers = &*TIMERS;
         let timer = timers.set(time, Ring::Wait(self.clone()));
         let result = wait();
         timers.cancel(timer);
@@ -231,9 +233,9 @@ impl Thread {
         })
     }
 
-    /// Lets it run, in its place.
-    pub fn start(self, place: Place) {
-        place.start(Box::new(move || self.run()));
+    /// Lets it run, in its place; `call` performs its system calls.
+    pub fn start(self, place: Place, call: impl Fn(&mut Thread) + Send + 'static) {
+        place.start(Box::new(move || self.run(call)));
     }
 
     /// Sets the register FS.
@@ -314,13 +316,13 @@ impl Thread {
     }
 
     /// The thread's task.
-    fn run(mut self) {
+    fn run(mut self, call: impl Fn(&mut Thread)) {
         enter(&self.shared);
         metal::set_thread_pointer(self.thread_pointer);
         self.shared.usage.begin();
         while !self.shared.called.load(Ordering::SeqCst) || self.looks() {
             match self.frame.run() {
-                Trap::SystemCall => abi::call(&mut self),
+                Trap::SystemCall => call(&mut self),
                 Trap::PageFault(fault) => self.page_fault(fault),
                 Trap::Exception(number) => self.exception(number),
                 Trap::Interrupt => self.interrupt_in_user_mode(),
@@ -409,7 +411,7 @@ impl Thread {
         self.leave_locks();
         let at = core::mem::take(&mut self.clear_tid);
         if at != 0 && self.write(at, 0u32).is_ok() {
-            abi::wake_futex(self, at, 1);
+            self.wake_at(at);
         }
     }
 
@@ -439,8 +441,8 @@ impl Thread {
         let space = process.space.lock().take();
         drop(space);
         process.give_memory_back();
-        segments::settle();
-        semaphores::undo(&process);
+        (HOOKS.memory_given_up)();
+        (HOOKS.ending)(&process);
         let files = core::mem::take(&mut *process.files.lock());
         files.all().for_each(|file| file.closed_by(process.pid));
         drop(files);
@@ -448,7 +450,7 @@ impl Thread {
         drop(program);
         // Release: pairs with the acquire in `job::group`.
         process.has_finished.store(true, Ordering::Release);
-        process.leave_terminal();
+        (HOOKS.ended)(&process);
         process.leave_family();
     }
 }
@@ -459,11 +461,6 @@ impl Process {
         let threads = self.threads.lock();
         threads.iter().find(|thread| thread.tid() == tid).cloned()
     }
-}
-
-/// Whether the calling task is a thread that has a signal to take, or whose process ends.
-pub fn is_disturbed() -> bool {
-    with_current(|thread| thread.is_some_and(ThreadRef::is_disturbed))
 }
 
 /// As [`ThreadRef::wait_until`], for the calling thread.

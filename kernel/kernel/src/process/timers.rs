@@ -4,6 +4,7 @@
 //! once: waits with limits that end early, however many, leave nothing behind.
 
 use super::{Measure, Process, ThreadRef};
+use crate::single::Single;
 use crate::system::{Lock, system};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -23,6 +24,9 @@ pub enum Ring {
     /// An alarm of a process may be due.
     Alarm(Weak<Process>, Measure),
 }
+
+/// The system's timers.
+pub static TIMERS: Single<Timers> = Single::new();
 
 /// The timers that are set.
 pub struct Timers {
@@ -95,6 +99,6 @@ impl Timers {
 
 /// Starts the clock.
 pub fn begin() {
-    let clock = || system().timers.run();
+    let clock = || TIMERS.run();
     system().scheduler.start(Box::new(clock));
 }

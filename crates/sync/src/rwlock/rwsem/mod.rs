@@ -49,10 +49,10 @@ mod spin;
 mod wake;
 
 use super::RawRw;
+use crate::effort::note_sleep;
+use crate::raw::{RawGuard, RawLock};
 use crate::spin::Qspinlock;
 use crate::spin::osq::Osq;
-use crate::watch::note_sleep;
-use crate::{RawGuard, RawLock};
 use core::ptr;
 use machine::{Atomic, AtomicInt, Machine, Ordering, SharedCell};
 use queue::{LockedQueue, Queue, Waiter};

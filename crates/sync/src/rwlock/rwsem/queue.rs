@@ -1,8 +1,8 @@
 //! The queue of an [`super::Rwsem`]: readers and writers in the order in which they came.
 
-use crate::RawGuard;
+use crate::effort::note_sleep;
+use crate::raw::RawGuard;
 use crate::spin::Qspinlock;
-use crate::watch::note_sleep;
 use core::ptr::{self, from_ref, null};
 use machine::{Atomic, Machine, Ordering, SharedCell};
 

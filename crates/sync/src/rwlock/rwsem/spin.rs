@@ -1,7 +1,7 @@
 //! How a writer spins for an [`Rwsem`].
 
 use super::{BY_READERS, HANDOFF, HELD, READER, Rwsem, UNSPINNABLE, WRITER};
-use crate::watch::note_spins;
+use crate::effort::note_spins;
 use machine::{Atomic, AtomicInt, Machine, Ordering};
 
 /// Pauses between two looks at a lock that readers have.

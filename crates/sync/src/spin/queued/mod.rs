@@ -30,9 +30,9 @@ mod near;
 
 use super::mcs::linked;
 use super::place::{self, Place};
-use crate::RawLock;
 use crate::ecosystem::impl_lock_api;
-use crate::watch::note_spins;
+use crate::effort::note_spins;
+use crate::raw::RawLock;
 use core::ptr;
 use machine::{Atomic, AtomicInt, ConstInit, Machine, Ordering};
 

@@ -66,7 +66,7 @@ fn near<'a, M: Machine>(
 mod tests {
     use super::super::{GO, HELD, Queued};
     use super::successor;
-    use crate::RawLock;
+    use crate::raw::RawLock;
     use crate::spin::place::{Place, enter};
     use alloc::vec::Vec;
     use core::ptr::{from_ref, null_mut};

@@ -1,7 +1,7 @@
 //! A handler's stack frame, and how a thread returns from there.
 
 use super::{Action, Info, Set, SignalStack, info};
-use crate::abi::Errno;
+use crate::errno::Errno;
 use crate::process::Thread;
 use linux_raw_sys::general::SA_ONSTACK;
 

@@ -16,7 +16,7 @@ pub use info::Info;
 pub use pending::Pending;
 pub use stack::SignalStack;
 
-use crate::abi::Errno;
+use crate::errno::Errno;
 
 /// A signal's number, 1 to 64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

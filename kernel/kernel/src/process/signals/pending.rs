@@ -1,7 +1,7 @@
 //! Signals that have been sent and not taken.
 
 use super::{Info, Set, Signal};
-use crate::abi::Errno;
+use crate::errno::Errno;
 use crate::heap;
 use crate::system::Lock;
 use alloc::collections::BTreeMap;

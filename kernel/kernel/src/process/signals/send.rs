@@ -1,7 +1,7 @@
 //! Sending signals.
 
 use super::{Action, Info, Set, Signal};
-use crate::abi::Errno;
+use crate::errno::Errno;
 use crate::process::{FIRST, Process, Status, ThreadRef};
 
 impl Process {

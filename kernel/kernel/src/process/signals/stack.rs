@@ -1,6 +1,6 @@
 //! The stack that handlers run on instead of the thread's own (`sigaltstack`).
 
-use crate::abi::Errno;
+use crate::errno::Errno;
 use linux_raw_sys::general::{SS_DISABLE, SS_ONSTACK};
 
 /// A stack for handlers; without bytes there is none.

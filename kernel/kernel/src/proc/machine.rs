@@ -1,9 +1,9 @@
 //! The machine and the kernel in `/proc`.
 
-use crate::abi::{Errno, RELEASE, VERSION};
+use crate::errno::Errno;
 use crate::fs::live::Sheet;
-use crate::process::Process;
-use crate::system::system;
+use crate::process::{PROCESSES, Process};
+use crate::version::{RELEASE, VERSION};
 use alloc::string::String;
 use alloc::sync::Arc;
 use core::arch::x86_64::{__cpuid, CpuidResult};
@@ -58,7 +58,7 @@ fn letters(words: &[u32]) -> String {
 /// When the machine started, and how many numbers processes and threads have had.
 pub fn stat(to: &mut Sheet) -> Result<(), Errno> {
     let start = metal::start_of_time() / SECOND;
-    let given = system().processes.given();
+    let given = PROCESSES.given();
     Ok(writeln!(to, "btime {start}\nprocesses {given}")?)
 }
 
@@ -66,7 +66,7 @@ pub fn stat(to: &mut Sheet) -> Result<(), Errno> {
 pub fn uptime(to: &mut Sheet) -> Result<(), Errno> {
     let now = Metal::now();
     let used = |process: Arc<Process>| (process.used() + *process.family.used.lock()).time();
-    let used: u64 = system().processes.all().map(used).sum();
+    let used: u64 = PROCESSES.all().map(used).sum();
     let idle = (now * Metal.cpus().len() as u64).saturating_sub(used);
     let [up, idle] = [now, idle].map(|time| time / (SECOND / 100));
     let [whole_up, whole_idle] = [up, idle].map(|time| time / 100);
@@ -84,7 +84,7 @@ pub fn loadavg(to: &mut Sheet) -> Result<(), Errno> {
         let threads = process.threads.lock();
         threads.iter().any(|thread| !thread.is_asleep())
     };
-    let processes = &system().processes;
+    let processes = &*PROCESSES;
     let ready = processes.all().filter(is_ready).count();
     let (count, last) = (processes.count(), processes.given());
     Ok(writeln!(to, "0.00 0.00 0.00 {ready}/{count} {last}")?)

@@ -1,6 +1,6 @@
 //! `/proc/meminfo`.
 
-use crate::abi::Errno;
+use crate::errno::Errno;
 use crate::fs::live::Sheet;
 use crate::system::system;
 use core::fmt::Write;

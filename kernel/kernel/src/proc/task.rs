@@ -2,10 +2,10 @@
 
 use super::alive;
 use super::process::{bytes, footprint, is_code, is_stack};
-use crate::abi::{Errno, NAME};
+use crate::errno::Errno;
 use crate::fs::live::{self, Entry, Sheet, Table};
 use crate::fs::{Inode, Live, Name};
-use crate::process::Process;
+use crate::process::{NAME, Process};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::{Arc, Weak};

@@ -9,12 +9,11 @@ mod task;
 
 pub use memory::amounts;
 
-use super::live::{self, Entry, Table};
-use super::{Device, Directory, Inode, Kind, Live, Name};
-use crate::abi::Errno;
-use crate::process::Process;
+use crate::errno::Errno;
+use crate::fs::live::{self, Entry, Table};
+use crate::fs::{Device, Directory, Inode, Kind, Live, Name, ROOT};
+use crate::process::{PROCESSES, Process, with_current};
 use crate::profile;
-use crate::system::system;
 use alloc::string::ToString;
 use alloc::sync::{Arc, Weak};
 
@@ -40,7 +39,7 @@ const LINKS: [(&str, &str); 4] = [
 
 /// Adds them to the root.
 pub fn mount() -> Result<(), Errno> {
-    let root = &system().root;
+    let root = &*ROOT;
     let top = root.directory()?;
     top.put(b"proc", live::directory(Proc::new(root)))?;
     top.put(b"sys", sys::tree(root)?)?;
@@ -90,7 +89,7 @@ const WHOLE: &[Entry<()>] = &[
     ("loadavg", |_, _| live::text(machine::loadavg)),
     ("version", |_, _| live::text(machine::version)),
     ("filesystems", |_, _| live::text(machine::filesystems)),
-    ("profile", |_, _| live::text(profile::text)),
+    ("profile", |_, _| live::text(|to| Ok(profile::text(to)?))),
     ("mounts", |_, _| live::link(b"self/mounts")),
     ("sys", |proc, _| sys::settings(proc)),
 ];
@@ -99,7 +98,7 @@ const WHOLE: &[Entry<()>] = &[
 struct Proc(Table<()>);
 
 /// The position of the first process.
-const PROCESSES: u64 = 256;
+const FIRST: u64 = 256;
 
 impl Proc {
     fn new(root: &Arc<Inode>) -> Self {
@@ -124,7 +123,7 @@ impl Live for Proc {
     fn get(&self, own: &Arc<Inode>, name: &[u8]) -> Result<Arc<Inode>, Errno> {
         match live::number(name) {
             Ok(pid) => {
-                let process = system().processes.get(pid).ok_or(Errno::NOENT)?;
+                let process = PROCESSES.get(pid).ok_or(Errno::NOENT)?;
                 Ok(process::tree(own, &process))
             }
             Err(_) => self.0.get(own, name),
@@ -133,16 +132,16 @@ impl Live for Proc {
 
     fn next(&self, from: u64) -> Option<(u64, Name)> {
         self.0.next(from).or_else(|| {
-            let least = u32::try_from(from.saturating_sub(PROCESSES)).ok()?;
-            let pid = system().processes.from(least)?;
-            Some((PROCESSES + u64::from(pid), pid.to_string().into_bytes()))
+            let least = u32::try_from(from.saturating_sub(FIRST)).ok()?;
+            let pid = PROCESSES.from(least)?;
+            Some((FIRST + u64::from(pid), pid.to_string().into_bytes()))
         })
     }
 }
 
 /// The number of the process that asks.
 fn caller() -> Result<u32, Errno> {
-    let pid = crate::process::with_current(|thread| thread.map(|it| it.process.pid));
+    let pid = with_current(|thread| thread.map(|it| it.process.pid));
     pid.ok_or(Errno::NOENT)
 }
 

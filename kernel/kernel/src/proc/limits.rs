@@ -1,6 +1,6 @@
 //! `/proc/PID/limits`.
 
-use crate::abi::Errno;
+use crate::errno::Errno;
 use crate::fs::live::Sheet;
 use crate::process::{Process, limits};
 use alloc::string::{String, ToString};

@@ -1,7 +1,7 @@
 //! The memory of the thread that called.
 
-use crate::abi::Errno;
-use crate::process::Thread;
+use super::Thread;
+use crate::errno::Errno;
 use alloc::vec::Vec;
 use core::mem::{MaybeUninit, size_of};
 use core::ops::Range;
@@ -33,8 +33,6 @@ plain!(
     u64,
     i32,
     usize,
-    crate::fs::Settings,
-    crate::fs::WindowSize,
     linux::stat,
     linux::timespec,
     linux::timeval,

@@ -1,12 +1,11 @@
 //! `/proc/PID`.
 
 use super::{alive, limits, task};
-use crate::abi::Errno;
+use crate::errno::Errno;
 use crate::fs::live::{self, Entry, Report, Sheet, Table};
-use crate::fs::names::Names;
-use crate::fs::{Inode, Jump, Live, Name};
+use crate::fs::{Inode, Jump, Live, Name, Names, ROOT};
 use crate::process::Process;
-use crate::system::{Space, system};
+use crate::system::Space;
 use alloc::string::ToString;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
@@ -47,7 +46,7 @@ const ENTRIES: &[Entry<Weak<Process>>] = &[
         let directory = alive(of)?.directory.lock().clone();
         Ok(Jump::inode(directory, None))
     }),
-    ("root", |_, _| Ok(Jump::inode(system().root.clone(), None))),
+    ("root", |_, _| Ok(Jump::inode(ROOT.clone(), None))),
 ];
 
 /// The directory of a process, in the directory `proc`.

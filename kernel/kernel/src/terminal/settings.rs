@@ -1,5 +1,6 @@
 //! The terminal's treatment of input and output (`termios`).
 
+use crate::process::Plain;
 use linux_raw_sys::general::*;
 
 /// The settings, as the kernel has them in `struct termios`.
@@ -20,6 +21,11 @@ const FIRST: usize = 1;
 /// Rows, columns, and pixels of both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct WindowSize(pub [u16; 4]);
+
+// SAFETY: numbers, without padding.
+unsafe impl Plain for Settings {}
+// SAFETY: numbers, without padding.
+unsafe impl Plain for WindowSize {}
 
 impl Settings {
     /// A terminal's first settings.

@@ -7,9 +7,11 @@ mod settings;
 
 pub use settings::{Settings, WindowSize};
 
-use crate::abi::Errno;
-use crate::process::{self, Info, Process, Signal, is_disturbed, with_current};
-use crate::system::{Lock, system};
+use crate::errno::Errno;
+use crate::fs::Tty;
+use crate::process::{self, Info, Process, Signal, with_current};
+use crate::single::Single;
+use crate::system::{Lock, is_disturbed, system};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -26,6 +28,9 @@ const PERIOD: u64 = 5_000_000;
 const TENTH: u64 = 100_000_000;
 
 /// The terminal.
+pub static TERMINAL: Single<Terminal> = Single::new();
+
+/// A terminal.
 pub struct Terminal {
     state: Lock<State>,
     /// Held while something is printed: the bytes of one call stay together.
@@ -61,39 +66,6 @@ impl Terminal {
         }
     }
 
-    /// Reads a line, or the ready bytes, as the settings say.
-    pub fn read(&'static self, to: &mut [u8], waits: bool) -> Result<usize, Errno> {
-        self.ask();
-        loop {
-            self.own_turn(Signal::TERMINAL_INPUT, |_| true)?;
-            let (is_line, least, tenths) = {
-                let mut state = self.state.lock();
-                let (is_line, least, tenths) = state.settings.reading();
-                if let Some(count) = state.input.take(to, is_line) {
-                    self.tell(&state.input);
-                    return Ok(count);
-                }
-                (is_line, least, tenths)
-            };
-            if !is_line && least == 0 && tenths == 0 {
-                return Ok(0);
-            }
-            if !waits {
-                return Err(Errno::AGAIN);
-            }
-            let limit = match !is_line && least == 0 {
-                true => Metal::now() + u64::from(tenths) * TENTH,
-                false => u64::MAX,
-            };
-            if !self.wait(limit) {
-                return match Metal::now() >= limit {
-                    true => Ok(0),
-                    false => Err(Errno::INTR),
-                };
-            }
-        }
-    }
-
     /// Waits for input, until `limit`; returns whether there is some.
     fn wait(&self, limit: u64) -> bool {
         let waits = || !is_disturbed() && Metal::now() < limit;
@@ -102,38 +74,6 @@ impl Terminal {
             u64::MAX => wait(),
             limit => process::wait_until(limit, wait),
         }
-    }
-
-    /// The pipe that has a byte while there is input.
-    pub fn input_pipe(&self) -> (&Pipe<Metal>, End) {
-        (&self.has_input, End::Reading)
-    }
-
-    /// Whether there is input.
-    pub fn has_input(&'static self) -> bool {
-        self.ask();
-        self.state.lock().input.count() > 0
-    }
-
-    /// How many bytes of input there are.
-    pub fn count(&self) -> usize {
-        self.state.lock().input.count()
-    }
-
-    /// Prints.
-    pub fn write(&self, from: &[u8]) -> Result<usize, Errno> {
-        self.own_turn(Signal::TERMINAL_OUTPUT, |state| {
-            state.settings.stops_output()
-        })?;
-        let expands = self.state.lock().settings.expands_lines();
-        let _whole = self.output.lock();
-        for &byte in from {
-            if byte == b'\n' && expands {
-                CONSOLE.send(b'\r');
-            }
-            CONSOLE.send(byte);
-        }
-        Ok(from.len())
     }
 
     /// Refuses a foreground operation, if the caller is in the background: its group is stopped by
@@ -315,6 +255,75 @@ impl Terminal {
             send(foreground, Signal::HANGUP);
             send(foreground, Signal::CONTINUE);
         }
+    }
+}
+
+impl Tty for Terminal {
+    fn read(&'static self, to: &mut [u8], waits: bool) -> Result<usize, Errno> {
+        self.ask();
+        loop {
+            self.own_turn(Signal::TERMINAL_INPUT, |_| true)?;
+            let (is_line, least, tenths) = {
+                let mut state = self.state.lock();
+                let (is_line, least, tenths) = state.settings.reading();
+                if let Some(count) = state.input.take(to, is_line) {
+                    self.tell(&state.input);
+                    return Ok(count);
+                }
+                (is_line, least, tenths)
+            };
+            if !is_line && least == 0 && tenths == 0 {
+                return Ok(0);
+            }
+            if !waits {
+                return Err(Errno::AGAIN);
+            }
+            let limit = match !is_line && least == 0 {
+                true => Metal::now() + u64::from(tenths) * TENTH,
+                false => u64::MAX,
+            };
+            if !self.wait(limit) {
+                return match Metal::now() >= limit {
+                    true => Ok(0),
+                    false => Err(Errno::INTR),
+                };
+            }
+        }
+    }
+
+    fn input_pipe(&self) -> (&Pipe<Metal>, End) {
+        (&self.has_input, End::Reading)
+    }
+
+    fn has_input(&'static self) -> bool {
+        self.ask();
+        self.state.lock().input.count() > 0
+    }
+
+    fn count(&self) -> usize {
+        self.state.lock().input.count()
+    }
+
+    fn write(&self, from: &[u8]) -> Result<usize, Errno> {
+        self.own_turn(Signal::TERMINAL_OUTPUT, |state| {
+            state.settings.stops_output()
+        })?;
+        let expands = self.state.lock().settings.expands_lines();
+        let _whole = self.output.lock();
+        for &byte in from {
+            if byte == b'\n' && expands {
+                CONSOLE.send(b'\r');
+            }
+            CONSOLE.send(byte);
+        }
+        Ok(from.len())
+    }
+}
+
+/// A process has ended: one that leads a session gives its terminal up.
+pub fn leave(process: &Process) {
+    if process.job.session() == process.pid {
+        TERMINAL.give_up(process);
     }
 }
 

@@ -1,9 +1,10 @@
 //! `/proc/sys`, and the processors in `/sys`.
 
-use crate::abi::{Errno, NODE, RELEASE, VERSION};
+use crate::errno::Errno;
 use crate::fs::live::{self, Entry, Table};
 use crate::fs::{Inode, Live, Name};
 use crate::system::system;
+use crate::version::{NODE, RELEASE, VERSION};
 use alloc::format;
 use alloc::sync::Arc;
 use core::fmt::{Display, Write};

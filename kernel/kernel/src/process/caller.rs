@@ -1,0 +1,34 @@
+//! The calling task, as processes know it.
+
+use super::{ThreadRef, limits, with_current};
+use crate::caller::Caller;
+use crate::errno::Errno;
+use core::ptr;
+use core::sync::atomic::Ordering;
+
+/// Knows it.
+pub struct CurrentTask;
+
+impl Caller for CurrentTask {
+    fn is_disturbed(&self) -> bool {
+        with_current(|thread| thread.is_some_and(ThreadRef::is_disturbed))
+    }
+
+    fn asleep(&self, key: Option<*const ()>, sleep: &mut dyn FnMut()) {
+        with_current(|thread| match (thread, key) {
+            (None, _) => sleep(),
+            (Some(thread), None) => thread.usage.asleep(sleep),
+            (Some(thread), Some(key)) => {
+                // In one order with `ThreadRef::interrupt`: either it finds the key, and its
+                // wake-up the sleeper, or the sleeper finds that it is disturbed.
+                thread.sleeps_at.store(key.cast_mut(), Ordering::SeqCst);
+                thread.usage.asleep(sleep);
+                thread.sleeps_at.store(ptr::null_mut(), Ordering::SeqCst);
+            }
+        });
+    }
+
+    fn room(&self, offset: u64, bytes: usize) -> Result<usize, Errno> {
+        limits::room(offset, bytes)
+    }
+}
