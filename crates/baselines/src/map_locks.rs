@@ -66,7 +66,8 @@ pub enum OpenbsdKinds {}
 
 impl<M: Machine> Kinds<M> for OpenbsdKinds {
     type Map = Watched<M, SleepRw<M>, VmMapLock>;
-    type Pmap = Watched<M, TestAndSet<M>, PmapMutex>;
+    /// In OpenBSD a holder never sleeps; here it may, for the lock of a page's PV list.
+    type Pmap = Watched<M, TestAndSet<M, true>, PmapMutex>;
     const LABELS: [&'static str; 2] = ["vm_map", "pm_mtx"];
 }
 

@@ -9,7 +9,7 @@ use core::marker::PhantomData;
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use machine::{Asid, CpuId, CpuRange, Cpus, Flush, Job, NativeCell, PageFault, Pinned};
-use machine::{SharedCell, TaskName, Tasks, Topology};
+use machine::{SharedCell, TaskName, Topology};
 use x86_64::structures::gdt::GlobalDescriptorTable;
 use x86_64::structures::tss::TaskStateSegment;
 
@@ -170,9 +170,6 @@ impl Topology for Metal {
     }
 }
 
-/// Looks of a waiter before it lets other tasks run.
-const ROUNDS: u32 = 1 << 8;
-
 /// The calling task's pin. While it lives the task does not leave its CPU; the kernel is not
 /// preempted anyway, so it is a count.
 pub struct Pin {
@@ -226,14 +223,9 @@ unsafe impl Cpus for Metal {
         Cpu::this().pins.get()
     }
 
-    /// Now and then lets other tasks run, unless the caller is pinned: what it waits for may be up to a task that is
-    /// off its CPU, such as the holder of a preset's spin lock that has slept for a lock of the VM's.
     #[inline]
-    fn relax(round: u32) {
+    fn relax(_round: u32) {
         core::hint::spin_loop();
-        if round % ROUNDS == ROUNDS - 1 && Self::pins() == 0 {
-            Self::yield_now();
-        }
     }
 
     #[inline]

@@ -18,13 +18,17 @@ use machine::{Atomic, ConstInit, Machine, Ordering};
 /// The longest delay after a lost race, in pauses.
 const MAX_BACKOFF: u32 = 64;
 
-/// The lock: 1 byte.
-pub struct TestAndSet<M: Machine> {
+/// How often a waiter looks before it lets other tasks run.
+const LOOKS: u32 = 256;
+
+/// The lock: 1 byte. With `YIELDS` its holder may leave its CPU, so a waiter that is not pinned lets other
+/// tasks run now and then: one of them may be the holder.
+pub struct TestAndSet<M: Machine, const YIELDS: bool = false> {
     /// 1 while a task holds the lock.
     held: M::AtomicU8,
 }
 
-impl<M: Machine> TestAndSet<M> {
+impl<M: Machine, const YIELDS: bool> TestAndSet<M, YIELDS> {
     #[inline]
     fn take(&self) -> bool {
         // Acquire: pairs with the release in `unlock`. Not a blind swap: only the
@@ -42,6 +46,9 @@ impl<M: Machine> TestAndSet<M> {
             while self.held.load(Ordering::Relaxed) != 0 {
                 M::relax(round);
                 round = round.saturating_add(1);
+                if YIELDS && round.is_multiple_of(LOOKS) && M::pins() == 0 {
+                    M::yield_now();
+                }
             }
             if self.take() {
                 return note_spins::<M>(round);
@@ -53,7 +60,7 @@ impl<M: Machine> TestAndSet<M> {
 }
 
 // SAFETY: only the exchange of 0 for 1 acquires, and only the holder writes 0.
-unsafe impl<M: Machine> RawLock<M> for TestAndSet<M> {
+unsafe impl<M: Machine, const YIELDS: bool> RawLock<M> for TestAndSet<M, YIELDS> {
     type Held = ();
     const NAME: &'static str = "tas";
 
