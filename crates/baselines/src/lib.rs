@@ -36,4 +36,4 @@ mod page_list;
 mod presets;
 pub mod selected;
 
-pub use presets::{Preset, Scheduling, UnknownPreset};
+pub use presets::{Preset, Row, Scheduling, UnknownPreset};

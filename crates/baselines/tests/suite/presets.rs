@@ -1,7 +1,7 @@
 //! Presets by name.
 
-use baselines::Preset;
 use baselines::selected::{Locks, Selected};
+use baselines::{Preset, Row};
 use hosted::Hosted;
 use machine::{PAGE_SIZE, VaRange};
 use std::collections::HashSet;
@@ -65,13 +65,13 @@ fn unknown_names_get_a_suggestion() {
 /// A system of one's own is one row that gives the differences.
 #[test]
 fn a_preset_of_ones_own_is_a_row() {
-    let mine = Preset {
+    const MINE: Preset = Preset(&Row {
         name: "linux-5.15-without-downgrade",
         locking: Locks::MmapLock { downgrades: false },
-        ..Preset::LINUX_5_15
-    };
-    assert!(!Preset::ALL.contains(&mine));
-    let options: Options<Selected<Hosted>> = mine.options();
+        ..*Preset::LINUX_5_15.0
+    });
+    assert!(!Preset::ALL.contains(&MINE));
+    let options: Options<Selected<Hosted>> = MINE.options();
     assert_eq!(options.locking, Locks::MmapLock { downgrades: false });
     assert_eq!(options.queues, Preset::LINUX_5_15.queues);
     let machine = Hosted::with_memory(1, 4 << 20).expect("memory");
