@@ -135,9 +135,10 @@ fn man(text: &str) -> String {
         _ => word.to_owned(),
     });
     let text = words.collect::<Vec<_>>().join(" ");
-    match text.starts_with(['.', '\'']) {
-        true => format!("\\&{text}"),
-        false => text,
+    if text.starts_with(['.', '\'']) {
+        format!("\\&{text}")
+    } else {
+        text
     }
 }
 

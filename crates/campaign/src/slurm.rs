@@ -194,16 +194,18 @@ impl Slurm<'_> {
         let output = output.map_err(|error| engine("squeue", &error))?;
         if output.status.success() {
             let said = String::from_utf8_lossy(&output.stdout);
-            return Ok(match said.lines().any(|line| job.is_at(line)) {
-                true => Queue::Holds,
-                false => Queue::Ended,
+            return Ok(if said.lines().any(|line| job.is_at(line)) {
+                Queue::Holds
+            } else {
+                Queue::Ended
             });
         }
         // It has forgotten a job that ended long ago.
         let said = one_line(&output.stderr);
-        match said.contains("Invalid job id") && self.age() >= MEMORY {
-            true => Ok(Queue::Ended),
-            false => Ok(Queue::Silent(said)),
+        if said.contains("Invalid job id") && self.age() >= MEMORY {
+            Ok(Queue::Ended)
+        } else {
+            Ok(Queue::Silent(said))
         }
     }
 
@@ -253,15 +255,16 @@ fn quoted(path: &Path) -> String {
 
 fn succeeded(program: &'static str, output: io::Result<Output>) -> Result<String, Error> {
     let output = output.map_err(|error| engine(program, &error))?;
-    match output.status.success() {
-        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
-        false => Err(Error::Engine {
+    if output.status.success() {
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    } else {
+        Err(Error::Engine {
             program,
             why: match one_line(&output.stderr) {
                 said if said.is_empty() => output.status.to_string(),
                 said => said,
             },
-        }),
+        })
     }
 }
 

@@ -47,12 +47,13 @@ pub fn build(build: &Build<'_>) -> Result<(), Error> {
         command.arg("--target-dir").arg(target);
     }
     let output = command.output().map_err(Error::at(&cargo))?;
-    match output.status.success() {
-        true => Ok(()),
-        false => Err(Error::Build {
+    if output.status.success() {
+        Ok(())
+    } else {
+        Err(Error::Build {
             what: build.what.to_owned(),
             output: String::from_utf8_lossy(&output.stderr).into_owned(),
-        }),
+        })
     }
 }
 

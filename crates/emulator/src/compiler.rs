@@ -42,12 +42,13 @@ pub fn compile(source: &Path, program: &Path, library: Library) -> Result<(), Er
         .args([source.as_os_str(), OsStr::new("-o"), program.as_os_str()])
         .output()
         .map_err(Error::at(&compiler))?;
-    match output.status.success() {
-        true => Ok(()),
-        false => Err(Error::Build {
+    if output.status.success() {
+        Ok(())
+    } else {
+        Err(Error::Build {
             what: source.display().to_string(),
             output: String::from_utf8_lossy(&output.stderr).into_owned(),
-        }),
+        })
     }
 }
 

@@ -70,21 +70,22 @@ pub(crate) fn command(
 
 /// Ctrl-C is the guest's. A terminal is also a way to QEMU's monitor: Ctrl-A, then x, ends it.
 fn console(terminal: bool) -> Vec<&'static str> {
-    match terminal {
-        true => vec![
+    if terminal {
+        vec![
             "-chardev",
             "stdio,id=console,signal=off,mux=on",
             "-serial",
             "chardev:console",
             "-mon",
             "chardev=console,mode=readline",
-        ],
-        false => vec![
+        ]
+    } else {
+        vec![
             "-chardev",
             "stdio,id=console,signal=off",
             "-serial",
             "chardev:console",
-        ],
+        ]
     }
 }
 

@@ -317,9 +317,10 @@ impl Crew {
         me.off.store(off, Ordering::Relaxed);
         if self.is_task() {
             self.here().charge(Off {
-                blocked: match me.stands_by.load(Ordering::Relaxed) {
-                    true => 0,
-                    false => ready - left,
+                blocked: if me.stands_by.load(Ordering::Relaxed) {
+                    0
+                } else {
+                    ready - left
                 },
                 queued: now.saturating_sub(ready),
             });

@@ -42,9 +42,12 @@ impl FilePager {
 impl Truncate<Hosted> for FilePager {
     /// Truncates the file if it is longer.
     fn truncate(&self, _machine: &Hosted, bytes: u64) -> Result<(), PagerError> {
-        let cut = || match self.file.metadata()?.len() > bytes {
-            true => self.file.set_len(bytes),
-            false => Ok(()),
+        let cut = || {
+            if self.file.metadata()?.len() > bytes {
+                self.file.set_len(bytes)
+            } else {
+                Ok(())
+            }
         };
         cut().map_err(|error: io::Error| PagerError {
             errno: error.raw_os_error().unwrap_or(libc::EIO),

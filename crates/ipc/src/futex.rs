@@ -309,9 +309,10 @@ unsafe fn withdraw<M: Machine>(first: &mut Link<M>, waiter: &Waiter<M>) -> bool 
                 (before, here) = (here, next);
                 continue;
             }
-            match before.0.is_null() {
-                true => *first = next,
-                false => *(*before.0).next.write() = next,
+            if before.0.is_null() {
+                *first = next
+            } else {
+                *(*before.0).next.write() = next
             }
             return true;
         }
@@ -335,13 +336,15 @@ unsafe fn dequeue<M: Machine>(first: &mut Link<M>, name: Name, count: usize) -> 
                 before = waiter;
                 continue;
             }
-            match before.0.is_null() {
-                true => *first = here,
-                false => *(*before.0).next.write() = here,
+            if before.0.is_null() {
+                *first = here
+            } else {
+                *(*before.0).next.write() = here
             }
-            match last.0.is_null() {
-                true => taken = waiter,
-                false => *(*last.0).next.write() = waiter,
+            if last.0.is_null() {
+                taken = waiter
+            } else {
+                *(*last.0).next.write() = waiter
             }
             *(*waiter.0).next.write() = Link(null());
             last = waiter;

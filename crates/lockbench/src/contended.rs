@@ -47,9 +47,10 @@ pub fn contended<S: Subject>(name: &'static str, stage: &Stage<'_>) -> Result<Su
     let line = Line::default();
     let sums = meet(stage, &|stop| operate(&subject, &line, stop))?;
     let operations = sums.operations.iter().sum();
-    let exclusive = match S::EXCLUSIVE {
-        true => line.verify(operations),
-        false => Ok(()),
+    let exclusive = if S::EXCLUSIVE {
+        line.verify(operations)
+    } else {
+        Ok(())
     };
     exclusive
         .and_then(|()| subject.verify(operations))
@@ -106,9 +107,12 @@ fn operate<S: Subject>(subject: &S, line: &Line, stop: &AtomicBool) -> u64 {
     let mut own = subject.own();
     let mut operations = 0;
     while !stop.load(Relaxed) {
-        subject.operate(&mut own, || match S::EXCLUSIVE {
-            true => line.write(),
-            false => line.read(),
+        subject.operate(&mut own, || {
+            if S::EXCLUSIVE {
+                line.write()
+            } else {
+                line.read()
+            }
         });
         operations += 1;
         for step in 0..THINK {

@@ -66,9 +66,10 @@ impl<M: Machine> Subject for FetchAdd<M> {
 
     fn verify(&self, operations: u64) -> Result<(), String> {
         let counted = self.0.load(Relaxed);
-        match counted == operations {
-            true => Ok(()),
-            false => Err(format!("{counted} counted after {operations} additions")),
+        if counted == operations {
+            Ok(())
+        } else {
+            Err(format!("{counted} counted after {operations} additions"))
         }
     }
 }

@@ -52,9 +52,10 @@ impl<L: Either, O: Mode> Subject for By<L, O> {
 
     #[inline(always)]
     fn operate(&self, (): &mut (), section: impl FnOnce()) {
-        match O::WRITES {
-            true => self.0.write(section),
-            false => self.0.read(section),
+        if O::WRITES {
+            self.0.write(section)
+        } else {
+            self.0.read(section)
         }
     }
 

@@ -32,9 +32,10 @@ pub trait Subject: Send + Sync + 'static {
 
 /// `Ok` if a lock is free, as it must be when all have left.
 pub fn free(is_free: bool) -> Result<(), String> {
-    match is_free {
-        true => Ok(()),
-        false => Err("still locked when all have left".into()),
+    if is_free {
+        Ok(())
+    } else {
+        Err("still locked when all have left".into())
     }
 }
 

@@ -225,9 +225,10 @@ fn runs(bytes: &[(u16, u8)]) -> String {
         .iter()
         .map(|(start, run)| format!("{start}:{}", hex(run)))
         .collect();
-    match runs.is_empty() {
-        true => "zero".into(),
-        false => runs.join(" "),
+    if runs.is_empty() {
+        "zero".into()
+    } else {
+        runs.join(" ")
     }
 }
 

@@ -179,12 +179,13 @@ impl Recorder {
             ),
             totals: account.totals,
         });
-        match recording.is_of(used) {
-            true => Ok(recording),
-            false => Err(Error::Unseen {
+        if recording.is_of(used) {
+            Ok(recording)
+        } else {
+            Err(Error::Unseen {
                 recorded: recording.sampled().as_secs_f64(),
                 used: used.as_secs_f64(),
-            }),
+            })
         }
     }
 }

@@ -41,11 +41,10 @@ pub(crate) fn is_root() -> bool {
 
 /// How to be allowed what was refused: with `setting`, or as root. Root itself is bound by a container only.
 pub(crate) fn remedy(setting: &str) -> String {
-    match is_root() {
-        true => {
-            "root lacks the right here: the container must have CAP_PERFMON and be allowed the call"
-                .into()
-        }
-        false => format!("run as root, or {setting}; a container must be allowed the call"),
+    if is_root() {
+        "root lacks the right here: the container must have CAP_PERFMON and be allowed the call"
+            .into()
+    } else {
+        format!("run as root, or {setting}; a container must be allowed the call")
     }
 }

@@ -63,9 +63,10 @@ pub fn unlike(before: &Subject, after: &Subject) -> Vec<String> {
     let is_grave = grave.iter().any(Option::is_some);
     let is_slight = slight.iter().flatten().count() > 1;
     let all = grave.into_iter().chain(slight).flatten();
-    match is_grave || is_slight {
-        true => all.collect(),
-        false => Vec::new(),
+    if is_grave || is_slight {
+        all.collect()
+    } else {
+        Vec::new()
     }
 }
 
@@ -166,9 +167,10 @@ fn sentence(changes: &[Change], rates: f64) -> String {
             .collect::<Vec<_>>()
             .join(", ")
     };
-    let rate = match rates.is_finite() {
-        true => format!("{rates:.2} times the rate"),
-        false => "no rate before".to_owned(),
+    let rate = if rates.is_finite() {
+        format!("{rates:.2} times the rate")
+    } else {
+        "no rate before".to_owned()
     };
     match (less.is_empty(), more.is_empty()) {
         (true, true) => format!("{rate}; no lock's share of task time changed"),

@@ -9,9 +9,10 @@ use std::io;
 /// The flame graph of `stacks`; kernel frames have a colour of their own.
 pub fn svg(stacks: &Stacks, title: &str, subtitle: &str) -> Result<String, io::Error> {
     let mut options = options(title, subtitle);
-    options.colors = match stacks.iter().any(|(stack, _)| stack.contains("_[k]")) {
-        true => Palette::Multi(MultiPalette::Java),
-        false => Palette::Basic(BasicPalette::Hot),
+    options.colors = if stacks.iter().any(|(stack, _)| stack.contains("_[k]")) {
+        Palette::Multi(MultiPalette::Java)
+    } else {
+        Palette::Basic(BasicPalette::Hot)
     };
     draw(&mut options, stacks.folded().lines())
 }
@@ -72,9 +73,10 @@ fn draw<'a>(
 ) -> Result<String, io::Error> {
     let width = |line: &str| line.rsplit(' ').next().is_some_and(|width| width != "0");
     let mut svg = Vec::new();
-    match lines.clone().any(width) {
-        true => flamegraph::from_lines(options, lines, &mut svg)?,
-        false => flamegraph::from_lines(options, ["nothing seen 1"], &mut svg)?,
+    if lines.clone().any(width) {
+        flamegraph::from_lines(options, lines, &mut svg)?
+    } else {
+        flamegraph::from_lines(options, ["nothing seen 1"], &mut svg)?
     }
     String::from_utf8(svg).map_err(io::Error::other)
 }

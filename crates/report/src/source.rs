@@ -231,9 +231,10 @@ impl Sorted {
     }
 
     fn finish(self, name: &str, notes: Vec<String>) -> Result<Source, InputError> {
-        let records = match self.records.trim().is_empty() {
-            true => Vec::new(),
-            false => record::parse(name, self.records.as_bytes())?,
+        let records = if self.records.trim().is_empty() {
+            Vec::new()
+        } else {
+            record::parse(name, self.records.as_bytes())?
         };
         Ok(Source {
             name: name.into(),
@@ -256,12 +257,13 @@ impl Source {
             self.paired.is_empty(),
             self.reproductions.is_empty(),
         ];
-        match empty.contains(&false) {
-            false => Err(InputError::Whole {
+        if empty.contains(&false) {
+            Ok(self)
+        } else {
+            Err(InputError::Whole {
                 file: self.name,
                 reason: "contains no results, comparisons, profiles or reproduced figures".into(),
-            }),
-            true => Ok(self),
+            })
         }
     }
 

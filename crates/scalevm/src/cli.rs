@@ -231,9 +231,10 @@ pub struct CommonArgs {
 impl CommonArgs {
     /// The tasks' kind.
     pub fn mode(&self) -> Mode {
-        match self.tasks.threads {
-            true => Mode::Threads,
-            false => Mode::Processes,
+        if self.tasks.threads {
+            Mode::Threads
+        } else {
+            Mode::Processes
         }
     }
 
@@ -249,9 +250,10 @@ impl CommonArgs {
 
     /// The conditions of simulated runs: windows hold whole iterations unless their length is requested.
     pub fn conditions(&self) -> Conditions {
-        let unpinned = match self.tasks.no_affinity {
-            true => Place::Spread,
-            false => Place::Pack,
+        let unpinned = if self.tasks.no_affinity {
+            Place::Spread
+        } else {
+            Place::Pack
         };
         Conditions {
             place: self.conditions.place.unwrap_or(unpinned),

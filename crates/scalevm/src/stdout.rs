@@ -52,19 +52,19 @@ pub fn tables_only() {
 pub fn print(text: Arguments<'_>) {
     let text = text.to_string();
     let shown = printable(&text);
-    match TABLES_ONLY.load(Relaxed) {
-        true => {
-            let _ = io::stderr().lock().write_all(shown.as_bytes());
-        }
-        false => printed(io::stdout().lock().write_all(shown.as_bytes())),
+    if TABLES_ONLY.load(Relaxed) {
+        let _ = io::stderr().lock().write_all(shown.as_bytes());
+    } else {
+        printed(io::stdout().lock().write_all(shown.as_bytes()))
     }
 }
 
 /// Prints a line on standard output, as one piece.
 pub fn print_line(text: Arguments<'_>) {
-    match TABLES_ONLY.load(Relaxed) {
-        true => complain(text),
-        false => data(text),
+    if TABLES_ONLY.load(Relaxed) {
+        complain(text)
+    } else {
+        data(text)
     }
 }
 

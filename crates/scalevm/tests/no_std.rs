@@ -84,9 +84,10 @@ fn compile(libraries: &[(&str, &Path)]) -> Result<(), String> {
         .env("CARGO_TARGET_DIR", target)
         .output()
         .expect("cargo runs");
-    match checked.status.success() {
-        true => Ok(()),
-        false => Err(String::from_utf8_lossy(&checked.stderr).into_owned()),
+    if checked.status.success() {
+        Ok(())
+    } else {
+        Err(String::from_utf8_lossy(&checked.stderr).into_owned())
     }
 }
 

@@ -98,9 +98,10 @@ fn faults(package: &Value, readme: &str) -> Vec<String> {
         ("example", readme.contains("\n```rust\n")),
         (
             "features",
-            match features.is_empty() {
-                true => readme.contains("\n## Features\nNone.\n"),
-                false => features.iter().all(|(feature, _)| is_listed(feature)),
+            if features.is_empty() {
+                readme.contains("\n## Features\nNone.\n")
+            } else {
+                features.iter().all(|(feature, _)| is_listed(feature))
             },
         ),
         ("cost", readme.contains("\n## Cost\n")),

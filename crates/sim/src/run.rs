@@ -118,9 +118,10 @@ impl Sim {
     /// # Panics
     /// Without a scheduler, if there are more jobs than CPUs, or a CPU still has a job.
     pub fn start(&self, jobs: Vec<Job>) {
-        let turns = match self.is_scheduled() {
-            true => self.cpus().len(),
-            false => usize::MAX,
+        let turns = if self.is_scheduled() {
+            self.cpus().len()
+        } else {
+            usize::MAX
         };
         let jobs = jobs.into_iter().enumerate();
         self.start_on(jobs.map(|(index, job)| (index % turns, job)).collect());

@@ -31,9 +31,10 @@ fn machine(large: bool) -> Sim {
     };
     link(ROOT, 0, THIRD, 0);
     link(THIRD, 0, SECOND, 0);
-    match large {
-        true => link(SECOND, 0, Frame(FRAMES), pte::HUGE),
-        false => link(SECOND, 0, LEAF, 0),
+    if large {
+        link(SECOND, 0, Frame(FRAMES), pte::HUGE)
+    } else {
+        link(SECOND, 0, LEAF, 0)
     }
     (0..FRAMES).for_each(|page| link(LEAF, page as usize, Frame(FRAMES + page), 0));
     (0..FRAMES).for_each(|page| sim.allocated(Frame(FRAMES + page)));

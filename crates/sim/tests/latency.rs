@@ -73,9 +73,10 @@ fn nobody_reads_or_writes_a_line_before_its_data_arrive() {
         let line = line.clone();
         let job = move || {
             compute_until(at);
-            match writes {
-                true => line.0.fetch_add(1, Ordering::Relaxed),
-                false => line.0.load(Ordering::Relaxed),
+            if writes {
+                line.0.fetch_add(1, Ordering::Relaxed)
+            } else {
+                line.0.load(Ordering::Relaxed)
             };
         };
         (cpu, Box::new(job) as Job)

@@ -67,9 +67,10 @@ pub struct Change {
 impl Change {
     /// The new level relative to the old; 1 if both are 0, infinite from 0 on.
     pub fn ratio(&self) -> f64 {
-        match self.after == self.before {
-            true => 1.0,
-            false => self.after / self.before,
+        if self.after == self.before {
+            1.0
+        } else {
+            self.after / self.before
         }
     }
 }

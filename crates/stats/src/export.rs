@@ -57,9 +57,10 @@ impl<'a> Curve<'a> {
         let mut points: Vec<Point<'a>> = series.iter().map(labelled).collect();
         points.retain(|point| !point.runs.is_empty());
         points.sort_by_key(|point| point.key.tasks);
-        match points.is_empty() {
-            true => Err(CurveError::Empty),
-            false => Ok(Self { points }),
+        if points.is_empty() {
+            Err(CurveError::Empty)
+        } else {
+            Ok(Self { points })
         }
     }
 

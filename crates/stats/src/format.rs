@@ -36,9 +36,10 @@ pub fn figure(value: f64, precision: usize) -> String {
 
 /// A ratio with four decimals; with five significant digits where these would show nothing or a row of them.
 pub fn ratio(value: f64) -> String {
-    match (1e-3..1e6).contains(&value) {
-        true => format!("{value:.4}"),
-        false => general(value, 5),
+    if (1e-3..1e6).contains(&value) {
+        format!("{value:.4}")
+    } else {
+        general(value, 5)
     }
 }
 

@@ -11,9 +11,10 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     }
     let mut shown = String::with_capacity(text.len() + 16);
     for letter in text.chars() {
-        match acts(letter) {
-            true => shown += &format!("\\u{:04x}", u32::from(letter)),
-            false => shown.push(letter),
+        if acts(letter) {
+            shown += &format!("\\u{:04x}", u32::from(letter))
+        } else {
+            shown.push(letter)
         }
     }
     shown.into()

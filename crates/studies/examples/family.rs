@@ -25,9 +25,10 @@ fn main() {
     let ours = args.next().is_some();
     for (deed, what) in DEEDS {
         println!("{what}, on {}", machine.name);
-        match ours {
-            true => efficiency(deed, &machine),
-            false => locks(deed, &machine),
+        if ours {
+            efficiency(deed, &machine)
+        } else {
+            locks(deed, &machine)
         }
     }
 }

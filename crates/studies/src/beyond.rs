@@ -75,9 +75,10 @@ impl Beyond {
 
     /// Says why `row` misses, if it does; `is_level` says of its figure that it is no difference.
     fn reason(&self, row: Row, is_level: impl Fn(f64) -> bool) -> Row {
-        let why = match is_level(row.ours.median) {
-            true => Some(NO_DIFFERENCE),
-            false => self.why,
+        let why = if is_level(row.ours.median) {
+            Some(NO_DIFFERENCE)
+        } else {
+            self.why
         };
         match why {
             Some(why) => row.why(why),

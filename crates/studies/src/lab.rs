@@ -61,9 +61,10 @@ impl Effort {
     }
     /// Seeds of a point on the machine itself, or on each corner.
     fn seeds(&self, point: Point, corner: bool) -> u64 {
-        let usual = match corner {
-            true => self.corner_seeds,
-            false => self.seeds,
+        let usual = if corner {
+            self.corner_seeds
+        } else {
+            self.seeds
         };
         match (point, corner) {
             (Point::Uncontended { .. }, _) => 1,

@@ -20,9 +20,10 @@ impl Spread {
         values.sort_by(f64::total_cmp);
         let (low, high) = (*values.first()?, *values.last()?);
         let (half, odd) = (values.len() / 2, values.len() % 2 == 1);
-        let median = match odd {
-            true => values[half],
-            false => (values[half - 1] + values[half]) / 2.0,
+        let median = if odd {
+            values[half]
+        } else {
+            (values[half - 1] + values[half]) / 2.0
         };
         Some(Spread { median, low, high })
     }

@@ -90,9 +90,10 @@ impl<M: Machine> Limited<M> {
     pub fn try_with_used(cpus: CpuRange, limit: u64, used: u64) -> Result<Self, TryReserveError> {
         let most = (CLOSED >> 1) - 1;
         let (limit, used) = (limit.min(most), used.min(most));
-        let cap = match used <= limit {
-            true => limit / (2 * cpus.len() as u64),
-            false => 0,
+        let cap = if used <= limit {
+            limit / (2 * cpus.len() as u64)
+        } else {
+            0
         };
         let stocks = PerCpu::try_new(cpus, |_| M::AtomicU64::new(0))?;
         let counter = Self::of(stocks, limit, cap);

@@ -330,9 +330,10 @@ fn page_out_and_in(vm: &System, out: bool) -> Case<'_> {
         touch(&space, at, 1);
         let go = || space.advise(page(at), Advice::PageOut);
         if out { counted(go) } else { go() }.expect("advise");
-        match out {
-            true => space.load(at).map(drop).expect("load"),
-            false => count_faults(&space, at, 1, Access::Read, false),
+        if out {
+            space.load(at).map(drop).expect("load")
+        } else {
+            count_faults(&space, at, 1, Access::Read, false)
         }
     })
 }

@@ -44,9 +44,10 @@ fn texts(folder: &Path, wanted: fn(&str) -> bool) -> Vec<(String, String)> {
     let entries = fs::read_dir(folder)
         .expect("a folder")
         .map(|entry| entry.expect("an entry").path());
-    let found = entries.flat_map(|path| match path.is_dir() {
-        true => texts(&path, wanted),
-        false => {
+    let found = entries.flat_map(|path| {
+        if path.is_dir() {
+            texts(&path, wanted)
+        } else {
             let name = path.to_str().expect("a name in UTF-8").to_owned();
             let is_wanted = name.ends_with(".rs") && wanted(&name);
             let text = is_wanted.then(|| fs::read_to_string(path).expect("a text"));

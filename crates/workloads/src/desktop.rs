@@ -63,9 +63,10 @@ impl Desk {
         };
         let (page, memory) = (system.page_size(), system.common_memory()?);
         let [from, own] = system.pipe_of(number)?;
-        let to = match neighbour == number {
-            true => own,
-            false => system.pipe_of(neighbour)?[1],
+        let to = if neighbour == number {
+            own
+        } else {
+            system.pipe_of(neighbour)?[1]
         };
         Ok(Desk {
             from,

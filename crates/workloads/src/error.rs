@@ -127,13 +127,14 @@ impl Error {
     /// An error if a call's result is not the expected one.
     #[inline]
     pub(crate) fn unless(call: Call, found: u64, expected: u64) -> Result<(), Error> {
-        match found == expected {
-            true => Ok(()),
-            false => Err(Error::Answer {
+        if found == expected {
+            Ok(())
+        } else {
+            Err(Error::Answer {
                 call,
                 found,
                 expected,
-            }),
+            })
         }
     }
 }

@@ -71,9 +71,10 @@ impl Team {
                 return Ok(());
             };
             let touched = self.touch(system, tick, start);
-            let ended = match self.leads() {
-                true => self.unmap(system, round, start),
-                false => Ok(()),
+            let ended = if self.leads() {
+                self.unmap(system, round, start)
+            } else {
+                Ok(())
             };
             let goes_on = touched?; // the first error is the cause
             ended?;

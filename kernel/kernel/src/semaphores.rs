@@ -196,9 +196,10 @@ impl Set {
             }
             if thread.is_disturbed() {
                 state.waiters.retain(|it| !Arc::ptr_eq(&it.waiter, waiter));
-                return Err(match Metal::now() >= limit {
-                    true => Errno::AGAIN,
-                    false => Errno::INTR,
+                return Err(if Metal::now() >= limit {
+                    Errno::AGAIN
+                } else {
+                    Errno::INTR
                 });
             }
             let seen = self.changes.read();
@@ -260,9 +261,10 @@ impl State {
         for operation in operations {
             let value = self.all[operation.index].value + operation.change;
             let waits = value < 0 || operation.change == 0 && value != 0;
-            let back = match operation.is_undone {
-                true => undo.get(&(number, operation.index)).unwrap_or(&0) - operation.change,
-                false => 0,
+            let back = if operation.is_undone {
+                undo.get(&(number, operation.index)).unwrap_or(&0) - operation.change
+            } else {
+                0
             };
             answer = match waits {
                 true => Ok(Err(*operation)),

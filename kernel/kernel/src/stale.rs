@@ -32,19 +32,20 @@ const AT: VaRange = VaRange {
 /// Plays the example with the designs of delayed invalidation, and ends the machine: with 1 if a CPU could write the
 /// page. If they are `hasty`, they do not wait for those who unmap.
 pub fn run(machine: Metal, hasty: bool) -> ! {
-    let play: [fn(Metal) -> usize; 4] = match hasty {
-        false => [
-            play::<Di<_>>,
-            play::<LocklessDi<_>>,
-            play::<EpochDi<_>>,
-            play::<Snapshots<_>>,
-        ],
-        true => [
+    let play: [fn(Metal) -> usize; 4] = if hasty {
+        [
             play::<Hasty<Di<_>>>,
             play::<Hasty<LocklessDi<_>>>,
             play::<Hasty<EpochDi<_>>>,
             play::<Hasty<Snapshots<_>>>,
-        ],
+        ]
+    } else {
+        [
+            play::<Di<_>>,
+            play::<LocklessDi<_>>,
+            play::<EpochDi<_>>,
+            play::<Snapshots<_>>,
+        ]
     };
     // Emulated CPUs may be far from running side by side: what is to be seen may take several plays.
     let plays = if hasty { MOST_PLAYS } else { 1 };

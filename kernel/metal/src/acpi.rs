@@ -38,9 +38,10 @@ fn find(rsdp: u64, signature: &[u8; 4]) -> Option<&'static [u8]> {
     }
     // From revision 2 on there is a table with 64-bit addresses.
     let extended = pointer[15] >= 2;
-    let (root, width) = match extended {
-        true => (number(&pointer[24..32]), 8),
-        false => (number(&pointer[16..20]), 4),
+    let (root, width) = if extended {
+        (number(&pointer[24..32]), 8)
+    } else {
+        (number(&pointer[16..20]), 4)
     };
     let addresses = table(root).get(HEADER..)?.chunks_exact(width);
     let mut tables = addresses.map(|address| table(number(address)));

@@ -240,9 +240,10 @@ impl Contexts for Metal {
     fn kick(cpu: usize) {
         let pin = Metal::pin();
         let target = Cpu::of(cpu);
-        match target.index.get() == Cpu::this().index.get() {
-            true => target.pending.store(true, Ordering::Relaxed),
-            false => crate::apic::send(target.apic.get(), u32::from(crate::apic::KICK)),
+        if target.index.get() == Cpu::this().index.get() {
+            target.pending.store(true, Ordering::Relaxed)
+        } else {
+            crate::apic::send(target.apic.get(), u32::from(crate::apic::KICK))
         }
         drop(pin);
     }

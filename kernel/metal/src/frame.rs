@@ -213,9 +213,10 @@ impl Frame {
         // SAFETY: the frame leads to user mode: `new` alone sets its segments, and its address and
         // flags are a task's. What `sysret` needs, `fits_sysret` says.
         unsafe {
-            match self.fits_sysret() {
-                true => trap::sysret(self),
-                false => trap::iret(self),
+            if self.fits_sysret() {
+                trap::sysret(self)
+            } else {
+                trap::iret(self)
             }
         }
         let trap = match self.number {

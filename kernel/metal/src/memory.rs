@@ -64,9 +64,10 @@ pub(crate) fn begin(ram: impl Iterator<Item = Range<u64>> + Clone, initrd: Range
         let start = range.start.max(LOW).max(past);
         let before = start..range.end.min(initrd.start.max(start));
         let after = start.max(initrd.end)..range.end;
-        match initrd.is_empty() || initrd.start >= range.end || initrd.end <= start {
-            true => [start..range.end, 0..0],
-            false => [before, after],
+        if initrd.is_empty() || initrd.start >= range.end || initrd.end <= start {
+            [start..range.end, 0..0]
+        } else {
+            [before, after]
         }
     });
     let page = PAGE_SIZE as u64;
@@ -253,9 +254,10 @@ unsafe impl Memory for Metal {
         let words = unsafe { self.direct_map(frame).cast::<[AtomicU64; _]>().as_ref() };
         // Entries often follow one another.
         let value = words.get(first)?.load(Ordering::Relaxed);
-        match value & mask != 0 && first < end {
-            true => Some((first, value)),
-            false => find_from(words, first + 1, end, mask),
+        if value & mask != 0 && first < end {
+            Some((first, value))
+        } else {
+            find_from(words, first + 1, end, mask)
         }
     }
 

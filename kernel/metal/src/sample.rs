@@ -28,9 +28,10 @@ pub struct Sample {
 impl Sample {
     /// Where the kernel's running functions return to, the innermost first; nothing in user mode.
     pub fn callers(&self) -> impl Iterator<Item = usize> {
-        let stack = match self.at < pte::USER_END {
-            true => 0..0,
-            false => stacks::around(self.stack_pointer),
+        let stack = if self.at < pte::USER_END {
+            0..0
+        } else {
+            stacks::around(self.stack_pointer)
         };
         let (mut frame, mut lowest) = (self.frame_pointer, self.stack_pointer);
         // Code that came compiled may use the register for something else.

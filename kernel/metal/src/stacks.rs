@@ -67,9 +67,10 @@ impl Stack {
 /// The stack, with its hole, that has `address`; nothing if none has.
 pub(crate) fn around(address: usize) -> Range<usize> {
     let number = address.wrapping_sub(BASE) / STRIDE;
-    match number < COUNT.load(Ordering::Relaxed) {
-        true => BASE + number * STRIDE..BASE + (number + 1) * STRIDE,
-        false => 0..0,
+    if number < COUNT.load(Ordering::Relaxed) {
+        BASE + number * STRIDE..BASE + (number + 1) * STRIDE
+    } else {
+        0..0
     }
 }
 

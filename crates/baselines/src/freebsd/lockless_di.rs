@@ -269,9 +269,10 @@ unsafe impl<M: Machine, S: Steps> Invalidation<M> for LocklessDi<M, S> {
             // Before the exchange below, which releases it: see "Waking".
             self.waiters.fetch_add(1, Ordering::Relaxed);
             let chain = Turnstiles::<M>::global().lock(self.turnstile());
-            let published = match S::EXCHANGES {
-                true => self.head.load()[GENERATION],
-                false => self.head.load_word(GENERATION, Ordering::Acquire),
+            let published = if S::EXCHANGES {
+                self.head.load()[GENERATION]
+            } else {
+                self.head.load_word(GENERATION, Ordering::Acquire)
             };
             if page.get() > published || !S::CHECKS_AGAIN {
                 chain.wait();

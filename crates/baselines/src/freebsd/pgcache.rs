@@ -148,9 +148,12 @@ mod tests {
             let cache = PageCache::<Hosted>::new(machine.cpus()).expect("room");
             let size = cache.size as usize;
             let locks = |takes: bool, count: usize| {
-                let one = |_: &usize| match takes {
-                    true => cache.take().is_some(),
-                    false => cache.give().is_some(),
+                let one = |_: &usize| {
+                    if takes {
+                        cache.take().is_some()
+                    } else {
+                        cache.give().is_some()
+                    }
                 };
                 (0..count).filter(one).count()
             };

@@ -95,9 +95,12 @@ impl<M: Machine> Node<M> {
     /// The entries of a node that ends at `end`.
     fn entries(&self, end: usize) -> Vec<Entry> {
         let count = self.head().0;
-        let last = |at: usize| match at + 1 == count {
-            true => end,
-            false => self.pivots[at].load(Ordering::Relaxed),
+        let last = |at: usize| {
+            if at + 1 == count {
+                end
+            } else {
+                self.pivots[at].load(Ordering::Relaxed)
+            }
         };
         let entry = |at: usize| (last(at), self.slots[at].load(Ordering::Relaxed));
         (0..count).map(entry).collect()

@@ -45,9 +45,10 @@ impl<M: Machine> Drop for MmapWrite<'_, M> {
     fn drop(&mut self) {
         // SAFETY: acquired for writing when this was made, and downgraded if it says so.
         unsafe {
-            match self.is_downgraded {
-                true => self.lock.read_unlock(),
-                false => self.lock.write_unlock(),
+            if self.is_downgraded {
+                self.lock.read_unlock()
+            } else {
+                self.lock.write_unlock()
             }
         }
     }

@@ -274,9 +274,10 @@ impl<M: Machine> Regions<M> for AnyRegions<M> {
     #[inline]
     #[track_caller]
     fn change<'a>(&'a self, common: &'a AnyCommon<M>, range: VaRange) -> Option<Changing<'a, M>> {
-        match self.are_kept() {
-            true => self.change_kept(common, range),
-            false => None,
+        if self.are_kept() {
+            self.change_kept(common, range)
+        } else {
+            None
         }
     }
 

@@ -162,12 +162,11 @@ pub fn measure(
         }
     }
     // After Ctrl-C the tasks may have been told to end as well: no news.
-    match outcome.interrupted {
-        true => drop(running),
-        false => {
-            running.stop()?;
-            outcome.check(plan)?;
-        }
+    if outcome.interrupted {
+        drop(running)
+    } else {
+        running.stop()?;
+        outcome.check(plan)?;
     }
     outcome.warn();
     Ok(outcome)

@@ -180,9 +180,10 @@ impl Ours {
             };
             common.task(&vm, account)
         };
-        match is_scheduled {
-            true => threads::start_on(&machine, plan, &places, area, gate, enter),
-            false => threads::start(plan, &places, area, gate, enter),
+        if is_scheduled {
+            threads::start_on(&machine, plan, &places, area, gate, enter)
+        } else {
+            threads::start(plan, &places, area, gate, enter)
         }
     }
 }

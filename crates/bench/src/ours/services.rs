@@ -35,14 +35,13 @@ impl<S: System<Machine: Kernel>> Services<S> {
             .workload
             .uses(Feature::Futexes)
             .then(|| Futexes::new(&kernel, vm.machine().cpus()));
-        let (pipes, memory) = match plan.workload.uses(Feature::Neighbours) {
-            false => (Vec::new(), None),
-            true => {
-                let bytes = (plan.tasks * PAGE_SIZE) as u64;
-                let memory = Object::anonymous(vm, None, bytes).map_err(failed(Call::Common))?;
-                let pipe = || Arc::new(Pipe::new());
-                ((0..plan.tasks).map(|_| pipe()).collect(), Some(memory))
-            }
+        let (pipes, memory) = if plan.workload.uses(Feature::Neighbours) {
+            let bytes = (plan.tasks * PAGE_SIZE) as u64;
+            let memory = Object::anonymous(vm, None, bytes).map_err(failed(Call::Common))?;
+            let pipe = || Arc::new(Pipe::new());
+            ((0..plan.tasks).map(|_| pipe()).collect(), Some(memory))
+        } else {
+            (Vec::new(), None)
         };
         let services = Services {
             kernel,

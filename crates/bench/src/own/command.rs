@@ -23,9 +23,10 @@ pub fn name(text: &str) -> Option<String> {
 pub fn words(text: &str) -> Vec<String> {
     let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
     let program = words.first().filter(|first| !first.contains('='));
-    match program.is_some_and(|first| is_plain(text) && is_program(first)) {
-        true => words,
-        false => ["/bin/sh", "-c", text].map(str::to_owned).into(),
+    if program.is_some_and(|first| is_plain(text) && is_program(first)) {
+        words
+    } else {
+        ["/bin/sh", "-c", text].map(str::to_owned).into()
     }
 }
 

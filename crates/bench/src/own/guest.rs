@@ -192,9 +192,10 @@ impl Running for Guest {
     fn drivers(&self) -> Vec<u32> {
         let host = self.host.id();
         let list = format!("/proc/{host}/task/{host}/children");
-        let tasks = match self.is_command {
-            true => std::fs::read_to_string(list).unwrap_or_default(),
-            false => String::new(),
+        let tasks = if self.is_command {
+            std::fs::read_to_string(list).unwrap_or_default()
+        } else {
+            String::new()
         };
         let tasks = tasks.split_whitespace().filter_map(|pid| pid.parse().ok());
         tasks.chain([host]).collect()

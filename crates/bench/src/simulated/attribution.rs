@@ -91,14 +91,13 @@ impl Attribution {
         let (lines_wait, spinning) = (part(|times| times.fetching), part(|times| times.spinning));
         let (interrupts, memory) = (part(|times| times.interrupted), part(|times| times.memory));
         let parked = part(|times| times.parked);
-        let (blocked, queued, present) = match machine.is_scheduled() {
-            false => (parked, 0.0, 1.0),
-            true => {
-                let off = machine.off();
-                let part = |time: u64| time as f64 / 1000.0 / all;
-                let cpus = machine.cpus().len() as f64 / tasks as f64;
-                (part(off.blocked), part(off.queued), cpus)
-            }
+        let (blocked, queued, present) = if machine.is_scheduled() {
+            let off = machine.off();
+            let part = |time: u64| time as f64 / 1000.0 / all;
+            let cpus = machine.cpus().len() as f64 / tasks as f64;
+            (part(off.blocked), part(off.queued), cpus)
+        } else {
+            (parked, 0.0, 1.0)
         };
         Attribution {
             lines_wait,

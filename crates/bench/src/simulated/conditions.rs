@@ -180,16 +180,17 @@ impl Simulated {
                 (fitted, reached) = other;
             }
         }
-        match is_close(reached) {
-            true => Ok((fitted.clone(), what, fitted.time(what, unfitted))),
-            false => Err(Failure::Unavailable(format!(
+        if is_close(reached) {
+            Ok((fitted.clone(), what, fitted.time(what, unfitted)))
+        } else {
+            Err(Failure::Unavailable(format!(
                 "{} not reach {rate:.0} operations a second, however long {} takes: {reached:.0}",
                 match plan.tasks {
                     1 => "one task does".to_owned(),
                     tasks => format!("{tasks} tasks do"),
                 },
                 what.name()
-            ))),
+            )))
         }
     }
 

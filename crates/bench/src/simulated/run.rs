@@ -127,12 +127,11 @@ impl Run {
         let common = common.map_err(|error| run.failure(0, error))?;
         let job = |task| run.job(plan.workload, task, vm.clone(), common.clone());
         let jobs = (0..plan.tasks).map(job);
-        match run.machine.is_scheduled() {
-            true => run.machine.start(jobs.collect()),
-            false => {
-                let cpus = (0..plan.tasks).map(|task| conditions.place.cpu(&topology, task));
-                run.machine.start_on(cpus.zip(jobs).collect());
-            }
+        if run.machine.is_scheduled() {
+            run.machine.start(jobs.collect())
+        } else {
+            let cpus = (0..plan.tasks).map(|task| conditions.place.cpu(&topology, task));
+            run.machine.start_on(cpus.zip(jobs).collect());
         }
         Ok(run)
     }

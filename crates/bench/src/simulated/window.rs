@@ -88,9 +88,10 @@ impl Run {
         };
         let scaled = |laps: &Laps| (laps.operations as f64 * passed as f64 / laps.until).round();
         Ok(Window {
-            counts: match is_whole {
-                true => laps.iter().map(|laps| scaled(laps) as u64).collect(),
-                false => done,
+            counts: if is_whole {
+                laps.iter().map(|laps| scaled(laps) as u64).collect()
+            } else {
+                done
             },
             span: Duration::from_nanos(passed),
             is_whole,

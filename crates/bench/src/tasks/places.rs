@@ -141,9 +141,10 @@ pub fn shape(cores: &[Core]) -> String {
     let threads = cores.first().map_or(0, |core| core.cpus.len());
     let even = packages.values().all(|&count| count == per_socket)
         && cores.iter().all(|core| core.cpus.len() == threads);
-    match even {
-        true => format!("{sockets}x{per_socket}x{threads}"),
-        false => format!("{cpus} CPUs"),
+    if even {
+        format!("{sockets}x{per_socket}x{threads}")
+    } else {
+        format!("{cpus} CPUs")
     }
 }
 

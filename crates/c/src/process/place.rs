@@ -106,9 +106,10 @@ impl Table {
         let index = self.places.len();
         let place = Box::leak(Box::new(Place {
             index,
-            cpu: match index < MAX_CPUS {
-                true => CPUS.cpu(index),
-                false => CpuId::NONE,
+            cpu: if index < MAX_CPUS {
+                CPUS.cpu(index)
+            } else {
+                CpuId::NONE
             },
             permit: Permit::new(),
             locals: Locals::ZERO,

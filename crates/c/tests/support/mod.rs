@@ -75,9 +75,10 @@ impl Program {
     /// Compiles it.
     pub fn new(source: &str, library: Library, flags: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let (compiler, standard) = match source.ends_with(".cc") {
-            true => ("g++", "-std=c++11"),
-            false => ("gcc", "-std=c11"),
+        let (compiler, standard) = if source.ends_with(".cc") {
+            ("g++", "-std=c++11")
+        } else {
+            ("gcc", "-std=c11")
         };
         let mut command = Command::new(compiler);
         command.args([

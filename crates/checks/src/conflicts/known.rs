@@ -70,9 +70,10 @@ impl Compared {
         let listed = listed.flat_map(|known| known.lines);
         let listed: BTreeSet<String> = listed.map(|&line| line.to_owned()).collect();
         let known: BTreeSet<String> = met.intersection(&listed).cloned().collect();
-        let gone = match known.is_empty() {
-            true => listed.clone(),
-            false => BTreeSet::new(),
+        let gone = if known.is_empty() {
+            listed.clone()
+        } else {
+            BTreeSet::new()
         };
         Compared {
             unknown: met.difference(&listed).cloned().collect(),

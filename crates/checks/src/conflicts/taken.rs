@@ -72,9 +72,10 @@ impl Taken {
             locks: names
                 .filter_map(|name| Some((name, *counts.get(name)?)))
                 .collect(),
-            threads: match operation.is_whole() {
-                true => BTreeSet::new(),
-                false => meet(Sharing::Threads)?,
+            threads: if operation.is_whole() {
+                BTreeSet::new()
+            } else {
+                meet(Sharing::Threads)?
             },
             processes: meet(Sharing::Processes)?,
         })

@@ -142,12 +142,11 @@ impl Talker {
         self.introduce();
         let mut times = 0;
         phases.each(self.index as u64, WARM_UP, || {
-            match self.operation.takes_two() {
-                true => {
-                    self.give(2 * times + 1);
-                    self.take(2 * times + 2);
-                }
-                false => self.within(Entry::Sleep, |kernel| kernel.sleep_until(Sim::now() + NAP)),
+            if self.operation.takes_two() {
+                self.give(2 * times + 1);
+                self.take(2 * times + 2);
+            } else {
+                self.within(Entry::Sleep, |kernel| kernel.sleep_until(Sim::now() + NAP))
             }
             times += 1;
         });

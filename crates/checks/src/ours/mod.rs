@@ -176,9 +176,10 @@ impl Ours {
         if scarce.is_none() && !self.is_short {
             return Err(crashed("though memory is not short"));
         }
-        match after == before || scarcity::may_change(&step.call) {
-            true => Ok(outcome),
-            false => Err(crashed("but something has changed")),
+        if after == before || scarcity::may_change(&step.call) {
+            Ok(outcome)
+        } else {
+            Err(crashed("but something has changed"))
         }
     }
 

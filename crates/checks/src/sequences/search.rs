@@ -64,9 +64,10 @@ pub fn search(
             }
             Err(first) => {
                 watch.played(Played::default());
-                let found = match first.hangs() {
-                    true => Some(first.clone()),
-                    false => again(&steps, systems)?,
+                let found = if first.hangs() {
+                    Some(first.clone())
+                } else {
+                    again(&steps, systems)?
                 };
                 match found {
                     Some(found) => return Ok(Some((seed, shrink(found, systems)?))),

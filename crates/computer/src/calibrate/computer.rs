@@ -55,9 +55,10 @@ impl Computer {
             sockets: sockets.len(),
             cores: per_socket,
             threads: cores.iter().map(|core| core.cpus.len()).min().unwrap_or(1),
-            cluster: match per_socket.is_multiple_of(cluster) {
-                true => cluster,
-                false => per_socket,
+            cluster: if per_socket.is_multiple_of(cluster) {
+                cluster
+            } else {
+                per_socket
             },
             first,
             sibling: home.cpus.get(1).map(|&other| (first, other)),

@@ -46,9 +46,10 @@ impl Mapping {
 
     /// Allows reading, or reading and writing.
     pub fn protect(&self, write: bool) -> io::Result<()> {
-        let access = match write {
-            true => libc::PROT_READ | libc::PROT_WRITE,
-            false => libc::PROT_READ,
+        let access = if write {
+            libc::PROT_READ | libc::PROT_WRITE
+        } else {
+            libc::PROT_READ
         };
         // SAFETY: the range is ours, and no reference points into it.
         match unsafe { libc::mprotect(self.start.cast(), self.pages * PAGE, access) } {

@@ -31,13 +31,14 @@ fn tracepoints(host: &Host) -> Finding {
             }
             Err(_) => false,
         };
-        return match is_hidden {
-            true => Finding::advice(
+        return if is_hidden {
+            Finding::advice(
                 NAME,
                 found,
                 "run as root, or `mount -o remount,mode=755 /sys/kernel/tracing`",
-            ),
-            false => Finding::advice(NAME, found, "mount -t tracefs tracefs /sys/kernel/tracing"),
+            )
+        } else {
+            Finding::advice(NAME, found, "mount -t tracefs tracefs /sys/kernel/tracing")
         };
     };
     let pair = ["contention_begin", "contention_end"];
@@ -51,9 +52,10 @@ fn tracepoints(host: &Host) -> Finding {
             format!(
                 "in /{mount}, and cannot be opened ({error}), so waits for the kernel's locks are not seen"
             ),
-            match rights.is_root() {
-                true => "the container must be allowed perf_event_open and CAP_PERFMON",
-                false => "run as root; see rights and perf_event_paranoid",
+            if rights.is_root() {
+                "the container must be allowed perf_event_open and CAP_PERFMON"
+            } else {
+                "run as root; see rights and perf_event_paranoid"
             },
         ),
         (false, _) => Finding::advice(

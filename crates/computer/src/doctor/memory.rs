@@ -67,9 +67,10 @@ fn free(host: &Host) -> Finding {
         .unwrap_or(u64::MAX);
     let (free, needed) = ((kib << 10).min(limit), host.cpus() * workloads::SIZE as u64);
     let found = format!("{} MiB", free >> 20);
-    match free >= needed {
-        true => Finding::ok(NAME, found),
-        false => Finding::change(
+    if free >= needed {
+        Finding::ok(NAME, found)
+    } else {
+        Finding::change(
             NAME,
             format!(
                 "{found}; page_fault1 on all CPUs touches {} MiB",
@@ -79,6 +80,6 @@ fn free(host: &Host) -> Finding {
                 "measure with fewer tasks: `-t {}`",
                 (free / workloads::SIZE as u64).max(1)
             ),
-        ),
+        )
     }
 }

@@ -48,9 +48,10 @@ fn quota(host: &Host) -> Finding {
     const NAME: &str = "CPU quota";
     let Some(limit) = host.environment.cgroup_cpu.as_deref() else {
         // A hierarchy without the file has no limit.
-        return match host.has("sys/fs/cgroup/cgroup.controllers") && host.has("proc/self/cgroup") {
-            true => Finding::ok(NAME, "none"),
-            false => Finding::unknown(NAME, host.unknown("cgroup_cpu")),
+        return if host.has("sys/fs/cgroup/cgroup.controllers") && host.has("proc/self/cgroup") {
+            Finding::ok(NAME, "none")
+        } else {
+            Finding::unknown(NAME, host.unknown("cgroup_cpu"))
         };
     };
     let numbers: Vec<f64> = limit
@@ -115,9 +116,10 @@ fn clock(host: &Host) -> Finding {
         return Finding::ok(NAME, clock);
     }
     let others = host.text(&format!("{FOLDER}/available_clocksource"));
-    let advice = match others.is_ok_and(|all| all.split(' ').any(|one| one == "tsc")) {
-        true => format!("echo tsc > /{FOLDER}/current_clocksource"),
-        false => "boot the kernel with `tsc=reliable`, if the CPU's counter is".to_owned(),
+    let advice = if others.is_ok_and(|all| all.split(' ').any(|one| one == "tsc")) {
+        format!("echo tsc > /{FOLDER}/current_clocksource")
+    } else {
+        "boot the kernel with `tsc=reliable`, if the CPU's counter is".to_owned()
     };
     Finding::change(NAME, format!("{clock}: slow to read"), advice)
 }

@@ -36,9 +36,10 @@ impl Case {
     /// The same for a guest.
     pub fn program(&self) -> Program {
         let place = format!("/{}", self.place());
-        match self.is_script {
-            true => Program::new("sh", ["sh", &place]),
-            false => Program::new(place, self.arguments()),
+        if self.is_script {
+            Program::new("sh", ["sh", &place])
+        } else {
+            Program::new(place, self.arguments())
         }
     }
 }

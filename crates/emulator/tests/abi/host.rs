@@ -37,27 +37,24 @@ impl Host {
 
     /// The output of a case here, in the surroundings that it has in a guest.
     pub fn run(&self, case: &Case) -> Outcome {
-        let mut command = match case.is_script {
-            true => {
-                let mut shell = Command::new(self.tools().join("sh"));
-                shell
-                    .arg0("sh")
-                    .arg(&case.file)
-                    .env_clear()
-                    .env("PATH", self.tools());
-                shell
+        let mut command = if case.is_script {
+            let mut shell = Command::new(self.tools().join("sh"));
+            shell
+                .arg0("sh")
+                .arg(&case.file)
+                .env_clear()
+                .env("PATH", self.tools());
+            shell
+        } else {
+            let mut program = Command::new(&case.file);
+            let words = case.arguments();
+            program.arg0(&words[0]).args(&words[1..]).env_clear();
+            for variable in case.program().environment {
+                let variable = variable.into_string().expect("UTF-8");
+                let (name, value) = variable.split_once('=').expect("a value");
+                program.env(name, value);
             }
-            false => {
-                let mut program = Command::new(&case.file);
-                let words = case.arguments();
-                program.arg0(&words[0]).args(&words[1..]).env_clear();
-                for variable in case.program().environment {
-                    let variable = variable.into_string().expect("UTF-8");
-                    let (name, value) = variable.split_once('=').expect("a value");
-                    program.env(name, value);
-                }
-                program
-            }
+            program
         };
         let (mut reader, writer) = io::pipe().expect("a pipe");
         let errors = writer.try_clone().expect("a descriptor");

@@ -64,9 +64,10 @@ impl Subject for Nested {
 
 /// Whether the calling thread is left unpinned; of others the library does not tell.
 fn unpinned() -> Result<(), String> {
-    match crossbeam_epoch::is_pinned() {
-        false => Ok(()),
-        true => Err("still pinned after the last".into()),
+    if crossbeam_epoch::is_pinned() {
+        Err("still pinned after the last".into())
+    } else {
+        Ok(())
     }
 }
 

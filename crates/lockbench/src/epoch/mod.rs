@@ -17,8 +17,9 @@ fn done() -> Done {
 /// Whether each callback has run.
 fn all_ran(done: Done, operations: u64) -> Result<(), String> {
     let ran = done.load(Relaxed);
-    match ran == operations {
-        true => Ok(()),
-        false => Err(format!("{ran} of {operations} callbacks ran")),
+    if ran == operations {
+        Ok(())
+    } else {
+        Err(format!("{ran} of {operations} callbacks ran"))
     }
 }

@@ -61,9 +61,10 @@ impl Subject for Nested {
 
 /// Whether no section is open.
 fn closed(domain: &Domain<Hosted>) -> Result<(), String> {
-    match domain.has_passed(&domain.snapshot()) {
-        true => Ok(()),
-        false => Err("a section is still open when all have left".into()),
+    if domain.has_passed(&domain.snapshot()) {
+        Ok(())
+    } else {
+        Err("a section is still open when all have left".into())
     }
 }
 

@@ -223,9 +223,10 @@ fn extremes(operations: &[u64]) -> f64 {
 fn jain(operations: &[u64]) -> f64 {
     let sum: f64 = operations.iter().map(|&n| n as f64).sum();
     let squares: f64 = operations.iter().map(|&n| (n as f64).powi(2)).sum();
-    match squares > 0.0 {
-        true => sum * sum / (operations.len() as f64 * squares),
-        false => 0.0,
+    if squares > 0.0 {
+        sum * sum / (operations.len() as f64 * squares)
+    } else {
+        0.0
     }
 }
 

@@ -37,9 +37,10 @@ impl Oracle {
     #[inline]
     pub fn note(&self, entry: &Entry) -> u16 {
         let frame = entry.frame.index();
-        let noted = match entry.large {
-            true => self.frees.get(frame / pte::ENTRIES),
-            false => self.changes.get(frame),
+        let noted = if entry.large {
+            self.frees.get(frame / pte::ENTRIES)
+        } else {
+            self.changes.get(frame)
         };
         noted.map_or(0, |noted| noted.load(Relaxed))
     }
@@ -96,9 +97,10 @@ fn zeroes(count: usize) -> Box<[AtomicU16]> {
 #[inline(never)]
 fn stale(entry: &Entry, address: usize, cpu: usize) -> ! {
     let frame = entry.frame;
-    let freed = match entry.large {
-        true => "in 2 MiB of which a frame has been freed since",
-        false => "which has been freed since",
+    let freed = if entry.large {
+        "in 2 MiB of which a frame has been freed since"
+    } else {
+        "which has been freed since"
     };
     panic!("CPU {cpu} uses a stale translation of {address:#x} to {frame:?}, {freed}")
 }

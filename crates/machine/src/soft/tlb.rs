@@ -143,9 +143,10 @@ impl Tlb {
     /// Keeps `entry`, which was found for `page` in `asid`; it replaces the page's entry of that
     /// size or, if there is none, the oldest entry of the set.
     pub fn insert(&mut self, asid: Asid, page: usize, entry: Entry) {
-        let tag = match entry.large {
-            true => large(asid, page),
-            false => small(asid, page),
+        let tag = if entry.large {
+            large(asid, page)
+        } else {
+            small(asid, page)
         };
         self.has_large |= entry.large;
         let (set, way) = self.find(tag).unwrap_or_else(|| {
@@ -179,9 +180,10 @@ impl Tlb {
             Flush::All => self.forget_all(asid),
             Flush::Range(range) => {
                 let pages = range.start >> PAGE_SHIFT..range.end.div_ceil(1 << PAGE_SHIFT);
-                match pages.len() <= self.tags.len() {
-                    true => self.flush_each(asid, pages),
-                    false => self.forget_range(asid, pages),
+                if pages.len() <= self.tags.len() {
+                    self.flush_each(asid, pages)
+                } else {
+                    self.forget_range(asid, pages)
                 }
             }
         }
@@ -266,9 +268,10 @@ impl Entry {
     /// The pages before `page` in the entry's range.
     #[inline]
     fn inside(self, page: usize) -> u32 {
-        match self.large {
-            true => (page % pte::ENTRIES) as u32,
-            false => 0,
+        if self.large {
+            (page % pte::ENTRIES) as u32
+        } else {
+            0
         }
     }
 }

@@ -55,9 +55,10 @@ pub fn model_for(systems: &[&mut dyn System]) -> Model {
 pub fn sequence_for(seed: u64, steps: usize, systems: &[&mut dyn System]) -> Vec<Step> {
     let known = |step: &Step| systems.iter().all(|system| system.supports(step));
     let steps = sequence(seed, steps, model_for(systems), &known);
-    match systems.iter().any(|system| system.may_refuse()) {
-        true => scarce(seed, &steps),
-        false => steps,
+    if systems.iter().any(|system| system.may_refuse()) {
+        scarce(seed, &steps)
+    } else {
+        steps
     }
 }
 
@@ -78,10 +79,7 @@ pub fn play(
     for (index, step) in steps.iter().enumerate() {
         let known = systems.iter().all(|system| system.supports(step));
         let before = may_refuse.then(|| model.clone());
-        let judged = match known {
-            true => model.judge(step).ok(),
-            false => None,
-        };
+        let judged = if known { model.judge(step).ok() } else { None };
         let Some(expected) = judged else {
             played.left_out += 1;
             continue;

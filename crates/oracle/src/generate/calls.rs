@@ -82,9 +82,10 @@ const LOCK_FLAGS: [(u64, LockFlag); 3] = [
 impl Generator<'_> {
     /// A call that `process` might make.
     pub(super) fn call(&mut self, known: &Known, process: ProcessId) -> Call {
-        let kind = match self.has_little(known, process) && self.chance(50) {
-            true => Kind::Map,
-            false => self.weighted(&WEIGHTS),
+        let kind = if self.has_little(known, process) && self.chance(50) {
+            Kind::Map
+        } else {
+            self.weighted(&WEIGHTS)
         };
         match kind {
             Kind::Map => Call::Map(self.map(known, process)),
@@ -154,15 +155,17 @@ impl Generator<'_> {
             return self.stack();
         }
         let in_window = |place| place == Place::Window;
-        let range = match self.chance(85) {
-            true => self.whole_range(known, process, in_window),
-            false => self.range(known, process),
+        let range = if self.chance(85) {
+            self.whole_range(known, process, in_window)
+        } else {
+            self.range(known, process)
         };
         self.handle += 1;
         let handle = self.handle;
-        let somewhere = match self.chance(40) {
-            true => self.just_below(&range, range.bytes),
-            false => self.anywhere().start,
+        let somewhere = if self.chance(40) {
+            self.just_below(&range, range.bytes)
+        } else {
+            self.anywhere().start
         };
         let at = self.weighted(&[
             (50, Where::Fixed(range.start)),
@@ -192,9 +195,10 @@ impl Generator<'_> {
         self.value += 1;
         let call = Call::Store(start, Width::Word, self.value);
         self.take(Step { process, call });
-        let advice = match self.chance(70) {
-            true => Advice::WipeOnFork,
-            false => Advice::DontFork,
+        let advice = if self.chance(70) {
+            Advice::WipeOnFork
+        } else {
+            Advice::DontFork
         };
         let call = Call::Advise(Range::pages(start, 1), advice);
         self.take(Step { process, call });
@@ -211,9 +215,10 @@ impl Generator<'_> {
             prot: self.prot(),
             shared: false,
             backing: Backing::Anonymous,
-            flags: match self.chance(10) {
-                true => flags.with(MapFlag::Locked),
-                false => flags,
+            flags: if self.chance(10) {
+                flags.with(MapFlag::Locked)
+            } else {
+                flags
             },
         }
     }
@@ -239,9 +244,10 @@ impl Generator<'_> {
         if self.chance(25) {
             return self.remap_several(known, process);
         }
-        let mut old = match self.chance(90) {
-            true => self.whole_range(known, process, |place| place != Place::Heap),
-            false => self.range(known, process),
+        let mut old = if self.chance(90) {
+            self.whole_range(known, process, |place| place != Place::Heap)
+        } else {
+            self.range(known, process)
         };
         let bytes = match self.below(100) {
             0..40 => old.bytes,
@@ -253,9 +259,10 @@ impl Generator<'_> {
         if self.chance(8) {
             old.bytes = 0;
         }
-        let fixed = match self.chance(45) {
-            true => Some(self.range(known, process).start),
-            false => None,
+        let fixed = if self.chance(45) {
+            Some(self.range(known, process).start)
+        } else {
+            None
         };
         self.handle += 1;
         Remap {
@@ -273,9 +280,10 @@ impl Generator<'_> {
         let page = first.start.offset / PAGE;
         let pages = first.bytes / PAGE + 1 + self.below(16);
         let pages = pages.min(WINDOW_PAGES.saturating_sub(page)).max(1);
-        let bytes = match self.chance(70) {
-            true => pages * PAGE,
-            false => (1 + self.below(pages)) * PAGE,
+        let bytes = if self.chance(70) {
+            pages * PAGE
+        } else {
+            (1 + self.below(pages)) * PAGE
         };
         Remap {
             old: Range::pages(first.start, pages),
@@ -292,13 +300,15 @@ impl Generator<'_> {
     }
 
     fn transfer(&mut self) -> Transfer {
-        let bytes = match self.chance(50) {
-            true => self.below(9),
-            false => self.below(TRANSFER),
+        let bytes = if self.chance(50) {
+            self.below(9)
+        } else {
+            self.below(TRANSFER)
         };
-        let near = match self.chance(50) {
-            true => self.below(FILE_PAGES) * PAGE,
-            false => self.length(FILE_PAGES),
+        let near = if self.chance(50) {
+            self.below(FILE_PAGES) * PAGE
+        } else {
+            self.length(FILE_PAGES)
         };
         Transfer {
             file: self.file(),
@@ -310,9 +320,10 @@ impl Generator<'_> {
     /// A length of that many pages, mostly exact.
     fn length(&mut self, pages: u64) -> u64 {
         let whole = self.below(pages + 1) * PAGE;
-        match self.chance(70) {
-            true => whole,
-            false => whole + self.below(PAGE),
+        if self.chance(70) {
+            whole
+        } else {
+            whole + self.below(PAGE)
         }
     }
 
@@ -327,9 +338,10 @@ impl Generator<'_> {
     }
 
     fn width(&mut self) -> Width {
-        match self.chance(50) {
-            true => Width::Byte,
-            false => Width::Word,
+        if self.chance(50) {
+            Width::Byte
+        } else {
+            Width::Word
         }
     }
 }

@@ -90,23 +90,25 @@ impl Generator<'_> {
     }
 
     fn edged_range(&mut self, range: Range) -> Range {
-        match self.chance(60) {
-            true => Range {
+        if self.chance(60) {
+            Range {
                 bytes: self.edge_from(address(range.start)),
                 ..range
-            },
-            false => Range {
+            }
+        } else {
+            Range {
                 start: self.edged_place(range.bytes),
                 ..range
-            },
+            }
         }
     }
 
     /// An address at an edge, or one from which `bytes` bytes end at an edge.
     fn edged_place(&mut self, bytes: u64) -> Address {
-        let offset = match self.chance(50) {
-            true => self.edge(),
-            false => self.edge().wrapping_sub(bytes),
+        let offset = if self.chance(50) {
+            self.edge()
+        } else {
+            self.edge().wrapping_sub(bytes)
         };
         let place = Place::Absolute;
         Address { place, offset }
@@ -124,18 +126,20 @@ impl Generator<'_> {
     /// A number at an edge, or one whose sum with `start` is at one.
     fn edge_from(&mut self, start: u64) -> u64 {
         let edge = self.edge();
-        match self.chance(50) {
-            true => edge,
-            false => edge.wrapping_sub(start),
+        if self.chance(50) {
+            edge
+        } else {
+            edge.wrapping_sub(start)
         }
     }
 
     fn edge(&mut self) -> u64 {
         let edge = self.weighted(&EDGES.map(|edge| (1, edge)));
         let apart = self.weighted(&[(3, 0), (2, 1), (2, PAGE), (1, PAGE - 1), (1, PAGE + 1)]);
-        match self.chance(50) {
-            true => edge.wrapping_add(apart),
-            false => edge.wrapping_sub(apart),
+        if self.chance(50) {
+            edge.wrapping_add(apart)
+        } else {
+            edge.wrapping_sub(apart)
         }
     }
 }

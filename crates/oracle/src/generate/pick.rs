@@ -131,16 +131,18 @@ impl Generator<'_> {
         process: ProcessId,
         wanted: impl Fn(Place) -> bool,
     ) -> Range {
-        let region = match self.chance(88) {
-            true => self.region(known, process, wanted),
-            false => None,
+        let region = if self.chance(88) {
+            self.region(known, process, wanted)
+        } else {
+            None
         };
         let Some(region) = region else {
             return self.anywhere();
         };
-        let first = match self.chance(30) {
-            true => 0,
-            false => self.below(region.pages),
+        let first = if self.chance(30) {
+            0
+        } else {
+            self.below(region.pages)
         };
         let rest = region.pages - first;
         let pages = match self.below(10) {

@@ -66,9 +66,10 @@ impl Terms<'_> {
             Where::Hint(address, _) => (at(address), 0),
             Where::Anywhere(_) => (0, 0),
         };
-        let sharing = match map.shared {
-            true => libc::MAP_SHARED,
-            false => libc::MAP_PRIVATE,
+        let sharing = if map.shared {
+            libc::MAP_SHARED
+        } else {
+            libc::MAP_PRIVATE
         };
         let (file, offset, anonymous) = match map.backing {
             Backing::Anonymous => (-1, 0, libc::MAP_ANONYMOUS),

@@ -100,9 +100,10 @@ impl Model {
             return segv;
         }
         let page = &process.pages[&number];
-        let allowed = match write {
-            true => page.attributes.prot.write,
-            false => page.reads(),
+        let allowed = if write {
+            page.attributes.prot.write
+        } else {
+            page.reads()
         };
         if !allowed {
             return segv;
@@ -114,9 +115,10 @@ impl Model {
     /// Access to a page that may only be executed, or would become so, is undefined.
     fn refuse_only_executable(&mut self, id: ProcessId, number: u64) -> Answer<()> {
         let next = self.process(id).pages.range(number..).next();
-        match next.is_some_and(|(_, page)| page.only_executes()) {
-            true => undefined("whether memory that may only be executed can be read"),
-            false => Ok(()),
+        if next.is_some_and(|(_, page)| page.only_executes()) {
+            undefined("whether memory that may only be executed can be read")
+        } else {
+            Ok(())
         }
     }
 
@@ -133,9 +135,10 @@ impl Model {
             return Ok(());
         };
         let length = object.bytes.len() as u64;
-        match offset < object.pages() && offset * PAGE + end > length {
-            true => undefined("the fate of bytes beyond a file's end"),
-            false => Ok(()),
+        if offset < object.pages() && offset * PAGE + end > length {
+            undefined("the fate of bytes beyond a file's end")
+        } else {
+            Ok(())
         }
     }
 }

@@ -41,9 +41,10 @@ impl Model {
         for number in mapped {
             self.advise_page(id, number, advice, &mut renamed)?;
         }
-        match holes {
-            true => fails(libc::ENOMEM),
-            false => Ok(Outcome::Done),
+        if holes {
+            fails(libc::ENOMEM)
+        } else {
+            Ok(Outcome::Done)
         }
     }
 

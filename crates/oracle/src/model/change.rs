@@ -54,9 +54,10 @@ impl Model {
             // Locked memory that becomes writable gets private pages at once.
             let becomes_writable = prot.write && !before.prot.write;
             if becomes_writable && before.lock == Lock::Yes {
-                match before.shared {
-                    true => self.may_come(id, number),
-                    false => drop(self.bring_in(id, number, true)),
+                if before.shared {
+                    self.may_come(id, number)
+                } else {
+                    drop(self.bring_in(id, number, true))
                 }
             }
         }
@@ -77,9 +78,10 @@ impl Model {
             pages += 1;
             is_refused |= refused(page);
         }
-        match !kept && is_refused && pages < range.end - range.start {
-            true => undefined("which of two errors comes first"),
-            false => Ok(()),
+        if !kept && is_refused && pages < range.end - range.start {
+            undefined("which of two errors comes first")
+        } else {
+            Ok(())
         }
     }
 }

@@ -36,9 +36,10 @@ impl Model {
         if !now && !future {
             return fails(libc::EINVAL);
         }
-        let lock = match flags.has(LockFlag::OnFault) {
-            true => Lock::OnFault,
-            false => Lock::Yes,
+        let lock = if flags.has(LockFlag::OnFault) {
+            Lock::OnFault
+        } else {
+            Lock::Yes
         };
         self.process(id).future = if future { lock } else { Lock::No };
         if now {

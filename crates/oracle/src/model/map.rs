@@ -103,9 +103,10 @@ impl Process {
     /// Whether the handle is still unused.
     pub(super) fn is_new(&self, handle: Handle) -> Answer<()> {
         let of = |handle| address(handle_start(handle)) / PAGE;
-        match self.is_free(of(handle)..of(handle) + (1 << 16)) {
-            true => Ok(()),
-            false => undefined("the handle's name is taken"),
+        if self.is_free(of(handle)..of(handle) + (1 << 16)) {
+            Ok(())
+        } else {
+            undefined("the handle's name is taken")
         }
     }
 
@@ -125,16 +126,18 @@ impl Process {
                     return fails(libc::EINVAL);
                 }
                 let replaces = matches!(map.at, Where::Fixed(_));
-                match replaces || self.is_free(pages(start, bytes)) {
-                    true => Ok(start),
-                    false => fails(libc::EEXIST),
+                if replaces || self.is_free(pages(start, bytes)) {
+                    Ok(start)
+                } else {
+                    fails(libc::EEXIST)
                 }
             }
             Where::Hint(at, handle) => {
                 let hint = address(at) & !(PAGE - 1);
-                match at.place == Place::Window && self.welcomes(hint, bytes) {
-                    true => Ok(hint),
-                    false => elsewhere(bytes, handle),
+                if at.place == Place::Window && self.welcomes(hint, bytes) {
+                    Ok(hint)
+                } else {
+                    elsewhere(bytes, handle)
                 }
             }
             Where::Anywhere(handle) => elsewhere(bytes, handle),
@@ -166,9 +169,10 @@ impl Process {
         {
             return fails(libc::EACCES);
         }
-        match grows && (map.shared || map.backing != Backing::Anonymous) {
-            true => fails(libc::EINVAL),
-            false => Ok(()),
+        if grows && (map.shared || map.backing != Backing::Anonymous) {
+            fails(libc::EINVAL)
+        } else {
+            Ok(())
         }
     }
 
@@ -202,9 +206,10 @@ impl Process {
 
 /// Where the model places mappings without a given address.
 fn elsewhere(bytes: u64, handle: Handle) -> Answer<u64> {
-    match bytes <= FITS {
-        true => Ok(address(handle_start(handle))),
-        false => undefined("whether so much fits anywhere"),
+    if bytes <= FITS {
+        Ok(address(handle_start(handle)))
+    } else {
+        undefined("whether so much fits anywhere")
     }
 }
 

@@ -100,9 +100,10 @@ impl Model {
                 let same = self.processes == before.processes && self.objects == before.objects;
                 let defined = same || self.halfway.is_some();
                 *self = before;
-                match defined {
-                    true => Ok(Outcome::Errno(errno)),
-                    false => Err("what a call leaves behind when it fails half-way"),
+                if defined {
+                    Ok(Outcome::Errno(errno))
+                } else {
+                    Err("what a call leaves behind when it fails half-way")
                 }
             }
             (Ok(outcome) | Err(Stop::With(outcome)), _) => Ok(outcome),

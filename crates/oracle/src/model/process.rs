@@ -55,9 +55,10 @@ impl Process {
             Place::Absolute => nowhere,
             Place::Handle(_) => return self.handled(range),
         };
-        match defined {
-            true => Ok(address(start)),
-            false => undefined("it leaves its place"),
+        if defined {
+            Ok(address(start))
+        } else {
+            undefined("it leaves its place")
         }
     }
 
@@ -69,9 +70,10 @@ impl Process {
         let from = address(start);
         let pages = from / PAGE..(from + bytes.clamp(1, 1 << HANDLE_SHIFT)).div_ceil(PAGE);
         let mapped = pages.into_iter().all(|page| self.pages.contains_key(&page));
-        match end < 1 << HANDLE_SHIFT && mapped {
-            true => Ok(from),
-            false => undefined("the handle's mapping is not there"),
+        if end < 1 << HANDLE_SHIFT && mapped {
+            Ok(from)
+        } else {
+            undefined("the handle's mapping is not there")
         }
     }
 

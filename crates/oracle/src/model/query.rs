@@ -74,9 +74,10 @@ impl Process {
         if flags.has(SyncFlag::Invalidate) && mapped.iter().any(is_locked) {
             return fails(libc::EBUSY);
         }
-        match holes {
-            true => fails(libc::ENOMEM),
-            false => Ok(Outcome::Done),
+        if holes {
+            fails(libc::ENOMEM)
+        } else {
+            Ok(Outcome::Done)
         }
     }
 

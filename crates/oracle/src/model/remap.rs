@@ -78,9 +78,10 @@ impl Model {
             (None, None) => return undefined("a mapping that moves needs a handle"),
         };
         self.transfer(id, &request, target);
-        Ok(match in_window(target) || remap.fixed.is_some() {
-            true => Outcome::At(place(target)),
-            false => Outcome::Somewhere,
+        Ok(if in_window(target) || remap.fixed.is_some() {
+            Outcome::At(place(target))
+        } else {
+            Outcome::Somewhere
         })
     }
 
@@ -238,9 +239,10 @@ impl Process {
             return Ok(false);
         }
         if let Place::Handle(_) = place(request.start).place {
-            return match request.may_move {
-                true => Ok(false),
-                false => undefined("whether there is room behind a mapping that was placed"),
+            return if request.may_move {
+                Ok(false)
+            } else {
+                undefined("whether there is room behind a mapping that was placed")
             };
         }
         let old = Range::pages(place(request.start), 1);

@@ -42,9 +42,10 @@ struct Words<'a>(Vec<&'a str>);
 
 impl<'a> Words<'a> {
     fn next(&mut self, what: &str) -> Parsed<&'a str> {
-        match self.0.is_empty() {
-            true => Err(format!("{what} is missing")),
-            false => Ok(self.0.remove(0)),
+        if self.0.is_empty() {
+            Err(format!("{what} is missing"))
+        } else {
+            Ok(self.0.remove(0))
         }
     }
 
@@ -145,9 +146,10 @@ impl<'a> Words<'a> {
         Ok(Remap {
             old: self.range()?,
             bytes: self.length()?,
-            fixed: match self.take("fixed") {
-                true => Some(self.address()?),
-                false => None,
+            fixed: if self.take("fixed") {
+                Some(self.address()?)
+            } else {
+                None
             },
             flags: self.flags(),
             handle: self.handle()?,
@@ -173,11 +175,12 @@ impl<'a> Words<'a> {
             bytes: self.length()?,
         };
         let end = transfer.offset.checked_add(transfer.bytes);
-        match transfer.bytes <= TRANSFER && end.is_some_and(|end| end <= FILE_BYTES) {
-            true => Ok(transfer),
-            false => Err(format!(
+        if transfer.bytes <= TRANSFER && end.is_some_and(|end| end <= FILE_BYTES) {
+            Ok(transfer)
+        } else {
+            Err(format!(
                 "a transfer has at most {TRANSFER} bytes, a file {FILE_BYTES}"
-            )),
+            ))
         }
     }
 
@@ -196,9 +199,10 @@ impl<'a> Words<'a> {
     /// Checks that words are aligned.
     fn accessed(&mut self, width: Width) -> Parsed<Address> {
         let address = self.address()?;
-        match address.offset.is_multiple_of(width.bytes()) {
-            true => Ok(address),
-            false => Err(format!("{address} is not aligned to a word")),
+        if address.offset.is_multiple_of(width.bytes()) {
+            Ok(address)
+        } else {
+            Err(format!("{address} is not aligned to a word"))
         }
     }
 

@@ -246,9 +246,10 @@ impl Account {
 
     fn slept(&mut self, slept: Slept) {
         self.waits.slept(slept.tid, slept.nanoseconds);
-        let by_stack = match slept.preempted {
-            true => &mut self.totals.preempted,
-            false => &mut self.totals.asleep,
+        let by_stack = if slept.preempted {
+            &mut self.totals.preempted
+        } else {
+            &mut self.totals.asleep
         };
         by_stack
             .entry(slept.stack)

@@ -122,9 +122,10 @@ impl Opened {
         }
         let added = threads.iter().map(|&tid| self.add_thread(tid, false));
         let added: Vec<io::Result<()>> = added.collect();
-        match added.iter().any(Result::is_ok) {
-            true => Ok(()),
-            false => added.into_iter().collect(),
+        if added.iter().any(Result::is_ok) {
+            Ok(())
+        } else {
+            added.into_iter().collect()
         }
     }
 

@@ -59,9 +59,10 @@ fn row(one: &Comparison) -> Markup {
 
 fn interval(verdict: &Verdict) -> String {
     let ratio = verdict.ratio;
-    match ratio.is_bounded() {
-        true => format!("{:.3}–{:.3}", ratio.low, ratio.high),
-        false => "too few runs".into(),
+    if ratio.is_bounded() {
+        format!("{:.3}–{:.3}", ratio.low, ratio.high)
+    } else {
+        "too few runs".into()
     }
 }
 
@@ -115,12 +116,11 @@ fn judged(one: &Comparison, verdict: &Verdict) -> String {
         rank, means, welch, ..
     } = verdict;
     let exact = if rank.exact { "exact" } else { "approximate" };
-    let least = match one.is_simulated() {
-        true => format!("The model ranks rates from {} apart on", one.told_from()),
-        false => {
-            let percent = general(100.0 * one.minimum_effect, 4);
-            format!("Differences below {percent} % do not matter here")
-        }
+    let least = if one.is_simulated() {
+        format!("The model ranks rates from {} apart on", one.told_from())
+    } else {
+        let percent = general(100.0 * one.minimum_effect, 4);
+        format!("Differences below {percent} % do not matter here")
     };
     format!(
         "Mann–Whitney U = {}, p = {} ({exact}). Ratio of means {}, Welch's t p = {}. {least}. Unit: {}.",

@@ -37,9 +37,10 @@ fn one(study: &Study) -> Markup {
 
 /// The table of simulated figures, or of checks.
 fn table(study: &Study, checks: bool, caption: &str) -> Markup {
-    let label = match checks {
-        false => format!("Figures of case study {}", study.document),
-        true => format!("Checks of case study {}", study.document),
+    let label = if checks {
+        format!("Checks of case study {}", study.document)
+    } else {
+        format!("Figures of case study {}", study.document)
     };
     html! {
         div.scroll role="region" tabindex="0" aria-label=(label) {

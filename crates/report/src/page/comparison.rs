@@ -200,9 +200,10 @@ fn pair(
 ) -> Comparison {
     let [a, b] = [&sides[0].1.runs, &sides[1].1.runs].map(|runs| values(runs));
     let simulated = a.1 == Basis::Seeds && b.1 == Basis::Seeds;
-    let minimum_effect = match simulated {
-        true => SIMULATED_EFFECT,
-        false => MINIMUM_EFFECT,
+    let minimum_effect = if simulated {
+        SIMULATED_EFFECT
+    } else {
+        MINIMUM_EFFECT
     };
     let interleaved = in_turn(sides.each_ref().map(|(_, group)| group.runs.as_slice()));
     let [name_a, name_b] = sides.map(|(name, _)| name);

@@ -102,9 +102,10 @@ pub fn times(ratio: f64) -> String {
 }
 
 fn interval(ratio: &Ratio) -> String {
-    match ratio.is_bounded() {
-        true => format!(" (95 % interval {:.2} to {:.2})", ratio.low, ratio.high),
-        false => String::new(),
+    if ratio.is_bounded() {
+        format!(" (95 % interval {:.2} to {:.2})", ratio.low, ratio.high)
+    } else {
+        String::new()
     }
 }
 

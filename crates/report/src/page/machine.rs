@@ -87,9 +87,10 @@ impl Machines {
                 differs,
             }
         };
-        let rows = match values.is_empty() {
-            true => Vec::new(),
-            false => FACTS.iter().map(row).collect(),
+        let rows = if values.is_empty() {
+            Vec::new()
+        } else {
+            FACTS.iter().map(row).collect()
         };
         Machines {
             columns,

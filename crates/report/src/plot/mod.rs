@@ -38,9 +38,10 @@ pub(crate) fn is_wide(chart: &Chart) -> bool {
 
 /// The chart. `label` describes it for screen readers.
 pub(crate) fn svg(chart: &Chart, logarithmic: bool, label: &str) -> Markup {
-    let scale = match logarithmic {
-        true => Scale::Logarithmic,
-        false => Scale::Linear,
+    let scale = if logarithmic {
+        Scale::Logarithmic
+    } else {
+        Scale::Linear
     };
     let frame = Frame::of(chart, scale);
     let (width, height) = SIZE;
@@ -128,9 +129,10 @@ fn names(chart: &Chart, frame: &Frame) -> Vec<(usize, f64, String)> {
 /// The part that fits beside the chart; the table has the whole name.
 fn shortened(name: &str) -> String {
     const FITS: usize = 16;
-    match name.chars().count() > FITS {
-        true => name.chars().take(FITS - 1).chain(['…']).collect(),
-        false => name.to_owned(),
+    if name.chars().count() > FITS {
+        name.chars().take(FITS - 1).chain(['…']).collect()
+    } else {
+        name.to_owned()
     }
 }
 

@@ -181,9 +181,10 @@ fn first_seed() -> RangedU64ValueParser {
 
 fn scenario(name: &str) -> Result<String, String> {
     let names = races::names();
-    match names.iter().any(|known| known == name) {
-        true => Ok(name.to_owned()),
-        false => Err(format!("expected one of {}", names.join(", "))),
+    if names.iter().any(|known| known == name) {
+        Ok(name.to_owned())
+    } else {
+        Err(format!("expected one of {}", names.join(", ")))
     }
 }
 

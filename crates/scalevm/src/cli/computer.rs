@@ -52,8 +52,9 @@ fn machines() -> PossibleValuesParser {
 
 fn name(text: &str) -> Result<String, String> {
     let odd = |c: char| !(c.is_ascii_alphanumeric() || "-_.".contains(c));
-    match text.is_empty() || text.contains(odd) {
-        true => Err("a name may contain only letters, digits, `-`, `_` and `.`".into()),
-        false => Ok(text.to_owned()),
+    if text.is_empty() || text.contains(odd) {
+        Err("a name may contain only letters, digits, `-`, `_` and `.`".into())
+    } else {
+        Ok(text.to_owned())
     }
 }

@@ -64,9 +64,10 @@ fn visible(all: Command) -> Command {
 fn negative(command: Command) -> Command {
     let with_values = |argument: Arg| {
         let takes = !argument.is_positional() && argument.get_action().takes_values();
-        match takes && argument.get_value_delimiter().is_some() {
-            true => argument.allow_hyphen_values(true),
-            false => argument.allow_negative_numbers(takes),
+        if takes && argument.get_value_delimiter().is_some() {
+            argument.allow_hyphen_values(true)
+        } else {
+            argument.allow_negative_numbers(takes)
         }
     };
     command.mut_args(with_values).mut_subcommands(negative)

@@ -105,9 +105,10 @@ pub enum LocksOn {
 impl LocksArgs {
     /// Where to measure: as requested, or on the simulated machine if it is described.
     pub fn on(&self) -> LocksOn {
-        let implied = match self.sim.machine.is_chosen() {
-            true => LocksOn::Sim,
-            false => LocksOn::Hosted,
+        let implied = if self.sim.machine.is_chosen() {
+            LocksOn::Sim
+        } else {
+            LocksOn::Hosted
         };
         self.on.unwrap_or(implied)
     }

@@ -79,9 +79,10 @@ pub fn watching(common: &CommonArgs, on: On) -> Schedule {
     Schedule {
         warmup: common.warmup.unwrap_or(u32::from(real)),
         samples: common.samples.unwrap_or(if real { 3 } else { 1 }).max(1),
-        duration: match real {
-            true => common.duration.unwrap_or(Duration::from_secs(1)),
-            false => schedule.duration,
+        duration: if real {
+            common.duration.unwrap_or(Duration::from_secs(1))
+        } else {
+            schedule.duration
         },
     }
 }

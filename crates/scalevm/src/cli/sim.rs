@@ -130,9 +130,10 @@ impl MachineArgs {
         let bad = |error: sim::profile::ProfileError| Failure::Unavailable(error.to_string());
         let name = self.machine.as_deref().unwrap_or(MACHINE);
         let is_file = name.contains('/') || Path::new(name).is_file();
-        let profile = match is_file && !Profile::names().any(|known| known == name) {
-            true => Profile::load(name),
-            false => Profile::named(name),
+        let profile = if is_file && !Profile::names().any(|known| known == name) {
+            Profile::load(name)
+        } else {
+            Profile::named(name)
         };
         let mut profile = profile.map_err(bad)?;
         if let Some([sockets, cores, threads]) = self.topology {

@@ -26,9 +26,10 @@ pub fn run(args: &DoctorArgs) -> Result<u8, Failure> {
         findings.iter().for_each(|one| println!("{}", line(one)));
         println!("{}", sentence(&findings));
     }
-    Ok(match doubtful {
-        false => Exit::Success.code(),
-        true => Exit::Inconclusive.code(),
+    Ok(if doubtful {
+        Exit::Inconclusive.code()
+    } else {
+        Exit::Success.code()
     })
 }
 

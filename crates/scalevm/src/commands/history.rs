@@ -96,14 +96,13 @@ fn show(args: &HistoryArgs, series: &[Series]) {
             .last
             .map_or(0, |last| lines.len().saturating_sub(last as usize));
         let lines = &lines[hidden..];
-        match args.json {
-            true => output::print_json(&one.key, lines, &shifts),
-            false => {
-                if index > 0 {
-                    println!();
-                }
-                output::print(one, lines, &shifts);
+        if args.json {
+            output::print_json(&one.key, lines, &shifts)
+        } else {
+            if index > 0 {
+                println!();
             }
+            output::print(one, lines, &shifts);
         }
     }
 }

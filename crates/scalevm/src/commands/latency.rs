@@ -18,9 +18,10 @@ pub fn run(args: &LatencyArgs) -> Result<u8, Failure> {
     };
     super::tell_if_crowded(&system, &plan);
     let late = Lateness::watch(system.target(), &plan, args.frames as usize)?;
-    match common.json {
-        true => lateness::print_json(&system.subject(&plan), &late),
-        false => lateness::print(&plan, &late),
+    if common.json {
+        lateness::print_json(&system.subject(&plan), &late)
+    } else {
+        lateness::print(&plan, &late)
     }
     Ok(super::finished())
 }

@@ -11,8 +11,8 @@ use std::path::Path;
 pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
     let written = write(&args.files, &args.output)?;
     let path = args.output.display().to_string();
-    match args.json {
-        true => println!(
+    if args.json {
+        println!(
             "{}",
             json!({
                 "kind": "report",
@@ -21,11 +21,10 @@ pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
                 "sections": written.sections,
                 "verdict": written.verdict,
             })
-        ),
-        false => {
-            println!("{}", written.verdict);
-            eprintln!("scalevm: the page is {path}");
-        }
+        )
+    } else {
+        println!("{}", written.verdict);
+        eprintln!("scalevm: the page is {path}");
     }
     Ok(0)
 }

@@ -24,9 +24,10 @@ pub fn run(args: &ReproduceArgs) -> Result<u8, Failure> {
     for system in systems {
         for bench in &benches {
             let found = bench.rows(system)?;
-            match args.json {
-                true => reproduction::print_json(system, &bench.lab, &found),
-                false => reproduction::print(system, &bench.lab, &found),
+            if args.json {
+                reproduction::print_json(system, &bench.lab, &found)
+            } else {
+                reproduction::print(system, &bench.lab, &found)
             }
             rows.extend(found);
         }
@@ -106,9 +107,10 @@ impl Bench {
     /// The results for `system`, if it was tried here.
     fn rows(&self, system: &System) -> Result<Vec<Row>, Failure> {
         let is_among = |systems: &[&System]| systems.iter().any(|one| one.name == system.name);
-        let mut rows = match is_among(&self.systems) {
-            true => (system.rows)(&self.lab)?,
-            false => Vec::new(),
+        let mut rows = if is_among(&self.systems) {
+            (system.rows)(&self.lab)?
+        } else {
+            Vec::new()
         };
         let (counts, systems) = &self.beyond;
         if is_among(systems) {
@@ -128,9 +130,10 @@ fn chosen(asked: &[&'static System]) -> Vec<&'static System> {
 
 fn effort(args: &ReproduceArgs) -> Effort {
     let seeds = |usual| args.sim.seeds.map_or(usual, u64::from);
-    let effort = match args.quick {
-        true => Effort::quick(seeds(1)),
-        false => Effort::full(seeds(5)),
+    let effort = if args.quick {
+        Effort::quick(seeds(1))
+    } else {
+        Effort::full(seeds(5))
     };
     Effort {
         first: args.sim.machine.first_seed(),

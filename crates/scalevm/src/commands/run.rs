@@ -72,9 +72,10 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
     sink.map_or(Ok(()), Sink::finish)?;
     if let Some(simulated) = simulated.filter(|_| super::finished() == 0) {
         let (attribution, range) = simulated.reasons(&plan, schedule.duration, progress::bar)?;
-        match common.json {
-            true => attribution::print_json(&plan, simulated, &attribution, range),
-            false => attribution::print(&plan, simulated, &attribution, range),
+        if common.json {
+            attribution::print_json(&plan, simulated, &attribution, range)
+        } else {
+            attribution::print(&plan, simulated, &attribution, range)
         }
     }
     Ok(super::finished())
@@ -98,9 +99,10 @@ fn complete(
             Err(Failure::Interrupted(_)) if sample > 0 => break,
             times => times?,
         };
-        match common.json {
-            true => times::print_json(subject, plan, sample, &times),
-            false => times::print(&times),
+        if common.json {
+            times::print_json(subject, plan, sample, &times)
+        } else {
+            times::print(&times)
         }
         all.push(times);
     }

@@ -31,9 +31,10 @@ pub fn print(plan: &Plan, target: &Simulated, attribution: &Attribution, range: 
         queued,
         ..
     } = attribution;
-    let queued = match target.is_scheduled(plan) {
-        true => format!(", {} waiting for a CPU", percent(*queued)),
-        false => String::new(),
+    let queued = if target.is_scheduled(plan) {
+        format!(", {} waiting for a CPU", percent(*queued))
+    } else {
+        String::new()
     };
     println!(
         "\nThe tasks' time: {} waiting for lines, {} spinning, {} in interrupts, {} waiting for memory, {} blocked{queued}",

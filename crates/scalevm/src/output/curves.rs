@@ -26,9 +26,12 @@ pub struct Point {
 impl Series {
     /// Tasks and operations a second, for drawing or judging.
     pub fn curve(&self) -> Vec<(usize, f64)> {
-        let figure = |outcome: &Outcome| match self.simulated {
-            true => outcome.spread().map(|[_, median, _]| median),
-            false => outcome.average(),
+        let figure = |outcome: &Outcome| {
+            if self.simulated {
+                outcome.spread().map(|[_, median, _]| median)
+            } else {
+                outcome.average()
+            }
         };
         self.points
             .iter()
@@ -62,12 +65,13 @@ fn table(series: &[Series]) -> Table {
         // Against one task's share of the first point, so 1, 2, 4 is linear.
         let base = curve.first().map(|&(tasks, rate)| rate / tasks as f64);
         for (point, &(tasks, rate)) in one.points.iter().zip(&curve) {
-            let spread = match simulated {
-                true => point
+            let spread = if simulated {
+                point
                     .outcome
                     .spread()
-                    .map(|[low, _, high]| range(low, high)),
-                false => point.outcome.stddev().map(short),
+                    .map(|[low, _, high]| range(low, high))
+            } else {
+                point.outcome.stddev().map(short)
             };
             let speedup = base.filter(|&base| base > 0.0).map(|base| rate / base);
             table.add_row([

@@ -114,9 +114,10 @@ fn target(path: &Path) -> io::Result<PathBuf> {
 
 fn parent(path: &Path) -> &Path {
     let parent = path.parent().unwrap_or(path);
-    match parent.as_os_str().is_empty() {
-        true => Path::new("."),
-        false => parent,
+    if parent.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        parent
     }
 }
 

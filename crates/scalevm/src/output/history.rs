@@ -52,9 +52,10 @@ fn print_shifts(series: &Series, lines: &[Line<'_>], shifts: &[Shift<'_>]) {
     };
     for shift in std::iter::once(first).chain(shown) {
         let change = &shift.change;
-        let whence = match shift.within_label {
-            true => "within one label, so of the machine: ",
-            false => "",
+        let whence = if shift.within_label {
+            "within one label, so of the machine: "
+        } else {
+            ""
         };
         println!(
             "change of level: {whence}{} → {} ({}, p = {}) from run {} on ({}, {})",
@@ -134,9 +135,10 @@ fn verdict(change: &Against<'_>) -> String {
     match &change.verdict {
         Ok(verdict) => {
             let ratio = &verdict.ratio;
-            let range = match ratio.is_bounded() {
-                true => format!(" [{}, {}]", percent(ratio.low), percent(ratio.high)),
-                false => String::new(),
+            let range = if ratio.is_bounded() {
+                format!(" [{}, {}]", percent(ratio.low), percent(ratio.high))
+            } else {
+                String::new()
             };
             format!("{}: {}{range}", verdict.word, percent(ratio.estimate))
         }
@@ -149,17 +151,19 @@ fn verdict(change: &Against<'_>) -> String {
 
 /// A change by this ratio.
 fn percent(ratio: f64) -> String {
-    match ratio.is_finite() {
-        true => format!("{} %", signed(100.0 * (ratio - 1.0))),
-        false => "from 0".to_owned(),
+    if ratio.is_finite() {
+        format!("{} %", signed(100.0 * (ratio - 1.0)))
+    } else {
+        "from 0".to_owned()
     }
 }
 
 /// With one decimal, or a few digits of a large number.
 fn signed(value: f64) -> String {
-    match value.abs() < 1e6 {
-        true => format!("{value:+.1}"),
-        false => format!("+{}", general(value, 4)),
+    if value.abs() < 1e6 {
+        format!("{value:+.1}")
+    } else {
+        format!("+{}", general(value, 4))
     }
 }
 
@@ -186,9 +190,10 @@ fn label(label: &str) -> String {
         Some(commit) => (commit, "-dirty"),
         None => (label, ""),
     };
-    match commit.len() == 40 && commit.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        true => format!("{}{dirty}", &commit[..12]),
-        false => label.to_owned(),
+    if commit.len() == 40 && commit.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        format!("{}{dirty}", &commit[..12])
+    } else {
+        label.to_owned()
     }
 }
 

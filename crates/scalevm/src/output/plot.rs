@@ -105,9 +105,10 @@ impl Scale {
     }
 
     fn of(&self, rate: f64) -> f32 {
-        match self.logarithmic {
-            true => rate.max(self.lowest).log10() as f32,
-            false => rate as f32,
+        if self.logarithmic {
+            rate.max(self.lowest).log10() as f32
+        } else {
+            rate as f32
         }
     }
 }

@@ -159,9 +159,10 @@ pub fn print_difference(difference: &Difference) {
 
 /// Nothing takes no time at all: it was not measured.
 fn known(seconds: f64) -> String {
-    match seconds > 0.0 {
-        true => time(seconds),
-        false => "–".into(),
+    if seconds > 0.0 {
+        time(seconds)
+    } else {
+        "–".into()
     }
 }
 

@@ -72,9 +72,10 @@ fn table(rows: &[&Row]) -> Table {
             aim,
             show(row.ours.median),
             format!("{}–{}", show(row.ours.low), show(row.ours.high)),
-            match row.corners.is_empty() {
-                true => "–".into(),
-                false => format!("{}–{}", show(low), show(high)),
+            if row.corners.is_empty() {
+                "–".into()
+            } else {
+                format!("{}–{}", show(low), show(high))
             },
             row.ratio()
                 .map_or("–".into(), |ratio| format!("{ratio:.2}")),

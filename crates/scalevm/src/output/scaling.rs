@@ -72,9 +72,10 @@ pub fn print(profile: &Profile, counts: &[usize], rows: &[Row]) {
 
 /// Prints one of the tables, of Markdown for people, too.
 fn show(what: &str, table: &Table) {
-    match format::is_text() {
-        true => println!("{}", format::markdown(table)),
-        false => format::print_of(what, table),
+    if format::is_text() {
+        println!("{}", format::markdown(table))
+    } else {
+        format::print_of(what, table)
     }
 }
 

@@ -119,9 +119,12 @@ pub fn print(comparison: &Comparison<'_>) {
             b.name.to_owned(),
             stats::ratio(ratio.estimate),
         ];
-        cells.extend([ratio.low, ratio.high].map(|end| match ratio.is_bounded() {
-            true => stats::ratio(end),
-            false => "–".to_owned(),
+        cells.extend([ratio.low, ratio.high].map(|end| {
+            if ratio.is_bounded() {
+                stats::ratio(end)
+            } else {
+                "–".to_owned()
+            }
         }));
         cells.extend([general(rank.p, 2), verdict.word.to_string()]);
         table.add_row(cells);
@@ -204,17 +207,19 @@ pub fn print_self_test_json(name: &str, about: &str, found: &SelfTest, machine: 
 
 fn interval(ratio: &Ratio) -> String {
     let [estimate, low, high] = [ratio.estimate, ratio.low, ratio.high].map(stats::ratio);
-    match ratio.is_bounded() {
-        true => format!("{estimate}, 95 % interval [{low}, {high}]"),
-        false => format!("{estimate}, too few runs for a 95 % interval"),
+    if ratio.is_bounded() {
+        format!("{estimate}, 95 % interval [{low}, {high}]")
+    } else {
+        format!("{estimate}, too few runs for a 95 % interval")
     }
 }
 
 fn test_of_means(welch: &Welch) -> String {
     let (t, p) = (general(welch.t, 4), general(welch.p, 2));
-    match welch.t.is_finite() {
-        true => format!("Welch t = {t}, p = {p}"),
-        false => format!("no Welch t, as the runs of each side are all equal; p = {p}"),
+    if welch.t.is_finite() {
+        format!("Welch t = {t}, p = {p}")
+    } else {
+        format!("no Welch t, as the runs of each side are all equal; p = {p}")
     }
 }
 

@@ -131,9 +131,10 @@ fn study(lines: &[Value], document: &str, checks: bool) -> String {
             _ => show(&row["figure"]),
         };
         let (low, high) = (show(&row["corners_low"]), show(&row["corners_high"]));
-        let corners = match row["has_corners"] == true {
-            true => format!("{low}–{high}"),
-            false => String::new(),
+        let corners = if row["has_corners"] == true {
+            format!("{low}–{high}")
+        } else {
+            String::new()
         };
         let ratio = row["ratio"].as_f64();
         let band = &row["band"];
@@ -229,9 +230,12 @@ pub(super) fn table(
     first_number: usize,
     rows: impl Iterator<Item = Vec<String>>,
 ) -> String {
-    let rule = (0..head.len()).map(|column| match column < first_number {
-        true => "---".to_owned(),
-        false => "---:".to_owned(),
+    let rule = (0..head.len()).map(|column| {
+        if column < first_number {
+            "---".to_owned()
+        } else {
+            "---:".to_owned()
+        }
     });
     let line = |cells: &[String]| format!("| {} |", cells.join(" | "));
     let rule = format!("|{}|", Vec::from_iter(rule).join("|"));

@@ -59,9 +59,10 @@ impl Scratch {
 
     /// A leftover in the temporary directory does no harm, so this may fail.
     fn remove(&self) {
-        let _ = match self.0.is_dir() {
-            true => fs::remove_dir_all(&self.0),
-            false => fs::remove_file(&self.0),
+        let _ = if self.0.is_dir() {
+            fs::remove_dir_all(&self.0)
+        } else {
+            fs::remove_file(&self.0)
         };
     }
 }

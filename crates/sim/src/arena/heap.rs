@@ -164,9 +164,10 @@ fn class_of(layout: Layout) -> usize {
     let size = layout.size().max(16);
     let power = size.next_power_of_two();
     let between = power / 4 * 3;
-    let (size, power) = match size <= between && layout.align() <= power / 4 {
-        true => (between, power),
-        false => (power.max(layout.align()), power.max(layout.align())),
+    let (size, power) = if size <= between && layout.align() <= power / 4 {
+        (between, power)
+    } else {
+        (power.max(layout.align()), power.max(layout.align()))
     };
     2 * (power.trailing_zeros() as usize - 4) + usize::from(size == power)
 }

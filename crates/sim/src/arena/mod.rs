@@ -154,8 +154,9 @@ pub(crate) fn heap_of(address: usize) -> Option<NonNull<Heap>> {
 /// The offset of `address` in its window; the address itself outside all windows.
 #[inline]
 pub(crate) fn offset_of(address: usize) -> usize {
-    match address.wrapping_sub(BASE) >> WINDOW_SHIFT < WINDOWS {
-        true => address & (WINDOW - 1),
-        false => address,
+    if address.wrapping_sub(BASE) >> WINDOW_SHIFT < WINDOWS {
+        address & (WINDOW - 1)
+    } else {
+        address
     }
 }

@@ -72,9 +72,10 @@ impl Line {
             return None;
         }
         let last = self.version == version.wrapping_add(1) && self.state == State::Exclusive;
-        match last {
-            true => (self.holder != cpu).then_some(self.until),
-            false => Some(0),
+        if last {
+            (self.holder != cpu).then_some(self.until)
+        } else {
+            Some(0)
         }
     }
 }

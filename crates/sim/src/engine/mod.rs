@@ -181,9 +181,10 @@ impl Engine {
     /// How far the other thread of `cpu`'s core, or any CPU, may be ahead of `cpu`.
     fn slack(&self, cpu: usize, actor: usize) -> Time {
         let cores = self.profile.topology.sockets * self.profile.topology.cores;
-        match actor % cores == cpu % cores {
-            true => self.lookahead.1,
-            false => self.lookahead.0,
+        if actor % cores == cpu % cores {
+            self.lookahead.1
+        } else {
+            self.lookahead.0
         }
     }
 

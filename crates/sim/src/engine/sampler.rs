@@ -197,9 +197,10 @@ impl Engine {
     /// Charges the running context, which was on no CPU: blocked until `ready`, then waiting for one.
     pub(super) fn charge_off(&mut self, ready: Time) {
         let now = self.cpu().clock.min(self.until);
-        match self.context().stands_by {
-            true => self.skip(ready),
-            false => self.charge_context(ready, Spent::Blocked, None),
+        if self.context().stands_by {
+            self.skip(ready)
+        } else {
+            self.charge_context(ready, Spent::Blocked, None)
         }
         self.charge_context(now, Spent::Queued, None);
     }

@@ -86,9 +86,10 @@ impl Engine {
         let latest = self.cpus.iter().map(|cpu| cpu.clock).max();
         self.time = latest.map_or(self.time, |latest| latest.max(self.time));
         let stuck = self.doing();
-        match stuck.is_empty() || self.is_over() {
-            true => Outcome::Finished,
-            false => Outcome::Stuck(stuck),
+        if stuck.is_empty() || self.is_over() {
+            Outcome::Finished
+        } else {
+            Outcome::Stuck(stuck)
         }
     }
 

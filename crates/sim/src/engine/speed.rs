@@ -25,11 +25,11 @@ impl Engine {
 
     /// The running CPU has become idle or has ceased to be: the speeds of all whose speed that changes.
     pub(super) fn change_speeds(&mut self) {
-        let cpus: Vec<usize> = match self.profile.core.clocks.0.is_empty() {
-            true => self.siblings(self.running).chain([self.running]).collect(),
-            false => self
-                .cpus_of(self.profile.place(self.running).socket)
-                .collect(),
+        let cpus: Vec<usize> = if self.profile.core.clocks.0.is_empty() {
+            self.siblings(self.running).chain([self.running]).collect()
+        } else {
+            self.cpus_of(self.profile.place(self.running).socket)
+                .collect()
         };
         self.set_speeds(cpus, |cpus, cpu| cpus[cpu].doing != Doing::Idle);
     }

@@ -120,9 +120,10 @@ impl Engine {
             if used.site.is_empty() || (write && used.writes == 0) {
                 used.site = call_site();
             }
-            match write {
-                true => used.writes += 1,
-                false => used.reads += 1,
+            if write {
+                used.writes += 1
+            } else {
+                used.reads += 1
             }
         }
     }

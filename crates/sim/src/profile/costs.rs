@@ -101,9 +101,10 @@ impl Clocks {
     pub fn check(&self) -> Result<(), String> {
         let mut clocks = self.0.iter().map(|&(_, clock)| clock);
         clocks.try_for_each(|clock| in_range(clock, 0.1, 100.0))?;
-        match self.0.is_sorted_by(|one, next| one.0 < next.0) {
-            true => Ok(()),
-            false => Err("the rows are not sorted by busy cores".to_owned()),
+        if self.0.is_sorted_by(|one, next| one.0 < next.0) {
+            Ok(())
+        } else {
+            Err("the rows are not sorted by busy cores".to_owned())
         }
     }
 

@@ -130,8 +130,9 @@ fn check_time(time: u64) -> Result<(), String> {
 
 pub(super) fn in_range(number: f64, least: f64, most: f64) -> Result<(), String> {
     // Written so that a NaN is refused, too.
-    match (least..=most).contains(&number) {
-        true => Ok(()),
-        false => Err(format!("{number} is not between {least} and {most}")),
+    if (least..=most).contains(&number) {
+        Ok(())
+    } else {
+        Err(format!("{number} is not between {least} and {most}"))
     }
 }

@@ -203,9 +203,10 @@ fn arbiter(value: &DeValue<'_>, bypasses: Option<&DeValue<'_>>) -> Result<Arbitr
 /// Nanoseconds of the file as picoseconds.
 fn picoseconds(value: &DeValue<'_>) -> Result<u64, String> {
     let time = (number(value)? * 1e3).round();
-    match (1.0..=LONGEST as f64).contains(&time) {
-        true => Ok(time as u64),
-        false => Err("a time must be from 0.001 ns to a second".into()),
+    if (1.0..=LONGEST as f64).contains(&time) {
+        Ok(time as u64)
+    } else {
+        Err("a time must be from 0.001 ns to a second".into())
     }
 }
 
@@ -216,9 +217,10 @@ fn number(value: &DeValue<'_>) -> Result<f64, String> {
         _ => return Err("not a number".into()),
     };
     let number: f64 = digits.parse().map_err(|_| "not a number")?;
-    match number.is_finite() {
-        true => Ok(number),
-        false => Err("not a finite number".into()),
+    if number.is_finite() {
+        Ok(number)
+    } else {
+        Err("not a finite number".into())
     }
 }
 
@@ -244,8 +246,9 @@ fn list<T>(
 
 /// Text that can stand in a table: not empty, and without control characters.
 fn one_line(text: &str) -> Result<String, &'static str> {
-    match text.trim().is_empty() || text.chars().any(char::is_control) {
-        true => Err("not one line of text"),
-        false => Ok(text.to_owned()),
+    if text.trim().is_empty() || text.chars().any(char::is_control) {
+        Err("not one line of text")
+    } else {
+        Ok(text.to_owned())
     }
 }

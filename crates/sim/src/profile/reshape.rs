@@ -48,9 +48,10 @@ impl Profile {
                 "a profile of one socket has no cost of a hop".into(),
             ));
         }
-        topology.hops = match sockets <= old.sockets {
-            true => corner(&old.hops, sockets),
-            false => links(sockets, u8::try_from(known).unwrap_or(u8::MAX)),
+        topology.hops = if sockets <= old.sockets {
+            corner(&old.hops, sockets)
+        } else {
+            links(sockets, u8::try_from(known).unwrap_or(u8::MAX))
         };
         reshaped.topology = topology;
         for key in ["sockets", "cores", "threads", "cluster", "hops"] {

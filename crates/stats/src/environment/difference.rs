@@ -55,9 +55,10 @@ impl fmt::Display for Difference {
             [&self.before, &self.after].map(|value| value.as_deref().unwrap_or("unknown"));
         // The release is what people know; the whole line appears only where it alone tells two builds apart.
         let [short_before, short_after] = [before, after].map(release);
-        match name == "kernel" && short_before != short_after {
-            true => write!(out, "{name} {short_before} → {short_after}"),
-            false => write!(out, "{name} {before} → {after}"),
+        if name == "kernel" && short_before != short_after {
+            write!(out, "{name} {short_before} → {short_after}")
+        } else {
+            write!(out, "{name} {before} → {after}")
         }
     }
 }

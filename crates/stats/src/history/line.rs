@@ -85,9 +85,10 @@ impl Series {
                     label: last.label,
                     verdict: judge(before, &independent, rule),
                     // Two that did nothing are equal.
-                    ratio: match median.median == last.median.median {
-                        true => 1.0,
-                        false => median.median / last.median.median,
+                    ratio: if median.median == last.median.median {
+                        1.0
+                    } else {
+                        median.median / last.median.median
                     },
                     in_turn: last.last > line.first && line.first.is_some(),
                     differences: between(last.runs.last(), runs.first()),

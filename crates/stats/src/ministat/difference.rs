@@ -136,12 +136,13 @@ impl fmt::Display for Difference {
         .map(|value| figure(value, 6));
         writeln!(out, "Difference at {level:.1}% confidence")?;
         writeln!(out, "\t{absolute} +/- {error}")?;
-        match self.percent.is_finite() && self.percent_error.is_finite() {
-            true => writeln!(out, "\t{percent}% +/- {percent_error}%")?,
-            false => writeln!(
+        if self.percent.is_finite() && self.percent_error.is_finite() {
+            writeln!(out, "\t{percent}% +/- {percent_error}%")?
+        } else {
+            writeln!(
                 out,
                 "\t(no percentage: the first sample's average is 0 or too close to it)"
-            )?,
+            )?
         }
         writeln!(out, "\t(Student's t, pooled s = {pooled})")
     }

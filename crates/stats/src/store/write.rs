@@ -85,9 +85,10 @@ impl Writer {
 
     fn appended(&mut self, written: io::Result<()>, is_end: bool) -> Result<(), StoreError> {
         self.lines += 1;
-        let kept = match is_end {
-            true => written.and_then(|()| self.file.sync_data()),
-            false => written,
+        let kept = if is_end {
+            written.and_then(|()| self.file.sync_data())
+        } else {
+            written
         };
         kept.map_err(|source| StoreError {
             path: self.path.clone(),

@@ -54,9 +54,10 @@ const FARTHEST: f64 = 1e300;
 fn near(a: &[f64], b: &[f64]) -> Result<(), RunsError> {
     let low = a.iter().copied().fold(f64::INFINITY, f64::min);
     let high = b.iter().copied().fold(0.0, f64::max);
-    match high / low < FARTHEST {
-        true => Ok(()),
-        false => Err(RunsError::TooFarApart { low, high }),
+    if high / low < FARTHEST {
+        Ok(())
+    } else {
+        Err(RunsError::TooFarApart { low, high })
     }
 }
 

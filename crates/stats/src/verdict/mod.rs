@@ -213,16 +213,18 @@ impl fmt::Display for Verdict {
 
 fn shown(ratio: &Ratio) -> String {
     let [estimate, low, high] = [ratio.estimate, ratio.low, ratio.high].map(shown_ratio);
-    match ratio.is_bounded() {
-        true => format!("{estimate} [{low}, {high}]"),
-        false => format!("{estimate} [too few runs for an interval]"),
+    if ratio.is_bounded() {
+        format!("{estimate} [{low}, {high}]")
+    } else {
+        format!("{estimate} [too few runs for an interval]")
     }
 }
 
 /// Why a run's result has no ratio to another.
 fn unusable(value: f64) -> &'static str {
-    match value > 0.0 && value.is_finite() {
-        true => "too close to 0 to be compared",
-        false => "not a positive number",
+    if value > 0.0 && value.is_finite() {
+        "too close to 0 to be compared"
+    } else {
+        "not a positive number"
     }
 }

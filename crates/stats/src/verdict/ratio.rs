@@ -92,9 +92,10 @@ fn nth_difference(a: &[f64], b: &[f64], rank: usize) -> f64 {
     let (mut low, mut high) = (ordered(first), ordered(last));
     while low < high {
         let middle = (low & high) + ((low ^ high) >> 1); // rounded down, without overflow
-        match reaches(number(middle)) {
-            true => high = middle,
-            false => low = middle + 1,
+        if reaches(number(middle)) {
+            high = middle
+        } else {
+            low = middle + 1
         }
     }
     number(high)

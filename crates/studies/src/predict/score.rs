@@ -36,9 +36,10 @@ pub fn score(measured: &[Point], predicted: &[Point], cpus: u32) -> Option<Score
     let (first, rest) = predicted.split_first()?;
     let is_large = |tasks: u32| tasks * SMALL > cpus;
     let large: Vec<Point> = rest.iter().filter(|one| is_large(one.0)).copied().collect();
-    let (held_out, is_law) = match large.is_empty() {
-        true => (rest.to_vec(), false),
-        false => (large, true),
+    let (held_out, is_law) = if large.is_empty() {
+        (rest.to_vec(), false)
+    } else {
+        (large, true)
     };
     let error = |guess: &dyn Fn(&Point) -> f64| {
         let errors = held_out.iter().filter_map(|point| {

@@ -138,9 +138,10 @@ impl<M: Machine, P: Protocol> Sleepable<M, P> {
                     self.side.0.fetch_add(1, Ordering::Relaxed);
                 }
                 // A section's task may be off its CPU, and this may be the CPU that it waits for.
-                match round < SPINS {
-                    true => M::relax(round),
-                    false => M::yield_now(),
+                if round < SPINS {
+                    M::relax(round)
+                } else {
+                    M::yield_now()
                 }
                 round = round.saturating_add(1);
             }

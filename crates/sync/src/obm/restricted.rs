@@ -128,9 +128,10 @@ impl<M: Machine, const SPINS: u32> RestrictedObm<M, SPINS> {
             }
             let chain = Turnstiles::<M>::global().lock(self.key());
             if self.note_parked(own) {
-                match woken {
-                    true => chain.wait_first(),
-                    false => chain.wait(),
+                if woken {
+                    chain.wait_first()
+                } else {
+                    chain.wait()
                 }
                 note_sleep::<M>();
                 (own, woken) = (WAKING, true);

@@ -73,9 +73,10 @@ impl ConboPace {
             }
         }
         self.last = distance;
-        self.delayed = match self.vain < PATIENCE {
-            true => self.pauses(distance - 1),
-            false => 0,
+        self.delayed = if self.vain < PATIENCE {
+            self.pauses(distance - 1)
+        } else {
+            0
         };
         self.delayed
     }

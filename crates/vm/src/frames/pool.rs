@@ -147,9 +147,10 @@ impl Pool {
 
     /// The block that the next frame comes from.
     fn next(&self) -> Option<(Kind, usize)> {
-        let kinds = match self.whole > self.blocks.len().div_ceil(RESERVE) {
-            true => [Kind::Runs, Kind::Whole, Kind::Scraps],
-            false => [Kind::Runs, Kind::Scraps, Kind::Whole],
+        let kinds = if self.whole > self.blocks.len().div_ceil(RESERVE) {
+            [Kind::Runs, Kind::Whole, Kind::Scraps]
+        } else {
+            [Kind::Runs, Kind::Scraps, Kind::Whole]
         };
         let listed = |kind| Some((kind, self.listed(kind)?));
         kinds.into_iter().find_map(listed)

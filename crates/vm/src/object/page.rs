@@ -73,9 +73,10 @@ impl<S: System> Object<S> {
     /// The frame of the page at `index`, if the object shows one, as of a moment ago; not retained.
     /// [`Error::Bus`] behind the object's end.
     pub(crate) fn shown(&self, index: u64) -> Result<Option<Frame>, Error> {
-        match index < self.pages() {
-            true => Ok(self.resident(index)),
-            false => Err(Error::Bus { page: index }),
+        if index < self.pages() {
+            Ok(self.resident(index))
+        } else {
+            Err(Error::Bus { page: index })
         }
     }
 

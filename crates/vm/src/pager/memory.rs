@@ -91,9 +91,10 @@ impl<M: Platform> MemoryPager<M> {
         if first.checked_add(pages).is_none() {
             return Err(PagerError { errno: EFBIG });
         }
-        match self.must_fail() {
-            true => Err(PagerError { errno: EIO }),
-            false => Ok(()),
+        if self.must_fail() {
+            Err(PagerError { errno: EIO })
+        } else {
+            Ok(())
         }
     }
 

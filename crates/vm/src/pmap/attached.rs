@@ -62,9 +62,10 @@ impl<S: System> Pmap<S> {
 
     /// Does all that can fail before an object's page is mapped at the start of `part`.
     pub(crate) fn prepare_object(&self, part: &mut Part<'_, S>) -> Result<(), Error> {
-        match self.vm.lists_objects() {
-            true => self.prepare(part),
-            false => self.prepare_leaf(part).map(drop),
+        if self.vm.lists_objects() {
+            self.prepare(part)
+        } else {
+            self.prepare_leaf(part).map(drop)
         }
     }
 
@@ -193,9 +194,12 @@ impl<S: System> Of<'_, S> {
 
     /// Whether the page in `frame` is mapped anywhere. A mapping found gone is flushed.
     fn is_mapped(&self, frame: Frame) -> bool {
-        let walked = self.walk(|pmap, part| match pmap.maps(&part, frame) {
-            true => Step::Break(()),
-            false => Step::Continue(()),
+        let walked = self.walk(|pmap, part| {
+            if pmap.maps(&part, frame) {
+                Step::Break(())
+            } else {
+                Step::Continue(())
+            }
         });
         walked.is_break()
     }

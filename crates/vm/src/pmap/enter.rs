@@ -238,9 +238,10 @@ impl<S: System> Pmap<S> {
     /// mapping's reference, if it has one, is the caller's. Under the slot's lock.
     #[inline(always)]
     fn take_out(&self, part: &mut Part<'_, S>, bits: u64) {
-        match self.is_listed(entry::kind(bits)) && !is_kin(bits) {
-            true => drop(self.detach(part, &mut self.vm.lock_pv(pte::frame(bits)), 0)),
-            false => drop(self.detach_unlisted(part)),
+        if self.is_listed(entry::kind(bits)) && !is_kin(bits) {
+            drop(self.detach(part, &mut self.vm.lock_pv(pte::frame(bits)), 0))
+        } else {
+            drop(self.detach_unlisted(part))
         }
     }
 

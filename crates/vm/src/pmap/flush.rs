@@ -232,9 +232,10 @@ impl<S: System> Pmap<S> {
         if !has_own {
             return;
         }
-        match self.vm.current().has(own, self.tag) {
-            true => machine.flush_local(self.asid, what),
-            false => self.active.mark(own),
+        if self.vm.current().has(own, self.tag) {
+            machine.flush_local(self.asid, what)
+        } else {
+            self.active.mark(own)
         }
     }
 

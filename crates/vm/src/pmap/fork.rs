@@ -233,9 +233,10 @@ impl<S: System> Forking<'_, S> {
     ) -> Result<bool, Error> {
         child.prepare(to)?;
         let vm = &self.pmap.vm;
-        let list = match waits {
-            true => Some(vm.lock_pv(pte::frame(bits))),
-            false => vm.try_lock_pv(pte::frame(bits)),
+        let list = if waits {
+            Some(vm.lock_pv(pte::frame(bits)))
+        } else {
+            vm.try_lock_pv(pte::frame(bits))
         };
         let Some(list) = list else {
             return Ok(false);

@@ -70,13 +70,12 @@ impl<S: System> Pmap<S> {
         let is = |flag| known & flag != 0;
         let dirty = is(Page::<S>::DIRTY);
         let kind = entry::kind(bits);
-        let mappings = match self.is_listed(kind) {
-            true => self.count_listed(&list),
-            false => {
-                // The slot's lock keeps the entry as it is.
-                drop(list);
-                self.count_attached(&page, frame)
-            }
+        let mappings = if self.is_listed(kind) {
+            self.count_listed(&list)
+        } else {
+            // The slot's lock keeps the entry as it is.
+            drop(list);
+            self.count_attached(&page, frame)
         };
         Some(Seen::Page(SeenPage {
             frame,
@@ -109,9 +108,10 @@ impl<S: System> Pmap<S> {
             let is_there = address.is_some_and(|address| {
                 let page = VaRange::sized(address, PAGE_SIZE);
                 let is_here = ptr::eq(pmap, self) && part.slot_range().common(page) == page;
-                match is_here {
-                    true => self.entry_at(&part.again(page)).maps(frame),
-                    false => pmap.may_map(page, frame),
+                if is_here {
+                    self.entry_at(&part.again(page)).maps(frame)
+                } else {
+                    pmap.may_map(page, frame)
                 }
             });
             count += usize::from(is_there);

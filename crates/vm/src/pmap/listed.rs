@@ -113,9 +113,10 @@ impl<S: System> Pmap<S> {
     #[inline]
     pub(super) fn list(&self, list: &mut PvList<'_, S>, part: &Part<'_, S>, address: usize) {
         let machine = self.vm.machine();
-        let pv = match self.vm.pv_chunks().is_used() {
-            true => self.take_entry(address),
-            false => part.pv(address),
+        let pv = if self.vm.pv_chunks().is_used() {
+            self.take_entry(address)
+        } else {
+            part.pv(address)
         };
         // SAFETY: nothing is mapped here, so the entry is on no list.
         unsafe { list.insert(machine, pv) };
@@ -172,9 +173,10 @@ impl<S: System> Vm<S> {
     pub(super) unsafe fn address_of(&self, pv: Pv) -> usize {
         // SAFETY: the caller holds the PV lock, so the entry's table or chunk is there.
         unsafe {
-            match self.pv_chunks().is_used() {
-                true => self.pv_chunks().address(self.machine(), pv),
-                false => pv.address(self.machine()),
+            if self.pv_chunks().is_used() {
+                self.pv_chunks().address(self.machine(), pv)
+            } else {
+                pv.address(self.machine())
             }
         }
     }
@@ -187,9 +189,10 @@ impl<S: System> Vm<S> {
     pub(super) unsafe fn members_of(&self, pv: Pv) -> Members<'_, S::Machine> {
         // SAFETY: the caller holds the PV lock while it uses the result, so the owners stay.
         unsafe {
-            match self.pv_chunks().is_used() {
-                true => Members::One([self.owner_of(pv)]),
-                false => Members::Family(pv.family(self.machine()).lock()),
+            if self.pv_chunks().is_used() {
+                Members::One([self.owner_of(pv)])
+            } else {
+                Members::Family(pv.family(self.machine()).lock())
             }
         }
     }
@@ -215,13 +218,12 @@ impl<S: System> Vm<S> {
         // SAFETY: the caller holds the PV lock, so the mapping is there, and its leaf table with it.
         let (leaf, address) = unsafe {
             let address = self.address_of(pv);
-            let leaf = match self.pv_chunks().is_used() {
-                true => {
-                    let (pmap, _) = self.owner_of(pv).get::<S>();
-                    // Acquire: pairs with the release where the table was put there.
-                    pte::frame(pmap.superpage(address).load(Ordering::Acquire))
-                }
-                false => pv.leaf(self.machine()),
+            let leaf = if self.pv_chunks().is_used() {
+                let (pmap, _) = self.owner_of(pv).get::<S>();
+                // Acquire: pairs with the release where the table was put there.
+                pte::frame(pmap.superpage(address).load(Ordering::Acquire))
+            } else {
+                pv.leaf(self.machine())
             };
             (leaf, address)
         };

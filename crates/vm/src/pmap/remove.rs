@@ -250,9 +250,10 @@ impl<'a, S: System> Taking<'_, 'a, S> {
                 self.attached_page(part, address);
                 continue;
             }
-            let list = match waits {
-                true => Some(self.lock(last.take(), frame)),
-                false => self.try_lock(last.take(), frame),
+            let list = if waits {
+                Some(self.lock(last.take(), frame))
+            } else {
+                self.try_lock(last.take(), frame)
             };
             match list {
                 Some(list) => last = self.page(part, address, frame, list),

@@ -113,9 +113,10 @@ impl<S: System> Vm<S> {
                 continue;
             }
             let are_kin = members.are_kin();
-            let owner = match are_kin {
-                true => members.one_of_kin(self.machine(), frame, address),
-                false => members.alone(),
+            let owner = if are_kin {
+                members.one_of_kin(self.machine(), frame, address)
+            } else {
+                members.alone()
             };
             let Some(owner) = owner else {
                 if are_kin {
@@ -206,9 +207,10 @@ impl<S: System> Vm<S> {
 impl Removed {
     /// Counts a mapping that was taken away, or says that it was spared.
     fn count(&mut self, taken: bool) {
-        match taken {
-            true => self.mappings += 1,
-            false => self.is_locked = true,
+        if taken {
+            self.mappings += 1
+        } else {
+            self.is_locked = true
         }
     }
 

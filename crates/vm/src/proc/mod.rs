@@ -47,9 +47,10 @@ impl Names<'_> {
         let special = |path| File { path, ..NAMELESS };
         let heap = &self.heap;
         match region.object {
-            Some(object) => (self.file)(object.id).unwrap_or(match object.is_anonymous {
-                true => special("/dev/zero (deleted)"),
-                false => NAMELESS,
+            Some(object) => (self.file)(object.id).unwrap_or(if object.is_anonymous {
+                special("/dev/zero (deleted)")
+            } else {
+                NAMELESS
             }),
             None if region.range.start < heap.end && heap.start < region.range.end => {
                 special("[heap]")

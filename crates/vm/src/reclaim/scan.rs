@@ -87,9 +87,10 @@ impl<S: System> Vm<S> {
                 Err(held) => batch.push(held),
             }
         }
-        match batch.is_full() {
-            true => self.launder(batch),
-            false => 0,
+        if batch.is_full() {
+            self.launder(batch)
+        } else {
+            0
         }
     }
 }

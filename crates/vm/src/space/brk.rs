@@ -182,9 +182,10 @@ impl<S: System> Space<S> {
             let _locked = self.pmap.tree.lock_at(place, step.locked())?;
             return Ok(self.begins(step).then(|| self.end(step)));
         }
-        match step.new > step.old {
-            true => self.grow_heap(place, step, over),
-            false => self.shrink_heap(place, step, over, write),
+        if step.new > step.old {
+            self.grow_heap(place, step, over)
+        } else {
+            self.shrink_heap(place, step, over, write)
         }
     }
 

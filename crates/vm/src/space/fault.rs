@@ -355,12 +355,11 @@ impl<S: System> Faulting<'_, '_, S> {
         let writable = prot.writes() && vm.is_exclusive(frame);
         pmap.make(&mut self.part, frame, Kind::Private, prot, writable);
         self.took(frame);
-        match self.writes && !writable {
-            true => {
-                let bits = pmap.bits_at(&self.part);
-                self.write(bits, supply)
-            }
-            false => Ok(None),
+        if self.writes && !writable {
+            let bits = pmap.bits_at(&self.part);
+            self.write(bits, supply)
+        } else {
+            Ok(None)
         }
     }
 

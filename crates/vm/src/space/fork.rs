@@ -96,9 +96,12 @@ impl<S: System> Copy<'_, S> {
         if !shares {
             self.forking.begin_pages(&mut part)?;
         }
-        let copied = part.try_for_each(|mapped| match mapped.flags.has(Flags::DONT_FORK) {
-            true => Ok(()),
-            false => self.mapping(&mapped, leaf),
+        let copied = part.try_for_each(|mapped| {
+            if mapped.flags.has(Flags::DONT_FORK) {
+                Ok(())
+            } else {
+                self.mapping(&mapped, leaf)
+            }
         });
         self.forking.end_pages(&part, &self.child.pmap);
         copied?;

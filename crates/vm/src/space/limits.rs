@@ -95,9 +95,10 @@ impl<M: Machine> Rules<M> {
     /// Counts a change from `before` to `after`, unless a limit refuses an increase.
     #[inline]
     pub(super) fn count(&self, before: Usage, after: Usage) -> Result<(), Error> {
-        match self.are_none() {
-            true => Ok(()),
-            false => self.count_limited(before, after),
+        if self.are_none() {
+            Ok(())
+        } else {
+            self.count_limited(before, after)
         }
     }
 
@@ -203,9 +204,10 @@ impl<S: System> Space<S> {
         locked: &mut Locked<'_, S>,
         change: impl Fn(Flags) -> Flags,
     ) -> Result<(), Error> {
-        match self.rules(locked).are_none() {
-            true => Ok(()),
-            false => self.count_change_limited(locked, change),
+        if self.rules(locked).are_none() {
+            Ok(())
+        } else {
+            self.count_change_limited(locked, change)
         }
     }
 

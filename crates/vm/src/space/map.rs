@@ -230,9 +230,10 @@ impl<S: System> Space<S> {
         if attributes.flags.has(Flags::GROWS_DOWN) {
             self.written.limits.expect_stacks(range.end);
         }
-        match rules.are_none() {
-            true => Ok(()),
-            false => rules.count_new(before, Usage::of(attributes.flags, range.pages())),
+        if rules.are_none() {
+            Ok(())
+        } else {
+            rules.count_new(before, Usage::of(attributes.flags, range.pages()))
         }
     }
 

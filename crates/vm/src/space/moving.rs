@@ -161,9 +161,10 @@ impl<S: System> Space<S> {
         let (mut last, mut changes, mut is_ready) = (None, 0, true);
         for run in runs {
             // Runs may follow each other in a slot.
-            changes = match last == Some(run.to.start / arena::TABLE) {
-                true => changes + 1,
-                false => 1,
+            changes = if last == Some(run.to.start / arena::TABLE) {
+                changes + 1
+            } else {
+                1
             };
             last = Some((run.to.end - 1) / arena::TABLE);
             is_ready &= tree.parts_of(two, run.to).all(|part| part.is_divisible());
@@ -200,9 +201,10 @@ impl<S: System> Space<S> {
                 part.set(Some(run.attributes.clone()));
             }
             for mut part in tree.parts_of(two, run.from) {
-                match leave {
-                    true => part.update(|_, left| left.flags = left.flags.without(LOCKS)),
-                    false => part.set(None),
+                if leave {
+                    part.update(|_, left| left.flags = left.flags.without(LOCKS))
+                } else {
+                    part.set(None)
                 }
             }
         }

@@ -51,11 +51,14 @@ impl<S: System> Space<S> {
         self.pmap.tree.find(range.start).refuse_hole(range)?;
         let mut covered = Ok(());
         for part in self.pmap.tree.lock(range)?.parts() {
-            part.try_for_each(|mapped| match mapped.flags.has(Flags::LOCKED) {
-                true => Err(Error::Busy {
-                    address: mapped.range.start,
-                }),
-                false => Ok(()),
+            part.try_for_each(|mapped| {
+                if mapped.flags.has(Flags::LOCKED) {
+                    Err(Error::Busy {
+                        address: mapped.range.start,
+                    })
+                } else {
+                    Ok(())
+                }
             })?;
             covered = covered.and(part.covered());
         }

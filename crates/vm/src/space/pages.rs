@@ -60,9 +60,10 @@ impl<S: System> Space<S> {
         let mut locked = self.pmap.tree.lock_at(place, range)?;
         locked.visit(|mapped| {
             refuse_locked(&mapped)?;
-            match mapped.is_private_anonymous() {
-                true => Ok(()),
-                false => invalid("only private anonymous memory can be freed"),
+            if mapped.is_private_anonymous() {
+                Ok(())
+            } else {
+                invalid("only private anonymous memory can be freed")
             }
         })?;
         self.pmap.give_up(&mut locked);
@@ -235,9 +236,10 @@ enum Whereabouts<S: System> {
 }
 
 fn refuse_locked<S: System>(mapped: &Mapped<'_, S>) -> Result<(), Error> {
-    match mapped.flags.has(Flags::LOCKED) {
-        true => invalid("the memory is locked"),
-        false => Ok(()),
+    if mapped.flags.has(Flags::LOCKED) {
+        invalid("the memory is locked")
+    } else {
+        Ok(())
     }
 }
 

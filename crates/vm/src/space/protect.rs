@@ -46,9 +46,10 @@ impl<S: System> Space<S> {
                     uncharged += mapped.range.pages() as u64;
                 }
                 denied |= flags.has(Flags::SHARED | Flags::READ_ONLY);
-                match flags.is_brought() {
-                    true => push(&mut brought, mapped.range),
-                    false => Ok(()),
+                if flags.is_brought() {
+                    push(&mut brought, mapped.range)
+                } else {
+                    Ok(())
                 }
             })?;
             part.make_room()?;

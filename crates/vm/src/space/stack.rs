@@ -45,9 +45,10 @@ impl<S: System> Space<S> {
     /// next mapping above it, less than [`GUARD`] away.
     #[inline(always)]
     pub(super) fn stack_above(&self, range: VaRange) -> Option<usize> {
-        match range.end < self.written.limits.end_of_stacks() {
-            true => self.near_stack_above(range),
-            false => None,
+        if range.end < self.written.limits.end_of_stacks() {
+            self.near_stack_above(range)
+        } else {
+            None
         }
     }
 

@@ -103,9 +103,10 @@ impl<'a, S: System> Supply<'a, S> {
     /// Whether there is a page of zeroes; an error if none could be allocated.
     #[inline]
     pub(super) fn has_zeroes(&self) -> Result<bool, Error> {
-        match self.failed {
-            true => Err(Error::OutOfMemory(Resource::Frames)),
-            false => Ok(matches!(self.frame, Some((_, true)))),
+        if self.failed {
+            Err(Error::OutOfMemory(Resource::Frames))
+        } else {
+            Ok(matches!(self.frame, Some((_, true))))
         }
     }
 

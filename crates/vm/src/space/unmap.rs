@@ -37,9 +37,10 @@ impl<S: System> Space<S> {
     fn unmap_pages(&self, range: VaRange) -> Result<(), Error> {
         let mut write = self.pmap.locking.write();
         let place = self.pmap.tree.find(range.start);
-        match place.is_hole(range) {
-            true => Ok(()),
-            false => self.give_back(place, range, Some(&mut write)),
+        if place.is_hole(range) {
+            Ok(())
+        } else {
+            self.give_back(place, range, Some(&mut write))
         }
     }
 
@@ -136,9 +137,10 @@ impl<S: System> Space<S> {
     /// entries share no line with others', and in place of the others those that this CPU left longest
     /// ago.
     pub(super) fn trim(&self, place: Place<'_, S>, range: VaRange) {
-        match place.level == 0 && range.end <= place.range.end {
-            true => self.vacate(place),
-            false => self.trim_several(range),
+        if place.level == 0 && range.end <= place.range.end {
+            self.vacate(place)
+        } else {
+            self.trim_several(range)
         }
     }
 
@@ -302,8 +304,9 @@ fn keep_attachments<S: System>(
 /// Keeps `attached` in `kept`, if it is not the last one there.
 #[inline(never)]
 fn keep<S: System>(attached: &Attached<S>, kept: &mut Vec<Attached<S>>) -> Result<(), Error> {
-    match kept.last() == Some(attached) {
-        true => Ok(()),
-        false => push(kept, attached.clone()),
+    if kept.last() == Some(attached) {
+        Ok(())
+    } else {
+        push(kept, attached.clone())
     }
 }

@@ -226,9 +226,10 @@ impl<'a, S: System> Locked<'a, S> {
         while !is_begun {
             is_begun = self.extend(self.tree.find(start), range, watched)?;
         }
-        match self.range.end < range.end {
-            true => self.extend_over(range),
-            false => Ok(()),
+        if self.range.end < range.end {
+            self.extend_over(range)
+        } else {
+            Ok(())
         }
     }
 
@@ -294,9 +295,10 @@ impl<'a, S: System> Locked<'a, S> {
             return Ok(());
         };
         visit(Part::beginning(*first, self.range))?;
-        match first.range.end < self.range.end {
-            true => self.try_each_from(first.range.end, &mut visit),
-            false => Ok(()),
+        if first.range.end < self.range.end {
+            self.try_each_from(first.range.end, &mut visit)
+        } else {
+            Ok(())
         }
     }
 
@@ -352,14 +354,12 @@ impl<'a, S: System> Locked<'a, S> {
         let Some((first, _)) = &self.first else {
             return Ok(());
         };
-        let mut if_cut = |part: Part<'_, S>| match part.is_all() {
-            true => Ok(()),
-            false => visit(part),
-        };
+        let mut if_cut = |part: Part<'_, S>| if part.is_all() { Ok(()) } else { visit(part) };
         if_cut(Part::beginning(*first, range))?;
-        match first.range.end < range.end {
-            true => if_cut(Part::new(tree.find(range.end - 1), range)),
-            false => Ok(()),
+        if first.range.end < range.end {
+            if_cut(Part::new(tree.find(range.end - 1), range))
+        } else {
+            Ok(())
         }
     }
 

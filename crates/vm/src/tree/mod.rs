@@ -104,9 +104,10 @@ impl<'a, S: System> Place<'a, S> {
     #[inline(always)]
     pub(crate) fn refuse_hole(&self, range: VaRange) -> Result<(), Error> {
         let address = range.start;
-        match self.is_hole(range) {
-            true => Err(Error::NotMapped { address }),
-            false => Ok(()),
+        if self.is_hole(range) {
+            Err(Error::NotMapped { address })
+        } else {
+            Ok(())
         }
     }
 }
@@ -160,9 +161,10 @@ impl<S: System> Tree<S> {
     /// mapped in parts.
     #[inline]
     pub(crate) fn obstacle(&self, place: Place<'_, S>, range: VaRange) -> Option<usize> {
-        match range.end <= place.range.end && place.slot.is_empty() {
-            true => None,
-            false => self.obstacle_among(range),
+        if range.end <= place.range.end && place.slot.is_empty() {
+            None
+        } else {
+            self.obstacle_among(range)
         }
     }
 

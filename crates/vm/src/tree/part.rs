@@ -199,9 +199,10 @@ impl<'a, S: System> Part<'a, S> {
             address = mapped.range.end;
             visit(mapped)?;
         }
-        match address < self.range.end {
-            true => Err(Error::NotMapped { address }),
-            false => Ok(()),
+        if address < self.range.end {
+            Err(Error::NotMapped { address })
+        } else {
+            Ok(())
         }
     }
 
@@ -253,9 +254,10 @@ impl<'a, S: System> Part<'a, S> {
     /// Makes room for so many changes if nothing is mapped in the range; whether that is so.
     #[inline(always)]
     pub(crate) fn make_room_if_free(&mut self, changes: usize) -> Result<bool, Error> {
-        match self.is_all() {
-            true => Ok(self.is_empty()),
-            false => self.make_room_if_free_in_part(changes),
+        if self.is_all() {
+            Ok(self.is_empty())
+        } else {
+            self.make_room_if_free_in_part(changes)
         }
     }
 
@@ -274,9 +276,10 @@ impl<'a, S: System> Part<'a, S> {
     /// mapped in the range. There must be room.
     #[inline(always)]
     pub(crate) fn set(&mut self, attributes: Option<Attributes<S>>) {
-        match self.is_all() {
-            true => self.become_uniform(attributes),
-            false => self.set_some(attributes),
+        if self.is_all() {
+            self.become_uniform(attributes)
+        } else {
+            self.set_some(attributes)
         }
     }
 

@@ -55,9 +55,10 @@ impl<M: Machine> Asids<M> {
 
     /// The tag of the TLB entries of the space with `tag`.
     pub(crate) fn of_entries(&self, tag: Asid) -> Asid {
-        match usize::from(tag.0) < self.machines {
-            true => tag,
-            false => SHARED,
+        if usize::from(tag.0) < self.machines {
+            tag
+        } else {
+            SHARED
         }
     }
 

@@ -49,9 +49,10 @@ impl<M: Platform> Hand<M> {
         // Acquire: pairs with the release of a reclaimer that has ended.
         while self.freed() == before && self.busy.load(Ordering::Acquire) > 0 {
             // A reclaimer may wait for a store, or for the CPU that this task has.
-            match round < SPINS {
-                true => M::relax(round),
-                false => M::yield_now(),
+            if round < SPINS {
+                M::relax(round)
+            } else {
+                M::yield_now()
             }
             round = round.saturating_add(1);
         }

@@ -107,9 +107,10 @@ impl<S: System> Vm<S> {
         let all_pages = frames.total() as u64 + swap_slots;
         let invalidation = S::Invalidation::new(&options.invalidation, cpus, end)?;
         let pv_chunks = S::PvChunks::new(&options.pv_chunks, cpus, end)?;
-        let (fork_tables, object_pages) = match pv_chunks.is_used() {
-            true => (ForkTables::Copied, ObjectPages::Listed),
-            false => (options.fork_tables, options.object_pages),
+        let (fork_tables, object_pages) = if pv_chunks.is_used() {
+            (ForkTables::Copied, ObjectPages::Listed)
+        } else {
+            (options.fork_tables, options.object_pages)
         };
         let queues = S::Queues::new(&options.queues, cpus, end)?;
         let pv_locks = S::PvLocks::new(&options.pv_locks, cpus, end)?;

@@ -46,10 +46,7 @@ impl<S: System> Vm<S> {
     /// pages, such as forks of one space and the exits of their children, find others to change meanwhile, and
     /// seldom sleep. The systems of the case studies wait at once.
     pub(crate) fn passes(&self) -> u32 {
-        match self.lists_objects() {
-            true => 1,
-            false => 16,
-        }
+        if self.lists_objects() { 1 } else { 16 }
     }
 
     /// As [`Vm::lock_pv`], if that needs no waiting.
@@ -133,9 +130,10 @@ impl<S: System> Vm<S> {
     /// As [`Vm::release_page`], of several pages.
     pub(crate) fn release_pages(&self, pages: impl Iterator<Item = Frame>) {
         let last = pages.filter(|&frame| self.page(frame).release());
-        match self.queues.is_used() {
-            true => last.for_each(|frame| self.free_page(frame, false)),
-            false => self.frames.free_all(&self.machine, last),
+        if self.queues.is_used() {
+            last.for_each(|frame| self.free_page(frame, false))
+        } else {
+            self.frames.free_all(&self.machine, last)
         }
     }
 

@@ -51,9 +51,10 @@ fn only_what_is_mapped_with_the_right_is_executed() {
         let prot = Prot::new(bits & 1 != 0, bits & 2 != 0, bits & 4 != 0);
         let space = space(&vm, 2 * PAGE_SIZE, prot);
         for touched in [false, true] {
-            match prot.executes() {
-                true => assert_eq!(space.fetch(AT), Ok(0), "{prot} {touched}"),
-                false => refused(&space, AT),
+            if prot.executes() {
+                assert_eq!(space.fetch(AT), Ok(0), "{prot} {touched}")
+            } else {
+                refused(&space, AT)
             }
             // Reads where it may, so that the page is there and cached.
             assert_eq!(space.load(AT).is_ok(), prot.is_accessible(), "{prot}");

@@ -107,9 +107,10 @@ impl Model {
             Op::FreeBlock(n, at_once) => {
                 let first = self.blocks.swap_remove(n % self.blocks.len());
                 let each = (first..first + BLOCK).map(Frame);
-                match at_once {
-                    true => frames.free_block(sim, Frame(first)),
-                    false => each.for_each(|frame| frames.free(sim, frame, false)),
+                if at_once {
+                    frames.free_block(sim, Frame(first))
+                } else {
+                    each.for_each(|frame| frames.free(sim, frame, false))
                 }
             }
             Op::Drain => frames.drain(),

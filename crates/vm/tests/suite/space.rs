@@ -102,9 +102,10 @@ fn whatever_may_be_done_memory_can_be_read() {
         let prot = Prot::new(rights.0, rights.1, rights.2);
         let at = space.map(PAGE_SIZE, prot).expect("map");
         assert_eq!(space.load(at), Ok(0));
-        match rights.1 {
-            true => space.store(at, 1).expect("store"),
-            false => segv(space.store(at, 1), Access::Write),
+        if rights.1 {
+            space.store(at, 1).expect("store")
+        } else {
+            segv(space.store(at, 1), Access::Write)
         }
         let region = space.regions().pop().expect("a region");
         assert_eq!(read(region.prot()), rights);

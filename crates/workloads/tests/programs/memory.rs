@@ -156,9 +156,10 @@ impl Memory {
         let mut kernel = self.kernel.borrow_mut();
         *kernel.calls.entry(name).or_default() += 1;
         kernel.count += 1;
-        match kernel.fail_at == Some(kernel.count - 1) {
-            true => Err(Error::Failed(call, ENOMEM)),
-            false => Ok(()),
+        if kernel.fail_at == Some(kernel.count - 1) {
+            Err(Error::Failed(call, ENOMEM))
+        } else {
+            Ok(())
         }
     }
 

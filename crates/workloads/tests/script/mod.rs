@@ -63,9 +63,10 @@ impl Script {
 
     fn ask(&mut self, call: Call, text: String) -> Result<(), Error> {
         self.calls.push(text);
-        match self.fail_at == Some(self.calls.len() - 1) {
-            true => Err(Error::Failed(call, ENOMEM)),
-            false => Ok(()),
+        if self.fail_at == Some(self.calls.len() - 1) {
+            Err(Error::Failed(call, ENOMEM))
+        } else {
+            Ok(())
         }
     }
 

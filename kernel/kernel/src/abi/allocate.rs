@@ -31,9 +31,10 @@ pub fn ftruncate(thread: &mut Thread, [fd, bytes, ..]: Arguments) -> Answer {
         return Err(Errno::INVAL);
     }
     let file = thread.file(fd)?;
-    match file.writes() {
-        true => resize(file.inode(), bytes),
-        false => Err(Errno::INVAL),
+    if file.writes() {
+        resize(file.inode(), bytes)
+    } else {
+        Err(Errno::INVAL)
     }
 }
 
@@ -72,9 +73,10 @@ pub fn fallocate(thread: &mut Thread, [fd, mode, offset, bytes, ..]: Arguments) 
     let first = offset as u64 / PAGE_SIZE as u64 * PAGE_SIZE as u64;
     for page in (first..end).step_by(PAGE_SIZE) {
         // A page that the object has read has memory from now on.
-        let read = match is_disturbed() {
-            true => Err(Errno::INTR),
-            false => object.read(page, &mut [0]).map_err(|_| Errno::NOSPC),
+        let read = if is_disturbed() {
+            Err(Errno::INTR)
+        } else {
+            object.read(page, &mut [0]).map_err(|_| Errno::NOSPC)
         };
         if let Err(errno) = read {
             if end > before {

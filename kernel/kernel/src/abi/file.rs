@@ -20,9 +20,10 @@ impl Thread {
     /// If there is none, or it is no more than a place (`O_PATH`).
     pub fn file(&self, descriptor: usize) -> Result<Arc<OpenFile>, Errno> {
         let file = self.file_or_place(descriptor)?;
-        match file.is_place() {
-            true => Err(Errno::BADF),
-            false => Ok(file),
+        if file.is_place() {
+            Err(Errno::BADF)
+        } else {
+            Ok(file)
         }
     }
 
@@ -83,12 +84,11 @@ fn edge(inode: &Inode, offset: i64, of_data: bool) -> Result<u64, Errno> {
         return Err(Errno::NXIO);
     }
     let (first, end) = (offset / page, size.div_ceil(page));
-    let found = match of_data {
-        true => object.next_present(first..end).ok_or(Errno::NXIO)?,
-        false => {
-            let is_hole = |index: &u64| object.next_present(*index..index + 1).is_none();
-            (first..end).find(is_hole).unwrap_or(end)
-        }
+    let found = if of_data {
+        object.next_present(first..end).ok_or(Errno::NXIO)?
+    } else {
+        let is_hole = |index: &u64| object.next_present(*index..index + 1).is_none();
+        (first..end).find(is_hole).unwrap_or(end)
     };
     Ok((found * page).clamp(offset, size))
 }

@@ -29,9 +29,10 @@ pub fn ioctl(thread: &mut Thread, [fd, request, value, ..]: Arguments) -> Answer
             thread.write(value, count as u32)?;
         }
         request => {
-            return match file.is_terminal() {
-                true => control(thread, &TERMINAL, request, value),
-                false => Err(Errno::NOTTY),
+            return if file.is_terminal() {
+                control(thread, &TERMINAL, request, value)
+            } else {
+                Err(Errno::NOTTY)
             };
         }
     }
@@ -82,8 +83,9 @@ fn control(thread: &mut Thread, terminal: &Terminal, request: u32, value: usize)
 
 /// Refuses if it is not the process's terminal.
 fn own(terminal: &Terminal, process: &Process) -> Result<(), Errno> {
-    match terminal.is_of(process) {
-        true => Ok(()),
-        false => Err(Errno::NOTTY),
+    if terminal.is_of(process) {
+        Ok(())
+    } else {
+        Err(Errno::NOTTY)
     }
 }

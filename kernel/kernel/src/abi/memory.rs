@@ -62,9 +62,10 @@ pub fn mmap(thread: &mut Thread, [at, bytes, rights, flags, fd, offset]: Argumen
     if heap::is_short() {
         return Err(Errno::NOMEM);
     }
-    let file = match has(MAP_ANONYMOUS) {
-        true => None,
-        false => Some(thread.file(fd)?),
+    let file = if has(MAP_ANONYMOUS) {
+        None
+    } else {
+        Some(thread.file(fd)?)
     };
     let prot = prot(rights)?;
     let is_shared = is_shared(flags)?;
@@ -109,13 +110,15 @@ pub fn mmap(thread: &mut Thread, [at, bytes, rights, flags, fd, offset]: Argumen
     };
     let request = request.at(place).with(wanted);
     let request = if is_shared { request.shared() } else { request };
-    let request = match has(MAP_POPULATE) {
-        true => request.populated(),
-        false => request,
+    let request = if has(MAP_POPULATE) {
+        request.populated()
+    } else {
+        request
     };
-    match has(MAP_32BIT) && matches!(place, At::Anywhere | At::Hint(_)) {
-        true => map_low(&thread.space, bytes, request),
-        false => Ok(thread.space.map_as(&request)?),
+    if has(MAP_32BIT) && matches!(place, At::Anywhere | At::Hint(_)) {
+        map_low(&thread.space, bytes, request)
+    } else {
+        Ok(thread.space.map_as(&request)?)
     }
 }
 
@@ -352,8 +355,9 @@ pub fn munlockall(thread: &mut Thread, _: Arguments) -> Answer {
 pub fn brk(thread: &mut Thread, [end, ..]: Arguments) -> Answer {
     let space = &thread.space;
     // The requested end, though another thread may have moved it again; the current one, if refused.
-    match end >= HEAP_START && space.set_break(end).is_ok() {
-        true => Ok(end),
-        false => Ok(space.current_break()),
+    if end >= HEAP_START && space.set_break(end).is_ok() {
+        Ok(end)
+    } else {
+        Ok(space.current_break())
     }
 }

@@ -319,9 +319,10 @@ pub fn call(thread: &mut Thread) {
     let Known { why, call, makes } = BY_NUMBER.get(number).copied().unwrap_or(MISSING);
     let kernel = &system().kernel;
     kernel.enter(why);
-    let answer = match makes && heap::is_short() {
-        true => Err(Errno::NOMEM),
-        false => call(thread, arguments),
+    let answer = if makes && heap::is_short() {
+        Err(Errno::NOMEM)
+    } else {
+        call(thread, arguments)
     };
     kernel.leave(why);
     match answer {

@@ -115,9 +115,10 @@ pub fn faccessat2(thread: &mut Thread, [directory, path, mode, flags, ..]: Argum
     }
     let inode = thread.inode_at(directory, path, flags)?;
     let is_executable = inode.mode.load(Ordering::Relaxed) & 0o111 != 0;
-    match mode & X_OK != 0 && !is_executable {
-        true => Err(Errno::ACCES),
-        false => Ok(0),
+    if mode & X_OK != 0 && !is_executable {
+        Err(Errno::ACCES)
+    } else {
+        Ok(0)
     }
 }
 
@@ -132,9 +133,10 @@ pub fn readlinkat(thread: &mut Thread, [directory, path, to, bytes, ..]: Argumen
         return Err(Errno::INVAL);
     }
     let names = thread.read_path(path)?;
-    let inode = match names.is_empty() && directory as i32 != AT_FDCWD {
-        true => thread.file_or_place(directory)?.inode().clone(),
-        false => find(&thread.path_at(directory, &names)?, false)?,
+    let inode = if names.is_empty() && directory as i32 != AT_FDCWD {
+        thread.file_or_place(directory)?.inode().clone()
+    } else {
+        find(&thread.path_at(directory, &names)?, false)?
     };
     let text = match &inode.kind {
         Kind::Link(to) => to.clone(),

@@ -59,14 +59,15 @@ pub fn clone(
     let is_lent = has(CLONE_VFORK);
     // First: what is made from here on begins.
     let place = reserve()?;
-    let mut new = match has(CLONE_THREAD) {
-        true => super::thread::clone(thread)?,
-        false => thread.fork(Shares {
+    let mut new = if has(CLONE_THREAD) {
+        super::thread::clone(thread)?
+    } else {
+        thread.fork(Shares {
             memory: has(CLONE_VM),
             is_lent,
             parent: has(CLONE_PARENT),
             exit_signal: flags & CSIGNAL,
-        })?,
+        })?
     };
     if stack != 0 {
         new.frame.rsp = stack;

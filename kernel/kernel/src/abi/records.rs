@@ -17,9 +17,10 @@ pub fn control(thread: &Thread, file: &Arc<OpenFile>, command: u32, at: usize) -
     if of_file && process as u32 != 0 {
         return Err(Errno::INVAL);
     }
-    let owner = match of_file {
-        true => Owner::File(Arc::as_ptr(file).addr()),
-        false => Owner::Process(thread.process.pid),
+    let owner = if of_file {
+        Owner::File(Arc::as_ptr(file).addr())
+    } else {
+        Owner::Process(thread.process.pid)
     };
     let (how, whence) = (kind as u16, (kind >> 16) as u16);
     let (start, end) = part(file, u32::from(whence), start as i64, length as i64)?;

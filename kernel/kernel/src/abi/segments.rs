@@ -23,9 +23,12 @@ const SHM_DEST: u32 = 0o1000;
 pub fn shmget(thread: &mut Thread, [key, bytes, flags, ..]: Arguments) -> Answer {
     let (key, flags) = (key as i32, flags as u32);
     let mut segments = SEGMENTS.lock();
-    let fits = |segment: &Segment| match bytes > segment.bytes {
-        true => Err(Errno::INVAL),
-        false => Ok(()),
+    let fits = |segment: &Segment| {
+        if bytes > segment.bytes {
+            Err(Errno::INVAL)
+        } else {
+            Ok(())
+        }
     };
     get(&mut segments, key, flags, fits, |_| match bytes {
         // There are no pages of other sizes.

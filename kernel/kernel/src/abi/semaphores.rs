@@ -29,9 +29,12 @@ pub fn semget(_: &mut Thread, [key, count, flags, ..]: Arguments) -> Answer {
         return Err(Errno::INVAL);
     }
     let mut sets = SEMAPHORES.lock();
-    let fits = |set: &Arc<Set>| match count > set.state.lock().all.len() {
-        true => Err(Errno::INVAL),
-        false => Ok(()),
+    let fits = |set: &Arc<Set>| {
+        if count > set.state.lock().all.len() {
+            Err(Errno::INVAL)
+        } else {
+            Ok(())
+        }
     };
     get(&mut sets, key, flags, fits, |number| match count {
         0 => Err(Errno::INVAL),

@@ -202,9 +202,10 @@ pub fn tkill(thread: &mut Thread, [tid, signal, ..]: Arguments) -> Answer {
         let threads = process.threads.lock();
         threads.iter().any(|it| it.tid() == tid as u32)
     };
-    let found = match has(&thread.process) {
-        true => Some(thread.process.clone()),
-        false => PROCESSES.all().find(has),
+    let found = if has(&thread.process) {
+        Some(thread.process.clone())
+    } else {
+        PROCESSES.all().find(has)
     };
     send_to(thread, &*found.ok_or(Errno::SRCH)?, tid, signal)
 }
@@ -248,8 +249,9 @@ fn told(thread: &Thread, signal: usize, from: usize, to: u32) -> Result<Info, Er
     let mut bytes = [0; _];
     thread.read_bytes(from, &mut bytes)?;
     let info = Info::read(Signal::new(signal)?, &bytes);
-    match (info.code >= 0 || info.code == SI_TKILL) && to != thread.process.pid {
-        true => Err(Errno::PERM),
-        false => Ok(info),
+    if (info.code >= 0 || info.code == SI_TKILL) && to != thread.process.pid {
+        Err(Errno::PERM)
+    } else {
+        Ok(info)
     }
 }

@@ -100,9 +100,10 @@ pub fn clock_nanosleep(thread: &mut Thread, [clock, flags, time, rest, ..]: Argu
         _ => {}
     }
     let by_clock = now(clock)?;
-    let time = match is_absolute {
-        false => time,
-        true => time.saturating_sub(by_clock),
+    let time = if is_absolute {
+        time.saturating_sub(by_clock)
+    } else {
+        time
     };
     sleep(thread, Metal::now().saturating_add(time), rest)
 }

@@ -323,15 +323,12 @@ pub fn rename(from: &Spot, to: &Spot, how: Rename) -> Result<Option<Arc<Inode>>,
         () if from.directory.is_within(to.directory) => false,
         () => ptr::from_ref(old).addr() < ptr::from_ref(new).addr(),
     };
-    let (mut old, mut new) = match is_old_first {
-        true => {
-            let old = old.lock();
-            (old, new.lock())
-        }
-        false => {
-            let new = new.lock();
-            (old.lock(), new)
-        }
+    let (mut old, mut new) = if is_old_first {
+        let old = old.lock();
+        (old, new.lock())
+    } else {
+        let new = new.lock();
+        (old.lock(), new)
     };
     move_name(&mut old, Some(&mut new), from, to, how)
 }

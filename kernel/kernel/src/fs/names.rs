@@ -140,12 +140,13 @@ pub fn name_of(inode: &Arc<Inode>) -> Name {
         _ => {
             let mut found = None;
             // Without memory for the walk it has no name.
-            let _ = walk(|it, path| match Arc::ptr_eq(it, inode) {
-                true => {
+            let _ = walk(|it, path| {
+                if Arc::ptr_eq(it, inode) {
                     found = Some(path.to_vec());
                     ControlFlow::Break(())
+                } else {
+                    ControlFlow::Continue(())
                 }
-                false => ControlFlow::Continue(()),
             });
             found
         }

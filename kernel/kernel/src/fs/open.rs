@@ -122,9 +122,10 @@ impl OpenFile {
 
     /// The access that it gives; none to a place.
     fn mode(&self) -> u32 {
-        match self.is_place() {
-            true => O_ACCMODE,
-            false => self.flags.load(Ordering::Relaxed) & O_ACCMODE,
+        if self.is_place() {
+            O_ACCMODE
+        } else {
+            self.flags.load(Ordering::Relaxed) & O_ACCMODE
         }
     }
 
@@ -139,9 +140,10 @@ impl OpenFile {
 
     /// Why it does not.
     pub(super) fn no_wait(&self) -> Errno {
-        match self.is_blocking() {
-            true => Errno::INTR,
-            false => Errno::AGAIN,
+        if self.is_blocking() {
+            Errno::INTR
+        } else {
+            Errno::AGAIN
         }
     }
 

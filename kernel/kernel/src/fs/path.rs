@@ -214,8 +214,9 @@ fn next_name(names: &[u8], at: usize) -> Range<usize> {
     let start = begins.map_or(names.len(), |skipped| at + skipped);
     let ends = names[start..].iter().position(|&byte| byte == b'/');
     // Of slashes alone, the root's name is before them.
-    match start == names.len() {
-        true => at..at,
-        false => start..ends.map_or(names.len(), |length| start + length),
+    if start == names.len() {
+        at..at
+    } else {
+        start..ends.map_or(names.len(), |length| start + length)
     }
 }

@@ -253,9 +253,10 @@ impl OpenFile {
         in_parts(from.most().min(MOST_BYTES), |done, part| {
             let count = from.get(done, part);
             // As on Linux, nothing is written to a page if a part of its source is missing.
-            let count = match count < part.len() {
-                true => moved(count - count % ATOMIC, part.len())?,
-                false => count,
+            let count = if count < part.len() {
+                moved(count - count % ATOMIC, part.len())?
+            } else {
+                count
             };
             let written = pipe.write_while(&system().kernel, &part[..count], || self.waits());
             match written.map_err(|_| Errno::PIPE)? {

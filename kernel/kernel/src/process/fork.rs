@@ -93,9 +93,10 @@ impl Thread {
             umask: process.umask.load(Ordering::Relaxed),
             job: Some((job.group(), job.session())),
         };
-        let space = match shares.memory {
-            true => self.space.clone(),
-            false => Arc::new(self.space.fork()?),
+        let space = if shares.memory {
+            self.space.clone()
+        } else {
+            Arc::new(self.space.fork()?)
         };
         let (parent, exit_signal) = match shares.parent {
             // A sibling ends as the caller does.

@@ -109,9 +109,10 @@ pub fn room(offset: u64, bytes: usize) -> Result<usize, Errno> {
 
 /// Refuses to make a file as large as `size`, if the calling process may not.
 pub fn refuse_size(size: u64) -> Result<(), Errno> {
-    match size > file_size()? {
-        true => Err(too_large()),
-        false => Ok(()),
+    if size > file_size()? {
+        Err(too_large())
+    } else {
+        Ok(())
     }
 }
 

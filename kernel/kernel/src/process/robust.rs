@@ -58,9 +58,12 @@ impl Thread {
         }
         let is_mine = |word: u32| word & FUTEX_TID_MASK == self.shared.tid();
         // In one step: a waiter that marks the word meanwhile is woken.
-        let word = self.update(at, |word| match is_mine(word) {
-            true => word & FUTEX_WAITERS | FUTEX_OWNER_DIED,
-            false => word,
+        let word = self.update(at, |word| {
+            if is_mine(word) {
+                word & FUTEX_WAITERS | FUTEX_OWNER_DIED
+            } else {
+                word
+            }
         })?;
         if is_mine(word) && word & FUTEX_WAITERS != 0 {
             self.wake_at(at);

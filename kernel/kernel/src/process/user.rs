@@ -142,9 +142,10 @@ impl Thread {
     /// Reads the bytes up to a 0, which are fewer than `most`.
     pub fn read_text(&self, from: usize, most: usize) -> Result<Vec<u8>, Errno> {
         let text = self.read_start(from, most)?;
-        match text.len() == most {
-            true => Err(Errno::NAMETOOLONG),
-            false => Ok(text),
+        if text.len() == most {
+            Err(Errno::NAMETOOLONG)
+        } else {
+            Ok(text)
         }
     }
 

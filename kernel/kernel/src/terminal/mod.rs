@@ -278,14 +278,16 @@ impl Tty for Terminal {
             if !waits {
                 return Err(Errno::AGAIN);
             }
-            let limit = match !is_line && least == 0 {
-                true => Metal::now() + u64::from(tenths) * TENTH,
-                false => u64::MAX,
+            let limit = if !is_line && least == 0 {
+                Metal::now() + u64::from(tenths) * TENTH
+            } else {
+                u64::MAX
             };
             if !self.wait(limit) {
-                return match Metal::now() >= limit {
-                    true => Ok(0),
-                    false => Err(Errno::INTR),
+                return if Metal::now() >= limit {
+                    Ok(0)
+                } else {
+                    Err(Errno::INTR)
                 };
             }
         }

@@ -62,9 +62,10 @@ impl<M: Machine + Memory> OfPmap<M> {
         let is_empty = own.is_empty();
         if is_empty || lists.first != Some(frame) {
             lists.unlink(machine, frame);
-            match is_empty {
-                true => lists.link_empty(machine, frame),
-                false => lists.link_first(machine, frame),
+            if is_empty {
+                lists.link_empty(machine, frame)
+            } else {
+                lists.link_first(machine, frame)
             }
         }
     }

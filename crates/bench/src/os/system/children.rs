@@ -192,9 +192,10 @@ fn reap(pid: libc::pid_t) -> Result<u8, Error> {
             error => return Err(error),
         }
     }
-    let code = match libc::WIFEXITED(status) {
-        true => libc::WEXITSTATUS(status),
-        false => 128 + libc::WTERMSIG(status),
+    let code = if libc::WIFEXITED(status) {
+        libc::WEXITSTATUS(status)
+    } else {
+        128 + libc::WTERMSIG(status)
     };
     Ok(code as u8) // both fit: codes are a byte, signals end at 64
 }

@@ -93,14 +93,16 @@ fn serve(setting: &Setting<'_>, area: RawFd, channel: &'static Channel) -> Resul
     new_task::choose(setting.threads);
     host.work.prepare(setting.tasks);
     channel.send(&Packet::new(Kind::Prepared, ""));
-    match setting.threads {
-        true => threads::run(host, &places).map_err(broken("pthread_create"))?,
-        false => processes::run(host, &places).map_err(broken("fork"))?,
+    if setting.threads {
+        threads::run(host, &places).map_err(broken("pthread_create"))?
+    } else {
+        processes::run(host, &places).map_err(broken("fork"))?
     }
     host.work.cleanup();
-    match setting.threads {
-        true => threads::leave(),
-        false => Ok(()),
+    if setting.threads {
+        threads::leave()
+    } else {
+        Ok(())
     }
 }
 

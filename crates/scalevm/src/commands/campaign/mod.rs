@@ -128,9 +128,10 @@ impl Campaign {
             if !slurm.is_missing_some() {
                 break;
             }
-            match self.results.done(&self.plan) > before {
-                true => left = ATTEMPTS,
-                false => left -= 1,
+            if self.results.done(&self.plan) > before {
+                left = ATTEMPTS
+            } else {
+                left -= 1
             }
         }
         progress.finish();

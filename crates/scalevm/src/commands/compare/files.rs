@@ -120,10 +120,11 @@ fn numbers(args: &CompareArgs) -> Result<u8, Failure> {
         (false, false) => NUMBERS,
     };
     let options = args.table.options();
-    match args.json {
-        true => verdict::print_sets_json(&sets, &options),
-        false => verdict::print_sets(kind.about, &sets, &options)
-            .map_err(|error| Failure::Unavailable(error.to_string()))?,
+    if args.json {
+        verdict::print_sets_json(&sets, &options)
+    } else {
+        verdict::print_sets(kind.about, &sets, &options)
+            .map_err(|error| Failure::Unavailable(error.to_string()))?
     }
     let mut exit = Exit::Success;
     if args.verdict {
@@ -210,12 +211,13 @@ fn compare_point(
     if !args.json {
         println!("{about}");
         // Too few runs: only the distribution of the samples can be shown.
-        let shown = match judgeable {
-            true => averages.clone(),
-            false => sides
+        let shown = if judgeable {
+            averages.clone()
+        } else {
+            sides
                 .iter()
                 .map(|(_, runs)| runs.iter().flat_map(|run| run.totals.clone()).collect())
-                .collect(),
+                .collect()
         };
         let series = sides.iter().zip(&shown);
         let series: Vec<Series<'_>> = series
@@ -226,12 +228,13 @@ fn compare_point(
     if !judgeable {
         let why = "samples of one run are not independent and prove nothing; \
                    for a verdict each file needs 4 runs or more";
-        match args.json {
-            true => println!(
+        if args.json {
+            println!(
                 "{}",
                 serde_json::json!({ "kind": "verdict", "about": about, "word": "inconclusive", "reason": why })
-            ),
-            false => println!("verdict: inconclusive: {why}"),
+            )
+        } else {
+            println!("verdict: inconclusive: {why}")
         }
         return Ok(Exit::Inconclusive);
     }
@@ -257,9 +260,10 @@ fn compare_point(
 /// The figures of a run that may be counted: its mean, because samples of one run share
 /// its luck; of a simulated one all samples, each of which had a machine of its own.
 fn independent(run: &Run) -> Vec<f64> {
-    match is_simulated(&run.subject) {
-        true => run.totals.clone(),
-        false => vec![run.average],
+    if is_simulated(&run.subject) {
+        run.totals.clone()
+    } else {
+        vec![run.average]
     }
 }
 
@@ -290,9 +294,10 @@ fn judged(
         verdict: judgement,
         interleaved: false,
     };
-    match args.json {
-        true => verdict::print_json(&comparison, None),
-        false => verdict::print(&comparison),
+    if args.json {
+        verdict::print_json(&comparison, None)
+    } else {
+        verdict::print(&comparison)
     }
     Ok(judgement.exit())
 }

@@ -137,9 +137,10 @@ fn place(args: &CompareArgs, common: &CommonArgs, name: &str) -> Result<Place, F
     let place = match (On::named(name), name.parse()) {
         (Some(on), _) => (on, None),
         (None, Ok(preset)) => {
-            let implied = match common.sim.machine.is_chosen() {
-                true => On::Sim,
-                false => On::Hosted,
+            let implied = if common.sim.machine.is_chosen() {
+                On::Sim
+            } else {
+                On::Hosted
             };
             let asked = args.measuring.on.filter(|on| *on != On::Os);
             (asked.unwrap_or(implied), Some(preset))
@@ -338,11 +339,12 @@ fn shell(command: &str) -> Result<bool, Failure> {
     if interrupt::pending().is_some() {
         return Ok(false);
     }
-    match status.success() {
-        true => Ok(true),
-        false => Err(Failure::Command {
+    if status.success() {
+        Ok(true)
+    } else {
+        Err(Failure::Command {
             command: command.to_owned(),
             status,
-        }),
+        })
     }
 }

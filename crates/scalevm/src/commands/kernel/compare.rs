@@ -25,9 +25,10 @@ pub fn run(args: &KernelCompareArgs) -> Result<u8, Failure> {
         interrupt::check()?;
     }
     progress.finish();
-    match args.json {
-        true => kernel::print_json(&sides),
-        false => kernel::print(&sides),
+    if args.json {
+        kernel::print_json(&sides)
+    } else {
+        kernel::print(&sides)
     }
     Ok(super::super::finished())
 }

@@ -36,9 +36,10 @@ pub fn run(args: &KernelArgs) -> Result<u8, Failure> {
         );
     }
     let mut out = io::stdout();
-    let console = match terminal {
-        true => Console::Terminal,
-        false => Console::Into(&mut out),
+    let console = if terminal {
+        Console::Terminal
+    } else {
+        Console::Into(&mut out)
     };
     let stop = || interrupt::pending().is_some();
     let mut note = |line: &str| eprintln!("scalevm: kernel: {line}");
@@ -68,9 +69,10 @@ pub fn run(args: &KernelArgs) -> Result<u8, Failure> {
 /// The guest's program, and its input.
 fn program(args: &KernelArgs, terminal: bool, files: &mut Files) -> Result<Program, Failure> {
     let shell = [OsString::from("sh")];
-    let words = match args.program.is_empty() {
-        true => &shell,
-        false => &args.program[..],
+    let words = if args.program.is_empty() {
+        &shell
+    } else {
+        &args.program[..]
     };
     let mut program = Program::named(words, files)?;
     if terminal {
@@ -101,12 +103,13 @@ fn machine(args: &KernelArgs) -> Machine {
 /// Linux if there is an image of it, else our kernel, with that VM.
 fn guest(linux: Option<PathBuf>, vm: Option<Preset>, is_strict: bool) -> Result<Guest, Failure> {
     if let Some(image) = linux {
-        return match image.is_file() {
-            true => Ok(Guest::Linux { image }),
-            false => Err(Failure::Unavailable(format!(
+        return if image.is_file() {
+            Ok(Guest::Linux { image })
+        } else {
+            Err(Failure::Unavailable(format!(
                 "{}: no such file",
                 image.display()
-            ))),
+            )))
         };
     }
     if !kernel::executable().exists() && io::stderr().is_terminal() {

@@ -56,9 +56,10 @@ pub fn run(args: &PredictArgs) -> Result<u8, Failure> {
     super::prepare()?;
     let all = predict(setups, args);
     let predicted: Vec<Predicted> = all.into_iter().collect::<Result<_, _>>()?;
-    match args.json {
-        true => prediction::print_json(&predicted, &left_out, args.unscored),
-        false => prediction::print(&predicted, &left_out, args.unscored),
+    if args.json {
+        prediction::print_json(&predicted, &left_out, args.unscored)
+    } else {
+        prediction::print(&predicted, &left_out, args.unscored)
     }
     let misses = predicted.iter().any(|one| one.holds() == Some(false));
     Ok(match super::finished() {
@@ -80,9 +81,10 @@ fn chosen<'a>(curves: &'a [Curve], args: &PredictArgs) -> Result<Vec<&'a Curve>,
         )));
     }
     let asked = |curve: &&Curve| {
-        let half = match is_held_back(curve.file()) {
-            true => Half::HeldBack,
-            false => Half::Open,
+        let half = if is_held_back(curve.file()) {
+            Half::HeldBack
+        } else {
+            Half::Open
         };
         (args.which.is_empty() || args.which.iter().any(|name| is(curve, name)))
             && args.half.is_none_or(|wanted| wanted == half)

@@ -18,13 +18,12 @@ pub fn run(args: &ProfileArgs, before: &Path, after: &Path) -> Result<u8, Failur
     let json = args.common.json;
     let directory = Place::of(args.out.as_deref(), json)?;
     let difference = Difference::of(&before, &after);
-    match json {
-        true => println!("{}", files::difference_line(&before, &after, &difference)),
-        false => {
-            println!("before: {}", title(&before));
-            println!("after:  {}", title(&after));
-            output::print_difference(&difference);
-        }
+    if json {
+        println!("{}", files::difference_line(&before, &after, &difference))
+    } else {
+        println!("before: {}", title(&before));
+        println!("after:  {}", title(&after));
+        output::print_difference(&difference);
     }
     let unlike = unlike(&before.subject, &after.subject);
     if !unlike.is_empty() {

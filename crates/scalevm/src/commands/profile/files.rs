@@ -69,9 +69,10 @@ pub fn put(directory: &Path, name: &str, content: io::Result<String>) -> Result<
 
 /// The profile in a directory that [`write()`] made, or the last one in a file of JSON.
 pub fn read(path: &Path) -> Result<Profile, Failure> {
-    let file = match path.is_dir() {
-        true => path.join(ITSELF),
-        false => path.to_owned(),
+    let file = if path.is_dir() {
+        path.join(ITSELF)
+    } else {
+        path.to_owned()
     };
     let name = file.to_string_lossy();
     let profile = profile::read(&name)?.pop();

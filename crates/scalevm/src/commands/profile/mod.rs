@@ -59,9 +59,10 @@ fn one(args: &ProfileArgs, what: &WorkloadArgs) -> Result<u8, Failure> {
     let Some(seen) = subject.profile()? else {
         return Ok(super::finished());
     };
-    match common.json {
-        true => println!("{}", files::line(&seen)),
-        false => profile::print(&plan, &seen),
+    if common.json {
+        println!("{}", files::line(&seen))
+    } else {
+        profile::print(&plan, &seen)
     }
     profile::notes(&seen.notes);
     if let Some(mut kept) = store {

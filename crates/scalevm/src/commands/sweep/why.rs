@@ -22,14 +22,12 @@ pub fn explain(sweep: &Sweep, series: &[Series], common: &CommonArgs) -> Result<
         }
         if let [(few, peak), (many, end)] = profiles.as_slice() {
             let difference = Difference::of(peak, end);
-            match common.json {
-                true => println!("{}", files::difference_line(peak, end, &difference)),
-                false => {
-                    let label =
-                        format!("{}, from {few} to {many} {}", one.label, sweep.mode.name());
-                    println!("{label}:");
-                    output::print_difference(&difference);
-                }
+            if common.json {
+                println!("{}", files::difference_line(peak, end, &difference))
+            } else {
+                let label = format!("{}, from {few} to {many} {}", one.label, sweep.mode.name());
+                println!("{label}:");
+                output::print_difference(&difference);
             }
         }
     }
@@ -65,13 +63,14 @@ fn subject<'a>(sweep: &Sweep, side: &'a Side, tasks: usize, common: &CommonArgs)
 }
 
 fn tell(sweep: &Sweep, label: &str, tasks: usize, profile: &Profile, json: bool) {
-    match json {
-        true => println!("{}", files::line(profile)),
-        false => println!(
+    if json {
+        println!("{}", files::line(profile))
+    } else {
+        println!(
             "{label}, {}: bottleneck: {}",
             sweep.mode.count(tasks),
             profile.bottleneck
-        ),
+        )
     }
     output::notes(&profile.notes);
 }

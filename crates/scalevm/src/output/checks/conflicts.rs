@@ -8,9 +8,10 @@ use std::collections::BTreeSet;
 
 /// Prints it all; each conflict only if it is wanted in full.
 pub fn print(results: &Results, json: bool, in_full: bool) {
-    match json {
-        true => print_json(results),
-        false => print_text(results, in_full),
+    if json {
+        print_json(results)
+    } else {
+        print_text(results, in_full)
     }
 }
 
@@ -111,9 +112,10 @@ fn pair_json(results: &Results, result: &Examined) -> Value {
         });
         json!({"line": conflict.what, "uses": uses.collect::<Vec<_>>()})
     };
-    let compared = match result.pair.commutes() {
-        true => results.compared(result),
-        false => Compared::default(),
+    let compared = if result.pair.commutes() {
+        results.compared(result)
+    } else {
+        Compared::default()
     };
     json!({
         "record": "pair", "vm": results.preset.name, "first": first.name(),

@@ -44,18 +44,20 @@ impl Report {
         self.rows += 1;
         self.runs += row.found.runs;
         self.failed_rows += u64::from(!row.found.failures.is_empty());
-        match self.json {
-            true => self.print_json(row),
-            false => self.print_text(row),
+        if self.json {
+            self.print_json(row)
+        } else {
+            self.print_text(row)
         }
     }
 
     /// Prints the sums; returns whether all is good.
     pub fn end(self) -> bool {
         let Report { rows, runs, .. } = self;
-        let good = match self.planted {
-            true => self.failed_rows == rows,
-            false => self.failed_rows == 0,
+        let good = if self.planted {
+            self.failed_rows == rows
+        } else {
+            self.failed_rows == 0
         };
         let seconds = self.begun.elapsed().as_secs_f64();
         if self.json {

@@ -146,12 +146,13 @@ pub fn planted(json: bool, name: &str, found: Option<&(u64, Divergence)>) {
 
 /// Sums up.
 pub fn planted_summary(json: bool, searched: usize, found: usize) {
-    match json {
-        true => println!(
+    if json {
+        println!(
             "{}",
             json!({"record": "summary", "planted": true, "rows": searched, "failed": found,
                 "good": searched == found})
-        ),
-        false => println!("{found} of {} found", count(searched, "planted bug")),
+        )
+    } else {
+        println!("{found} of {} found", count(searched, "planted bug"))
     }
 }

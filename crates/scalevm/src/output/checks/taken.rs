@@ -21,9 +21,10 @@ pub fn print(preset: Preset, rows: &[Taken], is_json: bool) {
             _ => format!("{class} × {count}"),
         };
         let locks: Vec<String> = row.locks.iter().map(times).collect();
-        let threads = match row.operation.is_whole() {
-            true => String::new(),
-            false => names(&row.threads),
+        let threads = if row.operation.is_whole() {
+            String::new()
+        } else {
+            names(&row.threads)
         };
         println!(
             "| {} | {} | {threads} | {} |",
@@ -36,9 +37,10 @@ pub fn print(preset: Preset, rows: &[Taken], is_json: bool) {
 }
 
 fn names(lines: &BTreeSet<String>) -> String {
-    match lines.is_empty() {
-        true => "nothing".to_owned(),
-        false => Vec::from_iter(lines.iter().map(String::as_str)).join(", "),
+    if lines.is_empty() {
+        "nothing".to_owned()
+    } else {
+        Vec::from_iter(lines.iter().map(String::as_str)).join(", ")
     }
 }
 

@@ -95,9 +95,10 @@ pub fn list(setups: &[Setup], left_out: &[LeftOut], json: bool) {
 
 /// Shows all of it; without what was measured, if that is left out.
 pub fn print(predicted: &[Predicted], left_out: &[LeftOut], unscored: bool) {
-    let table = match unscored {
-        true => table::unscored(predicted),
-        false => table::scored(predicted),
+    let table = if unscored {
+        table::unscored(predicted)
+    } else {
+        table::scored(predicted)
     };
     format::print_of("predicted", &table);
     for one in predicted {
@@ -142,9 +143,10 @@ fn print_reasons(left_out: &[LeftOut]) {
 }
 
 fn half(curve: &Curve) -> &'static str {
-    match is_held_back(curve.file()) {
-        true => "held back",
-        false => "open",
+    if is_held_back(curve.file()) {
+        "held back"
+    } else {
+        "open"
     }
 }
 

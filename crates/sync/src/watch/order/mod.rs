@@ -124,9 +124,10 @@ impl<M: Machine> Observer<M> for Order {
 fn check<M: Machine>(attempt: &Attempt) {
     if M::pins() > 0 {
         let (class, site) = (attempt.class, attempt.site);
-        match attempt.may_sleep {
-            true => violation::report(&Violation::Pinned { class, site }),
-            false => report_preempted(class, class.waits_pinned(site)),
+        if attempt.may_sleep {
+            violation::report(&Violation::Pinned { class, site })
+        } else {
+            report_preempted(class, class.waits_pinned(site))
         }
     }
     let stack = Stack::<M>::new();

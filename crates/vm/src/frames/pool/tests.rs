@@ -134,9 +134,10 @@ fn check(ops: &[Op]) {
                     continue;
                 }
                 frames.fill(true);
-                match at_once {
-                    true => pool.put_block(frame(first)),
-                    false => (0..BLOCK).for_each(|n| pool.put(frame(first + n))),
+                if at_once {
+                    pool.put_block(frame(first))
+                } else {
+                    (0..BLOCK).for_each(|n| pool.put(frame(first + n)))
                 }
             }
         }

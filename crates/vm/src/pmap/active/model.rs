@@ -99,9 +99,10 @@ fn model(begins: Begins, [user, taker, count]: [usize; 3]) {
             other.entry.swap(0, Ordering::AcqRel);
             let (_, has_others) = other.active.look(cpus, taker);
             let interrupted = || other.active.others(&other.current, cpus, taker, TAG, false);
-            let interrupted = match has_others {
-                true => interrupted(),
-                false => CpuSet::EMPTY,
+            let interrupted = if has_others {
+                interrupted()
+            } else {
+                CpuSet::EMPTY
             };
             if interrupted.is_empty() {
                 other.page.write();

@@ -99,9 +99,10 @@ impl World {
     /// Whether the page was used: from its list alone.
     fn test_referenced(&self, page: usize) -> bool {
         let list = self.lock(page);
-        let entry = match self.is_superpage() {
-            true => &self.superpage,
-            false => &self.leaf[page],
+        let entry = if self.is_superpage() {
+            &self.superpage
+        } else {
+            &self.leaf[page]
         };
         let bits = entry.load(Ordering::Relaxed);
         assert!(bits != TABLE, "the superpage has gone");

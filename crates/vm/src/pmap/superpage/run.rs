@@ -110,9 +110,10 @@ impl<'a, S: System, A: PageAt<'a, S>> PvRun<'a, S, A> {
         // SAFETY: the one lock is this run's or its caller's, longer than the list lives; or the list
         // was kept locked by this run, which has given up the index just now.
         let list = unsafe {
-            match has_all {
-                true => PvList::of_other(page),
-                false => PvList::kept(page),
+            if has_all {
+                PvList::of_other(page)
+            } else {
+                PvList::kept(page)
             }
         };
         Some((index, list))

@@ -217,9 +217,10 @@ fn attempt<W: World>(
         if let Err(error) = result {
             assert!(kind.explains(error), "{what}: {error}");
             let after = Told::by(&world);
-            match pages == Pages::Stay && kind != Kind::Frames {
-                true => assert_eq!(after, before, "{what}"),
-                false => assert_eq!(after.promised(), before.promised(), "{what}"),
+            if pages == Pages::Stay && kind != Kind::Frames {
+                assert_eq!(after, before, "{what}")
+            } else {
+                assert_eq!(after.promised(), before.promised(), "{what}")
             }
             check_use(&world, call, good, &what);
         }
