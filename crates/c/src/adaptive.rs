@@ -61,14 +61,14 @@ pub unsafe extern "C" fn scalevm_adaptive_unlock(lock: *mut scalevm_adaptive_t) 
     0
 }
 
-/// Whether the caller holds the lock. Exact.
+/// Returns true if the caller holds the lock. Exact.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_adaptive_owned(lock: *const scalevm_adaptive_t) -> bool {
     // SAFETY: C's promise.
     unsafe { is(lock) }.is_mine()
 }
 
-/// Whether the lock was held a moment ago.
+/// Returns true if the lock was held a moment ago.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_adaptive_locked(lock: *const scalevm_adaptive_t) -> bool {
     // SAFETY: C's promise.

@@ -103,7 +103,7 @@ pub unsafe extern "C" fn scalevm_clh_unlock(
     }
 }
 
-/// Whether the lock was held a moment ago.
+/// Returns true if the lock was held a moment ago.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_clh_locked(lock: *const scalevm_clh_t) -> bool {
     // SAFETY: C's promise.

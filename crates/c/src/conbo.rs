@@ -48,7 +48,7 @@ pub unsafe extern "C" fn scalevm_conbo_unlock(lock: *mut scalevm_conbo_t) {
     unsafe { object::unlock(lock, "scalevm_conbo_unlock") };
 }
 
-/// Whether the lock was held a moment ago.
+/// Returns true if the lock was held a moment ago.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_conbo_locked(lock: *const scalevm_conbo_t) -> bool {
     // SAFETY: C's promise.

@@ -164,7 +164,7 @@ pub unsafe extern "C" fn scalevm_epoch_exit(epoch: *mut scalevm_epoch_t) {
     }
 }
 
-/// Whether the caller is in a section.
+/// Returns true if the caller is in a section.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_epoch_inside(epoch: *mut scalevm_epoch_t) -> bool {
     // SAFETY: C's promise.
@@ -189,8 +189,9 @@ pub unsafe extern "C" fn scalevm_epoch_snapshot(epoch: *mut scalevm_epoch_t) -> 
     unsafe { is(epoch) }.made().domain.snapshot().to_bits()
 }
 
-/// Whether every section has ended that was open at that moment. It may be false for a while longer; asking again is
-/// enough for it to become true. Aborts if scalevm_epoch_snapshot() has named no such moment.
+/// Returns true if every section has ended that was open at that moment. It may be false for a
+/// while longer; asking again is enough for it to become true. Aborts if scalevm_epoch_snapshot()
+/// has named no such moment.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_epoch_passed(epoch: *mut scalevm_epoch_t, moment: u64) -> bool {
     // SAFETY: C's promise.

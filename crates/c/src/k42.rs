@@ -49,7 +49,7 @@ pub unsafe extern "C" fn scalevm_k42_unlock(lock: *mut scalevm_k42_t) {
     unsafe { object::unlock(lock, "scalevm_k42_unlock") };
 }
 
-/// Whether the lock was held a moment ago.
+/// Returns true if the lock was held a moment ago.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_k42_locked(lock: *const scalevm_k42_t) -> bool {
     // SAFETY: C's promise.

@@ -82,7 +82,7 @@ pub unsafe extern "C" fn scalevm_mcs_unlock(
     unsafe { this.unlock_with(node) };
 }
 
-/// Whether the lock was held a moment ago.
+/// Returns true if the lock was held a moment ago.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_mcs_locked(lock: *const scalevm_mcs_t) -> bool {
     // SAFETY: C's promise.

@@ -46,7 +46,7 @@ pub unsafe extern "C" fn scalevm_mutex_unlock(lock: *mut scalevm_mutex_t) {
     unsafe { object::unlock(lock, "scalevm_mutex_unlock") };
 }
 
-/// Whether the lock was held a moment ago.
+/// Returns true if the lock was held a moment ago.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_mutex_locked(lock: *const scalevm_mutex_t) -> bool {
     // SAFETY: C's promise.

@@ -108,7 +108,7 @@ pub unsafe extern "C" fn scalevm_rwlock_wrunlock(lock: *mut scalevm_rwlock_t) {
     unsafe { this.write_unlock() };
 }
 
-/// Whether the lock was held a moment ago.
+/// Returns true if the lock was held a moment ago.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_rwlock_locked(lock: *const scalevm_rwlock_t) -> bool {
     // SAFETY: C's promise.

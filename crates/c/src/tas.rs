@@ -49,7 +49,7 @@ pub unsafe extern "C" fn scalevm_tas_unlock(lock: *mut scalevm_tas_t) {
     unsafe { object::unlock(lock, "scalevm_tas_unlock") };
 }
 
-/// Whether the lock was held a moment ago.
+/// Returns true if the lock was held a moment ago.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_tas_locked(lock: *const scalevm_tas_t) -> bool {
     // SAFETY: C's promise.

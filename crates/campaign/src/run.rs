@@ -21,7 +21,7 @@ pub struct Runner<'a> {
     pub shard: Shard,
     /// How many run at once.
     pub jobs: usize,
-    /// Whether to leave the rest for another time.
+    /// True if to leave the rest for another time.
     pub stop: &'a (dyn Fn() -> bool + Sync),
     /// Told of each point of the shard that has a result, or failed.
     pub tell: &'a (dyn Fn(&Point) + Sync),

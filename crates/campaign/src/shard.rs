@@ -16,7 +16,7 @@ impl Shard {
     /// All points.
     pub const WHOLE: Shard = Shard { index: 1, of: 1 };
 
-    /// Whether it has this point. Each point is in exactly one of `of` shards.
+    /// Returns true if it has this point. Each point is in exactly one of `of` shards.
     pub fn has(self, point: usize) -> bool {
         point % self.of == self.index - 1
     }

@@ -217,7 +217,7 @@ impl Slurm<'_> {
         age.unwrap_or_default()
     }
 
-    /// Whether a point is neither done nor failed.
+    /// Returns true if a point is neither done nor failed.
     pub fn is_missing_some(&self) -> bool {
         !self
             .shards_with(|state| *state == State::Missing)

@@ -27,7 +27,7 @@ pub enum Flaw {
 // A model runs on its test's own thread, all of its CPUs too.
 thread_local! {
     static PLANTED: Cell<Option<(Flaw, Site)>> = const { Cell::new(None) };
-    /// Whether an operation reached the planted flaw.
+    /// True if an operation reached the planted flaw.
     static MET: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -70,13 +70,13 @@ pub fn must_be_found(flaw: Flaw, site: Site, model: impl FnOnce()) {
     assert!(found, "{flaw:?} at {site:?} is not found");
 }
 
-/// Whether the caller's operation is the flawed one.
+/// Returns true if the caller's operation is the flawed one.
 #[track_caller]
 pub(crate) fn is_here() -> bool {
     planted(Location::caller()) == Some(Flaw::Relaxed)
 }
 
-/// Whether the caller's load sees nothing.
+/// Returns true if the caller's load sees nothing.
 #[track_caller]
 pub(crate) fn is_blind() -> bool {
     planted(Location::caller()) == Some(Flaw::Blind)

@@ -220,7 +220,7 @@ impl Checked {
     }
 }
 
-/// Whether an entry at `level` maps a page, of 4 KiB or 2 MiB.
+/// Returns true if an entry at `level` maps a page, of 4 KiB or 2 MiB.
 fn maps(level: u32, entry: u64) -> bool {
     level == 0 || (level == 1 && entry & pte::HUGE != 0)
 }

@@ -40,7 +40,7 @@ pub(crate) fn end() {
 }
 
 thread_local! {
-    /// Whether an `unpark` lets other tasks run first. A model runs on its test's own thread.
+    /// True if an `unpark` lets other tasks run first. A model runs on its test's own thread.
     static LATE: Cell<bool> = const { Cell::new(false) };
 }
 

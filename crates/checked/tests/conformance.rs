@@ -94,7 +94,7 @@ fn shooting_at_each_other() {
     model(2, || suite::mutual_shootdown(&machine(), 1));
 }
 
-/// Whether loom finds a schedule on which a check fails on a machine with a flaw.
+/// Returns true if loom finds a schedule on which a check fails on a machine with a flaw.
 fn finds<const FLAW: Flaw>(check: fn(&Weak<FLAW>)) -> bool {
     let run = move || model(3, move || check(&Weak::new(Checked::new(2))));
     catch_unwind(AssertUnwindSafe(run)).is_err()

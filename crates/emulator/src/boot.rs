@@ -164,7 +164,7 @@ fn die_with_parent() -> io::Result<()> {
     }
 }
 
-/// Whether QEMU has ended by itself: else it is stopped.
+/// Returns true if QEMU has ended by itself: else it is stopped.
 fn on_terminal(command: Command, stop: &dyn Fn() -> bool) -> Result<bool, Error> {
     let _restored = Terminal::save();
     let program = command.get_program().to_owned();

@@ -57,7 +57,7 @@ impl Error {
         }
     }
 
-    /// Whether another choice of the user's, or a package, would help.
+    /// Returns true if another choice of the user's, or a package, would help.
     pub fn is_input(&self) -> bool {
         matches!(self, Error::Missing { .. } | Error::Unusable { .. })
     }

@@ -9,10 +9,10 @@ pub struct Machine {
     pub memory: u64,
     /// Bytes of a disk for swap space.
     pub swap: Option<u64>,
-    /// Whether time is counted in instructions: the time-stamp counter then counts the guest's instructions, and each run
-    /// takes the same ones. The CPUs take turns.
+    /// True if time is counted in instructions: the time-stamp counter then counts the guest's
+    /// instructions, and each run takes the same ones. The CPUs take turns.
     pub counted: bool,
-    /// Whether the CPUs wait for gdb, at port 1234.
+    /// True if the CPUs wait for gdb, at port 1234.
     pub gdb: bool,
 }
 

@@ -58,9 +58,9 @@ struct Context {
     locals: AtomicUsize,
     /// Pins that the task holds, if they are counted.
     pins: AtomicUsize,
-    /// Whether a CPU runs it: read by any.
+    /// True if a CPU runs it: read by any.
     on: AtomicBool,
-    /// Whether it waits for another task's work, in whose account that time is.
+    /// True if it waits for another task's work, in whose account that time is.
     stands_by: AtomicBool,
     /// Since when no CPU runs it, and since when it is ready.
     left: AtomicU64,
@@ -145,7 +145,8 @@ impl Pool {
         Some(index)
     }
 
-    /// Whether a CPU runs the task whose words stand at this address, if that is one of ours.
+    /// Returns true if a CPU runs the task whose words are at this address; `None` if no task's
+    /// are.
     pub(crate) fn is_running(&self, locals: usize) -> Option<bool> {
         let index = self.stacks.index_of(locals)?;
         Some(self.all[index].on.load(Ordering::Relaxed))
@@ -327,7 +328,7 @@ impl Crew {
         }
     }
 
-    /// Whether a task runs on the calling CPU, not the CPU's own loop.
+    /// Returns true if a task runs on the calling CPU, not the CPU's own loop.
     fn is_task(&self) -> bool {
         self.here().context.load(Ordering::Relaxed) >= self.members.len()
     }

@@ -16,7 +16,7 @@ use std::panic::resume_unwind;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Whether pins are counted.
+/// True if pins are counted.
 const COUNTS: bool = cfg!(debug_assertions);
 
 /// Relaxations before a waiter yields its time slice.

@@ -53,7 +53,7 @@ impl Hosted {
         Ok(())
     }
 
-    /// Whether it has a scheduler.
+    /// Returns true if it has a scheduler.
     pub fn is_scheduled(&self) -> bool {
         self.inner.crew.get().is_some()
     }
@@ -175,7 +175,7 @@ impl Crew {
         }
     }
 
-    /// Whether no job and no task is left.
+    /// Returns true if no job and no task is left.
     pub(crate) fn is_done(&self) -> bool {
         // Acquire: pairs with the release in `has_ended`.
         self.tasks.load(Ordering::Acquire) == 0

@@ -97,7 +97,7 @@ impl Crew {
         }
     }
 
-    /// Whether the calling CPU has an interrupt.
+    /// Returns true if the calling CPU has an interrupt.
     pub(crate) fn is_interrupted(&self) -> bool {
         let me = self.here();
         me.wake.is_given() || me.is_due()

@@ -20,10 +20,10 @@ pub struct Options {
     pub reserved: Vec<Range<u32>>,
     /// How many address-space tags there are, 1 to 65,536.
     pub asids: usize,
-    /// Whether the upper half of each root table is the kernel's. A CPU that activates a root
+    /// True if the upper half of each root table is the kernel's. A CPU that activates a root
     /// without those entries panics, where a real one would be lost.
     pub kernel_half: bool,
-    /// Whether the machine watches the frames' owners, and panics on the CPU that uses a
+    /// True if the machine watches the frames' owners, and panics on the CPU that uses a
     /// translation to a freed frame ([`machine::soft::Oracle`]). It costs two loads for each access
     /// of a task, and two bytes for each frame.
     pub watched: bool,

@@ -32,7 +32,7 @@ impl Permit {
         }
     }
 
-    /// Whether it is given: a hint.
+    /// Returns true if it is given: a hint.
     #[inline]
     pub(crate) fn is_given(&self) -> bool {
         self.0.load(Ordering::Relaxed) == GIVEN

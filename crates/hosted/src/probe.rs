@@ -21,7 +21,7 @@ pub type ProbeHook = Arc<dyn Fn(Probe) + Send + Sync>;
 
 #[derive(Default)]
 pub(crate) struct Hook {
-    /// Whether there is a hook, so that a probe without one takes no lock.
+    /// True if there is a hook, so that a probe without one takes no lock.
     armed: AtomicBool,
     hook: Mutex<Option<ProbeHook>>,
 }

@@ -53,7 +53,7 @@ fn machines_of_kernels_keep_it_too() {
     suite::all(&Broken::<{ broken::NONE }>::new(embedded()));
 }
 
-/// Whether a check fails on an embedded machine with a flaw.
+/// Returns true if a check fails on an embedded machine with a flaw.
 fn catches_embedded<const FLAW: Flaw>(check: impl Fn(&Broken<FLAW>)) -> bool {
     let broken = Broken::<FLAW>::new(embedded());
     catch_unwind(AssertUnwindSafe(|| check(&broken))).is_err()
@@ -80,7 +80,7 @@ fn a_machine_without_tags_is_caught() {
     assert!(catches::<{ broken::NO_ASIDS }>(suite::asids));
 }
 
-/// Whether a check fails on a machine with a flaw.
+/// Returns true if a check fails on a machine with a flaw.
 fn catches<const FLAW: Flaw>(check: impl Fn(&Broken<FLAW>)) -> bool {
     let broken = Broken::<FLAW>::new(machine());
     catch_unwind(AssertUnwindSafe(|| check(&broken))).is_err()

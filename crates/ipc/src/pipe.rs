@@ -97,7 +97,7 @@ struct State<M: Machine> {
     /// Bytes read so far, and bytes written so far.
     read: usize,
     written: usize,
-    /// Whether the ends are open.
+    /// True if the ends are open.
     open: [bool; 2],
     /// The pollers of each end; a poller stays in place while it is registered here.
     pollers: Vec<(End, PollerRef<M>)>,
@@ -317,9 +317,9 @@ impl<M: Machine> Pipe<M> {
         (Some(key), pollers.iter().any(|(at, _)| *at == end))
     }
 
-    /// Whether a read or write at `end` would not wait, or would fail at once because the other end
-    /// is closed. If not, `poller` is told when that changes; without room for it on the list at once, so that it looks
-    /// again.
+    /// Returns true if a read or write at `end` would not wait, or would fail at once because the
+    /// other end is closed. If not, `poller` is told when that changes; without room for it on the
+    /// list at once, so that it looks again.
     ///
     /// # Safety
     /// The poller stays in place until [`Pipe::forget`].

@@ -10,7 +10,7 @@ pub trait Alone {
     /// The time that `operations` take.
     fn time(&mut self, operations: u64) -> Duration;
 
-    /// Whether all is as it must be.
+    /// Fails unless all is as it must be.
     ///
     /// # Errors
     /// The error.

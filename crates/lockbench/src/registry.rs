@@ -51,7 +51,7 @@ pub struct Row {
     pub about: &'static str,
     /// Its subject.
     pub group: Group,
-    /// Whether it is scalevm's; else it is there for comparison.
+    /// True if it is scalevm's; else it is there for comparison.
     pub ours: bool,
     /// The lock's size, if it is one object.
     pub bytes: Option<usize>,

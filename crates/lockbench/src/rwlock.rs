@@ -14,7 +14,7 @@ pub trait Either: Send + Sync + 'static {
     fn read(&self, section: impl FnOnce());
     /// Runs `section` with the lock held for writing.
     fn write(&self, section: impl FnOnce());
-    /// Whether the lock is free.
+    /// Returns true if the lock is free.
     fn is_free(&self) -> bool;
 }
 
@@ -25,7 +25,7 @@ pub enum Write {}
 
 /// Which operation.
 pub trait Mode: 'static {
-    /// Whether it is writing.
+    /// True if it is writing.
     const WRITES: bool;
 }
 

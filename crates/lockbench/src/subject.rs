@@ -8,7 +8,7 @@ use sync::Padded;
 
 /// A lock (or an epoch domain, or a counter) and one operation on it.
 pub trait Subject: Send + Sync + 'static {
-    /// Whether the operation runs its section alone, and each time.
+    /// True if the operation runs its section alone, and each time.
     const EXCLUSIVE: bool;
 
     /// A thread's state from one operation to the next.
@@ -66,7 +66,7 @@ impl Line {
         black_box(self.0.0.each_ref().map(|word| word.load(Relaxed)));
     }
 
-    /// Whether each of `operations` has written both words once.
+    /// Fails unless each of `operations` has written both words once.
     ///
     /// # Errors
     /// The counts found instead.

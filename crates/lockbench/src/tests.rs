@@ -13,9 +13,9 @@ use sync::spin::Ticket;
 
 /// A fault of a lock.
 trait Fault: Send + Sync + 'static {
-    /// Whether its `n`-th operation runs the section.
+    /// Returns true if its `n`-th operation runs the section.
     fn runs(n: u64) -> bool;
-    /// Whether it is free when all have left.
+    /// True if it is free when all have left.
     const FREE: bool;
 }
 

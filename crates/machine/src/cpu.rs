@@ -195,13 +195,13 @@ impl CpuSet {
         self.words[index / 64] &= !(1 << (index % 64));
     }
 
-    /// Whether the CPU with this index is in the set.
+    /// Returns true if the CPU with this index is in the set.
     #[inline]
     pub fn contains(&self, index: usize) -> bool {
         self.words[index / 64] & (1 << (index % 64)) != 0
     }
 
-    /// Whether the set is empty.
+    /// Returns true if the set is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         // All words at once: most sets are looked through to the end.

@@ -40,7 +40,7 @@ impl VaRange {
         self.len() / PAGE_SIZE
     }
 
-    /// Whether `address` lies in the range.
+    /// Returns true if `address` lies in the range.
     #[inline]
     pub const fn contains(self, address: usize) -> bool {
         self.start <= address && address < self.end
@@ -109,7 +109,7 @@ pub struct PageFault {
     pub address: usize,
     /// The access.
     pub access: Access,
-    /// Whether a present entry forbade the access (otherwise there was none).
+    /// True if a present entry forbade the access (otherwise there was none).
     pub present: bool,
 }
 

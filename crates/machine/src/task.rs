@@ -36,14 +36,14 @@ pub trait Tasks {
     #[inline]
     fn safe_point() {}
 
-    /// Whether the task whose [`Locals`] stand at this address runs on a CPU; `None` on a machine that
-    /// does not know. A hint: it may be out of date, and the task gone.
+    /// Returns true if the task whose [`Locals`] stand at this address runs on a CPU; `None` on a
+    /// machine that does not know. A hint: it may be out of date, and the task gone.
     #[inline]
     fn is_running(_locals: usize) -> Option<bool> {
         None
     }
 
-    /// Whether the calling CPU has been asked to run another task: a hint for a task that
+    /// Returns true if the calling CPU has been asked to run another task: a hint for a task that
     /// spins.
     #[inline]
     fn is_wanted() -> bool {
@@ -90,7 +90,7 @@ impl Drop for Locals {
 
 /// Time.
 pub trait Clock {
-    /// Whether reading the clock takes no time of its own, so that each acquisition of a lock may
+    /// True if reading the clock takes no time of its own, so that each acquisition of a lock may
     /// be timed without changing the measurement.
     const FREE: bool = false;
 

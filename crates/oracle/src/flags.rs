@@ -29,7 +29,7 @@ impl<F: Flag> Flags<F> {
         Flags(self.0 & !Self::bit(flag), PhantomData)
     }
 
-    /// Whether the set contains `flag`.
+    /// Returns true if the set contains `flag`.
     pub fn has(self, flag: F) -> bool {
         self.0 & Self::bit(flag) != 0
     }

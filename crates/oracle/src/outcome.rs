@@ -39,7 +39,7 @@ pub enum Outcome {
     Endless,
 }
 
-/// Whether a page is in memory.
+/// True if a page is in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Core {
     /// In memory.
@@ -72,7 +72,7 @@ pub struct Region {
     pub pages: u64,
     /// The rights.
     pub prot: Prot,
-    /// Whether other processes see writes.
+    /// True if other processes see writes.
     pub shared: bool,
     /// The file, and the first mapped page of it.
     pub file: Option<(u8, u64)>,
@@ -94,7 +94,7 @@ impl Region {
 }
 
 impl Outcome {
-    /// Whether both may result from one step: they are equal as far as they are defined.
+    /// Returns true if both may result from one step: they are equal as far as they are defined.
     pub fn agrees(&self, other: &Outcome) -> bool {
         match (self, other) {
             (Outcome::Core(a), Outcome::Core(b)) => {
@@ -142,7 +142,7 @@ impl Content {
     }
 }
 
-/// Whether the two have an element in common.
+/// Returns true if the two have an element in common.
 fn meet<T: PartialEq>(these: &[T], those: &[T]) -> bool {
     these.iter().any(|one| those.contains(one))
 }

@@ -36,7 +36,7 @@ impl Places {
         base.wrapping_add(address.offset)
     }
 
-    /// Whether the address can be resolved: its handle, if any, is known.
+    /// Returns true if the address can be resolved: its handle, if any, is known.
     pub fn knows(&self, process: ProcessId, address: Address) -> bool {
         match address.place {
             Place::Handle(handle) => self.handles.contains_key(&(process, handle)),

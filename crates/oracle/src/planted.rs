@@ -100,7 +100,7 @@ impl Planted {
         Step { call, ..*step }
     }
 
-    /// Whether `step` affects relatives because of the bug.
+    /// Returns true if `step` affects relatives because of the bug.
     fn leaks(&self, step: &Step) -> bool {
         match step.call {
             Call::Store(..) => self.bug == Bug::ForkShares,
@@ -115,7 +115,7 @@ impl Planted {
     }
 }
 
-/// Whether a range has several whole pages.
+/// Returns true if a range has several whole pages.
 fn is_long(range: Range) -> bool {
     range.bytes.is_multiple_of(PAGE) && range.bytes > PAGE && range.bytes < 1 << 40
 }

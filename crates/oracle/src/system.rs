@@ -17,12 +17,13 @@ pub trait System {
         &[]
     }
 
-    /// Whether it supports the operation. Steps that some system does not support are left out.
+    /// Returns true if it supports the operation. Steps that some system does not support are left
+    /// out.
     fn supports(&self, _step: &Step) -> bool {
         true
     }
 
-    /// Whether it may refuse steps ([`Outcome::Refused`]), or do only part of a transfer.
+    /// Returns true if it may refuse steps ([`Outcome::Refused`]), or do only part of a transfer.
     fn may_refuse(&self) -> bool {
         false
     }

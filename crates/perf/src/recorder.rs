@@ -17,9 +17,9 @@ use std::time::Duration;
 pub struct Options {
     /// Samples per second and CPU.
     pub frequency: u32,
-    /// Whether waits for kernel locks are traced.
+    /// True if waits for kernel locks are traced.
     pub locks: bool,
-    /// Whether time off CPU is traced; without it there are no futex rows.
+    /// True if time off CPU is traced; without it there are no futex rows.
     pub off_cpu: bool,
     /// Pages of a CPU's ring, rounded up to a power of two.
     pub ring_pages: usize,

@@ -38,7 +38,7 @@ pub(crate) struct Seen {
     pub span: Duration,
     pub sample_seconds: f64,
     pub cpus: usize,
-    /// Whether other processes' CPU time was seen too.
+    /// True if other processes' CPU time was seen too.
     pub sees_all: bool,
     pub hidden: Hidden,
     pub missing: Vec<String>,
@@ -89,8 +89,8 @@ impl Recording {
         Duration::from_secs_f64(self.samples() as f64 * self.0.sample_seconds)
     }
 
-    /// Whether it can be of processes that used this CPU time: samples stand for a good part of it. Where the kernel is
-    /// hidden they need not, and nor does a time of few samples.
+    /// Returns true if it can be of processes that used this CPU time: samples stand for a good
+    /// part of it. Where the kernel is hidden they need not, and nor does a time of few samples.
     pub(crate) fn is_of(&self, used: Duration) -> bool {
         const PART: u32 = 4;
         const FEW: f64 = 100.0;

@@ -4,7 +4,7 @@ use crate::event::{Attributes, Counter, Scope, Source, Target, Tracefs, Tracepoi
 use crate::{Clock, Options, Recorder};
 use std::io;
 
-/// Whether the CPU's cycles can be counted, at least of the calling process; if not, why.
+/// Fails, with the reason, if the CPU's cycles cannot be counted, not even of the calling process.
 pub fn cycles() -> io::Result<()> {
     let frequency = Options::default().frequency;
     let attributes = Attributes::clock(Clock::Cycles, frequency, Scope::User);
@@ -12,8 +12,8 @@ pub fn cycles() -> io::Result<()> {
     Counter::open(&attributes, Target::Thread(0, 0)).map(drop)
 }
 
-/// Whether the kernel's lock waits can be traced; if not, why. Reading the list of tracepoints takes fewer
-/// rights than opening them.
+/// Fails, with the reason, if the kernel's lock waits cannot be traced. Reading the list of
+/// tracepoints takes fewer rights than opening them.
 pub fn tracepoints() -> io::Result<()> {
     let found = Tracepoints::find(&Tracefs::open()?)?;
     let sources = [(found.begin, Source::Begin), (found.switch, Source::Switch)];
@@ -22,18 +22,19 @@ pub fn tracepoints() -> io::Result<()> {
     })
 }
 
-/// Whether at least user stacks of this user's processes can be sampled.
+/// Returns true if at least user stacks of this user's processes can be sampled.
 pub fn samples() -> bool {
     Recorder::open(&Options::default(), &[]).is_ok()
 }
 
-/// Whether everything can be recorded: kernel stacks, kernel lock waits and time off CPU too.
+/// Returns true if everything can be recorded: kernel stacks, kernel lock waits and time off CPU
+/// too.
 pub fn everything() -> bool {
     let recorder = Recorder::open(&Options::default(), &[]);
     recorder.is_ok_and(|recorder| recorder.missing().is_empty())
 }
 
-/// Whether this process is root's.
+/// Returns true if this process is root's.
 pub(crate) fn is_root() -> bool {
     // SAFETY: the call takes no arguments.
     unsafe { libc::geteuid() == 0 }

@@ -164,7 +164,7 @@ fn again(program: &std::path::Path, part: &str) -> Command {
     command
 }
 
-/// Whether this process was started to run `part`.
+/// Returns true if this process was started to run `part`.
 fn is_part(part: &str) -> bool {
     std::env::var_os(PART).is_some_and(|wanted| wanted == part)
 }

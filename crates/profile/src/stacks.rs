@@ -29,7 +29,7 @@ impl Stacks {
         self.0.values().fold(0.0, |sum, seconds| sum + seconds)
     }
 
-    /// Whether nothing was seen.
+    /// Returns true if nothing was seen.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -46,7 +46,7 @@ pub struct Paired {
     pub a: Side,
     /// The side that is judged.
     pub b: Side,
-    /// Whether the sides took turns.
+    /// True if the sides took turns.
     pub interleaved: bool,
     /// The smallest difference that matters, as a share.
     pub minimum_effect: f64,
@@ -112,8 +112,8 @@ pub struct Reproduction {
     pub band: Option<Band>,
     /// `holds` or `misses`.
     pub verdict: String,
-    /// Whether it holds at a corner: an extreme of the plausible values of the machine's unpublished
-    /// properties.
+    /// True if it holds at a corner: an extreme of the plausible values of the machine's
+    /// unpublished properties.
     pub holds_at_a_corner: bool,
     /// Why it misses.
     pub why: Option<String>,

@@ -39,7 +39,7 @@ struct Unprintable(&'static str, io::Error);
 /// Its name in errors.
 pub const NAME: &str = "standard output";
 
-/// Whether standard output is for tables only.
+/// True if standard output is for tables only.
 static TABLES_ONLY: AtomicBool = AtomicBool::new(false);
 
 /// From here on only [`data`] goes to standard output; other text goes to standard error.

@@ -33,7 +33,7 @@ fn apart(spaces: &str, before: &str, under: &str, arguments: &str) -> Option<Com
     )))
 }
 
-/// Whether everything can be recorded here.
+/// Returns true if everything can be recorded here.
 fn sees_all() -> bool {
     let everything = perf::support::everything();
     if !everything {

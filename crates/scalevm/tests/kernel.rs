@@ -188,7 +188,7 @@ fn a_signal_leaves_no_qemu_behind() {
     }
 }
 
-/// Whether there is such a process, which is not only waiting to be reaped.
+/// Returns true if there is such a process, which is not only waiting to be reaped.
 fn lives(process: libc::pid_t) -> bool {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     stat.rsplit(") ")

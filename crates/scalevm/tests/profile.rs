@@ -59,7 +59,7 @@ void testcase(unsigned long long *iterations, unsigned long nr)
 
 const QUICK: &str = "--samples 2 --duration 0.4 --warmup 0";
 
-/// Whether the kernel shows its waits here; a test that needs them says so if not.
+/// Returns true if the kernel shows its waits here; a test that needs them says so if not.
 fn sees_locks() -> bool {
     let sees = perf::support::everything();
     if !sees {
@@ -68,7 +68,7 @@ fn sees_locks() -> bool {
     sees
 }
 
-/// Whether there are stacks at all, as there are not where a container forbids it.
+/// Returns true if there are stacks at all, as there are not where a container forbids it.
 fn sees_stacks() -> bool {
     let sees = perf::support::samples();
     if !sees {

@@ -30,7 +30,7 @@ const WORKLOADS: [&str; 17] = [
 /// One test at a time: they look at all children of this process.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// Whether children that lost their parent have become this process's.
+/// Returns true if children that lost their parent have become this process's.
 fn orphans() -> bool {
     // SAFETY: only one test runs, and it has waited for the children that it has started itself.
     unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) != -1 }

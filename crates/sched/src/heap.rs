@@ -78,7 +78,7 @@ impl<M: Machine, T: Copy + Send> Heap<M, T> {
         self.first
     }
 
-    /// Whether nothing is in the heap.
+    /// Returns true if nothing is in the heap.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.root.0.is_none()

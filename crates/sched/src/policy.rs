@@ -19,7 +19,7 @@ pub enum Leaving {
 }
 
 impl Leaving {
-    /// Whether the task could go on at once.
+    /// Returns true if the task could go on at once.
     pub fn stays_ready(self) -> bool {
         matches!(self, Leaving::Yields | Leaving::Preempted)
     }
@@ -37,7 +37,7 @@ pub enum Why {
 /// The actions due at an interrupt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tick {
-    /// Whether to ask [`Policy::next`] for another task instead of the current one.
+    /// True if to ask [`Policy::next`] for another task instead of the current one.
     pub preempt: bool,
     /// A CPU to interrupt: it has got work.
     pub kick: Option<usize>,

@@ -95,7 +95,7 @@ impl<M: Contexts, P: Policy<M>> Queue<M, P> {
         self.first.get()
     }
 
-    /// Whether no task is in the list.
+    /// Returns true if no task is in the list.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.first().is_none()

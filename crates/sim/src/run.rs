@@ -32,7 +32,7 @@ pub struct Options {
     pub seed: u64,
     /// Jobs start within so many nanoseconds of each other, at random.
     pub spread: u64,
-    /// Whether CPUs may compute ahead of each other where that changes nothing; faster.
+    /// True if CPUs may compute ahead of each other where that changes nothing; faster.
     pub lookahead: bool,
     /// Delays at random accesses: to find races, or to disturb a warm-up ([`Sim::calm`]).
     pub delays: Option<Delays>,
@@ -107,7 +107,7 @@ impl Sim {
         self.with_engine(|engine| engine.boot(scheduler));
     }
 
-    /// Whether it has a scheduler.
+    /// Returns true if it has a scheduler.
     pub fn is_scheduled(&self) -> bool {
         self.with_engine(|engine| engine.scheduler.is_some())
     }

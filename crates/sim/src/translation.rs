@@ -29,7 +29,7 @@ struct Interrupt {
     at: Time,
     asid: Asid,
     what: Flush,
-    /// Whether a handler begins with it. Otherwise the one before serves it, too.
+    /// True if a handler begins with it. Otherwise the one before serves it, too.
     begins: bool,
 }
 
@@ -59,7 +59,7 @@ impl Translation {
         }
     }
 
-    /// Whether an interrupt has arrived by `now`.
+    /// Returns true if an interrupt has arrived by `now`.
     #[inline]
     pub(crate) fn is_interrupted(&self, now: Time) -> bool {
         self.next <= now

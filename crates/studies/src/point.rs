@@ -36,7 +36,7 @@ pub struct Work {
     pub workload: &'static str,
     /// How the VM is built.
     pub preset: Preset,
-    /// Whether tasks share an address space.
+    /// True if tasks share an address space.
     pub mode: Mode,
     /// How many tasks.
     pub tasks: usize,
@@ -44,7 +44,7 @@ pub struct Work {
     pub cpus: usize,
     /// Operations of each task, after which the run is over; if not said, it lasts as long as the effort wants.
     pub jobs: Option<u64>,
-    /// Whether it is seen where the time goes.
+    /// True if it is seen where the time goes.
     pub watched: bool,
 }
 
@@ -60,7 +60,7 @@ pub struct Probe {
     pub size: usize,
     /// CPUs it takes.
     pub cpus: usize,
-    /// Whether one run is enough, with one seed on the machine itself.
+    /// True if one run is enough, with one seed on the machine itself.
     pub once: bool,
     /// Does it, with this seed.
     pub run: Run,
@@ -201,7 +201,7 @@ impl Point {
         }
     }
 
-    /// Whether there is one run of it, with one seed on the machine itself.
+    /// Returns true if there is one run of it, with one seed on the machine itself.
     pub fn is_single(&self) -> bool {
         match *self {
             Point::Work(work) => work.watched,
@@ -210,7 +210,7 @@ impl Point {
         }
     }
 
-    /// Whether a run takes long: it goes to its end, however long that takes.
+    /// Returns true if a run takes long: it goes to its end, however long that takes.
     pub fn is_long(&self) -> bool {
         matches!(self, Point::Work(work) if work.jobs.is_some())
     }

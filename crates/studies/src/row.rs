@@ -91,7 +91,7 @@ pub enum Aim {
 }
 
 impl Aim {
-    /// Whether `value` is as it should be.
+    /// Returns true if `value` is as it should be.
     pub fn holds(&self, value: f64) -> bool {
         match *self {
             Aim::Published { figure, band, .. } => {
@@ -121,7 +121,7 @@ impl Aim {
     }
 }
 
-/// Whether a figure holds.
+/// True if a figure holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It does.
@@ -309,7 +309,7 @@ impl Row {
         }
     }
 
-    /// Whether it holds.
+    /// The verdict on it.
     pub fn verdict(&self) -> Verdict {
         match self.aim.holds(self.ours.median) {
             true => Verdict::Holds,

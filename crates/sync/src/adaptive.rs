@@ -80,7 +80,7 @@ unsafe impl<M: Machine, const SPINS: u32, B: BackOff> RawLock<M> for Adaptive<M,
 }
 
 impl<M: Machine, const SPINS: u32, B: BackOff> Adaptive<M, SPINS, B> {
-    /// Whether the calling task holds the lock. Exact.
+    /// Returns true if the calling task holds the lock. Exact.
     pub fn is_mine(&self) -> bool {
         self.inner.owner() == me::<M>()
     }

@@ -42,7 +42,7 @@ const BITS: usize = CONTESTED | WAKING;
 
 /// The variable that holds a mutex's state. Its callers are those that a checker sees.
 pub(crate) trait Word: Send + Sync {
-    /// Whether an owner is the address of a task's words.
+    /// True if an owner is the address of a task's words.
     const NAMES_TASK: bool;
     fn new(value: usize) -> Self;
     fn load(&self) -> usize;
@@ -290,7 +290,7 @@ impl<M: Machine, W: Word + ConstInit, const SPINS: u32, B> ConstInit for Blockin
 
 /// How a task passes the time between two looks at a taken lock.
 pub trait BackOff: 'static {
-    /// Whether a task spins as long as the owner is known to run, and does not count.
+    /// True if a task spins as long as the owner is known to run, and does not count.
     const WHILE_RUNNING: bool = false;
 
     /// Waits once: `round` counts the looks at the same owner, `total` all looks of this spin.

@@ -52,7 +52,7 @@ impl<M: Machine, R: RawLock<M>, T: Send> Mutex<M, R, T> {
         self.raw.try_lock().map(|held| self.guard(held))
     }
 
-    /// Whether the lock was held a moment ago.
+    /// Returns true if the lock was held a moment ago.
     #[inline]
     pub fn is_locked(&self) -> bool {
         self.raw.is_locked()

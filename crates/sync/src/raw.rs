@@ -18,7 +18,7 @@ pub unsafe trait RawLock<M: Machine>: Send + Sync {
     /// The lock's name, as the command prints it.
     const NAME: &'static str;
 
-    /// Whether a task that waits for the lock may sleep, and so must hold no
+    /// True if a task that waits for the lock may sleep, and so must hold no
     /// [`Cpus::Pin`](machine::Cpus::Pin). Spin locks leave it at `false`.
     const MAY_SLEEP: bool = false;
 
@@ -38,7 +38,7 @@ pub unsafe trait RawLock<M: Machine>: Send + Sync {
     /// `held` comes from this lock.
     unsafe fn unlock(&self, held: Self::Held);
 
-    /// Whether the lock was held a moment ago.
+    /// Returns true if the lock was held a moment ago.
     fn is_locked(&self) -> bool;
 }
 

@@ -249,7 +249,7 @@ impl<M: Machine> Chain<'_, M> {
         count
     }
 
-    /// Whether tasks wait in the queue.
+    /// Returns true if tasks wait in the queue.
     pub fn has_waiters(&self) -> bool {
         !self.find().1.0.is_null()
     }

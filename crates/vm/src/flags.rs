@@ -55,7 +55,7 @@ impl Flags {
         Flags(self.0 & !Self::PROT | prot.to_byte() as u32)
     }
 
-    /// Whether all of `flags` are set.
+    /// Returns true if all of `flags` are set.
     pub const fn has(self, flags: Flags) -> bool {
         self.0 & flags.0 == flags.0
     }
@@ -97,7 +97,7 @@ pub enum Superpages {
 }
 
 impl Superpages {
-    /// Whether a mapping with `flags` wants them.
+    /// Returns true if a mapping with `flags` wants them.
     #[inline]
     pub(crate) fn wanted(self, flags: Flags) -> bool {
         match self {

@@ -32,7 +32,7 @@ pub struct Snapshots<M: Machine> {
 }
 
 impl<M: Machine> Snapshots<M> {
-    /// Whether all that the stamp stands for has ended.
+    /// Returns true if all that the stamp stands for has ended.
     #[inline]
     fn is_over(&self, stamp: u64) -> bool {
         if let Some(section) = SectionId::from_bits(stamp) {

@@ -33,28 +33,28 @@ impl Prot {
         Prot(bits)
     }
 
-    /// Whether anything is allowed. Then tasks can read: x86 has no pages that may only be
+    /// Returns true if anything is allowed. Then tasks can read: x86 has no pages that may only be
     /// written or executed.
     pub const fn is_accessible(self) -> bool {
         self.0 != 0
     }
 
-    /// Whether reading is allowed by name.
+    /// Returns true if reading is allowed by name.
     pub const fn reads(self) -> bool {
         self.0 & Self::READ_BIT != 0
     }
 
-    /// Whether writing is allowed.
+    /// Returns true if writing is allowed.
     pub const fn writes(self) -> bool {
         self.0 & Self::WRITE_BIT != 0
     }
 
-    /// Whether execution is allowed.
+    /// Returns true if execution is allowed.
     pub const fn executes(self) -> bool {
         self.0 & Self::EXECUTE_BIT != 0
     }
 
-    /// Whether a task may make this access.
+    /// Returns true if a task may make this access.
     #[inline]
     pub const fn allows(self, access: Access) -> bool {
         match access {

@@ -18,7 +18,7 @@ const _: () = assert!(size_of::<Watched<Hosted, Obm<Hosted>, PagePv, Order>>() =
 const _: () = assert!(size_of::<Watched<Hosted, Obm<Hosted>, TreeSlot, Order>>() == 1);
 const _: () = assert!(size_of::<Watched<Hosted, Adaptive<Hosted>, ObjectSize, Order>>() == 8);
 
-/// Whether this build checks the VM's locks.
+/// True if this build checks the VM's locks.
 const CHECKED: bool = cfg!(any(debug_assertions, feature = "lock-order"));
 
 /// The message of a panic of `f`; its locations are in this file.

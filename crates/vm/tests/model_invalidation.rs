@@ -23,7 +23,7 @@ struct World<I: Invalidation<Checked>> {
     /// By CPU and page: whether its TLB has been flushed. Plain data: a wait that returns early
     /// races with the write.
     flushed: Vec<[<Checked as Atomics>::Cell<bool>; PAGES]>,
-    /// Whether a lock is waited for in the block, which is wrong.
+    /// True if a lock is waited for in the block, which is wrong.
     waits_in_block: bool,
 }
 

@@ -47,7 +47,7 @@ struct World {
     vm: TestVm,
     object: ObjectRef<Best<Checked>>,
     slots: Arc<OneSlot>,
-    /// Whether the page is mapped: stands for its PV list and the lock of that.
+    /// True if the page is mapped: stands for its PV list and the lock of that.
     mapped: sync::Mutex<Checked, TestAndSet<Checked>, bool>,
 }
 

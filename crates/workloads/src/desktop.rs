@@ -48,7 +48,7 @@ struct Desk {
     /// The end to write to, and the word, of the task it meets.
     to: Descriptor,
     their_word: usize,
-    /// Whether it meets itself.
+    /// True if it meets itself.
     is_alone: bool,
 }
 

@@ -58,7 +58,7 @@ impl Feature {
         }
     }
 
-    /// Whether a task that uses it has children, for which it must be left time to wait.
+    /// Returns true if a task that uses it has children, for which it must be left time to wait.
     pub const fn makes_children(self) -> bool {
         matches!(
             self,

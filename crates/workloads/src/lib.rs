@@ -137,8 +137,8 @@ enum Body {
 }
 
 impl Workload {
-    /// Whether a task that has done an operation takes the next that has not begun, as make's jobs do.
-    /// Otherwise each has its share.
+    /// Returns true if a task that has done an operation takes the next that has not begun, as
+    /// make's jobs do. Otherwise each has its share.
     pub const fn is_dealt(&self) -> bool {
         matches!(self.body, Body::Build)
     }

@@ -23,7 +23,7 @@ pub enum Frame {
 }
 
 impl Frame {
-    /// Whether it was not ready when the next was due.
+    /// Returns true if it was not ready when the next was due.
     pub fn is_dropped(self) -> bool {
         match self {
             Frame::Shown(after) => after > PERIOD,

@@ -154,7 +154,7 @@ pub trait System {
         Err(Error::Unsupported(Call::Lock))
     }
 
-    /// Whether the descriptor is writable now; does not wait.
+    /// Returns true if the descriptor is writable now; does not wait.
     fn poll_writable(&mut self, _descriptor: Descriptor) -> Result<bool, Error> {
         Err(Error::Unsupported(Call::Poll))
     }

@@ -102,7 +102,7 @@ pub struct State {
     receivers: Vec<Arc<Receiver>>,
     /// How many senders wait.
     senders: usize,
-    /// Whether it has been removed.
+    /// True if it has been removed.
     is_removed: bool,
 }
 
@@ -295,7 +295,7 @@ impl State {
         Ok(self.messages.remove(place))
     }
 
-    /// Whether there is room for a message of so many bytes.
+    /// Returns true if there is room for a message of so many bytes.
     fn has_room(&self, bytes: usize) -> bool {
         self.bytes + bytes <= self.room && self.messages.len() < self.room
     }

@@ -36,7 +36,7 @@ pub struct Segment {
     pub last: u32,
     /// When it was attached, detached and changed last, in seconds since 1970; 0 for never.
     pub times: [u64; 3],
-    /// Whether it goes with its last attachment.
+    /// True if it goes with its last attachment.
     pub is_removed: bool,
 }
 
@@ -105,7 +105,7 @@ impl Segment {
         region.object.is_some_and(|object| object.id == id)
     }
 
-    /// Whether the region is a part of this segment, attached at `address`.
+    /// Returns true if the region is a part of this segment, attached at `address`.
     fn is_at(&self, region: &Region, address: usize) -> bool {
         let offset = region.object.map_or(0, |object| object.offset as usize);
         self.is_in(region) && region.range.start.checked_sub(offset) == Some(address)

@@ -33,9 +33,9 @@ pub struct Operation {
     pub index: usize,
     /// What is added; 0 waits for the value 0.
     pub change: i32,
-    /// Whether the call fails rather than wait.
+    /// True if the call fails rather than wait.
     pub is_impatient: bool,
-    /// Whether the end of the process takes the change back.
+    /// True if the end of the process takes the change back.
     pub is_undone: bool,
 }
 
@@ -73,7 +73,7 @@ pub struct State {
     pub all: Vec<Semaphore>,
     /// The calls that wait, the oldest first.
     waiters: Vec<Waiting>,
-    /// Whether it has been removed.
+    /// True if it has been removed.
     is_removed: bool,
 }
 

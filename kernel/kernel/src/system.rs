@@ -33,7 +33,7 @@ pub struct System {
     pub futexes: Futexes<Metal>,
     /// The scheduler.
     pub scheduler: Sched<Metal, Policy>,
-    /// Whether missing calls are named on the console.
+    /// True if missing calls are named on the console.
     pub is_strict: bool,
 }
 

@@ -61,7 +61,7 @@ pub(crate) fn store(address: usize, value: u64) -> Result<(), PageFault> {
     outcome(allowed(|| unsafe { try_store(address, value) }))
 }
 
-/// Whether the bytes lie below the kernel's part.
+/// Fails unless the bytes lie below the kernel's part.
 fn within(address: usize, bytes: usize, access: Access) -> Result<(), PageFault> {
     let end = address.checked_add(bytes);
     let fault = PageFault {
@@ -119,7 +119,7 @@ fn outcome(rest: usize) -> Result<(), PageFault> {
     }
 }
 
-/// Whether the processor needs to be told: 0 unknown, 1 no, 2 yes.
+/// True if the processor needs to be told: 0 unknown, 1 no, 2 yes.
 static SMAP_STATE: AtomicU8 = AtomicU8::new(0);
 
 fn has_smap() -> bool {

@@ -33,7 +33,7 @@ struct Body {
     saved: Cell<usize>,
     /// The task's words.
     locals: UnsafeCell<Locals>,
-    /// Whether a CPU runs it.
+    /// True if a CPU runs it.
     runs: AtomicBool,
     /// The register FS in user mode.
     thread_pointer: Cell<usize>,
@@ -140,7 +140,7 @@ fn load_thread_pointer(cpu: &Cpu, value: usize) {
     }
 }
 
-/// Whether a CPU runs the task with these words.
+/// Returns true if a CPU runs the task with these words.
 pub(crate) fn runs(locals: usize) -> bool {
     let body = (locals - offset_of!(Body, locals)) as *const Body;
     // SAFETY: all words that tasks have are contexts', which are never freed.

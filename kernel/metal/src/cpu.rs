@@ -32,7 +32,7 @@ pub(crate) struct Cpu {
     pub(crate) last_word: Cell<usize>,
     /// How many pins the running task holds.
     pins: Cell<u32>,
-    /// Whether an interrupt waits for a safe point. Handlers set it.
+    /// True if an interrupt waits for a safe point. Handlers set it.
     pub(crate) pending: AtomicBool,
     /// Its name while it runs tasks, and [`CpuId::NONE`] before.
     pub(crate) id: Cell<CpuId>,
@@ -67,9 +67,10 @@ pub(crate) struct Cpu {
     pub(crate) permit: AtomicU64,
     /// A job to run, until the CPU takes it.
     pub(crate) job: AtomicPtr<Job>,
-    /// Whether it waits for an interrupt.
+    /// True if it waits for an interrupt.
     pub(crate) idle: AtomicBool,
-    /// Whether it translates for no task, and whether it has been left alone with a flush meanwhile; see `shootdown`.
+    /// True if it translates for no task, and whether it has been left alone with a flush
+    /// meanwhile; see `shootdown`.
     pub(crate) absent: AtomicBool,
     pub(crate) missed: AtomicBool,
     /// Bit *i*: CPU *i* asks for a flush.

@@ -11,7 +11,7 @@ use machine::{Contexts, CpuId, Execute, Job, NativeCell, Scheduler, SharedCell, 
 /// The scheduler. Written once, before `SCHEDULED`.
 static SCHEDULER: NativeCell<Option<&'static dyn Scheduler>> = NativeCell::holding(None);
 static SCHEDULED: AtomicBool = AtomicBool::new(false);
-/// Whether the other CPUs may begin: the machine knows how many there are.
+/// True if the other CPUs may begin: the machine knows how many there are.
 static GO: AtomicBool = AtomicBool::new(false);
 /// How many jobs of the running `execute` have not ended.
 static JOBS: AtomicUsize = AtomicUsize::new(0);

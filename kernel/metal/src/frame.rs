@@ -227,9 +227,9 @@ impl Frame {
         trap
     }
 
-    /// Whether `sysret` has the effect of `iret`, at less cost: a system call has left RIP in RCX and RFLAGS
-    /// in R11, and they are unchanged. With TF it would trap one instruction later. It checks RIP in
-    /// the kernel's name, but `run` has.
+    /// Returns true if `sysret` has the effect of `iret`, at less cost: a system call has left RIP
+    /// in RCX and RFLAGS in R11, and they are unchanged. With TF it would trap one instruction
+    /// later. It checks RIP in the kernel's name, but `run` has.
     #[inline]
     fn fits_sysret(&self) -> bool {
         self.number == SYSTEM_CALL && self.rflags & TRAP_FLAG == 0

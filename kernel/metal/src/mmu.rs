@@ -83,7 +83,7 @@ const KERNEL: Asid = Asid(4095);
 /// Bit of CPUID's leaf 7: the instruction that flushes by tags.
 const INVPCID: u32 = 1 << 10;
 
-/// Whether entries are tagged. All CPUs write the same.
+/// True if entries are tagged. All CPUs write the same.
 static TAGGED: AtomicBool = AtomicBool::new(false);
 
 fn is_tagged() -> bool {

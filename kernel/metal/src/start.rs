@@ -174,13 +174,13 @@ pub fn hardware_capabilities() -> usize {
     core::arch::x86_64::__cpuid(1).edx as usize
 }
 
-/// Whether the processor has a feature of leaf 7.
+/// Returns true if the processor has a feature of leaf 7.
 pub(crate) fn has(feature: u32) -> bool {
     use core::arch::x86_64::{__cpuid, __cpuid_count};
     __cpuid(0).eax >= 7 && __cpuid_count(7, 0).ebx & feature != 0
 }
 
-/// Whether the processor tags TLB entries: CPUID's leaf 1, ECX, bit 17.
+/// Returns true if the processor tags TLB entries: CPUID's leaf 1, ECX, bit 17.
 pub(crate) fn has_tags() -> bool {
     core::arch::x86_64::__cpuid(1).ecx & 1 << 17 != 0
 }

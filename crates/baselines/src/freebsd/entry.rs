@@ -52,7 +52,7 @@ fn pages(start: usize, end: usize) -> u64 {
 }
 
 impl<M: Machine> Entry<M> {
-    /// Whether `next` continues this entry, which begins at `start`.
+    /// Returns true if `next` continues this entry, which begins at `start`.
     fn continues(&self, start: usize, next: &Entry<M>) -> bool {
         let follows = matches!(self.object, Backing::None)
             || self.first + pages(start, self.end) == next.first;

@@ -215,7 +215,7 @@ impl<M: Machine> Avc<M> {
 /// The shared state of the operations below.
 pub(super) struct AnonVmas<M: Machine, V: Version> {
     pub(super) stock: Stock<M, V>,
-    /// Whether the root's lock is kept along a chain.
+    /// True if the root's lock is kept along a chain.
     pub(super) batches: bool,
 }
 

@@ -110,7 +110,7 @@ impl<M: Machine, V: Version> FileRef<M, V> {
         &self.file().of
     }
 
-    /// Whether both are the same file, however often opened.
+    /// Returns true if both are the same file, however often opened.
     pub(super) fn is_same_file(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.file().of, &other.file().of)
     }

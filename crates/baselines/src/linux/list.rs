@@ -45,7 +45,7 @@ impl<M: Machine> List<M> {
         }))
     }
 
-    /// Whether the list is empty.
+    /// Returns true if the list is empty.
     ///
     /// # Safety
     /// The list's lock is held.

@@ -82,7 +82,7 @@ lock_class!(
 pub trait Version: Send + Sync + 'static {
     /// The lock of an anon_vma's root, and of a file's mappings.
     type Lock<M: Machine>: RawLock<M>;
-    /// Whether the task that frees an anon_vma waits until its root is unlocked, since another may
+    /// True if the task that frees an anon_vma waits until its root is unlocked, since another may
     /// try for that lock without a reference.
     const FREE_WAITS: bool;
 }

@@ -36,7 +36,7 @@ type Lock<M> = Watched<M, Rwsem<M>, MmapLockClass>;
 #[must_use = "the lock is released when this is dropped"]
 pub struct MmapWrite<'a, M: Machine> {
     lock: &'a Lock<M>,
-    /// Whether it is held for reading by now.
+    /// True if it is held for reading by now.
     is_downgraded: bool,
 }
 
@@ -58,8 +58,8 @@ impl<M: Machine> MapLocking<M> for MmapLock<M> {
     type Read<'a> = RawReadGuard<'a, M, Lock<M>>;
     type Write<'a> = MmapWrite<'a, M>;
     type Pmap<'a> = ();
-    /// Whether `munmap`, and `brk` that shrinks the heap, go on as readers when the VMAs are out of the map
-    /// (`mmap_write_downgrade`, from 4.20 on).
+    /// True if `munmap`, and `brk` that shrinks the heap, go on as readers when the VMAs are out of
+    /// the map (`mmap_write_downgrade`, from 4.20 on).
     type Config = bool;
 
     fn new(&downgrades: &bool) -> Self {

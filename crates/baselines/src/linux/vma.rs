@@ -141,14 +141,14 @@ impl<M: Machine, V: Version> Vma<M, V> {
         self.anon_vma.store(null_mut(), Ordering::Relaxed);
     }
 
-    /// Whether the chain has one node: nothing was inherited.
+    /// Returns true if the chain has one node: nothing was inherited.
     pub(super) fn is_alone(&self) -> bool {
         // SAFETY: it has an anon_vma, so the chain changes only under the map's lock for writing,
         // which the caller excludes.
         self.anon_vma().is_some() && unsafe { (*self.chain.read()).len() == 1 }
     }
 
-    /// Whether `next` continues where this one ends, with the same rights if `alike`.
+    /// Returns true if `next` continues where this one ends, with the same rights if `alike`.
     pub(super) fn goes_on_in(&self, next: &Self, alike: bool) -> bool {
         let range = self.range();
         range.end == next.range().start
@@ -159,7 +159,7 @@ impl<M: Machine, V: Version> Vma<M, V> {
 }
 
 impl<M: Machine, V: Version> Kind<M, V> {
-    /// Whether both map the same object or both are anonymous.
+    /// Returns true if both map the same object or both are anonymous.
     fn is_same(&self, other: &Self) -> bool {
         let file = match (&self.file, &other.file) {
             (None, None) => true,

@@ -107,7 +107,8 @@ impl<M: Machine> Amap<M> {
         })
     }
 
-    /// Whether only one region refers to it. Called for that region's space, whose map is locked.
+    /// Returns true if only one region refers to it. Called for that region's space, whose map is
+    /// locked.
     pub(super) fn is_only(&self) -> bool {
         self.refs.load(Ordering::Relaxed) == 1
     }
@@ -121,7 +122,7 @@ impl<M: Machine> Amap<M> {
 }
 
 impl<M: Machine> Locked<'_, M> {
-    /// Whether the slot has an anon.
+    /// Returns true if the slot has an anon.
     pub(super) fn has(&self, slot: usize) -> bool {
         // SAFETY: this guard holds the family's lock.
         unsafe { (*self.0.slots[slot].read()).is_some() }

@@ -69,7 +69,7 @@ impl<M: Machine> BigLock<M> {
         }
     }
 
-    /// Whether a task sleeps, and wakes pollers, without the lock.
+    /// Returns true if a task sleeps, and wakes pollers, without the lock.
     fn sleeps_free(&self) -> bool {
         self.unlocked >= Unlocked::Mappings
     }

@@ -53,7 +53,7 @@ fn write(entries: &Entries, at: usize) {
     access(entries, at, Access::Write);
 }
 
-/// Whether a fault at `at` waits while another holds its objects.
+/// Returns true if a fault at `at` waits while another holds its objects.
 fn waits(entries: &Entries, at: usize) -> bool {
     thread::scope(|scope| {
         let (tell, told) = channel();
@@ -66,8 +66,8 @@ fn waits(entries: &Entries, at: usize) -> bool {
     })
 }
 
-/// Whether two faults of `entries` meet: a page that is there is mapped under the object's lock for reading, and one that
-/// is not wants the lock for writing.
+/// Returns true if two faults of `entries` meet: a page that is there is mapped under the object's
+/// lock for reading, and one that is not wants the lock for writing.
 fn meet(entries: &Entries, there: usize, other: (&Entries, usize)) -> bool {
     let held = entries.fault(&(), there, Access::Read);
     let (entries, missing) = other;

@@ -49,7 +49,7 @@ fn write(entries: &Entries, common: &Common, at: usize) {
     entries.took(&fault, FRAME, &());
 }
 
-/// Whether a fault at `at` waits while another holds its locks.
+/// Returns true if a fault at `at` waits while another holds its locks.
 fn waits(entries: &Entries, common: &Common, at: usize) -> bool {
     thread::scope(|scope| {
         let (tell, told) = channel();

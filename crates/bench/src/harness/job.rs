@@ -91,7 +91,7 @@ impl Job {
         }
     }
 
-    /// Whether a task asks this of the system.
+    /// Returns true if a task asks this of the system.
     pub fn uses(self, feature: Feature) -> bool {
         match self {
             Job::Known(workload) => workload.needs.features.contains(&feature),
@@ -169,7 +169,7 @@ impl Film {
         })
     }
 
-    /// Whether each frame has been shown or skipped.
+    /// Returns true if each frame has been shown or skipped.
     pub fn is_over(&self) -> bool {
         self.frames().len() >= self.length
     }

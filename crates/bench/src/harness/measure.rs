@@ -77,7 +77,7 @@ impl Sample {
 pub struct Outcome {
     /// The samples that count.
     pub samples: Vec<Sample>,
-    /// Whether the user cut it short.
+    /// True if the user cut it short.
     pub interrupted: bool,
 }
 

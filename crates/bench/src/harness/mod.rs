@@ -39,7 +39,7 @@ pub struct Plan {
     pub workload: Job,
     /// How many tasks run it.
     pub tasks: usize,
-    /// Whether they share an address space.
+    /// True if they share an address space.
     pub mode: Mode,
     /// To how many they count together, if there is an end.
     pub count: Option<u64>,
@@ -113,7 +113,7 @@ pub trait Running {
         interrupt::sleep(span);
     }
 
-    /// Whether each task is still at work.
+    /// Fails unless each task is still at work.
     fn check(&mut self) -> Result<(), Failure>;
 
     /// The processes that the tasks are, or run in, for outside observers; processes that

@@ -2,7 +2,7 @@
 
 use super::Sample;
 
-/// Whether a sample counts.
+/// True if a sample counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// It does not.

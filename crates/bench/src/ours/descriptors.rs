@@ -109,7 +109,7 @@ impl<M: Machine> Descriptors<M> {
         })
     }
 
-    /// Whether one could write now.
+    /// Returns true if one could write now.
     pub fn is_writable<K: Kernel<M>>(&self, kernel: &K, to: Descriptor) -> Result<bool, Error> {
         Ok(match self.get(to, Call::Poll)? {
             Open::File(references) => {

@@ -20,7 +20,7 @@ pub trait Kernel: Stores + Clock {
     /// Nanoseconds that the calling task has been off CPUs so far; none if it is no scheduler's.
     fn off_cpu() -> Option<u64>;
 
-    /// Whether the machine has a scheduler, so that children are tasks of their own.
+    /// Returns true if the machine has a scheduler, so that children are tasks of their own.
     fn has_tasks() -> bool {
         Self::off_cpu().is_some()
     }

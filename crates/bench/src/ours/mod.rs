@@ -116,7 +116,7 @@ impl Ours {
         }
     }
 
-    /// Whether a scheduler deals the tasks out.
+    /// Returns true if a scheduler deals the tasks out.
     fn is_scheduled(&self, plan: &Plan) -> bool {
         self.cpus.is_some_and(|cpus| plan.tasks > cpus)
     }

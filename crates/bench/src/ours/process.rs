@@ -51,7 +51,7 @@ impl<S: System> Process<S> {
         enter(&self.space);
     }
 
-    /// Whether the calling task runs in it.
+    /// Returns true if the calling task runs in it.
     pub(super) fn is_entered(&self) -> bool {
         S::Machine::with_locals(|locals| locals.words[EMBEDDER].get() == name(&self.space))
     }

@@ -30,7 +30,7 @@ pub fn words(text: &str) -> Vec<String> {
     }
 }
 
-/// Whether no character means anything to a shell.
+/// Returns true if no character means anything to a shell.
 fn is_plain(text: &str) -> bool {
     let plain = |c: char| c.is_alphanumeric() || " \t_-./,:+@%=".contains(c);
     text.chars().all(plain)

@@ -20,7 +20,7 @@ pub struct Guest {
     area: Area,
     channel: Channel,
     host: Process,
-    /// Whether its tasks start a command again and again.
+    /// True if its tasks start a command again and again.
     is_command: bool,
     /// The host's current stage.
     stage: &'static str,

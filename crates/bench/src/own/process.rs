@@ -17,7 +17,7 @@ pub struct Setting<'a> {
     pub body: &'a Body,
     /// By how many tasks.
     pub tasks: usize,
-    /// Whether these are threads.
+    /// True if these are threads.
     pub threads: bool,
     /// Where tasks run.
     pub affinity: Affinity,
@@ -112,7 +112,7 @@ impl Process {
         Some(self.reap())
     }
 
-    /// Whether the host has ended and waits to be reaped.
+    /// Returns true if the host has ended and waits to be reaped.
     fn is_zombie(&self) -> bool {
         let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
         // SAFETY: a zeroed siginfo is valid; `child` is ours and not reaped, so the

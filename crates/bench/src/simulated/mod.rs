@@ -115,8 +115,8 @@ impl Simulated {
         Ok(())
     }
 
-    /// Whether there are more tasks than CPUs, so that a scheduler deals these out: that of the
-    /// preset's system. Otherwise each task has a CPU of its own.
+    /// Returns true if there are more tasks than CPUs, so that a scheduler deals these out: that of
+    /// the preset's system. Otherwise each task has a CPU of its own.
     pub fn is_scheduled(&self, plan: &Plan) -> bool {
         plan.tasks > self.profile.cpus()
     }
@@ -215,7 +215,7 @@ struct Samples {
     plan: Plan,
     counts: Vec<u64>,
     now: Duration,
-    /// Whether a window was shorter than an iteration.
+    /// True if a window was shorter than an iteration.
     partial: bool,
     failure: Option<Failure>,
 }

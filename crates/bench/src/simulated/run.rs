@@ -42,7 +42,7 @@ pub struct Seen {
     pub done: u64,
     /// How long they took.
     pub span: Duration,
-    /// Whether each task did an iteration.
+    /// True if each task did an iteration.
     pub is_whole: bool,
     /// Its times, if the plan has an end.
     pub times: Option<Times>,

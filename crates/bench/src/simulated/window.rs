@@ -19,7 +19,7 @@ pub struct Window {
     pub counts: Vec<u64>,
     /// How long it lasted.
     pub span: Duration,
-    /// Whether it holds what ends iterations: each task did one, or an iteration is one operation.
+    /// True if it holds what ends iterations: each task did one, or an iteration is one operation.
     pub is_whole: bool,
 }
 

@@ -41,12 +41,12 @@ impl Gate {
         while !self.opens_within(-1) {}
     }
 
-    /// Whether it is open.
+    /// Returns true if it is open.
     pub fn is_open(&self) -> bool {
         self.opens_within(0)
     }
 
-    /// Whether it opens within so many milliseconds; -1: whether it does before a signal comes.
+    /// Returns true if it opens within this many milliseconds; with -1, before a signal comes.
     fn opens_within(&self, limit: i32) -> bool {
         let mut poll = libc::pollfd {
             fd: self.reader.as_raw_fd(),

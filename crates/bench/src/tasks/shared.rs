@@ -23,7 +23,7 @@ pub struct Slot {
     /// The counter.
     pub counter: Counter,
     state: AtomicU32,
-    /// Whether a task that is no process has come to its end, and how.
+    /// True if a task that is no process has come to its end, and how.
     end: AtomicU32,
     error: UnsafeCell<Option<Error>>,
 }
@@ -59,17 +59,17 @@ impl Slot {
         Living(self)
     }
 
-    /// Whether it has.
+    /// Returns true if it has.
     pub fn has_ended(&self) -> bool {
         self.end.load(Ordering::Acquire) != 0
     }
 
-    /// Whether the task has given up or panicked.
+    /// Returns true if the task has given up or panicked.
     pub fn has_failed(&self) -> bool {
         self.end.load(Ordering::Acquire) == PANICKED || self.error().is_some()
     }
 
-    /// Whether the task has come as far as `ready`.
+    /// Returns true if the task has come as far as `ready`.
     pub fn is_ready(&self) -> bool {
         self.state.load(Ordering::Acquire) != 0
     }

@@ -152,7 +152,7 @@ impl Pair {
         pairs
     }
 
-    /// Whether both use, or have mapped, the same pages.
+    /// Returns true if both use, or have mapped, the same pages.
     pub fn is_of_one_page(&self) -> bool {
         self.sharing == Sharing::Page
     }
@@ -174,13 +174,13 @@ impl Pair {
         }
     }
 
-    /// Whether it is of these two, in either order.
+    /// Returns true if it is of these two, in either order.
     fn both(&self, [one, other]: [Operation; 2]) -> bool {
         let pair = [self.first, self.second];
         pair == [one, other] || pair == [other, one]
     }
 
-    /// Whether the order does not matter.
+    /// Returns true if the order does not matter.
     pub fn commutes(&self) -> bool {
         self.rule().commutes
     }

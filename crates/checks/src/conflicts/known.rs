@@ -53,7 +53,7 @@ pub struct Compared {
 }
 
 impl Compared {
-    /// Whether all is as the list says.
+    /// Returns true if all is as the list says.
     pub fn is_as_known(&self) -> bool {
         self.unknown.is_empty() && self.gone.is_empty()
     }

@@ -23,7 +23,7 @@ pub struct Results {
 }
 
 impl Results {
-    /// Whether the pairs that commute have the conflicts that are known, and no other.
+    /// Returns true if the pairs that commute have the conflicts that are known, and no other.
     pub fn is_as_known(&self) -> bool {
         let mut all = self.commutative();
         all.all(|one| self.compared(one).is_as_known()) && self.never_met().is_empty()

@@ -136,7 +136,7 @@ fn touched(asked: Range) -> Early<machine::VaRange> {
     range(asked.start.offset - within, bytes, &errors)
 }
 
-/// Whether a length is so long that it is nothing when it is rounded up as kernels do.
+/// Returns true if a length is so long that it is nothing when it is rounded up as kernels do.
 fn rounds_to_nothing(bytes: u64) -> bool {
     bytes.checked_next_multiple_of(PAGE_SIZE as u64).is_none()
 }

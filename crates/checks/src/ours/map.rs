@@ -77,7 +77,7 @@ fn flags(asked: &Map) -> Flags {
         .with_if(read_only && asked.shared, Flags::READ_ONLY)
 }
 
-/// Whether no file can be so long.
+/// Returns true if no file can be so long.
 fn too_far(offset: u64, bytes: u64) -> bool {
     let end = offset.checked_add(bytes);
     end.is_none_or(|end| end > i64::MAX as u64)

@@ -49,10 +49,10 @@ pub struct Ours {
     places: Places,
     /// Steps since the sequence began.
     steps: usize,
-    /// Whether supplies may be scarce; and which one is in the next step.
+    /// True if supplies may be scarce; and which one is in the next step.
     may_be_scarce: bool,
     scarce: Option<Scarcity>,
-    /// Whether frames are withheld.
+    /// True if frames are withheld.
     is_short: bool,
     /// How long a sequence may take, and when that is over.
     limit: Duration,
@@ -183,7 +183,7 @@ impl Ours {
         }
     }
 
-    /// Whether the step's effect is undefined when memory is short.
+    /// Returns true if the step's effect is undefined when memory is short.
     fn makes_copies(&self, step: &Step) -> bool {
         let space = self.processes.get(&step.process).cloned();
         let Some((space, running)) = space.zip(self.running.as_ref()) else {

@@ -79,7 +79,7 @@ impl Promised {
     }
 }
 
-/// Whether a refused call may have changed the promised state.
+/// Returns true if a refused call may have changed the promised state.
 pub fn may_change(call: &Call) -> bool {
     matches!(
         call,
@@ -87,7 +87,7 @@ pub fn may_change(call: &Call) -> bool {
     )
 }
 
-/// Whether a call's effect (by real addresses) is undefined when memory is short: of which
+/// Returns true if a call's effect (by real addresses) is undefined when memory is short: of which
 /// pages of files it has made private copies.
 pub fn makes_copies(space: &Space, call: &Call) -> bool {
     let is_copied = |region: &Region| region.object.is_some() && !region.flags.has(Flags::SHARED);

@@ -26,7 +26,7 @@ pub fn watched<R>(f: impl FnOnce() -> R) -> (R, Option<String>) {
     (result, first)
 }
 
-/// Whether a panic has happened on this thread since the watch began.
+/// Returns true if a panic has happened on this thread since the watch began.
 pub fn happened() -> bool {
     FIRST.with_borrow(|first| first.as_ref().is_some_and(|message| !message.is_empty()))
 }

@@ -39,7 +39,7 @@ const A_WHILE: u64 = 5_000_000;
 pub struct Failure {
     /// The machine: `4 CPUs, 2x1x2`; `1 CPU, 1x1x1, 3 tasks, preempted`.
     pub machine: String,
-    /// Whether its jobs were tasks that were preempted.
+    /// True if its jobs were tasks that were preempted.
     pub preempted: bool,
     /// A panic's message and place, or which task waits for what.
     pub what: String,
@@ -73,7 +73,7 @@ pub fn run(scenario: &Scenario, seed: u64) -> Result<(), Failure> {
     })
 }
 
-/// Whether `seed` runs the scenario's jobs as tasks that are preempted.
+/// Returns true if `seed` runs the scenario's jobs as tasks that are preempted.
 pub fn is_preempted(scenario: &Scenario, seed: u64) -> bool {
     choose(scenario, seed).options.preempt.is_some()
 }

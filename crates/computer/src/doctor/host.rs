@@ -71,7 +71,7 @@ impl Host {
         text.parse().map_err(|_| format!("/{path}: `{text}`"))
     }
 
-    /// Whether there is such a file or folder.
+    /// Returns true if there is such a file or folder.
     pub fn has(&self, path: &str) -> bool {
         self.root.join(path).exists()
     }

@@ -38,7 +38,7 @@ impl Rights {
         effective >> capability & 1 == 1
     }
 
-    /// Whether it may watch the kernel and all processes.
+    /// Returns true if it may watch the kernel and all processes.
     fn may_trace(&self) -> bool {
         self.has(CAP_PERFMON) || self.has(CAP_SYS_ADMIN)
     }

@@ -131,7 +131,7 @@ impl Files {
         self.insert(at, Entry::Link(target.to_owned()));
     }
 
-    /// Whether there is something at a path that begins with a slash.
+    /// Returns true if there is something at a path that begins with a slash.
     pub fn contains(&self, path: &str) -> bool {
         let within = path.trim_start_matches('/');
         self.entries.contains_key(&self.resolved(within))
@@ -173,7 +173,8 @@ fn utf8(path: &Path, name: Option<String>) -> Result<String, Error> {
     name.ok_or_else(|| Error::unusable(path, "names in a guest's archive must be UTF-8"))
 }
 
-/// Whether a program runs without shared libraries; a file that is no ELF file counts as one.
+/// Returns true if a program runs without shared libraries; a file that is no ELF file counts as
+/// one.
 ///
 /// # Errors
 /// Fails if the file cannot be read, or is a program of another architecture.

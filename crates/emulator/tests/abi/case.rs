@@ -14,7 +14,7 @@ pub struct Case {
     pub file: PathBuf,
     /// The source's name.
     pub source: String,
-    /// Whether a shell reads it.
+    /// True if a shell reads it.
     pub is_script: bool,
 }
 

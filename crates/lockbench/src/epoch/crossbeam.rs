@@ -62,7 +62,7 @@ impl Subject for Nested {
     }
 }
 
-/// Whether the calling thread is left unpinned; of others the library does not tell.
+/// Fails if the calling thread is left pinned; of others the library does not tell.
 fn unpinned() -> Result<(), String> {
     if crossbeam_epoch::is_pinned() {
         Err("still pinned after the last".into())

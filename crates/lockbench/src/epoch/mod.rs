@@ -14,7 +14,7 @@ fn done() -> Done {
     Box::leak(Box::default())
 }
 
-/// Whether each callback has run.
+/// Fails unless each callback has run.
 fn all_ran(done: Done, operations: u64) -> Result<(), String> {
     let ran = done.load(Relaxed);
     if ran == operations {

@@ -59,7 +59,7 @@ impl Subject for Nested {
     }
 }
 
-/// Whether no section is open.
+/// Fails if a section is open.
 fn closed(domain: &Domain<Hosted>) -> Result<(), String> {
     if domain.has_passed(&domain.snapshot()) {
         Ok(())

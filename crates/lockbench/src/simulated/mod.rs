@@ -38,7 +38,8 @@ pub struct Load {
     pub private: f64,
     /// Which CPUs do so.
     pub place: Place,
-    /// Whether accesses are delayed at random until the window that counts, as in [`Conditions::disturbed`](bench::simulated::Conditions::disturbed).
+    /// True if accesses are delayed at random until the window that counts, as in
+    /// [`Conditions::disturbed`](bench::simulated::Conditions::disturbed).
     pub disturbed: bool,
 }
 

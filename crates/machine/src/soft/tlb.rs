@@ -24,13 +24,13 @@ pub const SETS: usize = 128;
 pub struct Entry {
     /// The page's frame.
     pub frame: Frame,
-    /// Whether the page is part of a 2 MiB page, all of which the entry translates.
+    /// True if the page is part of a 2 MiB page, all of which the entry translates.
     pub large: bool,
-    /// Whether tasks may write.
+    /// True if tasks may write.
     pub writable: bool,
-    /// Whether a write needs no walk: allowed, and the dirty bit is set.
+    /// True if a write needs no walk: allowed, and the dirty bit is set.
     pub dirty: bool,
-    /// Whether tasks may execute.
+    /// True if tasks may execute.
     pub executable: bool,
     /// A note of the machine's own.
     pub note: u16,
@@ -231,7 +231,7 @@ impl Tlb {
 }
 
 impl Entry {
-    /// Whether the entry allows the access without a walk.
+    /// Returns true if the entry allows the access without a walk.
     #[inline]
     pub fn allows(&self, access: Access) -> bool {
         match access {
@@ -241,7 +241,7 @@ impl Entry {
         }
     }
 
-    /// Whether the entry forbids the access, without a walk.
+    /// Returns true if the entry forbids the access, without a walk.
     #[inline]
     pub fn forbids(&self, access: Access) -> bool {
         match access {

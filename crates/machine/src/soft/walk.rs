@@ -50,7 +50,7 @@ struct Rights {
     executable: bool,
 }
 
-/// Whether an entry at `level` maps a page.
+/// Returns true if an entry at `level` maps a page.
 #[inline(always)]
 fn maps(entry: u64, level: u32) -> bool {
     level == 0 || (level == 1 && entry & pte::HUGE != 0)

@@ -26,7 +26,7 @@ pub struct Divergence {
 }
 
 impl Divergence {
-    /// Whether a system did not finish the last step in time.
+    /// Returns true if a system did not finish the last step in time.
     pub fn hangs(&self) -> bool {
         let mut outcomes = self.outcomes.iter();
         outcomes.any(|(_, outcome)| *outcome == Outcome::Endless)

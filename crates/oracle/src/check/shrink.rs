@@ -44,7 +44,7 @@ struct Search<'a, 'b> {
 }
 
 impl Search<'_, '_> {
-    /// Whether the systems also differ in `steps`; if so, keeps these steps as the best.
+    /// Returns true if the systems also differ in `steps`; if so, keeps these steps as the best.
     fn works(&mut self, steps: &[Step]) -> Result<bool, Broken> {
         if self.trials == 0 {
             return Ok(false);

@@ -101,7 +101,7 @@ impl Generator<'_> {
         Range::pages(Address::window(page), pages)
     }
 
-    /// Whether the process has so little mapped that most operations would find nothing.
+    /// Returns true if the process has so little mapped that most operations would find nothing.
     pub fn has_little(&self, known: &Known, process: ProcessId) -> bool {
         let mut regions = known.processes.iter();
         let regions = regions.find(|(id, _)| *id == process);

@@ -63,7 +63,7 @@ fn prot(rights: &str) -> Prot {
     )
 }
 
-/// Whether nothing is mapped in `range`.
+/// Returns true if nothing is mapped in `range`.
 pub fn is_free(text: &str, range: Range<u64>) -> bool {
     let mut lines = text.lines().filter_map(parse);
     lines.all(|line| line.range.end <= range.start || line.range.start >= range.end)

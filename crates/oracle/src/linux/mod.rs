@@ -36,9 +36,9 @@ pub struct Linux {
     /// The page-aligned start of a process's heap.
     heap: u64,
     places: Places,
-    /// Whether memory may be locked without a limit.
+    /// True if memory may be locked without a limit.
     locks: bool,
-    /// Whether `MAP_NORESERVE` makes a difference.
+    /// True if `MAP_NORESERVE` makes a difference.
     reserves: bool,
 }
 
@@ -233,7 +233,7 @@ fn dumped(slot: &Slot, pages: u64) -> Vec<Content> {
     contents.collect()
 }
 
-/// Whether a process may lock any amount of memory.
+/// Returns true if a process may lock any amount of memory.
 fn may_lock() -> bool {
     // SAFETY: `limit` is a valid structure that the call fills; zeroes are valid for it.
     unsafe {
@@ -243,7 +243,7 @@ fn may_lock() -> bool {
     }
 }
 
-/// Whether the kernel never overcommits memory (mode 2).
+/// Returns true if the kernel never overcommits memory (mode 2).
 fn never_overcommits() -> bool {
     let mode = fs::read_to_string("/proc/sys/vm/overcommit_memory");
     mode.is_ok_and(|mode| mode.trim() == "2")

@@ -138,7 +138,7 @@ fn last_errno() -> i64 {
         .into()
 }
 
-/// Whether the process of this descriptor has ended.
+/// Returns true if the process of this descriptor has ended.
 fn has_ended(process: RawFd) -> bool {
     let mut poll = libc::pollfd {
         fd: process,

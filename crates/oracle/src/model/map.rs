@@ -88,7 +88,7 @@ impl Process {
         Ok(())
     }
 
-    /// Whether a mapping at a chosen address is defined: next to the heap it is not.
+    /// Fails if a mapping at a chosen address is undefined, as it is next to the heap.
     pub(super) fn may_place(&self, at: Address, bytes: u64) -> Answer<()> {
         if at.place == Place::Heap {
             return undefined("mappings stay out of the heap");
@@ -100,7 +100,7 @@ impl Process {
         self.start(Range { start, bytes }).map(|_| ())
     }
 
-    /// Whether the handle is still unused.
+    /// Fails if the handle is used.
     pub(super) fn is_new(&self, handle: Handle) -> Answer<()> {
         let of = |handle| address(handle_start(handle)) / PAGE;
         if self.is_free(of(handle)..of(handle) + (1 << 16)) {
@@ -144,7 +144,8 @@ impl Process {
         }
     }
 
-    /// Whether a hint can be followed: there is room, including the gap below memory that grows down.
+    /// Returns true if a hint can be followed: there is room, including the gap below memory that
+    /// grows down.
     fn welcomes(&self, start: u64, bytes: u64) -> bool {
         let wanted = pages(start, bytes);
         let after = self.pages.range(wanted.end..).next();
@@ -154,7 +155,7 @@ impl Process {
         self.is_free(wanted) && !crowded
     }
 
-    /// Whether the rights and flags exclude the mapping.
+    /// Fails if the rights and flags exclude the mapping.
     fn refused(&self, map: &Map) -> Answer<()> {
         let grows = map.flags.has(MapFlag::GrowsDown);
         if let Backing::File { offset, .. } = map.backing

@@ -17,7 +17,7 @@ pub struct Page {
     pub offset: u64,
     /// A private page's own content, once written.
     pub own: Option<Own>,
-    /// Whether the process has it in memory; for shared anonymous memory the object tells.
+    /// True if the process has it in memory; for shared anonymous memory the object tells.
     pub core: Core,
 }
 
@@ -28,7 +28,7 @@ pub struct Attributes {
     pub shared: bool,
     /// The file or shared memory behind it.
     pub object: Option<usize>,
-    /// Whether it may become writable.
+    /// True if it may become writable.
     pub may_write: bool,
     pub lock: Lock,
     pub grows_down: bool,
@@ -41,7 +41,7 @@ pub struct Attributes {
     pub order: Advice,
 }
 
-/// Whether pages are locked in memory.
+/// True if pages are locked in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lock {
     /// Not locked.
@@ -62,7 +62,7 @@ impl Own {
         Own(vec![bytes.into()])
     }
 
-    /// Whether both are the very same content, which no write has copied yet.
+    /// Returns true if both are the very same content, which no write has copied yet.
     pub fn shares(&self, other: &Own) -> bool {
         Rc::ptr_eq(&self.0[0], &other.0[0])
     }
@@ -106,18 +106,18 @@ impl Page {
         self.core = Core::Out;
     }
 
-    /// Whether the hardware allows reading; on x86, writable pages are always readable.
+    /// Returns true if the hardware allows reading; on x86, writable pages are always readable.
     pub fn reads(&self) -> bool {
         let Prot { read, write, .. } = self.attributes.prot;
         read || write
     }
 
-    /// Whether it may only be executed: some processors allow reads then, some do not.
+    /// Returns true if it may only be executed: some processors allow reads then, some do not.
     pub fn only_executes(&self) -> bool {
         self.attributes.prot.execute && !self.reads()
     }
 
-    /// Whether it is locked in any way.
+    /// Returns true if it is locked in any way.
     pub fn is_locked(&self) -> bool {
         self.attributes.lock != Lock::No
     }

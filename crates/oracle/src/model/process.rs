@@ -107,7 +107,7 @@ impl Process {
         (mapped, holes)
     }
 
-    /// Whether nothing is mapped in `pages`.
+    /// Returns true if nothing is mapped in `pages`.
     pub fn is_free(&self, pages: ops::Range<u64>) -> bool {
         self.pages.range(pages).next().is_none()
     }
@@ -148,7 +148,7 @@ pub fn place(address: u64) -> Address {
     }
 }
 
-/// Whether an address lies in the window.
+/// Returns true if an address lies in the window.
 pub fn in_window(address: u64) -> bool {
     (WINDOW..WINDOW + WINDOW_PAGES * PAGE).contains(&address)
 }
@@ -158,7 +158,7 @@ pub fn whole(bytes: u64) -> u64 {
     bytes.wrapping_add(PAGE - 1) & !(PAGE - 1)
 }
 
-/// Whether an address is the first of a page.
+/// Returns true if an address is the first of a page.
 pub fn aligned(address: u64) -> bool {
     address.is_multiple_of(PAGE)
 }

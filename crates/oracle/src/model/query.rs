@@ -33,7 +33,7 @@ impl Model {
         Ok(Outcome::Core(cores))
     }
 
-    /// Whether a page is in memory, as far as that is defined.
+    /// What is known of a page's being in memory.
     fn core(&self, page: &Page) -> Core {
         let huge = page.attributes.size == Advice::HugePage;
         let core = match page.attributes.object {

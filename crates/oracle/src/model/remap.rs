@@ -11,7 +11,7 @@ use crate::step::{ProcessId, Remap, RemapFlag};
 use std::collections::BTreeMap;
 use std::ops;
 
-/// Whether a range belongs to one mapping.
+/// True if a range belongs to one mapping.
 #[derive(PartialEq)]
 enum Unity {
     One,
@@ -36,13 +36,13 @@ impl Request {
         self.start / PAGE..end.div_ceil(PAGE)
     }
 
-    /// Whether it asks for another place.
+    /// Returns true if it asks for another place.
     fn implies_move(&self) -> bool {
         self.fixed.is_some() || self.dont_unmap
     }
 
-    /// Whether it moves a range of unchanged length to a given place: only then may that be several
-    /// mappings.
+    /// Returns true if it moves a range of unchanged length to a given place: only then may that be
+    /// several mappings.
     fn only_moves(&self) -> bool {
         self.fixed.is_some() && self.old == self.new
     }
@@ -233,7 +233,7 @@ impl Process {
         Ok(request)
     }
 
-    /// Whether there is room behind the mapping.
+    /// Returns true if there is room behind the mapping.
     fn can_grow(&self, request: &Request) -> Answer<bool> {
         if request.old == 0 {
             return Ok(false);

@@ -37,7 +37,7 @@ pub(crate) struct Slept {
     pub nanoseconds: u64,
 }
 
-/// Whether a thread that goes off CPU in `state` does not want to run.
+/// Returns true if a thread that goes off CPU in `state` does not want to run.
 pub(crate) fn is_asleep(state: i64) -> bool {
     state & NOT_RUNNABLE != 0
 }

@@ -71,8 +71,8 @@ pub(crate) struct Account {
     pub files: Files,
     pub stacks: Interner,
     pub totals: Totals,
-    /// Whether switches are seen, by the numbers that births have: then so is how long a new thread waits for
-    /// its first turn on a CPU.
+    /// True if switches are seen, by the numbers that births have: then so is how long a new thread
+    /// waits for its first turn on a CPU.
     pub sees_first_turns: bool,
     waits: Waits,
     blocked: Blocked,

@@ -49,7 +49,7 @@ pub(crate) struct Chain {
     pub registers: Option<Registers>,
     /// The words on top of the user's stack, as many as requested.
     pub top: Box<[u64]>,
-    /// Whether it has as many addresses as the kernel delivers: callers are missing then.
+    /// True if it has as many addresses as the kernel delivers: callers are missing then.
     pub cut: bool,
 }
 

@@ -71,7 +71,7 @@ impl Decoder {
         Some(Stamped { time, event })
     }
 
-    /// Whether a stack has as many addresses as there may be, besides the kernel's marks.
+    /// Returns true if a stack has as many addresses as there may be, besides the kernel's marks.
     fn cuts(&self, source: Source, addresses: &[u64]) -> bool {
         let most = match source {
             Source::Clock => self.depth,

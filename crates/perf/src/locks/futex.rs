@@ -85,7 +85,7 @@ pub(crate) fn futex(stack: &Named) -> Option<Wanted> {
     })
 }
 
-/// Whether the futex word tells which lock this is.
+/// Returns true if the futex word tells which lock this is.
 pub(crate) fn is_itself(wanted: &Wanted) -> bool {
     THEMSELVES.contains(&wanted.name.as_str())
 }

@@ -69,7 +69,7 @@ const MACHINERY: &[&str] = &[
     "wake_up_q",
 ];
 
-/// Whether `function` is part of locking.
+/// Returns true if `function` is part of locking.
 pub(super) fn is_machinery(function: &str) -> bool {
     MACHINERY.iter().any(|pattern| matches(pattern, function))
 }

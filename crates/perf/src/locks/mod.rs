@@ -32,7 +32,7 @@ pub(crate) fn wanted(kind: Kind, frames: &[String]) -> Wanted {
     }
 }
 
-/// Whether `name` matches `pattern`, in which a star matches anything.
+/// Returns true if `name` matches `pattern`, in which a star matches anything.
 fn matches(pattern: &str, name: &str) -> bool {
     let Some((start, end)) = pattern.split_once('*') else {
         return name == pattern;

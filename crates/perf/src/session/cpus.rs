@@ -43,7 +43,7 @@ fn affinity(tid: u32) -> io::Result<Option<u32>> {
     Ok(set.map(|(word, index)| 64 * index + word.ilog2()).max())
 }
 
-/// Whether an event was refused because there is no such CPU.
+/// Returns true if an event was refused because there is no such CPU.
 pub(super) fn is_absent(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENODEV | libc::EINVAL))
 }

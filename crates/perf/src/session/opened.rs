@@ -26,7 +26,7 @@ pub(crate) struct Opened {
     pub leaders: Vec<i32>,
     /// The CPUs that there are.
     pub cpus: Vec<u32>,
-    /// Whether waits for locks and time off CPU are traced.
+    /// True if waits for locks and time off CPU are traced.
     pub sees_waits: bool,
     tasks: Vec<Counter>,
     counters: Vec<Counter>,
@@ -83,12 +83,12 @@ impl Opened {
         Ok(opened)
     }
 
-    /// Whether all threads are seen, without opening events for each.
+    /// Returns true if all threads are seen, without opening events for each.
     pub fn sees_all(&self) -> bool {
         self.plan == Plan::Cpus
     }
 
-    /// Whether kernel stacks are seen.
+    /// Returns true if kernel stacks are seen.
     pub fn sees_kernel(&self) -> bool {
         self.plan != Plan::Threads(Scope::User)
     }

@@ -48,7 +48,7 @@ pub(crate) fn missing() -> Option<String> {
     }
 }
 
-/// Whether kallsyms shows addresses; where they are hidden all are zero.
+/// Returns true if kallsyms shows addresses; where they are hidden all are zero.
 fn readable() -> io::Result<bool> {
     let mut lines = BufReader::new(File::open("/proc/kallsyms")?).lines();
     let first: Vec<String> = lines.by_ref().take(16).collect::<io::Result<_>>()?;

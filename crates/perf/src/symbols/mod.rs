@@ -32,8 +32,8 @@ pub(crate) struct Function {
     pub source: String,
     /// The line in it, 0 if unknown.
     pub line: u32,
-    /// Whether it belongs to the runtime of programs: the C library, the loader, the kernel's page in every
-    /// process.
+    /// True if it belongs to the runtime of programs: the C library, the loader, the kernel's page
+    /// in every process.
     pub system: bool,
 }
 

@@ -52,7 +52,7 @@ impl Family {
         self.processes.get(self.threads.get(&thread.tid)?)
     }
 
-    /// Whether `tid` is to be ignored.
+    /// Returns true if `tid` is to be ignored.
     pub fn ignores(&self, tid: u32) -> bool {
         self.ignored.contains(&tid)
     }

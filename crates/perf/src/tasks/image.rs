@@ -96,7 +96,7 @@ impl Image {
     }
 }
 
-/// Whether a file is the C library, the loader or the kernel's page.
+/// Returns true if a file is the C library, the loader or the kernel's page.
 pub(crate) fn is_system(path: &str) -> bool {
     const SYSTEM: [&str; 7] = [
         "libc.",

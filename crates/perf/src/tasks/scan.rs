@@ -36,12 +36,13 @@ pub(crate) fn threads(pid: u32) -> io::Result<Vec<u32>> {
     }
 }
 
-/// Whether a file of /proc cannot be read because its process has ended.
+/// Returns true if a file of /proc cannot be read because its process has ended.
 fn is_gone(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ESRCH))
 }
 
-/// Whether this process knows threads by the kernel's own numbers, those of the root pid namespace.
+/// Returns true if this process knows threads by the kernel's own numbers, those of the root pid
+/// namespace.
 pub(crate) fn numbers_are_the_kernels() -> bool {
     // The kernel's PROC_PID_INIT_INO, part of its ABI.
     const ROOT: &str = "pid:[4026531836]";

@@ -44,7 +44,8 @@ pub(crate) enum Word {
 pub(crate) struct Callers {
     /// The return addresses of the leaf and its callers.
     pub returns: Vec<u64>,
-    /// Whether frame pointers take over from there. They do not where the register holds something else.
+    /// True if frame pointers take over from there. They do not where the register holds something
+    /// else.
     pub framed: bool,
 }
 

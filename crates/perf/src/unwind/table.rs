@@ -126,7 +126,7 @@ impl Table {
         )
     }
 
-    /// Whether something of the file lies at `address`, relative to the load address.
+    /// Returns true if something of the file lies at `address`, relative to the load address.
     pub fn holds(&self, address: u64) -> bool {
         let segments = self.segments.iter();
         let mut ranges = segments.map(|segment| segment.address..segment.address + segment.size);

@@ -13,7 +13,7 @@ const DEEPEST: usize = 160;
 pub struct Frame {
     /// The function.
     pub name: String,
-    /// Whether it belongs to the kernel.
+    /// True if it belongs to the kernel.
     pub kernel: bool,
     /// The number of callers above it.
     pub depth: usize,

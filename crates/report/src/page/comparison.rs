@@ -26,7 +26,7 @@ pub struct Comparison {
     pub after: Side,
     /// The kind of each number.
     pub basis: Basis,
-    /// Whether the sides took turns.
+    /// True if the sides took turns.
     pub interleaved: bool,
     /// ministat's report, if there are enough numbers.
     pub table: Option<String>,
@@ -37,7 +37,7 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Whether both sides are simulated: then the model's error bounds what can be told.
+    /// Returns true if both sides are simulated: then the model's error bounds what can be told.
     pub fn is_simulated(&self) -> bool {
         self.basis == Basis::Seeds
     }
@@ -223,7 +223,7 @@ fn pair(
     }
 }
 
-/// Whether the sides took turns, judging by the times of their runs.
+/// Returns true if the sides took turns, judging by the times of their runs.
 fn in_turn(sides: [&[&Run]; 2]) -> bool {
     let mut order = Vec::new();
     for (side, runs) in sides.into_iter().enumerate() {
@@ -292,7 +292,7 @@ fn about(point: &Subject) -> String {
     format!("{}{machine}, {}", point.workload, mode_count(point))
 }
 
-/// Whether two runs may be compared: they may differ in the system only.
+/// Returns true if two runs may be compared: they may differ in the system only.
 fn alike(a: &Subject, b: &Subject) -> bool {
     let key = |one: &Subject| {
         (

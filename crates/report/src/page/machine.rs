@@ -21,7 +21,7 @@ pub struct Row {
     pub label: &'static str,
     /// Its value on each machine.
     pub cells: Vec<Cell>,
-    /// Whether the machines differ in it.
+    /// True if the machines differ in it.
     pub differs: bool,
 }
 

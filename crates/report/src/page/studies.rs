@@ -18,12 +18,12 @@ impl Study<'_> {
 }
 
 impl Reproduction {
-    /// Whether our figure meets its aim.
+    /// Returns true if our figure meets its aim.
     pub fn holds(&self) -> bool {
         self.verdict == "holds"
     }
 
-    /// Whether it holds by construction: it checks the instrument, not the simulation.
+    /// Returns true if it holds by construction: it checks the instrument, not the simulation.
     pub fn is_check(&self) -> bool {
         self.class == "check"
     }

@@ -23,14 +23,14 @@ struct Frame {
     y: Axis,
 }
 
-/// Whether there is more than one number of tasks.
+/// Returns true if there is more than one number of tasks.
 pub(crate) fn is_curve(chart: &Chart) -> bool {
     let mut tasks = chart.series.iter().flat_map(|one| &one.dots);
     let first = tasks.next().map(|dot| dot.tasks);
     tasks.any(|dot| Some(dot.tasks) != first)
 }
 
-/// Whether the rates are more readable on logarithmic scales.
+/// Returns true if the rates are more readable on logarithmic scales.
 pub(crate) fn is_wide(chart: &Chart) -> bool {
     let (low, high) = range(chart);
     low > 0.0 && high / low > FAR_APART

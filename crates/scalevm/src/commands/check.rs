@@ -56,7 +56,7 @@ fn end_when_asked() {
     }
 }
 
-/// Whether the default VM has the conflicts that are known, and no other.
+/// Returns true if the default VM has the conflicts that are known, and no other.
 fn conflicts(args: &ConflictsArgs) -> Result<bool, Failure> {
     let mut presets = match args.vm.as_slice() {
         [] => Preset::ALL.to_vec(),
@@ -114,7 +114,7 @@ fn locks(args: &ConflictsArgs) -> Result<bool, Failure> {
     Ok(true)
 }
 
-/// Whether no scenario has failed, or every planted bug was found.
+/// Returns true if no scenario has failed, or every planted bug was found.
 fn races(args: &RacesArgs) -> bool {
     let (subjects, usual) = match &args.planted {
         Some(bug) => (races::planted(bug), SEEDS_PLANTED),

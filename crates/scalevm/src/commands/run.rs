@@ -112,7 +112,7 @@ fn complete(
     Ok(super::finished())
 }
 
-/// Whether such a run has an end, and something to show.
+/// Fails if such a run has no end, or nothing to show.
 fn check(plan: &Plan, samples: u32, common: &CommonArgs) -> Result<(), Failure> {
     let refused = |why: &str| Err(Failure::Unavailable(why.to_owned()));
     if let Job::Own(_) = plan.workload {

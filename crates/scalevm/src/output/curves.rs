@@ -11,7 +11,7 @@ pub struct Series {
     pub label: String,
     /// The points that were finished.
     pub points: Vec<Point>,
-    /// Whether each sample is a simulated machine of its own, whose median counts.
+    /// True if each sample is a simulated machine of its own, whose median counts.
     pub simulated: bool,
 }
 

@@ -63,7 +63,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     written.map_err(Failure::file(path))
 }
 
-/// Whether the existing file keeps its place: it has another name, or it is no regular
+/// Returns true if the existing file keeps its place: it has another name, or it is no regular
 /// file, or nothing can be put beside it.
 fn stays(path: &Path, found: &Metadata) -> bool {
     let beside = accessible(parent(path), libc::W_OK | libc::X_OK);

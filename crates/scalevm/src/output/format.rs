@@ -31,12 +31,12 @@ pub fn choose(format: Format) {
     }
 }
 
-/// Whether numbers are for machines.
+/// Returns true if numbers are for machines.
 pub fn is_plain() -> bool {
     CHOSEN.get() == Some(&Format::Csv)
 }
 
-/// Whether tables are for people.
+/// Returns true if tables are for people.
 pub fn is_text() -> bool {
     matches!(CHOSEN.get(), None | Some(Format::Text))
 }

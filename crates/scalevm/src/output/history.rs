@@ -167,7 +167,7 @@ fn signed(value: f64) -> String {
     }
 }
 
-/// Whether it may be a change.
+/// Returns true if it may be a change.
 fn notable(change: &Against<'_>) -> bool {
     let word = change.verdict.as_ref().map(|verdict| verdict.word);
     !matches!(word, Ok(Word::NoDifferenceShown))

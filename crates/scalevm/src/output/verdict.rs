@@ -24,7 +24,7 @@ pub struct Comparison<'a> {
     pub minimum_effect: f64,
     /// The judgement.
     pub verdict: Verdict,
-    /// Whether A and B are known to have been run in turn.
+    /// True if A and B are known to have been run in turn.
     pub interleaved: bool,
 }
 

@@ -72,7 +72,7 @@ impl Cluster {
         true
     }
 
-    /// Whether a task was taken back for another node.
+    /// Returns true if a task was taken back for another node.
     pub fn was_requeued(&self) -> bool {
         let log = fs::read_to_string(self.file("log/slurmctld.log"));
         log.expect("written").to_lowercase().contains("requeue job")

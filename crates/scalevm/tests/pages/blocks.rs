@@ -8,7 +8,7 @@ const END: &str = "<!-- end -->";
 /// A marked place.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Block<'a> {
-    /// Whether it is for a full run only.
+    /// True if it is for a full run only.
     pub is_full: bool,
     /// The command to run.
     pub command: &'a str,

@@ -6,13 +6,13 @@ use machine::Contexts;
 
 /// The CPUs on which a task may run. A task begins with its maker's, and changes its own by [`Sched::bind`].
 pub trait Bounds: Copy + Send + 'static {
-    /// Whether every task may run on every CPU: then [`Bounds::allow`] is not called.
+    /// True if every task may run on every CPU: then [`Bounds::allow`] is not called.
     const NONE: bool = false;
 
     /// Those of a task that no task has made: all CPUs.
     fn all() -> Self;
 
-    /// Whether the CPU with this index is one of them.
+    /// Returns true if the CPU with this index is one of them.
     fn allow(&self, cpu: usize) -> bool;
 }
 

@@ -103,7 +103,7 @@ impl<M: Contexts, B: Bounds> Entry<M, B> {
         unsafe { *self.bounds.write() = bounds };
     }
 
-    /// Whether the task may run on this CPU. The caller has the task.
+    /// Returns true if the task may run on this CPU. The caller has the task.
     fn may_run(&self, cpu: usize) -> bool {
         // SAFETY: only the task's owner accesses it, and that is the caller.
         B::NONE || unsafe { *self.bounds.read() }.allow(cpu)

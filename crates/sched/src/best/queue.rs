@@ -90,7 +90,7 @@ impl<M: Contexts, B: Bounds> Queue<M, B> {
         self.waiting.get()
     }
 
-    /// Whether a moment ago the CPU ran a task and others waited.
+    /// Returns true if a moment ago the CPU ran a task and others waited.
     #[inline]
     pub(super) fn is_crowded(&self) -> bool {
         self.crowded.load(Ordering::Relaxed) != 0
@@ -105,7 +105,7 @@ impl<M: Contexts, B: Bounds> Queue<M, B> {
         was
     }
 
-    /// Whether the calling CPU, whose queue it is, has nothing to run.
+    /// Returns true if the calling CPU, whose queue it is, has nothing to run.
     pub(super) fn is_free(&self) -> bool {
         self.started.load(Ordering::Relaxed) == NOTHING && self.waiting() == 0
     }
@@ -207,7 +207,7 @@ impl<M: Contexts, B: Bounds> Queue<M, B> {
         Some((task, time as i64 - ready.floor as i64))
     }
 
-    /// Whether one of the tasks that others may take may run on `other`; there are some.
+    /// Returns true if one of the tasks that others may take may run on `other`; there are some.
     pub(super) fn has_for(&self, other: usize) -> bool {
         B::NONE || self.has_within(other)
     }
@@ -245,7 +245,7 @@ impl<M: Contexts, B: Bounds> Queue<M, B> {
         self.started.store(started, Ordering::Relaxed);
     }
 
-    /// Whether the calling CPU's task has to make way.
+    /// Returns true if the calling CPU's task has to make way.
     pub(super) fn should_preempt(&self, now: u64) -> bool {
         let Some(running) = self.running(now) else {
             return false;

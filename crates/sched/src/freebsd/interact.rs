@@ -156,8 +156,8 @@ pub(super) fn priority(history: History, usage: Usage) -> u32 {
     }
 }
 
-/// Whether a ready task should take over a CPU whose task has the priority `current`, if that is
-/// another CPU than the caller's or not (`sched_shouldpreempt`).
+/// Returns true if a ready task should take over a CPU whose task has the priority `current`, if
+/// that is another CPU than the caller's or not (`sched_shouldpreempt`).
 pub(super) fn should_preempt(priority: u32, current: u32, remote: bool) -> bool {
     if priority >= current {
         return false;

@@ -164,8 +164,8 @@ impl<M: Contexts> RunQueues<M> {
         self.realtime.tasks(0).next().or_else(timeshare)
     }
 
-    /// Whether a task at `place` comes before all others: before those in its own list too, if it
-    /// stands at its head.
+    /// Returns true if a task at `place` comes before all others: before those in its own list too,
+    /// if it stands at its head.
     pub(super) fn would_be_first(&self, place: Place, at_head: bool) -> bool {
         let (own, others) = match (place.realtime(), self.realtime.distance(0)) {
             (None, Some(_)) => return false,

@@ -36,7 +36,7 @@ pub(super) struct Tdq<M: Contexts> {
     pub(super) interrupted: M::AtomicU32,
     /// `TDF_NEEDRESCHED` of the current task: it makes way when it is back in user mode.
     pub(super) wanted: M::AtomicU32,
-    /// Whether an interrupt makes the current task make way, and no wake-up of its own.
+    /// True if an interrupt makes the current task make way, and no wake-up of its own.
     pub(super) by_interrupt: M::AtomicU32,
     /// `TDF_SLICEEND` of the current task: because its slice is over.
     pub(super) slice_over: M::AtomicU32,
@@ -47,7 +47,7 @@ pub(super) struct Tdq<M: Contexts> {
     pub(super) next_tick: M::AtomicU64,
     /// `randomval`.
     random: M::AtomicU32,
-    /// Whether the CPU has its lock for a switch.
+    /// True if the CPU has its lock for a switch.
     pub(super) held: M::AtomicU32,
 }
 
@@ -137,7 +137,7 @@ impl<M: Contexts> Tdq<M> {
         self.queues.first()
     }
 
-    /// Whether the current task, put back, would be chosen again.
+    /// Returns true if the current task, put back, would be chosen again.
     pub(super) fn would_go_on(&self, task: Task<M>) -> bool {
         let entry = task.entry();
         let preempted = entry.is_preempted();

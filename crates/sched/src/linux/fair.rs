@@ -59,20 +59,20 @@ impl Tunables {
         })
     }
 
-    /// Whether the current task makes way for a woken one (`wakeup_preempt_entity`).
+    /// Returns true if the current task makes way for a woken one (`wakeup_preempt_entity`).
     pub(super) fn preempts(self, current: i64, woken: i64) -> bool {
         current - woken > self.wakeup_granularity as i64
     }
 
-    /// Whether a task that has run so long, one of `tasks`, makes way for the next one
+    /// Returns true if a task that has run so long, one of `tasks`, makes way for the next one
     /// (`check_preempt_tick`).
     pub(super) fn is_over(self, ran: u64, tasks: u64, current: i64, next: i64) -> bool {
         let slice = self.slice(tasks);
         ran > slice || ran >= self.min_granularity && current - next > slice as i64
     }
 
-    /// Whether the task that yields goes on: it is ahead of the next one by so much that skipping it
-    /// would be unfair (`pick_next_entity`, `yield_task_fair`).
+    /// Returns true if the task that yields goes on: it is ahead of the next one by so much that
+    /// skipping it would be unfair (`pick_next_entity`, `yield_task_fair`).
     pub(super) fn goes_on(self, yields: i64, next: i64) -> bool {
         match yields.cmp(&next) {
             Ordering::Less => self.preempts(next, yields),
@@ -90,8 +90,8 @@ pub(super) fn average_idle(average: u64, idle: u64) -> u64 {
     }
 }
 
-/// Whether a task is better woken on the waker's CPU than on its last one, by the tasks of both
-/// (`wake_affine`).
+/// Returns true if a task is better woken on the waker's CPU than on its last one, by the tasks of
+/// both (`wake_affine`).
 pub(super) fn is_affine(wakers: u64, last: u64) -> bool {
     // Half the imbalance is allowed. The waker's CPU would have the task besides.
     wakers == 0 || 100 * (wakers + 1) <= (100 + (IMBALANCE - 100) / 2) * last

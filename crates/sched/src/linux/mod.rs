@@ -100,7 +100,8 @@ impl<M: Contexts> Cfs<M> {
         rq.idle_since.store(0, Ordering::Relaxed);
     }
 
-    /// Whether the current task, which could go on, does: it is the first, and no buddy comes before it.
+    /// Returns true if the current task, which could go on, does: it is the first, and no buddy
+    /// comes before it.
     fn goes_on(&self, rq: &Rq<M>, task: Task<M>, leaving: Leaving) -> bool {
         let current = task.entry().vruntime();
         let is_first = rq.first().is_none_or(|first| {

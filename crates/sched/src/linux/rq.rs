@@ -50,7 +50,7 @@ pub(super) struct Rq<M: Contexts> {
     pub(super) interval: M::AtomicU32,
     /// `nr_balance_failed`: how often in a row all tasks to be had were in caches.
     pub(super) failed: M::AtomicU32,
-    /// Whether the CPU has its lock for a switch.
+    /// True if the CPU has its lock for a switch.
     pub(super) held: M::AtomicU32,
 }
 
@@ -86,7 +86,7 @@ impl<M: Contexts> Rq<M> {
         self.minimum.load(Ordering::Relaxed) as i64
     }
 
-    /// Whether the CPU runs no task (`idle_cpu`).
+    /// Returns true if the CPU runs no task (`idle_cpu`).
     pub(super) fn is_idle(&self) -> bool {
         self.current.get().is_none()
     }

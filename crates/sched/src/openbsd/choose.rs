@@ -25,7 +25,7 @@ struct Place {
     queued: u32,
     load: u64,
     primary: bool,
-    /// Whether the task was here, and has not slept for a second.
+    /// True if the task was here, and has not slept for a second.
     resident: bool,
 }
 

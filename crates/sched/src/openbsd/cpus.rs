@@ -17,7 +17,7 @@ pub(super) struct Cpu<M: Contexts> {
     pub(super) load: M::AtomicU64,
     /// `need_resched`: the current task makes way when its CPU looks.
     pub(super) wanted: M::AtomicU32,
-    /// Whether the CPU has the lock for a switch. Only its CPU touches it.
+    /// True if the CPU has the lock for a switch. Only its CPU touches it.
     pub(super) held: M::AtomicU32,
     /// `ci_curproc`; none if the CPU is idle.
     pub(super) current: Link<M, OpenBsd<M>>,

@@ -21,7 +21,7 @@ pub struct SchedulerLock<M: Machine> {
     pub lock: MpLock<M, SchedLock>,
     /// `kernel_lock`, which a task gives up while it is off its CPU.
     pub kernel: MpLock<M, KernelLock>,
-    /// Whether [`super::OpenBsd`] schedules the machine's tasks. Set before its first task runs, so
+    /// True if [`super::OpenBsd`] schedules the machine's tasks. Set before its first task runs, so
     /// relaxed: a task sees all that happened before it.
     schedules: AtomicBool,
 }
@@ -48,9 +48,9 @@ impl<M: Machine> SchedulerLock<M> {
         })
     }
 
-    /// Whether a task that parks, or sleeps, while it holds the lock leaves it to its CPU, which
-    /// chooses the next task under it. Else the machine schedules in some other way, and knows nothing
-    /// of the lock.
+    /// Returns true if a task that parks, or sleeps, while it holds the lock leaves it to its CPU,
+    /// which chooses the next task under it. Else the machine schedules in some other way, and
+    /// knows nothing of the lock.
     pub fn schedules(&self) -> bool {
         self.schedules.load(Ordering::Relaxed)
     }

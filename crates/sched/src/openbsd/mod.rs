@@ -100,7 +100,7 @@ impl<M: Contexts> OpenBsd<M> {
         }
     }
 
-    /// Whether a task has slept for a second or more.
+    /// Returns true if a task has slept for a second or more.
     fn slept_long(&self, task: Task<M>) -> bool {
         task.entry()
             .seconds_asleep(self.passes.load(Ordering::Relaxed))

@@ -110,7 +110,7 @@ impl<M: Machine, C: LockClass, O: Observer<M>> MpLock<M, C, O> {
         }
     }
 
-    /// Whether the calling task holds the lock.
+    /// Returns true if the calling task holds the lock.
     pub fn is_mine(&self) -> bool {
         // Relaxed: a task finds its own name only if it wrote it.
         self.owner.load(Ordering::Relaxed) == me::<M>()

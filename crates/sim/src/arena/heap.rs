@@ -59,8 +59,8 @@ impl Heap {
         self.current = cpu.unwrap_or(self.magazines.len() - 1);
     }
 
-    /// Whether the current CPU has no block for `layout` left, so that an allocation takes fresh
-    /// memory; the CPU that does so first gets the lower addresses.
+    /// Returns true if the current CPU has no block for `layout` left, so that an allocation takes
+    /// fresh memory; the CPU that does so first gets the lower addresses.
     ///
     /// # Safety
     /// `this` is a live heap.

@@ -101,7 +101,7 @@ impl Arena {
         unsafe { core::slice::from_raw_parts(self.base() as *const u8, used) }.to_vec()
     }
 
-    /// Whether an address, counted from the window's start, lies in a stack.
+    /// Returns true if an address, counted from the window's start, lies in a stack.
     pub(crate) fn is_stack(offset: usize) -> bool {
         (STACKS..FRAMES).contains(&offset)
     }

@@ -55,7 +55,8 @@ pub(super) struct Line {
 const _: () = assert!(size_of::<Line>() == 64);
 
 impl Line {
-    /// Whether `cpu` may read at `time`, as far as that is known without the set of sharers.
+    /// Returns true if `cpu` may read at `time`, as far as that is known without the set of
+    /// sharers.
     #[inline]
     pub(super) fn is_own(&self, cpu: u16, time: Time) -> bool {
         match self.state {

@@ -106,14 +106,14 @@ impl Directory {
         self.table.offset_of(line)
     }
 
-    /// Whether `cpu` has the right to read, or write, at `time`.
+    /// Returns true if `cpu` has the right to read, or write, at `time`.
     #[inline]
     pub(crate) fn allows(&self, line: LineId, cpu: usize, time: Time, write: bool) -> bool {
         let (here, cpu) = (self.table.get(line), cpu as u16);
         here.is_own(cpu, time) || (!write && self.shares(line, cpu, time))
     }
 
-    /// Whether `cpu` may read as a sharer, now or still.
+    /// Returns true if `cpu` may read as a sharer, now or still.
     fn shares(&self, line: LineId, cpu: u16, time: Time) -> bool {
         let here = self.table.get(line);
         let still = match here.state {

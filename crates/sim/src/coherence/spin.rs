@@ -77,7 +77,8 @@ impl Spinners {
         self.cpus[cpu].count = 0;
     }
 
-    /// Whether `cpu` has read anything since its last relaxation, and little enough to sleep on.
+    /// Returns true if `cpu` has read anything since its last relaxation, and little enough to
+    /// sleep on.
     pub(crate) fn can_sleep(&self, cpu: usize) -> bool {
         (1..=READS).contains(&self.cpus[cpu].count)
     }
@@ -106,7 +107,7 @@ impl Spinners {
         looks
     }
 
-    /// Whether `cpu` sleeps, and nothing has changed yet.
+    /// Returns true if `cpu` sleeps, and nothing has changed yet.
     pub(crate) fn is_asleep(&self, cpu: usize) -> bool {
         self.cpus[cpu].asleep && self.cpus[cpu].wakes == NEVER
     }

@@ -26,7 +26,7 @@ pub(super) struct Store {
 pub(super) struct StoreBuffer {
     stores: VecDeque<Store>,
     capacity: usize,
-    /// Whether the oldest one's line has been requested.
+    /// True if the oldest one's line has been requested.
     pub(super) requested: bool,
 }
 
@@ -52,7 +52,7 @@ impl StoreBuffer {
         }
     }
 
-    /// Whether the buffer holds a store to `line`.
+    /// Returns true if the buffer holds a store to `line`.
     pub(super) fn has(&self, line: LineId) -> bool {
         self.stores.iter().any(|store| store.line == line)
     }

@@ -31,11 +31,11 @@ pub(crate) struct Context {
     pub(crate) locals: *const Locals,
     /// Pins that the task holds.
     pub(crate) pins: u32,
-    /// Whether it leaves its CPU because it waits for an event; otherwise it could go on.
+    /// True if it leaves its CPU because it waits for an event; otherwise it could go on.
     pub(crate) parks: bool,
-    /// Whether it waits for another task's work, in whose account that time is.
+    /// True if it waits for another task's work, in whose account that time is.
     pub(crate) stands_by: bool,
-    /// Whether a CPU runs it.
+    /// True if a CPU runs it.
     pub(crate) on: bool,
     /// How long no CPU ran it, up to its last return.
     pub(crate) off: Time,
@@ -233,8 +233,8 @@ pub(crate) fn switch(to: usize, ready: Time) {
     running.with(Engine::back);
 }
 
-/// Whether a CPU runs the task whose words stand at this address, if there is a scheduler: a load of
-/// one of the task's lines, in turn.
+/// Returns true if a CPU runs the task whose words stand at this address, if there is a scheduler:
+/// a load of one of the task's lines, in turn.
 pub(crate) fn is_running(locals: usize) -> Option<bool> {
     let running = Running::current()?;
     running.scheduler()?;

@@ -34,7 +34,7 @@ impl Inbox {
         all.into_iter().flatten().min().unwrap_or(NEVER)
     }
 
-    /// Whether nothing has come by `now` but what the CPU wants itself.
+    /// Returns true if nothing has come by `now` but what the CPU wants itself.
     fn is_only_own(&self, now: Time) -> bool {
         let job = self.jobs.front().map(|(time, _)| *time);
         let all = [self.timer, self.kick, job];
@@ -69,7 +69,7 @@ pub(super) fn overdue(running: Running) {
     }
 }
 
-/// Whether the calling CPU has an interrupt.
+/// Returns true if the calling CPU has an interrupt.
 pub(crate) fn is_wanted() -> bool {
     Running::current().is_some_and(|running| running.with(|engine| engine.has_interrupt()))
 }
@@ -158,7 +158,7 @@ impl Running {
 }
 
 impl Engine {
-    /// Whether `target` is the calling CPU, which then wants its own scheduler to be asked.
+    /// Returns true if `target` is the calling CPU, which then wants its own scheduler to be asked.
     fn kicks_itself(&mut self, target: usize) -> bool {
         let itself = target == self.running;
         if itself {
@@ -173,7 +173,7 @@ impl Engine {
         cpu.inbox.first() <= cpu.clock
     }
 
-    /// Whether the running CPU has an interrupt that came `ago`, and its task holds no pin.
+    /// Returns true if the running CPU has an interrupt that came `ago`, and its task holds no pin.
     #[inline]
     fn is_interrupted(&mut self, ago: Time) -> bool {
         let cpu = &self.cpus[self.running];
@@ -182,7 +182,8 @@ impl Engine {
             && cpu.inbox.first().saturating_add(ago) <= cpu.clock
     }
 
-    /// Whether the running task has computed for `time`: so it has if no interrupt can come until then.
+    /// Returns true if the running task has computed for `time`: so it has if no interrupt can come
+    /// until then.
     pub(super) fn computes_at_once(&mut self, time: Time) -> bool {
         if self.scheduler.is_some() && self.contexts[self.current].pins == 0 {
             let cpu = &self.cpus[self.running];
@@ -236,7 +237,7 @@ impl Engine {
         self.poke(cpu, time);
     }
 
-    /// Whether no task is left: all CPUs are idle, and no job is on its way.
+    /// Returns true if no task is left: all CPUs are idle, and no job is on its way.
     pub(super) fn is_over(&self) -> bool {
         // Asked each time a CPU has run: the cheapest test first.
         self.scheduler.is_some() && self.tasks() == 0 && {

@@ -102,7 +102,7 @@ impl Running {
         unsafe { (*yielder).suspend(()) };
     }
 
-    /// Whether this is a CPU of the engine at `engine`.
+    /// Returns true if this is a CPU of the engine at `engine`.
     pub(crate) fn is_of(self, engine: *const Engine) -> bool {
         core::ptr::eq(self.0.as_ptr(), engine)
     }

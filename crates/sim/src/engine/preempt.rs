@@ -37,7 +37,8 @@ impl Running {
 }
 
 impl Engine {
-    /// Whether the running task is to be preempted before the access that it is about to make.
+    /// Returns true if the running task is to be preempted before the access that it is about to
+    /// make.
     #[inline]
     pub(super) fn draws_preemption(&mut self) -> bool {
         match self.watch.preempt() {

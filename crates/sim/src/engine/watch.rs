@@ -27,7 +27,7 @@ pub(crate) struct Use {
 /// The watches of each access.
 #[derive(Default)]
 pub(crate) struct Watch {
-    /// Whether there is any: all that an access without one looks at.
+    /// True if there is any: all that an access without one looks at.
     is_on: bool,
     delays: Option<Delays>,
     preempt: Option<Preempt>,
@@ -51,7 +51,7 @@ impl Watch {
         self.is_on
     }
 
-    /// Whether it is on follows from what there is.
+    /// On if there is something to watch.
     fn noted(self) -> Self {
         let random = self.delays.is_some() || self.preempt.is_some();
         let is_on = random || self.trace.is_some() || self.sampler.is_some();
@@ -96,7 +96,7 @@ impl Watch {
         self.sampler.as_mut()
     }
 
-    /// Whether tasks are preempted at random, and how.
+    /// How tasks are preempted at random, if they are.
     #[inline]
     pub(super) fn preempt(&self) -> Option<Preempt> {
         self.preempt

@@ -18,7 +18,7 @@ pub struct Load {
 }
 
 impl Load {
-    /// Whether others leave the machine to us: they take less than 5 % of a CPU's time.
+    /// Returns true if others leave the machine to us: they take less than 5 % of a CPU's time.
     pub fn quiet(&self) -> bool {
         self.foreign + self.steal < 0.05
     }

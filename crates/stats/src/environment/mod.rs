@@ -79,9 +79,9 @@ pub struct Environment {
     pub topology: Option<Topology>,
     /// NUMA nodes, as a list of ranges.
     pub numa_nodes: Option<String>,
-    /// Whether the kernel migrates pages between nodes: `0` or `1`.
+    /// True if the kernel migrates pages between nodes: `0` or `1`.
     pub numa_balancing: Option<String>,
-    /// Whether hardware threads are used: `on`, `off`, `notsupported`…
+    /// True if hardware threads are used: `on`, `off`, `notsupported`…
     pub smt: Option<String>,
     /// State of each hardware vulnerability's mitigation.
     pub mitigations: Option<BTreeMap<String, String>>,

@@ -47,7 +47,8 @@ pub struct Against<'a> {
     pub verdict: Result<Verdict, RunsError>,
     /// The median relative to the previous one.
     pub ratio: f64,
-    /// Whether the runs of the two labels took turns; if not, a drift of the machine looks like a change.
+    /// True if the runs of the two labels took turns; if not, a drift of the machine looks like a
+    /// change.
     pub in_turn: bool,
     /// Other differences: between the machines of the last run before and the first one now.
     pub differences: Vec<Difference>,

@@ -89,7 +89,7 @@ impl Key {
         }
     }
 
-    /// Whether both are points of one curve: equal except for the number of tasks.
+    /// Returns true if both are points of one curve: equal except for the number of tasks.
     pub fn same_curve(&self, other: &Self) -> bool {
         let curve = |key: &Self| Self {
             mode: Mode::Processes,
@@ -99,7 +99,7 @@ impl Key {
         curve(self) == curve(other)
     }
 
-    /// Whether it ran on a simulated machine, so that each sample had a machine of its own.
+    /// Returns true if it ran on a simulated machine, so that each sample had a machine of its own.
     pub fn simulated(&self) -> bool {
         self.on == "sim"
     }

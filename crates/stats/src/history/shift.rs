@@ -12,7 +12,7 @@ pub struct Shift<'a> {
     pub change: Change,
     /// The first run of the new level.
     pub run: &'a Kept,
-    /// Whether the previous run has the same label: then the machine changed and not the measured
+    /// True if the previous run has the same label: then the machine changed and not the measured
     /// version.
     pub within_label: bool,
     /// How the machine differs from that of the previous run.

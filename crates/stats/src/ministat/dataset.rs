@@ -118,7 +118,7 @@ impl Dataset {
         })
     }
 
-    /// Whether the numbers are times, in seconds.
+    /// Returns true if the numbers are times, in seconds.
     pub fn are_times(&self) -> bool {
         self.times
     }

@@ -81,7 +81,7 @@ pub struct Difference {
     pub percent_error: f64,
     /// The pooled standard deviation.
     pub pooled: f64,
-    /// Whether the means differ by more than the error.
+    /// True if the means differ by more than the error.
     proven: bool,
 }
 
@@ -114,7 +114,7 @@ impl Difference {
         }
     }
 
-    /// Whether the means differ by more than the error.
+    /// Returns true if the means differ by more than the error.
     pub fn proven(&self) -> bool {
         self.proven
     }

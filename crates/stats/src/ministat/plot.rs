@@ -10,7 +10,7 @@ const HIGHEST: usize = 100;
 pub struct Plot {
     /// Columns between the borders, at least 2.
     pub width: usize,
-    /// Whether each sample's deviation has a row of its own, so that none hides another.
+    /// True if each sample's deviation has a row of its own, so that none hides another.
     pub separate: bool,
 }
 

@@ -109,7 +109,8 @@ pub struct Summary {
     /// Older lines lack it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// Whether the run was cut short: then the totals cover the finished samples, and it counts in no comparison.
+    /// True if the run was cut short: then the totals cover the finished samples, and it counts in
+    /// no comparison.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
     /// The machine; `null` for a simulated run, whose result does not depend on this one.

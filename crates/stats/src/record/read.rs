@@ -63,7 +63,7 @@ const ASIDES: [&str; 15] = [
     "verdict",
 ];
 
-/// Whether a line is of one of these kinds.
+/// Returns true if a line is of one of these kinds.
 fn is_aside(line: &str) -> bool {
     #[derive(serde::Deserialize)]
     struct Kind {
@@ -81,7 +81,7 @@ pub struct Run {
     pub totals: Vec<f64>,
     /// The mean of its totals.
     pub average: f64,
-    /// Whether it finished; a run that was cut short has no summary, or one that says so.
+    /// True if it finished; a run that was cut short has no summary, or one that says so.
     pub complete: bool,
     /// When its last sample ended, if recorded.
     pub time: Option<Time>,

@@ -66,7 +66,7 @@ impl Writer {
         &self.path
     }
 
-    /// Whether nothing has been appended yet.
+    /// Returns true if nothing has been appended yet.
     pub fn is_empty(&self) -> bool {
         self.lines == 0
     }

@@ -16,7 +16,7 @@ pub struct RankTest {
     pub u: f64,
     /// Two-sided probability of a rank sum at least this far from its mean if A and B do not differ.
     pub p: f64,
-    /// Whether `p` is exact.
+    /// True if `p` is exact.
     pub exact: bool,
 }
 

@@ -26,8 +26,8 @@ impl Ratio {
         }
     }
 
-    /// Whether the interval has two ends. It has none if there are too few runs, or for means if the
-    /// runs vary so much that an end is beyond the largest number.
+    /// Returns true if the interval has two ends. It has none if there are too few runs, or for
+    /// means if the runs vary so much that an end is beyond the largest number.
     pub fn is_bounded(&self) -> bool {
         self.low > 0.0 && self.high.is_finite()
     }

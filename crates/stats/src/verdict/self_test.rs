@@ -52,7 +52,7 @@ impl Rate {
         self.times as f64 / self.of.max(1) as f64
     }
 
-    /// Whether the observation is compatible with a true share of at most `share`.
+    /// Returns true if the observation is compatible with a true share of at most `share`.
     pub fn allows(&self, share: f64) -> bool {
         self.low <= share
     }
@@ -86,7 +86,8 @@ pub struct SelfTest {
 }
 
 impl SelfTest {
-    /// Whether interleaved comparisons can be trusted here: the observed false alarms are compatible with 5 %.
+    /// Returns true if interleaved comparisons can be trusted here: the observed false alarms are
+    /// compatible with 5 %.
     pub fn sound(&self) -> bool {
         self.rank.allows(ALPHA)
     }

@@ -81,7 +81,7 @@ impl<'a> Setup<'a> {
         setup.checked()
     }
 
-    /// Whether there is something to compare.
+    /// Fails if there is nothing to compare.
     fn checked(self) -> Result<Self, String> {
         match (self.measured().len(), self.pair()) {
             (0, _) => Err("all its counts are beyond the CPUs".into()),
@@ -226,8 +226,9 @@ pub struct Prediction {
     pub bottleneck: String,
 }
 
-/// Whether nobody looks at this source's curves beside their predictions while something is mended. About half of the
-/// sources: those whose names have a hash (FNV-1a of 64 bits) with the highest bit set.
+/// Returns true if nobody looks at this source's curves beside their predictions while something is
+/// mended. About half of the sources: those whose names have a hash (FNV-1a of 64 bits) with the
+/// highest bit set.
 pub fn is_held_back(source: &str) -> bool {
     let mut hasher = FnvHasher::default();
     hasher.write(source.as_bytes());

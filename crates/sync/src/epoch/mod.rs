@@ -104,7 +104,7 @@ struct Record<M: Machine> {
     /// the outermost do not write it: a full fence waits for each store before it. Only the owner
     /// accesses it.
     nesting: M::Cell<u32>,
-    /// Whether the CPU is running callbacks. Only the owner accesses it.
+    /// True if the CPU is running callbacks. Only the owner accesses it.
     running: M::Cell<bool>,
 }
 
@@ -118,13 +118,13 @@ impl<M: Machine> Record<M> {
         }
     }
 
-    /// Whether the calling CPU, the record's owner, is in a section.
+    /// Returns true if the calling CPU, the record's owner, is in a section.
     fn inside(&self, _pin: &M::Pin) -> bool {
         // Relaxed: the owner reads what it wrote.
         self.section.load(Ordering::Relaxed) & 1 == 1
     }
 
-    /// Whether the calling CPU, the record's owner, is running callbacks.
+    /// Returns true if the calling CPU, the record's owner, is running callbacks.
     fn running(&self, _pin: &M::Pin) -> bool {
         // SAFETY: the pin makes this CPU the only one at `running`.
         unsafe { *self.running.read() }

@@ -18,7 +18,7 @@ pub unsafe trait Protocol: 'static {
     /// The ordering of an entry's store.
     const ENTRY: Ordering = Ordering::Release;
 
-    /// Whether a wait for sections that may sleep waits for both sides.
+    /// True if a wait for sections that may sleep waits for both sides.
     const BOTH_SIDES: bool = true;
 
     /// Stores the epoch, and makes the section visible before anything it reads.

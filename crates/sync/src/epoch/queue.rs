@@ -38,7 +38,7 @@ pub(super) struct Lists<M: Machine> {
     pub(super) deferred: u64,
     /// Callbacks run so far; the first `done` of those deferred.
     pub(super) done: u64,
-    /// Whether a CPU is running the ready ones.
+    /// True if a CPU is running the ready ones.
     busy: bool,
 }
 

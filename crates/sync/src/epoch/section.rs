@@ -74,7 +74,7 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
         self.end(record)
     }
 
-    /// Whether the CPU of `pin` is in a section.
+    /// Returns true if the CPU of `pin` is in a section.
     ///
     /// # Panics
     /// See [`Domain::enter`].

@@ -77,8 +77,8 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
         }
     }
 
-    /// Whether all sections have ended that were open at the snapshot; what they did then happens
-    /// before the return.
+    /// Returns true if all sections have ended that were open at the snapshot; what they did then
+    /// happens before the return.
     ///
     /// If not, tries to advance, so polling is enough. May return false for a while because of
     /// sections that began after the snapshot at the same epoch. One load if the epoch has moved
@@ -88,8 +88,8 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
         self.pass(snapshot.epoch).is_ok()
     }
 
-    /// Whether this very section has ended; if so, what it did happens before the return. One load.
-    /// True for an id of a CPU that the domain lacks.
+    /// Returns true if this very section has ended; if so, what it did happens before the return.
+    /// One load. True for an id of a CPU that the domain lacks.
     ///
     /// The id must have come from its section to the caller by synchronization (a lock, or release
     /// and acquire); otherwise the section may not be seen to have begun.

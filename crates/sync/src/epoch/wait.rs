@@ -37,8 +37,8 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
         self.epoch.load(Ordering::Relaxed)
     }
 
-    /// Whether `stamp` has passed; if not, tries to advance and names the CPU that
-    /// has the oldest section.
+    /// Succeeds if `stamp` has passed; if not, tries to advance and names the CPU that has the
+    /// oldest section.
     pub(super) fn pass(&self, stamp: u64) -> Result<(), usize> {
         // Acquire: pairs with the release of the exchange below. Before the fence:
         // step 4 of the module's proof.
@@ -69,7 +69,7 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
         oldest
     }
 
-    /// Whether a scan made after `stamp` with this result proves it passed.
+    /// Succeeds if a scan made after `stamp` with this result proves it passed.
     fn clear(&self, stamp: u64, oldest: Option<(usize, u64)>) -> Result<(), usize> {
         match oldest {
             Some((cpu, epoch)) if epoch < stamp + (P::GRACE - 1) => Err(cpu),

@@ -261,7 +261,7 @@ impl<M: Machine, const SPINS: u32> RestrictedObm<M, SPINS> {
     }
 }
 
-/// Whether the calling task has left sleepers asleep [`PASSES`] times.
+/// Returns true if the calling task has left sleepers asleep [`PASSES`] times.
 fn is_time<M: Machine>() -> bool {
     M::with_locals(|locals| {
         let passes = &locals.words[locals::PASSES];

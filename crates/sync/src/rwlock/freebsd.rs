@@ -226,7 +226,8 @@ impl<M: Machine, const LOOKS: u32, const TRIES: u32, const LOOPS: usize>
         false
     }
 
-    /// Whether a task that has the chain spins instead: the writer runs, or is about to have the lock.
+    /// Returns true if a task that has the chain spins instead: the writer runs, or is about to
+    /// have the lock.
     fn is_worth_spinning(&self, word: usize) -> bool {
         match word & READ {
             0 => M::is_running(word & !WAITERS) == Some(true),

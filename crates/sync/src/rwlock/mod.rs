@@ -74,10 +74,10 @@ pub unsafe trait RawRw<M: Machine>: Send + Sync {
         false
     }
 
-    /// Whether the lock was held a moment ago.
+    /// Returns true if the lock was held a moment ago.
     fn is_locked(&self) -> bool;
 
-    /// Whether a moment ago a writer held the lock or waited for readers to leave.
+    /// Returns true if a moment ago a writer held the lock or waited for readers to leave.
     fn is_write_locked(&self) -> bool;
 }
 

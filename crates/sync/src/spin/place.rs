@@ -47,7 +47,7 @@ struct Block<M: Machine> {
     depth: Cell<u32>,
     /// The state of a random generator; the task's own.
     random: Cell<u32>,
-    /// Whether a task has the block.
+    /// True if a task has the block.
     taken: AtomicBool,
 }
 

@@ -19,7 +19,7 @@ use machine::{Atomic, Locals, Machine, Ordering};
 pub(crate) trait Node: Default + 'static {
     /// The task-local word with the list.
     const WORD: usize;
-    /// Whether tasks that do not own a node may read it (its atomics only).
+    /// True if tasks that do not own a node may read it (its atomics only).
     const PEEKED: bool;
 }
 

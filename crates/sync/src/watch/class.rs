@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU16, Ordering};
 /// their order is not checked.
 pub const MAX_CLASSES: usize = 128;
 
-/// Whether a task may hold two locks of one class.
+/// True if a task may hold two locks of one class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nesting {
     /// No, except by [`crate::watch::Watched::lock_nested`].
@@ -26,7 +26,7 @@ pub trait LockClass: 'static {
     /// The place in the declared lock order, if it has one: a task that holds the lock may wait
     /// only for locks of greater rank.
     const RANK: Option<u16> = None;
-    /// Whether locks of this class nest.
+    /// True if locks of this class nest.
     const NESTING: Nesting = Nesting::Never;
 
     /// The class at run time: always the same one.
@@ -116,7 +116,7 @@ impl ClassState {
         self.rank
     }
 
-    /// Whether locks of this class nest.
+    /// How locks of this class nest.
     pub fn nesting(&self) -> Nesting {
         self.nesting
     }

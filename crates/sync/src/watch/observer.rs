@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 use core::panic::Location;
 use machine::Machine;
 
-/// Whether the lock may have several holders at a time.
+/// True if the lock may have several holders at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// One holder.
@@ -23,9 +23,9 @@ pub struct Attempt {
     pub lock: usize,
     /// Exclusive or shared.
     pub kind: Kind,
-    /// Whether a task that waits for it may sleep ([`crate::RawLock::MAY_SLEEP`]).
+    /// True if a task that waits for it may sleep ([`crate::RawLock::MAY_SLEEP`]).
     pub may_sleep: bool,
-    /// Whether another lock of the class may be held, by explicit permission.
+    /// True if another lock of the class may be held, by explicit permission.
     pub nested: bool,
     /// The call site.
     pub site: &'static Location<'static>,
@@ -65,9 +65,9 @@ pub trait Observer<M: Machine>: 'static {
     /// release takes no argument), the release gets the default.
     type Ticket: Default;
 
-    /// Whether the observer must know if a lock was free. A blocking acquisition then tries first,
-    /// and is timed if that fails; on a machine whose clock is [free](machine::Clock::FREE) it is
-    /// always timed, and does not try.
+    /// Returns true if the observer must know if a lock was free. A blocking acquisition then tries
+    /// first, and is timed if that fails; on a machine whose clock is [free](machine::Clock::FREE)
+    /// it is always timed, and does not try.
     fn asks_contention() -> bool;
 
     /// A blocking acquisition is about to start.

@@ -18,7 +18,7 @@ pub fn explore(preemptions: Option<usize>, model: impl Fn() + Sync + Send + 'sta
     builder.check(model);
 }
 
-/// Whether the checker finds in `model` a race, a lost count or a task that sleeps for
+/// Returns true if the checker finds in `model` a race, a lost count or a task that sleeps for
 /// ever. That a model is too big for the checker does not count.
 pub fn caught(preemptions: Option<usize>, model: impl Fn() + Sync + Send + 'static) -> bool {
     let run = catch_unwind(AssertUnwindSafe(|| explore(preemptions, model)));

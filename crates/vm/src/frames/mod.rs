@@ -287,7 +287,7 @@ impl<M: Platform> Frames<M> {
         }
     }
 
-    /// Whether a test wants this allocation to fail.
+    /// Returns true if a test wants this allocation to fail.
     #[inline]
     fn must_fail(&self) -> bool {
         self.fail_in.load(Ordering::Relaxed) != 0 && self.count_down()

@@ -64,8 +64,8 @@ impl<S: System> Attachment<S> {
         first..first.saturating_add(self.range.pages() as u64)
     }
 
-    /// Whether both map the same object, the same page of it at the same address: then where
-    /// one ends and the other begins, the object goes on.
+    /// Returns true if both map the same object, the same page of it at the same address: then
+    /// where one ends and the other begins, the object goes on.
     pub(crate) fn goes_on_in(&self, other: &Self) -> bool {
         self.object == other.object && self.delta == other.delta
     }
@@ -246,7 +246,7 @@ impl<S: System> Clone for Attached<S> {
 }
 
 impl<S: System> PartialEq for Attached<S> {
-    /// Whether both are the same attachment.
+    /// Returns true if both are the same attachment.
     fn eq(&self, other: &Self) -> bool {
         self.0 == other.0
     }

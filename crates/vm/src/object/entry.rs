@@ -95,7 +95,7 @@ impl<M: Machine> Entry<M> {
         Content::from_bits(self.0.load(Ordering::Acquire))
     }
 
-    /// Whether the entry has neither content nor an owner, a moment ago.
+    /// Returns true if the entry has neither content nor an owner, a moment ago.
     pub(super) fn is_vacant(&self) -> bool {
         self.0.load(Ordering::Relaxed) == 0
     }

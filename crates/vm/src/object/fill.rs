@@ -55,8 +55,8 @@ impl<S: System> Object<S> {
         }
     }
 
-    /// Whether the object reaches to `index`, whose entry is owned: a truncation that is
-    /// not seen here waits for the owner.
+    /// Fails unless the object reaches to `index`, whose entry is owned: a truncation that is not
+    /// seen here waits for the owner.
     fn check_size(&self, index: u64, pages: &impl Fn() -> u64) -> Result<(), Error> {
         // Pairs with the fence in `truncate`.
         S::Machine::fence(Ordering::SeqCst);

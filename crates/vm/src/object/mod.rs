@@ -211,7 +211,7 @@ impl<S: System> Object<S> {
         ObjectId(core::ptr::from_ref(self).addr())
     }
 
-    /// Whether it is shared anonymous memory.
+    /// Returns true if it is shared anonymous memory.
     pub fn is_anonymous(&self) -> bool {
         matches!(self.backing, Backing::Anonymous(_))
     }
@@ -227,8 +227,8 @@ impl<S: System> Object<S> {
         self.tree.find(index)?.content().frame()
     }
 
-    /// Whether `frame` is (still) the object's page at `index`. See the protocol for when
-    /// a fault must ask.
+    /// Returns true if `frame` is (still) the object's page at `index`. See the protocol for when a
+    /// fault must ask.
     pub fn still_has(&self, index: u64, frame: Frame) -> bool {
         self.resident(index) == Some(frame)
     }
@@ -278,7 +278,7 @@ impl<S: System> Drop for Object<S> {
     }
 }
 
-/// Whether an object may be so large.
+/// Fails if an object may not be this large.
 fn check_size(size: u64) -> Result<(), Error> {
     if size > MAX_SIZE {
         let reason = "an object is smaller than 2^63 bytes";

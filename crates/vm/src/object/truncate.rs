@@ -193,7 +193,7 @@ impl<S: System> Object<S> {
         }
     }
 
-    /// Whether pages may be in a swap space.
+    /// Returns true if pages may be in a swap space.
     pub(crate) fn has_slots(&self) -> bool {
         matches!(self.backing, Backing::Anonymous(Some(_)))
     }

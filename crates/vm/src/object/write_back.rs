@@ -134,7 +134,7 @@ impl<'a, S: System> Run<'a, S> {
         }
     }
 
-    /// Whether the page at `index` can be added.
+    /// Returns true if the page at `index` can be added.
     fn takes(&self, index: u64) -> bool {
         self.len == 0 || (self.len < RUN && index == self.first + self.len as u64)
     }

@@ -110,7 +110,7 @@ impl<S: System> Page<S> {
         dirty | used
     }
 
-    /// Whether the PV list is locked, a moment ago.
+    /// Returns true if the PV list is locked, a moment ago.
     #[cfg(test)]
     pub(crate) fn is_pv_locked(&self) -> bool {
         self.pv_lock.is_locked()
@@ -121,7 +121,7 @@ impl<S: System> Page<S> {
         self.flags.load(Ordering::Relaxed)
     }
 
-    /// Whether the page lacks some of `flags`, a moment ago.
+    /// Returns true if the page lacks some of `flags`, a moment ago.
     pub(crate) fn lacks(&self, flags: u8) -> bool {
         self.flags() & flags != flags
     }

@@ -80,8 +80,8 @@ impl<M: Machine> ActiveCpus<M> {
         current.set(cpu, tag);
     }
 
-    /// Whether the CPU `own` is in the set, of a machine with these `cpus`, and whether others are. CPUs not in
-    /// it do not reach the entries that the caller cleared before.
+    /// Two answers: is the CPU `own` in the set, and are others of the machine's `cpus`? CPUs not
+    /// in it do not reach the entries that the caller cleared before.
     #[inline(always)]
     pub(super) fn look(&self, cpus: CpuRange, own: usize) -> (bool, bool) {
         // Pairs with the fence in `enter`.
@@ -93,7 +93,7 @@ impl<M: Machine> ActiveCpus<M> {
         (word & bit != 0, others)
     }
 
-    /// Whether CPUs of other words than `own` are in the set.
+    /// Returns true if CPUs of other words than `own` are in the set.
     #[inline(never)]
     fn has_more(&self, cpus: CpuRange, own: usize) -> bool {
         let mut words = self.load(cpus);

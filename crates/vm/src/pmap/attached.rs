@@ -50,11 +50,12 @@ pub(super) struct Of<'a, S: System> {
     index: u64,
 }
 
-/// Whether a walk continues.
+/// True if a walk continues.
 pub(super) type Step = ControlFlow<()>;
 
 impl<S: System> Pmap<S> {
-    /// Whether a mapping of this kind is on its page's list, and has a reference to the page.
+    /// Returns true if a mapping of this kind is on its page's list, and has a reference to the
+    /// page.
     #[inline]
     pub(super) fn is_listed(&self, kind: Kind) -> bool {
         kind == Kind::Private || self.vm.lists_objects()
@@ -141,8 +142,8 @@ impl<S: System> Pmap<S> {
         pte::frame(old)
     }
 
-    /// Whether the object that is mapped at the start of `part` shows the page in `frame` there: asked by
-    /// a move, when the new mapping is attached.
+    /// Returns true if the object that is mapped at the start of `part` shows the page in `frame`
+    /// there: asked by a move, when the new mapping is attached.
     pub(super) fn still_shows(&self, part: &Part<'_, S>, frame: Frame) -> bool {
         let at = part.range().start;
         let attached = part.first().and_then(|mapped| mapped.attachment);
@@ -192,7 +193,7 @@ impl<S: System> Of<'_, S> {
         removed
     }
 
-    /// Whether the page in `frame` is mapped anywhere. A mapping found gone is flushed.
+    /// Returns true if the page in `frame` is mapped anywhere. A mapping found gone is flushed.
     fn is_mapped(&self, frame: Frame) -> bool {
         let walked = self.walk(|pmap, part| {
             if pmap.maps(&part, frame) {

@@ -16,9 +16,9 @@ use crate::vm::{Hold, Vm};
 use machine::{Atomic, AtomicInt, Flush, Frame, Ordering, PAGE_SIZE, VaRange, pte};
 
 impl<S: System> Vm<S> {
-    /// Whether a mapping of the page has been used since the last call. TLBs are not
-    /// flushed, so a page that stays in one may be taken for unused (as on x86 systems in
-    /// general). O(mappings).
+    /// Returns true if a mapping of the page has been used since the last call. TLBs are not
+    /// flushed, so a page that stays in one may be taken for unused (as on x86 systems in general).
+    /// O(mappings).
     pub fn test_referenced(&self, hold: &Hold<S>) -> bool {
         let frame = hold.frame();
         let of_object =
@@ -36,7 +36,7 @@ impl<S: System> Vm<S> {
         Some(self.test_listed(frame) | of_object)
     }
 
-    /// Whether the page is known to be used, or a mapping on its list has been.
+    /// Returns true if the page is known to be used, or a mapping on its list has been.
     fn test_listed(&self, frame: Frame) -> bool {
         let mut list = self.lock_pv(frame);
         let flags = list.take_flags(Page::<S>::REFERENCED);
@@ -54,11 +54,10 @@ impl<S: System> Vm<S> {
         referenced
     }
 
-    /// Whether the page has been written since the last call. From then on a task that
+    /// Returns true if the page has been written since the last call. From then on a task that
     /// writes it marks it again: dirty translations are flushed from the TLBs. A page mapped by a
-    /// superpage stays modified with it: its one bit is 512 pages'. O(mappings), plus the wait
-    /// for removals under way. The caller holds no lock and is in no delayed-invalidation
-    /// block.
+    /// superpage stays modified with it: its one bit is 512 pages'. O(mappings), plus the wait for
+    /// removals under way. The caller holds no lock and is in no delayed-invalidation block.
     pub fn test_modified(&self, hold: &Hold<S>) -> bool {
         let frame = hold.frame();
         let page = self.page(frame);

@@ -39,7 +39,7 @@ pub(crate) enum Entry {
         frame: Frame,
         /// The kind of the mapping.
         kind: Kind,
-        /// Whether tasks may write it as it is.
+        /// True if tasks may write it as it is.
         writable: bool,
     },
     /// The page is in this slot of the swap space.
@@ -61,7 +61,7 @@ impl Entry {
         }
     }
 
-    /// Whether the page in `frame` is mapped.
+    /// Returns true if the page in `frame` is mapped.
     pub(crate) fn maps(self, frame: Frame) -> bool {
         matches!(self, Entry::Page { frame: mapped, .. } if mapped == frame)
     }

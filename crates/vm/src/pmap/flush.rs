@@ -124,7 +124,7 @@ impl Gather {
         self.touched.page(address);
     }
 
-    /// Whether the next page of another kind, or superpage, would not fit.
+    /// Returns true if the next page of another kind, or superpage, would not fit.
     #[inline]
     pub(super) fn is_full(&self) -> bool {
         self.page_count + self.dirty_count == CAPACITY || self.superpage_count == SUPERPAGES

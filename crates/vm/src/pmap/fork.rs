@@ -32,7 +32,7 @@ pub(crate) struct Forking<'a, S: System> {
     revoking: Revoking<'a, S::Machine>,
     /// Of the slot that is being copied, if the child may be of its kin.
     inherited: Option<Pages>,
-    /// Whether the child has got entries, or a table, that tasks may write through until a flush.
+    /// True if the child has got entries, or a table, that tasks may write through until a flush.
     shares: bool,
 }
 
@@ -59,7 +59,7 @@ impl<S: System> Forking<'_, S> {
         self.pmap.demote(part);
     }
 
-    /// Whether the child may have the table of `part`, all of a slot of the parent's.
+    /// Returns true if the child may have the table of `part`, all of a slot of the parent's.
     pub(crate) fn shares(&self, part: &Part<'_, S>) -> bool {
         let ForkTables::Shared { from } = self.pmap.vm.fork_tables() else {
             return false;
@@ -71,7 +71,8 @@ impl<S: System> Forking<'_, S> {
             && is_inherited(part)
     }
 
-    /// Whether this fork changes nothing of `part`, all of a slot of the parent's, but the right to write.
+    /// Returns true if this fork changes nothing of `part`, all of a slot of the parent's, but the
+    /// right to write.
     pub(crate) fn reads(&self, part: &Part<'_, S>) -> bool {
         part.size() == Size::Pages && !self.shares(part) && !self.pmap.begins_kin(part)
     }
@@ -264,7 +265,8 @@ impl<S: System> Drop for Forking<'_, S> {
     }
 }
 
-/// Whether all that is mapped in `part` is private anonymous memory that a child finds as it is.
+/// Returns true if all that is mapped in `part` is private anonymous memory that a child finds as
+/// it is.
 fn is_inherited<S: System>(part: &Part<'_, S>) -> bool {
     let others = [
         Flags::SHARED,

@@ -121,7 +121,7 @@ impl<S: System> Pmap<S> {
         count.max(1)
     }
 
-    /// Whether the entry of `page` maps `frame`, or its slot is busy.
+    /// Returns true if the entry of `page` maps `frame`, or its slot is busy.
     fn may_map(&self, page: VaRange, frame: Frame) -> bool {
         let locked = self.tree.try_around(page.start);
         locked.is_none_or(|mut locked| {

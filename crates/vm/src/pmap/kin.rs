@@ -52,7 +52,8 @@ impl<S: System> Pmap<S> {
         unsafe { part.pv_tables().kin(self.vm.machine()) }
     }
 
-    /// Whether a fork makes `part`, all of a slot whose pages are mapped one by one, the first of kin.
+    /// Returns true if a fork makes `part`, all of a slot whose pages are mapped one by one, the
+    /// first of kin.
     pub(super) fn begins_kin(&self, part: &Part<'_, S>) -> bool {
         matches!(self.vm.fork_tables(), ForkTables::Shared { .. })
             && part.size() == Size::Pages
@@ -96,7 +97,7 @@ impl<S: System> Pmap<S> {
         Ok(())
     }
 
-    /// Whether a member more of the kin of `part` would find room, a moment ago.
+    /// Returns true if a member more of the kin of `part` would find room, a moment ago.
     pub(super) fn kin_have_room(&self, part: &Part<'_, S>) -> bool {
         self.kin(part).is_some_and(|kin| {
             // SAFETY: the slot is a member, and held.
@@ -225,8 +226,9 @@ impl<S: System> Pmap<S> {
         self.vm.release_page(frame);
     }
 
-    /// Whether the page that is mapped at the start of `part` by these `bits` is private and only this mapping's: nothing else
-    /// maps it, holds it or knows it by another name. Under the lock of its slot, by which alone there could be more.
+    /// Returns true if the page that is mapped at the start of `part` by these `bits` is private
+    /// and only this mapping's: nothing else maps it, holds it or knows it by another name. Under
+    /// the lock of its slot, by which alone there could be more.
     #[inline]
     pub(crate) fn is_only(&self, part: &Part<'_, S>, bits: u64) -> bool {
         // In this order: a member that becomes its own adds a reference before it takes its count.
@@ -235,7 +237,8 @@ impl<S: System> Pmap<S> {
             && self.vm.is_exclusive(pte::frame(bits))
     }
 
-    /// Whether no other member has the page that is mapped at the start of `part` by these `bits`.
+    /// Returns true if no other member has the page that is mapped at the start of `part` by these
+    /// `bits`.
     #[inline]
     pub(super) fn has_alone(&self, part: &Part<'_, S>, bits: u64) -> bool {
         !is_kin(bits) || self.is_alone_of_kin(part)
@@ -249,7 +252,7 @@ impl<S: System> Pmap<S> {
     }
 }
 
-/// Whether an entry has the mark.
+/// Returns true if an entry has the mark.
 pub(super) const fn is_kin(bits: u64) -> bool {
     bits & (KIN | pte::PRESENT) == KIN | pte::PRESENT
 }

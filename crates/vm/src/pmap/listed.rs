@@ -69,7 +69,7 @@ impl<M: Platform> Members<'_, M> {
         family.kin().find(has_page).map(|(owner, _)| owner)
     }
 
-    /// Whether each has a leaf table of its own.
+    /// Returns true if each has a leaf table of its own.
     pub(super) fn are_kin(&self) -> bool {
         matches!(self, Members::Family(family) if family.are_kin())
     }

@@ -185,7 +185,7 @@ impl<S: System> Removal<'_, S> {
         self.pmap.trim_chunks();
     }
 
-    /// Whether no slot of the range has a page.
+    /// Returns true if no slot of the range has a page.
     fn is_vacant(&mut self) -> bool {
         self.locked.parts().all(|part| part.is_vacant())
     }
@@ -395,7 +395,7 @@ impl<'a, S: System> Taking<'_, 'a, S> {
         }
     }
 
-    /// Whether the task is in a block in which it may not sleep.
+    /// Returns true if the task is in a block in which it may not sleep.
     fn must_not_sleep(&self) -> bool {
         self.block.is_some() && !self.pmap.vm.invalidation().may_sleep()
     }

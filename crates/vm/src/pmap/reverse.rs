@@ -34,10 +34,10 @@ pub struct Removed {
 pub(crate) struct How {
     /// The slot of the swap space that has the page instead; each mapping gets a reference.
     pub(crate) slot: Option<u32>,
-    /// Whether memory that a task has locked is left alone, and the removal ended there; and
-    /// the page stays dirty if it is: a task that writes it back meanwhile must see that at any time.
+    /// True if memory that a task has locked is left alone, and the removal ended there; and the
+    /// page stays dirty if it is: a task that writes it back meanwhile must see that at any time.
     pub(crate) reclaims: bool,
-    /// Whether a mapping is left alone, and the removal ended there, unless its page is given up:
+    /// True if a mapping is left alone, and the removal ended there, unless its page is given up:
     /// [`Pmap::forget`].
     pub(crate) forgets: bool,
 }
@@ -55,7 +55,7 @@ impl How {
         ..How::ALL
     };
 
-    /// Whether the mapping at the start of `part` is left alone.
+    /// Returns true if the mapping at the start of `part` is left alone.
     pub(super) fn spares<S: System>(self, part: &Part<'_, S>) -> bool {
         let stays = |at: Mapped<'_, S>| at.flags.has(Flags::LOCKED);
         self.reclaims && part.first().is_some_and(stays)
@@ -246,7 +246,7 @@ impl<S: System> Pmap<S> {
         Some(self.take_away(&mut part, &mut list, how))
     }
 
-    /// Whether the page at the start of `part` is the one in `frame`.
+    /// Returns true if the page at the start of `part` is the one in `frame`.
     pub(super) fn maps(&self, part: &Part<'_, S>, frame: Frame) -> bool {
         self.entry_at(part).maps(frame)
     }

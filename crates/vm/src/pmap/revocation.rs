@@ -39,8 +39,8 @@ impl<M: Machine> Revocations<M> {
         }
     }
 
-    /// Whether TLBs may know entries as writable that a fork has made read-only. Asked when such entries have been seen,
-    /// or under the locks of their slots.
+    /// Returns true if TLBs may know entries as writable that a fork has made read-only. Asked when
+    /// such entries have been seen, or under the locks of their slots.
     #[inline]
     pub(super) fn are_pending(&self) -> bool {
         // Acquire: pairs with the release of the fork that has flushed.

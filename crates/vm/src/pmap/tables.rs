@@ -54,7 +54,7 @@ impl<S: System> Pmap<S> {
         Ok(table)
     }
 
-    /// Whether there is a leaf table at `address`, a moment ago.
+    /// Returns true if there is a leaf table at `address`, a moment ago.
     pub(super) fn has_leaf(&self, address: usize) -> bool {
         self.missing(address, 0) == 0
     }

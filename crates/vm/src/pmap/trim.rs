@@ -116,7 +116,7 @@ impl<S: System> Pmap<S> {
         })
     }
 
-    /// Whether a slot may have a table that can be made again, as of a moment ago.
+    /// Returns true if a slot may have a table that can be made again, as of a moment ago.
     fn may_spare(&self, place: &Place<'_, S>) -> bool {
         place.level == 0 && only_objects(place) && self.has_leaf(place.range.start)
     }
@@ -135,17 +135,17 @@ impl<S: System> Pmap<S> {
     }
 }
 
-/// Whether a slot may have a table that it does not need.
+/// Returns true if a slot may have a table that it does not need.
 fn is_spare<S: System>(place: &Place<'_, S>) -> bool {
     place.level == 0 && place.slot.is_empty() && place.slot.is_vacant()
 }
 
-/// Whether all entries of a slot name pages of objects. Exact under its lock.
+/// Returns true if all entries of a slot name pages of objects. Exact under its lock.
 fn only_objects<S: System>(place: &Place<'_, S>) -> bool {
     place.slot.count(Kind::Private) + place.slot.count(Kind::Swapped) == 0
 }
 
-/// Whether something that is locked in memory may be mapped.
+/// Returns true if something that is locked in memory may be mapped.
 fn is_locked<S: System>(part: &Part<'_, S>) -> bool {
     let mut is_locked = false;
     part.for_each(|mapped| is_locked |= mapped.flags.has(Flags::LOCKED));

@@ -48,15 +48,16 @@ pub unsafe trait Invalidation<M: Machine>: Send + Sync + 'static {
     /// The state of a page that no block has noted.
     fn new_page() -> Self::Page;
 
-    /// Whether a task may sleep in a block; never changes. If so, a block is opened around each
-    /// removal from a pmap that has any page, as FreeBSD does, before any lock of a slot is
+    /// Returns true if a task may sleep in a block; never changes. If so, a block is opened around
+    /// each removal from a pmap that has any page, as FreeBSD does, before any lock of a slot is
     /// taken. If not, it is opened under the slots' locks and the first page's PV lock, `begin`
     /// takes no lock, and the block ends with the flush or before anything that may sleep.
     fn may_sleep(&self) -> bool;
 
-    /// Whether [`Invalidation::enter`] does nothing, no task may sleep in a block, and a page that no task can look for
-    /// any more need not be noted when its mapping goes; never changes. Where all policies are silent, the first
-    /// touch of private memory and the end of a page with one mapping and no holder take short paths.
+    /// Returns true if [`Invalidation::enter`] does nothing, no task may sleep in a block, and a
+    /// page that no task can look for any more need not be noted when its mapping goes; never
+    /// changes. Where all policies are silent, the first touch of private memory and the end of a
+    /// page with one mapping and no holder take short paths.
     #[inline(always)]
     fn is_silent(&self) -> bool {
         false
@@ -127,7 +128,7 @@ pub trait MapLocking<M: Machine>: Send + Sync + 'static {
     /// The locks of a space.
     fn new(config: &Self::Config) -> Self;
 
-    /// Whether there are none; see [`Invalidation::is_silent`].
+    /// Returns true if there are none; see [`Invalidation::is_silent`].
     #[inline(always)]
     fn is_silent(_config: &Self::Config) -> bool {
         false
@@ -139,9 +140,10 @@ pub trait MapLocking<M: Machine>: Send + Sync + 'static {
     /// Begins an operation that changes them.
     fn write(&self) -> Self::Write<'_>;
 
-    /// Whether an operation that removes regions removes them from the records first, and then takes their pages away
-    /// beside operations that leave the regions as they are. Then [`Regions::unmap`] is called with the range's slots locked, so
-    /// it may wait for no lock below theirs.
+    /// Returns true if an operation that removes regions removes them from the records first, and
+    /// then takes their pages away beside operations that leave the regions as they are. Then
+    /// [`Regions::unmap`] is called with the range's slots locked, so it may wait for no lock below
+    /// theirs.
     #[inline]
     fn downgrades(&self) -> bool {
         false

@@ -22,18 +22,19 @@ pub unsafe trait PvLocking<M: Machine>: Send + Sync + 'static {
     where
         Self: Sized;
 
-    /// Whether one lock is that of all 512 pages of an aligned block, and perhaps of others, which
-    /// never changes. If not, `own` is the page's lock, so that the VM may lock some together.
+    /// Returns true if one lock is that of all 512 pages of an aligned block, and perhaps of
+    /// others, which never changes. If not, `own` is the page's lock, so that the VM may lock some
+    /// together.
     fn is_per_block(&self) -> bool;
 
-    /// Whether a list is not locked that no other task can know of; see
+    /// Returns true if a list is not locked that no other task can know of; see
     /// [`Invalidation::is_silent`](super::Invalidation::is_silent).
     #[inline(always)]
     fn is_silent(&self) -> bool {
         false
     }
 
-    /// Whether two frames have the same lock. Asked only if [`PvLocking::is_per_block`].
+    /// Returns true if two frames have the same lock. Asked only if [`PvLocking::is_per_block`].
     fn is_same(&self, one: Frame, other: Frame) -> bool;
 
     /// Locks the list of the page in `frame`; `own` is the byte that each page has for it.
@@ -130,14 +131,14 @@ pub unsafe trait PvChunks<M: Machine>: Sized + Send + Sync + 'static {
     where
         Self: Sized;
 
-    /// Whether there are chunks; never changes. If not, nothing else is called but
+    /// Returns true if there are chunks; never changes. If not, nothing else is called but
     /// [`PvChunks::new_pmap`].
     fn is_used(&self) -> bool;
 
     /// The record of the new pmap with this tag, which has no chunks.
     fn new_pmap(&self, tag: Asid) -> Self::Pmap;
 
-    /// Whether an entry can be taken without a new chunk.
+    /// Returns true if an entry can be taken without a new chunk.
     fn has_room(&self, machine: &M, pmap: &Self::Pmap) -> bool
     where
         M: Memory;

@@ -26,8 +26,9 @@ pub trait PageQueues<M: Machine>: Send + Sync + 'static {
     where
         Self: Sized;
 
-    /// Whether there are queues; never changes. If not, frames come back several at a time, and
-    /// [`PageQueues::take`], [`PageQueues::give`] and [`PageQueues::remove`] need not be called.
+    /// Returns true if there are queues; never changes. If not, frames come back several at a time,
+    /// and [`PageQueues::take`], [`PageQueues::give`] and [`PageQueues::remove`] need not be
+    /// called.
     fn is_used(&self) -> bool;
 
     /// Before a frame is taken from the free ones. Perhaps under a slot's lock, or a page's.

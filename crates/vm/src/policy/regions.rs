@@ -31,7 +31,8 @@ pub trait Regions<M: Machine>: Sized + Send + Sync + 'static {
     /// The data that the spaces of a VM have in common.
     fn common(config: &Self::Config, cpus: CpuRange, frames: usize) -> Result<Self::Common, Error>;
 
-    /// Whether there are no records; see [`Invalidation::is_silent`](super::Invalidation::is_silent).
+    /// Returns true if there are no records; see
+    /// [`Invalidation::is_silent`](super::Invalidation::is_silent).
     #[inline(always)]
     fn is_silent(_common: &Self::Common) -> bool {
         false
@@ -63,7 +64,8 @@ pub trait Regions<M: Machine>: Sized + Send + Sync + 'static {
     /// `child`, which no other task knows yet and which has no region, is a copy of this space.
     fn fork(&self, common: &Self::Common, child: &Self);
 
-    /// Whether a fault is to call [`Regions::copy`] before it begins. Under the map's lock for reading.
+    /// Returns true if a fault is to call [`Regions::copy`] before it begins. Under the map's lock
+    /// for reading.
     #[inline]
     fn wants_copy(&self, _address: usize, _access: Access) -> bool {
         false
@@ -108,7 +110,7 @@ pub trait Regions<M: Machine>: Sized + Send + Sync + 'static {
 pub struct Mapping<O> {
     /// Rights.
     pub prot: Prot,
-    /// Whether stores reach all that map the object.
+    /// True if stores reach all that map the object.
     pub shared: bool,
     /// The mapped object's data, and the object's page at the region's start.
     pub object: Option<(O, u64)>,

@@ -72,7 +72,7 @@ impl<M: Machine> LockedFamily<'_, M> {
         seat
     }
 
-    /// Whether each member has a leaf table of its own.
+    /// Returns true if each member has a leaf table of its own.
     pub(crate) fn are_kin(&self) -> bool {
         self.family.are_kin
     }

@@ -75,12 +75,12 @@ impl<M: Machine> Seats<M> {
         self.word.store(1 << seat, Ordering::Relaxed);
     }
 
-    /// Whether there is room for a member, a moment ago.
+    /// Returns true if there is room for a member, a moment ago.
     pub(super) fn have_room(&self) -> bool {
         self.word.load(Ordering::Relaxed) & TAKEN != TAKEN
     }
 
-    /// Whether the member in `seat`, whose slot is locked, is the only one.
+    /// Returns true if the member in `seat`, whose slot is locked, is the only one.
     pub(super) fn is_alone(&self, seat: u8) -> bool {
         // Relaxed: only it could bring others.
         self.word.load(Ordering::Relaxed) & TAKEN == 1 << seat

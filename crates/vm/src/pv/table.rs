@@ -168,7 +168,7 @@ impl Kin {
         entry.expect("kin have an entry for each page that is theirs")
     }
 
-    /// Whether there is room for members, a moment ago.
+    /// Returns true if there is room for members, a moment ago.
     ///
     /// # Safety
     /// A member's slot is held.
@@ -177,7 +177,7 @@ impl Kin {
         unsafe { self.seats(memory) }.have_room()
     }
 
-    /// Whether the member is the only one.
+    /// Returns true if the member is the only one.
     ///
     /// # Safety
     /// The member's slot is locked.

@@ -26,7 +26,7 @@ struct Way {
     content: Content,
 }
 
-/// Whether a slot has its page's content.
+/// True if a slot has its page's content.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Content {
     /// It has.

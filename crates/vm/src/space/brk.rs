@@ -239,7 +239,8 @@ impl<S: System> Space<S> {
         Ok(Some(Flags::NONE))
     }
 
-    /// Whether the heap's end is where the step begins, whose slots are locked; then it stays there.
+    /// Returns true if the heap's end is where the step begins, whose slots are locked; then it
+    /// stays there.
     fn begins(&self, step: Step) -> bool {
         self.current_break() == step.old
     }

@@ -85,7 +85,7 @@ impl<S: System> Space<S> {
     }
 }
 
-/// Whether an object without a file is mapped, or one with; `None` if no object is.
+/// True if a mapped object has no file; `None` if no object is mapped.
 fn is_shared<S: System>(mapped: &Mapped<'_, S>) -> Option<bool> {
     let is_anonymous = |to: &Attached<S>| to.object().is_anonymous();
     mapped.attachment.map(is_anonymous)

@@ -86,7 +86,7 @@ impl<M: Machine> Limits<M> {
 }
 
 impl<M: Machine> Rules<M> {
-    /// Whether no limit is set.
+    /// Returns true if no limit is set.
     #[inline]
     pub(super) fn are_none(&self) -> bool {
         matches!(self.counters, [None, None, None])

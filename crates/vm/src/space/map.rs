@@ -256,7 +256,7 @@ impl<S: System> Space<S> {
 }
 
 impl Flags {
-    /// Whether pages are paged in when the mapping is made or locked.
+    /// Returns true if pages are paged in when the mapping is made or locked.
     pub(super) fn is_brought(self) -> bool {
         self.has(Flags::LOCKED) && !self.has(Flags::ON_FAULT)
     }

@@ -221,7 +221,7 @@ impl<S: System> Space<S> {
         })
     }
 
-    /// Whether `to` is subdivided where `from` is.
+    /// Returns true if `to` is subdivided where `from` is.
     fn is_divided_as(&self, from: VaRange, to: VaRange) -> bool {
         let mut places = self.small_places(from, to);
         places.all(|at| self.pmap.tree.find(at).level == 0)

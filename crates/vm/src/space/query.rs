@@ -29,7 +29,7 @@ pub struct MappedObject {
     pub id: ObjectId,
     /// Where in it the region begins, in bytes.
     pub offset: u64,
-    /// Whether it is shared memory without a file.
+    /// True if it is shared memory without a file.
     pub is_anonymous: bool,
 }
 

@@ -31,7 +31,7 @@ impl Move {
         matches!(self, Move::Leaving | Move::LeavingTo(_))
     }
 
-    /// Whether a range that keeps its length need not be one mapping.
+    /// Returns true if a range that keeps its length need not be one mapping.
     pub(super) fn takes_several(self) -> bool {
         matches!(self, Move::To(_) | Move::LeavingTo(_))
     }

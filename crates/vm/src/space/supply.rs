@@ -100,7 +100,7 @@ impl<'a, S: System> Supply<'a, S> {
         }
     }
 
-    /// Whether there is a page of zeroes; an error if none could be allocated.
+    /// Returns true if there is a page of zeroes; an error if none could be allocated.
     #[inline]
     pub(super) fn has_zeroes(&self) -> Result<bool, Error> {
         if self.failed {

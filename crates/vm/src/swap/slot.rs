@@ -43,7 +43,7 @@ impl Word {
         self == Word::FREE
     }
 
-    /// Whether the slot's owner reads and writes it by itself.
+    /// Returns true if the slot's owner reads and writes it by itself.
     pub(super) fn is_owned(self) -> bool {
         self.0 & FRAME != 0 && self.0 & CACHED == 0
     }
@@ -52,7 +52,7 @@ impl Word {
         self.0 & BUSY != 0
     }
 
-    /// Whether the content is on the pager only, and no task reads it in.
+    /// Returns true if the content is on the pager only, and no task reads it in.
     pub(super) fn is_absent(self) -> bool {
         self.references() > 0 && self.0 & (FRAME | CACHED | BUSY) == 0
     }

@@ -129,8 +129,8 @@ impl<M: Platform> SwapSpace<M> {
         self.slot(slot).load().references()
     }
 
-    /// Whether the slot's content is cached in `frame`. A fault asks once more when it
-    /// has locked its page-table entry, unless it had a reference of the slot all the time.
+    /// Returns true if the slot's content is cached in `frame`. A fault asks once more when it has
+    /// locked its page-table entry, unless it had a reference of the slot all the time.
     pub fn holds(&self, slot: u32, frame: Frame) -> bool {
         self.slot(slot).load().frame() == Some(frame)
     }

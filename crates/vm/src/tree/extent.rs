@@ -38,7 +38,7 @@ impl<S: System> PartialEq for Attributes<S> {
 }
 
 impl<S: System> Attributes<S> {
-    /// Whether a mapping with these and one with `next` behind it are one mapping to tasks.
+    /// Returns true if a mapping with these and one with `next` behind it are one mapping to tasks.
     pub(crate) fn go_on_in(&self, next: &Self) -> bool {
         let object = match (&self.attachment, &next.attachment) {
             (None, None) => true,
@@ -57,7 +57,7 @@ pub(crate) struct Mapped<'a, S: System> {
 }
 
 impl<S: System> Mapped<'_, S> {
-    /// Whether its pages are its own, except those that a fork shares.
+    /// Returns true if its pages are its own, except those that a fork shares.
     pub(crate) fn is_private_anonymous(&self) -> bool {
         self.attachment.is_none() && !self.flags.has(Flags::SHARED)
     }

@@ -33,7 +33,7 @@ impl<S: System> Extents<S> {
         &mut self.sorted
     }
 
-    /// Whether there is one extent, and that lies in `range`.
+    /// Returns true if there is one extent, and that lies in `range`.
     #[inline]
     pub(super) fn is_only(&self, range: VaRange) -> bool {
         match self.sorted.as_slice() {

@@ -369,7 +369,7 @@ impl<'a, S: System> Locked<'a, S> {
         self.range
     }
 
-    /// Whether this is the whole tree.
+    /// Returns true if this is the whole tree.
     pub(crate) fn is_all(&self) -> bool {
         self.range == ALL
     }
@@ -498,7 +498,7 @@ impl<'a, S: System> Iterator for Parts<'a, S> {
     }
 }
 
-/// Whether `range` covers all of `slot`.
+/// Returns true if `range` covers all of `slot`.
 fn is_covered(slot: VaRange, range: VaRange) -> bool {
     range.start <= slot.start && slot.end <= range.end
 }

@@ -150,7 +150,7 @@ impl<S: System> Tree<S> {
         (place.level == 0).then_some(place)
     }
 
-    /// Whether `range` was one empty slot above level 0, or within one, at an instant
+    /// Returns true if `range` was one empty slot above level 0, or within one, at an instant
     /// during the call. (`false` does not say that something is mapped there.)
     pub(crate) fn is_hole(&self, range: VaRange) -> bool {
         self.find(range.start).is_hole(range)

@@ -60,13 +60,13 @@ impl<'a, S: System> Part<'a, S> {
         self.place.slot
     }
 
-    /// Whether nothing is mapped in the slot.
+    /// Returns true if nothing is mapped in the slot.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.place.slot.is_empty()
     }
 
-    /// Whether all entries of the slot are empty and its table is not shared.
+    /// Returns true if all entries of the slot are empty and its table is not shared.
     #[inline]
     pub(crate) fn is_vacant(&self) -> bool {
         self.place.slot.is_vacant()
@@ -88,7 +88,8 @@ impl<'a, S: System> Part<'a, S> {
         self.place.range
     }
 
-    /// Whether all of the slot is mapped with equal attributes, as private anonymous memory.
+    /// Returns true if all of the slot is mapped with equal attributes, as private anonymous
+    /// memory.
     pub(crate) fn is_uniform_private(&self) -> bool {
         // SAFETY: the slot's lock is held, and nothing writes during the look.
         let mapped = unsafe { &*self.place.slot.look_inside() }.whole(self.place.range);
@@ -206,7 +207,7 @@ impl<'a, S: System> Part<'a, S> {
         }
     }
 
-    /// Whether all of the range is mapped; else where it is not.
+    /// Fails, with the first hole's address, unless all of the range is mapped.
     pub(crate) fn covered(&self) -> Result<(), Error> {
         self.visit(|_| Ok(()))
     }
@@ -395,12 +396,12 @@ impl<'a, S: System> Part<'a, S> {
         self.place.slot.set_uniform(state, attached);
     }
 
-    /// Whether the mappings in the range can be changed: not in a part of more than 2 MiB.
+    /// Returns true if the mappings in the range can be changed: not in a part of more than 2 MiB.
     pub(crate) fn is_divisible(&self) -> bool {
         self.place.level == 0 || self.is_all()
     }
 
-    /// Whether the range covers all of the slot.
+    /// Returns true if the range covers all of the slot.
     #[inline]
     pub(crate) fn is_all(&self) -> bool {
         self.range == self.place.range

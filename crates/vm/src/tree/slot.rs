@@ -266,7 +266,7 @@ impl<S: System> Slot<S> {
         self.walks.fetch_sub(1, Ordering::Release);
     }
 
-    /// Whether walks share the slot. Under the lock, so that no more come.
+    /// Returns true if walks share the slot. Under the lock, so that no more come.
     #[inline]
     pub(super) fn is_shared(&self) -> bool {
         // Acquire: pairs with the release in `leave`, so that the holder's changes come after all that the walks read.
@@ -297,7 +297,7 @@ impl<S: System> Slot<S> {
         note_spins::<S::Machine>(round);
     }
 
-    /// Whether the lock is held, a moment ago.
+    /// Returns true if the lock is held, a moment ago.
     pub(crate) fn is_locked(&self) -> bool {
         self.lock.is_locked()
     }
@@ -329,13 +329,13 @@ impl<S: System> Slot<S> {
         (counts >> (COUNT * kind as u32)) as usize & ((1 << COUNT) - 1)
     }
 
-    /// Whether nothing is mapped, a moment ago.
+    /// Returns true if nothing is mapped, a moment ago.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.state() == State::Empty
     }
 
-    /// Whether all entries are empty and no table is shared, a moment ago.
+    /// Returns true if all entries are empty and no table is shared, a moment ago.
     #[inline]
     pub(crate) fn is_vacant(&self) -> bool {
         self.counts.load(Ordering::Relaxed) == 0 && self.size() != Size::Shared

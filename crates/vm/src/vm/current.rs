@@ -22,14 +22,15 @@ impl<M: Machine> CurrentSpaces<M> {
         M::label_value(&*self.0, "Vm.current");
     }
 
-    /// Whether the calling CPU translates for the space with `tag`.
+    /// Returns true if the calling CPU translates for the space with `tag`.
     #[inline(always)]
     pub(crate) fn has(&self, cpu: usize, tag: Asid) -> bool {
         // Relaxed: it is the only writer.
         self.0[cpu].load(Ordering::Relaxed) == u64::from(tag.0)
     }
 
-    /// Whether another CPU may translate for the space with `tag`. If not, its accesses there are performed.
+    /// Returns true if another CPU may translate for the space with `tag`. If not, its accesses
+    /// there are performed.
     pub(crate) fn may_have(&self, cpu: usize, tag: Asid) -> bool {
         // Acquire: pairs with `set`.
         let now = self.0[cpu].load(Ordering::Acquire);

@@ -77,7 +77,8 @@ pub struct Vm<S: System> {
     fork_tables: ForkTables,
     object_pages: ObjectPages,
     fault_around: usize,
-    /// Whether all policies are silent ([`Invalidation::is_silent`]), so that short paths may be taken.
+    /// True if all policies are silent ([`Invalidation::is_silent`]), so that short paths may be
+    /// taken.
     has_short_paths: bool,
 }
 
@@ -223,7 +224,7 @@ impl<S: System> Vm<S> {
         self.fork_tables
     }
 
-    /// Whether mappings of objects' pages have PV entries and references.
+    /// Returns true if mappings of objects' pages have PV entries and references.
     #[inline]
     pub(crate) fn lists_objects(&self) -> bool {
         self.object_pages == ObjectPages::Listed
@@ -235,8 +236,8 @@ impl<S: System> Vm<S> {
         self.fault_around
     }
 
-    /// Whether no policy must be told of a first touch, or of the end of a page that no other task can look for:
-    /// [`Invalidation::is_silent`].
+    /// Returns true if no policy must be told of a first touch, or of the end of a page that no
+    /// other task can look for: [`Invalidation::is_silent`].
     #[inline(always)]
     pub(crate) fn has_short_paths(&self) -> bool {
         self.has_short_paths

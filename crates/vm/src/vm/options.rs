@@ -36,7 +36,7 @@ pub struct Options<S: System> {
     pub swap_space: Option<Arc<SwapSpace<S::Machine>>>,
     /// Asked for a way out when no memory is left.
     pub out_of_memory: Option<OutOfMemory>,
-    /// Whether more may be committed than `swap_pages`.
+    /// True if more may be committed than `swap_pages`.
     pub overcommit: Overcommit,
     /// Where private anonymous memory gets superpages.
     pub superpages: Superpages,

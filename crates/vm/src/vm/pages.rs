@@ -153,9 +153,9 @@ impl<S: System> Vm<S> {
         S::Regions::walk(&self.regions, frame, self.page_regions(frame));
     }
 
-    /// Whether the page in `frame`, which the caller has mapped, is only the caller's: nothing else
-    /// maps it, holds it or knows it by another name. Under the lock of its slot, by which
-    /// alone there could be more.
+    /// Returns true if the page in `frame`, which the caller has mapped, is only the caller's:
+    /// nothing else maps it, holds it or knows it by another name. Under the lock of its slot, by
+    /// which alone there could be more.
     pub(crate) fn is_exclusive(&self, frame: Frame) -> bool {
         let page = self.page(frame);
         page.references() == 1 && page.identity() == Identity::Private

@@ -70,7 +70,7 @@ impl Model {
         self.total as usize - self.owned.len() - self.blocks.len() * BLOCK as usize
     }
 
-    /// Whether all of a block is free.
+    /// Returns true if all of a block is free.
     fn whole(&self, first: u32) -> bool {
         let none_owned = self.owned.range(first..first + BLOCK).next().is_none();
         none_owned && !self.blocks.contains(&first)

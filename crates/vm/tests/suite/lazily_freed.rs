@@ -31,7 +31,7 @@ fn store_all(space: &TestSpace, at: usize, pages: usize) {
     }
 }
 
-/// Whether the page has the content from `store_all`; else it must be zero.
+/// Returns true if the page has the content from `store_all`; else it must be zero.
 fn is_kept(space: &TestSpace, at: usize, page: usize) -> bool {
     let found = words(at, page).map(|word| space.load(word).expect("load"));
     let kept = found == words(at, page).map(|word| word as u64);

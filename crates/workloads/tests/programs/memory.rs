@@ -37,12 +37,12 @@ pub struct Mapped {
     shared: bool,
     /// Its content, if it is the process's own.
     own: Option<u8>,
-    /// Whether another process may have the same page since a fork.
+    /// True if another process may have the same page since a fork.
     forked: bool,
 }
 
 impl Mapped {
-    /// Whether it has been written.
+    /// Returns true if it has been written.
     pub fn is_own(&self) -> bool {
         self.own.is_some()
     }

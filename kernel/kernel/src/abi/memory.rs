@@ -24,12 +24,12 @@ fn range(start: usize, bytes: usize) -> Result<VaRange, Errno> {
     Ok(VaRange { start, end })
 }
 
-/// Whether whole pages from `start` on begin or end where nothing is ever mapped.
+/// Returns true if whole pages from `start` on begin or end where nothing is ever mapped.
 fn lies_outside(start: usize, bytes: usize) -> bool {
     start.is_multiple_of(PAGE_SIZE) && (start < LOWEST || lies_beyond(start, bytes))
 }
 
-/// Whether a range ends where nothing is ever mapped.
+/// Returns true if a range ends where nothing is ever mapped.
 fn lies_beyond(start: usize, bytes: usize) -> bool {
     start.checked_add(bytes).is_none_or(|end| end > HIGHEST)
 }
@@ -122,7 +122,7 @@ pub fn mmap(thread: &mut Thread, [at, bytes, rights, flags, fd, offset]: Argumen
     }
 }
 
-/// Whether a mapping with these flags is shared.
+/// Returns true if a mapping with these flags is shared.
 fn is_shared(flags: u32) -> Result<bool, Errno> {
     match flags & MAP_TYPE {
         MAP_PRIVATE => Ok(false),

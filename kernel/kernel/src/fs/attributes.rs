@@ -8,7 +8,7 @@ use metal::Metal;
 pub struct Attributes {
     /// How many names it has.
     pub links: AtomicU32,
-    /// Whether it may get a name though it has none: it was made so.
+    /// True if it may get a name though it has none: it was made so.
     pub is_nameless: AtomicBool,
     /// The owner.
     pub user: AtomicU32,

@@ -16,7 +16,7 @@ const FIRST: usize = 1024;
 pub struct Descriptor {
     /// Its open file.
     pub file: Arc<OpenFile>,
-    /// Whether a new program does not get it.
+    /// True if a new program does not get it.
     pub close_on_exec: bool,
 }
 

@@ -120,7 +120,7 @@ impl Directory {
         }
     }
 
-    /// Whether programs may change its entries.
+    /// Returns true if programs may change its entries.
     pub fn is_stored(&self) -> bool {
         self.stored().is_ok()
     }
@@ -280,7 +280,7 @@ impl Inode {
         Ok(())
     }
 
-    /// Whether this is `above`, or a directory somewhere in it.
+    /// Returns true if this is `above`, or a directory somewhere in it.
     fn is_within(self: &Arc<Self>, above: &Arc<Inode>) -> bool {
         let mut here = self.clone();
         while !Arc::ptr_eq(&here, above) {
@@ -299,9 +299,9 @@ pub static RENAMES: Single<Lock<()>> = Single::new();
 /// What a rename asks for, beside the names.
 #[derive(Clone, Copy, Debug)]
 pub struct Rename {
-    /// Whether the new name may be another inode's.
+    /// True if the new name may be another inode's.
     pub replaces: bool,
-    /// Whether the inode must be a directory.
+    /// True if the inode must be a directory.
     pub of_directory: bool,
 }
 

@@ -19,7 +19,7 @@ pub struct Event {
     count: AtomicU64,
     /// Has a byte while the count is not 0, for threads that wait for that.
     signal: Pipe<Metal>,
-    /// Whether each read takes 1, and not all.
+    /// True if each read takes 1, and not all.
     takes_one: bool,
 }
 
@@ -106,7 +106,7 @@ impl Event {
         Ok(Some(BYTES))
     }
 
-    /// Whether reading, and writing 1, would not wait.
+    /// Two answers: would reading, and would writing 1, not wait?
     pub fn is_ready(&self) -> [bool; 2] {
         let count = self.count.load(Ordering::Acquire);
         [count > 0, count < MOST]

@@ -18,7 +18,7 @@ pub struct Fifo {
     state: Lock<State>,
     /// How often each end has been opened; written under the lock. The lock of the sleepers orders them: relaxed.
     opened: [AtomicU32; 2],
-    /// Whether it has a name. Who opens one without need not wait.
+    /// True if it has a name. Who opens one without need not wait.
     is_named: bool,
 }
 
@@ -56,7 +56,7 @@ impl Fifo {
         }
     }
 
-    /// Whether it has a name.
+    /// Returns true if it has a name.
     pub fn is_named(&self) -> bool {
         self.is_named
     }

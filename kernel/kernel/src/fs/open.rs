@@ -22,7 +22,7 @@ pub struct OpenFile {
     pub listed: Lock<Listed>,
     /// `O_…`, as far as they may be asked for or changed later.
     pub flags: AtomicU32,
-    /// Whether it has had a lock of the inode's.
+    /// True if it has had a lock of the inode's.
     pub has_flock: AtomicBool,
     /// It may write a file's bytes: so no program runs from the file.
     _writer: Option<Writer>,
@@ -115,7 +115,7 @@ impl OpenFile {
         self.inode().records.forget(Owner::Process(pid));
     }
 
-    /// Whether it is a place of the file system, and no more (`O_PATH`).
+    /// Returns true if it is a place of the file system, and no more (`O_PATH`).
     pub fn is_place(&self) -> bool {
         self.flags.load(Ordering::Relaxed) & O_PATH != 0
     }
@@ -133,7 +133,7 @@ impl OpenFile {
         self.flags.load(Ordering::Relaxed) & O_NONBLOCK == 0
     }
 
-    /// Whether the calling thread waits here, if it has to.
+    /// Returns true if the calling thread waits here, if it has to.
     pub(super) fn waits(&self) -> bool {
         self.is_blocking() && !is_disturbed()
     }
@@ -147,12 +147,12 @@ impl OpenFile {
         }
     }
 
-    /// Whether it may be read.
+    /// Returns true if it may be read.
     pub fn reads(&self) -> bool {
         matches!(self.mode(), O_RDONLY | O_RDWR)
     }
 
-    /// Whether it may be written.
+    /// Returns true if it may be written.
     pub fn writes(&self) -> bool {
         matches!(self.mode(), O_WRONLY | O_RDWR)
     }
@@ -191,7 +191,7 @@ impl OpenFile {
         }
     }
 
-    /// Whether it is the terminal.
+    /// Returns true if it is the terminal.
     pub fn is_terminal(&self) -> bool {
         let Open::Inode(inode) = &self.what else {
             return false;

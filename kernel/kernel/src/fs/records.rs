@@ -34,7 +34,7 @@ pub struct Record {
     pub start: u64,
     /// The byte behind it.
     pub end: u64,
-    /// Whether it excludes others' locks there.
+    /// True if it excludes others' locks there.
     pub is_alone: bool,
 }
 
@@ -279,8 +279,9 @@ impl Drop for Wait {
 }
 
 impl Waits {
-    /// Whether `process` waits for `last`, by way of others or not. As on Linux, a way of more than ten is not
-    /// followed: several threads of a process may wait, so that ways may branch.
+    /// Returns true if `process` waits for `last`, by way of others or not. As on Linux, a way of
+    /// more than ten is not followed: several threads of a process may wait, so that ways may
+    /// branch.
     fn leads(&self, process: u32, last: u32) -> bool {
         let mut here = process;
         for _ in 0..10 {

@@ -66,7 +66,7 @@ pub struct Family {
     pub used: Lock<Used>,
     /// The signal to the parent when the process ends; 0 for none.
     exit_signal: AtomicU32,
-    /// Whether the process has ended, and its parent may ask how. Set under the lock of `parent`.
+    /// True if the process has ended, and its parent may ask how. Set under the lock of `parent`.
     has_ended: AtomicBool,
     /// How often something happened to children, wrapping; the parent sleeps at its address.
     changes: AtomicU32,
@@ -101,15 +101,15 @@ pub struct Wanted {
     pub which: Which,
     /// Of those that report their end by `SIGCHLD`, of the others; both if neither is set.
     pub only: Option<bool>,
-    /// Whether their ends, stops, and continuations count.
+    /// True if their ends, stops, and continuations count.
     pub ends: bool,
     /// As above.
     pub stops: bool,
     /// As above.
     pub continuations: bool,
-    /// Whether the reported event stays for another wait.
+    /// True if the reported event stays for another wait.
     pub stays: bool,
-    /// Whether to wait if nothing has happened.
+    /// True if to wait if nothing has happened.
     pub waits: bool,
 }
 

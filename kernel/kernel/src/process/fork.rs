@@ -28,9 +28,9 @@ pub(super) struct Inherited {
 pub struct Shares {
     /// Its memory; the child has a copy otherwise.
     pub memory: bool,
-    /// Whether the parent waits until the child does not use its memory any more.
+    /// True if the parent waits until the child does not use its memory any more.
     pub is_lent: bool,
-    /// Whether the child is not the caller's, but its parent's.
+    /// True if the child is not the caller's, but its parent's.
     pub parent: bool,
     /// The signal to the parent when the child ends; 0 for none.
     pub exit_signal: u32,

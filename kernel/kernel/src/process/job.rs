@@ -17,7 +17,7 @@ use linux_raw_sys::general::{CLD_CONTINUED, CLD_STOPPED};
 pub struct Job {
     group: AtomicU32,
     session: AtomicU32,
-    /// Whether it has run a program of its own: its parent does not put it in a group any more.
+    /// True if it has run a program of its own: its parent does not put it in a group any more.
     pub has_executed: AtomicBool,
     /// The signal that has stopped it; 0 while it runs. Its threads sleep at this address; in one
     /// order with where they do (`ThreadRef::wake`).
@@ -49,7 +49,7 @@ impl Job {
         self.session.load(Ordering::Relaxed)
     }
 
-    /// Whether the process is stopped.
+    /// Returns true if the process is stopped.
     pub fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::SeqCst) != 0
     }

@@ -54,7 +54,7 @@ pub struct Process {
     pub pid: u32,
     /// Its memory, until it ends. Its threads have it at hand.
     space: Lock<Option<Arc<Space>>>,
-    /// Whether its parent waits for it to give memory back.
+    /// True if its parent waits for it to give memory back.
     borrows: AtomicBool,
     /// Its open files.
     pub files: Lock<Descriptors>,
@@ -68,7 +68,7 @@ pub struct Process {
     pub arguments: Lock<Arc<Vec<u8>>>,
     /// The signal that it gets when its parent ends; 0 for none.
     pub death_signal: AtomicU32,
-    /// Whether it becomes the parent of its descendants' orphans (`PR_SET_CHILD_SUBREAPER`).
+    /// True if it becomes the parent of its descendants' orphans (`PR_SET_CHILD_SUBREAPER`).
     pub is_reaper: AtomicBool,
     /// The permissions that new files do not get.
     pub umask: AtomicU32,
@@ -76,7 +76,7 @@ pub struct Process {
     pub family: Family,
     /// Its group and session, and whether it is stopped.
     pub job: Job,
-    /// Whether it has said that it will ask for barriers.
+    /// True if it has said that it will ask for barriers.
     pub has_barriers: AtomicBool,
     /// Its actions at signals.
     pub handlers: Lock<Handlers>,
@@ -90,7 +90,7 @@ pub struct Process {
     pub threads: Lock<Vec<Arc<ThreadRef>>>,
     /// The resources used by its threads that have ended.
     used_by_ended: Lock<Used>,
-    /// Whether its last thread has ended, and nothing is left but the status.
+    /// True if its last thread has ended, and nothing is left but the status.
     pub has_finished: AtomicBool,
     /// How it ends: [`RUNS`], or a status for `wait4`. Changes once.
     ending: AtomicU32,

@@ -57,7 +57,7 @@ pub struct Thread {
 pub struct Interrupted {
     /// Its number.
     pub number: usize,
-    /// Whether it is done when a handler has run, whatever `SA_RESTART` says.
+    /// True if it is done when a handler has run, whatever `SA_RESTART` says.
     pub ends_with_handler: bool,
 }
 
@@ -76,12 +76,12 @@ pub struct ThreadRef {
     /// Signals that it waits for by `rt_sigtimedwait`: they end its sleep although the mask holds them
     /// back. Written by the thread itself, before it sleeps.
     awaited: AtomicU64,
-    /// Whether it is to end, because another thread runs a new program.
+    /// True if it is to end, because another thread runs a new program.
     pub(super) dies: AtomicBool,
-    /// Whether nothing but its end disturbs it now. The thread's own: relaxed.
+    /// True if nothing but its end disturbs it now. The thread's own: relaxed.
     is_patient: AtomicBool,
-    /// Whether it has something to check before it goes to user mode: a signal, another mask, its end.
-    /// Set after that change, cleared before it checks: in one order.
+    /// True if it has something to check before it goes to user mode: a signal, another mask, its
+    /// end. Set after that change, cleared before it checks: in one order.
     called: AtomicBool,
     /// When it is not to wait any longer, by the machine's clock; [`u64::MAX`] for never.
     deadline: AtomicU64,
@@ -147,8 +147,8 @@ impl ThreadRef {
         }
     }
 
-    /// Whether the thread is not to wait any longer: it has a signal to take, stops, ends, or its time
-    /// is over.
+    /// Returns true if the thread is not to wait any longer: it has a signal to take, stops, ends,
+    /// or its time is over.
     pub fn is_disturbed(&self) -> bool {
         if self.ends() || self.is_patient.load(Ordering::Relaxed) {
             return self.ends();
@@ -159,12 +159,12 @@ impl ThreadRef {
             || deadline != u64::MAX && Metal::now() >= deadline
     }
 
-    /// Whether it sleeps, at the moment.
+    /// Returns true if it sleeps, at the moment.
     pub fn is_asleep(&self) -> bool {
         !self.sleeps_at.load(Ordering::Relaxed).is_null()
     }
 
-    /// Whether it is to end.
+    /// Returns true if it is to end.
     fn ends(&self) -> bool {
         self.process.ending().is_some() || self.dies.load(Ordering::SeqCst)
     }

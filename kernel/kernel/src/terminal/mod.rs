@@ -211,7 +211,7 @@ impl Terminal {
         Ok(())
     }
 
-    /// Whether it is the terminal of a process.
+    /// Returns true if it is the terminal of a process.
     pub fn is_of(&self, process: &Process) -> bool {
         let session = self.state.lock().session;
         session != 0 && session == process.job.session()

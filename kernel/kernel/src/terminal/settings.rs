@@ -57,8 +57,8 @@ impl Settings {
         }
     }
 
-    /// Whether lines are read, and otherwise the least bytes, and how many tenths of a second they
-    /// may take.
+    /// True if lines are read; otherwise the least bytes, and how many tenths of a second they may
+    /// take.
     pub fn reading(&self) -> (bool, u8, u8) {
         let is_line = self.local & ICANON != 0;
         (is_line, self.character(VMIN), self.character(VTIME))
@@ -69,22 +69,22 @@ impl Settings {
         self.characters[FIRST + which as usize]
     }
 
-    /// Whether a local flag is set.
+    /// Returns true if a local flag is set.
     pub fn has(&self, flag: u32) -> bool {
         self.local & flag != 0
     }
 
-    /// Whether a typed carriage return becomes the end of a line.
+    /// Returns true if a typed carriage return becomes the end of a line.
     pub fn ends_lines(&self) -> bool {
         self.input & ICRNL != 0
     }
 
-    /// Whether the cursor goes to the first column of the next line, not only down.
+    /// Returns true if the cursor goes to the first column of the next line, not only down.
     pub fn expands_lines(&self) -> bool {
         self.output & OPOST != 0 && self.output & ONLCR != 0
     }
 
-    /// Whether the background may not print.
+    /// Returns true if the background may not print.
     pub fn stops_output(&self) -> bool {
         self.local & TOSTOP != 0
     }

@@ -105,7 +105,7 @@ impl<M: Machine> Clone for Backing<M> {
 }
 
 impl<M: Machine> Backing<M> {
-    /// Whether both are the same object, or both are none.
+    /// Returns true if both are the same object, or both are none.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Backing::None, Backing::None) => true,
@@ -229,7 +229,7 @@ impl<M: Machine> AnonObject<M> {
         object
     }
 
-    /// Whether one region has all references: no shadow is needed.
+    /// Returns true if one region has all references: no shadow is needed.
     pub(super) fn is_only(&self) -> bool {
         self.links.counts.refs.load(Ordering::Relaxed) == 1
     }
@@ -272,7 +272,7 @@ impl<M: Machine> AnonObject<M> {
         self.unlock();
     }
 
-    /// Whether the page is resident. Locked.
+    /// Returns true if the page is resident. Locked.
     fn has(&self, index: u64) -> bool {
         // SAFETY: the object is locked.
         unsafe { (*self.pages.0.read()).resident.has(index) }

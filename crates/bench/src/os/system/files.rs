@@ -72,7 +72,7 @@ pub fn set_lock(file: Descriptor, kind: libc::c_int) -> Result<(), Error> {
     })
 }
 
-/// Whether one could write now.
+/// Returns true if one could write now.
 #[inline]
 pub fn poll_writable(descriptor: Descriptor) -> Result<bool, Error> {
     let mut entry = libc::pollfd {

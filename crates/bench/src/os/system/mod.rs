@@ -73,7 +73,7 @@ fn failed_with(call: Call, error: &io::Error) -> Error {
     Error::Failed(call, error.raw_os_error().unwrap_or(libc::EIO))
 }
 
-/// Whether a call that answers 0 did.
+/// Turns the answer of a call that returns 0 into a result.
 #[inline]
 fn answered(call: Call, result: libc::c_int) -> Result<(), Error> {
     match result {

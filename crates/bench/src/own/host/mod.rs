@@ -106,8 +106,8 @@ fn serve(setting: &Setting<'_>, area: RawFd, channel: &'static Channel) -> Resul
     }
 }
 
-/// Whether scalevm wants the tasks to run; it goes away if it only wanted the test
-/// case's description.
+/// Returns true if scalevm wants the tasks to run; it goes away if it only wanted the test case's
+/// description.
 fn is_wanted(channel: &Channel) -> bool {
     loop {
         match channel.receive(None, None) {

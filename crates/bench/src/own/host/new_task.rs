@@ -6,7 +6,7 @@ use crate::harness::say;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// Whether tasks are threads.
+/// True if tasks are threads.
 static THREADS: AtomicBool = AtomicBool::new(false);
 
 /// Before a test case runs: chooses threads or processes as its tasks.

@@ -79,7 +79,7 @@ pub enum Dialogue {
 }
 
 impl Dialogue {
-    /// Whether another task takes part.
+    /// Returns true if another task takes part.
     pub fn takes_two(self) -> bool {
         self != Dialogue::Nap
     }
@@ -180,7 +180,8 @@ impl Operation {
         }
     }
 
-    /// Whether it concerns a whole process: two threads of one have nothing of their own then.
+    /// Returns true if it concerns a whole process: two threads of one have nothing of their own
+    /// then.
     pub fn is_whole(self) -> bool {
         matches!(self, Operation::Fork | Operation::Exec | Operation::Exit)
     }

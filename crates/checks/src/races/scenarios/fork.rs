@@ -69,7 +69,7 @@ struct World<S: System> {
     begun: Table<S::Machine, PAGES>,
     done: Table<S::Machine, PAGES>,
     jobs: usize,
-    /// Whether mappings change beside the forks.
+    /// True if mappings change beside the forks.
     changes: bool,
 }
 

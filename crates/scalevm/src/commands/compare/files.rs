@@ -50,8 +50,8 @@ fn of_results(files: &[String]) -> Result<usize, InputError> {
     Ok(count)
 }
 
-/// Whether the first line that is not blank begins a JSON object. Standard input is read once
-/// only and must hold numbers.
+/// Returns true if the first line that is not blank begins a JSON object. Standard input is read
+/// once only and must hold numbers.
 fn holds_results(path: &str) -> Result<bool, InputError> {
     if path == "-" {
         return Ok(false);
@@ -302,7 +302,7 @@ fn judged(
     Ok(judgement.exit())
 }
 
-/// Whether two runs may be compared: their systems may differ, their work may not.
+/// Returns true if two runs may be compared: their systems may differ, their work may not.
 fn alike(a: &Subject, b: &Subject) -> bool {
     (&a.workload, a.tasks, a.mode, &a.unit) == (&b.workload, b.tasks, b.mode, &b.unit)
 }

@@ -41,7 +41,7 @@ pub struct Sides {
     pub runners: Vec<Box<dyn Side>>,
     /// How long a run is.
     duration: Duration,
-    /// Whether all of them are simulated.
+    /// True if all of them are simulated.
     pub simulated: bool,
     /// Their workload; none if they are commands.
     _workload: Option<Opened>,
@@ -124,7 +124,7 @@ fn workload(args: &CompareArgs, places: &[Place]) -> Result<Opened, Failure> {
     commands::chosen(choice, other.unwrap_or(On::Os))
 }
 
-/// Whether `name` is a system or a preset.
+/// Returns true if `name` is a system or a preset.
 pub fn is_system(name: &str) -> bool {
     On::named(name).is_some() || name.parse::<Preset>().is_ok()
 }

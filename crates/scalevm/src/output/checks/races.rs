@@ -18,7 +18,7 @@ pub struct Row<'a> {
 /// Prints rows as they come, and sums them up.
 pub struct Report {
     json: bool,
-    /// Whether failures are the aim.
+    /// True if failures are the aim.
     planted: bool,
     begun: Instant,
     rows: u64,

@@ -53,7 +53,7 @@ impl<'a> Predicted<'a> {
         self.prediction.mechanism.band(&self.setup.machine, tasks)
     }
 
-    /// Whether the last rate is within its band, if it has one and was not fitted.
+    /// Returns true if the last rate is within its band, if it has one and was not fitted.
     pub fn holds(&self) -> Option<bool> {
         self.score.as_ref()?;
         let (_, predicted, measured) = self.last()?;

@@ -26,14 +26,14 @@ pub(super) struct Waiter<M: Machine> {
     deadline: u64,
     /// Under the queue's lock; of a reader that has been taken from the queue, its waker's.
     links: M::Cell<Links<M>>,
-    /// Whether the lock is a reader's. Its waker sets it, and is then done with the waiter.
+    /// True if the lock is a reader's. Its waker sets it, and is then done with the waiter.
     granted: M::AtomicU32,
 }
 
 struct Links<M: Machine> {
     previous: *const Waiter<M>,
     next: *const Waiter<M>,
-    /// Whether `HANDOFF` is set for this waiter.
+    /// True if `HANDOFF` is set for this waiter.
     is_handed: bool,
 }
 
@@ -68,7 +68,7 @@ impl<M: Machine> Waiter<M> {
         }
     }
 
-    /// Whether it has waited for so long that the lock is to be handed to it.
+    /// Returns true if it has waited for so long that the lock is to be handed to it.
     pub(super) fn is_late(&self) -> bool {
         M::now() > self.deadline
     }
@@ -123,19 +123,19 @@ impl<'a, M: Machine> LockedQueue<'a, M> {
         ptr::eq(self.ends().0, waiter)
     }
 
-    /// Whether the queue has one waiter.
+    /// Returns true if the queue has one waiter.
     pub(super) fn is_single(&self) -> bool {
         let (first, last) = self.ends();
         !first.is_null() && ptr::eq(first, last)
     }
 
-    /// Whether `HANDOFF` is set for `waiter`.
+    /// Returns true if `HANDOFF` is set for `waiter`.
     pub(super) fn is_handed_to(&self, waiter: &Waiter<M>) -> bool {
         // SAFETY: the queue is locked.
         unsafe { (*waiter.links.read()).is_handed }
     }
 
-    /// Whether `HANDOFF` is set for the first waiter.
+    /// Returns true if `HANDOFF` is set for the first waiter.
     pub(super) fn is_first_handed(&self) -> bool {
         self.first().is_some_and(|first| self.is_handed_to(first))
     }

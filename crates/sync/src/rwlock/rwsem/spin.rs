@@ -48,7 +48,8 @@ impl<M: Machine, const SPIN: u64, const WAIT: u64> Rwsem<M, SPIN, WAIT> {
         taken
     }
 
-    /// Whether spinning may help a task that comes. (An entry of a reader may be old, so it does not matter.)
+    /// Returns true if spinning may help a task that comes. (An entry of a reader may be old, so it
+    /// does not matter.)
     fn is_spinnable(&self) -> bool {
         let owner = self.owner.load(Ordering::Relaxed);
         match Owner::of(owner) {

@@ -54,7 +54,7 @@ fn tasks(preemptions: usize, patience: &'static [Option<u32>]) {
     });
 }
 
-/// Whether nothing was left to spend.
+/// Returns true if nothing was left to spend.
 fn spend(rest: &mut u32) -> bool {
     let is_spent = *rest == 0;
     *rest = rest.saturating_sub(1);

@@ -66,7 +66,7 @@ pub(super) enum Verdict {
     Cycle(Path),
 }
 
-/// Whether this order is already recorded.
+/// Returns true if this order is already recorded.
 #[inline]
 pub(super) fn is_known(from: usize, to: usize) -> bool {
     // Relaxed: no other read depends on it.

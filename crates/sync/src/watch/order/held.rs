@@ -23,7 +23,7 @@ pub(super) struct Entry {
     pub lock: usize,
     /// How many locks beyond the first.
     more: u32,
-    /// Whether it may grow into a run.
+    /// True if it may grow into a run.
     run: bool,
 }
 

@@ -35,7 +35,7 @@ use graph::Verdict;
 use held::{Entry, Popped, Stack};
 use machine::Machine;
 
-/// Whether anything is checked. Relaxed: it changes while no task holds a lock.
+/// True if anything is checked. Relaxed: it changes while no task holds a lock.
 static ON: AtomicBool = AtomicBool::new(true);
 
 /// Switches the checker off, or on again, for the whole process; it is on at first. Off, it costs a

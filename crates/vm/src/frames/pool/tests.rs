@@ -42,7 +42,7 @@ fn frame(number: usize) -> Frame {
     Frame((BASE + number) as u32)
 }
 
-/// Whether each frame is free.
+/// True if each frame is free.
 struct Model(Vec<bool>);
 
 impl Model {

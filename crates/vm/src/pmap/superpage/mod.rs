@@ -117,8 +117,8 @@ impl<S: System> Pmap<S> {
         self.entry(table, 1, address)
     }
 
-    /// Whether the superpage that maps `frame` at `address` has been used. One bit stands for
-    /// 512 pages, so it is cleared for one of them only, another one in each superpage; else
+    /// Returns true if the superpage that maps `frame` at `address` has been used. One bit stands
+    /// for 512 pages, so it is cleared for one of them only, another one in each superpage; else
     /// the other 511 would look unused (FreeBSD's way). Under the page's PV lock.
     pub(in crate::pmap) fn test_superpage(&self, address: usize, frame: Frame) -> bool {
         let superpage = self.superpage(address);

@@ -96,7 +96,7 @@ impl World {
         }
     }
 
-    /// Whether the page was used: from its list alone.
+    /// Returns true if the page was used: from its list alone.
     fn test_referenced(&self, page: usize) -> bool {
         let list = self.lock(page);
         let entry = if self.is_superpage() {

@@ -16,7 +16,7 @@ pub(crate) trait PageAt<'a, S: System> {
     /// As [`PageAt::lock_first`], if that needs no waiting.
     fn try_lock_first(&self) -> Option<PvList<'a, S>>;
 
-    /// Whether the lock of one is that of them all.
+    /// Returns true if the lock of one is that of them all.
     fn have_one_lock(&self) -> bool;
 }
 

@@ -61,7 +61,7 @@ impl Kind {
         Kind::Swap,
     ];
 
-    /// Whether a call fails so when this is refused.
+    /// Returns true if a call fails so when this is refused.
     fn explains(self, error: Error) -> bool {
         match error {
             Error::OutOfMemory(Resource::Frames) => self == Kind::Frames,
@@ -101,7 +101,7 @@ pub trait World {
     }
 }
 
-/// Whether pages may have come or gone when an operation fails.
+/// True if pages may have come or gone when an operation fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pages {
     /// They are where they were, unless reclaiming has taken them.

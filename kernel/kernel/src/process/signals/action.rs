@@ -74,7 +74,7 @@ impl Handlers {
         ]
     }
 
-    /// Whether nothing happens at a signal.
+    /// Returns true if nothing happens at a signal.
     pub fn ignores(&self, signal: Signal) -> bool {
         match self.0[signal.number() as usize].handler {
             Action::DEFAULT => signal.is_ignored_by_default(),
@@ -83,13 +83,13 @@ impl Handlers {
         }
     }
 
-    /// Whether children that end leave nothing to wait for.
+    /// Returns true if children that end leave nothing to wait for.
     pub fn ignores_ends(&self) -> bool {
         let action = &self.0[Signal::CHILD.number() as usize];
         action.handler == Action::IGNORE || action.flags & SA_NOCLDWAIT != 0
     }
 
-    /// Whether the process wants to know that children stop.
+    /// Returns true if the process wants to know that children stop.
     pub fn hears_stops(&self) -> bool {
         self.0[Signal::CHILD.number() as usize].flags & SA_NOCLDSTOP == 0
     }

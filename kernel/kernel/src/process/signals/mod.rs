@@ -70,17 +70,18 @@ impl Signal {
         self.0
     }
 
-    /// Whether a process that has not said otherwise stops.
+    /// Returns true if a process that has not said otherwise stops.
     fn stops(self) -> bool {
         Set::STOPS.has(self)
     }
 
-    /// Whether a process that has not said otherwise does nothing: `CHLD`, `CONT`, `URG`, `WINCH`.
+    /// Returns true if a process that has not said otherwise does nothing: `CHLD`, `CONT`, `URG`,
+    /// `WINCH`.
     fn is_ignored_by_default(self) -> bool {
         matches!(self.0, 17 | 18 | 23 | 28)
     }
 
-    /// Whether several may wait.
+    /// Returns true if several may wait.
     fn is_queued(self) -> bool {
         self.0 >= FIRST_QUEUED
     }
@@ -97,7 +98,7 @@ impl Set {
     /// Those that stop a process: `STOP`, `TSTP`, `TTIN`, `TTOU`.
     const STOPS: Set = Set(0b1111 << (Signal::STOP.0 - 1));
 
-    /// Whether it has `signal`.
+    /// Returns true if it has `signal`.
     pub fn has(self, signal: Signal) -> bool {
         self.0 & signal.set().0 != 0
     }

@@ -78,7 +78,7 @@ impl Process {
         is_default && self.pid != FIRST && !signal.stops() && !signal.is_ignored_by_default()
     }
 
-    /// Whether a signal is kept for a thread that holds `mask` back.
+    /// Returns true if a signal is kept for a thread that holds `mask` back.
     fn keeps(&self, signal: Signal, mask: Set) -> bool {
         let handlers = self.handlers.lock();
         let is_default = handlers.get(signal).handler == Action::DEFAULT;

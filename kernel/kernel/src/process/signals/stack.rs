@@ -36,7 +36,7 @@ impl SignalStack {
         [self.start, flags as usize, self.bytes]
     }
 
-    /// Whether a stack pointer is on it.
+    /// Returns true if a stack pointer is on it.
     pub fn has(self, pointer: usize) -> bool {
         pointer > self.start && pointer - self.start <= self.bytes
     }
