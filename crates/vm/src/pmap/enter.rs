@@ -239,9 +239,9 @@ impl<S: System> Pmap<S> {
     #[inline(always)]
     fn take_out(&self, part: &mut Part<'_, S>, bits: u64) {
         if self.is_listed(entry::kind(bits)) && !is_kin(bits) {
-            drop(self.detach(part, &mut self.vm.lock_pv(pte::frame(bits)), 0))
+            self.detach(part, &mut self.vm.lock_pv(pte::frame(bits)), 0);
         } else {
-            drop(self.detach_unlisted(part))
+            self.detach_unlisted(part);
         }
     }
 
