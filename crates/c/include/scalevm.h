@@ -152,7 +152,7 @@ int scalevm_tas_trylock(scalevm_tas_t *lock);
 void scalevm_tas_unlock(scalevm_tas_t *lock);
 
 /**
- * Whether the lock was held a moment ago.
+ * Returns true if the lock was held a moment ago.
  */
 bool scalevm_tas_locked(const scalevm_tas_t *lock);
 
@@ -177,7 +177,7 @@ int scalevm_ticket_trylock(scalevm_ticket_t *lock);
 void scalevm_ticket_unlock(scalevm_ticket_t *lock);
 
 /**
- * Whether the lock was held a moment ago.
+ * Returns true if the lock was held a moment ago.
  */
 bool scalevm_ticket_locked(const scalevm_ticket_t *lock);
 
@@ -202,7 +202,7 @@ int scalevm_conbo_trylock(scalevm_conbo_t *lock);
 void scalevm_conbo_unlock(scalevm_conbo_t *lock);
 
 /**
- * Whether the lock was held a moment ago.
+ * Returns true if the lock was held a moment ago.
  */
 bool scalevm_conbo_locked(const scalevm_conbo_t *lock);
 
@@ -229,7 +229,7 @@ int scalevm_mcs_trylock(scalevm_mcs_t *lock,
 void scalevm_mcs_unlock(scalevm_mcs_t *lock, scalevm_mcs_node_t *node);
 
 /**
- * Whether the lock was held a moment ago.
+ * Returns true if the lock was held a moment ago.
  */
 bool scalevm_mcs_locked(const scalevm_mcs_t *lock);
 
@@ -261,7 +261,7 @@ int scalevm_clh_trylock(scalevm_clh_t *lock, scalevm_clh_held_t *held);
 void scalevm_clh_unlock(scalevm_clh_t *lock, scalevm_clh_held_t *held);
 
 /**
- * Whether the lock was held a moment ago.
+ * Returns true if the lock was held a moment ago.
  */
 bool scalevm_clh_locked(const scalevm_clh_t *lock);
 
@@ -286,7 +286,7 @@ int scalevm_k42_trylock(scalevm_k42_t *lock);
 void scalevm_k42_unlock(scalevm_k42_t *lock);
 
 /**
- * Whether the lock was held a moment ago.
+ * Returns true if the lock was held a moment ago.
  */
 bool scalevm_k42_locked(const scalevm_k42_t *lock);
 
@@ -311,7 +311,7 @@ int scalevm_mutex_trylock(scalevm_mutex_t *lock);
 void scalevm_mutex_unlock(scalevm_mutex_t *lock);
 
 /**
- * Whether the lock was held a moment ago.
+ * Returns true if the lock was held a moment ago.
  */
 bool scalevm_mutex_locked(const scalevm_mutex_t *lock);
 
@@ -336,12 +336,12 @@ int scalevm_adaptive_trylock(scalevm_adaptive_t *lock);
 int scalevm_adaptive_unlock(scalevm_adaptive_t *lock);
 
 /**
- * Whether the caller holds the lock. Exact.
+ * Returns true if the caller holds the lock. Exact.
  */
 bool scalevm_adaptive_owned(const scalevm_adaptive_t *lock);
 
 /**
- * Whether the lock was held a moment ago.
+ * Returns true if the lock was held a moment ago.
  */
 bool scalevm_adaptive_locked(const scalevm_adaptive_t *lock);
 
@@ -381,7 +381,7 @@ int scalevm_rwlock_trywrlock(scalevm_rwlock_t *lock);
 void scalevm_rwlock_wrunlock(scalevm_rwlock_t *lock);
 
 /**
- * Whether the lock was held a moment ago.
+ * Returns true if the lock was held a moment ago.
  */
 bool scalevm_rwlock_locked(const scalevm_rwlock_t *lock);
 
@@ -409,7 +409,7 @@ void scalevm_epoch_enter(scalevm_epoch_t *epoch);
 void scalevm_epoch_exit(scalevm_epoch_t *epoch);
 
 /**
- * Whether the caller is in a section.
+ * Returns true if the caller is in a section.
  */
 bool scalevm_epoch_inside(scalevm_epoch_t *epoch);
 
@@ -424,11 +424,11 @@ void scalevm_epoch_wait(scalevm_epoch_t *epoch);
 uint64_t scalevm_epoch_snapshot(scalevm_epoch_t *epoch);
 
 /**
- * Whether every section has ended that was open at that moment. It may be false for a while longer; asking again is
- * enough for it to become true. Aborts if scalevm_epoch_snapshot() has named no such moment.
+ * Returns true if every section has ended that was open at that moment. It may be false for a
+ * while longer; asking again is enough for it to become true. Aborts if scalevm_epoch_snapshot()
+ * has named no such moment.
  */
-bool scalevm_epoch_passed(scalevm_epoch_t *epoch,
-                          uint64_t moment);
+bool scalevm_epoch_passed(scalevm_epoch_t *epoch, uint64_t moment);
 
 /**
  * Leaves a callback: run(entry) is called once every section has ended that was open at the call. Until then the entry
