@@ -7,8 +7,8 @@ fn main() {
     );
     println!("cargo:rerun-if-changed={link}");
     for argument in [
-        // `link/ld.bfd` puts `link/scalevm.map` in the place of rustc's list of symbols, which has no versions, and
-        // which linkers refuse to combine with one that has.
+        // `link/ld.bfd` puts `link/scalevm.map` in the place of rustc's list of symbols, which has
+        // no versions, and which linkers refuse to combine with one that has.
         &format!("-B{link}"),
         "-fuse-ld=bfd",
         "-Wl,-soname,libscalevm.so.0",

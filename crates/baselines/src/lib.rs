@@ -1,8 +1,8 @@
 //! The designs that did not scale, as their authors built them.
 //!
-//! Each is a policy of [`vm::policy`]: plugged into the same virtual-memory subsystem, it shows
-//! the cost of one lock or one list and nothing else. The structures, the lock traffic and the order
-//! of the steps are those of the named systems; where something had to differ, the module says what
+//! Each is a policy of [`vm::policy`]: plugged into the same virtual-memory subsystem, it shows the
+//! cost of one lock or one list and nothing else. The structures, the lock traffic and the order of
+//! the steps are those of the named systems; where something had to differ, the module says what
 //! and why.
 //!
 //! | policy | system | where all CPUs meet |
@@ -23,7 +23,8 @@
 //! | [`linux::CommittedAs`] | Linux up to 5.8 | a counter of committed memory, for each large mapping |
 //! | [`linux::Lruvecs`] | Linux 6.12 | a NUMA node's list of pages, and the counters of the control group |
 //!
-//! [`selected`] chooses among them, and `vm`'s own designs, at run time; a [`Preset`] names a choice.
+//! [`selected`] chooses among them, and `vm`'s own designs, at run time; a [`Preset`] names a
+//! choice.
 #![no_std]
 
 extern crate alloc;

@@ -1,4 +1,5 @@
-//! Lists of pages through the pages themselves, as kernels have them: who enters or leaves writes its neighbours' lines.
+//! Lists of pages through the pages themselves, as kernels have them: who enters or leaves writes
+//! its neighbours' lines.
 
 use alloc::boxed::Box;
 use machine::{Machine, SharedCell};
@@ -35,7 +36,8 @@ impl Ends {
     };
 }
 
-/// The caller of each method with `ends` holds the lock of that list, and the page stands in no other one.
+/// The caller of each method with `ends` holds the lock of that list, and the page stands in no
+/// other one.
 impl<M: Machine, S> PageLinks<M, S> {
     pub(crate) fn new(frames: usize, state: impl Fn() -> S) -> Result<Self, Error> {
         let alone = || Neighbours {
@@ -91,7 +93,8 @@ impl<M: Machine, S> PageLinks<M, S> {
 
     /// Makes `after` follow `before`; either may be the end of the list.
     fn join(&self, ends: &M::Cell<Ends>, before: u32, after: u32) {
-        // SAFETY: the caller holds the list's lock, which guards the ends and the links of its pages.
+        // SAFETY: the caller holds the list's lock, which guards the ends and the links of its
+        // pages.
         unsafe {
             match self.0.get(before as usize) {
                 Some(link) => (*link.0.write()).after = after,

@@ -33,7 +33,8 @@ impl World {
             self.lock.read(&self.seq, &self.domain)
         };
         if held.is_some() {
-            // SAFETY: the VMA is locked for a fault; the checker sees whether that keeps changes out.
+            // SAFETY: the VMA is locked for a fault; the checker sees whether that keeps changes
+            // out.
             assert_eq!(unsafe { *self.content.read() } % 2, 0);
         }
     }

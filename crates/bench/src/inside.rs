@@ -1,8 +1,9 @@
-//! The program inside a guest: it runs the tasks of one plan on the guest's kernel, and prints their counts, again and
-//! again, on standard output.
+//! The program inside a guest: it runs the tasks of one plan on the guest's kernel, and prints
+//! their counts, again and again, on standard output.
 //!
-//! `src/bin/guest.rs` is the program; it needs no system of ours, so it is built without the feature `ours`. Test cases of the
-//! user's own have `kernel/testcase.c` in its place, which takes the same words and prints the same lines.
+//! `src/bin/guest.rs` is the program; it needs no system of ours, so it is built without the
+//! feature `ours`. Test cases of the user's own have `kernel/testcase.c` in its place, which takes
+//! the same words and prints the same lines.
 
 use crate::harness::{Failure, Job, Mode, Plan, Reading, Running, Target, Times, interrupt};
 use crate::os::{Os, compiler};
@@ -34,8 +35,8 @@ pub enum Line {
     Seen(String),
 }
 
-/// When the program has the kernel watched, and how often that samples. The program reports counts at the begin and at the
-/// end, copies the kernel's profile, and ends.
+/// When the program has the kernel watched, and how often that samples. The program reports counts
+/// at the begin and at the end, copies the kernel's profile, and ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
     /// Samples a second.

@@ -1,7 +1,8 @@
 //! a mutex that knows its owner, and sleeps
 //!
-//! A waiter spins while the lock changes hands, and sleeps if one owner keeps it. A running thread may overtake a
-//! sleeping one; sleepers wake in turn. The thread that acquires the lock releases it.
+//! A waiter spins while the lock changes hands, and sleeps if one owner keeps it. A running thread
+//! may overtake a sleeping one; sleepers wake in turn. The thread that acquires the lock releases
+//! it.
 //!
 //! An unlock happens before the lock that follows it.
 

@@ -1,11 +1,13 @@
 //! the queue spin lock of Craig, Landin and Hagersten
 //!
-//! First in, first out. A waiter spins on the node of its predecessor; the library has the nodes, and a thread keeps
-//! those that it does not use. An acquisition is named by a scalevm_clh_held_t, which the caller hands to the unlock.
-//! The lock owns a node once it has been acquired: destroy it when it is not needed any more.
+//! First in, first out. A waiter spins on the node of its predecessor; the library has the nodes,
+//! and a thread keeps those that it does not use. An acquisition is named by a scalevm_clh_held_t,
+//! which the caller hands to the unlock. The lock owns a node once it has been acquired: destroy it
+//! when it is not needed any more.
 //!
-//! A spin lock wastes the time of a waiter's CPU, and of all waiters if the holder loses its own: sections are short, and
-//! threads do not outnumber CPUs. Waiters yield after 64 pauses, so that every wait ends.
+//! A spin lock wastes the time of a waiter's CPU, and of all waiters if the holder loses its own:
+//! sections are short, and threads do not outnumber CPUs. Waiters yield after 64 pauses, so that
+//! every wait ends.
 //!
 //! An unlock happens before the lock that follows it.
 
@@ -39,8 +41,8 @@ pub unsafe extern "C" fn scalevm_clh_init(lock: *mut scalevm_clh_t) {
     unsafe { object::init(lock) };
 }
 
-/// Gives up what the lock owns: returns 0, or EBUSY, and does nothing, if the lock is held. It is free then, as after
-/// an init.
+/// Gives up what the lock owns: returns 0, or EBUSY, and does nothing, if the lock is held. It is
+/// free then, as after an init.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_clh_destroy(lock: *mut scalevm_clh_t) -> c_int {
     // SAFETY: C's promise.
@@ -55,7 +57,8 @@ pub unsafe extern "C" fn scalevm_clh_destroy(lock: *mut scalevm_clh_t) -> c_int 
     0
 }
 
-/// Acquires the lock, waiting as long as it takes, and stores the acquisition. A thread that holds it waits for itself.
+/// Acquires the lock, waiting as long as it takes, and stores the acquisition. A thread that holds
+/// it waits for itself.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_clh_lock(lock: *mut scalevm_clh_t, held: *mut scalevm_clh_held_t) {
     // SAFETY: C's promise.

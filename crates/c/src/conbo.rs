@@ -2,8 +2,9 @@
 //!
 //! First in, first out. A waiter looks at the lock the less often the farther it is from its turn.
 //!
-//! A spin lock wastes the time of a waiter's CPU, and of all waiters if the holder loses its own: sections are short, and
-//! threads do not outnumber CPUs. Waiters yield after 64 pauses, so that every wait ends.
+//! A spin lock wastes the time of a waiter's CPU, and of all waiters if the holder loses its own:
+//! sections are short, and threads do not outnumber CPUs. Waiters yield after 64 pauses, so that
+//! every wait ends.
 //!
 //! An unlock happens before the lock that follows it.
 

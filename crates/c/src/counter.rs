@@ -1,13 +1,15 @@
 //! exact counters with a limit
 //!
-//! A counter has a limit of units, of which threads reserve some and release them. Each thread keeps a stock of free
-//! units, so that mostly it writes no cache line of another; yet a reservation is refused only if too few units are
-//! free at that moment, and never are more reserved than the limit.
+//! A counter has a limit of units, of which threads reserve some and release them. Each thread
+//! keeps a stock of free units, so that mostly it writes no cache line of another; yet a
+//! reservation is refused only if too few units are free at that moment, and never are more
+//! reserved than the limit.
 //!
-//! A counter made for n threads takes 128 bytes for each, and the stocks hold at most half of the limit together. It may
-//! be used by the threads in the first n places, and aborts in any other: n is at least the number of threads that use the
-//! library at once. One with a static initialiser, or made for 0 threads, is for 1024: name the number where the limit is
-//! small, as each stock is then small too. It is made in full at its first use.
+//! A counter made for n threads takes 128 bytes for each, and the stocks hold at most half of the
+//! limit together. It may be used by the threads in the first n places, and aborts in any other: n
+//! is at least the number of threads that use the library at once. One with a static initialiser,
+//! or made for 0 threads, is for 1024: name the number where the limit is small, as each stock is
+//! then small too. It is made in full at its first use.
 //!
 //! A release happens before the reservations that follow it.
 
@@ -69,9 +71,10 @@ impl Counter {
     }
 }
 
-/// Makes a counter at 0 with this limit, at most 2^63 - 1, for this many threads, 0 for 1024: returns 0, EINVAL if the
-/// limit is higher or there are too many threads, or ENOMEM. `SCALEVM_COUNTER_INIT(limit)` makes one for 1024
-/// threads; the first use of one with a higher limit aborts.
+/// Makes a counter at 0 with this limit, at most 2^63 - 1, for this many threads, 0 for 1024:
+/// returns 0, EINVAL if the limit is higher or there are too many threads, or ENOMEM.
+/// `SCALEVM_COUNTER_INIT(limit)` makes one for 1024 threads; the first use of one with a higher
+/// limit aborts.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_counter_init(
     counter: *mut scalevm_counter_t,
@@ -108,7 +111,8 @@ pub unsafe extern "C" fn scalevm_counter_reserve(counter: *mut scalevm_counter_t
     reserved
 }
 
-/// Releases n reserved units, in any thread, whole or in parts. Aborts if the counter sees that fewer are reserved.
+/// Releases n reserved units, in any thread, whole or in parts. Aborts if the counter sees that
+/// fewer are reserved.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_counter_release(counter: *mut scalevm_counter_t, n: u64) {
     // SAFETY: C's promise.

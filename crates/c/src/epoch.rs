@@ -1,19 +1,22 @@
 //! epochs: waiting until every reader that might still look has left
 //!
-//! Readers mark sections by enter and exit; sections nest, and cost two stores and a fence. A thread that has unlinked
-//! something waits, leaves a callback, or asks now and then, and may free it when every section has ended that was open
-//! before.
+//! Readers mark sections by enter and exit; sections nest, and cost two stores and a fence. A
+//! thread that has unlinked something waits, leaves a callback, or asks now and then, and may free
+//! it when every section has ended that was open before.
 //!
-//! A section belongs to its thread, is short, and waits for nothing that waits for it. Sections of one epoch delay no
-//! wait of another. An epoch made for n threads takes 256 bytes for each; it may be used by the threads in the first n
-//! places, and aborts in any other: n is at least the number of threads that use the library at once. One with a
-//! static initialiser, or made for 0 threads, is for 1024. It is made in full at its first use.
+//! A section belongs to its thread, is short, and waits for nothing that waits for it. Sections of
+//! one epoch delay no wait of another. An epoch made for n threads takes 256 bytes for each; it may
+//! be used by the threads in the first n places, and aborts in any other: n is at least the number
+//! of threads that use the library at once. One with a static initialiser, or made for 0 threads,
+//! is for 1024. It is made in full at its first use.
 //!
-//! Callbacks run in the thread that left them: at each 64th call, at a poll, and at the end of a section in which one
-//! of these fell due; those of a thread that has ended run at a barrier. They may enter sections and leave callbacks,
-//! but neither wait nor acquire a lock that is held around any of these.
+//! Callbacks run in the thread that left them: at each 64th call, at a poll, and at the end of a
+//! section in which one of these fell due; those of a thread that has ended run at a barrier. They
+//! may enter sections and leave callbacks, but neither wait nor acquire a lock that is held around
+//! any of these.
 //!
-//! What a section did happens before the return of the waits, the polls that are true, and the callbacks that it delayed.
+//! What a section did happens before the return of the waits, the polls that are true, and the
+//! callbacks that it delayed.
 
 use crate::errno;
 use crate::object::{self, Owned, is, object, pin};
@@ -110,8 +113,8 @@ impl Epoch {
     }
 }
 
-/// Makes an epoch for this many threads, 0 for 1024: returns 0, EINVAL if there are too many, or ENOMEM.
-/// `SCALEVM_EPOCH_INIT` makes one for 1024 threads.
+/// Makes an epoch for this many threads, 0 for 1024: returns 0, EINVAL if there are too many, or
+/// ENOMEM. `SCALEVM_EPOCH_INIT` makes one for 1024 threads.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_epoch_init(epoch: *mut scalevm_epoch_t, threads: u32) -> c_int {
     // SAFETY: C's promise.
@@ -123,8 +126,8 @@ pub unsafe extern "C" fn scalevm_epoch_init(epoch: *mut scalevm_epoch_t, threads
     unsafe { is(epoch) }.made.begin(Made::new(threads))
 }
 
-/// Runs all callbacks and gives up what the epoch owns: returns 0, or EBUSY, and does nothing, if a section is open. It
-/// may be used again, as after `SCALEVM_EPOCH_INIT`.
+/// Runs all callbacks and gives up what the epoch owns: returns 0, or EBUSY, and does nothing, if a
+/// section is open. It may be used again, as after `SCALEVM_EPOCH_INIT`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_epoch_destroy(epoch: *mut scalevm_epoch_t) -> c_int {
     // SAFETY: C's promise.
@@ -208,9 +211,9 @@ pub unsafe extern "C" fn scalevm_epoch_passed(epoch: *mut scalevm_epoch_t, momen
     passed
 }
 
-/// Leaves a callback: run(entry) is called once every section has ended that was open at the call. Until then the entry
-/// stays in place, and is used for nothing else. Returns at once, unless the caller has 16384 callbacks pending: then
-/// it waits for some, if it is in no section.
+/// Leaves a callback: run(entry) is called once every section has ended that was open at the call.
+/// Until then the entry stays in place, and is used for nothing else. Returns at once, unless the
+/// caller has 16384 callbacks pending: then it waits for some, if it is in no section.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_epoch_call(
     epoch: *mut scalevm_epoch_t,
@@ -248,7 +251,8 @@ unsafe fn called(node: *mut Deferred<Process>) {
     unsafe { run(node.cast()) };
 }
 
-/// Runs callbacks of the caller that are due, but none in a section; returns whether it has none left.
+/// Runs callbacks of the caller that are due, but none in a section; returns whether it has none
+/// left.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_epoch_poll(epoch: *mut scalevm_epoch_t) -> bool {
     // SAFETY: C's promise.
@@ -258,8 +262,8 @@ pub unsafe extern "C" fn scalevm_epoch_poll(epoch: *mut scalevm_epoch_t) -> bool
     made.domain.pending(index) == 0
 }
 
-/// Returns when every callback has run that any thread had left before. Aborts if the caller is in a section or in a
-/// callback.
+/// Returns when every callback has run that any thread had left before. Aborts if the caller is in
+/// a section or in a callback.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_epoch_barrier(epoch: *mut scalevm_epoch_t) {
     // SAFETY: C's promise.

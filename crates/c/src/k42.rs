@@ -1,10 +1,12 @@
 //! a queue spin lock whose holder has no node
 //!
-//! First in, first out. Waiters stand in a list of nodes on their own stacks, and each spins on its own: K42's variant
-//! of the MCS lock. A release touches the cache line of one waiter, however many there are.
+//! First in, first out. Waiters stand in a list of nodes on their own stacks, and each spins on its
+//! own: K42's variant of the MCS lock. A release touches the cache line of one waiter, however many
+//! there are.
 //!
-//! A spin lock wastes the time of a waiter's CPU, and of all waiters if the holder loses its own: sections are short, and
-//! threads do not outnumber CPUs. Waiters yield after 64 pauses, so that every wait ends.
+//! A spin lock wastes the time of a waiter's CPU, and of all waiters if the holder loses its own:
+//! sections are short, and threads do not outnumber CPUs. Waiters yield after 64 pauses, so that
+//! every wait ends.
 //!
 //! An unlock happens before the lock that follows it.
 

@@ -1,11 +1,12 @@
 //! the queue spin lock of Mellor-Crummey and Scott
 //!
-//! First in, first out. Each acquisition has a node of the caller's, mostly on its stack, on which it waits; the node
-//! stays in place, and is used for nothing else, until the unlock. It needs no initialisation. A release touches the
-//! cache line of one waiter, however many there are.
+//! First in, first out. Each acquisition has a node of the caller's, mostly on its stack, on which
+//! it waits; the node stays in place, and is used for nothing else, until the unlock. It needs no
+//! initialisation. A release touches the cache line of one waiter, however many there are.
 //!
-//! A spin lock wastes the time of a waiter's CPU, and of all waiters if the holder loses its own: sections are short, and
-//! threads do not outnumber CPUs. Waiters yield after 64 pauses, so that every wait ends.
+//! A spin lock wastes the time of a waiter's CPU, and of all waiters if the holder loses its own:
+//! sections are short, and threads do not outnumber CPUs. Waiters yield after 64 pauses, so that
+//! every wait ends.
 //!
 //! An unlock happens before the lock that follows it.
 
@@ -39,7 +40,8 @@ pub unsafe extern "C" fn scalevm_mcs_init(lock: *mut scalevm_mcs_t) {
     unsafe { object::init(lock) };
 }
 
-/// Acquires the lock with this node, waiting as long as it takes. A thread that holds it waits for itself.
+/// Acquires the lock with this node, waiting as long as it takes. A thread that holds it waits for
+/// itself.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_mcs_lock(lock: *mut scalevm_mcs_t, node: *mut scalevm_mcs_node_t) {
     // SAFETY: C's promise: the node is valid, in no queue, and stays until the unlock.
@@ -50,7 +52,8 @@ pub unsafe extern "C" fn scalevm_mcs_lock(lock: *mut scalevm_mcs_t, node: *mut s
     tsan::acquire(lock);
 }
 
-/// Acquires the lock with this node if it is free: returns 0, or EBUSY if it is not; the node is unused then.
+/// Acquires the lock with this node if it is free: returns 0, or EBUSY if it is not; the node is
+/// unused then.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_mcs_trylock(
     lock: *mut scalevm_mcs_t,

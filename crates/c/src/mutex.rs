@@ -1,7 +1,7 @@
 //! a mutex of one byte that sleeps
 //!
-//! A waiter spins and yields for a few rounds, then sleeps in a queue that the library finds by the lock's address. A
-//! running thread may overtake a sleeping one; sleepers wake in turn.
+//! A waiter spins and yields for a few rounds, then sleeps in a queue that the library finds by the
+//! lock's address. A running thread may overtake a sleeping one; sleepers wake in turn.
 //!
 //! An unlock happens before the lock that follows it.
 

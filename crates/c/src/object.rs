@@ -25,7 +25,8 @@ macro_rules! object {
             assert!(size_of::<$object>() == $size && size_of::<$is>() == $size);
             assert!(align_of::<$object>() == $align && align_of::<$is>() == $align);
         };
-        // SAFETY: the size and the alignment are those asserted; all fields are atomics, for which zeroes are valid.
+        // SAFETY: the size and the alignment are those asserted; all fields are atomics, for which
+        // zeroes are valid.
         unsafe impl crate::object::Object for $object {
             type Is = $is;
         }
@@ -163,7 +164,8 @@ impl<T> Owned<T> {
             Err(other) => {
                 // SAFETY: no other thread has seen it.
                 drop(unsafe { Box::from_raw(made) });
-                // SAFETY: another thread has stored it, so it is valid while threads use the object.
+                // SAFETY: another thread has stored it, so it is valid while threads use the
+                // object.
                 unsafe { &*other }
             }
         }
@@ -177,7 +179,8 @@ impl<T> Owned<T> {
     }
 }
 
-/// The first `threads` threads as CPUs; 0 means all that there may be. `None` if there may not be so many.
+/// The first `threads` threads as CPUs; 0 means all that there may be. `None` if there may not be
+/// so many.
 pub(crate) fn cpus(threads: u32) -> Option<CpuRange> {
     // The first use of the range may wait for another thread that makes it.
     let _errno = errno::keep();

@@ -1,7 +1,7 @@
 //! The machine: this process, its threads as CPUs.
 //!
-//! A thread takes a place when it first needs one, and has it alone until it ends, so a pin needs no work. Places are
-//! dense: a thread takes the lowest free one.
+//! A thread takes a place when it first needs one, and has it alone until it ends, so a pin needs
+//! no work. Places are dense: a thread takes the lowest free one.
 
 mod permit;
 mod place;
@@ -33,7 +33,8 @@ pub(crate) fn abort(function: &str, why: &str) -> ! {
     std::process::abort()
 }
 
-/// Pauses before a waiter yields its time slice: there may be more threads than CPUs, and the awaited one may not run.
+/// Pauses before a waiter yields its time slice: there may be more threads than CPUs, and the
+/// awaited one may not run.
 const PAUSES_BEFORE_YIELD: u32 = 64;
 
 /// The calling thread is its CPU, so a pin holds nothing.
@@ -63,7 +64,8 @@ unsafe impl Cpus for Process {
 
     #[inline(always)]
     fn pin() -> Pin {
-        // SAFETY: an id is an integer (`repr(transparent)`), and the word is `NONE` or one that `mine` has stored.
+        // SAFETY: an id is an integer (`repr(transparent)`), and the word is `NONE` or one that
+        // `mine` has stored.
         let cpu = unsafe { transmute::<usize, CpuId>(words::CPU.get()) };
         Pin {
             cpu: if cpu == CpuId::NONE { first() } else { cpu },

@@ -1,10 +1,12 @@
 //! a reader/writer lock of four bytes that sleeps
 //!
-//! Waiters spin for a few rounds, then sleep. A writer that waits stops new readers, and its release lets in all readers
-//! that wait then: neither starves. So a thread that reads must not read again: a writer may have come in between. At
-//! most 268435455 (2^28 - 1) readers hold the lock; one more aborts.
+//! Waiters spin for a few rounds, then sleep. A writer that waits stops new readers, and its
+//! release lets in all readers that wait then: neither starves. So a thread that reads must not
+//! read again: a writer may have come in between. At most 268435455 (2^28 - 1) readers hold the
+//! lock; one more aborts.
 //!
-//! A write unlock happens before each lock that follows, and a read unlock before the write lock that follows.
+//! A write unlock happens before each lock that follows, and a read unlock before the write lock
+//! that follows.
 
 use crate::object::{self, held, is, object};
 use crate::process::{Process, abort};
@@ -20,13 +22,14 @@ pub struct scalevm_rwlock_t {
 
 object!(scalevm_rwlock_t = SpinParkRw<Process>, 4, 4);
 
-/// For ThreadSanitizer: what readers release, and writers acquire. The lock's own address is what writers release.
+/// For ThreadSanitizer: what readers release, and writers acquire. The lock's own address is what
+/// writers release.
 fn readers(lock: *const scalevm_rwlock_t) -> *const u8 {
     lock.cast::<u8>().wrapping_add(1)
 }
 
-/// Aborts if as many readers hold the lock as may. That is said here: a thread without a place has no one-line answer to a
-/// panic.
+/// Aborts if as many readers hold the lock as may. That is said here: a thread without a place has
+/// no one-line answer to a panic.
 #[inline(always)]
 fn has_room(lock: &SpinParkRw<Process>, function: &str) {
     const MOST: u32 = (1 << 28) - 1;
@@ -52,7 +55,8 @@ pub unsafe extern "C" fn scalevm_rwlock_rdlock(lock: *mut scalevm_rwlock_t) {
     tsan::acquire(lock);
 }
 
-/// Acquires the lock together with other readers if no writer holds it or waits for readers: returns 0, or EBUSY.
+/// Acquires the lock together with other readers if no writer holds it or waits for readers:
+/// returns 0, or EBUSY.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_rwlock_tryrdlock(lock: *mut scalevm_rwlock_t) -> c_int {
     // SAFETY: C's promise.

@@ -1,10 +1,11 @@
 //! a test-and-set spin lock of one byte
 //!
-//! Waiters read until the lock looks free, then try, with a delay that doubles after a lost race. Not fair: of all spin
-//! locks here the one that suffers least if threads outnumber CPUs.
+//! Waiters read until the lock looks free, then try, with a delay that doubles after a lost race.
+//! Not fair: of all spin locks here the one that suffers least if threads outnumber CPUs.
 //!
-//! A spin lock wastes the time of a waiter's CPU, and of all waiters if the holder loses its own: sections are short, and
-//! threads do not outnumber CPUs. Waiters yield after 64 pauses, so that every wait ends.
+//! A spin lock wastes the time of a waiter's CPU, and of all waiters if the holder loses its own:
+//! sections are short, and threads do not outnumber CPUs. Waiters yield after 64 pauses, so that
+//! every wait ends.
 //!
 //! An unlock happens before the lock that follows it.
 

@@ -1,7 +1,8 @@
-//! What the library orders, for ThreadSanitizer: its runtime sees C's accesses, but none of the library's.
+//! What the library orders, for ThreadSanitizer: its runtime sees C's accesses, but none of the
+//! library's.
 //!
-//! The two functions are weak symbols: without the runtime their addresses are 0, and a call here is a load of a
-//! constant and a branch.
+//! The two functions are weak symbols: without the runtime their addresses are 0, and a call here
+//! is a load of a constant and a branch.
 
 use crate::errno;
 use core::arch::asm;
@@ -43,7 +44,8 @@ fn call<T>(function: *const c_void, object: *const T) {
     }
 }
 
-/// A value of the library's own behind a mutex, whose order the runtime sees: it sees calls of `realloc` and the like.
+/// A value of the library's own behind a mutex, whose order the runtime sees: it sees calls of
+/// `realloc` and the like.
 pub(crate) struct Guarded<T>(Mutex<T>);
 
 /// Access to the value; the mutex is released when this is dropped.

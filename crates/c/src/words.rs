@@ -1,7 +1,8 @@
 //! The words of the calling thread.
 //!
-//! One instruction finds where they are, and one reads them: the *initial-exec* model, for which a shared library takes
-//! 16 bytes of each thread's static storage. Variables of `thread_local!` would be a call each there.
+//! One instruction finds where they are, and one reads them: the *initial-exec* model, for which a
+//! shared library takes 16 bytes of each thread's static storage. Variables of `thread_local!`
+//! would be a call each there.
 
 use core::arch::{asm, global_asm};
 

@@ -1,4 +1,5 @@
-//! The header and the manual are those of the sources. `PAGES=write` in the environment writes them.
+//! The header and the manual are those of the sources. `PAGES=write` in the environment writes
+//! them.
 
 mod support;
 

@@ -1,4 +1,5 @@
-//! What the installation has: symbols with versions, a name for the loader, pages, and what pkg-config says.
+//! What the installation has: symbols with versions, a name for the loader, pages, and what
+//! pkg-config says.
 
 mod support;
 

@@ -1,4 +1,5 @@
-//! Programs in C and C++ that use the libraries: as they are, under valgrind, and compiled for ThreadSanitizer.
+//! Programs in C and C++ that use the libraries: as they are, under valgrind, and compiled for
+//! ThreadSanitizer.
 
 mod support;
 

@@ -2,7 +2,8 @@
 
 use crate::{Error, Plan, Results, State};
 
-/// The results of all points, in order: the same bytes however they were run; and the highest exit code among them.
+/// The results of all points, in order: the same bytes however they were run; and the highest exit
+/// code among them.
 ///
 /// # Errors
 /// A point has no result, or one that is damaged.

@@ -64,7 +64,8 @@ impl Plan {
 }
 
 impl Point {
-    /// A name by what is run and by which build of the command: a result of another plan or build never has it.
+    /// A name by what is run and by which build of the command: a result of another plan or build
+    /// never has it.
     pub fn id(&self, build: &str) -> String {
         let mut hasher = FnvHasher::default();
         for word in self.argv.iter().map(String::as_str).chain([build]) {

@@ -1,8 +1,9 @@
 //! The results of a campaign: a directory with a file for each point that is done.
 //!
-//! A file's first line is an object of kind `point`: the point, the build, the exit code, and how many bytes follow with
-//! which hash; then comes what the command printed. It is written under another name, synced and renamed, so a
-//! file is there whole or not at all. The directory is a store of results: other commands skip the first lines.
+//! A file's first line is an object of kind `point`: the point, the build, the exit code, and how
+//! many bytes follow with which hash; then comes what the command printed. It is written under
+//! another name, synced and renamed, so a file is there whole or not at all. The directory is a
+//! store of results: other commands skip the first lines.
 
 use crate::{Error, Plan, Point};
 use fnv::FnvHasher;

@@ -49,8 +49,9 @@ struct Ended {
     said: String,
 }
 
-/// Runs what is missing in the runner's shard. A point that failed earlier runs again. Returns early if the
-/// runner is told to stop; points that are under way then are killed, and leave nothing.
+/// Runs what is missing in the runner's shard. A point that failed earlier runs again. Returns
+/// early if the runner is told to stop; points that are under way then are killed, and leave
+/// nothing.
 ///
 /// # Errors
 /// Results cannot be written, or no process can be started. A point that fails is no error.

@@ -3,7 +3,8 @@
 use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
 
-/// Every `of`th point, from a first one on: costs rise along the axes, so neighbours go to different shards.
+/// Every `of`th point, from a first one on: costs rise along the axes, so neighbours go to
+/// different shards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shard {
     /// Which of them, from 1.

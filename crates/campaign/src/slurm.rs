@@ -1,7 +1,7 @@
 //! Slurm as the engine: an array job of runners.
 //!
-//! Slurm starts a runner for each shard, and starts it again where a node is lost (`--requeue`). What is done is
-//! known by the results alone: Slurm may forget a job, or run a task twice.
+//! Slurm starts a runner for each shard, and starts it again where a node is lost (`--requeue`).
+//! What is done is known by the results alone: Slurm may forget a job, or run a task twice.
 
 use crate::{Error, Plan, Results, State};
 use std::fs;
@@ -13,8 +13,8 @@ use std::time::Duration;
 /// As many shards as a cluster takes that nobody has changed: `MaxArraySize` is 1,001.
 pub const MOST_SHARDS: usize = 1000;
 
-/// How long Slurm knows a job that has ended, at least: `MinJobAge` where nobody has changed it. A job that is younger and
-/// unknown has not ended: Slurm was asked in the wrong place, or too early.
+/// How long Slurm knows a job that has ended, at least: `MinJobAge` where nobody has changed it. A
+/// job that is younger and unknown has not ended: Slurm was asked in the wrong place, or too early.
 const MEMORY: Duration = Duration::from_secs(300);
 
 /// A job of Slurm's.
@@ -69,7 +69,8 @@ impl Job {
         Some(format!("--clusters={name}"))
     }
 
-    /// Returns true if a line that `squeue` prints (`%i`) belongs to this job: `12`, `12_3` or `12_[4-7]`.
+    /// Returns true if a line that `squeue` prints (`%i`) belongs to this job: `12`, `12_3` or
+    /// `12_[4-7]`.
     fn is_at(&self, line: &str) -> bool {
         let rest = line.trim().strip_prefix(&self.number.to_string());
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['_', '+']))
@@ -135,8 +136,8 @@ impl Slurm<'_> {
         ))
     }
 
-    /// Submits the shards that have points without a result; the job, or none if all are done. It is kept beside
-    /// the results, see [`Slurm::submitted`].
+    /// Submits the shards that have points without a result; the job, or none if all are done. It
+    /// is kept beside the results, see [`Slurm::submitted`].
     ///
     /// # Errors
     /// `sbatch` is missing or refuses, or its output has no job number.

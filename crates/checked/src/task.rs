@@ -47,8 +47,8 @@ thread_local! {
 /// Runs `model` so that each `unpark` lets other tasks run first.
 ///
 /// In loom, everything a task does before an `unpark` happens before everything that the other task
-/// does next, even if that task does not park. Here a task that need not park continues earlier, and
-/// so without that order.
+/// does next, even if that task does not park. Here a task that need not park continues earlier,
+/// and so without that order.
 pub fn with_late_unparks(model: impl FnOnce()) {
     LATE.set(true);
     let result = catch_unwind(AssertUnwindSafe(model));

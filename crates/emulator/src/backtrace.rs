@@ -23,15 +23,16 @@ impl fmt::Display for Frame {
     }
 }
 
-/// The functions at `addresses` of `kernel`, inlined ones before those that contain them. The addresses are where calls
-/// return to, so the call stands before each.
+/// The functions at `addresses` of `kernel`, inlined ones before those that contain them. The
+/// addresses are where calls return to, so the call stands before each.
 pub(crate) fn frames(kernel: &Path, addresses: &[u64]) -> Vec<Frame> {
     let calls: Vec<u64> = addresses.iter().map(|one| one.saturating_sub(1)).collect();
     let named = named(kernel, &calls, addresses);
     named.into_iter().flatten().collect()
 }
 
-/// The functions at each of `addresses` of a program or kernel, inlined ones before those that contain them.
+/// The functions at each of `addresses` of a program or kernel, inlined ones before those that
+/// contain them.
 pub fn functions(file: &Path, addresses: &[u64]) -> Vec<Vec<Frame>> {
     named(file, addresses, addresses)
 }

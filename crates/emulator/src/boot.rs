@@ -53,8 +53,8 @@ impl Typist {
     }
 }
 
-/// Runs `program` in a guest with `files`, until it ends or `stop` says so. Lines that the guest reports and that say
-/// nothing about its end are given to `note`.
+/// Runs `program` in a guest with `files`, until it ends or `stop` says so. Lines that the guest
+/// reports and that say nothing about its end are given to `note`.
 ///
 /// # Errors
 /// Fails if the guest cannot be prepared or started, or its output cannot be written.

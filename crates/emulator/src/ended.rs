@@ -6,7 +6,8 @@ use std::fmt;
 /// How a guest has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// The program has ended with this status; 128 and the signal's number if a signal has ended it.
+    /// The program has ended with this status; 128 and the signal's number if a signal has ended
+    /// it.
     Exit(u8),
     /// The kernel has found itself broken.
     Panic(Panic),

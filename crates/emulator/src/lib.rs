@@ -1,9 +1,9 @@
 //! The host's side of scalevm's kernel.
 //!
-//! It builds the kernel ([`kernel`]), packs the files that a guest begins with ([`Files`]), boots the kernel or
-//! Linux in QEMU ([`Machine`]), carries the console, and says how the guest has ended ([`Ended`]). The same files and the
-//! same programs run on both kernels, so that the output of a program, and the cost of an operation ([`measure`]), can
-//! be compared.
+//! It builds the kernel ([`kernel`]), packs the files that a guest begins with ([`Files`]), boots
+//! the kernel or Linux in QEMU ([`Machine`]), carries the console, and says how the guest has ended
+//! ([`Ended`]). The same files and the same programs run on both kernels, so that the output of a
+//! program, and the cost of an operation ([`measure`]), can be compared.
 //!
 //! ```no_run
 //! use emulator::{Files, Guest, Machine, Program, boot, kernel};

@@ -111,8 +111,8 @@ impl Programs {
             .collect())
     }
 
-    /// How many operations `guest` does in a second on `cpus` CPUs, with as many tasks; none for operations that are not
-    /// counted so.
+    /// How many operations `guest` does in a second on `cpus` CPUs, with as many tasks; none for
+    /// operations that are not counted so.
     ///
     /// # Errors
     /// As [`Programs::costs`].
@@ -139,8 +139,8 @@ impl Programs {
         Ok(OPERATIONS.iter().map(found).collect())
     }
 
-    /// The output of the programs of `operations`. Linux runs all in one guest; on our kernel a program that fails must
-    /// not take the others with it.
+    /// The output of the programs of `operations`. Linux runs all in one guest; on our kernel a
+    /// program that fails must not take the others with it.
     fn run(
         &self,
         guest: &Guest,

@@ -42,8 +42,9 @@ impl Program {
         }
     }
 
-    /// The program that a user's command line names first, and its arguments. A name without a slash is the guest's to
-    /// look up, and so is a path of the guest's; else it is a file of this computer, which is added to `files`.
+    /// The program that a user's command line names first, and its arguments. A name without a
+    /// slash is the guest's to look up, and so is a path of the guest's; else it is a file of this
+    /// computer, which is added to `files`.
     ///
     /// # Errors
     /// Fails if the file is missing, or needs shared libraries.

@@ -1,4 +1,5 @@
-//! Real guests: scalevm's kernel boots, keeps the contract of its machine, and its panics have names.
+//! Real guests: scalevm's kernel boots, keeps the contract of its machine, and its panics have
+//! names.
 
 use emulator::boot::{self, Console, Typist};
 use emulator::{Ended, Files, Guest, Library, Machine, Program, compile, kernel, source};
@@ -93,8 +94,8 @@ fn run(machine: &Machine, files: &Files, program: &Program) -> (Ended, String, V
     (ended.expect("QEMU starts"), text, notes)
 }
 
-/// A program that takes all memory ends, and the kernel says so; of one that forks for ever a shell rids itself without
-/// a fork.
+/// A program that takes all memory ends, and the kernel says so; of one that forks for ever a shell
+/// rids itself without a fork.
 #[test]
 fn a_shell_survives_a_memory_hog_and_a_fork_bomb() {
     const SCRIPT: &str = "

@@ -1,5 +1,5 @@
-//! Guests under stress: more memory than there is, on a disk; each preset's policies on real page tables; stale
-//! translations.
+//! Guests under stress: more memory than there is, on a disk; each preset's policies on real page
+//! tables; stale translations.
 
 use baselines::Preset;
 use emulator::boot::{self, Console};
@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 const LIMIT: Duration = Duration::from_secs(400);
 
-/// How `words`, a program of `stress/` and its arguments, ends in a guest; its output, and the kernel's notes.
+/// How `words`, a program of `stress/` and its arguments, ends in a guest; its output, and the
+/// kernel's notes.
 fn run(machine: &Machine, kernel: &[&str], words: &[&str]) -> (Ended, String, Vec<String>) {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join(words[0]);
@@ -36,7 +37,8 @@ fn run(machine: &Machine, kernel: &[&str], words: &[&str]) -> (Ended, String, Ve
     (ended.expect("QEMU starts"), text, notes)
 }
 
-/// Whatever a program makes, in the end the kernel refuses more of it, or ends the program, and goes on.
+/// Whatever a program makes, in the end the kernel refuses more of it, or ends the program, and
+/// goes on.
 #[test]
 fn what_programs_make_has_a_limit() {
     // With much memory, only the kinds that do not have to fill it.
@@ -73,8 +75,8 @@ fn what_programs_make_has_a_limit() {
     }
 }
 
-/// Processes fill four times the memory: with a disk all find their data again, and without one some are killed for
-/// their memory.
+/// Processes fill four times the memory: with a disk all find their data again, and without one
+/// some are killed for their memory.
 #[test]
 fn a_disk_has_what_memory_has_not() {
     const PROCESSES: [&str; 3] = ["swap", "8", "4"];
@@ -99,7 +101,8 @@ fn a_disk_has_what_memory_has_not() {
     assert!(notes.iter().any(short), "{notes:?}");
 }
 
-/// A page that is gone for one CPU is gone for all; and where the interrupt to the others is left out, that shows.
+/// A page that is gone for one CPU is gone for all; and where the interrupt to the others is left
+/// out, that shows.
 #[test]
 fn no_translation_outlives_its_page() {
     let machine = Machine {
@@ -114,8 +117,8 @@ fn no_translation_outlives_its_page() {
     assert_eq!(text, "stale translations in some rounds\n");
 }
 
-/// Alan Cox's example: a removal of all of a page's mappings waits for those that another CPU has taken away and not
-/// flushed yet; and where it does not wait, a CPU writes the page afterwards.
+/// Alan Cox's example: a removal of all of a page's mappings waits for those that another CPU has
+/// taken away and not flushed yet; and where it does not wait, a CPU writes the page afterwards.
 #[test]
 fn a_removal_waits_for_those_under_way() {
     let machine = Machine {

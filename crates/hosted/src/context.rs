@@ -1,13 +1,14 @@
 //! Contexts: the coroutines between which a CPU's thread goes.
 //!
-//! Context *i* is CPU *i*'s own for each CPU; the further ones are those of a scheduler's tasks. The
-//! thread's own stack only resumes them, one after the other ([`Crew::run`]): a context that continues with
-//! another one suspends itself, and says with which.
+//! Context *i* is CPU *i*'s own for each CPU; the further ones are those of a scheduler's tasks.
+//! The thread's own stack only resumes them, one after the other ([`Crew::run`]): a context that
+//! continues with another one suspends itself, and says with which.
 //!
 //! # The owner of a context
-//! A context belongs to the CPU that runs it, from [`Crew::resume`] until that has returned; then to the
-//! one to which the scheduler gives it. The scheduler hands it over with release and acquire, after the
-//! CPU has continued with another context ([`Contexts::switch`]). So its words need no order of their own.
+//! A context belongs to the CPU that runs it, from [`Crew::resume`] until that has returned; then
+//! to the one to which the scheduler gives it. The scheduler hands it over with release and
+//! acquire, after the CPU has continued with another context ([`Contexts::switch`]). So its words
+//! need no order of their own.
 
 use crate::crew::Crew;
 use crate::stacks::{ContextStack, Stacks};
@@ -48,8 +49,8 @@ pub struct Off {
     pub queued: u64,
 }
 
-/// A context. Its words belong to the CPU that has it (see the module); they are atomic so that they can be
-/// shared, and relaxed throughout.
+/// A context. Its words belong to the CPU that has it (see the module); they are atomic so that
+/// they can be shared, and relaxed throughout.
 struct Context {
     body: UnsafeCell<Option<Body>>,
     /// Where the running coroutine suspends itself.
@@ -69,9 +70,9 @@ struct Context {
     off: AtomicU64,
 }
 
-// SAFETY: the body is used by the CPU that has the context, or by its maker (see the module); the rest is
-// atomic. Values on a task's stack move between threads with it: none of them may be bound to a
-// thread, which code on a machine's CPUs never is.
+// SAFETY: the body is used by the CPU that has the context, or by its maker (see the module); the
+// rest is atomic. Values on a task's stack move between threads with it: none of them may be bound
+// to a thread, which code on a machine's CPUs never is.
 unsafe impl Sync for Context {}
 // SAFETY: the body and what is on its stack may move between threads (see above).
 unsafe impl Send for Context {}
@@ -115,7 +116,8 @@ impl Pool {
         })
     }
 
-    /// A context that runs `job` and ends with `exit`, pinned if it is a task's; `None` if memory is short.
+    /// A context that runs `job` and ends with `exit`, pinned if it is a task's; `None` if memory
+    /// is short.
     fn create(&self, job: Job, exit: Option<Exit>) -> Option<usize> {
         let index = self.take()?;
         let context = &self.all[index];
@@ -172,9 +174,9 @@ impl Drop for Pool {
                 continue;
             };
             let locals = with_exposed_provenance_mut::<Locals>(*context.locals.get_mut());
-            // SAFETY: a job that has not ended is a CPU's own loop, since a machine's threads hold it until
-            // all tasks have ended. It is suspended for good where only its words and a pin are to drop,
-            // and a pin is a number.
+            // SAFETY: a job that has not ended is a CPU's own loop, since a machine's threads hold
+            // it until all tasks have ended. It is suspended for good where only its words and a
+            // pin are to drop, and a pin is a number.
             unsafe {
                 if !locals.is_null() {
                     drop_in_place(locals);

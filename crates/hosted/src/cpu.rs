@@ -1,8 +1,8 @@
 //! Threads as CPUs.
 //!
 //! A thread becomes a CPU by [`Hosted::attach`] and has it alone until it ends, so a pin needs no
-//! work: no other thread can run there, and a thread continues with another task of a scheduler only
-//! where the running one says so, which is nowhere below a pin. With debug assertions pins are
+//! work: no other thread can run there, and a thread continues with another task of a scheduler
+//! only where the running one says so, which is nowhere below a pin. With debug assertions pins are
 //! counted, and a task that sleeps with one panics, as it would deadlock a kernel.
 
 use crate::{Hosted, words};
@@ -76,7 +76,8 @@ impl Drop for Pin {
 }
 
 // SAFETY: `Claims` lets one thread at a time be a CPU, ids of different machines differ, and a
-// thread runs one task, or goes from one to the next where neither holds a pin (`safe_point`, `park`).
+// thread runs one task, or goes from one to the next where neither holds a pin (`safe_point`,
+// `park`).
 unsafe impl Cpus for Hosted {
     type Pin = Pin;
 
@@ -96,7 +97,8 @@ unsafe impl Cpus for Hosted {
     fn numa_node() -> usize {
         let mut node = 0u32;
         if !cfg!(miri) {
-            // SAFETY: the kernel writes the node's number to the variable; null stands for what is not asked for.
+            // SAFETY: the kernel writes the node's number to the variable; null stands for what is
+            // not asked for.
             unsafe {
                 libc::syscall(
                     libc::SYS_getcpu,
@@ -207,8 +209,8 @@ impl Drop for Claim {
 }
 
 impl Execute for Hosted {
-    /// With a scheduler ([`Hosted::schedule`]), jobs are its tasks, and there may be more of them than
-    /// CPUs.
+    /// With a scheduler ([`Hosted::schedule`]), jobs are its tasks, and there may be more of them
+    /// than CPUs.
     fn execute(&self, jobs: Vec<Job>) {
         let run = |(cpu, job): (usize, Option<Job>)| {
             let machine = self.clone();

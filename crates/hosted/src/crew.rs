@@ -1,5 +1,5 @@
-//! A machine whose threads run the tasks of a scheduler: the scheduler, the contexts, and how threads and
-//! tasks come and go.
+//! A machine whose threads run the tasks of a scheduler: the scheduler, the contexts, and how
+//! threads and tasks come and go.
 
 use crate::context::Pool;
 use crate::interrupt::Member;
@@ -27,8 +27,9 @@ pub(crate) struct Crew {
 
 impl Hosted {
     /// Gives the machine the scheduler that `make` makes of its CPUs. From now on the jobs of
-    /// [`Hosted::deal`] and [`machine::Execute::execute`] are tasks, of which there may be more than CPUs. A
-    /// thread that attaches itself ([`Hosted::attach`], [`Hosted::on_cpu`]) is still a CPU with one task.
+    /// [`Hosted::deal`] and [`machine::Execute::execute`] are tasks, of which there may be more
+    /// than CPUs. A thread that attaches itself ([`Hosted::attach`], [`Hosted::on_cpu`]) is still a
+    /// CPU with one task.
     ///
     /// # Errors
     /// If the host refuses the addresses for stacks (8 GiB).
@@ -71,13 +72,13 @@ impl Hosted {
             .for_each(|(job, cpu)| crew.members[cpu].bring(job));
     }
 
-    /// The calling thread becomes CPU `index` for the rest of its life ([`Hosted::attach`]), and runs
-    /// tasks of the scheduler until there is none on any CPU. All CPUs are to do so at the same time:
-    /// a job dealt to one waits for its thread.
+    /// The calling thread becomes CPU `index` for the rest of its life ([`Hosted::attach`]), and
+    /// runs tasks of the scheduler until there is none on any CPU. All CPUs are to do so at the
+    /// same time: a job dealt to one waits for its thread.
     ///
     /// # Panics
-    /// See [`Hosted::attach`]; if the machine has no scheduler. A panic of a task is passed on by one of
-    /// the threads.
+    /// See [`Hosted::attach`]; if the machine has no scheduler. A panic of a task is passed on by
+    /// one of the threads.
     pub fn work(&self, index: usize) {
         self.attach(index);
         let crew = self.crew();
@@ -94,7 +95,8 @@ impl Hosted {
         }
     }
 
-    /// How long the tasks of the scheduler have been off CPUs so far, up to the last return of each.
+    /// How long the tasks of the scheduler have been off CPUs so far, up to the last return of
+    /// each.
     pub fn off(&self) -> Off {
         let members = self.crew().members.iter();
         members
@@ -120,8 +122,8 @@ pub fn spawn(job: Job) {
     crew.scheduler().start(job);
 }
 
-/// `wait` waits for another task's work: the time that the calling task is blocked meanwhile is in no
-/// account but the other's, if both are a scheduler's.
+/// `wait` waits for another task's work: the time that the calling task is blocked meanwhile is in
+/// no account but the other's, if both are a scheduler's.
 pub fn stand_by<R>(wait: impl FnOnce() -> R) -> R {
     let mark = |stands_by| {
         if let Some(crew) = Crew::current() {
@@ -135,8 +137,8 @@ pub fn stand_by<R>(wait: impl FnOnce() -> R) -> R {
     waited
 }
 
-/// How long the calling task has been off CPUs so far, in nanoseconds: blocked, or ready while others
-/// ran. `None` if it is not a scheduler's.
+/// How long the calling task has been off CPUs so far, in nanoseconds: blocked, or ready while
+/// others ran. `None` if it is not a scheduler's.
 pub fn off_cpu() -> Option<u64> {
     let crew = Crew::current()?;
     Some(crew.pool.off(crew.here().context.load(Ordering::Relaxed)))
@@ -147,8 +149,8 @@ impl Crew {
     #[inline]
     pub(crate) fn current() -> Option<&'static Crew> {
         let crew = with_exposed_provenance::<Crew>(words::CREW.get());
-        // SAFETY: set in `Hosted::work`, whose machine outlives the code on its CPUs, and nothing else
-        // gets here.
+        // SAFETY: set in `Hosted::work`, whose machine outlives the code on its CPUs, and nothing
+        // else gets here.
         unsafe { crew.as_ref() }
     }
 

@@ -1,7 +1,8 @@
 //! A CPU of a crew, and its interrupts: timers, kicks, and jobs that arrive from outside.
 //!
-//! They are delivered at safe points: where a task says so, and where the CPU waits for them. A CPU that
-//! waits is woken; any other one looks at its flag and its timer, by the clock, at its next safe point.
+//! They are delivered at safe points: where a task says so, and where the CPU waits for them. A CPU
+//! that waits is woken; any other one looks at its flag and its timer, by the clock, at its next
+//! safe point.
 
 use crate::crew::Crew;
 use crate::permit::Permit;

@@ -47,8 +47,8 @@ impl Permit {
         taken.is_ok()
     }
 
-    /// The owner waits until the permit is given, for `limit` nanoseconds at most, if there is a limit;
-    /// may return early.
+    /// The owner waits until the permit is given, for `limit` nanoseconds at most, if there is a
+    /// limit; may return early.
     pub(crate) fn wait(&self, limit: Option<u64>) {
         // Only the owner leaves GIVEN, so the state is EMPTY or WAITING if it is not that.
         let waits = self

@@ -8,8 +8,8 @@ use std::io;
 /// Bytes of a stack, its guard page included.
 const STACK: usize = 1 << 20;
 
-/// Stacks begin at different places in their megabyte; otherwise the hot ends of all would meet in the
-/// same sets of the caches.
+/// Stacks begin at different places in their megabyte; otherwise the hot ends of all would meet in
+/// the same sets of the caches.
 const COLOURS: usize = 64;
 const COLOUR: usize = 17 * 64;
 
@@ -97,8 +97,8 @@ pub(crate) struct ContextStack {
     limit: StackPointer,
 }
 
-// SAFETY: the lowest page of the stack's megabyte is its guard (`Stacks::open`), and above it lies much
-// more than the minimum; both ends are 64-byte aligned, as a colour is.
+// SAFETY: the lowest page of the stack's megabyte is its guard (`Stacks::open`), and above it lies
+// much more than the minimum; both ends are 64-byte aligned, as a colour is.
 unsafe impl Stack for ContextStack {
     fn base(&self) -> StackPointer {
         self.base

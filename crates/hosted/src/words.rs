@@ -1,19 +1,19 @@
 //! Words of the calling thread.
 //!
-//! A task of a scheduler may go on in another thread after any call that switches. The compiler takes
-//! the address of a `thread_local!` variable for constant within a function, and may keep it in a
-//! register across such a call: behind it, that is the other thread's variable. So each access here is
-//! one instruction that names the thread by its segment register, and that the compiler does not see
-//! into. It repeats no load behind a call, and drops those that are not needed, as it would of a
-//! variable.
+//! A task of a scheduler may go on in another thread after any call that switches. The compiler
+//! takes the address of a `thread_local!` variable for constant within a function, and may keep it
+//! in a register across such a call: behind it, that is the other thread's variable. So each access
+//! here is one instruction that names the thread by its segment register, and that the compiler
+//! does not see into. It repeats no load behind a call, and drops those that are not needed, as it
+//! would of a variable.
 
 /// One of the words.
 pub(crate) struct Word<const INDEX: usize>;
 
 /// The CPU that the thread is: a [`machine::CpuId`].
 pub(crate) const CPU: Word<0> = Word;
-/// Where the running task's [`machine::Locals`] stand; 0 if they are the thread's, and it has not used
-/// them yet.
+/// Where the running task's [`machine::Locals`] stand; 0 if they are the thread's, and it has not
+/// used them yet.
 pub(crate) const LOCALS: Word<1> = Word;
 /// The parts for a scheduler of the machine whose tasks the thread runs; 0 if the thread is a task.
 pub(crate) const CREW: Word<2> = Word;
@@ -46,8 +46,8 @@ mod by_segment {
         #[inline(always)]
         pub(crate) fn get(self) -> usize {
             let value;
-            // SAFETY: a load of the thread's own word. `readonly`: a call that may switch may also write
-            // to memory, so no load is moved across it.
+            // SAFETY: a load of the thread's own word. `readonly`: a call that may switch may also
+            // write to memory, so no load is moved across it.
             unsafe {
                 asm!("mov {value}, qword ptr fs:[scalevm_hosted_words@TPOFF + {offset}]",
                      value = out(reg) value, offset = const INDEX * 8,

@@ -51,8 +51,8 @@ fn safe_points_below_a_pin_switch_nothing() {
     conformance::pins::<Hosted>(&run, compute, compute);
 }
 
-/// A task finds its own words and its present CPU wherever it goes on, also where the compiler sees the
-/// look before the switch and the one behind it at once.
+/// A task finds its own words and its present CPU wherever it goes on, also where the compiler sees
+/// the look before the switch and the one behind it at once.
 #[test]
 fn a_task_takes_its_words_from_thread_to_thread() {
     let machine = machine(4);

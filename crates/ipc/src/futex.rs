@@ -12,8 +12,8 @@
 //! waker:  lock the bucket; dequeue; unlock; woken = 1; wake(node)
 //! mover:  lock both buckets; dequeue; rename; enqueue in the other; unlock
 //! ```
-//! A waiter that gives up looks for its node where `place` says, and looks again if the node was moved before it had that
-//! bucket's lock.
+//! A waiter that gives up looks for its node where `place` says, and looks again if the node was
+//! moved before it had that bucket's lock.
 
 use crate::Kernel;
 use alloc::boxed::Box;
@@ -165,8 +165,9 @@ impl<M: Machine> Futexes<M> {
         Self::wake_all(kernel, waiters)
     }
 
-    /// Wakes the `woken` tasks that have waited longest at the first word, and lets the next `moved` ones wait at the second one
-    /// instead, if `still` holds, which checks the first word under its bucket's lock; returns how many there were.
+    /// Wakes the `woken` tasks that have waited longest at the first word, and lets the next
+    /// `moved` ones wait at the second one instead, if `still` holds, which checks the first word
+    /// under its bucket's lock; returns how many there were.
     ///
     /// # Errors
     /// Those of `still`.
@@ -199,8 +200,8 @@ impl<M: Machine> Futexes<M> {
         let (mut next, mut woken) = (waiters, 0);
         while !next.0.is_null() {
             let key = next.0.cast();
-            // SAFETY: the caller has dequeued the node, and `woken` is not set, so it exists and belongs
-            // to this call.
+            // SAFETY: the caller has dequeued the node, and `woken` is not set, so it exists and
+            // belongs to this call.
             unsafe {
                 let waiter = &*next.0;
                 next = *waiter.next.read();
@@ -277,7 +278,8 @@ unsafe fn append<M: Machine>(first: &mut Link<M>, list: Link<M>) {
     }
 }
 
-/// The waiters of a list wait for `name` from now on, in the bucket with the number `place`; returns how many they are.
+/// The waiters of a list wait for `name` from now on, in the bucket with the number `place`;
+/// returns how many they are.
 ///
 /// # Safety
 /// The caller has dequeued them, and holds the locks of both buckets.

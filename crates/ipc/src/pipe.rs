@@ -157,8 +157,8 @@ impl<M: Machine> Pipe<M> {
         read.expect("it waits as long as it takes")
     }
 
-    /// As [`Pipe::read`], but waits only while `waits` holds, which is asked before each sleep; `None`
-    /// if it would have to wait longer.
+    /// As [`Pipe::read`], but waits only while `waits` holds, which is asked before each sleep;
+    /// `None` if it would have to wait longer.
     pub fn read_while<K: Kernel<M>>(
         &self,
         kernel: &K,
@@ -173,8 +173,9 @@ impl<M: Machine> Pipe<M> {
         })
     }
 
-    /// As [`Pipe::read_while`], but hands at most `most` bytes over to `deliver`, part by part, under the pipe's
-    /// lock. Where `deliver` refuses a part, the bytes of its [`ATOMIC`] stay in the pipe, those that it took before among them.
+    /// As [`Pipe::read_while`], but hands at most `most` bytes over to `deliver`, part by part,
+    /// under the pipe's lock. Where `deliver` refuses a part, the bytes of its [`ATOMIC`] stay in
+    /// the pipe, those that it took before among them.
     pub fn read_with<K: Kernel<M>>(
         &self,
         kernel: &K,
@@ -226,7 +227,8 @@ impl<M: Machine> Pipe<M> {
         Ok(done)
     }
 
-    /// Opens an end that is closed, and tells the tasks that wait at the other. The two ends of a new pipe are open.
+    /// Opens an end that is closed, and tells the tasks that wait at the other. The two ends of a
+    /// new pipe are open.
     pub fn open<K: Kernel<M>>(&self, kernel: &K, end: End) {
         self.set_open(kernel, end, true);
     }
@@ -358,7 +360,8 @@ impl<M: Machine> Pipe<M> {
         self.state.lock().capacity()
     }
 
-    /// Lets it hold so many bytes at most: a power of two, and at least [`ATOMIC`]. Writers that wait for room look again.
+    /// Lets it hold so many bytes at most: a power of two, and at least [`ATOMIC`]. Writers that
+    /// wait for room look again.
     ///
     /// # Errors
     /// If it holds more bytes, or there is no memory.
@@ -414,10 +417,12 @@ impl<M: Machine> State<M> {
         self.ring.len() * LINE
     }
 
-    /// Moves the bytes to another ring, which has room, and exchanges the rings. A byte keeps its place in a line.
+    /// Moves the bytes to another ring, which has room, and exchanges the rings. A byte keeps its
+    /// place in a line.
     fn move_to(&mut self, ring: &mut Ring<M>) {
         for (line, at, part) in pieces(self.read, self.used()) {
-            // SAFETY: the caller holds the pipe's lock, so no other task is at its ring, and nobody knows the new one.
+            // SAFETY: the caller holds the pipe's lock, so no other task is at its ring, and nobody
+            // knows the new one.
             let (from, to) = unsafe {
                 let from = &*cell::<M>(&self.ring, line).read();
                 (from, &mut *cell::<M>(ring, line).write())
@@ -469,8 +474,8 @@ fn cell<M: Machine>(ring: &[M::Cell<[u8; LINE]>], line: usize) -> &M::Cell<[u8; 
     &ring[line & (ring.len() - 1)]
 }
 
-/// The lines that hold `count` bytes from position `from` on: which line, counted from the first byte ever, the place in it,
-/// and which of the bytes.
+/// The lines that hold `count` bytes from position `from` on: which line, counted from the first
+/// byte ever, the place in it, and which of the bytes.
 fn pieces(
     from: usize,
     count: usize,

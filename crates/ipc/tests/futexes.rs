@@ -89,8 +89,8 @@ fn looks_first<M: Execute + Topology>(machine: &M) {
     on::together(machine, vec![only]);
 }
 
-/// A waiter that is not to wait any longer leaves the bucket, wherever in it it stands, and takes no
-/// wake-up with it.
+/// A waiter that is not to wait any longer leaves the bucket, wherever in it it stands, and takes
+/// no wake-up with it.
 fn waits_end<M: Execute + Topology>(machine: &M) {
     let world = World::on(machine);
     let left = Arc::new(AtomicUsize::new(2));

@@ -7,8 +7,8 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 
 /// Holds one value of each requested type, created at first use.
 ///
-/// A value that a kernel would put in a `static` (the table of turnstiles, for example) cannot be one in
-/// code that is generic over the machine; instead a machine has an anchor
+/// A value that a kernel would put in a `static` (the table of turnstiles, for example) cannot be
+/// one in code that is generic over the machine; instead a machine has an anchor
 /// ([`crate::Tasks::anchor`]). The values form a list that only grows, and a look-up walks it, so
 /// an anchor is for slow paths.
 pub struct Anchor {

@@ -116,9 +116,9 @@ pub unsafe trait Cpus {
     /// debug assertions.
     fn pins() -> u32;
 
-    /// How many of `cpus`, from the first on, may have run a task; a scan leaves out the rest. A CPU counts before
-    /// anything that it publishes ([`Atomic::publish`](crate::Atomic::publish)), so a caller that has fenced since
-    /// misses none that it has to see.
+    /// How many of `cpus`, from the first on, may have run a task; a scan leaves out the rest. A
+    /// CPU counts before anything that it publishes ([`Atomic::publish`](crate::Atomic::publish)),
+    /// so a caller that has fenced since misses none that it has to see.
     #[inline(always)]
     fn begun(cpus: CpuRange) -> usize {
         cpus.len()
@@ -130,8 +130,8 @@ pub unsafe trait Cpus {
         0
     }
 
-    /// Waits a moment for another CPU to change a value that the caller has read since its last `relax`;
-    /// `round` counts the caller's calls in this wait.
+    /// Waits a moment for another CPU to change a value that the caller has read since its last
+    /// `relax`; `round` counts the caller's calls in this wait.
     ///
     /// A real machine pauses. One whose CPUs can be preempted yields from some round on. A
     /// simulator sleeps until a line changes.

@@ -4,7 +4,8 @@ use crate::conformance::Smallest;
 use crate::soft::{Oracle, Tlb};
 use crate::{Anchor, Contexts, NativeCell};
 
-/// Gives types a `Debug` that says their name and reads nothing: `opaque_debug! { [M: Machine] Lock<M>; }`.
+/// Gives types a `Debug` that says their name and reads nothing: `opaque_debug! { [M: Machine]
+/// Lock<M>; }`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! opaque_debug {

@@ -112,8 +112,8 @@ pub unsafe trait Memory: Atomics {
         }
     }
 
-    /// Writes `bytes` to those of `frame` from byte `at` on, as [`Memory::write_words`]. Other bytes
-    /// of the same words, which others may write meanwhile, stay as these write them.
+    /// Writes `bytes` to those of `frame` from byte `at` on, as [`Memory::write_words`]. Other
+    /// bytes of the same words, which others may write meanwhile, stay as these write them.
     fn write_bytes(&self, frame: Frame, at: usize, bytes: &[u8]) {
         let (head, rest) = bytes.split_at(before_word(at, bytes.len()));
         let (words, tail) = rest.as_chunks();

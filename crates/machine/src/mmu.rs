@@ -172,8 +172,9 @@ impl core::error::Error for PageFault {}
 /// - The entries in [`Mmu::kernel_entries`] map nothing that tasks may use.
 pub unsafe trait Mmu: Memory + Topology {
     /// How many tags there are: [`Asid`] 0 and those after it, 65,536 at most. x86 has 4,096
-    /// process-context identifiers; a machine without tags has one, and a CPU of it drops all entries when it begins
-    /// to translate by another root than before, or by the same after it translated nothing.
+    /// process-context identifiers; a machine without tags has one, and a CPU of it drops all
+    /// entries when it begins to translate by another root than before, or by the same after it
+    /// translated nothing.
     fn asids(&self) -> usize;
 
     /// The kernel's entries of a root table, if the kernel is mapped in all address spaces. The VM
@@ -186,8 +187,8 @@ pub unsafe trait Mmu: Memory + Topology {
     /// `asid`. Flushes nothing, if there is more than one tag.
     fn activate(&self, root: Frame, asid: Asid);
 
-    /// Makes this CPU translate nothing. Flushes nothing. The VM never calls it: the kernel does, on
-    /// a CPU that is to leave a space for no other one.
+    /// Makes this CPU translate nothing. Flushes nothing. The VM never calls it: the kernel does,
+    /// on a CPU that is to leave a space for no other one.
     fn deactivate(&self);
 
     /// Drops entries of `asid` on this CPU, now.

@@ -34,15 +34,17 @@ macro_rules! native_atomics {
     };
 }
 
-/// A sequentially consistent fence. x86-64: a locked instruction that changes nothing, on a line of the CPU's own; `mfence`,
-/// the compiler's choice, takes several times as long, as it also orders memory that is not cached. Elsewhere, and under an
-/// interpreter of the language's model, the fence of the language.
+/// A sequentially consistent fence. x86-64: a locked instruction that changes nothing, on a line of
+/// the CPU's own; `mfence`, the compiler's choice, takes several times as long, as it also orders
+/// memory that is not cached. Elsewhere, and under an interpreter of the language's model, the
+/// fence of the language.
 #[doc(hidden)]
 #[inline(always)]
 pub fn full_fence() {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: the byte below the stack pointer keeps its value; no option promises that memory stays as it is, so the compiler moves no
-    // access across. 64 bytes below, since a return address or a local variable would be waited for.
+    // SAFETY: the byte below the stack pointer keeps its value; no option promises that memory
+    // stays as it is, so the compiler moves no access across. 64 bytes below, since a return
+    // address or a local variable would be waited for.
     unsafe {
         core::arch::asm!("lock or byte ptr [rsp - 64], 0")
     };

@@ -1,10 +1,10 @@
-//! A scheduler's requirements of a machine without tasks of its own, and the machine's requests to its
-//! scheduler.
+//! A scheduler's requirements of a machine without tasks of its own, and the machine's requests to
+//! its scheduler.
 //!
 //! # Contexts
 //! A CPU runs one context at a time: a stack, registers and a task's [`Locals`](crate::Locals). It
-//! continues with another one only by [`Contexts::switch`], and by the end of a context's job. Each CPU
-//! begins with a context of its own, in which the machine calls [`Scheduler::run`].
+//! continues with another one only by [`Contexts::switch`], and by the end of a context's job. Each
+//! CPU begins with a context of its own, in which the machine calls [`Scheduler::run`].
 //!
 //! # Interrupts
 //! A CPU's timer and a kick by another CPU interrupt it. The machine then calls
@@ -17,19 +17,20 @@
 use crate::{Job, Machine};
 use alloc::boxed::Box;
 
-/// A machine whose CPUs switch between contexts. All of it is about the calling CPU and its machine.
+/// A machine whose CPUs switch between contexts. All of it is about the calling CPU and its
+/// machine.
 pub trait Contexts: Machine {
     /// Names a context, until its job has ended.
     type Context: Copy + Send + Sync + PartialEq + 'static;
 
     /// Makes a context that runs `job` when a CPU first switches to it, then drops the task's
     /// [`Locals`](crate::Locals), and then calls `exit`, which has words of its own and returns the
-    /// context that the CPU continues with. The machine frees the ended one when the CPU has left it.
-    /// `None` if memory is short.
+    /// context that the CPU continues with. The machine frees the ended one when the CPU has left
+    /// it. `None` if memory is short.
     ///
-    /// A context begins pinned: `job` first takes that pin with [`Contexts::first_pin`] and drops it
-    /// when the switch is over. `exit` leaves a pin behind ([`core::mem::forget`]), which ends with
-    /// the context.
+    /// A context begins pinned: `job` first takes that pin with [`Contexts::first_pin`] and drops
+    /// it when the switch is over. `exit` leaves a pin behind ([`core::mem::forget`]), which ends
+    /// with the context.
     fn create(job: Job, exit: Box<dyn FnOnce() -> Self::Context + Send>) -> Option<Self::Context>;
 
     /// The calling context.
@@ -38,22 +39,22 @@ pub trait Contexts: Machine {
     /// The pin with which the calling context began; called once.
     fn first_pin() -> Self::Pin;
 
-    /// The calling CPU continues with `to`; returns when some CPU switches to the calling context. The
-    /// caller's earlier stores are visible there (release, acquire).
+    /// The calling CPU continues with `to`; returns when some CPU switches to the calling context.
+    /// The caller's earlier stores are visible there (release, acquire).
     ///
     /// `ready` is when `to` became ready to run, by the machine's clock: for accounts only.
     ///
     /// # Safety
-    /// No CPU runs `to`, and none but the caller is about to. The caller holds one pin, which it drops
-    /// after the switch: the pin's CPU may be another by then.
+    /// No CPU runs `to`, and none but the caller is about to. The caller holds one pin, which it
+    /// drops after the switch: the pin's CPU may be another by then.
     unsafe fn switch(to: Self::Context, ready: u64);
 
-    /// Asks for an interrupt of the calling CPU at `time` nanoseconds, instead of the one it asked for
-    /// before; for none if that is `u64::MAX`.
+    /// Asks for an interrupt of the calling CPU at `time` nanoseconds, instead of the one it asked
+    /// for before; for none if that is `u64::MAX`.
     fn set_timer(time: u64);
 
-    /// Interrupts the CPU with this index. For the calling one no interrupt is on its way: its scheduler is asked at
-    /// the next safe point.
+    /// Interrupts the CPU with this index. For the calling one no interrupt is on its way: its
+    /// scheduler is asked at the next safe point.
     fn kick(cpu: usize);
 
     /// Waits until the calling CPU has an interrupt, or returns at once if it has one already; then
@@ -74,7 +75,8 @@ pub trait Scheduler: Send + Sync {
     /// Runs tasks on the calling CPU, in the CPU's own context, for ever.
     fn run(&'static self) -> !;
 
-    /// A new task that runs `job`, first on the calling CPU unless the scheduler knows a better one.
+    /// A new task that runs `job`, first on the calling CPU unless the scheduler knows a better
+    /// one.
     ///
     /// # Panics
     /// If memory is short.

@@ -30,9 +30,10 @@ pub trait Tasks {
     /// Words that belong to the calling task, all 0 at first.
     fn with_locals<R>(f: impl FnOnce(&Locals) -> R) -> R;
 
-    /// A moment at which the calling task may be taken off its CPU, for another that wants it: where
-    /// a kernel returns to user mode, and now and then while the task is there. The caller holds no [`Cpus::Pin`](crate::Cpus::Pin). Nothing
-    /// happens on a machine whose tasks own their CPUs.
+    /// A moment at which the calling task may be taken off its CPU, for another that wants it:
+    /// where a kernel returns to user mode, and now and then while the task is there. The caller
+    /// holds no [`Cpus::Pin`](crate::Cpus::Pin). Nothing happens on a machine whose tasks own their
+    /// CPUs.
     #[inline]
     fn safe_point() {}
 

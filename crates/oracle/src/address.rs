@@ -78,8 +78,8 @@ impl Range {
     }
 }
 
-/// `w512` is the window's page 512, `w512+8` a byte in it, `h3:2` the third page of handle 3's mapping,
-/// `b0` the heap's first page.
+/// `w512` is the window's page 512, `w512+8` a byte in it, `h3:2` the third page of handle 3's
+/// mapping, `b0` the heap's first page.
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let page = self.offset / PAGE;

@@ -6,8 +6,8 @@ use std::io;
 
 /// A virtual-memory system that performs sequences.
 ///
-/// After [`System::reset`], process 0 exists without mappings, and the files are empty. Steps come one
-/// at a time.
+/// After [`System::reset`], process 0 exists without mappings, and the files are empty. Steps come
+/// one at a time.
 pub trait System {
     /// The name in reports.
     fn name(&self) -> &str;
@@ -39,8 +39,8 @@ pub trait System {
     /// The system cannot be used any more.
     fn reset(&mut self) -> Result<(), Broken>;
 
-    /// Performs a step. The process is alive; the step's handles were made by it or its ancestors, and
-    /// are still mapped where the step needs them.
+    /// Performs a step. The process is alive; the step's handles were made by it or its ancestors,
+    /// and are still mapped where the step needs them.
     ///
     /// # Errors
     /// The system cannot be used any more. A failure of the step itself is an outcome.

@@ -7,7 +7,8 @@ use oracle::{Model, text};
 
 /// The number of seeds within which each bug must be found.
 const SEEDS: u64 = 1000;
-/// The most steps of a reproducer. Five are enough for each: map, write, fork, the faulty call, read.
+/// The most steps of a reproducer. Five are enough for each: map, write, fork, the faulty call,
+/// read.
 const SHORT: usize = 6;
 
 /// The first difference that random sequences show.

@@ -1,8 +1,8 @@
 //! The kernel's view of tasks: busy stacks, lock waits and time off CPU, of given processes and all
 //! their descendants.
 //!
-//! Events are opened per CPU and sorted out here: events that tasks inherit slow `fork` down by a quarter
-//! and add a lock of their own, which the profile would then show.
+//! Events are opened per CPU and sorted out here: events that tasks inherit slow `fork` down by a
+//! quarter and add a lock of their own, which the profile would then show.
 //!
 //! ```no_run
 //! let mut recorder = perf::Recorder::open(&perf::Options::default(), &[4711])?;

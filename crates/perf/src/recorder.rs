@@ -38,8 +38,8 @@ impl Default for Options {
     }
 }
 
-/// Records processes and all their descendants. A thread of its own reads the kernel's events; neither
-/// that thread nor the one that opened the recorder is watched.
+/// Records processes and all their descendants. A thread of its own reads the kernel's events;
+/// neither that thread nor the one that opened the recorder is watched.
 pub struct Recorder {
     options: Options,
     roots: Vec<u32>,
@@ -68,9 +68,9 @@ struct Running {
 }
 
 impl Recorder {
-    /// Opens everything that can be recorded here of the processes `roots`, with all their threads and
-    /// descendants. [`missing`](Self::missing) lists the unavailable parts; it is an error only if not even
-    /// user stacks of this user's processes can be sampled.
+    /// Opens everything that can be recorded here of the processes `roots`, with all their threads
+    /// and descendants. [`missing`](Self::missing) lists the unavailable parts; it is an error only
+    /// if not even user stacks of this user's processes can be sampled.
     pub fn open(options: &Options, roots: &[u32]) -> Result<Recorder, Error> {
         if options.frequency == 0 {
             return Err(Error::Options("the frequency must not be 0"));

@@ -103,13 +103,14 @@ impl Recording {
         self.0.totals.lost
     }
 
-    /// Begins of lock waits without an end, ends without a begin, and times off CPU whose end was not seen.
+    /// Begins of lock waits without an end, ends without a begin, and times off CPU whose end was
+    /// not seen.
     pub fn unpaired(&self) -> u64 {
         self.0.totals.unpaired
     }
 
-    /// The share of the machine's CPU time that other processes took, the recorder excluded; none where
-    /// they cannot be seen.
+    /// The share of the machine's CPU time that other processes took, the recorder excluded; none
+    /// where they cannot be seen.
     pub fn foreign(&self) -> Option<f64> {
         self.part_of_machine(self.0.totals.foreign)
     }
@@ -134,8 +135,8 @@ impl Recording {
         stacks
     }
 
-    /// Stacks that waited, in seconds of task time: off CPU, or on a CPU within a traced wait for a lock.
-    /// Time in which a task wanted to run but could not stands below a frame `preempted`.
+    /// Stacks that waited, in seconds of task time: off CPU, or on a CPU within a traced wait for a
+    /// lock. Time in which a task wanted to run but could not stands below a frame `preempted`.
     pub fn waiting(&self) -> Stacks {
         let totals = &self.0.totals;
         let mut stacks = Stacks::default();
@@ -207,8 +208,8 @@ impl Recording {
         }
     }
 
-    /// Samples that spin outside any traced wait: kernels trace some locks only once a task stops spinning
-    /// for them.
+    /// Samples that spin outside any traced wait: kernels trace some locks only once a task stops
+    /// spinning for them.
     fn add_spinning(&self, rows: &mut Rows) {
         for (&stack, &count) in &self.0.totals.loose {
             let stack = &self.0.stacks[stack as usize];
@@ -254,8 +255,9 @@ impl Recording {
         to.add(frames.chain(kernel.iter().map(String::as_str)), seconds);
     }
 
-    /// Seconds of CPU time that a sample stands for. Ticks come a little too often or too seldom by chance;
-    /// all samples together stand for no more than the time in which threads were not off CPU.
+    /// Seconds of CPU time that a sample stands for. Ticks come a little too often or too seldom by
+    /// chance; all samples together stand for no more than the time in which threads were not off
+    /// CPU.
     fn weight(&self) -> f64 {
         let Seen {
             totals,

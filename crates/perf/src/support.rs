@@ -40,7 +40,8 @@ pub(crate) fn is_root() -> bool {
     unsafe { libc::geteuid() == 0 }
 }
 
-/// How to be allowed what was refused: with `setting`, or as root. Root itself is bound by a container only.
+/// How to be allowed what was refused: with `setting`, or as root. Root itself is bound by a
+/// container only.
 pub(crate) fn remedy(setting: &str) -> String {
     if is_root() {
         "root lacks the right here: the container must have CAP_PERFMON and be allowed the call"

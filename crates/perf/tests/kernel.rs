@@ -1,4 +1,5 @@
-//! This kernel's reports of real contention. Needs root; without it the tests say that they are skipped.
+//! This kernel's reports of real contention. Needs root; without it the tests say that they are
+//! skipped.
 
 use perf::{Options, Recorder, Recording};
 use profile::Kind;
@@ -17,8 +18,8 @@ fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Records this process while `work` runs on this thread, which is not watched; none where not everything
-/// can be recorded.
+/// Records this process while `work` runs on this thread, which is not watched; none where not
+/// everything can be recorded.
 fn recorded(work: impl FnOnce()) -> Option<Recording> {
     let own = std::process::id();
     let mut recorder = match Recorder::open(&Options::default(), &[own]) {
@@ -323,7 +324,8 @@ fn readers() -> usize {
     names.filter(|name| name == "scalevm-perf\n").count()
 }
 
-// Two callers of one leaf, one of which uses the frame pointer for something else. None has a frame.
+// Two callers of one leaf, one of which uses the frame pointer for something else. None has a
+// frame.
 #[cfg(target_arch = "x86_64")]
 std::arch::global_asm!(
     ".pushsection .text.frameless,\"ax\",@progbits",
@@ -403,7 +405,8 @@ fn callers_without_frames_are_told_apart() {
         "{one} and {two}: {}",
         busy.folded()
     );
-    // The callers' callers are known as well, although one of the functions overwrites the frame pointer.
+    // The callers' callers are known as well, although one of the functions overwrites the frame
+    // pointer.
     for caller in ["frameless_one", "frameless_two"] {
         let end = format!("{caller};frameless_burn");
         let whole = |(stack, _): (&str, f64)| {

@@ -4,8 +4,8 @@ use crate::{Hidden, Kind, Lock, PREEMPTED, Stacks};
 use stats::{printable, shortened};
 use std::collections::BTreeMap;
 
-/// The least share of task time (less the time spent waiting for a CPU) at which a lock counts as the
-/// bottleneck.
+/// The least share of task time (less the time spent waiting for a CPU) at which a lock counts as
+/// the bottleneck.
 const MATTERS: f64 = 0.1;
 /// The least share of task time that must have been seen for what was not seen to be none.
 const SEEN: f64 = 0.5;
@@ -14,8 +14,8 @@ const LONGEST: usize = 100;
 /// The name of locks that are known by their callers only.
 pub const UNKNOWN: &str = "unknown lock";
 
-/// The sentence, for tasks that had `task_seconds` together. Where something is hidden, that may be the
-/// bottleneck, unless a lock that was seen is.
+/// The sentence, for tasks that had `task_seconds` together. Where something is hidden, that may be
+/// the bottleneck, unless a lock that was seen is.
 pub fn bottleneck(
     locks: &[Lock],
     busy: &Stacks,
@@ -32,8 +32,8 @@ pub fn bottleneck(
     let worst = by_name(locks)
         .into_iter()
         .max_by(|a, b| a.share.total_cmp(&b.share));
-    // A task that is denied a CPU meets no lock; on a crowded machine a lock may still hold up those that
-    // run.
+    // A task that is denied a CPU meets no lock; on a crowded machine a lock may still hold up
+    // those that run.
     let matters = MATTERS * (1.0 - preempted_part).max(MATTERS);
     let (held_up, part) = match worst.filter(|lock| lock.share >= matters) {
         Some(lock) => (lock.sentence(), lock.share),

@@ -34,9 +34,9 @@ impl Change {
     }
 }
 
-/// The differences between two profiles' subjects, one phrase each, `before` first; a change between such
-/// profiles need not be a change of the measured system. Empty if nothing differs, or only one thing that a
-/// comparison is about: the number of tasks, or the build.
+/// The differences between two profiles' subjects, one phrase each, `before` first; a change
+/// between such profiles need not be a change of the measured system. Empty if nothing differs, or
+/// only one thing that a comparison is about: the number of tasks, or the build.
 pub fn unlike(before: &Subject, after: &Subject) -> Vec<String> {
     let machine = |one: &Subject| {
         let shape = one.topology.as_deref().unwrap_or_default();
@@ -128,8 +128,8 @@ fn entry<'a, 'b>(
         })
 }
 
-/// Each lock's share before and after. A task that waits for a lock also waits for its cache line: the
-/// larger of the two shares stands for both.
+/// Each lock's share before and after. A task that waits for a lock also waits for its cache line:
+/// the larger of the two shares stands for both.
 fn by_name(changes: &[Change]) -> BTreeMap<&str, (f64, f64)> {
     let mut sums: BTreeMap<(&str, bool), (f64, f64)> = BTreeMap::new();
     for change in changes {

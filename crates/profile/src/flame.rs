@@ -65,8 +65,8 @@ fn options(title: &str, subtitle: &str) -> Options<'static> {
     options
 }
 
-/// Draws folded lines, whose last number is the width. If every stack takes less than a microsecond, the
-/// picture says that there are no samples.
+/// Draws folded lines, whose last number is the width. If every stack takes less than a
+/// microsecond, the picture says that there are no samples.
 fn draw<'a>(
     options: &mut Options<'_>,
     lines: impl Iterator<Item = &'a str> + Clone,

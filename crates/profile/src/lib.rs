@@ -1,8 +1,8 @@
 //! Where the tasks' time went, on any system.
 //!
-//! A [`Profile`] describes a run of a workload: stacks that were busy, stacks that waited, and the locks
-//! waited for. The kernel's samples, the lock profile of our own VM and a simulated machine's accounts all
-//! become a profile, so there is one way to print, draw, compare and store them.
+//! A [`Profile`] describes a run of a workload: stacks that were busy, stacks that waited, and the
+//! locks waited for. The kernel's samples, the lock profile of our own VM and a simulated machine's
+//! accounts all become a profile, so there is one way to print, draw, compare and store them.
 
 mod bottleneck;
 mod diff;
@@ -56,10 +56,11 @@ pub struct Profile {
     pub clock: String,
     /// Operations a second while watched.
     pub rate: f64,
-    /// Operations a second of the same run just before, unwatched; `null` where watching costs nothing.
+    /// Operations a second of the same run just before, unwatched; `null` where watching costs
+    /// nothing.
     pub rate_unwatched: Option<f64>,
-    /// Seconds that the threads of the tasks lived, added up; shares refer to this. `null` where tasks are
-    /// the only threads and live for the whole run.
+    /// Seconds that the threads of the tasks lived, added up; shares refer to this. `null` where
+    /// tasks are the only threads and live for the whole run.
     #[serde(default)]
     pub lived: Option<f64>,
     /// The parts that could not be seen: their absence from the profile proves nothing.
@@ -80,7 +81,8 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Seconds that all tasks had, including the threads and processes they started; shares refer to this.
+    /// Seconds that all tasks had, including the threads and processes they started; shares refer
+    /// to this.
     pub fn task_seconds(&self) -> f64 {
         let tasks = self.seconds * f64::from(self.subject.tasks);
         self.lived.filter(|&lived| lived > 0.0).unwrap_or(tasks)

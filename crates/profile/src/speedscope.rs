@@ -1,4 +1,5 @@
-//! Stacks in the file format of speedscope (<https://www.speedscope.app>), which other viewers read too.
+//! Stacks in the file format of speedscope (<https://www.speedscope.app>), which other viewers read
+//! too.
 
 use crate::{Profile, Stacks};
 use serde_json::{Value, json};

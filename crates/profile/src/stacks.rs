@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 /// The root of stacks that were ready to run while others ran.
 pub const PREEMPTED: &str = "preempted";
 
-/// Letters of a frame at most. A name may be that of a function with all that it is instantiated with, or anything that
-/// another program has made up; what is left out has a mark.
+/// Letters of a frame at most. A name may be that of a function with all that it is instantiated
+/// with, or anything that another program has made up; what is left out has a mark.
 const LONGEST: usize = 500;
 
-/// Seconds by stack. A stack is its frames from the root, joined by `;`; frames of the
-/// kernel end in `_[k]`. Frames have no characters that a terminal, a picture or a folded line would not bear.
+/// Seconds by stack. A stack is its frames from the root, joined by `;`; frames of the kernel end
+/// in `_[k]`. Frames have no characters that a terminal, a picture or a folded line would not bear.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "BTreeMap<String, f64>")]
 pub struct Stacks(BTreeMap<String, f64>);
@@ -47,8 +47,9 @@ impl Stacks {
         Stacks(self.0.iter().map(scale).collect())
     }
 
-    /// The stacks with the frames cut out between their root (the task's name, possibly below `preempted`)
-    /// and the last frame that contains `marker`; closures that this frame calls go too.
+    /// The stacks with the frames cut out between their root (the task's name, possibly below
+    /// `preempted`) and the last frame that contains `marker`; closures that this frame calls go
+    /// too.
     pub fn begun_at(&self, marker: &str) -> Stacks {
         let mut begun = Stacks::default();
         for (stack, seconds) in self.iter() {
@@ -78,8 +79,8 @@ impl Stacks {
         (below, others)
     }
 
-    /// The functions at the leaves and the seconds spent in themselves, the most first; leaves that begin
-    /// with `through` are skipped in favour of their callers.
+    /// The functions at the leaves and the seconds spent in themselves, the most first; leaves that
+    /// begin with `through` are skipped in favour of their callers.
     pub fn leaves(&self, through: &[&str]) -> Vec<(&str, f64)> {
         let mut sums: BTreeMap<&str, f64> = BTreeMap::new();
         for (stack, seconds) in self.iter() {

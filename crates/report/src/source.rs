@@ -96,8 +96,8 @@ pub struct Reproduction {
     pub topology: String,
     /// The condition on our figure: `seed` (the published figure), `at-least`, `at-most`, `words`.
     pub aim: String,
-    /// The meaning of a success: `published`, `words`, `aim`; or `check`, of the instrument. Older files
-    /// lack it.
+    /// The meaning of a success: `published`, `words`, `aim`; or `check`, of the instrument. Older
+    /// files lack it.
     #[serde(default)]
     pub class: String,
     /// The figure to meet, if there is one.
@@ -138,8 +138,8 @@ struct Kind {
 }
 
 impl Source {
-    /// Reads the file at `path`, all files of a store in the order of their creation, or the profile in a
-    /// profile's folder.
+    /// Reads the file at `path`, all files of a store in the order of their creation, or the
+    /// profile in a profile's folder.
     pub fn read(path: &str) -> Result<Self, InputError> {
         let unreadable = |source| InputError::Unreadable {
             file: path.into(),
@@ -159,8 +159,8 @@ impl Source {
         all.or_nothing()
     }
 
-    /// Parses lines; errors and the page name the file `name`. The first damaged line is an error, except
-    /// for a last line that was cut short.
+    /// Parses lines; errors and the page name the file `name`. The first damaged line is an error,
+    /// except for a last line that was cut short.
     pub fn parse(name: &str, bytes: &[u8]) -> Result<Self, InputError> {
         Self::lines(name, bytes)?.or_nothing()
     }
@@ -188,8 +188,8 @@ impl Source {
     }
 }
 
-/// Lines sorted by their parser. Each text keeps one line per line of the file, so that errors name the
-/// right one.
+/// Lines sorted by their parser. Each text keeps one line per line of the file, so that errors name
+/// the right one.
 #[derive(Default)]
 struct Sorted {
     records: String,

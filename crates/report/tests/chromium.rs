@@ -1,5 +1,5 @@
-//! The page in a browser: it opens without errors, and works by mouse, by keyboard, in dark mode, on a
-//! phone and on paper.
+//! The page in a browser: it opens without errors, and works by mouse, by keyboard, in dark mode,
+//! on a phone and on paper.
 
 mod browser;
 
@@ -158,8 +158,8 @@ fn a_chart_fits_a_phone_with_its_last_point_and_its_labels() {
     assert_eq!(charts, 2.0);
     for chart in 0..charts as usize {
         let plot = format!("document.querySelectorAll('.plot')[{chart}]");
-        // The positions of the visible elements of a selector, relative to the edges of the box around the
-        // chart.
+        // The positions of the visible elements of a selector, relative to the edges of the box
+        // around the chart.
         let places = |selector: &str| {
             let expression = format!(
                 "(box => [...{plot}.querySelectorAll('{selector}')].map(one => one.getBoundingClientRect()).filter(one => one.width).map(one => [one.left - box.left, box.right - one.right, one.top, one.bottom]))({plot}.getBoundingClientRect())"

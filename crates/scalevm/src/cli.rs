@@ -190,8 +190,9 @@ pub struct TaskArgs {
     /// Do not pin tasks
     #[arg(short, long, conflicts_with = "smt")]
     pub no_affinity: bool,
-    /// Deal more than N tasks over N threads by a scheduler of ours, the build's (default: each task is a
-    /// thread, dealt over the CPUs by this computer's kernel); implies `--on hosted` without --on
+    /// Deal more than N tasks over N threads by a scheduler of ours, the build's (default: each
+    /// task is a thread, dealt over the CPUs by this computer's kernel); implies `--on hosted`
+    /// without --on
     #[arg(long, value_name = "N", value_parser = cpus())]
     pub hosted_cpus: Option<u32>,
 }
@@ -248,7 +249,8 @@ impl CommonArgs {
         self.sim.given().or(self.conditions.given())
     }
 
-    /// The conditions of simulated runs: windows hold whole iterations unless their length is requested.
+    /// The conditions of simulated runs: windows hold whole iterations unless their length is
+    /// requested.
     pub fn conditions(&self) -> Conditions {
         let unpinned = if self.tasks.no_affinity {
             Place::Spread

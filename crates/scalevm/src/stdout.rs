@@ -5,8 +5,8 @@
 //! are ended and temporary files removed, and [`guard`] prints the reason in one line. A message
 //! lost on standard error cannot be reported.
 //!
-//! Names come from other programs and from files. Their control characters are printed as escapes, so that no name
-//! acts on the terminal.
+//! Names come from other programs and from files. Their control characters are printed as escapes,
+//! so that no name acts on the terminal.
 
 use bench::Failure;
 use stats::printable;

@@ -246,7 +246,8 @@ fn less_is_better_of_times() {
 fn what_is_prepared_is_cleaned_up_and_not_timed() {
     let log = Scratch::new("prepared.log");
     let say = |what: &str| format!("echo {what} >> {}", log.path());
-    // Long enough for a thread of a busy machine to get a CPU: a run that counted nothing is refused.
+    // Long enough for a thread of a busy machine to get a CPU: a run that counted nothing is
+    // refused.
     let timing = ["--duration", "0.05", "--warmup", "0"];
     let common = [&["compare", "--runs", "4"][..], &timing].concat();
     let around = [

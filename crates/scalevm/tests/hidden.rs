@@ -1,5 +1,6 @@
-//! Where /proc, /sys or the list of CPUs is missing or not this process's own: there is a result of what was recorded, or an
-//! error that names the cause; never a verdict on nothing. Needs root; without it the tests say that they are skipped.
+//! Where /proc, /sys or the list of CPUs is missing or not this process's own: there is a result of
+//! what was recorded, or an error that names the cause; never a verdict on nothing. Needs root;
+//! without it the tests say that they are skipped.
 
 mod support;
 
@@ -10,8 +11,8 @@ use support::scratch::Scratch;
 /// A short profile, which keeps a task busy.
 const PROFILE: &str = "profile mmap1 --threads --on os -s 2 --warmup 0 --duration 0.4";
 
-/// The command in name spaces of its own, after `before` has been run in them; `under` another program if that is not
-/// empty. None where there cannot be any name spaces.
+/// The command in name spaces of its own, after `before` has been run in them; `under` another
+/// program if that is not empty. None where there cannot be any name spaces.
 fn apart(spaces: &str, before: &str, under: &str, arguments: &str) -> Option<Command> {
     let unshare = |script: &str| {
         let mut command = Command::new("unshare");

@@ -1,5 +1,5 @@
-//! `scalevm kernel`, with a QEMU that the test scripts: how the command reports a guest. The tests of `emulator` boot
-//! real ones.
+//! `scalevm kernel`, with a QEMU that the test scripts: how the command reports a guest. The tests
+//! of `emulator` boot real ones.
 
 mod support;
 
@@ -17,7 +17,8 @@ const REPORT: &str = r#"#!/bin/sh
 for word; do case $word in file,id=report,path=*) report=${word#*path=} ;; esac; done
 "#;
 
-/// The command with a QEMU that is `script`, on which the variable `report` is the file that it reports to.
+/// The command with a QEMU that is `script`, on which the variable `report` is the file that it
+/// reports to.
 fn with_qemu(folder: &Scratch, script: &str, arguments: &str) -> Command {
     let qemu = folder.0.join("qemu-system-x86_64");
     fs::write(&qemu, format!("{REPORT}{script}")).expect("a script");

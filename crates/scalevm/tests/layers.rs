@@ -1,7 +1,7 @@
 //! The modules of some crates are layers: each uses only those below it.
 //!
-//! Two things are looked at in the sources: paths from the crate's root on, and calls of methods that a
-//! module adds to a type of another one (`impl Vm` in `reclaim`, say), which no path shows.
+//! Two things are looked at in the sources: paths from the crate's root on, and calls of methods
+//! that a module adds to a type of another one (`impl Vm` in `reclaim`, say), which no path shows.
 //! Unit tests, and the crate's root, may use anything.
 
 use std::collections::BTreeMap;
@@ -195,7 +195,8 @@ impl Source {
         }
     }
 
-    /// The modules that paths of the code begin with. Paths in braces are not read, and no module is called "".
+    /// The modules that paths of the code begin with. Paths in braces are not read, and no module
+    /// is called "".
     fn uses(&self) -> Vec<&str> {
         self.code.split("crate::").skip(1).map(word).collect()
     }

@@ -1,5 +1,5 @@
-//! The crates that a kernel links need no `std`: programs that have a panic handler of their own, as kernels do, can use
-//! them. With `std` anywhere among the dependencies there would be two.
+//! The crates that a kernel links need no `std`: programs that have a panic handler of their own,
+//! as kernels do, can use them. With `std` anywhere among the dependencies there would be two.
 
 mod support;
 
@@ -53,7 +53,8 @@ fn workspace() -> PathBuf {
         .expect("the workspace")
 }
 
-/// Compiles a program for each of these libraries, with all features; what the compiler says if one does not.
+/// Compiles a program for each of these libraries, with all features; what the compiler says if one
+/// does not.
 fn compile(libraries: &[(&str, &Path)]) -> Result<(), String> {
     let scratch = Scratch::folder(&format!("no-std-{}", libraries.len()));
     let mut manifest = String::from(

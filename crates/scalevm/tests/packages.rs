@@ -1,4 +1,5 @@
-//! The crates that others take: what they say of themselves, and that they can be packaged, and compile from their packages.
+//! The crates that others take: what they say of themselves, and that they can be packaged, and
+//! compile from their packages.
 
 use serde_json::Value;
 use std::fs;
@@ -141,8 +142,8 @@ fn crates_say_what_they_are() {
     }
 }
 
-/// Runs a command to its success; what it says, but for tests and examples that stay at home because they need crates that
-/// are only tests'.
+/// Runs a command to its success; what it says, but for tests and examples that stay at home
+/// because they need crates that are only tests'.
 fn run(command: &mut Command) -> Vec<String> {
     let output = command.output().expect("it runs");
     let said = String::from_utf8_lossy(&output.stderr);
@@ -153,9 +154,9 @@ fn run(command: &mut Command) -> Vec<String> {
     lines.map(str::to_owned).collect()
 }
 
-/// Packages all of them, in the order of their dependencies, and compiles each, with the example of the VM, from its package
-/// and those that it depends on. (Cargo's own verification would keep sources and libraries of a version that it has once
-/// seen, though they have changed.)
+/// Packages all of them, in the order of their dependencies, and compiles each, with the example of
+/// the VM, from its package and those that it depends on. (Cargo's own verification would keep
+/// sources and libraries of a version that it has once seen, though they have changed.)
 #[test]
 fn crates_compile_from_their_packages() {
     let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("packages");

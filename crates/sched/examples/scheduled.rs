@@ -1,7 +1,8 @@
-//! How fast this computer simulates without a scheduler and with one: 48 CPUs, of whose accesses one in twenty is to a
-//! line that all tasks write.
+//! How fast this computer simulates without a scheduler and with one: 48 CPUs, of whose accesses
+//! one in twenty is to a line that all tasks write.
 //!
-//! `cargo run --release -p scalevm-sched --example scheduled`; the cases take turns, and medians are printed.
+//! `cargo run --release -p scalevm-sched --example scheduled`; the cases take turns, and medians
+//! are printed.
 
 use machine::{Atomic, AtomicInt, Atomics, Job, Ordering};
 use sched::{Best, Sched};

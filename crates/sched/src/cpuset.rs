@@ -1,5 +1,5 @@
-//! Sets of CPUs that all CPUs read and change: `struct cpuset` of OpenBSD, a `cpumask` of Linux. Words of
-//! 32 bits, changed atomically.
+//! Sets of CPUs that all CPUs read and change: `struct cpuset` of OpenBSD, a `cpumask` of Linux.
+//! Words of 32 bits, changed atomically.
 
 use alloc::boxed::Box;
 use machine::{Atomic, AtomicInt, Machine, Ordering};

@@ -1,11 +1,11 @@
-//! A spin lock that a CPU holds while it goes from one context to another: taken by the context that
-//! leaves, released by the one that goes on.
+//! A spin lock that a CPU holds while it goes from one context to another: taken by the context
+//! that leaves, released by the one that goes on.
 //!
 //! # Protocol
-//! The holder keeps the token that its acquisition hands to the release in the lock itself, so the next
-//! context finds it there. The lock-order checker remembers held locks by task: a handed lock is no task's,
-//! from [`Locked::hand_over`] until [`Handed::take_over`], and a task that leaves its CPU in between
-//! leaves without it.
+//! The holder keeps the token that its acquisition hands to the release in the lock itself, so the
+//! next context finds it there. The lock-order checker remembers held locks by task: a handed lock
+//! is no task's, from [`Locked::hand_over`] until [`Handed::take_over`], and a task that leaves its
+//! CPU in between leaves without it.
 
 use core::cell::UnsafeCell;
 use core::panic::Location;

@@ -2,7 +2,8 @@
 //! over any sequence, and allocate nothing.
 //!
 //! It is a skew heap (Sleator and Tarjan, 1986): a binary tree in which no key is smaller than its
-//! parent's; two trees are merged along their right edges, and each node on the way swaps its children.
+//! parent's; two trees are merged along their right edges, and each node on the way swaps its
+//! children.
 
 use core::ptr::NonNull;
 use machine::{Machine, SharedCell};
@@ -101,7 +102,8 @@ impl<M: Machine, T: Copy + Send> Heap<M, T> {
         self.first = self.first.min(key);
     }
 
-    /// Removes, of the items that suit, one with the smallest key. Those before it are looked at in turn.
+    /// Removes, of the items that suit, one with the smallest key. Those before it are looked at in
+    /// turn.
     #[inline]
     pub fn pop_if(&mut self, suits: impl Fn(T) -> bool) -> Option<(u64, T)> {
         let mut passed = Link(None);
@@ -131,15 +133,16 @@ impl<M: Machine, T: Copy + Send> Heap<M, T> {
 
 impl<M: Machine, T: Copy + Send> Link<M, T> {
     fn links(&self) -> Option<&Links<M, T>> {
-        // SAFETY: by the contract of `push`, a linked node is in place, and it belongs to the heap's
-        // owner, the caller.
+        // SAFETY: by the contract of `push`, a linked node is in place, and it belongs to the
+        // heap's owner, the caller.
         self.0.map(|node| unsafe { &*node.as_ref().0.read() })
     }
 
     /// This node, which has just been popped, as a heap of its own.
     fn alone(self) -> Self {
         if let Some(node) = self.0 {
-            // SAFETY: the node is in place. The heap's owner has popped it, so no other task has it.
+            // SAFETY: the node is in place. The heap's owner has popped it, so no other task has
+            // it.
             let links = unsafe { &mut *node.as_ref().0.write() };
             (links.left, links.right) = (Link(None), Link(None));
         }

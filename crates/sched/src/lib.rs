@@ -2,8 +2,8 @@
 //!
 //! [`Sched`] implements [`machine::Scheduler`] over [`machine::Contexts`]: tasks that park and are
 //! unparked, sleep, yield and are preempted. It knows how a task leaves a CPU, how another one
-//! arrives, and how a wake-up meets a task that is about to park. A [`Policy`] knows the queues: which
-//! task is next, where a woken task goes, and how long a task may run.
+//! arrives, and how a wake-up meets a task that is about to park. A [`Policy`] knows the queues:
+//! which task is next, where a woken task goes, and how long a task may run.
 //!
 //! | module | content |
 //! |---|---|

@@ -49,7 +49,8 @@ impl<M: Contexts, P: Policy<M>> Sched<M, P> {
 }
 
 impl<M: Contexts, P: Policy<M>> Place<M, P> {
-    /// The task begins: it does `job`, first on the calling CPU unless the scheduler knows a better one.
+    /// The task begins: it does `job`, first on the calling CPU unless the scheduler knows a better
+    /// one.
     pub fn start(mut self, job: Job) {
         self.job = Some(job);
     }

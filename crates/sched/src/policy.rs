@@ -46,27 +46,27 @@ pub struct Tick {
 /// Queues of ready tasks, and the choice of the next.
 ///
 /// A task that is ready and runs nowhere is in the policy's hands, from [`Policy::ready`] or
-/// [`Policy::put_back`] until [`Policy::next`] returns it. All methods with a `cpu` or `here` are called
-/// on that CPU, pinned; none may park. Times are nanoseconds of [`machine::Clock::now`].
+/// [`Policy::put_back`] until [`Policy::next`] returns it. All methods with a `cpu` or `here` are
+/// called on that CPU, pinned; none may park. Times are nanoseconds of [`machine::Clock::now`].
 ///
 /// # Locks
-/// [`Policy::lock`] comes before [`Policy::next`], and [`Policy::unlock`] follows on the same CPU: at
-/// once if no switch happens, else after it, called by the context that goes on. A policy with one
-/// lock for all, or one for each CPU's queue, holds it from one to the other. `next` and `put_back` are
-/// called in between, all others outside; those take the locks they need.
+/// [`Policy::lock`] comes before [`Policy::next`], and [`Policy::unlock`] follows on the same CPU:
+/// at once if no switch happens, else after it, called by the context that goes on. A policy with
+/// one lock for all, or one for each CPU's queue, holds it from one to the other. `next` and
+/// `put_back` are called in between, all others outside; those take the locks they need.
 ///
 /// # Safety
 /// - `next` returns a task only if `ready` or `put_back` handed it over, and each time once.
-/// - All that one CPU did before it handed a task over is visible to the one that `next` returns it to
-///   (release, acquire).
-/// - A [`TaskRef`] is not used after its task has ended, except to compare it and its generation, nor after the policy
-///   is dropped.
+/// - All that one CPU did before it handed a task over is visible to the one that `next` returns it
+///   to (release, acquire).
+/// - A [`TaskRef`] is not used after its task has ended, except to compare it and its generation,
+///   nor after the policy is dropped.
 pub unsafe trait Policy<M: Contexts>: Sized + Send + Sync + 'static {
     /// The policy's name, as the command prints it.
     const NAME: &'static str;
 
-    /// The policy's words in each task. They outlive the task: the next one in the same place begins
-    /// with [`Policy::begin`].
+    /// The policy's words in each task. They outlive the task: the next one in the same place
+    /// begins with [`Policy::begin`].
     type Entry: Send + Sync;
 
     /// For these CPUs; none has a task.
@@ -91,11 +91,12 @@ pub unsafe trait Policy<M: Contexts>: Sized + Send + Sync + 'static {
         let _ = cpu;
     }
 
-    /// The task that `cpu` continues with. `current` is the one it runs, `None` in the idle context.
+    /// The task that `cpu` continues with. `current` is the one it runs, `None` in the idle
+    /// context.
     ///
     /// `None` means the idle context, if the current task cannot go on or there is none; else that
-    /// the current task goes on. The current task itself is never returned: it is not in the policy's
-    /// hands.
+    /// the current task goes on. The current task itself is never returned: it is not in the
+    /// policy's hands.
     ///
     /// With the returned task the CPU is no longer idle ([`Policy::idle`]).
     fn next(
@@ -105,8 +106,8 @@ pub unsafe trait Policy<M: Contexts>: Sized + Send + Sync + 'static {
         now: u64,
     ) -> Option<TaskRef<M, Self>>;
 
-    /// `task`, which [`Policy::next`] has replaced although it could go on, has left `cpu`, for this
-    /// reason, and can be run by any CPU. Returns a CPU to interrupt, if that should take it.
+    /// `task`, which [`Policy::next`] has replaced although it could go on, has left `cpu`, for
+    /// this reason, and can be run by any CPU. Returns a CPU to interrupt, if that should take it.
     fn put_back(
         &self,
         cpu: usize,
@@ -115,23 +116,23 @@ pub unsafe trait Policy<M: Contexts>: Sized + Send + Sync + 'static {
         now: u64,
     ) -> Option<usize>;
 
-    /// `task` is ready to run. Returns the CPU that must be interrupted to notice, if one must:
-    /// an idle one, or one whose current task should make way. If that is `here`, the interrupt comes
+    /// `task` is ready to run. Returns the CPU that must be interrupted to notice, if one must: an
+    /// idle one, or one whose current task should make way. If that is `here`, the interrupt comes
     /// at the caller's next safe point.
     fn ready(&self, task: TaskRef<M, Self>, here: usize, why: Why, now: u64) -> Option<usize>;
 
     /// `cpu` has found no task and is about to wait for an interrupt. Publishes that, then looks
     /// once more; `false` if there is work after all.
     ///
-    /// A CPU that hands a task over afterwards sees this one idle, and interrupts it or another: else the
-    /// task would wait for nothing.
+    /// A CPU that hands a task over afterwards sees this one idle, and interrupts it or another:
+    /// else the task would wait for nothing.
     fn idle(&self, cpu: usize) -> bool;
 
     /// `cpu` was interrupted while it ran `current`.
     fn tick(&self, cpu: usize, current: TaskRef<M, Self>, now: u64) -> Tick;
 
-    /// When `cpu` wants the next [`Policy::tick`] if it continues with `current`; `u64::MAX` for never.
-    /// Asked after each decision that concerns the CPU, among them the `ready` of a task made there.
-    /// The interrupt may come earlier.
+    /// When `cpu` wants the next [`Policy::tick`] if it continues with `current`; `u64::MAX` for
+    /// never. Asked after each decision that concerns the CPU, among them the `ready` of a task
+    /// made there. The interrupt may come earlier.
     fn deadline(&self, cpu: usize, current: TaskRef<M, Self>, now: u64) -> u64;
 }

@@ -1,8 +1,8 @@
 //! Lists of tasks, linked through the tasks' own words.
 //!
-//! Every word is an atomic one that is read and written relaxed, so a list costs no more than plain words
-//! and its functions are safe to call; but it is a list only for one caller at a time. Its owner,
-//! by a lock, owns the links of the tasks in it.
+//! Every word is an atomic one that is read and written relaxed, so a list costs no more than plain
+//! words and its functions are safe to call; but it is a list only for one caller at a time. Its
+//! owner, by a lock, owns the links of the tasks in it.
 
 use crate::{Policy, Task, TaskRef};
 use core::marker::PhantomData;

@@ -1,8 +1,8 @@
 //! Tasks that wait for a time.
 //!
-//! A sleeper's node stands on its stack and in the queue of the CPU on which it went to sleep, until
-//! that CPU wakes it. It enters the queue and leaves the CPU under one pin, so the CPU finds it there
-//! only when it has left. It is not parked: an unpark meanwhile leaves a permit for later.
+//! A sleeper's node stands on its stack and in the queue of the CPU on which it went to sleep,
+//! until that CPU wakes it. It enters the queue and leaves the CPU under one pin, so the CPU finds
+//! it there only when it has left. It is not parked: an unpark meanwhile leaves a permit for later.
 
 use crate::heap::Node;
 use crate::{Leaving, Policy, Sched, Why};

@@ -1,17 +1,17 @@
 //! Whether a task is active, has a permit, or is parked; and which task it is.
 //!
 //! # Protocol
-//! One word holds the phase and the place's *generation*: how many tasks had the place before. A name
-//! contains the generation, so an unpark by a stale name finds another one and has no effect.
+//! One word holds the phase and the place's *generation*: how many tasks had the place before. A
+//! name contains the generation, so an unpark by a stale name finds another one and has no effect.
 //!
 //! ```text
 //! ACTIVE --unpark--> PERMIT --take_permit, or settle--> ACTIVE
 //! ACTIVE --settle--> PARKED --unpark--> ACTIVE: the caller hands the task to the policy
 //! ```
 //! A task that parks stays ACTIVE until it has left its CPU. Only then does that CPU, in its next
-//! context, *settle* it: PARKED, or ready at once if a permit has come meanwhile. So a waker that finds
-//! PARKED finds a task whose context is saved, no task waits for a CPU to finish a switch, and exactly
-//! one of waker and settler hands the task over.
+//! context, *settle* it: PARKED, or ready at once if a permit has come meanwhile. So a waker that
+//! finds PARKED finds a task whose context is saved, no task waits for a CPU to finish a switch,
+//! and exactly one of waker and settler hands the task over.
 
 use machine::{Atomic, Machine, Ordering};
 
@@ -58,8 +58,8 @@ impl<M: Machine> State<M> {
         true
     }
 
-    /// The task has left its CPU to park. `false` if it had a permit after all: that is consumed, and
-    /// the caller hands the task to the policy.
+    /// The task has left its CPU to park. `false` if it had a permit after all: that is consumed,
+    /// and the caller hands the task to the policy.
     pub fn settle(&self) -> bool {
         let active = self.0.load(Ordering::Relaxed) & !PHASE | ACTIVE;
         // Release: the waker that finds PARKED sees the context saved (acquire in `unpark`).
@@ -77,8 +77,8 @@ impl<M: Machine> State<M> {
         parked.is_ok()
     }
 
-    /// Gives the task of this generation its permit. `true` if it was parked: then it is active, and
-    /// the caller hands it to the policy. No effect if the task has ended.
+    /// Gives the task of this generation its permit. `true` if it was parked: then it is active,
+    /// and the caller hands it to the policy. No effect if the task has ended.
     pub fn unpark(&self, generation: u64) -> bool {
         let wake = |seen: u64| {
             (seen >> PHASE_BITS == generation).then_some(match seen & PHASE {
@@ -98,8 +98,8 @@ impl<M: Machine> State<M> {
 
     /// The task ends: from now on unparking it has no effect.
     pub fn end(&self) {
-        // An `unpark` at the same time may be overwritten: it has no effect any more. Relaxed: no task
-        // reads anything by it.
+        // An `unpark` at the same time may be overwritten: it has no effect any more. Relaxed: no
+        // task reads anything by it.
         let next = self.generation() + 1;
         self.0.swap(next << PHASE_BITS | ACTIVE, Ordering::Relaxed);
     }

@@ -7,9 +7,9 @@
 //!          settle it, if it parks; free its place, if it has ended;
 //!          activate the task's address space; unpin
 //! ```
-//! `arrive` is done by the context that the CPU continues with, on the same CPU, for the one that it has
-//! left: another CPU may run the previous task, or free it, only when this one is off its stack. All of
-//! it is pinned, so nothing comes in between.
+//! `arrive` is done by the context that the CPU continues with, on the same CPU, for the one that
+//! it has left: another CPU may run the previous task, or free it, only when this one is off its
+//! stack. All of it is pinned, so nothing comes in between.
 
 use crate::{Leaving, Policy, Sched, TaskRef};
 use machine::{Contexts, SharedCell};
@@ -59,9 +59,9 @@ impl<M: Contexts, P: Policy<M>> Sched<M, P> {
 
     /// The calling CPU continues with the target of [`Sched::decide`].
     pub(crate) fn switch(&self, pin: M::Pin, (context, ready): Target<M>) {
-        // SAFETY: the context is this CPU's idle one, which runs nowhere else, or that of a task that
-        // the policy has returned to this CPU: it has left the one before (`arrive`), and is returned
-        // once. The pin is dropped after the switch.
+        // SAFETY: the context is this CPU's idle one, which runs nowhere else, or that of a task
+        // that the policy has returned to this CPU: it has left the one before (`arrive`), and is
+        // returned once. The pin is dropped after the switch.
         unsafe { M::switch(context, ready) };
         self.arrive();
         drop(pin);

@@ -1,9 +1,9 @@
-//! Where tasks live: places that are never moved or freed, so that a stale name leads to a place, which
-//! then tells that it is stale.
+//! Where tasks live: places that are never moved or freed, so that a stale name leads to a place,
+//! which then tells that it is stale.
 //!
-//! Places stand in buckets, each twice as large as the one before, allocated when needed. A CPU keeps a
-//! few free places of its own and exchanges them with the shared list in batches, so tasks are made and
-//! end without a common lock, mostly.
+//! Places stand in buckets, each twice as large as the one before, allocated when needed. A CPU
+//! keeps a few free places of its own and exchanges them with the shared list in batches, so tasks
+//! are made and end without a common lock, mostly.
 
 use crate::Policy;
 use crate::task::{INDEX_BITS, Task, TaskRef};
@@ -23,7 +23,8 @@ const BATCH: usize = 16;
 
 /// All places.
 pub(crate) struct Table<M: Contexts, P: Policy<M>> {
-    /// Bucket `b` has `1 << (FIRST_BITS + b)` places, or is null. Set once, by the holder of `shared`.
+    /// Bucket `b` has `1 << (FIRST_BITS + b)` places, or is null. Set once, by the holder of
+    /// `shared`.
     buckets: [M::AtomicPtr; BUCKETS],
     shared: Mutex<M, TestAndSet<M>, Shared<M, P>>,
 }
@@ -130,8 +131,8 @@ impl<M: Contexts, P: Policy<M>> Table<M, P> {
         // Acquire: pairs with the release in `fresh`; the places are seen initialised.
         let first = self.buckets.get(bucket)?.load(Ordering::Acquire);
         let first = NonNull::new(first.cast::<Task<M, P>>())?;
-        // SAFETY: `position` yields offsets within the bucket, which lives as long as the table, and
-        // the table as long as the scheduler.
+        // SAFETY: `position` yields offsets within the bucket, which lives as long as the table,
+        // and the table as long as the scheduler.
         Some(unsafe { TaskRef::new(first.add(offset)) })
     }
 

@@ -23,8 +23,8 @@ pub struct Task<M: Contexts, P: Policy<M>> {
     pub(crate) context: M::Cell<Option<M::Context>>,
     /// What the task does. Written by its maker before the task is handed over, taken by the task.
     pub(crate) job: M::Cell<Option<Job>>,
-    /// When the task became ready; written by the CPU that hands it to the policy, read by the CPU that
-    /// gets it.
+    /// When the task became ready; written by the CPU that hands it to the policy, read by the CPU
+    /// that gets it.
     pub(crate) ready_since: M::Cell<u64>,
     /// The next free place, in a list of free ones; owned by that list.
     pub(crate) next_free: M::Cell<Option<TaskRef<M, P>>>,
@@ -100,7 +100,8 @@ impl<M: Contexts, P: Policy<M>> Deref for TaskRef<M, P> {
     type Target = Task<M, P>;
     #[inline]
     fn deref(&self) -> &Task<M, P> {
-        // SAFETY: places are freed with the scheduler, and by `new`'s contract this is not used then.
+        // SAFETY: places are freed with the scheduler, and by `new`'s contract this is not used
+        // then.
         unsafe { self.place.as_ref() }
     }
 }

@@ -1,8 +1,8 @@
 //! How long a wait for an epoch's readers lasts when tasks outnumber CPUs.
 //!
 //! A reader that is taken off its CPU within its section holds up waiters until it is back. A
-//! section of [`Domain`] is a pin, so its reader is not taken off; one of [`Sleepable`], as FreeBSD's
-//! preemptible epochs, is none.
+//! section of [`Domain`] is a pin, so its reader is not taken off; one of [`Sleepable`], as
+//! FreeBSD's preemptible epochs, is none.
 
 mod support;
 

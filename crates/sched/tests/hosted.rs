@@ -1,4 +1,5 @@
-//! The scheduler on threads of the host: effects that virtual time cannot show, as its CPUs run one at a time.
+//! The scheduler on threads of the host: effects that virtual time cannot show, as its CPUs run one
+//! at a time.
 
 #[path = "support/fifo.rs"]
 mod fifo;
@@ -41,7 +42,8 @@ fn spin(time: u64) {
     }
 }
 
-/// The contract's own check of contexts; a slice of the policy lasts for up to so many times the check's.
+/// The contract's own check of contexts; a slice of the policy lasts for up to so many times the
+/// check's.
 fn contexts<P: Policy<Hosted>, const LONGER: u64>() {
     for cpus in [1, 3] {
         let machine = machine::<P>(cpus);
@@ -139,8 +141,8 @@ fn each_task_gets_its_turn() {
     );
 }
 
-/// Readers on the move: a section is a pin, so none of them leaves its CPU within one, and an object that is
-/// retired is there as long as a reader may look at it.
+/// Readers on the move: a section is a pin, so none of them leaves its CPU within one, and an
+/// object that is retired is there as long as a reader may look at it.
 #[test]
 fn sections_of_epochs_stay_on_their_cpus() {
     const READERS: usize = 10;

@@ -41,8 +41,8 @@ impl Task {
         }
     }
 
-    /// The calling CPU runs the task until it parks or ends. (The switch to another context and back is
-    /// left out: the CPU settles the task at once.)
+    /// The calling CPU runs the task until it parks or ends. (The switch to another context and
+    /// back is left out: the CPU settles the task at once.)
     fn run(&self) {
         loop {
             // SAFETY: the state is to give the task to one CPU at a time; the checker finds races.

@@ -134,8 +134,8 @@ fn equal<P: Policy<Sim>>() {
     assert!(all > 2 * 30_000 * 9 / 10, "the CPUs were busy: {shares:?}");
 }
 
-/// One task sleeps 20 ms, works 1 ms, and so on, beside three hogs on one CPU. How late it runs after
-/// its time, on average.
+/// One task sleeps 20 ms, works 1 ms, and so on, beside three hogs on one CPU. How late it runs
+/// after its time, on average.
 fn lateness<P: Policy<Sim>>() -> u64 {
     const TIME: u64 = 3_000 * MS;
     let sim = machine::<P>(quiet(1, 0));
@@ -173,8 +173,8 @@ fn spread<P: Policy<Sim>>() {
     assert!(took <= least * 3 / 2, "{took} ms instead of {least}");
 }
 
-/// Runs eight tasks on two CPUs, each as long as `times` says in ms. Returns which began on CPU 0, and
-/// how long all took.
+/// Runs eight tasks on two CPUs, each as long as `times` says in ms. Returns which began on CPU 0,
+/// and how long all took.
 fn eight<P: Policy<Sim>>(times: [u64; 8]) -> ([bool; 8], u64) {
     let sim = machine::<P>(quiet(2, 0));
     let first = Arc::new([const { AtomicU64::new(0) }; 8]);
@@ -190,8 +190,8 @@ fn eight<P: Policy<Sim>>(times: [u64; 8]) -> ([bool; 8], u64) {
     (began, sim.time() / MS)
 }
 
-/// A CPU that runs out of tasks takes one of another CPU's: the same run again, where those on CPU 1 end
-/// soon.
+/// A CPU that runs out of tasks takes one of another CPU's: the same run again, where those on CPU
+/// 1 end soon.
 fn takes<P: Policy<Sim>>() {
     let (on_first, _) = eight::<P>([300; 8]);
     let long = on_first.into_iter().filter(|&is| is).count() as u64;

@@ -1,9 +1,9 @@
 //! A deterministic many-core machine in virtual time.
 //!
 //! [`Sim`] keeps the contract of `machine`: locks, epochs and the VM run on it unchanged. Its CPUs
-//! are coroutines of one host thread, each with a clock; a model of cache coherence sets the cost of
-//! every access to shared memory, on a machine described by a [`profile::Profile`]. The same random
-//! seed gives the same run, bit for bit.
+//! are coroutines of one host thread, each with a clock; a model of cache coherence sets the cost
+//! of every access to shared memory, on a machine described by a [`profile::Profile`]. The same
+//! random seed gives the same run, bit for bit.
 //!
 //! `docs/simulator/` says what is modelled and what is not, and how far to trust it.
 

@@ -70,7 +70,8 @@ unsafe impl Memory for Sim {
         for (index, (old, &new)) in old.iter().zip(words).enumerate() {
             touch_line(index, first, old);
             let new = u64::from_ne_bytes(new);
-            // Most of what is copied is zero and was so before; one access would be too dear for each.
+            // Most of what is copied is zero and was so before; one access would be too dear for
+            // each.
             if old.load(Ordering::Relaxed) != new {
                 self.word(frame, first + index)
                     .store(new, Ordering::Relaxed);

@@ -93,8 +93,8 @@ impl Sim {
         })
     }
 
-    /// Gives the machine the scheduler that `make` makes, on CPU 0, of its CPUs. From now on jobs are
-    /// tasks: there may be more of them than CPUs.
+    /// Gives the machine the scheduler that `make` makes, on CPU 0, of its CPUs. From now on jobs
+    /// are tasks: there may be more of them than CPUs.
     ///
     /// # Panics
     /// If it has one, or a CPU has a job.
@@ -185,8 +185,8 @@ impl Sim {
         self.with_engine(|engine| engine.times())
     }
 
-    /// How long tasks of a scheduler were off CPUs since the accounts were cleared. A task that was ready when
-    /// the time ended, and had been blocked before, counts as blocked.
+    /// How long tasks of a scheduler were off CPUs since the accounts were cleared. A task that was
+    /// ready when the time ended, and had been blocked before, counts as blocked.
     pub fn off(&self) -> Off {
         self.with_engine(|engine| engine.off_now())
     }
@@ -321,7 +321,8 @@ pub fn system_call() {
     }
 }
 
-/// Starts a task on the calling CPU's machine, which has a scheduler; no effect outside of machines.
+/// Starts a task on the calling CPU's machine, which has a scheduler; no effect outside of
+/// machines.
 ///
 /// # Panics
 /// If it has none.
@@ -346,8 +347,8 @@ pub fn stand_by<R>(wait: impl FnOnce() -> R) -> R {
     waited
 }
 
-/// How long the calling task has been off CPUs so far, in nanoseconds: blocked, or ready while others
-/// ran. `None` on a machine without a scheduler.
+/// How long the calling task has been off CPUs so far, in nanoseconds: blocked, or ready while
+/// others ran. `None` on a machine without a scheduler.
 pub fn off_cpu() -> Option<u64> {
     let off = |engine: &mut Engine| {
         let off = engine.context().off / 1000;

@@ -41,8 +41,8 @@ fn cpu() -> CpuId {
     Running::current().map_or(CpuId::NONE, |running| running.with(id))
 }
 
-// SAFETY: a CPU has one job at a time, and a job stays on its CPU; with a scheduler, a task that holds
-// a pin is interrupted at no safe point, and panics if it sleeps.
+// SAFETY: a CPU has one job at a time, and a job stays on its CPU; with a scheduler, a task that
+// holds a pin is interrupted at no safe point, and panics if it sleeps.
 unsafe impl Cpus for Sim {
     type Pin = Pin;
 

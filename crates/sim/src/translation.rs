@@ -4,12 +4,14 @@
 //! A shootdown is sent in turn. Each target has it in its inbox with the time at which the
 //! interrupt arrives, which is later than any CPU may have run ahead; from then on the target uses
 //! no flushed translation, and has lost the handler's time. The sender waits for the last
-//! acknowledgement. Interrupt and acknowledgement each take as much longer to another socket as a transfer does.
+//! acknowledgement. Interrupt and acknowledgement each take as much longer to another socket as a
+//! transfer does.
 //!
-//! Requests that meet are merged, as kernels merge them: one that arrives before a handler begins is served by that
-//! handler, at no further cost to the target.
+//! Requests that meet are merged, as kernels merge them: one that arrives before a handler begins
+//! is served by that handler, at no further cost to the target.
 //!
-//! On a machine that broadcasts, a shootdown interrupts no CPU: after the time of a broadcast all of them have flushed.
+//! On a machine that broadcasts, a shootdown interrupts no CPU: after the time of a broadcast all
+//! of them have flushed.
 
 use crate::Sim;
 use crate::engine::agenda::NEVER;
@@ -85,8 +87,8 @@ impl Translation {
         self.take(now);
     }
 
-    /// Posts an interrupt that would arrive at `at`; returns when it is handled, by a handler of its own, after those
-    /// before it, or by one that has not begun by then.
+    /// Posts an interrupt that would arrive at `at`; returns when it is handled, by a handler of
+    /// its own, after those before it, or by one that has not begun by then.
     fn post(&mut self, at: Time, handler: Time, asid: Asid, what: Flush) -> Time {
         let (begin, end) = self.handler;
         let begins = at > begin;
@@ -269,8 +271,8 @@ impl Sim {
         walked.map(|entry| entry.frame)
     }
 
-    /// One access of a task: `op` on its word. A flush that arrives before the access
-    /// is performed comes first, and the access is translated anew. Until then the task keeps its CPU.
+    /// One access of a task: `op` on its word. A flush that arrives before the access is performed
+    /// comes first, and the access is translated anew. Until then the task keeps its CPU.
     fn perform<R>(
         &self,
         address: usize,

@@ -1,5 +1,5 @@
-//! What flushing other CPUs' TLBs costs: more to another socket, once for requests that meet, and no interrupt on a machine
-//! that broadcasts.
+//! What flushing other CPUs' TLBs costs: more to another socket, once for requests that meet, and
+//! no interrupt on a machine that broadcasts.
 
 mod support;
 
@@ -18,8 +18,9 @@ const ASID: Asid = Asid(1);
 const BEGIN: u64 = 1_000;
 const END: u64 = 50_000;
 
-/// What happens on `profile` if each of `senders` flushes the TLB of CPU `target`, which computes, at the same moment: the
-/// longest that a sender waits, and how much later the target is than alone, in nanoseconds.
+/// What happens on `profile` if each of `senders` flushes the TLB of CPU `target`, which computes,
+/// at the same moment: the longest that a sender waits, and how much later the target is than
+/// alone, in nanoseconds.
 fn flush(profile: &Profile, senders: &[usize], target: usize) -> (u64, u64) {
     let (_, alone) = run(profile, &[], target);
     let (waited, end) = run(profile, senders, target);

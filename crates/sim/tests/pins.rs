@@ -78,7 +78,8 @@ fn a_pinned_task_may_try() {
     });
 }
 
-/// Processes that map and unmap the same pages, and list their mappings, meet at these pages' locks, and some sleep there.
+/// Processes that map and unmap the same pages, and list their mappings, meet at these pages'
+/// locks, and some sleep there.
 #[test]
 fn an_unmap_that_meets_others_sleeps_unpinned() {
     const CPUS: usize = 16;

@@ -1,27 +1,30 @@
 //! Where a series of runs changes its level.
 //!
-//! Binary segmentation on ranks asks two questions of a series. Is there a place where the mean rank before differs from
-//! the mean rank after (a lasting change)? Is there a stretch whose mean rank differs from that of the rest (a passing
-//! change; circular binary segmentation: Olshen, Venkatraman, Lucito and Wigler, Biostatistics 5, 2004)? Both examine all
-//! places, in units of the deviation that each has by chance. Ranks, because disturbed runs are outliers, and one outlier
-//! is no change of level. The largest difference is compared with that in random orders of the same runs (p = (1 + as
-//! large) / (1 + orders), Phipson and Smyth 2010), so no distribution is assumed; only that without a change every order is
-//! equally likely. A drifting machine breaks that, and its drift counts as a change. The parts on both sides of a change
-//! are searched again. In the end each change moves to where the medians of its sides fit the runs best; there it must be
+//! Binary segmentation on ranks asks two questions of a series. Is there a place where the mean
+//! rank before differs from the mean rank after (a lasting change)? Is there a stretch whose mean
+//! rank differs from that of the rest (a passing change; circular binary segmentation: Olshen,
+//! Venkatraman, Lucito and Wigler, Biostatistics 5, 2004)? Both examine all places, in units of the
+//! deviation that each has by chance. Ranks, because disturbed runs are outliers, and one outlier
+//! is no change of level. The largest difference is compared with that in random orders of the same
+//! runs (p = (1 + as large) / (1 + orders), Phipson and Smyth 2010), so no distribution is assumed;
+//! only that without a change every order is equally likely. A drifting machine breaks that, and
+//! its drift counts as a change. The parts on both sides of a change are searched again. In the end
+//! each change moves to where the medians of its sides fit the runs best; there it must be
 //! significant between its neighbours alone and reach the minimum effect.
 //!
-//! The two questions share [`Options::level`], so the chance to find any change in pure noise is at most that. Fewer than
-//! [`FEWEST`] runs show nothing.
+//! The two questions share [`Options::level`], so the chance to find any change in pure noise is at
+//! most that. Fewer than [`FEWEST`] runs show nothing.
 
 use oorandom::Rand32;
 
 use crate::ministat::{median, scale, scaled};
 
-/// Fewest runs in which a change can be shown at 5 %: four against four are one of 35 divisions. With fewer runs even a
-/// clean step is one of too few.
+/// Fewest runs in which a change can be shown at 5 %: four against four are one of 35 divisions.
+/// With fewer runs even a clean step is one of too few.
 pub const FEWEST: usize = 8;
 
-/// The part of the level spent on the question for a lasting change; the other question gets the rest.
+/// The part of the level spent on the question for a lasting change; the other question gets the
+/// rest.
 const LASTING: f64 = 0.8;
 
 /// Fewest runs that form a level: one or two are outliers.
@@ -34,7 +37,8 @@ pub struct Options {
     pub level: f64,
     /// Random orders per question. The cost is runs² × orders.
     pub orders: u32,
-    /// The smallest change of the median that matters, as a share; as in [`Rule`](crate::verdict::Rule).
+    /// The smallest change of the median that matters, as a share; as in
+    /// [`Rule`](crate::verdict::Rule).
     pub minimum_effect: f64,
     /// Seed of the orders, so that the same series has the same changes.
     pub seed: u64,
@@ -75,7 +79,8 @@ impl Change {
     }
 }
 
-/// The changes in `runs`, which are positive and in order of time; ascending. O(runs² × orders) for each level.
+/// The changes in `runs`, which are positive and in order of time; ascending. O(runs² × orders) for
+/// each level.
 pub fn changes(runs: &[f64], options: &Options) -> Vec<Change> {
     let mut random = Rand32::new(options.seed);
     let mut bounds = vec![0, runs.len()];
@@ -127,8 +132,8 @@ fn divide(
     }
 }
 
-/// Moves each bound to where the runs between its neighbours change, and drops bounds without a change there, the least
-/// certain first.
+/// Moves each bound to where the runs between its neighbours change, and drops bounds without a
+/// change there, the least certain first.
 fn settle(
     runs: &[f64],
     mut bounds: Vec<usize>,
@@ -173,8 +178,8 @@ fn judge(runs: &[f64], near: &[usize], options: &Options, random: &mut Rand32) -
     }
 }
 
-/// The share of random orders of `ranks` whose largest difference is at least `largest`; only an upper bound if it exceeds
-/// the level.
+/// The share of random orders of `ranks` whose largest difference is at least `largest`; only an
+/// upper bound if it exceeds the level.
 fn chance(
     ranks: &[f64],
     seen: f64,
@@ -203,8 +208,8 @@ fn chance(
     as_large / f64::from(options.orders + 1)
 }
 
-/// The first run from which on a second median fits better than one median for all: the least sum of distances. Ranks would
-/// favour places near the middle.
+/// The first run from which on a second median fits better than one median for all: the least sum
+/// of distances. Ranks would favour places near the middle.
 fn best_fit(runs: &[f64]) -> usize {
     let misfit = |part: &[f64]| {
         let middle = middle(part);
@@ -239,7 +244,8 @@ fn centred_ranks(runs: &[f64]) -> Vec<f64> {
     ranks
 }
 
-/// The stretch that differs most from the rest: how much, its beginning and its end. It never spans the whole series.
+/// The stretch that differs most from the rest: how much, its beginning and its end. It never spans
+/// the whole series.
 fn stretch(ranks: &[f64]) -> (f64, usize, usize) {
     let sums = sums(ranks);
     let n = ranks.len();
@@ -281,8 +287,8 @@ fn sums(ranks: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// The inverse of a sum's variance in random orders, up to a common factor. The empty sum and the full one have no
-/// variance.
+/// The inverse of a sum's variance in random orders, up to a common factor. The empty sum and the
+/// full one have no variance.
 fn weight(length: usize, n: usize) -> f64 {
     match length {
         0 => 0.0,

@@ -1,4 +1,5 @@
-//! The shape of a throughput curve as CPUs are added, in words: its knee, peak, plateau and collapse.
+//! The shape of a throughput curve as CPUs are added, in words: its knee, peak, plateau and
+//! collapse.
 
 use std::fmt;
 
@@ -9,8 +10,8 @@ use crate::ministat::mean;
 pub const PLATEAU: f64 = 0.95;
 /// A curve that falls below this share of its peak, at more CPUs than the peak, has collapsed.
 pub const COLLAPSE: f64 = 0.80;
-/// At the knee, a CPU yields less than this share of its yield at the fewest CPUs measured: from there on, more than
-/// half of each addition is lost.
+/// At the knee, a CPU yields less than this share of its yield at the fewest CPUs measured: from
+/// there on, more than half of each addition is lost.
 pub const KNEE: f64 = 0.50;
 
 /// Throughput at a number of CPUs (or tasks).
@@ -50,8 +51,8 @@ pub struct Curve {
     pub points: Vec<Point>,
     /// The highest throughput; of equals, the fewest CPUs.
     pub peak: Point,
-    /// First and last CPUs of the measured points around the peak that keep [`PLATEAU`] of it; without such points, the
-    /// peak's.
+    /// First and last CPUs of the measured points around the peak that keep [`PLATEAU`] of it;
+    /// without such points, the peak's.
     pub plateau: (u32, u32),
     /// The first point whose throughput per CPU is below [`KNEE`] of the first point's.
     pub knee: Option<Point>,
@@ -69,8 +70,8 @@ pub struct Collapse {
 }
 
 impl Curve {
-    /// Finds the features of `points`, in any order; several points at the same number of CPUs count as their mean. O(n log
-    /// n).
+    /// Finds the features of `points`, in any order; several points at the same number of CPUs
+    /// count as their mean. O(n log n).
     pub fn of(points: &[Point]) -> Result<Self, PointsError> {
         let points = merged(points, 2)?;
         let first = points[0];
@@ -163,8 +164,8 @@ impl fmt::Display for Curve {
     }
 }
 
-/// Points by ascending CPUs, those with equal CPUs merged to their mean; at least `needed` of them, all valid, not all
-/// zero.
+/// Points by ascending CPUs, those with equal CPUs merged to their mean; at least `needed` of them,
+/// all valid, not all zero.
 pub(crate) fn merged(points: &[Point], needed: usize) -> Result<Vec<Point>, PointsError> {
     let impossible = |point: &&Point| {
         point.cpus == 0 || !point.throughput.is_finite() || point.throughput <= 0.0
@@ -212,8 +213,8 @@ mod tests {
 
     #[test]
     fn shape_of_case_study_000() {
-        // Case study 000 prints 12 and 96; the others follow its words: a peak at 12, a plateau to 24, then a rapid
-        // decline.
+        // Case study 000 prints 12 and 96; the others follow its words: a peak at 12, a plateau to
+        // 24, then a rapid decline.
         let published = curve(&[
             (1, 165_000.0),
             (6, 930_000.0),

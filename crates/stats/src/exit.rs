@@ -2,7 +2,8 @@
 
 /// The outcome of a command, as its exit code.
 ///
-/// `Success` is zero so that scripts may write `scalevm compare … || …`; a regression has the code of a failing test.
+/// `Success` is zero so that scripts may write `scalevm compare … || …`; a regression has the code
+/// of a failing test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {

@@ -1,5 +1,5 @@
-//! Stored results in another tool's format: the table that will-it-scale's `runtest.py` prints and its `postprocess.py`
-//! draws.
+//! Stored results in another tool's format: the table that will-it-scale's `runtest.py` prints and
+//! its `postprocess.py` draws.
 //!
 //! A table holds one curve: a workload on one system at several numbers of tasks, under one label.
 
@@ -35,7 +35,8 @@ pub enum CurveError {
 }
 
 impl<'a> Curve<'a> {
-    /// The curve that `series` form, from the runs of `label`, or by default of the label that ran last.
+    /// The curve that `series` form, from the runs of `label`, or by default of the label that ran
+    /// last.
     pub fn of(series: &'a [Series], label: Option<&str>) -> Result<Self, CurveError> {
         let mut names: Vec<String> = series.iter().map(|one| name(&one.key)).collect();
         names.dedup();
@@ -86,8 +87,9 @@ impl<'a> Curve<'a> {
     }
 }
 
-/// The curve's medians. Unknown cells stay empty, the idle columns always: idle time is not measured. `linear` is the
-/// better single task's rate times the number of tasks, or 0 if no single task was measured.
+/// The curve's medians. Unknown cells stay empty, the idle columns always: idle time is not
+/// measured. `linear` is the better single task's rate times the number of tasks, or 0 if no single
+/// task was measured.
 pub fn csv(curve: &Curve<'_>) -> String {
     let rate = |tasks, mode| {
         let figures: Vec<f64> = curve

@@ -2,8 +2,9 @@
 
 use std::fmt::Display;
 
-/// `value` as C's `printf("%.{precision}g")` prints it: `precision` significant digits, no trailing zeros, an exponent
-/// when it is below -4 or not below the precision. ministat's figures have this form.
+/// `value` as C's `printf("%.{precision}g")` prints it: `precision` significant digits, no trailing
+/// zeros, an exponent when it is below -4 or not below the precision. ministat's figures have this
+/// form.
 pub fn general(value: f64, precision: usize) -> String {
     if !value.is_finite() {
         return format!("{value}").to_lowercase();
@@ -34,7 +35,8 @@ pub fn figure(value: f64, precision: usize) -> String {
     }
 }
 
-/// A ratio with four decimals; with five significant digits where these would show nothing or a row of them.
+/// A ratio with four decimals; with five significant digits where these would show nothing or a row
+/// of them.
 pub fn ratio(value: f64) -> String {
     if (1e-3..1e6).contains(&value) {
         format!("{value:.4}")

@@ -42,7 +42,8 @@ pub fn from_json<'a, T: serde::Deserialize<'a>>(line: &'a str) -> Result<T, Stri
     })
 }
 
-/// Calls `each` with every line (without its line end) and adds file and line to the reason it returns.
+/// Calls `each` with every line (without its line end) and adds file and line to the reason it
+/// returns.
 ///
 /// Lines are read as bytes, so that a binary file is reported with a line number too.
 pub fn for_each_line(

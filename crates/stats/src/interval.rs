@@ -13,14 +13,14 @@ pub struct Median {
     pub low: f64,
     /// Upper end of the interval.
     pub high: f64,
-    /// The chance that such an interval contains the true median: at least the requested level if there are enough numbers,
-    /// otherwise that of all of them; 0 for a single one.
+    /// The chance that such an interval contains the true median: at least the requested level if
+    /// there are enough numbers, otherwise that of all of them; 0 for a single one.
     pub level: f64,
 }
 
-/// The median of independent `numbers` and its interval by the sign test, exact for any distribution without ties and
-/// conservative with them. `None` without numbers. Fewer than 6 numbers reach no 95 %: the highest and lowest of 5 enclose
-/// the median in 93.75 %.
+/// The median of independent `numbers` and its interval by the sign test, exact for any
+/// distribution without ties and conservative with them. `None` without numbers. Fewer than 6
+/// numbers reach no 95 %: the highest and lowest of 5 enclose the median in 93.75 %.
 pub fn of_median(numbers: &[f64], level: f64) -> Option<Median> {
     let mut sorted = numbers.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -42,8 +42,8 @@ pub fn of_median(numbers: &[f64], level: f64) -> Option<Median> {
     })
 }
 
-/// The chance that the median lies between the numbers next to the `left_out` lowest and highest: that of `n` fair coins
-/// more than `left_out` fall on each side.
+/// The chance that the median lies between the numbers next to the `left_out` lowest and highest:
+/// that of `n` fair coins more than `left_out` fall on each side.
 fn holds(n: usize, left_out: usize) -> f64 {
     let (n, k) = (n as f64, left_out as f64);
     if n < 2.0 {
@@ -59,7 +59,8 @@ mod tests {
 
     #[test]
     fn intervals_are_those_of_the_binomial_tables() {
-        // n, numbers left out at each end at 95 %, and 1 - 2 P(at most that many heads of n fair coins), summed by hand.
+        // n, numbers left out at each end at 95 %, and 1 - 2 P(at most that many heads of n fair
+        // coins), summed by hand.
         for (n, left_out, level) in [
             (6, 0, 0.96875),
             (8, 0, 0.9921875),

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-/// `text` with each character that acts instead of being seen as an escape, such as `\u001b`: controls other than the end
-/// of a line and the tab, those that turn the direction of writing, and what XML does not allow. The escapes are JSON's, so
-/// a line of JSON stays one.
+/// `text` with each character that acts instead of being seen as an escape, such as `\u001b`:
+/// controls other than the end of a line and the tab, those that turn the direction of writing, and
+/// what XML does not allow. The escapes are JSON's, so a line of JSON stays one.
 pub fn printable(text: &str) -> Cow<'_, str> {
     if !text.contains(acts) {
         return text.into();
@@ -29,7 +29,8 @@ fn acts(letter: char) -> bool {
     }
 }
 
-/// `text` if it has at most `most` letters; otherwise its beginning and its end, with `…` for what is left out.
+/// `text` if it has at most `most` letters; otherwise its beginning and its end, with `…` for what
+/// is left out.
 pub fn shortened(text: &str, most: usize) -> Cow<'_, str> {
     let count = text.chars().count();
     if count <= most {

@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
-/// A wall-clock time in UTC, to the millisecond. Its text and JSON form is RFC 3339's `2026-11-21T23:15:02.123Z`, whose
-/// alphabetical order is that of time.
+/// A wall-clock time in UTC, to the millisecond. Its text and JSON form is RFC 3339's
+/// `2026-11-21T23:15:02.123Z`, whose alphabetical order is that of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time {
     milliseconds: u64,
@@ -28,7 +28,8 @@ impl Time {
         Self::from_milliseconds(since.map_or(0, |since| since.as_millis() as u64))
     }
 
-    /// The time that many milliseconds after the start of 1970; times beyond the form become the last within it.
+    /// The time that many milliseconds after the start of 1970; times beyond the form become the
+    /// last within it.
     pub fn from_milliseconds(milliseconds: u64) -> Self {
         Self {
             milliseconds: milliseconds.min(LAST),

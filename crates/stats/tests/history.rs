@@ -1,4 +1,5 @@
-//! Histories: runs get their series and label, labels are compared, and changes are found and explained.
+//! Histories: runs get their series and label, labels are compared, and changes are found and
+//! explained.
 
 use stats::Time;
 use stats::change;

@@ -126,7 +126,8 @@ fn a_torn_last_line_is_a_warning_and_any_other_damage_an_error() {
     let scratch = Scratch::new("torn");
     let whole = text(&run(&[100, 110]));
     let first = whole.find('\n').unwrap() + 1;
-    // Cut anywhere in the second line: the first is kept. A line that only lacks its line end is whole.
+    // Cut anywhere in the second line: the first is kept. A line that only lacks its line end is
+    // whole.
     for cut in [first + 1, first + 40, whole.len() - 1] {
         scratch.add("a.jsonl", &whole[..cut]);
         let found = store::read(&[&scratch.0]).unwrap();

@@ -1,5 +1,6 @@
-//! Children of one parent at work (S17), by their number: the effect of a mutex at the root on the rate that spin locks
-//! have, and of keeping it along a chain; or, with `ours`, the rate of our design as a part of one's for each CPU at work.
+//! Children of one parent at work (S17), by their number: the effect of a mutex at the root on the
+//! rate that spin locks have, and of keeping it along a chain; or, with `ours`, the rate of our
+//! design as a part of one's for each CPU at work.
 //!
 //! `cargo run --release -p scalevm-studies --example family [-- MACHINE [ours]]`
 

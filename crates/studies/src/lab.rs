@@ -153,8 +153,8 @@ impl Lab {
         &self.failures
     }
 
-    /// The runs that figures so far have asked for, and that the machine has CPUs for, but which were never to be measured:
-    /// a system's points lack them, and its figures vanish.
+    /// The runs that figures so far have asked for, and that the machine has CPUs for, but which
+    /// were never to be measured: a system's points lack them, and its figures vanish.
     pub fn unmeasured(&self) -> Vec<Point> {
         self.unmeasured.borrow().clone()
     }
@@ -182,7 +182,8 @@ impl Lab {
         self.plan(points).len() as u64
     }
 
-    /// Does the runs, several at the same time: none depends on another. `false` if the user interrupts.
+    /// Does the runs, several at the same time: none depends on another. `false` if the user
+    /// interrupts.
     pub fn measure(&mut self, points: &[Point], progress: &dyn Progress) -> bool {
         let runs = self.plan(points);
         self.points.extend(points);

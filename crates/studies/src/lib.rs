@@ -1,14 +1,14 @@
 //! The experiments of the case studies on simulated machines: their figures, ours, the ratio.
 //!
-//! A [`System`] names the runs it needs ([`Point`]s) and makes [`Row`]s of their results ([`Outcome`]s).
-//! A [`Lab`] is one machine on which the runs are done, with its corners
-//! (`Profile::corners`). Nothing here is fitted: machines come from micro-benchmarks,
-//! private times from one task.
+//! A [`System`] names the runs it needs ([`Point`]s) and makes [`Row`]s of their results
+//! ([`Outcome`]s). A [`Lab`] is one machine on which the runs are done, with its corners
+//! (`Profile::corners`). Nothing here is fitted: machines come from micro-benchmarks, private times
+//! from one task.
 //!
 //! # A system
 //!
-//! is a file with a [`System`]. Its points are runs of a workload ([`Work`]), of a lock, or of something that
-//! no workload shows ([`Probe`]):
+//! is a file with a [`System`]. Its points are runs of a workload ([`Work`]), of a lock, or of
+//! something that no workload shows ([`Probe`]):
 //!
 //! ```text
 //! const STOCK: Work = Work::processes("build", Preset::FREEBSD_LOCKLESS_DI, 32).jobs(2);
@@ -26,10 +26,10 @@
 //!
 //! A machine with too few CPUs has no such row. Of its runs, one without jobs is short and has all
 //! seeds; one with jobs goes to its end and has three seeds at most; a watched one has one seed and
-//! no corner. A row that misses gives the reason ([`Row::why`]); a statement in words becomes
-//! a range ([`Aim::Words`]); a row that no simulation could make miss is a check of the instrument
-//! ([`Row::check`]), and counted apart. A [`Beyond`] compares the default design with the case study's
-//! "after" on larger machines.
+//! no corner. A row that misses gives the reason ([`Row::why`]); a statement in words becomes a
+//! range ([`Aim::Words`]); a row that no simulation could make miss is a check of the instrument
+//! ([`Row::check`]), and counted apart. A [`Beyond`] compares the default design with the case
+//! study's "after" on larger machines.
 
 pub mod beyond;
 mod lab;

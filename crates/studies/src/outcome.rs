@@ -13,8 +13,8 @@ pub struct Outcome {
     pub times: Option<(Times, u64)>,
     /// Of a watched run, where the time went.
     pub attribution: Option<Attribution>,
-    /// Other values, by name: of a workload that was counted, the slowest task's rate as `least` and the
-    /// fastest's as `most`, in operations a second.
+    /// Other values, by name: of a workload that was counted, the slowest task's rate as `least`
+    /// and the fastest's as `most`, in operations a second.
     pub others: Vec<(&'static str, f64)>,
 }
 
@@ -84,8 +84,9 @@ impl Outcome {
         Some(part(times).as_secs_f64() / (*count).max(1) as f64)
     }
 
-    /// The part of the tasks' time that they waited for locks of classes whose names begin with `class`; of
-    /// the locks most waited for (see [`Attribution`]). A wait is counted when it ends: a run with jobs tells all.
+    /// The part of the tasks' time that they waited for locks of classes whose names begin with
+    /// `class`; of the locks most waited for (see [`Attribution`]). A wait is counted when it ends:
+    /// a run with jobs tells all.
     pub fn waiting(&self, class: &str) -> Option<f64> {
         let locks = self.attribution.as_ref()?.locks.iter();
         let named = locks.filter(|lock| lock.what.starts_with(class));

@@ -42,7 +42,8 @@ pub struct Work {
     pub tasks: usize,
     /// CPUs that the machine must have; a scheduler deals out more tasks than CPUs.
     pub cpus: usize,
-    /// Operations of each task, after which the run is over; if not said, it lasts as long as the effort wants.
+    /// Operations of each task, after which the run is over; if not said, it lasts as long as the
+    /// effort wants.
     pub jobs: Option<u64>,
     /// True if it is seen where the time goes.
     pub watched: bool,
@@ -51,8 +52,8 @@ pub struct Work {
 /// A run that is of no workload.
 #[derive(Clone, Copy, Debug)]
 pub struct Probe {
-    /// The quantity that it measures. Together with `preset` and `size` it identifies the run: probes
-    /// with all three equal give the same.
+    /// The quantity that it measures. Together with `preset` and `size` it identifies the run:
+    /// probes with all three equal give the same.
     pub name: &'static str,
     /// How the VM is built.
     pub preset: Preset,

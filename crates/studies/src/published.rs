@@ -1,7 +1,8 @@
-//! Rates by tasks that others have published, with their sources: what predictions are compared with.
+//! Rates by tasks that others have published, with their sources: what predictions are compared
+//! with.
 //!
-//! `published/` has a file for each source; its README says what is in it. [`all`] reads those that are
-//! compiled in.
+//! `published/` has a file for each source; its README says what is in it. [`all`] reads those that
+//! are compiled in.
 
 mod check;
 
@@ -273,7 +274,8 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// What the TOML of `path` says. An error is the parser's in a line, without its drawing of the place.
+/// What the TOML of `path` says. An error is the parser's in a line, without its drawing of the
+/// place.
 pub(crate) fn parse<T: DeserializeOwned>(path: &str, text: &str) -> Result<T, Error> {
     toml::from_str(text).map_err(|error| {
         let line = error

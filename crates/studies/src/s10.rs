@@ -1,5 +1,5 @@
-//! S10: lists of all PV chunks under a lock for each domain, and a list of pmaps in their place (case study 002, on a
-//! NUMA box).
+//! S10: lists of all PV chunks under a lock for each domain, and a list of pmaps in their place
+//! (case study 002, on a NUMA box).
 
 use super::row::Band;
 use super::{Aim, Lab, Outcome, Point, Row, System, Unit, Work};

@@ -1,4 +1,5 @@
-//! S2: one lock over every change of a mapping, and delayed invalidation in its place (case study 000's first step).
+//! S2: one lock over every change of a mapping, and delayed invalidation in its place (case study
+//! 000's first step).
 
 use super::{Aim, Lab, Outcome, Point, Row, System, Unit, Work};
 use baselines::Preset;

@@ -1,4 +1,5 @@
-//! S8: how often tasks meet at a one-byte mutex, and how often one must be woken (case study 002's counters).
+//! S8: how often tasks meet at a one-byte mutex, and how often one must be woken (case study 002's
+//! counters).
 
 use super::row::Band;
 use super::{Aim, Effort, Lab, Outcome, Point, Probe, Row, System, Work};
@@ -80,8 +81,8 @@ const fn jobs() -> u64 {
     JOBS * TASKS as u64
 }
 
-/// Slow locks, and by the name of `unlock` slow unlocks, of all one-byte mutexes; but tasks meet only
-/// at those of PV lists: a space's are behind its pmap's lock.
+/// Slow locks, and by the name of `unlock` slow unlocks, of all one-byte mutexes; but tasks meet
+/// only at those of PV lists: a space's are behind its pmap's lock.
 fn count(probe: &Probe, machine: &Profile, seed: u64, effort: &Effort) -> Result<Outcome, Failure> {
     let work = Work::processes("build", probe.preset, probe.size).jobs(JOBS);
     let (target, plan) = work.on(machine, seed)?;

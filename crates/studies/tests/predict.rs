@@ -1,4 +1,5 @@
-//! What stands in for published kernels and machines: the file can be read, nothing malformed can, no line is idle.
+//! What stands in for published kernels and machines: the file can be read, nothing malformed can,
+//! no line is idle.
 
 mod refused;
 

@@ -1,4 +1,5 @@
-//! The published curves: they can be read, nothing malformed can, and `docs/published.md` shows them.
+//! The published curves: they can be read, nothing malformed can, and `docs/published.md` shows
+//! them.
 //!
 //! With `PAGES` in the environment the page's table is written instead of compared.
 

@@ -1,7 +1,9 @@
-//! `sync` in user space, beside what user space has: `cargo run --release -p scalevm-sync --example beside`.
+//! `sync` in user space, beside what user space has: `cargo run --release -p scalevm-sync --example
+//! beside`.
 //!
-//! Threads of `hosted` are the CPUs. The rows of a column are measured in turn, window by window, so that they see the
-//! same disturbances; a figure is the median of its windows. The tables are those of this crate's README.
+//! Threads of `hosted` are the CPUs. The rows of a column are measured in turn, window by window,
+//! so that they see the same disturbances; a figure is the median of its windows. The tables are
+//! those of this crate's README.
 
 use hosted::Hosted;
 use machine::Topology;
@@ -117,7 +119,8 @@ fn medians<T>(rows: &[T], windows: usize, measure: impl Fn(&T) -> f64) -> Vec<f6
     figures.iter().map(|sorted| sorted[windows / 2]).collect()
 }
 
-/// Nanoseconds of an operation on the calling thread. The window is so short that few are interrupted.
+/// Nanoseconds of an operation on the calling thread. The window is so short that few are
+/// interrupted.
 fn alone(operate: &dyn Fn(u64)) -> f64 {
     const COUNT: u64 = 4_000;
     let begin = Instant::now();

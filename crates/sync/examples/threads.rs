@@ -1,7 +1,7 @@
 //! `sync` in a program with threads: `cargo run --release -p scalevm-sync --example threads`.
 //!
-//! The machine is `hosted`'s: each thread that uses epochs or counters becomes one of its CPUs. Locks need no more than
-//! the machine's type.
+//! The machine is `hosted`'s: each thread that uses epochs or counters becomes one of its CPUs.
+//! Locks need no more than the machine's type.
 
 use hosted::Hosted;
 use machine::Topology;

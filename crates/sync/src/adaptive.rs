@@ -3,8 +3,8 @@
 //!
 //! The word holds the owner's identity, so a waiter sees the lock change hands, which proves that
 //! the lock moves, and spins on. Where the machine says which task runs ([`Tasks::is_running`]), a
-//! waiter spins for an owner that does, as FreeBSD does; elsewhere it takes an owner that stays for a
-//! whole spin for one that does not run.
+//! waiter spins for an owner that does, as FreeBSD does; elsewhere it takes an owner that stays for
+//! a whole spin for one that does not run.
 //!
 //! [`Tasks::is_running`]: machine::Tasks::is_running
 
@@ -27,8 +27,8 @@ pub struct Adaptive<M: Machine, const SPINS: u32 = { self::SPINS }, B = YieldSoo
 }
 
 /// FreeBSD's mutex (`mtx`) of 2018: a waiter spins while the owner runs, with [`LockDelay`], and
-/// otherwise blocks on a turnstile. Where the machine does not know, an owner that stays for 13 waits
-/// in a row, about 16,000 pauses, counts as not running.
+/// otherwise blocks on a turnstile. Where the machine does not know, an owner that stays for 13
+/// waits in a row, about 16,000 pauses, counts as not running.
 pub type FreebsdMutex<M> = Adaptive<M, 13, LockDelay>;
 
 /// The calling task: the address of its local words, which is unique while the task lives and has

@@ -308,8 +308,9 @@ impl BackOff for YieldSoon {
     }
 }
 
-/// Three waits that double, then yields the CPU: once, twice, four times, and from then on eight times before each look.
-/// A look takes the lock's line from the owner, which then waits for it to come back.
+/// Three waits that double, then yields the CPU: once, twice, four times, and from then on eight
+/// times before each look. A look takes the lock's line from the owner, which then waits for it to
+/// come back.
 #[derive(Debug)]
 pub struct YieldMore;
 

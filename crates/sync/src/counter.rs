@@ -220,8 +220,8 @@ impl<M: Machine, const ROUNDS: usize> Limited<M, ROUNDS> {
         }
     }
 
-    /// Fills this CPU's stock to half its cap, with no more than a CPU's share of the pool, and with room for the
-    /// `taken` units that come back: these are then the stock's, too.
+    /// Fills this CPU's stock to half its cap, with no more than a CPU's share of the pool, and
+    /// with room for the `taken` units that come back: these are then the stock's, too.
     fn refill(&self, pin: &M::Pin, pool: &mut i64, taken: u64) {
         let stock = self.stocks.get(pin);
         // Relaxed: only this CPU and the lock's holder add, and the caller is both.

@@ -32,8 +32,8 @@ pub struct Obm<M: Machine, const SPINS: u32 = { self::SPINS }, B: BackOff = Yiel
     inner: Blocking<M, Byte<M>, SPINS, B>,
 }
 
-/// The one-byte mutex for threads that share their CPUs with others, as those of a process do: 12 rounds, mostly of
-/// yields. An owner that is off its CPU stays off longer than they take.
+/// The one-byte mutex for threads that share their CPUs with others, as those of a process do: 12
+/// rounds, mostly of yields. An owner that is off its CPU stays off longer than they take.
 pub type Threads<M> = Obm<M, 12, YieldMore>;
 
 // SAFETY: `Blocking`'s protocol: a compare-and-swap of a value without LOCKED sets it, with

@@ -1,8 +1,9 @@
 //! The lock of a whole kernel, which a task gives up while it is off its CPU.
 //!
-//! Other CPUs spin for such a lock and are not preempted: a task that kept it while it slept might never
-//! run again. So a task that takes it says so in its local words, and whatever takes the task off its CPU,
-//! a turnstile or a scheduler, releases the lock and acquires it again when the task is back.
+//! Other CPUs spin for such a lock and are not preempted: a task that kept it while it slept might
+//! never run again. So a task that takes it says so in its local words, and whatever takes the task
+//! off its CPU, a turnstile or a scheduler, releases the lock and acquires it again when the task
+//! is back.
 
 use crate::locals::KERNEL_LOCK;
 use core::ptr;
@@ -30,7 +31,8 @@ pub fn release<M: Machine>() {
     M::with_locals(|locals| locals.words[KERNEL_LOCK].set(0));
 }
 
-/// Calls `work`, in which the calling task is off its CPU, without the lock that it has noted, if any.
+/// Calls `work`, in which the calling task is off its CPU, without the lock that it has noted, if
+/// any.
 #[inline]
 pub fn off_cpu<M: Machine, R>(work: impl FnOnce() -> R) -> R {
     let word = M::with_locals(|locals| locals.words[KERNEL_LOCK].get());

@@ -284,8 +284,8 @@ fn barrier_against_caller() {
     explore::<Standard>(2, &[caller, barrier]);
 }
 
-/// A CPU that finds the epoch two further looks at no section: their effects come with the epoch, from
-/// the CPU that advanced it.
+/// A CPU that finds the epoch two further looks at no section: their effects come with the epoch,
+/// from the CPU that advanced it.
 fn two_further() {
     explore::<Standard>(2, &[advancing_reader, asker, reader]);
 }

@@ -1,4 +1,5 @@
-//! FreeBSD's reader-writer lock under the checker: waiters of both kinds, a writer that spins behind readers, an upgrade.
+//! FreeBSD's reader-writer lock under the checker: waiters of both kinds, a writer that spins
+//! behind readers, an upgrade.
 
 mod parking;
 
@@ -79,7 +80,8 @@ const LOCK: (&str, &str) = (
     include_str!("../src/rwlock/freebsd.rs"),
 );
 
-/// The models of so many writers and readers find that the operation behind the comment orders nothing.
+/// The models of so many writers and readers find that the operation behind the comment orders
+/// nothing.
 fn found(comment: &str, (writers, readers): (usize, usize)) {
     let preemptions = Some(if writers + readers == 2 { 3 } else { 1 });
     must_be_found(Flaw::Relaxed, Site::after(LOCK.0, LOCK.1, comment), || {

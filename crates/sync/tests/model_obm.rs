@@ -30,8 +30,8 @@ fn restricted_2() {
     explore(None, || exclusion::<RestrictedObm<Checked, 0>>(2));
 }
 
-/// A spinner that waits for long, so that no other task acquires the lock before it. Of two CPUs, all schedules with at
-/// most three preemptions.
+/// A spinner that waits for long, so that no other task acquires the lock before it. Of two CPUs,
+/// all schedules with at most three preemptions.
 #[test]
 fn restricted_spins_2() {
     explore(Some(3), || exclusion::<RestrictedObm<Checked, 1>>(2));

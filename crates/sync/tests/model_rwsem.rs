@@ -1,5 +1,5 @@
-//! Linux's rwsem under the checker: a writer that spins, queued ones that ask for the lock at once or never, readers that
-//! steal and that are woken together.
+//! Linux's rwsem under the checker: a writer that spins, queued ones that ask for the lock at once
+//! or never, readers that steal and that are woken together.
 
 mod parking;
 
@@ -46,7 +46,8 @@ fn slow_writers<R: RawRw<Checked> + 'static>(writers: usize, readers: usize) {
     assert!(shared.0.try_write(), "locked, or not without waiters");
 }
 
-/// A writer steals the lock from readers that are being woken. All schedules with at most one preemption.
+/// A writer steals the lock from readers that are being woken. All schedules with at most one
+/// preemption.
 #[test]
 fn readers_are_robbed() {
     explore(Some(1), || slow_writers::<Patient>(2, 1));
@@ -115,7 +116,8 @@ const QUEUE: (&str, &str) = (
 const WAKE: (&str, &str) = ("rwsem/wake.rs", include_str!("../src/rwlock/rwsem/wake.rs"));
 const SPIN: (&str, &str) = ("rwsem/spin.rs", include_str!("../src/rwlock/rwsem/spin.rs"));
 
-/// The models of so many writers and readers find `flaw` behind the comment, also if a wake-up tells nothing.
+/// The models of so many writers and readers find `flaw` behind the comment, also if a wake-up
+/// tells nothing.
 fn found(
     flaw: Flaw,
     (file, text): (&'static str, &str),

@@ -1,5 +1,5 @@
-//! Sections in which tasks may sleep, under the exhaustive checker, and one broken protocol for each
-//! point on which the sound one rests.
+//! Sections in which tasks may sleep, under the exhaustive checker, and one broken protocol for
+//! each point on which the sound one rests.
 
 use checked::Checked;
 use checked::flaw::{Flaw, Site, must_be_found};

@@ -110,15 +110,16 @@ models! {
 /// CNA that now looks for a waiter of its own NUMA node, and now lets the secondary queue go first.
 type Cna<M> = Queued<M, 1>;
 
-/// One task holds the lock, one waits on the lock itself, and only then is there a queue: of two, and of one that comes
-/// back.
+/// One task holds the lock, one waits on the lock itself, and only then is there a queue: of two,
+/// and of one that comes back.
 #[test]
 fn queues_behind_the_pending_task() {
     bounded::<Qspinlock<Checked>>(1, &[1, 1, 1, 1]);
     bounded::<Cna<Checked>>(1, &[1, 1, 1, 1]);
 }
 
-/// CPUs 0 and 2 are of one NUMA node. Where CPU 2 is first of the queue, before 1 and 0, it hands over to 0.
+/// CPUs 0 and 2 are of one NUMA node. Where CPU 2 is first of the queue, before 1 and 0, it hands
+/// over to 0.
 #[test]
 fn cna_passes_over_the_other_node() {
     bounded::<Cna<Checked>>(1, &[2, 1, 1, 1]);

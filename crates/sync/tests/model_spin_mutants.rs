@@ -518,8 +518,8 @@ fn queued_lock_whose_pending_task_is_overlooked() {
     assert!(catch_unwind(|| bounded::<Queued<{ queued::CLEARS }>>(1, &[1, 1, 1])).is_err());
 }
 
-/// CNA as in the paper, on MCS, for three tasks: the holder passes over a waiter of the other NUMA node, once. Unless
-/// `KEEPS`, a queue that has become empty forgets that waiter.
+/// CNA as in the paper, on MCS, for three tasks: the holder passes over a waiter of the other NUMA
+/// node, once. Unless `KEEPS`, a queue that has become empty forgets that waiter.
 struct Cna<const KEEPS: bool> {
     tail: Ptr,
     /// The waiter that was passed over; the holder's.

@@ -287,8 +287,8 @@ fn locks_of_one_class_need_a_permission() {
     assert_eq!(kinds::<Free>(), [""; 0]);
 }
 
-/// A CPU keeps a lock while it goes from one task to another: the one that leaves does not hold it any
-/// more, the one that goes on does.
+/// A CPU keeps a lock while it goes from one task to another: the one that leaves does not hold it
+/// any more, the one that goes on does.
 #[test]
 fn a_lock_is_handed_from_one_task_to_another() {
     lock_class!(Switch = "switch");
@@ -412,8 +412,8 @@ fn readers_count_as_writers() {
     assert_eq!(kinds::<Tree>(), ["cycle"]);
 }
 
-/// A pinned task that waits for a lock keeps its holder off the CPU, if that may be preempted. Hosted counts pins
-/// with debug assertions.
+/// A pinned task that waits for a lock keeps its holder off the CPU, if that may be preempted.
+/// Hosted counts pins with debug assertions.
 #[cfg(debug_assertions)]
 #[test]
 fn what_is_waited_for_under_a_pin_is_held_under_one() {

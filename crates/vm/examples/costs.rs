@@ -287,8 +287,8 @@ fn share(space: &TestSpace, file: &ObjectRef<Best<Hosted>>) {
     }
 }
 
-/// A look at the accessed bits of page `index`, where the first has many mappings, half of them used, and
-/// the second has one.
+/// A look at the accessed bits of page `index`, where the first has many mappings, half of them
+/// used, and the second has one.
 fn walk(vm: &System, index: u64) -> Case<'_> {
     let (space, file) = (space(vm), file(vm));
     share(&space, &file);

@@ -8,9 +8,9 @@
 //! vacant ones too, and takes away the private copies behind the end.
 //! - A copy of the object's page is made under its slot's lock: before the truncation comes there,
 //!   or the object has no page to copy any more.
-//! - A fork or a move, which hands a copy on, lists the new mapping first, and then asks how far the
-//!   object reaches ([`Attachment::reached`]): so the truncation finds the mapping, or the copy stays
-//!   away.
+//! - A fork or a move, which hands a copy on, lists the new mapping first, and then asks how far
+//!   the object reaches ([`Attachment::reached`]): so the truncation finds the mapping, or the copy
+//!   stays away.
 //!
 //! [`Attachment::reached`]: crate::object::Attachment::reached
 
@@ -88,8 +88,9 @@ impl<S: System> Object<S> {
     /// reaches a page behind its end any more, private copies of such pages included: an
     /// access is [`Error::Bus`].
     ///
-    /// If there is no memory to take copies out of a table that a fork has shared ([`Error::OutOfMemory`]),
-    /// some may be left; then it is to be called again. O(pages cut off + mappings of them).
+    /// If there is no memory to take copies out of a table that a fork has shared
+    /// ([`Error::OutOfMemory`]), some may be left; then it is to be called again. O(pages cut off +
+    /// mappings of them).
     pub fn set_size(&self, size: u64) -> Result<(), Error> {
         let shrinks = size < self.size();
         self.truncate(size, |hold| {

@@ -1,7 +1,7 @@
 //! A virtual-memory subsystem that scales.
 //!
-//! [`Vm`] is a machine's memory, [`Space`] an address space in it. The differences between operating
-//! systems are [`policy`] traits; [`Best`] has the project's own designs.
+//! [`Vm`] is a machine's memory, [`Space`] an address space in it. The differences between
+//! operating systems are [`policy`] traits; [`Best`] has the project's own designs.
 //!
 //! | to | begin with |
 //! |---|---|
@@ -12,8 +12,9 @@
 //! | answer `/proc` | [`proc`], [`Space::stats`] |
 //! | try another design | [`policy`], [`System`] |
 //!
-//! An operation that is refused returns an [`Error`] with Linux's errno. The order of locks stands in [`lock`], the protocol
-//! of each structure in its module. `examples/embed` is a machine in less than 250 lines and a program on it.
+//! An operation that is refused returns an [`Error`] with Linux's errno. The order of locks stands
+//! in [`lock`], the protocol of each structure in its module. `examples/embed` is a machine in less
+//! than 250 lines and a program on it.
 #![no_std]
 #![warn(missing_debug_implementations)]
 

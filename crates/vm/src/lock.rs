@@ -44,7 +44,8 @@ lock_class!(
     pub ObjectSize = "object size", rank 5
 );
 lock_class!(
-    /// A slot of a space's tree. One byte in each slot; of the tasks that want one at once few compete.
+    /// A slot of a space's tree. One byte in each slot; of the tasks that want one at once few
+    /// compete.
     pub TreeSlot = "slot", rank 30
 );
 lock_class!(
@@ -52,7 +53,8 @@ lock_class!(
     pub ObjectShard = "object shard", rank 36
 );
 lock_class!(
-    /// The pmap that has an address-space tag. Held while a reference to a pmap is made, or taken out.
+    /// The pmap that has an address-space tag. Held while a reference to a pmap is made, or taken
+    /// out.
     pub PmapRoster = "pmap roster", rank 38
 );
 lock_class!(
@@ -60,7 +62,8 @@ lock_class!(
     pub PagePv = "page pv", rank 40
 );
 lock_class!(
-    /// The slots that have the same PV tables, in the first of which it is. Of the tasks that want one at once few compete.
+    /// The slots that have the same PV tables, in the first of which it is. Of the tasks that want
+    /// one at once few compete.
     pub PvFamily = "pv family", rank 42
 );
 lock_class!(

@@ -1,5 +1,5 @@
-//! Removal, the look for stores and eviction over the reverse map, of the real VM, under all interleavings with
-//! an unmap or a fault, and with a third CPU that uses the translation.
+//! Removal, the look for stores and eviction over the reverse map, of the real VM, under all
+//! interleavings with an unmap or a fault, and with a third CPU that uses the translation.
 
 mod spaces;
 
@@ -30,8 +30,8 @@ fn an_eviction_sees_a_mapping_or_a_fault_sees_the_eviction() {
     model(
         2,
         |world| {
-            // Where the fault sleeps while the eviction has the entry: made here, since the checker does not
-            // see how two CPUs make it at once.
+            // Where the fault sleeps while the eviction has the entry: made here, since the checker
+            // does not see how two CPUs make it at once.
             Checked::anchor().get_or_init(Hashed::<Checked>::new);
             world.map_object(HERE);
             drop(
@@ -100,7 +100,8 @@ fn unmap(world: &World) {
     world.space.unmap(page(HERE)).expect("unmap");
 }
 
-/// A private page is found on no list while a third CPU may still use its translation, which it has from before.
+/// A private page is found on no list while a third CPU may still use its translation, which it has
+/// from before.
 #[test]
 fn a_removal_waits_for_the_flush_of_an_unmap() {
     model(
@@ -127,8 +128,8 @@ fn a_removal_waits_for_the_flush_of_an_unmap() {
     )();
 }
 
-/// The same for stores: one by a translation on its way out marks nothing, so it must come before the look ends. The
-/// CPU that stores has the translation from before.
+/// The same for stores: one by a translation on its way out marks nothing, so it must come before
+/// the look ends. The CPU that stores has the translation from before.
 #[test]
 fn a_look_for_stores_waits_for_the_flush_of_an_unmap() {
     model(
@@ -166,8 +167,8 @@ fn a_look_for_stores_waits_for_the_flush_of_an_unmap() {
     )();
 }
 
-/// A page that nobody holds goes from its only mapping, and a task that has seen its frame there comes: it holds the
-/// page first, and waits for the flush, or gets nothing.
+/// A page that nobody holds goes from its only mapping, and a task that has seen its frame there
+/// comes: it holds the page first, and waits for the flush, or gets nothing.
 #[test]
 fn a_removal_of_a_page_that_goes_waits_or_finds_nothing() {
     model(
@@ -200,8 +201,8 @@ fn a_removal_of_a_page_that_goes_waits_or_finds_nothing() {
     )();
 }
 
-/// A task that held a page, and looked at its list, is gone when the page goes from its only mapping and another one
-/// begins in the frame.
+/// A task that held a page, and looked at its list, is gone when the page goes from its only
+/// mapping and another one begins in the frame.
 #[test]
 fn a_page_goes_after_its_holder() {
     model(
@@ -221,7 +222,8 @@ fn a_page_goes_after_its_holder() {
     )();
 }
 
-/// A task that has seen a frame comes back to it while a first touch begins a page there, whose list it has not locked.
+/// A task that has seen a frame comes back to it while a first touch begins a page there, whose
+/// list it has not locked.
 #[test]
 fn a_page_begins_beside_an_old_hint() {
     model(
@@ -275,8 +277,8 @@ fn page_out(world: &World) {
     advised.expect("advise");
 }
 
-/// The eviction has passed by the new mapping's place: it stands with those of CPU 0, and the old one with those of
-/// CPU 1. The page is dirty, which only its mapping knows.
+/// The eviction has passed by the new mapping's place: it stands with those of CPU 0, and the old
+/// one with those of CPU 1. The page is dirty, which only its mapping knows.
 #[test]
 fn a_mapping_that_moves_to_where_an_eviction_has_looked_loses_nothing() {
     model(

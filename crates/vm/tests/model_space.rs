@@ -1,6 +1,6 @@
-//! Spaces of the real VM under all interleavings of two CPUs: the tree's descent and its subdivision,
-//! activation beside an unmap, protection beside a fork, a private copy or a mapping of an object's page beside
-//! a truncation.
+//! Spaces of the real VM under all interleavings of two CPUs: the tree's descent and its
+//! subdivision, activation beside an unmap, protection beside a fork, a private copy or a mapping
+//! of an object's page beside a truncation.
 
 mod spaces;
 
@@ -101,7 +101,8 @@ fn a_fork_meets_a_subdivision() {
     )();
 }
 
-/// A fork passes over empty slots, and another CPU maps two of them at once: the child has both or none.
+/// A fork passes over empty slots, and another CPU maps two of them at once: the child has both or
+/// none.
 #[test]
 fn a_fork_meets_a_mapping_of_two_slots() {
     model(
@@ -125,7 +126,8 @@ fn a_fork_meets_a_mapping_of_two_slots() {
     )();
 }
 
-/// Two CPUs move the heap's end from where two slots meet, one up and one down: one after the other.
+/// Two CPUs move the heap's end from where two slots meet, one up and one down: one after the
+/// other.
 #[test]
 fn a_heap_that_grows_meets_one_that_shrinks() {
     model(
@@ -139,8 +141,8 @@ fn a_heap_that_grows_meets_one_that_shrinks() {
     )();
 }
 
-/// A fork passes over the slots while the heap's end moves, from one slot to the next or where nothing is mapped: the child
-/// has the pages below its end, and no others.
+/// A fork passes over the slots while the heap's end moves, from one slot to the next or where
+/// nothing is mapped: the child has the pages below its end, and no others.
 fn a_fork_meets_a_heap<const FROM: usize, const TO: usize>() {
     model(
         3,

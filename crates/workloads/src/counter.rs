@@ -16,7 +16,8 @@ use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
 pub struct Counter {
     count: AtomicU64,
     limit: AtomicU64,
-    /// Where the task gets leave for one more iteration, if that is dealt out: see [`Counter::dealt`].
+    /// Where the task gets leave for one more iteration, if that is dealt out: see
+    /// [`Counter::dealt`].
     supply: AtomicPtr<Counter>,
 }
 
@@ -37,8 +38,8 @@ impl Counter {
         }
     }
 
-    /// A counter at 0 whose task may iterate once, and once more for each that `supply` has left: its limit is
-    /// how many it deals out, to all such tasks together.
+    /// A counter at 0 whose task may iterate once, and once more for each that `supply` has left:
+    /// its limit is how many it deals out, to all such tasks together.
     ///
     /// # Safety
     /// `supply` outlives the counter, and lies at this address in each process that calls

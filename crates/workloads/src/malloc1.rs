@@ -1,7 +1,8 @@
 //! malloc1: allocate and free 128 MiB by the C library's `malloc`.
 //!
-//! An allocation of that size is a mapping of its own, one page longer, whose first page gets the allocator's header;
-//! `free` unmaps it. That is what a task of a system without a C library does here.
+//! An allocation of that size is a mapping of its own, one page longer, whose first page gets the
+//! allocator's header; `free` unmaps it. That is what a task of a system without a C library does
+//! here.
 
 use crate::steps::with_mapping;
 use crate::{Backing, Counter, Error, Needs, SIZE, System, Workload};

@@ -1,11 +1,12 @@
 //! near_fault1: threads of one process write neighbouring pages of one fresh mapping.
 //!
-//! As page_fault1, with one mapping for all threads of a process instead of one for each: of as many pages as there are
-//! threads, each writes one. So all of them fault in the same 2 MiB, for which a kernel has one leaf table. A process
-//! with one thread does what it does in page_fault1.
+//! As page_fault1, with one mapping for all threads of a process instead of one for each: of as
+//! many pages as there are threads, each writes one. So all of them fault in the same 2 MiB, for
+//! which a kernel has one leaf table. A process with one thread does what it does in page_fault1.
 //!
-//! The first thread, the *leader*, maps the memory and says where; when all have written their pages it unmaps. Each tells
-//! by a byte of its own how far it has come, and wakes by a futex the others that wait for that.
+//! The first thread, the *leader*, maps the memory and says where; when all have written their
+//! pages it unmaps. Each tells by a byte of its own how far it has come, and wakes by a futex the
+//! others that wait for that.
 
 use crate::steps::fault_each_page;
 use crate::{Backing, Counter, Error, Feature, Needs, Prot, SIZE, System, Workload};

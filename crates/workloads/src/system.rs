@@ -248,8 +248,8 @@ pub trait System {
         1
     }
 
-    /// How many of the tasks that run together are threads of one process with this one, itself included: all, or
-    /// it is alone.
+    /// How many of the tasks that run together are threads of one process with this one, itself
+    /// included: all, or it is alone.
     fn companions(&self) -> usize {
         1
     }

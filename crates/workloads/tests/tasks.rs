@@ -1,5 +1,5 @@
-//! Workloads whose tasks wait for each other, desktop and near_fault1, end cleanly whichever task stops or fails first, and
-//! keep their promises; the player is in time.
+//! Workloads whose tasks wait for each other, desktop and near_fault1, end cleanly whichever task
+//! stops or fails first, and keep their promises; the player is in time.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex};
@@ -216,8 +216,8 @@ fn run(limits: &[u64], fail_at: Option<usize>) -> (Vec<Result<u64, Error>>, u64)
     (ended, shared.waits)
 }
 
-/// Runs a workload with a task for each limit, of which one may fail at a call. Returns each task's result, and the state
-/// that they leave.
+/// Runs a workload with a task for each limit, of which one may fail at a call. Returns each task's
+/// result, and the state that they leave.
 fn run_of(
     name: &str,
     limits: &[u64],

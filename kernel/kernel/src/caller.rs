@@ -2,7 +2,8 @@
 
 use crate::errno::Errno;
 
-/// Knows which thread the calling task is. One that is no thread is never disturbed, and may write everything.
+/// Knows which thread the calling task is. One that is no thread is never disturbed, and may write
+/// everything.
 pub trait Caller: Sync {
     /// Returns true if it is a thread that has a signal to take, or whose process ends.
     fn is_disturbed(&self) -> bool;

@@ -44,7 +44,8 @@ fn run_all(scheduler: &'static Smallest<Metal>, jobs: Vec<Job>) {
     }
 }
 
-/// Computes for `time` nanoseconds, and lets the scheduler have the CPU where the task may leave it.
+/// Computes for `time` nanoseconds, and lets the scheduler have the CPU where the task may leave
+/// it.
 fn compute(time: u64) {
     let end = Metal::now() + time;
     while Metal::now() < end {

@@ -30,7 +30,8 @@ impl Kernel<Metal> for Disturbed {
     fn sleep(&self, key: *const (), still: impl FnOnce() -> bool) -> bool {
         let (mut still, mut slept) = (Some(still), false);
         self.caller.asleep(Some(key), &mut || {
-            // A signal that came before the key was known is found here, under the lock of the sleepers.
+            // A signal that came before the key was known is found here, under the lock of the
+            // sleepers.
             let still = || !self.caller.is_disturbed() && still.take().is_some_and(|still| still());
             slept = self.kernel.sleep(key, still);
         });

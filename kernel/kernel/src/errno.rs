@@ -4,7 +4,8 @@ use core::fmt;
 use linux_raw_sys::errno;
 use machine::PageFault;
 
-/// Why a call failed, by Linux's number. As wide as what calls return, so that an answer fits registers.
+/// Why a call failed, by Linux's number. As wide as what calls return, so that an answer fits
+/// registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Errno(pub usize);
 

@@ -1,7 +1,8 @@
 //! Event counts: waiting for the next change of something that a lock protects.
 //!
-//! Who changes it counts the change under the lock, then wakes the waiters. Who waits for a change remembers the count under the
-//! lock, and sleeps only while it is the same: either the sleeper finds another count, or the wake-up finds the sleeper.
+//! Who changes it counts the change under the lock, then wakes the waiters. Who waits for a change
+//! remembers the count under the lock, and sleeps only while it is the same: either the sleeper
+//! finds another count, or the wake-up finds the sleeper.
 
 use crate::system::system;
 use core::ptr;
@@ -28,7 +29,8 @@ impl EventCount {
         system().kernel.wake(self.key(), usize::MAX);
     }
 
-    /// Sleeps until the count is another than `seen`, or the thread is disturbed. The caller holds no lock.
+    /// Sleeps until the count is another than `seen`, or the thread is disturbed. The caller holds
+    /// no lock.
     pub fn wait(&self, seen: u32) {
         system()
             .kernel

@@ -1,7 +1,8 @@
 //! The kernel's heap: `talc`, under one lock, in the memory that the machine keeps for it.
 //!
-//! Pieces that are given back are kept, by size, for those who ask for the same next: a process that ends
-//! leaves what the next one needs. When the memory does not suffice otherwise, all of them go back.
+//! Pieces that are given back are kept, by size, for those who ask for the same next: a process
+//! that ends leaves what the next one needs. When the memory does not suffice otherwise, all of
+//! them go back.
 
 use crate::errno::Errno;
 use alloc::vec::Vec;
@@ -14,14 +15,14 @@ use sync::spin::TestAndSet;
 use talc::base::{CHUNK_UNIT, Talc};
 use talc::{DefaultBinning, source::Manual};
 
-/// The heap is short when less than this part of it is free: then programs make nothing that would keep
-/// more. It is nearly empty when less than the second part is free: then they touch no more memory either.
-/// Operations that are under way, and cannot fail, have the rest.
+/// The heap is short when less than this part of it is free: then programs make nothing that would
+/// keep more. It is nearly empty when less than the second part is free: then they touch no more
+/// memory either. Operations that are under way, and cannot fail, have the rest.
 const SHORT: usize = 4;
 const NEARLY_EMPTY: usize = 16;
 
-/// The size and the alignment of a piece are multiples of this, as `talc`'s own are: with other alignments it would
-/// search a long list of free pieces.
+/// The size and the alignment of a piece are multiples of this, as `talc`'s own are: with other
+/// alignments it would search a long list of free pieces.
 const STEP: usize = CHUNK_UNIT;
 /// The bytes of a piece that `talc` needs for itself.
 const TAIL: usize = size_of::<usize>();
@@ -43,8 +44,8 @@ struct Kept(*mut Kept);
 // SAFETY: the pieces belong to the heap.
 unsafe impl Send for Pieces {}
 
-/// True if the heap was short when memory was last taken from it or given back to it, other than kept pieces.
-/// Written under the heap's lock.
+/// True if the heap was short when memory was last taken from it or given back to it, other than
+/// kept pieces. Written under the heap's lock.
 static MAY_BE_SHORT: AtomicBool = AtomicBool::new(false);
 
 /// The heap.
@@ -83,7 +84,8 @@ impl Pieces {
     /// It comes from `take` with the same size, and nobody has it any more.
     unsafe fn give(&mut self, given: *mut u8, bytes: usize) {
         let Some(steps) = steps(bytes) else {
-            // SAFETY: the caller got it from `take` with this size, so from `memory`, and gives it up.
+            // SAFETY: the caller got it from `take` with this size, so from `memory`, and gives it
+            // up.
             unsafe { self.memory.deallocate(given, piece(bytes)) };
             return self.note();
         };
@@ -200,8 +202,9 @@ pub fn buffer(bytes: usize) -> Result<Vec<u8>, Errno> {
     Ok(buffer)
 }
 
-// SAFETY: `Talc` keeps the rules of an allocator, kept pieces are nobody's, and the lock lets one CPU at
-// a time use both. What is aligned to more than a piece lies in one with room for that, behind the piece's address.
+// SAFETY: `Talc` keeps the rules of an allocator, kept pieces are nobody's, and the lock lets one
+// CPU at a time use both. What is aligned to more than a piece lies in one with room for that,
+// behind the piece's address.
 unsafe impl GlobalAlloc for Heap {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let (bytes, align) = (layout.size(), layout.align());
@@ -212,7 +215,8 @@ unsafe impl GlobalAlloc for Heap {
         if piece.is_null() {
             return piece;
         }
-        // At least a step from the piece's start, which is aligned to a step, and not more than `align`.
+        // At least a step from the piece's start, which is aligned to a step, and not more than
+        // `align`.
         let place = piece.map_addr(|address| (address + 1).next_multiple_of(align));
         // SAFETY: the word before the place is the piece's, and aligned.
         unsafe { place.cast::<*mut u8>().sub(1).write(piece) };

@@ -1,7 +1,8 @@
 //! Queues of messages with numbers and keys (System V).
 //!
-//! A sender gives its message to the receiver that has waited longest for such a one, so that nobody who comes
-//! later takes it. Senders that wait for room try again when a message has been taken.
+//! A sender gives its message to the receiver that has waited longest for such a one, so that
+//! nobody who comes later takes it. Senders that wait for room try again when a message has been
+//! taken.
 
 use crate::errno::Errno;
 use crate::event_count::EventCount;
@@ -166,8 +167,8 @@ impl Queue {
         }
     }
 
-    /// Takes a message, when there is one; if the thread does not wait for that, [`Errno::NOMSG`]. One of more than `most` bytes
-    /// stays: [`Errno::TOOBIG`].
+    /// Takes a message, when there is one; if the thread does not wait for that, [`Errno::NOMSG`].
+    /// One of more than `most` bytes stays: [`Errno::TOOBIG`].
     pub fn receive(
         &self,
         thread: &Thread,
@@ -224,7 +225,8 @@ impl Queue {
         }
     }
 
-    /// A copy of the message with this number from the oldest on; an error if that has more than `most` bytes.
+    /// A copy of the message with this number from the oldest on; an error if that has more than
+    /// `most` bytes.
     pub fn copy(&self, place: usize, most: usize, longer: Errno) -> Result<Message, Errno> {
         let state = self.state.lock();
         let message = state.messages.get(place).ok_or(Errno::NOMSG)?;
@@ -260,8 +262,9 @@ impl Queue {
 }
 
 impl State {
-    /// Gives a message to the first receiver that waits for such a one, or adds it to the queue; returns true if
-    /// a receiver has got an outcome. One for which the message is too long learns that, and the next one gets it.
+    /// Gives a message to the first receiver that waits for such a one, or adds it to the queue;
+    /// returns true if a receiver has got an outcome. One for which the message is too long learns
+    /// that, and the next one gets it.
     fn deliver(&mut self, message: Message) -> bool {
         let mut has_ended = false;
         let takes = |it: &Arc<Receiver>| it.choice.allows(message.kind);

@@ -1,7 +1,8 @@
-//! Objects that processes find by a number or a key (System V): segments, sets of semaphores, queues of messages.
+//! Objects that processes find by a number or a key (System V): segments, sets of semaphores,
+//! queues of messages.
 //!
-//! A number is the object's place, and above it how many objects there have been: the number of an object that has gone is
-//! not soon another's.
+//! A number is the object's place, and above it how many objects there have been: the number of an
+//! object that has gone is not soon another's.
 
 use crate::errno::Errno;
 use crate::fs::now;

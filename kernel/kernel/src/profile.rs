@@ -1,10 +1,10 @@
 //! Where the CPUs' time goes: samples of their work, and the profile of the VM's locks.
 //!
-//! A program starts it by writing a number of samples a second to `/dev/profile`, and stops it by writing 0.
-//! `/proc/profile` has a line for each stack that was seen, `sample NANOSECONDS ADDRESS …` from the innermost
-//! address on; for each lock that was waited for, `lock ACQUISITIONS WAITS NANOSECONDS LONGEST PLACE CLASS`, if the
-//! kernel is built with the feature `lock-profile`; and `lost SAMPLES` if there was no room for some. The thread
-//! that has started it is left out.
+//! A program starts it by writing a number of samples a second to `/dev/profile`, and stops it by
+//! writing 0. `/proc/profile` has a line for each stack that was seen, `sample NANOSECONDS ADDRESS
+//! …` from the innermost address on; for each lock that was waited for, `lock ACQUISITIONS WAITS
+//! NANOSECONDS LONGEST PLACE CLASS`, if the kernel is built with the feature `lock-profile`; and
+//! `lost SAMPLES` if there was no room for some. The thread that has started it is left out.
 
 use crate::errno::Errno;
 use crate::single::Single;

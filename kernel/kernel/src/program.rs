@@ -20,7 +20,8 @@ use vm::{At, Flags, HEAP_START, HIGHEST, Prot};
 const ANYWHERE: usize = 0x8000_0000;
 /// How much of a stack is mapped at first, below arguments and environment.
 const STACK: usize = 128 << 10;
-/// Where the stack ends: below the heap, so that a small process has few tables, which a fork copies.
+/// Where the stack ends: below the heap, so that a small process has few tables, which a fork
+/// copies.
 const STACK_END: usize = HEAP_START - PAGE_SIZE;
 /// The most program headers.
 const HEADERS: usize = 64;
@@ -106,7 +107,8 @@ impl Program {
         let parse = |_| ProgramHeader::parse_at(file.endianness, file.class, &mut at, &bytes);
         let headers: Result<Vec<_>, _> = (0..count).map(parse).collect();
         let headers = headers.map_err(not)?;
-        // There is no dynamic linker. As on Linux where it is missing: a shell does not take the file for a script.
+        // There is no dynamic linker. As on Linux where it is missing: a shell does not take the
+        // file for a script.
         if headers.iter().any(|header| header.p_type == PT_INTERP) {
             return Err(Errno::NOENT);
         }
@@ -180,7 +182,8 @@ impl Program {
         Ok(())
     }
 
-    /// Where the texts of a program's first stack begin. Above them is nothing else but bytes to align it.
+    /// Where the texts of a program's first stack begin. Above them is nothing else but bytes to
+    /// align it.
     fn texts_of(start: &Start) -> usize {
         let texts = start.arguments.bytes.len() + start.environment.bytes.len();
         (STACK_END - texts - (start.path.len() + 1) - RANDOM) & !15
@@ -194,7 +197,8 @@ impl Program {
         (Self::texts_of(start) - words * size_of::<usize>()) & !15
     }
 
-    /// Writes arguments, environment and the C library's auxiliary values, the words from `stack` on.
+    /// Writes arguments, environment and the C library's auxiliary values, the words from `stack`
+    /// on.
     fn fill_stack(&self, space: &Space, start: &Start, stack: usize) -> Result<(), Errno> {
         let Start {
             arguments,

@@ -1,8 +1,8 @@
 //! Sets of semaphores with numbers and keys (System V).
 //!
-//! A call's operations happen all at once, under the set's lock, or it waits. Whoever changes the set then does
-//! the operations of those who wait, the oldest first, as far as they have become possible: a value that was
-//! added for a waiter is the waiter's, however soon others come.
+//! A call's operations happen all at once, under the set's lock, or it waits. Whoever changes the
+//! set then does the operations of those who wait, the oldest first, as far as they have become
+//! possible: a value that was added for a waiter is the waiter's, however soon others come.
 
 use crate::errno::Errno;
 use crate::event_count::EventCount;
@@ -218,8 +218,9 @@ impl State {
         [at.count() - for_zero, for_zero]
     }
 
-    /// Does the operations of the calls that wait, the oldest first, as far as they are possible; returns true
-    /// if a call has ended. One that has changed a value may have made those before it possible.
+    /// Does the operations of the calls that wait, the oldest first, as far as they are possible;
+    /// returns true if a call has ended. One that has changed a value may have made those before it
+    /// possible.
     fn settle(&mut self, number: i32) -> bool {
         let mut has_ended = false;
         let mut at = 0;

@@ -1,8 +1,9 @@
-//! The command-line word `alan-cox`: Alan Cox's example (case study 000) on two CPUs. When `remove_all` returns no CPU
-//! can write the page any more, even if another had taken the mapping away and not flushed yet.
+//! The command-line word `alan-cox`: Alan Cox's example (case study 000) on two CPUs. When
+//! `remove_all` returns no CPU can write the page any more, even if another had taken the mapping
+//! away and not flushed yet.
 //!
-//! One CPU unmaps a page. The other has it in its TLB, removes all mappings of the page, and writes it then. With
-//! `plant=late-flush` the first often is between the two steps at that moment.
+//! One CPU unmaps a page. The other has it in its TLB, removes all mappings of the page, and writes
+//! it then. With `plant=late-flush` the first often is between the two steps at that moment.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -29,8 +30,8 @@ const AT: VaRange = VaRange {
     end: (1 << 30) + PAGE_SIZE,
 };
 
-/// Plays the example with the designs of delayed invalidation, and ends the machine: with 1 if a CPU could write the
-/// page. If they are `hasty`, they do not wait for those who unmap.
+/// Plays the example with the designs of delayed invalidation, and ends the machine: with 1 if a
+/// CPU could write the page. If they are `hasty`, they do not wait for those who unmap.
 pub fn run(machine: Metal, hasty: bool) -> ! {
     let play: [fn(Metal) -> usize; 4] = if hasty {
         [
@@ -47,7 +48,8 @@ pub fn run(machine: Metal, hasty: bool) -> ! {
             play::<Snapshots<_>>,
         ]
     };
-    // Emulated CPUs may be far from running side by side: what is to be seen may take several plays.
+    // Emulated CPUs may be far from running side by side: what is to be seen may take several
+    // plays.
     let plays = if hasty { MOST_PLAYS } else { 1 };
     let stale = play.map(|play| {
         let mut counts = (0..plays).map(|_| play(machine));

@@ -13,7 +13,8 @@ use vm::swap::SwapSpace;
 const LOOK: u64 = 50_000;
 /// How often the daemon checks the free memory, in nanoseconds.
 const PERIOD: u64 = 10_000_000;
-/// The daemon begins when less than this part of memory is free, and goes on until more than that is.
+/// The daemon begins when less than this part of memory is free, and goes on until more than that
+/// is.
 const LOW: usize = 64;
 const HIGH: usize = 32;
 

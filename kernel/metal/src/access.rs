@@ -30,8 +30,8 @@ pub fn copy_to_user(from: &[u8], to: usize) -> Result<(), PageFault> {
     outcome(rest)
 }
 
-/// Replaces the aligned word at `address` in the active space by `new` if it is `expected`; returns the
-/// word that was there. Sequentially consistent, also with the task's own accesses.
+/// Replaces the aligned word at `address` in the active space by `new` if it is `expected`; returns
+/// the word that was there. Sequentially consistent, also with the task's own accesses.
 pub fn exchange_user(address: usize, expected: u32, new: u32) -> Result<u32, PageFault> {
     within(address, 4, Access::Write)?;
     let mut found = 0;
@@ -65,7 +65,8 @@ pub(crate) fn store(address: usize, value: u64) -> Result<(), PageFault> {
 fn within(address: usize, bytes: usize, access: Access) -> Result<(), PageFault> {
     let end = address.checked_add(bytes);
     let fault = PageFault {
-        // The first one that is the kernel's: those before may be there, and a task would try for ever.
+        // The first one that is the kernel's: those before may be there, and a task would try for
+        // ever.
         address: address.max(pte::USER_END),
         access,
         present: false,

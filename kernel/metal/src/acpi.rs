@@ -54,7 +54,8 @@ fn table(address: u64) -> &'static [u8] {
 }
 
 fn bytes(address: u64, length: usize) -> &'static [u8] {
-    // SAFETY: the firmware's tables lie in the first 4 GiB, which are mapped, and are never written.
+    // SAFETY: the firmware's tables lie in the first 4 GiB, which are mapped, and are never
+    // written.
     unsafe { slice::from_raw_parts(physical(address), length) }
 }
 

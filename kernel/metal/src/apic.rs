@@ -46,7 +46,8 @@ fn read(register: u64) -> u32 {
 }
 
 fn write(register: u64, value: u32) {
-    // SAFETY: a register of the calling CPU's APIC, in the direct map; the registers touch no memory.
+    // SAFETY: a register of the calling CPU's APIC, in the direct map; the registers touch no
+    // memory.
     unsafe {
         physical::<u32>(BASE + register)
             .cast_mut()

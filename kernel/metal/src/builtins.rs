@@ -25,7 +25,8 @@ pub unsafe extern "C" fn memcpy(to: *mut u8, from: *const u8, bytes: usize) -> *
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn memmove(to: *mut u8, from: *const u8, bytes: usize) -> *mut u8 {
     if to.addr().wrapping_sub(from.addr()) >= bytes {
-        // SAFETY: the caller passes places of so many bytes; copying upwards overwrites nothing that is still to be read.
+        // SAFETY: the caller passes places of so many bytes; copying upwards overwrites nothing
+        // that is still to be read.
         return unsafe { memcpy(to, from, bytes) };
     }
     // SAFETY: the caller passes places of so many bytes, which are at least one.

@@ -65,7 +65,8 @@ pub(crate) fn begin() {
 fn moment() -> Moment {
     let read = || {
         let cycles = cycles();
-        // SAFETY: the ports are those of the timer that every PC has; the write holds the count, whose halves are read.
+        // SAFETY: the ports are those of the timer that every PC has; the write holds the count,
+        // whose halves are read.
         let pit = unsafe {
             Port::<u8>::new(0x43).write(0x80);
             let mut count = Port::<u8>::new(0x42);
@@ -93,8 +94,8 @@ pub(crate) fn now() -> u64 {
     scaled(cycles().saturating_sub(start), &PER_CYCLE)
 }
 
-/// The calling CPU's timer has come while it ran `frame`; returns whether the time has of the scheduler
-/// or of a task to wake. The timer goes on for what is left.
+/// The calling CPU's timer has come while it ran `frame`; returns whether the time has of the
+/// scheduler or of a task to wake. The timer goes on for what is left.
 pub(crate) fn ring(frame: &Frame) -> bool {
     let cpu = Cpu::this();
     sample::ring(cpu, frame);
@@ -110,8 +111,8 @@ pub(crate) fn ring(frame: &Frame) -> bool {
     has_come
 }
 
-/// Parks the calling task, until `time` at most. A CPU remembers the last caller, so only one task of the
-/// system may call this.
+/// Parks the calling task, until `time` at most. A CPU remembers the last caller, so only one task
+/// of the system may call this.
 pub fn park_until(time: u64) {
     let pin = Metal::pin();
     let cpu = Cpu::this();

@@ -87,8 +87,8 @@ impl Context {
 
     /// Drops the task's words; those that follow are 0.
     pub(crate) fn drop_locals(&self) {
-        // SAFETY: the calling context's own, and no reference is left when its job has ended. They are
-        // dropped and written where they stand: there are many.
+        // SAFETY: the calling context's own, and no reference is left when its job has ended. They
+        // are dropped and written where they stand: there are many.
         unsafe {
             drop_in_place(self.locals());
             self.locals().write(Locals::ZERO);
@@ -156,9 +156,9 @@ fn go_on_with(to: Context) -> Context {
     load_thread_pointer(cpu, to.body().thread_pointer.get());
     from.body().tables.set((cpu.tables.get(), cpu.index.get()));
     let (tables, at) = to.body().tables.get();
-    // After another space's tables, a task that is told that it is back activates its space itself, which also says
-    // that the CPU has come there.
-    // SAFETY: the context is not running, and nothing has a reference to its words.
+    // After another space's tables, a task that is told that it is back activates its space itself,
+    // which also says that the CPU has come there. SAFETY: the context is not running, and nothing
+    // has a reference to its words.
     let is_told = unsafe { (*to.locals()).at_switch.get().is_some() };
     let may_go_on = at == cpu.index.get() && (!is_told || tables == cpu.last_tables.get());
     mmu::translate_by(cpu, tables.filter(|_| may_go_on));
@@ -184,8 +184,8 @@ extern "C" fn metal_begin(body: NonNull<Body>) -> ! {
     me.drop_locals();
     go_on_with(next);
     Cpu::this().ended.set(Some(me));
-    // SAFETY: no CPU runs the next context, and only this one is about to. Nothing switches back here, and this
-    // context is free once it is left.
+    // SAFETY: no CPU runs the next context, and only this one is about to. Nothing switches back
+    // here, and this context is free once it is left.
     unsafe { switch_stacks(me.body().saved.as_ptr(), next.body().saved.get()) };
     unreachable!("an ended context goes on")
 }

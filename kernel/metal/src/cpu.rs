@@ -50,12 +50,12 @@ pub(crate) struct Cpu {
     pub(crate) last_tables: Cell<Option<Tables>>,
     /// When the timer is to come, in nanoseconds.
     pub(crate) deadline: Cell<u64>,
-    /// When the timer is to come for the task that `wakes` names, [`u64::MAX`] for never. The timer's handler sets it when
-    /// the time has come; a safe point then takes the task.
+    /// When the timer is to come for the task that `wakes` names, [`u64::MAX`] for never. The
+    /// timer's handler sets it when the time has come; a safe point then takes the task.
     pub(crate) wake_at: Cell<u64>,
     pub(crate) wakes: Cell<Option<TaskName>>,
-    /// When the next sample is due, [`u64::MAX`] for never, and when the last one was. The timer's handler sets
-    /// them.
+    /// When the next sample is due, [`u64::MAX`] for never, and when the last one was. The timer's
+    /// handler sets them.
     pub(crate) sample_at: Cell<u64>,
     pub(crate) sampled: Cell<u64>,
     /// The last page fault of an access that may fault. The handler sets it.

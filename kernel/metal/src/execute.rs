@@ -93,7 +93,8 @@ pub(crate) fn take_job(cpu: &Cpu) -> Option<Job> {
     (!job.is_null()).then(|| *unsafe { Box::from_raw(job) })
 }
 
-/// Called on CPU 0, outside of jobs, before there is a scheduler. A panic of a job ends the machine.
+/// Called on CPU 0, outside of jobs, before there is a scheduler. A panic of a job ends the
+/// machine.
 impl Execute for Metal {
     fn execute(&self, jobs: Vec<Job>) {
         let cpus = self.cpus().len();

@@ -31,7 +31,8 @@ pub struct Frame {
     pub(crate) rcx: usize,
     pub rbx: usize,
     pub rax: usize,
-    /// The exception's or interrupt's number, or [`SYSTEM_CALL`]; 0 if the thread goes on elsewhere.
+    /// The exception's or interrupt's number, or [`SYSTEM_CALL`]; 0 if the thread goes on
+    /// elsewhere.
     pub(crate) number: usize,
     /// The exception's error code.
     pub(crate) error: usize,
@@ -125,8 +126,8 @@ impl Frame {
         self.number = 0;
     }
 
-    /// The general registers in the order in which `sigcontext` has them: r8 to r15, rdi, rsi, rbp, rbx,
-    /// rdx, rax, rcx, rsp, rip, and the flags.
+    /// The general registers in the order in which `sigcontext` has them: r8 to r15, rdi, rsi, rbp,
+    /// rbx, rdx, rax, rcx, rsp, rip, and the flags.
     pub fn general(&self) -> [usize; 18] {
         [
             self.r8,

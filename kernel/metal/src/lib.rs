@@ -21,16 +21,16 @@
 //!
 //! # The kernel is not preempted
 //! A timer or a kick that comes while the kernel runs waits for a safe point: the return to user
-//! mode, [`machine::Tasks::safe_point`], or the wait for an interrupt. Only shootdowns are served at
-//! once. So a context moves to another CPU only where it says so, and an interrupt handler never
+//! mode, [`machine::Tasks::safe_point`], or the wait for an interrupt. Only shootdowns are served
+//! at once. So a context moves to another CPU only where it says so, and an interrupt handler never
 //! waits.
 //!
 //! # Address spaces
 //! A context has tables as it has registers: the CPU translates by them when it switches to the
 //! context, and by the kernel's own when it switches to one that has none, such as its idle one. So
 //! no CPU uses the tables of a task that has ended. A task that is told when it is back on a CPU
-//! ([`machine::Locals::at_switch`]) activates its space itself; until then the CPU has the kernel's tables, unless that
-//! space's were the last that it had.
+//! ([`machine::Locals::at_switch`]) activates its space itself; until then the CPU has the kernel's
+//! tables, unless that space's were the last that it had.
 #![no_std]
 
 extern crate alloc;

@@ -156,8 +156,9 @@ const MANY: usize = 32;
 /// And so many where some are not.
 const FEW: usize = 8;
 
-/// Defines how many words from `first` on, which is even, have no bit of `mask`: an even number, perhaps fewer than there are
-/// before `end`. Words are looked at by the group: the first pair, and those at the `offsets` from it, in bytes.
+/// Defines how many words from `first` on, which is even, have no bit of `mask`: an even number,
+/// perhaps fewer than there are before `end`. Words are looked at by the group: the first pair, and
+/// those at the `offsets` from it, in bytes.
 macro_rules! empty_words {
     ($name:ident, $group:ident, $offsets:literal) => {
         #[inline(always)]
@@ -170,8 +171,8 @@ macro_rules! empty_words {
             let groups = end.saturating_sub(first) / $group;
             let start = words[first..].as_ptr();
             let mut at = start;
-            // SAFETY: reads the groups, which lie in the frame and are aligned to 16 bytes. In assembly, as
-            // others may write words meanwhile; each word is read whole.
+            // SAFETY: reads the groups, which lie in the frame and are aligned to 16 bytes. In
+            // assembly, as others may write words meanwhile; each word is read whole.
             unsafe {
                 asm!(
                     "jmp 3f",

@@ -1,5 +1,6 @@
-//! Address spaces. Entries are tagged if the processor has tags and the instruction that flushes by them. If not,
-//! there is one tag, and the processor forgets tasks' translations when it gets another root.
+//! Address spaces. Entries are tagged if the processor has tags and the instruction that flushes by
+//! them. If not, there is one tag, and the processor forgets tasks' translations when it gets
+//! another root.
 
 use crate::cpu::Cpu;
 use crate::memory::kernel_root;
@@ -52,20 +53,21 @@ unsafe impl Mmu for Metal {
         access::store(address, value)
     }
 
-    /// Reads the word as data, if the tables allow its execution: the kernel executes no task's code.
+    /// Reads the word as data, if the tables allow its execution: the kernel executes no task's
+    /// code.
     fn fetch(&self, address: usize) -> Result<u64, PageFault> {
         access::load(address, Access::Execute)
     }
 }
 
-/// Gives the calling CPU tags, if it has them and flushes by them. It executes in the kernel's part, and has
-/// never translated for a task.
+/// Gives the calling CPU tags, if it has them and flushes by them. It executes in the kernel's
+/// part, and has never translated for a task.
 pub(crate) fn begin() {
     let is_tagged = start::has_tags() && start::has(INVPCID);
     TAGGED.store(is_tagged, Ordering::Relaxed);
     if is_tagged {
-        // SAFETY: the CPU has the feature and the tag 0, and the kernel's root maps this code. What is left of the
-        // start's entries is dropped.
+        // SAFETY: the CPU has the feature and the tag 0, and the kernel's root maps this code. What
+        // is left of the start's entries is dropped.
         unsafe {
             Cr4::update(|flags| flags.insert(Cr4Flags::PCID));
             load((kernel_root(), KERNEL));
@@ -122,8 +124,9 @@ unsafe fn load((root, asid): Tables) {
     unsafe { asm!("mov cr3, {}", in(reg) root.address() | tag, options(nostack, preserves_flags)) };
 }
 
-/// Drops the calling CPU's cached copies of the tasks' entries with the tag. When it returns, all accesses that came
-/// before are performed, and none uses a dropped copy: the instructions serialize.
+/// Drops the calling CPU's cached copies of the tasks' entries with the tag. When it returns, all
+/// accesses that came before are performed, and none uses a dropped copy: the instructions
+/// serialize.
 pub(crate) fn flush(asid: Asid, what: Flush) {
     // A handler may be between `translate_by`'s two steps, so the register counts.
     let is_current = !is_tagged() || Cr3::read_pcid().1.value() == asid.0;

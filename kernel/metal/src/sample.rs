@@ -8,7 +8,8 @@ use core::iter;
 use core::sync::atomic::{AtomicU64, Ordering};
 use machine::{NativeCell, SharedCell, pte};
 
-/// Nanoseconds from one sample of a CPU to the next; 0 for no samples. A CPU sees a change at an interrupt.
+/// Nanoseconds from one sample of a CPU to the next; 0 for no samples. A CPU sees a change at an
+/// interrupt.
 static PERIOD: AtomicU64 = AtomicU64::new(0);
 /// Takes the samples. Written once, before `PERIOD` is first set.
 static TAKE: NativeCell<Option<fn(&Sample)>> = NativeCell::holding(None);
@@ -45,8 +46,8 @@ impl Sample {
     }
 }
 
-/// From now on each CPU's work is sampled every `period` nanoseconds, unless it is idle, and given to `take`, which runs
-/// in the handler of an interrupt.
+/// From now on each CPU's work is sampled every `period` nanoseconds, unless it is idle, and given
+/// to `take`, which runs in the handler of an interrupt.
 ///
 /// # Safety
 /// Calls do not overlap, and all have the same `take`.

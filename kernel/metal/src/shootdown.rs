@@ -1,18 +1,19 @@
 //! Flushing the TLBs of other CPUs, by interrupts.
 //!
 //! # Protocol
-//! The initiator, which has changed the tables, writes its request, counts the targets, sets its bit
-//! at each (release) and interrupts it. A target takes the bits (acquire), flushes as each request
-//! says, and counts itself out (release). The initiator waits for the count to be 0 (acquire), with
-//! interrupts on: two CPUs that shoot at each other serve each other.
+//! The initiator, which has changed the tables, writes its request, counts the targets, sets its
+//! bit at each (release) and interrupts it. A target takes the bits (acquire), flushes as each
+//! request says, and counts itself out (release). The initiator waits for the count to be 0
+//! (acquire), with interrupts on: two CPUs that shoot at each other serve each other.
 //!
 //! # CPUs without tables
-//! A CPU that translates for no task, because it is idle or runs a task of the kernel's, walks no table of a task, and
-//! uses none of the tasks' entries that its TLB has. It says that it is `absent`, and an initiator leaves it
-//! alone, but notes that it has `missed` a flush: it drops all entries when it comes back. In the one order of all
-//! fences the CPU's fence after it has cleared `absent` either follows the initiator's: then it finds the note, and its
-//! walks see the tables as the initiator left them. Or it precedes it: then the initiator, which looks
-//! again, sees `absent` cleared. This is the protocol of the VM's CPUs that have left a space, with all spaces for one.
+//! A CPU that translates for no task, because it is idle or runs a task of the kernel's, walks no
+//! table of a task, and uses none of the tasks' entries that its TLB has. It says that it is
+//! `absent`, and an initiator leaves it alone, but notes that it has `missed` a flush: it drops all
+//! entries when it comes back. In the one order of all fences the CPU's fence after it has cleared
+//! `absent` either follows the initiator's: then it finds the note, and its walks see the tables as
+//! the initiator left them. Or it precedes it: then the initiator, which looks again, sees `absent`
+//! cleared. This is the protocol of the VM's CPUs that have left a space, with all spaces for one.
 
 use crate::Metal;
 use crate::cpu::Cpu;
@@ -23,8 +24,8 @@ use machine::{Asid, CpuSet, Cpus, Flush, SharedCell};
 /// A planted bug: no other CPU is asked.
 static FORGETS_OTHERS: AtomicBool = AtomicBool::new(false);
 
-/// Plants a bug: from now on a CPU flushes its own TLB only. A test shows by it that stale translations
-/// would be noticed.
+/// Plants a bug: from now on a CPU flushes its own TLB only. A test shows by it that stale
+/// translations would be noticed.
 pub fn forget_others() {
     FORGETS_OTHERS.store(true, Ordering::Relaxed);
 }
@@ -34,8 +35,8 @@ static IS_LATE: AtomicBool = AtomicBool::new(false);
 /// Rounds of a pause that is longer than what other CPUs do meanwhile.
 const LATE: u32 = 5_000;
 
-/// From now on a CPU pauses between changing the tables and asking others to flush, which a sound VM bears. A test widens by it
-/// the window in which others have stale translations.
+/// From now on a CPU pauses between changing the tables and asking others to flush, which a sound
+/// VM bears. A test widens by it the window in which others have stale translations.
 pub fn flush_late() {
     IS_LATE.store(true, Ordering::Relaxed);
 }

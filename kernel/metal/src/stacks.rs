@@ -30,8 +30,8 @@ static SOURCE: AtomicPtr<()> = AtomicPtr::new(null_mut());
 
 static METAL: Metal = Metal;
 
-/// From now on kernel stacks, and the tables that map them, consist of frames that `source` returns; they are
-/// never given back. The stacks of CPUs come before, from the heap.
+/// From now on kernel stacks, and the tables that map them, consist of frames that `source`
+/// returns; they are never given back. The stacks of CPUs come before, from the heap.
 pub fn take_frames_from(source: Source) {
     SOURCE.store(source as *mut (), Ordering::Relaxed);
 }

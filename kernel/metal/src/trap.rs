@@ -68,7 +68,8 @@ pub(crate) unsafe fn iret(frame: &mut Frame) {
 /// As [`iret`], and the frame has RIP in RCX and RFLAGS in R11, too.
 #[inline]
 pub(crate) unsafe fn sysret(frame: &mut Frame) {
-    // SAFETY: the caller's frame leads to user mode, with RCX and R11 as `sysret` needs them; the rest is clobbered.
+    // SAFETY: the caller's frame leads to user mode, with RCX and R11 as `sysret` needs them; the
+    // rest is clobbered.
     unsafe {
         asm!("call {}", sym enter_by_sysret, in("rdi") frame,
              out("r12") _, out("r13") _, out("r14") _, out("r15") _, clobber_abi("C"));

@@ -1,17 +1,19 @@
-//! Memory domains: free pages by NUMA node, and the pages that objects have reserved (FreeBSD 14, sys/vm/vm_page.c,
-//! vm_phys.c, vm_reserv.c).
+//! Memory domains: free pages by NUMA node, and the pages that objects have reserved (FreeBSD 14,
+//! sys/vm/vm_page.c, vm_phys.c, vm_reserv.c).
 //!
-//! A page of an object comes from a *reservation*, 2 MiB that are taken together when the first page of a 2 MiB of the object is
-//! needed (`vm_reserv_alloc_page`), and go back together with the last (`vm_reserv_free_page`). Both take the domain's free
-//! lock. Each page that comes or goes changes the domain's count of free pages by an atomic operation
-//! (`vm_domain_allocate`, `vm_domain_freecnt_inc`): CPUs of a node meet there in each fault. Reservations that are used in
+//! A page of an object comes from a *reservation*, 2 MiB that are taken together when the first
+//! page of a 2 MiB of the object is needed (`vm_reserv_alloc_page`), and go back together with the
+//! last (`vm_reserv_free_page`). Both take the domain's free lock. Each page that comes or goes
+//! changes the domain's count of free pages by an atomic operation (`vm_domain_allocate`,
+//! `vm_domain_freecnt_inc`): CPUs of a node meet there in each fault. Reservations that are used in
 //! part are in a list, which is locked when one enters or leaves it.
 //!
 //! All VMs of a machine share its domains, as they share its memory.
 //!
-//! The differences: a page's domain is the node of the CPU that asks for it; a reservation's own lock, under which two CPUs meet
-//! only if they fault in the same 2 MiB of an object, is that object's; a reservation enters the list of those used in part
-//! once, where FreeBSD moves it to the end of the list, at most once a tick; memory that is short breaks no reservation.
+//! The differences: a page's domain is the node of the CPU that asks for it; a reservation's own
+//! lock, under which two CPUs meet only if they fault in the same 2 MiB of an object, is that
+//! object's; a reservation enters the list of those used in part once, where FreeBSD moves it to
+//! the end of the list, at most once a tick; memory that is short breaks no reservation.
 
 use core::array;
 use machine::{Atomic, AtomicInt, Machine, Ordering};

@@ -1,23 +1,28 @@
 //! Map entries: the regions of a space, each with its object (FreeBSD 14, sys/vm/vm_map.c).
 //!
-//! Neighbours that are alike are one entry: a new anonymous region extends the one before it, and its object
-//! (`vm_map_insert`, `vm_object_coalesce`); parts that a `mprotect` had separated are joined again (`vm_map_try_merge_entries`). So
-//! threads whose regions lie side by side meet in one object's lock.
+//! Neighbours that are alike are one entry: a new anonymous region extends the one before it, and
+//! its object (`vm_map_insert`, `vm_object_coalesce`); parts that a `mprotect` had separated are
+//! joined again (`vm_map_try_merge_entries`). So threads whose regions lie side by side meet in one
+//! object's lock.
 //!
-//! An entry gets its object with its first fault, or when it is split, and after a fork a shadow with its first write; both
-//! under the map's lock for writing, to which a fault upgrades its own (`vm_map_lookup`).
+//! An entry gets its object with its first fault, or when it is split, and after a fork a shadow
+//! with its first write; both under the map's lock for writing, to which a fault upgrades its own
+//! (`vm_map_lookup`).
 //!
 //! # Protocol
-//! The tree of entries is under the map's lock ([`SxMap`](super::SxMap)); until a new space is complete, it belongs to the task
-//! that makes the space. An object under a region stays as long as the map is locked.
+//! The tree of entries is under the map's lock ([`SxMap`](super::SxMap)); until a new space is
+//! complete, it belongs to the task that makes the space. An object under a region stays as long as
+//! the map is locked.
 //!
-//! The differences: `vm` finds regions in its own tree, so the tree here is only looked up, and its nodes cost nothing; the pages of a
-//! region have gone when its object hears of it, where FreeBSD frees them with the object, when the map is unlocked
-//! (`vm_map_process_deferred`); an upgrade of the map's lock is a release and an acquisition; an object's page is taken to be in
-//! memory, so a fault that waits for a pager keeps the map's lock, which FreeBSD releases, and looks at the map's timestamp
-//! then (`vm_fault_relookup`); a fault maps its own page, where FreeBSD also maps up to eight neighbours that are in memory
-//! (`vm_fault_prefault`); pages that `madvise` frees stay in their object; an entry that maps part of an object is copied
-//! without a new object for that part (`vm_object_split`).
+//! The differences: `vm` finds regions in its own tree, so the tree here is only looked up, and its
+//! nodes cost nothing; the pages of a region have gone when its object hears of it, where FreeBSD
+//! frees them with the object, when the map is unlocked (`vm_map_process_deferred`); an upgrade of
+//! the map's lock is a release and an acquisition; an object's page is taken to be in memory, so a
+//! fault that waits for a pager keeps the map's lock, which FreeBSD releases, and looks at the
+//! map's timestamp then (`vm_fault_relookup`); a fault maps its own page, where FreeBSD also maps
+//! up to eight neighbours that are in memory (`vm_fault_prefault`); pages that `madvise` frees stay
+//! in their object; an entry that maps part of an object is copied without a new object for that
+//! part (`vm_object_split`).
 
 use super::object::{AnonObject, Backing, Faulting, FileObject};
 use alloc::collections::BTreeMap;
@@ -65,7 +70,8 @@ impl<M: Machine> Entry<M> {
 }
 
 impl<M: Machine> VmEntries<M> {
-    /// How many objects lie at `address`, one behind the other. No operation changes them meanwhile.
+    /// How many objects lie at `address`, one behind the other. No operation changes them
+    /// meanwhile.
     pub fn depth(&self, address: usize) -> usize {
         self.at(address)
             .map_or(0, |(_, entry)| entry.object.depth())

@@ -36,7 +36,8 @@ impl<M: Machine> Generation<M> {
     pub(crate) fn raise(&self, generation: u64) {
         let raised = |seen| (seen < generation).then_some(generation);
         // Release: pairs with the acquire in `get`. Only the number matters to a waiter, and the PV
-        // lock already orders it; the pair is for aliases. An error means that it is as new already.
+        // lock already orders it; the pair is for aliases. An error means that it is as new
+        // already.
         let _ = self
             .0
             .fetch_update(Ordering::Release, Ordering::Relaxed, raised);

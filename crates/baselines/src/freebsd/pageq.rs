@@ -1,8 +1,10 @@
-//! The page queues: one active queue for each memory domain, changed by batches (FreeBSD 14, sys/vm/vm_page.c).
+//! The page queues: one active queue for each memory domain, changed by batches (FreeBSD 14,
+//! sys/vm/vm_page.c).
 //!
-//! A task says in the page what is to be done with it, and puts the page into its CPU's batch (`vm_page_pqbatch_submit`). A
-//! full batch of 31 is worked off under the queue's mutex (`vm_pqbatch_process`), with the page that did not fit. A page that is
-//! freed stays in the queue until its batch is worked off (`vm_page_dequeue_deferred`); if it is used again before that, it
+//! A task says in the page what is to be done with it, and puts the page into its CPU's batch
+//! (`vm_page_pqbatch_submit`). A full batch of 31 is worked off under the queue's mutex
+//! (`vm_pqbatch_process`), with the page that did not fit. A page that is freed stays in the queue
+//! until its batch is worked off (`vm_page_dequeue_deferred`); if it is used again before that, it
 //! is removed at once, which takes the mutex (`vm_page_dequeue`).
 //!
 //! # Protocol
@@ -16,8 +18,8 @@
 //!
 //! States change by exchanges. Batches are a CPU's own, under a pin.
 //!
-//! The differences: inactive pages and laundry have no queues, since the page daemon is `vm`'s; a page's domain is the node
-//! of the CPU that mapped it first.
+//! The differences: inactive pages and laundry have no queues, since the page daemon is `vm`'s; a
+//! page's domain is the node of the CPU that mapped it first.
 
 use super::domain::{DOMAINS, FreeHeld, MemoryDomains};
 use super::pgcache::PageCache;

@@ -1,14 +1,16 @@
-//! A CPU's cache of free pages: two buckets of UMA (FreeBSD 14, `vm_page_zone_import` and `_release` of sys/vm/vm_page.c,
-//! `uma_zalloc_arg` and `uma_zfree_arg` of uma_core.c).
+//! A CPU's cache of free pages: two buckets of UMA (FreeBSD 14, `vm_page_zone_import` and
+//! `_release` of sys/vm/vm_page.c, `uma_zalloc_arg` and `uma_zfree_arg` of uma_core.c).
 //!
-//! Pages of no object, such as page tables and chunks of PV entries, come from here; pages of objects from reservations
-//! ([`domain`](super::domain)). A CPU takes from one bucket and frees to the other. When both are empty, or both full, it
-//! exchanges one with the zone, under that domain's lock of the zone; and if that has none, or has enough, it moves a
-//! bucket's pages from or to the domain's free pages, under their lock.
+//! Pages of no object, such as page tables and chunks of PV entries, come from here; pages of
+//! objects from reservations ([`domain`](super::domain)). A CPU takes from one bucket and frees to
+//! the other. When both are empty, or both full, it exchanges one with the zone, under that
+//! domain's lock of the zone; and if that has none, or has enough, it moves a bucket's pages from
+//! or to the domain's free pages, under their lock.
 //!
-//! A bucket's size follows from the limit of the caches, 0.1 % of a domain's pages (`vm_page_init_cache_zones`,
-//! `uma_zone_set_maxcache`): it is the largest of UMA's for which two buckets a CPU stay within it. Here a machine has 4 GiB a CPU
-//! in two domains, whatever is simulated of it.
+//! A bucket's size follows from the limit of the caches, 0.1 % of a domain's pages
+//! (`vm_page_init_cache_zones`, `uma_zone_set_maxcache`): it is the largest of UMA's for which two
+//! buckets a CPU stay within it. Here a machine has 4 GiB a CPU in two domains, whatever is
+//! simulated of it.
 
 use super::domain::{DOMAINS, FreeHeld, MemoryDomains};
 use core::{array, mem};
@@ -77,7 +79,8 @@ impl<M: Machine> PageCache<M> {
         work(unsafe { &mut *self.cpus.get(&pin).write() })
     }
 
-    /// Before a page is taken. Holds the domain's free pages if neither the CPU nor the zone has one.
+    /// Before a page is taken. Holds the domain's free pages if neither the CPU nor the zone has
+    /// one.
     #[track_caller]
     pub(super) fn take(&self) -> Option<FreeHeld<'static, M>> {
         let served = self.own(|buckets| {
@@ -104,7 +107,8 @@ impl<M: Machine> PageCache<M> {
         })
     }
 
-    /// Before a page comes back. Holds the domain's free pages if both the CPU and the zone have enough.
+    /// Before a page comes back. Holds the domain's free pages if both the CPU and the zone have
+    /// enough.
     #[track_caller]
     pub(super) fn give(&self) -> Option<FreeHeld<'static, M>> {
         let served = self.own(|buckets| {
@@ -139,8 +143,8 @@ mod tests {
     use hosted::Hosted;
     use machine::Topology;
 
-    /// A CPU takes the free lock for a bucket of pages, exchanges its own two before it does, and gives a bucket back when
-    /// both are full and the zone has enough.
+    /// A CPU takes the free lock for a bucket of pages, exchanges its own two before it does, and
+    /// gives a bucket back when both are full and the zone has enough.
     #[test]
     fn the_free_lock_is_for_whole_buckets() {
         let machine = Hosted::new(1);

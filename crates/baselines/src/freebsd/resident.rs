@@ -1,4 +1,5 @@
-//! The resident pages of an object, and the 2 MiB of memory that are reserved for them (FreeBSD 14, sys/vm/vm_reserv.c).
+//! The resident pages of an object, and the 2 MiB of memory that are reserved for them (FreeBSD 14,
+//! sys/vm/vm_reserv.c).
 
 use super::domain::MemoryDomains;
 use alloc::collections::BTreeMap;
@@ -102,7 +103,8 @@ impl Resident {
         }
     }
 
-    /// Gets the pages of `other`, less those that it has itself, which are freed. Its page `offset` is this one's first.
+    /// Gets the pages of `other`, less those that it has itself, which are freed. Its page `offset`
+    /// is this one's first.
     #[track_caller]
     pub(super) fn take_over<M: Machine>(&mut self, other: &mut Resident, offset: u64, size: u64) {
         let mut other = mem::take(other);

@@ -1,21 +1,23 @@
 //! The lock of a VMA, under which a fault does without the map's.
 //!
-//! As in Linux 6.12: `vma_start_read`, `vma_start_write` and `vma_end_write_all` (include/linux/mm.h, include/linux/mmap_lock.h),
-//! `lock_vma_under_rcu` (mm/memory.c).
+//! As in Linux 6.12: `vma_start_read`, `vma_start_write` and `vma_end_write_all`
+//! (include/linux/mm.h, include/linux/mmap_lock.h), `lock_vma_under_rcu` (mm/memory.c).
 //!
 //! # Protocol
 //! A VMA's lock is an rwsem and a number. A task that has the map's lock for writing *locks* a VMA by taking the rwsem for
 //! writing for a moment, and giving it the space's number meanwhile; it *unlocks* all of them by incrementing the space's. So:
 //!
 //! - *A reader keeps writers out*: it holds the rwsem.
-//! - *A writer keeps readers out*, though it does not hold the rwsem: a reader that has taken the rwsem **looks at the
-//!   numbers again**, and goes if they are equal. Either its rwsem came first, and the writer waits for it, or it sees the
-//!   writer's number. If it sees the space's next number, it sees all that was done before.
+//! - *A writer keeps readers out*, though it does not hold the rwsem: a reader that has taken the
+//!   rwsem **looks at the numbers again**, and goes if they are equal. Either its rwsem came first,
+//!   and the writer waits for it, or it sees the writer's number. If it sees the space's next
+//!   number, it sees all that was done before.
 //!
-//! A fault finds the VMA in the tree, in an epoch section, so it may find one that has left the tree: the task that takes
-//! it out has locked it and marks it as detached before it unlocks, which a reader sees as it sees the rest. A VMA is freed by the
-//! epochs, and a reader that has the rwsem of one that is not detached keeps it in the tree. The release of the rwsem is in
-//! a section, as it looks at the lock after that is free.
+//! A fault finds the VMA in the tree, in an epoch section, so it may find one that has left the
+//! tree: the task that takes it out has locked it and marks it as detached before it unlocks, which
+//! a reader sees as it sees the rest. A VMA is freed by the epochs, and a reader that has the rwsem
+//! of one that is not detached keeps it in the tree. The release of the rwsem is in a section, as
+//! it looks at the lock after that is free.
 
 use super::list::Pinned;
 use core::ptr::NonNull;
@@ -98,7 +100,8 @@ impl<M: Machine, const SPIN: u64> VmaLock<M, SPIN> {
         self.detached.store(1, Ordering::Relaxed);
     }
 
-    /// Locks the VMA for a fault, unless it is locked for a change, or has left the tree. In a section of `domain`.
+    /// Locks the VMA for a fault, unless it is locked for a change, or has left the tree. In a
+    /// section of `domain`.
     pub fn read<'a>(
         &self,
         space: &LockSeq<M>,

@@ -48,7 +48,8 @@ impl<M: Machine, V: Version> Change<'_, M, V> {
         }
     }
 
-    /// A VMA comes or goes between these two: where VMAs are nodes of a red-black tree and of a list, both are written.
+    /// A VMA comes or goes between these two: where VMAs are nodes of a red-black tree and of a
+    /// list, both are written.
     pub(super) fn relinks(&self, before: Option<&Vma<M, V>>, next: Option<&Vma<M, V>>) {
         // Relaxed: under the map's lock.
         let changes = self.counts.load(Ordering::Relaxed);

@@ -1,11 +1,13 @@
 //! Memory that may come to be needed: `vm_committed_as`, a counter of which each CPU has a part.
 //!
-//! As in Linux up to 5.8 (`percpu_counter_add_batch` of lib/percpu_counter.c, `mm_compute_batch` of mm/mm_init.c): a CPU adds to its
-//! own part, and moves that to the common count, under the counter's spin lock, when it has come to a batch: the 256th
-//! part of a CPU's share of memory. A mapping of 128 MiB is more than that, so each `mmap` and `munmap` of one takes the lock. From 5.9
-//! on the batch is a quarter of the share, and no loop of a few mappings comes to it.
+//! As in Linux up to 5.8 (`percpu_counter_add_batch` of lib/percpu_counter.c, `mm_compute_batch` of
+//! mm/mm_init.c): a CPU adds to its own part, and moves that to the common count, under the
+//! counter's spin lock, when it has come to a batch: the 256th part of a CPU's share of memory. A
+//! mapping of 128 MiB is more than that, so each `mmap` and `munmap` of one takes the lock. From
+//! 5.9 on the batch is a quarter of the share, and no loop of a few mappings comes to it.
 //!
-//! The count is never asked, as in Linux where the overcommit mode is 0; limits are those of the account `Own`.
+//! The count is never asked, as in Linux where the overcommit mode is 0; limits are those of the
+//! account `Own`.
 
 use machine::{Atomic, CpuRange, Machine, Ordering, SharedCell};
 use sync::spin::Qspinlock;

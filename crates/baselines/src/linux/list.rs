@@ -57,7 +57,8 @@ impl<M: Machine> List<M> {
     /// Appends `node`.
     ///
     /// # Safety
-    /// The list's lock is held, and `node` is in no list, and stays in place while it is in this one.
+    /// The list's lock is held, and `node` is in no list, and stays in place while it is in this
+    /// one.
     pub(super) unsafe fn push(&self, node: &Node<M>) {
         // SAFETY: the caller holds the list's lock and answers for `node`; listed nodes live.
         unsafe {

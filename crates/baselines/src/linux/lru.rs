@@ -1,11 +1,13 @@
 //! The lists of pages of a control group, and its account: `lruvec` and `page_counter`.
 //!
-//! As in Linux 6.12 (mm/swap.c, mm/memcontrol.c, mm/page_counter.c); older versions differ in the sizes ([`Batches`]). A CPU
-//! gathers the pages that faults have mapped in a batch of 31 (`folio_add_lru`), and takes the `lru_lock` of the NUMA node's
-//! lruvec for all of them (`folio_batch_move_lru`); so it does with pages that are freed (`folios_put_refs`). A page is charged to
-//! the group: from a CPU's stock, which holds up to 64 (`try_charge_memcg`), else 64 at once by atomic additions to the counters
-//! of the group and all groups above it; those of a batch that is freed are subtracted there (`uncharge_batch`). All tasks are in
-//! one group, three below the root, as a login session under systemd is.
+//! As in Linux 6.12 (mm/swap.c, mm/memcontrol.c, mm/page_counter.c); older versions differ in the
+//! sizes ([`Batches`]). A CPU gathers the pages that faults have mapped in a batch of 31
+//! (`folio_add_lru`), and takes the `lru_lock` of the NUMA node's lruvec for all of them
+//! (`folio_batch_move_lru`); so it does with pages that are freed (`folios_put_refs`). A page is
+//! charged to the group: from a CPU's stock, which holds up to 64 (`try_charge_memcg`), else 64 at
+//! once by atomic additions to the counters of the group and all groups above it; those of a batch
+//! that is freed are subtracted there (`uncharge_batch`). All tasks are in one group, three below
+//! the root, as a login session under systemd is.
 //!
 //! # Protocol
 //! | state | the page | changed by |
@@ -16,14 +18,17 @@
 //! | `LISTED` | is in the list of a node | the task that frees it: `LEAVING`, which puts it into a batch |
 //! | `LEAVING` | is in the list, and free | that batch's CPU, under the lock: `OUT`; a task that maps it: `LISTED` |
 //!
-//! States change by exchanges, and a CPU that empties a batch passes over pages that are no longer in its state. Batches are
-//! a CPU's own, under a pin.
+//! States change by exchanges, and a CPU that empties a batch passes over pages that are no longer
+//! in its state. Batches are a CPU's own, under a pin.
 //!
 //! # Differences
-//! - A page that is freed and used again before its batch is emptied stays in its place; Linux frees it after.
-//! - Active and inactive pages, and those of files, are in one list, as the VM has its own reclaimer.
-//! - Linux's free pages that no CPU has are a node's, under `zone->lock`. Since 6.7 a CPU's lists grow until a loop's pages
-//!   fit (`pcp->high`), so that lock is hardly taken; the VM's own caches and pools stand in for both, before 6.7 a node's.
+//! - A page that is freed and used again before its batch is emptied stays in its place; Linux
+//!   frees it after.
+//! - Active and inactive pages, and those of files, are in one list, as the VM has its own
+//!   reclaimer.
+//! - Linux's free pages that no CPU has are a node's, under `zone->lock`. Since 6.7 a CPU's lists
+//!   grow until a loop's pages fit (`pcp->high`), so that lock is hardly taken; the VM's own caches
+//!   and pools stand in for both, before 6.7 a node's.
 
 use crate::page_list::{Ends, PageLinks};
 use alloc::vec::Vec;
@@ -154,7 +159,8 @@ impl<M: Machine> Lruvecs<M> {
         all
     }
 
-    /// Pages that are charged to the session: in use, in a CPU's stock, or freed and still in a batch.
+    /// Pages that are charged to the session: in use, in a CPU's stock, or freed and still in a
+    /// batch.
     pub fn charged(&self) -> u64 {
         self.charged[0].load(Ordering::Relaxed)
     }

@@ -1,13 +1,15 @@
 //! The tree of VMAs that faults search without a lock: Linux's maple tree.
 //!
-//! As in `lib/maple_tree.c` of Linux 6.12, a node has 256 bytes. A leaf has up to 16 ranges, VMAs and the gaps between them, an
-//! inner node up to 10 children; *pivots* are the last addresses of all but the last. A look-up reads two lines a level.
+//! As in `lib/maple_tree.c` of Linux 6.12, a node has 256 bytes. A leaf has up to 16 ranges, VMAs
+//! and the gaps between them, an inner node up to 10 children; *pivots* are the last addresses of
+//! all but the last. A look-up reads two lines a level.
 //!
 //! # Protocol
-//! One task at a time stores, under the map's lock for writing. Nodes that a look-up may have found do not change, but
-//! for the children of an inner node: a store makes a copy of each leaf that it concerns, puts it into the parent's slot, with
-//! release, and leaves the old one to the epochs. Where a copy is too large it becomes two nodes, and the parent is copied, too.
-//! Look-ups run in an epoch section.
+//! One task at a time stores, under the map's lock for writing. Nodes that a look-up may have found
+//! do not change, but for the children of an inner node: a store makes a copy of each leaf that it
+//! concerns, puts it into the parent's slot, with release, and leaves the old one to the epochs.
+//! Where a copy is too large it becomes two nodes, and the parent is copied, too. Look-ups run in
+//! an epoch section.
 //!
 //! # Differences
 //! - Leaves do not merge with their neighbours, so after a fragmentation some have few ranges.
@@ -32,7 +34,8 @@ pub(super) struct Maple<M: Machine> {
     root: M::AtomicPtr,
 }
 
-/// Its pivots' and slots' places never change; all but an inner node's slots are written before it is found.
+/// Its pivots' and slots' places never change; all but an inner node's slots are written before it
+/// is found.
 #[repr(C, align(256))]
 struct Node<M: Machine> {
     /// How many entries it has, and whether they are nodes.
@@ -185,8 +188,8 @@ struct New {
 }
 
 impl New {
-    /// The nodes that take the place of the one at `place`, of the addresses from `from` to `to`; none if a change in it
-    /// was enough. Adds the nodes that are no longer in the tree to `gone`.
+    /// The nodes that take the place of the one at `place`, of the addresses from `from` to `to`;
+    /// none if a change in it was enough. Adds the nodes that are no longer in the tree to `gone`.
     ///
     /// # Safety
     /// No other task stores, and the node is in the tree.
@@ -235,7 +238,8 @@ impl New {
         })
     }
 
-    /// The ranges of a leaf that begins at `first`, with this one over them; neighbouring gaps are one.
+    /// The ranges of a leaf that begins at `first`, with this one over them; neighbouring gaps are
+    /// one.
     fn over(&self, entries: &[Entry], mut first: usize) -> Vec<Entry> {
         let mut all: Vec<Entry> = Vec::with_capacity(entries.len() + 2);
         let mut push = |last: usize, vma: *mut ()| match all.last_mut() {

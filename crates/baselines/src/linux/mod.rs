@@ -1,4 +1,5 @@
-//! Linux of 2011, of 2018, of 2021 and of 2024: VMAs, and anon_vma chains for the reverse map (the "before" of case study 004).
+//! Linux of 2011, of 2018, of 2021 and of 2024: VMAs, and anon_vma chains for the reverse map (the
+//! "before" of case study 004).
 //!
 //! One implementation with the differences between 2.6.39, 3.0, 4.15, 5.15 and 6.12 as parameters:
 //!
@@ -23,13 +24,14 @@
 //! - Changes by `madvise`, and ranges that a child does not inherit, split no VMA here.
 //! - A page of zeroes has an anon_vma when it is first read; Linux has one page for all of these.
 //! - Without heap the kernel aborts.
-//! - `mmap_sem` of 2011 has the protocol of 6.12's `mmap_lock` (`rwsem`); its tasks slept at once, in the order in which they
-//!   came.
-//! - 5.15 and 6.12: `munmap` frees the chains of VMAs before it goes on as a reader of `mmap_lock`, where Linux does that at its
-//!   end; VMAs of one anon_vma are in a list, not in an interval tree; the counters of resident pages,
-//!   which Linux keeps for each CPU and adds up by the batch, are missing, as is `vm_committed_as` (4.15 has it): its batch is a quarter of a
-//!   CPU's share of memory (`mm_compute_batch`), so it is a CPU's own as the VM's account is. Look-ups run in sections of
-//!   epochs, which cost more than those of RCU.
+//! - `mmap_sem` of 2011 has the protocol of 6.12's `mmap_lock` (`rwsem`); its tasks slept at once,
+//!   in the order in which they came.
+//! - 5.15 and 6.12: `munmap` frees the chains of VMAs before it goes on as a reader of `mmap_lock`,
+//!   where Linux does that at its end; VMAs of one anon_vma are in a list, not in an interval tree;
+//!   the counters of resident pages, which Linux keeps for each CPU and adds up by the batch, are
+//!   missing, as is `vm_committed_as` (4.15 has it): its batch is a quarter of a CPU's share of
+//!   memory (`mm_compute_batch`), so it is a CPU's own as the VM's account is. Look-ups run in
+//!   sections of epochs, which cost more than those of RCU.
 
 mod alone;
 mod anon_vma;
@@ -284,7 +286,8 @@ impl<M: Machine, V: Version> Regions<M> for Linux<M, V> {
     fn change<'a>(&'a self, common: &'a Common<M, V>, range: VaRange) -> Changing<'a, M> {
         let change = self.begin(common);
         if self.alone.is_some() {
-            // Split now, so that what changes later, perhaps with slots locked, waits for no VMA's lock.
+            // Split now, so that what changes later, perhaps with slots locked, waits for no VMA's
+            // lock.
             let map = self.map_mut();
             map.split_off(&change, range);
             map.within(range).for_each(|vma| change.lock(vma));
@@ -360,7 +363,8 @@ impl<M: Machine, V: Version> Regions<M> for Linux<M, V> {
         // SAFETY: the section keeps what the tree had.
         let vma = unsafe { place.as_ref() };
         let held = vma.lock()?.read(&alone.seq, domain)?;
-        // It is locked, so it stays as it is: does it still have the address, and the anon_vma of new pages?
+        // It is locked, so it stays as it is: does it still have the address, and the anon_vma of
+        // new pages?
         let VaRange { start, end } = vma.range();
         let copies = access == Access::Write && !vma.kind.shared;
         let lacks = vma.anon_vma().is_none() && (copies || vma.kind.file.is_none());

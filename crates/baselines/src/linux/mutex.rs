@@ -14,8 +14,8 @@
 //! release wakes one task that finds the lock taken again (Linux 3.0-rc2, `kernel/mutex.c`,
 //! `mutex_spin_on_owner` in `kernel/sched.c`).
 //!
-//! Spinning also ends if the owner is off its CPU (`mutex_spin_on_owner`), or another task wants the
-//! spinner's (`need_resched`), where the machine knows.
+//! Spinning also ends if the owner is off its CPU (`mutex_spin_on_owner`), or another task wants
+//! the spinner's (`need_resched`), where the machine knows.
 //!
 //! The difference: `wait_lock` is a ticket lock there.
 

@@ -1,5 +1,5 @@
-//! The locks of Linux that are rwsems: `mmap_lock`, `mmap_sem` before 5.8, and today those of anon_vma roots and of files'
-//! mappings.
+//! The locks of Linux that are rwsems: `mmap_lock`, `mmap_sem` before 5.8, and today those of
+//! anon_vma roots and of files' mappings.
 
 use machine::{Atomic, Machine, Ordering};
 use sync::RawLock;
@@ -13,18 +13,19 @@ lock_class!(
     pub MmapLockClass = "mmap_lock", rank 10
 );
 
-/// The lock of a space's map, and none of its page tables: Linux splits those by table, and here the lock of the slot is
-/// that of the table.
+/// The lock of a space's map, and none of its page tables: Linux splits those by table, and here
+/// the lock of the slot is that of the table.
 ///
-/// As in `mm_struct`, where the lock begins at the last word of a line: the count is on one line, with `pgd`, the owner and the
-/// spinners' queue on the next. 128 bytes.
+/// As in `mm_struct`, where the lock begins at the last word of a line: the count is on one line,
+/// with `pgd`, the owner and the spinners' queue on the next. 128 bytes.
 #[repr(C, align(64))]
 pub struct MmapLock<M: Machine> {
     /// See [`MapLocking::downgrades`]. Never changes.
     downgrades: bool,
     /// What else stands before the lock in the line.
     _before: [u64; 2],
-    /// Where the page tables begin. Never changes; in the line of the lock's count, so that each walk of the tables needs it.
+    /// Where the page tables begin. Never changes; in the line of the lock's count, so that each
+    /// walk of the tables needs it.
     pgd: M::AtomicUsize,
     _between: [u64; 3],
     lock: Lock<M>,
@@ -117,7 +118,8 @@ impl<M: Machine> MapLocking<M> for MmapLock<M> {
     }
 }
 
-/// An rwsem that is acquired for writing only: all that changes lists. A walk of the reverse map does, too, where Linux reads.
+/// An rwsem that is acquired for writing only: all that changes lists. A walk of the reverse map
+/// does, too, where Linux reads.
 pub struct WriteSem<M: Machine>(Rwsem<M>);
 
 // SAFETY: an acquisition is one for writing.

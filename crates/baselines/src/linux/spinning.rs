@@ -7,8 +7,9 @@ use vm::policy::{PvByteHeld, PvBytes, PvLocking};
 
 /// Each page's byte, and tasks that spin for it and never sleep.
 ///
-/// Linux changes two counts of the page when it maps or unmaps it, by atomic operations on one line. Here an entry
-/// enters a list under a lock in such a line, so a mapping takes the line as often: once to lock, once to unlock.
+/// Linux changes two counts of the page when it maps or unmaps it, by atomic operations on one
+/// line. Here an entry enters a list under a lock in such a line, so a mapping takes the line as
+/// often: once to lock, once to unlock.
 pub struct Spinning;
 
 impl Spinning {

@@ -22,8 +22,8 @@ pub(super) struct Kind<M: Machine, V: Version> {
 pub(super) struct Vma<M: Machine, V: Version> {
     start: M::AtomicUsize,
     end: M::AtomicUsize,
-    /// How often the links to other VMAs have changed: `vm_next`, `vm_prev` and `vm_rb`, on the line of the place. Under the
-    /// map's lock.
+    /// How often the links to other VMAs have changed: `vm_next`, `vm_prev` and `vm_rb`, on the
+    /// line of the place. Under the map's lock.
     links: M::AtomicUsize,
     /// Under the map's lock.
     prot: M::Cell<Prot>,

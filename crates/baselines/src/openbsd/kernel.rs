@@ -12,12 +12,12 @@
 //! | a sleep that a signal may end (`PCATCH`), to check for signals | yes | yes | no |
 //! | a wake-up of pollers (`selwakeup`) | yes | yes | no |
 //!
-//! The first column is OpenBSD 7.0 (sys/arch/arm64/arm64/trap.c), the second that of autumn 2021, the third 7.6: `NOLOCK` in
-//! sys/kern/syscalls.master, `sleep_signal_check` of kern_synch.c. Mappings are unlocked since 7.3 (2023). `sys_mmap`
-//! takes the lock itself for a file.
+//! The first column is OpenBSD 7.0 (sys/arch/arm64/arm64/trap.c), the second that of autumn 2021,
+//! the third 7.6: `NOLOCK` in sys/kern/syscalls.master, `sleep_signal_check` of kern_synch.c.
+//! Mappings are unlocked since 7.3 (2023). `sys_mmap` takes the lock itself for a file.
 //!
-//! The differences: the end of a process keeps the lock while its memory is freed, which OpenBSD leaves to a thread that
-//! has not got it, the reaper; making a pipe takes it in all three.
+//! The differences: the end of a process keeps the lock while its memory is freed, which OpenBSD
+//! leaves to a thread that has not got it, the reaper; making a pipe takes it in all three.
 
 use super::Scheduler;
 use core::marker::PhantomData;

@@ -3,9 +3,10 @@
 //! Its pmap has a mutex and each page a mutex for its PV list (arm64): the first is in [`VmMap`];
 //! `vm`'s own byte in each page stands for the second.
 //!
-//! Of the memory system 7.6 has the same locks as 7.0 after the unlocking of faults: `vm_map`'s rwlock, a lock for a family of
-//! amaps, `vmobjlock`, `pageqlock`, `fpageqlock` behind caches of each CPU. What has changed is which calls take
-//! `KERNEL_LOCK` ([`BigLock`]). `SCHED_LOCK` became a mutex that is not recursive (7.6); here it stays the ticket lock.
+//! Of the memory system 7.6 has the same locks as 7.0 after the unlocking of faults: `vm_map`'s
+//! rwlock, a lock for a family of amaps, `vmobjlock`, `pageqlock`, `fpageqlock` behind caches of
+//! each CPU. What has changed is which calls take `KERNEL_LOCK` ([`BigLock`]). `SCHED_LOCK` became
+//! a mutex that is not recursive (7.6); here it stays the ticket lock.
 
 mod amap;
 mod entry;

@@ -3,8 +3,8 @@
 //!
 //! `slpque` has 128 queues by the address slept on, and all are under `SCHED_LOCK`, under which
 //! CPUs also choose what to run (OpenBSD 7.0, sys/kern/kern_synch.c and sched_bsd.c). Where
-//! [`sched::openbsd::OpenBsd`] schedules the machine's tasks, that is one lock, and a sleeper keeps it
-//! through the switch:
+//! [`sched::openbsd::OpenBsd`] schedules the machine's tasks, that is one lock, and a sleeper keeps
+//! it through the switch:
 //!
 //! ```text
 //! sleep:   SCHED_LOCK; enqueue; look again; release KERNEL_LOCK; switch to another task or the idle
@@ -71,7 +71,8 @@ impl<M: Machine> Scheduler<M> {
         true
     }
 
-    /// Acquires `SCHED_LOCK`, at `splsched`: its holder is not preempted, since CPUs wait for it pinned.
+    /// Acquires `SCHED_LOCK`, at `splsched`: its holder is not preempted, since CPUs wait for it
+    /// pinned.
     #[track_caller]
     fn lock(&self) -> M::Pin {
         let pin = M::pin();

@@ -1,7 +1,7 @@
 //! The systems by name: one row each, which gives the differences to another row.
 //!
-//! A preset of your own is one more constant: `Preset(&Row { name: "mine", ..*Preset::LINUX_5_15.0 })`
-//! with what is different.
+//! A preset of your own is one more constant: `Preset(&Row { name: "mine", ..*Preset::LINUX_5_15.0
+//! })` with what is different.
 
 mod names;
 

@@ -143,7 +143,8 @@ fn play_with<I: Invalidation<Hosted>, O: Fn() -> Removed + Send + Sync>(
     unmappers: usize,
     cast: impl FnOnce(&Arc<Vm<With<I>>>) -> Cast<I, O> + Send,
 ) -> Verdict {
-    // The CPUs with the stale entries: each is in its space, as one that has left flushes when it comes back.
+    // The CPUs with the stale entries: each is in its space, as one that has left flushes when it
+    // comes back.
     let writers = unmappers..2 * unmappers;
     let pageout = writers.end;
     let machine = Hosted::with_memory(pageout + 1, 16 << 20).expect("memory");

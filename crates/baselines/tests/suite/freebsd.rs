@@ -100,7 +100,8 @@ fn an_object_comes_with_the_first_fault_and_a_shadow_after_a_fork() {
     assert!(!parent.wants_copy(page(PAGES), Access::Write));
 }
 
-/// Parent and child look for their pages in the object behind both; a copy of its own is the child's alone.
+/// Parent and child look for their pages in the object behind both; a copy of its own is the
+/// child's alone.
 #[test]
 fn a_family_meets_in_the_object_behind() {
     let parent = space();
@@ -135,7 +136,8 @@ fn chains_collapse() {
         space.unmap(&(), region(0, PAGES));
     }
     assert_eq!(parent.depth(page(0)), 1);
-    // All pages are in the one object that is left: a fault on each finds it under the lock for reading.
+    // All pages are in the one object that is left: a fault on each finds it under the lock for
+    // reading.
     for number in 0..5 {
         assert!(!meet(&parent, page(0), (&parent, page(number))));
     }
@@ -194,7 +196,8 @@ fn pages_come_and_go_by_32() {
     free(90..100);
 }
 
-/// Many CPUs map and free the same pages; when their batches are worked off, those in use are in the queue, and no others.
+/// Many CPUs map and free the same pages; when their batches are worked off, those in use are in
+/// the queue, and no others.
 #[test]
 fn each_page_is_in_the_queue_once() {
     const CPUS: usize = 4;
@@ -222,8 +225,8 @@ fn each_page_is_in_the_queue_once() {
     });
 }
 
-/// CPUs that fork one space side by side, and write the pages that parent and children share: each sees its own writes, and
-/// all memory is freed.
+/// CPUs that fork one space side by side, and write the pages that parent and children share: each
+/// sees its own writes, and all memory is freed.
 #[test]
 fn spaces_fork_side_by_side() {
     const CPUS: usize = 4;

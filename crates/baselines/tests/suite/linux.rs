@@ -148,8 +148,8 @@ fn regions<V: Version>(space: &Space<With<V>>) -> Vec<Seen> {
     merged(all)
 }
 
-/// Joins neighbours with equal attributes: Linux keeps those with different anon_vmas apart, the VM those
-/// that were charged differently.
+/// Joins neighbours with equal attributes: Linux keeps those with different anon_vmas apart, the VM
+/// those that were charged differently.
 fn merged(all: Vec<Seen>) -> Vec<Seen> {
     let mut merged: Vec<Seen> = Vec::new();
     for next in all {

@@ -1,4 +1,5 @@
-//! Linux's lists of pages: batches, charges, and pages that are used again before a batch is emptied.
+//! Linux's lists of pages: batches, charges, and pages that are used again before a batch is
+//! emptied.
 
 use crate::page_queues::{frames, free, map, map_and_free};
 use baselines::linux::{Batches, Lruvecs};
@@ -22,7 +23,8 @@ fn pages_come_and_go_by_31() {
     assert_eq!(lists.listed(), frames(0..31));
     map(40..65);
     assert_eq!((lists.listed(), lists.charged()), (frames(0..62), 128));
-    // One that is still in the batch, and 29 of the list; then one is used again, and one more goes.
+    // One that is still in the batch, and 29 of the list; then one is used again, and one more
+    // goes.
     free(64..65);
     free(0..29);
     map(5..6);

@@ -151,7 +151,8 @@ fn pages_queue_once() {
     }
 }
 
-/// What is unlocked takes the kernel's lock no more; processes are made under it in all versions, pipes never are used so.
+/// What is unlocked takes the kernel's lock no more; processes are made under it in all versions,
+/// pipes never are used so.
 #[test]
 fn who_locks_the_kernel() {
     let machine = Hosted::new(1);
@@ -194,7 +195,8 @@ fn who_locks_the_kernel() {
     }
 }
 
-/// A task that looks whether it is to sleep, and one that tells pollers, hold the kernel's lock before 7.6.
+/// A task that looks whether it is to sleep, and one that tells pollers, hold the kernel's lock
+/// before 7.6.
 #[test]
 fn who_sleeps_with_the_kernel_locked() {
     let machine = Hosted::new(1);

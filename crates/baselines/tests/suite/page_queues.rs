@@ -21,7 +21,8 @@ pub fn free<Q: PageQueues<Hosted>>(queues: &Q, range: Range<u32>) {
     range.for_each(|page| queues.remove(Frame(page)));
 }
 
-/// So many CPUs map and free the same `count` pages at random, and each does `last`; returns which pages are in use then.
+/// So many CPUs map and free the same `count` pages at random, and each does `last`; returns which
+/// pages are in use then.
 pub fn map_and_free<Q: PageQueues<Hosted>>(
     (machine, cpus): (&Hosted, usize),
     queues: &Arc<Q>,

@@ -93,7 +93,8 @@ fn selected_accounts_are_exact() {
     }
 }
 
-/// Up to 16 MiB stay a CPU's own part; each mapping that is larger goes to the common count, and comes back from it.
+/// Up to 16 MiB stay a CPU's own part; each mapping that is larger goes to the common count, and
+/// comes back from it.
 #[test]
 fn linux_counts_by_batches_of_a_cpu() {
     const BATCH: u64 = 4096;

@@ -21,7 +21,8 @@ pub enum Job {
     Film(&'static Film),
 }
 
-/// A workload of the user's own, which only kernels can run: this computer's, and some of them ours.
+/// A workload of the user's own, which only kernels can run: this computer's, and some of them
+/// ours.
 #[derive(Debug)]
 pub struct Own {
     /// Its name in results.
@@ -102,8 +103,8 @@ impl Job {
         }
     }
 
-    /// Runs the part of one task of a known workload on the task's handle of the system; `is_last` says
-    /// whether it is the last task.
+    /// Runs the part of one task of a known workload on the task's handle of the system; `is_last`
+    /// says whether it is the last task.
     pub fn run<S: System>(
         self,
         is_last: bool,

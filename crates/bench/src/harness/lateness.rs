@@ -22,8 +22,8 @@ pub struct Lateness {
 }
 
 impl Lateness {
-    /// Plays a film of that many frames beside the workload of `plan`, as the last of its tasks, and before
-    /// alone.
+    /// Plays a film of that many frames beside the workload of `plan`, as the last of its tasks,
+    /// and before alone.
     pub fn watch(target: &dyn Target, plan: &Plan, frames: usize) -> Result<Self, Failure> {
         let background = plan.workload.known()?;
         let play = |tasks| {

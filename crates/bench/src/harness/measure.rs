@@ -46,7 +46,8 @@ pub struct Sample {
     pub total: f64,
     /// The interval in seconds.
     pub seconds: f64,
-    /// The part of the interval by which it may be longer or shorter for a task, as the readings took time.
+    /// The part of the interval by which it may be longer or shorter for a task, as the readings
+    /// took time.
     pub doubt: f64,
 }
 
@@ -88,7 +89,8 @@ impl Outcome {
         (count > 0).then(|| self.samples.iter().map(|s| s.total).sum::<f64>() / count as f64)
     }
 
-    /// The average as will-it-scale prints it: of whole numbers, rounded down. None without samples.
+    /// The average as will-it-scale prints it: of whole numbers, rounded down. None without
+    /// samples.
     pub fn whole_average(&self) -> Option<u64> {
         let total: u64 = self.samples.iter().map(|s| s.total.round() as u64).sum();
         total.checked_div(self.samples.len() as u64)
@@ -230,7 +232,8 @@ mod tests {
         now: Cell<Duration>,
         log: Rc<RefCell<Vec<String>>>,
         dies_at: Duration,
-        /// How often its reader is still to lose its CPU for a second, between the counters and the clock.
+        /// How often its reader is still to lose its CPU for a second, between the counters and the
+        /// clock.
         losses: Cell<u32>,
     }
 

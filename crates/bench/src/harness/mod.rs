@@ -87,11 +87,12 @@ pub trait Target {
     /// to enter them.
     fn start(&self, plan: &Plan) -> Result<Box<dyn Running>, Failure>;
 
-    /// Lets the tasks count to the plan's count, and returns the time taken. If chance plays a part, it is
-    /// that of sample number `sample`.
+    /// Lets the tasks count to the plan's count, and returns the time taken. If chance plays a
+    /// part, it is that of sample number `sample`.
     fn complete(&self, plan: &Plan, sample: u32) -> Result<Times, Failure>;
 
-    /// Lets the last task of the plan play `film` to its end, which is the plan's job, while the others work.
+    /// Lets the last task of the plan play `film` to its end, which is the plan's job, while the
+    /// others work.
     fn play(&self, plan: &Plan, film: &'static Film) -> Result<(), Failure>;
 }
 

@@ -8,8 +8,8 @@ const TRIES: usize = 50;
 
 /// Each task's count at one moment.
 ///
-/// The clock is read before and after the counters: the reading thread may lose its CPU in between, and
-/// the tasks count on. Such a reading is repeated.
+/// The clock is read before and after the counters: the reading thread may lose its CPU in between,
+/// and the tasks count on. Such a reading is repeated.
 #[derive(Clone, Debug)]
 pub struct Reading {
     /// By task.
@@ -21,8 +21,8 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// Reads the counters of `tasks` tasks within `wanted`; if a few tries do not succeed, returns the
-    /// reading that took the shortest time.
+    /// Reads the counters of `tasks` tasks within `wanted`; if a few tries do not succeed, returns
+    /// the reading that took the shortest time.
     pub fn of(running: &dyn Running, tasks: usize, wanted: Duration) -> Self {
         let mut best = Self::once(running, tasks);
         for _ in 1..TRIES {
@@ -49,8 +49,8 @@ impl Reading {
         }
     }
 
-    /// The first task whose count is less than it was in `earlier`. One that counts down from 0 ends up near 2⁶⁴:
-    /// no task counts 2⁶³ between two readings.
+    /// The first task whose count is less than it was in `earlier`. One that counts down from 0
+    /// ends up near 2⁶⁴: no task counts 2⁶³ between two readings.
     pub fn backwards(&self, earlier: &Reading) -> Option<usize> {
         const MOST: u64 = i64::MAX as u64;
         let mut pairs = self.counts.iter().zip(&earlier.counts);

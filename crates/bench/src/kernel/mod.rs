@@ -1,8 +1,9 @@
 //! scalevm's own kernel in a guest, as a system to run workloads on.
 //!
-//! Each measurement boots a guest of its own. The guest runs the workloads of [`os`](crate::os), unchanged: that module,
-//! linked statically, is a program of the guest's ([`crate::inside`]) and runs on our kernel there. It reports the tasks'
-//! counts, and their time by the guest's clock; a `Guest` holds the latest report.
+//! Each measurement boots a guest of its own. The guest runs the workloads of [`os`](crate::os),
+//! unchanged: that module, linked statically, is a program of the guest's ([`crate::inside`]) and
+//! runs on our kernel there. It reports the tasks' counts, and their time by the guest's clock; a
+//! `Guest` holds the latest report.
 
 mod guest;
 mod program;

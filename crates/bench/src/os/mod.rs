@@ -53,7 +53,8 @@ impl Target for Os {
         })
     }
 
-    /// The player is a thread of this process, whatever the others are: its record must not be lost.
+    /// The player is a thread of this process, whatever the others are: its record must not be
+    /// lost.
     fn play(&self, plan: &Plan, film: &'static Film) -> Result<(), Failure> {
         let others = Plan {
             workload: film.background.into(),

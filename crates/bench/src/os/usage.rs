@@ -22,7 +22,8 @@ impl Usage {
 }
 
 fn usage(of: libc::c_int) -> libc::rusage {
-    // SAFETY: a zeroed rusage is valid, and the call fills it; both sets exist, so it does not fail.
+    // SAFETY: a zeroed rusage is valid, and the call fills it; both sets exist, so it does not
+    // fail.
     unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
         libc::getrusage(of, &mut usage);

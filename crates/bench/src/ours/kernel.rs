@@ -31,13 +31,13 @@ pub trait Kernel: Stores + Clock {
     /// Starts a task that does `work`, where [`Kernel::has_tasks`].
     ///
     /// # Safety
-    /// The objects that `work` borrows outlive its last use of them, and may be used by two tasks at the
-    /// same time, as far as both do.
+    /// The objects that `work` borrows outlive its last use of them, and may be used by two tasks
+    /// at the same time, as far as both do.
     unsafe fn spawn<'a>(work: impl FnOnce() + 'a) {
         /// Work of a task.
         struct Task<T>(T);
-        // SAFETY: a task moves from thread to thread with all its possessions; the caller answers for
-        // borrowed objects.
+        // SAFETY: a task moves from thread to thread with all its possessions; the caller answers
+        // for borrowed objects.
         unsafe impl<T> Send for Task<T> {}
         impl<T: FnOnce()> Task<T> {
             fn run(self) {
@@ -122,8 +122,8 @@ pub fn pass(nanoseconds: f64) {
     sim::compute(nanoseconds * (1.0 + JITTER * (2.0 * chance - 1.0)));
 }
 
-/// The time for which a task was awake, by kind, in nanoseconds, on lines of its own. Written by the task; relaxed
-/// throughout: the reader has waited for the task.
+/// The time for which a task was awake, by kind, in nanoseconds, on lines of its own. Written by
+/// the task; relaxed throughout: the reader has waited for the task.
 #[derive(Default)]
 #[repr(align(128))]
 pub struct Ledger {
@@ -243,8 +243,8 @@ impl Account {
         result
     }
 
-    /// The task is in the kernel for `work` and does not return to its program: nothing takes it off its CPU on the
-    /// way there, also if `work` has woken who waits for its end.
+    /// The task is in the kernel for `work` and does not return to its program: nothing takes it
+    /// off its CPU on the way there, also if `work` has woken who waits for its end.
     #[inline]
     #[track_caller]
     pub fn to_the_end<M: Kernel, R>(

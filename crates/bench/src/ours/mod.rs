@@ -44,8 +44,8 @@ pub fn memory(workload: &Workload, tasks: usize) -> usize {
     tasks * (copies * workload.needs.memory + MEMORY_PER_TASK)
 }
 
-/// Swap space for each task, in pages: several of the workloads' mappings, so that a CPU's stock holds one of them and a
-/// page (malloc1), with half of the space in stocks and stocks half full.
+/// Swap space for each task, in pages: several of the workloads' mappings, so that a CPU's stock
+/// holds one of them and a page (malloc1), with half of the space in stocks and stocks half full.
 pub const SWAP_PER_TASK: u64 = 5 * (workloads::SIZE / PAGE_SIZE) as u64;
 
 /// The features of our VM beyond memory.
@@ -68,8 +68,9 @@ pub struct Ours {
     pub preset: Preset,
     /// Where tasks run.
     pub affinity: Affinity,
-    /// Over how many threads the scheduler of the preset's system deals tasks that are more; if there is no
-    /// such number, each task is a thread, and the host's scheduler deals them over its CPUs.
+    /// Over how many threads the scheduler of the preset's system deals tasks that are more; if
+    /// there is no such number, each task is a thread, and the host's scheduler deals them over its
+    /// CPUs.
     pub cpus: Option<usize>,
 }
 
@@ -123,8 +124,8 @@ impl Ours {
 
     fn begin(&self, plan: &Plan, ledgers: Option<Ledgers>) -> Result<Threads, Failure> {
         can_run(plan)?;
-        // All presets are chosen at run time, our own too: it is compared with the others at the same
-        // cost of dispatch.
+        // All presets are chosen at run time, our own too: it is compared with the others at the
+        // same cost of dispatch.
         let mut options: Options<Selected<Hosted>> = Options {
             swap_pages: Some(SWAP_PER_TASK * plan.tasks as u64),
             ..self.preset.options()

@@ -34,8 +34,8 @@ impl<S: System> Process<S> {
         Ok(Process { space, image })
     }
 
-    /// A child, in which this CPU runs from now on until it [enters](Process::enter) another. It has written to its
-    /// stack, as any does.
+    /// A child, in which this CPU runs from now on until it [enters](Process::enter) another. It
+    /// has written to its stack, as any does.
     pub(super) fn fork(&self) -> Result<Self, Error> {
         let child = self.copy()?;
         child.enter();
@@ -64,7 +64,8 @@ impl<S: System> Process<S> {
     }
 }
 
-/// Runs `act` in `space`: the calling task runs there, on whatever CPU it is, and in no space afterwards.
+/// Runs `act` in `space`: the calling task runs there, on whatever CPU it is, and in no space
+/// afterwards.
 pub fn inside<S: System, R>(space: &Space<S>, act: impl FnOnce() -> R) -> R {
     struct Leaves<M: Platform>(PhantomData<M>);
     impl<M: Platform> Drop for Leaves<M> {

@@ -105,8 +105,8 @@ impl<S: System<Machine: Kernel>> Task<S> {
         self.account.in_kernel(self.kernel(), why, work)
     }
 
-    /// A touch of memory for reading or writing, which enters no kernel; if it faults, the machine charges
-    /// for that.
+    /// A touch of memory for reading or writing, which enters no kernel; if it faults, the machine
+    /// charges for that.
     #[inline]
     #[track_caller]
     fn touch<R>(
@@ -455,7 +455,8 @@ impl<S: System<Machine: Kernel>> workloads::System for Task<S> {
 
     fn write(&mut self, address: usize, value: u8) -> Result<(), Error> {
         let (word, shift) = word_of(address);
-        // The word is read for its other bytes; the task's access is a write from the first fault on.
+        // The word is read for its other bytes; the task's access is a write from the first fault
+        // on.
         let others = self.touch(Access::Write, |machine| machine.load(word))? & !(0xff << shift);
         self.touch(Access::Write, |machine| {
             machine.store(word, others | u64::from(value) << shift)

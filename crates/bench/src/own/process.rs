@@ -136,8 +136,8 @@ impl Process {
         *self.status.insert(status)
     }
 
-    /// Kills and reaps processes of the host that have become children of this process by the deaths of
-    /// their parents, until none is left: each may leave children of its own.
+    /// Kills and reaps processes of the host that have become children of this process by the
+    /// deaths of their parents, until none is left: each may leave children of its own.
     fn end_orphans(&self) {
         loop {
             let mut orphans = children();
@@ -146,7 +146,8 @@ impl Process {
                 return;
             }
             for pid in orphans {
-                // SAFETY: a child that is not reaped yet, so the number is its own; the status pointer may be null.
+                // SAFETY: a child that is not reaped yet, so the number is its own; the status
+                // pointer may be null.
                 unsafe {
                     libc::kill(pid, libc::SIGKILL);
                     libc::waitpid(pid, std::ptr::null_mut(), 0);
@@ -162,7 +163,8 @@ impl Drop for Process {
     }
 }
 
-/// The children of all threads of this process; none where /proc has other numbers, which would be other processes.
+/// The children of all threads of this process; none where /proc has other numbers, which would be
+/// other processes.
 fn children() -> Vec<libc::pid_t> {
     if numbers_are_ours().is_err() {
         return Vec::new();

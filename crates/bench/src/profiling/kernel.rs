@@ -152,7 +152,8 @@ impl Seen {
 }
 
 impl Busy {
-    /// The addresses of the running instructions, the innermost first: all but the first are where calls return to.
+    /// The addresses of the running instructions, the innermost first: all but the first are where
+    /// calls return to.
     fn places(&self) -> impl DoubleEndedIterator<Item = u64> {
         let before = |(index, address): (usize, &u64)| address - u64::from(index > 0);
         self.addresses.iter().enumerate().map(before)

@@ -30,8 +30,8 @@ pub struct Runs<T> {
     pub seen: T,
 }
 
-/// Measures the plan with nothing watching: operations a second. The progress goes on with the watched run; it ends, and
-/// there is no rate, if the user interrupts.
+/// Measures the plan with nothing watching: operations a second. The progress goes on with the
+/// watched run; it ends, and there is no rate, if the user interrupts.
 pub fn unwatched(
     subject: &Subject<'_>,
     progress: &mut Box<dyn Progress>,

@@ -44,8 +44,8 @@ pub struct Attribution {
     pub blocked: f64,
     /// Ready, waiting for a CPU.
     pub queued: f64,
-    /// On a CPU, waiting for nothing. A parent's wait and its child's work overlap, so that with a scheduler all
-    /// these may add up to more than 1.
+    /// On a CPU, waiting for nothing. A parent's wait and its child's work overlap, so that with a
+    /// scheduler all these may add up to more than 1.
     pub own: f64,
     /// Classes of locks, the most waited for first.
     pub locks: Vec<Share>,

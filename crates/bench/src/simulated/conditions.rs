@@ -9,10 +9,12 @@ use std::time::Duration;
 /// Which CPUs tasks take, while there are enough for all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Place {
-    /// One socket after the other, first threads before second ones: as will-it-scale pins its tasks.
+    /// One socket after the other, first threads before second ones: as will-it-scale pins its
+    /// tasks.
     #[default]
     Pack,
-    /// A socket in turn for each, first threads before second ones: as kernels place tasks that are not pinned.
+    /// A socket in turn for each, first threads before second ones: as kernels place tasks that are
+    /// not pinned.
     Spread,
 }
 
@@ -57,14 +59,16 @@ pub const DISTURBANCES: Delays = Delays {
 pub struct Conditions {
     /// Where tasks are.
     pub place: Place,
-    /// A window is as long as each task takes for an iteration, and at least as long as requested. (Otherwise it is as
-    /// long as requested, though that may leave out what ends an iteration.)
+    /// A window is as long as each task takes for an iteration, and at least as long as requested.
+    /// (Otherwise it is as long as requested, though that may leave out what ends an iteration.)
     pub whole: bool,
-    /// Accesses of the warm-up are delayed at random, as interrupts and misses of caches delay real ones, where iterations
-    /// have one step. (Others are disturbed by what ends an iteration.) A lock that tasks ask for more often than its queue
-    /// passes it on, but that none of them has found held so far, is found held once, and its queue stays.
+    /// Accesses of the warm-up are delayed at random, as interrupts and misses of caches delay real
+    /// ones, where iterations have one step. (Others are disturbed by what ends an iteration.) A
+    /// lock that tasks ask for more often than its queue passes it on, but that none of them has
+    /// found held so far, is found held once, and its queue stays.
     pub disturbed: bool,
-    /// Nanoseconds that a call computes beside the simulator's charges before it locks anything, if not the workload's.
+    /// Nanoseconds that a call computes beside the simulator's charges before it locks anything, if
+    /// not the workload's.
     pub call: Option<f64>,
     /// And those more when it has locked the map to change it.
     pub change: f64,
@@ -98,14 +102,16 @@ impl Fitted {
 const STEP: f64 = 100.0;
 /// The part of a workload's calls, by their time, that is most of them.
 const MOST_CALLS: f64 = 0.75;
-/// How often a fit is improved, at most: where tasks wait for each other, a longer time of each changes less.
+/// How often a fit is improved, at most: where tasks wait for each other, a longer time of each
+/// changes less.
 const ROUNDS: usize = 8;
 /// How far the rate of one task may be from the one that it is fitted to.
 const CLOSE: f64 = 0.01;
 
 impl Simulated {
-    /// The same system with another time for a call, or for a fault if the workload is made of faults: the plan's tasks
-    /// come to `rate` operations a second together. Also which time that is, in nanoseconds.
+    /// The same system with another time for a call, or for a fault if the workload is made of
+    /// faults: the plan's tasks come to `rate` operations a second together. Also which time that
+    /// is, in nanoseconds.
     ///
     /// # Errors
     /// No such time makes that rate.
@@ -163,7 +169,8 @@ impl Simulated {
                 }
                 fitted = self.with(what, time);
                 found = period(&fitted, plan.tasks)?;
-                // Under a lock that several tasks wait for, the time of each counts for all of them.
+                // Under a lock that several tasks wait for, the time of each counts for all of
+                // them.
                 let seen = (found - was) / (time - before);
                 slope = seen.clamp(alone, alone * plan.tasks as f64);
             }
@@ -174,7 +181,8 @@ impl Simulated {
         let (mut fitted, mut reached) = approach(self.clone())?;
         let apart = self.time(what, unfitted) + (wanted - now) / alone;
         if !is_close(reached) && plan.tasks > 1 && apart.is_finite() {
-            // Tasks that come often queue at a lock, and those that come seldom never meet: from the other side.
+            // Tasks that come often queue at a lock, and those that come seldom never meet: from
+            // the other side.
             let other = approach(self.with(what, apart.max(0.0)))?;
             if is_close(other.1) {
                 (fitted, reached) = other;

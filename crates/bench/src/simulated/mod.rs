@@ -187,7 +187,8 @@ impl Simulated {
         plan: &Plan,
         f: impl FnOnce(&mut Run) -> Result<R, Failure>,
     ) -> Result<R, Failure> {
-        // As much as the machine's CPUs need, however many tasks there are: each CPU's account has a share.
+        // As much as the machine's CPUs need, however many tasks there are: each CPU's account has
+        // a share.
         let swap_pages = Some(SWAP_PER_TASK * self.profile.cpus() as u64);
         let options = Options {
             swap_pages,
@@ -348,8 +349,8 @@ mod tests {
         }
     }
 
-    /// Under each system's scheduler tasks share the CPUs, and so do the children that they fork and
-    /// wait for; the time for which they wait for one is counted apart.
+    /// Under each system's scheduler tasks share the CPUs, and so do the children that they fork
+    /// and wait for; the time for which they wait for one is counted apart.
     #[test]
     fn tasks_that_outnumber_cpus_share_them() {
         for preset in Preset::ALL {
@@ -391,7 +392,8 @@ mod tests {
         assert!(off < 0.7, "{off} off CPUs");
     }
 
-    /// Tasks that take their spaces down, and CPUs that have nothing to do meanwhile, are in no account.
+    /// Tasks that take their spaces down, and CPUs that have nothing to do meanwhile, are in no
+    /// account.
     #[test]
     fn accounts_end_with_the_work() {
         let target = four_cpus(Preset::LINUX_2_6_39);
@@ -435,7 +437,8 @@ mod tests {
         assert!(even, "{done:?}");
     }
 
-    /// An iteration of page_fault1 ends with an unmap of all its pages, which a short window leaves out.
+    /// An iteration of page_fault1 ends with an unmap of all its pages, which a short window leaves
+    /// out.
     #[test]
     fn windows_hold_whole_iterations_or_say_that_they_do_not() {
         let mut target = four_cpus(Preset::SCALEVM);
@@ -491,7 +494,8 @@ mod tests {
         assert!(far < 0.8 * near, "{far} and {near}");
     }
 
-    /// Of eight tasks none finds `vm_committed_as` locked, until one of them is held up while it has the lock.
+    /// Of eight tasks none finds `vm_committed_as` locked, until one of them is held up while it
+    /// has the lock.
     #[test]
     fn a_disturbed_warm_up_leaves_a_queue_where_there_may_be_one() {
         let mut target = shaped(Preset::LINUX_4_15, "freebsd-96", [1, 8, 1]);
@@ -509,7 +513,8 @@ mod tests {
         );
     }
 
-    /// Tasks that do nothing else queue at `vm_committed_as`, at half the rate; those that take their time do not.
+    /// Tasks that do nothing else queue at `vm_committed_as`, at half the rate; those that take
+    /// their time do not.
     #[test]
     fn a_time_is_found_at_which_tasks_do_not_queue() {
         let mut target = shaped(Preset::LINUX_4_15, "freebsd-96", [1, 8, 1]);

@@ -28,8 +28,8 @@ const MOST_WARM_UPS: u64 = 16;
 const FIRST: u64 = 2;
 /// Simulated time between two checks whether a run is over.
 const STEP: u64 = 10_000_000;
-/// The part of the time so far that passes between two looks whether all tasks have done their work: the accounts
-/// of a watched run take so much of the teardown at most.
+/// The part of the time so far that passes between two looks whether all tasks have done their
+/// work: the accounts of a watched run take so much of the teardown at most.
 const LOOK: u64 = 64;
 /// That time, at least.
 const SHORTEST_LOOK: u64 = 10_000;
@@ -52,7 +52,8 @@ pub struct Seen {
     pub rows: Vec<profile::Row>,
     /// Stacks, if requested.
     pub samples: Vec<sim::Sample>,
-    /// How often tasks met at one-byte mutexes from the machine's beginning on, if the plan has an end.
+    /// How often tasks met at one-byte mutexes from the machine's beginning on, if the plan has an
+    /// end.
     pub slow_paths: Option<SlowPaths>,
 }
 
@@ -235,8 +236,8 @@ impl Run {
         (self.conditions.whole && self.round() > 1).then_some(self.round())
     }
 
-    /// As [`Run::complete`] if the plan has an end, else as [`Run::measure`], and sees where the time goes; a
-    /// stack for each `period` nanoseconds, if there is one.
+    /// As [`Run::complete`] if the plan has an end, else as [`Run::measure`], and sees where the
+    /// time goes; a stack for each `period` nanoseconds, if there is one.
     pub fn watch(&mut self, span: Duration, period: Option<u64>) -> Result<Seen, Failure> {
         let out_of_memory =
             |_| Failure::start("lock profile")(std::io::ErrorKind::OutOfMemory.into());

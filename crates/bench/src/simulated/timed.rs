@@ -1,9 +1,11 @@
 //! Policies under whose locks time passes.
 //!
-//! Most of a system call's code runs with the map locked: Linux's `mmap`, `munmap` and `brk` acquire `mmap_lock` a few
-//! instructions behind the entry, FreeBSD's and OpenBSD's the lock of their `vm_map`. Of that code a simulated machine sees the
-//! lines which it shares with other CPUs, and of the rest it knows only how long it takes, if that has been fitted
-//! ([`Fitted::Change`](super::Fitted::Change)). So this time passes where the map has been locked for writing.
+//! Most of a system call's code runs with the map locked: Linux's `mmap`, `munmap` and `brk`
+//! acquire `mmap_lock` a few instructions behind the entry, FreeBSD's and OpenBSD's the lock of
+//! their `vm_map`. Of that code a simulated machine sees the lines which it shares with other CPUs,
+//! and of the rest it knows only how long it takes, if that has been fitted
+//! ([`Fitted::Change`](super::Fitted::Change)). So this time passes where the map has been locked
+//! for writing.
 
 use crate::ours::pass;
 use sim::Sim;
@@ -131,7 +133,8 @@ mod tests {
         }
     }
 
-    /// A millisecond of an iteration's two calls passes where no other thread of the process is, beside other processes.
+    /// A millisecond of an iteration's two calls passes where no other thread of the process is,
+    /// beside other processes.
     #[test]
     fn fitted_time_excludes_other_threads() {
         let span = Duration::from_millis(20);

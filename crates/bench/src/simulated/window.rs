@@ -1,7 +1,8 @@
 //! The stretch of a run in which operations are counted.
 //!
-//! A task that counts steps (page_fault1: pages) ends each iteration by something that is no step (it unmaps all pages).
-//! So a stretch in which it counts exactly an iteration's steps has exactly one end in it, wherever it begins.
+//! A task that counts steps (page_fault1: pages) ends each iteration by something that is no step
+//! (it unmaps all pages). So a stretch in which it counts exactly an iteration's steps has exactly
+//! one end in it, wherever it begins.
 
 use super::run::Run;
 use crate::harness::{Failure, interrupt};
@@ -15,7 +16,8 @@ const PATIENCE: u64 = 20_000_000_000;
 /// What was counted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Window {
-    /// Each task's operations; those of its whole iterations, if these count, for the time that the window lasted.
+    /// Each task's operations; those of its whole iterations, if these count, for the time that the
+    /// window lasted.
     pub counts: Vec<u64>,
     /// How long it lasted.
     pub span: Duration,
@@ -53,8 +55,8 @@ impl Run {
         })
     }
 
-    /// Counts from `from`, which is now, until each task has done an iteration of `round` operations, and `span`
-    /// nanoseconds have passed.
+    /// Counts from `from`, which is now, until each task has done an iteration of `round`
+    /// operations, and `span` nanoseconds have passed.
     pub(super) fn count_whole(
         &mut self,
         from: u64,

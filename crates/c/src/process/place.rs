@@ -19,7 +19,8 @@ pub(crate) struct Place {
     index: usize,
     /// The thread as a CPU: `NONE` if there were too many before it, which have enough for locks.
     pub(crate) cpu: CpuId,
-    /// For which the thread waits. An old name may give it once more to the next thread of the place.
+    /// For which the thread waits. An old name may give it once more to the next thread of the
+    /// place.
     pub(crate) permit: Permit,
     /// Only the thread of the place touches them; the table's lock hands a place on.
     locals: Locals,
@@ -87,7 +88,8 @@ impl Table {
             abort("scalevm", why)
         }));
         let mut key = 0;
-        // SAFETY: the key is valid for the call; the destructor may run on any thread, as it has the place as its value.
+        // SAFETY: the key is valid for the call; the destructor may run on any thread, as it has
+        // the place as its value.
         if unsafe { libc::pthread_key_create(&mut key, Some(give_up)) } != 0 {
             abort("scalevm", "the process has no pthread key left");
         }

@@ -108,8 +108,8 @@ const RULES: &[Rule] = &[
 ];
 
 impl Pair {
-    /// All pairs that there are, in both orders: those that share no page, those that do, those of tasks.
-    /// An operation on a whole process leaves its threads no memory of their own.
+    /// All pairs that there are, in both orders: those that share no page, those that do, those of
+    /// tasks. An operation on a whole process leaves its threads no memory of their own.
     pub fn all() -> Vec<Pair> {
         let mut pairs = Pair::apart();
         pairs.extend(Pair::each_two(&Operation::OF_ONE_PAGE, Sharing::Page));

@@ -71,7 +71,8 @@ pub fn examine<S: System<Machine = Sim>>(
     Ok(conflicts(pair, &touched))
 }
 
-/// How often the first operation of `pair` acquires locks of each class, in a VM made as `options` say.
+/// How often the first operation of `pair` acquires locks of each class, in a VM made as `options`
+/// say.
 ///
 /// # Errors
 /// If the host has no room for the machine.
@@ -164,8 +165,8 @@ impl Phases {
         self.time(END)
     }
 
-    /// Does `work` of the operation with this index: so many times at first, once when it is watched, and
-    /// once more. In between the task sleeps.
+    /// Does `work` of the operation with this index: so many times at first, once when it is
+    /// watched, and once more. In between the task sleeps.
     pub(super) fn each(self, index: u64, warm_up: u64, mut work: impl FnMut()) {
         let sleep = |phase| Sim::sleep_until(self.time(phase + index) + 1);
         sleep(0);

@@ -18,9 +18,9 @@ struct Known {
     second: &'static [Operation],
 }
 
-/// The default VM's. A line has the descriptors of two frames: a CPU that has brought a page of a file may take
-/// the frame beside it for itself, and one that unmaps the page looks whether that is known to be used. An
-/// object counts its handles in one place.
+/// The default VM's. A line has the descriptors of two frames: a CPU that has brought a page of a
+/// file may take the frame beside it for itself, and one that unmaps the page looks whether that is
+/// known to be used. An object counts its handles in one place.
 const KNOWN: &[Known] = &[
     Known {
         lines: &["Page"],

@@ -1,8 +1,9 @@
-//! One pair of operations of tasks that sleep and wake each other, under the scheduler and in the kernel of a
-//! preset's system.
+//! One pair of operations of tasks that sleep and wake each other, under the scheduler and in the
+//! kernel of a preset's system.
 //!
-//! The tasks of an operation begin on the two CPUs of a socket: one that does it when it is time, and another, if
-//! it takes two, that answers. They sleep until then, and have done it often enough before for all to be in place.
+//! The tasks of an operation begin on the two CPUs of a socket: one that does it when it is time,
+//! and another, if it takes two, that answers. They sleep until then, and have done it often enough
+//! before for all to be in place.
 
 use super::commute::Pair;
 use super::examine::{Conflict, Phases, conflicts, observe};
@@ -25,8 +26,8 @@ const CPUS: [[usize; 2]; 2] = [[0, 1], [2, 3]];
 const WARM_UP: u64 = 8;
 /// An upper bound of the time that the work of a phase takes, in nanoseconds.
 const PHASE: u64 = 1_000_000;
-/// Tries with tasks at other addresses. Futexes and sleepers are found by hashing, and two of them may meet in
-/// one bucket by chance: a conflict that some layout lacks is none.
+/// Tries with tasks at other addresses. Futexes and sleepers are found by hashing, and two of them
+/// may meet in one bucket by chance: a conflict that some layout lacks is none.
 const LAYOUTS: usize = 3;
 /// How long a task sleeps, in nanoseconds.
 const NAP: u64 = 20_000;
@@ -97,7 +98,8 @@ fn examine_with(
     let bystander = |_| -> (usize, Job) { (CPUS[0][0], Box::new(move || Sim::sleep_until(end))) };
     let mut jobs = Vec::new();
     for (index, operation) in operations.into_iter().enumerate() {
-        // Between the sides, too: how far apart two addresses are decides whether their hashes differ.
+        // Between the sides, too: how far apart two addresses are decides whether their hashes
+        // differ.
         jobs.extend((0..layout).map(bystander));
         let talker = |place: usize| Talker {
             world: world.clone(),

@@ -92,7 +92,8 @@ pub fn all() -> Vec<Planted> {
     ]
 }
 
-/// Options of a VM in which a task that unmaps an object's page takes it off a list and flushes later.
+/// Options of a VM in which a task that unmaps an object's page takes it off a list and flushes
+/// later.
 fn listed() -> Options<policies::NoInvalidation> {
     Options {
         object_pages: ObjectPages::Listed,

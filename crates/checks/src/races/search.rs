@@ -20,7 +20,8 @@ pub struct Found {
     pub failures: BTreeMap<u64, Failure>,
 }
 
-/// Tries all of `seeds`; calls `done` after each. A signal ends it early. The order of locks is checked.
+/// Tries all of `seeds`; calls `done` after each. A signal ends it early. The order of locks is
+/// checked.
 pub fn search(scenario: &Scenario, seeds: Range<u64>, done: &(dyn Fn() + Sync)) -> Found {
     sync::watch::order::switch(true);
     let next = AtomicU64::new(seeds.start);

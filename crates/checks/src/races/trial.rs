@@ -16,9 +16,9 @@ use std::ops::RangeInclusive;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Simulated nanoseconds after which a run counts as endless. Most take less than a millisecond; making spaces
-/// and taking them apart, under heavy delays or where each third access is preceded by a switch, a thousand
-/// and more.
+/// Simulated nanoseconds after which a run counts as endless. Most take less than a millisecond;
+/// making spaces and taking them apart, under heavy delays or where each third access is preceded
+/// by a switch, a thousand and more.
 const LIMIT: u64 = 5_000_000_000;
 
 /// One of so many seeds runs a scenario's jobs as tasks that are preempted.

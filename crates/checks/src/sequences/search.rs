@@ -39,8 +39,8 @@ pub trait Watch {
     fn passing(&mut self, seed: u64, found: &Divergence);
 }
 
-/// The first difference that shows again, made short; others are reported to `watch`. A signal ends it
-/// early.
+/// The first difference that shows again, made short; others are reported to `watch`. A signal ends
+/// it early.
 ///
 /// # Errors
 /// A system cannot be used any more.

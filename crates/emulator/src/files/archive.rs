@@ -16,7 +16,8 @@ impl Files {
     /// Writes the archive, folders before their contents.
     ///
     /// # Errors
-    /// Fails if a file cannot be read or is too large for the format, or the archive cannot be written.
+    /// Fails if a file cannot be read or is too large for the format, or the archive cannot be
+    /// written.
     pub(crate) fn pack(&self, mut out: impl Write, archive: &std::path::Path) -> Result<(), Error> {
         for ((path, entry), number) in self.entries.iter().zip(1..) {
             let builder = Builder::new(path).ino(number).nlink(1);

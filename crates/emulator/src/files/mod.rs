@@ -11,7 +11,8 @@ use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A tree of files. Paths begin without a slash; those of folders sort before those of their contents.
+/// A tree of files. Paths begin without a slash; those of folders sort before those of their
+/// contents.
 #[derive(Clone, Debug)]
 pub struct Files {
     entries: BTreeMap<String, Entry>,
@@ -32,7 +33,8 @@ enum Entry {
     Device(u32, u32),
 }
 
-/// Character devices that every guest has: the console, and those that programs expect. `ttyS1` is where Linux reports.
+/// Character devices that every guest has: the console, and those that programs expect. `ttyS1` is
+/// where Linux reports.
 const DEVICES: [(&str, u32, u32); 5] = [
     ("console", 5, 1),
     ("tty", 5, 0),
@@ -80,10 +82,12 @@ impl Files {
         Ok(files)
     }
 
-    /// Adds a file of this computer, with its mode, or a folder with all that is in it; folders above it are made.
+    /// Adds a file of this computer, with its mode, or a folder with all that is in it; folders
+    /// above it are made.
     ///
     /// # Errors
-    /// Fails if something cannot be read, has a name that is not UTF-8, or is not a file, a folder or a link.
+    /// Fails if something cannot be read, has a name that is not UTF-8, or is not a file, a folder
+    /// or a link.
     pub fn add(&mut self, from: &Path, at: &str) -> Result<(), Error> {
         let data = fs::symlink_metadata(from).map_err(Error::at(from))?;
         let kind = data.file_type();

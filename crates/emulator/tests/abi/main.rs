@@ -1,8 +1,9 @@
 //! Programs print the same on scalevm's kernel as on this computer's Linux, and end alike.
 //!
-//! Each program of `abi/` is static, built with musl and with glibc; the scripts are busybox's. `abi/not-yet` lists those that
-//! the kernel cannot run yet. With `SCALEVM_GUEST=vmlinuz` in the environment the guest is that Linux, on which all must pass:
-//! so a difference is known to be the kernel's and not the program's.
+//! Each program of `abi/` is static, built with musl and with glibc; the scripts are busybox's.
+//! `abi/not-yet` lists those that the kernel cannot run yet. With `SCALEVM_GUEST=vmlinuz` in the
+//! environment the guest is that Linux, on which all must pass: so a difference is known to be the
+//! kernel's and not the program's.
 
 mod case;
 mod host;

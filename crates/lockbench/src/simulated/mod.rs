@@ -1,8 +1,9 @@
 //! The lock micro-benchmark on the simulated machine (case study 004): one lock, more and more
 //! CPUs of a machine like a [`Profile`].
 //!
-//! Each CPU repeats: lock, a short section, unlock, private work. The sizes are a [`Load`]. By default they are those of
-//! case study 004's `lock1` (file locks) in a kernel that keeps them under one spin lock:
+//! Each CPU repeats: lock, a short section, unlock, private work. The sizes are a [`Load`]. By
+//! default they are those of case study 004's `lock1` (file locks) in a kernel that keeps them
+//! under one spin lock:
 //!
 //! | size | default | what it stands for |
 //! |---|---|---|
@@ -11,10 +12,10 @@
 //! | [`Load::private`] | 600 ns | the rest of a system call: `lock2` alone, 1.605 M/s (Kogan, CNA v14) |
 //! | [`JITTER`] | ± 20 % | of the private work, drawn anew each time |
 //!
-//! A run goes through windows from when each CPU has done an operation, each as long as all before it, until one holds
-//! [`DRAINS`] × CPUs operations ([`ENOUGH`] at least); that window counts. So the filling of the
-//! queue is discarded, and the window that counts is many times as long as the queue takes to
-//! drain. Readers only read the lines, and run together.
+//! A run goes through windows from when each CPU has done an operation, each as long as all before
+//! it, until one holds [`DRAINS`] × CPUs operations ([`ENOUGH`] at least); that window counts. So
+//! the filling of the queue is discarded, and the window that counts is many times as long as the
+//! queue takes to drain. Readers only read the lines, and run together.
 
 mod run;
 
@@ -126,8 +127,8 @@ pub fn uncontended(profile: &Profile, lock: &Row) -> Result<f64, Failure> {
     (machine(lock)?.alone)(profile).map_err(|why| wrong(lock.name, 1, why))
 }
 
-/// The curve of `lock` under `load` on a machine like `profile`: a point for each of `counts`, of a run
-/// with each of `seeds`. The same arguments give the same curve.
+/// The curve of `lock` under `load` on a machine like `profile`: a point for each of `counts`, of a
+/// run with each of `seeds`. The same arguments give the same curve.
 ///
 /// # Errors
 /// The lock is not simulated or does not work, the machine has fewer CPUs, or the host no

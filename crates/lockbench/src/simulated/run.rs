@@ -221,8 +221,8 @@ fn windows(sim: &Sim, board: &Board, disturbed: bool) -> Result<Sums, String> {
     Err("makes no progress".into())
 }
 
-/// Runs until each CPU has done an operation, for the first may take far longer than others; when that was. A CPU that a lock
-/// starves is not waited for endlessly.
+/// Runs until each CPU has done an operation, for the first may take far longer than others; when
+/// that was. A CPU that a lock starves is not waited for endlessly.
 fn first(sim: &Sim, board: &Board) -> Result<u64, String> {
     let mut now = sim.time();
     for _ in 0..FIRST_WINDOWS {

@@ -51,7 +51,8 @@ fn each_size_of_a_load_matters() {
     assert!(private[0] > 3.0 * alone && private[1] < 1.2 * all);
 }
 
-/// A section of 5 ns is over before the next request arrives: no CPU finds the lock held, until one is held up.
+/// A section of 5 ns is over before the next request arrives: no CPU finds the lock held, until one
+/// is held up.
 #[test]
 fn a_disturbed_lock_has_the_queue_that_it_may_have() {
     let load = |disturbed| Load {

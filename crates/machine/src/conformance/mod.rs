@@ -2,12 +2,12 @@
 //!
 //! Each function checks one part and panics where it is broken. The functions are generic and know
 //! nothing of the machine but its traits; they assert what holds on every schedule, so a failure is
-//! never bad luck. The machine should be fresh or idle and, but for [`single`], have at least two CPUs.
-//! The checks of memory and translation use the first [`FRAMES`] frames that the machine hands over,
-//! those of large pages 512 more; nothing else may use these.
+//! never bad luck. The machine should be fresh or idle and, but for [`single`], have at least two
+//! CPUs. The checks of memory and translation use the first [`FRAMES`] frames that the machine
+//! hands over, those of large pages 512 more; nothing else may use these.
 //!
-//! The checks of races take a number of rounds: a real machine needs many to run into the interesting
-//! schedules, a checker that explores them all needs one.
+//! The checks of races take a number of rounds: a real machine needs many to run into the
+//! interesting schedules, a checker that explores them all needs one.
 //!
 //! | function | checks |
 //! |---|---|

@@ -8,8 +8,8 @@ use crate::model::Model;
 use crate::outcome::{Outcome, Region};
 use crate::step::{Call, ProcessId, Remap, Step, Transfer, Width};
 
-/// The model, starting from `before`, in the state of the systems if one of them refused `step` or did
-/// only an allowed part of it.
+/// The model, starting from `before`, in the state of the systems if one of them refused `step` or
+/// did only an allowed part of it.
 pub fn instead(mut before: Model, step: &Step, outcomes: &[(String, Outcome)]) -> Option<Model> {
     let mut outcomes = outcomes.iter();
     let refused = outcomes.find_map(|(_, outcome)| {
@@ -53,8 +53,8 @@ fn done(before: &mut Model, step: &Step, outcome: &Outcome) -> Option<Vec<Call>>
     }
 }
 
-/// The effects of a refused move: the end of a longer source is cut off, and the target is cleared; but
-/// if the move keeps the length, the target keeps its mappings opposite holes of the source.
+/// The effects of a refused move: the end of a longer source is cut off, and the target is cleared;
+/// but if the move keeps the length, the target keeps its mappings opposite holes of the source.
 fn cleared(before: &mut Model, process: ProcessId, remap: Remap) -> Vec<Call> {
     let Some(start) = remap.fixed else {
         return vec![];

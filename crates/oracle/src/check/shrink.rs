@@ -1,9 +1,9 @@
 //! Shortening a sequence.
 //!
 //! First steps are dropped, in runs of half the sequence, then of a quarter, and so on (delta
-//! debugging: Zeller and Hildebrandt, "Simplifying and isolating failure-inducing input", 2002); then
-//! parents take over what their children do; then each step is made simpler; all of this repeats until
-//! nothing helps.
+//! debugging: Zeller and Hildebrandt, "Simplifying and isolating failure-inducing input", 2002);
+//! then parents take over what their children do; then each step is made simpler; all of this
+//! repeats until nothing helps.
 
 use super::simpler::simpler;
 use super::{Divergence, play};
@@ -13,8 +13,8 @@ use crate::system::{Broken, System};
 /// The number of trials after which a sequence counts as short enough.
 const TRIALS: usize = 3000;
 
-/// A shorter sequence of simpler steps in which the systems still differ, not necessarily for the same
-/// reason. A sequence that hangs stays as it is: each trial would take as long.
+/// A shorter sequence of simpler steps in which the systems still differ, not necessarily for the
+/// same reason. A sequence that hangs stays as it is: each trial would take as long.
 ///
 /// # Errors
 /// A system cannot be used any more.

@@ -1,6 +1,6 @@
-//! Arguments at their edges: nothing, one, the largest number, the ends of the addresses that tasks may
-//! map and of those that processors handle, and sums of a place and a length that are at an edge or
-//! wrap around.
+//! Arguments at their edges: nothing, one, the largest number, the ends of the addresses that tasks
+//! may map and of those that processors handle, and sums of a place and a length that are at an
+//! edge or wrap around.
 
 use super::Generator;
 use crate::address::{Address, PAGE, Place, Range, USER_END};

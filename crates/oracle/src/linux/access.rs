@@ -1,25 +1,26 @@
 //! Accesses that survive a SIGSEGV or SIGBUS.
 //!
-//! Before each access the address of the code behind it is noted; on a signal, the handler records the
-//! signal and continues there. A signal at any other time ends the process.
+//! Before each access the address of the code behind it is noted; on a signal, the handler records
+//! the signal and continues there. A signal at any other time ends the process.
 //!
-//! The register with the address is chosen here: an access through RBP or RSP to an address that is not
-//! canonical raises SIGBUS, one through any other register SIGSEGV.
+//! The register with the address is chosen here: an access through RBP or RSP to an address that is
+//! not canonical raises SIGBUS, one through any other register SIGSEGV.
 
 use std::arch::asm;
 use std::mem;
 use std::ptr;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 
-/// Where to continue after a fault; 0 if none is expected. Only one thread and its signal handler read
-/// and write it, so relaxed is enough.
+/// Where to continue after a fault; 0 if none is expected. Only one thread and its signal handler
+/// read and write it, so relaxed is enough.
 static RESUME: AtomicU64 = AtomicU64::new(0);
 /// The signal raised since this was last read, or 0.
 static RAISED: AtomicI32 = AtomicI32::new(0);
 
 /// Lets this process survive guarded accesses from now on.
 pub fn install() {
-    // SAFETY: system calls on memory of ours; the handler accesses only the statics and its context.
+    // SAFETY: system calls on memory of ours; the handler accesses only the statics and its
+    // context.
     unsafe {
         let mut action: libc::sigaction = mem::zeroed();
         action.sa_sigaction = handle as *const () as libc::sighandler_t;
@@ -77,8 +78,8 @@ macro_rules! guarded {
 /// The signal that the access raised.
 pub fn load(address: u64, bytes: u64) -> Result<u64, i32> {
     let mut value: u64 = 0;
-    // SAFETY: the assembly only reads memory; after a fault it continues at the label, as the module
-    // explains.
+    // SAFETY: the assembly only reads memory; after a fault it continues at the label, as the
+    // module explains.
     unsafe {
         match bytes {
             1 => {
@@ -119,8 +120,8 @@ pub unsafe fn store(address: u64, bytes: u64, value: u64) -> Result<(), i32> {
 /// # Errors
 /// The signal that the access raised.
 pub unsafe fn copy(address: u64, to: *mut u8, bytes: usize) -> Result<(), i32> {
-    // SAFETY: the caller guarantees that `to` may be written; after a fault it continues at the label,
-    // as the module explains.
+    // SAFETY: the caller guarantees that `to` may be written; after a fault it continues at the
+    // label, as the module explains.
     unsafe {
         guarded!(
             "rep movsb",

@@ -5,8 +5,8 @@
 //! - `IDLE`, `DONE`: the driver, which writes the command and reads the reply and the buffer;
 //! - `ASKED`: the process, which reads the command and writes the reply and the buffer.
 //!
-//! The owner hands the slot over with a release store of the state, which pairs with the other side's
-//! acquire load; both wait for the state with futexes.
+//! The owner hands the slot over with a release store of the state, which pairs with the other
+//! side's acquire load; both wait for the state with futexes.
 
 use crate::address::PAGE;
 use crate::step::DUMP_PAGES;
@@ -103,7 +103,8 @@ impl Slot {
         self.hand_over(DONE);
     }
 
-    /// The buffer's address, the same in all processes. The state names the side that may access it.
+    /// The buffer's address, the same in all processes. The state names the side that may access
+    /// it.
     pub fn buffer(&self) -> *mut u8 {
         self.buffer.get().cast()
     }
@@ -131,8 +132,8 @@ impl Slot {
                 return true;
             }
             let word = self.state.as_ptr();
-            // SAFETY: the futex word lives as long as `self`, and the timeout is a valid structure. The
-            // call sleeps only while the state is the one read above.
+            // SAFETY: the futex word lives as long as `self`, and the timeout is a valid structure.
+            // The call sleeps only while the state is the one read above.
             let woken =
                 unsafe { libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAIT, state, &patience) };
             if woken < 0 && io::Error::last_os_error().raw_os_error() == Some(libc::ETIMEDOUT) {
@@ -178,8 +179,8 @@ impl Area {
     /// Initialises the slots; the mapping is zeroed.
     fn clear(&self) {
         for index in 0..self.count {
-            // SAFETY: within the mapping, to which nothing else has a pointer yet; zeroes are valid for
-            // the state, the signals and the buffer.
+            // SAFETY: within the mapping, to which nothing else has a pointer yet; zeroes are valid
+            // for the state, the signals and the buffer.
             unsafe {
                 let slot = self.slots.add(index).as_ptr();
                 (&raw mut (*slot).command).write(UnsafeCell::new(Command::Exit));

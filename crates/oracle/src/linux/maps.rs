@@ -14,7 +14,8 @@ struct Line<'a> {
     path: &'a str,
 }
 
-/// The regions in `range`, whose first address the sequence calls `start`. Equal neighbours are merged.
+/// The regions in `range`, whose first address the sequence calls `start`. Equal neighbours are
+/// merged.
 pub fn regions(text: &str, range: Range<u64>, start: Address) -> Vec<Region> {
     let mut regions: Vec<Region> = Vec::new();
     for line in text.lines().filter_map(parse) {

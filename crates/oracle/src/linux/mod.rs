@@ -1,9 +1,9 @@
 //! The kernel of this computer.
 //!
-//! Each process of a sequence is a real one, forked as the sequence says; the first is forked from a
-//! *keeper*, which is forked from this program and takes no part itself. Commands in shared memory ask
-//! a process for one system call or one access; it survives the signals that accesses raise. Mappings
-//! are read from `/proc/PID/maps`.
+//! Each process of a sequence is a real one, forked as the sequence says; the first is forked from
+//! a *keeper*, which is forked from this program and takes no part itself. Commands in shared
+//! memory ask a process for one system call or one access; it survives the signals that accesses
+//! raise. Mappings are read from `/proc/PID/maps`.
 //!
 //! Transparent huge pages are switched off for these processes: they would bring in pages that no
 //! access has touched.
@@ -161,8 +161,8 @@ impl System for Linux {
         "linux"
     }
 
-    /// Locking only without a limit: where a limit takes effect depends on the process's other memory.
-    /// `MAP_NORESERVE` only where the kernel honours it, as the model does.
+    /// Locking only without a limit: where a limit takes effect depends on the process's other
+    /// memory. `MAP_NORESERVE` only where the kernel honours it, as the model does.
     fn supports(&self, step: &Step) -> bool {
         let unreserved = match step.call {
             Call::Map(map) => map.flags.has(MapFlag::NoReserve),
@@ -206,8 +206,8 @@ impl System for Linux {
 /// The first bytes of a slot's buffer.
 fn buffer(slot: &Slot, bytes: usize) -> &[u8] {
     assert!(bytes <= area::BUFFER);
-    // SAFETY: within the buffer; the process has replied, so the driver owns the slot until the next
-    // command.
+    // SAFETY: within the buffer; the process has replied, so the driver owns the slot until the
+    // next command.
     unsafe { slice::from_raw_parts(slot.buffer(), bytes) }
 }
 

@@ -156,8 +156,8 @@ impl Processes {
 impl Drop for Processes {
     fn drop(&mut self) {
         for pid in self.alive.values().chain([&self.keeper]) {
-            // SAFETY: these are processes of ours. They have died early only if something went wrong,
-            // and then their numbers are most likely unused.
+            // SAFETY: these are processes of ours. They have died early only if something went
+            // wrong, and then their numbers are most likely unused.
             unsafe { libc::kill(*pid, libc::SIGKILL) };
         }
         // SAFETY: the keeper is a child of this process, and only this call waits for it.

@@ -18,8 +18,8 @@ pub fn settle(kept: &[RawFd]) {
     access::install();
     // SAFETY: system calls that take numbers, or a structure on this stack.
     unsafe {
-        // The processes of a sequence vanish when they end, orphans as children of the keeper; no one
-        // waits for them.
+        // The processes of a sequence vanish when they end, orphans as children of the keeper; no
+        // one waits for them.
         libc::signal(libc::SIGCHLD, libc::SIG_IGN);
         libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
         // The driver decides the meaning of an interrupt by the user.
@@ -27,8 +27,8 @@ pub fn settle(kept: &[RawFd]) {
         libc::signal(libc::SIGTERM, libc::SIG_IGN);
         // Which pages are in memory is defined only without huge pages.
         libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0);
-        // Memory that is only executable would get a protection key, where the CPU has them, and could
-        // then not be locked: so allocate all keys.
+        // Memory that is only executable would get a protection key, where the CPU has them, and
+        // could then not be locked: so allocate all keys.
         while libc::syscall(libc::SYS_pkey_alloc, 0, 0) > 0 {}
         // How far memory may grow down, regardless of the shell's limit.
         let mut limit: libc::rlimit = std::mem::zeroed();
@@ -56,8 +56,8 @@ fn close_all_but(kept: &[RawFd]) {
     }
 }
 
-/// Serves slot `index`, and in forked children their slots, until told to exit or until the driver is
-/// gone.
+/// Serves slot `index`, and in forked children their slots, until told to exit or until the driver
+/// is gone.
 pub fn serve(area: &Area, mut index: usize, driver: RawFd) -> ! {
     loop {
         let slot = area.slot(index);
@@ -103,8 +103,8 @@ fn dump(slot: &Slot, address: u64, pages: u64) -> Reply {
     for page in 0..pages {
         let at = address.wrapping_add(page * PAGE);
         let page = page as usize;
-        // SAFETY: the driver asks for no more pages than the buffer holds, and this process owns the
-        // slot until it replies.
+        // SAFETY: the driver asks for no more pages than the buffer holds, and this process owns
+        // the slot until it replies.
         unsafe {
             let to = slot.buffer().add(page * PAGE as usize);
             let copied = access::copy(at, to, PAGE as usize);
@@ -122,8 +122,8 @@ fn replied(result: Result<i64, i32>) -> Reply {
 }
 
 fn call(number: i64, a: [u64; 6]) -> i64 {
-    // SAFETY: the driver asks only for calls on the sequence's addresses, the slot's buffer, and the
-    // heap beyond this process's own.
+    // SAFETY: the driver asks only for calls on the sequence's addresses, the slot's buffer, and
+    // the heap beyond this process's own.
     let result = unsafe { libc::syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]) };
     match result {
         -1 => -last_errno(),

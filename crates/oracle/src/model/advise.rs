@@ -98,8 +98,8 @@ impl Model {
         }
     }
 
-    /// The page may leave the memory of all processes that have it, including relatives that share it
-    /// until one of them writes it.
+    /// The page may leave the memory of all processes that have it, including relatives that share
+    /// it until one of them writes it.
     fn page_out(&mut self, id: ProcessId, number: u64) {
         let page = self.page(id, number);
         page.core = maybe(page.core);

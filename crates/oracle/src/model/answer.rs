@@ -10,8 +10,8 @@ pub enum Stop {
     Undefined(&'static str),
 }
 
-/// The result of a step. An errno in an `Err` ends the step half-way; one in an `Ok` comes from a step
-/// that did all it could.
+/// The result of a step. An errno in an `Err` ends the step half-way; one in an `Ok` comes from a
+/// step that did all it could.
 pub type Answer<T = Outcome> = Result<T, Stop>;
 
 /// The step fails with `errno`.

@@ -24,8 +24,8 @@ impl Model {
         Ok(Outcome::Done)
     }
 
-    /// Stops at the first hole, and at the first page that may not get the rights; everything before
-    /// that has changed by then.
+    /// Stops at the first hole, and at the first page that may not get the rights; everything
+    /// before that has changed by then.
     pub(super) fn protect(&mut self, id: ProcessId, range: Range, prot: Prot) -> Answer {
         let start = self.process(id).start(range)?;
         if !aligned(start) {

@@ -66,7 +66,8 @@ impl Model {
 }
 
 impl Process {
-    /// Errors in the request that do not depend on other mappings, and whether its place is defined.
+    /// Errors in the request that do not depend on other mappings, and whether its place is
+    /// defined.
     fn may_map(&self, map: &Map) -> Answer<()> {
         if let Where::Fixed(at) | Where::FixedNoReplace(at) | Where::Hint(at, _) = map.at {
             self.may_place(at, map.bytes)?;

@@ -1,20 +1,21 @@
 //! The naive model: for each process a map from page to contents and rights.
 //!
-//! It is the specification, so it is as plain as possible. It follows POSIX, and Linux 6.18 where POSIX
-//! is silent (which calls stop half-way, what they have changed by then, which error comes first).
+//! It is the specification, so it is as plain as possible. It follows POSIX, and Linux 6.18 where
+//! POSIX is silent (which calls stop half-way, what they have changed by then, which error comes
+//! first).
 //!
-//! It names the effects that it does not define ([`Model::judge`] returns a reason instead of an outcome), and no
-//! system performs such steps:
+//! It names the effects that it does not define ([`Model::judge`] returns a reason instead of an
+//! outcome), and no system performs such steps:
 //!
-//! - whether a mapping that the system placed can grow in place, and which mappings come to lie at unmapped
-//!   addresses of it: systems choose addresses differently;
-//! - `mremap` of neighbours with equal attributes that were mapped or changed separately, where it requires a
-//!   single mapping: some systems merge them;
-//! - `mremap` with `MREMAP_DONTUNMAP` of locked memory: Linux also unlocks neighbours of the moved range;
-//!   and the changes made by a failing request that duplicates a mapping onto itself, or moves the
-//!   beginning of more than an address space holds;
-//! - mappings below 64 KiB, and at the last 4095 addresses, where the address that `mmap` returns would
-//!   be an error number;
+//! - whether a mapping that the system placed can grow in place, and which mappings come to lie at
+//!   unmapped addresses of it: systems choose addresses differently;
+//! - `mremap` of neighbours with equal attributes that were mapped or changed separately, where it
+//!   requires a single mapping: some systems merge them;
+//! - `mremap` with `MREMAP_DONTUNMAP` of locked memory: Linux also unlocks neighbours of the moved
+//!   range; and the changes made by a failing request that duplicates a mapping onto itself, or
+//!   moves the beginning of more than an address space holds;
+//! - mappings below 64 KiB, and at the last 4095 addresses, where the address that `mmap` returns
+//!   would be an error number;
 //! - reading memory that may only be executed: that depends on the processor;
 //! - writing beyond the end of a file, in its last page: POSIX leaves the effect open;
 //! - `brk` that shrinks a heap without mapped pages.
@@ -154,8 +155,9 @@ impl Model {
         pages.get_mut(&number).expect("it is mapped")
     }
 
-    /// Changes the attributes of a page. If they differ afterwards, the page may no longer belong to
-    /// one mapping with the others; `renamed` maps old mapping numbers to new ones during one call.
+    /// Changes the attributes of a page. If they differ afterwards, the page may no longer belong
+    /// to one mapping with the others; `renamed` maps old mapping numbers to new ones during one
+    /// call.
     fn alter(
         &mut self,
         id: ProcessId,

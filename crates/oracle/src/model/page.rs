@@ -8,8 +8,8 @@ use std::rc::Rc;
 /// A mapped page.
 #[derive(Clone, PartialEq)]
 pub struct Page {
-    /// Equal for pages that certainly belong to one mapping in the kernel as well. Whether the kernel
-    /// merges neighbours that merely have equal attributes is its own affair.
+    /// Equal for pages that certainly belong to one mapping in the kernel as well. Whether the
+    /// kernel merges neighbours that merely have equal attributes is its own affair.
     pub mapping: u64,
     /// The kernel's data per mapping.
     pub attributes: Attributes,

@@ -55,8 +55,8 @@ impl Model {
         }
     }
 
-    /// Brings in all of `pages` that are allowed to, up to the first that cannot come in, which is an
-    /// error. Skips holes, and pages locked on fault.
+    /// Brings in all of `pages` that are allowed to, up to the first that cannot come in, which is
+    /// an error. Skips holes, and pages locked on fault.
     pub(super) fn populate(&mut self, id: ProcessId, pages: Range<u64>) -> Result<(), Refused> {
         let process = self.process(id);
         let wanted: Vec<_> = process.pages.range(pages).map(|(&page, _)| page).collect();

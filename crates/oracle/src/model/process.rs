@@ -37,8 +37,8 @@ impl Process {
         }
     }
 
-    /// The start of a range whose use is defined: it stays within its place, or is so absurd that every
-    /// system refuses it.
+    /// The start of a range whose use is defined: it stays within its place, or is so absurd that
+    /// every system refuses it.
     pub fn start(&self, range: Range) -> Result<u64, Stop> {
         let Range { start, bytes } = range;
         let inside = |end: u64| {
@@ -46,8 +46,8 @@ impl Process {
             within || (start.offset <= end && bytes >= ABSURD)
         };
         let nowhere = start.offset >= USER_END || inside(LOWEST);
-        // Systems place the heap differently, so a length that makes the sum wrap at only some of the
-        // places has different errors.
+        // Systems place the heap differently, so a length that makes the sum wrap at only some of
+        // the places has different errors.
         let wraps_somewhere = (LOWEST..USER_END).contains(&bytes.wrapping_neg());
         let defined = match start.place {
             Place::Window => inside(WINDOW_PAGES * PAGE),
@@ -90,8 +90,8 @@ impl Process {
         self.pages.retain(|page, _| !pages.contains(page));
     }
 
-    /// Renames the part of `mapping` in `pages`, beyond a hole, towards which the mapping is about to
-    /// grow: whether they become one again is uncertain.
+    /// Renames the part of `mapping` in `pages`, beyond a hole, towards which the mapping is about
+    /// to grow: whether they become one again is uncertain.
     pub fn rename(&mut self, pages: ops::Range<u64>, mapping: u64, serial: &mut u64) {
         let name = next(serial);
         let left = self.pages.range_mut(pages).map(|(_, page)| page);

@@ -8,9 +8,9 @@
 //! 1: load word w511+8
 //! ```
 //!
-//! The number before the colon is the process. `w510` is page 510 of the window, `h1:2` the third page
-//! of handle 1's mapping, `b0` the heap's first page, `0x…` an absolute address; `+8` is a byte in the
-//! page. `4p` is four pages; lengths without a `p` are bytes.
+//! The number before the colon is the process. `w510` is page 510 of the window, `h1:2` the third
+//! page of handle 1's mapping, `b0` the heap's first page, `0x…` an absolute address; `+8` is a
+//! byte in the page. `4p` is four pages; lengths without a `p` are bytes.
 
 mod parse;
 mod print;

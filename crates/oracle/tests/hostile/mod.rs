@@ -1,5 +1,5 @@
-//! Scripts with hostile numbers: sequences in which systems once differed or crashed, with some words
-//! changed.
+//! Scripts with hostile numbers: sequences in which systems once differed or crashed, with some
+//! words changed.
 
 use std::fs;
 use std::path::Path;

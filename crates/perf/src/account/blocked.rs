@@ -4,17 +4,18 @@ use super::StackId;
 use crate::unwind::Word;
 use std::collections::HashMap;
 
-/// The bits of a thread state that mean it does not want to run. The bit above them means it was preempted.
+/// The bits of a thread state that mean it does not want to run. The bit above them means it was
+/// preempted.
 const NOT_RUNNABLE: i64 = 0xff;
 /// A thread state without any of them.
 pub(crate) const WANTS_TO_RUN: i64 = 0;
 
-/// Threads off CPU, by their number in the root pid namespace: the only one by which the kernel names the
-/// next thread.
+/// Threads off CPU, by their number in the root pid namespace: the only one by which the kernel
+/// names the next thread.
 ///
-/// Linux does not report every switch (6.18 was seen to leave out some from a worker thread or from the idle
-/// task). A thread whose return was left out gives itself away when it goes off again or exits; when it came
-/// back is then unknown, and that time off CPU is not counted.
+/// Linux does not report every switch (6.18 was seen to leave out some from a worker thread or from
+/// the idle task). A thread whose return was left out gives itself away when it goes off again or
+/// exits; when it came back is then unknown, and that time off CPU is not counted.
 #[derive(Debug, Default)]
 pub(crate) struct Blocked(HashMap<i64, Off>);
 

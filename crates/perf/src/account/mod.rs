@@ -45,8 +45,8 @@ pub(crate) struct Totals {
     pub spun: HashMap<StackId, u64>,
     /// Times off CPU.
     pub asleep: HashMap<StackId, Tally>,
-    /// Times off CPU in a system call, by the word of memory that is its first argument: the futex, if it
-    /// is one.
+    /// Times off CPU in a system call, by the word of memory that is its first argument: the futex,
+    /// if it is one.
     pub words: HashMap<(StackId, Word), Tally>,
     /// Times off CPU of threads that wanted to run.
     pub preempted: HashMap<StackId, Tally>,
@@ -56,7 +56,8 @@ pub(crate) struct Totals {
     pub own: u64,
     /// Records for which the kernel had no room.
     pub lost: u64,
-    /// Begins of waits without an end, ends without a begin, and times off CPU whose end was not seen.
+    /// Begins of waits without an end, ends without a begin, and times off CPU whose end was not
+    /// seen.
     pub unpaired: u64,
     /// How often the kernel throttled sampling.
     pub throttled: u64,

@@ -65,7 +65,8 @@ impl Interner {
         number
     }
 
-    /// The addresses of `chain`, with callers that have no frame pointer inserted behind the user's leaf.
+    /// The addresses of `chain`, with callers that have no frame pointer inserted behind the user's
+    /// leaf.
     fn with_callers(&mut self, image: &Image, files: &Files, chain: Chain) -> Vec<u64> {
         let mut addresses = chain.addresses.to_vec();
         addresses.extend(chain.cut.then_some(CUT));
@@ -110,8 +111,8 @@ impl Interner {
     }
 }
 
-/// Turns addresses into places. All but the leaf of each part are return addresses; one less is the call
-/// itself, which may be the last instruction of its function.
+/// Turns addresses into places. All but the leaf of each part are return addresses; one less is the
+/// call itself, which may be the last instruction of its function.
 fn frames(process: &Process, addresses: &[u64]) -> Vec<Frame> {
     let mut frames = Vec::with_capacity(addresses.len());
     let mut kernel = false;

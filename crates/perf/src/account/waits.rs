@@ -7,8 +7,8 @@ use std::collections::HashMap;
 const SPIN: u32 = 1;
 const MUTEX: u32 = 32;
 
-/// Waits without an end so far, by thread, the innermost last: during a wait, an interrupt or the lock's
-/// own machinery may wait for another lock.
+/// Waits without an end so far, by thread, the innermost last: during a wait, an interrupt or the
+/// lock's own machinery may wait for another lock.
 #[derive(Debug, Default)]
 pub(crate) struct Waits(HashMap<u32, Vec<Open>>);
 
@@ -38,8 +38,8 @@ pub(crate) struct Waited {
 }
 
 impl Waits {
-    /// Begins a wait of a thread. Returns the samples of the earlier wait whose end must have been lost, if
-    /// there is one.
+    /// Begins a wait of a thread. Returns the samples of the earlier wait whose end must have been
+    /// lost, if there is one.
     pub fn begin(
         &mut self,
         tid: u32,
@@ -68,8 +68,8 @@ impl Waits {
         lost
     }
 
-    /// Ends a wait. Returns it and the samples of each wait within it whose end was lost; none if its begin
-    /// was not seen.
+    /// Ends a wait. Returns it and the samples of each wait within it whose end was lost; none if
+    /// its begin was not seen.
     pub fn end(&mut self, tid: u32, lock: u64, time: u64) -> Option<(Waited, Vec<Vec<StackId>>)> {
         let open = self.0.get_mut(&tid)?;
         let at = open.iter().rposition(|one| one.lock == lock)?;

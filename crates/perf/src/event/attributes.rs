@@ -97,8 +97,8 @@ impl Attributes {
     }
 }
 
-/// Asks for stacks, and for all that unwinding user functions without a frame pointer needs: registers,
-/// and `words` from the top of the stack.
+/// Asks for stacks, and for all that unwinding user functions without a frame pointer needs:
+/// registers, and `words` from the top of the stack.
 fn with_stack(attr: &mut sys::perf_event_attr, words: usize) {
     attr.sample_type |= u64::from(
         sys::PERF_SAMPLE_CALLCHAIN | sys::PERF_SAMPLE_REGS_USER | sys::PERF_SAMPLE_STACK_USER,
@@ -107,8 +107,8 @@ fn with_stack(attr: &mut sys::perf_event_attr, words: usize) {
     attr.sample_stack_user = 8 * words as u32;
 }
 
-/// Every record carries its thread, time and event. The clock is one that all CPUs agree on: a wait may
-/// begin on one and end on another.
+/// Every record carries its thread, time and event. The clock is one that all CPUs agree on: a wait
+/// may begin on one and end on another.
 fn stamped() -> sys::perf_event_attr {
     let mut attr = sys::perf_event_attr {
         size: size_of::<sys::perf_event_attr>() as u32,

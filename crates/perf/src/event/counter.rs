@@ -55,7 +55,8 @@ impl Counter {
 
     /// Sends this event's records to the ring of `leader`, an event of the same CPU.
     pub fn write_to(&self, leader: &Counter) -> io::Result<()> {
-        // SAFETY: both descriptors are open as long as their counters live; the call takes no memory.
+        // SAFETY: both descriptors are open as long as their counters live; the call takes no
+        // memory.
         checked(unsafe { ioctls::SET_OUTPUT(self.as_raw_fd(), leader.as_raw_fd()) })
     }
 

@@ -73,8 +73,9 @@ pub(crate) const REGISTERS: &[u32] = &[0, 29, 30, 31];
 #[cfg(not(target_arch = "aarch64"))]
 pub(crate) const REGISTERS: &[u32] = &[5, 6, 7];
 
-/// Words from the top of the user's stack requested with each hit of a tracepoint. There may be 100,000
-/// hits a second, so it is just enough for nested functions of the C library without frame pointers.
+/// Words from the top of the user's stack requested with each hit of a tracepoint. There may be
+/// 100,000 hits a second, so it is just enough for nested functions of the C library without frame
+/// pointers.
 pub(crate) const TOP: usize = 32;
 /// Words requested with each sample: enough for a program with small frames and no frame pointers.
 pub(crate) const TOP_OF_SAMPLE: usize = 256;

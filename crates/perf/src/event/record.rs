@@ -21,8 +21,8 @@ pub(crate) struct Decoder {
 }
 
 impl Decoder {
-    /// Passes on the events of `records`, which are whole records one after the other. Unknown records are
-    /// skipped.
+    /// Passes on the events of `records`, which are whole records one after the other. Unknown
+    /// records are skipped.
     pub fn decode(&self, mut records: &[u8], mut each: impl FnMut(Stamped)) {
         while let Some(header) = records.get(..8) {
             let size = usize::from(u16::from_ne_bytes([header[6], header[7]]));

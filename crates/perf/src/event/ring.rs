@@ -22,7 +22,8 @@ pub(crate) struct Ring {
     mapped: Option<usize>,
 }
 
-// SAFETY: the mapping belongs to this ring alone, and reading takes `&mut`, so one thread reads at a time.
+// SAFETY: the mapping belongs to this ring alone, and reading takes `&mut`, so one thread reads at
+// a time.
 unsafe impl Send for Ring {}
 
 impl Ring {
@@ -64,8 +65,8 @@ impl Ring {
         // Relaxed: only this reader writes it.
         let from = tail.load(Ordering::Relaxed);
         self.copy(from, head, into);
-        // Release: the copy finishes before the kernel sees the new `data_tail` and overwrites the records;
-        // its read pairs with this store by a control dependency.
+        // Release: the copy finishes before the kernel sees the new `data_tail` and overwrites the
+        // records; its read pairs with this store by a control dependency.
         tail.store(head, Ordering::Release);
     }
 
@@ -74,8 +75,8 @@ impl Ring {
         let start = from as usize & (self.size - 1);
         let first = length.min(self.size - start);
         into.reserve(length);
-        // SAFETY: both parts lie in the data between tail and head, where the kernel does not write until
-        // the tail moves; `into` has room reserved for both.
+        // SAFETY: both parts lie in the data between tail and head, where the kernel does not write
+        // until the tail moves; `into` has room reserved for both.
         unsafe {
             let end = into.as_mut_ptr().add(into.len());
             self.data
@@ -89,8 +90,8 @@ impl Ring {
 
     /// A word of the header, which the kernel may write at any time.
     fn word(&self, offset: usize) -> &AtomicU64 {
-        // SAFETY: an aligned word of the header, which lives as long as the ring and is accessed only as an
-        // atomic.
+        // SAFETY: an aligned word of the header, which lives as long as the ring and is accessed
+        // only as an atomic.
         unsafe { AtomicU64::from_ptr(self.header.byte_add(offset).cast().as_ptr()) }
     }
 }

@@ -17,8 +17,8 @@ const CLOEXEC: i32 = 1;
 pub(crate) struct Tracefs(OwnedFd);
 
 impl Tracefs {
-    /// Opens the mounted tracefs, or else mounts one detached: it appears nowhere in the tree and goes with
-    /// its descriptor.
+    /// Opens the mounted tracefs, or else mounts one detached: it appears nowhere in the tree and
+    /// goes with its descriptor.
     pub fn open() -> io::Result<Tracefs> {
         let mounted = MOUNTED
             .iter()

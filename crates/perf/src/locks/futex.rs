@@ -34,8 +34,8 @@ const LIBRARY: &[&str] = &[
     "syscall",
 ];
 
-/// Source folders of such libraries: Rust's standard library as built and as installed, crates as Cargo
-/// unpacks them.
+/// Source folders of such libraries: Rust's standard library as built and as installed, crates as
+/// Cargo unpacks them.
 const SOURCES: &[&str] = &[
     "/rustc/",
     "/rustlib/src/rust/library/",
@@ -43,7 +43,8 @@ const SOURCES: &[&str] = &[
     "/lock_api-",
 ];
 
-/// Well-known names of locks, by a part of the name or source file of a function that acquires them.
+/// Well-known names of locks, by a part of the name or source file of a function that acquires
+/// them.
 const LOCKS: &[(&str, &str)] = &[
     ("/sync/poison/mutex.rs", "std::sync::Mutex"),
     ("/sync/mutex/", "std::sync::Mutex"),
@@ -71,8 +72,8 @@ const LOCKS: &[(&str, &str)] = &[
     ("pthread_join", "pthread_join"),
 ];
 
-/// Locks whose futex word identifies the lock; the others wait at words of several kinds, or at a thread's
-/// own.
+/// Locks whose futex word identifies the lock; the others wait at words of several kinds, or at a
+/// thread's own.
 const THEMSELVES: &[&str] = &["pthread_mutex", "std::sync::Mutex", "futex"];
 
 /// The lock that a stack off CPU waits for, if it waits on a futex.
@@ -116,7 +117,8 @@ fn name(user: &[Function]) -> Option<&'static str> {
     library.filter_map(known).last()
 }
 
-/// The first function outside of libraries, with the calling line if known; the last one if all are.
+/// The first function outside of libraries, with the calling line if known; the last one if all
+/// are.
 fn caller(user: &[Function]) -> String {
     let own = user.iter().find(|function| !is_library(function));
     let Some(caller) = own.or(user.last()) else {

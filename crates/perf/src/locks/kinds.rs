@@ -8,8 +8,8 @@ const WRITE: u32 = 4;
 const PERCPU: u32 = 16;
 const MUTEX: u32 = 32;
 
-/// The kind of lock. A kernel with real-time locks adds a flag for the lock's implementation, which is
-/// not part of the kind.
+/// The kind of lock. A kernel with real-time locks adds a flag for the lock's implementation, which
+/// is not part of the kind.
 pub(crate) fn kind(flags: u32) -> Kind {
     let has = |flag| flags & flag != 0;
     if has(MUTEX) {

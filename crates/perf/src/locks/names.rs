@@ -1,5 +1,5 @@
-//! Names of kernel locks. A tracepoint knows a lock's address only; the waiter's stack tells the name, by
-//! the known function nearest to the lock.
+//! Names of kernel locks. A tracepoint knows a lock's address only; the waiter's stack tells the
+//! name, by the known function nearest to the lock.
 
 use super::machinery::is_machinery;
 use super::matches;
@@ -17,9 +17,9 @@ pub(super) enum Class {
 
 use Class::{Mutex, Percpu, Rwlock, Rwsem, Spin};
 
-/// A lock's class, a function that acquires it (a star matches anything), its name. `seen` marks rows that
-/// a recording showed, by kernel; the others name functions of that kernel whose waits no recording has
-/// shown yet.
+/// A lock's class, a function that acquires it (a star matches anything), its name. `seen` marks
+/// rows that a recording showed, by kernel; the others name functions of that kernel whose waits no
+/// recording has shown yet.
 pub(super) const TABLE: &[(Class, &str, &str)] = &[
     // The address space.
     (Rwsem, "__vm_munmap", "mmap_lock"),   // seen: 6.18, munmap
@@ -240,8 +240,8 @@ const SLEEPING: &[(&str, Class)] = &[
     ("__mutex_*", Mutex),
 ];
 
-/// How many functions outside of locking are considered. Functions further away acquire other locks, and no
-/// name is better than a wrong one.
+/// How many functions outside of locking are considered. Functions further away acquire other
+/// locks, and no name is better than a wrong one.
 const NEAR: usize = 3;
 
 /// The name of a lock, by the waiter's kernel frames from the leaf.

@@ -3,8 +3,8 @@
 use super::{Wanted, matches, wanted};
 use profile::Kind;
 
-/// Functions that only spin. They count anywhere in the stack: the task still spins while an interrupt runs
-/// above them.
+/// Functions that only spin. They count anywhere in the stack: the task still spins while an
+/// interrupt runs above them.
 const SPINNING: &[(&str, Spin)] = &[
     ("native_queued_spin_lock_slowpath", Spin::Spinlock),
     ("__pv_queued_spin_lock_slowpath", Spin::Spinlock),
@@ -18,8 +18,8 @@ const SPINNING: &[(&str, Spin)] = &[
     ("osq_lock", Spin::Sleeping),
 ];
 
-/// Functions that spin themselves where the compiler has inlined the loop, and otherwise sleep or call:
-/// they spin if they are the leaf.
+/// Functions that spin themselves where the compiler has inlined the loop, and otherwise sleep or
+/// call: they spin if they are the leaf.
 const SPINNING_LEAVES: &[&str] = &["rwsem_down_*_slowpath", "__mutex_lock", "__mutex_lock_*"];
 
 #[derive(Clone, Copy, PartialEq, Eq)]

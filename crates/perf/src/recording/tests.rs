@@ -33,8 +33,8 @@ const MUNMAP: [&str; 3] = [
     "__vm_munmap",
 ];
 
-/// 100 samples a second: busy in user code, spinning for `mmap_lock`, waiting for it, and waiting on a
-/// futex.
+/// 100 samples a second: busy in user code, spinning for `mmap_lock`, waiting for it, and waiting
+/// on a futex.
 fn recording() -> Recording {
     let mut totals = Totals::default();
     totals.samples.extend([(0, 5), (1, 20)]);

@@ -1,8 +1,8 @@
 //! The CPUs that may have to be watched.
 //!
-//! No list is trusted alone: a container may show fewer CPUs than its tasks use (lxcfs), and another may name CPUs that are
-//! not there. So all lists and the tasks' own affinity are put together, and the kernel says which of them there are:
-//! it opens no event on any other.
+//! No list is trusted alone: a container may show fewer CPUs than its tasks use (lxcfs), and
+//! another may name CPUs that are not there. So all lists and the tasks' own affinity are put
+//! together, and the kernel says which of them there are: it opens no event on any other.
 
 use stats::environment::listed_cpus;
 use std::io;
@@ -10,7 +10,8 @@ use std::io;
 /// The numbers of CPUs end below this on every kernel there is.
 const END: u32 = 8192;
 
-/// The CPUs that are in any list, and those that the threads `tids` may use; ascending, with all in between.
+/// The CPUs that are in any list, and those that the threads `tids` may use; ascending, with all in
+/// between.
 pub(super) fn candidates(tids: &[u32]) -> io::Result<Vec<u32>> {
     let lists = ["online", "present", "possible"].map(|name| {
         let path = format!("/sys/devices/system/cpu/{name}");

@@ -9,7 +9,8 @@ use crate::{Clock, Error, Options};
 use std::collections::HashMap;
 use std::io;
 
-/// Pages of the rings for births, deaths, names and mappings, which a flood of waits cannot push out.
+/// Pages of the rings for births, deaths, names and mappings, which a flood of waits cannot push
+/// out.
 const TASK_PAGES: usize = 64;
 /// Pages of a ring where locked memory is short.
 const UNPRIVILEGED_PAGES: usize = 64;
@@ -21,8 +22,8 @@ pub(crate) struct Opened {
     /// The unavailable parts, and how to allow them.
     pub missing: Vec<String>,
     pub rings: Vec<Ring>,
-    /// Events to poll, one per ring: those that report births, deaths, names and mappings, interleaved with
-    /// clocks where samples have rings of their own.
+    /// Events to poll, one per ring: those that report births, deaths, names and mappings,
+    /// interleaved with clocks where samples have rings of their own.
     pub leaders: Vec<i32>,
     /// The CPUs that there are.
     pub cpus: Vec<u32>,
@@ -46,7 +47,8 @@ enum Plan {
 }
 
 impl Opened {
-    /// Opens the best events that the kernel allows, on all CPUs on which the threads `tids` and others may run.
+    /// Opens the best events that the kernel allows, on all CPUs on which the threads `tids` and
+    /// others may run.
     pub fn open(options: &Options, tids: &[u32]) -> Result<Opened, Error> {
         let cpus = candidates(tids).map_err(Error::system("finding the CPUs"))?;
         let (plan, clock) = best(options.frequency, &cpus)?;
@@ -114,8 +116,8 @@ impl Opened {
         all.try_for_each(Counter::disable)
     }
 
-    /// Samples the threads of a process from its start, where threads are sampled one by one. Some may be
-    /// gone: it is an error only if the kernel refuses all.
+    /// Samples the threads of a process from its start, where threads are sampled one by one. Some
+    /// may be gone: it is an error only if the kernel refuses all.
     pub fn add_process(&mut self, threads: &[u32]) -> io::Result<()> {
         if self.sees_all() {
             return Ok(());

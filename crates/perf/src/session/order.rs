@@ -22,8 +22,8 @@ impl Order {
         self.0.len()
     }
 
-    /// Takes events up to `horizon`, in order of time; events of the same time keep the order in which they
-    /// were added.
+    /// Takes events up to `horizon`, in order of time; events of the same time keep the order in
+    /// which they were added.
     pub fn take_until(&mut self, horizon: u64) -> impl Iterator<Item = Stamped> {
         self.0.sort_by_key(|stamped| stamped.time);
         let ready = self.0.partition_point(|stamped| stamped.time <= horizon);

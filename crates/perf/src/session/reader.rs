@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Milliseconds between rounds, unless a ring fills up earlier.
 const ROUND: i32 = 50;
-/// Nanoseconds after which a record is certain to be written: the kernel takes its time first and writes it
-/// later, and each CPU has its own ring. Older events are complete and can be ordered.
+/// Nanoseconds after which a record is certain to be written: the kernel takes its time first and
+/// writes it later, and each CPU has its own ring. Older events are complete and can be ordered.
 const SETTLED: u64 = 20_000_000;
 
 /// Reads until it is told to stop.
@@ -65,8 +65,8 @@ impl Reader {
         let ready = unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as u64, ROUND) };
         let hung_up = polled.iter().any(|one| one.revents & libc::POLLHUP != 0);
         if ready < 0 || hung_up {
-            // Interrupted, or the thread that opened the events has exited, which ends polling for good:
-            // its records remain, and rounds go on by the clock.
+            // Interrupted, or the thread that opened the events has exited, which ends polling for
+            // good: its records remain, and rounds go on by the clock.
             std::thread::sleep(std::time::Duration::from_millis(ROUND as u64));
         }
     }
@@ -86,7 +86,8 @@ impl Reader {
         }
     }
 
-    /// Opens events for threads born since there were `before` events, and closes those of dead threads.
+    /// Opens events for threads born since there were `before` events, and closes those of dead
+    /// threads.
     fn meet(&mut self, before: usize) {
         for stamped in self.order.since(before) {
             match stamped.event {

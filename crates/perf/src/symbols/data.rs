@@ -5,8 +5,8 @@ use object::{Object, ObjectSymbol, ReadCache, SymbolKind};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
 
-/// Each word's name: the variable, plus the offset if the word lies inside one; without a symbol, the
-/// address.
+/// Each word's name: the variable, plus the offset if the word lies inside one; without a symbol,
+/// the address.
 pub(crate) fn names(words: impl Iterator<Item = Word>, files: &[String]) -> HashMap<Word, String> {
     let mut variables: BTreeMap<u32, BTreeSet<u64>> = BTreeMap::new();
     let mut names = HashMap::new();

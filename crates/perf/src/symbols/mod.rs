@@ -27,8 +27,8 @@ pub(crate) struct Named {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Function {
     pub name: String,
-    /// The source file, where known. Inlined functions have names without a path: `lock` says little,
-    /// `std/src/sync/mutex.rs` says which.
+    /// The source file, where known. Inlined functions have names without a path: `lock` says
+    /// little, `std/src/sync/mutex.rs` says which.
     pub source: String,
     /// The line in it, 0 if unknown.
     pub line: u32,

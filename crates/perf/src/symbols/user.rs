@@ -72,7 +72,8 @@ fn function(name: &str, code: Option<&CodeInfo>) -> Function {
     }
 }
 
-/// An inlined function's name without its type arguments, which may be longer than all the rest of a stack.
+/// An inlined function's name without its type arguments, which may be longer than all the rest of
+/// a stack.
 fn plain(name: &str) -> &str {
     match name.find('<') {
         Some(end @ 1..) => &name[..end],

@@ -1,6 +1,7 @@
 //! CPU time of processes and threads, by the kernel's own clocks.
 //!
-//! What was recorded is compared with it: these clocks depend neither on events nor on lists of CPUs, nor on /proc.
+//! What was recorded is compared with it: these clocks depend neither on events nor on lists of
+//! CPUs, nor on /proc.
 
 use std::time::Duration;
 
@@ -35,7 +36,8 @@ impl Used {
     }
 }
 
-/// The kernel's numbers of clocks have the process or thread in the upper bits, inverted: `CPUCLOCK_SCHED`.
+/// The kernel's numbers of clocks have the process or thread in the upper bits, inverted:
+/// `CPUCLOCK_SCHED`.
 const PROCESS: i32 = 2;
 /// With `CPUCLOCK_PERTHREAD_MASK`.
 const THREAD: i32 = 6;

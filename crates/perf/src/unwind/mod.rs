@@ -1,9 +1,10 @@
 //! Finds callers that frame pointers miss.
 //!
-//! The kernel follows frame pointers. It skips the caller of a function without a frame of its own, such as
-//! leaves of programs and most of the C library, so two callers of one leaf look the same. The unwind
-//! tables of programs tell for each instruction where its function returns to. They are followed from the
-//! leaf, on the words of the stack that the kernel delivers, up to the first function that has a frame.
+//! The kernel follows frame pointers. It skips the caller of a function without a frame of its own,
+//! such as leaves of programs and most of the C library, so two callers of one leaf look the same.
+//! The unwind tables of programs tell for each instruction where its function returns to. They are
+//! followed from the leaf, on the words of the stack that the kernel delivers, up to the first
+//! function that has a frame.
 
 mod table;
 

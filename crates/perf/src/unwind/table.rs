@@ -109,8 +109,8 @@ impl Table {
         })
     }
 
-    /// The address, relative to the load address, of executable bytes from `offset` of the file on: a
-    /// mapping begins at the start of a page, if need be before its part of the file.
+    /// The address, relative to the load address, of executable bytes from `offset` of the file on:
+    /// a mapping begins at the start of a page, if need be before its part of the file.
     pub fn mapped(&self, offset: u64) -> Option<u64> {
         let page = |offset: u64| offset / PAGE * PAGE;
         let holds = |segment: &&Segment| {

@@ -1,5 +1,5 @@
-//! Frames as SVG. Positions are shares of the width, so the graph fits any screen, and each frame clips its
-//! own name.
+//! Frames as SVG. Positions are shares of the width, so the graph fits any screen, and each frame
+//! clips its own name.
 
 use super::Frame;
 use crate::html::{percent, seconds};

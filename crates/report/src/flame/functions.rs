@@ -14,7 +14,8 @@ pub struct Function {
     pub total: f64,
 }
 
-/// The `most` functions that took the longest themselves, for tasks that had `task_seconds` together.
+/// The `most` functions that took the longest themselves, for tasks that had `task_seconds`
+/// together.
 pub fn functions(stacks: &Stacks, task_seconds: f64, most: usize) -> Vec<Function> {
     let mut sums: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
     for (stack, seconds) in stacks.iter() {

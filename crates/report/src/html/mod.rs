@@ -16,11 +16,12 @@ use stats::printable;
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
-/// The page may run only its own script, identified by this hash. When the script changes, a browser test
-/// fails and prints the right hash.
+/// The page may run only its own script, identified by this hash. When the script changes, a
+/// browser test fails and prints the right hash.
 const SCRIPT_HASH: &str = "sha256-pR7CjDBnOqP/J4yD7JFR64TAyykoefmqyW/LMbgvmls=";
 
-/// The whole page. Names of others may have characters that a page must not have: they are seen as escapes.
+/// The whole page. Names of others may have characters that a page must not have: they are seen as
+/// escapes.
 pub fn document(page: &Page<'_>) -> Markup {
     let markup = whole(page).into_string();
     PreEscaped(printable(&markup).into_owned())

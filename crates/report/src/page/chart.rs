@@ -1,5 +1,5 @@
-//! Rates over tasks: one chart for each workload, mode and simulated machine, with one series for each
-//! system.
+//! Rates over tasks: one chart for each workload, mode and simulated machine, with one series for
+//! each system.
 
 use super::name::{machine, system};
 use crate::Source;
@@ -113,8 +113,8 @@ pub fn charts(sources: &[Source], files: &[String]) -> Vec<Chart> {
     charts
 }
 
-/// Gives each system one colour in all charts; further series of the same system in a chart get colours of
-/// their own.
+/// Gives each system one colour in all charts; further series of the same system in a chart get
+/// colours of their own.
 fn colour(charts: &mut [Chart]) {
     let mut known: Vec<(String, usize)> = Vec::new();
     for chart in charts {
@@ -146,7 +146,8 @@ fn add<'a>(found: &mut Vec<Found<'a>>, file: usize, run: &'a Run) {
     }
 }
 
-/// Of a system's many series (files or labels), keeps the first and the last: more would be unreadable.
+/// Of a system's many series (files or labels), keeps the first and the last: more would be
+/// unreadable.
 fn all_series(found: &[Found<'_>], files: &[String]) -> (Vec<Series>, usize) {
     let mut shown = Vec::new();
     for (index, one) in found.iter().enumerate() {
@@ -206,8 +207,8 @@ fn dot(tasks: u32, runs: &[&Run]) -> Dot {
     }
 }
 
-/// The independent rates and their kind: each simulated sample has a machine of its own, samples of a
-/// real run do not.
+/// The independent rates and their kind: each simulated sample has a machine of its own, samples of
+/// a real run do not.
 pub fn values(runs: &[&Run]) -> (Vec<f64>, Basis) {
     let samples = || runs.iter().flat_map(|run| run.totals.clone()).collect();
     let averages = || runs.iter().map(|run| run.average).collect();

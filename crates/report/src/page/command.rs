@@ -4,8 +4,8 @@ use super::name::subjects;
 use crate::Source;
 use stats::record::{Mode, Subject};
 
-/// The command lines that produced the results, quoted for a shell. Simulated results do not record theirs;
-/// an equivalent command is built from their fields.
+/// The command lines that produced the results, quoted for a shell. Simulated results do not record
+/// theirs; an equivalent command is built from their fields.
 pub fn commands(sources: &[Source]) -> Vec<String> {
     let recorded = sources.iter().flat_map(Source::machines);
     let recorded = recorded.map(|machine| line(&machine.arguments));

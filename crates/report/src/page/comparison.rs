@@ -67,8 +67,9 @@ pub enum Outcome {
     Undecided(String),
 }
 
-/// All comparisons: runs that took turns; the first and the last file with runs of the same subject; and
-/// within one file its first system with each other one, and a system's first label with its last.
+/// All comparisons: runs that took turns; the first and the last file with runs of the same
+/// subject; and within one file its first system with each other one, and a system's first label
+/// with its last.
 pub fn comparisons(sources: &[Source], files: &[String]) -> Vec<Comparison> {
     let mut all: Vec<Comparison> = sources
         .iter()

@@ -2,8 +2,8 @@
 
 use profile::{Profile, unlike};
 
-/// The first and the last profile of each subject that has several: the same workload, place and kind of
-/// tasks. Between other profiles a difference would mean nothing.
+/// The first and the last profile of each subject that has several: the same workload, place and
+/// kind of tasks. Between other profiles a difference would mean nothing.
 pub fn pairs<'a>(profiles: &[&'a Profile]) -> Vec<(&'a Profile, &'a Profile)> {
     let alike = |a: &Profile, b: &Profile| unlike(&a.subject, &b.subject).is_empty();
     let mut pairs = Vec::new();

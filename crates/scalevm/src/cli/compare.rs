@@ -50,15 +50,15 @@ pub struct CompareArgs {
     #[arg(long, value_name = "N", default_value_t = 20, requires = "self_test",
         value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub comparisons: u32,
-    /// The smallest difference that matters [default: 1%; between simulated results 50%, as the model
-    /// ranks rates from 1.5 times apart on]
+    /// The smallest difference that matters [default: 1%; between simulated results 50%, as the
+    /// model ranks rates from 1.5 times apart on]
     #[arg(long, value_name = "PERCENT", value_parser = percentage, allow_hyphen_values = true)]
     pub minimum_effect: Option<f64>,
     /// Treat each number of plain files as a run of its own and give a verdict
     #[arg(long, conflicts_with_all = ["command", "workload", "self_test"])]
     pub verdict: bool,
-    /// The numbers of plain files are times or costs: less is better, and is called faster [default: of
-    /// numbers with a unit of time, such as 1.5ms]
+    /// The numbers of plain files are times or costs: less is better, and is called faster
+    /// [default: of numbers with a unit of time, such as 1.5ms]
     #[arg(long, conflicts_with_all = ["command", "workload", "self_test"])]
     pub lower_is_better: bool,
     /// Print one JSON object a line
@@ -67,8 +67,8 @@ pub struct CompareArgs {
     /// How tables look.
     #[command(flatten)]
     pub format: FormatArgs,
-    /// Run this shell command before each run, untimed; before each execution of a command. Given twice:
-    /// for A, and for B
+    /// Run this shell command before each run, untimed; before each execution of a command. Given
+    /// twice: for A, and for B
     #[arg(long, value_name = "COMMAND")]
     pub prepare: Vec<String>,
     /// The same after each run
@@ -98,7 +98,8 @@ pub struct MeasuringArgs {
     /// Tasks are threads in one address space
     #[arg(long, conflicts_with = "command")]
     pub threads: bool,
-    /// Intervals of a run before the one that counts; executions of a command before its first run [default: 1]
+    /// Intervals of a run before the one that counts; executions of a command before its first run
+    /// [default: 1]
     #[arg(long, value_name = "N")]
     pub warmup: Option<u32>,
     /// Length of a run [default: 1; simulated: 0.01]
@@ -110,8 +111,8 @@ pub struct MeasuringArgs {
     /// Do not pin tasks
     #[arg(long, conflicts_with_all = ["smt", "command"])]
     pub no_affinity: bool,
-    /// Deal more than N tasks on hosted over N threads by a scheduler of ours, the build's (default: each
-    /// task is a thread)
+    /// Deal more than N tasks on hosted over N threads by a scheduler of ours, the build's
+    /// (default: each task is a thread)
     #[arg(long, value_name = "N", conflicts_with = "command", value_parser = cpus())]
     pub hosted_cpus: Option<u32>,
     /// Whether results are kept.

@@ -39,8 +39,8 @@ pub struct HistoryArgs {
     /// Only the last labels of each series
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub last: Option<u32>,
-    /// The smallest difference that matters [default: 1%; between simulated results 50%, as the model
-    /// ranks rates from 1.5 times apart on]
+    /// The smallest difference that matters [default: 1%; between simulated results 50%, as the
+    /// model ranks rates from 1.5 times apart on]
     #[arg(long, value_name = "PERCENT", value_parser = percentage, allow_hyphen_values = true)]
     pub minimum_effect: Option<f64>,
     /// Print one JSON object a line

@@ -52,11 +52,12 @@ pub struct LoadArgs {
     /// Nanoseconds from unlocking to locking again, on average [default: 600]
     #[arg(long, value_name = "NS", value_parser = nanoseconds)]
     pub private: Option<f64>,
-    /// Which CPUs: one socket after the other (`pack`), or of each socket in turn (`spread`) [default: pack]
+    /// Which CPUs: one socket after the other (`pack`), or of each socket in turn (`spread`)
+    /// [default: pack]
     #[arg(long, value_name = "PLACE", value_parser = place())]
     pub place: Option<Place>,
-    /// Delay accesses at random before the window that counts, so that a lock which is free only as long as nothing disturbs
-    /// its tasks is contended
+    /// Delay accesses at random before the window that counts, so that a lock which is free only as
+    /// long as nothing disturbs its tasks is contended
     #[arg(long)]
     pub disturb: bool,
 }

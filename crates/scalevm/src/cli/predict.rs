@@ -42,10 +42,12 @@ pub struct PredictArgs {
     /// Predict only: leave out what was measured
     #[arg(long)]
     pub unscored: bool,
-    /// Only one half of the sources: those that may be looked at while something is mended, or those held back
+    /// Only one half of the sources: those that may be looked at while something is mended, or
+    /// those held back
     #[arg(long, value_name = "HALF")]
     pub half: Option<Half>,
-    /// Counts of tasks of a curve that are simulated, beside the fewest and those on which the predicted knee depends
+    /// Counts of tasks of a curve that are simulated, beside the fewest and those on which the
+    /// predicted knee depends
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub counts: u32,
     /// Simulated runs of each count, each with the next seed

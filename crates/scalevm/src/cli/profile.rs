@@ -38,8 +38,8 @@ pub struct ProfileArgs {
     /// Samples of busy CPUs a second [default: 997]
     #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(1..=20_000))]
     pub frequency: Option<u32>,
-    /// KiB of the kernel's ring for each CPU, rounded up to a power of two; events that find no room in it are lost
-    /// [default: 2048]
+    /// KiB of the kernel's ring for each CPU, rounded up to a power of two; events that find no
+    /// room in it are lost [default: 2048]
     #[arg(long, value_name = "KIB", value_parser = clap::value_parser!(u32).range(4..=1 << 20))]
     pub ring: Option<u32>,
     /// Compare two profiles: directories that `profile` has written, or files of its JSON

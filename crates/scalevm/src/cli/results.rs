@@ -24,8 +24,8 @@ pub struct KeepArgs {
     /// Keep the results in this directory (see `scalevm history`); it is created if needed
     #[arg(long, value_name = "DIR")]
     pub store: Option<PathBuf>,
-    /// Name the measured version, as by its commit [default: on os the kernel's release, else scalevm's
-    /// commit]
+    /// Name the measured version, as by its commit [default: on os the kernel's release, else
+    /// scalevm's commit]
     #[arg(long, value_name = "NAME", value_parser = label)]
     pub label: Option<String>,
 }

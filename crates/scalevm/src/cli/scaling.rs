@@ -43,8 +43,8 @@ pub struct ScalingArgs {
         value_parser = super::preset()
     )]
     pub vm: Vec<Preset>,
-    /// Windows of at least so long, four times that for 384 tasks [default: 0.4 ms]. Where tasks back off for
-    /// a millisecond, or queue for a lock, a short window sees no round of all tasks
+    /// Windows of at least so long, four times that for 384 tasks [default: 0.4 ms]. Where tasks
+    /// back off for a millisecond, or queue for a lock, a short window sees no round of all tasks
     #[arg(long, value_name = "MS")]
     pub at_least: Option<u32>,
     /// Print one JSON object a line

@@ -24,17 +24,19 @@ pub struct SimArgs {
 /// A machine to simulate.
 #[derive(Args, Clone, Debug, Default)]
 pub struct MachineArgs {
-    /// Simulated machine: a name (see `scalevm list`) or a file; implies `--on sim` [default: freebsd-96]
+    /// Simulated machine: a name (see `scalevm list`) or a file; implies `--on sim` [default:
+    /// freebsd-96]
     #[arg(long, value_name = "NAME|FILE")]
     pub machine: Option<String>,
     /// The simulated machine's sockets, cores in each, and threads of a core; implies `--on sim`
     #[arg(long, value_name = "SxCxT", value_parser = shape)]
     pub topology: Option<[usize; 3]>,
-    /// The simulated machine flushes the TLBs of other CPUs in so many nanoseconds and interrupts none, as by AMD's INVLPGB
-    /// (0: it interrupts them); implies `--on sim`
+    /// The simulated machine flushes the TLBs of other CPUs in so many nanoseconds and interrupts
+    /// none, as by AMD's INVLPGB (0: it interrupts them); implies `--on sim`
     #[arg(long, value_name = "NS")]
     pub broadcast: Option<f64>,
-    /// One of the machine's four corners, combinations of extreme values of what is not published; implies `--on sim`
+    /// One of the machine's four corners, combinations of extreme values of what is not published;
+    /// implies `--on sim`
     #[arg(long, value_name = "1-4", value_parser = clap::value_parser!(u8).range(1..=4))]
     pub corner: Option<u8>,
     /// The first seed [default: 1]
@@ -45,15 +47,17 @@ pub struct MachineArgs {
 /// The conditions of simulated runs.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct ConditionArgs {
-    /// Which CPUs the simulated machine's tasks take: one socket after the other (`pack`, as will-it-scale pins tasks),
-    /// or of each socket in turn (`spread`, as kernels place tasks) [default: pack; with --no-affinity: spread]
+    /// Which CPUs the simulated machine's tasks take: one socket after the other (`pack`, as
+    /// will-it-scale pins tasks), or of each socket in turn (`spread`, as kernels place tasks)
+    /// [default: pack; with --no-affinity: spread]
     #[arg(long, value_name = "PLACE", value_parser = place())]
     pub place: Option<Place>,
-    /// Fit the simulated time of a call, or of a fault, so that one task makes so many operations a second
+    /// Fit the simulated time of a call, or of a fault, so that one task makes so many operations a
+    /// second
     #[arg(long, value_name = "RATE", value_parser = rate)]
     pub alone: Option<f64>,
-    /// Delay accesses of the simulated warm-up at random, so that a lock which is free only as long as nothing disturbs its
-    /// tasks is contended; for workloads whose iterations have one step
+    /// Delay accesses of the simulated warm-up at random, so that a lock which is free only as long
+    /// as nothing disturbs its tasks is contended; for workloads whose iterations have one step
     #[arg(long)]
     pub disturb: bool,
 }

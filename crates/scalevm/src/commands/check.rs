@@ -26,8 +26,8 @@ const LOOK: Duration = Duration::from_millis(100);
 const SEEDS: u64 = 200;
 const SEEDS_PLANTED: u64 = 1000;
 
-/// Runs the requested checks. The exit code: 0 if nothing is broken, or every requested planted bug is found;
-/// else 1.
+/// Runs the requested checks. The exit code: 0 if nothing is broken, or every requested planted bug
+/// is found; else 1.
 pub fn run(args: &CheckArgs) -> Result<u8, Failure> {
     super::prepare()?;
     thread::spawn(end_when_asked);

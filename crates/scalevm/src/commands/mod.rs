@@ -191,8 +191,8 @@ fn warn_if_crowded(on: On, tasks: usize) {
     }
 }
 
-/// Watches the load of other processes on this computer before a measurement that takes a while, and
-/// warns if it is high: uses `machine` if the load has been watched already.
+/// Watches the load of other processes on this computer before a measurement that takes a while,
+/// and warns if it is high: uses `machine` if the load has been watched already.
 fn warn_if_noisy(span: Duration, machine: Option<&Environment>) {
     if span < WORTH_A_LOOK {
         return;

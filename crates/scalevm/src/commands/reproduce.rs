@@ -9,8 +9,8 @@ use stats::Exit;
 use std::time::Instant;
 use studies::{Beyond, Effort, Lab, Point, Row, SYSTEMS, System, Verdict, beyond, tally};
 
-/// Measures and shows; the exit code says whether all holds. A run that fails costs the figures made of
-/// it.
+/// Measures and shows; the exit code says whether all holds. A run that fails costs the figures
+/// made of it.
 pub fn run(args: &ReproduceArgs) -> Result<u8, Failure> {
     format::choose(args.format.format);
     let began = Instant::now();

@@ -14,7 +14,8 @@ use std::path::{Path, PathBuf};
 /// As many links as the kernel follows.
 const LINKS: usize = 40;
 
-/// Fails as [`write()`] would, as far as can be told beforehand: a measurement that takes long asks first.
+/// Fails as [`write()`] would, as far as can be told beforehand: a measurement that takes long asks
+/// first.
 pub fn check(path: &Path) -> Result<(), Failure> {
     let checked = target(path).and_then(|target| match fs::metadata(&target) {
         Ok(found) if found.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
@@ -121,7 +122,8 @@ fn parent(path: &Path) -> &Path {
     }
 }
 
-/// Fails if no file can be made in `directory`. Rights alone do not tell: root has them in `/proc` too.
+/// Fails if no file can be made in `directory`. Rights alone do not tell: root has them in `/proc`
+/// too.
 fn takes_files(directory: &Path) -> io::Result<()> {
     let probe = directory.join(format!(".scalevm-{}.part", std::process::id()));
     File::create_new(&probe)?;

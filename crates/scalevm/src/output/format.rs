@@ -155,7 +155,8 @@ fn names_differ(table: &Table) -> bool {
 /// Parts the ends of a range, and stands for what is not known.
 const DASH: &str = "–";
 
-/// By RFC 4180, but for the line ends. A range becomes two columns, its ends, and what is not known an empty cell.
+/// By RFC 4180, but for the line ends. A range becomes two columns, its ends, and what is not known
+/// an empty cell.
 fn csv(table: &Table) -> String {
     let texts = |row: &Row| Vec::from_iter(row.cell_iter().map(|cell| cell.content()));
     let header = table.header().map(texts).unwrap_or_default();

@@ -72,7 +72,8 @@ fn spent(profile: &Profile, all: f64) -> String {
     }
 }
 
-/// The cost of watching. Nothing runs faster for being watched: if it did, other things differed more.
+/// The cost of watching. Nothing runs faster for being watched: if it did, other things differed
+/// more.
 fn price(cost: f64) -> String {
     /// Below this, two runs of the same differ anyway.
     const NOISE: f64 = 0.02;

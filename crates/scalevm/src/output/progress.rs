@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 pub struct Progress {
     bar: ProgressBar,
     began: Instant,
-    /// Work in all. A step of a point with many simulated tasks is more work than one of a point with
-    /// few.
+    /// Work in all. A step of a point with many simulated tasks is more work than one of a point
+    /// with few.
     work: u64,
     /// Work done.
     done: AtomicU64,
@@ -25,8 +25,8 @@ impl Progress {
         Self::weighted(total, unit, total)
     }
 
-    /// The same where steps differ: so much `work` in all, of which [`Progress::weigh`] says the part of
-    /// a step.
+    /// The same where steps differ: so much `work` in all, of which [`Progress::weigh`] says the
+    /// part of a step.
     pub fn weighted(total: u64, unit: &str, work: u64) -> Self {
         let bar = ProgressBar::new(total);
         let template = format!("{{msg}} {{wide_bar}} {{pos}}/{{len}} {unit}{{prefix}}");
@@ -118,7 +118,8 @@ impl Watch for Progress {
     }
 }
 
-/// How long the rest takes if work goes on as it did; none where that is not known, or hardly a second.
+/// How long the rest takes if work goes on as it did; none where that is not known, or hardly a
+/// second.
 fn left(elapsed: Duration, done: u64, all: u64) -> Option<Duration> {
     let rest = all.checked_sub(done).filter(|_| done > 0)?;
     let left = elapsed.as_secs_f64() * rest as f64 / done as f64;

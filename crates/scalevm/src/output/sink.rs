@@ -29,8 +29,8 @@ impl<'a> Sink<'a> {
         }
     }
 
-    /// The requested sink; none if there is none. An unwritable store is found here, before there is anything to
-    /// lose.
+    /// The requested sink; none if there is none. An unwritable store is found here, before there
+    /// is anything to lose.
     pub fn open<W: Write>(
         lines: Option<&'a mut W>,
         store: Option<&Path>,
@@ -56,8 +56,8 @@ impl<'a> Sink<'a> {
         self.label.as_deref()
     }
 
-    /// Writes a record. If the store fails the measurement goes on, as stdout may still show it; [`Sink::finish`]
-    /// reports that.
+    /// Writes a record. If the store fails the measurement goes on, as stdout may still show it;
+    /// [`Sink::finish`] reports that.
     pub fn take(&mut self, record: &Record) {
         if let Some(lines) = &mut self.lines {
             let written = match record.measurement().subject.profile {

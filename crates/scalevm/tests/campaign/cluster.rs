@@ -51,7 +51,8 @@ impl Cluster {
         command.env("SLURM_CONF", self.file("slurm.conf"))
     }
 
-    /// Ends a node on which a task runs, with all that runs there, as a loss of power does; whether there is one.
+    /// Ends a node on which a task runs, with all that runs there, as a loss of power does; whether
+    /// there is one.
     pub fn kill_a_busy_node(&self) -> bool {
         let busy = self
             .nodes

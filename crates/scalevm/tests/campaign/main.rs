@@ -63,7 +63,8 @@ fn a_plan_is_listed_run_in_parts_and_collected() {
         (of_kind("point"), of_kind("sample"), of_kind("summary")),
         (16, 16, 16)
     );
-    // The results are a store, the collected file is one of results, and another run gives the same bytes.
+    // The results are a store, the collected file is one of results, and another run gives the same
+    // bytes.
     let history = success(&format!(
         "history {} --workload mmap1",
         place.inside("plan.results")

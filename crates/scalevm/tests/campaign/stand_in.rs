@@ -10,7 +10,8 @@ use std::process::Command;
 const PLAN: &str = "[[part]]\ncommand = \"run\"\nargs = \"mmap1\"\nmachine = \"pc-16c32t\"\n\
                     tasks = [1, 2]\nseed = [1, 2]\nseeds = 1\nduration = 0.001\n";
 
-/// Submits: the job is made two seconds later, and is number 815 on the cluster `east` if there is one.
+/// Submits: the job is made two seconds later, and is number 815 on the cluster `east` if there is
+/// one.
 const SBATCH: &str = r#"#!/bin/sh
 echo submitted >>"$HERE/log"
 for script; do :; done

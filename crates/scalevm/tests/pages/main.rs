@@ -6,8 +6,8 @@
 //! <!-- of: scalevm check conflicts --vm freebsd-di --json | number record=summary apart.free -->550<!-- end -->
 //! ```
 //!
-//! - `of:` marks output that takes seconds and is the same on every computer. The test runs the command
-//!   and compares.
+//! - `of:` marks output that takes seconds and is the same on every computer. The test runs the
+//!   command and compares.
 //! - `full:` marks output that takes minutes, or depends on the computer. It is only written.
 //!
 //! With `PAGES=write` in the environment the test writes the output of `of:` into the pages instead of

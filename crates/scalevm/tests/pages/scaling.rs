@@ -9,8 +9,8 @@ const NAMES: [&str; 3] = ["workload", "mode", "vm"];
 /// A row's names: its workload, its kind of tasks, and its VM.
 type Row<'a> = [&'a str; 3];
 
-/// The table of `key`: `rate`, in thousands a second; `ratio`; or `bottleneck`. Presets are named where there are
-/// several.
+/// The table of `key`: `rate`, in thousands a second; `ratio`; or `bottleneck`. Presets are named
+/// where there are several.
 pub fn table(lines: &[Value], key: &str) -> String {
     let counts = counts(lines);
     let rows = rows(lines);

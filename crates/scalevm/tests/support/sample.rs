@@ -9,8 +9,8 @@ pub fn run(folder: &Scratch, code: i32, arguments: &str) -> (String, String) {
     exits(code, scalevm(arguments).env("TMPDIR", &folder.0))
 }
 
-/// The first sample of a short run in which something is counted. On a busy computer a task may have to wait for its
-/// first turn.
+/// The first sample of a short run in which something is counted. On a busy computer a task may
+/// have to wait for its first turn.
 pub fn sample(folder: &Scratch, line: &str) -> Value {
     let take = |seconds: &str| {
         let line = format!("{line} -s 1 --warmup 0 --duration {seconds} --json");

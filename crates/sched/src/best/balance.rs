@@ -29,9 +29,9 @@ impl<M: Contexts, B: Bounds> Best<M, B> {
         })
     }
 
-    /// The calling CPU, at which tasks wait, gives one to each idle CPU in a group of [`FAR`]; if there is none, one to a
-    /// CPU with fewer. The group is chosen at random: on a larger machine, ticks look at each in the end. Returns a CPU
-    /// to interrupt.
+    /// The calling CPU, at which tasks wait, gives one to each idle CPU in a group of [`FAR`]; if
+    /// there is none, one to a CPU with fewer. The group is chosen at random: on a larger machine,
+    /// ticks look at each in the end. Returns a CPU to interrupt.
     pub(super) fn balance(&self, cpu: usize, now: u64) -> Option<usize> {
         let own = self.queues.of(cpu);
         let mut given = false;

@@ -4,7 +4,8 @@ use super::Best;
 use crate::{Leaving, Sched};
 use machine::Contexts;
 
-/// The CPUs on which a task may run. A task begins with its maker's, and changes its own by [`Sched::bind`].
+/// The CPUs on which a task may run. A task begins with its maker's, and changes its own by
+/// [`Sched::bind`].
 pub trait Bounds: Copy + Send + 'static {
     /// True if every task may run on every CPU: then [`Bounds::allow`] is not called.
     const NONE: bool = false;
@@ -33,7 +34,8 @@ impl Bounds for Unbound {
 }
 
 impl<M: Contexts, B: Bounds> Sched<M, Best<M, B>> {
-    /// The calling task runs only within `bounds` from now on: also when this returns. At least one CPU must be within.
+    /// The calling task runs only within `bounds` from now on: also when this returns. At least one
+    /// CPU must be within.
     ///
     /// The task must not be about to park: a permit that it has may be gone.
     pub fn bind(&self, bounds: B) {
@@ -43,7 +45,8 @@ impl<M: Contexts, B: Bounds> Sched<M, Best<M, B>> {
         let task = task.expect("a task has bounds, a CPU has none");
         task.entry().set_bounds(bounds);
         if !bounds.allow(here) {
-            // It parks with a permit, so it is handed over at once when it has left, and the policy chooses its CPU.
+            // It parks with a permit, so it is handed over at once when it has left, and the policy
+            // chooses its CPU.
             task.state.unpark(task.state.generation());
             self.leave(pin, Leaving::Parks);
         }

@@ -1,8 +1,8 @@
 //! How a CPU goes idle without forgetting a task.
 //!
 //! A CPU that has found its queue empty says that it is idle and then looks at the count of waiting
-//! tasks; one that enqueues a task raises the count and then looks whether the CPU is idle. Each has a
-//! fence between its write and its read, so one of them sees the other (Dekker's pattern).
+//! tasks; one that enqueues a task raises the count and then looks whether the CPU is idle. Each
+//! has a fence between its write and its read, so one of them sees the other (Dekker's pattern).
 
 use alloc::boxed::Box;
 use core::ops::Range;
@@ -52,8 +52,8 @@ impl<M: Machine> Idle<M> {
 
     /// Makes an idle CPU the caller's to interrupt; `false` if it is not idle, or another's.
     pub fn claim(&self, cpu: usize) -> bool {
-        // Relaxed: the flag passes on nothing but itself; tasks that a claimant hands over go through the
-        // queue's lock.
+        // Relaxed: the flag passes on nothing but itself; tasks that a claimant hands over go
+        // through the queue's lock.
         let flag = &self.flags[cpu];
         flag.load(Ordering::Relaxed) == IDLE
             && flag
@@ -66,7 +66,8 @@ impl<M: Machine> Idle<M> {
         self.at(cpu, 1..self.flags.len().next_power_of_two())
     }
 
-    /// The other CPUs of an aligned group of `size`, a power of two; the caller's own group is number 0 to it.
+    /// The other CPUs of an aligned group of `size`, a power of two; the caller's own group is
+    /// number 0 to it.
     pub fn group(
         &self,
         cpu: usize,

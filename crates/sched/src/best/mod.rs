@@ -1,32 +1,32 @@
 //! The default policy: a queue for each CPU, fair by virtual time.
 //!
 //! # Fairness
-//! A task's *virtual time* is the time it has run. A CPU runs the ready task that has least of it, for
-//! [`SLICE`] at a time. Each queue has a *floor*, the least virtual time among its tasks, which never
-//! falls. A task outside the queues keeps its *lag*: how far its virtual time is above the floor; so it
-//! can go to another queue, whose floor is another one. Time asleep counts against the lag, down to
-//! -[`BONUS`]: a task that has slept gets the CPU before one that has run, and at once if it is
-//! [`GRAIN`] behind. A new task begins with its parent's lag, so making tasks gains no time. A
-//! task that yields goes behind all that wait. (The ideas are those of Linux's CFS, 2.6.23 to 6.5:
-//! virtual run time, wake-up preemption, a bounded credit for sleepers.)
+//! A task's *virtual time* is the time it has run. A CPU runs the ready task that has least of it,
+//! for [`SLICE`] at a time. Each queue has a *floor*, the least virtual time among its tasks, which
+//! never falls. A task outside the queues keeps its *lag*: how far its virtual time is above the
+//! floor; so it can go to another queue, whose floor is another one. Time asleep counts against the
+//! lag, down to -[`BONUS`]: a task that has slept gets the CPU before one that has run, and at once
+//! if it is [`GRAIN`] behind. A new task begins with its parent's lag, so making tasks gains no
+//! time. A task that yields goes behind all that wait. (The ideas are those of Linux's CFS, 2.6.23
+//! to 6.5: virtual run time, wake-up preemption, a bounded credit for sleepers.)
 //!
 //! # Which CPU
 //! A woken task goes to the CPU it ran on last, if that is idle; else to an idle one among its
-//! [`NEAR`] neighbours; else to its last one. A CPU without a task takes one from a neighbour's queue
-//! before it waits. A CPU with waiting tasks gives one to an idle CPU at its tick, or to one with fewer
-//! (`balance`). Neighbours of CPU `c` are `c ^ 1`, `c ^ 2`, …: aligned groups first, and different
-//! CPUs look in different orders. (The machine tells nothing else of its topology.)
+//! [`NEAR`] neighbours; else to its last one. A CPU without a task takes one from a neighbour's
+//! queue before it waits. A CPU with waiting tasks gives one to an idle CPU at its tick, or to one
+//! with fewer (`balance`). Neighbours of CPU `c` are `c ^ 1`, `c ^ 2`, …: aligned groups first, and
+//! different CPUs look in different orders. (The machine tells nothing else of its topology.)
 //!
-//! No line is written by all CPUs. A task that sleeps and wakes on its CPU writes the lines of that CPU
-//! and its own; others write those only to hand over a task, or to take one.
+//! No line is written by all CPUs. A task that sleeps and wakes on its CPU writes the lines of that
+//! CPU and its own; others write those only to hand over a task, or to take one.
 //!
 //! # No task is forgotten
 //! A ready task is in the queue of some CPU `c`, and `c` takes it, or another CPU does:
 //!
-//! - *`c` runs a task.* It looks at its queue when the task leaves. If the task never leaves, `c` must
-//!   have a tick: `crowded` says so, under the queue's lock. `c` sets it when it begins to run a task
-//!   and others wait; the CPU that enqueues the first one later sets it and interrupts `c`, which then sets
-//!   its timer. (On `c` itself the scheduler does that after [`Policy::ready`].)
+//! - *`c` runs a task.* It looks at its queue when the task leaves. If the task never leaves, `c`
+//!   must have a tick: `crowded` says so, under the queue's lock. `c` sets it when it begins to run
+//!   a task and others wait; the CPU that enqueues the first one later sets it and interrupts `c`,
+//!   which then sets its timer. (On `c` itself the scheduler does that after [`Policy::ready`].)
 //! - *`c` runs none*, which the queue also says under its lock. Either `c` still has to look at the
 //!   queue, or it has found it empty and goes idle:
 //!
@@ -34,19 +34,19 @@
 //!   c:        idle[c] = IDLE; fence;            if waiting[c] > 0, look again; wait
 //!   enqueuer: push; waiting[c] += 1; fence;     if idle[c] is IDLE, interrupt c
 //!   ```
-//!   Of the two fences one comes first (Dekker's pattern), so `c` sees the task, or the enqueuer sees
-//!   `c` idle. An interrupt that comes before `c` waits ends the wait at once.
+//!   Of the two fences one comes first (Dekker's pattern), so `c` sees the task, or the enqueuer
+//!   sees `c` idle. An interrupt that comes before `c` waits ends the wait at once.
 //! - *The enqueuer has claimed `c`* (IDLE → CLAIMED, so that two wakers choose two CPUs). It
-//!   interrupts `c` after the push in any case. Another enqueuer that finds `c` CLAIMED need not: if
-//!   `c` waits, that interrupt ends the wait; and before `c` waits again it sets IDLE, which comes after
-//!   that enqueuer's look, so it sees the count.
+//!   interrupts `c` after the push in any case. Another enqueuer that finds `c` CLAIMED need not:
+//!   if `c` waits, that interrupt ends the wait; and before `c` waits again it sets IDLE, which
+//!   comes after that enqueuer's look, so it sees the count.
 //!
-//! So a task waits for a busy CPU while another is idle only until the next tick, and only if the idle one
-//! was not among the neighbours, or was busy when the waker looked.
+//! So a task waits for a busy CPU while another is idle only until the next tick, and only if the
+//! idle one was not among the neighbours, or was busy when the waker looked.
 //!
 //! # Bounds
-//! Where tasks have [`Bounds`], a task is only in the queue of a CPU that they allow, and another CPU takes only tasks that
-//! may run there. A machine without them ([`Unbound`]) pays nothing.
+//! Where tasks have [`Bounds`], a task is only in the queue of a CPU that they allow, and another
+//! CPU takes only tasks that may run there. A machine without them ([`Unbound`]) pays nothing.
 
 mod balance;
 mod bounds;
@@ -267,7 +267,8 @@ impl<M: Contexts, B: Bounds> Best<M, B> {
         kick.then_some(cpu)
     }
 
-    /// `home` if it has no task to run, or an idle CPU near it where `task` may run, claimed for the caller on `here`.
+    /// `home` if it has no task to run, or an idle CPU near it where `task` may run, claimed for
+    /// the caller on `here`.
     fn claim_near(&self, task: TaskRef<M, Self>, home: usize, here: usize) -> Option<usize> {
         if home == here && self.queues.of(here).is_free() {
             return None;

@@ -20,16 +20,16 @@ type BestTask<M, B> = TaskRef<M, Best<M, B>>;
 /// The queue, and the state of its CPU's task.
 ///
 /// Words outside the mutex are written by its holder only, and read by others as a hint. Where a
-/// task that sleeps and wakes has the CPU to itself, `crowded` does not change, so CPUs that look for
-/// work do not disturb it.
+/// task that sleeps and wakes has the CPU to itself, `crowded` does not change, so CPUs that look
+/// for work do not disturb it.
 pub(super) struct Queue<M: Contexts, B: Bounds> {
     ready: Mutex<M, Ticket<M>, Ready<M, B>>,
     /// How many tasks are in the heap, or on their way back into it.
     waiting: Waiting<M>,
     /// 1 if the CPU runs a task and others wait: it has a tick, and others may take one.
     crowded: Padded<M::AtomicU32>,
-    /// When the CPU's task began to run, or [`NOTHING`]. Written by the CPU, so it may read it without
-    /// the mutex; so is the next one.
+    /// When the CPU's task began to run, or [`NOTHING`]. Written by the CPU, so it may read it
+    /// without the mutex; so is the next one.
     started: M::AtomicU64,
     /// The virtual time at which it did.
     began: M::AtomicU64,
@@ -51,8 +51,8 @@ pub(super) enum Origin {
     Elsewhere,
     /// The caller is on the CPU.
     Here,
-    /// The CPU has just run it: it counts as waiting since [`Queue::next`], so that others do not find
-    /// one too few in the meantime.
+    /// The CPU has just run it: it counts as waiting since [`Queue::next`], so that others do not
+    /// find one too few in the meantime.
     Back,
 }
 
@@ -161,8 +161,8 @@ impl<M: Contexts, B: Bounds> Queue<M, B> {
         Owner::Interrupt
     }
 
-    /// The calling CPU, whose queue it is, continues with the returned task; the current one, if there is
-    /// one that does not go on, gets its account.
+    /// The calling CPU, whose queue it is, continues with the returned task; the current one, if
+    /// there is one that does not go on, gets its account.
     pub(super) fn next(
         &self,
         current: Option<(BestTask<M, B>, Leaving)>,
@@ -199,8 +199,8 @@ impl<M: Contexts, B: Bounds> Queue<M, B> {
         self.run(&ready, Some(ready.floor.saturating_add_signed(lag)), now);
     }
 
-    /// A task that waits here and may run on `other`, a CPU that is not the queue's, and its lag; `None` if there is none,
-    /// or the mutex is held.
+    /// A task that waits here and may run on `other`, a CPU that is not the queue's, and its lag;
+    /// `None` if there is none, or the mutex is held.
     pub(super) fn take(&self, other: usize) -> Option<(BestTask<M, B>, i64)> {
         let mut ready = self.ready.try_lock()?;
         let (time, task) = self.pop(&mut ready, |task| task.entry().may_run(other))?;

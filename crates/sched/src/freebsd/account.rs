@@ -9,8 +9,8 @@ use machine::{Atomic, Contexts, Ordering};
 const STAT_TICK: u64 = 1_000_000_000 / STATHZ as u64;
 
 impl<M: Contexts> Ule<M> {
-    /// `cpu`, which was idle or not, continues with a task: its clock stood still meanwhile. The clocks
-    /// of the CPUs do not tick together.
+    /// `cpu`, which was idle or not, continues with a task: its clock stood still meanwhile. The
+    /// clocks of the CPUs do not tick together.
     pub(super) fn start_clock(&self, cpu: usize, now: u64) {
         let next_tick = &self.cpus[cpu].next_tick;
         if next_tick.load(Ordering::Relaxed) <= now {

@@ -10,8 +10,8 @@ use machine::{Atomic, Contexts, CpuSet, Ordering};
 const STEAL: u32 = 2;
 
 impl<M: Contexts> Ule<M> {
-    /// Looks for a task for the idle CPU `cpu`, which holds no lock. With `true` there is one in its
-    /// queue, whose lock is left to the CPU.
+    /// Looks for a task for the idle CPU `cpu`, which holds no lock. With `true` there is one in
+    /// its queue, whose lock is left to the CPU.
     pub(super) fn idled(&self, cpu: usize) -> bool {
         let own = &self.cpus[cpu];
         let mut without = CpuSet::EMPTY;
@@ -83,9 +83,9 @@ impl<M: Contexts> Ule<M> {
         self.balance()
     }
 
-    /// Gives a task of each CPU with many to one with few (`sched_balance_group`). It ends when a CPU
-    /// must be interrupted: FreeBSD's goes on, but only one can be told at a time, and an idle one
-    /// steals by itself.
+    /// Gives a task of each CPU with many to one with few (`sched_balance_group`). It ends when a
+    /// CPU must be interrupted: FreeBSD's goes on, but only one can be told at a time, and an idle
+    /// one steals by itself.
     fn balance(&self) -> Option<usize> {
         let mut givers_not = CpuSet::EMPTY;
         while let Some(high) = self.highest(0, &givers_not, STEAL) {

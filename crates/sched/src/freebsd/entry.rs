@@ -6,8 +6,8 @@ use super::runq::Place;
 use crate::queue::{Linked, Links};
 use machine::{Atomic, Contexts, Ordering};
 
-/// Under the lock of the CPU that runs the task or has it queued (`td_lock`); one that sleeps is its
-/// waker's, a new one its maker's.
+/// Under the lock of the CPU that runs the task or has it queued (`td_lock`); one that sleeps is
+/// its waker's, a new one its maker's.
 pub struct Entry<M: Contexts> {
     /// In a run queue.
     links: Links<M, Ule<M>>,
@@ -29,7 +29,8 @@ pub struct Entry<M: Contexts> {
     left_at: M::AtomicU32,
     /// `td_slptick`: the tick when it went to sleep.
     slept_at: M::AtomicU32,
-    /// 1 if it was preempted, and goes on where it was; written when it leaves, read when it is put back.
+    /// 1 if it was preempted, and goes on where it was; written when it leaves, read when it is put
+    /// back.
     preempted: M::AtomicU32,
 }
 

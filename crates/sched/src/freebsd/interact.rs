@@ -1,5 +1,5 @@
-//! Priorities: a task that sleeps much more than it runs is interactive, the others are ordered by how
-//! much they use the CPU. (FreeBSD 12, sys/kern/sched_ule.c; sys/sys/priority.h.)
+//! Priorities: a task that sleeps much more than it runs is interactive, the others are ordered by
+//! how much they use the CPU. (FreeBSD 12, sys/kern/sched_ule.c; sys/sys/priority.h.)
 //!
 //! Time is in ticks of 1/hz (1 ms), shifted by [`SHIFT`] bits where fractions count.
 
@@ -16,7 +16,8 @@ pub(super) const TICK: u32 = (HZ << SHIFT) / STATHZ;
 const REMEMBERED: u32 = (HZ * 5) << SHIFT;
 /// The most that a child inherits (`SCHED_SLP_RUN_FORK`): 0.5 s.
 const INHERITED: u32 = (HZ / 2) << SHIFT;
-/// `SCHED_INTERACT_HALF`: the score of a task that sleeps as long as it runs; the worst is twice that.
+/// `SCHED_INTERACT_HALF`: the score of a task that sleeps as long as it runs; the worst is twice
+/// that.
 const HALF: u32 = 50;
 /// Below this score a task is interactive (`SCHED_INTERACT_THRESH`).
 const THRESHOLD: u32 = 30;

@@ -4,40 +4,42 @@
 //!
 //! # Protocol
 //! A CPU's `tdq_lock` guards its queues and the words of the tasks that run or are queued there. A
-//! switch (`sched_switch`) holds it from the choice until the next task runs and releases it. A wake-up
-//! (`sched_wakeup`, `sched_add`) chooses a CPU by words it reads without locks, and takes only that
-//! CPU's lock. A move from one CPU to another takes both.
+//! switch (`sched_switch`) holds it from the choice until the next task runs and releases it. A
+//! wake-up (`sched_wakeup`, `sched_add`) chooses a CPU by words it reads without locks, and takes
+//! only that CPU's lock. A move from one CPU to another takes both.
 //!
-//! An idle CPU says so and looks at its load once more; a waker that queues a task there counts it and
-//! then looks whether the CPU is idle:
+//! An idle CPU says so and looks at its load once more; a waker that queues a task there counts it
+//! and then looks whether the CPU is idle:
 //!
 //! ```text
 //! idle:       tdq_cpu_idle = 1; fence; if tdq_load > 0, look again; wait
 //! tdq_notify: tdq_load += 1;    fence; if it is idle, interrupt it
 //! ```
 //! # Order
-//! Tasks that sleep much more than they run are interactive and come first, by how interactive they are;
-//! the others take turns, by how much they use the CPU (modules `interact` and `runq`). A task in the kernel
-//! that has slept ranks at least as high as the best of those others (`static_boost`), until it is back in
-//! user mode. A woken task interrupts another CPU only if that CPU is idle, or if the task is interactive and
-//! that CPU's task is not; on the waker's own CPU, if it ranks higher at all.
+//! Tasks that sleep much more than they run are interactive and come first, by how interactive they
+//! are; the others take turns, by how much they use the CPU (modules `interact` and `runq`). A task
+//! in the kernel that has slept ranks at least as high as the best of those others
+//! (`static_boost`), until it is back in user mode. A woken task interrupts another CPU only if
+//! that CPU is idle, or if the task is interactive and that CPU's task is not; on the waker's own
+//! CPU, if it ranks higher at all.
 //!
 //! # Omissions
 //! - The topology: see module `pick`.
 //! - Nice values, real-time and idle classes, interrupt threads, bound and pinned tasks, borrowed
-//!   priorities: the machine's tasks have none of these. So the third run queue, for the idle class, is
-//!   missing.
+//!   priorities: the machine's tasks have none of these. So the third run queue, for the idle
+//!   class, is missing.
 //! - An idle CPU does not spin before it waits (FreeBSD's does from about 10,000 switches a second,
 //!   `sched_idlespins`) and is woken by an interrupt, never by a store to a word that it monitors
 //!   (`cpu_idle_wakeup`); its clock does not tick.
-//! - A round of balancing ends with the first CPU that must be interrupted, and CPU 0 begins none while it
-//!   is idle.
-//! - A thread in the kernel is taken off its CPU at safe points only; `sched_preempt` takes it off wherever
-//!   it holds no spin lock.
+//! - A round of balancing ends with the first CPU that must be interrupted, and CPU 0 begins none
+//!   while it is idle.
+//! - A thread in the kernel is taken off its CPU at safe points only; `sched_preempt` takes it off
+//!   wherever it holds no spin lock.
 //! - `sched_exit` gives a child's run time to its parent: the parent is not known then.
-//! - Every wait is a sleep (`sched_sleep`), for locks too, which in FreeBSD do not count for the history.
-//! - A task is back in user mode (`sched_userret`) when it goes on after a switch, or after a tick, not
-//!   only when it leaves the kernel.
+//! - Every wait is a sleep (`sched_sleep`), for locks too, which in FreeBSD do not count for the
+//!   history.
+//! - A task is back in user mode (`sched_userret`) when it goes on after a switch, or after a tick,
+//!   not only when it leaves the kernel.
 
 mod account;
 mod balance;
@@ -112,8 +114,8 @@ impl<M: Contexts> Ule<M> {
         if !should_preempt(priority, current, true) {
             return None;
         }
-        // Pairs with the fence in `idle`: an idle CPU sees the load, or this sees that it waits, and
-        // that no interrupt is on its way.
+        // Pairs with the fence in `idle`: an idle CPU sees the load, or this sees that it waits,
+        // and that no interrupt is on its way.
         M::fence(Ordering::SeqCst);
         let waits = tdq.current.get().is_some() || tdq.idle.load(Ordering::Relaxed) != 0;
         if !waits || tdq.interrupted.load(Ordering::Relaxed) != 0 {
@@ -138,9 +140,9 @@ impl<M: Contexts> Ule<M> {
     }
 }
 
-// SAFETY: `choose` returns only tasks that it takes out of a queue, where `ready` and `put_back` put
-// them, under that queue's lock, which orders it; `give` moves them under both. A task that ends is in
-// no queue, and no CPU's current one after `next`.
+// SAFETY: `choose` returns only tasks that it takes out of a queue, where `ready` and `put_back`
+// put them, under that queue's lock, which orders it; `give` moves them under both. A task that
+// ends is in no queue, and no CPU's current one after `next`.
 unsafe impl<M: Contexts> Policy<M> for Ule<M> {
     const NAME: &'static str = "freebsd";
 
@@ -267,7 +269,8 @@ mod tests {
     use core::ptr::NonNull;
     use sim::Sim;
 
-    /// A task that an interrupt takes off its CPU comes back before its equals, one that has woken a better task behind them.
+    /// A task that an interrupt takes off its CPU comes back before its equals, one that has woken
+    /// a better task behind them.
     #[test]
     fn who_wakes_a_better_task_loses_its_turn() {
         let policy = Ule::<Sim>::new(CpuRange::claim(1));

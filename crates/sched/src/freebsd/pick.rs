@@ -1,13 +1,14 @@
 //! Which CPU a task goes to (`sched_pickcpu`, `cpu_search`).
 //!
-//! FreeBSD searches a tree of groups of CPUs that share caches. The machine's CPUs are one group, with
-//! a common last-level cache, so a search looks at all of them.
+//! FreeBSD searches a tree of groups of CPUs that share caches. The machine's CPUs are one group,
+//! with a common last-level cache, so a search looks at all of them.
 
 use super::interact::MIN_IDLE;
 use super::{Task, Ule, ticks};
 use machine::{Contexts, CpuSet};
 
-/// How much less load counts on a CPU that is preferred (`cs_prefer` in `cpu_search`); a task counts 256.
+/// How much less load counts on a CPU that is preferred (`cs_prefer` in `cpu_search`); a task
+/// counts 256.
 const PREFERRED: i64 = 64;
 /// Loads are compared up to a random number below this (`sched_random() % 32` in `cpu_search`).
 const NOISE: i64 = 32;
@@ -16,8 +17,8 @@ const NOISE: i64 = 32;
 const WARM: u32 = 2;
 
 impl<M: Contexts> Ule<M> {
-    /// The CPU with the least load among those whose best priority is worse than `priority`, and whose
-    /// load is at most `most` (`sched_lowest`). `prefer` is the task's last one.
+    /// The CPU with the least load among those whose best priority is worse than `priority`, and
+    /// whose load is at most `most` (`sched_lowest`). `prefer` is the task's last one.
     pub(super) fn lowest(
         &self,
         here: usize,
@@ -51,9 +52,9 @@ impl<M: Contexts> Ule<M> {
         i64::from(self.cpus[here].random()) % NOISE
     }
 
-    /// The CPU for a task that becomes ready, called on CPU `here`: its last one if that is idle and
-    /// its caches are warm; else the one with the least load of those where it could run now, or of
-    /// all. If that is busy too, rather `here`, if its load is not higher.
+    /// The CPU for a task that becomes ready, called on CPU `here`: its last one if that is idle
+    /// and its caches are warm; else the one with the least load of those where it could run now,
+    /// or of all. If that is busy too, rather `here`, if its load is not higher.
     pub(super) fn pick(&self, task: Task<M>, here: usize, now: u64) -> usize {
         let entry = task.entry();
         let last = entry.cpu();

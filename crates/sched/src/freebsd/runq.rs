@@ -1,10 +1,10 @@
 //! Run queues of 64 lists (`struct runq`, sys/kern/kern_switch.c), and the two that a CPU has.
 //!
-//! The *real-time* queue takes tasks of interactive and better priorities, four priorities to a list.
-//! The *time-sharing* queue is a calendar: its lists stand in a circle, a task is put at a distance from
-//! the *insert index* that depends on its priority, and taken from the *removal index* on. The insert
-//! index moves on by one list a tick while the two are together, the removal index when its list is
-//! empty; so every task's turn comes.
+//! The *real-time* queue takes tasks of interactive and better priorities, four priorities to a
+//! list. The *time-sharing* queue is a calendar: its lists stand in a circle, a task is put at a
+//! distance from the *insert index* that depends on its priority, and taken from the *removal
+//! index* on. The insert index moves on by one list a tick while the two are together, the removal
+//! index when its list is empty; so every task's turn comes.
 
 use super::interact::{BATCH_RANGE, MIN_BATCH};
 use super::{Task, Ule};
@@ -83,8 +83,8 @@ pub(super) struct RunQueues<M: Contexts> {
     removal: M::AtomicU32,
 }
 
-/// Where a task stands in [`RunQueues`]: the list, behind those of the real-time queue if it is in the
-/// other one.
+/// Where a task stands in [`RunQueues`]: the list, behind those of the real-time queue if it is in
+/// the other one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place(pub(super) u32);
 
@@ -179,8 +179,8 @@ impl<M: Contexts> RunQueues<M> {
         others.is_none_or(|others| own < others || own == others && at_head)
     }
 
-    /// The task that another CPU takes (`tdq_steal`): of the time-sharing queue not the very first, if
-    /// there is another one.
+    /// The task that another CPU takes (`tdq_steal`): of the time-sharing queue not the very first,
+    /// if there is another one.
     pub(super) fn to_steal(&self) -> Option<Task<M>> {
         let first = self.realtime.tasks(0).next();
         first.or_else(|| {

@@ -19,8 +19,8 @@ pub(super) type TdqGuard<'a, M> = Locked<'a, M, Ticket<M>, TdqLock>;
 
 /// A CPU. Written under its lock, unless it says otherwise.
 pub(super) struct Tdq<M: Contexts> {
-    /// `tdq_lock`. FreeBSD's spin mutex is a test-and-set lock, by which a task that yields in a loop
-    /// could keep others from its CPU's queue for ever.
+    /// `tdq_lock`. FreeBSD's spin mutex is a test-and-set lock, by which a task that yields in a
+    /// loop could keep others from its CPU's queue for ever.
     pub(super) lock: Handed<M, Ticket<M>, TdqLock>,
     /// `tdq_load`: tasks running or queued. Others look at it without the lock.
     load: M::AtomicU32,
@@ -28,11 +28,11 @@ pub(super) struct Tdq<M: Contexts> {
     transferable: M::AtomicU32,
     /// `tdq_lowpri`: the best priority among them, 255 if there are none. As `load`.
     best: M::AtomicU32,
-    /// `tdq_cpu_idle`: whether the idle thread waits for an interrupt. Written by its CPU without the
-    /// lock.
+    /// `tdq_cpu_idle`: whether the idle thread waits for an interrupt. Written by its CPU without
+    /// the lock.
     pub(super) idle: M::AtomicU32,
-    /// `tdq_ipipending`: whether an interrupt is on its way, after which the CPU looks at `best`. Set
-    /// under the lock; an idle CPU resets it without.
+    /// `tdq_ipipending`: whether an interrupt is on its way, after which the CPU looks at `best`.
+    /// Set under the lock; an idle CPU resets it without.
     pub(super) interrupted: M::AtomicU32,
     /// `TDF_NEEDRESCHED` of the current task: it makes way when it is back in user mode.
     pub(super) wanted: M::AtomicU32,

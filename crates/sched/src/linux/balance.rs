@@ -1,5 +1,5 @@
-//! Tasks that change CPUs: a CPU that runs out of tasks looks for some (`idle_balance`), and so does each
-//! from time to time (`rebalance_domains`, `load_balance`).
+//! Tasks that change CPUs: a CPU that runs out of tasks looks for some (`idle_balance`), and so
+//! does each from time to time (`rebalance_domains`, `load_balance`).
 
 use super::fair::{MIGRATION_COST, pulled};
 use super::rq::RqGuard;
@@ -8,7 +8,8 @@ use machine::{Atomic, Contexts, Ordering};
 
 /// `cache_nice_tries` of `SD_MC_INIT`: after so many failures tasks are moved that are in caches.
 const NICE_TRIES: u32 = 1;
-/// `max_interval` of `SD_MC_INIT`, in ticks: as long as nothing is to be moved, a CPU looks less often.
+/// `max_interval` of `SD_MC_INIT`, in ticks: as long as nothing is to be moved, a CPU looks less
+/// often.
 const MAX_INTERVAL: u32 = 4;
 /// `busy_factor` of `SD_MC_INIT`: how much less often a CPU with tasks looks.
 const BUSY_FACTOR: u64 = 64;
@@ -23,8 +24,8 @@ pub(super) enum Looks {
 }
 
 impl<M: Contexts> Cfs<M> {
-    /// `cpu` has run out of tasks, and holds no lock. Whether to look for some: not if it is usually idle
-    /// for a short time only.
+    /// `cpu` has run out of tasks, and holds no lock. Whether to look for some: not if it is
+    /// usually idle for a short time only.
     pub(super) fn idle_balance(&self, cpu: usize, now: u64) {
         let rq = &self.rqs[cpu];
         if rq.average_idle.load(Ordering::Relaxed) >= MIGRATION_COST {
@@ -32,8 +33,8 @@ impl<M: Contexts> Cfs<M> {
         }
     }
 
-    /// The tick on a CPU with tasks: looks for more, if it is time to. Returns whether the current one
-    /// is to make way.
+    /// The tick on a CPU with tasks: looks for more, if it is time to. Returns whether the current
+    /// one is to make way.
     pub(super) fn rebalance(&self, cpu: usize, now: u64) {
         let rq = &self.rqs[cpu];
         if now >= rq.next_balance.load(Ordering::Relaxed) {
@@ -45,8 +46,8 @@ impl<M: Contexts> Cfs<M> {
         }
     }
 
-    /// The tick on a CPU with waiting tasks: an idle CPU, whose clock stands still, is to look for some
-    /// (`nohz_balancer_kick`). One in a tick, for all.
+    /// The tick on a CPU with waiting tasks: an idle CPU, whose clock stands still, is to look for
+    /// some (`nohz_balancer_kick`). One in a tick, for all.
     pub(super) fn kick_idle(&self, now: u64) -> Option<usize> {
         let due = self.next_kick.load(Ordering::Relaxed);
         if now < due {

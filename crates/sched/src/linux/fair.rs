@@ -1,7 +1,8 @@
-//! Virtual time: the task that has run least comes first. (Linux 3.0, kernel/sched_fair.c; as in 2.6.39.)
+//! Virtual time: the task that has run least comes first. (Linux 3.0, kernel/sched_fair.c; as in
+//! 2.6.39.)
 //!
-//! A task's virtual time (`vruntime`) is the time it has run; all have the weight of nice 0. Each CPU
-//! has a minimum (`min_vruntime`) that never falls, near the least among its tasks. Times are
+//! A task's virtual time (`vruntime`) is the time it has run; all have the weight of nice 0. Each
+//! CPU has a minimum (`min_vruntime`) that never falls, near the least among its tasks. Times are
 //! nanoseconds, and signed: a task between two CPUs counts from its CPU's minimum.
 
 use core::cmp::Ordering;
@@ -49,9 +50,9 @@ impl Tunables {
         }
     }
 
-    /// The virtual time of a task that comes to a CPU with this minimum and so many others: one that
-    /// has slept is ahead by half the latency at most, a new one is behind by its slice (`place_entity`,
-    /// `GENTLE_FAIR_SLEEPERS`, `START_DEBIT`).
+    /// The virtual time of a task that comes to a CPU with this minimum and so many others: one
+    /// that has slept is ahead by half the latency at most, a new one is behind by its slice
+    /// (`place_entity`, `GENTLE_FAIR_SLEEPERS`, `START_DEBIT`).
     pub(super) fn placed(self, vruntime: i64, minimum: i64, others: Option<u64>) -> i64 {
         vruntime.max(match others {
             Some(others) => minimum + self.slice(others + 1) as i64,

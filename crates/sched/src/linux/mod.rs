@@ -4,9 +4,9 @@
 //!
 //! # Protocol
 //! A CPU's `rq->lock` guards its run queue and the words of the tasks there. A switch (`schedule`)
-//! holds it from the choice until the next task runs and releases it (`finish_lock_switch`). A wake-up
-//! (`try_to_wake_up`) chooses a CPU by words it reads without locks, and takes that CPU's lock. A move
-//! from one CPU to another takes both.
+//! holds it from the choice until the next task runs and releases it (`finish_lock_switch`). A
+//! wake-up (`try_to_wake_up`) chooses a CPU by words it reads without locks, and takes that CPU's
+//! lock. A move from one CPU to another takes both.
 //!
 //! A CPU without tasks goes to sleep; a waker that makes a task ready there notices:
 //!
@@ -15,22 +15,26 @@
 //! enqueue_task:   nr_running += 1;  fence; if the CPU is there, interrupt it
 //! ```
 //! # Order
-//! A CPU runs the ready task with the least virtual time, for a share of the latency (module `fair`). A
-//! woken task preempts the current one if that is ahead by more than the wake-up granularity, and is then
-//! the next, unless another is as far ahead of it; sleep is worth half the latency at most.
+//! A CPU runs the ready task with the least virtual time, for a share of the latency (module
+//! `fair`). A woken task preempts the current one if that is ahead by more than the wake-up
+//! granularity, and is then the next, unless another is as far ahead of it; sleep is worth half the
+//! latency at most.
 //!
 //! # Omissions
-//! - Nice values, scheduling groups, batch, idle and real-time classes: the machine's tasks have none
-//!   of these, so every load is a number of tasks.
-//! - Domains: see module `wake`. Loads are those of the moment (`weighted_cpuload`), as Linux's are for
-//!   wake-ups, new tasks and idle CPUs; a busy CPU that balances looks at averages over ticks (`busy_idx`).
-//! - Buddies except the one that preempts (`LAST_BUDDY` with eight tasks or more, `CACHE_HOT_BUDDY`): they
-//!   save misses on a task's own memory, which are not modelled here. 2.6.39 has no `next` buddy.
-//! - In 3.0 a wake-up on another CPU leaves the task in a list there and interrupts that CPU if the list was
-//!   empty; the CPU then takes its own lock (`TTWU_QUEUE`). Here the waker takes it, as in 2.6.39, which first
-//!   takes the lock of the task's last CPU, where 3.0 takes the task's own (`pi_lock`).
-//! - Wake-ups that announce the waker's sleep (`WF_SYNC`: pipes, sockets), a second choice of the CPU at exec
-//!   (`sched_exec`), autogroups.
+//! - Nice values, scheduling groups, batch, idle and real-time classes: the machine's tasks have
+//!   none of these, so every load is a number of tasks.
+//! - Domains: see module `wake`. Loads are those of the moment (`weighted_cpuload`), as Linux's are
+//!   for wake-ups, new tasks and idle CPUs; a busy CPU that balances looks at averages over ticks
+//!   (`busy_idx`).
+//! - Buddies except the one that preempts (`LAST_BUDDY` with eight tasks or more,
+//!   `CACHE_HOT_BUDDY`): they save misses on a task's own memory, which are not modelled here.
+//!   2.6.39 has no `next` buddy.
+//! - In 3.0 a wake-up on another CPU leaves the task in a list there and interrupts that CPU if the
+//!   list was empty; the CPU then takes its own lock (`TTWU_QUEUE`). Here the waker takes it, as in
+//!   2.6.39, which first takes the lock of the task's last CPU, where 3.0 takes the task's own
+//!   (`pi_lock`).
+//! - Wake-ups that announce the waker's sleep (`WF_SYNC`: pipes, sockets), a second choice of the
+//!   CPU at exec (`sched_exec`), autogroups.
 //! - Linux lets two CPUs with work interrupt idle ones, the second even if no task waits there.
 //! - The migration thread, which moves even a running task when all else fails.
 
@@ -140,8 +144,8 @@ impl<M: Contexts> Cfs<M> {
 }
 
 // SAFETY: `choose` returns only tasks that it takes out of a tree, where `ready` and `put_back` put
-// them, under that run queue's lock, which orders it; `move_tasks` moves them under both. A task that
-// ends is in no run queue, and no CPU's current one after `next`.
+// them, under that run queue's lock, which orders it; `move_tasks` moves them under both. A task
+// that ends is in no run queue, and no CPU's current one after `next`.
 unsafe impl<M: Contexts> Policy<M> for Cfs<M> {
     const NAME: &'static str = "linux";
 

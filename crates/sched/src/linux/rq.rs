@@ -39,8 +39,8 @@ pub(super) struct Rq<M: Contexts> {
     pub(super) average_idle: M::AtomicU64,
     /// `idle_stamp`: when the CPU ran out of tasks; 0 if it has some.
     pub(super) idle_since: M::AtomicU64,
-    /// `nohz_balance_kick`: another CPU wants this one, which is idle, to look for tasks. Set by that one,
-    /// without the lock.
+    /// `nohz_balance_kick`: another CPU wants this one, which is idle, to look for tasks. Set by
+    /// that one, without the lock.
     pub(super) kicked: M::AtomicU32,
     /// The next tick. Only its CPU touches it, and the following.
     pub(super) next_tick: M::AtomicU64,
@@ -160,7 +160,8 @@ impl<M: Contexts> Rq<M> {
         self.tree.add(task);
     }
 
-    /// The ready task that comes next (`pick_next_entity`): the buddy, unless the first is too far ahead.
+    /// The ready task that comes next (`pick_next_entity`): the buddy, unless the first is too far
+    /// ahead.
     pub(super) fn next(&self, tunables: Tunables) -> Option<Task<M>> {
         let (first, buddy) = (self.first()?, self.buddy.get());
         let fair = |buddy: &Task<M>| {

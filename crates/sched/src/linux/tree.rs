@@ -1,8 +1,8 @@
 //! A CPU's ready tasks by virtual time.
 //!
 //! Linux has a red-black tree with its first node cached; this is a skew heap (Sleator and Tarjan,
-//! 1986): the first task is at its root, to add or remove one takes O(log n) steps on average, and the
-//! order is the same. Under the lock of the run queue.
+//! 1986): the first task is at its root, to add or remove one takes O(log n) steps on average, and
+//! the order is the same. Under the lock of the run queue.
 
 use super::{Cfs, Task};
 use crate::queue::Link;

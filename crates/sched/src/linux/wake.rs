@@ -1,7 +1,7 @@
 //! Which CPU a task goes to (`select_task_rq_fair`).
 //!
-//! Linux knows domains of CPUs that share caches, sockets and nodes. The machine's CPUs are one domain
-//! that shares a cache (`SD_SHARE_PKG_RESOURCES`), so a search looks at all of them.
+//! Linux knows domains of CPUs that share caches, sockets and nodes. The machine's CPUs are one
+//! domain that shares a cache (`SD_SHARE_PKG_RESOURCES`), so a search looks at all of them.
 
 use super::fair::is_affine;
 use super::{Cfs, Task};
@@ -26,8 +26,8 @@ impl<M: Contexts> Cfs<M> {
         idle.unwrap_or(target)
     }
 
-    /// The CPU for a new task made on CPU `here` (`find_idlest_group`, `find_idlest_cpu`): the next one with
-    /// the fewest tasks, but `here` if that has hardly more.
+    /// The CPU for a new task made on CPU `here` (`find_idlest_group`, `find_idlest_cpu`): the next
+    /// one with the fewest tasks, but `here` if that has hardly more.
     pub(super) fn select_fork(&self, here: usize) -> usize {
         let load = |&cpu: &usize| self.rqs[cpu].running();
         let cpus = self.rqs.len();

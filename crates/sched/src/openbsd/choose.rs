@@ -13,8 +13,8 @@ const PRIORITY: i64 = 1;
 /// `sched_cost_runnable`: a task that runs there or is queued; the primary CPU counts as one, for
 /// interrupts.
 const RUNNABLE: i64 = 3;
-/// `sched_cost_resident`: log2 of a task's pages, if it was there before. The scheduler knows nothing
-/// of pages: each task has 256.
+/// `sched_cost_resident`: log2 of a task's pages, if it was there before. The scheduler knows
+/// nothing of pages: each task has 256.
 const RESIDENT: i64 = 8;
 
 /// The properties of a CPU that count for a task that may go there.
@@ -63,8 +63,8 @@ impl<M: Contexts> OpenBsd<M> {
         cost(task.entry().user_priority(), place)
     }
 
-    /// The CPU for a woken task (`sched_choosecpu`): the one before if it is idle, else the cheapest
-    /// idle one, else the cheapest of all.
+    /// The CPU for a woken task (`sched_choosecpu`): the one before if it is idle, else the
+    /// cheapest idle one, else the cheapest of all.
     pub(super) fn choose_cpu(&self, task: Task<M>) -> usize {
         let before = task.entry().cpu();
         if self.idle_cpus.contains(before) && !self.queued_cpus.contains(before) {
@@ -88,7 +88,8 @@ impl<M: Contexts> OpenBsd<M> {
             .unwrap_or(0)
     }
 
-    /// The cheapest of the best queued tasks of all CPUs, taken out of its queue (`sched_steal_proc`).
+    /// The cheapest of the best queued tasks of all CPUs, taken out of its queue
+    /// (`sched_steal_proc`).
     pub(super) fn steal(&self, cpu: usize) -> Option<Task<M>> {
         let best = self.queued_cpus.iter().flat_map(|other| {
             let other = &self.cpus[other];

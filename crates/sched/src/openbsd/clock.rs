@@ -16,8 +16,8 @@ const SECOND: u64 = 1_000_000_000;
 const LOADAV: u32 = 5;
 
 impl<M: Contexts> OpenBsd<M> {
-    /// The clocks of `cpu`, which runs `current`. Returns whether others of the same priority are to
-    /// have their turn.
+    /// The clocks of `cpu`, which runs `current`. Returns whether others of the same priority are
+    /// to have their turn.
     pub(super) fn clocks(&self, cpu: usize, current: Task<M>, now: u64) -> bool {
         let here = &self.cpus[cpu];
         let clock = &here.clock;
@@ -79,8 +79,8 @@ impl<M: Contexts> OpenBsd<M> {
         }
     }
 
-    /// `schedcpu`: decays the estimates of all tasks that are awake. Those asleep make up for it when
-    /// they wake. It takes the lock for each CPU; OpenBSD's, for each task.
+    /// `schedcpu`: decays the estimates of all tasks that are awake. Those asleep make up for it
+    /// when they wake. It takes the lock for each CPU; OpenBSD's, for each task.
     fn decay_all(&self) {
         let load = self.load.load(Ordering::Relaxed);
         for cpu in &self.cpus {

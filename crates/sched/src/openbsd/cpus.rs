@@ -11,7 +11,8 @@ pub(super) struct Cpu<M: Contexts> {
     which: M::AtomicU32,
     /// `spc_nrun`: how many tasks are queued. Read by its CPU's clock too.
     queued: M::AtomicU32,
-    /// `spc_curpriority`: that of the current task in user mode. Written by its CPU without the lock.
+    /// `spc_curpriority`: that of the current task in user mode. Written by its CPU without the
+    /// lock.
     pub(super) priority: M::AtomicU32,
     /// `spc_ldavg`: the load average. Read and written every five seconds without the lock.
     pub(super) load: M::AtomicU64,

@@ -60,7 +60,8 @@ impl<M: Contexts> Entry<M> {
         self.fresh.store(1, Ordering::Relaxed);
     }
 
-    /// The task has ended: its parent, if that still lives, has used the CPU as well (`scheduler_wait_hook`).
+    /// The task has ended: its parent, if that still lives, has used the CPU as well
+    /// (`scheduler_wait_hook`).
     pub(super) fn end(&self) {
         let generation = self.parents_generation.load(Ordering::Relaxed);
         let alive = |parent: &TaskRef<M, OpenBsd<M>>| parent.state.generation() == generation;

@@ -3,11 +3,11 @@
 //! (sys/kern/sched_bsd.c 1.70, kern_sched.c, kern_synch.c; hz is 100.)
 //!
 //! # Protocol
-//! `SCHED_LOCK` ([`SchedulerLock`]) guards the queues of all CPUs, every task's words, and the sleep
-//! queues. It is taken for each wake-up (`wakeup_n`, `setrunnable`), for each switch, each fourth tick
-//! (`schedclock`) and each second (`schedcpu`). A switch (`mi_switch`) keeps it from the choice of the
-//! next task until that one runs and releases it; then the same task takes it once more, as
-//! `mi_switch`'s callers expect, and releases it.
+//! `SCHED_LOCK` ([`SchedulerLock`]) guards the queues of all CPUs, every task's words, and the
+//! sleep queues. It is taken for each wake-up (`wakeup_n`, `setrunnable`), for each switch, each
+//! fourth tick (`schedclock`) and each second (`schedcpu`). A switch (`mi_switch`) keeps it from
+//! the choice of the next task until that one runs and releases it; then the same task takes it
+//! once more, as `mi_switch`'s callers expect, and releases it.
 //!
 //! ```text
 //! sleep, preempt, yield: SCHED_LOCK; choose; switch;  the next one: unlock; SCHED_LOCK; unlock
@@ -17,19 +17,19 @@
 //! An idle CPU takes the lock only when another CPU has queued a task on it: it looks at its queues
 //! without the lock. It steals from others once, in the switch to the idle thread.
 //!
-//! Each CPU has 32 queues by priority, first come first served (module `priority` says what a priority is).
-//! A woken task's priority is higher than that of any task in user mode, so it takes over the CPU it is
-//! queued on, or an idle one (`need_resched`, `cpu_unidle`).
+//! Each CPU has 32 queues by priority, first come first served (module `priority` says what a
+//! priority is). A woken task's priority is higher than that of any task in user mode, so it takes
+//! over the CPU it is queued on, or an idle one (`need_resched`, `cpu_unidle`).
 //!
 //! # Omissions
 //! - Nice values, bound tasks, halted CPUs: the machine has none of these.
-//! - `SPCF_SHOULDYIELD` and `SPCF_SEENRR`, by which long operations inside the kernel learn that they
-//!   should make way: there are no such operations.
-//! - `scheduler_wait_hook`, which charges a child's estimate to its parent, runs when the child ends, not when the
-//!   parent has waited for it.
+//! - `SPCF_SHOULDYIELD` and `SPCF_SEENRR`, by which long operations inside the kernel learn that
+//!   they should make way: there are no such operations.
+//! - `scheduler_wait_hook`, which charges a child's estimate to its parent, runs when the child
+//!   ends, not when the parent has waited for it.
 //! - An idle CPU's clock does not tick: it would find nothing to charge.
-//! - A task that had `KERNEL_LOCK` takes it again after the last of the acquisitions above; in OpenBSD
-//!   before it.
+//! - A task that had `KERNEL_LOCK` takes it again after the last of the acquisitions above; in
+//!   OpenBSD before it.
 
 mod choose;
 mod clock;
@@ -72,8 +72,8 @@ pub struct OpenBsd<M: Contexts> {
 }
 
 impl<M: Contexts> OpenBsd<M> {
-    /// Adds a task to a CPU's queue of this priority, under the lock (`setrunqueue`). Returns the CPU
-    /// if it must be told: because it is idle, or its current task should make way.
+    /// Adds a task to a CPU's queue of this priority, under the lock (`setrunqueue`). Returns the
+    /// CPU if it must be told: because it is idle, or its current task should make way.
     fn enqueue(&self, cpu: usize, task: Task<M>, priority: u32) -> Option<usize> {
         task.entry().set_cpu(cpu);
         task.entry().set_queued_at(priority);
@@ -145,9 +145,9 @@ impl<M: Contexts> OpenBsd<M> {
     }
 }
 
-// SAFETY: `choose` returns only tasks that it takes out of a queue, where `ready` and `put_back` put
-// them, and all of it happens under one lock, which orders it. A task that ends is in no queue, and no
-// CPU's current one after `next`.
+// SAFETY: `choose` returns only tasks that it takes out of a queue, where `ready` and `put_back`
+// put them, and all of it happens under one lock, which orders it. A task that ends is in no queue,
+// and no CPU's current one after `next`.
 unsafe impl<M: Contexts> Policy<M> for OpenBsd<M> {
     const NAME: &'static str = "openbsd";
 
@@ -240,8 +240,8 @@ unsafe impl<M: Contexts> Policy<M> for OpenBsd<M> {
         None
     }
 
-    /// `fork` or `wakeup`. A wake-up queues the task by its priority in the kernel, and then computes
-    /// the one in user mode.
+    /// `fork` or `wakeup`. A wake-up queues the task by its priority in the kernel, and then
+    /// computes the one in user mode.
     fn ready(&self, task: Task<M>, _here: usize, why: Why, _now: u64) -> Option<usize> {
         let lock = self.lock;
         lock.lock();

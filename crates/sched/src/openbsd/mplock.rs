@@ -12,8 +12,8 @@
 //! often as OpenBSD's: they exist only for their cost, since CPUs of two machines in one process
 //! may have the same number.
 //!
-//! A switch hands the lock from one context to the next ([`MpLock::lock_for_switch`]). Meanwhile the
-//! CPU owns it, and no task.
+//! A switch hands the lock from one context to the next ([`MpLock::lock_for_switch`]). Meanwhile
+//! the CPU owns it, and no task.
 
 use alloc::boxed::Box;
 use core::cell::UnsafeCell;
@@ -54,7 +54,8 @@ unsafe impl<T> Send for Taken<T> {}
 // SAFETY: only the owner touches it, and the lock orders owners.
 unsafe impl<T> Sync for Taken<T> {}
 
-/// The owner while the lock is handed from one context to another: no task's name, which is an address.
+/// The owner while the lock is handed from one context to another: no task's name, which is an
+/// address.
 const HANDED: usize = 1;
 
 /// The calling task: the address of its local words, which is unique while the task lives.

@@ -8,9 +8,9 @@
 pub(super) const PUSER: u32 = 50;
 /// The worst priority (`MAXPRI`).
 const MAXPRI: u32 = 127;
-/// The priority of a task that was woken, until it is back in user mode: `PWAIT`. Sleeps in OpenBSD name
-/// theirs, from `PSWP` (0) to `PUSER`; the machine's have none, and all of these are better than a
-/// running task's.
+/// The priority of a task that was woken, until it is back in user mode: `PWAIT`. Sleeps in OpenBSD
+/// name theirs, from `PSWP` (0) to `PUSER`; the machine's have none, and all of these are better
+/// than a running task's.
 pub(super) const PWAIT: u32 = 32;
 /// Priorities of one queue (`SCHED_PPQ`).
 pub(super) const PPQ: u32 = 4;
@@ -25,8 +25,8 @@ const _: () = assert!((MAXPRI + 1) / PPQ == QUEUES as u32);
 const FSCALE: u64 = 1 << FSHIFT;
 /// See [`FSCALE`].
 pub(super) const FSHIFT: u32 = 11;
-/// e to the −5 s / 60 s: the share of a load average over one minute that is left after five seconds
-/// (`cexp[0]`, sys/uvm/uvm_meter.c).
+/// e to the −5 s / 60 s: the share of a load average over one minute that is left after five
+/// seconds (`cexp[0]`, sys/uvm/uvm_meter.c).
 const CEXP: u64 = (0.920_044_414_629_323_1 * FSCALE as f64) as u64;
 
 /// The queue of a priority.
@@ -65,8 +65,8 @@ pub(super) fn decayed_asleep(estcpu: u32, seconds: u64, load: u64) -> u32 {
     if seconds == 1 {
         return first;
     }
-    // Compared with a number scaled by `FSCALE`, as there: only a load of nearly nothing is forgotten
-    // at once.
+    // Compared with a number scaled by `FSCALE`, as there: only a load of nearly nothing is
+    // forgotten at once.
     if seconds > 5 * 2 * load {
         return 0;
     }

@@ -66,8 +66,8 @@ impl Line {
         }
     }
 
-    /// When `cpu` loses or lost the value it read at `version`, if it does: by the next grant to another
-    /// writer. If other grants have followed that one, only that it is past is known.
+    /// When `cpu` loses or lost the value it read at `version`, if it does: by the next grant to
+    /// another writer. If other grants have followed that one, only that it is past is known.
     pub(super) fn lost(&self, cpu: u16, version: u32) -> Option<Time> {
         if self.version == version {
             return None;

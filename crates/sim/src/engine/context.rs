@@ -1,8 +1,8 @@
 //! Contexts: the stacks on which the machine's code runs.
 //!
-//! Context *i* is CPU *i*'s own for each CPU; the further ones are those of a scheduler's tasks. A CPU
-//! runs one context at a time, and continues with another when the running one says so: by a switch
-//! (it stays suspended until a CPU switches back), or at its end (it is freed).
+//! Context *i* is CPU *i*'s own for each CPU; the further ones are those of a scheduler's tasks. A
+//! CPU runs one context at a time, and continues with another when the running one says so: by a
+//! switch (it stays suspended until a CPU switches back), or at its end (it is freed).
 
 use super::access::{Kind, Room, Shared, touch};
 use super::cpu::Doing;

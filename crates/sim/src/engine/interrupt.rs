@@ -1,8 +1,8 @@
 //! Interrupts of a machine with a scheduler: timers, kicks, and jobs that arrive from outside.
 //!
-//! They are delivered at safe points, among them the task's own computing, and not below a pin. A CPU
-//! that is idle, or computes for its task for a while, is woken for one; any other finds it at its next
-//! safe point.
+//! They are delivered at safe points, among them the task's own computing, and not below a pin. A
+//! CPU that is idle, or computes for its task for a while, is woken for one; any other finds it at
+//! its next safe point.
 
 use super::agenda::NEVER;
 use super::cpu::Doing;
@@ -82,8 +82,9 @@ pub(crate) fn set_timer(time: Time) {
     }
 }
 
-/// Interrupts CPU `target`. The calling CPU only notes that for itself, as kernels do (`need_resched`): its scheduler
-/// is asked at the next safe point, and no interrupt is sent or taken.
+/// Interrupts CPU `target`. The calling CPU only notes that for itself, as kernels do
+/// (`need_resched`): its scheduler is asked at the next safe point, and no interrupt is sent or
+/// taken.
 pub(crate) fn kick(target: usize) {
     let Some(running) = Running::current() else {
         return;
@@ -120,8 +121,8 @@ impl Running {
     /// The machine's scheduler, if it has one.
     pub(crate) fn scheduler(self) -> Option<&'static dyn Scheduler> {
         let scheduler = self.with(|engine| engine.scheduler.as_ref().map(Arc::as_ptr))?;
-        // SAFETY: the scheduler stays while the machine exists, which outlives the code on its CPUs,
-        // and nothing else gets here.
+        // SAFETY: the scheduler stays while the machine exists, which outlives the code on its
+        // CPUs, and nothing else gets here.
         Some(unsafe { &*scheduler })
     }
 
@@ -198,8 +199,8 @@ impl Engine {
         true
     }
 
-    /// The running CPU computes for `time`, until an interrupt comes; when it begins and would end, and
-    /// its slowness.
+    /// The running CPU computes for `time`, until an interrupt comes; when it begins and would end,
+    /// and its slowness.
     fn fall_busy(&mut self, time: Time) -> (Time, Time, u64) {
         let index = self.running;
         let cpu = &mut self.cpus[index];

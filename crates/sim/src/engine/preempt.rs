@@ -2,16 +2,17 @@
 //!
 //! # Protocol
 //! The CPU's dice choose the access. The pending interrupts are delivered, and the task goes behind
-//! those that wait for this CPU; the access follows when it is back, perhaps on another CPU. The looks of
-//! a spin are accesses too: a task that spins, unpinned, lets the one that it waits for run in the end.
+//! those that wait for this CPU; the access follows when it is back, perhaps on another CPU. The
+//! looks of a spin are accesses too: a task that spins, unpinned, lets the one that it waits for
+//! run in the end.
 //!
-//! Below a pin nothing happens, so neither in the scheduler, which pins itself, nor within one access
-//! to translated memory. Nor in a CPU's own context: it runs no task.
+//! Below a pin nothing happens, so neither in the scheduler, which pins itself, nor within one
+//! access to translated memory. Nor in a CPU's own context: it runs no task.
 
 use super::{Engine, Running};
 
-/// Random preemption on a machine with a scheduler, whose kernel code then loses its CPU anywhere outside
-/// of pins: to find races, not to predict.
+/// Random preemption on a machine with a scheduler, whose kernel code then loses its CPU anywhere
+/// outside of pins: to find races, not to predict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Preempt {
     /// One of so many accesses is preceded by it.

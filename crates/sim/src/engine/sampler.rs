@@ -1,8 +1,8 @@
 //! A sampling profiler in virtual time: which code CPUs are in, and whether it works or waits.
 //!
-//! Each context has an account for each way to spend time. At each event that the engine notices, the
-//! time since the last one is added to the account, and an account that has reached the period is
-//! emptied into its stack at that moment. So long waits are charged where they happened, and
+//! Each context has an account for each way to spend time. At each event that the engine notices,
+//! the time since the last one is added to the account, and an account that has reached the period
+//! is emptied into its stack at that moment. So long waits are charged where they happened, and
 //! short ones in proportion; charging takes no simulated time, and the same random seed gives the
 //! same samples.
 
@@ -194,7 +194,8 @@ impl Engine {
         }
     }
 
-    /// Charges the running context, which was on no CPU: blocked until `ready`, then waiting for one.
+    /// Charges the running context, which was on no CPU: blocked until `ready`, then waiting for
+    /// one.
     pub(super) fn charge_off(&mut self, ready: Time) {
         let now = self.cpu().clock.min(self.until);
         if self.context().stands_by {

@@ -1,4 +1,5 @@
-//! How fast CPUs compute: the other threads of their cores slow them down, and so do the other cores of their sockets.
+//! How fast CPUs compute: the other threads of their cores slow them down, and so do the other
+//! cores of their sockets.
 
 use super::{Cpu, Doing, Engine};
 
@@ -23,7 +24,8 @@ impl Engine {
         }
     }
 
-    /// The running CPU has become idle or has ceased to be: the speeds of all whose speed that changes.
+    /// The running CPU has become idle or has ceased to be: the speeds of all whose speed that
+    /// changes.
     pub(super) fn change_speeds(&mut self) {
         let cpus: Vec<usize> = if self.profile.core.clocks.0.is_empty() {
             self.siblings(self.running).chain([self.running]).collect()

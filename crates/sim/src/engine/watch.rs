@@ -1,4 +1,5 @@
-//! Watching each access: random delays and preemptions, which CPU has touched which line, and where time goes.
+//! Watching each access: random delays and preemptions, which CPU has touched which line, and where
+//! time goes.
 
 use super::preempt::Preempt;
 use super::sampler::{Sampler, Spent};

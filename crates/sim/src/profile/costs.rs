@@ -88,8 +88,8 @@ pub struct Core {
     pub clocks: Clocks,
 }
 
-/// The clock of a socket's cores by how many of them are busy: rows of busy cores and GHz, the fewest first; between two rows
-/// it changes evenly. None if it is the same for any number.
+/// The clock of a socket's cores by how many of them are busy: rows of busy cores and GHz, the
+/// fewest first; between two rows it changes evenly. None if it is the same for any number.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Clocks(pub Vec<(usize, f64)>);
 
@@ -108,8 +108,8 @@ impl Clocks {
         }
     }
 
-    /// The speed of a core while so many of its socket are busy, as a share of that at the last row: a profile's times hold
-    /// with all cores busy.
+    /// The speed of a core while so many of its socket are busy, as a share of that at the last
+    /// row: a profile's times hold with all cores busy.
     pub fn speed(&self, busy: usize) -> f64 {
         let Some(&(_, slowest)) = self.0.last() else {
             return 1.0;
@@ -160,8 +160,8 @@ pub struct Ipi {
     pub handler: u64,
     /// Acknowledging to the sender, beyond the transfer of the line it watches.
     pub acknowledge: u64,
-    /// Flushing all CPUs' TLBs by an instruction that interrupts none (AMD's INVLPGB and TLBSYNC, Arm's TLBI and DSB), in
-    /// nanoseconds; 0 if there is no such instruction, or it is not used.
+    /// Flushing all CPUs' TLBs by an instruction that interrupts none (AMD's INVLPGB and TLBSYNC,
+    /// Arm's TLBI and DSB), in nanoseconds; 0 if there is no such instruction, or it is not used.
     pub broadcast: f64,
 }
 

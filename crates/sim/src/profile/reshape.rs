@@ -62,7 +62,8 @@ impl Profile {
         Ok(reshaped)
     }
 
-    /// This machine, if it flushed the TLBs of other CPUs in `nanoseconds` and interrupted none ([`super::Ipi::broadcast`]).
+    /// This machine, if it flushed the TLBs of other CPUs in `nanoseconds` and interrupted none
+    /// ([`super::Ipi::broadcast`]).
     ///
     /// # Errors
     /// If a broadcast cannot take that time.

@@ -3,8 +3,8 @@
 /// The numbers of CPUs end below this on every kernel there is.
 const END: u32 = 8192;
 
-/// The CPUs of a list such as `0-3,6`; none if it is no list of CPUs, such as one that is empty, descends, or has numbers
-/// that no kernel gives.
+/// The CPUs of a list such as `0-3,6`; none if it is no list of CPUs, such as one that is empty,
+/// descends, or has numbers that no kernel gives.
 pub fn listed_cpus(list: &str) -> Option<Vec<u32>> {
     let mut cpus = Vec::new();
     for range in list.trim().split(',') {

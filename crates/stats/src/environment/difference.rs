@@ -28,7 +28,8 @@ const ASIDE: [&str; 5] = [
 ];
 
 impl Environment {
-    /// The differences from `before` to this machine, apart from loads and arguments. A fact unknown on both sides is none.
+    /// The differences from `before` to this machine, apart from loads and arguments. A fact
+    /// unknown on both sides is none.
     pub fn differences(&self, before: &Self) -> Vec<Difference> {
         let mut found = Vec::new();
         let [before, after] =
@@ -53,7 +54,8 @@ impl fmt::Display for Difference {
         let name = self.name.rsplit('.').next().unwrap_or(&self.name);
         let [before, after] =
             [&self.before, &self.after].map(|value| value.as_deref().unwrap_or("unknown"));
-        // The release is what people know; the whole line appears only where it alone tells two builds apart.
+        // The release is what people know; the whole line appears only where it alone tells two
+        // builds apart.
         let [short_before, short_after] = [before, after].map(release);
         if name == "kernel" && short_before != short_after {
             write!(out, "{name} {short_before} → {short_after}")

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::sources::text;
 
-/// Load over an interval, in CPUs: 0.5 is half a CPU's time. The kernel counts in ticks of 10 ms, which bounds the precision.
+/// Load over an interval, in CPUs: 0.5 is half a CPU's time. The kernel counts in ticks of 10 ms,
+/// which bounds the precision.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Load {
     /// Used by other processes and by interrupts.
@@ -32,7 +33,8 @@ pub struct LoadMeter {
 }
 
 impl LoadMeter {
-    /// Starts measuring; `root` is `/` except in tests. Children count as ours once they have been waited for.
+    /// Starts measuring; `root` is `/` except in tests. Children count as ours once they have been
+    /// waited for.
     pub fn start(root: &Path) -> Result<Self, String> {
         Ok(Self {
             start: Ticks::now(root)?,
@@ -61,7 +63,8 @@ impl Ticks {
         Self::parse(&text(root, "proc/stat")?, &text(root, "proc/self/stat")?)
     }
 
-    /// From /proc/stat (user nice system idle iowait irq softirq steal; user includes guest time) and /proc/self/stat.
+    /// From /proc/stat (user nice system idle iowait irq softirq steal; user includes guest time)
+    /// and /proc/self/stat.
     fn parse(machine: &str, own: &str) -> Result<Self, String> {
         let first = machine
             .lines()
@@ -75,7 +78,8 @@ impl Ticks {
         let &[user, nice, system, idle, iowait, irq, softirq, steal, ..] = ticks.as_slice() else {
             return Err("/proc/stat: no `cpu` line of eight numbers".into());
         };
-        // The name in brackets may contain anything; after it follow field 3 and so on; times are fields 14 to 17.
+        // The name in brackets may contain anything; after it follow field 3 and so on; times are
+        // fields 14 to 17.
         let fields = own
             .rsplit_once(')')
             .map_or("", |(_, rest)| rest)

@@ -1,7 +1,8 @@
 //! The machine that a result comes from, so that the result can be judged and repeated later.
 //!
-//! Facts come from /proc and /sys, without privileges and without running a program. An unreadable fact is `null`, and
-//! `missing` says why: a result without a governor is one whose governor is unknown, not one with a default.
+//! Facts come from /proc and /sys, without privileges and without running a program. An unreadable
+//! fact is `null`, and `missing` says why: a result without a governor is one whose governor is
+//! unknown, not one with a default.
 
 mod cpus;
 mod difference;
@@ -23,8 +24,8 @@ pub use numbers::numbers_are_ours;
 /// How long the load of others is watched before a run, and again after it.
 pub const LOAD_WINDOW: Duration = Duration::from_millis(250);
 
-/// Describes this machine (Linux) and watches the load on it for [`LOAD_WINDOW`]: call it before the run, while the tool
-/// itself is idle.
+/// Describes this machine (Linux) and watches the load on it for [`LOAD_WINDOW`]: call it before
+/// the run, while the tool itself is idle.
 pub fn collect(tool: &Tool<'_>) -> Environment {
     collect_below(Path::new("/"), tool, LOAD_WINDOW)
 }
@@ -133,7 +134,8 @@ impl Environment {
         self.kernel.as_deref().map(difference::release)
     }
 
-    /// The default label of a run on the system `on`: the kernel on `os`, otherwise the tool itself.
+    /// The default label of a run on the system `on`: the kernel on `os`, otherwise the tool
+    /// itself.
     pub fn measured(&self, on: &str) -> Option<String> {
         match on {
             "os" => self.release().map(str::to_owned),

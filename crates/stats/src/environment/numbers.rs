@@ -3,8 +3,9 @@
 use std::io;
 use std::path::Path;
 
-/// Succeeds if numbers of processes in /proc are those that this process's system calls take. They are not where /proc is
-/// missing, or was mounted in another PID namespace: there the same numbers are other processes.
+/// Succeeds if numbers of processes in /proc are those that this process's system calls take. They
+/// are not where /proc is missing, or was mounted in another PID namespace: there the same numbers
+/// are other processes.
 pub fn numbers_are_ours() -> io::Result<()> {
     numbers_in(Path::new("/proc"), std::process::id())
 }

@@ -62,7 +62,8 @@ pub(super) fn describe(root: &Path, tool: &Tool<'_>) -> Environment {
     e
 }
 
-/// A file's text without its line end; a short reason on failure, which names the file as on the machine.
+/// A file's text without its line end; a short reason on failure, which names the file as on the
+/// machine.
 pub(super) fn text(root: &Path, path: &str) -> Result<String, String> {
     let bytes = fs::read(root.join(path)).map_err(|error| format!("/{path}: {error}"))?;
     Ok(String::from_utf8_lossy(&bytes).trim().to_string())

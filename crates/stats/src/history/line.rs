@@ -32,7 +32,8 @@ pub struct Line<'a> {
 pub enum Of {
     /// The figures of several runs.
     Runs(usize),
-    /// The samples of a single run, which share its luck: they do not tell how far another run may lie.
+    /// The samples of a single run, which share its luck: they do not tell how far another run may
+    /// lie.
     Samples(usize),
     /// Simulated samples, each with a machine and a seed of its own: equivalent to runs.
     Seeds(usize),
@@ -101,8 +102,8 @@ impl Series {
         lines
     }
 
-    /// The values that count: a run's mean, because its samples share its luck; of simulated runs every sample, but each
-    /// seed only once, because it always gives the same result.
+    /// The values that count: a run's mean, because its samples share its luck; of simulated runs
+    /// every sample, but each seed only once, because it always gives the same result.
     fn independent(&self, runs: &[Kept]) -> Vec<f64> {
         if !self.key.simulated() {
             return runs.iter().map(|run| run.figure).collect();

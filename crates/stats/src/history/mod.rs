@@ -1,9 +1,10 @@
 //! Stored results over time.
 //!
-//! A [`Series`] holds all runs of one subject on one machine: equal workload, system, build, number and kind of tasks. Its
-//! runs are grouped by *label* (the commit or kernel measured), in the order in which labels first appear, so that two
-//! labels whose runs took turns are neighbours. Each label is a [`Line`], compared with the previous one as
-//! [`verdict`](crate::verdict) does; [`Series::shifts`] looks for changes of level run by run, regardless of labels.
+//! A [`Series`] holds all runs of one subject on one machine: equal workload, system, build, number
+//! and kind of tasks. Its runs are grouped by *label* (the commit or kernel measured), in the order
+//! in which labels first appear, so that two labels whose runs took turns are neighbours. Each
+//! label is a [`Line`], compared with the previous one as [`verdict`](crate::verdict) does;
+//! [`Series::shifts`] looks for changes of level run by run, regardless of labels.
 
 mod gather;
 mod line;

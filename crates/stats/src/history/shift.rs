@@ -20,8 +20,8 @@ pub struct Shift<'a> {
 }
 
 impl Series {
-    /// The changes of level of the runs' means, ascending. Repeating a simulated run adds no evidence, so of those with
-    /// equal label and seed only the last counts.
+    /// The changes of level of the runs' means, ascending. Repeating a simulated run adds no
+    /// evidence, so of those with equal label and seed only the last counts.
     pub fn shifts(&self, options: &Options) -> Vec<Shift<'_>> {
         let repeated = |index: usize, run: &Kept| {
             let later = &self.runs[index + 1..];

@@ -77,9 +77,10 @@ impl Dataset {
         Self::parse(name, BufReader::new(reader), column)
     }
 
-    /// Reads numbers, one per line. As in ministat, a column that starts with `#` ends the line, and lines without the
-    /// requested column are skipped; a column that is present but not a finite number is an error. A number with a unit of
-    /// time (`1.5ms`, or `0m1.5s` as the shell's `time` prints it) is in seconds; either all numbers have a unit or none.
+    /// Reads numbers, one per line. As in ministat, a column that starts with `#` ends the line,
+    /// and lines without the requested column are skipped; a column that is present but not a
+    /// finite number is an error. A number with a unit of time (`1.5ms`, or `0m1.5s` as the shell's
+    /// `time` prints it) is in seconds; either all numbers have a unit or none.
     pub fn parse(name: &str, reader: impl BufRead, column: &Column) -> Result<Self, InputError> {
         let mut points = Vec::new();
         let mut times = None;

@@ -42,7 +42,8 @@ impl Confidence {
         [80.0, 90.0, 95.0, 98.0, 99.0, 99.5][self as usize]
     }
 
-    /// The two-sided critical value of Student's t; above 100 degrees of freedom, that of the normal distribution.
+    /// The two-sided critical value of Student's t; above 100 degrees of freedom, that of the
+    /// normal distribution.
     pub fn critical(self, degrees_of_freedom: usize) -> f64 {
         CRITICAL.get(degrees_of_freedom).unwrap_or(&CRITICAL[0])[self as usize]
     }
@@ -76,8 +77,9 @@ pub struct Difference {
     pub absolute_error: f64,
     /// The difference in percent of the base's mean; not finite if that is 0, or too close to it.
     pub percent: f64,
-    /// Half the confidence interval of [`percent`](Self::percent), including the error of the base's mean, as in FreeBSD's
-    /// ministat; older versions (Debian ships one of 2015) divide the absolute error by the base and print less.
+    /// Half the confidence interval of [`percent`](Self::percent), including the error of the
+    /// base's mean, as in FreeBSD's ministat; older versions (Debian ships one of 2015) divide the
+    /// absolute error by the base and print less.
     pub percent_error: f64,
     /// The pooled standard deviation.
     pub pooled: f64,
@@ -97,7 +99,8 @@ impl Difference {
         let (spread, base_spread) = ((n - 1.0) * variance(&sample), (m - 1.0) * variance(&base));
         let (sample, base) = (mean(&sample), mean(&base));
         let pooled = ((spread + base_spread) / freedom).sqrt();
-        // First-order error propagation through the quotient sample / base, with the spread of each side on its own scale.
+        // First-order error propagation through the quotient sample / base, with the spread of each
+        // side on its own scale.
         let ratio = sample / base;
         let relative =
             ((spread + base_spread * ratio * ratio) * (n + m) / (n * m * freedom)).sqrt();
@@ -168,7 +171,8 @@ mod tests {
         assert!("often".parse::<Confidence>().is_err());
     }
 
-    /// Computed with Python's `statistics` by the formulas of FreeBSD's ministat, with t = 2.365 at 7 degrees of freedom.
+    /// Computed with Python's `statistics` by the formulas of FreeBSD's ministat, with t = 2.365 at
+    /// 7 degrees of freedom.
     #[test]
     fn errors_of_samples_of_unequal_size() {
         let set = |points: &[f64]| Dataset::new("set", points.to_vec()).unwrap();

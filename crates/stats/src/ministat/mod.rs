@@ -1,9 +1,11 @@
 //! The report of Poul-Henning Kamp's `ministat`, in its words.
 //!
-//! A table of N, minimum, maximum, median, mean and deviation, a dot plot, and the difference of each sample from the first
-//! by Student's t: the form of case study 000's results. Text and figures match FreeBSD's current ministat. It treats every
-//! number as an independent measurement with the same variance on both sides. Samples of one run are not that (a program
-//! compared with itself differs in a quarter of the trials), so the verdict comes from [`verdict`](crate::verdict).
+//! A table of N, minimum, maximum, median, mean and deviation, a dot plot, and the difference of
+//! each sample from the first by Student's t: the form of case study 000's results. Text and
+//! figures match FreeBSD's current ministat. It treats every number as an independent measurement
+//! with the same variance on both sides. Samples of one run are not that (a program compared with
+//! itself differs in a quarter of the trials), so the verdict comes from
+//! [`verdict`](crate::verdict).
 
 mod dataset;
 mod difference;
@@ -28,7 +30,8 @@ pub const MOST: usize = SYMBOLS.len();
 /// The parts of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// The level at which the samples are compared with the first; `None` (ministat's `-n`) does not compare.
+    /// The level at which the samples are compared with the first; `None` (ministat's `-n`) does
+    /// not compare.
     pub confidence: Option<Confidence>,
     /// The plot; `None` (ministat's `-A` and `-n`) omits it.
     pub plot: Option<Plot>,

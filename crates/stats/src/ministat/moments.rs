@@ -1,7 +1,8 @@
 //! Mean, deviation and median, at any size of the numbers.
 //!
-//! Squares overflow from 1e154 on, vanish below 1e-162, and a sum of two large numbers may overflow, too. So each sum is
-//! taken of numbers that a power of two has brought near 1, which changes no digit of them.
+//! Squares overflow from 1e154 on, vanish below 1e-162, and a sum of two large numbers may
+//! overflow, too. So each sum is taken of numbers that a power of two has brought near 1, which
+//! changes no digit of them.
 
 /// The largest power of two that is not above the greatest of `numbers`, or 1 if all are 0.
 pub(crate) fn scale<'a>(numbers: impl IntoIterator<Item = &'a f64>) -> f64 {
@@ -42,21 +43,24 @@ pub fn mean(points: &[f64]) -> f64 {
         });
     match points.is_empty() {
         true => f64::NAN,
-        // Rounding may bring the mean of equal numbers beyond them, and the largest is near infinity.
+        // Rounding may bring the mean of equal numbers beyond them, and the largest is near
+        // infinity.
         false => (mean * scale).clamp(low, high),
     }
 }
 
-/// The unbiased variance; infinite if it is above the largest number, though the deviation may be far below it.
+/// The unbiased variance; infinite if it is above the largest number, though the deviation may be
+/// far below it.
 ///
-/// Computed from deviations and not as the difference of two large sums, which would keep few digits for throughputs in
-/// the millions.
+/// Computed from deviations and not as the difference of two large sums, which would keep few
+/// digits for throughputs in the millions.
 pub fn variance(points: &[f64]) -> f64 {
     let scale = scale(points);
     variance_near_1(&scaled(points, scale)) * scale * scale
 }
 
-/// The square root of the unbiased variance. Infinite only if the numbers lie on both sides of 0 near the largest number.
+/// The square root of the unbiased variance. Infinite only if the numbers lie on both sides of 0
+/// near the largest number.
 pub fn stddev(points: &[f64]) -> f64 {
     let scale = scale(points);
     variance_near_1(&scaled(points, scale)).sqrt() * scale

@@ -2,7 +2,8 @@
 
 use super::{Dataset, SYMBOLS};
 
-/// Rows of marks at most. ministat has no limit, and draws a million equal numbers a million rows high.
+/// Rows of marks at most. ministat has no limit, and draws a million equal numbers a million rows
+/// high.
 const HIGHEST: usize = 100;
 
 /// How the plot is drawn.
@@ -26,10 +27,11 @@ impl Default for Plot {
 impl Plot {
     /// Draws the samples over one common axis.
     ///
-    /// Points in the same column are stacked. Where points of several samples meet, the mark is that of the bitwise or of
-    /// their numbers: `x` (1) and `+` (2) give `*` (3). In the lower rows `|___A___|` spans the mean and one deviation to
-    /// each side, `M` is the median, and `A` covers an `M` in the same column. All of this matches ministat, except for a
-    /// fault: ministat cuts the plot at the last sample's highest stack, which hides points of the others; here none is
+    /// Points in the same column are stacked. Where points of several samples meet, the mark is
+    /// that of the bitwise or of their numbers: `x` (1) and `+` (2) give `*` (3). In the lower rows
+    /// `|___A___|` spans the mean and one deviation to each side, `M` is the median, and `A` covers
+    /// an `M` in the same column. All of this matches ministat, except for a fault: ministat cuts
+    /// the plot at the last sample's highest stack, which hides points of the others; here none is
     /// hidden.
     pub fn draw(&self, sets: &[Dataset]) -> String {
         let axis = Axis::over(sets, self.width.max(2));
@@ -58,7 +60,8 @@ impl Plot {
     }
 }
 
-/// Maps values to columns; the smallest value is centred in the first column, the largest in the last.
+/// Maps values to columns; the smallest value is centred in the first column, the largest in the
+/// last.
 struct Axis {
     start: f64,
     step: f64,

@@ -1,12 +1,14 @@
 //! Critical values of Student's t distribution, as in ministat.
 //!
-//! The values are those of the NIST/SEMATECH e-Handbook of Statistical Methods, section 1.3.6.7.2, the basis of ministat
-//! and of every report printed with it. Two oddities are kept, so that our figures match existing ones: the column that
-//! ministat calls 99.5 % holds the 0.999 quantile, that is the *99.8 %* two-sided interval; and in that column the handbook
-//! is off by up to 0.003 for 7 to 12 degrees of freedom. Both err towards "no difference proven".
+//! The values are those of the NIST/SEMATECH e-Handbook of Statistical Methods, section 1.3.6.7.2,
+//! the basis of ministat and of every report printed with it. Two oddities are kept, so that our
+//! figures match existing ones: the column that ministat calls 99.5 % holds the 0.999 quantile,
+//! that is the *99.8 %* two-sided interval; and in that column the handbook is off by up to 0.003
+//! for 7 to 12 degrees of freedom. Both err towards "no difference proven".
 
-/// Two-sided critical values, a row for each number of degrees of freedom (row 0: infinitely many, used above 100),
-/// a column for each [`Confidence`](super::Confidence) in its order: the 0.9, 0.95, 0.975, 0.99, 0.995 and 0.999 quantiles.
+/// Two-sided critical values, a row for each number of degrees of freedom (row 0: infinitely many,
+/// used above 100), a column for each [`Confidence`](super::Confidence) in its order: the 0.9,
+/// 0.95, 0.975, 0.99, 0.995 and 0.999 quantiles.
 #[expect(clippy::approx_constant, reason = "2.718 is a quantile here")]
 pub(super) const CRITICAL: [[f64; 6]; 101] = [
     [1.282, 1.645, 1.960, 2.326, 2.576, 3.090],
@@ -120,8 +122,8 @@ mod tests {
 
     const QUANTILES: [f64; 6] = [0.9, 0.95, 0.975, 0.99, 0.995, 0.999];
 
-    /// Entries that differ from the computed quantile by more than rounding (and, in the last column, the handbook's error)
-    /// explains.
+    /// Entries that differ from the computed quantile by more than rounding (and, in the last
+    /// column, the handbook's error) explains.
     fn wrong(table: &[[f64; 6]; 101]) -> Vec<(usize, usize)> {
         let exact = |freedom: usize, quantile: f64| match freedom {
             0 => Normal::standard().inverse_cdf(quantile),

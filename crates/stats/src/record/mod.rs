@@ -1,9 +1,10 @@
 //! Results as JSON lines: one object a line; `kind` distinguishes a sample from a summary.
 //!
-//! A *run* is a workload at one number of tasks; it gives a `sample` line for each interval measured, and finally one
-//! `summary` line, which also carries the [`Environment`]. Results are rates: each count is divided by the measured length
-//! of its interval (`seconds`), because under load an interval of "one second" has been seen to take 1.68. So results may
-//! be compared even if their intervals differ.
+//! A *run* is a workload at one number of tasks; it gives a `sample` line for each interval
+//! measured, and finally one `summary` line, which also carries the [`Environment`]. Results are
+//! rates: each count is divided by the measured length of its interval (`seconds`), because under
+//! load an interval of "one second" has been seen to take 1.68. So results may be compared even if
+//! their intervals differ.
 
 mod read;
 
@@ -50,8 +51,8 @@ pub struct Subject {
     pub profile: Option<String>,
     /// The simulated machine, `sockets x cores x threads`; `null` on real ones.
     pub topology: Option<String>,
-    /// On `kernel`, the guest's CPUs. On `hosted`, the threads over which a scheduler of ours deals tasks that are more;
-    /// absent where each task is a thread.
+    /// On `kernel`, the guest's CPUs. On `hosted`, the threads over which a scheduler of ours deals
+    /// tasks that are more; absent where each task is a thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpus: Option<u32>,
     /// The scheduler that deals out more tasks than CPUs; absent where each task has a CPU of its
@@ -88,7 +89,8 @@ pub struct Measurement {
     pub max: f64,
     /// In a sample: the rate of all tasks together. In a summary: the sum of the samples' totals.
     pub total: f64,
-    /// In a sample: the mean rate of a task. In a summary: the mean of the totals, the figure to quote.
+    /// In a sample: the mean rate of a task. In a summary: the mean of the totals, the figure to
+    /// quote.
     pub average: f64,
     /// Seconds by the clock: of the interval, or of all intervals.
     pub seconds: f64,
@@ -105,8 +107,8 @@ pub struct Summary {
     pub totals: Measurement,
     /// Deviation of the totals; `null` for a single sample.
     pub stddev: Option<f64>,
-    /// The name of the measured version, for a history: by default the kernel's release on `os`, else the tool's commit.
-    /// Older lines lack it.
+    /// The name of the measured version, for a history: by default the kernel's release on `os`,
+    /// else the tool's commit. Older lines lack it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// True if the run was cut short: then the totals cover the finished samples, and it counts in
@@ -148,8 +150,8 @@ impl Mode {
 }
 
 impl Measurement {
-    /// Sample number `sample`, from each task's operations in an interval of `seconds`. `None` without tasks or with an
-    /// interval that is not positive.
+    /// Sample number `sample`, from each task's operations in an interval of `seconds`. `None`
+    /// without tasks or with an interval that is not positive.
     pub fn of_counts(subject: &Subject, sample: u32, counts: &[u64], seconds: f64) -> Option<Self> {
         let (fewest, most) = (counts.iter().min()?, counts.iter().max()?);
         let total = counts.iter().map(|&count| count as f64).sum::<f64>() / seconds;
@@ -199,7 +201,8 @@ impl Record {
         }
     }
 
-    /// The same without a time: a simulated result does not depend on when it was made, and neither should its line.
+    /// The same without a time: a simulated result does not depend on when it was made, and neither
+    /// should its line.
     pub fn timeless(mut self) -> Self {
         match &mut self {
             Self::Sample(sample) => sample.time = None,
@@ -208,7 +211,8 @@ impl Record {
         self
     }
 
-    /// Writes the record as one line in a single call, so that lines of several writers to a pipe or terminal do not mix.
+    /// Writes the record as one line in a single call, so that lines of several writers to a pipe
+    /// or terminal do not mix.
     pub fn write(&self, mut out: impl Write) -> io::Result<()> {
         let mut line = serde_json::to_vec(self)?;
         line.push(b'\n');

@@ -17,8 +17,8 @@ pub fn read(path: &str) -> Result<Vec<Record>, InputError> {
     parse(path, BufReader::new(file))
 }
 
-/// Reads and validates records, one per line. Skips blank lines and the command's other output, and ignores unknown fields.
-/// The first damaged line is an error.
+/// Reads and validates records, one per line. Skips blank lines and the command's other output, and
+/// ignores unknown fields. The first damaged line is an error.
 pub fn parse(file: &str, reader: impl BufRead) -> Result<Vec<Record>, InputError> {
     let mut records: Vec<Record> = Vec::new();
     for_each_line(file, reader, |text| {
@@ -34,7 +34,8 @@ pub fn parse(file: &str, reader: impl BufRead) -> Result<Vec<Record>, InputError
     Ok(records)
 }
 
-/// The record on a line; `None` if the line holds no result. The reason names neither file nor line.
+/// The record on a line; `None` if the line holds no result. The reason names neither file nor
+/// line.
 pub(crate) fn line(text: &str) -> Result<Option<Record>, String> {
     if text.trim().is_empty() || is_aside(text) {
         return Ok(None);
@@ -91,8 +92,9 @@ pub struct Run {
     pub machine: Option<Box<Environment>>,
 }
 
-/// Groups records into runs, in the order in which the runs end. Samples belong to the next summary of the same subject;
-/// those without a summary form an incomplete run. A summary without samples (not stored) is a complete run.
+/// Groups records into runs, in the order in which the runs end. Samples belong to the next summary
+/// of the same subject; those without a summary form an incomplete run. A summary without samples
+/// (not stored) is a complete run.
 pub fn runs(records: &[Record]) -> Vec<Run> {
     let (mut done, mut open): (Vec<Run>, Vec<Run>) = (Vec::new(), Vec::new());
     for record in records {

@@ -33,8 +33,9 @@ impl File {
     }
 }
 
-/// Reads `paths`: directories as stores, everything else as result files. An incomplete last line, left by a crash or by an
-/// invocation that is writing it now, is a warning; any other damage is an error, and so is a path without results.
+/// Reads `paths`: directories as stores, everything else as result files. An incomplete last line,
+/// left by a crash or by an invocation that is writing it now, is a warning; any other damage is an
+/// error, and so is a path without results.
 pub fn read<P: AsRef<Path>>(paths: &[P]) -> Result<Store, InputError> {
     let mut store = Store::default();
     for path in paths {

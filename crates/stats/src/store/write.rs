@@ -27,8 +27,8 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Creates a new file in `directory`, and the directory itself if its parent exists. No file is ever overwritten or
-    /// shared.
+    /// Creates a new file in `directory`, and the directory itself if its parent exists. No file is
+    /// ever overwritten or shared.
     pub fn create(directory: &Path) -> Result<Self, StoreError> {
         let failed = |path: &Path| {
             let path = path.to_owned();
@@ -37,7 +37,8 @@ impl Writer {
         if !directory.is_dir() {
             fs::create_dir(directory)
                 .or_else(|error| match error.kind() {
-                    // Another invocation was faster, or it is not a directory: opening the file will tell.
+                    // Another invocation was faster, or it is not a directory: opening the file
+                    // will tell.
                     io::ErrorKind::AlreadyExists => Ok(()),
                     _ => Err(error),
                 })
@@ -71,7 +72,8 @@ impl Writer {
         self.lines == 0
     }
 
-    /// Appends one line. A summary is synced to disk: a crash of the machine costs a run at most, not the day.
+    /// Appends one line. A summary is synced to disk: a crash of the machine costs a run at most,
+    /// not the day.
     pub fn append(&mut self, record: &Record) -> Result<(), StoreError> {
         let written = record.write(&self.file);
         self.appended(written, matches!(record, Record::Summary(_)))
@@ -106,8 +108,8 @@ impl Drop for Writer {
     }
 }
 
-/// `2026-11-21T23-15-02.123Z-4711`: no colons, which some file systems refuse; the process id distinguishes invocations of
-/// the same millisecond.
+/// `2026-11-21T23-15-02.123Z-4711`: no colons, which some file systems refuse; the process id
+/// distinguishes invocations of the same millisecond.
 fn stem(time: Time, process: u32) -> String {
     format!("{}-{process}", time.to_string().replace(':', "-"))
 }

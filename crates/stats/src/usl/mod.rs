@@ -1,9 +1,10 @@
 //! The Universal Scalability Law, fitted to a throughput curve.
 //!
-//! Gunther's law (*Guerrilla Capacity Planning*, 2007) explains X(N) = λN / (1 + σ(N − 1) + κN(N − 1)) by three numbers: λ,
-//! the yield of one CPU alone; σ, the serialised share (a lock held); κ, the price of each pair of CPUs agreeing (cache
-//! lines moving). κ > 0 makes the curve turn down. The fit minimises the squares of the throughput's residuals with σ ≥ 0
-//! and κ ≥ 0: a linear fit of N/X, weighted to have the same residuals to first order, starts Levenberg–Marquardt.
+//! Gunther's law (*Guerrilla Capacity Planning*, 2007) explains X(N) = λN / (1 + σ(N − 1) + κN(N −
+//! 1)) by three numbers: λ, the yield of one CPU alone; σ, the serialised share (a lock held); κ,
+//! the price of each pair of CPUs agreeing (cache lines moving). κ > 0 makes the curve turn down.
+//! The fit minimises the squares of the throughput's residuals with σ ≥ 0 and κ ≥ 0: a linear fit
+//! of N/X, weighted to have the same residuals to first order, starts Levenberg–Marquardt.
 
 mod normal;
 
@@ -21,13 +22,15 @@ pub struct Law {
     pub sigma: f64,
     /// κ: coherence delay, at least 0.
     pub kappa: f64,
-    /// The share of the points' variance that the law explains; `None` if all points are equally high. Below 0, the mean
-    /// describes them better. With three points the law passes through them whatever they mean.
+    /// The share of the points' variance that the law explains; `None` if all points are equally
+    /// high. Below 0, the mean describes them better. With three points the law passes through them
+    /// whatever they mean.
     pub r_squared: Option<f64>,
 }
 
 impl Law {
-    /// Fits the law to at least three different numbers of CPUs. Every point counts, including several at the same CPUs.
+    /// Fits the law to at least three different numbers of CPUs. Every point counts, including
+    /// several at the same CPUs.
     pub fn fit(points: &[Point]) -> Result<Self, PointsError> {
         merged(points, 3)?;
         // Squares are summed: near 1, where none overflows.
@@ -52,7 +55,8 @@ impl Law {
         let best = fits
             .filter(inside)
             .min_by(|a, b| squares(&points, a).total_cmp(&squares(&points, b)));
-        // Without contention the fit is linear and has a solution inside the bounds for any positive points.
+        // Without contention the fit is linear and has a solution inside the bounds for any
+        // positive points.
         let [lambda, sigma, kappa] = best.unwrap_or_else(|| start(&points, free[3]));
         let mean = mean(&points.iter().map(|point| point[1]).collect::<Vec<_>>());
         let variation: f64 = points.iter().map(|point| (point[1] - mean).powi(2)).sum();
@@ -71,7 +75,8 @@ impl Law {
         throughput(&[self.lambda, self.sigma, self.kappa], cpus)
     }
 
-    /// The number of CPUs at which throughput is highest, in general not a whole number; `None` if it grows forever.
+    /// The number of CPUs at which throughput is highest, in general not a whole number; `None` if
+    /// it grows forever.
     pub fn peak(&self) -> Option<f64> {
         if self.sigma >= 1.0 {
             return Some(1.0);
@@ -107,7 +112,8 @@ fn start(points: &[[f64; 2]], free: [bool; 3]) -> [f64; 3] {
     [lambda, (b * lambda).max(0.0), (c * lambda).max(0.0)]
 }
 
-/// Levenberg–Marquardt on the free parameters. It may leave the bounds: the caller drops such a fit.
+/// Levenberg–Marquardt on the free parameters. It may leave the bounds: the caller drops such a
+/// fit.
 fn descend(points: &[[f64; 2]], mut at: [f64; 3], free: [bool; 3]) -> [f64; 3] {
     const STEPS: usize = 200;
     let mut error = squares(points, &at);

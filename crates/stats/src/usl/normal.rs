@@ -18,8 +18,8 @@ impl Normal {
         }
     }
 
-    /// Solves with the diagonal raised by `damping`. The equations are scaled to a unit diagonal first: λ is in the
-    /// millions, κ in the millionths.
+    /// Solves with the diagonal raised by `damping`. The equations are scaled to a unit diagonal
+    /// first: λ is in the millions, κ in the millionths.
     pub(super) fn solve(&self, damping: f64, free: [bool; 3]) -> Option<[f64; 3]> {
         let scale: [f64; 3] = std::array::from_fn(|i| {
             if free[i] {

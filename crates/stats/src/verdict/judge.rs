@@ -81,8 +81,9 @@ fn word(a: &[f64], b: &[f64], ratio: Ratio, rank: RankTest, rule: &Rule) -> Word
     }
 }
 
-/// Runs to add on each side so that, with a probability of 0.8, a difference as large as the observed one is shown, or one
-/// below the minimum effect is shown to be below it; from the pooled variance of the logarithms.
+/// Runs to add on each side so that, with a probability of 0.8, a difference as large as the
+/// observed one is shown, or one below the minimum effect is shown to be below it; from the pooled
+/// variance of the logarithms.
 fn more_runs(a: &[f64], b: &[f64], distance: f64, effect: f64) -> usize {
     /// Fewest runs per side with which the rank test can be significant at all.
     const FEWEST: usize = 4;
@@ -94,16 +95,16 @@ fn more_runs(a: &[f64], b: &[f64], distance: f64, effect: f64) -> usize {
     let logarithms =
         |side: &[f64]| variance(&side.iter().map(|value| value.ln()).collect::<Vec<_>>());
     let pooled = mean(&[logarithms(a), logarithms(b)]);
-    // The distance of the estimate from its border. It may be 0, but the estimate is uncertain and will move: then plan for
-    // half the minimum effect.
+    // The distance of the estimate from its border. It may be 0, but the estimate is uncertain and
+    // will move: then plan for half the minimum effect.
     let target = if distance >= effect {
         distance
     } else {
         (effect - distance).max(effect / 2.0)
     };
     let wanted = (2.0 * pooled * (REACH / target).powi(2) / EFFICIENCY).ceil();
-    // Without a minimum effect and without any difference no number of runs is enough; neither is any if the target is out
-    // of reach.
+    // Without a minimum effect and without any difference no number of runs is enough; neither is
+    // any if the target is out of reach.
     let wanted = if wanted.is_finite() {
         wanted.min(MOST) as usize
     } else {
@@ -196,7 +197,8 @@ mod tests {
 
     #[test]
     fn the_runs_asked_for_are_about_enough() {
-        // Deviation 5 %, difference 4 %: 2 · 0.05² · (2.8 / 0.0392)² · π / 3 ≈ 27 per side, so about 22 more than 5.
+        // Deviation 5 %, difference 4 %: 2 · 0.05² · (2.8 / 0.0392)² · π / 3 ≈ 27 per side, so
+        // about 22 more than 5.
         let normal = [-1.28, -0.52, 0.0, 0.52, 1.28].map(|z| f64::exp(0.05 * z * 1.03));
         let Word::Inconclusive { more_runs } = word(&normal, &normal.map(|value| value * 1.04))
         else {

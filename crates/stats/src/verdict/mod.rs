@@ -1,11 +1,12 @@
 //! Whether B is faster than A, from interleaved runs.
 //!
-//! The unit is the *run* (its mean), never the sample within a run: samples of one run are not independent, and comparing
-//! samples finds a program different from itself in a quarter of the trials. Runs of A and B must be *interleaved* (A B A B
-//! …); otherwise a drifting machine looks like a difference. [`self_test`] measures both claims on the machine at hand.
+//! The unit is the *run* (its mean), never the sample within a run: samples of one run are not
+//! independent, and comparing samples finds a program different from itself in a quarter of the
+//! trials. Runs of A and B must be *interleaved* (A B A B …); otherwise a drifting machine looks
+//! like a difference. [`self_test`] measures both claims on the machine at hand.
 //!
-//! The decision, with the ratio r = B / A (see [`hodges_lehmann`]), its 95 % interval, the [`mann_whitney`] test and
-//! a minimum effect (1 % by default, as a factor either way):
+//! The decision, with the ratio r = B / A (see [`hodges_lehmann`]), its 95 % interval, the
+//! [`mann_whitney`] test and a minimum effect (1 % by default, as a factor either way):
 //!
 //! | the interval … | and the estimate … | word |
 //! |---|---|---|
@@ -13,9 +14,9 @@
 //! | lies entirely within the minimum effect | | `no difference shown` |
 //! | otherwise | | `inconclusive (need about k more runs)` |
 //!
-//! So "no difference shown" is a finding (the difference, if any, is below the minimum effect) and never a lack of data.
-//! Deciding again after every few runs and stopping at the first pleasing word raises false alarms above 5 %: add all of
-//! the `k` runs at once.
+//! So "no difference shown" is a finding (the difference, if any, is below the minimum effect) and
+//! never a lack of data. Deciding again after every few runs and stopping at the first pleasing
+//! word raises false alarms above 5 %: add all of the `k` runs at once.
 
 mod judge;
 mod rank;
@@ -41,7 +42,8 @@ pub const ALPHA: f64 = 0.05;
 
 /// The smallest difference that matters between runs, unless the user says another: 1 %.
 pub const MINIMUM_EFFECT: f64 = 0.01;
-/// The same between simulated runs: the model's rankings hold from 1.5 times apart on, and it cannot tell closer rates.
+/// The same between simulated runs: the model's rankings hold from 1.5 times apart on, and it
+/// cannot tell closer rates.
 pub const SIMULATED_EFFECT: f64 = 0.5;
 
 /// Which direction is better.

@@ -1,12 +1,14 @@
 //! The exact Mann–Whitney (Wilcoxon rank-sum) test, and the interval that belongs to it.
 //!
-//! Up to [`EXACT`] runs the null distribution is counted, not approximated: how many of the equally likely choices of B's
-//! runs from the pooled runs give each rank sum. Ties share their mean rank and are counted with it, so the test stays
-//! exact. Larger sizes use the normal approximation with tie and continuity correction.
+//! Up to [`EXACT`] runs the null distribution is counted, not approximated: how many of the equally
+//! likely choices of B's runs from the pooled runs give each rank sum. Ties share their mean rank
+//! and are counted with it, so the test stays exact. Larger sizes use the normal approximation with
+//! tie and continuity correction.
 
 use statrs::function::erf::{erfc, erfc_inv};
 
-/// Pooled sizes up to this are counted exactly; the cost is O(n³) to O(n⁴) additions, some 10 ms at 100.
+/// Pooled sizes up to this are counted exactly; the cost is O(n³) to O(n⁴) additions, some 10 ms at
+/// 100.
 pub const EXACT: usize = 100;
 
 /// The result of the test.
@@ -14,7 +16,8 @@ pub const EXACT: usize = 100;
 pub struct RankTest {
     /// Pairs in which B is higher; a tie counts half. From 0 to n·m; n·m/2 means no difference.
     pub u: f64,
-    /// Two-sided probability of a rank sum at least this far from its mean if A and B do not differ.
+    /// Two-sided probability of a rank sum at least this far from its mean if A and B do not
+    /// differ.
     pub p: f64,
     /// True if `p` is exact.
     pub exact: bool,
@@ -64,8 +67,9 @@ fn approximate(ranks: &[usize], chosen: usize, distance: usize) -> f64 {
     erfc(z / std::f64::consts::SQRT_2)
 }
 
-/// How many of the sorted pairwise differences to omit at each end, so that the rest covers the shift with at least `1 -
-/// alpha`; `None` if even all of them do not. Also returns the level attained (without ties).
+/// How many of the sorted pairwise differences to omit at each end, so that the rest covers the
+/// shift with at least `1 - alpha`; `None` if even all of them do not. Also returns the level
+/// attained (without ties).
 pub(super) fn trimmed_pairs(n: usize, m: usize, alpha: f64) -> Option<(usize, f64)> {
     if n + m > EXACT {
         return Some((approximate_trim(n, m, alpha), 1.0 - alpha));
@@ -84,17 +88,19 @@ pub(super) fn trimmed_pairs(n: usize, m: usize, alpha: f64) -> Option<(usize, f6
 fn approximate_trim(n: usize, m: usize, alpha: f64) -> usize {
     let (n, m) = (n as f64, m as f64);
     let z = std::f64::consts::SQRT_2 * erfc_inv(alpha);
-    // With a continuity correction as in the test: U = trimmed is significant if it is half a step beyond the border.
+    // With a continuity correction as in the test: U = trimmed is significant if it is half a step
+    // beyond the border.
     (n * m / 2.0 - 0.5 - z * (n * m * (n + m + 1.0) / 12.0).sqrt()).max(0.0) as usize
 }
 
-/// The actual chance of a false alarm of the exact test at `alpha`: the largest attainable one not above it, 0 if it can
-/// never alarm. For five against five it is 0.032 at 0.05.
+/// The actual chance of a false alarm of the exact test at `alpha`: the largest attainable one not
+/// above it, 0 if it can never alarm. For five against five it is 0.032 at 0.05.
 pub fn attained_level(n: usize, m: usize, alpha: f64) -> f64 {
     trimmed_pairs(n, m, alpha).map_or(0.0, |(_, coverage)| 1.0 - coverage)
 }
 
-/// Twice the ranks of the pooled runs, ascending, where ties share their mean; and the sum of those of B's runs.
+/// Twice the ranks of the pooled runs, ascending, where ties share their mean; and the sum of those
+/// of B's runs.
 fn doubled_ranks(a: &[f64], b: &[f64]) -> (Vec<usize>, usize) {
     let mut pooled: Vec<(f64, bool)> = a
         .iter()
@@ -118,8 +124,9 @@ struct Sums {
 }
 
 impl Sums {
-    /// Counts the choices of `chosen` among `ranks`. The counts stay below C(100, 50) ≈ 10²⁹; as doubles they are accurate
-    /// to some 13 digits, since sums of positive terms lose nothing to cancellation.
+    /// Counts the choices of `chosen` among `ranks`. The counts stay below C(100, 50) ≈ 10²⁹; as
+    /// doubles they are accurate to some 13 digits, since sums of positive terms lose nothing to
+    /// cancellation.
     fn count(ranks: &[usize], chosen: usize) -> Self {
         let highest: usize = ranks.iter().rev().take(chosen).sum();
         let mut ways = vec![vec![0.0; highest + 1]; chosen + 1];
@@ -182,7 +189,8 @@ mod tests {
 
     #[test]
     fn critical_values_of_the_published_tables() {
-        // Largest U significant at 0.05 two-sided (Mann and Whitney 1947; Milton 1964); none below 4 against 4.
+        // Largest U significant at 0.05 two-sided (Mann and Whitney 1947; Milton 1964); none below
+        // 4 against 4.
         let table = [
             (4, 4, 0),
             (4, 5, 1),
@@ -282,8 +290,8 @@ mod tests {
         }
     }
 
-    /// Computed with Python's `statistics`: the variance of a sum of ranks drawn without replacement is
-    /// m (N - m) / N times the (unbiased) variance of all ranks.
+    /// Computed with Python's `statistics`: the variance of a sum of ranks drawn without
+    /// replacement is m (N - m) / N times the (unbiased) variance of all ranks.
     #[test]
     fn the_approximation_has_the_variance_of_draws_without_replacement() {
         let a: Vec<f64> = (0..70).map(|i| f64::from(i % 10)).collect();

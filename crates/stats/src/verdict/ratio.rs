@@ -42,13 +42,14 @@ impl Ratio {
     }
 }
 
-/// The ratio behind the verdict: the median of all n·m ratios of a run of B to one of A (Hodges and Lehmann), and the
-/// interval of those ratios that the Mann–Whitney test does not reject (Moses).
+/// The ratio behind the verdict: the median of all n·m ratios of a run of B to one of A (Hodges and
+/// Lehmann), and the interval of those ratios that the Mann–Whitney test does not reject (Moses).
 ///
-/// Why not the ratio of means or medians: one disturbed run moves a mean, and since disturbances only ever slow a run down,
-/// by more than the mean's interval admits; and the median of five runs has no 95 % interval at all, nor can a bootstrap
-/// invent one. This estimate tolerates up to 29 % disturbed runs, assumes no distribution, needs no random numbers, and its
-/// interval excludes 1 exactly if the rank test is significant (apart from ties). Values must be positive.
+/// Why not the ratio of means or medians: one disturbed run moves a mean, and since disturbances
+/// only ever slow a run down, by more than the mean's interval admits; and the median of five runs
+/// has no 95 % interval at all, nor can a bootstrap invent one. This estimate tolerates up to 29 %
+/// disturbed runs, assumes no distribution, needs no random numbers, and its interval excludes 1
+/// exactly if the rank test is significant (apart from ties). Values must be positive.
 pub fn hodges_lehmann(a: &[f64], b: &[f64], alpha: f64) -> Ratio {
     let logarithms = |side: &[f64]| {
         let mut side: Vec<f64> = side.iter().map(|value| value.ln()).collect();
@@ -66,11 +67,12 @@ pub fn hodges_lehmann(a: &[f64], b: &[f64], alpha: f64) -> Ratio {
     Ratio::from_logarithms(middle, low, high)
 }
 
-/// The difference of rank `rank`, from 0, among all differences of one of `b` minus one of `a`, both sorted. Found by
-/// bisection over the numbers, because there may be too many pairs to list: each step counts them in one walk along both
-/// sides.
+/// The difference of rank `rank`, from 0, among all differences of one of `b` minus one of `a`,
+/// both sorted. Found by bisection over the numbers, because there may be too many pairs to list:
+/// each step counts them in one walk along both sides.
 fn nth_difference(a: &[f64], b: &[f64], rank: usize) -> f64 {
-    // Integers in the order of the doubles: bits of positive ones ascend, those of negative ones descend.
+    // Integers in the order of the doubles: bits of positive ones ascend, those of negative ones
+    // descend.
     let ordered = |value: f64| {
         let bits = value.to_bits() as i64;
         bits ^ (((bits >> 63) as u64) >> 1) as i64
@@ -101,12 +103,13 @@ fn nth_difference(a: &[f64], b: &[f64], rank: usize) -> f64 {
     number(high)
 }
 
-/// The ratio of means with its bootstrap-t interval, shown beside the verdict because most reports quote means.
+/// The ratio of means with its bootstrap-t interval, shown beside the verdict because most reports
+/// quote means.
 ///
-/// The studentised bootstrap: plain percentile intervals (and BCa) of five runs cover the truth some 85 % of the time at a
-/// nominal 95 %, this one about 95 %. The same runs and seed give the same interval; the order of the runs does not matter.
-/// Values must be positive and each side needs two. 9,999 resamples of n + m draws; none above 20,000 runs, where the
-/// scores are normal.
+/// The studentised bootstrap: plain percentile intervals (and BCa) of five runs cover the truth
+/// some 85 % of the time at a nominal 95 %, this one about 95 %. The same runs and seed give the
+/// same interval; the order of the runs does not matter. Values must be positive and each side
+/// needs two. 9,999 resamples of n + m draws; none above 20,000 runs, where the scores are normal.
 pub fn bootstrap_of_means(a: &[f64], b: &[f64], alpha: f64, seed: u64) -> Ratio {
     let sorted = |side: &[f64]| {
         let mut side = side.to_vec();
@@ -114,7 +117,8 @@ pub fn bootstrap_of_means(a: &[f64], b: &[f64], alpha: f64, seed: u64) -> Ratio 
         side
     };
     let (a, b) = (sorted(a), sorted(b));
-    // A canonical order, so that swapping A and B inverts the interval exactly instead of drawing other numbers.
+    // A canonical order, so that swapping A and B inverts the interval exactly instead of drawing
+    // other numbers.
     if b.iter()
         .partial_cmp(a.iter())
         .is_some_and(std::cmp::Ordering::is_lt)
@@ -151,7 +155,8 @@ fn bootstrap_sorted(a: &[f64], b: &[f64], alpha: f64, seed: u64) -> Ratio {
             draw(a, &mut some_a);
             draw(b, &mut some_b);
             let (value, spread) = log_ratio(&some_a, &some_b);
-            // A resample of equal runs has no error of its own; its score is as extreme as its side.
+            // A resample of equal runs has no error of its own; its score is as extreme as its
+            // side.
             if value == estimate {
                 0.0
             } else {
@@ -192,7 +197,8 @@ mod tests {
             [1.0, 2.0, 4.0, 8.0, 16.0],
             [32.0, 64.0, 128.0, 256.0, 512.0],
         );
-        // Ratios 2^1 … 2^9 occur 1, 2, 3, 4, 5, 4, 3, 2, 1 times; U ≤ 2 is critical, so two are left out at each end.
+        // Ratios 2^1 … 2^9 occur 1, 2, 3, 4, 5, 4, 3, 2, 1 times; U ≤ 2 is critical, so two are
+        // left out at each end.
         let ratio = hodges_lehmann(&a, &b, 0.05);
         for (found, wanted) in [
             (ratio.estimate, 32.0),
@@ -241,7 +247,8 @@ mod tests {
         assert!(means.low > 1.99 && means.high < 2.01, "{means:?}");
     }
 
-    /// Computed with Python's `statistics`: sqrt(variance(a) / 4 / mean(a)² + variance(b) / 4 / mean(b)²).
+    /// Computed with Python's `statistics`: sqrt(variance(a) / 4 / mean(a)² + variance(b) / 4 /
+    /// mean(b)²).
     #[test]
     fn the_error_of_a_ratio_is_that_of_both_means() {
         let (ratio, error) = log_ratio(&[1.0, 2.0, 3.0, 4.0], &[2.0, 4.0, 4.0, 6.0]);
@@ -264,7 +271,8 @@ mod tests {
         assert!(bootstrap_of_means(&a, &b, 0.05, 1).estimate < 0.93);
     }
 
-    /// Share of 95 % intervals that contain the true ratio (1), over normal samples of five against five.
+    /// Share of 95 % intervals that contain the true ratio (1), over normal samples of five against
+    /// five.
     fn coverage(trials: usize, interval: impl Fn(&[f64], &[f64]) -> Ratio) -> f64 {
         let mut random = Rand32::new(7);
         let mut normal =
@@ -283,7 +291,8 @@ mod tests {
         let shares = [
             coverage(400, |a, b| hodges_lehmann(a, b, 0.05)),
             coverage(60, few),
-            // The coverage with the normal quantile on five runs, which a percentile bootstrap has in effect.
+            // The coverage with the normal quantile on five runs, which a percentile bootstrap has
+            // in effect.
             coverage(400, |a, b| {
                 let ((estimate, error), shrink) = (log_ratio(a, b), 0.8_f64.sqrt());
                 Ratio::from_logarithms(

@@ -78,8 +78,8 @@ pub struct SelfTest {
     pub rank: Rate,
     /// Alarms of Welch's t on the same.
     pub welch: Rate,
-    /// Alarms of the rank test on the same runs, had all of A preceded all of B. A rate above the interleaved one means
-    /// that the machine drifts.
+    /// Alarms of the rank test on the same runs, had all of A preceded all of B. A rate above the
+    /// interleaved one means that the machine drifts.
     pub blocks: Rate,
     /// The rate of the exact rank test on a perfect machine; below 5 % because ranks come in steps.
     pub expected: f64,
@@ -130,8 +130,8 @@ pub fn self_test(plan: Plan, run: impl FnMut() -> f64) -> SelfTest {
     self_test_of(plan, iter::repeat_with(run))
 }
 
-/// The same from runs already taken in order. If they end early (or the caller ended them because a target failed), the
-/// complete comparisons count.
+/// The same from runs already taken in order. If they end early (or the caller ended them because a
+/// target failed), the complete comparisons count.
 pub fn self_test_of(plan: Plan, runs: impl IntoIterator<Item = f64>) -> SelfTest {
     let size = plan.runs.max(2);
     let mut runs = runs.into_iter();
@@ -165,7 +165,8 @@ pub fn self_test_of(plan: Plan, runs: impl IntoIterator<Item = f64>) -> SelfTest
     }
 }
 
-/// Wilson's 95 % interval of a share seen `times` times in `of`; everything from 0 to 1 if `of` is 0.
+/// Wilson's 95 % interval of a share seen `times` times in `of`; everything from 0 to 1 if `of` is
+/// 0.
 pub fn wilson(times: usize, of: usize) -> (f64, f64) {
     const Z: f64 = 1.959_963_984_540_054;
     if of == 0 {

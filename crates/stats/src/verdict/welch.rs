@@ -15,7 +15,8 @@ pub struct Welch {
     pub p: f64,
 }
 
-/// Tests B against A; each needs two runs. If each side's runs are all equal, `p` is 1, or 0 if the sides differ.
+/// Tests B against A; each needs two runs. If each side's runs are all equal, `p` is 1, or 0 if the
+/// sides differ.
 pub fn welch(a: &[f64], b: &[f64]) -> Welch {
     // The test does not depend on the unit, and near 1 no square overflows or vanishes.
     let unit = scale(a.iter().chain(b));

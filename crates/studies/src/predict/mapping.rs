@@ -42,7 +42,8 @@ impl PartialEq for StandIn {
 pub struct Setting {
     /// Where its tasks are.
     pub place: Place,
-    /// How long the machine takes to flush the TLBs of other CPUs without an interrupt, in nanoseconds, if it does.
+    /// How long the machine takes to flush the TLBs of other CPUs without an interrupt, in
+    /// nanoseconds, if it does.
     pub broadcast: Option<f64>,
 }
 

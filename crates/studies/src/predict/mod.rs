@@ -1,9 +1,10 @@
 //! Published curves, predicted.
 //!
-//! [`Mapping`] says what stands in for a curve's kernel and machine; [`Setup`] is one curve's plan. [`Setup::predict`]
-//! fits one time at the fewest tasks that were measured, and simulates the others. [`score`] compares, beside the
-//! Universal Scalability Law and perfect scaling. [`is_held_back`] parts the sources into those that one looks at, and
-//! those that one does not, while something is mended.
+//! [`Mapping`] says what stands in for a curve's kernel and machine; [`Setup`] is one curve's plan.
+//! [`Setup::predict`] fits one time at the fewest tasks that were measured, and simulates the
+//! others. [`score`] compares, beside the Universal Scalability Law and perfect scaling.
+//! [`is_held_back`] parts the sources into those that one looks at, and those that one does not,
+//! while something is mended.
 
 mod mapping;
 mod mechanism;
@@ -108,7 +109,8 @@ impl<'a> Setup<'a> {
         }
     }
 
-    /// The counts that are simulated: the fewest, the most, and some between, evenly apart as factors.
+    /// The counts that are simulated: the fewest, the most, and some between, evenly apart as
+    /// factors.
     fn counts(&self, effort: &Effort) -> Vec<u32> {
         let all: Vec<u32> = self.measured().iter().map(|point| point.0).collect();
         let (first, last) = (all[0], all[all.len() - 1]);
@@ -137,8 +139,8 @@ impl<'a> Setup<'a> {
         Ok(())
     }
 
-    /// A published count that has not been simulated, and on which the place of the predicted knee depends: the next one to
-    /// the peak, or the one before the knee.
+    /// A published count that has not been simulated, and on which the place of the predicted knee
+    /// depends: the next one to the peak, or the one before the knee.
     fn beside_the_knee(&self, points: &[Point]) -> Option<u32> {
         let knee = score::knee(points).filter(|_| points.len() > 2)?;
         let all = self.measured().iter().map(|point| point.0);

@@ -20,18 +20,21 @@ pub struct Score {
     pub counts: Vec<u32>,
     /// The median of |ln(predicted / measured)| over them.
     pub ours: f64,
-    /// The same of the Universal Scalability Law, fitted to the counts up to a quarter of the CPUs, if these are three.
+    /// The same of the Universal Scalability Law, fitted to the counts up to a quarter of the CPUs,
+    /// if these are three.
     pub usl: Option<f64>,
     /// The same of perfect scaling from the fewest tasks.
     pub linear: f64,
-    /// Where the predicted and the measured curve have come to their peaks, if there are three counts.
+    /// Where the predicted and the measured curve have come to their peaks, if there are three
+    /// counts.
     pub knees: Option<[u32; 2]>,
 }
 
-/// Of a curve measured on `cpus` CPUs; the prediction was fitted at its first point. `None` without a second.
+/// Of a curve measured on `cpus` CPUs; the prediction was fitted at its first point. `None` without
+/// a second.
 ///
-/// Held out are the predicted counts above a quarter of the CPUs. If there are none, all but the first are, and the law
-/// has no figure.
+/// Held out are the predicted counts above a quarter of the CPUs. If there are none, all but the
+/// first are, and the law has no figure.
 pub fn score(measured: &[Point], predicted: &[Point], cpus: u32) -> Option<Score> {
     let (first, rest) = predicted.split_first()?;
     let is_large = |tasks: u32| tasks * SMALL > cpus;
@@ -119,7 +122,8 @@ pub struct Summary {
 /// How far a knee may be off.
 const KNEE: f64 = 1.5;
 
-/// Of predictions by their source: their score, and the change of a pair as it was predicted and measured.
+/// Of predictions by their source: their score, and the change of a pair as it was predicted and
+/// measured.
 pub fn summary<'a>(
     all: impl IntoIterator<Item = (&'a str, Option<&'a Score>, Option<[f64; 2]>)>,
 ) -> Summary {

@@ -1,10 +1,12 @@
 //! A workload on our VM.
 //!
-//! An iteration of some workloads is long: page_fault1 touches 32,768 pages, then unmaps them. A window that holds an
-//! iteration of each of many tasks takes minutes of this computer. So the pages are counted in a short window of the first
-//! iteration, and what such a window gets wrong is corrected: it lacks the unmap, and where pages are a file's these come
-//! into memory in the first iteration only. The correction for an operation is the difference between whole and short
-//! windows, measured with one task and with four, which shows what of it excludes other tasks ([`Ends`]).
+//! An iteration of some workloads is long: page_fault1 touches 32,768 pages, then unmaps them. A
+//! window that holds an iteration of each of many tasks takes minutes of this computer. So the
+//! pages are counted in a short window of the first iteration, and what such a window gets wrong is
+//! corrected: it lacks the unmap, and where pages are a file's these come into memory in the first
+//! iteration only. The correction for an operation is the difference between whole and short
+//! windows, measured with one task and with four, which shows what of it excludes other tasks
+//! ([`Ends`]).
 
 use super::mapping::Setting;
 use crate::published::{self, Curve};
@@ -63,7 +65,8 @@ impl Work {
             _ => SHORT,
         };
         if span == SHORT && known.needs.files {
-            // What brings a file's pages into memory is taken out again, so it takes no bandwidth from others.
+            // What brings a file's pages into memory is taken out again, so it takes no bandwidth
+            // from others.
             target.profile.memory.zero_socket_gbps = f64::INFINITY;
         }
         let ends = Ends::seen(&target, &plan, span)?;
@@ -126,8 +129,8 @@ fn set(target: &mut Simulated, setting: Setting) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The seconds that an operation takes beside those of a short window. Of the first iteration's own work, they are less
-/// than nothing.
+/// The seconds that an operation takes beside those of a short window. Of the first iteration's own
+/// work, they are less than nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Ends {
     /// Those in which no other task gets on.
@@ -190,11 +193,13 @@ mod tests {
             parallel,
         };
         assert_eq!((own, waiting), (ends(0.0, 1.0), ends(1.0, 0.0)));
-        // Eight operations a second in a short window: an eighth of a second each, and an end's share.
+        // Eight operations a second in a short window: an eighth of a second each, and an end's
+        // share.
         assert_eq!(own.with(8.0, 8), 4.0);
         assert_eq!(waiting.with(8.0, 8), 1.0 / 1.125);
         assert_eq!(Ends::default().with(8.0, 8), 8.0);
-        // The first iteration takes two seconds an operation more, and each end excludes others for one.
+        // The first iteration takes two seconds an operation more, and each end excludes others for
+        // one.
         let both = Ends::of(-1.0, 4, 0.5);
         assert_eq!(both, ends(1.0, -2.0));
         assert_eq!(both.with(1.0, 4), 1.0 / 1.5);

@@ -16,8 +16,8 @@ use vm::{Error, HEAP_START, Prot, Vm};
 /// A space of any preset: the policies are chosen at run time.
 type Space = vm::Space<Selected<Sim>>;
 
-/// Regions of the parent, which holes have made of one mapping: so they have one root. Pages that it has written in
-/// each.
+/// Regions of the parent, which holes have made of one mapping: so they have one root. Pages that
+/// it has written in each.
 const REGIONS: usize = 12;
 const PAGES: usize = 4;
 /// Where the first is, and how far apart they are.

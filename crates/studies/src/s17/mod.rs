@@ -27,7 +27,8 @@ const fn beyond(workload: &'static str) -> Beyond {
     }
 }
 
-/// Children of one parent, on the cores of the machine: as many for each as the mail server has processes.
+/// Children of one parent, on the cores of the machine: as many for each as the mail server has
+/// processes.
 const ALL: usize = 96;
 const CPUS: usize = 48;
 

@@ -2,8 +2,8 @@
 
 use std::fmt::Display;
 
-/// Each of `planted` replaces a text of the `good` file by another: `read` must refuse the file in one line, which
-/// begins with the file's name and contains the third text.
+/// Each of `planted` replaces a text of the `good` file by another: `read` must refuse the file in
+/// one line, which begins with the file's name and contains the third text.
 pub fn each<T, E: Display>(
     good: &str,
     file: &str,

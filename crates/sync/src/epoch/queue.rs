@@ -90,8 +90,8 @@ impl<M: Machine> Lists<M> {
         (self.deferred - self.done) as usize
     }
 
-    /// Makes the waiting batch ready if it is the one that was sealed with this number. Another CPU may have been
-    /// faster, and sealed the next.
+    /// Makes the waiting batch ready if it is the one that was sealed with this number. Another CPU
+    /// may have been faster, and sealed the next.
     fn make_ready(&mut self, sealed: u64) -> bool {
         let is_same = self.sealed == sealed;
         if is_same {
@@ -291,7 +291,8 @@ mod tests {
     use hosted::Hosted;
     use machine::{Cpus, Topology};
 
-    /// A CPU that looked at a batch and comes back when others have sealed later ones leaves these alone.
+    /// A CPU that looked at a batch and comes back when others have sealed later ones leaves these
+    /// alone.
     #[test]
     fn a_batch_is_made_ready_by_its_own_number() {
         let machine = Hosted::new(1);

@@ -10,7 +10,8 @@
 //! those that ended on it, and only this CPU writes it; `elsewhere` counts those that began here
 //! and ended on another CPU.
 //!
-//! - **enter**, pinned: read the side; *publish* `here + 1`: a store with release, and a full fence.
+//! - **enter**, pinned: read the side; *publish* `here + 1`: a store with release, and a full
+//!   fence.
 //! - **exit**, pinned: on the same CPU store `here - 1`, on another add 1 to `elsewhere`, with
 //!   release.
 //! - a record's side **is empty** if `elsewhere`, read first, equals `here`.
@@ -111,8 +112,9 @@ impl<M: Machine, P: Protocol> Sleepable<M, P> {
 
     /// Returns when every section that was open at the call has ended. What those sections did
     /// happens before the return; sections that begin later see what the caller did before the
-    /// call. The caller is in no section of this domain and holds no pin: it lets other tasks run while it
-    /// waits (as FreeBSD's `epoch_wait_preempt` does). Reads one cache line per CPU, twice.
+    /// call. The caller is in no section of this domain and holds no pin: it lets other tasks run
+    /// while it waits (as FreeBSD's `epoch_wait_preempt` does). Reads one cache line per CPU,
+    /// twice.
     pub fn wait(&self) {
         // Pairs with the publication of sections.
         M::fence(Ordering::SeqCst);

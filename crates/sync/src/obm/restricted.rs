@@ -17,14 +17,16 @@
 //! unlock:  old = sub(LOCKED); if old is PARKED, and neither SPINNER nor WAKING:
 //!          lock the chain; if a task waits: take the first, set WAKING; unlock the chain; unpark
 //! ```
-//! So a few tasks, which are awake, pass the lock to and fro as fast as they would alone, however many want it; the
-//! others sleep and take turns at being these few (Dice, Malthusian locks, 2017): each [`PASSES`]th time that a task
-//! releases the lock beside a spinner, it wakes one of them all the same.
+//! So a few tasks, which are awake, pass the lock to and fro as fast as they would alone, however
+//! many want it; the others sleep and take turns at being these few (Dice, Malthusian locks, 2017):
+//! each [`PASSES`]th time that a task releases the lock beside a spinner, it wakes one of them all
+//! the same.
 //!
-//! No wake-up is lost. `PARKED` is set under the chain lock while the lock is taken, so that the holder's release
-//! sees it, or while it is the spinner's turn. A release leaves waiters asleep only if `SPINNER` or `WAKING` stands
-//! for a task that is awake: that task acquires the lock and so has a release to do, or it clears the bit under
-//! the chain lock while another task has the lock, or has its turn.
+//! No wake-up is lost. `PARKED` is set under the chain lock while the lock is taken, so that the
+//! holder's release sees it, or while it is the spinner's turn. A release leaves waiters asleep
+//! only if `SPINNER` or `WAKING` stands for a task that is awake: that task acquires the lock and
+//! so has a release to do, or it clears the bit under the chain lock while another task has the
+//! lock, or has its turn.
 
 use super::{LOCKED, count};
 use crate::blocking::{Byte, Word, back_off};
@@ -54,15 +56,15 @@ const PASSES: usize = 1000;
 
 /// A mutex in one byte for short sections that many tasks want again and again.
 ///
-/// One task at a time spins, for up to twice `SPINS` rounds; those that come meanwhile block soon, and take turns by the
-/// thousand. Uncontended it is as fast as [`super::Obm`]. A running task may overtake the spinner for half of
-/// its rounds.
+/// One task at a time spins, for up to twice `SPINS` rounds; those that come meanwhile block soon,
+/// and take turns by the thousand. Uncontended it is as fast as [`super::Obm`]. A running task may
+/// overtake the spinner for half of its rounds.
 pub struct RestrictedObm<M: Machine, const SPINS: u32 = { self::SPINS }> {
     word: Byte<M>,
 }
 
-// SAFETY: the protocol of the module docs: a compare-and-swap of a value without LOCKED sets it, with
-// acquire, and the owner clears it with release.
+// SAFETY: the protocol of the module docs: a compare-and-swap of a value without LOCKED sets it,
+// with acquire, and the owner clears it with release.
 unsafe impl<M: Machine, const SPINS: u32> RawLock<M> for RestrictedObm<M, SPINS> {
     type Held = ();
     const NAME: &'static str = "restricted-obm";
@@ -139,8 +141,9 @@ impl<M: Machine, const SPINS: u32> RestrictedObm<M, SPINS> {
         }
     }
 
-    /// Makes the caller, for which `own` stands, the spinner if there is none. Gives up after some rounds, more of
-    /// them if it was `woken`, or when the lock is free; returns what stands for the caller then.
+    /// Makes the caller, for which `own` stands, the spinner if there is none. Gives up after some
+    /// rounds, more of them if it was `woken`, or when the lock is free; returns what stands for
+    /// the caller then.
     fn become_spinner(&self, own: usize, woken: bool) -> usize {
         let rounds = if woken { SPINS } else { SPINS.min(2) };
         let mut round = 0;
@@ -163,8 +166,8 @@ impl<M: Machine, const SPINS: u32> RestrictedObm<M, SPINS> {
         }
     }
 
-    /// Tries for some rounds to claim the lock, as the spinner, and in the later half lets no other task
-    /// claim it; returns whether it has.
+    /// Tries for some rounds to claim the lock, as the spinner, and in the later half lets no other
+    /// task claim it; returns whether it has.
     fn insist(&self) -> bool {
         let mut round = 0;
         loop {
@@ -185,7 +188,8 @@ impl<M: Machine, const SPINS: u32> RestrictedObm<M, SPINS> {
         }
     }
 
-    /// Acquires the lock if it is free, and clears the bits that stand for the caller; returns whether it did.
+    /// Acquires the lock if it is free, and clears the bits that stand for the caller; returns
+    /// whether it did.
     #[inline]
     fn claim(&self, own: usize) -> bool {
         let stops = LOCKED | TURN & !own;
@@ -210,13 +214,14 @@ impl<M: Machine, const SPINS: u32> RestrictedObm<M, SPINS> {
         }
     }
 
-    /// Under the chain lock: sets PARKED and clears the bits that stand for the caller, if it still has to wait;
-    /// returns whether it has.
+    /// Under the chain lock: sets PARKED and clears the bits that stand for the caller, if it still
+    /// has to wait; returns whether it has.
     fn note_parked(&self, own: usize) -> bool {
         let stops = LOCKED | TURN & !own;
         let mut word = self.word.load();
         while word & stops != 0 {
-            // Relaxed: the chain lock orders it. Exchanged even if nothing changes, so that the value is the newest.
+            // Relaxed: the chain lock orders it. Exchanged even if nothing changes, so that the
+            // value is the newest.
             let parked = word & !own | PARKED;
             match self.word.exchange(word, parked, Ordering::Relaxed) {
                 Ok(()) => return true,
@@ -226,7 +231,8 @@ impl<M: Machine, const SPINS: u32> RestrictedObm<M, SPINS> {
         false
     }
 
-    /// After a release that found `word`, with tasks parked: wakes one if none is awake, or if it is time.
+    /// After a release that found `word`, with tasks parked: wakes one if none is awake, or if it
+    /// is time.
     #[cold]
     fn release_parked(&self, word: usize) {
         let awake = word & (SPINNER | WAKING);
@@ -247,7 +253,8 @@ impl<M: Machine, const SPINS: u32> RestrictedObm<M, SPINS> {
         chain.signal();
         let gone = if chain.has_waiters() { 0 } else { PARKED };
         let mut word = self.word.load();
-        // Relaxed: an owner's release is not ours to repeat; the exchange continues its release sequence.
+        // Relaxed: an owner's release is not ours to repeat; the exchange continues its release
+        // sequence.
         while let Err(now) = self
             .word
             .exchange(word, word & !gone | WAKING, Ordering::Relaxed)

@@ -1,7 +1,8 @@
-//! FreeBSD's `sx` and `rwlock`: a word, spinning while that may help, and a wake-up of all that wait in one of two queues.
+//! FreeBSD's `sx` and `rwlock`: a word, spinning while that may help, and a wake-up of all that
+//! wait in one of two queues.
 //!
-//! As in sys/kern/kern_sx.c of FreeBSD 14 (`_sx_slock_hard`, `_sx_xlock_hard`, `_sx_sunlock_hard`, `_sx_xunlock_hard`);
-//! `kern_rwlock.c` has the same steps, on turnstiles in place of sleep queues.
+//! As in sys/kern/kern_sx.c of FreeBSD 14 (`_sx_slock_hard`, `_sx_xlock_hard`, `_sx_sunlock_hard`,
+//! `_sx_xunlock_hard`); `kern_rwlock.c` has the same steps, on turnstiles in place of sleep queues.
 //!
 //! | bits | meaning |
 //! |---|---|
@@ -21,13 +22,16 @@
 //! write unlock:  nobody waits: cas(me, READ)
 //! last with waiters: lock the chain; if writers wait: wake all of them, and leave READ_WAITERS; else wake all readers
 //! ```
-//! Tasks that are woken compete with all others, and writers that spin overtake them. A bit of waiters is set under the chain's
-//! lock by an exchange of a word in which the lock is held, and the release that frees a lock with waiters comes to the
-//! chain: so it finds the sleeper. A queue loses its bit with all its tasks.
+//! Tasks that are woken compete with all others, and writers that spin overtake them. A bit of
+//! waiters is set under the chain's lock by an exchange of a word in which the lock is held, and
+//! the release that frees a lock with waiters comes to the chain: so it finds the sleeper. A queue
+//! loses its bit with all its tasks.
 //!
-//! The differences: a task does not take a read lock again behind a writer that waits (`td_sx_slocks`); priorities are not
-//! lent; a look at the word stands for 20 of those behind readers, since one that finds nothing new is as good as a pause and costs a
-//! simulator more; where the machine does not know who runs, a writer that stays for `LOOKS` looks counts as not running.
+//! The differences: a task does not take a read lock again behind a writer that waits
+//! (`td_sx_slocks`); priorities are not lent; a look at the word stands for 20 of those behind
+//! readers, since one that finds nothing new is as good as a pause and costs a simulator more;
+//! where the machine does not know who runs, a writer that stays for `LOOKS` looks counts as not
+//! running.
 
 use super::RawRw;
 use crate::blocking::{BackOff, LockDelay};
@@ -139,7 +143,8 @@ impl<M: Machine, const LOOKS: u32, const TRIES: u32, const LOOPS: usize>
             if is_readable(word) || self.is_worth_spinning(word) {
                 return;
             }
-            // Relaxed: the chain's lock orders it. Exchanged even if nothing changes, so that the value is the newest.
+            // Relaxed: the chain's lock orders it. Exchanged even if nothing changes, so that the
+            // value is the newest.
             match self.exchange(word, word | READ_WAITERS, Ordering::Relaxed) {
                 Ok(()) => break,
                 Err(other) => word = other,
@@ -192,7 +197,8 @@ impl<M: Machine, const LOOKS: u32, const TRIES: u32, const LOOPS: usize>
         }
     }
 
-    /// Sleeps in the queue of writers, if the lock still is taken; returns whether it has acquired it instead.
+    /// Sleeps in the queue of writers, if the lock still is taken; returns whether it has acquired
+    /// it instead.
     fn sleep_to_write(&self, claim: &mut Option<M::Pin>, behind: Behind) -> bool {
         let mut chain = Turnstiles::<M>::global().lock(self.key());
         let mut word = self.load();
@@ -235,7 +241,8 @@ impl<M: Machine, const LOOKS: u32, const TRIES: u32, const LOOPS: usize>
         }
     }
 
-    /// Spins while one and the same writer runs. Returns whether another task has the lock now, or none.
+    /// Spins while one and the same writer runs. Returns whether another task has the lock now, or
+    /// none.
     fn spin_behind_writer(&self, word: usize, looks: &mut u32) -> bool {
         let owner = word & !WAITERS;
         let mut round = 0;
@@ -255,7 +262,8 @@ impl<M: Machine, const LOOKS: u32, const TRIES: u32, const LOOPS: usize>
         }
     }
 
-    /// Spins for a while behind readers. Returns whether `moves`, the readers have left, or a writer has the lock.
+    /// Spins for a while behind readers. Returns whether `moves`, the readers have left, or a
+    /// writer has the lock.
     fn spin_behind_readers(
         &self,
         word: usize,
@@ -277,8 +285,8 @@ impl<M: Machine, const LOOKS: u32, const TRIES: u32, const LOOPS: usize>
         false
     }
 
-    /// Frees a lock of which the caller has the only acquisition, and for which tasks wait. Returns the word if another
-    /// reader has come meanwhile.
+    /// Frees a lock of which the caller has the only acquisition, and for which tasks wait. Returns
+    /// the word if another reader has come meanwhile.
     #[cold]
     fn free_and_wake(&self, mut word: usize, is_mine: impl Fn(usize) -> bool) -> Result<(), usize> {
         let mut chain = Turnstiles::<M>::global().lock(self.key());
@@ -300,8 +308,9 @@ impl<M: Machine, const LOOKS: u32, const TRIES: u32, const LOOPS: usize>
     }
 }
 
-// SAFETY: a writer enters by an exchange of a word without readers and without a writer, a reader by one of a word without
-// a writer, both with acquire; they leave by exchanges with release that remove just what they had added.
+// SAFETY: a writer enters by an exchange of a word without readers and without a writer, a reader
+// by one of a word without a writer, both with acquire; they leave by exchanges with release that
+// remove just what they had added.
 unsafe impl<M: Machine, const LOOKS: u32, const TRIES: u32, const LOOPS: usize> RawRw<M>
     for FreebsdRw<M, LOOKS, TRIES, LOOPS>
 {

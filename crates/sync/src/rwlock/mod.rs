@@ -56,7 +56,8 @@ pub unsafe trait RawRw<M: Machine>: Send + Sync {
     /// The caller has the write acquisition.
     unsafe fn write_unlock(&self);
 
-    /// Turns the caller's read acquisition into the write acquisition, if the lock can do that and no other task reads.
+    /// Turns the caller's read acquisition into the write acquisition, if the lock can do that and
+    /// no other task reads.
     ///
     /// # Safety
     /// The caller has a read acquisition, and still has it if this returns `false`.

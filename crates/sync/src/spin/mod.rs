@@ -30,8 +30,8 @@
 //! - No task parks while it holds a spin lock, and no interrupt handler acquires one that the
 //!   interrupted task may hold.
 //!
-//! [`Mcs`], [`Clh`], [`Qspinlock`] and [`Cna`] take nodes from the calling task's words, so they must not be used
-//! while the task's words are being destroyed.
+//! [`Mcs`], [`Clh`], [`Qspinlock`] and [`Cna`] take nodes from the calling task's words, so they
+//! must not be used while the task's words are being destroyed.
 
 mod clh;
 mod conbo;

@@ -1,7 +1,8 @@
 //! A queue of spinning tasks that may leave it: an MCS queue whose waiters know their predecessor.
 //!
-//! A lock whose waiters may sleep puts it in front of itself: one task spins on the lock, the others each on a line of
-//! their own, and a task whose CPU is wanted leaves the queue and sleeps (`kernel/locking/osq_lock.c` of Linux 6.12).
+//! A lock whose waiters may sleep puts it in front of itself: one task spins on the lock, the
+//! others each on a line of their own, and a task whose CPU is wanted leaves the queue and sleeps
+//! (`kernel/locking/osq_lock.c` of Linux 6.12).
 //!
 //! ```text
 //! enter:  last = swap(tail, mine); if none: first
@@ -11,12 +12,14 @@
 //!         C  link:      next.previous = previous; previous.next = next
 //! end:    as B, with no previous; next.turn = 1
 //! ```
-//! The task that takes a link out of a node (A, B, end) alone decides what comes next: a node that has been taken from
-//! its predecessor's link gets its turn or a new predecessor, and one that has taken itself gets no turn any more. B waits
-//! for a successor that is in the tail and not linked yet, so a node is in use as long as a queue leads to it.
+//! The task that takes a link out of a node (A, B, end) alone decides what comes next: a node that
+//! has been taken from its predecessor's link gets its turn or a new predecessor, and one that has
+//! taken itself gets no turn any more. B waits for a successor that is in the tail and not linked
+//! yet, so a node is in use as long as a queue leads to it.
 //!
-//! Linux has a node a CPU, since a spinner is not preempted; here a task has places ([`super::place`]), which are never
-//! freed, so that a look at a predecessor that has gone does no harm.
+//! Linux has a node a CPU, since a spinner is not preempted; here a task has places
+//! ([`super::place`]), which are never freed, so that a look at a predecessor that has gone does no
+//! harm.
 
 use super::place::{self, Node, Place};
 use crate::effort::note_spins;
@@ -55,8 +58,8 @@ impl<M: Machine> Osq<M> {
         let node = place.node();
         node.next.store(null_mut(), Ordering::Relaxed);
         node.turn.store(0, Ordering::Relaxed);
-        // Release: the successor finds the node initialised. Acquire: this task finds the predecessor's so, and what
-        // the last of an empty queue did.
+        // Release: the successor finds the node initialised. Acquire: this task finds the
+        // predecessor's so, and what the last of an empty queue did.
         let Some(previous) = place.at(self.tail.swap(node.code, Ordering::AcqRel)) else {
             return true;
         };
@@ -83,7 +86,8 @@ impl<M: Machine> Osq<M> {
         if let Some(next) = self.successor(place, previous.code) {
             // Relaxed: `cut_off` needs no more of a predecessor than its place.
             next.previous.store(previous.code, Ordering::Relaxed);
-            // Release: pairs with the acquire in `successor`, for what `next` did before it was linked to this node.
+            // Release: pairs with the acquire in `successor`, for what `next` did before it was
+            // linked to this node.
             previous.next.store(next.address(), Ordering::Release);
         }
         false
@@ -108,7 +112,8 @@ impl<M: Machine> Osq<M> {
         found
     }
 
-    /// Takes the successor out of the node's link; none if `before` is now the last of the queue in the node's place.
+    /// Takes the successor out of the node's link; none if `before` is now the last of the queue in
+    /// the node's place.
     fn successor<'p>(&self, place: &'p Place<M>, before: u32) -> Option<&'p Node<M>> {
         let (node, mut next) = (place.node(), null_mut());
         M::spin_until(|| {

@@ -1,8 +1,10 @@
-//! Places in queues that are named by a number of 16 bits: as many for each task as waits may nest in it.
+//! Places in queues that are named by a number of 16 bits: as many for each task as waits may nest
+//! in it.
 //!
-//! A task gets a number when it first queues, and keeps it until it ends. Blocks of places are never freed while the
-//! machine lives, so a number may be followed at any time. Looking one up costs a simulated machine nothing, as the table
-//! hardly ever changes: Linux finds the nodes of a CPU by a constant offset.
+//! A task gets a number when it first queues, and keeps it until it ends. Blocks of places are
+//! never freed while the machine lives, so a number may be followed at any time. Looking one up
+//! costs a simulated machine nothing, as the table hardly ever changes: Linux finds the nodes of a
+//! CPU by a constant offset.
 
 use super::exit::give_up_at_exit;
 use crate::locals::QUEUE_PLACES;
@@ -25,7 +27,8 @@ pub(super) struct Node<M: Machine> {
     pub(super) next: M::AtomicPtr,
     /// 0 until the predecessor hands its turn over.
     pub(super) turn: M::AtomicU32,
-    /// In a queue that tasks may leave, the code of the predecessor, which writes it when it leaves.
+    /// In a queue that tasks may leave, the code of the predecessor, which writes it when it
+    /// leaves.
     pub(super) previous: M::AtomicU32,
     /// The waiter's NUMA node; it writes it before it queues.
     pub(super) home: M::AtomicU32,
@@ -119,7 +122,8 @@ impl<M: Machine> Drop for Table<M> {
     fn drop(&mut self) {
         for entry in &mut self.blocks {
             if !entry.get_mut().is_null() {
-                // SAFETY: the machine is gone, so no task is left that could use the block, which comes from a box.
+                // SAFETY: the machine is gone, so no task is left that could use the block, which
+                // comes from a box.
                 drop(unsafe { Box::from_raw(*entry.get_mut()) });
             }
         }
@@ -176,8 +180,8 @@ impl<M: Machine> Place<M> {
     pub(super) fn at(&self, code: u32) -> Option<&Node<M>> {
         let (number, level) = ((code >> SHIFT) / LEVELS, (code >> SHIFT) % LEVELS);
         let entry = &self.table.blocks[number.checked_sub(1)? as usize];
-        // SAFETY: a code is that of a node, so the entry has a block, which lives as long as the table. Acquire: pairs
-        // with the release in `fill`.
+        // SAFETY: a code is that of a node, so the entry has a block, which lives as long as the
+        // table. Acquire: pairs with the release in `fill`.
         let block = unsafe { &*entry.load(Ordering::Acquire) };
         Some(&block.nodes[level as usize])
     }

@@ -81,8 +81,8 @@ pub struct ClassState {
     unpinned_hold: AtomicPtr<Location<'static>>,
 }
 
-/// Two places that together make a pinned task wait for one that is off that CPU: where the class's locks
-/// are waited for, and where acquired.
+/// Two places that together make a pinned task wait for one that is off that CPU: where the class's
+/// locks are waited for, and where acquired.
 pub(super) type Preempted = [&'static Location<'static>; 2];
 
 /// The id of classes beyond [`MAX_CLASSES`].
@@ -132,15 +132,15 @@ impl ClassState {
         }
     }
 
-    /// A pinned task waits for a lock of the class at `site`, and cannot sleep. The places, if this is the
-    /// first such wait and a lock was held without a pin before.
+    /// A pinned task waits for a lock of the class at `site`, and cannot sleep. The places, if this
+    /// is the first such wait and a lock was held without a pin before.
     pub(super) fn waits_pinned(&self, site: &'static Location<'static>) -> Option<Preempted> {
         let held = first(&self.pinned_wait, site, &self.unpinned_hold)?;
         Some([site, held])
     }
 
-    /// A task holds a lock of the class, acquired at `site`, without a pin. The places, if it is the first
-    /// and a pinned task waited for one before.
+    /// A task holds a lock of the class, acquired at `site`, without a pin. The places, if it is
+    /// the first and a pinned task waited for one before.
     pub(super) fn holds_unpinned(&self, site: &'static Location<'static>) -> Option<Preempted> {
         let waited = first(&self.unpinned_hold, site, &self.pinned_wait)?;
         Some([waited, site])
@@ -150,8 +150,8 @@ impl ClassState {
     fn register(&'static self) -> usize {
         let this = from_ref(self).cast_mut();
         for (id, place) in CLASSES.iter().enumerate().skip(1) {
-            // Two CPUs that register one class walk the same places, so the second finds the class that
-            // the first has put there. Release: pairs with the acquire in `class`.
+            // Two CPUs that register one class walk the same places, so the second finds the class
+            // that the first has put there. Release: pairs with the acquire in `class`.
             let was =
                 place.compare_exchange(null_mut(), this, Ordering::Release, Ordering::Relaxed);
             if was.is_ok() || was == Err(this) {

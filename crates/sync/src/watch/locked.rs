@@ -20,7 +20,8 @@ pub struct Watched<M, R, C, O = DefaultObserver> {
 /// Only for types: `Watched` is `Send` and `Sync` as the lock is.
 type Types<M, C, O> = fn() -> (M, C, O);
 
-/// The token that the holder of a watched lock hands to its release: the lock's part and the observer's.
+/// The token that the holder of a watched lock hands to its release: the lock's part and the
+/// observer's.
 ///
 /// Not `Send`: a held lock belongs to its task.
 pub struct Held<H, T> {
@@ -214,14 +215,15 @@ impl<M: Machine, R: RawLock<M>, C: LockClass, O: Observer<M>> Watched<M, R, C, O
         self.acquire_unordered(&attempt, || self.raw.try_lock(), || self.raw.lock())
     }
 
-    /// Leaves the held lock to the CPU, which continues with another context: the calling task does not
-    /// hold it any more. Only the observer is told.
+    /// Leaves the held lock to the CPU, which continues with another context: the calling task does
+    /// not hold it any more. Only the observer is told.
     #[inline]
     pub fn hand_over(&self) {
         O::handed_over(C::state(), from_ref(&self.raw).addr());
     }
 
-    /// After [`Watched::hand_over`], by the context that the CPU continues with: it holds the lock now.
+    /// After [`Watched::hand_over`], by the context that the CPU continues with: it holds the lock
+    /// now.
     #[inline]
     pub fn take_over(&self, site: &'static Location<'static>) {
         O::taken_over(&self.blocking(site));

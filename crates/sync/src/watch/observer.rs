@@ -85,8 +85,8 @@ pub trait Observer<M: Machine>: 'static {
     /// The lock has been released.
     fn released(ticket: Self::Ticket);
 
-    /// The lock stays held, but not by the calling task any more: it is its CPU's, which continues with
-    /// another context.
+    /// The lock stays held, but not by the calling task any more: it is its CPU's, which continues
+    /// with another context.
     #[inline(always)]
     fn handed_over(class: &'static ClassState, lock: usize) {
         let _ = (class, lock);

@@ -1,7 +1,7 @@
 //! The figures of `docs/costs.md`: a test holds each of them, or writes it.
 //!
-//! A row of a table there begins with the name of its case: `` | `map-unmap` | … | ``. It has a column for
-//! builds without observers of the locks, and one for those in which all can be watched.
+//! A row of a table there begins with the name of its case: `` | `map-unmap` | … | ``. It has a
+//! column for builds without observers of the locks, and one for those in which all can be watched.
 
 use std::any::{TypeId, type_name};
 use std::fs;

@@ -61,8 +61,8 @@ impl Actor {
 
     pub fn exit<P: Protocol>(&self, domain: &Arc<Domain<Hosted, P>>) -> bool {
         let domain = domain.clone();
-        // SAFETY: the actor's thread is the CPU for good, each exit has its enter, and scripts use nothing under
-        // the section.
+        // SAFETY: the actor's thread is the CPU for good, each exit has its enter, and scripts use
+        // nothing under the section.
         self.run(move || unsafe { domain.exit_raw(&Hosted::pin()) })
     }
 }

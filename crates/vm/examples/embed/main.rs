@@ -1,7 +1,9 @@
-//! The VM embedded: on a machine of its own (`process.rs`, less than 250 lines of code) locks and epochs work, and a space
-//! maps, faults, forks, unmaps with a shootdown, pages a file in, and has more memory than there is.
+//! The VM embedded: on a machine of its own (`process.rs`, less than 250 lines of code) locks and
+//! epochs work, and a space maps, faults, forks, unmaps with a shootdown, pages a file in, and has
+//! more memory than there is.
 //!
-//! `docs/embedding.md` goes through it; `tests/embed.rs` runs it, and the conformance suite on its machine.
+//! `docs/embedding.md` goes through it; `tests/embed.rs` runs it, and the conformance suite on its
+//! machine.
 
 pub mod process;
 

@@ -241,8 +241,9 @@ impl Process {
     }
 }
 
-// SAFETY: the walk follows the tables. A CPU's lock is held during each access: one that began before a flush has ended
-// when the flush gets the lock, and one that begins later finds nothing cached, and the tables as they are.
+// SAFETY: the walk follows the tables. A CPU's lock is held during each access: one that began
+// before a flush has ended when the flush gets the lock, and one that begins later finds nothing
+// cached, and the tables as they are.
 unsafe impl Mmu for Process {
     fn asids(&self) -> usize {
         4096

@@ -7,9 +7,9 @@
 //! they are freed, are never zeroed twice, and [`Frames::zero_ahead`] can do a fault's
 //! zeroing in idle time.
 //!
-//! Each pool has a part of memory, and eight CPUs that take from it first: frames go back
-//! where they came from, so CPUs that free their own frames meet at most seven others
-//! there, however many CPUs the machine has ([`pools`]). Other systems' pools are a node's ([`FramePools`]).
+//! Each pool has a part of memory, and eight CPUs that take from it first: frames go back where
+//! they came from, so CPUs that free their own frames meet at most seven others there, however many
+//! CPUs the machine has ([`pools`]). Other systems' pools are a node's ([`FramePools`]).
 //!
 //! A pool keeps blocks of 2 MiB together as long as it can, and gives them out whole:
 //! [`Frames::allocate_block`]. A frame in a CPU's cache keeps its block broken until
@@ -252,7 +252,8 @@ impl<M: Platform> Frames<M> {
         found.or_else(|| self.steal(content))
     }
 
-    /// Fills this CPU's cache, which has run empty, from the first pool that has frames; one of them.
+    /// Fills this CPU's cache, which has run empty, from the first pool that has frames; one of
+    /// them.
     #[cold]
     fn refill(&self, cache: &mut Cache, content: Content) -> Option<(Frame, bool)> {
         self.pools.from(self.home()).find_map(|pool| {

@@ -1,8 +1,8 @@
 //! Pools, each with a part of memory.
 //!
-//! Frame *f* belongs to one pool for ever, so freeing it needs no look around. CPUs are
-//! dealt over the pools by their numbers, [`CPUS`] to each, or by their nodes ([`FramePools`]); a CPU whose pool is empty goes
-//! round the others. Pools are locked one at a time.
+//! Frame *f* belongs to one pool for ever, so freeing it needs no look around. CPUs are dealt over
+//! the pools by their numbers, [`CPUS`] to each, or by their nodes ([`FramePools`]); a CPU whose
+//! pool is empty goes round the others. Pools are locked one at a time.
 
 use super::block::BLOCK;
 use super::map::Map;

@@ -7,12 +7,12 @@
 //! wants a frame. (FreeBSD's reservations; there they are the physical memory's, too.)
 //!
 //! # Protocol
-//! The lock of a block's reservation protects its owner and its unused frames. A word says how
-//! many were ever made and how many are live, that is, have unused frames; it changes under the lock of the
-//! block's pool when the block is taken, and, if frames go back to the pool, when they do. So a search that finds
-//! nothing live, then one pool after the other empty, and then the word unchanged, knows that
-//! there was nothing reserved all the time: none was free in the pools or reserved. (It
-//! may count one for a moment whose last frame has just been used.)
+//! The lock of a block's reservation protects its owner and its unused frames. A word says how many
+//! were ever made and how many are live, that is, have unused frames; it changes under the lock of
+//! the block's pool when the block is taken, and, if frames go back to the pool, when they do. So a
+//! search that finds nothing live, then one pool after the other empty, and then the word
+//! unchanged, knows that there was nothing reserved all the time: none was free in the pools or
+//! reserved. (It may count one for a moment whose last frame has just been used.)
 
 use super::block::BLOCK;
 use super::{Frames, frames_of};

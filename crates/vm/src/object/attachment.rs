@@ -58,7 +58,8 @@ impl<S: System> Attachment<S> {
         self.delta.wrapping_add((address >> PAGE_SHIFT) as u64)
     }
 
-    /// The object's pages that it maps. Growth may have carried the last ones beyond the largest object.
+    /// The object's pages that it maps. Growth may have carried the last ones beyond the largest
+    /// object.
     pub(super) fn pages(&self) -> Range<u64> {
         let first = self.index(self.range.start);
         first..first.saturating_add(self.range.pages() as u64)
@@ -77,9 +78,10 @@ impl<S: System> Attachment<S> {
         inside.then(|| self.range.start + page as usize * PAGE_SIZE)
     }
 
-    /// The part of `range`, which it maps, that the object reaches to. For an operation that hands on private copies
-    /// under the lock of the slots that get them, with this attachment listed: pages behind the end must
-    /// not be copied, since a truncation may have looked for copies there before.
+    /// The part of `range`, which it maps, that the object reaches to. For an operation that hands
+    /// on private copies under the lock of the slots that get them, with this attachment listed:
+    /// pages behind the end must not be copied, since a truncation may have looked for copies there
+    /// before.
     pub(crate) fn reached(&self, range: VaRange) -> VaRange {
         // Pairs with the publication of the size in `Object::truncate`: this sees the size, or the
         // truncation sees the attachment and the slots, and waits for their lock.
@@ -142,8 +144,8 @@ impl<S: System> Object<S> {
     /// where it was made.
     ///
     /// # Safety
-    /// The owner is null, or a [`crate::Pmap`] of the same policies, in an `Arc` that stays as long as
-    /// an attachment of its own is listed.
+    /// The owner is null, or a [`crate::Pmap`] of the same policies, in an `Arc` that stays as long
+    /// as an attachment of its own is listed.
     pub unsafe fn attach(
         &self,
         owner: *const (),
@@ -158,8 +160,8 @@ impl<S: System> Object<S> {
         self.reattach(owner, range, first)
     }
 
-    /// As [`Object::attach`], for a mapping that has moved or grown. Growth may carry it beyond the largest
-    /// object, as on Linux: touching it there is touching it behind the object's end.
+    /// As [`Object::attach`], for a mapping that has moved or grown. Growth may carry it beyond the
+    /// largest object, as on Linux: touching it there is touching it behind the object's end.
     pub(crate) fn reattach(
         &self,
         owner: *const (),

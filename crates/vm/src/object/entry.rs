@@ -187,7 +187,8 @@ impl<'a, M: Machine> Owned<'a, M> {
 
     /// Shows no content from now on, though the entry stays owned.
     pub(super) fn hide(&self) {
-        // Relaxed: the looks of mappers are ordered by the locks of their slots, or by the page's PV lock.
+        // Relaxed: the looks of mappers are ordered by the locks of their slots, or by the page's
+        // PV lock.
         self.word().fetch_and(BUSY | WAITED, Ordering::Relaxed);
     }
 }

@@ -71,9 +71,9 @@ impl<'a, S: System> Home<'a, S> {
         unsafe { (*self.leaf).index_at(self.owned.address()) }
     }
 
-    /// Takes the page out of the object and leaves `slot` of the swap space, or nothing, in its place, if
-    /// it is clean, held by the caller only, and `is_unmapped`, which is asked when no task can
-    /// find the page in its entry any more.
+    /// Takes the page out of the object and leaves `slot` of the swap space, or nothing, in its
+    /// place, if it is clean, held by the caller only, and `is_unmapped`, which is asked when no
+    /// task can find the page in its entry any more.
     ///
     /// # Panics
     /// If there is a slot, and the object has no swap space.
@@ -112,7 +112,8 @@ impl<'a, S: System> Home<'a, S> {
 /// The object whose entry is at this address, and the entry's index.
 ///
 /// # Safety
-/// The caller owns the entry, which is of an object with these policies, as long as the object is used.
+/// The caller owns the entry, which is of an object with these policies, as long as the object is
+/// used.
 pub(crate) unsafe fn entry_of<'a, S: System>(entry: NonZeroUsize) -> (&'a Object<S>, u64) {
     // SAFETY: the leaf and the object stay while one of its entries is owned.
     unsafe {

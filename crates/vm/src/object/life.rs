@@ -1,12 +1,12 @@
 //! How long an object lives, and its attachments: both by CPU.
 //!
 //! # Protocol
-//! An object is kept by its handles ([`ObjectRef`]) and by its attachments. Each CPU that
-//! attaches has a *shard*: a tree of attachments under a lock ([`super::ranges`]), made when first needed. As
-//! long as there is a handle nothing is counted. When the last goes, the object is *closed*:
+//! An object is kept by its handles ([`ObjectRef`]) and by its attachments. Each CPU that attaches
+//! has a *shard*: a tree of attachments under a lock ([`super::ranges`]), made when first needed.
+//! As long as there is a handle nothing is counted. When the last goes, the object is *closed*:
 //! from then on a counter says how many shards have attachments (plus one for the task that
-//! closes), as Linux's `percpu_ref` switches to one counter when it is killed. Only
-//! a shard's first attachment and its last touch the counter.
+//! closes), as Linux's `percpu_ref` switches to one counter when it is killed. Only a shard's first
+//! attachment and its last touch the counter.
 //!
 //! - Closing: say so, fence, then lock each shard there is, mark it closed and count
 //!   it if it has attachments.
@@ -16,8 +16,8 @@
 //! - The task that takes the last attachment out of a closed shard counts down; with the last
 //!   of all the object goes.
 //!
-//! A shard that appears while a walk is under way is found, or its attachments were inserted after the walk began:
-//! the walk fences first, and the maker of a shard fences after publishing it.
+//! A shard that appears while a walk is under way is found, or its attachments were inserted after
+//! the walk began: the walk fences first, and the maker of a shard fences after publishing it.
 //!
 //! The shards' locks spin, and are not touched after they are released: a task that releases one
 //! may be the last but one.
@@ -71,8 +71,8 @@ pub(super) struct Shard<S: System> {
 #[repr(align(64))]
 struct Line<T>(T);
 
-/// Pages outside of which the shard never had an attachment: a walk for them leaves its lock alone. Written
-/// under the shard's lock, and only when it widens; read by any task.
+/// Pages outside of which the shard never had an attachment: a walk for them leaves its lock alone.
+/// Written under the shard's lock, and only when it widens; read by any task.
 struct Reach<M: Machine> {
     start: M::AtomicU64,
     end: M::AtomicU64,
@@ -92,8 +92,9 @@ impl<M: Machine> Reach<M> {
         if pages.start < start || end < pages.end {
             self.start.store(start.min(pages.start), Ordering::Relaxed);
             self.end.store(end.max(pages.end), Ordering::Relaxed);
-            // Pairs with the fence in `Walk::begin`: a walk sees this, or mappings by the attachment see the
-            // changes made before the walk. So do mappings by later ones, which take the lock after this.
+            // Pairs with the fence in `Walk::begin`: a walk sees this, or mappings by the
+            // attachment see the changes made before the walk. So do mappings by later ones, which
+            // take the lock after this.
             M::fence(Ordering::SeqCst);
         }
     }
@@ -321,21 +322,24 @@ impl<S: System> Object<S> {
         }
     }
 
-    /// The owners that map some of `pages`, each with where, and from which page of the object on: all
-    /// that do from the call on until they are returned. Each step takes the lock of a shard or
+    /// The owners that map some of `pages`, each with where, and from which page of the object on:
+    /// all that do from the call on until they are returned. Each step takes the lock of a shard or
     /// more, and O(log attachments) under it; none is held between steps, and nothing is allocated.
     ///
     /// # Safety
-    /// All owners are null, or `T`s, each in an `Arc` that stays while an attachment of its own is listed.
+    /// All owners are null, or `T`s, each in an `Arc` that stays while an attachment of its own is
+    /// listed.
     pub(crate) unsafe fn mappers<T>(&self, pages: Range<u64>) -> impl Iterator<Item = Mapper<T>> {
         let mut walk = Walk::begin::<S::Machine>();
         iter::from_fn(move || {
-            // SAFETY: the shard's lock keeps it listed, so by the caller's promise the owner is there.
+            // SAFETY: the shard's lock keeps it listed, so by the caller's promise the owner is
+            // there.
             walk.next(self, &pages, |at| unsafe { at.mapper() })
         })
     }
 
-    /// Calls `visit` with the owners that map some of `pages` and where, under the lock of their shard.
+    /// Calls `visit` with the owners that map some of `pages` and where, under the lock of their
+    /// shard.
     ///
     /// # Safety
     /// As for [`Object::mappers`].
@@ -352,7 +356,8 @@ impl<S: System> Object<S> {
             let (list, mut after) = (shard.list().lock(), None);
             while let Some((at, place)) = list.ranges.next(&pages, after) {
                 after = Some(place);
-                // SAFETY: the shard's lock keeps it listed, so by the caller's promise the owner is there.
+                // SAFETY: the shard's lock keeps it listed, so by the caller's promise the owner is
+                // there.
                 if let Some(owner) = unsafe { at.owner().cast::<T>().as_ref() } {
                     visit(owner, at);
                 }
@@ -371,8 +376,8 @@ impl Walk {
         }
     }
 
-    /// The result of `keep` for the next attachment of `object` that maps some of `pages` and for which it has
-    /// one. Under the lock of its shard.
+    /// The result of `keep` for the next attachment of `object` that maps some of `pages` and for
+    /// which it has one. Under the lock of its shard.
     fn next<S: System, R>(
         &mut self,
         object: &Object<S>,

@@ -6,26 +6,25 @@
 //! (`entry`, `tree`); [`Attachment`]s say where it is mapped, and keep it.
 //!
 //! # Protocol
-//! - **Look up** ([`Object::page`]): read the entry; retain its page unless that has no
-//!   references any more; read the entry again. If it still has that frame, its reference
-//!   kept the page while the new one was taken, and the page is the object's; if not, the look-up may have
-//!   retained another page, and releases it. Nothing is written but the page's
-//!   own reference count: faults of different pages share a line only if their
-//!   descriptors do.
+//! - **Look up** ([`Object::page`]): read the entry; retain its page unless that has no references
+//!   any more; read the entry again. If it still has that frame, its reference kept the page while
+//!   the new one was taken, and the page is the object's; if not, the look-up may have retained
+//!   another page, and releases it. Nothing is written but the page's own reference count: faults
+//!   of different pages share a line only if their descriptors do.
 //! - **Fill** (`fill`): own the entry, look at the size again, read, publish.
 //! - **Size**: [`Object::truncate`] writes the size, fences, and then takes the pages
 //!   behind it away, waiting for entries that are owned. A task that fills or writes out
 //!   owns the entry, fences, and then reads the size. So either it sees the new size, or
 //!   the truncation waits for it.
-//! - **Take away** (truncation): the entry shows nothing; then under the page's PV lock the
-//!   page forgets the object; then all its mappings are removed, by a walk over the attachments that
+//! - **Take away** (truncation): the entry shows nothing; then under the page's PV lock the page
+//!   forgets the object; then all its mappings are removed, by a walk over the attachments that
 //!   locks the slot of each. A fault reads the entry under its slot's lock: so the walk finds the
 //!   mapping, or the fault finds the entry without the page (the pmap's module `attached`). Where
-//!   mappings are listed instead ([`crate::policy::ObjectPages`]) a fault lists its mapping under the PV lock and
-//!   *afterwards* asks [`Object::still_has`].
-//! - **Evict** ([`Home`]): own the entry, hide the page, ask whether it is mapped, and freeze the page's
-//!   references if they are the entry's and the evicter's: then no mapping is left, no lookup can
-//!   succeed, and the dirty flag is final.
+//!   mappings are listed instead ([`crate::policy::ObjectPages`]) a fault lists its mapping under
+//!   the PV lock and *afterwards* asks [`Object::still_has`].
+//! - **Evict** ([`Home`]): own the entry, hide the page, ask whether it is mapped, and freeze the
+//!   page's references if they are the entry's and the evicter's: then no mapping is left, no
+//!   lookup can succeed, and the dirty flag is final.
 //! - **Back from a page**: a page's identity is the address of its entry, and leaves are
 //!   aligned to their size. Under the page's PV lock the identity is true: a task that takes a page
 //!   out changes it under that lock before the entry may go. The task that then owns the entry
@@ -239,8 +238,8 @@ impl<S: System> Object<S> {
         contents.filter_map(Content::frame).count()
     }
 
-    /// The first page of `range` with content of its own, in memory or in swap space: the others are zero,
-    /// unless a store has them. A moment ago. O(leaves).
+    /// The first page of `range` with content of its own, in memory or in swap space: the others
+    /// are zero, unless a store has them. A moment ago. O(leaves).
     pub fn next_present(&self, range: Range<u64>) -> Option<u64> {
         let mut entries = self.tree.entries(range);
         entries

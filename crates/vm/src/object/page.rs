@@ -80,7 +80,8 @@ impl<S: System> Object<S> {
         }
     }
 
-    /// As [`Object::shown`], for each of `range` that is shown, with its index; none behind the end.
+    /// As [`Object::shown`], for each of `range` that is shown, with its index; none behind the
+    /// end.
     pub(crate) fn all_shown(&self, range: Range<u64>) -> impl Iterator<Item = (u64, Frame)> {
         let end = range.end.min(self.pages());
         let entries = self.tree.entries(range.start..end);

@@ -141,7 +141,8 @@ unsafe fn get<S: System>(node: Node<S>) -> Links<S> {
 /// # Safety
 /// As for [`get`].
 unsafe fn set<S: System>(node: Node<S>, links: Links<S>) {
-    // SAFETY: the caller has locked the tree, so the node is there, and no other task uses the links.
+    // SAFETY: the caller has locked the tree, so the node is there, and no other task uses the
+    // links.
     unsafe { *(*node).links.write() = links }
 }
 

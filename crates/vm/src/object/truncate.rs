@@ -92,9 +92,10 @@ impl<S: System> Object<S> {
         inside.try_for_each(|index| self.tree.make(index, self.erased()).map(drop))
     }
 
-    /// Makes the object's `pages`, which are prepared, zero. Of anonymous memory the pages in memory are
-    /// taken away, as by [`Object::truncate`], and so are those in the swap space. Of a file the pages in
-    /// memory are zeroed, and `zeroes`, a page, is written to the store for the others: O(pages).
+    /// Makes the object's `pages`, which are prepared, zero. Of anonymous memory the pages in
+    /// memory are taken away, as by [`Object::truncate`], and so are those in the swap space. Of a
+    /// file the pages in memory are zeroed, and `zeroes`, a page, is written to the store for the
+    /// others: O(pages).
     ///
     /// [`Error::Io`] if the store fails; then some of the pages may be zero.
     pub(crate) fn punch(
@@ -117,7 +118,8 @@ impl<S: System> Object<S> {
                 self.mark_dirty(frame);
                 continue;
             }
-            // Pairs with the fence in `truncate`, which waits for the owner if this sees an older size.
+            // Pairs with the fence in `truncate`, which waits for the owner if this sees an older
+            // size.
             S::Machine::fence(Ordering::SeqCst);
             let inside = self.size().saturating_sub(index * PAGE_SIZE as u64);
             let count = inside.min(PAGE_SIZE as u64) as usize;

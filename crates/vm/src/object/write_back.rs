@@ -32,15 +32,15 @@ impl<S: System> Object<S> {
     /// any: from then on a task that writes the page makes it dirty again. It may lock
     /// slots. The page's own flag is taken here.
     ///
-    /// An error is the first of perhaps several; pages not written are still dirty.
-    /// O(leaves + pages in memory). Sleeps while a page is being read, written or evicted by others.
+    /// An error is the first of perhaps several; pages not written are still dirty. O(leaves +
+    /// pages in memory). Sleeps while a page is being read, written or evicted by others.
     pub fn write_back(
         &self,
         range: Range<u64>,
         clean: impl FnMut(&Hold<S>) -> bool,
     ) -> Result<(), Error> {
-        // Acquire: pairs with the release in `settle`, after which the cut is done. Most calls find it
-        // done, and write no line of each other's.
+        // Acquire: pairs with the release in `settle`, after which the cut is done. Most calls find
+        // it done, and write no line of each other's.
         let settled = match self.is_cut_due.load(Ordering::Acquire) {
             0 => Ok(()),
             _ => self.settle(&mut self.resize.lock()),
@@ -64,8 +64,8 @@ impl<S: System> Object<S> {
             if !run.takes(index) {
                 result = result.and(run.write());
             }
-            // Content is no guide: an eviction hides its page while it looks whether a mapping has it, and keeps
-            // it if one has, which may have made it dirty.
+            // Content is no guide: an eviction hides its page while it looks whether a mapping has
+            // it, and keeps it if one has, which may have made it dirty.
             if entry.is_vacant() {
                 continue;
             }

@@ -44,8 +44,9 @@ impl<'a, S: System> PvList<'a, S> {
         Some(PvList { page, by })
     }
 
-    /// As [`PvList::lock`], while the caller has the list of another page of the run: of a lower one, or one whose
-    /// holder waits for none. Each page has a lock of its own. Observers see the first, which stands for all.
+    /// As [`PvList::lock`], while the caller has the list of another page of the run: of a lower
+    /// one, or one whose holder waits for none. Each page has a lock of its own. Observers see the
+    /// first, which stands for all.
     pub(crate) fn lock_more(page: &'a Page<S>) -> Self {
         page.pv_lock.raw().lock();
         PvList { page, by: By::Byte }

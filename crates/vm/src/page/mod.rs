@@ -15,12 +15,13 @@ use sync::RawLock;
 
 /// One frame's descriptor: 32 bytes with the default policy, 0.8 % of memory.
 pub struct Page<S: System> {
-    /// The page's PV entries. Protected by `pv_lock`; while there are no references, the frame's owner's.
+    /// The page's PV entries. Protected by `pv_lock`; while there are no references, the frame's
+    /// owner's.
     pv: <S::Machine as Atomics>::Cell<PvHead>,
     /// The blocks that delayed invalidation must wait for. Written under `pv_lock`.
     pub(crate) invalidation: <S::Invalidation as Invalidation<S::Machine>>::Page,
-    /// The other reference to the page, as an [`Identity`]'s bits. Written by a task that has the frame
-    /// to itself, or under `pv_lock`.
+    /// The other reference to the page, as an [`Identity`]'s bits. Written by a task that has the
+    /// frame to itself, or under `pv_lock`.
     identity: <S::Machine as Atomics>::AtomicU64,
     /// Mappings and holders, which keep the page from being freed. 0 for a frame that is
     /// free or a table of any kind, so that no task can hold one by mistake.
@@ -72,7 +73,8 @@ impl<S: System> Page<S> {
     pub(crate) const REFERENCED: u8 = 1 << 1;
     /// A task writes the page out, or tries to: one at a time.
     pub(crate) const LAUNDRY: u8 = 1 << 2;
-    /// The page's slot of the swap space has not got its content: the write failed. The reclaimer's that has the page.
+    /// The page's slot of the swap space has not got its content: the write failed. The reclaimer's
+    /// that has the page.
     pub(crate) const UNWRITTEN: u8 = 1 << 3;
     /// The page may be forgotten as long as no task writes it.
     pub(crate) const LAZY: u8 = 1 << 4;
@@ -141,13 +143,14 @@ impl<S: System> Page<S> {
         self.begin_with(PvHead::EMPTY);
     }
 
-    /// As [`Page::begin`], of a page with these PV entries. No task can have held it before, so its list needs
-    /// no lock.
+    /// As [`Page::begin`], of a page with these PV entries. No task can have held it before, so its
+    /// list needs no lock.
     #[inline(always)]
     pub(crate) fn begin_with(&self, list: PvHead) {
         debug_assert_eq!(self.references.load(Ordering::Relaxed), 0);
-        // SAFETY: the frame is the caller's, and a task that finds the page by an old hint gets no reference, without
-        // which none looks at the list. It may still name the entry of a mapping that was frozen.
+        // SAFETY: the frame is the caller's, and a task that finds the page by an old hint gets no
+        // reference, without which none looks at the list. It may still name the entry of a mapping
+        // that was frozen.
         unsafe { *self.pv.write() = list };
         self.flags.store(0, Ordering::Relaxed);
         self.age.store(0, Ordering::Relaxed);

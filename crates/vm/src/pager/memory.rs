@@ -83,7 +83,8 @@ impl<M: Platform> MemoryPager<M> {
         &self.shards[(page / CHUNK % SHARDS) as usize]
     }
 
-    /// Counts a call, in the shard of its first page; an error if it must fail, or if there are no such pages.
+    /// Counts a call, in the shard of its first page; an error if it must fail, or if there are no
+    /// such pages.
     #[inline]
     fn begin(&self, shard: &mut Shard, first: u64, counts: PagerCounts) -> Result<(), PagerError> {
         shard.counts += counts;

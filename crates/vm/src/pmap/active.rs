@@ -1,20 +1,21 @@
 //! Which CPUs may have a pmap's translations in their TLB.
 //!
 //! # Protocol
-//! A CPU translates for one space at a time and says for which ([`CurrentSpaces`]). TLB entries are tagged:
-//! a CPU that has left a space keeps its entries. A flush does not interrupt such a CPU but marks it
-//! stale, and it drops all its entries of the space when it comes back.
+//! A CPU translates for one space at a time and says for which ([`CurrentSpaces`]). TLB entries are
+//! tagged: a CPU that has left a space keeps its entries. A flush does not interrupt such a CPU but
+//! marks it stale, and it drops all its entries of the space when it comes back.
 //!
-//! - **A CPU that comes** ([`ActiveCpus::enter`]) says that it changes, enters the set, fences, and takes its mark.
-//!   Then it translates by the new tables, flushes if it was marked, and says that it is here.
-//! - **A flush**, which has cleared entries, fences and reads the set ([`ActiveCpus::look`]). It marks the CPUs that
-//!   are elsewhere, fences, and looks at these again ([`ActiveCpus::others`]). A CPU that is here by now, or
-//!   changes, is interrupted.
+//! - **A CPU that comes** ([`ActiveCpus::enter`]) says that it changes, enters the set, fences, and
+//!   takes its mark. Then it translates by the new tables, flushes if it was marked, and says that
+//!   it is here.
+//! - **A flush**, which has cleared entries, fences and reads the set ([`ActiveCpus::look`]). It
+//!   marks the CPUs that are elsewhere, fences, and looks at these again ([`ActiveCpus::others`]).
+//!   A CPU that is here by now, or changes, is interrupted.
 //!
-//! In the one order of all fences either the CPU's comes first: then the flush finds it in the set, and here or
-//! changing. Or the flush's comes first: then the CPU finds its mark, if it needs one, and walks cleared entries.
-//! A CPU says that it is elsewhere only when it no longer translates by this pmap's tables, so that a flush that
-//! reads so comes after all its accesses.
+//! In the one order of all fences either the CPU's comes first: then the flush finds it in the set,
+//! and here or changing. Or the flush's comes first: then the CPU finds its mark, if it needs one,
+//! and walks cleared entries. A CPU says that it is elsewhere only when it no longer translates by
+//! this pmap's tables, so that a flush that reads so comes after all its accesses.
 
 #[cfg(test)]
 mod model;
@@ -46,8 +47,9 @@ impl<M: Machine> ActiveCpus<M> {
         M::label_value(&self.stale, "Pmap.stale");
     }
 
-    /// The calling CPU comes to the space with `tag`: `translate` makes it translate by the space's tables, and
-    /// flush its entries of them if its argument says so: if it is stale, or whenever it comes if it `flushes`.
+    /// The calling CPU comes to the space with `tag`: `translate` makes it translate by the space's
+    /// tables, and flush its entries of them if its argument says so: if it is stale, or whenever
+    /// it comes if it `flushes`.
     #[inline]
     pub(super) fn enter(
         &self,
@@ -72,8 +74,8 @@ impl<M: Machine> ActiveCpus<M> {
         M::fence(Ordering::SeqCst);
         let is_stale = self.stale[word].load(Ordering::Relaxed) & bit != 0;
         if is_stale {
-            // Relaxed: a flush whose fences come after this CPU's interrupts it, and the others' cleared entries
-            // are there.
+            // Relaxed: a flush whose fences come after this CPU's interrupts it, and the others'
+            // cleared entries are there.
             self.stale[word].fetch_and(!bit, Ordering::Relaxed);
         }
         translate(is_stale || flushes);
@@ -109,8 +111,9 @@ impl<M: Machine> ActiveCpus<M> {
         set
     }
 
-    /// Those in the set but `own` that have to be interrupted, by a caller that has looked at it; the others
-    /// will flush when they come back, as they are marked, or unmarked if `always_flush` says that they always do.
+    /// Those in the set but `own` that have to be interrupted, by a caller that has looked at it;
+    /// the others will flush when they come back, as they are marked, or unmarked if `always_flush`
+    /// says that they always do.
     pub(super) fn others(
         &self,
         current: &CurrentSpaces<M>,

@@ -1,35 +1,39 @@
 //! Mappings of objects' pages that are on no list: the object's attachments say where they may be.
 //!
 //! Such a mapping is an entry and nothing else: no PV entry, no reference to the page, no note in a
-//! block of delayed invalidation ([`crate::policy::ObjectPages`]). So processes that map, unmap, fork
-//! and exit with the same pages of a file write no common line.
+//! block of delayed invalidation ([`crate::policy::ObjectPages`]). So processes that map, unmap,
+//! fork and exit with the same pages of a file write no common line.
 //!
 //! # Protocol
-//! - **map**: under the slot's lock, read the object's entry, and map the page that it shows. The attachment
-//!   was listed before. A private copy is made under the slot's lock, too, without a reference.
-//! - **unmap**: under the slot's lock, clear the entry, flush, and give the page the bits that the walker
-//!   has set (with its PV lock, and only if the page does not have them yet); then release the slot.
-//! - **walk**: visit all attachments that map the page's index, and lock the slot of each at the page's
-//!   address, even if it looks vacant.
-//! - **take the page away** (truncation, eviction): own the object's entry, hide the page in it, walk,
-//!   and only then drop the object's reference.
+//! - **map**: under the slot's lock, read the object's entry, and map the page that it shows. The
+//!   attachment was listed before. A private copy is made under the slot's lock, too, without a
+//!   reference.
+//! - **unmap**: under the slot's lock, clear the entry, flush, and give the page the bits that the
+//!   walker has set (with its PV lock, and only if the page does not have them yet); then release
+//!   the slot.
+//! - **walk**: visit all attachments that map the page's index, and lock the slot of each at the
+//!   page's address, even if it looks vacant.
+//! - **take the page away** (truncation, eviction): own the object's entry, hide the page in it,
+//!   walk, and only then drop the object's reference.
 //!
-//! *The pair*: a mapper reads the object's entry under its slot's lock, and a walker that hides the page
-//! first acquires that lock afterwards. If the mapper was first, the walker finds its entry; if the walker
-//! was first, the mapper finds the page hidden. So a page that an entry names, or that a copy is being made
-//! of, stays as long as the slot is locked.
+//! *The pair*: a mapper reads the object's entry under its slot's lock, and a walker that hides the
+//! page first acquires that lock afterwards. If the mapper was first, the walker finds its entry;
+//! if the walker was first, the mapper finds the page hidden. So a page that an entry names, or
+//! that a copy is being made of, stays as long as the slot is locked.
 //!
-//! *Attachments that come meanwhile* are listed before anything is mapped by them, under a lock that
-//! the walk acquires, too: a walk that misses one has hidden the page before. A move hands entries
-//! on, so it looks at the object's entry again, with the new attachment listed, as a fault does.
+//! *Attachments that come meanwhile* are listed before anything is mapped by them, under a lock
+//! that the walk acquires, too: a walk that misses one has hidden the page before. A move hands
+//! entries on, so it looks at the object's entry again, with the new attachment listed, as a fault
+//! does.
 //!
-//! *A mapping found gone* is flushed: entries are cleared and flushed under one hold of the slot's lock,
-//! for which the walk has waited. That is the guarantee of delayed invalidation ([`crate::policy::Invalidation`]).
+//! *A mapping found gone* is flushed: entries are cleared and flushed under one hold of the slot's
+//! lock, for which the walk has waited. That is the guarantee of delayed invalidation
+//! ([`crate::policy::Invalidation`]).
 //!
-//! *Dirty marks* come to the page when the mapping is flushed, and before the slot is released; so a
-//! task that asks for the page's flag after its walk knows of all. An unmap leaves the flag alone if it
-//! finds it set: the task that takes it later writes the page, or says that it is to be written, after
-//! that, when no TLB has the mapping any more.
+//! *Dirty marks* come to the page when the mapping is flushed, and before the slot is released; so
+//! a task that asks for the page's flag after its walk knows of all. An unmap leaves the flag alone
+//! if it finds it set: the task that takes it later writes the page, or says that it is to be
+//! written, after that, when no TLB has the mapping any more.
 
 use super::reverse::{How, Removed};
 use super::{Pmap, bits, entry};
@@ -70,8 +74,8 @@ impl<S: System> Pmap<S> {
         }
     }
 
-    /// Maps the object's page in `frame`, which its object showed since the slot was locked, at the start
-    /// of `part`, where nothing is mapped. It is prepared. The mapping is on no list.
+    /// Maps the object's page in `frame`, which its object showed since the slot was locked, at the
+    /// start of `part`, where nothing is mapped. It is prepared. The mapping is on no list.
     pub(crate) fn make_attached(
         &self,
         part: &mut Part<'_, S>,
@@ -82,7 +86,8 @@ impl<S: System> Pmap<S> {
         self.write(part, entry::page(frame, Kind::Object, prot, writable));
     }
 
-    /// As [`Pmap::make_attached`], for all of `pages`, which lie in `part`, with the addresses where nothing is mapped of them.
+    /// As [`Pmap::make_attached`], for all of `pages`, which lie in `part`, with the addresses
+    /// where nothing is mapped of them.
     pub(crate) fn make_all_attached(
         &self,
         part: &mut Part<'_, S>,
@@ -107,8 +112,8 @@ impl<S: System> Pmap<S> {
         self.count_resident(made as isize);
     }
 
-    /// Marks the page in `frame`, of an object and mapped without being listed, as written. The mapping is
-    /// flushed, and its slot still locked.
+    /// Marks the page in `frame`, of an object and mapped without being listed, as written. The
+    /// mapping is flushed, and its slot still locked.
     pub(super) fn note_dirty(&self, frame: Frame) {
         let page = self.vm.page(frame);
         let flags = Page::<S>::harvest(pte::ACCESSED | pte::DIRTY);
@@ -133,7 +138,8 @@ impl<S: System> Pmap<S> {
         }
     }
 
-    /// Takes the mapping at the start of `part`, which is on no list, or on it by an entry of kin's, away, and flushes it.
+    /// Takes the mapping at the start of `part`, which is on no list, or on it by an entry of
+    /// kin's, away, and flushes it.
     pub(super) fn detach_unlisted(&self, part: &mut Part<'_, S>) -> Frame {
         let page = VaRange::sized(part.range().start, PAGE_SIZE);
         let old = self.clear(part, page.start, 0);
@@ -205,8 +211,8 @@ impl<S: System> Of<'_, S> {
         walked.is_break()
     }
 
-    /// Clears `bit` in all entries that map the page in `frame`; whether it was set in one. Dirty bits
-    /// are flushed from the TLBs.
+    /// Clears `bit` in all entries that map the page in `frame`; whether it was set in one. Dirty
+    /// bits are flushed from the TLBs.
     pub(super) fn take_bit(&self, frame: Frame, bit: u64) -> bool {
         let mut was_set = false;
         let _ = self.walk(|pmap, part| {
@@ -237,8 +243,8 @@ pub(super) enum Found<R> {
 }
 
 impl<S: System> Vm<S> {
-    /// Asks of the object that has the page in `frame`, if its mappings are on no list. The caller holds the
-    /// page, and `owned` is the object's entry if the caller owns that, too.
+    /// Asks of the object that has the page in `frame`, if its mappings are on no list. The caller
+    /// holds the page, and `owned` is the object's entry if the caller owns that, too.
     pub(super) fn of_object<R>(
         &self,
         frame: Frame,

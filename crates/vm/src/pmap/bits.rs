@@ -26,7 +26,8 @@ impl<S: System> Vm<S> {
         self.test_listed(frame) | of_object.unwrap_or(false)
     }
 
-    /// As [`Vm::test_referenced`], while the caller holds the page; `None` if another task is busy with it.
+    /// As [`Vm::test_referenced`], while the caller holds the page; `None` if another task is busy
+    /// with it.
     pub(crate) fn test_referenced_at(&self, frame: Frame) -> Option<bool> {
         let of_object = match self.of_object(frame, None, |of| of.take_bit(frame, pte::ACCESSED)) {
             Found::Object(referenced) => referenced,
@@ -97,7 +98,8 @@ impl<S: System> Vm<S> {
         modified
     }
 
-    /// Clears `bit` of the page in `frame` where `members`, those of `pv`, map it; whether it was set.
+    /// Clears `bit` of the page in `frame` where `members`, those of `pv`, map it; whether it was
+    /// set.
     ///
     /// # Safety
     /// `pv` is on the page's list, which the caller has locked.

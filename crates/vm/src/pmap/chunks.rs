@@ -131,7 +131,8 @@ impl<S: System> Vm<S> {
     /// The caller holds the PV lock of the page that lists the entry.
     pub(super) unsafe fn owner_of(&self, pv: Pv) -> Owner {
         let (chunks, machine) = (self.pv_chunks(), self.machine());
-        // SAFETY: the caller holds the PV lock, so the entry's pmap is there: it outlives its entries.
+        // SAFETY: the caller holds the PV lock, so the entry's pmap is there: it outlives its
+        // entries.
         unsafe {
             let pmap: *const Pmap<S> = chunks.owner(machine, pv).cast();
             let place = (*pmap).tree.find(chunks.address(machine, pv));

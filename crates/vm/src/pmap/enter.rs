@@ -106,7 +106,8 @@ impl<S: System> Pmap<S> {
         self.link(part, entry::page(frame, kind, prot, writable));
     }
 
-    /// As [`Pmap::make`] with a private page that no other task knows yet: its first reference is the mapping's.
+    /// As [`Pmap::make`] with a private page that no other task knows yet: its first reference is
+    /// the mapping's.
     #[inline]
     pub(crate) fn make_first(
         &self,
@@ -124,8 +125,8 @@ impl<S: System> Pmap<S> {
         self.link(part, bits);
     }
 
-    /// As [`Pmap::make_first`], if nothing is mapped there, as one of the slot's pages, and the mapping is prepared already;
-    /// whether it was made. Where policies are silent.
+    /// As [`Pmap::make_first`], if nothing is mapped there, as one of the slot's pages, and the
+    /// mapping is prepared already; whether it was made. Where policies are silent.
     #[inline(always)]
     pub(crate) fn make_at_once(&self, part: &mut Part<'_, S>, frame: Frame, prot: Prot) -> bool {
         let address = part.range().start;
@@ -144,7 +145,8 @@ impl<S: System> Pmap<S> {
         true
     }
 
-    /// Begins the page in `frame`, which no other task knows, with the entry `pv`, of a slot that is locked.
+    /// Begins the page in `frame`, which no other task knows, with the entry `pv`, of a slot that
+    /// is locked.
     #[inline(always)]
     fn begin_listed(&self, frame: Frame, pv: Pv) {
         // SAFETY: nothing is mapped where `pv` stands for, so it is on no list; its slot is locked.
@@ -188,8 +190,8 @@ impl<S: System> Pmap<S> {
         self.write(part, bits);
     }
 
-    /// Puts `frame`, with the content of the page that is mapped at the start of `part` by these `bits`, in that page's
-    /// place, for tasks to write. No other task knows `frame`.
+    /// Puts `frame`, with the content of the page that is mapped at the start of `part` by these
+    /// `bits`, in that page's place, for tasks to write. No other task knows `frame`.
     ///
     /// The mapping is gone and flushed before the page is copied, so nothing that tasks of
     /// this space have written is missing.
@@ -216,7 +218,8 @@ impl<S: System> Pmap<S> {
         self.release_mapping(part, bits);
     }
 
-    /// Drops the reference to a page that its mapping at the start of `part` by these `bits` had, if it had one.
+    /// Drops the reference to a page that its mapping at the start of `part` by these `bits` had,
+    /// if it had one.
     #[inline]
     fn release_mapping(&self, part: &Part<'_, S>, bits: u64) {
         let (frame, kind) = (pte::frame(bits), entry::kind(bits));
@@ -234,8 +237,9 @@ impl<S: System> Pmap<S> {
         self.clear(part, address, 0);
     }
 
-    /// Takes the page at the start of `part`, mapped by these `bits`, away from it: no CPU of this space reaches it any more. The
-    /// mapping's reference, if it has one, is the caller's. Under the slot's lock.
+    /// Takes the page at the start of `part`, mapped by these `bits`, away from it: no CPU of this
+    /// space reaches it any more. The mapping's reference, if it has one, is the caller's. Under
+    /// the slot's lock.
     #[inline(always)]
     fn take_out(&self, part: &mut Part<'_, S>, bits: u64) {
         if self.is_listed(entry::kind(bits)) && !is_kin(bits) {

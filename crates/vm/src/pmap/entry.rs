@@ -169,7 +169,8 @@ impl<S: System> Pmap<S> {
         self.count_resident(-isize::from(old & pte::PRESENT != 0));
     }
 
-    /// As [`Pmap::used`], of `part`, whose table is its slot's own; looks no further than the slot has entries.
+    /// As [`Pmap::used`], of `part`, whose table is its slot's own; looks no further than the slot
+    /// has entries.
     #[inline]
     pub(super) fn used_in(
         &self,
@@ -179,7 +180,8 @@ impl<S: System> Pmap<S> {
         self.used(part.leaf(), part.range()).take(count)
     }
 
-    /// The entries of `range`, which is one slot's with this leaf table, in order, with their addresses.
+    /// The entries of `range`, which is one slot's with this leaf table, in order, with their
+    /// addresses.
     #[inline]
     pub(super) fn used(
         &self,

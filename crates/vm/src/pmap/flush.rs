@@ -42,8 +42,8 @@ impl Touched {
 /// frees; a gather must not be dropped with something in it.
 pub(super) struct Gather {
     touched: Touched,
-    /// Pages to be released, and from the end on `dirty_count` pages of objects that were mapped without being
-    /// listed, and written.
+    /// Pages to be released, and from the end on `dirty_count` pages of objects that were mapped
+    /// without being listed, and written.
     pages: [MaybeUninit<Frame>; CAPACITY],
     page_count: usize,
     dirty_count: usize,
@@ -83,7 +83,8 @@ impl Gather {
         self.page_count += 1;
     }
 
-    /// A page that was mapped at `address`, and has no reference any more; whether the next such page would not fit.
+    /// A page that was mapped at `address`, and has no reference any more; whether the next such
+    /// page would not fit.
     #[inline(always)]
     #[must_use]
     pub(super) fn frozen_page(&mut self, address: usize, frame: Frame) -> bool {
@@ -110,8 +111,8 @@ impl Gather {
         self.superpage_count += 1;
     }
 
-    /// A page of an object that was mapped at `address` without being listed, and written: it is to be dirty
-    /// when it is flushed.
+    /// A page of an object that was mapped at `address` without being listed, and written: it is to
+    /// be dirty when it is flushed.
     pub(super) fn dirty_page(&mut self, address: usize, frame: Frame) {
         self.touch(address);
         self.dirty_count += 1;
@@ -220,8 +221,8 @@ impl<S: System> Pmap<S> {
         }
     }
 
-    /// Flushes on every CPU that may use translations of this pmap, and returns when all have. Interrupts no CPU
-    /// but those: who translates for another space flushes when it comes back.
+    /// Flushes on every CPU that may use translations of this pmap, and returns when all have.
+    /// Interrupts no CPU but those: who translates for another space flushes when it comes back.
     pub(super) fn flush(&self, what: Flush) {
         let (pin, machine) = (S::Machine::pin(), self.vm.machine());
         let own = pin.cpu().index();
@@ -252,8 +253,8 @@ impl<S: System> Pmap<S> {
         }
     }
 
-    /// Drops the entries of a pmap that no CPU translates by, on all CPUs that may have some: its tag is to be
-    /// another's.
+    /// Drops the entries of a pmap that no CPU translates by, on all CPUs that may have some: its
+    /// tag is to be another's.
     pub(super) fn flush_everywhere(&self) {
         // Who comes to a space without a tag of its own flushes in any case.
         if self.asid == SHARED {

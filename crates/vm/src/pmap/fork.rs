@@ -5,14 +5,14 @@
 //! reference. A table is shared by making the entry read-only that leads to it
 //! ([`super::shared`]).
 //!
-//! A fork flushes once at most, at its end ([`super::revocation`]). Until then other CPUs of the parent may still write
-//! such a page: the child does not run yet and sees their stores, as they do themselves. An operation
-//! that relies on an entry being read-only in the meantime flushes first: `protect_locked` asks
-//! whether revocations are pending, and a copy is only made of a page whose mapping is gone and
-//! flushed.
+//! A fork flushes once at most, at its end ([`super::revocation`]). Until then other CPUs of the
+//! parent may still write such a page: the child does not run yet and sees their stores, as they do
+//! themselves. An operation that relies on an entry being read-only in the meantime flushes first:
+//! `protect_locked` asks whether revocations are pending, and a copy is only made of a page whose
+//! mapping is gone and flushed.
 //!
-//! Forks of one space copy a slot at once, page by page, if they change nothing of the parent's but the right to write
-//! ([`Forking::reads`]).
+//! Forks of one space copy a slot at once, page by page, if they change nothing of the parent's but
+//! the right to write ([`Forking::reads`]).
 
 use super::Pmap;
 use super::entry::{self, Entry, KIN};
@@ -77,8 +77,8 @@ impl<S: System> Forking<'_, S> {
         part.size() == Size::Pages && !self.shares(part) && !self.pmap.begins_kin(part)
     }
 
-    /// Begins to copy the pages of `part`, all of a slot of the parent's, which is held alone unless the fork only
-    /// [reads](Forking::reads) it.
+    /// Begins to copy the pages of `part`, all of a slot of the parent's, which is held alone
+    /// unless the fork only [reads](Forking::reads) it.
     pub(crate) fn begin_pages(&mut self, part: &mut Part<'_, S>) -> Result<(), Error> {
         if self.pmap.begins_kin(part) {
             self.pmap.adopt(part)?;
@@ -200,8 +200,8 @@ impl<S: System> Forking<'_, S> {
         Ok(())
     }
 
-    /// Shares the private pages of `range` that the child has not got yet, but those whose lists are locked, unless it
-    /// `waits`; whether these are all.
+    /// Shares the private pages of `range` that the child has not got yet, but those whose lists
+    /// are locked, unless it `waits`; whether these are all.
     #[cold]
     fn share_rest(
         &mut self,
@@ -221,8 +221,8 @@ impl<S: System> Forking<'_, S> {
         Ok(are_all)
     }
 
-    /// Shares the private page that the parent has at the start of `to`, in an entry of these `bits`, unless its list is locked
-    /// and the task not to wait; whether it did.
+    /// Shares the private page that the parent has at the start of `to`, in an entry of these
+    /// `bits`, unless its list is locked and the task not to wait; whether it did.
     #[inline(always)]
     fn share_page(
         &mut self,

@@ -94,9 +94,9 @@ impl<S: System> Pmap<S> {
         list.iter(self.vm.machine()).map(mappings).sum()
     }
 
-    /// How many mappings the page of an object in `frame` has, which is mapped at the start of `part`, a
-    /// moment ago. A slot that is busy, as one of this space that the caller has locked with that of `part`,
-    /// counts as one.
+    /// How many mappings the page of an object in `frame` has, which is mapped at the start of
+    /// `part`, a moment ago. A slot that is busy, as one of this space that the caller has locked
+    /// with that of `part`, counts as one.
     fn count_attached(&self, part: &Part<'_, S>, frame: Frame) -> usize {
         let at = part.range().start;
         let Some(attached) = part.first().and_then(|mapped| mapped.attachment) else {

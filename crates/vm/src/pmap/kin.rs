@@ -1,4 +1,5 @@
-//! Pages that a fork has shared one by one: one entry on a page's list for all slots that have inherited it.
+//! Pages that a fork has shared one by one: one entry on a page's list for all slots that have
+//! inherited it.
 //!
 //! Forks of one space, and the exits of their children, would meet at the lock of each page that they share, and in the
 //! lines of each list. So the slots that inherit pages from each other are *kin*: a family with PV tables in common,
@@ -8,28 +9,33 @@
 //! members have it. So a fork copies the entries of a slot, takes a seat, and adds to the counts; an exit does the reverse.
 //!
 //! # Protocol
-//! Members and counts change by atomic operations ([`crate::pv`]'s module `kin`); walks hold the family's lock, which comes after
-//! slots and PV locks.
+//! Members and counts change by atomic operations ([`crate::pv`]'s module `kin`); walks hold the
+//! family's lock, which comes after slots and PV locks.
 //!
-//! - **adopt**: the first fork of a slot makes the slot's PV tables the kin's, and gives the slot new ones. Under the slot's
-//!   lock, held alone.
-//! - **join** ([`super::fork`]): under the slots of both, the child's entries are written with the mark; then the child becomes a
-//!   member, and each count one more. Until then the parent's mapping keeps the page, as the parent's slot is held.
-//! - **let go** ([`Pmap::let_go`]): under the slot's lock the entry is cleared and *flushed*; then the count becomes one less. Who
-//!   takes the last locks the page's list, takes the kin's entry off, and drops its reference. A count of 1 stays while
-//!   the slot of who has it is locked: only a fork of that slot could add to it, and only a walk with its lock could take it.
-//! - **removal by the reverse map** ([`super::reverse`]): with the page's list and the family locked, choose a member that has the
-//!   page; lock its slot, as for any other entry; begin anew until the kin's entry is gone. If no member has the page, one
-//!   has cleared its entry and must flush before it lets go: wait for it.
-//! - **leave**: a slot that gives up its PV tables has no page, so it has let go of all; the last member frees the kin's tables.
+//! - **adopt**: the first fork of a slot makes the slot's PV tables the kin's, and gives the slot
+//!   new ones. Under the slot's lock, held alone.
+//! - **join** ([`super::fork`]): under the slots of both, the child's entries are written with the
+//!   mark; then the child becomes a member, and each count one more. Until then the parent's
+//!   mapping keeps the page, as the parent's slot is held.
+//! - **let go** ([`Pmap::let_go`]): under the slot's lock the entry is cleared and *flushed*; then
+//!   the count becomes one less. Who takes the last locks the page's list, takes the kin's entry
+//!   off, and drops its reference. A count of 1 stays while the slot of who has it is locked: only
+//!   a fork of that slot could add to it, and only a walk with its lock could take it.
+//! - **removal by the reverse map** ([`super::reverse`]): with the page's list and the family
+//!   locked, choose a member that has the page; lock its slot, as for any other entry; begin anew
+//!   until the kin's entry is gone. If no member has the page, one has cleared its entry and must
+//!   flush before it lets go: wait for it.
+//! - **leave**: a slot that gives up its PV tables has no page, so it has let go of all; the last
+//!   member frees the kin's tables.
 //!
-//! A flush always comes before a count becomes less, and a walk waits until the count is 0: so letting go needs no delayed
-//! invalidation, as with [`super::shared`] tables.
+//! A flush always comes before a count becomes less, and a walk waits until the count is 0: so
+//! letting go needs no delayed invalidation, as with [`super::shared`] tables.
 //!
 //! # What stays with lists
-//! A page that comes to a slot after the first fork is on its list by the slot's own PV entry, and so are the child's copies
-//! of it. So are all pages of a child that finds the family full; its own children are kin of its own. A slot that moves a
-//! page, or grows so large that it shares its table ([`super::shared`]), first gives it an entry of its own.
+//! A page that comes to a slot after the first fork is on its list by the slot's own PV entry, and
+//! so are the child's copies of it. So are all pages of a child that finds the family full; its own
+//! children are kin of its own. A slot that moves a page, or grows so large that it shares its
+//! table ([`super::shared`]), first gives it an entry of its own.
 
 use super::Pmap;
 use super::entry::{self, KIN};
@@ -61,7 +67,8 @@ impl<S: System> Pmap<S> {
             && self.kin(part).is_none()
     }
 
-    /// Makes the slot of `part`, which is held alone, the first of kin. After an error it is as it was.
+    /// Makes the slot of `part`, which is held alone, the first of kin. After an error it is as it
+    /// was.
     pub(super) fn adopt(&self, part: &mut Part<'_, S>) -> Result<(), Error> {
         let (machine, tables) = (self.vm.machine(), part.pv_tables());
         let leaf = part.leaf().get().expect("a mapping has a table");
@@ -105,8 +112,9 @@ impl<S: System> Pmap<S> {
         })
     }
 
-    /// Makes `to`, which has `inherited` pages of `kin`, of which its parent is, a member, and counts the pages. If there is
-    /// no room, they get entries of their own. Under the locks of both slots.
+    /// Makes `to`, which has `inherited` pages of `kin`, of which its parent is, a member, and
+    /// counts the pages. If there is no room, they get entries of their own. Under the locks of
+    /// both slots.
     pub(super) fn join_kin(&self, kin: Kin, to: &mut Part<'_, S>, inherited: &Pages) {
         let (machine, start) = (self.vm.machine(), to.slot_range().start);
         let leaf = to.leaf().get().expect("a mapping has a table");
@@ -124,8 +132,8 @@ impl<S: System> Pmap<S> {
         }
     }
 
-    /// Puts the page at `address` of `part`, whose entry has the mark, on its list by an entry of the slot's own, too; it has
-    /// a reference more, and no mark. Under the slot's lock.
+    /// Puts the page at `address` of `part`, whose entry has the mark, on its list by an entry of
+    /// the slot's own, too; it has a reference more, and no mark. Under the slot's lock.
     fn list_apart(&self, part: &Part<'_, S>, address: usize) {
         let leaf = part.leaf().get().expect("a mapping has a table");
         let entry = self.entry(leaf, 0, address);
@@ -137,7 +145,8 @@ impl<S: System> Pmap<S> {
         entry.fetch_and(!KIN, Ordering::Relaxed);
     }
 
-    /// Gives the page at `address` of `part`, whose entry has the mark, an entry of the slot's own in its place.
+    /// Gives the page at `address` of `part`, whose entry has the mark, an entry of the slot's own
+    /// in its place.
     pub(super) fn be_own(&self, part: &Part<'_, S>, address: usize) {
         self.list_apart(part, address);
         let leaf = part.leaf().get().expect("a mapping has a table");
@@ -145,7 +154,8 @@ impl<S: System> Pmap<S> {
         self.let_go(part, &[(address, pte::frame(bits))]);
     }
 
-    /// Takes `part`, all of a slot, out of its kin, if it has some: all its pages get entries of the slot's own. It is held alone.
+    /// Takes `part`, all of a slot, out of its kin, if it has some: all its pages get entries of
+    /// the slot's own. It is held alone.
     pub(super) fn leave_kin(&self, part: &mut Part<'_, S>) {
         let Some(kin) = self.kin(part) else { return };
         for (address, bits) in self.used(part.leaf(), part.slot_range()) {
@@ -156,7 +166,8 @@ impl<S: System> Pmap<S> {
         self.quit(part, kin);
     }
 
-    /// Takes all slots that are the only ones of their kin out of them, after a fork that has failed: the kin's tables are memory.
+    /// Takes all slots that are the only ones of their kin out of them, after a fork that has
+    /// failed: the kin's tables are memory.
     #[cold]
     pub(crate) fn leave_lone_kin(&self) {
         let _pmap = self.locking.pmap();
@@ -186,8 +197,8 @@ impl<S: System> Pmap<S> {
         }
     }
 
-    /// Lets go of pages of the kin that were mapped in the slot of `part` at these addresses, and are not reached there by
-    /// any CPU any more. Under the slot's lock.
+    /// Lets go of pages of the kin that were mapped in the slot of `part` at these addresses, and
+    /// are not reached there by any CPU any more. Under the slot's lock.
     pub(super) fn let_go(&self, part: &Part<'_, S>, pages: &[(usize, Frame)]) {
         let machine = self.vm.machine();
         let kin = self.kin(part).expect("the mark says so");
@@ -219,9 +230,11 @@ impl<S: System> Pmap<S> {
         }
     }
 
-    /// Takes the entry of `kin`, of whom none has the page any more, off the page's list, with its reference.
+    /// Takes the entry of `kin`, of whom none has the page any more, off the page's list, with its
+    /// reference.
     fn end_of_kin(&self, list: &mut PvList<'_, S>, kin: Kin, (address, frame): (usize, Frame)) {
-        // SAFETY: a page that kin had is on its list by their entry, until the last who lets go takes it off.
+        // SAFETY: a page that kin had is on its list by their entry, until the last who lets go
+        // takes it off.
         unsafe { list.remove(self.vm.machine(), kin.entry(address)) };
         self.vm.release_page(frame);
     }

@@ -13,8 +13,9 @@
 //! - **forget** ([`Pmap::forget`]): under both locks; if no other task has come to map or hold the
 //!   page, and page and entry are clean, exchange the entry for nothing. A walker that is about to
 //!   mark it finds it gone, and faults.
-//! - The flag goes with the first dirty mark that a task takes from the page or finds, since
-//!   the task that takes it knows that the page was written; and when the page gets a slot of the swap space.
+//! - The flag goes with the first dirty mark that a task takes from the page or finds, since the
+//!   task that takes it knows that the page was written; and when the page gets a slot of the swap
+//!   space.
 //!
 //! A superpage's one dirty mark stands for all its pages, so they can all be given up and stay a
 //! superpage; a reclaimer takes it apart.
@@ -69,8 +70,8 @@ impl<S: System> Pmap<S> {
         self.settle(&mut gather);
     }
 
-    /// Gives up the page that is mapped at `address` of `part` by these `bits`, if it is mapped nowhere else;
-    /// whether TLBs may know it as dirty.
+    /// Gives up the page that is mapped at `address` of `part` by these `bits`, if it is mapped
+    /// nowhere else; whether TLBs may know it as dirty.
     fn give_up_page(&self, part: &Part<'_, S>, address: usize, bits: u64) -> bool {
         let frame = pte::frame(bits);
         let page = self.vm.page(frame);
@@ -90,9 +91,9 @@ impl<S: System> Pmap<S> {
         old & pte::DIRTY != 0
     }
 
-    /// Takes the mapping at the start of `part`, which is no superpage's and whose page's list is locked, away with its
-    /// reference, if that page is given up and no task but the caller, which holds it, has written, mapped or held it
-    /// since; whether it did.
+    /// Takes the mapping at the start of `part`, which is no superpage's and whose page's list is
+    /// locked, away with its reference, if that page is given up and no task but the caller, which
+    /// holds it, has written, mapped or held it since; whether it did.
     pub(super) fn forget(&self, part: &mut Part<'_, S>, list: &mut PvList<'_, S>) -> bool {
         let bits = self.bits_at(part);
         if bits & pte::PRESENT == 0 {

@@ -56,7 +56,8 @@ impl<M: Platform> Members<'_, M> {
         }
     }
 
-    /// One of kin that has the page in `frame` at `address`, if they do; else a member that had it is about to let go of it.
+    /// One of kin that has the page in `frame` at `address`, if they do; else a member that had it
+    /// is about to let go of it.
     pub(super) fn one_of_kin(&self, machine: &M, frame: Frame, address: usize) -> Option<Owner> {
         let Members::Family(family) = self else {
             return None;
@@ -140,8 +141,8 @@ impl<S: System> Pmap<S> {
         unsafe { list.remove(self.vm.machine(), part.pv(address)) };
     }
 
-    /// Makes the mapping at `from` of `part`, which is on `list`, one at the start of `target`, where
-    /// nothing is mapped. It is prepared.
+    /// Makes the mapping at `from` of `part`, which is on `list`, one at the start of `target`,
+    /// where nothing is mapped. It is prepared.
     ///
     /// # Safety
     /// As for [`Pmap::unlist`].
@@ -215,7 +216,8 @@ impl<S: System> Vm<S> {
     /// As for [`Vm::address_of`].
     #[inline]
     pub(super) unsafe fn word_of(&self, pv: Pv) -> &<S::Machine as Atomics>::AtomicU64 {
-        // SAFETY: the caller holds the PV lock, so the mapping is there, and its leaf table with it.
+        // SAFETY: the caller holds the PV lock, so the mapping is there, and its leaf table with
+        // it.
         let (leaf, address) = unsafe {
             let address = self.address_of(pv);
             let leaf = if self.pv_chunks().is_used() {

@@ -6,22 +6,25 @@
 //! needs the page's PV lock. A page without a reference is its frame's owner's, who needs no lock
 //! for its list: no other task can come to look at it.
 //!
-//! - **enter** ([`Pmap::enter`]): PV entry, then page-table entry, under both. A page that is new begins
-//!   with its first mapping ([`Pmap::make_first`]): PV entry, first reference, page-table entry.
-//! - **remove** ([`Pmap::remove`]): inside a delayed-invalidation block and under the
-//!   slots' locks, for each page: clear the entry (the hardware's last accessed and
-//!   dirty bits come with it), then under the PV lock take the PV entry off, keep the
-//!   bits, and note the page in the block. Then flush the TLBs of the CPUs that may
-//!   have the translation; only then are frames freed, the locks released and the
-//!   block closed. A page of which the mapping has the only reference loses that first, and then the entry: no
-//!   task can look for it, so it needs no PV lock and no block, and its list is forgotten with it.
+//! - **enter** ([`Pmap::enter`]): PV entry, then page-table entry, under both. A page that is new
+//!   begins with its first mapping ([`Pmap::make_first`]): PV entry, first reference, page-table
+//!   entry.
+//! - **remove** ([`Pmap::remove`]): inside a delayed-invalidation block and under the slots' locks,
+//!   for each page: clear the entry (the hardware's last accessed and dirty bits come with it),
+//!   then under the PV lock take the PV entry off, keep the bits, and note the page in the block.
+//!   Then flush the TLBs of the CPUs that may have the translation; only then are frames freed, the
+//!   locks released and the block closed. A page of which the mapping has the only reference loses
+//!   that first, and then the entry: no task can look for it, so it needs no PV lock and no block,
+//!   and its list is forgotten with it.
 //! - **remove_all** ([`crate::Vm::remove_all`]): from the page's side; for each PV
 //!   entry under both locks clear and flush. Then wait for blocks that had noted the
 //!   page: their mappings are off the list but may still be in a TLB.
 //!
-//! Mappings of objects' pages have no PV entries: [`attached`] says how these are found and waited for.
+//! Mappings of objects' pages have no PV entries: [`attached`] says how these are found and waited
+//! for.
 //!
-//! A fork may have given a slot's tables to other spaces too: [`shared`] says how it is changed then.
+//! A fork may have given a slot's tables to other spaces too: [`shared`] says how it is changed
+//! then.
 //!
 //! A slot of 2 MiB may be mapped by one entry: [`superpage`] says how that happens and
 //! how it ends. The protocol then concerns its pages as before.
@@ -132,17 +135,18 @@ impl<S: System> Pmap<S> {
     /// Makes the calling CPU translate with this pmap.
     ///
     /// A task that loses its CPU does so again when it is back, before it uses the space
-    /// ([`machine::Locals::at_switch`]). The kernel has the CPU leave the pmap again before it drops it, which frees
-    /// the root table: for another pmap, or by [`machine::Mmu::deactivate`].
+    /// ([`machine::Locals::at_switch`]). The kernel has the CPU leave the pmap again before it
+    /// drops it, which frees the root table: for another pmap, or by [`machine::Mmu::deactivate`].
     pub fn activate(&self) {
         let (pin, machine) = (S::Machine::pin(), self.vm.machine());
         let cpu = pin.cpu().index();
-        // Entries of other spaces with the same tag. A machine that has one tag forgets them by itself.
+        // Entries of other spaces with the same tag. A machine that has one tag forgets them by
+        // itself.
         let flushes = self.asid == SHARED && machine.asids() > 1;
         let translate = |is_stale| {
             machine.activate(self.root, self.asid);
-            // After the change: until it, a TLB may load more of the last space's entries. No task of this space
-            // runs before.
+            // After the change: until it, a TLB may load more of the last space's entries. No task
+            // of this space runs before.
             if is_stale {
                 machine.flush_local(self.asid, Flush::All);
             }

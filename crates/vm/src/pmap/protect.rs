@@ -13,9 +13,9 @@ use crate::tree::{Kind, Locked, Part};
 use machine::{Access, Atomic, AtomicInt, Atomics, Flush, Mmu, Ordering, PAGE_SIZE, VaRange, pte};
 
 impl<S: System> Pmap<S> {
-    /// Gives the pages of `range` the rights `prot`, also if other mappings share them. Otherwise as
-    /// `protect_locked`; locks one slot at a time.
-    /// An error if there is no memory for tables that a fork has shared.
+    /// Gives the pages of `range` the rights `prot`, also if other mappings share them. Otherwise
+    /// as `protect_locked`; locks one slot at a time. An error if there is no memory for tables
+    /// that a fork has shared.
     pub fn protect(&self, range: VaRange, prot: Prot) -> Result<(), Error> {
         let _pmap = self.locking.pmap();
         for place in self.tree.places(range) {
@@ -35,10 +35,10 @@ impl<S: System> Pmap<S> {
         Ok(())
     }
 
-    /// Gives the mappings in the locked range the flags that `change` makes of theirs, and their pages, whose tables are
-    /// the slots' own, the rights `prot`. The slots have room for it.
-    /// When it returns, no CPU can use a right that was taken away. (A CPU may not know yet of
-    /// a right that was given; it faults, and `refresh` settles it.)
+    /// Gives the mappings in the locked range the flags that `change` makes of theirs, and their
+    /// pages, whose tables are the slots' own, the rights `prot`. The slots have room for it. When
+    /// it returns, no CPU can use a right that was taken away. (A CPU may not know yet of a right
+    /// that was given; it faults, and `refresh` settles it.)
     ///
     /// No delayed invalidation: the PV entries stay, so a removal of the page takes
     /// the slot's lock and finds the flush done.
@@ -85,8 +85,8 @@ impl<S: System> Pmap<S> {
         }
     }
 
-    /// Sets the rights of the page that is mapped at `address` by these `bits`; `true` if that took one away. Where
-    /// stores are private, a page that is not only this mapping's stays read-only.
+    /// Sets the rights of the page that is mapped at `address` by these `bits`; `true` if that took
+    /// one away. Where stores are private, a page that is not only this mapping's stays read-only.
     #[inline]
     fn rewrite(
         &self,
@@ -106,7 +106,8 @@ impl<S: System> Pmap<S> {
         self.give_rights(self.entry(leaf, 0, address), bits, rights)
     }
 
-    /// Makes `rights` those of an entry that maps, and had these `bits`; `true` if that took one away.
+    /// Makes `rights` those of an entry that maps, and had these `bits`; `true` if that took one
+    /// away.
     #[inline]
     pub(super) fn give_rights(
         &self,

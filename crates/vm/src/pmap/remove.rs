@@ -61,8 +61,9 @@ impl<S: System> Pmap<S> {
         Ok(())
     }
 
-    /// A removal for which nothing is locked yet. [`Removal::lock`] is a step of its own: a call that returned
-    /// the locked removal would copy it, and an munmap would take 7 % more instructions.
+    /// A removal for which nothing is locked yet. [`Removal::lock`] is a step of its own: a call
+    /// that returned the locked removal would copy it, and an munmap would take 7 % more
+    /// instructions.
     #[inline(always)]
     pub(crate) fn removal(&self) -> Removal<'_, S> {
         Removal {
@@ -75,9 +76,9 @@ impl<S: System> Pmap<S> {
 }
 
 impl<'a, S: System> Removal<'a, S> {
-    /// Opens a block if it must be opened before locks are taken, and locks `range`, at whose start the
-    /// caller has found `place`. In place, as [`Locked::lock_at`]; after an error the removal is to be
-    /// dropped.
+    /// Opens a block if it must be opened before locks are taken, and locks `range`, at whose start
+    /// the caller has found `place`. In place, as [`Locked::lock_at`]; after an error the removal
+    /// is to be dropped.
     #[track_caller]
     #[inline(always)]
     pub(crate) fn lock(&mut self, place: Place<'a, S>, range: VaRange) -> Result<(), Error> {
@@ -230,8 +231,8 @@ impl<'a, S: System> Taking<'_, 'a, S> {
         let _ = more.any(|pass| self.pass(part, pass == passes));
     }
 
-    /// Clears the entries of `part`, but those of pages whose lists are locked, unless it `waits`; whether these are
-    /// all.
+    /// Clears the entries of `part`, but those of pages whose lists are locked, unless it `waits`;
+    /// whether these are all.
     #[inline(always)]
     fn pass(&mut self, part: &mut Part<'_, S>, waits: bool) -> bool {
         let has_short_paths = self.pmap.vm.has_short_paths();
@@ -266,12 +267,13 @@ impl<'a, S: System> Taking<'_, 'a, S> {
         are_all
     }
 
-    /// Clears the entry at `address`, which maps the private page in `frame`, if the mapping has the page's only
-    /// reference; whether it did. The caller counts the entry.
+    /// Clears the entry at `address`, which maps the private page in `frame`, if the mapping has
+    /// the page's only reference; whether it did. The caller counts the entry.
     ///
-    /// Such a page is *frozen* first, and no task finds it any more: one that looks by the reverse map, or by the page's
-    /// slot of the swap space, gets no reference. So its list, with the only entry, is left as it is, without its
-    /// lock, until another page begins in the frame; and nobody waits for the flush, so no block is opened for it.
+    /// Such a page is *frozen* first, and no task finds it any more: one that looks by the reverse
+    /// map, or by the page's slot of the swap space, gets no reference. So its list, with the only
+    /// entry, is left as it is, without its lock, until another page begins in the frame; and
+    /// nobody waits for the flush, so no block is opened for it.
     #[inline(always)]
     fn own_page(&mut self, part: &Part<'_, S>, address: usize, frame: Frame) -> bool {
         let pmap = self.pmap;
@@ -288,13 +290,15 @@ impl<'a, S: System> Taking<'_, 'a, S> {
         true
     }
 
-    /// Clears the entry at `address`, which maps a page of kin's: let go of when it is flushed ([`super::kin`]).
+    /// Clears the entry at `address`, which maps a page of kin's: let go of when it is flushed
+    /// ([`super::kin`]).
     fn kin_page(&mut self, part: &mut Part<'_, S>, address: usize) {
         let old = self.pmap.clear(part, address, 0);
         let frame = pte::frame(old);
         let flags = Page::<S>::harvest(old);
         if old & pte::DIRTY != 0 {
-            // Until the flush a store may come that marks nothing: a task that takes the flag waits for the block.
+            // Until the flush a store may come that marks nothing: a task that takes the flag waits
+            // for the block.
             let mut list = self.lock(None, frame);
             list.set_flags(flags);
             self.note(frame, list.page());
@@ -306,8 +310,9 @@ impl<'a, S: System> Taking<'_, 'a, S> {
         }
     }
 
-    /// Clears the entry at `address`, which maps a page of an object and is on no list. The page stays
-    /// at least until the slot is released ([`super::attached`]), so no block is opened for it.
+    /// Clears the entry at `address`, which maps a page of an object and is on no list. The page
+    /// stays at least until the slot is released ([`super::attached`]), so no block is opened for
+    /// it.
     fn attached_page(&mut self, part: &mut Part<'_, S>, address: usize) {
         let old = self.pmap.clear(part, address, 0);
         let frame = pte::frame(old);
@@ -331,8 +336,8 @@ impl<'a, S: System> Taking<'_, 'a, S> {
     }
 
     /// Clears the entry at `address`, which maps `frame`, and takes its PV entry off the page's
-    /// `list`. Between this and the flush the page looks unmapped and is not: the block has it noted.
-    /// The list, if it is worth keeping for the next page.
+    /// `list`. Between this and the flush the page looks unmapped and is not: the block has it
+    /// noted. The list, if it is worth keeping for the next page.
     #[inline(always)]
     fn page(
         &mut self,
@@ -371,8 +376,8 @@ impl<'a, S: System> Taking<'_, 'a, S> {
         list.unwrap_or_else(|| self.lock_by(|| vm.try_lock_pv(frame), || vm.lock_pv(frame)))
     }
 
-    /// Acquires by `lock`, which may sleep; in a block in which the task may not, by `try_lock`, or by
-    /// `lock` when it has settled.
+    /// Acquires by `lock`, which may sleep; in a block in which the task may not, by `try_lock`, or
+    /// by `lock` when it has settled.
     #[inline(always)]
     pub(super) fn lock_by<L>(
         &mut self,

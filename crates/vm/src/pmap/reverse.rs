@@ -73,8 +73,9 @@ impl<S: System> Vm<S> {
         self.remove_as(hold.frame(), hold.entry(), How::ALL)
     }
 
-    /// As [`Vm::remove_all`], in another way; the caller holds the page, and `owned` is its object's entry if
-    /// the caller owns that, too. If locked memory is spared, some mappings may be left.
+    /// As [`Vm::remove_all`], in another way; the caller holds the page, and `owned` is its
+    /// object's entry if the caller owns that, too. If locked memory is spared, some mappings may
+    /// be left.
     pub(crate) fn remove_as(&self, frame: Frame, owned: Option<NonZeroUsize>, how: How) -> Removed {
         let page = self.page(frame);
         let reverse = self.invalidation().reverse();
@@ -251,8 +252,9 @@ impl<S: System> Pmap<S> {
         self.entry_at(part).maps(frame)
     }
 
-    /// Has the locked part mapped by a page of a table of its own; whether it is to be spared, and need not be mapped so.
-    /// `None` if that takes waiting. The list of its page is locked, and its family, which has one member.
+    /// Has the locked part mapped by a page of a table of its own; whether it is to be spared, and
+    /// need not be mapped so. `None` if that takes waiting. The list of its page is locked, and its
+    /// family, which has one member.
     fn single_out(&self, part: &mut Part<'_, S>, how: How) -> Option<bool> {
         if part.size() == Size::Shared {
             self.take_over(part);
@@ -261,8 +263,8 @@ impl<S: System> Pmap<S> {
         (spared || self.try_demote(part)).then_some(spared)
     }
 
-    /// Clears and flushes the mapping that is all of the locked `part`, under both locks; `false` if
-    /// it must be spared. With the slot's last page its PV tables go: memory is short.
+    /// Clears and flushes the mapping that is all of the locked `part`, under both locks; `false`
+    /// if it must be spared. With the slot's last page its PV tables go: memory is short.
     fn take_away(&self, part: &mut Part<'_, S>, list: &mut PvList<'_, S>, how: How) -> bool {
         // The caller's hold keeps the page.
         match how {
@@ -290,8 +292,8 @@ impl<S: System> Pmap<S> {
         self.drop_listed(part, list, old);
     }
 
-    /// Flushes the mapping at the start of `part`, whose entry was `old` and is cleared, takes it off its page's list, which is
-    /// locked, and drops its reference.
+    /// Flushes the mapping at the start of `part`, whose entry was `old` and is cleared, takes it
+    /// off its page's list, which is locked, and drops its reference.
     pub(super) fn drop_listed(&self, part: &Part<'_, S>, list: &mut PvList<'_, S>, old: u64) {
         let at = VaRange::sized(part.range().start, PAGE_SIZE);
         self.flush(Flush::Range(at));

@@ -1,14 +1,16 @@
 //! The right to write, as forks take it away.
 //!
-//! A fork makes entries read-only and flushes once, at its end; until then TLBs may know them as writable.
+//! A fork makes entries read-only and flushes once, at its end; until then TLBs may know them as
+//! writable.
 //!
 //! # Protocol
 //! - A fork counts itself before it makes its first entry read-only, and until its flush is over.
-//! - A fork that finds an entry read-only leaves it alone. Another fork may have made it so, and not flushed yet; then
-//!   that fork is counted. So a fork that ends and finds none counted, itself neither, has nothing to flush, and
-//!   forks of a space that is not written write nothing of its.
-//! - Forks share flushes: one that needs a flush waits for the next to begin, begins it itself if no other does, and is
-//!   content with its end. A flush that has begun already may have come before an entry of the fork's.
+//! - A fork that finds an entry read-only leaves it alone. Another fork may have made it so, and
+//!   not flushed yet; then that fork is counted. So a fork that ends and finds none counted, itself
+//!   neither, has nothing to flush, and forks of a space that is not written write nothing of its.
+//! - Forks share flushes: one that needs a flush waits for the next to begin, begins it itself if
+//!   no other does, and is content with its end. A flush that has begun already may have come
+//!   before an entry of the fork's.
 //!
 //! The flushes are numbered by one word, which is odd while one is under way.
 
@@ -55,10 +57,11 @@ impl<M: Machine> Revocations<M> {
         }
     }
 
-    /// Returns when a flush is over that began after this call; makes it, by `flush`, which begins with a full fence,
-    /// unless another fork does.
+    /// Returns when a flush is over that began after this call; makes it, by `flush`, which begins
+    /// with a full fence, unless another fork does.
     fn flush_after(&self, flush: impl FnOnce()) {
-        // Pairs with the fence of the flush: either that comes after the caller's entries, or the caller finds it begun.
+        // Pairs with the fence of the flush: either that comes after the caller's entries, or the
+        // caller finds it begun.
         M::fence(Ordering::SeqCst);
         // Relaxed: behind the fence.
         let begun = self.flushes.load(Ordering::Relaxed);
@@ -82,7 +85,8 @@ impl<M: Machine> Revocations<M> {
         self.flushes.fetch_add(1, Ordering::Release);
     }
 
-    /// Begins a flush, of which none is under way if their number is `now`; whether no other fork was faster.
+    /// Begins a flush, of which none is under way if their number is `now`; whether no other fork
+    /// was faster.
     fn claim(&self, now: usize) -> bool {
         // Relaxed: the flush fences.
         let claimed =
@@ -95,7 +99,8 @@ impl<M: Machine> Revocations<M> {
 impl<M: Machine> Revoking<'_, M> {
     /// Makes `entry`, of a present page or of a table, read-only; returns it.
     pub(super) fn revoke(&mut self, entry: &M::AtomicU64) -> u64 {
-        // Acquire: pairs with the release below, so that a fork that finds the entry read-only finds the other counted.
+        // Acquire: pairs with the release below, so that a fork that finds the entry read-only
+        // finds the other counted.
         let bits = entry.load(Ordering::Acquire);
         if bits & pte::WRITABLE == 0 {
             return bits;
@@ -109,7 +114,8 @@ impl<M: Machine> Revoking<'_, M> {
         entry.fetch_and(!pte::WRITABLE, Ordering::AcqRel) & !pte::WRITABLE
     }
 
-    /// Ends the fork: no TLB knows an entry as writable any more that this fork has made, or found, read-only.
+    /// Ends the fork: no TLB knows an entry as writable any more that this fork has made, or found,
+    /// read-only.
     pub(super) fn end(&mut self, flush: impl FnOnce()) {
         if self.of.are_pending() {
             self.of.flush_after(flush);

@@ -111,11 +111,11 @@ impl<M: Machine> Drop for PvByteHeld<'_, M> {
 /// Chunks of PV entries, from which a mapping at any address takes one (FreeBSD's way), in place
 /// of the tables in which an entry's place follows from its address.
 ///
-/// A chunk is a frame that belongs to one pmap. A pmap's record of its chunks is changed under
-/// the pmap's lock ([`MapLocking::pmap`](super::MapLocking::pmap)), or by a task that has the pmap to itself.
-/// With chunks, forks copy tables whatever the options say: a table that several have has entries in tables.
-/// Chunks may be locked in blocks of the delayed invalidation, in which a task may sleep therefore
-/// ([`Invalidation::may_sleep`](super::Invalidation::may_sleep)).
+/// A chunk is a frame that belongs to one pmap. A pmap's record of its chunks is changed under the
+/// pmap's lock ([`MapLocking::pmap`](super::MapLocking::pmap)), or by a task that has the pmap to
+/// itself. With chunks, forks copy tables whatever the options say: a table that several have has
+/// entries in tables. Chunks may be locked in blocks of the delayed invalidation, in which a task
+/// may sleep therefore ([`Invalidation::may_sleep`](super::Invalidation::may_sleep)).
 ///
 /// # Safety
 /// An entry that was taken is not handed out again until it is given back; it stays where it is,

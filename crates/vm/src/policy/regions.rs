@@ -47,8 +47,8 @@ pub trait Regions<M: Machine>: Sized + Send + Sync + 'static {
     /// A new object's.
     fn new_object(common: &Self::Common) -> Self::Object;
 
-    /// An unmap, a protect, or a mapping in the place of others is about to change the regions in `range`. Under the map's
-    /// lock for writing and no slot's; held as long as that.
+    /// An unmap, a protect, or a mapping in the place of others is about to change the regions in
+    /// `range`. Under the map's lock for writing and no slot's; held as long as that.
     fn change<'a>(&'a self, common: &'a Self::Common, range: VaRange) -> Self::Changing<'a>;
 
     /// `range`, of which nothing was mapped, is mapped now.
@@ -75,7 +75,8 @@ pub trait Regions<M: Machine>: Sized + Send + Sync + 'static {
     /// still does. Under the map's lock for writing, and no other.
     fn copy(&self, _common: &Self::Common, _address: usize) {}
 
-    /// Begins a fault without the map's lock, if the policy can do without; held as what [`Regions::fault`] returns.
+    /// Begins a fault without the map's lock, if the policy can do without; held as what
+    /// [`Regions::fault`] returns.
     #[inline]
     fn fault_alone<'a>(
         &'a self,

@@ -3,8 +3,8 @@
 use core::mem::ManuallyDrop;
 use core::ops::{Deref, DerefMut};
 
-/// A guard, or none, as mostly: then nothing is called when it is dropped. (The code that drops a guard which may be of
-/// several kinds is not inlined, and looks there whether there is one.)
+/// A guard, or none, as mostly: then nothing is called when it is dropped. (The code that drops a
+/// guard which may be of several kinds is not inlined, and looks there whether there is one.)
 #[derive(Debug)]
 pub struct Seldom<G>(ManuallyDrop<Option<G>>);
 

@@ -18,8 +18,8 @@ unsafe impl Send for Owner {}
 // SAFETY: as above.
 unsafe impl Sync for Owner {}
 
-/// The slots that have the same PV tables, at least one: with one leaf table, or, as *kin*, each with its own
-/// (the pmap's modules `shared` and `kin`). Which of the [`Seats`] they have.
+/// The slots that have the same PV tables, at least one: with one leaf table, or, as *kin*, each
+/// with its own (the pmap's modules `shared` and `kin`). Which of the [`Seats`] they have.
 pub(crate) struct Family {
     /// A bit for each seat that a member has.
     taken: u32,

@@ -1,15 +1,16 @@
 //! Kin: slots with a leaf table each that have PV entries in common.
 //!
 //! # Protocol
-//! Members join and leave, and count the pages that they have, by atomic operations on the first of the PV tables, without a
-//! lock: all forks of a space, and the exits of the children, come here. (What they do with pages and tables is said in the
-//! pmap's module `kin`.)
+//! Members join and leave, and count the pages that they have, by atomic operations on the first of
+//! the PV tables, without a lock: all forks of a space, and the exits of the children, come here.
+//! (What they do with pages and tables is said in the pmap's module `kin`.)
 //!
-//! - **join**: take a seat by its bit in `word`; write the owner; then the leaf table (release), from which on walks see the
-//!   member.
-//! - **leave**: take the leaf table out; if a walk is under way, wait for its end; then give the seat back. In the one order of
-//!   all fences the leaver's, between the two, comes before the walk's, which then finds no leaf table; or after it, and
-//!   the leaver waits. So a walk may use the owner that it finds: the member's pmap stays, and nobody else writes the seat.
+//! - **join**: take a seat by its bit in `word`; write the owner; then the leaf table (release),
+//!   from which on walks see the member.
+//! - **leave**: take the leaf table out; if a walk is under way, wait for its end; then give the
+//!   seat back. In the one order of all fences the leaver's, between the two, comes before the
+//!   walk's, which then finds no leaf table; or after it, and the leaver waits. So a walk may use
+//!   the owner that it finds: the member's pmap stays, and nobody else writes the seat.
 //! - **walk**: under the family's lock, say so in `word`, and look at the seats with a leaf table.
 //! - **counts**: a byte for each entry, eight in a word, at most [`SEATS`]: no carry.
 
@@ -22,7 +23,8 @@ use super::table::ENTRIES;
 use core::array;
 use machine::{Atomic, AtomicInt, Frame, Machine, Ordering, SharedCell};
 
-/// Members of a family, at most: a removal that finds a page in a leaf table that they share flushes them all.
+/// Members of a family, at most: a removal that finds a page in a leaf table that they share
+/// flushes them all.
 pub(super) const SEATS: usize = 32;
 /// A walk is under way.
 const WALK: u64 = 1 << SEATS;
@@ -110,7 +112,8 @@ impl<M: Machine> Seats<M> {
         M::fence(Ordering::SeqCst);
         // Relaxed: the exchange acquires.
         M::spin_until(|| self.word.load(Ordering::Relaxed) & WALK == 0);
-        // AcqRel: with the release in `end_walk`, and the acquire in `join`; and the last sees all that the others did.
+        // AcqRel: with the release in `end_walk`, and the acquire in `join`; and the last sees all
+        // that the others did.
         let old = self.word.fetch_and(!(1 << seat), Ordering::AcqRel);
         old & TAKEN == 1 << seat
     }
@@ -140,7 +143,8 @@ impl<M: Machine> Seats<M> {
         (word >> shift(index)) as u8
     }
 
-    /// Counts one leaf table more for each of the entries from `first` on, a multiple of 8, whose bits are set.
+    /// Counts one leaf table more for each of the entries from `first` on, a multiple of 8, whose
+    /// bits are set.
     pub(super) fn add(&self, first: u16, bits: u8) {
         // Relaxed: another member, whose slot the caller holds, has the pages.
         self.counts[usize::from(first) / LANES].fetch_add(spread(bits), Ordering::Relaxed);
@@ -148,7 +152,8 @@ impl<M: Machine> Seats<M> {
 
     /// Counts one less; returns the bits of those that are in none any more.
     pub(super) fn take(&self, first: u16, bits: u8) -> u8 {
-        // Release: pairs with the acquire in `count`; and of all who let go with the last, by the acquire here.
+        // Release: pairs with the acquire in `count`; and of all who let go with the last, by the
+        // acquire here.
         let old = self.counts[usize::from(first) / LANES].fetch_sub(spread(bits), Ordering::AcqRel);
         let is_last = |lane: &u32| bits & 1 << lane != 0 && (old >> (8 * lane)) as u8 == 1;
         (0..LANES as u32)

@@ -19,7 +19,8 @@ impl Pv {
     /// # Safety
     /// As for [`Pv::address`].
     pub(crate) unsafe fn next<M: Machine + Memory>(self, memory: &M) -> Option<Pv> {
-        // SAFETY: the caller holds the lock of the list, so the table is there, and nothing else writes the links.
+        // SAFETY: the caller holds the lock of the list, so the table is there, and nothing else
+        // writes the links.
         unsafe { (*self.cell(memory).as_ref().read()).link(NEXT).get() }
     }
 
@@ -86,8 +87,8 @@ impl PvHead {
     /// The list of `pv` only.
     ///
     /// # Safety
-    /// The table of `pv` is there, it is on no list, and the lock of the slot that has the table is held; the list is
-    /// that of a page that no other task knows.
+    /// The table of `pv` is there, it is on no list, and the lock of the slot that has the table is
+    /// held; the list is that of a page that no other task knows.
     #[inline(always)]
     pub(crate) unsafe fn only<M: Machine + Memory>(memory: &M, pv: Pv) -> Self {
         // SAFETY: the entry is the caller's.

@@ -14,18 +14,19 @@
 //!   page that lists an entry of it: then there is a mapping, so table and leaf table stay.
 //!   A task that frees a table has taken its last entry off a list, under that list's lock, after
 //!   such a reader.
-//! - The *family* of the slot's first table says which slots have the tables, one or several,
-//!   under its lock (the pmap's module `shared`); or it is of *kin*, whose leaf tables are their own (module `kin`).
+//! - The *family* of the slot's first table says which slots have the tables, one or several, under
+//!   its lock (the pmap's module `shared`); or it is of *kin*, whose leaf tables are their own
+//!   (module `kin`).
 //!
 //! Links are names ([`Pv`]), not pointers: a frame's number and an index.
 //!
 //! [`Pmap::prepare`]: crate::Pmap
 //!
 //! # Entries of policies
-//! Wherever an entry is, the VM links it to its neighbours on a page's list by its name, a [`Pv`]: in
-//! the frame the entry's links begin [`links_at`] bytes from the start, plus the index times the size of
-//! a cell of [`Links`]. The tables of the VM's own have nothing else there; a chunk has more in
-//! each entry, and so passes over some indices.
+//! Wherever an entry is, the VM links it to its neighbours on a page's list by its name, a [`Pv`]:
+//! in the frame the entry's links begin [`links_at`] bytes from the start, plus the index times the
+//! size of a cell of [`Links`]. The tables of the VM's own have nothing else there; a chunk has
+//! more in each entry, and so passes over some indices.
 
 mod family;
 mod kin;

@@ -50,8 +50,8 @@ pub(super) struct PvTable<M: Machine + Memory> {
     /// Of a slot's first table; else unused.
     family: FamilyLock<M, Family>,
     seats: Seats<M>,
-    /// The kin that the slot is of. Of a slot's first table; else unused. Protected by the slot's lock, and read by
-    /// walks that share the slot.
+    /// The kin that the slot is of. Of a slot's first table; else unused. Protected by the slot's
+    /// lock, and read by walks that share the slot.
     kin: M::Cell<Option<Kin>>,
 }
 
@@ -124,7 +124,8 @@ impl Pv {
     /// # Safety
     /// As for [`Pv::address`], as long as the reference is used.
     pub(crate) unsafe fn family<M: Machine + Memory>(self, memory: &M) -> FamilyRef<'_, M> {
-        // SAFETY: the caller holds the lock of the list, so the table is there, and the slot's first one with it.
+        // SAFETY: the caller holds the lock of the list, so the table is there, and the slot's
+        // first one with it.
         unsafe { PvTable::family(memory, self.frame) }
     }
 
@@ -350,7 +351,8 @@ impl PvTables {
     #[inline]
     pub(crate) unsafe fn kin<M: Machine + Memory>(&self, memory: &M) -> Option<Kin> {
         let any = self.any()?;
-        // SAFETY: the table is there, and with it the slot's first one; nothing writes it meanwhile, as the caller says.
+        // SAFETY: the table is there, and with it the slot's first one; nothing writes it
+        // meanwhile, as the caller says.
         unsafe { *(*PvTable::main(memory, any)).kin.read() }
     }
 
@@ -387,8 +389,8 @@ impl PvTables {
         let other = self.any();
         let main = other.unwrap_or(frame);
         let header = Header { first, leaf, main };
-        // SAFETY: the frame is the caller's alone, page-aligned and large enough; entries are written
-        // when they join a list.
+        // SAFETY: the frame is the caller's alone, page-aligned and large enough; entries are
+        // written when they join a list.
         unsafe {
             let table = PvTable::at(memory, frame).as_ptr();
             (&raw mut (*table).header).write(<M::Cell<Header>>::new(header));

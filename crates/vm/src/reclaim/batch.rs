@@ -112,8 +112,8 @@ impl<S: System> Vm<S> {
             .sum()
     }
 
-    /// Finds the slots of pages that have one, and gives new ones to private pages, as far as there are some:
-    /// neighbouring ones, if there are some, to those that follow one another.
+    /// Finds the slots of pages that have one, and gives new ones to private pages, as far as there
+    /// are some: neighbouring ones, if there are some, to those that follow one another.
     fn give_slots(&self, swap: &SwapSpace<S::Machine>, frames: &[Frame], ways: &mut [Way]) {
         let is_private = |&&frame: &&Frame| self.page(frame).identity() == Identity::Private;
         let (mut next, mut is_full) = (0, false);

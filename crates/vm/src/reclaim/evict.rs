@@ -1,5 +1,5 @@
-//! Pages that go one by one: those of objects, to their store or to the swap space, and those that their
-//! owner has given up, without being written.
+//! Pages that go one by one: those of objects, to their store or to the swap space, and those that
+//! their owner has given up, without being written.
 
 use crate::object::{Home, PageRef};
 use crate::page::Page;

@@ -12,8 +12,8 @@ const DIRECT: usize = 32;
 /// How often it comes again for pages.
 const TRIES: u32 = 16;
 
-/// How often after a look at all pages that freed fewer than it asked for. Then the only pages to be freed are those it
-/// brings itself.
+/// How often after a look at all pages that freed fewer than it asked for. Then the only pages to
+/// be freed are those it brings itself.
 const SHORT: u32 = 4;
 
 /// How often an operation has come.
@@ -49,7 +49,8 @@ impl<S: System> Vm<S> {
         }
     }
 
-    /// As [`Vm::with_frames_since`], of an operation that has failed. Apart, so that the first try is no part of a loop.
+    /// As [`Vm::with_frames_since`], of an operation that has failed. Apart, so that the first try
+    /// is no part of a loop.
     #[cold]
     #[inline(never)]
     fn with_more_frames<R>(
@@ -68,8 +69,8 @@ impl<S: System> Vm<S> {
         Err(Error::OutOfMemory(Resource::Frames))
     }
 
-    /// Frees frames, or waits for a task that does; `false` if there is no way. `before` is how many
-    /// were freed before the caller tried.
+    /// Frees frames, or waits for a task that does; `false` if there is no way. `before` is how
+    /// many were freed before the caller tried.
     fn relieve(&self, before: usize, tries: &mut Tries) -> bool {
         self.relieve_of_pages(before, tries)
             || self.relieve_of_tables(tries)

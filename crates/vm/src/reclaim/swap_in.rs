@@ -38,7 +38,8 @@ impl<S: System> Vm<S> {
     /// The page with the content of a slot that a page-table entry named a moment ago;
     /// `None` if the slot is not needed any more. May sleep: the caller holds no lock.
     ///
-    /// A fault that maps it locks the entry first, and looks whether it and the slot still say the same.
+    /// A fault that maps it locks the entry first, and looks whether it and the slot still say the
+    /// same.
     pub(crate) fn swap_in(
         &self,
         slot: u32,

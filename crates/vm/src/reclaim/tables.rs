@@ -12,9 +12,9 @@
 //! many, and after [`ROUNDS`] it is refused.
 //!
 //! # Chunks
-//! Where PV entries come from chunks ([`PvChunks`]) mappings can go to free them, as FreeBSD does when
-//! it has no frame for another chunk (`reclaim_pv_chunk`): the policy names whose turn it is, and the
-//! mappings of pages that are found again go.
+//! Where PV entries come from chunks ([`PvChunks`]) mappings can go to free them, as FreeBSD does
+//! when it has no frame for another chunk (`reclaim_pv_chunk`): the policy names whose turn it is,
+//! and the mappings of pages that are found again go.
 //!
 //! [`Pmap::sweep`]: crate::Pmap
 
@@ -54,8 +54,8 @@ impl<S: System> Vm<S> {
         freed
     }
 
-    /// Takes mappings away whose entries are in chunks, about `wanted`; how many it did. Only those of
-    /// objects' pages that are not locked in memory: they can be made again. The caller holds no
+    /// Takes mappings away whose entries are in chunks, about `wanted`; how many it did. Only those
+    /// of objects' pages that are not locked in memory: they can be made again. The caller holds no
     /// lock of the VM's.
     pub fn reclaim_chunks(&self, wanted: usize) -> usize {
         if !self.pv_chunks().is_used() {

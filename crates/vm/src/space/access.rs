@@ -38,8 +38,8 @@ impl<S: System> Space<S> {
 }
 
 impl<S: System> Space<S> {
-    /// Fills `bytes` with the content that a task would read from `address` on, on any CPU, whatever
-    /// space it runs in. Each aligned word is read at once; the whole is not.
+    /// Fills `bytes` with the content that a task would read from `address` on, on any CPU,
+    /// whatever space it runs in. Each aligned word is read at once; the whole is not.
     ///
     /// # Errors
     /// Those of the task's access ([`Error::Segv`], …), at the first address that they

@@ -25,8 +25,8 @@ pub enum Advice {
     /// their content is there. Pages mapped elsewhere too, since a fork, stay as they are.
     /// Private anonymous memory only.
     Free,
-    /// Not any more, in any space: the part of the object is zero from now on. Only mappings that are
-    /// shared, and may become writable.
+    /// Not any more, in any space: the part of the object is zero from now on. Only mappings that
+    /// are shared, and may become writable.
     Remove,
     /// Not soon: pages are the first to go if memory is short.
     Cold,

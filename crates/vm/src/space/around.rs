@@ -1,8 +1,9 @@
 //! Fault-around: a read of an object's page maps the pages beside it, too, that are in memory.
 //!
-//! Text and files are read page after page, so one fault serves for many. The neighbours lie in one aligned block, in
-//! one mapping and one slot, and are mapped as the page is, under the same hold of the slot's lock; nothing is read in,
-//! and nothing waited for. Their accessed bits are clear: neighbours that no task reads age as before.
+//! Text and files are read page after page, so one fault serves for many. The neighbours lie in one
+//! aligned block, in one mapping and one slot, and are mapped as the page is, under the same hold
+//! of the slot's lock; nothing is read in, and nothing waited for. Their accessed bits are clear:
+//! neighbours that no task reads age as before.
 
 use super::fault::Faulting;
 use crate::flags::Flags;
@@ -10,8 +11,8 @@ use crate::policy::System;
 use machine::{Frame, PAGE_SIZE, VaRange};
 
 impl<S: System> Faulting<'_, '_, S> {
-    /// Maps the neighbours of the page, which has been mapped, if it is read and they are likely to be.
-    /// O(levels of the object + pages of the block).
+    /// Maps the neighbours of the page, which has been mapped, if it is read and they are likely to
+    /// be. O(levels of the object + pages of the block).
     #[inline]
     pub(super) fn around(&self) {
         let pages = self.space.vm.fault_around();
@@ -50,8 +51,8 @@ impl<S: System> Faulting<'_, '_, S> {
         pmap.make_all_attached(&mut block, pages, prot, writable);
     }
 
-    /// Maps the object's page in `frame`, which it has shown since the slot was locked, if nothing is mapped here, and lists
-    /// the mapping.
+    /// Maps the object's page in `frame`, which it has shown since the slot was locked, if nothing
+    /// is mapped here, and lists the mapping.
     fn list_shown(mut self, frame: Frame) {
         let (vm, pmap) = (&self.space.vm, &self.space.pmap);
         if pmap.bits_at(&self.part) == 0

@@ -1,21 +1,23 @@
 //! The heap's end.
 //!
 //! # Protocol
-//! The end is one number, and no lock is its own. A move locks the slots of the pages that it maps or
-//! unmaps, and that of the end's *home*: the last page of the heap, or the first one if the heap has none
-//! ([`Step`]). So moves from one place lock a common slot, and a move that finds the end unchanged
-//! with its slots locked is the only one from there; else it begins anew.
+//! The end is one number, and no lock is its own. A move locks the slots of the pages that it maps
+//! or unmaps, and that of the end's *home*: the last page of the heap, or the first one if the heap
+//! has none ([`Step`]). So moves from one place lock a common slot, and a move that finds the end
+//! unchanged with its slots locked is the only one from there; else it begins anew.
 //!
-//! Moves that are many at a time would meet at the slots' lines and locks. So a move says that it is under way, beside the
-//! end, and others wait a while for the end to change before they go to the slots. It is a hint: no move relies on it.
+//! Moves that are many at a time would meet at the slots' lines and locks. So a move says that it
+//! is under way, beside the end, and others wait a while for the end to change before they go to
+//! the slots. It is a hint: no move relies on it.
 //!
 //! The end changes when the pages are mapped, or gone from all TLBs, and before the slots are
-//! released. So a task that finds the end where it wants it has nothing to do and takes no lock; and a walk that holds
-//! the home's slot knows the end. A fork, which walks from slot to slot so that no operation overtakes it, gives the child the
-//! end that it finds so: moves before are seen wholly, and later ones not at all, since each locks a slot that
-//! the walk holds, or the walk has passed all of its slots. But for one: a move back to where a slot ends leaves that slot,
-//! the new end's home, alone. So a fork that has passed a slot of the heap takes the slot's end for the child's until it
-//! meets the end.
+//! released. So a task that finds the end where it wants it has nothing to do and takes no lock;
+//! and a walk that holds the home's slot knows the end. A fork, which walks from slot to slot so
+//! that no operation overtakes it, gives the child the end that it finds so: moves before are seen
+//! wholly, and later ones not at all, since each locks a slot that the walk holds, or the walk has
+//! passed all of its slots. But for one: a move back to where a slot ends leaves that slot, the new
+//! end's home, alone. So a fork that has passed a slot of the heap takes the slot's end for the
+//! child's until it meets the end.
 
 use super::map::New;
 use super::unmap::{Unmapping, Write};
@@ -31,9 +33,9 @@ use machine::{Atomic, Machine, Ordering, PAGE_SIZE, VaRange};
 #[cfg(test)]
 mod model;
 
-/// How often a move that finds another one under way looks whether that is over before it goes to the slots, and
-/// the pauses before the first look; before each further one they double, so that two tasks lose little time, and many
-/// do not keep the line busy.
+/// How often a move that finds another one under way looks whether that is over before it goes to
+/// the slots, and the pauses before the first look; before each further one they double, so that
+/// two tasks lose little time, and many do not keep the line busy.
 const LOOKS: u32 = 8;
 const PATIENCE: u32 = 50;
 
@@ -73,19 +75,21 @@ impl<M: Machine> HeapEnd<M> {
     /// The end: exact while its home's slot is locked, otherwise of a moment ago.
     #[inline]
     pub(super) fn get(&self) -> usize {
-        // Acquire: pairs with the release in `set`, so that a move which need do nothing follows the one that did it.
+        // Acquire: pairs with the release in `set`, so that a move which need do nothing follows
+        // the one that did it.
         self.end.load(Ordering::Acquire)
     }
 
-    /// Sets the end, at the end of a move and with its slots locked, or in a space that no task knows yet.
+    /// Sets the end, at the end of a move and with its slots locked, or in a space that no task
+    /// knows yet.
     #[inline]
     pub(super) fn set(&self, end: usize) {
         // Release: pairs with the acquire in `get`.
         self.end.store(end, Ordering::Release);
     }
 
-    /// Begins a move away from `old`. If another task moves the end, this waits for that a little, since that move may
-    /// be this one, or make it needless: `None` if the end is elsewhere then.
+    /// Begins a move away from `old`. If another task moves the end, this waits for that a little,
+    /// since that move may be this one, or make it needless: `None` if the end is elsewhere then.
     fn begin(&self, old: usize) -> Option<Moving<'_, M>> {
         for look in 0..LOOKS {
             // Relaxed: a hint.
@@ -168,9 +172,8 @@ impl<S: System> Space<S> {
         }
     }
 
-    /// Moves the heap's end, unless another task has moved it away from where the step begins; `place` was found where
-    /// that locks; returns the flags
-    /// of the pages that it grew by.
+    /// Moves the heap's end, unless another task has moved it away from where the step begins;
+    /// `place` was found where that locks; returns the flags of the pages that it grew by.
     fn try_step(
         &self,
         place: Place<'_, S>,
@@ -245,7 +248,8 @@ impl<S: System> Space<S> {
         self.current_break() == step.old
     }
 
-    /// Puts the heap's end where the step ends, whose slots are locked; returns the flags of no page.
+    /// Puts the heap's end where the step ends, whose slots are locked; returns the flags of no
+    /// page.
     fn end(&self, step: Step) -> Flags {
         self.written.heap_end.set(step.new);
         Flags::NONE

@@ -1,17 +1,17 @@
 //! The page fault.
 //!
-//! Steps that may take long (zeroing, waiting for a pager) hold no lock: a fault looks
-//! under the lock of the page's slot for its needs, releases the lock, gets them, and looks again. (A
-//! frame to copy to is allocated at once; without one the fault fails, and is tried again when
-//! there is.) A first touch of private memory needs a page of zeroes, which is allocated at
-//! once where the slot looks as if that were so ([`Space::touch`], [`Supply::guess`]); in a slot that is to
-//! become a superpage the page's frame is given, and zeroed under the lock.
+//! Steps that may take long (zeroing, waiting for a pager) hold no lock: a fault looks under the
+//! lock of the page's slot for its needs, releases the lock, gets them, and looks again. (A frame
+//! to copy to is allocated at once; without one the fault fails, and is tried again when there is.)
+//! A first touch of private memory needs a page of zeroes, which is allocated at once where the
+//! slot looks as if that were so ([`Space::touch`], [`Supply::guess`]); in a slot that is to become
+//! a superpage the page's frame is given, and zeroed under the lock.
 //!
 //! An object may be truncated beside a fault. The truncation changes the object first, and then
-//! locks the slots where the page may be mapped: a fault that has the slot first is found, and one that has
-//! it later finds the object without the page. Where mappings are listed
-//! ([`crate::policy::ObjectPages`]) the fault lists its mapping first, asks whether the page is still the
-//! object's, and only then writes the table. Private copies are found by their slots
+//! locks the slots where the page may be mapped: a fault that has the slot first is found, and one
+//! that has it later finds the object without the page. Where mappings are listed
+//! ([`crate::policy::ObjectPages`]) the fault lists its mapping first, asks whether the page is
+//! still the object's, and only then writes the table. Private copies are found by their slots
 //! ([`Object::set_size`]).
 
 use super::supply::{Guess, Need, Supply, advice};
@@ -68,7 +68,8 @@ impl<S: System> Space<S> {
         }
     }
 
-    /// As [`Space::fault_at`], after a first try before which so many frames were freed, with this error.
+    /// As [`Space::fault_at`], after a first try before which so many frames were freed, with this
+    /// error.
     #[cold]
     fn fault_again(
         &self,
@@ -94,8 +95,8 @@ impl<S: System> Space<S> {
         })
     }
 
-    /// As [`Space::fault_at`], but that a hole is [`Error::NotMapped`]. `is_short` says that there was
-    /// no memory for it before.
+    /// As [`Space::fault_at`], but that a hole is [`Error::NotMapped`]. `is_short` says that there
+    /// was no memory for it before.
     #[inline(never)]
     fn try_fault(
         &self,
@@ -239,8 +240,8 @@ impl<S: System> Faulting<'_, '_, S> {
         Ok(None)
     }
 
-    /// Maps the object's page, or a copy of it to write. The page that the object shows stays as long as the slot
-    /// is locked (see the pmap's module `attached`), so it is not retained.
+    /// Maps the object's page, or a copy of it to write. The page that the object shows stays as
+    /// long as the slot is locked (see the pmap's module `attached`), so it is not retained.
     #[inline(always)]
     fn object(mut self, supply: &mut Supply<'_, S>) -> Answer<S> {
         if self.space.vm.lists_objects() {

@@ -14,8 +14,8 @@ use machine::{Frame, PAGE_SIZE};
 /// The pages of a space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Stats {
-    /// The pages that limits count; `charged` are those that the space commits (an object that it maps
-    /// commits for itself).
+    /// The pages that limits count; `charged` are those that the space commits (an object that it
+    /// maps commits for itself).
     pub usage: Usage,
     /// In memory: private pages, copies of a file's included.
     pub private: u64,
@@ -185,8 +185,8 @@ impl Footprint {
 }
 
 impl<S: System> Space<S> {
-    /// The footprint of each region, at one instant. Locks the whole space: O(slots + regions + pages
-    /// in memory), and the other mappings of these.
+    /// The footprint of each region, at one instant. Locks the whole space: O(slots + regions +
+    /// pages in memory), and the other mappings of these.
     pub fn footprints(&self) -> Result<Vec<Footprint>, Error> {
         let _read = self.pmap.locking.read();
         let mut locked = self.pmap.tree.lock_all();

@@ -17,11 +17,11 @@ impl<S: System> Space<S> {
     /// writes them; shared mappings stay shared. Memory advised not to be inherited is
     /// not there, or empty; memory locks are not inherited.
     ///
-    /// Each slot is copied under its lock, while other tasks of the space go on working
-    /// elsewhere: an operation of theirs is seen wholly or not at all, and of two on
-    /// ranges apart perhaps only the later one (so a child may have both a mapping that its parent unmapped
-    /// and one that it made then, and be over a limit that the parent kept). One flush at the end. After an error (no
-    /// memory, no swap space) nothing has changed.
+    /// Each slot is copied under its lock, while other tasks of the space go on working elsewhere:
+    /// an operation of theirs is seen wholly or not at all, and of two on ranges apart perhaps only
+    /// the later one (so a child may have both a mapping that its parent unmapped and one that it
+    /// made then, and be over a limit that the parent kept). One flush at the end. After an error
+    /// (no memory, no swap space) nothing has changed.
     ///
     /// O(slots + private pages present).
     pub fn fork(&self) -> Result<Self, Error> {
@@ -38,7 +38,8 @@ impl<S: System> Space<S> {
         let mut limits = Default::default();
         {
             let _pmap = self.pmap.locking.pmap();
-            // Free, as no task knows the child yet; but a removal by the reverse map soon finds some of its pages.
+            // Free, as no task knows the child yet; but a removal by the reverse map soon finds
+            // some of its pages.
             let _child = child.pmap.locking.try_pmap();
             let forking = self.pmap.fork();
             let mut copy = Copy {
@@ -55,7 +56,8 @@ impl<S: System> Space<S> {
                 if slot.contains(home(end)) {
                     child.written.heap_end.set(end);
                 } else if slot.start >= HEAP_START && slot.end <= end {
-                    // A heap that shrinks to the end of this slot leaves the slot alone, and the walk has passed its home.
+                    // A heap that shrinks to the end of this slot leaves the slot alone, and the
+                    // walk has passed its home.
                     child.written.heap_end.set(slot.end);
                 }
                 copy.part(part)?;

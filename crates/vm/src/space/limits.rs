@@ -3,8 +3,9 @@
 //! # Protocol
 //! Operations on different 2 MiB write no common line, so without a limit nothing is counted.
 //! Setting one locks the whole space, sums what is there, and leaves a counter
-//! ([`sync::counter::Limited`]: a share, or stock, of pages for each CPU). The [`Rules`] are written with all
-//! slots locked and read with one, so every operation is either in the sum or finds the counter.
+//! ([`sync::counter::Limited`]: a share, or stock, of pages for each CPU). The [`Rules`] are
+//! written with all slots locked and read with one, so every operation is either in the sum or
+//! finds the counter.
 //!
 //! An operation counts its change under the locks of its slots, by before and after, as
 //! its last step that can fail: released pages are free for others at once.
@@ -27,8 +28,8 @@ const STACK: usize = 8 << 20;
 pub(super) struct Limits<M: Machine> {
     /// Bytes; the largest number is no limit. A number: relaxed.
     stack: M::AtomicUsize,
-    /// No stack ends above this address, below which placing something looks for them. Only grows. Relaxed: a task
-    /// that knows of a stack knows this.
+    /// No stack ends above this address, below which placing something looks for them. Only grows.
+    /// Relaxed: a task that knows of a stack knows this.
     stacks: M::AtomicUsize,
     /// Written with all slots of the space locked, read with one of them locked.
     rules: M::Cell<Rules<M>>,

@@ -175,7 +175,8 @@ impl<S: System> Space<S> {
         self.fill(&mut locked, range, new, attributes)
     }
 
-    /// As [`Space::take`], with `range` and perhaps more `locked`, and the `attributes` of the mapping.
+    /// As [`Space::take`], with `range` and perhaps more `locked`, and the `attributes` of the
+    /// mapping.
     #[inline(always)]
     pub(super) fn fill(
         &self,
@@ -213,8 +214,8 @@ impl<S: System> Space<S> {
         Ok(is_free)
     }
 
-    /// Counts `new`, with `attributes`, at `range` in the place of `before`, and adds the flags of the space's
-    /// new mappings. The last step that can fail.
+    /// Counts `new`, with `attributes`, at `range` in the place of `before`, and adds the flags of
+    /// the space's new mappings. The last step that can fail.
     #[inline(always)]
     fn admit(
         &self,

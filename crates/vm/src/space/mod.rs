@@ -126,7 +126,8 @@ impl<S: System> Space<S> {
         self.clear_all();
     }
 
-    /// As [`Space::exec`], for the only task that uses the space; at less cost, since it holds one slot at a time.
+    /// As [`Space::exec`], for the only task that uses the space; at less cost, since it holds one
+    /// slot at a time.
     ///
     /// # Safety
     /// Until it returns no other task does anything with the space, but to activate it.
@@ -140,7 +141,8 @@ impl<S: System> Space<S> {
         unsafe { self.forget_future() };
     }
 
-    /// Unmaps all, slot by slot: no other task maps anything here. An error if there is no memory to unmap parts.
+    /// Unmaps all, slot by slot: no other task maps anything here. An error if there is no memory
+    /// to unmap parts.
     fn clear_slots(&self) -> Result<(), Error> {
         let mut occupied = self.pmap.tree.occupied(ALL);
         occupied.try_for_each(|place| self.clear(place, place.range, None).map(drop))

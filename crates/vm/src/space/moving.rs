@@ -3,9 +3,9 @@
 //! A move takes one mapping, or all mappings in a range. The old and the new addresses are
 //! locked together; all that can fail is done; then the pages and the mappings go over.
 //!
-//! Slots above 2 MiB have no pages, and equal attributes throughout. So before anything is locked the new
-//! place is subdivided as the old one is; a move that finds that another task has subdivided the old one
-//! further meanwhile begins anew.
+//! Slots above 2 MiB have no pages, and equal attributes throughout. So before anything is locked
+//! the new place is subdivided as the old one is; a move that finds that another task has
+//! subdivided the old one further meanwhile begins anew.
 
 use super::remap::Move;
 use super::{Space, arena};
@@ -32,8 +32,8 @@ pub(super) struct Run<S: System> {
 }
 
 impl<S: System> Space<S> {
-    /// Moves the mappings at `old` to `to`, which is at least as long, if that is free. The rest of `to`
-    /// is new. One mapping, unless `place` takes several and the length stays.
+    /// Moves the mappings at `old` to `to`, which is at least as long, if that is free. The rest of
+    /// `to` is new. One mapping, unless `place` takes several and the length stays.
     pub(super) fn move_to(&self, old: VaRange, to: VaRange, place: Move) -> Result<bool, Error> {
         let target = VaRange::sized(to.start, old.len());
         self.divide_as(old, to)?;
@@ -154,8 +154,8 @@ impl<S: System> Space<S> {
         run.map_or(Ok(()), visit)
     }
 
-    /// Gets all that is needed to map `runs` where they go, and to unmap them where they are; `false` if
-    /// something is mapped where they go, or that is not subdivided as it must be.
+    /// Gets all that is needed to map `runs` where they go, and to unmap them where they are;
+    /// `false` if something is mapped where they go, or that is not subdivided as it must be.
     fn make_ready(&self, two: &Two<'_, S>, runs: &mut [Run<S>]) -> Result<bool, Error> {
         let tree = &self.pmap.tree;
         let (mut last, mut changes, mut is_ready) = (None, 0, true);
@@ -227,8 +227,8 @@ impl<S: System> Space<S> {
         places.all(|at| self.pmap.tree.find(at).level == 0)
     }
 
-    /// A page in each 2 MiB of `to` to which something comes from 2 MiB of `from` that have a slot of
-    /// their own.
+    /// A page in each 2 MiB of `to` to which something comes from 2 MiB of `from` that have a slot
+    /// of their own.
     fn small_places(&self, from: VaRange, to: VaRange) -> impl Iterator<Item = usize> {
         let small = self.pmap.tree.places(from).filter(|place| place.level == 0);
         small.flat_map(move |place| {

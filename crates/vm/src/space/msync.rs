@@ -38,9 +38,9 @@ impl<S: System> Space<S> {
         result
     }
 
-    /// Gives up copies that this space has of objects in `range` (its end rounded up to pages) and that others
-    /// might have changed (`MS_INVALIDATE`). All mappings of an object show the same pages, so
-    /// there is nothing to give up.
+    /// Gives up copies that this space has of objects in `range` (its end rounded up to pages) and
+    /// that others might have changed (`MS_INVALIDATE`). All mappings of an object show the same
+    /// pages, so there is nothing to give up.
     ///
     /// # Errors
     /// [`Error::Busy`] if part of the range is locked in memory; otherwise [`Error::NotMapped`] if

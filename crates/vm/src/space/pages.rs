@@ -1,5 +1,5 @@
-//! Advice that concerns the pages: dropping their content (`madvise` with `MADV_DONTNEED`), at once or
-//! when memory is short (`MADV_FREE`); paging in, and paging out.
+//! Advice that concerns the pages: dropping their content (`madvise` with `MADV_DONTNEED`), at once
+//! or when memory is short (`MADV_FREE`); paging in, and paging out.
 
 use super::Space;
 use crate::error::Error;
@@ -142,8 +142,8 @@ impl<S: System> Space<S> {
         Ok(())
     }
 
-    /// Calls `act` with each page that is mapped in `range`, if no part of that is locked in memory; with no
-    /// lock held.
+    /// Calls `act` with each page that is mapped in `range`, if no part of that is locked in
+    /// memory; with no lock held.
     fn each_page<'a>(
         &'a self,
         range: VaRange,
@@ -176,8 +176,8 @@ impl<S: System> Space<S> {
         }
     }
 
-    /// Adds the pages that are mapped in the first part of `locked` to those `found`, with a reference to each, as far
-    /// as there is room; the address of the next look.
+    /// Adds the pages that are mapped in the first part of `locked` to those `found`, with a
+    /// reference to each, as far as there is room; the address of the next look.
     fn find_pages(&self, locked: &mut Locked<'_, S>, found: &mut Found) -> usize {
         let Some(part) = locked.first() else {
             return locked.range().end;

@@ -50,7 +50,8 @@ impl<S: System> Space<S> {
         (Some(read), self.regions.fault(common, address, access))
     }
 
-    /// Locks the map for a fault, when the policy has copied for the space all that it wants copied.
+    /// Locks the map for a fault, when the policy has copied for the space all that it wants
+    /// copied.
     #[inline]
     fn read_map(&self, fault: PageFault) -> Read<'_, S> {
         loop {

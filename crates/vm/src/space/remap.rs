@@ -42,15 +42,15 @@ impl<S: System> Space<S> {
     /// where it is then. Its pages keep their content; added pages are as a new mapping's.
     /// When it returns, no CPU reaches the pages where they were.
     ///
-    /// A range that goes to a given place and keeps its length may have several mappings, with gaps between:
-    /// mappings in the gaps' new places stay. The part cut off may be anything. An empty `old` asks for
-    /// another mapping of the shared memory that is there.
+    /// A range that goes to a given place and keeps its length may have several mappings, with gaps
+    /// between: mappings in the gaps' new places stay. The part cut off may be anything. An empty
+    /// `old` asks for another mapping of the shared memory that is there.
     ///
     /// # Errors
-    /// [`Error::NotOne`] if nothing is mapped at the start of `old`, or a range that must be one mapping
-    /// is not; [`Error::NoAddresses`] if there is no room, or none in place. Then nothing has
-    /// changed, but that a place given by [`Move::To`] may have been cleared, and the part cut off
-    /// may have gone (as on Linux).
+    /// [`Error::NotOne`] if nothing is mapped at the start of `old`, or a range that must be one
+    /// mapping is not; [`Error::NoAddresses`] if there is no room, or none in place. Then nothing
+    /// has changed, but that a place given by [`Move::To`] may have been cleared, and the part cut
+    /// off may have gone (as on Linux).
     pub fn remap(&self, old: VaRange, bytes: usize, place: Move) -> Result<usize, Error> {
         let invalid = |reason| Err(Error::Invalid { reason });
         let bytes = match whole_pages(bytes) {

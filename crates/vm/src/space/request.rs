@@ -77,7 +77,8 @@ impl<'a, S: System> Request<'a, S> {
     }
 
     /// With `flags`, of those that a request may have: [`Flags::NO_RESERVE`],
-    /// [`Flags::GROWS_DOWN`], [`Flags::LOCKED`], [`Flags::ON_FAULT`], [`Flags::HUGE`], [`Flags::NO_HUGE`].
+    /// [`Flags::GROWS_DOWN`], [`Flags::LOCKED`], [`Flags::ON_FAULT`], [`Flags::HUGE`],
+    /// [`Flags::NO_HUGE`].
     pub fn with(mut self, flags: Flags) -> Self {
         self.flags = self.flags | flags;
         self

@@ -35,7 +35,8 @@ pub(super) enum Guess {
 /// The memory that a fault has got; unneeded memory is freed.
 pub(super) struct Supply<'a, S: System> {
     vm: &'a Vm<S>,
-    /// Memory is short: pages read ahead would only go again, and the page that is needed with them.
+    /// Memory is short: pages read ahead would only go again, and the page that is needed with
+    /// them.
     is_short: bool,
     /// A frame that no other task knows, and whether it is all zero.
     frame: Option<(Frame, bool)>,

@@ -1,8 +1,9 @@
 //! The first touch of a page of private memory: what most faults are, on a path of its own.
 //!
-//! It is the path of any fault ([`super::fault`]) without that which a first touch does not need: other content than
-//! zeroes, tables to be made or left, superpages, calls of policies. Where something else turns out to be the case it
-//! has changed nothing, and the fault goes on there with the frame.
+//! It is the path of any fault ([`super::fault`]) without that which a first touch does not need:
+//! other content than zeroes, tables to be made or left, superpages, calls of policies. Where
+//! something else turns out to be the case it has changed nothing, and the fault goes on there with
+//! the frame.
 
 use super::Space;
 use super::supply::Guess;
@@ -21,7 +22,8 @@ pub(super) enum Touch {
 }
 
 impl<S: System> Space<S> {
-    /// Maps a page of zeroes at `page`, in `place`, of level 0, if the fault needs that and no more.
+    /// Maps a page of zeroes at `page`, in `place`, of level 0, if the fault needs that and no
+    /// more.
     #[inline(always)]
     pub(super) fn touch(&self, fault: PageFault, place: Place<'_, S>, page: VaRange) -> Touch {
         let may_be_one = !fault.present && self.vm.has_short_paths();

@@ -44,8 +44,8 @@ impl<S: System> Space<S> {
         }
     }
 
-    /// Unmaps `range`, at whose start `place` was found. Its addresses are used again first, and tables
-    /// that are not needed go. As [`Space::clear_locked`] with `write`.
+    /// Unmaps `range`, at whose start `place` was found. Its addresses are used again first, and
+    /// tables that are not needed go. As [`Space::clear_locked`] with `write`.
     #[inline(always)]
     pub(super) fn give_back(
         &self,
@@ -67,8 +67,8 @@ impl<S: System> Space<S> {
         }
     }
 
-    /// Leaves `range`, at whose start `place` was found, without a mapping. Says whether tables may be
-    /// left that are not needed.
+    /// Leaves `range`, at whose start `place` was found, without a mapping. Says whether tables may
+    /// be left that are not needed.
     #[inline(always)]
     pub(super) fn clear(
         &self,
@@ -82,8 +82,9 @@ impl<S: System> Space<S> {
         self.clear_locked(&mut unmapping, range, (changing, write), || {})
     }
 
-    /// As [`Space::clear`], with `range` locked, and the announcement of the change; `done` is called when the pages are
-    /// gone, before the slots are released. With `write`, the map's lock, the policy may downgrade it.
+    /// As [`Space::clear`], with `range` locked, and the announcement of the change; `done` is
+    /// called when the pages are gone, before the slots are released. With `write`, the map's lock,
+    /// the policy may downgrade it.
     #[inline(always)]
     pub(super) fn clear_locked(
         &self,
@@ -114,8 +115,8 @@ impl<S: System> Space<S> {
         locked.unwrap_or_else(|_| unreachable!("whole slots need no memory"));
         let (mut usage, mut attached) = (Usage::NONE, Vec::new());
         for part in removal.locked.occupied() {
-            // Without room an object may end here; that waits for no lock, and no task waits any more
-            // for the slots that are locked.
+            // Without room an object may end here; that waits for no lock, and no task waits any
+            // more for the slots that are locked.
             let _ = keep_attachments(&part, &mut usage, &mut attached);
         }
         let rules = self.rules_mut(&mut removal.locked);
@@ -133,9 +134,9 @@ impl<S: System> Space<S> {
         self.region_gone(ALL);
     }
 
-    /// Frees tables that `range`, at whose start `place` was found, does not need any more: those whose
-    /// entries share no line with others', and in place of the others those that this CPU left longest
-    /// ago.
+    /// Frees tables that `range`, at whose start `place` was found, does not need any more: those
+    /// whose entries share no line with others', and in place of the others those that this CPU
+    /// left longest ago.
     pub(super) fn trim(&self, place: Place<'_, S>, range: VaRange) {
         if place.level == 0 && range.end <= place.range.end {
             self.vacate(place)
@@ -192,7 +193,8 @@ pub(super) struct Unmapping<'a, S: System> {
 }
 
 impl<'a, S: System> Unmapping<'a, S> {
-    /// In a space where nothing is locked yet; [`Unmapping::lock`] is a step of its own as [`Removal::lock`] is.
+    /// In a space where nothing is locked yet; [`Unmapping::lock`] is a step of its own as
+    /// [`Removal::lock`] is.
     #[inline(always)]
     pub(super) fn new(space: &'a Space<S>) -> Self {
         Unmapping {
@@ -232,9 +234,9 @@ impl<'a, S: System> Unmapping<'a, S> {
         self.usage
     }
 
-    /// Takes the mappings away, puts one with `attributes` in their place, or nothing, and gives back
-    /// their reservations; calls `done` before it releases the slots. When it returns, no CPU can reach the pages that
-    /// were there. Says whether tables may be left that are not needed.
+    /// Takes the mappings away, puts one with `attributes` in their place, or nothing, and gives
+    /// back their reservations; calls `done` before it releases the slots. When it returns, no CPU
+    /// can reach the pages that were there. Says whether tables may be left that are not needed.
     #[inline(always)]
     pub(super) fn finish(
         &mut self,
@@ -257,7 +259,8 @@ impl<'a, S: System> Unmapping<'a, S> {
     }
 }
 
-/// Gets what is needed to change the mappings in `part`, whose attachments are kept in `kept`; adds their usage to `usage`.
+/// Gets what is needed to change the mappings in `part`, whose attachments are kept in `kept`; adds
+/// their usage to `usage`.
 #[inline(always)]
 fn prepare<S: System>(
     mut part: Part<'_, S>,
@@ -268,8 +271,8 @@ fn prepare<S: System>(
     keep_attachments(&part, usage, kept)
 }
 
-/// Puts a mapping with `attributes`, or nothing, in the place of all of `part`; says whether that leaves a table that may
-/// not be needed.
+/// Puts a mapping with `attributes`, or nothing, in the place of all of `part`; says whether that
+/// leaves a table that may not be needed.
 #[inline(always)]
 fn set<S: System>(mut part: Part<'_, S>, attributes: Option<Attributes<S>>) -> bool {
     part.set(attributes);
@@ -283,8 +286,8 @@ fn set_several<S: System>(locked: &mut Locked<'_, S>, attributes: Option<Attribu
     parts.fold(false, |left, part| left | set(part, attributes.clone()))
 }
 
-/// Keeps the attachments of `part` in `kept`, as far as there is room for them, and adds its usage to `usage`; an
-/// error if room was missing.
+/// Keeps the attachments of `part` in `kept`, as far as there is room for them, and adds its usage
+/// to `usage`; an error if room was missing.
 #[inline(always)]
 fn keep_attachments<S: System>(
     part: &Part<'_, S>,

@@ -17,8 +17,8 @@
 //! words only went from free to taken meanwhile, but for releases that have not returned: at
 //! the end of the search none was free. Otherwise the search begins anew.
 //!
-//! On weakly ordered CPUs too: a task that finds a slot taken has acquired all that its owner had when it
-//! took it, so that if its owner knew of a slot freed before, the second count has it.
+//! On weakly ordered CPUs too: a task that finds a slot taken has acquired all that its owner had
+//! when it took it, so that if its owner knew of a slot freed before, the second count has it.
 
 use super::slot::{Slot, Word};
 use super::space::{Own, REGION, SwapSpace};
@@ -141,7 +141,8 @@ impl<M: Platform> SwapSpace<M> {
         None
     }
 
-    /// Takes slots from the first of `slots` on, whose number is `first`: as many as are free, and `count` at most.
+    /// Takes slots from the first of `slots` on, whose number is `first`: as many as are free, and
+    /// `count` at most.
     #[inline]
     fn claim(
         slots: &[Slot<M>],

@@ -42,8 +42,8 @@ impl<M: Platform> SwapSpace<M> {
     /// the caller the right to read it in; waits while another task does. O(1) but for that.
     ///
     /// `hold` takes a reference of the page in a frame, unless that has none (as
-    /// `Page::try_retain`, with acquire ordering); its result releases the page when dropped. It may
-    /// be asked for a frame that has nothing to do with the slot any more.
+    /// `Page::try_retain`, with acquire ordering); its result releases the page when dropped. It
+    /// may be asked for a frame that has nothing to do with the slot any more.
     ///
     /// The caller has a reference of the slot; or it looks, when it has locked its page-table
     /// entry, whether that holds the slot's number still and [`SwapSpace::holds`] says so too.
@@ -91,7 +91,8 @@ impl<M: Platform> SwapSpace<M> {
         self.take_out(slot, frame, freeze, |word| word)
     }
 
-    /// As [`SwapSpace::uncache`] by a caller that has a reference of the slot, which goes with the page if that is evicted.
+    /// As [`SwapSpace::uncache`] by a caller that has a reference of the slot, which goes with the
+    /// page if that is evicted.
     #[inline]
     pub(crate) fn uncache_and_release(
         &self,
@@ -147,8 +148,8 @@ impl<M: Platform> Loading<'_, M> {
         self.space.read(machine, self.slot, &[frame])
     }
 
-    /// Puts `frame`, which has the slot's content, into the cache, with a reference of its
-    /// page that the caller gives, and wakes the tasks that wait. `false` if the slot is not needed any
+    /// Puts `frame`, which has the slot's content, into the cache, with a reference of its page
+    /// that the caller gives, and wakes the tasks that wait. `false` if the slot is not needed any
     /// more: it is free, and the reference is the caller's still.
     #[must_use = "whether the cache has taken the reference"]
     pub fn finish(self, frame: Frame) -> bool {

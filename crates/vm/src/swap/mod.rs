@@ -43,8 +43,8 @@
 //! - *A look-up needs no lock*, and writes the page's line only. It may succeed while the slot
 //!   is `BUSY` with an eviction: then the page has one more reference, and freezing fails; or
 //!   freezing came first, there is no reference to add to, and the look-up waits.
-//! - *An evicted page is not freed before the word has changed*: the task that froze it owns it until
-//!   then, so no look-up finds its frame with another page in it.
+//! - *An evicted page is not freed before the word has changed*: the task that froze it owns it
+//!   until then, so no look-up finds its frame with another page in it.
 //! - *The slot stays while it is `BUSY`*: the last release leaves no reference, and clearing
 //!   `BUSY` frees the slot. So no task writes to a slot that is still being read.
 //! - *No wake-up is lost*: `WAITERS` is set under the lock of the queue's bucket while the

@@ -124,9 +124,9 @@ impl<M: Machine> Slot<M> {
         Word(self.0.load(Ordering::Acquire))
     }
 
-    /// Replaces the word by `next` of it, trying again until that succeeds, unless that is `None`; returns the
-    /// word before and after. Acquire and release: see [`Slot::load`]; acquire if it is `None`, too:
-    /// a task that finds a slot taken has acquired all that its owner had.
+    /// Replaces the word by `next` of it, trying again until that succeeds, unless that is `None`;
+    /// returns the word before and after. Acquire and release: see [`Slot::load`]; acquire if it is
+    /// `None`, too: a task that finds a slot taken has acquired all that its owner had.
     #[inline]
     pub(super) fn change(&self, next: impl Fn(Word) -> Option<Word>) -> Option<(Word, Word)> {
         let mut old = self.0.load(Ordering::Acquire);

@@ -146,8 +146,8 @@ impl<M: Platform> SwapSpace<M> {
         self.pager.write(machine, first.into(), frames, bytes)
     }
 
-    /// Fills `frames` from slots as [`SwapSpace::write`] writes them; by a caller that has the right to read
-    /// each of them in ([`super::Loading`]), or owns it.
+    /// Fills `frames` from slots as [`SwapSpace::write`] writes them; by a caller that has the
+    /// right to read each of them in ([`super::Loading`]), or owns it.
     pub(crate) fn read(&self, machine: &M, first: u32, frames: &[Frame]) -> Result<(), PagerError> {
         self.check(first, frames.len());
         self.pager.read(machine, first.into(), frames)

@@ -16,13 +16,14 @@ use machine::{Cpus, Platform, VaRange};
 /// may be seen in another order than they were done in.
 ///
 /// Empty slots are passed over without their locks, and looked at again with the next slot locked:
-/// an operation on one of them is then either seen, or it waits for a slot that the walk holds, or the
-/// walk has passed all of its slots.
+/// an operation on one of them is then either seen, or it waits for a slot that the walk holds, or
+/// the walk has passed all of its slots.
 ///
-/// Walks that only read a slot *share* it. The first is counted in the slot under its lock, and then releases the
-/// lock; others come under the lock, or without it while the count is not 0. An operation that locks the slot to change
-/// it closes the count and waits until the last of them has gone on; no new one comes meanwhile. So
-/// of the lock's holders and the walks, one is alone, or all only read.
+/// Walks that only read a slot *share* it. The first is counted in the slot under its lock, and
+/// then releases the lock; others come under the lock, or without it while the count is not 0. An
+/// operation that locks the slot to change it closes the count and waits until the last of them has
+/// gone on; no new one comes meanwhile. So of the lock's holders and the walks, one is alone, or
+/// all only read.
 pub(crate) struct Coupled<'a, S: System> {
     tree: &'a Tree<S>,
     held: Option<(Place<'a, S>, Hold<S::Machine>)>,
@@ -60,9 +61,9 @@ impl<'a, S: System> Coupled<'a, S> {
         self.next_with(|| LAST, |_| false)
     }
 
-    /// As [`Coupled::next`], but a slot that covers the address `wanted` is not passed over if it is empty.
-    /// To move that address, a task must have locked the slots of both addresses and those in between.
-    /// A slot that is only to be `read` may be shared with other walks.
+    /// As [`Coupled::next`], but a slot that covers the address `wanted` is not passed over if it
+    /// is empty. To move that address, a task must have locked the slots of both addresses and
+    /// those in between. A slot that is only to be `read` may be shared with other walks.
     #[track_caller]
     pub(crate) fn next_with(
         &mut self,
@@ -98,7 +99,8 @@ impl<'a, S: System> Coupled<'a, S> {
         read: &impl Fn(&Part<'_, S>) -> bool,
     ) -> Option<Hold<S::Machine>> {
         let slot = place.slot;
-        // The address first: with this slot held, it may come to be before it only from behind the walk.
+        // The address first: with this slot held, it may come to be before it only from behind the
+        // walk.
         let is_next = || {
             let is_before = |address| address < place.range.start;
             !wanted().is_some_and(is_before)
@@ -152,8 +154,8 @@ impl<S: System> Drop for Coupled<'_, S> {
     }
 }
 
-/// Shares `slot` with other walks, if there are some. If the lock is held, perhaps by a walk that will share the slot,
-/// this waits a moment.
+/// Shares `slot` with other walks, if there are some. If the lock is held, perhaps by a walk that
+/// will share the slot, this waits a moment.
 fn join_others<S: System>(slot: &Slot<S>) -> bool {
     for round in 0..LOOKS {
         if slot.join_others() {

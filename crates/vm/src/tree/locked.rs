@@ -148,7 +148,8 @@ impl<S: System> Tree<S> {
         locked.unwrap_or_else(|_| unreachable!("slots of level 0 are not subdivided"))
     }
 
-    /// As [`Tree::lock_around`], if that needs no waiting; unobserved, for a look beside other slots' locks.
+    /// As [`Tree::lock_around`], if that needs no waiting; unobserved, for a look beside other
+    /// slots' locks.
     pub(crate) fn try_around(&self, address: usize) -> Option<Locked<'_, S>> {
         let place = self.find(address);
         place.slot.lock.raw().try_lock()?;
@@ -268,15 +269,16 @@ impl<'a, S: System> Locked<'a, S> {
         first.map(|(place, _)| Part::beginning(*place, self.range))
     }
 
-    /// The part of `range`, which lies in the locked range, if one slot has all of it and is the first.
+    /// The part of `range`, which lies in the locked range, if one slot has all of it and is the
+    /// first.
     #[inline(always)]
     pub(crate) fn only(&mut self, range: VaRange) -> Option<Part<'_, S>> {
         let (first, _) = self.first.as_ref()?;
         (range.end <= first.range.end).then(|| Part::beginning(*first, range))
     }
 
-    /// Calls `visit` with each of [`Locked::parts`]. For short paths: as most ranges have one part, the code for
-    /// the first stands by itself.
+    /// Calls `visit` with each of [`Locked::parts`]. For short paths: as most ranges have one part,
+    /// the code for the first stands by itself.
     #[inline(always)]
     pub(crate) fn each(&mut self, mut visit: impl FnMut(Part<'_, S>)) {
         let Ok(()) = self.try_each(|part| {
@@ -343,8 +345,8 @@ impl<'a, S: System> Locked<'a, S> {
         self.try_each(|part| part.visit(&mut visit))
     }
 
-    /// Calls `visit` with the slots held of which the range covers a part only: the first and the last
-    /// at most, up to the first error.
+    /// Calls `visit` with the slots held of which the range covers a part only: the first and the
+    /// last at most, up to the first error.
     #[inline(always)]
     pub(crate) fn visit_cut(
         &mut self,
@@ -396,8 +398,8 @@ impl<'a, S: System> Locked<'a, S> {
         Ok(())
     }
 
-    /// Locks `place`, which follows the slots held, as the first step or the next. `false` if it has
-    /// got a node instead.
+    /// Locks `place`, which follows the slots held, as the first step or the next. `false` if it
+    /// has got a node instead.
     #[track_caller]
     #[inline(always)]
     fn extend(
@@ -462,7 +464,8 @@ fn unlock_all<S: System>(tree: &Tree<S>, range: VaRange) {
         .for_each(|place| unlock(place.slot, None));
 }
 
-/// What [`Locked::parts`] gives. Most ranges have one, so the walk to the others begins when it must.
+/// What [`Locked::parts`] gives. Most ranges have one, so the walk to the others begins when it
+/// must.
 pub(crate) struct Parts<'a, S: System> {
     tree: &'a Tree<S>,
     range: VaRange,

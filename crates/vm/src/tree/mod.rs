@@ -10,8 +10,8 @@
 //! - The slots that have no node have the mappings. An operation locks all of these in
 //!   its range, in ascending order, and holds them to its end ([`Tree::lock`]): so it is
 //!   atomic, and two of them cannot wait for each other.
-//! - Walks over the whole tree, from slot to slot, may share a slot that they only read ([`coupled`]); an operation waits
-//!   until they have gone on.
+//! - Walks over the whole tree, from slot to slot, may share a slot that they only read
+//!   ([`coupled`]); an operation waits until they have gone on.
 //! - A slot above level 0 of which the range covers a part is locked, subdivided,
 //!   released and descended into. That changes no mapping, so an operation may fail
 //!   after it.
@@ -21,9 +21,9 @@
 //!   there is an instant at which the slot was empty and not subdivided.
 //!
 //! # Cost
-//! Operations on different 2 MiB write no common line. An operation takes a lock for each 2 MiB of its
-//! range where the tree is subdivided, and one for each larger slot. The tree takes 4 KiB of kernel
-//! memory for each 128 MiB, 8 GiB, 512 GiB and 32 TiB ever subdivided, until the space goes.
+//! Operations on different 2 MiB write no common line. An operation takes a lock for each 2 MiB of
+//! its range where the tree is subdivided, and one for each larger slot. The tree takes 4 KiB of
+//! kernel memory for each 128 MiB, 8 GiB, 512 GiB and 32 TiB ever subdivided, until the space goes.
 
 mod coupled;
 mod extent;
@@ -156,9 +156,9 @@ impl<S: System> Tree<S> {
         self.find(range.start).is_hole(range)
     }
 
-    /// The end of the last mapping that was found in `range`, at whose start `place` was found, perhaps
-    /// only of a part of it; `None` if nothing was. Holds one lock at a time, and none where nothing is
-    /// mapped in parts.
+    /// The end of the last mapping that was found in `range`, at whose start `place` was found,
+    /// perhaps only of a part of it; `None` if nothing was. Holds one lock at a time, and none
+    /// where nothing is mapped in parts.
     #[inline]
     pub(crate) fn obstacle(&self, place: Place<'_, S>, range: VaRange) -> Option<usize> {
         if range.end <= place.range.end && place.slot.is_empty() {

@@ -13,8 +13,8 @@ use crate::usage::Usage;
 use core::{iter, slice};
 use machine::VaRange;
 
-/// A locked slot and the part of a locked range that lies in it. A walk that shares the slot ([`super::coupled`])
-/// only reads it.
+/// A locked slot and the part of a locked range that lies in it. A walk that shares the slot
+/// ([`super::coupled`]) only reads it.
 pub(crate) struct Part<'a, S: System> {
     place: Place<'a, S>,
     /// The addresses wanted.
@@ -301,8 +301,8 @@ impl<'a, S: System> Part<'a, S> {
         self.settle();
     }
 
-    /// Changes the attributes of the mappings in the range: `change` gets those of each part of the range that is
-    /// mapped alike. There must be room.
+    /// Changes the attributes of the mappings in the range: `change` gets those of each part of the
+    /// range that is mapped alike. There must be room.
     #[inline]
     pub(crate) fn update(&mut self, mut change: impl FnMut(VaRange, &mut Attributes<S>)) {
         let (range, place) = (self.range, self.place.range);

@@ -5,7 +5,8 @@ use crate::policy::System;
 use core::iter;
 use machine::VaRange;
 
-/// The slots without nodes that reach into a range, in order, as of the moment the walk reaches them.
+/// The slots without nodes that reach into a range, in order, as of the moment the walk reaches
+/// them.
 pub(crate) struct Places<'a, S: System> {
     tree: &'a Tree<S>,
     /// Where the walk is: in a node whose slots are of this level.

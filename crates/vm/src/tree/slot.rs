@@ -37,14 +37,15 @@ pub(crate) struct Slot<S: System> {
     /// The first of the node's slots; null until subdivided, then fixed. Stored with
     /// release under `lock`; a walk that finds it goes there and leaves this line alone.
     child: <S::Machine as Atomics>::AtomicPtr,
-    /// A [`State`], a [`Size`], [`ATTACHED`] and [`ROOM`] as a byte. Written under `lock`; to and from
-    /// [`Size::Superpage`] also under the PV locks of all of its pages.
+    /// A [`State`], a [`Size`], [`ATTACHED`] and [`ROOM`] as a byte. Written under `lock`; to and
+    /// from [`Size::Superpage`] also under the PV locks of all of its pages.
     state: <S::Machine as Atomics>::AtomicU8,
     pub(super) lock: SlotLock<S::Machine>,
-    /// How many walks share the slot ([`super::coupled`]), and [`CLOSED`]. The first comes under `lock`.
+    /// How many walks share the slot ([`super::coupled`]), and [`CLOSED`]. The first comes under
+    /// `lock`.
     walks: <S::Machine as Atomics>::AtomicU16,
-    /// Entries of each [`Kind`], in [`COUNT`] bits each; 0 above level 0. Written under `lock`, or under the family's
-    /// lock while the size is [`Size::Shared`]; read by any task.
+    /// Entries of each [`Kind`], in [`COUNT`] bits each; 0 above level 0. Written under `lock`, or
+    /// under the family's lock while the size is [`Size::Shared`]; read by any task.
     counts: <S::Machine as Atomics>::AtomicU32,
     /// The rest of the data that `lock` protects.
     inside: <S::Machine as Atomics>::Cell<ManuallyDrop<Inside<S>>>,
@@ -153,7 +154,8 @@ impl<S: System> Slot<S> {
         slots.len() - rest.len()
     }
 
-    /// Leaves out the first `N` of `slots` if there are so many, and nothing is mapped in any of them.
+    /// Leaves out the first `N` of `slots` if there are so many, and nothing is mapped in any of
+    /// them.
     #[inline]
     fn skip_empty<const N: usize>(slots: &mut &[Self]) -> bool {
         let Some((first, rest)) = slots.split_first_chunk::<N>() else {
@@ -230,18 +232,20 @@ impl<S: System> Slot<S> {
         self.state.store(rest | bits, Ordering::Release);
     }
 
-    /// Lets a walk share the slot until [`Slot::leave`], unless too many do. Under the lock, which the walk may then
-    /// release.
+    /// Lets a walk share the slot until [`Slot::leave`], unless too many do. Under the lock, which
+    /// the walk may then release.
     pub(super) fn join(&self) -> bool {
         let has_room = self.walks.load(Ordering::Relaxed) < CLOSED - 1;
         if has_room {
-            // Release: pairs with the acquire in `join_others`. The lock orders it before the next holder's look.
+            // Release: pairs with the acquire in `join_others`. The lock orders it before the next
+            // holder's look.
             self.walks.fetch_add(1, Ordering::Release);
         }
         has_room
     }
 
-    /// As [`Slot::join`], but without the lock; only if walks share the slot, and no task waits for them.
+    /// As [`Slot::join`], but without the lock; only if walks share the slot, and no task waits for
+    /// them.
     pub(super) fn join_others(&self) -> bool {
         let mut now = self.walks.load(Ordering::Relaxed);
         while (1..CLOSED - 1).contains(&now) {
@@ -269,7 +273,8 @@ impl<S: System> Slot<S> {
     /// Returns true if walks share the slot. Under the lock, so that no more come.
     #[inline]
     pub(super) fn is_shared(&self) -> bool {
-        // Acquire: pairs with the release in `leave`, so that the holder's changes come after all that the walks read.
+        // Acquire: pairs with the release in `leave`, so that the holder's changes come after all
+        // that the walks read.
         self.walks.load(Ordering::Acquire) != 0
     }
 
@@ -453,7 +458,8 @@ impl<S: System> Slot<S> {
 /// The slots of a node, to be dropped together.
 type Node<S> = [ManuallyDrop<Slot<S>>; FAN_OUT];
 
-/// A slot has memory to be freed only with one of these in its state's byte: an attachment, extents or a node.
+/// A slot has memory to be freed only with one of these in its state's byte: an attachment, extents
+/// or a node.
 const KEEPS_MEMORY: u8 = ATTACHED | ROOM | State::MASK;
 
 /// [`ATTACHED`], or nothing.

@@ -6,10 +6,12 @@ use alloc::boxed::Box;
 use machine::{Asid, Atomic, CpuRange, Machine, Ordering};
 use sync::Padded;
 
-/// The CPU changes from one space to another. Before its first space, its word is 0, which is no space's tag.
+/// The CPU changes from one space to another. Before its first space, its word is 0, which is no
+/// space's tag.
 const CHANGING: u64 = 1 << u16::BITS;
 
-/// Each CPU's space, by tag: a line for each, written by its CPU alone. [`crate::pmap`]'s `active` has the protocol.
+/// Each CPU's space, by tag: a line for each, written by its CPU alone. [`crate::pmap`]'s `active`
+/// has the protocol.
 pub(crate) struct CurrentSpaces<M: Machine>(Box<[Padded<M::AtomicU64>]>);
 
 impl<M: Machine> CurrentSpaces<M> {
@@ -44,7 +46,8 @@ impl<M: Machine> CurrentSpaces<M> {
 
     /// The calling CPU translates for the space with `tag`, and for the last one no more.
     pub(crate) fn set(&self, cpu: usize, tag: Asid) {
-        // Release: pairs with `may_have`; the change of the tables comes before. (A task's accesses come before `enter`'s fence.)
+        // Release: pairs with `may_have`; the change of the tables comes before. (A task's accesses
+        // come before `enter`'s fence.)
         self.0[cpu].store(tag.0.into(), Ordering::Release);
     }
 }

@@ -109,8 +109,8 @@ impl<S: System> Children<S> {
     fn make(&self, vm: &Arc<Vm<S>>) -> Result<Keep<S>, Error> {
         let made = Keep::new(vm)?;
         let stays = ManuallyDrop::new(made.clone());
-        // Release: a task that finds the holder finds it whole. Acquire: another task that forks this
-        // space may have been faster, and its holder is used below.
+        // Release: a task that finds the holder finds it whole. Acquire: another task that forks
+        // this space may have been faster, and its holder is used below.
         let won = self.keep.compare_exchange(
             ptr::null_mut(),
             stays.0.as_ptr().cast(),

@@ -38,14 +38,15 @@ use pages::Run;
 use roster::Roster;
 use sync::Padded;
 
-/// A reclaimer's requests to a pmap when no page can be freed. The caller holds no lock of the VM's.
+/// A reclaimer's requests to a pmap when no page can be freed. The caller holds no lock of the
+/// VM's.
 pub(crate) trait Spare: Send + Sync {
     /// Frees leaf tables that can be made again, about `wanted`; how many it did. With less
     /// than `wanted` it has seen all there are. O(slots).
     fn sweep(&self, wanted: usize) -> usize;
 
-    /// Takes away the mappings whose PV entries are in the victim's chunk, as far as they can be made
-    /// again; how many went.
+    /// Takes away the mappings whose PV entries are in the victim's chunk, as far as they can be
+    /// made again; how many went.
     fn empty_chunk(&self, victim: Victim) -> usize;
 }
 
@@ -94,8 +95,8 @@ impl<S: System> Vm<S> {
     /// A VM made to measure.
     ///
     /// # Errors
-    /// If the kernel's heap has no room for the descriptors of all frames, or the machine's account of
-    /// its memory or of the kernel's entries is impossible.
+    /// If the kernel's heap has no room for the descriptors of all frames, or the machine's account
+    /// of its memory or of the kernel's entries is impossible.
     pub fn with_options(machine: S::Machine, options: Options<S>) -> Result<Arc<Self>, Error> {
         let cpus = machine.cpus();
         let kernel = kernel_entries(&machine)?;

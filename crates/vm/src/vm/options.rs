@@ -44,9 +44,11 @@ pub struct Options<S: System> {
     pub frame_pools: FramePools,
     /// How a fork treats leaf tables; policies whose PV entries are in chunks always copy.
     pub fork_tables: ForkTables,
-    /// How the mappings of an object's page are found; policies whose PV entries are in chunks list them.
+    /// How the mappings of an object's page are found; policies whose PV entries are in chunks list
+    /// them.
     pub object_pages: ObjectPages,
-    /// Pages of an object that one read fault maps at most ([`crate::Space::fault`]): a power of two.
+    /// Pages of an object that one read fault maps at most ([`crate::Space::fault`]): a power of
+    /// two.
     pub fault_around: usize,
 }
 

@@ -42,9 +42,10 @@ impl<S: System> Vm<S> {
         PvList::lock(&self.pv_locks, frame, self.page(frame))
     }
 
-    /// How often a task that changes many pages goes over them until it waits for lists that are locked. Tasks that change the same
-    /// pages, such as forks of one space and the exits of their children, find others to change meanwhile, and
-    /// seldom sleep. The systems of the case studies wait at once.
+    /// How often a task that changes many pages goes over them until it waits for lists that are
+    /// locked. Tasks that change the same pages, such as forks of one space and the exits of their
+    /// children, find others to change meanwhile, and seldom sleep. The systems of the case studies
+    /// wait at once.
     pub(crate) fn passes(&self) -> u32 {
         if self.lists_objects() { 1 } else { 16 }
     }
@@ -69,8 +70,8 @@ impl<S: System> Vm<S> {
         is_same.then(|| list.pass_to(self.page(frame)))
     }
 
-    /// Releases the list of the page in `frame`, unless its lock is that of neighbours too and the next
-    /// one may need it.
+    /// Releases the list of the page in `frame`, unless its lock is that of neighbours too and the
+    /// next one may need it.
     #[inline]
     pub(crate) fn keep_pv<'a>(&self, list: PvList<'a, S>, frame: Frame) -> Option<Last<'a, S>> {
         self.pv_locks.is_per_block().then(|| Last(list, frame))
@@ -216,7 +217,8 @@ impl<S: System> Hold<S> {
         self.frame
     }
 
-    /// This hold, by a holder that owns the object's entry at this address as long as others use the hold.
+    /// This hold, by a holder that owns the object's entry at this address as long as others use
+    /// the hold.
     pub(crate) fn with_entry(self, entry: NonZeroUsize) -> Self {
         let mut hold = self;
         hold.entry = Some(entry);

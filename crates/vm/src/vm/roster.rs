@@ -1,15 +1,15 @@
 //! Which pmaps there are.
 //!
-//! A task that reclaims tables visits the pmaps in rotation, so it must find them all; and a space that
-//! is made or dropped must write no line of another CPU's. So there is no list: each tag has a
-//! place, and the tags that a CPU takes ([`super::asids`]) have theirs together. Places are
-//! made for 512 tags at once, when the first of them is taken, and stay.
+//! A task that reclaims tables visits the pmaps in rotation, so it must find them all; and a space
+//! that is made or dropped must write no line of another CPU's. So there is no list: each tag has a
+//! place, and the tags that a CPU takes ([`super::asids`]) have theirs together. Places are made
+//! for 512 tags at once, when the first of them is taken, and stay.
 //!
 //! # Protocol
 //! A pmap is entered when it is whole, and struck when it is dropped, before its tag is given
 //! back. Its place has a weak reference, under a lock of its own.
-//! - A task that finds a pmap upgrades the reference under the lock, and has a strong one then: the pmap
-//!   stays until it drops that, perhaps as the last. If the last has gone already it finds
+//! - A task that finds a pmap upgrades the reference under the lock, and has a strong one then: the
+//!   pmap stays until it drops that, perhaps as the last. If the last has gone already it finds
 //!   nothing.
 //! - Striking a pmap takes the reference out under the lock: no task upgrades it any more, and
 //!   the place is empty for the tag's next owner.
@@ -37,8 +37,8 @@ const IN_LINES: usize = 16;
 
 /// All `T`s that exist, by tag.
 pub(crate) struct Roster<M: Machine, T: ?Sized + Send + Sync> {
-    /// The first of so many [`Place`]s, or null. Written once each, by the task that takes the first of
-    /// their tags.
+    /// The first of so many [`Place`]s, or null. Written once each, by the task that takes the
+    /// first of their tags.
     places: Box<[Padded<[M::AtomicPtr; IN_LINES]>]>,
     of: PhantomData<fn(&T)>,
 }
@@ -127,8 +127,8 @@ impl<M: Machine, T: ?Sized + Send + Sync> Roster<M, T> {
         let made = filled(TOGETHER, || Place::<M, T>::new(None))?;
         let (first, bytes) = (made.as_ptr(), size_of_val(&*made));
         let made = Box::into_raw(made).cast::<()>();
-        // Release: a task that finds the places finds them whole. The owner of another tag may have been
-        // faster.
+        // Release: a task that finds the places finds them whole. The owner of another tag may have
+        // been faster.
         let won = self.pointer(tag).compare_exchange(
             ptr::null_mut(),
             made,

@@ -1,4 +1,5 @@
-//! Shared parts of the models of spaces: a VM with one space, of which two or three CPUs run jobs at once.
+//! Shared parts of the models of spaces: a VM with one space, of which two or three CPUs run jobs
+//! at once.
 #![allow(dead_code)] // each model uses a part
 
 use checked::Checked;
@@ -210,8 +211,8 @@ pub fn model<const CPUS: usize>(
     move || {
         builder.check(move || {
             let machine = Checked::with_memory(jobs.len(), 32);
-            // The anchor orders by atomics that the checker does not see: a table that one CPU made would race with
-            // its use on another.
+            // The anchor orders by atomics that the checker does not see: a table that one CPU made
+            // would race with its use on another.
             Turnstiles::<Checked>::global();
             let on_cpu = |job: Job| machine.execute(vec![job]);
             let made = Arc::new(Mutex::new(None));

@@ -107,7 +107,8 @@ fn blocks_of_one_page_are_the_page() {
     assert_eq!(mapped(&space, AT, 16), [1]);
 }
 
-/// Neighbours are the object's as the page is: private stores copy them, shared ones need no fault, and a truncation finds them.
+/// Neighbours are the object's as the page is: private stores copy them, shared ones need no fault,
+/// and a truncation finds them.
 #[test]
 fn neighbours_are_mappings_as_others() {
     let vm = plain(2, 16);

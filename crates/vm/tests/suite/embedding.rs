@@ -1,5 +1,5 @@
-//! The environment of a kernel: memory with holes, few address-space tags, a half of each root table that
-//! is its own, and a heap that may have no room.
+//! The environment of a kernel: memory with holes, few address-space tags, a half of each root
+//! table that is its own, and a heap that may have no room.
 
 use crate::refusing;
 use hosted::{Hosted, Options as Machine, Stats};

@@ -10,8 +10,8 @@ const MIB: usize = 1 << 20;
 /// Where pages lie apart.
 const APART: usize = 1 << 39;
 
-/// Nanoseconds in which each of `cpus` CPUs copies a space of 32 MiB, and of 512 pages that lie apart:
-/// tables are shared one after the other, all else is done beside each other.
+/// Nanoseconds in which each of `cpus` CPUs copies a space of 32 MiB, and of 512 pages that lie
+/// apart: tables are shared one after the other, all else is done beside each other.
 fn time_of(cpus: usize) -> u64 {
     let profile = Profile::named("freebsd-96").expect("built in");
     let sim = Sim::new(sim::Options {

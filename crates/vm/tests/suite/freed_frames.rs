@@ -1,5 +1,5 @@
-//! A frame is freed behind the flush. Between the change of the tables and the shootdown another CPU still
-//! uses its TLB's entries; the machine panics if a frame that it reaches is free by then.
+//! A frame is freed behind the flush. Between the change of the tables and the shootdown another
+//! CPU still uses its TLB's entries; the machine panics if a frame that it reaches is free by then.
 
 use crate::store::TestStore;
 use crate::system::{self, System, TestSpace};

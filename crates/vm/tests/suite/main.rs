@@ -1,8 +1,8 @@
-//! The VM on hosted memory: the effect of each operation, the state after it fails, and the guarantees when
-//! CPUs do several at once.
+//! The VM on hosted memory: the effect of each operation, the state after it fails, and the
+//! guarantees when CPUs do several at once.
 //!
-//! One program, since each has a copy of the whole VM in it. Tests that explore schedules, count instructions or
-//! watch the order of locks have programs of their own.
+//! One program, since each has a copy of the whole VM in it. Tests that explore schedules, count
+//! instructions or watch the order of locks have programs of their own.
 
 mod around;
 mod constant_eviction;

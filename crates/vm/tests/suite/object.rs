@@ -460,7 +460,8 @@ fn attachments_say_who_maps_what() {
             owners.sort();
             owners
         };
-        // SAFETY: here and below, no page is looked for at its mappings, so the owners are not used.
+        // SAFETY: here and below, no page is looked for at its mappings, so the owners are not
+        // used.
         let (one, two) = unsafe {
             let one = object.attach(owner(1), range, 40).expect("attach");
             let two = one.inherit(owner(2)).expect("inherit");

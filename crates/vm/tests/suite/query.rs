@@ -151,7 +151,8 @@ fn counts_are_exact_whatever_happens() {
         space.store(AT + SLOT - 5 * P + page * P, 1).expect("store");
     }
     let stats = audit(&space);
-    // The file was read in clusters of 16, whose pages are mapped as far as one block of 16 has them.
+    // The file was read in clusters of 16, whose pages are mapped as far as one block of 16 has
+    // them.
     assert_eq!([stats.private, stats.file, stats.shared], [20, 12, 10]);
     // Copy-on-write makes a private page of a file's.
     space.store(AT + 20 * P, 5).expect("store");

@@ -262,8 +262,8 @@ impl Pager<Hosted> for Ending {
     }
 }
 
-/// A page of shared memory is stored to (1), goes out (and the write ends as told), and goes out again.
-/// What is in it then.
+/// A page of shared memory is stored to (1), goes out (and the write ends as told), and goes out
+/// again. What is in it then.
 fn out_twice(
     end: impl FnOnce(&TestSpace, VaRange) -> Result<(), PagerError> + Send + 'static,
 ) -> u64 {

@@ -218,7 +218,8 @@ fn a_second_mapping_counts_as_any() {
     space.remap(second, P, Move::IfNeeded).expect("given back");
 }
 
-/// 128 MiB that are mapped with equal attributes have one slot in the tree, their pages a table for each 2 MiB.
+/// 128 MiB that are mapped with equal attributes have one slot in the tree, their pages a table for
+/// each 2 MiB.
 #[test]
 fn large_mappings_move_with_their_pages() {
     const LARGE: usize = 128 << 20;

@@ -20,8 +20,8 @@ fn withhold(space: &TestSpace, left: usize) -> Vec<Hold<vm::Best<hosted::Hosted>
         .collect()
 }
 
-/// The pages that a fault reads ahead of a file must not take the memory to map its page: that page would go
-/// out again, and be read again, for ever.
+/// The pages that a fault reads ahead of a file must not take the memory to map its page: that page
+/// would go out again, and be read again, for ever.
 #[test]
 fn reading_ahead_leaves_room_for_tables() {
     let vm = system(1, Superpages::Never, &Disk::default(), 256);
@@ -43,8 +43,8 @@ fn reading_ahead_leaves_room_for_tables() {
     check_empty(&vm, "read");
 }
 
-/// Each look at all the memory costs as much as memory is large: after a few that free only the page that the fault
-/// itself has read, the fault fails.
+/// Each look at all the memory costs as much as memory is large: after a few that free only the
+/// page that the fault itself has read, the fault fails.
 #[test]
 fn a_fault_that_frees_only_its_own_page_fails_soon() {
     let vm = system(1, Superpages::Never, &Disk::default(), 256);

@@ -105,8 +105,8 @@ fn filler(world: &World, step: usize) {
     }
 }
 
-/// Removes pages, and looks at them; not before there was a superpage: pages that went out come back
-/// to frames of no reservation, and little memory may then never have a whole block again.
+/// Removes pages, and looks at them; not before there was a superpage: pages that went out come
+/// back to frames of no reservation, and little memory may then never have a whole block again.
 fn reclaimer(world: &World) {
     while world.seen.load(Ordering::Relaxed) == 0 && !world.stop.load(Ordering::Relaxed) {
         std::thread::yield_now();

@@ -23,8 +23,8 @@ pub fn with_options(cpus: usize, mib: usize, options: Options<Best<Hosted>>) -> 
     Vm::with_options(machine, options).expect("memory for the VM")
 }
 
-/// A machine with memory and a swap space of `slots` pages in `pager`, this thread its first CPU. More
-/// can be committed than is used.
+/// A machine with memory and a swap space of `slots` pages in `pager`, this thread its first CPU.
+/// More can be committed than is used.
 pub fn swapping(
     cpus: usize,
     mib: usize,

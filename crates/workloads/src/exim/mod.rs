@@ -6,9 +6,9 @@
 //! them continue in their copy of the daemon's memory; none calls `exec`. Each waits for its child,
 //! so that one process of a task runs at a time; the next one's work checks the memory.
 //!
-//! It is not from will-it-scale: case study 004 measures it (Boyd-Wickizer et al., An analysis of Linux
-//! scalability to many cores, 2010; exim 4.71 with `deliver_drop_privilege` and ten messages per
-//! connection). Missing are sockets, file names and their directories, and look-ups of names in
+//! It is not from will-it-scale: case study 004 measures it (Boyd-Wickizer et al., An analysis of
+//! Linux scalability to many cores, 2010; exim 4.71 with `deliver_drop_privilege` and ten messages
+//! per connection). Missing are sockets, file names and their directories, and look-ups of names in
 //! tables.
 //!
 //! # Sizes

@@ -12,8 +12,9 @@ pub(crate) const RELOCATED: usize = 32 << 10;
 /// Pages of a library that are read.
 const LIBRARY_PAGES: usize = 4;
 
-/// Neighbouring pages of its program that a process runs. Measured on gcc 12.2's cc1 with `-O2`, 728 lines, by
-/// callgrind's addresses: 2,227 pages in 418 runs, 5.3 pages each; of 8 aligned pages 5.1 run if one does.
+/// Neighbouring pages of its program that a process runs. Measured on gcc 12.2's cc1 with `-O2`,
+/// 728 lines, by callgrind's addresses: 2,227 pages in 418 runs, 5.3 pages each; of 8 aligned pages
+/// 5.1 run if one does.
 const RUN: usize = 6;
 
 /// The sizes of a program.

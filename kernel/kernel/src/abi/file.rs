@@ -74,7 +74,8 @@ pub fn lseek(thread: &mut Thread, [fd, offset, whence, ..]: Arguments) -> Answer
     Ok(*place as usize)
 }
 
-/// The first byte from `offset` on that is in a page which was written, or is not; the end is a hole.
+/// The first byte from `offset` on that is in a page which was written, or is not; the end is a
+/// hole.
 fn edge(inode: &Inode, offset: i64, of_data: bool) -> Result<u64, Errno> {
     let object = inode.object().ok_or(Errno::INVAL)?;
     let page = PAGE_SIZE as u64;
@@ -110,8 +111,8 @@ fn close_one(thread: &Thread, number: usize) -> Result<(), Errno> {
 const CLOSE_RANGE_UNSHARE: u32 = 1 << 1;
 const CLOSE_RANGE_CLOEXEC: u32 = 1 << 2;
 
-/// Closes descriptors, or has a new program not get them. All threads have the same ones: only a thread without
-/// others may ask for its own first, which it has.
+/// Closes descriptors, or has a new program not get them. All threads have the same ones: only a
+/// thread without others may ask for its own first, which it has.
 pub fn close_range(thread: &mut Thread, [first, last, flags, ..]: Arguments) -> Answer {
     let (first, last, flags) = (first as u32 as usize, last as u32 as usize, flags as u32);
     let unshares = flags & CLOSE_RANGE_UNSHARE != 0;

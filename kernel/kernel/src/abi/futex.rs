@@ -146,7 +146,8 @@ fn wait(thread: &mut Thread, word: Name, at: usize, value: u32, until: usize) ->
     }
 }
 
-/// Wakes threads that wait at the first word, and lets others wait at the second one; returns how many.
+/// Wakes threads that wait at the first word, and lets others wait at the second one; returns how
+/// many.
 fn requeue(
     words: [Name; 2],
     counts: [usize; 2],

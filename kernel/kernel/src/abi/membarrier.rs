@@ -28,7 +28,8 @@ pub fn membarrier(thread: &mut Thread, [command, flags, ..]: Arguments) -> Answe
     Ok(0)
 }
 
-/// Interrupts each CPU that is not idle; an interrupt is a barrier, and so is the way to user mode for the others.
+/// Interrupts each CPU that is not idle; an interrupt is a barrier, and so is the way to user mode
+/// for the others.
 fn everywhere() {
     let mut all = CpuSet::default();
     (0..Metal.cpus().len()).for_each(|cpu| all.insert(cpu));

@@ -134,7 +134,8 @@ fn is_shared(flags: u32) -> Result<bool, Errno> {
     }
 }
 
-/// What a mapping shows: an object, and whether it is a file's; nothing for private memory of zeroes.
+/// What a mapping shows: an object, and whether it is a file's; nothing for private memory of
+/// zeroes.
 fn content(
     file: Option<&OpenFile>,
     bytes: usize,
@@ -354,7 +355,8 @@ pub fn munlockall(thread: &mut Thread, _: Arguments) -> Answer {
 /// The heap's end, moved if that is possible.
 pub fn brk(thread: &mut Thread, [end, ..]: Arguments) -> Answer {
     let space = &thread.space;
-    // The requested end, though another thread may have moved it again; the current one, if refused.
+    // The requested end, though another thread may have moved it again; the current one, if
+    // refused.
     if end >= HEAP_START && space.set_break(end).is_ok() {
         Ok(end)
     } else {

@@ -254,8 +254,8 @@ const CALLS: &[(u32, Entry, Call)] = &[
     (__NR_getrandom, Entry::Memory, identity::getrandom),
 ];
 
-/// The calls that make something which stays, or let something grow that does: refused while the kernel's heap is
-/// short.
+/// The calls that make something which stays, or let something grow that does: refused while the
+/// kernel's heap is short.
 #[rustfmt::skip]
 const MAKES: &[u32] = &[
     __NR_open, __NR_openat, __NR_creat, __NR_mkdir, __NR_mkdirat, __NR_mknod, __NR_mknodat, __NR_symlink,

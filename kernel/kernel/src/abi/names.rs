@@ -25,8 +25,8 @@ impl Thread {
         Ok(Path { from, names })
     }
 
-    /// The inode at a path from an open directory on; by `flags` a link's own (`AT_SYMLINK_NOFOLLOW`), or the open
-    /// file's if there is no name (`AT_EMPTY_PATH`).
+    /// The inode at a path from an open directory on; by `flags` a link's own
+    /// (`AT_SYMLINK_NOFOLLOW`), or the open file's if there is no name (`AT_EMPTY_PATH`).
     pub fn inode_at(&self, at: usize, path: usize, flags: u32) -> Result<Arc<Inode>, Errno> {
         let names = self.read_path(path)?;
         if names.is_empty() && flags & AT_EMPTY_PATH != 0 {

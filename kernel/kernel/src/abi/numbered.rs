@@ -11,7 +11,8 @@ pub const IPC_SET: u32 = 1;
 pub const IPC_STAT: u32 = 2;
 pub const IPC_INFO: u32 = 3;
 
-/// The number of the object with a key, if it `fits`; of a new one, if there is none and the flags ask for one.
+/// The number of the object with a key, if it `fits`; of a new one, if there is none and the flags
+/// ask for one.
 pub fn get<T: Keyed>(
     all: &mut Numbered<T>,
     key: i32,

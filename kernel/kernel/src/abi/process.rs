@@ -111,7 +111,8 @@ pub fn execve(thread: &mut Thread, [path, arguments, environment, ..]: Arguments
     Ok(0)
 }
 
-/// The texts that a list of pointers leads to; they take their bytes, and those of the pointers, from `room`.
+/// The texts that a list of pointers leads to; they take their bytes, and those of the pointers,
+/// from `room`.
 fn texts(thread: &Thread, list: usize, room: &mut usize) -> Result<Texts, Errno> {
     let mut texts = Texts::default();
     if list == 0 {

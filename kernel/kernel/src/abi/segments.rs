@@ -105,7 +105,8 @@ pub fn shmctl(thread: &mut Thread, [number, command, at, ..]: Arguments) -> Answ
             return Ok(answer as usize);
         }
         IPC_INFO => {
-            // The most bytes, the fewest, the most segments in all and of a process, and the most pages.
+            // The most bytes, the fewest, the most segments in all and of a process, and the most
+            // pages.
             const LARGEST: usize = usize::MAX - (1 << 24);
             let last = segments.last_place();
             drop(segments);

@@ -11,7 +11,8 @@ use metal::Metal;
 const ARCH_SET_FS: usize = 0x1002;
 const ARCH_GET_FS: usize = 0x1003;
 
-/// Another thread of the process, which goes on where this one is, and finds 0. It does not run yet.
+/// Another thread of the process, which goes on where this one is, and finds 0. It does not run
+/// yet.
 pub fn clone(thread: &Thread) -> Result<Thread, Errno> {
     let mut frame = thread.frame.clone();
     frame.rax = 0;

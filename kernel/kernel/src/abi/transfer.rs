@@ -1,4 +1,5 @@
-//! Reading and writing: of an open file, to and from the memory of the thread, in one part or several.
+//! Reading and writing: of an open file, to and from the memory of the thread, in one part or
+//! several.
 
 use super::file::signal_if_broken;
 use super::{Answer, Arguments, Errno};
@@ -67,7 +68,8 @@ impl<'a> Parts<'a> {
         Part::default()
     }
 
-    /// Calls `copy` for each part of the bytes `at` on, until one is cut short; returns how many are done.
+    /// Calls `copy` for each part of the bytes `at` on, until one is cut short; returns how many
+    /// are done.
     fn each(
         &mut self,
         at: usize,

@@ -114,8 +114,8 @@ impl Descriptors {
         self.places.iter().flatten().map(|one| &one.file)
     }
 
-    /// Takes away a descriptor that a new program does not get, from number `from` on; returns it, to be dropped
-    /// where nothing is locked, and its number.
+    /// Takes away a descriptor that a new program does not get, from number `from` on; returns it,
+    /// to be dropped where nothing is locked, and its number.
     pub fn take_private(&mut self, from: usize) -> Option<(usize, Descriptor)> {
         let mut places = self.places.iter_mut().enumerate().skip(from);
         places.find_map(|(number, one)| Some((number, one.take_if(|it| it.close_on_exec)?)))

@@ -1,11 +1,12 @@
 //! Directories: stored ones, and those whose entries the kernel makes.
 //!
 //! # Protocol
-//! The lock of a directory's entries guards them, and whether the directory is removed. Checks and the changes that
-//! rely on them are under one hold of it: so a name is there in each lookup, or in none, and no name comes into a
-//! directory that has gone. A removal locks the parent, then the directory to be removed. A rename locks both
-//! parents: the one above first, or else in the order of their addresses; then the directory it replaces, which is
-//! below. Renames are one at a time, so that what is above stays so. The lock of a parent is the last.
+//! The lock of a directory's entries guards them, and whether the directory is removed. Checks and
+//! the changes that rely on them are under one hold of it: so a name is there in each lookup, or in
+//! none, and no name comes into a directory that has gone. A removal locks the parent, then the
+//! directory to be removed. A rename locks both parents: the one above first, or else in the order
+//! of their addresses; then the directory it replaces, which is below. Renames are one at a time,
+//! so that what is above stays so. The lock of a parent is the last.
 
 use super::{Inode, Kind, type_bits};
 use crate::errno::Errno;
@@ -238,7 +239,8 @@ impl Directory {
         Some(next)
     }
 
-    /// The entry of a stored directory that follows `name`, in their order; without a name, the first.
+    /// The entry of a stored directory that follows `name`, in their order; without a name, the
+    /// first.
     pub fn after(&self, name: Option<&[u8]>) -> Option<(Name, Arc<Inode>)> {
         use core::ops::Bound::{Excluded, Unbounded};
         let from = name.map_or(Unbounded, Excluded);
@@ -266,8 +268,8 @@ impl Inode {
         self.attributes.change();
     }
 
-    /// From now on a directory gets no names, because its own is taken away. It must be empty, and may not be one
-    /// of the kernel's.
+    /// From now on a directory gets no names, because its own is taken away. It must be empty, and
+    /// may not be one of the kernel's.
     fn close(&self) -> Result<(), Errno> {
         let Kind::Directory(directory) = &self.kind else {
             return Ok(());
@@ -305,9 +307,9 @@ pub struct Rename {
     pub of_directory: bool,
 }
 
-/// Gives the inode at `from` the name `to` in place of its own. In the call the other renames are kept out; lookups
-/// find the inode that has the new name before, or the renamed one. Returns the one replaced, to be dropped where
-/// nothing is locked.
+/// Gives the inode at `from` the name `to` in place of its own. In the call the other renames are
+/// kept out; lookups find the inode that has the new name before, or the renamed one. Returns the
+/// one replaced, to be dropped where nothing is locked.
 pub fn rename(from: &Spot, to: &Spot, how: Rename) -> Result<Option<Arc<Inode>>, Errno> {
     let [old, new] = [from, to].map(|spot| spot.directory.directory()?.stored());
     let (old, new) = match (old, new) {

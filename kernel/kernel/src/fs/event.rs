@@ -14,8 +14,8 @@ const MOST: u64 = u64::MAX - 1;
 
 /// A counter.
 pub struct Event {
-    /// A thread that raises it from 0 puts a byte into `signal`, and one that takes it back to 0 takes one out again. Acquire
-    /// and release: a reader sees all that the writer did before.
+    /// A thread that raises it from 0 puts a byte into `signal`, and one that takes it back to 0
+    /// takes one out again. Acquire and release: a reader sees all that the writer did before.
     count: AtomicU64,
     /// Has a byte while the count is not 0, for threads that wait for that.
     signal: Pipe<Metal>,

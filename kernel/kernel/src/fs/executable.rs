@@ -5,8 +5,8 @@ use crate::errno::Errno;
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicI32, Ordering};
 
-/// The uses of a file: how many writers it has, or, as a negative number, how many programs run from it. The number
-/// tells of nothing else: relaxed.
+/// The uses of a file: how many writers it has, or, as a negative number, how many programs run
+/// from it. The number tells of nothing else: relaxed.
 #[derive(Default)]
 pub struct Uses(AtomicI32);
 
@@ -45,7 +45,8 @@ impl Drop for Writer {
     }
 }
 
-/// A program's file, which is not written as long as this is there, and the path by which it was found.
+/// A program's file, which is not written as long as this is there, and the path by which it was
+/// found.
 #[derive(Default)]
 pub struct Executable {
     path: Name,

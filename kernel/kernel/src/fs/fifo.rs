@@ -1,7 +1,7 @@
 //! FIFOs: pipes with names, and without.
 //!
-//! A FIFO has a pipe while somebody has it open. Who opens one end waits until the other is open, or has been since: each end
-//! counts how often it was opened.
+//! A FIFO has a pipe while somebody has it open. Who opens one end waits until the other is open,
+//! or has been since: each end counts how often it was opened.
 
 use super::Inode;
 use super::open::PipeEnd;
@@ -16,7 +16,8 @@ use metal::Metal;
 /// A FIFO.
 pub struct Fifo {
     state: Lock<State>,
-    /// How often each end has been opened; written under the lock. The lock of the sleepers orders them: relaxed.
+    /// How often each end has been opened; written under the lock. The lock of the sleepers orders
+    /// them: relaxed.
     opened: [AtomicU32; 2],
     /// True if it has a name. Who opens one without need not wait.
     is_named: bool,
@@ -61,8 +62,8 @@ impl Fifo {
         self.is_named
     }
 
-    /// Opens `ends` of the FIFO that `inode` is. Waits for the other end, if one is left, unless `waits` is false: then there
-    /// must be a reader for a writer.
+    /// Opens `ends` of the FIFO that `inode` is. Waits for the other end, if one is left, unless
+    /// `waits` is false: then there must be a reader for a writer.
     pub fn open(&self, inode: &Arc<Inode>, ends: Ends, waits: bool) -> Result<PipeEnd, Errno> {
         let other = ends.map(|has| !has).into_iter().position(|lacks| lacks);
         let (pipe, seen) = {

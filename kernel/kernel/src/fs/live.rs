@@ -1,5 +1,5 @@
-//! The kernel's reports as files, and the directories that have them: made when a path leads there, or when they
-//! are read.
+//! The kernel's reports as files, and the directories that have them: made when a path leads there,
+//! or when they are read.
 
 use super::{Directory, Inode, Kind, Live, Name};
 use crate::errno::Errno;
@@ -90,7 +90,8 @@ pub fn directory(live: impl Live + 'static) -> Arc<Inode> {
     Inode::new(Kind::Directory(Directory::live(live)), 0o555)
 }
 
-/// An entry of a [`Table`]: its name, and a function that makes its inode, from the directory's and the subject.
+/// An entry of a [`Table`]: its name, and a function that makes its inode, from the directory's and
+/// the subject.
 pub type Entry<S> = (
     &'static str,
     fn(&Arc<Inode>, &S) -> Result<Arc<Inode>, Errno>,

@@ -103,7 +103,8 @@ fn walk(mut visit: impl FnMut(&Arc<Inode>, &[u8]) -> ControlFlow<()>) -> Result<
     Ok(())
 }
 
-/// Where a directory is, as long as it has a name. O(depth + entries of the directories on the way).
+/// Where a directory is, as long as it has a name. O(depth + entries of the directories on the
+/// way).
 pub fn path_of(directory: &Arc<Inode>) -> Option<Name> {
     let (mut here, mut names, mut bytes) = (directory.clone(), Vec::new(), 0);
     loop {
@@ -129,7 +130,8 @@ pub fn path_of(directory: &Arc<Inode>) -> Option<Name> {
     Some(path)
 }
 
-/// The name of an inode that a process has open, as far as it has one. O(files) if it is no directory.
+/// The name of an inode that a process has open, as far as it has one. O(files) if it is no
+/// directory.
 pub fn name_of(inode: &Arc<Inode>) -> Name {
     let path = match &inode.kind {
         Kind::Directory(_) => path_of(inode),

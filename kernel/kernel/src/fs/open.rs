@@ -199,14 +199,16 @@ impl OpenFile {
         matches!(inode.kind, Kind::Device(Device::Console | Device::Terminal))
     }
 
-    /// The ends of pipes whose state tells when one of the `wanted` events comes; none if they never change.
+    /// The ends of pipes whose state tells when one of the `wanted` events comes; none if they
+    /// never change.
     pub fn pollable(&self, wanted: u32) -> impl Iterator<Item = (&Pipe<Metal>, End)> {
         let end = match self.event() {
             Some(event) => Some(event.pollable()),
             None if self.is_terminal() => Some(TTY.input_pipe()),
             None => self.pipe(),
         };
-        // With both ends open neither the end of the bytes nor an error comes, and the writing end is mostly ready.
+        // With both ends open neither the end of the bytes nor an error comes, and the writing end
+        // is mostly ready.
         let has_both = self.pipe().is_some() && self.reads() && self.writes();
         let is_awaited = move |end: &(_, End)| match end.1 {
             _ if !has_both => true,

@@ -1,7 +1,7 @@
 //! From paths to inodes.
 //!
-//! A walk goes from name to name. The text of a symbolic link takes the place of the link's name, so a walk has one path
-//! at a time, whatever links lead to links.
+//! A walk goes from name to name. The text of a symbolic link takes the place of the link's name,
+//! so a walk has one path at a time, whatever links lead to links.
 
 use super::{Inode, Kind, ROOT};
 use crate::errno::Errno;
@@ -66,8 +66,8 @@ impl<'a> Place<'a> {
     /// Walks to the last name of a path.
     ///
     /// # Errors
-    /// If one of the names before it leads to no directory, the path is empty, a name is too long, or more than
-    /// 40 links are on the way.
+    /// If one of the names before it leads to no directory, the path is empty, a name is too long,
+    /// or more than 40 links are on the way.
     pub fn of(path: &Path<'a>) -> Result<Self, Errno> {
         if path.names.is_empty() {
             return Err(Errno::NOENT);
@@ -165,7 +165,8 @@ impl<'a> Place<'a> {
         Ok(found)
     }
 
-    /// Gives the inode that `make` makes the last name, which nothing has; a name with slashes is a directory's.
+    /// Gives the inode that `make` makes the last name, which nothing has; a name with slashes is a
+    /// directory's.
     pub fn add(
         &self,
         is_directory: bool,
@@ -187,7 +188,8 @@ impl<'a> Place<'a> {
 }
 
 impl Place<'_> {
-    /// Takes the last name away, if `may` allows it for the inode that has it. A directory must be empty.
+    /// Takes the last name away, if `may` allows it for the inode that has it. A directory must be
+    /// empty.
     pub fn remove(
         &self,
         name: &[u8],

@@ -1,10 +1,11 @@
 //! Locks on parts of files (`fcntl` with `F_SETLK` and the like): of a process, or of an open file.
 //!
-//! The locks of one owner never overlap, and each owner has its own, by their first bytes. So a call looks at few of
-//! them, however many there are: O(owners · log locks).
+//! The locks of one owner never overlap, and each owner has its own, by their first bytes. So a
+//! call looks at few of them, however many there are: O(owners · log locks).
 //!
-//! A process that waits is on the list of waits with the process that it waits for. It goes on the list and looks
-//! for a circle there under one hold of the list's lock: so the last of a circle finds it.
+//! A process that waits is on the list of waits with the process that it waits for. It goes on the
+//! list and looks for a circle there under one hold of the list's lock: so the last of a circle
+//! finds it.
 
 use crate::errno::Errno;
 use crate::heap;
@@ -133,8 +134,8 @@ impl Records {
     /// `waits`.
     ///
     /// # Errors
-    /// If others do not allow it, a signal ends the wait, the wait would be for the owner itself by way of others,
-    /// or memory is short.
+    /// If others do not allow it, a signal ends the wait, the wait would be for the owner itself by
+    /// way of others, or memory is short.
     pub fn take(&self, wanted: Record, waits: bool) -> Result<(), Errno> {
         loop {
             // Acquire: pairs with the release in `tell`.

@@ -1,11 +1,13 @@
 //! Reading and writing open files.
 //!
-//! A call moves bytes between a file and memory of a caller's, which may not be there. What it takes from the file it
-//! has given to the memory, and the rest stays: an offset moves by what was moved, and a pipe keeps bytes that nobody
-//! got. A call that waits does so once, for the first bytes, and returns with what is there then.
+//! A call moves bytes between a file and memory of a caller's, which may not be there. What it
+//! takes from the file it has given to the memory, and the rest stays: an offset moves by what was
+//! moved, and a pipe keeps bytes that nobody got. A call that waits does so once, for the first
+//! bytes, and returns with what is there then.
 //!
-//! Locks: an open file's offset, then the inode's `writing`, held while one call writes, so that the bytes of a
-//! write stay together, and the end to which they are appended is the end. The caller's memory may be brought in meanwhile.
+//! Locks: an open file's offset, then the inode's `writing`, held while one call writes, so that
+//! the bytes of a write stay together, and the end to which they are appended is the end. The
+//! caller's memory may be brought in meanwhile.
 
 use super::event::BYTES;
 use super::{Device, Inode, Kind, OpenFile};
@@ -74,8 +76,8 @@ pub fn refuse_area(offset: u64, bytes: usize) -> Result<(), Errno> {
     }
 }
 
-/// Calls `step` with parts of a buffer, and how many bytes were before, until `most` are done, one fails, or one is
-/// cut short; returns how many are done. An error counts if nothing is done.
+/// Calls `step` with parts of a buffer, and how many bytes were before, until `most` are done, one
+/// fails, or one is cut short; returns how many are done. An error counts if nothing is done.
 fn in_parts(
     most: usize,
     mut step: impl FnMut(usize, &mut [u8]) -> Result<usize, Errno>,
@@ -186,8 +188,8 @@ impl OpenFile {
         })
     }
 
-    /// Refuses to go on if a signal waits and `done` bytes are moved: only files have an end, so other calls must
-    /// be interruptible.
+    /// Refuses to go on if a signal waits and `done` bytes are moved: only files have an end, so
+    /// other calls must be interruptible.
     fn may_go_on(&self, done: usize) -> Result<(), Errno> {
         match &self.inode().kind {
             Kind::File(_) => Ok(()),

@@ -78,7 +78,8 @@ pub fn uptime(to: &mut Sheet) -> Result<(), Errno> {
     )?)
 }
 
-/// The load, which is not measured, so 0; how many processes do not sleep, and how many there are; the last number given.
+/// The load, which is not measured, so 0; how many processes do not sleep, and how many there are;
+/// the last number given.
 pub fn loadavg(to: &mut Sheet) -> Result<(), Errno> {
     let is_ready = |process: &Arc<Process>| {
         let threads = process.threads.lock();

@@ -139,7 +139,8 @@ fn smaps(process: &Process, to: &mut Sheet) -> Result<(), Errno> {
     })
 }
 
-/// Calls `write` with the names of the objects that the regions show. Nothing is written of a process that has ended.
+/// Calls `write` with the names of the objects that the regions show. Nothing is written of a
+/// process that has ended.
 fn named<'a>(
     space: &Space,
     regions: impl Iterator<Item = &'a Region>,

@@ -188,7 +188,8 @@ fn mask(words: impl Iterator<Item = u64>) -> String {
     groups.fold(first, |text, group| format!("{text},{group:08x}"))
 }
 
-/// The signals that are pending for the thread and for all, that it holds back, and that the process ignores and handles.
+/// The signals that are pending for the thread and for all, that it holds back, and that the
+/// process ignores and handles.
 fn signals(process: &Process, tid: u32, to: &mut Sheet) -> Result<(), Errno> {
     let (pending, mask) = process
         .thread(tid)

@@ -5,8 +5,8 @@ use crate::affinity::Affinity;
 use crate::system::system;
 
 impl ThreadRef {
-    /// The thread runs nowhere else from when it is next about to go to user mode; where it is on another CPU in user mode,
-    /// that is at once.
+    /// The thread runs nowhere else from when it is next about to go to user mode; where it is on
+    /// another CPU in user mode, that is at once.
     pub fn set_affinity(&self, affinity: Affinity) {
         *self.affinity.lock() = affinity;
         self.call();

@@ -1,5 +1,5 @@
-//! The alarms of a process: signals at some time, perhaps again and again. The time is the clock's, or time that the process
-//! has used.
+//! The alarms of a process: signals at some time, perhaps again and again. The time is the clock's,
+//! or time that the process has used.
 
 use super::timers::{Ring, TIMERS, Timer};
 use super::{Process, Signal};
@@ -35,12 +35,13 @@ pub struct Alarm {
 /// How often to look at least whether a process that waits has used more time.
 const LOOK: u64 = 4_000_000;
 
-/// The shortest time that programs are told: `itimerval` has microseconds, and none would say that there is no alarm.
+/// The shortest time that programs are told: `itimerval` has microseconds, and none would say that
+/// there is no alarm.
 const SHORTEST: u64 = 1_000;
 
 impl Process {
-    /// Sends a signal in `first` nanoseconds, unless that is 0, and then after each `interval`, unless
-    /// that is. Returns how long it was to the next one, and the interval.
+    /// Sends a signal in `first` nanoseconds, unless that is 0, and then after each `interval`,
+    /// unless that is. Returns how long it was to the next one, and the interval.
     pub fn set_alarm(self: &Arc<Self>, by: Measure, first: u64, interval: u64) -> (u64, u64) {
         let now = self.time(by);
         let mut alarms = self.alarms.lock();
@@ -86,7 +87,8 @@ impl Process {
         let goes_on = alarm.next != 0;
         drop(alarms);
         if by != Measure::Clock && goes_on {
-            // The interrupt finds out what the process does: without any, its time may count as the kernel's.
+            // The interrupt finds out what the process does: without any, its time may count as the
+            // kernel's.
             metal::kick_others();
         }
         if is_due {

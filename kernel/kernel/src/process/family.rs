@@ -222,8 +222,8 @@ impl Family {
         system().kernel.wake(self.key(), usize::MAX);
     }
 
-    /// Calls `f` while no wait looks for events: a parent that has learned of one has got the signal, not only later, when it
-    /// may await another.
+    /// Calls `f` while no wait looks for events: a parent that has learned of one has got the
+    /// signal, not only later, when it may await another.
     pub(super) fn with_children<R>(&self, f: impl FnOnce() -> R) -> R {
         let _children = self.children.lock();
         f()
@@ -283,8 +283,8 @@ impl Process {
         }
     }
 
-    /// Makes the process a child of the first heir of `parent` instead; returns the heir, or nothing if the
-    /// process was no child of `parent`.
+    /// Makes the process a child of the first heir of `parent` instead; returns the heir, or
+    /// nothing if the process was no child of `parent`.
     fn move_from(self: &Arc<Self>, parent: &Process) -> Option<Arc<Process>> {
         let mut place = self.family.parent.lock();
         let mut children = parent.family.children.lock();
@@ -297,8 +297,8 @@ impl Process {
         Some(heir)
     }
 
-    /// The processes that may become the parents of this one's children: the ancestors that have asked for
-    /// orphans, the nearest first, then the first process.
+    /// The processes that may become the parents of this one's children: the ancestors that have
+    /// asked for orphans, the nearest first, then the first process.
     fn heirs(&self) -> impl Iterator<Item = Arc<Process>> {
         let above = |process: &Arc<Process>| process.family.parent();
         let ancestors = iter::successors(self.family.parent(), above);
@@ -317,13 +317,14 @@ impl Process {
         adopts
     }
 
-    /// The parent may ask from now on how the process has ended, and gets its signal; if it does not care, it has lost
-    /// the child at once, and no wait ever sees that it has ended. Returns the parent.
+    /// The parent may ask from now on how the process has ended, and gets its signal; if it does
+    /// not care, it has lost the child at once, and no wait ever sees that it has ended. Returns
+    /// the parent.
     fn report_end(&self) -> Option<Arc<Process>> {
         let place = self.family.parent.lock();
         let parent = place.upgrade()?;
-        // Held over both: a parent that has learned of the end has got the signal, not only later, when it may await
-        // another child's; and one that handles the signal learns of the end.
+        // Held over both: a parent that has learned of the end has got the signal, not only later,
+        // when it may await another child's; and one that handles the signal learns of the end.
         let mut children = parent.family.children.lock();
         let is_usual = self.family.exit_signal() == Signal::CHILD.number();
         if is_usual && parent.handlers.lock().ignores_ends() {

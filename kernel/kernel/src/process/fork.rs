@@ -79,7 +79,8 @@ impl Process {
 }
 
 impl Thread {
-    /// A new process, whose only thread goes on where this one is, and finds 0. It does not run yet.
+    /// A new process, whose only thread goes on where this one is, and finds 0. It does not run
+    /// yet.
     pub fn fork(&self, shares: Shares) -> Result<Thread, Errno> {
         let process = &self.process;
         let job = &process.job;

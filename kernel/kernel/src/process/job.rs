@@ -147,8 +147,8 @@ pub fn group(number: u32) -> impl Iterator<Item = Arc<Process>> + Clone {
     PROCESSES.all().filter(is_member)
 }
 
-/// Returns true if no process of the group has a parent beside it in the session, such as a shell. The first
-/// process, which gets orphans for children, is none.
+/// Returns true if no process of the group has a parent beside it in the session, such as a shell.
+/// The first process, which gets orphans for children, is none.
 pub fn is_orphaned(number: u32, session: u32) -> bool {
     let has_shell = |process: Arc<Process>| {
         let parent = process.family.parent();

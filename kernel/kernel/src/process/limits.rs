@@ -99,7 +99,8 @@ impl Process {
     }
 }
 
-/// How many of the `bytes` the calling process may write to a file from `offset` on; if none, it gets a signal.
+/// How many of the `bytes` the calling process may write to a file from `offset` on; if none, it
+/// gets a signal.
 pub fn room(offset: u64, bytes: usize) -> Result<usize, Errno> {
     match file_size()?.saturating_sub(offset) {
         0 => Err(too_large()),

@@ -1,7 +1,8 @@
 //! Locks that a thread has when it ends: their waiters are told.
 //!
-//! The C library keeps a list of them in the thread's memory (`set_robust_list`): a circle of links,
-//! the place of the lock's word beside its link, and the lock that the thread was about to take.
+//! The C library keeps a list of them in the thread's memory (`set_robust_list`): a circle of
+//! links, the place of the lock's word beside its link, and the lock that the thread was about to
+//! take.
 
 use super::Thread;
 use crate::errno::Errno;

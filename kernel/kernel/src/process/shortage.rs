@@ -67,8 +67,8 @@ fn choose() -> Option<Arc<Process>> {
     Some(victim)
 }
 
-/// The pages that a process has, in memory and in swap space, private ones and those of shared memory without a
-/// file; 0 once it has given them back.
+/// The pages that a process has, in memory and in swap space, private ones and those of shared
+/// memory without a file; 0 once it has given them back.
 fn pages(process: &Process) -> u64 {
     let stats = process.space().map(|space| space.stats());
     stats.map_or(0, |stats| stats.private + stats.shared + stats.swapped)

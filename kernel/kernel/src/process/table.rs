@@ -58,8 +58,8 @@ impl Table {
         processes.range(least..).next().map(|(&pid, _)| pid)
     }
 
-    /// The processes, in the order of their numbers. Each is looked up when it is asked for: those that begin meanwhile
-    /// have numbers above all that were given, and are left out.
+    /// The processes, in the order of their numbers. Each is looked up when it is asked for: those
+    /// that begin meanwhile have numbers above all that were given, and are left out.
     pub fn all(&self) -> impl Iterator<Item = Arc<Process>> + Clone {
         let last = self.given();
         let next = move |least: u32| self.from(least).filter(|&pid| pid <= last);

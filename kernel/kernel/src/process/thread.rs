@@ -73,8 +73,8 @@ pub struct ThreadRef {
     pub pending: Pending,
     /// Signals that it does not take now. Only the thread itself changes it.
     pub mask: AtomicU64,
-    /// Signals that it waits for by `rt_sigtimedwait`: they end its sleep although the mask holds them
-    /// back. Written by the thread itself, before it sleeps.
+    /// Signals that it waits for by `rt_sigtimedwait`: they end its sleep although the mask holds
+    /// them back. Written by the thread itself, before it sleeps.
     awaited: AtomicU64,
     /// True if it is to end, because another thread runs a new program.
     pub(super) dies: AtomicBool,
@@ -131,8 +131,8 @@ impl ThreadRef {
         }
     }
 
-    /// Makes the thread check its signals before it goes to user mode. The caller has made the change to
-    /// be seen.
+    /// Makes the thread check its signals before it goes to user mode. The caller has made the
+    /// change to be seen.
     pub(super) fn call(&self) {
         self.called.store(true, Ordering::SeqCst);
     }
@@ -262,8 +262,8 @@ impl Thread {
         }
     }
 
-    /// Waits until one of these signals comes, or the thread is disturbed otherwise. The mask stays as it
-    /// is: whoever sends one of them finds that it is held back, so it is kept.
+    /// Waits until one of these signals comes, or the thread is disturbed otherwise. The mask stays
+    /// as it is: whoever sends one of them finds that it is held back, so it is kept.
     pub fn await_signals(&self, signals: Set) {
         let awaited = &self.shared.awaited;
         awaited.store(signals.0, Ordering::Relaxed);
@@ -405,8 +405,8 @@ impl Thread {
         self.fault_signal(info);
     }
 
-    /// Tells those who wait at words of the thread's memory that it does not use that any more. It does not
-    /// run in user mode any more.
+    /// Tells those who wait at words of the thread's memory that it does not use that any more. It
+    /// does not run in user mode any more.
     pub(super) fn leave_words(&mut self) {
         self.leave_locks();
         let at = core::mem::take(&mut self.clear_tid);

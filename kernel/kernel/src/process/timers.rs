@@ -1,7 +1,8 @@
 //! What is to happen at some time: a wait reaches its limit, an alarm rings.
 //!
-//! One task, the clock, waits for the first time of all and makes happen what is due. A timer that is cancelled is gone at
-//! once: waits with limits that end early, however many, leave nothing behind.
+//! One task, the clock, waits for the first time of all and makes happen what is due. A timer that
+//! is cancelled is gone at once: waits with limits that end early, however many, leave nothing
+//! behind.
 
 use super::{Measure, Process, ThreadRef};
 use crate::single::Single;
@@ -33,7 +34,8 @@ pub struct Timers {
     set: Lock<BTreeMap<Timer, Ring>>,
     /// The number of the next timer; of its own: relaxed.
     next: AtomicU64,
-    /// The name of the clock; 0, which no task has, until it runs. The lock of `set` orders it with a look for timers: relaxed.
+    /// The name of the clock; 0, which no task has, until it runs. The lock of `set` orders it with
+    /// a look for timers: relaxed.
     clock: AtomicU64,
 }
 

@@ -1,7 +1,7 @@
 //! The resources that threads and processes have used: time on CPUs, faults.
 //!
-//! The time on CPUs is all the time but that in which a thread sleeps, or lets others run. How much of
-//! it is the kernel's is sampled, as on Linux: by where timers and kicks find the thread.
+//! The time on CPUs is all the time but that in which a thread sleeps, or lets others run. How much
+//! of it is the kernel's is sampled, as on Linux: by where timers and kicks find the thread.
 
 use super::{Process, ThreadRef};
 use core::iter::Sum;
@@ -10,7 +10,8 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use machine::Clock;
 use metal::Metal;
 
-/// A thread's use. Only the thread itself writes it; others read numbers: relaxed. Times are cycles.
+/// A thread's use. Only the thread itself writes it; others read numbers: relaxed. Times are
+/// cycles.
 #[derive(Default)]
 pub struct Usage {
     start: AtomicU64,

@@ -77,8 +77,8 @@ impl Thread {
         }
     }
 
-    /// Copies `bytes` from `at` on, one page after the other, up to the first that fails; returns how many bytes
-    /// were before that.
+    /// Copies `bytes` from `at` on, one page after the other, up to the first that fails; returns
+    /// how many bytes were before that.
     fn page_by_page(
         &self,
         at: usize,
@@ -99,8 +99,8 @@ impl Thread {
         done
     }
 
-    /// Changes the aligned word at `at` in one step, as atomic instructions of programs do; returns the word
-    /// that was there.
+    /// Changes the aligned word at `at` in one step, as atomic instructions of programs do; returns
+    /// the word that was there.
     pub fn update(&self, at: usize, change: impl Fn(u32) -> u32) -> Result<u32, Errno> {
         let mut word = self.read(at)?;
         loop {
@@ -151,7 +151,8 @@ impl Thread {
 
     /// Reads the bytes up to a 0, but `most` of them.
     pub fn read_start(&self, from: usize, most: usize) -> Result<Vec<u8>, Errno> {
-        /// Bytes that are read at once: a page begins with a part, and the next one may not be there.
+        /// Bytes that are read at once: a page begins with a part, and the next one may not be
+        /// there.
         const PART: usize = 64;
         let mut text = Vec::new();
         while text.len() < most {

@@ -1,7 +1,8 @@
 //! A disk: the first virtio block device on the first PCI bus. `virtio-drivers` speaks with it.
 //!
-//! The device sends no interrupts: a transfer polls until it is done, and the caller says how to wait in
-//! between. A transfer needs no memory, so that a transfer that frees memory cannot fail for lack of it.
+//! The device sends no interrupts: a transfer polls until it is done, and the caller says how to
+//! wait in between. A transfer needs no memory, so that a transfer that frees memory cannot fail
+//! for lack of it.
 
 mod pci;
 mod shared;
@@ -78,7 +79,8 @@ impl Disk {
         self.device.capacity() / SECTORS as u64
     }
 
-    /// Moves `frames` to or from the pages `first`, `first + 1`, …; calls `wait` while the device works.
+    /// Moves `frames` to or from the pages `first`, `first + 1`, …; calls `wait` while the device
+    /// works.
     ///
     /// # Errors
     /// If the device refuses; then the content where the pages go is undefined.

@@ -1,5 +1,5 @@
-//! The end of objects, and what becomes of their shadows (FreeBSD 14, `vm_object_deallocate` and `vm_object_collapse` of
-//! sys/vm/vm_object.c).
+//! The end of objects, and what becomes of their shadows (FreeBSD 14, `vm_object_deallocate` and
+//! `vm_object_collapse` of sys/vm/vm_object.c).
 
 use super::{AnonObject, Backing};
 use alloc::sync::{Arc, Weak};
@@ -8,7 +8,8 @@ use machine::{Atomic, Machine, Ordering};
 use sync::rwlock::RawRw;
 
 impl<M: Machine> AnonObject<M> {
-    /// Gives a reference back; with the last the object ends, and gives back its own to the object behind.
+    /// Gives a reference back; with the last the object ends, and gives back its own to the object
+    /// behind.
     #[track_caller]
     pub(super) fn deallocate(object: Arc<Self>) {
         let mut next = Some(object);
@@ -43,8 +44,8 @@ impl<M: Machine> AnonObject<M> {
         }
     }
 
-    /// The object, which is locked and is unlocked, has one shadow left, and no other reference: the shadow takes it over.
-    /// Returns the shadow with a reference (`vm_object_deallocate_anon`).
+    /// The object, which is locked and is unlocked, has one shadow left, and no other reference:
+    /// the shadow takes it over. Returns the shadow with a reference (`vm_object_deallocate_anon`).
     #[track_caller]
     fn collapse_shadow(&self) -> Option<Arc<Self>> {
         let shadow = self.chain().shadows.first().and_then(Weak::upgrade);
@@ -72,7 +73,8 @@ impl<M: Machine> AnonObject<M> {
         lives.is_ok().then_some(shadow)
     }
 
-    /// Takes over the objects behind that no other refers to, and passes over those of which it has all pages. Locked.
+    /// Takes over the objects behind that no other refers to, and passes over those of which it has
+    /// all pages. Locked.
     #[track_caller]
     pub(super) fn collapse(self: &Arc<Self>) {
         while let Backing::Anon(behind) = self.chain().backing.clone() {

@@ -1,9 +1,11 @@
 //! Faults on objects (FreeBSD 14, `vm_fault` and what it calls in sys/vm/vm_fault.c).
 //!
-//! A fault locks the region's object for reading, and if the page is there maps it under that lock (`vm_fault_soft_fast`). Otherwise
-//! it locks the object for writing, counts a reference and itself (`paging_in_progress`), takes a page, and goes down the
-//! chain from lock to lock, each for writing (`vm_fault_next`). The end of the fault gives the reference back: since of an
-//! anonymous object the last but one may have to collapse a chain, that locks for writing again (`vm_object_deallocate`).
+//! A fault locks the region's object for reading, and if the page is there maps it under that lock
+//! (`vm_fault_soft_fast`). Otherwise it locks the object for writing, counts a reference and itself
+//! (`paging_in_progress`), takes a page, and goes down the chain from lock to lock, each for
+//! writing (`vm_fault_next`). The end of the fault gives the reference back: since of an anonymous
+//! object the last but one may have to collapse a chain, that locks for writing again
+//! (`vm_object_deallocate`).
 
 use super::{AnonObject, Backing, Counts, FileObject, ObjectRw, Shared};
 use alloc::sync::Arc;
@@ -159,7 +161,8 @@ impl<M: Machine> Drop for Faulting<'_, M> {
 }
 
 impl<M: Machine> Searched<'_, M> {
-    /// The end of a fault (`fault_deallocate`): a page that shows what is behind is not kept in front.
+    /// The end of a fault (`fault_deallocate`): a page that shows what is behind is not kept in
+    /// front.
     fn end(&self) {
         let first = self.first;
         match &self.behind {

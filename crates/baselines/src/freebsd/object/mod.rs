@@ -1,14 +1,16 @@
-//! Objects: the pages of regions, and the shadow chains of those that were forked (FreeBSD 14, sys/vm/vm_object.c and the part of
-//! vm_fault.c that walks them).
+//! Objects: the pages of regions, and the shadow chains of those that were forked (FreeBSD 14,
+//! sys/vm/vm_object.c and the part of vm_fault.c that walks them).
 //!
-//! An anonymous region has an *object* with its pages. After a fork both regions refer to the same object; the first write of
-//! either gives its region a *shadow*, an empty object in front of it, and a page that is not in the shadow is looked for in the
-//! objects behind. When only one shadow is left of an object, it gets the object's pages (`vm_object_collapse`).
+//! An anonymous region has an *object* with its pages. After a fork both regions refer to the same
+//! object; the first write of either gives its region a *shadow*, an empty object in front of it,
+//! and a page that is not in the shadow is looked for in the objects behind. When only one shadow
+//! is left of an object, it gets the object's pages (`vm_object_collapse`).
 //!
 //! # Protocol
-//! All but the counts is under the object's lock; `refs` is raised from 0 never, and from other values also without the lock, as
-//! FreeBSD's `refcount_acquire`. A task locks a shadow before the object behind it; in the other order it only tries.
-//! An [`Arc`] keeps the memory of an object as long as anyone knows it, FreeBSD's counts say when it ends.
+//! All but the counts is under the object's lock; `refs` is raised from 0 never, and from other
+//! values also without the lock, as FreeBSD's `refcount_acquire`. A task locks a shadow before the
+//! object behind it; in the other order it only tries. An [`Arc`] keeps the memory of an object as
+//! long as anyone knows it, FreeBSD's counts say when it ends.
 
 mod collapse;
 mod fault;
@@ -244,7 +246,8 @@ impl<M: Machine> AnonObject<M> {
         self.unlock();
     }
 
-    /// Makes the object larger, if the region that ends at its page `end` is all that refers to it (`vm_object_coalesce`).
+    /// Makes the object larger, if the region that ends at its page `end` is all that refers to it
+    /// (`vm_object_coalesce`).
     #[track_caller]
     pub(super) fn extend(self: &Arc<Self>, end: u64, pages: u64) -> bool {
         self.lock.0.write();
@@ -261,7 +264,8 @@ impl<M: Machine> AnonObject<M> {
         is_alone
     }
 
-    /// A region that referred to the pages of `range` goes, while others still refer to the object (`vm_map_entry_delete`).
+    /// A region that referred to the pages of `range` goes, while others still refer to the object
+    /// (`vm_map_entry_delete`).
     #[track_caller]
     pub(super) fn remove(self: &Arc<Self>, range: Range<u64>) {
         self.lock.0.write();

@@ -82,8 +82,8 @@ fn become_compiler(arguments: &[*const libc::c_char], output: RawFd, inputs: &[R
     }
 }
 
-/// Forks a child that does `life` in its copy of the memory, and ends. It may allocate: libc's `fork`
-/// takes care of the allocator's locks. It must not use locks that other threads hold.
+/// Forks a child that does `life` in its copy of the memory, and ends. It may allocate: libc's
+/// `fork` takes care of the allocator's locks. It must not use locks that other threads hold.
 pub fn start_copy(life: impl FnOnce() -> Result<(), Error>) -> Result<Child, Error> {
     // SAFETY: the child leaves by `_exit`, also if it unwinds.
     match unsafe { libc::fork() } {

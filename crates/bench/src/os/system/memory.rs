@@ -54,7 +54,8 @@ pub fn discard(start: usize, len: usize) -> Result<(), Error> {
 
 #[inline]
 pub fn remap(start: usize, len: usize, new_len: usize) -> Result<usize, Error> {
-    // SAFETY: the workload has mapped the memory through `map`, and holds no references into its old place.
+    // SAFETY: the workload has mapped the memory through `map`, and holds no references into its
+    // old place.
     let moved = unsafe { libc::mremap(start as *mut _, len, new_len, libc::MREMAP_MAYMOVE) };
     if moved == libc::MAP_FAILED {
         return Err(failed(Call::Remap));

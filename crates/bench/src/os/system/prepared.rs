@@ -13,8 +13,9 @@ use workloads::{Call, Daemon, Descriptor, Feature, Files};
 /// The program that exec1 runs: it does nothing and succeeds.
 const PROGRAM: &str = "true";
 
-/// Files with names, the path of a program, the files of programs, and a mail server, if the workload needs them. Tasks cannot
-/// make files with names: they may be killed, and then the files would stay.
+/// Files with names, the path of a program, the files of programs, and a mail server, if the
+/// workload needs them. Tasks cannot make files with names: they may be killed, and then the files
+/// would stay.
 #[derive(Default)]
 pub struct Prepared {
     /// By task.

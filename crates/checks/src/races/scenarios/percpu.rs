@@ -57,8 +57,8 @@ fn job<C: Count>(words: &Words, _job: usize) {
         let pin = Sim::pin();
         let word = words.get(&pin);
         let kept = C::keep(pin);
-        // SAFETY: the machine runs one CPU at a time, so this is a read of its own, and the write below
-        // is one, too.
+        // SAFETY: the machine runs one CPU at a time, so this is a read of its own, and the write
+        // below is one, too.
         let value = unsafe { *word.read() };
         // SAFETY: one CPU runs at a time, so this is a write of its own.
         unsafe { *word.write() = value + 1 };

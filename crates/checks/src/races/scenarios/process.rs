@@ -6,8 +6,8 @@ use std::ptr::from_ref;
 use sync::EMBEDDER;
 use vm::{HEAP_START, Pmap, Space, System};
 
-/// The calling job runs in `space` from now on; it [leaves](leave) it, or enters another, before the space
-/// may go.
+/// The calling job runs in `space` from now on; it [leaves](leave) it, or enters another, before
+/// the space may go.
 pub fn enter<S: System>(space: &Space<S>) {
     S::Machine::with_locals(|locals| {
         locals.words[EMBEDDER].set(from_ref::<Pmap<S>>(space.pmap()) as usize);

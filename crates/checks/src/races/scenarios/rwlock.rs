@@ -10,7 +10,8 @@ use sync::rwlock::{FreebsdRw, RawRw, Rwsem, SpinParkRw};
 /// Acquisitions of each CPU.
 const ROUNDS: u64 = 12;
 
-/// The lock, also with next to no spinning; FreeBSD's, the same; Linux's, and such a one whose waiters soon ask for it.
+/// The lock, also with next to no spinning; FreeBSD's, the same; Linux's, and such a one whose
+/// waiters soon ask for it.
 pub fn all() -> Vec<Scenario> {
     vec![
         Scenario::new("rwlock.spin-park", build::<SpinParkRw<Sim>>).on(2..=6),

@@ -15,11 +15,13 @@ use std::time::{Duration, Instant};
 
 /// How often the results of an engine's job are looked for.
 const LOOK: Duration = Duration::from_secs(1);
-/// How often points that an engine lost, or had no time for, are submitted again without a single new result.
+/// How often points that an engine lost, or had no time for, are submitted again without a single
+/// new result.
 const ATTEMPTS: usize = 3;
 /// How long an engine may not answer.
 const SILENCE: Duration = Duration::from_secs(600);
-/// Points of a shard, unless the user says how many shards there are: a task of an engine takes seconds to start.
+/// Points of a shard, unless the user says how many shards there are: a task of an engine takes
+/// seconds to start.
 const POINTS_OF_A_SHARD: usize = 10;
 
 /// Runs or collects.
@@ -99,8 +101,8 @@ impl Campaign {
         outcome
     }
 
-    /// Has Slurm run the points, and waits: for a job that is there already, or for one made now; again for what that
-    /// one did not do.
+    /// Has Slurm run the points, and waits: for a job that is there already, or for one made now;
+    /// again for what that one did not do.
     fn submit(&self, args: &CampaignRunArgs) -> Result<Outcome, Failure> {
         let usual = self.plan.points.len().div_ceil(POINTS_OF_A_SHARD);
         let shards = args

@@ -249,8 +249,8 @@ struct Shell {
 }
 
 impl Shell {
-    /// Runs the command once, between the preparation and the cleanup; returns the time it took, and
-    /// none if the user cut it short.
+    /// Runs the command once, between the preparation and the cleanup; returns the time it took,
+    /// and none if the user cut it short.
     fn complete(&self) -> Result<Option<Duration>, Failure> {
         if !self.around.before()? {
             return Ok(None);

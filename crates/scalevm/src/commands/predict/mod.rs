@@ -92,7 +92,8 @@ fn chosen<'a>(curves: &'a [Curve], args: &PredictArgs) -> Result<Vec<&'a Curve>,
     Ok(curves.iter().filter(asked).collect())
 }
 
-/// Does all runs, several at the same time, since none depends on another. What an interrupt leaves undone is left out.
+/// Does all runs, several at the same time, since none depends on another. What an interrupt leaves
+/// undone is left out.
 fn predict<'a>(setups: Vec<Setup<'a>>, args: &PredictArgs) -> Vec<Result<Predicted<'a>, Failure>> {
     let first = args.machine.first_seed();
     let effort = Effort {
@@ -130,5 +131,6 @@ fn predict<'a>(setups: Vec<Setup<'a>>, args: &PredictArgs) -> Vec<Result<Predict
     .collect()
 }
 
-/// Threads of this computer that simulate: each holds the memory of a machine, of which 128 processes touch 6 GB.
+/// Threads of this computer that simulate: each holds the memory of a machine, of which 128
+/// processes touch 6 GB.
 const MOST_THREADS: usize = 4;

@@ -79,7 +79,8 @@ fn one(args: &ProfileArgs, what: &WorkloadArgs) -> Result<u8, Failure> {
     Ok(super::finished())
 }
 
-/// Refuses options of a kernel's profile, and those that ask for more than one window of a simulated machine.
+/// Refuses options of a kernel's profile, and those that ask for more than one window of a
+/// simulated machine.
 fn one_window(args: &ProfileArgs) -> Result<(), Failure> {
     let common = &args.common;
     let kernels = [

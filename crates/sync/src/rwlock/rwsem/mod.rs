@@ -1,4 +1,5 @@
-//! Linux's `rw_semaphore`: a reader-writer lock whose writers spin while the owner runs, and whose waiters form one queue.
+//! Linux's `rw_semaphore`: a reader-writer lock whose writers spin while the owner runs, and whose
+//! waiters form one queue.
 //!
 //! As in `kernel/locking/rwsem.c` of Linux 6.12, on x86-64.
 //!
@@ -9,8 +10,9 @@
 //! | `HANDOFF` | the first of the queue has waited for 4 ms: no other task acquires the lock before it |
 //! | the rest | how many readers there are, or try to be |
 //!
-//! `owner` is a hint for spinners: the task that writes, or one that reads or has read, with `BY_READERS`; with
-//! `UNSPINNABLE` while a writer that has spun behind readers for long wants nobody to do so again.
+//! `owner` is a hint for spinners: the task that writes, or one that reads or has read, with
+//! `BY_READERS`; with `UNSPINNABLE` while a writer that has spun behind readers for long wants
+//! nobody to do so again.
 //!
 //! ```text
 //! read:          count += READER; if none of WRITER, WAITERS, HANDOFF: done
@@ -32,17 +34,20 @@
 //!                a reader: count += READER; if WRITER: it was stolen, count -= READER (and after 4 ms: HANDOFF)
 //!                    else grant the lock to up to 256 readers of the queue, wherever they stand
 //! ```
-//! So a release wakes one writer, which finds the lock free or stolen, or many readers, which have it. Readers that come
-//! while tasks wait queue behind them, unless the lock is free; writers that spin overtake all.
+//! So a release wakes one writer, which finds the lock free or stolen, or many readers, which have
+//! it. Readers that come while tasks wait queue behind them, unless the lock is free; writers that
+//! spin overtake all.
 //!
-//! No wake-up is lost: `WAITERS` is set under the queue's lock while the lock is held, or the task looks once more. A task
-//! that takes the last hold away, or a reader that gives up its try, sees `WAITERS`, comes to the queue, and finds the task.
+//! No wake-up is lost: `WAITERS` is set under the queue's lock while the lock is held, or the task
+//! looks once more. A task that takes the last hold away, or a reader that gives up its try, sees
+//! `WAITERS`, comes to the queue, and finds the task.
 //!
-//! A release looks at the queue after it has freed the lock. So the memory of a lock may be freed only when all releases
-//! have returned, not as soon as the lock is free.
+//! A release looks at the queue after it has freed the lock. So the memory of a lock may be freed
+//! only when all releases have returned, not as soon as the lock is free.
 //!
-//! The differences: a woken reader learns that it has the lock when its waker has released the queue; the places of
-//! spinners are a task's, not a CPU's ([`crate::spin::Queued`]); waits cannot be interrupted; there are no real-time tasks.
+//! The differences: a woken reader learns that it has the lock when its waker has released the
+//! queue; the places of spinners are a task's, not a CPU's ([`crate::spin::Queued`]); waits cannot
+//! be interrupted; there are no real-time tasks.
 
 mod queue;
 mod spin;
@@ -70,7 +75,8 @@ const HELD: usize = WRITER | READERS;
 const BY_READERS: usize = 1;
 const UNSPINNABLE: usize = 2;
 
-/// The reader-writer lock of Linux: 40 bytes, as there. Writers may starve readers for 4 ms, and readers writers.
+/// The reader-writer lock of Linux: 40 bytes, as there. Writers may starve readers for 4 ms, and
+/// readers writers.
 ///
 /// A writer spins behind readers for `SPIN` nanoseconds, and a 20th of that for each reader up to 30. A waiter asks for the
 /// lock to be handed over after `WAIT` nanoseconds. The task that writes must release its acquisition.
@@ -85,7 +91,8 @@ pub struct Rwsem<M: Machine, const SPIN: u64 = 10_000, const WAIT: u64 = 4_000_0
 }
 
 impl<M: Machine, const SPIN: u64, const WAIT: u64> Rwsem<M, SPIN, WAIT> {
-    /// The name of the calling task in `owner`: the address of its local words, whose low bits are free.
+    /// The name of the calling task in `owner`: the address of its local words, whose low bits are
+    /// free.
     fn name() -> usize {
         M::with_locals(|locals| ptr::from_ref(locals) as usize)
     }
@@ -131,7 +138,8 @@ impl<M: Machine, const SPIN: u64, const WAIT: u64> Rwsem<M, SPIN, WAIT> {
             change = change.wrapping_add(WAITERS);
         }
         let waiter = Waiter::new(false, Self::name(), WAIT);
-        // SAFETY: the waiter stays in place until it has been granted the lock, and has left the queue.
+        // SAFETY: the waiter stays in place until it has been granted the lock, and has left the
+        // queue.
         unsafe { queue.push(&waiter) };
         // Relaxed, as each change under the queue's lock that acquires nothing.
         let left = self.count.fetch_add(change, Ordering::Relaxed);
@@ -175,7 +183,8 @@ impl<M: Machine, const SPIN: u64, const WAIT: u64> Rwsem<M, SPIN, WAIT> {
         self.own_as_writer();
     }
 
-    /// Acquires the lock for `waiter`, which then leaves the queue; or asks for it to be handed over, if it waits for long.
+    /// Acquires the lock for `waiter`, which then leaves the queue; or asks for it to be handed
+    /// over, if it waits for long.
     fn try_write_queued(&self, queue: &mut LockedQueue<'_, M>, waiter: &Waiter<M>) -> bool {
         let mut count = self.count.load(Ordering::Relaxed);
         loop {
@@ -212,9 +221,10 @@ impl<M: Machine, const SPIN: u64, const WAIT: u64> Rwsem<M, SPIN, WAIT> {
     }
 }
 
-// SAFETY: a writer sets WRITER in a count without holds, by an exchange. A reader adds itself, and has the lock if WRITER
-// was not set, or if its waker had added it to a count without WRITER; both with acquire. They leave by subtracting what
-// they had added, with release, and all changes are exchanges.
+// SAFETY: a writer sets WRITER in a count without holds, by an exchange. A reader adds itself, and
+// has the lock if WRITER was not set, or if its waker had added it to a count without WRITER; both
+// with acquire. They leave by subtracting what they had added, with release, and all changes are
+// exchanges.
 unsafe impl<M: Machine, const SPIN: u64, const WAIT: u64> RawRw<M> for Rwsem<M, SPIN, WAIT> {
     const NAME: &'static str = "rwsem";
     const MAY_SLEEP: bool = true;

@@ -37,9 +37,11 @@ struct Links<M: Machine> {
     is_handed: bool,
 }
 
-// SAFETY: followed only under the queue's lock or by the waker, and waiters stay in place until then.
+// SAFETY: followed only under the queue's lock or by the waker, and waiters stay in place until
+// then.
 unsafe impl<M: Machine> Send for Queue<M> {}
-// SAFETY: followed only under the queue's lock or by the waker, and waiters stay in place until then.
+// SAFETY: followed only under the queue's lock or by the waker, and waiters stay in place until
+// then.
 unsafe impl<M: Machine> Send for Links<M> {}
 
 impl<M: Machine> Queue<M> {
@@ -188,7 +190,8 @@ impl<'a, M: Machine> LockedQueue<'a, M> {
         let mut readers = Readers::none();
         let mut at = self.ends().0;
         let mut last: *const Waiter<M> = null();
-        // SAFETY: the queue is locked, and queued waiters, and readers that have not been granted the lock, stay in place.
+        // SAFETY: the queue is locked, and queued waiters, and readers that have not been granted
+        // the lock, stay in place.
         while let Some(waiter) = unsafe { at.as_ref() }
             && readers.count < BATCH
         {

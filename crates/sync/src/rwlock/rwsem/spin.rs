@@ -18,7 +18,8 @@ pub(super) enum Owner {
     Writer,
     /// Readers.
     Readers,
-    /// A writer that is off its CPU, or readers that are not to be waited for; or this task is to leave its CPU.
+    /// A writer that is off its CPU, or readers that are not to be waited for; or this task is to
+    /// leave its CPU.
     Unspinnable,
 }
 
@@ -103,7 +104,8 @@ impl<M: Machine, const SPIN: u64, const WAIT: u64> Rwsem<M, SPIN, WAIT> {
         Owner::of(now)
     }
 
-    /// Acquires the lock for writing, before those in the queue, if it is free and not to be handed over.
+    /// Acquires the lock for writing, before those in the queue, if it is free and not to be handed
+    /// over.
     fn steal(&self) -> bool {
         let mut count = self.count.load(Ordering::Relaxed);
         while count & (HELD | HANDOFF) == 0 {

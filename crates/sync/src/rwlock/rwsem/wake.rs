@@ -73,7 +73,8 @@ impl<M: Machine, const SPIN: u64, const WAIT: u64> Rwsem<M, SPIN, WAIT> {
                 ..Wakes::NONE
             };
         }
-        // A writer may steal the lock before it is granted to all: so it is granted to the first at once.
+        // A writer may steal the lock before it is granted to all: so it is granted to the first at
+        // once.
         let granted = match reason {
             Reason::Reading => 0,
             _ if self.grant_first(queue) => READER,
@@ -95,8 +96,8 @@ impl<M: Machine, const SPIN: u64, const WAIT: u64> Rwsem<M, SPIN, WAIT> {
         }
     }
 
-    /// Counts the first of the queue as a reader; unless a writer has the lock, from which it is to be handed over if the
-    /// reader is late.
+    /// Counts the first of the queue as a reader; unless a writer has the lock, from which it is to
+    /// be handed over if the reader is late.
     fn grant_first(&self, queue: &mut LockedQueue<'_, M>) -> bool {
         let Some(first) = queue.first() else {
             return false;

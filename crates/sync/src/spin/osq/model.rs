@@ -36,13 +36,15 @@ fn tasks(preemptions: usize, patience: &'static [Option<u32>]) {
                 let first = world.queue.enter(gives_up);
                 assert!(first.is_some() || looks.is_some());
                 if first.is_some() {
-                    // SAFETY: only the first of the queue is at the count; the checker sees whether that is so.
+                    // SAFETY: only the first of the queue is at the count; the checker sees whether
+                    // that is so.
                     unsafe { *world.count.write() += 1 };
                     // Others queue meanwhile.
                     Checked::relax(0);
                 }
                 drop(first);
-                // Nobody gets the places of this task: the checker would not see that the two synchronize.
+                // Nobody gets the places of this task: the checker would not see that the two
+                // synchronize.
                 Checked::with_locals(|locals| locals.words[QUEUE_PLACES].set(0));
             }) as Job
         };

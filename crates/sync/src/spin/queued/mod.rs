@@ -1,7 +1,7 @@
 //! Linux's queued spin lock, and the same with a NUMA-aware queue.
 //!
-//! One waiter spins on the lock itself (*pending*), all further ones form an MCS queue. Its first leaves the queue as it
-//! acquires the lock, so a release knows no node, and the lock is one word:
+//! One waiter spins on the lock itself (*pending*), all further ones form an MCS queue. Its first
+//! leaves the queue as it acquires the lock, so a release knows no node, and the lock is one word:
 //!
 //! ```text
 //! bits   0–7 locked | 8 pending | 16–17 level, 18–31 number + 1 of the last waiter's place; 0: no queue
@@ -16,15 +16,16 @@
 //! unlock:  word &= !LOCKED
 //! ```
 //!
-//! As in `kernel/locking/qspinlock.c` of Linux 6.12, with two differences. Linux stores single bytes of the word, where
-//! the language has one size of access to an atomic, so a release is a locked instruction here. And Linux has four places
-//! a CPU (a task, and what interrupts it); here a task has them ([`place`]), since threads of the host are no CPUs.
+//! As in `kernel/locking/qspinlock.c` of Linux 6.12, with two differences. Linux stores single
+//! bytes of the word, where the language has one size of access to an atomic, so a release is a
+//! locked instruction here. And Linux has four places a CPU (a task, and what interrupts it); here
+//! a task has them ([`place`]), since threads of the host are no CPUs.
 //!
-//! In the NUMA-aware lock (CNA: Dice and Kogan, EuroSys 2019; Kogan's patches for Linux) the first of the queue looks for
-//! a waiter of its own NUMA node, and moves those that it passes over to a secondary queue. The place's `turn` hands that
-//! queue on, by the code of its last place; whose `next` is its first. Of [`Cna`]'s hand-overs one in 65,536 lets the
-//! secondary queue go first, and while that is empty, 255 in 256 look for nobody (the paper's `THRESHOLD` and
-//! `THRESHOLD2`).
+//! In the NUMA-aware lock (CNA: Dice and Kogan, EuroSys 2019; Kogan's patches for Linux) the first
+//! of the queue looks for a waiter of its own NUMA node, and moves those that it passes over to a
+//! secondary queue. The place's `turn` hands that queue on, by the code of its last place; whose
+//! `next` is its first. Of [`Cna`]'s hand-overs one in 65,536 lets the secondary queue go first,
+//! and while that is empty, 255 in 256 look for nobody (the paper's `THRESHOLD` and `THRESHOLD2`).
 
 mod near;
 
@@ -44,7 +45,8 @@ const HELD: u32 = 1;
 const PENDING: u32 = 1 << 8;
 /// The code of the last place in the queue.
 const TAIL: u32 = !0 << place::SHIFT;
-/// A turn has come; with it comes the code of the last place in the secondary queue, if that is not empty.
+/// A turn has come; with it comes the code of the last place in the secondary queue, if that is not
+/// empty.
 const GO: u32 = 1;
 /// How often a task looks whether the pending one has the lock, before it queues.
 const HAND_OVER: u32 = 512;
@@ -55,8 +57,8 @@ pub type Qspinlock<M> = Queued<M, 0>;
 /// The NUMA-aware lock: 4 bytes. Unfair to other NUMA nodes for a while.
 pub type Cna<M> = Queued<M, 0xffff>;
 
-/// A queued lock; one in `KEEP` + 1 of its hand-overs lets waiters of other NUMA nodes go first. `KEEP` is 0 or a mask
-/// of low bits.
+/// A queued lock; one in `KEEP` + 1 of its hand-overs lets waiters of other NUMA nodes go first.
+/// `KEEP` is 0 or a mask of low bits.
 pub struct Queued<M: Machine, const KEEP: u32> {
     word: M::AtomicU32,
 }
@@ -141,7 +143,8 @@ impl<M: Machine, const KEEP: u32> Queued<M, KEEP> {
         if seen & TAIL == node.code && self.take_last(place, seen) {
             return;
         }
-        // A task is queued behind this one, or will be, since it has seen the tail after it had set `PENDING`.
+        // A task is queued behind this one, or will be, since it has seen the tail after it had set
+        // `PENDING`.
         self.word.fetch_or(HELD, Ordering::Relaxed);
         let next = linked::<M>(&node.next);
         let (next, rest) = near::successor::<M, KEEP>(place, next);
@@ -152,7 +155,8 @@ impl<M: Machine, const KEEP: u32> Queued<M, KEEP> {
     /// Puts `code` at the end of the queue; returns the code that was there.
     fn exchange_tail(&self, mut seen: u32, code: u32) -> u32 {
         loop {
-            // Release: a successor finds the node initialised. Acquire: this task finds the predecessor's so.
+            // Release: a successor finds the node initialised. Acquire: this task finds the
+            // predecessor's so.
             match self.word.compare_exchange_weak(
                 seen,
                 seen & !TAIL | code,
@@ -165,8 +169,8 @@ impl<M: Machine, const KEEP: u32> Queued<M, KEEP> {
         }
     }
 
-    /// Acquires the lock for the only place in the queue, and leaves the secondary queue in its stead. Fails if a task
-    /// has come.
+    /// Acquires the lock for the only place in the queue, and leaves the secondary queue in its
+    /// stead. Fails if a task has come.
     fn take_last(&self, place: &Place<M>, seen: u32) -> bool {
         let Some(last) = place.secondary() else {
             let alone =
@@ -208,8 +212,9 @@ fn wait<M: Machine>(mut is_over: impl FnMut() -> bool) {
     note_spins::<M>(looks);
 }
 
-// SAFETY: a task acquires the lock by exchanging 0 for `HELD`; as the one that has set `PENDING`, which keeps the first
-// of the queue away, once `LOCKED` is clear; or as the first of the queue, once both are. Only the holder clears `LOCKED`.
+// SAFETY: a task acquires the lock by exchanging 0 for `HELD`; as the one that has set `PENDING`,
+// which keeps the first of the queue away, once `LOCKED` is clear; or as the first of the queue,
+// once both are. Only the holder clears `LOCKED`.
 unsafe impl<M: Machine, const KEEP: u32> RawLock<M> for Queued<M, KEEP> {
     type Held = ();
     const NAME: &'static str = if KEEP == 0 { "qspinlock" } else { "cna" };

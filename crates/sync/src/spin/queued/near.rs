@@ -3,10 +3,11 @@
 use crate::spin::place::{Node, Place};
 use machine::{Atomic, Machine, Ordering};
 
-/// The place that the holder of the lock, until now first of the queue, hands its turn to, and the code of the last
-/// place in the secondary queue that goes with it. `next` is the next in line.
+/// The place that the holder of the lock, until now first of the queue, hands its turn to, and the
+/// code of the last place in the secondary queue that goes with it. `next` is the next in line.
 ///
-/// Only the first of the queue follows and changes links other than its own, and what it has written goes with the turn.
+/// Only the first of the queue follows and changes links other than its own, and what it has
+/// written goes with the turn.
 pub(super) fn successor<M: Machine, const KEEP: u32>(
     place: &Place<M>,
     next: *mut (),
@@ -29,7 +30,8 @@ pub(super) fn successor<M: Machine, const KEEP: u32>(
     (place.of(first), 0)
 }
 
-/// The first from `next` on that is of this NUMA node; those before it become the end of the secondary queue.
+/// The first from `next` on that is of this NUMA node; those before it become the end of the
+/// secondary queue.
 fn near<'a, M: Machine>(
     place: &'a Place<M>,
     next: *mut (),

@@ -8,9 +8,9 @@
 //! It also reports: two locks of one class, unless the class or the call allows it; a lock waited
 //! for by its own holder; a violation of a declared rank; a lock released by a task that does not
 //! hold it; more held locks than it can track; a wait, by a task that holds a pin, for a lock that
-//! may put its waiter to sleep, whether the lock is free or not; and a class of locks for which a pinned task
-//! waits without sleeping, and of which a task holds one without a pin, so that it may be taken off that very
-//! CPU (both on machines that count pins: [`machine::Cpus::pins`]).
+//! may put its waiter to sleep, whether the lock is free or not; and a class of locks for which a
+//! pinned task waits without sleeping, and of which a task holds one without a pin, so that it may
+//! be taken off that very CPU (both on machines that count pins: [`machine::Cpus::pins`]).
 //!
 //! `try_lock` does not wait, so it shows no order; but a lock waited for while one acquired by
 //! `try_lock` is held comes after that one. Readers count as writers: a writer that waits between

@@ -53,8 +53,9 @@ pub enum Violation<'a> {
         /// Where it is acquired.
         site: &'static Location<'static>,
     },
-    /// A pinned task waits for a lock of a class without sleeping, and another task holds one without a
-    /// pin: it may be taken off the CPU on which the first then waits for ever. Reported once for each class.
+    /// A pinned task waits for a lock of a class without sleeping, and another task holds one
+    /// without a pin: it may be taken off the CPU on which the first then waits for ever. Reported
+    /// once for each class.
     Preempted {
         /// The class.
         class: &'static ClassState,

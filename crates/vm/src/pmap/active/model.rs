@@ -64,8 +64,9 @@ impl World {
     }
 }
 
-/// CPU 0 uses the page beside CPU 1, which takes it away and has it for itself if no CPU is to be interrupted.
-/// (Hosted and simulated accesses fence by themselves, and would hide that there is no fence.)
+/// CPU 0 uses the page beside CPU 1, which takes it away and has it for itself if no CPU is to be
+/// interrupted. (Hosted and simulated accesses fence by themselves, and would hide that there is no
+/// fence.)
 fn model(begins: Begins, [user, taker, count]: [usize; 3]) {
     Builder::new().check(move || {
         let machine = Checked::new(2);

@@ -1,9 +1,9 @@
 //! Leaf tables that a fork has shared.
 //!
-//! A fork need not copy the table of 2 MiB of private memory: parent and child have the
-//! same leaf table and PV tables, and the entry that leads to them forbids writing on both
-//! sides. A space that must change an entry of the table first gets a table of its own; a space that ends
-//! just leaves. (The idea is on-demand-fork's, EuroSys 2021.)
+//! A fork need not copy the table of 2 MiB of private memory: parent and child have the same leaf
+//! table and PV tables, and the entry that leads to them forbids writing on both sides. A space
+//! that must change an entry of the table first gets a table of its own; a space that ends just
+//! leaves. (The idea is on-demand-fork's, EuroSys 2021.)
 //!
 //! # The content of a shared table
 //! [`Size::Shared`] says that other slots may have a slot's tables too. The table's entries are
@@ -32,10 +32,10 @@
 //!   table apart.
 //! - A member that no longer needs the table ([`Pmap::leave_slots`]: unmap, exec, exit)
 //!   clears the entry that leads to the table, flushes, and then leaves: O(1) for 2 MiB.
-//! - **removal by the reverse map** ([`super::reverse`]): a task has a page's PV lock, and with it an
-//!   entry of a table, locks the family. If there are several members no other task changes the
-//!   entry: it clears it, counts one less for each, and flushes them all; a member may leave
-//!   only before or after. If there is one member, it needs that slot's lock, as usual.
+//! - **removal by the reverse map** ([`super::reverse`]): a task has a page's PV lock, and with it
+//!   an entry of a table, locks the family. If there are several members no other task changes the
+//!   entry: it clears it, counts one less for each, and flushes them all; a member may leave only
+//!   before or after. If there is one member, it needs that slot's lock, as usual.
 //!
 //! So the entries of a shared table are changed under a PV lock and the family's, never
 //! under a slot's lock (the right to write is taken from one under the PV lock alone: no space
@@ -43,8 +43,8 @@
 //! is being removed: it takes the family's lock too ([`Pmap::steady`]), or takes the page's PV
 //! lock and looks again.
 //!
-//! A flush always comes before leaving, so the family names every CPU that may have a page in its TLB:
-//! removals from shared tables need no delayed invalidation.
+//! A flush always comes before leaving, so the family names every CPU that may have a page in its
+//! TLB: removals from shared tables need no delayed invalidation.
 //!
 //! # Failures
 //! Owning needs a leaf table and its PV tables; it fails before anything has changed. So an
@@ -71,8 +71,8 @@ pub(in crate::pmap) enum Kept<'a, S: System> {
 }
 
 impl<S: System> Pmap<S> {
-    /// Keeps the entries of the table of `part` as they are, if it is shared, as the slot's lock does
-    /// if it is not.
+    /// Keeps the entries of the table of `part` as they are, if it is shared, as the slot's lock
+    /// does if it is not.
     pub(crate) fn steady(&self, part: &Part<'_, S>) -> Option<LockedFamily<'_, S::Machine>> {
         (part.size() == Size::Shared).then(|| self.family(part).lock())
     }

@@ -96,8 +96,8 @@ impl<S: System> Pmap<S> {
         Ok(Tables { leaf, pv })
     }
 
-    /// Copies the entries of `old` to `new`, to which no entry leads yet; returns how many pages and
-    /// swapped pages those are.
+    /// Copies the entries of `old` to `new`, to which no entry leads yet; returns how many pages
+    /// and swapped pages those are.
     fn copy_entries(&self, part: &Part<'_, S>, old: Tables, new: Tables) -> (usize, usize) {
         let mut counts = (0, 0);
         for (address, _) in self.used(Table::of(old.leaf), part.slot_range()) {
@@ -153,8 +153,8 @@ impl<S: System> Pmap<S> {
         }
     }
 
-    /// Frees the `old` tables, which are only this slot's and which it does not use, with the pages and
-    /// slots of the swap space that they name.
+    /// Frees the `old` tables, which are only this slot's and which it does not use, with the pages
+    /// and slots of the swap space that they name.
     #[cold]
     fn take_apart(&self, part: &Part<'_, S>, old: Tables) {
         for (address, bits) in self.used(Table::of(old.leaf), part.slot_range()) {

@@ -24,8 +24,8 @@ impl<S: System> Pmap<S> {
         self.put_table_back(part, &run);
     }
 
-    /// As [`Pmap::demote`], while the caller also has the PV list of the page at the start of `part`;
-    /// `false` if that would need waiting.
+    /// As [`Pmap::demote`], while the caller also has the PV list of the page at the start of
+    /// `part`; `false` if that would need waiting.
     #[must_use]
     pub(in crate::pmap) fn try_demote(&self, part: &mut Part<'_, S>) -> bool {
         if part.size() != Size::Superpage {
@@ -74,8 +74,8 @@ impl<S: System> Pmap<S> {
                 let entry = self.vm.machine().word(leaf, index);
                 entry.store(piece(old, index), Ordering::Relaxed);
             }
-            // Release: a walker that finds the table finds its entries. The walker may have marked the
-            // superpage meanwhile: then again.
+            // Release: a walker that finds the table finds its entries. The walker may have marked
+            // the superpage meanwhile: then again.
             let table = table(part.leaf());
             match superpage.compare_exchange(old, table, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => break,

@@ -22,14 +22,14 @@
 //! - **promote**: run locked; exchange the table for the superpage; flush the 2 MiB; the marks
 //!   that CPUs have made in the table until then go into the superpage. A dirty page makes all
 //!   of it dirty.
-//! - **demote**: run locked; write the table with the superpage's bits in each entry, and
-//!   exchange it for the superpage, again if the walker has marked that meanwhile. No flush:
-//!   the translation stays the same, and an operation that then changes a page flushes its address, which
-//!   forgets the superpage too. A page that a CPU writes through a superpage it has cached as dirty
-//!   is dirty in the table.
+//! - **demote**: run locked; write the table with the superpage's bits in each entry, and exchange
+//!   it for the superpage, again if the walker has marked that meanwhile. No flush: the translation
+//!   stays the same, and an operation that then changes a page flushes its address, which forgets
+//!   the superpage too. A page that a CPU writes through a superpage it has cached as dirty is
+//!   dirty in the table.
 //! - **removal by the reverse map** has one page's lock and needs the slot's and the run's: it
-//!   tries for them, and if it fails releases the page, takes the slot, then the run, demotes, takes
-//!   the page again, and looks anew.
+//!   tries for them, and if it fails releases the page, takes the slot, then the run, demotes,
+//!   takes the page again, and looks anew.
 //!
 //! Changes of the whole slot (unmap, discard, other rights) concern the superpage's entry
 //! and need no demotion. Fork demotes: a child needs an entry and a PV entry for each page
@@ -130,8 +130,8 @@ impl<S: System> Pmap<S> {
         superpage.load(Ordering::Relaxed) & pte::ACCESSED != 0
     }
 
-    /// Locks the PV lists of the pages of the block that begins with `first`, while the caller holds
-    /// the slot that they are mapped in.
+    /// Locks the PV lists of the pages of the block that begins with `first`, while the caller
+    /// holds the slot that they are mapped in.
     #[track_caller]
     fn lock_run(&self, first: Frame) -> Run<'_, S> {
         PvRun::lock(self.pages_from(first), pte::ENTRIES)

@@ -1,5 +1,6 @@
-//! Demotion against a task that has one page's PV list alone, under all interleavings, with a run of
-//! two pages: the real lists and the real run, and the entries and the size as the protocol says.
+//! Demotion against a task that has one page's PV list alone, under all interleavings, with a run
+//! of two pages: the real lists and the real run, and the entries and the size as the protocol
+//! says.
 
 extern crate std;
 

@@ -7,8 +7,8 @@ use crate::tree::{Kind, Part, Size};
 use machine::{Atomic, AtomicInt, Flush, Frame, Memory, Ordering, pte};
 
 impl<S: System> Pmap<S> {
-    /// Maps the slot of `part` by a superpage, if all its pages are at their places with equal rights.
-    /// O(1) as long as some are missing.
+    /// Maps the slot of `part` by a superpage, if all its pages are at their places with equal
+    /// rights. O(1) as long as some are missing.
     #[inline]
     pub(crate) fn promote(&self, part: &mut Part<'_, S>) {
         if part.size() == Size::Run && part.slot().count(Kind::Private) == pte::ENTRIES {

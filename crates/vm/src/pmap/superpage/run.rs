@@ -107,8 +107,8 @@ impl<'a, S: System, A: PageAt<'a, S>> PvRun<'a, S, A> {
         }
         let index = self.held.find(|&index| Some(index) != self.but)?;
         let page = self.pages.at(index);
-        // SAFETY: the one lock is this run's or its caller's, longer than the list lives; or the list
-        // was kept locked by this run, which has given up the index just now.
+        // SAFETY: the one lock is this run's or its caller's, longer than the list lives; or the
+        // list was kept locked by this run, which has given up the index just now.
         let list = unsafe {
             if has_all {
                 PvList::of_other(page)

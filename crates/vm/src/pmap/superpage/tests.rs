@@ -1,5 +1,5 @@
-//! Looks that must be repeated when a demotion has to wait: the review of case study 002 found these
-//! cases. Each is forced, by holding the lock that it waits for.
+//! Looks that must be repeated when a demotion has to wait: the review of case study 002 found
+//! these cases. Each is forced, by holding the lock that it waits for.
 
 extern crate std;
 

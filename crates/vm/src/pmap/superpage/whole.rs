@@ -59,8 +59,8 @@ impl<S: System> Pmap<S> {
         false
     }
 
-    /// Gives up the pages of `part` if they are all of a superpage and no other space's; it stays one
-    /// until a reclaimer takes the first of them, and a store anywhere keeps them all. Whether
+    /// Gives up the pages of `part` if they are all of a superpage and no other space's; it stays
+    /// one until a reclaimer takes the first of them, and a store anywhere keeps them all. Whether
     /// it did; then the superpage's translation is to be flushed.
     pub(in crate::pmap) fn give_up_superpage(&self, part: &Part<'_, S>) -> bool {
         if part.size() != Size::Superpage || !part.is_all() {

@@ -1,4 +1,5 @@
-//! Members that leave, come and let go of pages, beside a walk and each other, under all interleavings.
+//! Members that leave, come and let go of pages, beside a walk and each other, under all
+//! interleavings.
 
 extern crate std;
 

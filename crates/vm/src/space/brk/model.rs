@@ -103,8 +103,8 @@ fn pages(range: VaRange) -> impl Iterator<Item = usize> {
     (range.start - HEAP_START) / PAGE_SIZE..(range.end - HEAP_START) / PAGE_SIZE
 }
 
-/// From a heap of one page, two CPUs move the end to so many pages. A shrink by either of them makes the page
-/// go that is above its end, unless the other one moves the end up.
+/// From a heap of one page, two CPUs move the end to so many pages. A shrink by either of them
+/// makes the page go that is above its end, unless the other one moves the end up.
 fn model(to: [usize; 2], bug: Bug) {
     let mut builder = Builder::new();
     builder.preemption_bound = Some(3);

@@ -1,4 +1,5 @@
-//! Operations that take superpages, or take them apart: unmap, protect, fork, moves, the reverse map.
+//! Operations that take superpages, or take them apart: unmap, protect, fork, moves, the reverse
+//! map.
 
 use super::*;
 

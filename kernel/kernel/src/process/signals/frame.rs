@@ -16,8 +16,8 @@ const SEGMENTS: usize = 23;
 const FAULT_ADDRESS: usize = 27;
 const FLOATING: usize = 28;
 const MASK: usize = 37;
-/// Of the processor's flags: it stops after each instruction, and copies downwards. A handler begins
-/// without.
+/// Of the processor's flags: it stops after each instruction, and copies downwards. A handler
+/// begins without.
 const STEP: usize = 1 << 8;
 const DOWN: usize = 1 << 10;
 /// Flags: the stack segment is there, and is restored.

@@ -18,7 +18,8 @@ pub struct Pending {
 
 #[derive(Default)]
 struct Queue {
-    /// By signal, each signal's in the order in which they came. Small pieces: one that is not queued always finds room.
+    /// By signal, each signal's in the order in which they came. Small pieces: one that is not
+    /// queued always finds room.
     infos: BTreeMap<(Signal, u64), Info>,
     /// How many have come.
     count: u64,

@@ -88,8 +88,9 @@ impl Process {
 }
 
 impl ThreadRef {
-    /// Returns true if the signal ends the process at once, whatever the thread waits for: also in `vfork`,
-    /// where it takes no other signals. One that is stopped takes the signal when it goes on.
+    /// Returns true if the signal ends the process at once, whatever the thread waits for: also in
+    /// `vfork`, where it takes no other signals. One that is stopped takes the signal when it goes
+    /// on.
     fn ends_by(&self, signal: Signal) -> bool {
         let process = &self.process;
         !self.mask().has(signal) && !process.job.is_stopped() && process.dies_of(signal)

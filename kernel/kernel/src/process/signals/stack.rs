@@ -41,8 +41,8 @@ impl SignalStack {
         pointer > self.start && pointer - self.start <= self.bytes
     }
 
-    /// Where it begins to be used, by a thread whose stack pointer is at `pointer`; nothing if there
-    /// is no such stack, or the thread is on it already.
+    /// Where it begins to be used, by a thread whose stack pointer is at `pointer`; nothing if
+    /// there is no such stack, or the thread is on it already.
     pub fn top(self, pointer: usize) -> Option<usize> {
         let is_usable = self.bytes > 0 && !self.has(pointer);
         is_usable.then(|| self.start.wrapping_add(self.bytes))
