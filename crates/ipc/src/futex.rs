@@ -115,7 +115,7 @@ impl<M: Machine> Futexes<M> {
         Ok(wait == Wait::Woken)
     }
 
-    /// As [`Futexes::wait`], but only while `waits` holds, which is asked before each sleep.
+    /// Waits for a wake-up while `waits` holds, which is asked before each sleep.
     ///
     /// # Errors
     /// Those of `still`.

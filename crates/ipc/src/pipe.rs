@@ -157,8 +157,8 @@ impl<M: Machine> Pipe<M> {
         read.expect("it waits as long as it takes")
     }
 
-    /// As [`Pipe::read`], but waits only while `waits` holds, which is asked before each sleep;
-    /// `None` if it would have to wait longer.
+    /// Reads, and waits for bytes while `waits` holds, which is asked before each sleep; `None` if
+    /// it would have to wait longer.
     pub fn read_while<K: Kernel<M>>(
         &self,
         kernel: &K,
@@ -173,9 +173,9 @@ impl<M: Machine> Pipe<M> {
         })
     }
 
-    /// As [`Pipe::read_while`], but hands at most `most` bytes over to `deliver`, part by part,
-    /// under the pipe's lock. Where `deliver` refuses a part, the bytes of its [`ATOMIC`] stay in
-    /// the pipe, those that it took before among them.
+    /// Hands at most `most` bytes over to `deliver`, part by part, under the pipe's lock, and waits
+    /// for them while `waits` holds. Where `deliver` refuses a part, the bytes of its [`ATOMIC`]
+    /// stay in the pipe, those that it took before among them.
     pub fn read_with<K: Kernel<M>>(
         &self,
         kernel: &K,
@@ -200,8 +200,8 @@ impl<M: Machine> Pipe<M> {
         self.write_while(kernel, bytes, || true).map(drop)
     }
 
-    /// As [`Pipe::write`], but waits only while `waits` holds, which is asked before each sleep;
-    /// returns how many bytes were written.
+    /// Writes, and waits for room while `waits` holds, which is asked before each sleep; returns
+    /// how many bytes were written.
     pub fn write_while<K: Kernel<M>>(
         &self,
         kernel: &K,

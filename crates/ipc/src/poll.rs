@@ -34,8 +34,8 @@ pub fn poll<M: Machine, K: Kernel<M>>(kernel: &K, ends: &[(&Pipe<M>, End)], wait
     poll_while(kernel, ends, || wait)
 }
 
-/// As [`poll`], but waits only while `waits` holds, which is asked before each sleep; 0 if it would
-/// have to wait longer.
+/// Returns which of `ends` are ready, as [`poll`] does, and waits while `waits` holds, which is
+/// asked before each sleep; 0 if it would have to wait longer.
 pub fn poll_while<M: Machine, K: Kernel<M>>(
     kernel: &K,
     ends: &[(&Pipe<M>, End)],

@@ -13,7 +13,7 @@ use vm::policy::{PvByteHeld, PvBytes, PvLocking};
 pub struct Spinning;
 
 impl Spinning {
-    /// As [`PvLocking::lock`].
+    /// Locks the list of the page in `frame` by its byte, for which the caller spins.
     #[inline]
     #[track_caller]
     pub fn lock<'a, M: Machine>(&self, frame: Frame, own: &'a PvLock<M>) -> PvByteHeld<'a, M> {

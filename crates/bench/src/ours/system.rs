@@ -299,7 +299,7 @@ impl<S: System<Machine: Kernel>> workloads::System for Task<S> {
         Ok(self.ended(code))
     }
 
-    /// As [`System::fork`]; the child's time is the task's.
+    /// Forks a child that runs `program`; the child's time is the task's.
     fn start(&mut self, program: Program<'_, Self::File>) -> Result<Child, Error> {
         let child = self.in_kernel(Entry::Fork, || self.process.fork())?;
         self.live(child, |child| Ok((self.execute(child, program)?, ())))?;

@@ -159,7 +159,7 @@ impl Ours {
         Ok(Outcome::Done)
     }
 
-    /// As [`Ours::step`]; a step is refused only if something is scarce, and then changes nothing.
+    /// Performs a step, which is refused only if something is scarce, and then changes nothing.
     fn step_in_need(&mut self, step: &Step) -> Result<Outcome, Outcome> {
         let scarce = self.scarce.take();
         let space = self.processes[&step.process].clone();

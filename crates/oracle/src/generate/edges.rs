@@ -114,7 +114,7 @@ impl Generator<'_> {
         Address { place, offset }
     }
 
-    /// As [`Generator::edged_place`], aligned for an access.
+    /// An aligned address at an edge, for an access.
     fn edged_word(&mut self) -> Address {
         let at = self.edged_place(8);
         Address {

@@ -64,7 +64,7 @@ impl Model {
         wanted.try_for_each(|page| self.populate_one(id, page))
     }
 
-    /// As [`Model::populate`], but continues after pages that cannot come in.
+    /// Pages in what it can of `pages`, and continues after pages that cannot come in.
     pub(super) fn try_to_populate(&mut self, id: ProcessId, pages: Range<u64>) {
         let process = self.process(id);
         let wanted: Vec<_> = process.pages.range(pages).map(|(&page, _)| page).collect();

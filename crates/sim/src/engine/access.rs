@@ -242,7 +242,7 @@ impl Engine {
         (line, self.use_line(line, kind))
     }
 
-    /// As [`Engine::access`], of a store that may go through the buffer.
+    /// Begins a store, which may go through the buffer.
     #[inline]
     fn begin_store(&mut self, what: Shared, value: u64) -> (LineId, Next) {
         let line = self.directory.line_of(what.address);

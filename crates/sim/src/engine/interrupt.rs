@@ -62,7 +62,7 @@ pub(crate) fn safe_point() {
     }
 }
 
-/// As [`safe_point`], in a spin: only if an interrupt has waited for long.
+/// Takes an interrupt in a spin, if it has waited for long.
 pub(super) fn overdue(running: Running) {
     if running.with(|engine| engine.is_interrupted(OVERDUE)) {
         running.deliver();

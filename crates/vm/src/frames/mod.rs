@@ -75,7 +75,7 @@ impl<M: Platform> Frames<M> {
         Self::with_pools(machine, FramePools::default())
     }
 
-    /// As [`Frames::new`], in these pools.
+    /// All frames that `machine` hands over, free and of unknown content, in these pools.
     ///
     /// # Errors
     /// As [`Frames::new`].
@@ -233,8 +233,8 @@ impl<M: Platform> Frames<M> {
         self.fail_in.store(nth, Ordering::Relaxed);
     }
 
-    /// As [`Frames::fail_after`], but all that follow the `nth` fail, too: frames that
-    /// reclaim frees do not help.
+    /// Makes the `nth` allocation from now fail, and all that follow: frames that reclaim frees do
+    /// not help.
     pub fn fail_from(&self, nth: u64) {
         self.fail_in.store(nth | FOR_GOOD, Ordering::Relaxed);
     }

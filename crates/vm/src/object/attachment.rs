@@ -160,8 +160,8 @@ impl<S: System> Object<S> {
         self.reattach(owner, range, first)
     }
 
-    /// As [`Object::attach`], for a mapping that has moved or grown. Growth may carry it beyond the
-    /// largest object, as on Linux: touching it there is touching it behind the object's end.
+    /// Attaches a mapping that has moved or grown. Growth may carry it beyond the largest object,
+    /// as on Linux: touching it there is touching it behind the object's end.
     pub(crate) fn reattach(
         &self,
         owner: *const (),

@@ -151,8 +151,8 @@ impl<S: System> Object<S> {
         Self::make(vm, Backing::Anonymous(slots), size, false)
     }
 
-    /// As [`Object::anonymous`], and its size is charged to the account of swap space as
-    /// long as it lives ([`Error::OverCommit`]).
+    /// An object of anonymous memory whose size is charged to the account of swap space as long as
+    /// it lives ([`Error::OverCommit`]).
     pub fn committed(
         vm: &Arc<Vm<S>>,
         slots: Option<Arc<dyn Slots<S::Machine>>>,

@@ -80,8 +80,7 @@ impl<S: System> Object<S> {
         }
     }
 
-    /// As [`Object::shown`], for each of `range` that is shown, with its index; none behind the
-    /// end.
+    /// The shown pages of `range`, each with its index; none behind the end.
     pub(crate) fn all_shown(&self, range: Range<u64>) -> impl Iterator<Item = (u64, Frame)> {
         let end = range.end.min(self.pages());
         let entries = self.tree.entries(range.start..end);
@@ -98,7 +97,7 @@ impl<S: System> Object<S> {
         self.page_within(index, advice, || self.pages())
     }
 
-    /// As [`Object::page`], of an object that counts `pages` pages: a caller that changes the size
+    /// The page at an index of an object that counts `pages` pages: a caller that changes the size
     /// knows it better than others.
     pub(super) fn page_within(
         &self,

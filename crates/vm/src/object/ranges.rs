@@ -250,7 +250,8 @@ unsafe fn merge<S: System>(lower: Node<S>, upper: Node<S>) -> Node<S> {
     }
 }
 
-/// As [`Ranges::next`], at `root` and below; null if there is none.
+/// The first attachment behind `after` that maps some of `wanted`, at `root` and below; null if
+/// there is none.
 ///
 /// # Safety
 /// As for [`get`].

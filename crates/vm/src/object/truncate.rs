@@ -12,7 +12,7 @@ use core::ops::Range;
 use machine::{Atomic, Atomics, Frame, Memory, Ordering, PAGE_SIZE};
 
 impl<S: System> Object<S> {
-    /// As [`Object::truncate`], but that want of frames is an error at once.
+    /// Truncates; want of frames is an error at once.
     pub(crate) fn try_truncate(
         &self,
         size: u64,

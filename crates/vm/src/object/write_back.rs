@@ -49,7 +49,7 @@ impl<S: System> Object<S> {
         settled.and(written)
     }
 
-    /// As [`Object::write_back`], but without the cut that the store has not seen.
+    /// Writes dirty pages back, without telling the store of a cut that it has not seen.
     pub(super) fn write_dirty(
         &self,
         range: Range<u64>,
@@ -210,7 +210,7 @@ impl<S: System> Drop for Run<'_, S> {
 }
 
 impl<S: System> Object<S> {
-    /// As [`Page::flags`] of the page at `index` says; `false` if it is not in memory.
+    /// Returns true if the page at `index` is in memory and dirty.
     pub fn is_dirty(&self, index: u64) -> bool {
         let flags = |frame| self.vm.page(frame).flags();
         self.resident(index)

@@ -36,7 +36,7 @@ impl<'a, S: System> PvList<'a, S> {
         PvList { page, by }
     }
 
-    /// As [`PvList::lock`], if that needs no waiting.
+    /// Locks the list, if that needs no waiting.
     #[inline(always)]
     #[track_caller]
     pub(crate) fn try_lock(locks: &'a S::PvLocks, frame: Frame, page: &'a Page<S>) -> Option<Self> {
@@ -44,7 +44,7 @@ impl<'a, S: System> PvList<'a, S> {
         Some(PvList { page, by })
     }
 
-    /// As [`PvList::lock`], while the caller has the list of another page of the run: of a lower
+    /// Locks one more list of a run while the caller has that of another page of it: of a lower
     /// one, or one whose holder waits for none. Each page has a lock of its own. Observers see the
     /// first, which stands for all.
     pub(crate) fn lock_more(page: &'a Page<S>) -> Self {
@@ -52,7 +52,7 @@ impl<'a, S: System> PvList<'a, S> {
         PvList { page, by: By::Byte }
     }
 
-    /// As [`PvList::lock_more`], if that needs no waiting.
+    /// Locks one more list of a run, if that needs no waiting.
     pub(crate) fn try_lock_more(page: &'a Page<S>) -> Option<Self> {
         page.pv_lock.raw().try_lock()?;
         Some(PvList { page, by: By::Byte })

@@ -128,8 +128,9 @@ impl<S: System> Page<S> {
         self.flags() & flags != flags
     }
 
-    /// As [`Page::lacks`], by a task that has made stores to the page, or flushed the mapping by
-    /// which they were made. If it lacks none, the task that takes the flags sees these stores.
+    /// Returns true if the page lacks some of `flags`, for a task that has made stores to the page,
+    /// or flushed the mapping by which they were made. If it lacks none, the task that takes the
+    /// flags sees these stores.
     pub(crate) fn lacks_after_stores(&self, flags: u8) -> bool {
         // Pairs with the fence in `PvList::take_flags`: this sees the flag taken, or the task that
         // took it sees the stores.
@@ -143,8 +144,8 @@ impl<S: System> Page<S> {
         self.begin_with(PvHead::EMPTY);
     }
 
-    /// As [`Page::begin`], of a page with these PV entries. No task can have held it before, so its
-    /// list needs no lock.
+    /// Begins a page's life with these PV entries. No task can have held it before, so its list
+    /// needs no lock.
     #[inline(always)]
     pub(crate) fn begin_with(&self, list: PvHead) {
         debug_assert_eq!(self.references.load(Ordering::Relaxed), 0);

@@ -86,8 +86,8 @@ impl<S: System> Pmap<S> {
         self.write(part, entry::page(frame, Kind::Object, prot, writable));
     }
 
-    /// As [`Pmap::make_attached`], for all of `pages`, which lie in `part`, with the addresses
-    /// where nothing is mapped of them.
+    /// Maps all of `pages`, which lie in `part`, at those of their addresses where nothing is
+    /// mapped.
     pub(crate) fn make_all_attached(
         &self,
         part: &mut Part<'_, S>,
@@ -273,7 +273,7 @@ impl<S: System> Vm<S> {
         }
     }
 
-    /// As [`Vm::of_object`], but waits while another task is busy with the page.
+    /// Acts on an object's page, and waits while another task is busy with it.
     pub(super) fn wait_for_object<R>(
         &self,
         frame: Frame,
@@ -303,9 +303,9 @@ impl<S: System> Home<'_, S> {
         self.take_out(None)
     }
 
-    /// As [`Home::evict`], and leaves `slot` of the swap space in the page's place, to
-    /// which the caller has written it since it was last dirty. The slot is the object's
-    /// if the answer is `true`; then it is read by [`crate::object::Slots`] when it is wanted.
+    /// Evicts the page, and leaves `slot` of the swap space in its place, to which the caller has
+    /// written it since it was last dirty. The slot is the object's if the answer is `true`; then
+    /// it is read by [`crate::object::Slots`] when it is wanted.
     ///
     /// # Panics
     /// If the object has no swap space.

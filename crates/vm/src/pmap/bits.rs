@@ -26,8 +26,8 @@ impl<S: System> Vm<S> {
         self.test_listed(frame) | of_object.unwrap_or(false)
     }
 
-    /// As [`Vm::test_referenced`], while the caller holds the page; `None` if another task is busy
-    /// with it.
+    /// Returns true if a mapping of the page has been used since the last call, while the caller
+    /// holds the page; `None` if another task is busy with it.
     pub(crate) fn test_referenced_at(&self, frame: Frame) -> Option<bool> {
         let of_object = match self.of_object(frame, None, |of| of.take_bit(frame, pte::ACCESSED)) {
             Found::Object(referenced) => referenced,

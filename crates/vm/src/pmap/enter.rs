@@ -106,8 +106,7 @@ impl<S: System> Pmap<S> {
         self.link(part, entry::page(frame, kind, prot, writable));
     }
 
-    /// As [`Pmap::make`] with a private page that no other task knows yet: its first reference is
-    /// the mapping's.
+    /// Maps a private page that no other task knows yet: its first reference is the mapping's.
     #[inline]
     pub(crate) fn make_first(
         &self,
@@ -125,8 +124,8 @@ impl<S: System> Pmap<S> {
         self.link(part, bits);
     }
 
-    /// As [`Pmap::make_first`], if nothing is mapped there, as one of the slot's pages, and the
-    /// mapping is prepared already; whether it was made. Where policies are silent.
+    /// Maps a new private page of the slot, if nothing is mapped there and the mapping is prepared
+    /// already; returns true if it was made. Where policies are silent.
     #[inline(always)]
     pub(crate) fn make_at_once(&self, part: &mut Part<'_, S>, frame: Frame, prot: Prot) -> bool {
         let address = part.range().start;
@@ -154,9 +153,8 @@ impl<S: System> Pmap<S> {
         self.vm.page(frame).begin_with(list);
     }
 
-    /// As [`Pmap::make`] with an object's page, unless `holds` denies it when the mapping is on
-    /// the page's list and not in the table yet; whether it was made. If not, the reference is
-    /// the caller's.
+    /// Maps an object's page, unless `holds` denies it when the mapping is on the page's list and
+    /// not in the table yet; returns true if it was made. If not, the reference is the caller's.
     pub(crate) fn make_if(
         &self,
         part: &mut Part<'_, S>,
@@ -182,7 +180,7 @@ impl<S: System> Pmap<S> {
         self.link_to(self.vm.lock_pv(pte::frame(bits)), part, bits);
     }
 
-    /// As [`Pmap::link`], of a page whose `list` is locked.
+    /// Puts the mapping on `list`, the page's, which is locked.
     #[inline]
     pub(super) fn link_to(&self, mut list: PvList<'_, S>, part: &mut Part<'_, S>, bits: u64) {
         self.list(&mut list, part, part.range().start);

@@ -169,7 +169,7 @@ impl<S: System> Pmap<S> {
         self.count_resident(-isize::from(old & pte::PRESENT != 0));
     }
 
-    /// As [`Pmap::used`], of `part`, whose table is its slot's own; looks no further than the slot
+    /// The used entries of `part`, whose table is its slot's own; looks no further than the slot
     /// has entries.
     #[inline]
     pub(super) fn used_in(

@@ -148,7 +148,7 @@ impl<S: System> Pmap<S> {
         self.settle_after(gather, || {});
     }
 
-    /// As [`Pmap::settle`]; between flush and freeing, `flushed` is called.
+    /// Flushes what is gathered, calls `flushed`, and frees.
     #[inline]
     pub(super) fn settle_after(&self, gather: &mut Gather, flushed: impl FnOnce()) {
         let Some(range) = gather.touched.take() else {
@@ -240,7 +240,7 @@ impl<S: System> Pmap<S> {
         }
     }
 
-    /// As [`Pmap::flush`], on all CPUs but the calling one, `own`.
+    /// Flushes on all CPUs but the calling one, `own`.
     #[inline(never)]
     fn flush_others(&self, own: usize, what: Flush) {
         let (machine, current) = (self.vm.machine(), self.vm.current());

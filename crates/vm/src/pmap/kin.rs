@@ -214,7 +214,7 @@ impl<S: System> Pmap<S> {
         }
     }
 
-    /// As [`Pmap::let_go`] of one page, whose list the caller has locked.
+    /// Lets one page go, whose list the caller has locked.
     pub(super) fn let_go_listed(
         &self,
         part: &Part<'_, S>,

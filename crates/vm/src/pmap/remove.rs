@@ -35,7 +35,7 @@ impl<S: System> Pmap<S> {
         self.remove_slots(range, |removal| removal.pages())
     }
 
-    /// As [`Pmap::remove`], of the mappings that are `wanted`.
+    /// Removes the mappings that are `wanted`.
     pub(crate) fn remove_where(
         &self,
         range: VaRange,
@@ -128,7 +128,7 @@ impl<S: System> Removal<'_, S> {
         self.take(|part, take| take(part.range()));
     }
 
-    /// As [`Removal::pages`], where there may be some.
+    /// Takes the pages of all parts away, where there may be some.
     #[inline(never)]
     fn pages_of_parts(&mut self) {
         let (mut is_vacant, mut is_shared) = (true, false);
@@ -154,7 +154,7 @@ impl<S: System> Removal<'_, S> {
         self.locked.visit_cut(|mut part| pmap.own_used(&mut part))
     }
 
-    /// As [`Removal::pages`], of the mappings that are `wanted`.
+    /// Takes the pages of the `wanted` mappings away.
     fn pages_where(&mut self, wanted: impl Fn(Mapped<'_, S>) -> bool) {
         if self.is_vacant() {
             return;
@@ -361,7 +361,7 @@ impl<'a, S: System> Taking<'_, 'a, S> {
         pmap.vm.keep_pv(list, frame)
     }
 
-    /// As [`Taking::lock`], if that needs no waiting.
+    /// Locks the page's list, if that needs no waiting.
     #[inline(always)]
     fn try_lock(&mut self, last: Option<Last<'a, S>>, frame: Frame) -> Option<PvList<'a, S>> {
         let vm = &self.pmap.vm;

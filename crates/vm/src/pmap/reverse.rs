@@ -73,9 +73,9 @@ impl<S: System> Vm<S> {
         self.remove_as(hold.frame(), hold.entry(), How::ALL)
     }
 
-    /// As [`Vm::remove_all`], in another way; the caller holds the page, and `owned` is its
-    /// object's entry if the caller owns that, too. If locked memory is spared, some mappings may
-    /// be left.
+    /// Removes all mappings of a page in the way of `how`; the caller holds the page, and `owned`
+    /// is its object's entry if the caller owns that, too. If locked memory is spared, some
+    /// mappings may be left.
     pub(crate) fn remove_as(&self, frame: Frame, owned: Option<NonZeroUsize>, how: How) -> Removed {
         let page = self.page(frame);
         let reverse = self.invalidation().reverse();
@@ -285,7 +285,7 @@ impl<S: System> Pmap<S> {
         true
     }
 
-    /// As [`Pmap::detach`], and drops the mapping's reference.
+    /// Takes the mapping out of the table and off the list, and drops its reference.
     fn take_mapping(&self, part: &mut Part<'_, S>, list: &mut PvList<'_, S>, next: u64) {
         let old = self.clear(part, part.range().start, next);
         list.set_flags(Page::<S>::harvest(old));

@@ -106,7 +106,7 @@ pub trait Reservation<M: Machine>: Send + Sync + 'static {
     /// Pages reserved now; exact while no task reserves or releases.
     fn reserved(&self) -> u64;
 
-    /// As [`Invalidation::label`].
+    /// Labels its memory; `self` stays where it is from now on.
     fn label(&self) {}
 }
 
@@ -156,10 +156,10 @@ pub trait MapLocking<M: Machine>: Send + Sync + 'static {
     /// Begins a change of the page tables.
     fn pmap(&self) -> Self::Pmap<'_>;
 
-    /// As [`MapLocking::pmap`], if that needs no waiting.
+    /// Begins a change of the page tables, if that needs no waiting.
     fn try_pmap(&self) -> Option<Self::Pmap<'_>>;
 
-    /// As [`Invalidation::label`].
+    /// Labels its memory; `self` stays where it is from now on.
     fn label(&self) {}
 }
 

@@ -40,10 +40,10 @@ pub unsafe trait PvLocking<M: Machine>: Send + Sync + 'static {
     /// Locks the list of the page in `frame`; `own` is the byte that each page has for it.
     fn lock<'a>(&'a self, frame: Frame, own: &'a PvLock<M>) -> Self::Held<'a>;
 
-    /// As [`PvLocking::lock`], if that needs no waiting.
+    /// Locks the list of the page in `frame`, if that needs no waiting.
     fn try_lock<'a>(&'a self, frame: Frame, own: &'a PvLock<M>) -> Option<Self::Held<'a>>;
 
-    /// As [`Invalidation::label`](super::Invalidation::label).
+    /// Labels its memory; `self` stays where it is from now on.
     fn label(&self) {}
 }
 
@@ -201,7 +201,7 @@ pub unsafe trait PvChunks<M: Machine>: Sized + Send + Sync + 'static {
     where
         M: Memory;
 
-    /// As [`Invalidation::label`](super::Invalidation::label).
+    /// Labels its memory; `self` stays where it is from now on.
     fn label(&self) {}
 }
 

@@ -44,7 +44,7 @@ pub trait PageQueues<M: Machine>: Send + Sync + 'static {
     /// The page has gone; its frame is the caller's, and free soon.
     fn remove(&self, frame: Frame);
 
-    /// As [`Invalidation::label`](super::Invalidation::label).
+    /// Labels its memory; `self` stays where it is from now on.
     fn label(&self) {}
 }
 

@@ -36,7 +36,8 @@ impl<S: System> Vm<S> {
         self.with_frames_since(self.hand().freed(), operation)
     }
 
-    /// As [`Vm::with_frames`], of an operation that has begun when so many frames had been freed.
+    /// Tries an operation, and again after reclaim for want of frames; it began when `since` frames
+    /// had been freed.
     #[inline(always)]
     pub(crate) fn with_frames_since<R>(
         &self,
@@ -49,8 +50,8 @@ impl<S: System> Vm<S> {
         }
     }
 
-    /// As [`Vm::with_frames_since`], of an operation that has failed. Apart, so that the first try
-    /// is no part of a loop.
+    /// Tries an operation that has failed again, after reclaim. Apart, so that the first try is no
+    /// part of a loop.
     #[cold]
     #[inline(never)]
     fn with_more_frames<R>(

@@ -21,7 +21,7 @@ impl<S: System> Faulting<'_, '_, S> {
         }
     }
 
-    /// As [`Faulting::around`], in a block of so many bytes.
+    /// Maps the pages around the fault, in a block of `size` bytes.
     fn map_around(&self, size: usize) {
         let address = self.part.range().start;
         let block = self.part.again(VaRange::sized(address & !(size - 1), size));

@@ -192,7 +192,7 @@ impl<S: System> Space<S> {
         }
     }
 
-    /// As [`Space::try_step`], by mapping `grown`, which must be free.
+    /// Moves the break by mapping `grown`, which must be free.
     fn grow_heap(
         &self,
         place: Place<'_, S>,
@@ -220,7 +220,7 @@ impl<S: System> Space<S> {
         Ok(Some(new.flags.get()))
     }
 
-    /// As [`Space::try_step`], by unmapping `shrunk`.
+    /// Moves the break by unmapping `shrunk`.
     fn shrink_heap(
         &self,
         place: Place<'_, S>,

@@ -52,7 +52,7 @@ impl<S: System> Space<S> {
         }
     }
 
-    /// As [`Space::fault`], of which the first look has found `place` and got `guess`.
+    /// Resolves a fault whose first look has found `place` and got `guess`.
     #[inline(always)]
     fn fault_at(
         &self,
@@ -68,8 +68,8 @@ impl<S: System> Space<S> {
         }
     }
 
-    /// As [`Space::fault_at`], after a first try before which so many frames were freed, with this
-    /// error.
+    /// Tries a fault again that has failed with this error; `freed` frames had been freed before
+    /// its first try.
     #[cold]
     fn fault_again(
         &self,
@@ -95,8 +95,8 @@ impl<S: System> Space<S> {
         })
     }
 
-    /// As [`Space::fault_at`], but that a hole is [`Error::NotMapped`]. `is_short` says that there
-    /// was no memory for it before.
+    /// Tries to resolve a fault; a hole is [`Error::NotMapped`]. `is_short` says that there was no
+    /// memory for it before.
     #[inline(never)]
     fn try_fault(
         &self,
@@ -269,7 +269,7 @@ impl<S: System> Faulting<'_, '_, S> {
         Ok(None)
     }
 
-    /// As [`Faulting::object`], where mappings of objects' pages are on their lists.
+    /// Maps an object's page, where mappings of objects' pages are on their lists.
     #[inline(never)]
     fn listed_object(mut self, supply: &mut Supply<'_, S>) -> Answer<S> {
         let shared = self.flags.has(Flags::SHARED);

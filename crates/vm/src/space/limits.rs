@@ -121,7 +121,7 @@ impl<M: Machine> Rules<M> {
         Ok(())
     }
 
-    /// As [`Rules::count`] where memory that is new would be locked, which is another error.
+    /// Counts a new mapping; new memory that may not be locked is an error of its own.
     #[cold]
     pub(super) fn count_new(&self, before: Usage, after: Usage) -> Result<(), Error> {
         self.count(before, after).map_err(|error| match error {

@@ -175,8 +175,7 @@ impl<S: System> Space<S> {
         self.fill(&mut locked, range, new, attributes)
     }
 
-    /// As [`Space::take`], with `range` and perhaps more `locked`, and the `attributes` of the
-    /// mapping.
+    /// Maps all of `range` with these `attributes` if it is free; it is `locked`, and perhaps more.
     #[inline(always)]
     pub(super) fn fill(
         &self,
@@ -196,7 +195,7 @@ impl<S: System> Space<S> {
         Ok(is_free)
     }
 
-    /// As [`Space::fill`], in several slots.
+    /// Maps all of `range` if it is free, in several slots.
     #[inline(never)]
     fn fill_several(
         &self,

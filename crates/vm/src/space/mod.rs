@@ -126,8 +126,8 @@ impl<S: System> Space<S> {
         self.clear_all();
     }
 
-    /// As [`Space::exec`], for the only task that uses the space; at less cost, since it holds one
-    /// slot at a time.
+    /// Unmaps all for the only task that uses the space; at less cost than [`Space::exec`], since
+    /// it holds one slot at a time.
     ///
     /// # Safety
     /// Until it returns no other task does anything with the space, but to activate it.

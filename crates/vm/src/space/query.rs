@@ -79,7 +79,7 @@ impl<S: System> Space<S> {
         self.try_regions().expect("memory for the regions")
     }
 
-    /// As [`Space::regions`].
+    /// The regions, in the order of their addresses.
     ///
     /// # Errors
     /// If there is no memory for the list.

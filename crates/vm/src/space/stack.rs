@@ -52,7 +52,7 @@ impl<S: System> Space<S> {
         }
     }
 
-    /// As [`Space::stack_above`], where stacks may be.
+    /// The end of the stack that something at `range` would be too close to, where stacks may be.
     #[cold]
     #[inline(never)]
     fn near_stack_above(&self, range: VaRange) -> Option<usize> {

@@ -82,9 +82,9 @@ impl<S: System> Space<S> {
         self.clear_locked(&mut unmapping, range, (changing, write), || {})
     }
 
-    /// As [`Space::clear`], with `range` locked, and the announcement of the change; `done` is
-    /// called when the pages are gone, before the slots are released. With `write`, the map's lock,
-    /// the policy may downgrade it.
+    /// Leaves `range`, which is locked, without a mapping, after the announcement of the change;
+    /// `done` is called when the pages are gone, before the slots are released. With `write`, the
+    /// map's lock, the policy may downgrade it.
     #[inline(always)]
     pub(super) fn clear_locked(
         &self,
@@ -279,7 +279,7 @@ fn set<S: System>(mut part: Part<'_, S>, attributes: Option<Attributes<S>>) -> b
     part.is_empty() && part.leaf().get().is_some()
 }
 
-/// As [`set`], of all that is `locked`.
+/// Puts a mapping with `attributes`, or nothing, in the place of all that is `locked`.
 #[inline(never)]
 fn set_several<S: System>(locked: &mut Locked<'_, S>, attributes: Option<Attributes<S>>) -> bool {
     let parts = locked.parts();

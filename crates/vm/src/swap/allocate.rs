@@ -95,7 +95,7 @@ impl<M: Platform> SwapSpace<M> {
         run.or_else(|| self.carve_next(own, region, self.home(&pin), count, word))
     }
 
-    /// As [`SwapSpace::carve`], when `region` has no such run.
+    /// Takes a whole run from one of the next regions, when `region` has none.
     #[inline(never)]
     fn carve_next(
         &self,

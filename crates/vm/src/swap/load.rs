@@ -91,8 +91,8 @@ impl<M: Platform> SwapSpace<M> {
         self.take_out(slot, frame, freeze, |word| word)
     }
 
-    /// As [`SwapSpace::uncache`] by a caller that has a reference of the slot, which goes with the
-    /// page if that is evicted.
+    /// Takes the page out of the cache for a caller that has a reference of the slot, which goes
+    /// with the page if that is evicted.
     #[inline]
     pub(crate) fn uncache_and_release(
         &self,
@@ -103,7 +103,8 @@ impl<M: Platform> SwapSpace<M> {
         self.take_out(slot, frame, freeze, Word::released)
     }
 
-    /// As [`SwapSpace::uncache`]; the word of an evicted page's slot changes to `last` of it, too.
+    /// Takes the page out of the cache; the word of an evicted page's slot changes to `last` of it,
+    /// too.
     #[inline]
     fn take_out(
         &self,

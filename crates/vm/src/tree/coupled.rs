@@ -61,9 +61,10 @@ impl<'a, S: System> Coupled<'a, S> {
         self.next_with(|| LAST, |_| false)
     }
 
-    /// As [`Coupled::next`], but a slot that covers the address `wanted` is not passed over if it
-    /// is empty. To move that address, a task must have locked the slots of both addresses and
-    /// those in between. A slot that is only to be `read` may be shared with other walks.
+    /// Locks the next slot that is not empty, or the last; one that covers the address `wanted` is
+    /// not passed over if it is empty. To move that address, a task must have locked the slots of
+    /// both addresses and those in between. A slot that is only to be `read` may be shared with
+    /// other walks.
     #[track_caller]
     pub(crate) fn next_with(
         &mut self,

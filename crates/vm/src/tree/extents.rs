@@ -107,7 +107,7 @@ impl<S: System> Extents<S> {
         (first, last + usize::from(self.split(last, range.end)))
     }
 
-    /// As [`Extents::isolate`], of the only extent, which `range` lies in; returns its index.
+    /// Makes `range` an extent of its own, in the only one; returns its index.
     #[inline(always)]
     pub(super) fn isolate_only(&mut self, range: VaRange) -> usize {
         let first = usize::from(self.split(0, range.start));

@@ -57,7 +57,7 @@ impl<S: System> Tree<S> {
         self.lock_from(self.find(range.start), range, true)
     }
 
-    /// As [`Tree::lock`], by a caller that has found `place` at the range's start.
+    /// Locks a range whose start lies in `place`.
     #[track_caller]
     #[inline(always)]
     pub(crate) fn lock_at<'a>(
@@ -102,8 +102,8 @@ impl<S: System> Tree<S> {
         Ok(Two(low, Some(high)))
     }
 
-    /// As [`Tree::lock`], while the caller holds slots already: of lower addresses, or of a space
-    /// of which no task waits for a slot that holds one of this.
+    /// Locks a range while the caller holds slots already: of lower addresses, or of a space of
+    /// which no task waits for a slot that holds one of this.
     pub(crate) fn lock_more(&self, range: VaRange) -> Result<Locked<'_, S>, Error> {
         self.lock_from(self.find(range.start), range, false)
     }
@@ -148,8 +148,8 @@ impl<S: System> Tree<S> {
         locked.unwrap_or_else(|_| unreachable!("slots of level 0 are not subdivided"))
     }
 
-    /// As [`Tree::lock_around`], if that needs no waiting; unobserved, for a look beside other
-    /// slots' locks.
+    /// Locks the slot that covers the address, if that needs no waiting; unobserved, for a look
+    /// beside other slots' locks.
     pub(crate) fn try_around(&self, address: usize) -> Option<Locked<'_, S>> {
         let place = self.find(address);
         place.slot.lock.raw().try_lock()?;
@@ -186,7 +186,8 @@ impl<'a, S: System> Locked<'a, S> {
         }
     }
 
-    /// As [`Tree::lock_at`], where nothing is locked yet. What is after an error is to be dropped.
+    /// Locks a range whose start lies in `place`, where nothing is locked yet. After an error it
+    /// must be dropped.
     #[track_caller]
     #[inline(always)]
     pub(crate) fn lock_at(&mut self, place: Place<'a, S>, range: VaRange) -> Result<(), Error> {
@@ -287,7 +288,7 @@ impl<'a, S: System> Locked<'a, S> {
         });
     }
 
-    /// As [`Locked::each`], up to the first error.
+    /// Visits each part, up to the first error.
     #[inline(always)]
     pub(crate) fn try_each<E>(
         &mut self,
@@ -304,7 +305,7 @@ impl<'a, S: System> Locked<'a, S> {
         }
     }
 
-    /// As [`Locked::try_each`], of the parts from `start` on.
+    /// Visits each part from `start` on, up to the first error.
     #[inline(never)]
     fn try_each_from<E>(
         &self,
@@ -326,7 +327,7 @@ impl<'a, S: System> Locked<'a, S> {
         places.map(move |place| Part::new(place, range))
     }
 
-    /// As [`Locked::parts`], for `range`, which lies in the locked range.
+    /// The parts of `range`, which lies in the locked range.
     pub(crate) fn parts_in(&mut self, range: VaRange) -> impl Iterator<Item = Part<'_, S>> {
         self.tree
             .places(range)
@@ -412,7 +413,7 @@ impl<'a, S: System> Locked<'a, S> {
         self.keep(place, held, range)
     }
 
-    /// As [`Locked::extend`], of a place that is locked.
+    /// Adds a place that is locked.
     #[inline(always)]
     fn keep(
         &mut self,
@@ -514,7 +515,7 @@ pub(super) fn lock<S: System>(slot: &Slot<S>, watched: bool) -> Held<S::Machine>
     held
 }
 
-/// As [`lock`], but walks may share the slot: it is not to be changed.
+/// Locks the slot beside walks, which may share it: it must not change.
 #[inline]
 #[track_caller]
 pub(super) fn lock_beside_walks<S: System>(slot: &Slot<S>, watched: bool) -> Held<S::Machine> {

@@ -94,7 +94,7 @@ impl<'a, S: System> Place<'a, S> {
         }
     }
 
-    /// As [`Tree::is_hole`], of a range that begins here.
+    /// Returns true if nothing is mapped in a range that begins here.
     #[inline]
     pub(crate) fn is_hole(&self, range: VaRange) -> bool {
         self.level > 0 && range.end <= self.range.end && self.slot.is_empty()
@@ -143,7 +143,8 @@ impl<S: System> Tree<S> {
         Place::new(slot, 0, address)
     }
 
-    /// As [`Tree::find`], if that slot is of level 0: a fault's descent, as short as it can be.
+    /// The place that covers the address, if it is of level 0: a fault's descent, as short as it
+    /// can be.
     #[inline(always)]
     pub(crate) fn find_small(&self, address: usize) -> Option<Place<'_, S>> {
         let place = self.find(address);
@@ -168,7 +169,8 @@ impl<S: System> Tree<S> {
         }
     }
 
-    /// As [`Tree::obstacle`], in several slots or in one that is not empty.
+    /// The end of the last mapping that was found in `range`, which lies in several slots or in one
+    /// that is not empty.
     #[inline(never)]
     fn obstacle_among(&self, range: VaRange) -> Option<usize> {
         let found = |place: Place<'_, S>| match place.slot.state() {

@@ -30,7 +30,7 @@ impl<'a, S: System> Part<'a, S> {
         }
     }
 
-    /// As [`Part::new`], of a range that begins in `place`.
+    /// The part of a range that begins in `place`.
     #[inline(always)]
     pub(super) fn beginning(place: Place<'a, S>, range: VaRange) -> Self {
         let end = range.end.min(place.range.end);
@@ -50,7 +50,7 @@ impl<'a, S: System> Part<'a, S> {
         Part::new(self.place, range)
     }
 
-    /// As [`Part::cut`], while no task changes the mappings.
+    /// The part of `range`, while no task changes the mappings.
     pub(crate) fn again(&self, range: VaRange) -> Part<'a, S> {
         Part::new(self.place, range)
     }
@@ -158,7 +158,7 @@ impl<'a, S: System> Part<'a, S> {
         }
     }
 
-    /// As [`Part::for_each`], up to the first error.
+    /// Visits each mapping, up to the first error.
     #[inline(always)]
     pub(crate) fn try_for_each(
         &self,
@@ -183,7 +183,7 @@ impl<'a, S: System> Part<'a, S> {
         ranges.find(|range| range.contains(address))
     }
 
-    /// As [`Part::try_for_each`], where all of the range is to be mapped.
+    /// Visits each mapping, where all of the range must be mapped.
     ///
     /// # Errors
     /// [`Error::NotMapped`] at the first address that is not mapped; or those of `visit` before it.
@@ -230,7 +230,7 @@ impl<'a, S: System> Part<'a, S> {
         self.make_room_for(1)
     }
 
-    /// As [`Part::make_room`], for so many changes of the slot.
+    /// Gets what `changes` changes of the slot may need.
     #[inline]
     fn make_room_for(&mut self, changes: usize) -> Result<(), Error> {
         if self.is_all() {
@@ -262,7 +262,7 @@ impl<'a, S: System> Part<'a, S> {
         }
     }
 
-    /// As [`Part::make_room_if_free`], of a part of the slot.
+    /// Makes room in a part of the slot, if it is free.
     #[inline(never)]
     fn make_room_if_free_in_part(&mut self, changes: usize) -> Result<bool, Error> {
         let mut is_free = true;
@@ -284,7 +284,7 @@ impl<'a, S: System> Part<'a, S> {
         }
     }
 
-    /// As [`Part::set`], of a part of the slot.
+    /// Sets a part of the slot.
     #[inline(never)]
     fn set_some(&mut self, attributes: Option<Attributes<S>>) {
         let range = self.range;

@@ -244,8 +244,8 @@ impl<S: System> Slot<S> {
         has_room
     }
 
-    /// As [`Slot::join`], but without the lock; only if walks share the slot, and no task waits for
-    /// them.
+    /// Joins the walks that share the slot, without the lock; fails if none do, or if a task waits
+    /// for them.
     pub(super) fn join_others(&self) -> bool {
         let mut now = self.walks.load(Ordering::Relaxed);
         while (1..CLOSED - 1).contains(&now) {
@@ -371,7 +371,7 @@ impl<S: System> Slot<S> {
         self.inside.write().cast()
     }
 
-    /// As [`Slot::inside`], to read it; also by a walk that shares the slot.
+    /// The slot's inside, to read it; also for a walk that shares the slot.
     #[inline]
     pub(super) fn look_inside(&self) -> *const Inside<S> {
         self.inside.read().cast()

@@ -50,7 +50,7 @@ impl<S: System> Vm<S> {
         if self.lists_objects() { 1 } else { 16 }
     }
 
-    /// As [`Vm::lock_pv`], if that needs no waiting.
+    /// Locks the PV list of the page in `frame`, if that needs no waiting.
     #[inline]
     #[track_caller]
     pub(crate) fn try_lock_pv(&self, frame: Frame) -> Option<PvList<'_, S>> {
@@ -128,7 +128,7 @@ impl<S: System> Vm<S> {
         }
     }
 
-    /// As [`Vm::release_page`], of several pages.
+    /// Drops a reference of each page.
     pub(crate) fn release_pages(&self, pages: impl Iterator<Item = Frame>) {
         let last = pages.filter(|&frame| self.page(frame).release());
         if self.queues.is_used() {

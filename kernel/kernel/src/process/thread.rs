@@ -244,12 +244,12 @@ impl Thread {
         metal::set_thread_pointer(value);
     }
 
-    /// As [`ThreadRef::is_disturbed`].
+    /// Returns true if the thread has a signal to take, or its process ends.
     pub fn is_disturbed(&self) -> bool {
         self.shared.is_disturbed()
     }
 
-    /// As [`ThreadRef::wait_until`].
+    /// Calls `wait`, which waits while the thread is not disturbed: until `time` at most.
     pub fn wait_until<R>(&self, time: u64, wait: impl FnOnce() -> R) -> R {
         self.shared.wait_until(time, wait)
     }
@@ -463,7 +463,7 @@ impl Process {
     }
 }
 
-/// As [`ThreadRef::wait_until`], for the calling thread.
+/// Calls `wait`, which waits while the calling thread is not disturbed: until `time` at most.
 pub fn wait_until<R>(time: u64, wait: impl FnOnce() -> R) -> R {
     let caller = with_current(|thread| {
         let thread = thread?;

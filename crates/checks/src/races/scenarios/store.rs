@@ -175,8 +175,7 @@ pub fn presets(
     Preset::ALL.into_iter().map(scenario).collect()
 }
 
-/// As [`presets`], with forks that share each table (scenarios have few pages in one):
-/// `family.sharing`.
+/// A scenario of forks that share each table (scenarios have few pages in one): `family.sharing`.
 pub fn sharing(family: &str, build: fn(&Stage, Options<Best<Sim>>) -> Play) -> Scenario {
     let options = || Options {
         fork_tables: ForkTables::Shared { from: 1 },

@@ -30,7 +30,7 @@ impl<S: System> Pmap<S> {
         }
     }
 
-    /// As [`Pmap::own`], if the table has entries in the range of `part`.
+    /// Makes the table the slot's own, if it has entries in the range of `part`.
     #[inline]
     pub(crate) fn own_used(&self, part: &mut Part<'_, S>) -> Result<(), Error> {
         match part.size() {
@@ -47,7 +47,7 @@ impl<S: System> Pmap<S> {
         }
     }
 
-    /// As [`Pmap::own`], if that needs no copy; `false` if it does.
+    /// Makes the table the slot's own, if that needs no copy; `false` if it does.
     pub(in crate::pmap) fn own_alone(&self, part: &mut Part<'_, S>) -> bool {
         if part.size() != Size::Shared {
             return true;

@@ -24,7 +24,7 @@ impl<S: System> Pmap<S> {
         self.put_table_back(part, &run);
     }
 
-    /// As [`Pmap::demote`], while the caller also has the PV list of the page at the start of
+    /// Splits the superpage while the caller also has the PV list of the page at the start of
     /// `part`; `false` if that would need waiting.
     #[must_use]
     pub(in crate::pmap) fn try_demote(&self, part: &mut Part<'_, S>) -> bool {

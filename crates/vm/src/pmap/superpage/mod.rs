@@ -92,7 +92,7 @@ impl<S: System> Pmap<S> {
         Entry::decode(self.bits_at(part))
     }
 
-    /// As [`Pmap::entry_at`], to be decoded: 0 where there is no table.
+    /// The bits of the entry at the start of `part`, to be decoded: 0 where there is no table.
     #[inline(always)]
     pub(crate) fn bits_at(&self, part: &Part<'_, S>) -> u64 {
         let Some(leaf) = part.leaf().get() else {

@@ -13,7 +13,7 @@ pub(crate) trait PageAt<'a, S: System> {
     /// Locks the list of the first one, for observers to see.
     fn lock_first(&self) -> PvList<'a, S>;
 
-    /// As [`PageAt::lock_first`], if that needs no waiting.
+    /// Locks the list of the first one, if that needs no waiting.
     fn try_lock_first(&self) -> Option<PvList<'a, S>>;
 
     /// Returns true if the lock of one is that of them all.
@@ -57,7 +57,7 @@ impl<'a, S: System, A: PageAt<'a, S>> PvRun<'a, S, A> {
         }
     }
 
-    /// As [`PvRun::lock`], if that needs no waiting.
+    /// Locks `count` pages, if that needs no waiting.
     #[track_caller]
     pub(super) fn try_lock(pages: A, count: usize) -> Option<Self> {
         let first = Some(pages.try_lock_first()?);

@@ -29,7 +29,7 @@ impl<S: System> Pmap<S> {
             && self.protect_large(&mut part.cut(part.range()), prot, shared, touched)
     }
 
-    /// As [`Pmap::protect_superpage`], where there may be one.
+    /// Changes the rights of superpages, where there may be some.
     #[inline(never)]
     fn protect_large(
         &self,
