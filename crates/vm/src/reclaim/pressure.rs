@@ -36,7 +36,7 @@ impl<S: System> Vm<S> {
         self.with_frames_since(self.hand().freed(), operation)
     }
 
-    /// Tries an operation, and again after reclaim for want of frames; it began when `since` frames
+    /// Tries an operation, and again after reclaim for want of frames; it began when `before` frames
     /// had been freed.
     #[inline(always)]
     pub(crate) fn with_frames_since<R>(
@@ -50,7 +50,7 @@ impl<S: System> Vm<S> {
         }
     }
 
-    /// Tries an operation that has failed again, after reclaim. Apart, so that the first try is no
+    /// Tries an operation again that has failed, after reclaim. Apart, so that the first try is no
     /// part of a loop.
     #[cold]
     #[inline(never)]

@@ -68,7 +68,7 @@ impl<S: System> Space<S> {
         }
     }
 
-    /// Tries a fault again that has failed with this error; `freed` frames had been freed before
+    /// Tries a fault again that has failed with this error; `before` frames had been freed before
     /// its first try.
     #[cold]
     fn fault_again(
