@@ -212,16 +212,16 @@ bool scalevm_conbo_locked(const scalevm_conbo_t *lock);
 void scalevm_mcs_init(scalevm_mcs_t *lock);
 
 /**
- * Acquires the lock with this node, waiting as long as it takes. A thread that holds it waits for itself.
+ * Acquires the lock with this node, waiting as long as it takes. A thread that holds it waits for
+ * itself.
  */
-void scalevm_mcs_lock(scalevm_mcs_t *lock,
-                      scalevm_mcs_node_t *node);
+void scalevm_mcs_lock(scalevm_mcs_t *lock, scalevm_mcs_node_t *node);
 
 /**
- * Acquires the lock with this node if it is free: returns 0, or EBUSY if it is not; the node is unused then.
+ * Acquires the lock with this node if it is free: returns 0, or EBUSY if it is not; the node is
+ * unused then.
  */
-int scalevm_mcs_trylock(scalevm_mcs_t *lock,
-                        scalevm_mcs_node_t *node);
+int scalevm_mcs_trylock(scalevm_mcs_t *lock, scalevm_mcs_node_t *node);
 
 /**
  * Releases the lock that was acquired with this node. Aborts if the lock is free.
@@ -239,16 +239,16 @@ bool scalevm_mcs_locked(const scalevm_mcs_t *lock);
 void scalevm_clh_init(scalevm_clh_t *lock);
 
 /**
- * Gives up what the lock owns: returns 0, or EBUSY, and does nothing, if the lock is held. It is free then, as after
- * an init.
+ * Gives up what the lock owns: returns 0, or EBUSY, and does nothing, if the lock is held. It is
+ * free then, as after an init.
  */
 int scalevm_clh_destroy(scalevm_clh_t *lock);
 
 /**
- * Acquires the lock, waiting as long as it takes, and stores the acquisition. A thread that holds it waits for itself.
+ * Acquires the lock, waiting as long as it takes, and stores the acquisition. A thread that holds
+ * it waits for itself.
  */
-void scalevm_clh_lock(scalevm_clh_t *lock,
-                      scalevm_clh_held_t *held);
+void scalevm_clh_lock(scalevm_clh_t *lock, scalevm_clh_held_t *held);
 
 /**
  * Acquires the lock if it is free, and stores the acquisition: returns 0, or EBUSY if it is not.
@@ -356,7 +356,8 @@ void scalevm_rwlock_init(scalevm_rwlock_t *lock);
 void scalevm_rwlock_rdlock(scalevm_rwlock_t *lock);
 
 /**
- * Acquires the lock together with other readers if no writer holds it or waits for readers: returns 0, or EBUSY.
+ * Acquires the lock together with other readers if no writer holds it or waits for readers:
+ * returns 0, or EBUSY.
  */
 int scalevm_rwlock_tryrdlock(scalevm_rwlock_t *lock);
 
@@ -386,15 +387,14 @@ void scalevm_rwlock_wrunlock(scalevm_rwlock_t *lock);
 bool scalevm_rwlock_locked(const scalevm_rwlock_t *lock);
 
 /**
- * Makes an epoch for this many threads, 0 for 1024: returns 0, EINVAL if there are too many, or ENOMEM.
- * `SCALEVM_EPOCH_INIT` makes one for 1024 threads.
+ * Makes an epoch for this many threads, 0 for 1024: returns 0, EINVAL if there are too many, or
+ * ENOMEM. `SCALEVM_EPOCH_INIT` makes one for 1024 threads.
  */
-int scalevm_epoch_init(scalevm_epoch_t *epoch,
-                       uint32_t threads);
+int scalevm_epoch_init(scalevm_epoch_t *epoch, uint32_t threads);
 
 /**
- * Runs all callbacks and gives up what the epoch owns: returns 0, or EBUSY, and does nothing, if a section is open. It
- * may be used again, as after `SCALEVM_EPOCH_INIT`.
+ * Runs all callbacks and gives up what the epoch owns: returns 0, or EBUSY, and does nothing, if a
+ * section is open. It may be used again, as after `SCALEVM_EPOCH_INIT`.
  */
 int scalevm_epoch_destroy(scalevm_epoch_t *epoch);
 
@@ -431,33 +431,33 @@ uint64_t scalevm_epoch_snapshot(scalevm_epoch_t *epoch);
 bool scalevm_epoch_passed(scalevm_epoch_t *epoch, uint64_t moment);
 
 /**
- * Leaves a callback: run(entry) is called once every section has ended that was open at the call. Until then the entry
- * stays in place, and is used for nothing else. Returns at once, unless the caller has 16384 callbacks pending: then
- * it waits for some, if it is in no section.
+ * Leaves a callback: run(entry) is called once every section has ended that was open at the call.
+ * Until then the entry stays in place, and is used for nothing else. Returns at once, unless the
+ * caller has 16384 callbacks pending: then it waits for some, if it is in no section.
  */
 void scalevm_epoch_call(scalevm_epoch_t *epoch,
                         scalevm_epoch_entry_t *entry,
                         void (*run)(scalevm_epoch_entry_t*));
 
 /**
- * Runs callbacks of the caller that are due, but none in a section; returns whether it has none left.
+ * Runs callbacks of the caller that are due, but none in a section; returns whether it has none
+ * left.
  */
 bool scalevm_epoch_poll(scalevm_epoch_t *epoch);
 
 /**
- * Returns when every callback has run that any thread had left before. Aborts if the caller is in a section or in a
- * callback.
+ * Returns when every callback has run that any thread had left before. Aborts if the caller is in
+ * a section or in a callback.
  */
 void scalevm_epoch_barrier(scalevm_epoch_t *epoch);
 
 /**
- * Makes a counter at 0 with this limit, at most 2^63 - 1, for this many threads, 0 for 1024: returns 0, EINVAL if the
- * limit is higher or there are too many threads, or ENOMEM. `SCALEVM_COUNTER_INIT(limit)` makes one for 1024
- * threads; the first use of one with a higher limit aborts.
+ * Makes a counter at 0 with this limit, at most 2^63 - 1, for this many threads, 0 for 1024:
+ * returns 0, EINVAL if the limit is higher or there are too many threads, or ENOMEM.
+ * `SCALEVM_COUNTER_INIT(limit)` makes one for 1024 threads; the first use of one with a higher
+ * limit aborts.
  */
-int scalevm_counter_init(scalevm_counter_t *counter,
-                         uint64_t limit,
-                         uint32_t threads);
+int scalevm_counter_init(scalevm_counter_t *counter, uint64_t limit, uint32_t threads);
 
 /**
  * Gives up what the counter owns. It may be used again, with the same limit, and is at 0.
@@ -470,10 +470,10 @@ void scalevm_counter_destroy(scalevm_counter_t *counter);
 bool scalevm_counter_reserve(scalevm_counter_t *counter, uint64_t n);
 
 /**
- * Releases n reserved units, in any thread, whole or in parts. Aborts if the counter sees that fewer are reserved.
+ * Releases n reserved units, in any thread, whole or in parts. Aborts if the counter sees that
+ * fewer are reserved.
  */
-void scalevm_counter_release(scalevm_counter_t *counter,
-                             uint64_t n);
+void scalevm_counter_release(scalevm_counter_t *counter, uint64_t n);
 
 /**
  * How many units are reserved; exact while no thread reserves or releases.
