@@ -234,7 +234,7 @@ impl Thread {
     }
 
     /// Lets it run, in its place; `call` performs its system calls.
-    pub fn start(self, place: Place, call: impl Fn(&mut Thread) + Send + 'static) {
+    pub fn start(self, place: Place, call: fn(&mut Thread)) {
         place.start(Box::new(move || self.run(call)));
     }
 
@@ -316,7 +316,7 @@ impl Thread {
     }
 
     /// The thread's task.
-    fn run(mut self, call: impl Fn(&mut Thread)) {
+    fn run(mut self, call: fn(&mut Thread)) {
         enter(&self.shared);
         metal::set_thread_pointer(self.thread_pointer);
         self.shared.usage.begin();
