@@ -179,8 +179,8 @@ impl<T> Owned<T> {
     }
 }
 
-/// The first `threads` threads as CPUs; 0 means all that there may be. `None` if there may not be
-/// so many.
+/// The first `threads` threads as CPUs; 0 means all that there may be. `None` if that is more than
+/// there may be.
 pub(crate) fn cpus(threads: u32) -> Option<CpuRange> {
     // The first use of the range may wait for another thread that makes it.
     let _errno = errno::keep();

@@ -27,8 +27,8 @@ pub(crate) struct Crew {
 
 impl Hosted {
     /// Gives the machine the scheduler that `make` makes of its CPUs. From now on the jobs of
-    /// [`Hosted::deal`] and [`machine::Execute::execute`] are tasks, of which there may be more
-    /// than CPUs. A thread that attaches itself ([`Hosted::attach`], [`Hosted::on_cpu`]) is still a
+    /// [`Hosted::deal`] and [`machine::Execute::execute`] are tasks; there may be more tasks than
+    /// CPUs. A thread that attaches itself ([`Hosted::attach`], [`Hosted::on_cpu`]) is still a
     /// CPU with one task.
     ///
     /// # Errors

@@ -360,8 +360,8 @@ impl<M: Machine> Pipe<M> {
         self.state.lock().capacity()
     }
 
-    /// Lets it hold so many bytes at most: a power of two, and at least [`ATOMIC`]. Writers that
-    /// wait for room look again.
+    /// Changes its capacity to `bytes`: a power of two, and at least [`ATOMIC`]. Writers that wait
+    /// for room look again.
     ///
     /// # Errors
     /// If it holds more bytes, or there is no memory.

@@ -59,7 +59,7 @@ pub use space::{
     Region, Request, Space, Stats,
 };
 pub use usage::{Limit, Usage};
-pub use vm::{Hold, Options, OutOfMemory, Overcommit, Vm};
+pub use vm::{FAULT_AROUND, Hold, Options, OutOfMemory, Overcommit, Vm};
 
 // The examples of the README are tests.
 #[cfg(doctest)]

@@ -16,8 +16,8 @@ use core::hash::{Hash, Hasher};
 use core::ops::Deref;
 use ipc::Own;
 use machine::{Machine, Platform};
-use vm::Options;
 use vm::policy::{ForkTables, FramePools, ObjectPages};
+use vm::{FAULT_AROUND, Options};
 
 /// A named choice of policies: a system of the case studies, today's, or our own. Presets with the
 /// same name are equal.
@@ -107,7 +107,8 @@ impl Preset {
     /// FreeBSD 10: one lock over every change of a mapping.
     pub const FREEBSD_PVH: Preset = Preset(&Row {
         name: "freebsd-pvh",
-        description: "one reader/writer lock held across every removal and mapping; removal by the reverse \
+        description: "\
+            one reader/writer lock held across every removal and mapping; removal by the reverse \
             map stops them all",
         source: "FreeBSD/amd64 10.4 pmap, before b4ddfd (2016)",
         invalidation: Design::Pvh,
@@ -146,7 +147,8 @@ impl Preset {
     /// The experiment of case study 000.
     pub const FREEBSD_EPOCH: Preset = Preset(&Row {
         name: "freebsd-epoch",
-        description: "epochs in place of delayed invalidation: enter, exit, and a grace period to wait",
+        description: "\
+            epochs in place of delayed invalidation: enter, exit, and a grace period to wait",
         source: "case study 000, the experiment",
         invalidation: Design::Epoch,
         ..*Self::FREEBSD_DI.0
@@ -155,7 +157,8 @@ impl Preset {
     /// FreeBSD today, and in March 2020: the "stock" of case study 002.
     pub const FREEBSD_LOCKLESS_DI: Preset = Preset(&Row {
         name: "freebsd-lockless-di",
-        description: "delayed invalidation: one list appended to by a 16-byte compare-and-swap; 256 locks \
+        description: "\
+            delayed invalidation: one list appended to by a 16-byte compare-and-swap; 256 locks \
             of PV lists, one list of PV chunks",
         source: "FreeBSD/amd64 pmap since r347695 (2019)",
         invalidation: Design::LocklessDi,
@@ -166,7 +169,8 @@ impl Preset {
     /// [`Preset::FREEBSD_LOCKLESS_DI`], built for NUMA.
     pub const FREEBSD_NUMA: Preset = Preset(&Row {
         name: "freebsd-numa",
-        description: "as freebsd-lockless-di, with a lock of PV lists for each 2 MiB and two lists of PV \
+        description: "\
+            as freebsd-lockless-di, with a lock of PV lists for each 2 MiB and two lists of PV \
             chunks",
         source: "FreeBSD/amd64 pmap since r353149 (2019), option NUMA",
         frame_pools: FramePools::Node,
@@ -196,7 +200,8 @@ impl Preset {
     /// FreeBSD in November 2023.
     pub const FREEBSD_14: Preset = Preset(&Row {
         name: "freebsd-14",
-        description: "as freebsd-numa, with objects and shadow chains, each under its lock; faults read \
+        description: "\
+            as freebsd-numa, with objects and shadow chains, each under its lock; faults read \
             the map's sx; page queues by batches, free pages by domain",
         source: "FreeBSD/amd64 14.0 (November 2023), sys/vm, pmap with option NUMA, kern_sx.c",
         locking: Locks::SxMap,
@@ -210,7 +215,8 @@ impl Preset {
     /// OpenBSD 7.0: the "before" of case study 003.
     pub const OPENBSD_BIGLOCK: Preset = Preset(&Row {
         name: "openbsd-biglock",
-        description: "calls and faults under one lock of the kernel; one queue of pages, one lock of the \
+        description: "\
+            calls and faults under one lock of the kernel; one queue of pages, one lock of the \
             sleep queues",
         source: "OpenBSD/arm64 7.0 (October 2021), uvm",
         invalidation: Design::Own,
@@ -231,7 +237,8 @@ impl Preset {
     /// OpenBSD with faults unlocked, as measured in case study 003.
     pub const OPENBSD_UNLOCKED: Preset = Preset(&Row {
         name: "openbsd-unlocked",
-        description: "faults without the kernel's lock: rwlocks of objects and of families of amaps",
+        description: "\
+            faults without the kernel's lock: rwlocks of objects and of families of amaps",
         source: "case study 003; OpenBSD/arm64 uvm of late 2021",
         unlocked: Some(Unlocked::Faults),
         ..*Self::OPENBSD_BIGLOCK.0
@@ -240,7 +247,8 @@ impl Preset {
     /// OpenBSD in October 2024.
     pub const OPENBSD_7_6: Preset = Preset(&Row {
         name: "openbsd-7.6",
-        description: "as openbsd-unlocked, with mmap, munmap, mprotect and sleeping without the kernel's \
+        description: "\
+            as openbsd-unlocked, with mmap, munmap, mprotect and sleeping without the kernel's \
             lock, which fork, exit, wait and break still take",
         source: "OpenBSD/amd64 7.6 (October 2024), uvm, syscalls.master, kern_synch.c",
         unlocked: Some(Unlocked::Mappings),
@@ -250,7 +258,8 @@ impl Preset {
     /// Linux in May 2011.
     pub const LINUX_2_6_39: Preset = Preset(&Row {
         name: "linux-2.6.39",
-        description: "VMAs with anon_vma chains, a family's lists under its root's spin lock; each fault \
+        description: "\
+            VMAs with anon_vma chains, a family's lists under its root's spin lock; each fault \
             on a file writes the open file",
         source: "case study 004; Linux 2.6.39, mm/rmap.c and mm/mmap.c",
         invalidation: Design::Own,
@@ -298,7 +307,8 @@ impl Preset {
     /// Linux in January 2018.
     pub const LINUX_4_15: Preset = Preset(&Row {
         name: "linux-4.15",
-        description: "as linux-5.15, but munmap takes pages away with mmap_sem still locked, the lists' \
+        description: "\
+            as linux-5.15, but munmap takes pages away with mmap_sem still locked, the lists' \
             batches are smaller, and vm_committed_as has a spin lock",
         source: "Linux 4.15 (January 2018), mm/, kernel/locking/rwsem-xadd.c, lib/percpu_counter.c",
         swap: Account::CommittedAs,
@@ -310,7 +320,8 @@ impl Preset {
     /// Linux in October 2021.
     pub const LINUX_5_15: Preset = Preset(&Row {
         name: "linux-5.15",
-        description: "mmap_lock, which faults read, and the reverse map under rwsems that spin; lists of \
+        description: "\
+            mmap_lock, which faults read, and the reverse map under rwsems that spin; lists of \
             pages by node, a control group's account",
         source: "Linux 5.15 (October 2021), mm/ and kernel/locking/rwsem.c",
         locking: Locks::MmapLock { downgrades: true },
@@ -323,7 +334,8 @@ impl Preset {
     /// Linux in November 2024.
     pub const LINUX_6_12: Preset = Preset(&Row {
         name: "linux-6.12",
-        description: "as linux-5.15, with faults under a VMA's own lock, found in a tree without the map's",
+        description: "\
+            as linux-5.15, with faults under a VMA's own lock, found in a tree without the map's",
         source: "Linux 6.12 (November 2024), mm/ and kernel/locking/rwsem.c",
         regions: Keeping::LinuxRwsems(Fixes::ALL),
         queues: Queueing::Lruvecs(Batches::V6_12),
@@ -334,7 +346,8 @@ impl Preset {
     /// `vm`'s own designs.
     pub const SCALEVM: Preset = Preset(&Row {
         name: "scalevm",
-        description: "epoch sections named in the page: wait only for blocks that hold it; swap reserved \
+        description: "\
+            epoch sections named in the page: wait only for blocks that hold it; swap reserved \
             per CPU",
         source: "this project",
         invalidation: Design::Own,
@@ -345,9 +358,9 @@ impl Preset {
         frame_pools: FramePools::Near,
         pv_locks: PvLocks::Own,
         pv_chunks: None,
-        fork_tables: ForkTables::Shared { from: 32 },
+        fork_tables: ForkTables::BEST,
         object_pages: ObjectPages::Attached,
-        fault_around: 16,
+        fault_around: FAULT_AROUND,
         unlocked: None,
         scheduler: Scheduling::Own,
     });

@@ -1,4 +1,4 @@
-//! Policies under whose locks time passes.
+//! Systems under whose locks time passes.
 //!
 //! Most of a system call's code runs with the map locked: Linux's `mmap`, `munmap` and `brk`
 //! acquire `mmap_lock` a few instructions behind the entry, FreeBSD's and OpenBSD's the lock of
@@ -13,8 +13,8 @@ use std::marker::PhantomData;
 use vm::policy::MapLocking;
 use vm::{Options, System};
 
-/// The policies `P`, where a change of a map takes some time more.
-pub struct Timed<P>(PhantomData<P>);
+/// The system `S`, where a change of a map takes some time more.
+pub struct Timed<S>(PhantomData<S>);
 
 impl<S: System<Machine = Sim>> System for Timed<S> {
     type Machine = Sim;

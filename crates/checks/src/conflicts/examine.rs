@@ -165,7 +165,7 @@ impl Phases {
         self.time(END)
     }
 
-    /// Does `work` of the operation with this index: so many times at first, once when it is
+    /// Does `work` of the operation with this index: `warm_up` times at first, once when it is
     /// watched, and once more. In between the task sleeps.
     pub(super) fn each(self, index: u64, warm_up: u64, mut work: impl FnMut()) {
         let sleep = |phase| Sim::sleep_until(self.time(phase + index) + 1);

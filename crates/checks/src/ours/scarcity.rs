@@ -87,8 +87,8 @@ pub fn may_change(call: &Call) -> bool {
     )
 }
 
-/// Returns true if a call's effect (by real addresses) is undefined when memory is short: of which
-/// pages of files it has made private copies.
+/// Returns true if a call (by real addresses) may copy private pages of files: when memory is
+/// short it is undefined which pages it has copied.
 pub fn makes_copies(space: &Space, call: &Call) -> bool {
     let is_copied = |region: &Region| region.object.is_some() && !region.flags.has(Flags::SHARED);
     let copied_in = |range: Range| {

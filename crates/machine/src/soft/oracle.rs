@@ -98,7 +98,7 @@ fn zeroes(count: usize) -> Box<[AtomicU16]> {
 fn stale(entry: &Entry, address: usize, cpu: usize) -> ! {
     let frame = entry.frame;
     let freed = if entry.large {
-        "in 2 MiB of which a frame has been freed since"
+        "in 2 MiB with a frame that has been freed since"
     } else {
         "which has been freed since"
     };

@@ -210,7 +210,7 @@ impl<S: System> Pmap<S> {
             return;
         }
         for &(address, frame) in pages.iter().filter(|(address, _)| last.has(*address)) {
-            self.end_of_kin(&mut self.vm.lock_pv(frame), kin, (address, frame));
+            self.end_of_kin(&mut self.vm.lock_pv(frame), kin, address, frame);
         }
     }
 
@@ -219,20 +219,21 @@ impl<S: System> Pmap<S> {
         &self,
         part: &Part<'_, S>,
         list: &mut PvList<'_, S>,
-        (address, frame): (usize, Frame),
+        address: usize,
+        frame: Frame,
     ) {
         let kin = self.kin(part).expect("the mark says so");
         let mut this = Pages::NONE;
         this.add(address);
         // SAFETY: this slot is a member, and locked.
         if !unsafe { kin.take(self.vm.machine(), &this) }.is_none() {
-            self.end_of_kin(list, kin, (address, frame));
+            self.end_of_kin(list, kin, address, frame);
         }
     }
 
     /// Takes the entry of `kin`, of whom none has the page any more, off the page's list, with its
     /// reference.
-    fn end_of_kin(&self, list: &mut PvList<'_, S>, kin: Kin, (address, frame): (usize, Frame)) {
+    fn end_of_kin(&self, list: &mut PvList<'_, S>, kin: Kin, address: usize, frame: Frame) {
         // SAFETY: a page that kin had is on its list by their entry, until the last who lets go
         // takes it off.
         unsafe { list.remove(self.vm.machine(), kin.entry(address)) };

@@ -298,7 +298,7 @@ impl<S: System> Pmap<S> {
         let at = VaRange::sized(part.range().start, PAGE_SIZE);
         self.flush(Flush::Range(at));
         if is_kin(old) {
-            return self.let_go_listed(part, list, (at.start, pte::frame(old)));
+            return self.let_go_listed(part, list, at.start, pte::frame(old));
         }
         // SAFETY: the mapping's, so it is on this list.
         unsafe { self.unlist(list, part, at.start) };

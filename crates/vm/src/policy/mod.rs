@@ -210,10 +210,14 @@ pub enum ForkTables {
     },
 }
 
-/// The best choice as a rule.
+impl ForkTables {
+    /// The best choice as a rule, and the default.
+    pub const BEST: Self = ForkTables::Shared { from: 32 };
+}
+
 impl Default for ForkTables {
     fn default() -> Self {
-        ForkTables::Shared { from: 32 }
+        Self::BEST
     }
 }
 

@@ -36,8 +36,8 @@ impl<S: System> Vm<S> {
         self.with_frames_since(self.hand().freed(), operation)
     }
 
-    /// Tries an operation, and again after reclaim for want of frames; it began when `before` frames
-    /// had been freed.
+    /// Tries an operation, and again after reclaim for want of frames; it began when `before`
+    /// frames had been freed.
     #[inline(always)]
     pub(crate) fn with_frames_since<R>(
         &self,

@@ -16,7 +16,7 @@ pub(crate) use asids::SHARED;
 pub(crate) use current::CurrentSpaces;
 pub(crate) use hand::Hand;
 pub(crate) use keep::{Children, Keep};
-pub use options::{Options, OutOfMemory};
+pub use options::{FAULT_AROUND, Options, OutOfMemory};
 pub use overcommit::Overcommit;
 pub use pages::Hold;
 pub(crate) use roster::TAGS;

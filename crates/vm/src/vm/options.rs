@@ -52,8 +52,8 @@ pub struct Options<S: System> {
     pub fault_around: usize,
 }
 
-/// As Linux has it: 64 KiB.
-const FAULT_AROUND: usize = 16;
+/// Pages that a read fault of an object maps by default, as on Linux: 64 KiB.
+pub const FAULT_AROUND: usize = 16;
 
 impl<S: System> Default for Options<S> {
     fn default() -> Self {

@@ -29,7 +29,7 @@ fn map(space: &TestSpace, request: Request<'_, Best<Hosted>>, at: usize) {
     space.map_as(&request.at(At::Fixed(at))).expect("map");
 }
 
-/// The pages of `at ..` that are mapped, of so many.
+/// Which of the `pages` pages from `at` on are mapped.
 fn mapped(space: &TestSpace, at: usize, pages: usize) -> Vec<usize> {
     let is_mapped = |&page: &usize| space.pmap().lookup(at + page * P).is_some();
     (0..pages).filter(is_mapped).collect()

@@ -95,7 +95,7 @@ fn wait(
     let pipes = files.flat_map(|(file, events)| file.pollable(events));
     let pipes = heap::collect(pipes.map(Ok))?;
     let until = thread.until.unwrap_or(until);
-    let mut found = heap::collect((0..wanted.len()).map(|_| Ok(0)))?;
+    let mut found = heap::collect(wanted.iter().map(|_| Ok(0)))?;
     let mut look = || {
         let each = found.iter_mut().enumerate();
         each.for_each(|(index, events)| *events = look(index));

@@ -4,6 +4,7 @@
 use super::file::signal_if_broken;
 use super::{Answer, Arguments, Errno};
 use crate::fs::{MOST_BYTES, OpenFile, Source, Target};
+use crate::heap;
 use crate::process::Thread;
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -196,19 +197,16 @@ fn vector(thread: &Thread, at: usize, count: usize) -> Result<Vec<Part>, Errno> 
     if count > PARTS {
         return Err(Errno::INVAL);
     }
-    let mut parts = Vec::new();
-    parts.try_reserve_exact(count).map_err(|_| Errno::NOMEM)?;
     let mut left = MOST_BYTES;
-    for index in 0..count {
+    heap::collect((0..count).map(|index| {
         let [at, bytes]: [usize; 2] = thread.read(at.wrapping_add(index * 16))?;
         if isize::try_from(bytes).is_err() {
             return Err(Errno::INVAL);
         }
         let bytes = bytes.min(left);
         left -= bytes;
-        parts.push(Part { at, bytes });
-    }
-    Ok(parts)
+        Ok(Part { at, bytes })
+    }))
 }
 
 pub fn readv(thread: &mut Thread, [fd, at, count, ..]: Arguments) -> Answer {

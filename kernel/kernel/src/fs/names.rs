@@ -2,6 +2,7 @@
 
 use super::{Inode, Kind, Name, ROOT};
 use crate::errno::Errno;
+use crate::heap;
 use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -25,12 +26,12 @@ impl Names {
         let mut names: Vec<Named> = Vec::new();
         for object in objects {
             if names.iter().all(|it| it.object != object) {
-                names.try_reserve(1).map_err(|_| Errno::NOMEM)?;
-                names.push(Named {
+                let named = Named {
                     object,
                     inode: 0,
                     path: String::new(),
-                });
+                };
+                heap::push(&mut names, named)?;
             }
         }
         if names.is_empty() {
@@ -69,7 +70,6 @@ fn walk(mut visit: impl FnMut(&Arc<Inode>, &[u8]) -> ControlFlow<()>) -> Result<
         path: usize,
         last: Option<Name>,
     }
-    let room = |_| Errno::NOMEM;
     let (mut way, mut path) = (Vec::new(), Name::new());
     let root = ROOT.clone();
     way.push(Step {
@@ -84,7 +84,7 @@ fn walk(mut visit: impl FnMut(&Arc<Inode>, &[u8]) -> ControlFlow<()>) -> Result<
             way.pop();
             continue;
         };
-        path.try_reserve(name.len() + 1).map_err(room)?;
+        path.try_reserve(name.len() + 1).map_err(|_| Errno::NOMEM)?;
         path.push(b'/');
         path.extend_from_slice(&name);
         step.last = Some(name);
@@ -92,12 +92,12 @@ fn walk(mut visit: impl FnMut(&Arc<Inode>, &[u8]) -> ControlFlow<()>) -> Result<
             break;
         }
         if let Kind::Directory(_) = &inode.kind {
-            way.try_reserve(1).map_err(room)?;
-            way.push(Step {
+            let step = Step {
                 directory: inode,
                 path: path.len(),
                 last: None,
-            });
+            };
+            heap::push(&mut way, step)?;
         }
     }
     Ok(())
@@ -114,8 +114,7 @@ pub fn path_of(directory: &Arc<Inode>) -> Option<Name> {
         }
         let name = parent.directory().ok()?.name_of(&here)?;
         bytes += name.len() + 1;
-        names.try_reserve(1).ok()?;
-        names.push(name);
+        heap::push(&mut names, name).ok()?;
         here = parent;
     }
     let mut path = Name::new();

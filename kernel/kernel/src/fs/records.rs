@@ -262,9 +262,8 @@ impl Wait {
         if waits.leads(other, process) {
             return Err(Errno::DEADLK);
         }
-        waits.0.try_reserve(1).map_err(|_| Errno::NOLCK)?;
         let wait = Waiting { process, other };
-        waits.0.push(wait);
+        heap::push(&mut waits.0, wait).map_err(|_| Errno::NOLCK)?;
         Ok(Wait(Some(wait)))
     }
 }

@@ -73,8 +73,8 @@ impl<M: Machine> AnonObject<M> {
         lives.is_ok().then_some(shadow)
     }
 
-    /// Takes over the objects behind that no other refers to, and passes over those of which it has
-    /// all pages. Locked.
+    /// Takes over the objects behind that no other refers to, and bypasses those whose pages it
+    /// shadows completely. Locked.
     #[track_caller]
     pub(super) fn collapse(self: &Arc<Self>) {
         while let Backing::Anon(behind) = self.chain().backing.clone() {

@@ -36,7 +36,7 @@ pub fn all() -> Vec<Scenario> {
     private.chain(objects).map(sized).collect()
 }
 
-/// The example with the policies `P`.
+/// The example in the system `S`.
 pub fn named<S: System<Machine = Sim>>(
     name: &str,
     options: impl Fn() -> Options<S> + Send + Sync + 'static,

@@ -150,7 +150,7 @@ pub fn number(value: u64) -> u64 {
     n
 }
 
-/// A scenario of `name` on the machine itself, with the policies `P`.
+/// A scenario of `name` on the machine itself, in the system `S`.
 pub fn with_policies<S: System<Machine = Sim>>(
     name: impl Into<String>,
     options: impl Fn() -> Options<S> + Send + Sync + 'static,

@@ -66,14 +66,14 @@ impl<S: System> Pmap<S> {
         }
         let old = tables(part);
         let new = self.bring_tables(part, old)?;
-        let counts = self.copy_entries(part, old, new);
+        let (private, swapped) = self.copy_entries(part, old, new);
         (part.inside().leaf, part.inside().pv) = (Table::of(new.leaf), new.pv);
         let leads = self.superpage(part.slot_range().start);
         // AcqRel: as where entries are removed; a walker that finds the table finds its entries.
         let table = superpage::table(part.leaf());
         leads.swap(table, Ordering::AcqRel);
         self.flush(Flush::Range(part.slot_range()));
-        self.leave_with(part, old, counts);
+        self.leave_with(part, old, private, swapped);
         Ok(())
     }
 
@@ -135,7 +135,7 @@ impl<S: System> Pmap<S> {
     }
 
     /// Leaves the family of the `old` tables, of which no TLB of this space has an entry any more.
-    fn leave_with(&self, part: &mut Part<'_, S>, old: Tables, (private, swapped): (usize, usize)) {
+    fn leave_with(&self, part: &mut Part<'_, S>, old: Tables, private: usize, swapped: usize) {
         // SAFETY: this slot is a member still, and members keep the tables.
         let family = unsafe { old.pv.family(self.vm.machine()) };
         let mut family = family.expect("a family has a PV table").lock();
