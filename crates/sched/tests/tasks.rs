@@ -6,13 +6,15 @@ mod support;
 mod fifo;
 
 use fifo::Fifo;
-use machine::{Atomic, AtomicInt, Clock, Cpus, Ordering, Pinned, Tasks};
+use machine::{Atomic, AtomicInt, Clock, Cpus, Locals, Ordering, Pinned, Tasks};
 use sched::Best;
 use sim::Sim;
+use std::cell::Cell;
 use std::sync::Arc;
 use support::{
     MICRO, MILLI, best, finish, machine, quiet, shared, spread, wait_for, with_delays, words,
 };
+use sync::EMBEDDER;
 
 #[test]
 fn more_tasks_than_cpus_all_end() {
@@ -156,7 +158,8 @@ fn a_task_takes_its_words_along() {
 
 /// A task sleeps and computes, in a space of its own; returns how often it has moved.
 fn wander(active: &[support::Word], me: usize) -> u64 {
-    space::enter(active, me);
+    let space = Space::new(active, me);
+    space.enter();
     let mut moves = 0;
     let (mut last, mut told) = (Sim::pin().cpu().index(), 0);
     for _ in 0..60 {
@@ -164,7 +167,7 @@ fn wander(active: &[support::Word], me: usize) -> u64 {
         sim::compute(sim::dice(20_000) as f64);
         let pin = Sim::pin();
         let cpu = pin.cpu().index();
-        let now_told = space::check(active, me);
+        let now_told = space.check();
         drop(pin);
         if cpu != last {
             moves += 1;
@@ -175,56 +178,62 @@ fn wander(active: &[support::Word], me: usize) -> u64 {
         }
         (last, told) = (cpu, now_told);
     }
-    space::leave();
+    space.leave();
     moves
 }
 
 /// An "address space": a word for each CPU says which task's is active there.
-mod space {
-    use super::support::Word;
-    use machine::{Atomic, Cpus, Locals, Ordering, Pinned, Tasks};
-    use sim::Sim;
+struct Space<'a> {
+    active: &'a [support::Word],
+    owner: u64,
+    /// How often it was activated at a switch.
+    told: Cell<usize>,
+}
 
-    const WORDS: usize = 3;
-    const OWNER: usize = 61;
-    /// How often it was activated.
-    const TOLD: usize = 59;
+impl<'a> Space<'a> {
+    fn new(active: &'a [support::Word], me: usize) -> Self {
+        Space {
+            active,
+            owner: me as u64 + 1,
+            told: Cell::new(0),
+        }
+    }
 
-    pub fn enter(active: &[Word], me: usize) {
+    fn enter(&self) {
         Sim::with_locals(|locals| {
-            locals.words[WORDS].set(active.as_ptr() as usize);
-            locals.words[OWNER].set(me + 1);
-            locals.at_switch.set(Some(activate));
-            activate(locals);
-            locals.words[TOLD].set(0);
+            let word = std::ptr::from_ref(self).expose_provenance();
+            locals.words[EMBEDDER].set(word);
+            locals.at_switch.set(Some(Self::at_switch));
+        });
+        self.activate();
+    }
+
+    fn leave(&self) {
+        Sim::with_locals(|locals| {
+            locals.at_switch.set(None);
+            locals.words[EMBEDDER].set(0);
         });
     }
 
-    pub fn leave() {
-        Sim::with_locals(|locals| locals.at_switch.set(None));
+    fn at_switch(locals: &Locals) {
+        assert!(Sim::pins() > 0, "not pinned");
+        let word = locals.words[EMBEDDER].get();
+        // SAFETY: `wander` keeps the space, on its task's stack, until `leave`.
+        let space = unsafe { &*std::ptr::with_exposed_provenance::<Space>(word) };
+        space.activate();
+        space.told.set(space.told.get() + 1);
     }
 
-    fn activate(locals: &Locals) {
-        assert!(
-            Sim::pins() > 0 || locals.words[TOLD].get() == 0,
-            "not pinned"
-        );
+    fn activate(&self) {
         let pin = Sim::pin();
-        let active = locals.words[WORDS].get() as *const Word;
-        // SAFETY: the job keeps the words, one for each CPU, until `leave`.
-        let word = unsafe { &*active.add(pin.cpu().index()) };
-        word.store(locals.words[OWNER].get() as u64, Ordering::Relaxed);
-        locals.words[TOLD].set(locals.words[TOLD].get() + 1);
+        self.active[pin.cpu().index()].store(self.owner, Ordering::Relaxed);
     }
 
     /// The caller is pinned. Returns how often it was told.
-    pub fn check(active: &[Word], me: usize) -> usize {
-        let here = active[Sim::pin().cpu().index()].load(Ordering::Relaxed);
-        assert_eq!(here, me as u64 + 1, "another task's space is active");
-        Sim::with_locals(|locals| {
-            assert_eq!(locals.words[OWNER].get(), me + 1);
-            locals.words[TOLD].get()
-        })
+    fn check(&self) -> usize {
+        let here = self.active[Sim::pin().cpu().index()].load(Ordering::Relaxed);
+        assert_eq!(here, self.owner, "another task's space is active");
+        self.told.get()
     }
 }
 
