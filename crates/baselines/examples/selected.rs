@@ -1,6 +1,6 @@
-//! The cost of choosing policies at run time, for counting instructions: `selected CASE
+//! The cost of choosing parts at run time, for counting instructions: `selected CASE
 //! ITERATIONS` maps and unmaps 128 MiB on hosted memory, one CPU, warm. A case is a preset, whose
-//! policies are chosen at run time, or `compiled`: `vm`'s own, chosen when it is compiled.
+//! parts are chosen at run time, or `compiled`: `vm`'s own, chosen when it is compiled.
 //!
 //! `tests/costs.rs` runs each case under callgrind and holds it to the figures of `docs/costs.md`.
 //! Callgrind counts only instructions within [`counted`].

@@ -1,11 +1,11 @@
 //! The designs that did not scale, as their authors built them.
 //!
-//! Each is a policy of [`vm::policy`]: plugged into the same virtual-memory subsystem, it shows the
+//! Each is a part of a [`vm::system`]: plugged into the same virtual-memory subsystem, it shows the
 //! cost of one lock or one list and nothing else. The structures, the lock traffic and the order of
 //! the steps are those of the named systems; where something had to differ, the module says what
 //! and why.
 //!
-//! | policy | system | where all CPUs meet |
+//! | part | system | where all CPUs meet |
 //! |---|---|---|
 //! | [`freebsd::Pvh`] | FreeBSD 10 | one reader/writer lock over whole operations |
 //! | [`freebsd::Di`] | FreeBSD 2016 to 2019, the "before" of case study 000 | one mutex at the start and finish of a block |
@@ -16,7 +16,7 @@
 //! | [`freebsd::OneLock`] | FreeBSD up to 2020 | a space's rwlock and the pmap's mutex, if they share the space |
 //! | [`freebsd::swap::MutexSwap`] | FreeBSD in May 2018 | one mutex, then one more per user |
 //! | [`freebsd::swap::AtomicSwap`] | FreeBSD today | two counters |
-//! | [`freebsd::VmEntries`] with [`freebsd::SxMap`] | FreeBSD 14 | an object's lock, and those of the objects behind it after forks |
+//! | [`freebsd::Entries`] | FreeBSD 14 | an object's lock, and those of the objects behind it after forks |
 //! | [`freebsd::BatchedQueues`], [`freebsd::MemoryDomains`] | FreeBSD 14 | a NUMA node's queue of pages, and the count of its free ones |
 //! | [`linux::Linux`] | Linux 2.6.39 and 3.0, case study 004 | the lock of the ancestor's anon_vma; a file's list of mappings |
 //! | the same with [`linux::Rwsems`], [`linux::MmapLock`] | Linux 6.12 | `mmap_lock`, for changes only |

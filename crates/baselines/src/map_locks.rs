@@ -9,13 +9,15 @@
 //! no search of the map.
 
 use crate::openbsd::SleepRw;
+use core::marker::PhantomData;
 use machine::Machine;
 use sync::adaptive::{Adaptive, FreebsdMutex};
 use sync::rwlock::{FreebsdRw, RawReadGuard, RawRw, RawWriteGuard, SpinParkRw};
 use sync::spin::TestAndSet;
 use sync::watch::Watched;
 use sync::{Padded, RawGuard, RawLock, lock_class};
-use vm::policy::MapLocking;
+use vm::Error;
+use vm::system::{Extent, Gate, Op, Part};
 
 lock_class!(
     /// A space's map. Readers fault, writers change the mappings.
@@ -72,12 +74,10 @@ impl<M: Machine> Kinds<M> for OpenbsdKinds {
     const LABELS: [&'static str; 2] = ["vm_map", "pm_mtx"];
 }
 
-/// The locks of a FreeBSD space.
-pub type OneLock<M> = MapLocks<M, FreebsdKinds>;
-/// The locks of a FreeBSD 14 space besides its objects'.
-pub type SxMap<M> = MapLocks<M, SxKinds>;
-/// The locks of an OpenBSD space besides its amaps'.
-pub type VmMap<M> = MapLocks<M, OpenbsdKinds>;
+/// The gate of a FreeBSD space.
+pub type OneLock<M> = LocksOnly<M, FreebsdKinds>;
+/// The gate of a FreeBSD space with locks as its own of today.
+pub type SxMap<M> = LocksOnly<M, SxKinds>;
 
 /// The locks of a space: 256 bytes.
 pub struct MapLocks<M: Machine, K: Kinds<M>> {
@@ -85,45 +85,140 @@ pub struct MapLocks<M: Machine, K: Kinds<M>> {
     pmap: Padded<K::Pmap>,
 }
 
-impl<M: Machine, K: Kinds<M>> MapLocking<M> for MapLocks<M, K> {
-    type Read<'a> = RawReadGuard<'a, M, K::Map>;
-    type Write<'a> = RawWriteGuard<'a, M, K::Map>;
-    type Pmap<'a> = RawGuard<'a, M, K::Pmap>;
-    type Config = ();
+/// The map's lock, or nothing.
+#[derive(Default)]
+#[must_use = "the lock is released when this is dropped"]
+pub enum MapHeld<'a, M: Machine, K: Kinds<M>> {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// Locked for reading.
+    Read(RawReadGuard<'a, M, K::Map>),
+    /// Locked for writing.
+    Write(RawWriteGuard<'a, M, K::Map>),
+}
 
-    fn new(_: &()) -> Self {
+/// The pmap's lock, or nothing.
+#[must_use = "the lock is released when this is dropped"]
+pub struct PmapHeld<'a, M: Machine, K: Kinds<M>>(Option<RawGuard<'a, M, K::Pmap>>);
+
+impl<M: Machine, K: Kinds<M>> Default for PmapHeld<'_, M, K> {
+    fn default() -> Self {
+        PmapHeld(None)
+    }
+}
+
+impl<M: Machine, K: Kinds<M>> MapLocks<M, K> {
+    pub(crate) fn new() -> Self {
         MapLocks {
             map: Padded(RawRw::new()),
             pmap: Padded(RawLock::new()),
         }
     }
 
-    fn label(&self) {
+    pub(crate) fn label(&self) {
         M::label_value(&self.map, K::LABELS[0]);
         M::label_value(&self.pmap, K::LABELS[1]);
     }
 
     #[inline]
     #[track_caller]
-    fn read(&self) -> Self::Read<'_> {
-        RawReadGuard::new(&self.map)
+    pub(crate) fn read(&self) -> MapHeld<'_, M, K> {
+        MapHeld::Read(RawReadGuard::new(&*self.map))
     }
 
     #[inline]
     #[track_caller]
-    fn write(&self) -> Self::Write<'_> {
-        RawWriteGuard::new(&self.map)
+    pub(crate) fn write(&self) -> MapHeld<'_, M, K> {
+        MapHeld::Write(RawWriteGuard::new(&*self.map))
+    }
+
+    /// Locks the map for reading, when `copy`, under the lock for writing, has done all that is
+    /// wanted.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn read_when(
+        &self,
+        wants_copy: impl Fn() -> bool,
+        copy: impl Fn(),
+    ) -> MapHeld<'_, M, K> {
+        loop {
+            let read = self.read();
+            if !wants_copy() {
+                return read;
+            }
+            drop(read);
+            let _write = self.write();
+            copy();
+        }
+    }
+
+    /// Locks the map as the operation needs it.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn begin(&self, op: Op) -> MapHeld<'_, M, K> {
+        match op {
+            Op::Look | Op::Fault { .. } => self.read(),
+            Op::Change => self.write(),
+        }
     }
 
     #[inline]
     #[track_caller]
-    fn pmap(&self) -> Self::Pmap<'_> {
-        RawGuard::new(&self.pmap)
+    pub(crate) fn lock_pmap(&self) -> PmapHeld<'_, M, K> {
+        PmapHeld(Some(RawGuard::new(&*self.pmap)))
     }
 
     #[inline]
     #[track_caller]
-    fn try_pmap(&self) -> Option<Self::Pmap<'_>> {
-        RawGuard::try_new(&self.pmap)
+    pub(crate) fn try_lock_pmap(&self) -> Option<PmapHeld<'_, M, K>> {
+        Some(PmapHeld(Some(RawGuard::try_new(&*self.pmap)?)))
+    }
+}
+
+/// A gate of a map's lock and a pmap's, without records.
+pub struct LocksOnly<M, K>(PhantomData<fn() -> (M, K)>);
+
+impl<M: Machine, K: Kinds<M>> Part<M> for LocksOnly<M, K> {
+    type Config = ();
+
+    fn new(_: &(), _: Extent) -> Result<Self, Error> {
+        Ok(LocksOnly(PhantomData))
+    }
+}
+
+impl<M: Machine, K: Kinds<M>> Gate<M> for LocksOnly<M, K> {
+    type Space = MapLocks<M, K>;
+    type Page = ();
+    type Object = ();
+    type Guard<'a> = MapHeld<'a, M, K>;
+    type Pmap<'a> = PmapHeld<'a, M, K>;
+
+    fn new_space(&self) -> MapLocks<M, K> {
+        MapLocks::new()
+    }
+
+    fn new_object(&self) {}
+
+    fn label_space(space: &MapLocks<M, K>) {
+        space.label();
+    }
+
+    #[inline]
+    #[track_caller]
+    fn begin<'a>(&'a self, space: &'a MapLocks<M, K>, op: Op) -> MapHeld<'a, M, K> {
+        space.begin(op)
+    }
+
+    #[inline]
+    #[track_caller]
+    fn lock_pmap<'a>(&self, space: &'a MapLocks<M, K>) -> PmapHeld<'a, M, K> {
+        space.lock_pmap()
+    }
+
+    #[inline]
+    #[track_caller]
+    fn try_lock_pmap<'a>(&self, space: &'a MapLocks<M, K>) -> Option<PmapHeld<'a, M, K>> {
+        space.try_lock_pmap()
     }
 }

@@ -1,4 +1,4 @@
-//! The cost of choosing policies at run time, in instructions: within a tenth of `docs/costs.md`.
+//! The cost of choosing parts at run time, in instructions: within a tenth of `docs/costs.md`.
 
 #[path = "../../sync/tests/callgrind/mod.rs"]
 mod callgrind;

@@ -6,7 +6,7 @@ use baselines::freebsd::{Di, OneLock, Pvh};
 use hosted::Hosted;
 use machine::{PAGE_SIZE, VaRange};
 use sync::watch::order;
-use vm::policy::{Invalidation, System};
+use vm::system::{Invalidation, System};
 use vm::{Prot, Space, Vm};
 
 struct With<I>(std::marker::PhantomData<I>);
@@ -15,11 +15,10 @@ impl<I: Invalidation<Hosted>> System for With<I> {
     type Machine = Hosted;
     type Invalidation = I;
     type Swap = MutexSwap<Hosted>;
-    type Locking = OneLock<Hosted>;
-    type Regions = vm::policy::NoRegions;
-    type Queues = vm::policy::NoQueues;
-    type PvLocks = vm::policy::PvBytes;
-    type PvChunks = vm::policy::PvInTables;
+    type Gate = OneLock<Hosted>;
+    type Queues = vm::system::NoQueues;
+    type PvLocks = vm::system::PvBytes;
+    type PvChunks = vm::system::NoChunks;
 }
 
 /// Maps, faults, unmaps, and removes by the reverse map; an order that is broken

@@ -15,7 +15,7 @@ use machine::{Atomic, Atomics, CpuRange, Execute, Frame, Job, Ordering, SharedCe
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use sync::epoch::{Protocol, Sleepable, SleepableSection};
 use sync::turnstile::Turnstiles;
-use vm::policy::Invalidation;
+use vm::system::{Extent, Invalidation, Part};
 
 /// The first page's and the second's; one region, as the worst hash would give.
 const PAGES: [Frame; 2] = [Frame(0), Frame(1)];
@@ -29,14 +29,14 @@ struct World<I> {
 impl<I: Invalidation<Checked>> World<I> {
     fn new(cpus: CpuRange) -> Self {
         World {
-            policy: I::new(&I::Config::default(), cpus, 512).expect("room"),
+            policy: I::new(&I::Config::default(), Extent::new(cpus, 512, 0)).expect("room"),
             noted: [0, 0].map(Atomic::new),
             flushed: [false, false].map(SharedCell::new),
         }
     }
 
     fn remove(&self, which: usize) {
-        let page = I::new_page();
+        let page = I::Page::default();
         let block = self.policy.begin();
         self.policy.note(&block, PAGES[which], &page);
         self.noted[which].store(1, Ordering::Release);
@@ -46,7 +46,7 @@ impl<I: Invalidation<Checked>> World<I> {
     }
 
     fn wait(&self, which: usize) {
-        let page = I::new_page();
+        let page = I::Page::default();
         let reverse = self.policy.reverse();
         let noted = self.noted[which].load(Ordering::Acquire) == 1;
         self.policy.wait(&reverse, PAGES[which], &page);
@@ -166,18 +166,20 @@ unsafe impl Protocol for OneSide {
     const BOTH_SIDES: bool = false;
 }
 
+impl Part<Checked> for HastyEpoch {
+    type Config = ();
+
+    fn new(_: &(), extent: Extent) -> Result<Self, vm::Error> {
+        Ok(HastyEpoch(Sleepable::with_protocol(extent.cpus)?))
+    }
+}
+
 // SAFETY: none; it breaks the contract, and the model must notice.
 unsafe impl Invalidation<Checked> for HastyEpoch {
     type Block<'a> = SleepableSection<'a, Checked, OneSide>;
-    type Enter<'a> = ();
-    type Reverse<'a> = ();
+    type Held<'a> = ();
     type Page = ();
-    type Config = ();
 
-    fn new(_: &(), cpus: CpuRange, _: usize) -> Result<Self, vm::Error> {
-        Ok(HastyEpoch(Sleepable::with_protocol(cpus)?))
-    }
-    fn new_page() {}
     fn may_sleep(&self) -> bool {
         true
     }
@@ -185,8 +187,6 @@ unsafe impl Invalidation<Checked> for HastyEpoch {
         self.0.enter()
     }
     fn note(&self, _: &Self::Block<'_>, _: Frame, _: &()) {}
-    fn enter(&self) {}
-    fn reverse(&self) {}
     fn wait(&self, _: &(), _: Frame, _: &()) {
         self.0.wait();
     }

@@ -2,7 +2,7 @@
 
 use sim::profile::Profile;
 use std::sync::{Arc, LazyLock};
-use vm::policy::Reservation;
+use vm::system::Reservation;
 use vm::{System, Vm};
 
 /// A machine of this shape, with the costs of a large one.

@@ -11,7 +11,7 @@ use support::profile;
 use sync::obm::{Obm, slow_paths};
 use sync::watch::{Order, Watched};
 use sync::{RawLock, lock_class};
-use vm::policy::ObjectPages;
+use vm::system::ObjectPages;
 use vm::{Best, Prot, Request, Space, Vm};
 
 #[global_allocator]

@@ -8,7 +8,7 @@ use machine::PAGE_SIZE;
 use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use vm::policy::ForkTables;
+use vm::system::ForkTables;
 use vm::{Best, Options, Prot, Space, Vm};
 
 const MIB: usize = 1 << 20;

@@ -1,6 +1,6 @@
 //! The default of each part.
 
-use crate::policy::{NoQueues, NoRegions, PerSlot, PvBytes, PvInTables, System};
+use crate::system::{NoChunks, NoGate, NoQueues, PvBytes, System};
 use core::marker::PhantomData;
 use machine::Platform;
 
@@ -10,11 +10,10 @@ pub struct Best<M>(PhantomData<M>);
 
 impl<M: Platform> System for Best<M> {
     type Machine = M;
+    type Gate = NoGate;
     type Invalidation = crate::invalidation::Snapshots<M>;
     type Swap = crate::swap::PerCpuSwap<M>;
-    type Locking = PerSlot;
-    type Regions = NoRegions;
     type Queues = NoQueues;
     type PvLocks = PvBytes;
-    type PvChunks = PvInTables;
+    type PvChunks = NoChunks;
 }

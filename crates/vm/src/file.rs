@@ -19,7 +19,7 @@ use crate::flags::Flags;
 use crate::error::Error;
 use crate::object::{Advice, Attached, MAX_SIZE, Object, PageRef, in_page};
 use crate::pmap::Pmap;
-use crate::policy::System;
+use crate::system::System;
 use crate::tree::Mapped;
 use crate::vm::Hold;
 use core::ops::Range;

@@ -22,13 +22,22 @@
 //! both: each of them was open then.
 
 use crate::error::Error;
-use crate::policy::Invalidation;
-use machine::{Atomic, CpuRange, Frame, Machine, Ordering};
+use crate::system::{Extent, Invalidation, Part};
+use machine::{Atomic, Frame, Machine, Ordering};
 use sync::epoch::{Domain, Section, SectionId, Snapshot};
 
 /// Epoch sections as blocks, the section's id as the page's stamp. 8 bytes a page.
 pub struct Snapshots<M: Machine> {
     domain: Domain<M>,
+}
+
+/// What a page's waiters wait for: the table above.
+pub struct Stamp<M: Machine>(M::AtomicU64);
+
+impl<M: Machine> Default for Stamp<M> {
+    fn default() -> Self {
+        Stamp(M::AtomicU64::new(0))
+    }
 }
 
 impl<M: Machine> Snapshots<M> {
@@ -45,34 +54,32 @@ impl<M: Machine> Snapshots<M> {
     }
 }
 
-// SAFETY: by the protocol above, a stamp is only replaced by one that covers it, or
-// after the section it stands for has ended.
-unsafe impl<M: Machine> Invalidation<M> for Snapshots<M> {
-    type Block<'a> = Section<'a, M>;
-    type Enter<'a> = ();
-    type Reverse<'a> = ();
-    type Page = M::AtomicU64;
+impl<M: Machine> Part<M> for Snapshots<M> {
     type Config = ();
 
-    fn new(_config: &(), cpus: CpuRange, _frames: usize) -> Result<Self, Error> {
-        let domain = Domain::try_new(cpus)?;
+    fn new(_: &(), extent: Extent) -> Result<Self, Error> {
+        let domain = Domain::try_new(extent.cpus)?;
         Ok(Snapshots { domain })
-    }
-
-    fn new_page() -> Self::Page {
-        M::AtomicU64::new(0)
-    }
-
-    /// A section pins its CPU.
-    #[inline(always)]
-    fn may_sleep(&self) -> bool {
-        false
     }
 
     /// A removal by the reverse map holds the page for which it waits.
     #[inline(always)]
     fn is_silent(&self) -> bool {
         true
+    }
+}
+
+// SAFETY: by the protocol above, a stamp is only replaced by one that covers it, or
+// after the section it stands for has ended.
+unsafe impl<M: Machine> Invalidation<M> for Snapshots<M> {
+    type Block<'a> = Section<'a, M>;
+    type Held<'a> = ();
+    type Page = Stamp<M>;
+
+    /// A section pins its CPU.
+    #[inline(always)]
+    fn may_sleep(&self) -> bool {
+        false
     }
 
     #[inline]
@@ -84,7 +91,7 @@ unsafe impl<M: Machine> Invalidation<M> for Snapshots<M> {
     fn note(&self, block: &Self::Block<'_>, _frame: Frame, page: &Self::Page) {
         let mine = block.id().to_bits();
         // Relaxed, here and below: the PV lock orders writers and waiters.
-        let old = page.load(Ordering::Relaxed);
+        let old = page.0.load(Ordering::Relaxed);
         if old == mine {
             return;
         }
@@ -93,15 +100,11 @@ unsafe impl<M: Machine> Invalidation<M> for Snapshots<M> {
         } else {
             self.domain.snapshot().to_bits()
         };
-        page.store(stamp, Ordering::Relaxed);
+        page.0.store(stamp, Ordering::Relaxed);
     }
 
-    fn enter(&self) {}
-
-    fn reverse(&self) {}
-
     fn wait(&self, _reverse: &(), _frame: Frame, page: &Self::Page) {
-        let stamp = page.load(Ordering::Relaxed);
+        let stamp = page.0.load(Ordering::Relaxed);
         M::spin_until(|| self.is_over(stamp));
     }
 }

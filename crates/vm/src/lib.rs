@@ -1,7 +1,7 @@
 //! A virtual-memory subsystem that scales.
 //!
 //! [`Vm`] is a machine's memory, [`Space`] an address space in it. The differences between
-//! operating systems are [`policy`] traits; [`Best`] has the project's own designs.
+//! operating systems are traits, the parts of a [`system`]; [`Best`] has the project's own designs.
 //!
 //! | to | begin with |
 //! |---|---|
@@ -10,7 +10,7 @@
 //! | map files and shared memory | [`object::Object`], [`Request`] |
 //! | have more than there is memory for | [`swap::SwapSpace`], [`Vm::keep_free`] |
 //! | answer `/proc` | [`proc`], [`Space::stats`] |
-//! | try another design | [`policy`], [`System`] |
+//! | try another design | [`system`], [`System`] |
 //!
 //! An operation that is refused returns an [`Error`] with Linux's errno. The order of locks stands
 //! in [`lock`], the protocol of each structure in its module. `examples/embed` is a machine in less
@@ -35,13 +35,13 @@ pub mod object;
 mod page;
 pub mod pager;
 mod pmap;
-pub mod policy;
 pub mod proc;
 mod prot;
 pub mod pv;
 mod reclaim;
 mod space;
 pub mod swap;
+pub mod system;
 mod tree;
 mod usage;
 mod vm;
@@ -52,12 +52,12 @@ pub use flags::{Flags, Superpages};
 pub use frames::{Content, Frames};
 pub use page::Page;
 pub use pmap::{Pmap, Removed};
-pub use policy::System;
 pub use prot::Prot;
 pub use space::{
     Advice, At, Footprint, HEAP_START, HIGHEST, LOWEST, MAP_START, MappedObject, Move, PagePlace,
     Region, Request, Space, Stats,
 };
+pub use system::System;
 pub use usage::{Limit, Usage};
 pub use vm::{FAULT_AROUND, Hold, Options, OutOfMemory, Overcommit, Vm};
 

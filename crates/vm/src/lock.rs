@@ -3,15 +3,15 @@
 //! | rank | class | protects | taken while holding |
 //! |---|---|---|---|
 //! | 5 | [`ObjectSize`] | an object's size, and changes of it that its store has not seen | nothing |
-//! | 10–29 | of policies | whole spaces and pmaps, see [`crate::policy::MapLocking`] | lower ranks |
-//! | 20 | delayed invalidation | see [`crate::policy::Invalidation`] | 10 |
+//! | 10–29 | of gates | whole spaces and pmaps, see [`crate::system::Gate`] | lower ranks |
+//! | 20 | delayed invalidation | see [`crate::system::Invalidation`] | 10 |
 //! | 30 | [`TreeSlot`] | the mappings in a slot, its leaf and PV tables, the break of a heap that ends there; forks may share it instead | 10 to 29 |
-//! | 35 | reservation of swap space | see [`crate::policy::Reservation`] | 10 to 30 |
+//! | 35 | reservation of swap space | see [`crate::system::Reservation`] | 10 to 30 |
 //! | 36 | [`ObjectShard`] | the attachments of an object made on one CPU | 5 to 30 |
 //! | 38 | [`PmapRoster`] | the pmap that has an address-space tag | 5 to 30 |
 //! | 40 | [`PagePv`] | a page's PV list, its dirty bit | 20 to 30, or nothing (then 30 by try) |
 //! | 42 | [`PvFamily`] | the slots that share a leaf table, its entries while there are several; walks over kin | 30, 40 |
-//! | 43, 44 | of policies | chunks of PV entries, see [`crate::policy::PvChunks`] | 30, 40 |
+//! | 43, 44 | of policies | chunks of PV entries, see [`crate::system::PvChunks`] | 30, 40 |
 //! | 45 | [`FrameReservation`] | the owner of a reserved block of frames, and its unused frames | 10 to 40 |
 //! | 50 | [`FrameCache`] | a CPU's frames | 10 to 40 |
 //! | 60 | [`FramePool`] | a pool of free frames | 45, 50 |

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use sync::epoch::{Domain, Section, SectionId};
 use sync::obm::Obm;
 use vm::invalidation::Snapshots;
-use vm::policy::Invalidation;
+use vm::system::{Extent, Invalidation, Part};
 
 /// The page that all unmap, and the one that is unmapped after it.
 const PAGES: usize = 2;
@@ -73,8 +73,8 @@ impl<I: Invalidation<Checked>> World<I> {
     fn new(cpus: CpuRange, removers: usize, waits_in_block: bool) -> Self {
         let unflushed = || [SharedCell::new(false), SharedCell::new(false)];
         World {
-            policy: I::new(&I::Config::default(), cpus, 16).expect("room"),
-            pages: [I::new_page(), I::new_page()],
+            policy: I::new(&I::Config::default(), Extent::new(cpus, 16, 0)).expect("room"),
+            pages: Default::default(),
             mappings: [sync::Mutex::new(removers), sync::Mutex::new(removers)],
             flushed: (0..removers).map(|_| unflushed()).collect(),
             waits_in_block,
@@ -137,20 +137,28 @@ fn explore<I: Invalidation<Checked>>(
 /// The default with its second case left out: a later note forgets the first.
 struct Forgetful(Domain<Checked>);
 
+struct Word(<Checked as Atomics>::AtomicU64);
+
+impl Default for Word {
+    fn default() -> Self {
+        Word(machine::Atomic::new(0))
+    }
+}
+
+impl Part<Checked> for Forgetful {
+    type Config = ();
+
+    fn new(_: &(), extent: Extent) -> Result<Self, vm::Error> {
+        Ok(Forgetful(Domain::new(extent.cpus)))
+    }
+}
+
 // SAFETY: none; it breaks the promise, and the model must notice.
 unsafe impl Invalidation<Checked> for Forgetful {
     type Block<'a> = Section<'a, Checked>;
-    type Enter<'a> = ();
-    type Reverse<'a> = ();
-    type Page = <Checked as Atomics>::AtomicU64;
-    type Config = ();
+    type Held<'a> = ();
+    type Page = Word;
 
-    fn new(_: &(), cpus: CpuRange, _: usize) -> Result<Self, vm::Error> {
-        Ok(Forgetful(Domain::new(cpus)))
-    }
-    fn new_page() -> Self::Page {
-        machine::Atomic::new(0)
-    }
     fn may_sleep(&self) -> bool {
         false
     }
@@ -158,12 +166,10 @@ unsafe impl Invalidation<Checked> for Forgetful {
         self.0.enter()
     }
     fn note(&self, block: &Self::Block<'_>, _: Frame, page: &Self::Page) {
-        machine::Atomic::store(page, block.id().to_bits(), machine::Ordering::Relaxed);
+        machine::Atomic::store(&page.0, block.id().to_bits(), machine::Ordering::Relaxed);
     }
-    fn enter(&self) {}
-    fn reverse(&self) {}
     fn wait(&self, _: &(), _: Frame, page: &Self::Page) {
-        let stamp = machine::Atomic::load(page, machine::Ordering::Relaxed);
+        let stamp = machine::Atomic::load(&page.0, machine::Ordering::Relaxed);
         if let Some(section) = SectionId::from_bits(stamp) {
             <Checked as machine::Cpus>::spin_until(|| self.0.has_left(section));
         }

@@ -7,7 +7,7 @@ use proptest::test_runner::TestRunner;
 use run::{Run, at};
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use vm::policy::Reservation;
+use vm::system::Reservation;
 use vm::{Advice, Best, Error, Options, Prot, Space, Superpages, Vm};
 
 mod run;

@@ -12,12 +12,12 @@ use baselines::freebsd::{Di, EpochDi, LocklessDi};
 use core::marker::PhantomData;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use lock_api::Mutex;
-use machine::{CpuRange, Cpus, Execute, Frame, Job, Mmu, PAGE_SIZE, VaRange};
+use machine::{Cpus, Execute, Frame, Job, Mmu, PAGE_SIZE, VaRange};
 use metal::Metal;
 use metal::report::{end, report};
 use sync::spin::TestAndSet;
 use vm::invalidation::Snapshots;
-use vm::policy::{Invalidation, NoQueues, NoRegions, PerSlot, PvBytes, PvInTables};
+use vm::system::{Extent, Invalidation, NoChunks, NoGate, NoQueues, Part, PvBytes};
 use vm::{Best, Error, Hold, Prot, Space, System, Vm};
 
 /// How often the example is played with each design.
@@ -65,18 +65,17 @@ pub fn run(machine: Metal, hasty: bool) -> ! {
     end(0)
 }
 
-/// The policies of `vm`, but for the invalidation.
+/// The parts of `vm`, but for the invalidation.
 struct With<I>(PhantomData<I>);
 
 impl<I: Invalidation<Metal>> System for With<I> {
     type Machine = Metal;
     type Invalidation = I;
     type Swap = <Best<Metal> as System>::Swap;
-    type Locking = PerSlot;
-    type Regions = NoRegions;
+    type Gate = NoGate;
     type Queues = NoQueues;
     type PvLocks = PvBytes;
-    type PvChunks = PvInTables;
+    type PvChunks = NoChunks;
 }
 
 /// The subjects of the example, and the rounds in which the page is mapped, and unmapped.
@@ -159,20 +158,20 @@ impl<I: Invalidation<Metal>> World<I> {
 /// A design that does not wait.
 struct Hasty<I>(I);
 
+impl<I: Invalidation<Metal>> Part<Metal> for Hasty<I> {
+    type Config = I::Config;
+
+    fn new(config: &I::Config, extent: Extent) -> Result<Self, Error> {
+        I::new(config, extent).map(Hasty)
+    }
+}
+
 // SAFETY: none; it breaks the promise, and the example shows that.
 unsafe impl<I: Invalidation<Metal>> Invalidation<Metal> for Hasty<I> {
     type Block<'a> = I::Block<'a>;
-    type Enter<'a> = I::Enter<'a>;
-    type Reverse<'a> = I::Reverse<'a>;
+    type Held<'a> = I::Held<'a>;
     type Page = I::Page;
-    type Config = I::Config;
 
-    fn new(config: &I::Config, cpus: CpuRange, frames: usize) -> Result<Self, Error> {
-        I::new(config, cpus, frames).map(Hasty)
-    }
-    fn new_page() -> I::Page {
-        I::new_page()
-    }
     fn may_sleep(&self) -> bool {
         self.0.may_sleep()
     }
@@ -182,11 +181,11 @@ unsafe impl<I: Invalidation<Metal>> Invalidation<Metal> for Hasty<I> {
     fn note(&self, block: &I::Block<'_>, frame: Frame, page: &I::Page) {
         self.0.note(block, frame, page);
     }
-    fn enter(&self) -> I::Enter<'_> {
+    fn enter(&self) -> I::Held<'_> {
         self.0.enter()
     }
-    fn reverse(&self) -> I::Reverse<'_> {
+    fn reverse(&self) -> I::Held<'_> {
         self.0.reverse()
     }
-    fn wait(&self, _: &I::Reverse<'_>, _: Frame, _: &I::Page) {}
+    fn wait(&self, _: &I::Held<'_>, _: Frame, _: &I::Page) {}
 }

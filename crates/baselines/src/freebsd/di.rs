@@ -22,13 +22,13 @@ use super::elements::Elements;
 use super::generation::Hashed;
 use super::{Sound, Steps};
 use core::marker::PhantomData;
-use machine::{Atomic, CpuRange, Frame, Machine, Ordering};
+use machine::{Atomic, Frame, Machine, Ordering};
 use sync::adaptive::FreebsdMutex;
 use sync::turnstile::Turnstiles;
 use sync::watch::Watched;
 use sync::{Padded, RawLock, lock_class};
 use vm::Error;
-use vm::policy::Invalidation;
+use vm::system::{Extent, Invalidation, Part};
 
 lock_class!(
     /// `invl_gen_mtx` of a [`Di`].
@@ -138,29 +138,40 @@ impl<M: Machine, S: Steps> Di<M, S> {
     }
 }
 
-// SAFETY: (of `Sound` steps) a note raises the page's number at least to the block's generation,
-// and nothing publishes that generation before the block has finished; `wait` returns only when the
-// published generation has reached the page's number.
-unsafe impl<M: Machine, S: Steps> Invalidation<M> for Di<M, S> {
-    type Block<'a> = DiBlock<'a, M, S>;
-    nothing_in_pages!();
+impl<M: Machine, S: Steps> Part<M> for Di<M, S> {
+    type Config = ();
 
-    fn new(_: &(), cpus: CpuRange, frames: usize) -> Result<Self, Error> {
+    fn new(_: &(), extent: Extent) -> Result<Self, Error> {
         Ok(Di {
             mutex: Padded(RawLock::new()),
             globals: Padded(Globals {
                 newest: M::AtomicUsize::new(NONE),
                 published: M::AtomicU64::new(0),
             }),
-            blocks: Elements::try_new(cpus, || Element {
+            blocks: Elements::try_new(extent.cpus, || Element {
                 generation: M::AtomicU64::new(0),
                 newer: M::AtomicUsize::new(NONE),
                 older: M::AtomicUsize::new(NONE),
             })?,
-            pages: Hashed::new(frames)?,
+            pages: Hashed::new(extent.frames)?,
             steps: PhantomData,
         })
     }
+
+    fn label(&self) {
+        M::label_value(&self.mutex, "Di.mutex");
+        M::label_value(&self.globals, "Di.globals");
+        self.blocks.label("Di.blocks");
+        self.pages.label();
+    }
+}
+
+// SAFETY: (of `Sound` steps) a note raises the page's number at least to the block's generation,
+// and nothing publishes that generation before the block has finished; `wait` returns only when the
+// published generation has reached the page's number.
+unsafe impl<M: Machine, S: Steps> Invalidation<M> for Di<M, S> {
+    type Block<'a> = DiBlock<'a, M, S>;
+    nothing_in_pages!();
 
     fn begin(&self) -> DiBlock<'_, M, S> {
         let number = self.blocks.take();
@@ -175,13 +186,6 @@ unsafe impl<M: Machine, S: Steps> Invalidation<M> for Di<M, S> {
         let element = self.blocks.of(block.number);
         let generation = element.generation.load(Ordering::Relaxed);
         self.pages.of(frame).raise(generation);
-    }
-
-    fn label(&self) {
-        M::label_value(&self.mutex, "Di.mutex");
-        M::label_value(&self.globals, "Di.globals");
-        self.blocks.label("Di.blocks");
-        self.pages.label();
     }
 
     /// Blocks on a turnstile instead of a sleep queue: callers own object locks. The page's number

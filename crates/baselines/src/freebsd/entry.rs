@@ -10,7 +10,7 @@
 //! (`vm_map_lookup`).
 //!
 //! # Protocol
-//! The tree of entries is under the map's lock ([`SxMap`](super::SxMap)); until a new space is
+//! The tree of entries is under the map's lock ([`VmMap`]); until a new space is
 //! complete, it belongs to the task that makes the space. An object under a region stays as long as
 //! the map is locked.
 //!
@@ -25,9 +25,11 @@
 //! part (`vm_object_split`).
 
 use super::object::{AnonObject, Backing, Faulting, FileObject};
+use crate::map_locks::{MapHeld, MapLocks, PmapHeld, SxKinds};
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
-use machine::{Access, CpuRange, Frame, Machine, PAGE_SIZE, SharedCell, VaRange};
-use vm::policy::{Mapping, Regions};
+use machine::{Access, Machine, PAGE_SIZE, SharedCell, VaRange};
+use vm::system::{Change, Extent, Gate, Mapping, Op, Part};
 use vm::{Error, Prot};
 
 /// The entries of a space, on a line of their own.
@@ -170,37 +172,22 @@ impl<M: Machine> VmEntries<M> {
     }
 }
 
-impl<M: Machine> Regions<M> for VmEntries<M> {
-    type Config = ();
-    type Common = ();
-    type Page = ();
-    type Object = FileObject<M>;
-    type Fault<'a> = EntryFault<'a, M>;
-    type Changing<'a> = ();
-
-    fn common(_: &(), _cpus: CpuRange, _frames: usize) -> Result<(), Error> {
-        Ok(())
-    }
-
-    fn new(_: &()) -> Self {
+impl<M: Machine> VmEntries<M> {
+    /// No entries.
+    #[allow(clippy::new_without_default)]
+    pub fn new() -> Self {
         VmEntries(SharedCell::new(BTreeMap::new()))
     }
 
-    fn new_page() {}
-
-    fn new_object(_: &()) -> FileObject<M> {
-        FileObject::new()
-    }
-
-    fn change(&self, _: &(), _range: VaRange) {}
-
+    /// `range`, of which nothing was mapped, is mapped. Under the map's lock for writing, as all that
+    /// changes entries.
     #[track_caller]
-    fn map(&self, _: &(), range: VaRange, mapping: Mapping<FileObject<M>>) {
+    pub fn map(&self, range: VaRange, mapping: Mapping<'_, FileObject<M>>) {
         if mapping.object.is_none() && !mapping.shared && self.coalesce(range, mapping.prot) {
             return;
         }
         let (object, first) = match mapping.object {
-            Some((object, first)) => (Backing::File(object), first),
+            Some((object, first)) => (Backing::File(object.clone()), first),
             None => (Backing::None, 0),
         };
         object.refer();
@@ -217,8 +204,9 @@ impl<M: Machine> Regions<M> for VmEntries<M> {
         self.merge(range.end);
     }
 
+    /// Nothing of `range` is mapped any more.
     #[track_caller]
-    fn unmap(&self, _: &(), range: VaRange) {
+    pub fn unmap(&self, range: VaRange) {
         self.clip(range.start);
         self.clip(range.end);
         let entries = self.entries_mut();
@@ -231,8 +219,9 @@ impl<M: Machine> Regions<M> for VmEntries<M> {
         }
     }
 
+    /// All of `range` has these rights.
     #[track_caller]
-    fn protect(&self, _: &(), range: VaRange, prot: Prot) {
+    pub fn protect(&self, range: VaRange, prot: Prot) {
         self.clip(range.start);
         self.clip(range.end);
         let mut joints = alloc::vec![range.end];
@@ -243,8 +232,9 @@ impl<M: Machine> Regions<M> for VmEntries<M> {
         joints.into_iter().for_each(|joint| self.merge(joint));
     }
 
+    /// `child`, which is empty, is a copy.
     #[track_caller]
-    fn fork(&self, _: &(), child: &Self) {
+    pub fn fork(&self, child: &Self) {
         let children = child.entries_mut();
         for (&start, entry) in self.entries_mut() {
             match &entry.object {
@@ -266,15 +256,19 @@ impl<M: Machine> Regions<M> for VmEntries<M> {
         }
     }
 
-    fn wants_copy(&self, address: usize, access: Access) -> bool {
+    /// Returns true if a fault is to call [`VmEntries::copy`] before it begins. Under the map's lock
+    /// for reading.
+    pub fn wants_copy(&self, address: usize, access: Access) -> bool {
         self.at(address).is_some_and(|(_, entry)| {
             let lacks = matches!(entry.object, Backing::None) && entry.prot.is_accessible();
             lacks || access == Access::Write && entry.needs_copy && entry.prot.writes()
         })
     }
 
+    /// Makes private the pages that the region at `address` shares with a copy of the space, if it
+    /// still does.
     #[track_caller]
-    fn copy(&self, _: &(), address: usize) {
+    pub fn copy(&self, address: usize) {
         let entries = self.entries_mut();
         let Some((&start, entry)) = entries.range_mut(..=address).next_back() else {
             return;
@@ -296,8 +290,9 @@ impl<M: Machine> Regions<M> for VmEntries<M> {
         entry.needs_copy = false;
     }
 
+    /// Takes hold of the objects that a fault uses. Under the map's lock for reading.
     #[track_caller]
-    fn fault<'a>(&'a self, _: &'a (), address: usize, access: Access) -> EntryFault<'a, M> {
+    pub fn fault(&self, address: usize, access: Access) -> EntryFault<'_, M> {
         let allows = |prot: Prot| match access {
             Access::Read => prot.is_accessible(),
             Access::Write => prot.writes(),
@@ -314,10 +309,110 @@ impl<M: Machine> Regions<M> for VmEntries<M> {
         });
         EntryFault { _objects: objects }
     }
+}
 
-    /// Nothing: the page was taken for the object when the fault began.
-    fn took(&self, _: &EntryFault<'_, M>, _: Frame, _: &()) {}
+/// FreeBSD 14's gate: the map's `sx` and the pmap's mutex, and entries with objects.
+pub struct Entries;
 
-    /// Nothing: a page's mappings are found by its PV list.
-    fn walk(_: &(), _: Frame, _: &()) {}
+/// The locks and entries of a space.
+pub struct VmMap<M: Machine> {
+    locks: MapLocks<M, SxKinds>,
+    entries: Box<VmEntries<M>>,
+}
+
+/// Held by an operation on a [`VmMap`].
+#[must_use = "the locks are released when this is dropped"]
+pub struct VmMapHeld<'a, M: Machine> {
+    _fault: EntryFault<'a, M>,
+    _map: MapHeld<'a, M, SxKinds>,
+}
+
+impl<M: Machine> Default for VmMapHeld<'_, M> {
+    fn default() -> Self {
+        VmMapHeld {
+            _fault: EntryFault { _objects: None },
+            _map: MapHeld::Nothing,
+        }
+    }
+}
+
+impl<M: Machine> Part<M> for Entries {
+    type Config = ();
+
+    fn new(_: &(), _: Extent) -> Result<Self, Error> {
+        Ok(Entries)
+    }
+}
+
+impl<M: Machine> Gate<M> for Entries {
+    type Space = VmMap<M>;
+    type Page = ();
+    type Object = FileObject<M>;
+    type Guard<'a> = VmMapHeld<'a, M>;
+    type Pmap<'a> = PmapHeld<'a, M, SxKinds>;
+
+    fn new_space(&self) -> VmMap<M> {
+        VmMap {
+            locks: MapLocks::new(),
+            entries: Box::new(VmEntries::new()),
+        }
+    }
+
+    fn new_object(&self) -> FileObject<M> {
+        FileObject::new()
+    }
+
+    fn label_space(space: &VmMap<M>) {
+        space.locks.label();
+    }
+
+    #[track_caller]
+    fn begin<'a>(&'a self, space: &'a VmMap<M>, op: Op) -> VmMapHeld<'a, M> {
+        let Op::Fault { address, access } = op else {
+            return VmMapHeld {
+                _map: space.locks.begin(op),
+                ..VmMapHeld::default()
+            };
+        };
+        let map = space.locks.read_when(
+            || space.entries.wants_copy(address, access),
+            || {
+                space.entries.copy(address);
+            },
+        );
+        VmMapHeld {
+            _fault: space.entries.fault(address, access),
+            _map: map,
+        }
+    }
+
+    #[track_caller]
+    fn report<'a>(
+        &'a self,
+        space: &'a VmMap<M>,
+        _: &mut VmMapHeld<'a, M>,
+        change: Change<'_, M, Self>,
+    ) {
+        let entries = &space.entries;
+        match change {
+            Change::Mapped(range, mapping) => entries.map(range, mapping),
+            Change::Unmapped(range) => entries.unmap(range),
+            Change::Protected(range, prot) => entries.protect(range, prot),
+            Change::Forked(child) => entries.fork(&child.entries),
+            // The page was taken for the object when the fault began.
+            Change::Expected(_) | Change::Unmapping(_) | Change::Faulted(..) => {}
+        }
+    }
+
+    #[inline]
+    #[track_caller]
+    fn lock_pmap<'a>(&self, space: &'a VmMap<M>) -> Self::Pmap<'a> {
+        space.locks.lock_pmap()
+    }
+
+    #[inline]
+    #[track_caller]
+    fn try_lock_pmap<'a>(&self, space: &'a VmMap<M>) -> Option<Self::Pmap<'a>> {
+        space.locks.try_lock_pmap()
+    }
 }

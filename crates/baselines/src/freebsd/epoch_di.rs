@@ -7,14 +7,27 @@
 //! FreeBSD's pmap blocks on its mutexes in a section, so its epoch is a preemptible one: the
 //! section is the thread's, and other threads run on the CPU while it sleeps.
 
-use machine::{CpuRange, Frame, Machine};
+use machine::{Frame, Machine};
 use sync::epoch::{Sleepable, SleepableSection};
 use vm::Error;
-use vm::policy::Invalidation;
+use vm::system::{Extent, Invalidation, Part};
 
 /// Delayed invalidation by epochs, as in the experiment of case study 000: enter, exit, wait.
 pub struct EpochDi<M: Machine> {
     domain: Sleepable<M>,
+}
+
+impl<M: Machine> Part<M> for EpochDi<M> {
+    type Config = ();
+
+    fn new(_: &(), extent: Extent) -> Result<Self, Error> {
+        let domain = Sleepable::new(extent.cpus)?;
+        Ok(EpochDi { domain })
+    }
+
+    fn label(&self) {
+        M::label_value(&self.domain, "EpochDi.domain");
+    }
 }
 
 // SAFETY: a block is a section from `begin` to its end, and `Sleepable::wait` returns when each
@@ -22,11 +35,6 @@ pub struct EpochDi<M: Machine> {
 unsafe impl<M: Machine> Invalidation<M> for EpochDi<M> {
     type Block<'a> = SleepableSection<'a, M>;
     nothing_in_pages!();
-
-    fn new(_: &(), cpus: CpuRange, _frames: usize) -> Result<Self, Error> {
-        let domain = Sleepable::new(cpus)?;
-        Ok(EpochDi { domain })
-    }
 
     #[inline]
     fn begin(&self) -> SleepableSection<'_, M> {
@@ -38,9 +46,5 @@ unsafe impl<M: Machine> Invalidation<M> for EpochDi<M> {
 
     fn wait(&self, _reverse: &(), _frame: Frame, _page: &()) {
         self.domain.wait();
-    }
-
-    fn label(&self) {
-        M::label_value(&self.domain, "EpochDi.domain");
     }
 }

@@ -32,11 +32,11 @@ use super::elements::Elements;
 use super::generation::PerRegion;
 use super::{Sound, Steps};
 use core::marker::PhantomData;
-use machine::{Atomic, AtomicInt, AtomicPair, CpuRange, Frame, Machine, Ordering};
+use machine::{Atomic, AtomicInt, AtomicPair, Frame, Machine, Ordering};
 use sync::Padded;
 use sync::turnstile::Turnstiles;
 use vm::Error;
-use vm::policy::Invalidation;
+use vm::system::{Extent, Invalidation, Part};
 
 /// The words of an element.
 const GENERATION: usize = 0;
@@ -213,6 +213,28 @@ fn mark(own: &impl AtomicPair, marks: bool) -> [u64; 2] {
     }
 }
 
+impl<M: Machine, S: Steps> Part<M> for LocklessDi<M, S> {
+    type Config = ();
+
+    fn new(_: &(), extent: Extent) -> Result<Self, Error> {
+        Ok(LocklessDi {
+            head: Padded(M::AtomicPair::new([1, HEAD])),
+            waiters: Padded(M::AtomicU32::new(0)),
+            blocks: Elements::try_new(extent.cpus, || M::AtomicPair::new([0, INVALID]))?,
+            pages: PerRegion::new(extent.frames)?,
+            // FreeBSD: the power of two above the number of CPUs, times 256, bounded.
+            longest_delay: (((extent.cpus.len() + 1).next_power_of_two() * 256) as u32).min(32_678),
+            steps: PhantomData,
+        })
+    }
+
+    fn label(&self) {
+        M::label_value(&self.head, "LocklessDi.head");
+        self.blocks.label("LocklessDi.blocks");
+        self.pages.label();
+    }
+}
+
 // SAFETY: (of `Sound` steps) a note raises the page's number at least to the block's generation.
 // The head reaches a generation only when the block that started with it, and all before it, have
 // left the list: each leaves only by handing its number to its predecessor. `wait` returns when the
@@ -220,18 +242,6 @@ fn mark(own: &impl AtomicPair, marks: bool) -> [u64; 2] {
 unsafe impl<M: Machine, S: Steps> Invalidation<M> for LocklessDi<M, S> {
     type Block<'a> = LocklessBlock<'a, M, S>;
     nothing_in_pages!();
-
-    fn new(_: &(), cpus: CpuRange, frames: usize) -> Result<Self, Error> {
-        Ok(LocklessDi {
-            head: Padded(M::AtomicPair::new([1, HEAD])),
-            waiters: Padded(M::AtomicU32::new(0)),
-            blocks: Elements::try_new(cpus, || M::AtomicPair::new([0, INVALID]))?,
-            pages: PerRegion::new(frames)?,
-            // FreeBSD: the power of two above the number of CPUs, times 256, bounded.
-            longest_delay: (((cpus.len() + 1).next_power_of_two() * 256) as u32).min(32_678),
-            steps: PhantomData,
-        })
-    }
 
     fn begin(&self) -> LocklessBlock<'_, M, S> {
         let place = self.blocks.take() as u64 + 1;
@@ -246,12 +256,6 @@ unsafe impl<M: Machine, S: Steps> Invalidation<M> for LocklessDi<M, S> {
         let own = self.element(block.place);
         let generation = own.load_word(GENERATION, Ordering::Relaxed);
         self.pages.of(frame).raise(generation);
-    }
-
-    fn label(&self) {
-        M::label_value(&self.head, "LocklessDi.head");
-        self.blocks.label("LocklessDi.blocks");
-        self.pages.label();
     }
 
     /// One delay, then a turnstile. The page's number is read anew each round, as in FreeBSD:

@@ -26,12 +26,12 @@ use super::pgcache::PageCache;
 use crate::page_list::{Ends, PageLinks};
 use alloc::vec::Vec;
 use core::array;
-use machine::{Atomic, CpuRange, Frame, Machine, Ordering, SharedCell};
+use machine::{Atomic, Frame, Machine, Ordering, SharedCell};
 use sync::adaptive::FreebsdMutex;
 use sync::watch::Watched;
 use sync::{Padded, PerCpu, RawGuard, RawLock, lock_class};
 use vm::Error;
-use vm::policy::{PageQueues, Purpose};
+use vm::system::{Extent, PageQueues, Part, Purpose};
 
 lock_class!(
     /// The active queue of a domain (`pq_mutex`). Held for a batch.
@@ -154,11 +154,10 @@ impl<M: Machine> BatchedQueues<M> {
     }
 }
 
-impl<M: Machine> PageQueues<M> for BatchedQueues<M> {
+impl<M: Machine> Part<M> for BatchedQueues<M> {
     type Config = ();
-    type Free<'a> = Option<FreeHeld<'static, M>>;
 
-    fn new(_: &(), cpus: CpuRange, frames: usize) -> Result<Self, Error> {
+    fn new(_: &(), extent: Extent) -> Result<Self, Error> {
         let batch = || Batch {
             pages: [0; BATCH],
             count: 0,
@@ -166,9 +165,9 @@ impl<M: Machine> PageQueues<M> for BatchedQueues<M> {
         let batches = |_| M::Cell::new(array::from_fn(|_| batch()));
         Ok(BatchedQueues {
             queues: array::from_fn(|_| Padded((RawLock::new(), SharedCell::new(Ends::EMPTY)))),
-            pages: PageLinks::new(frames, || M::AtomicU32::new(0))?,
-            cpus: PerCpu::try_new(cpus, batches)?,
-            cache: PageCache::new(cpus)?,
+            pages: PageLinks::new(extent.frames, || M::AtomicU32::new(0))?,
+            cpus: PerCpu::try_new(extent.cpus, batches)?,
+            cache: PageCache::new(extent.cpus)?,
         })
     }
 
@@ -178,10 +177,10 @@ impl<M: Machine> PageQueues<M> for BatchedQueues<M> {
         self.cpus.label("vm_batchqueue");
         self.cache.label();
     }
+}
 
-    fn is_used(&self) -> bool {
-        true
-    }
+impl<M: Machine> PageQueues<M> for BatchedQueues<M> {
+    type Free<'a> = Option<FreeHeld<'static, M>>;
 
     /// Pages of objects are taken with their reservations.
     #[inline]

@@ -14,14 +14,14 @@
 
 use super::generation::{PV_LIST_LOCKS, REGION_SHIFT, regions};
 use alloc::boxed::Box;
-use machine::{CpuRange, Frame, Machine};
+use machine::{Frame, Machine};
 use sync::adaptive::FreebsdMutex;
 use sync::watch::Watched;
 use sync::{RawGuard, RawLock, lock_class};
 use vm::Error;
 use vm::heap::filled;
 use vm::lock::PvLock;
-use vm::policy::PvLocking;
+use vm::system::{Extent, Part, PvLocking};
 
 lock_class!(
     /// The PV lists of the pages of 2 MiB, and of others.
@@ -84,12 +84,10 @@ impl<M: Machine> PvListLocks<M> {
     }
 }
 
-// SAFETY: a frame always has the same lock, and the lock excludes.
-unsafe impl<M: Machine> PvLocking<M> for PvListLocks<M> {
+impl<M: Machine> Part<M> for PvListLocks<M> {
     type Config = ListLocks;
-    type Held<'a> = PvListHeld<'a, M>;
 
-    fn new(how: &ListLocks, _cpus: CpuRange, frames: usize) -> Result<Self, Error> {
+    fn new(how: &ListLocks, extent: Extent) -> Result<Self, Error> {
         Ok(match how {
             ListLocks::Hashed => {
                 let lock = || Rwlock(RawLock::new());
@@ -98,10 +96,22 @@ unsafe impl<M: Machine> PvLocking<M> for PvListLocks<M> {
             }
             ListLocks::PerRegion => {
                 let lock = || Alone(RawLock::new());
-                PvListLocks::PerRegion(filled(regions(frames), lock)?)
+                PvListLocks::PerRegion(filled(regions(extent.frames), lock)?)
             }
         })
     }
+
+    fn label(&self) {
+        match self {
+            PvListLocks::Hashed(locks) => M::label_value(&**locks, "pv list locks"),
+            PvListLocks::PerRegion(locks) => M::label_value(&**locks, "pv list locks"),
+        }
+    }
+}
+
+// SAFETY: a frame always has the same lock, and the lock excludes.
+unsafe impl<M: Machine> PvLocking<M> for PvListLocks<M> {
+    type Held<'a> = PvListHeld<'a, M>;
 
     #[inline]
     fn is_per_block(&self) -> bool {
@@ -124,13 +134,6 @@ unsafe impl<M: Machine> PvLocking<M> for PvListLocks<M> {
     fn try_lock<'a>(&'a self, frame: Frame, _own: &'a PvLock<M>) -> Option<PvListHeld<'a, M>> {
         RawGuard::try_new(self.of(frame))
     }
-
-    fn label(&self) {
-        match self {
-            PvListLocks::Hashed(locks) => M::label_value(&**locks, "pv list locks"),
-            PvListLocks::PerRegion(locks) => M::label_value(&**locks, "pv list locks"),
-        }
-    }
 }
 
 #[cfg(test)]
@@ -151,12 +154,14 @@ mod tests {
             let region = |index: u32| Frame(index << REGION_SHIFT);
             let cpus = Hosted::new(1).cpus();
             let hashed =
-                PvListLocks::<Hosted>::new(&ListLocks::Hashed, cpus, 1 << 20).expect("room");
+                PvListLocks::<Hosted>::new(&ListLocks::Hashed, Extent::new(cpus, 1 << 20, 0))
+                    .expect("room");
             assert!(hashed.is_same(Frame(0), Frame(511)));
             assert!(!hashed.is_same(Frame(511), Frame(512)));
             assert!(hashed.is_same(region(3), region(3 + 256)));
             let alone =
-                PvListLocks::<Hosted>::new(&ListLocks::PerRegion, cpus, 1 << 20).expect("room");
+                PvListLocks::<Hosted>::new(&ListLocks::PerRegion, Extent::new(cpus, 1 << 20, 0))
+                    .expect("room");
             assert!(alone.is_same(Frame(0), Frame(511)));
             assert!(!alone.is_same(region(3), region(3 + 256)));
         });

@@ -10,12 +10,12 @@
 //! removal by the reverse map stops them all. A wait has nothing to wait for: while the lock is
 //! held for writing, no block is open.
 
-use machine::{CpuRange, Frame, Machine};
+use machine::{Frame, Machine};
 use sync::rwlock::{RawReadGuard, RawRw, RawWriteGuard, SpinParkRw};
 use sync::watch::Watched;
 use sync::{Padded, lock_class};
 use vm::Error;
-use vm::policy::Invalidation;
+use vm::system::{Extent, Invalidation, Part};
 
 lock_class!(
     /// `pvh_global_lock` of a [`Pvh`].
@@ -33,9 +33,36 @@ pub struct Pvh<M: Machine> {
 type Shared<'a, M> = RawReadGuard<'a, M, Lock<M>>;
 type Exclusive<'a, M> = RawWriteGuard<'a, M, Lock<M>>;
 
+/// The lock, or nothing.
+#[derive(Default)]
+#[must_use = "the lock is released when this is dropped"]
+pub enum PvhHeld<'a, M: Machine> {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// While a mapping is made.
+    Shared(Shared<'a, M>),
+    /// While a page's mappings are removed.
+    Exclusive(Exclusive<'a, M>),
+}
+
 impl<M: Machine> Pvh<M> {
     fn shared(&self) -> Shared<'_, M> {
         Shared::new(&self.lock)
+    }
+}
+
+impl<M: Machine> Part<M> for Pvh<M> {
+    type Config = ();
+
+    fn new(_: &(), _: Extent) -> Result<Self, Error> {
+        Ok(Pvh {
+            lock: Padded(Lock::new()),
+        })
+    }
+
+    fn label(&self) {
+        M::label_value(&self.lock, "Pvh.lock");
     }
 }
 
@@ -43,18 +70,8 @@ impl<M: Machine> Pvh<M> {
 // writing since before the caller looked at the page, so no block is open at all.
 unsafe impl<M: Machine> Invalidation<M> for Pvh<M> {
     type Block<'a> = Shared<'a, M>;
-    type Enter<'a> = Shared<'a, M>;
-    type Reverse<'a> = Exclusive<'a, M>;
+    type Held<'a> = PvhHeld<'a, M>;
     type Page = ();
-    type Config = ();
-
-    fn new(_: &(), _cpus: CpuRange, _frames: usize) -> Result<Self, Error> {
-        Ok(Pvh {
-            lock: Padded(Lock::new()),
-        })
-    }
-
-    fn new_page() {}
 
     #[inline]
     fn may_sleep(&self) -> bool {
@@ -70,19 +87,15 @@ unsafe impl<M: Machine> Invalidation<M> for Pvh<M> {
     fn note(&self, _block: &Shared<'_, M>, _frame: Frame, _page: &()) {}
 
     #[inline]
-    fn enter(&self) -> Shared<'_, M> {
-        self.shared()
+    fn enter(&self) -> PvhHeld<'_, M> {
+        PvhHeld::Shared(self.shared())
     }
 
     #[inline]
-    fn reverse(&self) -> Exclusive<'_, M> {
-        Exclusive::new(&self.lock)
+    fn reverse(&self) -> PvhHeld<'_, M> {
+        PvhHeld::Exclusive(Exclusive::new(&self.lock))
     }
 
     #[inline]
-    fn wait(&self, _reverse: &Exclusive<'_, M>, _frame: Frame, _page: &()) {}
-
-    fn label(&self) {
-        M::label_value(&self.lock, "Pvh.lock");
-    }
+    fn wait(&self, _reverse: &PvhHeld<'_, M>, _frame: Frame, _page: &()) {}
 }

@@ -9,12 +9,12 @@
 //! The count is never asked, as in Linux where the overcommit mode is 0; limits are those of the
 //! account `Own`.
 
-use machine::{Atomic, CpuRange, Machine, Ordering, SharedCell};
+use machine::{Atomic, Machine, Ordering, SharedCell};
 use sync::spin::Qspinlock;
 use sync::watch::Watched;
 use sync::{Padded, PerCpu, RawGuard, RawLock, lock_class};
 use vm::Error;
-use vm::policy::Reservation;
+use vm::system::{Extent, Part, Reservation};
 
 lock_class!(
     /// The lock of `vm_committed_as`.
@@ -69,21 +69,28 @@ impl<M: Machine, Own: Reservation<M>> CommittedAs<M, Own> {
     }
 }
 
-impl<M: Machine, Own: Reservation<M>> Reservation<M> for CommittedAs<M, Own> {
+impl<M: Machine, Own: Reservation<M>> Part<M> for CommittedAs<M, Own> {
     type Config = Own::Config;
 
-    fn new(own: &Own::Config, cpus: CpuRange, limit: u64) -> Result<Self, Error> {
+    fn new(own: &Own::Config, extent: Extent) -> Result<Self, Error> {
         Ok(CommittedAs {
-            exact: Own::new(own, cpus, limit)?,
+            exact: Own::new(own, extent)?,
             count: Padded(Count {
                 parts: M::AtomicUsize::new(0),
                 lock: RawLock::new(),
                 pages: M::Cell::new(0),
             }),
-            parts: PerCpu::try_new(cpus, |_| M::Cell::new(0))?,
+            parts: PerCpu::try_new(extent.cpus, |_| M::Cell::new(0))?,
         })
     }
 
+    fn label(&self) {
+        self.exact.label();
+        M::label_value(&self.count, "vm_committed_as");
+    }
+}
+
+impl<M: Machine, Own: Reservation<M>> Reservation<M> for CommittedAs<M, Own> {
     #[track_caller]
     fn reserve(&self, pages: u64) -> bool {
         let fits = self.exact.reserve(pages);
@@ -97,11 +104,6 @@ impl<M: Machine, Own: Reservation<M>> Reservation<M> for CommittedAs<M, Own> {
     fn release(&self, pages: u64) {
         self.exact.release(pages);
         self.add(-(pages as i64));
-    }
-
-    fn label(&self) {
-        self.exact.label();
-        M::label_value(&self.count, "vm_committed_as");
     }
 
     fn reserved(&self) -> u64 {

@@ -33,12 +33,12 @@
 use crate::page_list::{Ends, PageLinks};
 use alloc::vec::Vec;
 use core::array;
-use machine::{Atomic, AtomicInt, CpuRange, Frame, Machine, Ordering, SharedCell};
+use machine::{Atomic, AtomicInt, Frame, Machine, Ordering, SharedCell};
 use sync::spin::Qspinlock;
 use sync::watch::Watched;
 use sync::{Padded, PerCpu, RawGuard, RawLock, lock_class};
 use vm::Error;
-use vm::policy::{PageQueues, Purpose};
+use vm::system::{Extent, PageQueues, Part};
 
 lock_class!(
     /// The list of pages of a node and a control group. Held for a batch.
@@ -254,11 +254,10 @@ impl<M: Machine> Lruvecs<M> {
     }
 }
 
-impl<M: Machine> PageQueues<M> for Lruvecs<M> {
+impl<M: Machine> Part<M> for Lruvecs<M> {
     type Config = Batches;
-    type Free<'a> = ();
 
-    fn new(&batches: &Batches, cpus: CpuRange, frames: usize) -> Result<Self, Error> {
+    fn new(&batches: &Batches, extent: Extent) -> Result<Self, Error> {
         let page = || Page {
             state: M::AtomicU32::new(OUT),
             node: M::AtomicU32::new(0),
@@ -277,8 +276,8 @@ impl<M: Machine> PageQueues<M> for Lruvecs<M> {
                 list: Padded(SharedCell::new(Ends::EMPTY)),
             }),
             charged: array::from_fn(|_| Padded(M::AtomicU64::new(0))),
-            pages: PageLinks::new(frames, page)?,
-            cpus: PerCpu::try_new(cpus, gathered)?,
+            pages: PageLinks::new(extent.frames, page)?,
+            cpus: PerCpu::try_new(extent.cpus, gathered)?,
         })
     }
 
@@ -288,16 +287,10 @@ impl<M: Machine> PageQueues<M> for Lruvecs<M> {
         self.pages.label("page.lru");
         self.cpus.label("folio_batch");
     }
+}
 
-    fn is_used(&self) -> bool {
-        true
-    }
-
-    #[inline]
-    fn take(&self, _: Purpose) {}
-
-    #[inline]
-    fn give(&self, _: Purpose) {}
+impl<M: Machine> PageQueues<M> for Lruvecs<M> {
+    type Free<'a> = ();
 
     fn activate(&self, frame: Frame) {
         let page = frame.index() as u32;

@@ -53,9 +53,10 @@ pub use committed::{CommittedAs, CommittedLock};
 pub use file::{AddressSpace, IMmap};
 pub use lru::{Batches, LruLock, Lruvecs};
 pub use mutex::LinuxMutex;
-pub use rwsem::{MmapLock, MmapWrite, WriteSem};
+pub use rwsem::{MmapHeld, MmapLock, MmapWrite, WriteSem};
 pub use spinning::Spinning;
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use anon_vma::{AnonVmaRef, AnonVmas, Stock};
@@ -63,15 +64,13 @@ use change::{Alone, Change};
 use core::ptr::{NonNull, from_ref, null_mut};
 use file::FileRef;
 use list::Pinned;
-use machine::{
-    Access, Atomic, CpuRange, Frame, Machine, Ordering, PAGE_SHIFT, SharedCell, VaRange,
-};
+use machine::{Access, Atomic, Frame, Machine, Ordering, PAGE_SHIFT, SharedCell, VaRange};
 use map::Map;
 use sync::epoch::Domain;
 use sync::spin::Ticket;
 use sync::watch::Watched;
 use sync::{RawLock, lock_class};
-use vm::policy::{Mapping, Regions};
+use vm::system::{self, Extent, Gate, Mapping, Op, Part};
 use vm::{Error, Prot};
 use vma::{Kind, Vma};
 
@@ -120,15 +119,24 @@ pub struct Fixes {
     pub batching: bool,
     /// A fault that finds a file's page in memory does not write the open file.
     pub readahead: bool,
+    /// `munmap`, and `brk` that shrinks the heap, go on as readers of the map's lock when the VMAs
+    /// are out of the map (`mmap_write_downgrade`, from 4.20 on).
+    pub downgrades: bool,
     /// A fault finds and locks its VMA without the map's lock.
     pub vma_locks: bool,
 }
 
 impl Fixes {
+    /// Those of 5.15.
+    pub const V5_15: Fixes = Fixes {
+        downgrades: true,
+        ..Fixes::new(true, true)
+    };
+
     /// All of them: 6.12.
     pub const ALL: Fixes = Fixes {
         vma_locks: true,
-        ..Fixes::new(true, true)
+        ..Fixes::V5_15
     };
 
     /// The two of 3.0, on or off.
@@ -136,30 +144,35 @@ impl Fixes {
         Fixes {
             batching,
             readahead,
+            downgrades: false,
             vma_locks: false,
         }
     }
 }
 
-/// A space's VMAs. Its map is locked by [`vm::policy::MapLocking`], which must exclude: not
-/// [`vm::policy::PerSlot`].
-#[repr(align(64))]
+/// The gate: `mmap_lock`, VMAs, and what all spaces share.
 pub struct Linux<M: Machine, V: Version> {
-    /// Under the map's lock.
-    map: M::Cell<Map<M, V>>,
-    /// See [`Change`]. Under the map's lock.
-    counts: M::AtomicUsize,
-    table_lock: Watched<M, Ticket<M>, PageTable>,
-    /// None where each fault has the map's lock.
-    alone: Option<Pinned<Alone<M>>>,
-}
-
-/// The state that all spaces share.
-pub struct Common<M: Machine, V: Version> {
     anon: AnonVmas<M, V>,
     fixes: Fixes,
     /// Of faults without the map's lock.
     domain: Option<Domain<M>>,
+}
+
+/// A space (`mm_struct`).
+pub struct Mm<M: Machine, V: Version> {
+    mmap_lock: MmapLock<M>,
+    vmas: Box<Vmas<M, V>>,
+}
+
+/// A space's VMAs. Under `mmap_lock`.
+#[repr(align(64))]
+struct Vmas<M: Machine, V: Version> {
+    map: M::Cell<Map<M, V>>,
+    /// See [`Change`].
+    counts: M::AtomicUsize,
+    table_lock: Watched<M, Ticket<M>, PageTable>,
+    /// None where each fault has the map's lock.
+    alone: Option<Pinned<Alone<M>>>,
 }
 
 /// A page's `mapping` and `index`. Written by its first mapping.
@@ -168,8 +181,27 @@ pub struct PageState<M: Machine> {
     index: M::AtomicU64,
 }
 
+/// Held by an operation on an [`Mm`].
+#[must_use = "the locks are released when this is dropped"]
+pub struct MmHeld<'a, M: Machine, V: Version> {
+    faulted: Option<Faulted<'a, M, V>>,
+    /// Keeps faults out of the VMAs that it concerns.
+    changing: Option<Changing<'a, M>>,
+    map: MmapHeld<'a, M>,
+}
+
+impl<M: Machine, V: Version> Default for MmHeld<'_, M, V> {
+    fn default() -> Self {
+        MmHeld {
+            faulted: None,
+            changing: None,
+            map: MmapHeld::Nothing,
+        }
+    }
+}
+
 /// The result of a fault: where a new page belongs.
-pub struct Faulted<'a, M: Machine, V: Version> {
+struct Faulted<'a, M: Machine, V: Version> {
     anon_vma: Option<AnonVmaRef<M, V>>,
     index: u64,
     /// The VMA's lock, if the fault does without the map's.
@@ -178,7 +210,7 @@ pub struct Faulted<'a, M: Machine, V: Version> {
 
 /// A change of regions, which keeps faults out of those that it concerns.
 #[must_use = "the regions are unlocked when this is dropped"]
-pub struct Changing<'a, M: Machine>(Option<&'a LockSeq<M>>);
+struct Changing<'a, M: Machine>(Option<&'a LockSeq<M>>);
 
 impl<M: Machine> Drop for Changing<'_, M> {
     fn drop(&mut self) {
@@ -188,176 +220,141 @@ impl<M: Machine> Drop for Changing<'_, M> {
     }
 }
 
-impl<M: Machine, V: Version> Linux<M, V> {
+impl<M: Machine, V: Version> Mm<M, V> {
     /// The VMAs' ranges, rights, and whether they map a file, in order. No operation changes them
     /// meanwhile.
     pub fn vmas(&self) -> Vec<(VaRange, Prot, bool)> {
         let each = |vma: &Vma<M, V>| (vma.range(), vma.prot(), vma.kind.file.is_some());
-        self.map().iter().map(each).collect()
+        self.vmas.map().iter().map(each).collect()
     }
+}
 
-    /// Begins a change.
-    fn begin<'a>(&'a self, common: &'a Common<M, V>) -> Change<'a, M, V> {
-        Change {
-            anon: &common.anon,
-            counts: &self.counts,
-            alone: self.alone.as_deref().zip(common.domain.as_ref()),
-        }
-    }
-
+impl<M: Machine, V: Version> Vmas<M, V> {
     /// Unlocks the VMAs when it is dropped.
     fn changing(&self) -> Changing<'_, M> {
         Changing(self.alone.as_ref().map(|alone| &alone.seq))
     }
 
     fn map(&self) -> &Map<M, V> {
-        // SAFETY: the caller holds the map's lock, as `Regions` requires.
+        // SAFETY: the caller holds `mmap_lock`, which excludes writers.
         unsafe { &*self.map.read() }
     }
 
     #[allow(clippy::mut_from_ref)]
     fn map_mut(&self) -> &mut Map<M, V> {
-        // SAFETY: the caller holds the map's lock for writing, as `Regions` requires, and calls
-        // this once per operation.
+        // SAFETY: the caller holds `mmap_lock` for writing, and calls this once per operation.
         unsafe { &mut *self.map.write() }
     }
 }
 
-impl<M: Machine, V: Version> Common<M, V> {
+impl<M: Machine, V: Version> Linux<M, V> {
     /// How many VMAs the reverse map visits for a page, and how many of them may map it.
     pub fn look(&self, page: &PageState<M>) -> (usize, usize) {
         let place = page.anon_vma.load(Ordering::Relaxed).cast();
         let index = page.index.load(Ordering::Relaxed);
         NonNull::new(place).map_or((0, 0), |place| self.anon.walk(place, index))
     }
-}
 
-impl<M: Machine, V: Version> Regions<M> for Linux<M, V> {
-    type Config = Fixes;
-    type Common = Common<M, V>;
-    type Page = PageState<M>;
-    type Object = Arc<AddressSpace<M, V>>;
-    type Fault<'a> = Faulted<'a, M, V>;
-    type Changing<'a> = Changing<'a, M>;
-
-    fn common(fixes: &Fixes, cpus: CpuRange, _frames: usize) -> Result<Common<M, V>, Error> {
-        let (stock, batches) = (Stock::new(cpus)?, fixes.batching);
-        Ok(Common {
-            anon: AnonVmas { stock, batches },
-            fixes: *fixes,
-            domain: fixes.vma_locks.then(|| Domain::try_new(cpus)).transpose()?,
-        })
-    }
-
-    fn new(common: &Common<M, V>) -> Self {
-        Linux {
-            map: M::Cell::new(Map::new()),
-            counts: M::AtomicUsize::new(0),
-            table_lock: RawLock::new(),
-            alone: common.fixes.vma_locks.then(Alone::new),
+    /// Begins a change.
+    fn change<'a>(&'a self, vmas: &'a Vmas<M, V>) -> Change<'a, M, V> {
+        Change {
+            anon: &self.anon,
+            counts: &vmas.counts,
+            alone: vmas.alone.as_deref().zip(self.domain.as_ref()),
         }
     }
 
-    fn new_page() -> PageState<M> {
-        PageState {
-            anon_vma: M::AtomicPtr::new(null_mut()),
-            index: M::AtomicU64::new(0),
-        }
-    }
-
-    fn new_object(_: &Common<M, V>) -> Arc<AddressSpace<M, V>> {
-        Arc::new(AddressSpace::new())
-    }
-
-    fn map(&self, common: &Common<M, V>, range: VaRange, mapping: Mapping<Self::Object>) {
+    fn map(
+        &self,
+        vmas: &Vmas<M, V>,
+        range: VaRange,
+        mapping: Mapping<'_, Arc<AddressSpace<M, V>>>,
+    ) {
         let (of, first) = match mapping.object {
-            Some((object, first)) => (Some(FileRef::open(object)), first),
+            Some((object, first)) => (Some(FileRef::open(object.clone())), first),
             None => (None, (range.start >> PAGE_SHIFT) as u64),
         };
         let kind = Kind {
             shared: mapping.shared,
             file: of,
         };
-        let new = Vma::new(range, mapping.prot, kind, first, self.alone.is_some());
-        let _changing = self.changing();
-        self.map_mut().insert(&self.begin(common), new);
+        let new = Vma::new(range, mapping.prot, kind, first, vmas.alone.is_some());
+        let _changing = vmas.changing();
+        vmas.map_mut().insert(&self.change(vmas), new);
     }
 
-    fn change<'a>(&'a self, common: &'a Common<M, V>, range: VaRange) -> Changing<'a, M> {
-        let change = self.begin(common);
-        if self.alone.is_some() {
+    /// Keeps faults out of the VMAs in `range`, which are about to change.
+    fn expect<'a>(&self, vmas: &'a Vmas<M, V>, range: VaRange) -> Changing<'a, M> {
+        let change = self.change(vmas);
+        if vmas.alone.is_some() {
             // Split now, so that what changes later, perhaps with slots locked, waits for no VMA's
             // lock.
-            let map = self.map_mut();
+            let map = vmas.map_mut();
             map.split_off(&change, range);
             map.within(range).for_each(|vma| change.lock(vma));
         }
-        self.changing()
+        vmas.changing()
     }
 
-    fn unmap(&self, common: &Common<M, V>, range: VaRange) {
-        let _changing = self.changing();
-        self.map_mut().remove(&self.begin(common), range);
+    fn unmap(&self, vmas: &Vmas<M, V>, range: VaRange) {
+        let _changing = vmas.changing();
+        vmas.map_mut().remove(&self.change(vmas), range);
     }
 
-    fn protect(&self, common: &Common<M, V>, range: VaRange, prot: Prot) {
-        let _changing = self.changing();
-        self.map_mut().protect(&self.begin(common), range, prot);
+    fn protect(&self, vmas: &Vmas<M, V>, range: VaRange, prot: Prot) {
+        let _changing = vmas.changing();
+        vmas.map_mut().protect(&self.change(vmas), range, prot);
     }
 
-    fn fork(&self, common: &Common<M, V>, child: &Self) {
-        let _changing = self.changing();
+    fn fork(&self, vmas: &Vmas<M, V>, child: &Vmas<M, V>) {
+        let _changing = vmas.changing();
         let map = child.map_mut();
-        *map = self.map().fork(&self.begin(common));
+        *map = vmas.map().fork(&self.change(vmas));
         if let Some(alone) = &child.alone {
             let place = |vma: &Vma<M, V>| (vma.range(), from_ref(vma).cast_mut().cast());
             alone.tree.fill(map.iter().map(place));
         }
     }
 
+    /// Looks for the VMA of a fault, with the map locked.
     fn fault<'a>(
         &'a self,
-        common: &'a Common<M, V>,
+        vmas: &'a Vmas<M, V>,
         address: usize,
         access: Access,
-    ) -> Faulted<'a, M, V> {
-        let map = self.map();
-        let Some(vma) = map.find(address) else {
-            return Faulted {
-                anon_vma: None,
-                index: 0,
-                _held: None,
-            };
-        };
+    ) -> Option<Faulted<'a, M, V>> {
+        let map = vmas.map();
+        let vma = map.find(address)?;
         let in_tree =
             |alone: &Alone<M>| alone.tree.find(address) == Some(NonNull::from(vma).cast());
-        debug_assert!(self.alone.as_deref().is_none_or(in_tree), "{address:#x}");
+        debug_assert!(vmas.alone.as_deref().is_none_or(in_tree), "{address:#x}");
         let copies = access == Access::Write && !vma.kind.shared;
         if let Some(file) = &vma.kind.file
             && !copies
-            && !common.fixes.readahead
+            && !self.fixes.readahead
         {
             file.note_hit();
         }
         if vma.anon_vma().is_none() && (copies || vma.kind.file.is_none()) {
             let shared = map.neighbour(vma).and_then(Vma::anon_vma);
-            common.anon.prepare(vma, shared, &self.table_lock);
+            self.anon.prepare(vma, shared, &vmas.table_lock);
         }
-        Faulted {
+        Some(Faulted {
             anon_vma: vma.anon_vma(),
             index: vma.index_of(address),
             _held: None,
-        }
+        })
     }
 
+    /// Finds and locks the VMA of a fault without the lock of the map, if that will do.
     #[track_caller]
     fn fault_alone<'a>(
         &'a self,
-        common: &'a Common<M, V>,
+        vmas: &'a Vmas<M, V>,
         address: usize,
         access: Access,
     ) -> Option<Faulted<'a, M, V>> {
-        let (alone, domain) = self.alone.as_ref().zip(common.domain.as_ref())?;
+        let (alone, domain) = vmas.alone.as_ref().zip(self.domain.as_ref())?;
         let _section = domain.enter();
         let place = alone.tree.find(address)?.cast::<Vma<M, V>>();
         // SAFETY: the section keeps what the tree had.
@@ -375,14 +372,135 @@ impl<M: Machine, V: Version> Regions<M> for Linux<M, V> {
             _held: Some(held),
         })
     }
+}
 
-    fn took(&self, fault: &Faulted<'_, M, V>, _frame: Frame, page: &PageState<M>) {
-        let anon_vma = fault.anon_vma.map_or(null_mut(), NonNull::as_ptr);
-        page.anon_vma.store(anon_vma.cast(), Ordering::Relaxed);
-        page.index.store(fault.index, Ordering::Relaxed);
+impl<M: Machine> Default for PageState<M> {
+    fn default() -> Self {
+        PageState {
+            anon_vma: M::AtomicPtr::new(null_mut()),
+            index: M::AtomicU64::new(0),
+        }
+    }
+}
+
+impl<M: Machine, V: Version> Part<M> for Linux<M, V> {
+    type Config = Fixes;
+
+    fn new(fixes: &Fixes, extent: Extent) -> Result<Self, Error> {
+        let (stock, batches) = (Stock::new(extent.cpus)?, fixes.batching);
+        let domain = fixes.vma_locks.then(|| Domain::try_new(extent.cpus));
+        Ok(Linux {
+            anon: AnonVmas { stock, batches },
+            fixes: *fixes,
+            domain: domain.transpose()?,
+        })
+    }
+}
+
+impl<M: Machine, V: Version> Gate<M> for Linux<M, V> {
+    type Space = Mm<M, V>;
+    type Page = PageState<M>;
+    type Object = Arc<AddressSpace<M, V>>;
+    type Guard<'a> = MmHeld<'a, M, V>;
+    type Pmap<'a> = ();
+
+    fn new_space(&self) -> Mm<M, V> {
+        Mm {
+            mmap_lock: MmapLock::new(),
+            vmas: Box::new(Vmas {
+                map: M::Cell::new(Map::new()),
+                counts: M::AtomicUsize::new(0),
+                table_lock: RawLock::new(),
+                alone: self.fixes.vma_locks.then(Alone::new),
+            }),
+        }
     }
 
-    fn walk(common: &Common<M, V>, _frame: Frame, page: &PageState<M>) {
-        common.look(page);
+    fn new_object(&self) -> Arc<AddressSpace<M, V>> {
+        Arc::new(AddressSpace::new())
+    }
+
+    fn label_space(space: &Mm<M, V>) {
+        space.mmap_lock.label();
+    }
+
+    #[track_caller]
+    fn begin<'a>(&'a self, mm: &'a Mm<M, V>, op: Op) -> MmHeld<'a, M, V> {
+        let (faulted, map) = match op {
+            Op::Look => (None, MmapHeld::Read(mm.mmap_lock.read())),
+            Op::Change => (None, MmapHeld::Write(mm.mmap_lock.write())),
+            Op::Fault { address, access } => match self.fault_alone(&mm.vmas, address, access) {
+                Some(faulted) => (Some(faulted), MmapHeld::Nothing),
+                None => {
+                    let map = MmapHeld::Read(mm.mmap_lock.read());
+                    (self.fault(&mm.vmas, address, access), map)
+                }
+            },
+        };
+        MmHeld {
+            faulted,
+            changing: None,
+            map,
+        }
+    }
+
+    /// With [`Fixes::downgrades`], `munmap` and `brk` take the VMAs out of the map before the pages
+    /// go, and go on as readers.
+    #[track_caller]
+    fn report<'a>(
+        &'a self,
+        mm: &'a Mm<M, V>,
+        held: &mut MmHeld<'a, M, V>,
+        change: system::Change<'_, M, Self>,
+    ) {
+        let vmas = &*mm.vmas;
+        match change {
+            system::Change::Expected(range) => held.changing = Some(self.expect(vmas, range)),
+            system::Change::Unmapping(range) => {
+                if let (true, MmapHeld::Write(write)) = (self.fixes.downgrades, &mut held.map) {
+                    self.unmap(vmas, range);
+                    held.changing = None;
+                    write.downgrade();
+                }
+            }
+            system::Change::Unmapped(range) => {
+                let is_done = matches!(&held.map, MmapHeld::Write(write) if write.is_downgraded());
+                if !is_done {
+                    self.unmap(vmas, range);
+                    held.changing = None;
+                }
+            }
+            system::Change::Mapped(range, mapping) => self.map(vmas, range, mapping),
+            system::Change::Protected(range, prot) => {
+                self.protect(vmas, range, prot);
+                held.changing = None;
+            }
+            system::Change::Forked(child) => self.fork(vmas, &child.vmas),
+            system::Change::Faulted(_, page) => {
+                let (anon_vma, index) = match &held.faulted {
+                    Some(faulted) => (faulted.anon_vma, faulted.index),
+                    None => (None, 0),
+                };
+                let anon_vma = anon_vma.map_or(null_mut(), NonNull::as_ptr);
+                page.anon_vma.store(anon_vma.cast(), Ordering::Relaxed);
+                page.index.store(index, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Takes no lock: those of page tables are the slots'.
+    #[inline]
+    fn lock_pmap(&self, mm: &Mm<M, V>) {
+        mm.mmap_lock.walk_tables();
+    }
+
+    #[inline]
+    fn try_lock_pmap(&self, mm: &Mm<M, V>) -> Option<()> {
+        mm.mmap_lock.walk_tables();
+        Some(())
+    }
+
+    fn walk(&self, _: Frame, page: &PageState<M>) {
+        self.look(page);
     }
 }

@@ -6,7 +6,6 @@ use sync::RawLock;
 use sync::lock_class;
 use sync::rwlock::{RawReadGuard, RawRw, Rwsem};
 use sync::watch::Watched;
-use vm::policy::MapLocking;
 
 lock_class!(
     /// A space's `mmap_lock`. Readers fault, writers change the mappings.
@@ -20,10 +19,8 @@ lock_class!(
 /// with `pgd`, the owner and the spinners' queue on the next. 128 bytes.
 #[repr(C, align(64))]
 pub struct MmapLock<M: Machine> {
-    /// See [`MapLocking::downgrades`]. Never changes.
-    downgrades: bool,
     /// What else stands before the lock in the line.
-    _before: [u64; 2],
+    _before: [u64; 3],
     /// Where the page tables begin. Never changes; in the line of the lock's count, so that each
     /// walk of the tables needs it.
     pgd: M::AtomicUsize,
@@ -33,12 +30,40 @@ pub struct MmapLock<M: Machine> {
 
 type Lock<M> = Watched<M, Rwsem<M>, MmapLockClass>;
 
+/// The lock, or nothing.
+#[derive(Default)]
+#[must_use = "the lock is released when this is dropped"]
+pub enum MmapHeld<'a, M: Machine> {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// Acquired for reading.
+    Read(RawReadGuard<'a, M, Lock<M>>),
+    /// Acquired for writing.
+    Write(MmapWrite<'a, M>),
+}
+
 /// The lock, acquired for writing.
 #[must_use = "the lock is released when this is dropped"]
 pub struct MmapWrite<'a, M: Machine> {
     lock: &'a Lock<M>,
     /// True if it is held for reading by now.
     is_downgraded: bool,
+}
+
+impl<M: Machine> MmapWrite<'_, M> {
+    /// Goes on as a reader (`mmap_write_downgrade`).
+    #[inline]
+    #[track_caller]
+    pub fn downgrade(&mut self) {
+        // SAFETY: it has the write acquisition.
+        self.is_downgraded = unsafe { self.lock.try_downgrade() };
+    }
+
+    /// Returns true if it is held for reading by now.
+    pub(super) fn is_downgraded(&self) -> bool {
+        self.is_downgraded
+    }
 }
 
 impl<M: Machine> Drop for MmapWrite<'_, M> {
@@ -55,37 +80,33 @@ impl<M: Machine> Drop for MmapWrite<'_, M> {
     }
 }
 
-impl<M: Machine> MapLocking<M> for MmapLock<M> {
-    type Read<'a> = RawReadGuard<'a, M, Lock<M>>;
-    type Write<'a> = MmapWrite<'a, M>;
-    type Pmap<'a> = ();
-    /// True if `munmap`, and `brk` that shrinks the heap, go on as readers when the VMAs are out of
-    /// the map (`mmap_write_downgrade`, from 4.20 on).
-    type Config = bool;
-
-    fn new(&downgrades: &bool) -> Self {
+impl<M: Machine> MmapLock<M> {
+    /// A free lock.
+    #[allow(clippy::new_without_default)]
+    pub fn new() -> Self {
         MmapLock {
-            downgrades,
-            _before: [0; 2],
+            _before: [0; 3],
             pgd: M::AtomicUsize::new(0),
             _between: [0; 3],
             lock: RawRw::new(),
         }
     }
 
-    fn label(&self) {
+    pub(super) fn label(&self) {
         M::label_value(&self.lock, "mmap_lock");
     }
 
+    /// Acquires it for reading.
     #[inline]
     #[track_caller]
-    fn read(&self) -> Self::Read<'_> {
+    pub fn read(&self) -> RawReadGuard<'_, M, Lock<M>> {
         RawReadGuard::new(&self.lock)
     }
 
+    /// Acquires it for writing.
     #[inline]
     #[track_caller]
-    fn write(&self) -> MmapWrite<'_, M> {
+    pub fn write(&self) -> MmapWrite<'_, M> {
         self.lock.write();
         MmapWrite {
             lock: &self.lock,
@@ -93,28 +114,10 @@ impl<M: Machine> MapLocking<M> for MmapLock<M> {
         }
     }
 
+    /// Reads where the tables begin (`pgd_offset`).
     #[inline]
-    fn downgrades(&self) -> bool {
-        self.downgrades
-    }
-
-    #[inline]
-    #[track_caller]
-    fn downgrade(&self, write: &mut MmapWrite<'_, M>) {
-        // SAFETY: the guard has the write acquisition.
-        write.is_downgraded = unsafe { write.lock.try_downgrade() };
-    }
-
-    /// Takes no lock, but reads where the tables begin (`pgd_offset`).
-    #[inline]
-    fn pmap(&self) {
+    pub(super) fn walk_tables(&self) {
         self.pgd.load(Ordering::Relaxed);
-    }
-
-    #[inline]
-    fn try_pmap(&self) -> Option<()> {
-        self.pmap();
-        Some(())
     }
 }
 

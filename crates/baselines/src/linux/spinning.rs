@@ -3,7 +3,7 @@
 use machine::{Frame, Machine};
 use sync::RawLock;
 use vm::lock::PvLock;
-use vm::policy::{PvByteHeld, PvBytes, PvLocking};
+use vm::system::{PvByteHeld, PvBytes, PvLocking};
 
 /// Each page's byte, and tasks that spin for it and never sleep.
 ///

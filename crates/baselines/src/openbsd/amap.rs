@@ -38,7 +38,9 @@ type Lock<M> = Watched<M, SleepRw<M>, AmapLock>;
 pub struct AmapList<M: Machine>(Mutex<M, Watched<M, TestAndSet<M>, AmapListLock>, usize>);
 
 impl<M: Machine> AmapList<M> {
-    pub(super) fn new() -> Self {
+    /// An empty one.
+    #[allow(clippy::new_without_default)]
+    pub fn new() -> Self {
         AmapList(Mutex::new(0))
     }
 }

@@ -14,19 +14,21 @@
 //! OpenBSD releases it as soon as its page is copied.
 //!
 //! # Protocol
-//! The tree of entries is under the map's lock ([`VmMap`](super::VmMap)); until a new space is
+//! The tree of entries is under the map's lock ([`VmMap`]); until a new space is
 //! complete, it belongs to the task that makes the space.
 
 use super::SleepRw;
 use super::amap::{Amap, AmapList, Locked};
+use crate::map_locks::{MapHeld, MapLocks, OpenbsdKinds, PmapHeld};
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use core::ops::Range;
-use machine::{Access, CpuRange, Frame, Machine, PAGE_SIZE, SharedCell, VaRange};
+use machine::{Access, Machine, PAGE_SIZE, SharedCell, VaRange};
 use sync::rwlock::{RawRw, RawWriteGuard};
 use sync::watch::Watched;
 use sync::{Padded, lock_class};
-use vm::policy::{Mapping, Regions};
+use vm::system::{Change, Extent, Gate, Mapping, Op, Part};
 use vm::{Error, Prot};
 
 lock_class!(
@@ -94,6 +96,24 @@ pub struct FaultLocks<'a, M: Machine> {
     amap: Option<(Locked<'a, M>, usize)>,
 }
 
+impl<M: Machine> Default for FaultLocks<'_, M> {
+    fn default() -> Self {
+        FaultLocks {
+            object: None,
+            amap: None,
+        }
+    }
+}
+
+impl<M: Machine> FaultLocks<'_, M> {
+    /// The fault has mapped an anonymous page.
+    pub fn took(&self) {
+        if let Some((amap, slot)) = &self.amap {
+            amap.add(*slot);
+        }
+    }
+}
+
 impl<M: Machine> MapEntries<M> {
     /// The entries, of a map that is locked.
     fn entries(&self) -> &BTreeMap<usize, Entry<M>> {
@@ -149,46 +169,30 @@ impl<M: Machine> MapEntries<M> {
     }
 }
 
-impl<M: Machine> Regions<M> for MapEntries<M> {
-    type Config = ();
-    type Common = AmapList<M>;
-    type Page = ();
-    type Object = Uobj<M>;
-    type Fault<'a> = FaultLocks<'a, M>;
-    type Changing<'a> = ();
-
-    fn common(_: &(), _cpus: CpuRange, _frames: usize) -> Result<AmapList<M>, Error> {
-        Ok(AmapList::new())
-    }
-
-    fn new(_: &AmapList<M>) -> Self {
+impl<M: Machine> MapEntries<M> {
+    /// No entries.
+    #[allow(clippy::new_without_default)]
+    pub fn new() -> Self {
         MapEntries(SharedCell::new(BTreeMap::new()))
     }
 
-    fn new_page() {}
-
-    fn new_object(_: &AmapList<M>) -> Uobj<M> {
-        let lock = Arc::new(Padded(ObjectRw::<M>::new()));
-        M::label_value(&*lock, "vmobjlock");
-        Uobj(lock)
-    }
-
-    fn change(&self, _: &AmapList<M>, _range: VaRange) {}
-
-    fn map(&self, _: &AmapList<M>, range: VaRange, mapping: Mapping<Uobj<M>>) {
+    /// `range`, of which nothing was mapped, is mapped. Under the map's lock for writing, as all that
+    /// changes entries.
+    pub fn map(&self, range: VaRange, mapping: Mapping<'_, Uobj<M>>) {
         let entry = Entry {
             end: range.end,
             writable: mapping.prot.writes(),
             shared: mapping.shared,
             needs_copy: !mapping.shared,
-            object: mapping.object.map(|(object, _)| object),
+            object: mapping.object.map(|(object, _)| object.clone()),
             amap: None,
         };
         self.change().insert(range.start, entry);
     }
 
+    /// Nothing of `range` is mapped any more.
     #[track_caller]
-    fn unmap(&self, list: &AmapList<M>, range: VaRange) {
+    pub fn unmap(&self, list: &AmapList<M>, range: VaRange) {
         self.clip(range.start);
         self.clip(range.end);
         let entries = self.change();
@@ -202,16 +206,18 @@ impl<M: Machine> Regions<M> for MapEntries<M> {
         }
     }
 
+    /// All of `range` has these rights.
     #[track_caller]
-    fn protect(&self, _: &AmapList<M>, range: VaRange, prot: Prot) {
+    pub fn protect(&self, range: VaRange, prot: Prot) {
         self.clip(range.start);
         self.clip(range.end);
         let regions = self.change().range_mut(range.start..range.end);
         regions.for_each(|(_, entry)| entry.writable = prot.writes());
     }
 
+    /// `child`, which is empty, is a copy.
     #[track_caller]
-    fn fork(&self, _: &AmapList<M>, child: &Self) {
+    pub fn fork(&self, child: &Self) {
         let children = child.change();
         for (&start, entry) in self.change() {
             let region = VaRange {
@@ -238,15 +244,18 @@ impl<M: Machine> Regions<M> for MapEntries<M> {
         }
     }
 
-    fn wants_copy(&self, address: usize, access: Access) -> bool {
+    /// Returns true if a fault is to call [`MapEntries::copy`] before it begins. Under the map's lock
+    /// for reading.
+    pub fn wants_copy(&self, address: usize, access: Access) -> bool {
         let writes = access == Access::Write;
         self.at(address).is_some_and(|(_, entry)| {
             entry.needs_copy && (entry.writable || !writes) && (writes || entry.object.is_none())
         })
     }
 
+    /// Gives the region at `address` an amap of its own, if it still needs one.
     #[track_caller]
-    fn copy(&self, list: &AmapList<M>, address: usize) {
+    pub fn copy(&self, list: &AmapList<M>, address: usize) {
         let Some((region, entry)) = self.at(address) else {
             return;
         };
@@ -273,12 +282,10 @@ impl<M: Machine> Regions<M> for MapEntries<M> {
         entry.needs_copy = false;
     }
 
+    /// Locks what a fault uses. Under the map's lock for reading.
     #[track_caller]
-    fn fault<'a>(&'a self, _: &'a AmapList<M>, address: usize, _: Access) -> FaultLocks<'a, M> {
-        let mut locks = FaultLocks {
-            object: None,
-            amap: None,
-        };
+    pub fn fault(&self, address: usize) -> FaultLocks<'_, M> {
+        let mut locks = FaultLocks::default();
         let Some((region, entry)) = self.at(address) else {
             return locks;
         };
@@ -294,13 +301,115 @@ impl<M: Machine> Regions<M> for MapEntries<M> {
         }
         locks
     }
+}
 
-    fn took(&self, fault: &FaultLocks<'_, M>, _: Frame, _: &()) {
-        if let Some((amap, slot)) = &fault.amap {
-            amap.add(*slot);
+/// The gate: the map's rwlock and the pmap's mutex, entries, and the list of all amaps.
+pub struct Uvm<M: Machine> {
+    amaps: AmapList<M>,
+}
+
+/// The locks and entries of a space.
+pub struct VmMap<M: Machine> {
+    locks: MapLocks<M, OpenbsdKinds>,
+    entries: Box<MapEntries<M>>,
+}
+
+/// Held by an operation on a [`VmMap`].
+#[must_use = "the locks are released when this is dropped"]
+pub struct VmMapHeld<'a, M: Machine> {
+    fault: FaultLocks<'a, M>,
+    _map: MapHeld<'a, M, OpenbsdKinds>,
+}
+
+impl<M: Machine> Default for VmMapHeld<'_, M> {
+    fn default() -> Self {
+        VmMapHeld {
+            fault: FaultLocks::default(),
+            _map: MapHeld::Nothing,
+        }
+    }
+}
+
+impl<M: Machine> Part<M> for Uvm<M> {
+    type Config = ();
+
+    fn new(_: &(), _: Extent) -> Result<Self, Error> {
+        let amaps = AmapList::new();
+        Ok(Uvm { amaps })
+    }
+}
+
+impl<M: Machine> Gate<M> for Uvm<M> {
+    type Space = VmMap<M>;
+    type Page = ();
+    type Object = Uobj<M>;
+    type Guard<'a> = VmMapHeld<'a, M>;
+    type Pmap<'a> = PmapHeld<'a, M, OpenbsdKinds>;
+
+    fn new_space(&self) -> VmMap<M> {
+        VmMap {
+            locks: MapLocks::new(),
+            entries: Box::new(MapEntries::new()),
         }
     }
 
-    /// Nothing: a page's mappings are found by its PV list.
-    fn walk(_: &AmapList<M>, _: Frame, _: &()) {}
+    fn new_object(&self) -> Uobj<M> {
+        let lock = Arc::new(Padded(ObjectRw::<M>::new()));
+        M::label_value(&*lock, "vmobjlock");
+        Uobj(lock)
+    }
+
+    fn label_space(space: &VmMap<M>) {
+        space.locks.label();
+    }
+
+    #[track_caller]
+    fn begin<'a>(&'a self, space: &'a VmMap<M>, op: Op) -> VmMapHeld<'a, M> {
+        let Op::Fault { address, access } = op else {
+            return VmMapHeld {
+                _map: space.locks.begin(op),
+                ..VmMapHeld::default()
+            };
+        };
+        let map = space.locks.read_when(
+            || space.entries.wants_copy(address, access),
+            || {
+                space.entries.copy(&self.amaps, address);
+            },
+        );
+        VmMapHeld {
+            fault: space.entries.fault(address),
+            _map: map,
+        }
+    }
+
+    #[track_caller]
+    fn report<'a>(
+        &'a self,
+        space: &'a VmMap<M>,
+        held: &mut VmMapHeld<'a, M>,
+        change: Change<'_, M, Self>,
+    ) {
+        let entries = &space.entries;
+        match change {
+            Change::Mapped(range, mapping) => entries.map(range, mapping),
+            Change::Unmapped(range) => entries.unmap(&self.amaps, range),
+            Change::Protected(range, prot) => entries.protect(range, prot),
+            Change::Forked(child) => entries.fork(&child.entries),
+            Change::Faulted(..) => held.fault.took(),
+            Change::Expected(_) | Change::Unmapping(_) => {}
+        }
+    }
+
+    #[inline]
+    #[track_caller]
+    fn lock_pmap<'a>(&self, space: &'a VmMap<M>) -> Self::Pmap<'a> {
+        space.locks.lock_pmap()
+    }
+
+    #[inline]
+    #[track_caller]
+    fn try_lock_pmap<'a>(&self, space: &'a VmMap<M>) -> Option<Self::Pmap<'a>> {
+        space.locks.try_lock_pmap()
+    }
 }

@@ -15,9 +15,9 @@ mod pageq;
 mod rwlock;
 mod sleep;
 
-pub use crate::map_locks::{PmapMutex, VmMap, VmMapLock};
+pub use crate::map_locks::{OpenbsdKinds, PmapMutex, VmMapLock};
 pub use amap::{Amap, AmapList, AmapListLock, AmapLock, Locked};
-pub use entry::{FaultLocks, MapEntries, ObjectLock, Uobj};
+pub use entry::{FaultLocks, MapEntries, ObjectLock, Uobj, Uvm, VmMap, VmMapHeld};
 pub use kernel::{BigLock, Unlocked};
 pub use pageq::{FreePageLock, FreePages, GlobalQueues, PageQueueLock};
 pub use rwlock::SleepRw;

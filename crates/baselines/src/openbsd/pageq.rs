@@ -11,12 +11,12 @@
 
 use crate::page_list::{Ends, PageLinks};
 use alloc::vec::Vec;
-use machine::{Atomic, CpuRange, Frame, Machine, Ordering, SharedCell};
+use machine::{Atomic, Frame, Machine, Ordering, SharedCell};
 use sync::spin::TestAndSet;
 use sync::watch::Watched;
 use sync::{Padded, PerCpu, RawLock, lock_class};
 use vm::Error;
-use vm::policy::{PageQueues, Purpose};
+use vm::system::{Extent, PageQueues, Part, Purpose};
 
 lock_class!(
     /// The active and inactive queues. Every fault takes it, and every page freed.
@@ -52,6 +52,12 @@ pub struct FreePages<'a, M: Machine> {
 
 type Held<M> = <Mutex<M, FreePageLock> as RawLock<M>>::Held;
 
+impl<M: Machine> Default for FreePages<'_, M> {
+    fn default() -> Self {
+        FreePages { locked: None }
+    }
+}
+
 impl<M: Machine> Drop for FreePages<'_, M> {
     fn drop(&mut self) {
         if let Some((lock, held)) = self.locked.take() {
@@ -81,17 +87,16 @@ impl<M: Machine> GlobalQueues<M> {
     }
 }
 
-impl<M: Machine> PageQueues<M> for GlobalQueues<M> {
+impl<M: Machine> Part<M> for GlobalQueues<M> {
     type Config = ();
-    type Free<'a> = FreePages<'a, M>;
 
-    fn new(_: &(), cpus: CpuRange, frames: usize) -> Result<Self, Error> {
+    fn new(_: &(), extent: Extent) -> Result<Self, Error> {
         Ok(GlobalQueues {
             pages: Padded(RawLock::new()),
             free: Padded(RawLock::new()),
             ends: Padded(SharedCell::new(Ends::EMPTY)),
-            links: PageLinks::new(frames, || ())?,
-            magazines: PerCpu::try_new(cpus, |_| M::AtomicU32::new(0))?,
+            links: PageLinks::new(extent.frames, || ())?,
+            magazines: PerCpu::try_new(extent.cpus, |_| M::AtomicU32::new(0))?,
         })
     }
 
@@ -102,10 +107,10 @@ impl<M: Machine> PageQueues<M> for GlobalQueues<M> {
         self.links.label("vm_page.pageq");
         self.magazines.label("uvm_pmr_cache");
     }
+}
 
-    fn is_used(&self) -> bool {
-        true
-    }
+impl<M: Machine> PageQueues<M> for GlobalQueues<M> {
+    type Free<'a> = FreePages<'a, M>;
 
     #[track_caller]
     fn take(&self, _: Purpose) -> FreePages<'_, M> {

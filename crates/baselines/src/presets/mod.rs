@@ -10,16 +10,16 @@ pub use names::UnknownPreset;
 use crate::freebsd::{ListLocks, Order};
 use crate::linux::{Batches, Fixes};
 use crate::openbsd::{BigLock, Unlocked};
-use crate::selected::{Account, AnyKernel, Design, Keeping, Locks, PvLocks, Queueing, Selected};
+use crate::selected::{Account, AnyKernel, Design, Gates, PvLocks, Queueing, Selected};
 use core::fmt;
 use core::hash::{Hash, Hasher};
 use core::ops::Deref;
 use ipc::Own;
 use machine::{Machine, Platform};
-use vm::policy::{ForkTables, FramePools, ObjectPages};
+use vm::system::{ForkTables, FramePools, ObjectPages};
 use vm::{FAULT_AROUND, Options};
 
-/// A named choice of policies: a system of the case studies, today's, or our own. Presets with the
+/// A named choice of each part: a system of the case studies, today's, or our own. Presets with the
 /// same name are equal.
 #[derive(Clone, Copy, Debug)]
 pub struct Preset(pub &'static Row);
@@ -37,10 +37,8 @@ pub struct Row {
     pub invalidation: Design,
     /// Its swap account.
     pub swap: Account,
-    /// The locks of its spaces.
-    pub locking: Locks,
-    /// The records of regions that it keeps.
-    pub regions: Keeping,
+    /// The locks of its spaces, and the records of regions that it keeps.
+    pub gate: Gates,
     /// Where its pages queue.
     pub queues: Queueing,
     /// The pools of its free frames. FreeBSD's before memory domains are all CPUs', Linux's before
@@ -113,8 +111,7 @@ impl Preset {
         source: "FreeBSD/amd64 10.4 pmap, before b4ddfd (2016)",
         invalidation: Design::Pvh,
         swap: Account::Mutex,
-        locking: Locks::OneLock,
-        regions: Keeping::Nothing,
+        gate: Gates::OneLock,
         queues: Queueing::Nowhere,
         frame_pools: FramePools::One,
         pv_locks: PvLocks::Shared(ListLocks::Hashed),
@@ -140,7 +137,7 @@ impl Preset {
         name: "freebsd-11",
         description: "as freebsd-di, with the map's sx and the pmap's mutex as FreeBSD builds them",
         source: "as freebsd-di; kern_sx.c",
-        locking: Locks::SxMap,
+        gate: Gates::SxMap,
         ..*Self::FREEBSD_DI.0
     });
 
@@ -204,8 +201,7 @@ impl Preset {
             as freebsd-numa, with objects and shadow chains, each under its lock; faults read \
             the map's sx; page queues by batches, free pages by domain",
         source: "FreeBSD/amd64 14.0 (November 2023), sys/vm, pmap with option NUMA, kern_sx.c",
-        locking: Locks::SxMap,
-        regions: Keeping::FreeBsd,
+        gate: Gates::FreeBsd,
         queues: Queueing::Batched,
         frame_pools: FramePools::Near,
         pv_chunks: Some(Order::Nodes),
@@ -221,8 +217,7 @@ impl Preset {
         source: "OpenBSD/arm64 7.0 (October 2021), uvm",
         invalidation: Design::Own,
         swap: Account::Own,
-        locking: Locks::VmMap,
-        regions: Keeping::OpenBsd,
+        gate: Gates::OpenBsd,
         queues: Queueing::Global,
         frame_pools: FramePools::Near,
         pv_locks: PvLocks::Own,
@@ -264,8 +259,7 @@ impl Preset {
         source: "case study 004; Linux 2.6.39, mm/rmap.c and mm/mmap.c",
         invalidation: Design::Own,
         swap: Account::Own,
-        locking: Locks::MmapLock { downgrades: false },
-        regions: Keeping::LinuxSpinLocks(Fixes::new(false, false)),
+        gate: Gates::LinuxSpinLocks(Fixes::new(false, false)),
         queues: Queueing::Nowhere,
         frame_pools: FramePools::Node,
         pv_locks: PvLocks::Spinning,
@@ -282,7 +276,7 @@ impl Preset {
         name: "linux-2.6.39-ra",
         description: "as linux-2.6.39, but that faults leave the open file alone",
         source: "case study 004; Linux 2.6.39 with 207d04baa",
-        regions: Keeping::LinuxSpinLocks(Fixes::new(false, true)),
+        gate: Gates::LinuxSpinLocks(Fixes::new(false, true)),
         ..*Self::LINUX_2_6_39.0
     });
 
@@ -291,7 +285,7 @@ impl Preset {
         name: "linux-3.0-rc2",
         description: "as linux-2.6.39-ra, with mutexes in place of the spin locks",
         source: "case study 004; Linux 3.0-rc2, with 2b575eb64 and 3d48ae45e",
-        regions: Keeping::LinuxMutexes(Fixes::new(false, true)),
+        gate: Gates::LinuxMutexes(Fixes::new(false, true)),
         ..*Self::LINUX_2_6_39_RA.0
     });
 
@@ -300,7 +294,7 @@ impl Preset {
         name: "linux-3.0-fixes",
         description: "as linux-3.0-rc2, with the root locked once for all of a region's lists",
         source: "case study 004; Linux 3.0, with bb4aa3967, eee2acbae and dd34739c0",
-        regions: Keeping::LinuxMutexes(Fixes::new(true, true)),
+        gate: Gates::LinuxMutexes(Fixes::new(true, true)),
         ..*Self::LINUX_3_0_RC2.0
     });
 
@@ -312,7 +306,7 @@ impl Preset {
             batches are smaller, and vm_committed_as has a spin lock",
         source: "Linux 4.15 (January 2018), mm/, kernel/locking/rwsem-xadd.c, lib/percpu_counter.c",
         swap: Account::CommittedAs,
-        locking: Locks::MmapLock { downgrades: false },
+        gate: Gates::LinuxRwsems(Fixes::new(true, true)),
         queues: Queueing::Lruvecs(Batches::V4_15),
         ..*Self::LINUX_5_15.0
     });
@@ -324,8 +318,7 @@ impl Preset {
             mmap_lock, which faults read, and the reverse map under rwsems that spin; lists of \
             pages by node, a control group's account",
         source: "Linux 5.15 (October 2021), mm/ and kernel/locking/rwsem.c",
-        locking: Locks::MmapLock { downgrades: true },
-        regions: Keeping::LinuxRwsems(Fixes::new(true, true)),
+        gate: Gates::LinuxRwsems(Fixes::V5_15),
         queues: Queueing::Lruvecs(Batches::V5_15),
         fault_around: 16,
         ..*Self::LINUX_3_0_FIXES.0
@@ -337,7 +330,7 @@ impl Preset {
         description: "\
             as linux-5.15, with faults under a VMA's own lock, found in a tree without the map's",
         source: "Linux 6.12 (November 2024), mm/ and kernel/locking/rwsem.c",
-        regions: Keeping::LinuxRwsems(Fixes::ALL),
+        gate: Gates::LinuxRwsems(Fixes::ALL),
         queues: Queueing::Lruvecs(Batches::V6_12),
         frame_pools: FramePools::Near,
         ..*Self::LINUX_5_15.0
@@ -352,8 +345,7 @@ impl Preset {
         source: "this project",
         invalidation: Design::Own,
         swap: Account::Own,
-        locking: Locks::PerSlot,
-        regions: Keeping::Nothing,
+        gate: Gates::Slots,
         queues: Queueing::Nowhere,
         frame_pools: FramePools::Near,
         pv_locks: PvLocks::Own,
@@ -372,8 +364,7 @@ impl Preset {
         Options {
             invalidation: self.invalidation,
             swap: self.swap,
-            locking: self.locking,
-            regions: self.regions,
+            gate: self.gate,
             queues: self.queues,
             frame_pools: self.frame_pools,
             pv_locks: self.pv_locks,

@@ -1,9 +1,9 @@
 //! Any design of delayed invalidation.
 
 use crate::freebsd::{Di, EpochDi, LocklessDi, Pvh};
-use machine::{CpuRange, Frame, Machine};
+use machine::{Frame, Machine};
 use vm::Error;
-use vm::policy::Invalidation;
+use vm::system::{Extent, Invalidation, Part};
 
 /// The design of an [`AnyInvalidation`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,13 +60,15 @@ guard!(
     AnyBlock, Block
 );
 guard!(
-    /// Held while a mapping is made.
-    AnyEnter, Enter
+    /// Held while a mapping is made, or while mappings are removed by the reverse map.
+    AnyHeld, Held
 );
-guard!(
-    /// Held while mappings are removed by the reverse map.
-    AnyReverse, Reverse
-);
+
+impl<M: Machine, Own: Invalidation<M>> Default for AnyHeld<'_, M, Own> {
+    fn default() -> Self {
+        AnyHeld::Own(Own::Held::default())
+    }
+}
 
 /// Opens a guard of the design in use.
 macro_rules! open {
@@ -103,32 +105,40 @@ fn another_designs_guard() -> ! {
     panic!("the guard was opened by another subsystem, of another design");
 }
 
-// SAFETY: each design keeps the contract, and all calls of one value go to one design.
-unsafe impl<M: Machine, Own: Invalidation<M>> Invalidation<M> for AnyInvalidation<M, Own> {
-    type Block<'a> = AnyBlock<'a, M, Own>;
-    type Enter<'a> = AnyEnter<'a, M, Own>;
-    type Reverse<'a> = AnyReverse<'a, M, Own>;
-    type Page = Own::Page;
+impl<M: Machine, Own: Invalidation<M>> Part<M> for AnyInvalidation<M, Own> {
     type Config = Design;
 
-    fn new(design: &Design, cpus: CpuRange, frames: usize) -> Result<Self, Error> {
+    fn new(design: &Design, extent: Extent) -> Result<Self, Error> {
         Ok(match design {
-            Design::Pvh => AnyInvalidation::Pvh(Pvh::new(&(), cpus, frames)?),
-            Design::Di => AnyInvalidation::Di(Di::new(&(), cpus, frames)?),
-            Design::LocklessDi => AnyInvalidation::LocklessDi(LocklessDi::new(&(), cpus, frames)?),
-            Design::Epoch => AnyInvalidation::Epoch(EpochDi::new(&(), cpus, frames)?),
-            Design::Own => AnyInvalidation::Own(Own::new(&Own::Config::default(), cpus, frames)?),
+            Design::Pvh => AnyInvalidation::Pvh(Pvh::new(&(), extent)?),
+            Design::Di => AnyInvalidation::Di(Di::new(&(), extent)?),
+            Design::LocklessDi => AnyInvalidation::LocklessDi(LocklessDi::new(&(), extent)?),
+            Design::Epoch => AnyInvalidation::Epoch(EpochDi::new(&(), extent)?),
+            Design::Own => AnyInvalidation::Own(Own::new(&Own::Config::default(), extent)?),
         })
-    }
-
-    fn new_page() -> Own::Page {
-        Own::new_page()
     }
 
     #[inline]
     fn is_silent(&self) -> bool {
         matches!(self, AnyInvalidation::Own(own) if own.is_silent())
     }
+
+    fn label(&self) {
+        match self {
+            AnyInvalidation::Pvh(design) => design.label(),
+            AnyInvalidation::Di(design) => design.label(),
+            AnyInvalidation::LocklessDi(design) => design.label(),
+            AnyInvalidation::Epoch(design) => design.label(),
+            AnyInvalidation::Own(design) => design.label(),
+        }
+    }
+}
+
+// SAFETY: each design keeps the contract, and all calls of one value go to one design.
+unsafe impl<M: Machine, Own: Invalidation<M>> Invalidation<M> for AnyInvalidation<M, Own> {
+    type Block<'a> = AnyBlock<'a, M, Own>;
+    type Held<'a> = AnyHeld<'a, M, Own>;
+    type Page = Own::Page;
 
     #[inline]
     fn may_sleep(&self) -> bool {
@@ -152,26 +162,16 @@ unsafe impl<M: Machine, Own: Invalidation<M>> Invalidation<M> for AnyInvalidatio
     }
 
     #[inline]
-    fn enter(&self) -> Self::Enter<'_> {
-        open!(self, AnyEnter, enter)
+    fn enter(&self) -> Self::Held<'_> {
+        open!(self, AnyHeld, enter)
     }
 
     #[inline]
-    fn reverse(&self) -> Self::Reverse<'_> {
-        open!(self, AnyReverse, reverse)
+    fn reverse(&self) -> Self::Held<'_> {
+        open!(self, AnyHeld, reverse)
     }
 
-    fn wait(&self, reverse: &Self::Reverse<'_>, frame: Frame, page: &Own::Page) {
-        pass!(self, AnyReverse(reverse), wait, frame, page)
-    }
-
-    fn label(&self) {
-        match self {
-            AnyInvalidation::Pvh(design) => design.label(),
-            AnyInvalidation::Di(design) => design.label(),
-            AnyInvalidation::LocklessDi(design) => design.label(),
-            AnyInvalidation::Epoch(design) => design.label(),
-            AnyInvalidation::Own(design) => design.label(),
-        }
+    fn wait(&self, reverse: &Self::Held<'_>, frame: Frame, page: &Own::Page) {
+        pass!(self, AnyHeld(reverse), wait, frame, page)
     }
 }

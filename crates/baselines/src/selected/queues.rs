@@ -3,9 +3,9 @@
 use crate::freebsd::{BatchedQueues, FreeHeld};
 use crate::linux::{Batches, Lruvecs};
 use crate::openbsd::{FreePages, GlobalQueues};
-use machine::{CpuRange, Frame, Machine};
+use machine::{Frame, Machine};
 use vm::Error;
-use vm::policy::{PageQueues, Purpose};
+use vm::system::{Extent, PageQueues, Part, Purpose};
 
 /// The queues of an [`AnyQueues`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,9 +34,11 @@ pub enum AnyQueues<M: Machine> {
 }
 
 /// The free pages, locked if that takes a lock.
+#[derive(Default)]
 #[must_use = "the lock is released when this is dropped"]
 pub enum AnyFree<'a, M: Machine> {
     /// No lock.
+    #[default]
     Unlocked,
     /// See [`Queueing::Global`].
     Global(FreePages<'a, M>),
@@ -44,17 +46,21 @@ pub enum AnyFree<'a, M: Machine> {
     Batched(Option<FreeHeld<'static, M>>),
 }
 
-impl<M: Machine> PageQueues<M> for AnyQueues<M> {
+impl<M: Machine> Part<M> for AnyQueues<M> {
     type Config = Queueing;
-    type Free<'a> = AnyFree<'a, M>;
 
-    fn new(queueing: &Queueing, cpus: CpuRange, frames: usize) -> Result<Self, Error> {
+    fn new(queueing: &Queueing, extent: Extent) -> Result<Self, Error> {
         Ok(match queueing {
             Queueing::Nowhere => AnyQueues::Nowhere,
-            Queueing::Batched => AnyQueues::Batched(BatchedQueues::new(&(), cpus, frames)?),
-            Queueing::Global => AnyQueues::Global(GlobalQueues::new(&(), cpus, frames)?),
-            Queueing::Lruvecs(batches) => AnyQueues::Lruvecs(Lruvecs::new(batches, cpus, frames)?),
+            Queueing::Batched => AnyQueues::Batched(BatchedQueues::new(&(), extent)?),
+            Queueing::Global => AnyQueues::Global(GlobalQueues::new(&(), extent)?),
+            Queueing::Lruvecs(batches) => AnyQueues::Lruvecs(Lruvecs::new(batches, extent)?),
         })
+    }
+
+    #[inline]
+    fn is_silent(&self) -> bool {
+        matches!(self, AnyQueues::Nowhere)
     }
 
     fn label(&self) {
@@ -65,11 +71,10 @@ impl<M: Machine> PageQueues<M> for AnyQueues<M> {
             AnyQueues::Lruvecs(lists) => lists.label(),
         }
     }
+}
 
-    #[inline]
-    fn is_used(&self) -> bool {
-        !matches!(self, AnyQueues::Nowhere)
-    }
+impl<M: Machine> PageQueues<M> for AnyQueues<M> {
+    type Free<'a> = AnyFree<'a, M>;
 
     #[inline]
     #[track_caller]

@@ -2,9 +2,9 @@
 
 use crate::freebsd::swap::{AtomicSwap, MutexSwap};
 use crate::linux::CommittedAs;
-use machine::{CpuRange, Machine};
+use machine::Machine;
 use vm::Error;
-use vm::policy::Reservation;
+use vm::system::{Extent, Part, Reservation};
 
 /// The account of an [`AnySwap`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,20 +43,26 @@ macro_rules! dispatch {
     };
 }
 
-impl<M: Machine, Own: Reservation<M>> Reservation<M> for AnySwap<M, Own> {
+impl<M: Machine, Own: Reservation<M>> Part<M> for AnySwap<M, Own> {
     type Config = Account;
 
-    fn new(account: &Account, cpus: CpuRange, limit: u64) -> Result<Self, Error> {
+    fn new(account: &Account, extent: Extent) -> Result<Self, Error> {
         Ok(match account {
-            Account::Mutex => AnySwap::Mutex(MutexSwap::new(&(), cpus, limit)?),
-            Account::Atomic => AnySwap::Atomic(AtomicSwap::new(&(), cpus, limit)?),
+            Account::Mutex => AnySwap::Mutex(MutexSwap::new(&(), extent)?),
+            Account::Atomic => AnySwap::Atomic(AtomicSwap::new(&(), extent)?),
             Account::CommittedAs => {
-                AnySwap::CommittedAs(CommittedAs::new(&Default::default(), cpus, limit)?)
+                AnySwap::CommittedAs(CommittedAs::new(&Default::default(), extent)?)
             }
-            Account::Own => AnySwap::Own(Own::new(&Own::Config::default(), cpus, limit)?),
+            Account::Own => AnySwap::Own(Own::new(&Own::Config::default(), extent)?),
         })
     }
 
+    fn label(&self) {
+        dispatch!(self, account => account.label());
+    }
+}
+
+impl<M: Machine, Own: Reservation<M>> Reservation<M> for AnySwap<M, Own> {
     #[inline]
     fn reserve(&self, pages: u64) -> bool {
         dispatch!(self, account => account.reserve(pages))
@@ -65,10 +71,6 @@ impl<M: Machine, Own: Reservation<M>> Reservation<M> for AnySwap<M, Own> {
     #[inline]
     fn release(&self, pages: u64) {
         dispatch!(self, account => account.release(pages))
-    }
-
-    fn label(&self) {
-        dispatch!(self, account => account.label());
     }
 
     fn reserved(&self) -> u64 {

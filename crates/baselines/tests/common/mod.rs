@@ -1,29 +1,29 @@
-//! Shared parts of the policies' tests.
+//! Shared parts of the parts' tests.
 
-use machine::{CpuRange, Frame, Machine};
-use vm::policy::Invalidation;
+use machine::{Frame, Machine};
+use vm::system::{Extent, Invalidation, Part};
 
 /// The planted fault: no delayed invalidation at all.
 pub struct NoDi;
 
+impl<M: Machine> Part<M> for NoDi {
+    type Config = ();
+
+    fn new(_: &(), _: Extent) -> Result<Self, vm::Error> {
+        Ok(NoDi)
+    }
+}
+
 // SAFETY: none; it breaks the contract, and the tests must notice.
 unsafe impl<M: Machine> Invalidation<M> for NoDi {
     type Block<'a> = ();
-    type Enter<'a> = ();
-    type Reverse<'a> = ();
+    type Held<'a> = ();
     type Page = ();
-    type Config = ();
 
-    fn new(_: &(), _: CpuRange, _: usize) -> Result<Self, vm::Error> {
-        Ok(NoDi)
-    }
-    fn new_page() {}
     fn may_sleep(&self) -> bool {
         true
     }
     fn begin(&self) {}
     fn note(&self, _: &(), _: Frame, _: &()) {}
-    fn enter(&self) {}
-    fn reverse(&self) {}
     fn wait(&self, _: &(), _: Frame, _: &()) {}
 }

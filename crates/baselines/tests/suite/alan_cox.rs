@@ -19,21 +19,20 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 use vm::object::{Object, ObjectRef};
-use vm::policy::Invalidation;
+use vm::system::Invalidation;
 use vm::{At, Best, Pmap, Prot, Removed, Request, Space, System, Vm};
 
-/// The policies of `vm`, but for the invalidation under test.
+/// The parts of `vm`, but for the invalidation under test.
 struct With<I>(PhantomData<I>);
 
 impl<I: Invalidation<Hosted>> System for With<I> {
     type Machine = Hosted;
     type Invalidation = I;
     type Swap = <Best<Hosted> as System>::Swap;
-    type Locking = vm::policy::PerSlot;
-    type Regions = vm::policy::NoRegions;
-    type Queues = vm::policy::NoQueues;
-    type PvLocks = vm::policy::PvBytes;
-    type PvChunks = vm::policy::PvInTables;
+    type Gate = vm::system::NoGate;
+    type Queues = vm::system::NoQueues;
+    type PvLocks = vm::system::PvBytes;
+    type PvChunks = vm::system::NoChunks;
 }
 
 type Shared<I> = Arc<Space<With<I>>>;

@@ -10,7 +10,7 @@ use cpus::{Cpu, with_cpus};
 use hosted::Hosted;
 use machine::{CpuRange, Cpus, Frame};
 use std::sync::atomic::{AtomicBool, Ordering};
-use vm::policy::Invalidation;
+use vm::system::{Extent, Invalidation, Part};
 
 /// A design behind the selection, with epochs as the fifth.
 type Any = AnyInvalidation<Hosted, EpochDi<Hosted>>;
@@ -132,7 +132,7 @@ fn conforms<I: Invalidation<Hosted>>(
 }
 
 fn plain<I: Invalidation<Hosted>>(cpus: CpuRange) -> I {
-    I::new(&I::Config::default(), cpus, FRAMES).expect("room")
+    I::new(&I::Config::default(), Extent::new(cpus, FRAMES, 0)).expect("room")
 }
 
 const NOTES: Promise = Promise { notes: true };
@@ -175,12 +175,12 @@ fn selected_designs_conform() {
         (Design::Own, ALL_BLOCKS),
     ] {
         let conformed = conforms(
-            |cpus| Any::new(&design, cpus, FRAMES).expect("room"),
+            |cpus| Any::new(&design, Extent::new(cpus, FRAMES, 0)).expect("room"),
             promise,
         );
         conformed.unwrap_or_else(|failure| panic!("{design:?}: {failure}"));
     }
-    let pvh = || Any::new(&Design::Pvh, cpus::machine(), FRAMES).expect("room");
+    let pvh = || Any::new(&Design::Pvh, Extent::new(cpus::machine(), FRAMES, 0)).expect("room");
     waits_for_the_block_that_noted(&pvh()).unwrap();
     returns_when_nothing_is_open(&pvh()).unwrap();
 }

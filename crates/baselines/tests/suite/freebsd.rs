@@ -2,7 +2,7 @@
 
 use crate::page_queues::{frames, free, map, map_and_free};
 use baselines::Preset;
-use baselines::freebsd::{BatchedQueues, VmEntries};
+use baselines::freebsd::{BatchedQueues, FileObject, VmEntries};
 use baselines::selected::Selected;
 use hosted::Hosted;
 use machine::{Access, Execute, Frame, Job, PAGE_SIZE, Topology, VaRange};
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
-use vm::policy::{Mapping, PageQueues, Regions};
+use vm::system::{Extent, Mapping, Part};
 use vm::{Prot, Space, Vm};
 
 const START: usize = 1 << 30;
@@ -27,7 +27,7 @@ fn page(number: usize) -> usize {
     START + number * PAGE_SIZE
 }
 
-fn anonymous() -> Mapping<<Entries as Regions<Hosted>>::Object> {
+fn anonymous() -> Mapping<'static, FileObject<Hosted>> {
     Mapping {
         prot: Prot::READ_WRITE,
         shared: false,
@@ -37,16 +37,16 @@ fn anonymous() -> Mapping<<Entries as Regions<Hosted>>::Object> {
 
 /// A space with one anonymous region of [`PAGES`].
 fn space() -> Entries {
-    let entries = Entries::new(&());
-    entries.map(&(), region(0, PAGES), anonymous());
+    let entries = Entries::new();
+    entries.map(region(0, PAGES), anonymous());
     entries
 }
 
 fn access(entries: &Entries, at: usize, access: Access) {
     if entries.wants_copy(at, access) {
-        entries.copy(&(), at);
+        entries.copy(at);
     }
-    drop(entries.fault(&(), at, access));
+    drop(entries.fault(at, access));
 }
 
 fn write(entries: &Entries, at: usize) {
@@ -58,7 +58,7 @@ fn waits(entries: &Entries, at: usize) -> bool {
     thread::scope(|scope| {
         let (tell, told) = channel();
         scope.spawn(move || {
-            drop(entries.fault(&(), at, Access::Write));
+            drop(entries.fault(at, Access::Write));
             // The receiver is gone if this comes late.
             let _ = tell.send(());
         });
@@ -69,7 +69,7 @@ fn waits(entries: &Entries, at: usize) -> bool {
 /// Returns true if two faults of `entries` meet: a page that is there is mapped under the object's
 /// lock for reading, and one that is not wants the lock for writing.
 fn meet(entries: &Entries, there: usize, other: (&Entries, usize)) -> bool {
-    let held = entries.fault(&(), there, Access::Read);
+    let held = entries.fault(there, Access::Read);
     let (entries, missing) = other;
     thread::scope(|scope| {
         let waiting = scope.spawn(|| waits(entries, missing));
@@ -85,8 +85,8 @@ fn an_object_comes_with_the_first_fault_and_a_shadow_after_a_fork() {
     assert!(parent.wants_copy(page(0), Access::Read));
     write(&parent, page(0));
     assert!(!parent.wants_copy(page(1), Access::Write));
-    let child = Entries::new(&());
-    parent.fork(&(), &child);
+    let child = Entries::new();
+    parent.fork(&child);
     for space in [&parent, &child] {
         assert!(space.wants_copy(page(1), Access::Write));
         assert!(!space.wants_copy(page(1), Access::Read));
@@ -95,7 +95,7 @@ fn an_object_comes_with_the_first_fault_and_a_shadow_after_a_fork() {
     assert!(!child.wants_copy(page(1), Access::Write));
     assert!(parent.wants_copy(page(1), Access::Write));
     // The last that refers to the object needs no shadow.
-    child.unmap(&(), region(0, PAGES));
+    child.unmap(region(0, PAGES));
     write(&parent, page(1));
     assert!(!parent.wants_copy(page(PAGES), Access::Write));
 }
@@ -106,8 +106,8 @@ fn an_object_comes_with_the_first_fault_and_a_shadow_after_a_fork() {
 fn a_family_meets_in_the_object_behind() {
     let parent = space();
     write(&parent, page(0));
-    let child = Entries::new(&());
-    parent.fork(&(), &child);
+    let child = Entries::new();
+    parent.fork(&child);
     write(&child, page(1));
     // The parent's region still has the first object, which the child's chain leads to.
     assert!(meet(&parent, page(0), (&child, page(2))));
@@ -125,15 +125,15 @@ fn chains_collapse() {
     write(&parent, page(0));
     let mut forked = Vec::new();
     for round in 1..5 {
-        let child = Entries::new(&());
-        parent.fork(&(), &child);
+        let child = Entries::new();
+        parent.fork(&child);
         write(&child, page(round));
         write(&parent, page(round));
         assert_eq!(child.depth(page(0)), 1 + round);
         forked.push(std::mem::replace(&mut parent, child));
     }
     for space in forked {
-        space.unmap(&(), region(0, PAGES));
+        space.unmap(region(0, PAGES));
     }
     assert_eq!(parent.depth(page(0)), 1);
     // All pages are in the one object that is left: a fault on each finds it under the lock for
@@ -149,23 +149,23 @@ fn chains_collapse() {
 fn neighbours_are_one_entry() {
     let entries = space();
     write(&entries, page(0));
-    entries.map(&(), region(PAGES, PAGES), anonymous());
+    entries.map(region(PAGES, PAGES), anonymous());
     assert!(
         !entries.wants_copy(page(PAGES), Access::Write),
         "no entry of its own"
     );
     assert!(meet(&entries, page(0), (&entries, page(PAGES))));
-    entries.map(&(), region(3 * PAGES, PAGES), anonymous());
+    entries.map(region(3 * PAGES, PAGES), anonymous());
     assert!(entries.wants_copy(page(3 * PAGES), Access::Write));
     write(&entries, page(3 * PAGES));
     assert!(!meet(&entries, page(0), (&entries, page(3 * PAGES + 1))));
     // Split and joined again.
-    entries.protect(&(), region(2, 2), Prot::READ);
-    entries.protect(&(), region(2, 2), Prot::READ_WRITE);
-    entries.unmap(&(), region(0, 1));
+    entries.protect(region(2, 2), Prot::READ);
+    entries.protect(region(2, 2), Prot::READ_WRITE);
+    entries.unmap(region(0, 1));
     write(&entries, page(2));
     assert!(meet(&entries, page(2), (&entries, page(3))));
-    entries.unmap(&(), region(0, 4 * PAGES));
+    entries.unmap(region(0, 4 * PAGES));
     assert!(!entries.wants_copy(page(3), Access::Write));
 }
 
@@ -173,7 +173,8 @@ fn neighbours_are_one_entry() {
 fn pages_come_and_go_by_32() {
     let machine = Hosted::new(1);
     machine.attach(0);
-    let queues = BatchedQueues::<Hosted>::new(&(), machine.cpus(), 100).expect("room");
+    let queues =
+        BatchedQueues::<Hosted>::new(&(), Extent::new(machine.cpus(), 100, 0)).expect("room");
     let map = |range| map(&queues, range);
     let free = |range| free(&queues, range);
     map(0..31);
@@ -206,7 +207,8 @@ fn each_page_is_in_the_queue_once() {
     const REST: usize = 32;
     let machine = Hosted::new(CPUS);
     let all = FRAMES + CPUS * REST;
-    let queues = BatchedQueues::<Hosted>::new(&(), machine.cpus(), all).expect("room");
+    let queues =
+        BatchedQueues::<Hosted>::new(&(), Extent::new(machine.cpus(), all, 0)).expect("room");
     let queues = Arc::new(queues);
     let used = map_and_free((&machine, CPUS), &queues, FRAMES, |queues, cpu| {
         let first = (FRAMES + cpu * REST) as u32;

@@ -1,19 +1,18 @@
 //! Linux's VMAs and anon_vma chains beside the VM's own tree: the same ranges after the same
 //! operations; the reverse map visits as many VMAs as it must, and finds those that map a page.
 
-use baselines::freebsd::OneLock;
 use baselines::linux::{
-    Fixes, Linux, LinuxMutex, MmapLock, Mutexes, PageState, Rwsems, SpinLocks, Version,
+    Fixes, Linux, LinuxMutex, Mm, MmHeld, MmapLock, Mutexes, PageState, Rwsems, SpinLocks, Version,
 };
 use hosted::Hosted;
-use machine::{Access, CpuRange, Execute, Frame, Job, PAGE_SIZE, VaRange};
+use machine::{Execute, Frame, Job, PAGE_SIZE, VaRange};
 use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use sync::{Mutex, RawLock};
 use vm::object::Object;
 use vm::pager::MemoryPager;
-use vm::policy::{ForkTables, MapLocking, Mapping, NoQueues, ObjectPages, Regions, System};
+use vm::system::{Change, Extent, ForkTables, Gate, NoQueues, ObjectPages, Op, Part, System};
 use vm::{At, Best, Options, Prot, Region, Request, Space, Vm};
 
 /// The observed part of a VMA: its range, its rights, whether it maps a file.
@@ -26,75 +25,51 @@ thread_local! {
     static LOOKED: RefCell<(usize, usize)> = const { RefCell::new((0, 0)) };
 }
 
-/// Linux's regions, which report their changes to the tests.
+/// Linux's gate, which shows the tests its VMAs after each change.
 struct Told<V: Version>(Linux<Hosted, V>);
 
-impl<V: Version> Told<V> {
-    fn tell(&self) {
-        VMAS.set(self.0.vmas());
+impl<V: Version> Part<Hosted> for Told<V> {
+    type Config = Fixes;
+
+    fn new(fixes: &Fixes, extent: Extent) -> Result<Self, vm::Error> {
+        Linux::new(fixes, extent).map(Told)
     }
 }
 
-impl<V: Version> Regions<Hosted> for Told<V> {
-    type Config = Fixes;
-    type Common = <Linux<Hosted, V> as Regions<Hosted>>::Common;
+impl<V: Version> Gate<Hosted> for Told<V> {
+    type Space = Mm<Hosted, V>;
     type Page = PageState<Hosted>;
-    type Object = <Linux<Hosted, V> as Regions<Hosted>>::Object;
-    type Fault<'a> = <Linux<Hosted, V> as Regions<Hosted>>::Fault<'a>;
-    type Changing<'a> = <Linux<Hosted, V> as Regions<Hosted>>::Changing<'a>;
+    type Object = <Linux<Hosted, V> as Gate<Hosted>>::Object;
+    type Guard<'a> = MmHeld<'a, Hosted, V>;
+    type Pmap<'a> = ();
 
-    fn common(fixes: &Fixes, cpus: CpuRange, frames: usize) -> Result<Self::Common, vm::Error> {
-        Linux::common(fixes, cpus, frames)
+    fn new_space(&self) -> Self::Space {
+        self.0.new_space()
     }
-    fn new(common: &Self::Common) -> Self {
-        Told(Linux::new(common))
+    fn new_object(&self) -> Self::Object {
+        self.0.new_object()
     }
-    fn new_page() -> Self::Page {
-        Linux::<Hosted, V>::new_page()
+    fn begin<'a>(&'a self, mm: &'a Self::Space, op: Op) -> Self::Guard<'a> {
+        self.0.begin(mm, op)
     }
-    fn new_object(common: &Self::Common) -> Self::Object {
-        Linux::new_object(common)
-    }
-    fn change<'a>(&'a self, common: &'a Self::Common, range: VaRange) -> Self::Changing<'a> {
-        self.0.change(common, range)
-    }
-    fn fault_alone<'a>(
+    fn report<'a>(
         &'a self,
-        common: &'a Self::Common,
-        address: usize,
-        access: Access,
-    ) -> Option<Self::Fault<'a>> {
-        self.0.fault_alone(common, address, access)
+        mm: &'a Self::Space,
+        held: &mut Self::Guard<'a>,
+        change: Change<'_, Hosted, Self>,
+    ) {
+        let of = match change {
+            Change::Forked(child) => Some(child),
+            Change::Mapped(..) | Change::Unmapped(_) | Change::Protected(..) => Some(mm),
+            Change::Expected(_) | Change::Unmapping(_) | Change::Faulted(..) => None,
+        };
+        self.0.report(mm, held, change.of());
+        if let Some(of) = of {
+            VMAS.set(of.vmas());
+        }
     }
-    fn map(&self, common: &Self::Common, range: VaRange, mapping: Mapping<Self::Object>) {
-        self.0.map(common, range, mapping);
-        self.tell();
-    }
-    fn unmap(&self, common: &Self::Common, range: VaRange) {
-        self.0.unmap(common, range);
-        self.tell();
-    }
-    fn protect(&self, common: &Self::Common, range: VaRange, prot: Prot) {
-        self.0.protect(common, range, prot);
-        self.tell();
-    }
-    fn fork(&self, common: &Self::Common, child: &Self) {
-        self.0.fork(common, &child.0);
-        child.tell();
-    }
-    fn fault<'a>(
-        &'a self,
-        common: &'a Self::Common,
-        address: usize,
-        access: Access,
-    ) -> Self::Fault<'a> {
-        self.0.fault(common, address, access)
-    }
-    fn took(&self, fault: &Self::Fault<'_>, frame: Frame, page: &Self::Page) {
-        self.0.took(fault, frame, page);
-    }
-    fn walk(common: &Self::Common, _frame: Frame, page: &Self::Page) {
-        LOOKED.set(common.look(page));
+    fn walk(&self, _frame: Frame, page: &Self::Page) {
+        LOOKED.set(self.0.look(page));
     }
 }
 
@@ -104,17 +79,16 @@ impl<V: Version> System for With<V> {
     type Machine = Hosted;
     type Invalidation = <Best<Hosted> as System>::Invalidation;
     type Swap = <Best<Hosted> as System>::Swap;
-    type Locking = OneLock<Hosted>;
-    type Regions = Told<V>;
+    type Gate = Told<V>;
     type Queues = NoQueues;
-    type PvLocks = vm::policy::PvBytes;
-    type PvChunks = vm::policy::PvInTables;
+    type PvLocks = vm::system::PvBytes;
+    type PvChunks = vm::system::NoChunks;
 }
 
 fn system<V: Version>(cpus: usize, mib: usize, fixes: Fixes) -> Arc<Vm<With<V>>> {
     let machine = Hosted::with_memory(cpus, mib << 20).expect("memory");
     let options = Options {
-        regions: fixes,
+        gate: fixes,
         swap_pages: Some(1 << 30),
         fork_tables: ForkTables::Copied,
         object_pages: ObjectPages::Listed,
@@ -348,9 +322,9 @@ fn families_grow_and_shrink_at_once() {
 
 #[test]
 fn readers_come_in_when_the_map_is_locked_for_writing_no_more() {
-    let lock = <MmapLock<Hosted> as MapLocking<Hosted>>::new(&true);
+    let lock = MmapLock::<Hosted>::new();
     let mut write = lock.write();
-    lock.downgrade(&mut write);
+    write.downgrade();
     std::thread::scope(|scope| scope.spawn(|| drop(lock.read())).join()).expect("a reader");
     drop(write);
     drop(lock.write());

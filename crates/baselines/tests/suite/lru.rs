@@ -7,13 +7,14 @@ use hosted::Hosted;
 use machine::{Frame, Topology};
 use std::collections::HashSet;
 use std::sync::Arc;
-use vm::policy::PageQueues;
+use vm::system::{Extent, Part};
 
 #[test]
 fn pages_come_and_go_by_31() {
     let machine = Hosted::new(1);
     machine.attach(0);
-    let lists = Lruvecs::<Hosted>::new(&Batches::V6_12, machine.cpus(), 100).expect("room");
+    let lists =
+        Lruvecs::<Hosted>::new(&Batches::V6_12, Extent::new(machine.cpus(), 100, 0)).expect("room");
     let map = |range| map(&lists, range);
     let free = |range| free(&lists, range);
     map(0..30);
@@ -43,7 +44,8 @@ fn pages_come_and_go_by_31() {
 fn batches_of_4_15_are_smaller() {
     let machine = Hosted::new(1);
     machine.attach(0);
-    let lists = Lruvecs::<Hosted>::new(&Batches::V4_15, machine.cpus(), 100).expect("room");
+    let lists =
+        Lruvecs::<Hosted>::new(&Batches::V4_15, Extent::new(machine.cpus(), 100, 0)).expect("room");
     map(&lists, 0..13);
     assert_eq!((lists.listed(), lists.charged()), (vec![], 32));
     map(&lists, 13..42);
@@ -60,8 +62,10 @@ fn each_page_is_in_one_list_once() {
     const CPUS: usize = 4;
     const FRAMES: usize = 70;
     let machine = Hosted::new(CPUS);
-    let lists =
-        Arc::new(Lruvecs::<Hosted>::new(&Batches::V6_12, machine.cpus(), FRAMES).expect("room"));
+    let lists = Arc::new(
+        Lruvecs::<Hosted>::new(&Batches::V6_12, Extent::new(machine.cpus(), FRAMES, 0))
+            .expect("room"),
+    );
     let used = map_and_free((&machine, CPUS), &lists, FRAMES, |_, _| ());
     machine.on_cpu(0, || {
         let listed = lists.listed();

@@ -1,4 +1,4 @@
-//! The systems of the case studies on hosted memory: the contracts of their policies, and whole VMs
+//! The systems of the case studies on hosted memory: the contracts of their parts, and whole VMs
 //! with them.
 //!
 //! One program, since each has a copy of the whole VM in it.

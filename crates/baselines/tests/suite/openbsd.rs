@@ -1,7 +1,7 @@
 //! OpenBSD's map entries and amaps, its page queues, and a whole VM with them.
 
 use baselines::Preset;
-use baselines::openbsd::{BigLock, GlobalQueues, MapEntries, Scheduler, Unlocked};
+use baselines::openbsd::{AmapList, BigLock, GlobalQueues, MapEntries, Scheduler, Unlocked};
 use baselines::selected::Selected;
 use hosted::Hosted;
 use ipc::{Entry, Kernel};
@@ -10,30 +10,29 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
-use vm::policy::{Mapping, PageQueues, Regions};
+use vm::system::{Extent, Mapping, PageQueues, Part};
 use vm::{Prot, Space, Vm};
 
 const START: usize = 1 << 30;
 const PAGES: usize = 8;
-const FRAME: Frame = Frame(3);
 
 type Entries = MapEntries<Hosted>;
-type Common = <Entries as Regions<Hosted>>::Common;
+type Common = AmapList<Hosted>;
 
 /// A space with one anonymous region of [`PAGES`].
-fn space(common: &Common) -> Entries {
-    let entries = Entries::new(common);
+fn space() -> Entries {
+    let entries = Entries::new();
     let mapping = Mapping {
         prot: Prot::READ_WRITE,
         shared: false,
         object: None,
     };
-    entries.map(common, VaRange::sized(START, PAGES * PAGE_SIZE), mapping);
+    entries.map(VaRange::sized(START, PAGES * PAGE_SIZE), mapping);
     entries
 }
 
 fn common() -> Common {
-    Entries::common(&(), Hosted::new(1).cpus(), 1).expect("room")
+    Common::new()
 }
 
 fn page(number: usize) -> usize {
@@ -45,16 +44,15 @@ fn write(entries: &Entries, common: &Common, at: usize) {
     if entries.wants_copy(at, Access::Write) {
         entries.copy(common, at);
     }
-    let fault = entries.fault(common, at, Access::Write);
-    entries.took(&fault, FRAME, &());
+    entries.fault(at).took();
 }
 
 /// Returns true if a fault at `at` waits while another holds its locks.
-fn waits(entries: &Entries, common: &Common, at: usize) -> bool {
+fn waits(entries: &Entries, at: usize) -> bool {
     thread::scope(|scope| {
         let (tell, told) = channel();
         scope.spawn(move || {
-            drop(entries.fault(common, at, Access::Read));
+            drop(entries.fault(at));
             // The receiver is gone if this comes late.
             let _ = tell.send(());
         });
@@ -65,12 +63,12 @@ fn waits(entries: &Entries, common: &Common, at: usize) -> bool {
 #[test]
 fn an_amap_comes_with_the_first_fault_and_is_copied_after_a_fork() {
     let common = common();
-    let parent = space(&common);
+    let parent = space();
     assert!(parent.wants_copy(page(0), Access::Read));
     write(&parent, &common, page(0));
     assert!(!parent.wants_copy(page(0), Access::Write));
-    let child = Entries::new(&common);
-    parent.fork(&common, &child);
+    let child = Entries::new();
+    parent.fork(&child);
     for space in [&parent, &child] {
         assert!(space.wants_copy(page(1), Access::Write));
     }
@@ -84,24 +82,24 @@ fn an_amap_comes_with_the_first_fault_and_is_copied_after_a_fork() {
 #[test]
 fn a_family_has_one_lock() {
     let common = common();
-    let parent = space(&common);
+    let parent = space();
     write(&parent, &common, page(0));
-    let child = Entries::new(&common);
-    parent.fork(&common, &child);
+    let child = Entries::new();
+    parent.fork(&child);
     write(&child, &common, page(0));
     write(&parent, &common, page(0));
-    let held = child.fault(&common, page(1), Access::Read);
+    let held = child.fault(page(1));
     thread::scope(|scope| {
-        let waiting = scope.spawn(|| waits(&parent, &common, page(2)));
+        let waiting = scope.spawn(|| waits(&parent, page(2)));
         thread::sleep(Duration::from_millis(150));
         drop(held);
         assert!(waiting.join().expect("it looks"), "the parent did not wait");
     });
     // A space that was not forked has a family of its own.
-    let other = space(&common);
+    let other = space();
     write(&other, &common, page(0));
-    let held = child.fault(&common, page(1), Access::Read);
-    assert!(!waits(&other, &common, page(2)));
+    let held = child.fault(page(1));
+    assert!(!waits(&other, page(2)));
     drop(held);
 }
 
@@ -110,12 +108,12 @@ fn a_family_has_one_lock() {
 #[test]
 fn parts_of_a_region_come_and_go() {
     let common = common();
-    let parent = space(&common);
+    let parent = space();
     (0..PAGES).for_each(|number| write(&parent, &common, page(number)));
     let half = VaRange::sized(page(0), PAGES / 2 * PAGE_SIZE);
-    parent.protect(&common, half, Prot::READ);
-    let child = Entries::new(&common);
-    parent.fork(&common, &child);
+    parent.protect(half, Prot::READ);
+    let child = Entries::new();
+    parent.fork(&child);
     parent.unmap(&common, half);
     assert!(!parent.wants_copy(page(0), Access::Write));
     write(&parent, &common, page(PAGES - 1));
@@ -134,7 +132,8 @@ fn pages_queue_once() {
     const FRAMES: usize = 5;
     let machine = Hosted::new(1);
     machine.attach(0);
-    let queues = GlobalQueues::<Hosted>::new(&(), machine.cpus(), FRAMES).expect("room");
+    let queues =
+        GlobalQueues::<Hosted>::new(&(), Extent::new(machine.cpus(), FRAMES, 0)).expect("room");
     let mut queued = Vec::new();
     let mut dice = 1u64;
     for _ in 0..1000 {

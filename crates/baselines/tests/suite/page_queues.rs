@@ -5,7 +5,7 @@ use machine::{Execute, Frame, Job};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use vm::policy::PageQueues;
+use vm::system::PageQueues;
 
 pub fn frames(range: Range<u32>) -> Vec<Frame> {
     range.map(Frame).collect()

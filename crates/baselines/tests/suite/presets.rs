@@ -1,6 +1,7 @@
 //! Presets by name.
 
-use baselines::selected::{Locks, Selected};
+use baselines::linux::Fixes;
+use baselines::selected::{Gates, Selected};
 use baselines::{Preset, Row};
 use hosted::Hosted;
 use machine::{PAGE_SIZE, VaRange};
@@ -19,19 +20,18 @@ fn names_are_read_back() {
 
 #[test]
 fn no_two_presets_are_the_same_system() {
-    let policies = |p: Preset| {
+    let parts = |p: Preset| {
         (
             p.invalidation,
             p.swap,
-            p.locking,
-            p.regions,
+            p.gate,
             p.queues,
             p.unlocked,
             p.pv_locks,
             p.pv_chunks,
         )
     };
-    let systems: Vec<_> = Preset::ALL.map(policies).into();
+    let systems: Vec<_> = Preset::ALL.map(parts).into();
     for (i, system) in systems.iter().enumerate() {
         assert!(!systems[..i].contains(system), "{:?}", Preset::ALL[i]);
     }
@@ -67,12 +67,12 @@ fn unknown_names_get_a_suggestion() {
 fn a_preset_of_ones_own_is_a_row() {
     const MINE: Preset = Preset(&Row {
         name: "linux-5.15-without-downgrade",
-        locking: Locks::MmapLock { downgrades: false },
+        gate: Gates::LinuxRwsems(Fixes::new(true, true)),
         ..*Preset::LINUX_5_15.0
     });
     assert!(!Preset::ALL.contains(&MINE));
     let options: Options<Selected<Hosted>> = MINE.options();
-    assert_eq!(options.locking, Locks::MmapLock { downgrades: false });
+    assert_eq!(options.gate, Gates::LinuxRwsems(Fixes::new(true, true)));
     assert_eq!(options.queues, Preset::LINUX_5_15.queues);
     let machine = Hosted::with_memory(1, 4 << 20).expect("memory");
     machine.attach(0);

@@ -4,11 +4,11 @@ use baselines::Preset;
 use baselines::freebsd::{Chunks, OneLock, Order, PmapState, Pvh};
 use baselines::selected::Selected;
 use hosted::Hosted;
-use machine::{Asid, CpuRange, Execute, Frame, Job, PAGE_SIZE, VaRange};
+use machine::{Asid, Execute, Frame, Job, PAGE_SIZE, VaRange};
 use std::sync::{Arc, Mutex};
 use vm::object::ObjectRef;
-use vm::policy::{PvChunks, Victim};
 use vm::pv::Pv;
+use vm::system::{Extent, Part, PvChunks, Victim};
 use vm::{Advice, At, Best, Error, Options, Prot, Request, Space, System, Vm};
 
 type TestVm = Arc<Vm<Selected<Hosted>>>;
@@ -223,18 +223,19 @@ fn processes_come_and_go_beside_reclaim() {
 /// Frees a chunk that has entries on lists.
 struct Early(Chunks<Hosted>, Mutex<Option<Frame>>);
 
-// SAFETY: none; it breaks the contract, and the tests must notice.
-unsafe impl PvChunks<Hosted> for Early {
+impl Part<Hosted> for Early {
     type Config = ();
-    type Pmap = PmapState<Hosted>;
 
-    fn new(_: &(), cpus: CpuRange, frames: usize) -> Result<Self, Error> {
-        let chunks = Chunks::new(&Order::Pmaps, cpus, frames)?;
+    fn new(_: &(), extent: Extent) -> Result<Self, Error> {
+        let chunks = Chunks::new(&Order::Pmaps, extent)?;
         Ok(Early(chunks, Mutex::new(None)))
     }
-    fn is_used(&self) -> bool {
-        true
-    }
+}
+
+// SAFETY: none; it breaks the contract, and the tests must notice.
+unsafe impl PvChunks<Hosted> for Early {
+    type Pmap = PmapState<Hosted>;
+
     fn new_pmap(&self, tag: Asid) -> Self::Pmap {
         self.0.new_pmap(tag)
     }
@@ -288,10 +289,9 @@ impl System for Careless {
     type Machine = Hosted;
     type Invalidation = Pvh<Hosted>;
     type Swap = <Best<Hosted> as System>::Swap;
-    type Locking = OneLock<Hosted>;
-    type Regions = vm::policy::NoRegions;
-    type Queues = vm::policy::NoQueues;
-    type PvLocks = vm::policy::PvBytes;
+    type Gate = OneLock<Hosted>;
+    type Queues = vm::system::NoQueues;
+    type PvLocks = vm::system::PvBytes;
     type PvChunks = Early;
 }
 
@@ -305,7 +305,11 @@ fn a_chunk_that_goes_too_early_is_found() {
     });
     let machine = machine.expect("memory");
     machine.attach(0);
-    let vm = Vm::<Careless>::new(machine).expect("memory for the VM");
+    let options = Options {
+        pv_chunks: Some(()),
+        ..Options::default()
+    };
+    let vm = Vm::<Careless>::with_options(machine, options).expect("memory for the VM");
     let space = Space::new(&vm).expect("a space");
     space.activate();
     let range = VaRange::sized(AT, 40 * PAGE_SIZE);

@@ -11,7 +11,7 @@ use machine::{Execute, Frame, Job, Topology};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::thread::yield_now;
-use vm::policy::Invalidation;
+use vm::system::{Extent, Invalidation};
 
 const CPUS: usize = 6;
 const PAGES: usize = 4;
@@ -115,11 +115,15 @@ fn frame(index: usize) -> Frame {
 fn stress<I: Invalidation<Hosted>>() -> (usize, usize) {
     let machine = Hosted::new(CPUS);
     let world = Arc::new(World::<I> {
-        policy: I::new(&I::Config::default(), machine.cpus(), PAGES * 256).expect("room"),
+        policy: I::new(
+            &I::Config::default(),
+            Extent::new(machine.cpus(), PAGES * 256, 0),
+        )
+        .expect("room"),
         pages: std::iter::repeat_with(|| Page {
             pv: Mutex::default(),
             translated: Default::default(),
-            state: I::new_page(),
+            state: I::Page::default(),
         })
         .take(PAGES)
         .collect(),

@@ -13,7 +13,7 @@ fn at(page: usize) -> usize {
     AT + page * PAGE_SIZE
 }
 
-/// Makes and splits superpages, with the policies of `preset`.
+/// Makes and splits superpages, with the parts of `preset`.
 fn exercise(preset: Preset) {
     let machine = Hosted::with_memory(1, 16 << 20).expect("memory");
     machine.attach(0);

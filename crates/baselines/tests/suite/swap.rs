@@ -7,7 +7,7 @@ use hosted::Hosted;
 use machine::{Execute, Job, Topology};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use vm::policy::Reservation;
+use vm::system::{Extent, Part, Reservation};
 
 type Any = AnySwap<Hosted, MutexSwap<Hosted>>;
 
@@ -61,7 +61,7 @@ fn exact_together<S: Reservation<Hosted>>(machine: &Hosted, new: impl Fn(u64) ->
 
 fn exact<S: Reservation<Hosted, Config: Sync>>(config: S::Config) {
     let machine = Hosted::new(4);
-    let new = |limit| S::new(&config, machine.cpus(), limit).expect("room");
+    let new = |limit| S::new(&config, Extent::new(machine.cpus(), 0, limit)).expect("room");
     machine.on_cpu(0, || exact_alone(new));
     exact_together(&machine, new);
 }
@@ -99,7 +99,8 @@ fn selected_accounts_are_exact() {
 fn linux_counts_by_batches_of_a_cpu() {
     const BATCH: u64 = 4096;
     let machine = Hosted::new(2);
-    let account = CommittedAs::<Hosted, MutexSwap<Hosted>>::new(&(), machine.cpus(), 1 << 20);
+    let account =
+        CommittedAs::<Hosted, MutexSwap<Hosted>>::new(&(), Extent::new(machine.cpus(), 0, 1 << 20));
     let account = &account.expect("room");
     machine.on_cpu(0, || {
         assert!(account.reserve(BATCH - 1));

@@ -8,10 +8,11 @@
 //! for writing.
 
 use crate::ours::pass;
+use machine::Frame;
 use sim::Sim;
 use std::marker::PhantomData;
-use vm::policy::MapLocking;
-use vm::{Options, System};
+use vm::system::{Change, Extent, Gate, Op, Part};
+use vm::{Error, Options, System};
 
 /// The system `S`, where a change of a map takes some time more.
 pub struct Timed<S>(PhantomData<S>);
@@ -20,8 +21,7 @@ impl<S: System<Machine = Sim>> System for Timed<S> {
     type Machine = Sim;
     type Invalidation = S::Invalidation;
     type Swap = S::Swap;
-    type Locking = TimedLocking<S::Locking>;
-    type Regions = S::Regions;
+    type Gate = TimedGate<S::Gate>;
     type Queues = S::Queues;
     type PvLocks = S::PvLocks;
     type PvChunks = S::PvChunks;
@@ -30,10 +30,9 @@ impl<S: System<Machine = Sim>> System for Timed<S> {
 /// The same options, and the nanoseconds that a change of a map takes more.
 pub fn timed<S: System<Machine = Sim>>(options: Options<S>, change: f64) -> Options<Timed<S>> {
     Options {
-        locking: (options.locking, change),
+        gate: (options.gate, change),
         invalidation: options.invalidation,
         swap: options.swap,
-        regions: options.regions,
         queues: options.queues,
         pv_locks: options.pv_locks,
         pv_chunks: options.pv_chunks,
@@ -49,60 +48,78 @@ pub fn timed<S: System<Machine = Sim>>(options: Options<S>, change: f64) -> Opti
     }
 }
 
-/// The locks `L`.
-#[repr(C)]
-pub struct TimedLocking<L> {
-    locks: L,
-    /// Nanoseconds. Never changes.
+/// The gate `G`.
+pub struct TimedGate<G> {
+    gate: G,
+    /// Nanoseconds.
     change: f64,
 }
 
-impl<L: MapLocking<Sim>> MapLocking<Sim> for TimedLocking<L> {
-    type Read<'a> = L::Read<'a>;
-    type Write<'a> = L::Write<'a>;
-    type Pmap<'a> = L::Pmap<'a>;
-    type Config = (L::Config, f64);
+impl<G: Gate<Sim>> Part<Sim> for TimedGate<G> {
+    type Config = (G::Config, f64);
 
-    fn new((locks, change): &Self::Config) -> Self {
-        TimedLocking {
-            locks: L::new(locks),
+    fn new((gate, change): &Self::Config, extent: Extent) -> Result<Self, Error> {
+        Ok(TimedGate {
+            gate: G::new(gate, extent)?,
             change: *change,
+        })
+    }
+
+    fn is_silent(&self) -> bool {
+        self.gate.is_silent()
+    }
+}
+
+impl<G: Gate<Sim>> Gate<Sim> for TimedGate<G> {
+    type Space = G::Space;
+    type Page = G::Page;
+    type Object = G::Object;
+    type Guard<'a> = G::Guard<'a>;
+    type Pmap<'a> = G::Pmap<'a>;
+
+    fn new_space(&self) -> G::Space {
+        self.gate.new_space()
+    }
+
+    fn new_object(&self) -> G::Object {
+        self.gate.new_object()
+    }
+
+    fn label_space(space: &G::Space) {
+        G::label_space(space);
+    }
+
+    #[track_caller]
+    fn begin<'a>(&'a self, space: &'a G::Space, op: Op) -> G::Guard<'a> {
+        let guard = self.gate.begin(space, op);
+        if matches!(op, Op::Change) && !self.gate.is_silent() {
+            pass(self.change);
         }
-    }
-
-    fn label(&self) {
-        self.locks.label();
+        guard
     }
 
     #[track_caller]
-    fn read(&self) -> L::Read<'_> {
-        self.locks.read()
+    fn report<'a>(
+        &'a self,
+        space: &'a G::Space,
+        guard: &mut G::Guard<'a>,
+        change: Change<'_, Sim, Self>,
+    ) {
+        self.gate.report(space, guard, change.of());
     }
 
     #[track_caller]
-    fn write(&self) -> L::Write<'_> {
-        let held = self.locks.write();
-        pass(self.change);
-        held
-    }
-
-    fn downgrades(&self) -> bool {
-        self.locks.downgrades()
+    fn lock_pmap<'a>(&self, space: &'a G::Space) -> G::Pmap<'a> {
+        self.gate.lock_pmap(space)
     }
 
     #[track_caller]
-    fn downgrade(&self, write: &mut L::Write<'_>) {
-        self.locks.downgrade(write);
+    fn try_lock_pmap<'a>(&self, space: &'a G::Space) -> Option<G::Pmap<'a>> {
+        self.gate.try_lock_pmap(space)
     }
 
-    #[track_caller]
-    fn pmap(&self) -> L::Pmap<'_> {
-        self.locks.pmap()
-    }
-
-    #[track_caller]
-    fn try_pmap(&self) -> Option<L::Pmap<'_>> {
-        self.locks.try_pmap()
+    fn walk(&self, frame: Frame, page: &G::Page) {
+        self.gate.walk(frame, page);
     }
 }
 

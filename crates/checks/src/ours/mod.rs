@@ -25,8 +25,8 @@ use scarcity::{Promised, Store, Supplies};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use vm::policy::Reservation;
 use vm::swap::SwapSpace;
+use vm::system::Reservation;
 use vm::{Best, HEAP_START, Options, Overcommit, Vm};
 
 /// Bytes of memory: more than any sequence needs.

@@ -7,7 +7,7 @@ use oracle::address::Range;
 use oracle::step::{Advice, Backing, Call, LockFlag, MapFlag, Scarcity};
 use std::sync::{Arc, Mutex, PoisonError};
 use vm::pager::MemoryPager;
-use vm::policy::Reservation;
+use vm::system::Reservation;
 use vm::{Best, Content, Flags, Region, Usage, Vm};
 
 /// A store that keeps pages in this process's memory.

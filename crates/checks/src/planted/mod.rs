@@ -5,8 +5,8 @@
 
 mod locks;
 mod machine;
+mod parts;
 mod percpu;
-mod policies;
 mod wakeup;
 
 use super::races::play::Scenario;
@@ -14,7 +14,7 @@ use super::races::scenarios::percpu as counts;
 use super::races::scenarios::{alan_cox, counter, epoch, fork, mutex, write_out};
 use machine::{Flaw, Flawed};
 use vm::Options;
-use vm::policy::ObjectPages;
+use vm::system::ObjectPages;
 
 /// A planted bug.
 pub struct Planted {
@@ -57,17 +57,17 @@ pub fn all() -> Vec<Planted> {
         bug(
             "epoch-early",
             "an epoch that takes one advance for a grace period",
-            epoch::named::<policies::EarlyGrace>,
+            epoch::named::<parts::EarlyGrace>,
         ),
         bug(
             "epoch-no-fence",
             "an epoch whose sections are made visible without a fence",
-            epoch::named::<policies::NoFence>,
+            epoch::named::<parts::NoFence>,
         ),
         bug(
             "no-invalidation",
             "a VM without delayed invalidation",
-            |name| alan_cox::named::<policies::NoInvalidation>(name, Options::default),
+            |name| alan_cox::named::<parts::NoInvalidation>(name, Options::default),
         ),
         bug(
             "fork-no-flush",
@@ -82,7 +82,7 @@ pub fn all() -> Vec<Planted> {
         bug(
             "reclaim-no-wait",
             "a reclaimer that does not wait for those who unmap the page",
-            |name| write_out::named::<policies::NoInvalidation>(name, listed),
+            |name| write_out::named::<parts::NoInvalidation>(name, listed),
         ),
         bug(
             "unpin-early",
@@ -94,7 +94,7 @@ pub fn all() -> Vec<Planted> {
 
 /// Options of a VM in which a task that unmaps an object's page takes it off a list and flushes
 /// later.
-fn listed() -> Options<policies::NoInvalidation> {
+fn listed() -> Options<parts::NoInvalidation> {
     Options {
         object_pages: ObjectPages::Listed,
         ..Options::default()

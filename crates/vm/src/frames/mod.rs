@@ -29,7 +29,7 @@ mod reservation;
 
 use crate::error::Error;
 use crate::lock::CacheLock;
-use crate::policy::FramePools;
+use crate::system::FramePools;
 use block::BLOCK;
 use cache::{BATCH, Cache};
 use core::iter;

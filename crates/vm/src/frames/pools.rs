@@ -10,7 +10,7 @@ use super::pool::Pool;
 use crate::error::Error;
 use crate::heap::push;
 use crate::lock::PoolLock;
-use crate::policy::FramePools;
+use crate::system::FramePools;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::iter;

@@ -5,7 +5,7 @@ use super::ranges::Links;
 use super::{Object, life};
 use crate::error::Error;
 use crate::heap::try_box;
-use crate::policy::System;
+use crate::system::System;
 use alloc::sync::Arc;
 use core::ops::{Deref, Range};
 use core::ptr::NonNull;

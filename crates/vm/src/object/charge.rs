@@ -3,7 +3,7 @@
 
 use super::Object;
 use crate::error::Error;
-use crate::policy::System;
+use crate::system::System;
 use crate::vm::Vm;
 use core::mem;
 use machine::PAGE_SIZE;

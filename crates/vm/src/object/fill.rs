@@ -6,7 +6,7 @@ use super::{Backing, Object};
 use crate::error::Error;
 use crate::frames::Content as Frames;
 use crate::page::{Identity, Page};
-use crate::policy::System;
+use crate::system::System;
 use core::array;
 use core::ops::Range;
 use machine::{Atomics, Frame, Ordering, PAGE_SIZE};

@@ -1,7 +1,7 @@
 //! Handles of objects.
 
 use super::{Object, life};
-use crate::policy::System;
+use crate::system::System;
 use alloc::boxed::Box;
 use core::ops::Deref;
 use core::ptr::NonNull;

@@ -4,7 +4,7 @@ use super::entry::{Content, Owned};
 use super::leaf::Leaf;
 use super::{Object, PageRef};
 use crate::page::{Identity, Page};
-use crate::policy::System;
+use crate::system::System;
 use crate::vm::Vm;
 use core::num::NonZeroUsize;
 use core::ptr::NonNull;

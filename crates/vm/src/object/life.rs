@@ -31,7 +31,7 @@ use super::ranges::{Place, Ranges};
 use crate::error::Error;
 use crate::heap::try_box;
 use crate::lock::ShardLock;
-use crate::policy::System;
+use crate::system::System;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;

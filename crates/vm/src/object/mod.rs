@@ -20,7 +20,7 @@
 //!   forgets the object; then all its mappings are removed, by a walk over the attachments that
 //!   locks the slot of each. A fault reads the entry under its slot's lock: so the walk finds the
 //!   mapping, or the fault finds the entry without the page (the pmap's module `attached`). Where
-//!   mappings are listed instead ([`crate::policy::ObjectPages`]) a fault lists its mapping under
+//!   mappings are listed instead ([`crate::system::ObjectPages`]) a fault lists its mapping under
 //!   the PV lock and *afterwards* asks [`Object::still_has`].
 //! - **Evict** ([`Home`]): own the entry, hide the page, ask whether it is mapped, and freeze the
 //!   page's references if they are the entry's and the evicter's: then no mapping is left, no
@@ -59,7 +59,7 @@ pub(crate) use truncate::in_page;
 use crate::error::{Error, Resource};
 use crate::heap::try_box;
 use crate::lock::ResizeLock;
-use crate::policy::{Regions, System};
+use crate::system::{Gate, System};
 use crate::vm::Vm;
 use alloc::sync::Arc;
 use core::ops::Range;
@@ -97,8 +97,8 @@ pub struct Object<S: System> {
     backing: Backing<S::Machine>,
     /// Its size is charged to the account of swap space.
     committed: bool,
-    /// The object's data of the policy of regions.
-    regions: <S::Regions as Regions<S::Machine>>::Object,
+    /// The gate's data of the object.
+    gate: <S::Gate as Gate<S::Machine>>::Object,
     tree: Tree<S::Machine>,
     /// Bytes. Written under `resize`.
     size: <S::Machine as Atomics>::AtomicU64,
@@ -172,7 +172,7 @@ impl<S: System> Object<S> {
             vm: vm.clone(),
             backing,
             committed: false,
-            regions: S::Regions::new_object(vm.regions()),
+            gate: vm.gate().new_object(),
             tree: Tree::new(),
             size: <S::Machine as Atomics>::AtomicU64::new(size),
             is_cut_due: <S::Machine as Atomics>::AtomicU32::new(0),
@@ -200,9 +200,9 @@ impl<S: System> Object<S> {
         self.size.load(Ordering::Acquire)
     }
 
-    /// The object's data of the policy of regions.
-    pub(crate) fn regions(&self) -> &<S::Regions as Regions<S::Machine>>::Object {
-        &self.regions
+    /// The gate's data of the object.
+    pub(crate) fn gate(&self) -> &<S::Gate as Gate<S::Machine>>::Object {
+        &self.gate
     }
 
     /// Which it is.

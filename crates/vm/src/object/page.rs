@@ -3,7 +3,7 @@
 use super::Object;
 use super::entry::{Content, Entry};
 use crate::error::Error;
-use crate::policy::System;
+use crate::system::System;
 use crate::vm::Vm;
 use core::mem;
 use core::ops::Range;

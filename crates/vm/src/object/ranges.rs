@@ -6,7 +6,7 @@
 //! each that is found. All of it is under the shard's lock.
 
 use super::Attachment;
-use crate::policy::System;
+use crate::system::System;
 use core::ops::Range;
 use core::ptr;
 use machine::SharedCell;

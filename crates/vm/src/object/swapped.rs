@@ -2,8 +2,8 @@
 
 use super::{Object, ObjectRef, Slots};
 use crate::error::Error;
-use crate::policy::System;
 use crate::swap::SwapSpace;
+use crate::system::System;
 use crate::vm::Vm;
 use alloc::sync::Arc;
 use machine::{Frame, PagerError, Platform};

@@ -5,7 +5,7 @@ use super::page::Advice;
 use super::{Backing, MAX_PAGES, Object, PageRef, Resize, bytes, check_size};
 use crate::error::Error;
 use crate::page::Identity;
-use crate::policy::System;
+use crate::system::System;
 use crate::vm::Hold;
 use core::mem;
 use core::ops::Range;

@@ -4,7 +4,7 @@ use super::entry::{Content, Owned};
 use super::{Backing, Home, Object, Resize};
 use crate::error::Error;
 use crate::page::Page;
-use crate::policy::System;
+use crate::system::System;
 use crate::vm::Hold;
 use core::array;
 use core::ops::Range;

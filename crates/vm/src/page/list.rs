@@ -1,8 +1,8 @@
 //! A page's PV list, locked.
 
 use super::Page;
-use crate::policy::{PvLocking, System};
 use crate::pv::{Pv, PvHead};
+use crate::system::{PvLocking, System};
 use core::iter;
 use core::mem;
 use machine::{Atomic, Atomics, Frame, Ordering, SharedCell};
@@ -19,7 +19,7 @@ pub(crate) struct Last<'a, S: System>(pub(crate) PvList<'a, S>, pub(crate) Frame
 
 /// The lock that keeps a list locked.
 enum By<H> {
-    /// The policy's lock, which observers see. It is released when this is dropped.
+    /// The list's lock, which observers see. It is released when this is dropped.
     Policy(#[allow(dead_code)] H),
     /// The page's byte, locked with another page's, which observers see.
     Byte,

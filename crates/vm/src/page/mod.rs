@@ -7,13 +7,13 @@ mod model;
 pub(crate) use list::{Last, PvList};
 
 use crate::lock::PvLock;
-use crate::policy::{Invalidation, System};
 use crate::pv::PvHead;
+use crate::system::{Invalidation, System};
 use core::num::NonZeroUsize;
 use machine::{Atomic, AtomicInt, Atomics, Ordering, SharedCell, pte};
 use sync::RawLock;
 
-/// One frame's descriptor: 32 bytes with the default policy, 0.8 % of memory.
+/// One frame's descriptor: 32 bytes with the default system, 0.8 % of memory.
 pub struct Page<S: System> {
     /// The page's PV entries. Protected by `pv_lock`; while there are no references, the frame's
     /// owner's.
@@ -26,7 +26,7 @@ pub struct Page<S: System> {
     /// Mappings and holders, which keep the page from being freed. 0 for a frame that is
     /// free or a table of any kind, so that no task can hold one by mistake.
     references: <S::Machine as Atomics>::AtomicU32,
-    /// The lock of the PV list, unless the policy has another ([`crate::policy::PvLocking`]).
+    /// The lock of the PV list, unless the system has another ([`crate::system::PvLocking`]).
     pv_lock: PvLock<S::Machine>,
     /// [`Page::DIRTY`] and the others. Written under `pv_lock`.
     flags: <S::Machine as Atomics>::AtomicU8,
@@ -88,7 +88,7 @@ impl<S: System> Page<S> {
         }
         Page {
             pv: <S::Machine as Atomics>::Cell::new(PvHead::EMPTY),
-            invalidation: S::Invalidation::new_page(),
+            invalidation: Default::default(),
             identity: <S::Machine as Atomics>::AtomicU64::new(0),
             references: <S::Machine as Atomics>::AtomicU32::new(0),
             pv_lock: PvLock::<S::Machine>::new(),

@@ -6,7 +6,7 @@ extern crate std;
 
 use super::{Page, PvList};
 use crate::best::Best;
-use crate::policy::PvBytes;
+use crate::system::PvBytes;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec;

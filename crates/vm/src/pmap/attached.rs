@@ -1,7 +1,7 @@
 //! Mappings of objects' pages that are on no list: the object's attachments say where they may be.
 //!
 //! Such a mapping is an entry and nothing else: no PV entry, no reference to the page, no note in a
-//! block of delayed invalidation ([`crate::policy::ObjectPages`]). So processes that map, unmap,
+//! block of delayed invalidation ([`crate::system::ObjectPages`]). So processes that map, unmap,
 //! fork and exit with the same pages of a file write no common line.
 //!
 //! # Protocol
@@ -28,7 +28,7 @@
 //!
 //! *A mapping found gone* is flushed: entries are cleared and flushed under one hold of the slot's
 //! lock, for which the walk has waited. That is the guarantee of delayed invalidation
-//! ([`crate::policy::Invalidation`]).
+//! ([`crate::system::Invalidation`]).
 //!
 //! *Dirty marks* come to the page when the mapping is flushed, and before the slot is released; so
 //! a task that asks for the page's flag after its walk knows of all. An unmap leaves the flag alone
@@ -40,8 +40,8 @@ use super::{Pmap, bits, entry};
 use crate::error::Error;
 use crate::object::{Home, Object, PageRef, entry_of};
 use crate::page::{Identity, Page};
-use crate::policy::{MapLocking, System};
 use crate::prot::Prot;
+use crate::system::System;
 use crate::tree::{Kind, Part};
 use crate::vm::Vm;
 use core::num::NonZeroUsize;
@@ -158,7 +158,7 @@ impl<S: System> Pmap<S> {
 
     /// Calls `visit` with the page at `address`, its slot locked.
     fn visit_page<R>(&self, address: usize, visit: impl FnOnce(Part<'_, S>) -> R) -> R {
-        let _pmap = self.locking.pmap();
+        let _pmap = self.lock_tables();
         let mut locked = self.tree.lock_around(address);
         let mut parts = locked.parts_in(VaRange::sized(address, PAGE_SIZE));
         visit(parts.next().expect("an address has a slot"))

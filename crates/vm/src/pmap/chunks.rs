@@ -5,8 +5,8 @@ use crate::error::Error;
 use crate::flags::Flags;
 use crate::frames::Content;
 use crate::page::PvList;
-use crate::policy::{MapLocking, PvChunks, System, Victim};
 use crate::pv::{Owner, Pv};
+use crate::system::{PvChunks, System, Victim};
 use crate::tree::{Kind, Part};
 use crate::vm::Vm;
 use core::ptr;
@@ -15,62 +15,82 @@ use machine::{Atomics, Memory, PAGE_SIZE, VaRange};
 /// Addresses gathered from one chunk.
 const GATHERED: usize = 168;
 
+/// The chunks of a pmap.
+pub(super) struct OwnChunks<'a, S: System> {
+    pmap: &'a Pmap<S>,
+    of_all: &'a S::PvChunks,
+    own: &'a <S::PvChunks as PvChunks<S::Machine>>::Pmap,
+}
+
 impl<S: System> Pmap<S> {
+    /// Its chunks, if PV entries are not in tables.
+    #[inline]
+    pub(super) fn chunks(&self) -> Option<OwnChunks<'_, S>> {
+        Some(OwnChunks {
+            pmap: self,
+            of_all: self.vm.pv_chunks()?,
+            own: self.chunks.as_ref()?,
+        })
+    }
+}
+
+impl<S: System> OwnChunks<'_, S> {
     /// Does all that can fail before a mapping is made at the start of `part`.
-    pub(super) fn prepare_entry(&self, part: &mut Part<'_, S>) -> Result<(), Error> {
-        self.prepare_leaf(part)?;
-        let (chunks, machine) = (self.vm.pv_chunks(), self.vm.machine());
-        if !chunks.has_room(machine, &self.chunks) {
-            let frame = self.vm.allocate(Content::Any)?;
+    pub(super) fn prepare(&self, part: &mut Part<'_, S>) -> Result<(), Error> {
+        let (pmap, machine) = (self.pmap, self.pmap.vm.machine());
+        pmap.prepare_leaf(part)?;
+        if !self.of_all.has_room(machine, self.own) {
+            let frame = pmap.vm.allocate(Content::Any)?;
             let memory = machine.direct_map(frame);
             S::Machine::label(memory.as_ptr().cast(), PAGE_SIZE, "PV chunk");
-            let owner = ptr::from_ref(self).cast();
-            chunks.add(machine, &self.chunks, frame, owner, self.tag);
+            let owner = ptr::from_ref(pmap).cast();
+            let tag = pmap.tag;
+            self.of_all.add(machine, self.own, frame, owner, tag);
         }
         Ok(())
     }
 
-    pub(super) fn take_entry(&self, address: usize) -> Pv {
-        let chunks = self.vm.pv_chunks();
-        chunks.take(self.vm.machine(), &self.chunks, address)
+    /// An entry for a mapping at `address`, which is prepared.
+    pub(super) fn take(&self, address: usize) -> Pv {
+        self.of_all.take(self.pmap.vm.machine(), self.own, address)
     }
 
-    /// Takes this pmap's mapping at `address` off the list that it is on. O(mappings of the page).
-    pub(super) fn unlist_from_chunk(&self, list: &mut PvList<'_, S>, address: usize) {
-        let pv = self.find_entry(list, address);
+    /// Takes the pmap's mapping at `address` off the list that it is on. O(mappings of the page).
+    pub(super) fn unlist(&self, list: &mut PvList<'_, S>, address: usize) {
+        let (pv, machine) = (self.find(list, address), self.pmap.vm.machine());
         // SAFETY: found on this list; then it is this pmap's and on none.
         unsafe {
-            list.remove(self.vm.machine(), pv);
-            let chunks = self.vm.pv_chunks();
-            chunks.give(self.vm.machine(), &self.chunks, pv);
+            list.remove(machine, pv);
+            self.of_all.give(machine, self.own, pv);
         }
     }
 
     /// Says that the mapping at `from`, which is on the list, is at `to`.
-    pub(super) fn move_entry(&self, list: &PvList<'_, S>, from: usize, to: usize) {
-        let pv = self.find_entry(list, from);
+    pub(super) fn relist(&self, list: &PvList<'_, S>, from: usize, to: usize) {
+        let (pv, machine) = (self.find(list, from), self.pmap.vm.machine());
         // SAFETY: the list is locked.
-        unsafe { self.vm.pv_chunks().set_address(self.vm.machine(), pv, to) };
+        unsafe { self.of_all.set_address(machine, pv, to) };
     }
 
-    /// The entry of this pmap's mapping at `address`, which is on the list.
-    fn find_entry(&self, list: &PvList<'_, S>, address: usize) -> Pv {
-        let (chunks, machine) = (self.vm.pv_chunks(), self.vm.machine());
+    /// The entry of the pmap's mapping at `address`, which is on the list.
+    fn find(&self, list: &PvList<'_, S>, address: usize) -> Pv {
+        let (chunks, machine) = (self.of_all, self.pmap.vm.machine());
         // SAFETY: the list is locked.
         let mut found = list.iter(machine).filter(|&pv| unsafe {
-            ptr::eq(chunks.owner(machine, pv).cast(), self)
+            ptr::eq(chunks.owner(machine, pv).cast(), self.pmap)
                 && chunks.address(machine, pv) == address
         });
         found.next().expect("a mapping is on its page's list")
     }
+}
 
+impl<S: System> Pmap<S> {
     /// Frees the chunks without taken entries. Under the pmap's lock, or alone.
     #[inline]
     pub(super) fn trim_chunks(&self) {
-        if self.vm.pv_chunks().is_used() {
+        if let Some(chunks) = self.chunks() {
             let free = |frame| self.vm.free(frame, false);
-            let chunks = self.vm.pv_chunks();
-            chunks.trim(self.vm.machine(), &self.chunks, free);
+            chunks.of_all.trim(self.vm.machine(), chunks.own, free);
         }
     }
 
@@ -79,15 +99,17 @@ impl<S: System> Pmap<S> {
     pub(super) fn empty(&self, victim: Victim) -> usize {
         let (mut addresses, mut count) = ([0; GATHERED], 0);
         {
-            let _lock = self.locking.pmap();
+            let _lock = self.lock_tables();
             let see = |address| {
                 if count < GATHERED {
                     addresses[count] = address;
                     count += 1;
                 }
             };
-            let chunks = self.vm.pv_chunks();
-            chunks.mappings_of(self.vm.machine(), &self.chunks, victim, see);
+            if let Some(chunks) = self.chunks() {
+                let machine = self.vm.machine();
+                chunks.of_all.mappings_of(machine, chunks.own, victim, see);
+            }
         }
         // The mappings may have changed meanwhile: then others go, if they may, or none.
         let gone = addresses[..count]
@@ -125,12 +147,12 @@ impl<S: System> Pmap<S> {
 }
 
 impl<S: System> Vm<S> {
-    /// The owner of a chunk's entry: the pmap, and the slot at the address.
+    /// The owner of an entry of `chunks`: the pmap, and the slot at the address.
     ///
     /// # Safety
     /// The caller holds the PV lock of the page that lists the entry.
-    pub(super) unsafe fn owner_of(&self, pv: Pv) -> Owner {
-        let (chunks, machine) = (self.pv_chunks(), self.machine());
+    pub(super) unsafe fn owner_of(&self, chunks: &S::PvChunks, pv: Pv) -> Owner {
+        let machine = self.machine();
         // SAFETY: the caller holds the PV lock, so the entry's pmap is there: it outlives its
         // entries.
         unsafe {

@@ -6,9 +6,9 @@ use super::kin::is_kin;
 use crate::error::Error;
 use crate::frames::Content;
 use crate::page::PvList;
-use crate::policy::{Invalidation, MapLocking, PvChunks, System};
 use crate::prot::Prot;
 use crate::pv::{Pv, PvHead, Table};
+use crate::system::{Invalidation, System};
 use crate::tree::{Kind, Part, Size};
 use machine::{Atomic, Atomics, Frame, Memory, Ordering, PAGE_SIZE, VaRange, pte};
 
@@ -23,7 +23,7 @@ impl<S: System> Pmap<S> {
     /// If `address` is no user address.
     pub fn enter(&self, address: usize, frame: Frame, prot: Prot) -> Result<bool, Error> {
         let _enter = self.vm.invalidation().enter();
-        let _pmap = self.locking.pmap();
+        let _pmap = self.lock_tables();
         let mut locked = self.tree.lock(page_at(address))?;
         let mut part = locked.parts().next().expect("a page is a part");
         if self.entry_at(&part) != Entry::Empty {
@@ -41,8 +41,8 @@ impl<S: System> Pmap<S> {
     #[inline]
     pub(crate) fn prepare(&self, part: &mut Part<'_, S>) -> Result<(), Error> {
         self.own(part)?;
-        if self.vm.pv_chunks().is_used() {
-            return self.prepare_entry(&mut part.cut(part.range()));
+        if let Some(chunks) = self.chunks() {
+            return chunks.prepare(&mut part.cut(part.range()));
         }
         let address = part.range().start;
         match part.inside().pv.entry(address) {
@@ -249,7 +249,7 @@ impl<S: System> Pmap<S> {
 
     /// The page mapped at `address`, if any.
     pub fn lookup(&self, address: usize) -> Option<Frame> {
-        let _pmap = self.locking.pmap();
+        let _pmap = self.lock_tables();
         let place = self.tree.find_small(address)?;
         let mut locked = self.tree.lock_small(place, page_at(address));
         let part = locked.first()?;

@@ -11,9 +11,9 @@
 //! stores are private, an object's page is never writable.
 
 use super::Pmap;
-use crate::policy::System;
 use crate::prot::Prot;
 use crate::pv::Table;
+use crate::system::System;
 use crate::tree::{Kind, Part, Size};
 use core::iter;
 use machine::{Atomic, Atomics, Frame, Memory, Ordering, PAGE_SHIFT, PAGE_SIZE, VaRange, pte};

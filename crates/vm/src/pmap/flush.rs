@@ -1,9 +1,10 @@
 //! Flushing, and the pages to be freed only afterwards.
 
 use super::Pmap;
-use crate::policy::System;
+use crate::system::System;
 use crate::vm::SHARED;
-use core::mem::{self, MaybeUninit};
+use arrayvec::ArrayVec;
+use core::mem;
 use machine::{Cpus, Flush, Frame, Mmu, PAGE_SIZE, Pinned, Topology, VaRange};
 
 /// Frames gathered before a flush is forced.
@@ -40,38 +41,30 @@ impl Touched {
 ///
 /// Frames in here may still be written by other CPUs. [`Pmap::settle`] flushes and
 /// frees; a gather must not be dropped with something in it.
-pub(super) struct Gather {
+pub(crate) struct Gather {
     touched: Touched,
-    /// Pages to be released, and from the end on `dirty_count` pages of objects that were mapped
-    /// without being listed, and written.
-    pages: [MaybeUninit<Frame>; CAPACITY],
-    page_count: usize,
-    dirty_count: usize,
+    /// Pages to be released.
+    pages: ArrayVec<Frame, CAPACITY>,
+    /// Pages of objects that were mapped without being listed, and written.
+    dirty: ArrayVec<Frame, CAPACITY>,
     /// Pages without a reference, to be freed.
-    frozen: [MaybeUninit<Frame>; CAPACITY],
-    frozen_count: usize,
+    frozen: ArrayVec<Frame, CAPACITY>,
     /// Pages of kin's to be let go of, and where they were.
-    kin: [MaybeUninit<(usize, Frame)>; CAPACITY],
-    kin_count: usize,
+    kin: ArrayVec<(usize, Frame), CAPACITY>,
     /// The first frames of superpages.
-    superpages: [MaybeUninit<Frame>; SUPERPAGES],
-    superpage_count: usize,
+    superpages: ArrayVec<Frame, SUPERPAGES>,
 }
 
 impl Gather {
     #[inline(always)]
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Gather {
             touched: Touched::NONE,
-            pages: [const { MaybeUninit::uninit() }; CAPACITY],
-            page_count: 0,
-            dirty_count: 0,
-            frozen: [const { MaybeUninit::uninit() }; CAPACITY],
-            frozen_count: 0,
-            kin: [const { MaybeUninit::uninit() }; CAPACITY],
-            kin_count: 0,
-            superpages: [const { MaybeUninit::uninit() }; SUPERPAGES],
-            superpage_count: 0,
+            pages: ArrayVec::new(),
+            dirty: ArrayVec::new(),
+            frozen: ArrayVec::new(),
+            kin: ArrayVec::new(),
+            superpages: ArrayVec::new(),
         }
     }
 
@@ -79,44 +72,40 @@ impl Gather {
     #[inline]
     pub(super) fn page(&mut self, address: usize, frame: Frame) {
         self.touch(address);
-        self.pages[self.page_count].write(frame);
-        self.page_count += 1;
+        self.pages.push(frame);
     }
 
-    /// A page that was mapped at `address`, and has no reference any more; whether the next such
-    /// page would not fit.
+    /// A page that was mapped at `address`, and has no reference any more. Returns true if the next
+    /// such page would not fit.
     #[inline(always)]
     #[must_use]
     pub(super) fn frozen_page(&mut self, address: usize, frame: Frame) -> bool {
         self.touch(address);
-        self.frozen[self.frozen_count].write(frame);
-        self.frozen_count += 1;
-        self.frozen_count == CAPACITY
+        self.frozen.push(frame);
+        self.frozen.is_full()
     }
 
-    /// A page of kin's that was mapped at `address`; whether the next such page would not fit.
+    /// A page of kin's that was mapped at `address`. Returns true if the next such page would not
+    /// fit.
     #[must_use]
     pub(super) fn kin_page(&mut self, address: usize, frame: Frame) -> bool {
         self.touch(address);
-        self.kin[self.kin_count].write((address, frame));
-        self.kin_count += 1;
-        self.kin_count == CAPACITY
+        self.kin.push((address, frame));
+        self.kin.is_full()
     }
 
     /// A superpage that was mapped at `address`, by its first frame.
     pub(super) fn superpage(&mut self, address: usize, first: Frame) {
         // The flush of one page forgets all.
         self.touch(address);
-        self.superpages[self.superpage_count].write(first);
-        self.superpage_count += 1;
+        self.superpages.push(first);
     }
 
     /// A page of an object that was mapped at `address` without being listed, and written: it is to
     /// be dirty when it is flushed.
     pub(super) fn dirty_page(&mut self, address: usize, frame: Frame) {
         self.touch(address);
-        self.dirty_count += 1;
-        self.pages[CAPACITY - self.dirty_count].write(frame);
+        self.dirty.push(frame);
     }
 
     /// A page at `address` whose translation changed.
@@ -125,10 +114,10 @@ impl Gather {
         self.touched.page(address);
     }
 
-    /// Returns true if the next page of another kind, or superpage, would not fit.
+    /// Returns true if the next page of another kind, or superpage, might not fit.
     #[inline]
     pub(super) fn is_full(&self) -> bool {
-        self.page_count + self.dirty_count == CAPACITY || self.superpage_count == SUPERPAGES
+        self.pages.len() + self.dirty.len() == CAPACITY || self.superpages.is_full()
     }
 }
 
@@ -145,50 +134,39 @@ impl<S: System> Pmap<S> {
     /// Flushes the gathered pages from all TLBs that may have them, then frees them.
     /// Under the locks of their slots.
     pub(super) fn settle(&self, gather: &mut Gather) {
-        self.settle_after(gather, || {});
+        self.flush_gathered(gather);
+        self.free_gathered(gather);
     }
 
-    /// Flushes what is gathered, calls `flushed`, and frees.
+    /// Flushes the gathered pages from all TLBs that may have them.
     #[inline]
-    pub(super) fn settle_after(&self, gather: &mut Gather, flushed: impl FnOnce()) {
-        let Some(range) = gather.touched.take() else {
-            return;
-        };
-        self.flush(Flush::Range(range));
-        flushed();
-        if gather.frozen_count > 0 {
-            let frozen = &gather.frozen[..gather.frozen_count];
-            // SAFETY: so many were written, from the beginning on.
-            let frozen = frozen.iter().map(|frame| unsafe { frame.assume_init() });
-            self.vm.free_pages(frozen);
-            gather.frozen_count = 0;
-        }
-        if gather.page_count > 0 {
-            self.release_gathered(gather);
-        }
-        if gather.kin_count > 0 {
-            self.settle_kin(gather);
-        }
-        if gather.superpage_count + gather.dirty_count > 0 {
-            self.settle_others(gather);
+    pub(super) fn flush_gathered(&self, gather: &mut Gather) {
+        if let Some(range) = gather.touched.take() {
+            self.flush(Flush::Range(range));
         }
     }
 
-    /// Releases the gathered pages that have references.
-    fn release_gathered(&self, gather: &mut Gather) {
-        let pages = &gather.pages[..gather.page_count];
-        // SAFETY: so many were written, from the beginning on.
-        let pages = pages.iter().map(|frame| unsafe { frame.assume_init() });
-        self.vm.release_pages(pages);
-        gather.page_count = 0;
+    /// Frees the gathered pages, which are flushed.
+    #[inline]
+    pub(super) fn free_gathered(&self, gather: &mut Gather) {
+        if !gather.frozen.is_empty() {
+            self.vm.free_pages(gather.frozen.drain(..));
+        }
+        if !gather.pages.is_empty() {
+            self.vm.release_pages(gather.pages.drain(..));
+        }
+        if !gather.kin.is_empty() {
+            self.free_kin(&mut gather.kin);
+        }
+        if !gather.superpages.is_empty() || !gather.dirty.is_empty() {
+            self.free_others(gather);
+        }
     }
 
     /// Lets go of the gathered pages of kin's, slot by slot.
     #[inline(never)]
-    fn settle_kin(&self, gather: &mut Gather) {
-        let pages = &gather.kin[..gather.kin_count];
-        // SAFETY: so many were written, from the beginning on.
-        let mut pages = unsafe { pages.assume_init_ref() };
+    fn free_kin(&self, gathered: &mut ArrayVec<(usize, Frame), CAPACITY>) {
+        let mut pages = &gathered[..];
         while let [(address, _), ..] = *pages {
             let part = self.tree.held(address);
             let is_here = |&&(address, _): &&(usize, Frame)| part.range().contains(address);
@@ -196,22 +174,16 @@ impl<S: System> Pmap<S> {
             self.let_go(&part, here);
             pages = rest;
         }
-        gather.kin_count = 0;
+        gathered.clear();
     }
 
     /// Frees the gathered superpages, and marks pages of objects as dirty.
     #[cold]
-    fn settle_others(&self, gather: &mut Gather) {
-        for first in &gather.superpages[..gather.superpage_count] {
-            // SAFETY: so many were written.
-            self.vm.release_block(unsafe { first.assume_init() });
-        }
-        gather.superpage_count = 0;
-        for frame in &gather.pages[CAPACITY - gather.dirty_count..] {
-            // SAFETY: so many were written, from the end on.
-            self.note_dirty(unsafe { frame.assume_init() });
-        }
-        gather.dirty_count = 0;
+    fn free_others(&self, gather: &mut Gather) {
+        let superpages = gather.superpages.drain(..);
+        superpages.for_each(|first| self.vm.release_block(first));
+        let dirty = gather.dirty.drain(..);
+        dirty.for_each(|frame| self.note_dirty(frame));
     }
 
     /// Flushes what has changed, with nothing to be freed, from all TLBs that may have it.

@@ -21,8 +21,8 @@ use super::revocation::Revoking;
 use super::tables::TABLE;
 use crate::error::Error;
 use crate::flags::Flags;
-use crate::policy::{ForkTables, System};
 use crate::pv::{Pages, Table};
+use crate::system::{ForkTables, System};
 use crate::tree::{Kind, Part, Size};
 use machine::{Atomic, Flush, Ordering, PAGE_SIZE, VaRange, pte};
 

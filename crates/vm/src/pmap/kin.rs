@@ -42,8 +42,8 @@ use super::entry::{self, KIN};
 use crate::error::Error;
 use crate::frames::Content;
 use crate::page::PvList;
-use crate::policy::{ForkTables, MapLocking, System};
 use crate::pv::{Kin, Pages, PvTables};
+use crate::system::{ForkTables, System};
 use crate::tree::{ALL, Kind, Part, Size};
 use machine::{Atomic, AtomicInt, Frame, Ordering, pte};
 
@@ -170,7 +170,7 @@ impl<S: System> Pmap<S> {
     /// failed: the kin's tables are memory.
     #[cold]
     pub(crate) fn leave_lone_kin(&self) {
-        let _pmap = self.locking.pmap();
+        let _pmap = self.lock_tables();
         for place in self.tree.occupied(ALL).filter(|place| place.level == 0) {
             let mut locked = self.tree.lock_small(place, place.range);
             for mut part in locked.parts() {

@@ -27,7 +27,7 @@
 use super::flush::Gather;
 use super::{Entry, Pmap};
 use crate::page::{Identity, Page, PvList};
-use crate::policy::System;
+use crate::system::System;
 use crate::tree::{Kind, Locked, Part};
 use machine::{AtomicInt, Ordering, PAGE_SIZE, VaRange, pte};
 

@@ -2,13 +2,13 @@
 //! entries.
 //!
 //! Whether entries stand in tables ([`crate::pv`]) or come from chunks
-//! ([`crate::policy::PvChunks`]) is decided here.
+//! ([`crate::system::PvChunks`]) is decided here.
 
 use super::Pmap;
 use super::entry::Entry;
 use crate::page::PvList;
-use crate::policy::{PvChunks, System};
 use crate::pv::{LockedFamily, Owner, Pv};
+use crate::system::{PvChunks, System};
 use crate::tree::{Part, Slot};
 use crate::vm::Vm;
 use alloc::sync::Arc;
@@ -114,10 +114,9 @@ impl<S: System> Pmap<S> {
     #[inline]
     pub(super) fn list(&self, list: &mut PvList<'_, S>, part: &Part<'_, S>, address: usize) {
         let machine = self.vm.machine();
-        let pv = if self.vm.pv_chunks().is_used() {
-            self.take_entry(address)
-        } else {
-            part.pv(address)
+        let pv = match self.chunks() {
+            Some(chunks) => chunks.take(address),
+            None => part.pv(address),
         };
         // SAFETY: nothing is mapped here, so the entry is on no list.
         unsafe { list.insert(machine, pv) };
@@ -134,8 +133,8 @@ impl<S: System> Pmap<S> {
         part: &Part<'_, S>,
         address: usize,
     ) {
-        if self.vm.pv_chunks().is_used() {
-            return self.unlist_from_chunk(list, address);
+        if let Some(chunks) = self.chunks() {
+            return chunks.unlist(list, address);
         }
         // SAFETY: the mapping's, so it is on this list.
         unsafe { list.remove(self.vm.machine(), part.pv(address)) };
@@ -154,8 +153,8 @@ impl<S: System> Pmap<S> {
     ) {
         let machine = self.vm.machine();
         let to = target.range().start;
-        if self.vm.pv_chunks().is_used() {
-            return self.move_entry(list, from, to);
+        if let Some(chunks) = self.chunks() {
+            return chunks.relist(list, from, to);
         }
         // SAFETY: nothing is mapped at the one, the other is the mapping's on this list.
         unsafe {
@@ -174,10 +173,9 @@ impl<S: System> Vm<S> {
     pub(super) unsafe fn address_of(&self, pv: Pv) -> usize {
         // SAFETY: the caller holds the PV lock, so the entry's table or chunk is there.
         unsafe {
-            if self.pv_chunks().is_used() {
-                self.pv_chunks().address(self.machine(), pv)
-            } else {
-                pv.address(self.machine())
+            match self.pv_chunks() {
+                Some(chunks) => chunks.address(self.machine(), pv),
+                None => pv.address(self.machine()),
             }
         }
     }
@@ -190,10 +188,9 @@ impl<S: System> Vm<S> {
     pub(super) unsafe fn members_of(&self, pv: Pv) -> Members<'_, S::Machine> {
         // SAFETY: the caller holds the PV lock while it uses the result, so the owners stay.
         unsafe {
-            if self.pv_chunks().is_used() {
-                Members::One([self.owner_of(pv)])
-            } else {
-                Members::Family(pv.family(self.machine()).lock())
+            match self.pv_chunks() {
+                Some(chunks) => Members::One([self.owner_of(chunks, pv)]),
+                None => Members::Family(pv.family(self.machine()).lock()),
             }
         }
     }
@@ -220,12 +217,13 @@ impl<S: System> Vm<S> {
         // it.
         let (leaf, address) = unsafe {
             let address = self.address_of(pv);
-            let leaf = if self.pv_chunks().is_used() {
-                let (pmap, _) = self.owner_of(pv).get::<S>();
-                // Acquire: pairs with the release where the table was put there.
-                pte::frame(pmap.superpage(address).load(Ordering::Acquire))
-            } else {
-                pv.leaf(self.machine())
+            let leaf = match self.pv_chunks() {
+                Some(chunks) => {
+                    let (pmap, _) = self.owner_of(chunks, pv).get::<S>();
+                    // Acquire: pairs with the release where the table was put there.
+                    pte::frame(pmap.superpage(address).load(Ordering::Acquire))
+                }
+                None => pv.leaf(self.machine()),
             };
             (leaf, address)
         };

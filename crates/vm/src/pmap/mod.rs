@@ -55,6 +55,7 @@ mod tables;
 mod trim;
 
 pub(crate) use entry::Entry;
+pub(crate) use flush::Gather;
 pub(crate) use fork::Forking;
 pub(crate) use inspect::{Seen, SeenPage};
 pub(crate) use remove::Removal;
@@ -64,8 +65,8 @@ pub(crate) use trim::whole_lines;
 
 use crate::error::Error;
 use crate::frames::Content;
-use crate::policy::{Invalidation, MapLocking, PvChunks, System, Victim};
 use crate::pv::Owner;
+use crate::system::{Gate, Invalidation, PvChunks, System, Victim};
 use crate::tree::{Slot, Tree};
 use crate::vm::{Keep, SHARED, Spare, Vm};
 use active::ActiveCpus;
@@ -91,7 +92,8 @@ pub struct Pmap<S: System> {
     /// CPUs whose TLB may have entries of this pmap.
     active: ActiveCpus<S::Machine>,
     pub(crate) tree: Tree<S>,
-    pub(crate) locking: Padded<S::Locking>,
+    /// The space's locks and records of the gate: nothing by default.
+    pub(crate) gate: Padded<<S::Gate as Gate<S::Machine>>::Space>,
     /// Pages mapped, if the invalidation asks before each removal; see
     /// [`Invalidation::may_sleep`].
     resident: Padded<<S::Machine as Atomics>::AtomicUsize>,
@@ -99,9 +101,12 @@ pub struct Pmap<S: System> {
     revocations: Padded<Revocations<S::Machine>>,
     /// Where the next [`Spare::sweep`] begins; a hint.
     swept: Padded<<S::Machine as Atomics>::AtomicUsize>,
-    /// Its chunks of PV entries: nothing by default.
-    chunks: <S::PvChunks as PvChunks<S::Machine>>::Pmap,
+    /// Its chunks of PV entries, if these are not in tables.
+    chunks: Option<<S::PvChunks as PvChunks<S::Machine>>::Pmap>,
 }
+
+/// Held while page tables change.
+pub(crate) type PmapGuard<'a, S> = <<S as System>::Gate as Gate<<S as System>::Machine>>::Pmap<'a>;
 
 impl<S: System> Pmap<S> {
     /// An empty pmap.
@@ -120,11 +125,11 @@ impl<S: System> Pmap<S> {
             asid: vm.tag_of_entries(tag),
             active: ActiveCpus::new(),
             tree: Tree::new(),
-            locking: Padded(S::Locking::new(vm.locking())),
+            gate: Padded(vm.gate().new_space()),
             resident: Padded(<S::Machine as Atomics>::AtomicUsize::new(0)),
             revocations: Padded(Revocations::new()),
             swept: Padded(<S::Machine as Atomics>::AtomicUsize::new(0)),
-            chunks: vm.pv_chunks().new_pmap(tag),
+            chunks: vm.pv_chunks().map(|chunks| chunks.new_pmap(tag)),
         });
         pmap.label();
         let known: Weak<Self> = Arc::downgrade(&pmap);
@@ -164,6 +169,20 @@ impl<S: System> Pmap<S> {
         }
     }
 
+    /// Begins a change of the page tables, before any slot is locked.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn lock_tables(&self) -> PmapGuard<'_, S> {
+        self.vm.gate().lock_pmap(&self.gate)
+    }
+
+    /// Begins a change of the page tables, if that needs no waiting.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn try_lock_tables(&self) -> Option<PmapGuard<'_, S>> {
+        self.vm.gate().try_lock_pmap(&self.gate)
+    }
+
     /// The owner of the tables of `slot`, one of this pmap's.
     fn owner(&self, slot: &Slot<S>) -> Owner {
         Owner {
@@ -184,8 +203,8 @@ impl<S: System> Pmap<S> {
         S::Machine::label_value(self, "Pmap");
         self.active.label();
         self.tree.label();
-        S::Machine::label_value(&self.locking, "Pmap.locking");
-        self.locking.label();
+        S::Machine::label_value(&self.gate, "Pmap.gate");
+        S::Gate::label_space(&self.gate);
         S::Machine::label_value(&self.resident, "Pmap.resident");
         S::Machine::label_value(&self.revocations, "Pmap.revocations");
         S::Machine::label_value(&self.swept, "Pmap.swept");

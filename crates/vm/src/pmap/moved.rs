@@ -5,8 +5,8 @@ use super::entry::Entry;
 use super::flush::Gather;
 use super::kin::is_kin;
 use crate::error::Error;
-use crate::policy::System;
 use crate::pv::PvTables;
+use crate::system::System;
 use crate::tree::{Kind, Part, Two};
 use machine::{PAGE_SIZE, VaRange, pte};
 

@@ -6,9 +6,9 @@ use super::flush::Touched;
 use super::kin::is_kin;
 use crate::error::Error;
 use crate::flags::Flags;
-use crate::policy::{MapLocking, System};
 use crate::prot::Prot;
 use crate::pv::Table;
+use crate::system::System;
 use crate::tree::{Kind, Locked, Part};
 use machine::{Access, Atomic, AtomicInt, Atomics, Flush, Mmu, Ordering, PAGE_SIZE, VaRange, pte};
 
@@ -17,7 +17,7 @@ impl<S: System> Pmap<S> {
     /// as `protect_locked`; locks one slot at a time. An error if there is no memory for tables
     /// that a fork has shared.
     pub fn protect(&self, range: VaRange, prot: Prot) -> Result<(), Error> {
-        let _pmap = self.locking.pmap();
+        let _pmap = self.lock_tables();
         for place in self.tree.places(range) {
             if !place.slot.is_vacant() {
                 let mut touched = Touched::NONE;

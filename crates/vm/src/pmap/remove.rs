@@ -1,12 +1,12 @@
 //! Removing the mappings of a range: munmap's half of the pmap.
 
-use super::Pmap;
 use super::entry::{self, Entry};
 use super::flush::Gather;
 use super::kin::is_kin;
+use super::{Pmap, PmapGuard};
 use crate::error::Error;
 use crate::page::{Last, Page, PvList};
-use crate::policy::{Invalidation, MapLocking, Seldom, System};
+use crate::system::{Invalidation, Seldom, System};
 use crate::tree::{Kind, Locked, Mapped, Part, Place, Size};
 use machine::{Atomic, Frame, Ordering, VaRange, pte};
 
@@ -19,7 +19,7 @@ type Block<'a, S> =
 pub(crate) struct Removal<'a, S: System> {
     pmap: &'a Pmap<S>,
     pub(crate) locked: Locked<'a, S>,
-    lock: Option<<S::Locking as MapLocking<S::Machine>>::Pmap<'a>>,
+    lock: Option<PmapGuard<'a, S>>,
     /// Open from before the locks if a task may sleep in it, else while pages are taken away.
     block: Seldom<Block<'a, S>>,
 }
@@ -90,7 +90,7 @@ impl<'a, S: System> Removal<'a, S> {
             if open {
                 self.block = Seldom::some(invalidation.begin());
             }
-            self.lock = Some(self.pmap.locking.pmap());
+            self.lock = Some(self.pmap.lock_tables());
             self.locked.lock_at(place, range)?;
             self.own_parts()?;
             if open || !eager || self.is_vacant() {
@@ -110,40 +110,55 @@ impl<'a, S: System> Removal<'a, S> {
     }
 }
 
-impl<S: System> Removal<'_, S> {
+impl<'a, S: System> Removal<'a, S> {
     /// Takes away all pages of the range. When it returns, no CPU can reach them.
     #[inline(always)]
     pub(crate) fn pages(&mut self) {
-        let only = self.locked.only(self.locked.range());
-        match only.map(|part| (part.is_vacant(), part.size())) {
-            Some((true, _)) => {}
-            None | Some((false, Size::Shared)) => self.pages_of_parts(),
-            Some(_) => self.take_all(),
+        if self.has_pages() {
+            self.pages_of_parts();
         }
     }
 
-    /// Takes away all pages of slots whose tables are their own.
-    #[inline(never)]
-    fn take_all(&mut self) {
-        self.take(|part, take| take(part.range()));
-    }
-
-    /// Takes the pages of all parts away, where there may be some.
     #[inline(never)]
     fn pages_of_parts(&mut self) {
-        let (mut is_vacant, mut is_shared) = (true, false);
-        for part in self.locked.parts() {
-            if !part.is_vacant() {
-                is_vacant = false;
-                is_shared |= part.size() == Size::Shared;
-            }
+        let mut gather = Gather::new();
+        self.clear(&mut gather);
+        self.flush(&mut gather);
+        self.free(&mut gather);
+    }
+
+    /// Returns true if the range may have a page.
+    #[inline(always)]
+    pub(crate) fn has_pages(&mut self) -> bool {
+        match self.locked.only(self.locked.range()) {
+            Some(part) => !part.is_vacant(),
+            None => !self.is_vacant(),
         }
-        if is_shared {
+    }
+
+    /// Clears the entries of all pages of the range, and takes them off their pages' lists. A batch
+    /// that is full is flushed and freed here, the last one is in `gather`.
+    #[inline]
+    pub(crate) fn clear(&mut self, gather: &mut Gather) {
+        let mut parts = self.locked.parts();
+        if parts.any(|part| !part.is_vacant() && part.size() == Size::Shared) {
             self.pmap.leave_slots(&mut self.locked);
         }
-        if !is_vacant {
-            self.take_all();
-        }
+        self.clear_where(gather, |part, clear| clear(part.range()));
+    }
+
+    /// Flushes the gathered pages from all TLBs that may have them. Then no removal by the reverse
+    /// map need wait any more.
+    #[inline]
+    pub(crate) fn flush(&mut self, gather: &mut Gather) {
+        self.clearing(gather).flush();
+    }
+
+    /// Frees the gathered pages, which are flushed.
+    #[inline]
+    pub(crate) fn free(&mut self, gather: &mut Gather) {
+        self.pmap.free_gathered(gather);
+        self.pmap.trim_chunks();
     }
 
     /// Gets tables of their own for the slots of which a part has entries to be taken away. After
@@ -159,31 +174,45 @@ impl<S: System> Removal<'_, S> {
         if self.is_vacant() {
             return;
         }
-        self.take(|part, take| {
+        let mut gather = Gather::new();
+        self.clear_where(&mut gather, |part, clear| {
             part.for_each(|mapped| {
                 let range = mapped.range;
                 if wanted(mapped) {
-                    take(range);
+                    clear(range);
                 }
             });
         });
+        self.flush(&mut gather);
+        self.free(&mut gather);
     }
 
-    /// Takes away the ranges that `choose` gives of each part.
+    /// Clears the ranges that `choose` gives of each part.
     #[inline]
-    fn take(&mut self, choose: impl Fn(&Part<'_, S>, &mut dyn FnMut(VaRange))) {
-        let mut taking = Taking {
+    fn clear_where(
+        &mut self,
+        gather: &mut Gather,
+        choose: impl Fn(&Part<'_, S>, &mut dyn FnMut(VaRange)),
+    ) {
+        let mut clearing = Clearing {
             pmap: self.pmap,
             block: &mut self.block,
-            gather: Gather::new(),
+            gather,
         };
         self.locked.each(|part| {
             if !part.is_vacant() {
-                choose(&part, &mut |range| taking.pages(part.again(range)));
+                choose(&part, &mut |range| clearing.pages(part.again(range)));
             }
         });
-        taking.settle();
-        self.pmap.trim_chunks();
+    }
+
+    #[inline]
+    fn clearing<'t>(&'t mut self, gather: &'t mut Gather) -> Clearing<'t, 'a, S> {
+        Clearing {
+            pmap: self.pmap,
+            block: &mut self.block,
+            gather,
+        }
     }
 
     /// Returns true if no slot of the range has a page.
@@ -198,13 +227,13 @@ impl<S: System> Removal<'_, S> {
 /// ([`Invalidation::may_sleep`]), it only tries to get the locks it would have to wait for. If
 /// that fails it *settles* first: it flushes, ends the block, frees, and then waits, with
 /// nothing under way that a removal by the reverse map would wait for.
-pub(super) struct Taking<'t, 'a, S: System> {
+pub(super) struct Clearing<'t, 'a, S: System> {
     pub(super) pmap: &'a Pmap<S>,
     block: &'t mut Option<Block<'a, S>>,
-    gather: Gather,
+    gather: &'t mut Gather,
 }
 
-impl<'a, S: System> Taking<'_, 'a, S> {
+impl<'a, S: System> Clearing<'_, 'a, S> {
     /// Clears the entries of `part`.
     fn pages(&mut self, mut part: Part<'_, S>) {
         if part.size() == Size::Superpage && part.is_all() {
@@ -318,10 +347,7 @@ impl<'a, S: System> Taking<'_, 'a, S> {
         let frame = pte::frame(old);
         if old & pte::DIRTY != 0 {
             self.gather.dirty_page(address, frame);
-            if self.gather.is_full() {
-                self.settle();
-            }
-            return;
+            return self.settle_if_full();
         }
         self.gather.touch(address);
         let flags = Page::<S>::harvest(old);
@@ -416,19 +442,28 @@ impl<'a, S: System> Taking<'_, 'a, S> {
     /// Gathers a superpage, by its first frame.
     pub(super) fn gather_superpage(&mut self, address: usize, first: Frame) {
         self.gather.superpage(address, first);
+        self.settle_if_full();
+    }
+
+    #[inline(always)]
+    fn settle_if_full(&mut self) {
         if self.gather.is_full() {
             self.settle();
         }
     }
 
-    /// Flushes the gathered pages, ends the block if a task may not sleep in it, and frees.
+    /// Flushes the gathered pages, and frees them.
     fn settle(&mut self) {
-        let pmap = self.pmap;
-        pmap.settle_after(&mut self.gather, || {
-            if !pmap.vm.invalidation().may_sleep() {
-                *self.block = None;
-            }
-        });
+        self.flush();
+        self.pmap.free_gathered(self.gather);
+    }
+
+    /// Flushes the gathered pages, and ends the block if a task may not sleep in it.
+    fn flush(&mut self) {
+        self.pmap.flush_gathered(self.gather);
+        if !self.pmap.vm.invalidation().may_sleep() {
+            *self.block = None;
+        }
     }
 }
 

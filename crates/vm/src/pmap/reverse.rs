@@ -5,8 +5,8 @@ use super::listed::Members;
 use super::{Pmap, entry};
 use crate::flags::Flags;
 use crate::page::{Page, PvList};
-use crate::policy::{Invalidation, MapLocking, System};
 use crate::pv::Pv;
+use crate::system::{Invalidation, System};
 use crate::tree::{Kind, Locked, Mapped, Part, Size};
 use crate::vm::{Hold, Vm};
 use alloc::sync::Arc;
@@ -79,7 +79,7 @@ impl<S: System> Vm<S> {
     pub(crate) fn remove_as(&self, frame: Frame, owned: Option<NonZeroUsize>, how: How) -> Removed {
         let page = self.page(frame);
         let reverse = self.invalidation().reverse();
-        self.walk_regions(frame);
+        self.walk(frame);
         let of_object = self.wait_for_object(frame, owned, |of| of.take_all(frame, how));
         let is_object = of_object.is_some();
         let mut removed = of_object.unwrap_or_default();
@@ -136,7 +136,7 @@ impl<S: System> Vm<S> {
             let at = VaRange::sized(address, PAGE_SIZE);
             // SAFETY: a pmap outlives its PV entries, and this one is on the list.
             let (now, slot) = unsafe { owner.get::<S>() };
-            if let Some(_lock) = now.locking.try_pmap()
+            if let Some(_lock) = now.try_lock_tables()
                 && let Some(mut locked) = Locked::try_slot(&now.tree, slot, at)
                 && let Some(mut part) = locked.first()
                 && (!are_kin || now.maps(&part, frame))
@@ -232,7 +232,7 @@ impl Removed {
 impl<S: System> Pmap<S> {
     /// Clears and flushes the mapping of `frame` at `at`, if there is one; whether it could.
     fn take_at(&self, frame: Frame, at: VaRange, how: How) -> Option<bool> {
-        let _lock = self.locking.pmap();
+        let _lock = self.lock_tables();
         let place = self.tree.find(at.start);
         let mut locked = self.tree.lock_small(place, at);
         let mut part = locked.first()?;

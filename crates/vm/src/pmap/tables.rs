@@ -8,7 +8,7 @@
 
 use super::Pmap;
 use crate::error::Error;
-use crate::policy::System;
+use crate::system::System;
 use machine::{Atomic, Atomics, Frame, Memory, Ordering, pte};
 
 /// The flags of an entry that leads to a table. Marked accessed, so that walkers

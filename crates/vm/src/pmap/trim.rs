@@ -18,8 +18,8 @@
 
 use super::Pmap;
 use crate::flags::Flags;
-use crate::policy::System;
 use crate::pv::Table;
+use crate::system::System;
 use crate::tree::{ALL, Kind, Part, Place};
 use machine::{Atomic, Flush, Frame, Ordering, VaRange};
 

@@ -3,8 +3,8 @@
 use crate::object::PageRef;
 use crate::page::{Identity, Page};
 use crate::pmap::How;
-use crate::policy::System;
 use crate::swap::{CLUSTER, Eviction, SwapSpace};
+use crate::system::System;
 use crate::vm::Vm;
 use core::mem::{self, MaybeUninit};
 use machine::Frame;

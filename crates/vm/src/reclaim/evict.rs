@@ -4,8 +4,8 @@
 use crate::object::{Home, PageRef};
 use crate::page::Page;
 use crate::pmap::How;
-use crate::policy::System;
 use crate::swap::SwapSpace;
+use crate::system::System;
 use crate::vm::Vm;
 
 impl<S: System> Vm<S> {

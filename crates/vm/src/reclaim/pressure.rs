@@ -2,7 +2,7 @@
 
 use super::tables::ROUNDS;
 use crate::error::{Error, Resource};
-use crate::policy::{PvChunks, System};
+use crate::system::System;
 use crate::vm::Vm;
 
 /// Frames that an operation without memory asks to be freed; each time it comes again, twice as
@@ -107,7 +107,7 @@ impl<S: System> Vm<S> {
     fn relieve_of_chunks(&self, tries: &mut Tries) -> bool {
         let wanted = DIRECT << tries.chunks;
         tries.chunks += 1;
-        self.pv_chunks().is_used()
+        self.pv_chunks().is_some()
             && tries.chunks <= ROUNDS
             && (self.reclaim_chunks(wanted) > 0 || self.frames().free_count() > 0)
     }

@@ -3,7 +3,7 @@
 use super::batch::Batch;
 use crate::object::PageRef;
 use crate::page::Identity;
-use crate::policy::System;
+use crate::system::System;
 use crate::vm::Vm;
 use machine::Frame;
 

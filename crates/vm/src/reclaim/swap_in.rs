@@ -12,8 +12,8 @@ use crate::error::Error;
 use crate::frames::Content;
 use crate::object::{Advice, PageRef};
 use crate::page::Identity;
-use crate::policy::System;
 use crate::swap::{Loading, SwapIn, SwapSpace};
+use crate::system::System;
 use crate::vm::Vm;
 use machine::Frame;
 

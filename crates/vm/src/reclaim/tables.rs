@@ -13,12 +13,12 @@
 //!
 //! # Chunks
 //! Where PV entries come from chunks ([`PvChunks`]) mappings can go to free them, as FreeBSD does
-//! when it has no frame for another chunk (`reclaim_pv_chunk`): the policy names whose turn it is,
+//! when it has no frame for another chunk (`reclaim_pv_chunk`): [`PvChunks`] names whose turn it is,
 //! and the mappings of pages that are found again go.
 //!
 //! [`Pmap::sweep`]: crate::Pmap
 
-use crate::policy::{PvChunks, System};
+use crate::system::{PvChunks, System};
 use crate::vm::{TAGS, Vm};
 
 /// Tables that a pmap gives up before it is the next one's turn.
@@ -58,14 +58,14 @@ impl<S: System> Vm<S> {
     /// of objects' pages that are not locked in memory: they can be made again. The caller holds no
     /// lock of the VM's.
     pub fn reclaim_chunks(&self, wanted: usize) -> usize {
-        if !self.pv_chunks().is_used() {
+        let Some(chunks) = self.pv_chunks() else {
             return 0;
-        }
+        };
         self.hand().reclaiming(|| {
             let (mut looks, mut gone) = (0, 0);
             while gone < wanted
                 && looks < LOOKS
-                && let Some(found) = self.empty_next_chunk()
+                && let Some(found) = self.empty_next_of(chunks)
             {
                 looks += 1;
                 gone += found;
@@ -76,8 +76,8 @@ impl<S: System> Vm<S> {
 
     /// Empties the chunk whose turn it is as far as that goes; how many mappings went. `None` if
     /// there are no chunks.
-    fn empty_next_chunk(&self) -> Option<usize> {
-        let victim = self.pv_chunks().next_victim(self.machine())?;
+    fn empty_next_of(&self, chunks: &S::PvChunks) -> Option<usize> {
+        let victim = chunks.next_victim(self.machine())?;
         let tag = usize::from(victim.tag.0);
         let found = self.roster().first(tag..tag + 1);
         Some(found.map_or(0, |(_, pmap)| pmap.empty_chunk(victim)))

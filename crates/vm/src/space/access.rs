@@ -3,7 +3,7 @@
 use super::{HIGHEST, Space};
 use crate::error::Error;
 use crate::pmap::Entry;
-use crate::policy::{MapLocking, System};
+use crate::system::System;
 use machine::{Access, Frame, Memory, Mmu, PAGE_SIZE, PageFault, VaRange};
 
 impl<S: System> Space<S> {
@@ -105,7 +105,7 @@ impl<S: System> Space<S> {
             return Ok(false);
         }
         let page = VaRange::sized(address & !(PAGE_SIZE - 1), PAGE_SIZE);
-        let _pmap = self.pmap.locking.pmap();
+        let _pmap = self.pmap.lock_tables();
         let place = self.pmap.tree.find(page.start);
         if place.is_hole(page) {
             return Ok(false);

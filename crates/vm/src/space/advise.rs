@@ -4,8 +4,8 @@ use super::Space;
 use super::lock::pages;
 use crate::error::Error;
 use crate::flags::Flags;
-use crate::policy::{MapLocking, System};
 use crate::prot::Prot;
+use crate::system::{Op, System};
 use machine::{Access, PAGE_SIZE, VaRange};
 
 /// An advice.
@@ -85,7 +85,7 @@ impl<S: System> Space<S> {
     }
 
     fn reflag_pages(&self, range: VaRange, less: Flags, more: Flags) -> Result<(), Error> {
-        let _write = self.pmap.locking.write();
+        let _op = self.begin(Op::Change);
         self.pmap.tree.find(range.start).refuse_hole(range)?;
         let mut locked = self.pmap.tree.lock(range)?;
         let change = |flags: Flags| flags.without(less).with(more);
@@ -117,7 +117,7 @@ impl<S: System> Space<S> {
 
     /// The rights of tasks at `address`, as of an instant; `None` where nothing is mapped.
     fn rights_at(&self, address: usize) -> Option<Prot> {
-        let _read = self.pmap.locking.read();
+        let _op = self.begin(Op::Look);
         let page = VaRange::sized(address, PAGE_SIZE);
         let mut locked = self.pmap.tree.lock(page).ok()?;
         let part = locked.parts().next()?;

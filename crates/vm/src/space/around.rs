@@ -7,14 +7,14 @@
 
 use super::fault::Faulting;
 use crate::flags::Flags;
-use crate::policy::System;
+use crate::system::System;
 use machine::{Frame, PAGE_SIZE, VaRange};
 
 impl<S: System> Faulting<'_, '_, S> {
     /// Maps the neighbours of the page, which has been mapped, if it is read and they are likely to
     /// be. O(levels of the object + pages of the block).
     #[inline]
-    pub(super) fn around(&self) {
+    pub(super) fn around(&mut self) {
         let pages = self.space.vm.fault_around();
         if !self.writes && pages > 1 && !self.flags.has(Flags::RANDOM) {
             self.map_around(pages * PAGE_SIZE);
@@ -22,7 +22,7 @@ impl<S: System> Faulting<'_, '_, S> {
     }
 
     /// Maps the pages around the fault, in a block of `size` bytes.
-    fn map_around(&self, size: usize) {
+    fn map_around(&mut self, size: usize) {
         let address = self.part.range().start;
         let block = self.part.again(VaRange::sized(address & !(size - 1), size));
         let (Some(range), Some((object, index))) = (block.mapping_of(address), self.object) else {
@@ -37,9 +37,12 @@ impl<S: System> Faulting<'_, '_, S> {
         if self.space.vm.lists_objects() {
             return shown.for_each(|(index, page)| {
                 let neighbour = Faulting {
+                    space: self.space,
+                    op: &mut *self.op,
                     part: self.part.again(VaRange::sized(place(index), PAGE_SIZE)),
+                    flags: self.flags,
+                    writes: self.writes,
                     object: Some((object, index)),
-                    ..*self
                 };
                 neighbour.list_shown(page);
             });

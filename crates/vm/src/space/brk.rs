@@ -19,13 +19,14 @@
 //! end's home, alone. So a fork that has passed a slot of the heap takes the slot's end for the
 //! child's until it meets the end.
 
+use super::gate::Guard;
 use super::map::New;
-use super::unmap::{Unmapping, Write};
+use super::unmap::Unmapping;
 use super::{HEAP_START, MAP_START, Space, whole_pages};
 use crate::error::Error;
 use crate::flags::Flags;
-use crate::policy::{MapLocking, System};
 use crate::prot::Prot;
+use crate::system::{Change, Op, System};
 use crate::tree::Place;
 use core::cell::Cell;
 use machine::{Atomic, Machine, Ordering, PAGE_SIZE, VaRange};
@@ -155,7 +156,7 @@ impl<S: System> Space<S> {
 
     /// Moves the heap's end; returns the range it grew by, if that is to be paged in.
     fn move_break(&self, end: usize) -> Result<Option<VaRange>, Error> {
-        let mut write = self.pmap.locking.write();
+        let mut op = self.begin(Op::Change);
         loop {
             let old = self.current_break();
             if old == end {
@@ -166,7 +167,7 @@ impl<S: System> Space<S> {
                 continue;
             };
             let place = self.pmap.tree.find(step.locked().start);
-            if let Some(flags) = self.try_step(place, step, &mut write)? {
+            if let Some(flags) = self.try_step(place, step, &mut op)? {
                 return Ok(flags.is_brought().then_some(step.moved_over()));
             }
         }
@@ -174,11 +175,11 @@ impl<S: System> Space<S> {
 
     /// Moves the heap's end, unless another task has moved it away from where the step begins;
     /// `place` was found where that locks; returns the flags of the pages that it grew by.
-    fn try_step(
-        &self,
-        place: Place<'_, S>,
+    fn try_step<'a>(
+        &'a self,
+        place: Place<'a, S>,
         step: Step,
-        write: &mut Write<'_, S>,
+        op: &mut Guard<'a, S>,
     ) -> Result<Option<Flags>, Error> {
         let over = step.moved_over();
         if over.start == over.end {
@@ -186,18 +187,19 @@ impl<S: System> Space<S> {
             return Ok(self.begins(step).then(|| self.end(step)));
         }
         if step.new > step.old {
-            self.grow_heap(place, step, over)
+            self.grow_heap(place, step, over, op)
         } else {
-            self.shrink_heap(place, step, over, write)
+            self.shrink_heap(place, step, over, op)
         }
     }
 
     /// Moves the break by mapping `grown`, which must be free.
-    fn grow_heap(
-        &self,
+    fn grow_heap<'a>(
+        &'a self,
         place: Place<'_, S>,
         step: Step,
         grown: VaRange,
+        op: &mut Guard<'a, S>,
     ) -> Result<Option<Flags>, Error> {
         let flags = Flags::new(Prot::READ_WRITE).charged();
         let new = New {
@@ -216,30 +218,33 @@ impl<S: System> Space<S> {
         })?;
         self.end(step);
         drop(locked);
-        self.region_new(grown, &new);
+        self.report_new(op, grown, &new);
         Ok(Some(new.flags.get()))
     }
 
     /// Moves the break by unmapping `shrunk`.
-    fn shrink_heap(
-        &self,
-        place: Place<'_, S>,
+    fn shrink_heap<'a>(
+        &'a self,
+        place: Place<'a, S>,
         step: Step,
         shrunk: VaRange,
-        write: &mut Write<'_, S>,
+        op: &mut Guard<'a, S>,
     ) -> Result<Option<Flags>, Error> {
-        let changing = self.region_changes(shrunk);
+        self.report(op, Change::Expected(shrunk));
         let mut unmapping = Unmapping::new(self);
         unmapping.lock(place, shrunk)?;
         if !self.begins(step) {
             return Ok(None);
         }
-        let held = (changing, Some(write));
-        let leaves_tables = self.clear_locked(&mut unmapping, shrunk, held, || {
-            self.end(step);
-        })?;
+        unmapping.count()?;
+        self.report(op, Change::Unmapping(shrunk));
+        unmapping.take_pages();
+        let leaves_tables = unmapping.set(None);
+        let flags = self.end(step);
+        unmapping.release();
+        self.report(op, Change::Unmapped(shrunk));
         self.given_back(place, shrunk, leaves_tables);
-        Ok(Some(Flags::NONE))
+        Ok(Some(flags))
     }
 
     /// Returns true if the heap's end is where the step begins, whose slots are locked; then it

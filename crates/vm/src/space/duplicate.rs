@@ -1,10 +1,11 @@
 //! A second mapping of shared memory (`mremap` of no bytes).
 
 use super::Space;
+use super::gate::Guard;
 use super::remap::Move;
 use crate::error::Error;
 use crate::flags::Flags;
-use crate::policy::System;
+use crate::system::System;
 use crate::tree::Part;
 use crate::usage::Usage;
 use machine::{PAGE_SIZE, VaRange};
@@ -24,7 +25,8 @@ impl<S: System> Space<S> {
             Move::To(start) => {
                 let to = Self::in_pages_at(start, bytes)?;
                 loop {
-                    self.clear(self.pmap.tree.find(to.start), to, None)?;
+                    let place = self.pmap.tree.find(to.start);
+                    self.clear(place, to, &mut Guard::<S>::default())?;
                     // Another task may map something there before it is locked again.
                     if self.duplicate_to(page, to)? {
                         return Ok(start);
@@ -51,7 +53,7 @@ impl<S: System> Space<S> {
             part.set(Some(second.clone()));
         }
         drop(two);
-        self.region_like(to, &second);
+        self.report_like(&mut Guard::<S>::default(), to, &second);
         Ok(true)
     }
 }

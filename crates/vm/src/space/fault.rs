@@ -10,10 +10,11 @@
 //! An object may be truncated beside a fault. The truncation changes the object first, and then
 //! locks the slots where the page may be mapped: a fault that has the slot first is found, and one
 //! that has it later finds the object without the page. Where mappings are listed
-//! ([`crate::policy::ObjectPages`]) the fault lists its mapping first, asks whether the page is
+//! ([`crate::system::ObjectPages`]) the fault lists its mapping first, asks whether the page is
 //! still the object's, and only then writes the table. Private copies are found by their slots
 //! ([`Object::set_size`]).
 
+use super::gate::Guard;
 use super::supply::{Guess, Need, Supply, advice};
 use super::touch::Touch;
 use super::{HIGHEST, LOWEST, Space};
@@ -21,8 +22,8 @@ use crate::error::Error;
 use crate::flags::Flags;
 use crate::object::{Attachment, Object};
 use crate::pmap::Entry;
-use crate::policy::{Invalidation, MapLocking, PageQueues, Regions, System};
 use crate::prot::Prot;
+use crate::system::{Change, Invalidation, Op, PageQueues, System};
 use crate::tree::{Kind, Locked, Part, Place, Size};
 use core::{mem, ptr};
 use machine::{Access, Frame, Memory, PAGE_SIZE, PageFault, VaRange, pte};
@@ -107,7 +108,10 @@ impl<S: System> Space<S> {
         guess: Guess,
     ) -> Result<(), Error> {
         let mut supply = Supply::new(&self.vm, is_short, guess);
-        let (_read, region) = self.read_region(fault);
+        let mut op = self.begin(Op::Fault {
+            address: fault.address,
+            access: fault.access,
+        });
         let address = page.start;
         if place.is_hole(page) {
             return Err(Error::NotMapped { address });
@@ -115,7 +119,7 @@ impl<S: System> Space<S> {
         if !fault.present && matches!(guess, Guess::None) {
             supply.guess(place.slot, fault.access);
         }
-        while let Some(need) = self.resolve(fault, place, page, &region, &mut supply)? {
+        while let Some(need) = self.resolve(fault, place, page, &mut op, &mut supply)? {
             supply.get(need)?;
         }
         Ok(())
@@ -124,16 +128,16 @@ impl<S: System> Space<S> {
     /// Maps the page, at which `place` was found, or returns its need. From the look to the mapping
     /// the slot is locked.
     #[inline(always)]
-    fn resolve(
-        &self,
+    fn resolve<'a>(
+        &'a self,
         fault: PageFault,
-        place: Place<'_, S>,
+        place: Place<'a, S>,
         page: VaRange,
-        region: &<S::Regions as Regions<S::Machine>>::Fault<'_>,
+        op: &mut Guard<'a, S>,
         supply: &mut Supply<'_, S>,
     ) -> Answer<S> {
         let _enter = self.vm.invalidation().enter();
-        let _pmap = self.pmap.locking.pmap();
+        let _pmap = self.pmap.lock_tables();
         let mut locked = Locked::none(&self.pmap.tree);
         locked.lock_at(place, page)?;
         let address = page.start;
@@ -154,7 +158,7 @@ impl<S: System> Space<S> {
             }),
             writes: fault.access == Access::Write,
             space: self,
-            region,
+            op,
             part,
         };
         let bits = place.own_entry()?;
@@ -174,9 +178,8 @@ impl<S: System> Space<S> {
 
 /// A page that an access is allowed to, its slot locked.
 pub(super) struct Faulting<'a, 's, S: System> {
-    pub(super) space: &'a Space<S>,
-    /// Held for the policy of regions.
-    pub(super) region: &'a <S::Regions as Regions<S::Machine>>::Fault<'s>,
+    pub(super) space: &'s Space<S>,
+    pub(super) op: &'a mut Guard<'s, S>,
     pub(super) part: Part<'a, S>,
     pub(super) flags: Flags,
     pub(super) writes: bool,
@@ -374,10 +377,10 @@ impl<S: System> Faulting<'_, '_, S> {
 
     /// Says that the anonymous page in `frame` is mapped now.
     #[inline]
-    fn took(&self, frame: Frame) {
+    fn took(&mut self, frame: Frame) {
         let vm = &self.space.vm;
         vm.queues().activate(frame);
-        let page = vm.page_regions(frame);
-        self.space.regions.took(self.region, frame, page);
+        let change = Change::Faulted(frame, vm.gate_page(frame));
+        self.space.report(self.op, change);
     }
 }

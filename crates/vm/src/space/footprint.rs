@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::heap::push;
 use crate::object::Attached;
 use crate::pmap::{Seen, SeenPage};
-use crate::policy::{MapLocking, System};
+use crate::system::{Op, System};
 use crate::tree::{Kind, Mapped, Part, Size};
 use crate::usage::Usage;
 use alloc::vec::Vec;
@@ -40,7 +40,7 @@ impl<S: System> Space<S> {
     /// The counts of the space, at one instant. Locks the whole space: O(slots + regions), and the
     /// pages of a slot where both files and shared memory are mapped.
     pub fn stats(&self) -> Stats {
-        let _read = self.pmap.locking.read();
+        let _op = self.begin(Op::Look);
         let mut locked = self.pmap.tree.lock_all();
         let mut stats = Stats::default();
         for part in locked.parts() {
@@ -188,7 +188,7 @@ impl<S: System> Space<S> {
     /// The footprint of each region, at one instant. Locks the whole space: O(slots + regions +
     /// pages in memory), and the other mappings of these.
     pub fn footprints(&self) -> Result<Vec<Footprint>, Error> {
-        let _read = self.pmap.locking.read();
+        let _op = self.begin(Op::Look);
         let mut locked = self.pmap.tree.lock_all();
         let mut footprints = Vec::new();
         for part in locked.parts() {
@@ -223,7 +223,7 @@ impl<S: System> Space<S> {
         let mut places = Vec::new();
         places.try_reserve_exact(range.pages())?;
         places.resize(range.pages(), PagePlace::Nowhere);
-        let _read = self.pmap.locking.read();
+        let _op = self.begin(Op::Look);
         if self.pmap.tree.is_hole(range) {
             return Ok(places);
         }

@@ -6,8 +6,8 @@ use crate::error::Error;
 use crate::flags::Flags;
 use crate::object::Attached;
 use crate::pmap::Forking;
-use crate::policy::{MapLocking, Regions, System};
 use crate::pv::Table;
+use crate::system::{Change, Op, System};
 use crate::tree::{Attributes, Mapped, Part};
 use alloc::sync::Arc;
 use machine::VaRange;
@@ -34,13 +34,13 @@ impl<S: System> Space<S> {
 
     fn try_fork(&self) -> Result<Self, Error> {
         let child = Space::kept(self.children.keep(&self.vm)?)?;
-        let write = self.pmap.locking.write();
+        let mut op = self.begin(Op::Change);
         let mut limits = Default::default();
         {
-            let _pmap = self.pmap.locking.pmap();
+            let _pmap = self.pmap.lock_tables();
             // Free, as no task knows the child yet; but a removal by the reverse map soon finds
             // some of its pages.
-            let _child = child.pmap.locking.try_pmap();
+            let _child = child.pmap.try_lock_tables();
             let forking = self.pmap.fork();
             let mut copy = Copy {
                 child: &child,
@@ -64,8 +64,8 @@ impl<S: System> Space<S> {
             }
         }
         child.arenas.follow(&self.arenas)?;
-        self.regions.fork(self.vm.regions(), &child.regions);
-        drop(write);
+        self.report(&mut op, Change::Forked(&*child.pmap.gate));
+        drop(op);
         child.inherit_limits(self, limits)?;
         Ok(child)
     }

@@ -14,7 +14,7 @@ use super::Space;
 use crate::error::Error;
 use crate::flags::Flags;
 use crate::heap::try_box;
-use crate::policy::{MapLocking, System};
+use crate::system::{Op, System};
 use crate::tree::{Holding, Locked};
 use crate::usage::{Limit, Usage};
 use alloc::boxed::Box;
@@ -168,7 +168,7 @@ impl<S: System> Space<S> {
             self.written.limits.stack.store(bytes, Ordering::Relaxed);
             return Ok(());
         }
-        let _write = self.pmap.locking.write();
+        let _op = self.begin(Op::Change);
         let mut locked = self.pmap.tree.lock_all();
         let used = limit.count(locked.parts().map(|part| part.usage()).sum());
         let cpus = self.vm.machine().cpus();

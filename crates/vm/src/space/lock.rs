@@ -3,7 +3,7 @@
 use super::{HIGHEST, LOWEST, Space};
 use crate::error::Error;
 use crate::flags::Flags;
-use crate::policy::{MapLocking, System};
+use crate::system::{Op, System};
 use crate::tree::Locked;
 use machine::{Access, PAGE_SIZE, PageFault, VaRange};
 
@@ -88,7 +88,7 @@ impl<S: System> Space<S> {
     }
 
     fn try_set_all(&self, current: Option<Flags>, future: Flags) -> Result<(), Error> {
-        let _write = self.pmap.locking.write();
+        let _op = self.begin(Op::Change);
         let mut all = self.pmap.tree.lock_all();
         if let Some(locks) = current {
             if locks.has(Flags::LOCKED) {

@@ -1,13 +1,14 @@
 //! Mapping memory.
 
+use super::gate::Guard;
 use super::request::{At, Request};
 use super::unmap::Unmapping;
 use super::{HIGHEST, LOWEST, Space, whole_pages};
 use crate::error::Error;
 use crate::flags::Flags;
 use crate::object::ObjectRef;
-use crate::policy::{MapLocking, System};
 use crate::prot::Prot;
+use crate::system::{Change, Op, System};
 use crate::tree::{Attributes, Holding, Locked, Part, Place};
 use crate::usage::Usage;
 use crate::vm::Overcommit;
@@ -98,7 +99,7 @@ impl<S: System> Space<S> {
     }
 
     fn map_new(&self, bytes: usize, at: At, new: &New<'_, S>) -> Result<usize, Error> {
-        let _write = self.pmap.locking.write();
+        let mut op = self.begin(Op::Change);
         let mut take = |place, range| self.take(place, range, new);
         let take_at = |range: VaRange| self.take(self.pmap.tree.find(range.start), range, new);
         let mapped = match at {
@@ -111,7 +112,7 @@ impl<S: System> Space<S> {
             },
             At::Fixed(at) => {
                 let range = Self::in_pages_at(at, bytes)?;
-                self.replace(range, new)?;
+                self.replace(range, new, &mut op)?;
                 Ok(at)
             }
             At::Free(at) => {
@@ -122,7 +123,7 @@ impl<S: System> Space<S> {
                     .ok_or(Error::Exists { address })
             }
         }?;
-        self.region_new(VaRange::sized(mapped, bytes), new);
+        self.report_new(&mut op, VaRange::sized(mapped, bytes), new);
         Ok(mapped)
     }
 
@@ -149,16 +150,23 @@ impl<S: System> Space<S> {
 
     /// Maps all of `range`, in the place of whatever is there. When it returns, no CPU can reach
     /// the pages that were there.
-    fn replace(&self, range: VaRange, new: &New<'_, S>) -> Result<(), Error> {
+    fn replace<'a>(
+        &'a self,
+        range: VaRange,
+        new: &New<'_, S>,
+        op: &mut Guard<'a, S>,
+    ) -> Result<(), Error> {
         let mut attributes = self.attributes(new, range)?;
         let place = self.pmap.tree.find(range.start);
-        let _changing = self.region_changes(range);
+        self.report(op, Change::Expected(range));
         let mut unmapping = Unmapping::new(self);
         unmapping.lock(place, range)?;
         let before = unmapping.usage();
         self.admit(unmapping.locked(), new, &mut attributes, before, range)?;
-        unmapping.finish(Some(attributes), || {});
-        self.region_gone(range);
+        unmapping.take_pages();
+        unmapping.set(Some(attributes));
+        unmapping.release();
+        self.report(op, Change::Unmapped(range));
         Ok(())
     }
 

@@ -13,6 +13,7 @@ mod duplicate;
 mod fault;
 mod footprint;
 mod fork;
+mod gate;
 mod limits;
 mod lock;
 mod map;
@@ -22,7 +23,6 @@ mod pages;
 mod place;
 mod protect;
 mod query;
-mod regions;
 mod remap;
 mod request;
 mod stack;
@@ -39,13 +39,14 @@ pub use request::{At, Request};
 use crate::error::Error;
 use crate::heap::try_box;
 use crate::pmap::Pmap;
-use crate::policy::{MapLocking, Regions, System};
+use crate::system::{Op, System};
 use crate::tree::ALL;
 use crate::vm::{Children, Keep, Vm};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use arena::Arenas;
 use brk::HeapEnd;
+use gate::Guard;
 use limits::Limits;
 use machine::{Atomics, PAGE_SIZE, Platform, Topology, VaRange, pte};
 use sync::Padded;
@@ -69,8 +70,6 @@ pub struct Space<S: System> {
     pmap: Arc<Pmap<S>>,
     arenas: Arenas<S::Machine>,
     written: Box<Written<S::Machine>>,
-    /// The policy's records of regions: nothing by default.
-    regions: S::Regions,
 }
 
 /// The data that operations on a space write, on lines of its own.
@@ -98,7 +97,6 @@ impl<S: System> Space<S> {
             children: Children::none(),
             arenas,
             written,
-            regions: S::Regions::new(vm.regions()),
             vm,
         })
     }
@@ -122,8 +120,8 @@ impl<S: System> Space<S> {
     /// reaches anything that was there. Limits stay; new memory is not locked any more.
     /// O(slots + pages).
     pub fn exec(&self) {
-        let _write = self.pmap.locking.write();
-        self.clear_all();
+        let mut op = self.begin(Op::Change);
+        self.clear_all(&mut op);
     }
 
     /// Unmaps all for the only task that uses the space; at less cost than [`Space::exec`], since
@@ -132,9 +130,9 @@ impl<S: System> Space<S> {
     /// # Safety
     /// Until it returns no other task does anything with the space, but to activate it.
     pub unsafe fn exec_alone(&self) {
-        let _write = self.pmap.locking.write();
+        let mut op = self.begin(Op::Change);
         if self.clear_slots().is_err() {
-            return self.clear_all();
+            return self.clear_all(&mut op);
         }
         self.written.heap_end.set(HEAP_START);
         // SAFETY: the caller says that no other task uses them.
@@ -145,7 +143,10 @@ impl<S: System> Space<S> {
     /// to unmap parts.
     fn clear_slots(&self) -> Result<(), Error> {
         let mut occupied = self.pmap.tree.occupied(ALL);
-        occupied.try_for_each(|place| self.clear(place, place.range, None).map(drop))
+        occupied.try_for_each(|place| {
+            self.clear(place, place.range, &mut Guard::<S>::default())
+                .map(drop)
+        })
     }
 
     /// `range` with its end rounded up to pages, if a request may name that.
@@ -181,7 +182,7 @@ impl<S: System> Space<S> {
 impl<S: System> Drop for Space<S> {
     fn drop(&mut self) {
         if self.clear_slots().is_err() {
-            self.clear_all();
+            self.clear_all(&mut Guard::<S>::default());
         }
     }
 }

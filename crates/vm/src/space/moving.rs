@@ -7,12 +7,13 @@
 //! the new place is subdivided as the old one is; a move that finds that another task has
 //! subdivided the old one further meanwhile begins anew.
 
+use super::gate::Guard;
 use super::remap::Move;
 use super::{Space, arena};
 use crate::error::Error;
 use crate::flags::Flags;
 use crate::heap::push;
-use crate::policy::{MapLocking, System};
+use crate::system::{Change, System};
 use crate::tree::{Attributes, Part, Two};
 use crate::usage::Usage;
 use alloc::vec::Vec;
@@ -37,7 +38,7 @@ impl<S: System> Space<S> {
     pub(super) fn move_to(&self, old: VaRange, to: VaRange, place: Move) -> Result<bool, Error> {
         let target = VaRange::sized(to.start, old.len());
         self.divide_as(old, to)?;
-        let pmap = self.pmap.locking.pmap();
+        let pmap = self.pmap.lock_tables();
         let two = self.pmap.tree.lock_two(old, to)?;
         let mut runs = self.runs(&two, old, to, place)?;
         let is_ready = self.is_divided_as(old, to) && self.make_ready(&two, &mut runs)?;
@@ -65,11 +66,12 @@ impl<S: System> Space<S> {
         self.move_runs(&two, &runs, place.leaves());
         drop(two);
         drop(pmap);
+        let op = &mut Guard::<S>::default();
         if !place.leaves() {
-            self.region_gone(old);
+            self.report(op, Change::Unmapped(old));
         }
         for run in &runs {
-            self.region_like(run.to, &run.attributes);
+            self.report_like(op, run.to, &run.attributes);
         }
         if !place.leaves() {
             self.arenas.unmapped(old);

@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::flags::Flags;
 use crate::heap::push;
 use crate::object::Attached;
-use crate::policy::{MapLocking, System};
+use crate::system::{Op, System};
 use crate::tree::Mapped;
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -25,7 +25,7 @@ impl<S: System> Space<S> {
         let range = Self::in_pages(range)?;
         let mut pieces = Vec::new();
         {
-            let _read = self.pmap.locking.read();
+            let _op = self.begin(Op::Look);
             self.pmap.tree.find(range.start).refuse_hole(range)?;
             let mut locked = self.pmap.tree.lock(range)?;
             locked.visit(|mapped| Self::add_piece(&mut pieces, &mapped))?;
@@ -47,7 +47,7 @@ impl<S: System> Space<S> {
     /// part of it is not mapped.
     pub fn invalidate(&self, range: VaRange) -> Result<(), Error> {
         let range = Self::in_pages(range)?;
-        let _read = self.pmap.locking.read();
+        let _op = self.begin(Op::Look);
         self.pmap.tree.find(range.start).refuse_hole(range)?;
         let mut covered = Ok(());
         for part in self.pmap.tree.lock(range)?.parts() {

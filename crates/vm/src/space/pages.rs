@@ -7,9 +7,9 @@ use crate::flags::Flags;
 use crate::frames::Content;
 use crate::object::{Advice, Attached, PageRef};
 use crate::pmap::Entry;
-use crate::policy::{MapLocking, System};
 use crate::reclaim::Batch;
 use crate::swap::CLUSTER;
+use crate::system::{Op, System};
 use crate::tree::{Locked, Mapped};
 use alloc::vec::Vec;
 use core::mem;
@@ -39,7 +39,7 @@ impl<S: System> Space<S> {
     }
 
     fn discard_pages(&self, range: VaRange) -> Result<(), Error> {
-        let _read = self.pmap.locking.read();
+        let _op = self.begin(Op::Look);
         let place = self.pmap.tree.find(range.start);
         place.refuse_hole(range)?;
         let mut removal = self.pmap.removal();
@@ -53,10 +53,10 @@ impl<S: System> Space<S> {
     /// its content, or zeroes. Private anonymous memory only; otherwise as [`Space::discard`].
     pub(super) fn free(&self, range: VaRange) -> Result<(), Error> {
         let range = Self::in_pages(range)?;
-        let _read = self.pmap.locking.read();
+        let _op = self.begin(Op::Look);
         let place = self.pmap.tree.find(range.start);
         place.refuse_hole(range)?;
-        let _pmap = self.pmap.locking.pmap();
+        let _pmap = self.pmap.lock_tables();
         let mut locked = self.pmap.tree.lock_at(place, range)?;
         locked.visit(|mapped| {
             refuse_locked(&mapped)?;
@@ -162,7 +162,7 @@ impl<S: System> Space<S> {
             if next == range.end {
                 return Ok(());
             }
-            let _pmap = self.pmap.locking.pmap();
+            let _pmap = self.pmap.lock_tables();
             let rest = VaRange {
                 start: next,
                 ..range
@@ -202,10 +202,10 @@ impl<S: System> Space<S> {
         mut check: impl FnMut(&Mapped<'_, S>) -> Result<(), Error>,
         then: impl FnOnce(&mut Locked<'_, S>) -> R,
     ) -> Result<R, Error> {
-        let _read = self.pmap.locking.read();
+        let _op = self.begin(Op::Look);
         let place = self.pmap.tree.find(range.start);
         place.refuse_hole(range)?;
-        let _pmap = self.pmap.locking.pmap();
+        let _pmap = self.pmap.lock_tables();
         let mut locked = Locked::none(&self.pmap.tree);
         locked.lock_at(place, range)?;
         locked.visit(|mapped| check(&mapped))?;

@@ -13,7 +13,7 @@ use super::stack::GUARD;
 use super::{HIGHEST, MAP_START, Space};
 use crate::error::Error;
 use crate::flags::Flags;
-use crate::policy::System;
+use crate::system::System;
 use crate::tree::Place;
 use machine::{PAGE_SIZE, VaRange};
 

@@ -4,8 +4,8 @@ use super::Space;
 use crate::error::Error;
 use crate::flags::Flags;
 use crate::heap::push;
-use crate::policy::{MapLocking, System};
 use crate::prot::Prot;
+use crate::system::{Change, Op, System};
 use crate::tree::Locked;
 use alloc::vec::Vec;
 use machine::VaRange;
@@ -24,11 +24,11 @@ impl<S: System> Space<S> {
     #[inline(never)]
     fn protect_whole(&self, range: VaRange, prot: Prot) -> Result<(), Error> {
         let mut brought = Vec::new();
-        let write = self.pmap.locking.write();
+        let mut op = self.begin(Op::Change);
         let place = self.pmap.tree.find(range.start);
         place.refuse_hole(range)?;
-        let changing = self.region_changes(range);
-        let pmap = self.pmap.locking.pmap();
+        self.report(&mut op, Change::Expected(range));
+        let pmap = self.pmap.lock_tables();
         let mut locked = Locked::none(&self.pmap.tree);
         locked.lock_at(place, range)?;
         // A charge stays once it is made.
@@ -64,8 +64,8 @@ impl<S: System> Space<S> {
         self.pmap.protect_locked(&mut locked, prot, change);
         drop(locked);
         drop(pmap);
-        self.region_protected(range, prot);
-        drop((changing, write));
+        self.report(&mut op, Change::Protected(range, prot));
+        drop(op);
         brought.iter().for_each(|&part| self.populate_locked(part));
         Ok(())
     }

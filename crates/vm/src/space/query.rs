@@ -5,8 +5,8 @@ use crate::error::Error;
 use crate::flags::Flags;
 use crate::object::{Attached, ObjectId};
 use crate::pmap::Entry;
-use crate::policy::{MapLocking, System};
 use crate::prot::Prot;
+use crate::system::{Op, System};
 use crate::tree::Mapped;
 use alloc::vec::Vec;
 use machine::{PAGE_SIZE, VaRange};
@@ -84,7 +84,7 @@ impl<S: System> Space<S> {
     /// # Errors
     /// If there is no memory for the list.
     pub fn try_regions(&self) -> Result<Vec<Region>, Error> {
-        let _read = self.pmap.locking.read();
+        let _op = self.begin(Op::Look);
         let mut locked = self.pmap.tree.lock_all();
         let mut regions: Vec<Region> = Vec::new();
         for part in locked.parts() {
@@ -107,7 +107,7 @@ impl<S: System> Space<S> {
         let end = start.checked_add(PAGE_SIZE)?;
         let page = VaRange { start, end };
         Self::check(page).ok()?;
-        let _read = self.pmap.locking.read();
+        let _op = self.begin(Op::Look);
         let mut locked = self.pmap.tree.lock(page).ok()?;
         let part = locked.parts().next()?;
         part.first().map(|mapped| Region::of(&mapped))
@@ -119,7 +119,7 @@ impl<S: System> Space<S> {
         let range = Self::in_pages(range)?;
         let mut incore = Vec::new();
         incore.try_reserve_exact(range.pages())?;
-        let _read = self.pmap.locking.read();
+        let _op = self.begin(Op::Look);
         self.pmap.tree.find(range.start).refuse_hole(range)?;
         let mut locked = self.pmap.tree.lock(range)?;
         for mut part in locked.parts() {

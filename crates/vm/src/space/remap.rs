@@ -1,9 +1,10 @@
 //! Changing the size or the place of a mapping (`mremap`).
 
+use super::gate::Guard;
 use super::{HIGHEST, LOWEST, Space, whole_pages};
 use crate::error::Error;
 use crate::flags::Flags;
-use crate::policy::{MapLocking, System};
+use crate::system::{Op, System};
 use crate::tree::{Attributes, Part, Two};
 use crate::usage::Usage;
 use machine::{PAGE_SIZE, VaRange};
@@ -79,7 +80,7 @@ impl<S: System> Space<S> {
         }
         let moved = self.cut_before_move(old, bytes, place)?;
         let at = self.vm.with_frames(|| {
-            let _write = self.pmap.locking.write();
+            let _op = self.begin(Op::Change);
             if old.end > HIGHEST {
                 self.refuse_beyond(old, bytes, place)
             } else if old.start == old.end {
@@ -104,7 +105,7 @@ impl<S: System> Space<S> {
             Move::To(at) if bytes < old.len() && old.end <= HIGHEST => {
                 Self::in_pages_at(at, bytes)?;
                 let kept = VaRange::sized(old.start, bytes);
-                let _write = self.pmap.locking.write();
+                let _op = self.begin(Op::Change);
                 drop(self.lock_one(kept, None)?);
                 self.shrink(old, bytes)?;
                 Ok(kept)
@@ -156,7 +157,8 @@ impl<S: System> Space<S> {
             end: old.end,
         };
         if rest.start < rest.end {
-            self.give_back(self.pmap.tree.find(rest.start), rest, None)?;
+            let place = self.pmap.tree.find(rest.start);
+            self.give_back(place, rest, &mut Guard::<S>::default())?;
         }
         Ok(())
     }
@@ -186,7 +188,7 @@ impl<S: System> Space<S> {
             part.set(Some(added.clone()));
         }
         drop(two);
-        self.region_like(more, &added);
+        self.report_like(&mut Guard::<S>::default(), more, &added);
         Ok(true)
     }
 
@@ -200,7 +202,8 @@ impl<S: System> Space<S> {
         let to = Self::in_pages_at(at, bytes)?;
         loop {
             for goal in self.goals(old, to, place)? {
-                self.clear(self.pmap.tree.find(goal.start), goal, None)?;
+                let place = self.pmap.tree.find(goal.start);
+                self.clear(place, goal, &mut Guard::<S>::default())?;
             }
             // Another task may map something there before it is locked again.
             if self.move_to(old, to, place)? {

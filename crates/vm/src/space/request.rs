@@ -3,8 +3,8 @@
 use crate::error::Error;
 use crate::flags::Flags;
 use crate::object::ObjectRef;
-use crate::policy::System;
 use crate::prot::Prot;
+use crate::system::System;
 use machine::PAGE_SIZE;
 
 /// Where a mapping is to be.

@@ -3,7 +3,7 @@
 use super::{HIGHEST, LOWEST, Space};
 use crate::error::Error;
 use crate::flags::Flags;
-use crate::policy::{MapLocking, System};
+use crate::system::{Op, System};
 use crate::tree::{Attributes, Locked};
 use crate::usage::Usage;
 use machine::{PAGE_SIZE, VaRange};
@@ -70,7 +70,7 @@ impl<S: System> Space<S> {
             start: grown.start.saturating_sub(GUARD).max(LOWEST),
             end: grown.end + PAGE_SIZE,
         };
-        let _write = self.pmap.locking.write();
+        let mut op = self.begin(Op::Change);
         let mut locked = self.pmap.tree.lock(around)?;
         match surroundings(&mut locked, grown, flags) {
             Surroundings::Clear => {}
@@ -88,7 +88,7 @@ impl<S: System> Space<S> {
             part.set(Some(Attributes::private(flags)));
         }
         drop(locked);
-        self.region_like(grown, &Attributes::private(flags));
+        self.report_like(&mut op, grown, &Attributes::private(flags));
         Ok(true)
     }
 }

@@ -4,7 +4,7 @@ use crate::error::{Error, Resource};
 use crate::flags::Flags;
 use crate::frames::Content;
 use crate::object::{Advice, Attached, PageRef};
-use crate::policy::System;
+use crate::system::System;
 use crate::tree::{Likely, Slot};
 use crate::vm::Vm;
 use machine::{Access, Frame};

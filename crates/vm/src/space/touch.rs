@@ -8,8 +8,8 @@
 use super::Space;
 use super::supply::Guess;
 use crate::frames::Content;
-use crate::policy::System;
 use crate::prot::Prot;
+use crate::system::System;
 use crate::tree::{Likely, Locked, Mapped, Place};
 use machine::{Access, PageFault, VaRange};
 

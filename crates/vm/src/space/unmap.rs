@@ -2,24 +2,25 @@
 //!
 //! [`Unmapping`] owns the steps that a mapping in the place of others takes, too:
 //!
-//! 1. **Lock** the slots of the range ([`Unmapping::lock`]), in a block of delayed invalidation if
-//!    the policy wants one around them, and get all that the rest needs. Counting against the
-//!    space's limits is the last step that can fail.
-//! 2. **Clear and flush** ([`Removal::pages`]): entries out of the tables, PV entries off their
-//!    pages' lists; flush the TLBs of the CPUs that may have the translations; then free frames.
-//! 3. **Set** the new mapping, or none, and release the slots ([`Unmapping::finish`]).
-//! 4. **Give back**: reserved swap space, objects that are not mapped any more. With nothing mapped
-//!    also the addresses, to be used again first, and tables that are not needed.
+//! 1. **Lock** the slots of the range, in a block of delayed invalidation if that is wanted around
+//!    them, and get all that the rest needs. Counting against the space's limits is the last step
+//!    that can fail.
+//! 2. **Clear** the entries, and take PV entries off their pages' lists.
+//! 3. **Flush** the TLBs of the CPUs that may have the translations.
+//! 4. **Free** the frames. Now the slots get the new mapping, or none, and are released.
+//!
+//! Then reserved swap space goes back, and objects that are not mapped any more. With nothing mapped
+//! also the addresses, to be used again first, and tables that are not needed.
 
 use super::arena::TABLE;
-use super::regions::Changing;
+use super::gate::Guard;
 use super::{HEAP_START, Space};
 use crate::error::Error;
 use crate::flags::Flags;
 use crate::heap::push;
 use crate::object::Attached;
-use crate::pmap::{Removal, whole_lines};
-use crate::policy::{MapLocking, System};
+use crate::pmap::{Gather, Removal, whole_lines};
+use crate::system::{Change, Op, System};
 use crate::tree::{ALL, Attributes, Locked, Part, Place};
 use crate::usage::Usage;
 use alloc::vec::Vec;
@@ -35,27 +36,48 @@ impl<S: System> Space<S> {
 
     #[inline(never)]
     fn unmap_pages(&self, range: VaRange) -> Result<(), Error> {
-        let mut write = self.pmap.locking.write();
+        let mut op = self.begin(Op::Change);
         let place = self.pmap.tree.find(range.start);
         if place.is_hole(range) {
             Ok(())
         } else {
-            self.give_back(place, range, Some(&mut write))
+            self.give_back(place, range, &mut op)
         }
     }
 
     /// Unmaps `range`, at whose start `place` was found. Its addresses are used again first, and
-    /// tables that are not needed go. As [`Space::clear_locked`] with `write`.
+    /// tables that are not needed go.
     #[inline(always)]
-    pub(super) fn give_back(
-        &self,
-        place: Place<'_, S>,
+    pub(super) fn give_back<'a>(
+        &'a self,
+        place: Place<'a, S>,
         range: VaRange,
-        write: Option<&mut Write<'_, S>>,
+        op: &mut Guard<'a, S>,
     ) -> Result<(), Error> {
-        let leaves_tables = self.clear(place, range, write)?;
+        let leaves_tables = self.clear(place, range, op)?;
         self.given_back(place, range, leaves_tables);
         Ok(())
+    }
+
+    /// Leaves `range`, at whose start `place` was found, without a mapping. Says whether tables may
+    /// be left that are not needed.
+    #[inline(always)]
+    pub(super) fn clear<'a>(
+        &'a self,
+        place: Place<'a, S>,
+        range: VaRange,
+        op: &mut Guard<'a, S>,
+    ) -> Result<bool, Error> {
+        self.report(op, Change::Expected(range));
+        let mut unmapping = Unmapping::new(self);
+        unmapping.lock(place, range)?;
+        unmapping.count()?;
+        self.report(op, Change::Unmapping(range));
+        unmapping.take_pages();
+        let leaves_tables = unmapping.set(None);
+        unmapping.release();
+        self.report(op, Change::Unmapped(range));
+        Ok(leaves_tables)
     }
 
     /// `range`, at whose start `place` was found, has been unmapped, and perhaps left tables.
@@ -67,48 +89,8 @@ impl<S: System> Space<S> {
         }
     }
 
-    /// Leaves `range`, at whose start `place` was found, without a mapping. Says whether tables may
-    /// be left that are not needed.
-    #[inline(always)]
-    pub(super) fn clear(
-        &self,
-        place: Place<'_, S>,
-        range: VaRange,
-        write: Option<&mut Write<'_, S>>,
-    ) -> Result<bool, Error> {
-        let changing = self.region_changes(range);
-        let mut unmapping = Unmapping::new(self);
-        unmapping.lock(place, range)?;
-        self.clear_locked(&mut unmapping, range, (changing, write), || {})
-    }
-
-    /// Leaves `range`, which is locked, without a mapping, after the announcement of the change;
-    /// `done` is called when the pages are gone, before the slots are released. With `write`, the
-    /// map's lock, the policy may downgrade it.
-    #[inline(always)]
-    pub(super) fn clear_locked(
-        &self,
-        unmapping: &mut Unmapping<'_, S>,
-        range: VaRange,
-        (changing, write): (Changing<'_, S>, Option<&mut Write<'_, S>>),
-        done: impl FnOnce(),
-    ) -> Result<bool, Error> {
-        let rules = self.rules(unmapping.locked());
-        rules.count(unmapping.usage(), Usage::NONE)?;
-        let locking = &self.pmap.locking;
-        if let Some(write) = write.filter(|_| locking.downgrades()) {
-            self.region_gone(range);
-            drop(changing);
-            locking.downgrade(write);
-            return Ok(unmapping.finish(None, done));
-        }
-        let leaves_tables = unmapping.finish(None, done);
-        self.region_gone(range);
-        Ok(leaves_tables)
-    }
-
     /// Unmaps all, and empties the heap. New memory is not locked any more.
-    pub(super) fn clear_all(&self) {
+    pub(super) fn clear_all<'a>(&'a self, op: &mut Guard<'a, S>) {
         let place = self.pmap.tree.find(ALL.start);
         let mut removal = self.pmap.removal();
         let locked = removal.lock(place, ALL);
@@ -131,7 +113,7 @@ impl<S: System> Space<S> {
         self.written.heap_end.set(HEAP_START);
         drop(removal);
         self.vm.uncommit(usage.charged);
-        self.region_gone(ALL);
+        self.report(op, Change::Unmapped(ALL));
     }
 
     /// Frees tables that `range`, at whose start `place` was found, does not need any more: those
@@ -176,10 +158,6 @@ impl<S: System> Space<S> {
         }
     }
 }
-
-/// The map's lock, held while regions change.
-pub(super) type Write<'a, S> =
-    <<S as System>::Locking as MapLocking<<S as System>::Machine>>::Write<'a>;
 
 /// A range whose mappings are on their way out: locked, and nothing has changed yet.
 pub(super) struct Unmapping<'a, S: System> {
@@ -234,28 +212,49 @@ impl<'a, S: System> Unmapping<'a, S> {
         self.usage
     }
 
-    /// Takes the mappings away, puts one with `attributes` in their place, or nothing, and gives
-    /// back their reservations; calls `done` before it releases the slots. When it returns, no CPU
-    /// can reach the pages that were there. Says whether tables may be left that are not needed.
+    /// Counts the mappings, which go, against the space's limits.
     #[inline(always)]
-    pub(super) fn finish(
-        &mut self,
-        attributes: Option<Attributes<S>>,
-        done: impl FnOnce(),
-    ) -> bool {
-        self.removal.pages();
+    pub(super) fn count(&self) -> Result<(), Error> {
+        self.space
+            .rules(self.locked())
+            .count(self.usage, Usage::NONE)
+    }
+
+    /// Takes the pages away. When it returns, no CPU can reach them.
+    #[inline(always)]
+    pub(super) fn take_pages(&mut self) {
+        if self.removal.has_pages() {
+            self.take_some_pages();
+        }
+    }
+
+    #[inline(never)]
+    fn take_some_pages(&mut self) {
+        let mut gather = Gather::new();
+        self.removal.clear(&mut gather);
+        self.removal.flush(&mut gather);
+        self.removal.free(&mut gather);
+    }
+
+    /// Puts a mapping with `attributes`, or nothing, in the place of the mappings. Says whether
+    /// tables may be left that are not needed.
+    #[inline(always)]
+    pub(super) fn set(&mut self, attributes: Option<Attributes<S>>) -> bool {
         let locked = &mut self.removal.locked;
-        let leaves_tables = match locked.only(locked.range()) {
+        match locked.only(locked.range()) {
             Some(part) => set(part, attributes),
             None => set_several(locked, attributes),
-        };
-        done();
+        }
+    }
+
+    /// Releases the slots, and gives back what the mappings have reserved.
+    #[inline(always)]
+    pub(super) fn release(&mut self) {
         self.removal.release();
         self.space.vm.uncommit(self.usage.charged);
         if !self.attached.is_empty() {
             self.attached.clear();
         }
-        leaves_tables
     }
 }
 

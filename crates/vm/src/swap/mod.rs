@@ -62,21 +62,23 @@ pub use load::{Eviction, Loading, SwapIn};
 pub use space::SwapSpace;
 
 use crate::error::Error;
-use crate::policy::Reservation;
-use machine::{CpuRange, Machine};
+use crate::system::{Extent, Part, Reservation};
+use machine::Machine;
 use sync::counter::Limited;
 
 /// The next bottleneck of case study 000, taken apart: a reservation that is released on the CPU
 /// it was made on touches that CPU's line only.
 pub struct PerCpuSwap<M: Machine>(Limited<M>);
 
-impl<M: Machine> Reservation<M> for PerCpuSwap<M> {
+impl<M: Machine> Part<M> for PerCpuSwap<M> {
     type Config = ();
 
-    fn new(_config: &(), cpus: CpuRange, limit: u64) -> Result<Self, Error> {
-        Ok(PerCpuSwap(Limited::try_new(cpus, limit)?))
+    fn new(_: &(), extent: Extent) -> Result<Self, Error> {
+        Ok(PerCpuSwap(Limited::try_new(extent.cpus, extent.swap)?))
     }
+}
 
+impl<M: Machine> Reservation<M> for PerCpuSwap<M> {
     #[inline]
     fn reserve(&self, pages: u64) -> bool {
         self.0.reserve(pages)

@@ -6,7 +6,7 @@ mod model;
 use super::locked::{Held, lock_beside_walks, unlock};
 use super::part::Part;
 use super::{ALL, Place, Slot, Tree};
-use crate::policy::System;
+use crate::system::System;
 use machine::{Cpus, Platform, VaRange};
 
 /// A walk over a tree that holds one slot, and takes the next before it releases it.

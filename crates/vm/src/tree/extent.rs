@@ -2,7 +2,7 @@
 
 use crate::flags::Flags;
 use crate::object::Attached;
-use crate::policy::System;
+use crate::system::System;
 use machine::VaRange;
 
 /// The attributes of a mapping: all but its place. 16 bytes.

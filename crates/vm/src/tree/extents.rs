@@ -6,7 +6,7 @@
 
 use super::extent::{Attributes, Extent};
 use crate::error::Error;
-use crate::policy::System;
+use crate::system::System;
 use alloc::vec::Vec;
 use machine::VaRange;
 

@@ -6,7 +6,7 @@ use super::places::Places;
 use super::{ALL, Place, Slot, Tree, shift};
 use crate::error::Error;
 use crate::lock::SlotLock;
-use crate::policy::System;
+use crate::system::System;
 use core::convert::Infallible;
 use core::iter;
 use machine::VaRange;

@@ -43,7 +43,7 @@ pub(crate) use slot::{Kind, Slot};
 pub(crate) use state::{Likely, Size};
 
 use crate::error::Error;
-use crate::policy::System;
+use crate::system::System;
 use core::array;
 use machine::{Atomics, VaRange, pte};
 use slot::{FAN_OUT, FAN_OUT_SHIFT};

@@ -1,7 +1,7 @@
 //! Going from slot to slot, without a lock.
 
 use super::{FAN_OUT, Place, Slot, TOP, Tree, shift, span};
-use crate::policy::System;
+use crate::system::System;
 use core::iter;
 use machine::VaRange;
 

@@ -3,7 +3,7 @@
 use super::extent::{Extent, Mapped};
 use super::state::State;
 use super::{ALL, Tree};
-use crate::policy::System;
+use crate::system::System;
 use machine::VaRange;
 
 impl<S: System> Tree<S> {

@@ -12,7 +12,7 @@
 use super::Vm;
 use crate::error::Error;
 use crate::heap::try_box;
-use crate::policy::System;
+use crate::system::System;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::marker::PhantomData;

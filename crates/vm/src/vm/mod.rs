@@ -25,11 +25,8 @@ use crate::error::Error;
 use crate::flags::Superpages;
 use crate::frames::{Frames, RUN};
 use crate::heap::filled;
-use crate::policy::{
-    ForkTables, Invalidation, MapLocking, ObjectPages, PageQueues, PvChunks, PvLocking, Regions,
-    Reservation, System, Victim,
-};
 use crate::swap::SwapSpace;
+use crate::system::{Extent, ForkTables, ObjectPages, Part, System, Victim};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use asids::Asids;
@@ -57,13 +54,13 @@ pub struct Vm<S: System> {
     machine: S::Machine,
     frames: Frames<S::Machine>,
     pages: Box<[Run<S>]>,
+    gate: S::Gate,
     invalidation: Padded<S::Invalidation>,
     swap: Padded<S::Swap>,
-    locking: <S::Locking as MapLocking<S::Machine>>::Config,
-    regions: <S::Regions as Regions<S::Machine>>::Common,
     queues: S::Queues,
     pv_locks: S::PvLocks,
-    pv_chunks: S::PvChunks,
+    /// `None` if PV entries are in tables.
+    pv_chunks: Option<S::PvChunks>,
     asids: Asids<S::Machine>,
     current: CurrentSpaces<S::Machine>,
     kernel: Option<KernelEntries>,
@@ -78,8 +75,7 @@ pub struct Vm<S: System> {
     fork_tables: ForkTables,
     object_pages: ObjectPages,
     fault_around: usize,
-    /// True if all policies are silent ([`Invalidation::is_silent`]), so that short paths may be
-    /// taken.
+    /// True if all parts are silent ([`Part::is_silent`]), so that short paths may be taken.
     has_short_paths: bool,
 }
 
@@ -107,29 +103,30 @@ impl<S: System> Vm<S> {
         let swap_space = options.swap_space.as_deref();
         let swap_slots = swap_space.map_or(0, |space| space.slots().into());
         let all_pages = frames.total() as u64 + swap_slots;
-        let invalidation = S::Invalidation::new(&options.invalidation, cpus, end)?;
-        let pv_chunks = S::PvChunks::new(&options.pv_chunks, cpus, end)?;
-        let (fork_tables, object_pages) = if pv_chunks.is_used() {
-            (ForkTables::Copied, ObjectPages::Listed)
-        } else {
-            (options.fork_tables, options.object_pages)
+        let extent = Extent::new(cpus, end, swap_pages);
+        let gate = S::Gate::new(&options.gate, extent)?;
+        let invalidation = S::Invalidation::new(&options.invalidation, extent)?;
+        let swap = S::Swap::new(&options.swap, extent)?;
+        let queues = S::Queues::new(&options.queues, extent)?;
+        let pv_locks = S::PvLocks::new(&options.pv_locks, extent)?;
+        let chunks = options.pv_chunks.as_ref();
+        let chunks = chunks.map(|chunks| S::PvChunks::new(chunks, extent));
+        let pv_chunks = chunks.transpose()?;
+        let (fork_tables, object_pages) = match pv_chunks {
+            Some(_) => (ForkTables::Copied, ObjectPages::Listed),
+            None => (options.fork_tables, options.object_pages),
         };
-        let queues = S::Queues::new(&options.queues, cpus, end)?;
-        let pv_locks = S::PvLocks::new(&options.pv_locks, cpus, end)?;
-        let regions = S::Regions::common(&options.regions, cpus, end)?;
-        let has_short_paths = invalidation.is_silent()
-            && S::Locking::is_silent(&options.locking)
-            && S::Regions::is_silent(&regions)
+        let has_short_paths = gate.is_silent()
+            && invalidation.is_silent()
+            && queues.is_silent()
             && pv_locks.is_silent()
-            && !queues.is_used()
-            && !pv_chunks.is_used();
+            && pv_chunks.is_none();
         let vm = Arc::new(Vm {
             frames,
             pages: filled(end.div_ceil(RUN), Run::new)?,
+            gate,
             invalidation: Padded(invalidation),
-            swap: Padded(S::Swap::new(&options.swap, cpus, swap_pages)?),
-            locking: options.locking,
-            regions,
+            swap: Padded(swap),
             queues,
             pv_locks,
             pv_chunks,
@@ -164,7 +161,9 @@ impl<S: System> Vm<S> {
         self.swap.label();
         self.queues.label();
         self.pv_locks.label();
-        self.pv_chunks.label();
+        if let Some(chunks) = &self.pv_chunks {
+            chunks.label();
+        }
         self.asids.label();
         self.current.label();
         self.roster.label();
@@ -187,20 +186,16 @@ impl<S: System> Vm<S> {
         &self.pv_locks
     }
 
-    /// Where PV entries are kept.
+    /// The chunks of PV entries, if these are not in tables.
     #[inline]
-    pub(crate) fn pv_chunks(&self) -> &S::PvChunks {
-        &self.pv_chunks
+    pub(crate) fn pv_chunks(&self) -> Option<&S::PvChunks> {
+        self.pv_chunks.as_ref()
     }
 
-    /// Which locks a space has.
-    pub(crate) fn locking(&self) -> &<S::Locking as MapLocking<S::Machine>>::Config {
-        &self.locking
-    }
-
-    /// The data of regions that the spaces have in common.
-    pub(crate) fn regions(&self) -> &<S::Regions as Regions<S::Machine>>::Common {
-        &self.regions
+    /// The gate of its spaces.
+    #[inline]
+    pub(crate) fn gate(&self) -> &S::Gate {
+        &self.gate
     }
 
     /// Where pages queue.
@@ -208,7 +203,7 @@ impl<S: System> Vm<S> {
         &self.queues
     }
 
-    /// The delayed-invalidation policy.
+    /// The delayed invalidation.
     pub fn invalidation(&self) -> &S::Invalidation {
         &self.invalidation
     }
@@ -237,8 +232,8 @@ impl<S: System> Vm<S> {
         self.fault_around
     }
 
-    /// Returns true if no policy must be told of a first touch, or of the end of a page that no
-    /// other task can look for: [`Invalidation::is_silent`].
+    /// Returns true if no part must be told of a first touch, or of the end of a page that no
+    /// other task can look for: [`Part::is_silent`].
     #[inline(always)]
     pub(crate) fn has_short_paths(&self) -> bool {
         self.has_short_paths

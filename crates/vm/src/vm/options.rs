@@ -2,11 +2,8 @@
 
 use super::Overcommit;
 use crate::flags::Superpages;
-use crate::policy::{
-    ForkTables, FramePools, Invalidation, MapLocking, ObjectPages, PageQueues, PvChunks, PvLocking,
-    Regions, Reservation, System,
-};
 use crate::swap::SwapSpace;
+use crate::system::{ForkTables, FramePools, ObjectPages, Part, System};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 
@@ -16,20 +13,18 @@ pub type OutOfMemory = Box<dyn Fn() -> bool + Send + Sync>;
 
 /// How a VM is made.
 pub struct Options<S: System> {
-    /// Which delayed invalidation, if the policy leaves a choice.
-    pub invalidation: <S::Invalidation as Invalidation<S::Machine>>::Config,
-    /// Which account of swap space, if the policy leaves a choice.
-    pub swap: <S::Swap as Reservation<S::Machine>>::Config,
-    /// Which locks a space has, if the policy leaves a choice.
-    pub locking: <S::Locking as MapLocking<S::Machine>>::Config,
-    /// Which records of regions, if the policy leaves a choice.
-    pub regions: <S::Regions as Regions<S::Machine>>::Config,
-    /// Which queues of pages, if the policy leaves a choice.
-    pub queues: <S::Queues as PageQueues<S::Machine>>::Config,
-    /// Which lock protects a page's PV list, if the policy leaves a choice.
-    pub pv_locks: <S::PvLocks as PvLocking<S::Machine>>::Config,
-    /// Where PV entries are kept, if the policy leaves a choice.
-    pub pv_chunks: <S::PvChunks as PvChunks<S::Machine>>::Config,
+    /// The options of the gate.
+    pub gate: <S::Gate as Part<S::Machine>>::Config,
+    /// The options of the delayed invalidation.
+    pub invalidation: <S::Invalidation as Part<S::Machine>>::Config,
+    /// The options of the account of swap space.
+    pub swap: <S::Swap as Part<S::Machine>>::Config,
+    /// The options of the queues of pages.
+    pub queues: <S::Queues as Part<S::Machine>>::Config,
+    /// The options of the locks of PV lists.
+    pub pv_locks: <S::PvLocks as Part<S::Machine>>::Config,
+    /// The options of the chunks of PV entries; `None` for entries in tables.
+    pub pv_chunks: Option<<S::PvChunks as Part<S::Machine>>::Config>,
     /// Pages of swap space that may be reserved; by default twice the memory's.
     pub swap_pages: Option<u64>,
     /// Where pages go when memory is short; without it, private memory stays.
@@ -42,9 +37,9 @@ pub struct Options<S: System> {
     pub superpages: Superpages,
     /// Which pools free frames are in.
     pub frame_pools: FramePools,
-    /// How a fork treats leaf tables; policies whose PV entries are in chunks always copy.
+    /// How a fork treats leaf tables; systems whose PV entries are in chunks always copy.
     pub fork_tables: ForkTables,
-    /// How the mappings of an object's page are found; policies whose PV entries are in chunks list
+    /// How the mappings of an object's page are found; systems whose PV entries are in chunks list
     /// them.
     pub object_pages: ObjectPages,
     /// Pages of an object that one read fault maps at most ([`crate::Space::fault`]): a power of
@@ -58,13 +53,12 @@ pub const FAULT_AROUND: usize = 16;
 impl<S: System> Default for Options<S> {
     fn default() -> Self {
         Options {
+            gate: Default::default(),
             invalidation: Default::default(),
             swap: Default::default(),
-            locking: Default::default(),
-            regions: Default::default(),
             queues: Default::default(),
             pv_locks: Default::default(),
-            pv_chunks: Default::default(),
+            pv_chunks: None,
             swap_pages: None,
             swap_space: None,
             out_of_memory: None,

@@ -2,7 +2,7 @@
 
 use super::Vm;
 use crate::error::Error;
-use crate::policy::{Reservation, System};
+use crate::system::{Reservation, System};
 
 /// When a request for memory is refused because it might not be there when it is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

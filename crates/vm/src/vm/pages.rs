@@ -4,7 +4,7 @@ use super::Vm;
 use crate::error::{Error, Resource};
 use crate::frames::{Content, RUN};
 use crate::page::{Identity, Last, Page, PvList};
-use crate::policy::{PageQueues, Purpose, PvLocking, Regions, System};
+use crate::system::{Gate, PageQueues, Part, Purpose, PvLocking, System};
 use alloc::sync::Arc;
 use core::array;
 use core::num::NonZeroUsize;
@@ -15,15 +15,15 @@ use machine::Frame;
 #[repr(align(64))]
 pub(super) struct Run<S: System> {
     pub(super) pages: [Page<S>; RUN],
-    /// The policy's data of each: nothing by default.
-    pub(super) regions: [<S::Regions as Regions<S::Machine>>::Page; RUN],
+    /// The gate's data of each: nothing by default.
+    pub(super) gate: [<S::Gate as Gate<S::Machine>>::Page; RUN],
 }
 
 impl<S: System> Run<S> {
     pub(super) fn new() -> Self {
         Run {
             pages: array::from_fn(|_| Page::new()),
-            regions: array::from_fn(|_| S::Regions::new_page()),
+            gate: array::from_fn(|_| Default::default()),
         }
     }
 }
@@ -77,10 +77,10 @@ impl<S: System> Vm<S> {
         self.pv_locks.is_per_block().then(|| Last(list, frame))
     }
 
-    /// The frame's page's data of the policy of regions.
+    /// The gate's data of the frame's page.
     #[inline]
-    pub(crate) fn page_regions(&self, frame: Frame) -> &<S::Regions as Regions<S::Machine>>::Page {
-        &self.pages[frame.index() / RUN].regions[frame.index() % RUN]
+    pub(crate) fn gate_page(&self, frame: Frame) -> &<S::Gate as Gate<S::Machine>>::Page {
+        &self.pages[frame.index() / RUN].gate[frame.index() % RUN]
     }
 
     /// Takes a frame for a page, with one reference.
@@ -131,14 +131,14 @@ impl<S: System> Vm<S> {
     /// Drops a reference of each page.
     pub(crate) fn release_pages(&self, pages: impl Iterator<Item = Frame>) {
         let last = pages.filter(|&frame| self.page(frame).release());
-        if self.queues.is_used() {
-            last.for_each(|frame| self.free_page(frame, false))
-        } else {
+        if self.queues.is_silent() {
             self.frames.free_all(&self.machine, last)
+        } else {
+            last.for_each(|frame| self.free_page(frame, false))
         }
     }
 
-    /// Frees pages that have no references any more, where policies are silent.
+    /// Frees pages that have no references any more, where all parts are silent.
     pub(crate) fn free_pages(&self, pages: impl Iterator<Item = Frame>) {
         self.frames.free_all(&self.machine, pages);
     }
@@ -149,9 +149,9 @@ impl<S: System> Vm<S> {
         self.free_from(Purpose::Page, frame, zeroed);
     }
 
-    /// Looks for a page's mappings as the policy of regions does.
-    pub(crate) fn walk_regions(&self, frame: Frame) {
-        S::Regions::walk(&self.regions, frame, self.page_regions(frame));
+    /// Looks for a page's mappings as the gate does.
+    pub(crate) fn walk(&self, frame: Frame) {
+        self.gate.walk(frame, self.gate_page(frame));
     }
 
     /// Returns true if the page in `frame`, which the caller has mapped, is only the caller's:

@@ -4,7 +4,7 @@ use crate::system::{System, TestSpace, active as space, plain, with_options};
 use hosted::Hosted;
 use machine::{PAGE_SIZE, VaRange};
 use vm::object::{self, Object, ObjectRef};
-use vm::policy::ObjectPages;
+use vm::system::ObjectPages;
 use vm::{At, Best, Error, Flags, Options, Prot, Request};
 
 const P: usize = PAGE_SIZE;

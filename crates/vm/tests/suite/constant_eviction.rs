@@ -5,8 +5,8 @@ use machine::PAGE_SIZE;
 use std::cell::RefCell;
 use std::sync::Arc;
 use vm::object::Object;
-use vm::policy::MapLocking;
-use vm::{Best, Options, Prot, Request, Space, System, Vm};
+use vm::system::{Extent, Gate, Part};
+use vm::{Best, Error, Options, Prot, Request, Space, System, Vm};
 
 use crate::store;
 
@@ -17,11 +17,10 @@ impl System for Eager {
     type Machine = Hosted;
     type Invalidation = <Best<Hosted> as System>::Invalidation;
     type Swap = <Best<Hosted> as System>::Swap;
-    type Locking = Reclaiming;
-    type Regions = vm::policy::NoRegions;
-    type Queues = vm::policy::NoQueues;
-    type PvLocks = vm::policy::PvBytes;
-    type PvChunks = vm::policy::PvInTables;
+    type Gate = Reclaiming;
+    type Queues = vm::system::NoQueues;
+    type PvLocks = vm::system::PvBytes;
+    type PvChunks = vm::system::NoChunks;
 }
 
 struct Reclaiming;
@@ -47,27 +46,27 @@ fn reclaim() {
     }
 }
 
-impl MapLocking<Hosted> for Reclaiming {
-    type Read<'a> = ();
-    type Write<'a> = ();
-    type Pmap<'a> = ();
-
+impl Part<Hosted> for Reclaiming {
     type Config = ();
 
-    fn new(_: &()) -> Self {
-        Reclaiming
+    fn new(_: &(), _: Extent) -> Result<Self, Error> {
+        Ok(Reclaiming)
     }
+}
 
-    fn read(&self) {}
+impl Gate<Hosted> for Reclaiming {
+    type Space = ();
+    type Page = ();
+    type Object = ();
+    type Guard<'a> = ();
+    type Pmap<'a> = ();
 
-    fn write(&self) {}
+    fn new_space(&self) {}
 
-    fn pmap(&self) {
+    fn new_object(&self) {}
+
+    fn lock_pmap(&self, (): &()) {
         reclaim();
-    }
-
-    fn try_pmap(&self) -> Option<()> {
-        Some(())
     }
 }
 

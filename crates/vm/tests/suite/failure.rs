@@ -7,8 +7,8 @@ use hosted::Hosted;
 use machine::{Frame, Memory, Ordering, PAGE_SIZE, Pager, PagerError, Topology, VaRange};
 use std::sync::Arc;
 use vm::pager::MemoryPager;
-use vm::policy::Reservation;
 use vm::swap::SwapSpace;
+use vm::system::Reservation;
 use vm::{Best, Error, Prot, Resource, Space, Vm};
 
 type TestVm = Arc<Vm<Best<Hosted>>>;

@@ -6,8 +6,8 @@ use machine::{PAGE_SIZE, Topology, VaRange};
 use std::sync::Arc;
 use vm::object::{Object, ObjectRef};
 use vm::pager::MemoryPager;
-use vm::policy::Reservation;
 use vm::swap::SwapSpace;
+use vm::system::Reservation;
 use vm::{Advice, At, Best, Error, Flags, Move, Options, Prot, Request, Resource, Space, Vm};
 
 use crate::store;

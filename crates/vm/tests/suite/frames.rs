@@ -9,7 +9,7 @@ use sim::profile::Profile;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use vm::policy::FramePools;
+use vm::system::FramePools;
 use vm::{Content, Frames};
 
 /// Frames in a block.

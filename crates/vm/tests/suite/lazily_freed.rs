@@ -6,7 +6,7 @@ use hosted::Hosted;
 use machine::{PAGE_SIZE, VaRange};
 use std::thread;
 use vm::pager::MemoryPager;
-use vm::policy::Reservation;
+use vm::system::Reservation;
 use vm::{Advice, Best, Error, Move, Prot, Request, Superpages, Vm};
 
 const MIB: usize = 1 << 20;

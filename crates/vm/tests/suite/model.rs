@@ -4,7 +4,7 @@ use hosted::Hosted;
 use machine::{PAGE_SIZE, VaRange};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use vm::policy::Reservation;
+use vm::system::Reservation;
 use vm::{Best, Error, Prot, Space, Vm};
 
 /// The pages the operations play on: across the border of a leaf table.

@@ -8,8 +8,8 @@ use run::{Run, at};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use vm::pager::MemoryPager;
-use vm::policy::{ForkTables, Reservation};
 use vm::swap::SwapSpace;
+use vm::system::{ForkTables, Reservation};
 use vm::{Advice, Best, Error, Move, Options, Prot, Space, Vm};
 
 use crate::run;

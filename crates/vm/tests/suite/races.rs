@@ -6,7 +6,7 @@ use hosted::Hosted;
 use machine::{Execute, Job, Mmu, PAGE_SIZE, VaRange};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use vm::policy::Reservation;
+use vm::system::Reservation;
 use vm::{Best, Error, Prot, Space, Vm};
 
 const WORKERS: usize = 4;

@@ -5,7 +5,7 @@ use crate::refusing;
 use hosted::Hosted;
 use machine::{PAGE_SIZE, VaRange};
 use std::sync::Arc;
-use vm::policy::Reservation;
+use vm::system::Reservation;
 use vm::{Advice, At, Best, Error, Flags, Limit, Move, Options, Prot, Request, Space, Vm};
 
 const P: usize = PAGE_SIZE;

@@ -4,7 +4,7 @@ use crate::system::{System, TestSpace, active, plain};
 use hosted::Hosted;
 use machine::{PAGE_SIZE, VaRange};
 use vm::object::ObjectRef;
-use vm::policy::Reservation;
+use vm::system::Reservation;
 use vm::{At, Best, Error, Prot, Request};
 
 const SPACES: usize = 4;

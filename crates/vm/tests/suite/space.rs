@@ -3,7 +3,7 @@
 use crate::system::{active as space, plain};
 use hosted::Hosted;
 use machine::{Access, Mmu, PAGE_SIZE, VaRange};
-use vm::policy::Reservation;
+use vm::system::Reservation;
 use vm::{Advice, At, Best, Error, Flags, HEAP_START, Prot, Request, Vm};
 
 const MIB: usize = 1 << 20;

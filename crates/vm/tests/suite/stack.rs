@@ -5,7 +5,7 @@ use crate::refusing;
 use hosted::Hosted;
 use machine::{Execute, Job, PAGE_SIZE, VaRange};
 use std::sync::Arc;
-use vm::policy::Reservation;
+use vm::system::Reservation;
 use vm::{At, Best, Error, Flags, HIGHEST, Limit, MAP_START, Options, Prot, Request, Space, Vm};
 
 const P: usize = PAGE_SIZE;

@@ -6,8 +6,8 @@ use machine::{Execute, Job, PAGE_SIZE, Topology, VaRange};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use vm::pager::MemoryPager;
-use vm::policy::Reservation;
 use vm::swap::SwapSpace;
+use vm::system::Reservation;
 use vm::{Best, Error, Options, Prot, Resource, Space, Superpages, Vm};
 
 const HUGE: usize = 2 << 20;

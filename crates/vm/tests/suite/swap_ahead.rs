@@ -5,8 +5,8 @@ use machine::{Frame, PAGE_SIZE, Pager, PagerError, Topology, VaRange};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use vm::pager::MemoryPager;
-use vm::policy::Reservation;
 use vm::swap::SwapSpace;
+use vm::system::Reservation;
 use vm::{Advice, Best, Options, Prot, Space, Vm};
 
 const MIB: usize = 1 << 20;

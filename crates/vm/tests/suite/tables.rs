@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use vm::object::{Object, ObjectRef};
 use vm::pager::MemoryPager;
-use vm::policy::Reservation;
+use vm::system::Reservation;
 use vm::{Advice, At, Best, Error, Move, Options, Prot, Request, Resource, Space, Superpages};
 
 const MIB: usize = 1 << 20;

@@ -5,7 +5,7 @@ use crate::system::plain;
 use hosted::Hosted;
 use machine::{Execute, Job, PAGE_SIZE, VaRange};
 use std::sync::Arc;
-use vm::policy::Reservation;
+use vm::system::Reservation;
 use vm::{Best, Error, HIGHEST, MAP_START, Prot, Region, Space, Vm};
 
 const MIB: usize = 1 << 20;

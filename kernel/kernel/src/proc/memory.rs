@@ -5,7 +5,7 @@ use crate::fs::live::Sheet;
 use crate::system::system;
 use core::fmt::Write;
 use machine::PAGE_SIZE;
-use vm::policy::Reservation;
+use vm::system::Reservation;
 
 /// Physical memory and swap space, in bytes.
 pub struct Amounts {

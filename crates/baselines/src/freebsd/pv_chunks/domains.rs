@@ -9,7 +9,7 @@ use sync::watch::Watched;
 use sync::{Mutex, Padded};
 use vm::Error;
 use vm::heap::filled;
-use vm::policy::Victim;
+use vm::system::Victim;
 
 /// `pv_chunks[]`. A chunk belongs to the domain of the CPU that made it, as FreeBSD's frames come
 /// from the memory nearest to the CPU.

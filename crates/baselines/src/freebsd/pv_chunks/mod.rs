@@ -32,13 +32,13 @@ mod pmaps;
 use super::domain::DOMAINS;
 use chunk::Chunk;
 use domains::Domains;
-use machine::{Asid, CpuRange, Frame, Machine, Memory};
+use machine::{Asid, Frame, Machine, Memory};
 use of_pmap::OfPmap;
 use pmaps::Pmaps;
 use sync::{Padded, lock_class};
 use vm::Error;
-use vm::policy::{PvChunks, Victim};
 use vm::pv::Pv;
+use vm::system::{Extent, Part, PvChunks, Victim};
 
 lock_class!(
     /// All chunks of a domain, by age (`pvc_lock`); or all pmaps.
@@ -80,23 +80,29 @@ pub enum Chunks<M: Machine> {
 /// A pmap's chunks, on cache lines of their own.
 pub type PmapState<M> = Padded<OfPmap<M>>;
 
-// SAFETY: an entry is one whose bit was set, and cleared, under the lock of its pmap's chunks,
-// until the entry is returned; a chunk is freed only if all its bits are set.
-unsafe impl<M: Machine> PvChunks<M> for Chunks<M> {
+impl<M: Machine> Part<M> for Chunks<M> {
     type Config = Order;
-    type Pmap = PmapState<M>;
 
-    fn new(order: &Order, cpus: CpuRange, _frames: usize) -> Result<Self, Error> {
+    fn new(order: &Order, extent: Extent) -> Result<Self, Error> {
         Ok(match *order {
-            Order::Chunks { domains } => Chunks::ByChunk(Domains::new(domains, Some(cpus))?),
+            Order::Chunks { domains } => Chunks::ByChunk(Domains::new(domains, Some(extent.cpus))?),
             Order::Nodes => Chunks::ByChunk(Domains::new(DOMAINS, None)?),
             Order::Pmaps => Chunks::ByPmap(Pmaps::new()),
         })
     }
 
-    fn is_used(&self) -> bool {
-        true
+    fn label(&self) {
+        match self {
+            Chunks::ByChunk(domains) => domains.label(),
+            Chunks::ByPmap(pmaps) => pmaps.label(),
+        }
     }
+}
+
+// SAFETY: an entry is one whose bit was set, and cleared, under the lock of its pmap's chunks,
+// until the entry is returned; a chunk is freed only if all its bits are set.
+unsafe impl<M: Machine> PvChunks<M> for Chunks<M> {
+    type Pmap = PmapState<M>;
 
     fn new_pmap(&self, tag: Asid) -> PmapState<M> {
         if let Chunks::ByPmap(pmaps) = self {
@@ -193,12 +199,5 @@ unsafe impl<M: Machine> PvChunks<M> for Chunks<M> {
         M: Memory,
     {
         pmap.see(machine, victim.chunk, see);
-    }
-
-    fn label(&self) {
-        match self {
-            Chunks::ByChunk(domains) => domains.label(),
-            Chunks::ByPmap(pmaps) => pmaps.label(),
-        }
     }
 }

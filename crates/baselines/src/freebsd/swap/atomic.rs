@@ -1,15 +1,15 @@
 //! Two atomic counters.
 
-use machine::{Atomic, AtomicInt, CpuRange, Machine, Ordering};
+use machine::{Atomic, AtomicInt, Machine, Ordering};
 use sync::Padded;
 use vm::Error;
-use vm::policy::Reservation;
+use vm::system::{Extent, Part, Reservation};
 
 /// Reservation as in FreeBSD today: an atomic addition to the system's counter, and one to the
 /// user's.
 ///
 /// FreeBSD adds first and subtracts the pages again if they were too many, so a large refusal can
-/// make a small reservation beside it fail. The policy forbids that, so the system's counter is
+/// make a small reservation beside it fail. [`Reservation`] forbids that, so the system's counter is
 /// raised by compare-and-swap: one locked instruction while no other CPU interferes, like the
 /// addition.
 pub struct AtomicSwap<M: Machine> {
@@ -18,17 +18,24 @@ pub struct AtomicSwap<M: Machine> {
     user: Padded<M::AtomicU64>,
 }
 
-impl<M: Machine> Reservation<M> for AtomicSwap<M> {
+impl<M: Machine> Part<M> for AtomicSwap<M> {
     type Config = ();
 
-    fn new(_: &(), _cpus: CpuRange, limit: u64) -> Result<Self, Error> {
+    fn new(_: &(), extent: Extent) -> Result<Self, Error> {
         Ok(AtomicSwap {
-            limit,
+            limit: extent.swap,
             system: Padded(M::AtomicU64::new(0)),
             user: Padded(M::AtomicU64::new(0)),
         })
     }
 
+    fn label(&self) {
+        M::label_value(&self.system, "AtomicSwap.system");
+        M::label_value(&self.user, "AtomicSwap.user");
+    }
+}
+
+impl<M: Machine> Reservation<M> for AtomicSwap<M> {
     fn reserve(&self, pages: u64) -> bool {
         // The counters guard no other memory: relaxed throughout.
         let sum = |seen: u64| seen.checked_add(pages).filter(|&sum| sum <= self.limit);
@@ -49,11 +56,6 @@ impl<M: Machine> Reservation<M> for AtomicSwap<M> {
             before >= pages,
             "released {pages} pages of {before} reserved"
         );
-    }
-
-    fn label(&self) {
-        M::label_value(&self.system, "AtomicSwap.system");
-        M::label_value(&self.user, "AtomicSwap.user");
     }
 
     fn reserved(&self) -> u64 {

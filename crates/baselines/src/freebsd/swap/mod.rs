@@ -6,7 +6,7 @@
 //! FreeBSD counts twice: the system's total against the swap space, and each user's for a resource
 //! limit that is off by default. The workloads run as one user, so all CPUs share both counters.
 //! Its system-wide limit is off by default too (overcommit); the counting is not. Here the limit
-//! holds, as the policy promises.
+//! holds, as [`vm::system::Reservation`] promises.
 
 mod atomic;
 mod mutex;

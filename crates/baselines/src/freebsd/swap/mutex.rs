@@ -1,11 +1,11 @@
 //! A counter under the swap devices' mutex, then one under the user's.
 
-use machine::{Atomic, CpuRange, Machine, Ordering};
+use machine::{Atomic, Machine, Ordering};
 use sync::adaptive::FreebsdMutex;
 use sync::watch::{LockClass, Watched};
 use sync::{Padded, RawLock, lock_class};
 use vm::Error;
-use vm::policy::Reservation;
+use vm::system::{Extent, Part, Reservation};
 
 lock_class!(
     /// `sw_dev_mtx`.
@@ -63,17 +63,24 @@ impl<M: Machine, C: LockClass> Counter<M, C> {
     }
 }
 
-impl<M: Machine> Reservation<M> for MutexSwap<M> {
+impl<M: Machine> Part<M> for MutexSwap<M> {
     type Config = ();
 
-    fn new(_: &(), _cpus: CpuRange, limit: u64) -> Result<Self, Error> {
+    fn new(_: &(), extent: Extent) -> Result<Self, Error> {
         Ok(MutexSwap {
-            limit,
+            limit: extent.swap,
             system: Padded(Counter::new()),
             user: Padded(Counter::new()),
         })
     }
 
+    fn label(&self) {
+        M::label_value(&self.system, "MutexSwap.system");
+        M::label_value(&self.user, "MutexSwap.user");
+    }
+}
+
+impl<M: Machine> Reservation<M> for MutexSwap<M> {
     fn reserve(&self, pages: u64) -> bool {
         let fits = |count: u64| count.checked_add(pages).filter(|&sum| sum <= self.limit);
         self.system.update(fits) && {
@@ -87,11 +94,6 @@ impl<M: Machine> Reservation<M> for MutexSwap<M> {
         // In FreeBSD's order.
         self.system.lower(pages);
         self.user.lower(pages);
-    }
-
-    fn label(&self) {
-        M::label_value(&self.system, "MutexSwap.system");
-        M::label_value(&self.user, "MutexSwap.user");
     }
 
     fn reserved(&self) -> u64 {

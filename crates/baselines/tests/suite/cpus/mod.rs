@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
-use vm::policy::Invalidation;
+use vm::system::Invalidation;
 
 /// Long enough for a wait that should return to have returned.
 const SOON: Duration = Duration::from_secs(20);
@@ -120,7 +120,7 @@ impl<I: Invalidation<Hosted>> Pages<I> {
         Arc::clone(
             pages
                 .entry(frame)
-                .or_insert_with(|| Arc::new(I::new_page())),
+                .or_insert_with(|| Arc::new(I::Page::default())),
         )
     }
 }

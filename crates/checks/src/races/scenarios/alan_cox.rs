@@ -6,7 +6,7 @@
 
 use super::pause;
 use super::process::enter;
-use super::store::{presets, with_policies};
+use super::store::{presets, with_parts};
 use crate::races::play::{Play, Scenario, Stage};
 use crate::vms;
 use machine::{Atomic, Atomics, Cpus, Memory, Mmu, Ordering, PAGE_SIZE, VaRange};
@@ -41,7 +41,7 @@ pub fn named<S: System<Machine = Sim>>(
     name: &str,
     options: impl Fn() -> Options<S> + Send + Sync + 'static,
 ) -> Scenario {
-    sized(with_policies(name, options, build))
+    sized(with_parts(name, options, build))
 }
 
 /// On machines that it fits.

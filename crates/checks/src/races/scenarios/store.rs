@@ -11,8 +11,8 @@ use sim::Sim;
 use std::ops::Range;
 use std::sync::Arc;
 use vm::pager::{MemoryPager, PagerCounts};
-use vm::policy::ForkTables;
 use vm::swap::SwapSpace;
+use vm::system::ForkTables;
 use vm::{Best, Options, System, Vm};
 
 /// Slots of a swap space.
@@ -151,7 +151,7 @@ pub fn number(value: u64) -> u64 {
 }
 
 /// A scenario of `name` on the machine itself, in the system `S`.
-pub fn with_policies<S: System<Machine = Sim>>(
+pub fn with_parts<S: System<Machine = Sim>>(
     name: impl Into<String>,
     options: impl Fn() -> Options<S> + Send + Sync + 'static,
     build: fn(&Stage, Options<S>) -> Play,
@@ -168,9 +168,9 @@ pub fn presets(
     let scenario = |preset: Preset| {
         let name = format!("{family}.{preset}");
         if preset == Preset::SCALEVM {
-            return with_policies(name, Options::default, best);
+            return with_parts(name, Options::default, best);
         }
-        with_policies(name, move || preset.options(), selected)
+        with_parts(name, move || preset.options(), selected)
     };
     Preset::ALL.into_iter().map(scenario).collect()
 }
@@ -181,5 +181,5 @@ pub fn sharing(family: &str, build: fn(&Stage, Options<Best<Sim>>) -> Play) -> S
         fork_tables: ForkTables::Shared { from: 1 },
         ..Options::default()
     };
-    with_policies(format!("{family}.sharing"), options, build)
+    with_parts(format!("{family}.sharing"), options, build)
 }

@@ -6,7 +6,7 @@
 use super::alan_cox::{AT, PAGEOUT, WRITER};
 use super::pause;
 use super::process::enter;
-use super::store::{Store, presets, with_policies};
+use super::store::{Store, presets, with_parts};
 use crate::races::play::{Play, Scenario, Stage};
 use crate::vms;
 use machine::{Atomic, Atomics, Cpus, Ordering, PAGE_SIZE};
@@ -29,7 +29,7 @@ pub fn named<S: System<Machine = Sim>>(
     name: &str,
     options: impl Fn() -> Options<S> + Send + Sync + 'static,
 ) -> Scenario {
-    sized(with_policies(name, options, build))
+    sized(with_parts(name, options, build))
 }
 
 /// On machines that it fits.

@@ -1,8 +1,8 @@
 //! Leaving without a copy.
 
 use crate::pmap::{Pmap, superpage};
-use crate::policy::System;
 use crate::pv::{PvTables, Table};
+use crate::system::System;
 use crate::tree::{Kind, Locked, Part, Size};
 use machine::{Atomic, Flush, Ordering, VaRange};
 

@@ -56,8 +56,8 @@ mod own;
 
 use super::{Entry, Pmap};
 use crate::page::PvList;
-use crate::policy::System;
 use crate::pv::{FamilyRef, LockedFamily, Owner};
+use crate::system::System;
 use crate::tree::{Part, Size};
 use machine::{Atomic, Atomics, Ordering};
 

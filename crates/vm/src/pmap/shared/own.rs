@@ -6,8 +6,8 @@ use crate::frames::Content;
 use crate::page::Page;
 use crate::pmap::entry::{self, Entry};
 use crate::pmap::{Pmap, superpage};
-use crate::policy::System;
 use crate::pv::{PvTables, Table};
+use crate::system::System;
 use crate::tree::{Kind, Part, Size};
 use machine::{Atomic, AtomicInt, Flush, Frame, Ordering, pte};
 

@@ -2,7 +2,7 @@
 
 use super::{Pages, PvRun, Run, piece, table};
 use crate::pmap::Pmap;
-use crate::policy::System;
+use crate::system::System;
 use crate::tree::{Part, Size};
 use machine::{Atomic, Frame, Memory, Ordering, pte};
 
@@ -19,7 +19,7 @@ impl<S: System> Pmap<S> {
     #[cold]
     fn demote_locked(&self, part: &mut Part<'_, S>) {
         let first = self.superpage_frame(part);
-        self.vm.walk_regions(first);
+        self.vm.walk(first);
         let run = self.lock_run(first);
         self.put_table_back(part, &run);
     }

@@ -9,7 +9,7 @@ use super::{USED, piece};
 use crate::best::Best;
 use crate::invalidation::Snapshots;
 use crate::page::{Page, PvList};
-use crate::policy::PvBytes;
+use crate::system::PvBytes;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;

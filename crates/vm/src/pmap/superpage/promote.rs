@@ -2,7 +2,7 @@
 
 use super::{USED, piece, table};
 use crate::pmap::{Pmap, entry};
-use crate::policy::System;
+use crate::system::System;
 use crate::tree::{Kind, Part, Size};
 use machine::{Atomic, AtomicInt, Flush, Frame, Memory, Ordering, pte};
 

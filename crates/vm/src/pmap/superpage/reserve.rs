@@ -2,8 +2,8 @@
 
 use crate::error::Error;
 use crate::pmap::Pmap;
-use crate::policy::System;
 use crate::prot::Prot;
+use crate::system::System;
 use crate::tree::{Kind, Part, Size};
 use machine::{Atomic, Frame, Memory, Ordering, pte};
 

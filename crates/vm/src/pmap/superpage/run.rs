@@ -1,7 +1,7 @@
 //! The PV lists of neighbouring pages, locked together.
 
 use crate::page::{Page, PvList};
-use crate::policy::System;
+use crate::system::System;
 use core::marker::PhantomData;
 use core::ops::Range;
 

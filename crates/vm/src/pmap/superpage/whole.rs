@@ -4,10 +4,10 @@
 use super::{PvRun, Run, USED, frame_at, table};
 use crate::page::Page;
 use crate::pmap::flush::Touched;
-use crate::pmap::remove::Taking;
+use crate::pmap::remove::Clearing;
 use crate::pmap::{Pmap, entry};
-use crate::policy::{PageQueues, System};
 use crate::prot::Prot;
+use crate::system::{PageQueues, System};
 use crate::tree::{Kind, Part, Size};
 use crate::vm::Vm;
 use machine::{Atomic, AtomicInt, Frame, Memory, Ordering, PAGE_SIZE, pte};
@@ -84,7 +84,7 @@ impl<S: System> Pmap<S> {
     }
 }
 
-impl<'a, S: System> Taking<'_, 'a, S> {
+impl<'a, S: System> Clearing<'_, 'a, S> {
     /// Clears the superpage that `part`, all of its slot, is mapped by. As for a single page, each
     /// page looks unmapped from now on and is not: the block has it noted.
     pub(in crate::pmap) fn superpage(&mut self, part: &mut Part<'_, S>) {

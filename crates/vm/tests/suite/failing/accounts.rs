@@ -6,7 +6,7 @@
 
 use super::{Call, Told, World, on_a_cpu};
 use machine::{PAGE_SIZE, VaRange};
-use vm::policy::Reservation;
+use vm::system::Reservation;
 use vm::{Error, Flags, Limit, Prot, Request, Usage};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

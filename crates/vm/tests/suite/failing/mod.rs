@@ -27,7 +27,7 @@ use machine::{PAGE_SIZE, PagerError, VaRange};
 use std::sync::Arc;
 use std::thread;
 use vm::pager::MemoryPager;
-use vm::policy::Reservation;
+use vm::system::Reservation;
 use vm::{Best, Error, Pmap, Resource, Space, Superpages, Vm};
 
 pub const MIB: usize = 1 << 20;

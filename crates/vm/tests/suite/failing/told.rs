@@ -2,7 +2,7 @@
 
 use super::World;
 use machine::{PAGE_SIZE, VaRange};
-use vm::policy::Reservation;
+use vm::system::Reservation;
 use vm::{Flags, Limit, Region, Stats};
 
 /// The state of a space and its VM.

@@ -1,7 +1,7 @@
 use hosted::Hosted;
 use machine::{PAGE_SIZE, VaRange};
 use std::sync::Arc;
-use vm::policy::Reservation;
+use vm::system::Reservation;
 use vm::{Advice, Error, Move, Prot, Space, Vm};
 
 const MIB: usize = 1 << 20;

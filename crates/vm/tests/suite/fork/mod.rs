@@ -1,13 +1,13 @@
 //! Fork and copy-on-write, on hosted memory: with tables that are shared, and copied.
 
 mod shared {
-    const TABLES: vm::policy::ForkTables = vm::policy::ForkTables::Shared { from: 32 };
+    const TABLES: vm::system::ForkTables = vm::system::ForkTables::Shared { from: 32 };
     include!("cases.rs");
     include!("tables.rs");
 }
 
 mod copied {
-    const TABLES: vm::policy::ForkTables = vm::policy::ForkTables::Copied;
+    const TABLES: vm::system::ForkTables = vm::system::ForkTables::Copied;
     include!("cases.rs");
     include!("tables.rs");
 }
@@ -16,7 +16,7 @@ mod copied {
 #[test]
 fn a_shared_table_takes_no_frame() {
     use hosted::Hosted;
-    use vm::policy::ForkTables;
+    use vm::system::ForkTables;
     use vm::{Best, Options, Prot, Space, Vm};
     fn taken(fork_tables: ForkTables) -> usize {
         let options = Options {

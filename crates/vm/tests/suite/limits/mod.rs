@@ -8,7 +8,7 @@ use hosted::Hosted;
 use machine::{Execute, Job, PAGE_SIZE, VaRange};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use vm::policy::Reservation;
+use vm::system::Reservation;
 use vm::{
     At, Best, Error, Flags, HEAP_START, Limit, Move, Options, Overcommit, Prot, Request, Resource,
     Space, Stats, Vm,

@@ -10,8 +10,8 @@ use hosted::{Hosted, Stats};
 use machine::{Asid, Flush, Mmu, PAGE_SIZE, Topology, VaRange};
 use std::sync::Arc;
 use vm::pager::MemoryPager;
-use vm::policy::Reservation;
 use vm::swap::SwapSpace;
+use vm::system::Reservation;
 use vm::{Advice, At, Best, Error, Flags, Move, Options, Prot, Request, Space, Superpages, Vm};
 
 const MIB: usize = 1 << 20;

@@ -1,38 +1,27 @@
 //! Which lock protects a page's PV list, and where PV entries are kept.
 
+use super::{Extent, Part};
 use crate::error::Error;
 use crate::lock::PvLock;
 use crate::pv::Pv;
-use machine::{Asid, CpuRange, Frame, Machine, Memory};
+use machine::{Asid, Frame, Machine, Memory};
 use sync::RawLock;
 
 /// Which lock protects a page's PV list: its own, or one that it shares with other pages.
 ///
+/// It is silent ([`Part::is_silent`]) if a list is not locked that no other task can know of.
+///
 /// # Safety
 /// No two [`PvLocking::Held`] of one frame exist at a time; locking synchronizes with the unlock
 /// before it.
-pub unsafe trait PvLocking<M: Machine>: Send + Sync + 'static {
-    /// The options of the policy, fixed when the VM is made; `()` for most.
-    type Config: Default + Clone + Send;
+pub unsafe trait PvLocking<M: Machine>: Part<M> {
     /// A list, locked until this is dropped.
     type Held<'a>;
-
-    /// The locks of a machine.
-    fn new(config: &Self::Config, cpus: CpuRange, frames: usize) -> Result<Self, Error>
-    where
-        Self: Sized;
 
     /// Returns true if one lock is that of all 512 pages of an aligned block, and perhaps of
     /// others, which never changes. If not, `own` is the page's lock, so that the VM may lock some
     /// together.
     fn is_per_block(&self) -> bool;
-
-    /// Returns true if a list is not locked that no other task can know of; see
-    /// [`Invalidation::is_silent`](super::Invalidation::is_silent).
-    #[inline(always)]
-    fn is_silent(&self) -> bool {
-        false
-    }
 
     /// Returns true if two frames have the same lock. Asked only if [`PvLocking::is_per_block`].
     fn is_same(&self, one: Frame, other: Frame) -> bool;
@@ -42,9 +31,6 @@ pub unsafe trait PvLocking<M: Machine>: Send + Sync + 'static {
 
     /// Locks the list of the page in `frame`, if that needs no waiting.
     fn try_lock<'a>(&'a self, frame: Frame, own: &'a PvLock<M>) -> Option<Self::Held<'a>>;
-
-    /// Labels its memory; `self` stays where it is from now on.
-    fn label(&self) {}
 }
 
 /// The default: a byte in each page (case study 002).
@@ -57,23 +43,26 @@ pub struct PvByteHeld<'a, M: Machine> {
     held: Option<<PvLock<M> as RawLock<M>>::Held>,
 }
 
-// SAFETY: a lock for each frame.
-unsafe impl<M: Machine> PvLocking<M> for PvBytes {
+impl<M: Machine> Part<M> for PvBytes {
     type Config = ();
-    type Held<'a> = PvByteHeld<'a, M>;
 
-    fn new(_: &(), _cpus: CpuRange, _frames: usize) -> Result<Self, Error> {
+    fn new(_: &(), _: Extent) -> Result<Self, Error> {
         Ok(PvBytes)
-    }
-
-    #[inline(always)]
-    fn is_per_block(&self) -> bool {
-        false
     }
 
     #[inline(always)]
     fn is_silent(&self) -> bool {
         true
+    }
+}
+
+// SAFETY: a lock for each frame.
+unsafe impl<M: Machine> PvLocking<M> for PvBytes {
+    type Held<'a> = PvByteHeld<'a, M>;
+
+    #[inline(always)]
+    fn is_per_block(&self) -> bool {
+        false
     }
 
     #[inline(always)]
@@ -112,7 +101,7 @@ impl<M: Machine> Drop for PvByteHeld<'_, M> {
 /// of the tables in which an entry's place follows from its address.
 ///
 /// A chunk is a frame that belongs to one pmap. A pmap's record of its chunks is changed under the
-/// pmap's lock ([`MapLocking::pmap`](super::MapLocking::pmap)), or by a task that has the pmap to
+/// pmap's lock ([`Gate::lock_pmap`](super::Gate::lock_pmap)), or by a task that has the pmap to
 /// itself. With chunks, forks copy tables whatever the options say: a table that several have has
 /// entries in tables. Chunks may be locked in blocks of the delayed invalidation, in which a task
 /// may sleep therefore ([`Invalidation::may_sleep`](super::Invalidation::may_sleep)).
@@ -120,20 +109,9 @@ impl<M: Machine> Drop for PvByteHeld<'_, M> {
 /// # Safety
 /// An entry that was taken is not handed out again until it is given back; it stays where it is,
 /// unchanged.
-pub unsafe trait PvChunks<M: Machine>: Sized + Send + Sync + 'static {
-    /// The options of the policy, fixed when the VM is made; `()` for most.
-    type Config: Default + Clone + Send;
+pub unsafe trait PvChunks<M: Machine>: Part<M> {
     /// A pmap's record of its chunks.
     type Pmap: Send + Sync;
-
-    /// The chunks of a machine.
-    fn new(config: &Self::Config, cpus: CpuRange, frames: usize) -> Result<Self, Error>
-    where
-        Self: Sized;
-
-    /// Returns true if there are chunks; never changes. If not, nothing else is called but
-    /// [`PvChunks::new_pmap`].
-    fn is_used(&self) -> bool;
 
     /// The record of the new pmap with this tag, which has no chunks.
     fn new_pmap(&self, tag: Asid) -> Self::Pmap;
@@ -200,9 +178,6 @@ pub unsafe trait PvChunks<M: Machine>: Sized + Send + Sync + 'static {
     fn mappings_of(&self, machine: &M, pmap: &Self::Pmap, victim: Victim, see: impl FnMut(usize))
     where
         M: Memory;
-
-    /// Labels its memory; `self` stays where it is from now on.
-    fn label(&self) {}
 }
 
 /// A chunk that is to be emptied.
@@ -214,64 +189,52 @@ pub struct Victim {
     pub chunk: Option<Frame>,
 }
 
-/// The default: no chunks, but tables ([`crate::pv`]).
+/// The default: there are none, and entries are in tables ([`crate::pv`]).
 #[derive(Debug)]
-pub struct PvInTables;
+pub enum NoChunks {}
+
+impl<M: Machine> Part<M> for NoChunks {
+    type Config = ();
+
+    fn new(_: &(), _: Extent) -> Result<Self, Error> {
+        let reason = "PV entries are in tables";
+        Err(Error::Invalid { reason })
+    }
+}
 
 // SAFETY: there are no entries.
-unsafe impl<M: Machine> PvChunks<M> for PvInTables {
-    type Config = ();
+unsafe impl<M: Machine> PvChunks<M> for NoChunks {
     type Pmap = ();
 
-    fn new(_: &(), _cpus: CpuRange, _frames: usize) -> Result<Self, Error> {
-        Ok(PvInTables)
-    }
-
-    #[inline(always)]
-    fn is_used(&self) -> bool {
-        false
-    }
-
-    fn new_pmap(&self, _tag: Asid) {}
+    fn new_pmap(&self, _: Asid) {}
 
     fn has_room(&self, _: &M, _: &()) -> bool {
-        unused()
+        match *self {}
     }
 
-    fn add(&self, _: &M, _: &(), _: Frame, _: *const (), _: Asid) {
-        unused()
-    }
+    fn add(&self, _: &M, _: &(), _: Frame, _: *const (), _: Asid) {}
 
     fn take(&self, _: &M, _: &(), _: usize) -> Pv {
-        unused()
+        match *self {}
     }
 
-    unsafe fn give(&self, _: &M, _: &(), _: Pv) {
-        unused()
-    }
+    unsafe fn give(&self, _: &M, _: &(), _: Pv) {}
 
     fn trim(&self, _: &M, _: &(), _: impl FnMut(Frame)) {}
 
     unsafe fn address(&self, _: &M, _: Pv) -> usize {
-        unused()
+        match *self {}
     }
 
-    unsafe fn set_address(&self, _: &M, _: Pv, _: usize) {
-        unused()
-    }
+    unsafe fn set_address(&self, _: &M, _: Pv, _: usize) {}
 
     unsafe fn owner(&self, _: &M, _: Pv) -> *const () {
-        unused()
+        match *self {}
     }
 
     fn next_victim(&self, _: &M) -> Option<Victim> {
-        None
+        match *self {}
     }
 
     fn mappings_of(&self, _: &M, _: &(), _: Victim, _: impl FnMut(usize)) {}
-}
-
-#[cold]
-fn unused<T>() -> T {
-    unreachable!("there are no chunks")
 }

@@ -32,6 +32,13 @@ impl<G> Seldom<G> {
     }
 }
 
+impl<G> Default for Seldom<G> {
+    #[inline(always)]
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
 impl<G> Deref for Seldom<G> {
     type Target = Option<G>;
 

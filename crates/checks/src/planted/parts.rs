@@ -1,9 +1,9 @@
 //! Protocols with one point broken.
 
-use machine::{Atomic, CpuRange, Frame, Machine, Ordering};
+use machine::{Atomic, Frame, Machine, Ordering};
 use sim::Sim;
 use sync::epoch::Protocol;
-use vm::policy::Invalidation;
+use vm::system::{Extent, Invalidation, Part};
 use vm::{Best, System};
 
 /// The epoch has passed one step too early.
@@ -25,41 +25,40 @@ unsafe impl Protocol for NoFence {
     }
 }
 
-/// `vm`'s policies, but without waiting for CPUs that unmap.
+/// `vm`'s parts, but without waiting for CPUs that unmap.
 pub struct NoInvalidation;
 
 impl System for NoInvalidation {
     type Machine = Sim;
     type Invalidation = NoWait;
     type Swap = <Best<Sim> as System>::Swap;
-    type Locking = <Best<Sim> as System>::Locking;
-    type Regions = vm::policy::NoRegions;
-    type Queues = vm::policy::NoQueues;
-    type PvLocks = vm::policy::PvBytes;
-    type PvChunks = vm::policy::PvInTables;
+    type Gate = vm::system::NoGate;
+    type Queues = vm::system::NoQueues;
+    type PvLocks = vm::system::PvBytes;
+    type PvChunks = vm::system::NoChunks;
 }
 
 /// No delayed invalidation at all.
 pub struct NoWait;
 
+impl Part<Sim> for NoWait {
+    type Config = ();
+
+    fn new(_: &(), _: Extent) -> Result<Self, vm::Error> {
+        Ok(NoWait)
+    }
+}
+
 // SAFETY: none; it breaks the promise, and the check must find that.
 unsafe impl Invalidation<Sim> for NoWait {
     type Block<'a> = ();
-    type Enter<'a> = ();
-    type Reverse<'a> = ();
+    type Held<'a> = ();
     type Page = ();
-    type Config = ();
 
-    fn new(_: &(), _: CpuRange, _: usize) -> Result<Self, vm::Error> {
-        Ok(NoWait)
-    }
-    fn new_page() {}
     fn may_sleep(&self) -> bool {
         true
     }
     fn begin(&self) {}
     fn note(&self, _: &(), _: Frame, _: &()) {}
-    fn enter(&self) {}
-    fn reverse(&self) {}
     fn wait(&self, _: &(), _: Frame, _: &()) {}
 }

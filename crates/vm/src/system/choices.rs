@@ -1,0 +1,48 @@
+//! Choices that take no code of a system.
+
+/// The tables of a child for 2 MiB of its parent's private memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ForkTables {
+    /// Entries of its own, for each page.
+    Copied,
+    /// The parent's table, until one of them changes an entry of it: of 2 MiB in which at least
+    /// so many pages are in memory.
+    Shared {
+        /// Below, copying is cheaper.
+        from: usize,
+    },
+}
+
+impl ForkTables {
+    /// The best choice as a rule, and the default.
+    pub const BEST: Self = ForkTables::Shared { from: 32 };
+}
+
+impl Default for ForkTables {
+    fn default() -> Self {
+        Self::BEST
+    }
+}
+
+/// How the mappings of an object's page are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum ObjectPages {
+    /// By the object's attachments, which say where the page may be mapped. A mapping is an entry
+    /// and nothing else.
+    #[default]
+    Attached,
+    /// By PV entries, as those of private pages; each mapping has a reference to the page.
+    Listed,
+}
+
+/// The pools of free frames that are in no CPU's cache, each under a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum FramePools {
+    /// One for eight CPUs.
+    #[default]
+    Near,
+    /// One for each NUMA node. So CPUs of a node are given frames of the same 2 MiB.
+    Node,
+    /// One for all.
+    One,
+}

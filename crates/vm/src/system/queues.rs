@@ -1,0 +1,68 @@
+//! The queues of pages that a system has beside the caches of frames.
+
+use super::{Extent, Part};
+use crate::error::Error;
+use machine::{Frame, Machine};
+
+/// What a frame is for, or was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// A page.
+    Page,
+    /// A table, a node of the VM's own, a chunk of PV entries.
+    Own,
+}
+
+/// Queues of pages that a system's reclaimer works on, and the lock of its free pages.
+///
+/// The VM's own reclaimer needs none of them: pages age in their descriptors. If there are none
+/// ([`Part::is_silent`]), frames come back several at a time, and only [`PageQueues::take`] is
+/// called.
+///
+/// The default of each method does nothing.
+pub trait PageQueues<M: Machine>: Part<M> {
+    /// Held while a frame is taken from the free ones or comes back to them.
+    type Free<'a>: Default;
+
+    /// Before a frame is taken from the free ones. Perhaps under a slot's lock, or a page's.
+    #[inline]
+    fn take(&self, _purpose: Purpose) -> Self::Free<'_> {
+        Self::Free::default()
+    }
+
+    /// Before a frame comes back to them; as [`PageQueues::take`].
+    #[inline]
+    fn give(&self, _purpose: Purpose) -> Self::Free<'_> {
+        Self::Free::default()
+    }
+
+    /// A fault has mapped the page, copied it to write, or let it be written. Under the lock of the
+    /// slot.
+    #[inline]
+    fn activate(&self, _frame: Frame) {}
+
+    /// The page has gone; its frame is the caller's, and free soon.
+    #[inline]
+    fn remove(&self, _frame: Frame) {}
+}
+
+/// The default: none.
+#[derive(Debug)]
+pub struct NoQueues;
+
+impl<M: Machine> Part<M> for NoQueues {
+    type Config = ();
+
+    fn new(_: &(), _: Extent) -> Result<Self, Error> {
+        Ok(NoQueues)
+    }
+
+    #[inline(always)]
+    fn is_silent(&self) -> bool {
+        true
+    }
+}
+
+impl<M: Machine> PageQueues<M> for NoQueues {
+    type Free<'a> = ();
+}
