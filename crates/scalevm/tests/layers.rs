@@ -68,7 +68,7 @@ const VM: Layered = Layered {
         "pager",
         // PV entries, and the differences between systems.
         "pv",
-        "policy",
+        "system",
         "invalidation",
         "swap",
         "best",
