@@ -20,6 +20,7 @@
 
 mod block;
 mod cache;
+mod failures;
 mod map;
 #[cfg(test)]
 mod model;
@@ -33,7 +34,8 @@ use crate::system::FramePools;
 use block::BLOCK;
 use cache::{BATCH, Cache};
 use core::iter;
-use machine::{Atomic, AtomicInt, Frame, Ordering, Platform};
+use failures::Failures;
+use machine::{Frame, Platform};
 use map::Map;
 use pools::Pools;
 use reservation::Reservations;
@@ -41,9 +43,6 @@ use sync::PerCpu;
 
 /// Frames in a run, which the pool hands out together.
 pub(crate) const RUN: usize = 8;
-
-/// Beside the number of the allocation that fails: all that follow fail, too.
-const FOR_GOOD: u64 = 1 << 63;
 
 /// The content a frame must have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,9 +60,7 @@ pub struct Frames<M: Platform> {
     pools: Pools<M>,
     reservations: Reservations<M>,
     map: Map,
-    /// How many allocations succeed before one fails; 0 means all do. [`FOR_GOOD`]: those
-    /// behind it fail, too. Written by tests only, so its line is shared by all CPUs.
-    fail_in: M::AtomicU64,
+    failures: Failures<M>,
 }
 
 impl<M: Platform> Frames<M> {
@@ -86,7 +83,7 @@ impl<M: Platform> Frames<M> {
             pools: Pools::new(pools, machine, &map)?,
             reservations: Reservations::new(map.end())?,
             map,
-            fail_in: M::AtomicU64::new(0),
+            failures: Failures::new(),
         })
     }
 
@@ -101,7 +98,7 @@ impl<M: Platform> Frames<M> {
     #[inline(always)]
     #[must_use = "a frame that is not freed is lost"]
     pub fn allocate(&self, machine: &M, content: Content) -> Option<Frame> {
-        if self.must_fail() {
+        if self.failures.is_due() {
             return None;
         }
         let (frame, zeroed) = self.take(content)?;
@@ -131,7 +128,7 @@ impl<M: Platform> Frames<M> {
     /// They may be given back one by one, or all with [`Frames::free_block`].
     #[must_use = "a frame that is not freed is lost"]
     pub fn allocate_block(&self, machine: &M) -> Option<Frame> {
-        if self.must_fail() {
+        if self.failures.is_due() {
             return None;
         }
         let first = self.take_block(|| ())?;
@@ -227,18 +224,6 @@ impl<M: Platform> Frames<M> {
         own.lock().len()
     }
 
-    /// Makes the `nth` allocation from now, of a frame or a block, fail (1 = the next); 0
-    /// switches it off.
-    pub fn fail_after(&self, nth: u64) {
-        self.fail_in.store(nth, Ordering::Relaxed);
-    }
-
-    /// Makes the `nth` allocation from now fail, and all that follow: frames that reclaim frees do
-    /// not help.
-    pub fn fail_from(&self, nth: u64) {
-        self.fail_in.store(nth | FOR_GOOD, Ordering::Relaxed);
-    }
-
     /// Takes a frame, and says whether it is all zero.
     #[inline(always)]
     fn take(&self, content: Content) -> Option<(Frame, bool)> {
@@ -286,20 +271,6 @@ impl<M: Platform> Frames<M> {
             self.break_up_any(round);
             round = round.saturating_add(1);
         }
-    }
-
-    /// Returns true if a test wants this allocation to fail.
-    #[inline]
-    fn must_fail(&self) -> bool {
-        self.fail_in.load(Ordering::Relaxed) != 0 && self.count_down()
-    }
-
-    #[cold]
-    fn count_down(&self) -> bool {
-        if self.fail_in.load(Ordering::Relaxed) == FOR_GOOD | 1 {
-            return true;
-        }
-        self.fail_in.fetch_sub(1, Ordering::Relaxed) == 1
     }
 }
 

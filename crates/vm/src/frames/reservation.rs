@@ -128,7 +128,7 @@ impl<M: Platform> Frames<M> {
     /// Reserves a block for the slot with the leaf table `owner`; its first frame. `None` if
     /// no block is whole. O(1).
     pub(crate) fn reserve(&self, owner: Frame) -> Option<Frame> {
-        if self.must_fail() {
+        if self.failures.is_due() {
             return None;
         }
         let first = self.take_block(|| self.reservations.begin())?;

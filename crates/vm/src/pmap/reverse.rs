@@ -62,6 +62,18 @@ impl How {
     }
 }
 
+/// What has become of the first mapping on a page's list.
+enum Step<S: System> {
+    /// It is gone, or has been spared.
+    Taken,
+    /// There is none, or it stays, and all behind it.
+    Done,
+    /// It is about to go.
+    Flushing,
+    /// The locks of its pmap are held by others; kept, with its place.
+    Busy(Arc<Pmap<S>>, VaRange),
+}
+
 impl<S: System> Vm<S> {
     /// Removes every mapping of a page. When it returns, no page table and no TLB
     /// translates to it, whichever task removed the mapping; the page's dirty and referenced
@@ -102,67 +114,83 @@ impl<S: System> Vm<S> {
     fn take_listed(&self, frame: Frame, how: How, removed: &mut Removed) -> PvList<'_, S> {
         let mut round = 0;
         let mut list = self.lock_pv(frame);
-        while let Some(pv) = list.first()
-            && !removed.is_locked
-        {
-            // SAFETY: `list`, whose first entry this is, holds the PV lock.
-            let (members, address) = unsafe { (self.members_of(pv), self.address_of(pv)) };
-            // A page of several is given up by none of them.
-            // SAFETY: `members` are of the entry.
-            if how.forgets && unsafe { self.count_of(pv, &members) } > 1 {
-                removed.is_locked = true;
-                continue;
-            }
-            let are_kin = members.are_kin();
-            let owner = if are_kin {
-                members.one_of_kin(self.machine(), frame, address)
-            } else {
-                members.alone()
-            };
-            let Some(owner) = owner else {
-                if are_kin {
-                    // A member has cleared its entry, and must flush before it lets go.
-                    drop(members);
+        loop {
+            match self.take_first(frame, &mut list, how, removed) {
+                Step::Taken => {}
+                Step::Done => return list,
+                // A member has cleared its entry, and must flush before it lets go.
+                Step::Flushing => {
                     drop(list);
                     S::Machine::relax(round);
                     round += 1;
                     list = self.lock_pv(frame);
-                    continue;
                 }
-                // SAFETY: `members` holds the lock of the family, which has several members.
-                removed.mappings += unsafe { self.take_from(&members, &mut list, pv, how) };
-                continue;
-            };
-            let at = VaRange::sized(address, PAGE_SIZE);
-            // SAFETY: a pmap outlives its PV entries, and this one is on the list.
-            let (now, slot) = unsafe { owner.get::<S>() };
-            if let Some(_lock) = now.try_lock_tables()
-                && let Some(mut locked) = Locked::try_slot(&now.tree, slot, at)
-                && let Some(mut part) = locked.first()
-                && (!are_kin || now.maps(&part, frame))
-                && let Some(spared) = now.single_out(&mut part, how)
-            {
-                // The slot is locked, so it stays alone, and its tables may go now.
-                drop(members);
-                removed.count(!spared && now.take_away(&mut part, &mut list, how));
-                continue;
+                // The order is slot first, and the pages of a superpage ascending: release the list,
+                // lock all in order, and look again. The mapping may have gone meanwhile, and others
+                // may have come.
+                Step::Busy(pmap, at) => {
+                    drop(list);
+                    removed.retries += 1;
+                    if let Some(taken) = pmap.take_at(frame, at, how) {
+                        removed.count(taken);
+                    }
+                    // The pmap's own locks must be free if this was the last reference to it.
+                    drop(pmap);
+                    list = self.lock_pv(frame);
+                }
             }
-            // The order is slot first, and the pages of a superpage ascending. Keep the pmap
-            // alive, release the list, lock all in order, and look again: the mapping may
-            // have gone meanwhile, and others may have come.
-            // SAFETY: a pmap outlives its PV entries, and this one is on the list, which is locked.
-            let pmap: Arc<Pmap<S>> = unsafe { owner.keep() };
-            drop(members);
-            drop(list);
-            removed.retries += 1;
-            if let Some(taken) = pmap.take_at(frame, at, how) {
-                removed.count(taken);
-            }
-            // The pmap's own locks must be free if this was the last reference to it.
-            drop(pmap);
-            list = self.lock_pv(frame);
         }
-        list
+    }
+
+    /// Takes away the first mapping on `list`, that of the page in `frame`, if that needs no waiting.
+    fn take_first(
+        &self,
+        frame: Frame,
+        list: &mut PvList<'_, S>,
+        how: How,
+        removed: &mut Removed,
+    ) -> Step<S> {
+        let Some(pv) = list.first().filter(|_| !removed.is_locked) else {
+            return Step::Done;
+        };
+        // SAFETY: `list`, whose first entry this is, holds the PV lock.
+        let (members, address) = unsafe { (self.members_of(pv), self.address_of(pv)) };
+        // A page of several is given up by none of them.
+        // SAFETY: `members` are of the entry.
+        if how.forgets && unsafe { self.count_of(pv, &members) } > 1 {
+            removed.is_locked = true;
+            return Step::Done;
+        }
+        let are_kin = members.are_kin();
+        let owner = if are_kin {
+            members.one_of_kin(self.machine(), frame, address)
+        } else {
+            members.alone()
+        };
+        let Some(owner) = owner else {
+            if are_kin {
+                return Step::Flushing;
+            }
+            // SAFETY: `members` holds the lock of the family, which has several members.
+            removed.mappings += unsafe { self.take_from(&members, list, pv, how) };
+            return Step::Taken;
+        };
+        let at = VaRange::sized(address, PAGE_SIZE);
+        // SAFETY: a pmap outlives its PV entries, and this one is on the list.
+        let (now, slot) = unsafe { owner.get::<S>() };
+        if let Some(_lock) = now.try_lock_tables()
+            && let Some(mut locked) = Locked::try_slot(&now.tree, slot, at)
+            && let Some(mut part) = locked.first()
+            && (!are_kin || now.maps(&part, frame))
+            && let Some(spared) = now.single_out(&mut part, how)
+        {
+            // The slot is locked, so it stays alone, and its tables may go now.
+            drop(members);
+            removed.count(!spared && now.take_away(&mut part, list, how));
+            return Step::Taken;
+        }
+        // SAFETY: a pmap outlives its PV entries, and this one is on the list, which is locked.
+        Step::Busy(unsafe { owner.keep() }, at)
     }
 
     /// Clears and flushes the mapping of `pv`, the first on `list`, whose table `members` have; how
