@@ -7,7 +7,7 @@
 use baselines::Preset;
 use sim::profile::Profile;
 use studies::Effort;
-use studies::s17::{DEEDS, Deed, rate};
+use studies::anon_vma::{DEEDS, Deed, rate};
 
 #[global_allocator]
 static ALLOCATOR: sim::Allocator = sim::Allocator;

@@ -31,34 +31,34 @@
 //! ([`Row::check`]), and counted apart. A [`Beyond`] compares the default design with the case
 //! study's "after" on larger machines.
 
+pub mod anon_vma;
 pub mod beyond;
+mod build_locks;
+mod build_times;
+mod epochs;
+mod exim;
+mod harness;
+mod holes;
+mod hottest;
+mod invalidation_mutex;
 mod lab;
+mod lock_kinds;
+mod ministat;
+mod one_byte_mutexes;
+mod one_lock;
+mod other_paths;
 mod outcome;
+mod own_design;
+mod page_queues;
+mod player;
 mod point;
 pub mod predict;
 pub mod published;
+mod pv_chunks;
+mod pv_list_locks;
 mod row;
-mod s1;
-mod s10;
-mod s11;
-mod s12;
-mod s13;
-mod s14;
-mod s15;
-mod s16;
-pub mod s17;
-mod s18;
-mod s19;
-mod s2;
-mod s20;
-mod s21;
-mod s3;
-mod s4;
-mod s5;
-mod s6;
-mod s7;
-mod s8;
-mod s9;
+mod sleep_queues;
+mod unlocked_faults;
 
 pub use beyond::Beyond;
 pub use lab::{Effort, Lab};
@@ -101,27 +101,27 @@ impl System {
 
 /// All that can be reproduced.
 pub const SYSTEMS: &[System] = &[
-    s1::SYSTEM,
-    s2::SYSTEM,
-    s3::SYSTEM,
-    s4::SYSTEM,
-    s5::SYSTEM,
-    s6::SYSTEM,
-    s7::SYSTEM,
-    s8::SYSTEM,
-    s9::SYSTEM,
-    s10::SYSTEM,
-    s11::SYSTEM,
-    s12::SYSTEM,
-    s13::SYSTEM,
-    s14::SYSTEM,
-    s15::SYSTEM,
-    s16::SYSTEM,
-    s17::SYSTEM,
-    s18::SYSTEM,
-    s19::SYSTEM,
-    s20::SYSTEM,
-    s21::SYSTEM,
+    harness::SYSTEM,
+    one_lock::SYSTEM,
+    invalidation_mutex::SYSTEM,
+    epochs::SYSTEM,
+    own_design::SYSTEM,
+    ministat::SYSTEM,
+    hottest::SYSTEM,
+    one_byte_mutexes::SYSTEM,
+    pv_list_locks::SYSTEM,
+    pv_chunks::SYSTEM,
+    build_times::SYSTEM,
+    unlocked_faults::SYSTEM,
+    page_queues::SYSTEM,
+    sleep_queues::SYSTEM,
+    other_paths::SYSTEM,
+    build_locks::SYSTEM,
+    anon_vma::SYSTEM,
+    holes::SYSTEM,
+    lock_kinds::SYSTEM,
+    exim::SYSTEM,
+    player::SYSTEM,
 ];
 
 /// The system of that name.

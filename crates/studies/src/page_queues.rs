@@ -1,7 +1,7 @@
 //! S13: one lock over all page queues (case study 003: 8 to 12 % of the CPUs' time).
 
 use super::row::Band;
-use super::{Aim, Lab, Point, Row, System, Unit, Work, s16};
+use super::{Aim, Lab, Point, Row, System, Unit, Work, build_locks};
 use baselines::Preset;
 use bench::{Failure, Mode};
 use sim::profile::Profile;
@@ -16,8 +16,8 @@ pub const SYSTEM: System = System {
     beyond: &[],
 };
 
-const AFTER: Work = s16::make(Mode::Processes, Preset::OPENBSD_UNLOCKED).watched();
-const OURS: Work = s16::make(Mode::Processes, Preset::SCALEVM).watched();
+const AFTER: Work = build_locks::make(Mode::Processes, Preset::OPENBSD_UNLOCKED).watched();
+const OURS: Work = build_locks::make(Mode::Processes, Preset::SCALEVM).watched();
 
 const SEED: &str = "case study 003: 12% on UVM's pageqlock";
 const NONE: &str = "aim: where no queue is shared no task waits for one";

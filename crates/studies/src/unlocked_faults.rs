@@ -1,6 +1,6 @@
 //! S12: page faults under the big lock, and without it (case study 003's "UVM unlocking").
 
-use super::{Aim, Lab, Outcome, Point, Row, System, Unit, Work, s16};
+use super::{Aim, Lab, Outcome, Point, Row, System, Unit, Work, build_locks};
 use bench::{Failure, Mode};
 use sim::profile::Profile;
 
@@ -22,7 +22,7 @@ const SPUN: &str =
     "case study 003: the unlocked code is the code that was spun for; a tenth of the time at least";
 
 fn points(_: &Profile) -> Vec<Point> {
-    let runs = MODES.into_iter().flat_map(s16::both);
+    let runs = MODES.into_iter().flat_map(build_locks::both);
     runs.flat_map(|run| [run.into(), run.watched().into()])
         .collect()
 }
@@ -35,7 +35,7 @@ fn rows(lab: &Lab) -> Result<Vec<Row>, Failure> {
 }
 
 fn of_mode(lab: &Lab, mode: Mode) -> Vec<Row> {
-    let [before, after] = s16::both(mode);
+    let [before, after] = build_locks::both(mode);
     let by = mode.name();
     let faster = Aim::Words {
         quote: FASTER,

@@ -1,7 +1,7 @@
 //! S6: before and after with confidence, as ministat prints them (case study 000's table).
 
+use super::harness::TOTALS;
 use super::row::Band;
-use super::s1::TOTALS;
 use super::{Aim, Lab, Point, Row, System};
 use bench::Failure;
 use sim::profile::Profile;
