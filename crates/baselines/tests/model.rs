@@ -8,9 +8,9 @@
 mod common;
 
 use baselines::freebsd::{Di, EpochDi, LocklessDi, Sound, Steps};
-use checked::Checked;
-use checked::loom::model::Builder;
 use common::NoDi;
+use loomed::Loomed;
+use loomed::loom::model::Builder;
 use machine::{Atomic, Atomics, CpuRange, Execute, Frame, Job, Ordering, SharedCell, Topology};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use sync::epoch::{Protocol, Sleepable, SleepableSection};
@@ -22,11 +22,11 @@ const PAGES: [Frame; 2] = [Frame(0), Frame(1)];
 
 struct World<I> {
     policy: I,
-    noted: [<Checked as Atomics>::AtomicU32; 2],
-    flushed: [<Checked as Atomics>::Cell<bool>; 2],
+    noted: [<Loomed as Atomics>::AtomicU32; 2],
+    flushed: [<Loomed as Atomics>::Cell<bool>; 2],
 }
 
-impl<I: Invalidation<Checked>> World<I> {
+impl<I: Invalidation<Loomed>> World<I> {
     fn new(cpus: CpuRange) -> Self {
         World {
             policy: I::new(&I::Config::default(), Extent::new(cpus, 512, 0)).expect("room"),
@@ -59,16 +59,16 @@ impl<I: Invalidation<Checked>> World<I> {
 
 /// `removers` CPUs, each with its page, and one that waits for the first's, all with at
 /// most so many preemptions (`None`: any number).
-fn model<I: Invalidation<Checked>>(removers: usize, preemptions: Option<usize>) {
+fn model<I: Invalidation<Loomed>>(removers: usize, preemptions: Option<usize>) {
     explore::<I>(removers, true, preemptions);
 }
 
 /// Two CPUs that start and finish blocks; the wait comes after.
-fn blocks_only<I: Invalidation<Checked>>(preemptions: Option<usize>) {
+fn blocks_only<I: Invalidation<Loomed>>(preemptions: Option<usize>) {
     explore::<I>(2, false, preemptions);
 }
 
-fn explore<I: Invalidation<Checked>>(removers: usize, beside: bool, preemptions: Option<usize>) {
+fn explore<I: Invalidation<Loomed>>(removers: usize, beside: bool, preemptions: Option<usize>) {
     let mut builder = Builder::new();
     builder.preemption_bound = preemptions;
     builder.max_branches = 20_000;
@@ -78,8 +78,8 @@ fn explore<I: Invalidation<Checked>>(removers: usize, beside: bool, preemptions:
     builder.check(move || {
         // The anchor synchronizes with `core`'s atomics, which the checker does not see:
         // to it, a table made by one CPU would race with its use on another.
-        Turnstiles::<Checked>::global();
-        let machine = Checked::new(removers + 1);
+        Turnstiles::<Loomed>::global();
+        let machine = Loomed::new(removers + 1);
         let place: *mut World<I> = place.get();
         // SAFETY: the place was allocated for a world, and the last execution's has been
         // dropped; this one's is shared until all jobs have ended.
@@ -158,7 +158,7 @@ broken!(LeavesUnmarked, MARKS);
 broken!(LooksOnly, EXCHANGES);
 
 /// The epochs of case study 000's experiment, if a wait waited for one side only.
-struct HastyEpoch(Sleepable<Checked, OneSide>);
+struct HastyEpoch(Sleepable<Loomed, OneSide>);
 
 enum OneSide {}
 // SAFETY: none; it is a flaw, made only where it is to be found.
@@ -166,7 +166,7 @@ unsafe impl Protocol for OneSide {
     const BOTH_SIDES: bool = false;
 }
 
-impl Part<Checked> for HastyEpoch {
+impl Part<Loomed> for HastyEpoch {
     type Config = ();
 
     fn new(_: &(), extent: Extent) -> Result<Self, vm::Error> {
@@ -175,8 +175,8 @@ impl Part<Checked> for HastyEpoch {
 }
 
 // SAFETY: none; it breaks the contract, and the model must notice.
-unsafe impl Invalidation<Checked> for HastyEpoch {
-    type Block<'a> = SleepableSection<'a, Checked, OneSide>;
+unsafe impl Invalidation<Loomed> for HastyEpoch {
+    type Block<'a> = SleepableSection<'a, Loomed, OneSide>;
     type Held<'a> = ();
     type Page = ();
 
@@ -194,23 +194,23 @@ unsafe impl Invalidation<Checked> for HastyEpoch {
 
 #[test]
 fn di_two_cpus() {
-    model::<Di<Checked>>(1, None);
+    model::<Di<Loomed>>(1, None);
 }
 
 #[test]
 fn di_three_cpus() {
-    model::<Di<Checked>>(2, Some(2));
+    model::<Di<Loomed>>(2, Some(2));
 }
 
 #[test]
 fn di_two_blocks() {
-    blocks_only::<Di<Checked>>(Some(3));
+    blocks_only::<Di<Loomed>>(Some(3));
 }
 
 #[test]
 fn di_publishing_early_is_found() {
     assert_eq!(
-        fault_of(|| model::<Di<Checked, PublishesEarly>>(2, Some(2))),
+        fault_of(|| model::<Di<Loomed, PublishesEarly>>(2, Some(2))),
         Fault::Early
     );
 }
@@ -218,31 +218,31 @@ fn di_publishing_early_is_found() {
 #[test]
 fn di_sleeping_unchecked_is_found() {
     assert_eq!(
-        fault_of(|| model::<Di<Checked, SleepsUnchecked>>(1, None)),
+        fault_of(|| model::<Di<Loomed, SleepsUnchecked>>(1, None)),
         Fault::Asleep
     );
 }
 
 #[test]
 fn lockless_di_two_cpus() {
-    model::<LocklessDi<Checked>>(1, None);
+    model::<LocklessDi<Loomed>>(1, None);
 }
 
 #[test]
 fn lockless_di_three_cpus() {
-    model::<LocklessDi<Checked>>(2, Some(1));
+    model::<LocklessDi<Loomed>>(2, Some(1));
 }
 
 #[test]
 fn lockless_di_two_blocks() {
-    blocks_only::<LocklessDi<Checked>>(Some(2));
+    blocks_only::<LocklessDi<Loomed>>(Some(2));
 }
 
 /// The number handed to a block that is leaving is lost, and the wait for it never ends.
 #[test]
 fn lockless_di_leaving_unmarked_is_found() {
     assert_eq!(
-        fault_of(|| blocks_only::<LocklessDi<Checked, LeavesUnmarked>>(Some(2))),
+        fault_of(|| blocks_only::<LocklessDi<Loomed, LeavesUnmarked>>(Some(2))),
         Fault::Asleep
     );
 }
@@ -250,7 +250,7 @@ fn lockless_di_leaving_unmarked_is_found() {
 #[test]
 fn lockless_di_sleeping_unchecked_is_found() {
     assert_eq!(
-        fault_of(|| model::<LocklessDi<Checked, SleepsUnchecked>>(1, None)),
+        fault_of(|| model::<LocklessDi<Loomed, SleepsUnchecked>>(1, None)),
         Fault::Asleep
     );
 }
@@ -258,19 +258,19 @@ fn lockless_di_sleeping_unchecked_is_found() {
 #[test]
 fn lockless_di_only_looking_is_found() {
     assert_eq!(
-        fault_of(|| model::<LocklessDi<Checked, LooksOnly>>(1, None)),
+        fault_of(|| model::<LocklessDi<Loomed, LooksOnly>>(1, None)),
         Fault::Asleep
     );
 }
 
 #[test]
 fn epoch_di_two_cpus() {
-    model::<EpochDi<Checked>>(1, None);
+    model::<EpochDi<Loomed>>(1, None);
 }
 
 #[test]
 fn epoch_di_three_cpus() {
-    model::<EpochDi<Checked>>(2, Some(3));
+    model::<EpochDi<Loomed>>(2, Some(3));
 }
 
 #[test]
@@ -284,4 +284,4 @@ fn none_at_all_is_found() {
 }
 
 /// The default is the sound one.
-const _: fn(Di<Checked>) -> Di<Checked, Sound> = |sound| sound;
+const _: fn(Di<Loomed>) -> Di<Loomed, Sound> = |sound| sound;

@@ -4,16 +4,16 @@
 mod parking;
 
 use baselines::linux::LinuxMutex;
-use checked::Checked;
+use loomed::Loomed;
 use parking::{exclusion, explore};
 
 #[test]
 fn two() {
-    explore(Some(3), || exclusion::<LinuxMutex<Checked>>(2));
+    explore(Some(3), || exclusion::<LinuxMutex<Loomed>>(2));
 }
 
 /// All schedules of three CPUs with at most one preemption.
 #[test]
 fn three() {
-    explore(Some(1), || exclusion::<LinuxMutex<Checked>>(3));
+    explore(Some(1), || exclusion::<LinuxMutex<Loomed>>(3));
 }

@@ -1,16 +1,16 @@
 //! OpenBSD's locks under all interleavings of two and three CPUs.
 
 use baselines::openbsd::{MpLock, SchedLock, Scheduler, SleepRw};
-use checked::Checked;
-use checked::loom::model::Builder;
+use loomed::Loomed;
+use loomed::loom::model::Builder;
 use machine::{Atomic, Atomics, Execute, Job, Ordering, SharedCell};
 use std::ptr;
 use std::sync::Arc;
 use sync::rwlock::RawRw;
 use sync::watch::Off;
 
-type Cell<T> = <Checked as Atomics>::Cell<T>;
-type Flag = <Checked as Atomics>::AtomicU32;
+type Cell<T> = <Loomed as Atomics>::Cell<T>;
+type Flag = <Loomed as Atomics>::AtomicU32;
 
 /// Explores with at most `preemptions` of a task that could go on.
 fn explore(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
@@ -23,20 +23,20 @@ fn explore(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
 /// Runs `job` on `cpus` CPUs at once. The machine's anchored values are made before: the checker
 /// does not see that an anchor synchronizes.
 fn on_all(cpus: usize, job: impl Fn(usize) + Send + Sync + 'static) {
-    Scheduler::<Checked>::of_machine();
+    Scheduler::<Loomed>::of_machine();
     let job = Arc::new(job);
     let jobs = (0..cpus).map(|cpu| {
         let job = job.clone();
         Box::new(move || job(cpu)) as Job
     });
-    Checked::new(cpus).execute(jobs.collect());
+    Loomed::new(cpus).execute(jobs.collect());
 }
 
 /// Two CPUs count under the lock, which they take twice and release at once.
 #[test]
 fn the_big_lock_excludes() {
     explore(2, || {
-        let shared = Arc::new((MpLock::<Checked, SchedLock, Off>::new(), Cell::new(0)));
+        let shared = Arc::new((MpLock::<Loomed, SchedLock, Off>::new(), Cell::new(0)));
         let mine = shared.clone();
         on_all(2, move |_| {
             let (lock, count) = &*mine;
@@ -64,7 +64,7 @@ fn sleeping_lets_the_kernel_go() {
     explore(3, || {
         let shared = Arc::new((Flag::new(0), Cell::new(0)));
         on_all(2, move |cpu| {
-            let scheduler = Scheduler::<Checked>::of_machine();
+            let scheduler = Scheduler::<Loomed>::of_machine();
             let (ready, count) = &*shared;
             let key = ptr::from_ref(ready).cast();
             scheduler.kernel.lock();
@@ -87,11 +87,11 @@ fn sleeping_lets_the_kernel_go() {
 
 /// `writers` CPUs count once, `readers` look once; with the kernel locked, if `locked`.
 fn readers_writers(writers: usize, readers: usize, locked: bool) {
-    let shared = Arc::new((SleepRw::<Checked, 0>::new(), Cell::new(0)));
+    let shared = Arc::new((SleepRw::<Loomed, 0>::new(), Cell::new(0)));
     let mine = shared.clone();
     on_all(writers + readers, move |cpu| {
         let (lock, count) = &*mine;
-        let kernel = &Scheduler::<Checked>::of_machine().kernel;
+        let kernel = &Scheduler::<Loomed>::of_machine().kernel;
         if locked {
             kernel.lock();
         }

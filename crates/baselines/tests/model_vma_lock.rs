@@ -1,20 +1,20 @@
 //! The lock of a VMA, under which a fault does without the map's, under the checker.
 
 use baselines::linux::{LockSeq, VmaLock};
-use checked::Checked;
-use checked::flaw::{Flaw, Site, must_be_found};
-use checked::loom::model::Builder;
+use loomed::Loomed;
+use loomed::flaw::{Flaw, Site, must_be_found};
+use loomed::loom::model::Builder;
 use machine::{Atomics, CpuRange, Execute, Job, SharedCell, Topology};
 use std::sync::Arc;
 use sync::epoch::Domain;
 
 struct World {
-    seq: LockSeq<Checked>,
+    seq: LockSeq<Loomed>,
     /// Whose writers hardly spin.
-    lock: VmaLock<Checked, 0>,
-    domain: Domain<Checked>,
+    lock: VmaLock<Loomed, 0>,
+    domain: Domain<Loomed>,
     /// What a change writes and a fault reads.
-    content: <Checked as Atomics>::Cell<u32>,
+    content: <Loomed as Atomics>::Cell<u32>,
 }
 
 impl World {
@@ -64,7 +64,7 @@ fn model(jobs: &'static [fn(&World)]) {
     builder.preemption_bound = Some(3);
     builder.max_branches = 20_000;
     builder.check(|| {
-        let machine = Checked::new(jobs.len());
+        let machine = Loomed::new(jobs.len());
         let world = Arc::new(World::new(machine.cpus()));
         let job = |job: fn(&World)| {
             let world = world.clone();

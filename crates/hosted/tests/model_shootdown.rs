@@ -1,21 +1,21 @@
 //! The shootdown protocol under loom: the very code of the hosted machine, on
 //! checked atomics, and flaws of it that loom catches.
 
-use checked::Checked;
-use checked::flaw::{Flaw, Site, must_be_found};
-use checked::loom::model::Builder;
 use hosted::shootdown::{self, Gate, Order};
+use loomed::Loomed;
+use loomed::flaw::{Flaw, Site, must_be_found};
+use loomed::loom::model::Builder;
 use machine::{Asid, Atomic, Atomics, Execute, Flush, Job, Ordering, SharedCell};
 use std::iter;
 use std::sync::Arc;
 
 /// A page, the entry that maps it, and the CPU that has both in its TLB.
 struct Shared {
-    gate: Gate<Checked>,
+    gate: Gate<Loomed>,
     /// 1 while the page is mapped.
-    entry: <Checked as Atomics>::AtomicU64,
+    entry: <Loomed as Atomics>::AtomicU64,
     /// Plain memory: an access that races with its reuse ends the model.
-    page: <Checked as Atomics>::Cell<u64>,
+    page: <Loomed as Atomics>::Cell<u64>,
 }
 
 /// One access: through the TLB's entry, or the tables if it has none.
@@ -58,7 +58,7 @@ fn explore() {
                 access(&target, &mut cached);
             }),
         ];
-        Checked::new(2).execute(jobs);
+        Loomed::new(2).execute(jobs);
     };
     let mut builder = Builder::new();
     builder.preemption_bound = Some(3);

@@ -1,11 +1,11 @@
 //! Futexes under all interleavings: a waiter that gives up beside a task that moves it to another
 //! word, and beside one that wakes it.
 
-use checked::Checked;
-use checked::flaw::{Flaw, Site, must_be_found};
-use checked::loom::model::Builder;
 use ipc::futex::Name;
 use ipc::{Futexes, Kernel, Wait};
+use loomed::Loomed;
+use loomed::flaw::{Flaw, Site, must_be_found};
+use loomed::loom::model::Builder;
 use machine::{Atomic, AtomicInt, Atomics, CpuRange, Cpus, Execute, Job, Ordering, Topology};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
@@ -19,13 +19,13 @@ const OTHER: Name = Name { of: 1, at: 0 };
 /// Two buckets. The first sleep ends by itself, and the waiter gives up; if it sleeps again, a task
 /// has it and must wake it.
 struct Impatient {
-    sleepers: Arc<GlobalQueue<Checked>>,
+    sleepers: Arc<GlobalQueue<Loomed>>,
     /// How often the waiter was asked if it waits on. No part of the model.
     looks: AtomicU32,
 }
 
 impl Impatient {
-    fn of(sleepers: &Arc<GlobalQueue<Checked>>) -> Self {
+    fn of(sleepers: &Arc<GlobalQueue<Loomed>>) -> Self {
         Impatient {
             sleepers: sleepers.clone(),
             looks: AtomicU32::new(0),
@@ -33,12 +33,12 @@ impl Impatient {
     }
 }
 
-impl Kernel<Checked> for Impatient {
+impl Kernel<Loomed> for Impatient {
     fn sleep(&self, key: *const (), still: impl FnOnce() -> bool) -> bool {
         if self.looks.load(Ordering::Relaxed) > 1 {
             return self.sleepers.sleep(key, still);
         }
-        Checked::relax(0);
+        Loomed::relax(0);
         still()
     }
 
@@ -51,11 +51,11 @@ impl Kernel<Checked> for Impatient {
     }
 }
 
-type Number = <Checked as Atomics>::AtomicU32;
+type Number = <Loomed as Atomics>::AtomicU32;
 
 struct World {
-    sleepers: Arc<GlobalQueue<Checked>>,
-    futexes: Futexes<Checked>,
+    sleepers: Arc<GlobalQueue<Loomed>>,
+    futexes: Futexes<Loomed>,
     /// Wake-ups that were given, and that waiters have got.
     given: Number,
     got: Number,
@@ -141,8 +141,8 @@ fn model(preemptions: usize, jobs: &'static [fn(&World)]) -> impl FnOnce() {
         builder.max_branches = 20_000;
         builder.check(move || {
             // As tables that are made once are to the checker: before the jobs.
-            Turnstiles::<Checked>::global();
-            let machine = Checked::new(jobs.len());
+            Turnstiles::<Loomed>::global();
+            let machine = Loomed::new(jobs.len());
             let world = Arc::new(World::new(machine.cpus()));
             let start = |job: &'static fn(&World)| {
                 let world = world.clone();

@@ -1,5 +1,5 @@
 //! `scalevm kernel`, with a QEMU that the test scripts: how the command reports a guest. The tests
-//! of `emulator` boot real ones.
+//! of `guests` boot real ones.
 
 mod support;
 

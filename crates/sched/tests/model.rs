@@ -1,9 +1,9 @@
 //! The two handshakes under the checker: parking and unparking, going idle and enqueueing. Every
 //! memory ordering in them is needed: a model fails without it.
 
-use checked::Checked;
-use checked::flaw::{Flaw, Site, must_be_found};
-use checked::loom::model::Builder;
+use loomed::Loomed;
+use loomed::flaw::{Flaw, Site, must_be_found};
+use loomed::loom::model::Builder;
 use machine::{Atomic, Atomics, Execute, Job, Ordering, SharedCell, Tasks, Topology};
 use sched::best::idle::{Idle, Waiting};
 use sched::state::State;
@@ -11,8 +11,8 @@ use std::sync::Arc;
 use sync::Mutex;
 use sync::spin::Ticket;
 
-type Word = <Checked as Atomics>::AtomicU32;
-type Plain = <Checked as Atomics>::Cell<u32>;
+type Word = <Loomed as Atomics>::AtomicU32;
+type Plain = <Loomed as Atomics>::Cell<u32>;
 
 /// Explores the schedules with at most so many preemptions.
 fn explore(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
@@ -23,7 +23,7 @@ fn explore(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
 
 /// A task that ends when all its words are set, and sleeps while they are not.
 struct Task {
-    state: State<Checked>,
+    state: State<Loomed>,
     /// Set by the wakers, which order them by the unpark only.
     words: Vec<Word>,
     /// State saved when the task leaves a CPU: the CPU that runs it must have it alone.
@@ -78,7 +78,7 @@ fn parks(wakers: usize, preemptions: usize) {
             let task = task.clone();
             jobs.push(Box::new(move || task.wake(waker)));
         }
-        Checked::new(wakers + 1).execute(jobs);
+        Loomed::new(wakers + 1).execute(jobs);
         assert_eq!(task.ended.load(Ordering::Relaxed), 1, "it sleeps for ever");
     });
 }
@@ -107,7 +107,7 @@ fn every_ordering_of_the_state_is_needed() {
 #[test]
 fn a_stale_name_never_wakes_the_next_task() {
     explore(5, || {
-        let state = Arc::new(State::<Checked>::new());
+        let state = Arc::new(State::<Loomed>::new());
         let other = state.clone();
         let ends: Job = Box::new(move || {
             state.end();
@@ -115,21 +115,21 @@ fn a_stale_name_never_wakes_the_next_task() {
             assert!(state.settle(), "a permit for the one before");
         });
         let unparks: Job = Box::new(move || assert!(!other.unpark(1), "woken by a stale name"));
-        Checked::new(2).execute(vec![ends, unparks]);
+        Loomed::new(2).execute(vec![ends, unparks]);
     });
 }
 
 /// One CPU takes the items that others enqueue, and waits for an interrupt while there are none.
 struct Place {
-    idle: Idle<Checked>,
-    waiting: Waiting<Checked>,
-    queue: Mutex<Checked, Ticket<Checked>, u32>,
+    idle: Idle<Loomed>,
+    waiting: Waiting<Loomed>,
+    queue: Mutex<Loomed, Ticket<Loomed>, u32>,
     kicked: Word,
-    owner: Mutex<Checked, Ticket<Checked>, Option<<Checked as Tasks>::Task>>,
+    owner: Mutex<Loomed, Ticket<Loomed>, Option<<Loomed as Tasks>::Task>>,
 }
 
 fn take(place: &Place, mut wanted: u32) {
-    *place.owner.lock() = Some(Checked::current_task());
+    *place.owner.lock() = Some(Loomed::current_task());
     while wanted > 0 {
         let mut queue = place.queue.lock();
         let taken = *queue;
@@ -143,7 +143,7 @@ fn take(place: &Place, mut wanted: u32) {
         }
         if place.idle.begin(0, || place.waiting.get() > 0) {
             while place.kicked.swap(0, Ordering::Acquire) == 0 {
-                Checked::park();
+                Loomed::park();
             }
         }
     }
@@ -157,13 +157,13 @@ fn enqueue(place: &Place) {
     if place.idle.claim(0) {
         place.kicked.swap(1, Ordering::Release);
         let owner = *place.owner.lock();
-        owner.into_iter().for_each(Checked::unpark);
+        owner.into_iter().for_each(Loomed::unpark);
     }
 }
 
 fn idles(enqueuers: usize, preemptions: usize) {
     explore(preemptions, move || {
-        let machine = Checked::new(enqueuers + 1);
+        let machine = Loomed::new(enqueuers + 1);
         let place = Arc::new(Place {
             idle: Idle::new(machine.cpus()),
             waiting: Waiting::new(),

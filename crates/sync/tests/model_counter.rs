@@ -1,13 +1,13 @@
 //! The limited counter under the exhaustive checker.
 
-use checked::Checked;
-use checked::loom::model::Builder;
+use loomed::Loomed;
+use loomed::loom::model::Builder;
 use machine::{Atomic, Atomics, Execute, Job, Ordering, SharedCell, Topology};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use sync::counter::Limited;
 
-type Flag = <Checked as Atomics>::AtomicU32;
+type Flag = <Loomed as Atomics>::AtomicU32;
 
 fn explore(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
     let mut builder = Builder::new();
@@ -19,9 +19,9 @@ fn explore(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
 #[test]
 fn last_unit_goes_to_one() {
     explore(5, || {
-        let machine = Checked::new(2);
-        let counter = Arc::new(Limited::<Checked>::with_stock(machine.cpus(), 1, 1));
-        let data: Arc<<Checked as Atomics>::Cell<u32>> = Arc::new(SharedCell::new(0));
+        let machine = Loomed::new(2);
+        let counter = Arc::new(Limited::<Loomed>::with_stock(machine.cpus(), 1, 1));
+        let data: Arc<<Loomed as Atomics>::Cell<u32>> = Arc::new(SharedCell::new(0));
         let job = || {
             let (counter, data) = (counter.clone(), data.clone());
             Box::new(move || {
@@ -41,8 +41,8 @@ fn last_unit_goes_to_one() {
 #[test]
 fn nobody_is_refused_while_room_is_left() {
     explore(5, || {
-        let machine = Checked::new(2);
-        let counter = Arc::new(Limited::<Checked>::with_stock(machine.cpus(), 2, 1));
+        let machine = Loomed::new(2);
+        let counter = Arc::new(Limited::<Loomed>::with_stock(machine.cpus(), 2, 1));
         let job = || {
             let counter = counter.clone();
             Box::new(move || {
@@ -62,8 +62,8 @@ fn nobody_is_refused_while_room_is_left() {
 /// CPU must get one.
 fn unit_moves_behind_the_gatherer<const ROUNDS: usize>() {
     explore(3, || {
-        let machine = Checked::new(3);
-        let counter = Limited::<Checked, ROUNDS>::with_rounds(machine.cpus(), 2, 1);
+        let machine = Loomed::new(3);
+        let counter = Limited::<Loomed, ROUNDS>::with_rounds(machine.cpus(), 2, 1);
         let counter = Arc::new(counter);
         let c = counter.clone();
         machine.execute(vec![Box::new(move || assert!(c.reserve(2)))]);

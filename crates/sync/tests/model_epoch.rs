@@ -1,15 +1,15 @@
 //! Epochs under the exhaustive checker, and one broken protocol for each point on
 //! which the sound one rests.
 
-use checked::Checked;
-use checked::flaw::{Flaw, Site, must_be_found};
-use checked::loom::model::Builder;
+use loomed::Loomed;
+use loomed::flaw::{Flaw, Site, must_be_found};
+use loomed::loom::model::Builder;
 use machine::{Atomic, Atomics, Cpus, Execute, Machine, Ordering, SharedCell, Topology};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use sync::epoch::{Deferred, Domain, Options, Protocol, SectionId, Standard};
 
-type Word = <Checked as Atomics>::AtomicU64;
+type Word = <Loomed as Atomics>::AtomicU64;
 
 /// The epoch advanced one step too early.
 enum EarlyGrace {}
@@ -62,20 +62,20 @@ unsafe impl Protocol for RelaxedEpoch {
 
 /// A domain, and an object that readers find while it is linked.
 struct World<P: Protocol> {
-    domain: Domain<Checked, P>,
+    domain: Domain<Loomed, P>,
     linked: Word,
     object: Arc<Object>,
 }
 
 #[repr(C)]
 struct Object {
-    node: Deferred<Checked>,
+    node: Deferred<Loomed>,
     /// Read by readers; written once it is reclaimed. The checker reports a race.
-    data: <Checked as Atomics>::Cell<u32>,
+    data: <Loomed as Atomics>::Cell<u32>,
 }
 
 impl<P: Protocol> World<P> {
-    fn new(machine: &Checked) -> Arc<Self> {
+    fn new(machine: &Loomed) -> Arc<Self> {
         let options = Options {
             limit: 1,
             on_stall: None,
@@ -107,7 +107,7 @@ impl<P: Protocol> World<P> {
     }
 
     fn call(&self) {
-        unsafe fn reclaim(node: *mut Deferred<Checked>) {
+        unsafe fn reclaim(node: *mut Deferred<Loomed>) {
             // SAFETY: the node is the first field of an object that the world keeps
             // until after its domain.
             unsafe { (*node.cast::<Object>()).data.write() };
@@ -123,7 +123,7 @@ fn explore<P: Protocol>(preemptions: usize, jobs: &'static [fn(&World<P>)]) {
     let mut model = Builder::new();
     model.preemption_bound = Some(preemptions);
     model.check(move || {
-        let machine = Checked::new(jobs.len());
+        let machine = Loomed::new(jobs.len());
         let world = World::<P>::new(&machine);
         let job = |job: &'static fn(&World<P>)| {
             let world = world.clone();
@@ -178,7 +178,7 @@ fn caller_in_section<P: Protocol>(world: &World<P>) {
 fn poller<P: Protocol>(world: &World<P>) {
     world.unlink();
     let snapshot = world.domain.snapshot();
-    Checked::spin_until(|| world.domain.has_passed(&snapshot));
+    Loomed::spin_until(|| world.domain.has_passed(&snapshot));
     world.reclaim();
 }
 
@@ -203,7 +203,7 @@ fn id_poller<P: Protocol>(world: &World<P>) {
         return; // not yet marked
     }
     let id = SectionId::from_bits(bits).expect("a section's id");
-    Checked::spin_until(|| world.domain.has_left(id));
+    Loomed::spin_until(|| world.domain.has_left(id));
     world.reclaim();
 }
 

@@ -3,17 +3,17 @@
 
 mod parking;
 
-use checked::Checked;
-use checked::flaw::{Flaw, Site, must_be_found};
+use loomed::Loomed;
+use loomed::flaw::{Flaw, Site, must_be_found};
 use machine::{Atomics, SharedCell};
 use parking::*;
 use std::sync::Arc;
 use sync::rwlock::{FreebsdRw, RawRw};
 
 /// No task spins.
-type Sleeping = FreebsdRw<Checked, 0, 0, 0>;
+type Sleeping = FreebsdRw<Loomed, 0, 0, 0>;
 /// A task looks once more behind readers.
-type Spinning = FreebsdRw<Checked, 0, 1, 1>;
+type Spinning = FreebsdRw<Loomed, 0, 1, 1>;
 
 #[test]
 fn two() {
@@ -41,8 +41,8 @@ fn three() {
 }
 
 /// Two readers want to write, beside a writer: at most one of them gets the lock at once.
-fn upgrades<R: RawRw<Checked> + 'static>() {
-    let shared = Arc::new((R::new(), <Checked as Atomics>::Cell::new(0)));
+fn upgrades<R: RawRw<Loomed> + 'static>() {
+    let shared = Arc::new((R::new(), <Loomed as Atomics>::Cell::new(0)));
     let mine = shared.clone();
     on_all(3, move |cpu| {
         let (lock, count) = &*mine;

@@ -2,45 +2,45 @@
 
 mod parking;
 
-use checked::Checked;
-use checked::flaw::{Flaw, Site, must_be_found};
+use loomed::Loomed;
+use loomed::flaw::{Flaw, Site, must_be_found};
 use parking::*;
 use sync::adaptive::Adaptive;
 use sync::obm::{Obm, RestrictedObm};
 
 #[test]
 fn obm_2() {
-    explore(None, || exclusion::<Obm<Checked, 0>>(2));
+    explore(None, || exclusion::<Obm<Loomed, 0>>(2));
 }
 
 /// The spinning phase, of one round.
 #[test]
 fn obm_spins_2() {
-    explore(None, || exclusion::<Obm<Checked, 1>>(2));
+    explore(None, || exclusion::<Obm<Loomed, 1>>(2));
 }
 
 /// All schedules of three CPUs with at most two preemptions.
 #[test]
 fn obm_3() {
-    explore(Some(2), || exclusion::<Obm<Checked, 0>>(3));
+    explore(Some(2), || exclusion::<Obm<Loomed, 0>>(3));
 }
 
 #[test]
 fn restricted_2() {
-    explore(None, || exclusion::<RestrictedObm<Checked, 0>>(2));
+    explore(None, || exclusion::<RestrictedObm<Loomed, 0>>(2));
 }
 
 /// A spinner that waits for long, so that no other task acquires the lock before it. Of two CPUs,
 /// all schedules with at most three preemptions.
 #[test]
 fn restricted_spins_2() {
-    explore(Some(3), || exclusion::<RestrictedObm<Checked, 1>>(2));
+    explore(Some(3), || exclusion::<RestrictedObm<Loomed, 1>>(2));
 }
 
 /// All schedules of three CPUs with at most two preemptions.
 #[test]
 fn restricted_3() {
-    explore(Some(2), || exclusion::<RestrictedObm<Checked, 0>>(3));
+    explore(Some(2), || exclusion::<RestrictedObm<Loomed, 0>>(3));
 }
 
 /// A release after which one task is parked and another spins.
@@ -54,20 +54,20 @@ fn the_next_owner_sees_what_the_last_one_wrote() {
     for comment in comments {
         let site = Site::after("obm/restricted.rs", text, comment);
         must_be_found(Flaw::Relaxed, site, || {
-            explore(Some(1), || exclusion::<RestrictedObm<Checked, 1>>(3));
+            explore(Some(1), || exclusion::<RestrictedObm<Loomed, 1>>(3));
         });
     }
 }
 
 #[test]
 fn adaptive_2() {
-    explore(None, || exclusion::<Adaptive<Checked, 0>>(2));
+    explore(None, || exclusion::<Adaptive<Loomed, 0>>(2));
 }
 
 /// All schedules of three CPUs with at most two preemptions.
 #[test]
 fn adaptive_3() {
-    explore(Some(2), || exclusion::<Adaptive<Checked, 0>>(3));
+    explore(Some(2), || exclusion::<Adaptive<Loomed, 0>>(3));
 }
 
 /// The mutants are made from this one, so it has to pass.

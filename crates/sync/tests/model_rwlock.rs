@@ -2,7 +2,7 @@
 
 mod parking;
 
-use checked::Checked;
+use loomed::Loomed;
 use machine::{Atomic, AtomicInt, Atomics, Ordering};
 use parking::*;
 use std::ptr;
@@ -11,24 +11,24 @@ use sync::turnstile::Turnstiles;
 
 #[test]
 fn two_writers() {
-    explore(None, || readers_writers::<SpinParkRw<Checked, 0>>(2, 0));
+    explore(None, || readers_writers::<SpinParkRw<Loomed, 0>>(2, 0));
 }
 
 #[test]
 fn writer_and_reader() {
-    explore(None, || readers_writers::<SpinParkRw<Checked, 0>>(1, 1));
+    explore(None, || readers_writers::<SpinParkRw<Loomed, 0>>(1, 1));
 }
 
 /// All schedules with at most two preemptions.
 #[test]
 fn writer_and_two_readers() {
-    explore(Some(2), || readers_writers::<SpinParkRw<Checked, 0>>(1, 2));
+    explore(Some(2), || readers_writers::<SpinParkRw<Loomed, 0>>(1, 2));
 }
 
 /// All schedules with at most two preemptions.
 #[test]
 fn two_writers_and_reader() {
-    explore(Some(2), || readers_writers::<SpinParkRw<Checked, 0>>(2, 1));
+    explore(Some(2), || readers_writers::<SpinParkRw<Loomed, 0>>(2, 1));
 }
 
 /// The mutants are made from this one, so it has to pass.
@@ -87,7 +87,7 @@ const READER: u32 = 8;
 
 /// The lock without spinning, with the bug `BUG`.
 struct MutantRw<const BUG: u8> {
-    word: <Checked as Atomics>::AtomicU32,
+    word: <Loomed as Atomics>::AtomicU32,
 }
 
 impl<const BUG: u8> MutantRw<BUG> {
@@ -129,7 +129,7 @@ impl<const BUG: u8> MutantRw<BUG> {
 }
 
 // SAFETY: of the faithful one as for the original; the others are to be caught.
-unsafe impl<const BUG: u8> RawRw<Checked> for MutantRw<BUG> {
+unsafe impl<const BUG: u8> RawRw<Loomed> for MutantRw<BUG> {
     const NAME: &'static str = "mutant";
 
     fn new() -> Self {
@@ -140,7 +140,7 @@ unsafe impl<const BUG: u8> RawRw<Checked> for MutantRw<BUG> {
 
     fn read(&self) {
         while !self.add(READER) {
-            let chain = Turnstiles::<Checked>::global().lock(self.key());
+            let chain = Turnstiles::<Loomed>::global().lock(self.key());
             if self.note(WRITER, PARKED) {
                 return chain.wait();
             }
@@ -159,21 +159,21 @@ unsafe impl<const BUG: u8> RawRw<Checked> for MutantRw<BUG> {
         };
         let left = self.word.fetch_sub(READER, order).wrapping_sub(READER);
         if left & DRAIN != 0 && left / READER == 0 && BUG != NO_DRAIN {
-            let mut chain = Turnstiles::<Checked>::global().lock(self.key());
+            let mut chain = Turnstiles::<Loomed>::global().lock(self.key());
             chain.select(2).signal();
         }
     }
 
     fn write(&self) {
         while !self.add(WRITER) {
-            let mut chain = Turnstiles::<Checked>::global().lock(self.key());
+            let mut chain = Turnstiles::<Loomed>::global().lock(self.key());
             if self.note(WRITER, PARKED) {
                 chain.select(1);
                 chain.wait();
             }
         }
         if self.word.load(Ordering::Acquire) / READER != 0 {
-            let mut chain = Turnstiles::<Checked>::global().lock(self.key());
+            let mut chain = Turnstiles::<Loomed>::global().lock(self.key());
             if self.note(!(WRITER | PARKED | DRAIN), DRAIN) {
                 chain.select(2);
                 chain.wait();
@@ -198,7 +198,7 @@ unsafe impl<const BUG: u8> RawRw<Checked> for MutantRw<BUG> {
             .word
             .compare_exchange(WRITER, 0, order, Ordering::Relaxed);
         if alone.is_err() {
-            let mut chain = Turnstiles::<Checked>::global().lock(self.key());
+            let mut chain = Turnstiles::<Loomed>::global().lock(self.key());
             let readers = chain.broadcast() as u32 * READER;
             chain.select(1).signal();
             let parked = if chain.has_waiters() { PARKED } else { 0 };

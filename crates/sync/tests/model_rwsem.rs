@@ -3,21 +3,21 @@
 
 mod parking;
 
-use checked::Checked;
-use checked::flaw::{Flaw, Site, must_be_found};
+use loomed::Loomed;
+use loomed::flaw::{Flaw, Site, must_be_found};
 use machine::{Atomics, Clock, Cpus, SharedCell};
 use parking::*;
 use std::sync::Arc;
 use sync::rwlock::{RawRw, Rwsem};
 
 /// Nobody asks for the lock to be handed over.
-type Patient = Rwsem<Checked, 0>;
+type Patient = Rwsem<Loomed, 0>;
 /// Who is in the queue asks at once.
-type Impatient = Rwsem<Checked, 0, 0>;
+type Impatient = Rwsem<Loomed, 0, 0>;
 
 /// `writers` CPUs count once, and let others run meanwhile; `readers` look once.
-fn slow_writers<R: RawRw<Checked> + 'static>(writers: usize, readers: usize) {
-    let shared = Arc::new((R::new(), <Checked as Atomics>::Cell::new(0)));
+fn slow_writers<R: RawRw<Loomed> + 'static>(writers: usize, readers: usize) {
+    let shared = Arc::new((R::new(), <Loomed as Atomics>::Cell::new(0)));
     let mine = shared.clone();
     on_all(writers + readers, move |cpu| {
         let (lock, cell) = &*mine;
@@ -33,10 +33,10 @@ fn slow_writers<R: RawRw<Checked> + 'static>(writers: usize, readers: usize) {
                 return lock.read_unlock();
             }
             // A CPU's clock counts its looks: to a writer that wakes it, a reader is late.
-            (0..9).for_each(|_| assert!(Checked::now() > 0));
+            (0..9).for_each(|_| assert!(Loomed::now() > 0));
             lock.write();
             *cell.write() += 1;
-            Checked::relax(0);
+            Loomed::relax(0);
             *cell.write() += 1;
             lock.write_unlock();
         }
@@ -77,7 +77,7 @@ fn three() {
 
 /// A writer goes on as a reader, beside a reader and a writer.
 fn downgrade() {
-    let shared = Arc::new((Patient::new(), <Checked as Atomics>::Cell::new(0)));
+    let shared = Arc::new((Patient::new(), <Loomed as Atomics>::Cell::new(0)));
     let mine = shared.clone();
     on_all(3, move |cpu| {
         let (lock, cell) = &*mine;
@@ -126,7 +126,7 @@ fn found(
 ) {
     let preemptions = Some(if writers + readers == 2 { 3 } else { 1 });
     must_be_found(flaw, Site::after(file, text, comment), || {
-        checked::with_late_unparks(|| {
+        loomed::with_late_unparks(|| {
             explore(preemptions, move || {
                 readers_writers::<Patient>(writers, readers)
             });

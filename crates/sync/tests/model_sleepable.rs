@@ -1,15 +1,15 @@
 //! Sections in which tasks may sleep, under the exhaustive checker, and one broken protocol for
 //! each point on which the sound one rests.
 
-use checked::Checked;
-use checked::flaw::{Flaw, Site, must_be_found};
-use checked::loom::model::Builder;
+use loomed::Loomed;
+use loomed::flaw::{Flaw, Site, must_be_found};
+use loomed::loom::model::Builder;
 use machine::{Atomic, Atomics, Cpus, Execute, Ordering, SharedCell, Topology};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use sync::epoch::{Protocol, Sleepable, SleepableSection, Standard};
 
-type Word = <Checked as Atomics>::AtomicU64;
+type Word = <Loomed as Atomics>::AtomicU64;
 
 /// A wait for one side only.
 enum OneSide {}
@@ -36,9 +36,9 @@ unsafe impl Protocol for RelaxedExit {
 
 /// A domain, and an object that readers find while it is linked.
 struct World<P: Protocol> {
-    domain: Sleepable<Checked, P>,
+    domain: Sleepable<Loomed, P>,
     linked: Word,
-    data: <Checked as Atomics>::Cell<u32>,
+    data: <Loomed as Atomics>::Cell<u32>,
     /// 1 when a section is begun that another CPU is to end.
     begun: Word,
 }
@@ -67,7 +67,7 @@ fn explore<P: Protocol>(preemptions: usize, jobs: &'static [fn(&'static World<P>
     let mut model = Builder::new();
     model.preemption_bound = Some(preemptions);
     model.check(move || {
-        let machine = Checked::new(jobs.len());
+        let machine = Loomed::new(jobs.len());
         // Leaked, so that a section can go from one job to another.
         let world: &'static World<P> = Box::leak(Box::new(World {
             domain: Sleepable::with_protocol(machine.cpus()).expect("room"),
@@ -112,12 +112,12 @@ fn begins_it<P: Protocol>(world: &'static World<P>) {
 }
 
 fn ends_it<P: Protocol>(world: &'static World<P>) {
-    Checked::spin_until(|| world.begun.load(Ordering::Acquire) != 0);
+    Loomed::spin_until(|| world.begun.load(Ordering::Acquire) != 0);
     let section = world.begun.load(Ordering::Relaxed) as usize;
     // SAFETY: `begins_it` has given it away.
     drop(unsafe {
         Box::from_raw(ptr::with_exposed_provenance_mut::<
-            SleepableSection<'static, Checked, P>,
+            SleepableSection<'static, Loomed, P>,
         >(section))
     });
 }

@@ -7,7 +7,7 @@
 
 mod model;
 
-use checked::Checked;
+use loomed::Loomed;
 use machine::{Execute, Job};
 use model::{Shared, bounded, increment, reused_node, two_threads};
 use std::sync::Arc;
@@ -16,11 +16,11 @@ use sync::spin::{Clh, Conbo, K42, Mcs, Proportional, Qspinlock, Queued, TestAndS
 
 /// One locks and unlocks twice, one tries: a task that gets in is alone there, and
 /// a failed attempt leaves a lock that works.
-fn trying<R: RawLock<Checked> + 'static>() {
-    checked::loom::model(|| {
+fn trying<R: RawLock<Loomed> + 'static>() {
+    loomed::loom::model(|| {
         let shared = Arc::new(Shared::<R>::new());
         let (locker, trier) = (shared.clone(), shared.clone());
-        Checked::new(2).execute(vec![
+        Loomed::new(2).execute(vec![
             Box::new(move || {
                 increment(&*locker);
                 increment(&*locker);
@@ -33,7 +33,7 @@ fn trying<R: RawLock<Checked> + 'static>() {
                 }
             }),
         ]);
-        Checked::new(1).execute(vec![Box::new(move || {
+        Loomed::new(1).execute(vec![Box::new(move || {
             assert!(!shared.lock.is_locked());
             let held = shared.lock.try_lock().expect("the lock is free");
             assert!(shared.lock.is_locked());
@@ -46,8 +46,8 @@ fn trying<R: RawLock<Checked> + 'static>() {
 }
 
 /// Two try: at least one gets in if no other thread is about.
-fn both_trying<R: RawLock<Checked> + 'static>() {
-    checked::loom::model(|| {
+fn both_trying<R: RawLock<Loomed> + 'static>() {
+    loomed::loom::model(|| {
         let shared = Arc::new(Shared::<R>::new());
         let trier = |shared: Arc<Shared<R>>| {
             Box::new(move || {
@@ -58,8 +58,8 @@ fn both_trying<R: RawLock<Checked> + 'static>() {
                 }
             }) as Job
         };
-        Checked::new(2).execute(vec![trier(shared.clone()), trier(shared.clone())]);
-        let count = Checked::new(1);
+        Loomed::new(2).execute(vec![trier(shared.clone()), trier(shared.clone())]);
+        let count = Loomed::new(1);
         count.execute(vec![Box::new(move || assert!(shared.get() >= 1))]);
     });
 }
@@ -71,22 +71,22 @@ macro_rules! models {
 
             #[test]
             fn two() {
-                two_threads::<$lock<Checked>>();
+                two_threads::<$lock<Loomed>>();
             }
 
             #[test]
             fn three() {
-                bounded::<$lock<Checked>>($preemptions, &[1, 1, 1]);
+                bounded::<$lock<Loomed>>($preemptions, &[1, 1, 1]);
             }
 
             #[test]
             fn try_lock() {
-                trying::<$lock<Checked>>();
+                trying::<$lock<Loomed>>();
             }
 
             #[test]
             fn try_lock_both() {
-                both_trying::<$lock<Checked>>();
+                both_trying::<$lock<Loomed>>();
             }
         }
     )*};
@@ -114,25 +114,25 @@ type Cna<M> = Queued<M, 1>;
 /// and of one that comes back.
 #[test]
 fn queues_behind_the_pending_task() {
-    bounded::<Qspinlock<Checked>>(1, &[1, 1, 1, 1]);
-    bounded::<Cna<Checked>>(1, &[1, 1, 1, 1]);
+    bounded::<Qspinlock<Loomed>>(1, &[1, 1, 1, 1]);
+    bounded::<Cna<Loomed>>(1, &[1, 1, 1, 1]);
 }
 
 /// CPUs 0 and 2 are of one NUMA node. Where CPU 2 is first of the queue, before 1 and 0, it hands
 /// over to 0.
 #[test]
 fn cna_passes_over_the_other_node() {
-    bounded::<Cna<Checked>>(1, &[2, 1, 1, 1]);
+    bounded::<Cna<Loomed>>(1, &[2, 1, 1, 1]);
 }
 
 /// `try_lock` behind a node that has come back: it leaves the queue again.
 #[test]
 fn clh_leaves_from_behind_a_reused_node() {
-    reused_node::<Clh<Checked>>(None, &[2]);
+    reused_node::<Clh<Loomed>>(None, &[2]);
 }
 
 /// It leaves when a follower stands behind it already, which then follows the node before.
 #[test]
 fn clh_abandons_its_node_to_a_follower() {
-    reused_node::<Clh<Checked>>(Some(4), &[3]);
+    reused_node::<Clh<Loomed>>(Some(4), &[3]);
 }

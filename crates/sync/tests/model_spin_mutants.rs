@@ -2,19 +2,19 @@
 
 mod model;
 
-use checked::Checked;
+use loomed::Loomed;
 use machine::{Atomic, AtomicInt, Atomics, Cpus, Ordering, Pinned, Tasks};
 use model::{bounded, reused_node, two_threads};
 use std::panic::catch_unwind;
 use std::ptr::{self, null_mut};
 use sync::RawLock;
 
-type U8 = <Checked as Atomics>::AtomicU8;
-type U32 = <Checked as Atomics>::AtomicU32;
-type Ptr = <Checked as Atomics>::AtomicPtr;
+type U8 = <Loomed as Atomics>::AtomicU8;
+type U32 = <Loomed as Atomics>::AtomicU32;
+type Ptr = <Loomed as Atomics>::AtomicPtr;
 
 /// The model of two threads has to end in a panic.
-fn caught<R: RawLock<Checked> + 'static>() {
+fn caught<R: RawLock<Loomed> + 'static>() {
     let result = catch_unwind(two_threads::<R>);
     assert!(result.is_err(), "{}: the model did not notice", R::NAME);
 }
@@ -23,14 +23,14 @@ fn caught<R: RawLock<Checked> + 'static>() {
 struct RelaxedTestAndSet(U8);
 
 // SAFETY: it is no lock; the model has to say so.
-unsafe impl RawLock<Checked> for RelaxedTestAndSet {
+unsafe impl RawLock<Loomed> for RelaxedTestAndSet {
     type Held = ();
     const NAME: &'static str = "tas, relaxed acquisition";
     fn new() -> Self {
         RelaxedTestAndSet(U8::new(0))
     }
     fn lock(&self) {
-        Checked::spin_until(|| self.try_lock().is_some());
+        Loomed::spin_until(|| self.try_lock().is_some());
     }
     fn try_lock(&self) -> Option<()> {
         let taken = self
@@ -59,7 +59,7 @@ struct Ticket<const EARLY: bool> {
 }
 
 // SAFETY: it is no lock; the model has to say so.
-unsafe impl<const EARLY: bool> RawLock<Checked> for Ticket<EARLY> {
+unsafe impl<const EARLY: bool> RawLock<Loomed> for Ticket<EARLY> {
     type Held = ();
     const NAME: &'static str = "ticket";
     fn new() -> Self {
@@ -70,7 +70,7 @@ unsafe impl<const EARLY: bool> RawLock<Checked> for Ticket<EARLY> {
     }
     fn lock(&self) {
         let ticket = self.next.fetch_add(1, Ordering::Relaxed);
-        Checked::spin_until(|| {
+        Loomed::spin_until(|| {
             let ahead = ticket.wrapping_sub(self.serving.load(Ordering::Acquire));
             ahead == 0 || EARLY && ahead == 1
         });
@@ -135,7 +135,7 @@ fn empty(tail: &Ptr, last: *mut (), new: *mut ()) -> bool {
 /// Waits for a successor to link itself.
 fn successor(next: &Ptr) -> *mut () {
     let mut found = null_mut();
-    Checked::spin_until(|| {
+    Loomed::spin_until(|| {
         found = next.load(Ordering::Acquire);
         !found.is_null()
     });
@@ -146,7 +146,7 @@ fn successor(next: &Ptr) -> *mut () {
 struct Mcs<const CAS: bool>(Ptr);
 
 // SAFETY: it is a lock only with `CAS`; the model has to say so.
-unsafe impl<const CAS: bool> RawLock<Checked> for Mcs<CAS> {
+unsafe impl<const CAS: bool> RawLock<Loomed> for Mcs<CAS> {
     type Held = &'static Node;
     const NAME: &'static str = "mcs, unlock without compare-and-swap";
     fn new() -> Self {
@@ -157,7 +157,7 @@ unsafe impl<const CAS: bool> RawLock<Checked> for Mcs<CAS> {
         let prev = self.0.swap(this.address(), Ordering::AcqRel);
         if !prev.is_null() {
             node(prev).next.store(this.address(), Ordering::Release);
-            Checked::spin_until(|| this.waiting.load(Ordering::Acquire) == 0);
+            Loomed::spin_until(|| this.waiting.load(Ordering::Acquire) == 0);
         }
         this
     }
@@ -198,7 +198,7 @@ struct K42<const CAS: bool> {
 const HELD: *mut () = ptr::without_provenance_mut(1);
 
 // SAFETY: it is a lock only with `CAS`; the model has to say so.
-unsafe impl<const CAS: bool> RawLock<Checked> for K42<CAS> {
+unsafe impl<const CAS: bool> RawLock<Loomed> for K42<CAS> {
     type Held = ();
     const NAME: &'static str = "k42, unlock without compare-and-swap";
     fn new() -> Self {
@@ -227,7 +227,7 @@ unsafe impl<const CAS: bool> RawLock<Checked> for K42<CAS> {
             &node(prev).next
         };
         link.store(this.address(), Ordering::Release);
-        Checked::spin_until(|| this.waiting.load(Ordering::Acquire) == 0);
+        Loomed::spin_until(|| this.waiting.load(Ordering::Acquire) == 0);
         self.next.store(null_mut(), Ordering::Relaxed);
         if !empty(&self.tail, this.address(), HELD) {
             self.next.store(successor(&this.next), Ordering::Relaxed);
@@ -265,7 +265,7 @@ fn k42_unlock_without_compare_and_swap() {
 struct Clh(Ptr);
 
 // SAFETY: it is no lock; the model has to say so.
-unsafe impl RawLock<Checked> for Clh {
+unsafe impl RawLock<Loomed> for Clh {
     type Held = &'static Node;
     const NAME: &'static str = "clh, relaxed release";
     fn new() -> Self {
@@ -275,7 +275,7 @@ unsafe impl RawLock<Checked> for Clh {
         let this = Node::leak();
         let prev = self.0.swap(this.address(), Ordering::AcqRel);
         if !prev.is_null() {
-            Checked::spin_until(|| node(prev).waiting.load(Ordering::Acquire) == 0);
+            Loomed::spin_until(|| node(prev).waiting.load(Ordering::Acquire) == 0);
         }
         this
     }
@@ -317,7 +317,7 @@ const UNUSED_NODE: usize = 2;
 const FREE: *mut () = null_mut();
 
 fn take_node() -> &'static Node {
-    let kept = Checked::with_locals(|locals| locals.words[UNUSED_NODE].replace(0));
+    let kept = Loomed::with_locals(|locals| locals.words[UNUSED_NODE].replace(0));
     let this = if kept == 0 {
         Node::leak()
     } else {
@@ -328,7 +328,7 @@ fn take_node() -> &'static Node {
 }
 
 fn give_node(at: *mut ()) {
-    Checked::with_locals(|locals| locals.words[UNUSED_NODE].set(at.expose_provenance()));
+    Loomed::with_locals(|locals| locals.words[UNUSED_NODE].set(at.expose_provenance()));
 }
 
 impl<const BUG: u8> ReusingClh<BUG> {
@@ -346,7 +346,7 @@ impl<const BUG: u8> ReusingClh<BUG> {
 }
 
 // SAFETY: it is a lock only without a bug; the model has to say so.
-unsafe impl<const BUG: u8> RawLock<Checked> for ReusingClh<BUG> {
+unsafe impl<const BUG: u8> RawLock<Loomed> for ReusingClh<BUG> {
     type Held = &'static Node;
     const NAME: &'static str = "clh, nodes used again";
     fn new() -> Self {
@@ -355,7 +355,7 @@ unsafe impl<const BUG: u8> RawLock<Checked> for ReusingClh<BUG> {
     fn lock(&self) -> &'static Node {
         let this = take_node();
         let mut pred = self.0.swap(this.address(), Ordering::AcqRel);
-        Checked::spin_until(|| match Self::follow(pred) {
+        Loomed::spin_until(|| match Self::follow(pred) {
             Ok(()) => true,
             Err(behind) => {
                 pred = behind;
@@ -437,7 +437,7 @@ const PENDING: u32 = 2;
 const TAIL: u32 = !3;
 
 // SAFETY: it is a lock only without a bug; the model has to say so.
-unsafe impl<const BUG: u8> RawLock<Checked> for Queued<BUG> {
+unsafe impl<const BUG: u8> RawLock<Loomed> for Queued<BUG> {
     type Held = ();
     const NAME: &'static str = "qspinlock";
     fn new() -> Self {
@@ -454,7 +454,7 @@ unsafe impl<const BUG: u8> RawLock<Checked> for Queued<BUG> {
         if seen & !LOCKED == 0 {
             let seen = self.word.fetch_or(PENDING, Ordering::Acquire);
             if seen & !LOCKED == 0 {
-                Checked::spin_until(|| self.word.load(Ordering::Acquire) & LOCKED == 0);
+                Loomed::spin_until(|| self.word.load(Ordering::Acquire) & LOCKED == 0);
                 self.word.fetch_sub(PENDING - LOCKED, Ordering::Relaxed);
                 return;
             }
@@ -462,7 +462,7 @@ unsafe impl<const BUG: u8> RawLock<Checked> for Queued<BUG> {
                 self.word.fetch_and(!PENDING, Ordering::Relaxed);
             }
         }
-        let cpu = Checked::pin().cpu().index();
+        let cpu = Loomed::pin().cpu().index();
         let (this, code) = (self.nodes[cpu], (cpu as u32 + 1) << 2);
         let before = self
             .word
@@ -477,14 +477,14 @@ unsafe impl<const BUG: u8> RawLock<Checked> for Queued<BUG> {
         if before != 0 {
             let before = self.nodes[(before >> 2) as usize - 1];
             before.next.store(this.address(), Ordering::Release);
-            Checked::spin_until(|| this.waiting.load(Ordering::Acquire) == 0);
+            Loomed::spin_until(|| this.waiting.load(Ordering::Acquire) == 0);
         }
         let bits = match BUG {
             queued::STEALS => LOCKED,
             _ => LOCKED | PENDING,
         };
         let mut seen = 0;
-        Checked::spin_until(|| {
+        Loomed::spin_until(|| {
             seen = self.word.load(Ordering::Acquire);
             seen & bits == 0
         });
@@ -527,7 +527,7 @@ struct Cna<const KEEPS: bool> {
 }
 
 // SAFETY: it is a lock only if it `KEEPS`; the model has to say so.
-unsafe impl<const KEEPS: bool> RawLock<Checked> for Cna<KEEPS> {
+unsafe impl<const KEEPS: bool> RawLock<Loomed> for Cna<KEEPS> {
     type Held = &'static Node;
     const NAME: &'static str = "cna";
     fn new() -> Self {
@@ -541,7 +541,7 @@ unsafe impl<const KEEPS: bool> RawLock<Checked> for Cna<KEEPS> {
         let before = self.tail.swap(this.address(), Ordering::AcqRel);
         if !before.is_null() {
             node(before).next.store(this.address(), Ordering::Release);
-            Checked::spin_until(|| this.waiting.load(Ordering::Acquire) == 0);
+            Loomed::spin_until(|| this.waiting.load(Ordering::Acquire) == 0);
         }
         this
     }

@@ -5,8 +5,8 @@
 
 mod parking;
 
-use checked::Checked;
-use checked::flaw::{Flaw, Site, must_be_found};
+use loomed::Loomed;
+use loomed::flaw::{Flaw, Site, must_be_found};
 use machine::{Atomic, Atomics, Ordering};
 use parking::*;
 use std::ptr;
@@ -14,13 +14,13 @@ use std::sync::Arc;
 use sync::sleepq::{GlobalQueue, Hashed, SleepQueue};
 use sync::turnstile::Turnstiles;
 
-type Flag = <Checked as Atomics>::AtomicU32;
+type Flag = <Loomed as Atomics>::AtomicU32;
 
 /// How the waiters wait.
 #[derive(Clone, Copy)]
 enum Waiting {
     /// They check under the chain lock.
-    Checked,
+    Loomed,
     /// They check, then lock the chain and wait.
     Early,
 }
@@ -37,7 +37,7 @@ enum Waking {
 /// CPU 0 sets a flag and wakes; the others wait for it.
 fn event(cpus: usize, waiting: Waiting, waking: Waking) {
     // The chain lock orders the flag, so relaxed accesses do.
-    let shared = Arc::new((Flag::new(0), Turnstiles::<Checked>::new(1)));
+    let shared = Arc::new((Flag::new(0), Turnstiles::<Loomed>::new(1)));
     on_all(cpus, move |cpu| {
         let (flag, turnstiles) = &*shared;
         let key = ptr::from_ref(flag).cast();
@@ -57,7 +57,7 @@ fn event(cpus: usize, waiting: Waiting, waking: Waking) {
             return;
         }
         match waiting {
-            Waiting::Checked => {
+            Waiting::Loomed => {
                 let chain = turnstiles.lock(key);
                 if flag.load(Ordering::Relaxed) == 0 {
                     chain.wait();
@@ -75,14 +75,14 @@ fn event(cpus: usize, waiting: Waiting, waking: Waking) {
 
 #[test]
 fn broadcast() {
-    explore(None, || event(2, Waiting::Checked, Waking::Broadcast));
-    explore(Some(1), || event(3, Waiting::Checked, Waking::Broadcast));
+    explore(None, || event(2, Waiting::Loomed, Waking::Broadcast));
+    explore(Some(1), || event(3, Waiting::Loomed, Waking::Broadcast));
 }
 
 #[test]
 fn signal() {
-    explore(None, || event(2, Waiting::Checked, Waking::SignalOne));
-    explore(Some(1), || event(3, Waiting::Checked, Waking::SignalEach));
+    explore(None, || event(2, Waiting::Loomed, Waking::SignalOne));
+    explore(Some(1), || event(3, Waiting::Loomed, Waking::SignalEach));
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn check_before_the_chain_is_locked() {
 fn one_signal_for_two_waiters() {
     assert!(caught(Some(1), || event(
         3,
-        Waiting::Checked,
+        Waiting::Loomed,
         Waking::SignalOne
     )));
 }
@@ -102,9 +102,9 @@ fn one_signal_for_two_waiters() {
 /// A waiter's node is on its stack: the waker's accesses to it come before the waiter goes on,
 /// also if that has not parked.
 fn a_woken_task_goes_on_at_once() {
-    checked::with_late_unparks(|| {
-        explore(None, || event(2, Waiting::Checked, Waking::Broadcast));
-        explore(Some(1), || event(3, Waiting::Checked, Waking::SignalEach));
+    loomed::with_late_unparks(|| {
+        explore(None, || event(2, Waiting::Loomed, Waking::Broadcast));
+        explore(Some(1), || event(3, Waiting::Loomed, Waking::SignalEach));
     });
 }
 
@@ -129,7 +129,7 @@ fn a_wake_up_that_orders_nothing_is_caught() {
 #[test]
 fn keys_that_share_a_chain() {
     explore(Some(1), || {
-        let shared = Arc::new(([Flag::new(0), Flag::new(0)], Turnstiles::<Checked>::new(1)));
+        let shared = Arc::new(([Flag::new(0), Flag::new(0)], Turnstiles::<Loomed>::new(1)));
         on_all(3, move |cpu| {
             let (flags, turnstiles) = &*shared;
             let key = |n: usize| ptr::from_ref(&flags[n]).cast();
@@ -152,7 +152,7 @@ fn keys_that_share_a_chain() {
 }
 
 /// CPU 0 sets a flag and wakes all; the others sleep until it is set.
-fn sleepers<Q: SleepQueue<Checked> + 'static>(cpus: usize, recheck: bool) {
+fn sleepers<Q: SleepQueue<Loomed> + 'static>(cpus: usize, recheck: bool) {
     let shared = Arc::new((Flag::new(0), Q::new()));
     on_all(cpus, move |cpu| {
         let (flag, queue) = &*shared;
@@ -174,18 +174,18 @@ fn sleepers<Q: SleepQueue<Checked> + 'static>(cpus: usize, recheck: bool) {
 
 #[test]
 fn sleep_hashed() {
-    explore(None, || sleepers::<Hashed<Checked>>(2, true));
-    explore(Some(1), || sleepers::<Hashed<Checked>>(3, true));
+    explore(None, || sleepers::<Hashed<Loomed>>(2, true));
+    explore(Some(1), || sleepers::<Hashed<Loomed>>(3, true));
 }
 
 #[test]
 fn sleep_global() {
-    explore(None, || sleepers::<GlobalQueue<Checked>>(2, true));
-    explore(Some(1), || sleepers::<GlobalQueue<Checked>>(3, true));
+    explore(None, || sleepers::<GlobalQueue<Loomed>>(2, true));
+    explore(Some(1), || sleepers::<GlobalQueue<Loomed>>(3, true));
 }
 
 #[test]
 fn sleep_without_recheck() {
-    assert!(caught(None, || sleepers::<Hashed<Checked>>(2, false)));
-    assert!(caught(None, || sleepers::<GlobalQueue<Checked>>(2, false)));
+    assert!(caught(None, || sleepers::<Hashed<Loomed>>(2, false)));
+    assert!(caught(None, || sleepers::<GlobalQueue<Loomed>>(2, false)));
 }

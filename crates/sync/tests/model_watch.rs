@@ -4,7 +4,7 @@
 #[allow(dead_code)]
 mod watched;
 
-use checked::{Checked, loom};
+use loomed::{Loomed, loom};
 use machine::{Atomics, Execute, Job, SharedCell, Tasks};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -14,16 +14,16 @@ use watched::Tas;
 
 lock_class!(Modelled = "modelled");
 
-type Counter = <Checked as Atomics>::Cell<u32>;
-type On<O> = Watched<Checked, Tas<Checked>, Modelled, O>;
+type Counter = <Loomed as Atomics>::Cell<u32>;
+type On<O> = Watched<Loomed, Tas<Loomed>, Modelled, O>;
 
 /// Two tasks count to two under a lock; returns how many executions there are.
-fn executions<L: RawLock<Checked> + 'static>() -> u32 {
+fn executions<L: RawLock<Loomed> + 'static>() -> u32 {
     executions_with::<L>(|| {})
 }
 
 /// As [`executions`], each of which begins with `first`.
-fn executions_with<L: RawLock<Checked> + 'static>(first: fn()) -> u32 {
+fn executions_with<L: RawLock<Loomed> + 'static>(first: fn()) -> u32 {
     let executions = Arc::new(AtomicU32::new(0));
     let count = executions.clone();
     loom::model(move || {
@@ -41,7 +41,7 @@ fn executions_with<L: RawLock<Checked> + 'static>(first: fn()) -> u32 {
                 unsafe { lock.unlock(held) };
             }) as Job
         };
-        Checked::new(2).execute(vec![job(), job()]);
+        Loomed::new(2).execute(vec![job(), job()]);
         // SAFETY: both have ended.
         assert_eq!(unsafe { *shared.1.read() }, 2);
     });
@@ -50,24 +50,24 @@ fn executions_with<L: RawLock<Checked> + 'static>(first: fn()) -> u32 {
 
 #[test]
 fn the_checker_sees_the_lock_alone() {
-    let bare = executions::<Tas<Checked>>();
+    let bare = executions::<Tas<Loomed>>();
     println!("{bare} executions");
     assert!(bare > 1);
     assert_eq!(executions::<On<Order>>(), bare);
     assert_eq!(executions::<On<Profile>>(), bare);
     // Trying first is a step more.
     let profiled = executions_with::<On<Both<Order, Profile>>>(|| {
-        let profile = profile::of(Checked::anchor());
+        let profile = profile::of(Loomed::anchor());
         profile.start(2).expect("memory");
     });
     assert!(profiled > bare);
 }
 
 /// A test-and-set lock whose release is none.
-struct Leaky(Tas<Checked>);
+struct Leaky(Tas<Loomed>);
 
 // SAFETY: it is not; the model is to say so.
-unsafe impl RawLock<Checked> for Leaky {
+unsafe impl RawLock<Loomed> for Leaky {
     type Held = ();
     const NAME: &'static str = "leaky";
     fn new() -> Self {
@@ -91,5 +91,5 @@ unsafe impl RawLock<Checked> for Leaky {
 #[test]
 #[should_panic(expected = "Causality violation")]
 fn a_broken_lock_is_caught_behind_the_wrapper() {
-    executions::<Watched<Checked, Leaky, Modelled, Order>>();
+    executions::<Watched<Loomed, Leaky, Modelled, Order>>();
 }

@@ -2,7 +2,7 @@
 //!
 //! A processor that orders stores before loads hides a missing fence from every test but a model.
 //! So this looks at the sources: a fence, or a publication, stands below a comment, and a model
-//! names the beginning of that comment as the place of a planted flaw ([`checked::flaw`]).
+//! names the beginning of that comment as the place of a planted flaw ([`loomed::flaw`]).
 
 use std::fs;
 use std::path::Path;

@@ -2,8 +2,8 @@
 //! finds a page unmapped and must wait for all of them; and how a CPU that unmaps several pages
 //! waits for their locks: never in its block, which pins it.
 
-use checked::Checked;
-use checked::loom::model::Builder;
+use loomed::Loomed;
+use loomed::loom::model::Builder;
 use machine::{Atomics, CpuRange, Execute, Frame, Job, SharedCell, Topology};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -15,27 +15,27 @@ use vm::system::{Extent, Invalidation, Part};
 /// The page that all unmap, and the one that is unmapped after it.
 const PAGES: usize = 2;
 
-struct World<I: Invalidation<Checked>> {
+struct World<I: Invalidation<Loomed>> {
     policy: I,
     pages: [I::Page; PAGES],
     /// The PV lists, as the numbers of mappings, under the pages' locks.
-    mappings: [sync::Mutex<Checked, Obm<Checked, 0>, usize>; PAGES],
+    mappings: [sync::Mutex<Loomed, Obm<Loomed, 0>, usize>; PAGES],
     /// By CPU and page: whether its TLB has been flushed. Plain data: a wait that returns early
     /// races with the write.
-    flushed: Vec<[<Checked as Atomics>::Cell<bool>; PAGES]>,
+    flushed: Vec<[<Loomed as Atomics>::Cell<bool>; PAGES]>,
     /// True if a lock is waited for in the block, which is wrong.
     waits_in_block: bool,
 }
 
 /// Pages that a CPU has unmapped and not flushed.
-struct Taking<'a, I: Invalidation<Checked>> {
+struct Taking<'a, I: Invalidation<Loomed>> {
     world: &'a World<I>,
     cpu: usize,
     block: Option<I::Block<'a>>,
     gathered: Vec<usize>,
 }
 
-impl<I: Invalidation<Checked>> Taking<'_, I> {
+impl<I: Invalidation<Loomed>> Taking<'_, I> {
     /// As `vm::pmap::remove::Taking`.
     fn page(&mut self, page: usize) {
         let lock = &self.world.mappings[page];
@@ -69,7 +69,7 @@ const fn frame(page: usize) -> Frame {
     Frame(7 + page as u32)
 }
 
-impl<I: Invalidation<Checked>> World<I> {
+impl<I: Invalidation<Loomed>> World<I> {
     fn new(cpus: CpuRange, removers: usize, waits_in_block: bool) -> Self {
         let unflushed = || [SharedCell::new(false), SharedCell::new(false)];
         World {
@@ -106,12 +106,12 @@ impl<I: Invalidation<Checked>> World<I> {
 }
 
 /// CPUs that unmap the first page, and one that removes it by the reverse map.
-fn model<I: Invalidation<Checked>>(removers: usize, preemptions: usize) {
+fn model<I: Invalidation<Loomed>>(removers: usize, preemptions: usize) {
     explore::<I>(removers, 1, preemptions, false);
 }
 
 /// CPUs that unmap the first `pages`, and one that removes the last of these by the reverse map.
-fn explore<I: Invalidation<Checked>>(
+fn explore<I: Invalidation<Loomed>>(
     removers: usize,
     pages: usize,
     preemptions: usize,
@@ -121,7 +121,7 @@ fn explore<I: Invalidation<Checked>>(
     builder.preemption_bound = Some(preemptions);
     builder.max_branches = 20_000;
     builder.check(move || {
-        let machine = Checked::new(removers + 1);
+        let machine = Loomed::new(removers + 1);
         let world = World::<I>::new(machine.cpus(), removers, waits_in_block);
         let world = Arc::new(world);
         let mut jobs: Vec<Job> = Vec::new();
@@ -135,9 +135,9 @@ fn explore<I: Invalidation<Checked>>(
 }
 
 /// The default with its second case left out: a later note forgets the first.
-struct Forgetful(Domain<Checked>);
+struct Forgetful(Domain<Loomed>);
 
-struct Word(<Checked as Atomics>::AtomicU64);
+struct Word(<Loomed as Atomics>::AtomicU64);
 
 impl Default for Word {
     fn default() -> Self {
@@ -145,7 +145,7 @@ impl Default for Word {
     }
 }
 
-impl Part<Checked> for Forgetful {
+impl Part<Loomed> for Forgetful {
     type Config = ();
 
     fn new(_: &(), extent: Extent) -> Result<Self, vm::Error> {
@@ -154,8 +154,8 @@ impl Part<Checked> for Forgetful {
 }
 
 // SAFETY: none; it breaks the promise, and the model must notice.
-unsafe impl Invalidation<Checked> for Forgetful {
-    type Block<'a> = Section<'a, Checked>;
+unsafe impl Invalidation<Loomed> for Forgetful {
+    type Block<'a> = Section<'a, Loomed>;
     type Held<'a> = ();
     type Page = Word;
 
@@ -171,29 +171,29 @@ unsafe impl Invalidation<Checked> for Forgetful {
     fn wait(&self, _: &(), _: Frame, page: &Self::Page) {
         let stamp = machine::Atomic::load(&page.0, machine::Ordering::Relaxed);
         if let Some(section) = SectionId::from_bits(stamp) {
-            <Checked as machine::Cpus>::spin_until(|| self.0.has_left(section));
+            <Loomed as machine::Cpus>::spin_until(|| self.0.has_left(section));
         }
     }
 }
 
 #[test]
 fn one_block() {
-    model::<Snapshots<Checked>>(1, 4);
+    model::<Snapshots<Loomed>>(1, 4);
 }
 
 #[test]
 fn two_blocks_on_one_page() {
-    model::<Snapshots<Checked>>(2, 1);
+    model::<Snapshots<Loomed>>(2, 1);
 }
 
 #[test]
 fn a_lock_that_is_taken_meanwhile() {
-    explore::<Snapshots<Checked>>(1, 2, 4, false);
+    explore::<Snapshots<Loomed>>(1, 2, 4, false);
 }
 
 #[test]
 fn a_lock_waited_for_in_the_block_is_found() {
-    let found = catch_unwind(|| explore::<Snapshots<Checked>>(1, 2, 4, true));
+    let found = catch_unwind(|| explore::<Snapshots<Loomed>>(1, 2, 4, true));
     let panic = found.expect_err("a fault is found");
     let message = panic.downcast_ref::<&str>().expect("a message");
     assert_eq!(*message, "a task sleeps while it is pinned");

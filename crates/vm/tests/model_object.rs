@@ -1,9 +1,9 @@
 //! One entry of an object under all interleavings: lookups and faults against evictions
 //! and truncations, on the real VM.
 
-use checked::Checked;
-use checked::flaw::{Flaw, Site, must_be_found};
-use checked::loom::model::Builder;
+use loomed::Loomed;
+use loomed::flaw::{Flaw, Site, must_be_found};
+use loomed::loom::model::Builder;
 use machine::{Atomic, Cpus, Execute, Frame, Job, Memory, Ordering, PAGE_SIZE, PagerError};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -26,8 +26,8 @@ struct OneSlot {
     frees: AtomicUsize,
 }
 
-impl Slots<Checked> for OneSlot {
-    fn read(&self, machine: &Checked, slot: u32, frame: Frame) -> Result<(), PagerError> {
+impl Slots<Loomed> for OneSlot {
+    fn read(&self, machine: &Loomed, slot: u32, frame: Frame) -> Result<(), PagerError> {
         assert_eq!(slot, SLOT);
         machine.word(frame, 0).store(OURS, Ordering::Relaxed);
         self.reads.fetch_add(1, Ordering::Relaxed);
@@ -40,20 +40,20 @@ impl Slots<Checked> for OneSlot {
     }
 }
 
-type TestVm = Arc<Vm<Best<Checked>>>;
+type TestVm = Arc<Vm<Best<Loomed>>>;
 
 struct World {
-    machine: Checked,
+    machine: Loomed,
     vm: TestVm,
-    object: ObjectRef<Best<Checked>>,
+    object: ObjectRef<Best<Loomed>>,
     slots: Arc<OneSlot>,
     /// True if the page is mapped: stands for its PV list and the lock of that.
-    mapped: sync::Mutex<Checked, TestAndSet<Checked>, bool>,
+    mapped: sync::Mutex<Loomed, TestAndSet<Loomed>, bool>,
 }
 
 impl World {
     /// Called on a CPU: an object of one page, not in memory yet.
-    fn new(machine: &Checked) -> Arc<Self> {
+    fn new(machine: &Loomed) -> Arc<Self> {
         let vm = Vm::new(machine.clone()).expect("memory for the VM");
         let slots = Arc::new(OneSlot::default());
         let object = Object::anonymous(&vm, Some(slots.clone()), PAGE_SIZE as u64);
@@ -108,7 +108,7 @@ fn model<const N: usize>(
     builder.preemption_bound = Some(preemptions);
     builder.max_branches = 100_000;
     let body = move || {
-        let machine = Checked::with_memory(N, 8);
+        let machine = Loomed::with_memory(N, 8);
         let made = Arc::new(std::sync::Mutex::new(None));
         let on_cpu = |job: Job| machine.execute(vec![job]);
         {
@@ -133,7 +133,7 @@ fn model<const N: usize>(
             assert_eq!(vm.frames().free_count(), vm.frames().total(), "leaked");
         }));
     };
-    builder.check(move || checked::with_stack(body));
+    builder.check(move || loomed::with_stack(body));
 }
 
 fn is_found(model: impl FnOnce(), message: &str) {
@@ -150,7 +150,7 @@ fn look_up(world: &World) {
     assert_eq!(world.word(page.frame()), OURS, "somebody else's page");
     // An eviction hides the page for a moment, and shows it again when it finds that a task has it.
     while !world.object.still_has(0, page.frame()) {
-        Checked::relax(0);
+        Loomed::relax(0);
     }
     assert_eq!(
         world.word(page.frame()),

@@ -3,7 +3,7 @@
 
 mod spaces;
 
-use checked::Checked;
+use loomed::Loomed;
 use machine::{Atomic, Cpus, Memory, Mmu, Ordering, PAGE_SIZE, Tasks};
 use spaces::{HERE, NEAR, OURS, THEIRS, World, model, not_theirs, page};
 use sync::sleepq::{Hashed, SleepQueue};
@@ -15,7 +15,7 @@ fn evict(world: &World) {
     evict_from(world, &world.object);
 }
 
-fn evict_from(world: &World, object: &Object<Best<Checked>>) {
+fn evict_from(world: &World, object: &Object<Best<Loomed>>) {
     let frame = object.resident(0).expect("no other task takes it");
     let held = world.vm.page_ref(frame).expect("the object has it");
     // None while another task is busy with the page.
@@ -32,7 +32,7 @@ fn an_eviction_sees_a_mapping_or_a_fault_sees_the_eviction() {
         |world| {
             // Where the fault sleeps while the eviction has the entry: made here, since the checker
             // does not see how two CPUs make it at once.
-            Checked::anchor().get_or_init(Hashed::<Checked>::new);
+            Loomed::anchor().get_or_init(Hashed::<Loomed>::new);
             world.map_object(HERE);
             drop(
                 world
@@ -57,7 +57,7 @@ fn an_eviction_sees_a_neighbours_mapping_or_the_fault_sees_the_eviction() {
     model(
         2,
         |world| {
-            Checked::anchor().get_or_init(Hashed::<Checked>::new);
+            Loomed::anchor().get_or_init(Hashed::<Loomed>::new);
             world.object.set_size(BOTH as u64).expect("set_size");
             let request = Request::object(&world.object, 0, BOTH, Prot::READ);
             let request = request.expect("a request").at(At::Fixed(HERE));
@@ -96,7 +96,7 @@ fn an_eviction_waits_for_the_flush_of_an_unmap() {
 
 /// Unmaps the page. Another CPU goes first, and that is no preemption.
 fn unmap(world: &World) {
-    Checked::relax(0);
+    Loomed::relax(0);
     world.space.unmap(page(HERE)).expect("unmap");
 }
 
@@ -112,13 +112,13 @@ fn a_removal_waits_for_the_flush_of_an_unmap() {
         },
         [
             |world| {
-                Checked::relax(0);
+                Loomed::relax(0);
                 not_theirs(world.machine.load(HERE));
             },
             unmap,
             |world| {
                 let hold = world.take_held();
-                Checked::relax(0);
+                Loomed::relax(0);
                 world.vm.remove_all(&hold);
                 let word = world.machine.word(hold.frame(), 0);
                 word.store(THEIRS, Ordering::Relaxed);
@@ -140,13 +140,13 @@ fn a_look_for_stores_waits_for_the_flush_of_an_unmap() {
         },
         [
             |world| {
-                Checked::relax(0);
+                Loomed::relax(0);
                 let _ = world.machine.store(HERE, OURS + 2);
             },
             unmap,
             |world| {
                 let hold = world.take_held();
-                Checked::relax(0);
+                Loomed::relax(0);
                 world.vm.test_modified(&hold);
                 let found = world.machine.word(hold.frame(), 0);
                 world
@@ -179,7 +179,7 @@ fn a_removal_of_a_page_that_goes_waits_or_finds_nothing() {
         },
         [
             |world| {
-                Checked::relax(0);
+                Loomed::relax(0);
                 if let Some(hold) = world.vm.hold(world.noted_frame()) {
                     world.vm.remove_all(&hold);
                     let word = world.machine.word(hold.frame(), 0);
@@ -193,7 +193,7 @@ fn a_removal_of_a_page_that_goes_waits_or_finds_nothing() {
             |world| {
                 world.space.activate();
                 let _ = world.machine.load(HERE);
-                Checked::relax(0);
+                Loomed::relax(0);
                 not_theirs(world.machine.load(HERE));
             },
         ],
@@ -287,7 +287,7 @@ fn a_mapping_that_moves_to_where_an_eviction_has_looked_loses_nothing() {
         [
             |world| {
                 while world.seen.load(Ordering::Acquire) == 0 {
-                    Checked::relax(0);
+                    Loomed::relax(0);
                 }
                 let moved = world.space.remap(page(HERE), PAGE_SIZE, Move::To(NEAR));
                 assert_eq!(moved, Ok(NEAR));
@@ -318,7 +318,7 @@ fn a_sync_beside_an_eviction_writes_what_was_stored() {
             world.space.map_as(&request).expect("map");
             assert_eq!(world.space.load(HERE), Ok(0));
             // Where a task sleeps while another has the entry.
-            Checked::anchor().get_or_init(Hashed::<Checked>::new);
+            Loomed::anchor().get_or_init(Hashed::<Loomed>::new);
         },
         [
             |world| evict_from(world, &world.file),

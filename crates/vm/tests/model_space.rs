@@ -4,8 +4,8 @@
 
 mod spaces;
 
-use checked::Checked;
-use checked::flaw::{Flaw, Site, must_be_found};
+use loomed::Loomed;
+use loomed::flaw::{Flaw, Site, must_be_found};
 use machine::{Atomic, Cpus, Mmu, Ordering, PAGE_SIZE, VaRange};
 use spaces::{
     BEYOND, BEYOND_HEAP, HEAP_SLOT, HERE, MIB, NEAR, OURS, THEIRS, World, model, not_theirs, page,
@@ -87,7 +87,7 @@ fn a_fork_meets_a_subdivision() {
         },
         [
             |world| {
-                Checked::relax(0);
+                Loomed::relax(0);
                 let protected = world.space.protect(page(HERE), Prot::READ);
                 protected.expect("protect");
             },
@@ -234,7 +234,7 @@ fn a_protect_meets_a_fork() -> impl FnOnce() {
         [
             |world| {
                 // The fork begins: no preemption.
-                Checked::relax(0);
+                Loomed::relax(0);
                 let protected = world.space.protect(page(HERE), Prot::READ);
                 protected.expect("protect");
                 let stored = world.machine.store(HERE, THEIRS);
@@ -273,7 +273,7 @@ fn an_unmap_waits_for_a_fork_that_reads_its_slot() {
         |world| world.fill(HERE),
         [
             |world| {
-                Checked::relax(0);
+                Loomed::relax(0);
                 world.space.unmap(page(HERE)).expect("unmap");
                 world.reuse();
             },
@@ -295,7 +295,7 @@ fn a_copy_meets_a_truncation(prepare: fn(&World)) {
         prepare,
         [
             |world| {
-                Checked::relax(0);
+                Loomed::relax(0);
                 world.object.set_size(0).expect("set_size");
             },
             |world| {
@@ -351,14 +351,14 @@ fn a_childs_copy_does_not_stay_behind_the_end() {
         },
         [
             |world| {
-                Checked::relax(0);
+                Loomed::relax(0);
                 world.object.set_size(0).expect("set_size");
                 world.cut.store(1, Ordering::Release);
             },
             |world| {
                 let child = world.space.fork().expect("fork");
                 child.activate();
-                Checked::spin_until(|| world.cut.load(Ordering::Acquire) == 1);
+                Loomed::spin_until(|| world.cut.load(Ordering::Acquire) == 1);
                 let seen = child.load(HERE);
                 assert!(matches!(seen, Err(Error::Bus { .. })), "{seen:?}");
             },
@@ -378,7 +378,7 @@ fn a_moved_copy_does_not_stay_behind_the_end() {
         },
         [
             |world| {
-                Checked::relax(0);
+                Loomed::relax(0);
                 world.object.set_size(0).expect("set_size");
             },
             |world| {
@@ -461,7 +461,7 @@ fn a_moved_mapping_does_not_outlive_its_page() {
         },
         [
             |world| {
-                Checked::relax(0);
+                Loomed::relax(0);
                 world.object.set_size(0).expect("set_size");
                 world.reuse();
             },

@@ -1,8 +1,8 @@
 //! A superpage that comes or goes while another CPU walks the tables, under all interleavings.
 
-use checked::Checked;
-use checked::flaw::{Flaw, Site, must_be_found};
-use checked::loom::model::Builder;
+use loomed::Loomed;
+use loomed::flaw::{Flaw, Site, must_be_found};
+use loomed::loom::model::Builder;
 use machine::{Atomic, Execute, Frame, Job, Memory, Mmu, Ordering, PAGE_SIZE, VaRange, pte};
 use std::sync::{Arc, Mutex};
 use vm::{Best, Options, Prot, Space, Superpages, Vm};
@@ -15,10 +15,10 @@ const LAST: usize = RANGE.end - PAGE_SIZE;
 /// The content of frames before.
 const THEIRS: u64 = 99;
 
-type TestSpace = Space<Best<Checked>>;
+type TestSpace = Space<Best<Loomed>>;
 
 /// A space that maps memory for a superpage, with all pages written but the last.
-fn nearly_full(machine: &Checked) -> TestSpace {
+fn nearly_full(machine: &Loomed) -> TestSpace {
     for block in 1..3 {
         let last = Frame((block * pte::ENTRIES - 1) as u32);
         machine.word(last, 0).store(THEIRS, Ordering::Relaxed);
@@ -39,7 +39,7 @@ fn nearly_full(machine: &Checked) -> TestSpace {
 }
 
 /// A space with a superpage, which was written when it was 512 pages, and is read-only now.
-fn with_superpage(machine: &Checked) -> TestSpace {
+fn with_superpage(machine: &Loomed) -> TestSpace {
     let space = nearly_full(machine);
     space.store(LAST, 1).expect("store");
     assert_eq!(space.pmap().superpages(), 1);
@@ -48,12 +48,12 @@ fn with_superpage(machine: &Checked) -> TestSpace {
 }
 
 /// Both CPUs run in the space that `make` makes, and do the jobs at once.
-fn model(make: fn(&Checked) -> TestSpace, jobs: [fn(&Checked, &TestSpace); 2]) {
+fn model(make: fn(&Loomed) -> TestSpace, jobs: [fn(&Loomed, &TestSpace); 2]) {
     let mut builder = Builder::new();
     builder.preemption_bound = Some(1);
     builder.max_branches = 10_000_000;
     let body = move || {
-        let machine = Checked::with_memory(2, 2 * pte::ENTRIES);
+        let machine = Loomed::with_memory(2, 2 * pte::ENTRIES);
         let made = Arc::new(Mutex::new(None));
         let (of, into) = (machine.clone(), made.clone());
         let make = move || *into.lock().unwrap() = Some(Arc::new(make(&of)));
@@ -61,23 +61,23 @@ fn model(make: fn(&Checked) -> TestSpace, jobs: [fn(&Checked, &TestSpace); 2]) {
         let space = made.lock().unwrap().take().expect("made above");
         let (active, nothing) = (space.clone(), Box::new(|| ()));
         machine.execute(vec![nothing, Box::new(move || active.activate())]);
-        let start = |job: fn(&Checked, &TestSpace)| {
+        let start = |job: fn(&Loomed, &TestSpace)| {
             let (machine, space) = (machine.clone(), space.clone());
             Box::new(move || job(&machine, &space)) as Job
         };
         machine.execute(jobs.map(start).into());
         machine.execute(vec![Box::new(move || drop(space))]);
     };
-    builder.check(move || checked::with_stack(body));
+    builder.check(move || loomed::with_stack(body));
 }
 
 /// CPU 1 touches the last page, which makes all of them a superpage. CPU 0 reads there: nothing
 /// that the frame held before.
 fn a_walk_meets_a_promotion() {
-    let look = |machine: &Checked, _: &TestSpace| {
+    let look = |machine: &Loomed, _: &TestSpace| {
         assert_ne!(machine.load(LAST), Ok(THEIRS), "somebody else's");
     };
-    let touch = |_: &Checked, space: &TestSpace| {
+    let touch = |_: &Loomed, space: &TestSpace| {
         space.store(LAST, 1).expect("store");
         assert_eq!(space.pmap().superpages(), 1);
     };
@@ -87,8 +87,8 @@ fn a_walk_meets_a_promotion() {
 /// CPU 0 unmaps the superpage, whose slot gets its table back, with no entries. CPU 1 stores there:
 /// whatever it finds does not allow that.
 fn a_store_meets_an_unmap() {
-    let unmap = |_: &Checked, space: &TestSpace| space.unmap(RANGE).expect("unmap");
-    let store = |machine: &Checked, space: &TestSpace| {
+    let unmap = |_: &Loomed, space: &TestSpace| space.unmap(RANGE).expect("unmap");
+    let store = |machine: &Loomed, space: &TestSpace| {
         // The checker lets this come between any two changes of the count.
         space.pmap().resident();
         let stored = machine.store(RANGE.start, 2);

@@ -9,7 +9,7 @@ mod mutant;
 #[path = "swapping/mod.rs"]
 mod swapping;
 
-use checked::{Checked, loom};
+use loomed::{Loomed, loom};
 use machine::{Atomics, CpuRange, Execute, Frame, Job, SharedCell, Topology};
 use mutant::{FAITHFUL, Mutant};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -52,7 +52,7 @@ enum Found<H> {
     Gone,
 }
 
-impl OneSlot for SwapSpace<Checked> {
+impl OneSlot for SwapSpace<Loomed> {
     fn new(cpus: CpuRange) -> Self {
         SwapSpace::new(cpus, Box::new(NoPager), 1).expect("a table")
     }
@@ -96,14 +96,14 @@ impl OneSlot for SwapSpace<Checked> {
 
 struct World<S> {
     slot: S,
-    pages: Pages<Checked>,
-    content: Vec<<Checked as Atomics>::Cell<u64>>,
+    pages: Pages<Loomed>,
+    content: Vec<<Loomed as Atomics>::Cell<u64>>,
     /// The pager's content.
-    stored: <Checked as Atomics>::Cell<u64>,
+    stored: <Loomed as Atomics>::Cell<u64>,
 }
 
-impl<S: OneSlot> Owner<Checked> for World<S> {
-    fn pages(&self) -> &Pages<Checked> {
+impl<S: OneSlot> Owner<Loomed> for World<S> {
+    fn pages(&self) -> &Pages<Loomed> {
         &self.pages
     }
 
@@ -230,7 +230,7 @@ enum Act {
 /// Each CPU does its part; the slot is cached at first, or not. Each [`Act::Release`] has a
 /// reference, and one is left for the end if `kept`.
 fn play<S: OneSlot>(cached: bool, kept: bool, acts: &'static [Act]) {
-    let machine = Checked::new(acts.len());
+    let machine = Loomed::new(acts.len());
     let releases = |act: &&Act| matches!(act, Release | FaultRelease | Reuse);
     let references = acts.iter().filter(releases).count() + usize::from(kept);
     let world = Arc::new(World::<S>::new(machine.cpus()));
@@ -297,7 +297,7 @@ const LAST_FAULTS: Model = (Some(2), true, false, &[FaultRelease, FaultRelease, 
 
 fn passes(model: Model) {
     let (preemptions, cached, kept, acts) = model;
-    explore::<SwapSpace<Checked>>(preemptions, cached, kept, acts);
+    explore::<SwapSpace<Loomed>>(preemptions, cached, kept, acts);
 }
 
 /// The copy without a bug passes, the one with `BUG` does not.

@@ -7,7 +7,7 @@
 
 mod swapping;
 
-use checked::{Checked, loom};
+use loomed::{Loomed, loom};
 use machine::{Atomic, AtomicInt, Atomics, CpuRange, Execute, Frame, Job, Ordering, Topology};
 use std::panic::catch_unwind;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ trait Allocator: Send + Sync + 'static {
     fn release(&self, slot: u32);
 }
 
-impl Allocator for SwapSpace<Checked> {
+impl Allocator for SwapSpace<Loomed> {
     fn new(cpus: CpuRange) -> Self {
         SwapSpace::new(cpus, Box::new(NoPager), SLOTS as u32).expect("a table")
     }
@@ -39,7 +39,7 @@ impl Allocator for SwapSpace<Checked> {
     }
 }
 
-type Word = <Checked as Atomics>::AtomicU64;
+type Word = <Loomed as Atomics>::AtomicU64;
 
 /// The search alone: it refuses if as many slots were freed after it as before; or at once.
 struct Search<const RECHECK: bool> {
@@ -94,7 +94,7 @@ fn model<A: Allocator>() {
     builder.preemption_bound = Some(3);
     builder.max_branches = 20_000;
     builder.check(|| {
-        let machine = Checked::new(2);
+        let machine = Loomed::new(2);
         let allocator = Arc::new(A::new(machine.cpus()));
         let job = |work: fn(&A)| {
             let allocator = allocator.clone();
@@ -117,7 +117,7 @@ fn model<A: Allocator>() {
 
 #[test]
 fn a_slot_is_found() {
-    model::<SwapSpace<Checked>>();
+    model::<SwapSpace<Loomed>>();
     model::<Search<true>>();
 }
 

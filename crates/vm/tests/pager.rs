@@ -1,7 +1,7 @@
 //! The store in memory: the suite for stores, failures, counting.
 
-use checked::{Checked, loom};
 use hosted::Hosted;
+use loomed::{Loomed, loom};
 use machine::{Execute, Frame, Memory, Ordering, PAGE_SIZE, Pager, PagerError, conformance};
 use std::sync::Arc;
 use vm::pager::{MemoryPager, PagerCounts};
@@ -24,8 +24,8 @@ fn keeps_pages_on_checked() {
     builder.preemption_bound = Some(0);
     builder.max_branches = 20_000;
     builder.check(|| {
-        let machine = Checked::with_memory(2, conformance::FRAMES);
-        conformance::pager(&machine, Arc::new(MemoryPager::<Checked>::new()));
+        let machine = Loomed::with_memory(2, conformance::FRAMES);
+        conformance::pager(&machine, Arc::new(MemoryPager::<Loomed>::new()));
     });
 }
 

@@ -130,10 +130,10 @@ impl Failure {
 }
 
 #[cfg(feature = "ours")]
-impl From<emulator::Error> for Failure {
-    fn from(error: emulator::Error) -> Self {
+impl From<guests::Error> for Failure {
+    fn from(error: guests::Error) -> Self {
         match error {
-            emulator::Error::Io { path, source } => Failure::File { path, source },
+            guests::Error::Io { path, source } => Failure::File { path, source },
             error if error.is_input() => Failure::Unavailable(error.to_string()),
             error => Failure::Broken(Box::new(error)),
         }

@@ -5,8 +5,8 @@ use crate::harness::{Failure, Plan, Running, interrupt, say};
 use crate::inside::{self, BEAT, Line, Window};
 use crate::tasks::Affinity;
 use baselines::Preset;
-use emulator::boot::{self, Console};
-use emulator::{Ended, Files, Machine, kernel};
+use guests::boot::{self, Console};
+use guests::{Ended, Files, Machine, kernel};
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const TURN: Duration = Duration::from_millis(100);
 
 /// How carrying the console has ended.
-type Carried = Result<Ended, emulator::Error>;
+type Carried = Result<Ended, guests::Error>;
 
 /// A guest that was watched to its end.
 pub(crate) struct Watched {
@@ -70,13 +70,13 @@ impl Guest {
             Some(_) => kernel::build_watched()?,
             None => kernel::build()?,
         };
-        let kernel = emulator::Guest::Ours {
+        let kernel = guests::Guest::Ours {
             kernel: file.clone(),
             words: vec![format!("vm={}", preset.name)],
         };
         let words = [PLACE.to_owned()].into_iter();
         let words = words.chain(inside::words(plan, affinity, window));
-        let command = emulator::Program::new(format!("/{PLACE}"), words);
+        let command = guests::Program::new(format!("/{PLACE}"), words);
         let (sender, lines) = channel();
         let is_over = Arc::new(AtomicBool::new(false));
         let stop = is_over.clone();

@@ -68,10 +68,10 @@ impl Kernel {
     /// A guest with the tasks of `plan` at work.
     fn boot(&self, plan: &Plan, window: Option<Window>) -> Result<Guest, Failure> {
         check(plan)?;
-        let machine = emulator::Machine {
+        let machine = guests::Machine {
             cpus: self.cpus,
             memory: MEMORY + plan.tasks as u64 * MEMORY_OF_TASK,
-            ..emulator::Machine::default()
+            ..guests::Machine::default()
         };
         let program = program::of(plan)?;
         Guest::boot(plan, self.affinity, machine, self.preset, program, window)

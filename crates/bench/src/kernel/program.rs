@@ -3,7 +3,7 @@
 
 use crate::harness::{Failure, Job, Plan, say};
 use crate::own::{Directory, compile_static};
-use emulator::cargo;
+use guests::cargo;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 

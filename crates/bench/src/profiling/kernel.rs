@@ -5,7 +5,7 @@ use super::{Subject, names, own};
 use crate::harness::Failure;
 use crate::inside::{Line, Window};
 use crate::kernel::{Kernel, Watched};
-use emulator::{Frame, functions};
+use guests::{Frame, functions};
 use profile::{Hidden, Kind, Lock, Profile, Stacks};
 use std::collections::HashMap;
 

@@ -76,7 +76,7 @@ pub enum KernelCommand {
 /// `kernel compare`.
 #[derive(Args)]
 pub struct KernelCompareArgs {
-    /// The image of Linux [default: the one that crates/emulator/linux.sh has fetched]
+    /// The image of Linux [default: the one that crates/guests/linux.sh has fetched]
     #[arg(long, value_name = "VMLINUZ")]
     pub linux: Option<PathBuf>,
     /// Which build of scalevm's VM the kernel has (see `scalevm list`)

@@ -326,7 +326,7 @@ pub const PAGES: &[Page] = &[
     page(
         "scalevm-kernel-compare",
         &[(
-            "After crates/emulator/linux.sh, the instructions of each operation:",
+            "After crates/guests/linux.sh, the instructions of each operation:",
             "scalevm kernel compare --exact",
         )],
         &[FAILED],

@@ -4,7 +4,7 @@ use crate::cli::CalibrateArgs;
 use crate::output::progress::Progress;
 use crate::output::{file, table};
 use bench::{Failure, interrupt};
-use computer::calibrate::{self, Computer, Figure};
+use calibration::calibrate::{self, Computer, Figure};
 use sim::profile::Profile;
 use stats::environment::{Tool, collect_below};
 use std::path::Path;

@@ -2,7 +2,7 @@
 
 use crate::cli::DoctorArgs;
 use bench::Failure;
-use computer::doctor::{Finding, Host, State, examine};
+use calibration::doctor::{Finding, Host, State, examine};
 use serde_json::json;
 use stats::Exit;
 

@@ -2,7 +2,7 @@
 
 use super::table::{align_right, with_header};
 use super::{format, short};
-use emulator::measure::{Cost, Found, OPERATIONS, Operation};
+use guests::measure::{Cost, Found, OPERATIONS, Operation};
 use serde_json::{Value, json};
 
 /// The figures of one kernel, in the order of [`OPERATIONS`].

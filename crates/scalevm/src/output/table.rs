@@ -1,9 +1,9 @@
 //! Curves and locks as tables.
 
 use super::short;
+use calibration::calibrate::Figure;
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{CellAlignment, LineStyle, Row, Table};
-use computer::calibrate::Figure;
 use lockbench::Figures;
 use sim::profile::Profile;
 use std::ops::RangeBounds;

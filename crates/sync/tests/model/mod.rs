@@ -1,7 +1,7 @@
 //! Shared parts of models of mutual exclusion.
 
-use checked::Checked;
-use checked::loom::model::Builder;
+use loomed::Loomed;
+use loomed::loom::model::Builder;
 use machine::{Atomics, Cpus, Execute, Job, SharedCell};
 use std::sync::Arc;
 use sync::RawLock;
@@ -10,10 +10,10 @@ use sync::RawLock;
 /// without being ordered after all earlier accesses.
 pub struct Shared<R> {
     pub lock: R,
-    count: <Checked as Atomics>::Cell<u32>,
+    count: <Loomed as Atomics>::Cell<u32>,
 }
 
-impl<R: RawLock<Checked>> Shared<R> {
+impl<R: RawLock<Loomed>> Shared<R> {
     pub fn new() -> Self {
         Shared {
             lock: R::new(),
@@ -35,7 +35,7 @@ impl<R: RawLock<Checked>> Shared<R> {
 }
 
 /// Counts once under the lock.
-pub fn increment<R: RawLock<Checked>>(shared: &Shared<R>) {
+pub fn increment<R: RawLock<Loomed>>(shared: &Shared<R>) {
     let held = shared.lock.lock();
     shared.add();
     // SAFETY: acquired above.
@@ -43,27 +43,27 @@ pub fn increment<R: RawLock<Checked>>(shared: &Shared<R>) {
 }
 
 /// Counts once, and lets others run while it holds the lock.
-fn increment_slowly<R: RawLock<Checked>>(shared: &Shared<R>) {
+fn increment_slowly<R: RawLock<Loomed>>(shared: &Shared<R>) {
     let held = shared.lock.lock();
     shared.add();
-    Checked::relax(0);
+    Loomed::relax(0);
     // SAFETY: acquired above.
     unsafe { shared.lock.unlock(held) };
 }
 
 /// A thread for each element, which counts that many times; no count is lost.
-pub fn exclusion<R: RawLock<Checked> + 'static>(acquisitions: &[u32]) {
+pub fn exclusion<R: RawLock<Loomed> + 'static>(acquisitions: &[u32]) {
     let shared = Arc::new(Shared::<R>::new());
     let jobs = acquisitions.iter().map(|&times| {
         let shared = shared.clone();
         Box::new(move || (0..times).for_each(|_| increment(&*shared))) as Job
     });
-    Checked::new(acquisitions.len()).execute(jobs.collect());
+    Loomed::new(acquisitions.len()).execute(jobs.collect());
     assert_eq!(shared.get(), acquisitions.iter().sum());
 }
 
 /// As [`exclusion`], with at most `preemptions` of a thread that could go on.
-pub fn bounded<R: RawLock<Checked> + 'static>(preemptions: usize, acquisitions: &'static [u32]) {
+pub fn bounded<R: RawLock<Loomed> + 'static>(preemptions: usize, acquisitions: &'static [u32]) {
     let mut builder = Builder::new();
     builder.preemption_bound = Some(preemptions);
     builder.check(|| exclusion::<R>(acquisitions));
@@ -75,7 +75,7 @@ pub fn bounded<R: RawLock<Checked> + 'static>(preemptions: usize, acquisitions: 
 /// A queue lock whose nodes are used again can be fooled here: between `try_lock`'s look
 /// at the last node, which is free, and its exchange, another task's two acquisitions
 /// put the very same node there, held. A third one then queues behind the attempt.
-pub fn reused_node<R: RawLock<Checked> + 'static>(
+pub fn reused_node<R: RawLock<Loomed> + 'static>(
     preemptions: Option<usize>,
     others: &'static [u32],
 ) {
@@ -84,7 +84,7 @@ pub fn reused_node<R: RawLock<Checked> + 'static>(
     builder.check(move || {
         let shared = Arc::new(Shared::<R>::new());
         let first = shared.clone();
-        Checked::new(1).execute(vec![Box::new(move || increment(&*first)) as Job]);
+        Loomed::new(1).execute(vec![Box::new(move || increment(&*first)) as Job]);
         let trier = shared.clone();
         let mut jobs = vec![Box::new(move || {
             if let Some(held) = trier.lock.try_lock() {
@@ -97,8 +97,8 @@ pub fn reused_node<R: RawLock<Checked> + 'static>(
             let shared = shared.clone();
             Box::new(move || (0..times).for_each(|_| increment_slowly(&*shared))) as Job
         }));
-        Checked::new(jobs.len()).execute(jobs);
-        Checked::new(1).execute(vec![Box::new(move || {
+        Loomed::new(jobs.len()).execute(jobs);
+        Loomed::new(1).execute(vec![Box::new(move || {
             assert!(!shared.lock.is_locked());
             let expected = 1 + others.iter().sum::<u32>();
             assert!((expected..=expected + 1).contains(&shared.get()));
@@ -108,7 +108,7 @@ pub fn reused_node<R: RawLock<Checked> + 'static>(
 
 /// Two threads: every interleaving of two acquisitions and one, and two each with
 /// bounded preemption.
-pub fn two_threads<R: RawLock<Checked> + 'static>() {
-    checked::loom::model(|| exclusion::<R>(&[2, 1]));
+pub fn two_threads<R: RawLock<Loomed> + 'static>() {
+    loomed::loom::model(|| exclusion::<R>(&[2, 1]));
     bounded::<R>(3, &[2, 2]);
 }

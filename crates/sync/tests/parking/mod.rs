@@ -1,7 +1,7 @@
 //! Shared parts of the models of the parking locks, and the mutants.
 #![allow(dead_code)] // each model uses a part
 
-use checked::{Checked, loom};
+use loomed::{Loomed, loom};
 use machine::{Atomic, AtomicInt, Atomics, Execute, Ordering, SharedCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
@@ -39,20 +39,20 @@ pub fn caught(preemptions: Option<usize>, model: impl Fn() + Sync + Send + 'stat
 pub fn on_all(cpus: usize, job: impl Fn(usize) + Send + Sync + 'static) {
     // The anchor synchronizes with `core`'s atomics, which the checker does not see: to it,
     // a table made by one CPU would race with its use on another. So it is made before.
-    Turnstiles::<Checked>::global();
+    Turnstiles::<Loomed>::global();
     let job = Arc::new(job);
     let jobs = (0..cpus).map(|cpu| {
         let job = job.clone();
         Box::new(move || job(cpu)) as machine::Job
     });
-    Checked::new(cpus).execute(jobs.collect());
+    Loomed::new(cpus).execute(jobs.collect());
 }
 
-type Cell<T> = <Checked as Atomics>::Cell<T>;
+type Cell<T> = <Loomed as Atomics>::Cell<T>;
 
 /// Each of `cpus` CPUs counts once under the lock. A race, a lost count or a task
 /// that sleeps for ever ends the model.
-pub fn exclusion<R: RawLock<Checked> + 'static>(cpus: usize) {
+pub fn exclusion<R: RawLock<Loomed> + 'static>(cpus: usize) {
     let shared = Arc::new((R::new(), Cell::new(0)));
     let mine = shared.clone();
     on_all(cpus, move |_| {
@@ -69,7 +69,7 @@ pub fn exclusion<R: RawLock<Checked> + 'static>(cpus: usize) {
 }
 
 /// `writers` CPUs count once, `readers` look once.
-pub fn readers_writers<R: RawRw<Checked> + 'static>(writers: usize, readers: usize) {
+pub fn readers_writers<R: RawRw<Loomed> + 'static>(writers: usize, readers: usize) {
     let shared = Arc::new((R::new(), Cell::new(0)));
     let mine = shared.clone();
     on_all(writers + readers, move |cpu| {
@@ -114,7 +114,7 @@ pub const NO_EXCHANGE: u8 = 6;
 
 /// The one-byte mutex, with the bug `BUG`.
 pub struct MutantObm<const BUG: u8> {
-    word: <Checked as Atomics>::AtomicU8,
+    word: <Loomed as Atomics>::AtomicU8,
 }
 
 impl<const BUG: u8> MutantObm<BUG> {
@@ -130,7 +130,7 @@ impl<const BUG: u8> MutantObm<BUG> {
         let taken = LOCKED | (word & !mine);
         if BUG == NO_EXCHANGE {
             self.word.store(taken, Ordering::Relaxed);
-            Checked::fence(Ordering::Acquire);
+            Loomed::fence(Ordering::Acquire);
             return true;
         }
         self.word
@@ -159,7 +159,7 @@ impl<const BUG: u8> MutantObm<BUG> {
 }
 
 // SAFETY: of the faithful one as for the original; the others are to be caught.
-unsafe impl<const BUG: u8> RawLock<Checked> for MutantObm<BUG> {
+unsafe impl<const BUG: u8> RawLock<Loomed> for MutantObm<BUG> {
     type Held = ();
     const NAME: &'static str = "mutant";
 
@@ -172,7 +172,7 @@ unsafe impl<const BUG: u8> RawLock<Checked> for MutantObm<BUG> {
     fn lock(&self) {
         let mut mine = 0;
         while !self.take(mine) {
-            let chain = Turnstiles::<Checked>::global().lock(self.key());
+            let chain = Turnstiles::<Loomed>::global().lock(self.key());
             if self.contest(mine) {
                 if mine == 0 {
                     chain.wait();
@@ -205,7 +205,7 @@ unsafe impl<const BUG: u8> RawLock<Checked> for MutantObm<BUG> {
         if old & BITS != CONTESTED {
             return;
         }
-        let mut chain = Turnstiles::<Checked>::global().lock(self.key());
+        let mut chain = Turnstiles::<Loomed>::global().lock(self.key());
         if !chain.has_waiters() || self.word.load(Ordering::Relaxed) & WAKING != 0 {
             return;
         }

@@ -7,8 +7,8 @@ use super::{Content, Frames};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec;
-use checked::Checked;
-use checked::loom::model::Builder;
+use loomed::Loomed;
+use loomed::loom::model::Builder;
 use machine::{Atomic, Execute, Job, Memory, Ordering};
 
 /// Frames of the machine, all of them in the first CPU's cache.
@@ -21,9 +21,9 @@ fn a_frame_of_zeroes_is_zero_whoever_takes_it() {
     let mut builder = Builder::new();
     builder.preemption_bound = Some(3);
     builder.check(|| {
-        let machine = Checked::with_memory(2, FRAMES);
+        let machine = Loomed::with_memory(2, FRAMES);
         let frames = Arc::new(Frames::new(&machine).expect("room"));
-        let on = |work: fn(&Checked, &Frames<Checked>)| {
+        let on = |work: fn(&Loomed, &Frames<Loomed>)| {
             let (machine, frames) = (machine.clone(), frames.clone());
             Box::new(move || work(&machine, &frames)) as Job
         };

@@ -10,15 +10,15 @@ use crate::system::PvBytes;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec;
-use checked::Checked;
-use checked::flaw::{Flaw, Site, must_be_found};
-use checked::loom::model::Builder;
+use loomed::Loomed;
+use loomed::flaw::{Flaw, Site, must_be_found};
+use loomed::loom::model::Builder;
 use machine::{Atomic, Atomics, Execute, Frame, Ordering};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use sync::turnstile::Turnstiles;
 
-type TestPage = Page<Best<Checked>>;
-type TestList<'a> = PvList<'a, Best<Checked>>;
+type TestPage = Page<Best<Loomed>>;
+type TestList<'a> = PvList<'a, Best<Loomed>>;
 
 /// `end` takes the mapping's reference away, the last; whether the frame is the caller's.
 fn model(end: fn(&TestPage) -> bool) -> impl FnOnce() {
@@ -26,8 +26,8 @@ fn model(end: fn(&TestPage) -> bool) -> impl FnOnce() {
     builder.preemption_bound = Some(3);
     move || {
         builder.check(move || {
-            let machine = Checked::with_memory(2, 1);
-            Turnstiles::<Checked>::global();
+            let machine = Loomed::with_memory(2, 1);
+            Turnstiles::<Loomed>::global();
             let page = Arc::new(TestPage::new());
             page.begin();
             let hinted = page.clone();
@@ -91,14 +91,13 @@ fn a_beginning_that_does_not_release_is_found() {
 fn store_beside_a_write() -> impl FnOnce() {
     || {
         Builder::new().check(|| {
-            let machine = Checked::with_memory(2, 1);
-            Turnstiles::<Checked>::global();
+            let machine = Loomed::with_memory(2, 1);
+            Turnstiles::<Loomed>::global();
             let page = Arc::new(TestPage::new());
             page.begin();
             page.add_flags(TestPage::DIRTY);
             // The page's content, and what has been written out of it.
-            let words: Arc<[<Checked as Atomics>::AtomicU64; 2]> =
-                Arc::new([0, 0].map(Atomic::new));
+            let words: Arc<[<Loomed as Atomics>::AtomicU64; 2]> = Arc::new([0, 0].map(Atomic::new));
             let (by_writer, out) = (page.clone(), words.clone());
             let stores = move || {
                 words[0].store(1, Ordering::Relaxed);

@@ -2,8 +2,8 @@
 //! at once.
 #![allow(dead_code)] // each model uses a part
 
-use checked::Checked;
-use checked::loom::model::Builder;
+use loomed::Loomed;
+use loomed::loom::model::Builder;
 use machine::{
     Atomic, Atomics, Execute, Frame, Job, Memory, Ordering, PAGE_SIZE, Pager, PagerError, Topology,
     Truncate, VaRange,
@@ -39,14 +39,14 @@ impl OneWord {
     }
 }
 
-impl Truncate<Checked> for OneWord {
-    fn truncate(&self, _: &Checked, _: u64) -> Result<(), PagerError> {
+impl Truncate<Loomed> for OneWord {
+    fn truncate(&self, _: &Loomed, _: u64) -> Result<(), PagerError> {
         Ok(())
     }
 }
 
-impl Pager<Checked> for OneWord {
-    fn read(&self, machine: &Checked, _: u64, frames: &[Frame]) -> Result<(), PagerError> {
+impl Pager<Loomed> for OneWord {
+    fn read(&self, machine: &Loomed, _: u64, frames: &[Frame]) -> Result<(), PagerError> {
         let word = machine.word(frames[0], 0);
         word.store(*self.0.lock().unwrap(), Ordering::Relaxed);
         Ok(())
@@ -54,7 +54,7 @@ impl Pager<Checked> for OneWord {
 
     fn write(
         &self,
-        machine: &Checked,
+        machine: &Loomed,
         _: u64,
         frames: &[Frame],
         _: usize,
@@ -66,32 +66,32 @@ impl Pager<Checked> for OneWord {
 }
 
 /// A swap space of one page, so that its slot is used anew at once.
-fn swap_space(machine: &Checked) -> Arc<SwapSpace<Checked>> {
+fn swap_space(machine: &Loomed) -> Arc<SwapSpace<Loomed>> {
     let space = SwapSpace::new(machine.cpus(), Box::new(OneWord::default()), 1);
     Arc::new(space.expect("a table"))
 }
 
 pub struct World {
-    pub machine: Checked,
-    pub vm: Arc<Vm<Best<Checked>>>,
-    pub space: Space<Best<Checked>>,
+    pub machine: Loomed,
+    pub vm: Arc<Vm<Best<Loomed>>>,
+    pub space: Space<Best<Loomed>>,
     /// A page of a file's, as private mappings see it.
-    pub object: ObjectRef<Best<Checked>>,
+    pub object: ObjectRef<Best<Loomed>>,
     /// A file of one page, and its store.
-    pub file: ObjectRef<Best<Checked>>,
+    pub file: ObjectRef<Best<Loomed>>,
     pub store: Arc<OneWord>,
     /// 1 when the page has gone from there.
-    pub cut: <Checked as Atomics>::AtomicU64,
+    pub cut: <Loomed as Atomics>::AtomicU64,
     /// A private page that is held.
-    held: Mutex<Option<Hold<Best<Checked>>>>,
+    held: Mutex<Option<Hold<Best<Loomed>>>>,
     /// A child of the space.
-    child: Mutex<Option<Space<Best<Checked>>>>,
+    child: Mutex<Option<Space<Best<Loomed>>>>,
     /// Its first word, as a look for stores left it; or the number of a frame.
-    pub seen: <Checked as Atomics>::AtomicU64,
+    pub seen: <Loomed as Atomics>::AtomicU64,
 }
 
 impl World {
-    fn new(machine: &Checked) -> World {
+    fn new(machine: &Loomed) -> World {
         let options = Options {
             swap_pages: Some(1 << 20),
             swap_space: Some(swap_space(machine)),
@@ -144,19 +144,19 @@ impl World {
         Frame(self.seen.load(Ordering::Relaxed) as u32)
     }
 
-    pub fn take_held(&self) -> Hold<Best<Checked>> {
+    pub fn take_held(&self) -> Hold<Best<Loomed>> {
         self.held.lock().unwrap().take().expect("held")
     }
 
-    pub fn put_held(&self, hold: Hold<Best<Checked>>) {
+    pub fn put_held(&self, hold: Hold<Best<Loomed>>) {
         *self.held.lock().unwrap() = Some(hold);
     }
 
-    pub fn take_child(&self) -> Space<Best<Checked>> {
+    pub fn take_child(&self) -> Space<Best<Loomed>> {
         self.child.lock().unwrap().take().expect("forked")
     }
 
-    pub fn put_child(&self, child: Space<Best<Checked>>) {
+    pub fn put_child(&self, child: Space<Best<Loomed>>) {
         *self.child.lock().unwrap() = Some(child);
     }
 
@@ -165,7 +165,7 @@ impl World {
     }
 
     /// The pages of `space` around its heap's end are mapped as that says.
-    pub fn has_heap(space: &Space<Best<Checked>>) {
+    pub fn has_heap(space: &Space<Best<Loomed>>) {
         let end = space.current_break();
         let pages = [HEAP_START, HEAP_SLOT - PAGE_SIZE, HEAP_SLOT];
         for at in pages {
@@ -210,10 +210,10 @@ pub fn model<const CPUS: usize>(
     builder.max_branches = 100_000;
     move || {
         builder.check(move || {
-            let machine = Checked::with_memory(jobs.len(), 32);
+            let machine = Loomed::with_memory(jobs.len(), 32);
             // The anchor orders by atomics that the checker does not see: a table that one CPU made
             // would race with its use on another.
-            Turnstiles::<Checked>::global();
+            Turnstiles::<Loomed>::global();
             let on_cpu = |job: Job| machine.execute(vec![job]);
             let made = Arc::new(Mutex::new(None));
             let (of, into) = (machine.clone(), made.clone());

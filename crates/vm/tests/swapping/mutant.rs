@@ -1,7 +1,7 @@
 //! The protocol of one slot, with one bug or none: a copy, to see that the models notice.
 
 use super::{Found, OneSlot};
-use checked::Checked;
+use loomed::Loomed;
 use machine::{Atomic, AtomicInt, Atomics, Cpus, Frame, Ordering};
 use sync::sleepq::{Hashed, SleepQueue};
 use vm::swap::Eviction;
@@ -32,8 +32,8 @@ const FRAME: u64 = (u32::MAX as u64) << 3 | CACHED;
 const REFERENCE: u64 = 1 << 35;
 
 pub struct Mutant<const BUG: u8> {
-    word: <Checked as Atomics>::AtomicU64,
-    waiting: Hashed<Checked>,
+    word: <Loomed as Atomics>::AtomicU64,
+    waiting: Hashed<Loomed>,
 }
 
 fn cached(word: u64) -> Option<Frame> {
@@ -159,7 +159,7 @@ impl<const BUG: u8> OneSlot for Mutant<BUG> {
             if word & BUSY != 0 {
                 self.wait();
             } else {
-                Checked::relax(0);
+                Loomed::relax(0);
             }
         }
     }

@@ -5,8 +5,8 @@ use crate::cli::KernelCompareArgs;
 use crate::output::progress::Progress;
 use crate::output::{format, kernel};
 use bench::{Failure, interrupt};
-use emulator::measure::{CPUS, Programs};
-use emulator::{Guest, source};
+use guests::measure::{CPUS, Programs};
+use guests::{Guest, source};
 use std::path::PathBuf;
 
 /// Measures both, and prints them side by side.
@@ -59,7 +59,7 @@ fn linux(args: &KernelCompareArgs) -> Result<PathBuf, Failure> {
         Some(image) => Ok(image.clone()),
         None if fetched.exists() => Ok(fetched),
         None => Err(Failure::Unavailable(
-            "no Linux to compare with: run crates/emulator/linux.sh once, which fetches Debian's, or name one with --linux"
+            "no Linux to compare with: run crates/guests/linux.sh once, which fetches Debian's, or name one with --linux"
                 .into(),
         )),
     }

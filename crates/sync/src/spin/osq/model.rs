@@ -7,15 +7,15 @@ use crate::locals::QUEUE_PLACES;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use checked::Checked;
-use checked::flaw::{Flaw, Site, must_be_found};
-use checked::loom::model::Builder;
+use loomed::Loomed;
+use loomed::flaw::{Flaw, Site, must_be_found};
+use loomed::loom::model::Builder;
 use machine::{Atomics, Cpus, Execute, Job, SharedCell, Tasks};
 
 struct World {
-    queue: Osq<Checked>,
+    queue: Osq<Loomed>,
     /// Written by the first of the queue.
-    count: <Checked as Atomics>::Cell<usize>,
+    count: <Loomed as Atomics>::Cell<usize>,
 }
 
 /// CPUs enter, and give up after so many looks; never, if there is none.
@@ -40,16 +40,16 @@ fn tasks(preemptions: usize, patience: &'static [Option<u32>]) {
                     // that is so.
                     unsafe { *world.count.write() += 1 };
                     // Others queue meanwhile.
-                    Checked::relax(0);
+                    Loomed::relax(0);
                 }
                 drop(first);
                 // Nobody gets the places of this task: the checker would not see that the two
                 // synchronize.
-                Checked::with_locals(|locals| locals.words[QUEUE_PLACES].set(0));
+                Loomed::with_locals(|locals| locals.words[QUEUE_PLACES].set(0));
             }) as Job
         };
         let jobs: Vec<Job> = patience.iter().map(|&looks| job(looks)).collect();
-        Checked::new(jobs.len()).execute(jobs);
+        Loomed::new(jobs.len()).execute(jobs);
         // SAFETY: all are done.
         let count = unsafe { *world.count.read() };
         assert!(count >= 1 && world.queue.enter(|| true).is_some());

@@ -6,24 +6,24 @@ use super::{Reach, Walk};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec;
-use checked::Checked;
-use checked::flaw::{Flaw, Site, must_be_found};
-use checked::loom::model::Builder;
+use loomed::Loomed;
+use loomed::flaw::{Flaw, Site, must_be_found};
+use loomed::loom::model::Builder;
 use machine::{Atomic, Atomics, Execute, Ordering};
 
 struct World {
-    reach: Reach<Checked>,
+    reach: Reach<Loomed>,
     /// 1 while the object shows its page.
-    shows: <Checked as Atomics>::AtomicU64,
+    shows: <Loomed as Atomics>::AtomicU64,
     /// 1 if the page was mapped, and if a walk found the attachment.
-    mapped: <Checked as Atomics>::AtomicU64,
-    found: <Checked as Atomics>::AtomicU64,
+    mapped: <Loomed as Atomics>::AtomicU64,
+    found: <Loomed as Atomics>::AtomicU64,
 }
 
 /// One CPU attaches a mapping and maps the page if it is shown; another hides the page and walks.
 fn model() {
     Builder::new().check(|| {
-        let machine = Checked::new(2);
+        let machine = Loomed::new(2);
         let world = Arc::new(World {
             reach: Reach::nowhere(),
             shows: Atomic::new(1),
@@ -38,7 +38,7 @@ fn model() {
         };
         let walks = move || {
             walker.shows.store(0, Ordering::Relaxed);
-            Walk::begin::<Checked>();
+            Walk::begin::<Loomed>();
             let found = walker.reach.meets(&(3..4));
             walker.found.store(found.into(), Ordering::Relaxed);
         };

@@ -7,9 +7,9 @@ use super::*;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec;
-use checked::Checked;
-use checked::flaw::{Flaw, Site, must_be_found};
-use checked::loom::model::Builder;
+use loomed::Loomed;
+use loomed::flaw::{Flaw, Site, must_be_found};
+use loomed::loom::model::Builder;
 use machine::{Atomics, Execute, Job, SharedCell};
 
 const TAG: Asid = Asid(1);
@@ -34,12 +34,12 @@ const WIDE: [[usize; 3]; 4] = [[64, 0, 65], [0, 64, 65], [64, 128, 129], [128, 6
 struct World {
     /// The CPU that uses the page, called 0 here.
     user: usize,
-    active: ActiveCpus<Checked>,
-    current: CurrentSpaces<Checked>,
+    active: ActiveCpus<Loomed>,
+    current: CurrentSpaces<Loomed>,
     /// 1 while the page is mapped.
-    entry: <Checked as Atomics>::AtomicU64,
+    entry: <Loomed as Atomics>::AtomicU64,
     /// The page: a CPU that reaches it through the entry races with its next owner.
-    page: <Checked as Atomics>::Cell<u64>,
+    page: <Loomed as Atomics>::Cell<u64>,
 }
 
 impl World {
@@ -59,7 +59,7 @@ impl World {
 
     /// CPU 0 leaves for another space.
     fn leave(&self) {
-        let other = ActiveCpus::<Checked>::new();
+        let other = ActiveCpus::<Loomed>::new();
         other.enter(&self.current, self.user, OTHER, false, drop);
     }
 }
@@ -69,7 +69,7 @@ impl World {
 /// fence.)
 fn model(begins: Begins, [user, taker, count]: [usize; 3]) {
     Builder::new().check(move || {
-        let machine = Checked::new(2);
+        let machine = Loomed::new(2);
         let cpus = CpuRange::claim(count);
         let world = Arc::new(World {
             user,

@@ -6,15 +6,15 @@ use super::*;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec;
-use checked::Checked;
-use checked::flaw::{Flaw, Site, must_be_found};
-use checked::loom::model::Builder;
+use loomed::Loomed;
+use loomed::flaw::{Flaw, Site, must_be_found};
+use loomed::loom::model::Builder;
 use machine::{Atomics, Execute, Job};
 
-type Word = <Checked as Atomics>::AtomicU64;
+type Word = <Loomed as Atomics>::AtomicU64;
 
 struct World {
-    revocations: Revocations<Checked>,
+    revocations: Revocations<Loomed>,
     entries: [Word; 2],
     /// The right that a TLB knows of each page.
     tlb: [Word; 2],
@@ -23,7 +23,7 @@ struct World {
 impl World {
     /// The TLB forgets the pages, and at once walks to them again.
     fn flush(&self) {
-        Checked::fence(Ordering::SeqCst);
+        Loomed::fence(Ordering::SeqCst);
         for (known, entry) in self.tlb.iter().zip(&self.entries) {
             let right = entry.load(Ordering::Relaxed) & pte::WRITABLE;
             known.store(right, Ordering::Relaxed);
@@ -58,7 +58,7 @@ fn forks(pages: [&'static [usize]; 2]) -> impl FnOnce() {
                 let world = world.clone();
                 Box::new(move || world.fork(pages)) as Job
             });
-            Checked::new(2).execute(vec::Vec::from(jobs));
+            Loomed::new(2).execute(vec::Vec::from(jobs));
             assert!(!world.revocations.are_pending());
         });
     }

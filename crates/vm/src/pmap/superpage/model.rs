@@ -14,23 +14,23 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec;
-use checked::Checked;
-use checked::loom::model::Builder;
+use loomed::Loomed;
+use loomed::loom::model::Builder;
 use machine::{Atomic, Atomics, Execute, Frame, Job, Ordering, pte};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use sync::Mutex;
 use sync::spin::TestAndSet;
 
-type TestPage = Page<Best<Checked>>;
-type TestList<'a> = PvList<'a, Best<Checked>>;
-type Word = <Checked as Atomics>::AtomicU64;
+type TestPage = Page<Best<Loomed>>;
+type TestList<'a> = PvList<'a, Best<Loomed>>;
+type Word = <Loomed as Atomics>::AtomicU64;
 
 const PAGES: usize = 2;
 const SUPERPAGE: u64 = pte::HUGE | pte::PRESENT | USED;
 const TABLE: u64 = pte::PRESENT;
 
 struct World {
-    slot: Mutex<Checked, TestAndSet<Checked>, ()>,
+    slot: Mutex<Loomed, TestAndSet<Loomed>, ()>,
     pages: [TestPage; PAGES],
     /// 1 while there is a superpage.
     size: Word,
@@ -40,7 +40,7 @@ struct World {
     locked: usize,
 }
 
-impl<'a> PageAt<'a, Best<Checked>> for &'a World {
+impl<'a> PageAt<'a, Best<Loomed>> for &'a World {
     fn at(&self, index: usize) -> &'a TestPage {
         &self.pages[index]
     }
@@ -159,7 +159,7 @@ fn model(locked: usize, other: fn(&World)) {
             Box::new(move || remover.remove(1)),
             Box::new(move || other(&looker)),
         ];
-        Checked::new(2).execute(jobs);
+        Loomed::new(2).execute(jobs);
         assert!(!world.is_superpage());
         assert_eq!(world.leaf[1].load(Ordering::Relaxed), 0);
     });

@@ -7,17 +7,17 @@ use super::*;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec;
-use checked::Checked;
-use checked::flaw::{Flaw, Site, must_be_found};
-use checked::loom::model::Builder;
 use core::ptr::without_provenance;
+use loomed::Loomed;
+use loomed::flaw::{Flaw, Site, must_be_found};
+use loomed::loom::model::Builder;
 use machine::{Atomics, Execute, Job};
 
 struct World {
-    seats: Seats<Checked>,
+    seats: Seats<Loomed>,
     /// The pmaps of three members, and a page: who uses one that is gone races with who took it.
-    pmaps: [<Checked as Atomics>::Cell<u64>; 3],
-    page: <Checked as Atomics>::Cell<u64>,
+    pmaps: [<Loomed as Atomics>::Cell<u64>; 3],
+    page: <Loomed as Atomics>::Cell<u64>,
 }
 
 /// The seat of the first member.
@@ -93,7 +93,7 @@ fn model<const CPUS: usize>(jobs: [fn(&World); CPUS]) -> impl FnOnce() {
                 let world = world.clone();
                 Box::new(move || job(&world)) as Job
             };
-            Checked::new(CPUS).execute(vec::Vec::from(jobs.map(start)));
+            Loomed::new(CPUS).execute(vec::Vec::from(jobs.map(start)));
         });
     }
 }

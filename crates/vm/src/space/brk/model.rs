@@ -6,9 +6,9 @@ use super::*;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use checked::Checked;
-use checked::flaw::{Flaw, Site, must_be_found};
-use checked::loom::model::Builder;
+use loomed::Loomed;
+use loomed::flaw::{Flaw, Site, must_be_found};
+use loomed::loom::model::Builder;
 use machine::{Atomics, Execute, Job};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use sync::Mutex;
@@ -29,10 +29,10 @@ enum Bug {
 const SLOTS: usize = 3;
 
 struct World {
-    end: HeapEnd<Checked>,
-    slots: [Mutex<Checked, TestAndSet<Checked>, ()>; SLOTS],
+    end: HeapEnd<Loomed>,
+    slots: [Mutex<Loomed, TestAndSet<Loomed>, ()>; SLOTS],
     /// 1 where a page is mapped. Relaxed: the slots order them, or the end.
-    mapped: [<Checked as Atomics>::AtomicU32; SLOTS],
+    mapped: [<Loomed as Atomics>::AtomicU32; SLOTS],
 }
 
 impl World {
@@ -118,7 +118,7 @@ fn model(to: [usize; 2], bug: Bug) {
                 assert!(!stays || !world.is_mapped(pages), "a move is not over");
             }) as Job
         };
-        Checked::new(2).execute(to.map(job).into());
+        Loomed::new(2).execute(to.map(job).into());
         let end = world.end.get();
         assert!(to.map(at).contains(&end), "the end is nobody's");
         for page in 0..SLOTS {

@@ -8,12 +8,12 @@ use crate::tree::Slot;
 use crate::tree::locked::{lock, lock_beside_walks, unlock};
 use alloc::boxed::Box;
 use alloc::vec;
-use checked::Checked;
-use checked::flaw::{Flaw, Site, must_be_found};
-use checked::loom::model::Builder;
+use loomed::Loomed;
+use loomed::flaw::{Flaw, Site, must_be_found};
+use loomed::loom::model::Builder;
 use machine::{Execute, Frame, Job};
 
-type TestSlot = Slot<Best<Checked>>;
+type TestSlot = Slot<Best<Loomed>>;
 
 fn read(slot: &TestSlot) {
     let held = lock_beside_walks(slot, true);
@@ -49,7 +49,7 @@ fn model<const N: usize>(jobs: [fn(&TestSlot); N]) -> impl FnOnce() {
         builder.check(move || {
             let slot: &TestSlot = Box::leak(Box::new(Slot::new()));
             let jobs = jobs.map(|job| Box::new(move || job(slot)) as Job);
-            Checked::new(N).execute(vec::Vec::from(jobs));
+            Loomed::new(N).execute(vec::Vec::from(jobs));
         });
     }
 }

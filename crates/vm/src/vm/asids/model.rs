@@ -6,21 +6,21 @@ use super::*;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec;
-use checked::Checked;
-use checked::flaw::{Flaw, Site, must_be_found};
-use checked::loom::model::Builder;
+use loomed::Loomed;
+use loomed::flaw::{Flaw, Site, must_be_found};
+use loomed::loom::model::Builder;
 use machine::{Atomics, Execute, Job, SharedCell, Topology};
 
 struct World {
-    asids: Asids<Checked>,
+    asids: Asids<Loomed>,
     /// The TLBs' entries with the tag, which only its owner changes.
-    entries: <Checked as Atomics>::Cell<u64>,
+    entries: <Loomed as Atomics>::Cell<u64>,
 }
 
 /// CPU 0 has a tag of CPU 1's part and gives it back; CPU 1 takes one.
 fn model() {
     Builder::new().check(|| {
-        let machine = Checked::new(2);
+        let machine = Loomed::new(2);
         let world = Arc::new(World {
             asids: Asids::new(machine.cpus(), 1 << 16).expect("room"),
             entries: SharedCell::new(0),
@@ -66,8 +66,8 @@ fn a_tag_that_orders_nothing_is_found() {
 #[test]
 fn no_tag_is_taken_twice() {
     Builder::new().check(|| {
-        let machine = Checked::new(2);
-        let asids = Arc::new(Asids::<Checked>::new(machine.cpus(), 2).expect("room"));
+        let machine = Loomed::new(2);
+        let asids = Arc::new(Asids::<Loomed>::new(machine.cpus(), 2).expect("room"));
         let taken = Arc::new([(); 2].map(|()| std::sync::Mutex::new(None)));
         let jobs = (0..2).map(|cpu| {
             let (asids, taken) = (asids.clone(), taken.clone());

@@ -4,9 +4,9 @@ extern crate std;
 
 use super::*;
 use alloc::vec;
-use checked::Checked;
-use checked::flaw::{Flaw, Site, must_be_found};
-use checked::loom::model::Builder;
+use loomed::Loomed;
+use loomed::flaw::{Flaw, Site, must_be_found};
+use loomed::loom::model::Builder;
 use machine::{Execute, Job};
 
 /// Two CPUs take the first tags of a part that has no places yet.
@@ -14,7 +14,7 @@ fn prepared_at_once() {
     let mut builder = Builder::new();
     builder.preemption_bound = Some(3);
     builder.check(|| {
-        let roster = Arc::new(Roster::<Checked, usize>::new().expect("room"));
+        let roster = Arc::new(Roster::<Loomed, usize>::new().expect("room"));
         let job = |tag: u16| -> Job {
             let roster = roster.clone();
             Box::new(move || {
@@ -26,7 +26,7 @@ fn prepared_at_once() {
                 roster.strike(Asid(tag));
             })
         };
-        Checked::new(2).execute(vec::Vec::from([job(1), job(2)]));
+        Loomed::new(2).execute(vec::Vec::from([job(1), job(2)]));
     });
 }
 

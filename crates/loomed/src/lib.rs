@@ -33,7 +33,7 @@ pub fn with_stack(body: impl FnOnce() + Send + 'static) {
 
 /// The machine: loom threads as CPUs.
 #[derive(Clone)]
-pub struct Checked {
+pub struct Loomed {
     cpus: CpuRange,
     inner: Arc<Inner>,
 }
@@ -44,7 +44,7 @@ struct Inner {
     mmus: Box<[mmu::CpuMmu]>,
 }
 
-impl Checked {
+impl Loomed {
     /// A machine of `cpus` CPUs without memory; loom allows at most 5 threads.
     pub fn new(cpus: usize) -> Self {
         Self::build(cpus, 0)
@@ -58,7 +58,7 @@ impl Checked {
 
     fn build(cpus: usize, frames: usize) -> Self {
         let mmus = if frames == 0 { 0 } else { cpus };
-        Checked {
+        Loomed {
             cpus: CpuRange::claim(cpus),
             inner: Arc::new(Inner {
                 frames: memory::Frames::new(frames),
@@ -68,7 +68,7 @@ impl Checked {
     }
 }
 
-impl Topology for Checked {
+impl Topology for Loomed {
     fn cpus(&self) -> CpuRange {
         self.cpus
     }

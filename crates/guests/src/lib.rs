@@ -6,13 +6,13 @@
 //! program, and the cost of an operation ([`measure`]), can be compared.
 //!
 //! ```no_run
-//! use emulator::{Files, Guest, Machine, Program, boot, kernel};
+//! use guests::{Files, Guest, Machine, Program, boot, kernel};
 //!
 //! let program = Program::new("echo", ["echo", "hello"]);
 //! let files = Files::with_busybox()?;
 //! let guest = Guest::Ours { kernel: kernel::build()?, words: Vec::new() };
 //! let (ended, text) = boot::captured(&guest, &Machine::default(), &files, &program, &|| false)?;
-//! # Ok::<(), emulator::Error>(())
+//! # Ok::<(), guests::Error>(())
 //! ```
 
 mod backtrace;

@@ -1,6 +1,6 @@
 //! loom's atomics and cells.
 
-use crate::Checked;
+use crate::Loomed;
 use crate::flaw::{self, Zero};
 use loom::sync::atomic as la;
 use machine::{Atomic, AtomicInt, AtomicPair, Atomics, Ordering, SharedCell};
@@ -197,7 +197,7 @@ impl<T: Send> SharedCell<T> for Cell<T> {
     }
 }
 
-impl Atomics for Checked {
+impl Atomics for Loomed {
     type AtomicU8 = U8;
     type AtomicU16 = U16;
     type AtomicU32 = U32;

@@ -1,6 +1,6 @@
 //! Physical memory of loom atomics.
 
-use crate::{Checked, U64};
+use crate::{Loomed, U64};
 use core::ops::Range;
 use core::ptr::NonNull;
 use machine::{Atomic, Frame, Memory, Ordering, PAGE_SIZE, WORDS_PER_FRAME};
@@ -68,7 +68,7 @@ impl Frames {
 // SAFETY: pages are boxed, aligned, one per frame, and kept until the machine's drop. `word` is
 // separate from them: code that mixed both kinds of access on one frame would see two memories,
 // which is why only owners of a frame, through `zero` and `copy`, have both.
-unsafe impl Memory for Checked {
+unsafe impl Memory for Loomed {
     const ROOM: usize = ROOM;
 
     fn frame_end(&self) -> usize {

@@ -9,7 +9,7 @@ mod case;
 mod host;
 
 use case::Case;
-use emulator::{Ended, Files, Guest, Machine, boot, kernel, source};
+use guests::{Ended, Files, Guest, Machine, boot, kernel, source};
 use host::Host;
 use std::env;
 use std::fmt::Write;

@@ -1,6 +1,6 @@
 //! loom threads as CPUs.
 
-use crate::Checked;
+use crate::Loomed;
 use machine::{CpuId, Cpus, Execute, Job, Pinned};
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -33,11 +33,11 @@ impl Drop for Pin {
 /// Panics if the task is about to sleep while it holds a pin.
 #[track_caller]
 pub(crate) fn assert_unpinned() {
-    assert!(Checked::pins() == 0, "a task sleeps while it is pinned");
+    assert!(Loomed::pins() == 0, "a task sleeps while it is pinned");
 }
 
 // SAFETY: `execute` gives each CPU to one thread.
-unsafe impl Cpus for Checked {
+unsafe impl Cpus for Loomed {
     type Pin = Pin;
 
     fn pin() -> Pin {
@@ -66,7 +66,7 @@ unsafe impl Cpus for Checked {
     }
 }
 
-impl Execute for Checked {
+impl Execute for Loomed {
     /// The calling loom thread runs the first job; each other job gets a thread.
     fn execute(&self, jobs: Vec<Job>) {
         let cpus = machine::Topology::cpus(self);

@@ -1,6 +1,6 @@
 //! The checked machine with one weak spot.
 
-use checked::Checked;
+use loomed::Loomed;
 use machine::{
     Anchor, Atomic, AtomicInt, Atomics, Clock, Cpus, Execute, Job, Locals, Ordering, Tasks,
 };
@@ -13,10 +13,10 @@ pub const RELEASES_NOTHING: Flaw = 2;
 pub const ADDS_IN_TWO_STEPS: Flaw = 3;
 pub const LOSES_WAKE_UPS: Flaw = 4;
 
-pub struct Weak<const FLAW: Flaw>(Checked);
+pub struct Weak<const FLAW: Flaw>(Loomed);
 
 impl<const FLAW: Flaw> Weak<FLAW> {
-    pub fn new(sound: Checked) -> Self {
+    pub fn new(sound: Loomed) -> Self {
         Weak(sound)
     }
 }
@@ -90,70 +90,70 @@ impl<A: AtomicInt<u32>, const FLAW: Flaw> AtomicInt<u32> for WeakAtomic<A, FLAW>
 }
 
 impl<const FLAW: Flaw> Atomics for Weak<FLAW> {
-    type AtomicU8 = <Checked as Atomics>::AtomicU8;
-    type AtomicU16 = <Checked as Atomics>::AtomicU16;
-    type AtomicU32 = WeakAtomic<<Checked as Atomics>::AtomicU32, FLAW>;
-    type AtomicU64 = WeakAtomic<<Checked as Atomics>::AtomicU64, FLAW>;
-    type AtomicUsize = <Checked as Atomics>::AtomicUsize;
-    type AtomicPtr = <Checked as Atomics>::AtomicPtr;
-    type AtomicPair = <Checked as Atomics>::AtomicPair;
-    type Cell<T: Send> = <Checked as Atomics>::Cell<T>;
+    type AtomicU8 = <Loomed as Atomics>::AtomicU8;
+    type AtomicU16 = <Loomed as Atomics>::AtomicU16;
+    type AtomicU32 = WeakAtomic<<Loomed as Atomics>::AtomicU32, FLAW>;
+    type AtomicU64 = WeakAtomic<<Loomed as Atomics>::AtomicU64, FLAW>;
+    type AtomicUsize = <Loomed as Atomics>::AtomicUsize;
+    type AtomicPtr = <Loomed as Atomics>::AtomicPtr;
+    type AtomicPair = <Loomed as Atomics>::AtomicPair;
+    type Cell<T: Send> = <Loomed as Atomics>::Cell<T>;
 
     fn fence(order: Ordering) {
-        Checked::fence(order);
+        Loomed::fence(order);
     }
 }
 
 // SAFETY: every method forwards to the checked machine, which keeps the contract.
 unsafe impl<const FLAW: Flaw> Cpus for Weak<FLAW> {
-    type Pin = <Checked as Cpus>::Pin;
+    type Pin = <Loomed as Cpus>::Pin;
 
     fn pin() -> Self::Pin {
-        Checked::pin()
+        Loomed::pin()
     }
     fn pins() -> u32 {
-        Checked::pins()
+        Loomed::pins()
     }
     fn relax(round: u32) {
-        Checked::relax(round);
+        Loomed::relax(round);
     }
     fn delay(pauses: u32) {
-        Checked::delay(pauses);
+        Loomed::delay(pauses);
     }
 }
 
 impl<const FLAW: Flaw> Tasks for Weak<FLAW> {
-    type Task = <Checked as Tasks>::Task;
+    type Task = <Loomed as Tasks>::Task;
 
     fn current_task() -> Self::Task {
-        Checked::current_task()
+        Loomed::current_task()
     }
     fn park() {
-        Checked::park();
+        Loomed::park();
     }
     fn unpark(task: Self::Task) {
         if FLAW != LOSES_WAKE_UPS {
-            Checked::unpark(task);
+            Loomed::unpark(task);
         }
     }
     fn yield_now() {
-        Checked::yield_now();
+        Loomed::yield_now();
     }
     fn with_locals<R>(f: impl FnOnce(&Locals) -> R) -> R {
-        Checked::with_locals(f)
+        Loomed::with_locals(f)
     }
     fn anchor() -> &'static Anchor {
-        Checked::anchor()
+        Loomed::anchor()
     }
 }
 
 impl<const FLAW: Flaw> Clock for Weak<FLAW> {
     fn now() -> u64 {
-        Checked::now()
+        Loomed::now()
     }
 
     fn sleep_until(time: u64) {
-        Checked::sleep_until(time);
+        Loomed::sleep_until(time);
     }
 }
 

@@ -2,8 +2,8 @@
 //! tables; stale translations.
 
 use baselines::Preset;
-use emulator::boot::{self, Console};
-use emulator::{Ended, Files, Guest, Library, Machine, Program, compile, kernel, source};
+use guests::boot::{self, Console};
+use guests::{Ended, Files, Guest, Library, Machine, Program, compile, kernel, source};
 use std::time::{Duration, Instant};
 
 const LIMIT: Duration = Duration::from_secs(400);

@@ -1,8 +1,8 @@
 //! Real guests: scalevm's kernel boots, keeps the contract of its machine, and its panics have
 //! names.
 
-use emulator::boot::{self, Console, Typist};
-use emulator::{Ended, Files, Guest, Library, Machine, Program, compile, kernel, source};
+use guests::boot::{self, Console, Typist};
+use guests::{Ended, Files, Guest, Library, Machine, Program, compile, kernel, source};
 use std::time::{Duration, Instant};
 
 const LIMIT: Duration = Duration::from_secs(120);

@@ -3,8 +3,8 @@
 
 mod weak;
 
-use checked::Checked;
-use checked::loom::model::Builder;
+use loomed::Loomed;
+use loomed::loom::model::Builder;
 use machine::conformance::{self as suite, FRAMES};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use weak::{Flaw, Weak};
@@ -16,8 +16,8 @@ fn model(preemptions: usize, check: impl Fn() + Send + Sync + 'static) {
     builder.check(check);
 }
 
-fn machine() -> Checked {
-    Checked::with_memory(2, FRAMES)
+fn machine() -> Loomed {
+    Loomed::with_memory(2, FRAMES)
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn one_cpus_translation() {
 
 #[test]
 fn large_pages() {
-    let machine = || Checked::with_memory(2, 2 * machine::pte::ENTRIES);
+    let machine = || Loomed::with_memory(2, 2 * machine::pte::ENTRIES);
     model(2, move || suite::large_pages(&machine()));
     model(2, move || suite::large_flushes(&machine()));
     model(2, move || suite::large_changes(&machine()));
@@ -96,7 +96,7 @@ fn shooting_at_each_other() {
 
 /// Returns true if loom finds a schedule on which a check fails on a machine with a flaw.
 fn finds<const FLAW: Flaw>(check: fn(&Weak<FLAW>)) -> bool {
-    let run = move || model(3, move || check(&Weak::new(Checked::new(2))));
+    let run = move || model(3, move || check(&Weak::new(Loomed::new(2))));
     catch_unwind(AssertUnwindSafe(run)).is_err()
 }
 

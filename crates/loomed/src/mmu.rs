@@ -7,7 +7,7 @@
 //! `shootdown` module argues why that is enough; here the checker looks for a counterexample.
 
 use crate::memory::lock;
-use crate::{Checked, U64};
+use crate::{Loomed, U64};
 use machine::{
     Access, Asid, Atomic, AtomicInt, Atomics, CpuSet, Cpus, Flush, Frame, KernelEntries, Memory,
     Mmu, Ordering, PAGE_SHIFT, PAGE_SIZE, PageFault, Pinned, VaRange, pte,
@@ -118,9 +118,9 @@ impl CpuMmu {
     }
 }
 
-impl Checked {
+impl Loomed {
     fn mmu(&self) -> &CpuMmu {
-        let index = self.cpus.index_of(Checked::pin().cpu());
+        let index = self.cpus.index_of(Loomed::pin().cpu());
         let mmu = self.inner.mmus.get(index);
         mmu.expect("translation on no CPU of this machine, or on a machine without memory")
     }
@@ -230,7 +230,7 @@ fn maps(level: u32, entry: u64) -> bool {
 // SAFETY: `translate` follows the tables or an entry that was cached and not flushed, and sets bits
 // by compare-exchange on the value it judged. By the module's protocol a shootdown ends only after
 // all accesses through flushed entries; the checker looks for a schedule where it does not.
-unsafe impl Mmu for Checked {
+unsafe impl Mmu for Loomed {
     fn asids(&self) -> usize {
         1 << u16::BITS
     }
@@ -252,7 +252,7 @@ unsafe impl Mmu for Checked {
     }
 
     fn shootdown(&self, targets: &CpuSet, asid: Asid, what: Flush) {
-        let me = self.cpus.index_of(Checked::pin().cpu());
+        let me = self.cpus.index_of(Loomed::pin().cpu());
         let others = || targets.iter().filter(|&cpu| cpu != me);
         if targets.contains(me) {
             self.mmu().flush(asid, what);
@@ -263,12 +263,12 @@ unsafe impl Mmu for Checked {
             target.doorbell.fetch_add(1, Ordering::Release);
         }
         // Pairs with the publication of the state in `perform`.
-        Checked::fence(Ordering::SeqCst);
+        Loomed::fence(Ordering::SeqCst);
         for target in others().map(|cpu| &self.inner.mmus[cpu]) {
             // Acquire (both): pairs with the release that ends an access.
             let seen = target.state.load(Ordering::Acquire);
             if seen % 2 == 1 {
-                Checked::spin_until(|| target.state.load(Ordering::Acquire) != seen);
+                Loomed::spin_until(|| target.state.load(Ordering::Acquire) != seen);
             }
         }
     }

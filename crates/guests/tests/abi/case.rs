@@ -1,7 +1,7 @@
 //! The programs and scripts of `abi/`.
 
 use crate::host::Host;
-use emulator::{Library, Program, compile, source};
+use guests::{Library, Program, compile, source};
 use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;

@@ -1,6 +1,6 @@
 //! Parking, a clock that counts, and task-local words.
 
-use crate::Checked;
+use crate::Loomed;
 use crate::cpu::assert_unpinned;
 use machine::{Anchor, Clock, Locals, Tasks};
 use std::cell::{Cell, RefCell};
@@ -56,7 +56,7 @@ pub fn with_late_unparks(model: impl FnOnce()) {
     result.unwrap_or_else(|panic| resume_unwind(panic));
 }
 
-impl Tasks for Checked {
+impl Tasks for Loomed {
     type Task = Task;
 
     fn current_task() -> Task {
@@ -97,7 +97,7 @@ impl Tasks for Checked {
     }
 }
 
-impl Clock for Checked {
+impl Clock for Loomed {
     fn now() -> u64 {
         NOW.with(|now| {
             *now.borrow_mut() += 1;
