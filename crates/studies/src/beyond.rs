@@ -1,6 +1,6 @@
 //! The default design beside a case study's "after", on more CPUs than its authors had.
 
-use super::{Aim, Lab, Outcome, Point, Row, Work};
+use super::{Aim, Lab, Outcome, Row, Work};
 use baselines::Preset;
 use sim::profile::{Profile, ProfileError};
 
@@ -44,12 +44,6 @@ impl Beyond {
         };
         let preset = Preset::SCALEVM;
         [Work { preset, ..theirs }, theirs]
-    }
-
-    /// The runs it needs.
-    pub fn points(&self, counts: &[usize]) -> Vec<Point> {
-        let sides = counts.iter().flat_map(|&tasks| self.sides(tasks));
-        sides.map(Point::from).collect()
     }
 
     /// Rows for each number of tasks that the machine has CPUs for: the rate, and if both sides

@@ -6,17 +6,15 @@
 //! make forks them all.
 
 use super::row::Band;
-use super::{Aim, Beyond, Lab, Outcome, Point, Row, System, Unit, Work};
+use super::{Aim, Beyond, Lab, Outcome, Row, System, Unit, Work};
 use baselines::Preset;
 use bench::{Failure, Mode};
-use sim::profile::Profile;
 
 /// The system.
 pub const SYSTEM: System = System {
     name: "S16",
     about: "the locks that CPUs spin for while a kernel is built: build by processes and by threads",
     machines: &["arm64-16"],
-    points,
     rows,
     beyond: &[Beyond {
         after: Work::processes("build", AFTER, JOBS).over(CPUS).jobs(1),
@@ -43,11 +41,6 @@ pub(super) const fn make(mode: Mode, preset: Preset) -> Work {
 /// The same, before the faults are unlocked and after.
 pub(super) const fn both(mode: Mode) -> [Work; 2] {
     [make(mode, BEFORE), make(mode, AFTER)]
-}
-
-fn points(_: &Profile) -> Vec<Point> {
-    let runs = MODES.into_iter().flat_map(both);
-    runs.map(|run| run.watched().into()).collect()
 }
 
 /// The spin locks that the case study names, with its parts of the CPUs' time after the unlocking.

@@ -1,17 +1,15 @@
 //! S11: where the time of a build goes: real, user, sys (case study 002's tables).
 
 use super::row::Band;
-use super::{Aim, Lab, Outcome, Point, Row, System, Unit, Work};
+use super::{Aim, Lab, Outcome, Row, System, Unit, Work};
 use baselines::Preset;
 use bench::Failure;
-use sim::profile::Profile;
 
 /// The system.
 pub const SYSTEM: System = System {
     name: "S11",
     about: "a build: the system's part of the CPU time, and how busy the CPUs are",
     machines: &["pc-16c32t"],
-    points,
     rows,
     beyond: &[],
 };
@@ -30,10 +28,6 @@ const WHY: &str = "our job computes 8 ms, where a compiler's twentieth would be 
 
 const fn build(preset: Preset) -> Work {
     Work::processes("build", preset, TASKS).over(CPUS).jobs(3)
-}
-
-fn points(_: &Profile) -> Vec<Point> {
-    [STOCK, PATCHED].map(Point::from).to_vec()
 }
 
 /// The system's part of the CPU time.

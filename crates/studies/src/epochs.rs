@@ -1,17 +1,15 @@
 //! S4: epochs in place of delayed invalidation (case study 000's experiment).
 
 use super::row::Band;
-use super::{Aim, Beyond, Lab, Outcome, Point, Row, System, Unit, Work};
+use super::{Aim, Beyond, Lab, Outcome, Row, System, Unit, Work};
 use baselines::Preset;
 use bench::Failure;
-use sim::profile::Profile;
 
 /// The system.
 pub const SYSTEM: System = System {
     name: "S4",
     about: "epochs in place of delayed invalidation: mmap1 by processes",
     machines: &["freebsd-96"],
-    points,
     rows,
     beyond: &[Beyond {
         after: EPOCH,
@@ -29,10 +27,6 @@ const NEXT: &str = "case study 000: \"swap reservation accounting is now the bot
 const WHY: &str = "a section under a swap mutex takes about as long as an owner keeps its line, which is not \
      published and the profile takes for 14 ns within a socket, so many releases fetch the line back \
      from behind queued probes; with 28 ns it is 5.2 M, on one socket 2.7 M";
-
-fn points(_: &Profile) -> Vec<Point> {
-    vec![EPOCH.into(), DI.into(), EPOCH.watched().into()]
-}
 
 fn rows(lab: &Lab) -> Result<Vec<Row>, Failure> {
     let seed = |figure, quote| Aim::Published {

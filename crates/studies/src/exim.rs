@@ -1,17 +1,15 @@
 //! S20: a fork-heavy mail server, exim of MOSBENCH (case study 004).
 
 use super::row::Band;
-use super::{Aim, Beyond, Lab, Outcome, Point, Row, System, Unit, Work};
+use super::{Aim, Beyond, Lab, Outcome, Row, System, Unit, Work};
 use baselines::Preset;
 use bench::Failure;
-use sim::profile::Profile;
 
 /// The system.
 pub const SYSTEM: System = System {
     name: "S20",
     about: "a mail server that forks for each message: exim by processes of one family",
     machines: &["opteron-48"],
-    points,
     rows,
     beyond: &[Beyond {
         after: on(Preset::LINUX_3_0_FIXES),
@@ -58,20 +56,6 @@ const WATCHED: Work = on(Preset::LINUX_2_6_39_RA).jobs(1).watched();
 
 /// A client alone on its machine.
 const ALONE: Work = Work::processes("exim", Preset::LINUX_2_6_39, 1).jobs(20);
-
-const SYSTEMS: [Preset; 4] = [
-    Preset::LINUX_2_6_39,
-    Preset::LINUX_2_6_39_RA,
-    Preset::LINUX_3_0_RC2,
-    Preset::LINUX_3_0_FIXES,
-];
-
-fn points(_: &Profile) -> Vec<Point> {
-    let mut points: Vec<Point> = SYSTEMS.map(|preset| on(preset).into()).to_vec();
-    points.push(WATCHED.into());
-    points.push(ALONE.into());
-    points
-}
 
 fn rows(lab: &Lab) -> Result<Vec<Row>, Failure> {
     let seed = |figure, quote| Aim::Published {

@@ -1,7 +1,7 @@
 //! S1: will-it-scale's harness (case study 000's first run).
 
 use super::row::Band;
-use super::{Aim, Effort, Lab, Outcome, Point, Probe, Row, System, Work};
+use super::{Aim, Effort, Lab, Outcome, Probe, Row, System, Work};
 use baselines::Preset;
 use bench::{Failure, Phase, Sample, Schedule, Watch, measure};
 use sim::profile::Profile;
@@ -11,7 +11,6 @@ pub const SYSTEM: System = System {
     name: "S1",
     about: "will-it-scale's harness: samples, least and most of tasks, totals, their average",
     machines: &["freebsd-96"],
-    points,
     rows,
     beyond: &[],
 };
@@ -57,10 +56,6 @@ const HARNESS: Probe = Probe::new(
     run,
 )
 .once();
-
-fn points(_: &Profile) -> Vec<Point> {
-    vec![DI.into(), HARNESS.into()]
-}
 
 fn rows(lab: &Lab) -> Result<Vec<Row>, Failure> {
     let exactly = |figure, quote| Aim::Published {

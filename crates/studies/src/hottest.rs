@@ -1,6 +1,6 @@
 //! S7: which function the flame graph shows as the hottest (case study 000's two).
 
-use super::{Aim, Effort, Lab, Outcome, Point, Probe, Row, System, Unit, Work};
+use super::{Aim, Effort, Lab, Outcome, Probe, Row, System, Unit, Work};
 use baselines::Preset;
 use bench::Failure;
 use bench::profiling::simulated;
@@ -12,7 +12,6 @@ pub const SYSTEM: System = System {
     name: "S7",
     about: "samples of busy time with their stacks: the hot functions of mmap1 by 96 processes",
     machines: &["freebsd-96"],
-    points,
     rows,
     beyond: &[],
 };
@@ -29,10 +28,6 @@ const SWAP: &str =
 
 const fn graph(preset: Preset) -> Probe {
     Probe::new("busy stacks", preset, 96, run).once()
-}
-
-fn points(_: &Profile) -> Vec<Point> {
-    vec![BEFORE.into(), AFTER.into()]
 }
 
 fn rows(lab: &Lab) -> Result<Vec<Row>, Failure> {

@@ -2,17 +2,15 @@
 
 use super::lab::World;
 use super::row::Band;
-use super::{Aim, Lab, Point, Row, System, Unit, Work};
+use super::{Aim, Lab, Row, System, Unit, Work};
 use baselines::Preset;
 use bench::Failure;
-use sim::profile::Profile;
 
 /// The system.
 pub const SYSTEM: System = System {
     name: "S3",
     about: "delayed invalidation behind one mutex: mmap1 by processes",
     machines: &["freebsd-96"],
-    points,
     rows,
     beyond: &[],
 };
@@ -32,10 +30,6 @@ const WHY_PEAK: &str = "tasks saturate the mutex as soon as their own work no lo
 
 const fn at(tasks: usize) -> Work {
     Work::processes("mmap1", Preset::FREEBSD_DI, tasks)
-}
-
-fn points(_: &Profile) -> Vec<Point> {
-    COUNTS.map(|tasks| at(tasks).into()).to_vec()
 }
 
 fn rows(lab: &Lab) -> Result<Vec<Row>, Failure> {

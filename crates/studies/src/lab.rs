@@ -85,10 +85,12 @@ pub struct Lab {
     results: Vec<Done>,
     /// Runs that came to nothing.
     failures: Vec<Failure>,
-    /// What was to be measured.
-    points: Vec<Point>,
-    /// What figures asked for besides.
-    unmeasured: RefCell<Vec<Point>>,
+    /// What has been measured, or could not be.
+    measured: Vec<Point>,
+    /// What figures have asked for besides.
+    wanted: RefCell<Vec<Point>>,
+    /// True while figures only ask for runs.
+    is_asked: Cell<bool>,
 }
 
 /// One run.
@@ -143,8 +145,9 @@ impl Lab {
             effort,
             results: Vec::new(),
             failures: Vec::new(),
-            points: Vec::new(),
-            unmeasured: RefCell::default(),
+            measured: Vec::new(),
+            wanted: RefCell::default(),
+            is_asked: Cell::new(false),
         }
     }
 
@@ -153,18 +156,31 @@ impl Lab {
         &self.failures
     }
 
-    /// The runs that figures so far have asked for, and that the machine has CPUs for, but which
-    /// were never to be measured: a system's points lack them, and its figures vanish.
-    pub fn unmeasured(&self) -> Vec<Point> {
-        self.unmeasured.borrow().clone()
+    /// The runs that `figures` are made of, that the machine has CPUs for, and that are still to be
+    /// measured. Figures get 1 for each value that is not there yet, so that they ask for all.
+    ///
+    /// # Errors
+    /// Those of `figures`.
+    pub fn wanted(
+        &self,
+        figures: impl FnOnce(&Self) -> Result<(), Failure>,
+    ) -> Result<Vec<Point>, Failure> {
+        self.is_asked.set(true);
+        let asked = figures(self);
+        self.is_asked.set(false);
+        asked.map(|()| self.wanted.take())
     }
 
     fn ask_for(&self, point: Point) {
-        let mut unmeasured = self.unmeasured.borrow_mut();
-        let is_known = self.points.contains(&point) || unmeasured.contains(&point);
-        if !is_known && point.cpus() <= self.machine().cpus() {
-            unmeasured.push(point);
+        let mut wanted = self.wanted.borrow_mut();
+        let is_known = self.measured.contains(&point) || wanted.contains(&point);
+        if !is_known && self.is_possible(point) {
+            wanted.push(point);
         }
+    }
+
+    fn is_possible(&self, point: Point) -> bool {
+        point.cpus() <= self.machine().cpus()
     }
 
     /// The machine.
@@ -186,7 +202,7 @@ impl Lab {
     /// interrupts.
     pub fn measure(&mut self, points: &[Point], progress: &dyn Progress) -> bool {
         let runs = self.plan(points);
-        self.points.extend(points);
+        self.measured.extend(points);
         let threads = thread::available_parallelism().map_or(1, |n| n.get().min(MOST_THREADS));
         let slots: Vec<Slot> = runs.iter().map(|_| Mutex::default()).collect();
         let next = AtomicUsize::new(0);
@@ -218,11 +234,10 @@ impl Lab {
         true
     }
 
-    /// The runs of `points` that the machine has CPUs for, the longest first.
+    /// The runs of `points`, the longest first.
     fn plan(&self, points: &[Point]) -> Vec<Run> {
-        let cpus = self.machine().cpus();
         let mut runs: Vec<Run> = Vec::new();
-        for &point in points.iter().filter(|point| point.cpus() <= cpus) {
+        for &point in points {
             for machine in 0..self.machines.len() {
                 let first = self.effort.first;
                 for seed in first..first + self.effort.seeds(point, machine > 0) {
@@ -292,7 +307,12 @@ impl World<'_> {
 
     /// See [`World::each`].
     fn runs(&self, point: Point, quantity: &dyn Fn(&Outcome) -> Option<f64>) -> Option<Vec<f64>> {
-        self.lab.ask_for(point);
+        let lab = self.lab;
+        lab.ask_for(point);
+        let is_due = lab.is_possible(point) && !lab.measured.contains(&point);
+        if lab.is_asked.get() && is_due {
+            return Some(vec![1.0; lab.effort.seeds as usize]);
+        }
         let run = |seed| Run {
             point,
             machine: self.machine,
@@ -300,7 +320,9 @@ impl World<'_> {
         };
         let done = (self.lab.effort.first..).map_while(|seed| self.lab.get(&run(seed)));
         let values = done.map(|done| {
-            self.seconds.set(self.seconds.get() + done.seconds.take());
+            if !lab.is_asked.get() {
+                self.seconds.set(self.seconds.get() + done.seconds.take());
+            }
             quantity(&done.outcome)
         });
         let values: Vec<f64> = values.collect::<Option<_>>()?;
@@ -344,11 +366,16 @@ impl Lab {
     /// All runs of `points` are done, and had this outcome.
     pub fn pretend(&mut self, points: &[Point], outcome: &Outcome) {
         let runs = self.plan(points);
-        self.points.extend(points);
+        self.measured.extend(points);
         self.results.extend(runs.into_iter().map(|run| Done {
             run,
             outcome: outcome.clone(),
             seconds: Cell::new(0.0),
         }));
+    }
+
+    /// The runs of `point` came to nothing.
+    pub fn fail(&mut self, point: Point) {
+        self.measured.push(point);
     }
 }

@@ -68,7 +68,6 @@ pub use row::{Aim, Band, Class, Row, Unit, Verdict, tally};
 
 use bench::Failure;
 use row::Spread;
-use sim::profile::Profile;
 
 /// One of the case studies' systems.
 pub struct System {
@@ -78,9 +77,7 @@ pub struct System {
     pub about: &'static str,
     /// The machines it is reproduced on by default.
     pub machines: &'static [&'static str],
-    /// The runs it needs.
-    pub points: fn(&Profile) -> Vec<Point>,
-    /// Their results.
+    /// Its figures, which ask the lab for the runs that they are made of.
     pub rows: fn(&Lab) -> Result<Vec<Row>, Failure>,
     /// The comparisons beyond the case study.
     pub beyond: &'static [Beyond],

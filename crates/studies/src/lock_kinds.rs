@@ -4,19 +4,15 @@ use super::lab::World;
 use super::{Aim, Lab, Point, Row, System};
 use bench::Failure;
 use lockbench::simulated::counts;
-use sim::profile::Profile;
 
 /// The system.
 pub const SYSTEM: System = System {
     name: "S19",
     about: "ticket lock, CONBO, MCS and K42: the lock micro-benchmark",
     machines: &["xeon-4s", "xeon-8s"],
-    points,
     rows,
     beyond: &[],
 };
-
-const LOCKS: [&str; 4] = ["ticket", "conbo", "mcs", "k42"];
 
 const COLLAPSE: &str = "aim: the ticket lock keeps no more than 20 % of its peak at all CPUs";
 const KEPT: &str = "aim: a queue lock keeps 60 % of its peak at all CPUs";
@@ -44,13 +40,6 @@ const fn at_least(low: f64, quote: &'static str) -> Aim {
 const fn at_most(high: f64, quote: &'static str) -> Aim {
     let low = 0.0;
     Aim::Words { quote, low, high }
-}
-
-fn points(machine: &Profile) -> Vec<Point> {
-    let alone = ["ticket", "k42"].map(|lock| Point::Uncontended { lock });
-    let counts = counts(machine);
-    let curve = |lock| counts.iter().map(move |&cpus| Point::Lock { lock, cpus });
-    LOCKS.into_iter().flat_map(curve).chain(alone).collect()
 }
 
 fn rows(lab: &Lab) -> Result<Vec<Row>, Failure> {

@@ -2,9 +2,8 @@
 
 use super::harness::TOTALS;
 use super::row::Band;
-use super::{Aim, Lab, Point, Row, System};
+use super::{Aim, Lab, Row, System};
 use bench::Failure;
-use sim::profile::Profile;
 use stats::general;
 use stats::ministat::{Confidence, Dataset, Difference};
 
@@ -13,16 +12,11 @@ pub const SYSTEM: System = System {
     name: "S6",
     about: "ministat: the case study's samples give its table, digit by digit",
     machines: &["freebsd-96"],
-    points,
     rows,
     beyond: &[],
 };
 
 const TABLE: &str = "case study 000's table";
-
-fn points(_: &Profile) -> Vec<Point> {
-    Vec::new()
-}
 
 fn rows(_: &Lab) -> Result<Vec<Row>, Failure> {
     let [before, after] = TOTALS;
@@ -62,6 +56,7 @@ fn as_printed(value: f64, digits: usize) -> f64 {
 mod tests {
     use super::super::Effort;
     use super::*;
+    use sim::profile::Profile;
 
     #[test]
     fn every_digit_of_the_table_is_the_seeds() {

@@ -2,7 +2,7 @@
 //! counters).
 
 use super::row::Band;
-use super::{Aim, Effort, Lab, Outcome, Point, Probe, Row, System, Work};
+use super::{Aim, Effort, Lab, Outcome, Probe, Row, System, Work};
 use baselines::Preset;
 use bench::Failure;
 use sim::profile::Profile;
@@ -12,7 +12,6 @@ pub const SYSTEM: System = System {
     name: "S8",
     about: "one-byte mutexes of PV lists: slow locks and slow unlocks of a build",
     machines: &["pc-16c32t"],
-    points,
     rows,
     beyond: &[],
 };
@@ -36,10 +35,6 @@ const WHY: &str = "it is the number of rounds that a waiter spins before it slee
      an owner does not give: 40 here; with none the ratio is 0.89, with two 0.68, with five 0.24, with ten 0.10 (docs/studies/002.md)";
 const WHY_OFTEN: &str =
     "all tasks begin at the same moment, and each job maps the same eight pages of sources";
-
-fn points(_: &Profile) -> Vec<Point> {
-    vec![COUNTS.into()]
-}
 
 fn rows(lab: &Lab) -> Result<Vec<Row>, Failure> {
     let aim = Aim::Published {

@@ -1,17 +1,15 @@
 //! S2: one lock over every change of a mapping, and delayed invalidation in its place (case study
 //! 000's first step).
 
-use super::{Aim, Lab, Outcome, Point, Row, System, Unit, Work};
+use super::{Aim, Lab, Outcome, Row, System, Unit, Work};
 use baselines::Preset;
 use bench::Failure;
-use sim::profile::Profile;
 
 /// The system.
 pub const SYSTEM: System = System {
     name: "S2",
     about: "pvh_global_lock, and delayed invalidation in its place: reclaim1 and mmap1 by processes",
     machines: &["freebsd-96"],
-    points,
     rows,
     beyond: &[],
 };
@@ -37,17 +35,6 @@ const fn unmap(preset: Preset, tasks: usize) -> Work {
 
 const fn reclaim(preset: Preset) -> Work {
     Work::processes("reclaim1", preset, RECLAIM).watched()
-}
-
-fn points(_: &Profile) -> Vec<Point> {
-    let presets = [Preset::FREEBSD_PVH, Preset::FREEBSD_DI];
-    let unmaps = UNMAP
-        .into_iter()
-        .flat_map(|tasks| presets.map(|preset| unmap(preset, tasks)));
-    unmaps
-        .chain(presets.map(reclaim))
-        .map(Point::from)
-        .collect()
 }
 
 /// The part of the time that the global lock was waited for.

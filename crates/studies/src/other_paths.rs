@@ -1,16 +1,14 @@
 //! S15: the paths that case study 003 names beside memory: futexes, poll, pipes, and wake-ups.
 
-use super::{Aim, Beyond, Lab, Outcome, Point, Row, System, Unit, Work};
+use super::{Aim, Beyond, Lab, Outcome, Row, System, Unit, Work};
 use baselines::Preset;
 use bench::Failure;
-use sim::profile::Profile;
 
 /// The system.
 pub const SYSTEM: System = System {
     name: "S15",
     about: "futexes, poll, pipes and wake-ups under the big lock and without: 16 threads",
     machines: &["arm64-16"],
-    points,
     rows,
     beyond: &[Beyond {
         after: DESKTOP,
@@ -39,13 +37,6 @@ const CALLS: [(&str, &str); 4] = [
 
 const fn threads(workload: &'static str, preset: Preset) -> Work {
     Work::threads(workload, preset, TASKS)
-}
-
-fn points(_: &Profile) -> Vec<Point> {
-    let sides = [Preset::SCALEVM, Preset::OPENBSD_UNLOCKED];
-    let calls = CALLS.into_iter();
-    let rates = calls.flat_map(|(workload, _)| sides.map(|preset| threads(workload, preset)));
-    rates.chain([SEEN]).map(Point::from).collect()
 }
 
 fn rows(lab: &Lab) -> Result<Vec<Row>, Failure> {

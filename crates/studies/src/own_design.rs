@@ -2,7 +2,7 @@
 //! it is held against the project's own aims.
 
 use super::lab::World;
-use super::{Aim, Lab, Point, Row, System, Work};
+use super::{Aim, Lab, Row, System, Work};
 use baselines::Preset;
 use bench::{Failure, Mode};
 use sim::profile::Profile;
@@ -12,7 +12,6 @@ pub const SYSTEM: System = System {
     name: "S5",
     about: "scalevm, swap reserved per CPU: mmap1 by processes and by threads",
     machines: &["freebsd-96"],
-    points,
     rows,
     beyond: &[],
 };
@@ -41,12 +40,6 @@ const fn at(mode: Mode, tasks: usize) -> Work {
 
 const fn di(tasks: usize) -> Work {
     Work::processes("mmap1", Preset::FREEBSD_DI, tasks)
-}
-
-fn points(machine: &Profile) -> Vec<Point> {
-    let modes = [Mode::Processes, Mode::Threads].into_iter();
-    let ours = modes.flat_map(|mode| counts(machine).into_iter().map(move |n| at(mode, n)));
-    ours.chain([di(machine.cpus())]).map(Point::from).collect()
 }
 
 fn rows(lab: &Lab) -> Result<Vec<Row>, Failure> {

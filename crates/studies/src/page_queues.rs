@@ -1,17 +1,15 @@
 //! S13: one lock over all page queues (case study 003: 8 to 12 % of the CPUs' time).
 
 use super::row::Band;
-use super::{Aim, Lab, Point, Row, System, Unit, Work, build_locks};
+use super::{Aim, Lab, Row, System, Unit, Work, build_locks};
 use baselines::Preset;
 use bench::{Failure, Mode};
-use sim::profile::Profile;
 
 /// The system.
 pub const SYSTEM: System = System {
     name: "S13",
     about: "the page queues under one lock, and no queue: build by processes",
     machines: &["arm64-16"],
-    points,
     rows,
     beyond: &[],
 };
@@ -21,10 +19,6 @@ const OURS: Work = build_locks::make(Mode::Processes, Preset::SCALEVM).watched()
 
 const SEED: &str = "case study 003: 12% on UVM's pageqlock";
 const NONE: &str = "aim: where no queue is shared no task waits for one";
-
-fn points(_: &Profile) -> Vec<Point> {
-    vec![AFTER.into(), OURS.into()]
-}
 
 fn rows(lab: &Lab) -> Result<Vec<Row>, Failure> {
     let seed = Aim::Published {

@@ -1,7 +1,7 @@
 //! S21: whether a player is in time while a kernel is built beside it (case study 003: "make -j17
 //! and watch a HD video").
 
-use super::{Aim, Effort, Lab, Outcome, Point, Probe, Row, System, Work};
+use super::{Aim, Effort, Lab, Outcome, Probe, Row, System, Work};
 use baselines::Preset;
 use bench::{Failure, Lateness};
 use sim::profile::Profile;
@@ -11,7 +11,6 @@ pub const SYSTEM: System = System {
     name: "S21",
     about: "a smooth desktop: a film at 60 Hz beside the build of 17 processes",
     machines: &["arm64-16"],
-    points,
     rows,
     beyond: &[],
 };
@@ -25,10 +24,6 @@ const BETTER: &str = "case study 003: unlocking faults \"improve[s] the overall 
 
 const fn film(preset: Preset) -> Probe {
     Probe::new("film", preset, 16, play).of(18).once()
-}
-
-fn points(_: &Profile) -> Vec<Point> {
-    [LOCKED, UNLOCKED, OURS].map(Point::from).to_vec()
 }
 
 fn rows(lab: &Lab) -> Result<Vec<Row>, Failure> {

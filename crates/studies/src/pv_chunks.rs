@@ -2,17 +2,15 @@
 //! (case study 002, on a NUMA box).
 
 use super::row::Band;
-use super::{Aim, Lab, Outcome, Point, Row, System, Unit, Work};
+use super::{Aim, Lab, Outcome, Row, System, Unit, Work};
 use baselines::Preset;
 use bench::Failure;
-use sim::profile::Profile;
 
 /// The system.
 pub const SYSTEM: System = System {
     name: "S10",
     about: "lists of PV chunks, and a list of pmaps in their place: a build on two sockets",
     machines: &["freebsd-96"],
-    points,
     rows,
     beyond: &[],
 };
@@ -36,11 +34,6 @@ const WHY: &str = "the pages that all compilers map, text and libraries, lie in 
 
 const fn build(preset: Preset) -> Work {
     Work::processes("build", preset, TASKS).jobs(1)
-}
-
-fn points(_: &Profile) -> Vec<Point> {
-    let watched = OBM_ONLY.watched();
-    [STOCK, OBM_ONLY, BOTH, watched].map(Point::from).to_vec()
 }
 
 fn rows(lab: &Lab) -> Result<Vec<Row>, Failure> {

@@ -1,17 +1,15 @@
 //! S9: locks of PV lists that pages share, and a one-byte mutex in each page (case study 002).
 
 use super::row::Band;
-use super::{Aim, Beyond, Lab, Outcome, Point, Row, System, Unit, Work};
+use super::{Aim, Beyond, Lab, Outcome, Row, System, Unit, Work};
 use baselines::Preset;
 use bench::Failure;
-use sim::profile::Profile;
 
 /// The system.
 pub const SYSTEM: System = System {
     name: "S9",
     about: "hashed locks of PV lists, and a one-byte mutex in each page: a build, and first touches",
     machines: &["pc-16c32t"],
-    points,
     rows,
     beyond: &[Beyond {
         after: build(Preset::FREEBSD_OBM),
@@ -39,12 +37,6 @@ const fn build(preset: Preset) -> Work {
 
 const fn touch(preset: Preset) -> Work {
     Work::processes("page_fault1", preset, CPUS).watched()
-}
-
-fn points(_: &Profile) -> Vec<Point> {
-    [STOCK, PATCHED, TOUCH_STOCK, TOUCH_PATCHED]
-        .map(Point::from)
-        .to_vec()
 }
 
 /// The part of the time that a lock of PV lists was waited for, of whichever kind.

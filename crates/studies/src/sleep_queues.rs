@@ -1,6 +1,6 @@
 //! S14: sleeping under one lock for all, and under hashed ones (case study 003's SCHED_LOCK).
 
-use super::{Aim, Effort, Lab, Outcome, Point, Probe, Row, System, Unit, Work};
+use super::{Aim, Effort, Lab, Outcome, Probe, Row, System, Unit, Work};
 use baselines::Preset;
 use bench::Failure;
 use machine::{Atomic, AtomicInt, Atomics, Job, Ordering};
@@ -15,7 +15,6 @@ pub const SYSTEM: System = System {
     name: "S14",
     about: "sleep queue: one under SCHED_LOCK, hashed; make -j17, desktop, wake-ups alone",
     machines: &["arm64-16"],
-    points,
     rows,
     beyond: &[],
 };
@@ -38,10 +37,6 @@ const MAKE: &str =
 const MAP: &str = "case study 003: a map in a browser: \"12% on the SCHED_LOCK()\" of the time in the kernel; 2 to 24 % of all";
 const WHY_MAKE: &str = "our compilers sleep too rarely (S16): with 160 more sleeps of 20 us each it is 6.3 % (docs/studies/003.md)";
 const MORE: &str = "aim: tasks that sleep on different keys do not meet";
-
-fn points(_: &Profile) -> Vec<Point> {
-    vec![BUILD.into(), DESKTOP.into(), GLOBAL.into(), HASHED.into()]
-}
 
 fn rows(lab: &Lab) -> Result<Vec<Row>, Failure> {
     let share = |what: &str, work: Work, quote, high| {

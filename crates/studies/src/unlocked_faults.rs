@@ -1,15 +1,13 @@
 //! S12: page faults under the big lock, and without it (case study 003's "UVM unlocking").
 
-use super::{Aim, Lab, Outcome, Point, Row, System, Unit, Work, build_locks};
+use super::{Aim, Lab, Outcome, Row, System, Unit, Work, build_locks};
 use bench::{Failure, Mode};
-use sim::profile::Profile;
 
 /// The system.
 pub const SYSTEM: System = System {
     name: "S12",
     about: "faults under KERNEL_LOCK, and unlocked: build by processes and by threads",
     machines: &["arm64-16"],
-    points,
     rows,
     beyond: &[],
 };
@@ -20,12 +18,6 @@ const FASTER: &str =
     "case study 003: \"unlocking UVM faults makes build time decrease a lot\"; 1.2 times at least";
 const SPUN: &str =
     "case study 003: the unlocked code is the code that was spun for; a tenth of the time at least";
-
-fn points(_: &Profile) -> Vec<Point> {
-    let runs = MODES.into_iter().flat_map(build_locks::both);
-    runs.flat_map(|run| [run.into(), run.watched().into()])
-        .collect()
-}
 
 fn rows(lab: &Lab) -> Result<Vec<Row>, Failure> {
     Ok(MODES

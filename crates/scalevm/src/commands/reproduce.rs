@@ -3,11 +3,11 @@
 use crate::cli::ReproduceArgs;
 use crate::output::progress::Progress;
 use crate::output::{format, reproduction};
-use bench::{Failure, interrupt};
+use bench::Failure;
 use sim::profile::{Profile, ProfileError};
 use stats::Exit;
 use std::time::Instant;
-use studies::{Beyond, Effort, Lab, Point, Row, SYSTEMS, System, Verdict, beyond, tally};
+use studies::{Effort, Lab, Point, Row, SYSTEMS, System, Verdict, beyond, tally};
 
 /// Measures and shows; the exit code says whether all holds. A run that fails costs the figures
 /// made of it.
@@ -17,7 +17,7 @@ pub fn run(args: &ReproduceArgs) -> Result<u8, Failure> {
     let systems = chosen(&args.systems);
     let mut benches = benches(&systems, args, effort(args))?;
     super::prepare()?;
-    if !measure(&mut benches) {
+    if !measure(&mut benches)? {
         return Ok(super::finished());
     }
     let mut rows = Vec::new();
@@ -32,7 +32,6 @@ pub fn run(args: &ReproduceArgs) -> Result<u8, Failure> {
             rows.extend(found);
         }
     }
-    unmeasured(&benches)?;
     let failed = failed(&benches);
     if rows.is_empty() && failed.is_none() {
         let why = "the machine has too few CPUs for any figure of the case studies";
@@ -49,17 +48,6 @@ pub fn run(args: &ReproduceArgs) -> Result<u8, Failure> {
         (0, None, true) => Exit::Regressed.code(),
         (interrupted, ..) => interrupted,
     })
-}
-
-/// Refuses figures whose runs no system has asked for: they would be left out without a word.
-fn unmeasured(benches: &[Bench]) -> Result<(), Failure> {
-    let mut all = benches.iter().flat_map(|bench| bench.lab.unmeasured());
-    match all.next().filter(|_| interrupt::pending().is_none()) {
-        Some(point) => Err(Failure::Broken(
-            format!("a figure needs a run that is not among its system's points: {point:?}").into(),
-        )),
-        None => Ok(()),
-    }
 }
 
 /// Says, once each, why runs failed; returns the exit code, if any did.
@@ -94,14 +82,12 @@ impl Bench {
         }
     }
 
-    fn points(&self) -> Vec<Point> {
-        let machine = self.lab.machine();
-        let own = self.systems.iter();
-        let own = own.flat_map(|system| (system.points)(machine));
-        let (counts, systems) = &self.beyond;
-        let beyond = systems.iter().flat_map(|system| system.beyond);
-        own.chain(beyond.flat_map(|one: &Beyond| one.points(counts)))
-            .collect()
+    /// The runs that are still to be done for all figures.
+    fn wanted(&self) -> Result<Vec<Point>, Failure> {
+        self.lab.wanted(|_| {
+            let mut systems = SYSTEMS.iter();
+            systems.try_for_each(|system| self.rows(system).map(drop))
+        })
     }
 
     /// The results for `system`, if it was tried here.
@@ -189,17 +175,21 @@ fn of(benches: &mut Vec<Bench>, machine: Profile, effort: Effort) -> &mut Bench 
 }
 
 /// Does all runs; `false` if the user interrupts.
-fn measure(benches: &mut [Bench]) -> bool {
-    let runs = benches
-        .iter()
-        .map(|bench| bench.lab.runs(&bench.points()))
-        .sum();
-    let progress = Progress::new(runs, "runs");
-    let mut whole = true;
-    for bench in benches {
-        let points = bench.points();
-        whole = whole && bench.lab.measure(&points, &progress);
+fn measure(benches: &mut [Bench]) -> Result<bool, Failure> {
+    loop {
+        let wanted = benches.iter().map(Bench::wanted);
+        let wanted: Vec<Vec<Point>> = wanted.collect::<Result<_, _>>()?;
+        let runs = benches.iter().zip(&wanted);
+        let runs = runs.map(|(bench, points)| bench.lab.runs(points)).sum();
+        if runs == 0 {
+            return Ok(true);
+        }
+        let progress = Progress::new(runs, "runs");
+        let mut all = benches.iter_mut().zip(&wanted);
+        let whole = all.all(|(bench, points)| bench.lab.measure(points, &progress));
+        progress.finish();
+        if !whole {
+            return Ok(false);
+        }
     }
-    progress.finish();
-    whole
 }

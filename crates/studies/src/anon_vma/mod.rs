@@ -3,18 +3,16 @@
 mod family;
 
 use super::lab::World;
-use super::{Aim, Beyond, Lab, Point, Probe, Row, System, Unit, Work};
+use super::{Aim, Beyond, Lab, Probe, Row, System, Unit, Work};
 use baselines::Preset;
 use bench::Failure;
 pub use family::{Deed, rate};
-use sim::profile::Profile;
 
 /// The system.
 pub const SYSTEM: System = System {
     name: "S17",
     about: "anon_vma chains: children of one process fork, move their break, split and merge regions",
     machines: &["opteron-48"],
-    points,
     rows,
     beyond: &[beyond("fork1"), beyond("brk1")],
 };
@@ -81,17 +79,6 @@ pub const DEEDS: [(Deed, &str); 3] = [
     (Deed::Break, "brk up and down"),
     (Deed::Hole, "munmap and mmap within a region"),
 ];
-
-fn points(_: &Profile) -> Vec<Point> {
-    let mut points = Vec::new();
-    for (deed, _) in DEEDS {
-        for preset in [SPIN, MUTEX, BATCHED, OURS] {
-            let one = probe(deed, preset, 1);
-            points.extend([one, probe(deed, preset, ALL)].map(Point::from));
-        }
-    }
-    points
-}
 
 /// The rate of all children as a part of as many times the rate of one.
 fn efficiency(deed: Deed, preset: Preset) -> impl Fn(&World) -> Option<Vec<f64>> {

@@ -2,18 +2,16 @@
 
 mod fragments;
 
-use super::{Aim, Lab, Outcome, Point, Probe, Row, System};
+use super::{Aim, Lab, Outcome, Probe, Row, System};
 use baselines::Preset;
 use bench::Failure;
 use fragments::{REGIONS, SPLIT};
-use sim::profile::Profile;
 
 /// The system.
 pub const SYSTEM: System = System {
     name: "S18",
     about: "fragmented memory: a reverse walk and a superpage's split among many regions",
     machines: &["xeon-4s"],
-    points,
     rows,
     beyond: &[],
 };
@@ -42,11 +40,6 @@ const fn look(preset: Preset, regions: usize) -> Probe {
     })
     .of(regions)
     .once()
-}
-
-fn points(_: &Profile) -> Vec<Point> {
-    let sides = |regions| [linux(regions), ours(regions)];
-    SIZES.into_iter().flat_map(sides).map(Point::from).collect()
 }
 
 fn walk(outcome: &Outcome) -> Option<f64> {
