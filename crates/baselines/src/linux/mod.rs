@@ -455,7 +455,11 @@ impl<M: Machine, V: Version> Gate<M> for Linux<M, V> {
     ) {
         let vmas = &*mm.vmas;
         match change {
-            system::Change::Expected(range) => held.changing = Some(self.expect(vmas, range)),
+            system::Change::Expected(range) => {
+                // First: the end of a change unlocks all VMAs.
+                held.changing = None;
+                held.changing = Some(self.expect(vmas, range));
+            }
             system::Change::Unmapping(range) => {
                 if let (true, MmapHeld::Write(write)) = (self.fixes.downgrades, &mut held.map) {
                     self.unmap(vmas, range);

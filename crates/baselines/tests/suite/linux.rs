@@ -5,14 +5,18 @@ use baselines::linux::{
     Fixes, Linux, LinuxMutex, Mm, MmHeld, MmapLock, Mutexes, PageState, Rwsems, SpinLocks, Version,
 };
 use hosted::Hosted;
-use machine::{Execute, Frame, Job, PAGE_SIZE, VaRange};
+use machine::{Access, Execute, Frame, Job, PAGE_SIZE, Topology, VaRange};
 use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::time::Duration;
 use sync::{Mutex, RawLock};
 use vm::object::Object;
 use vm::pager::MemoryPager;
-use vm::system::{Change, Extent, ForkTables, Gate, NoQueues, ObjectPages, Op, Part, System};
+use vm::system::{
+    Change, Extent, ForkTables, Gate, Mapping, NoQueues, ObjectPages, Op, Part, System,
+};
 use vm::{At, Best, Options, Prot, Region, Request, Space, Vm};
 
 /// The observed part of a VMA: its range, its rights, whether it maps a file.
@@ -328,6 +332,51 @@ fn readers_come_in_when_the_map_is_locked_for_writing_no_more() {
     std::thread::scope(|scope| scope.spawn(|| drop(lock.read())).join()).expect("a reader");
     drop(write);
     drop(lock.write());
+}
+
+/// A change that is expected, and then expected anew, keeps faults out to its end.
+#[test]
+fn faults_stay_out_of_a_change_that_is_expected_twice() {
+    let machine = Hosted::new(2);
+    let gate = Linux::<Hosted, Rwsems>::new(&Fixes::ALL, Extent::new(machine.cpus(), 1, 0));
+    let gate = Arc::new(gate.expect("room"));
+    let mm = Arc::new(gate.new_space());
+    let range = VaRange::sized(BASE, 4 * PAGE_SIZE);
+    let fault = Op::Fault {
+        address: BASE,
+        access: Access::Write,
+    };
+    let (begin, begun) = channel();
+    let (tell, told) = channel();
+    let changes = {
+        let (gate, mm) = (gate.clone(), mm.clone());
+        move || {
+            let mut op = gate.begin(&mm, Op::Change);
+            let mapping = Mapping {
+                prot: Prot::READ_WRITE,
+                shared: false,
+                object: None,
+            };
+            gate.report(&mm, &mut op, Change::Mapped(range, mapping));
+            drop(op);
+            // From now on a fault does without the map's lock.
+            drop(gate.begin(&mm, fault));
+            let mut op = gate.begin(&mm, Op::Change);
+            gate.report(&mm, &mut op, Change::Expected(range));
+            gate.report(&mm, &mut op, Change::Expected(range));
+            begin.send(()).expect("the other waits");
+            let waits = told.recv_timeout(Duration::from_millis(50)).is_err();
+            assert!(waits, "a fault beside the change");
+            drop(op);
+            told.recv().expect("the fault, after the change");
+        }
+    };
+    let faults = move || {
+        begun.recv().expect("a change");
+        drop(gate.begin(&mm, fault));
+        tell.send(()).expect("the other waits");
+    };
+    machine.execute(vec![Box::new(changes) as Job, Box::new(faults)]);
 }
 
 #[test]

@@ -95,14 +95,15 @@ pub enum Op {
 /// A change that an operation makes. Nothing in it need be dropped, so a gate that does nothing costs
 /// nothing.
 pub enum Change<'a, M: Machine, G: Gate<M>> {
-    /// The regions in the range are about to be unmapped, replaced or given other rights.
+    /// The regions in the range are about to be unmapped, replaced or given other rights. Perhaps
+    /// they are not: then the operation ends, or expects another change.
     Expected(VaRange),
     /// Nothing of the range will be mapped: its slots are locked, nothing can fail any more, and its
     /// pages go next. A gate may remove the range from its records here, and go on as an operation
     /// that leaves the regions as they are; then it may wait for no lock below the slots'.
     Unmapping(VaRange),
     /// Nothing of the range is mapped any more; holes in it never were. The end of the space, and
-    /// `exec`, unmap all, slot by slot, without [`Change::Unmapping`].
+    /// `exec`, unmap all.
     Unmapped(VaRange),
     /// The range, of which nothing was mapped, is mapped.
     Mapped(VaRange, Mapping<'a, G::Object>),
