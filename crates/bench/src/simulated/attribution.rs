@@ -55,7 +55,8 @@ pub struct Attribution {
     pub lines: Vec<Share>,
 }
 
-/// A wait below this part of the time is no bottleneck.
+/// A wait below this part of the time is no bottleneck, nor a lock for which less than this part of
+/// its users wait.
 const BOTTLENECK: f64 = 0.1;
 /// Rows of each kind that are kept.
 const ROWS: usize = 8;
@@ -128,7 +129,7 @@ impl Attribution {
         let line = self.lines.first().filter(|line| line.cost() >= BOTTLENECK);
         let are_waiting = line.is_some_and(|line| line.spin > line.cost() / 2.0);
         let is_cause =
-            |lock: &&Share| lock.wait >= BOTTLENECK || are_waiting && lock.contended > 0.5;
+            |lock: &&Share| lock.wait >= BOTTLENECK || are_waiting && lock.contended >= BOTTLENECK;
         let lock = self.locks.first().filter(is_cause);
         let found = lock.map_or(0.0, |lock| lock.wait);
         let found = found.max(line.map_or(0.0, Share::cost));
@@ -238,7 +239,7 @@ mod tests {
         let line = || share("Lock.word", 0.01, 0.9, 0.0);
         let said = of(share("map", 0.001, 0.0, 0.9), line());
         assert!(said.starts_with("the lock \"map\"; 91 %"), "{said}");
-        let said = of(share("map", 0.001, 0.0, 0.1), line());
+        let said = of(share("map", 0.001, 0.0, 0.05), line());
         assert!(said.starts_with("the line of Lock.word"), "{said}");
         let fetched = share("counter", 0.9, 0.0, 0.0);
         let said = of(share("map", 0.001, 0.0, 0.9), fetched);
