@@ -26,6 +26,6 @@ fn a_choice_at_run_time_costs_what_is_said() {
         // The count includes a space's locks, swap's mutexes and the one of delayed invalidation.
         assert!(compiled < own && own < epoch && epoch != di, "{counted:?}");
     }
-    let wrong = figures::hold("Policies chosen at run time", &counted);
+    let wrong = figures::hold("Parts chosen at run time", &counted);
     assert!(wrong.is_empty(), "{}", wrong.join("; "));
 }
