@@ -104,8 +104,9 @@ pub(super) fn pulled(own: u64, busiest: u64, all: u64, cpus: u64) -> u64 {
     if busiest <= 1 || 100 * busiest <= IMBALANCE * own || own * cpus >= all {
         return 0;
     }
-    // Both to the average, not beyond it; a task moves if more than half of it is wanted.
-    let wanted = (busiest * cpus - all).min(all - own * cpus);
+    // Both to the average, not beyond it; a task moves if more than half of it is wanted. The
+    // counts are of different moments, so even the busiest may be below the average.
+    let wanted = (busiest * cpus).saturating_sub(all).min(all - own * cpus);
     // `fix_small_imbalance`: one is moved in any case.
     ((wanted + cpus / 2) / cpus).clamp(1, busiest - 1)
 }
@@ -174,6 +175,7 @@ mod tests {
         assert_eq!(pulled(0, 8, 8, 4), 2);
         assert_eq!(pulled(1, 2, 3, 2), 1);
         assert_eq!(pulled(4, 5, 9, 2), 0, "as good as equal");
+        assert_eq!(pulled(0, 2, 10, 4), 1, "others have grown meanwhile");
         assert_eq!(pulled(2, 3, 6, 3), 0, "not below the average");
     }
 
