@@ -9,8 +9,9 @@
 //! no search of the map.
 
 use crate::openbsd::SleepRw;
+use alloc::boxed::Box;
 use core::marker::PhantomData;
-use machine::Machine;
+use machine::{Access, Machine};
 use sync::adaptive::{Adaptive, FreebsdMutex};
 use sync::rwlock::{FreebsdRw, RawReadGuard, RawRw, RawWriteGuard, SpinParkRw};
 use sync::spin::TestAndSet;
@@ -123,13 +124,13 @@ impl<M: Machine, K: Kinds<M>> MapLocks<M, K> {
 
     #[inline]
     #[track_caller]
-    pub(crate) fn read(&self) -> MapHeld<'_, M, K> {
+    fn read(&self) -> MapHeld<'_, M, K> {
         MapHeld::Read(RawReadGuard::new(&*self.map))
     }
 
     #[inline]
     #[track_caller]
-    pub(crate) fn write(&self) -> MapHeld<'_, M, K> {
+    fn write(&self) -> MapHeld<'_, M, K> {
         MapHeld::Write(RawWriteGuard::new(&*self.map))
     }
 
@@ -137,11 +138,7 @@ impl<M: Machine, K: Kinds<M>> MapLocks<M, K> {
     /// wanted.
     #[inline]
     #[track_caller]
-    pub(crate) fn read_when(
-        &self,
-        wants_copy: impl Fn() -> bool,
-        copy: impl Fn(),
-    ) -> MapHeld<'_, M, K> {
+    fn read_when(&self, wants_copy: impl Fn() -> bool, copy: impl Fn()) -> MapHeld<'_, M, K> {
         loop {
             let read = self.read();
             if !wants_copy() {
@@ -173,6 +170,56 @@ impl<M: Machine, K: Kinds<M>> MapLocks<M, K> {
     #[track_caller]
     pub(crate) fn try_lock_pmap(&self) -> Option<PmapHeld<'_, M, K>> {
         Some(PmapHeld(Some(RawGuard::try_new(&*self.pmap)?)))
+    }
+}
+
+/// The locks of a space, and its map entries: a `vm_map`.
+pub struct VmMap<M: Machine, K: Kinds<M>, E> {
+    pub(crate) locks: MapLocks<M, K>,
+    pub(crate) entries: Box<E>,
+}
+
+/// Held by an operation on a [`VmMap`]: what a fault holds of the entries, and the map's lock.
+#[must_use = "the locks are released when this is dropped"]
+pub struct VmMapHeld<'a, M: Machine, K: Kinds<M>, F> {
+    pub(crate) fault: F,
+    pub(crate) _map: MapHeld<'a, M, K>,
+}
+
+impl<M: Machine, K: Kinds<M>, F: Default> Default for VmMapHeld<'_, M, K, F> {
+    fn default() -> Self {
+        VmMapHeld {
+            fault: F::default(),
+            _map: MapHeld::Nothing,
+        }
+    }
+}
+
+impl<M: Machine, K: Kinds<M>, E> VmMap<M, K, E> {
+    pub(crate) fn new(entries: E) -> Self {
+        VmMap {
+            locks: MapLocks::new(),
+            entries: Box::new(entries),
+        }
+    }
+
+    /// Locks the map as the operation needs it. A fault calls `copy` first, as long as it
+    /// `wants_copy`.
+    #[track_caller]
+    pub(crate) fn lock_map(
+        &self,
+        op: Op,
+        wants_copy: impl Fn(&E, usize, Access) -> bool,
+        copy: impl Fn(&E, usize),
+    ) -> MapHeld<'_, M, K> {
+        let Op::Fault { address, access } = op else {
+            return self.locks.begin(op);
+        };
+        let entries = &*self.entries;
+        self.locks.read_when(
+            || wants_copy(entries, address, access),
+            || copy(entries, address),
+        )
     }
 }
 

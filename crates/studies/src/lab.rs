@@ -156,8 +156,9 @@ impl Lab {
         &self.failures
     }
 
-    /// The runs that `figures` are made of, that the machine has CPUs for, and that are still to be
-    /// measured. Figures get 1 for each value that is not there yet, so that they ask for all.
+    /// The runs that `figures` need and the machine has CPUs for, as far as they are still to be
+    /// measured. Each value that is missing is taken to be 1, so that figures ask for all their
+    /// runs at once.
     ///
     /// # Errors
     /// Those of `figures`.
@@ -171,16 +172,14 @@ impl Lab {
         asked.map(|()| self.wanted.take())
     }
 
-    fn ask_for(&self, point: Point) {
+    /// Asks for the run of `point`. Returns true if it is possible and still to be done.
+    fn ask_for(&self, point: Point) -> bool {
+        let is_due = point.cpus() <= self.machine().cpus() && !self.measured.contains(&point);
         let mut wanted = self.wanted.borrow_mut();
-        let is_known = self.measured.contains(&point) || wanted.contains(&point);
-        if !is_known && self.is_possible(point) {
+        if is_due && !wanted.contains(&point) {
             wanted.push(point);
         }
-    }
-
-    fn is_possible(&self, point: Point) -> bool {
-        point.cpus() <= self.machine().cpus()
+        is_due
     }
 
     /// The machine.
@@ -308,9 +307,7 @@ impl World<'_> {
     /// See [`World::each`].
     fn runs(&self, point: Point, quantity: &dyn Fn(&Outcome) -> Option<f64>) -> Option<Vec<f64>> {
         let lab = self.lab;
-        lab.ask_for(point);
-        let is_due = lab.is_possible(point) && !lab.measured.contains(&point);
-        if lab.is_asked.get() && is_due {
+        if lab.ask_for(point) && lab.is_asked.get() {
             return Some(vec![1.0; lab.effort.seeds as usize]);
         }
         let run = |seed| Run {

@@ -25,8 +25,7 @@
 //! part (`vm_object_split`).
 
 use super::object::{AnonObject, Backing, Faulting, FileObject};
-use crate::map_locks::{MapHeld, MapLocks, PmapHeld, SxKinds};
-use alloc::boxed::Box;
+use crate::map_locks::{self, PmapHeld, SxKinds};
 use alloc::collections::BTreeMap;
 use machine::{Access, Machine, PAGE_SIZE, SharedCell, VaRange};
 use vm::system::{Change, Extent, Gate, Mapping, Op, Part};
@@ -52,6 +51,12 @@ struct Entry<M: Machine> {
 #[must_use = "the objects are released when this is dropped"]
 pub struct EntryFault<'a, M: Machine> {
     _objects: Option<Faulting<'a, M>>,
+}
+
+impl<M: Machine> Default for EntryFault<'_, M> {
+    fn default() -> Self {
+        EntryFault { _objects: None }
+    }
 }
 
 fn pages(start: usize, end: usize) -> u64 {
@@ -179,8 +184,8 @@ impl<M: Machine> VmEntries<M> {
         VmEntries(SharedCell::new(BTreeMap::new()))
     }
 
-    /// `range`, of which nothing was mapped, is mapped. Under the map's lock for writing, as all that
-    /// changes entries.
+    /// Enters a mapping of `range`, where nothing was mapped. As all changes of entries, under the
+    /// map's lock for writing.
     #[track_caller]
     pub fn map(&self, range: VaRange, mapping: Mapping<'_, FileObject<M>>) {
         if mapping.object.is_none() && !mapping.shared && self.coalesce(range, mapping.prot) {
@@ -204,7 +209,7 @@ impl<M: Machine> VmEntries<M> {
         self.merge(range.end);
     }
 
-    /// Nothing of `range` is mapped any more.
+    /// Removes the entries of `range`.
     #[track_caller]
     pub fn unmap(&self, range: VaRange) {
         self.clip(range.start);
@@ -219,7 +224,7 @@ impl<M: Machine> VmEntries<M> {
         }
     }
 
-    /// All of `range` has these rights.
+    /// Gives all of `range` these rights.
     #[track_caller]
     pub fn protect(&self, range: VaRange, prot: Prot) {
         self.clip(range.start);
@@ -232,7 +237,7 @@ impl<M: Machine> VmEntries<M> {
         joints.into_iter().for_each(|joint| self.merge(joint));
     }
 
-    /// `child`, which is empty, is a copy.
+    /// Copies the entries to `child`, which has none.
     #[track_caller]
     pub fn fork(&self, child: &Self) {
         let children = child.entries_mut();
@@ -256,8 +261,8 @@ impl<M: Machine> VmEntries<M> {
         }
     }
 
-    /// Returns true if a fault is to call [`VmEntries::copy`] before it begins. Under the map's lock
-    /// for reading.
+    /// Returns true if a fault must call [`VmEntries::copy`] before it begins. Under the map's lock for
+    /// reading.
     pub fn wants_copy(&self, address: usize, access: Access) -> bool {
         self.at(address).is_some_and(|(_, entry)| {
             let lacks = matches!(entry.object, Backing::None) && entry.prot.is_accessible();
@@ -315,26 +320,9 @@ impl<M: Machine> VmEntries<M> {
 pub struct Entries;
 
 /// The locks and entries of a space.
-pub struct VmMap<M: Machine> {
-    locks: MapLocks<M, SxKinds>,
-    entries: Box<VmEntries<M>>,
-}
-
+pub type VmMap<M> = map_locks::VmMap<M, SxKinds, VmEntries<M>>;
 /// Held by an operation on a [`VmMap`].
-#[must_use = "the locks are released when this is dropped"]
-pub struct VmMapHeld<'a, M: Machine> {
-    _fault: EntryFault<'a, M>,
-    _map: MapHeld<'a, M, SxKinds>,
-}
-
-impl<M: Machine> Default for VmMapHeld<'_, M> {
-    fn default() -> Self {
-        VmMapHeld {
-            _fault: EntryFault { _objects: None },
-            _map: MapHeld::Nothing,
-        }
-    }
-}
+pub type VmMapHeld<'a, M> = map_locks::VmMapHeld<'a, M, SxKinds, EntryFault<'a, M>>;
 
 impl<M: Machine> Part<M> for Entries {
     type Config = ();
@@ -352,10 +340,7 @@ impl<M: Machine> Gate<M> for Entries {
     type Pmap<'a> = PmapHeld<'a, M, SxKinds>;
 
     fn new_space(&self) -> VmMap<M> {
-        VmMap {
-            locks: MapLocks::new(),
-            entries: Box::new(VmEntries::new()),
-        }
+        VmMap::new(VmEntries::new())
     }
 
     fn new_object(&self) -> FileObject<M> {
@@ -368,22 +353,14 @@ impl<M: Machine> Gate<M> for Entries {
 
     #[track_caller]
     fn begin<'a>(&'a self, space: &'a VmMap<M>, op: Op) -> VmMapHeld<'a, M> {
-        let Op::Fault { address, access } = op else {
-            return VmMapHeld {
-                _map: space.locks.begin(op),
-                ..VmMapHeld::default()
-            };
+        let map = space.lock_map(op, VmEntries::wants_copy, |entries, address| {
+            entries.copy(address)
+        });
+        let fault = match op {
+            Op::Fault { address, access } => space.entries.fault(address, access),
+            Op::Look | Op::Change => EntryFault::default(),
         };
-        let map = space.locks.read_when(
-            || space.entries.wants_copy(address, access),
-            || {
-                space.entries.copy(address);
-            },
-        );
-        VmMapHeld {
-            _fault: space.entries.fault(address, access),
-            _map: map,
-        }
+        VmMapHeld { fault, _map: map }
     }
 
     #[track_caller]

@@ -19,8 +19,7 @@
 
 use super::SleepRw;
 use super::amap::{Amap, AmapList, Locked};
-use crate::map_locks::{MapHeld, MapLocks, OpenbsdKinds, PmapHeld};
-use alloc::boxed::Box;
+use crate::map_locks::{self, OpenbsdKinds, PmapHeld};
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use core::ops::Range;
@@ -176,8 +175,8 @@ impl<M: Machine> MapEntries<M> {
         MapEntries(SharedCell::new(BTreeMap::new()))
     }
 
-    /// `range`, of which nothing was mapped, is mapped. Under the map's lock for writing, as all that
-    /// changes entries.
+    /// Enters a mapping of `range`, where nothing was mapped. As all changes of entries, under the
+    /// map's lock for writing.
     pub fn map(&self, range: VaRange, mapping: Mapping<'_, Uobj<M>>) {
         let entry = Entry {
             end: range.end,
@@ -190,7 +189,7 @@ impl<M: Machine> MapEntries<M> {
         self.change().insert(range.start, entry);
     }
 
-    /// Nothing of `range` is mapped any more.
+    /// Removes the entries of `range`.
     #[track_caller]
     pub fn unmap(&self, list: &AmapList<M>, range: VaRange) {
         self.clip(range.start);
@@ -206,7 +205,7 @@ impl<M: Machine> MapEntries<M> {
         }
     }
 
-    /// All of `range` has these rights.
+    /// Gives all of `range` these rights.
     #[track_caller]
     pub fn protect(&self, range: VaRange, prot: Prot) {
         self.clip(range.start);
@@ -215,7 +214,7 @@ impl<M: Machine> MapEntries<M> {
         regions.for_each(|(_, entry)| entry.writable = prot.writes());
     }
 
-    /// `child`, which is empty, is a copy.
+    /// Copies the entries to `child`, which has none.
     #[track_caller]
     pub fn fork(&self, child: &Self) {
         let children = child.change();
@@ -244,8 +243,8 @@ impl<M: Machine> MapEntries<M> {
         }
     }
 
-    /// Returns true if a fault is to call [`MapEntries::copy`] before it begins. Under the map's lock
-    /// for reading.
+    /// Returns true if a fault must call [`MapEntries::copy`] before it begins. Under the map's lock for
+    /// reading.
     pub fn wants_copy(&self, address: usize, access: Access) -> bool {
         let writes = access == Access::Write;
         self.at(address).is_some_and(|(_, entry)| {
@@ -309,26 +308,9 @@ pub struct Uvm<M: Machine> {
 }
 
 /// The locks and entries of a space.
-pub struct VmMap<M: Machine> {
-    locks: MapLocks<M, OpenbsdKinds>,
-    entries: Box<MapEntries<M>>,
-}
-
+pub type VmMap<M> = map_locks::VmMap<M, OpenbsdKinds, MapEntries<M>>;
 /// Held by an operation on a [`VmMap`].
-#[must_use = "the locks are released when this is dropped"]
-pub struct VmMapHeld<'a, M: Machine> {
-    fault: FaultLocks<'a, M>,
-    _map: MapHeld<'a, M, OpenbsdKinds>,
-}
-
-impl<M: Machine> Default for VmMapHeld<'_, M> {
-    fn default() -> Self {
-        VmMapHeld {
-            fault: FaultLocks::default(),
-            _map: MapHeld::Nothing,
-        }
-    }
-}
+pub type VmMapHeld<'a, M> = map_locks::VmMapHeld<'a, M, OpenbsdKinds, FaultLocks<'a, M>>;
 
 impl<M: Machine> Part<M> for Uvm<M> {
     type Config = ();
@@ -347,10 +329,7 @@ impl<M: Machine> Gate<M> for Uvm<M> {
     type Pmap<'a> = PmapHeld<'a, M, OpenbsdKinds>;
 
     fn new_space(&self) -> VmMap<M> {
-        VmMap {
-            locks: MapLocks::new(),
-            entries: Box::new(MapEntries::new()),
-        }
+        VmMap::new(MapEntries::new())
     }
 
     fn new_object(&self) -> Uobj<M> {
@@ -365,22 +344,14 @@ impl<M: Machine> Gate<M> for Uvm<M> {
 
     #[track_caller]
     fn begin<'a>(&'a self, space: &'a VmMap<M>, op: Op) -> VmMapHeld<'a, M> {
-        let Op::Fault { address, access } = op else {
-            return VmMapHeld {
-                _map: space.locks.begin(op),
-                ..VmMapHeld::default()
-            };
+        let map = space.lock_map(op, MapEntries::wants_copy, |entries, address| {
+            entries.copy(&self.amaps, address)
+        });
+        let fault = match op {
+            Op::Fault { address, .. } => space.entries.fault(address),
+            Op::Look | Op::Change => FaultLocks::default(),
         };
-        let map = space.locks.read_when(
-            || space.entries.wants_copy(address, access),
-            || {
-                space.entries.copy(&self.amaps, address);
-            },
-        );
-        VmMapHeld {
-            fault: space.entries.fault(address),
-            _map: map,
-        }
+        VmMapHeld { fault, _map: map }
     }
 
     #[track_caller]

@@ -104,8 +104,8 @@ pub(super) fn pulled(own: u64, busiest: u64, all: u64, cpus: u64) -> u64 {
     if busiest <= 1 || 100 * busiest <= IMBALANCE * own || own * cpus >= all {
         return 0;
     }
-    // Both to the average, not beyond it; a task moves if more than half of it is wanted. The
-    // counts are of different moments, so even the busiest may be below the average.
+    // Neither CPU passes the average; a task moves if more than half of it is wanted. The counts
+    // are of different moments, so even the busiest may be below the average.
     let wanted = (busiest * cpus).saturating_sub(all).min(all - own * cpus);
     // `fix_small_imbalance`: one is moved in any case.
     ((wanted + cpus / 2) / cpus).clamp(1, busiest - 1)

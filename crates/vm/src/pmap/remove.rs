@@ -151,7 +151,12 @@ impl<'a, S: System> Removal<'a, S> {
     /// map need wait any more.
     #[inline]
     pub(crate) fn flush(&mut self, gather: &mut Gather) {
-        self.clearing(gather).flush();
+        let mut clearing = Clearing {
+            pmap: self.pmap,
+            block: &mut self.block,
+            gather,
+        };
+        clearing.flush();
     }
 
     /// Frees the gathered pages, which are flushed.
@@ -204,15 +209,6 @@ impl<'a, S: System> Removal<'a, S> {
                 choose(&part, &mut |range| clearing.pages(part.again(range)));
             }
         });
-    }
-
-    #[inline]
-    fn clearing<'t>(&'t mut self, gather: &'t mut Gather) -> Clearing<'t, 'a, S> {
-        Clearing {
-            pmap: self.pmap,
-            block: &mut self.block,
-            gather,
-        }
     }
 
     /// Returns true if no slot of the range has a page.

@@ -125,9 +125,9 @@ impl<S: System> Vm<S> {
                     round += 1;
                     list = self.lock_pv(frame);
                 }
-                // The order is slot first, and the pages of a superpage ascending: release the list,
-                // lock all in order, and look again. The mapping may have gone meanwhile, and others
-                // may have come.
+                // The order is slot first, and the pages of a superpage ascending: release the
+                // list, lock all in order, and look again. The mapping may have gone meanwhile,
+                // and others may have come.
                 Step::Busy(pmap, at) => {
                     drop(list);
                     removed.retries += 1;
@@ -142,7 +142,8 @@ impl<S: System> Vm<S> {
         }
     }
 
-    /// Takes away the first mapping on `list`, that of the page in `frame`, if that needs no waiting.
+    /// Takes away the first mapping on `list`, that of the page in `frame`, if that needs no
+    /// waiting.
     fn take_first(
         &self,
         frame: Frame,

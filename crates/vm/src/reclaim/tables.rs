@@ -13,7 +13,7 @@
 //!
 //! # Chunks
 //! Where PV entries come from chunks ([`PvChunks`]) mappings can go to free them, as FreeBSD does
-//! when it has no frame for another chunk (`reclaim_pv_chunk`): [`PvChunks`] names whose turn it is,
+//! when it has no frame for another chunk (`reclaim_pv_chunk`): [`PvChunks`] names the next one,
 //! and the mappings of pages that are found again go.
 //!
 //! [`Pmap::sweep`]: crate::Pmap

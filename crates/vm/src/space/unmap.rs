@@ -2,15 +2,15 @@
 //!
 //! [`Unmapping`] owns the steps that a mapping in the place of others takes, too:
 //!
-//! 1. **Lock** the slots of the range, in a block of delayed invalidation if that is wanted around
-//!    them, and get all that the rest needs. Counting against the space's limits is the last step
-//!    that can fail.
+//! 1. **Lock** the slots of the range, and get all that the rest needs. Where a task may sleep in a
+//!    block of delayed invalidation, the block is opened first. Counting against the space's limits
+//!    is the last step that can fail.
 //! 2. **Clear** the entries, and take PV entries off their pages' lists.
 //! 3. **Flush** the TLBs of the CPUs that may have the translations.
 //! 4. **Free** the frames. Now the slots get the new mapping, or none, and are released.
 //!
-//! Then reserved swap space goes back, and objects that are not mapped any more. With nothing mapped
-//! also the addresses, to be used again first, and tables that are not needed.
+//! Then reserved swap space goes back, and objects that are not mapped any more. Where nothing is
+//! mapped, so do the addresses, to be used again first, and tables that are not needed.
 
 use super::arena::TABLE;
 use super::gate::Guard;
@@ -80,7 +80,8 @@ impl<S: System> Space<S> {
         Ok(leaves_tables)
     }
 
-    /// `range`, at whose start `place` was found, has been unmapped, and perhaps left tables.
+    /// Gives back the addresses of `range`, which has been unmapped, and tables that it has left.
+    /// `place` was found at its start.
     #[inline]
     pub(super) fn given_back(&self, place: Place<'_, S>, range: VaRange, leaves_tables: bool) {
         self.arenas.unmapped(range);

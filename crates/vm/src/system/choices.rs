@@ -5,10 +5,10 @@
 pub enum ForkTables {
     /// Entries of its own, for each page.
     Copied,
-    /// The parent's table, until one of them changes an entry of it: of 2 MiB in which at least
-    /// so many pages are in memory.
+    /// The parent's table, until one of them changes an entry of it, where enough pages of the
+    /// 2 MiB are in memory.
     Shared {
-        /// Below, copying is cheaper.
+        /// The least number of such pages; with fewer, copying is cheaper.
         from: usize,
     },
 }

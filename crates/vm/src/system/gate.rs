@@ -9,8 +9,8 @@ use machine::{Access, Frame, Machine, VaRange};
 /// Linux's `mmap_lock` and VMAs with their anon_vma chains, OpenBSD's `vm_map` and entries with
 /// their amaps.
 ///
-/// Each operation passes the gate once: [`Gate::begin`] returns its guard, before it locks any slot,
-/// and [`Gate::report`] is told of each change. The VM's own answers are in its tree
+/// Each operation passes the gate once: before it locks any slot, [`Gate::begin`] returns its guard;
+/// then [`Gate::report`] is told of each change. The VM's own answers are in its tree
 /// (`crate::tree`): it asks the gate for nothing. So a gate adds just the cost of its structures,
 /// and the waits for their locks.
 ///
@@ -92,22 +92,22 @@ pub enum Op {
     },
 }
 
-/// A change that an operation makes. Nothing in it need be dropped, so a gate that does nothing costs
-/// nothing.
+/// A change that an operation makes. Nothing in it need be dropped, so a gate that does nothing is
+/// free.
 pub enum Change<'a, M: Machine, G: Gate<M>> {
     /// The regions in the range are about to be unmapped, replaced or given other rights. Perhaps
     /// they are not: then the operation ends, or expects another change.
     Expected(VaRange),
-    /// Nothing of the range will be mapped: its slots are locked, nothing can fail any more, and its
+    /// The range is about to be unmapped: its slots are locked, nothing can fail any more, and its
     /// pages go next. A gate may remove the range from its records here, and go on as an operation
     /// that leaves the regions as they are; then it may wait for no lock below the slots'.
     Unmapping(VaRange),
     /// Nothing of the range is mapped any more; holes in it never were. The end of the space, and
     /// `exec`, unmap all.
     Unmapped(VaRange),
-    /// The range, of which nothing was mapped, is mapped.
+    /// A mapping has been made in the range, where there was none.
     Mapped(VaRange, Mapping<'a, G::Object>),
-    /// All of the range, which is mapped, has these rights.
+    /// All of the range, which is mapped, has been given these rights.
     Protected(VaRange, Prot),
     /// This space, which no other task knows yet and which has no region, is a copy.
     Forked(&'a G::Space),

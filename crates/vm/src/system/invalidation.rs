@@ -13,8 +13,8 @@ use machine::{Frame, Machine};
 /// the list empty calls [`Invalidation::wait`]; when it returns, every block that
 /// had noted the page before the call has ended.
 ///
-/// It is silent ([`Part::is_silent`]) if [`Invalidation::enter`] does nothing, no task may sleep in a
-/// block, and a page that no task can look for any more need not be noted when its mapping goes.
+/// It is silent ([`Part::is_silent`]) if [`Invalidation::enter`] does nothing, no task may sleep in
+/// a block, and a page that no task can look for any more need not be noted when its mapping goes.
 ///
 /// # Safety
 /// `wait` keeps that promise: the VM frees and launders frames on the strength of it.

@@ -1,11 +1,11 @@
 //! The differences between operating systems' designs, as traits.
 //!
-//! A system is a machine and six parts. Each part is made once for a VM, and does nothing by default
+//! A system is a machine and six parts. Each part is made once for a VM; by default it does nothing
 //! or is the project's own design.
 //!
 //! | part | what designs vary in it |
 //! |---|---|
-//! | [`Gate`] | the locks of a space, and the records of its regions: each operation passes it once |
+//! | [`Gate`] | the locks of a space, and the records of its regions; an operation passes it once |
 //! | [`Invalidation`] | how removal by the reverse map waits for removals under way |
 //! | [`PvLocking`] | which lock protects a page's PV list |
 //! | [`PvChunks`] | where PV entries are, if not in tables |
