@@ -27,6 +27,12 @@ impl VaRange {
         }
     }
 
+    /// The page that covers `address`.
+    #[inline]
+    pub const fn page(address: usize) -> Self {
+        VaRange::sized(address & !(PAGE_SIZE - 1), PAGE_SIZE)
+    }
+
     /// Bytes in the range.
     #[inline]
     #[allow(clippy::len_without_is_empty)]

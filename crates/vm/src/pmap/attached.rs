@@ -159,8 +159,8 @@ impl<S: System> Pmap<S> {
     /// Calls `visit` with the page at `address`, its slot locked.
     fn visit_page<R>(&self, address: usize, visit: impl FnOnce(Part<'_, S>) -> R) -> R {
         let _pmap = self.lock_tables();
-        let mut locked = self.tree.lock_around(address);
-        let mut parts = locked.parts_in(VaRange::sized(address, PAGE_SIZE));
+        let mut locked = self.tree.around(address).lock_whole();
+        let mut parts = locked.parts_of(VaRange::sized(address, PAGE_SIZE));
         visit(parts.next().expect("an address has a slot"))
     }
 }

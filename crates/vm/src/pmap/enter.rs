@@ -24,7 +24,7 @@ impl<S: System> Pmap<S> {
     pub fn enter(&self, address: usize, frame: Frame, prot: Prot) -> Result<bool, Error> {
         let _enter = self.vm.invalidation().enter();
         let _pmap = self.lock_tables();
-        let mut locked = self.tree.lock(page_at(address))?;
+        let mut locked = self.tree.over(VaRange::page(address)).lock()?;
         let mut part = locked.parts().next().expect("a page is a part");
         if self.entry_at(&part) != Entry::Empty {
             return Ok(false);
@@ -251,16 +251,11 @@ impl<S: System> Pmap<S> {
     pub fn lookup(&self, address: usize) -> Option<Frame> {
         let _pmap = self.lock_tables();
         let place = self.tree.find_small(address)?;
-        let mut locked = self.tree.lock_small(place, page_at(address));
-        let part = locked.first()?;
+        let mut locked = self.tree.at(place, VaRange::page(address)).lock_whole();
+        let part = locked.parts().next()?;
         match self.entry_at(&part) {
             Entry::Page { frame, .. } => Some(frame),
             Entry::Empty | Entry::Swapped(_) => None,
         }
     }
-}
-
-/// The page that `address` lies in.
-fn page_at(address: usize) -> VaRange {
-    VaRange::sized(address & !(PAGE_SIZE - 1), PAGE_SIZE)
 }

@@ -94,7 +94,7 @@ impl<S: System> Forking<'_, S> {
             && !inherited.is_none()
             && let Some(kin) = self.pmap.kin(part)
         {
-            let to = child.tree.lock_more(part.range());
+            let to = child.tree.over(part.range()).more().lock();
             let mut to = to.expect("a slot that has pages needs no memory");
             to.parts()
                 .for_each(|mut to| child.join_kin(kin, &mut to, &inherited));

@@ -123,9 +123,9 @@ impl<S: System> Pmap<S> {
 
     /// Returns true if the entry of `page` maps `frame`, or its slot is busy.
     fn may_map(&self, page: VaRange, frame: Frame) -> bool {
-        let locked = self.tree.try_around(page.start);
+        let locked = self.tree.around(page.start).more().try_lock();
         locked.is_none_or(|mut locked| {
-            let mut parts = locked.parts_in(page);
+            let mut parts = locked.parts_of(page);
             parts.any(|part| self.entry_at(&part).maps(frame))
         })
     }

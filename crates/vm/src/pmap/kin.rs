@@ -172,7 +172,7 @@ impl<S: System> Pmap<S> {
     pub(crate) fn leave_lone_kin(&self) {
         let _pmap = self.lock_tables();
         for place in self.tree.occupied(ALL).filter(|place| place.level == 0) {
-            let mut locked = self.tree.lock_small(place, place.range);
+            let mut locked = self.tree.at(place, place.range).lock_whole();
             for mut part in locked.parts() {
                 // SAFETY: the slot is locked.
                 let is_alone = |kin: Kin| unsafe { kin.is_alone(self.vm.machine()) };

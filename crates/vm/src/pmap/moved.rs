@@ -22,14 +22,14 @@ impl<S: System> Pmap<S> {
     ) -> Result<(), Error> {
         // Up to here all is prepared.
         let mut ready = to.start;
-        for part in self.tree.parts_of(locked, from) {
+        for part in locked.parts_of(from) {
             for (address, bits) in self.used(part.leaf(), part.range()) {
                 let at = address - from.start + to.start;
                 if at < ready {
                     continue;
                 }
                 let page = VaRange::sized(at, PAGE_SIZE);
-                for mut target in self.tree.parts_of(locked, page) {
+                for mut target in locked.parts_of(page) {
                     match Entry::decode(bits) {
                         Entry::Page { kind, .. } if self.is_listed(kind) => {
                             self.prepare(&mut target)?;
@@ -51,13 +51,13 @@ impl<S: System> Pmap<S> {
     /// ([`super::attached`]).
     pub(crate) fn move_pages(&self, locked: &Two<'_, S>, from: VaRange, to: VaRange) {
         let mut gather = Gather::new();
-        for mut part in self.tree.parts_of(locked, from) {
+        for mut part in locked.parts_of(from) {
             let range = part.range();
             self.split(&mut part);
             for (address, bits) in self.used(part.leaf(), range) {
                 let at = address - from.start + to.start;
                 let page = VaRange::sized(at, PAGE_SIZE);
-                for mut target in self.tree.parts_of(locked, page) {
+                for mut target in locked.parts_of(page) {
                     self.move_page(&mut part, address, &mut target, bits, &mut gather);
                 }
                 gather.touch(address);
@@ -109,7 +109,7 @@ impl<S: System> Pmap<S> {
     /// Takes away the private pages, swapped ones too, of `range`, which is locked. The slots have
     /// tables of their own.
     pub(crate) fn drop_copies(&self, two: &Two<'_, S>, range: VaRange) {
-        for mut part in self.tree.parts_of(two, range) {
+        for mut part in two.parts_of(range) {
             for (address, bits) in self.used(part.leaf(), part.range()) {
                 let mut page = part.cut(VaRange::sized(address, PAGE_SIZE));
                 match Entry::decode(bits) {

@@ -10,7 +10,7 @@ use crate::prot::Prot;
 use crate::pv::Table;
 use crate::system::System;
 use crate::tree::{Kind, Locked, Part};
-use machine::{Access, Atomic, AtomicInt, Atomics, Flush, Mmu, Ordering, PAGE_SIZE, VaRange, pte};
+use machine::{Access, Atomic, AtomicInt, Atomics, Flush, Mmu, Ordering, VaRange, pte};
 
 impl<S: System> Pmap<S> {
     /// Gives the pages of `range` the rights `prot`, also if other mappings share them. Otherwise
@@ -21,7 +21,7 @@ impl<S: System> Pmap<S> {
         for place in self.tree.places(range) {
             if !place.slot.is_vacant() {
                 let mut touched = Touched::NONE;
-                let mut locked = self.tree.lock_small(place, range);
+                let mut locked = self.tree.at(place, range.common(place.range)).lock_whole();
                 for mut part in locked.parts() {
                     self.own_used(&mut part)?;
                     if self.protect_superpage(&mut part, prot, true, &mut touched) {
@@ -50,7 +50,7 @@ impl<S: System> Pmap<S> {
         change: impl Fn(Flags) -> Flags,
     ) {
         let mut touched = Touched::NONE;
-        locked.each(|mut part| {
+        locked.parts().each(|mut part| {
             let is_done =
                 part.is_vacant() || self.protect_superpage(&mut part, prot, false, &mut touched);
             let leaf = part.leaf();
@@ -152,7 +152,7 @@ impl<S: System> Pmap<S> {
     /// Forgets this CPU's translation of `address`, after a fault that the entry does
     /// not explain.
     pub(crate) fn refresh(&self, address: usize) {
-        let page = VaRange::sized(address & !(PAGE_SIZE - 1), PAGE_SIZE);
+        let page = VaRange::page(address);
         self.vm.machine().flush_local(self.asid, Flush::Range(page));
     }
 }

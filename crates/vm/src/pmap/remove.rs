@@ -77,7 +77,7 @@ impl<S: System> Pmap<S> {
 
 impl<'a, S: System> Removal<'a, S> {
     /// Opens a block if it must be opened before locks are taken, and locks `range`, at whose start
-    /// the caller has found `place`. In place, as [`Locked::lock_at`]; after an error the removal
+    /// the caller has found `place`. In place, as [`Locked::lock`]; after an error the removal
     /// is to be dropped.
     #[track_caller]
     #[inline(always)]
@@ -91,7 +91,7 @@ impl<'a, S: System> Removal<'a, S> {
                 self.block = Seldom::some(invalidation.begin());
             }
             self.lock = Some(self.pmap.lock_tables());
-            self.locked.lock_at(place, range)?;
+            self.locked.lock(self.pmap.tree.at(place, range))?;
             self.own_parts()?;
             if open || !eager || self.is_vacant() {
                 return Ok(());
@@ -171,7 +171,13 @@ impl<'a, S: System> Removal<'a, S> {
     #[inline]
     fn own_parts(&mut self) -> Result<(), Error> {
         let pmap = self.pmap;
-        self.locked.visit_cut(|mut part| pmap.own_used(&mut part))
+        self.locked.parts().try_each(|mut part| {
+            if part.is_all() {
+                Ok(())
+            } else {
+                pmap.own_used(&mut part)
+            }
+        })
     }
 
     /// Takes the pages of the `wanted` mappings away.
@@ -204,7 +210,7 @@ impl<'a, S: System> Removal<'a, S> {
             block: &mut self.block,
             gather,
         };
-        self.locked.each(|part| {
+        self.locked.parts().each(|part| {
             if !part.is_vacant() {
                 choose(&part, &mut |range| clearing.pages(part.again(range)));
             }

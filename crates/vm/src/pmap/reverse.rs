@@ -7,7 +7,7 @@ use crate::flags::Flags;
 use crate::page::{Page, PvList};
 use crate::pv::Pv;
 use crate::system::{Invalidation, System};
-use crate::tree::{Kind, Locked, Mapped, Part, Size};
+use crate::tree::{Kind, Mapped, Part, Place, Size};
 use crate::vm::{Hold, Vm};
 use alloc::sync::Arc;
 use core::num::NonZeroUsize;
@@ -180,8 +180,8 @@ impl<S: System> Vm<S> {
         // SAFETY: a pmap outlives its PV entries, and this one is on the list.
         let (now, slot) = unsafe { owner.get::<S>() };
         if let Some(_lock) = now.try_lock_tables()
-            && let Some(mut locked) = Locked::try_slot(&now.tree, slot, at)
-            && let Some(mut part) = locked.first()
+            && let Some(mut locked) = now.tree.at(Place::small(slot, address), at).try_lock()
+            && let Some(mut part) = locked.parts().next()
             && (!are_kin || now.maps(&part, frame))
             && let Some(spared) = now.single_out(&mut part, how)
         {
@@ -262,9 +262,8 @@ impl<S: System> Pmap<S> {
     /// Clears and flushes the mapping of `frame` at `at`, if there is one; whether it could.
     fn take_at(&self, frame: Frame, at: VaRange, how: How) -> Option<bool> {
         let _lock = self.lock_tables();
-        let place = self.tree.find(at.start);
-        let mut locked = self.tree.lock_small(place, at);
-        let mut part = locked.first()?;
+        let mut locked = self.tree.over(at).lock_whole();
+        let mut part = locked.parts().next()?;
         if !self.maps(&part, frame) || !self.own_alone(&mut part) {
             return None;
         }

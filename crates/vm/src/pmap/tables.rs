@@ -119,7 +119,7 @@ impl<S: System> Pmap<S> {
     /// Frees the PV tables of the slot at `address`.
     fn free_pv_tables_at(&self, address: usize) {
         let place = self.tree.find(address);
-        let mut locked = self.tree.lock_small(place, place.range);
+        let mut locked = self.tree.at(place, place.range).lock_whole();
         for mut part in locked.parts() {
             self.free_pv_tables(&mut part);
         }

@@ -46,7 +46,7 @@ impl<S: System> Pmap<S> {
         let mut places = self.tree.places(range).filter(is_spare).peekable();
         while places.peek().is_some() {
             self.free_leaves(&mut places, BATCH, Flush::Range(range), |place| {
-                let mut locked = self.tree.lock_small(place, place.range);
+                let mut locked = self.tree.at(place, place.range).lock_whole();
                 let mut empty = locked.parts().filter(|part| part.is_empty());
                 empty.next().and_then(|part| self.unlink(part))
             });

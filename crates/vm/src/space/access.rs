@@ -104,13 +104,13 @@ impl<S: System> Space<S> {
         if address >= HIGHEST {
             return Ok(false);
         }
-        let page = VaRange::sized(address & !(PAGE_SIZE - 1), PAGE_SIZE);
+        let page = VaRange::page(address);
         let _pmap = self.pmap.lock_tables();
         let place = self.pmap.tree.find(page.start);
         if place.is_hole(page) {
             return Ok(false);
         }
-        let mut locked = self.pmap.tree.lock_at(place, page)?;
+        let mut locked = self.pmap.tree.at(place, page).lock()?;
         let Some(part) = locked.parts().next() else {
             return Ok(false);
         };

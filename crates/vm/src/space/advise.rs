@@ -87,7 +87,7 @@ impl<S: System> Space<S> {
     fn reflag_pages(&self, range: VaRange, less: Flags, more: Flags) -> Result<(), Error> {
         let _op = self.begin(Op::Change);
         self.pmap.tree.find(range.start).refuse_hole(range)?;
-        let mut locked = self.pmap.tree.lock(range)?;
+        let mut locked = self.pmap.tree.over(range).lock()?;
         let change = |flags: Flags| flags.without(less).with(more);
         let mut is_private = true;
         for mut part in locked.parts() {
@@ -119,7 +119,7 @@ impl<S: System> Space<S> {
     fn rights_at(&self, address: usize) -> Option<Prot> {
         let _op = self.begin(Op::Look);
         let page = VaRange::sized(address, PAGE_SIZE);
-        let mut locked = self.pmap.tree.lock(page).ok()?;
+        let mut locked = self.pmap.tree.over(page).lock().ok()?;
         let part = locked.parts().next()?;
         Some(part.first()?.flags.prot())
     }

@@ -183,7 +183,7 @@ impl<S: System> Space<S> {
     ) -> Result<Option<Flags>, Error> {
         let over = step.moved_over();
         if over.start == over.end {
-            let _locked = self.pmap.tree.lock_at(place, step.locked())?;
+            let _locked = self.pmap.tree.at(place, step.locked()).lock()?;
             return Ok(self.begins(step).then(|| self.end(step)));
         }
         if step.new > step.old {
@@ -206,7 +206,7 @@ impl<S: System> Space<S> {
             flags: Cell::new(flags),
             object: None,
         };
-        let mut locked = self.pmap.tree.lock_at(place, step.locked())?;
+        let mut locked = self.pmap.tree.at(place, step.locked()).lock()?;
         if !self.begins(step) {
             return Ok(None);
         }

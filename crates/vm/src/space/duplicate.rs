@@ -42,14 +42,13 @@ impl<S: System> Space<S> {
     /// Maps the memory that is mapped from `page` on at `to`, too, if that is free.
     fn duplicate_to(&self, page: VaRange, to: VaRange) -> Result<bool, Error> {
         let (two, attributes) = self.lock_one(page, Some(to))?;
-        let tree = &self.pmap.tree;
-        if !Part::make_room_if_all_free(tree.parts_of(&two, to), 1)? {
+        if !Part::make_room_if_all_free(two.parts_of(to), 1)? {
             return Ok(false);
         }
         let second = self.moved(&attributes, page.start, to)?;
         let added = Usage::of(second.flags, to.pages());
         self.rules(&two).count_new(Usage::NONE, added)?;
-        for mut part in tree.parts_of(&two, to) {
+        for mut part in two.parts_of(to) {
             part.set(Some(second.clone()));
         }
         drop(two);

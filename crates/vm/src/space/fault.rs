@@ -26,7 +26,7 @@ use crate::prot::Prot;
 use crate::system::{Change, Invalidation, Op, PageQueues, System};
 use crate::tree::{Kind, Locked, Part, Place, Size};
 use core::{mem, ptr};
-use machine::{Access, Frame, Memory, PAGE_SIZE, PageFault, VaRange, pte};
+use machine::{Access, Frame, Memory, PageFault, VaRange, pte};
 
 /// The need to be met before the page can be mapped; none if it is mapped.
 type Answer<S> = Result<Option<Need<S>>, Error>;
@@ -42,7 +42,7 @@ impl<S: System> Space<S> {
         if !(LOWEST..HIGHEST).contains(&fault.address) {
             return Err(Error::Segv(fault));
         }
-        let page = VaRange::sized(fault.address & !(PAGE_SIZE - 1), PAGE_SIZE);
+        let page = VaRange::page(fault.address);
         let tree = &self.pmap.tree;
         let Some(place) = tree.find_small(page.start) else {
             return self.fault_at(fault, tree.find(page.start), page, Guess::None);
@@ -139,9 +139,9 @@ impl<S: System> Space<S> {
         let _enter = self.vm.invalidation().enter();
         let _pmap = self.pmap.lock_tables();
         let mut locked = Locked::none(&self.pmap.tree);
-        locked.lock_at(place, page)?;
+        locked.lock(self.pmap.tree.at(place, page))?;
         let address = page.start;
-        let Some(part) = locked.first() else {
+        let Some(part) = locked.parts().next() else {
             return Err(Error::NotMapped { address });
         };
         let Some(mapped) = part.first() else {

@@ -41,7 +41,7 @@ impl<S: System> Space<S> {
     /// pages of a slot where both files and shared memory are mapped.
     pub fn stats(&self) -> Stats {
         let _op = self.begin(Op::Look);
-        let mut locked = self.pmap.tree.lock_all();
+        let mut locked = self.pmap.tree.all().lock_whole();
         let mut stats = Stats::default();
         for part in locked.parts() {
             stats.usage += part.usage();
@@ -189,7 +189,7 @@ impl<S: System> Space<S> {
     /// pages in memory), and the other mappings of these.
     pub fn footprints(&self) -> Result<Vec<Footprint>, Error> {
         let _op = self.begin(Op::Look);
-        let mut locked = self.pmap.tree.lock_all();
+        let mut locked = self.pmap.tree.all().lock_whole();
         let mut footprints = Vec::new();
         for part in locked.parts() {
             part.try_for_each(|mapped| self.add_footprint(&mut footprints, &part, &mapped))?;
@@ -227,7 +227,7 @@ impl<S: System> Space<S> {
         if self.pmap.tree.is_hole(range) {
             return Ok(places);
         }
-        let mut locked = self.pmap.tree.lock(range)?;
+        let mut locked = self.pmap.tree.over(range).lock()?;
         for part in locked.parts() {
             for (address, seen) in self.pmap.inspect(part) {
                 places[(address - range.start) / PAGE_SIZE] = seen.into();

@@ -109,7 +109,7 @@ impl<S: System> Copy<'_, S> {
         copied?;
         if shares {
             let pmap = &self.child.pmap;
-            for mut to in pmap.tree.lock_more(part.range())?.parts() {
+            for mut to in pmap.tree.over(part.range()).more().lock()?.parts() {
                 self.forking.share_table(&mut part, pmap, &mut to)?;
             }
         }
@@ -131,7 +131,7 @@ impl<S: System> Copy<'_, S> {
         self.child.vm.commit(charge)?;
         let pmap = &self.child.pmap;
         // No task that holds a slot of the child waits for one of the parent.
-        let locked = pmap.tree.lock_more(mapped.range);
+        let locked = pmap.tree.over(mapped.range).more().lock();
         let mut locked = locked.inspect_err(|_| self.child.vm.uncommit(charge))?;
         let room = locked.parts().try_for_each(|mut part| part.make_room());
         room.inspect_err(|_| self.child.vm.uncommit(charge))?;

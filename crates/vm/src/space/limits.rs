@@ -169,7 +169,7 @@ impl<S: System> Space<S> {
             return Ok(());
         }
         let _op = self.begin(Op::Change);
-        let mut locked = self.pmap.tree.lock_all();
+        let mut locked = self.pmap.tree.all().lock_whole();
         let used = limit.count(locked.parts().map(|part| part.usage()).sum());
         let cpus = self.vm.machine().cpus();
         let counter = bytes.map(|bytes| Counter::new(cpus, bytes, used));

@@ -89,7 +89,7 @@ impl<S: System> Space<S> {
 
     fn try_set_all(&self, current: Option<Flags>, future: Flags) -> Result<(), Error> {
         let _op = self.begin(Op::Change);
-        let mut all = self.pmap.tree.lock_all();
+        let mut all = self.pmap.tree.all().lock_whole();
         if let Some(locks) = current {
             if locks.has(Flags::LOCKED) {
                 let mut parts = all.parts();

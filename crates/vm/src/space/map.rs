@@ -179,7 +179,7 @@ impl<S: System> Space<S> {
     ) -> Result<bool, Error> {
         let attributes = self.attributes(new, range)?;
         let mut locked = Locked::none(&self.pmap.tree);
-        locked.lock_at(place, range)?;
+        locked.lock(self.pmap.tree.at(place, range))?;
         self.fill(&mut locked, range, new, attributes)
     }
 
@@ -212,10 +212,10 @@ impl<S: System> Space<S> {
         new: &New<'_, S>,
         mut attributes: Attributes<S>,
     ) -> Result<bool, Error> {
-        let is_free = Part::make_room_if_all_free(locked.parts_in(range), 1)?;
+        let is_free = Part::make_room_if_all_free(locked.parts_of(range), 1)?;
         if is_free {
             self.admit(locked, new, &mut attributes, Usage::NONE, range)?;
-            let parts = locked.parts_in(range);
+            let parts = locked.parts_of(range);
             parts.for_each(|mut part| part.set(Some(attributes.clone())));
         }
         Ok(is_free)

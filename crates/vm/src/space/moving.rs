@@ -87,7 +87,7 @@ impl<S: System> Space<S> {
         to: VaRange,
         place: Move,
     ) -> Result<Vec<VaRange>, Error> {
-        let two = self.pmap.tree.lock(old)?.into();
+        let two = self.pmap.tree.over(old).lock()?.into();
         let runs = self.runs(&two, old, to, place)?;
         let mut goals = Vec::new();
         goals.try_reserve_exact(runs.len())?;
@@ -131,7 +131,7 @@ impl<S: System> Space<S> {
         mut visit: impl FnMut(Run<S>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let mut run: Option<Run<S>> = None;
-        for part in self.pmap.tree.parts_of(two, range) {
+        two.parts_of(range).try_each(|part| {
             part.try_for_each(|mapped| {
                 let attributes = mapped.attributes();
                 match &mut run {
@@ -151,15 +151,14 @@ impl<S: System> Space<S> {
                         run.replace(next).map_or(Ok(()), &mut visit)
                     }
                 }
-            })?;
-        }
+            })
+        })?;
         run.map_or(Ok(()), visit)
     }
 
     /// Gets all that is needed to map `runs` where they go, and to unmap them where they are;
     /// `false` if something is mapped where they go, or that is not subdivided as it must be.
     fn make_ready(&self, two: &Two<'_, S>, runs: &mut [Run<S>]) -> Result<bool, Error> {
-        let tree = &self.pmap.tree;
         let (mut last, mut changes, mut is_ready) = (None, 0, true);
         for run in runs {
             // Runs may follow each other in a slot.
@@ -169,10 +168,10 @@ impl<S: System> Space<S> {
                 1
             };
             last = Some((run.to.end - 1) / arena::TABLE);
-            is_ready &= tree.parts_of(two, run.to).all(|part| part.is_divisible());
-            is_ready &= Part::make_room_if_all_free(tree.parts_of(two, run.to), changes)?;
+            is_ready &= two.parts_of(run.to).all(|part| part.is_divisible());
+            is_ready &= Part::make_room_if_all_free(two.parts_of(run.to), changes)?;
             // Extents that are taken out, or changed, are split at the ends of the whole only.
-            tree.parts_of(two, run.from).try_for_each(|mut part| {
+            two.parts_of(run.from).try_for_each(|mut part| {
                 part.make_room()?;
                 self.pmap.own_used(&mut part)
             })?;
@@ -197,12 +196,11 @@ impl<S: System> Space<S> {
 
     /// Says that `runs` are mapped where they go, and no more where they were, or empty.
     fn move_runs(&self, two: &Two<'_, S>, runs: &[Run<S>], leave: bool) {
-        let tree = &self.pmap.tree;
         for run in runs {
-            for mut part in tree.parts_of(two, run.to) {
+            for mut part in two.parts_of(run.to) {
                 part.set(Some(run.attributes.clone()));
             }
-            for mut part in tree.parts_of(two, run.from) {
+            for mut part in two.parts_of(run.from) {
                 if leave {
                     part.update(|_, left| left.flags = left.flags.without(LOCKS))
                 } else {
@@ -218,7 +216,7 @@ impl<S: System> Space<S> {
             let page = VaRange::sized(at, PAGE_SIZE);
             match self.pmap.tree.find(at).level {
                 0 => Ok(()),
-                _ => self.pmap.tree.lock(page).map(drop),
+                _ => self.pmap.tree.over(page).lock().map(drop),
             }
         })
     }

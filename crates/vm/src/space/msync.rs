@@ -27,8 +27,10 @@ impl<S: System> Space<S> {
         {
             let _op = self.begin(Op::Look);
             self.pmap.tree.find(range.start).refuse_hole(range)?;
-            let mut locked = self.pmap.tree.lock(range)?;
-            locked.visit(|mapped| Self::add_piece(&mut pieces, &mapped))?;
+            let mut locked = self.pmap.tree.over(range).lock()?;
+            locked
+                .parts()
+                .visit(|mapped| Self::add_piece(&mut pieces, &mapped))?;
         }
         let mut result = Ok(());
         for (attached, pages) in pieces {
@@ -50,7 +52,7 @@ impl<S: System> Space<S> {
         let _op = self.begin(Op::Look);
         self.pmap.tree.find(range.start).refuse_hole(range)?;
         let mut covered = Ok(());
-        for part in self.pmap.tree.lock(range)?.parts() {
+        for part in self.pmap.tree.over(range).lock()?.parts() {
             part.try_for_each(|mapped| {
                 if mapped.flags.has(Flags::LOCKED) {
                     Err(Error::Busy {

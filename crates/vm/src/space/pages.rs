@@ -44,7 +44,10 @@ impl<S: System> Space<S> {
         place.refuse_hole(range)?;
         let mut removal = self.pmap.removal();
         removal.lock(place, range)?;
-        removal.locked.visit(|mapped| refuse_locked(&mapped))?;
+        removal
+            .locked
+            .parts()
+            .visit(|mapped| refuse_locked(&mapped))?;
         removal.pages();
         Ok(())
     }
@@ -57,8 +60,8 @@ impl<S: System> Space<S> {
         let place = self.pmap.tree.find(range.start);
         place.refuse_hole(range)?;
         let _pmap = self.pmap.lock_tables();
-        let mut locked = self.pmap.tree.lock_at(place, range)?;
-        locked.visit(|mapped| {
+        let mut locked = self.pmap.tree.at(place, range).lock()?;
+        locked.parts().visit(|mapped| {
             refuse_locked(&mapped)?;
             if mapped.is_private_anonymous() {
                 Ok(())
@@ -169,7 +172,11 @@ impl<S: System> Space<S> {
             };
             let place = self.pmap.tree.find(next);
             next = match place.level {
-                0 => self.find_pages(&mut self.pmap.tree.lock_small(place, rest), &mut found),
+                0 => {
+                    let rest = rest.common(place.range);
+                    let mut locked = self.pmap.tree.at(place, rest).lock_whole();
+                    self.find_pages(&mut locked, &mut found)
+                }
                 // Pages are in slots of level 0.
                 _ => rest.common(place.range).end,
             };
@@ -179,7 +186,7 @@ impl<S: System> Space<S> {
     /// Adds the pages that are mapped in the first part of `locked` to those `found`, with a
     /// reference to each, as far as there is room; the address of the next look.
     fn find_pages(&self, locked: &mut Locked<'_, S>, found: &mut Found) -> usize {
-        let Some(part) = locked.first() else {
+        let Some(part) = locked.parts().next() else {
             return locked.range().end;
         };
         for (address, frame) in self.pmap.pages(&part) {
@@ -207,15 +214,15 @@ impl<S: System> Space<S> {
         place.refuse_hole(range)?;
         let _pmap = self.pmap.lock_tables();
         let mut locked = Locked::none(&self.pmap.tree);
-        locked.lock_at(place, range)?;
-        locked.visit(|mapped| check(&mapped))?;
+        locked.lock(self.pmap.tree.at(place, range))?;
+        locked.parts().visit(|mapped| check(&mapped))?;
         Ok(then(&mut locked))
     }
 
     /// Where the page at `address` is, if it is mapped there but has no entry that maps it.
     fn whereabouts(&self, address: usize) -> Option<Whereabouts<S>> {
         let page = VaRange::sized(address, PAGE_SIZE);
-        let mut locked = self.pmap.tree.lock(page).ok()?;
+        let mut locked = self.pmap.tree.over(page).lock().ok()?;
         let part = locked.parts().next()?;
         let attached = part.first()?.attachment;
         match self.pmap.entry_at(&part) {

@@ -103,7 +103,7 @@ impl<S: System> Space<S> {
 
     /// The first gap of `bytes` from [`MAP_START`] up, at an instant. O(slots + regions).
     fn first_gap(&self, bytes: usize) -> Option<usize> {
-        let mut locked = self.pmap.tree.lock_all();
+        let mut locked = self.pmap.tree.all().lock_whole();
         let (mut start, mut found) = (MAP_START, None);
         for part in locked.parts() {
             part.for_each(|mapped| {

@@ -30,11 +30,11 @@ impl<S: System> Space<S> {
         self.report(&mut op, Change::Expected(range));
         let pmap = self.pmap.lock_tables();
         let mut locked = Locked::none(&self.pmap.tree);
-        locked.lock_at(place, range)?;
+        locked.lock(self.pmap.tree.at(place, range))?;
         // A charge stays once it is made.
         let change = move |flags: Flags| flags.with_prot(prot).charged();
         let (mut uncharged, mut denied) = (0, false);
-        locked.try_each(|mut part| {
+        locked.parts().try_each(|mut part| {
             part.visit(|mapped| {
                 let flags = mapped.flags;
                 // A mapping that is writable already is charged and allowed to be; it is not paged

@@ -85,7 +85,7 @@ impl<S: System> Space<S> {
     /// If there is no memory for the list.
     pub fn try_regions(&self) -> Result<Vec<Region>, Error> {
         let _op = self.begin(Op::Look);
-        let mut locked = self.pmap.tree.lock_all();
+        let mut locked = self.pmap.tree.all().lock_whole();
         let mut regions: Vec<Region> = Vec::new();
         for part in locked.parts() {
             part.try_for_each(|mapped| {
@@ -108,7 +108,7 @@ impl<S: System> Space<S> {
         let page = VaRange { start, end };
         Self::check(page).ok()?;
         let _op = self.begin(Op::Look);
-        let mut locked = self.pmap.tree.lock(page).ok()?;
+        let mut locked = self.pmap.tree.over(page).lock().ok()?;
         let part = locked.parts().next()?;
         part.first().map(|mapped| Region::of(&mapped))
     }
@@ -121,7 +121,7 @@ impl<S: System> Space<S> {
         incore.try_reserve_exact(range.pages())?;
         let _op = self.begin(Op::Look);
         self.pmap.tree.find(range.start).refuse_hole(range)?;
-        let mut locked = self.pmap.tree.lock(range)?;
+        let mut locked = self.pmap.tree.over(range).lock()?;
         for mut part in locked.parts() {
             part.covered()?;
             let range = part.range();

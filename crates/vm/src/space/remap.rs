@@ -174,8 +174,7 @@ impl<S: System> Space<S> {
             end: whole.end,
         };
         let (two, attributes) = self.lock_one(old, Some(more))?;
-        let tree = &self.pmap.tree;
-        if !Part::make_room_if_all_free(tree.parts_of(&two, more), 1)? {
+        if !Part::make_room_if_all_free(two.parts_of(more), 1)? {
             return Ok(false);
         }
         // The attachment covers the old range only: the object must find the added pages, too.
@@ -184,9 +183,8 @@ impl<S: System> Space<S> {
             let grown = Usage::of(attributes.flags, more.pages());
             self.rules(&two).count_new(Usage::NONE, grown)
         })?;
-        for mut part in tree.parts_of(&two, more) {
-            part.set(Some(added.clone()));
-        }
+        let parts = two.parts_of(more);
+        parts.each(|mut part| part.set(Some(added.clone())));
         drop(two);
         self.report_like(&mut Guard::<S>::default(), more, &added);
         Ok(true)
@@ -239,7 +237,7 @@ impl<S: System> Space<S> {
         let tree = &self.pmap.tree;
         let two = match more {
             Some(more) => tree.lock_two(old, more)?,
-            None => tree.lock(old)?.into(),
+            None => tree.over(old).lock()?.into(),
         };
         let (mut end, mut found) = (old.start, None);
         self.each_run(&two, old, |run| {
@@ -257,7 +255,7 @@ impl<S: System> Space<S> {
     /// Pages in `range` if the mapping that begins there is locked in memory.
     pub(super) fn populate_locked(&self, range: VaRange) {
         let first = VaRange::sized(range.start, PAGE_SIZE);
-        let Ok(mut locked) = self.pmap.tree.lock(first) else {
+        let Ok(mut locked) = self.pmap.tree.over(first).lock() else {
             return;
         };
         let flags = locked

@@ -71,20 +71,20 @@ impl<S: System> Space<S> {
             end: grown.end + PAGE_SIZE,
         };
         let mut op = self.begin(Op::Change);
-        let mut locked = self.pmap.tree.lock(around)?;
+        let mut locked = self.pmap.tree.over(around).lock()?;
         match surroundings(&mut locked, grown, flags) {
             Surroundings::Clear => {}
             Surroundings::Changed => return Ok(true),
             Surroundings::TooClose => return Ok(false),
         }
-        for mut part in locked.parts_in(grown) {
+        for mut part in locked.parts_of(grown) {
             part.make_room()?;
         }
         self.charging(grown.len(), flags, || {
             let after = Usage::of(flags, grown.pages());
             self.rules(&locked).count_new(Usage::NONE, after)
         })?;
-        for mut part in locked.parts_in(grown) {
+        for mut part in locked.parts_of(grown) {
             part.set(Some(Attributes::private(flags)));
         }
         drop(locked);

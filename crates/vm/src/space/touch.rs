@@ -34,8 +34,8 @@ impl<S: System> Space<S> {
             return Touch::Other(Guess::Failed);
         };
         let mut locked = Locked::none(&self.pmap.tree);
-        if locked.lock_at(place, page).is_ok()
-            && let Some(mut part) = locked.first()
+        if locked.lock(self.pmap.tree.at(place, page)).is_ok()
+            && let Some(mut part) = locked.parts().next()
             && let Some(mapped) = part.first()
             && let Some(prot) = self.plain_rights(&mapped, fault.access)
             && self.pmap.make_at_once(&mut part, frame, prot)

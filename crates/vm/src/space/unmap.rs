@@ -97,7 +97,7 @@ impl<S: System> Space<S> {
         let locked = removal.lock(place, ALL);
         locked.unwrap_or_else(|_| unreachable!("whole slots need no memory"));
         let (mut usage, mut attached) = (Usage::NONE, Vec::new());
-        for part in removal.locked.occupied() {
+        for part in removal.locked.parts().occupied() {
             // Without room an object may end here; that waits for no lock, and no task waits any
             // more for the slots that are locked.
             let _ = keep_attachments(&part, &mut usage, &mut attached);
@@ -109,6 +109,7 @@ impl<S: System> Space<S> {
         removal.pages();
         removal
             .locked
+            .parts()
             .occupied()
             .for_each(|mut part| part.set(None));
         self.written.heap_end.set(HEAP_START);

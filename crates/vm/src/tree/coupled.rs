@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod model;
 
-use super::locked::{Held, lock_beside_walks, unlock};
+use super::lock::{Held, Watch, lock_beside_walks, unlock};
 use super::part::Part;
 use super::{ALL, Place, Slot, Tree};
 use crate::system::System;
@@ -116,7 +116,11 @@ impl<'a, S: System> Coupled<'a, S> {
             slot.leave();
         }
         // Observers see the first slot, which stands for all.
-        let held = lock_beside_walks(slot, self.held.is_none());
+        let watch = match self.held {
+            None => Watch::Watched,
+            Some(_) => Watch::Unwatched,
+        };
+        let held = lock_beside_walks(slot, watch);
         if !is_next() {
             // It was subdivided meanwhile, or something came to be before it.
             unlock(slot, held);

@@ -1,19 +1,12 @@
-//! Locking a range.
+//! Slots that are held.
 
-use super::extent::Mapped;
+use super::lock::{Held, Lock, Watch, lock, unlock};
 use super::part::Part;
-use super::places::Places;
-use super::{ALL, Place, Slot, Tree, shift};
+use super::parts::Parts;
+use super::{ALL, Place, Tree, shift};
 use crate::error::Error;
-use crate::lock::SlotLock;
 use crate::system::System;
-use core::convert::Infallible;
-use core::iter;
 use machine::VaRange;
-use sync::RawLock;
-
-/// The token that the holder of a slot's lock gives back; `None` if it was taken unwatched.
-pub(super) type Held<M> = Option<<SlotLock<M> as RawLock<M>>::Held>;
 
 /// Its holder has a slot locked, at least.
 pub(crate) trait Holding {}
@@ -37,7 +30,7 @@ pub(crate) struct Locked<'a, S: System> {
 
 /// Two ranges, locked.
 pub(crate) struct Two<'a, S: System>(
-    #[expect(dead_code, reason = "held")] Locked<'a, S>,
+    Locked<'a, S>,
     #[expect(dead_code, reason = "held")] Option<Locked<'a, S>>,
 );
 
@@ -48,39 +41,6 @@ impl<'a, S: System> From<Locked<'a, S>> for Two<'a, S> {
 }
 
 impl<S: System> Tree<S> {
-    /// Locks `range`, which is not empty and in [`ALL`].
-    ///
-    /// An error (no memory for a node) leaves nothing locked and nothing changed.
-    #[track_caller]
-    #[inline(always)]
-    pub(crate) fn lock(&self, range: VaRange) -> Result<Locked<'_, S>, Error> {
-        self.lock_from(self.find(range.start), range, true)
-    }
-
-    /// Locks a range whose start lies in `place`.
-    #[track_caller]
-    #[inline(always)]
-    pub(crate) fn lock_at<'a>(
-        &'a self,
-        place: Place<'a, S>,
-        range: VaRange,
-    ) -> Result<Locked<'a, S>, Error> {
-        self.lock_from(place, range, true)
-    }
-
-    #[track_caller]
-    #[inline(always)]
-    fn lock_from<'a>(
-        &'a self,
-        place: Place<'a, S>,
-        range: VaRange,
-        watched: bool,
-    ) -> Result<Locked<'a, S>, Error> {
-        let mut locked = Locked::none(self);
-        locked.lock_from(place, range, watched)?;
-        Ok(locked)
-    }
-
     /// Locks two ranges that do not overlap, as one if a slot has something of both.
     #[track_caller]
     pub(crate) fn lock_two(&self, one: VaRange, other: VaRange) -> Result<Two<'_, S>, Error> {
@@ -95,35 +55,11 @@ impl<S: System> Tree<S> {
                 start: low.start,
                 end: high.end,
             };
-            return Ok(Two(self.lock(hull)?, None));
+            return Ok(Two(self.over(hull).lock()?, None));
         }
-        let low = self.lock(low)?;
-        let high = self.lock_more(high)?;
+        let low = self.over(low).lock()?;
+        let high = self.over(high).more().lock()?;
         Ok(Two(low, Some(high)))
-    }
-
-    /// Locks a range while the caller holds slots already: of lower addresses, or of a space of
-    /// which no task waits for a slot that holds one of this.
-    pub(crate) fn lock_more(&self, range: VaRange) -> Result<Locked<'_, S>, Error> {
-        self.lock_from(self.find(range.start), range, false)
-    }
-
-    /// The slots that `range` reaches into and that are held, each with the range's part of it.
-    /// No two of them are to be used at once if they are the same.
-    pub(crate) fn parts_of<'a>(
-        &'a self,
-        _held: &Two<'a, S>,
-        range: VaRange,
-    ) -> impl Iterator<Item = Part<'a, S>> + use<'a, S> {
-        // One or two: each by a descent of its own.
-        let mut at = range.start;
-        iter::from_fn(move || {
-            (at < range.end).then(|| {
-                let place = self.find(at);
-                at = place.range.end;
-                Part::new(place, range)
-            })
-        })
     }
 
     /// All of the slot that covers `address`, which the caller has locked.
@@ -131,46 +67,15 @@ impl<S: System> Tree<S> {
         let place = self.find(address);
         Part::new(place, place.range)
     }
+}
 
-    /// Locks all addresses. That needs no memory.
-    #[track_caller]
-    pub(crate) fn lock_all(&self) -> Locked<'_, S> {
-        let locked = self.lock(ALL);
-        locked.unwrap_or_else(|_| unreachable!("slots that are covered are not subdivided"))
-    }
-
-    /// Locks the part of `range` that lies in `place`, which is of level 0.
-    #[track_caller]
+impl<'a, S: System> Two<'a, S> {
+    /// The parts of `range`, which lies in one of the two ranges. No two of them are to be used at
+    /// once if they are the same.
     #[inline]
-    pub(crate) fn lock_small<'a>(&'a self, place: Place<'a, S>, range: VaRange) -> Locked<'a, S> {
-        debug_assert_eq!(place.level, 0);
-        let locked = self.lock_at(place, range.common(place.range));
-        locked.unwrap_or_else(|_| unreachable!("slots of level 0 are not subdivided"))
-    }
-
-    /// Locks the slot that covers the address, if that needs no waiting; unobserved, for a look
-    /// beside other slots' locks.
-    pub(crate) fn try_around(&self, address: usize) -> Option<Locked<'_, S>> {
-        let place = self.find(address);
-        place.slot.lock.raw().try_lock()?;
-        if place.slot.child().is_some() || place.slot.is_shared() {
-            // It was subdivided meanwhile, or would need waiting.
-            unlock(place.slot, None);
-            return None;
-        }
-        Some(Locked {
-            tree: self,
-            range: place.range,
-            first: Some((place, None)),
-        })
-    }
-
-    /// Locks the slot that covers `address`, of whatever level. That needs no memory.
-    #[track_caller]
-    pub(crate) fn lock_around(&self, address: usize) -> Locked<'_, S> {
-        let place = self.find(address);
-        let locked = self.lock_at(place, place.range);
-        locked.unwrap_or_else(|_| unreachable!("slots that are covered are not subdivided"))
+    pub(crate) fn parts_of(&self, range: VaRange) -> Parts<'_, S> {
+        let tree = self.0.tree;
+        Parts::from(tree, tree.find(range.start), range)
     }
 }
 
@@ -186,33 +91,37 @@ impl<'a, S: System> Locked<'a, S> {
         }
     }
 
-    /// Locks a range whose start lies in `place`, where nothing is locked yet. After an error it
-    /// must be dropped.
-    #[track_caller]
-    #[inline(always)]
-    pub(crate) fn lock_at(&mut self, place: Place<'a, S>, range: VaRange) -> Result<(), Error> {
-        self.lock_from(place, range, true)
+    /// `range`, which lies in `place`, whose lock is held.
+    pub(super) fn one(
+        tree: &'a Tree<S>,
+        place: Place<'a, S>,
+        range: VaRange,
+        held: Held<S::Machine>,
+    ) -> Self {
+        Locked {
+            tree,
+            range,
+            first: Some((place, held)),
+        }
     }
 
+    /// Locks slots where nothing is locked yet. After an error it must be dropped.
+    ///
     /// Most ranges lie in one slot that need not be subdivided.
     #[track_caller]
     #[inline(always)]
-    fn lock_from(
-        &mut self,
-        place: Place<'a, S>,
-        range: VaRange,
-        watched: bool,
-    ) -> Result<(), Error> {
-        let held = lock(place.slot, watched);
+    pub(crate) fn lock(&mut self, wanted: Lock<'a, S>) -> Result<(), Error> {
+        let Lock { place, range, .. } = wanted;
+        let held = lock(place.slot, wanted.watch);
         let is_small = place.level == 0 && range.end <= place.range.end;
         if is_small || range == place.range && place.slot.child().is_none() {
             (self.range, self.first) = (range, Some((place, held)));
             return Ok(());
         }
-        self.lock_several(place, held, range, watched)
+        self.lock_several(place, held, range, wanted.watch)
     }
 
-    /// Locks `range`, at whose start `place` is locked.
+    /// Locks what is `wanted`, at whose start its place is locked.
     #[track_caller]
     #[inline(never)]
     fn lock_several(
@@ -220,34 +129,20 @@ impl<'a, S: System> Locked<'a, S> {
         place: Place<'a, S>,
         held: Held<S::Machine>,
         range: VaRange,
-        watched: bool,
+        watch: Watch,
     ) -> Result<(), Error> {
-        let VaRange { start, .. } = range;
+        let VaRange { start, end } = range;
         self.range = VaRange { start, end: start };
         let mut is_begun = self.keep(place, held, range)?;
         while !is_begun {
-            is_begun = self.extend(self.tree.find(start), range, watched)?;
+            let place = self.tree.find(start);
+            is_begun = self.keep(place, lock(place.slot, watch), range)?;
         }
-        if self.range.end < range.end {
+        if self.range.end < end {
             self.extend_over(range)
         } else {
             Ok(())
         }
-    }
-
-    /// Locks the slot of level 0 that covers `page`, if that needs no waiting.
-    #[track_caller]
-    pub(crate) fn try_slot(tree: &'a Tree<S>, slot: &'a Slot<S>, page: VaRange) -> Option<Self> {
-        let held = slot.lock.try_lock()?;
-        if slot.is_shared() {
-            unlock(slot, Some(held));
-            return None;
-        }
-        Some(Locked {
-            tree,
-            range: page,
-            first: Some((Place::new(slot, 0, page.start), Some(held))),
-        })
     }
 
     /// The slots held, in order, each with the range's part of it.
@@ -263,107 +158,20 @@ impl<'a, S: System> Locked<'a, S> {
         }
     }
 
-    /// The first of [`Locked::parts`].
-    #[inline(always)]
-    pub(crate) fn first(&mut self) -> Option<Part<'_, S>> {
-        let first = self.first.as_ref();
-        first.map(|(place, _)| Part::beginning(*place, self.range))
+    /// The parts of `range`, which lies in the locked range.
+    pub(crate) fn parts_of(&mut self, range: VaRange) -> Parts<'_, S> {
+        let first = self.first.as_ref().map(|(place, _)| *place);
+        let first = first.filter(|first| range.start < first.range.end);
+        let first = first.unwrap_or_else(|| self.tree.find(range.start));
+        Parts::from(self.tree, first, range)
     }
 
     /// The part of `range`, which lies in the locked range, if one slot has all of it and is the
-    /// first.
+    /// first. For short paths.
     #[inline(always)]
     pub(crate) fn only(&mut self, range: VaRange) -> Option<Part<'_, S>> {
         let (first, _) = self.first.as_ref()?;
         (range.end <= first.range.end).then(|| Part::beginning(*first, range))
-    }
-
-    /// Calls `visit` with each of [`Locked::parts`]. For short paths: as most ranges have one part,
-    /// the code for the first stands by itself.
-    #[inline(always)]
-    pub(crate) fn each(&mut self, mut visit: impl FnMut(Part<'_, S>)) {
-        let Ok(()) = self.try_each(|part| {
-            visit(part);
-            Ok::<_, Infallible>(())
-        });
-    }
-
-    /// Visits each part, up to the first error.
-    #[inline(always)]
-    pub(crate) fn try_each<E>(
-        &mut self,
-        mut visit: impl FnMut(Part<'_, S>) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let Some((first, _)) = &self.first else {
-            return Ok(());
-        };
-        visit(Part::beginning(*first, self.range))?;
-        if first.range.end < self.range.end {
-            self.try_each_from(first.range.end, &mut visit)
-        } else {
-            Ok(())
-        }
-    }
-
-    /// Visits each part from `start` on, up to the first error.
-    #[inline(never)]
-    fn try_each_from<E>(
-        &self,
-        start: usize,
-        visit: &mut impl FnMut(Part<'_, S>) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let range = VaRange {
-            start,
-            ..self.range
-        };
-        let mut places = self.tree.places(range);
-        places.try_for_each(|place| visit(Part::new(place, range)))
-    }
-
-    /// Those of [`Locked::parts`] in which something is mapped.
-    pub(crate) fn occupied(&mut self) -> impl Iterator<Item = Part<'_, S>> {
-        let range = self.range;
-        let places = self.tree.occupied(range);
-        places.map(move |place| Part::new(place, range))
-    }
-
-    /// The parts of `range`, which lies in the locked range.
-    pub(crate) fn parts_in(&mut self, range: VaRange) -> impl Iterator<Item = Part<'_, S>> {
-        self.tree
-            .places(range)
-            .map(move |place| Part::new(place, range))
-    }
-
-    /// Calls `visit` with each mapping in the range, in order, up to the first error.
-    ///
-    /// # Errors
-    /// [`Error::NotMapped`] if part of the range is not mapped; or those of `visit`.
-    #[inline]
-    pub(crate) fn visit(
-        &mut self,
-        mut visit: impl FnMut(Mapped<'_, S>) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        self.try_each(|part| part.visit(&mut visit))
-    }
-
-    /// Calls `visit` with the slots held of which the range covers a part only: the first and the
-    /// last at most, up to the first error.
-    #[inline(always)]
-    pub(crate) fn visit_cut(
-        &mut self,
-        mut visit: impl FnMut(Part<'_, S>) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        let (tree, range) = (self.tree, self.range);
-        let Some((first, _)) = &self.first else {
-            return Ok(());
-        };
-        let mut if_cut = |part: Part<'_, S>| if part.is_all() { Ok(()) } else { visit(part) };
-        if_cut(Part::beginning(*first, range))?;
-        if first.range.end < range.end {
-            if_cut(Part::new(tree.find(range.end - 1), range))
-        } else {
-            Ok(())
-        }
     }
 
     /// The range.
@@ -392,28 +200,15 @@ impl<'a, S: System> Locked<'a, S> {
         let start = self.range.end;
         let mut places = self.tree.places(VaRange { start, ..range });
         while let Some(place) = places.next() {
-            if !self.extend(place, range, false)? {
+            if !self.keep(place, lock(place.slot, Watch::Unwatched), range)? {
                 places.back_to(self.range.end);
             }
         }
         Ok(())
     }
 
-    /// Locks `place`, which follows the slots held, as the first step or the next. `false` if it
-    /// has got a node instead.
-    #[track_caller]
-    #[inline(always)]
-    fn extend(
-        &mut self,
-        place: Place<'a, S>,
-        range: VaRange,
-        watched: bool,
-    ) -> Result<bool, Error> {
-        let held = lock(place.slot, watched);
-        self.keep(place, held, range)
-    }
-
-    /// Adds a place that is locked.
+    /// Adds a slot that is locked, which follows those held. Returns false if it has, or gets, a
+    /// node instead.
     #[inline(always)]
     fn keep(
         &mut self,
@@ -465,77 +260,7 @@ fn unlock_all<S: System>(tree: &Tree<S>, range: VaRange) {
         .for_each(|place| unlock(place.slot, None));
 }
 
-/// What [`Locked::parts`] gives. Most ranges have one, so the walk to the others begins when it
-/// must.
-pub(crate) struct Parts<'a, S: System> {
-    tree: &'a Tree<S>,
-    range: VaRange,
-    first: Option<Place<'a, S>>,
-    end_of_first: usize,
-    rest: Option<Places<'a, S>>,
-}
-
-impl<'a, S: System> Parts<'a, S> {
-    #[inline(never)]
-    fn next_of_rest(&mut self) -> Option<Part<'a, S>> {
-        let rest = self.rest.get_or_insert_with(|| {
-            let start = self.end_of_first;
-            self.tree.places(VaRange {
-                start,
-                ..self.range
-            })
-        });
-        rest.next().map(|place| Part::new(place, self.range))
-    }
-}
-
-impl<'a, S: System> Iterator for Parts<'a, S> {
-    type Item = Part<'a, S>;
-
-    #[inline(always)]
-    fn next(&mut self) -> Option<Part<'a, S>> {
-        match self.first.take() {
-            Some(first) => Some(Part::new(first, self.range)),
-            None if self.end_of_first < self.range.end => self.next_of_rest(),
-            None => None,
-        }
-    }
-}
-
 /// Returns true if `range` covers all of `slot`.
 fn is_covered(slot: VaRange, range: VaRange) -> bool {
     range.start <= slot.start && slot.end <= range.end
-}
-
-#[inline]
-#[track_caller]
-pub(super) fn lock<S: System>(slot: &Slot<S>, watched: bool) -> Held<S::Machine> {
-    let held = lock_beside_walks(slot, watched);
-    slot.wait_for_walks();
-    held
-}
-
-/// Locks the slot beside walks, which may share it: it must not change.
-#[inline]
-#[track_caller]
-pub(super) fn lock_beside_walks<S: System>(slot: &Slot<S>, watched: bool) -> Held<S::Machine> {
-    if watched {
-        Some(slot.lock.lock())
-    } else {
-        slot.lock.raw().lock();
-        None
-    }
-}
-
-/// Releases a slot that `lock` acquired; `held` is its result.
-#[inline]
-pub(super) fn unlock<S: System>(slot: &Slot<S>, held: Held<S::Machine>) {
-    // SAFETY: the lock is held by the caller: watched if there is something to give
-    // back to the observer, unwatched otherwise.
-    unsafe {
-        match held {
-            Some(held) => slot.lock.unlock(held),
-            None => slot.lock.raw().unlock(()),
-        }
-    }
 }

@@ -8,7 +8,7 @@
 //! - Nodes stay until the tree is dropped, so a descent takes no lock and writes
 //!   nothing: an acquire load in each slot on the way.
 //! - The slots that have no node have the mappings. An operation locks all of these in
-//!   its range, in ascending order, and holds them to its end ([`Tree::lock`]): so it is
+//!   its range, in ascending order, and holds them to its end ([`lock::Lock`]): so it is
 //!   atomic, and two of them cannot wait for each other.
 //! - Walks over the whole tree, from slot to slot, may share a slot that they only read
 //!   ([`coupled`]); an operation waits until they have gone on.
@@ -28,16 +28,18 @@
 mod coupled;
 mod extent;
 mod extents;
+mod lock;
 mod locked;
 mod part;
+mod parts;
 mod places;
 mod run;
 mod slot;
 mod state;
 
 pub(crate) use extent::{Attributes, Mapped};
+use lock::{Watch, lock, unlock};
 pub(crate) use locked::{Holding, Locked, Two};
-use locked::{lock, unlock};
 pub(crate) use part::Part;
 pub(crate) use slot::{Kind, Slot};
 pub(crate) use state::{Likely, Size};
@@ -83,6 +85,11 @@ impl<S: System> Clone for Place<'_, S> {
 impl<S: System> Copy for Place<'_, S> {}
 
 impl<'a, S: System> Place<'a, S> {
+    /// The slot of level 0 that covers `address`.
+    pub(crate) fn small(slot: &'a Slot<S>, address: usize) -> Self {
+        Place::new(slot, 0, address)
+    }
+
     /// The slot of this level that covers `address`.
     #[inline(always)]
     fn new(slot: &'a Slot<S>, level: u32, address: usize) -> Self {
@@ -176,10 +183,13 @@ impl<S: System> Tree<S> {
         let found = |place: Place<'_, S>| match place.slot.state() {
             State::Empty => None,
             State::Whole => Some(place.range.end),
-            State::Parts => self.lock_small(place, range).last_end(),
+            State::Parts => {
+                let range = range.common(place.range);
+                self.at(place, range).lock_whole().last_end()
+            }
             // Since the walk reached it; once its lock is free, the node is there.
             State::Divided => {
-                unlock(place.slot, lock(place.slot, false));
+                unlock(place.slot, lock(place.slot, Watch::Unwatched));
                 let range = range.common(place.range);
                 self.obstacle(self.find(range.start), range)
             }

@@ -23,13 +23,9 @@ impl<S: System> Tree<S> {
             }
             let mut is_over = false;
             if !is_empty {
-                let locked = self.lock(place.range);
-                let locked = locked.map(|mut locked| {
-                    for part in locked.parts() {
-                        part.for_each(|mapped| is_over |= !extend(&mut run, range, &mapped));
-                    }
-                });
-                debug_assert!(locked.is_ok(), "whole slots need no memory");
+                for part in self.at(place, place.range).lock_whole().parts() {
+                    part.for_each(|mapped| is_over |= !extend(&mut run, range, &mapped));
+                }
             }
             let to = place.range.end;
             let goes_on = match &run {

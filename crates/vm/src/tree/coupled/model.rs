@@ -5,7 +5,7 @@ extern crate std;
 use crate::best::Best;
 use crate::pv::Table;
 use crate::tree::Slot;
-use crate::tree::locked::{lock, lock_beside_walks, unlock};
+use crate::tree::lock::{Watch, lock, lock_beside_walks, unlock};
 use alloc::boxed::Box;
 use alloc::vec;
 use loomed::Loomed;
@@ -16,7 +16,7 @@ use machine::{Execute, Frame, Job};
 type TestSlot = Slot<Best<Loomed>>;
 
 fn read(slot: &TestSlot) {
-    let held = lock_beside_walks(slot, true);
+    let held = lock_beside_walks(slot, Watch::Watched);
     assert!(slot.join());
     unlock(slot, held);
     // SAFETY: the walk shares the slot.
@@ -34,7 +34,7 @@ fn read_beside(slot: &TestSlot) {
 }
 
 fn change(slot: &TestSlot) {
-    let held = lock(slot, true);
+    let held = lock(slot, Watch::Watched);
     // SAFETY: the lock is held, and no walk shares the slot.
     unsafe { (*slot.inside()).leaf = Table::of(Frame(1)) };
     unlock(slot, held);
