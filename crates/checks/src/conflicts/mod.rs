@@ -15,15 +15,12 @@ mod taken;
 mod tasks;
 
 use baselines::Preset;
-use baselines::selected::Selected;
 pub use commute::{Group, Pair};
 use examine::examine;
 pub use examine::{Conflict, Use};
 pub use known::Compared;
 pub use results::{Examined, Results};
-use sim::Sim;
 pub use taken::Taken;
-use vm::{Best, Options};
 
 /// The lines in which a pair meets in the VM of `preset`, or in its system's kernel and scheduler.
 ///
@@ -33,8 +30,5 @@ pub fn conflicts_of(preset: Preset, pair: &Pair) -> std::io::Result<Vec<Conflict
     if let Some(operations) = pair.dialogues() {
         return tasks::examine(pair, operations, preset);
     }
-    if preset == Preset::SCALEVM {
-        return examine::<Best<Sim>>(pair, Options::default());
-    }
-    examine::<Selected<Sim>>(pair, preset.options())
+    examine(pair, preset.options())
 }

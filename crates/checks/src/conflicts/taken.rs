@@ -6,12 +6,9 @@ use super::examine::{self, Conflict};
 use super::known::class;
 use super::operation::{Operation, Placement};
 use baselines::Preset;
-use baselines::selected::Selected;
-use sim::Sim;
 use std::collections::BTreeSet;
 use std::io;
 use sync::watch::classes;
-use vm::{Best, Options};
 
 /// What an operation takes, done with tables made and caches filled.
 pub struct Taken {
@@ -59,11 +56,7 @@ impl Taken {
             Ok(names.collect())
         };
         let alone = pair(Sharing::Processes);
-        let counts = if preset == Preset::SCALEVM {
-            examine::locks::<Best<Sim>>(&alone, Options::default())
-        } else {
-            examine::locks::<Selected<Sim>>(&alone, preset.options())
-        }?;
+        let counts = examine::locks(&alone, preset.options())?;
         let mut ranked: Vec<_> = classes().collect();
         ranked.sort_by_key(|class| class.rank());
         let names = ranked.into_iter().map(|class| class.name());

@@ -125,7 +125,9 @@ impl<S: System> Pmap<S> {
     }
 
     /// Maps a new private page of the slot, if nothing is mapped there and the mapping is prepared
-    /// already; returns true if it was made. Where policies are silent.
+    /// already; returns true if it was made. Where all parts are silent.
+    ///
+    /// [`Pmap::make_first`] would do, but a first touch would take 6 % more instructions.
     #[inline(always)]
     pub(crate) fn make_at_once(&self, part: &mut Part<'_, S>, frame: Frame, prot: Prot) -> bool {
         let address = part.range().start;

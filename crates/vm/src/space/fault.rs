@@ -15,7 +15,7 @@
 //! ([`Object::set_size`]).
 
 use super::gate::Guard;
-use super::supply::{Guess, Need, Supply, advice};
+use super::supply::{Got, Need, Supply, advice};
 use super::touch::Touch;
 use super::{HIGHEST, LOWEST, Space};
 use crate::error::Error;
@@ -45,25 +45,25 @@ impl<S: System> Space<S> {
         let page = VaRange::page(fault.address);
         let tree = &self.pmap.tree;
         let Some(place) = tree.find_small(page.start) else {
-            return self.fault_at(fault, tree.find(page.start), page, Guess::None);
+            return self.fault_at(fault, tree.find(page.start), page, Got::Nothing);
         };
         match self.touch(fault, place, page) {
             Touch::Mapped => Ok(()),
-            Touch::Other(guess) => self.fault_at(fault, place, page, guess),
+            Touch::Other(got) => self.fault_at(fault, place, page, got),
         }
     }
 
-    /// Resolves a fault whose first look has found `place` and got `guess`.
+    /// Resolves a fault whose first look has found `place` and got `got`.
     #[inline(always)]
     fn fault_at(
         &self,
         fault: PageFault,
         place: Place<'_, S>,
         page: VaRange,
-        guess: Guess,
+        got: Got,
     ) -> Result<(), Error> {
         let before = self.vm.hand().freed();
-        match self.try_fault(fault, place, page, false, guess) {
+        match self.try_fault(fault, place, page, false, got) {
             Ok(()) => Ok(()),
             Err(error) => self.fault_again(fault, place, page, (before, error)),
         }
@@ -85,7 +85,7 @@ impl<S: System> Space<S> {
             loop {
                 let tried = match first.take() {
                     Some(error) => Err(error),
-                    None => self.try_fault(fault, place, page, was_short, Guess::None),
+                    None => self.try_fault(fault, place, page, was_short, Got::Nothing),
                 };
                 match tried {
                     Err(Error::NotMapped { .. }) if self.grow_stack(page)? => {}
@@ -105,9 +105,9 @@ impl<S: System> Space<S> {
         place: Place<'_, S>,
         page: VaRange,
         is_short: bool,
-        guess: Guess,
+        got: Got,
     ) -> Result<(), Error> {
-        let mut supply = Supply::new(&self.vm, is_short, guess);
+        let mut supply = Supply::new(&self.vm, is_short, got);
         let mut op = self.begin(Op::Fault {
             address: fault.address,
             access: fault.access,
@@ -116,7 +116,7 @@ impl<S: System> Space<S> {
         if place.is_hole(page) {
             return Err(Error::NotMapped { address });
         }
-        if !fault.present && matches!(guess, Guess::None) {
+        if !fault.present && matches!(got, Got::Nothing) {
             supply.guess(place.slot, fault.access);
         }
         while let Some(need) = self.resolve(fault, place, page, &mut op, &mut supply)? {

@@ -7,6 +7,7 @@ use crate::object::{Advice, Attached, PageRef};
 use crate::system::System;
 use crate::tree::{Likely, Slot};
 use crate::vm::Vm;
+use core::mem;
 use machine::{Access, Frame};
 
 /// A need of a fault.
@@ -21,15 +22,17 @@ pub(super) enum Need<S: System> {
     Nothing,
 }
 
-/// A fault's attempt to get a page of zeroes before anything else.
+/// A frame that a fault has got, and that no other task knows.
 #[derive(Clone, Copy)]
-pub(super) enum Guess {
-    /// It has not made one.
-    None,
-    /// There was no frame.
+pub(super) enum Got {
+    /// It has not asked for one.
+    Nothing,
+    /// There was none.
     Failed,
-    /// The frame, which no other task knows.
+    /// A page of zeroes.
     Zeroes(Frame),
+    /// Any content.
+    Any(Frame),
 }
 
 /// The memory that a fault has got; unneeded memory is freed.
@@ -38,10 +41,7 @@ pub(super) struct Supply<'a, S: System> {
     /// Memory is short: pages read ahead would only go again, and the page that is needed with
     /// them.
     is_short: bool,
-    /// A frame that no other task knows, and whether it is all zero.
-    frame: Option<(Frame, bool)>,
-    /// There was no page of zeroes.
-    failed: bool,
+    got: Got,
     /// The content of a slot of the swap space.
     swapped: Option<(u32, PageRef<'a, S>)>,
     /// An object's page that stays in memory for the next look.
@@ -50,22 +50,17 @@ pub(super) struct Supply<'a, S: System> {
 
 impl<'a, S: System> Supply<'a, S> {
     #[inline]
-    pub(super) fn new(vm: &'a Vm<S>, is_short: bool, guess: Guess) -> Self {
-        let frame = match guess {
-            Guess::Zeroes(frame) => Some((frame, true)),
-            Guess::None | Guess::Failed => None,
-        };
+    pub(super) fn new(vm: &'a Vm<S>, is_short: bool, got: Got) -> Self {
         Supply {
             vm,
             is_short,
-            frame,
-            failed: matches!(guess, Guess::Failed),
+            got,
             swapped: None,
             kept: None,
         }
     }
 
-    /// Gets the memory that a first touch in `slot` probably needs, judged by a look without its
+    /// Gets the frame that a first touch in `slot` probably needs, judged by a look without its
     /// lock. A wrong guess costs another look. Without memory it may still be that nothing
     /// is needed.
     #[inline]
@@ -76,7 +71,9 @@ impl<'a, S: System> Supply<'a, S> {
             Likely::Object if access == Access::Write => Content::Any,
             Likely::Object | Likely::Other => return,
         };
-        self.failed = self.frame(content).is_err();
+        if self.frame(content).is_err() {
+            self.got = Got::Failed;
+        }
     }
 
     /// Meets the need. May sleep.
@@ -104,10 +101,10 @@ impl<'a, S: System> Supply<'a, S> {
     /// Returns true if there is a page of zeroes; an error if none could be allocated.
     #[inline]
     pub(super) fn has_zeroes(&self) -> Result<bool, Error> {
-        if self.failed {
-            Err(Error::OutOfMemory(Resource::Frames))
-        } else {
-            Ok(matches!(self.frame, Some((_, true))))
+        match self.got {
+            Got::Failed => Err(Error::OutOfMemory(Resource::Frames)),
+            Got::Zeroes(_) => Ok(true),
+            Got::Nothing | Got::Any(_) => Ok(false),
         }
     }
 
@@ -122,7 +119,10 @@ impl<'a, S: System> Supply<'a, S> {
     /// The frame, which is the caller's now.
     #[inline]
     pub(super) fn take_frame(&mut self) -> Option<Frame> {
-        self.frame.take().map(|(frame, _)| frame)
+        match mem::replace(&mut self.got, Got::Nothing) {
+            Got::Zeroes(frame) | Got::Any(frame) => Some(frame),
+            Got::Nothing | Got::Failed => None,
+        }
     }
 
     /// The content of `slot`, if it was paged in.
@@ -135,14 +135,19 @@ impl<'a, S: System> Supply<'a, S> {
     fn frame(&mut self, content: Content) -> Result<(), Error> {
         self.give_back();
         let frame = self.vm.allocate_for_page(content)?;
-        self.frame = Some((frame, content == Content::Zeroed));
+        self.got = match content {
+            Content::Zeroed => Got::Zeroes(frame),
+            Content::Any => Got::Any(frame),
+        };
         Ok(())
     }
 
     #[inline]
     fn give_back(&mut self) {
-        if let Some((frame, zeroed)) = self.frame.take() {
-            self.vm.free_page(frame, zeroed);
+        match mem::replace(&mut self.got, Got::Nothing) {
+            Got::Zeroes(frame) => self.vm.free_page(frame, true),
+            Got::Any(frame) => self.vm.free_page(frame, false),
+            Got::Nothing | Got::Failed => {}
         }
     }
 }

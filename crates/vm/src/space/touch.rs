@@ -6,7 +6,7 @@
 //! the frame.
 
 use super::Space;
-use super::supply::Guess;
+use super::supply::Got;
 use crate::frames::Content;
 use crate::prot::Prot;
 use crate::system::System;
@@ -18,7 +18,7 @@ pub(super) enum Touch {
     /// A page of zeroes is mapped.
     Mapped,
     /// The fault needs something else.
-    Other(Guess),
+    Other(Got),
 }
 
 impl<S: System> Space<S> {
@@ -28,10 +28,10 @@ impl<S: System> Space<S> {
     pub(super) fn touch(&self, fault: PageFault, place: Place<'_, S>, page: VaRange) -> Touch {
         let may_be_one = !fault.present && self.vm.has_short_paths();
         if !may_be_one || place.slot.likely() != Likely::Zeroes {
-            return Touch::Other(Guess::None);
+            return Touch::Other(Got::Nothing);
         }
         let Ok(frame) = self.vm.allocate_for_page(Content::Zeroed) else {
-            return Touch::Other(Guess::Failed);
+            return Touch::Other(Got::Failed);
         };
         let mut locked = Locked::none(&self.pmap.tree);
         if locked.lock(self.pmap.tree.at(place, page)).is_ok()
@@ -42,7 +42,7 @@ impl<S: System> Space<S> {
         {
             return Touch::Mapped;
         }
-        Touch::Other(Guess::Zeroes(frame))
+        Touch::Other(Got::Zeroes(frame))
     }
 
     /// The rights of private anonymous memory that is mapped page by page and allows the access.

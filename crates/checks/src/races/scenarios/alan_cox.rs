@@ -13,7 +13,7 @@ use machine::{Atomic, Atomics, Cpus, Memory, Mmu, Ordering, PAGE_SIZE, VaRange};
 use sim::Sim;
 use std::sync::Arc;
 use vm::object::{Advice, Object};
-use vm::{At, Best, Hold, Options, Prot, Request, Space, System, Vm};
+use vm::{At, Hold, Options, Prot, Request, Space, System, Vm};
 
 /// Where each space maps the page.
 pub const AT: VaRange = VaRange {
@@ -27,12 +27,8 @@ pub const PAGEOUT: usize = 1;
 
 /// Every preset, with a private page and with an object's.
 pub fn all() -> Vec<Scenario> {
-    let private = presets("alan-cox", build::<Best<Sim>>, build::<_>).into_iter();
-    let objects = presets(
-        "alan-cox-object",
-        build_object::<Best<Sim>>,
-        build_object::<_>,
-    );
+    let private = presets("alan-cox", build).into_iter();
+    let objects = presets("alan-cox-object", build_object);
     private.chain(objects).map(sized).collect()
 }
 

@@ -11,7 +11,7 @@ use crate::vms;
 use machine::{Atomic, Atomics, Ordering, PAGE_SIZE, VaRange};
 use sim::Sim;
 use std::sync::Arc;
-use vm::{Advice, At, Best, Options, Prot, Request, Space, System, Vm};
+use vm::{Advice, At, Options, Prot, Request, Space, System, Vm};
 
 /// Generations after the first process, and children of one in each.
 const LEVELS: usize = 5;
@@ -29,8 +29,8 @@ const MEMORY: usize = 8 << 20;
 
 /// Every preset.
 pub fn all() -> Vec<Scenario> {
-    let all = presets("family", build::<Best<Sim>>, build::<_>).into_iter();
-    let all = all.chain([sharing("family", build::<_>)]);
+    let all = presets("family", build).into_iter();
+    let all = all.chain([sharing("family", build)]);
     all.map(|one| one.with_memory(MEMORY)).collect()
 }
 

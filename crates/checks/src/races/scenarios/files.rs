@@ -13,7 +13,7 @@ use machine::{Atomic, Atomics, Ordering, PAGE_SIZE, VaRange};
 use sim::Sim;
 use std::sync::Arc;
 use vm::object::{Object, ObjectRef};
-use vm::{Advice, At, Best, Error, Options, Prot, Request, Space, System, Vm};
+use vm::{Advice, At, Error, Options, Prot, Request, Space, System, Vm};
 
 /// Rounds of each CPU.
 const ROUNDS: u64 = 24;
@@ -43,9 +43,9 @@ enum Beside {
 
 /// Every preset, with each kind of events beside accesses.
 pub fn all() -> Vec<Scenario> {
-    let fault = presets("file-fault", faults::<Best<Sim>>, faults::<_>);
-    let change = presets("file-change", changes::<Best<Sim>>, changes::<_>);
-    let cut = presets("file-truncate", cuts::<Best<Sim>>, cuts::<_>);
+    let fault = presets("file-fault", faults);
+    let change = presets("file-change", changes);
+    let cut = presets("file-truncate", cuts);
     let all = fault.into_iter().chain(change).chain(cut);
     all.map(|scenario| scenario.with_memory(MEMORY)).collect()
 }

@@ -37,11 +37,11 @@ const FORKER: usize = 0;
 
 /// Every preset, with a parent that only stores, and with one that also changes its mappings.
 pub fn all() -> Vec<Scenario> {
-    let fault = presets("fork-fault", stores::<Best<Sim>>, stores::<_>);
-    let change = presets("fork-change", changes::<Best<Sim>>, changes::<_>);
+    let fault = presets("fork-fault", stores);
+    let change = presets("fork-change", changes);
     let tables = [
-        sharing("fork-fault", stores::<_>),
-        sharing("fork-change", changes::<_>),
+        sharing("fork-fault", stores),
+        sharing("fork-change", changes),
     ];
     let all = fault.into_iter().chain(change).chain(tables);
     all.map(|scenario| scenario.with_memory(MEMORY)).collect()

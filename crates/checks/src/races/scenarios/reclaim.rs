@@ -12,7 +12,7 @@ use crate::vms;
 use machine::{Atomic, AtomicInt, Atomics, Ordering, PAGE_SIZE, VaRange};
 use sim::Sim;
 use std::sync::Arc;
-use vm::{Advice, At, Best, Error, Move, Options, Prot, Request, Space, System, Vm};
+use vm::{Advice, At, Error, Move, Options, Prot, Request, Space, System, Vm};
 
 /// Rounds of each CPU.
 const ROUNDS: u64 = 32;
@@ -33,8 +33,8 @@ const DAEMON: usize = 0;
 
 /// Every preset.
 pub fn all() -> Vec<Scenario> {
-    let all = presets("reclaim", build::<Best<Sim>>, build::<_>).into_iter();
-    let all = all.chain([sharing("reclaim", build::<_>)]);
+    let all = presets("reclaim", build).into_iter();
+    let all = all.chain([sharing("reclaim", build)]);
     all.map(|one| one.on(2..=5).with_memory(MEMORY)).collect()
 }
 

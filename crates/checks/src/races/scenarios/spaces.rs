@@ -13,7 +13,7 @@ use machine::{Mmu, PAGE_SIZE, VaRange};
 use sim::Sim;
 use std::cell::Cell;
 use std::sync::Arc;
-use vm::{Best, Error, HEAP_START, Options, Prot, Space, System, Vm};
+use vm::{Error, HEAP_START, Options, Prot, Space, System, Vm};
 
 /// Operations of each CPU.
 const ROUNDS: u64 = 24;
@@ -30,9 +30,6 @@ pub fn all() -> Vec<Scenario> {
         [(1, "one-space"), (2, "two-spaces")].map(|(count, name)| {
             let name = format!("{name}.{preset}");
             let scenario = Scenario::new(name, move |stage| {
-                if preset == Preset::SCALEVM {
-                    return build::<Best<Sim>>(stage, Options::default(), count);
-                }
                 build::<Selected<Sim>>(stage, preset.options(), count)
             });
             scenario.with_memory(MEMORY)

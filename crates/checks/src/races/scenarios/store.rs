@@ -13,7 +13,7 @@ use std::sync::Arc;
 use vm::pager::{MemoryPager, PagerCounts};
 use vm::swap::SwapSpace;
 use vm::system::ForkTables;
-use vm::{Best, Options, System, Vm};
+use vm::{Options, System, Vm};
 
 /// Slots of a swap space.
 const SLOTS: u32 = 512;
@@ -160,26 +160,19 @@ pub fn with_parts<S: System<Machine = Sim>>(
 }
 
 /// A scenario for each preset: `family.preset`.
-pub fn presets(
-    family: &str,
-    best: fn(&Stage, Options<Best<Sim>>) -> Play,
-    selected: fn(&Stage, Options<Selected<Sim>>) -> Play,
-) -> Vec<Scenario> {
+pub fn presets(family: &str, build: fn(&Stage, Options<Selected<Sim>>) -> Play) -> Vec<Scenario> {
     let scenario = |preset: Preset| {
         let name = format!("{family}.{preset}");
-        if preset == Preset::SCALEVM {
-            return with_parts(name, Options::default, best);
-        }
-        with_parts(name, move || preset.options(), selected)
+        with_parts(name, move || preset.options(), build)
     };
     Preset::ALL.into_iter().map(scenario).collect()
 }
 
 /// A scenario of forks that share each table (scenarios have few pages in one): `family.sharing`.
-pub fn sharing(family: &str, build: fn(&Stage, Options<Best<Sim>>) -> Play) -> Scenario {
+pub fn sharing(family: &str, build: fn(&Stage, Options<Selected<Sim>>) -> Play) -> Scenario {
     let options = || Options {
         fork_tables: ForkTables::Shared { from: 1 },
-        ..Options::default()
+        ..Preset::SCALEVM.options()
     };
     with_parts(format!("{family}.sharing"), options, build)
 }

@@ -13,7 +13,7 @@ use machine::{Atomic, AtomicInt, Atomics, Ordering, PAGE_SIZE, VaRange};
 use sim::Sim;
 use std::sync::Arc;
 use vm::object::ObjectRef;
-use vm::{At, Best, Error, Options, Prot, Request, Space, System, Vm};
+use vm::{At, Error, Options, Prot, Request, Space, System, Vm};
 
 /// Rounds of each CPU.
 const ROUNDS: u64 = 32;
@@ -31,7 +31,7 @@ const DAEMON: usize = 0;
 
 /// Every preset.
 pub fn all() -> Vec<Scenario> {
-    let all = presets("tables", build::<Best<Sim>>, build::<_>).into_iter();
+    let all = presets("tables", build).into_iter();
     all.map(|one| one.on(2..=5).with_memory(MEMORY)).collect()
 }
 

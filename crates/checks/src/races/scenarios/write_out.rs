@@ -13,14 +13,14 @@ use machine::{Atomic, Atomics, Cpus, Ordering, PAGE_SIZE};
 use sim::Sim;
 use std::sync::Arc;
 use vm::object::{Object, ObjectRef};
-use vm::{Advice, At, Best, Error, Options, Prot, Request, Space, System, Vm};
+use vm::{Advice, At, Error, Options, Prot, Request, Space, System, Vm};
 
 /// How often the page goes out.
 const ROUNDS: usize = 12;
 
 /// Every preset.
 pub fn all() -> Vec<Scenario> {
-    let all = presets("write-out", build::<Best<Sim>>, build::<_>).into_iter();
+    let all = presets("write-out", build).into_iter();
     all.map(sized).collect()
 }
 
