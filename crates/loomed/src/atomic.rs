@@ -207,6 +207,11 @@ impl Atomics for Loomed {
     type AtomicPair = Pair;
     type Cell<T: Send> = Cell<T>;
 
+    /// Each access is a step that schedules differ in.
+    fn inspect(_: impl FnOnce() -> bool) -> bool {
+        true
+    }
+
     #[track_caller]
     fn fence(order: Ordering) {
         if flaw::weaken(order) != Ordering::Relaxed {

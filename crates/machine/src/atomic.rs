@@ -41,12 +41,33 @@ pub trait Atomics: Sized {
         Self::label(core::ptr::from_ref(value).cast(), size_of_val(value), what);
     }
 
+    /// Returns the value of `look`, for an assertion; it only reads, and only what no other CPU may
+    /// be writing. A machine that cannot look without a trace, such as time or other schedules,
+    /// returns true. See
+    /// [`invariant!`](crate::invariant).
+    #[inline(always)]
+    fn inspect(look: impl FnOnce() -> bool) -> bool {
+        look()
+    }
+
     /// A number to hash `address` by. On a machine whose runs are repeatable it is the same in
     /// every run, wherever the host has placed the object.
     #[inline(always)]
     fn key(address: usize) -> usize {
         address
     }
+}
+
+/// Asserts what must hold, in builds with debug assertions; the look leaves no trace on the machine
+/// ([`Atomics::inspect`]): `invariant!(M: lock.is_locked(), "message")`.
+#[macro_export]
+macro_rules! invariant {
+    ($machine:ty: $condition:expr $(, $($message:tt)+)?) => {
+        ::core::debug_assert!(
+            <$machine as $crate::Atomics>::inspect(|| $condition)
+            $(, $($message)+)?
+        )
+    };
 }
 
 /// An atomic variable that holds a `T`.

@@ -214,6 +214,14 @@ impl Atomics for Sim {
         }
     }
 
+    /// Takes no time. While stores of the CPU are on their way, memory is not what the CPU sees.
+    fn inspect(look: impl FnOnce() -> bool) -> bool {
+        match Running::current() {
+            Some(running) => !running.has_stored_all() || running.aside(look),
+            None => look(),
+        }
+    }
+
     fn key(address: usize) -> usize {
         crate::arena::offset_of(address)
     }

@@ -72,6 +72,10 @@ impl Atomics for Flawed {
         Sim::fence(order);
     }
 
+    fn inspect(look: impl FnOnce() -> bool) -> bool {
+        Sim::inspect(look)
+    }
+
     fn key(address: usize) -> usize {
         Sim::key(address)
     }

@@ -102,6 +102,24 @@ impl Running {
         unsafe { (*yielder).suspend(()) };
     }
 
+    /// Returns true if all stores of the CPU are in memory.
+    pub(crate) fn has_stored_all(self) -> bool {
+        self.with(|engine| engine.cpu().stores.is_empty())
+    }
+
+    /// Runs `look` as code outside the machine's CPUs, which takes no time. It must not wait.
+    pub(crate) fn aside<R>(self, look: impl FnOnce() -> R) -> R {
+        /// Puts the engine back, also when `look` panics.
+        struct Back(*mut Engine);
+        impl Drop for Back {
+            fn drop(&mut self) {
+                CURRENT.set(self.0);
+            }
+        }
+        let _back = Back(CURRENT.replace(null_mut()));
+        look()
+    }
+
     /// Returns true if this is a CPU of the engine at `engine`.
     pub(crate) fn is_of(self, engine: *const Engine) -> bool {
         core::ptr::eq(self.0.as_ptr(), engine)
