@@ -54,8 +54,8 @@ pub use page::Page;
 pub use pmap::{Pmap, Removed};
 pub use prot::Prot;
 pub use space::{
-    Advice, At, Footprint, HEAP_START, HIGHEST, LOWEST, MAP_START, MappedObject, Move, PagePlace,
-    Region, Request, Space, Stats,
+    Advice, At, Bring, Footprint, HEAP_START, HIGHEST, LOWEST, MAP_START, MappedObject, Mappings,
+    Move, PagePlace, Region, Request, Space, Stats,
 };
 pub use system::System;
 pub use usage::{Limit, Usage};

@@ -54,6 +54,11 @@ impl Prot {
         self.0 & Self::EXECUTE_BIT != 0
     }
 
+    /// The rights without that to write.
+    pub(crate) const fn read_only(self) -> Self {
+        Prot(self.0 & !Self::WRITE_BIT)
+    }
+
     /// Returns true if a task may make this access.
     #[inline]
     pub const fn allows(self, access: Access) -> bool {

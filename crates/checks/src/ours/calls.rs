@@ -10,7 +10,7 @@ use oracle::address::{Address, Range, USER_END};
 use oracle::flags::Flags;
 use oracle::outcome::{Content, Core, Outcome, Region};
 use oracle::step::{self, LockFlag, SyncFlag, Transfer, Width};
-use vm::{Advice, Best, Error, HEAP_START, Prot};
+use vm::{Advice, Best, Bring, Error, HEAP_START, Mappings, Prot};
 
 /// A process.
 pub type Space = vm::Space<Best<Hosted>>;
@@ -58,13 +58,21 @@ fn answer(space: &Space, files: &Files, call: &Call) -> Early<Outcome> {
             done(space.advise(pages(it, libc::EINVAL, libc::ENOMEM)?, known(advice)))
         }
         Call::Sync(it, flags) => sync(space, it, flags),
-        Call::Lock(it) => done(space.lock(touched(it)?, false)),
-        Call::LockOnFault(it) => done(space.lock(touched(it)?, true)),
+        Call::Lock(it) => done(space.lock(touched(it)?, Bring::Now)),
+        Call::LockOnFault(it) => done(space.lock(touched(it)?, Bring::OnFault)),
         Call::Unlock(it) => done(space.unlock(touched(it)?)),
         Call::LockAll(flags) => {
             let has = |flag| flags.has(flag);
-            let (now, later) = (has(LockFlag::Current), has(LockFlag::Future));
-            done(space.lock_all(now, later, has(LockFlag::OnFault)))
+            let which = Mappings {
+                current: has(LockFlag::Current),
+                future: has(LockFlag::Future),
+            };
+            let bring = if has(LockFlag::OnFault) {
+                Bring::OnFault
+            } else {
+                Bring::Now
+            };
+            done(space.lock_all(which, bring))
         }
         Call::UnlockAll => {
             space.unlock_all();

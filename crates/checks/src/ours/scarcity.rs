@@ -32,7 +32,7 @@ impl Supplies {
         let (machine, frames) = (self.vm.machine(), self.vm.frames());
         withheld
             .drain(..)
-            .for_each(|frame| frames.free(machine, frame, false));
+            .for_each(|frame| frames.free(machine, frame, Content::Any));
         let surplus = frames.free_count().saturating_sub(left);
         withheld.extend((0..surplus).map_while(|_| frames.allocate(machine, Content::Any)));
     }

@@ -58,15 +58,15 @@ pub(super) struct Cache {
 }
 
 impl Cache {
-    /// A frame, and whether it is zero; one of the wanted kind if there is one.
+    /// A frame and its content: the wanted one, if there is such a frame.
     #[inline]
-    pub(super) fn pop(&mut self, content: Content) -> Option<(Frame, bool)> {
-        let zeroed = |cache: &mut Cache| cache.zeroed.pop().map(|frame| (frame, true));
-        let plain = |cache: &mut Cache| cache.plain.pop().map(|frame| (frame, false));
-        match content {
-            Content::Zeroed => zeroed(self).or_else(|| plain(self)),
-            Content::Any => plain(self).or_else(|| zeroed(self)),
-        }
+    pub(super) fn pop(&mut self, content: Content) -> Option<(Frame, Content)> {
+        let other = match content {
+            Content::Zeroed => Content::Any,
+            Content::Any => Content::Zeroed,
+        };
+        let mut kinds = [content, other].into_iter();
+        kinds.find_map(|content| Some((self.stack(content).pop()?, content)))
     }
 
     /// A frame that needs zeroing.
@@ -76,11 +76,15 @@ impl Cache {
 
     /// Adds a frame; a full stack returns the frames that must go to the pool.
     #[inline]
-    pub(super) fn push(&mut self, frame: Frame, zeroed: bool) -> Option<[Frame; BATCH]> {
-        if zeroed {
-            self.zeroed.push(frame)
-        } else {
-            self.plain.push(frame)
+    pub(super) fn push(&mut self, frame: Frame, content: Content) -> Option<[Frame; BATCH]> {
+        self.stack(content).push(frame)
+    }
+
+    #[inline]
+    fn stack(&mut self, content: Content) -> &mut Stack {
+        match content {
+            Content::Zeroed => &mut self.zeroed,
+            Content::Any => &mut self.plain,
         }
     }
 

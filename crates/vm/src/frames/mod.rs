@@ -101,24 +101,24 @@ impl<M: Platform> Frames<M> {
         if self.failures.is_due() {
             return None;
         }
-        let (frame, zeroed) = self.take(content)?;
+        let (frame, found) = self.take(content)?;
         machine.allocated(frame);
-        if content == Content::Zeroed && !zeroed {
+        if content == Content::Zeroed && found == Content::Any {
             machine.zero(frame);
         }
         Some(frame)
     }
 
-    /// Gives a frame back. `zeroed` says it is all zero.
+    /// Gives back a frame that has `content`.
     #[inline]
-    pub fn free(&self, machine: &M, frame: Frame, zeroed: bool) {
+    pub fn free(&self, machine: &M, frame: Frame, content: Content) {
         machine.freed(frame);
-        self.put(iter::once(frame), zeroed);
+        self.put(iter::once(frame), content);
     }
 
     /// Gives frames of unknown content back, under one locking.
     pub(crate) fn free_all(&self, machine: &M, frames: impl Iterator<Item = Frame>) {
-        self.put(frames.inspect(|&frame| machine.freed(frame)), false);
+        self.put(frames.inspect(|&frame| machine.freed(frame)), Content::Any);
     }
 
     /// Takes 512 contiguous frames, the first aligned to as many, of unknown content, as
@@ -170,12 +170,12 @@ impl<M: Platform> Frames<M> {
 
     /// Puts free frames into this CPU's cache.
     #[inline]
-    fn put(&self, frames: impl Iterator<Item = Frame>, zeroed: bool) {
+    fn put(&self, frames: impl Iterator<Item = Frame>, content: Content) {
         // Not pinned while it waits: the holder may be a task that is off this CPU.
         let own = self.caches.get(&M::pin());
         let mut cache = own.lock();
         for frame in frames {
-            if let Some(surplus) = cache.push(frame, zeroed) {
+            if let Some(surplus) = cache.push(frame, content) {
                 self.pools.put(surplus);
             }
         }
@@ -190,7 +190,7 @@ impl<M: Platform> Frames<M> {
                 return done;
             };
             machine.zero(frame);
-            self.put(iter::once(frame), true);
+            self.put(iter::once(frame), Content::Zeroed);
         }
         count
     }
@@ -226,7 +226,7 @@ impl<M: Platform> Frames<M> {
 
     /// Takes a frame, and says whether it is all zero.
     #[inline(always)]
-    fn take(&self, content: Content) -> Option<(Frame, bool)> {
+    fn take(&self, content: Content) -> Option<(Frame, Content)> {
         let own = self.caches.get(&M::pin());
         let mut cache = own.lock();
         if let Some(found) = cache.pop(content) {
@@ -240,7 +240,7 @@ impl<M: Platform> Frames<M> {
     /// Fills this CPU's cache, which has run empty, from the first pool that has frames; one of
     /// them.
     #[cold]
-    fn refill(&self, cache: &mut Cache, content: Content) -> Option<(Frame, bool)> {
+    fn refill(&self, cache: &mut Cache, content: Content) -> Option<(Frame, Content)> {
         self.pools.from(self.home()).find_map(|pool| {
             pool.lock().take(BATCH, |frame| cache.refill(frame));
             cache.pop(content)
@@ -250,7 +250,7 @@ impl<M: Platform> Frames<M> {
     /// Takes a frame from any cache or reservation. The caller holds no cache's lock, so
     /// the locks are taken one at a time.
     #[cold]
-    fn steal(&self, content: Content) -> Option<(Frame, bool)> {
+    fn steal(&self, content: Content) -> Option<(Frame, Content)> {
         let mut round = 0;
         loop {
             let mut caches = self.caches.iter();
@@ -260,7 +260,8 @@ impl<M: Platform> Frames<M> {
             let before = self.reservations.made();
             let mut pooled = None;
             for pool in self.pools.iter() {
-                pool.lock().take(1, |frame| pooled = Some((frame, false)));
+                pool.lock()
+                    .take(1, |frame| pooled = Some((frame, Content::Any)));
                 if pooled.is_some() {
                     return pooled;
                 }

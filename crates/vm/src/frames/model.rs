@@ -32,7 +32,7 @@ fn a_frame_of_zeroes_is_zero_whoever_takes_it() {
                 [(); FRAMES].map(|()| frames.allocate(machine, Content::Any).expect("free"));
             for frame in taken {
                 machine.word(frame, 0).store(LEFT, Ordering::Relaxed);
-                frames.free(machine, frame, false);
+                frames.free(machine, frame, Content::Any);
             }
         })]);
         let zeroes = on(|machine, frames| {

@@ -229,22 +229,24 @@ impl<S: System> Life<S> {
         let mut list = shard.list().lock();
         if !list.closed {
             list.closed = true;
-            self.count_if(!list.ranges.is_empty());
+            if !list.ranges.is_empty() {
+                self.count_shard();
+            }
         }
     }
 
-    /// Adds one to the counter, which is not 0.
-    fn count_if(&self, counts: bool) {
-        if counts {
-            // Relaxed: the caller keeps the object otherwise.
-            self.counts.shards.fetch_add(1, Ordering::Relaxed);
-        }
+    /// Counts one shard more, where some are counted already.
+    fn count_shard(&self) {
+        // Relaxed: the caller keeps the object otherwise.
+        self.counts.shards.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Puts a new attachment on the list.
     pub(super) fn insert(&self, shard: &Shard<S>, attachment: NonNull<Attachment<S>>) {
         let mut list = shard.list().lock();
-        self.count_if(list.closed && list.ranges.is_empty());
+        if list.closed && list.ranges.is_empty() {
+            self.count_shard();
+        }
         // SAFETY: it is the caller's.
         shard.reach.widen(unsafe { attachment.as_ref() }.pages());
         // SAFETY: it is new, and is taken out before it goes.

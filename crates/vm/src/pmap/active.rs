@@ -49,7 +49,7 @@ impl<M: Machine> ActiveCpus<M> {
 
     /// The calling CPU comes to the space with `tag`: `translate` makes it translate by the space's
     /// tables, and flush its entries of them if its argument says so: if it is stale, or whenever
-    /// it comes if it `flushes`.
+    /// it comes if it shares `tag`.
     #[inline]
     pub(super) fn enter(
         &self,

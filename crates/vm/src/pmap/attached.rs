@@ -76,14 +76,8 @@ impl<S: System> Pmap<S> {
 
     /// Maps the object's page in `frame`, which its object showed since the slot was locked, at the
     /// start of `part`, where nothing is mapped. It is prepared. The mapping is on no list.
-    pub(crate) fn make_attached(
-        &self,
-        part: &mut Part<'_, S>,
-        frame: Frame,
-        prot: Prot,
-        writable: bool,
-    ) {
-        self.write(part, entry::page(frame, Kind::Object, prot, writable));
+    pub(crate) fn make_attached(&self, part: &mut Part<'_, S>, frame: Frame, rights: Prot) {
+        self.write(part, entry::page(frame, Kind::Object, rights));
     }
 
     /// Maps all of `pages`, which lie in `part`, at those of their addresses where nothing is
@@ -92,8 +86,7 @@ impl<S: System> Pmap<S> {
         &self,
         part: &mut Part<'_, S>,
         pages: impl Iterator<Item = (usize, Frame)>,
-        prot: Prot,
-        writable: bool,
+        rights: Prot,
     ) {
         let leaf = part.leaf().get().expect("it is prepared");
         let mut made = 0;
@@ -101,10 +94,7 @@ impl<S: System> Pmap<S> {
             let entry = self.entry(leaf, 0, address);
             if entry.load(Ordering::Relaxed) == 0 {
                 // Release: as in `Pmap::write`.
-                entry.store(
-                    entry::page(frame, Kind::Object, prot, writable),
-                    Ordering::Release,
-                );
+                entry.store(entry::page(frame, Kind::Object, rights), Ordering::Release);
                 made += 1;
             }
         }

@@ -15,6 +15,9 @@ use crate::tree::Size;
 use crate::vm::{Hold, Vm};
 use machine::{Atomic, AtomicInt, Flush, Frame, Ordering, PAGE_SIZE, VaRange, pte};
 
+/// Another task writes the page, or takes it away.
+pub(crate) struct Busy;
+
 impl<S: System> Vm<S> {
     /// Returns true if a mapping of the page has been used since the last call. TLBs are not
     /// flushed, so a page that stays in one may be taken for unused (as on x86 systems in general).
@@ -27,14 +30,14 @@ impl<S: System> Vm<S> {
     }
 
     /// Returns true if a mapping of the page has been used since the last call, while the caller
-    /// holds the page; `None` if another task is busy with it.
-    pub(crate) fn test_referenced_at(&self, frame: Frame) -> Option<bool> {
+    /// holds the page; an error if another task is busy with it.
+    pub(crate) fn test_referenced_at(&self, frame: Frame) -> Result<bool, Busy> {
         let of_object = match self.of_object(frame, None, |of| of.take_bit(frame, pte::ACCESSED)) {
             Found::Object(referenced) => referenced,
             Found::Listed => false,
-            Found::Busy => return None,
+            Found::Busy => return Err(Busy),
         };
-        Some(self.test_listed(frame) | of_object)
+        Ok(self.test_listed(frame) | of_object)
     }
 
     /// Returns true if the page is known to be used, or a mapping on its list has been.

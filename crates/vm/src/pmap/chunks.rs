@@ -89,7 +89,7 @@ impl<S: System> Pmap<S> {
     #[inline]
     pub(super) fn trim_chunks(&self) {
         if let Some(chunks) = self.chunks() {
-            let free = |frame| self.vm.free(frame, false);
+            let free = |frame| self.vm.free(frame, Content::Any);
             chunks.of_all.trim(self.vm.machine(), chunks.own, free);
         }
     }

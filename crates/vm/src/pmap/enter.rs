@@ -32,7 +32,7 @@ impl<S: System> Pmap<S> {
         self.split(&mut part);
         self.prepare(&mut part)?;
         self.vm.page(frame).retain();
-        self.make(&mut part, frame, Kind::Private, prot, prot.writes());
+        self.make(&mut part, frame, Kind::Private, prot);
         Ok(true)
     }
 
@@ -69,7 +69,7 @@ impl<S: System> Pmap<S> {
         let (machine, address) = (self.vm.machine(), part.range().start);
         let table = self.vm.allocate(Content::Any)?;
         let leaf = self.prepare_leaf(part);
-        let leaf = leaf.inspect_err(|_| self.vm.free(table, false))?;
+        let leaf = leaf.inspect_err(|_| self.vm.free(table, Content::Any))?;
         S::Machine::label(
             machine.direct_map(table).as_ptr().cast(),
             PAGE_SIZE,
@@ -88,34 +88,21 @@ impl<S: System> Pmap<S> {
             self.quit(part, kin);
         }
         for table in part.inside().pv.take() {
-            self.vm.free(table, false);
+            self.vm.free(table, Content::Any);
         }
     }
 
     /// Maps the page in `frame` at the start of `part`, where nothing is mapped. It is
     /// prepared; the caller's reference to the page becomes the mapping's.
     #[inline]
-    pub(crate) fn make(
-        &self,
-        part: &mut Part<'_, S>,
-        frame: Frame,
-        kind: Kind,
-        prot: Prot,
-        writable: bool,
-    ) {
-        self.link(part, entry::page(frame, kind, prot, writable));
+    pub(crate) fn make(&self, part: &mut Part<'_, S>, frame: Frame, kind: Kind, rights: Prot) {
+        self.link(part, entry::page(frame, kind, rights));
     }
 
     /// Maps a private page that no other task knows yet: its first reference is the mapping's.
     #[inline]
-    pub(crate) fn make_first(
-        &self,
-        part: &mut Part<'_, S>,
-        frame: Frame,
-        prot: Prot,
-        writable: bool,
-    ) {
-        let bits = entry::page(frame, Kind::Private, prot, writable);
+    pub(crate) fn make_first(&self, part: &mut Part<'_, S>, frame: Frame, prot: Prot) {
+        let bits = entry::page(frame, Kind::Private, prot);
         if self.vm.has_short_paths() {
             self.begin_listed(frame, part.pv(part.range().start));
             return self.write(part, bits);
@@ -140,7 +127,7 @@ impl<S: System> Pmap<S> {
         }
         self.begin_listed(frame, pv);
         // Release: as in `Pmap::write`.
-        let bits = entry::page(frame, Kind::Private, prot, prot.writes());
+        let bits = entry::page(frame, Kind::Private, prot);
         entry.store(bits, Ordering::Release);
         part.add(Kind::Private, 1);
         true
@@ -161,13 +148,13 @@ impl<S: System> Pmap<S> {
         &self,
         part: &mut Part<'_, S>,
         frame: Frame,
-        (prot, writable): (Prot, bool),
+        rights: Prot,
         holds: impl FnOnce(&Part<'_, S>) -> bool,
     ) -> bool {
         let address = part.range().start;
         self.list(&mut self.vm.lock_pv(frame), part, address);
         if holds(part) {
-            self.write(part, entry::page(frame, Kind::Object, prot, writable));
+            self.write(part, entry::page(frame, Kind::Object, rights));
             return true;
         }
         // SAFETY: inserted above, and any other removal locks the slot, which is held.
@@ -206,7 +193,7 @@ impl<S: System> Pmap<S> {
         self.take_out(part, bits);
         self.vm.machine().copy(pte::frame(bits), frame);
         self.release_mapping(part, bits);
-        self.make_first(part, frame, prot, true);
+        self.make_first(part, frame, prot);
         Ok(())
     }
 

@@ -78,24 +78,14 @@ pub(super) const fn kind(bits: u64) -> Kind {
     }
 }
 
-/// The entry of a page that is mapped with these rights, if its walker may write it.
+/// The entry of a page that tasks may use with these rights as it is.
 #[inline]
-pub(super) const fn page(frame: Frame, kind: Kind, prot: Prot, writable: bool) -> u64 {
+pub(super) const fn page(frame: Frame, kind: Kind, rights: Prot) -> u64 {
     let object = match kind {
         Kind::Object => OBJECT,
         _ => 0,
     };
-    frame.address() | object | rights(prot, writable) | pte::PRESENT
-}
-
-/// The rights that an entry gives.
-#[inline]
-pub(super) const fn rights(prot: Prot, writable: bool) -> u64 {
-    if writable {
-        prot.bits()
-    } else {
-        prot.bits() & !pte::WRITABLE
-    }
+    frame.address() | object | rights.bits() | pte::PRESENT
 }
 
 /// The entry of a page that is in the swap space.

@@ -14,11 +14,11 @@
 //! Forks of one space copy a slot at once, page by page, if they change nothing of the parent's but
 //! the right to write ([`Forking::reads`]).
 
-use super::Pmap;
 use super::entry::{self, Entry, KIN};
 use super::kin::is_kin;
 use super::revocation::Revoking;
 use super::tables::TABLE;
+use super::{Pass, Pmap};
 use crate::error::Error;
 use crate::flags::Flags;
 use crate::pv::{Pages, Table};
@@ -166,7 +166,8 @@ impl<S: System> Forking<'_, S> {
                     self.share_kin(leaf, child, &mut to)?;
                 }
                 Kind::Private => {
-                    are_all &= self.share_page(leaf, bits, child, &mut to, pass == passes)?;
+                    are_all &=
+                        self.share_page(leaf, bits, child, &mut to, Pass::number(pass, passes))?;
                 }
                 Kind::Swapped => {
                     child.prepare_leaf(&mut to)?;
@@ -179,7 +180,7 @@ impl<S: System> Forking<'_, S> {
         }
         while !are_all {
             pass += 1;
-            are_all = self.share_rest(leaf, range, child, to, pass == passes)?;
+            are_all = self.share_rest(leaf, range, child, to, Pass::number(pass, passes))?;
         }
         Ok(())
     }
@@ -201,7 +202,7 @@ impl<S: System> Forking<'_, S> {
     }
 
     /// Shares the private pages of `range` that the child has not got yet, but those whose lists
-    /// are locked, unless it `waits`; whether these are all.
+    /// are locked, unless the `pass` waits. Returns true if these are all.
     #[cold]
     fn share_rest(
         &mut self,
@@ -209,20 +210,20 @@ impl<S: System> Forking<'_, S> {
         range: VaRange,
         child: &Pmap<S>,
         to: &mut Part<'_, S>,
-        waits: bool,
+        pass: Pass,
     ) -> Result<bool, Error> {
         let mut are_all = true;
         for (address, bits) in self.pmap.used(leaf, range) {
             let mut to = to.cut(VaRange::sized(address, PAGE_SIZE));
             if entry::kind(bits) == Kind::Private && child.entry_at(&to) == Entry::Empty {
-                are_all &= self.share_page(leaf, bits, child, &mut to, waits)?;
+                are_all &= self.share_page(leaf, bits, child, &mut to, pass)?;
             }
         }
         Ok(are_all)
     }
 
     /// Shares the private page that the parent has at the start of `to`, in an entry of these
-    /// `bits`, unless its list is locked and the task not to wait; whether it did.
+    /// `bits`, unless its list is locked and the `pass` does not wait. Returns true if it did.
     #[inline(always)]
     fn share_page(
         &mut self,
@@ -230,14 +231,13 @@ impl<S: System> Forking<'_, S> {
         bits: u64,
         child: &Pmap<S>,
         to: &mut Part<'_, S>,
-        waits: bool,
+        pass: Pass,
     ) -> Result<bool, Error> {
         child.prepare(to)?;
         let vm = &self.pmap.vm;
-        let list = if waits {
-            Some(vm.lock_pv(pte::frame(bits)))
-        } else {
-            vm.try_lock_pv(pte::frame(bits))
+        let list = match pass {
+            Pass::Waits => Some(vm.lock_pv(pte::frame(bits))),
+            Pass::Tries => vm.try_lock_pv(pte::frame(bits)),
         };
         let Some(list) = list else {
             return Ok(false);

@@ -80,7 +80,8 @@ impl<S: System> Pmap<S> {
                     own.add(machine, frame, address, self.member(part), leaf);
                 },
                 Err(error) => {
-                    own.take().for_each(|frame| self.vm.free(frame, false));
+                    own.take()
+                        .for_each(|frame| self.vm.free(frame, Content::Any));
                     return Err(error);
                 }
             }
@@ -193,7 +194,7 @@ impl<S: System> Pmap<S> {
         };
         if is_last {
             let tables = kin.tables.take();
-            tables.for_each(|table| self.vm.free(table, false));
+            tables.for_each(|table| self.vm.free(table, Content::Any));
         }
     }
 

@@ -148,7 +148,8 @@ impl<S: System> Pmap<S> {
     pub(super) unsafe fn relist(
         &self,
         list: &mut PvList<'_, S>,
-        (part, from): (&Part<'_, S>, usize),
+        part: &Part<'_, S>,
+        from: usize,
         target: &Part<'_, S>,
     ) {
         let machine = self.vm.machine();

@@ -54,6 +54,7 @@ mod superpage;
 mod tables;
 mod trim;
 
+pub(crate) use bits::Busy;
 pub(crate) use entry::Entry;
 pub(crate) use flush::Gather;
 pub(crate) use fork::Forking;
@@ -107,6 +108,22 @@ pub struct Pmap<S: System> {
 
 /// Held while page tables change.
 pub(crate) type PmapGuard<'a, S> = <<S as System>::Gate as Gate<<S as System>::Machine>>::Pmap<'a>;
+
+/// A pass over the pages of a range, whose lists are to be locked.
+#[derive(Clone, Copy)]
+enum Pass {
+    /// It leaves out the pages whose lists are locked.
+    Tries,
+    /// It waits for each list.
+    Waits,
+}
+
+impl Pass {
+    /// The `n`th of so many passes: only the last one waits.
+    fn number(n: u32, passes: u32) -> Self {
+        if n < passes { Pass::Tries } else { Pass::Waits }
+    }
+}
 
 impl<S: System> Pmap<S> {
     /// An empty pmap.

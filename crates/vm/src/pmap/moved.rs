@@ -101,7 +101,7 @@ impl<S: System> Pmap<S> {
         let mut list = self.vm.lock_pv(frame);
         let old = self.clear(part, address, 0);
         // SAFETY: `list` is that of the page, which is mapped at `address`.
-        unsafe { self.relist(&mut list, (part, address), target) };
+        unsafe { self.relist(&mut list, part, address, target) };
         drop(list);
         self.write(target, old);
     }

@@ -18,16 +18,17 @@ impl<S: System> Pmap<S> {
     /// that a fork has shared.
     pub fn protect(&self, range: VaRange, prot: Prot) -> Result<(), Error> {
         let _pmap = self.lock_tables();
+        let flags = Flags::new(prot).with(Flags::SHARED);
         for place in self.tree.places(range) {
             if !place.slot.is_vacant() {
                 let mut touched = Touched::NONE;
                 let mut locked = self.tree.at(place, range.common(place.range)).lock_whole();
                 for mut part in locked.parts() {
                     self.own_used(&mut part)?;
-                    if self.protect_superpage(&mut part, prot, true, &mut touched) {
+                    if self.protect_superpage(&mut part, flags, &mut touched) {
                         continue;
                     }
-                    self.protect_run(part.leaf(), part.range(), prot, true, &mut touched);
+                    self.protect_run(part.leaf(), part.range(), flags, &mut touched);
                 }
                 self.flush_touched(touched);
             }
@@ -51,14 +52,13 @@ impl<S: System> Pmap<S> {
     ) {
         let mut touched = Touched::NONE;
         locked.parts().each(|mut part| {
-            let is_done =
-                part.is_vacant() || self.protect_superpage(&mut part, prot, false, &mut touched);
+            let is_done = part.is_vacant()
+                || self.protect_superpage(&mut part, Flags::new(prot), &mut touched);
             let leaf = part.leaf();
             part.update(|range, attributes| {
-                let flags = attributes.flags;
-                attributes.flags = change(flags);
+                attributes.flags = change(attributes.flags);
                 if !is_done {
-                    self.protect_run(leaf, range, prot, flags.has(Flags::SHARED), &mut touched);
+                    self.protect_run(leaf, range, attributes.flags, &mut touched);
                 }
             });
         });
@@ -67,43 +67,39 @@ impl<S: System> Pmap<S> {
 
     /// Rewrites the entries of `range`, which is of a locked slot with this table.
     #[inline]
-    fn protect_run(
-        &self,
-        leaf: Table,
-        range: VaRange,
-        prot: Prot,
-        shared: bool,
-        touched: &mut Touched,
-    ) {
+    fn protect_run(&self, leaf: Table, range: VaRange, flags: Flags, touched: &mut Touched) {
+        let Some(leaf) = leaf.get() else {
+            return;
+        };
         // A fork under way has made entries read-only that TLBs still know as writable.
         let forking = self.revocations.are_pending();
-        for (address, bits) in self.used(leaf, range) {
-            let present = bits & pte::PRESENT != 0;
-            if present && self.rewrite(leaf, (address, bits), prot, shared) | forking {
+        for (address, bits) in self.used(Table::of(leaf), range) {
+            if bits & pte::PRESENT == 0 {
+                continue;
+            }
+            let entry = self.entry(leaf, 0, address);
+            let lost = self.give_rights(entry, bits, self.rights_to(bits, flags));
+            if lost || forking {
                 touched.page(address);
             }
         }
     }
 
-    /// Sets the rights of the page that is mapped at `address` by these `bits`; `true` if that took
-    /// one away. Where stores are private, a page that is not only this mapping's stays read-only.
+    /// The rights that a mapping with `flags` has to its page, which the entry `bits` maps. Where
+    /// stores are private, a page that is not only this mapping's stays read-only.
     #[inline]
-    fn rewrite(
-        &self,
-        leaf: Table,
-        (address, bits): (usize, u64),
-        prot: Prot,
-        shared: bool,
-    ) -> bool {
-        let leaf = leaf.get().expect("a mapping has a table");
+    fn rights_to(&self, bits: u64, flags: Flags) -> Prot {
+        let prot = flags.prot();
         let ours = || {
             entry::kind(bits) == Kind::Private
                 && !is_kin(bits)
                 && self.vm.is_exclusive(pte::frame(bits))
         };
-        let writable = prot.writes() && (shared || ours());
-        let rights = entry::rights(prot, writable);
-        self.give_rights(self.entry(leaf, 0, address), bits, rights)
+        if prot.writes() && !flags.has(Flags::SHARED) && !ours() {
+            prot.read_only()
+        } else {
+            prot
+        }
     }
 
     /// Makes `rights` those of an entry that maps, and had these `bits`; `true` if that took one
@@ -113,11 +109,11 @@ impl<S: System> Pmap<S> {
         &self,
         entry: &<S::Machine as Atomics>::AtomicU64,
         bits: u64,
-        rights: u64,
+        rights: Prot,
     ) -> bool {
         let mut old = bits;
         loop {
-            let new = old & !Prot::MASK | rights;
+            let new = old & !Prot::MASK | rights.bits();
             // The walker may set accessed and dirty meanwhile. AcqRel: as in `clear`.
             match entry.compare_exchange_weak(old, new, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => {
@@ -132,9 +128,9 @@ impl<S: System> Pmap<S> {
 
     /// Lets tasks write the page that is mapped at the start of `part` by these `bits`.
     pub(crate) fn permit(&self, part: &mut Part<'_, S>, bits: u64, prot: Prot) {
-        let address = part.range().start;
-        self.rewrite(part.leaf(), (address, bits), prot, true);
-        self.refresh(address);
+        let leaf = part.leaf().get().expect("a mapping has a table");
+        self.give_rights(self.mapping(part, leaf), bits, prot);
+        self.refresh(part.range().start);
     }
 
     /// Notes an access of the kernel's to the page at the start of `part`, as the walker

@@ -3,7 +3,7 @@
 use super::entry::{self, Entry};
 use super::flush::Gather;
 use super::kin::is_kin;
-use super::{Pmap, PmapGuard};
+use super::{Pass, Pmap, PmapGuard};
 use crate::error::Error;
 use crate::page::{Last, Page, PvList};
 use crate::system::{Invalidation, Seldom, System};
@@ -250,7 +250,7 @@ impl<'a, S: System> Clearing<'_, 'a, S> {
             self.pmap.take_swapped(&mut part);
         }
         let passes = self.pmap.vm.passes();
-        if !self.pass(&mut part, passes == 1) {
+        if !self.pass(&mut part, Pass::number(1, passes)) {
             self.pass_again(&mut part, passes);
         }
     }
@@ -259,13 +259,13 @@ impl<'a, S: System> Clearing<'_, 'a, S> {
     #[cold]
     fn pass_again(&mut self, part: &mut Part<'_, S>, passes: u32) {
         let mut more = 2..=passes;
-        let _ = more.any(|pass| self.pass(part, pass == passes));
+        let _ = more.any(|pass| self.pass(part, Pass::number(pass, passes)));
     }
 
-    /// Clears the entries of `part`, but those of pages whose lists are locked, unless it `waits`;
-    /// whether these are all.
+    /// Clears the entries of `part`, but those of pages whose lists are locked, unless the `pass`
+    /// waits. Returns true if these are all.
     #[inline(always)]
-    fn pass(&mut self, part: &mut Part<'_, S>, waits: bool) -> bool {
+    fn pass(&mut self, part: &mut Part<'_, S>, pass: Pass) -> bool {
         let has_short_paths = self.pmap.vm.has_short_paths();
         let (mut last, mut are_all, mut own) = (None, true, 0);
         for (address, bits) in self.pmap.used_in(part) {
@@ -282,10 +282,9 @@ impl<'a, S: System> Clearing<'_, 'a, S> {
                 self.attached_page(part, address);
                 continue;
             }
-            let list = if waits {
-                Some(self.lock(last.take(), frame))
-            } else {
-                self.try_lock(last.take(), frame)
+            let list = match pass {
+                Pass::Waits => Some(self.lock(last.take(), frame)),
+                Pass::Tries => self.try_lock(last.take(), frame),
             };
             match list {
                 Some(list) => last = self.page(part, address, frame, list),

@@ -62,6 +62,14 @@ impl How {
     }
 }
 
+/// What has become of a mapping.
+enum Fate {
+    /// It is gone.
+    Taken,
+    /// It stays.
+    Spared,
+}
+
 /// What has become of the first mapping on a page's list.
 enum Step<S: System> {
     /// It is gone, or has been spared.
@@ -131,8 +139,8 @@ impl<S: System> Vm<S> {
                 Step::Busy(pmap, at) => {
                     drop(list);
                     removed.retries += 1;
-                    if let Some(taken) = pmap.take_at(frame, at, how) {
-                        removed.count(taken);
+                    if let Some(fate) = pmap.take_at(frame, at, how) {
+                        removed.count(fate);
                     }
                     // The pmap's own locks must be free if this was the last reference to it.
                     drop(pmap);
@@ -183,11 +191,11 @@ impl<S: System> Vm<S> {
             && let Some(mut locked) = now.tree.at(Place::small(slot, address), at).try_lock()
             && let Some(mut part) = locked.parts().next()
             && (!are_kin || now.maps(&part, frame))
-            && let Some(spared) = now.single_out(&mut part, how)
+            && now.single_out(&mut part, how)
         {
             // The slot is locked, so it stays alone, and its tables may go now.
             drop(members);
-            removed.count(!spared && now.take_away(&mut part, list, how));
+            removed.count(now.take_away(&mut part, list, how));
             return Step::Taken;
         }
         // SAFETY: a pmap outlives its PV entries, and this one is on the list, which is locked.
@@ -235,12 +243,11 @@ impl<S: System> Vm<S> {
 }
 
 impl Removed {
-    /// Counts a mapping that was taken away, or says that it was spared.
-    fn count(&mut self, taken: bool) {
-        if taken {
-            self.mappings += 1
-        } else {
-            self.is_locked = true
+    /// Counts a mapping that was taken away, or notes that one was spared.
+    fn count(&mut self, fate: Fate) {
+        match fate {
+            Fate::Taken => self.mappings += 1,
+            Fate::Spared => self.is_locked = true,
         }
     }
 
@@ -259,8 +266,8 @@ impl Removed {
 }
 
 impl<S: System> Pmap<S> {
-    /// Clears and flushes the mapping of `frame` at `at`, if there is one; whether it could.
-    fn take_at(&self, frame: Frame, at: VaRange, how: How) -> Option<bool> {
+    /// Clears and flushes the mapping of `frame` at `at`, if there is one.
+    fn take_at(&self, frame: Frame, at: VaRange, how: How) -> Option<Fate> {
         let _lock = self.lock_tables();
         let mut locked = self.tree.over(at).lock_whole();
         let mut part = locked.parts().next()?;
@@ -268,7 +275,7 @@ impl<S: System> Pmap<S> {
             return None;
         }
         if how.spares(&part) {
-            return Some(false);
+            return Some(Fate::Spared);
         }
         self.demote(&mut part);
         let mut list = self.vm.lock_pv(frame);
@@ -280,25 +287,27 @@ impl<S: System> Pmap<S> {
         self.entry_at(part).maps(frame)
     }
 
-    /// Has the locked part mapped by a page of a table of its own; whether it is to be spared, and
-    /// need not be mapped so. `None` if that takes waiting. The list of its page is locked, and its
-    /// family, which has one member.
-    fn single_out(&self, part: &mut Part<'_, S>, how: How) -> Option<bool> {
+    /// Has the locked part mapped by a page of a table of its own, unless it is to be spared.
+    /// Returns false if that takes waiting. The list of its page is locked, and its family, which
+    /// has one member.
+    fn single_out(&self, part: &mut Part<'_, S>, how: How) -> bool {
         if part.size() == Size::Shared {
             self.take_over(part);
         }
-        let spared = how.spares(part);
-        (spared || self.try_demote(part)).then_some(spared)
+        how.spares(part) || self.try_demote(part)
     }
 
-    /// Clears and flushes the mapping that is all of the locked `part`, under both locks; `false`
-    /// if it must be spared. With the slot's last page its PV tables go: memory is short.
-    fn take_away(&self, part: &mut Part<'_, S>, list: &mut PvList<'_, S>, how: How) -> bool {
+    /// Clears and flushes the mapping that is all of the locked `part`, under both locks, unless it
+    /// must be spared. With the slot's last page its PV tables go: memory is short.
+    fn take_away(&self, part: &mut Part<'_, S>, list: &mut PvList<'_, S>, how: How) -> Fate {
+        if how.spares(part) {
+            return Fate::Spared;
+        }
         // The caller's hold keeps the page.
         match how {
             How { forgets: true, .. } => {
                 if !self.forget(part, list) {
-                    return false;
+                    return Fate::Spared;
                 }
             }
             How { slot, .. } => {
@@ -310,7 +319,7 @@ impl<S: System> Pmap<S> {
             self.free_pv_tables(part);
         }
         self.trim_chunks();
-        true
+        Fate::Taken
     }
 
     /// Takes the mapping out of the table and off the list, and drops its reference.

@@ -8,6 +8,7 @@
 
 use super::Pmap;
 use crate::error::Error;
+use crate::frames::Content;
 use crate::system::System;
 use machine::{Atomic, Atomics, Frame, Memory, Ordering, pte};
 
@@ -95,7 +96,7 @@ impl<S: System> Pmap<S> {
         ) {
             Ok(_) => next,
             Err(theirs) => {
-                self.vm.free(next, true);
+                self.vm.free(next, Content::Zeroed);
                 pte::frame(theirs)
             }
         }
@@ -103,7 +104,7 @@ impl<S: System> Pmap<S> {
 
     fn free_fresh(&self, fresh: &[Option<Frame>]) {
         for &frame in fresh.iter().flatten() {
-            self.vm.free(frame, true);
+            self.vm.free(frame, Content::Zeroed);
         }
     }
 
@@ -112,8 +113,11 @@ impl<S: System> Pmap<S> {
     pub(super) fn free_tables(&mut self) {
         self.free_below(self.root, pte::LEVELS - 1, 0);
         // The kernel's entries are still in it.
-        let zeroed = self.vm.kernel().is_none();
-        self.vm.free(self.root, zeroed);
+        let content = match self.vm.kernel() {
+            Some(_) => Content::Any,
+            None => Content::Zeroed,
+        };
+        self.vm.free(self.root, content);
     }
 
     /// Frees the PV tables of the slot at `address`.
@@ -141,7 +145,7 @@ impl<S: System> Pmap<S> {
                 _ => self.free_below(below, level - 1, at),
             }
             machine.word(table, index).store(0, Ordering::Relaxed);
-            self.vm.free(below, true);
+            self.vm.free(below, Content::Zeroed);
             first = index + 1;
         }
     }

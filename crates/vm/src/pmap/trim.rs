@@ -18,6 +18,7 @@
 
 use super::Pmap;
 use crate::flags::Flags;
+use crate::frames::Content;
 use crate::pv::Table;
 use crate::system::System;
 use crate::tree::{ALL, Kind, Part, Place};
@@ -74,7 +75,7 @@ impl<S: System> Pmap<S> {
         // No walker knows them any more, and they were empty.
         tables[..count]
             .iter()
-            .for_each(|&at| self.vm.free(at, true));
+            .for_each(|&at| self.vm.free(at, Content::Zeroed));
         count
     }
 

@@ -1,5 +1,6 @@
 //! Private pages out to the swap space, several at once.
 
+use crate::frames::Content;
 use crate::object::PageRef;
 use crate::page::{Identity, Page};
 use crate::pmap::How;
@@ -23,12 +24,12 @@ pub(crate) struct Batch<'a, S: System> {
 struct Way {
     /// The page's slot, of which the reclaimer has a reference.
     slot: Option<u32>,
-    content: Content,
+    saved: Saved,
 }
 
-/// True if a slot has its page's content.
+/// What a slot has of its page.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Content {
+enum Saved {
     /// It has.
     Written,
     /// It is to be written.
@@ -40,13 +41,13 @@ enum Content {
 impl Way {
     const NONE: Way = Way {
         slot: None,
-        content: Content::Written,
+        saved: Saved::Written,
     };
 
     /// The slot, if it is to be written.
     #[inline]
     fn unwritten(self) -> Option<u32> {
-        self.slot.filter(|_| self.content != Content::Written)
+        self.slot.filter(|_| self.saved != Saved::Written)
     }
 }
 
@@ -145,7 +146,7 @@ impl<S: System> Vm<S> {
         {
             way.slot = Some(slot);
             if page.flags() & Page::<S>::UNWRITTEN != 0 {
-                way.content = Content::Failed;
+                way.saved = Saved::Failed;
             }
         }
     }
@@ -160,7 +161,7 @@ impl<S: System> Vm<S> {
         list.take_flags(Page::<S>::LAZY);
         page.set_identity(Identity::Swap(slot));
         drop(list);
-        (way.slot, way.content) = (Some(slot), Content::New);
+        (way.slot, way.saved) = (Some(slot), Saved::New);
     }
 
     /// Makes the page's mappings entries that name its slot.
@@ -193,23 +194,23 @@ impl<S: System> Vm<S> {
             next = run.end;
             for (&frame, way) in frames[run.clone()].iter().zip(&mut ways[run]) {
                 let content = match written {
-                    Ok(()) => Content::Written,
-                    Err(_) => Content::Failed,
+                    Ok(()) => Saved::Written,
+                    Err(_) => Saved::Failed,
                 };
-                self.mark(frame, mem::replace(&mut way.content, content), content);
+                self.mark(frame, mem::replace(&mut way.saved, content), content);
             }
         }
     }
 
     /// Notes at the page whether its slot has its content, if that changes.
     #[inline]
-    fn mark(&self, frame: Frame, old: Content, new: Content) {
+    fn mark(&self, frame: Frame, old: Saved, new: Saved) {
         let unwritten = Page::<S>::UNWRITTEN;
         match (old, new) {
-            (Content::Failed, Content::Written) => {
+            (Saved::Failed, Saved::Written) => {
                 self.lock_pv(frame).take_flags(unwritten);
             }
-            (Content::New, Content::Failed) => self.lock_pv(frame).set_flags(unwritten),
+            (Saved::New, Saved::Failed) => self.lock_pv(frame).set_flags(unwritten),
             _ => {}
         }
     }
@@ -217,12 +218,12 @@ impl<S: System> Vm<S> {
     /// Frees the page if no task wants it any more; whether it did.
     fn finish(&self, frame: Frame, way: Way) -> bool {
         if let (Some(slot), Some(swap)) = (way.slot, self.swap_space())
-            && way.content == Content::Written
+            && way.saved == Saved::Written
         {
             // The cache's reference and this reclaimer's.
             let freeze = || self.page(frame).freeze(2);
             if swap.uncache_and_release(slot, frame, freeze) == Eviction::Evicted {
-                self.free_page(frame, false);
+                self.free_page(frame, Content::Any);
                 return true;
             }
         }

@@ -1,6 +1,7 @@
 //! Pages that go one by one: those of objects, to their store or to the swap space, and those that
 //! their owner has given up, without being written.
 
+use crate::frames::Content;
 use crate::object::{Home, PageRef};
 use crate::page::Page;
 use crate::pmap::How;
@@ -74,7 +75,7 @@ impl<S: System> Vm<S> {
         // A task with an old hint may hold it for a moment.
         let freed = page.release();
         if freed {
-            self.free_page(frame, false);
+            self.free_page(frame, Content::Any);
         }
         Ok(usize::from(freed))
     }

@@ -3,6 +3,7 @@
 use super::batch::Batch;
 use crate::object::PageRef;
 use crate::page::Identity;
+use crate::pmap::Busy;
 use crate::system::System;
 use crate::vm::Vm;
 use machine::Frame;
@@ -51,13 +52,12 @@ impl<S: System> Vm<S> {
         };
         let page = self.page(frame);
         match self.test_referenced_at(frame) {
-            Some(false) => {}
-            Some(true) => {
+            Ok(false) => {}
+            Ok(true) => {
                 page.set_age(YOUNG);
                 return 0;
             }
-            // Another task writes it, or takes it away.
-            None => return 0,
+            Err(Busy) => return 0,
         }
         match page.age().checked_sub(1) {
             Some(age) => {

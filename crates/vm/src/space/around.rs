@@ -48,10 +48,10 @@ impl<S: System> Faulting<'_, '_, S> {
             });
         }
         let mut block = self.part.again(range);
-        let (prot, writable) = self.object_rights();
+        let rights = self.object_rights();
         let pages = shown.map(|(index, page)| (place(index), page));
         let pmap = &self.space.pmap;
-        pmap.make_all_attached(&mut block, pages, prot, writable);
+        pmap.make_all_attached(&mut block, pages, rights);
     }
 
     /// Maps the object's page in `frame`, which it has shown since the slot was locked, if nothing

@@ -239,11 +239,11 @@ impl<S: System> Space<S> {
         unmapping.count()?;
         self.report(op, Change::Unmapping(shrunk));
         unmapping.take_pages();
-        let leaves_tables = unmapping.set(None);
+        let left = unmapping.set(None);
         let flags = self.end(step);
         unmapping.release();
         self.report(op, Change::Unmapped(shrunk));
-        self.given_back(place, shrunk, leaves_tables);
+        self.given_back(place, shrunk, left);
         Ok(Some(flags))
     }
 

@@ -15,11 +15,12 @@
 //! ([`Object::set_size`]).
 
 use super::gate::Guard;
-use super::supply::{Got, Need, Supply, advice};
+use super::supply::{Got, Need, ReadAhead, Supply, advice};
 use super::touch::Touch;
 use super::{HIGHEST, LOWEST, Space};
 use crate::error::Error;
 use crate::flags::Flags;
+use crate::frames::Content;
 use crate::object::{Attachment, Object};
 use crate::pmap::Entry;
 use crate::prot::Prot;
@@ -63,9 +64,9 @@ impl<S: System> Space<S> {
         got: Got,
     ) -> Result<(), Error> {
         let before = self.vm.hand().freed();
-        match self.try_fault(fault, place, page, false, got) {
+        match self.try_fault(fault, place, page, ReadAhead::Allowed, got) {
             Ok(()) => Ok(()),
-            Err(error) => self.fault_again(fault, place, page, (before, error)),
+            Err(error) => self.fault_again(fault, place, page, before, error),
         }
     }
 
@@ -77,15 +78,16 @@ impl<S: System> Space<S> {
         fault: PageFault,
         place: Place<'_, S>,
         page: VaRange,
-        (before, error): (usize, Error),
+        before: usize,
+        error: Error,
     ) -> Result<(), Error> {
-        let (mut is_short, mut first) = (false, Some(error));
+        let (mut ahead, mut first) = (ReadAhead::Allowed, Some(error));
         self.vm.with_frames_since(before, || {
-            let was_short = mem::replace(&mut is_short, true);
+            let ahead = mem::replace(&mut ahead, ReadAhead::Denied);
             loop {
                 let tried = match first.take() {
                     Some(error) => Err(error),
-                    None => self.try_fault(fault, place, page, was_short, Got::Nothing),
+                    None => self.try_fault(fault, place, page, ahead, Got::Nothing),
                 };
                 match tried {
                     Err(Error::NotMapped { .. }) if self.grow_stack(page)? => {}
@@ -96,18 +98,18 @@ impl<S: System> Space<S> {
         })
     }
 
-    /// Tries to resolve a fault; a hole is [`Error::NotMapped`]. `is_short` says that there was no
-    /// memory for it before.
+    /// Tries to resolve a fault; a hole is [`Error::NotMapped`]. Nothing is read
+    /// ahead if there was no memory for it before.
     #[inline(never)]
     fn try_fault(
         &self,
         fault: PageFault,
         place: Place<'_, S>,
         page: VaRange,
-        is_short: bool,
+        ahead: ReadAhead,
         got: Got,
     ) -> Result<(), Error> {
-        let mut supply = Supply::new(&self.vm, is_short, got);
+        let mut supply = Supply::new(&self.vm, ahead, got);
         let mut op = self.begin(Op::Fault {
             address: fault.address,
             access: fault.access,
@@ -209,11 +211,15 @@ impl<S: System> Faulting<'_, '_, S> {
         Some((unsafe { &*attachment }.object(), index))
     }
 
-    /// The rights that a mapping of the object's page has, and whether tasks may write it as it is.
+    /// The rights to the object's page as it is: a private store goes to a copy.
     #[inline]
-    pub(super) fn object_rights(&self) -> (Prot, bool) {
+    pub(super) fn object_rights(&self) -> Prot {
         let prot = self.flags.prot();
-        (prot, self.flags.has(Flags::SHARED) && prot.writes())
+        if self.flags.has(Flags::SHARED) {
+            prot
+        } else {
+            prot.read_only()
+        }
     }
 
     /// The need of a fault on an object's page that is not in memory.
@@ -238,7 +244,7 @@ impl<S: System> Faulting<'_, '_, S> {
         }
         self.space.pmap.prepare(&mut self.part)?;
         if let Some(frame) = supply.take_frame() {
-            self.make_first(frame, self.flags.prot().writes());
+            self.make_first(frame);
         }
         Ok(None)
     }
@@ -258,8 +264,8 @@ impl<S: System> Faulting<'_, '_, S> {
         let shared = self.flags.has(Flags::SHARED);
         if !self.writes || shared {
             pmap.prepare_object(&mut self.part)?;
-            let (prot, writable) = self.object_rights();
-            pmap.make_attached(&mut self.part, page, prot, writable);
+            let rights = self.object_rights();
+            pmap.make_attached(&mut self.part, page, rights);
             vm.queues().activate(page);
             self.around();
             return Ok(None);
@@ -268,7 +274,7 @@ impl<S: System> Faulting<'_, '_, S> {
         let copy = supply.room()?;
         vm.machine().copy(page, copy);
         vm.queues().activate(page);
-        self.make_first(copy, true);
+        self.make_first(copy);
         Ok(None)
     }
 
@@ -297,7 +303,7 @@ impl<S: System> Faulting<'_, '_, S> {
         vm.machine().copy(page, copy);
         vm.queues().activate(page);
         vm.release_page(page);
-        self.make_first(copy, true);
+        self.make_first(copy);
         Ok(None)
     }
 
@@ -331,7 +337,7 @@ impl<S: System> Faulting<'_, '_, S> {
         }
         let copy = supply.room()?;
         let replaced = pmap.replace(&mut self.part, bits, copy, prot);
-        replaced.inspect_err(|_| self.space.vm.free_page(copy, false))?;
+        replaced.inspect_err(|_| self.space.vm.free_page(copy, Content::Any))?;
         self.took(copy);
         Ok(None)
     }
@@ -357,7 +363,8 @@ impl<S: System> Faulting<'_, '_, S> {
         // With the last reference of the slot the page is this mapping's.
         vm.release_swapped(slot);
         let writable = prot.writes() && vm.is_exclusive(frame);
-        pmap.make(&mut self.part, frame, Kind::Private, prot, writable);
+        let rights = if writable { prot } else { prot.read_only() };
+        pmap.make(&mut self.part, frame, Kind::Private, rights);
         self.took(frame);
         if self.writes && !writable {
             let bits = pmap.bits_at(&self.part);
@@ -369,9 +376,9 @@ impl<S: System> Faulting<'_, '_, S> {
 
     /// Maps a page that no other task knows yet. It is prepared.
     #[inline]
-    fn make_first(&mut self, frame: Frame, writable: bool) {
+    fn make_first(&mut self, frame: Frame) {
         let (pmap, prot) = (&self.space.pmap, self.flags.prot());
-        pmap.make_first(&mut self.part, frame, prot, writable);
+        pmap.make_first(&mut self.part, frame, prot);
         self.took(frame);
     }
 

@@ -3,7 +3,6 @@
 use super::{Region, Space};
 use crate::error::Error;
 use crate::heap::push;
-use crate::object::Attached;
 use crate::pmap::{Seen, SeenPage};
 use crate::system::{Op, System};
 use crate::tree::{Kind, Mapped, Part, Size};
@@ -63,10 +62,10 @@ impl<S: System> Space<S> {
     /// Pages of objects without a file that are mapped in a slot.
     fn shared_pages(&self, part: &Part<'_, S>) -> u64 {
         let (mut files, mut shared) = (false, false);
-        part.for_each(|mapped| {
-            let is_shared = is_shared(&mapped);
-            files |= is_shared == Some(false);
-            shared |= is_shared == Some(true);
+        part.for_each(|mapped| match backing(&mapped) {
+            Backing::File => files = true,
+            Backing::Shared => shared = true,
+            Backing::None => {}
         });
         if !(files && shared) {
             let all = part.slot().count(Kind::Object) as u64;
@@ -74,7 +73,7 @@ impl<S: System> Space<S> {
         }
         let mut pages = 0;
         part.for_each(|mapped| {
-            if is_shared(&mapped) == Some(true) {
+            if backing(&mapped) == Backing::Shared {
                 let seen = self.pmap.inspect(part.again(mapped.range));
                 let of_object =
                     |seen| matches!(seen, Seen::Page(page) if page.kind == Kind::Object);
@@ -85,10 +84,23 @@ impl<S: System> Space<S> {
     }
 }
 
-/// True if a mapped object has no file; `None` if no object is mapped.
-fn is_shared<S: System>(mapped: &Mapped<'_, S>) -> Option<bool> {
-    let is_anonymous = |to: &Attached<S>| to.object().is_anonymous();
-    mapped.attachment.map(is_anonymous)
+/// The object of a mapping.
+#[derive(PartialEq, Eq)]
+enum Backing {
+    /// There is none.
+    None,
+    /// It has a file.
+    File,
+    /// It has no file.
+    Shared,
+}
+
+fn backing<S: System>(mapped: &Mapped<'_, S>) -> Backing {
+    match mapped.attachment {
+        None => Backing::None,
+        Some(to) if to.object().is_anonymous() => Backing::Shared,
+        Some(_) => Backing::File,
+    }
 }
 
 /// The pages of a region.

@@ -10,9 +10,44 @@ use machine::{Access, PAGE_SIZE, PageFault, VaRange};
 /// All flags of locked memory.
 const ALL_LOCKS: Flags = Flags::NONE.with(Flags::LOCKED).with(Flags::ON_FAULT);
 
+/// When the pages of locked memory are paged in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bring {
+    /// At once.
+    Now,
+    /// When they are used (`MLOCK_ONFAULT`, `MCL_ONFAULT`).
+    OnFault,
+}
+
+/// Mappings of a space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mappings {
+    /// All that there are.
+    pub current: bool,
+    /// All that are made later; without these, those made later are not locked any more.
+    pub future: bool,
+}
+
+impl Mappings {
+    /// Those that there are.
+    pub const CURRENT: Mappings = Mappings {
+        current: true,
+        future: false,
+    };
+    /// Those made later.
+    pub const FUTURE: Mappings = Mappings {
+        current: false,
+        future: true,
+    };
+    /// All.
+    pub const ALL: Mappings = Mappings {
+        current: true,
+        future: true,
+    };
+}
+
 impl<S: System> Space<S> {
-    /// Keeps the pages of `range` (its end rounded up to pages) in memory, and pages them in:
-    /// at once, or with `on_fault` as they are used.
+    /// Keeps the pages of `range` (its end rounded up to pages) in memory, and pages them in.
     ///
     /// If part of the range is not mapped, or the limit does not allow it, nothing changes.
     ///
@@ -21,9 +56,9 @@ impl<S: System> Space<S> {
     /// with it, or since it lies behind its object's end; all of the range is locked then,
     /// and its pages before that one are in memory. So it is after [`Error::OutOfMemory`] for want
     /// of frames, and [`Error::Io`].
-    pub fn lock(&self, range: VaRange, on_fault: bool) -> Result<(), Error> {
-        self.reflag(range, ALL_LOCKS, locked(on_fault))?;
-        if on_fault {
+    pub fn lock(&self, range: VaRange, bring: Bring) -> Result<(), Error> {
+        self.reflag(range, ALL_LOCKS, locked(bring))?;
+        if bring == Bring::OnFault {
             return Ok(());
         }
         self.bring_usable(Self::in_pages(range)?)
@@ -41,24 +76,24 @@ impl<S: System> Space<S> {
         self.reflag(range, ALL_LOCKS, Flags::NONE)
     }
 
-    /// Keeps the pages of all mappings in memory (`current`), and those of all future ones
-    /// (`future`; `false` ends an earlier call's), as [`Space::lock`] does. Locks the
-    /// whole space: O(slots + regions), and the pages paged in.
+    /// Keeps the pages of `which` mappings in memory, as [`Space::lock`] does. Locks the whole
+    /// space: O(slots + regions), and the pages paged in.
     ///
     /// # Errors
     /// [`Error::Invalid`] if neither is wanted; [`Error::OverLimit`] if the limit does not allow
     /// it. Then nothing has changed.
-    pub fn lock_all(&self, current: bool, future: bool, on_fault: bool) -> Result<(), Error> {
+    pub fn lock_all(&self, which: Mappings, bring: Bring) -> Result<(), Error> {
+        let Mappings { current, future } = which;
         if !current && !future {
             let reason = "neither current nor future mappings are to be locked";
             return Err(Error::Invalid { reason });
         }
-        let how = locked(on_fault);
+        let how = locked(bring);
         self.set_all(
             current.then_some(how),
             if future { how } else { Flags::NONE },
         )?;
-        if current && !on_fault {
+        if current && bring == Bring::Now {
             self.populate_all();
         }
         Ok(())
@@ -115,8 +150,11 @@ impl<S: System> Space<S> {
     }
 }
 
-fn locked(on_fault: bool) -> Flags {
-    Flags::LOCKED.with_if(on_fault, Flags::ON_FAULT)
+fn locked(bring: Bring) -> Flags {
+    match bring {
+        Bring::Now => Flags::LOCKED,
+        Bring::OnFault => ALL_LOCKS,
+    }
 }
 
 impl<S: System> Space<S> {

@@ -32,6 +32,7 @@ mod unmap;
 
 pub use advise::Advice;
 pub use footprint::{Footprint, PagePlace, Stats};
+pub use lock::{Bring, Mappings};
 pub use query::{MappedObject, Region};
 pub use remap::Move;
 pub use request::{At, Request};

@@ -45,7 +45,7 @@ impl<S: System> Space<S> {
         if !is_ready {
             return Ok(false);
         }
-        let (before, after) = counted(&runs, place.leaves());
+        let (before, after) = counted(&runs, place);
         // A mapping left behind is charged as the one that has gone, so a move that leaves
         // none behind is charged for new pages only.
         let more = after.charged - before.charged;
@@ -63,7 +63,7 @@ impl<S: System> Space<S> {
             self.leave_cut(&two, run);
         }
         self.pmap.move_pages(&two, old, target);
-        self.move_runs(&two, &runs, place.leaves());
+        self.move_runs(&two, &runs, place);
         drop(two);
         drop(pmap);
         let op = &mut Guard::<S>::default();
@@ -195,13 +195,13 @@ impl<S: System> Space<S> {
     }
 
     /// Says that `runs` are mapped where they go, and no more where they were, or empty.
-    fn move_runs(&self, two: &Two<'_, S>, runs: &[Run<S>], leave: bool) {
+    fn move_runs(&self, two: &Two<'_, S>, runs: &[Run<S>], place: Move) {
         for run in runs {
             for mut part in two.parts_of(run.to) {
                 part.set(Some(run.attributes.clone()));
             }
             for mut part in two.parts_of(run.from) {
-                if leave {
+                if place.leaves() {
                     part.update(|_, left| left.flags = left.flags.without(LOCKS))
                 } else {
                     part.set(None)
@@ -239,14 +239,14 @@ impl<S: System> Space<S> {
     }
 }
 
-/// The usage of `runs` before the move and after it; with `leave`, mappings left behind count, too.
-fn counted<S: System>(runs: &[Run<S>], leave: bool) -> (Usage, Usage) {
+/// The usage of `runs` before the move and after it, with that of mappings left behind.
+fn counted<S: System>(runs: &[Run<S>], place: Move) -> (Usage, Usage) {
     let (mut before, mut after) = (Usage::NONE, Usage::NONE);
     for run in runs {
         let flags = run.attributes.flags;
         before += Usage::of(flags, run.from.pages());
         after += Usage::of(flags, run.to.pages());
-        if leave {
+        if place.leaves() {
             after += Usage::of(flags.without(LOCKS), run.from.pages());
         }
     }

@@ -130,7 +130,7 @@ impl<S: System> Space<S> {
     /// Makes pages old.
     pub(super) fn cool(&self, range: VaRange) -> Result<(), Error> {
         self.each_page(range, |page| {
-            self.vm.test_referenced_at(page.frame());
+            let _ = self.vm.test_referenced_at(page.frame());
             self.vm.page(page.frame()).set_age(0);
         })
     }

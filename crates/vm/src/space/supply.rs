@@ -35,12 +35,18 @@ pub(super) enum Got {
     Any(Frame),
 }
 
+/// Says if pages may be read ahead. Where memory is short they would only go again, and the page
+/// that is needed with them.
+#[derive(Clone, Copy)]
+pub(super) enum ReadAhead {
+    Allowed,
+    Denied,
+}
+
 /// The memory that a fault has got; unneeded memory is freed.
 pub(super) struct Supply<'a, S: System> {
     vm: &'a Vm<S>,
-    /// Memory is short: pages read ahead would only go again, and the page that is needed with
-    /// them.
-    is_short: bool,
+    ahead: ReadAhead,
     got: Got,
     /// The content of a slot of the swap space.
     swapped: Option<(u32, PageRef<'a, S>)>,
@@ -50,10 +56,10 @@ pub(super) struct Supply<'a, S: System> {
 
 impl<'a, S: System> Supply<'a, S> {
     #[inline]
-    pub(super) fn new(vm: &'a Vm<S>, is_short: bool, got: Got) -> Self {
+    pub(super) fn new(vm: &'a Vm<S>, ahead: ReadAhead, got: Got) -> Self {
         Supply {
             vm,
-            is_short,
+            ahead,
             got,
             swapped: None,
             kept: None,
@@ -81,10 +87,9 @@ impl<'a, S: System> Supply<'a, S> {
         match need {
             Need::Zeroes => self.frame(Content::Zeroed),
             Need::Object(attached, index, advice) => {
-                let advice = if self.is_short {
-                    Advice::Random
-                } else {
-                    advice
+                let advice = match self.ahead {
+                    ReadAhead::Allowed => advice,
+                    ReadAhead::Denied => Advice::Random,
                 };
                 let page = attached.object().page(index, advice)?;
                 self.kept = Some(PageRef::new(self.vm, page.into_frame()));
@@ -145,8 +150,8 @@ impl<'a, S: System> Supply<'a, S> {
     #[inline]
     fn give_back(&mut self) {
         match mem::replace(&mut self.got, Got::Nothing) {
-            Got::Zeroes(frame) => self.vm.free_page(frame, true),
-            Got::Any(frame) => self.vm.free_page(frame, false),
+            Got::Zeroes(frame) => self.vm.free_page(frame, Content::Zeroed),
+            Got::Any(frame) => self.vm.free_page(frame, Content::Any),
             Got::Nothing | Got::Failed => {}
         }
     }

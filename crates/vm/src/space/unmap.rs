@@ -54,38 +54,38 @@ impl<S: System> Space<S> {
         range: VaRange,
         op: &mut Guard<'a, S>,
     ) -> Result<(), Error> {
-        let leaves_tables = self.clear(place, range, op)?;
-        self.given_back(place, range, leaves_tables);
+        let left = self.clear(place, range, op)?;
+        self.given_back(place, range, left);
         Ok(())
     }
 
-    /// Leaves `range`, at whose start `place` was found, without a mapping. Says whether tables may
-    /// be left that are not needed.
+    /// Leaves `range`, at whose start `place` was found, without a mapping. Returns what that
+    /// leaves.
     #[inline(always)]
     pub(super) fn clear<'a>(
         &'a self,
         place: Place<'a, S>,
         range: VaRange,
         op: &mut Guard<'a, S>,
-    ) -> Result<bool, Error> {
+    ) -> Result<Left, Error> {
         self.report(op, Change::Expected(range));
         let mut unmapping = Unmapping::new(self);
         unmapping.lock(place, range)?;
         unmapping.count()?;
         self.report(op, Change::Unmapping(range));
         unmapping.take_pages();
-        let leaves_tables = unmapping.set(None);
+        let left = unmapping.set(None);
         unmapping.release();
         self.report(op, Change::Unmapped(range));
-        Ok(leaves_tables)
+        Ok(left)
     }
 
     /// Gives back the addresses of `range`, which has been unmapped, and tables that it has left.
     /// `place` was found at its start.
     #[inline]
-    pub(super) fn given_back(&self, place: Place<'_, S>, range: VaRange, leaves_tables: bool) {
+    pub(super) fn given_back(&self, place: Place<'_, S>, range: VaRange, left: Left) {
         self.arenas.unmapped(range);
-        if leaves_tables {
+        if left == Left::Tables {
             self.trim(place, range);
         }
     }
@@ -159,6 +159,14 @@ impl<S: System> Space<S> {
             self.pmap.trim(VaRange::sized(other, TABLE));
         }
     }
+}
+
+/// What mappings leave behind when they go.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Left {
+    Nothing,
+    /// Tables that may not be needed.
+    Tables,
 }
 
 /// A range whose mappings are on their way out: locked, and nothing has changed yet.
@@ -238,10 +246,10 @@ impl<'a, S: System> Unmapping<'a, S> {
         self.removal.free(&mut gather);
     }
 
-    /// Puts a mapping with `attributes`, or nothing, in the place of the mappings. Says whether
-    /// tables may be left that are not needed.
+    /// Puts a mapping with `attributes`, or nothing, in the place of the mappings. Returns what that
+    /// leaves.
     #[inline(always)]
-    pub(super) fn set(&mut self, attributes: Option<Attributes<S>>) -> bool {
+    pub(super) fn set(&mut self, attributes: Option<Attributes<S>>) -> Left {
         let locked = &mut self.removal.locked;
         match locked.only(locked.range()) {
             Some(part) => set(part, attributes),
@@ -272,19 +280,23 @@ fn prepare<S: System>(
     keep_attachments(&part, usage, kept)
 }
 
-/// Puts a mapping with `attributes`, or nothing, in the place of all of `part`; says whether that
-/// leaves a table that may not be needed.
+/// Puts a mapping with `attributes`, or nothing, in the place of all of `part`. Returns what that
+/// leaves.
 #[inline(always)]
-fn set<S: System>(mut part: Part<'_, S>, attributes: Option<Attributes<S>>) -> bool {
+fn set<S: System>(mut part: Part<'_, S>, attributes: Option<Attributes<S>>) -> Left {
     part.set(attributes);
-    part.is_empty() && part.leaf().get().is_some()
+    if part.is_empty() && part.leaf().get().is_some() {
+        Left::Tables
+    } else {
+        Left::Nothing
+    }
 }
 
 /// Puts a mapping with `attributes`, or nothing, in the place of all that is `locked`.
 #[inline(never)]
-fn set_several<S: System>(locked: &mut Locked<'_, S>, attributes: Option<Attributes<S>>) -> bool {
-    let parts = locked.parts();
-    parts.fold(false, |left, part| left | set(part, attributes.clone()))
+fn set_several<S: System>(locked: &mut Locked<'_, S>, attributes: Option<Attributes<S>>) -> Left {
+    let left = locked.parts().map(|part| set(part, attributes.clone()));
+    left.fold(Left::Nothing, Left::max)
 }
 
 /// Keeps the attachments of `part` in `kept`, as far as there is room for them, and adds its usage

@@ -295,7 +295,7 @@ impl<'a, S: System> Part<'a, S> {
             .as_ref()
             .is_some_and(|of| of.attachment.is_some())
         {
-            self.place.slot.set_attached(true);
+            self.place.slot.set_attached();
         }
         self.divide().replace(range, attributes);
         self.settle();
@@ -383,17 +383,10 @@ impl<'a, S: System> Part<'a, S> {
 
     #[inline(always)]
     fn become_uniform(&mut self, attributes: Option<Attributes<S>>) {
-        let state = match attributes {
-            Some(_) => State::Whole,
-            None => State::Empty,
-        };
-        let attached = attributes
-            .as_ref()
-            .is_some_and(|of| of.attachment.is_some());
+        self.place.slot.set_uniform(attributes.as_ref());
         let inside = self.inside();
         inside.extents.clear();
         inside.set_whole(attributes);
-        self.place.slot.set_uniform(state, attached);
     }
 
     /// Returns true if the mappings in the range can be changed: not in a part of more than 2 MiB.

@@ -178,10 +178,10 @@ impl<S: System> Slot<S> {
         self.set_byte(State::MASK, state as u8);
     }
 
-    /// Says whether something here is attached. Under the lock.
+    /// Says that something here is attached. Under the lock.
     #[inline]
-    pub(super) fn set_attached(&self, attached: bool) {
-        self.set_byte(ATTACHED, attached_bit(attached));
+    pub(super) fn set_attached(&self) {
+        self.set_byte(ATTACHED, ATTACHED);
     }
 
     /// Says that its extents have room. Under the lock.
@@ -192,10 +192,17 @@ impl<S: System> Slot<S> {
         }
     }
 
-    /// Says how all of it is mapped, and whether that is attached. Under the lock.
+    /// Says that all of it is mapped with these attributes, or nothing. Under the lock.
     #[inline]
-    pub(super) fn set_uniform(&self, state: State, attached: bool) {
-        self.set_byte(State::MASK | ATTACHED, state as u8 | attached_bit(attached));
+    pub(super) fn set_uniform(&self, attributes: Option<&Attributes<S>>) {
+        let bits = match attributes {
+            None => State::Empty as u8,
+            Some(Attributes {
+                attachment: None, ..
+            }) => State::Whole as u8,
+            Some(_) => State::Whole as u8 | ATTACHED,
+        };
+        self.set_byte(State::MASK | ATTACHED, bits);
     }
 
     /// The likely finding of a first touch here, as of a moment ago.
@@ -379,7 +386,7 @@ impl<S: System> Slot<S> {
 
     /// Makes an empty slot that no other task knows one that is mapped from end to end.
     fn begin(&self, attributes: Attributes<S>) {
-        self.set_uniform(State::Whole, attributes.attachment.is_some());
+        self.set_uniform(Some(&attributes));
         // SAFETY: no other task knows the slot.
         unsafe { (*self.inside()).set_whole(Some(attributes)) };
     }
@@ -461,8 +468,3 @@ type Node<S> = [ManuallyDrop<Slot<S>>; FAN_OUT];
 /// A slot has memory to be freed only with one of these in its state's byte: an attachment, extents
 /// or a node.
 const KEEPS_MEMORY: u8 = ATTACHED | ROOM | State::MASK;
-
-/// [`ATTACHED`], or nothing.
-const fn attached_bit(attached: bool) -> u8 {
-    if attached { ATTACHED } else { 0 }
-}

@@ -110,21 +110,21 @@ impl<S: System> Vm<S> {
         frame.ok_or(Error::OutOfMemory(Resource::Frames))
     }
 
-    /// Gives back a frame that [`Vm::allocate`] gave. `zeroed` says it is all zero.
-    pub(crate) fn free(&self, frame: Frame, zeroed: bool) {
-        self.free_from(Purpose::Own, frame, zeroed);
+    /// Gives back a frame that [`Vm::allocate`] gave. It has `content`.
+    pub(crate) fn free(&self, frame: Frame, content: Content) {
+        self.free_from(Purpose::Own, frame, content);
     }
 
     #[inline]
-    fn free_from(&self, purpose: Purpose, frame: Frame, zeroed: bool) {
+    fn free_from(&self, purpose: Purpose, frame: Frame, content: Content) {
         let _free = self.queues.give(purpose);
-        self.frames.free(&self.machine, frame, zeroed);
+        self.frames.free(&self.machine, frame, content);
     }
 
     /// Drops a reference to a page, and frees its frame with the last.
     pub(crate) fn release_page(&self, frame: Frame) {
         if self.page(frame).release() {
-            self.free_page(frame, false);
+            self.free_page(frame, Content::Any);
         }
     }
 
@@ -134,7 +134,7 @@ impl<S: System> Vm<S> {
         if self.queues.is_silent() {
             self.frames.free_all(&self.machine, last)
         } else {
-            last.for_each(|frame| self.free_page(frame, false))
+            last.for_each(|frame| self.free_page(frame, Content::Any))
         }
     }
 
@@ -143,10 +143,10 @@ impl<S: System> Vm<S> {
         self.frames.free_all(&self.machine, pages);
     }
 
-    /// Frees a page that has no references, any more or yet. `zeroed` says it is all zero.
-    pub(crate) fn free_page(&self, frame: Frame, zeroed: bool) {
+    /// Frees a page that has no references, any more or yet. It has `content`.
+    pub(crate) fn free_page(&self, frame: Frame, content: Content) {
         self.queues.remove(frame);
-        self.free_from(Purpose::Page, frame, zeroed);
+        self.free_from(Purpose::Page, frame, content);
     }
 
     /// Looks for a page's mappings as the gate does.

@@ -87,7 +87,7 @@ fn all_frames_that_there_are_are_used_and_no_others() {
     assert_eq!(given.len(), all.len());
     given
         .iter()
-        .for_each(|&frame| frames.free(machine, frame, false));
+        .for_each(|&frame| frames.free(machine, frame, Content::Any));
     frames.drain();
     assert!(
         frames.allocate_block(machine).is_some(),
@@ -173,7 +173,7 @@ proptest! {
                 core::iter::from_fn(|| frames.allocate(&machine, Content::Zeroed)).collect();
             let numbers: BTreeSet<_> = given.iter().map(|frame| frame.0).collect();
             assert_eq!((numbers, given.len()), (all.clone(), all.len()));
-            given.iter().for_each(|&frame| frames.free(&machine, frame, true));
+            given.iter().for_each(|&frame| frames.free(&machine, frame, Content::Zeroed));
             assert_eq!(frames.free_count(), all.len());
         });
     }

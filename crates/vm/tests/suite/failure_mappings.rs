@@ -5,7 +5,7 @@ use crate::failing;
 use failing::{Call, Kind, MIB, Mixed, Pages, World, all, all_of, by_accounts, pages};
 use machine::{PAGE_SIZE, VaRange};
 use std::thread;
-use vm::{Advice, At, Error, Flags, HEAP_START, Limit, Move, Prot, Request, Resource};
+use vm::{Advice, At, Bring, Error, Flags, HEAP_START, Limit, Move, Prot, Request, Resource};
 
 type Change<'a> = &'a Call<'a, Mixed>;
 
@@ -155,7 +155,7 @@ fn changes_of_a_part() {
         &|world| world.space.unmap(across(world)),
         &|world| world.space.protect(part(world), Prot::READ),
         &|world| world.space.protect(across(world), Prot::NONE),
-        &|world| world.space.lock(pages(world.private, 2, 1), true),
+        &|world| world.space.lock(pages(world.private, 2, 1), Bring::OnFault),
         &|world| world.space.unlock(pages(world.private, 2, 1)),
         &|world| world.space.advise(part(world), Advice::DontFork),
         &|world| world.space.advise(part(world), Advice::Random),

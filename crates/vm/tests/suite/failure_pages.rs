@@ -4,7 +4,7 @@ use crate::failing;
 
 use failing::{Call, Mixed, Pages, all, pages};
 use machine::PAGE_SIZE;
-use vm::{Advice, Prot, Request};
+use vm::{Advice, Bring, Mappings, Prot, Request};
 
 /// Tries each; pages may have come and gone when it fails.
 fn moving(calls: &[&Call<'_, Mixed>]) {
@@ -93,13 +93,13 @@ fn bringing() {
 fn locking() {
     let lock = |at: usize, world: &Mixed| {
         let range = Mixed::whole(at);
-        let locked = world.space.lock(range, false);
+        let locked = world.space.lock(range, Bring::Now);
         locked.or_else(|error| world.space.unlock(range).and(Err(error)))
     };
     moving(&[
         &|world| lock(world.private, world),
         &|world| lock(world.memory, world),
-        &|world| world.space.lock_all(true, true, false),
+        &|world| world.space.lock_all(Mappings::ALL, Bring::Now),
     ]);
 }
 

@@ -8,7 +8,9 @@ use vm::object::{Object, ObjectRef};
 use vm::pager::MemoryPager;
 use vm::swap::SwapSpace;
 use vm::system::Reservation;
-use vm::{Advice, At, Best, Error, Flags, Move, Options, Prot, Request, Resource, Space, Vm};
+use vm::{
+    Advice, At, Best, Bring, Error, Flags, Move, Options, Prot, Request, Resource, Space, Vm,
+};
 
 use crate::store;
 
@@ -294,7 +296,7 @@ fn locked_memory_that_becomes_writable_is_copied_and_no_other() {
     );
     space.protect(first, Prot::READ).expect("protect");
     // There is no page yet, so nothing is brought.
-    let locked = space.lock(both, false);
+    let locked = space.lock(both, Bring::Now);
     assert!(matches!(locked, Err(Error::NotMapped { .. })));
     object.set_size(2 * PAGE_SIZE as u64).expect("set_size");
     space.protect(both, Prot::READ_WRITE).expect("protect");
@@ -316,7 +318,7 @@ fn what_is_locked_is_not_invalidated() {
     space.unmap(page(0)).expect("unmap");
     let hole = Err(Error::NotMapped { address: at });
     assert_eq!(space.invalidate(whole), hole);
-    space.lock(page(2), true).expect("lock");
+    space.lock(page(2), Bring::OnFault).expect("lock");
     let address = page(2).start;
     assert_eq!(space.invalidate(whole), Err(Error::Busy { address }));
     assert_eq!(Error::Busy { address }.errno(), 16);
@@ -430,7 +432,7 @@ fn locked_memory_is_there_and_is_not_dropped() {
     let range = VaRange::sized(at, 2 * PAGE_SIZE);
     let invalid = |result| assert!(matches!(result, Err(Error::Invalid { .. })), "{result:?}");
     // The second page lies behind the file's end, but the first is locked and there.
-    let failed = space.lock(range, false);
+    let failed = space.lock(range, Bring::Now);
     assert!(matches!(failed, Err(Error::NotMapped { .. })), "{failed:?}");
     let first = VaRange::sized(at, PAGE_SIZE);
     invalid(space.advise(first, Advice::DontNeed));
@@ -439,7 +441,7 @@ fn locked_memory_is_there_and_is_not_dropped() {
     // A page without rights comes when it may be written.
     let none = space.map(PAGE_SIZE, Prot::NONE).expect("map");
     let none = VaRange::sized(none, PAGE_SIZE);
-    assert!(space.lock(none, false).is_err());
+    assert!(space.lock(none, Bring::Now).is_err());
     invalid(space.advise(none, Advice::PopulateRead));
     assert_eq!(space.incore(none), Ok(vec![false]));
     space.protect(none, Prot::READ_WRITE).expect("protect");

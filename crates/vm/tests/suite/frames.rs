@@ -100,7 +100,7 @@ impl Model {
                 let some = self.owned.range(from..).step_by(step).take(count);
                 for frame in some.copied().collect::<Vec<_>>() {
                     self.owned.remove(&frame);
-                    frames.free(sim, Frame(frame), false);
+                    frames.free(sim, Frame(frame), Content::Any);
                 }
             }
             Op::FreeBlock(_, _) if self.blocks.is_empty() => {}
@@ -110,7 +110,7 @@ impl Model {
                 if at_once {
                     frames.free_block(sim, Frame(first))
                 } else {
-                    each.for_each(|frame| frames.free(sim, frame, false))
+                    each.for_each(|frame| frames.free(sim, frame, Content::Any))
                 }
             }
             Op::Drain => frames.drain(),
@@ -208,7 +208,7 @@ fn a_block_whose_frames_are_freed_one_by_one_is_whole_again() {
         let [a, b] = [block(), block()].map(|first| first.expect("a whole block"));
         assert!(a != b && [a, b].iter().all(|first| first.0 % BLOCK == 0));
         assert_eq!((block(), frames.free_count()), (None, 0));
-        (a.0..a.0 + BLOCK).for_each(|frame| frames.free(&machine, Frame(frame), false));
+        (a.0..a.0 + BLOCK).for_each(|frame| frames.free(&machine, Frame(frame), Content::Any));
         assert_eq!(frames.free_count(), BLOCK as usize);
         assert_eq!(block(), None, "frames in the cache keep it broken");
         assert!(frames.zero_ahead(&machine, 10) == 10, "some of them zeroed");
@@ -286,12 +286,12 @@ fn take_and_free(cpus: usize, blocks: u32, rounds: usize) {
                     match round % 2 {
                         0 => frames.free_block(&machine, first),
                         _ => (first.0..first.0 + BLOCK)
-                            .for_each(|frame| frames.free(&machine, Frame(frame), false)),
+                            .for_each(|frame| frames.free(&machine, Frame(frame), Content::Any)),
                     }
                 }
                 for frame in single {
                     mark(frame.0, 1, false);
-                    frames.free(&machine, frame, false);
+                    frames.free(&machine, frame, Content::Any);
                 }
                 if round % 8 == cpu % 8 {
                     frames.drain();
@@ -358,7 +358,7 @@ fn time_of(cpus: usize) -> u64 {
             let take = |_| frames.allocate(&sim, Content::Any).expect("a frame");
             let taken: Vec<Frame> = (0..FRAMES).map(take).collect();
             for frame in taken {
-                frames.free(&sim, frame, false);
+                frames.free(&sim, frame, Content::Any);
             }
         })
     };

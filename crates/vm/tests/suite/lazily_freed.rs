@@ -7,7 +7,7 @@ use machine::{PAGE_SIZE, VaRange};
 use std::thread;
 use vm::pager::MemoryPager;
 use vm::system::Reservation;
-use vm::{Advice, Best, Error, Move, Prot, Request, Superpages, Vm};
+use vm::{Advice, Best, Bring, Error, Move, Prot, Request, Superpages, Vm};
 
 const MIB: usize = 1 << 20;
 const PAGES: usize = 16;
@@ -319,7 +319,7 @@ fn what_can_not_be_given_up_is_refused() {
     let at = space.map(PAGE_SIZE, Prot::READ_WRITE).expect("map");
     space.store(at, 1).expect("store");
     let page = |at| VaRange::sized(at, PAGE_SIZE);
-    space.lock(page(at), false).expect("lock");
+    space.lock(page(at), Bring::Now).expect("lock");
     for at in [shared, at] {
         let refused = space.advise(page(at), Advice::Free);
         assert!(matches!(refused, Err(Error::Invalid { .. })));
@@ -327,7 +327,7 @@ fn what_can_not_be_given_up_is_refused() {
     // Locked later, it stays.
     space.unlock(page(at)).expect("unlock");
     free(&space, at, 1);
-    space.lock(page(at), false).expect("lock");
+    space.lock(page(at), Bring::Now).expect("lock");
     squeeze(&vm);
     assert_eq!(space.load(at), Ok(1));
 }

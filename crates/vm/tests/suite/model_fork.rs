@@ -10,7 +10,7 @@ use std::sync::Arc;
 use vm::pager::MemoryPager;
 use vm::swap::SwapSpace;
 use vm::system::{ForkTables, Reservation};
-use vm::{Advice, Best, Error, Move, Options, Prot, Space, Vm};
+use vm::{Advice, Best, Bring, Error, Move, Options, Prot, Space, Vm};
 
 use crate::run;
 
@@ -176,7 +176,7 @@ impl World {
             Op::Lock(space, run) => {
                 let (space, model) = &mut spaces[of(space)];
                 let covers = model.covers(run);
-                prop_assert_eq!(errno(space.lock(run.range(), true)), covers);
+                prop_assert_eq!(errno(space.lock(run.range(), Bring::OnFault)), covers);
                 if covers.is_ok() {
                     model.change(run, |page| page.1 = true);
                 }

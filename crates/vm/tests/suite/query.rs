@@ -7,7 +7,9 @@ use std::sync::Arc;
 use vm::object::{Object, ObjectId, ObjectRef};
 use vm::pager::MemoryPager;
 use vm::proc::{self, File, Names};
-use vm::{Advice, At, Best, Flags, HEAP_START, PagePlace, Prot, Request, Stats, Superpages, Usage};
+use vm::{
+    Advice, At, Best, Bring, Flags, HEAP_START, PagePlace, Prot, Request, Stats, Superpages, Usage,
+};
 
 use crate::store;
 
@@ -184,7 +186,7 @@ fn counts_are_exact_whatever_happens() {
     let stats = audit(&space);
     assert_eq!(stats.file, 2);
     audit(&child);
-    space.lock(pages(AT, 10), false).expect("lock");
+    space.lock(pages(AT, 10), Bring::Now).expect("lock");
     let stats = audit(&space);
     assert_eq!([stats.swapped, stats.usage.locked], [0, 10]);
     space

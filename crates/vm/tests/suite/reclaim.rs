@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use vm::pager::MemoryPager;
-use vm::{Advice, Error, Options, Prot, Request, Resource, Superpages, Vm};
+use vm::{Advice, Bring, Error, Options, Prot, Request, Resource, Superpages, Vm};
 
 const MIB: usize = 1 << 20;
 
@@ -186,7 +186,7 @@ fn stays(forks: bool) {
     let space = space(&vm);
     let locked = space.map(64 * PAGE_SIZE, Prot::READ_WRITE).expect("map");
     let range = VaRange::sized(locked, 64 * PAGE_SIZE);
-    space.lock(range, false).expect("lock");
+    space.lock(range, Bring::Now).expect("lock");
     let frames: Vec<_> = (0..64)
         .map(|page| space.pmap().lookup(locked + page * PAGE_SIZE))
         .collect();

@@ -6,7 +6,7 @@ use hosted::Hosted;
 use machine::{PAGE_SIZE, VaRange};
 use std::sync::Arc;
 use vm::system::Reservation;
-use vm::{Advice, At, Best, Error, Flags, Limit, Move, Options, Prot, Request, Space, Vm};
+use vm::{Advice, At, Best, Bring, Error, Flags, Limit, Move, Options, Prot, Request, Space, Vm};
 
 const P: usize = PAGE_SIZE;
 const SLOT: usize = 2 << 20;
@@ -105,7 +105,7 @@ fn several_mappings_leave_as_many() {
     several(&space, FROM);
     let locked = pages(FROM + 4 * P, 1);
     space.set_limit(Limit::Locked, Some(P)).expect("a limit");
-    space.lock(locked, false).expect("lock");
+    space.lock(locked, Bring::Now).expect("lock");
     let reserved = space.vm().swap().reserved();
     let moved = space.remap(pages(FROM, 6), 6 * P, Move::LeavingTo(TO));
     assert_eq!(moved, Ok(TO));

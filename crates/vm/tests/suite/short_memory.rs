@@ -9,7 +9,7 @@ use machine::PAGE_SIZE;
 use std::sync::Arc;
 use store::TestStore;
 use vm::object::Object;
-use vm::{Advice, Error, Hold, Prot, Request, Resource, Superpages};
+use vm::{Advice, Bring, Error, Hold, Prot, Request, Resource, Superpages};
 
 /// Leaves `left` frames free.
 fn withhold(space: &TestSpace, left: usize) -> Vec<Hold<vm::Best<hosted::Hosted>>> {
@@ -76,7 +76,7 @@ fn a_store_that_needs_a_page_and_its_copy_is_refused_with_one_frame() {
         parent.store(at, 7).expect("store");
         // Keeps the tables: it cannot go.
         parent.store(at + PAGE_SIZE, 8).expect("store");
-        parent.lock(pages(at, 1, 1), false).expect("lock");
+        parent.lock(pages(at, 1, 1), Bring::Now).expect("lock");
         let child = parent.fork().expect("fork");
         parent
             .advise(pages(at, 0, 1), Advice::PageOut)

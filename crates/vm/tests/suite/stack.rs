@@ -6,7 +6,10 @@ use hosted::Hosted;
 use machine::{Execute, Job, PAGE_SIZE, VaRange};
 use std::sync::Arc;
 use vm::system::Reservation;
-use vm::{At, Best, Error, Flags, HIGHEST, Limit, MAP_START, Options, Prot, Request, Space, Vm};
+use vm::{
+    At, Best, Bring, Error, Flags, HIGHEST, Limit, MAP_START, Mappings, Options, Prot, Request,
+    Space, Vm,
+};
 
 const P: usize = PAGE_SIZE;
 const SLOT: usize = 2 << 20;
@@ -161,7 +164,7 @@ fn growth_is_limited_like_any() {
     space
         .set_limit(Limit::Locked, Some(3 * P))
         .expect("a limit");
-    space.lock_all(true, false, false).expect("lock");
+    space.lock_all(Mappings::CURRENT, Bring::Now).expect("lock");
     assert!(is_segv(space.store(TOP - 4 * P, 1)));
     space.store(TOP - 3 * P, 1).expect("this fits");
 }

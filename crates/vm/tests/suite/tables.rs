@@ -9,7 +9,9 @@ use std::thread;
 use vm::object::{Object, ObjectRef};
 use vm::pager::MemoryPager;
 use vm::system::Reservation;
-use vm::{Advice, At, Best, Error, Move, Options, Prot, Request, Resource, Space, Superpages};
+use vm::{
+    Advice, At, Best, Bring, Error, Move, Options, Prot, Request, Resource, Space, Superpages,
+};
 
 const MIB: usize = 1 << 20;
 /// Bytes that a leaf table covers.
@@ -142,7 +144,7 @@ fn locked_memory_keeps_its_tables() {
     let (object, first) = fill(&vm);
     let locker = mapper(&vm, &object);
     let range = VaRange::sized(AT, TABLES * TABLE);
-    locker.lock(range, true).expect("lock");
+    locker.lock(range, Bring::OnFault).expect("lock");
     touch_all(&locker);
     let frames = || (0..TABLES).map(|index| locker.pmap().lookup(page(index)));
     let before: Vec<_> = frames().collect();

@@ -7,7 +7,7 @@ use crate::process::Thread;
 use crate::system::{ObjectRef, Request, Space, system};
 use linux_raw_sys::general::*;
 use machine::{PAGE_SIZE, VaRange};
-use vm::{Advice, At, Flags, HEAP_START, HIGHEST, LOWEST, Move, Prot};
+use vm::{Advice, At, Bring, Flags, HEAP_START, HIGHEST, LOWEST, Mappings, Move, Prot};
 
 fn prot(bits: usize) -> Result<Prot, Errno> {
     let bits = bits as u32;
@@ -307,14 +307,14 @@ pub fn mlock(thread: &mut Thread, [start, bytes, ..]: Arguments) -> Answer {
 }
 
 pub fn mlock2(thread: &mut Thread, [start, bytes, flags, ..]: Arguments) -> Answer {
-    let on_fault = match flags as u32 {
-        0 => false,
-        MLOCK_ONFAULT => true,
+    let bring = match flags as u32 {
+        0 => Bring::Now,
+        MLOCK_ONFAULT => Bring::OnFault,
         _ => return Err(Errno::INVAL),
     };
     let (first, end) = whole_pages(start, bytes)?;
     if end > first {
-        thread.space.lock(VaRange { start: first, end }, on_fault)?;
+        thread.space.lock(VaRange { start: first, end }, bring)?;
     }
     Ok(0)
 }
@@ -343,7 +343,16 @@ pub fn mlockall(thread: &mut Thread, [flags, ..]: Arguments) -> Answer {
         return Err(Errno::INVAL);
     }
     let space = &thread.space;
-    space.lock_all(has(MCL_CURRENT), has(MCL_FUTURE), has(MCL_ONFAULT))?;
+    let which = Mappings {
+        current: has(MCL_CURRENT),
+        future: has(MCL_FUTURE),
+    };
+    let bring = if has(MCL_ONFAULT) {
+        Bring::OnFault
+    } else {
+        Bring::Now
+    };
+    space.lock_all(which, bring)?;
     Ok(0)
 }
 

@@ -6,7 +6,7 @@ use sim::Sim;
 use std::sync::Arc;
 use vm::object::{Object, ObjectRef};
 use vm::pager::MemoryPager;
-use vm::{Advice, At, Error, HEAP_START, Move, Prot, Request, Space, System, Vm};
+use vm::{Advice, At, Bring, Error, HEAP_START, Move, Prot, Request, Space, System, Vm};
 
 /// Bytes in a region.
 const REGION: usize = 2 << 20;
@@ -116,7 +116,7 @@ impl<S: System<Machine = Sim>> Worker<S> {
         self.touch()?;
         match self.operation {
             Operation::PageIn => self.advise(Advice::PageOut),
-            Operation::Unlock => self.space.lock(self.pages(), false),
+            Operation::Unlock => self.space.lock(self.pages(), Bring::Now),
             Operation::Grow => self.space.unmap(self.half()),
             Operation::Copy => {
                 self.child = Some(self.space.fork()?);
@@ -148,7 +148,7 @@ impl<S: System<Machine = Sim>> Worker<S> {
             Operation::PageOut => self.advise(Advice::PageOut),
             Operation::PageIn | Operation::ReadFile | Operation::LoadFile => self.read(),
             Operation::DontFork => self.advise(Advice::DontFork),
-            Operation::Lock => self.space.lock(self.pages(), false),
+            Operation::Lock => self.space.lock(self.pages(), Bring::Now),
             Operation::Unlock => self.space.unlock(self.pages()),
             Operation::Grow => {
                 let half = VaRange::sized(self.region.start, REGION / 2);

@@ -12,7 +12,7 @@ use crate::vms;
 use machine::{Atomic, AtomicInt, Atomics, Ordering, PAGE_SIZE, VaRange};
 use sim::Sim;
 use std::sync::Arc;
-use vm::{Advice, At, Error, Move, Options, Prot, Request, Space, System, Vm};
+use vm::{Advice, At, Bring, Error, Move, Options, Prot, Request, Space, System, Vm};
 
 /// Rounds of each CPU.
 const ROUNDS: u64 = 32;
@@ -260,7 +260,7 @@ impl<S: System<Machine = Sim>> Worker<'_, S> {
                     .unmap(range)
                     .and_then(|()| space.map_fixed(range, Prot::READ_WRITE))
             }
-            3 => space.lock(whole, sim::dice(2) == 0),
+            3 => space.lock(whole, [Bring::OnFault, Bring::Now][sim::dice(2) as usize]),
             4 => space.unlock(whole),
             _ => {
                 process.start += STEP;

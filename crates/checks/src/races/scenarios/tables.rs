@@ -13,7 +13,7 @@ use machine::{Atomic, AtomicInt, Atomics, Ordering, PAGE_SIZE, VaRange};
 use sim::Sim;
 use std::sync::Arc;
 use vm::object::ObjectRef;
-use vm::{At, Error, Options, Prot, Request, Space, System, Vm};
+use vm::{At, Bring, Error, Options, Prot, Request, Space, System, Vm};
 
 /// Rounds of each CPU.
 const ROUNDS: u64 = 32;
@@ -187,7 +187,7 @@ impl<S: System<Machine = Sim>> Worker<'_, S> {
             2 => space
                 .protect(part, Prot::READ)
                 .and_then(|()| space.protect(part, Prot::READ_WRITE)),
-            3 => space.lock(all, true),
+            3 => space.lock(all, Bring::OnFault),
             4 => space.unlock(all),
             _ => {
                 space.exec();

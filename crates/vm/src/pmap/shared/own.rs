@@ -183,8 +183,8 @@ impl<S: System> Pmap<S> {
         tables
             .pv
             .take()
-            .for_each(|frame| self.vm.free(frame, false));
-        self.vm.free(tables.leaf, true);
+            .for_each(|frame| self.vm.free(frame, Content::Any));
+        self.vm.free(tables.leaf, Content::Zeroed);
     }
 }
 

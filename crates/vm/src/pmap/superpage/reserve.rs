@@ -42,7 +42,7 @@ impl<S: System> Pmap<S> {
         part.set_size(Size::Run);
         self.vm.machine().zero(frame);
         self.vm.page(frame).begin();
-        self.make(part, frame, Kind::Private, prot, prot.writes());
+        self.make(part, frame, Kind::Private, prot);
         self.promote(part);
         Ok(Some(frame))
     }

@@ -2,42 +2,36 @@
 //! removal.
 
 use super::{PvRun, Run, USED, frame_at, table};
+use crate::flags::Flags;
+use crate::frames::Content;
 use crate::page::Page;
+use crate::pmap::Pmap;
 use crate::pmap::flush::Touched;
 use crate::pmap::remove::Clearing;
-use crate::pmap::{Pmap, entry};
-use crate::prot::Prot;
 use crate::system::{PageQueues, System};
 use crate::tree::{Kind, Part, Size};
 use crate::vm::Vm;
 use machine::{Atomic, AtomicInt, Frame, Memory, Ordering, PAGE_SIZE, pte};
 
 impl<S: System> Pmap<S> {
-    /// Gives the pages of `part` the rights `prot`, if they are all of a superpage that can
+    /// Gives the pages of `part` the rights of `flags`, if they are all of a superpage that can
     /// have them; else they are mapped by pages from now on, and `false` says that it is to be done
     /// there.
     #[inline]
     pub(in crate::pmap) fn protect_superpage(
         &self,
         part: &mut Part<'_, S>,
-        prot: Prot,
-        shared: bool,
+        flags: Flags,
         touched: &mut Touched,
     ) -> bool {
         // A copy, so that the caller's stays in registers.
         part.size() != Size::Pages
-            && self.protect_large(&mut part.cut(part.range()), prot, shared, touched)
+            && self.protect_large(&mut part.cut(part.range()), flags, touched)
     }
 
     /// Changes the rights of superpages, where there may be some.
     #[inline(never)]
-    fn protect_large(
-        &self,
-        part: &mut Part<'_, S>,
-        prot: Prot,
-        shared: bool,
-        touched: &mut Touched,
-    ) -> bool {
+    fn protect_large(&self, part: &mut Part<'_, S>, flags: Flags, touched: &mut Touched) -> bool {
         if !part.is_all() {
             self.split(part);
         } else if part.size() == Size::Superpage {
@@ -45,10 +39,9 @@ impl<S: System> Pmap<S> {
             let bits = superpage.load(Ordering::Relaxed);
             let first = pte::frame(bits);
             let ours = |index| self.vm.is_exclusive(frame_at(first, index));
-            if !prot.writes() || shared || (0..pte::ENTRIES).all(ours) {
-                if self.give_rights(superpage, bits, entry::rights(prot, true))
-                    || self.revocations.are_pending()
-                {
+            let prot = flags.prot();
+            if !prot.writes() || flags.has(Flags::SHARED) || (0..pte::ENTRIES).all(ours) {
+                if self.give_rights(superpage, bits, prot) || self.revocations.are_pending() {
                     // The flush of one page forgets all.
                     touched.page(part.range().start);
                 }
@@ -136,7 +129,7 @@ impl<S: System> Vm<S> {
         }
         for (index, frame) in pages().enumerate() {
             if freed[index / 64] & 1 << (index % 64) != 0 {
-                self.free_page(frame, false);
+                self.free_page(frame, Content::Any);
             }
         }
     }

@@ -194,7 +194,7 @@ fn who_can_not_leave_has_changed_nothing() {
         &|space, at| space.unmap(half(at)),
         &|space, at| space.discard(half(at)),
         &|space, at| space.protect(half(at), Prot::READ),
-        &|space, at| space.lock(half(at), true),
+        &|space, at| space.lock(half(at), vm::Bring::OnFault),
         &|space, at| space.remap(half(at), half(at).len(), Move::To(at + (1 << 32))).map(drop),
     ];
     let vm = system(32);

@@ -152,7 +152,10 @@ fn limits_are_exact_whatever_happens() {
             }
             4 => space.unmap(range),
             5 => space.protect(range, prot),
-            6 => space.lock(range, random(2) == 0),
+            6 => {
+                let bring = [Bring::Now, Bring::OnFault][random(2) as usize];
+                space.lock(range, bring)
+            }
             7 => space.unlock(range),
             8 => space.set_break(HEAP_START + random(20) * P),
             9 => {
@@ -164,7 +167,13 @@ fn limits_are_exact_whatever_happens() {
                 space = space.fork().expect("fork");
                 Ok(())
             }
-            _ => space.lock_all(random(2) == 0, random(4) == 0, true),
+            _ => {
+                let which = Mappings {
+                    current: random(2) == 0,
+                    future: random(4) == 0,
+                };
+                space.lock_all(which, Bring::OnFault)
+            }
         };
         match result {
             Err(Error::OverLimit(_) | Error::LockLimit) => refused += 1,

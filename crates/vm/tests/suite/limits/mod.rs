@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use vm::system::Reservation;
 use vm::{
-    At, Best, Error, Flags, HEAP_START, Limit, Move, Options, Overcommit, Prot, Request, Resource,
-    Space, Stats, Vm,
+    At, Best, Bring, Error, Flags, HEAP_START, Limit, Mappings, Move, Options, Overcommit, Prot,
+    Request, Resource, Space, Stats, Vm,
 };
 
 use crate::refusing;

@@ -78,10 +78,13 @@ fn the_heap_is_limited() {
 fn locked_memory_is_limited() {
     let space = limited(Limit::Locked, 5);
     let at = space.map(8 * P, Prot::READ_WRITE).expect("map");
-    assert_eq!(space.lock(pages(at, 6), false), Err(over(Limit::Locked)));
-    space.lock(pages(at, 4), false).expect("this fits");
+    assert_eq!(
+        space.lock(pages(at, 6), Bring::Now),
+        Err(over(Limit::Locked))
+    );
+    space.lock(pages(at, 4), Bring::Now).expect("this fits");
     space
-        .lock(pages(at, 5), true)
+        .lock(pages(at, 5), Bring::OnFault)
         .expect("locked pages count once");
     assert_eq!(space.map_as(&locked(1)), Err(Error::LockLimit));
     space.unlock(pages(at, 2)).expect("unlock");
@@ -127,9 +130,12 @@ fn a_move_leaves_the_locks() {
         space.remap(pages(to, 2), 3 * P, Move::IfNeeded),
         Err(Error::LockLimit)
     );
-    assert_eq!(space.lock(pages(at, 1), false), Err(over(Limit::Locked)));
+    assert_eq!(
+        space.lock(pages(at, 1), Bring::Now),
+        Err(over(Limit::Locked))
+    );
     space.unmap(pages(to, 2)).expect("unmap");
-    space.lock(pages(at, 2), false).expect("this fits");
+    space.lock(pages(at, 2), Bring::Now).expect("this fits");
 }
 
 #[test]
@@ -159,7 +165,7 @@ fn a_child_has_the_limits_and_not_the_locks() {
         .expect("a limit");
     parent.set_limit(Limit::Stack, Some(P)).expect("a limit");
     let at = parent.map_as(&locked(3)).expect("map");
-    parent.lock_all(true, true, false).expect("lock");
+    parent.lock_all(Mappings::ALL, Bring::Now).expect("lock");
     let child = parent.fork().expect("fork");
     for limit in [
         Limit::AddressSpace,
@@ -172,14 +178,18 @@ fn a_child_has_the_limits_and_not_the_locks() {
     assert_eq!(parent.map(P, Prot::READ), Err(Error::LockLimit));
     child.map(3 * P, Prot::READ).expect("this fits, not locked");
     assert_eq!(child.map(P, Prot::READ), Err(over(Limit::AddressSpace)));
-    child.lock(pages(at, 3), false).expect("nothing was locked");
+    child
+        .lock(pages(at, 3), Bring::Now)
+        .expect("nothing was locked");
     assert_eq!(parent.fork().map(|_| ()), Ok(()));
 }
 
 #[test]
 fn what_is_locked_on_fault_is_not_populated() {
     let space = space();
-    space.lock_all(false, true, true).expect("lock");
+    space
+        .lock_all(Mappings::FUTURE, Bring::OnFault)
+        .expect("lock");
     let request = Request::anonymous(2 * P, Prot::READ_WRITE).populated();
     let at = space.map_as(&request).expect("map");
     assert_eq!(space.incore(pages(at, 2)), Ok(vec![false; 2]));
@@ -193,9 +203,13 @@ fn all_that_is_mapped_and_will_be_is_locked() {
     let space = space();
     let at = space.map(3 * P, Prot::READ_WRITE).expect("map");
     let none = space.map(P, Prot::NONE).expect("map");
-    let invalid = space.lock_all(false, false, true);
+    let nothing = Mappings {
+        current: false,
+        future: false,
+    };
+    let invalid = space.lock_all(nothing, Bring::OnFault);
     assert!(matches!(invalid, Err(Error::Invalid { .. })));
-    space.lock_all(true, true, false).expect("lock");
+    space.lock_all(Mappings::ALL, Bring::Now).expect("lock");
     let incore = |at, count| space.incore(pages(at, count)).expect("incore");
     assert_eq!(incore(at, 3), [true; 3]);
     let later = space.map(2 * P, Prot::READ).expect("map");
@@ -205,7 +219,9 @@ fn all_that_is_mapped_and_will_be_is_locked() {
     let is_locked = |space: &TestSpace| space.regions().iter().all(|r| r.flags.has(Flags::LOCKED));
     assert!(is_locked(&space));
     // Only current mappings: it ends the earlier call for future ones.
-    space.lock_all(true, false, true).expect("lock");
+    space
+        .lock_all(Mappings::CURRENT, Bring::OnFault)
+        .expect("lock");
     let loose = space.map(P, Prot::READ_WRITE).expect("map");
     assert!(!is_locked(&space));
     assert_eq!(incore(loose, 1), [false]);
@@ -214,9 +230,14 @@ fn all_that_is_mapped_and_will_be_is_locked() {
     assert!(!any);
     // Over the limit nothing changes.
     space.set_limit(Limit::Locked, Some(P)).expect("a limit");
-    assert_eq!(space.lock_all(true, true, true), Err(over(Limit::Locked)));
+    assert_eq!(
+        space.lock_all(Mappings::ALL, Bring::OnFault),
+        Err(over(Limit::Locked))
+    );
     space.unmap(pages(none, 1)).expect("unmap");
-    space.lock_all(false, true, true).expect("only the future");
+    space
+        .lock_all(Mappings::FUTURE, Bring::OnFault)
+        .expect("only the future");
     let last = space.map(P, Prot::READ_WRITE).expect("this fits");
     assert_eq!(incore(last, 1), [false], "locked when it is used");
     assert_eq!(space.map(P, Prot::READ), Err(Error::LockLimit));
@@ -276,7 +297,9 @@ fn a_refusal_by_the_heap_changes_no_count() {
 /// Nothing is left by `exec` but the limits.
 fn a_new_program_finds_nothing(exec: fn(&TestSpace)) {
     let space = limited(Limit::AddressSpace, 2000);
-    space.lock_all(false, true, true).expect("the future");
+    space
+        .lock_all(Mappings::FUTURE, Bring::OnFault)
+        .expect("the future");
     let at = space.map(1000 * P, Prot::READ_WRITE).expect("map");
     space.store(at + 700 * P, 1).expect("store");
     space.set_break(HEAP_START + 900 * P).expect("a heap");

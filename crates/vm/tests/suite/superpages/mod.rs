@@ -12,7 +12,9 @@ use std::sync::Arc;
 use vm::pager::MemoryPager;
 use vm::swap::SwapSpace;
 use vm::system::Reservation;
-use vm::{Advice, At, Best, Error, Flags, Move, Options, Prot, Request, Space, Superpages, Vm};
+use vm::{
+    Advice, At, Best, Bring, Error, Flags, Move, Options, Prot, Request, Space, Superpages, Vm,
+};
 
 const MIB: usize = 1 << 20;
 const HUGE: usize = 2 * MIB;

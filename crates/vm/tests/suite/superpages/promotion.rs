@@ -116,7 +116,8 @@ fn without_a_whole_block_there_are_pages() {
     }
     for &first in &frames {
         for frame in first.0 + 1..first.0 + PAGES as u32 {
-            vm.frames().free(vm.machine(), machine::Frame(frame), false);
+            vm.frames()
+                .free(vm.machine(), machine::Frame(frame), vm::Content::Any);
         }
     }
     let space = space(&vm, 1);
@@ -124,7 +125,7 @@ fn without_a_whole_block_there_are_pages() {
     assert_eq!(space.pmap().superpages(), 0);
     check(&space, 0..PAGES);
     for first in frames {
-        vm.frames().free(vm.machine(), first, false);
+        vm.frames().free(vm.machine(), first, vm::Content::Any);
     }
     end(&vm, space);
 }

@@ -111,7 +111,7 @@ fn superpages_go_to_the_swap_space_page_by_page() {
 fn a_superpage_that_is_locked_in_memory_stays_one() {
     let vm = system_with_swap(16);
     let space = promoted(&vm);
-    space.lock(whole(), false).expect("lock");
+    space.lock(whole(), Bring::Now).expect("lock");
     assert_eq!(space.pmap().superpages(), 1);
     assert_eq!(vm.reclaim(64), 0, "all that is used is locked");
     assert_eq!(space.pmap().superpages(), 1);
