@@ -8,14 +8,14 @@ use machine::{Frame, Memory};
 
 /// The frames that the VM has, as ascending ranges.
 pub(super) struct Map {
-    ranges: Vec<Part>,
+    ranges: Vec<Section>,
     /// One above the highest.
     end: usize,
     total: usize,
 }
 
 /// A range of frames, and how many there are before it.
-struct Part {
+struct Section {
     frames: Range<usize>,
     before: usize,
 }
@@ -51,7 +51,7 @@ impl Map {
         let before = self.total;
         self.end = frames.end;
         self.total += frames.len();
-        push(&mut self.ranges, Part { frames, before })
+        push(&mut self.ranges, Section { frames, before })
     }
 
     /// One above the highest frame's number.
@@ -73,7 +73,8 @@ impl Map {
             .ranges
             .partition_point(|it| it.frames.end <= part.start);
         let past = self.ranges.partition_point(|it| it.frames.start < part.end);
-        let common = move |it: &Part| it.frames.start.max(part.start)..it.frames.end.min(part.end);
+        let common =
+            move |it: &Section| it.frames.start.max(part.start)..it.frames.end.min(part.end);
         self.ranges[first..past.max(first)].iter().map(common)
     }
 

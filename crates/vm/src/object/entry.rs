@@ -1,7 +1,7 @@
 //! An entry of an object's tree: the object's content at one page index, in 8 bytes.
 //!
 //! # Protocol
-//! An entry's content is nothing, a frame, or a slot of the swap space. Only its *owner*
+//! An entry's value is nothing, a frame, or a slot of the swap space. Only its *owner*
 //! changes it: the task that has set `BUSY`. One task owns an entry while it reads the page in,
 //! writes it out or takes it away, and holds no other lock for that, so the pager may
 //! take its time. Others sleep until it is done.
@@ -35,9 +35,9 @@ const WAITED: u64 = 1 << 3;
 /// Where the number begins.
 const NUMBER: u32 = 32;
 
-/// The content of an object at an index.
+/// The value of an entry: what the object has at an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Content {
+pub(super) enum Value {
     /// Nothing in memory: the store tells, or it is zero.
     Absent,
     /// A page. The entry has one of its references.
@@ -46,31 +46,31 @@ pub(super) enum Content {
     Slot(u32),
 }
 
-impl Content {
+impl Value {
     /// The page's frame, if there is one.
     pub(super) fn frame(self) -> Option<Frame> {
         match self {
-            Content::Frame(frame) => Some(frame),
-            Content::Absent | Content::Slot(_) => None,
+            Value::Frame(frame) => Some(frame),
+            Value::Absent | Value::Slot(_) => None,
         }
     }
 
     const fn to_bits(self) -> u64 {
         match self {
-            Content::Absent => 0,
-            Content::Frame(frame) => (frame.0 as u64) << NUMBER | FRAME,
-            Content::Slot(slot) => (slot as u64) << NUMBER | SLOT,
+            Value::Absent => 0,
+            Value::Frame(frame) => (frame.0 as u64) << NUMBER | FRAME,
+            Value::Slot(slot) => (slot as u64) << NUMBER | SLOT,
         }
     }
 
     const fn from_bits(bits: u64) -> Self {
         let number = (bits >> NUMBER) as u32;
         if bits & FRAME != 0 {
-            Content::Frame(Frame(number))
+            Value::Frame(Frame(number))
         } else if bits & SLOT != 0 {
-            Content::Slot(number)
+            Value::Slot(number)
         } else {
-            Content::Absent
+            Value::Absent
         }
     }
 }
@@ -79,7 +79,7 @@ impl Content {
 pub(super) struct Entry<M: Machine>(M::AtomicU64);
 
 impl<M: Machine> Entry<M> {
-    /// An entry without content.
+    /// An entry without a value.
     pub(super) fn new() -> Self {
         const {
             // A checker's atomics are larger than the plain ones.
@@ -88,24 +88,24 @@ impl<M: Machine> Entry<M> {
         Entry(M::AtomicU64::new(0))
     }
 
-    /// The content, a moment ago.
+    /// The value, a moment ago.
     #[inline]
-    pub(super) fn content(&self) -> Content {
+    pub(super) fn value(&self) -> Value {
         // Acquire: pairs with the release in `Owned::drop`; the page's bytes are there.
-        Content::from_bits(self.0.load(Ordering::Acquire))
+        Value::from_bits(self.0.load(Ordering::Acquire))
     }
 
-    /// Returns true if the entry has neither content nor an owner, a moment ago.
+    /// Returns true if the entry has neither a value nor an owner, a moment ago.
     pub(super) fn is_vacant(&self) -> bool {
         self.0.load(Ordering::Relaxed) == 0
     }
 
-    /// Owns the entry if no task does and its content is `wanted`.
-    pub(super) fn try_own(&self, wanted: impl Fn(Content) -> bool) -> Option<Owned<'_, M>> {
+    /// Owns the entry if no task does and its value is `wanted`.
+    pub(super) fn try_own(&self, wanted: impl Fn(Value) -> bool) -> Option<Owned<'_, M>> {
         let mut word = self.0.load(Ordering::Relaxed);
         loop {
-            let content = Content::from_bits(word);
-            if word & BUSY != 0 || !wanted(content) {
+            let value = Value::from_bits(word);
+            if word & BUSY != 0 || !wanted(value) {
                 return None;
             }
             match self.0.compare_exchange_weak(
@@ -115,7 +115,7 @@ impl<M: Machine> Entry<M> {
                 Ordering::Acquire,
                 Ordering::Relaxed,
             ) {
-                Ok(_) => return Some(Owned::new(self, content)),
+                Ok(_) => return Some(Owned::new(self, value)),
                 Err(now) => word = now,
             }
         }
@@ -155,11 +155,11 @@ impl<M: Machine> Entry<M> {
     }
 }
 
-/// An entry that the holder owns; dropping it sets the entry to `content`.
+/// An entry that the holder owns; dropping it sets the entry to `value`.
 pub(super) struct Owned<'a, M: Machine> {
     entry: NonNull<Entry<M>>,
-    /// The entry's content after the drop; at first its content before.
-    pub(super) content: Content,
+    /// The entry's value after the drop; at first its value before.
+    pub(super) value: Value,
     of: PhantomData<&'a Entry<M>>,
 }
 
@@ -167,10 +167,10 @@ pub(super) struct Owned<'a, M: Machine> {
 unsafe impl<M: Machine> Send for Owned<'_, M> {}
 
 impl<'a, M: Machine> Owned<'a, M> {
-    fn new(entry: &'a Entry<M>, content: Content) -> Self {
+    fn new(entry: &'a Entry<M>, value: Value) -> Self {
         Owned {
             entry: NonNull::from(entry),
-            content,
+            value,
             of: PhantomData,
         }
     }
@@ -185,7 +185,7 @@ impl<'a, M: Machine> Owned<'a, M> {
         self.entry.addr()
     }
 
-    /// Shows no content from now on, though the entry stays owned.
+    /// Shows no value from now on, though the entry stays owned.
     pub(super) fn hide(&self) {
         // Relaxed: the looks of mappers are ordered by the locks of their slots, or by the page's
         // PV lock.
@@ -197,7 +197,7 @@ impl<M: Machine> Drop for Owned<'_, M> {
     fn drop(&mut self) {
         // Release: pairs with the acquire of lookups and of the next owner. Behind this
         // the entry may be gone; its address is only compared.
-        let old = self.word().swap(self.content.to_bits(), Ordering::Release);
+        let old = self.word().swap(self.value.to_bits(), Ordering::Release);
         if old & WAITED != 0 {
             sleepers::<M>().wake(self.entry.as_ptr().cast(), usize::MAX);
         }

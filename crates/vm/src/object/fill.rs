@@ -1,10 +1,10 @@
 //! Filling an entry: reading a page in, with its neighbours, or making one of zeroes.
 
-use super::entry::{Content, Owned};
+use super::entry::{Owned, Value};
 use super::page::{Advice, PageRef};
 use super::{Backing, Object};
 use crate::error::Error;
-use crate::frames::Content as Frames;
+use crate::frames::Content;
 use crate::page::{Identity, Page};
 use crate::system::System;
 use core::array;
@@ -40,7 +40,7 @@ impl<S: System> Object<S> {
         advice: Advice,
         pages: &impl Fn() -> u64,
     ) -> Result<PageRef<'a, S>, Error> {
-        if let Content::Slot(slot) = owned.content {
+        if let Value::Slot(slot) = owned.value {
             self.check_size(index, pages)?;
             return self.swap_in(slot, owned);
         }
@@ -49,7 +49,7 @@ impl<S: System> Object<S> {
             Backing::Store(_) if index < self.pages() => self.read_in(index, owned, advice, pages),
             _ => {
                 self.check_size(index, pages)?;
-                let filling = self.begin(owned, Frames::Zeroed)?;
+                let filling = self.begin(owned, Content::Zeroed)?;
                 Ok(self.publish(filling))
             }
         }
@@ -71,7 +71,7 @@ impl<S: System> Object<S> {
     fn begin<'a>(
         &'a self,
         owned: Owned<'a, S::Machine>,
-        content: Frames,
+        content: Content,
     ) -> Result<Filling<'a, S>, Error> {
         let frame = self.vm.allocate_page(content)?;
         let page = PageRef::new(&self.vm, frame);
@@ -84,7 +84,7 @@ impl<S: System> Object<S> {
         let descriptor = self.vm.page(page.frame());
         descriptor.set_identity(Identity::Object(owned.address()));
         descriptor.retain();
-        owned.content = Content::Frame(page.frame());
+        owned.value = Value::Frame(page.frame());
         page
     }
 
@@ -98,7 +98,7 @@ impl<S: System> Object<S> {
         let Backing::Anonymous(Some(slots)) = &self.backing else {
             unreachable!("only an object with a swap space has slots")
         };
-        let filling = self.begin(owned, Frames::Any)?;
+        let filling = self.begin(owned, Content::Any)?;
         let frame = filling.page.frame();
         slots
             .read(self.vm.machine(), slot, frame)
@@ -124,7 +124,7 @@ impl<S: System> Object<S> {
     ) -> Result<PageRef<'a, S>, Error> {
         let window = window(index, advice);
         let mut cluster = Cluster::new(window.start);
-        cluster.put(index, self.begin(owned, Frames::Any)?);
+        cluster.put(index, self.begin(owned, Content::Any)?);
         self.gather(&mut cluster, index + 1..window.end);
         self.gather(&mut cluster, (window.start..index).rev());
         self.check_size(index, pages)?;
@@ -147,9 +147,9 @@ impl<S: System> Object<S> {
     fn gather<'a>(&'a self, cluster: &mut Cluster<'a, S>, indices: impl Iterator<Item = u64>) {
         for index in indices {
             let entry = self.tree.find(index);
-            let owned = entry.and_then(|e| e.try_own(|content| content == Content::Absent));
+            let owned = entry.and_then(|e| e.try_own(|value| value == Value::Absent));
             let Some(owned) = owned else { return };
-            let Ok(filling) = self.begin(owned, Frames::Any) else {
+            let Ok(filling) = self.begin(owned, Content::Any) else {
                 return;
             };
             cluster.put(index, filling);

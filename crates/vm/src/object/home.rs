@@ -1,6 +1,6 @@
 //! From a page back to its object, for a reclaimer.
 
-use super::entry::{Content, Owned};
+use super::entry::{Owned, Value};
 use super::leaf::Leaf;
 use super::{Object, PageRef};
 use crate::page::{Identity, Page};
@@ -36,7 +36,7 @@ impl<S: System> Vm<S> {
         // SAFETY: the leaf is there: before it goes the page's identity changes, and that
         // takes the PV lock, which is held.
         let entry = unsafe { &*leaf }.entry_at(address);
-        let owned = entry.try_own(|content| content == Content::Frame(held.frame()))?;
+        let owned = entry.try_own(|value| value == Value::Frame(held.frame()))?;
         drop(list);
         Some(Home {
             vm: self,
@@ -90,7 +90,7 @@ impl<'a, S: System> Home<'a, S> {
         if is_dirty() || page.references() != TWO {
             return false;
         }
-        // From here until it is dropped, `owned` shows nothing; then its `content`.
+        // From here until it is dropped, `owned` shows nothing; then its `value`.
         self.owned.hide();
         if !is_unmapped(self.vm, self.object(), self.index(), frame) || !page.freeze(TWO) {
             return false;
@@ -100,7 +100,7 @@ impl<'a, S: System> Home<'a, S> {
             page.thaw(TWO);
             return false;
         }
-        self.owned.content = slot.map_or(Content::Absent, Content::Slot);
+        self.owned.value = slot.map_or(Value::Absent, Value::Slot);
         drop(self.owned);
         // Only now, when no task can find the frame in the entry any more: a lookup that
         // still has its number must not retain it before it looks again.

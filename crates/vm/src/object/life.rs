@@ -27,7 +27,7 @@ mod model;
 
 use super::Object;
 use super::attachment::{Attached, Attachment};
-use super::ranges::{Place, Ranges};
+use super::ranges::{Position, Ranges};
 use crate::error::Error;
 use crate::heap::try_box;
 use crate::lock::ShardLock;
@@ -305,7 +305,7 @@ impl<S: System> Drop for Life<S> {
 /// The position of a walk over attachments.
 struct Walk {
     shard: usize,
-    after: Option<Place>,
+    after: Option<Position>,
 }
 
 impl<S: System> Object<S> {

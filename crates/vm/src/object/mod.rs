@@ -64,7 +64,7 @@ use crate::vm::Vm;
 use alloc::sync::Arc;
 use core::ops::Range;
 use core::ptr::NonNull;
-use entry::Content;
+use entry::Value;
 use life::Life;
 use machine::{
     Atomic, Atomics, Frame, Memory, Ordering, PAGE_SHIFT, PAGE_SIZE, PagerError, Platform,
@@ -223,7 +223,7 @@ impl<S: System> Object<S> {
     /// The frame at `index`, if it is in memory, as of a moment ago: a hint, unless the
     /// caller has retained it before it asks [`Object::still_has`].
     pub fn resident(&self, index: u64) -> Option<Frame> {
-        self.tree.find(index)?.content().frame()
+        self.tree.find(index)?.value().frame()
     }
 
     /// Returns true if `frame` is (still) the object's page at `index`. See the protocol for when a
@@ -234,8 +234,8 @@ impl<S: System> Object<S> {
 
     /// Pages in memory, a moment ago. O(leaves).
     pub fn resident_pages(&self) -> usize {
-        let contents = self.tree.entries(0..u64::MAX).map(|(_, e)| e.content());
-        contents.filter_map(Content::frame).count()
+        let values = self.tree.entries(0..u64::MAX).map(|(_, e)| e.value());
+        values.filter_map(Value::frame).count()
     }
 
     /// The first page of `range` with content of its own, in memory or in swap space: the others
@@ -243,16 +243,14 @@ impl<S: System> Object<S> {
     pub fn next_present(&self, range: Range<u64>) -> Option<u64> {
         let mut entries = self.tree.entries(range);
         entries
-            .find(|(_, e)| e.content() != Content::Absent)
+            .find(|(_, e)| e.value() != Value::Absent)
             .map(|(index, _)| index)
     }
 
     /// How many pages have content of their own, a moment ago. O(leaves).
     pub fn present_pages(&self) -> u64 {
-        let contents = self.tree.entries(0..u64::MAX).map(|(_, e)| e.content());
-        contents
-            .filter(|content| *content != Content::Absent)
-            .count() as u64
+        let values = self.tree.entries(0..u64::MAX).map(|(_, e)| e.value());
+        values.filter(|value| *value != Value::Absent).count() as u64
     }
 
     /// The object, as leaves know it.

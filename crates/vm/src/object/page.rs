@@ -1,7 +1,7 @@
 //! Finding an object's page.
 
 use super::Object;
-use super::entry::{Content, Entry};
+use super::entry::{Entry, Value};
 use crate::error::Error;
 use crate::system::System;
 use crate::vm::Vm;
@@ -84,7 +84,7 @@ impl<S: System> Object<S> {
     pub(crate) fn all_shown(&self, range: Range<u64>) -> impl Iterator<Item = (u64, Frame)> {
         let end = range.end.min(self.pages());
         let entries = self.tree.entries(range.start..end);
-        entries.filter_map(|(index, entry)| Some((index, entry.content().frame()?)))
+        entries.filter_map(|(index, entry)| Some((index, entry.value().frame()?)))
     }
 
     /// The page at `index`, retained; it is read in, or made, if it is not in memory,
@@ -113,7 +113,7 @@ impl<S: System> Object<S> {
             if let Some(page) = self.look_up(entry) {
                 return Ok(page);
             }
-            match entry.try_own(|content| !matches!(content, Content::Frame(_))) {
+            match entry.try_own(|value| !matches!(value, Value::Frame(_))) {
                 Some(owned) => return self.fill(index, owned, advice, &pages),
                 None => entry.wait(),
             }
@@ -123,7 +123,7 @@ impl<S: System> Object<S> {
     /// The entry's page, if it has one that is not just being taken away.
     #[inline]
     pub(super) fn look_up(&self, entry: &Entry<S::Machine>) -> Option<PageRef<'_, S>> {
-        let Content::Frame(frame) = entry.content() else {
+        let Value::Frame(frame) = entry.value() else {
             return None;
         };
         if !self.vm.page(frame).try_retain() {
@@ -131,6 +131,6 @@ impl<S: System> Object<S> {
         }
         let page = PageRef::new(&self.vm, frame);
         // Again: it may have become another page before it was retained.
-        (entry.content() == Content::Frame(frame)).then_some(page)
+        (entry.value() == Value::Frame(frame)).then_some(page)
     }
 }

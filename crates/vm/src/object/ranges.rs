@@ -11,9 +11,9 @@ use core::ops::Range;
 use core::ptr;
 use machine::SharedCell;
 
-/// The place of an attachment in the order. It names a place even if the attachment has gone.
+/// The position of an attachment in the order, also if the attachment has gone.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(super) struct Position {
     first: u64,
     address: usize,
 }
@@ -102,8 +102,8 @@ impl<S: System> Ranges<S> {
     pub(super) fn next(
         &self,
         wanted: &Range<u64>,
-        after: Option<Place>,
-    ) -> Option<(&Attachment<S>, Place)> {
+        after: Option<Position>,
+    ) -> Option<(&Attachment<S>, Position)> {
         // SAFETY: all that is in the tree is there, and the caller has it locked.
         let found = unsafe { next(self.root, wanted, after).as_ref() }?;
         Some((found, place(found)))
@@ -124,8 +124,8 @@ fn pages<S: System>(node: Node<S>) -> Range<u64> {
     unsafe { &*node }.pages()
 }
 
-fn place<S: System>(node: Node<S>) -> Place {
-    Place {
+fn place<S: System>(node: Node<S>) -> Position {
+    Position {
         first: pages(node).start,
         address: node.addr(),
     }
@@ -195,7 +195,7 @@ unsafe fn insert<S: System>(root: Node<S>, node: Node<S>) -> Node<S> {
 ///
 /// # Safety
 /// As for [`get`].
-unsafe fn split<S: System>(root: Node<S>, at: Place) -> (Node<S>, Node<S>) {
+unsafe fn split<S: System>(root: Node<S>, at: Position) -> (Node<S>, Node<S>) {
     if root.is_null() {
         return (root, root);
     }
@@ -255,7 +255,7 @@ unsafe fn merge<S: System>(lower: Node<S>, upper: Node<S>) -> Node<S> {
 ///
 /// # Safety
 /// As for [`get`].
-unsafe fn next<S: System>(root: Node<S>, wanted: &Range<u64>, after: Option<Place>) -> Node<S> {
+unsafe fn next<S: System>(root: Node<S>, wanted: &Range<u64>, after: Option<Position>) -> Node<S> {
     if root.is_null() {
         return root;
     }

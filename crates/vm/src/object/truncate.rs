@@ -1,6 +1,6 @@
 //! Changing an object's size: to a requested one, and by writing behind its end.
 
-use super::entry::{Content, Entry};
+use super::entry::{Entry, Value};
 use super::page::Advice;
 use super::{Backing, MAX_PAGES, Object, PageRef, Resize, bytes, check_size};
 use crate::error::Error;
@@ -112,7 +112,7 @@ impl<S: System> Object<S> {
         };
         for (index, entry) in self.tree.entries(pages) {
             let owned = entry.own();
-            if let Content::Frame(frame) = owned.content {
+            if let Value::Frame(frame) = owned.value {
                 bytes::zero_from(self.vm.machine(), frame, 0);
                 // Not before: a task that takes it for clean in between takes less than there is.
                 self.mark_dirty(frame);
@@ -161,7 +161,7 @@ impl<S: System> Object<S> {
         let (index, from) = (size / PAGE_SIZE as u64, size % PAGE_SIZE as u64);
         if from != 0
             && let Some(entry) = self.tree.find(index)
-            && let Content::Frame(frame) = entry.own().content
+            && let Value::Frame(frame) = entry.own().value
         {
             bytes::zero_from(self.vm.machine(), frame, from as usize);
         }
@@ -173,13 +173,13 @@ impl<S: System> Object<S> {
             return;
         }
         let mut owned = entry.own();
-        match mem::replace(&mut owned.content, Content::Absent) {
-            Content::Absent => {}
-            Content::Slot(slot) => {
+        match mem::replace(&mut owned.value, Value::Absent) {
+            Value::Absent => {}
+            Value::Slot(slot) => {
                 drop(owned);
                 self.free_slot(slot);
             }
-            Content::Frame(frame) => {
+            Value::Frame(frame) => {
                 let hold = self.vm.hold(frame).expect("an owned entry keeps its page");
                 let hold = hold.with_entry(owned.address());
                 owned.hide();

@@ -1,6 +1,6 @@
 //! Writing dirty pages to the store.
 
-use super::entry::{Content, Owned};
+use super::entry::{Owned, Value};
 use super::{Backing, Home, Object, Resize};
 use crate::error::Error;
 use crate::page::Page;
@@ -15,7 +15,7 @@ const RUN: usize = 32;
 
 /// Dirty pages side by side, taken for clean, whose entries are owned until they are
 /// written.
-struct Run<'a, S: System> {
+struct Cluster<'a, S: System> {
     object: &'a Object<S>,
     store: &'a dyn Truncate<S::Machine>,
     first: u64,
@@ -59,12 +59,12 @@ impl<S: System> Object<S> {
             return Ok(());
         };
         let mut result = Ok(());
-        let mut run = Run::new(self, &**store);
+        let mut run = Cluster::new(self, &**store);
         for (index, entry) in self.tree.entries(range) {
             if !run.takes(index) {
                 result = result.and(run.write());
             }
-            // Content is no guide: an eviction hides its page while it looks whether a mapping has
+            // Value is no guide: an eviction hides its page while it looks whether a mapping has
             // it, and keeps it if one has, which may have made it dirty.
             if entry.is_vacant() {
                 continue;
@@ -105,7 +105,7 @@ impl<S: System> Home<'_, S> {
         let Backing::Store(store) = &object.backing else {
             return Ok(());
         };
-        let mut run = Run::new(object, &**store);
+        let mut run = Cluster::new(object, &**store);
         let mut added = run.add_if_dirty(index, self.owned, &mut clean);
         let mut next = index + 1;
         while added && run.takes(next) {
@@ -118,13 +118,13 @@ impl<S: System> Home<'_, S> {
     }
 }
 
-fn is_resident(content: Content) -> bool {
-    matches!(content, Content::Frame(_))
+fn is_resident(value: Value) -> bool {
+    matches!(value, Value::Frame(_))
 }
 
-impl<'a, S: System> Run<'a, S> {
+impl<'a, S: System> Cluster<'a, S> {
     fn new(object: &'a Object<S>, store: &'a dyn Truncate<S::Machine>) -> Self {
-        Run {
+        Cluster {
             object,
             store,
             first: 0,
@@ -146,7 +146,7 @@ impl<'a, S: System> Run<'a, S> {
         owned: Owned<'a, S::Machine>,
         clean: &mut impl FnMut(&Hold<S>) -> bool,
     ) -> bool {
-        let Content::Frame(frame) = owned.content else {
+        let Value::Frame(frame) = owned.value else {
             return false;
         };
         let vm = &self.object.vm;
@@ -201,7 +201,7 @@ impl<'a, S: System> Run<'a, S> {
 }
 
 /// Pages whose dirtiness has been taken are not forgotten if the caller panics.
-impl<S: System> Drop for Run<'_, S> {
+impl<S: System> Drop for Cluster<'_, S> {
     fn drop(&mut self) {
         for &frame in &self.frames[..self.len] {
             self.object.mark_dirty(frame);

@@ -31,7 +31,7 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use asids::Asids;
 use machine::{Asid, Atomics, KernelEntries, Mmu, Platform, Topology, pte};
-use pages::Run;
+use pages::Descriptors;
 use roster::Roster;
 use sync::Padded;
 
@@ -53,7 +53,7 @@ pub(crate) trait Spare: Send + Sync {
 pub struct Vm<S: System> {
     machine: S::Machine,
     frames: Frames<S::Machine>,
-    pages: Box<[Run<S>]>,
+    pages: Box<[Descriptors<S>]>,
     gate: S::Gate,
     invalidation: Padded<S::Invalidation>,
     swap: Padded<S::Swap>,
@@ -123,7 +123,7 @@ impl<S: System> Vm<S> {
             && pv_chunks.is_none();
         let vm = Arc::new(Vm {
             frames,
-            pages: filled(end.div_ceil(RUN), Run::new)?,
+            pages: filled(end.div_ceil(RUN), Descriptors::new)?,
             gate,
             invalidation: Padded(invalidation),
             swap: Padded(swap),

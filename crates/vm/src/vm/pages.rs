@@ -13,15 +13,15 @@ use machine::Frame;
 /// The descriptors of a run of frames, which the pool hands out together: on lines of
 /// their own.
 #[repr(align(64))]
-pub(super) struct Run<S: System> {
+pub(super) struct Descriptors<S: System> {
     pub(super) pages: [Page<S>; RUN],
     /// The gate's data of each: nothing by default.
     pub(super) gate: [<S::Gate as Gate<S::Machine>>::Page; RUN],
 }
 
-impl<S: System> Run<S> {
+impl<S: System> Descriptors<S> {
     pub(super) fn new() -> Self {
-        Run {
+        Descriptors {
             pages: array::from_fn(|_| Page::new()),
             gate: array::from_fn(|_| Default::default()),
         }

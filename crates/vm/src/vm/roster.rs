@@ -37,14 +37,14 @@ const IN_LINES: usize = 16;
 
 /// All `T`s that exist, by tag.
 pub(crate) struct Roster<M: Machine, T: ?Sized + Send + Sync> {
-    /// The first of so many [`Place`]s, or null. Written once each, by the task that takes the
+    /// The first of so many [`Known`] pmaps, or null. Written once each, by the task that takes the
     /// first of their tags.
     places: Box<[Padded<[M::AtomicPtr; IN_LINES]>]>,
     of: PhantomData<fn(&T)>,
 }
 
 /// The owner of a tag, if it is taken.
-type Place<M, T> = RosterLock<M, Option<Weak<T>>>;
+type Known<M, T> = RosterLock<M, Option<Weak<T>>>;
 
 impl<M: Machine, T: ?Sized + Send + Sync> Roster<M, T> {
     /// An empty roster.
@@ -101,7 +101,7 @@ impl<M: Machine, T: ?Sized + Send + Sync> Roster<M, T> {
     }
 
     /// The place of a tag that is prepared.
-    fn place(&self, tag: Asid) -> &Place<M, T> {
+    fn place(&self, tag: Asid) -> &Known<M, T> {
         let index = usize::from(tag.0);
         let places = self.places_of(index).expect("a tag that is prepared");
         &places[index % TOGETHER]
@@ -112,19 +112,19 @@ impl<M: Machine, T: ?Sized + Send + Sync> Roster<M, T> {
         &self.places[index / IN_LINES].0[index % IN_LINES]
     }
 
-    fn places_of(&self, tag: usize) -> Option<&[Place<M, T>]> {
+    fn places_of(&self, tag: usize) -> Option<&[Known<M, T>]> {
         // Acquire: pairs with the release in `make`.
         let first = self
             .pointer(tag)
             .load(Ordering::Acquire)
-            .cast::<Place<M, T>>();
+            .cast::<Known<M, T>>();
         // SAFETY: published places are so many, and stay until `self` is dropped.
         (!first.is_null()).then(|| unsafe { slice::from_raw_parts(first, TOGETHER) })
     }
 
     #[cold]
     fn make(&self, tag: usize) -> Result<(), Error> {
-        let made = filled(TOGETHER, || Place::<M, T>::new(None))?;
+        let made = filled(TOGETHER, || Known::<M, T>::new(None))?;
         let (first, bytes) = (made.as_ptr(), size_of_val(&*made));
         let made = Box::into_raw(made).cast::<()>();
         // Release: a task that finds the places finds them whole. The owner of another tag may have
@@ -146,7 +146,7 @@ impl<M: Machine, T: ?Sized + Send + Sync> Roster<M, T> {
     /// # Safety
     /// `first` is that of places that were made, and is not used any more.
     unsafe fn free(first: *mut ()) {
-        let places = ptr::slice_from_raw_parts_mut(first.cast::<Place<M, T>>(), TOGETHER);
+        let places = ptr::slice_from_raw_parts_mut(first.cast::<Known<M, T>>(), TOGETHER);
         // SAFETY: a boxed slice of so many, by `make`.
         drop(unsafe { Box::from_raw(places) });
     }

@@ -1,6 +1,6 @@
 //! From a superpage to pages.
 
-use super::{Pages, PvRun, Run, piece, table};
+use super::{Pages, PvRun, Superpage, piece, table};
 use crate::pmap::Pmap;
 use crate::system::System;
 use crate::tree::{Part, Size};
@@ -63,7 +63,7 @@ impl<S: System> Pmap<S> {
     }
 
     /// Puts the leaf table in the superpage's place, with its bits in each entry.
-    fn put_table_back(&self, part: &mut Part<'_, S>, _locked: &Run<'_, S>) {
+    fn put_table_back(&self, part: &mut Part<'_, S>, _locked: &Superpage<'_, S>) {
         let leaf = part.leaf().get().expect("a superpage has a table");
         let superpage = self.superpage(part.range().start);
         let mut old = superpage.load(Ordering::Relaxed);

@@ -133,7 +133,7 @@ impl<S: System> Pmap<S> {
     /// Locks the PV lists of the pages of the block that begins with `first`, while the caller
     /// holds the slot that they are mapped in.
     #[track_caller]
-    fn lock_run(&self, first: Frame) -> Run<'_, S> {
+    fn lock_run(&self, first: Frame) -> Superpage<'_, S> {
         PvRun::lock(self.pages_from(first), pte::ENTRIES)
     }
 
@@ -144,7 +144,7 @@ impl<S: System> Pmap<S> {
 }
 
 /// The PV lists of a superpage's pages.
-type Run<'a, S> = PvRun<'a, S, Pages<'a, S>>;
+type Superpage<'a, S> = PvRun<'a, S, Pages<'a, S>>;
 
 /// The pages of a block.
 #[derive(Clone, Copy)]

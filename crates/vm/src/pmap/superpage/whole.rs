@@ -1,7 +1,7 @@
 //! Changes of a whole superpage, which leave it one or take it away: other rights, giving up,
 //! removal.
 
-use super::{PvRun, Run, USED, frame_at, table};
+use super::{PvRun, Superpage, USED, frame_at, table};
 use crate::flags::Flags;
 use crate::frames::Content;
 use crate::page::Page;
@@ -107,7 +107,7 @@ impl<'a, S: System> Clearing<'_, 'a, S> {
     }
 
     /// Locks the lists of the superpage's pages.
-    fn lock_run(&mut self, first: Frame) -> Run<'a, S> {
+    fn lock_run(&mut self, first: Frame) -> Superpage<'a, S> {
         let pmap = self.pmap;
         let try_lock = || PvRun::try_lock(pmap.pages_from(first), pte::ENTRIES);
         self.lock_by(try_lock, || pmap.lock_run(first))
