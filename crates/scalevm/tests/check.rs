@@ -1,6 +1,6 @@
 //! `scalevm check` as a user meets it.
 
-#[path = "../../oracle/tests/hostile/mod.rs"]
+#[path = "../../oracle/tests/suite/hostile/mod.rs"]
 mod hostile;
 mod support;
 

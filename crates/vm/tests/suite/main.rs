@@ -1,8 +1,8 @@
 //! The VM on hosted memory: the effect of each operation, the state after it fails, and the
 //! guarantees when CPUs do several at once.
 //!
-//! One program, since each has a copy of the whole VM in it. Tests that explore schedules, count
-//! instructions or watch the order of locks have programs of their own.
+//! One program, since each has a copy of the whole VM in it. Tests that explore schedules (models),
+//! count instructions or watch the order of locks have programs of their own.
 
 mod around;
 mod constant_eviction;
@@ -12,6 +12,7 @@ mod failure;
 mod failure_mappings;
 mod failure_pages;
 mod failure_superpages;
+mod fences;
 mod files;
 mod fork;
 mod forks;
@@ -21,6 +22,7 @@ mod lazily_freed;
 mod limits;
 mod model;
 mod model_fork;
+mod model_superpages;
 mod object;
 mod object_failure;
 mod object_races;
@@ -45,7 +47,6 @@ mod tree;
 // Shared parts.
 mod failing;
 mod refusing;
-#[path = "../run/mod.rs"]
 mod run;
 mod store;
 #[path = "../swapping/mod.rs"]
