@@ -21,6 +21,8 @@ pub mod os;
 pub mod ours;
 pub mod own;
 #[cfg(feature = "ours")]
+mod points;
+#[cfg(feature = "ours")]
 pub mod profiling;
 #[cfg(feature = "ours")]
 pub mod simulated;
@@ -31,6 +33,8 @@ pub mod tasks;
 pub use harness::*;
 #[cfg(feature = "ours")]
 pub use on::On;
+#[cfg(feature = "ours")]
+pub use points::{JOBS, Workers};
 #[cfg(feature = "ours")]
 pub use system::System;
 

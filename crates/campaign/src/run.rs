@@ -1,11 +1,11 @@
 //! Running points on this computer, each in a process of its own.
 
 use crate::{Error, Plan, Point, Results, Shard, State};
+use bench::{JOBS, Progress, Workers};
 use std::io::{self, Read, Seek};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -19,12 +19,10 @@ pub struct Runner<'a> {
     pub program: &'a Path,
     /// Which of the points.
     pub shard: Shard,
-    /// How many run at once.
-    pub jobs: usize,
-    /// True if to leave the rest for another time.
-    pub stop: &'a (dyn Fn() -> bool + Sync),
-    /// Told of each point of the shard that has a result, or failed.
-    pub tell: &'a (dyn Fn(&Point) + Sync),
+    /// How many points run at once, and when to stop. A point that is under way then is killed.
+    pub workers: Workers<'a>,
+    /// Shows how many points have a result, or failed.
+    pub progress: &'a dyn Progress,
 }
 
 /// What came of it.
@@ -57,42 +55,36 @@ struct Ended {
 /// Results cannot be written, or no process can be started. A point that fails is no error.
 pub fn run(runner: &Runner<'_>) -> Result<Outcome, Error> {
     runner.results.make()?;
+    let mut outcome = Outcome::default();
     let points = runner.plan.points.iter();
-    let points = Mutex::new(points.filter(|point| runner.shard.has(point.number)));
-    let outcome = Mutex::new(Outcome::default());
-    let work = || -> Result<(), Error> {
-        while !(runner.stop)() {
-            let Some(point) = locked(&points).next() else {
-                break;
-            };
-            match runner.settle(point)? {
-                State::Done => locked(&outcome).done += 1,
-                State::Failed(why) => locked(&outcome).failed.push((point.number, why)),
-                State::Missing => break,
-            }
-            (runner.tell)(point);
+    let points = points.filter(|point| runner.shard.has(point.number));
+    let settle = |point| runner.settle(point);
+    runner.workers.run(points, settle, |point, state| {
+        match state? {
+            State::Done => outcome.done += 1,
+            State::Failed(why) => outcome.failed.push((point.number, why)),
+            State::Missing => {}
         }
-        Ok(())
-    };
-    thread::scope(|scope| {
-        let workers: Vec<_> = (0..runner.jobs).map(|_| scope.spawn(work)).collect();
-        let ended = workers
-            .into_iter()
-            .map(|worker| worker.join().expect("a worker does not panic"));
-        // All are waited for before the first error is told.
-        ended.fold(Ok(()), Result::and)
+        Ok::<_, Error>(())
     })?;
-    let mut outcome = outcome.into_inner().unwrap_or_else(PoisonError::into_inner);
-    outcome.failed.sort();
     Ok(outcome)
 }
 
 impl Runner<'_> {
     /// Runs a point unless it is done; it is still missing if the runner was stopped.
     fn settle(&self, point: &Point) -> Result<State, Error> {
-        if self.results.state(point) == State::Done {
-            return Ok(State::Done);
+        let state = match self.results.state(point) {
+            State::Done => State::Done,
+            _ => self.settle_anew(point)?,
+        };
+        if state != State::Missing {
+            self.progress.step();
         }
+        Ok(state)
+    }
+
+    /// Runs a point that is not done, and keeps its result.
+    fn settle_anew(&self, point: &Point) -> Result<State, Error> {
         self.results.forget(point)?;
         let mut ended = None;
         for _ in 0..ATTEMPTS {
@@ -121,6 +113,7 @@ impl Runner<'_> {
         let mut child = Command::new(self.program)
             .args(&point.argv)
             .current_dir(self.plan.directory())
+            .env(JOBS, "1")
             .stdin(Stdio::null())
             .stdout(printed.try_clone()?)
             .stderr(said.try_clone()?)
@@ -146,9 +139,9 @@ impl Runner<'_> {
         loop {
             if let Some(status) = child.try_wait()? {
                 // The terminal's Ctrl-C reaches the process, too.
-                return Ok((!(self.stop)()).then_some(status));
+                return Ok((!(self.workers.stop)()).then_some(status));
             }
-            if (self.stop)() {
+            if (self.workers.stop)() {
                 child.kill()?;
                 child.wait()?;
                 return Ok(None);
@@ -156,8 +149,4 @@ impl Runner<'_> {
             thread::sleep(NAP);
         }
     }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

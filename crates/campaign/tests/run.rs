@@ -1,5 +1,6 @@
 //! Campaigns with a shell for the command: results are the same bytes however they were run.
 
+use bench::Workers;
 use campaign::{Error, Outcome, Plan, Results, Runner, Shard, State, collect, run};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -58,9 +59,11 @@ impl World {
             results,
             program: &self.program,
             shard: shard.parse().expect("a shard"),
-            jobs,
-            stop,
-            tell: &|_| {},
+            workers: Workers {
+                at_once: jobs,
+                stop,
+            },
+            progress: &(),
         })
     }
 
@@ -120,6 +123,23 @@ fn only_what_failed_runs_again() {
     assert_eq!((outcome.done, outcome.failed.len()), (6, 0));
     let ran = fs::read_to_string(world.directory.path().join("ran")).expect("written");
     assert_eq!(ran.lines().count(), 7);
+}
+
+#[test]
+fn failures_are_in_the_order_of_the_points() {
+    let world = World::new(4, "sleep 0.$((4 - $3)); exit 4");
+    let outcome = world.run(&world.results("results"), "1/1", 4);
+    let failed = outcome.failed.iter().map(|(number, _)| *number);
+    assert!(failed.eq(0..4), "{outcome:?}");
+}
+
+#[test]
+fn a_command_runs_one_point_at_once_itself() {
+    let world = World::new(1, "echo \"at once: $SCALEVM_JOBS\"");
+    let results = world.results("results");
+    assert_eq!(world.run(&results, "1/1", 2).done, 1);
+    let text = String::from_utf8(world.collected(&results)).expect("UTF-8");
+    assert!(text.ends_with("at once: 1\n"), "{text}");
 }
 
 #[test]

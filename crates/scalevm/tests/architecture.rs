@@ -22,7 +22,6 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("report", &["stats", "profile"]),
     ("oracle", &[]),
     ("guests", &[]),
-    ("campaign", &[]),
     (
         "bench",
         &[
@@ -41,6 +40,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "guests",
         ],
     ),
+    ("campaign", &["bench"]),
     ("c", &["machine", "sync"]),
     ("lockbench", &["machine", "sync", "hosted", "sim", "bench"]),
     (

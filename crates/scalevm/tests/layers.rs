@@ -98,6 +98,7 @@ const BENCH: Layered = Layered {
     sources: "crates/bench/src",
     layers: &[
         "harness",
+        "points",
         "on",
         // Tasks, and the user's own workloads.
         "tasks",

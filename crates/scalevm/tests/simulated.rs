@@ -2,7 +2,9 @@
 
 mod support;
 
-use support::command::{failure, json, number, output, success, text};
+use std::io::{BufRead, BufReader, Read};
+use std::process::Stdio;
+use support::command::{failure, json, number, output, scalevm, success, text};
 
 #[test]
 fn the_same_seeds_give_the_same_bytes() {
@@ -21,6 +23,53 @@ fn the_same_seeds_give_the_same_bytes() {
     assert_eq!(summary["profile"], "freebsd-96");
     assert_eq!(summary["topology"], "2x24x2");
     assert!(summary["machine"].is_null(), "nothing of this computer");
+}
+
+#[test]
+fn the_number_of_machines_at_once_changes_no_byte() {
+    for line in [
+        "scaling mmap1 page_fault1 --machine arm64-16 --cpus 1,3,16 --seeds 2 --json",
+        "scaling fork1 --machine arm64-16 --cpus 1,4 --vm scalevm,freebsd-di",
+        "sweep mmap1 --machine arm64-16 --cpus 1,5,16 --vm linux-6.12,scalevm --seeds 2 --duration 0.001 --json",
+        "sweep brk1 --machine arm64-16 --cpus 1,2 --seeds 2 --duration 0.001",
+        "sweep mmap1 --machine arm64-16 --cpus 16,513 --seeds 1 --duration 0.001 --json",
+        "locks --on sim --machine arm64-16 --only mutex --threads 1,8 --seeds 2 --json",
+    ] {
+        let with = |at_once: &str| {
+            let output = scalevm(line).env("SCALEVM_JOBS", at_once).output();
+            let output = output.expect("the command starts");
+            (output.status.code(), text(&output.stdout))
+        };
+        let one_by_one = with("1");
+        assert!(!one_by_one.1.is_empty(), "{line}");
+        assert_eq!(with("5"), one_by_one, "{line}");
+    }
+}
+
+/// What is printed after Ctrl-C is the beginning of what would have been printed.
+#[test]
+fn interrupted_scaling_has_whole_points() {
+    let scaling =
+        "scaling mmap1 --machine arm64-16 --cpus 1,2,3,4,5,6,7,8 --processes --seeds 8 --json";
+    let whole = success(scaling);
+    let mut command = scalevm(scaling);
+    let mut run = command
+        .env("SCALEVM_JOBS", "2")
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the command starts");
+    let mut stdout = BufReader::new(run.stdout.take().expect("piped"));
+    let mut lines = String::new();
+    stdout.read_line(&mut lines).expect("a line");
+    // SAFETY: a process that this test has started and not yet reaped.
+    assert_eq!(unsafe { libc::kill(run.id() as i32, libc::SIGINT) }, 0);
+    stdout.read_to_string(&mut lines).expect("the rest");
+    assert_eq!(run.wait().expect("the end").code(), Some(130));
+    assert!(
+        lines.ends_with('\n') && lines.len() < whole.len(),
+        "{lines}"
+    );
+    assert!(whole.starts_with(&lines), "{lines}\n{whole}");
 }
 
 #[test]

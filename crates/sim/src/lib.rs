@@ -20,6 +20,7 @@ mod run;
 mod task;
 mod translation;
 
+pub use arena::MOST_MACHINES;
 pub use arena::global::Allocator;
 pub use atomic::{Modelled, SimCell};
 pub use disk::Disk;

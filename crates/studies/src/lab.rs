@@ -2,16 +2,12 @@
 
 use super::{Outcome, Point, Spread};
 use baselines::Preset;
-use bench::{Failure, Progress, interrupt};
+use bench::simulated::AT_ONCE;
+use bench::{Failure, Progress, Workers};
 use sim::profile::Profile;
 use std::cell::{Cell, RefCell};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
-use std::thread;
+use std::convert::Infallible;
 use std::time::{Duration, Instant};
-
-/// Threads of this computer that simulate: each holds a machine's memory.
-const MOST_THREADS: usize = 16;
 
 /// How much is run.
 #[derive(Clone, Copy, Debug)]
@@ -102,6 +98,13 @@ struct Run {
     seed: u64,
 }
 
+impl Run {
+    /// What it costs, in relation to others that are about as long.
+    fn work(&self) -> u64 {
+        self.point.cpus() as u64
+    }
+}
+
 /// One that is over.
 struct Done {
     run: Run,
@@ -109,9 +112,6 @@ struct Done {
     /// Seconds it took on this computer; the first reader of the outcome takes them away.
     seconds: Cell<f64>,
 }
-
-/// The result of a run, and the seconds it took.
-type Slot = Mutex<Option<Result<(Outcome, f64), Failure>>>;
 
 /// One machine of a lab, and the measurements on it.
 pub struct World<'a> {
@@ -192,9 +192,9 @@ impl Lab {
         self.effort.seeds
     }
 
-    /// How many runs `points` take.
-    pub fn runs(&self, points: &[Point]) -> u64 {
-        self.plan(points).len() as u64
+    /// The work of each run that `points` take.
+    pub fn works(&self, points: &[Point]) -> Vec<u64> {
+        self.plan(points).iter().map(Run::work).collect()
     }
 
     /// Does the runs, several at the same time: none depends on another. `false` if the user
@@ -202,35 +202,29 @@ impl Lab {
     pub fn measure(&mut self, points: &[Point], progress: &dyn Progress) -> bool {
         let runs = self.plan(points);
         self.measured.extend(points);
-        let threads = thread::available_parallelism().map_or(1, |n| n.get().min(MOST_THREADS));
-        let slots: Vec<Slot> = runs.iter().map(|_| Mutex::default()).collect();
-        let next = AtomicUsize::new(0);
-        let work = || {
-            while let Some((run, slot)) = take(&next, &runs, &slots) {
-                let machine = &self.machines[run.machine];
-                progress.point(&format!("{}, {} CPUs", machine.name, run.point.cpus()));
-                let began = Instant::now();
-                let outcome = run.point.run(machine, run.seed, &self.effort);
-                let outcome = outcome.map(|outcome| (outcome, began.elapsed().as_secs_f64()));
-                *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
-                progress.step();
-            }
+        let do_it = |run: &Run| {
+            let machine = &self.machines[run.machine];
+            progress.point(&format!("{}, {} CPUs", machine.name, run.point.cpus()));
+            let began = Instant::now();
+            let outcome = run.point.run(machine, run.seed, &self.effort);
+            progress.worked(run.work());
+            outcome.map(|outcome| (outcome, began.elapsed().as_secs_f64()))
         };
-        thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
-        for (run, slot) in runs.iter().zip(slots) {
-            let Some(outcome) = slot.into_inner().unwrap_or_else(PoisonError::into_inner) else {
-                return false;
-            };
+        let mut done = 0;
+        let (results, failures) = (&mut self.results, &mut self.failures);
+        let Ok(()) = Workers::here(AT_ONCE).run(&runs, do_it, |run, outcome| {
+            done += 1;
             match outcome {
-                Ok((outcome, seconds)) => self.results.push(Done {
+                Ok((outcome, seconds)) => results.push(Done {
                     run: *run,
                     outcome,
                     seconds: Cell::new(seconds),
                 }),
-                Err(failure) => self.failures.push(failure),
+                Err(failure) => failures.push(failure),
             }
-        }
-        true
+            Ok::<_, Infallible>(())
+        });
+        done == runs.len()
     }
 
     /// The runs of `points`, the longest first.
@@ -346,16 +340,6 @@ impl World<'_> {
         let (a, b) = (self.each(a, &quantity)?, self.each(b, &quantity)?);
         Some(a.iter().zip(b).map(|(a, b)| a / b).collect())
     }
-}
-
-/// The next run that no thread has taken, and the slot of its outcome.
-fn take<'a>(next: &AtomicUsize, runs: &'a [Run], slots: &'a [Slot]) -> Option<(&'a Run, &'a Slot)> {
-    if interrupt::pending().is_some() {
-        return None;
-    }
-    // Relaxed: only that no two get the same number matters.
-    let index = next.fetch_add(1, Relaxed);
-    Some((runs.get(index)?, &slots[index]))
 }
 
 #[cfg(test)]

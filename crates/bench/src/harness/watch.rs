@@ -51,11 +51,23 @@ pub trait Progress: Sync {
     /// The next point begins.
     fn point(&self, label: &str);
 
-    /// One step is done.
-    fn step(&self);
+    /// A step is done, which was so much work.
+    fn worked(&self, work: u64);
+
+    /// A step is done, where all are the same work.
+    fn step(&self) {
+        self.worked(1);
+    }
 
     /// All is over.
     fn finish(&self);
+}
+
+/// Nobody looks.
+impl Progress for () {
+    fn point(&self, _: &str) {}
+    fn worked(&self, _: u64) {}
+    fn finish(&self) {}
 }
 
 /// Shows so many steps, each a `unit`.

@@ -17,6 +17,7 @@ use private::private;
 use crate::harness::{Bars, Failure, Film, Plan, Progress, Running, Target, Times, interrupt, say};
 use crate::on::{On, subject};
 use crate::ours::{SWAP_PER_TASK, can_run, scheduler};
+use crate::points::Workers;
 use baselines::Preset;
 use run::Run;
 pub use run::Seen;
@@ -41,6 +42,12 @@ pub fn partial(plan: &Plan) -> String {
         plan.workload.name()
     )
 }
+
+/// How many machines are simulated at once, at most: each holds the memory that its tasks have
+/// touched, up to a gigabyte in short runs.
+pub const AT_ONCE: usize = 16;
+/// The same where runs may hold whole iterations: 128 processes touch 6 GB in one.
+pub const AT_ONCE_WHOLE: usize = 4;
 
 /// Tasks per CPU at most.
 const MOST_PER_CPU: usize = 32;
@@ -151,17 +158,23 @@ impl Simulated {
         span: Duration,
         progress: &dyn Progress,
     ) -> Result<[f64; 2], Failure> {
-        let mut range = [f64::INFINITY, 0.0];
-        for profile in self.profile.corners() {
-            interrupt::check()?;
+        let corners = self.profile.corners();
+        let rate = |profile: &Profile| {
             let corner = Simulated {
-                profile,
+                profile: profile.clone(),
                 ..self.clone()
             };
-            let rate = corner.sample(plan, span)?.rate();
-            range = [rate.min(range[0]), rate.max(range[1])];
+            let window = corner.sample(plan, span);
             progress.step();
-        }
+            window
+        };
+        let mut range = [f64::INFINITY, 0.0];
+        Workers::here(AT_ONCE_WHOLE).run(&corners, rate, |_, window| {
+            let rate = window?.rate();
+            range = [rate.min(range[0]), rate.max(range[1])];
+            Ok::<_, Failure>(())
+        })?;
+        interrupt::check()?;
         Ok(range)
     }
 

@@ -5,7 +5,8 @@ use crate::output::checks::races::Row;
 use crate::output::checks::{self as output, sequences::Report};
 use crate::output::progress::Progress;
 use baselines::Preset;
-use bench::{Failure, interrupt};
+use bench::simulated::AT_ONCE;
+use bench::{Failure, Workers, interrupt};
 use checks::Ours;
 use checks::conflicts::{self, Examined, Pair, Results, Taken};
 use checks::races;
@@ -15,7 +16,7 @@ use oracle::{Broken, Linux, Step, System, text};
 use stats::InputError;
 use std::path::Path;
 use std::time::Duration;
-use std::{fs, process, thread};
+use std::{fs, mem, process, thread};
 
 /// How long a check may take to end once a signal asks for it.
 const GRACE: Duration = Duration::from_secs(2);
@@ -66,27 +67,32 @@ fn conflicts(args: &ConflictsArgs) -> Result<bool, Failure> {
         presets.sort_by_key(|&preset| preset != Preset::SCALEVM);
     }
     let pairs = Pair::all();
+    let points = presets
+        .iter()
+        .flat_map(|&preset| pairs.iter().map(move |&pair| (preset, pair)));
     let progress = Progress::new((presets.len() * pairs.len()) as u64, "pairs");
-    let mut good = true;
-    for preset in presets {
+    let run = |(preset, pair): (Preset, Pair)| {
         progress.point(preset.name);
-        let mut results = Results {
-            preset,
-            pairs: Vec::new(),
-        };
-        for &pair in &pairs {
-            let conflicts = conflicts::conflicts_of(preset, &pair)
-                .map_err(Failure::start("simulated machine"))?;
-            results.pairs.push(Examined { pair, conflicts });
-            progress.step();
-            if interrupt::pending().is_some() {
-                return Ok(good);
-            }
+        let conflicts = conflicts::conflicts_of(preset, &pair);
+        progress.step();
+        conflicts.map_err(Failure::start("simulated machine"))
+    };
+    let mut good = true;
+    let mut examined = Vec::new();
+    Workers::here(AT_ONCE).run(points, run, |(preset, pair), conflicts| {
+        let conflicts = conflicts?;
+        examined.push(Examined { pair, conflicts });
+        if examined.len() == pairs.len() {
+            let results = Results {
+                preset,
+                pairs: mem::take(&mut examined),
+            };
+            let in_full = preset == Preset::SCALEVM || args.vm.contains(&preset);
+            progress.aside(|| output::conflicts::print(&results, args.json, in_full));
+            good &= results.is_as_known();
         }
-        let in_full = preset == Preset::SCALEVM || args.vm.contains(&preset);
-        progress.aside(|| output::conflicts::print(&results, args.json, in_full));
-        good &= results.is_as_known();
-    }
+        Ok::<_, Failure>(())
+    })?;
     progress.finish();
     Ok(good)
 }

@@ -180,11 +180,12 @@ fn measure(benches: &mut [Bench]) -> Result<bool, Failure> {
         let wanted = benches.iter().map(Bench::wanted);
         let wanted: Vec<Vec<Point>> = wanted.collect::<Result<_, _>>()?;
         let runs = benches.iter().zip(&wanted);
-        let runs = runs.map(|(bench, points)| bench.lab.runs(points)).sum();
-        if runs == 0 {
+        let works = runs.flat_map(|(bench, points)| bench.lab.works(points));
+        let works: Vec<u64> = works.collect();
+        if works.is_empty() {
             return Ok(true);
         }
-        let progress = Progress::new(runs, "runs");
+        let progress = Progress::weighted(works.len() as u64, "runs", works.iter().sum());
         let mut all = benches.iter_mut().zip(&wanted);
         let whole = all.all(|(bench, points)| bench.lab.measure(points, &progress));
         progress.finish();

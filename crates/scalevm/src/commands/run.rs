@@ -54,13 +54,15 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
         plan.workload.name(),
         plan.mode.count(plan.tasks)
     ));
-    let mut watch = Together::default().with(&mut lines).with(&mut records);
+    let mut bar = Some(&progress);
+    let watch = Together::default().with(&mut lines).with(&mut records);
+    let mut watch = watch.with(&mut bar);
     let outcome = measure(target, &plan, &schedule, &mut watch);
     progress.finish();
     let outcome = outcome?;
     // A run without an end is meant to be cut short.
     let cut = outcome.interrupted && schedule.samples > 0;
-    if let Some((records, machine)) = records.zip(machine.as_mut()) {
+    if let Some((mut records, machine)) = records.zip(machine.as_mut()) {
         records.finish(machine, cut);
     }
     if let Some(lines) = lines {

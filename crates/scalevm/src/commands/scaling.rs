@@ -4,8 +4,8 @@ use crate::cli::ScalingArgs;
 use crate::output::format;
 use crate::output::progress::Progress;
 use crate::output::scaling::{self, Point, Row};
-use bench::simulated::{Conditions, Simulated};
-use bench::{Failure, Mode, Plan, Target, interrupt};
+use bench::simulated::{AT_ONCE, Conditions, Simulated};
+use bench::{Failure, Mode, Plan, Target, Workers};
 use sim::profile::Profile;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -39,32 +39,44 @@ pub fn run(args: &ScalingArgs) -> Result<u8, Failure> {
     let mut counts: Vec<usize> = args.cpus.iter().map(|&count| count as usize).collect();
     counts.sort_unstable();
     counts.dedup();
-    let work = rows.len() as u64 * counts.iter().sum::<usize>() as u64;
-    let progress = Progress::weighted((rows.len() * counts.len()) as u64, "runs", work);
     let profile = args.sim.machine.profile()?;
-    for row in &mut rows {
-        let span = span(args, row, &profile)?;
-        for &tasks in &counts {
-            let label = format!("{}, {}", row.workload.name, row.mode.count(tasks));
-            progress.point(&label);
-            if interrupt::pending().is_some() {
-                break;
-            }
-            progress.weigh(tasks as u64);
-            let machine = machine(&profile, tasks)?;
-            let point = point(args, row, &machine, tasks, span)?;
-            if args.json {
-                progress.aside(|| print_json(args, row, &machine, &point));
-            }
-            row.points.push(point);
-            progress.step();
-        }
-    }
-    progress.finish();
+    measure(args, &profile, &counts, &mut rows)?;
     if !args.json {
         scaling::print(&profile, &counts, &rows);
     }
     Ok(super::finished())
+}
+
+/// Measures all points of `rows`, and prints each as JSON if that is wanted.
+fn measure(
+    args: &ScalingArgs,
+    profile: &Profile,
+    counts: &[usize],
+    rows: &mut [Row],
+) -> Result<(), Failure> {
+    let asked = rows.to_vec();
+    let spans = spans(args, &asked, profile)?;
+    let points = (0..spans.len()).flat_map(|row| counts.iter().map(move |&tasks| (row, tasks)));
+    let work = rows.len() * counts.iter().sum::<usize>();
+    let progress = Progress::weighted((rows.len() * counts.len()) as u64, "runs", work as u64);
+    let run = |(row, tasks): (usize, usize)| {
+        let Row { workload, mode, .. } = &asked[row];
+        progress.point(&format!("{}, {}", workload.name, mode.count(tasks)));
+        let machine = machine(profile, tasks)?;
+        let point = point(args, &asked[row], &machine, tasks, spans[row])?;
+        progress.worked(tasks as u64);
+        Ok::<_, Failure>((machine, point))
+    };
+    Workers::here(AT_ONCE).run(points, run, |(row, _), point| {
+        let (machine, point) = point?;
+        if args.json {
+            progress.aside(|| print_json(args, &rows[row], &machine, &point));
+        }
+        rows[row].points.push(point);
+        Ok::<_, Failure>(())
+    })?;
+    progress.finish();
+    Ok(())
 }
 
 /// The runs to make.
@@ -93,15 +105,23 @@ fn rows(args: &ScalingArgs) -> Vec<Row> {
     rows
 }
 
-/// How long a run of the row takes.
-fn span(args: &ScalingArgs, row: &Row, profile: &Profile) -> Result<Duration, Failure> {
-    let alone = Plan {
-        count: Some(TRIED),
-        ..plan(row, 1)
+/// How long a run of each row takes; fewer if the user interrupts.
+fn spans(args: &ScalingArgs, rows: &[Row], profile: &Profile) -> Result<Vec<Duration>, Failure> {
+    let span = |row: &Row| -> Result<Duration, Failure> {
+        let alone = Plan {
+            count: Some(TRIED),
+            ..plan(row, 1)
+        };
+        let taken = target(args, row, profile).complete(&alone, 0)?.real;
+        let wanted = taken * ITERATIONS / TRIED as u32;
+        Ok(wanted.clamp(shortest(args), LONGEST.max(shortest(args))))
     };
-    let taken = target(args, row, profile).complete(&alone, 0)?.real;
-    let wanted = taken * ITERATIONS / TRIED as u32;
-    Ok(wanted.clamp(shortest(args), LONGEST.max(shortest(args))))
+    let mut spans = Vec::new();
+    Workers::here(AT_ONCE).run(rows, span, |_, span| {
+        spans.push(span?);
+        Ok::<_, Failure>(())
+    })?;
+    Ok(spans)
 }
 
 /// The least time of a run with up to [`USUAL`] tasks.

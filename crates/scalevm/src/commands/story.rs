@@ -71,7 +71,7 @@ pub fn run() -> Result<u8, Failure> {
          Policies of all three are chosen at run time, at the same cost.\n",
         workload.name, workload.description
     );
-    let mut sweep = Sweep {
+    let sweep = Sweep {
         workload: workload.into(),
         mode: Mode::Processes,
         schedule: SCHEDULE,
@@ -131,7 +131,7 @@ fn simulate(
         label: preset.name,
         system: System::Sim(Box::new(simulated(preset))),
     });
-    let mut sweep = Sweep {
+    let sweep = Sweep {
         workload: workload.into(),
         mode: Mode::Processes,
         schedule: SIMULATED,

@@ -1,18 +1,18 @@
 //! `scalevm sweep`: a curve over the number of tasks.
 
+mod points;
 mod why;
 
 use crate::cli::SweepArgs;
-use crate::output::curves::{self, Point, Series};
+use crate::output::curves::{self, Series};
 use crate::output::json;
-use crate::output::progress::{self, Progress};
+use crate::output::progress;
 use crate::output::sink::Sink;
 use crate::output::{attribution, format, shape};
 use baselines::Preset;
 use bench::simulated::{BANDS, Simulated};
 use bench::tasks::places;
-use bench::{Failure, Job, Mode, On, Plan, Schedule, System, measure};
-use stats::environment::Environment;
+use bench::{Failure, Job, Mode, On, Plan, Schedule, System};
 
 /// Measures all points and shows them.
 pub fn run(args: &SweepArgs) -> Result<u8, Failure> {
@@ -97,6 +97,15 @@ impl Side {
     fn work(&self, tasks: usize) -> u64 {
         self.system.simulated().map_or(1, |_| tasks as u64)
     }
+
+    /// Its curve, without points.
+    fn series(&self) -> Series {
+        Series {
+            label: self.label.to_owned(),
+            points: Vec::new(),
+            simulated: self.system.simulated().is_some(),
+        }
+    }
 }
 
 /// Curves to be measured together.
@@ -124,70 +133,6 @@ impl Sweep {
         }
     }
 
-    /// Measures all points, those of one number of tasks in turn, so that a drift of the
-    /// machine meets all curves alike. Writes records if wanted. Returns the finished
-    /// points, and the reason if some are missing.
-    pub fn measure(
-        &mut self,
-        mut records: Option<(&mut Sink<'_>, &mut Environment)>,
-    ) -> (Vec<Series>, Option<Failure>) {
-        let mut series: Vec<Series> = self
-            .sides
-            .iter()
-            .map(|side| Series {
-                label: side.label.to_owned(),
-                points: Vec::new(),
-                simulated: side.system.simulated().is_some(),
-            })
-            .collect();
-        let points = self.counts.len() * self.sides.len();
-        let samples = self.schedule.total().unwrap_or(0);
-        let works = self.sides.iter().flat_map(|side| {
-            let counts = self.counts.iter();
-            counts.map(|&tasks| side.work(tasks))
-        });
-        let work: u64 = works.sum();
-        let mut progress = Progress::weighted(samples * points as u64, "samples", samples * work);
-        let turns = self
-            .counts
-            .iter()
-            .flat_map(|&tasks| (0..self.sides.len()).map(move |which| (tasks, which)));
-        let mut failure = None;
-        for (tasks, which) in turns {
-            let plan = self.plan(tasks);
-            let count = self.mode.count(tasks);
-            progress.point(&format!("{}, {count}", series[which].label));
-            let side = &self.sides[which];
-            progress.weigh(side.work(tasks));
-            let measured = match &mut records {
-                None => measure(side.system.target(), &plan, &self.schedule, &mut progress),
-                Some((sink, machine)) => {
-                    let subject = side.system.subject(&plan);
-                    let mut records = json::Records::new(&subject, sink, Some(&progress));
-                    let measured =
-                        measure(side.system.target(), &plan, &self.schedule, &mut records);
-                    if let Ok(outcome) = &measured {
-                        records.finish(machine, outcome.interrupted);
-                    }
-                    measured
-                }
-            };
-            match measured {
-                // A point that was cut short is not a point.
-                Ok(outcome) if outcome.interrupted => break,
-                Ok(outcome) => series[which].points.push(Point { tasks, outcome }),
-                Err(error) => {
-                    failure = Some(error);
-                    break;
-                }
-            }
-        }
-        progress.finish();
-        (series, failure)
-    }
-}
-
-impl Sweep {
     /// Names the bottleneck of each simulated curve at its most tasks.
     pub fn explain(&self, series: &[Series], json: bool) -> Result<(), Failure> {
         for (side, one) in self.sides.iter().zip(series) {

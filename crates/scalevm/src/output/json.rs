@@ -6,6 +6,7 @@ use bench::{Phase, Sample, Watch};
 use stats::Time;
 use stats::environment::{self, Environment, Tool};
 use stats::record::{Measurement, Record, Subject, Summary};
+use std::mem;
 
 /// The commit that this command is built from, if that is known.
 pub const COMMIT: Option<&str> = option_env!("SCALEVM_COMMIT");
@@ -22,17 +23,17 @@ pub fn machine() -> Environment {
     })
 }
 
-/// Hands on the samples of one run that count as they come, and then their summary.
+/// Hands on the samples of a run that count as they come, and then their summary. Other runs may
+/// follow.
 pub struct Records<'a, 'b> {
     subject: &'a Subject,
     sink: &'a mut Sink<'b>,
     progress: Option<&'a Progress>,
     samples: Vec<Measurement>,
-    interrupted: bool,
 }
 
 impl<'a, 'b> Records<'a, 'b> {
-    /// Hands on to `sink`, and moves `progress` on if there is one.
+    /// Hands on to `sink`, while `progress` is out of the way if there is one.
     pub fn new(
         subject: &'a Subject,
         sink: &'a mut Sink<'b>,
@@ -43,27 +44,35 @@ impl<'a, 'b> Records<'a, 'b> {
             sink,
             progress,
             samples: Vec::new(),
-            interrupted: false,
         }
+    }
+
+    /// The run is of `subject`.
+    pub fn of(&mut self, subject: &'a Subject) -> &mut Self {
+        self.subject = subject;
+        self
     }
 
     /// Hands on the line that ends a run, with the load on the machine after it, if it was
     /// on this one, and whether it was cut short. Without samples there is none.
-    pub fn finish(mut self, machine: &mut Environment, interrupted: bool) {
-        self.interrupted = interrupted;
+    pub fn finish(&mut self, machine: &mut Environment, interrupted: bool) {
         if self.subject.profile.is_none() {
             machine.observe_after();
         }
-        self.finish_at_once(machine);
+        self.summarize(machine, interrupted);
     }
 
-    /// The same without a look at the load, where the next run must not wait.
-    pub fn finish_at_once(mut self, machine: &Environment) {
+    /// The same of a whole run without a look at the load, where the next run must not wait.
+    pub fn finish_at_once(&mut self, machine: &Environment) {
+        self.summarize(machine, false);
+    }
+
+    fn summarize(&mut self, machine: &Environment, interrupted: bool) {
         let here = self.subject.profile.is_none().then(|| machine.clone());
-        if let Some(mut summary) = Summary::of(&self.samples, here) {
+        if let Some(mut summary) = Summary::of(&mem::take(&mut self.samples), here) {
             let label = self.sink.label().map(str::to_owned);
             let label = label.or_else(|| machine.measured(&self.subject.on));
-            summary.interrupted = self.interrupted;
+            summary.interrupted = interrupted;
             summary.label = label.or_else(|| Some(machine.version.clone()));
             self.hand_on(&Record::Summary(Box::new(summary)));
         }
@@ -98,9 +107,6 @@ impl Watch for Records<'_, '_> {
     fn phase(&mut self, _: Phase) {}
 
     fn sample(&mut self, phase: Phase, index: u32, sample: &Sample) {
-        if let Some(progress) = self.progress {
-            progress.step();
-        }
         if phase == Phase::Measurement {
             self.keep(Measurement {
                 subject: self.subject.clone(),

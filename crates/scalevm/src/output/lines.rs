@@ -11,7 +11,7 @@ pub struct Lines<'a> {
 }
 
 impl<'a> Lines<'a> {
-    /// For a workload with this description; moves `progress` on.
+    /// For a workload with this description; prints while `progress` is out of the way.
     pub fn new(description: &'static str, progress: &'a Progress) -> Self {
         Lines {
             description,
@@ -52,6 +52,5 @@ impl Watch for Lines<'_> {
                 sample.min, sample.max, sample.total
             );
         });
-        self.progress.step();
     }
 }

@@ -15,8 +15,6 @@ pub struct Progress {
     work: u64,
     /// Work done.
     done: AtomicU64,
-    /// The work of a step.
-    step: AtomicU64,
 }
 
 impl Progress {
@@ -25,8 +23,7 @@ impl Progress {
         Self::weighted(total, unit, total)
     }
 
-    /// The same where steps differ: so much `work` in all, of which [`Progress::weigh`] says the
-    /// part of a step.
+    /// The same where steps differ, and are so much `work` in all.
     pub fn weighted(total: u64, unit: &str, work: u64) -> Self {
         let bar = ProgressBar::new(total);
         let template = format!("{{msg}} {{wide_bar}} {{pos}}/{{len}} {unit}{{prefix}}");
@@ -37,7 +34,6 @@ impl Progress {
             began: Instant::now(),
             work,
             done: AtomicU64::new(0),
-            step: AtomicU64::new(1),
         }
     }
 
@@ -54,25 +50,24 @@ impl Progress {
         self.bar.tick();
     }
 
-    /// Each step is so much work from here on.
-    pub fn weigh(&self, work: u64) {
-        self.step.store(work, Relaxed);
-    }
-
-    /// One step is done.
+    /// A step is done, where all are the same work.
     pub fn step(&self) {
-        self.worked(self.step.load(Relaxed));
+        self.worked(1);
+    }
+
+    /// A step is done, which was so much work.
+    pub fn worked(&self, work: u64) {
         self.bar.inc(1);
+        self.add(work);
     }
 
-    /// So many steps are done.
+    /// So many steps are done, of the same work each.
     pub fn at(&self, steps: u64) {
-        let done = self.done.load(Relaxed);
-        self.worked((steps * self.step.load(Relaxed)).saturating_sub(done));
         self.bar.set_position(steps);
+        self.add(steps.saturating_sub(self.done.load(Relaxed)));
     }
 
-    fn worked(&self, work: u64) {
+    fn add(&self, work: u64) {
         // Relaxed: a figure for people, whom no order misleads.
         let done = self.done.fetch_add(work, Relaxed) + work;
         let left = left(self.began.elapsed(), done, self.work);
@@ -101,8 +96,8 @@ impl bench::Progress for Progress {
         self.point(label);
     }
 
-    fn step(&self) {
-        self.step();
+    fn worked(&self, work: u64) {
+        self.worked(work);
     }
 
     fn finish(&self) {
@@ -110,7 +105,7 @@ impl bench::Progress for Progress {
     }
 }
 
-impl Watch for Progress {
+impl Watch for &Progress {
     fn phase(&mut self, _: Phase) {}
 
     fn sample(&mut self, _: Phase, _: u32, _: &Sample) {
@@ -140,8 +135,7 @@ mod tests {
         // The first of two points has one task and the second has 96.
         let progress = Progress::weighted(10, "samples", 5 + 5 * 96);
         (0..5).for_each(|_| progress.step());
-        progress.weigh(96);
-        progress.step();
+        progress.worked(96);
         assert_eq!((progress.done.load(Relaxed), progress.work), (101, 485));
         assert_eq!(left(101 * second, 101, 485), Some(384 * second));
         assert_eq!(left(second, 12, 10), None, "more than was planned");

@@ -15,6 +15,7 @@ use workloads::Workload;
 const SCALES: f64 = 0.9;
 
 /// A workload at several numbers of tasks.
+#[derive(Clone)]
 pub struct Row {
     /// The workload.
     pub workload: &'static Workload,
@@ -27,6 +28,7 @@ pub struct Row {
 }
 
 /// One run.
+#[derive(Clone)]
 pub struct Point {
     /// How many tasks.
     pub tasks: usize,

@@ -3,7 +3,7 @@
 //! Cache lines are numbered from the window's start, so they do not depend on where the host
 //! happens to put things: heap blocks, CPU stacks and physical frames of a machine all lie in its
 //! window, at places that follow from the run alone. The windows are at fixed addresses,
-//! [`WINDOWS`] of them, each [`WINDOW`] bytes of address space; the host provides memory at the
+//! [`MOST_MACHINES`] of them, each [`WINDOW`] bytes of address space; the host provides memory at the
 //! first touch.
 //!
 //! | part | from | what |
@@ -28,7 +28,7 @@ const WINDOW_SHIFT: u32 = 39;
 /// Bytes in a window: 512 GiB.
 pub(crate) const WINDOW: usize = 1 << WINDOW_SHIFT;
 /// How many machines a process may have at once.
-const WINDOWS: usize = 64;
+pub const MOST_MACHINES: usize = 64;
 /// Where the first window stands: 16 TiB, far below the addresses that systems use for programs.
 const BASE: usize = 1 << 44;
 
@@ -45,10 +45,10 @@ const GUARD: usize = 1 << 12;
 pub(crate) const MOST_MEMORY: usize = WINDOW - FRAMES;
 
 /// Which windows are taken.
-static TAKEN: [AtomicBool; WINDOWS] = [const { AtomicBool::new(false) }; WINDOWS];
+static TAKEN: [AtomicBool; MOST_MACHINES] = [const { AtomicBool::new(false) }; MOST_MACHINES];
 /// The heaps of the windows that are taken.
-static HEAPS: [AtomicPtr<Heap>; WINDOWS] =
-    [const { AtomicPtr::new(core::ptr::null_mut()) }; WINDOWS];
+static HEAPS: [AtomicPtr<Heap>; MOST_MACHINES] =
+    [const { AtomicPtr::new(core::ptr::null_mut()) }; MOST_MACHINES];
 
 /// A machine's window.
 pub(crate) struct Arena {
@@ -62,7 +62,7 @@ impl Arena {
         // Acquire: pairs with the release in `drop`; the addresses are free again.
         let free = |taken: &AtomicBool| !taken.swap(true, Ordering::Acquire);
         let index = TAKEN.iter().position(free).ok_or_else(|| {
-            io::Error::other(format!("{WINDOWS} simulated machines exist already"))
+            io::Error::other(format!("{MOST_MACHINES} simulated machines exist already"))
         })?;
         let memory = Reservation::at(BASE + index * WINDOW, WINDOW)
             .inspect_err(|_| TAKEN[index].store(false, Ordering::Release))?;
@@ -154,7 +154,7 @@ pub(crate) fn heap_of(address: usize) -> Option<NonNull<Heap>> {
 /// The offset of `address` in its window; the address itself outside all windows.
 #[inline]
 pub(crate) fn offset_of(address: usize) -> usize {
-    if address.wrapping_sub(BASE) >> WINDOW_SHIFT < WINDOWS {
+    if address.wrapping_sub(BASE) >> WINDOW_SHIFT < MOST_MACHINES {
         address & (WINDOW - 1)
     } else {
         address

@@ -375,15 +375,6 @@ points = [[1, 1], [2, 1], [3, 1], [4, 1], [6, 1], [8, 1], [12, 1], [16, 1], [32,
         assert_eq!(speed(&named), [3.7 / 2.8, 3.5 / 2.8, 1.0]);
     }
 
-    /// Nothing shows how far it is.
-    struct Hidden;
-
-    impl Progress for Hidden {
-        fn point(&self, _: &str) {}
-        fn step(&self) {}
-        fn finish(&self) {}
-    }
-
     #[test]
     fn the_fewest_tasks_are_fitted_or_scaled_to() {
         let few = CURVE
@@ -397,7 +388,7 @@ points = [[1, 1], [2, 1], [3, 1], [4, 1], [6, 1], [8, 1], [12, 1], [16, 1], [32,
                 counts: 1,
                 seeds: 1..2,
             };
-            setup.predict(&effort, &Hidden).expect("runs")
+            setup.predict(&effort, &()).expect("runs")
         };
         let relative = predict(&few.replace("operations/s", "times one task"));
         let Point(fewest, rate) = relative.points[0];

@@ -6,7 +6,7 @@ use crate::cli::{CampaignArgs, CampaignCommand, CampaignRunArgs, Engine};
 use crate::output::campaign as output;
 use crate::output::progress::Progress;
 use crate::output::{file, json};
-use bench::{Failure, interrupt};
+use bench::{Failure, Workers, interrupt};
 use campaign::slurm::{Job, MOST_SHARDS, Queue, Slurm};
 use campaign::{Error, Outcome, Plan, Results, Runner, Shard, collect, run as run_points};
 use stats::Exit;
@@ -82,19 +82,20 @@ impl Campaign {
 
     /// Runs the points of `shard` here.
     fn run(&self, shard: Shard, jobs: Option<u32>) -> Result<Outcome, Failure> {
-        let jobs = jobs.map(|jobs| jobs as usize);
-        let here = || std::thread::available_parallelism().map_or(1, usize::from);
         let points = self.plan.points.iter();
         let points = points.filter(|point| shard.has(point.number)).count();
         let progress = Progress::new(points as u64, "points");
+        let here = Workers::here(usize::MAX);
         let runner = Runner {
             plan: &self.plan,
             results: &self.results,
             program: &program()?,
             shard,
-            jobs: jobs.unwrap_or_else(here),
-            stop: &|| interrupt::pending().is_some(),
-            tell: &|_| progress.step(),
+            workers: Workers {
+                at_once: jobs.map_or(here.at_once, |jobs| jobs as usize),
+                ..here
+            },
+            progress: &progress,
         };
         let outcome = run_points(&runner).map_err(failure);
         progress.finish();

@@ -210,7 +210,7 @@ impl Side for OnSystem {
         if outcome.interrupted {
             return Ok(None);
         }
-        if let Some((records, machine)) = records.zip(machine) {
+        if let Some((mut records, machine)) = records.zip(machine) {
             records.finish_at_once(machine);
         }
         Ok(outcome.average())

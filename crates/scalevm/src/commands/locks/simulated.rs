@@ -6,7 +6,8 @@ use crate::output::format;
 use crate::output::plot::{self, Curve};
 use crate::output::progress::Progress;
 use crate::output::simulated_locks::{Figures, print_json, table};
-use bench::{Failure, interrupt};
+use bench::simulated::AT_ONCE;
+use bench::{Failure, Workers};
 use lockbench::Row;
 use lockbench::simulated::{self, Load};
 use sim::profile::Profile;
@@ -69,27 +70,28 @@ fn measure(
     counts: &[usize],
     seeds: &Range<u64>,
 ) -> Result<Vec<Figures>, Failure> {
-    let progress = Progress::new((counts.len() * rows.len()) as u64, "points");
-    let mut figures = Vec::with_capacity(rows.len());
-    for row in rows {
-        let mut one = Figures {
+    let figures = rows.iter().map(|row| {
+        Ok(Figures {
             row,
             alone: simulated::uncontended(profile, row)?,
             points: Vec::new(),
-        };
-        for &cpus in counts {
-            if interrupt::pending().is_some() {
-                break;
-            }
-            progress.point(&format!("{}, {}", row.name, count(cpus, "CPU")));
-            let point = simulated::curve(profile, row, load, &[cpus], seeds)?;
-            one.points.extend(point);
-            progress.step();
-        }
-        figures.push(one);
-    }
+        })
+    });
+    let mut figures = figures.collect::<Result<Vec<_>, Failure>>()?;
+    let points = (0..rows.len()).flat_map(|row| counts.iter().map(move |&cpus| (row, cpus)));
+    let progress = Progress::new((counts.len() * rows.len()) as u64, "points");
+    let run = |(row, cpus): (usize, usize)| {
+        progress.point(&format!("{}, {}", rows[row].name, count(cpus, "CPU")));
+        let point = simulated::curve(profile, rows[row], load, &[cpus], seeds);
+        progress.step();
+        point
+    };
+    let ended = Workers::here(AT_ONCE).run(points, run, |(row, _), point| {
+        figures[row].points.extend(point?);
+        Ok(())
+    });
     progress.finish();
-    Ok(figures)
+    ended.map(|()| figures)
 }
 
 fn show(figures: &[Figures], counts: &[usize], profile: &Profile, load: &Load, seeds: &Range<u64>) {

@@ -6,12 +6,9 @@ use crate::cli::{Half, PredictArgs};
 use crate::output::format;
 use crate::output::prediction::{self, Predicted};
 use crate::output::progress::Progress;
-use bench::{Failure, interrupt};
+use bench::simulated::AT_ONCE_WHOLE;
+use bench::{Failure, Workers};
 use stats::Exit;
-use std::sync::Mutex;
-use std::sync::PoisonError;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::thread;
 use studies::predict::{Effort, Mapping, Setup, is_held_back};
 use studies::published::{self, Curve};
 
@@ -54,8 +51,7 @@ pub fn run(args: &PredictArgs) -> Result<u8, Failure> {
         return Ok(0);
     }
     super::prepare()?;
-    let all = predict(setups, args);
-    let predicted: Vec<Predicted> = all.into_iter().collect::<Result<_, _>>()?;
+    let predicted = predict(&setups, args)?;
     if args.json {
         prediction::print_json(&predicted, &left_out, args.unscored)
     } else {
@@ -92,9 +88,9 @@ fn chosen<'a>(curves: &'a [Curve], args: &PredictArgs) -> Result<Vec<&'a Curve>,
     Ok(curves.iter().filter(asked).collect())
 }
 
-/// Does all runs, several at the same time, since none depends on another. What an interrupt leaves
+/// Predicts several curves at the same time, since none depends on another. What an interrupt leaves
 /// undone is left out.
-fn predict<'a>(setups: Vec<Setup<'a>>, args: &PredictArgs) -> Vec<Result<Predicted<'a>, Failure>> {
+fn predict<'a>(setups: &'a [Setup<'a>], args: &PredictArgs) -> Result<Vec<Predicted<'a>>, Failure> {
     let first = args.machine.first_seed();
     let effort = Effort {
         counts: args.counts as usize,
@@ -102,35 +98,15 @@ fn predict<'a>(setups: Vec<Setup<'a>>, args: &PredictArgs) -> Vec<Result<Predict
     };
     let steps = setups.iter().map(|setup| setup.steps(&effort)).sum();
     let progress = Progress::new(steps, "points");
-    let threads = thread::available_parallelism().map_or(1, |n| n.get().min(MOST_THREADS));
-    let slots: Vec<_> = setups.iter().map(|_| Mutex::new(None)).collect();
-    let next = AtomicUsize::new(0);
-    let work = || {
-        // Relaxed: only that no two get the same number matters.
-        while let Some((setup, slot)) = {
-            let index = next.fetch_add(1, Relaxed);
-            setups.get(index).zip(slots.get(index))
-        } {
-            if interrupt::pending().is_some() {
-                return;
-            }
-            let outcome = setup.predict(&effort, &progress);
-            *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
+    let mut predicted = Vec::new();
+    let run = |setup: &Setup| setup.predict(&effort, &progress);
+    let ended = Workers::here(AT_ONCE_WHOLE).run(setups, run, |setup, prediction| {
+        match prediction {
+            Err(Failure::Interrupted(_)) => {}
+            prediction => predicted.push(Predicted::of(setup, prediction?)),
         }
-    };
-    thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
+        Ok(())
+    });
     progress.finish();
-    let outcomes = slots
-        .into_iter()
-        .map(|slot| slot.into_inner().unwrap_or_else(PoisonError::into_inner));
-    let done = setups.into_iter().zip(outcomes);
-    done.filter_map(|(setup, outcome)| match outcome? {
-        Err(Failure::Interrupted(_)) => None,
-        outcome => Some(outcome.map(|prediction| Predicted::of(setup, prediction))),
-    })
-    .collect()
+    ended.map(|()| predicted)
 }
-
-/// Threads of this computer that simulate: each holds the memory of a machine, of which 128
-/// processes touch 6 GB.
-const MOST_THREADS: usize = 4;

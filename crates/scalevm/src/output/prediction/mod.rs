@@ -17,14 +17,14 @@ pub type LeftOut<'a> = (&'a Curve, String);
 
 /// A prediction, and how far it is from what was measured.
 pub struct Predicted<'a> {
-    setup: Setup<'a>,
+    setup: &'a Setup<'a>,
     prediction: Prediction,
     score: Option<Score>,
 }
 
 impl<'a> Predicted<'a> {
     /// Compares.
-    pub fn of(setup: Setup<'a>, prediction: Prediction) -> Self {
+    pub fn of(setup: &'a Setup<'a>, prediction: Prediction) -> Self {
         let cpus = setup.curve.machine.cpus;
         let score = score(setup.measured(), &prediction.points, cpus);
         Predicted {
