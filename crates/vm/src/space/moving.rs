@@ -190,7 +190,10 @@ impl<S: System> Space<S> {
             let kept = attached.reached(VaRange::sized(run.to.start, run.from.len()));
             let start = run.from.start + kept.len();
             let end = run.from.end;
-            self.pmap.drop_copies(two, VaRange { start, end });
+            // What follows the run may be another task's.
+            if start < end {
+                self.pmap.drop_copies(two, VaRange { start, end });
+            }
         }
     }
 
