@@ -41,7 +41,8 @@ impl<'a, S: System> From<Locked<'a, S>> for Two<'a, S> {
 }
 
 impl<S: System> Tree<S> {
-    /// Locks two ranges that do not overlap, as one if a slot has something of both.
+    /// Locks two ranges, as one if a slot has something of both. (A range that was chosen while the
+    /// other was free may overlap it.)
     #[track_caller]
     pub(crate) fn lock_two(&self, one: VaRange, other: VaRange) -> Result<Two<'_, S>, Error> {
         let (low, high) = if one.start < other.start {
@@ -53,7 +54,7 @@ impl<S: System> Tree<S> {
         if meet {
             let hull = VaRange {
                 start: low.start,
-                end: high.end,
+                end: low.end.max(high.end),
             };
             return Ok(Two(self.over(hull).lock()?, None));
         }
@@ -263,4 +264,29 @@ fn unlock_all<S: System>(tree: &Tree<S>, range: VaRange) {
 /// Returns true if `range` covers all of `slot`.
 fn is_covered(slot: VaRange, range: VaRange) -> bool {
     range.start <= slot.start && slot.end <= range.end
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::best::Best;
+    use hosted::Hosted;
+
+    #[test]
+    fn a_range_within_the_other_does_not_end_it() {
+        const MIB: usize = 1 << 20;
+        Hosted::new(1).on_cpu(0, || {
+            let tree = Tree::<Best<Hosted>>::new();
+            let (long, short) = (
+                VaRange::sized(4 * MIB, 8 * MIB),
+                VaRange::sized(6 * MIB, MIB),
+            );
+            for (one, other) in [(long, short), (short, long)] {
+                let two = tree.lock_two(one, other).expect("memory");
+                let mut slots = (long.start..long.end).step_by(2 * MIB);
+                assert!(slots.all(|at| tree.find(at).slot.is_locked()));
+                drop(two);
+            }
+        });
+    }
 }
