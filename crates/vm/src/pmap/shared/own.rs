@@ -30,7 +30,7 @@ impl<S: System> Pmap<S> {
         }
     }
 
-    /// Makes the table the slot's own, if it has entries in the range of `part`.
+    /// Makes the table the slot's own, if it has entries in the range of `part`, or none at all.
     #[inline]
     pub(crate) fn own_used(&self, part: &mut Part<'_, S>) -> Result<(), Error> {
         match part.size() {
@@ -43,8 +43,16 @@ impl<S: System> Pmap<S> {
     fn own_shared_if_used(&self, part: &mut Part<'_, S>) -> Result<(), Error> {
         match self.used(part.leaf(), part.range()).next() {
             Some(_) => self.own_shared(part),
+            // Others have emptied the table. Nobody would leave it when the slot goes in parts.
+            None if self.is_emptied(part) => self.own_shared(part),
             None => Ok(()),
         }
+    }
+
+    /// Returns true if the table of `part`, which others may have, has no entry any more.
+    fn is_emptied(&self, part: &Part<'_, S>) -> bool {
+        let _steady = self.steady(part);
+        part.slot().entries() == 0
     }
 
     /// Makes the table the slot's own, if that needs no copy; `false` if it does.
