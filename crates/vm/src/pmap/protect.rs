@@ -9,7 +9,7 @@ use crate::flags::Flags;
 use crate::prot::Prot;
 use crate::pv::Table;
 use crate::system::System;
-use crate::tree::{Kind, Locked, Part};
+use crate::tree::{Kind, Locked, Part, Size};
 use machine::{Access, Atomic, AtomicInt, Atomics, Flush, Mmu, Ordering, VaRange, pte};
 
 impl<S: System> Pmap<S> {
@@ -54,6 +54,11 @@ impl<S: System> Pmap<S> {
             let is_done =
                 part.is_vacant() || self.protect_superpage(&mut part, prot, false, &mut touched);
             let leaf = part.leaf();
+            machine::invariant!(
+                S::Machine: part.size() != Size::Shared
+                    || self.used(leaf, part.range()).next().is_none(),
+                "rights change in a table that others have"
+            );
             part.update(|range, attributes| {
                 let flags = attributes.flags;
                 attributes.flags = change(flags);
@@ -115,6 +120,8 @@ impl<S: System> Pmap<S> {
         bits: u64,
         rights: u64,
     ) -> bool {
+        debug_assert!(bits & pte::PRESENT != 0, "an empty entry gives no rights");
+        debug_assert!(rights & !Prot::MASK == 0, "more than rights change");
         let mut old = bits;
         loop {
             let new = old & !Prot::MASK | rights;
@@ -125,13 +132,21 @@ impl<S: System> Pmap<S> {
                     let lost = old & !new & given | new & !old & pte::NO_EXECUTE;
                     return lost != 0;
                 }
-                Err(other) => old = other,
+                Err(other) => {
+                    let walkers = pte::ACCESSED | pte::DIRTY;
+                    debug_assert!(
+                        (old ^ other) & !walkers == 0,
+                        "an entry changed under its slot's lock"
+                    );
+                    old = other;
+                }
             }
         }
     }
 
     /// Lets tasks write the page that is mapped at the start of `part` by these `bits`.
     pub(crate) fn permit(&self, part: &mut Part<'_, S>, bits: u64, prot: Prot) {
+        debug_assert!(prot.writes(), "a task may not write the mapping");
         let address = part.range().start;
         self.rewrite(part.leaf(), (address, bits), prot, true);
         self.refresh(address);
@@ -140,6 +155,10 @@ impl<S: System> Pmap<S> {
     /// Notes an access of the kernel's to the page at the start of `part`, as the walker
     /// does a task's.
     pub(crate) fn used_by_kernel(&self, part: &Part<'_, S>, access: Access) {
+        machine::invariant!(
+            S::Machine: self.bits_at(part) & pte::PRESENT != 0,
+            "the kernel uses a page that is not mapped"
+        );
         let leaf = part.leaf().get().expect("a mapping has a table");
         let bits = match access {
             Access::Read | Access::Execute => pte::ACCESSED,
