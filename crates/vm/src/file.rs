@@ -154,6 +154,7 @@ fn transfer(
         let part = (PAGE_SIZE - in_page(at)).min(count - done);
         match step(at, done..done + part) {
             Ok(stepped) => {
+                debug_assert!(stepped <= part, "more bytes than were to be done");
                 done += stepped;
                 if stepped < part {
                     break;

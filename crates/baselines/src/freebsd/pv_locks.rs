@@ -134,6 +134,10 @@ unsafe impl<M: Machine> PvLocking<M> for PvListLocks<M> {
     fn try_lock<'a>(&'a self, frame: Frame, _own: &'a PvLock<M>) -> Option<PvListHeld<'a, M>> {
         RawGuard::try_new(self.of(frame))
     }
+
+    fn is_locked(&self, frame: Frame, _own: &PvLock<M>) -> bool {
+        self.of(frame).is_locked()
+    }
 }
 
 #[cfg(test)]

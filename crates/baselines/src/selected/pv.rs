@@ -96,4 +96,11 @@ unsafe impl<M: Machine> PvLocking<M> for AnyPvLocks<M> {
             AnyPvLocks::Spinning(_) => AnyPvHeld::Own(PvBytes.try_lock(frame, own)?),
         })
     }
+
+    fn is_locked(&self, frame: Frame, own: &PvLock<M>) -> bool {
+        match self {
+            AnyPvLocks::Shared(locks) => locks.is_locked(frame, own),
+            AnyPvLocks::Own(_) | AnyPvLocks::Spinning(_) => PvBytes.is_locked(frame, own),
+        }
+    }
 }

@@ -64,6 +64,12 @@ impl Block {
         if self.free[run] == WHOLE_RUN {
             self.whole |= 1 << run;
         }
+        debug_assert!(self.is_sound(run), "a run is whole that has not all frames");
+    }
+
+    /// Returns true if the run's bit says what its frames' bits say.
+    fn is_sound(&self, run: usize) -> bool {
+        (self.whole >> run & 1 != 0) == (self.free[run] == WHOLE_RUN)
     }
 
     /// Takes at most `wanted` frames out of one run, a whole one if there is one; the
@@ -77,6 +83,8 @@ impl Block {
             }
             whole => whole.trailing_zeros() as usize,
         };
+        debug_assert!(wanted > 0, "no frame is wanted");
+        debug_assert!(self.is_sound(run), "a run is whole that has not all frames");
         self.whole &= !(1 << run);
         if self.free[run] == WHOLE_RUN && wanted >= RUN {
             self.free[run] = 0;
@@ -90,6 +98,7 @@ impl Block {
             sink(run * RUN + bit as usize);
             taken += 1;
         }
+        debug_assert!(self.is_sound(run), "a run is whole that has not all frames");
         taken
     }
 
@@ -102,7 +111,10 @@ impl Block {
 
     /// Takes all frames out.
     pub(super) fn clear(&mut self) {
-        debug_assert!(self.kind() == Kind::Whole);
+        debug_assert!(
+            self.kind() == Kind::Whole,
+            "a block goes out with others' frames"
+        );
         self.free = [0; RUNS];
         self.whole = 0;
     }

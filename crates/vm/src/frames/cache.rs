@@ -33,6 +33,10 @@ impl Stack {
     /// Pushes a frame; a full stack returns its older half.
     #[inline]
     fn push(&mut self, frame: Frame) -> Option<[Frame; BATCH]> {
+        debug_assert!(
+            self.frames[..self.len].last() != Some(&frame),
+            "{frame:?} is freed twice"
+        );
         let surplus = (self.len == CAPACITY).then(|| self.halve());
         self.frames[self.len] = frame;
         self.len += 1;
@@ -42,6 +46,7 @@ impl Stack {
     /// Takes the older half out of a full stack.
     #[cold]
     fn halve(&mut self) -> [Frame; BATCH] {
+        debug_assert_eq!(self.len, CAPACITY, "frames go while there is room");
         let mut oldest = [Frame(0); BATCH];
         oldest.copy_from_slice(&self.frames[..BATCH]);
         self.frames.copy_within(BATCH.., 0);

@@ -80,6 +80,7 @@ impl Map {
 
     /// The frame at a place among all that there are. O(log ranges).
     pub(super) fn nth(&self, place: usize) -> Frame {
+        debug_assert!(place < self.total, "there is no frame {place}");
         let after = self.ranges.partition_point(|it| it.before <= place);
         let part = &self.ranges[after - 1];
         Frame((part.frames.start + place - part.before) as u32)

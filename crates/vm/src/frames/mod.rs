@@ -35,7 +35,7 @@ use block::BLOCK;
 use cache::{BATCH, Cache};
 use core::iter;
 use failures::Failures;
-use machine::{Frame, Platform};
+use machine::{Frame, Memory, PAGE_SIZE, Platform};
 use map::Map;
 use pools::Pools;
 use reservation::Reservations;
@@ -102,6 +102,10 @@ impl<M: Platform> Frames<M> {
             return None;
         }
         let (frame, found) = self.take(content)?;
+        machine::invariant!(
+            M: found == Content::Any || is_zero(machine, frame),
+            "{frame:?} was written after it was freed"
+        );
         machine.allocated(frame);
         if content == Content::Zeroed && found == Content::Any {
             machine.zero(frame);
@@ -112,6 +116,10 @@ impl<M: Platform> Frames<M> {
     /// Gives back a frame that has `content`.
     #[inline]
     pub fn free(&self, machine: &M, frame: Frame, content: Content) {
+        machine::invariant!(
+            M: content == Content::Any || is_zero(machine, frame),
+            "{frame:?} is freed as one of zeroes"
+        );
         machine.freed(frame);
         self.put(iter::once(frame), content);
     }
@@ -273,6 +281,12 @@ impl<M: Platform> Frames<M> {
             round = round.saturating_add(1);
         }
     }
+}
+
+/// Returns true if all of the frame is zero, for assertions of its owner.
+fn is_zero<M: Memory>(machine: &M, frame: Frame) -> bool {
+    let words = PAGE_SIZE / size_of::<u64>();
+    machine.find_word(frame, 0, words, !0).is_none()
 }
 
 /// The frames of the block that begins with `first`.

@@ -57,7 +57,7 @@ impl Pool {
         part: Range<usize>,
         usable: impl DoubleEndedIterator<Item = Range<usize>>,
     ) -> Result<Self, Error> {
-        debug_assert!(part.start.is_multiple_of(BLOCK));
+        debug_assert!(part.start.is_multiple_of(BLOCK), "a block is of two pools");
         let mut pool = Pool {
             blocks: filled(part.len().div_ceil(BLOCK), || Block::EMPTY)?,
             base: part.start / BLOCK,
@@ -103,12 +103,23 @@ impl Pool {
             frames.map(|frame| block.put(frame.index() % BLOCK)).count()
         };
         self.count += self.change(self.block_of(first), put);
+        debug_assert!(self.is_sound(), "the counts do not fit together");
+    }
+
+    /// Returns true if its counts may be true together.
+    fn is_sound(&self) -> bool {
+        self.whole * BLOCK <= self.count && self.count <= self.blocks.len() * BLOCK
     }
 
     /// Takes a whole block in, by its first frame. O(1).
     pub(super) fn put_block(&mut self, first: Frame) {
+        debug_assert!(
+            first.index().is_multiple_of(BLOCK),
+            "{first:?} begins no block"
+        );
         self.change(self.block_of(first), Block::fill);
         self.count += BLOCK;
+        debug_assert!(self.is_sound(), "the counts do not fit together");
     }
 
     /// Takes a whole block out; its first frame. O(1).
@@ -116,6 +127,7 @@ impl Pool {
         let block = self.listed(Kind::Whole)?;
         self.change(block, Block::clear);
         self.count -= BLOCK;
+        debug_assert!(self.is_sound(), "the counts do not fit together");
         Some(self.first_of(block))
     }
 
@@ -133,10 +145,19 @@ impl Pool {
             left -= self.change(block, |block| block.take(left, sink));
         }
         self.count -= wanted - left;
+        debug_assert!(self.is_sound(), "the counts do not fit together");
+        debug_assert!(
+            wanted == 0 || left < wanted || self.count == 0,
+            "no frame was found, and some are free"
+        );
     }
 
     /// The place of a frame's block.
     fn block_of(&self, frame: Frame) -> usize {
+        debug_assert!(
+            (self.base..self.base + self.blocks.len()).contains(&(frame.index() / BLOCK)),
+            "{frame:?} is another pool's"
+        );
         frame.index() / BLOCK - self.base
     }
 
@@ -182,6 +203,10 @@ impl Pool {
         self.blocks[block].next = next;
         self.blocks[block].previous = NONE;
         if next != NONE {
+            debug_assert_eq!(
+                self.blocks[next as usize].previous, NONE,
+                "the first block of a kind has one before it"
+            );
             self.blocks[next as usize].previous = block as u32;
         }
         self.whole += usize::from(kind == Kind::Whole);
@@ -192,10 +217,12 @@ impl Pool {
             return;
         }
         let Block { next, previous, .. } = self.blocks[block];
-        match previous {
-            NONE => self.first[kind as usize] = next,
-            _ => self.blocks[previous as usize].next = next,
-        }
+        let before = match previous {
+            NONE => &mut self.first[kind as usize],
+            _ => &mut self.blocks[previous as usize].next,
+        };
+        debug_assert_eq!(*before, block as u32, "a block is on another kind's list");
+        *before = next;
         if next != NONE {
             self.blocks[next as usize].previous = previous;
         }

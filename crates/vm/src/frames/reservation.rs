@@ -55,6 +55,10 @@ struct Reservation {
 impl Reservation {
     /// Takes the frame at `index` for `owner`, if it has it and has not used it.
     fn take(&mut self, owner: Frame, index: usize) -> bool {
+        debug_assert!(
+            self.owner.is_some() || self.unused == [0; WORDS],
+            "nobody's frames are reserved"
+        );
         let bit = 1 << (index % 64);
         let is_own = self.owner == Some(owner) && self.unused[index / 64] & bit != 0;
         if is_own {
@@ -120,7 +124,8 @@ impl<M: Platform> Reservations<M> {
     }
 
     fn end(&self) {
-        self.made.fetch_sub(1, Ordering::Relaxed);
+        let old = self.made.fetch_sub(1, Ordering::Relaxed);
+        debug_assert!(old as u32 > 0, "a reservation ends twice");
     }
 }
 
@@ -132,10 +137,13 @@ impl<M: Platform> Frames<M> {
             return None;
         }
         let first = self.take_block(|| self.reservations.begin())?;
-        *self.reservations.of(first).lock() = Reservation {
+        let mut reservation = self.reservations.of(first).lock();
+        machine::invariant!(M: reservation.owner.is_none(), "a block is reserved twice");
+        *reservation = Reservation {
             owner: Some(owner),
             unused: [u64::MAX; WORDS],
         };
+        drop(reservation);
         Some(first)
     }
 
@@ -148,6 +156,10 @@ impl<M: Platform> Frames<M> {
         first: Frame,
         index: usize,
     ) -> Option<Frame> {
+        debug_assert!(
+            first.index().is_multiple_of(BLOCK),
+            "{first:?} begins no block"
+        );
         let mut reservation = self.reservations.of(first).lock();
         if !reservation.take(owner, index) {
             return None;
@@ -189,6 +201,10 @@ impl<M: Platform> Frames<M> {
 
     /// Puts the unused frames of a reservation that has some into the pool, and ends it.
     fn give_unused(&self, reservation: &mut Reservation, first: Frame) {
+        debug_assert!(
+            reservation.owner.is_some() && reservation.unused != [0; WORDS],
+            "nothing is reserved that could go back"
+        );
         let Reservation { unused, .. } = core::mem::take(reservation);
         let mut pool = self.pools.of(first).lock();
         for (index, frame) in frames_of(first).enumerate() {

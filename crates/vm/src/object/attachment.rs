@@ -9,7 +9,7 @@ use crate::system::System;
 use alloc::sync::Arc;
 use core::ops::{Deref, Range};
 use core::ptr::NonNull;
-use machine::{Atomic, AtomicInt, Atomics, Ordering, PAGE_SHIFT, PAGE_SIZE, VaRange};
+use machine::{Atomic, AtomicInt, Atomics, Ordering, PAGE_SHIFT, PAGE_SIZE, VaRange, pte};
 
 /// One mapping of an object, made by an `mmap` or inherited at a fork: a cache line, and one for
 /// its place in the shard.
@@ -83,6 +83,10 @@ impl<S: System> Attachment<S> {
     /// pages behind the end must not be copied, since a truncation may have looked for copies there
     /// before.
     pub(crate) fn reached(&self, range: VaRange) -> VaRange {
+        debug_assert!(
+            self.range.common(range) == range,
+            "{range:?} is not mapped by it"
+        );
         // Pairs with the publication of the size in `Object::truncate`: this sees the size, or the
         // truncation sees the attachment and the slots, and waits for their lock.
         S::Machine::fence(Ordering::SeqCst);
@@ -197,6 +201,12 @@ impl<S: System> Attached<S> {
             let plain = size_of::<<S::Machine as Atomics>::AtomicU8>() == 1;
             assert!(!plain || size_of::<Attachment<S>>() == 128);
         }
+        debug_assert!(
+            range.start < range.end
+                && (range.start | range.end).is_multiple_of(PAGE_SIZE)
+                && range.end <= pte::USER_END,
+            "an object is mapped at {range:?}"
+        );
         let life = &object.life;
         let (shard, index) = life.own_shard()?;
         let attachment = try_box(Attachment {
@@ -242,6 +252,7 @@ impl<S: System> Clone for Attached<S> {
     fn clone(&self) -> Self {
         // Relaxed: this one keeps it.
         let old = self.references.fetch_add(1, Ordering::Relaxed);
+        debug_assert!(old > 0, "an attachment that goes gets a reference");
         assert!(old < u32::MAX / 2, "references to an attachment");
         Attached(self.0)
     }
@@ -257,7 +268,9 @@ impl<S: System> PartialEq for Attached<S> {
 impl<S: System> Drop for Attached<S> {
     fn drop(&mut self) {
         // AcqRel: the task that drops the last one sees what others did before they dropped theirs.
-        if self.references.fetch_sub(1, Ordering::AcqRel) == 1 {
+        let old = self.references.fetch_sub(1, Ordering::AcqRel);
+        debug_assert!(old > 0, "an attachment goes twice");
+        if old == 1 {
             // SAFETY: the last reference, and none can be added any more.
             unsafe { life::detach(self.0) };
         }

@@ -17,6 +17,10 @@ pub(super) struct Growth<'a, S: System> {
 impl<S: System> Object<S> {
     /// Charges the pages that `size` bytes take beyond the object's. Under the lock of the size.
     pub(super) fn charge(&self, size: u64) -> Result<Growth<'_, S>, Error> {
+        machine::invariant!(
+            S::Machine: self.resize.is_locked(),
+            "an object is charged for a size that may change"
+        );
         let more = pages(size).saturating_sub(self.pages());
         let more = if self.committed { more } else { 0 };
         self.vm.commit(more)?;
@@ -28,6 +32,7 @@ impl<S: System> Object<S> {
 
     /// Gives back the object's charge beyond `size` bytes; its size was `old`.
     pub(super) fn uncharge(&self, old: u64, size: u64) {
+        debug_assert!(size <= old, "an object that grows gives charge back");
         if self.committed {
             self.vm.uncommit(pages(old) - pages(size));
         }

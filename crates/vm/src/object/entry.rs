@@ -189,7 +189,8 @@ impl<'a, M: Machine> Owned<'a, M> {
     pub(super) fn hide(&self) {
         // Relaxed: the looks of mappers are ordered by the locks of their slots, or by the page's
         // PV lock.
-        self.word().fetch_and(BUSY | WAITED, Ordering::Relaxed);
+        let old = self.word().fetch_and(BUSY | WAITED, Ordering::Relaxed);
+        debug_assert!(old & BUSY != 0, "an entry is hidden that nobody owns");
     }
 }
 
@@ -198,6 +199,7 @@ impl<M: Machine> Drop for Owned<'_, M> {
         // Release: pairs with the acquire of lookups and of the next owner. Behind this
         // the entry may be gone; its address is only compared.
         let old = self.word().swap(self.value.to_bits(), Ordering::Release);
+        debug_assert!(old & BUSY != 0, "an entry is released that nobody owns");
         if old & WAITED != 0 {
             sleepers::<M>().wake(self.entry.as_ptr().cast(), usize::MAX);
         }

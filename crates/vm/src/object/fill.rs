@@ -40,6 +40,10 @@ impl<S: System> Object<S> {
         advice: Advice,
         pages: &impl Fn() -> u64,
     ) -> Result<PageRef<'a, S>, Error> {
+        debug_assert!(
+            !matches!(owned.value, Value::Frame(_)),
+            "an entry that has a page is filled"
+        );
         if let Value::Slot(slot) = owned.value {
             self.check_size(index, pages)?;
             return self.swap_in(slot, owned);
@@ -82,6 +86,10 @@ impl<S: System> Object<S> {
     fn publish<'a>(&'a self, filling: Filling<'a, S>) -> PageRef<'a, S> {
         let Filling { page, mut owned } = filling;
         let descriptor = self.vm.page(page.frame());
+        machine::invariant!(
+            S::Machine: descriptor.identity() == Identity::Private,
+            "a page gets a second object"
+        );
         descriptor.set_identity(Identity::Object(owned.address()));
         descriptor.retain();
         owned.value = Value::Frame(page.frame());
@@ -131,6 +139,7 @@ impl<S: System> Object<S> {
         // This look at the size decides about the neighbours, too.
         cluster.cut(pages().max(index + 1));
         let (run, alone) = (cluster.run(index), index..index + 1);
+        debug_assert!(run.contains(&index), "the page that is wanted is not read");
         match self.transfer(&cluster, run.clone()) {
             Err(_) if run != alone => {
                 // A neighbour's failure must not be this page's.
@@ -162,6 +171,7 @@ impl<S: System> Object<S> {
         let Backing::Store(store) = &self.backing else {
             unreachable!("only a file is read")
         };
+        debug_assert!(!run.is_empty(), "nothing is read");
         let mut frames = [Frame(0); CLUSTER];
         let count = run.clone().count();
         for (frame, index) in frames.iter_mut().zip(run.clone()) {
@@ -199,6 +209,7 @@ impl<'a, S: System> Cluster<'a, S> {
     }
 
     fn put(&mut self, index: u64, filling: Filling<'a, S>) {
+        debug_assert!(self.frame(index).is_none(), "page {index} is read twice");
         self.places[(index - self.start) as usize] = Some(filling);
     }
 

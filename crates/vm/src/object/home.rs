@@ -90,6 +90,14 @@ impl<'a, S: System> Home<'a, S> {
         if is_dirty() || page.references() != TWO {
             return false;
         }
+        debug_assert!(
+            self.owned.value == Value::Frame(frame),
+            "another page is at home here"
+        );
+        machine::invariant!(
+            S::Machine: page.identity() == Identity::Object(self.owned.address()),
+            "the page is at home elsewhere"
+        );
         // From here until it is dropped, `owned` shows nothing; then its `value`.
         self.owned.hide();
         if !is_unmapped(self.vm, self.object(), self.index(), frame) || !page.freeze(TWO) {

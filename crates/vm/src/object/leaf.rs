@@ -44,6 +44,10 @@ impl<M: Machine> Leaf<M> {
 
     /// A leaf of `object` from index `first` on.
     pub(super) fn allocate(object: NonNull<()>, first: u64) -> Result<NonNull<Self>, Error> {
+        debug_assert!(
+            first.is_multiple_of(ENTRIES as u64),
+            "page {first} begins no leaf"
+        );
         // SAFETY: the layout is not empty.
         let place = NonNull::new(unsafe { alloc(Self::LAYOUT) }.cast::<Self>()).ok_or(HEAP)?;
         let leaf = Leaf {
@@ -87,7 +91,12 @@ impl<M: Machine> Leaf<M> {
 
     fn place(&self, entry: NonZeroUsize) -> usize {
         let start = core::ptr::from_ref(self).addr() + offset_of!(Self, entries);
-        (entry.get() - start) / size_of::<Entry<M>>()
+        let bytes = entry.get() - start;
+        debug_assert!(
+            bytes.is_multiple_of(size_of::<Entry<M>>()),
+            "no entry begins at {entry:#x}"
+        );
+        bytes / size_of::<Entry<M>>()
     }
 
     /// The entries of `range` with their indices.

@@ -88,6 +88,7 @@ impl<M: Machine> Reach<M> {
 
     /// Adds the pages that a new attachment maps.
     fn widen(&self, pages: Range<u64>) {
+        debug_assert!(pages.start < pages.end, "an attachment maps a page");
         let (start, end) = self.get();
         if pages.start < start || end < pages.end {
             self.start.store(start.min(pages.start), Ordering::Relaxed);
@@ -206,13 +207,16 @@ impl<S: System> Life<S> {
     /// Counts one handle more.
     pub(super) fn add_handle(&self) {
         // Relaxed: the caller has one, which keeps the object.
-        self.counts.handles.fetch_add(1, Ordering::Relaxed);
+        let old = self.counts.handles.fetch_add(1, Ordering::Relaxed);
+        debug_assert!(old > 0, "an object that is closed gets a handle");
     }
 
     /// Counts one handle less; whether it was the last.
     pub(super) fn drop_handle(&self) -> bool {
         // AcqRel: the task that drops the last one sees what others did before they dropped theirs.
-        self.counts.handles.fetch_sub(1, Ordering::AcqRel) == 1
+        let old = self.counts.handles.fetch_sub(1, Ordering::AcqRel);
+        debug_assert!(old > 0, "an object is closed twice");
+        old == 1
     }
 
     /// Counts from now on the shards that keep the object: the last handle has gone.
@@ -238,7 +242,8 @@ impl<S: System> Life<S> {
     /// Counts one shard more, where some are counted already.
     fn count_shard(&self) {
         // Relaxed: the caller keeps the object otherwise.
-        self.counts.shards.fetch_add(1, Ordering::Relaxed);
+        let old = self.counts.shards.fetch_add(1, Ordering::Relaxed);
+        debug_assert!(old > 0, "an object that goes gets attachments");
     }
 
     /// Puts a new attachment on the list.
@@ -265,6 +270,10 @@ pub(super) unsafe fn detach<S: System>(place: NonNull<Attachment<S>>) {
         let object = attachment.object_pointer();
         let shard = object.as_ref().life.shard(attachment.shard as usize);
         let mut list = shard.expect("the shard that lists it").list().lock();
+        machine::invariant!(
+            S::Machine: !list.ranges.is_empty(),
+            "the attachment is on another list"
+        );
         list.ranges.remove(attachment);
         (object, list.closed && list.ranges.is_empty())
     };
@@ -284,7 +293,9 @@ pub(super) unsafe fn count_down<S: System>(object: NonNull<Object<S>>) {
     // SAFETY: the counter is not 0 yet.
     let counts = unsafe { &object.as_ref().life.counts };
     // AcqRel: the task that counts the last one sees all that the others did.
-    if counts.shards.fetch_sub(1, Ordering::AcqRel) == 1 {
+    let old = counts.shards.fetch_sub(1, Ordering::AcqRel);
+    debug_assert!(old > 0, "an object goes twice");
+    if old == 1 {
         // SAFETY: from `ObjectRef::first`; neither a handle nor an attachment is left.
         drop(unsafe { Box::from_raw(object.as_ptr()) });
     }

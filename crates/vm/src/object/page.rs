@@ -32,6 +32,10 @@ pub struct PageRef<'a, S: System> {
 impl<'a, S: System> PageRef<'a, S> {
     /// Takes over a reference of `frame`'s.
     pub(crate) fn new(vm: &'a Vm<S>, frame: Frame) -> Self {
+        machine::invariant!(
+            S::Machine: vm.page(frame).references() > 0,
+            "a reference is taken over that there is not"
+        );
         PageRef { vm, frame }
     }
 

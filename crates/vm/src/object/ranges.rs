@@ -165,6 +165,18 @@ unsafe fn join<S: System>(node: Node<S>, lower: Node<S>, upper: Node<S>) -> Node
                 rank,
             },
         );
+        machine::invariant!(
+            S::Machine: [lower, upper].iter().all(|&below| below.is_null() || get(below).rank <= rank),
+            "an attachment is below one of a lower rank"
+        );
+        debug_assert!(
+            lower.is_null() || place(lower) < place(node),
+            "attachments out of order"
+        );
+        debug_assert!(
+            upper.is_null() || place(node) < place(upper),
+            "attachments out of order"
+        );
     }
     node
 }
@@ -215,6 +227,7 @@ unsafe fn split<S: System>(root: Node<S>, at: Position) -> (Node<S>, Node<S>) {
 /// # Safety
 /// As for [`get`]; `node` is `root` or below it.
 unsafe fn remove<S: System>(root: Node<S>, node: Node<S>) -> Node<S> {
+    debug_assert!(!root.is_null(), "the attachment is in another tree");
     // SAFETY: the caller has locked the tree that the nodes are in.
     unsafe {
         let Links { lower, upper, .. } = get(root);
@@ -239,6 +252,7 @@ unsafe fn merge<S: System>(lower: Node<S>, upper: Node<S>) -> Node<S> {
     if upper.is_null() {
         return lower;
     }
+    debug_assert!(place(lower) < place(upper), "attachments out of order");
     // SAFETY: the caller has locked the tree that the nodes are in.
     unsafe {
         let (low, high) = (get(lower), get(upper));

@@ -53,6 +53,10 @@ impl Node {
     }
 
     fn to_word(self) -> *mut () {
+        debug_assert!(
+            self.place.addr() & LEVEL == 0 && self.level as usize <= LEVEL,
+            "a node's address has no room for its level"
+        );
         self.place.map_addr(|address| address | self.level as usize)
     }
 
@@ -151,6 +155,7 @@ impl<M: Machine> Tree<M> {
     /// # Safety
     /// `node` is one of this tree's, of level 0.
     unsafe fn leaf(&self, node: Node) -> &Leaf<M> {
+        debug_assert_eq!(node.level, 0, "an inner node is taken for a leaf");
         // SAFETY: leaves stay while the tree does.
         unsafe { &*node.place.cast::<Leaf<M>>() }
     }
@@ -160,6 +165,7 @@ impl<M: Machine> Tree<M> {
     /// # Safety
     /// `node` is one of this tree's, above level 0.
     unsafe fn link(&self, node: Node, number: u64) -> &M::AtomicPtr {
+        debug_assert!(node.level > 0, "a leaf is taken for an inner node");
         let place = (number >> (SHIFT * (node.level - 1))) as usize % FAN_OUT;
         // SAFETY: nodes stay while the tree does.
         unsafe { &(&*node.place.cast::<Inner<M>>()).0[place] }
@@ -184,6 +190,10 @@ impl<M: Machine> Tree<M> {
             {
                 return Ok(root);
             }
+            debug_assert!(
+                root.is_none_or(|root| SHIFT * root.level < u64::BITS),
+                "no root can be taller"
+            );
             let made = match root {
                 None => new_node::<M>(0, 0, object)?,
                 Some(root) => {

@@ -38,6 +38,10 @@ impl<S: System> Object<S> {
         // Then a fence: a task that owns an entry from here on sees the size, and one that owned
         // one before is seen below. Pairs with those in `fill` and `write_back`.
         self.size.publish(size);
+        machine::invariant!(
+            S::Machine: self.size() == size,
+            "the size changes under another task's lock"
+        );
         let cut = size.div_ceil(PAGE_SIZE as u64);
         for (_, entry) in self.tree.entries(cut..u64::MAX) {
             self.take_away(entry, remove);
@@ -50,6 +54,10 @@ impl<S: System> Object<S> {
     /// Writes `part`, of one page, of which some lies behind the object's end.
     #[cold]
     pub(crate) fn append(&self, at: u64, part: &[u8]) -> Result<(), Error> {
+        debug_assert!(
+            !part.is_empty() && in_page(at) + part.len() <= PAGE_SIZE,
+            "one page has not all that is appended"
+        );
         let mut resize = self.resize.lock();
         let end = at + part.len() as u64;
         let grows = end > self.size();
@@ -74,6 +82,10 @@ impl<S: System> Object<S> {
     /// Copies to a page. It is dirty afterwards, not before: a task that takes it for clean
     /// in between takes less than there is.
     pub(crate) fn fill_in(&self, page: &PageRef<'_, S>, at: u64, part: &[u8]) {
+        debug_assert!(
+            in_page(at) + part.len() <= PAGE_SIZE,
+            "one page has not all that is written"
+        );
         let machine = self.vm.machine();
         machine.write_bytes(page.frame(), in_page(at), part);
         self.mark_dirty(page.frame());
@@ -137,6 +149,10 @@ impl<S: System> Object<S> {
         &self,
         resize: &mut Resize,
     ) -> Result<Option<PageRef<'_, S>>, Error> {
+        machine::invariant!(
+            S::Machine: self.resize.is_locked(),
+            "an object grows from a size that may change"
+        );
         let size = self.size();
         let tail = self.tail(size)?;
         self.settle(resize)?;
@@ -185,6 +201,10 @@ impl<S: System> Object<S> {
                 owned.hide();
                 let page = self.vm.page(frame);
                 let mut list = self.vm.lock_pv(frame);
+                machine::invariant!(
+                    S::Machine: page.identity() == Identity::Object(owned.address()),
+                    "an entry has a page that is another's"
+                );
                 page.set_identity(Identity::Private);
                 // No reclaimer takes it for private memory and puts a slot in its mappings' place.
                 list.begin_laundry();
@@ -201,6 +221,10 @@ impl<S: System> Object<S> {
     }
 
     fn free_slot(&self, slot: u32) {
+        debug_assert!(
+            self.has_slots(),
+            "an object without a swap space has a slot"
+        );
         if let Backing::Anonymous(Some(slots)) = &self.backing {
             slots.free(slot);
         }

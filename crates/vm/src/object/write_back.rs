@@ -3,7 +3,7 @@
 use super::entry::{Owned, Value};
 use super::{Backing, Home, Object, Resize};
 use crate::error::Error;
-use crate::page::Page;
+use crate::page::{Identity, Page};
 use crate::system::System;
 use crate::vm::Hold;
 use core::array;
@@ -149,7 +149,15 @@ impl<'a, S: System> Cluster<'a, S> {
         let Value::Frame(frame) = owned.value else {
             return false;
         };
+        debug_assert!(
+            self.takes(index),
+            "pages are written that are no neighbours"
+        );
         let vm = &self.object.vm;
+        machine::invariant!(
+            S::Machine: vm.page(frame).identity() == Identity::Object(owned.address()),
+            "an entry has a page that is another's"
+        );
         let hold = vm.hold(frame).expect("an owned entry keeps its page");
         let hold = hold.with_entry(owned.address());
         // First: a page that is marked dirty while `clean` waits for the tasks that unmap the
@@ -185,6 +193,10 @@ impl<'a, S: System> Cluster<'a, S> {
             .saturating_sub(self.first * PAGE_SIZE as u64);
         let bytes = inside.min((self.len * PAGE_SIZE) as u64) as usize;
         let count = bytes.div_ceil(PAGE_SIZE);
+        debug_assert!(
+            self.owned[..self.len].iter().all(Option::is_some),
+            "pages are written that are not owned"
+        );
         let machine = self.object.vm.machine();
         let result = match &self.frames[..count] {
             [] => Ok(()),

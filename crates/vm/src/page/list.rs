@@ -63,6 +63,7 @@ impl<'a, S: System> PvList<'a, S> {
     /// # Safety
     /// It is the caller's, and asked for once.
     pub(crate) unsafe fn kept(page: &'a Page<S>) -> Self {
+        machine::invariant!(S::Machine: page.pv_lock.is_locked(), "no list was kept locked");
         PvList { page, by: By::Byte }
     }
 
@@ -79,13 +80,20 @@ impl<'a, S: System> PvList<'a, S> {
 
     /// The list of `page` in place of this one, whose lock is also that page's.
     pub(crate) fn pass_to(mut self, page: &'a Page<S>) -> Self {
+        debug_assert!(
+            matches!(self.by, By::Policy(_)),
+            "a list of a run is passed on"
+        );
         self.page = page;
         self
     }
 
     /// Leaves the list, which was locked with others, locked; see [`PvList::kept`].
     pub(crate) fn keep(self) {
-        debug_assert!(matches!(self.by, By::Byte));
+        debug_assert!(
+            matches!(self.by, By::Byte),
+            "only a list of a run is kept locked"
+        );
         mem::forget(self);
     }
 

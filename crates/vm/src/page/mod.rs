@@ -8,9 +8,9 @@ pub(crate) use list::{Last, PvList};
 
 use crate::lock::PvLock;
 use crate::pv::PvHead;
-use crate::system::{Invalidation, System};
+use crate::system::{Invalidation, PvLocking, System};
 use core::num::NonZeroUsize;
-use machine::{Atomic, AtomicInt, Atomics, Ordering, SharedCell, pte};
+use machine::{Atomic, AtomicInt, Atomics, Frame, Ordering, SharedCell, pte};
 use sync::RawLock;
 
 /// One frame's descriptor: 32 bytes with the default system, 0.8 % of memory.
@@ -53,7 +53,13 @@ impl Identity {
         match self {
             Identity::Private => 0,
             Identity::Swap(slot) => (slot as u64) << 1 | Self::SWAP,
-            Identity::Object(entry) => entry.get() as u64,
+            Identity::Object(entry) => {
+                debug_assert!(
+                    entry.get() as u64 & Self::SWAP == 0,
+                    "an entry is taken for a slot of the swap space"
+                );
+                entry.get() as u64
+            }
         }
     }
 
@@ -118,6 +124,11 @@ impl<S: System> Page<S> {
         self.pv_lock.is_locked()
     }
 
+    /// Returns true if the PV list is locked, a moment ago, where it is locked as `locks` say.
+    pub(crate) fn is_pv_locked_by(&self, locks: &S::PvLocks, frame: Frame) -> bool {
+        locks.is_locked(frame, &self.pv_lock)
+    }
+
     /// Flags as they were a moment ago.
     pub fn flags(&self) -> u8 {
         self.flags.load(Ordering::Relaxed)
@@ -148,7 +159,10 @@ impl<S: System> Page<S> {
     /// needs no lock.
     #[inline(always)]
     pub(crate) fn begin_with(&self, list: PvHead) {
-        debug_assert_eq!(self.references.load(Ordering::Relaxed), 0);
+        machine::invariant!(
+            S::Machine: self.references() == 0,
+            "a page begins that tasks hold or have mapped"
+        );
         // SAFETY: the frame is the caller's, and a task that finds the page by an old hint gets no
         // reference, without which none looks at the list. It may still name the entry of a mapping
         // that was frozen.
@@ -202,6 +216,7 @@ impl<S: System> Page<S> {
     /// caller's, and no task can retain the page any more.
     #[inline(always)]
     pub(crate) fn freeze(&self, count: u32) -> bool {
+        debug_assert!(count > 0, "a page without references is frozen");
         // AcqRel: as in `release`.
         let frozen =
             self.references
@@ -211,6 +226,7 @@ impl<S: System> Page<S> {
 
     /// Undoes a [`Page::freeze`] of `count` references.
     pub(crate) fn thaw(&self, count: u32) {
+        machine::invariant!(S::Machine: self.references() == 0, "the page is not frozen");
         // Release: as in `begin`.
         self.references.store(count, Ordering::Release);
     }
@@ -218,6 +234,7 @@ impl<S: System> Page<S> {
     /// Adds a reference; the caller has one, or the PV lock with a mapping listed.
     pub(crate) fn retain(&self) {
         let old = self.references.fetch_add(1, Ordering::Relaxed);
+        debug_assert!(old > 0, "a page is retained that may be another's by now");
         assert!(old < u32::MAX / 2, "page references overflow");
     }
 
@@ -235,6 +252,8 @@ impl<S: System> Page<S> {
     #[must_use]
     pub(crate) fn release(&self) -> bool {
         // AcqRel: the task that drops the last one sees all that the others did to the page.
-        self.references.fetch_sub(1, Ordering::AcqRel) == 1
+        let old = self.references.fetch_sub(1, Ordering::AcqRel);
+        debug_assert!(old > 0, "a page is released that has no reference");
+        old == 1
     }
 }

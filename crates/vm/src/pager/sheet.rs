@@ -35,6 +35,10 @@ impl Sheet {
         frame: Frame,
         bytes: usize,
     ) -> Result<(), Error> {
+        debug_assert!(
+            0 < bytes && bytes <= PAGE_SIZE,
+            "{bytes} bytes are no part of a page"
+        );
         let is_zero = || {
             let words = bytes.div_ceil(size_of::<u64>());
             machine.find_word(frame, 0, words, u64::MAX).is_none()
@@ -94,11 +98,20 @@ impl Sheet {
                 let pages = filled(CHUNK as usize, || None)?;
                 self.chunks.try_reserve(1)?;
                 self.chunks.insert(place, (number / CHUNK, pages));
+                debug_assert!(self.is_sorted_at(place), "chunks out of order");
                 place
             }
         };
         let page = &mut self.chunks[place].1[(number % CHUNK) as usize];
         Ok(page.insert(filled(PAGE_SIZE, || 0)?))
+    }
+
+    /// Returns true if the chunk at `place` is in order with those beside it.
+    fn is_sorted_at(&self, place: usize) -> bool {
+        let near = &self.chunks[place.saturating_sub(1)..];
+        near.iter()
+            .take(3)
+            .is_sorted_by(|(one, _), (next, _)| one < next)
     }
 
     /// Where a chunk is, or would be.

@@ -59,6 +59,7 @@ impl<M: Machine> ActiveCpus<M> {
         flushes: bool,
         translate: impl FnOnce(bool),
     ) {
+        debug_assert!(tag.0 != 0, "a space has a tag");
         let (word, bit) = (cpu / 64, 1 << (cpu % 64));
         // Only this CPU sets its bit.
         let is_known = self.entered[word].load(Ordering::Relaxed) & bit != 0;
@@ -141,6 +142,11 @@ impl<M: Machine> ActiveCpus<M> {
     /// Marks a CPU as stale, by a caller that has looked at the set.
     pub(super) fn mark(&self, cpu: usize) {
         let (word, bit) = (&self.stale[cpu / 64], 1 << (cpu % 64));
+        machine::invariant!(
+            // A CPU never leaves the set.
+            M: self.entered[cpu / 64].load(Ordering::Relaxed) & bit != 0,
+            "a CPU is marked that knows nothing of the space"
+        );
         if word.load(Ordering::Relaxed) & bit == 0 {
             // Relaxed: the fences order it.
             word.fetch_or(bit, Ordering::Relaxed);

@@ -35,6 +35,7 @@
 //! if it finds it set: the task that takes it later writes the page, or says that it is to be
 //! written, after that, when no TLB has the mapping any more.
 
+use super::kin::is_kin;
 use super::reverse::{How, Removed};
 use super::{Pmap, bits, entry};
 use crate::error::Error;
@@ -42,7 +43,7 @@ use crate::object::{Home, Object, PageRef, entry_of};
 use crate::page::{Identity, Page};
 use crate::prot::Prot;
 use crate::system::System;
-use crate::tree::{Kind, Part};
+use crate::tree::{Kind, Part, Size};
 use crate::vm::Vm;
 use core::num::NonZeroUsize;
 use core::ops::ControlFlow;
@@ -77,6 +78,7 @@ impl<S: System> Pmap<S> {
     /// Maps the object's page in `frame`, which its object showed since the slot was locked, at the
     /// start of `part`, where nothing is mapped. It is prepared. The mapping is on no list.
     pub(crate) fn make_attached(&self, part: &mut Part<'_, S>, frame: Frame, rights: Prot) {
+        debug_assert!(!self.vm.lists_objects(), "mappings of objects are on lists");
         self.write(part, entry::page(frame, Kind::Object, rights));
     }
 
@@ -88,9 +90,18 @@ impl<S: System> Pmap<S> {
         pages: impl Iterator<Item = (usize, Frame)>,
         rights: Prot,
     ) {
+        debug_assert!(!self.vm.lists_objects(), "mappings of objects are on lists");
+        machine::invariant!(
+            S::Machine: part.size() == Size::Pages,
+            "objects' pages are mapped in a table of {:?} pages", part.size()
+        );
         let leaf = part.leaf().get().expect("it is prepared");
         let mut made = 0;
         for (address, frame) in pages {
+            debug_assert!(
+                part.range().contains(address),
+                "a page is mapped outside of its part"
+            );
             let entry = self.entry(leaf, 0, address);
             if entry.load(Ordering::Relaxed) == 0 {
                 // Release: as in `Pmap::write`.
@@ -133,6 +144,10 @@ impl<S: System> Pmap<S> {
     pub(super) fn detach_unlisted(&self, part: &mut Part<'_, S>) -> Frame {
         let page = VaRange::sized(part.range().start, PAGE_SIZE);
         let old = self.clear(part, page.start, 0);
+        debug_assert!(
+            is_kin(old) || !self.is_listed(entry::kind(old)),
+            "the page stays on its list"
+        );
         self.flush(Flush::Range(page));
         self.harvest(old);
         pte::frame(old)

@@ -138,6 +138,10 @@ impl<S: System> Vm<S> {
 
 /// Clears `bit` of an entry that maps `frame`; whether it was set.
 pub(super) fn take<W: AtomicInt<u64>>(entry: &W, frame: Frame, bit: u64) -> bool {
+    debug_assert!(
+        bit & !(pte::ACCESSED | pte::DIRTY) == 0,
+        "the bit is not the walker's"
+    );
     let mut old = entry.load(Ordering::Relaxed);
     while old & pte::PRESENT != 0 && pte::frame(old) == frame && old & bit != 0 {
         // AcqRel: stores made before the bit was set are seen, as in `clear`.

@@ -10,7 +10,7 @@ use crate::system::{PvChunks, System, Victim};
 use crate::tree::{Kind, Part};
 use crate::vm::Vm;
 use core::ptr;
-use machine::{Atomics, Memory, PAGE_SIZE, VaRange};
+use machine::{Atomics, Memory, PAGE_SIZE, VaRange, pte};
 
 /// Addresses gathered from one chunk.
 const GATHERED: usize = 168;
@@ -57,6 +57,10 @@ impl<S: System> OwnChunks<'_, S> {
 
     /// Takes the pmap's mapping at `address` off the list that it is on. O(mappings of the page).
     pub(super) fn unlist(&self, list: &mut PvList<'_, S>, address: usize) {
+        debug_assert!(
+            address.is_multiple_of(PAGE_SIZE),
+            "{address:#x} is no page's"
+        );
         let (pv, machine) = (self.find(list, address), self.pmap.vm.machine());
         // SAFETY: found on this list; then it is this pmap's and on none.
         unsafe {
@@ -100,7 +104,11 @@ impl<S: System> Pmap<S> {
         let (mut addresses, mut count) = ([0; GATHERED], 0);
         {
             let _lock = self.lock_tables();
-            let see = |address| {
+            let see = |address: usize| {
+                debug_assert!(
+                    address < pte::USER_END && address.is_multiple_of(PAGE_SIZE),
+                    "{address:#x} is no page's"
+                );
                 if count < GATHERED {
                     addresses[count] = address;
                     count += 1;

@@ -10,6 +10,7 @@ use crate::prot::Prot;
 use crate::pv::{Pv, PvHead, Table};
 use crate::system::{Invalidation, System};
 use crate::tree::{Kind, Part, Size};
+use core::ptr;
 use machine::{Atomic, Atomics, Frame, Memory, Ordering, PAGE_SIZE, VaRange, pte};
 
 impl<S: System> Pmap<S> {
@@ -57,6 +58,10 @@ impl<S: System> Pmap<S> {
         if let Some(leaf) = part.leaf().get() {
             return Ok(leaf);
         }
+        machine::invariant!(
+            S::Machine: part.slot().entries() == 0,
+            "a slot has entries and no table"
+        );
         let leaf = self.grow(part.range().start, 0)?;
         part.inside().leaf = Table::of(leaf);
         Ok(leaf)
@@ -83,7 +88,14 @@ impl<S: System> Pmap<S> {
 
     /// Frees the PV tables of `part`'s slot, which has no page mapped.
     pub(super) fn free_pv_tables(&self, part: &mut Part<'_, S>) {
-        debug_assert_eq!(part.slot().resident(), 0);
+        machine::invariant!(
+            S::Machine: part.slot().resident() == 0,
+            "PV tables are freed that list pages"
+        );
+        machine::invariant!(
+            S::Machine: part.size() != Size::Shared || part.pv_tables().is_none(),
+            "PV tables are freed that others may have"
+        );
         if let Some(kin) = self.kin(part) {
             self.quit(part, kin);
         }
@@ -102,6 +114,10 @@ impl<S: System> Pmap<S> {
     /// Maps a private page that no other task knows yet: its first reference is the mapping's.
     #[inline]
     pub(crate) fn make_first(&self, part: &mut Part<'_, S>, frame: Frame, prot: Prot) {
+        machine::invariant!(
+            S::Machine: self.vm.page(frame).references() == 0,
+            "a page begins that tasks know"
+        );
         let bits = entry::page(frame, Kind::Private, prot);
         if self.vm.has_short_paths() {
             self.begin_listed(frame, part.pv(part.range().start));
@@ -117,6 +133,10 @@ impl<S: System> Pmap<S> {
     /// [`Pmap::make_first`] would do, but a first touch would take 6 % more instructions.
     #[inline(always)]
     pub(crate) fn make_at_once(&self, part: &mut Part<'_, S>, frame: Frame, prot: Prot) -> bool {
+        debug_assert!(
+            self.vm.has_short_paths(),
+            "a part must be told of this touch"
+        );
         let address = part.range().start;
         let (Some(leaf), Some(pv)) = (part.leaf().get(), part.pv_tables().entry(address)) else {
             return false;
@@ -151,6 +171,10 @@ impl<S: System> Pmap<S> {
         rights: Prot,
         holds: impl FnOnce(&Part<'_, S>) -> bool,
     ) -> bool {
+        debug_assert!(
+            self.vm.lists_objects(),
+            "mappings of objects are on no list"
+        );
         let address = part.range().start;
         self.list(&mut self.vm.lock_pv(frame), part, address);
         if holds(part) {
@@ -172,9 +196,29 @@ impl<S: System> Pmap<S> {
     /// Puts the mapping on `list`, the page's, which is locked.
     #[inline]
     pub(super) fn link_to(&self, mut list: PvList<'_, S>, part: &mut Part<'_, S>, bits: u64) {
+        self.check_list(&list, bits);
         self.list(&mut list, part, part.range().start);
         drop(list);
         self.write(part, bits);
+    }
+
+    /// Asserts that `list` is that of the page that `bits` name, and locked, and that the page has a
+    /// reference.
+    #[inline(always)]
+    pub(super) fn check_list(&self, list: &PvList<'_, S>, bits: u64) {
+        let frame = pte::frame(bits);
+        debug_assert!(
+            bits & pte::PRESENT != 0 && ptr::eq(list.page(), self.vm.page(frame)),
+            "the list is another page's"
+        );
+        machine::invariant!(
+            S::Machine: self.vm.is_pv_locked(frame),
+            "a page's list is used without its lock"
+        );
+        machine::invariant!(
+            S::Machine: list.page().references() > 0,
+            "a page is mapped that has no reference"
+        );
     }
 
     /// Puts `frame`, with the content of the page that is mapped at the start of `part` by these
@@ -221,7 +265,11 @@ impl<S: System> Pmap<S> {
     /// entry's reference of the slot is the caller's.
     pub(crate) fn forget_slot(&self, part: &mut Part<'_, S>) {
         let address = part.range().start;
-        self.clear(part, address, 0);
+        let old = self.clear(part, address, 0);
+        debug_assert!(
+            entry::kind(old) == Kind::Swapped,
+            "the entry names no slot of the swap space"
+        );
     }
 
     /// Takes the page at the start of `part`, mapped by these `bits`, away from it: no CPU of this
@@ -229,11 +277,15 @@ impl<S: System> Pmap<S> {
     /// the slot's lock.
     #[inline(always)]
     fn take_out(&self, part: &mut Part<'_, S>, bits: u64) {
-        if self.is_listed(entry::kind(bits)) && !is_kin(bits) {
-            self.detach(part, &mut self.vm.lock_pv(pte::frame(bits)), 0);
+        let taken = if self.is_listed(entry::kind(bits)) && !is_kin(bits) {
+            self.detach(part, &mut self.vm.lock_pv(pte::frame(bits)), 0)
         } else {
-            self.detach_unlisted(part);
-        }
+            self.detach_unlisted(part)
+        };
+        debug_assert!(
+            taken == pte::frame(bits),
+            "another page was mapped than was found"
+        );
     }
 
     /// The page mapped at `address`, if any.

@@ -81,6 +81,10 @@ pub(super) const fn kind(bits: u64) -> Kind {
 /// The entry of a page that tasks may use with these rights as it is.
 #[inline]
 pub(super) const fn page(frame: Frame, kind: Kind, rights: Prot) -> u64 {
+    debug_assert!(
+        !matches!(kind, Kind::Swapped),
+        "a page in the swap space is mapped"
+    );
     let object = match kind {
         Kind::Object => OBJECT,
         _ => 0,
@@ -99,8 +103,21 @@ impl<S: System> Pmap<S> {
     pub(super) fn write(&self, part: &mut Part<'_, S>, bits: u64) {
         let leaf = part.leaf().get().expect("a mapping has a table");
         let entry = self.entry(leaf, 0, part.range().start);
-        debug_assert_eq!(entry.load(Ordering::Relaxed), 0);
-        debug_assert!(part.size() != Size::Shared);
+        debug_assert!(bits & USED != 0, "an entry is made of nothing");
+        machine::invariant!(
+            S::Machine: entry.load(Ordering::Relaxed) == 0,
+            "something is mapped where an entry is made"
+        );
+        machine::invariant!(
+            S::Machine: matches!(part.size(), Size::Pages | Size::Run),
+            "an entry is made in a table of {:?} pages", part.size()
+        );
+        machine::invariant!(
+            S::Machine: kind(bits) != Kind::Private
+                || self.vm.pv_chunks().is_some()
+                || part.pv_tables().entry(part.range().start).is_some(),
+            "a page is mapped that has no PV entry"
+        );
         // Release: a walker that finds the page finds its content.
         entry.store(bits, Ordering::Release);
         part.add(kind(bits), 1);
@@ -114,6 +131,14 @@ impl<S: System> Pmap<S> {
         // Exchange: the walker may set accessed and dirty at any moment. AcqRel with
         // the walker's exchange: bits set before are seen, a later one fails.
         let old = self.to_clear(part, address).swap(next, Ordering::AcqRel);
+        debug_assert!(
+            old & USED != 0,
+            "nothing is mapped where an entry is cleared"
+        );
+        debug_assert!(
+            next == 0 || next & USED == SWAPPED && kind(old) == Kind::Private,
+            "only private pages go to the swap space"
+        );
         self.count_cleared(part, old);
         if next != 0 {
             part.add(Kind::Swapped, 1);
@@ -126,6 +151,7 @@ impl<S: System> Pmap<S> {
     pub(super) fn clear_clean(&self, part: &mut Part<'_, S>, address: usize) -> bool {
         let entry = self.to_clear(part, address);
         let mut old = entry.load(Ordering::Relaxed);
+        debug_assert!(old & pte::PRESENT != 0, "no page is mapped here");
         while old & pte::DIRTY == 0 {
             // AcqRel: as in `clear`.
             match entry.compare_exchange_weak(old, 0, Ordering::AcqRel, Ordering::Relaxed) {
@@ -146,7 +172,14 @@ impl<S: System> Pmap<S> {
         part: &mut Part<'_, S>,
         address: usize,
     ) -> &<S::Machine as Atomics>::AtomicU64 {
-        debug_assert!(!matches!(part.size(), Size::Superpage | Size::Shared));
+        debug_assert!(
+            part.slot_range().contains(address),
+            "another slot's entry is cleared"
+        );
+        machine::invariant!(
+            S::Machine: !matches!(part.size(), Size::Superpage | Size::Shared),
+            "an entry is cleared in a table of {:?} pages", part.size()
+        );
         self.split(part);
         let leaf = part.leaf().get().expect("a mapping has a table");
         self.entry(leaf, 0, address)
@@ -181,6 +214,10 @@ impl<S: System> Pmap<S> {
         let machine = self.vm.machine();
         let first = pte::index(range.start, 0);
         let (mut next, past) = (first, first + range.pages());
+        debug_assert!(
+            past <= pte::ENTRIES || leaf.get().is_none(),
+            "{range:?} has several tables"
+        );
         iter::from_fn(move || {
             if next == past {
                 return None;

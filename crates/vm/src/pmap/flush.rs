@@ -5,7 +5,7 @@ use crate::system::System;
 use crate::vm::SHARED;
 use arrayvec::ArrayVec;
 use core::mem;
-use machine::{Cpus, Flush, Frame, Mmu, PAGE_SIZE, Pinned, Topology, VaRange};
+use machine::{Cpus, Flush, Frame, Mmu, PAGE_SIZE, Pinned, Topology, VaRange, pte};
 
 /// Frames gathered before a flush is forced.
 const CAPACITY: usize = 128;
@@ -25,8 +25,17 @@ impl Touched {
     /// A page at `address` whose translation changed.
     #[inline]
     pub(super) fn page(&mut self, address: usize) {
+        debug_assert!(
+            address < pte::USER_END && address.is_multiple_of(PAGE_SIZE),
+            "{address:#x} is no page's"
+        );
         self.0.start = self.0.start.min(address);
         self.0.end = self.0.end.max(address + PAGE_SIZE);
+    }
+
+    /// Returns true if there are none.
+    fn are_none(&self) -> bool {
+        self.0.start >= self.0.end
     }
 
     /// Those pages, and whatever lies between them; none are left.
@@ -96,6 +105,10 @@ impl Gather {
 
     /// A superpage that was mapped at `address`, by its first frame.
     pub(super) fn superpage(&mut self, address: usize, first: Frame) {
+        debug_assert!(
+            address.is_multiple_of(pte::span(1)) && first.index().is_multiple_of(pte::ENTRIES),
+            "{first:?} is no superpage's at {address:#x}"
+        );
         // The flush of one page forgets all.
         self.touch(address);
         self.superpages.push(first);
@@ -149,6 +162,10 @@ impl<S: System> Pmap<S> {
     /// Frees the gathered pages, which are flushed.
     #[inline]
     pub(super) fn free_gathered(&self, gather: &mut Gather) {
+        debug_assert!(
+            gather.touched.are_none(),
+            "pages are freed that TLBs may know"
+        );
         if !gather.frozen.is_empty() {
             self.vm.free_pages(gather.frozen.drain(..));
         }

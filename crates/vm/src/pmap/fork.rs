@@ -80,6 +80,11 @@ impl<S: System> Forking<'_, S> {
     /// Begins to copy the pages of `part`, all of a slot of the parent's, which is held alone
     /// unless the fork only [reads](Forking::reads) it.
     pub(crate) fn begin_pages(&mut self, part: &mut Part<'_, S>) -> Result<(), Error> {
+        debug_assert!(part.is_all(), "a slot is copied as a whole");
+        debug_assert!(
+            self.inherited.is_none(),
+            "a slot is copied before the last is done"
+        );
         if self.pmap.begins_kin(part) {
             self.pmap.adopt(part)?;
         }
@@ -109,6 +114,14 @@ impl<S: System> Forking<'_, S> {
         child: &Pmap<S>,
         to: &mut Part<'_, S>,
     ) -> Result<(), Error> {
+        debug_assert!(
+            part.is_all() && part.slot_range() == to.slot_range(),
+            "a table is of one slot, at one place"
+        );
+        machine::invariant!(
+            S::Machine: to.leaf().get().is_none() && to.is_vacant(),
+            "the child has a table already"
+        );
         let start = part.slot_range().start;
         let above = child.grow(start, 1)?;
         self.pmap.leave_kin(part);
@@ -131,6 +144,10 @@ impl<S: System> Forking<'_, S> {
         if !family.join(child.member(to)) {
             return false;
         }
+        machine::invariant!(
+            S::Machine: pmap.kin(part).is_none(),
+            "a table of kin's is shared"
+        );
         if part.size() != Size::Shared {
             self.revoking
                 .revoke(pmap.superpage(part.slot_range().start));
@@ -195,6 +212,7 @@ impl<S: System> Forking<'_, S> {
         child.prepare(to)?;
         self.shares = true;
         let bits = self.write_protect(leaf, to.range().start);
+        debug_assert!(is_kin(bits), "the parent's page has ceased to be kin's");
         child.write(to, bits & !(pte::DIRTY | pte::ACCESSED));
         let inherited = self.inherited.as_mut().expect("the child is to be kin");
         inherited.add(to.range().start);
@@ -243,7 +261,13 @@ impl<S: System> Forking<'_, S> {
             return Ok(false);
         };
         self.shares = true;
+        let seen = pte::frame(bits);
         let bits = self.write_protect(leaf, to.range().start);
+        debug_assert!(
+            pte::frame(bits) == seen,
+            "the parent's page changed under its slot's lock"
+        );
+        debug_assert!(bits & pte::WRITABLE == 0, "the parent may write the page");
         vm.page(pte::frame(bits)).retain();
         child.link_to(list, to, bits & !(pte::DIRTY | pte::ACCESSED | KIN));
         Ok(true)

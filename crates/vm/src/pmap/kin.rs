@@ -45,6 +45,7 @@ use crate::page::PvList;
 use crate::pv::{Kin, Pages, PvTables};
 use crate::system::{ForkTables, System};
 use crate::tree::{ALL, Kind, Part, Size};
+use core::ptr;
 use machine::{Atomic, AtomicInt, Frame, Ordering, pte};
 
 /// Pages from which on a slot's are worth the kin's tables.
@@ -70,6 +71,10 @@ impl<S: System> Pmap<S> {
     /// Makes the slot of `part`, which is held alone, the first of kin. After an error it is as it
     /// was.
     pub(super) fn adopt(&self, part: &mut Part<'_, S>) -> Result<(), Error> {
+        machine::invariant!(
+            S::Machine: part.size() == Size::Pages && self.kin(part).is_none(),
+            "a slot becomes the first of kin twice"
+        );
         let (machine, tables) = (self.vm.machine(), part.pv_tables());
         let leaf = part.leaf().get().expect("a mapping has a table");
         let mut own = PvTables::NONE;
@@ -95,6 +100,7 @@ impl<S: System> Pmap<S> {
                     .fetch_or(KIN, Ordering::Relaxed);
             }
         }
+        debug_assert!(!pages.is_none(), "kin have no page in common");
         let seat = self.family(part).lock().become_kin(leaf);
         let kin = Kin { tables, seat };
         // SAFETY: the slot's lock is held.
@@ -117,6 +123,8 @@ impl<S: System> Pmap<S> {
     /// counts the pages. If there is no room, they get entries of their own. Under the locks of
     /// both slots.
     pub(super) fn join_kin(&self, kin: Kin, to: &mut Part<'_, S>, inherited: &Pages) {
+        debug_assert!(!inherited.is_none(), "a child without pages becomes kin");
+        machine::invariant!(S::Machine: self.kin(to).is_none(), "a slot becomes kin twice");
         let (machine, start) = (self.vm.machine(), to.slot_range().start);
         let leaf = to.leaf().get().expect("a mapping has a table");
         // SAFETY: the parent, whose slot is held, is a member; the child's slot is locked.
@@ -138,7 +146,9 @@ impl<S: System> Pmap<S> {
     fn list_apart(&self, part: &Part<'_, S>, address: usize) {
         let leaf = part.leaf().get().expect("a mapping has a table");
         let entry = self.entry(leaf, 0, address);
-        let frame = pte::frame(entry.load(Ordering::Relaxed));
+        let bits = entry.load(Ordering::Relaxed);
+        debug_assert!(is_kin(bits), "the page is the slot's own already");
+        let frame = pte::frame(bits);
         let mut list = self.vm.lock_pv(frame);
         self.vm.page(frame).retain();
         self.list(&mut list, part, address);
@@ -186,6 +196,10 @@ impl<S: System> Pmap<S> {
 
     /// Ends the membership of the slot of `part`, which has no page of its `kin` any more.
     pub(super) fn quit(&self, part: &Part<'_, S>, mut kin: Kin) {
+        machine::invariant!(
+            S::Machine: part.slot().is_locked(),
+            "a member leaves under its slot's lock"
+        );
         let machine = self.vm.machine();
         // SAFETY: this slot is a member still, and locked, and has tables.
         let is_last = unsafe {
@@ -203,6 +217,12 @@ impl<S: System> Pmap<S> {
     pub(super) fn let_go(&self, part: &Part<'_, S>, pages: &[(usize, Frame)]) {
         let machine = self.vm.machine();
         let kin = self.kin(part).expect("the mark says so");
+        debug_assert!(
+            pages
+                .iter()
+                .all(|&(address, _)| part.slot_range().contains(address)),
+            "a slot lets another's pages go"
+        );
         let mut these = Pages::NONE;
         pages.iter().for_each(|&(address, _)| these.add(address));
         // SAFETY: this slot is a member, and locked.
@@ -235,6 +255,15 @@ impl<S: System> Pmap<S> {
     /// Takes the entry of `kin`, of whom none has the page any more, off the page's list, with its
     /// reference.
     fn end_of_kin(&self, list: &mut PvList<'_, S>, kin: Kin, address: usize, frame: Frame) {
+        debug_assert!(
+            ptr::eq(list.page(), self.vm.page(frame)),
+            "the list is another page's"
+        );
+        machine::invariant!(
+            // SAFETY: the caller's slot is a member, and locked.
+            S::Machine: unsafe { kin.count(self.vm.machine(), address) } == 0,
+            "one of kin has the page still"
+        );
         // SAFETY: a page that kin had is on its list by their entry, until the last who lets go
         // takes it off.
         unsafe { list.remove(self.vm.machine(), kin.entry(address)) };
@@ -263,7 +292,9 @@ impl<S: System> Pmap<S> {
         let machine = self.vm.machine();
         let kin = self.kin(part).expect("the mark says so");
         // SAFETY: this slot is a member, and locked. A count of 1 stays, as the slot is locked.
-        unsafe { kin.count(machine, part.range().start) == 1 }
+        let count = unsafe { kin.count(machine, part.range().start) };
+        debug_assert!(count > 0, "a member's page is not counted");
+        count == 1
     }
 }
 

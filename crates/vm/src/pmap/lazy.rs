@@ -25,7 +25,7 @@
 //! other dirty; all dirty marks have come to the page when only one is left.
 
 use super::flush::Gather;
-use super::{Entry, Pmap};
+use super::{Entry, Pmap, entry};
 use crate::page::{Identity, Page, PvList};
 use crate::system::System;
 use crate::tree::{Kind, Locked, Part};
@@ -79,6 +79,10 @@ impl<S: System> Pmap<S> {
         if !self.is_only(&part.again(VaRange::sized(address, PAGE_SIZE)), bits) {
             return false;
         }
+        debug_assert!(
+            entry::kind(bits) == Kind::Private,
+            "an object's page is given up"
+        );
         let leaf = part.leaf().get().expect("a mapping has a table");
         let marks = pte::ACCESSED | pte::DIRTY;
         // AcqRel: with the walker's exchange, as in `clear`.
@@ -99,6 +103,7 @@ impl<S: System> Pmap<S> {
         if bits & pte::PRESENT == 0 {
             return false;
         }
+        self.check_list(list, bits);
         let (page, machine) = (self.vm.page(pte::frame(bits)), self.vm.machine());
         let is_alone = list.iter(machine).nth(1).is_none() && self.has_alone(part, bits);
         // The mapping and the caller.

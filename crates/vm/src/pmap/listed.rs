@@ -12,7 +12,7 @@ use crate::system::{PvChunks, System};
 use crate::tree::{Part, Slot};
 use crate::vm::Vm;
 use alloc::sync::Arc;
-use machine::{Atomic, Atomics, Frame, Memory, Ordering, Platform, pte};
+use machine::{Atomic, Atomics, Frame, Memory, Ordering, PAGE_SIZE, Platform, pte};
 
 /// The slots that have a mapping.
 pub(super) enum Members<'a, M: Platform> {
@@ -120,6 +120,10 @@ impl<S: System> Pmap<S> {
         };
         // SAFETY: nothing is mapped here, so the entry is on no list.
         unsafe { list.insert(machine, pv) };
+        debug_assert!(
+            part.slot_range().contains(address),
+            "another slot's page is listed"
+        );
     }
 
     /// Takes the mapping at `address` of `part` off `list`, its page's.
@@ -154,6 +158,10 @@ impl<S: System> Pmap<S> {
     ) {
         let machine = self.vm.machine();
         let to = target.range().start;
+        debug_assert!(
+            from != to && part.slot_range().contains(from),
+            "a mapping moves from {from:#x}, in another slot"
+        );
         if let Some(chunks) = self.chunks() {
             return chunks.relist(list, from, to);
         }
@@ -173,12 +181,17 @@ impl<S: System> Vm<S> {
     #[inline]
     pub(super) unsafe fn address_of(&self, pv: Pv) -> usize {
         // SAFETY: the caller holds the PV lock, so the entry's table or chunk is there.
-        unsafe {
+        let address = unsafe {
             match self.pv_chunks() {
                 Some(chunks) => chunks.address(self.machine(), pv),
                 None => pv.address(self.machine()),
             }
-        }
+        };
+        debug_assert!(
+            address < pte::USER_END && address.is_multiple_of(PAGE_SIZE),
+            "{pv:?} is of no page: {address:#x}"
+        );
+        address
     }
 
     /// The slots that have it.

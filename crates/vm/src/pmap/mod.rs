@@ -212,7 +212,11 @@ impl<S: System> Pmap<S> {
     fn count_resident(&self, delta: isize) {
         if self.vm.invalidation().may_sleep() {
             // Relaxed: a number. A negative `delta` wraps.
-            self.resident.fetch_add(delta as usize, Ordering::Relaxed);
+            let old = self.resident.fetch_add(delta as usize, Ordering::Relaxed);
+            debug_assert!(
+                old.checked_add_signed(delta).is_some(),
+                "{delta} pages more than {old}"
+            );
         }
     }
 
@@ -265,7 +269,10 @@ impl<S: System> Spare for Pmap<S> {
 
 impl<S: System> Drop for Pmap<S> {
     fn drop(&mut self) {
-        debug_assert_eq!(self.resident(), 0, "a pmap is emptied before it is dropped");
+        machine::invariant!(
+            S::Machine: self.resident() == 0,
+            "a pmap is emptied before it is dropped"
+        );
         self.flush_everywhere();
         self.trim_chunks();
         self.free_tables();

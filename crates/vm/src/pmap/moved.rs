@@ -20,6 +20,7 @@ impl<S: System> Pmap<S> {
         from: VaRange,
         to: VaRange,
     ) -> Result<(), Error> {
+        debug_assert_eq!(from.len(), to.len(), "pages keep their distances");
         // Up to here all is prepared.
         let mut ready = to.start;
         for part in locked.parts_of(from) {
@@ -50,6 +51,11 @@ impl<S: System> Pmap<S> {
     /// no delayed invalidation. An unlisted mapping moves if the object still shows its page
     /// ([`super::attached`]).
     pub(crate) fn move_pages(&self, locked: &Two<'_, S>, from: VaRange, to: VaRange) {
+        debug_assert_eq!(from.len(), to.len(), "pages keep their distances");
+        debug_assert!(
+            from.common(to).start == from.common(to).end,
+            "pages move to {to:?}, which is a part of {from:?}"
+        );
         let mut gather = Gather::new();
         for mut part in locked.parts_of(from) {
             let range = part.range();
@@ -81,6 +87,10 @@ impl<S: System> Pmap<S> {
         if is_kin(bits) {
             self.be_own(part, address);
         }
+        machine::invariant!(
+            S::Machine: self.bits_at(target) == 0,
+            "something is mapped where a page goes"
+        );
         let frame = match Entry::decode(bits) {
             Entry::Page { frame, kind, .. } if self.is_listed(kind) => frame,
             Entry::Page { frame, .. } => {
@@ -100,6 +110,7 @@ impl<S: System> Pmap<S> {
         };
         let mut list = self.vm.lock_pv(frame);
         let old = self.clear(part, address, 0);
+        self.check_list(&list, old);
         // SAFETY: `list` is that of the page, which is mapped at `address`.
         unsafe { self.relist(&mut list, part, address, target) };
         drop(list);

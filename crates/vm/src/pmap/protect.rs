@@ -9,7 +9,7 @@ use crate::flags::Flags;
 use crate::prot::Prot;
 use crate::pv::Table;
 use crate::system::System;
-use crate::tree::{Kind, Locked, Part};
+use crate::tree::{Kind, Locked, Part, Size};
 use machine::{Access, Atomic, AtomicInt, Atomics, Flush, Mmu, Ordering, VaRange, pte};
 
 impl<S: System> Pmap<S> {
@@ -55,6 +55,11 @@ impl<S: System> Pmap<S> {
             let is_done = part.is_vacant()
                 || self.protect_superpage(&mut part, Flags::new(prot), &mut touched);
             let leaf = part.leaf();
+            machine::invariant!(
+                S::Machine: part.size() != Size::Shared
+                    || self.used(leaf, part.range()).next().is_none(),
+                "rights change in a table that others have"
+            );
             part.update(|range, attributes| {
                 attributes.flags = change(attributes.flags);
                 if !is_done {
@@ -111,6 +116,7 @@ impl<S: System> Pmap<S> {
         bits: u64,
         rights: Prot,
     ) -> bool {
+        debug_assert!(bits & pte::PRESENT != 0, "an empty entry gives no rights");
         let mut old = bits;
         loop {
             let new = old & !Prot::MASK | rights.bits();
@@ -121,13 +127,21 @@ impl<S: System> Pmap<S> {
                     let lost = old & !new & given | new & !old & pte::NO_EXECUTE;
                     return lost != 0;
                 }
-                Err(other) => old = other,
+                Err(other) => {
+                    let walkers = pte::ACCESSED | pte::DIRTY;
+                    debug_assert!(
+                        (old ^ other) & !walkers == 0,
+                        "an entry changed under its slot's lock"
+                    );
+                    old = other;
+                }
             }
         }
     }
 
     /// Lets tasks write the page that is mapped at the start of `part` by these `bits`.
     pub(crate) fn permit(&self, part: &mut Part<'_, S>, bits: u64, prot: Prot) {
+        debug_assert!(prot.writes(), "a task may not write the mapping");
         let leaf = part.leaf().get().expect("a mapping has a table");
         self.give_rights(self.mapping(part, leaf), bits, prot);
         self.refresh(part.range().start);
@@ -136,6 +150,10 @@ impl<S: System> Pmap<S> {
     /// Notes an access of the kernel's to the page at the start of `part`, as the walker
     /// does a task's.
     pub(crate) fn used_by_kernel(&self, part: &Part<'_, S>, access: Access) {
+        machine::invariant!(
+            S::Machine: self.bits_at(part) & pte::PRESENT != 0,
+            "the kernel uses a page that is not mapped"
+        );
         let leaf = part.leaf().get().expect("a mapping has a table");
         let bits = match access {
             Access::Read | Access::Execute => pte::ACCESSED,

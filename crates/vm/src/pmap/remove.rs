@@ -90,6 +90,10 @@ impl<'a, S: System> Removal<'a, S> {
             if open {
                 self.block = Seldom::some(invalidation.begin());
             }
+            debug_assert!(
+                eager || self.block.is_none(),
+                "a task waits for slots in a block"
+            );
             self.lock = Some(self.pmap.lock_tables());
             self.locked.lock(self.pmap.tree.at(place, range))?;
             self.own_parts()?;
@@ -310,10 +314,17 @@ impl<'a, S: System> Clearing<'_, 'a, S> {
         if !pmap.vm.page(frame).freeze(1) {
             return false;
         }
-        debug_assert!(part.size() == Size::Pages);
+        machine::invariant!(
+            S::Machine: part.size() == Size::Pages,
+            "an entry is cleared in a table of {:?} pages", part.size()
+        );
         let leaf = part.leaf().get().expect("a mapping has a table");
         // AcqRel: as in `Pmap::clear`.
-        pmap.entry(leaf, 0, address).swap(0, Ordering::AcqRel);
+        let old = pmap.entry(leaf, 0, address).swap(0, Ordering::AcqRel);
+        debug_assert!(
+            pte::frame(old) == frame && entry::kind(old) == Kind::Private,
+            "another page was mapped than was found"
+        );
         if self.gather.frozen_page(address, frame) {
             self.settle();
         }
@@ -324,6 +335,7 @@ impl<'a, S: System> Clearing<'_, 'a, S> {
     /// ([`super::kin`]).
     fn kin_page(&mut self, part: &mut Part<'_, S>, address: usize) {
         let old = self.pmap.clear(part, address, 0);
+        debug_assert!(is_kin(old), "the page is the slot's own");
         let frame = pte::frame(old);
         let flags = Page::<S>::harvest(old);
         if old & pte::DIRTY != 0 {
@@ -345,6 +357,10 @@ impl<'a, S: System> Clearing<'_, 'a, S> {
     /// it.
     fn attached_page(&mut self, part: &mut Part<'_, S>, address: usize) {
         let old = self.pmap.clear(part, address, 0);
+        debug_assert!(
+            entry::kind(old) == Kind::Object,
+            "the page may be on a list"
+        );
         let frame = pte::frame(old);
         if old & pte::DIRTY != 0 {
             self.gather.dirty_page(address, frame);
@@ -375,6 +391,11 @@ impl<'a, S: System> Clearing<'_, 'a, S> {
     ) -> Option<Last<'a, S>> {
         let pmap = self.pmap;
         let old = pmap.clear(part, address, 0);
+        pmap.check_list(&list, old);
+        debug_assert!(
+            pte::frame(old) == frame && !is_kin(old),
+            "another page was mapped than was found"
+        );
         list.set_flags(Page::<S>::harvest(old));
         self.note(frame, list.page());
         // SAFETY: the mapping's, so it is on this list.
@@ -435,6 +456,10 @@ impl<'a, S: System> Clearing<'_, 'a, S> {
     /// Notes in the block that a mapping of `page`, which is in `frame`, goes. Under its PV lock.
     #[inline(always)]
     pub(super) fn note(&mut self, frame: Frame, page: &Page<S>) {
+        machine::invariant!(
+            S::Machine: self.pmap.vm.is_pv_locked(frame),
+            "a page is noted under its PV lock"
+        );
         let invalidation = self.pmap.vm.invalidation();
         let block = self.block.get_or_insert_with(|| invalidation.begin());
         invalidation.note(block, frame, &page.invalidation);
@@ -474,7 +499,8 @@ impl<S: System> Pmap<S> {
     fn take_swapped(&self, part: &mut Part<'_, S>) {
         for (address, bits) in self.used(part.leaf(), part.range()) {
             if let Entry::Swapped(slot) = Entry::decode(bits) {
-                self.clear(part, address, 0);
+                let old = self.clear(part, address, 0);
+                debug_assert_eq!(old, bits, "the entry changed under its slot's lock");
                 self.vm.release_swapped(slot);
             }
         }

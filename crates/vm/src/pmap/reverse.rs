@@ -11,6 +11,7 @@ use crate::tree::{Kind, Mapped, Part, Place, Size};
 use crate::vm::{Hold, Vm};
 use alloc::sync::Arc;
 use core::num::NonZeroUsize;
+use core::ptr;
 use machine::{Atomic, Cpus, Flush, Frame, Memory, Ordering, PAGE_SIZE, VaRange, pte};
 
 /// The state of the removed mappings.
@@ -98,6 +99,10 @@ impl<S: System> Vm<S> {
     /// mappings may be left.
     pub(crate) fn remove_as(&self, frame: Frame, owned: Option<NonZeroUsize>, how: How) -> Removed {
         let page = self.page(frame);
+        machine::invariant!(
+            S::Machine: page.references() > 0,
+            "the page may go while its mappings do"
+        );
         let reverse = self.invalidation().reverse();
         self.walk(frame);
         let of_object = self.wait_for_object(frame, owned, |of| of.take_all(frame, how));
@@ -222,14 +227,26 @@ impl<S: System> Vm<S> {
         }
         let next = how.slot.map_or(0, entry::swapped);
         let entry = machine.word(leaf, pte::index(address, 0));
+        machine::invariant!(
+            S::Machine: members.count() > 1,
+            "a table of one slot's changes under its lock"
+        );
         // AcqRel: as in `Pmap::clear`.
         let old = entry.swap(next, Ordering::AcqRel);
+        debug_assert!(
+            entry::kind(old) == Kind::Private && ptr::eq(list.page(), self.page(pte::frame(old))),
+            "another page was mapped than was found"
+        );
         list.set_flags(Page::<S>::harvest(old));
         // SAFETY: the mapping's, so it is on this list.
         unsafe { list.remove(machine, pv) };
         for member in members.all() {
             // SAFETY: a member has not left, since the family is locked.
             let (pmap, slot) = unsafe { member.get::<S>() };
+            machine::invariant!(
+                S::Machine: slot.size() == Size::Shared,
+                "a member's table is its own"
+            );
             slot.add(Kind::Private, -1);
             if next != 0 {
                 slot.add(Kind::Swapped, 1);
@@ -300,6 +317,11 @@ impl<S: System> Pmap<S> {
     /// Clears and flushes the mapping that is all of the locked `part`, under both locks, unless it
     /// must be spared. With the slot's last page its PV tables go: memory is short.
     fn take_away(&self, part: &mut Part<'_, S>, list: &mut PvList<'_, S>, how: How) -> Fate {
+        debug_assert_eq!(
+            part.range().len(),
+            PAGE_SIZE,
+            "more than a page is taken away"
+        );
         if how.spares(part) {
             return Fate::Spared;
         }
@@ -332,7 +354,12 @@ impl<S: System> Pmap<S> {
     /// Flushes the mapping at the start of `part`, whose entry was `old` and is cleared, takes it
     /// off its page's list, which is locked, and drops its reference.
     pub(super) fn drop_listed(&self, part: &Part<'_, S>, list: &mut PvList<'_, S>, old: u64) {
+        self.check_list(list, old);
         let at = VaRange::sized(part.range().start, PAGE_SIZE);
+        machine::invariant!(
+            S::Machine: self.bits_at(part) & pte::PRESENT == 0,
+            "a page is taken off its list that is mapped"
+        );
         self.flush(Flush::Range(at));
         if is_kin(old) {
             return self.let_go_listed(part, list, at.start, pte::frame(old));
@@ -353,6 +380,8 @@ impl<S: System> Pmap<S> {
     ) -> Frame {
         let page = VaRange::sized(part.range().start, PAGE_SIZE);
         let old = self.clear(part, page.start, next);
+        self.check_list(list, old);
+        debug_assert!(!is_kin(old), "the entry on the list is kin's");
         list.set_flags(Page::<S>::harvest(old));
         // SAFETY: the mapping's, so it is on this list.
         unsafe { self.unlist(list, part, page.start) };

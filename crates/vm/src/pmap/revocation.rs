@@ -82,12 +82,14 @@ impl<M: Machine> Revocations<M> {
         }
         flush();
         // Release: a fork that finds the number finds the flush done.
-        self.flushes.fetch_add(1, Ordering::Release);
+        let begun = self.flushes.fetch_add(1, Ordering::Release);
+        debug_assert!(begun % 2 == 1, "two forks flush at once");
     }
 
     /// Begins a flush, of which none is under way if their number is `now`; whether no other fork
     /// was faster.
     fn claim(&self, now: usize) -> bool {
+        debug_assert!(now.is_multiple_of(2), "a flush is under way");
         // Relaxed: the flush fences.
         let claimed =
             self.flushes
@@ -123,7 +125,8 @@ impl<M: Machine> Revoking<'_, M> {
         if self.is_counted {
             self.is_counted = false;
             // Release: an operation that finds no fork finds it flushed. Pairs with `are_pending`.
-            self.of.forks.fetch_sub(1, Ordering::Release);
+            let counted = self.of.forks.fetch_sub(1, Ordering::Release);
+            debug_assert!(counted > 0, "a fork ends twice");
         }
     }
 }

@@ -27,6 +27,10 @@ impl<S: System> Pmap<S> {
         level: u32,
         address: usize,
     ) -> &<S::Machine as Atomics>::AtomicU64 {
+        debug_assert!(
+            address < pte::USER_END && level < pte::LEVELS,
+            "no table of level {level} has an entry for {address:#x}"
+        );
         let index = pte::index(address, level);
         self.vm.machine().word(table, index)
     }
@@ -36,6 +40,7 @@ impl<S: System> Pmap<S> {
     /// none is made.
     #[cold]
     pub(super) fn grow(&self, address: usize, lowest: u32) -> Result<Frame, Error> {
+        debug_assert!(lowest <= 1, "leaf tables, and those above, are made");
         let mut fresh = [None; BELOW];
         for index in 0..self.missing(address, lowest) {
             match self.vm.allocate_table() {
@@ -139,6 +144,8 @@ impl<S: System> Pmap<S> {
             _ => pte::ENTRIES,
         };
         while let Some((index, entry)) = machine.find_word(table, first, end, pte::PRESENT) {
+            debug_assert!(level >= 1, "pages are not freed with their tables");
+            debug_assert!(entry & pte::HUGE == 0, "a superpage stays in the table");
             let (below, at) = (pte::frame(entry), start + index * pte::span(level));
             match level {
                 1 => self.free_pv_tables_at(at),

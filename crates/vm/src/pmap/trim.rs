@@ -16,7 +16,7 @@
 //!
 //! One slot is locked at a time. A sweep goes on where the last one has ended.
 
-use super::Pmap;
+use super::{Pmap, superpage};
 use crate::flags::Flags;
 use crate::frames::Content;
 use crate::pv::Table;
@@ -63,6 +63,7 @@ impl<S: System> Pmap<S> {
         flush: Flush,
         unlink: impl Fn(Place<'a, S>) -> Option<Frame>,
     ) -> usize {
+        debug_assert!(wanted > 0, "no table is wanted");
         let mut tables = [Frame(0); BATCH];
         let mut count = 0;
         for table in places.filter_map(unlink).take(wanted.min(BATCH)) {
@@ -88,7 +89,12 @@ impl<S: System> Pmap<S> {
         let leaf = part.leaf().get()?;
         self.free_pv_tables(&mut part);
         // AcqRel: as where entries are removed.
-        self.superpage(part.range().start).swap(0, Ordering::AcqRel);
+        let old = self.superpage(part.range().start).swap(0, Ordering::AcqRel);
+        debug_assert_eq!(
+            old,
+            superpage::table(Table::of(leaf)),
+            "the table was not in use"
+        );
         part.inside().leaf = Table::NONE;
         Some(leaf)
     }

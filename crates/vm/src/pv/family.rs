@@ -64,7 +64,8 @@ impl<'m, M: Machine> FamilyRef<'m, M> {
 impl<M: Machine> LockedFamily<'_, M> {
     /// Makes the only member, which has this leaf table, the first of kin; its seat.
     pub(crate) fn become_kin(mut self, leaf: Frame) -> u8 {
-        debug_assert!(self.count() == 1 && !self.family.are_kin);
+        machine::invariant!(M: !self.family.are_kin, "a family becomes kin twice");
+        machine::invariant!(M: self.count() == 1, "a table of several slots becomes the kin's");
         let seat = self.family.taken.trailing_zeros() as u8;
         self.seats.begin(seat, leaf);
         self.family.are_kin = true;
@@ -79,6 +80,8 @@ impl<M: Machine> LockedFamily<'_, M> {
 
     /// How many members there are, which are no kin.
     pub(crate) fn count(&self) -> usize {
+        machine::invariant!(M: !self.family.are_kin, "kin are known by their leaf tables");
+        machine::invariant!(M: self.family.taken != 0, "a family without a member");
         self.family.taken.count_ones() as usize
     }
 
@@ -90,11 +93,13 @@ impl<M: Machine> LockedFamily<'_, M> {
 
     /// All members, which are no kin.
     pub(crate) fn members(&self) -> impl Iterator<Item = Owner> {
+        machine::invariant!(M: !self.family.are_kin, "kin are known by their leaf tables");
         self.taken().map(|seat| self.owner(seat))
     }
 
     /// The members of kin, with their leaf tables.
     pub(crate) fn kin(&self) -> impl Iterator<Item = (Owner, Frame)> {
+        machine::invariant!(M: self.family.are_kin, "no walk over kin is under way");
         let of = |seat| Some((seat, self.seats.leaf(seat)?));
         let seats = (0..SEATS).filter_map(of);
         seats.map(|(seat, leaf)| (self.owner(seat), leaf))
@@ -103,6 +108,11 @@ impl<M: Machine> LockedFamily<'_, M> {
     /// Adds a member, if there is room, where they are no kin; whether there was.
     #[must_use]
     pub(crate) fn join(&mut self, owner: Owner) -> bool {
+        machine::invariant!(M: !self.family.are_kin, "kin take their seats by themselves");
+        machine::invariant!(
+            M: self.taken().all(|seat| self.owner(seat) != owner),
+            "a slot joins its family twice"
+        );
         let seat = self.family.taken.trailing_ones() as usize;
         let has_room = seat < SEATS;
         if has_room {
@@ -115,7 +125,7 @@ impl<M: Machine> LockedFamily<'_, M> {
 
     /// Takes a member off that is not alone, where they are no kin.
     pub(crate) fn leave(&mut self, owner: Owner) {
-        debug_assert!(self.count() > 1 && !self.family.are_kin);
+        machine::invariant!(M: self.count() > 1, "the last member leaves a table behind");
         let seat = self.taken().find(|&seat| self.owner(seat) == owner);
         let seat = seat.expect("a slot that shares a table is of its family");
         self.family.taken &= !(1 << seat);

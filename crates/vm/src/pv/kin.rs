@@ -72,6 +72,10 @@ impl<M: Machine> Seats<M> {
 
     /// Makes the member in `seat`, with this leaf table, the first of kin. Under the family's lock.
     pub(super) fn begin(&self, seat: u8, leaf: Frame) {
+        machine::invariant!(
+            M: self.word.load(Ordering::Relaxed) == 0,
+            "a family becomes kin twice"
+        );
         // Relaxed: walks lock the family.
         self.leaves[usize::from(seat)].store(Table::of(leaf).to_bits(), Ordering::Relaxed);
         self.word.store(1 << seat, Ordering::Relaxed);
@@ -97,6 +101,11 @@ impl<M: Machine> Seats<M> {
             .fetch_update(Ordering::Acquire, Ordering::Relaxed, take)
             .ok()?;
         let seat = old.trailing_ones() as usize;
+        machine::invariant!(
+            // The seat is the caller's alone.
+            M: self.leaf(seat).is_none(),
+            "the seat is another member's"
+        );
         // SAFETY: the seat is the caller's, and has no leaf table yet.
         unsafe { self.set_owner(seat, owner) };
         // Release: pairs with the acquire in `leaf`.
@@ -115,12 +124,14 @@ impl<M: Machine> Seats<M> {
         // AcqRel: with the release in `end_walk`, and the acquire in `join`; and the last sees all
         // that the others did.
         let old = self.word.fetch_and(!(1 << seat), Ordering::AcqRel);
+        debug_assert!(old & 1 << seat != 0, "a member leaves twice");
         old & TAKEN == 1 << seat
     }
 
     /// Begins a walk. Under the family's lock, of kin.
     pub(super) fn begin_walk(&self) {
-        self.word.fetch_or(WALK, Ordering::Relaxed);
+        let before = self.word.fetch_or(WALK, Ordering::Relaxed);
+        debug_assert!(before & WALK == 0, "two walks over one family");
         // Pairs with the fence in `leave`.
         M::fence(Ordering::SeqCst);
     }
@@ -147,7 +158,12 @@ impl<M: Machine> Seats<M> {
     /// bits are set.
     pub(super) fn add(&self, first: u16, bits: u8) {
         // Relaxed: another member, whose slot the caller holds, has the pages.
-        self.counts[usize::from(first) / LANES].fetch_add(spread(bits), Ordering::Relaxed);
+        let counts = &self.counts[usize::from(first) / LANES];
+        let old = counts.fetch_add(spread(bits), Ordering::Relaxed);
+        debug_assert!(
+            lanes(old, bits).all(|count| usize::from(count) < SEATS),
+            "a page is in more leaf tables than there are members"
+        );
     }
 
     /// Counts one less; returns the bits of those that are in none any more.
@@ -155,11 +171,21 @@ impl<M: Machine> Seats<M> {
         // Release: pairs with the acquire in `count`; and of all who let go with the last, by the
         // acquire here.
         let old = self.counts[usize::from(first) / LANES].fetch_sub(spread(bits), Ordering::AcqRel);
+        debug_assert!(
+            lanes(old, bits).all(|count| count > 0),
+            "a page is let go of that is in no leaf table"
+        );
         let is_last = |lane: &u32| bits & 1 << lane != 0 && (old >> (8 * lane)) as u8 == 1;
         (0..LANES as u32)
             .filter(is_last)
             .fold(0, |last, lane| last | 1 << lane)
     }
+}
+
+/// The counts in `word` of the entries whose bits are set.
+fn lanes(word: u64, bits: u8) -> impl Iterator<Item = u8> {
+    let counts = word.to_le_bytes().into_iter().zip(0..);
+    counts.filter_map(move |(count, lane)| (bits >> lane & 1 != 0).then_some(count))
 }
 
 /// Where the count of entry `index` begins in its word.

@@ -24,6 +24,15 @@ impl Pv {
         unsafe { (*self.cell(memory).as_ref().read()).link(NEXT).get() }
     }
 
+    /// The one before it on the page's list.
+    ///
+    /// # Safety
+    /// As for [`Pv::address`].
+    unsafe fn previous<M: Machine + Memory>(self, memory: &M) -> Option<Pv> {
+        // SAFETY: as in `next`.
+        unsafe { (*self.cell(memory).as_ref().read()).link(PREVIOUS).get() }
+    }
+
     /// The entry's links, to be written.
     ///
     /// # Safety
@@ -103,12 +112,37 @@ impl PvHead {
     pub(crate) unsafe fn insert<M: Machine + Memory>(&mut self, memory: &M, pv: Pv) {
         // SAFETY: the entry is the caller's, its successor is under the same PV lock.
         unsafe {
+            machine::invariant!(
+                M: self.first().is_none_or(|first| first != pv && first.previous(memory).is_none()),
+                "{pv:?} is on the list already, or that begins elsewhere"
+            );
             *pv.links(memory) = Links::before(self.0);
             if let Some(next) = self.first() {
                 (*next.links(memory)).set(PREVIOUS, Link::of(pv));
             }
         }
         self.0 = Link::of(pv);
+    }
+
+    /// Returns true if the neighbours that `pv` names, or the head, name it.
+    ///
+    /// # Safety
+    /// As for [`PvHead::remove`].
+    unsafe fn leads_to<M: Machine + Memory>(
+        &self,
+        memory: &M,
+        pv: Pv,
+        next: Link,
+        previous: Link,
+    ) -> bool {
+        // SAFETY: the neighbours are on the list, as the caller says.
+        unsafe {
+            let before = match previous.get() {
+                Some(previous) => previous.next(memory),
+                None => self.first(),
+            };
+            before == Some(pv) && (next.get()).is_none_or(|next| next.previous(memory) == Some(pv))
+        }
     }
 
     /// Takes `pv` off.
@@ -121,6 +155,10 @@ impl PvHead {
         unsafe {
             let links = pv.cell(memory).as_ref().read();
             let (next, previous) = ((*links).link(NEXT), (*links).link(PREVIOUS));
+            machine::invariant!(
+                M: self.leads_to(memory, pv, next, previous),
+                "{pv:?} is not on the list that it is taken off"
+            );
             match previous.get() {
                 Some(previous) => (*previous.links(memory)).set(NEXT, next),
                 None => self.0 = next,

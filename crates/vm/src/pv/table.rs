@@ -22,6 +22,10 @@ impl Table {
     pub(crate) const NONE: Self = Table(u32::MAX);
 
     pub(crate) const fn of(frame: Frame) -> Self {
+        debug_assert!(
+            frame.0 != u32::MAX,
+            "the number says that there is no table"
+        );
         Table(frame.0)
     }
 
@@ -318,6 +322,11 @@ impl PvTables {
         Some(Pv { frame, index })
     }
 
+    /// Returns true if there are none.
+    pub(crate) fn is_none(&self) -> bool {
+        self.any().is_none()
+    }
+
     /// One of them, if there is one.
     #[inline]
     fn any(&self) -> Option<Frame> {
@@ -362,6 +371,13 @@ impl PvTables {
     /// The slot's lock is held, and the slot has a table.
     pub(crate) unsafe fn set_kin<M: Machine + Memory>(&self, memory: &M, kin: Option<Kin>) {
         let any = self.any().expect("the slot has a table");
+        debug_assert!(
+            kin.is_none_or(|kin| kin.tables.0.iter().all(|table| {
+                let of_kin = table.get();
+                of_kin.is_none() || self.0.iter().all(|own| own.get() != of_kin)
+            })),
+            "the kin's tables are the slot's own"
+        );
         // SAFETY: the table is there, and with it the slot's first one; the slot's lock is held.
         unsafe { *(*PvTable::main(memory, any)).kin.write() = kin };
     }
@@ -384,6 +400,11 @@ impl PvTables {
             assert!(size_of::<PvTable<M>>() <= M::ROOM, "a table is a frame");
             assert!(offset_of!(PvTable<M>, header) == 0);
         }
+        debug_assert!(
+            self.entry(address).is_none(),
+            "the MiB of {address:#x} has a table"
+        );
+        debug_assert!(frame != leaf, "a table is both a leaf and of PV entries");
         let first = address & !(Self::SPAN - 1);
         // Of two tables the other one is the first.
         let other = self.any();

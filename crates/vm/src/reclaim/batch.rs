@@ -72,6 +72,12 @@ impl<'a, S: System> Batch<'a, S> {
 
     /// Adds a page that is marked as laundry. There must be room.
     pub(super) fn push(&mut self, held: PageRef<'a, S>) {
+        debug_assert!(!self.is_full(), "there is no room for a page more");
+        machine::invariant!(
+            // No other task takes that flag away.
+            S::Machine: self.vm.page(held.frame()).flags() & Page::<S>::LAUNDRY != 0,
+            "another reclaimer may have the page"
+        );
         self.frames[self.len].write(held.into_frame());
         self.ways[self.len].write(Way::NONE);
         self.len += 1;
@@ -154,10 +160,15 @@ impl<S: System> Vm<S> {
     /// Makes a private page one that a new slot knows.
     #[inline(always)]
     fn give_slot(&self, slot: u32, frame: Frame, way: &mut Way) {
+        debug_assert!(way.slot.is_none(), "a page gets two slots");
         let page = self.page(frame);
         // The cache's reference.
         page.retain();
         let mut list = self.lock_pv(frame);
+        machine::invariant!(
+            S::Machine: page.identity() == Identity::Private,
+            "a page that is known elsewhere goes to the swap space"
+        );
         list.take_flags(Page::<S>::LAZY);
         page.set_identity(Identity::Swap(slot));
         drop(list);
@@ -167,6 +178,11 @@ impl<S: System> Vm<S> {
     /// Makes the page's mappings entries that name its slot.
     fn unmap_outgoing(&self, swap: &SwapSpace<S::Machine>, frame: Frame, way: &mut Way) {
         let Some(slot) = way.slot else { return };
+        machine::invariant!(
+            // The reclaimer holds the page, and a reference of the slot.
+            S::Machine: swap.holds(slot, frame),
+            "a page goes to a slot that has another"
+        );
         let how = How {
             slot: Some(slot),
             ..How::RECLAIM
@@ -228,7 +244,8 @@ impl<S: System> Vm<S> {
             }
         }
         let mut list = self.lock_pv(frame);
-        list.take_flags(Page::<S>::LAUNDRY);
+        let laundry = list.take_flags(Page::<S>::LAUNDRY);
+        debug_assert!(laundry != 0, "another reclaimer had the page");
         drop(list);
         self.release_page(frame);
         if let Some(slot) = way.slot {

@@ -4,6 +4,7 @@ use super::batch::Batch;
 use crate::object::PageRef;
 use crate::page::Identity;
 use crate::pmap::Busy;
+use crate::swap::CLUSTER;
 use crate::system::System;
 use crate::vm::Vm;
 use machine::Frame;
@@ -87,6 +88,10 @@ impl<S: System> Vm<S> {
                 Err(held) => batch.push(held),
             }
         }
+        debug_assert!(
+            batch.len() <= CLUSTER,
+            "a batch has more than it has room for"
+        );
         if batch.is_full() {
             self.launder(batch)
         } else {

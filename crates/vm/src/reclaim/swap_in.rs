@@ -119,6 +119,10 @@ impl<S: System> Vm<S> {
     fn put_in_cache<'a>(&'a self, incoming: Incoming<'a, S>) -> Option<PageRef<'a, S>> {
         let Incoming { loading, held } = incoming;
         let frame = held.frame();
+        machine::invariant!(
+            S::Machine: self.page(frame).identity() == Identity::Private,
+            "a page is another slot's, or an object's"
+        );
         self.page(frame)
             .set_identity(Identity::Swap(loading.slot()));
         // The cache's reference.
@@ -144,6 +148,7 @@ impl<'a, S: System> Window<'a, S> {
 
     /// The slot at `index`.
     fn slot(&self, index: usize) -> u32 {
+        debug_assert!(index < WINDOW, "slot {index} is outside of the window");
         let wanted = self.slots[self.wanted].as_ref();
         let wanted = wanted.expect("the wanted slot").loading.slot();
         wanted - self.wanted as u32 + index as u32
@@ -164,7 +169,12 @@ impl<'a, S: System> Window<'a, S> {
         let mut count = 0;
         let mut first = None;
         for incoming in self.slots.iter().flatten() {
-            first.get_or_insert(incoming.loading.slot());
+            let from = *first.get_or_insert(incoming.loading.slot());
+            debug_assert_eq!(
+                incoming.loading.slot(),
+                from + count as u32,
+                "the slots are no neighbours"
+            );
             frames[count] = incoming.held.frame();
             count += 1;
         }

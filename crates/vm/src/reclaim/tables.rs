@@ -40,6 +40,7 @@ impl<S: System> Vm<S> {
 
     fn visit_pmaps(&self, wanted: usize) -> usize {
         let first = self.hand().next_tag();
+        debug_assert!(first <= TAGS, "there is no tag {first}");
         let mut freed = 0;
         for mut tags in [first..TAGS, 0..first] {
             while freed < wanted

@@ -173,6 +173,10 @@ impl<M: Machine> Arena<M> {
 
     /// Remembers the slot at `address`; the one that is forgotten for it, if there is one.
     fn vacate(&self, address: usize) -> Option<usize> {
+        debug_assert!(
+            address != 0 && address.is_multiple_of(TABLE),
+            "no slot begins at {address:#x}"
+        );
         let mut known = self.vacated.iter().map(|at| at.load(Ordering::Relaxed));
         if known.any(|at| at == address) {
             return None;
@@ -184,6 +188,7 @@ impl<M: Machine> Arena<M> {
     }
 
     fn follow(&self, other: &Self) {
+        debug_assert_eq!(self.window, other.window, "another CPU's arena is followed");
         let load = |word: &M::AtomicUsize| word.load(Ordering::Relaxed);
         self.set_cursor(load(&other.cursor));
         self.mapped.store(load(&other.mapped), Ordering::Relaxed);
@@ -224,6 +229,10 @@ impl<M: Machine> Arena<M> {
 
     /// Moves the cursor behind a new mapping.
     pub(super) fn set_cursor(&self, cursor: usize) {
+        debug_assert!(
+            self.window.start <= cursor && cursor <= self.window.end,
+            "{cursor:#x} is in another CPU's arena"
+        );
         self.cursor.store(cursor, Ordering::Relaxed);
     }
 
@@ -235,6 +244,10 @@ impl<M: Machine> Arena<M> {
 
     /// `range` has been unmapped.
     fn give(&self, range: VaRange) {
+        debug_assert!(
+            range.start < range.end && range.common(self.window) == range,
+            "{range:?} is not the arena's"
+        );
         let mapped = self.mapped.load(Ordering::Relaxed);
         let left = mapped.saturating_sub(range.len());
         self.mapped.store(left, Ordering::Relaxed);

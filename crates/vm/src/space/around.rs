@@ -23,6 +23,7 @@ impl<S: System> Faulting<'_, '_, S> {
 
     /// Maps the pages around the fault, in a block of `size` bytes.
     fn map_around(&mut self, size: usize) {
+        debug_assert!(size.is_power_of_two(), "no aligned block has {size} bytes");
         let address = self.part.range().start;
         let block = self.part.again(VaRange::sized(address & !(size - 1), size));
         let (Some(range), Some((object, index))) = (block.mapping_of(address), self.object) else {

@@ -85,6 +85,10 @@ impl<M: Machine> HeapEnd<M> {
     /// knows yet.
     #[inline]
     pub(super) fn set(&self, end: usize) {
+        debug_assert!(
+            (HEAP_START..MAP_START).contains(&end),
+            "the heap ends at {end:#x}"
+        );
         // Release: pairs with the acquire in `get`.
         self.end.store(end, Ordering::Release);
     }
@@ -182,6 +186,10 @@ impl<S: System> Space<S> {
         op: &mut Guard<'a, S>,
     ) -> Result<Option<Flags>, Error> {
         let over = step.moved_over();
+        debug_assert!(
+            step.locked().contains(home(step.old)) && over.common(step.locked()) == over,
+            "a move does not lock all that it changes"
+        );
         if over.start == over.end {
             let _locked = self.pmap.tree.at(place, step.locked()).lock()?;
             return Ok(self.begins(step).then(|| self.end(step)));
@@ -250,12 +258,20 @@ impl<S: System> Space<S> {
     /// Returns true if the heap's end is where the step begins, whose slots are locked; then it
     /// stays there.
     fn begins(&self, step: Step) -> bool {
+        machine::invariant!(
+            S::Machine: self.pmap.tree.find(home(step.old)).slot.is_locked(),
+            "the heap's end is looked at without its slot"
+        );
         self.current_break() == step.old
     }
 
     /// Puts the heap's end where the step ends, whose slots are locked; returns the flags of no
     /// page.
     fn end(&self, step: Step) -> Flags {
+        machine::invariant!(
+            S::Machine: self.begins(step),
+            "another task has moved the heap's end"
+        );
         self.written.heap_end.set(step.new);
         Flags::NONE
     }

@@ -109,6 +109,10 @@ impl<S: System> Space<S> {
         ahead: ReadAhead,
         got: Got,
     ) -> Result<(), Error> {
+        debug_assert!(
+            page.contains(fault.address),
+            "another page is mapped than is wanted"
+        );
         let mut supply = Supply::new(&self.vm, ahead, got);
         let mut op = self.begin(Op::Fault {
             address: fault.address,
@@ -327,7 +331,12 @@ impl<S: System> Faulting<'_, '_, S> {
     /// Lets the task write a page that is mapped read-only, by the entry `bits`.
     #[inline(never)]
     fn write(&mut self, bits: u64, supply: &mut Supply<'_, S>) -> Answer<S> {
+        debug_assert!(
+            bits & (pte::PRESENT | pte::WRITABLE) == pte::PRESENT,
+            "a page is not mapped, or may be written already"
+        );
         let (pmap, prot) = (&self.space.pmap, self.flags.prot());
+        debug_assert!(self.writes && prot.writes(), "the task may not write");
         pmap.demote(&mut self.part);
         if pmap.is_only(&self.part, bits) || self.flags.has(Flags::SHARED) {
             self.space.vm.queues().activate(pte::frame(bits));
@@ -360,6 +369,10 @@ impl<S: System> Faulting<'_, '_, S> {
         pmap.prepare(&mut self.part)?;
         pmap.forget_slot(&mut self.part);
         page.into_frame();
+        machine::invariant!(
+            S::Machine: vm.page(frame).references() > 0,
+            "the page's reference was given away"
+        );
         // With the last reference of the slot the page is this mapping's.
         vm.release_swapped(slot);
         let writable = prot.writes() && vm.is_exclusive(frame);

@@ -52,6 +52,10 @@ impl<S: System> Space<S> {
             }
             if count(Kind::Object) != 0 {
                 let shared = self.shared_pages(&part);
+                debug_assert!(
+                    shared <= count(Kind::Object),
+                    "more objects' pages are found than counted"
+                );
                 stats.shared += shared;
                 stats.file += count(Kind::Object) - shared;
             }

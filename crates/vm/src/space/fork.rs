@@ -9,6 +9,7 @@ use crate::pmap::Forking;
 use crate::pv::Table;
 use crate::system::{Change, Op, System};
 use crate::tree::{Attributes, Mapped, Part};
+use crate::usage::Usage;
 use alloc::sync::Arc;
 use machine::VaRange;
 
@@ -136,6 +137,10 @@ impl<S: System> Copy<'_, S> {
         let room = locked.parts().try_for_each(|mut part| part.make_room());
         room.inspect_err(|_| self.child.vm.uncommit(charge))?;
         for mut part in locked.parts() {
+            machine::invariant!(
+                S::Machine: part.usage() == Usage::NONE,
+                "the child has a mapping there already"
+            );
             part.set(Some(attributes.clone()));
         }
         if flags.has(Flags::SHARED) || flags.has(Flags::WIPE_ON_FORK) {

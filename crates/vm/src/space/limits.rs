@@ -240,7 +240,7 @@ impl<S: System> Space<S> {
 
     /// The rules, to change them, with all slots of this space locked.
     pub(super) fn rules_mut<'a>(&'a self, all: &'a mut Locked<'_, S>) -> &'a mut Rules<S::Machine> {
-        debug_assert!(all.is_all());
+        debug_assert!(all.is_all(), "tasks with other slots read the rules");
         // SAFETY: the caller has all slots locked, and they are read with one locked.
         unsafe { &mut *self.written.limits.rules.write() }
     }

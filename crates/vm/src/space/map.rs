@@ -123,7 +123,9 @@ impl<S: System> Space<S> {
                     .ok_or(Error::Exists { address })
             }
         }?;
-        self.report_new(&mut op, VaRange::sized(mapped, bytes), new);
+        let range = VaRange::sized(mapped, bytes);
+        debug_assert!(Self::check(range).is_ok(), "no mapping may be at {range:?}");
+        self.report_new(&mut op, range, new);
         Ok(mapped)
     }
 
@@ -142,6 +144,10 @@ impl<S: System> Space<S> {
         flags: Flags,
         map: impl FnOnce() -> Result<R, Error>,
     ) -> Result<R, Error> {
+        debug_assert!(
+            bytes.is_multiple_of(PAGE_SIZE),
+            "a part of a page is charged"
+        );
         let pages = (bytes / PAGE_SIZE) as u64;
         let charge = if flags.has(Flags::CHARGED) { pages } else { 0 };
         self.vm.commit(charge)?;
@@ -232,6 +238,13 @@ impl<S: System> Space<S> {
         before: Usage,
         range: VaRange,
     ) -> Result<(), Error> {
+        debug_assert!(
+            attributes
+                .attachment
+                .as_ref()
+                .is_none_or(|to| to.range() == range),
+            "an object knows another place of its mapping"
+        );
         let rules = self.rules(held);
         attributes.flags = attributes.flags.with(rules.future);
         new.flags.set(attributes.flags);

@@ -36,6 +36,7 @@ impl<S: System> Space<S> {
     /// Moves the mappings at `old` to `to`, which is at least as long, if that is free. The rest of
     /// `to` is new. One mapping, unless `place` takes several and the length stays.
     pub(super) fn move_to(&self, old: VaRange, to: VaRange, place: Move) -> Result<bool, Error> {
+        debug_assert!(old.len() <= to.len(), "there is no room for all that moves");
         let target = VaRange::sized(to.start, old.len());
         self.divide_as(old, to)?;
         let pmap = self.pmap.lock_tables();
@@ -48,6 +49,7 @@ impl<S: System> Space<S> {
         let (before, after) = counted(&runs, place);
         // A mapping left behind is charged as the one that has gone, so a move that leaves
         // none behind is charged for new pages only.
+        debug_assert!(before.charged <= after.charged, "a move gives charge back");
         let more = after.charged - before.charged;
         self.vm.commit(more)?;
         let prepared = self.rules(&two).count_new(before, after).and_then(|()| {
@@ -110,6 +112,10 @@ impl<S: System> Space<S> {
             push(&mut runs, run)
         })?;
         let address = old.start;
+        debug_assert!(
+            runs.is_sorted_by(|one, next| one.from.end <= next.from.start),
+            "mappings out of order"
+        );
         let Some(first) = runs.first_mut().filter(|run| run.from.start == address) else {
             return Err(Error::NotOne { address });
         };
@@ -190,13 +196,23 @@ impl<S: System> Space<S> {
             let kept = attached.reached(VaRange::sized(run.to.start, run.from.len()));
             let start = run.from.start + kept.len();
             let end = run.from.end;
-            self.pmap.drop_copies(two, VaRange { start, end });
+            // What follows the run may be another task's.
+            if start < end {
+                self.pmap.drop_copies(two, VaRange { start, end });
+            }
         }
     }
 
     /// Says that `runs` are mapped where they go, and no more where they were, or empty.
     fn move_runs(&self, two: &Two<'_, S>, runs: &[Run<S>], place: Move) {
         for run in runs {
+            debug_assert!(
+                run.attributes
+                    .attachment
+                    .as_ref()
+                    .is_none_or(|at| at.range() == run.to),
+                "an object knows another place of its mapping"
+            );
             for mut part in two.parts_of(run.to) {
                 part.set(Some(run.attributes.clone()));
             }

@@ -170,6 +170,7 @@ impl<S: System> Space<S> {
                 start: next,
                 ..range
             };
+            debug_assert!(range.contains(next), "a walk leaves its range");
             let place = self.pmap.tree.find(next);
             next = match place.level {
                 0 => {
@@ -193,6 +194,7 @@ impl<S: System> Space<S> {
             if found.count == CLUSTER {
                 return address;
             }
+            debug_assert!(part.range().contains(address), "another slot's page");
             if let Some(held) = self.vm.page_ref(frame) {
                 found.frames[found.count] = held.into_frame();
                 found.count += 1;

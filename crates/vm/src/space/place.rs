@@ -25,6 +25,10 @@ impl<S: System> Space<S> {
         bytes: usize,
         take: &mut impl FnMut(Place<'s, S>, VaRange) -> Result<bool, Error>,
     ) -> Result<usize, Error> {
+        debug_assert!(
+            bytes > 0 && bytes.is_multiple_of(PAGE_SIZE),
+            "a mapping has whole pages"
+        );
         let arena = self.arenas.own()?;
         if let Some(hole) = arena.hole(bytes) {
             let found = self.search(hole, bytes, alignment(bytes), take)?;
@@ -82,6 +86,7 @@ impl<S: System> Space<S> {
         align: usize,
         take: &mut impl FnMut(Place<'s, S>, VaRange) -> Result<bool, Error>,
     ) -> Result<Option<usize>, Error> {
+        debug_assert!(align.is_power_of_two(), "{align} is no alignment");
         let mut from = range.start;
         loop {
             let at = (from + align - 1) & !(align - 1);
@@ -93,7 +98,10 @@ impl<S: System> Space<S> {
             let obstacle = self.pmap.tree.obstacle(place, here);
             match obstacle.or_else(|| self.stack_above(here)) {
                 // No place that begins before the last obstacle's end avoids it.
-                Some(end) => from = end,
+                Some(end) => {
+                    debug_assert!(end > from, "a search goes back");
+                    from = end;
+                }
                 None if take(place, here)? => return Ok(Some(at)),
                 // Another task was faster: look again, to see its mapping.
                 None => {}

@@ -7,6 +7,8 @@ use crate::flags::Flags;
 use crate::system::{Op, System};
 use crate::tree::{Attributes, Part, Two};
 use crate::usage::Usage;
+use alloc::sync::Arc;
+use core::ptr;
 use machine::{PAGE_SIZE, VaRange};
 
 /// Where a mapping may go.
@@ -220,6 +222,13 @@ impl<S: System> Space<S> {
         if attributes.flags.has(Flags::GROWS_DOWN) {
             self.written.limits.expect_stacks(to.end);
         }
+        debug_assert!(
+            attributes
+                .attachment
+                .as_ref()
+                .is_none_or(|at| ptr::eq(at.owner(), Arc::as_ptr(&self.pmap).cast())),
+            "another space's mapping moves"
+        );
         let attachment = attributes.attachment.as_ref();
         let moved = attachment.map(|at| at.object().reattach(at.owner(), to, at.index(old)));
         Ok(Attributes {
@@ -234,6 +243,7 @@ impl<S: System> Space<S> {
         old: VaRange,
         more: Option<VaRange>,
     ) -> Result<One<'_, S>, Error> {
+        debug_assert!(old.start < old.end, "no mapping is empty");
         let tree = &self.pmap.tree;
         let two = match more {
             Some(more) => tree.lock_two(old, more)?,

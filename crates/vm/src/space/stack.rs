@@ -66,6 +66,8 @@ impl<S: System> Space<S> {
 
     /// Maps `grown` like the stack with `flags` at its end.
     fn grow_down(&self, grown: VaRange, flags: Flags) -> Result<bool, Error> {
+        debug_assert!(grown.start < grown.end, "a stack does not grow");
+        debug_assert!(flags.has(Flags::GROWS_DOWN), "what grows is no stack");
         let around = VaRange {
             start: grown.start.saturating_sub(GUARD).max(LOWEST),
             end: grown.end + PAGE_SIZE,

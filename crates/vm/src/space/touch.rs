@@ -26,6 +26,7 @@ impl<S: System> Space<S> {
     /// more.
     #[inline(always)]
     pub(super) fn touch(&self, fault: PageFault, place: Place<'_, S>, page: VaRange) -> Touch {
+        debug_assert_eq!(place.level, 0, "only small slots have pages");
         let may_be_one = !fault.present && self.vm.has_short_paths();
         if !may_be_one || place.slot.likely() != Likely::Zeroes {
             return Touch::Other(Got::Nothing);

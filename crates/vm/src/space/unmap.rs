@@ -132,6 +132,10 @@ impl<S: System> Space<S> {
     #[inline(never)]
     fn trim_several(&self, range: VaRange) {
         let whole = whole_lines(range);
+        debug_assert!(
+            whole.start == whole.end || range.common(whole) == whole,
+            "tables beyond {range:?} go"
+        );
         if whole.start < whole.end {
             self.pmap.trim(whole);
         }
@@ -225,6 +229,10 @@ impl<'a, S: System> Unmapping<'a, S> {
     /// Counts the mappings, which go, against the space's limits.
     #[inline(always)]
     pub(super) fn count(&self) -> Result<(), Error> {
+        debug_assert!(
+            self.usage.charged <= self.usage.mapped,
+            "more pages are charged than mapped"
+        );
         self.space
             .rules(self.locked())
             .count(self.usage, Usage::NONE)

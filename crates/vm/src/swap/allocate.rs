@@ -50,6 +50,10 @@ impl<M: Platform> SwapSpace<M> {
     pub fn allocate(&self, frames: &[Frame]) -> Option<Range<u32>> {
         let frames = &frames[..frames.len().min(CLUSTER)];
         let slots = self.take(frames.len(), |index| Word::cached(frames[index]))?;
+        debug_assert!(
+            slots.len() <= frames.len(),
+            "more slots are taken than wanted"
+        );
         let taken = slots.len() as u64;
         self.count_allocated(taken, taken);
         Some(slots)
@@ -150,6 +154,10 @@ impl<M: Platform> SwapSpace<M> {
         count: usize,
         word: &impl Fn(usize) -> Word,
     ) -> Option<Range<u32>> {
+        debug_assert!(
+            0 < count && count <= CLUSTER,
+            "{count} slots are wanted at once"
+        );
         let both = slots.iter().zip(0..count);
         let taken = both.take_while(|&(slot, index)| slot.claim(word(index)));
         let taken = taken.count() as u32;

@@ -141,11 +141,21 @@ impl<M: Platform> Loading<'_, M> {
         self.slot
     }
 
+    /// Asserts that this task is the one that reads the slot in.
+    fn check(&self) {
+        machine::invariant!(
+            // Others change only the references, and that they wait.
+            M: self.space.slot(self.slot).load().is_busy(),
+            "another task may read the slot in, too"
+        );
+    }
+
     /// Reads the slot's content into `frame`, which is the caller's alone. May block.
     ///
     /// # Errors
     /// If the pager fails; then the frame's content is undefined.
     pub fn read(&self, machine: &M, frame: Frame) -> Result<(), PagerError> {
+        self.check();
         self.space.read(machine, self.slot, &[frame])
     }
 
@@ -154,6 +164,7 @@ impl<M: Platform> Loading<'_, M> {
     /// more: it is free, and the reference is the caller's still.
     #[must_use = "whether the cache has taken the reference"]
     pub fn finish(self, frame: Frame) -> bool {
+        self.check();
         let cached = self.space.settle(self.slot, Some(frame)) != Word::FREE;
         mem::forget(self);
         cached

@@ -62,6 +62,8 @@ impl Word {
     }
 
     pub(super) fn busy(self) -> Word {
+        debug_assert!(!self.is_busy(), "two tasks are busy with a slot");
+        debug_assert!(!self.is_owned(), "a slot is read in that its owner reads");
         Word(self.0 | BUSY)
     }
 
@@ -85,6 +87,7 @@ impl Word {
     /// No longer busy, with `frame` in the cache; free if no reference is left.
     #[inline]
     pub(super) fn settled(self, frame: Option<Frame>) -> Word {
+        debug_assert!(self.is_busy(), "no task is busy with the slot");
         Word(self.0 & !(BUSY | WAITERS)).with_frame(frame).kept()
     }
 
@@ -143,6 +146,11 @@ impl<M: Machine> Slot<M> {
     /// Takes the slot if it is free: its word is `new` from now on.
     #[inline]
     pub(super) fn claim(&self, new: Word) -> bool {
+        debug_assert_eq!(
+            new.references(),
+            1,
+            "a slot's first reference is its owner's"
+        );
         self.change(|word| word.is_free().then_some(new)).is_some()
     }
 

@@ -167,6 +167,7 @@ impl<M: Platform> SwapSpace<M> {
 
     /// The slots of a region, and their numbers.
     pub(super) fn region(&self, region: usize) -> (&[Slot<M>], Range<u32>) {
+        debug_assert!(region < self.regions(), "there is no region {region}");
         let first = (region * REGION) as u32;
         let count = REGION.min((self.slots - first) as usize);
         (&self.table[region].0[..count], first..first + count as u32)
@@ -192,6 +193,7 @@ impl<M: Platform> SwapSpace<M> {
 
     fn count(&self, slot: u32, old: Word, new: Word) {
         let own = self.own.get(&M::pin());
+        debug_assert!(!old.is_free(), "a slot is freed twice");
         let cached = u64::from(new.frame().is_some());
         let change = cached.wrapping_sub(u64::from(old.frame().is_some()));
         own.cached.fetch_add(change, Ordering::Relaxed);
@@ -204,6 +206,7 @@ impl<M: Platform> SwapSpace<M> {
 
     /// Notes that the calling CPU has taken `count` slots, so many of them cached.
     pub(super) fn count_allocated(&self, count: u64, cached: u64) {
+        debug_assert!(cached <= count, "more slots are cached than taken");
         let own = self.own.get(&M::pin());
         own.cached.fetch_add(cached, Ordering::Relaxed);
         // Release: as in `count`.

@@ -31,6 +31,9 @@ pub unsafe trait PvLocking<M: Machine>: Part<M> {
 
     /// Locks the list of the page in `frame`, if that needs no waiting.
     fn try_lock<'a>(&'a self, frame: Frame, own: &'a PvLock<M>) -> Option<Self::Held<'a>>;
+
+    /// Returns true if the list of the page in `frame` is locked, a moment ago: for assertions.
+    fn is_locked(&self, frame: Frame, own: &PvLock<M>) -> bool;
 }
 
 /// The default: a byte in each page (case study 002).
@@ -84,6 +87,11 @@ unsafe impl<M: Machine> PvLocking<M> for PvBytes {
     fn try_lock<'a>(&'a self, _frame: Frame, own: &'a PvLock<M>) -> Option<PvByteHeld<'a, M>> {
         let held = Some(own.try_lock()?);
         Some(PvByteHeld { lock: own, held })
+    }
+
+    #[inline]
+    fn is_locked(&self, _frame: Frame, own: &PvLock<M>) -> bool {
+        own.is_locked()
     }
 }
 

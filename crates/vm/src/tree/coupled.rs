@@ -86,6 +86,11 @@ impl<'a, S: System> Coupled<'a, S> {
                 break (place, hold);
             }
         };
+        debug_assert!(
+            place.range.start >= from,
+            "a walk visits {:?} again",
+            place.range
+        );
         self.release(Some((place, hold)));
         self.next = place.range.end;
         Some(Part::new(place, place.range))

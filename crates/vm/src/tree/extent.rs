@@ -89,6 +89,11 @@ impl<S: System> Clone for Extent<S> {
 impl<S: System> Extent<S> {
     /// The part of it in `range`, which it overlaps.
     pub(super) fn cut_to(&self, range: VaRange) -> Mapped<'_, S> {
+        debug_assert!(
+            self.range.start < range.end && range.start < self.range.end,
+            "{range:?} has nothing of {:?}",
+            self.range
+        );
         Mapped {
             range: self.range.common(range),
             flags: self.attributes.flags,

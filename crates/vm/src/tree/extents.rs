@@ -52,6 +52,7 @@ impl<S: System> Extents<S> {
 
     /// Takes the only extent out; its room stays.
     pub(super) fn pop(&mut self) -> Option<Extent<S>> {
+        debug_assert_eq!(self.sorted.len(), 1, "an extent of several is taken");
         self.sorted.pop()
     }
 
@@ -59,6 +60,7 @@ impl<S: System> Extents<S> {
     #[inline]
     pub(super) fn start(&mut self, extent: Extent<S>) {
         debug_assert!(self.sorted.is_empty(), "a uniform slot has no extents");
+        debug_assert!(self.has_room(), "no room was made for an extent");
         self.sorted.push(extent);
     }
 
@@ -80,9 +82,16 @@ impl<S: System> Extents<S> {
     /// Puts `new`, or nothing, in the place of all that is in `range`. There must be room.
     pub(super) fn replace(&mut self, range: VaRange, new: Option<Attributes<S>>) {
         let (first, last) = self.isolate(range);
+        debug_assert!(
+            self.sorted[first..last]
+                .iter()
+                .all(|extent| extent.range.common(range) == extent.range),
+            "extents outside of {range:?} are replaced"
+        );
         let Some(attributes) = new else {
             self.sorted.drain(first..last);
             // Nothing is next to nothing.
+            debug_assert!(self.is_sound_around(first, first), "extents out of order");
             return;
         };
         let extent = Extent { range, attributes };
@@ -91,7 +100,10 @@ impl<S: System> Extents<S> {
                 *place = extent;
                 self.sorted.drain(first + 1..last);
             }
-            None => self.sorted.insert(first, extent),
+            None => {
+                debug_assert!(self.has_room(), "no room was made for an extent");
+                self.sorted.insert(first, extent)
+            }
         }
         self.join(first, first + 1);
     }
@@ -110,6 +122,10 @@ impl<S: System> Extents<S> {
     /// Makes `range` an extent of its own, in the only one; returns its index.
     #[inline(always)]
     pub(super) fn isolate_only(&mut self, range: VaRange) -> usize {
+        debug_assert!(
+            matches!(&*self.sorted, [only] if only.range.common(range) == range),
+            "{range:?} is no part of the only extent"
+        );
         let first = usize::from(self.split(0, range.start));
         self.split(first, range.end);
         first
@@ -118,12 +134,14 @@ impl<S: System> Extents<S> {
     /// Makes two of the extent at `index`, if it reaches over `address`; whether it does.
     #[inline]
     fn split(&mut self, index: usize, address: usize) -> bool {
+        let has_room = self.has_room();
         let Some(extent) = self.sorted.get_mut(index) else {
             return false;
         };
         if extent.range.start >= address || address >= extent.range.end {
             return false;
         }
+        debug_assert!(has_room, "no room was made for a split");
         let mut rest = extent.clone();
         rest.range.start = address;
         extent.range.end = address;
@@ -145,6 +163,40 @@ impl<S: System> Extents<S> {
             }
             right -= 1;
         }
+        debug_assert!(
+            self.is_sound_around(first, last),
+            "extents overlap, or could be one"
+        );
+    }
+
+    /// Returns true if there is room for an extent more.
+    fn has_room(&self) -> bool {
+        self.sorted.len() < self.sorted.capacity()
+    }
+
+    /// Returns true if all extents lie in `slot`, as they are in order.
+    pub(super) fn lie_in(&self, slot: VaRange) -> bool {
+        let ends = (self.sorted.first(), self.sorted.last());
+        let (Some(first), Some(last)) = ends else {
+            return true;
+        };
+        slot.start <= first.range.start && last.range.end <= slot.end
+    }
+
+    /// Returns true if the extents `first .. last` and those beside them are not empty, are in
+    /// order, do not overlap and cannot be joined.
+    fn is_sound_around(&self, first: usize, last: usize) -> bool {
+        let from = first.saturating_sub(1).min(self.sorted.len());
+        let to = (last + 1).clamp(from, self.sorted.len());
+        let near = &self.sorted[from..to];
+        let are_apart = |pair: &[Extent<S>; 2]| {
+            let [before, after] = pair;
+            before.range.end < after.range.start
+                || before.range.end == after.range.start && before.attributes != after.attributes
+        };
+        near.iter()
+            .all(|extent| extent.range.start < extent.range.end)
+            && near.array_windows().all(are_apart)
     }
 
     #[inline(always)]

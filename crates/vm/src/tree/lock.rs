@@ -41,6 +41,14 @@ impl<S: System> Tree<S> {
     /// The slots of a range whose start was found in `place`.
     #[inline(always)]
     pub(crate) fn at<'a>(&'a self, place: Place<'a, S>, range: VaRange) -> Lock<'a, S> {
+        debug_assert!(
+            range.start < range.end && range.end <= ALL.end,
+            "{range:?} has no slots"
+        );
+        debug_assert!(
+            place.range.contains(range.start),
+            "{range:?} begins in another slot"
+        );
         Lock {
             tree: self,
             place,
@@ -86,7 +94,10 @@ impl<'a, S: System> Lock<'a, S> {
     #[track_caller]
     #[inline]
     pub(crate) fn lock_whole(self) -> Locked<'a, S> {
-        debug_assert!(self.place.level == 0 || self.place.range.start == self.range.start);
+        debug_assert!(
+            self.place.level == 0 || self.place.range.start == self.range.start,
+            "a part of a large slot is locked as a whole"
+        );
         let locked = self.lock();
         locked.unwrap_or_else(|_| unreachable!("these slots are not subdivided"))
     }
@@ -96,8 +107,11 @@ impl<'a, S: System> Lock<'a, S> {
     #[track_caller]
     pub(crate) fn try_lock(self) -> Option<Locked<'a, S>> {
         let Lock { place, range, .. } = self;
-        debug_assert!(place.level == 0 || range == place.range);
-        debug_assert!(range.common(place.range) == range);
+        debug_assert!(
+            place.level == 0 || range == place.range,
+            "a part of a large slot is locked as a whole"
+        );
+        debug_assert!(range.common(place.range) == range, "one slot has not all");
         let slot = place.slot;
         let held = match self.watch {
             Watch::Watched => Some(slot.lock.try_lock()?),
@@ -117,6 +131,7 @@ impl<'a, S: System> Lock<'a, S> {
 pub(super) fn lock<S: System>(slot: &Slot<S>, watch: Watch) -> Held<S::Machine> {
     let held = lock_beside_walks(slot, watch);
     slot.wait_for_walks();
+    machine::invariant!(S::Machine: slot.is_held_alone(), "a walk came beside the lock");
     held
 }
 

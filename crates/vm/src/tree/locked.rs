@@ -29,10 +29,7 @@ pub(crate) struct Locked<'a, S: System> {
 }
 
 /// Two ranges, locked.
-pub(crate) struct Two<'a, S: System>(
-    Locked<'a, S>,
-    #[expect(dead_code, reason = "held")] Option<Locked<'a, S>>,
-);
+pub(crate) struct Two<'a, S: System>(Locked<'a, S>, Option<Locked<'a, S>>);
 
 impl<'a, S: System> From<Locked<'a, S>> for Two<'a, S> {
     fn from(one: Locked<'a, S>) -> Self {
@@ -41,7 +38,8 @@ impl<'a, S: System> From<Locked<'a, S>> for Two<'a, S> {
 }
 
 impl<S: System> Tree<S> {
-    /// Locks two ranges that do not overlap, as one if a slot has something of both.
+    /// Locks two ranges, as one if a slot has something of both. (A range that was chosen while the
+    /// other was free may overlap it.)
     #[track_caller]
     pub(crate) fn lock_two(&self, one: VaRange, other: VaRange) -> Result<Two<'_, S>, Error> {
         let (low, high) = if one.start < other.start {
@@ -49,11 +47,15 @@ impl<S: System> Tree<S> {
         } else {
             (other, one)
         };
+        debug_assert!(
+            one.start < one.end && other.start < other.end,
+            "nothing is to be locked"
+        );
         let meet = (low.end - 1) >> shift(0) >= high.start >> shift(0);
         if meet {
             let hull = VaRange {
                 start: low.start,
-                end: high.end,
+                end: low.end.max(high.end),
             };
             return Ok(Two(self.over(hull).lock()?, None));
         }
@@ -65,6 +67,7 @@ impl<S: System> Tree<S> {
     /// All of the slot that covers `address`, which the caller has locked.
     pub(crate) fn held(&self, address: usize) -> Part<'_, S> {
         let place = self.find(address);
+        debug_assert_eq!(place.level, 0, "only small slots have pages");
         Part::new(place, place.range)
     }
 }
@@ -74,7 +77,12 @@ impl<'a, S: System> Two<'a, S> {
     /// once if they are the same.
     #[inline]
     pub(crate) fn parts_of(&self, range: VaRange) -> Parts<'_, S> {
-        let tree = self.0.tree;
+        let Two(one, other) = self;
+        debug_assert!(
+            one.has(range) || other.as_ref().is_some_and(|other| other.has(range)),
+            "{range:?} is not locked"
+        );
+        let tree = one.tree;
         Parts::from(tree, tree.find(range.start), range)
     }
 }
@@ -112,6 +120,7 @@ impl<'a, S: System> Locked<'a, S> {
     #[inline(always)]
     pub(crate) fn lock(&mut self, wanted: Lock<'a, S>) -> Result<(), Error> {
         let Lock { place, range, .. } = wanted;
+        debug_assert!(self.first.is_none(), "something is locked already");
         let held = lock(place.slot, wanted.watch);
         let is_small = place.level == 0 && range.end <= place.range.end;
         if is_small || range == place.range && place.slot.child().is_none() {
@@ -160,6 +169,7 @@ impl<'a, S: System> Locked<'a, S> {
 
     /// The parts of `range`, which lies in the locked range.
     pub(crate) fn parts_of(&mut self, range: VaRange) -> Parts<'_, S> {
+        debug_assert!(self.has(range), "{range:?} is not locked");
         let first = self.first.as_ref().map(|(place, _)| *place);
         let first = first.filter(|first| range.start < first.range.end);
         let first = first.unwrap_or_else(|| self.tree.find(range.start));
@@ -170,6 +180,7 @@ impl<'a, S: System> Locked<'a, S> {
     /// first. For short paths.
     #[inline(always)]
     pub(crate) fn only(&mut self, range: VaRange) -> Option<Part<'_, S>> {
+        debug_assert!(self.has(range), "{range:?} is not locked");
         let (first, _) = self.first.as_ref()?;
         (range.end <= first.range.end).then(|| Part::beginning(*first, range))
     }
@@ -178,6 +189,11 @@ impl<'a, S: System> Locked<'a, S> {
     #[inline]
     pub(crate) fn range(&self) -> VaRange {
         self.range
+    }
+
+    /// Returns true if all of `range` is locked.
+    fn has(&self, range: VaRange) -> bool {
+        self.range.start <= range.start && range.end <= self.range.end
     }
 
     /// Returns true if this is the whole tree.
@@ -216,6 +232,10 @@ impl<'a, S: System> Locked<'a, S> {
         held: Held<S::Machine>,
         range: VaRange,
     ) -> Result<bool, Error> {
+        debug_assert!(
+            place.range.contains(self.range.end),
+            "slots are locked in order, and none is left out"
+        );
         if place.slot.child().is_some() {
             // It was subdivided meanwhile.
             unlock(place.slot, held);
@@ -263,4 +283,29 @@ fn unlock_all<S: System>(tree: &Tree<S>, range: VaRange) {
 /// Returns true if `range` covers all of `slot`.
 fn is_covered(slot: VaRange, range: VaRange) -> bool {
     range.start <= slot.start && slot.end <= range.end
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::best::Best;
+    use hosted::Hosted;
+
+    #[test]
+    fn a_range_within_the_other_does_not_end_it() {
+        const MIB: usize = 1 << 20;
+        Hosted::new(1).on_cpu(0, || {
+            let tree = Tree::<Best<Hosted>>::new();
+            let (long, short) = (
+                VaRange::sized(4 * MIB, 8 * MIB),
+                VaRange::sized(6 * MIB, MIB),
+            );
+            for (one, other) in [(long, short), (short, long)] {
+                let two = tree.lock_two(one, other).expect("memory");
+                let mut slots = (long.start..long.end).step_by(2 * MIB);
+                assert!(slots.all(|at| tree.find(at).slot.is_locked()));
+                drop(two);
+            }
+        });
+    }
 }

@@ -93,6 +93,7 @@ impl<'a, S: System> Place<'a, S> {
     /// The slot of this level that covers `address`.
     #[inline(always)]
     fn new(slot: &'a Slot<S>, level: u32, address: usize) -> Self {
+        debug_assert!(address < pte::USER_END, "no slot covers {address:#x}");
         let span = span(level);
         Place {
             slot,
@@ -104,6 +105,10 @@ impl<'a, S: System> Place<'a, S> {
     /// Returns true if nothing is mapped in a range that begins here.
     #[inline]
     pub(crate) fn is_hole(&self, range: VaRange) -> bool {
+        debug_assert!(
+            self.range.contains(range.start),
+            "{range:?} begins in another slot"
+        );
         self.level > 0 && range.end <= self.range.end && self.slot.is_empty()
     }
 
@@ -169,6 +174,10 @@ impl<S: System> Tree<S> {
     /// where nothing is mapped in parts.
     #[inline]
     pub(crate) fn obstacle(&self, place: Place<'_, S>, range: VaRange) -> Option<usize> {
+        debug_assert!(
+            place.range.contains(range.start) && range.start < range.end,
+            "{range:?} is not at its place"
+        );
         if range.end <= place.range.end && place.slot.is_empty() {
             None
         } else {
@@ -184,6 +193,7 @@ impl<S: System> Tree<S> {
             State::Empty => None,
             State::Whole => Some(place.range.end),
             State::Parts => {
+                debug_assert_eq!(place.level, 0, "only small slots are mapped in parts");
                 let range = range.common(place.range);
                 self.at(place, range).lock_whole().last_end()
             }

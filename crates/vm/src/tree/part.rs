@@ -11,7 +11,7 @@ use crate::pv::{Pv, PvTables, Table};
 use crate::system::System;
 use crate::usage::Usage;
 use core::{iter, slice};
-use machine::VaRange;
+use machine::{PAGE_SIZE, VaRange};
 
 /// A locked slot and the part of a locked range that lies in it. A walk that shares the slot
 /// ([`super::coupled`]) only reads it.
@@ -24,10 +24,30 @@ pub(crate) struct Part<'a, S: System> {
 impl<'a, S: System> Part<'a, S> {
     /// The part of `place` in `range`; its lock is held, or a walk shares it, while this lives.
     pub(super) fn new(place: Place<'a, S>, range: VaRange) -> Self {
-        Part {
+        let part = Part {
             place,
             range: range.common(place.range),
-        }
+        };
+        part.check();
+        part
+    }
+
+    /// Asserts what is true of a part as long as it lives.
+    #[inline(always)]
+    fn check(&self) {
+        debug_assert!(self.range.start < self.range.end, "a part without a page");
+        debug_assert!(
+            (self.range.start | self.range.end).is_multiple_of(PAGE_SIZE),
+            "a part is whole pages"
+        );
+        debug_assert!(
+            self.range.common(self.place.range) == self.range,
+            "a part lies in its slot"
+        );
+        machine::invariant!(
+            S::Machine: self.place.slot.is_held(),
+            "nobody holds the slot of {:?}", self.range
+        );
     }
 
     /// The part of a range that begins in `place`.
@@ -35,7 +55,9 @@ impl<'a, S: System> Part<'a, S> {
     pub(super) fn beginning(place: Place<'a, S>, range: VaRange) -> Self {
         let end = range.end.min(place.range.end);
         let range = VaRange { end, ..range };
-        Part { place, range }
+        let part = Part { place, range };
+        part.check();
+        part
     }
 
     /// The addresses wanted.
@@ -47,6 +69,11 @@ impl<'a, S: System> Part<'a, S> {
     /// The part of the slot in `range`, which lies in this one. The two are not to be used at
     /// once.
     pub(crate) fn cut(&mut self, range: VaRange) -> Part<'_, S> {
+        debug_assert!(
+            range.common(self.range) == range,
+            "{range:?} is cut out of {:?}",
+            self.range
+        );
         Part::new(self.place, range)
     }
 
@@ -80,6 +107,7 @@ impl<'a, S: System> Part<'a, S> {
 
     /// Says how the slot's pages are mapped.
     pub(crate) fn set_size(&mut self, size: Size) {
+        debug_assert_eq!(self.place.level, 0, "only small slots have pages");
         self.place.slot.set_size(size);
     }
 
@@ -99,12 +127,18 @@ impl<'a, S: System> Part<'a, S> {
     /// The slot has one entry of `kind` more, or less.
     #[inline]
     pub(crate) fn add(&mut self, kind: Kind, delta: i32) {
+        debug_assert_eq!(self.place.level, 0, "only small slots have entries");
+        machine::invariant!(
+            S::Machine: self.place.slot.is_held_alone(),
+            "entries are counted under the lock"
+        );
         self.place.slot.add(kind, delta);
     }
 
     /// The slot's table.
     #[inline]
     pub(crate) fn leaf(&self) -> Table {
+        machine::invariant!(S::Machine: self.place.slot.is_held(), "nobody holds the table's slot");
         // SAFETY: the slot's lock is held, and nothing writes during the read.
         unsafe { (*self.place.slot.look_inside()).leaf }
     }
@@ -112,6 +146,10 @@ impl<'a, S: System> Part<'a, S> {
     /// The PV entry of the page at `address`, whose table is there.
     #[inline]
     pub(crate) fn pv(&self, address: usize) -> Pv {
+        debug_assert!(
+            self.place.range.contains(address),
+            "another slot's PV entry"
+        );
         let pv = self.pv_tables().entry(address);
         pv.expect("a mapping has a PV table")
     }
@@ -119,6 +157,7 @@ impl<'a, S: System> Part<'a, S> {
     /// The slot's PV tables.
     #[inline]
     pub(crate) fn pv_tables(&self) -> PvTables {
+        machine::invariant!(S::Machine: self.place.slot.is_held(), "nobody holds the tables' slot");
         // SAFETY: the slot's lock is held, and nothing writes during the look.
         unsafe { (*self.place.slot.look_inside()).pv }
     }
@@ -126,6 +165,10 @@ impl<'a, S: System> Part<'a, S> {
     /// The slot's tables.
     #[inline]
     pub(crate) fn inside(&mut self) -> &mut Inside<S> {
+        machine::invariant!(
+            S::Machine: self.place.slot.is_held_alone(),
+            "a slot changes under its lock"
+        );
         // SAFETY: the slot's lock is held, and this is the holder's only reference.
         unsafe { &mut *self.place.slot.inside() }
     }
@@ -137,7 +180,12 @@ impl<'a, S: System> Part<'a, S> {
         // SAFETY: the slot's lock is held, and nothing writes while the result lives,
         // which borrows the part.
         let inside = || unsafe { &*self.place.slot.look_inside() };
-        let (mut whole, extents) = match self.place.slot.state() {
+        let state = self.place.slot.state();
+        debug_assert!(
+            state != State::Parts || self.place.level == 0,
+            "only small slots are mapped in parts"
+        );
+        let (mut whole, extents) = match state {
             State::Empty | State::Divided => (None, &[][..]),
             State::Whole => (Some(inside().whole(range)), &[][..]),
             State::Parts => (None, inside().extents.from(range.start)),
@@ -287,6 +335,7 @@ impl<'a, S: System> Part<'a, S> {
     /// Sets a part of the slot.
     #[inline(never)]
     fn set_some(&mut self, attributes: Option<Attributes<S>>) {
+        debug_assert!(self.is_divisible(), "a large slot changes as a whole");
         let range = self.range;
         if attributes.is_none() && self.inside().extents.is_only(range) {
             return self.become_uniform(None);
@@ -314,6 +363,7 @@ impl<'a, S: System> Part<'a, S> {
                 slice::from_mut(whole.insert(Extent { range, attributes }))
             }
             State::Whole => {
+                debug_assert!(self.is_divisible(), "a large slot changes as a whole");
                 let extents = self.become_parts();
                 first = extents.isolate_only(range);
                 &mut extents.all_mut()[first..=first]
@@ -348,6 +398,15 @@ impl<'a, S: System> Part<'a, S> {
 
     #[inline(always)]
     fn become_parts(&mut self) -> &mut Extents<S> {
+        debug_assert_eq!(self.place.level, 0, "only small slots are mapped in parts");
+        machine::invariant!(
+            S::Machine: matches!(self.place.slot.size(), Size::Pages | Size::Shared),
+            "a run, or a superpage, is one mapping"
+        );
+        machine::invariant!(
+            S::Machine: matches!(self.place.slot.state(), State::Empty | State::Whole),
+            "a slot of parts, or one with a node, becomes parts"
+        );
         let whole = self.place.slot.state() == State::Whole;
         self.place.slot.set_state(State::Parts);
         if whole {
@@ -367,6 +426,11 @@ impl<'a, S: System> Part<'a, S> {
     #[inline]
     fn settle(&mut self) {
         let place = self.place.range;
+        machine::invariant!(
+            // SAFETY: the slot's lock is held, and nothing writes during the look.
+            S::Machine: unsafe { (*self.place.slot.look_inside()).extents.lie_in(place) },
+            "a mapping reaches out of its slot"
+        );
         match self.inside().extents.all() {
             [] => self.become_uniform(None),
             [one] if one.range == place => self.unite(),
@@ -383,6 +447,15 @@ impl<'a, S: System> Part<'a, S> {
 
     #[inline(always)]
     fn become_uniform(&mut self, attributes: Option<Attributes<S>>) {
+        machine::invariant!(
+            S::Machine: attributes.is_some()
+                || self.size() == Size::Pages && self.place.slot.entries() == 0,
+            "pages, or a table that others have, stay when their mapping goes"
+        );
+        machine::invariant!(
+            S::Machine: self.place.slot.child().is_none(),
+            "a slot with a node has no mappings"
+        );
         self.place.slot.set_uniform(attributes.as_ref());
         let inside = self.inside();
         inside.extents.clear();

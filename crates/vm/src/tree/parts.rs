@@ -25,6 +25,11 @@ impl<'a, S: System> Parts<'a, S> {
     /// The parts of a range that begins in `first`; all of its slots are held.
     #[inline(always)]
     pub(super) fn from(tree: &'a Tree<S>, first: Place<'a, S>, range: VaRange) -> Self {
+        debug_assert!(range.start < range.end, "parts of nothing");
+        debug_assert!(
+            first.range.contains(range.start),
+            "{range:?} begins in another slot"
+        );
         Parts {
             tree,
             range,

@@ -1,6 +1,6 @@
 //! Going from slot to slot, without a lock.
 
-use super::{FAN_OUT, Place, Slot, TOP, Tree, shift, span};
+use super::{ALL, FAN_OUT, Place, Slot, TOP, Tree, shift, span};
 use crate::system::System;
 use core::iter;
 use machine::VaRange;
@@ -20,6 +20,7 @@ impl<S: System> Tree<S> {
     /// The slots without nodes that reach into `range`, in order, none of them locked.
     #[inline]
     pub(crate) fn places(&self, range: VaRange) -> Places<'_, S> {
+        debug_assert!(range.end <= ALL.end, "{range:?} has no slots");
         Places {
             tree: self,
             node: &self.roots,
@@ -39,6 +40,7 @@ impl<'a, S: System> Places<'a, S> {
     /// Goes back to `at`, in the last slot, which has got a node.
     #[cold]
     pub(super) fn back_to(&mut self, at: usize) {
+        debug_assert!(at < self.range.start, "{at:#x} is ahead");
         self.range.start = at;
     }
 

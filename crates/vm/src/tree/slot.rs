@@ -2,6 +2,7 @@
 
 use super::extent::{Attributes, Mapped};
 use super::extents::Extents;
+use super::span;
 use super::state::{ATTACHED, Likely, ROOM, Size, State};
 use crate::error::Error;
 use crate::flags::Flags;
@@ -195,14 +196,7 @@ impl<S: System> Slot<S> {
     /// Says that all of it is mapped with these attributes, or nothing. Under the lock.
     #[inline]
     pub(super) fn set_uniform(&self, attributes: Option<&Attributes<S>>) {
-        let bits = match attributes {
-            None => State::Empty as u8,
-            Some(Attributes {
-                attachment: None, ..
-            }) => State::Whole as u8,
-            Some(_) => State::Whole as u8 | ATTACHED,
-        };
-        self.set_byte(State::MASK | ATTACHED, bits);
+        self.set_byte(State::MASK | ATTACHED, uniform(attributes));
     }
 
     /// The likely finding of a first touch here, as of a moment ago.
@@ -229,19 +223,30 @@ impl<S: System> Slot<S> {
 
     /// Under the lock.
     pub(super) fn set_size(&self, size: Size) {
+        machine::invariant!(
+            S::Machine: self.size().may_become(size),
+            "{:?} pages become {size:?}", self.size()
+        );
         self.set_byte(Size::MASK, size as u8);
     }
 
     #[inline]
     fn set_byte(&self, mask: u8, bits: u8) {
+        machine::invariant!(S::Machine: self.is_held_alone(), "a slot changes under its lock");
+        self.store_byte(mask, bits);
+    }
+
+    #[inline(always)]
+    fn store_byte(&self, mask: u8, bits: u8) {
+        debug_assert!(bits & !mask == 0, "bits that are not to be set");
         let rest = self.state.load(Ordering::Relaxed) & !mask;
-        debug_assert!(!self.is_shared());
         self.state.store(rest | bits, Ordering::Release);
     }
 
     /// Lets a walk share the slot until [`Slot::leave`], unless too many do. Under the lock, which
     /// the walk may then release.
     pub(super) fn join(&self) -> bool {
+        machine::invariant!(S::Machine: self.is_locked(), "the first walk comes under the lock");
         let has_room = self.walks.load(Ordering::Relaxed) < CLOSED - 1;
         if has_room {
             // Release: pairs with the acquire in `join_others`. The lock orders it before the next
@@ -274,7 +279,8 @@ impl<S: System> Slot<S> {
     /// Ends what [`Slot::join`] has begun.
     pub(super) fn leave(&self) {
         // Release: pairs with the acquire in `is_shared`.
-        self.walks.fetch_sub(1, Ordering::Release);
+        let before = self.walks.fetch_sub(1, Ordering::Release);
+        debug_assert!(before & !CLOSED > 0, "a walk leaves that has not come");
     }
 
     /// Returns true if walks share the slot. Under the lock, so that no more come.
@@ -296,6 +302,7 @@ impl<S: System> Slot<S> {
     #[cold]
     #[inline(never)]
     fn wait_while_shared(&self) {
+        machine::invariant!(S::Machine: self.is_locked(), "walks are closed under the lock");
         // Relaxed: only counted together with the walks.
         self.walks.fetch_or(CLOSED, Ordering::Relaxed);
         let mut round = 0;
@@ -307,6 +314,18 @@ impl<S: System> Slot<S> {
         // Relaxed: walks come under the lock only.
         self.walks.store(0, Ordering::Relaxed);
         note_spins::<S::Machine>(round);
+    }
+
+    /// Returns true if its data may be read: the lock is held, or a walk shares the slot. For
+    /// assertions of a task that relies on either.
+    pub(super) fn is_held(&self) -> bool {
+        self.is_locked() || self.walks.load(Ordering::Relaxed) & !CLOSED > 0
+    }
+
+    /// Returns true if its data may be changed: the lock is held, and no walk shares the slot. For
+    /// assertions of the lock's holder.
+    pub(super) fn is_held_alone(&self) -> bool {
+        self.is_locked() && !self.is_shared()
     }
 
     /// Returns true if the lock is held, a moment ago.
@@ -330,7 +349,12 @@ impl<S: System> Slot<S> {
     /// Entries of all kinds, a moment ago.
     #[inline]
     pub(crate) fn entries(&self) -> usize {
-        let counts = self.counts.load(Ordering::Relaxed);
+        Self::count_all(self.counts.load(Ordering::Relaxed))
+    }
+
+    /// The count of all entries in `counts`.
+    #[inline]
+    fn count_all(counts: u32) -> usize {
         let kinds = [Kind::Private, Kind::Object, Kind::Swapped];
         kinds.map(|kind| Self::count_in(counts, kind)).iter().sum()
     }
@@ -355,6 +379,11 @@ impl<S: System> Slot<S> {
 
     /// Says how many entries of these kinds there are, and none of others. As [`Slot::add`].
     pub(crate) fn set_counts(&self, private: usize, swapped: usize) {
+        machine::invariant!(S::Machine: self.is_held_alone(), "entries are counted under the lock");
+        debug_assert!(
+            private + swapped <= pte::ENTRIES,
+            "more entries than a table has"
+        );
         let counts = [(Kind::Private, private), (Kind::Swapped, swapped)];
         let counts = counts.map(|(kind, count)| (count as u32) << (COUNT * kind as u32));
         self.counts.store(counts[0] | counts[1], Ordering::Relaxed);
@@ -365,10 +394,17 @@ impl<S: System> Slot<S> {
     #[inline]
     pub(crate) fn add(&self, kind: Kind, delta: i32) {
         let change = delta << (COUNT * kind as u32);
-        let next = self
-            .counts
-            .load(Ordering::Relaxed)
-            .wrapping_add_signed(change);
+        let now = self.counts.load(Ordering::Relaxed);
+        let next = now.wrapping_add_signed(change);
+        debug_assert!(
+            (0..=pte::ENTRIES as i32).contains(&(Self::count_in(now, kind) as i32 + delta)),
+            "{delta} {kind:?} entries more than {}",
+            Self::count_in(now, kind)
+        );
+        debug_assert!(
+            Self::count_all(next) <= pte::ENTRIES,
+            "more entries than a table has"
+        );
         self.counts.store(next, Ordering::Relaxed);
     }
 
@@ -386,7 +422,8 @@ impl<S: System> Slot<S> {
 
     /// Makes an empty slot that no other task knows one that is mapped from end to end.
     fn begin(&self, attributes: Attributes<S>) {
-        self.set_uniform(Some(&attributes));
+        machine::invariant!(S::Machine: !self.is_held(), "a new slot is held already");
+        self.store_byte(State::MASK | ATTACHED, uniform(Some(&attributes)));
         // SAFETY: no other task knows the slot.
         unsafe { (*self.inside()).set_whole(Some(attributes)) };
     }
@@ -394,13 +431,20 @@ impl<S: System> Slot<S> {
     /// Describes the slot's mappings by a node of slots below. Under the lock; above level 0.
     #[cold]
     pub(super) fn subdivide(&self, range: VaRange) -> Result<(), Error> {
+        machine::invariant!(S::Machine: self.is_held_alone(), "a slot is divided under its lock");
+        machine::invariant!(S::Machine: self.child().is_none(), "a slot gets a second node");
+        machine::invariant!(S::Machine: self.is_vacant(), "a slot with entries gets a node");
+        debug_assert!(range.len() > span(0), "the smallest slots have no nodes");
         let mut node = Vec::new();
         node.try_reserve_exact(FAN_OUT)?;
         // SAFETY: the lock is held.
         let inside = unsafe { &mut *self.inside() };
         let whole = self.state() == State::Whole;
         let attributes = whole.then(|| inside.whole(range).attributes());
-        debug_assert!(self.state() != State::Parts);
+        machine::invariant!(
+            S::Machine: matches!(self.state(), State::Empty | State::Whole),
+            "only a uniform slot can be divided"
+        );
         for slot in &mut node.spare_capacity_mut()[..FAN_OUT] {
             slot.write(Slot::<S>::new());
         }
@@ -459,6 +503,18 @@ impl<S: System> Slot<S> {
         }
         // SAFETY: no other user is left.
         unsafe { ptr::drop_in_place(self.inside()) };
+    }
+}
+
+/// The bits of a slot that is mapped with these attributes from end to end, or not at all.
+#[inline(always)]
+fn uniform<S: System>(attributes: Option<&Attributes<S>>) -> u8 {
+    match attributes {
+        None => State::Empty as u8,
+        Some(Attributes {
+            attachment: None, ..
+        }) => State::Whole as u8,
+        Some(_) => State::Whole as u8 | ATTACHED,
     }
 }
 

@@ -62,6 +62,17 @@ pub(crate) enum Size {
 impl Size {
     pub(super) const MASK: u8 = 0b1100;
 
+    /// Returns true if pages that are mapped so may be mapped as `next` says from then on: a run
+    /// leads to a superpage and back, and what several have is never one.
+    pub(super) const fn may_become(self, next: Self) -> bool {
+        match next {
+            Size::Pages => true,
+            Size::Run => !matches!(self, Size::Shared),
+            Size::Superpage => matches!(self, Size::Run),
+            Size::Shared => matches!(self, Size::Pages),
+        }
+    }
+
     pub(super) const fn from_byte(byte: u8) -> Self {
         match byte & Self::MASK {
             0b0100 => Size::Run,

@@ -80,6 +80,7 @@ impl<M: Machine> Asids<M> {
             .filter_map(|index| Some((index, self.take_in(index)?)))
             .next();
         let (index, bit) = found.ok_or(Error::OutOfMemory(Resource::Asids))?;
+        debug_assert!(index * 64 + bit as usize > 0, "the common tag is taken");
         Ok(Asid((index * 64) as u16 + bit as u16))
     }
 
@@ -100,6 +101,7 @@ impl<M: Machine> Asids<M> {
 
     /// Gives a tag back. No TLB has an entry of it any more.
     pub(crate) fn give(&self, asid: Asid) {
+        debug_assert!(asid != SHARED, "the common tag is no space's");
         let (index, bit) = (usize::from(asid.0) / 64, asid.0 % 64);
         // Release: the tag's next owner comes after the last flush of its entries.
         let old = self.word(index).fetch_and(!(1 << bit), Ordering::Release);

@@ -46,6 +46,11 @@ impl<M: Machine> CurrentSpaces<M> {
 
     /// The calling CPU translates for the space with `tag`, and for the last one no more.
     pub(crate) fn set(&self, cpu: usize, tag: Asid) {
+        machine::invariant!(
+            // Only the CPU writes it.
+            M: self.0[cpu].load(Ordering::Relaxed) == CHANGING,
+            "a CPU comes to a space that has not left the last"
+        );
         // Release: pairs with `may_have`; the change of the tables comes before. (A task's accesses
         // come before `enter`'s fence.)
         self.0[cpu].store(tag.0.into(), Ordering::Release);

@@ -71,7 +71,8 @@ impl<M: Platform> Hand<M> {
         let freed = free();
         self.freed.fetch_add(freed, Ordering::Relaxed);
         // Release: a task that finds none busy finds the freed frames. Pairs with `wait`.
-        self.busy.fetch_sub(1, Ordering::Release);
+        let busy = self.busy.fetch_sub(1, Ordering::Release);
+        debug_assert!(busy > 0, "a reclaimer ends twice");
         freed
     }
 }

@@ -64,7 +64,8 @@ impl<S: System> Deref for Keep<S> {
 impl<S: System> Clone for Keep<S> {
     fn clone(&self) -> Self {
         // Relaxed: this one keeps it.
-        self.holder().references.fetch_add(1, Ordering::Relaxed);
+        let old = self.holder().references.fetch_add(1, Ordering::Relaxed);
+        debug_assert!(old > 0, "a holder that goes gets a reference");
         Keep(self.0)
     }
 }
@@ -72,7 +73,9 @@ impl<S: System> Clone for Keep<S> {
 impl<S: System> Drop for Keep<S> {
     fn drop(&mut self) {
         // AcqRel: the task that drops the last one sees what others did before they dropped theirs.
-        if self.holder().references.fetch_sub(1, Ordering::AcqRel) == 1 {
+        let old = self.holder().references.fetch_sub(1, Ordering::AcqRel);
+        debug_assert!(old > 0, "a holder goes twice");
+        if old == 1 {
             // SAFETY: from `new`; no reference is left.
             drop(unsafe { Box::from_raw(self.0.as_ptr()) });
         }

@@ -57,6 +57,12 @@ impl<S: System> Vm<S> {
         PvList::try_lock(&self.pv_locks, frame, self.page(frame))
     }
 
+    /// Returns true if the PV list of the page in `frame` is locked, a moment ago: for assertions of
+    /// a task that has locked it.
+    pub(crate) fn is_pv_locked(&self, frame: Frame) -> bool {
+        self.page(frame).is_pv_locked_by(&self.pv_locks, frame)
+    }
+
     /// The list of the page in `frame`, if its lock is that of the page whose list was kept last
     /// ([`Vm::keep_pv`]); if not, that one is released.
     #[inline]
@@ -107,6 +113,10 @@ impl<S: System> Vm<S> {
     fn allocate_for(&self, purpose: Purpose, content: Content) -> Result<Frame, Error> {
         let _free = self.queues.take(purpose);
         let frame = self.frames.allocate(&self.machine, content);
+        machine::invariant!(
+            S::Machine: frame.is_none_or(|frame| self.page(frame).references() == 0),
+            "a page's frame is given out"
+        );
         frame.ok_or(Error::OutOfMemory(Resource::Frames))
     }
 
@@ -117,6 +127,10 @@ impl<S: System> Vm<S> {
 
     #[inline]
     fn free_from(&self, purpose: Purpose, frame: Frame, content: Content) {
+        machine::invariant!(
+            S::Machine: self.page(frame).references() == 0,
+            "a page is freed that tasks hold or have mapped"
+        );
         let _free = self.queues.give(purpose);
         self.frames.free(&self.machine, frame, content);
     }
@@ -140,6 +154,13 @@ impl<S: System> Vm<S> {
 
     /// Frees pages that have no references any more, where all parts are silent.
     pub(crate) fn free_pages(&self, pages: impl Iterator<Item = Frame>) {
+        debug_assert!(self.queues.is_silent(), "the queues know the pages still");
+        let pages = pages.inspect(|&frame| {
+            machine::invariant!(
+                S::Machine: self.page(frame).references() == 0,
+                "a page is freed that tasks hold or have mapped"
+            );
+        });
         self.frames.free_all(&self.machine, pages);
     }
 
@@ -199,6 +220,10 @@ impl<S: System> Vm<S> {
     pub(crate) fn make_private(&self, frame: Frame) {
         let page = self.page(frame);
         let _list = self.lock_pv(frame);
+        machine::invariant!(
+            S::Machine: !matches!(page.identity(), Identity::Object(_)),
+            "an object's page is taken for one of the swap space"
+        );
         page.set_identity(Identity::Private);
     }
 }

@@ -71,7 +71,9 @@ impl<M: Machine, T: ?Sized + Send + Sync> Roster<M, T> {
 
     /// Enters `one` at its tag, which is prepared.
     pub(crate) fn enter(&self, tag: Asid, one: Weak<T>) {
-        *self.place(tag).lock() = Some(one);
+        let mut place = self.place(tag).lock();
+        machine::invariant!(M: place.is_none(), "a tag has two owners");
+        *place = Some(one);
     }
 
     /// Strikes the entry of the tag, if there is one.

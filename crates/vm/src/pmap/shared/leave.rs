@@ -4,7 +4,7 @@ use crate::pmap::{Pmap, superpage};
 use crate::pv::{PvTables, Table};
 use crate::system::System;
 use crate::tree::{Kind, Locked, Part, Size};
-use machine::{Atomic, Flush, Ordering, VaRange};
+use machine::{Atomic, Flush, Ordering, VaRange, pte};
 
 impl<S: System> Pmap<S> {
     /// Leaves the shared tables of slots that are locked whole and of which nothing is
@@ -13,7 +13,11 @@ impl<S: System> Pmap<S> {
         let mut gone: Option<VaRange> = None;
         for part in locked.parts().filter(is_shared) {
             // AcqRel: as where entries are removed.
-            self.superpage(part.range().start).swap(0, Ordering::AcqRel);
+            let old = self.superpage(part.range().start).swap(0, Ordering::AcqRel);
+            debug_assert!(
+                old & (pte::PRESENT | pte::WRITABLE | pte::HUGE) == pte::PRESENT,
+                "a shared table is reached for reading only"
+            );
             let VaRange { start, end } = part.range();
             let start = gone.map_or(start, |gone| gone.start);
             gone = Some(VaRange { start, end });
@@ -27,6 +31,10 @@ impl<S: System> Pmap<S> {
 
     /// Leaves the table of `part`, to which no entry leads any more, and no TLB.
     fn leave_slot(&self, part: &mut Part<'_, S>) {
+        machine::invariant!(
+            S::Machine: part.size() == Size::Shared,
+            "a slot leaves that shares nothing"
+        );
         let mut family = self.family(part).lock();
         if family.alone().is_some() {
             drop(family);
@@ -43,6 +51,10 @@ impl<S: System> Pmap<S> {
 
     /// Makes the table of `part`, which is alone, its own.
     pub(in crate::pmap) fn take_over(&self, part: &mut Part<'_, S>) {
+        machine::invariant!(
+            S::Machine: part.size() == Size::Shared,
+            "a slot takes over what it has"
+        );
         let leads = self.superpage(part.slot_range().start);
         // Release: as where a table is made.
         leads.store(superpage::table(part.leaf()), Ordering::Release);

@@ -30,7 +30,7 @@ impl<S: System> Pmap<S> {
         }
     }
 
-    /// Makes the table the slot's own, if it has entries in the range of `part`.
+    /// Makes the table the slot's own, if it has entries in the range of `part`, or none at all.
     #[inline]
     pub(crate) fn own_used(&self, part: &mut Part<'_, S>) -> Result<(), Error> {
         match part.size() {
@@ -43,8 +43,16 @@ impl<S: System> Pmap<S> {
     fn own_shared_if_used(&self, part: &mut Part<'_, S>) -> Result<(), Error> {
         match self.used(part.leaf(), part.range()).next() {
             Some(_) => self.own_shared(part),
+            // Others have emptied the table. Nobody would leave it when the slot goes in parts.
+            None if self.is_emptied(part) => self.own_shared(part),
             None => Ok(()),
         }
+    }
+
+    /// Returns true if the table of `part`, which others may have, has no entry any more.
+    fn is_emptied(&self, part: &Part<'_, S>) -> bool {
+        let _steady = self.steady(part);
+        part.slot().entries() == 0
     }
 
     /// Makes the table the slot's own, if that needs no copy; `false` if it does.
@@ -64,6 +72,10 @@ impl<S: System> Pmap<S> {
         if self.own_alone(part) {
             return Ok(());
         }
+        machine::invariant!(
+            S::Machine: part.slot().count(Kind::Object) == 0,
+            "a table with objects' pages is shared"
+        );
         let old = tables(part);
         let new = self.bring_tables(part, old)?;
         let (private, swapped) = self.copy_entries(part, old, new);
@@ -71,7 +83,11 @@ impl<S: System> Pmap<S> {
         let leads = self.superpage(part.slot_range().start);
         // AcqRel: as where entries are removed; a walker that finds the table finds its entries.
         let table = superpage::table(part.leaf());
-        leads.swap(table, Ordering::AcqRel);
+        let left = leads.swap(table, Ordering::AcqRel);
+        debug_assert!(
+            pte::frame(left) == old.leaf && left & pte::WRITABLE == 0,
+            "a shared table is reached for reading only"
+        );
         self.flush(Flush::Range(part.slot_range()));
         self.leave_with(part, old, private, swapped);
         Ok(())
@@ -123,8 +139,17 @@ impl<S: System> Pmap<S> {
             }
             Kept::Page(_, list) => list,
         };
+        machine::invariant!(
+            S::Machine: to.load(Ordering::Relaxed) == 0,
+            "a page is copied to a table twice"
+        );
         // AcqRel: the walker may set accessed, as in `clear`.
         let bits = from.fetch_and(!pte::WRITABLE, Ordering::AcqRel);
+        self.check_list(&list, bits);
+        debug_assert!(
+            entry::kind(bits) == Kind::Private,
+            "a table with objects' pages is shared"
+        );
         list.page().retain();
         let pv = new.pv.entry(address).expect("tables like the old ones");
         // SAFETY: the entry is of a fresh table.
@@ -167,6 +192,10 @@ impl<S: System> Pmap<S> {
                 }
                 Entry::Empty => continue,
             };
+            debug_assert!(
+                entry::kind(bits) == Kind::Private,
+                "a table with objects' pages is shared"
+            );
             let mut list = self.vm.lock_pv(frame);
             list.set_flags(Page::<S>::harvest(bits));
             let pv = old.pv.entry(address).expect("a mapping has a PV table");

@@ -59,7 +59,9 @@ impl<S: System> Pmap<S> {
     /// The first frame of the superpage that the slot of `part` is mapped by.
     pub(super) fn superpage_frame(&self, part: &Part<'_, S>) -> Frame {
         let superpage = self.superpage(part.range().start);
-        pte::frame(superpage.load(Ordering::Relaxed))
+        let bits = superpage.load(Ordering::Relaxed);
+        debug_assert!(bits & pte::HUGE != 0, "a table is in the superpage's place");
+        pte::frame(bits)
     }
 
     /// Puts the leaf table in the superpage's place, with its bits in each entry.
@@ -67,8 +69,12 @@ impl<S: System> Pmap<S> {
         let leaf = part.leaf().get().expect("a superpage has a table");
         let superpage = self.superpage(part.range().start);
         let mut old = superpage.load(Ordering::Relaxed);
+        machine::invariant!(
+            S::Machine: self.is_run_locked(pte::frame(old)),
+            "a superpage ends under the PV locks of its pages"
+        );
         loop {
-            debug_assert!(old & pte::HUGE != 0);
+            debug_assert!(old & pte::HUGE != 0, "the table is back already");
             // No walker reaches the table yet.
             for index in 0..pte::ENTRIES {
                 let entry = self.vm.machine().word(leaf, index);

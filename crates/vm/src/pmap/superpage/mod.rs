@@ -121,8 +121,16 @@ impl<S: System> Pmap<S> {
     /// for 512 pages, so it is cleared for one of them only, another one in each superpage; else
     /// the other 511 would look unused (FreeBSD's way). Under the page's PV lock.
     pub(in crate::pmap) fn test_superpage(&self, address: usize, frame: Frame) -> bool {
+        machine::invariant!(
+            S::Machine: self.vm.is_pv_locked(frame),
+            "a superpage may end meanwhile"
+        );
         let superpage = self.superpage(address);
         let first = Frame(frame.0 - pte::index(address, 0) as u32);
+        debug_assert!(
+            first.index().is_multiple_of(pte::ENTRIES),
+            "{frame:?} is not at its place of a superpage"
+        );
         let number = address >> (PAGE_SHIFT + pte::ENTRIES.ilog2());
         if number % pte::ENTRIES == pte::index(address, 0) {
             return bits::take(superpage, first, pte::ACCESSED);
@@ -134,7 +142,17 @@ impl<S: System> Pmap<S> {
     /// holds the slot that they are mapped in.
     #[track_caller]
     fn lock_run(&self, first: Frame) -> Superpage<'_, S> {
+        debug_assert!(
+            first.index().is_multiple_of(pte::ENTRIES),
+            "{first:?} begins no block"
+        );
         PvRun::lock(self.pages_from(first), pte::ENTRIES)
+    }
+
+    /// Returns true if the lists of all pages of the block are locked, for assertions of the task
+    /// that has locked them.
+    fn is_run_locked(&self, first: Frame) -> bool {
+        (0..pte::ENTRIES).all(|index| self.vm.is_pv_locked(frame_at(first, index)))
     }
 
     /// The descriptors of the block that begins with `first`.
@@ -180,6 +198,7 @@ const fn frame_at(first: Frame, index: usize) -> Frame {
 
 /// The entry of a leaf table that `superpage` stands for at `index`.
 const fn piece(superpage: u64, index: usize) -> u64 {
+    debug_assert!(index < pte::ENTRIES, "a superpage has no such page");
     (superpage & !pte::HUGE) + ((index as u64) << PAGE_SHIFT)
 }
 

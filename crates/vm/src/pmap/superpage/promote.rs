@@ -25,12 +25,20 @@ impl<S: System> Pmap<S> {
         let Some(alike) = self.alike(leaf_frame) else {
             return;
         };
+        machine::invariant!(
+            S::Machine: part.is_uniform_private(),
+            "a superpage is one mapping of private memory"
+        );
         let range = part.slot_range();
         let run = self.lock_run(pte::frame(alike));
         let superpage = self.superpage(range.start);
         // Release: a walker that finds the superpage finds its pages' content.
         let old = superpage.swap(alike | pte::HUGE, Ordering::AcqRel);
-        debug_assert_eq!(old, table(leaf));
+        debug_assert_eq!(old, table(leaf), "the slot's table was not in use");
+        machine::invariant!(
+            S::Machine: self.is_run_locked(pte::frame(alike)),
+            "a superpage begins under the PV locks of its pages"
+        );
         self.flush(Flush::Range(range));
         // No walker reaches the table any more; the marks made there until now count.
         let used = self.entries(leaf_frame).fold(0, |used, bits| used | bits);

@@ -39,6 +39,10 @@ impl<S: System> Pmap<S> {
             part.set_size(Size::Pages);
             return Ok(None);
         };
+        debug_assert!(
+            frame.index() % pte::ENTRIES == index,
+            "{frame:?} is not at its place of a run"
+        );
         part.set_size(Size::Run);
         self.vm.machine().zero(frame);
         self.vm.page(frame).begin();
@@ -49,6 +53,10 @@ impl<S: System> Pmap<S> {
 
     /// Gives back the unused frames that the slot of `part` has reserved.
     pub(super) fn end_reservation(&self, part: &Part<'_, S>) {
+        machine::invariant!(
+            S::Machine: part.size() == Size::Run,
+            "a slot without a run has nothing reserved"
+        );
         let leaf = part.leaf().get().expect("a run has a table");
         let index = pte::index(part.range().start, 0);
         if let Some(first) = self.block_of(leaf, index) {
@@ -66,6 +74,10 @@ impl<S: System> Pmap<S> {
         let machine = self.vm.machine();
         let anywhere = || machine.find_word(leaf, 0, pte::ENTRIES, pte::PRESENT);
         let (at, bits) = found.or_else(anywhere)?;
+        debug_assert!(
+            pte::frame(bits).index() % pte::ENTRIES == at,
+            "a run has a page that is not at its place"
+        );
         Some(Frame(pte::frame(bits).0 - at as u32))
     }
 }

@@ -40,6 +40,7 @@ impl<'a, S: System, A: PageAt<'a, S>> PvRun<'a, S, A> {
     /// Locks `count` pages, at least one, while the caller holds the slot that they are mapped in.
     #[track_caller]
     pub(super) fn lock(pages: A, count: usize) -> Self {
+        debug_assert!(count > 0, "a run has a page");
         let first = Some(pages.lock_first());
         let mut held = 0..count;
         if !pages.have_one_lock() {
@@ -79,6 +80,7 @@ impl<'a, S: System, A: PageAt<'a, S>> PvRun<'a, S, A> {
     /// Locks `count` pages but for the one at `but`, whose list the caller has, if that needs
     /// no waiting.
     pub(super) fn try_around(pages: A, count: usize, but: usize) -> Option<Self> {
+        debug_assert!(but < count, "the caller has a page of the run");
         let has_all = pages.have_one_lock();
         let mut run = PvRun {
             pages,

@@ -82,6 +82,7 @@ impl<'a, S: System> Clearing<'_, 'a, S> {
     /// page looks unmapped from now on and is not: the block has it noted.
     pub(in crate::pmap) fn superpage(&mut self, part: &mut Part<'_, S>) {
         let pmap = self.pmap;
+        debug_assert!(part.is_all(), "a part of a superpage goes");
         let leaf = part.leaf();
         let start = part.range().start;
         let first = pmap.superpage_frame(part);
@@ -90,6 +91,18 @@ impl<'a, S: System> Clearing<'_, 'a, S> {
         leaf.get().inspect(|&leaf| pmap.vm.machine().zero(leaf));
         // AcqRel with the walker's exchange: its marks are seen.
         let old = pmap.superpage(start).swap(table(leaf), Ordering::AcqRel);
+        debug_assert!(
+            old & pte::HUGE != 0 && pte::frame(old) == first,
+            "another superpage was mapped than was found"
+        );
+        machine::invariant!(
+            S::Machine: part.slot().count(Kind::Private) == pte::ENTRIES,
+            "a superpage has not all its pages"
+        );
+        machine::invariant!(
+            S::Machine: pmap.is_run_locked(first),
+            "a superpage ends under the PV locks of its pages"
+        );
         part.set_size(Size::Pages);
         part.add(Kind::Private, -(pte::ENTRIES as i32));
         pmap.count_resident(-(pte::ENTRIES as isize));
@@ -118,6 +131,10 @@ impl<S: System> Vm<S> {
     /// Drops a reference to each page of the block that begins with `first`; pages without another
     /// reference go back to the pool, as a whole block if that is all.
     pub(in crate::pmap) fn release_block(&self, first: Frame) {
+        debug_assert!(
+            first.index().is_multiple_of(pte::ENTRIES),
+            "{first:?} begins no block"
+        );
         let pages = || (0..pte::ENTRIES).map(|index| frame_at(first, index));
         let mut freed = [0_u64; pte::ENTRIES / 64];
         for (index, frame) in pages().enumerate() {

@@ -151,6 +151,27 @@ fn a_page_that_is_removed_is_removed_from_all() {
 }
 
 #[test]
+fn a_table_that_others_have_emptied_is_left() {
+    let vm = system(32);
+    let before = vm.frames().free_count();
+    let (parent, at) = touched(&vm, 1);
+    let child = parent.fork().expect("fork");
+    for page in 0..MANY {
+        let frame = parent.pmap().lookup(place(at, 0, page)).expect("a page");
+        vm.remove_all(&vm.hold(frame).expect("a page"));
+    }
+    // By halves, so that the slot does not go as a whole.
+    for half in [at, at + MIB] {
+        child.unmap(VaRange::sized(half, MIB)).expect("unmap");
+    }
+    drop(child);
+    store(&parent, at, 7);
+    assert_eq!(load(&parent, at), 7);
+    drop(parent);
+    assert_eq!(vm.frames().free_count(), before);
+}
+
+#[test]
 fn pages_out_are_out_in_all_and_come_back_to_each() {
     let machine = Hosted::with_memory(2, 32 * MIB).expect("memory");
     machine.attach(0);
