@@ -134,8 +134,8 @@ fn equal<P: Policy<Sim>>() {
     assert!(all > 2 * 30_000 * 9 / 10, "the CPUs were busy: {shares:?}");
 }
 
-/// One task sleeps 20 ms, works 1 ms, and so on, beside three hogs on one CPU. How late it runs
-/// after its time, on average.
+/// How late, on average, a task runs that alternately sleeps 20 ms and works 1 ms, while three hogs
+/// compute on the same CPU.
 fn lateness<P: Policy<Sim>>() -> u64 {
     const TIME: u64 = 3_000 * MS;
     let sim = machine::<P>(quiet(1, 0));
