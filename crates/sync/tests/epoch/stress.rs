@@ -36,8 +36,8 @@ impl Object {
     }
 }
 
-/// Readers look at what a pointer names, `reclaim` replaces it and does away with
-/// the old one, on each CPU in turn.
+/// Readers read the object that a pointer names; `reclaim` replaces and reclaims it, on each CPU in
+/// turn.
 fn stress(domain: &Domain<Hosted>, machine: &Hosted, reclaim: impl Fn(&'static Object) + Sync) {
     const ROUNDS: usize = 3_000;
     let current = AtomicPtr::new(Object::new().as_ptr());
