@@ -25,7 +25,7 @@ pub enum Outcome {
     Bus,
     /// The bytes read.
     Bytes(Vec<u8>),
-    /// For each page, whether it is in memory.
+    /// For each page, if it is in memory.
     Core(Vec<Core>),
     /// The mapped regions.
     Regions(Vec<Region>),
@@ -39,7 +39,7 @@ pub enum Outcome {
     Endless,
 }
 
-/// True if a page is in memory.
+/// If a page is in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Core {
     /// In memory.
@@ -53,7 +53,7 @@ pub enum Core {
 /// The content of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// It must not be read.
+    /// The page must not be read.
     Segv,
     /// There is no page.
     Bus,

@@ -131,7 +131,7 @@ impl Processes {
         }
     }
 
-    /// Sends a command to the process of a slot; none if it is dead or takes too long.
+    /// Sends a command to the process of a slot; `None` if it is dead or takes too long.
     fn ask_slot(&self, slot: usize, command: Command) -> Option<Reply> {
         let pid = match slot {
             KEEPER => self.keeper,
@@ -156,8 +156,8 @@ impl Processes {
 impl Drop for Processes {
     fn drop(&mut self) {
         for pid in self.alive.values().chain([&self.keeper]) {
-            // SAFETY: these are processes of ours. They have died early only if something went
-            // wrong, and then their numbers are most likely unused.
+            // SAFETY: this program forked these processes. They have died early only after an
+            // error, and then their numbers are most likely unused.
             unsafe { libc::kill(*pid, libc::SIGKILL) };
         }
         // SAFETY: the keeper is a child of this process, and only this call waits for it.

@@ -30,7 +30,7 @@ pub fn settle(kept: &[RawFd]) {
         // Memory that is only executable would get a protection key, where the CPU has them, and
         // could then not be locked: so allocate all keys.
         while libc::syscall(libc::SYS_pkey_alloc, 0, 0) > 0 {}
-        // How far memory may grow down, regardless of the shell's limit.
+        // Sets how far memory may grow down, regardless of the shell's limit.
         let mut limit: libc::rlimit = std::mem::zeroed();
         libc::getrlimit(libc::RLIMIT_STACK, &mut limit);
         limit.rlim_cur = limit.rlim_max.min(8 << 20);
