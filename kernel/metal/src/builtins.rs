@@ -1,5 +1,5 @@
-//! Functions that the compiler calls by name, and no library supplies here. By words: a byte costs
-//! as much.
+//! Functions that the compiler calls by name, and that no library supplies here. They work by
+//! words, since a byte costs as much.
 
 use core::arch::asm;
 
@@ -9,7 +9,7 @@ use core::arch::asm;
 /// See C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn memcpy(to: *mut u8, from: *const u8, bytes: usize) -> *mut u8 {
-    // SAFETY: the caller passes places of so many bytes.
+    // SAFETY: the caller passes addresses of this many bytes.
     unsafe {
         asm!("rep movsq", "mov ecx, {rest:e}", "rep movsb", rest = in(reg) bytes % 8,
              inout("rcx") bytes / 8 => _, inout("rdi") to => _, inout("rsi") from => _,
@@ -61,8 +61,8 @@ pub unsafe extern "C" fn memset(to: *mut u8, value: i32, bytes: usize) -> *mut u
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn memcmp(one: *const u8, other: *const u8, bytes: usize) -> i32 {
     let (less, more): (u8, u8);
-    // In assembly: a compiler makes a loop that compares bytes a call of this function.
-    // SAFETY: the caller passes places of so many bytes.
+    // In assembly: a compiler makes a loop that compares bytes a call of this function. SAFETY: the
+    // caller passes addresses of this many bytes.
     unsafe {
         asm!("cmp cl, cl", "repe cmpsb", "setb {less}", "seta {more}", less = out(reg_byte) less,
              more = out(reg_byte) more, inout("rcx") bytes => _, inout("rdi") other => _,
@@ -77,7 +77,7 @@ pub unsafe extern "C" fn memcmp(one: *const u8, other: *const u8, bytes: usize) 
 /// See C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bcmp(one: *const u8, other: *const u8, bytes: usize) -> i32 {
-    // SAFETY: the caller passes places of so many bytes.
+    // SAFETY: the caller passes addresses of this many bytes.
     unsafe { memcmp(one, other, bytes) }
 }
 
@@ -85,7 +85,7 @@ pub unsafe extern "C" fn bcmp(one: *const u8, other: *const u8, bytes: usize) ->
 #[unsafe(no_mangle)]
 extern "C" fn rust_eh_personality() {}
 
-/// See [`rust_eh_personality`].
+/// Named by the libraries, which were compiled for unwinding; never called.
 #[unsafe(no_mangle)]
 extern "C" fn _Unwind_Resume() -> ! {
     panic!("nothing unwinds here")
