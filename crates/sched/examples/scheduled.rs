@@ -16,6 +16,7 @@ static ALLOCATOR: sim::Allocator = sim::Allocator;
 const CPUS: usize = 48;
 /// Accesses of each round to the task's own line.
 const OWN: u64 = 190;
+/// Accesses of each round to the line that all tasks share.
 const SHARED: u64 = 10;
 /// Rounds of each CPU.
 const ROUNDS: u64 = 300;

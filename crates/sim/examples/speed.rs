@@ -13,6 +13,7 @@ static ALLOCATOR: sim::Allocator = sim::Allocator;
 const CPUS: usize = 96;
 /// Accesses of each round to the CPU's own line.
 const OWN: u64 = 190;
+/// Accesses of each round to the line that all CPUs share.
 const SHARED: u64 = 10;
 const ROUNDS: u64 = 500;
 

@@ -29,6 +29,7 @@ lock_class!(
 const BUCKETS: [u32; 7] = [254, 126, 62, 30, 14, 6, 2];
 /// Pages of a CPU's share of memory.
 const PAGES_EACH: usize = 1 << 20;
+/// Domains among which memory is divided.
 const NODES: usize = 2;
 
 /// The caches of all CPUs, and the zone's domains.

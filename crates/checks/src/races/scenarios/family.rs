@@ -24,6 +24,7 @@ const PAGES: usize = 2;
 const BYTES: usize = PAGES * PAGE_SIZE;
 /// Where private memory begins: at a table's end.
 const PRIVATE: usize = (1 << 42) + (2 << 20) - BYTES / 2;
+/// Where shared memory begins.
 const SHARED: usize = 1 << 43;
 /// Physical memory of a machine.
 const MEMORY: usize = 8 << 20;

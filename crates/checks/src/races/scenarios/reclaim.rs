@@ -23,6 +23,7 @@ const PAGES: usize = 4;
 const BYTES: usize = PAGES * PAGE_SIZE;
 /// Where private memory begins: at a table's end.
 const FIRST: usize = (1 << 42) + (2 << 20) - BYTES / 2;
+/// Where shared memory begins.
 const SHARED: usize = 1 << 43;
 /// How far private memory moves.
 const STEP: usize = 3 << 20;
