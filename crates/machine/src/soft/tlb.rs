@@ -46,7 +46,7 @@ pub struct Tlb {
     next: Box<[u8]>,
     /// The place in each set that was found last, where the next look-up begins.
     recent: Box<[u8]>,
-    /// There may be an entry of 2 MiB.
+    /// True if there may be an entry of 2 MiB.
     has_large: bool,
 }
 
@@ -54,7 +54,7 @@ pub struct Tlb {
 const VALID: u64 = 1 << 63;
 /// Marks a tag of 2 MiB; its page number counts those.
 const LARGE: u64 = 1 << 62;
-/// Where the ASID stands in a tag, above the 36 bits of a page number.
+/// The position of the ASID in a tag, above the 36 bits of a page number.
 const ASID_SHIFT: u32 = 36;
 
 /// The tag of `page` in `asid`.
