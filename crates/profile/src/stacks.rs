@@ -93,7 +93,7 @@ impl Stacks {
         leaves
     }
 
-    /// As folded stacks: a stack and its microseconds per line, the format of flame graph tools.
+    /// The folded stacks, the format of flame graph tools: a stack and its microseconds per line.
     pub fn folded(&self) -> String {
         let line = |(stack, seconds): (&str, f64)| format!("{stack} {:.0}\n", 1e6 * seconds);
         self.iter().map(line).collect()

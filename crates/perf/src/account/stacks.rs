@@ -10,7 +10,7 @@ use std::collections::HashMap;
 /// Chains remembered at most: each start of a program lies at new addresses.
 const REMEMBERED: usize = 1 << 16;
 
-/// Stands for what was cut from a stack; it is none of the kernel's marks.
+/// The address in place of what was cut from a stack; it is none of the kernel's marks.
 const CUT: u64 = u64::MAX;
 
 /// Where a frame lies.

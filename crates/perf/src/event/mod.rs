@@ -107,7 +107,7 @@ pub(crate) enum Event {
         thread: Thread,
         lock: u64,
     },
-    /// `prev` and `next` are numbers of the root namespace, whichever ours is.
+    /// `prev` and `next` are numbers of the root namespace, whatever this process's is.
     Switch {
         thread: Thread,
         prev: i64,

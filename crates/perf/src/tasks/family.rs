@@ -91,7 +91,7 @@ impl Family {
 
     fn born(&mut self, child: Thread, parent: Thread) {
         let Some(process) = self.processes.get(&parent.pid) else {
-            // The number may be a reused one of ours.
+            // The number may be that of a watched thread that has ended.
             self.threads.remove(&child.tid);
             self.processes.remove(&child.pid);
             return;
