@@ -4,9 +4,9 @@
 //! FreeBSD's `vm_map` has an `sx` lock, which a fault takes for reading and `mmap`, `munmap`,
 //! `mprotect` and `brk` for writing; its `pmap` has a mutex. OpenBSD's `vm_map` has a rwlock that
 //! sleeps, its pmap a spin mutex. [`OneLock`] has `sync`'s own locks, [`SxMap`] FreeBSD's. Here
-//! both stand in front of `vm`'s tree, whose own locks are then never contended. The differences: a
-//! fault keeps the map's lock until the page is there, and a mapping found by an address hint costs
-//! no search of the map.
+//! both are acquired before `vm`'s tree, whose own locks are then never contended. The differences:
+//! a fault keeps the map's lock until the page is there, and a mapping found by an address hint
+//! costs no search of the map.
 
 use crate::openbsd::SleepRw;
 use alloc::boxed::Box;

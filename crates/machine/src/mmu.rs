@@ -84,8 +84,8 @@ pub struct KernelEntries {
 /// Translations to drop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Flush {
-    /// Every translation of an address in the range, including an entry of a larger page of which
-    /// the range names only a part.
+    /// Every translation of an address in the range, including an entry of a larger page that the
+    /// range names only in part.
     Range(VaRange),
     /// All entries of the address space.
     All,

@@ -79,13 +79,13 @@ pub unsafe trait Policy<M: Contexts>: Sized + Send + Sync + 'static {
     /// knows it yet. `parent` is the task that makes it.
     fn begin(&self, task: TaskRef<M, Self>, parent: Option<TaskRef<M, Self>>, now: u64);
 
-    /// See the trait's documentation.
+    /// Acquires the lock that [`Policy::next`] needs on `cpu`, if the policy has one.
     #[inline]
     fn lock(&self, cpu: usize) {
         let _ = cpu;
     }
 
-    /// See the trait's documentation.
+    /// Releases what [`Policy::lock`] has acquired on `cpu`.
     #[inline]
     fn unlock(&self, cpu: usize) {
         let _ = cpu;

@@ -148,7 +148,7 @@ fn sections_of_epochs_stay_on_their_cpus() {
     const READERS: usize = 10;
     let machine = machine::<Fifo<Hosted>>(3);
     let domain = Arc::new(Domain::<Hosted>::new(machine.cpus()));
-    // An object is a word that says whether it is alive; the current one.
+    // An object is a word that is true while the object is alive.
     let objects: Arc<[AtomicBool]> = (0..4096).map(|_| AtomicBool::new(true)).collect();
     let current = Arc::new(AtomicUsize::new(0));
     let over = Arc::new(AtomicBool::new(false));

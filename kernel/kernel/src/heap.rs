@@ -129,7 +129,7 @@ impl Pieces {
         for (steps, first) in self.kept.iter_mut().enumerate() {
             while !first.is_null() {
                 let piece = *first;
-                // SAFETY: a kept piece, of so many steps.
+                // SAFETY: a kept piece, of `steps` steps.
                 unsafe {
                     *first = (*piece).0;
                     self.memory.deallocate(piece.cast(), whole(steps));

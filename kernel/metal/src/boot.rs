@@ -120,7 +120,7 @@ fn keep_line(address: u64) {
 fn array<T>(address: u64, count: u32) -> &'static [T] {
     match count {
         0 => &[],
-        // SAFETY: the loader's array of so many, in mapped memory.
+        // SAFETY: the loader's array of `count` elements, in mapped memory.
         _ => unsafe { slice::from_raw_parts(physical(address), count as usize) },
     }
 }

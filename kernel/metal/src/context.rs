@@ -199,8 +199,8 @@ impl Contexts for Metal {
         body.work.set(Some((job, exit)));
         body.thread_pointer.set(0);
         body.tables.set((None, 0));
-        // The words that `switch_stacks` takes off a stack: six registers, of which `rbx` is the
-        // fifth from the end, and the return address. The rest keeps the stack aligned.
+        // The words that `switch_stacks` takes off a stack: six registers (`rbx` is the fifth from
+        // the end), and the return address. The rest keeps the stack aligned.
         let top = body.stack.expect("a task has a stack").top();
         let begin = begin_context as *const () as usize;
         let words = [0, 0, 0, 0, 0, context.0.as_ptr().addr(), begin, 0, 0];

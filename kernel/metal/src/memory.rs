@@ -118,7 +118,7 @@ fn extend_direct_map() {
             Metal.word(table, index).store(entry, Ordering::Relaxed);
         }
         let entry = table.address() | pte::PRESENT | pte::WRITABLE;
-        // SAFETY: a table of the kernel's, of which an unused entry is filled.
+        // SAFETY: a table of the kernel's; only an unused entry is filled.
         let upper = unsafe { &direct_upper };
         upper[gib as usize].store(entry, Ordering::Release);
     }
@@ -266,7 +266,7 @@ unsafe impl Memory for Metal {
     fn read_words(&self, frame: Frame, first: usize, words: &mut [[u8; 8]]) {
         assert!(first + words.len() <= WORDS_PER_FRAME, "beyond the frame");
         let from = self.direct_map(frame).as_ptr().wrapping_add(first * 8);
-        // SAFETY: both are so many words.
+        // SAFETY: both have this many words.
         unsafe { copy_words(from, words.as_mut_ptr().cast(), words.len()) };
     }
 
@@ -274,12 +274,12 @@ unsafe impl Memory for Metal {
     fn write_words(&self, frame: Frame, first: usize, words: &[[u8; 8]]) {
         assert!(first + words.len() <= WORDS_PER_FRAME, "beyond the frame");
         let to = self.direct_map(frame).as_ptr().wrapping_add(first * 8);
-        // SAFETY: both are so many words.
+        // SAFETY: both have this many words.
         unsafe { copy_words(words.as_ptr().cast(), to, words.len()) };
     }
 
     fn zero(&self, frame: Frame) {
-        // SAFETY: the caller owns the frame, which has so many words.
+        // SAFETY: the caller owns the frame, which has this many words.
         unsafe {
             asm!("rep stosq", inout("rcx") WORDS_PER_FRAME => _,
                  inout("rdi") self.direct_map(frame).as_ptr() => _, in("rax") 0u64,
@@ -289,7 +289,7 @@ unsafe impl Memory for Metal {
 
     fn copy(&self, from: Frame, to: Frame) {
         let [from, to] = [from, to].map(|frame| self.direct_map(frame).as_ptr());
-        // SAFETY: the caller owns `to`; both have so many words.
+        // SAFETY: the caller owns `to`; both have this many words.
         unsafe { copy_words(from, to, WORDS_PER_FRAME) };
     }
 }

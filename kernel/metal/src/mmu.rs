@@ -16,7 +16,7 @@ const FEW: usize = 32;
 
 // SAFETY: the processor keeps the contract of accesses; `access` makes the checks that it makes for
 // tasks but not for the kernel. `flush` and `shootdown` say why flushes are complete. The kernel's
-// entries are `boot.s`'s, none of which has the user bit.
+// entries are `boot.s`'s; none has the user bit.
 unsafe impl Mmu for Metal {
     fn asids(&self) -> usize {
         if is_tagged() { KERNEL.0.into() } else { 1 }

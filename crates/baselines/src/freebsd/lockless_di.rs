@@ -221,7 +221,7 @@ impl<M: Machine, S: Steps> Part<M> for LocklessDi<M, S> {
             waiters: Padded(M::AtomicU32::new(0)),
             blocks: Elements::try_new(extent.cpus, || M::AtomicPair::new([0, INVALID]))?,
             pages: PerRegion::new(extent.frames)?,
-            // As in FreeBSD: the power of two above the number of CPUs, times 256, bounded.
+            // FreeBSD's size: the power of two above the number of CPUs, times 256, bounded.
             longest_delay: (((extent.cpus.len() + 1).next_power_of_two() * 256) as u32).min(32_678),
             steps: PhantomData,
         })

@@ -1,6 +1,6 @@
 //! The lock of a VMA, which a fault takes instead of the map's.
 //!
-//! As in Linux 6.12: `vma_start_read`, `vma_start_write` and `vma_end_write_all`
+//! It follows Linux 6.12: `vma_start_read`, `vma_start_write` and `vma_end_write_all`
 //! (include/linux/mm.h, include/linux/mmap_lock.h), `lock_vma_under_rcu` (mm/memory.c).
 //!
 //! # Protocol

@@ -1,11 +1,12 @@
 //! `vm_committed_as`: the pages that mappings may come to need, in a counter with a part for each
 //! CPU.
 //!
-//! As in Linux up to 5.8 (`percpu_counter_add_batch` of lib/percpu_counter.c, `mm_compute_batch` of
-//! mm/mm_init.c): a CPU adds to its own part, and moves that to the common count, under the
-//! counter's spin lock, when it has come to a batch: the 256th part of a CPU's share of memory. A
-//! mapping of 128 MiB is more than that, so each `mmap` and `munmap` of one takes the lock. From
-//! 5.9 on the batch is a quarter of the share, and no loop of a few mappings comes to it.
+//! It follows Linux up to 5.8 (`percpu_counter_add_batch` of lib/percpu_counter.c,
+//! `mm_compute_batch` of mm/mm_init.c): a CPU adds to its own part, and moves that to the common
+//! count, under the counter's spin lock, when it has come to a batch: the 256th part of a CPU's
+//! share of memory. A mapping of 128 MiB is more than that, so each `mmap` and `munmap` of one
+//! takes the lock. From 5.9 on the batch is a quarter of the share, and no loop of a few mappings
+//! comes to it.
 //!
 //! The count is never compared with a limit, as in Linux with overcommit mode 0; the account `Own`
 //! has the limits.

@@ -1,7 +1,7 @@
 //! The lists of pages of a control group, and its account: `lruvec` and `page_counter`.
 //!
-//! As in Linux 6.12 (mm/swap.c, mm/memcontrol.c, mm/page_counter.c); older versions differ in the
-//! sizes ([`Batches`]). A CPU gathers the pages that faults have mapped in a batch of 31
+//! They follow Linux 6.12 (mm/swap.c, mm/memcontrol.c, mm/page_counter.c); older versions differ in
+//! the sizes ([`Batches`]). A CPU gathers the pages that faults have mapped in a batch of 31
 //! (`folio_add_lru`), and takes the `lru_lock` of the NUMA node's lruvec for all of them
 //! (`folio_batch_move_lru`); so it does with pages that are freed (`folios_put_refs`). A page is
 //! charged to the group: from a CPU's stock, which holds up to 64 (`try_charge_memcg`), else 64 at

@@ -1,8 +1,8 @@
 //! The tree of VMAs that faults search without a lock: Linux's maple tree.
 //!
-//! As in `lib/maple_tree.c` of Linux 6.12, a node has 256 bytes. A leaf has up to 16 ranges, VMAs
-//! and the gaps between them, an inner node up to 10 children; *pivots* are the last addresses of
-//! all but the last. A look-up reads two lines a level.
+//! It follows `lib/maple_tree.c` of Linux 6.12. A node has 256 bytes. A leaf has up to 16 ranges,
+//! VMAs and the gaps between them, an inner node up to 10 children; *pivots* are the last addresses
+//! of all but the last. A look-up reads two lines a level.
 //!
 //! # Protocol
 //! One task at a time stores, under the map's lock for writing. Nodes that a look-up may have found

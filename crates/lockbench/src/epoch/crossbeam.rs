@@ -149,7 +149,7 @@ impl Subject for Defer {
     fn operate(&self, own: &mut LocalHandle, section: impl FnOnce()) {
         section();
         let done = self.done;
-        // As large as `sync`'s object with its node.
+        // The size is that of `sync`'s object with its node.
         let object = Box::new([0u64; 3]);
         own.pin().defer(move || {
             drop(object);

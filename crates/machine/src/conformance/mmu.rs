@@ -139,7 +139,7 @@ pub(super) fn no_execute<M: Platform + Clone>(m: &M, tables: &Tables<M>, level: 
         }
         assert_eq!(fetch(), refused, "level {level} no-execute");
     }
-    // As with other rights, the fault may come from the TLB.
+    // The fault may come from the TLB, as for other rights.
     assert!(m.load(ADDRESS).is_ok());
     word.store(entry, Ordering::Relaxed);
     let raised = fetch().or_else(|_| fetch());

@@ -24,7 +24,7 @@ pub const SETS: usize = 128;
 pub struct Entry {
     /// The page's frame.
     pub frame: Frame,
-    /// True if the page is part of a 2 MiB page, all of which the entry translates.
+    /// True if the page is part of a 2 MiB page and the entry translates all of that.
     pub large: bool,
     /// True if tasks may write.
     pub writable: bool,
@@ -173,7 +173,7 @@ impl Tlb {
         }
     }
 
-    /// Drops entries of `asid`, including those of which only a part is named. O(pages) for a range
+    /// Drops entries of `asid`, including those that are named only in part. O(pages) for a range
     /// of no more pages than there are sets, otherwise O(entries).
     pub fn flush(&mut self, asid: Asid, what: Flush) {
         match what {

@@ -12,7 +12,7 @@ use std::{fs, io, ptr};
 
 /// How long a call may take.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How often to check whether the process is alive.
+/// The interval of checks that the process is alive.
 const LOOK: Duration = Duration::from_millis(200);
 /// The keeper's slot; those of the other processes follow.
 const KEEPER: usize = 0;
@@ -144,7 +144,7 @@ impl Processes {
             if let Some(reply) = mailbox.answer(LOOK) {
                 return Some(reply);
             }
-            // SAFETY: signal 0 only tests whether the process exists.
+            // SAFETY: signal 0 only checks that the process exists.
             let lives = unsafe { libc::kill(pid, 0) } == 0;
             if !lives || Instant::now() >= deadline {
                 return None;

@@ -10,7 +10,7 @@ use std::io;
 use std::os::fd::RawFd;
 use std::time::Duration;
 
-/// How often a waiting process checks whether the driver is alive.
+/// The interval at which a waiting process checks that the driver is alive.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// Sets up the first process, from which all others are forked.

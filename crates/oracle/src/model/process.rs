@@ -63,8 +63,8 @@ impl Process {
         }
     }
 
-    /// The start of a handle's range, all of which must be mapped: in place of an unmapped part the
-    /// system may have placed something else.
+    /// The start of a handle's range. All of the range must be mapped: in place of an unmapped part
+    /// the system may have placed something else.
     fn handled(&self, range: Range) -> Result<u64, Stop> {
         let Range { start, bytes } = range;
         let end = start.offset.saturating_add(bytes);

@@ -134,7 +134,7 @@ impl<M: Contexts, B: Bounds> Queue<M, B> {
         running.map_or(0, |time| time as i64 - ready.floor as i64)
     }
 
-    /// Adds a task whose virtual time is `lag` above the floor.
+    /// Adds a task with a virtual time `lag` above the floor.
     pub(super) fn push(&self, task: BestTask<M, B>, lag: i64, now: u64, from: Origin) -> Owner {
         let mut ready = self.ready.lock();
         self.raise_floor(&mut ready, now);

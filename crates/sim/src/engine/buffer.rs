@@ -1,9 +1,9 @@
 //! Store buffers: a CPU does not wait for the line of a store.
 //!
-//! As on x86 (TSO), stores become visible in program order; later loads do not wait for them, but
-//! locked instructions and fences do. A store reaches memory when its line has arrived, so other
-//! CPUs see the old value until then. A CPU that touches a line for which its buffer holds a store
-//! waits until the buffer is empty.
+//! The order is x86's (TSO). Stores become visible in program order; later loads do not wait for
+//! them, but locked instructions and fences do. A store reaches memory when its line has arrived,
+//! so other CPUs see the old value until then. A CPU that touches a line for which its buffer holds
+//! a store waits until the buffer is empty.
 
 use super::Time;
 use super::access::Room;

@@ -33,7 +33,7 @@ pub struct Place {
 /// The distance of two CPUs; nearer is less.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Class {
-    /// The same CPU.
+    /// One CPU and itself.
     SameThread,
     /// Threads of one core.
     Sibling,

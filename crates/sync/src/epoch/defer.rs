@@ -120,10 +120,10 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
     /// [`Full`] if the CPU has [`super::Options::limit`] callbacks pending and no step runs one.
     ///
     /// # Safety
-    /// The same conditions as for [`Domain::call`] hold.
+    /// The conditions of [`Domain::call`] hold.
     ///
     /// # Panics
-    /// The same conditions as for [`Domain::call`] hold.
+    /// The conditions of [`Domain::call`] hold.
     pub unsafe fn try_call(
         &self,
         node: *mut Deferred<M>,
@@ -143,7 +143,7 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
     /// [`Domain::call`] does. Allocates a node for it.
     ///
     /// # Panics
-    /// The same conditions as for [`Domain::call`] hold.
+    /// The conditions of [`Domain::call`] hold.
     pub fn defer_drop<T: Send + 'static>(&self, value: Box<T>) {
         let node = Dropped::<M, T>::node(value);
         // SAFETY: the node is new and owned by its box; a `Send` value may be dropped on any CPU,
@@ -158,7 +158,7 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
     /// The value, if the CPU has [`super::Options::limit`] callbacks pending.
     ///
     /// # Panics
-    /// The same conditions as for [`Domain::call`] hold.
+    /// The conditions of [`Domain::call`] hold.
     pub fn try_defer_drop<T: Send + 'static>(&self, value: Box<T>) -> Result<(), Box<T>> {
         let node = Dropped::<M, T>::node(value);
         // SAFETY: the node is new and owned by its box, and only the node owns the `Send` value.
@@ -222,7 +222,7 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
     /// [`BATCH`]th call.
     ///
     /// # Safety
-    /// The same conditions as for [`Domain::call`] hold.
+    /// The conditions of [`Domain::call`] hold.
     unsafe fn push(
         &self,
         pin: &M::Pin,

@@ -12,7 +12,7 @@
 //! ```text
 //! lock:    cas(0, LOCKED)
 //!          else, if there is no SPINNER: become it; spin, and claim the lock when it is free
-//!          else look a few times whether the lock is free, and claim it
+//!          else look a few times if the lock is free, and claim it
 //!          lock the chain; if still LOCKED, or it is another's TURN: set PARKED, wait; from the top
 //! unlock:  old = sub(LOCKED); if old is PARKED, and neither SPINNER nor WAKING:
 //!          lock the chain; if a task waits: take the first, set WAKING; unlock the chain; unpark
@@ -205,7 +205,7 @@ impl<M: Machine, const SPINS: u32> RestrictedObm<M, SPINS> {
         false
     }
 
-    /// As the spinner, stops others from claiming the lock.
+    /// Stops others from claiming the lock. Called by the spinner.
     fn set_turn(&self) {
         let mut word = self.word.load();
         // Relaxed: the bits order nothing.

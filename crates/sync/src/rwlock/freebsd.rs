@@ -1,8 +1,9 @@
 //! FreeBSD's `sx` and `rwlock`: locks of one word, whose tasks spin while that may help, and whose
 //! release wakes all waiters of one of two queues.
 //!
-//! As in sys/kern/kern_sx.c of FreeBSD 14 (`_sx_slock_hard`, `_sx_xlock_hard`, `_sx_sunlock_hard`,
-//! `_sx_xunlock_hard`); `kern_rwlock.c` has the same steps, on turnstiles in place of sleep queues.
+//! They follow sys/kern/kern_sx.c of FreeBSD 14 (`_sx_slock_hard`, `_sx_xlock_hard`,
+//! `_sx_sunlock_hard`, `_sx_xunlock_hard`); `kern_rwlock.c` has the same steps, on turnstiles in
+//! place of sleep queues.
 //!
 //! | bits | meaning |
 //! |---|---|
@@ -285,8 +286,8 @@ impl<M: Machine, const LOOKS: u32, const TRIES: u32, const LOOPS: usize>
         false
     }
 
-    /// Frees a lock of which the caller holds the only acquisition, and for which tasks wait.
-    /// Returns the word if another reader has come meanwhile.
+    /// Frees a lock whose only holder is the caller, and for which tasks wait. Returns the word if
+    /// another reader has come meanwhile.
     #[cold]
     fn free_and_wake(&self, mut word: usize, is_mine: impl Fn(usize) -> bool) -> Result<(), usize> {
         let mut chain = Turnstiles::<M>::global().lock(self.key());

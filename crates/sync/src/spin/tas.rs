@@ -22,7 +22,7 @@ const MAX_BACKOFF: u32 = 64;
 const LOOKS: u32 = 256;
 
 /// The lock: 1 byte. With `YIELDS` its holder may leave its CPU, so a waiter that is not pinned
-/// sometimes lets other tasks run, one of which may be the holder.
+/// sometimes lets other tasks run, since one of them may be the holder.
 pub struct TestAndSet<M: Machine, const YIELDS: bool = false> {
     /// 1 while a task holds the lock.
     held: M::AtomicU8,

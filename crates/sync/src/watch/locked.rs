@@ -10,9 +10,9 @@ use machine::Machine;
 
 /// The lock `R`, of class `C`, watched by `O`.
 ///
-/// As large as `R` whatever the observer; with [`super::Off`] its operations compile to `R`'s
-/// instructions. It is a [`RawLock`] if `R` is, and implements those of `lock_api`'s traits that
-/// `R` implements.
+/// Its size is that of `R` whatever the observer; with [`super::Off`] its operations compile to
+/// `R`'s instructions. It is a [`RawLock`] if `R` is, and implements those of `lock_api`'s traits
+/// that `R` implements.
 pub struct Watched<M, R, C, O = DefaultObserver> {
     pub(super) raw: R,
     types: PhantomData<Types<M, C, O>>,
@@ -284,7 +284,7 @@ unsafe impl<M: Machine, R: lock_api::RawMutex, C: LockClass, O: Observer<M>> loc
     #[inline]
     #[track_caller]
     fn lock(&self) -> Self::Guard {
-        // `lock_api` does not say whether its locks sleep.
+        // `lock_api` does not tell if its locks sleep.
         let attempt = self.attempt(Kind::Exclusive, Location::caller());
         self.acquire(attempt, || self.raw.try_lock(), || self.raw.lock())
     }

@@ -133,7 +133,7 @@ pub fn fstatfs(thread: &mut Thread, [fd, to, ..]: Arguments) -> Answer {
 }
 
 fn tell(thread: &Thread, inode: &Inode, to: usize) -> Answer {
-    // SAFETY: numbers, of which zero is one.
+    // SAFETY: all fields are numbers, and zero is a valid one.
     let mut told: statfs64 = unsafe { core::mem::zeroed() };
     told.f_type = match &inode.kind {
         Kind::Report(_) => PROC_SUPER_MAGIC as _,

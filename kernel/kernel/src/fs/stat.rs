@@ -32,7 +32,7 @@ fn time<S: TryFrom<u64> + Default>(time: &AtomicU64) -> (S, S) {
 
 /// The attributes of an inode.
 pub fn stat(inode: &Inode) -> Stat {
-    // SAFETY: numbers, of which zero is one.
+    // SAFETY: all fields are numbers, and zero is a valid one.
     let mut stat: Stat = unsafe { core::mem::zeroed() };
     stat.st_blksize = PAGE_SIZE as _;
     stat.st_ino = inode.number;

@@ -38,7 +38,7 @@ struct Slots<const LOOKS: usize> {
     slots: [Slot; FEW as usize],
 }
 
-/// As many slots as units, so that a unit is free for each that is empty.
+/// The number of slots equals that of units, so that a unit is free for each empty slot.
 fn within_limit<const LOOKS: usize>(stage: &Stage) -> Play {
     let world = Slots::<LOOKS> {
         counter: Limited::with_rounds(stage.machine.cpus(), FEW, FEW),

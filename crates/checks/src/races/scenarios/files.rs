@@ -260,8 +260,7 @@ impl<S: System<Machine = Sim>> World<S> {
         self.file.set_size(BYTES as u64).expect("growth");
     }
 
-    /// The result; `None` if there was no page, or none that allows the access, both of which may
-    /// happen.
+    /// The result; `None` if there was no page, or none that allows the access. Both may happen.
     fn mapped<R>(&self, result: Result<R, Error>) -> Option<R> {
         match result {
             Ok(result) => Some(result),

@@ -28,7 +28,7 @@ pub struct Set(pub u64);
 
 /// The highest number of a signal.
 const MOST: usize = 64;
-/// The first signal of which several may be pending.
+/// The first signal that may be pending several times.
 const FIRST_QUEUED: u32 = 32;
 
 #[allow(missing_docs)] // the system's own names
