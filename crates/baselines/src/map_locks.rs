@@ -86,7 +86,7 @@ pub struct MapLocks<M: Machine, K: Kinds<M>> {
     pmap: Padded<K::Pmap>,
 }
 
-/// What an operation holds of the map's lock.
+/// An operation's hold on the map's lock.
 #[derive(Default)]
 #[must_use = "the lock is released when this is dropped"]
 pub enum MapHeld<'a, M: Machine, K: Kinds<M>> {

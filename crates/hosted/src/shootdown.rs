@@ -47,7 +47,7 @@ pub const SLOTS: usize = 16;
 
 /// All the places.
 const PLACES: u64 = (1 << SLOTS) - 1;
-/// In `ready`: drop everything, whatever the places say.
+/// The bit in `ready` to drop everything, whatever the places say.
 const EVERYTHING: u64 = 1 << 63;
 
 /// A flush that the owner of a mailbox has to perform.

@@ -27,7 +27,7 @@ pub struct Figures {
     pub row: &'static Row,
     /// Nanoseconds for one operation of one thread, nothing inside: median of rounds.
     pub alone: Option<f64>,
-    /// For each number of threads.
+    /// The rates for each number of threads.
     pub contended: Vec<Contended>,
 }
 

@@ -25,7 +25,7 @@ pub enum Outcome {
     Bus,
     /// The bytes read.
     Bytes(Vec<u8>),
-    /// For each page, if it is in memory.
+    /// The state of each page: in memory or not.
     Core(Vec<Core>),
     /// The mapped regions.
     Regions(Vec<Region>),
@@ -39,14 +39,14 @@ pub enum Outcome {
     Endless,
 }
 
-/// If a page is in memory.
+/// The state of a page: in memory or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Core {
     /// In memory.
     In,
     /// Not in memory.
     Out,
-    /// At the system's choice.
+    /// Either: the system chooses.
     Maybe,
 }
 

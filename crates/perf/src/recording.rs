@@ -42,7 +42,7 @@ pub(crate) struct Seen {
     pub sees_all: bool,
     pub hidden: Hidden,
     pub missing: Vec<String>,
-    /// By number.
+    /// The stacks, by number.
     pub stacks: Vec<Named>,
     /// Names of words of memory.
     pub words: HashMap<Word, String>,

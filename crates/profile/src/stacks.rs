@@ -110,7 +110,7 @@ fn clean(name: &str) -> String {
 }
 
 impl From<BTreeMap<String, f64>> for Stacks {
-    /// From a file, whose names are anything.
+    /// Takes stacks from a file, whose names may be anything.
     fn from(read: BTreeMap<String, f64>) -> Stacks {
         let mut stacks = Stacks::default();
         for (stack, seconds) in read {

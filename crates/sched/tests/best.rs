@@ -142,7 +142,7 @@ fn a_woken_task_preempts_its_waker() {
     assert!(late > 0 && late < 50 * MICRO, "{late} ns late");
 }
 
-/// To make a task costs its maker nothing of its slice.
+/// Making a task costs its maker nothing of its slice.
 #[test]
 fn a_new_task_does_not_preempt_its_maker() {
     let sim = best(1);

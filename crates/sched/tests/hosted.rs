@@ -67,7 +67,7 @@ fn contexts_of_the_systems_policies() {
     contexts::<OpenBsd<Hosted>, 40>();
 }
 
-/// Pairs of tasks pass a turn to and fro while other tasks only compute.
+/// Pairs of tasks pass a turn back and forth while other tasks only compute.
 #[test]
 fn no_wake_up_of_a_pair_is_lost() {
     const PAIRS: usize = 8;

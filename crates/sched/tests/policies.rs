@@ -53,8 +53,8 @@ fn all_end<P: Policy<Sim>>() {
     }
 }
 
-/// Pairs of tasks pass a turn to and fro across CPUs, while others come and go: no wake-up is lost,
-/// wherever the CPUs are at that moment.
+/// Pairs of tasks pass a turn back and forth across CPUs, while others come and go: no wake-up is
+/// lost, wherever the CPUs are at that moment.
 fn nothing_is_lost<P: Policy<Sim>>() {
     for seed in 0..6 {
         let sim = machine::<P>(with_delays(1 + seed as usize, seed));

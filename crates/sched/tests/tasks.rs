@@ -90,7 +90,7 @@ fn a_sleeper_keeps_its_permit() {
             let end = Sim::now() + MILLI;
             Sim::sleep_until(end);
             assert!(Sim::now() >= end, "the permit has ended the sleep");
-            // Without a permit this would wait for ever.
+            // Without a permit this would wait forever.
             Sim::park();
         }
     };

@@ -2,7 +2,7 @@
 //! preemption: mutual exclusion, hand-over of the data, no lost waiter, and a
 //! `try_lock` that fails only while a thread has the lock.
 //!
-//! A lost waiter spins for ever, which ends a model by its limit of branches. That
+//! A lost waiter spins forever, which ends a model by its limit of branches. That
 //! these models catch planted bugs is shown in `model_spin_mutants.rs`.
 
 mod model;
@@ -92,7 +92,7 @@ macro_rules! models {
     )*};
 }
 
-// With two waiters on one word and two preemptions, loom lets the waiters run in turn for ever;
+// With two waiters on one word and two preemptions, loom lets the waiters run in turn forever;
 // with one preemption the model ends, and for queue locks with two. (The first of `qspinlock`'s
 // queue also waits on the lock.)
 models! {

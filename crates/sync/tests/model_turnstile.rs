@@ -1,4 +1,4 @@
-//! Turnstiles and sleep queues, under the checker: no task sleeps for ever.
+//! Turnstiles and sleep queues, under the checker: no task sleeps forever.
 //!
 //! All schedules of two CPUs; of three, those with at most one preemption (two did not
 //! end in 25 s: three CPUs spin on one chain lock).

@@ -31,7 +31,7 @@ pub const LARGEST: i32 = 32_767;
 pub struct Operation {
     /// The index of the semaphore.
     pub index: usize,
-    /// What is added; 0 waits for the value 0.
+    /// The amount to add; 0 waits for the value 0.
     pub change: i32,
     /// True if the call fails instead of waiting.
     pub is_impatient: bool,

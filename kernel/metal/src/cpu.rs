@@ -144,7 +144,7 @@ impl Cpu {
 
     /// The CPU with this index.
     pub(crate) fn of(index: usize) -> &'static Cpu {
-        // SAFETY: the machine has as many CPUs, which stay for ever.
+        // SAFETY: the machine has as many CPUs, which stay forever.
         unsafe { &*CPUS[..COUNT.load(Ordering::Relaxed)][index].load(Ordering::Relaxed) }
     }
 

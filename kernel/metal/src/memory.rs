@@ -240,7 +240,7 @@ unsafe impl Memory for Metal {
     #[inline]
     fn word(&self, frame: Frame, index: usize) -> &AtomicU64 {
         assert!(index < WORDS_PER_FRAME, "no word {index} in a frame");
-        // SAFETY: the word lies in the frame, which is mapped for ever; shared words are atomic.
+        // SAFETY: the word lies in the frame, which is mapped forever; shared words are atomic.
         unsafe {
             self.direct_map(frame)
                 .cast::<AtomicU64>()
@@ -251,7 +251,7 @@ unsafe impl Memory for Metal {
 
     #[inline]
     fn find_word(&self, frame: Frame, first: usize, end: usize, mask: u64) -> Option<(usize, u64)> {
-        // SAFETY: the words are the frame, which is mapped for ever; shared words are atomic.
+        // SAFETY: the words are the frame, which is mapped forever; shared words are atomic.
         let words = unsafe { self.direct_map(frame).cast::<[AtomicU64; _]>().as_ref() };
         // Entries often follow one another.
         let value = words.get(first)?.load(Ordering::Relaxed);

@@ -71,7 +71,8 @@ pub(crate) fn shootdown(targets: &CpuSet, asid: Asid, what: Flush) {
     Metal::spin_until(|| me.unacknowledged.load(Ordering::Acquire) == 0);
 }
 
-/// Those of the CPUs that are absent, which are marked as having missed a flush.
+/// Marks the absent ones of these CPUs as having missed a flush; returns those that are still
+/// absent afterwards.
 fn leave_alone(cpus: impl Iterator<Item = usize>) -> CpuSet {
     // Acquire: pairs with `go_away`; the CPU's accesses for tasks are performed.
     let is_absent = |&cpu: &usize| Cpu::of(cpu).absent.load(Ordering::Acquire);

@@ -42,7 +42,7 @@ use vm::system::{Extent, Invalidation, Part};
 const GENERATION: usize = 0;
 const NEXT: usize = 1;
 
-/// In the `next` of an element that is not linked, or is leaving.
+/// The value of `next` in an element that is not linked, or is leaving.
 const INVALID: u64 = 1;
 
 /// The head's place; the block with number `i` has place `i + 1`. As a `next` it means none.

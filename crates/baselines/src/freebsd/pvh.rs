@@ -33,7 +33,7 @@ pub struct Pvh<M: Machine> {
 type Shared<'a, M> = RawReadGuard<'a, M, Lock<M>>;
 type Exclusive<'a, M> = RawWriteGuard<'a, M, Lock<M>>;
 
-/// What is held of the lock.
+/// A hold on the lock.
 #[derive(Default)]
 #[must_use = "the lock is released when this is dropped"]
 pub enum PvhHeld<'a, M: Machine> {

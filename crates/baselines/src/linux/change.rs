@@ -11,7 +11,7 @@ use core::ptr::{from_ref, null_mut};
 use machine::{Atomic, Machine, Ordering, VaRange};
 use sync::epoch::Domain;
 
-/// What faults that do not take the map's lock need, on one cache line.
+/// The data of faults that do not take the map's lock, on one cache line.
 #[repr(align(64))]
 pub(super) struct Alone<M: Machine> {
     /// The VMAs that are in the map.

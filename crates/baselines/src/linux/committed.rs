@@ -41,7 +41,7 @@ struct Count<M: Machine> {
     /// Where the CPUs' parts are (`counters`): read by each operation. Never changes.
     parts: M::AtomicUsize,
     lock: Watched<M, Qspinlock<M>, CommittedLock>,
-    /// Under the lock.
+    /// Guarded by the lock.
     pages: M::Cell<i64>,
 }
 

@@ -110,7 +110,7 @@ pub struct Lruvecs<M: Machine> {
 /// The lock and the ends are on lines of their own, as in Linux.
 struct Lruvec<M: Machine> {
     lock: Padded<Watched<M, Qspinlock<M>, LruLock>>,
-    /// Under the lock.
+    /// Guarded by the lock.
     list: Padded<M::Cell<Ends>>,
 }
 

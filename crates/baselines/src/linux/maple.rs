@@ -43,7 +43,7 @@ struct Node<M: Machine> {
     slots: [M::AtomicPtr; RANGES],
 }
 
-/// In a head: the entries are nodes.
+/// The flag in a head that the entries are nodes.
 const INNER: u64 = 1 << 32;
 
 impl<M: Machine> Node<M> {

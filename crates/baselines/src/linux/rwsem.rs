@@ -30,7 +30,7 @@ pub struct MmapLock<M: Machine> {
 
 type Lock<M> = Watched<M, Rwsem<M>, MmapLockClass>;
 
-/// What an operation holds of the lock.
+/// An operation's hold on the lock.
 #[derive(Default)]
 #[must_use = "the lock is released when this is dropped"]
 pub enum MmapHeld<'a, M: Machine> {

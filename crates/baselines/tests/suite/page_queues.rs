@@ -1,4 +1,4 @@
-//! What tests of all page queues do.
+//! Steps shared by the tests of all page queues.
 
 use hosted::Hosted;
 use machine::{Execute, Frame, Job};

@@ -58,7 +58,7 @@ impl Default for Load {
 
 /// Lines of a section, at most.
 pub const MOST_LINES: usize = 64;
-/// By how much of itself private work varies, to either side.
+/// The share by which private work varies, to either side.
 pub const JITTER: f64 = 0.2;
 /// Operations a CPU, on average, in the window that counts.
 pub const DRAINS: u64 = 20;

@@ -258,7 +258,7 @@ impl Entry {
         Entry { frame, ..self }
     }
 
-    /// From the entry that is kept to that of `page`.
+    /// Converts the entry that is kept to that of `page`.
     #[inline]
     fn at(self, page: usize) -> Entry {
         let frame = Frame(self.frame.0 + self.inside(page));

@@ -38,7 +38,7 @@ pub(crate) struct Stack {
 pub(crate) struct Interner {
     stacks: Vec<Stack>,
     numbers: HashMap<Stack, StackId>,
-    /// By image, process name and addresses: most stacks recur.
+    /// Recent stacks, by image, process name and addresses: most stacks recur.
     recent: HashMap<(u64, u64, Vec<u64>), StackId>,
     names: HashMap<String, u64>,
     unwinder: Unwinder,

@@ -48,7 +48,7 @@ impl Counter {
         self.id
     }
 
-    /// For mapping and polling.
+    /// The descriptor, for mapping and polling.
     pub fn as_raw_fd(&self) -> i32 {
         self.fd.as_raw_fd()
     }

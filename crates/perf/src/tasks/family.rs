@@ -1,4 +1,4 @@
-//! Which threads are watched.
+//! The watched processes and threads.
 
 use super::{Files, Image, scan};
 use crate::event::{Event, Thread};
@@ -17,7 +17,7 @@ pub(crate) struct Process {
 #[derive(Debug, Default)]
 pub(crate) struct Family {
     processes: HashMap<u32, Process>,
-    /// From thread to process.
+    /// The process of each thread.
     threads: HashMap<u32, u32>,
     ignored: HashSet<u32>,
 }

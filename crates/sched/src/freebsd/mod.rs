@@ -276,7 +276,7 @@ mod tests {
     fn who_wakes_a_better_task_loses_its_turn() {
         let policy = Ule::<Sim>::new(CpuRange::claim(1));
         let place = Box::leak(Box::new(crate::Task::new(0)));
-        // SAFETY: it stays for ever.
+        // SAFETY: it stays forever.
         let task: Task<Sim> = unsafe { TaskRef::new(NonNull::from(place)) };
         policy.begin(task, None, 0);
         let keeps_its_turn = |by_interrupt| {

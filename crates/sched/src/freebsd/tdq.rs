@@ -21,7 +21,7 @@ pub(super) type TdqGuard<'a, M> = Locked<'a, M, Ticket<M>, TdqLock>;
 /// A CPU's scheduler data. Written under its lock, unless a field says otherwise.
 pub(super) struct Tdq<M: Contexts> {
     /// `tdq_lock`. FreeBSD's spin mutex is a test-and-set lock, by which a task that yields in a
-    /// loop could keep others from its CPU's queue for ever.
+    /// loop could keep others from its CPU's queue forever.
     pub(super) lock: Handed<M, Ticket<M>, TdqLock>,
     /// `tdq_load`: the number of tasks running or queued. Other CPUs read it without the lock.
     load: M::AtomicU32,

@@ -317,7 +317,7 @@ mod tests {
     /// A task with this virtual time, in milliseconds.
     fn task(vruntime: i64) -> Task<Sim> {
         let place = Box::leak(Box::new(crate::Task::new(0)));
-        // SAFETY: it stays for ever.
+        // SAFETY: it stays forever.
         let task: Task<Sim> = unsafe { TaskRef::new(NonNull::from(place)) };
         task.entry().set_vruntime(vruntime * MS as i64);
         task

@@ -6,7 +6,7 @@ use crate::TaskRef;
 use crate::queue::{Link, Linked, Links};
 use machine::{Atomic, Contexts, Ordering};
 
-/// In `asleep_since`: the task is awake.
+/// The value of `asleep_since` while the task is awake.
 const AWAKE: u32 = u32::MAX;
 
 /// The scheduler's words of `struct proc`, guarded by `SCHED_LOCK`. A new task's belong to its
@@ -133,7 +133,7 @@ mod tests {
 
     fn task() -> TaskRef<Sim, OpenBsd<Sim>> {
         let place = Box::leak(Box::new(Task::new(0)));
-        // SAFETY: it stays for ever.
+        // SAFETY: it stays forever.
         unsafe { TaskRef::new(NonNull::from(place)) }
     }
 

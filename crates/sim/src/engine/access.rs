@@ -102,7 +102,7 @@ pub(crate) fn deallocation() {
 
 /// The next step of an access.
 enum Next {
-    /// It has been performed, or may be.
+    /// The access has been performed, or may be.
     Done,
     /// The line must be fetched; it is the CPU's turn.
     Fetch,

@@ -64,7 +64,7 @@ pub struct Times {
     pub interrupted: u64,
     /// Waiting for the socket's memory, which others kept busy.
     pub memory: u64,
-    /// With its task blocked, or with nothing to run.
+    /// The task was blocked, or there was nothing to run.
     pub parked: u64,
 }
 

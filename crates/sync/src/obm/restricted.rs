@@ -17,10 +17,10 @@
 //! unlock:  old = sub(LOCKED); if old is PARKED, and neither SPINNER nor WAKING:
 //!          lock the chain; if a task waits: take the first, set WAKING; unlock the chain; unpark
 //! ```
-//! So a few tasks, which are awake, pass the lock to and fro as fast as they would alone, however
-//! many compete. The others sleep and take turns at being these few (Dice, Malthusian locks, 2017):
-//! every [`PASSES`]th time that a task releases the lock while another spins, it also wakes a
-//! sleeper.
+//! So a few tasks, which are awake, pass the lock back and forth as fast as they would alone,
+//! however many compete. The others sleep and take turns at being these few (Dice, Malthusian
+//! locks, 2017): every [`PASSES`]th time that a task releases the lock while another spins, it also
+//! wakes a sleeper.
 //!
 //! No wake-up is lost. `PARKED` is set under the chain lock while the lock is taken, so that the
 //! holder's release sees it, or while it is the spinner's turn. A release leaves waiters asleep

@@ -11,11 +11,11 @@ pub const MAX_CLASSES: usize = 128;
 /// The rule for a task that holds two locks of one class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nesting {
-    /// It may not, except by [`crate::watch::Watched::lock_nested`].
+    /// The task may not, except by [`crate::watch::Watched::lock_nested`].
     Never,
-    /// It may, if they are acquired at ascending addresses (all pages of a superpage).
+    /// The task may, if it acquires them at ascending addresses (all pages of a superpage).
     ByAddress,
-    /// It may; the code that acquires them keeps an order of its own.
+    /// The task may; its code keeps an order of its own.
     Allowed,
 }
 

@@ -34,9 +34,9 @@ pub struct Attempt {
 /// How a lock was acquired.
 #[derive(Clone, Copy, Debug)]
 pub enum Acquired {
-    /// By `try_lock`.
+    /// Acquired by `try_lock`.
     Tried,
-    /// Without waiting: it was free.
+    /// Acquired without waiting: it was free.
     Free,
     /// After a wait: it was taken.
     Waited(Wait),

@@ -51,7 +51,7 @@ pub fn on_all(cpus: usize, job: impl Fn(usize) + Send + Sync + 'static) {
 type Cell<T> = <Loomed as Atomics>::Cell<T>;
 
 /// Each of `cpus` CPUs counts once under the lock. A race, a lost count or a task
-/// that sleeps for ever ends the model.
+/// that sleeps forever ends the model.
 pub fn exclusion<R: RawLock<Loomed> + 'static>(cpus: usize) {
     let shared = Arc::new((R::new(), Cell::new(0)));
     let mine = shared.clone();

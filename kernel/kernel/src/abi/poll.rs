@@ -77,7 +77,7 @@ fn poll_until(thread: &mut Thread, at: usize, count: usize, until: u64) -> Answe
     Ok(found.iter().filter(|&&events| events != 0).count())
 }
 
-/// Those of the wanted events, and of those always reported, that have come.
+/// The events that have come, of those wanted or always reported.
 fn events((file, wanted): &Wanted) -> u32 {
     file.as_ref()
         .map_or(POLLNVAL, |file| file.events() & (wanted | ALWAYS))

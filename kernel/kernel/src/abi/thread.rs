@@ -7,8 +7,9 @@ use linux_raw_sys::prctl::*;
 use machine::Tasks;
 use metal::Metal;
 
-/// Of `arch_prctl`: sets the register FS, and reads it.
+/// The code of `arch_prctl` that sets the register FS.
 const ARCH_SET_FS: usize = 0x1002;
+/// The code of `arch_prctl` that reads the register FS.
 const ARCH_GET_FS: usize = 0x1003;
 
 /// Makes another thread of the process, which continues where this one is, with the result 0. It

@@ -1,4 +1,4 @@
-//! Reading and writing open files, to and from one or several parts of the thread's memory.
+//! Reading and writing open files, back and forthm one or several parts of the thread's memory.
 
 use super::file::signal_if_broken;
 use super::{Answer, Arguments, Errno};

@@ -20,7 +20,7 @@ pub struct OpenFile {
     pub offset: Lock<u64>,
     /// The entries of a directory listed so far. Locked under the offset.
     pub listed: Lock<Listed>,
-    /// Those of the flags `O_…` that may be queried or changed later.
+    /// The flags `O_…` that may be queried or changed later.
     pub flags: AtomicU32,
     /// True if it has held a lock on the inode.
     pub has_flock: AtomicBool,

@@ -12,7 +12,7 @@ use alloc::sync::Arc;
 use machine::Machine;
 use sync::rwlock::RawRw;
 
-/// What a fault holds of objects.
+/// The locked objects of a fault.
 pub(in crate::freebsd) enum Faulting<'a, M: Machine> {
     /// The page is in the region's own object, which is locked for reading.
     Here(&'a ObjectRw<M>, &'a Counts<M>),

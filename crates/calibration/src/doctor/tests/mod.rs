@@ -102,7 +102,7 @@ fn unwell(host: &Host) -> Vec<Finding> {
         .collect()
 }
 
-/// That one thing is found, as `state`, with text and advice that begin so.
+/// Asserts that one thing is found in `state`, with text and advice that begin so.
 fn assert_found(findings: &[Finding], name: &str, state: State, found: &str, advice: &str) {
     let [finding] = findings else {
         panic!("{name}: {findings:#?}");

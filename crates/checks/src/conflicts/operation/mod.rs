@@ -68,9 +68,9 @@ pub enum Operation {
 /// How a task sleeps until something happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialogue {
-    /// For a time, without another task.
+    /// It sleeps for a time, without another task.
     Nap,
-    /// Until another task, which it has unparked, unparks it.
+    /// It sleeps until another task, which it has unparked, unparks it.
     Wake,
     /// Until another task, which has read its byte from a pipe, writes one.
     Pipe,

@@ -227,7 +227,7 @@ impl<S: System<Machine = Sim>> Worker<S> {
         self.space.map_as(&request.at(at))
     }
 
-    /// Moves the region to and fro between two places, or to where the VM puts it; then the old
+    /// Moves the region back and forth between two places, or to where the VM puts it; then the old
     /// place stays mapped, without pages.
     fn relocate(&mut self) -> Result<(), Error> {
         let place = match self.placement {

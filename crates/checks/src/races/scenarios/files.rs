@@ -20,7 +20,7 @@ const ROUNDS: u64 = 24;
 /// Pages of the file.
 const PAGES: usize = 4;
 const BYTES: usize = PAGES * PAGE_SIZE;
-/// Where spaces map it: at tables' ends.
+/// Where spaces map the file: at tables' ends.
 const SHARED: usize = (1 << 42) + (2 << 20) - BYTES / 2;
 const PRIVATE: usize = SHARED + (64 << 20);
 /// Physical memory of a machine.
