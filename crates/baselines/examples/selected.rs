@@ -2,8 +2,8 @@
 //! ITERATIONS` maps and unmaps 128 MiB on hosted memory, one CPU, warm. A case is a preset, whose
 //! parts are chosen at run time, or `compiled`: `vm`'s own, chosen when it is compiled.
 //!
-//! `tests/costs.rs` runs each case under callgrind and holds it to the figures of `docs/costs.md`.
-//! Callgrind counts only instructions within [`counted`].
+//! `tests/costs.rs` runs each case under callgrind and compares it with the figures of
+//! `docs/costs.md`. Callgrind counts only instructions within [`counted`].
 
 use baselines::Preset;
 use hosted::Hosted;

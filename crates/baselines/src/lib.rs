@@ -19,7 +19,7 @@
 //! | [`freebsd::Entries`] | FreeBSD 14 | an object's lock, and those of the objects behind it after forks |
 //! | [`freebsd::BatchedQueues`], [`freebsd::MemoryDomains`] | FreeBSD 14 | a NUMA node's queue of pages, and the count of its free ones |
 //! | [`linux::Linux`] | Linux 2.6.39 and 3.0, case study 004 | the lock of the ancestor's anon_vma; a file's list of mappings |
-//! | the same with [`linux::Rwsems`], [`linux::MmapLock`] | Linux 6.12 | `mmap_lock`, for changes only |
+//! | [`linux::Rwsems`], [`linux::MmapLock`] | Linux 6.12 | `mmap_lock`, for changes only |
 //! | [`linux::CommittedAs`] | Linux up to 5.8 | a counter of committed memory, for each large mapping |
 //! | [`linux::Lruvecs`] | Linux 6.12 | a NUMA node's list of pages, and the counters of the control group |
 //!

@@ -3,10 +3,10 @@
 //!
 //! FreeBSD's `vm_map` has an `sx` lock, which a fault takes for reading and `mmap`, `munmap`,
 //! `mprotect` and `brk` for writing; its `pmap` has a mutex. OpenBSD's `vm_map` has a rwlock that
-//! sleeps, its pmap a spin mutex. [`OneLock`]'s locks are `sync`'s own, [`SxMap`]'s FreeBSD's. Here
-//! both stand in front of `vm`'s tree, whose own locks are then never contended. The differences: a
-//! fault keeps the map's lock until the page is there, and a mapping found by an address hint costs
-//! no search of the map.
+//! sleeps, its pmap a spin mutex. [`OneLock`] has `sync`'s own locks, [`SxMap`] FreeBSD's. Here
+//! both are acquired before `vm`'s tree, whose own locks are then never contended. The differences:
+//! a fault keeps the map's lock until the page is there, and a mapping found by an address hint
+//! costs no search of the map.
 
 use crate::openbsd::SleepRw;
 use alloc::boxed::Box;
@@ -21,15 +21,15 @@ use vm::Error;
 use vm::system::{Extent, Gate, Op, Part};
 
 lock_class!(
-    /// A space's map. Readers fault, writers change the mappings.
+    /// The lock of a space's map. Readers fault, writers change the mappings.
     pub SpaceMap = "space map", rank 10
 );
 lock_class!(
-    /// A pmap. It sleeps when its holder does.
+    /// The lock of a pmap. It sleeps when its holder does.
     pub PmapTables = "pmap", rank 29
 );
 lock_class!(
-    /// A space's `vm_map`. Readers fault, writers change the mappings.
+    /// The lock of a space's `vm_map`. Readers fault, writers change the mappings.
     pub VmMapLock = "vm_map", rank 10
 );
 lock_class!(
@@ -39,15 +39,15 @@ lock_class!(
 
 /// A system's choice of the two locks.
 pub trait Kinds<M: Machine>: Send + Sync + 'static {
-    /// The map's.
+    /// The lock of the map.
     type Map: RawRw<M>;
-    /// The pmap's.
+    /// The lock of the pmap.
     type Pmap: RawLock<M>;
     /// The names of both, for machines that attribute cache lines to names.
     const LABELS: [&'static str; 2];
 }
 
-/// FreeBSD's choice.
+/// FreeBSD's choice, with `sync`'s own locks.
 pub enum FreebsdKinds {}
 
 impl<M: Machine> Kinds<M> for FreebsdKinds {
@@ -56,7 +56,7 @@ impl<M: Machine> Kinds<M> for FreebsdKinds {
     const LABELS: [&'static str; 2] = ["OneLock.map", "OneLock.pmap"];
 }
 
-/// FreeBSD's choice, with locks that spin and sleep as its own of today.
+/// FreeBSD's choice, with locks that spin and sleep as FreeBSD's present ones do.
 pub enum SxKinds {}
 
 impl<M: Machine> Kinds<M> for SxKinds {
@@ -65,7 +65,7 @@ impl<M: Machine> Kinds<M> for SxKinds {
     const LABELS: [&'static str; 2] = ["vm_map.lock", "pm_mtx"];
 }
 
-/// OpenBSD's choice.
+/// OpenBSD's choice of the two locks.
 pub enum OpenbsdKinds {}
 
 impl<M: Machine> Kinds<M> for OpenbsdKinds {
@@ -77,7 +77,7 @@ impl<M: Machine> Kinds<M> for OpenbsdKinds {
 
 /// The gate of a FreeBSD space.
 pub type OneLock<M> = LocksOnly<M, FreebsdKinds>;
-/// The gate of a FreeBSD space with locks as its own of today.
+/// The gate of a FreeBSD space with locks like FreeBSD's present ones.
 pub type SxMap<M> = LocksOnly<M, SxKinds>;
 
 /// The locks of a space: 256 bytes.
@@ -86,11 +86,11 @@ pub struct MapLocks<M: Machine, K: Kinds<M>> {
     pmap: Padded<K::Pmap>,
 }
 
-/// The map's lock, or nothing.
+/// An operation's hold on the map's lock.
 #[derive(Default)]
 #[must_use = "the lock is released when this is dropped"]
 pub enum MapHeld<'a, M: Machine, K: Kinds<M>> {
-    /// Nothing.
+    /// The lock is not held.
     #[default]
     Nothing,
     /// Locked for reading.
@@ -99,7 +99,7 @@ pub enum MapHeld<'a, M: Machine, K: Kinds<M>> {
     Write(RawWriteGuard<'a, M, K::Map>),
 }
 
-/// The pmap's lock, or nothing.
+/// The pmap's lock, if the gate has one.
 #[must_use = "the lock is released when this is dropped"]
 pub struct PmapHeld<'a, M: Machine, K: Kinds<M>>(Option<RawGuard<'a, M, K::Pmap>>);
 
@@ -134,8 +134,8 @@ impl<M: Machine, K: Kinds<M>> MapLocks<M, K> {
         MapHeld::Write(RawWriteGuard::new(&*self.map))
     }
 
-    /// Locks the map for reading, when `copy`, under the lock for writing, has done all that is
-    /// wanted.
+    /// Locks the map for reading, after calls of `copy` under the lock for writing have left
+    /// nothing to do.
     #[inline]
     #[track_caller]
     fn read_when(&self, wants_copy: impl Fn() -> bool, copy: impl Fn()) -> MapHeld<'_, M, K> {

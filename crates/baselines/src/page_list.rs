@@ -1,15 +1,15 @@
-//! Lists of pages through the pages themselves, as kernels have them: who enters or leaves writes
-//! its neighbours' lines.
+//! Lists of pages, linked through the pages themselves, as in kernels: inserting or removing a page
+//! writes its neighbours' cache lines.
 
 use alloc::boxed::Box;
 use machine::{Machine, SharedCell};
 use vm::Error;
 use vm::heap::filled;
 
-/// No page.
+/// The index that stands for no page.
 const NONE: u32 = u32::MAX;
 
-/// The ends of a list; its lock is the user's.
+/// The ends of a list. The user provides its lock.
 pub(crate) struct Ends {
     first: u32,
     last: u32,
@@ -18,7 +18,8 @@ pub(crate) struct Ends {
 /// The links of all pages, each in one list at most, and a state `S` of each.
 pub(crate) struct PageLinks<M: Machine, S = ()>(Box<[Link<M, S>]>);
 
-/// A page's neighbours; a cache line, as a page's descriptor has at least.
+/// A page's neighbours, on a cache line of their own, as a page's descriptor is at least that
+/// large.
 #[repr(align(64))]
 struct Link<M: Machine, S>(M::Cell<Neighbours>, S);
 
@@ -29,15 +30,15 @@ struct Neighbours {
 }
 
 impl Ends {
-    /// Of an empty list.
+    /// The ends of an empty list.
     pub(crate) const EMPTY: Ends = Ends {
         first: NONE,
         last: NONE,
     };
 }
 
-/// The caller of each method with `ends` holds the lock of that list, and the page stands in no
-/// other one.
+/// The caller of each method with `ends` holds the lock of that list, and the page is in no other
+/// list.
 impl<M: Machine, S> PageLinks<M, S> {
     pub(crate) fn new(frames: usize, state: impl Fn() -> S) -> Result<Self, Error> {
         let alone = || Neighbours {
@@ -64,12 +65,12 @@ impl<M: Machine, S> PageLinks<M, S> {
         let first = unsafe { (*ends.read()).first };
         let some = |page: u32| (page != NONE).then_some(page);
         core::iter::successors(some(first), move |&page| {
-            // SAFETY: as above.
+            // SAFETY: the caller holds the list's lock.
             some(unsafe { (*self.0[page as usize].0.read()).after })
         })
     }
 
-    /// Removes the page from the list, if it stands there.
+    /// Removes the page from the list, if it is there.
     pub(crate) fn dequeue(&self, ends: &M::Cell<Ends>, page: u32) {
         // SAFETY: the caller holds the list's lock, which guards the links of its pages.
         let link = unsafe { &mut *self.0[page as usize].0.write() };
@@ -81,7 +82,7 @@ impl<M: Machine, S> PageLinks<M, S> {
         self.join(ends, before, after);
     }
 
-    /// Appends the page, which stands in no list.
+    /// Appends the page, which is in no list.
     pub(crate) fn enqueue(&self, ends: &M::Cell<Ends>, page: u32) {
         // SAFETY: the caller holds the list's lock, which guards the ends.
         let last = unsafe { (*ends.write()).last };

@@ -21,8 +21,7 @@ impl<I: Invalidation<Hosted>> System for With<I> {
     type PvChunks = vm::system::NoChunks;
 }
 
-/// Maps, faults, unmaps, and removes by the reverse map; an order that is broken
-/// panics.
+/// Maps, faults, unmaps, and removes by the reverse map; a violation of the order panics.
 fn exercise<I: Invalidation<Hosted>>() {
     let machine = Hosted::with_memory(1, 4 << 20).expect("memory");
     machine.attach(0);

@@ -1,5 +1,5 @@
-//! This computer: whether it is fit for measurements ([`doctor`]), and its costs, as a machine
-//! profile ([`calibrate`]).
+//! This computer: its fitness for measurements ([`doctor`]), and its costs, as a machine profile
+//! ([`calibrate`]).
 
 pub mod calibrate;
 pub mod doctor;

@@ -1,10 +1,9 @@
 //! Checks of the VM.
 //!
-//! On simulated machines, which see more than a test on real CPUs can, [`conflicts`] asks whether
-//! operations that commute touch common cache lines, [`races`] whether some schedule breaks
-//! a promise of the locks, epochs or the VM. [`sequences`] asks whether operations mean what
-//! the model, and the kernel of this computer, say they mean. All check the same code that
-//! runs elsewhere.
+//! Simulated machines see more than a test on real CPUs can. On them, [`conflicts`] checks that
+//! operations that commute share no cache lines, and [`races`] looks for schedules that break a
+//! guarantee of the locks, epochs or the VM. [`sequences`] compares operations with the model, and
+//! with the kernel of this computer. All check the same code that runs elsewhere.
 
 pub mod conflicts;
 mod ours;

@@ -5,10 +5,10 @@ use sim::SiteName;
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-/// A function and where it is.
+/// A function and its place in the source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Frame {
-    /// Its path.
+    /// The function's path.
     pub function: String,
     /// `file:line`, from the repository's root.
     pub place: String,
@@ -42,7 +42,7 @@ pub fn frames(addresses: &[usize]) -> Vec<Frame> {
     kept.map(|(_, frame)| frame).collect()
 }
 
-/// The frames at one address, with the index in [`KEPT`]; remembered, since debug information
+/// The frames at one address, with the index in [`KEPT`]. They are cached, since debug information
 /// is slow to read.
 fn resolve(address: usize) -> Vec<(usize, Frame)> {
     type Known = HashMap<usize, Vec<(usize, Frame)>>;

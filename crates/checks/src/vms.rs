@@ -1,4 +1,4 @@
-//! The machines that are checked on, and the VM as each preset builds it.
+//! The machines on which checks run, and the VM as each preset builds it.
 
 use sim::profile::Profile;
 use std::sync::{Arc, LazyLock};
@@ -13,7 +13,7 @@ pub fn profile(sockets: usize, cores: usize, threads: usize) -> Profile {
     shaped.expect("a shape that machines have")
 }
 
-/// Panics unless `vm`, which is no longer used, has all its frames and swap space back.
+/// Panics unless all frames and swap space of `vm`, which is no longer used, are free again.
 pub fn assert_unused<S: System>(vm: &Arc<Vm<S>>) {
     let frames = vm.frames();
     assert_eq!(frames.free_count(), frames.total(), "frames leaked");

@@ -24,7 +24,7 @@ impl fmt::Display for Frame {
 }
 
 /// The functions at `addresses` of `kernel`, inlined ones before those that contain them. The
-/// addresses are where calls return to, so the call stands before each.
+/// addresses are where calls return to, so the call is before each.
 pub(crate) fn frames(kernel: &Path, addresses: &[u64]) -> Vec<Frame> {
     let calls: Vec<u64> = addresses.iter().map(|one| one.saturating_sub(1)).collect();
     let named = named(kernel, &calls, addresses);

@@ -13,17 +13,17 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-/// How often to check whether the guest is to stop.
+/// The interval of checks if the guest is to stop.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// How many chunks of output wait to be written before the guest has to.
 const CHUNKS: usize = 16;
 
-/// Where the guest's console is.
+/// The guest's console.
 pub enum Console<'a> {
     /// The user's terminal, which is standard input and output.
     Terminal,
-    /// The guest's output goes there; it has no input.
+    /// Output is written to this; there is no input.
     Into(&'a mut dyn Write),
     /// A terminal at which a script types and reads the guest's output.
     Typed(&'a mut Typist),
@@ -93,7 +93,7 @@ pub fn run(
 /// Runs `program` without a terminal, and returns also its output.
 ///
 /// # Errors
-/// As [`run`].
+/// Fails if the guest cannot be prepared or started.
 pub fn captured(
     guest: &Guest,
     machine: &Machine,
@@ -107,7 +107,7 @@ pub fn captured(
     Ok((ended, text))
 }
 
-/// Adds the guest's first process and its command, and packs all.
+/// Adds the guest's first process and its command, and packs all files.
 fn pack(files: &Files, program: &Program, terminal: bool, place: &Place) -> Result<(), Error> {
     compile(&source("guest/init.c"), &place.init(), Library::Musl)?;
     let mut files = files.clone();
@@ -164,7 +164,8 @@ fn die_with_parent() -> io::Result<()> {
     }
 }
 
-/// Returns true if QEMU has ended by itself: else it is stopped.
+/// Runs QEMU at the user's terminal. Returns true if it has ended by itself, false if it was
+/// stopped.
 fn on_terminal(command: Command, stop: &dyn Fn() -> bool) -> Result<bool, Error> {
     let _restored = Terminal::save();
     let program = command.get_program().to_owned();
@@ -178,7 +179,7 @@ fn on_terminal(command: Command, stop: &dyn Fn() -> bool) -> Result<bool, Error>
     Ok(false)
 }
 
-/// The same, with the guest's console going to `out`.
+/// Runs QEMU with the guest's output written to `out`. Returns true if it has ended by itself.
 fn into(mut command: Command, out: &mut dyn Write, stop: &dyn Fn() -> bool) -> Result<bool, Error> {
     command.stdin(Stdio::null());
     follow(command, stop, &mut |chunk, _| {
@@ -186,7 +187,7 @@ fn into(mut command: Command, out: &mut dyn Write, stop: &dyn Fn() -> bool) -> R
     })
 }
 
-/// The same, with a script at the guest's console.
+/// Runs QEMU with a script at the guest's console. Returns true if it has ended by itself.
 fn typed(
     mut command: Command,
     typist: &mut Typist,
@@ -213,7 +214,7 @@ fn follow(
     printed: &mut dyn FnMut(&[u8], &mut Child) -> io::Result<()>,
 ) -> Result<bool, Error> {
     command.stdout(Stdio::piped());
-    // A Ctrl-C is this process's, which ends QEMU.
+    // Ctrl-C interrupts only this process, which ends QEMU.
     command.process_group(0);
     let program = command.get_program().to_owned();
     let mut qemu = Running::start(command)?;

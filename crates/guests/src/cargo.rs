@@ -19,7 +19,7 @@ pub struct Build<'a> {
     pub flags: Option<&'a str>,
 }
 
-/// Builds it, if that is not done.
+/// Builds the package, if that is not done.
 ///
 /// # Errors
 /// Fails if the sources are not where this program was built, or with the compiler's messages.

@@ -18,7 +18,7 @@ impl Library {
     /// Both.
     pub const ALL: [Library; 2] = [Library::Musl, Library::Gnu];
 
-    /// As output shows it.
+    /// The name used in output.
     pub const fn name(self) -> &'static str {
         match self {
             Library::Musl => "musl",

@@ -49,7 +49,7 @@ pub fn executable() -> PathBuf {
     folder().join("target").join(BUILT)
 }
 
-/// The same within the folder of a build.
+/// The kernel's executable within the folder of a build.
 const BUILT: &str = "x86_64-unknown-linux-gnu/release/kernel";
 
 /// Builds scalevm's kernel, if that is not done, and returns its executable.
@@ -71,7 +71,7 @@ pub fn build() -> Result<PathBuf, Error> {
 /// Builds, if that is not done, a kernel whose profile includes locks, and returns its executable.
 ///
 /// # Errors
-/// As [`build`].
+/// Fails if the sources are not where this program was built, or with the compiler's messages.
 pub fn build_watched() -> Result<PathBuf, Error> {
     let folder = folder();
     let target = folder.join("target/watched");

@@ -15,7 +15,7 @@ pub struct Operation {
     pub tasks: Option<&'static str>,
 }
 
-/// All of them.
+/// All measured operations.
 pub const OPERATIONS: [Operation; 10] = [
     operation("call", "system call that does nothing", Some("threads")),
     operation(
@@ -44,7 +44,7 @@ const fn operation(
 /// How many CPUs rates are for: more would take turns on computers with two.
 pub const CPUS: [u32; 2] = [1, 2];
 
-/// Instructions of one operation; of 1,000 samples.
+/// Instructions of one operation, from 1,000 samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cost {
     /// The fewest.
@@ -59,7 +59,7 @@ pub type Found<T> = Result<T, String>;
 /// The programs, compiled.
 pub struct Programs {
     files: Files,
-    /// Keeps the executables.
+    /// The folder of the executables.
     _folder: tempfile::TempDir,
 }
 
@@ -71,7 +71,7 @@ const SPAN: &str = "500";
 const ALL: &str = "for program; do $program; done";
 
 impl Programs {
-    /// Compiles them.
+    /// Compiles the programs.
     ///
     /// # Errors
     /// Fails if a compiler or busybox is missing.
@@ -115,7 +115,7 @@ impl Programs {
     /// operations that are not counted so.
     ///
     /// # Errors
-    /// As [`Programs::costs`].
+    /// Fails if guests cannot be started, not if they fail.
     pub fn rates(
         &self,
         guest: &Guest,
@@ -139,8 +139,8 @@ impl Programs {
         Ok(OPERATIONS.iter().map(found).collect())
     }
 
-    /// The output of the programs of `operations`. Linux runs all in one guest; on our kernel a
-    /// program that fails must not take the others with it.
+    /// The output of the programs of `operations`. Linux runs all in one guest; on scalevm's
+    /// kernel, which may fail, each program has a guest of its own.
     fn run(
         &self,
         guest: &Guest,

@@ -9,10 +9,10 @@ use std::path::Path;
 /// Where a guest's programs look for each other.
 const PATH: &str = "PATH=/bin:/sbin:/usr/bin:/usr/sbin";
 
-/// Where a guest has a program of the user's.
+/// The path of a user's program in the guest.
 const PLACE: &str = "program";
 
-/// A program of the guest's, with its arguments and its surroundings.
+/// A program in the guest, with its arguments and its environment.
 #[derive(Clone, Debug)]
 pub struct Program {
     /// Its file in the guest; a name without a slash is looked up in PATH.
@@ -42,9 +42,9 @@ impl Program {
         }
     }
 
-    /// The program that a user's command line names first, and its arguments. A name without a
-    /// slash is the guest's to look up, and so is a path of the guest's; else it is a file of this
-    /// computer, which is added to `files`.
+    /// The program that a user's command line names first, and its arguments. The guest looks up a
+    /// name without a slash, and a path that it has; anything else is a file of this computer,
+    /// which is added to `files`.
     ///
     /// # Errors
     /// Fails if the file is missing, or needs shared libraries.

@@ -1,16 +1,17 @@
-//! The user's terminal while QEMU has it.
+//! The user's terminal while QEMU uses it.
 
 use std::io::{self, IsTerminal};
 use std::os::fd::AsRawFd;
 
-/// How the terminal was; dropped, it is so again. QEMU does that too, unless it is killed.
+/// The terminal's settings, restored when this is dropped. QEMU restores them too, unless it is
+/// killed.
 pub(crate) struct Terminal {
     settings: libc::termios,
     flags: libc::c_int,
 }
 
 impl Terminal {
-    /// How standard input is, if it is a terminal.
+    /// The settings of standard input, if it is a terminal.
     pub(crate) fn save() -> Option<Terminal> {
         let stdin = io::stdin();
         if !stdin.is_terminal() {

@@ -31,7 +31,7 @@ impl Tool {
             .ok_or(self.missing())
     }
 
-    /// That it is not there.
+    /// The error that the program is missing.
     pub(crate) fn missing(&self) -> Error {
         Error::Missing {
             program: self.program,

@@ -14,7 +14,7 @@ fn guest(words: &[&str]) -> Guest {
     }
 }
 
-/// Boots the kernel with these words; how it ends.
+/// Boots the kernel with these words; returns how it ends.
 fn boot(words: &[&str], cpus: u32) -> Ended {
     let guest = guest(words);
     let machine = Machine {
@@ -76,7 +76,7 @@ fn a_shell_has_a_terminal_with_jobs() {
     assert_eq!(ended.expect("QEMU starts"), Ended::Exit(7), "{printed}");
 }
 
-/// How a program ends in a guest, its output, and the kernel's notes.
+/// Runs a program in a guest; returns how it ends, its output, and the kernel's notes.
 fn run(machine: &Machine, files: &Files, program: &Program) -> (Ended, String, Vec<String>) {
     let (mut text, mut notes) = (Vec::new(), Vec::new());
     let start = Instant::now();
@@ -94,8 +94,8 @@ fn run(machine: &Machine, files: &Files, program: &Program) -> (Ended, String, V
     (ended.expect("QEMU starts"), text, notes)
 }
 
-/// A program that takes all memory ends, and the kernel says so; of one that forks for ever a shell
-/// rids itself without a fork.
+/// The kernel ends a program that takes all memory, and says so; a shell kills one that forks
+/// forever, without a fork.
 #[test]
 fn a_shell_survives_a_memory_hog_and_a_fork_bomb() {
     const SCRIPT: &str = "

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 const LIMIT: Duration = Duration::from_secs(400);
 
-/// How `words`, a program of `stress/` and its arguments, ends in a guest; its output, and the
-/// kernel's notes.
+/// Runs `words`, a program of `stress/` and its arguments, in a guest; returns how it ends, its
+/// output, and the kernel's notes.
 fn run(machine: &Machine, kernel: &[&str], words: &[&str]) -> (Ended, String, Vec<String>) {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join(words[0]);
@@ -101,8 +101,8 @@ fn a_disk_has_what_memory_has_not() {
     assert!(notes.iter().any(short), "{notes:?}");
 }
 
-/// A page that is gone for one CPU is gone for all; and where the interrupt to the others is left
-/// out, that shows.
+/// A page that is gone for one CPU is gone for all; without the interrupt to the others, the test
+/// fails.
 #[test]
 fn no_translation_outlives_its_page() {
     let machine = Machine {
@@ -118,7 +118,7 @@ fn no_translation_outlives_its_page() {
 }
 
 /// Alan Cox's example: a removal of all of a page's mappings waits for those that another CPU has
-/// taken away and not flushed yet; and where it does not wait, a CPU writes the page afterwards.
+/// removed but not flushed yet; without the wait, a CPU writes the page afterwards.
 #[test]
 fn a_removal_waits_for_those_under_way() {
     let machine = Machine {

@@ -159,14 +159,14 @@ unsafe impl Memory for Hosted {
     #[inline]
     fn read_words(&self, frame: Frame, first: usize, words: &mut [[u8; 8]]) {
         let from = &self.inner.arena.words(frame)[first..first + words.len()];
-        // SAFETY: both are so many words.
+        // SAFETY: both have this many words.
         unsafe { copy_words(from.as_ptr().cast(), words.as_mut_ptr().cast(), from.len()) };
     }
 
     #[inline]
     fn write_words(&self, frame: Frame, first: usize, words: &[[u8; 8]]) {
         let to = &self.inner.arena.words(frame)[first..first + words.len()];
-        // SAFETY: both are so many words, and those of a frame may be written through a shared
+        // SAFETY: both have this many words, and those of a frame may be written through a shared
         // reference.
         unsafe {
             copy_words(
@@ -261,7 +261,7 @@ fn fill_zero(to: NonNull<AtomicU64>) {
 }
 
 /// # Safety
-/// As above.
+/// `from` and `to` must be `count` words each, one of the two of a frame and thus aligned.
 #[cfg(not(target_arch = "x86_64"))]
 unsafe fn copy_words(from: *const u8, to: *mut u8, count: usize) {
     for i in 0..count {

@@ -28,7 +28,7 @@ const MOST: usize = 8192;
 
 /// The message of a context to its CPU's thread when it suspends itself.
 pub(crate) enum Left {
-    /// The CPU continues with this one.
+    /// The CPU continues with this context.
     For(usize),
     /// No task is left: the thread ends.
     Work,
@@ -43,9 +43,9 @@ type Body = Coroutine<(), Left, Ending, ContextStack>;
 /// How long tasks have been off CPUs, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Off {
-    /// While they waited for something else.
+    /// The time while they waited for something else.
     pub blocked: u64,
-    /// While they were ready to run.
+    /// The time while they were ready to run.
     pub queued: u64,
 }
 
@@ -63,8 +63,9 @@ struct Context {
     on: AtomicBool,
     /// True if it waits for another task's work, in whose account that time is.
     stands_by: AtomicBool,
-    /// Since when no CPU runs it, and since when it is ready.
+    /// Since when no CPU runs it.
     left: AtomicU64,
+    /// Since when it is ready.
     ready: AtomicU64,
     /// How long no CPU ran it, up to its last return.
     off: AtomicU64,
@@ -86,14 +87,14 @@ pub(crate) struct Pool {
 
 /// The contexts without a job.
 struct Unused {
-    /// Those that have had one.
+    /// Contexts that have had a job.
     again: Vec<usize>,
-    /// From here on none has.
+    /// The index from which on no context has had a job.
     fresh: usize,
 }
 
 impl Pool {
-    /// Room for contexts.
+    /// A pool without contexts.
     pub(crate) fn new() -> io::Result<Self> {
         let empty = |_| Context {
             body: UnsafeCell::new(None),
@@ -147,14 +148,14 @@ impl Pool {
         Some(index)
     }
 
-    /// Returns true if a CPU runs the task whose words are at this address; `None` if no task's
-    /// are.
+    /// Returns true if a CPU runs the task whose words are at this address; `None` if there is
+    /// none.
     pub(crate) fn is_running(&self, locals: usize) -> Option<bool> {
         let index = self.stacks.index_of(locals)?;
         Some(self.all[index].on.load(Ordering::Relaxed))
     }
 
-    /// The task of the context stands by, or does so no longer.
+    /// Records that the task of the context waits for another task's work, or no longer does.
     pub(crate) fn stand_by(&self, index: usize, stands_by: bool) {
         self.all[index]
             .stands_by
@@ -187,7 +188,7 @@ impl Drop for Pool {
     }
 }
 
-/// The whole life of a context.
+/// The code of a context.
 fn begin(index: usize, yielder: &Yielder<(), Left>, job: Job, exit: Option<Exit>) -> Ending {
     let me = &here().pool.all[index];
     me.yielder
@@ -197,12 +198,12 @@ fn begin(index: usize, yielder: &Yielder<(), Left>, job: Job, exit: Option<Exit>
     }
     let panic = with_words(me, job).err();
     let exit = exit.expect("a CPU's own loop has no end");
-    // The way out has words of its own: others leave at the same time.
+    // `exit` runs with words of its own, since other tasks may end at the same time.
     let next = with_words(me, exit).expect("the scheduler knows a context to go on with");
     (next, panic)
 }
 
-/// Calls `f` with new words, which it then drops; the payload of a panic.
+/// Calls `f` with new words, which it then drops; returns the payload if `f` panicked.
 fn with_words<R>(me: &Context, f: impl FnOnce() -> R) -> Result<R, Box<dyn Any + Send>> {
     let locals = Locals::ZERO;
     // Valid until they are dropped, and not used afterwards.
@@ -220,7 +221,7 @@ impl Context {
         words::LOCALS.set(address);
     }
 
-    /// The context suspends itself; returns when a CPU continues with it.
+    /// Suspends the context; returns when a CPU continues with it.
     fn suspend(&self, left: Left) {
         let yielder = self.yielder.load(Ordering::Relaxed);
         // SAFETY: the running context's own, which lives as long as its stack.
@@ -243,7 +244,7 @@ impl Crew {
         }
     }
 
-    /// The calling thread runs contexts until no task is left.
+    /// Runs contexts on the calling thread until no task is left.
     pub(crate) fn run(&self) {
         let me = self.here();
         loop {
@@ -278,7 +279,7 @@ impl Crew {
         result
     }
 
-    /// The task of the context has ended, and its CPU has left the stack.
+    /// Frees the context: its task has ended, and its CPU has left the stack.
     fn end(&self, index: usize, panic: Option<Box<dyn Any + Send>>) {
         // SAFETY: the context is this CPU's, and no longer runs.
         unsafe { *self.pool.all[index].body.get() = None };
@@ -298,7 +299,7 @@ impl Crew {
         &self.pool.all[self.here().context.load(Ordering::Relaxed)]
     }
 
-    /// The calling CPU's thread has nothing to do any more; returns in the next one to be the CPU.
+    /// Ends the calling CPU's thread; returns in the next thread that becomes the CPU.
     pub(crate) fn rest(&self) {
         self.running().suspend(Left::Work);
     }
@@ -311,7 +312,7 @@ impl Crew {
         self.back(me);
     }
 
-    /// The calling context is back on a CPU: first it was blocked, then it waited for the CPU.
+    /// Accounts for the time that the calling context was off CPUs: blocked first, then ready.
     fn back(&self, me: &Context) {
         let now = Hosted::now();
         let left = me.left.load(Ordering::Relaxed);

@@ -1,9 +1,10 @@
 //! Threads as CPUs.
 //!
-//! A thread becomes a CPU by [`Hosted::attach`] and has it alone until it ends, so a pin needs no
-//! work: no other thread can run there, and a thread continues with another task of a scheduler
-//! only where the running one says so, which is nowhere below a pin. With debug assertions pins are
-//! counted, and a task that sleeps with one panics, as it would deadlock a kernel.
+//! A thread becomes a CPU by [`Hosted::attach`] and stays the only one until it ends, so a pin
+//! needs no work: no other thread can run there, and a thread continues with another task of a
+//! scheduler only where the running one says so, which is never while it holds a pin. With debug
+//! assertions pins are counted, and a task that sleeps with one panics, as it would deadlock a
+//! kernel.
 
 use crate::{Hosted, words};
 use core::marker::PhantomData;
@@ -128,7 +129,7 @@ unsafe impl Cpus for Hosted {
     }
 }
 
-/// Which CPUs are taken by a thread.
+/// True for each CPU that a thread has taken.
 pub(crate) struct Claims(Box<[AtomicBool]>);
 
 impl Claims {
@@ -136,7 +137,7 @@ impl Claims {
         Claims((0..cpus).map(|_| AtomicBool::new(false)).collect())
     }
 
-    /// Takes the CPU as soon as no thread has it. False if a thread keeps it for `limit`.
+    /// Takes the CPU as soon as no thread has it. Returns false if a thread keeps it for `limit`.
     fn claim_within(&self, index: usize, limit: Duration) -> bool {
         let begin = Instant::now();
         // Acquire: pairs with the release in `Claim::drop`, so that the next thread to be this CPU
@@ -166,7 +167,7 @@ impl Hosted {
     /// no detaching: a pin taken before must not outlive it.)
     ///
     /// A thread returns its CPU in its very last step, which may be after a `std::thread::scope`
-    /// has seen it end. So this waits a few seconds for a CPU that another thread has.
+    /// has seen it end. So this waits a few seconds for a CPU that another thread still has.
     ///
     /// # Panics
     /// If there is no such CPU, another thread keeps it, or the calling thread is a CPU already.
@@ -183,14 +184,14 @@ impl Hosted {
     /// Runs `job` on CPU `index`, in a thread of its own, and returns its result.
     ///
     /// # Panics
-    /// See [`Hosted::attach`]; also if `job` panics.
+    /// If there is no such CPU, another thread keeps it, or `job` panics.
     pub fn on_cpu<R: Send>(&self, index: usize, job: impl FnOnce() -> R + Send) -> R {
         let (mut job, mut result) = (Some(job), None);
         self.run_on(index, &mut || result = job.take().map(|job| job()));
         result.expect("the job has ended")
     }
 
-    /// Like [`Hosted::on_cpu`], for jobs of all types.
+    /// Runs `job`, whose type is erased, on CPU `index`.
     fn run_on(&self, index: usize, job: &mut (dyn FnMut() + Send)) {
         let run = || {
             self.attach(index);

@@ -35,7 +35,7 @@ impl Hosted {
     /// If the host refuses the addresses for stacks (8 GiB).
     ///
     /// # Panics
-    /// If it has a scheduler.
+    /// If the machine has a scheduler.
     pub fn schedule<S: Scheduler + 'static>(
         &self,
         make: impl FnOnce(CpuRange) -> S,
@@ -54,7 +54,7 @@ impl Hosted {
         Ok(())
     }
 
-    /// Returns true if it has a scheduler.
+    /// Returns true if the machine has a scheduler.
     pub fn is_scheduled(&self) -> bool {
         self.inner.crew.get().is_some()
     }
@@ -72,13 +72,13 @@ impl Hosted {
             .for_each(|(job, cpu)| crew.members[cpu].bring(job));
     }
 
-    /// The calling thread becomes CPU `index` for the rest of its life ([`Hosted::attach`]), and
-    /// runs tasks of the scheduler until there is none on any CPU. All CPUs are to do so at the
-    /// same time: a job dealt to one waits for its thread.
+    /// Makes the calling thread CPU `index` for the rest of its life ([`Hosted::attach`]), and runs
+    /// tasks of the scheduler until there is none on any CPU. All CPUs are to do so at the same
+    /// time: a job dealt to one waits for its thread.
     ///
     /// # Panics
-    /// See [`Hosted::attach`]; if the machine has no scheduler. A panic of a task is passed on by
-    /// one of the threads.
+    /// If the machine has no scheduler, there is no such CPU, another thread keeps it, or the
+    /// calling thread is already a CPU. A panic of a task is passed on by one of the threads.
     pub fn work(&self, index: usize) {
         self.attach(index);
         let crew = self.crew();
@@ -122,8 +122,8 @@ pub fn spawn(job: Job) {
     crew.scheduler().start(job);
 }
 
-/// `wait` waits for another task's work: the time that the calling task is blocked meanwhile is in
-/// no account but the other's, if both are a scheduler's.
+/// Calls `wait`, which waits for another task's work. The time that the calling task is blocked
+/// meanwhile is only in the other task's account, if both are a scheduler's.
 pub fn stand_by<R>(wait: impl FnOnce() -> R) -> R {
     let mark = |stands_by| {
         if let Some(crew) = Crew::current() {
@@ -145,7 +145,7 @@ pub fn off_cpu() -> Option<u64> {
 }
 
 impl Crew {
-    /// That of the calling thread, if it works in one.
+    /// The crew of the calling thread, if it works in one.
     #[inline]
     pub(crate) fn current() -> Option<&'static Crew> {
         let crew = with_exposed_provenance::<Crew>(words::CREW.get());
@@ -164,12 +164,13 @@ impl Crew {
         &self.members[cpu::current().index()]
     }
 
-    /// Jobs, or tasks, have begun.
+    /// Counts jobs or tasks that have begun.
     pub(crate) fn has_begun(&self, count: usize) {
         self.tasks.fetch_add(count, Ordering::Relaxed);
     }
 
-    /// A job has become a task, or a task has ended; the last one's CPU tells the others.
+    /// Counts a job that has become a task, or a task that has ended; the CPU of the last one tells
+    /// the others.
     pub(crate) fn has_ended(&self) {
         // Release and acquire: the CPU whose task is the last sees all that the others did.
         if self.tasks.fetch_sub(1, Ordering::AcqRel) == 1 {
@@ -183,7 +184,7 @@ impl Crew {
         self.tasks.load(Ordering::Acquire) == 0
     }
 
-    /// See [`machine::Tasks::is_running`].
+    /// Returns true if a CPU runs the task with these words; `None` if no task has them.
     pub(crate) fn is_running(&self, locals: usize) -> Option<bool> {
         self.pool.is_running(locals)
     }

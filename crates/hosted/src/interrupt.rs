@@ -15,9 +15,9 @@ use std::sync::{Mutex, PoisonError};
 /// A CPU that runs tasks. Fields that it alone writes are relaxed throughout.
 #[repr(align(128))]
 pub(crate) struct Member {
-    /// The context that it runs. The CPU's own.
+    /// The context that it runs. Only the CPU accesses it.
     pub(crate) context: AtomicUsize,
-    /// When its timer interrupts it. The CPU's own.
+    /// When its timer interrupts it. Only the CPU accesses it.
     timer: AtomicU64,
     /// Given for an interrupt by another CPU, or by the thread that brings a job.
     wake: Permit,
@@ -41,12 +41,12 @@ impl Member {
         }
     }
 
-    /// Interrupts it.
+    /// Interrupts the CPU.
     pub(crate) fn interrupt(&self) {
         self.wake.give();
     }
 
-    /// Brings it a job for the scheduler.
+    /// Adds a job for the scheduler to the CPU's queue.
     pub(crate) fn bring(&self, job: Job) {
         let jobs = self.jobs.lock();
         jobs.unwrap_or_else(PoisonError::into_inner).push_back(job);
@@ -58,7 +58,7 @@ impl Member {
         jobs.unwrap_or_else(PoisonError::into_inner).pop_front()
     }
 
-    /// The CPU asks for an interrupt at `time`.
+    /// Sets the CPU's timer to `time`.
     pub(crate) fn set_timer(&self, time: u64) {
         self.timer.store(time, Ordering::Relaxed);
     }
@@ -72,7 +72,7 @@ impl Member {
         self.timer().is_some_and(|time| time <= Hosted::now())
     }
 
-    /// A task is back here that was off its CPU for so long.
+    /// Charges the time that a task, now back on this CPU, was off CPUs.
     pub(crate) fn charge(&self, off: Off) {
         let add = |sum: &AtomicU64, time| {
             sum.store(sum.load(Ordering::Relaxed) + time, Ordering::Relaxed);

@@ -44,7 +44,7 @@ struct Inner {
     cpus: CpuRange,
     claims: cpu::Claims,
     arena: arena::Arena,
-    /// One per CPU; none on a machine without memory.
+    /// The CPUs' MMUs; none on a machine without memory.
     mmus: Box<[mmu::CpuMmu]>,
     /// The frames that are handed over, ascending.
     usable: Box<[Range<u32>]>,

@@ -59,7 +59,7 @@ impl CpuMmu {
     /// Carries out the requests of other CPUs.
     ///
     /// # Safety
-    /// See [`CpuMmu::own`].
+    /// The caller runs on this CPU, and holds no result of [`CpuMmu::own`].
     #[inline]
     unsafe fn serve(&self) {
         // SAFETY: the caller runs on this CPU and holds no result of `own`; the closure's result
@@ -132,7 +132,7 @@ impl Hosted {
         }
     }
 
-    /// The calling CPU translates by this root, with this tag, or not at all.
+    /// Makes the calling CPU translate by this root with this tag, or not at all.
     fn translate_by(&self, tables: Option<(Frame, Asid)>) {
         // SAFETY: the caller runs on the CPU, and holds no result of `own`.
         let own = unsafe { self.mmu().own() };

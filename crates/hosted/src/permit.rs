@@ -11,7 +11,7 @@ const WAITING: u32 = 2;
 pub(crate) struct Permit(AtomicU32);
 
 impl Permit {
-    /// Not given.
+    /// A permit that is not given.
     pub(crate) const fn new() -> Self {
         Permit(AtomicU32::new(EMPTY))
     }
@@ -32,13 +32,13 @@ impl Permit {
         }
     }
 
-    /// Returns true if it is given: a hint.
+    /// Returns true if the permit is given: a hint.
     #[inline]
     pub(crate) fn is_given(&self) -> bool {
         self.0.load(Ordering::Relaxed) == GIVEN
     }
 
-    /// The owner takes the permit, if it is given.
+    /// Takes the permit, if it is given. Called by the owner.
     pub(crate) fn take(&self) -> bool {
         // Acquire: pairs with the release in `give`.
         let taken = self
@@ -47,8 +47,8 @@ impl Permit {
         taken.is_ok()
     }
 
-    /// The owner waits until the permit is given, for `limit` nanoseconds at most, if there is a
-    /// limit; may return early.
+    /// Waits until the permit is given, for `limit` nanoseconds at most, if there is a limit; may
+    /// return early. Called by the owner.
     pub(crate) fn wait(&self, limit: Option<u64>) {
         // Only the owner leaves GIVEN, so the state is EMPTY or WAITING if it is not that.
         let waits = self

@@ -31,7 +31,7 @@
 //! in lazy TLB mode. The request is *deferred*.
 //!
 //! An initiator waits for at most one access of each target, and an access waits for nothing; an
-//! initiator is not translating. So CPUs that shoot at each other make progress.
+//! initiator is not translating. So CPUs with shootdowns for each other make progress.
 //!
 //! # The mailbox
 //! [`SLOTS`] places and two words of bits, one bit per place. Posting: take a bit from `free`, fill
@@ -47,7 +47,7 @@ pub const SLOTS: usize = 16;
 
 /// All the places.
 const PLACES: u64 = (1 << SLOTS) - 1;
-/// In `ready`: drop everything, whatever the places say.
+/// The bit in `ready` to drop everything, whatever the places say.
 const EVERYTHING: u64 = 1 << 63;
 
 /// A flush that the owner of a mailbox has to perform.
@@ -102,7 +102,7 @@ pub struct Access<'a, M: Atomics> {
 }
 
 impl<M: Atomics> Gate<M> {
-    /// Not translating, nothing posted.
+    /// A gate that is not translating, with an empty mailbox.
     pub fn new() -> Self {
         Gate {
             state: M::AtomicU64::new(0),
@@ -115,7 +115,7 @@ impl<M: Atomics> Gate<M> {
         }
     }
 
-    /// The owner begins an access. It must then [`Gate::serve`] before it translates.
+    /// Begins an access. Called by the owner, which must then [`Gate::serve`] before it translates.
     #[inline]
     pub fn begin(&self) -> Access<'_, M> {
         let before = self.state.load(Ordering::Relaxed);
@@ -127,8 +127,8 @@ impl<M: Atomics> Gate<M> {
         }
     }
 
-    /// The owner takes the requests and makes `forget` carry them out; returns the number of
-    /// orders.
+    /// Takes the requests and makes `forget` carry them out. Called by the owner; returns the
+    /// number of orders.
     #[inline]
     pub fn serve(&self, forget: impl FnMut(Order)) -> u64 {
         // Relaxed: the fence of `begin` has ordered it after the state; requests that are found are

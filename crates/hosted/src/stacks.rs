@@ -8,8 +8,8 @@ use std::io;
 /// Bytes of a stack, its guard page included.
 const STACK: usize = 1 << 20;
 
-/// Stacks begin at different places in their megabyte; otherwise the hot ends of all would meet in
-/// the same sets of the caches.
+/// Stacks begin at different places in their megabyte; otherwise the hot ends of all stacks would
+/// be in the same sets of the caches.
 const COLOURS: usize = 64;
 const COLOUR: usize = 17 * 64;
 
@@ -25,7 +25,7 @@ unsafe impl Send for Stacks {}
 unsafe impl Sync for Stacks {}
 
 impl Stacks {
-    /// Addresses for `count` stacks, none of which may be used yet.
+    /// Addresses for `count` stacks; none may be used yet.
     pub(crate) fn reserve(count: usize) -> io::Result<Self> {
         // SAFETY: a new anonymous mapping at an address of the host's choice.
         let base = unsafe {
@@ -72,7 +72,7 @@ impl Stacks {
         }
     }
 
-    /// On which stack the address lies, if it lies on one.
+    /// The stack that contains the address, if one does.
     pub(crate) fn index_of(&self, address: usize) -> Option<usize> {
         let index = address.checked_sub(self.base.addr().get())? / STACK;
         (index < self.count).then_some(index)

@@ -53,7 +53,7 @@ counters! {
     deferred,
     /// Orders taken from the CPU's own mailbox; fewer than the requests where it was full.
     served,
-    /// Of the orders, those to drop everything because the mailbox was full.
+    /// Orders to drop everything, because the mailbox was full.
     overflows,
 }
 

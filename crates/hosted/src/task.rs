@@ -111,7 +111,7 @@ impl Tasks for Hosted {
     #[inline]
     fn with_locals<R>(f: impl FnOnce(&Locals) -> R) -> R {
         let locals = with_exposed_provenance::<Locals>(words::LOCALS.get());
-        // SAFETY: the words are the calling thread's (`own_locals`), or stand on the stack of the
+        // SAFETY: the words are the calling thread's (`own_locals`), or are on the stack of the
         // task that it runs, below everything that calls this; 0 stands there when they are gone.
         match unsafe { locals.as_ref() } {
             Some(locals) => f(locals),

@@ -3,9 +3,9 @@
 //! A task of a scheduler may go on in another thread after any call that switches. The compiler
 //! takes the address of a `thread_local!` variable for constant within a function, and may keep it
 //! in a register across such a call: behind it, that is the other thread's variable. So each access
-//! here is one instruction that names the thread by its segment register, and that the compiler
-//! does not see into. It repeats no load behind a call, and drops those that are not needed, as it
-//! would of a variable.
+//! here is one instruction that names the thread by its segment register, and that is opaque to the
+//! compiler. It repeats no load behind a call, and drops those that are not needed, as it would of
+//! a variable.
 
 /// One of the words.
 pub(crate) struct Word<const INDEX: usize>;

@@ -1,7 +1,7 @@
 //! Futexes: waiting at a word of memory as long as it has a value.
 //!
 //! # Protocol
-//! Waiters stand in a bucket, found by hashing the word's name, each with a node on its stack. A
+//! Waiters are in a bucket, found by hashing the word's name, each with a node on its stack. A
 //! waiter checks the word under the bucket's lock and enqueues itself. A waker has changed the word
 //! before it locks the bucket: it either comes after the check and finds the waiter, or before, and
 //! the check sees the change. The waker dequeues nodes under the lock; once it has set `woken`, in
@@ -27,7 +27,7 @@ use sync::watch::Watched;
 use sync::{Mutex, MutexGuard, Padded};
 
 lock_class!(
-    /// A bucket of futexes. Held while a waiter looks at its word.
+    /// The lock of a bucket of futexes. Held while a waiter looks at its word.
     pub FutexLock = "futex", rank 75, nesting ByAddress
 );
 
@@ -46,7 +46,7 @@ pub struct Futexes<M: Machine> {
     buckets: Box<[Padded<Bucket<M>>]>,
 }
 
-/// The first waiter, under its lock.
+/// A bucket: its first waiter, and its lock.
 type Bucket<M> = Mutex<M, Watched<M, Adaptive<M>, FutexLock>, Link<M>>;
 /// A locked bucket.
 type Locked<'a, M> = MutexGuard<'a, M, Watched<M, Adaptive<M>, FutexLock>, Link<M>>;
@@ -54,13 +54,13 @@ type Locked<'a, M> = MutexGuard<'a, M, Watched<M, Adaptive<M>, FutexLock>, Link<
 /// A waiting task; on its stack, on a cache line of its own, in place until `woken` is set.
 #[repr(align(64))]
 struct Waiter<M: Machine> {
-    /// Under its bucket's lock.
+    /// Guarded by its bucket's lock.
     name: Cell<Name>,
     /// The number of its bucket. Written under the locks of the old and the new one: relaxed.
     place: M::AtomicU32,
     /// Set to 1 by the waker, in its last access to the node.
     woken: M::AtomicU32,
-    /// The next in the bucket, under its lock; once dequeued, in the waker's list.
+    /// The next in the bucket, guarded by its lock; once dequeued, in the waker's list.
     next: M::Cell<Link<M>>,
 }
 
@@ -100,7 +100,7 @@ impl<M: Machine> Futexes<M> {
         }
     }
 
-    /// Waits at the word until woken, if `still` holds; returns whether it waited. `still` checks
+    /// Waits at the word until woken, if `still` holds. Returns true if it waited. `still` checks
     /// the word under the bucket's lock, and takes no lock of this crate.
     ///
     /// # Errors
@@ -115,7 +115,7 @@ impl<M: Machine> Futexes<M> {
         Ok(wait == Wait::Woken)
     }
 
-    /// Waits for a wake-up while `waits` holds, which is asked before each sleep.
+    /// Waits for a wake-up while `waits` returns true; it is called before each sleep.
     ///
     /// # Errors
     /// Those of `still`.
@@ -214,12 +214,12 @@ impl<M: Machine> Futexes<M> {
         woken
     }
 
-    /// Removes `waiter` from its bucket; whether it was in one.
+    /// Removes `waiter` from its bucket. Returns true if it was in one.
     fn withdraw(&self, waiter: &Waiter<M>) -> bool {
         loop {
             let place = waiter.place.load(Ordering::Relaxed);
             let mut first = self.buckets[place as usize].0.lock();
-            // Who moves it on needs this lock.
+            // A task that moves it needs this lock.
             if waiter.place.load(Ordering::Relaxed) == place {
                 // SAFETY: the lock is held.
                 return unsafe { withdraw(&mut first, waiter) };
@@ -278,8 +278,8 @@ unsafe fn append<M: Machine>(first: &mut Link<M>, list: Link<M>) {
     }
 }
 
-/// The waiters of a list wait for `name` from now on, in the bucket with the number `place`;
-/// returns how many they are.
+/// Makes the waiters of a list wait for `name`, in the bucket with the number `place`; returns how
+/// many they are.
 ///
 /// # Safety
 /// The caller has dequeued them, and holds the locks of both buckets.
@@ -297,7 +297,7 @@ unsafe fn rename<M: Machine>(list: Link<M>, name: Name, place: u32) -> usize {
     count
 }
 
-/// Removes `waiter` from the bucket; whether it was there.
+/// Removes `waiter` from the bucket. Returns true if it was there.
 ///
 /// # Safety
 /// The bucket's lock is held.

@@ -37,7 +37,7 @@ pub enum Entry {
     Read,
     /// Writing to a pipe.
     Write,
-    /// Asking whether descriptors are ready, or waiting until one is.
+    /// Checking if descriptors are ready, or waiting until one is.
     Poll,
     /// Waiting at a word of memory, or waking its waiters.
     Futex,
@@ -56,19 +56,19 @@ pub enum Entry {
 /// that locks something to check for signals (`PCATCH`) does so in [`Kernel::sleep`]. Sleeping for
 /// a lock is outside this trait.
 pub trait Kernel<M: Machine>: Send + Sync + 'static {
-    /// The number of locks that futexes are hashed to, for so many CPUs.
+    /// The number of locks that futexes are hashed to, for this many CPUs.
     fn futex_buckets(&self, cpus: usize) -> usize {
         FUTEX_BUCKETS * cpus
     }
 
-    /// The calling task enters the kernel.
+    /// Called when the calling task enters the kernel.
     fn enter(&self, _why: Entry) {}
 
-    /// The task is about to return; it had entered for the same reason.
+    /// Called when the task is about to return; it had entered for the same reason.
     fn leave(&self, _why: Entry) {}
 
-    /// Sleeps on `key` until woken, if `still` holds; returns whether it slept. May return early,
-    /// so it stands in a loop.
+    /// Sleeps on `key` until woken, if `still` holds; returns true if it slept. It may return
+    /// early, so call it in a loop.
     ///
     /// `still` runs under a lock of the kernel's: if a task makes it false and then calls
     /// [`Kernel::wake`], either the call finds the sleeper, or `still` sees the change. It must be

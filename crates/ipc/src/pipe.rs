@@ -3,7 +3,7 @@
 //! # Protocol
 //! The pipe's lock guards its ring, its ends, its pollers, and `wants`: the ends at which tasks
 //! sleep or are about to. A task that finds no bytes (or no room) sets its bit there, releases the
-//! lock, and sleeps as long as the bit stands. A task that adds bytes (or room) clears the bit
+//! lock, and sleeps as long as the bit is set. A task that adds bytes (or room) clears the bit
 //! under the lock and then wakes all sleepers at that end; each checks again.
 //!
 //! ```text
@@ -28,13 +28,13 @@ use sync::lock_class;
 use sync::watch::Watched;
 
 lock_class!(
-    /// A pipe. Held while bytes are copied.
+    /// The lock of a pipe. Held while bytes are copied.
     pub PipeLock = "pipe", rank 75
 );
 
 /// Bytes in a new pipe at most, as on Linux and the BSDs.
 pub const CAPACITY: usize = 64 << 10;
-/// A write of so many bytes is atomic: no other write divides it.
+/// A write of up to this many bytes is atomic: no other write divides it.
 pub const ATOMIC: usize = 4096;
 
 /// Bytes of a cell of the ring: a cache line.
@@ -64,7 +64,7 @@ impl Error for Broken {}
 /// Why a pipe keeps its capacity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unresized {
-    /// It holds more bytes than it is to.
+    /// It contains more bytes than the new capacity.
     Full,
     /// Memory is short.
     NoMemory,
@@ -157,8 +157,8 @@ impl<M: Machine> Pipe<M> {
         read.expect("it waits as long as it takes")
     }
 
-    /// Reads, and waits for bytes while `waits` holds, which is asked before each sleep; `None` if
-    /// it would have to wait longer.
+    /// Reads, and waits for bytes while `waits` returns true; it is called before each sleep.
+    /// Returns `None` if it would have to wait longer.
     pub fn read_while<K: Kernel<M>>(
         &self,
         kernel: &K,
@@ -175,7 +175,7 @@ impl<M: Machine> Pipe<M> {
 
     /// Hands at most `most` bytes over to `deliver`, part by part, under the pipe's lock, and waits
     /// for them while `waits` holds. Where `deliver` refuses a part, the bytes of its [`ATOMIC`]
-    /// stay in the pipe, those that it took before among them.
+    /// stay in the pipe, including those that it took before.
     pub fn read_with<K: Kernel<M>>(
         &self,
         kernel: &K,
@@ -200,8 +200,8 @@ impl<M: Machine> Pipe<M> {
         self.write_while(kernel, bytes, || true).map(drop)
     }
 
-    /// Writes, and waits for room while `waits` holds, which is asked before each sleep; returns
-    /// how many bytes were written.
+    /// Writes, and waits for room while `waits` returns true; it is called before each sleep.
+    /// Returns how many bytes were written.
     pub fn write_while<K: Kernel<M>>(
         &self,
         kernel: &K,
@@ -279,8 +279,8 @@ impl<M: Machine> Pipe<M> {
         }
     }
 
-    /// Under the lock, after a change at `end`: whether tasks sleep at the other end, and whether
-    /// tasks poll it.
+    /// Called under the lock, after a change at `end`. Returns true, for sleepers and for pollers,
+    /// if the other end has some.
     fn change(&self, state: &mut State<M>, end: End) -> [bool; 2] {
         let bit = end.other().bit() as u32;
         let sleeps = self.wants.load(Ordering::Relaxed) & bit != 0;
@@ -306,7 +306,7 @@ impl<M: Machine> Pipe<M> {
         });
     }
 
-    /// Unregisters a poller of `end` and tells it; returns its key, and whether there are more.
+    /// Unregisters a poller of `end` and tells it; returns its key, and true if there are more.
     fn next_poller(&self, end: End) -> (Option<*const ()>, bool) {
         let mut state = self.state.lock();
         let pollers = &mut state.pollers;
@@ -344,7 +344,7 @@ impl<M: Machine> Pipe<M> {
         ready
     }
 
-    /// How many bytes may be read or written at `end` now, and whether the other end is closed.
+    /// How many bytes may be read or written at `end` now, and true if the other end is closed.
     pub fn room(&self, end: End) -> (usize, bool) {
         let state = self.state.lock();
         let used = state.used();
@@ -355,7 +355,7 @@ impl<M: Machine> Pipe<M> {
         (bytes, !state.open[end.other() as usize])
     }
 
-    /// Bytes that it holds at most.
+    /// The most bytes that the pipe holds.
     pub fn capacity(&self) -> usize {
         self.state.lock().capacity()
     }
@@ -376,7 +376,7 @@ impl<M: Machine> Pipe<M> {
             state.move_to(&mut ring);
             self.change(&mut state, End::Reading)
         };
-        // The old ring goes without the lock.
+        // The old ring is freed without the lock.
         drop(ring);
         self.tell(kernel, End::Reading, told);
         Ok(())
@@ -421,8 +421,8 @@ impl<M: Machine> State<M> {
     /// place in a line.
     fn move_to(&mut self, ring: &mut Ring<M>) {
         for (line, at, part) in pieces(self.read, self.used()) {
-            // SAFETY: the caller holds the pipe's lock, so no other task is at its ring, and nobody
-            // knows the new one.
+            // SAFETY: the caller holds the pipe's lock, so no other task accesses its ring, and
+            // none has the new one.
             let (from, to) = unsafe {
                 let from = &*cell::<M>(&self.ring, line).read();
                 (from, &mut *cell::<M>(ring, line).write())
@@ -432,12 +432,12 @@ impl<M: Machine> State<M> {
         core::mem::swap(&mut self.ring, ring);
     }
 
-    /// Takes at most `most` bytes out of the ring, as [`Pipe::read_with`] says; returns how many.
+    /// Takes at most `most` bytes out of the ring, and hands them to `deliver`; returns how many.
     fn take(&mut self, most: usize, deliver: &mut impl FnMut(&[u8]) -> bool) -> usize {
         let start = self.read;
         let mut count = most.min(self.used());
         for (line, at, part) in pieces(start, count) {
-            // SAFETY: the caller holds the pipe's lock, so no other task is at the ring.
+            // SAFETY: the caller holds the pipe's lock, so no other task accesses the ring.
             let line = unsafe { &*cell::<M>(&self.ring, line).read() };
             if !deliver(&line[at..at + part.len()]) {
                 let place = start + part.start;
@@ -452,7 +452,7 @@ impl<M: Machine> State<M> {
     /// Copies into the ring, which has room; returns how many bytes.
     fn put(&mut self, bytes: &[u8]) -> usize {
         for (line, at, part) in pieces(self.written, bytes.len()) {
-            // SAFETY: the caller holds the pipe's lock, so no other task is at the ring.
+            // SAFETY: the caller holds the pipe's lock, so no other task accesses the ring.
             let line = unsafe { &mut *cell::<M>(&self.ring, line).write() };
             line[at..at + part.len()].copy_from_slice(&bytes[part]);
         }
@@ -461,7 +461,7 @@ impl<M: Machine> State<M> {
     }
 }
 
-/// A ring of so many bytes.
+/// A ring of this many bytes.
 fn ring<M: Machine>(bytes: usize) -> Result<Ring<M>, TryReserveError> {
     let mut ring = Vec::new();
     ring.try_reserve_exact(bytes / LINE)?;

@@ -16,7 +16,8 @@ pub(crate) struct Poller<M: Machine> {
 }
 
 impl<M: Machine> Poller<M> {
-    /// Marks it, under the lock of a pipe; returns the key to wake it by, which outlives it.
+    /// Marks the poller, under the lock of a pipe; returns the key to wake it by, which outlives
+    /// it.
     pub(crate) fn tell(&self) -> *const () {
         // Relaxed: the kernel's lock for sleepers orders it, see `Pipe::when_ready`.
         self.told.store(1, Ordering::Relaxed);
@@ -28,14 +29,14 @@ impl<M: Machine> Poller<M> {
     }
 }
 
-/// Which of `ends` are ready, by index, as bits. Waits until one is, if `wait` says so; otherwise
-/// checks once. Of more than 64 ends the first 64 count.
+/// Returns which of `ends` are ready, by index, as bits. Waits until one is, if `wait` says so;
+/// otherwise checks once. Of more than 64 ends the first 64 count.
 pub fn poll<M: Machine, K: Kernel<M>>(kernel: &K, ends: &[(&Pipe<M>, End)], wait: bool) -> u64 {
     poll_while(kernel, ends, || wait)
 }
 
-/// Returns which of `ends` are ready, as [`poll`] does, and waits while `waits` holds, which is
-/// asked before each sleep; 0 if it would have to wait longer.
+/// Returns which of `ends` are ready, as bits, and waits while `waits` returns true; it is called
+/// before each sleep. Returns 0 if it would have to wait longer.
 pub fn poll_while<M: Machine, K: Kernel<M>>(
     kernel: &K,
     ends: &[(&Pipe<M>, End)],
@@ -68,7 +69,7 @@ struct Registered<'a, M: Machine> {
 }
 
 impl<M: Machine> Registered<'_, M> {
-    /// Which ends are ready. While none is, registers at each, if asked to.
+    /// Returns which ends are ready. While none is, registers at each, if asked to.
     fn look(&self, register: bool) -> u64 {
         let mut ready = 0;
         for (place, (pipe, end)) in self.ends.iter().enumerate() {

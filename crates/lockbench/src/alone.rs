@@ -1,4 +1,4 @@
-//! One thread, nothing in its way.
+//! One thread at a subject, without contention.
 
 use super::subject::Subject;
 use machine::CpuRange;
@@ -10,7 +10,7 @@ pub trait Alone {
     /// The time that `operations` take.
     fn time(&mut self, operations: u64) -> Duration;
 
-    /// Fails unless all is as it must be.
+    /// Fails unless the subject is in the right state.
     ///
     /// # Errors
     /// The error.

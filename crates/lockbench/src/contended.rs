@@ -16,7 +16,7 @@ const THINK: u32 = 8;
 
 /// The results of several threads together.
 pub struct Sums {
-    /// How long.
+    /// The length in time.
     pub seconds: f64,
     /// Each thread's operations.
     pub operations: Vec<u64>,
@@ -33,15 +33,15 @@ impl Sums {
 pub struct Stage<'a> {
     /// A machine with a CPU for each thread.
     pub machine: &'a Hosted,
-    /// Where the host lets them run, in turn.
+    /// Where the host lets the threads run, in turn.
     pub places: &'a [Mask],
-    /// How many.
+    /// The number of threads.
     pub threads: usize,
-    /// How long.
+    /// The length in time.
     pub span: Duration,
 }
 
-/// Lets the threads meet at a new subject, the row `name`.
+/// Lets the threads operate on a new subject, that of the row `name`.
 pub fn contended<S: Subject>(name: &'static str, stage: &Stage<'_>) -> Result<Sums, Failure> {
     let subject = S::new(stage.machine.cpus());
     let line = Line::default();
@@ -58,10 +58,10 @@ pub fn contended<S: Subject>(name: &'static str, stage: &Stage<'_>) -> Result<Su
     Ok(sums)
 }
 
-/// Lets the threads begin `operate` together, each of which counts until it is told to stop.
+/// Lets the threads begin `operate` together; each counts until it is told to stop.
 fn meet(stage: &Stage<'_>, operate: &(dyn Fn(&AtomicBool) -> u64 + Sync)) -> Result<Sums, Failure> {
     let stop = AtomicBool::new(false);
-    // Open when the writer's guard goes; until then threads wait to read.
+    // Opens when the writer's guard is dropped; until then threads wait to read.
     let gate = RwLock::new(());
     let ready = AtomicUsize::new(0);
     let work = |index: usize| {
@@ -102,7 +102,7 @@ fn meet(stage: &Stage<'_>, operate: &(dyn Fn(&AtomicBool) -> u64 + Sync)) -> Res
     })
 }
 
-/// One thread's loop; returns how often it went round.
+/// One thread's loop; returns the number of iterations.
 fn operate<S: Subject>(subject: &S, line: &Line, stop: &AtomicBool) -> u64 {
     let mut own = subject.own();
     let mut operations = 0;

@@ -4,7 +4,7 @@ use super::subject::Subject;
 use machine::{Atomic, AtomicInt, Atomics, CpuRange, Machine};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// Units there are; far more than threads can have reserved.
+/// The number of units; far more than threads can have reserved.
 const LIMIT: u64 = 1 << 20;
 
 /// `sync`'s per-CPU counter with an exact limit: reserve, release.

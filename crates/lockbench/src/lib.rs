@@ -1,5 +1,5 @@
 //! The lock micro-benchmark (case study 004): the cost of locks, epochs and counters alone and
-//! under contention, ours beside those of others.
+//! under contention, compared with those of other libraries.
 //!
 //! - *alone*: one thread repeats the operation, nothing inside. All candidates are
 //!   measured in turn, round by round, and the median of the rounds is the

@@ -6,7 +6,7 @@ use parking_lot::lock_api::RawMutex;
 use std::marker::PhantomData;
 use sync::RawLock;
 
-/// One of `sync`'s, on the machine `M`.
+/// A mutex of `sync`, on the machine `M`.
 pub struct Ours<M, L>(L, PhantomData<fn() -> M>);
 
 impl<M: Machine, L: RawLock<M> + 'static> Subject for Ours<M, L> {
@@ -38,7 +38,7 @@ impl<M: Machine, L: RawLock<M> + 'static> Subject for Ours<M, L> {
     }
 }
 
-/// `parking_lot`'s, without data.
+/// The mutex of `parking_lot`, without data.
 pub struct ParkingLot(parking_lot::RawMutex);
 
 impl Subject for ParkingLot {

@@ -29,7 +29,7 @@ pub enum Group {
 }
 
 impl Group {
-    /// In the order of tables.
+    /// All groups, in the order of tables.
     pub const ALL: [Group; 4] = [Group::Mutex, Group::RwLock, Group::Epoch, Group::Counter];
 
     /// The name on the command line; it stands for all rows of the group.
@@ -47,11 +47,11 @@ impl Group {
 pub struct Row {
     /// The name on the command line.
     pub name: &'static str,
-    /// One line.
+    /// A description in one line.
     pub about: &'static str,
     /// Its subject.
     pub group: Group,
-    /// True if it is scalevm's; else it is there for comparison.
+    /// True if it is scalevm's; otherwise it is for comparison.
     pub ours: bool,
     /// The lock's size, if it is one object.
     pub bytes: Option<usize>,
@@ -59,9 +59,9 @@ pub struct Row {
     pub slow_paths: Option<fn() -> SlowPaths>,
     /// How to run it on the simulated machine, if it can be.
     pub simulated: Option<Simulated>,
-    /// A new subject and one thread.
+    /// Makes a subject for one thread.
     pub(super) alone: fn(CpuRange) -> Box<dyn Alone>,
-    /// Several threads at a new subject.
+    /// Lets several threads operate on a new subject.
     pub(super) contended: fn(&'static str, &Stage<'_>) -> Result<Sums, Failure>,
 }
 
@@ -79,7 +79,7 @@ const fn row<S: Subject>(name: &'static str, group: Group, about: &'static str) 
     }
 }
 
-/// One of `sync`'s mutexes: as the type `L` on threads, `S` on the simulated machine.
+/// A row for one of `sync`'s mutexes: the type `L` on threads, `S` on the simulated machine.
 const fn lock<L, S>(about: &'static str) -> Row
 where
     L: RawLock<Hosted> + 'static,
@@ -90,19 +90,19 @@ where
 }
 
 impl Row {
-    /// With the size of the lock `L`.
+    /// Sets the size to that of the lock `L`.
     const fn sized<L>(mut self) -> Self {
         self.bytes = Some(size_of::<L>());
         self
     }
 
-    /// Not scalevm's.
+    /// Marks the row as not scalevm's.
     const fn theirs(mut self) -> Self {
         self.ours = false;
         self
     }
 
-    /// As `S` on the simulated machine.
+    /// Sets the subject on the simulated machine to `S`.
     const fn simulated<S: Subject>(mut self) -> Self {
         self.simulated = Some(Simulated::of::<S>());
         self
@@ -118,7 +118,7 @@ type Rw = SpinParkRw<Hosted>;
 type StdRw = std::sync::RwLock<()>;
 type ParkingLotRw = parking_lot::RawRwLock;
 
-/// Mutexes, reader-writer locks, epochs and counters, ours first.
+/// Mutexes, reader-writer locks, epochs and counters, scalevm's first.
 pub static ROWS: &[Row] = &[
     lock::<spin::TestAndSet<Hosted>, spin::TestAndSet<Sim>>("test-and-set"),
     lock::<spin::Ticket<Hosted>, spin::Ticket<Sim>>("ticket lock"),

@@ -8,7 +8,7 @@ use sync::rwlock::{RawRw, SpinParkRw};
 
 /// A reader-writer lock of any origin.
 pub trait Either: Send + Sync + 'static {
-    /// Unlocked.
+    /// A new lock, unlocked.
     fn new() -> Self;
     /// Runs `section` with the lock held for reading.
     fn read(&self, section: impl FnOnce());
@@ -23,9 +23,9 @@ pub enum Read {}
 /// The operation: writing.
 pub enum Write {}
 
-/// Which operation.
+/// Reading or writing.
 pub trait Mode: 'static {
-    /// True if it is writing.
+    /// True for writing.
     const WRITES: bool;
 }
 

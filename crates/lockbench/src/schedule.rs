@@ -27,19 +27,19 @@ pub struct Figures {
     pub row: &'static Row,
     /// Nanoseconds for one operation of one thread, nothing inside: median of rounds.
     pub alone: Option<f64>,
-    /// For each number of threads.
+    /// The rates for each number of threads.
     pub contended: Vec<Contended>,
 }
 
 /// The rates of several threads.
 pub struct Contended {
-    /// How many.
+    /// The number of threads.
     pub threads: usize,
     /// Operations a second of all together: median of rounds.
     pub rate: f64,
     /// The slowest thread's operations a second, over all rounds.
     pub min: f64,
-    /// The fastest thread's.
+    /// The fastest thread's operations a second, over all rounds.
     pub max: f64,
     /// Operations of all rounds.
     pub operations: u64,
@@ -53,7 +53,7 @@ pub struct Contended {
 pub struct Step {
     /// Its row.
     pub row: &'static Row,
-    /// With how many threads.
+    /// The number of threads.
     pub threads: usize,
 }
 
@@ -92,7 +92,7 @@ pub fn measure(
                 step(Step { row, threads });
                 let before = row.slow_paths.map(|count| count());
                 let sums = (row.contended)(row.name, &stage)?;
-                // Cut short: no round.
+                // The round was cut short, so it does not count.
                 if interrupt::pending().is_some() {
                     return Ok(figures);
                 }

@@ -14,16 +14,16 @@ pub trait Subject: Send + Sync + 'static {
     /// A thread's state from one operation to the next.
     type Own<'a>;
 
-    /// Unlocked, for threads that are `cpus`.
+    /// A new subject, unlocked, for threads that are `cpus`.
     fn new(cpus: CpuRange) -> Self;
 
     /// The calling thread's state.
     fn own(&self) -> Self::Own<'_>;
 
-    /// The operation, with `section` at its heart.
+    /// Performs the operation, which runs `section` inside.
     fn operate(&self, own: &mut Self::Own<'_>, section: impl FnOnce());
 
-    /// After `operations` in all, when no thread is left: whether all is as it must be.
+    /// Checks the subject after `operations` in all, when no thread is left.
     ///
     /// # Errors
     /// The error.
@@ -46,8 +46,8 @@ pub fn wrong(name: &'static str, threads: usize, why: String) -> Failure {
 
 /// The writes of a critical section: two words of one line.
 ///
-/// Atomics, so that a lock which does not exclude gives wrong sums and not undefined
-/// behaviour; each access is the plain instruction.
+/// Atomics, so that a lock without exclusion gives wrong sums and not undefined behaviour; each
+/// access is the plain instruction.
 #[derive(Default)]
 pub struct Line(Padded<[AtomicU64; 2]>);
 

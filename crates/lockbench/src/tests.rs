@@ -15,7 +15,7 @@ use sync::spin::Ticket;
 trait Fault: Send + Sync + 'static {
     /// Returns true if its `n`-th operation runs the section.
     fn runs(n: u64) -> bool;
-    /// True if it is free when all have left.
+    /// True if the lock is free when all threads have left.
     const FREE: bool;
 }
 
@@ -48,7 +48,7 @@ impl<F: Fault> Subject for Faulty<F> {
     }
 }
 
-/// Loses an update, as two threads do that are inside at once.
+/// Loses an update, as when two threads are inside at once.
 enum Loses {}
 
 impl Fault for Loses {

@@ -52,7 +52,7 @@ unsafe impl Cpus for Loomed {
         PINS.with(Cell::get)
     }
 
-    /// Two of them, CPUs in turn.
+    /// The CPU's node: CPUs alternate between two.
     fn numa_node() -> usize {
         CURRENT.with(|current| current.get().index() % 2)
     }

@@ -36,7 +36,7 @@ impl Site {
     /// of it) and its text.
     ///
     /// # Panics
-    /// If the comment does not stand there exactly once, or no operation follows.
+    /// If the comment does not occur there exactly once, or no operation follows.
     pub fn after(file: &'static str, text: &str, comment: &str) -> Site {
         assert_eq!(text.matches(comment).count(), 1, "{file}: {comment:?}");
         let operation = |line: &(usize, &str)| {

@@ -50,7 +50,7 @@ impl Loomed {
         Self::build(cpus, 0)
     }
 
-    /// A machine of `cpus` CPUs and `frames` frames, all zero, of which a model may touch 96 words,
+    /// A machine of `cpus` CPUs and `frames` frames, all zero; a model may touch 96 words of them,
     /// and 1,120 if they are enough for a superpage. Create it in the model, before its threads.
     pub fn with_memory(cpus: usize, frames: usize) -> Self {
         Self::build(cpus, frames)

@@ -10,7 +10,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Words one model may touch, in all its frames together.
 const WORDS: usize = 96;
-/// And if it has frames for a superpage: its entries, and a word of each of its pages, too.
+/// Words that a model with frames for a superpage may touch: also its entries and a word of each of
+/// its pages.
 const MANY_WORDS: usize = WORDS + 2 * WORDS_PER_FRAME;
 /// Bytes at a frame's direct map: enough for a table of cells.
 const ROOM: usize = 1 << 16;

@@ -1,10 +1,10 @@
 //! Translation: a TLB that drops nothing by itself, a page walk, and shootdown.
 //!
-//! A CPU's state word is odd while it performs an access. An access makes it odd and fences, checks
-//! whether its doorbell has rung since the last check and carries out the requests, translates,
-//! accesses, and makes the state even. A shootdown notes the request, rings the targets' doorbells,
-//! fences, and waits for each target whose state is odd to change it. The hosted machine's
-//! `shootdown` module argues why that is enough; here the checker looks for a counterexample.
+//! A CPU's state word is odd while it performs an access. An access makes it odd and fences,
+//! carries out the requests if its doorbell has rung since the last check, translates, accesses,
+//! and makes the state even. A shootdown notes the request, rings the targets' doorbells, fences,
+//! and waits for each target whose state is odd to change it. The hosted machine's `shootdown`
+//! module explains why that is enough; here the checker looks for a counterexample.
 
 use crate::memory::lock;
 use crate::{Loomed, U64};
@@ -175,8 +175,8 @@ impl Loomed {
         Ok(entry.frame(address))
     }
 
-    /// The mapping entry as the walk leaves it, its level, and the rights; or whether a present
-    /// entry forbids the access.
+    /// Returns the mapping entry as the walk leaves it, its level, and the rights; otherwise true
+    /// if a present entry forbids the access.
     fn walk(
         &self,
         root: Frame,

@@ -13,7 +13,7 @@ pub struct Task(usize);
 loom::lazy_static! {
     /// The threads that have asked for their name in this execution.
     static ref THREADS: Registry = Registry::default();
-    /// One per execution.
+    /// The anchor of an execution.
     static ref ANCHOR: Anchor = Anchor::new();
 }
 

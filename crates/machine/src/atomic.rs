@@ -24,7 +24,7 @@ pub trait Atomics: Sized {
     /// Plain shared data, guarded by a protocol of its users.
     type Cell<T: Send>: SharedCell<T>;
 
-    /// A fence, as [`core::sync::atomic::fence`].
+    /// Executes a fence ([`core::sync::atomic::fence`]).
     fn fence(order: Ordering);
 
     /// Names the `bytes` at `address` `what` (`"Type.field"`), for machines that attribute each
@@ -35,7 +35,7 @@ pub trait Atomics: Sized {
         let _ = (address, bytes, what);
     }
 
-    /// Labels the memory of `value`, like [`Atomics::label`].
+    /// Labels the memory of `value` ([`Atomics::label`]).
     #[inline(always)]
     fn label_value<T: ?Sized>(value: &T, what: &'static str) {
         Self::label(core::ptr::from_ref(value).cast(), size_of_val(value), what);
@@ -88,7 +88,7 @@ pub trait Atomic<T: Copy>: Send + Sync {
         success: Ordering,
         failure: Ordering,
     ) -> Result<T, T>;
-    /// Like [`Atomic::compare_exchange`], but may fail spuriously.
+    /// Writes `new` if the value is `current`, but may fail spuriously; returns the old value.
     fn compare_exchange_weak(
         &self,
         current: T,
@@ -156,7 +156,7 @@ pub trait AtomicPair: Send + Sync {
     fn compare_exchange(&self, current: [u64; 2], new: [u64; 2]) -> Result<[u64; 2], [u64; 2]>;
 }
 
-/// A value that can stand in a `static`: zero, or the null pointer.
+/// A value that a `static` can have: zero, or the null pointer.
 ///
 /// Only machines whose atomics have constant constructors implement it; `lock_api::RawMutex::INIT`
 /// needs it.

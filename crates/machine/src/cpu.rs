@@ -28,7 +28,7 @@ impl CpuId {
 ///
 /// Structures indexed by CPU keep the range of their machine. Looking a CPU up costs one
 /// subtraction and the bounds check that an array needs anyway, and a CPU of another machine, or no
-/// CPU at all, cannot be mistaken for one of ours.
+/// CPU at all, cannot be mistaken for one of this machine's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CpuRange {
     base: u64,
@@ -104,8 +104,8 @@ impl CpuRange {
 /// While a [`Cpus::Pin`] lives, no other task may hold a pin of the same CPU:
 /// per-CPU data relies on it.
 pub unsafe trait Cpus {
-    /// Proof that the task stays on one CPU, and has it alone, while it lives.
-    /// A kernel disables preemption; a machine whose tasks own a CPU does nothing.
+    /// Proof that the task stays on one CPU while this lives, and that no other task runs there. A
+    /// kernel disables preemption; a machine whose tasks own a CPU does nothing.
     type Pin: Pinned;
 
     /// Pins the calling task to its CPU.

@@ -93,7 +93,7 @@ pub unsafe trait Memory: Atomics {
         }
     }
 
-    /// Fills `bytes` with those of `frame` from byte `at` on, as [`Memory::read_words`].
+    /// Fills `bytes` with those of `frame` from byte `at` on, by [`Memory::read_words`].
     fn read_bytes(&self, frame: Frame, at: usize, bytes: &mut [u8]) {
         let (head, rest) = bytes.split_at_mut(before_word(at, bytes.len()));
         let (words, tail) = rest.as_chunks_mut();
@@ -112,7 +112,7 @@ pub unsafe trait Memory: Atomics {
         }
     }
 
-    /// Writes `bytes` to those of `frame` from byte `at` on, as [`Memory::write_words`]. Other
+    /// Writes `bytes` to those of `frame` from byte `at` on, by [`Memory::write_words`]. Other
     /// bytes of the same words, which others may write meanwhile, stay as these write them.
     fn write_bytes(&self, frame: Frame, at: usize, bytes: &[u8]) {
         let (head, rest) = bytes.split_at(before_word(at, bytes.len()));

@@ -90,8 +90,8 @@ pub struct KernelEntries {
 /// Translations to drop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Flush {
-    /// Every translation of an address in the range, including an entry of a larger page of which
-    /// the range names only a part.
+    /// Every translation of an address in the range, including an entry of a larger page that the
+    /// range names only in part.
     Range(VaRange),
     /// All entries of the address space.
     All,
@@ -145,7 +145,7 @@ impl core::error::Error for PageFault {}
 /// dirty only in an entry that is present and writable at that instant. The first write through an
 /// entry cached as clean walks again. Absent entries are not cached. An access that a cached entry
 /// forbids may fault although the tables allow it by now; the fault drops the entry, so the second
-/// try follows the tables. Entries on the way to the one that maps are marked accessed, too.
+/// try follows the tables. Entries on the way to the one that maps are also marked accessed.
 ///
 /// # Pages of 2 MiB
 /// An entry of level 1 with [`crate::pte::HUGE`] maps 512 frames, the first of them aligned to as
@@ -204,9 +204,9 @@ pub unsafe trait Mmu: Memory + Topology {
     /// acknowledged: from then on none of them uses a flushed translation, and every access made
     /// through one is performed.
     ///
-    /// Serves this CPU's own requests meanwhile, so two CPUs may shoot at each other. The caller
-    /// may hold spin locks, but none that a target acquires in its shootdown handler (there is none
-    /// in scalevm).
+    /// Serves this CPU's own requests meanwhile, so two CPUs may send each other shootdowns. The
+    /// caller may hold spin locks, but none that a target acquires in its shootdown handler (there
+    /// is none in scalevm).
     fn shootdown(&self, targets: &CpuSet, asid: Asid, what: Flush);
 
     /// A task on this CPU reads the aligned 64-bit word at `address`.

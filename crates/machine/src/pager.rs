@@ -10,7 +10,7 @@ use core::fmt;
 /// the caller ensures that no two concern the same page at once.
 pub trait Pager<M: Memory>: Send + Sync + 'static {
     /// Fills `frames` with the pages `first`, `first + 1`, …; a page that the store lacks is zero.
-    /// The frames belong to the caller alone. After an error their content is undefined.
+    /// Only the caller accesses the frames. After an error their content is undefined.
     fn read(&self, machine: &M, first: u64, frames: &[Frame]) -> Result<(), PagerError>;
 
     /// Keeps the first `bytes` bytes of `frames` as the pages `first`, `first + 1`, …; the rest of
@@ -30,8 +30,8 @@ pub trait Truncate<M: Memory>: Pager<M> {
     /// Forgets everything past the first `bytes` bytes: read again, it is zero. No effect on a
     /// store that is no longer than that.
     ///
-    /// May run beside calls for pages that begin before `bytes`, but not beside a write past it.
-    /// After an error the content past `bytes` is undefined.
+    /// May run concurrently with calls for pages that begin before `bytes`, but not with a write
+    /// past it. After an error the content past `bytes` is undefined.
     fn truncate(&self, machine: &M, bytes: u64) -> Result<(), PagerError>;
 }
 

@@ -72,31 +72,31 @@ pub struct TaskName(pub u64);
 /// [`Clock::sleep_until`](crate::Clock::sleep_until) by it. All methods are called on the machine's
 /// CPUs. The scheduler stays in place as long as code runs there, hence `'static`.
 pub trait Scheduler: Send + Sync {
-    /// Runs tasks on the calling CPU, in the CPU's own context, for ever.
+    /// Runs tasks on the calling CPU, in the CPU's own context, forever.
     fn run(&'static self) -> !;
 
-    /// A new task that runs `job`, first on the calling CPU unless the scheduler knows a better
+    /// Starts a task that runs `job`, first on the calling CPU unless the scheduler knows a better
     /// one.
     ///
     /// # Panics
     /// If memory is short.
     fn start(&'static self, job: Job);
 
-    /// The calling CPU has been interrupted. Called at a safe point; may switch.
+    /// Handles an interrupt of the calling CPU. Called at a safe point; may switch.
     fn interrupt(&self);
 
-    /// See [`Tasks::current_task`](crate::Tasks::current_task).
+    /// The name of the calling task ([`Tasks::current_task`](crate::Tasks::current_task)).
     fn current_task(&self) -> TaskName;
 
-    /// See [`Tasks::park`](crate::Tasks::park).
+    /// Blocks the calling task until it has a permit ([`Tasks::park`](crate::Tasks::park)).
     fn park(&self);
 
-    /// See [`Tasks::unpark`](crate::Tasks::unpark).
+    /// Gives `task` its permit ([`Tasks::unpark`](crate::Tasks::unpark)).
     fn unpark(&self, task: TaskName);
 
-    /// See [`Tasks::yield_now`](crate::Tasks::yield_now).
+    /// Gives the CPU to another ready task ([`Tasks::yield_now`](crate::Tasks::yield_now)).
     fn yield_now(&self);
 
-    /// See [`Clock::sleep_until`](crate::Clock::sleep_until).
+    /// Blocks the calling task until `time` ([`Clock::sleep_until`](crate::Clock::sleep_until)).
     fn sleep_until(&self, time: u64);
 }

@@ -6,7 +6,7 @@ use core::cell::Cell;
 /// Parking of tasks: one permit each, as in a binary semaphore.
 ///
 /// A waiter publishes its [`Tasks::current_task`], then parks until its condition holds; a waker
-/// makes the condition true, then unparks. `park` may return early, so it stands in a loop. An
+/// makes the condition true, then unparks. `park` may return early, so call it in a loop. An
 /// `unpark` of a task that is not parked leaves a permit, and the next `park` returns at once, so
 /// no wake-up is lost. `unpark` synchronizes with the `park` it ends (release, acquire).
 pub trait Tasks {
@@ -23,21 +23,20 @@ pub trait Tasks {
     /// Gives `task` its permit.
     fn unpark(task: Self::Task);
 
-    /// Gives the CPU to another task that wants it. The caller holds no
+    /// Gives the CPU to another ready task, if there is one. The caller holds no
     /// [`Cpus::Pin`](crate::Cpus::Pin).
     fn yield_now();
 
     /// Words that belong to the calling task, all 0 at first.
     fn with_locals<R>(f: impl FnOnce(&Locals) -> R) -> R;
 
-    /// A moment at which the calling task may be taken off its CPU, for another that wants it:
-    /// where a kernel returns to user mode, and now and then while the task is there. The caller
-    /// holds no [`Cpus::Pin`](crate::Cpus::Pin). Nothing happens on a machine whose tasks own their
-    /// CPUs.
+    /// A point at which the calling task may be preempted: where a kernel returns to user mode, and
+    /// now and then while the task is there. The caller holds no [`Cpus::Pin`](crate::Cpus::Pin).
+    /// Nothing happens on a machine whose tasks own their CPUs.
     #[inline]
     fn safe_point() {}
 
-    /// Returns true if the task whose [`Locals`] stand at this address runs on a CPU; `None` on a
+    /// Returns true if the task whose [`Locals`] are at this address runs on a CPU; `None` on a
     /// machine that does not know. A hint: it may be out of date, and the task gone.
     #[inline]
     fn is_running(_locals: usize) -> Option<bool> {

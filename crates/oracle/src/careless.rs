@@ -1,6 +1,6 @@
 //! Planted bugs that appear when memory is short.
 //!
-//! Each system is the model with one bug; it refuses the step after one that announces a failure.
+//! Each system is the model with one bug. It refuses the step that follows an announced failure.
 
 use crate::address::{Address, PAGE, Range};
 use crate::model::Model;

@@ -25,7 +25,7 @@ pub enum Outcome {
     Bus,
     /// The bytes read.
     Bytes(Vec<u8>),
-    /// For each page, whether it is in memory.
+    /// The state of each page: in memory or not.
     Core(Vec<Core>),
     /// The mapped regions.
     Regions(Vec<Region>),
@@ -39,21 +39,21 @@ pub enum Outcome {
     Endless,
 }
 
-/// True if a page is in memory.
+/// The state of a page: in memory or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Core {
     /// In memory.
     In,
     /// Not in memory.
     Out,
-    /// At the system's choice.
+    /// Either: the system chooses.
     Maybe,
 }
 
 /// The content of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// It must not be read.
+    /// The page must not be read.
     Segv,
     /// There is no page.
     Bus,

@@ -52,7 +52,7 @@ impl Places {
         }
         let (handle, named) = names(call);
         match (handle, named) {
-            // Where the step asked for it, unless the system is wrong.
+            // The mapping is where the step asked for it.
             (_, Some(named)) if self.resolve(process, named) == at => Outcome::At(named),
             (Some(handle), None) => {
                 self.handles.insert((process, handle), at);

@@ -115,9 +115,9 @@ pub struct Map {
 pub enum Where {
     /// Here, in place of other mappings: `MAP_FIXED`.
     Fixed(Address),
-    /// Here, if nothing is there: `MAP_FIXED_NOREPLACE`.
+    /// Here, if nothing is mapped there: `MAP_FIXED_NOREPLACE`.
     FixedNoReplace(Address),
-    /// Here if nothing is there, otherwise elsewhere, under this handle.
+    /// Here if nothing is mapped there, otherwise elsewhere, under this handle.
     Hint(Address, Handle),
     /// Where the system chooses, under this handle.
     Anywhere(Handle),

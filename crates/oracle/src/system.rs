@@ -12,7 +12,7 @@ pub trait System {
     /// The name in reports.
     fn name(&self) -> &str;
 
-    /// The features it does not support, in words.
+    /// The features that it does not support, described for reports.
     fn lacks(&self) -> &[&'static str] {
         &[]
     }
@@ -36,7 +36,7 @@ pub trait System {
     /// Starts a sequence: drops all processes and the contents of files.
     ///
     /// # Errors
-    /// The system cannot be used any more.
+    /// If the system cannot be used any more.
     fn reset(&mut self) -> Result<(), Broken>;
 
     /// Performs a step. The process is alive; the step's handles were made by it or its ancestors,
@@ -49,7 +49,7 @@ pub trait System {
     /// Ends a sequence with all its processes. Returns the error found then, if any.
     ///
     /// # Errors
-    /// The system cannot be used any more.
+    /// If the system cannot be used any more.
     fn finish(&mut self) -> Result<Option<String>, Broken> {
         Ok(None)
     }
@@ -59,9 +59,9 @@ pub trait System {
 /// leaves that open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Halfway {
-    /// The changes up to then, as on Linux.
+    /// The changes up to then are kept, as on Linux.
     Kept,
-    /// Nothing.
+    /// The changes are undone.
     Undone,
 }
 
@@ -79,7 +79,7 @@ pub enum Broken {
     /// A process does not answer.
     #[error("process {process} does not respond to `{step}`")]
     Silent {
-        /// Its number in the sequence.
+        /// The process's number in the sequence.
         process: u8,
         /// The step in progress.
         step: String,

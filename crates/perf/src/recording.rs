@@ -42,7 +42,7 @@ pub(crate) struct Seen {
     pub sees_all: bool,
     pub hidden: Hidden,
     pub missing: Vec<String>,
-    /// By number.
+    /// The stacks, by number.
     pub stacks: Vec<Named>,
     /// Names of words of memory.
     pub words: HashMap<Word, String>,
@@ -89,8 +89,9 @@ impl Recording {
         Duration::from_secs_f64(self.samples() as f64 * self.0.sample_seconds)
     }
 
-    /// Returns true if it can be of processes that used this CPU time: samples stand for a good
-    /// part of it. Where the kernel is hidden they need not, and nor does a time of few samples.
+    /// Returns true if this can be a recording of processes that used this CPU time: samples stand
+    /// for a good part of it. They need not where the kernel is hidden, or where few samples are
+    /// due.
     pub(crate) fn is_of(&self, used: Duration) -> bool {
         const PART: u32 = 4;
         const FEW: f64 = 100.0;
@@ -136,7 +137,7 @@ impl Recording {
     }
 
     /// Stacks that waited, in seconds of task time: off CPU, or on a CPU within a traced wait for a
-    /// lock. Time in which a task wanted to run but could not stands below a frame `preempted`.
+    /// lock. Time in which a task was ready but did not run is below a frame `preempted`.
     pub fn waiting(&self) -> Stacks {
         let totals = &self.0.totals;
         let mut stacks = Stacks::default();

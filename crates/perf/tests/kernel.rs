@@ -151,7 +151,7 @@ fn cpu_time() -> Duration {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: the call writes to `time`, which is ours.
+    // SAFETY: the call writes to `time`, a local variable.
     unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
@@ -324,8 +324,7 @@ fn readers() -> usize {
     names.filter(|name| name == "scalevm-perf\n").count()
 }
 
-// Two callers of one leaf, one of which uses the frame pointer for something else. None has a
-// frame.
+// Two callers of one leaf; one of them uses the frame pointer for something else. None has a frame.
 #[cfg(target_arch = "x86_64")]
 std::arch::global_asm!(
     ".pushsection .text.frameless,\"ax\",@progbits",

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 /// The least share of task time (less the time spent waiting for a CPU) at which a lock counts as
 /// the bottleneck.
 const MATTERS: f64 = 0.1;
-/// The least share of task time that must have been seen for what was not seen to be none.
+/// The least share of task time that must have been seen to ignore what was not seen.
 const SEEN: f64 = 0.5;
 /// Letters of a name in the sentence at most.
 const LONGEST: usize = 100;

@@ -32,7 +32,7 @@ pub struct Hidden {
 }
 
 impl Hidden {
-    /// In words; none if everything can be seen.
+    /// Names the hidden parts in words; none if everything can be seen.
     pub fn words(self) -> Option<&'static str> {
         match (self.kernel, self.waits) {
             (false, false) => None,

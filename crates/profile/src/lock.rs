@@ -11,7 +11,7 @@ pub enum Kind {
     /// A kernel spinning readers-writer lock, for reading.
     #[serde(rename = "rwlock read")]
     RwlockRead,
-    /// The same, for writing.
+    /// A kernel spinning readers-writer lock, for writing.
     #[serde(rename = "rwlock write")]
     RwlockWrite,
     /// A kernel mutex.
@@ -20,7 +20,7 @@ pub enum Kind {
     /// A kernel readers-writer semaphore, for reading.
     #[serde(rename = "rwsem read")]
     RwsemRead,
-    /// The same, for writing.
+    /// A kernel readers-writer semaphore, for writing.
     #[serde(rename = "rwsem write")]
     RwsemWrite,
     /// A kernel per-CPU readers-writer semaphore.

@@ -14,7 +14,7 @@ pub fn read(path: &str) -> Result<Vec<Profile>, InputError> {
     parse(path, BufReader::new(file))
 }
 
-/// The same from a reader; errors name `file`. The first damaged line is an error.
+/// Reads the profiles from `reader`; errors name `file`. The first damaged line is an error.
 pub fn parse(file: &str, reader: impl BufRead) -> Result<Vec<Profile>, InputError> {
     #[derive(serde::Deserialize)]
     struct Line {

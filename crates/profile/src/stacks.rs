@@ -93,7 +93,7 @@ impl Stacks {
         leaves
     }
 
-    /// As folded stacks: a stack and its microseconds per line, the format of flame graph tools.
+    /// The folded stacks, the format of flame graph tools: a stack and its microseconds per line.
     pub fn folded(&self) -> String {
         let line = |(stack, seconds): (&str, f64)| format!("{stack} {:.0}\n", 1e6 * seconds);
         self.iter().map(line).collect()
@@ -110,7 +110,7 @@ fn clean(name: &str) -> String {
 }
 
 impl From<BTreeMap<String, f64>> for Stacks {
-    /// From a file, whose names are anything.
+    /// Takes stacks from a file, whose names may be anything.
     fn from(read: BTreeMap<String, f64>) -> Stacks {
         let mut stacks = Stacks::default();
         for (stack, seconds) in read {

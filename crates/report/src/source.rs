@@ -26,7 +26,7 @@ pub struct Source {
     pub paired: Vec<Paired>,
     /// Bottlenecks of simulated runs.
     pub findings: Vec<Finding>,
-    /// Published figures and ours.
+    /// Published figures with their reproductions.
     pub reproductions: Vec<Reproduction>,
     /// Doubts about the file itself.
     pub notes: Vec<String>,
@@ -79,7 +79,7 @@ pub struct Finding {
     pub bottleneck: String,
 }
 
-/// A published figure and ours (a `reproduction` line of `reproduce`).
+/// A published figure and its reproduction (a `reproduction` line of `reproduce`).
 #[derive(Debug, Deserialize)]
 pub struct Reproduction {
     /// The case study, by its number: `000`.
@@ -94,7 +94,8 @@ pub struct Reproduction {
     pub machine: String,
     /// Its sockets × cores × threads.
     pub topology: String,
-    /// The condition on our figure: `seed` (the published figure), `at-least`, `at-most`, `words`.
+    /// The condition on the reproduced figure: `seed` (the published figure), `at-least`,
+    /// `at-most`, `words`.
     pub aim: String,
     /// The meaning of a success: `published`, `words`, `aim`; or `check`, of the instrument. Older
     /// files lack it.
@@ -104,15 +105,15 @@ pub struct Reproduction {
     pub figure: Option<f64>,
     /// Where it is published, or its purpose.
     pub source: String,
-    /// Ours: the median over the simulation's seeds.
+    /// The reproduced figure: the median over the simulation's seeds.
     pub median: f64,
-    /// Ours over the figure.
+    /// The reproduced figure over the published one.
     pub ratio: Option<f64>,
     /// The expected error of the ratio.
     pub band: Option<Band>,
     /// `holds` or `misses`.
     pub verdict: String,
-    /// True if it holds at a corner: an extreme of the plausible values of the machine's
+    /// True if it holds at a corner, an extreme of the plausible values of the machine's
     /// unpublished properties.
     pub holds_at_a_corner: bool,
     /// Why it misses.

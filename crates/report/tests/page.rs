@@ -369,7 +369,7 @@ fn each_case_study_has_a_table() {
         html.contains("Checks of the instrument, which hold by construction: 1 of 1 hold"),
         "{html}"
     );
-    // Four have a published figure: a bar with its band, the figure and ours.
+    // Four have a published figure: a bar with its band, the figure and its reproduction.
     let bars = [
         "class=\"ratio\"",
         "class=\"within\"",

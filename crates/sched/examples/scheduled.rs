@@ -1,5 +1,5 @@
-//! How fast this computer simulates without a scheduler and with one: 48 CPUs, of whose accesses
-//! one in twenty is to a line that all tasks write.
+//! How fast this computer simulates 48 CPUs without a scheduler and with one. One access in twenty
+//! is to a cache line that all tasks write.
 //!
 //! `cargo run --release -p scalevm-sched --example scheduled`; the cases take turns, and medians
 //! are printed.
@@ -14,8 +14,9 @@ use std::sync::Arc;
 static ALLOCATOR: sim::Allocator = sim::Allocator;
 
 const CPUS: usize = 48;
-/// Of each round: accesses to the task's own line, and to the line that all tasks share.
+/// Accesses of each round to the task's own line.
 const OWN: u64 = 190;
+/// Accesses of each round to the line that all tasks share.
 const SHARED: u64 = 10;
 /// Rounds of each CPU.
 const ROUNDS: u64 = 300;
@@ -37,7 +38,7 @@ impl Line {
     }
 }
 
-/// A name, whether there is a scheduler, and tasks for each CPU.
+/// A name, true for a machine with a scheduler, and the tasks per CPU.
 const CASES: [(&str, bool, u64); 3] = [
     ("no scheduler", false, 1),
     ("a scheduler, one task for each CPU", true, 1),

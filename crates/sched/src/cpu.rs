@@ -1,14 +1,14 @@
-//! The data of one CPU, touched only there, under its pin.
+//! The data of one CPU, accessed only there, while pinned.
 
 use crate::heap::Heap;
 use crate::table::FreeList;
 use crate::{Leaving, Policy, TaskRef};
 use machine::{Contexts, SharedCell};
 
-/// A CPU.
+/// The scheduler's data of one CPU.
 pub(crate) struct Cpu<M: Contexts, P: Policy<M>> {
     local: M::Cell<Local<M, P>>,
-    /// The tasks that went to sleep here, by the time they wake at.
+    /// The tasks that went to sleep here, by the time at which they wake.
     sleepers: M::Cell<Heap<M, TaskRef<M, P>>>,
     /// Places for new tasks.
     free: M::Cell<FreeList<M, P>>,
@@ -18,7 +18,7 @@ pub(crate) struct Cpu<M: Contexts, P: Policy<M>> {
 pub(crate) struct Local<M: Contexts, P: Policy<M>> {
     /// The task that the CPU runs; `None` in the idle context.
     pub(crate) current: Option<TaskRef<M, P>>,
-    /// From before a switch until after it: the task that leaves the CPU, and why.
+    /// During a switch: the task that leaves the CPU, and why.
     pub(crate) previous: Option<(TaskRef<M, P>, Leaving)>,
     /// The task that the CPU ran last, or runs.
     pub(crate) last: Option<TaskRef<M, P>>,
@@ -50,10 +50,10 @@ impl<M: Contexts, P: Policy<M>> Cpu<M, P> {
         unsafe { (*self.local.read()).current }
     }
 
-    /// Changes the CPU's words. `f` only does that.
+    /// Changes the CPU's words. `f` does nothing else.
     #[inline]
     pub(crate) fn local<R>(&self, _pin: &M::Pin, f: impl FnOnce(&mut Local<M, P>) -> R) -> R {
-        // SAFETY: pinned, and `f` does not get back here.
+        // SAFETY: pinned, and `f` does not call this again.
         f(unsafe { &mut *self.local.write() })
     }
 
@@ -64,19 +64,19 @@ impl<M: Contexts, P: Policy<M>> Cpu<M, P> {
         unsafe { (*self.sleepers.read()).first_key() }
     }
 
-    /// Changes the queue of sleepers. `f` only does that.
+    /// Changes the queue of sleepers. `f` does nothing else.
     pub(crate) fn sleepers<R>(
         &self,
         _pin: &M::Pin,
         f: impl FnOnce(&mut Heap<M, TaskRef<M, P>>) -> R,
     ) -> R {
-        // SAFETY: pinned, and `f` does not get back here.
+        // SAFETY: pinned, and `f` does not call this again.
         f(unsafe { &mut *self.sleepers.write() })
     }
 
-    /// Changes the list of free places. `f` only does that.
+    /// Changes the list of free places. `f` does nothing else.
     pub(crate) fn free<R>(&self, _pin: &M::Pin, f: impl FnOnce(&mut FreeList<M, P>) -> R) -> R {
-        // SAFETY: pinned, and `f` does not get back here.
+        // SAFETY: pinned, and `f` does not call this again.
         f(unsafe { &mut *self.free.write() })
     }
 }

@@ -1,4 +1,4 @@
-//! `Debug` of what CPUs share: its name.
+//! `Debug` for types that CPUs share: prints only the name.
 
 use crate::best::{self, Best, Bounds, idle};
 use crate::openbsd::{self, MpLock, OpenBsd, SchedulerLock};

@@ -2,10 +2,10 @@
 //! that leaves, released by the one that goes on.
 //!
 //! # Protocol
-//! The holder keeps the token that its acquisition hands to the release in the lock itself, so the
-//! next context finds it there. The lock-order checker remembers held locks by task: a handed lock
-//! is no task's, from [`Locked::hand_over`] until [`Handed::take_over`], and a task that leaves its
-//! CPU in between leaves without it.
+//! An acquisition returns a token, which the release needs. The holder keeps it in the lock itself,
+//! so the next context finds it there. The lock-order checker records held locks by task: from
+//! [`Locked::hand_over`] until [`Handed::take_over`] no task holds the lock for it, so a task may
+//! leave its CPU in between.
 
 use core::cell::UnsafeCell;
 use core::panic::Location;
@@ -21,7 +21,7 @@ pub struct Handed<M: Machine, R: RawLock<M>, C: LockClass> {
     held: Kept<Held<M, R, C>>,
 }
 
-/// The token for the release. The holder's.
+/// The token for the release. Owned by the lock's holder.
 struct Kept<T>(UnsafeCell<Option<T>>);
 
 // SAFETY: only the lock's holder touches it, and the lock orders holders.
@@ -34,7 +34,7 @@ unsafe impl<T> Sync for Kept<T> {}
 pub struct Locked<'a, M: Machine, R: RawLock<M>, C: LockClass>(&'a Handed<M, R, C>);
 
 impl<M: Machine, R: RawLock<M>, C: LockClass> Handed<M, R, C> {
-    /// Unlocked.
+    /// An unlocked lock.
     pub fn new() -> Self {
         Handed {
             lock: RawLock::new(),
@@ -48,13 +48,13 @@ impl<M: Machine, R: RawLock<M>, C: LockClass> Handed<M, R, C> {
         self.locked(self.lock.lock())
     }
 
-    /// Acquires the lock, by a holder of another one of the class that comes before it.
+    /// Acquires the lock as the second of its class: the caller holds one that comes before it.
     #[track_caller]
     pub fn lock_second(&self) -> Locked<'_, M, R, C> {
         self.locked(self.lock.lock_nested())
     }
 
-    /// The lock that [`Locked::hand_over`] left to the calling CPU.
+    /// Takes over the lock that [`Locked::hand_over`] left to the calling CPU.
     #[track_caller]
     pub fn take_over(&self) -> Locked<'_, M, R, C> {
         self.lock.take_over(Location::caller());

@@ -40,7 +40,7 @@ impl<M: Machine, T: Copy + Send> Default for Node<M, T> {
 }
 
 impl<M: Machine, T: Copy + Send> Node<M, T> {
-    /// In no heap.
+    /// A node that is in no heap.
     pub fn new() -> Self {
         Node(M::Cell::new(Links {
             key: 0,
@@ -51,7 +51,7 @@ impl<M: Machine, T: Copy + Send> Node<M, T> {
     }
 }
 
-/// The heap.
+/// A heap of items, linked through their nodes.
 pub struct Heap<M: Machine, T: Copy + Send> {
     root: Link<M, T>,
     /// The root's key; `u64::MAX` if the heap is empty.
@@ -102,8 +102,8 @@ impl<M: Machine, T: Copy + Send> Heap<M, T> {
         self.first = self.first.min(key);
     }
 
-    /// Removes, of the items that suit, one with the smallest key. Those before it are looked at in
-    /// turn.
+    /// Removes one with the smallest key of the items that suit. Items with smaller keys are popped
+    /// and put back.
     #[inline]
     pub fn pop_if(&mut self, suits: impl Fn(T) -> bool) -> Option<(u64, T)> {
         let mut passed = Link(None);
@@ -138,11 +138,11 @@ impl<M: Machine, T: Copy + Send> Link<M, T> {
         self.0.map(|node| unsafe { &*node.as_ref().0.read() })
     }
 
-    /// This node, which has just been popped, as a heap of its own.
+    /// Makes this node, which has just been popped, a heap of its own.
     fn alone(self) -> Self {
         if let Some(node) = self.0 {
-            // SAFETY: the node is in place. The heap's owner has popped it, so no other task has
-            // it.
+            // SAFETY: the node is in place. The heap's owner has popped it, so no other task
+            // touches it.
             let links = unsafe { &mut *node.as_ref().0.write() };
             (links.left, links.right) = (Link(None), Link(None));
         }
@@ -154,7 +154,7 @@ impl<M: Machine, T: Copy + Send> Link<M, T> {
     }
 }
 
-/// One heap of two; where keys are equal, the first one's come first.
+/// Merges two heaps; of equal keys, those of `a` come first.
 fn merge<M: Machine, T: Copy + Send>(mut a: Link<M, T>, mut b: Link<M, T>) -> Link<M, T> {
     let mut root = Link(None);
     let mut place: *mut Link<M, T> = &raw mut root;
@@ -188,7 +188,7 @@ mod tests {
     use alloc::vec::Vec;
     use hosted::Hosted;
 
-    /// Pops everything; the nodes are free then.
+    /// Pops everything, which frees the nodes.
     fn drain(heap: &mut Heap<Hosted, usize>) -> Vec<(u64, usize)> {
         core::iter::from_fn(|| heap.pop()).collect()
     }

@@ -7,7 +7,7 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | `state` | whether a task is active, has a permit, or is parked |
+//! | `state` | a task's state: active, with a permit, or parked |
 //! | `task`, `table` | a task's words, and where they live |
 //! | `cpu` | the data of one CPU |
 //! | `switch` | how a CPU goes from one context to another |

@@ -4,7 +4,7 @@ use crate::{Policy, Sched, TaskRef, Why};
 use alloc::boxed::Box;
 use machine::{Contexts, Job, SharedCell};
 
-/// All that a new task needs: with it, the task begins whatever memory is left.
+/// All that a new task needs: with it, the task can begin even if no memory is left.
 ///
 /// If it is dropped, a task that does nothing begins and ends.
 #[must_use = "a place is for a task"]
@@ -49,7 +49,7 @@ impl<M: Contexts, P: Policy<M>> Sched<M, P> {
 }
 
 impl<M: Contexts, P: Policy<M>> Place<M, P> {
-    /// The task begins: it does `job`, first on the calling CPU unless the scheduler knows a better
+    /// Starts the task, which does `job`, on the calling CPU unless the scheduler knows a better
     /// one.
     pub fn start(mut self, job: Job) {
         self.job = Some(job);

@@ -1,4 +1,4 @@
-//! The decisions of a scheduler, apart from how they are carried out.
+//! The decisions of a scheduler, separate from how they are carried out.
 
 use crate::TaskRef;
 use machine::{Contexts, CpuRange};
@@ -14,7 +14,7 @@ pub enum Leaving {
     Ends,
     /// It lets others go first.
     Yields,
-    /// [`Policy::tick`] wants another one to run.
+    /// [`Policy::tick`] asked for its preemption.
     Preempted,
 }
 
@@ -34,26 +34,26 @@ pub enum Why {
     Woken,
 }
 
-/// The actions due at an interrupt.
+/// What the scheduler has to do at an interrupt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tick {
-    /// True if to ask [`Policy::next`] for another task instead of the current one.
+    /// True if the scheduler is to ask [`Policy::next`] for another task.
     pub preempt: bool,
-    /// A CPU to interrupt: it has got work.
+    /// A CPU to interrupt, because it has received a task.
     pub kick: Option<usize>,
 }
 
 /// Queues of ready tasks, and the choice of the next.
 ///
-/// A task that is ready and runs nowhere is in the policy's hands, from [`Policy::ready`] or
+/// The policy owns a task that is ready and runs nowhere, from [`Policy::ready`] or
 /// [`Policy::put_back`] until [`Policy::next`] returns it. All methods with a `cpu` or `here` are
 /// called on that CPU, pinned; none may park. Times are nanoseconds of [`machine::Clock::now`].
 ///
 /// # Locks
 /// [`Policy::lock`] comes before [`Policy::next`], and [`Policy::unlock`] follows on the same CPU:
-/// at once if no switch happens, else after it, called by the context that goes on. A policy with
-/// one lock for all, or one for each CPU's queue, holds it from one to the other. `next` and
-/// `put_back` are called in between, all others outside; those take the locks they need.
+/// at once if no switch happens, else after the switch, by the context that goes on. A policy with
+/// one lock for all CPUs, or one for each CPU's queue, holds it from the first call to the second.
+/// `next` and `put_back` are called in between, all others outside; those take the locks they need.
 ///
 /// # Safety
 /// - `next` returns a task only if `ready` or `put_back` handed it over, and each time once.
@@ -65,27 +65,27 @@ pub unsafe trait Policy<M: Contexts>: Sized + Send + Sync + 'static {
     /// The policy's name, as the command prints it.
     const NAME: &'static str;
 
-    /// The policy's words in each task. They outlive the task: the next one in the same place
-    /// begins with [`Policy::begin`].
+    /// The policy's words in each task. They outlive the task: [`Policy::begin`] prepares them for
+    /// the next one in the same place.
     type Entry: Send + Sync;
 
-    /// For these CPUs; none has a task.
+    /// A policy for these CPUs, without tasks.
     fn new(cpus: CpuRange) -> Self;
 
     /// The words of a place that has had no task.
     fn entry() -> Self::Entry;
 
-    /// `task` begins, and will be handed over by [`Policy::ready`]. No other task knows it yet.
-    /// `parent` is the task that makes it.
+    /// Prepares the words of a new task, which [`Policy::ready`] will hand over. No other task
+    /// knows it yet. `parent` is the task that makes it.
     fn begin(&self, task: TaskRef<M, Self>, parent: Option<TaskRef<M, Self>>, now: u64);
 
-    /// See the trait's documentation.
+    /// Acquires the lock that [`Policy::next`] needs on `cpu`, if the policy has one.
     #[inline]
     fn lock(&self, cpu: usize) {
         let _ = cpu;
     }
 
-    /// See the trait's documentation.
+    /// Releases what [`Policy::lock`] has acquired on `cpu`.
     #[inline]
     fn unlock(&self, cpu: usize) {
         let _ = cpu;
@@ -95,8 +95,8 @@ pub unsafe trait Policy<M: Contexts>: Sized + Send + Sync + 'static {
     /// context.
     ///
     /// `None` means the idle context, if the current task cannot go on or there is none; else that
-    /// the current task goes on. The current task itself is never returned: it is not in the
-    /// policy's hands.
+    /// the current task goes on. The current task itself is never returned: the policy does not own
+    /// it.
     ///
     /// With the returned task the CPU is no longer idle ([`Policy::idle`]).
     fn next(
@@ -106,8 +106,9 @@ pub unsafe trait Policy<M: Contexts>: Sized + Send + Sync + 'static {
         now: u64,
     ) -> Option<TaskRef<M, Self>>;
 
-    /// `task`, which [`Policy::next`] has replaced although it could go on, has left `cpu`, for
-    /// this reason, and can be run by any CPU. Returns a CPU to interrupt, if that should take it.
+    /// Takes back `task`, which [`Policy::next`] has replaced although it could go on. It has left
+    /// `cpu` for the reason `leaving`, and any CPU can run it. Returns a CPU to interrupt, if that
+    /// should take it.
     fn put_back(
         &self,
         cpu: usize,
@@ -116,19 +117,19 @@ pub unsafe trait Policy<M: Contexts>: Sized + Send + Sync + 'static {
         now: u64,
     ) -> Option<usize>;
 
-    /// `task` is ready to run. Returns the CPU that must be interrupted to notice, if one must: an
-    /// idle one, or one whose current task should make way. If that is `here`, the interrupt comes
-    /// at the caller's next safe point.
+    /// Takes `task`, which is ready to run. Returns the CPU that must be interrupted to notice it,
+    /// if one must: an idle one, or one whose current task should be preempted. If that is `here`,
+    /// the interrupt comes at the caller's next safe point.
     fn ready(&self, task: TaskRef<M, Self>, here: usize, why: Why, now: u64) -> Option<usize>;
 
-    /// `cpu` has found no task and is about to wait for an interrupt. Publishes that, then looks
-    /// once more; `false` if there is work after all.
+    /// Publishes that `cpu` has found no task and is about to wait for an interrupt, then looks
+    /// once more. Returns false if there is work after all.
     ///
-    /// A CPU that hands a task over afterwards sees this one idle, and interrupts it or another:
-    /// else the task would wait for nothing.
+    /// A CPU that hands a task over afterwards sees this one idle, and interrupts it or another
+    /// one: otherwise the task would wait while a CPU is idle.
     fn idle(&self, cpu: usize) -> bool;
 
-    /// `cpu` was interrupted while it ran `current`.
+    /// Decides what `cpu` does, which was interrupted while it ran `current`.
     fn tick(&self, cpu: usize, current: TaskRef<M, Self>, now: u64) -> Tick;
 
     /// When `cpu` wants the next [`Policy::tick`] if it continues with `current`; `u64::MAX` for

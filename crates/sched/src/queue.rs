@@ -1,8 +1,8 @@
 //! Lists of tasks, linked through the tasks' own words.
 //!
-//! Every word is an atomic one that is read and written relaxed, so a list costs no more than plain
-//! words and its functions are safe to call; but it is a list only for one caller at a time. Its
-//! owner, by a lock, owns the links of the tasks in it.
+//! Every word is atomic, read and written relaxed: a list costs no more than plain words, and its
+//! functions are safe to call. But only one caller at a time may use a list: the holder of its lock
+//! owns the list and the links of the tasks in it.
 
 use crate::{Policy, Task, TaskRef};
 use core::marker::PhantomData;
@@ -13,12 +13,12 @@ use machine::{Atomic, Contexts, Ordering};
 pub struct Link<M: Contexts, P: Policy<M>>(M::AtomicPtr, PhantomData<fn() -> P>);
 
 impl<M: Contexts, P: Policy<M>> Link<M, P> {
-    /// No task.
+    /// A link to no task.
     pub fn new() -> Self {
         Link(M::AtomicPtr::new(null_mut()), PhantomData)
     }
 
-    /// The task.
+    /// The task that the link leads to.
     #[inline]
     pub fn get(&self) -> Option<TaskRef<M, P>> {
         let place = NonNull::new(self.0.load(Ordering::Relaxed).cast::<Task<M, P>>())?;
@@ -40,14 +40,14 @@ impl<M: Contexts, P: Policy<M>> Default for Link<M, P> {
     }
 }
 
-/// A task's place in a list.
+/// A task's links in a list.
 pub struct Links<M: Contexts, P: Policy<M>> {
     next: Link<M, P>,
     previous: Link<M, P>,
 }
 
 impl<M: Contexts, P: Policy<M>> Links<M, P> {
-    /// In no list.
+    /// The links of a task that is in no list.
     pub fn new() -> Self {
         Links {
             next: Link::new(),
@@ -62,13 +62,13 @@ impl<M: Contexts, P: Policy<M>> Default for Links<M, P> {
     }
 }
 
-/// A policy's words in a task that have a place in a list.
+/// A policy's words in a task that can be in a list.
 pub trait Linked<M: Contexts, P: Policy<M>> {
-    /// The place.
+    /// The task's links.
     fn links(&self) -> &Links<M, P>;
 }
 
-/// A list.
+/// A doubly linked list of tasks.
 pub struct Queue<M: Contexts, P: Policy<M>> {
     first: Link<M, P>,
     last: Link<M, P>,
@@ -143,7 +143,7 @@ impl<M: Contexts, P: Policy<M, Entry: Linked<M, P>>> Queue<M, P> {
         }
     }
 
-    /// The tasks, from the first on. A task may be removed when the next one has been returned.
+    /// The tasks, from the first on. A task may be removed once the next one has been returned.
     pub fn iter(&self) -> impl Iterator<Item = TaskRef<M, P>> {
         core::iter::successors(self.first(), |task| task.entry().links().next.get())
     }

@@ -8,7 +8,7 @@ use sync::PerCpu;
 
 /// A scheduler.
 pub struct Sched<M: Contexts, P: Policy<M>> {
-    // Dropped before the table: it may have references to tasks.
+    // Dropped before the table, because it may have references to tasks.
     pub(crate) policy: P,
     pub(crate) cpus: PerCpu<Cpu<M, P>, M>,
     pub(crate) table: Table<M, P>,
@@ -24,12 +24,12 @@ impl<M: Contexts, P: Policy<M>> Sched<M, P> {
         }
     }
 
-    /// The policy.
+    /// The policy that chooses among ready tasks.
     pub fn policy(&self) -> &P {
         &self.policy
     }
 
-    /// `task` is ready, runs nowhere, and goes to the policy.
+    /// Hands `task`, which is ready and runs nowhere, to the policy.
     pub(crate) fn hand_over(&self, pin: &M::Pin, task: TaskRef<M, P>, why: Why, now: u64) {
         // SAFETY: exactly one caller hands a task over, and the policy does not have it yet.
         unsafe { *task.ready_since.write() = now };
@@ -48,13 +48,13 @@ impl<M: Contexts, P: Policy<M>> Sched<M, P> {
         }
     }
 
-    /// The calling task ends; returns the context that the CPU continues with.
+    /// Ends the calling task; returns the context that the CPU continues with.
     pub(crate) fn exit(&self) -> M::Context {
         let pin = M::pin();
         let task = self.cpus.get(&pin).current(&pin);
         task.expect("a task ends").state.end();
         let target = self.decide(&pin, Leaving::Ends);
-        // It ends with the context.
+        // The pin ends with the context.
         core::mem::forget(pin);
         target.expect("a task that ends leaves").0
     }

@@ -1,15 +1,16 @@
 //! Tasks that wait for a time.
 //!
-//! A sleeper's node stands on its stack and in the queue of the CPU on which it went to sleep,
-//! until that CPU wakes it. It enters the queue and leaves the CPU under one pin, so the CPU finds
-//! it there only when it has left. It is not parked: an unpark meanwhile leaves a permit for later.
+//! A sleeper's node lies on its stack and is in the queue of the CPU on which it went to sleep,
+//! until that CPU wakes it. The task enters the queue and leaves the CPU under one pin, so the CPU
+//! finds it there only when it has left. It is not parked: an unpark meanwhile leaves a permit for
+//! later.
 
 use crate::heap::Node;
 use crate::{Leaving, Policy, Sched, Why};
 use machine::Contexts;
 
 impl<M: Contexts, P: Policy<M>> Sched<M, P> {
-    /// The calling task sleeps until `time`.
+    /// Puts the calling task to sleep until `time`.
     pub(crate) fn sleep(&self, time: u64) {
         if M::now() >= time {
             return;
@@ -18,8 +19,8 @@ impl<M: Contexts, P: Policy<M>> Sched<M, P> {
         let pin = M::pin();
         let cpu = self.cpus.get(&pin);
         let task = cpu.current(&pin).expect("a task sleeps, not a CPU");
-        // SAFETY: the node is new. The task goes on, and the node away, only after `wake_sleepers`
-        // has popped it.
+        // SAFETY: the node is new. The task goes on, and the node is dropped, only after
+        // `wake_sleepers` has popped it.
         cpu.sleepers(&pin, |sleepers| unsafe {
             sleepers.push(&node, time, task);
         });

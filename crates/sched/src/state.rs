@@ -1,8 +1,9 @@
-//! Whether a task is active, has a permit, or is parked; and which task it is.
+//! The state word of a task: active, with a permit, or parked; and the generation of its place.
 //!
 //! # Protocol
-//! One word holds the phase and the place's *generation*: how many tasks had the place before. A
-//! name contains the generation, so an unpark by a stale name finds another one and has no effect.
+//! One word holds the phase and the place's *generation*: the number of its present task, or of its
+//! next one, counted from 1. A name contains the generation, so an unpark by a stale name finds
+//! another generation and has no effect.
 //!
 //! ```text
 //! ACTIVE --unpark--> PERMIT --take_permit, or settle--> ACTIVE
@@ -17,7 +18,7 @@ use machine::{Atomic, Machine, Ordering};
 
 /// Running, ready, or about to park.
 const ACTIVE: u64 = 0;
-/// As ACTIVE, with a permit.
+/// Running, ready, or about to park, with a permit.
 const PERMIT: u64 = 1;
 /// On no CPU and in no queue.
 const PARKED: u64 = 2;
@@ -25,7 +26,7 @@ const PARKED: u64 = 2;
 const PHASE: u64 = 3;
 const PHASE_BITS: u32 = 2;
 
-/// The word.
+/// The state word of a place.
 pub struct State<M: Machine>(M::AtomicU64);
 
 impl<M: Machine> Default for State<M> {
@@ -46,7 +47,7 @@ impl<M: Machine> State<M> {
         self.0.load(Ordering::Relaxed) >> PHASE_BITS
     }
 
-    /// Consumes the calling task's permit, if it has one.
+    /// Consumes the calling task's permit. Returns true if it had one.
     pub fn take_permit(&self) -> bool {
         let seen = self.0.load(Ordering::Relaxed);
         if seen & PHASE != PERMIT {
@@ -58,8 +59,8 @@ impl<M: Machine> State<M> {
         true
     }
 
-    /// The task has left its CPU to park. `false` if it had a permit after all: that is consumed,
-    /// and the caller hands the task to the policy.
+    /// Parks a task that has left its CPU. Returns false if it had a permit after all: this
+    /// consumes it, and the caller hands the task to the policy.
     pub fn settle(&self) -> bool {
         let active = self.0.load(Ordering::Relaxed) & !PHASE | ACTIVE;
         // Release: the waker that finds PARKED sees the context saved (acquire in `unpark`).
@@ -77,8 +78,8 @@ impl<M: Machine> State<M> {
         parked.is_ok()
     }
 
-    /// Gives the task of this generation its permit. `true` if it was parked: then it is active,
-    /// and the caller hands it to the policy. No effect if the task has ended.
+    /// Gives the task of this generation its permit. Returns true if it was parked: it is now
+    /// active, and the caller hands it to the policy. Does nothing if the task has ended.
     pub fn unpark(&self, generation: u64) -> bool {
         let wake = |seen: u64| {
             (seen >> PHASE_BITS == generation).then_some(match seen & PHASE {
@@ -96,7 +97,7 @@ impl<M: Machine> State<M> {
         was.is_ok_and(|seen| seen & PHASE == PARKED)
     }
 
-    /// The task ends: from now on unparking it has no effect.
+    /// Ends the task: from now on unparking it has no effect.
     pub fn end(&self) {
         // An `unpark` at the same time may be overwritten: it has no effect any more. Relaxed: no
         // task reads anything by it.

@@ -7,9 +7,9 @@
 //!          settle it, if it parks; free its place, if it has ended;
 //!          activate the task's address space; unpin
 //! ```
-//! `arrive` is done by the context that the CPU continues with, on the same CPU, for the one that
-//! it has left: another CPU may run the previous task, or free it, only when this one is off its
-//! stack. All of it is pinned, so nothing comes in between.
+//! The context with which the CPU continues calls `arrive`, on the same CPU, for the context that
+//! the CPU has left: another CPU may run the previous task, or free it, only when this one is off
+//! its stack. All of it is pinned, so nothing comes in between.
 
 use crate::{Leaving, Policy, Sched, TaskRef};
 use machine::{Contexts, SharedCell};
@@ -19,7 +19,8 @@ use sync::off_cpu::off_cpu;
 pub(crate) type Target<M> = (<M as Contexts>::Context, u64);
 
 impl<M: Contexts, P: Policy<M>> Sched<M, P> {
-    /// The calling task leaves its CPU; returns when it is back on one, or did not have to leave.
+    /// Takes the calling task off its CPU. Returns when it is back on a CPU, or did not have to
+    /// leave.
     pub(crate) fn leave(&self, pin: M::Pin, leaving: Leaving) {
         off_cpu::<M, _>(|| match self.decide(&pin, leaving) {
             Some(target) => self.switch(pin, target),
@@ -30,8 +31,8 @@ impl<M: Contexts, P: Policy<M>> Sched<M, P> {
         });
     }
 
-    /// Another context in place of the calling one, with all prepared for the switch; `None` if the
-    /// calling one goes on.
+    /// Chooses the next context and prepares the switch to it; `None` if the calling context goes
+    /// on.
     pub(crate) fn decide(&self, pin: &M::Pin, leaving: Leaving) -> Option<Target<M>> {
         let index = self.cpus.index(pin);
         let cpu = self.cpus.of(index);
@@ -57,7 +58,7 @@ impl<M: Contexts, P: Policy<M>> Sched<M, P> {
         .map(|(context, ready)| (context.expect("a task and a CPU have a context"), ready))
     }
 
-    /// The calling CPU continues with the target of [`Sched::decide`].
+    /// Switches the calling CPU to the target of [`Sched::decide`].
     pub(crate) fn switch(&self, pin: M::Pin, (context, ready): Target<M>) {
         // SAFETY: the context is this CPU's idle one, which runs nowhere else, or that of a task
         // that the policy has returned to this CPU: it has left the one before (`arrive`), and is
@@ -67,9 +68,9 @@ impl<M: Contexts, P: Policy<M>> Sched<M, P> {
         drop(pin);
     }
 
-    /// The calling CPU has continued with the calling context.
+    /// Completes a switch to the calling context: see the module's head.
     pub(crate) fn arrive(&self) {
-        // A pin of the CPU that this is: the one from before the switch may be of another.
+        // A new pin: the context may have been on another CPU before the switch.
         let pin = M::pin();
         let index = self.cpus.index(&pin);
         let cpu = self.cpus.of(index);
@@ -98,7 +99,7 @@ impl<M: Contexts, P: Policy<M>> Sched<M, P> {
         self.set_timer(&pin, now);
     }
 
-    /// `task` has left the calling CPU.
+    /// Settles `task`, which has left the calling CPU to park; if it has ended, frees its place.
     fn has_left(&self, pin: &M::Pin, task: TaskRef<M, P>, leaving: Leaving, now: u64) {
         match leaving {
             Leaving::Parks if !task.state.settle() => {
@@ -112,7 +113,8 @@ impl<M: Contexts, P: Policy<M>> Sched<M, P> {
         }
     }
 
-    /// The calling task is back, on the CPU with this index, whose last task was `last`.
+    /// Activates the address space of the calling task, which is back on the CPU with this index,
+    /// whose last task was `last`.
     fn activate(&self, task: TaskRef<M, P>, index: usize, last: Option<TaskRef<M, P>>) {
         let same_cpu = task.set_cpu(index);
         if !(same_cpu && last == Some(task)) {
@@ -124,7 +126,7 @@ impl<M: Contexts, P: Policy<M>> Sched<M, P> {
         }
     }
 
-    /// Sees to it that the calling CPU is interrupted in time.
+    /// Sets the calling CPU's timer for its next wake-up or tick.
     pub(crate) fn set_timer(&self, pin: &M::Pin, now: u64) {
         let index = self.cpus.index(pin);
         let cpu = self.cpus.of(index);

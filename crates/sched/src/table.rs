@@ -1,9 +1,9 @@
-//! Where tasks live: places that are never moved or freed, so that a stale name leads to a place,
-//! which then tells that it is stale.
+//! The places of tasks. They are never moved or freed, so that even a stale name leads to a place,
+//! whose generation shows that the name is stale.
 //!
-//! Places stand in buckets, each twice as large as the one before, allocated when needed. A CPU
-//! keeps a few free places of its own and exchanges them with the shared list in batches, so tasks
-//! are made and end without a common lock, mostly.
+//! Places lie in buckets, each twice as large as the one before, allocated when needed. A CPU keeps
+//! a few free places of its own and exchanges them with the shared list in batches, so most tasks
+//! are made and end without a shared lock.
 
 use crate::Policy;
 use crate::task::{INDEX_BITS, Task, TaskRef};
@@ -21,7 +21,7 @@ const BUCKETS: usize = (INDEX_BITS - FIRST_BITS) as usize;
 /// Places moved between a CPU's list and the shared one at a time.
 const BATCH: usize = 16;
 
-/// All places.
+/// The table of all places.
 pub(crate) struct Table<M: Contexts, P: Policy<M>> {
     /// Bucket `b` has `1 << (FIRST_BITS + b)` places, or is null. Set once, by the holder of
     /// `shared`.
@@ -35,7 +35,7 @@ struct Shared<M: Contexts, P: Policy<M>> {
     fresh: usize,
 }
 
-/// Free places, linked through themselves; the list's owner owns them.
+/// A list of free places, linked through themselves. The list's owner owns them.
 pub(crate) struct FreeList<M: Contexts, P: Policy<M>> {
     first: Option<TaskRef<M, P>>,
     count: usize,
@@ -50,7 +50,7 @@ impl<M: Contexts, P: Policy<M>> FreeList<M, P> {
     }
 
     fn push(&mut self, task: TaskRef<M, P>) {
-        // SAFETY: the place is free and becomes this list's.
+        // SAFETY: the place is free, and from now on owned by this list.
         unsafe { *task.next_free.write() = self.first };
         self.first = Some(task);
         self.count += 1;
@@ -58,7 +58,7 @@ impl<M: Contexts, P: Policy<M>> FreeList<M, P> {
 
     fn pop(&mut self) -> Option<TaskRef<M, P>> {
         let task = self.first?;
-        // SAFETY: the place is this list's.
+        // SAFETY: this list owns the place.
         self.first = unsafe { *task.next_free.read() };
         self.count -= 1;
         Some(task)
@@ -84,7 +84,8 @@ impl<M: Contexts, P: Policy<M>> Table<M, P> {
         }
     }
 
-    /// A free place, from `list` if it has one. `None` if memory is short. The caller is pinned.
+    /// Takes a free place, from `list` if it has one. `None` if memory is short. The caller is
+    /// pinned.
     pub(crate) fn take(&self, list: &mut FreeList<M, P>) -> Option<TaskRef<M, P>> {
         if list.first.is_none() {
             self.refill(list);
@@ -92,7 +93,7 @@ impl<M: Contexts, P: Policy<M>> Table<M, P> {
         list.pop()
     }
 
-    /// The place of a task that has ended goes to `list`. The caller is pinned.
+    /// Gives the place of a task that has ended to `list`. The caller is pinned.
     pub(crate) fn give(&self, list: &mut FreeList<M, P>, task: TaskRef<M, P>) {
         list.push(task);
         if list.count > 2 * BATCH {
@@ -113,7 +114,7 @@ impl<M: Contexts, P: Policy<M>> Table<M, P> {
         }
     }
 
-    /// A place that no task has had.
+    /// A place that no task has used.
     fn fresh(&self, shared: &mut Shared<M, P>) -> Option<TaskRef<M, P>> {
         let (bucket, offset) = position(shared.fresh);
         let pointer = self.buckets.get(bucket)?;

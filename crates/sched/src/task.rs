@@ -64,7 +64,7 @@ impl<M: Contexts, P: Policy<M>> Task<M, P> {
         self.index as usize
     }
 
-    /// The task is on `cpu`. Returns whether it was there before.
+    /// Records that the task is on `cpu`. Returns true if it was there before.
     pub(crate) fn set_cpu(&self, cpu: usize) -> bool {
         let same = self.cpu() == cpu;
         if !same {
@@ -73,7 +73,7 @@ impl<M: Contexts, P: Policy<M>> Task<M, P> {
         same
     }
 
-    /// The task's name. For callers that keep the task from ending.
+    /// The task's name. The caller keeps the task from ending.
     pub(crate) fn name(&self) -> TaskName {
         TaskName(self.state.generation() << INDEX_BITS | u64::from(self.index))
     }

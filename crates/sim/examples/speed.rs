@@ -1,5 +1,5 @@
-//! How fast the host simulates: 96 CPUs, of whose accesses one in twenty is to a line that
-//! all of them write.
+//! How fast the host simulates 96 CPUs. One access in twenty is to a cache line that all of them
+//! write.
 
 use machine::{Atomic, AtomicInt, Atomics, Execute, Job, Ordering};
 use sim::profile::Profile;
@@ -11,8 +11,9 @@ use std::time::Instant;
 static ALLOCATOR: sim::Allocator = sim::Allocator;
 
 const CPUS: usize = 96;
-/// Of each round: accesses to the CPU's own line, and to the line that all CPUs share.
+/// Accesses of each round to the CPU's own line.
 const OWN: u64 = 190;
+/// Accesses of each round to the line that all CPUs share.
 const SHARED: u64 = 10;
 const ROUNDS: u64 = 500;
 

@@ -1,6 +1,6 @@
-//! Shared memory: `core`'s atomics, each access through the engine first.
+//! Shared memory: `core`'s atomics, with a call of the engine before each access.
 //!
-//! They have the size and alignment of the real ones, so types keep their layout.
+//! They have the size and alignment of `core`'s, so types keep their layout.
 
 use crate::Sim;
 use crate::engine::{self, Kind, Running, Shared};
@@ -15,7 +15,7 @@ use machine::{Atomic, AtomicInt, AtomicPair, Atomics, ConstInit, NativePair, Sha
 pub struct Modelled<A>(A);
 
 impl<A> Modelled<A> {
-    /// The atomic itself, free of charge.
+    /// The atomic itself, whose accesses cost no simulated time.
     pub(crate) fn raw(&self) -> &A {
         &self.0
     }

@@ -5,17 +5,18 @@ use crate::engine::{self, Time};
 use core::sync::atomic::{AtomicU64, Ordering};
 use machine::{Frame, PAGE_SIZE, Pager, PagerError, Truncate};
 
-/// A store that takes time: `pager` keeps the pages, this one says how long it takes.
+/// A store that takes time: `pager` keeps the pages, and this type adds the time.
 ///
-/// The disk moves one page after the other, in the order of the calls, and each call has a latency
-/// besides, which overlaps with other calls'. The calling task is blocked meanwhile. The calling
-/// CPU does `pager`'s own work: for a write before the disk, for a read after it. A failing call
-/// takes as long as any other.
+/// The disk moves one page after the other, in the order of the calls, and each call also has a
+/// latency, which overlaps with that of other calls. The calling task is blocked meanwhile. The
+/// calling CPU does `pager`'s own work: for a write before the disk, for a read after it. A failing
+/// call takes as long as any other.
 pub struct Disk<P> {
     pager: P,
     latency: Time,
     page: Time,
-    /// When the disk has moved all requested pages. Accessed in turn, and not part of the machine.
+    /// When the disk has moved all requested pages. Accessed in turn; it is not part of the
+    /// machine.
     free_at: AtomicU64,
 }
 
@@ -36,7 +37,7 @@ impl<P> Disk<P> {
         &self.pager
     }
 
-    /// Blocks the calling task while the disk moves so many pages. Takes no time outside the
+    /// Blocks the calling task while the disk moves this many pages. Takes no time outside the
     /// machine's CPUs.
     fn take(&self, pages: usize) {
         engine::sleep(|now| {

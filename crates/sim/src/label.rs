@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 /// Names of ranges in the window.
 #[derive(Default)]
 pub(crate) struct Labels {
-    /// By first byte and then length: of ranges that begin together the longest comes last.
+    /// The names by first byte and then length: of ranges with the same first byte the longest
+    /// comes last.
     ranges: BTreeMap<(usize, usize), &'static str>,
     /// The length of the longest range.
     longest: usize,

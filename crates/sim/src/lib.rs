@@ -5,7 +5,7 @@
 //! of every access to shared memory, on a machine described by a [`profile::Profile`]. The same
 //! random seed gives the same run, bit for bit.
 //!
-//! `docs/simulator/` says what is modelled and what is not, and how far to trust it.
+//! `docs/simulator/` describes what is modelled and what is not, and how far to trust the results.
 
 mod arena;
 mod atomic;
@@ -52,7 +52,7 @@ struct Inner {
     sockets: usize,
     frames: NonNull<u8>,
     frame_count: usize,
-    /// Set while a thread runs the machine, or uses its engine; forever, once it is scrapped.
+    /// True while a thread runs the machine or uses its engine, and forever once it is scrapped.
     busy: AtomicBool,
     engine: UnsafeCell<ManuallyDrop<Engine>>,
 }
@@ -93,7 +93,7 @@ impl Sim {
     ///
     /// # Safety
     /// Objects allocated on the machine's CPUs are not touched again, not even dropped. (The
-    /// machine itself refuses to be used.)
+    /// machine itself refuses further use.)
     pub unsafe fn scrap(&self) {
         core::mem::forget(self.claim());
         // SAFETY: `busy` stays claimed, so this happens once and no thread uses the engine
@@ -130,7 +130,7 @@ impl Sim {
     }
 }
 
-/// The machine belongs to the caller until this is dropped.
+/// Exclusive use of the machine, until this is dropped.
 struct Claim<'a>(&'a AtomicBool);
 
 impl Drop for Claim<'_> {

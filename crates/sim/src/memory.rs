@@ -12,8 +12,8 @@ const WORDS_PER_LINE: usize = 8;
 
 impl Sim {
     fn words(&self, frame: Frame) -> &[AtomicU64; WORDS_PER_FRAME] {
-        // SAFETY: a frame is as many aligned words, shared only as atomics, and lives as long as
-        // the machine.
+        // SAFETY: a frame consists of this many aligned words, shared only as atomics, and lives as
+        // long as the machine.
         unsafe { self.direct_map(frame).cast().as_ref() }
     }
 }
@@ -70,8 +70,8 @@ unsafe impl Memory for Sim {
         for (index, (old, &new)) in old.iter().zip(words).enumerate() {
             touch_line(index, first, old);
             let new = u64::from_ne_bytes(new);
-            // Most of what is copied is zero and was so before; one access would be too dear for
-            // each.
+            // Most copied words are zero and were so before, so an access for each would cost too
+            // much.
             if old.load(Ordering::Relaxed) != new {
                 self.word(frame, first + index)
                     .store(new, Ordering::Relaxed);
@@ -104,7 +104,8 @@ unsafe impl Memory for Sim {
     }
 }
 
-/// Access to word `index` of those from the `first` of a frame on: one of its line.
+/// Charges an access to word `index` of those from the `first` of a frame on, once for each cache
+/// line.
 fn touch_line(index: usize, first: usize, word: &AtomicU64) {
     if index == 0 || (first + index).is_multiple_of(WORDS_PER_LINE) {
         engine::touch(Shared::of(word), Kind::Load);
@@ -112,7 +113,7 @@ fn touch_line(index: usize, first: usize, word: &AtomicU64) {
 }
 
 impl Sim {
-    /// The calling CPU overwrites a page: it takes `cost`, and its socket's memory has to keep up.
+    /// Charges the calling CPU `cost` for overwriting a page, and the wait for its socket's memory.
     /// Costs nothing outside the machine's CPUs.
     fn charge_page(&self, frame: Frame, cost: impl FnOnce(&Engine) -> Time) {
         let first = self.direct_map(frame).as_ptr() as usize;
@@ -126,7 +127,8 @@ impl Sim {
 }
 
 impl Engine {
-    /// The running CPU overwrites the page at `first`, when its socket's memory is ready for it.
+    /// Overwrites the page at `first` for the running CPU, when its socket's memory is ready for
+    /// it.
     fn overwrite_page(&mut self, first: usize) {
         let cpu = self.running;
         let socket = self.profile.place(cpu).socket;

@@ -14,13 +14,13 @@ const LINE: usize = 64;
 pub struct LineUse {
     /// The object in the line: a label, or the place in the machine's memory.
     pub what: String,
-    /// How often it moved between CPUs.
+    /// How often the line moved between CPUs.
     pub transfers: u64,
     /// Nanoseconds that requests waited for others, summed over CPUs.
     pub waited: u64,
     /// Nanoseconds that the transfers themselves took.
     pub moved: u64,
-    /// Nanoseconds that CPUs spun after they had read it last.
+    /// Nanoseconds that CPUs spun after they had last read the line.
     pub spun: u64,
 }
 
@@ -31,9 +31,9 @@ pub struct Access {
     pub line: usize,
     /// The object in the line.
     pub what: String,
-    /// How often it was read.
+    /// How often the line was read.
     pub reads: u64,
-    /// How often it was written.
+    /// How often the line was written.
     pub writes: u64,
     /// The call stack, nearest caller first, of the first write, or otherwise of the first read.
     pub sites: Vec<usize>,
@@ -68,7 +68,8 @@ impl SiteName {
     /// The functions at a return address, inlined ones first.
     pub fn resolve(address: usize) -> Vec<SiteName> {
         let mut names = Vec::new();
-        // A return address comes after its call; 0 is none.
+        // A return address comes after its call, so the address before it is in the call; 0 is
+        // none.
         backtrace::resolve(address.saturating_sub(1) as *mut _, |symbol| {
             let function = symbol
                 .name()
@@ -99,7 +100,7 @@ impl Engine {
 }
 
 impl Sim {
-    /// The cost of each line, the dearest first.
+    /// The cost of each line, the most expensive first.
     pub fn lines(&self) -> Vec<LineUse> {
         self.with_engine(|engine| {
             let rows = engine
@@ -140,7 +141,7 @@ impl Sim {
         self.with_engine(|engine| engine.sample(1000 * period));
     }
 
-    /// Ends the sampling: the time by stack.
+    /// Ends the sampling; returns the time by stack.
     pub fn sampled(&self) -> Vec<Sample> {
         self.with_engine(|engine| {
             let samples = engine.sampled();

@@ -1,4 +1,4 @@
-//! Making a machine and running jobs on it.
+//! Construction of a machine, and running jobs on it.
 
 use crate::arena::{Arena, MOST_MEMORY};
 use crate::coherence::Directory;
@@ -24,15 +24,16 @@ use std::sync::{Arc, Mutex};
 /// The shape and the settings of a machine.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The computer.
+    /// The computer that is simulated.
     pub profile: Profile,
     /// Bytes of physical memory, rounded up to frames.
     pub memory: usize,
     /// The random seed.
     pub seed: u64,
-    /// Jobs start within so many nanoseconds of each other, at random.
+    /// Jobs start within this many nanoseconds of each other, at random.
     pub spread: u64,
-    /// True if CPUs may compute ahead of each other where that changes nothing; faster.
+    /// True if CPUs may compute ahead of each other where that does not change the result. This is
+    /// faster.
     pub lookahead: bool,
     /// Delays at random accesses: to find races, or to disturb a warm-up ([`Sim::calm`]).
     pub delays: Option<Delays>,
@@ -41,7 +42,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// A machine like `profile`, without memory, seed 0, all jobs beginning at once.
+    /// The options for a machine of this profile: no memory, seed 0, and all jobs start at the same
+    /// time.
     pub fn new(profile: Profile) -> Self {
         Options {
             profile,
@@ -62,7 +64,7 @@ pub enum Progress {
     Finished,
     /// The time is over, and jobs are still running.
     Running,
-    /// No job can go on; says what each CPU does.
+    /// No job can go on; the text says what each CPU does.
     Deadlock(String),
 }
 
@@ -93,11 +95,11 @@ impl Sim {
         })
     }
 
-    /// Gives the machine the scheduler that `make` makes, on CPU 0, of its CPUs. From now on jobs
+    /// Gives the machine a scheduler, which `make` makes for its CPUs, on CPU 0. From now on jobs
     /// are tasks: there may be more of them than CPUs.
     ///
     /// # Panics
-    /// If it has one, or a CPU has a job.
+    /// If the machine has a scheduler, or a CPU has a job.
     pub fn schedule<S: Scheduler + 'static>(
         &self,
         make: impl FnOnce(CpuRange) -> S + Send + 'static,
@@ -113,7 +115,7 @@ impl Sim {
     }
 
     /// Gives job *i* to CPU *i*, to start about now; [`Sim::run`] runs them. With a scheduler, jobs
-    /// are dealt over the CPUs.
+    /// are distributed over the CPUs in turn.
     ///
     /// # Panics
     /// Without a scheduler, if there are more jobs than CPUs, or a CPU still has a job.
@@ -127,7 +129,7 @@ impl Sim {
         self.start_on(jobs.map(|(index, job)| (index % turns, job)).collect());
     }
 
-    /// Like [`Sim::start`], each job on the CPU named with it.
+    /// Gives each job to the CPU named with it, to start about now; [`Sim::run`] runs them.
     pub fn start_on(&self, jobs: Vec<(usize, Job)>) {
         self.with_engine(|engine| engine.start(jobs));
     }
@@ -156,7 +158,8 @@ impl Sim {
     /// The machine's anchor ([`Tasks::anchor`](machine::Tasks::anchor)), for code outside its CPUs.
     pub fn own_anchor(&self) -> &Anchor {
         let anchor = self.with_engine(|engine| ptr::from_ref(&engine.anchor));
-        // SAFETY: it stays in place while the machine exists, and synchronizes its own accesses.
+        // SAFETY: the anchor stays in place while the machine exists, and synchronizes its own
+        // accesses.
         unsafe { &*anchor }
     }
 
@@ -170,7 +173,7 @@ impl Sim {
         self.with_engine(|engine| engine.watch.calm());
     }
 
-    /// Counts of the engine's work since the machine was made.
+    /// Counts of the engine's work since the machine was created.
     pub fn counts(&self) -> Counts {
         self.with_engine(|engine| engine.counts)
     }
@@ -273,7 +276,7 @@ impl Engine {
         })
     }
 
-    /// See [`Sim::start_on`].
+    /// Gives each job to the CPU named with it.
     fn start(&mut self, jobs: Vec<(usize, Job)>) {
         let mut has_job = vec![false; self.cpus.len()];
         for (cpu, _) in &jobs {
@@ -294,7 +297,7 @@ impl Engine {
         }
     }
 
-    /// Each CPU runs `scheduler` from now on.
+    /// Lets each CPU run `scheduler` from now on.
     fn boot(&mut self, scheduler: Arc<dyn Scheduler>) {
         assert!(self.scheduler.is_none(), "a machine has one scheduler");
         let run = || {
@@ -308,24 +311,23 @@ impl Engine {
     }
 }
 
-/// The calling CPU computes for `nanoseconds`: the time of surrounding code that the simulator does
-/// not see. Longer if the core's other thread works, too.
+/// Lets the calling CPU compute for `nanoseconds`: the time of surrounding code that the simulator
+/// does not see. It takes longer if the core's other thread also works.
 pub fn compute(nanoseconds: f64) {
     engine::advance((nanoseconds * 1000.0) as Time);
 }
 
-/// The calling task enters the kernel and leaves it again, at the machine's cost.
+/// Charges the calling task for entering the kernel and leaving it again.
 pub fn system_call() {
     if let Some(running) = Running::current() {
         running.with(|engine| engine.spend(engine.profile.kernel.syscall));
     }
 }
 
-/// Starts a task on the calling CPU's machine, which has a scheduler; no effect outside of
-/// machines.
+/// Starts a task on the calling CPU's machine, which has a scheduler; no effect outside machines.
 ///
 /// # Panics
-/// If it has none.
+/// If the machine has no scheduler.
 pub fn spawn(job: Job) {
     if let Some(running) = Running::current() {
         let scheduler = running.scheduler();
@@ -333,8 +335,8 @@ pub fn spawn(job: Job) {
     }
 }
 
-/// `wait` waits for another task's work: the time that the calling task is blocked meanwhile is in
-/// no account but the other's.
+/// Calls `wait`, which waits for another task's work. The time that the calling task is blocked
+/// meanwhile is only in the other task's account.
 pub fn stand_by<R>(wait: impl FnOnce() -> R) -> R {
     let mark = |stands_by| {
         if let Some(running) = Running::current() {

@@ -1,4 +1,4 @@
-//! Tasks and time: one task per CPU, or a scheduler's.
+//! Tasks and time, with one task per CPU or with a scheduler's tasks.
 
 use crate::Sim;
 use crate::engine::{self, Engine, Running};
@@ -12,8 +12,8 @@ pub struct Task {
     pub(crate) serial: u64,
 }
 
-/// The calling CPU. While a task holds a pin, no scheduler takes it off its CPU, and it must not
-/// sleep. Counting pins takes no simulated time.
+/// A pin of the calling CPU. While a task holds one, no scheduler takes it off its CPU, and it must
+/// not sleep. Counting pins takes no simulated time.
 pub struct Pin {
     cpu: CpuId,
     /// A pin belongs to its task.
@@ -35,7 +35,7 @@ impl Drop for Pin {
     }
 }
 
-/// The calling CPU.
+/// The id of the calling CPU.
 fn cpu() -> CpuId {
     let id = |engine: &mut Engine| engine.range.cpu(engine.running);
     Running::current().map_or(CpuId::NONE, |running| running.with(id))
@@ -58,7 +58,7 @@ unsafe impl Cpus for Sim {
         Running::current().map_or(0, |running| running.with(|engine| engine.context().pins))
     }
 
-    /// The socket.
+    /// The calling CPU's socket.
     fn numa_node() -> usize {
         let socket = |engine: &mut Engine| engine.profile.topology.place(engine.running).socket;
         Running::current().map_or(0, |running| running.with(socket))
@@ -115,8 +115,8 @@ impl Tasks for Sim {
             return OUTSIDE.with(f);
         };
         let locals = running.with(|engine| engine.context().locals);
-        // SAFETY: the words stand on the stack of the running job, below everything that calls
-        // this, and the pointer is null when they are gone.
+        // SAFETY: the words are on the stack of the running job, below everything that calls this,
+        // and the pointer is null when they no longer exist.
         match unsafe { locals.as_ref() } {
             Some(locals) => f(locals),
             None => OUTSIDE.with(f),
@@ -140,8 +140,8 @@ impl Tasks for Sim {
             return &OUTSIDE_ANCHOR;
         };
         let anchor = running.with(|engine| core::ptr::from_ref(&engine.anchor));
-        // SAFETY: the anchor stays in place while the machine exists, and only code on its CPUs
-        // gets here, which the machine outlives.
+        // SAFETY: the anchor stays in place while the machine exists, and only code on its CPUs,
+        // which the machine outlives, calls this.
         unsafe { &*anchor }
     }
 }
@@ -165,7 +165,7 @@ impl Contexts for Sim {
     type Context = usize;
 
     fn create(job: Job, exit: Box<dyn FnOnce() -> usize + Send>) -> Option<usize> {
-        // In turn: which stack it gets must not depend on how far CPUs run ahead.
+        // In turn, because the choice of the stack must not depend on how far CPUs run ahead.
         engine::in_turn()?.with(|engine| engine.create(job, exit))
     }
 

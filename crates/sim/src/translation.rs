@@ -1,14 +1,14 @@
-//! Address translation: TLBs, walks, interrupts that flush.
+//! Address translation: TLBs, walks of page tables, and interrupts that flush.
 //!
 //! # Protocol
-//! A shootdown is sent in turn. Each target has it in its inbox with the time at which the
-//! interrupt arrives, which is later than any CPU may have run ahead; from then on the target uses
-//! no flushed translation, and has lost the handler's time. The sender waits for the last
-//! acknowledgement. Interrupt and acknowledgement each take as much longer to another socket as a
+//! A shootdown is sent in turn. It goes into the inbox of each target with the time at which the
+//! interrupt arrives, which is later than any CPU may have run ahead. From then on the target uses
+//! no flushed translation, and it spends the handler's time. The sender waits for the last
+//! acknowledgement. An interrupt or an acknowledgement to another socket takes as much longer as a
 //! transfer does.
 //!
-//! Requests that meet are merged, as kernels merge them: one that arrives before a handler begins
-//! is served by that handler, at no further cost to the target.
+//! Requests are merged, as in kernels: one that arrives before a handler begins is served by that
+//! handler, at no further cost to the target.
 //!
 //! On a machine that broadcasts, a shootdown interrupts no CPU: after the time of a broadcast all
 //! of them have flushed.
@@ -31,7 +31,8 @@ struct Interrupt {
     at: Time,
     asid: Asid,
     what: Flush,
-    /// True if a handler begins with it. Otherwise the one before serves it, too.
+    /// True if a handler begins with this request. Otherwise the handler of the one before also
+    /// serves it.
     begins: bool,
 }
 
@@ -41,7 +42,7 @@ pub(crate) struct Translation {
     active: Option<(Frame, Asid)>,
     tlb: Tlb,
     inbox: VecDeque<Interrupt>,
-    /// When the first of the inbox arrives.
+    /// When the first request of the inbox arrives.
     next: Time,
     /// When the last handler begins, and when it ends.
     handler: (Time, Time),
@@ -82,13 +83,13 @@ impl Translation {
         handlers
     }
 
-    /// The CPU was idle until `now`: interrupts that arrived meanwhile took it no time.
+    /// Takes the interrupts that arrived while the CPU was idle, until `now`; they cost it no time.
     pub(crate) fn rest(&mut self, now: Time) {
         self.take(now);
     }
 
-    /// Posts an interrupt that would arrive at `at`; returns when it is handled, by a handler of
-    /// its own, after those before it, or by one that has not begun by then.
+    /// Posts an interrupt that would arrive at `at`; returns when it is handled: by a handler that
+    /// has not begun by then, or by one of its own, after those before it.
     fn post(&mut self, at: Time, handler: Time, asid: Asid, what: Flush) -> Time {
         let (begin, end) = self.handler;
         let begins = at > begin;
@@ -122,7 +123,7 @@ impl Translation {
 }
 
 impl Engine {
-    /// The running CPU handles the interrupts that have arrived.
+    /// Handles the interrupts that have arrived at the running CPU.
     #[inline]
     pub(crate) fn take_interrupts(&mut self) {
         let cpu = self.cpu();
@@ -139,7 +140,7 @@ impl Engine {
         self.spend_interrupted(handled);
     }
 
-    /// The running CPU spends `time` for a flush: its own work, or a wait for others.
+    /// Lets the running CPU spend `time` for a flush: on its own work, or waiting for others.
     fn spend_interrupted(&mut self, time: Time) {
         self.charge(Spent::Working, None);
         let cpu = self.cpu();
@@ -148,7 +149,7 @@ impl Engine {
         self.charge(Spent::Interrupted, None);
     }
 
-    /// When the last of `targets` has flushed for the running CPU.
+    /// Flushes the TLBs of `targets` for the running CPU; returns when the last one has done so.
     fn flush_others(&mut self, targets: &CpuSet, asid: Asid, what: Flush) -> Time {
         let broadcast = (self.profile.ipi.broadcast * 1000.0) as Time;
         if broadcast == 0 {
@@ -161,7 +162,8 @@ impl Engine {
         done
     }
 
-    /// When the last of `targets` has acknowledged a flush sent by the running CPU.
+    /// Interrupts `targets` for a flush by the running CPU; returns when the last one has
+    /// acknowledged it.
     fn interrupt(&mut self, targets: &CpuSet, asid: Asid, what: Flush) -> Time {
         let (ipi, me) = (self.profile.ipi.clone(), self.running);
         let sent = self.cpu().clock + ipi.send;
@@ -271,8 +273,9 @@ impl Sim {
         walked.map(|entry| entry.frame)
     }
 
-    /// One access of a task: `op` on its word. A flush that arrives before the access is performed
-    /// comes first, and the access is translated anew. Until then the task keeps its CPU.
+    /// Performs one access of a task: `op` on its word. A flush that arrives before the access is
+    /// performed comes first, and the access is translated again. Until then the task keeps its
+    /// CPU.
     fn perform<R>(
         &self,
         address: usize,

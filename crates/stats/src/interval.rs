@@ -43,7 +43,7 @@ pub fn of_median(numbers: &[f64], level: f64) -> Option<Median> {
 }
 
 /// The chance that the median lies between the numbers next to the `left_out` lowest and highest:
-/// that of `n` fair coins more than `left_out` fall on each side.
+/// the chance that, of `n` fair coins, more than `left_out` fall on each side.
 fn holds(n: usize, left_out: usize) -> f64 {
     let (n, k) = (n as f64, left_out as f64);
     if n < 2.0 {

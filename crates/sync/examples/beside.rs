@@ -1,8 +1,8 @@
-//! `sync` in user space, beside what user space has: `cargo run --release -p scalevm-sync --example
-//! beside`.
+//! Compares `sync` in user space with locks and epochs from other crates: `cargo run --release -p
+//! scalevm-sync --example beside`.
 //!
 //! Threads of `hosted` are the CPUs. The rows of a column are measured in turn, window by window,
-//! so that they see the same disturbances; a figure is the median of its windows. The tables are
+//! so that they see the same interference; a figure is the median of its windows. The tables are
 //! those of this crate's README.
 
 use hosted::Hosted;
@@ -25,14 +25,14 @@ fn main() {
     machine.on_cpu(0, || epochs(&machine));
 }
 
-/// So many operations on the calling thread, which is a CPU.
+/// Runs this many operations on the calling thread, which is a CPU.
 type Operate<'a> = Box<dyn Fn(u64) + 'a>;
 
-/// The same, on any thread that is a CPU.
+/// Runs this many operations on any thread that is a CPU.
 type Shared<'a> = Box<dyn Fn(u64) + Sync + 'a>;
 
 fn mutexes(machine: &Hosted) {
-    // Each has lines of its own, wherever the stack begins.
+    // Each value has cache lines of its own, wherever the stack begins.
     let ours = Padded(lock_api::Mutex::<Threads<Hosted>, u64>::new(0));
     let parking_lot = Padded(parking_lot::Mutex::new(0u64));
     let std = Padded(std::sync::Mutex::new(0u64));
@@ -128,7 +128,7 @@ fn alone(operate: &dyn Fn(u64)) -> f64 {
     begin.elapsed().as_nanos() as f64 / COUNT as f64
 }
 
-/// Millions of operations a second of so many threads together.
+/// Millions of operations per second of this many threads together.
 fn rate(machine: &Hosted, threads: usize, operate: &(dyn Fn(u64) + Sync)) -> f64 {
     const WINDOW: Duration = Duration::from_millis(40);
     let (stop, sum) = (AtomicBool::new(false), AtomicU64::new(0));

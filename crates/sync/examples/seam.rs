@@ -75,7 +75,7 @@ mod plain {
     use std::ptr::null_mut;
     use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-    /// Waiting as hosted CPUs wait: pause, then give the time slice away.
+    /// Waits as hosted CPUs do: pauses, then yields the time slice.
     #[inline]
     fn spin_until(mut condition: impl FnMut() -> bool) {
         let mut round = 0u32;

@@ -1,10 +1,10 @@
 //! The adaptive mutex: it records its owner; a waiter spins while the owner may be running, then
 //! blocks on a turnstile (FreeBSD's `mutex(9)`).
 //!
-//! The word holds the owner's identity, so a waiter sees the lock change hands, which proves that
-//! the lock moves, and spins on. Where the machine says which task runs ([`Tasks::is_running`]), a
-//! waiter spins for an owner that does, as FreeBSD does; elsewhere it takes an owner that stays for
-//! a whole spin for one that does not run.
+//! The word holds the owner's identity. A waiter that sees a new owner knows that the lock is being
+//! passed on, and continues to spin. If the machine says which task runs ([`Tasks::is_running`]), a
+//! waiter spins while the owner runs, as in FreeBSD; otherwise it assumes that an owner that stays
+//! for a whole spin does not run.
 //!
 //! [`Tasks::is_running`]: machine::Tasks::is_running
 
@@ -20,15 +20,15 @@ const SPINS: u32 = 40;
 
 /// A mutex of 8 bytes that records its owner. The task that acquires it must release it.
 ///
-/// A task spins on one and the same owner for `SPINS` rounds before it blocks; `B` is how it passes
-/// the time between them.
+/// A task spins on the same owner for `SPINS` rounds before it blocks; `B` says how it passes the
+/// time between them.
 pub struct Adaptive<M: Machine, const SPINS: u32 = { self::SPINS }, B = YieldSoon> {
     inner: Blocking<M, Pointer<M>, SPINS, B>,
 }
 
 /// FreeBSD's mutex (`mtx`) of 2018: a waiter spins while the owner runs, with [`LockDelay`], and
-/// otherwise blocks on a turnstile. Where the machine does not know, an owner that stays for 13
-/// waits in a row, about 16,000 pauses, counts as not running.
+/// otherwise blocks on a turnstile. If the machine does not know, an owner that stays for 13 waits
+/// in a row, about 16,000 pauses, counts as not running.
 pub type FreebsdMutex<M> = Adaptive<M, 13, LockDelay>;
 
 /// The calling task: the address of its local words, which is unique while the task lives and has

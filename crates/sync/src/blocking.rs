@@ -1,11 +1,11 @@
-//! The common part of the blocking mutexes: a word, and a turnstile for when it is taken.
+//! The common part of the blocking mutexes: a word, and a turnstile for tasks that find it taken.
 //!
 //! # Protocol
 //! The word holds the owner (0: free) and two bits.
 //!
 //! | bit | meaning | set by | cleared by |
 //! |---|---|---|---|
-//! | `CONTESTED` | tasks stand in the turnstile | a waiter, under the chain lock | the task that removes the last waiter, under the chain lock |
+//! | `CONTESTED` | tasks are queued | a waiter, under the chain lock | the task that removes the last waiter, under the chain lock |
 //! | `WAKING` | a task was woken and has not acquired the lock yet | its waker, under the chain lock | that task: it acquires the lock or goes back to the queue |
 //!
 //! ```text
@@ -16,14 +16,13 @@
 //!          lock the chain; if a task waits and not WAKING: take the first, set WAKING;
 //!          unlock the chain; unpark
 //! ```
-//! The lock is not handed over: the first task to come acquires it, the woken one or one that never
-//! slept, so that a holder's CPU need not wait for another task to be scheduled. As long as one
-//! woken task is on its way, releases wake no other: with all CPUs busy, waking costs once per
-//! scheduling of a waiter, not once per release. A task woken in vain goes back to the head of the
-//! queue.
+//! The lock is not handed over: the first task to come acquires it, be it the woken one or one that
+//! never slept, so that a lock need not wait for another task to be scheduled. While one woken task
+//! is on its way, releases wake no other: with all CPUs busy, a wake-up happens once per scheduling
+//! of a waiter, not once per release. A task woken in vain goes back to the head of the queue.
 //!
 //! No wake-up is lost. `CONTESTED` is set under the chain lock while the word is taken, so the
-//! holder's release sees it and comes to the chain after the waiter has been queued. Or the release
+//! holder's release sees it, and locks the chain after the waiter has been queued. Or the release
 //! sees `WAKING`; then the woken task, awake, will acquire the lock and release it, or will clear
 //! `WAKING` under the chain lock while another task holds the lock.
 
@@ -33,14 +32,14 @@ use core::marker::PhantomData;
 use core::ptr;
 use machine::{Atomic, AtomicInt, ConstInit, Machine, Ordering};
 
-/// Tasks stand in the turnstile.
+/// Tasks wait in the turnstile.
 pub(crate) const CONTESTED: usize = 1;
-/// A woken task is on its way.
+/// A woken task has not acquired the lock yet.
 pub(crate) const WAKING: usize = 2;
 /// All bits that do not name the owner.
 const BITS: usize = CONTESTED | WAKING;
 
-/// The variable that holds a mutex's state. Its callers are those that a checker sees.
+/// The variable that holds a mutex's state.
 pub(crate) trait Word: Send + Sync {
     /// True if an owner is the address of a task's words.
     const NAMES_TASK: bool;
@@ -100,7 +99,7 @@ macro_rules! word {
 word!(Byte, AtomicU8, u8, false);
 word!(Pointer, AtomicUsize, usize, true);
 
-/// A mutex without a name. `SPINS`: rounds before blocking while the owner stays the same.
+/// A mutex without a name. A task spins for `SPINS` rounds on the same owner before it blocks.
 pub(crate) struct Blocking<M: Machine, W: Word, const SPINS: u32, B = YieldSoon> {
     word: W,
     types: PhantomData<fn() -> (M, B)>,
@@ -128,7 +127,7 @@ impl<M: Machine, W: Word, const SPINS: u32, B: BackOff> Blocking<M, W, SPINS, B>
         self.word.exchange(0, owner, Ordering::Acquire)
     }
 
-    /// Frees the lock; returns whether a task may have to be woken ([`Self::wake`]).
+    /// Frees the lock. Returns true if a task may have to be woken ([`Self::wake`]).
     ///
     /// The caller holds the lock as `owner`.
     #[inline(always)]
@@ -165,7 +164,7 @@ impl<M: Machine, W: Word, const SPINS: u32, B: BackOff> Blocking<M, W, SPINS, B>
             !W::NAMES_TASK || word & !BITS != owner,
             "acquired twice by one task"
         );
-        // WAKING while this task is the woken one.
+        // [`WAKING`] while this task is the woken one.
         let mut mine = 0;
         loop {
             if self.spin(owner, mine, word) {
@@ -185,8 +184,8 @@ impl<M: Machine, W: Word, const SPINS: u32, B: BackOff> Blocking<M, W, SPINS, B>
         }
     }
 
-    /// Tries to acquire the lock for some rounds; a new owner means that the lock moves, and starts
-    /// the count anew. An owner that is known to be off its CPU is not waited for.
+    /// Tries to acquire the lock for some rounds. A new owner shows that the lock is being passed
+    /// on, and restarts the count. Gives up on an owner that is known to be off its CPU.
     fn spin(&self, owner: usize, mine: usize, word: usize) -> bool {
         let mut rounds = 0u32;
         let taken = self.spin_counting(owner, mine, word, &mut rounds);
@@ -232,7 +231,7 @@ impl<M: Machine, W: Word, const SPINS: u32, B: BackOff> Blocking<M, W, SPINS, B>
         }
     }
 
-    /// Under the chain lock: marks that a task is about to wait, and clears WAKING if it is `mine`.
+    /// Under the chain lock, marks that a task is about to wait, and clears WAKING if it is `mine`.
     /// Fails if the lock is free.
     fn contest(&self, mine: usize) -> bool {
         loop {
@@ -242,8 +241,8 @@ impl<M: Machine, W: Word, const SPINS: u32, B: BackOff> Blocking<M, W, SPINS, B>
             }
             let contested = word & !mine | CONTESTED;
             // If nothing is to change, an old value does no harm: with WAKING in it another task is
-            // awake, without it the release that followed comes to the chain after us. Relaxed: the
-            // chain lock orders it.
+            // awake, without it the release that followed locks the chain after this task. Relaxed:
+            // the chain lock orders it.
             let exchange = |word| self.word.exchange(word, contested, Ordering::Relaxed);
             if word == contested || exchange(word).is_ok() {
                 return true;
@@ -251,8 +250,9 @@ impl<M: Machine, W: Word, const SPINS: u32, B: BackOff> Blocking<M, W, SPINS, B>
         }
     }
 
-    /// Wakes the first blocked task, if there is one and none is on its way; returns whether it
-    /// did. Follows an [`Self::unlock`] that asked for it; the lock may be gone by now.
+    /// Wakes the first blocked task, if there is one and no woken task is on its way. Returns true
+    /// if it did. Called after an [`Self::unlock`] that asked for it; the lock may have been freed
+    /// meanwhile.
     pub(crate) fn wake(&self) -> bool {
         let mut chain = Turnstiles::<M>::global().lock(self.key());
         // The word may be touched only if a task waits: the waiter keeps it alive, at least until
@@ -267,8 +267,8 @@ impl<M: Machine, W: Word, const SPINS: u32, B: BackOff> Blocking<M, W, SPINS, B>
         loop {
             let word = self.word.load();
             let gone = if last { CONTESTED } else { 0 };
-            // Relaxed: an owner's release is not ours to repeat; the exchange continues its release
-            // sequence.
+            // Relaxed: the exchange continues the release sequence of the owner's release, so it
+            // need not repeat it.
             let woken = (word & !gone) | WAKING;
             if self.word.exchange(word, woken, Ordering::Relaxed).is_ok() {
                 return true;
@@ -290,7 +290,7 @@ impl<M: Machine, W: Word + ConstInit, const SPINS: u32, B> ConstInit for Blockin
 
 /// How a task passes the time between two looks at a taken lock.
 pub trait BackOff: 'static {
-    /// True if a task spins as long as the owner is known to run, and does not count.
+    /// True if a task spins, without counting, as long as the owner is known to run.
     const WHILE_RUNNING: bool = false;
 
     /// Waits once: `round` counts the looks at the same owner, `total` all looks of this spin.
@@ -309,8 +309,8 @@ impl BackOff for YieldSoon {
 }
 
 /// Three waits that double, then yields the CPU: once, twice, four times, and from then on eight
-/// times before each look. A look takes the lock's line from the owner, which then waits for it to
-/// come back.
+/// times before each look. A look takes the lock's cache line from the owner, which then has to
+/// fetch it again.
 #[derive(Debug)]
 pub struct YieldMore;
 

@@ -48,8 +48,8 @@ use machine::{Atomic, AtomicInt, CpuRange, Machine, Ordering, SharedCell};
 ///
 /// 128 bytes per CPU and 256 more. If a CPU's reservations and releases balance within its stock,
 /// each is one compare-and-swap on the CPU's own cache line; otherwise it takes a lock, and near
-/// the limit touches one line per CPU. A refusal briefly disturbs all CPUs; where refusals are
-/// common, the limit is the problem.
+/// the limit touches one line per CPU. A refusal closes the stocks of all CPUs for a moment; if
+/// refusals are common, the limit is the problem.
 pub struct Limited<M: Machine, const ROUNDS: usize = 2> {
     limit: u64,
     /// The most units that a stock holds.
@@ -74,7 +74,7 @@ impl<M: Machine> Limited<M> {
         Self::with_stock(cpus, limit, limit / (2 * cpus.len() as u64))
     }
 
-    /// Like [`Limited::new`], but returns an error if memory is out.
+    /// A counter at 0 with a limit; an error if memory is short.
     pub fn try_new(cpus: CpuRange, limit: u64) -> Result<Self, TryReserveError> {
         let stocks = PerCpu::try_new(cpus, |_| M::AtomicU64::new(0))?;
         Ok(Self::of(stocks, limit, limit / (2 * cpus.len() as u64)))
@@ -104,7 +104,7 @@ impl<M: Machine> Limited<M> {
 }
 
 impl<M: Machine, const ROUNDS: usize> Limited<M, ROUNDS> {
-    /// A counter that empties stocks `ROUNDS` times before it refuses; 2 is right.
+    /// A counter that empties stocks `ROUNDS` times before it refuses; 2 is the correct number.
     #[doc(hidden)]
     pub fn with_rounds(cpus: CpuRange, limit: u64, cap: u64) -> Self {
         let stocks = PerCpu::new(cpus, |_| M::AtomicU64::new(0));
@@ -220,8 +220,8 @@ impl<M: Machine, const ROUNDS: usize> Limited<M, ROUNDS> {
         }
     }
 
-    /// Fills this CPU's stock to half its cap, with no more than a CPU's share of the pool, and
-    /// with room for the `taken` units that come back: these are then the stock's, too.
+    /// Fills this CPU's stock to half its cap, with no more than a CPU's share of the pool. It
+    /// leaves room for the `taken` units, which go to the stock when they are released.
     fn refill(&self, pin: &M::Pin, pool: &mut i64, taken: u64) {
         let stock = self.stocks.get(pin);
         // Relaxed: only this CPU and the lock's holder add, and the caller is both.
@@ -239,7 +239,7 @@ impl<M: Machine, const ROUNDS: usize> Limited<M, ROUNDS> {
     #[inline(never)]
     fn release_slow(&self, pin: &M::Pin, n: u64) {
         let sound = self.with_pool(pin, |pool| {
-            // At once visible to every holder of the lock: the release's instant.
+            // This is the instant of the release: it is visible to every later holder of the lock.
             let Some(sum) = pool.checked_add_unsigned(n) else {
                 return false;
             };
@@ -266,7 +266,7 @@ impl<M: Machine, const ROUNDS: usize> Limited<M, ROUNDS> {
                 .compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed)
                 .is_ok()
         });
-        // SAFETY: the caller's CPU holds the lock, so no other CPU is at the pool.
+        // SAFETY: the caller's CPU holds the lock, so no other CPU accesses the pool.
         let result = f(unsafe { &mut *self.pool.write() });
         // Release: pairs with the acquire that begins this function.
         self.lock.store(0, Ordering::Release);
@@ -280,7 +280,7 @@ mod tests {
     use hosted::Hosted;
     use machine::Topology;
 
-    /// A reservation at the pool leaves the CPU units for its next ones: half of its cap, but no
+    /// A reservation from the pool leaves the CPU units for its next ones: half of its cap, but no
     /// more than a CPU's share of the pool.
     #[test]
     fn a_reservation_at_the_pool_refills_the_stock() {

@@ -1,4 +1,4 @@
-//! `Debug`: guards show their data, all else that CPUs share its name.
+//! `Debug`: guards show their data; other types that CPUs share show only their names.
 
 use crate::adaptive::{Adaptive, BackOff};
 use crate::counter::Limited;

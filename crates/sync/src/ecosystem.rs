@@ -1,4 +1,4 @@
-//! The raw locks as the ecosystem's: `lock_api` 0.5.
+//! Implementations of `lock_api` 0.5 for the raw locks.
 //!
 //! On a machine whose atomics have constants, each lock is a [`lock_api::RawMutex`], so
 //! `lock_api::Mutex<Ticket<Hosted>, T>` has its guards, mapped guards and `const` constructor. The
@@ -16,7 +16,7 @@ pub struct Acquisition<H> {
     not_send: PhantomData<*mut ()>,
 }
 
-// SAFETY: a shared reference to one gives access to nothing.
+// SAFETY: a shared reference to an acquisition gives access to nothing.
 unsafe impl<H> Sync for Acquisition<H> {}
 
 impl<H> Acquisition<H> {

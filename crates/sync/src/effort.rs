@@ -1,8 +1,8 @@
-//! The cost of waiting, as the locks themselves report it.
+//! Spins and sleeps, as the locks themselves report them.
 //!
 //! A lock's slow path adds to two words of the waiting task; [`crate::watch::Watched`] takes the
-//! difference over an acquisition that waited. So a lock needs no room for it, and locks acquired
-//! inside a lock's slow path (a turnstile's chain) count for both.
+//! difference over an acquisition that waited. So a lock needs no memory for its counts, and the
+//! spins of locks acquired inside a lock's slow path (a turnstile's chain) count for both.
 
 use crate::locals::{SLEEPS, SPINS};
 use machine::Machine;

@@ -10,8 +10,8 @@
 //! | [`obm`], [`adaptive`], [`rwlock`] | locks whose waiters spin a little and then sleep: a byte, a word, readers and writers |
 //! | [`Mutex`], [`RwLock`] | data behind any of them; with [`ecosystem`] also `lock_api`'s guards, in a `static` |
 //! | [`epoch`] | readers without locks, and callbacks when no reader is left |
-//! | [`counter`] | counters of each CPU with an exact limit in common |
-//! | [`turnstile`], [`sleepq`] | where tasks sleep |
+//! | [`counter`] | per-CPU counters with an exact common limit |
+//! | [`turnstile`], [`sleepq`] | queues of sleeping tasks |
 //! | [`watch`] | checks the order of locks, and counts waits; nothing if it is off |
 #![no_std]
 #![warn(missing_debug_implementations)]

@@ -5,9 +5,9 @@
 //! | 0 | the task's unused MCS nodes ([`crate::spin::Mcs`]) |
 //! | 1 | the task's unused CLH nodes ([`crate::spin::Clh`]) |
 //! | 2 | how long the task has slept ([`crate::sleepq`]) |
-//! | 3 | the embedder's: where the task's address space is |
+//! | 3 | the embedder: where the task's address space is |
 //! | 4–58 | `watch::Order`: the locks the task holds |
-//! | 59 | the lock that it gives up while it is off its CPU ([`crate::off_cpu`]) |
+//! | 59 | the lock that the task gives up while it is off its CPU ([`crate::off_cpu`]) |
 //! | 60 | how often the task has passed over sleepers ([`crate::obm::RestrictedObm`]) |
 //! | 61 | the task's places in queues ([`crate::spin::Queued`]) |
 //! | 62–63 | `watch`: how often the task has spun and slept for locks |
@@ -18,7 +18,7 @@ pub(crate) const MCS_NODES: usize = 0;
 pub(crate) const CLH_NODES: usize = 1;
 /// Nanoseconds asleep, wrapping.
 pub(crate) const ASLEEP: usize = 2;
-/// For the embedder.
+/// The embedder's word.
 pub const EMBEDDER: usize = 3;
 /// How many locks the task holds (low 32 bits) and how many more did not fit (high).
 pub(crate) const HELD_DEPTH: usize = 4;

@@ -3,8 +3,8 @@
 //! Small enough for one in each page. An uncontended acquisition and its release are one inline
 //! read-modify-write each; a task that finds the lock taken spins a little, then blocks on a
 //! turnstile, and competes for the lock again when woken. Case study 002 shares turnstiles between
-//! neighbouring pages; here the byte's own address is the turnstile's key, so no task is woken for
-//! a neighbour.
+//! neighbouring pages. Here the key of the turnstile is the byte's own address, so no task is woken
+//! because of a neighbouring page.
 
 mod restricted;
 
@@ -21,7 +21,7 @@ use machine::{ConstInit, Machine, Ordering, Pinned};
 /// Rounds of spinning before a task blocks.
 const SPINS: u32 = 40;
 
-/// The byte of a held lock (beside the bits of `blocking`).
+/// The owner in the byte of a held lock, above the bits of `blocking`.
 const LOCKED: usize = 4;
 
 /// A mutex in one byte.
@@ -33,7 +33,8 @@ pub struct Obm<M: Machine, const SPINS: u32 = { self::SPINS }, B: BackOff = Yiel
 }
 
 /// The one-byte mutex for threads that share their CPUs with others, as those of a process do: 12
-/// rounds, mostly of yields. An owner that is off its CPU stays off longer than they take.
+/// rounds, mostly of yields. An owner that is off its CPU stays off for longer than these rounds
+/// take.
 pub type Threads<M> = Obm<M, 12, YieldMore>;
 
 // SAFETY: `Blocking`'s protocol: a compare-and-swap of a value without LOCKED sets it, with
@@ -116,11 +117,11 @@ pub fn slow_paths<M: Machine>() -> SlowPaths {
     sum
 }
 
-/// Counters that CPUs mostly have for themselves: 128 bytes each. `core`'s atomics, not the
-/// machine's: they describe the run and are not part of what a checker explores.
+/// Counters that CPUs hardly share: 128 bytes each. `core`'s atomics, not the machine's: they
+/// describe the run and are not part of what a checker explores.
 struct Counters([Padded<Counts>; STRIPES]);
 
-/// A power of two.
+/// The number of counters: a power of two.
 const STRIPES: usize = 64;
 
 #[derive(Default)]

@@ -1,8 +1,8 @@
 //! The lock of a whole kernel, which a task gives up while it is off its CPU.
 //!
-//! Other CPUs spin for such a lock and are not preempted: a task that kept it while it slept might
-//! never run again. So a task that takes it says so in its local words, and whatever takes the task
-//! off its CPU, a turnstile or a scheduler, releases the lock and acquires it again when the task
+//! Other CPUs spin for such a lock and are not preempted, so a task that kept it while it slept
+//! might never run again. A task that takes the lock notes that in its local words. A turnstile or
+//! scheduler that takes the task off its CPU releases the lock, and acquires it again when the task
 //! is back.
 
 use crate::locals::KERNEL_LOCK;
@@ -12,20 +12,20 @@ use machine::Machine;
 /// A lock that a task gives up while it is off its CPU.
 #[derive(Debug)]
 pub struct GivenUp {
-    /// Releases the lock, if the calling task holds it; returns how often it was taken.
+    /// Releases the lock, if the calling task holds it. Returns how often the task had taken it.
     pub release: fn() -> u32,
-    /// Acquires it so often.
+    /// Acquires the lock this many times.
     pub acquire: fn(u32),
 }
 
-/// The calling task holds the lock from now on.
+/// Notes that the calling task holds the lock.
 #[inline]
 pub fn hold<M: Machine>(lock: &'static GivenUp) {
     let word = ptr::from_ref(lock).expose_provenance();
     M::with_locals(|locals| locals.words[KERNEL_LOCK].set(word));
 }
 
-/// The calling task has released the lock.
+/// Notes that the calling task has released the lock.
 #[inline]
 pub fn release<M: Machine>() {
     M::with_locals(|locals| locals.words[KERNEL_LOCK].set(0));

@@ -10,7 +10,7 @@ use machine::{Atomics, CpuRange, Cpus, Pinned};
 /// One `T` per CPU, each on cache lines of its own (128 bytes at least).
 ///
 /// All CPUs may read all values. The value's own protocol says which of its fields only the owner
-/// may touch, and a pin is the proof of being the owner.
+/// may access; a pin proves that the caller is the owner.
 pub struct PerCpu<T, C> {
     cpus: CpuRange,
     values: Box<[Padded<T>]>,
@@ -27,7 +27,8 @@ impl<T, C: Cpus> PerCpu<T, C> {
         }
     }
 
-    /// Like [`PerCpu::new`], but returns an error if memory is out.
+    /// A value for each of `cpus`, made by `make` from the CPU's index; an error if memory is
+    /// short.
     pub fn try_new(cpus: CpuRange, make: impl FnMut(usize) -> T) -> Result<Self, TryReserveError> {
         let mut values = Vec::new();
         values.try_reserve_exact(cpus.len())?;
@@ -42,7 +43,7 @@ impl<T, C: Cpus> PerCpu<T, C> {
     /// The value of the CPU that `pin` holds.
     ///
     /// # Panics
-    /// If that is no CPU of the machine this belongs to.
+    /// If that CPU is not one of the machine this belongs to.
     #[inline]
     pub fn get(&self, pin: &C::Pin) -> &T {
         match self.values.get(self.cpus.index_of(pin.cpu())) {
@@ -54,7 +55,7 @@ impl<T, C: Cpus> PerCpu<T, C> {
     /// The index of the CPU that `pin` holds, for [`PerCpu::of`].
     ///
     /// # Panics
-    /// If that is no CPU of the machine this belongs to.
+    /// If that CPU is not one of the machine this belongs to.
     #[inline]
     pub fn index(&self, pin: &C::Pin) -> usize {
         let index = self.cpus.index_of(pin.cpu());

@@ -1,4 +1,4 @@
-//! The one contract of all mutual-exclusion locks, and a guard for any of them.
+//! The contract of all mutual-exclusion locks, and a guard for any of them.
 
 use machine::Machine;
 

@@ -1,14 +1,14 @@
 //! Sleep queues: waiting for an event that an address names (S14 in case study 003).
 //!
-//! The two differ only in their lock: [`Hashed`] has one per bucket, and [`GlobalQueue`] one for
-//! all buckets, like a scheduler lock that also guards the sleep queue, which case study 003 finds
-//! contended.
+//! The two queues differ only in their locks: [`Hashed`] has one per bucket, and [`GlobalQueue`]
+//! one for all buckets, like a scheduler lock that also guards the sleep queue, which case study
+//! 003 finds contended.
 
 use crate::locals::ASLEEP;
 use crate::turnstile::Turnstiles;
 use machine::Machine;
 
-/// Blocks the calling task by `block`, and counts the time.
+/// Blocks the calling task by `block`, and adds the time to [`slept`].
 #[inline]
 pub fn asleep<M: Machine>(block: impl FnOnce()) {
     let from = M::now();
@@ -34,7 +34,7 @@ pub trait SleepQueue<M: Machine>: Send + Sync {
     /// An empty queue.
     fn new() -> Self;
 
-    /// Sleeps on `key` until woken, if `still` holds; returns whether it slept.
+    /// Sleeps on `key` until woken, if `still` returns true. Returns true if it slept.
     ///
     /// `still` runs under the queue's spin lock: if a task makes it false and then calls
     /// [`SleepQueue::wake`], either the call finds the sleeper, or `still` sees the change. It must
@@ -46,7 +46,7 @@ pub trait SleepQueue<M: Machine>: Send + Sync {
     fn wake(&self, key: *const (), count: usize) -> usize;
 }
 
-/// Buckets by the key's address, each with its lock.
+/// Buckets by the key's address, each with a lock of its own.
 pub struct Hashed<M: Machine>(Turnstiles<M>);
 
 /// One bucket under one lock.

@@ -1,8 +1,8 @@
 //! Turnstiles: queues of blocked tasks, found by the address they wait for.
 //!
-//! A small lock cannot hold a queue. It holds one bit, "tasks wait", and the queue stands in a
-//! table shared by all locks, found by hashing the lock's address (case studies 000 and 002;
-//! FreeBSD's `turnstile(9)`).
+//! A small lock cannot hold a queue. It holds one bit, "tasks wait", and the queue is in a table
+//! shared by all locks, found by hashing the lock's address (case studies 000 and 002; FreeBSD's
+//! `turnstile(9)`).
 //!
 //! # Protocol
 //! The table has *chains*, each under a spin lock. A chain holds a *turnstile* for each address
@@ -40,19 +40,19 @@ struct Slot<M: Machine> {
     first: M::Cell<Link<M>>,
 }
 
-/// A blocked task; on its stack, in place until `woken` is set. On a cache line of its own,
-/// wherever the compiler puts it.
+/// A blocked task's node: on its stack, in place until `woken` is set, and on a cache line of its
+/// own.
 #[repr(align(64))]
 struct Waiter<M: Machine> {
     key: usize,
     task: M::Task,
     /// Set to 1 by the waker, in its last access to the node.
     woken: M::AtomicU32,
-    /// Guarded by the chain; once dequeued, by the waker that dequeued it.
+    /// Guarded by the chain. Once the waiter is dequeued, the waker that dequeued it owns them.
     links: M::Cell<Links<M>>,
 }
 
-/// A waiter's place in the queues.
+/// A waiter's links in the queues.
 struct Links<M: Machine> {
     /// The next waiter for the same key; once dequeued, the next one to be woken.
     next: Link<M>,
@@ -83,7 +83,7 @@ unsafe impl<M: Machine> Send for Link<M> {}
 /// A locked chain, with a key. Dropping it unlocks the chain and then wakes the waiters that
 /// [`Chain::signal`] and [`Chain::broadcast`] have dequeued.
 ///
-/// It is a spin lock and the task is pinned: do not block, and be short.
+/// The chain is a spin lock and the task is pinned: the holder must not block, and must be quick.
 #[must_use = "the chain is unlocked when this is dropped"]
 pub struct Chain<'a, M: Machine> {
     slot: &'a Slot<M>,
@@ -153,7 +153,7 @@ impl<M: Machine> Slot<M> {
 }
 
 impl<M: Machine> Chain<'_, M> {
-    /// Turns to another queue of the same object, in the same chain.
+    /// Selects another queue of the same object, in the same chain.
     ///
     /// An object of n bytes may use n queues: 0, with which the chain is locked, to n − 1. Their
     /// keys are the addresses of the object's own bytes, so no other object uses them.
@@ -168,8 +168,8 @@ impl<M: Machine> Chain<'_, M> {
         self.block(Place::Last);
     }
 
-    /// Like [`Chain::wait`], but at the head of the queue: for a task that was woken in vain, so
-    /// that it does not lose its turn.
+    /// Enqueues the calling task at the head, unlocks the chain, and blocks until the task is
+    /// woken. For a task that was woken in vain, so that it does not lose its turn.
     pub fn wait_first(self) {
         self.block(Place::First);
     }
@@ -194,12 +194,12 @@ impl<M: Machine> Chain<'_, M> {
                 M::park();
             }
         });
-        // Tells a checker so; else nothing.
+        // This tells a checker so, and does nothing else.
         waiter.links.into_inner();
     }
 
-    /// Takes the first waiter from the queue; it is woken when the chain is dropped. Returns
-    /// whether there was one.
+    /// Takes the first waiter from the queue; it is woken when the chain is dropped. Returns true
+    /// if there was one.
     pub fn signal(&mut self) -> bool {
         let (before, first) = self.find();
         if first.0.is_null() {
@@ -213,7 +213,7 @@ impl<M: Machine> Chain<'_, M> {
             if next.0.is_null() {
                 self.relink(before, sibling);
             } else {
-                // The second becomes the turnstile.
+                // The second waiter becomes the turnstile.
                 let links = (*next.0).links.write();
                 (*links).last = last;
                 (*links).sibling = sibling;
@@ -257,7 +257,7 @@ impl<M: Machine> Chain<'_, M> {
     /// The key's turnstile and its predecessor in the chain; null for none.
     fn find(&self) -> (Link<M>, Link<M>) {
         let mut before = Link::NULL;
-        // SAFETY: the chain is locked, so its cells are this task's and queued nodes live.
+        // SAFETY: the chain is locked, so only this task accesses its cells, and queued nodes live.
         unsafe {
             let mut here = *self.slot.first.read();
             while !here.0.is_null() && (*here.0).key != self.key {
@@ -351,7 +351,7 @@ impl<M: Machine> Drop for Chain<'_, M> {
 /// Wakes a dequeued waiter; the node is dead afterwards.
 fn wake<M: Machine>(waiter: &Waiter<M>) {
     let task = waiter.task;
-    // Release: pairs with the acquire in `block`. The node may be gone from here on.
+    // Release: pairs with the acquire in `block`. From here on the node may have been freed.
     waiter.woken.store(1, Ordering::Release);
     M::unpark(task);
 }

@@ -20,7 +20,7 @@ fn count(layout: Layout, by: isize) {
     }
 }
 
-// SAFETY: all is passed on to the system's allocator.
+// SAFETY: all calls go to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout, 1);
@@ -61,8 +61,8 @@ fn nodes_after_tasks<R: RawLock<Hosted> + 'static>() -> [isize; 5] {
 fn a_task_that_ends_gives_its_queue_nodes_up() {
     let before = NODES.load(Relaxed);
     assert_eq!(nodes_after_tasks::<Mcs<Hosted>>(), [before; 5]);
-    // Others may still look at these. The first task leaves its nodes in the locks; the second's go
-    // to the machine's stock, and from there to the third.
+    // Other tasks may still read these nodes. The first task leaves its nodes in the locks; the
+    // second's go to the machine's stock, and from there to the third.
     let [_, second, later @ ..] = nodes_after_tasks::<Clh<Hosted>>();
     assert_eq!(later, [second; 3]);
 }

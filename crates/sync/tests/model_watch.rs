@@ -1,5 +1,5 @@
-//! Watching does not disturb a checker: it sees the interleavings of the lock alone,
-//! and still sees the lock's bugs.
+//! Watching is invisible to a checker: it explores the interleavings of the lock alone, and still
+//! finds the lock's bugs.
 
 #[allow(dead_code)]
 mod watched;
@@ -22,7 +22,8 @@ fn executions<L: RawLock<Loomed> + 'static>() -> u32 {
     executions_with::<L>(|| {})
 }
 
-/// As [`executions`], each of which begins with `first`.
+/// The number of executions of two tasks that count to two under a lock; each execution begins with
+/// `first`.
 fn executions_with<L: RawLock<Loomed> + 'static>(first: fn()) -> u32 {
     let executions = Arc::new(AtomicU32::new(0));
     let count = executions.clone();
@@ -55,7 +56,7 @@ fn the_checker_sees_the_lock_alone() {
     assert!(bare > 1);
     assert_eq!(executions::<On<Order>>(), bare);
     assert_eq!(executions::<On<Profile>>(), bare);
-    // Trying first is a step more.
+    // An attempt before the acquisition is one step more.
     let profiled = executions_with::<On<Both<Order, Profile>>>(|| {
         let profile = profile::of(Loomed::anchor());
         profile.start(2).expect("memory");
@@ -63,10 +64,10 @@ fn the_checker_sees_the_lock_alone() {
     assert!(profiled > bare);
 }
 
-/// A test-and-set lock whose release is none.
+/// A test-and-set lock whose unlock has no release ordering.
 struct Leaky(Tas<Loomed>);
 
-// SAFETY: it is not; the model is to say so.
+// SAFETY: none; the model must find the bug.
 unsafe impl RawLock<Loomed> for Leaky {
     type Held = ();
     const NAME: &'static str = "leaky";

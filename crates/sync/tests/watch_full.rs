@@ -38,7 +38,7 @@ fn attempt(class: &'static ClassState, site: &'static Location<'static>) -> Atte
 fn what_finds_no_room_is_counted_together() {
     profile::of(Hosted::anchor()).start(1).expect("memory");
     let here = Location::caller();
-    // Copies have addresses of their own, as call sites have.
+    // Copies have distinct addresses, like call sites.
     let places = vec![*here; 1 << 16].leak();
     let acquire_at = |site| {
         <Profile as Observer<Hosted>>::acquired(&attempt(Crowd::state(), site), Acquired::Free);
@@ -48,7 +48,7 @@ fn what_finds_no_room_is_counted_together() {
         let rows = profile::of(Hosted::anchor()).report();
         rows.into_iter().map(|row| row.file)
     };
-    // In a table a quarter full many hash to the same slot, and all find one.
+    // In a table that is a quarter full many sites hash to the same slot, and all find a slot.
     sites.clone().take(MAX_SITES / 4).for_each(acquire_at);
     assert!(files().eq([file!()]), "a site without a line");
 
@@ -77,7 +77,7 @@ fn what_finds_no_room_is_counted_together() {
     assert_eq!(total, many.len() as u64);
     assert!(rows.iter().any(|row| row.class.is_empty()));
 
-    // A class without a number is not checked, but held and released as others are.
+    // A class without a number is not checked, but its locks are recorded as held and released.
     let (first, last) = (many[0], many[MAX_CLASSES + 9]);
     for class in [first, last] {
         <Order as Observer<Hosted>>::before(&attempt(class, here));

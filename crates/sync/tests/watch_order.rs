@@ -14,7 +14,7 @@ use sync::watch::{
 use sync::{RawLock, lock_class};
 use watched::{Rw, Tas};
 
-/// A report: which kind, the classes it names, its text.
+/// A report: its kind, the classes that it names, its text.
 #[derive(Debug)]
 struct Report {
     kind: &'static str,
@@ -24,7 +24,7 @@ struct Report {
 
 static REPORTS: Mutex<Vec<Report>> = Mutex::new(Vec::new());
 
-/// Keeps reports. A task that is about to wait for itself panics: it must not go on.
+/// Records reports. A task that is about to wait for itself panics, since it must not go on.
 fn keep(violation: &Violation<'_>) {
     let names = |edge: &order::Edge| [edge.from, edge.to].map(|c| c.map_or("", |c| c.name()));
     let (kind, classes) = match violation {
@@ -84,7 +84,7 @@ macro_rules! take {
     (@ $($rest:expr),+) => { take!($($rest),+) };
 }
 
-/// Takes `a`, then `b`, at lines of its own; returns these.
+/// Takes `a`, then `b`, at source lines of their own; returns these lines.
 macro_rules! pair {
     ($a:expr, $b:expr) => {{
         let line = line!();
@@ -151,7 +151,7 @@ fn both_observers_check_as_one_does() {
     assert_eq!(abba::<Both<Profile, Order>, C, D>().len(), 1);
 }
 
-/// As [`Order`], with one part missing.
+/// The lock-order checker with one part missing.
 struct Mutant<const CHECKS: bool, const PUSHES: bool>;
 
 impl<const CHECKS: bool, const PUSHES: bool> Observer<Hosted> for Mutant<CHECKS, PUSHES> {
@@ -160,7 +160,7 @@ impl<const CHECKS: bool, const PUSHES: bool> Observer<Hosted> for Mutant<CHECKS,
         false
     }
     fn before(attempt: &Attempt) {
-        // A checker that looks at the first of two classes only.
+        // A checker that only looks at the first of two classes.
         if CHECKS || !attempt.class.name().ends_with('a') {
             <Order as Observer<Hosted>>::before(attempt);
         }
@@ -214,7 +214,7 @@ fn a_consistent_order_is_not_reported() {
                     _ => take!(b),
                 }
             }
-            // Released in the order they were taken, or with others between: no matter.
+            // The order of releases does not matter.
             let (x, y) = (a.lock(), b.lock());
             // SAFETY: locked above.
             unsafe { a.unlock(x) };
@@ -237,13 +237,13 @@ fn tries_say_nothing_but_what_follows_them_does() {
     lock_class!(B = "try b");
     let (a, b): (Lock<A>, Lock<B>) = (new(), new());
     pair!(a, b);
-    // b, then a by try: no order is said, though it is the opposite one.
+    // b, then a by `try_lock`: this records no order, although it is the opposite one.
     let held = b.lock();
     let tried = a.try_lock().expect("free");
     // SAFETY: locked above.
     unsafe { (a.unlock(tried), b.unlock(held)) };
     assert_eq!(kinds::<A>(), [""; 0]);
-    // b by try, then a: the task that waits for a holds b.
+    // b by `try_lock`, then a: the task that waits for a holds b.
     let held = b.try_lock().expect("free");
     take!(a);
     // SAFETY: locked above.
@@ -319,7 +319,7 @@ fn a_run_of_locks_by_address_is_one_entry() {
     }
     assert_eq!(order::held::<Hosted>(), 0);
     assert_eq!(kinds::<Page>(), [""; 0]);
-    // One out of order, by permission, is an entry of its own, whatever is released when.
+    // A lock that is allowed out of order is an entry of its own, in any order of releases.
     let [one, three] = [1, 3].map(|i| pages[i].lock());
     let two = pages[2].lock_nested();
     assert_eq!(order::held::<Hosted>(), 2);
@@ -473,7 +473,7 @@ fn what_is_waited_for_under_a_pin_is_held_under_one() {
     }
 }
 
-/// Two tasks say opposite orders at the same moment: at least one must see it.
+/// Two tasks record opposite orders at the same time: at least one must see it.
 #[test]
 fn of_two_at_once_one_reports() {
     macro_rules! round {

@@ -1,4 +1,4 @@
-//! Without a handler a violation panics, with a message that says it all.
+//! Without a handler a violation panics, with a message that names all call sites.
 
 #[allow(dead_code)]
 mod watched;

@@ -98,8 +98,7 @@ fn contention_is_counted_and_timed_where_it_is() {
     assert_eq!(rows::<Contended>(), []);
 }
 
-/// As [`Profile`], but never asks whether a lock was free, or never says when it is
-/// released.
+/// The profile with a bug: it never asks if a lock was free, or never hears when it is released.
 struct Mutant<const ASKS: bool, const RELEASES: bool>;
 
 impl<const ASKS: bool, const RELEASES: bool> Observer<Hosted> for Mutant<ASKS, RELEASES> {
@@ -185,7 +184,7 @@ fn nothing_is_counted_while_stopped() {
     assert_eq!(counts, [1, 0, 1]);
 }
 
-/// The caller's line is found through `lock_api`'s wrappers, and one of our own.
+/// The caller's line is found through the wrappers of `lock_api` and of this crate.
 #[test]
 fn call_sites_are_the_users() {
     lock_class!(Mutual = "mutual");
@@ -228,7 +227,7 @@ fn call_sites_are_the_users() {
     assert_eq!(rows::<Generic>()[0].line, line!() - 1);
 }
 
-/// Notes the events it sees, under its name.
+/// Records the events it sees, under its name.
 struct Noting<const NAME: char>;
 
 thread_local! {

@@ -26,7 +26,7 @@ pub(crate) fn run<S: System>(system: &mut S, tick: &Counter) -> Result<(), Error
     ended
 }
 
-/// A partner, and the ends of the pipes that lead to and from it.
+/// A partner, and the ends of the pipes that lead back and forthm it.
 struct Pair {
     partner: Child,
     to: Descriptor,

@@ -1,4 +1,4 @@
-//! How many iterations a task has done, and whether it should go on.
+//! Counts a task's iterations, and tells it when to stop.
 
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
@@ -16,8 +16,8 @@ use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
 pub struct Counter {
     count: AtomicU64,
     limit: AtomicU64,
-    /// Where the task gets leave for one more iteration, if that is dealt out: see
-    /// [`Counter::dealt`].
+    /// The counter from which the task takes each further iteration, if they are dealt out
+    /// ([`Counter::dealt`]).
     supply: AtomicPtr<Counter>,
 }
 
@@ -51,8 +51,8 @@ impl Counter {
         }
     }
 
-    /// Counts `n` more and says whether to go on. Only the counter's task may call it, or a child
-    /// while the task waits for it.
+    /// Counts `n` more. Returns true if the task is to go on. Only the counter's task may call it,
+    /// or a child while the task waits for it.
     #[inline]
     #[must_use]
     pub fn add(&self, n: u64) -> bool {
@@ -61,7 +61,8 @@ impl Counter {
         count < self.limit.load(Relaxed) && (n == 0 || self.has_leave())
     }
 
-    /// Gets leave for one more iteration, where that is dealt out.
+    /// Takes one more iteration from the supply. Returns true if there was one, or there is no
+    /// supply.
     #[inline]
     fn has_leave(&self) -> bool {
         let supply = self.supply.load(Relaxed);

@@ -3,8 +3,8 @@
 //!
 //! Tasks come in pairs. For each event a task writes to its neighbour's pipe, polls and reads its
 //! own, tells the neighbour by a futex and waits for the same, then maps a small buffer, fills and
-//! unmaps it. So each event has two meetings, at each of which the first task to come sleeps. A
-//! task without a neighbour, or whose neighbour has stopped, meets itself, and does not sleep.
+//! unmaps it. So each event has two meetings, and at each the first task to come sleeps. A task
+//! without a neighbour, or whose neighbour has stopped, meets itself, and does not sleep.
 
 use crate::steps::{send, with_mapping};
 use crate::{Backing, Call, Counter, Descriptor, Error, Feature, Needs, System, Workload};
@@ -104,14 +104,14 @@ impl Desk {
         }
     }
 
-    /// The neighbour has stopped.
+    /// Continues without the neighbour, which has stopped.
     fn stay_alone<S: System>(&mut self, system: &mut S) -> Result<(), Error> {
         let [_, own] = system.pipe_of(system.number())?;
         (self.to, self.their_word, self.is_alone) = (own, self.word, true);
         Ok(())
     }
 
-    /// Tells the other task how far this one has come, and waits for the same.
+    /// Tells the other task that this one has come to `event`, and waits until the other has.
     fn meet<S: System>(&self, system: &mut S, event: u8) -> Result<(), Error> {
         system.write(self.their_word, event)?;
         system.futex_wake(self.their_word, 1)?;
@@ -123,7 +123,7 @@ impl Desk {
         }
     }
 
-    /// Tells the neighbour, if it goes on, to do so alone.
+    /// Tells the neighbour to continue alone, if it goes on.
     fn leave<S: System>(self, system: &mut S) -> Result<(), Error> {
         if self.is_alone {
             return Ok(());

@@ -29,7 +29,7 @@ pub enum Call {
     Close,
     /// Locking or unlocking a part of a file.
     Lock,
-    /// Asking whether a descriptor is ready.
+    /// Checking if a descriptor is ready.
     Poll,
     /// Making a pipe.
     Pipe,
@@ -45,7 +45,7 @@ pub enum Call {
     FutexWait,
     /// Sleeping until some time.
     Sleep,
-    /// Asking for the objects that the tasks which run together share.
+    /// Asking for the objects shared by the tasks that run together.
     Common,
     /// Setting a signal's handler.
     Handle,
@@ -57,7 +57,7 @@ pub enum Call {
     Exec,
     /// Waiting for the end of a child.
     Wait,
-    /// Starting a task beside this one.
+    /// Starting a partner of this task.
     Partner,
 }
 
@@ -105,7 +105,7 @@ pub enum Error {
     Unsupported(Call),
     /// A page held a wrong byte.
     Wrong {
-        /// Where.
+        /// The byte's address.
         address: usize,
         /// The byte read.
         found: u8,

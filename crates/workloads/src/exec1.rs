@@ -1,6 +1,6 @@
 //! exec1: make a process that becomes a small program, and wait for it.
 //!
-//! Not from will-it-scale, which has no such workload; like lmbench's.
+//! It follows lmbench, since will-it-scale has no such workload.
 
 use crate::{Call, Counter, Error, Feature, Forked, Needs, System, Workload};
 

@@ -9,7 +9,7 @@ pub enum Feature {
     PageOut,
     /// Waking tasks that wait at a word of memory.
     Futexes,
-    /// Asking whether a descriptor is ready.
+    /// Checking if a descriptor is ready.
     Poll,
     /// Pipes.
     Pipes,
@@ -30,9 +30,9 @@ pub enum Feature {
     /// Tasks whose processes are copies of one, see [`System::daemon`](crate::System::daemon), and
     /// children that continue in a copy of their parent's memory.
     Family,
-    /// Tasks that tasks start beside themselves.
+    /// Tasks that a task starts as its partners.
     Partners,
-    /// Pipes and memory that the tasks which run together share.
+    /// Pipes and memory shared by the tasks that run together.
     Neighbours,
 }
 

@@ -8,7 +8,7 @@
 //! The loops and the sizes are those of will-it-scale
 //! (<https://github.com/antonblanchard/will-it-scale>), so results compare with published ones. Of
 //! those that it lacks, fork1 and exec1 follow lmbench; build, desktop, exim, fragment, madvise1,
-//! mprotect1, mremap1 and reclaim1 are ours. The differences: a workload stops when its counter
+//! mprotect1, mremap1 and reclaim1 are new here. The differences: a workload stops when its counter
 //! says so, instead of being killed, and checks every call.
 #![no_std]
 
@@ -138,7 +138,7 @@ enum Body {
 
 impl Workload {
     /// Returns true if a task that has done an operation takes the next that has not begun, as
-    /// make's jobs do. Otherwise each has its share.
+    /// make's jobs do. Otherwise each task has its share.
     pub const fn is_dealt(&self) -> bool {
         matches!(self.body, Body::Build)
     }

@@ -3,7 +3,7 @@
 //! The half after it has no rights, so growing must move the 256 pages. Cutting back revokes the
 //! rights of the new half, which is in the way of the next growth, and unmaps the half left behind,
 //! so no address is freed that another task might get. An iteration is the mremap, and that
-//! mprotect and munmap of untouched memory, which take little beside it.
+//! mprotect and munmap of untouched memory, which take little time in comparison.
 
 use crate::steps::expect_byte;
 use crate::{Backing, Call, Counter, Error, Feature, Needs, Prot, System, Workload};

@@ -1,8 +1,8 @@
 //! near_fault1: threads of one process write neighbouring pages of one fresh mapping.
 //!
-//! As page_fault1, with one mapping for all threads of a process instead of one for each: of as
-//! many pages as there are threads, each writes one. So all of them fault in the same 2 MiB, for
-//! which a kernel has one leaf table. A process with one thread does what it does in page_fault1.
+//! Unlike in page_fault1, all threads of a process write to one mapping: of as many pages as there
+//! are threads, each writes one. So all of them fault in the same 2 MiB, for which a kernel has one
+//! leaf table. A process with one thread does what it does in page_fault1.
 //!
 //! The first thread, the *leader*, maps the memory and says where; when all have written their
 //! pages it unmaps. Each tells by a byte of its own how far it has come, and wakes by a futex the
@@ -25,7 +25,7 @@ pub(crate) const WORKLOAD: Workload = Workload {
 
 /// The byte that says that a thread has stopped; rounds have lower numbers.
 const GONE: u8 = u8::MAX;
-/// Where the leader says which memory it has mapped, behind its byte.
+/// Where the leader writes the address of the memory that it has mapped, behind its byte.
 const PLACE: usize = 8;
 
 pub(crate) fn run<S: System>(system: &mut S, tick: &Counter) -> Result<(), Error> {
@@ -39,11 +39,11 @@ pub(crate) fn run<S: System>(system: &mut S, tick: &Counter) -> Result<(), Error
     told
 }
 
-/// A thread's view of those of its process.
+/// A thread's view of its process's threads.
 struct Team {
-    /// Bytes of a page, of which each thread has one in the common memory.
+    /// Bytes of a page; each thread has a page in the common memory.
     page: usize,
-    /// The leader's.
+    /// The address of the common memory, whose first page is the leader's.
     words: usize,
     number: usize,
     count: usize,
@@ -63,7 +63,7 @@ impl Team {
         self.number == 0
     }
 
-    /// Round after round, until `tick` says otherwise, or the leader has stopped.
+    /// Repeats rounds until `tick` says to stop, or the leader has stopped.
     fn work<S: System>(&self, system: &mut S, tick: &Counter) -> Result<(), Error> {
         let mut round = 0;
         loop {
@@ -88,7 +88,7 @@ impl Team {
         }
     }
 
-    /// Where the memory of `round` is, which the leader maps; none if the leader has stopped.
+    /// Begins `round`: returns its memory, which the leader maps; none if the leader has stopped.
     fn begin<S: System>(&self, system: &mut S, round: u8) -> Result<Option<usize>, Error> {
         let place = self.words + PLACE;
         if !self.leads() {
@@ -106,7 +106,7 @@ impl Team {
         let said = said.try_for_each(|(at, byte)| system.write(at, byte));
         let told = said.and_then(|()| self.tell(system, round));
         if told.is_err() {
-            // Who waits for the round need not; who has seen it is waited for.
+            // Threads that wait for the round stop waiting; those that have seen it are waited for.
             let ended = self.tell(system, GONE);
             ended.and_then(|()| self.unmap(system, round, start))?;
         }
@@ -118,7 +118,7 @@ impl Team {
         SIZE * self.count
     }
 
-    /// Writes this thread's pages; whether it is to go on.
+    /// Writes this thread's pages. Returns true if it is to go on.
     fn touch<S: System>(
         &self,
         system: &mut S,
@@ -140,7 +140,7 @@ impl Team {
         system.unmap(start, self.bytes())
     }
 
-    /// Says how far this thread has come.
+    /// Tells the other threads that this one has come to `round`.
     fn tell<S: System>(&self, system: &mut S, round: u8) -> Result<(), Error> {
         let word = self.words + self.number * self.page;
         system.write(word, round)?;

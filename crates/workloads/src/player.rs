@@ -16,14 +16,14 @@ pub const PLAYER: &[Feature] = &[Feature::Pipes, Feature::Poll, Feature::Futexes
 /// The outcome of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Frame {
-    /// It was ready so many nanoseconds after its due start.
+    /// It was ready this many nanoseconds after its due start.
     Shown(u64),
-    /// The next was due before it could be started.
+    /// The next frame was due before this one could be started.
     Skipped,
 }
 
 impl Frame {
-    /// Returns true if it was not ready when the next was due.
+    /// Returns true if the frame was not ready when the next was due.
     pub fn is_dropped(self) -> bool {
         match self {
             Frame::Shown(after) => after > PERIOD,
@@ -33,8 +33,8 @@ impl Frame {
 }
 
 /// Plays: for each frame sleeps until it is due, decodes it into a new buffer, passes it on through
-/// a pipe that it polls, and wakes the tasks that wait for it. Calls `ready` with each frame; its
-/// result says whether to go on.
+/// a pipe that it polls, and wakes the tasks that wait for it. Calls `ready` with each frame; it
+/// returns true to go on.
 ///
 /// # Errors
 /// The first call that fails.

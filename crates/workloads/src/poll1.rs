@@ -1,4 +1,4 @@
-//! poll1: ask whether the task's own file is writable, which it always is.
+//! poll1: ask if the task's own file is writable, which it always is.
 
 use crate::{Call, Counter, Error, Feature, Needs, System, Workload};
 

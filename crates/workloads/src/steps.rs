@@ -83,7 +83,7 @@ pub(crate) fn fill<S: System>(
     (0..pages).try_for_each(|number| system.write(start + number * page, byte))
 }
 
-/// Reads pages from `start` on, each of which must hold `byte`.
+/// Reads pages from `start` on; each must hold `byte`.
 pub(crate) fn expect_bytes<S: System>(
     system: &mut S,
     start: usize,

@@ -186,8 +186,8 @@ pub trait System {
         Err(Error::Unsupported(Call::FutexWake))
     }
 
-    /// Waits at the mapped 32-bit word at `address` until woken, if it holds `value`; returns
-    /// whether it did. May return early.
+    /// Waits at the mapped 32-bit word at `address` until woken, if it holds `value`; returns true
+    /// if it waited. May return early.
     fn futex_wait(&mut self, _address: usize, _value: u32) -> Result<bool, Error> {
         Err(Error::Unsupported(Call::FutexWait))
     }
@@ -198,7 +198,7 @@ pub trait System {
         Err(Error::Unsupported(Call::Poll))
     }
 
-    /// From now on, signals that this task raises are counted by a handler.
+    /// Sets a handler that counts the signals that this task raises.
     fn handle_signals(&mut self) -> Result<(), Error> {
         Err(Error::Unsupported(Call::Handle))
     }
@@ -213,7 +213,7 @@ pub trait System {
         Err(Error::Unsupported(Call::Raise))
     }
 
-    /// Makes a process that is a copy of this one, and does only `then`.
+    /// Makes a process that is a copy of this one and only does `then`.
     fn fork(&mut self, _then: Forked) -> Result<Child, Error> {
         Err(Error::Unsupported(Call::Fork))
     }
@@ -232,8 +232,8 @@ pub trait System {
         }))
     }
 
-    /// The mail server that was started in the process of which all tasks' processes are copies, if
-    /// the workload has [`Feature::Family`](crate::Feature::Family).
+    /// The mail server in the process that all tasks' processes are copies of, if the workload has
+    /// [`Feature::Family`](crate::Feature::Family).
     fn daemon(&self) -> Option<Daemon> {
         None
     }
@@ -248,8 +248,8 @@ pub trait System {
         1
     }
 
-    /// How many of the tasks that run together are threads of one process with this one, itself
-    /// included: all, or it is alone.
+    /// How many of the tasks that run together are threads of this one's process, itself included:
+    /// all, or just this one.
     fn companions(&self) -> usize {
         1
     }
@@ -277,7 +277,7 @@ pub trait System {
         Err(Error::Unsupported(Call::Sleep))
     }
 
-    /// Computes as much as a core of 3 GHz computes in so many nanoseconds.
+    /// Computes as much as a core of 3 GHz computes in `nanoseconds`.
     fn compute(&mut self, nanoseconds: u64) {
         work(nanoseconds);
     }

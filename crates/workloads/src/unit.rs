@@ -20,12 +20,12 @@ impl Unit {
         Unit(number)
     }
 
-    /// So many units further.
+    /// The unit `count` units later.
     pub(crate) fn plus(self, count: u64) -> Self {
         Unit(self.0 + count)
     }
 
-    /// So many units back; there are as many.
+    /// The unit `count` units earlier, which exists.
     pub(crate) fn minus(self, count: u64) -> Self {
         Unit(self.0 - count)
     }

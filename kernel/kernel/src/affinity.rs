@@ -8,12 +8,13 @@ use sched::Bounds;
 const BITS: usize = u64::BITS as usize;
 const WORDS: usize = MOST_CPUS.div_ceil(BITS);
 
-/// A set of CPUs, as the scheduler asks for it.
+/// A set of CPUs, as the scheduler's bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Affinity([u64; WORDS]);
 
 impl Affinity {
-    /// The existing CPUs of `mask`, a bit for each; nothing if there is none among them.
+    /// The existing CPUs of `mask`, which has a bit for each CPU; `None` if it names no existing
+    /// one.
     pub fn of(mask: &[u8]) -> Option<Self> {
         let byte = |at: usize| u64::from(mask.get(at).copied().unwrap_or(0));
         let word = |word: usize| (0..8).map(move |at| byte(8 * word + at) << (8 * at)).sum();
@@ -21,7 +22,7 @@ impl Affinity {
         (set.0 != [0; WORDS]).then_some(set)
     }
 
-    /// The existing ones among them.
+    /// The set without CPUs that do not exist.
     fn there(self) -> Self {
         let cpus = Metal.cpus().len();
         let word = |word: usize| match cpus.saturating_sub(BITS * word) {
@@ -32,7 +33,7 @@ impl Affinity {
         Affinity(array::from_fn(word))
     }
 
-    /// A bit for each that there is, in as many words as there are CPUs for.
+    /// The set as words, with a bit for each existing CPU.
     pub fn words(self) -> impl Iterator<Item = u64> {
         let needed = Metal.cpus().len().div_ceil(BITS);
         self.there().0.into_iter().take(needed)

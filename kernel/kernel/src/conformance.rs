@@ -1,4 +1,4 @@
-//! The command-line word `conformance`: does the machine keep its contract?
+//! The command-line word `conformance`: checks that the machine keeps its contract.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -44,8 +44,7 @@ fn run_all(scheduler: &'static Smallest<Metal>, jobs: Vec<Job>) {
     }
 }
 
-/// Computes for `time` nanoseconds, and lets the scheduler have the CPU where the task may leave
-/// it.
+/// Computes for `time` nanoseconds, with safe points at which the scheduler may take the CPU.
 fn compute(time: u64) {
     let end = Metal::now() + time;
     while Metal::now() < end {

@@ -5,12 +5,12 @@ use baselines::selected::AnyKernel;
 use ipc::{Entry, Kernel};
 use metal::Metal;
 
-/// A kernel whose sleepers wake up when they are disturbed: when a signal comes, or their process
-/// ends. They then check for themselves whether to sleep on.
+/// A kernel whose sleepers wake up when they are *disturbed*: when a signal comes, or their process
+/// ends. They then check for themselves if they are to sleep on.
 pub struct Disturbed {
     /// The kernel.
     pub kernel: AnyKernel<Metal>,
-    /// Knows whether its sleepers are disturbed.
+    /// Tells if the calling task is disturbed.
     pub caller: &'static dyn Caller,
 }
 

@@ -26,21 +26,21 @@ impl Errno {
     pub const TOOBIG: Errno = Errno(errno::E2BIG as usize);
     /// Not a program.
     pub const NOEXEC: Errno = Errno(errno::ENOEXEC as usize);
-    /// Not such a descriptor.
+    /// There is no such descriptor, or it does not allow this.
     pub const BADF: Errno = Errno(errno::EBADF as usize);
     /// There is no such child.
     pub const CHILD: Errno = Errno(errno::ECHILD as usize);
-    /// Not now.
+    /// Not possible now; try again.
     pub const AGAIN: Errno = Errno(errno::EAGAIN as usize);
     /// Memory is short.
     pub const NOMEM: Errno = Errno(errno::ENOMEM as usize);
     /// Access denied.
     pub const ACCES: Errno = Errno(errno::EACCES as usize);
-    /// Not the task's memory.
+    /// An address that is not the task's memory.
     pub const FAULT: Errno = Errno(errno::EFAULT as usize);
-    /// It is in use.
+    /// The object is in use.
     pub const BUSY: Errno = Errno(errno::EBUSY as usize);
-    /// It is there already.
+    /// The name or object exists already.
     pub const EXIST: Errno = Errno(errno::EEXIST as usize);
     /// Not on the same device.
     pub const XDEV: Errno = Errno(errno::EXDEV as usize);
@@ -48,9 +48,9 @@ impl Errno {
     pub const NOTDIR: Errno = Errno(errno::ENOTDIR as usize);
     /// A directory.
     pub const ISDIR: Errno = Errno(errno::EISDIR as usize);
-    /// Not a possible argument.
+    /// An invalid argument.
     pub const INVAL: Errno = Errno(errno::EINVAL as usize);
-    /// A program is running it, or it is open to be written.
+    /// A program runs from the file, or it is open for writing.
     pub const TXTBSY: Errno = Errno(errno::ETXTBSY as usize);
     /// Too many open files.
     pub const NFILE: Errno = Errno(errno::ENFILE as usize);
@@ -62,7 +62,7 @@ impl Errno {
     pub const FBIG: Errno = Errno(errno::EFBIG as usize);
     /// No room.
     pub const NOSPC: Errno = Errno(errno::ENOSPC as usize);
-    /// Not such a device.
+    /// The device does not support this.
     pub const NODEV: Errno = Errno(errno::ENODEV as usize);
     /// Not seekable.
     pub const SPIPE: Errno = Errno(errno::ESPIPE as usize);
@@ -76,11 +76,11 @@ impl Errno {
     pub const NAMETOOLONG: Errno = Errno(errno::ENAMETOOLONG as usize);
     /// No lock is left.
     pub const NOLCK: Errno = Errno(errno::ENOLCK as usize);
-    /// It would wait for itself.
+    /// The wait would be a deadlock.
     pub const DEADLK: Errno = Errno(errno::EDEADLK as usize);
     /// There is no such message.
     pub const NOMSG: Errno = Errno(errno::ENOMSG as usize);
-    /// It has been removed.
+    /// The object has been removed.
     pub const IDRM: Errno = Errno(errno::EIDRM as usize);
     /// The time is over.
     pub const TIMEDOUT: Errno = Errno(errno::ETIMEDOUT as usize);
@@ -88,12 +88,12 @@ impl Errno {
     pub const NOSYS: Errno = Errno(errno::ENOSYS as usize);
     /// The directory has entries.
     pub const NOTEMPTY: Errno = Errno(errno::ENOTEMPTY as usize);
-    /// Not on such a file.
+    /// Not supported on such a file.
     pub const OPNOTSUPP: Errno = Errno(errno::EOPNOTSUPP as usize);
     /// Too many links.
     pub const LOOP: Errno = Errno(errno::ELOOP as usize);
 
-    /// As a call returns it.
+    /// The value that a call returns.
     pub fn value(self) -> usize {
         self.0.wrapping_neg()
     }
@@ -106,7 +106,7 @@ impl From<vm::Error> for Errno {
 }
 
 impl From<fmt::Error> for Errno {
-    /// Writing fails for want of memory only.
+    /// Writing only fails if memory is short.
     fn from(_: fmt::Error) -> Self {
         Errno::NOMEM
     }

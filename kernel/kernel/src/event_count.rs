@@ -1,15 +1,15 @@
-//! Event counts: waiting for the next change of something that a lock protects.
+//! Event counts: waiting for the next change of a state that a lock guards.
 //!
-//! Who changes it counts the change under the lock, then wakes the waiters. Who waits for a change
-//! remembers the count under the lock, and sleeps only while it is the same: either the sleeper
-//! finds another count, or the wake-up finds the sleeper.
+//! A thread that changes the state counts the change under the lock, then wakes the waiters. A
+//! thread that waits for a change reads the count under the lock, and sleeps only while it is the
+//! same: either the sleeper finds another count, or the wake-up finds the sleeper.
 
 use crate::system::system;
 use core::ptr;
 use core::sync::atomic::{AtomicU32, Ordering};
 use ipc::Kernel;
 
-/// How many changes there were, wrapping. The lock of the sleepers orders it: relaxed.
+/// The number of changes, wrapping. The lock of the sleepers orders it: relaxed.
 #[derive(Default)]
 pub struct EventCount(AtomicU32);
 
@@ -24,13 +24,13 @@ impl EventCount {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Wakes those who wait.
+    /// Wakes the threads that wait.
     pub fn wake(&self) {
         system().kernel.wake(self.key(), usize::MAX);
     }
 
-    /// Sleeps until the count is another than `seen`, or the thread is disturbed. The caller holds
-    /// no lock.
+    /// Sleeps until the count differs from `seen`, or the thread is disturbed. The caller holds no
+    /// lock.
     pub fn wait(&self, seen: u32) {
         system()
             .kernel

@@ -1,8 +1,8 @@
 //! The kernel's heap: `talc`, under one lock, in the memory that the machine keeps for it.
 //!
-//! Pieces that are given back are kept, by size, for those who ask for the same next: a process
-//! that ends leaves what the next one needs. When the memory does not suffice otherwise, all of
-//! them go back.
+//! Freed pieces are kept, by size, for the next allocation of that size: a process that ends leaves
+//! what the next one needs. When memory does not suffice otherwise, all of them are returned to
+//! `talc`.
 
 use crate::errno::Errno;
 use alloc::vec::Vec;
@@ -15,9 +15,10 @@ use sync::spin::TestAndSet;
 use talc::base::{CHUNK_UNIT, Talc};
 use talc::{DefaultBinning, source::Manual};
 
-/// The heap is short when less than this part of it is free: then programs make nothing that would
-/// keep more. It is nearly empty when less than the second part is free: then they touch no more
-/// memory either. Operations that are under way, and cannot fail, have the rest.
+/// The heap is short when less than this part of it is free: then programs can create nothing that
+/// would keep memory. It is nearly empty when less than the part [`NEARLY_EMPTY`] is free: then
+/// they can touch no more memory either. The rest is reserved for operations in progress that
+/// cannot fail.
 const SHORT: usize = 4;
 const NEARLY_EMPTY: usize = 16;
 
@@ -29,10 +30,10 @@ const TAIL: usize = size_of::<usize>();
 /// The steps of the largest piece that is kept.
 const STEPS: usize = 256;
 
-/// The data under the lock.
+/// The heap's data, under its lock.
 struct Pieces {
     memory: Talc<Manual, DefaultBinning>,
-    /// The first kept piece of each number of steps. Each leads to the next.
+    /// The first kept piece of each number of steps; each piece links to the next.
     kept: [*mut Kept; STEPS + 1],
     /// The steps of all kept pieces.
     kept_steps: usize,
@@ -44,8 +45,8 @@ struct Kept(*mut Kept);
 // SAFETY: the pieces belong to the heap.
 unsafe impl Send for Pieces {}
 
-/// True if the heap was short when memory was last taken from it or given back to it, other than
-/// kept pieces. Written under the heap's lock.
+/// True if the heap was short when memory other than kept pieces was last allocated or freed.
+/// Written under the heap's lock.
 static MAY_BE_SHORT: AtomicBool = AtomicBool::new(false);
 
 /// The heap.
@@ -58,7 +59,7 @@ static HEAP: Heap = Heap(Mutex::new(Pieces {
     kept_steps: 0,
 }));
 
-/// The steps of a piece with this size, if it is one to keep.
+/// The steps of a piece with this size, if such pieces are kept.
 fn steps(bytes: usize) -> Option<usize> {
     let steps = (bytes + TAIL).div_ceil(STEP);
     (steps <= STEPS).then_some(steps)
@@ -81,7 +82,7 @@ impl Pieces {
     }
 
     /// # Safety
-    /// It comes from `take` with the same size, and nobody has it any more.
+    /// It comes from `take` with the same size, and is no longer used.
     unsafe fn give(&mut self, given: *mut u8, bytes: usize) {
         let Some(steps) = steps(bytes) else {
             // SAFETY: the caller got it from `take` with this size, so from `memory`, and gives it
@@ -96,12 +97,12 @@ impl Pieces {
         self.kept_steps += steps;
     }
 
-    /// The bytes that are free, in however many pieces.
+    /// The number of free bytes, in any number of pieces.
     fn free(&self) -> usize {
         self.memory.counters().available_bytes + self.kept_steps * STEP
     }
 
-    /// Notes whether the heap is short.
+    /// Records if the heap is short.
     fn note(&self) {
         MAY_BE_SHORT.store(self.has_less_than(SHORT), Ordering::Relaxed);
     }
@@ -128,7 +129,7 @@ impl Pieces {
         for (steps, first) in self.kept.iter_mut().enumerate() {
             while !first.is_null() {
                 let piece = *first;
-                // SAFETY: a kept piece, of so many steps.
+                // SAFETY: a kept piece, of `steps` steps.
                 unsafe {
                     *first = (*piece).0;
                     self.memory.deallocate(piece.cast(), whole(steps));
@@ -161,13 +162,13 @@ pub fn begin() {
     claimed.expect("the heap has memory");
 }
 
-/// Returns true if the heap has little room: programs make nothing that would keep more.
+/// Returns true if the heap is short, so that programs can create nothing that would keep memory.
 #[inline]
 pub fn is_short() -> bool {
     MAY_BE_SHORT.load(Ordering::Relaxed) && has_less_than(SHORT)
 }
 
-/// Returns true if the heap has hardly any room: programs touch no more memory.
+/// Returns true if the heap is nearly empty, so that programs can touch no more memory.
 #[inline]
 pub fn is_nearly_empty() -> bool {
     MAY_BE_SHORT.load(Ordering::Relaxed) && has_less_than(NEARLY_EMPTY)
@@ -202,8 +203,8 @@ pub fn buffer(bytes: usize) -> Result<Vec<u8>, Errno> {
     Ok(buffer)
 }
 
-// SAFETY: `Talc` keeps the rules of an allocator, kept pieces are nobody's, and the lock lets one
-// CPU at a time use both. What is aligned to more than a piece lies in one with room for that,
+// SAFETY: `Talc` keeps the rules of an allocator, kept pieces are not in use, and the lock lets one
+// CPU at a time access both. What is aligned to more than a piece lies in one with room for that,
 // behind the piece's address.
 unsafe impl GlobalAlloc for Heap {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {

@@ -69,7 +69,7 @@ fn kernel_main() -> ! {
     metal::schedule(&SYSTEM.scheduler, Box::new(first))
 }
 
-/// Makes the single objects, from the bottom up.
+/// Creates the single objects, from the lowest layer up.
 fn begin(machine: Metal, preset: Preset, is_strict: bool) {
     let mut options = preset.options();
     options.overcommit = Overcommit::Heuristic;

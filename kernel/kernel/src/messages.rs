@@ -1,8 +1,7 @@
 //! Queues of messages with numbers and keys (System V).
 //!
-//! A sender gives its message to the receiver that has waited longest for such a one, so that
-//! nobody who comes later takes it. Senders that wait for room try again when a message has been
-//! taken.
+//! A sender gives its message to the receiver that has waited longest for such a message, so that
+//! no later receiver takes it. Senders that wait for room try again when a message has been taken.
 
 use crate::errno::Errno;
 use crate::event_count::EventCount;
@@ -24,27 +23,27 @@ pub static MESSAGES: Single<Lock<Numbered<Arc<Queue>>>> = Single::new();
 pub const MOST: usize = 32_000;
 /// The most bytes of a message.
 pub const LONGEST: usize = 8192;
-/// The most bytes of a new queue's messages.
+/// The most bytes of messages in a new queue.
 pub const ROOM: usize = 16_384;
 
 /// A message.
 pub struct Message {
-    /// Its type, above 0.
+    /// The message's type, above 0.
     pub kind: i64,
-    /// Its bytes.
+    /// The message's bytes.
     pub text: Vec<u8>,
 }
 
-/// Which message is received: the first of these.
+/// The choice of the message to be received: the first of those allowed.
 #[derive(Clone, Copy, Debug)]
 pub enum Choice {
-    /// Any.
+    /// Any message.
     Any,
-    /// Of this type.
+    /// A message of this type.
     Of(i64),
-    /// Of another type.
+    /// A message of any other type.
     Except(i64),
-    /// Of the lowest type that there is, up to this one.
+    /// A message of the lowest type in the queue, up to this type.
     UpTo(i64),
 }
 
@@ -62,48 +61,48 @@ impl Choice {
 
 /// A queue.
 pub struct Queue {
-    /// Its key; 0 for none.
+    /// The key by which it is found; 0 for none.
     pub key: i32,
-    /// What its lock protects.
+    /// The state, under its lock.
     pub state: Lock<State>,
-    /// Outcomes of calls of receivers.
+    /// Counts the outcomes of receivers' calls.
     outcomes: EventCount,
-    /// Changes of the room, for which senders wait.
+    /// Counts changes of the room, for which senders wait.
     rooms: EventCount,
 }
 
-/// The locked state.
+/// The locked state of a queue.
 type Guard<'a> = sync::MutexGuard<'a, Metal, Adaptive<Metal>, State>;
 
-/// A receiver that waits.
+/// A waiting receiver.
 struct Receiver {
     choice: Choice,
-    /// The most bytes that it takes.
+    /// The most bytes that the receiver takes.
     most: usize,
     pid: u32,
-    /// How its call ends, once others have seen to that; under the queue's lock.
+    /// The outcome of its call, once another thread has set it under the queue's lock.
     outcome: Lock<Option<Result<Message, Errno>>>,
 }
 
 /// The state of a queue.
 pub struct State {
-    /// Who may use it.
+    /// Who may use the queue.
     pub rights: Rights,
     /// The messages, the oldest first.
     pub messages: VecDeque<Message>,
-    /// Their bytes.
+    /// The number of bytes in the messages.
     pub bytes: usize,
-    /// The most bytes, and the most messages.
+    /// The most bytes, which is also the most messages.
     pub room: usize,
-    /// The processes that sent and received last; 0 for none.
+    /// The processes that last sent and received; 0 for none.
     pub last: [u32; 2],
-    /// When that was, and when the queue was changed last, in seconds since 1970; 0 for never.
+    /// When they did so, and when the queue was last changed, in seconds since 1970; 0 for never.
     pub times: [u64; 3],
-    /// The receivers that wait, the oldest first.
+    /// The waiting receivers, the oldest first.
     receivers: Vec<Arc<Receiver>>,
-    /// How many senders wait.
+    /// The number of waiting senders.
     senders: usize,
-    /// True if it has been removed.
+    /// True if the queue has been removed.
     is_removed: bool,
 }
 
@@ -134,10 +133,11 @@ impl Queue {
         })
     }
 
-    /// Adds a message, when there is room; if the thread does not wait for that, [`Errno::AGAIN`].
+    /// Adds a message when there is room. Fails with [`Errno::AGAIN`] if there is none and the
+    /// thread does not wait.
     pub fn send(&self, thread: &Thread, message: Message, waits: bool) -> Result<(), Errno> {
         loop {
-            // Before the attempt: a change that comes in time counts.
+            // Read before the attempt, so that a change that comes in time counts.
             let is_disturbed = thread.is_disturbed();
             let mut state = self.state.lock();
             if state.is_removed {
@@ -167,8 +167,9 @@ impl Queue {
         }
     }
 
-    /// Takes a message, when there is one; if the thread does not wait for that, [`Errno::NOMSG`].
-    /// One of more than `most` bytes stays: [`Errno::TOOBIG`].
+    /// Takes a message when there is one. Fails with [`Errno::NOMSG`] if there is none and the
+    /// thread does not wait, and with [`Errno::TOOBIG`], leaving the message, if that has more than
+    /// `most` bytes.
     pub fn receive(
         &self,
         thread: &Thread,
@@ -225,8 +226,8 @@ impl Queue {
         }
     }
 
-    /// A copy of the message with this number from the oldest on; an error if that has more than
-    /// `most` bytes.
+    /// A copy of the message with this number, counted from the oldest; an error if it has more
+    /// than `most` bytes.
     pub fn copy(&self, place: usize, most: usize, longer: Errno) -> Result<Message, Errno> {
         let state = self.state.lock();
         let message = state.messages.get(place).ok_or(Errno::NOMSG)?;
@@ -239,7 +240,7 @@ impl Queue {
         Ok(Message { kind, text })
     }
 
-    /// Changes rights or room: senders that wait try again.
+    /// Changes rights or room, and lets waiting senders try again.
     pub fn change(&self, change: impl FnOnce(&mut State)) {
         let mut state = self.state.lock();
         change(&mut state);
@@ -248,7 +249,7 @@ impl Queue {
         self.rooms.wake();
     }
 
-    /// It has been taken away: who waits learns of it.
+    /// Marks the queue as removed, and tells the threads that wait.
     pub fn remove(&self) {
         self.change(|state| {
             state.is_removed = true;
@@ -262,9 +263,9 @@ impl Queue {
 }
 
 impl State {
-    /// Gives a message to the first receiver that waits for such a one, or adds it to the queue;
-    /// returns true if a receiver has got an outcome. One for which the message is too long learns
-    /// that, and the next one gets it.
+    /// Gives a message to the first receiver that waits for such a message, or adds it to the
+    /// queue. A receiver for which it is too long gets that error, and the next one gets the
+    /// message. Returns true if a receiver has got an outcome.
     fn deliver(&mut self, message: Message) -> bool {
         let mut has_ended = false;
         let takes = |it: &Arc<Receiver>| it.choice.allows(message.kind);
@@ -298,17 +299,17 @@ impl State {
         Ok(self.messages.remove(place))
     }
 
-    /// Returns true if there is room for a message of so many bytes.
+    /// Returns true if there is room for a message of this many bytes.
     fn has_room(&self, bytes: usize) -> bool {
         self.bytes + bytes <= self.room && self.messages.len() < self.room
     }
 
-    /// The place of the message to be received.
+    /// The position of the message to be received.
     fn find(&self, choice: Choice) -> Option<usize> {
         let kinds = self.messages.iter().map(|message| message.kind);
         let mut allowed = kinds.enumerate().filter(|&(_, kind)| choice.allows(kind));
         let found = match choice {
-            // The first of several that are the lowest.
+            // The first one of the lowest type.
             Choice::UpTo(_) => allowed.min_by_key(|&(_, kind)| kind),
             _ => allowed.next(),
         };

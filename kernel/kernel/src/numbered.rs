@@ -1,8 +1,8 @@
 //! Objects that processes find by a number or a key (System V): segments, sets of semaphores,
 //! queues of messages.
 //!
-//! A number is the object's place, and above it how many objects there have been: the number of an
-//! object that has gone is not soon another's.
+//! A number consists of the object's place and, above it, a count of the objects so far, so the
+//! number of a removed object is not soon reused.
 
 use crate::errno::Errno;
 use crate::fs::now;
@@ -10,27 +10,27 @@ use alloc::vec::Vec;
 
 /// The most objects of a kind.
 const PLACES: usize = 1 << 15;
-/// How many objects in a row have different numbers.
+/// The number of successive objects with different numbers.
 const ROUND: usize = 1 << 16;
 /// The permission bits of a mode.
 const MODE: u32 = 0o777;
 
-/// An object that has a key; 0 for none.
+/// An object that has a key.
 pub trait Keyed {
-    /// The key.
+    /// The key; 0 for none.
     fn key(&self) -> i32;
 }
 
 /// The objects of a kind.
 pub struct Numbered<T> {
     places: Vec<Option<(i32, T)>>,
-    /// How many there have been, by [`ROUND`].
+    /// The number of objects so far, modulo [`ROUND`].
     made: usize,
-    /// The most.
+    /// The most objects.
     most: usize,
 }
 
-/// Whose an object is, and who may use it.
+/// The owner of an object, and the permissions.
 #[derive(Clone, Copy)]
 pub struct Rights {
     /// The permission bits.
@@ -40,7 +40,7 @@ pub struct Rights {
 }
 
 impl<T: Keyed> Numbered<T> {
-    /// None, and never more than `most`.
+    /// No objects; there are never more than `most`.
     pub fn new(most: usize) -> Self {
         assert!(most <= PLACES);
         Numbered {
@@ -91,14 +91,14 @@ impl<T: Keyed> Numbered<T> {
         Ok(number)
     }
 
-    /// Takes an object away.
+    /// Removes an object.
     pub fn remove(&mut self, number: i32) -> Result<T, Errno> {
         self.get(number)?;
         let taken = self.places[number as usize % PLACES].take();
         taken.map(|(_, it)| it).ok_or(Errno::INVAL)
     }
 
-    /// Takes all away that are not to stay.
+    /// Removes all objects for which `stays` returns false.
     pub fn retain(&mut self, stays: impl Fn(&T) -> bool) {
         for place in &mut self.places {
             if place.as_ref().is_some_and(|(_, it)| !stays(it)) {
@@ -107,7 +107,7 @@ impl<T: Keyed> Numbered<T> {
         }
     }
 
-    /// All of them.
+    /// All objects.
     pub fn all(&mut self) -> impl Iterator<Item = &mut T> {
         self.places.iter_mut().flatten().map(|(_, it)| it)
     }
@@ -119,7 +119,7 @@ impl<T: Keyed> Numbered<T> {
 }
 
 impl Rights {
-    /// Of root, with the permissions of a mode.
+    /// The rights of an object of root, with the permissions of a mode.
     pub fn new(mode: u32) -> Self {
         Rights {
             mode: mode & MODE,
@@ -127,7 +127,7 @@ impl Rights {
         }
     }
 
-    /// Sets them by the first words of `ipc64_perm`.
+    /// Sets the rights by the first words of `ipc64_perm`.
     pub fn set(&mut self, [owner, group, mode]: [usize; 3]) {
         self.owner = ((owner >> 32) as u32, group as u32);
         self.mode = (mode >> 32) as u32 & MODE;
@@ -136,7 +136,7 @@ impl Rights {
     /// `ipc64_perm`, in words.
     pub fn words(&self, key: i32) -> [u64; 6] {
         let (user, group) = self.owner;
-        // Root has made it, as all else.
+        // The creator is root, as of everything.
         let [key, group, maker] = [(key as u32, user), (group, 0), (0, self.mode)].map(two);
         [key, group, maker, 0, 0, 0]
     }

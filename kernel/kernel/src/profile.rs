@@ -1,10 +1,10 @@
-//! Where the CPUs' time goes: samples of their work, and the profile of the VM's locks.
+//! The profile: samples of the CPUs' work, and the profile of the VM's locks.
 //!
 //! A program starts it by writing a number of samples a second to `/dev/profile`, and stops it by
 //! writing 0. `/proc/profile` has a line for each stack that was seen, `sample NANOSECONDS ADDRESS
 //! …` from the innermost address on; for each lock that was waited for, `lock ACQUISITIONS WAITS
 //! NANOSECONDS LONGEST PLACE CLASS`, if the kernel is built with the feature `lock-profile`; and
-//! `lost SAMPLES` if there was no room for some. The thread that has started it is left out.
+//! `lost SAMPLES` if there was no room for some. The thread that started the profile is left out.
 
 use crate::errno::Errno;
 use crate::single::Single;
@@ -21,7 +21,7 @@ use sync::EMBEDDER;
 use sync::spin::TestAndSet;
 use sync::watch::profile::{self as locks, Row};
 
-/// Words for the samples of a CPU: those of some 20 seconds at the usual frequency.
+/// Words for the samples of a CPU: enough for about 20 seconds at the usual frequency.
 const WORDS: usize = 512 << 10;
 /// The most samples a second.
 const MOST: u64 = 20_000;
@@ -33,14 +33,15 @@ struct Seen {
     lost: u64,
 }
 
-/// By CPU. A sample that finds the lock taken is lost.
+/// The samples of each CPU. A sample that finds the lock taken is lost.
 static SEEN: [Mutex<TestAndSet<Metal>, Seen>; MOST_CPUS] = [const {
     Mutex::new(Seen {
         words: Vec::new(),
         lost: 0,
     })
 }; _];
-/// The thread that has started the profile, by [`caller`]; a number of its own: relaxed.
+/// The thread that has started the profile, as [`caller`] numbers it. It guards no other memory:
+/// relaxed.
 static LEFT_OUT: AtomicUsize = AtomicUsize::new(0);
 /// Held by a thread that starts, stops or reads the profile.
 pub static PROFILE: Single<Lock<()>> = Single::new();
@@ -80,12 +81,12 @@ fn stop() {
     locks::of(Metal::anchor()).stop();
 }
 
-/// A number of the thread that the CPU runs; 0 for a task of the kernel's own.
+/// A number for the thread that the CPU runs; 0 for one of the kernel's own tasks.
 fn caller() -> usize {
     Metal::with_locals(|locals| locals.words[EMBEDDER].get())
 }
 
-/// Runs in the handler of an interrupt.
+/// Records a sample. Runs in the handler of an interrupt.
 fn take(sample: &Sample) {
     if caller() == LEFT_OUT.load(Ordering::Relaxed) {
         return;
@@ -100,7 +101,7 @@ impl Seen {
         let before = self.words.len();
         let head = [0, sample.elapsed as usize, sample.at];
         for word in head.into_iter().chain(sample.callers()) {
-            // The handler takes no memory.
+            // The handler allocates no memory.
             if self.words.len() == self.words.capacity() {
                 self.words.truncate(before);
                 self.lost += 1;
@@ -111,7 +112,7 @@ impl Seen {
         self.words[before] = self.words.len() - before - 2;
     }
 
-    /// Adds up the nanoseconds of each stack.
+    /// Adds the nanoseconds of each stack to `stacks`.
     fn sum<'a>(&'a self, stacks: &mut BTreeMap<&'a [usize], usize>) {
         let mut rest = &self.words[..];
         while let [count, nanoseconds, after @ ..] = rest {

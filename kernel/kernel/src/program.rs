@@ -16,25 +16,27 @@ use machine::{Clock, PAGE_SIZE};
 use metal::Metal;
 use vm::{At, Flags, HEAP_START, HIGHEST, Prot};
 
-/// Where programs lie that may lie anywhere: beyond those that say where, which reach up to 2 GiB.
+/// The address of position-independent programs: above those with fixed addresses, which extend up
+/// to 2 GiB.
 const ANYWHERE: usize = 0x8000_0000;
-/// How much of a stack is mapped at first, below arguments and environment.
+/// How much of a stack is mapped initially, below arguments and environment.
 const STACK: usize = 128 << 10;
 /// Where the stack ends: below the heap, so that a small process has few tables, which a fork
 /// copies.
 const STACK_END: usize = HEAP_START - PAGE_SIZE;
 /// The most program headers.
 const HEADERS: usize = 64;
-/// The bytes of an ELF header, and those of it that say how to read the others.
+/// The bytes of an ELF header.
 const HEADER: usize = 64;
+/// The bytes of it that say how to read the others.
 const IDENT: usize = 16;
 
 /// Texts, each with a 0 at its end: a program's arguments, or its environment.
 #[derive(Default)]
 pub struct Texts {
-    /// Their bytes.
+    /// The bytes of the texts.
     pub bytes: Vec<u8>,
-    /// How many there are.
+    /// The number of texts.
     pub count: usize,
 }
 
@@ -107,8 +109,8 @@ impl Program {
         let parse = |_| ProgramHeader::parse_at(file.endianness, file.class, &mut at, &bytes);
         let headers: Result<Vec<_>, _> = (0..count).map(parse).collect();
         let headers = headers.map_err(not)?;
-        // There is no dynamic linker. As on Linux where it is missing: a shell does not take the
-        // file for a script.
+        // There is no dynamic linker. The error is that of Linux if it is missing, so that a shell
+        // does not take the file for a script.
         if headers.iter().any(|header| header.p_type == PT_INTERP) {
             return Err(Errno::NOENT);
         }
@@ -182,14 +184,14 @@ impl Program {
         Ok(())
     }
 
-    /// Where the texts of a program's first stack begin. Above them is nothing else but bytes to
-    /// align it.
+    /// The address of the texts on a program's first stack. Above them are only bytes for
+    /// alignment.
     fn texts_of(start: &Start) -> usize {
         let texts = start.arguments.bytes.len() + start.environment.bytes.len();
         (STACK_END - texts - (start.path.len() + 1) - RANDOM) & !15
     }
 
-    /// Where the words of a program's first stack begin, below its texts.
+    /// The address of the words on a program's first stack, below its texts.
     fn stack_of(&self, start: &Start) -> usize {
         let texts = start.arguments.count + start.environment.count;
         // The number of arguments, an end of each list, and the auxiliary values.
@@ -257,8 +259,9 @@ impl Program {
     }
 }
 
-/// How many auxiliary values there are, and the random bytes that one of them leads to.
+/// The number of auxiliary values.
 const AUXILIARY: usize = 15;
+/// The random bytes to which one of them points.
 const RANDOM: usize = 16;
 
 /// The addresses of texts that begin at `at`.
@@ -269,7 +272,7 @@ fn addresses(texts: &Texts, mut at: usize) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Writes words from `at` on. There may be very many: a few at a time.
+/// Writes words from `at` on, a few at a time, since there may be very many.
 fn write_words(
     space: &Space,
     mut at: usize,

@@ -2,7 +2,8 @@
 //!
 //! A segment is an object of the VM. The number of its attachments is counted from the spaces'
 //! mappings, so forks, ends of processes and partial unmappings need no bookkeeping. A removed
-//! segment goes with its last attachment: where attachments end, [`settle`] looks for it.
+//! segment is dropped with its last attachment, by [`settle`], which is called where attachments
+//! end.
 
 use crate::errno::Errno;
 use crate::numbered::{Keyed, Numbered, Rights, seconds};
@@ -22,21 +23,21 @@ pub const MOST: usize = 4096;
 
 /// A segment.
 pub struct Segment {
-    /// Its key; 0 for none.
+    /// The key by which it is found; 0 for none.
     pub key: i32,
     /// Its memory.
     pub object: ObjectRef,
     /// Its size, as requested.
     pub bytes: usize,
-    /// Who may use it.
+    /// Who may use the segment.
     pub rights: Rights,
     /// The process that made it.
     pub maker: u32,
-    /// The process that attached or detached it last; 0 for none.
+    /// The process that last attached or detached it; 0 for none.
     pub last: u32,
-    /// When it was attached, detached and changed last, in seconds since 1970; 0 for never.
+    /// When it was last attached, detached and changed, in seconds since 1970; 0 for never.
     pub times: [u64; 3],
-    /// True if it goes with its last attachment.
+    /// True if it is dropped with its last attachment.
     pub is_removed: bool,
 }
 
@@ -65,7 +66,7 @@ impl Segments {
         Some((segment, regions))
     }
 
-    /// Forgets the removed segments that have no attachment any more.
+    /// Drops the removed segments that have no attachment any more.
     pub fn settle(&mut self) {
         self.retain(|segment| !segment.is_removed || segment.attachments() > 0);
     }
@@ -90,7 +91,7 @@ impl Segment {
         })
     }
 
-    /// How often processes map it.
+    /// The number of attachments in all processes.
     pub fn attachments(&self) -> usize {
         let count = |process: Arc<Process>| {
             let regions = process.space().map(|space| space.regions());
@@ -112,7 +113,7 @@ impl Segment {
     }
 }
 
-/// A process has given memory up, perhaps the last attachment of a segment.
+/// Called when a process has freed memory, perhaps the last attachment of a segment.
 pub fn settle() {
     let mut segments = SEGMENTS.lock();
     if segments.all().any(|segment| segment.is_removed) {

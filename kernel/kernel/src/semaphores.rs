@@ -1,8 +1,8 @@
 //! Sets of semaphores with numbers and keys (System V).
 //!
-//! A call's operations happen all at once, under the set's lock, or it waits. Whoever changes the
-//! set then does the operations of those who wait, the oldest first, as far as they have become
-//! possible: a value that was added for a waiter is the waiter's, however soon others come.
+//! A call performs all its operations under the set's lock, or it waits. A thread that changes the
+//! set then performs the operations of waiting calls, the oldest first, as far as they have become
+//! possible: so no later call can take a value that was added for a waiter.
 
 use crate::errno::Errno;
 use crate::event_count::EventCount;
@@ -29,51 +29,51 @@ pub const LARGEST: i32 = 32_767;
 /// One operation of a call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Operation {
-    /// Which semaphore.
+    /// The index of the semaphore.
     pub index: usize,
-    /// What is added; 0 waits for the value 0.
+    /// The amount to add; 0 waits for the value 0.
     pub change: i32,
-    /// True if the call fails rather than wait.
+    /// True if the call fails instead of waiting.
     pub is_impatient: bool,
-    /// True if the end of the process takes the change back.
+    /// True if the end of the process undoes the change.
     pub is_undone: bool,
 }
 
 /// A semaphore.
 #[derive(Clone, Copy, Default)]
 pub struct Semaphore {
-    /// Its value.
+    /// The semaphore's value.
     pub value: i32,
-    /// The process that operated on it last; 0 for none.
+    /// The process that last operated on it; 0 for none.
     pub last: u32,
 }
 
 /// A set.
 pub struct Set {
-    /// Its number.
+    /// The set's number.
     number: i32,
-    /// Its key; 0 for none.
+    /// The key by which it is found; 0 for none.
     pub key: i32,
-    /// What its lock protects.
+    /// The state, under its lock.
     pub state: Lock<State>,
-    /// Outcomes of calls that wait.
+    /// Counts the outcomes of calls that wait.
     changes: EventCount,
 }
 
-/// The locked state.
+/// The locked state of a set.
 type Guard<'a> = sync::MutexGuard<'a, Metal, Adaptive<Metal>, State>;
 
 /// The state of a set.
 pub struct State {
-    /// Who may use it.
+    /// Who may use the set.
     pub rights: Rights,
-    /// When it was operated on and changed last, in seconds since 1970; 0 for never.
+    /// When it was last operated on and changed, in seconds since 1970; 0 for never.
     pub times: [u64; 2],
     /// The semaphores.
     pub all: Vec<Semaphore>,
     /// The calls that wait, the oldest first.
     waiters: Vec<Waiting>,
-    /// True if it has been removed.
+    /// True if the set has been removed.
     is_removed: bool,
 }
 
@@ -84,11 +84,11 @@ struct Waiting {
     blocked: Operation,
 }
 
-/// A call that waits, as its thread knows it.
+/// The part of a waiting call that its thread shares.
 struct Waiter {
     operations: Vec<Operation>,
     process: Arc<Process>,
-    /// How the call ends, once others have seen to that; under the set's lock.
+    /// The outcome of the call, once another thread has set it under the set's lock.
     outcome: Lock<Option<Result<(), Errno>>>,
 }
 
@@ -118,7 +118,7 @@ impl Set {
         }))
     }
 
-    /// Changes the state, and does what has become possible for those who wait.
+    /// Changes the state, and performs the waiting operations that have become possible.
     pub fn change(&self, change: impl FnOnce(&mut State)) {
         let mut state = self.state.lock();
         change(&mut state);
@@ -134,13 +134,13 @@ impl Set {
         }
     }
 
-    /// It has been taken away: who waits for it learns of it.
+    /// Marks the set as removed, and tells the calls that wait.
     pub fn remove(&self) {
         self.change(|state| state.is_removed = true);
         self.forget(|_| true);
     }
 
-    /// Processes take nothing back any more on semaphores with these indices.
+    /// Makes processes undo no changes of semaphores with these indices.
     pub fn forget(&self, which: impl Fn(usize) -> bool) {
         for process in PROCESSES.all() {
             let mut undo = process.undo.lock();
@@ -148,7 +148,8 @@ impl Set {
         }
     }
 
-    /// Does all operations for the calling thread, at once; waits for that until `limit`.
+    /// Performs all operations for the calling thread, atomically; waits until that is possible,
+    /// with a timeout at `limit`.
     pub fn operate(
         &self,
         thread: &mut Thread,
@@ -211,16 +212,16 @@ impl Set {
 }
 
 impl State {
-    /// How many calls wait for a semaphore: for a larger value, and for 0.
+    /// The number of calls that wait for a semaphore: for a larger value, and for 0.
     pub fn waiting(&self, index: usize) -> [usize; 2] {
         let at = self.waiters.iter().filter(|it| it.blocked.index == index);
         let for_zero = at.clone().filter(|it| it.blocked.change == 0).count();
         [at.count() - for_zero, for_zero]
     }
 
-    /// Does the operations of the calls that wait, the oldest first, as far as they are possible;
-    /// returns true if a call has ended. One that has changed a value may have made those before it
-    /// possible.
+    /// Performs the operations of the calls that wait, the oldest first, as far as they are
+    /// possible. Returns true if a call has ended: one that has changed a value may have made
+    /// earlier ones possible.
     fn settle(&mut self, number: i32) -> bool {
         let mut has_ended = false;
         let mut at = 0;
@@ -246,7 +247,7 @@ impl State {
         has_ended
     }
 
-    /// Does all operations, or none: then returns the one that has to wait.
+    /// Performs all operations, or none; then returns the one that has to wait.
     fn attempt(
         &mut self,
         number: i32,
@@ -296,7 +297,7 @@ impl State {
         answer
     }
 
-    /// Adds `change` to the operation's semaphore, and notes what takes it back.
+    /// Adds `change` to the operation's semaphore, and records the undo.
     fn apply(&mut self, undo: &mut Undo, number: i32, operation: &Operation, change: i32) {
         self.all[operation.index].value += change;
         if operation.is_undone && change != 0 {
@@ -305,7 +306,7 @@ impl State {
     }
 }
 
-/// A process has ended: what it wanted undone is.
+/// Undoes the changes of a process that has ended.
 pub fn undo(process: &Process) {
     let undo = core::mem::take(&mut *process.undo.lock());
     for ((number, index), change) in undo {

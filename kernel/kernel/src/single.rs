@@ -1,20 +1,20 @@
-//! Objects of which the system has one.
+//! Objects that exist once in the system.
 
 use alloc::boxed::Box;
 use core::ops::Deref;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-/// An object that is made before tasks run, and stays.
+/// An object that is made before tasks run, and is never dropped.
 pub struct Single<T>(AtomicPtr<T>);
 
 impl<T: Send + Sync> Single<T> {
-    /// It is not made yet.
+    /// An object that is not made yet.
     pub const fn new() -> Self {
         Single(AtomicPtr::new(null_mut()))
     }
 
-    /// Makes it.
+    /// Sets the object, once.
     pub fn set(&self, object: T) {
         // Release: pairs with the acquire in `deref`.
         self.0.store(Box::leak(Box::new(object)), Ordering::Release);

@@ -20,9 +20,9 @@ use vm::invalidation::Snapshots;
 use vm::system::{Extent, Invalidation, NoChunks, NoGate, NoQueues, Part, PvBytes};
 use vm::{Best, Error, Hold, Prot, Space, System, Vm};
 
-/// How often the example is played with each design.
+/// How often the example is run with each design.
 const ROUNDS: usize = 200;
-/// How often it is played until a planted flaw shows.
+/// The most runs until a planted bug must have shown.
 const MOST_PLAYS: usize = 50;
 /// The page's place.
 const AT: VaRange = VaRange {
@@ -31,7 +31,7 @@ const AT: VaRange = VaRange {
 };
 
 /// Plays the example with the designs of delayed invalidation, and ends the machine: with 1 if a
-/// CPU could write the page. If they are `hasty`, they do not wait for those who unmap.
+/// CPU could write the page. If they are `hasty`, they do not wait for CPUs that unmap.
 pub fn run(machine: Metal, hasty: bool) -> ! {
     let play: [fn(Metal) -> usize; 4] = if hasty {
         [
@@ -48,8 +48,8 @@ pub fn run(machine: Metal, hasty: bool) -> ! {
             play::<Snapshots<_>>,
         ]
     };
-    // Emulated CPUs may be far from running side by side: what is to be seen may take several
-    // plays.
+    // Emulated CPUs may hardly run at the same time, so it may take several runs until the bug
+    // shows.
     let plays = if hasty { MOST_PLAYS } else { 1 };
     let stale = play.map(|play| {
         let mut counts = (0..plays).map(|_| play(machine));
@@ -88,9 +88,9 @@ struct World<I: Invalidation<Metal>> {
     unmapped: AtomicUsize,
 }
 
-/// How often a write succeeded that should not.
+/// The number of writes that succeeded but should not have.
 fn play<I: Invalidation<Metal>>(machine: Metal) -> usize {
-    // A job makes the world, since no CPU has a name before.
+    // A job creates the world, since CPUs have no ids before.
     let world = Arc::new(Mutex::<TestAndSet<Metal>, Option<Arc<World<I>>>>::new(None));
     let stale = Arc::new(AtomicUsize::new(0));
     let (first, second, count) = (world.clone(), world, stale.clone());
@@ -131,7 +131,7 @@ impl<I: Invalidation<Metal>> World<I> {
         }
     }
 
-    /// How often a write succeeded that should not.
+    /// The number of writes that succeeded but should not have.
     fn write(&self) -> usize {
         let mut stale = 0;
         self.space.activate();
@@ -144,7 +144,7 @@ impl<I: Invalidation<Metal>> World<I> {
             assert_eq!(entered, Ok(true));
             self.machine.store(AT.start, 1).expect("mapped");
             self.mapped.store(round, Ordering::Release);
-            // At some moment of the unmapping.
+            // Writes at a different moment of the unmapping in each round.
             Metal::delay(round as u32 * 8);
             self.vm.remove_all(&self.page);
             stale += usize::from(self.machine.store(AT.start, 2).is_ok());

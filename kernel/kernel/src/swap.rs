@@ -13,8 +13,8 @@ use vm::swap::SwapSpace;
 const LOOK: u64 = 50_000;
 /// How often the daemon checks the free memory, in nanoseconds.
 const PERIOD: u64 = 10_000_000;
-/// The daemon begins when less than this part of memory is free, and goes on until more than that
-/// is.
+/// The daemon starts to free memory when less than this part is free, and stops when the part
+/// [`HIGH`] is free.
 const LOW: usize = 64;
 const HIGH: usize = 32;
 
@@ -22,7 +22,7 @@ const HIGH: usize = 32;
 struct Store(Lock<Disk>);
 
 impl Store {
-    /// The task sleeps while the disk works: other tasks run.
+    /// Transfers pages. The task sleeps while the disk works, so that other tasks run.
     fn transfer(&self, transfer: Transfer, first: u64, frames: &[Frame]) -> Result<(), PagerError> {
         let mut nap = || system().kernel.sleep_until(Metal::now() + LOOK);
         let done = self.0.lock().transfer(transfer, first, frames, &mut nap);
@@ -35,7 +35,7 @@ impl Pager<Metal> for Store {
         self.transfer(Transfer::Read, first, frames)
     }
 
-    /// Keeps whole pages only.
+    /// Writes pages. The store only keeps whole pages.
     fn write(
         &self,
         _: &Metal,

@@ -1,4 +1,4 @@
-//! The parts of the system that all others use: the VM, the scheduler, how tasks sleep.
+//! The parts of the system that all others use: the VM, the scheduler, and the sleep queues.
 
 use crate::affinity::Affinity;
 use crate::disturbed::Disturbed;
@@ -18,12 +18,12 @@ pub type Space = vm::Space<Selected<Metal>>;
 pub type ObjectRef = vm::object::ObjectRef<Selected<Metal>>;
 /// A mapping's request.
 pub type Request<'a> = vm::Request<'a, Selected<Metal>>;
-/// Which task runs on which CPU.
+/// The scheduler's policy.
 pub type Policy = Best<Metal, Affinity>;
 /// A lock under which a task may sleep.
 pub type Lock<T> = sync::Mutex<Metal, Adaptive<Metal>, T>;
 
-/// Those parts.
+/// The parts of the system that all others use.
 pub struct System {
     /// Memory.
     pub vm: Arc<Vm>,
@@ -37,7 +37,7 @@ pub struct System {
     pub is_strict: bool,
 }
 
-/// Made first.
+/// The system, which is created before all other single objects.
 pub static SYSTEM: Single<System> = Single::new();
 
 /// The system's parts. Tasks may call it.

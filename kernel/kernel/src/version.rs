@@ -2,7 +2,7 @@
 
 /// The machine's name.
 pub const NODE: &str = "scalevm";
-/// Which Linux this is like: old C libraries refuse kernels that they take for too old.
+/// The version of Linux that it reports, since C libraries refuse kernels that seem too old.
 pub const RELEASE: &str = "6.1.0-scalevm";
-/// Which kernel this is.
+/// The kernel's own version.
 pub const VERSION: &str = concat!("scalevm ", env!("CARGO_PKG_VERSION"));

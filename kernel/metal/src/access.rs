@@ -47,7 +47,7 @@ pub(crate) fn load(address: usize, access: Access) -> Result<u64, PageFault> {
     let mut value = 0;
     // SAFETY: a word of the task's, or a fault.
     let failed = allowed(|| unsafe { try_load(address, &mut value) });
-    // An instruction is fetched as data here; `check` has seen the rights.
+    // An instruction is read as data here; `check` has checked the rights.
     outcome(failed)
         .map_err(|fault| PageFault { access, ..fault })
         .map(|()| value)
@@ -65,8 +65,8 @@ pub(crate) fn store(address: usize, value: u64) -> Result<(), PageFault> {
 fn within(address: usize, bytes: usize, access: Access) -> Result<(), PageFault> {
     let end = address.checked_add(bytes);
     let fault = PageFault {
-        // The first one that is the kernel's: those before may be there, and a task would try for
-        // ever.
+        // The first address in the kernel's part: those below may be mapped, and a task would retry
+        // forever.
         address: address.max(pte::USER_END),
         access,
         present: false,
@@ -109,7 +109,7 @@ fn check(address: usize, access: Access) -> Result<(), PageFault> {
     if lacks { fault(true) } else { Ok(()) }
 }
 
-/// The result of an access: nothing, or a fault.
+/// The result of an access, which may be a fault.
 fn outcome(rest: usize) -> Result<(), PageFault> {
     match rest {
         0 => Ok(()),
@@ -120,7 +120,7 @@ fn outcome(rest: usize) -> Result<(), PageFault> {
     }
 }
 
-/// True if the processor needs to be told: 0 unknown, 1 no, 2 yes.
+/// If the processor has SMAP, and needs to be told of accesses: 0 unknown, 1 no, 2 yes.
 static SMAP_STATE: AtomicU8 = AtomicU8::new(0);
 
 fn has_smap() -> bool {
@@ -145,7 +145,7 @@ fn allowed<R>(f: impl FnOnce() -> R) -> R {
     result
 }
 
-/// From here on the kernel does not touch the task's memory.
+/// Forbids the kernel to access the task's memory from here on.
 pub(crate) fn forbid() {
     if has_smap() {
         // SAFETY: the processor has the instruction.

@@ -5,8 +5,9 @@ use core::slice;
 
 /// Bytes of a table's header.
 const HEADER: usize = 36;
-/// The MADT's entry of a CPU's local APIC, and its flag for a CPU that is there.
+/// The kind of the MADT's entry for a CPU's local APIC.
 const LOCAL_APIC: u8 = 0;
+/// The flag of an entry for a CPU that exists.
 const ENABLED: u8 = 1;
 
 /// Calls `each` with the number of each CPU's local APIC. `rsdp` is the physical address of ACPI's
@@ -30,13 +31,13 @@ pub(crate) fn cpus(rsdp: u64, mut each: impl FnMut(u8)) {
     }
 }
 
-/// The table with a signature.
+/// The table with this signature.
 fn find(rsdp: u64, signature: &[u8; 4]) -> Option<&'static [u8]> {
     let pointer = bytes(rsdp, HEADER);
     if &pointer[..8] != b"RSD PTR " {
         return None;
     }
-    // From revision 2 on there is a table with 64-bit addresses.
+    // From revision 2 on there is also a table with 64-bit addresses.
     let extended = pointer[15] >= 2;
     let (root, width) = if extended {
         (number(&pointer[24..32]), 8)

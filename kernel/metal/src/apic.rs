@@ -8,16 +8,16 @@ use core::sync::atomic::Ordering;
 
 /// The first number of an interrupt; lower numbers are exceptions.
 pub(crate) const FIRST: usize = 32;
-/// A CPU is to look at its scheduler.
+/// The interrupt that makes a CPU call its scheduler.
 pub(crate) const KICK: u8 = 240;
-/// A CPU's time has come.
+/// The interrupt of a CPU's timer.
 const TIMER: u8 = 241;
-/// A CPU is to flush.
+/// The interrupt that makes a CPU flush.
 pub(crate) const FLUSH: u8 = 242;
 /// An interrupt that was withdrawn; it is not acknowledged.
 const SPURIOUS: u8 = 255;
 
-/// Where the registers lie.
+/// The address of the registers.
 const BASE: u64 = 0xfee0_0000;
 const ID: u64 = 0x20;
 const TASK_PRIORITY: u64 = 0x80;
@@ -30,11 +30,11 @@ const TIMER_COUNT: u64 = 0x380;
 const TIMER_REST: u64 = 0x390;
 const TIMER_DIVISOR: u64 = 0x3e0;
 
-/// In the spurious vector: the APIC is on.
+/// Bit of the spurious vector: the APIC is on.
 const ON: u32 = 1 << 8;
-/// Of the timer: it counts 16 bus cycles as one.
+/// Divider of the timer: it counts 16 bus cycles as one.
 const BY_16: u32 = 3;
-/// Of a command: it is still on its way.
+/// Bit of a command: it is still being delivered.
 const PENDING: u32 = 1 << 12;
 /// Commands by which a CPU starts: INIT, and STARTUP at a page below 1 MiB.
 pub(crate) const INIT: u32 = 0x4500;
@@ -64,8 +64,8 @@ pub(crate) fn begin() -> u32 {
     read(ID) >> 24
 }
 
-/// Sends a command, or an interrupt's number, to a CPU. Handlers send nothing, so that none comes
-/// between the two halves of another's command.
+/// Sends a command, or an interrupt's number, to a CPU. Handlers send nothing, so none comes
+/// between the two halves of a command.
 pub(crate) fn send(apic: u32, command: u32) {
     while read(COMMAND) & PENDING != 0 {
         core::hint::spin_loop();
@@ -74,7 +74,7 @@ pub(crate) fn send(apic: u32, command: u32) {
     write(COMMAND, command);
 }
 
-/// Starts the timer; it counts to 0.
+/// Starts the timer, which counts down to 0.
 pub(crate) fn set_timer(ticks: u32) {
     write(TIMER_COUNT, ticks);
 }
@@ -84,7 +84,7 @@ pub(crate) fn timer_rest() -> u32 {
     read(TIMER_REST)
 }
 
-/// An interrupt has come to the calling CPU, whose interrupts are off, while it ran `frame`.
+/// Serves an interrupt of the calling CPU, whose interrupts are off, and which ran `frame`.
 pub(crate) fn serve(frame: &Frame) {
     if frame.number == usize::from(SPURIOUS) {
         return;

@@ -47,14 +47,14 @@ const RAM: u32 = 1;
 /// Most bytes of a command line.
 const LINE: usize = 4096;
 
-/// The command line: its bytes are copied, because they lie in memory that the other CPUs start in.
+/// The command line: its bytes are copied, because they are in memory that the other CPUs start in.
 static LINE_BYTES: [AtomicU64; LINE / 8] = [const { AtomicU64::new(0) }; LINE / 8];
 static LINE_LENGTH: AtomicUsize = AtomicUsize::new(0);
-/// Where the initial file system lies.
+/// The range of the initial file system.
 static INITRD: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 
 unsafe extern "Rust" {
-    /// The kernel, on the first CPU.
+    /// The kernel's first function, called on the first CPU.
     safe fn kernel_main() -> !;
 }
 
@@ -120,7 +120,7 @@ fn keep_line(address: u64) {
 fn array<T>(address: u64, count: u32) -> &'static [T] {
     match count {
         0 => &[],
-        // SAFETY: the loader's array of so many, in mapped memory.
+        // SAFETY: the loader's array of `count` elements, in mapped memory.
         _ => unsafe { slice::from_raw_parts(physical(address), count as usize) },
     }
 }

@@ -1,15 +1,15 @@
-//! Functions that the compiler calls by name, and no library supplies here. By words: a byte costs
-//! as much.
+//! Functions that the compiler calls by name, and that no library supplies here. They work by
+//! words, since a byte costs as much.
 
 use core::arch::asm;
 
-/// See C.
+/// Copies `bytes` bytes; returns `to` (C).
 ///
 /// # Safety
-/// See C.
+/// Both addresses are valid for `bytes` bytes, and `to` is not within the bytes after `from`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn memcpy(to: *mut u8, from: *const u8, bytes: usize) -> *mut u8 {
-    // SAFETY: the caller passes places of so many bytes.
+    // SAFETY: the caller passes addresses of this many bytes.
     unsafe {
         asm!("rep movsq", "mov ecx, {rest:e}", "rep movsb", rest = in(reg) bytes % 8,
              inout("rcx") bytes / 8 => _, inout("rdi") to => _, inout("rsi") from => _,
@@ -18,18 +18,18 @@ pub unsafe extern "C" fn memcpy(to: *mut u8, from: *const u8, bytes: usize) -> *
     to
 }
 
-/// See C.
+/// Copies `bytes` bytes, which may overlap; returns `to` (C).
 ///
 /// # Safety
-/// See C.
+/// Both addresses are valid for `bytes` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn memmove(to: *mut u8, from: *const u8, bytes: usize) -> *mut u8 {
     if to.addr().wrapping_sub(from.addr()) >= bytes {
-        // SAFETY: the caller passes places of so many bytes; copying upwards overwrites nothing
-        // that is still to be read.
+        // SAFETY: the caller passes addresses of this many bytes; copying upwards overwrites
+        // nothing that is still to be read.
         return unsafe { memcpy(to, from, bytes) };
     }
-    // SAFETY: the caller passes places of so many bytes, which are at least one.
+    // SAFETY: the caller passes addresses of this many bytes, at least one.
     unsafe {
         asm!("std", "rep movsb", "cld", inout("rcx") bytes => _,
              inout("rdi") to.wrapping_add(bytes).wrapping_sub(1) => _,
@@ -38,13 +38,13 @@ pub unsafe extern "C" fn memmove(to: *mut u8, from: *const u8, bytes: usize) -> 
     to
 }
 
-/// See C.
+/// Fills `bytes` bytes with `value`; returns `to` (C).
 ///
 /// # Safety
-/// See C.
+/// The address is valid for `bytes` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn memset(to: *mut u8, value: i32, bytes: usize) -> *mut u8 {
-    // SAFETY: the caller passes a place of so many bytes.
+    // SAFETY: the caller passes an address of this many bytes.
     unsafe {
         asm!("rep stosq", "mov ecx, {rest:e}", "rep stosb", rest = in(reg) bytes % 8,
              inout("rcx") bytes / 8 => _, inout("rdi") to => _,
@@ -54,15 +54,15 @@ pub unsafe extern "C" fn memset(to: *mut u8, value: i32, bytes: usize) -> *mut u
     to
 }
 
-/// See C.
+/// Compares `bytes` bytes: 0 if they are equal, otherwise -1 or 1 by the first difference (C).
 ///
 /// # Safety
-/// See C.
+/// Both addresses are valid for `bytes` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn memcmp(one: *const u8, other: *const u8, bytes: usize) -> i32 {
     let (less, more): (u8, u8);
-    // In assembly: a compiler makes a loop that compares bytes a call of this function.
-    // SAFETY: the caller passes places of so many bytes.
+    // In assembly: a compiler makes a loop that compares bytes a call of this function. SAFETY: the
+    // caller passes addresses of this many bytes.
     unsafe {
         asm!("cmp cl, cl", "repe cmpsb", "setb {less}", "seta {more}", less = out(reg_byte) less,
              more = out(reg_byte) more, inout("rcx") bytes => _, inout("rdi") other => _,
@@ -71,13 +71,13 @@ pub unsafe extern "C" fn memcmp(one: *const u8, other: *const u8, bytes: usize) 
     i32::from(more) - i32::from(less)
 }
 
-/// See C.
+/// Compares `bytes` bytes: 0 if they are equal (C).
 ///
 /// # Safety
-/// See C.
+/// Both addresses are valid for `bytes` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bcmp(one: *const u8, other: *const u8, bytes: usize) -> i32 {
-    // SAFETY: the caller passes places of so many bytes.
+    // SAFETY: the caller passes addresses of this many bytes.
     unsafe { memcmp(one, other, bytes) }
 }
 
@@ -85,7 +85,7 @@ pub unsafe extern "C" fn bcmp(one: *const u8, other: *const u8, bytes: usize) ->
 #[unsafe(no_mangle)]
 extern "C" fn rust_eh_personality() {}
 
-/// See [`rust_eh_personality`].
+/// Named by the libraries, which were compiled for unwinding; never called.
 #[unsafe(no_mangle)]
 extern "C" fn _Unwind_Resume() -> ! {
     panic!("nothing unwinds here")

@@ -1,4 +1,4 @@
-//! Time: the time-stamp counter, which runs alike on all CPUs, and the APIC's timer. Both are
+//! Time: the time-stamp counter, which is the same on all CPUs, and the APIC's timer. Both are
 //! measured against the PC's interval timer at the start.
 
 use crate::cpu::Cpu;
@@ -11,14 +11,15 @@ use x86_64::instructions::port::Port;
 
 /// Counts a second of the interval timer.
 const PIT: u64 = 1_193_182;
-/// How many of them are measured: 20 ms.
+/// The number of counts over which the clocks are measured: 20 ms.
 const MEASURED: u64 = PIT / 50;
 const SECOND: u64 = 1_000_000_000;
 
-/// Nanoseconds of a cycle, and ticks of the timer in a nanosecond, times 2^32; and the first cycle.
-/// Written once.
+/// Nanoseconds per cycle, times 2^32. Written once, like the two statics below.
 static PER_CYCLE: AtomicU64 = AtomicU64::new(0);
+/// Ticks of the timer per nanosecond, times 2^32.
 static TICKS: AtomicU64 = AtomicU64::new(0);
+/// The first cycle.
 static START: AtomicU64 = AtomicU64::new(0);
 
 /// The three clocks at one moment.
@@ -61,7 +62,7 @@ pub(crate) fn begin() {
     START.store(last.cycles, Ordering::Relaxed);
 }
 
-/// The clocks, read as close to each other as in the best of some tries.
+/// The clocks, read as close together as possible: the best of several tries.
 fn moment() -> Moment {
     let read = || {
         let cycles = cycles();
@@ -83,19 +84,19 @@ fn scaled(value: u64, factor: &AtomicU64) -> u64 {
     ((u128::from(value) * u128::from(factor.load(Ordering::Relaxed))) >> 32) as u64
 }
 
-/// How long so many cycles take.
+/// The nanoseconds of this many cycles.
 pub fn nanoseconds(cycles: u64) -> u64 {
     scaled(cycles, &PER_CYCLE)
 }
 
-/// The time.
+/// The nanoseconds since the start.
 pub(crate) fn now() -> u64 {
     let start = START.load(Ordering::Relaxed);
     scaled(cycles().saturating_sub(start), &PER_CYCLE)
 }
 
-/// The calling CPU's timer has come while it ran `frame`; returns whether the time has of the
-/// scheduler or of a task to wake. The timer goes on for what is left.
+/// Serves the calling CPU's timer, which went off while it ran `frame`, and restarts it for what is
+/// left. Returns true if the time of the scheduler, or of a task to wake, has come.
 pub(crate) fn ring(frame: &Frame) -> bool {
     let cpu = Cpu::this();
     sample::ring(cpu, frame);
@@ -111,12 +112,12 @@ pub(crate) fn ring(frame: &Frame) -> bool {
     has_come
 }
 
-/// Parks the calling task, until `time` at most. A CPU remembers the last caller, so only one task
-/// of the system may call this.
+/// Parks the calling task, with a timeout at `time`. A CPU only records the last caller, so only
+/// one task of the system may call this.
 pub fn park_until(time: u64) {
     let pin = Metal::pin();
     let cpu = Cpu::this();
-    // The handler looks at the time only, so it is written last.
+    // The handler only reads the time, so it is written last.
     let task = (time != u64::MAX).then(Metal::current_task);
     cpu.wakes.set(task);
     cpu.wake_at.set(time);
@@ -140,13 +141,13 @@ pub(crate) fn set_timer(time: u64) {
     arm(cpu);
 }
 
-/// Starts the timer of `cpu`, the calling one, for the first purpose that there is.
+/// Starts the timer of `cpu`, the calling one, for the earliest of its purposes.
 pub(crate) fn arm(cpu: &Cpu) {
     let time = cpu.deadline.get().min(cpu.wake_at.get());
     let time = time.min(cpu.sample_at.get());
     let ticks = match time {
         u64::MAX => 0,
-        // At once, but not never; and no longer than it counts.
+        // At least 1, since 0 stops the timer, and at most what it can count.
         _ => scaled(time.saturating_sub(now()), &TICKS).clamp(1, u64::from(u32::MAX)),
     };
     apic::set_timer(ticks as u32);
@@ -160,7 +161,7 @@ pub fn start_of_time() -> u64 {
         return known;
     }
     let time = (seconds() * SECOND).saturating_sub(now());
-    // Of CPUs that ask at once, one decides.
+    // If several CPUs ask at the same time, one decides.
     let first = TIME.compare_exchange(0, time, Ordering::Relaxed, Ordering::Relaxed);
     first.map_or_else(|earlier| earlier, |_| time)
 }
@@ -178,13 +179,13 @@ fn seconds() -> u64 {
     };
     while read(10) >= 80 {}
     let [second, minute, hour, day, month, year] = [0, 2, 4, 7, 8, 9].map(read);
-    // Years begin in March, so that the day that some years have more comes last.
+    // Years begin in March here, so that the leap day comes last.
     let (year, month) = match month {
         1 | 2 => (year + 1999, month + 9),
         _ => (year + 2000, month - 3),
     };
     let days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 1;
-    // From the 1st of March of year 0 to 1970.
+    // Days from the 1st of March of year 0 to 1970.
     const EPOCH: u64 = 719_468;
     (days - EPOCH) * 86_400 + hour * 3_600 + minute * 60 + second
 }

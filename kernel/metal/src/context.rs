@@ -15,7 +15,7 @@ use x86_64::VirtAddr;
 use x86_64::instructions::interrupts;
 use x86_64::registers::model_specific::FsBase;
 
-/// Names a context. Contexts are used again, never freed.
+/// The name of a context. Contexts are reused, never freed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Context(NonNull<Body>);
 
@@ -26,26 +26,26 @@ unsafe impl Sync for Context {}
 
 type Exit = Box<dyn FnOnce() -> Context + Send>;
 
-/// A context. Cells belong to the CPU that runs it, and before that to its creator.
+/// A context. Only the CPU that runs it accesses its cells, and before that its creator.
 struct Body {
     stack: Option<Stack>,
-    /// The stack pointer, while no CPU runs it.
+    /// The stack pointer, while no CPU runs the context.
     saved: Cell<usize>,
     /// The task's words.
     locals: UnsafeCell<Locals>,
-    /// True if a CPU runs it.
+    /// True if a CPU runs the context.
     runs: AtomicBool,
     /// The register FS in user mode.
     thread_pointer: Cell<usize>,
-    /// The tables that it translates by, on the CPU with this index.
+    /// The tables by which it translates, and the index of the CPU on which it does.
     tables: Cell<(Option<Tables>, usize)>,
-    /// Its job and its exit function.
+    /// The task's job and its exit function.
     work: Cell<Option<(Job, Exit)>>,
-    /// The next in the list of unused ones; under [`BUSY`].
+    /// The next in the list of unused contexts; guarded by [`BUSY`].
     next: Cell<Option<Context>>,
 }
 
-/// Contexts without a job, and their lock.
+/// The list of contexts without a job; [`BUSY`] is its lock.
 static UNUSED: machine::NativeCell<Option<Context>> = machine::NativeCell::holding(None);
 static BUSY: AtomicBool = AtomicBool::new(false);
 
@@ -85,7 +85,7 @@ impl Context {
         self.body().locals.get()
     }
 
-    /// Drops the task's words; those that follow are 0.
+    /// Resets the task's words to 0, and drops the old ones.
     pub(crate) fn drop_locals(&self) {
         // SAFETY: the calling context's own, and no reference is left when its job has ended. They
         // are dropped and written where they stand: there are many.
@@ -95,7 +95,7 @@ impl Context {
         }
     }
 
-    /// An unused one, or a new one; `None` if memory is short.
+    /// Takes an unused context or makes a new one; `None` if memory is short.
     fn take() -> Option<Self> {
         let unused = list(|first| {
             let taken = *first;
@@ -147,7 +147,7 @@ pub(crate) fn runs(locals: usize) -> bool {
     unsafe { &*body }.runs.load(Ordering::Relaxed)
 }
 
-/// The calling CPU is to run `to`; returns the one that it ran.
+/// Makes `to` the calling CPU's context; returns the one that it ran.
 fn go_on_with(to: Context) -> Context {
     let cpu = Cpu::this();
     let from = cpu.context.replace(Some(to)).expect("a CPU runs a context");
@@ -165,14 +165,14 @@ fn go_on_with(to: Context) -> Context {
     from
 }
 
-/// The calling context goes on: the one that its CPU ran before is off its stack.
+/// Completes a switch to the calling context: the one that its CPU ran before is off its stack.
 fn arrived() {
     if let Some(ended) = Cpu::this().ended.take() {
         ended.give();
     }
 }
 
-/// Where a context begins, called by `trap.s`.
+/// The first function of a context, called by `trap.s`.
 #[unsafe(no_mangle)]
 extern "C" fn metal_begin(body: NonNull<Body>) -> ! {
     arrived();
@@ -199,8 +199,8 @@ impl Contexts for Metal {
         body.work.set(Some((job, exit)));
         body.thread_pointer.set(0);
         body.tables.set((None, 0));
-        // The words that `switch_stacks` takes off a stack: six registers, of which `rbx` is the
-        // fifth from the end, and the return address. The rest keeps the stack aligned.
+        // The words that `switch_stacks` takes off a stack: six registers (`rbx` is the fifth from
+        // the end), and the return address. The rest keeps the stack aligned.
         let top = body.stack.expect("a task has a stack").top();
         let begin = begin_context as *const () as usize;
         let words = [0, 0, 0, 0, 0, context.0.as_ptr().addr(), begin, 0, 0];
@@ -255,7 +255,7 @@ impl Contexts for Metal {
     }
 }
 
-/// Interrupts all other CPUs: threads that run there come back from user mode.
+/// Interrupts all other CPUs, so that threads there leave user mode.
 pub fn kick_others() {
     let pin = Metal::pin();
     let here = Cpu::this().index.get();

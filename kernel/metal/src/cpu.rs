@@ -18,67 +18,69 @@ pub const MOST: usize = 255;
 
 /// A CPU; the register GS has its address while the kernel runs. `trap.s` uses some fields.
 ///
-/// Cells belong to the CPU: only code on it touches them, handlers of interrupts included where it
-/// says so. Atomics are for others.
+/// Only code on the CPU accesses its cells, including handlers of interrupts where a field says so.
+/// Other CPUs access the atomics.
 #[repr(C)]
 pub(crate) struct Cpu {
-    /// Its own address.
+    /// The address of this structure.
     this: Cell<*const Cpu>,
-    /// A register of the user's, while its frame is being filled.
+    /// A user register, while its frame is being filled.
     pub(crate) scratch: Cell<usize>,
-    /// Where the kernel goes on when the thread in user mode comes back.
+    /// The stack pointer with which the kernel continues when the thread leaves user mode.
     pub(crate) user_stack: Cell<usize>,
-    /// Where the last word of that thread's frame lies.
+    /// The address after the last word of that thread's frame.
     pub(crate) last_word: Cell<usize>,
     /// How many pins the running task holds.
     pins: Cell<u32>,
     /// True if an interrupt waits for a safe point. Handlers set it.
     pub(crate) pending: AtomicBool,
-    /// Its name while it runs tasks, and [`CpuId::NONE`] before.
+    /// Its id while it runs tasks; [`CpuId::NONE`] before.
     pub(crate) id: Cell<CpuId>,
     pub(crate) index: Cell<usize>,
     /// The number of its local APIC.
     pub(crate) apic: Cell<u32>,
-    /// The context that it runs, and one that has ended and waits to be left.
+    /// The context that it runs.
     pub(crate) context: Cell<Option<Context>>,
+    /// A context that has ended, until a switch leaves it.
     pub(crate) ended: Cell<Option<Context>>,
-    /// The thread pointer that the register FS has.
+    /// The thread pointer in the register FS.
     pub(crate) thread_pointer: Cell<usize>,
     /// The tables by which it translates for tasks, and their tag.
     pub(crate) tables: Cell<Option<Tables>>,
-    /// Those, or the last ones that it had.
+    /// The tables by which it translates, or last translated.
     pub(crate) last_tables: Cell<Option<Tables>>,
-    /// When the timer is to come, in nanoseconds.
+    /// When the timer is to go off, in nanoseconds.
     pub(crate) deadline: Cell<u64>,
-    /// When the timer is to come for the task that `wakes` names, [`u64::MAX`] for never. The
+    /// When the timer is to go off for the task that `wakes` names, [`u64::MAX`] for never. The
     /// timer's handler sets it when the time has come; a safe point then takes the task.
     pub(crate) wake_at: Cell<u64>,
     pub(crate) wakes: Cell<Option<TaskName>>,
-    /// When the next sample is due, [`u64::MAX`] for never, and when the last one was. The timer's
-    /// handler sets them.
+    /// When the next sample is due, [`u64::MAX`] for never. The timer's handler sets it.
     pub(crate) sample_at: Cell<u64>,
+    /// When the last sample was taken. The timer's handler sets it.
     pub(crate) sampled: Cell<u64>,
     /// The last page fault of an access that may fault. The handler sets it.
     pub(crate) fault: Cell<Option<PageFault>>,
     pub(crate) gdt: UnsafeCell<GlobalDescriptorTable>,
     pub(crate) tss: UnsafeCell<TaskStateSegment>,
-    /// Without a scheduler: the running job's number, and its permit.
+    /// The running job's number, on a machine without a scheduler.
     pub(crate) serial: AtomicU64,
+    /// The running job's permit.
     pub(crate) permit: AtomicU64,
     /// A job to run, until the CPU takes it.
     pub(crate) job: AtomicPtr<Job>,
-    /// True if it waits for an interrupt.
+    /// True if the CPU waits for an interrupt.
     pub(crate) idle: AtomicBool,
-    /// True if it translates for no task, and whether it has been left alone with a flush
-    /// meanwhile; see `shootdown`.
+    /// True if it translates for no task (see `shootdown`).
     pub(crate) absent: AtomicBool,
+    /// True if an initiator has left it out of a flush while it was absent.
     pub(crate) missed: AtomicBool,
     /// Bit *i*: CPU *i* asks for a flush.
     pub(crate) asked_by: [AtomicU64; MOST.div_ceil(64)],
-    /// The flush that this CPU requests from others; they read it between their bit's setting and
-    /// their acknowledgement.
+    /// The flush that this CPU requests. A target reads it after its bit was set and before it
+    /// acknowledges.
     pub(crate) request: NativeCell<(Asid, Flush)>,
-    /// How many of them have not acknowledged.
+    /// The number of targets that have not acknowledged.
     pub(crate) unacknowledged: AtomicU32,
 }
 
@@ -129,7 +131,7 @@ impl Cpu {
         }
     }
 
-    /// The calling CPU. The result holds up to the next switch.
+    /// The calling CPU. The result is valid until the next switch.
     #[inline]
     pub(crate) fn this() -> &'static Cpu {
         let this: *const Cpu;
@@ -142,7 +144,7 @@ impl Cpu {
 
     /// The CPU with this index.
     pub(crate) fn of(index: usize) -> &'static Cpu {
-        // SAFETY: the machine has as many CPUs, which stay for ever.
+        // SAFETY: the machine has as many CPUs, which stay forever.
         unsafe { &*CPUS[..COUNT.load(Ordering::Relaxed)][index].load(Ordering::Relaxed) }
     }
 
@@ -157,7 +159,7 @@ impl Cpu {
     }
 }
 
-/// Names the CPUs that there are.
+/// Gives ids to the CPUs that exist.
 pub(crate) fn claim_range() {
     let range = CpuRange::claim(COUNT.load(Ordering::Relaxed));
     // SAFETY: the first CPU writes it once, before the others run tasks.

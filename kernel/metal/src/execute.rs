@@ -1,4 +1,4 @@
-//! The CPUs' work before there is a scheduler: one job each. And how a scheduler takes over.
+//! The CPUs' work before there is a scheduler, one job each; and the start of a scheduler.
 
 use crate::cpu::Cpu;
 use crate::{Metal, context};
@@ -11,9 +11,9 @@ use machine::{Contexts, CpuId, Execute, Job, NativeCell, Scheduler, SharedCell, 
 /// The scheduler. Written once, before `SCHEDULED`.
 static SCHEDULER: NativeCell<Option<&'static dyn Scheduler>> = NativeCell::holding(None);
 static SCHEDULED: AtomicBool = AtomicBool::new(false);
-/// True if the other CPUs may begin: the machine knows how many there are.
+/// True if the other CPUs may begin, because the machine knows their number.
 static GO: AtomicBool = AtomicBool::new(false);
-/// How many jobs of the running `execute` have not ended.
+/// The number of jobs of the running `execute` that have not ended.
 static JOBS: AtomicUsize = AtomicUsize::new(0);
 
 /// The scheduler, if there is one.

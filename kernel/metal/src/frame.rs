@@ -1,4 +1,4 @@
-//! The CPU's state when a trap came.
+//! The CPU's state at a trap.
 
 use crate::apic;
 use crate::cpu::Cpu;
@@ -13,7 +13,7 @@ use x86_64::registers::control::Cr2;
 #[derive(Clone)]
 #[allow(missing_docs)] // the processor's own names
 pub struct Frame {
-    /// As `fxsave` writes them.
+    /// The SSE registers, as `fxsave` writes them.
     pub sse: [u8; 512],
     pub r15: usize,
     pub r14: usize,
@@ -31,8 +31,8 @@ pub struct Frame {
     pub(crate) rcx: usize,
     pub rbx: usize,
     pub rax: usize,
-    /// The exception's or interrupt's number, or [`SYSTEM_CALL`]; 0 if the thread goes on
-    /// elsewhere.
+    /// The exception's or interrupt's number, or [`SYSTEM_CALL`]; 0 if the thread continues at
+    /// another address.
     pub(crate) number: usize,
     /// The exception's error code.
     pub(crate) error: usize,
@@ -43,10 +43,10 @@ pub struct Frame {
     pub(crate) ss: usize,
 }
 
-/// Why a thread has left user mode.
+/// The reason why a thread has left user mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trap {
-    /// It asks for a service.
+    /// The thread makes a system call.
     SystemCall,
     /// Translation refused an access.
     PageFault(PageFault),
@@ -54,7 +54,7 @@ pub enum Trap {
     Exception(usize),
     /// An interrupt, which has been served.
     Interrupt,
-    /// None: an interrupt that came in the kernel waits for a safe point.
+    /// No trap: an interrupt that came in the kernel waits for a safe point.
     Wanted,
 }
 
@@ -64,7 +64,7 @@ pub(crate) const SYSTEM_CALL: usize = 256;
 pub(crate) const PAGE_FAULT: usize = 14;
 /// Flags of user code: interrupts are on.
 const FLAGS: usize = 0x202;
-/// Of these: the processor traps after each instruction.
+/// The flag by which the processor traps after each instruction.
 const TRAP_FLAG: usize = 0x100;
 /// The flags that user code may set: the arithmetic ones, TF, DF, AC, ID.
 const USER_FLAGS: usize = 0x24_0dd5;
@@ -109,18 +109,18 @@ impl Frame {
         [self.rdi, self.rsi, self.rdx, self.r10, self.r8, self.r9]
     }
 
-    /// Where the thread goes on.
+    /// The address at which the thread continues.
     pub fn rip(&self) -> usize {
         self.rip
     }
 
-    /// The thread goes on at `rip`.
+    /// Makes the thread continue at `rip`.
     pub fn go_to(&mut self, rip: usize) {
         self.rip = rip;
         self.number = 0;
     }
 
-    /// The thread goes on without these flags.
+    /// Makes the thread continue without these flags.
     pub fn clear_flags(&mut self, flags: usize) {
         self.rflags = self.rflags & !flags | FLAGS;
         self.number = 0;
@@ -180,7 +180,7 @@ impl Frame {
         self.number = 0;
     }
 
-    /// Sets the SSE registers to a task's values; returns whether the processor takes them: the
+    /// Sets the SSE registers to a task's values. Returns true if the processor accepts them: the
     /// upper half of MXCSR must be 0.
     pub fn set_sse(&mut self, sse: &[u8; 512]) -> bool {
         let fits = sse[26..28] == [0; 2];
@@ -199,7 +199,7 @@ impl Frame {
     #[inline]
     pub fn run(&mut self) -> Trap {
         if self.rip >= pte::USER_END {
-            // The processor would refuse it in the kernel's name.
+            // The processor would raise its exception in the kernel.
             return Trap::PageFault(PageFault {
                 address: self.rip,
                 access: Access::Execute,
@@ -230,16 +230,17 @@ impl Frame {
 
     /// Returns true if `sysret` has the effect of `iret`, at less cost: a system call has left RIP
     /// in RCX and RFLAGS in R11, and they are unchanged. With TF it would trap one instruction
-    /// later. It checks RIP in the kernel's name, but `run` has.
+    /// later. It would raise the exception for an invalid RIP in the kernel, but `run` has checked
+    /// RIP.
     #[inline]
     fn fits_sysret(&self) -> bool {
         self.number == SYSTEM_CALL && self.rflags & TRAP_FLAG == 0
     }
 
-    /// The trap that has come, except a system call; serves it if it is an interrupt.
+    /// The trap that has come, if it is no system call. Serves it if it is an interrupt.
     #[inline]
     fn trap(&self) -> Trap {
-        // A system call has cleared AC, these have not.
+        // A system call clears AC; other traps do not.
         crate::access::forbid();
         match self.number {
             PAGE_FAULT => Trap::PageFault(page_fault(self.error)),

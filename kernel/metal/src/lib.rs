@@ -22,15 +22,15 @@
 //! # The kernel is not preempted
 //! A timer or a kick that comes while the kernel runs waits for a safe point: the return to user
 //! mode, [`machine::Tasks::safe_point`], or the wait for an interrupt. Only shootdowns are served
-//! at once. So a context moves to another CPU only where it says so, and an interrupt handler never
-//! waits.
+//! at once. So a context migrates to another CPU only where it allows that, and an interrupt
+//! handler never waits.
 //!
 //! # Address spaces
-//! A context has tables as it has registers: the CPU translates by them when it switches to the
-//! context, and by the kernel's own when it switches to one that has none, such as its idle one. So
-//! no CPU uses the tables of a task that has ended. A task that is told when it is back on a CPU
+//! A context has tables like registers: the CPU loads them when it switches to the context, and the
+//! kernel's own when it switches to one without tables, such as its idle one. So no CPU uses the
+//! tables of a task that has ended. A task that is told when it is back on a CPU
 //! ([`machine::Locals::at_switch`]) activates its space itself; until then the CPU has the kernel's
-//! tables, unless that space's were the last that it had.
+//! tables, unless the last ones it had were those of that space.
 #![no_std]
 
 extern crate alloc;
@@ -69,7 +69,7 @@ pub use shootdown::{flush_late, forget_others};
 pub use stacks::take_frames_from;
 pub use start::{hardware_capabilities, start_cpus};
 
-/// The machine on which this code runs: there is one.
+/// The machine on which this code runs. There is only one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Metal;
 

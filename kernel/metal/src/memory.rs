@@ -7,19 +7,19 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use machine::{Frame, Memory, PAGE_SIZE, WORDS_PER_FRAME, pte};
 
-/// Where the kernel sees physical address 0.
+/// The virtual address of physical address 0.
 pub const DIRECT_MAP: usize = 0xffff_8000_0000_0000;
 /// Virtual minus physical addresses of the kernel's image.
 const IMAGE: usize = 0xffff_ffff_8000_0000;
-/// Below it lies memory of firmware and loader, and where the other CPUs start.
+/// The end of the memory of firmware and loader, in which the other CPUs also start.
 const LOW: u64 = 1 << 20;
 /// The end of the memory that `boot.s` maps.
 pub(crate) const MAPPED: u64 = 4 << 30;
-/// In an entry: it holds in all address spaces.
+/// Bit of an entry: it is valid in all address spaces.
 const GLOBAL: u64 = 1 << 8;
 /// The most ranges of usable frames.
 const RANGES: usize = 32;
-/// The kernel's heap is at least so large, and a part of all memory.
+/// The least size of the kernel's heap, which is otherwise a part of all memory.
 const LEAST_HEAP: u64 = 16 << 20;
 const HEAP_PART: u64 = 8;
 
@@ -35,7 +35,7 @@ static COUNT: AtomicUsize = AtomicUsize::new(0);
 /// The heap's first physical address, and its bytes. Written once, by `begin`.
 static HEAP: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 
-/// Where the kernel sees a physical address.
+/// The virtual address of a physical address.
 #[inline]
 pub(crate) fn physical<T>(address: u64) -> *const T {
     (DIRECT_MAP + address as usize) as *const T
@@ -57,7 +57,7 @@ pub fn heap() -> (*mut u8, usize) {
     (physical::<u8>(address).cast_mut(), bytes as usize)
 }
 
-/// Divides memory: `ram` are the firmware's ranges, ascending, and `initrd` is the kernel's.
+/// Divides memory: `ram` are the firmware's ranges, ascending; `initrd` belongs to the kernel.
 pub(crate) fn begin(ram: impl Iterator<Item = Range<u64>> + Clone, initrd: Range<u64>) {
     let past = image_address(&raw const kernel_end);
     let free = ram.flat_map(|range| {
@@ -93,7 +93,7 @@ pub(crate) fn begin(ram: impl Iterator<Item = Range<u64>> + Clone, initrd: Range
         };
         push(range.start, end);
     }
-    // The tables that map the memory above come from the heap's end, and are never given back.
+    // The tables that map the memory above come from the heap's end, and are never freed.
     extend_direct_map();
 }
 
@@ -118,13 +118,13 @@ fn extend_direct_map() {
             Metal.word(table, index).store(entry, Ordering::Relaxed);
         }
         let entry = table.address() | pte::PRESENT | pte::WRITABLE;
-        // SAFETY: a table of the kernel's, of which an unused entry is filled.
+        // SAFETY: a table of the kernel's; only an unused entry is filled.
         let upper = unsafe { &direct_upper };
         upper[gib as usize].store(entry, Ordering::Release);
     }
 }
 
-/// See [`Memory::find_word`].
+/// The first word from `first` on that is not empty ([`Memory::find_word`]).
 #[inline(never)]
 fn find_from(
     words: &[AtomicU64; WORDS_PER_FRAME],
@@ -132,7 +132,7 @@ fn find_from(
     end: usize,
     mask: u64,
 ) -> Option<(usize, u64)> {
-    // Words are looked at in pairs, the first of which is even.
+    // Words are read in pairs; the first of each pair is even.
     let even = first.next_multiple_of(2).min(end);
     if even > first {
         let value = words[first].load(Ordering::Relaxed);
@@ -151,14 +151,14 @@ fn find_from(
     None
 }
 
-/// Words that are looked at together: most of a table is empty.
+/// Words that are tested together: most of a table is empty.
 const MANY: usize = 32;
-/// And so many where some are not.
+/// Words that are tested together where some are not empty.
 const FEW: usize = 8;
 
 /// Defines how many words from `first` on, which is even, have no bit of `mask`: an even number,
-/// perhaps fewer than there are before `end`. Words are looked at by the group: the first pair, and
-/// those at the `offsets` from it, in bytes.
+/// perhaps fewer than there are before `end`. Words are tested in groups: the first pair, and those
+/// at the `offsets` from it, in bytes.
 macro_rules! empty_words {
     ($name:ident, $group:ident, $offsets:literal) => {
         #[inline(always)]
@@ -240,7 +240,7 @@ unsafe impl Memory for Metal {
     #[inline]
     fn word(&self, frame: Frame, index: usize) -> &AtomicU64 {
         assert!(index < WORDS_PER_FRAME, "no word {index} in a frame");
-        // SAFETY: the word lies in the frame, which is mapped for ever; shared words are atomic.
+        // SAFETY: the word lies in the frame, which is mapped forever; shared words are atomic.
         unsafe {
             self.direct_map(frame)
                 .cast::<AtomicU64>()
@@ -251,7 +251,7 @@ unsafe impl Memory for Metal {
 
     #[inline]
     fn find_word(&self, frame: Frame, first: usize, end: usize, mask: u64) -> Option<(usize, u64)> {
-        // SAFETY: the words are the frame, which is mapped for ever; shared words are atomic.
+        // SAFETY: the words are the frame, which is mapped forever; shared words are atomic.
         let words = unsafe { self.direct_map(frame).cast::<[AtomicU64; _]>().as_ref() };
         // Entries often follow one another.
         let value = words.get(first)?.load(Ordering::Relaxed);
@@ -266,7 +266,7 @@ unsafe impl Memory for Metal {
     fn read_words(&self, frame: Frame, first: usize, words: &mut [[u8; 8]]) {
         assert!(first + words.len() <= WORDS_PER_FRAME, "beyond the frame");
         let from = self.direct_map(frame).as_ptr().wrapping_add(first * 8);
-        // SAFETY: both are so many words.
+        // SAFETY: both have this many words.
         unsafe { copy_words(from, words.as_mut_ptr().cast(), words.len()) };
     }
 
@@ -274,12 +274,12 @@ unsafe impl Memory for Metal {
     fn write_words(&self, frame: Frame, first: usize, words: &[[u8; 8]]) {
         assert!(first + words.len() <= WORDS_PER_FRAME, "beyond the frame");
         let to = self.direct_map(frame).as_ptr().wrapping_add(first * 8);
-        // SAFETY: both are so many words.
+        // SAFETY: both have this many words.
         unsafe { copy_words(words.as_ptr().cast(), to, words.len()) };
     }
 
     fn zero(&self, frame: Frame) {
-        // SAFETY: the caller owns the frame, which has so many words.
+        // SAFETY: the caller owns the frame, which has this many words.
         unsafe {
             asm!("rep stosq", inout("rcx") WORDS_PER_FRAME => _,
                  inout("rdi") self.direct_map(frame).as_ptr() => _, in("rax") 0u64,
@@ -289,13 +289,13 @@ unsafe impl Memory for Metal {
 
     fn copy(&self, from: Frame, to: Frame) {
         let [from, to] = [from, to].map(|frame| self.direct_map(frame).as_ptr());
-        // SAFETY: the caller owns `to`; both have so many words.
+        // SAFETY: the caller owns `to`; both have this many words.
         unsafe { copy_words(from, to, WORDS_PER_FRAME) };
     }
 }
 
-/// A string instruction, which the compiler does not see into: others may use the words of a frame
-/// meanwhile.
+/// Copies words by a string instruction, which is opaque to the compiler: other CPUs may access the
+/// words of a frame meanwhile.
 ///
 /// # Safety
 /// `from` and `to` must be `count` words each, one of the two of a frame and thus aligned.

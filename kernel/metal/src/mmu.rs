@@ -1,6 +1,6 @@
-//! Address spaces. Entries are tagged if the processor has tags and the instruction that flushes by
-//! them. If not, there is one tag, and the processor forgets tasks' translations when it gets
-//! another root.
+//! Address spaces. Entries are tagged if the processor has tags (PCIDs) and the instruction that
+//! flushes by them. If not, there is one tag, and the processor drops tasks' translations when it
+//! loads another root.
 
 use crate::cpu::Cpu;
 use crate::memory::kernel_root;
@@ -16,7 +16,7 @@ const FEW: usize = 32;
 
 // SAFETY: the processor keeps the contract of accesses; `access` makes the checks that it makes for
 // tasks but not for the kernel. `flush` and `shootdown` say why flushes are complete. The kernel's
-// entries are `boot.s`'s, none of which has the user bit.
+// entries are `boot.s`'s; none has the user bit.
 unsafe impl Mmu for Metal {
     fn asids(&self) -> usize {
         if is_tagged() { KERNEL.0.into() } else { 1 }
@@ -60,8 +60,8 @@ unsafe impl Mmu for Metal {
     }
 }
 
-/// Gives the calling CPU tags, if it has them and flushes by them. It executes in the kernel's
-/// part, and has never translated for a task.
+/// Switches the calling CPU's tags on, if it has them and flushes by them. It executes in the
+/// kernel's part, and has never translated for a task.
 pub(crate) fn begin() {
     let is_tagged = start::has_tags() && start::has(INVPCID);
     TAGGED.store(is_tagged, Ordering::Relaxed);
@@ -76,7 +76,7 @@ pub(crate) fn begin() {
     }
 }
 
-/// A root and its tag.
+/// A root table and its tag.
 pub(crate) type Tables = (Frame, Asid);
 
 /// The kernel's own tag: the last of the processor's.
@@ -112,7 +112,7 @@ pub(crate) fn translate_by(cpu: &Cpu, tables: Option<Tables>) {
     }
 }
 
-/// Loads a root. Without tags, the CPU forgets all but the kernel's entries, which are global.
+/// Loads a root table. Without tags, the CPU drops all but the kernel's entries, which are global.
 unsafe fn load((root, asid): Tables) {
     let keep = 1 << 63;
     let tag = if is_tagged() {
@@ -128,7 +128,7 @@ unsafe fn load((root, asid): Tables) {
 /// accesses that came before are performed, and none uses a dropped copy: the instructions
 /// serialize.
 pub(crate) fn flush(asid: Asid, what: Flush) {
-    // A handler may be between `translate_by`'s two steps, so the register counts.
+    // A handler may run between the two steps of `translate_by`, so this reads the register.
     let is_current = !is_tagged() || Cr3::read_pcid().1.value() == asid.0;
     match what {
         Flush::Range(range) if range.pages() <= FEW && is_current => {

@@ -12,10 +12,10 @@ pub struct Serial(u16);
 
 /// The first serial port: the user's terminal.
 pub const CONSOLE: Serial = Serial(0x3f8);
-/// The second: lines for the program that has started the machine.
+/// The second serial port: lines for the program that has started the machine.
 pub const REPORT: Serial = Serial(0x2f8);
 
-/// Where QEMU's isa-debug-exit listens.
+/// The port of QEMU's isa-debug-exit.
 const EXIT: u16 = 0xf4;
 /// The most return addresses of a backtrace.
 const DEPTH: usize = 64;
@@ -33,7 +33,7 @@ impl Serial {
         }
     }
 
-    /// Sends a byte, when the port is free.
+    /// Waits until the port is free, and sends a byte.
     pub fn send(&self, byte: u8) {
         // SAFETY: a serial port's registers touch no memory.
         unsafe {
@@ -58,7 +58,7 @@ impl Write for Serial {
 
 /// Writes a line to the report channel.
 pub fn report(line: fmt::Arguments) {
-    // A serial port refuses nothing.
+    // Writing to a serial port does not fail.
     let _ = writeln!(Serial(REPORT.0), "{line}");
 }
 
@@ -111,10 +111,10 @@ pub(crate) fn backtrace(mut frame: usize) {
     }
 }
 
-/// The frame pointer above `frame`, and where the function returns to; nothing at the list's end.
+/// The frame pointer above `frame`, and the return address; `None` at the list's end.
 ///
 /// # Safety
-/// Two words lie there.
+/// `frame` is the address of two words.
 pub(crate) unsafe fn above(frame: usize) -> Option<(usize, usize)> {
     // SAFETY: the caller's.
     let (next, back) = unsafe { (*(frame as *const usize), *((frame + 8) as *const usize)) };

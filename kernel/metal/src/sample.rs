@@ -1,4 +1,4 @@
-//! Samples of the CPUs' work. Each CPU's timer takes them, beside its service to the scheduler.
+//! Samples of the CPUs' work. Each CPU's timer, which also serves the scheduler, takes them.
 
 use crate::context::kick_others;
 use crate::cpu::Cpu;
@@ -11,10 +11,10 @@ use machine::{NativeCell, SharedCell, pte};
 /// Nanoseconds from one sample of a CPU to the next; 0 for no samples. A CPU sees a change at an
 /// interrupt.
 static PERIOD: AtomicU64 = AtomicU64::new(0);
-/// Takes the samples. Written once, before `PERIOD` is first set.
+/// The function that takes the samples. Written once, before `PERIOD` is first set.
 static TAKE: NativeCell<Option<fn(&Sample)>> = NativeCell::holding(None);
 
-/// A CPU's work at the moment when its timer came.
+/// A CPU's work at the moment when its timer went off.
 pub struct Sample {
     /// The CPU's index.
     pub cpu: usize,
@@ -27,7 +27,8 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Where the kernel's running functions return to, the innermost first; nothing in user mode.
+    /// The return addresses of the kernel's running functions, the innermost first; none in user
+    /// mode.
     pub fn callers(&self) -> impl Iterator<Item = usize> {
         let stack = if self.at < pte::USER_END {
             0..0
@@ -35,7 +36,7 @@ impl Sample {
             stacks::around(self.stack_pointer)
         };
         let (mut frame, mut lowest) = (self.frame_pointer, self.stack_pointer);
-        // Code that came compiled may use the register for something else.
+        // Precompiled code may use the register for something else.
         iter::from_fn(move || {
             let fits = frame >= lowest && frame.is_multiple_of(8) && frame + 16 <= stack.end;
             // SAFETY: two words of the interrupted stack.
@@ -46,8 +47,8 @@ impl Sample {
     }
 }
 
-/// From now on each CPU's work is sampled every `period` nanoseconds, unless it is idle, and given
-/// to `take`, which runs in the handler of an interrupt.
+/// Samples each CPU's work every `period` nanoseconds, unless it is idle, and passes it to `take`,
+/// which runs in the handler of an interrupt.
 ///
 /// # Safety
 /// Calls do not overlap, and all have the same `take`.
@@ -62,12 +63,12 @@ pub unsafe fn begin(period: u64, take: fn(&Sample)) {
     notice(Cpu::this());
 }
 
-/// No more samples.
+/// Stops the sampling.
 pub fn end() {
     PERIOD.store(0, Ordering::Relaxed);
 }
 
-/// An interrupt has come to `cpu`, the calling one: it starts taking samples if they are wanted.
+/// Starts to sample `cpu`, the calling one, at an interrupt, if sampling is on.
 pub(crate) fn notice(cpu: &Cpu) {
     let period = PERIOD.load(Ordering::Relaxed);
     if period != 0 && cpu.sample_at.get() == u64::MAX {
@@ -78,7 +79,8 @@ pub(crate) fn notice(cpu: &Cpu) {
     }
 }
 
-/// The timer of `cpu`, the calling one, has come while it ran `frame`.
+/// Takes a sample if one is due, when the timer of `cpu`, the calling one, went off while it ran
+/// `frame`.
 pub(crate) fn ring(cpu: &Cpu, frame: &Frame) {
     let (time, due) = (clock::now(), cpu.sample_at.get());
     if time < due {

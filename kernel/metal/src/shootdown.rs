@@ -4,16 +4,17 @@
 //! The initiator, which has changed the tables, writes its request, counts the targets, sets its
 //! bit at each (release) and interrupts it. A target takes the bits (acquire), flushes as each
 //! request says, and counts itself out (release). The initiator waits for the count to be 0
-//! (acquire), with interrupts on: two CPUs that shoot at each other serve each other.
+//! (acquire), with interrupts on: two CPUs with shootdowns for each other serve each other.
 //!
 //! # CPUs without tables
 //! A CPU that translates for no task, because it is idle or runs a task of the kernel's, walks no
-//! table of a task, and uses none of the tasks' entries that its TLB has. It says that it is
-//! `absent`, and an initiator leaves it alone, but notes that it has `missed` a flush: it drops all
-//! entries when it comes back. In the one order of all fences the CPU's fence after it has cleared
-//! `absent` either follows the initiator's: then it finds the note, and its walks see the tables as
-//! the initiator left them. Or it precedes it: then the initiator, which looks again, sees `absent`
-//! cleared. This is the protocol of the VM's CPUs that have left a space, with all spaces for one.
+//! table of a task, and uses none of the tasks' entries that its TLB has. It sets its flag
+//! `absent`. An initiator does not interrupt an absent CPU, but sets the flag `missed`, upon which
+//! the CPU drops all entries when it comes back. In the one order of all fences, the CPU's fence
+//! after it has cleared `absent` either follows the initiator's: then the CPU sees `missed`, and
+//! its walks see the tables as the initiator left them. Or it precedes the initiator's: then the
+//! initiator, which reads again, sees `absent` cleared. The VM has the same protocol for CPUs that
+//! have left a space; here all spaces count as one.
 
 use crate::Metal;
 use crate::cpu::Cpu;
@@ -21,27 +22,27 @@ use crate::{apic, mmu};
 use core::sync::atomic::{AtomicBool, Ordering, fence};
 use machine::{Asid, CpuSet, Cpus, Flush, SharedCell};
 
-/// A planted bug: no other CPU is asked.
+/// A planted bug: shootdowns do not reach other CPUs.
 static FORGETS_OTHERS: AtomicBool = AtomicBool::new(false);
 
-/// Plants a bug: from now on a CPU flushes its own TLB only. A test shows by it that stale
+/// Plants a bug: from now on a CPU flushes only its own TLB. A test shows with it that stale
 /// translations would be noticed.
 pub fn forget_others() {
     FORGETS_OTHERS.store(true, Ordering::Relaxed);
 }
 
-/// A plant: shootdowns begin late.
+/// A planted delay: shootdowns begin late.
 static IS_LATE: AtomicBool = AtomicBool::new(false);
 /// Rounds of a pause that is longer than what other CPUs do meanwhile.
 const LATE: u32 = 5_000;
 
-/// From now on a CPU pauses between changing the tables and asking others to flush, which a sound
-/// VM bears. A test widens by it the window in which others have stale translations.
+/// Makes CPUs pause between changing the tables and asking others to flush, which a sound VM
+/// tolerates. A test widens with it the window in which others have stale translations.
 pub fn flush_late() {
     IS_LATE.store(true, Ordering::Relaxed);
 }
 
-/// See [`machine::Mmu::shootdown`].
+/// Flushes entries on the target CPUs ([`machine::Mmu::shootdown`]).
 pub(crate) fn shootdown(targets: &CpuSet, asid: Asid, what: Flush) {
     let _pin = Metal::pin();
     let me = Cpu::this();
@@ -70,7 +71,8 @@ pub(crate) fn shootdown(targets: &CpuSet, asid: Asid, what: Flush) {
     Metal::spin_until(|| me.unacknowledged.load(Ordering::Acquire) == 0);
 }
 
-/// Those of the CPUs that have no tables; they are noted to have missed a flush.
+/// Marks the absent ones of these CPUs as having missed a flush; returns those that are still
+/// absent afterwards.
 fn leave_alone(cpus: impl Iterator<Item = usize>) -> CpuSet {
     // Acquire: pairs with `go_away`; the CPU's accesses for tasks are performed.
     let is_absent = |&cpu: &usize| Cpu::of(cpu).absent.load(Ordering::Acquire);
@@ -100,13 +102,13 @@ pub(crate) fn serve() {
     }
 }
 
-/// The calling CPU, `cpu`, has no tables any more.
+/// Marks the calling CPU, `cpu`, which no longer has tables, as absent.
 pub(crate) fn go_away(cpu: &Cpu) {
     // Release: pairs with the acquire in `leave_alone`.
     cpu.absent.store(true, Ordering::Release);
 }
 
-/// It is about to translate for a task.
+/// Marks the calling CPU, `cpu`, as no longer absent: it is about to translate for a task.
 pub(crate) fn come_back(cpu: &Cpu) {
     cpu.absent.store(false, Ordering::Relaxed);
     // Pairs with the fence in `leave_alone`.

@@ -1,4 +1,5 @@
-//! Kernel stacks: mapped one after the other, with a hole below each, so that an overflow faults.
+//! Kernel stacks: mapped one after the other, with unmapped pages below each, so that an overflow
+//! faults.
 
 use crate::Metal;
 use alloc::alloc::{Layout, alloc_zeroed};
@@ -8,18 +9,18 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use machine::{Frame, Memory, PAGE_SIZE, pte};
 
-/// Where the stacks lie.
+/// The address of the first stack.
 pub(crate) const BASE: usize = 0xffff_ff00_0000_0000;
-/// From one stack to the next.
+/// Bytes from one stack to the next.
 const STRIDE: usize = 64 << 10;
-/// Pages of a stack; the rest is the hole.
+/// Pages of a stack; the rest of the stride is unmapped.
 const PAGES: usize = 12;
 
 unsafe extern "C" {
     static stacks_upper: [AtomicU64; pte::ENTRIES];
 }
 
-/// How many there are. Only `Stack::new` changes it, under `BUSY`.
+/// The number of stacks. Only `Stack::new` changes it, under `BUSY`.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 static BUSY: AtomicUsize = AtomicUsize::new(0);
 
@@ -30,13 +31,13 @@ static SOURCE: AtomicPtr<()> = AtomicPtr::new(null_mut());
 
 static METAL: Metal = Metal;
 
-/// From now on kernel stacks, and the tables that map them, consist of frames that `source`
-/// returns; they are never given back. The stacks of CPUs come before, from the heap.
+/// Makes further kernel stacks, and the tables that map them, from frames that `source` returns;
+/// they are never freed. The stacks of CPUs are made before, from the heap.
 pub fn take_frames_from(source: Source) {
     SOURCE.store(source as *mut (), Ordering::Relaxed);
 }
 
-/// A kernel stack; it stays mapped for ever.
+/// A kernel stack, which stays mapped forever.
 #[derive(Clone, Copy)]
 pub(crate) struct Stack(usize);
 
@@ -64,7 +65,8 @@ impl Stack {
     }
 }
 
-/// The stack, with its hole, that has `address`; nothing if none has.
+/// The range of the stack, with the unmapped pages below it, that contains `address`; empty if
+/// there is none.
 pub(crate) fn around(address: usize) -> Range<usize> {
     let number = address.wrapping_sub(BASE) / STRIDE;
     if number < COUNT.load(Ordering::Relaxed) {
@@ -74,7 +76,7 @@ pub(crate) fn around(address: usize) -> Range<usize> {
     }
 }
 
-/// Maps a page of memory at `address`, unless there is one.
+/// Maps a page of memory at `address`, unless one is mapped.
 fn map(address: usize) -> Option<()> {
     // SAFETY: a table of the image, whose words are atomic.
     let mut entry = &unsafe { &stacks_upper }[pte::index(address, 2)];
@@ -85,7 +87,7 @@ fn map(address: usize) -> Option<()> {
     filled(entry).map(drop)
 }
 
-/// The frame that the entry names; a new one if it names none.
+/// The frame that the entry names; if it names none, a new one, which is entered.
 fn filled(entry: &AtomicU64) -> Option<Frame> {
     let value = entry.load(Ordering::Relaxed);
     if value & pte::PRESENT != 0 {

@@ -1,4 +1,4 @@
-//! How CPUs start.
+//! The start of the CPUs.
 
 use crate::cpu::{Cpu, MOST, claim_range};
 use crate::memory::{kernel_root, physical};
@@ -15,7 +15,7 @@ use x86_64::registers::control::{Cr4, Cr4Flags};
 use x86_64::registers::model_specific::{GsBase, KernelGsBase};
 use x86_64::structures::gdt::{Descriptor, SegmentSelector};
 
-/// Where `boot.s` expects the other CPUs' first code.
+/// The address at which `boot.s` expects the other CPUs' first code.
 const TRAMPOLINE: u64 = 0x8000;
 /// Bytes of one of a CPU's own stacks for traps.
 const TRAP_STACK: usize = 16 << 10;
@@ -37,7 +37,7 @@ static APIC_COUNT: AtomicUsize = AtomicUsize::new(0);
 static starting_stack: AtomicUsize = AtomicUsize::new(0);
 #[unsafe(no_mangle)]
 static starting_cpu: AtomicUsize = AtomicUsize::new(0);
-/// How many CPUs run.
+/// The number of running CPUs.
 static RUNNING: AtomicUsize = AtomicUsize::new(1);
 
 unsafe extern "C" {
@@ -67,7 +67,7 @@ pub(crate) fn find_cpus(rsdp: u64) {
     });
 }
 
-/// Starts the other CPUs. Called once, by `kernel_main`, which has an allocator by now.
+/// Starts the other CPUs. Called once, by `kernel_main`, when it has an allocator.
 pub fn start_cpus() -> Metal {
     context::adopt(&FIRST);
     // SAFETY: a page of RAM that is not used otherwise, for code that fits in it.
@@ -81,7 +81,7 @@ pub fn start_cpus() -> Metal {
     let apics = APICS[..APIC_COUNT.load(Ordering::Relaxed)].iter();
     let others = apics.map(|apic| u32::from(apic.load(Ordering::Relaxed)));
     others.filter(|&apic| apic != mine).for_each(start);
-    // The lower half was for the start only.
+    // The lower half was only for the start.
     for place in 0..pte::USER_ENTRIES {
         Metal.word(kernel_root(), place).store(0, Ordering::Relaxed);
     }
@@ -164,8 +164,8 @@ fn prepare(cpu: &'static Cpu, stacks: &'static mut TrapStacks) {
     trap::begin();
 }
 
-/// Bits of CPUID's leaf 7: the kernel executes no user page, and reads or writes one only where it
-/// says so.
+/// Bits of CPUID's leaf 7: SMEP, by which the kernel executes no user page, and SMAP, by which it
+/// accesses one only where it allows that.
 const SMEP: u32 = 1 << 7;
 pub(crate) const SMAP: u32 = 1 << 20;
 

@@ -1,4 +1,4 @@
-//! Tasks and time: the scheduler's, or one job for each CPU before there is one.
+//! Tasks and time, with a scheduler's tasks, or one job for each CPU before there is a scheduler.
 
 use crate::cpu::Cpu;
 use crate::execute::{scheduler, take_job};

@@ -1,4 +1,4 @@
-//! Exceptions, interrupts and system calls: where they arrive.
+//! The entry of exceptions, interrupts and system calls.
 
 use crate::apic;
 use crate::cpu::Cpu;
@@ -22,14 +22,14 @@ core::arch::global_asm!(
     system_call = const SYSTEM_CALL,
 );
 
-/// Selectors, in the order that `syscall` and `sysret` want.
+/// Selectors, in the order that `syscall` and `sysret` require.
 pub(crate) const KERNEL_CODE: u16 = 8;
 pub(crate) const KERNEL_DATA: u16 = 16;
 pub(crate) const USER_DATA: usize = 24 | 3;
 pub(crate) const USER_CODE: usize = 32 | 3;
 
-/// Stacks of a CPU's own (IST, from 1): for interrupts, and for exceptions, which may come in the
-/// handler of an interrupt; and for those that may come anywhere.
+/// The numbers (IST, from 1) of a CPU's stacks: for interrupts; for exceptions, which may come in
+/// the handler of an interrupt; and for those that may come anywhere.
 const INTERRUPTS: u64 = 1;
 const EXCEPTIONS: u64 = 2;
 const WORST: u64 = 3;
@@ -62,10 +62,11 @@ pub(crate) unsafe fn iret(frame: &mut Frame) {
     }
 }
 
-/// The same at less cost, after a system call.
+/// Enters user mode after a system call, at less cost than [`iret`]; returns at the next trap.
 ///
 /// # Safety
-/// As [`iret`], and the frame has RIP in RCX and RFLAGS in R11, too.
+/// Interrupts are off, and the frame leads to user mode, with RIP also in RCX and RFLAGS also in
+/// R11.
 #[inline]
 pub(crate) unsafe fn sysret(frame: &mut Frame) {
     // SAFETY: the caller's frame leads to user mode, with RCX and R11 as `sysret` needs them; the

@@ -1,8 +1,8 @@
 //! Delayed invalidation under one mutex (S3, the "before" of case study 000).
 //!
 //! # Protocol
-//! Blocks get numbers, *generations*, in the order they start, and stand in a list, newest first.
-//! Under one global mutex:
+//! Blocks get numbers, *generations*, in the order in which they start, and are linked in a list,
+//! newest first. Under one global mutex:
 //!
 //! - **start**: the generation is the newest block's (or, without one, the published) plus one; the
 //!   block becomes the list's first.
@@ -44,8 +44,8 @@ lock_class!(
 pub struct Di<M: Machine, S: Steps = Sound> {
     /// `invl_gen_mtx`: guards all links and the order of generations.
     mutex: Padded<Watched<M, FreebsdMutex<M>, InvlGen>>,
-    /// The newest open block, or [`NONE`]. Written under the mutex. It lies beside `published`,
-    /// like the variables of one source file.
+    /// The newest open block, or [`NONE`]. Written under the mutex. It shares a cache line with
+    /// `published`, like the variables of one source file.
     globals: Padded<Globals<M>>,
     blocks: Elements<M, Element<M>>,
     pages: Hashed<M>,
@@ -59,17 +59,17 @@ struct Globals<M: Machine> {
     published: M::AtomicU64,
 }
 
-/// A block's place in the list.
+/// A block's element in the list.
 struct Element<M: Machine> {
     /// Written by the owner, and raised by a newer block's finish, under the mutex; the owner reads
     /// it without.
     generation: M::AtomicU64,
-    /// Neighbours in the list: their numbers or [`NONE`]. Under the mutex.
+    /// Neighbours in the list: their numbers or [`NONE`]. Guarded by the mutex.
     newer: M::AtomicUsize,
     older: M::AtomicUsize,
 }
 
-/// No block.
+/// The number that stands for no block.
 const NONE: usize = usize::MAX;
 
 /// An open block of [`Di`].
@@ -179,8 +179,9 @@ unsafe impl<M: Machine, S: Steps> Invalidation<M> for Di<M, S> {
         DiBlock { di: self, number }
     }
 
-    /// FreeBSD reads the generation without the mutex, too. A newer block's finish may be raising
-    /// it; the older number is as good, since this block publishes or hands on nothing below it.
+    /// Raises the page's number to the block's generation, which is read without the mutex, as in
+    /// FreeBSD. A newer block's finish may be raising it; the older number is as good, since this
+    /// block publishes or hands on nothing below it.
     #[inline]
     fn note(&self, block: &DiBlock<'_, M, S>, frame: Frame, _page: &()) {
         let element = self.blocks.of(block.number);
@@ -188,8 +189,9 @@ unsafe impl<M: Machine, S: Steps> Invalidation<M> for Di<M, S> {
         self.pages.of(frame).raise(generation);
     }
 
-    /// Blocks on a turnstile instead of a sleep queue: callers own object locks. The page's number
-    /// is read anew each round, as in FreeBSD: blocks that note it meanwhile are waited for.
+    /// Waits on a turnstile instead of a sleep queue, since callers own object locks. The page's
+    /// number is read again each round, as in FreeBSD, so the wait includes blocks that note the
+    /// page meanwhile.
     fn wait(&self, _reverse: &(), frame: Frame, _page: &()) {
         let page = self.pages.of(frame);
         // Acquire: pairs with the release in `publish`.

@@ -3,17 +3,17 @@
 //!
 //! A page of an object comes from a *reservation*, 2 MiB that are taken together when the first
 //! page of a 2 MiB of the object is needed (`vm_reserv_alloc_page`), and go back together with the
-//! last (`vm_reserv_free_page`). Both take the domain's free lock. Each page that comes or goes
-//! changes the domain's count of free pages by an atomic operation (`vm_domain_allocate`,
-//! `vm_domain_freecnt_inc`): CPUs of a node meet there in each fault. Reservations that are used in
-//! part are in a list, which is locked when one enters or leaves it.
+//! last (`vm_reserv_free_page`). Both take the domain's free lock. Each allocation or release of a
+//! page changes the domain's count of free pages by an atomic operation (`vm_domain_allocate`,
+//! `vm_domain_freecnt_inc`): all CPUs of a node write that line in each fault. Reservations that
+//! are used in part are in a list, which is locked when one is added or removed.
 //!
 //! All VMs of a machine share its domains, as they share its memory.
 //!
 //! The differences: a page's domain is the node of the CPU that asks for it; a reservation's own
 //! lock, under which two CPUs meet only if they fault in the same 2 MiB of an object, is that
 //! object's; a reservation enters the list of those used in part once, where FreeBSD moves it to
-//! the end of the list, at most once a tick; memory that is short breaks no reservation.
+//! the end of the list, at most once a tick; a shortage of memory breaks no reservation.
 
 use core::array;
 use machine::{Atomic, AtomicInt, Machine, Ordering};
@@ -22,15 +22,15 @@ use sync::watch::Watched;
 use sync::{Padded, RawGuard, RawLock, lock_class};
 
 lock_class!(
-    /// `vmd_free_mtx`: free pages of a domain.
+    /// `vmd_free_mtx`: the lock of a domain's free pages.
     pub DomainFree = "vm domain free", rank 48
 );
 lock_class!(
-    /// The reservations of a domain that are used in part (`rvd_lock`).
+    /// The lock of a domain's list of reservations that are used in part (`rvd_lock`).
     pub PartlyPopulated = "vm reserv domain", rank 47
 );
 
-/// Domains (`MAXMEMDOM`, in a kernel for NUMA).
+/// The most domains (`MAXMEMDOM`, in a kernel for NUMA).
 pub(super) const DOMAINS: usize = 8;
 
 /// The domains of a machine.
@@ -40,7 +40,7 @@ pub struct MemoryDomains<M: Machine>([Domain<M>; DOMAINS]);
 pub(super) struct Domain<M: Machine> {
     free: Padded<Watched<M, FreebsdMutex<M>, DomainFree>>,
     partly: Padded<Watched<M, FreebsdMutex<M>, PartlyPopulated>>,
-    /// `vmd_free_count`, by which it has changed. Guards no other memory: relaxed.
+    /// The change of `vmd_free_count` since the start. It guards no other memory: relaxed.
     count: Padded<M::AtomicU64>,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct Domain<M: Machine> {
 pub type FreeHeld<'a, M> = RawGuard<'a, M, Watched<M, FreebsdMutex<M>, DomainFree>>;
 
 impl<M: Machine> MemoryDomains<M> {
-    /// The machine's.
+    /// The domains of the machine.
     pub(super) fn of_machine() -> &'static Self {
         M::anchor().get_or_init(|| {
             MemoryDomains(array::from_fn(|_| Domain {
@@ -84,17 +84,18 @@ impl<M: Machine> Domain<M> {
         RawGuard::new(&*self.free)
     }
 
-    /// So many pages are no longer free.
+    /// Counts `pages` pages as no longer free.
     pub(super) fn taken(&self, pages: u64) {
         self.count.fetch_sub(pages, Ordering::Relaxed);
     }
 
-    /// So many pages are free again.
+    /// Counts `pages` pages as free again.
     pub(super) fn freed(&self, pages: u64) {
         self.count.fetch_add(pages, Ordering::Relaxed);
     }
 
-    /// A reservation enters the list of those used in part, or leaves it.
+    /// Takes the lock once for a reservation that is added to the list of those used in part, or
+    /// removed.
     #[track_caller]
     pub(super) fn move_reservation(&self) {
         drop(RawGuard::new(&*self.partly));

@@ -3,8 +3,8 @@
 //! FreeBSD keeps a block's element in its thread, so a thread may sleep in a block while others
 //! open theirs on the same CPU. Here a block takes one of a few elements of the CPU on which it
 //! begins, and may return it on another. When all of them belong to blocks whose tasks sleep, the
-//! next task waits for one. It then holds nothing that a block waits for: a block is opened before
-//! any lock that is taken in blocks.
+//! next task waits for one. It holds nothing then that a block waits for, because a task opens a
+//! block before it takes any lock that is taken in blocks.
 
 use alloc::collections::TryReserveError;
 use core::array;

@@ -2,7 +2,7 @@
 //!
 //! Neighbours that are alike are one entry: a new anonymous region extends the one before it, and
 //! its object (`vm_map_insert`, `vm_object_coalesce`); parts that a `mprotect` had separated are
-//! joined again (`vm_map_try_merge_entries`). So threads whose regions lie side by side meet in one
+//! joined again (`vm_map_try_merge_entries`). So threads with adjacent regions contend for one
 //! object's lock.
 //!
 //! An entry gets its object with its first fault, or when it is split, and after a fork a shadow
@@ -15,10 +15,10 @@
 //! the map is locked.
 //!
 //! The differences: `vm` finds regions in its own tree, so the tree here is only looked up, and its
-//! nodes cost nothing; the pages of a region have gone when its object hears of it, where FreeBSD
+//! nodes cost nothing; the pages of a region are freed before its object is told, where FreeBSD
 //! frees them with the object, when the map is unlocked (`vm_map_process_deferred`); an upgrade of
-//! the map's lock is a release and an acquisition; an object's page is taken to be in memory, so a
-//! fault that waits for a pager keeps the map's lock, which FreeBSD releases, and looks at the
+//! the map's lock is a release and an acquisition; an object's page is assumed to be in memory, so
+//! a fault that waits for a pager keeps the map's lock, which FreeBSD releases, and looks at the
 //! map's timestamp then (`vm_fault_relookup`); a fault maps its own page, where FreeBSD also maps
 //! up to eight neighbours that are in memory (`vm_fault_prefault`); pages that `madvise` frees stay
 //! in their object; an entry that maps part of an object is copied without a new object for that
@@ -77,8 +77,7 @@ impl<M: Machine> Entry<M> {
 }
 
 impl<M: Machine> VmEntries<M> {
-    /// How many objects lie at `address`, one behind the other. No operation changes them
-    /// meanwhile.
+    /// The length of the chain of objects at `address`. No operation changes it meanwhile.
     pub fn depth(&self, address: usize) -> usize {
         self.at(address)
             .map_or(0, |(_, entry)| entry.object.depth())
@@ -151,7 +150,8 @@ impl<M: Machine> VmEntries<M> {
         gone.object.leave();
     }
 
-    /// Lets a new anonymous region extend the entry before it; whether it does.
+    /// Extends the entry before a new anonymous region by that region, if possible. Returns true if
+    /// it did.
     #[track_caller]
     fn coalesce(&self, range: VaRange, prot: Prot) -> bool {
         let before = self.entries_mut().range_mut(..range.start).next_back();
@@ -178,14 +178,14 @@ impl<M: Machine> VmEntries<M> {
 }
 
 impl<M: Machine> VmEntries<M> {
-    /// No entries.
+    /// An empty set of entries.
     #[allow(clippy::new_without_default)]
     pub fn new() -> Self {
         VmEntries(SharedCell::new(BTreeMap::new()))
     }
 
-    /// Enters a mapping of `range`, where nothing was mapped. As all changes of entries, under the
-    /// map's lock for writing.
+    /// Enters a mapping of `range`, where nothing was mapped. Called under the map's lock for
+    /// writing, like all changes of entries.
     #[track_caller]
     pub fn map(&self, range: VaRange, mapping: Mapping<'_, FileObject<M>>) {
         if mapping.object.is_none() && !mapping.shared && self.coalesce(range, mapping.prot) {
@@ -261,8 +261,8 @@ impl<M: Machine> VmEntries<M> {
         }
     }
 
-    /// Returns true if a fault must call [`VmEntries::copy`] before it begins. Under the map's lock for
-    /// reading.
+    /// Returns true if a fault must call [`VmEntries::copy`] before it begins. Called under the
+    /// map's lock for reading.
     pub fn wants_copy(&self, address: usize, access: Access) -> bool {
         self.at(address).is_some_and(|(_, entry)| {
             let lacks = matches!(entry.object, Backing::None) && entry.prot.is_accessible();
@@ -270,8 +270,8 @@ impl<M: Machine> VmEntries<M> {
         })
     }
 
-    /// Makes private the pages that the region at `address` shares with a copy of the space, if it
-    /// still does.
+    /// Gives the region at `address` a shadow if it still shares its pages with a copy of the
+    /// space.
     #[track_caller]
     pub fn copy(&self, address: usize) {
         let entries = self.entries_mut();
@@ -288,14 +288,15 @@ impl<M: Machine> VmEntries<M> {
             _ if !entry.needs_copy => return,
             _ => {}
         }
-        // The region's reference is the shadow's now.
+        // The region's reference now belongs to the shadow.
         let behind = core::mem::replace(&mut entry.object, Backing::None);
         entry.object = Backing::Anon(AnonObject::new(size, behind, entry.first));
         entry.first = 0;
         entry.needs_copy = false;
     }
 
-    /// Takes hold of the objects that a fault uses. Under the map's lock for reading.
+    /// Locks, or counts references to, the objects that a fault uses. Called under the map's lock
+    /// for reading.
     #[track_caller]
     pub fn fault(&self, address: usize, access: Access) -> EntryFault<'_, M> {
         let allows = |prot: Prot| match access {
@@ -376,7 +377,7 @@ impl<M: Machine> Gate<M> for Entries {
             Change::Unmapped(range) => entries.unmap(range),
             Change::Protected(range, prot) => entries.protect(range, prot),
             Change::Forked(child) => entries.fork(&child.entries),
-            // The page was taken for the object when the fault began.
+            // The object got the page when the fault began.
             Change::Expected(_) | Change::Unmapping(_) | Change::Faulted(..) => {}
         }
     }

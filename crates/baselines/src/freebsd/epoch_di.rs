@@ -2,10 +2,10 @@
 //!
 //! A block is a section of one domain; a wait is a grace period. The page plays no part, so a wait
 //! costs a grace period even if no block ever touched the page, and waits for unrelated sections.
-//! Decision record 0003 says which cases that covers and which it does not.
+//! Decision record 0003 lists the cases that this covers and those that it does not.
 //!
-//! FreeBSD's pmap blocks on its mutexes in a section, so its epoch is a preemptible one: the
-//! section is the thread's, and other threads run on the CPU while it sleeps.
+//! FreeBSD's pmap blocks on its mutexes in a section, so it uses a preemptible epoch: a section
+//! belongs to the thread, and other threads run on the CPU while it sleeps.
 
 use machine::{Frame, Machine};
 use sync::epoch::{Sleepable, SleepableSection};

@@ -1,7 +1,7 @@
 //! The generation that must have ended before a page is known to be unreachable.
 //!
-//! FreeBSD keeps the number beside the lock of the PV lists, so pages that share a PV list lock
-//! share the number, and a wait for one waits for the others' blocks.
+//! FreeBSD keeps the number next to the lock of the PV lists. So pages that share a PV list lock
+//! share the number, and a wait for one page also waits for the blocks of the others.
 
 use alloc::boxed::Box;
 use machine::{Atomic, Frame, Machine, Ordering};
@@ -15,7 +15,7 @@ pub(crate) const REGION_SHIFT: u32 = 9;
 /// PV list locks of FreeBSD/amd64 while it had [`super::Di`]: `NPV_LIST_LOCKS`, which was `MAXCPU`.
 pub(crate) const PV_LIST_LOCKS: usize = 256;
 
-/// The 2 MiB regions that `frames` frames reach into; at least one.
+/// The number of 2 MiB regions that `frames` frames extend into; at least one.
 pub(crate) fn regions(frames: usize) -> usize {
     frames.div_ceil(1 << REGION_SHIFT).max(1)
 }
@@ -30,14 +30,14 @@ impl<M: Machine> Generation<M> {
 
     /// Raises the generation at least to `generation`.
     ///
-    /// FreeBSD compares and stores under the PV list lock that covers just these pages. Here each
-    /// page has a PV lock, so the store is an exchange; it is as rare.
+    /// FreeBSD compares and stores under the PV list lock that covers exactly these pages. Here
+    /// each page has a PV lock, so the store is an exchange, which is as rare.
     #[inline]
     pub(crate) fn raise(&self, generation: u64) {
         let raised = |seen| (seen < generation).then_some(generation);
         // Release: pairs with the acquire in `get`. Only the number matters to a waiter, and the PV
-        // lock already orders it; the pair is for aliases. An error means that it is as new
-        // already.
+        // lock already orders it; the pair is for aliases. An error means that the generation is
+        // already as new.
         let _ = self
             .0
             .fetch_update(Ordering::Release, Ordering::Relaxed, raised);
@@ -71,8 +71,8 @@ impl<M: Machine> Hashed<M> {
 }
 
 /// A generation for each 2 MiB region of physical memory, as in a FreeBSD kernel built for NUMA
-/// (such as GENERIC) since the lists became lock-free. There it lies beside the region's PV lock
-/// and list, about a cache line per region; here on a line of its own.
+/// (such as GENERIC) since the lists became lock-free. There it lies next to the region's PV lock
+/// and list, about a cache line per region; here it has a line of its own.
 pub(crate) struct PerRegion<M: Machine>(Box<[Padded<Generation<M>>]>);
 
 impl<M: Machine> PerRegion<M> {

@@ -1,10 +1,10 @@
 //! Delayed invalidation on a list without a lock: FreeBSD since May 2019 (r347695).
 //!
 //! # Protocol
-//! Blocks get numbers, *generations*, in the order they start, and stand in a list, oldest first,
-//! from a head whose generation is the published one. An element is a pair (generation, next)
-//! exchanged as one. The lowest bit of `next`, [`INVALID`], says that its element is not linked, or
-//! is about to leave.
+//! Blocks get numbers, *generations*, in the order in which they start, and are linked in a list,
+//! oldest first, from a head whose generation is the published one. An element is a pair
+//! (generation, next) exchanged as one. The lowest bit of `next`, [`INVALID`], is set if its
+//! element is not linked or is about to leave.
 //!
 //! - **start**: walk to the last element; if one on the way is invalid, begin again. Own generation
 //!   = its generation + 1; exchange its pair (g, none) for (g, own). Then make own `next` valid, so
@@ -38,17 +38,17 @@ use sync::turnstile::Turnstiles;
 use vm::Error;
 use vm::system::{Extent, Invalidation, Part};
 
-/// The words of an element.
+/// The index of an element's generation; [`NEXT`] is that of its link.
 const GENERATION: usize = 0;
 const NEXT: usize = 1;
 
-/// In the `next` of an element that is not linked, or is leaving.
+/// The value of `next` in an element that is not linked, or is leaving.
 const INVALID: u64 = 1;
 
 /// The head's place; the block with number `i` has place `i + 1`. As a `next` it means none.
 const HEAD: u64 = 0;
 
-/// Delayed invalidation as in FreeBSD today (`vm.pmap.di_locked=0`).
+/// Delayed invalidation on a list without a lock, as in FreeBSD today (`vm.pmap.di_locked=0`).
 ///
 /// FreeBSD links pointers; here links are the numbers of elements (`elements.rs`). A pin is
 /// FreeBSD's critical section: a task that enters or leaves is not preempted; in the block it may
@@ -72,7 +72,7 @@ pub struct LocklessBlock<'a, M: Machine, S: Steps = Sound> {
     place: u64,
 }
 
-/// FreeBSD's `lock_delay`: twice as long each time.
+/// FreeBSD's `lock_delay`: a delay that doubles each time.
 struct Delay {
     pauses: u32,
     longest: u32,
@@ -86,9 +86,8 @@ impl Delay {
         on(self.pauses);
     }
 
-    /// Delays before another walk, after the walk met a CPU in the middle of its step. That CPU
-    /// holds a pin; on a machine whose pinned CPUs are preempted nonetheless, the relaxation gives
-    /// it time.
+    /// Delays before another walk, after a walk met a CPU in the middle of its step. That CPU is
+    /// pinned; if the machine nonetheless preempts pinned CPUs, the delay gives it time.
     fn met<M: Machine>(&mut self) {
         self.lost(M::delay);
         M::relax(self.round);
@@ -222,7 +221,7 @@ impl<M: Machine, S: Steps> Part<M> for LocklessDi<M, S> {
             waiters: Padded(M::AtomicU32::new(0)),
             blocks: Elements::try_new(extent.cpus, || M::AtomicPair::new([0, INVALID]))?,
             pages: PerRegion::new(extent.frames)?,
-            // FreeBSD: the power of two above the number of CPUs, times 256, bounded.
+            // FreeBSD's size: the power of two above the number of CPUs, times 256, bounded.
             longest_delay: (((extent.cpus.len() + 1).next_power_of_two() * 256) as u32).min(32_678),
             steps: PhantomData,
         })
@@ -249,8 +248,8 @@ unsafe impl<M: Machine, S: Steps> Invalidation<M> for LocklessDi<M, S> {
         LocklessBlock { di: self, place }
     }
 
-    /// A newer block's finish may be raising the generation; the older number is as good, since
-    /// this block hands on nothing below it.
+    /// Raises the page's number to the block's generation. A newer block's finish may be raising
+    /// that generation; the older number is as good, since this block hands on nothing below it.
     #[inline]
     fn note(&self, block: &LocklessBlock<'_, M, S>, frame: Frame, _page: &()) {
         let own = self.element(block.place);
@@ -258,8 +257,8 @@ unsafe impl<M: Machine, S: Steps> Invalidation<M> for LocklessDi<M, S> {
         self.pages.of(frame).raise(generation);
     }
 
-    /// One delay, then a turnstile. The page's number is read anew each round, as in FreeBSD:
-    /// blocks that note it meanwhile are waited for.
+    /// Waits for one delay, then on a turnstile. The page's number is read again each round, as in
+    /// FreeBSD, so the wait includes blocks that note the page meanwhile.
     fn wait(&self, _reverse: &(), frame: Frame, _page: &()) {
         let page = self.pages.of(frame);
         let mut delayed = false;

@@ -1,10 +1,10 @@
 //! The page queues: one active queue for each memory domain, changed by batches (FreeBSD 14,
 //! sys/vm/vm_page.c).
 //!
-//! A task says in the page what is to be done with it, and puts the page into its CPU's batch
-//! (`vm_page_pqbatch_submit`). A full batch of 31 is worked off under the queue's mutex
+//! A task records in the page what is to be done with it, and puts the page into its CPU's batch
+//! (`vm_page_pqbatch_submit`). A full batch of 31 is processed under the queue's mutex
 //! (`vm_pqbatch_process`), with the page that did not fit. A page that is freed stays in the queue
-//! until its batch is worked off (`vm_page_dequeue_deferred`); if it is used again before that, it
+//! until its batch is processed (`vm_page_dequeue_deferred`); if it is used again before that, it
 //! is removed at once, which takes the mutex (`vm_page_dequeue`).
 //!
 //! # Protocol
@@ -16,7 +16,7 @@
 //! | `DEQUEUE` | to be removed; the page is free | a task that frees the page: set; done under the mutex, or by the task that uses the page next if it is not in the list |
 //! | the rest | the page's domain | with `QUEUED` |
 //!
-//! States change by exchanges. Batches are a CPU's own, under a pin.
+//! States change by exchanges. Only its own CPU accesses a batch, pinned.
 //!
 //! The differences: inactive pages and laundry have no queues, since the page daemon is `vm`'s; a
 //! page's domain is the node of the CPU that mapped it first.
@@ -34,7 +34,7 @@ use vm::Error;
 use vm::system::{Extent, PageQueues, Part, Purpose};
 
 lock_class!(
-    /// The active queue of a domain (`pq_mutex`). Held for a batch.
+    /// The lock of a domain's active queue (`pq_mutex`). Held for a batch.
     pub PageQueue = "vm active pagequeue", rank 46
 );
 
@@ -61,7 +61,7 @@ type Queue<M> = Padded<(
     <M as machine::Atomics>::Cell<Ends>,
 )>;
 
-/// Pages of one domain, for a CPU.
+/// A CPU's batch of pages of one domain.
 struct Batch {
     pages: [u32; BATCH],
     count: usize,
@@ -86,20 +86,21 @@ impl<M: Machine> BatchedQueues<M> {
         self.pages.state(page).load(Ordering::Relaxed)
     }
 
-    /// Changes the state `from`; whether it was that.
+    /// Changes the state from `from` to `to`. Returns true if it was `from`.
     fn exchange(&self, page: u32, from: u32, to: u32) -> bool {
-        // Acquire and release: the next to change it sees what was done to the page's links.
+        // Acquire and release: the next task that changes the state sees what was done to the
+        // page's links.
         self.pages
             .state(page)
             .compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed)
             .is_ok()
     }
 
-    /// Puts the page into this CPU's batch of the domain, and works a full one off.
+    /// Puts the page into this CPU's batch of the domain. If that is full, processes it.
     #[track_caller]
     fn submit(&self, page: u32, domain: usize) {
         let pin = M::pin();
-        // SAFETY: the pin makes this CPU the only one at its batches.
+        // SAFETY: pinned, so no other task accesses this CPU's batches.
         let batch = unsafe { &mut (*self.cpus.get(&pin).write())[domain] };
         if batch.count < BATCH {
             batch.pages[batch.count] = page;
@@ -109,7 +110,7 @@ impl<M: Machine> BatchedQueues<M> {
         drop(pin);
         let _lock = RawGuard::new(&self.queues[domain].0.0);
         let pin = M::pin();
-        // SAFETY: as above; perhaps it is another CPU by now, with a batch of its own.
+        // SAFETY: pinned again, perhaps on another CPU, whose batches no other task accesses.
         let batch = unsafe { &mut (*self.cpus.get(&pin).write())[domain] };
         let pages = &batch.pages[..batch.count];
         pages.iter().for_each(|&page| self.process(page, domain));
@@ -117,12 +118,12 @@ impl<M: Machine> BatchedQueues<M> {
         self.process(page, domain);
     }
 
-    /// Does what the page's state says. Under the mutex of the domain's queue.
+    /// Does what the page's state says. Called under the mutex of the domain's queue.
     fn process(&self, page: u32, domain: usize) {
         let list = &self.queues[domain].0.1;
         loop {
             let state = self.state(page);
-            // It has been done, or is of another queue by now.
+            // It has been done already, or the page now belongs to another queue.
             if state & (REQUEUE | DEQUEUE) == 0 || domain_of(state) != domain {
                 return;
             }
@@ -133,7 +134,7 @@ impl<M: Machine> BatchedQueues<M> {
                 }
                 continue;
             }
-            // Before it may be of another queue.
+            // Dequeued before the page may belong to another queue.
             self.pages.dequeue(list, page);
             if self.exchange(page, state, 0) {
                 return;
@@ -141,7 +142,7 @@ impl<M: Machine> BatchedQueues<M> {
         }
     }
 
-    /// Removes a page that was freed and is used again, before its batch is worked off.
+    /// Removes a page that was freed and is used again before its batch is processed.
     #[track_caller]
     fn dequeue(&self, page: u32, state: u32) {
         if state & ENQUEUED == 0 {
@@ -226,7 +227,7 @@ impl<M: Machine> PageQueues<M> for BatchedQueues<M> {
         let page = frame.index() as u32;
         loop {
             let state = self.state(page);
-            // It never was mapped.
+            // The page was never mapped.
             if state & QUEUED == 0 {
                 return;
             }

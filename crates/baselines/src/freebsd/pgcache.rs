@@ -2,15 +2,15 @@
 //! `_release` of sys/vm/vm_page.c, `uma_zalloc_arg` and `uma_zfree_arg` of uma_core.c).
 //!
 //! Pages of no object, such as page tables and chunks of PV entries, come from here; pages of
-//! objects from reservations ([`domain`](super::domain)). A CPU takes from one bucket and frees to
-//! the other. When both are empty, or both full, it exchanges one with the zone, under that
-//! domain's lock of the zone; and if that has none, or has enough, it moves a bucket's pages from
-//! or to the domain's free pages, under their lock.
+//! objects come from reservations ([`domain`](super::domain)). A CPU takes from one bucket and
+//! frees to the other. When both are empty, or both full, it exchanges one with the zone, under
+//! that domain's lock of the zone; and if that has none, or has enough, it moves a bucket's pages
+//! from or to the domain's free pages, under their lock.
 //!
 //! A bucket's size follows from the limit of the caches, 0.1 % of a domain's pages
 //! (`vm_page_init_cache_zones`, `uma_zone_set_maxcache`): it is the largest of UMA's for which two
-//! buckets a CPU stay within it. Here a machine has 4 GiB a CPU in two domains, whatever is
-//! simulated of it.
+//! buckets a CPU stay within it. Here a machine counts as having 4 GiB per CPU in two domains,
+//! however much of that is simulated.
 
 use super::domain::{DOMAINS, FreeHeld, MemoryDomains};
 use core::{array, mem};
@@ -21,14 +21,15 @@ use sync::{Mutex, Padded, PerCpu, lock_class};
 use vm::Error;
 
 lock_class!(
-    /// A domain's full buckets of the zone (`uzd_lock`).
+    /// The lock of a domain's full buckets in the zone (`uzd_lock`).
     pub ZoneDomain = "uma zone domain", rank 47
 );
 
 /// Entries of UMA's buckets: powers of two, less the two words of their head (`BUCKET_SIZE`).
 const BUCKETS: [u32; 7] = [254, 126, 62, 30, 14, 6, 2];
-/// Pages of a CPU's share of memory, and the domains among which memory is divided.
+/// Pages of a CPU's share of memory.
 const PAGES_EACH: usize = 1 << 20;
+/// Domains among which memory is divided.
 const NODES: usize = 2;
 
 /// The caches of all CPUs, and the zone's domains.
@@ -44,7 +45,7 @@ pub struct PageCache<M: Machine> {
 /// How many full buckets a domain has.
 type FullBuckets<M> = Mutex<M, Watched<M, FreebsdMutex<M>, ZoneDomain>, u32>;
 
-/// How many pages a CPU has in its two buckets: a CPU's own, under a pin.
+/// How many pages a CPU has in its two buckets. Only that CPU accesses them, pinned.
 #[derive(Default)]
 struct Buckets {
     allocating: u32,
@@ -75,12 +76,12 @@ impl<M: Machine> PageCache<M> {
     /// Does `work` with the buckets of this CPU.
     fn own<R>(&self, work: impl FnOnce(&mut Buckets) -> R) -> R {
         let pin = M::pin();
-        // SAFETY: the pin makes this CPU the only one at its buckets.
+        // SAFETY: pinned, so no other task accesses this CPU's buckets.
         work(unsafe { &mut *self.cpus.get(&pin).write() })
     }
 
-    /// Before a page is taken. Holds the domain's free pages if neither the CPU nor the zone has
-    /// one.
+    /// Called before a page is taken. Returns the domain's free pages, locked, if neither the CPU
+    /// nor the zone has one.
     #[track_caller]
     pub(super) fn take(&self) -> Option<FreeHeld<'static, M>> {
         let served = self.own(|buckets| {
@@ -107,8 +108,8 @@ impl<M: Machine> PageCache<M> {
         })
     }
 
-    /// Before a page comes back. Holds the domain's free pages if both the CPU and the zone have
-    /// enough.
+    /// Called before a page is freed. Returns the domain's free pages, locked, if both the CPU and
+    /// the zone have enough.
     #[track_caller]
     pub(super) fn give(&self) -> Option<FreeHeld<'static, M>> {
         let served = self.own(|buckets| {
@@ -163,7 +164,7 @@ mod tests {
             };
             assert_eq!((size, cache.most), (254, 0));
             assert_eq!(locks(true, 2 * size), 2);
-            // One bucket is left at the CPU, the other fills up; the third goes.
+            // One bucket remains with the CPU, the other fills up; a third is given back.
             assert_eq!(locks(false, 2 * size), 0);
             assert_eq!(locks(false, 1), 1);
             assert_eq!(locks(true, size + 1), 0, "both are used first");

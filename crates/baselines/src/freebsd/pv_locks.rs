@@ -1,8 +1,8 @@
 //! Locks of PV lists that pages share, as in FreeBSD's pmap.
 //!
 //! Since 2012 (r236534) one of `NPV_LIST_LOCKS` = `MAXCPU` = 256 rwlocks protects a list, chosen by
-//! the physical address: all pages of 2 MiB have the same one, and so have those of each 256th
-//! other 2 MiB. A `struct rwlock` takes 32 bytes, so two of them lie on a cache line. A kernel
+//! the physical address: all pages of a 2 MiB region share one, also with the pages of every 256th
+//! other region. A `struct rwlock` takes 32 bytes, so two of them lie on a cache line. A kernel
 //! built for NUMA has one for each 2 MiB since October 2019 (`struct pmap_large_md_page`), 64 bytes
 //! with the superpages' list and the generation of delayed invalidation. The pmap takes them for
 //! writing whenever it changes a list; an operation that removes a range keeps the lock from page
@@ -24,7 +24,7 @@ use vm::lock::PvLock;
 use vm::system::{Extent, Part, PvLocking};
 
 lock_class!(
-    /// The PV lists of the pages of 2 MiB, and of others.
+    /// The lock of the PV lists of a 2 MiB region's pages, and perhaps of other regions.
     pub PvListLock = "pv list lock", rank 40
 );
 
@@ -42,25 +42,25 @@ pub enum ListLocks {
 
 /// Shared locks of PV lists: 8 KiB, or 64 bytes for each 2 MiB.
 pub enum PvListLocks<M: Machine> {
-    /// See [`ListLocks::Hashed`].
+    /// For [`ListLocks::Hashed`].
     Hashed(Box<[Pair<M>]>),
-    /// See [`ListLocks::PerRegion`].
+    /// For [`ListLocks::PerRegion`].
     PerRegion(Box<[Alone<M>]>),
 }
 
-/// Two locks on a line.
+/// Two locks on a cache line.
 #[repr(align(64))]
 pub struct Pair<M: Machine>([Rwlock<M>; 2]);
 
-/// A lock on a line.
+/// A lock on a cache line of its own.
 #[repr(align(64))]
 pub struct Alone<M: Machine>(ListLock<M>);
 
-/// As large as a `struct rwlock`.
+/// A lock of the size of a `struct rwlock`.
 #[repr(align(32))]
 struct Rwlock<M: Machine>(ListLock<M>);
 
-/// A list, locked with all others that have its lock.
+/// A locked list, and with it all others that share its lock.
 pub type PvListHeld<'a, M> = RawGuard<'a, M, ListLock<M>>;
 
 impl<M: Machine> PvListLocks<M> {

@@ -7,8 +7,8 @@
 //!   that call leaves PV entries where they are.
 //!
 //! So blocks and mappings run concurrently, but write the lock's cache line twice each, and a
-//! removal by the reverse map stops them all. A wait has nothing to wait for: while the lock is
-//! held for writing, no block is open.
+//! removal by the reverse map stops them all. A wait returns at once: while the lock is held for
+//! writing, no block is open.
 
 use machine::{Frame, Machine};
 use sync::rwlock::{RawReadGuard, RawRw, RawWriteGuard, SpinParkRw};
@@ -25,7 +25,7 @@ lock_class!(
 type Lock<M> = Watched<M, SpinParkRw<M>, PvhGlobal>;
 
 /// `pvh_global_lock`, as in FreeBSD 10. Its rwlock is one word that spins while the owner runs and
-/// then blocks on a turnstile; ours is [`SpinParkRw`].
+/// then blocks on a turnstile; here it is a [`SpinParkRw`].
 pub struct Pvh<M: Machine> {
     lock: Padded<Lock<M>>,
 }
@@ -33,16 +33,16 @@ pub struct Pvh<M: Machine> {
 type Shared<'a, M> = RawReadGuard<'a, M, Lock<M>>;
 type Exclusive<'a, M> = RawWriteGuard<'a, M, Lock<M>>;
 
-/// The lock, or nothing.
+/// A hold on the lock.
 #[derive(Default)]
 #[must_use = "the lock is released when this is dropped"]
 pub enum PvhHeld<'a, M: Machine> {
-    /// Nothing.
+    /// The lock is not held.
     #[default]
     Nothing,
-    /// While a mapping is made.
+    /// The lock is held for reading, while a mapping is made.
     Shared(Shared<'a, M>),
-    /// While a page's mappings are removed.
+    /// The lock is held for writing, while a page's mappings are removed.
     Exclusive(Exclusive<'a, M>),
 }
 

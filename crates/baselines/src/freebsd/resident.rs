@@ -1,4 +1,4 @@
-//! The resident pages of an object, and the 2 MiB of memory that are reserved for them (FreeBSD 14,
+//! The resident pages of an object, and the reservations of 2 MiB that they come from (FreeBSD 14,
 //! sys/vm/vm_reserv.c).
 
 use super::domain::MemoryDomains;
@@ -10,15 +10,15 @@ use machine::Machine;
 /// Pages of a reservation (`VM_LEVEL_0_NPAGES`).
 const PAGES: u64 = 512;
 
-/// Which pages of an object are in memory, by reservations. Under the object's lock.
+/// The resident pages of an object, by reservations. Guarded by the object's lock.
 #[derive(Default)]
 pub(super) struct Resident(BTreeMap<u64, Reservation>);
 
-/// 2 MiB of an object.
+/// A reservation: 2 MiB of an object.
 struct Reservation {
     used: [u64; (PAGES / 64) as usize],
     count: u64,
-    /// The domain that they are taken from.
+    /// The domain that the pages are taken from.
     domain: usize,
 }
 
@@ -35,7 +35,7 @@ impl Resident {
             .is_some_and(|of| of.used[word] & bit != 0)
     }
 
-    /// The pages, in order.
+    /// The indices of the resident pages, in order.
     pub(super) fn iter(&self) -> impl Iterator<Item = u64> + '_ {
         self.0.iter().flat_map(|(number, of)| {
             let has = |within: &u64| of.used[(within / 64) as usize] & 1 << (within % 64) != 0;
@@ -103,8 +103,8 @@ impl Resident {
         }
     }
 
-    /// Gets the pages of `other`, less those that it has itself, which are freed. Its page `offset`
-    /// is this one's first.
+    /// Takes over the pages of `other`, and frees those that it has itself. Page `offset` of
+    /// `other` is this object's first.
     #[track_caller]
     pub(super) fn take_over<M: Machine>(&mut self, other: &mut Resident, offset: u64, size: u64) {
         let mut other = mem::take(other);
@@ -120,7 +120,7 @@ impl Resident {
         }
     }
 
-    /// Gets a page of `other`: the memory is the same.
+    /// Takes over a page of `other`, with its memory.
     pub(super) fn adopt(&mut self, other: &mut Resident, from: u64, to: u64) {
         let (number, word, bit) = place(from);
         let Some(of) = other.0.get_mut(&number) else {

@@ -1,7 +1,7 @@
 //! The steps on which the two lists rest, named so that a checker can break them.
 
-/// The steps that make the lists sound. [`Sound`] has them all; this crate's models change one at a
-/// time and show that the change is caught.
+/// The steps that make the lists sound. [`Sound`] has them all; this crate's models leave one out
+/// at a time and show that the checker finds it.
 #[doc(hidden)]
 pub trait Steps: Send + Sync + 'static {
     /// A finish hands its generation to an older open block instead of publishing it.

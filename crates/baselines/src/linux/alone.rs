@@ -1,23 +1,24 @@
-//! The lock of a VMA, under which a fault does without the map's.
+//! The lock of a VMA, which a fault takes instead of the map's.
 //!
-//! As in Linux 6.12: `vma_start_read`, `vma_start_write` and `vma_end_write_all`
+//! It follows Linux 6.12: `vma_start_read`, `vma_start_write` and `vma_end_write_all`
 //! (include/linux/mm.h, include/linux/mmap_lock.h), `lock_vma_under_rcu` (mm/memory.c).
 //!
 //! # Protocol
-//! A VMA's lock is an rwsem and a number. A task that has the map's lock for writing *locks* a VMA by taking the rwsem for
-//! writing for a moment, and giving it the space's number meanwhile; it *unlocks* all of them by incrementing the space's. So:
+//! A VMA's lock is an rwsem and a number. A task that holds the map's lock for writing *locks* a
+//! VMA: it takes the rwsem for writing, sets the VMA's number to the space's, and releases the
+//! rwsem. It *unlocks* all VMAs by incrementing the space's number. So:
 //!
 //! - *A reader keeps writers out*: it holds the rwsem.
 //! - *A writer keeps readers out*, though it does not hold the rwsem: a reader that has taken the
-//!   rwsem **looks at the numbers again**, and goes if they are equal. Either its rwsem came first,
-//!   and the writer waits for it, or it sees the writer's number. If it sees the space's next
-//!   number, it sees all that was done before.
+//!   rwsem **compares the numbers again**, and gives up if they are equal. Either it took the rwsem
+//!   first, and the writer waits for it, or it sees the writer's number. If it sees the space's
+//!   next number, it sees all that was done before.
 //!
-//! A fault finds the VMA in the tree, in an epoch section, so it may find one that has left the
-//! tree: the task that takes it out has locked it and marks it as detached before it unlocks, which
-//! a reader sees as it sees the rest. A VMA is freed by the epochs, and a reader that has the rwsem
-//! of one that is not detached keeps it in the tree. The release of the rwsem is in a section, as
-//! it looks at the lock after that is free.
+//! A fault looks the VMA up in the tree, in an epoch section, so it may find one that has left the
+//! tree. The task that takes a VMA out has locked it, and marks it as detached before it unlocks; a
+//! reader sees the mark with everything else. A VMA is freed after a grace period, and a reader
+//! that holds the rwsem of one that is not detached keeps it in the tree. The rwsem is released
+//! within a section, because the release still reads the lock when it is already free.
 
 use super::list::Pinned;
 use core::ptr::NonNull;
@@ -28,11 +29,11 @@ use sync::rwlock::{RawRw, Rwsem};
 use sync::watch::Watched;
 
 lock_class!(
-    /// A VMA. Readers fault in it, a writer is about to change it.
+    /// The lock of a VMA. Readers fault in it, a writer is about to change it.
     pub VmaClass = "vm_lock", rank 19
 );
 
-/// The number of a space (`mm_lock_seq`): that of VMAs which are locked.
+/// The number of a space (`mm_lock_seq`). The VMAs with this number are locked.
 pub struct LockSeq<M: Machine>(M::AtomicU64);
 
 /// The lock of a VMA: 24 bytes in the VMA, and the rwsem on lines of its own, as in Linux.
@@ -55,7 +56,7 @@ pub struct VmaHeld<'a, M: Machine, const SPIN: u64 = 10_000> {
 }
 
 impl<M: Machine> LockSeq<M> {
-    /// Of a space of which no VMA is locked.
+    /// The number of a space without locked VMAs.
     #[allow(clippy::new_without_default)]
     pub fn new() -> Self {
         LockSeq(M::AtomicU64::new(1))
@@ -70,7 +71,7 @@ impl<M: Machine> LockSeq<M> {
 }
 
 impl<M: Machine, const SPIN: u64> VmaLock<M, SPIN> {
-    /// Of a VMA that is in no tree yet.
+    /// The lock of a VMA that is in no tree yet.
     #[allow(clippy::new_without_default)]
     pub fn new() -> Self {
         let sem = Pinned::new(Sem(RawRw::new()));
@@ -94,7 +95,7 @@ impl<M: Machine, const SPIN: u64> VmaLock<M, SPIN> {
         }
     }
 
-    /// The VMA leaves the tree. It is locked.
+    /// Marks the VMA, which is locked, as detached: it leaves the tree.
     pub fn detach(&self) {
         // Relaxed: it is locked, so no fault reads it before it is unlocked.
         self.detached.store(1, Ordering::Relaxed);

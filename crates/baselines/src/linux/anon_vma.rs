@@ -6,11 +6,11 @@
 //!   VMA ── avc ───┤                              │
 //!   child's VMA ── avc ─┘      ── avc ───────────┘
 //! ```
-//! A page names the anon_vma of the VMA in which it was made. All VMAs that may map it, by fork, by
-//! a split, by a move of a border, have a chain node (*avc*) on that anon_vma's list. A fork gives
-//! each of the child's VMAs a node on every list that holds its parent's VMA, and an anon_vma of
-//! its own. One lock guards all lists of a family, that of the *root*: the anon_vma of the ancestor
-//! that first touched the memory after its exec.
+//! A page names the anon_vma of the VMA in which it was first mapped. Each VMA that may map the
+//! page, after a fork, a split or a move of a border, has a chain node (*avc*) on that anon_vma's
+//! list. A fork gives each of the child's VMAs a node on every list that holds its parent's VMA,
+//! and an anon_vma of its own. One lock guards all lists of a family, that of the *root*: the
+//! anon_vma of the ancestor that first touched the memory after its exec.
 //!
 //! # Protocol
 //! - A list, and the content of its nodes, change under the root's lock.
@@ -18,12 +18,12 @@
 //!   first fault under the root's lock and the space's page table lock.
 //! - Each child of a root, and each user of an anon_vma, has a reference; the memory of an anon_vma
 //!   stays an anon_vma for as long as the VM lives (`SLAB_DESTROY_BY_RCU` in Linux), so a page may
-//!   name one that has gone: a task that comes from a page takes a reference only if there still is
-//!   one.
+//!   name one that is no longer used. A task that follows a page's name takes a reference only if
+//!   the count is not 0.
 //!
 //! Linux 2.6.39 and 3.0, `mm/rmap.c`: `anon_vma_prepare`, `anon_vma_clone`, `anon_vma_fork`,
-//! `unlink_anon_vmas`, `put_anon_vma`, `vma_address`. The difference: a task that comes from a page
-//! always takes a reference, where Linux tries for the lock first.
+//! `unlink_anon_vmas`, `put_anon_vma`, `vma_address`. The difference: a task that follows a page's
+//! name always takes a reference, where Linux tries to lock first.
 
 use super::Version;
 use super::list::{List, Node, Pinned};
@@ -54,11 +54,11 @@ pub(super) struct AnonVma<M: Machine, V: Version> {
     list: List<M>,
 }
 
-/// A VMA's place on an anon_vma's list. One cache line.
+/// A VMA's node on an anon_vma's list. One cache line.
 #[repr(C, align(64))]
 pub(super) struct Avc<M: Machine> {
     node: Node<M>,
-    /// Written before it is listed.
+    /// Written before the node is listed.
     vma: M::AtomicPtr,
     anon_vma: M::AtomicPtr,
 }
@@ -92,12 +92,12 @@ impl<M: Machine, V: Version> AnonVma<M, V> {
     }
 }
 
-/// Unused anon_vmas: per CPU those freed on it, like a slab cache.
+/// Unused anon_vmas: for each CPU those freed there, as in a slab cache.
 pub(super) struct Stock<M: Machine, V: Version>(PerCpu<M::Cell<Unused<M, V>>, M>);
 
 struct Unused<M: Machine, V: Version>(Vec<AnonVmaRef<M, V>>);
 
-// SAFETY: only the list has an unused anon_vma.
+// SAFETY: only the list refers to an unused anon_vma.
 unsafe impl<M: Machine, V: Version> Send for Unused<M, V> {}
 
 impl<M: Machine, V: Version> Stock<M, V> {
@@ -109,7 +109,7 @@ impl<M: Machine, V: Version> Stock<M, V> {
     /// An anon_vma with one reference, which is its own root if none is given.
     fn take(&self, root: Option<&AnonVma<M, V>>) -> AnonVmaRef<M, V> {
         let pin = M::pin();
-        // SAFETY: the pin makes this CPU the only one at its list.
+        // SAFETY: pinned, so no other task accesses this CPU's list.
         let unused = unsafe { (*self.0.get(&pin).write()).0.pop() };
         drop(pin);
         let place = unused.unwrap_or_else(|| {
@@ -122,7 +122,7 @@ impl<M: Machine, V: Version> Stock<M, V> {
             M::label_value(made, "anon_vma");
             NonNull::from(made)
         });
-        // SAFETY: an anon_vma's memory stays one.
+        // SAFETY: the memory of an anon_vma always remains an anon_vma.
         let anon_vma = unsafe { place.as_ref() };
         let root = root.map_or(place.as_ptr(), |root| from_ref(root).cast_mut());
         anon_vma.root.store(root.cast(), Ordering::Relaxed);
@@ -131,9 +131,10 @@ impl<M: Machine, V: Version> Stock<M, V> {
         place
     }
 
-    /// Drops a reference; with the last one the anon_vma goes, and its reference to its root.
+    /// Drops a reference; with the last one, frees the anon_vma and drops its reference to its
+    /// root.
     fn put(&self, place: AnonVmaRef<M, V>) {
-        // SAFETY: an anon_vma's memory stays one.
+        // SAFETY: the memory of an anon_vma always remains an anon_vma.
         let anon_vma = unsafe { place.as_ref() };
         // AcqRel: the task that frees it sees what others did before they dropped theirs.
         if anon_vma.references.fetch_sub(1, Ordering::AcqRel) != 1 {
@@ -143,12 +144,12 @@ impl<M: Machine, V: Version> Stock<M, V> {
         if !ptr::eq(root, anon_vma) {
             self.put(NonNull::from(root));
         }
-        // A task that came from a page may be about to read the list.
+        // A task that followed a page's name may be about to read the list.
         if V::FREE_WAITS && root.lock.is_locked() {
             drop(root.lock_as_root());
         }
         let pin = M::pin();
-        // SAFETY: the pin makes this CPU the only one at its list.
+        // SAFETY: pinned, so no other task accesses this CPU's list.
         unsafe { (*self.0.get(&pin).write()).0.push(place) };
     }
 }
@@ -156,9 +157,9 @@ impl<M: Machine, V: Version> Stock<M, V> {
 impl<M: Machine, V: Version> Drop for Stock<M, V> {
     fn drop(&mut self) {
         for unused in self.0.iter() {
-            // SAFETY: the VM goes: no space is left, and no page names an anon_vma.
+            // SAFETY: the VM is dropped: no space is left, and no page names an anon_vma.
             for place in unsafe { (*unused.write()).0.drain(..) } {
-                // SAFETY: it comes from a box, and only the stock has it.
+                // SAFETY: it comes from a box, and only the stock refers to it.
                 drop(unsafe { Box::from_raw(place.as_ptr()) });
             }
         }
@@ -212,7 +213,7 @@ impl<M: Machine> Avc<M> {
     }
 }
 
-/// The shared state of the operations below.
+/// The shared state of the operations on anon_vmas.
 pub(super) struct AnonVmas<M: Machine, V: Version> {
     pub(super) stock: Stock<M, V>,
     /// True if the root's lock is kept along a chain.
@@ -220,7 +221,7 @@ pub(super) struct AnonVmas<M: Machine, V: Version> {
 }
 
 impl<M: Machine, V: Version> AnonVmas<M, V> {
-    /// The lock of the family of `vma`, if it has touched anonymous memory.
+    /// Locks the family of `vma`, if it has touched anonymous memory.
     #[track_caller]
     pub(super) fn lock<'a>(&self, vma: &'a Vma<M, V>) -> Option<Root<'a, M, V>> {
         // SAFETY: a VMA keeps its anon_vma.
@@ -228,8 +229,8 @@ impl<M: Machine, V: Version> AnonVmas<M, V> {
         Some(root.lock_as_root())
     }
 
-    /// Gives `vma`, which has none, the anon_vma `shared` or a new one, unless another fault is
-    /// faster. `table_lock` is the space's.
+    /// Gives `vma`, which has no anon_vma, `shared` or a new one, unless another fault does so
+    /// first. `table_lock` is the space's.
     pub(super) fn prepare<L: RawLock<M>>(
         &self,
         vma: &Vma<M, V>,
@@ -270,9 +271,9 @@ impl<M: Machine, V: Version> AnonVmas<M, V> {
             // SAFETY: a listed VMA keeps the anon_vma.
             let anon_vma = unsafe { place.as_ref() };
             let new = Avc::new(to, place);
-            // SAFETY: the root is locked; only this task has `to`, or the map is locked.
+            // SAFETY: the root is locked; only this task knows `to`, or the map is locked.
             along.with(anon_vma, || unsafe { anon_vma.list.push(&new.node) });
-            // SAFETY: the map is locked for writing, so only this task is at the chain.
+            // SAFETY: the map is locked for writing, so only this task accesses the chain.
             unsafe { (*to.chain.write()).push(new) };
         }
     }
@@ -293,7 +294,7 @@ impl<M: Machine, V: Version> AnonVmas<M, V> {
         let anon_vma = unsafe { place.as_ref() };
         let avc = Avc::new(child, place);
         let mut along = Along::new(false);
-        // SAFETY: the root is locked, and only this task has the child.
+        // SAFETY: the root is locked, and only this task knows the child.
         unsafe {
             along.with(anon_vma, || anon_vma.list.push(&avc.node));
             (*child.chain.write()).push(avc);
@@ -302,7 +303,7 @@ impl<M: Machine, V: Version> AnonVmas<M, V> {
 
     /// Removes `vma` from all lists. The map is locked for writing.
     pub(super) fn unlink(&self, vma: &Vma<M, V>) {
-        // SAFETY: the map is locked for writing, so only this task is at the chain.
+        // SAFETY: the map is locked for writing, so only this task accesses the chain.
         let chain = unsafe { core::mem::take(&mut *vma.chain.write()) };
         let mut empty = Vec::new();
         let mut along = Along::new(self.batches);
@@ -327,9 +328,9 @@ impl<M: Machine, V: Version> AnonVmas<M, V> {
     }
 
     /// Walks the list of the anon_vma at `place`, which a page names, under its root's lock.
-    /// Returns how many VMAs may map the page with this index, and how many there are.
+    /// Returns how many VMAs may map the page with this index, and how many are on the list.
     pub(super) fn walk(&self, place: AnonVmaRef<M, V>, index: u64) -> (usize, usize) {
-        // SAFETY: an anon_vma's memory stays one.
+        // SAFETY: the memory of an anon_vma always remains an anon_vma.
         let anon_vma = unsafe { place.as_ref() };
         if !anon_vma.try_retain() {
             return (0, 0);
@@ -352,7 +353,7 @@ impl<M: Machine, V: Version> AnonVmas<M, V> {
     }
 }
 
-/// A root, locked.
+/// A locked root.
 pub(super) struct Root<'a, M: Machine, V: Version> {
     root: &'a AnonVma<M, V>,
     _held: RawGuard<'a, M, RootLock<M, V>>,

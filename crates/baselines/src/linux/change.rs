@@ -11,7 +11,7 @@ use core::ptr::{from_ref, null_mut};
 use machine::{Atomic, Machine, Ordering, VaRange};
 use sync::epoch::Domain;
 
-/// What faults need to do without the map's lock; a line.
+/// The data of faults that do not take the map's lock, on one cache line.
 #[repr(align(64))]
 pub(super) struct Alone<M: Machine> {
     /// The VMAs that are in the map.
@@ -33,9 +33,11 @@ impl<M: Machine> Alone<M> {
 /// The structures that change with the map.
 pub(super) struct Change<'a, M: Machine, V: Version> {
     pub(super) anon: &'a AnonVmas<M, V>,
-    /// `map_count`, `total_vm`: what a change of the map writes of `mm_struct` beside the lock.
+    /// `map_count`, `total_vm`: the words of `mm_struct` that a change of the map writes in
+    /// addition to the lock.
     pub(super) counts: &'a M::AtomicUsize,
-    /// With the domain of those that look without the lock.
+    /// For faults without the map's lock, with the domain of their epoch sections; `None` if there
+    /// are none.
     pub(super) alone: Option<(&'a Alone<M>, &'a Domain<M>)>,
 }
 
@@ -48,8 +50,8 @@ impl<M: Machine, V: Version> Change<'_, M, V> {
         }
     }
 
-    /// A VMA comes or goes between these two: where VMAs are nodes of a red-black tree and of a
-    /// list, both are written.
+    /// Writes both neighbours of a VMA that is inserted or removed, if VMAs are nodes of a
+    /// red-black tree and of a list.
     pub(super) fn relinks(&self, before: Option<&Vma<M, V>>, next: Option<&Vma<M, V>>) {
         // Relaxed: under the map's lock.
         let changes = self.counts.load(Ordering::Relaxed);
@@ -59,12 +61,12 @@ impl<M: Machine, V: Version> Change<'_, M, V> {
         }
     }
 
-    /// `vma`, which is in the map or gets there, covers `range` now.
+    /// Stores that `vma`, which is or will be in the map, covers `range`.
     pub(super) fn covers(&self, range: VaRange, vma: &Vma<M, V>) {
         self.store(range, from_ref(vma).cast_mut().cast());
     }
 
-    /// No VMA covers `range` now.
+    /// Stores that no VMA covers `range`.
     pub(super) fn uncovers(&self, range: VaRange) {
         self.store(range, null_mut());
     }

@@ -1,13 +1,15 @@
-//! Memory that may come to be needed: `vm_committed_as`, a counter of which each CPU has a part.
+//! `vm_committed_as`: the pages that mappings may come to need, in a counter with a part for each
+//! CPU.
 //!
-//! As in Linux up to 5.8 (`percpu_counter_add_batch` of lib/percpu_counter.c, `mm_compute_batch` of
-//! mm/mm_init.c): a CPU adds to its own part, and moves that to the common count, under the
-//! counter's spin lock, when it has come to a batch: the 256th part of a CPU's share of memory. A
-//! mapping of 128 MiB is more than that, so each `mmap` and `munmap` of one takes the lock. From
-//! 5.9 on the batch is a quarter of the share, and no loop of a few mappings comes to it.
+//! It follows Linux up to 5.8 (`percpu_counter_add_batch` of lib/percpu_counter.c,
+//! `mm_compute_batch` of mm/mm_init.c): a CPU adds to its own part, and moves that to the common
+//! count, under the counter's spin lock, when it has come to a batch: the 256th part of a CPU's
+//! share of memory. A mapping of 128 MiB is more than that, so each `mmap` and `munmap` of one
+//! takes the lock. From 5.9 on the batch is a quarter of the share, and no loop of a few mappings
+//! comes to it.
 //!
-//! The count is never asked, as in Linux where the overcommit mode is 0; limits are those of the
-//! account `Own`.
+//! The count is never compared with a limit, as in Linux with overcommit mode 0; the account `Own`
+//! has the limits.
 
 use machine::{Atomic, Machine, Ordering, SharedCell};
 use sync::spin::Qspinlock;
@@ -21,16 +23,16 @@ lock_class!(
     pub CommittedLock = "vm_committed_as", rank 35
 );
 
-/// Pages of a CPU's share of memory: 4 GiB, whatever is simulated of it.
+/// Pages of a CPU's share of memory: 4 GiB, however much of that the simulated machine has.
 const PAGES_EACH: i64 = 1 << 20;
-/// Pages that a CPU adds up.
+/// Pages that a CPU adds up before it takes the lock.
 const BATCH: i64 = PAGES_EACH / 256;
 
-/// The counter, before an account that is exact.
+/// The counter in front of an exact account.
 pub struct CommittedAs<M: Machine, Own> {
     exact: Own,
     count: Padded<Count<M>>,
-    /// A CPU's own, under a pin.
+    /// The CPUs' parts of the count. A CPU accesses its own, pinned.
     parts: PerCpu<M::Cell<i64>, M>,
 }
 
@@ -39,7 +41,7 @@ struct Count<M: Machine> {
     /// Where the CPUs' parts are (`counters`): read by each operation. Never changes.
     parts: M::AtomicUsize,
     lock: Watched<M, Qspinlock<M>, CommittedLock>,
-    /// Under the lock.
+    /// Guarded by the lock.
     pages: M::Cell<i64>,
 }
 
@@ -63,7 +65,7 @@ impl<M: Machine, Own: Reservation<M>> CommittedAs<M, Own> {
             let _lock = RawGuard::new(&self.count.lock);
             // SAFETY: under the lock.
             unsafe { *self.count.pages.write() += *part };
-            // SAFETY: as above; Linux takes the part back before it unlocks.
+            // SAFETY: pinned, as above. Linux subtracts the part before it unlocks.
             unsafe { *self.parts.get(&pin).write() = 0 };
         }
     }

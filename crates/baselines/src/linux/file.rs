@@ -21,7 +21,7 @@ lock_class!(
 type IMmapLock<M, V> = Watched<M, <V as Version>::Lock<M>, IMmap>;
 
 /// All mappings of a file (`address_space`), under its lock. Linux has a priority tree, in which
-/// mappings of one and the same part are a list, as here.
+/// mappings of the same part are a list; here all are one list.
 pub struct AddressSpace<M: Machine, V: Version> {
     lock: IMmapLock<M, V>,
     mappings: List<M>,
@@ -76,7 +76,7 @@ struct OpenFile<M: Machine, V: Version> {
     of: Arc<AddressSpace<M, V>>,
 }
 
-/// On a line of its own.
+/// A value on a cache line of its own.
 #[repr(align(64))]
 struct OnLine<T>(T);
 
@@ -115,7 +115,8 @@ impl<M: Machine, V: Version> FileRef<M, V> {
         Arc::ptr_eq(&self.file().of, &other.file().of)
     }
 
-    /// Counts a fault that found its page in memory, for read-ahead. Plain, as in Linux.
+    /// Counts a fault that found its page in memory, for read-ahead. A plain load and store, as in
+    /// Linux.
     pub(super) fn note_hit(&self) {
         let misses = &self.file().misses.0;
         let now = misses.load(Ordering::Relaxed);

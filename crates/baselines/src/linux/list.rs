@@ -1,5 +1,5 @@
-//! Doubly linked lists through their elements, like Linux's `list_head`: an element that enters or
-//! leaves writes its neighbours' cache lines. And boxes for elements, which stay in place.
+//! Doubly linked lists through their elements (Linux's `list_head`): inserting or removing an
+//! element writes its neighbours' cache lines. Elements are in boxes, which do not move.
 
 use alloc::boxed::Box;
 use core::iter;
@@ -7,10 +7,10 @@ use core::ops::Deref;
 use core::ptr::{NonNull, from_ref, null};
 use machine::{Machine, SharedCell};
 
-/// A list. One lock of its user's guards all of it.
+/// A list. One lock, provided by the user, guards all of it.
 pub(super) struct List<M: Machine>(M::Cell<Ends<M>>);
 
-/// A place in a list: the first field of the listed structure. 16 bytes.
+/// A node of a list: the first field of the listed structure. 16 bytes.
 pub(super) struct Node<M: Machine>(M::Cell<Links<M>>);
 
 struct Ends<M: Machine> {
@@ -112,7 +112,7 @@ impl<M: Machine> List<M> {
     }
 }
 
-/// A value on the heap. Unlike a `Box` it may be moved while references to the value exist.
+/// A value on the heap. It may be moved while references to the value exist, which a `Box` forbids.
 pub(super) struct Pinned<T>(NonNull<T>);
 
 // SAFETY: it owns the value.

@@ -1,13 +1,13 @@
 //! The lists of pages of a control group, and its account: `lruvec` and `page_counter`.
 //!
-//! As in Linux 6.12 (mm/swap.c, mm/memcontrol.c, mm/page_counter.c); older versions differ in the
-//! sizes ([`Batches`]). A CPU gathers the pages that faults have mapped in a batch of 31
+//! They follow Linux 6.12 (mm/swap.c, mm/memcontrol.c, mm/page_counter.c); older versions differ in
+//! the sizes ([`Batches`]). A CPU gathers the pages that faults have mapped in a batch of 31
 //! (`folio_add_lru`), and takes the `lru_lock` of the NUMA node's lruvec for all of them
 //! (`folio_batch_move_lru`); so it does with pages that are freed (`folios_put_refs`). A page is
 //! charged to the group: from a CPU's stock, which holds up to 64 (`try_charge_memcg`), else 64 at
 //! once by atomic additions to the counters of the group and all groups above it; those of a batch
-//! that is freed are subtracted there (`uncharge_batch`). All tasks are in one group, three below
-//! the root, as a login session under systemd is.
+//! that is freed are subtracted there (`uncharge_batch`). All tasks are in one group, with three
+//! groups above it, as for a login session under systemd.
 //!
 //! # Protocol
 //! | state | the page | changed by |
@@ -22,13 +22,13 @@
 //! in its state. Batches are a CPU's own, under a pin.
 //!
 //! # Differences
-//! - A page that is freed and used again before its batch is emptied stays in its place; Linux
-//!   frees it after.
+//! - A page that is freed and used again before its batch is emptied keeps its position in the
+//!   list; in Linux no task can use it before.
 //! - Active and inactive pages, and those of files, are in one list, as the VM has its own
 //!   reclaimer.
-//! - Linux's free pages that no CPU has are a node's, under `zone->lock`. Since 6.7 a CPU's lists
-//!   grow until a loop's pages fit (`pcp->high`), so that lock is hardly taken; the VM's own caches
-//!   and pools stand in for both, before 6.7 a node's.
+//! - In Linux free pages in no CPU's lists are under a node's `zone->lock`. Since 6.7 a CPU's lists
+//!   grow until a loop's pages fit (`pcp->high`), so that lock is hardly taken. The VM's own caches
+//!   and pools are the substitute for both; before 6.7 with a pool for each node.
 
 use crate::page_list::{Ends, PageLinks};
 use alloc::vec::Vec;
@@ -45,7 +45,7 @@ lock_class!(
     pub LruLock = "lru_lock", rank 46
 );
 
-/// Pages of a batch, at most.
+/// The most pages of a batch.
 const MOST: usize = 32;
 
 /// How many pages are moved and charged at once.
@@ -53,25 +53,25 @@ const MOST: usize = 32;
 pub struct Batches {
     /// Mapped pages that a CPU gathers for the lists (`PAGEVEC_SIZE`).
     pub adding: usize,
-    /// Freed pages that it takes out of a list under one locking.
+    /// Freed pages that a CPU takes out of a list with one acquisition of its lock.
     pub leaving: usize,
     /// Pages that are charged at once (`MEMCG_CHARGE_BATCH`).
     pub charge: u64,
 }
 
 impl Batches {
-    /// Of 4.15: `release_pages` unlocks after `SWAP_CLUSTER_MAX` pages.
+    /// The sizes of 4.15, where `release_pages` unlocks after `SWAP_CLUSTER_MAX` pages.
     pub const V4_15: Batches = Batches {
         adding: 14,
         leaving: 32,
         charge: 32,
     };
-    /// Of 5.15.
+    /// The sizes of 5.15.
     pub const V5_15: Batches = Batches {
         adding: 15,
         ..Batches::V4_15
     };
-    /// Of 6.12.
+    /// The sizes of 6.12.
     pub const V6_12: Batches = Batches {
         adding: 31,
         leaving: 31,
@@ -79,16 +79,16 @@ impl Batches {
     };
 }
 
-/// The newest.
+/// The sizes of the newest version.
 impl Default for Batches {
     fn default() -> Self {
         Batches::V6_12
     }
 }
 
-/// The group of a session, and those above it: user, slice, root.
+/// The groups: a session's, and those above it (user, slice, root).
 const GROUPS: usize = 4;
-/// More NUMA nodes share lists.
+/// The most lists. A machine with more NUMA nodes shares them.
 const NODES: usize = 16;
 
 const OUT: u32 = 0;
@@ -97,7 +97,7 @@ const DROPPED: u32 = 2;
 const LISTED: u32 = 3;
 const LEAVING: u32 = 4;
 
-/// The lists, and what is charged.
+/// The lists of pages, and the charges of the groups.
 pub struct Lruvecs<M: Machine> {
     batches: Batches,
     nodes: [Lruvec<M>; NODES],
@@ -110,17 +110,18 @@ pub struct Lruvecs<M: Machine> {
 /// The lock and the ends are on lines of their own, as in Linux.
 struct Lruvec<M: Machine> {
     lock: Padded<Watched<M, Qspinlock<M>, LruLock>>,
-    /// Under the lock.
+    /// Guarded by the lock.
     list: Padded<M::Cell<Ends>>,
 }
 
 struct Page<M: Machine> {
     state: M::AtomicU32,
-    /// The node in whose list it is. Written under that list's lock, before the page is `LISTED`.
+    /// The node whose list the page is in. Written under that list's lock, before the page is
+    /// `LISTED`.
     node: M::AtomicU32,
 }
 
-/// A CPU's own.
+/// What a CPU has gathered. Only that CPU accesses it, pinned.
 struct Gathered {
     adding: Batch,
     leaving: Batch,
@@ -139,7 +140,7 @@ impl Batch {
         count: 0,
     };
 
-    /// Adds a page; returns all of them if they are `full` then.
+    /// Adds a page. Returns the pages if there are now `full` of them.
     fn push(&mut self, page: u32, full: usize) -> Option<&[u32]> {
         self.pages[self.count] = page;
         self.count = (self.count + 1) % full;
@@ -165,16 +166,17 @@ impl<M: Machine> Lruvecs<M> {
         self.charged[0].load(Ordering::Relaxed)
     }
 
-    /// Changes the state `from`; whether it was that.
+    /// Changes the state from `from` to `to`. Returns true if it was `from`.
     fn exchange(&self, page: u32, from: u32, to: u32) -> bool {
         let state = &self.pages.state(page).state;
-        // Acquire and release: the next to change it sees what was done to its links and its node.
+        // Acquire and release: the next task that changes the state sees what was done to the
+        // page's links and its node.
         state
             .compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed)
             .is_ok()
     }
 
-    /// Charges a page. On the CPU that has `gathered`.
+    /// Charges a page, on the CPU whose `gathered` is given.
     fn charge(&self, gathered: &mut Gathered) {
         if gathered.stock == 0 {
             for group in &self.charged {
@@ -185,7 +187,8 @@ impl<M: Machine> Lruvecs<M> {
         gathered.stock -= 1;
     }
 
-    /// Charges the page, and says that it is mapped. On the CPU that has `gathered`.
+    /// Charges the page and changes its state to a mapped one, on the CPU whose `gathered` is
+    /// given.
     fn map(&self, gathered: &mut Gathered, page: u32) {
         loop {
             let state = self.pages.state(page).state.load(Ordering::Acquire);
@@ -213,7 +216,7 @@ impl<M: Machine> Lruvecs<M> {
         for &page in batch {
             let of = &self.pages.state(page).node;
             of.store(index as u32, Ordering::Relaxed);
-            // In this batch it is the one or the other.
+            // A page in this batch is `ADDING` or `DROPPED`.
             loop {
                 if self.exchange(page, ADDING, LISTED) {
                     self.pages.enqueue(&node.list, page);
@@ -236,7 +239,8 @@ impl<M: Machine> Lruvecs<M> {
                 drop(held.take());
                 held = Some((index, RawGuard::new(&*self.nodes[index as usize].lock)));
             }
-            // Used and freed again it may be in another batch, too, and in another list.
+            // If it was used and freed again, the page may be in another batch too, and in another
+            // list.
             let is_here =
                 state.load(Ordering::Acquire) == LEAVING && node.load(Ordering::Relaxed) == index;
             if is_here {
@@ -294,7 +298,7 @@ impl<M: Machine> PageQueues<M> for Lruvecs<M> {
 
     fn activate(&self, frame: Frame) {
         let page = frame.index() as u32;
-        // Mapped before it is in a list or on the way there.
+        // The page was mapped before: it is in a list, or in a batch.
         if matches!(
             self.pages.state(page).state.load(Ordering::Relaxed),
             ADDING | LISTED
@@ -302,7 +306,7 @@ impl<M: Machine> PageQueues<M> for Lruvecs<M> {
             return;
         }
         let pin = M::pin();
-        // SAFETY: the pin makes this CPU the only one at its batches.
+        // SAFETY: pinned, so no other task accesses this CPU's batches.
         self.map(unsafe { &mut *self.cpus.get(&pin).write() }, page);
     }
 
@@ -312,16 +316,16 @@ impl<M: Machine> PageQueues<M> for Lruvecs<M> {
             let next = match self.pages.state(page).state.load(Ordering::Relaxed) {
                 LISTED => (LISTED, LEAVING),
                 ADDING => (ADDING, DROPPED),
-                // It never was mapped.
+                // The page was never mapped.
                 _ => return,
             };
-            // Unless it has just been listed.
+            // This fails if the page has just been listed.
             if self.exchange(page, next.0, next.1) {
                 break;
             }
         }
         let pin = M::pin();
-        // SAFETY: the pin makes this CPU the only one at its batches.
+        // SAFETY: pinned, so no other task accesses this CPU's batches.
         let leaving = unsafe { &mut (*self.cpus.get(&pin).write()).leaving };
         if let Some(batch) = leaving.push(page, self.batches.leaving) {
             self.remove_all(batch);

@@ -29,12 +29,12 @@ impl<M: Machine, V: Version> Map<M, V> {
         (address < vma.range().end).then_some(vma)
     }
 
-    /// The VMA that ends at `address`, or before.
+    /// The last VMA that begins before `address`.
     fn before(&self, address: usize) -> Option<&Vma<M, V>> {
         self.0.range(..address).next_back().map(|(_, vma)| &**vma)
     }
 
-    /// The VMA that begins at `address`, or behind it.
+    /// The first VMA that begins at `address` or above.
     fn after(&self, address: usize) -> Option<&Vma<M, V>> {
         self.0.range(address..).next().map(|(_, vma)| &**vma)
     }
@@ -44,7 +44,7 @@ impl<M: Machine, V: Version> Map<M, V> {
         self.0.values().map(|vma| &**vma)
     }
 
-    /// The VMAs of which `range` has a part.
+    /// The VMAs that overlap `range`.
     pub(super) fn within(&self, range: VaRange) -> impl Iterator<Item = &Vma<M, V>> {
         let first = self
             .find(range.start)
@@ -66,7 +66,7 @@ impl<M: Machine, V: Version> Map<M, V> {
         })
     }
 
-    /// Adds `new`, in an empty range, to a neighbour, or as one more VMA.
+    /// Adds `new`, in an empty range: merges it with a neighbour, or inserts it.
     pub(super) fn insert(&mut self, mm: &Change<'_, M, V>, new: Pinned<Vma<M, V>>) {
         let VaRange { start, end } = new.range();
         let before = self.before(start).filter(|vma| vma.goes_on_in(&new, true));
@@ -102,7 +102,7 @@ impl<M: Machine, V: Version> Map<M, V> {
         }
     }
 
-    /// Removes the VMAs in `range`; those that reach out of it are split.
+    /// Removes the VMAs in `range`; those that extend beyond it are split.
     pub(super) fn remove(&mut self, mm: &Change<'_, M, V>, range: VaRange) {
         self.split_off(mm, range);
         let keys: Vec<usize> = self
@@ -122,7 +122,7 @@ impl<M: Machine, V: Version> Map<M, V> {
         }
     }
 
-    /// Splits the VMAs that reach out of `range`.
+    /// Splits the VMAs that extend beyond `range`.
     pub(super) fn split_off(&mut self, mm: &Change<'_, M, V>, range: VaRange) {
         self.split(mm, range.start, false);
         self.split(mm, range.end, true);
@@ -144,7 +144,7 @@ impl<M: Machine, V: Version> Map<M, V> {
             .for_each(|border| self.merge(mm, border));
     }
 
-    /// A copy for a child: each VMA's family grows by one.
+    /// Copies the VMAs for a child. Each VMA's family grows by one.
     pub(super) fn fork(&self, mm: &Change<'_, M, V>) -> Self {
         let copy = |vma: &Vma<M, V>| {
             mm.lock(vma);
@@ -196,7 +196,7 @@ impl<M: Machine, V: Version> Map<M, V> {
         self.0.insert(range.start, new);
     }
 
-    /// Merges the VMAs that meet at `border`, if nothing but their places differs.
+    /// Merges the VMAs that meet at `border`, if nothing but their ranges differs.
     fn merge(&mut self, mm: &Change<'_, M, V>, border: usize) {
         let (Some(before), Some(next)) = (self.before(border), self.0.get(&border)) else {
             return;
@@ -250,7 +250,7 @@ impl<M: Machine, V: Version> Map<M, V> {
         vma.set_range(range);
     }
 
-    /// Enters a mapping of a file in the file's list.
+    /// Adds a mapping of a file to the file's list.
     fn list(vma: &Vma<M, V>) {
         if let Some(file) = &vma.kind.file {
             // SAFETY: the VMA is new, and boxed.
@@ -258,7 +258,7 @@ impl<M: Machine, V: Version> Map<M, V> {
         }
     }
 
-    /// Removes it from the file's list.
+    /// Removes a mapping of a file from the file's list.
     fn unlist(vma: &Vma<M, V>) {
         if let Some(file) = &vma.kind.file {
             // SAFETY: every VMA of a file is listed.

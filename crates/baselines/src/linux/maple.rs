@@ -1,20 +1,20 @@
 //! The tree of VMAs that faults search without a lock: Linux's maple tree.
 //!
-//! As in `lib/maple_tree.c` of Linux 6.12, a node has 256 bytes. A leaf has up to 16 ranges, VMAs
-//! and the gaps between them, an inner node up to 10 children; *pivots* are the last addresses of
-//! all but the last. A look-up reads two lines a level.
+//! It follows `lib/maple_tree.c` of Linux 6.12. A node has 256 bytes. A leaf has up to 16 ranges,
+//! VMAs and the gaps between them, an inner node up to 10 children; *pivots* are the last addresses
+//! of all but the last. A look-up reads two lines a level.
 //!
 //! # Protocol
 //! One task at a time stores, under the map's lock for writing. Nodes that a look-up may have found
 //! do not change, but for the children of an inner node: a store makes a copy of each leaf that it
-//! concerns, puts it into the parent's slot, with release, and leaves the old one to the epochs.
-//! Where a copy is too large it becomes two nodes, and the parent is copied, too. Look-ups run in
-//! an epoch section.
+//! concerns, puts it into the parent's slot, with release, and leaves the old one to the epochs. A
+//! copy that is too large becomes two nodes, and the parent is copied too. Look-ups run in an epoch
+//! section.
 //!
 //! # Differences
 //! - Leaves do not merge with their neighbours, so after a fragmentation some have few ranges.
 //! - The largest gap below each child is not kept: addresses are found elsewhere.
-//! - A store over exactly one VMA copies the leaf, too, where Linux writes the slot.
+//! - A store over exactly one VMA also copies the leaf, where Linux writes the slot.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -29,26 +29,25 @@ const CHILDREN: usize = 10;
 /// The last address of a range or a child, and the VMA (null: a gap) or the node.
 type Entry = (usize, *mut ());
 
-/// A tree.
+/// A maple tree of VMAs.
 pub(super) struct Maple<M: Machine> {
     root: M::AtomicPtr,
 }
 
-/// Its pivots' and slots' places never change; all but an inner node's slots are written before it
-/// is found.
+/// A node. All its words but an inner node's slots are written before a look-up can find it.
 #[repr(C, align(256))]
 struct Node<M: Machine> {
-    /// How many entries it has, and whether they are nodes.
+    /// How many entries it has, and [`INNER`] if they are nodes.
     head: M::AtomicU64,
     pivots: [M::AtomicUsize; RANGES - 1],
     slots: [M::AtomicPtr; RANGES],
 }
 
-/// In a head: the entries are nodes.
+/// The flag in a head that the entries are nodes.
 const INNER: u64 = 1 << 32;
 
 impl<M: Machine> Node<M> {
-    /// A node of `entries`, the last of which ends where the node does.
+    /// Makes a node of `entries`; the last one ends where the node does.
     fn make(entries: &[Entry], is_inner: bool) -> *mut () {
         const {
             let plain = size_of::<M::AtomicU8>() == 1;
@@ -65,7 +64,7 @@ impl<M: Machine> Node<M> {
         core::ptr::from_mut(node).cast()
     }
 
-    /// Nodes of at most `most` entries, as few and as alike as possible.
+    /// Makes nodes of at most `most` entries: as few as possible, and of nearly equal size.
     fn make_all(entries: &[Entry], most: usize, is_inner: bool) -> Vec<Entry> {
         let nodes = entries.len().div_ceil(most);
         let each = entries.len().div_ceil(nodes.max(1));
@@ -76,9 +75,10 @@ impl<M: Machine> Node<M> {
     }
 
     /// # Safety
-    /// The address is a node's that is in the tree, or was when the caller's section began.
+    /// `place` is the address of a node that is in the tree, or was when the caller's section
+    /// began.
     unsafe fn at<'a>(place: *mut ()) -> &'a Self {
-        // SAFETY: the caller's.
+        // SAFETY: by this function's contract.
         unsafe { &*place.cast::<Self>() }
     }
 
@@ -188,8 +188,9 @@ struct New {
 }
 
 impl New {
-    /// The nodes that take the place of the one at `place`, of the addresses from `from` to `to`;
-    /// none if a change in it was enough. Adds the nodes that are no longer in the tree to `gone`.
+    /// Stores the range in the node at `place`, of the addresses from `from` to `to`. Returns the
+    /// nodes that replace it; `None` if a change in it was enough. Adds the nodes that are no
+    /// longer in the tree to `gone`.
     ///
     /// # Safety
     /// No other task stores, and the node is in the tree.
@@ -199,7 +200,7 @@ impl New {
         (from, to): (usize, usize),
         gone: &mut Vec<*mut ()>,
     ) -> Option<Vec<Entry>> {
-        // SAFETY: the caller's.
+        // SAFETY: by this function's contract.
         let node = unsafe { Node::<M>::at(place) };
         let (entries, is_inner) = (node.entries(to), node.head().1);
         if !is_inner {
@@ -238,8 +239,8 @@ impl New {
         })
     }
 
-    /// The ranges of a leaf that begins at `first`, with this one over them; neighbouring gaps are
-    /// one.
+    /// The ranges of a leaf that begins at `first`, with this range stored over them; neighbouring
+    /// gaps become one.
     fn over(&self, entries: &[Entry], mut first: usize) -> Vec<Entry> {
         let mut all: Vec<Entry> = Vec::with_capacity(entries.len() + 2);
         let mut push = |last: usize, vma: *mut ()| match all.last_mut() {
@@ -265,9 +266,9 @@ impl New {
 /// Frees a node and all below.
 ///
 /// # Safety
-/// No task knows it any more.
+/// No other task can reach the node.
 unsafe fn free<M: Machine>(place: *mut ()) {
-    // SAFETY: nodes come from boxes, and the caller gives this one away.
+    // SAFETY: nodes come from boxes, and the caller hands over this one.
     let node = unsafe { Box::from_raw(place.cast::<Node<M>>()) };
     let (count, is_inner) = node.head();
     for slot in node.slots.iter().take(if is_inner { count } else { 0 }) {
@@ -278,7 +279,7 @@ unsafe fn free<M: Machine>(place: *mut ()) {
 
 impl<M: Machine> Drop for Maple<M> {
     fn drop(&mut self) {
-        // SAFETY: the space goes, so no task is left that looks into its tree.
+        // SAFETY: the space is dropped, so no task looks into its tree.
         unsafe { free::<M>(self.root.load(Ordering::Relaxed)) };
     }
 }

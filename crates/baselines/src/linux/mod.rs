@@ -19,18 +19,19 @@
 //!
 //! # Differences from Linux
 //! - Pages keep the VM's PV entries too: the result of a walk of an anon_vma list is counted, not
-//!   used. Linux has a count in the page instead; [`Spinning`] stands in for that.
+//!   used. Linux has a count in the page instead, for which [`Spinning`] is the substitute.
 //! - Moving a mapping is an unmap and a map: Linux keeps the chain, and the pages' indices.
 //! - Changes by `madvise`, and ranges that a child does not inherit, split no VMA here.
-//! - A page of zeroes has an anon_vma when it is first read; Linux has one page for all of these.
+//! - The first read of a page of zeroes gives its VMA an anon_vma; Linux maps one page for all of
+//!   these.
 //! - Without heap the kernel aborts.
-//! - `mmap_sem` of 2011 has the protocol of 6.12's `mmap_lock` (`rwsem`); its tasks slept at once,
-//!   in the order in which they came.
-//! - 5.15 and 6.12: `munmap` frees the chains of VMAs before it goes on as a reader of `mmap_lock`,
-//!   where Linux does that at its end; VMAs of one anon_vma are in a list, not in an interval tree;
-//!   the counters of resident pages, which Linux keeps for each CPU and adds up by the batch, are
+//! - `mmap_sem` of 2011 has the protocol of 6.12's `mmap_lock` (`rwsem`); in 2011 waiting tasks
+//!   slept at once, in the order of their arrival.
+//! - 5.15 and 6.12: `munmap` frees the chains of VMAs before it downgrades `mmap_lock`, where Linux
+//!   does that at its end; VMAs of one anon_vma are in a list, not in an interval tree; the
+//!   counters of resident pages, which Linux keeps for each CPU and adds up by the batch, are
 //!   missing, as is `vm_committed_as` (4.15 has it): its batch is a quarter of a CPU's share of
-//!   memory (`mm_compute_batch`), so it is a CPU's own as the VM's account is. Look-ups run in
+//!   memory (`mm_compute_batch`), so CPUs hardly share it, like the VM's account. Look-ups run in
 //!   sections of epochs, which cost more than those of RCU.
 
 mod alone;
@@ -75,7 +76,7 @@ use vm::{Error, Prot};
 use vma::{Kind, Vma};
 
 lock_class!(
-    /// A space's page table lock, as far as a VMA gets its anon_vma under it.
+    /// A space's page table lock, under which a VMA gets its anon_vma.
     pub PageTable = "page table", rank 33
 );
 
@@ -83,18 +84,18 @@ lock_class!(
 pub trait Version: Send + Sync + 'static {
     /// The lock of an anon_vma's root, and of a file's mappings.
     type Lock<M: Machine>: RawLock<M>;
-    /// True if the task that frees an anon_vma waits until its root is unlocked, since another may
-    /// try for that lock without a reference.
+    /// True if the task that frees an anon_vma waits until its root is unlocked, since another task
+    /// may try to lock it without a reference.
     const FREE_WAITS: bool;
 }
 
-/// Up to 2.6.39.
+/// Spin locks, up to 2.6.39.
 pub enum SpinLocks {}
 
-/// From 3.0 on.
+/// Mutexes, from 3.0 on.
 pub enum Mutexes {}
 
-/// From 3.19 on.
+/// Rwsems, from 3.19 on.
 pub enum Rwsems {}
 
 impl Version for SpinLocks {
@@ -119,7 +120,7 @@ pub struct Fixes {
     pub batching: bool,
     /// A fault that finds a file's page in memory does not write the open file.
     pub readahead: bool,
-    /// `munmap`, and `brk` that shrinks the heap, go on as readers of the map's lock when the VMAs
+    /// `munmap`, and `brk` that shrinks the heap, downgrade the map's lock to reading when the VMAs
     /// are out of the map (`mmap_write_downgrade`, from 4.20 on).
     pub downgrades: bool,
     /// A fault finds and locks its VMA without the map's lock.
@@ -127,19 +128,19 @@ pub struct Fixes {
 }
 
 impl Fixes {
-    /// Those of 5.15.
+    /// The differences of 5.15.
     pub const V5_15: Fixes = Fixes {
         downgrades: true,
         ..Fixes::new(true, true)
     };
 
-    /// All of them: 6.12.
+    /// All differences: 6.12.
     pub const ALL: Fixes = Fixes {
         vma_locks: true,
         ..Fixes::V5_15
     };
 
-    /// The two of 3.0, on or off.
+    /// The two differences of 3.0, on or off.
     pub const fn new(batching: bool, readahead: bool) -> Self {
         Fixes {
             batching,
@@ -154,7 +155,7 @@ impl Fixes {
 pub struct Linux<M: Machine, V: Version> {
     anon: AnonVmas<M, V>,
     fixes: Fixes,
-    /// Of faults without the map's lock.
+    /// The epoch domain of faults without the map's lock.
     domain: Option<Domain<M>>,
 }
 
@@ -164,14 +165,14 @@ pub struct Mm<M: Machine, V: Version> {
     vmas: Box<Vmas<M, V>>,
 }
 
-/// A space's VMAs. Under `mmap_lock`.
+/// A space's VMAs, guarded by `mmap_lock`.
 #[repr(align(64))]
 struct Vmas<M: Machine, V: Version> {
     map: M::Cell<Map<M, V>>,
-    /// See [`Change`].
+    /// The words of `mm_struct` that a [`Change`] writes.
     counts: M::AtomicUsize,
     table_lock: Watched<M, Ticket<M>, PageTable>,
-    /// None where each fault has the map's lock.
+    /// `None` if each fault takes the map's lock.
     alone: Option<Pinned<Alone<M>>>,
 }
 
@@ -185,7 +186,7 @@ pub struct PageState<M: Machine> {
 #[must_use = "the locks are released when this is dropped"]
 pub struct MmHeld<'a, M: Machine, V: Version> {
     faulted: Option<Faulted<'a, M, V>>,
-    /// Keeps faults out of the VMAs that it concerns.
+    /// Keeps faults out of the VMAs that the operation concerns.
     changing: Option<Changing<'a, M>>,
     map: MmapHeld<'a, M>,
 }
@@ -204,7 +205,7 @@ impl<M: Machine, V: Version> Default for MmHeld<'_, M, V> {
 struct Faulted<'a, M: Machine, V: Version> {
     anon_vma: Option<AnonVmaRef<M, V>>,
     index: u64,
-    /// The VMA's lock, if the fault does without the map's.
+    /// The VMA's lock, if the fault has not taken the map's.
     _held: Option<VmaHeld<'a, M>>,
 }
 
@@ -221,8 +222,8 @@ impl<M: Machine> Drop for Changing<'_, M> {
 }
 
 impl<M: Machine, V: Version> Mm<M, V> {
-    /// The VMAs' ranges, rights, and whether they map a file, in order. No operation changes them
-    /// meanwhile.
+    /// The VMAs' ranges and rights, and true for those that map a file, in order. No operation
+    /// changes them meanwhile.
     pub fn vmas(&self) -> Vec<(VaRange, Prot, bool)> {
         let each = |vma: &Vma<M, V>| (vma.range(), vma.prot(), vma.kind.file.is_some());
         self.vmas.map().iter().map(each).collect()
@@ -230,7 +231,7 @@ impl<M: Machine, V: Version> Mm<M, V> {
 }
 
 impl<M: Machine, V: Version> Vmas<M, V> {
-    /// Unlocks the VMAs when it is dropped.
+    /// A guard that unlocks the VMAs when it is dropped.
     fn changing(&self) -> Changing<'_, M> {
         Changing(self.alone.as_ref().map(|alone| &alone.seq))
     }
@@ -255,7 +256,7 @@ impl<M: Machine, V: Version> Linux<M, V> {
         NonNull::new(place).map_or((0, 0), |place| self.anon.walk(place, index))
     }
 
-    /// Begins a change.
+    /// Begins a change of the VMAs.
     fn change<'a>(&'a self, vmas: &'a Vmas<M, V>) -> Change<'a, M, V> {
         Change {
             anon: &self.anon,
@@ -287,8 +288,7 @@ impl<M: Machine, V: Version> Linux<M, V> {
     fn expect<'a>(&self, vmas: &'a Vmas<M, V>, range: VaRange) -> Changing<'a, M> {
         let change = self.change(vmas);
         if vmas.alone.is_some() {
-            // Split now, so that what changes later, perhaps with slots locked, waits for no VMA's
-            // lock.
+            // Split now, so that a later step, perhaps with slots locked, waits for no VMA's lock.
             let map = vmas.map_mut();
             map.split_off(&change, range);
             map.within(range).for_each(|vma| change.lock(vma));
@@ -346,7 +346,7 @@ impl<M: Machine, V: Version> Linux<M, V> {
         })
     }
 
-    /// Finds and locks the VMA of a fault without the lock of the map, if that will do.
+    /// Finds and locks the VMA of a fault without the map's lock, if that is enough for the fault.
     #[track_caller]
     fn fault_alone<'a>(
         &'a self,
@@ -357,11 +357,11 @@ impl<M: Machine, V: Version> Linux<M, V> {
         let (alone, domain) = vmas.alone.as_ref().zip(self.domain.as_ref())?;
         let _section = domain.enter();
         let place = alone.tree.find(address)?.cast::<Vma<M, V>>();
-        // SAFETY: the section keeps what the tree had.
+        // SAFETY: the section keeps the VMAs that the tree had.
         let vma = unsafe { place.as_ref() };
         let held = vma.lock()?.read(&alone.seq, domain)?;
-        // It is locked, so it stays as it is: does it still have the address, and the anon_vma of
-        // new pages?
+        // The VMA is locked, so it does not change. Check that it still has the address, and the
+        // anon_vma of new pages.
         let VaRange { start, end } = vma.range();
         let copies = access == Access::Write && !vma.kind.shared;
         let lacks = vma.anon_vma().is_none() && (copies || vma.kind.file.is_none());
@@ -445,7 +445,7 @@ impl<M: Machine, V: Version> Gate<M> for Linux<M, V> {
     }
 
     /// With [`Fixes::downgrades`], `munmap` and `brk` take the VMAs out of the map before the pages
-    /// go, and go on as readers.
+    /// are freed, and downgrade the map's lock.
     #[track_caller]
     fn report<'a>(
         &'a self,
@@ -456,7 +456,7 @@ impl<M: Machine, V: Version> Gate<M> for Linux<M, V> {
         let vmas = &*mm.vmas;
         match change {
             system::Change::Expected(range) => {
-                // First: the end of a change unlocks all VMAs.
+                // This comes first: the end of a change unlocks all VMAs.
                 held.changing = None;
                 held.changing = Some(self.expect(vmas, range));
             }

@@ -9,15 +9,15 @@
 //! unlock:  if count++ == 0: done
 //!          count = 1; under wait_lock: wake the first in the queue
 //! ```
-//! A task that sees the lock change hands takes that for heavy contention and goes to sleep. So
-//! just where a spin lock is busiest, each acquisition costs a sleep and a wake-up, and each
-//! release wakes one task that finds the lock taken again (Linux 3.0-rc2, `kernel/mutex.c`,
+//! A task that sees the owner change takes that for heavy contention and goes to sleep. So exactly
+//! where contention is highest, each acquisition costs a sleep and a wake-up, and each release
+//! wakes one task that finds the lock taken again (Linux 3.0-rc2, `kernel/mutex.c`,
 //! `mutex_spin_on_owner` in `kernel/sched.c`).
 //!
-//! Spinning also ends if the owner is off its CPU (`mutex_spin_on_owner`), or another task wants
-//! the spinner's (`need_resched`), where the machine knows.
+//! Spinning also ends if the owner is off its CPU (`mutex_spin_on_owner`), or if another task is to
+//! run on the spinner's CPU (`need_resched`), if the machine can tell.
 //!
-//! The difference: `wait_lock` is a ticket lock there.
+//! The difference: in Linux `wait_lock` is a ticket lock, here a test-and-set lock.
 
 use core::ptr::{self, null};
 use machine::{Atomic, AtomicInt, Machine, Ordering, SharedCell};
@@ -25,17 +25,17 @@ use sync::RawLock;
 use sync::spin::TestAndSet;
 use sync::watch::{note_sleep, note_spins};
 
-/// No holder.
+/// No task holds the lock.
 const FREE: u32 = 1;
-/// A holder, and no waiter in the queue.
+/// A task holds the lock, and none waits in the queue.
 const HELD: u32 = 0;
-/// A holder, and perhaps waiters. So is each other negative value.
+/// A task holds the lock, and others may wait. All other negative values mean the same.
 const AWAITED: u32 = u32::MAX;
 
 /// A mutex of 32 bytes, as in Linux. The task that acquires it must release it.
 #[repr(C)]
 pub struct LinuxMutex<M: Machine> {
-    /// See [`FREE`], [`HELD`], [`AWAITED`].
+    /// [`FREE`], [`HELD`], [`AWAITED`] or another negative value.
     count: M::AtomicU32,
     /// Guards the queue.
     wait_lock: TestAndSet<M>,
@@ -44,7 +44,7 @@ pub struct LinuxMutex<M: Machine> {
     queue: M::Cell<Queue<M>>,
 }
 
-/// The sleepers, longest first. Null at the ends.
+/// The sleepers, those that have waited longest first. Null at the ends.
 struct Queue<M: Machine> {
     first: *const Waiter<M>,
     last: *const Waiter<M>,
@@ -53,12 +53,12 @@ struct Queue<M: Machine> {
 // SAFETY: followed only under `wait_lock`, and nodes stay while they are queued.
 unsafe impl<M: Machine> Send for Queue<M> {}
 
-/// A sleeping task; on its stack, on a cache line of its own, in place until it has left the queue
-/// by itself.
+/// A sleeping task's node: on its stack, on a cache line of its own, in place until the task itself
+/// has left the queue.
 #[repr(align(64))]
 struct Waiter<M: Machine> {
     task: M::Task,
-    /// The next waiter. Under `wait_lock`.
+    /// The next waiter. Guarded by `wait_lock`.
     next: M::Cell<Next<M>>,
 }
 
@@ -68,7 +68,7 @@ struct Next<M: Machine>(*const Waiter<M>);
 unsafe impl<M: Machine> Send for Next<M> {}
 
 impl<M: Machine> LinuxMutex<M> {
-    /// Spins while that may help; returns whether it acquired the lock.
+    /// Spins while that may help. Returns true if it acquired the lock.
     fn spin(&self) -> bool {
         let mut rounds = 0;
         let taken = self.spin_counting(&mut rounds);
@@ -88,7 +88,7 @@ impl<M: Machine> LinuxMutex<M> {
                 *rounds = rounds.saturating_add(1);
                 now = self.owner.load(Ordering::Relaxed);
             }
-            // The lock has changed hands: it is contended.
+            // The owner has changed: the lock is contended.
             if owner != 0 && now != 0 {
                 return false;
             }
@@ -126,7 +126,7 @@ impl<M: Machine> LinuxMutex<M> {
         }
         // SAFETY: the queue is locked, and the node is in it.
         if unsafe { self.leave(&waiter) } {
-            // Relaxed: this task has the lock, and the next waiter stores its mark under
+            // Relaxed: this task holds the lock, and the next waiter stores its mark under
             // `wait_lock`.
             self.count.store(HELD, Ordering::Relaxed);
         }
@@ -172,7 +172,7 @@ impl<M: Machine> LinuxMutex<M> {
         }
     }
 
-    /// Removes `waiter` from any place in the queue; returns whether the queue is now empty.
+    /// Removes `waiter` from any position in the queue. Returns true if the queue is now empty.
     ///
     /// # Safety
     /// The queue is locked, and `waiter` is in it.

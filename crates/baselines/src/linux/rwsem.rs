@@ -1,5 +1,5 @@
-//! The locks of Linux that are rwsems: `mmap_lock`, `mmap_sem` before 5.8, and today those of
-//! anon_vma roots and of files' mappings.
+//! The locks of Linux that are rwsems: `mmap_lock` (`mmap_sem` before 5.8) and, in newer versions,
+//! those of anon_vma roots and of files' mappings.
 
 use machine::{Atomic, Machine, Ordering};
 use sync::RawLock;
@@ -12,17 +12,17 @@ lock_class!(
     pub MmapLockClass = "mmap_lock", rank 10
 );
 
-/// The lock of a space's map, and none of its page tables: Linux splits those by table, and here
-/// the lock of the slot is that of the table.
+/// The lock of a space's map. Page tables have no lock here: Linux has one for each table, for
+/// which the lock of the slot stands.
 ///
-/// As in `mm_struct`, where the lock begins at the last word of a line: the count is on one line,
-/// with `pgd`, the owner and the spinners' queue on the next. 128 bytes.
+/// The layout is that of `mm_struct`, where the lock begins at the last word of a cache line: the
+/// count is on one line, with `pgd`; the owner and the spinners' queue are on the next. 128 bytes.
 #[repr(C, align(64))]
 pub struct MmapLock<M: Machine> {
-    /// What else stands before the lock in the line.
+    /// The rest of the line before the lock.
     _before: [u64; 3],
-    /// Where the page tables begin. Never changes; in the line of the lock's count, so that each
-    /// walk of the tables needs it.
+    /// Where the page tables begin. Never changes, but lies in the line of the lock's count, so
+    /// each walk of the tables reads that line.
     pgd: M::AtomicUsize,
     _between: [u64; 3],
     lock: Lock<M>,
@@ -30,11 +30,11 @@ pub struct MmapLock<M: Machine> {
 
 type Lock<M> = Watched<M, Rwsem<M>, MmapLockClass>;
 
-/// The lock, or nothing.
+/// An operation's hold on the lock.
 #[derive(Default)]
 #[must_use = "the lock is released when this is dropped"]
 pub enum MmapHeld<'a, M: Machine> {
-    /// Nothing.
+    /// The lock is not held.
     #[default]
     Nothing,
     /// Acquired for reading.
@@ -47,20 +47,20 @@ pub enum MmapHeld<'a, M: Machine> {
 #[must_use = "the lock is released when this is dropped"]
 pub struct MmapWrite<'a, M: Machine> {
     lock: &'a Lock<M>,
-    /// True if it is held for reading by now.
+    /// True if the lock has been downgraded, so it is held for reading.
     is_downgraded: bool,
 }
 
 impl<M: Machine> MmapWrite<'_, M> {
-    /// Goes on as a reader (`mmap_write_downgrade`).
+    /// Turns the acquisition for writing into one for reading (`mmap_write_downgrade`).
     #[inline]
     #[track_caller]
     pub fn downgrade(&mut self) {
-        // SAFETY: it has the write acquisition.
+        // SAFETY: this guard holds the lock for writing.
         self.is_downgraded = unsafe { self.lock.try_downgrade() };
     }
 
-    /// Returns true if it is held for reading by now.
+    /// Returns true if the lock has been downgraded, so it is held for reading.
     pub(super) fn is_downgraded(&self) -> bool {
         self.is_downgraded
     }
@@ -96,14 +96,14 @@ impl<M: Machine> MmapLock<M> {
         M::label_value(&self.lock, "mmap_lock");
     }
 
-    /// Acquires it for reading.
+    /// Acquires the lock for reading.
     #[inline]
     #[track_caller]
     pub fn read(&self) -> RawReadGuard<'_, M, Lock<M>> {
         RawReadGuard::new(&self.lock)
     }
 
-    /// Acquires it for writing.
+    /// Acquires the lock for writing.
     #[inline]
     #[track_caller]
     pub fn write(&self) -> MmapWrite<'_, M> {
@@ -121,8 +121,8 @@ impl<M: Machine> MmapLock<M> {
     }
 }
 
-/// An rwsem that is acquired for writing only: all that changes lists. A walk of the reverse map
-/// does, too, where Linux reads.
+/// An rwsem that is acquired for writing only, as all changes of lists do. A walk of the reverse
+/// map acquires it for writing too, where Linux reads.
 pub struct WriteSem<M: Machine>(Rwsem<M>);
 
 // SAFETY: an acquisition is one for writing.

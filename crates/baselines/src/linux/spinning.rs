@@ -5,11 +5,11 @@ use sync::RawLock;
 use vm::lock::PvLock;
 use vm::system::{PvByteHeld, PvBytes, PvLocking};
 
-/// Each page's byte, and tasks that spin for it and never sleep.
+/// A lock in a byte of each page, for which tasks spin and never sleep.
 ///
 /// Linux changes two counts of the page when it maps or unmaps it, by atomic operations on one
-/// line. Here an entry enters a list under a lock in such a line, so a mapping takes the line as
-/// often: once to lock, once to unlock.
+/// line. Here an entry is added to a list under a lock in such a line, so a mapping writes the line
+/// as often: once to lock, once to unlock.
 pub struct Spinning;
 
 impl Spinning {

@@ -10,39 +10,39 @@ use core::ptr::{NonNull, null_mut};
 use machine::{Atomic, Machine, Ordering, PAGE_SHIFT, SharedCell, VaRange};
 use vm::Prot;
 
-/// A VMA's attributes other than its place and its rights.
+/// A VMA's attributes other than its range and its rights.
 pub(super) struct Kind<M: Machine, V: Version> {
     pub(super) shared: bool,
     pub(super) file: Option<FileRef<M, V>>,
 }
 
-/// A VMA. Its place, which walkers of anon_vma lists read, is atomic; it changes under the map's
-/// lock for writing, and under the root's where a walker might miss a page.
+/// A VMA. Its range, which walkers of anon_vma lists read, is atomic. It changes under the map's
+/// lock for writing, and also under the root's where a walker might miss a page.
 #[repr(C, align(64))]
 pub(super) struct Vma<M: Machine, V: Version> {
     start: M::AtomicUsize,
     end: M::AtomicUsize,
     /// How often the links to other VMAs have changed: `vm_next`, `vm_prev` and `vm_rb`, on the
-    /// line of the place. Under the map's lock.
+    /// line of the range. Guarded by the map's lock.
     links: M::AtomicUsize,
-    /// Under the map's lock.
+    /// The rights of tasks. Guarded by the map's lock.
     prot: M::Cell<Prot>,
     pub(super) kind: Kind<M, V>,
-    /// Its place among all mappings of the file. Under that list's lock.
+    /// Its node in the list of all mappings of the file. Guarded by that list's lock.
     pub(super) shared: Node<M>,
-    /// Newest last. See [`super::anon_vma`].
+    /// The chain: its nodes on the lists of anon_vmas ([`super::anon_vma`]), newest last.
     pub(super) chain: M::Cell<Vec<Pinned<Avc<M>>>>,
-    /// The anon_vma of new pages; null before the first. See [`super::anon_vma`].
+    /// The anon_vma of new pages ([`super::anon_vma`]); null before the first page.
     anon_vma: M::AtomicPtr,
-    /// The index of the page at `start`: in the file, or, for anonymous memory, in the space where
-    /// the memory first was.
+    /// The index of the page at `start`: in the file or, for anonymous memory, in the space in
+    /// which it was first mapped.
     first: M::AtomicU64,
-    /// Where faults do without the map's lock.
+    /// The VMA's own lock, in versions whose faults do not take the map's.
     lock: Option<VmaLock<M>>,
 }
 
 impl<M: Machine, V: Version> Vma<M, V> {
-    /// With a lock of its own if faults do without the map's.
+    /// A VMA, with a lock of its own if faults do not take the map's.
     pub(super) fn new(
         range: VaRange,
         prot: Prot,
@@ -66,13 +66,13 @@ impl<M: Machine, V: Version> Vma<M, V> {
         vma
     }
 
-    /// A neighbour in the map has come or gone.
+    /// Writes the links to other VMAs: a neighbour was inserted or removed.
     pub(super) fn relink(&self) {
         let links = self.links.load(Ordering::Relaxed);
         self.links.store(links + 1, Ordering::Relaxed);
     }
 
-    /// Its lock, where faults do without the map's.
+    /// Its own lock, if faults do not take the map's.
     pub(super) fn lock(&self) -> Option<&VmaLock<M>> {
         self.lock.as_ref()
     }
@@ -92,7 +92,7 @@ impl<M: Machine, V: Version> Vma<M, V> {
 
     /// Sets the rights. Under the map's lock for writing.
     pub(super) fn set_prot(&self, prot: Prot) {
-        // SAFETY: the map is locked for writing, so only this task is at the rights.
+        // SAFETY: the map is locked for writing, so only this task accesses the rights.
         unsafe { *self.prot.write() = prot };
     }
 
@@ -101,7 +101,7 @@ impl<M: Machine, V: Version> Vma<M, V> {
         self.first.load(Ordering::Relaxed)
     }
 
-    /// Moves the borders; the pages stay where they are.
+    /// Moves the borders. The pages keep their addresses.
     pub(super) fn set_range(&self, range: VaRange) {
         let old = self.range();
         let moved = (range.start as isize - old.start as isize) >> PAGE_SHIFT;
@@ -148,7 +148,8 @@ impl<M: Machine, V: Version> Vma<M, V> {
         self.anon_vma().is_some() && unsafe { (*self.chain.read()).len() == 1 }
     }
 
-    /// Returns true if `next` continues where this one ends, with the same rights if `alike`.
+    /// Returns true if `next` continues this VMA where it ends; with `alike`, only if the rights
+    /// are the same too.
     pub(super) fn goes_on_in(&self, next: &Self, alike: bool) -> bool {
         let range = self.range();
         range.end == next.range().start

@@ -4,9 +4,9 @@
 //! child's region refers to the parent's amap; the first write of either copies it, that is, its
 //! slots: the anons themselves are shared, counted, until they are written.
 //!
-//! Anons that two amaps share can be under only one lock. So a copy shares the lock of the amap it
-//! was made from, and so do its copies: one lock guards a whole family, however many processes it
-//! has.
+//! One lock must guard the anons that two amaps share. So a copy shares the lock of the amap it was
+//! made from, and so do its own copies: one lock guards a whole family of processes, however many
+//! there are.
 //!
 //! # Protocol
 //! An amap's state and the counts of its anons are accessed under the family's lock. [`Amap::refs`]
@@ -24,11 +24,11 @@ use sync::watch::Watched;
 use sync::{Mutex, Padded, lock_class};
 
 lock_class!(
-    /// An amap, and all that were copied from it. A fault holds it from beginning to end.
+    /// The lock of an amap and of all its copies. A fault holds it from beginning to end.
     pub AmapLock = "amap", rank 16
 );
 lock_class!(
-    /// The list of all amaps.
+    /// The lock of the list of all amaps.
     pub AmapListLock = "amap list", rank 18
 );
 
@@ -38,14 +38,14 @@ type Lock<M> = Watched<M, SleepRw<M>, AmapLock>;
 pub struct AmapList<M: Machine>(Mutex<M, Watched<M, TestAndSet<M>, AmapListLock>, usize>);
 
 impl<M: Machine> AmapList<M> {
-    /// An empty one.
+    /// An empty list.
     #[allow(clippy::new_without_default)]
     pub fn new() -> Self {
         AmapList(Mutex::new(0))
     }
 }
 
-/// A region's anonymous pages; see the module docs.
+/// A region's anonymous pages (see the module's head).
 pub struct Amap<M: Machine> {
     /// The family's lock.
     lock: Arc<Padded<Lock<M>>>,
@@ -145,7 +145,7 @@ impl<M: Machine> Locked<'_, M> {
         self.count_parts(slots, 1);
     }
 
-    /// A region has been split into two that refer to a part each.
+    /// Records that a region has been split into two that refer to a part each.
     pub(super) fn split(&self) {
         let refs = self.0.refs.load(Ordering::Relaxed);
         // SAFETY: this guard holds the family's lock.
@@ -154,7 +154,7 @@ impl<M: Machine> Locked<'_, M> {
         self.count(1);
     }
 
-    /// A region that referred to `slots` is gone. The last one frees all anons.
+    /// Drops the reference of a region to `slots`. The last one frees all anons.
     #[track_caller]
     pub(super) fn leave(self, slots: &Range<usize>, list: &AmapList<M>) {
         if self.0.is_only() {
@@ -167,8 +167,8 @@ impl<M: Machine> Locked<'_, M> {
         }
     }
 
-    /// The amap of its own for a region that referred to `slots`; `None` if no other region refers
-    /// to this one any more.
+    /// Makes an amap of its own for a region that referred to `slots`; `None` if no other region
+    /// refers to this one any more.
     #[track_caller]
     pub(super) fn copy(self, slots: &Range<usize>, list: &AmapList<M>) -> Option<Arc<Amap<M>>> {
         if self.0.is_only() {
@@ -205,8 +205,8 @@ impl<M: Machine> Locked<'_, M> {
         self.0.refs.store(refs, Ordering::Relaxed);
     }
 
-    /// If regions refer to parts: counts those of `slots`, and removes the anons of slots to which
-    /// no region refers any more.
+    /// If regions refer to parts, changes the counts of `slots` and removes the anons of slots to
+    /// which no region refers any more.
     fn count_parts(&self, slots: &Range<usize>, change: i32) {
         // SAFETY: this guard holds the family's lock.
         let Some(parts) = (unsafe { &mut *self.0.parts.write() }) else {

@@ -1,11 +1,11 @@
 //! Map entries: the regions of a space, with the amap above and the object below (OpenBSD 7.0,
 //! sys/uvm/uvm_map.c and uvm_fault.c).
 //!
-//! A fault locks the amap of its region for writing, whether it changes it or not, and if the page
-//! is not there also the object, for writing too. It holds them until the page is mapped. A fork
-//! copies the entries, lets each refer to the same amap, and notes in both that it *needs a copy*;
-//! the first fault that writes there, or anywhere in a region without an object, makes the copy
-//! under the map's lock for writing.
+//! A fault locks the amap of its region for writing, even if it does not change it. If the page is
+//! not in the amap, it also locks the object, for writing too. It holds them until the page is
+//! mapped. A fork copies the entries, lets each refer to the same amap, and notes in both that it
+//! *needs a copy*; the first fault that writes there, or anywhere in a region without an object,
+//! makes the copy under the map's lock for writing.
 //!
 //! The differences: `vm` finds regions in its own tree, so the tree here is only looked up, and its
 //! nodes cost nothing; neighbours are never joined; a fault maps its own page, where OpenBSD also
@@ -31,7 +31,7 @@ use vm::system::{Change, Extent, Gate, Mapping, Op, Part};
 use vm::{Error, Prot};
 
 lock_class!(
-    /// `vmobjlock` of an object. A fault that looks for its page holds it.
+    /// `vmobjlock` of an object. A fault that looks for a page in the object holds it.
     pub ObjectLock = "uobj", rank 17
 );
 
@@ -60,7 +60,7 @@ struct Entry<M: Machine> {
     end: usize,
     writable: bool,
     shared: bool,
-    /// The amap has to be copied before it is written, or has to be made.
+    /// True if the amap has to be copied, or created, before it is written.
     needs_copy: bool,
     object: Option<Uobj<M>>,
     amap: Option<Aref<M>>,
@@ -88,7 +88,8 @@ impl<M: Machine> Aref<M> {
     }
 }
 
-/// The locks that a fault holds: the object below, then the amap above, if there are.
+/// The locks that a fault holds: that of the object below, then that of the amap above, if it has
+/// them.
 #[must_use = "the locks are released when this is dropped"]
 pub struct FaultLocks<'a, M: Machine> {
     object: Option<RawWriteGuard<'a, M, ObjectRw<M>>>,
@@ -105,7 +106,7 @@ impl<M: Machine> Default for FaultLocks<'_, M> {
 }
 
 impl<M: Machine> FaultLocks<'_, M> {
-    /// The fault has mapped an anonymous page.
+    /// Records that the fault has mapped an anonymous page.
     pub fn took(&self) {
         if let Some((amap, slot)) = &self.amap {
             amap.add(*slot);
@@ -169,14 +170,14 @@ impl<M: Machine> MapEntries<M> {
 }
 
 impl<M: Machine> MapEntries<M> {
-    /// No entries.
+    /// An empty set of entries.
     #[allow(clippy::new_without_default)]
     pub fn new() -> Self {
         MapEntries(SharedCell::new(BTreeMap::new()))
     }
 
-    /// Enters a mapping of `range`, where nothing was mapped. As all changes of entries, under the
-    /// map's lock for writing.
+    /// Enters a mapping of `range`, where nothing was mapped. Called under the map's lock for
+    /// writing, like all changes of entries.
     pub fn map(&self, range: VaRange, mapping: Mapping<'_, Uobj<M>>) {
         let entry = Entry {
             end: range.end,
@@ -226,7 +227,7 @@ impl<M: Machine> MapEntries<M> {
             if let Some(aref) = &entry.amap {
                 aref.amap.lock().refer(&aref.slots(&region));
                 if !entry.needs_copy {
-                    // The parent loses the right to write, under the lock.
+                    // The parent loses the right to write, under the amap's lock.
                     drop(aref.amap.lock());
                 }
             }
@@ -243,8 +244,8 @@ impl<M: Machine> MapEntries<M> {
         }
     }
 
-    /// Returns true if a fault must call [`MapEntries::copy`] before it begins. Under the map's lock for
-    /// reading.
+    /// Returns true if a fault must call [`MapEntries::copy`] before it begins. Called under the
+    /// map's lock for reading.
     pub fn wants_copy(&self, address: usize, access: Access) -> bool {
         let writes = access == Access::Write;
         self.at(address).is_some_and(|(_, entry)| {
@@ -281,7 +282,7 @@ impl<M: Machine> MapEntries<M> {
         entry.needs_copy = false;
     }
 
-    /// Locks what a fault uses. Under the map's lock for reading.
+    /// Locks the amap and the object that a fault uses. Called under the map's lock for reading.
     #[track_caller]
     pub fn fault(&self, address: usize) -> FaultLocks<'_, M> {
         let mut locks = FaultLocks::default();

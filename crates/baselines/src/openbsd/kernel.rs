@@ -17,21 +17,21 @@
 //! Mappings are unlocked since 7.3 (2023). `sys_mmap` takes the lock itself for a file.
 //!
 //! The differences: the end of a process keeps the lock while its memory is freed, which OpenBSD
-//! leaves to a thread that has not got it, the reaper; making a pipe takes it in all three.
+//! leaves to a thread without the lock, the reaper; creating a pipe takes it in all three.
 
 use super::Scheduler;
 use core::marker::PhantomData;
 use ipc::{Entry, Kernel};
 use machine::Machine;
 
-/// What does without `KERNEL_LOCK`; each also what the one before does.
+/// What runs without `KERNEL_LOCK`. Each variant includes the one before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Unlocked {
-    /// Neither faults nor calls on mappings.
+    /// Nothing: faults and calls on mappings take the lock.
     Nothing,
-    /// Faults.
+    /// Faults run without the lock.
     Faults,
-    /// Calls on mappings of anonymous memory; and sleeping.
+    /// Calls on mappings of anonymous memory, and sleeping, also run without the lock.
     Mappings,
 }
 
@@ -42,7 +42,7 @@ pub struct BigLock<M: Machine> {
 }
 
 impl<M: Machine> BigLock<M> {
-    /// A kernel of which so much is unlocked.
+    /// A kernel with these parts unlocked.
     pub fn new(unlocked: Unlocked) -> Self {
         BigLock {
             unlocked,
@@ -89,7 +89,7 @@ impl<M: Machine> BigLock<M> {
 }
 
 impl<M: Machine> Kernel<M> for BigLock<M> {
-    /// One list of all waiters, under one lock (`ftlock`).
+    /// One bucket: OpenBSD has one list of all waiters, under one lock (`ftlock`).
     fn futex_buckets(&self, _: usize) -> usize {
         1
     }

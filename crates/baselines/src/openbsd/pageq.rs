@@ -19,11 +19,11 @@ use vm::Error;
 use vm::system::{Extent, PageQueues, Part, Purpose};
 
 lock_class!(
-    /// The active and inactive queues. Every fault takes it, and every page freed.
+    /// The lock of the active and inactive queues. Every fault and every freed page takes it.
     pub PageQueueLock = "pageqlock", rank 46
 );
 lock_class!(
-    /// Free pages in no CPU's magazine. Held for a few dozen instructions.
+    /// The lock of the free pages in no CPU's magazine. Held for a few dozen instructions.
     pub FreePageLock = "fpageqlock", rank 48
 );
 
@@ -40,11 +40,11 @@ pub struct GlobalQueues<M: Machine> {
     ends: Padded<M::Cell<Ends>>,
     /// `pageq` of each page.
     links: PageLinks<M>,
-    /// How often a CPU may allocate or free until its magazine is empty, or full.
+    /// How often a CPU may still allocate or free before its magazine is empty or full.
     magazines: PerCpu<M::AtomicU32, M>,
 }
 
-/// The free pages, locked, if that takes a lock.
+/// The free pages, locked if that takes a lock.
 #[must_use = "the lock is released when this is dropped"]
 pub struct FreePages<'a, M: Machine> {
     locked: Option<(&'a Mutex<M, FreePageLock>, Held<M>)>,
@@ -139,18 +139,19 @@ impl<M: Machine> PageQueues<M> for GlobalQueues<M> {
 }
 
 impl<M: Machine> GlobalQueues<M> {
-    /// The free pages, locked if this CPU's magazine is empty, or full.
+    /// Counts a page taken or freed, and locks the free pages if this CPU's magazine is empty or
+    /// full.
     #[track_caller]
     fn free(&self) -> FreePages<'_, M> {
         let pin = M::pin();
         let magazine = self.magazines.get(&pin);
-        // Relaxed: the CPU's own.
+        // Relaxed: only this CPU accesses it.
         let left = magazine.load(Ordering::Relaxed);
         magazine.store(
             left.checked_sub(1).unwrap_or(MAGAZINE - 1),
             Ordering::Relaxed,
         );
-        // Not pinned while it waits: the holder may be a task that is off this CPU.
+        // Not pinned while waiting: the holder may be a task that was preempted on this CPU.
         drop(pin);
         let locked = (left == 0).then(|| (&*self.free, self.free.lock()));
         FreePages { locked }

@@ -1,9 +1,9 @@
 //! `rwlock(9)`: a reader-writer lock that sleeps.
 //!
-//! One word: the writer or the number of readers, and whether tasks wait. A task that finds it
-//! taken by a writer spins for up to `SPINS` looks, though not while it holds `KERNEL_LOCK`; then
-//! it sets the bits of a waiter under `SCHED_LOCK` and sleeps. A release that finds waiters clears
-//! these bits and wakes them all, and they try anew (OpenBSD 7.0, sys/kern/kern_rwlock.c).
+//! The lock is one word: the writer or the number of readers, and bits for waiters. A task that
+//! finds it taken by a writer spins for up to `SPINS` reads, but not while it holds `KERNEL_LOCK`;
+//! then it sets the bits of a waiter under `SCHED_LOCK` and sleeps. A release that finds waiters
+//! clears these bits and wakes them all, and they try again (OpenBSD 7.0, sys/kern/kern_rwlock.c).
 //!
 //! | bits | meaning |
 //! |---|---|
@@ -14,7 +14,7 @@
 //!
 //! # Protocol
 //! A sleeper sets `WAIT` by a compare-and-swap of the word in which it found the lock taken, under
-//! `SCHED_LOCK`; a release clears `WAIT` with the very exchange that frees the lock, and wakes
+//! `SCHED_LOCK`; a release clears `WAIT` with the same exchange that frees the lock, and wakes
 //! under `SCHED_LOCK`, so it finds the sleeper enqueued.
 
 use super::Scheduler;
@@ -31,16 +31,16 @@ const READER: usize = 8;
 /// All bits that do not name the owner.
 const MASK: usize = WAIT | WRWANT | WRLOCK;
 
-/// Looks before a task sleeps (`RW_SPINS`).
+/// How often a task reads the word before it sleeps (`RW_SPINS`).
 const SPINS: u32 = 1000;
-/// How many of them are real looks here; pauses stand for the others: a look at a line that was not
-/// written since is as good as a pause, and costs a simulator more.
+/// How many of these reads are made here. Pauses replace the others: a read of a line that was not
+/// written meanwhile takes as long as a pause, but costs a simulator more.
 const LOOKS: u32 = 10;
 const PAUSES: u32 = 2 * LOOKS;
 
 /// A reader-writer lock of a word. The task that acquires it must release it.
 ///
-/// `SPINS` is how often a task looks before it sleeps.
+/// A task reads the word `SPINS` times before it sleeps.
 pub struct SleepRw<M: Machine, const SPINS: u32 = { self::SPINS }> {
     word: M::AtomicUsize,
 }
@@ -59,8 +59,8 @@ const READ: Operation = Operation {
     wait: WAIT,
 };
 
-/// For the calling task: the address of its local words, which is unique while the task lives and
-/// has its low bits free.
+/// The operation of a writer. It adds the name of the calling task: the address of its local words,
+/// which is unique while the task lives and has its low bits free.
 fn write<M: Machine>() -> Operation {
     let me = M::with_locals(|locals| ptr::from_ref(locals) as usize) & !MASK;
     Operation {
@@ -137,7 +137,7 @@ impl<M: Machine, const SPINS: u32> SleepRw<M, SPINS> {
             .compare_exchange_weak(word, new, Ordering::Release, Ordering::Relaxed)
     }
 
-    /// Wakes all waiters. The lock may be gone: its address is only compared.
+    /// Wakes all waiters. The lock may have been freed: its address is only compared.
     #[cold]
     #[track_caller]
     fn wake(&self) {
@@ -175,7 +175,7 @@ unsafe impl<M: Machine, const SPINS: u32> RawRw<M> for SleepRw<M, SPINS> {
     unsafe fn read_unlock(&self) {
         self.exit(|word| match word & WAIT {
             0 => word - READER,
-            // Last reader or not: the waiters are to look again.
+            // The waiters look again, even if other readers remain.
             _ => (word - READER) & !(WAIT | WRWANT),
         });
     }

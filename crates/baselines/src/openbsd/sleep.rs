@@ -12,16 +12,16 @@
 //! wakeup:  SCHED_LOCK; walk the queue; make each sleeper runnable; release it
 //! resume:  some CPU's switch to the sleeper; KERNEL_LOCK as often as before
 //! ```
-//! Elsewhere a task has a CPU of its own, and the scheduler is made up for: then one sleep takes
-//! `SCHED_LOCK` three times.
+//! On other machines a task has a CPU of its own, and this module takes the lock where OpenBSD's
+//! scheduler would: one sleep takes `SCHED_LOCK` three times.
 //!
 //! ```text
 //! sleep:   as above; the idle thread releases SCHED_LOCK
 //! resume:  the idle thread: SCHED_LOCK, switch to the sleeper, which releases it;
 //!          KERNEL_LOCK as often as before; SCHED_LOCK, note that it runs, release it
 //! ```
-//! The differences: an idle CPU looks at its run queue when it is told to, without taking the lock
-//! to find nothing; and, without a scheduler, no other task runs on a sleeper's CPU.
+//! The differences: an idle CPU looks at its run queue only when told to, so it never takes the
+//! lock to find the queue empty; and, without a scheduler, no other task runs on a sleeper's CPU.
 
 use machine::Machine;
 use sched::openbsd::{KernelLock, MpLock, SchedulerLock};
@@ -38,7 +38,8 @@ pub struct Scheduler<M: Machine> {
     pub kernel: &'static MpLock<M, KernelLock>,
     /// `sched_lock`.
     sched: &'static SchedulerLock<M>,
-    /// `slpque`, under `sched`. Its own locks are contended only while a sleeper enqueues.
+    /// `slpque`, guarded by `sched`. Its own locks are contended only while a sleeper is being
+    /// enqueued.
     queues: Turnstiles<M>,
 }
 
@@ -55,8 +56,8 @@ impl<M: Machine> Scheduler<M> {
         })
     }
 
-    /// Sleeps on `key` until woken, if `still` holds under `SCHED_LOCK`; returns whether it slept.
-    /// Releases `KERNEL_LOCK` meanwhile.
+    /// Sleeps on `key` until woken, if `still` holds under `SCHED_LOCK`. Releases `KERNEL_LOCK`
+    /// meanwhile. Returns true if it slept.
     #[track_caller]
     pub fn sleep(&self, key: *const (), still: impl FnOnce() -> bool) -> bool {
         let pin = self.lock();
@@ -66,13 +67,13 @@ impl<M: Machine> Scheduler<M> {
             self.sched.lock.unlock();
             return false;
         }
-        // The queue is locked until the task stands in it: its waker waits for that.
+        // The queue is locked until the task is in it, so a waker waits for that.
         self.switch(pin, || queue.wait());
         true
     }
 
-    /// Acquires `SCHED_LOCK`, at `splsched`: its holder is not preempted, since CPUs wait for it
-    /// pinned.
+    /// Acquires `SCHED_LOCK` at `splsched`: its holder is not preempted, since CPUs spin for it
+    /// while pinned.
     #[track_caller]
     fn lock(&self) -> M::Pin {
         let pin = M::pin();
@@ -98,7 +99,7 @@ impl<M: Machine> Scheduler<M> {
             drop(pin);
             asleep::<M>(block);
             let _pin = M::pin();
-            // It did not switch: it has been woken already.
+            // The task did not switch, because it has been woken already.
             self.sched.lock.release_all();
         } else {
             self.sched.lock.unlock();
@@ -113,8 +114,8 @@ impl<M: Machine> Scheduler<M> {
         }
     }
 
-    /// The idle thread finds the task in its CPU's run queue and switches to it; and again the task
-    /// notes that it runs.
+    /// Takes the lock as the idle thread does, which finds the task in its CPU's run queue and
+    /// switches to it, and as the task does to record that it runs.
     #[track_caller]
     fn resume(&self) {
         let _pin = self.lock();
@@ -127,7 +128,7 @@ impl<M: Machine> Scheduler<M> {
         let _pin = self.lock();
         let mut queue = self.queues.lock(key);
         let woken = (0..count).take_while(|_| queue.signal()).count();
-        // They are made runnable, and their CPUs told, under the lock.
+        // The tasks are made runnable, and their CPUs told, under the lock.
         drop(queue);
         self.sched.lock.unlock();
         woken

@@ -1,4 +1,4 @@
-//! The systems by name: one row each, which gives the differences to another row.
+//! The systems by name: a table with one row each, written as its differences from another row.
 //!
 //! A preset of your own is one more constant: `Preset(&Row { name: "mine", ..*Preset::LINUX_5_15.0
 //! })` with what is different.
@@ -19,8 +19,8 @@ use machine::{Machine, Platform};
 use vm::system::{ForkTables, FramePools, ObjectPages};
 use vm::{FAULT_AROUND, Options};
 
-/// A named choice of each part: a system of the case studies, today's, or our own. Presets with the
-/// same name are equal.
+/// A named choice of each part: a system of the case studies, a present one, or `vm`'s own designs.
+/// Presets with the same name are equal.
 #[derive(Clone, Copy, Debug)]
 pub struct Preset(pub &'static Row);
 
@@ -41,9 +41,9 @@ pub struct Row {
     pub gate: Gates,
     /// Where its pages queue.
     pub queues: Queueing,
-    /// The pools of its free frames. FreeBSD's before memory domains are all CPUs', Linux's before
-    /// 6.7 a node's. Since then lists of a CPU grow until the pool is hardly asked; FreeBSD 14 and
-    /// OpenBSD have models of their own ([`crate::freebsd`], [`crate::openbsd`]).
+    /// The pools of its free frames. FreeBSD before memory domains has one for all CPUs, Linux
+    /// before 6.7 one for each node. Since 6.7 a CPU's lists grow until they hardly use the pool;
+    /// FreeBSD 14 and OpenBSD have models of their own ([`crate::freebsd`], [`crate::openbsd`]).
     pub frame_pools: FramePools,
     /// Its locks of PV lists.
     pub pv_locks: PvLocks,
@@ -51,14 +51,14 @@ pub struct Row {
     pub pv_chunks: Option<Order>,
     /// How it forks page tables.
     pub fork_tables: ForkTables,
-    /// How it finds the mappings of an object's page: the systems of the field by entries for each,
-    /// or by the substitute for their counts.
+    /// How it finds the mappings of an object's page: the presets of real systems by an entry for
+    /// each mapping, or by the substitute for Linux's counts.
     pub object_pages: ObjectPages,
     /// Pages of a file that its read fault maps: Linux's since 3.15 `fault_around_bytes`, FreeBSD's
     /// four to either side (`vm_fault_prefault`), OpenBSD's three before and four behind
     /// (`uvmadvice`).
     pub fault_around: usize,
-    /// What does without its kernel's lock; `None` if there is no such lock.
+    /// What runs without its kernel's lock; `None` if it has no such lock.
     pub unlocked: Option<Unlocked>,
     /// Its scheduler, on machines that take one.
     pub scheduler: Scheduling,
@@ -67,13 +67,13 @@ pub struct Row {
 /// The schedulers of the systems.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheduling {
-    /// `sched::Best`.
+    /// `vm`'s own choice, `sched::Best`.
     Own,
-    /// FreeBSD's ULE.
+    /// FreeBSD 12's ULE.
     Ule,
-    /// Linux's CFS.
+    /// Linux 3.0's CFS.
     Cfs,
-    /// OpenBSD's.
+    /// OpenBSD 7.0's scheduler.
     OpenBsd,
 }
 
@@ -132,7 +132,7 @@ impl Preset {
         ..*Self::FREEBSD_PVH.0
     });
 
-    /// [`Preset::FREEBSD_DI`] with FreeBSD's own locks of a space.
+    /// FreeBSD in May 2018 ([`Preset::FREEBSD_DI`]) with FreeBSD's own locks of a space.
     pub const FREEBSD_11: Preset = Preset(&Row {
         name: "freebsd-11",
         description: "as freebsd-di, with the map's sx and the pmap's mutex as FreeBSD builds them",
@@ -163,7 +163,7 @@ impl Preset {
         ..*Self::FREEBSD_DI.0
     });
 
-    /// [`Preset::FREEBSD_LOCKLESS_DI`], built for NUMA.
+    /// FreeBSD in March 2020 ([`Preset::FREEBSD_LOCKLESS_DI`]), built for NUMA.
     pub const FREEBSD_NUMA: Preset = Preset(&Row {
         name: "freebsd-numa",
         description: "\
@@ -271,7 +271,7 @@ impl Preset {
         scheduler: Scheduling::Cfs,
     });
 
-    /// [`Preset::LINUX_2_6_39`] with the read-ahead fix.
+    /// Linux in May 2011 ([`Preset::LINUX_2_6_39`]) with the read-ahead fix.
     pub const LINUX_2_6_39_RA: Preset = Preset(&Row {
         name: "linux-2.6.39-ra",
         description: "as linux-2.6.39, but that faults leave the open file alone",
@@ -289,7 +289,7 @@ impl Preset {
         ..*Self::LINUX_2_6_39_RA.0
     });
 
-    /// Linux in July 2011: the mutexes, and one acquisition for a chain.
+    /// Linux in July 2011: mutexes for the reverse map, and one acquisition for a chain.
     pub const LINUX_3_0_FIXES: Preset = Preset(&Row {
         name: "linux-3.0-fixes",
         description: "as linux-3.0-rc2, with the root locked once for all of a region's lists",

@@ -1,4 +1,4 @@
-//! Presets from their names.
+//! Parsing of presets' names.
 
 use super::Preset;
 use alloc::string::{String, ToString};
@@ -21,12 +21,12 @@ impl FromStr for Preset {
     }
 }
 
-/// No preset has this name.
+/// The error for a name that no preset has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownPreset {
     /// The requested name.
     pub name: String,
-    /// The preset whose name is most like it, if one is.
+    /// The preset with the most similar name, if one is similar enough.
     pub nearest: Option<Preset>,
 }
 
@@ -66,8 +66,8 @@ fn nearest(name: &str) -> Option<Preset> {
         .map(|(_, preset)| preset)
 }
 
-/// How many bytes must be inserted, removed or replaced to turn `a` into `b` (Levenshtein), case
-/// aside.
+/// How many bytes must be inserted, removed or replaced to turn `a` into `b` (Levenshtein
+/// distance), regardless of case.
 fn edits(a: &str, b: &str) -> usize {
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.bytes().enumerate() {

@@ -1,4 +1,4 @@
-//! Any gate.
+//! A gate, chosen at run time.
 
 use crate::freebsd::{Entries, OneLock, SxMap};
 use crate::linux::{Fixes, Linux, Mutexes, PageState, Rwsems, SpinLocks};
@@ -10,16 +10,16 @@ use vm::system::{Change, Extent, Gate, Mapping, Op, Part, Seldom};
 /// The gate of an [`AnyGate`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Gates {
-    /// None: the slots' locks do all.
+    /// No gate: the locks of the slots suffice.
     #[default]
     Slots,
-    /// [`OneLock`].
+    /// FreeBSD's locks of a space, as `sync`'s own kinds ([`OneLock`]).
     OneLock,
-    /// [`SxMap`].
+    /// FreeBSD's own locks of a space ([`SxMap`]).
     SxMap,
-    /// [`Entries`].
+    /// FreeBSD 14's entries with objects ([`Entries`]).
     FreeBsd,
-    /// [`Uvm`].
+    /// OpenBSD's entries with amaps ([`Uvm`]).
     OpenBsd,
     /// [`Linux`] with [`SpinLocks`].
     LinuxSpinLocks(Fixes),
@@ -59,22 +59,22 @@ macro_rules! gates {
     ($($kind:ident: $gate:ty = $choice:pat => $config:expr;)*) => {
         /// A gate, chosen when the VM is made.
         pub enum AnyGate<M: Machine> {
-            /// See [`Gates::Slots`].
+            /// For [`Gates::Slots`].
             Slots,
             $(#[doc = concat!("See [`Gates::", stringify!($kind), "`].")] $kind($gate),)*
         }
 
-        /// A space's part.
+        /// The state of a space.
         pub enum AnySpace<M: Machine> {
-            /// See [`Gates::Slots`].
+            /// For [`Gates::Slots`].
             Slots,
             $(#[doc = concat!("See [`Gates::", stringify!($kind), "`].")]
             $kind(<$gate as Gate<M>>::Space),)*
         }
 
-        /// An object's part.
+        /// The state of an object.
         pub enum AnyObject<M: Machine> {
-            /// See [`Gates::Slots`].
+            /// For [`Gates::Slots`].
             Slots,
             $(#[doc = concat!("See [`Gates::", stringify!($kind), "`].")]
             $kind(<$gate as Gate<M>>::Object),)*
@@ -167,7 +167,7 @@ macro_rules! gates {
                 change: Change<'_, M, Self>,
             ) {
                 match self {
-                    // They keep no records.
+                    // These gates keep no records.
                     AnyGate::Slots | AnyGate::OneLock(_) | AnyGate::SxMap(_) => {}
                     _ => self.report_at(space, guard, change),
                 }
@@ -201,7 +201,7 @@ macro_rules! gates {
             }
         }
 
-        /// The gates that do something.
+        /// The calls of gates that do something.
         impl<M: Machine> AnyGate<M> {
             #[inline(never)]
             #[track_caller]

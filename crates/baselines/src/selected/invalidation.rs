@@ -1,4 +1,4 @@
-//! Any design of delayed invalidation.
+//! A design of delayed invalidation, chosen at run time.
 
 use crate::freebsd::{Di, EpochDi, LocklessDi, Pvh};
 use machine::{Frame, Machine};
@@ -8,15 +8,15 @@ use vm::system::{Extent, Invalidation, Part};
 /// The design of an [`AnyInvalidation`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Design {
-    /// [`Pvh`].
+    /// FreeBSD 10's reader/writer lock ([`Pvh`]).
     Pvh,
-    /// [`Di`].
+    /// FreeBSD's list under one mutex ([`Di`]).
     Di,
-    /// [`LocklessDi`].
+    /// FreeBSD's list without a lock ([`LocklessDi`]).
     LocklessDi,
-    /// [`EpochDi`].
+    /// Epochs, the experiment of case study 000 ([`EpochDi`]).
     Epoch,
-    /// `vm`'s own.
+    /// `vm`'s own design.
     #[default]
     Own,
 }
@@ -24,15 +24,15 @@ pub enum Design {
 /// A baseline or `Own`, chosen when it is made. The baselines keep nothing in a page, so a page's
 /// state is `Own`'s, unused by the others.
 pub enum AnyInvalidation<M: Machine, Own: Invalidation<M>> {
-    /// See [`Design::Pvh`].
+    /// For [`Design::Pvh`].
     Pvh(Pvh<M>),
-    /// See [`Design::Di`].
+    /// For [`Design::Di`].
     Di(Di<M>),
-    /// See [`Design::LocklessDi`].
+    /// For [`Design::LocklessDi`].
     LocklessDi(LocklessDi<M>),
-    /// See [`Design::Epoch`].
+    /// For [`Design::Epoch`].
     Epoch(EpochDi<M>),
-    /// See [`Design::Own`].
+    /// For [`Design::Own`].
     Own(Own),
 }
 
@@ -40,15 +40,15 @@ macro_rules! guard {
     ($(#[$doc:meta])* $name:ident, $kind:ident) => {
         $(#[$doc])*
         pub enum $name<'a, M: Machine, Own: Invalidation<M>> {
-            /// See [`Design::Pvh`].
+            /// For [`Design::Pvh`].
             Pvh(<Pvh<M> as Invalidation<M>>::$kind<'a>),
-            /// See [`Design::Di`].
+            /// For [`Design::Di`].
             Di(<Di<M> as Invalidation<M>>::$kind<'a>),
-            /// See [`Design::LocklessDi`].
+            /// For [`Design::LocklessDi`].
             LocklessDi(<LocklessDi<M> as Invalidation<M>>::$kind<'a>),
-            /// See [`Design::Epoch`].
+            /// For [`Design::Epoch`].
             Epoch(<EpochDi<M> as Invalidation<M>>::$kind<'a>),
-            /// See [`Design::Own`].
+            /// For [`Design::Own`].
             Own(Own::$kind<'a>),
         }
     };
@@ -70,7 +70,7 @@ impl<M: Machine, Own: Invalidation<M>> Default for AnyHeld<'_, M, Own> {
     }
 }
 
-/// Opens a guard of the design in use.
+/// Makes a guard of the design in use.
 macro_rules! open {
     ($any:expr, $guard:ident, $method:ident) => {
         match $any {

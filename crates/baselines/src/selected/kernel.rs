@@ -1,4 +1,4 @@
-//! Any kernel.
+//! A kernel, chosen at run time.
 
 use crate::openbsd::BigLock;
 use ipc::{Entry, Kernel, Own};
@@ -8,7 +8,7 @@ use machine::Machine;
 pub enum AnyKernel<M: Machine> {
     /// No lock of the whole kernel, sleepers hashed.
     Own(Own<M>),
-    /// OpenBSD's kernel, as far as it is unlocked.
+    /// OpenBSD's kernel, which takes `KERNEL_LOCK` for all that is not unlocked.
     BigLock(BigLock<M>),
 }
 

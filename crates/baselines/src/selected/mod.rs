@@ -1,8 +1,8 @@
-//! Parts chosen at run time, and the names they are chosen by.
+//! Parts chosen at run time, and the enums that choose them.
 //!
-//! Each part dispatches on an enum, and `vm`'s own design is among the choices of each: so it is
-//! compared with the baselines at the same cost of dispatch (one predictable branch per operation).
-//! `docs/costs.md` has its cost when it is chosen at compile time.
+//! Each part dispatches on an enum, and `vm`'s own design is one of its choices: so the comparison
+//! with the baselines is at the same cost of dispatch (one predictable branch per operation).
+//! `docs/costs.md` gives its cost when it is chosen at compile time.
 
 mod gate;
 mod invalidation;
@@ -23,7 +23,7 @@ use core::marker::PhantomData;
 use machine::Platform;
 use vm::{Best, System};
 
-/// Every part chosen at run time; `vm`'s own among the choices.
+/// A system whose parts are all chosen at run time, `vm`'s own among the choices.
 pub struct Selected<M>(PhantomData<M>);
 
 impl<M: Platform> System for Selected<M> {

@@ -1,4 +1,4 @@
-//! Any locks of PV lists.
+//! Locks of PV lists, chosen at run time.
 
 use crate::freebsd::{ListLocks, PvListHeld, PvListLocks};
 use crate::linux::Spinning;
@@ -7,33 +7,33 @@ use vm::Error;
 use vm::lock::PvLock;
 use vm::system::{Extent, Part, PvByteHeld, PvBytes, PvLocking};
 
-/// Which locks PV lists have.
+/// The locks of PV lists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PvLocks {
     /// `vm`'s own: a byte in each page, for which tasks sleep.
     #[default]
     Own,
-    /// [`PvListLocks`].
+    /// FreeBSD's locks, which pages share ([`PvListLocks`]).
     Shared(ListLocks),
-    /// [`Spinning`].
+    /// A byte in each page, for which tasks spin ([`Spinning`]).
     Spinning,
 }
 
-/// The locks, chosen when they are made.
+/// Locks of PV lists, chosen when they are made.
 pub enum AnyPvLocks<M: Machine> {
-    /// See [`PvLocks::Shared`].
+    /// For [`PvLocks::Shared`].
     Shared(PvListLocks<M>),
-    /// See [`PvLocks::Own`].
+    /// For [`PvLocks::Own`].
     Own(PvBytes),
-    /// See [`PvLocks::Spinning`].
+    /// For [`PvLocks::Spinning`].
     Spinning(Spinning),
 }
 
-/// A list, locked by either.
+/// A locked PV list.
 pub enum AnyPvHeld<'a, M: Machine> {
-    /// See [`AnyPvLocks::Shared`].
+    /// For [`AnyPvLocks::Shared`].
     Shared(PvListHeld<'a, M>),
-    /// See [`AnyPvLocks::Own`] and [`AnyPvLocks::Spinning`].
+    /// For [`AnyPvLocks::Own`] and [`AnyPvLocks::Spinning`].
     Own(PvByteHeld<'a, M>),
 }
 

@@ -1,4 +1,4 @@
-//! Any queues of pages.
+//! Queues of pages, chosen at run time.
 
 use crate::freebsd::{BatchedQueues, FreeHeld};
 use crate::linux::{Batches, Lruvecs};
@@ -10,26 +10,26 @@ use vm::system::{Extent, PageQueues, Part, Purpose};
 /// The queues of an [`AnyQueues`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Queueing {
-    /// None: pages age in their descriptors, free ones are with the CPUs.
+    /// No queues: pages age in their descriptors, and CPUs keep free ones.
     #[default]
     Nowhere,
-    /// [`BatchedQueues`].
+    /// FreeBSD 14's queues, changed by batches ([`BatchedQueues`]).
     Batched,
-    /// [`GlobalQueues`].
+    /// OpenBSD's one queue under one mutex ([`GlobalQueues`]).
     Global,
-    /// [`Lruvecs`].
+    /// Linux's list for each node and control group ([`Lruvecs`]).
     Lruvecs(Batches),
 }
 
-/// Where pages queue, chosen when the VM is made.
+/// The queues of pages, chosen when the VM is made.
 pub enum AnyQueues<M: Machine> {
-    /// See [`Queueing::Nowhere`].
+    /// For [`Queueing::Nowhere`].
     Nowhere,
-    /// See [`Queueing::Batched`].
+    /// For [`Queueing::Batched`].
     Batched(BatchedQueues<M>),
-    /// See [`Queueing::Global`].
+    /// For [`Queueing::Global`].
     Global(GlobalQueues<M>),
-    /// See [`Queueing::Lruvecs`].
+    /// For [`Queueing::Lruvecs`].
     Lruvecs(Lruvecs<M>),
 }
 
@@ -37,12 +37,12 @@ pub enum AnyQueues<M: Machine> {
 #[derive(Default)]
 #[must_use = "the lock is released when this is dropped"]
 pub enum AnyFree<'a, M: Machine> {
-    /// No lock.
+    /// No lock is held.
     #[default]
     Unlocked,
-    /// See [`Queueing::Global`].
+    /// For [`Queueing::Global`].
     Global(FreePages<'a, M>),
-    /// See [`Queueing::Batched`].
+    /// For [`Queueing::Batched`].
     Batched(Option<FreeHeld<'static, M>>),
 }
 

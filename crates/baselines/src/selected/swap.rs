@@ -1,4 +1,4 @@
-//! Any swap account.
+//! A swap account, chosen at run time.
 
 use crate::freebsd::swap::{AtomicSwap, MutexSwap};
 use crate::linux::CommittedAs;
@@ -9,26 +9,26 @@ use vm::system::{Extent, Part, Reservation};
 /// The account of an [`AnySwap`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Account {
-    /// [`MutexSwap`].
+    /// FreeBSD's counters under mutexes ([`MutexSwap`]).
     Mutex,
-    /// [`AtomicSwap`].
+    /// FreeBSD's two atomic counters ([`AtomicSwap`]).
     Atomic,
-    /// [`CommittedAs`], before `vm`'s own.
+    /// Linux's counter ([`CommittedAs`]) in front of `vm`'s own account.
     CommittedAs,
-    /// `vm`'s own.
+    /// `vm`'s own account.
     #[default]
     Own,
 }
 
 /// A baseline account or `Own`, chosen when it is made.
 pub enum AnySwap<M: Machine, Own: Reservation<M>> {
-    /// See [`Account::Mutex`].
+    /// For [`Account::Mutex`].
     Mutex(MutexSwap<M>),
-    /// See [`Account::Atomic`].
+    /// For [`Account::Atomic`].
     Atomic(AtomicSwap<M>),
-    /// See [`Account::CommittedAs`].
+    /// For [`Account::CommittedAs`].
     CommittedAs(CommittedAs<M, Own>),
-    /// See [`Account::Own`].
+    /// For [`Account::Own`].
     Own(Own),
 }
 

@@ -39,7 +39,7 @@ type Shared<I> = Arc<Space<With<I>>>;
 
 /// Long enough for a thread to run, however loaded the machine.
 const LONG: Duration = Duration::from_secs(20);
-/// How long a pageout has to return too early.
+/// The time in which a wrong pageout returns early.
 const A_WHILE: Duration = Duration::from_millis(100);
 
 /// Stops shootdowns of the CPUs below `stops` until they are released.
@@ -91,7 +91,7 @@ const AT: VaRange = VaRange {
     end: (1 << 30) + PAGE_SIZE,
 };
 
-/// Plays the example with `unmappers` spaces, all of which map a page of private memory.
+/// Plays the example with `unmappers` spaces that map a page of private memory.
 fn play<I: Invalidation<Hosted>>(unmappers: usize) -> Verdict {
     play_with::<I, _>(unmappers, |vm| {
         let page = vm.new_page().expect("a page");
@@ -112,7 +112,7 @@ fn play<I: Invalidation<Hosted>>(unmappers: usize) -> Verdict {
 type Own = <Best<Hosted> as System>::Invalidation;
 type File = ObjectRef<With<Own>>;
 
-/// As [`play`], with an object's page, which `page_out` takes out of all tables.
+/// Plays the example with an object's page, which `page_out` removes from all tables.
 fn play_object(unmappers: usize, page_out: impl Fn(&File) -> Removed + Send + Sync) -> Verdict {
     play_with::<Own, _>(unmappers, |vm| {
         let object = Object::anonymous(vm, None, PAGE_SIZE as u64).expect("an object");
@@ -142,8 +142,8 @@ fn play_with<I: Invalidation<Hosted>, O: Fn() -> Removed + Send + Sync>(
     unmappers: usize,
     cast: impl FnOnce(&Arc<Vm<With<I>>>) -> Cast<I, O> + Send,
 ) -> Verdict {
-    // The CPUs with the stale entries: each is in its space, as one that has left flushes when it
-    // comes back.
+    // The CPUs with the stale entries: each stays in its space, since a CPU that has left flushes
+    // when it comes back.
     let writers = unmappers..2 * unmappers;
     let pageout = writers.end;
     let machine = Hosted::with_memory(pageout + 1, 16 << 20).expect("memory");
@@ -190,7 +190,7 @@ fn play_with<I: Invalidation<Hosted>, O: Fn() -> Removed + Send + Sync>(
         }));
         let mut verdict = None;
         for (index, go) in window.let_go.iter().enumerate() {
-            // Gives it time to be wrong; before the last, a shorter look is enough.
+            // Gives a wrong pageout time to return; before the last, less time is enough.
             match returned.recv_timeout(A_WHILE) {
                 Ok(_) => verdict = Some(Verdict::TooEarly),
                 Err(RecvTimeoutError::Timeout) => {}
@@ -202,7 +202,7 @@ fn play_with<I: Invalidation<Hosted>, O: Fn() -> Removed + Send + Sync>(
             let removed = returned.recv_timeout(LONG).expect("the pageout ends");
             Verdict::InTime(removed)
         });
-        // A scope ends before its threads have returned their CPUs; a join does not.
+        // A scope may end before its threads have given back their CPUs; a join does not.
         for task in tasks {
             task.join().expect("no task panics");
         }
@@ -272,7 +272,7 @@ fn pages_of_objects_are_in_time() {
     }
 }
 
-/// The careless walk believes the counts of a space, which go before the flush.
+/// The careless walk relies on the counts of a space, which drop before the flush.
 #[test]
 fn a_walk_that_passes_over_vacant_slots_is_too_early() {
     let careless = |object: &File| {

@@ -22,7 +22,7 @@ const FRAMES: usize = 2048;
 /// A design's promises beyond the contract.
 #[derive(Clone, Copy)]
 struct Promise {
-    /// A wait does not heed open blocks that have not noted the page's region.
+    /// True if a wait ignores open blocks that have not noted the page's region.
     notes: bool,
 }
 
@@ -87,7 +87,7 @@ fn middle_block_ends_first<I: Invalidation<Hosted>>(
     })
 }
 
-/// The newest ends first, and the one it handed its number to notes another page then.
+/// The newest block ends first, and the one to which it gave its number then notes another page.
 fn notes_after_a_newer_block_ended<I: Invalidation<Hosted>>(policy: &I) -> Result<(), String> {
     with_cpus::<I, 3, _>(policy, |[old, new, waiter]| {
         old.begin();

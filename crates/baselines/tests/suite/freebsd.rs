@@ -53,7 +53,7 @@ fn write(entries: &Entries, at: usize) {
     access(entries, at, Access::Write);
 }
 
-/// Returns true if a fault at `at` waits while another holds its objects.
+/// Returns true if a fault at `at` waits while another task holds its objects.
 fn waits(entries: &Entries, at: usize) -> bool {
     thread::scope(|scope| {
         let (tell, told) = channel();
@@ -66,8 +66,8 @@ fn waits(entries: &Entries, at: usize) -> bool {
     })
 }
 
-/// Returns true if two faults of `entries` meet: a page that is there is mapped under the object's
-/// lock for reading, and one that is not wants the lock for writing.
+/// Returns true if two faults of `entries` conflict: a resident page is mapped under the object's
+/// lock for reading, and one that is absent needs the lock for writing.
 fn meet(entries: &Entries, there: usize, other: (&Entries, usize)) -> bool {
     let held = entries.fault(there, Access::Read);
     let (entries, missing) = other;
@@ -100,8 +100,8 @@ fn an_object_comes_with_the_first_fault_and_a_shadow_after_a_fork() {
     assert!(!parent.wants_copy(page(PAGES), Access::Write));
 }
 
-/// Parent and child look for their pages in the object behind both; a copy of its own is the
-/// child's alone.
+/// Parent and child look for their pages in the object behind both; a copy that the child has made
+/// is only the child's.
 #[test]
 fn a_family_meets_in_the_object_behind() {
     let parent = space();
@@ -114,7 +114,7 @@ fn a_family_meets_in_the_object_behind() {
     let stranger = space();
     write(&stranger, page(0));
     assert!(!meet(&parent, page(0), (&stranger, page(2))));
-    // The child has the page now: its faults there meet nobody.
+    // The child has the page now: its faults there conflict with none.
     assert!(!meet(&parent, page(0), (&child, page(1))));
 }
 
@@ -180,12 +180,12 @@ fn pages_come_and_go_by_32() {
     map(0..31);
     map(0..31);
     assert_eq!(queues.listed(), vec![]);
-    // The one that does not fit any more is put there at once.
+    // The page that does not fit any more is queued at once.
     map(31..40);
     assert_eq!(queues.listed(), frames(0..32));
     free(0..10);
     assert_eq!(queues.listed(), frames(0..32), "they leave by a batch, too");
-    // One of them is used again before that, and leaves at once.
+    // One of the pages is used again before that, and leaves at once.
     map(5..6);
     let others: Vec<Frame> = frames(0..5).into_iter().chain(frames(6..32)).collect();
     assert_eq!(queues.listed(), others);
@@ -193,7 +193,7 @@ fn pages_come_and_go_by_32() {
     let listed: HashSet<Frame> = queues.listed().into_iter().collect();
     let expected: HashSet<Frame> = [5].into_iter().chain(10..53).map(Frame).collect();
     assert_eq!(listed, expected);
-    // Never mapped.
+    // Pages that were never mapped.
     free(90..100);
 }
 
@@ -227,8 +227,8 @@ fn each_page_is_in_the_queue_once() {
     });
 }
 
-/// CPUs that fork one space side by side, and write the pages that parent and children share: each
-/// sees its own writes, and all memory is freed.
+/// CPUs that fork one space at the same time, and write the pages that parent and children share:
+/// each sees its own writes, and all memory is freed.
 #[test]
 fn spaces_fork_side_by_side() {
     const CPUS: usize = 4;

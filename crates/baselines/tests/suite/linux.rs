@@ -1,4 +1,4 @@
-//! Linux's VMAs and anon_vma chains beside the VM's own tree: the same ranges after the same
+//! Linux's VMAs and anon_vma chains compared with the VM's own tree: the same ranges after the same
 //! operations; the reverse map visits as many VMAs as it must, and finds those that map a page.
 
 use baselines::linux::{
@@ -19,7 +19,7 @@ use vm::system::{
 };
 use vm::{At, Best, Options, Prot, Region, Request, Space, Vm};
 
-/// The observed part of a VMA: its range, its rights, whether it maps a file.
+/// The observed part of a VMA: its range, its rights, and true if it maps a file.
 type Seen = (VaRange, Prot, bool);
 
 thread_local! {
@@ -334,7 +334,7 @@ fn readers_come_in_when_the_map_is_locked_for_writing_no_more() {
     drop(lock.write());
 }
 
-/// A change that is expected, and then expected anew, keeps faults out to its end.
+/// A change that is announced twice keeps faults out to its end.
 #[test]
 fn faults_stay_out_of_a_change_that_is_expected_twice() {
     let machine = Hosted::new(2);
@@ -359,7 +359,7 @@ fn faults_stay_out_of_a_change_that_is_expected_twice() {
             };
             gate.report(&mm, &mut op, Change::Mapped(range, mapping));
             drop(op);
-            // From now on a fault does without the map's lock.
+            // From now on a fault does not take the map's lock.
             drop(gate.begin(&mm, fault));
             let mut op = gate.begin(&mm, Op::Change);
             gate.report(&mm, &mut op, Change::Expected(range));

@@ -24,8 +24,8 @@ fn pages_come_and_go_by_31() {
     assert_eq!(lists.listed(), frames(0..31));
     map(40..65);
     assert_eq!((lists.listed(), lists.charged()), (frames(0..62), 128));
-    // One that is still in the batch, and 29 of the list; then one is used again, and one more
-    // goes.
+    // Frees a page that is still in the batch, and 29 of the list; then one is used again, and one
+    // more is freed.
     free(64..65);
     free(0..29);
     map(5..6);
@@ -35,7 +35,7 @@ fn pages_come_and_go_by_31() {
     listed.sort();
     assert_eq!(listed, expected);
     assert_eq!(lists.charged(), 128 - 31);
-    // Never mapped.
+    // Pages that were never mapped.
     free(90..100);
     assert_eq!(lists.charged(), 128 - 31);
 }
@@ -71,7 +71,8 @@ fn each_page_is_in_one_list_once() {
         let listed = lists.listed();
         let once: HashSet<Frame> = listed.iter().copied().collect();
         assert_eq!(once.len(), listed.len());
-        // What is in use and not listed is in a batch, as is what is listed and not in use.
+        // Pages in use that are not listed are in a batch, and so are listed pages that are not in
+        // use.
         let in_use = |frame: &Frame| used[frame.index()];
         let waiting = once.iter().filter(|frame| !in_use(frame)).count();
         assert!(waiting <= CPUS * 30, "{waiting}");

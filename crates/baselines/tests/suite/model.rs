@@ -1,8 +1,8 @@
-//! The lists and the epochs under all interleavings of two and three CPUs, and the same with one
-//! step broken: each fault must be found.
+//! The lists and the epochs under all interleavings of two and three CPUs, and with one step
+//! broken: each fault must be found.
 //!
-//! The model: a CPU notes a page in a block, says so, flushes (writes a plain cell) and ends the
-//! block. Another waits; if it had heard of the note before, it reads the cell: a wait that returns
+//! The model: a CPU notes a page in a block, sets a flag, flushes (writes a plain cell) and ends
+//! the block. Another waits; if it saw the flag before, it reads the cell: a wait that returns
 //! early is a data race or a wrong value, a lost wake-up a deadlock.
 
 use crate::common;
@@ -57,8 +57,8 @@ impl<I: Invalidation<Loomed>> World<I> {
     }
 }
 
-/// `removers` CPUs, each with its page, and one that waits for the first's, all with at
-/// most so many preemptions (`None`: any number).
+/// `removers` CPUs, each with its page, and one that waits for the first's, all with at most
+/// `preemptions` preemptions (`None`: any number).
 fn model<I: Invalidation<Loomed>>(removers: usize, preemptions: Option<usize>) {
     explore::<I>(removers, true, preemptions);
 }
@@ -72,8 +72,8 @@ fn explore<I: Invalidation<Loomed>>(removers: usize, beside: bool, preemptions: 
     let mut builder = Builder::new();
     builder.preemption_bound = preemptions;
     builder.max_branches = 20_000;
-    // Turnstiles are found by hashing addresses, and the checker replays: all executions
-    // have their world at one place.
+    // Turnstiles are found by hashing addresses, and the checker replays: all executions have their
+    // world at the same address.
     let place = Place(Box::into_raw(Box::<World<I>>::new_uninit()).cast());
     builder.check(move || {
         // The anchor synchronizes with `core`'s atomics, which the checker does not see:
@@ -104,7 +104,7 @@ fn explore<I: Invalidation<Loomed>>(removers: usize, beside: bool, preemptions: 
     });
 }
 
-/// Where a world lies.
+/// The address of a world.
 struct Place<W>(*mut W);
 
 impl<W> Place<W> {
@@ -157,7 +157,7 @@ broken!(SleepsUnchecked, CHECKS_AGAIN);
 broken!(LeavesUnmarked, MARKS);
 broken!(LooksOnly, EXCHANGES);
 
-/// The epochs of case study 000's experiment, if a wait waited for one side only.
+/// The epochs of case study 000's experiment, with waits for one side only.
 struct HastyEpoch(Sleepable<Loomed, OneSide>);
 
 enum OneSide {}
@@ -238,7 +238,7 @@ fn lockless_di_two_blocks() {
     blocks_only::<LocklessDi<Loomed>>(Some(2));
 }
 
-/// The number handed to a block that is leaving is lost, and the wait for it never ends.
+/// A number given to a block that is leaving is lost, and the wait for it never ends.
 #[test]
 fn lockless_di_leaving_unmarked_is_found() {
     assert_eq!(

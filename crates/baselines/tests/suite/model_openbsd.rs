@@ -12,7 +12,7 @@ use sync::watch::Off;
 type Cell<T> = <Loomed as Atomics>::Cell<T>;
 type Flag = <Loomed as Atomics>::AtomicU32;
 
-/// Explores with at most `preemptions` of a task that could go on.
+/// Explores schedules with at most `preemptions` preemptions.
 fn explore(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
     let mut builder = Builder::new();
     builder.preemption_bound = Some(preemptions);

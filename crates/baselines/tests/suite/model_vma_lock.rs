@@ -1,4 +1,4 @@
-//! The lock of a VMA, under which a fault does without the map's, under the checker.
+//! The lock of a VMA, with which a fault needs no lock of the map, under the checker.
 
 use baselines::linux::{LockSeq, VmaLock};
 use loomed::Loomed;
@@ -10,7 +10,7 @@ use sync::epoch::Domain;
 
 struct World {
     seq: LockSeq<Loomed>,
-    /// Whose writers hardly spin.
+    /// The lock under test; its writers hardly spin.
     lock: VmaLock<Loomed, 0>,
     domain: Domain<Loomed>,
     /// What a change writes and a fault reads.
@@ -33,13 +33,12 @@ impl World {
             self.lock.read(&self.seq, &self.domain)
         };
         if held.is_some() {
-            // SAFETY: the VMA is locked for a fault; the checker sees whether that keeps changes
-            // out.
+            // SAFETY: the VMA is locked for a fault; the checker reports a change meanwhile.
             assert_eq!(unsafe { *self.content.read() } % 2, 0);
         }
     }
 
-    /// Two steps, for a task that has the map's lock.
+    /// Changes the content in two steps, with the map's lock held.
     fn change(&self) {
         self.lock.write(&self.seq);
         for _ in 0..2 {
@@ -49,7 +48,7 @@ impl World {
         self.seq.unlock_all();
     }
 
-    /// The VMA leaves the tree, and is somebody else's then.
+    /// Removes the VMA from the tree; from then on another task owns it.
     fn remove(&self) {
         self.lock.write(&self.seq);
         self.lock.detach();

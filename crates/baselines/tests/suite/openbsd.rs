@@ -47,7 +47,7 @@ fn write(entries: &Entries, common: &Common, at: usize) {
     entries.fault(at).took();
 }
 
-/// Returns true if a fault at `at` waits while another holds its locks.
+/// Returns true if a fault at `at` waits while another task holds its locks.
 fn waits(entries: &Entries, at: usize) -> bool {
     thread::scope(|scope| {
         let (tell, told) = channel();
@@ -126,7 +126,7 @@ fn parts_of_a_region_come_and_go() {
     assert!(!child.wants_copy(page(0), Access::Read));
 }
 
-/// Pages stand once in the queue, whatever happens to them, in any order.
+/// Pages are in the queue once, whatever happens to them, in any order.
 #[test]
 fn pages_queue_once() {
     const FRAMES: usize = 5;
@@ -150,8 +150,8 @@ fn pages_queue_once() {
     }
 }
 
-/// What is unlocked takes the kernel's lock no more; processes are made under it in all versions,
-/// pipes never are used so.
+/// Unlocked system calls do not take the kernel's lock; processes are made under it in all
+/// versions, pipes never use it.
 #[test]
 fn who_locks_the_kernel() {
     let machine = Hosted::new(1);
@@ -194,8 +194,8 @@ fn who_locks_the_kernel() {
     }
 }
 
-/// A task that looks whether it is to sleep, and one that tells pollers, hold the kernel's lock
-/// before 7.6.
+/// A task that checks if it is to sleep, and one that tells pollers, hold the kernel's lock before
+/// 7.6.
 #[test]
 fn who_sleeps_with_the_kernel_locked() {
     let machine = Hosted::new(1);
@@ -214,8 +214,8 @@ fn who_sleeps_with_the_kernel_locked() {
     }
 }
 
-/// CPUs that fork one space side by side, and write the pages that parent and children share: each
-/// sees its own writes, and all memory is freed.
+/// CPUs that fork one space at the same time, and write the pages that parent and children share:
+/// each sees its own writes, and all memory is freed.
 #[test]
 fn spaces_fork_side_by_side() {
     const CPUS: usize = 4;

@@ -1,4 +1,4 @@
-//! What tests of all page queues do.
+//! Steps shared by the tests of all page queues.
 
 use hosted::Hosted;
 use machine::{Execute, Frame, Job};
@@ -11,18 +11,18 @@ pub fn frames(range: Range<u32>) -> Vec<Frame> {
     range.map(Frame).collect()
 }
 
-/// Faults map the pages.
+/// Maps the pages, as faults do.
 pub fn map<Q: PageQueues<Hosted>>(queues: &Q, range: Range<u32>) {
     range.for_each(|page| queues.activate(Frame(page)));
 }
 
-/// The pages go.
+/// Frees the pages.
 pub fn free<Q: PageQueues<Hosted>>(queues: &Q, range: Range<u32>) {
     range.for_each(|page| queues.remove(Frame(page)));
 }
 
-/// So many CPUs map and free the same `count` pages at random, and each does `last`; returns which
-/// pages are in use then.
+/// Lets this many CPUs map and free the same `count` pages at random and then do `last`; returns
+/// the pages in use afterwards.
 pub fn map_and_free<Q: PageQueues<Hosted>>(
     (machine, cpus): (&Hosted, usize),
     queues: &Arc<Q>,

@@ -23,8 +23,8 @@ fn with_chunks() -> impl Iterator<Item = Preset> {
     Preset::ALL.into_iter().filter(chunked)
 }
 
-/// Calls `act` for each of them on a thread of its own, with a machine of so much memory, and the
-/// VM without swap space.
+/// Calls `act` for each preset on a thread of its own, with a machine of `mib` MiB, and a VM
+/// without swap space.
 fn each(cpus: usize, mib: usize, act: fn(Preset, &Hosted, TestVm)) {
     for preset in with_chunks() {
         let test = move || {
@@ -58,7 +58,7 @@ fn mapped(vm: &TestVm, object: &ObjectRef<Selected<Hosted>>, pages: usize) -> Te
     space
 }
 
-/// Frames for chunks, beside pages and tables.
+/// Chunks use frames, in addition to pages and tables.
 #[test]
 fn a_chunk_has_168_entries_and_goes_with_the_last() {
     each(1, 16, |preset, _, vm| {

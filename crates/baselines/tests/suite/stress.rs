@@ -1,6 +1,6 @@
-//! Many blocks and removals at once, over abstract pages: a page is mapped by CPUs, each of which
-//! may keep a stale translation from the moment the PV entry is gone until it flushes. After a
-//! removal by the reverse map and a wait, there must be none.
+//! Many blocks and removals at once, over abstract pages: a page is mapped by CPUs; each may keep a
+//! stale translation from the removal of the PV entry until it flushes. After a removal by the
+//! reverse map and a wait, there must be none.
 
 use crate::common;
 
@@ -18,9 +18,9 @@ const PAGES: usize = 4;
 const ROUNDS: usize = 2_000;
 
 struct Page<P> {
-    /// The PV list: the address spaces that map the page. Under the page's PV lock.
+    /// The PV list: the address spaces that map the page. Guarded by the page's PV lock.
     pv: Mutex<Pv>,
-    /// Which CPUs may still reach the page through their TLBs.
+    /// True for each CPU that may still reach the page through its TLB.
     translated: [AtomicBool; CPUS],
     state: P,
 }
@@ -28,7 +28,7 @@ struct Page<P> {
 #[derive(Default)]
 struct Pv {
     mapped: [bool; CPUS],
-    /// Being removed: no new mappings.
+    /// True while the page is being removed: there are no new mappings.
     busy: bool,
 }
 

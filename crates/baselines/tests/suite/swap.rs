@@ -23,7 +23,7 @@ fn exact_alone<S: Reservation<Hosted>>(new: impl Fn(u64) -> S) {
     assert!(account.reserve(40));
     assert!(account.reserve(0));
     assert!(!account.reserve(1));
-    // In parts.
+    // Releases the amount in parts.
     account.release(30);
     account.release(70);
     assert_eq!(account.reserved(), 0);
@@ -32,7 +32,7 @@ fn exact_alone<S: Reservation<Hosted>>(new: impl Fn(u64) -> S) {
 }
 
 /// Three CPUs reserve a third each, over and over: all fit, so none may be refused. The fourth asks
-/// for more than there ever is: it must be refused and disturb no other.
+/// for more than there ever is: it must be refused without effect on the others.
 fn exact_together<S: Reservation<Hosted>>(machine: &Hosted, new: impl Fn(u64) -> S) {
     const ROUNDS: usize = 20_000;
     let account = Arc::new(new(30));
@@ -93,8 +93,8 @@ fn selected_accounts_are_exact() {
     }
 }
 
-/// Up to 16 MiB stay a CPU's own part; each mapping that is larger goes to the common count, and
-/// comes back from it.
+/// Up to 16 MiB remain in a CPU's own part; each larger mapping is charged to the common count, and
+/// uncharged there.
 #[test]
 fn linux_counts_by_batches_of_a_cpu() {
     const BATCH: u64 = 4096;

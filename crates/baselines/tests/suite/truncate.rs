@@ -10,8 +10,8 @@ use vm::pager::MemoryPager;
 use vm::swap::SwapSpace;
 use vm::{Advice, Error, Options, Prot, Request, Space, Vm};
 
-/// A page is no object's any more, and its mapping still there: the moment at which a reclaimer
-/// would take it for private memory.
+/// A page has left its object while its mapping still exists: a reclaimer would then take it for
+/// private memory.
 #[test]
 fn a_page_that_is_cut_off_does_not_go_out() {
     let machine = Hosted::with_memory(1, 4 << 20).expect("memory");

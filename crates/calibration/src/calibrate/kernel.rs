@@ -114,7 +114,8 @@ impl Turn {
         self.futex(libc::FUTEX_WAKE, 1);
     }
 
-    /// Waits while the word is `value`, or wakes so many; errors mean looking again.
+    /// Waits while the word is `value`, or wakes `value` tasks; after an error the caller checks
+    /// again.
     fn futex(&self, operation: libc::c_int, value: u32) {
         let operation = operation | libc::FUTEX_PRIVATE_FLAG;
         let forever = std::ptr::null::<libc::timespec>();

@@ -23,8 +23,8 @@ impl Mapping {
         if start == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        // A kernel without huge pages refuses, and has no need of it.
-        // SAFETY: the range is ours.
+        // A kernel without huge pages refuses, and has no need of it. SAFETY: the range is this
+        // mapping's.
         unsafe { libc::madvise(start, pages * PAGE, libc::MADV_NOHUGEPAGE) };
         Ok(Mapping {
             start: start.cast(),
@@ -40,7 +40,7 @@ impl Mapping {
 
     /// Writes a byte of a page.
     pub fn touch(&self, index: usize) {
-        // SAFETY: the page is ours and, but within `shootdown`, writable.
+        // SAFETY: the page is this mapping's and, but within `shootdown`, writable.
         unsafe { self.page(index).write_volatile(1) };
     }
 
@@ -51,7 +51,7 @@ impl Mapping {
         } else {
             libc::PROT_READ
         };
-        // SAFETY: the range is ours, and no reference points into it.
+        // SAFETY: the range is this mapping's, and no reference points into it.
         match unsafe { libc::mprotect(self.start.cast(), self.pages * PAGE, access) } {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error()),
@@ -61,7 +61,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: the range is ours, and no address of it is kept.
+        // SAFETY: the range is this mapping's, and no address of it is kept.
         unsafe { libc::munmap(self.start.cast(), self.pages * PAGE) };
     }
 }

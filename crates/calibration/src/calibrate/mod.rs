@@ -1,7 +1,7 @@
 //! This computer's costs, as a machine profile.
 //!
 //! Each step measures on threads pinned where it matters and gives a median of rounds. Figures that
-//! this computer cannot show (another socket, the legs of a transfer) are left to a built-in
+//! this computer cannot show (another socket, the parts of a transfer) are those of a built-in
 //! profile, and the source of each number says which it is.
 
 mod computer;

@@ -124,7 +124,7 @@ fn read_occupancy(profile: &mut Profile, base: &Profile) {
 mod tests {
     use super::*;
 
-    /// A computer whose pairs matter only by being there.
+    /// A computer whose pairs of CPUs matter only by their presence.
     fn computer(sockets: usize, cores: usize, cluster: usize) -> Computer {
         let pair = |there: bool| there.then_some((0, 1));
         Computer {

@@ -32,7 +32,7 @@ pub fn measure(computer: &Computer, rounds: usize) -> io::Result<Vec<Figure>> {
     Ok(figure.into_iter().collect())
 }
 
-/// Taking the right to write from a page that was just written; `before` each time.
+/// Times taking the right to write from a page that was just written; calls `before` each time.
 fn protect(rounds: usize, before: impl Fn()) -> io::Result<Reading> {
     let page = Mapping::new(1)?;
     let one = || {
@@ -77,7 +77,7 @@ impl Company {
         Ok(Company { turns, thread })
     }
 
-    /// Waits until it takes a turn: another task may have its CPU.
+    /// Waits until the thread takes a turn: another task may run on its CPU.
     fn wait(&self) {
         let seen = self.turns.load(Relaxed);
         while self.turns.load(Relaxed) == seen {

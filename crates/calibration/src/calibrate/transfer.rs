@@ -33,7 +33,7 @@ pub fn measure(computer: &Computer, rounds: usize) -> io::Result<Vec<Figure>> {
     Ok(figures)
 }
 
-/// The line that is sent, apart from lines that a prefetcher fetches with it.
+/// The line that is sent, aligned apart from lines that a prefetcher fetches with it.
 #[repr(align(256))]
 struct Ball(AtomicBool);
 

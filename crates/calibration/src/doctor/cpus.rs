@@ -88,8 +88,8 @@ fn isolated(host: &Host) -> Finding {
     }
 }
 
-/// They cost each system call something; results record them, so one compares like with
-/// like.
+/// Mitigations add to the cost of each system call; results record them, so that comparisons can
+/// take them into account.
 fn mitigations(host: &Host) -> Finding {
     const NAME: &str = "mitigations";
     let Some(all) = &host.environment.mitigations else {

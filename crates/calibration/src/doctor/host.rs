@@ -1,4 +1,4 @@
-//! The computer that is looked at.
+//! The computer that is examined.
 
 use stats::environment::{Environment, Tool, collect_below};
 use std::ffi::OsString;
@@ -40,7 +40,7 @@ impl Host {
         }
     }
 
-    /// The one whose files are copied to `root`; only those files are read.
+    /// The computer whose files are copied to `root`; only those files are read.
     pub fn below(root: &Path, window: Duration) -> Self {
         let tool = Tool {
             version: env!("CARGO_PKG_VERSION"),

@@ -1,4 +1,4 @@
-//! Whether a computer is fit for measurements, and the changes needed if not.
+//! Checks that a computer is fit for measurements, and names the changes needed if not.
 //!
 //! One file for each group of checks. They read below a root and change nothing.
 
@@ -24,11 +24,11 @@ use serde::Serialize;
 pub enum State {
     /// Nothing is to be done.
     Ok,
-    /// It cannot be seen from here.
+    /// The state cannot be read.
     Unknown,
     /// Figures would be better, or more would be seen, after a change.
     Advice,
-    /// Figures from here are doubtful as it is.
+    /// Figures are doubtful without a change.
     Change,
 }
 
@@ -58,7 +58,7 @@ const DECISIVE: [&str; 4] = [
 pub struct Finding {
     /// Its name.
     pub name: &'static str,
-    /// How it is.
+    /// Its state.
     pub state: State,
     /// The finding, and why it matters.
     pub found: String,
@@ -109,7 +109,7 @@ impl Finding {
     }
 }
 
-/// Looks at everything.
+/// Runs all checks.
 pub fn examine(host: &Host) -> Vec<Finding> {
     let groups = [
         surroundings::check,

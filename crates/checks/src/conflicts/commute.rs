@@ -2,7 +2,7 @@
 
 use super::operation::{Dialogue, Operation, Placement};
 
-/// Whose memory the two CPUs work on.
+/// What the two CPUs of a pair share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sharing {
     /// An address space each.
@@ -11,12 +11,12 @@ pub enum Sharing {
     Threads,
     /// An address space each, and the same pages of a file in both.
     Page,
-    /// None: they are tasks that sleep.
+    /// No memory: the operations are those of tasks that sleep.
     Tasks,
 }
 
 impl Sharing {
-    /// In words.
+    /// The name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Sharing::Processes => "two processes",
@@ -30,35 +30,35 @@ impl Sharing {
 /// Pairs that are counted together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
-    /// On memory, without a common page.
+    /// Operations on memory without a common page.
     Apart,
-    /// On the same pages of a file.
+    /// Operations on the same pages of a file.
     OnePage,
-    /// Of tasks that sleep.
+    /// Operations of tasks that sleep.
     Tasks,
 }
 
-/// Two operations, each by a CPU of its own, or by two of a socket of its own.
+/// Two operations. Each is performed by a CPU of its own, or by two CPUs of a socket of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pair {
-    /// Comes first in time.
+    /// The operation that is performed first.
     pub first: Operation,
-    /// Comes second.
+    /// The operation that is performed second.
     pub second: Operation,
-    /// Whose memory.
+    /// What the CPUs share.
     pub sharing: Sharing,
-    /// Where it lies.
+    /// The placement of regions.
     pub placement: Placement,
 }
 
-/// A rule says of a kind of pairs whether they commute.
+/// A rule that decides for a kind of pairs if they commute.
 struct Rule {
     holds: fn(&Pair) -> bool,
     commutes: bool,
     why: &'static str,
 }
 
-/// The first that holds decides.
+/// The rules; the first that holds decides.
 const RULES: &[Rule] = &[
     Rule {
         holds: |pair| {
@@ -108,8 +108,8 @@ const RULES: &[Rule] = &[
 ];
 
 impl Pair {
-    /// All pairs that there are, in both orders: those that share no page, those that do, those of
-    /// tasks. An operation on a whole process leaves its threads no memory of their own.
+    /// All pairs, in both orders: those that share no page, those that do, and those of tasks. Two
+    /// threads cannot be paired if an operation concerns the whole process.
     pub fn all() -> Vec<Pair> {
         let mut pairs = Pair::apart();
         pairs.extend(Pair::each_two(&Operation::OF_ONE_PAGE, Sharing::Page));
@@ -152,12 +152,12 @@ impl Pair {
         pairs
     }
 
-    /// Returns true if both use, or have mapped, the same pages.
+    /// Returns true if both operations use, or have mapped, the same pages.
     pub fn is_of_one_page(&self) -> bool {
         self.sharing == Sharing::Page
     }
 
-    /// The group that it is counted with.
+    /// The group with which the pair is counted.
     pub fn group(&self) -> Group {
         match self.sharing {
             Sharing::Processes | Sharing::Threads => Group::Apart,
@@ -174,18 +174,18 @@ impl Pair {
         }
     }
 
-    /// Returns true if it is of these two, in either order.
+    /// Returns true if the pair consists of these two, in either order.
     fn both(&self, [one, other]: [Operation; 2]) -> bool {
         let pair = [self.first, self.second];
         pair == [one, other] || pair == [other, one]
     }
 
-    /// Returns true if the order does not matter.
+    /// Returns true if the two operations commute.
     pub fn commutes(&self) -> bool {
         self.rule().commutes
     }
 
-    /// The reason.
+    /// The reason why they commute or do not.
     pub fn why(&self) -> &'static str {
         self.rule().why
     }

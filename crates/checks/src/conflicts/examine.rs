@@ -1,8 +1,8 @@
 //! One pair on a machine of its own.
 //!
-//! Both CPUs repeat their operations until tables exist and caches of frames are filled;
-//! then each does it once more, traced, the second when the first has ended: the touched
-//! lines do not depend on luck. Writes past the machine, such as an `Arc`'s count, are found
+//! Both CPUs repeat their operations until tables exist and caches of frames are filled; then each
+//! does it once more, traced, the second when the first has ended, so the touched lines do not
+//! depend on the schedule. Writes that bypass the machine, such as to an `Arc`'s count, are found
 //! by comparing its heap before and after each.
 
 use super::commute::{Pair, Sharing};
@@ -52,13 +52,13 @@ pub struct Use {
     pub operation: Operation,
     /// How often it read the line.
     pub reads: u64,
-    /// How often it wrote the line; once if that was past the machine.
+    /// How often it wrote the line; once if the write bypassed the machine.
     pub writes: u64,
-    /// Where: of the first write, else the first read; the innermost function first.
+    /// The call site of the first write, else of the first read; the innermost function first.
     pub sites: Vec<Frame>,
 }
 
-/// The conflicts of `pair` in a VM made as `options` say.
+/// The conflicts of `pair` in a VM with these options.
 ///
 /// # Errors
 /// If the host has no room for the machine.
@@ -71,8 +71,8 @@ pub fn examine<S: System<Machine = Sim>>(
     Ok(conflicts(pair, &touched))
 }
 
-/// How often the first operation of `pair` acquires locks of each class, in a VM made as `options`
-/// say.
+/// How often the first operation of `pair` acquires locks of each class, in a VM with these
+/// options.
 ///
 /// # Errors
 /// If the host has no room for the machine.
@@ -149,9 +149,9 @@ fn stage<S: System<Machine = Sim>>(
 /// The times of the phases. Each operation has a phase of its own in each pair of them.
 #[derive(Clone, Copy)]
 pub(super) struct Phases {
-    /// When the first one begins.
+    /// When the first phase begins.
     pub(super) begin: u64,
-    /// How long one is.
+    /// How long a phase lasts.
     pub(super) length: u64,
 }
 
@@ -160,13 +160,13 @@ impl Phases {
         self.begin + phase * self.length
     }
 
-    /// When the last one ends.
+    /// When the last phase ends.
     pub(super) fn end(self) -> u64 {
         self.time(END)
     }
 
-    /// Does `work` of the operation with this index: `warm_up` times at first, once when it is
-    /// watched, and once more. In between the task sleeps.
+    /// Does the `work` of the operation with this index: `warm_up` times at first, once when it is
+    /// observed, and once more. In between the task sleeps.
     pub(super) fn each(self, index: u64, warm_up: u64, mut work: impl FnMut()) {
         let sleep = |phase| Sim::sleep_until(self.time(phase + index) + 1);
         sleep(0);
@@ -177,7 +177,7 @@ impl Phases {
         work();
     }
 
-    /// The calling CPU computes until the phase begins.
+    /// Lets the calling CPU compute until the phase begins.
     fn wait(self, phase: u64) {
         let time = self.time(phase);
         sim::compute(time.saturating_sub(Sim::now()) as f64 + 1.0);
@@ -254,7 +254,7 @@ fn run(machine: &Sim, until: u64) {
     }
 }
 
-/// The lines that both have touched and one has written.
+/// The lines that both CPUs have touched and one has written.
 pub(super) fn conflicts(pair: &Pair, [first, second]: &[Touched; 2]) -> Vec<Conflict> {
     let shared = first
         .iter()

@@ -1,26 +1,27 @@
 //! The conflicts that pairs of the default VM are known to have although they commute.
 //!
-//! A pair that conflicts and is not listed is a failure, and so is one that is listed and does not;
-//! then its entry here goes, too.
+//! A pair that conflicts and is not listed is a failure, and so is a listed one without a conflict;
+//! its entry here must then be removed.
 
 use super::commute::Pair;
 use super::examine::Conflict;
 use super::operation::Operation::{self, *};
 use std::collections::BTreeSet;
 
-/// Operations of which each one meets each other one, on one page of a file.
+/// Operations on one page of a file: each of the first conflicts with each of the second.
 struct Known {
     /// The conflicting lines, by label: at least one of these, and no other.
     lines: &'static [&'static str],
-    /// Which operations of the first CPU, which has brought the file's pages.
+    /// The operations of the first CPU, which has brought the file's pages into memory.
     first: &'static [Operation],
-    /// Which of the second.
+    /// The operations of the second CPU.
     second: &'static [Operation],
 }
 
-/// The default VM's. A line has the descriptors of two frames: a CPU that has brought a page of a
-/// file may take the frame beside it for itself, and one that unmaps the page looks whether that is
-/// known to be used. An object counts its handles in one place.
+/// The known conflicts of the default VM. A cache line has the descriptors of two frames: a CPU
+/// that has brought a page of a file into memory may take the neighbouring frame for itself, and a
+/// CPU that unmaps the page checks if it is marked as used. An object counts its handles in one
+/// word.
 const KNOWN: &[Known] = &[
     Known {
         lines: &["Page"],
@@ -48,12 +49,12 @@ pub struct Compared {
     pub known: BTreeSet<String>,
     /// Lines that are not.
     pub unknown: BTreeSet<String>,
-    /// Lines that are known, where none of them was met.
+    /// Lines that are known, but in which the pair does not conflict.
     pub gone: BTreeSet<String>,
 }
 
 impl Compared {
-    /// Returns true if all is as the list says.
+    /// Returns true if the conflicts are exactly those that are listed.
     pub fn is_as_known(&self) -> bool {
         self.unknown.is_empty() && self.gone.is_empty()
     }
@@ -83,7 +84,7 @@ impl Compared {
     }
 }
 
-/// The lines of the list that none of some pairs has met: their entry is longer than needed.
+/// The lines of the list in which none of these pairs conflicts: their entry is longer than needed.
 pub fn never_met<'a>(all: impl IntoIterator<Item = &'a Compared>) -> Vec<&'static str> {
     let met: BTreeSet<&str> = all
         .into_iter()

@@ -10,26 +10,26 @@ use std::collections::BTreeMap;
 pub struct Examined {
     /// The pair.
     pub pair: Pair,
-    /// The lines it meets in.
+    /// The lines in which it conflicts.
     pub conflicts: Vec<Conflict>,
 }
 
 /// All pairs of one VM.
 pub struct Results {
-    /// How it is built.
+    /// The preset that the VM is built with.
     pub preset: Preset,
-    /// By pair.
+    /// The result of each pair.
     pub pairs: Vec<Examined>,
 }
 
 impl Results {
-    /// Returns true if the pairs that commute have the conflicts that are known, and no other.
+    /// Returns true if the pairs that commute have exactly the known conflicts.
     pub fn is_as_known(&self) -> bool {
         let mut all = self.commutative();
         all.all(|one| self.compared(one).is_as_known()) && self.never_met().is_empty()
     }
 
-    /// The known conflicts are those of the default VM.
+    /// Compares a result with the known conflicts, which are those of the default VM.
     pub fn compared(&self, result: &Examined) -> Compared {
         if self.preset != Preset::SCALEVM {
             return Compared::default();
@@ -37,7 +37,7 @@ impl Results {
         Compared::of(&result.pair, &result.conflicts)
     }
 
-    /// Lines that are known to be shared by some pair, and that none meets any more.
+    /// Lines in which some pair is known to conflict, but none does.
     pub fn never_met(&self) -> Vec<&'static str> {
         if self.preset != Preset::SCALEVM {
             return Vec::new();
@@ -59,7 +59,7 @@ impl Results {
         (pairs().count(), free.count())
     }
 
-    /// In how many pairs each kind of line is met, the commonest first.
+    /// The number of pairs that conflict in each kind of line, the most frequent first.
     pub fn lines(&self) -> Vec<(&str, usize)> {
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         for result in self.commutative() {

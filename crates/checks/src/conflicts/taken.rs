@@ -1,4 +1,5 @@
-//! What an operation takes: locks, and lines in which CPUs meet that do it at once.
+//! The costs of an operation: the locks that it acquires, and the lines that CPUs share which
+//! perform it at the same time.
 
 use super::commute::{Pair, Sharing};
 use super::conflicts_of;
@@ -10,15 +11,15 @@ use std::collections::BTreeSet;
 use std::io;
 use sync::watch::classes;
 
-/// What an operation takes, done with tables made and caches filled.
+/// The locks and lines of an operation, performed when tables exist and caches are filled.
 pub struct Taken {
     /// The operation.
     pub operation: Operation,
     /// The classes of the locks it acquires, and how often, in the order of ranks.
     pub locks: Vec<(&'static str, u64)>,
-    /// Lines in which two threads of a process meet, each in memory of its own.
+    /// Lines in which two threads of a process conflict, each working in memory of its own.
     pub threads: BTreeSet<String>,
-    /// Lines in which two processes meet, each in memory of its own.
+    /// Lines in which two processes conflict, each working in memory of its own.
     pub processes: BTreeSet<String>,
 }
 
@@ -37,10 +38,10 @@ impl Taken {
         Operation::Exit,
     ];
 
-    /// Of `operation` in the VM of `preset`.
+    /// The locks and lines of `operation` in the VM of `preset`.
     ///
     /// # Errors
-    /// There is no memory for the simulated machine.
+    /// If there is no memory for the simulated machine.
     pub fn by(preset: Preset, operation: Operation) -> io::Result<Self> {
         let pair = |sharing| Pair {
             first: operation,

@@ -1,9 +1,9 @@
 //! One pair of operations of tasks that sleep and wake each other, under the scheduler and in the
 //! kernel of a preset's system.
 //!
-//! The tasks of an operation begin on the two CPUs of a socket: one that does it when it is time,
-//! and another, if it takes two, that answers. They sleep until then, and have done it often enough
-//! before for all to be in place.
+//! The tasks of an operation begin on the two CPUs of a socket: one performs it when it is time,
+//! and another, if it takes two, answers. They sleep until then, and have performed it several
+//! times before, so that everything that is allocated once exists.
 
 use super::commute::Pair;
 use super::examine::{Conflict, Phases, conflicts, observe};
@@ -22,12 +22,12 @@ use sync::Padded;
 
 /// The CPUs of each operation: a socket.
 const CPUS: [[usize; 2]; 2] = [[0, 1], [2, 3]];
-/// Repetitions before the one that counts, and one that follows.
+/// Repetitions before the one that counts. One more follows it.
 const WARM_UP: u64 = 8;
 /// An upper bound of the time that the work of a phase takes, in nanoseconds.
 const PHASE: u64 = 1_000_000;
 /// Tries with tasks at other addresses. Futexes and sleepers are found by hashing, and two of them
-/// may meet in one bucket by chance: a conflict that some layout lacks is none.
+/// may share a bucket by chance: a conflict that is missing in one of the layouts does not count.
 const LAYOUTS: usize = 3;
 /// How long a task sleeps, in nanoseconds.
 const NAP: u64 = 20_000;
@@ -39,12 +39,12 @@ struct World {
     sides: [Padded<Side>; 2],
 }
 
-/// The objects of an operation's two tasks.
+/// The shared objects of an operation's two tasks.
 struct Side {
-    /// Whose turn it is: odd after the first task's, even after the second's.
+    /// The turn: odd after the first task's turn, even after the second's.
     turn: Padded<<Sim as Atomics>::AtomicU64>,
     tasks: [OnceLock<Task>; 2],
-    /// From the first to the second, and back.
+    /// A pipe from the first task to the second, and one back.
     pipes: [Pipe<Sim>; 2],
     futex: Name,
 }
@@ -68,7 +68,7 @@ pub fn examine(
     Ok(found)
 }
 
-/// The conflicts with so many tasks before those of each operation.
+/// The conflicts with this many tasks before those of each operation.
 fn examine_with(
     pair: &Pair,
     operations: [Dialogue; 2],
@@ -98,8 +98,8 @@ fn examine_with(
     let bystander = |_| -> (usize, Job) { (CPUS[0][0], Box::new(move || Sim::sleep_until(end))) };
     let mut jobs = Vec::new();
     for (index, operation) in operations.into_iter().enumerate() {
-        // Between the sides, too: how far apart two addresses are decides whether their hashes
-        // differ.
+        // These tasks are also created between the sides, because the distance of two addresses
+        // determines if their hashes differ.
         jobs.extend((0..layout).map(bystander));
         let talker = |place: usize| Talker {
             world: world.clone(),
@@ -114,7 +114,7 @@ fn examine_with(
         jobs.push((CPUS[index][0], Box::new(move || first.speak(phases))));
     }
     machine.start_on(jobs);
-    // Some systems let tasks wander, and nothing else happens at the time.
+    // All CPUs are observed: some systems let tasks migrate, and nothing else happens at the time.
     let touched = observe(&machine, phases, [&CPUS.concat(), &CPUS.concat()]);
     Ok(conflicts(pair, &touched))
 }
@@ -167,7 +167,7 @@ impl Talker {
         &self.world.sides[self.index]
     }
 
-    /// Enters the calling task under its place.
+    /// Records the calling task's name under its place.
     fn introduce(&self) {
         let told = self.side().tasks[self.place].set(Sim::current_task());
         told.expect("each place has one task");

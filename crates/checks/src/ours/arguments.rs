@@ -9,22 +9,22 @@ use vm::LOWEST;
 /// The outcome of the call without asking the VM.
 pub type Early<T> = Result<T, Outcome>;
 
-/// Says so.
+/// The failure of a call with `errno`.
 pub fn fails<T>(errno: i32) -> Early<T> {
     Err(Outcome::Errno(errno))
 }
 
 /// The errors of a call that takes a range.
 pub struct Errors {
-    /// The length wraps around.
+    /// If the length wraps around.
     pub wraps: i32,
-    /// The range reaches beyond the addresses that tasks may map.
+    /// If the range extends beyond the addresses that tasks may map.
     pub beyond: i32,
-    /// It begins below that, where nothing ever is.
+    /// If the range begins below the lowest address at which anything can be mapped.
     pub below: Outcome,
 }
 
-/// The pages of `bytes` from `start` on; nothing at all is a success.
+/// The pages of `bytes` from `start` on. An empty range is a success.
 pub fn range(start: u64, bytes: u64, errors: &Errors) -> Early<VaRange> {
     let page = PAGE_SIZE as u64;
     if !start.is_multiple_of(page) {

@@ -19,7 +19,7 @@ pub type Space = vm::Space<Best<Hosted>>;
 pub enum Said {
     /// A mapping is at this address.
     At(u64),
-    /// All else.
+    /// Any other outcome.
     Outcome(Outcome),
 }
 
@@ -129,7 +129,7 @@ fn pages(asked: Range, wraps: i32, beyond: i32) -> Early<machine::VaRange> {
     range(asked.start.offset, asked.bytes, &errors)
 }
 
-/// The range of a call that takes all pages that bytes of it lie in.
+/// The range of a call that takes all pages that it touches.
 fn touched(asked: Range) -> Early<machine::VaRange> {
     let within = asked.start.offset % PAGE_SIZE as u64;
     let bytes = asked.bytes.wrapping_add(within);
@@ -144,7 +144,7 @@ fn touched(asked: Range) -> Early<machine::VaRange> {
     range(asked.start.offset - within, bytes, &errors)
 }
 
-/// Returns true if a length is so long that it is nothing when it is rounded up as kernels do.
+/// Returns true if a length is so long that it wraps to 0 when it is rounded up as kernels do.
 fn rounds_to_nothing(bytes: u64) -> bool {
     bytes.checked_next_multiple_of(PAGE_SIZE as u64).is_none()
 }
@@ -165,7 +165,7 @@ fn sync(space: &Space, asked: Range, flags: Flags<SyncFlag>) -> Early<Outcome> {
 
 fn in_core(space: &Space, asked: Range) -> Early<Outcome> {
     let range = match pages(asked, libc::ENOMEM, libc::ENOMEM) {
-        // No pages; but Linux looks at the address all the same.
+        // There are no pages, but Linux checks the address all the same.
         Err(Outcome::Done) if asked.start.offset > USER_END => return fails(libc::ENOMEM),
         Err(Outcome::Done) => return Ok(Outcome::Core(vec![])),
         range => range?,
@@ -182,7 +182,7 @@ fn read(files: &Files, transfer: Transfer) -> Early<Outcome> {
     Ok(Outcome::Bytes(bytes))
 }
 
-/// The mappings in the pages that a range touches; by real addresses.
+/// The mappings in the pages that a range touches, with real addresses.
 fn regions(space: &Space, files: &Files, asked: Range) -> Vec<Region> {
     let page = PAGE_SIZE as u64;
     let first = asked.start.offset / page * page;
@@ -234,7 +234,7 @@ fn dump(space: &Space, asked: Range) -> Early<Vec<Content>> {
             Err(error) => Err(raised(error)),
         }
     };
-    // All are read, also behind one that is missing: stacks may grow.
+    // All pages are read, also behind one that is missing: stacks may grow.
     let pages: Vec<_> = (0..asked.bytes as usize / PAGE_SIZE).map(page).collect();
     pages.into_iter().collect()
 }

@@ -1,4 +1,4 @@
-//! Threads that are the CPUs of a machine, and do one job at a time.
+//! Threads that are the CPUs of a machine and do one job at a time.
 
 use hosted::Hosted;
 use oracle::outcome::Outcome;
@@ -13,7 +13,7 @@ type Job = Box<dyn FnOnce() + Send>;
 /// The threads' name.
 const NAME: &str = "scalevm CPU";
 
-/// From now on the panics of these threads are outcomes, and no messages.
+/// Makes panics of these threads outcomes that print no message.
 pub fn quieten() {
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
@@ -23,11 +23,11 @@ pub fn quieten() {
     }));
 }
 
-/// The CPUs. A thread that does not come to an end stays when this is dropped.
+/// The CPUs. A thread whose job does not end remains when this is dropped.
 pub struct Crew(Vec<Sender<Job>>);
 
 impl Crew {
-    /// All CPUs of `machine`, of which there are `count`.
+    /// All `count` CPUs of `machine`.
     pub fn new(machine: &Hosted, count: usize) -> Self {
         let cpus = (0..count).map(|cpu| {
             let (jobs, work): (_, Receiver<Job>) = channel();
@@ -36,14 +36,14 @@ impl Crew {
                 machine.attach(cpu);
                 work.into_iter().for_each(|job| job());
             };
-            // Without a thread, the jobs find that the CPU is gone.
+            // If there is no thread, jobs find that their CPU does not exist.
             let _ = thread::Builder::new().name(NAME.into()).spawn(serve);
             jobs
         });
         Crew(cpus.collect())
     }
 
-    /// Does a job on a CPU, and waits for it until `deadline`.
+    /// Runs a job on a CPU, and waits for it until `deadline`.
     ///
     /// # Errors
     /// How it failed: it panicked, or has not ended.
@@ -58,7 +58,7 @@ impl Crew {
             let outcome = catch_unwind(AssertUnwindSafe(job));
             let _ = done.send(outcome.map_err(|panic| message(panic.as_ref())));
         };
-        // An error means that the thread is gone; then there is no result either.
+        // An error means that the thread has ended; then there is no result either.
         let _ = self.0[cpu].send(Box::new(job));
         match result.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
             Ok(outcome) => outcome.map_err(Outcome::Crashed),

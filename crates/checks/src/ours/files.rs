@@ -30,12 +30,12 @@ impl Files {
         })
     }
 
-    /// Where they are kept.
+    /// The stores of the files.
     pub fn stores(&self) -> &[Store] {
         &self.stores
     }
 
-    /// Makes them empty again.
+    /// Empties the files.
     pub fn clear(&self) -> Result<(), Error> {
         self.objects.iter().try_for_each(|file| file.set_size(0))
     }
@@ -45,13 +45,13 @@ impl Files {
         &self.objects[usize::from(file)]
     }
 
-    /// Which file an object is, if it is one.
+    /// The number of the file that an object is, if it is one.
     pub fn named(&self, id: ObjectId) -> Option<u8> {
         let found = self.objects.iter().position(|file| file.id() == id);
         found.map(|file| file as u8)
     }
 
-    /// Shared memory of so many bytes.
+    /// Shared memory of this many bytes.
     pub fn shared(&self, bytes: u64) -> Result<Memory, Error> {
         let swap = self.vm.swap_space().cloned();
         Object::anonymous(&self.vm, swap.map(|swap| swap as _), bytes)

@@ -77,7 +77,7 @@ fn flags(asked: &Map) -> Flags {
         .with_if(read_only && asked.shared, Flags::READ_ONLY)
 }
 
-/// Returns true if no file can be so long.
+/// Returns true if no file can be this long.
 fn too_far(offset: u64, bytes: u64) -> bool {
     let end = offset.checked_add(bytes);
     end.is_none_or(|end| end > i64::MAX as u64)
@@ -107,9 +107,10 @@ pub fn remap(space: &Space, asked: &Remap) -> Early<u64> {
     if beyond || resizes || !target.is_multiple_of(PAGE) {
         return fails(libc::EINVAL);
     }
-    // Before the mappings are looked up; a length that wraps around may be too long for it.
+    // Checked before the mappings are looked up. A length that wraps around may be too long for
+    // this.
     let old_end = start.wrapping_add(whole(asked.old.bytes).unwrap_or(0));
-    // This holds for a mapping that is left in place, too: its target is 0 if none is given.
+    // This also holds for a mapping that is left in place: its target is 0 if none is given.
     let has_target = leaves || asked.fixed.is_some();
     if has_target && old_end > target && target + bytes > start {
         return fails(libc::EINVAL);

@@ -1,4 +1,4 @@
-//! scalevm's own VM as a system that plays sequences.
+//! scalevm's own VM as a system that performs sequences.
 //!
 //! Each process is a space. Steps run one at a time, on the CPUs in turn, so
 //! each CPU must flush the others' TLBs.
@@ -31,11 +31,11 @@ use vm::{Best, HEAP_START, Options, Overcommit, Vm};
 
 /// Bytes of memory: more than any sequence needs.
 const MEMORY: usize = 256 << 20;
-/// Bytes of memory of a machine where it is to be scarce.
+/// Bytes of memory of a machine on which memory is to be scarce.
 const LITTLE: usize = 16 << 20;
 /// Pages that may be committed, however little memory there is.
 const COMMITTED: u64 = 2 * (MEMORY / PAGE_SIZE) as u64;
-/// How long anything but a sequence may take: its beginning and its end.
+/// How long the beginning and the end of a sequence may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Pages of swap space.
 const SWAP: u32 = 1 << 14;
@@ -43,18 +43,18 @@ const SWAP: u32 = 1 << 14;
 /// The VM, its machine, and the objects of a sequence.
 pub struct Ours {
     cpus: usize,
-    /// Made anew if it broke.
+    /// `None` if it broke; then the next sequence makes another one.
     running: Option<Running>,
     processes: BTreeMap<u8, Arc<Space>>,
     places: Places,
     /// Steps since the sequence began.
     steps: usize,
-    /// True if supplies may be scarce; and which one is in the next step.
+    /// True if supplies may be scarce; `scarce` says which one fails in the next step.
     may_be_scarce: bool,
     scarce: Option<Scarcity>,
     /// True if frames are withheld.
     is_short: bool,
-    /// How long a sequence may take, and when that is over.
+    /// How long a sequence may take; it ends at `deadline`.
     limit: Duration,
     deadline: Instant,
 }
@@ -84,15 +84,15 @@ impl Ours {
         }
     }
 
-    /// A VM that can be made to run out of things.
+    /// A VM whose supplies can be made scarce.
     pub fn scarce(cpus: usize, limit: Duration) -> Self {
         let mut ours = Ours::new(cpus, limit);
         ours.may_be_scarce = true;
         ours
     }
 
-    /// Does something on the CPU whose turn it is. If that fails, nothing of the VM is
-    /// touched any more: its locks may be held.
+    /// Runs a job on the CPU whose turn it is. If it fails, the VM is no longer used, because its
+    /// locks may be held.
     fn on_cpu<R: Send + 'static>(
         &mut self,
         job: impl FnOnce() -> R + Send + 'static,
@@ -231,7 +231,7 @@ impl Ours {
             let options = Options {
                 swap_space: Some(Arc::new(swap)),
                 swap_pages: Some(COMMITTED),
-                // As kernels are unless they are told: MAP_NORESERVE makes a difference.
+                // The default of kernels, with which MAP_NORESERVE makes a difference.
                 overcommit: Overcommit::Heuristic,
                 ..Options::default()
             };
@@ -309,7 +309,7 @@ impl System for Ours {
         self.steps += 1;
         let outcome = match step.call {
             Call::Scarce(scarcity) => self.make_scarce(scarcity),
-            // A space that ends is never refused, and nothing else may keep it.
+            // The end of a space is never refused, and no other reference may keep the space.
             _ if self.may_be_scarce && step.call != Call::Exit => self.step_in_need(step),
             _ => self.step(step),
         };
@@ -350,7 +350,7 @@ impl System for Ours {
     }
 }
 
-/// Spaces and files end on a CPU, as they began; this thread is none.
+/// Spaces and files must be dropped on a CPU, and this thread is none.
 impl Drop for Ours {
     fn drop(&mut self) {
         self.deadline = Instant::now() + PATIENCE;
@@ -365,7 +365,7 @@ mod tests {
     use super::*;
     use oracle::text;
 
-    /// As where a difference is found: the sequence is not played to its end.
+    /// A sequence in which a difference is found is not played to its end.
     #[test]
     fn it_can_be_dropped_in_the_midst_of_a_sequence() {
         let steps = "0: map fixed w10 2p rw- private anonymous

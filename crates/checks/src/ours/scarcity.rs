@@ -1,4 +1,4 @@
-//! A VM that has too little: frames that are withheld, refusals, stores that fail.
+//! Scarcity in a VM: frames that are withheld, refusals, stores that fail.
 
 use super::calls::Space;
 use hosted::Hosted;
@@ -19,13 +19,13 @@ pub struct Supplies {
     pub vm: Arc<Vm<Best<Hosted>>>,
     pub files: Vec<Store>,
     pub swap: Store,
-    /// Frames withheld from all others. They are no pages, which reclaiming would look at.
+    /// Frames withheld from the VM. They are not pages, which reclaim would consider.
     pub withheld: Arc<Mutex<Vec<Frame>>>,
 }
 
 impl Supplies {
-    /// Sees to it that so many frames are free, if there are so many; nothing is withheld with
-    /// [`usize::MAX`].
+    /// Withholds frames so that only `left` are free, if there are that many; with [`usize::MAX`]
+    /// withholds none.
     pub fn leave(&self, left: usize) {
         let withheld = self.withheld.lock();
         let mut withheld = withheld.unwrap_or_else(PoisonError::into_inner);
@@ -49,7 +49,7 @@ impl Supplies {
     }
 }
 
-/// Something fails now.
+/// A supply that fails, until this is dropped.
 pub struct Failing(Supplies);
 
 impl Drop for Failing {
@@ -61,7 +61,7 @@ impl Drop for Failing {
     }
 }
 
-/// The state that a refused call must leave as it was.
+/// The state that a refused call must leave unchanged.
 #[derive(PartialEq)]
 pub struct Promised {
     regions: Vec<Region>,

@@ -1,4 +1,4 @@
-//! Spin locks with a mistake.
+//! Spin locks with a bug.
 
 use machine::{Atomic, Atomics, Cpus, Ordering};
 use sim::Sim;
@@ -8,7 +8,7 @@ use sync::RawLock;
 /// A flag that is checked and then set, as if no other CPU came in between.
 pub struct LoadThenStore(<Sim as Atomics>::AtomicU8);
 
-// SAFETY: none; two may take it at once, and the check must find that.
+// SAFETY: none; two tasks may acquire it at the same time, and the check must find that.
 unsafe impl RawLock<Sim> for LoadThenStore {
     type Held = ();
     const NAME: &'static str = "load-then-store";
@@ -45,9 +45,9 @@ pub struct Node {
 /// has entered it meanwhile is forgotten.
 pub struct McsStore(<Sim as Atomics>::AtomicPtr);
 
-// SAFETY: none, as above.
+// SAFETY: none; a waiter may be forgotten, and the check must find that.
 unsafe impl RawLock<Sim> for McsStore {
-    /// Never freed, so that the mistake is one of queueing and not of memory.
+    /// Nodes are never freed, so that the bug is one of queueing and not of memory.
     type Held = NonNull<Node>;
     const NAME: &'static str = "mcs-store";
 

@@ -1,4 +1,4 @@
-//! The simulated machine with one flaw: it behaves as under a VM that forgets something.
+//! The simulated machine with one flaw, which behaves as if the VM forgot something.
 
 use machine::{
     Anchor, Asid, Atomics, Clock, CpuRange, CpuSet, Cpus, Flush, Frame, KernelEntries, Locals,
@@ -12,21 +12,21 @@ use std::sync::{Mutex, PoisonError};
 /// The flaw.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Flaw {
-    /// Flushes of whole spaces spare other CPUs: a fork's, and that of a space's end.
+    /// Flushes of whole spaces, at a fork and at a space's end, do not reach other CPUs.
     ForgetsFlush,
-    /// A copy is made before the shootdown that was requested just before it. Other shootdowns
-    /// of ranges come with their CPU's next request to the machine.
+    /// A copy is made before the shootdown that was requested just before it. Other shootdowns of
+    /// ranges are done at their CPU's next request to the machine.
     CopiesEarly,
 }
 
-/// A shootdown that was put off.
+/// A postponed shootdown.
 type Due = (CpuSet, Asid, Flush);
 
-/// The machine, and the shootdown that each CPU has put off.
+/// The machine, and the shootdown that each CPU has postponed.
 pub struct Flawed {
     sim: Sim,
     flaw: Flaw,
-    /// Held between accesses of the machine only.
+    /// Held only between accesses of the machine.
     due: Mutex<Box<[Option<Due>]>>,
 }
 
@@ -41,14 +41,14 @@ impl Flawed {
         }
     }
 
-    /// The calling CPU puts off `due` from now on; returns the previous one.
+    /// Postpones `due` for the calling CPU; returns the shootdown postponed before.
     fn put_off(&self, due: Option<Due>) -> Option<Due> {
         let cpu = self.sim.cpus().index_of(Sim::pin().cpu());
         let mut all = self.due.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::replace(&mut all[cpu], due)
     }
 
-    /// Does the shootdown that was put off.
+    /// Does the calling CPU's postponed shootdown.
     fn catch_up(&self) {
         if self.flaw == Flaw::CopiesEarly
             && let Some((targets, asid, what)) = self.put_off(None)
@@ -81,7 +81,7 @@ impl Atomics for Flawed {
     }
 }
 
-// SAFETY: the simulated machine's own.
+// SAFETY: all operations are the simulated machine's.
 unsafe impl Cpus for Flawed {
     type Pin = Pin;
 
@@ -146,7 +146,7 @@ impl Topology for Flawed {
     }
 }
 
-// SAFETY: the simulated machine's own frames and words.
+// SAFETY: the frames and words are the simulated machine's.
 unsafe impl Memory for Flawed {
     fn frame_end(&self) -> usize {
         self.sim.frame_end()
@@ -178,7 +178,8 @@ unsafe impl Memory for Flawed {
     }
 }
 
-// SAFETY: the simulated machine's own, but for the planted flaw, which is on simulated memory only.
+// SAFETY: all operations are the simulated machine's, except for the planted flaw, which only
+// affects simulated memory.
 unsafe impl Mmu for Flawed {
     fn asids(&self) -> usize {
         self.sim.asids()
@@ -198,7 +199,7 @@ unsafe impl Mmu for Flawed {
         self.sim.deactivate();
     }
 
-    // Follows a shootdown of the same translations: no time to catch up.
+    // This follows a shootdown of the same translations, so it does not catch up.
     fn flush_local(&self, asid: Asid, what: Flush) {
         self.sim.flush_local(asid, what);
     }

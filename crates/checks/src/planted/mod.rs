@@ -1,7 +1,7 @@
 //! Bugs planted on purpose: if `check races` did not find them, it would prove nothing.
 //!
-//! Each is a small wrong version of real code, or the real code with one point of its
-//! protocol broken, in the scenario that also runs the sound one.
+//! Each is a small wrong version of real code, or the real code with one step of its protocol
+//! broken, in the scenario that also runs the sound one.
 
 mod locks;
 mod machine;
@@ -22,11 +22,11 @@ pub struct Planted {
     pub name: &'static str,
     /// The bug.
     pub about: &'static str,
-    /// Where it shows.
+    /// The scenario that finds it.
     pub scenario: Scenario,
 }
 
-/// All of them.
+/// All planted bugs.
 pub fn all() -> Vec<Planted> {
     let bug = |name, about, scenario: fn(&str) -> Scenario| Planted {
         name,

@@ -1,4 +1,4 @@
-//! Protocols with one point broken.
+//! Parts and protocols with one step broken.
 
 use machine::{Atomic, Frame, Machine, Ordering};
 use sim::Sim;
@@ -14,8 +14,8 @@ unsafe impl Protocol for EarlyGrace {
     const GRACE: u64 = 1;
 }
 
-/// Sections are made visible without a fence: a scan may miss one whose store is still on
-/// its way, while the section reads an object that is being retired.
+/// Sections are made visible without a fence: a scan may miss a section whose store is still in the
+/// store buffer, while the section reads an object that is being retired.
 pub enum NoFence {}
 
 // SAFETY: none; it is a flaw, made only where it is to be found.
@@ -49,7 +49,7 @@ impl Part<Sim> for NoWait {
     }
 }
 
-// SAFETY: none; it breaks the promise, and the check must find that.
+// SAFETY: none; it breaks the contract, and the check must find that.
 unsafe impl Invalidation<Sim> for NoWait {
     type Block<'a> = ();
     type Held<'a> = ();

@@ -1,19 +1,19 @@
-//! A blocking mutex with a window between its last look and its sleep.
+//! A blocking mutex with a window between its last check and its sleep.
 
 use machine::{Atomic, Atomics, Ordering, Tasks};
 use sim::{Sim, Task};
 use sync::spin::TestAndSet;
 use sync::{Mutex, RawLock};
 
-/// Looks, enters the queue, parks: an unlock between the look and the queue finds no task
-/// to wake.
+/// A mutex whose waiter checks, enters the queue and parks: an unlock between the check and the
+/// queue finds no task to wake.
 pub struct NoSecondLook {
     locked: <Sim as Atomics>::AtomicU8,
     queue: Mutex<Sim, TestAndSet<Sim>, Vec<Task>>,
 }
 
-// SAFETY: only one exchanges the flag from 0; that it may not wake the others is a
-// matter of progress.
+// SAFETY: only one task exchanges the flag from 0. That it may not wake the others only affects
+// progress.
 unsafe impl RawLock<Sim> for NoSecondLook {
     type Held = ();
     const NAME: &'static str = "lost-wake-up";

@@ -1,7 +1,7 @@
 //! Scenarios under many schedules, each named by a seed.
 //!
-//! Random delays at random accesses, on machines of random shapes, lead to schedules
-//! that a quiet machine never shows. `docs/simulator/checking.md` says what is explored.
+//! Random delays at random accesses, on machines of random shapes, lead to schedules that a machine
+//! without delays never shows. `docs/simulator/checking.md` says what is explored.
 
 mod panics;
 pub(crate) mod play;
@@ -31,7 +31,7 @@ pub fn planted_names() -> Vec<&'static str> {
 pub struct Subject {
     /// The scenario.
     pub scenario: Scenario,
-    /// The bug.
+    /// What the bug is; empty if there is none.
     pub about: &'static str,
 }
 

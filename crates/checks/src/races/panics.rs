@@ -1,4 +1,4 @@
-//! Panics of simulated CPUs, caught with their places and without noise.
+//! Panics of simulated CPUs, recorded with their places instead of printed.
 
 use std::cell::RefCell;
 use std::fmt::Write;
@@ -9,9 +9,9 @@ use std::sync::Once;
 const KEPT: usize = 4096;
 
 thread_local! {
-    /// The first panic since the watch began, while there is one. The room is the host's
-    /// from the start: the hook runs on a simulated CPU, whose memory may go with
-    /// its machine.
+    /// The first panic since the watch began, if there was one. Its memory is allocated from the
+    /// host beforehand: the hook runs on a simulated CPU, whose memory may be freed with its
+    /// machine.
     static FIRST: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
@@ -31,7 +31,7 @@ pub fn happened() -> bool {
     FIRST.with_borrow(|first| first.as_ref().is_some_and(|message| !message.is_empty()))
 }
 
-/// Panics that are not watched go on to the hook that was there before.
+/// Installs the hook, which passes panics that are not watched to the previous hook.
 fn install() {
     let before = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
@@ -52,7 +52,7 @@ fn install() {
     }));
 }
 
-/// Writes as much as there is room for, so that nothing is allocated.
+/// Writes only as much as fits, so that nothing is allocated.
 struct Bounded<'a>(&'a mut String);
 
 impl Write for Bounded<'_> {

@@ -6,13 +6,13 @@ use sim::Sim;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-/// Something that must hold in every schedule.
+/// A condition that must hold in every schedule.
 #[derive(Clone)]
 pub struct Scenario {
     /// The name on the command line: family, dot, subject.
     pub name: String,
-    /// How many jobs it may have: on a CPU each, perhaps of a machine with many more, or tasks on
-    /// fewer CPUs, which are preempted wherever they hold no pin.
+    /// How many jobs it may have: one on each CPU, perhaps of a machine with many more CPUs, or
+    /// tasks on fewer CPUs, which are preempted where they hold no pin.
     pub jobs: RangeInclusive<usize>,
     /// Bytes of physical memory.
     pub memory: usize,
@@ -34,40 +34,41 @@ impl Scenario {
         }
     }
 
-    /// With another number of jobs.
+    /// The scenario with another number of jobs.
     pub fn on(mut self, jobs: RangeInclusive<usize>) -> Self {
         self.jobs = jobs;
         self
     }
 
-    /// With physical memory.
+    /// The scenario with physical memory.
     pub fn with_memory(mut self, bytes: usize) -> Self {
         self.memory = bytes;
         self
     }
 }
 
-/// Where a play is made.
+/// The machine and the number of jobs for which a play is made.
 pub struct Stage {
     /// The machine.
     pub machine: Sim,
-    /// How many jobs it is to have.
+    /// The number of jobs.
     pub jobs: usize,
 }
 
 /// One run: the work of each job, and the conditions at the end of all.
 ///
-/// Whatever breaks panics. All of it lives in the machine; after a failure it is
+/// A broken condition panics. All of a play is in the machine's memory; after a failure it is
 /// forgotten, not dropped.
 pub struct Play {
-    /// Each on a CPU of its own, unless the machine has a scheduler.
+    /// The jobs, each on a CPU of its own unless the machine has a scheduler.
     pub jobs: Vec<Job>,
-    /// The last look.
+    /// The check after all jobs have ended.
     pub end: Job,
 }
 
 impl Play {
-    /// Each of the jobs is `job` with its number in `world`, and `end` takes the world apart.
+    /// A play whose jobs are `job` with their numbers in `world`, and whose `end` takes the world
+    /// apart.
     pub fn new<W: Send + Sync + 'static>(
         stage: &Stage,
         world: W,
@@ -79,7 +80,7 @@ impl Play {
             let world = world.clone();
             Box::new(move || {
                 job(&world, number);
-                // It runs on while it gives its part of the world up.
+                // The job still runs while it gives up its part of the world.
                 process::leave::<Sim>();
             }) as Job
         });

@@ -12,7 +12,7 @@ use std::ops::Range;
 pub struct Found {
     /// Seeds tried.
     pub runs: u64,
-    /// The runs among them whose jobs were tasks that were preempted.
+    /// The number of runs whose jobs were preempted tasks.
     pub preempted: u64,
     /// The seeds that failed, and how.
     pub failures: BTreeMap<u64, Failure>,

@@ -1,7 +1,7 @@
 //! One scenario with one seed.
 //!
-//! The seed chooses the machine's shape and manners, and is the seed of all its
-//! randomness: the same seed gives the same run and the same failure.
+//! The seed chooses the machine's shape and options, and is the seed of all its randomness: the
+//! same seed gives the same run and the same failure.
 
 use super::panics;
 use super::play::{Play, Scenario, Stage};
@@ -16,19 +16,19 @@ use std::ops::RangeInclusive;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Simulated nanoseconds after which a run counts as endless. Most take less than a millisecond;
-/// making spaces and taking them apart, under heavy delays or where each third access is preceded
-/// by a switch, a thousand and more.
+/// Simulated nanoseconds after which a run counts as endless. Most take less than a millisecond.
+/// Those that make spaces and take them apart under heavy delays, or with a switch before every
+/// third access, take a thousand and more.
 const LIMIT: u64 = 5_000_000_000;
 
-/// One of so many seeds runs a scenario's jobs as tasks that are preempted.
+/// One in this many seeds runs a scenario's jobs as tasks that are preempted.
 const PREEMPTED: u64 = 3;
 
-/// One in this many seeds runs them on a machine with more CPUs than a word has bits.
+/// One in this many seeds runs the jobs on a machine with more CPUs than a word has bits.
 const WIDE: u64 = 4;
-/// Such machines, in sockets and cores.
+/// The shapes of such machines, in sockets and cores.
 const WIDE_SHAPES: [(usize, usize); 2] = [(1, 65), (3, 43)];
-/// The CPUs of such machines that run jobs: where words begin and end.
+/// The CPUs of such machines that run jobs: those at the ends of words.
 const AT_EDGES: [usize; 10] = [0, 1, 2, 62, 63, 64, 65, 126, 127, 128];
 
 /// How long to observe a run without end.
@@ -41,7 +41,7 @@ pub struct Failure {
     pub machine: String,
     /// True if its jobs were tasks that were preempted.
     pub preempted: bool,
-    /// A panic's message and place, or which task waits for what.
+    /// A panic's message and place, or what each task waits for.
     pub what: String,
 }
 
@@ -97,7 +97,7 @@ fn play(machine: &Sim, scenario: &Scenario, jobs: usize, places: &[usize]) -> Re
     let Play { jobs, end } = play.expect("the build has ended");
     let jobs = places.iter().copied().cycle().zip(jobs);
     if let Err(what) = perform(machine, jobs.collect()) {
-        // The objects that it holds are in an unknown state.
+        // The objects of the play are in an unknown state.
         std::mem::forget(end);
         return Err(what);
     }
@@ -113,7 +113,7 @@ fn perform(machine: &Sim, jobs: Vec<(usize, Job)>) -> Result<(), String> {
     let run = AssertUnwindSafe(|| machine.run(until));
     let (outcome, panic) = panics::watched(|| catch_unwind(run));
     let what = match (outcome, panic) {
-        // A CPU that unwinds may get stuck on a lock that another holds: the panic is the cause.
+        // A CPU that unwinds may hang at a lock that another one holds, so the panic is the cause.
         (_, Some(message)) => message,
         (Ok(Progress::Finished), None) => return Ok(()),
         (Ok(Progress::Deadlock(why)), None) => format!("deadlock: {why}"),
@@ -130,8 +130,7 @@ fn perform(machine: &Sim, jobs: Vec<(usize, Job)>) -> Result<(), String> {
     Err(what)
 }
 
-/// The cause that keeps the CPUs of a run without end busy: the line each touches most, and from
-/// where.
+/// What keeps the CPUs of a run without end busy: the line that each touches most, and from where.
 fn busy(machine: &Sim) -> String {
     machine.trace();
     let look = AssertUnwindSafe(|| machine.run(machine.time() + A_WHILE));
@@ -152,9 +151,9 @@ fn busy(machine: &Sim) -> String {
 /// The choices of a seed.
 struct Choice {
     options: Options,
-    /// As many as `places`, or tasks that are more and are preempted.
+    /// The number of jobs: one for each of `places`, or more, as tasks that are preempted.
     jobs: usize,
-    /// The CPUs on which they begin.
+    /// The CPUs on which the jobs begin.
     places: Vec<usize>,
     /// The machine in words.
     shape: String,
@@ -164,7 +163,7 @@ fn choose(scenario: &Scenario, seed: u64) -> Choice {
     let mut dice = Dice(seed);
     let mut shape = *dice.one_of(&shapes(scenario.jobs.clone()));
     let jobs = shape.0 * shape.1 * shape.2;
-    // Dice of their own: seeds without preemption stay as they are.
+    // Random numbers of its own, so that seeds without preemption keep their runs.
     let mut own = Dice(!seed);
     let preempt = (own.below(PREEMPTED) == 0).then(|| {
         shape = *own.one_of(&shapes(1..=jobs - 1));
@@ -173,7 +172,7 @@ fn choose(scenario: &Scenario, seed: u64) -> Choice {
         }
     });
     let mut places: Vec<usize> = (0..shape.0 * shape.1 * shape.2).collect();
-    // Again dice of their own.
+    // Again random numbers of its own.
     let mut wide = Dice(seed ^ 1 << 63);
     if preempt.is_none() && wide.below(WIDE) == 0 {
         let (sockets, cores) = *wide.one_of(&WIDE_SHAPES);
@@ -223,7 +222,7 @@ fn choose(scenario: &Scenario, seed: u64) -> Choice {
     }
 }
 
-/// Sockets, cores a socket and threads a core that make a machine of so many CPUs.
+/// Sockets, cores per socket and threads per core of the machines with this many CPUs.
 fn shapes(cpus: RangeInclusive<usize>) -> Vec<(usize, usize, usize)> {
     let mut shapes = Vec::new();
     for sockets in 1..=3 {

@@ -1,7 +1,7 @@
-//! Whether operations mean what they should.
+//! Comparison of the operations with the model and the kernel.
 //!
-//! Sequences of the `oracle` crate, played on the VM and on others side by side. The first
-//! divergence is made short and printed as a sequence that can be replayed.
+//! Sequences of the `oracle` crate are played on the VM and on other systems at the same time. The
+//! first divergence is shortened and printed as a sequence that can be replayed.
 
 mod planted;
 mod search;
@@ -21,7 +21,7 @@ pub type Found = (u64, Divergence);
 /// The divergence of a sequence on `systems` and the model.
 ///
 /// # Errors
-/// A system cannot be used any more.
+/// If a system cannot be used any more.
 pub fn replay(
     steps: &[Step],
     systems: &mut [&mut dyn System],
@@ -30,7 +30,7 @@ pub fn replay(
     play(steps, systems)
 }
 
-/// The order of locks is checked, and a violation ends the step as any panic does.
+/// Switches on the check of the lock order; a violation ends the step, like any panic.
 fn prepare() {
     sync::watch::order::switch(true);
     quieten();

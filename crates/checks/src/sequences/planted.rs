@@ -1,4 +1,4 @@
-//! Planted bugs: does the comparison find anything?
+//! Planted bugs, which show that the comparison finds differences.
 
 use super::Found;
 use oracle::careless::{Careless, Neglect};
@@ -33,10 +33,10 @@ pub fn careless() -> impl Iterator<Item = Box<dyn System>> {
     Neglect::ALL.into_iter().map(system)
 }
 
-/// The first difference from seed `first` on, made short.
+/// The first difference from seed `first` on, shortened.
 ///
 /// # Errors
-/// The system cannot be used any more.
+/// If the system cannot be used any more.
 pub fn search(planted: &mut dyn System, first: u64) -> Result<Option<Found>, Broken> {
     let mut systems: [&mut dyn System; 1] = [planted];
     for seed in first..first + SEEDS {

@@ -1,4 +1,4 @@
-//! Sequence by sequence, until something differs.
+//! A search for a difference, sequence by sequence.
 
 use super::Found;
 use bench::interrupt;
@@ -6,24 +6,24 @@ use oracle::check::{Divergence, Played, play, sequence_for, shrink};
 use oracle::{Broken, Step, System};
 use std::time::{Duration, Instant};
 
-/// Operations compared if nothing is said.
+/// Operations that are compared by default.
 const STEPS: u64 = 100_000;
-/// How often to look for a difference again, before it counts as one that the kernel shows only now
-/// and then.
+/// How often to look for a difference again before it counts as one that the kernel shows only
+/// sometimes.
 const AGAIN: usize = 3;
 
-/// Which sequences.
+/// The extent of a search.
 pub struct Options {
     /// The first one's seed.
     pub first: u64,
-    /// How many operations are compared at least.
+    /// The least number of operations to compare.
     pub steps: Option<u64>,
-    /// After how many seconds it is enough.
+    /// The number of seconds after which the search ends.
     pub seconds: Option<u64>,
 }
 
 impl Options {
-    /// How many operations are compared.
+    /// The number of operations to compare.
     pub fn wanted(&self) -> u64 {
         let enough = self.seconds.map_or(STEPS, |_| u64::MAX);
         self.steps.unwrap_or(enough)
@@ -39,11 +39,11 @@ pub trait Watch {
     fn passing(&mut self, seed: u64, found: &Divergence);
 }
 
-/// The first difference that shows again, made short; others are reported to `watch`. A signal ends
-/// it early.
+/// Returns the first difference that can be reproduced, shortened; reports others to `watch`. A
+/// signal ends the search early.
 ///
 /// # Errors
-/// A system cannot be used any more.
+/// If a system cannot be used any more.
 pub fn search(
     options: &Options,
     systems: &mut [&mut dyn System],
@@ -80,7 +80,7 @@ pub fn search(
     Ok(None)
 }
 
-/// The difference that a sequence shows again.
+/// Plays a sequence again, several times, until it shows a difference.
 fn again(steps: &[Step], systems: &mut [&mut dyn System]) -> Result<Option<Divergence>, Broken> {
     for _ in 0..AGAIN {
         if let Err(found) = play(steps, systems)? {

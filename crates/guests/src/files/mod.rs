@@ -44,7 +44,7 @@ const DEVICES: [(&str, u32, u32); 5] = [
 ];
 
 impl Files {
-    /// Folders and devices only.
+    /// The folders and devices that every guest has.
     pub fn bare() -> Self {
         let mut files = Files {
             entries: BTreeMap::new(),
@@ -59,7 +59,7 @@ impl Files {
         files
     }
 
-    /// The same, with busybox under each of its names.
+    /// The folders and devices of [`Files::bare`], and busybox under each of its names.
     ///
     /// # Errors
     /// Fails if busybox is missing, or needs shared libraries.
@@ -166,7 +166,7 @@ impl Files {
                 .or_insert_with(missing);
         }
         match (self.entries.get(&at), &entry) {
-            // A folder of the user's may have the name of one that is there, or of a link to it.
+            // A folder of the user may have the name of an existing one, or of a link to it.
             (Some(Entry::Folder | Entry::Link(_)), Entry::Folder) => {}
             _ => drop(self.entries.insert(at, entry)),
         }

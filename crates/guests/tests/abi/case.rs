@@ -8,18 +8,18 @@ use std::path::PathBuf;
 
 /// A program with the library it is built with, or a script.
 pub struct Case {
-    /// As `abi/not-yet` has it.
+    /// The name by which `abi/not-yet` lists it.
     pub name: String,
     /// The executable or the script, on this computer.
     pub file: PathBuf,
     /// The source's name.
     pub source: String,
-    /// True if a shell reads it.
+    /// True if it is a script, which a shell reads.
     pub is_script: bool,
 }
 
 impl Case {
-    /// Where a guest has it, without the first slash.
+    /// Its path in a guest, without the first slash.
     pub fn place(&self) -> String {
         format!("abi/{}", self.name.replace(' ', "-"))
     }
@@ -33,7 +33,7 @@ impl Case {
         words.iter().map(OsString::from).collect()
     }
 
-    /// The same for a guest.
+    /// The program, with its arguments, for a guest.
     pub fn program(&self) -> Program {
         let place = format!("/{}", self.place());
         if self.is_script {
@@ -44,7 +44,7 @@ impl Case {
     }
 }
 
-/// All of them, compiled, in the order of their names.
+/// All cases, compiled, in the order of their names.
 pub fn all(host: &Host) -> Vec<Case> {
     let mut cases = Vec::new();
     for entry in fs::read_dir(source("abi")).expect("a folder") {

@@ -61,7 +61,7 @@ impl Host {
         command.env("HOME", "/").current_dir(self.folder());
         command.stdin(Stdio::null()).stdout(writer).stderr(errors);
         let mut child = command.spawn().expect("it starts");
-        // It has the pipe's ends for writing.
+        // The command holds the pipe's ends for writing.
         drop(command);
         let mut text = Vec::new();
         reader.read_to_end(&mut text).expect("readable");

@@ -100,7 +100,7 @@ fn a_shootdown_that_flushes_nothing_is_caught() {
     assert!(catches::<{ broken::NO_SHOOTDOWN }>(suite::many_requests));
 }
 
-/// The scheduler decides whether stores and a shootdown meet, so it may take some tries.
+/// Stores and a shootdown overlap only if the scheduler lets them, so it may take some tries.
 #[test]
 fn stale_stores_are_caught() {
     let caught = || catches::<{ broken::NO_SHOOTDOWN }>(|m| suite::stale_stores(m, 1_000, 20_000));

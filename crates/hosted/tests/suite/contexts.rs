@@ -15,7 +15,7 @@ fn machine(cpus: usize) -> Hosted {
     machine
 }
 
-/// Computes for so many nanoseconds by the clock.
+/// Computes for `time` nanoseconds by the clock.
 fn spin(time: u64) {
     let end = Hosted::now() + time;
     while Hosted::now() < end {

@@ -57,7 +57,7 @@ fn what_is_reserved_is_not_handed_over() {
 }
 
 /// Maps the page at 0 to frame 4 with tables in frames 0 to 3, reads it, frees the frame, runs
-/// `between`, reads again; returns whether the machine has panicked.
+/// `between`, reads again; returns true if the machine has panicked.
 fn is_stale(between: impl Fn(&Hosted) + Sync) -> bool {
     let machine = Hosted::with_memory(1, 8 * PAGE_SIZE).expect("memory");
     for table in 0..4 {

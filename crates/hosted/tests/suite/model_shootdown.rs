@@ -32,7 +32,7 @@ fn access(shared: &Shared, cached: &mut bool) {
     }
 }
 
-/// Unmaps the page, and then has it exclusively.
+/// Unmaps the page; after that no CPU but this one accesses it.
 fn take(shared: &Shared) {
     shared.entry.swap(0, Ordering::AcqRel);
     let gates = || iter::once(&shared.gate);

@@ -89,7 +89,7 @@ fn looks_first<M: Execute + Topology>(machine: &M) {
     on::together(machine, vec![only]);
 }
 
-/// A waiter that is not to wait any longer leaves the bucket, wherever in it it stands, and takes
+/// A waiter that is not to wait any longer leaves the bucket, whatever its place there, and takes
 /// no wake-up with it.
 fn waits_end<M: Execute + Topology>(machine: &M) {
     let world = World::on(machine);

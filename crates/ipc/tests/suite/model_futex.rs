@@ -1,5 +1,5 @@
-//! Futexes under all interleavings: a waiter that gives up beside a task that moves it to another
-//! word, and beside one that wakes it.
+//! Futexes under all interleavings: a waiter that gives up while a task moves it to another word,
+//! and while one wakes it.
 
 use ipc::futex::Name;
 use ipc::{Futexes, Kernel, Wait};
@@ -98,7 +98,7 @@ impl World {
         self.given.fetch_add(woken as u32, Ordering::Relaxed);
     }
 
-    /// Nobody waits any more, and each wake-up has been somebody's.
+    /// Checks that no task waits, and that each wake-up has reached one.
     fn end(&self) {
         for name in [WORD, OTHER] {
             let left = self.wake(name, usize::MAX);
@@ -140,7 +140,7 @@ fn model(preemptions: usize, jobs: &'static [fn(&World)]) -> impl FnOnce() {
         builder.preemption_bound = Some(preemptions);
         builder.max_branches = 20_000;
         builder.check(move || {
-            // As tables that are made once are to the checker: before the jobs.
+            // Made before the jobs, so that the checker sees them as tables that are made once.
             Turnstiles::<Loomed>::global();
             let machine = Loomed::new(jobs.len());
             let world = Arc::new(World::new(machine.cpus()));

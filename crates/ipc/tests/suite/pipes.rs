@@ -203,7 +203,7 @@ fn ends_open_again<M: Execute>(machine: &M) {
     machine.execute(vec![only]);
 }
 
-/// A pipe that gets another capacity keeps its bytes, wherever they stand in the ring.
+/// A pipe that gets another capacity keeps its bytes, wherever they are in the ring.
 fn capacities_change<M: Execute>(machine: &M) {
     let world = World::<M>::with_pipes(1);
     let only = job(&world, |w: &World<M>| {

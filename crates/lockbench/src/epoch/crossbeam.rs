@@ -1,4 +1,4 @@
-//! `crossbeam-epoch`'s, for comparison.
+//! The epochs of `crossbeam-epoch`, for comparison.
 
 use super::{Done, all_ran, done};
 use crate::subject::Subject;
@@ -62,7 +62,7 @@ impl Subject for Nested {
     }
 }
 
-/// Fails if the calling thread is left pinned; of others the library does not tell.
+/// Fails if the calling thread is left pinned; the library does not tell of others.
 fn unpinned() -> Result<(), String> {
     if crossbeam_epoch::is_pinned() {
         Err("still pinned after the last".into())
@@ -71,7 +71,7 @@ fn unpinned() -> Result<(), String> {
     }
 }
 
-/// Pin and unpin with the thread's handle at hand, so without a look-up.
+/// Pin and unpin by the thread's handle, so without a look-up.
 pub struct Handle(Collector);
 
 impl Subject for Handle {
@@ -149,7 +149,7 @@ impl Subject for Defer {
     fn operate(&self, own: &mut LocalHandle, section: impl FnOnce()) {
         section();
         let done = self.done;
-        // As large as our object with its node.
+        // The size is that of `sync`'s object with its node.
         let object = Box::new([0u64; 3]);
         own.pin().defer(move || {
             drop(object);

@@ -1,4 +1,5 @@
-//! Epochs: sections, waiting, callbacks; ours, and `crossbeam-epoch`'s nearest equivalents.
+//! Epochs: sections, waiting, callbacks; those of `sync`, and `crossbeam-epoch`'s nearest
+//! equivalents.
 
 pub mod crossbeam;
 pub mod ours;

@@ -101,7 +101,7 @@ pub struct Call {
 /// The object.
 #[repr(C)]
 struct Object {
-    /// First, so that a pointer to it is one to the whole.
+    /// The first field, so that a pointer to it also points to the whole.
     node: Deferred<Hosted>,
     done: Done,
 }
@@ -109,7 +109,7 @@ struct Object {
 /// Frees the object and counts.
 ///
 /// # Safety
-/// `node` is an [`Object`]'s, which was a box and is given away.
+/// `node` is that of an [`Object`] made as a box, which this call may free.
 unsafe fn free(node: *mut Deferred<Hosted>) {
     // SAFETY: the caller's promise.
     let object = unsafe { Box::from_raw(node.cast::<Object>()) };

@@ -37,7 +37,7 @@ pub struct Load {
     pub section: f64,
     /// Nanoseconds between two operations of a CPU, on average.
     pub private: f64,
-    /// Which CPUs do so.
+    /// The CPUs that operate on the lock.
     pub place: Place,
     /// True if accesses are delayed at random until the window that counts, as in
     /// [`Conditions::disturbed`](bench::simulated::Conditions::disturbed).
@@ -58,7 +58,7 @@ impl Default for Load {
 
 /// Lines of a section, at most.
 pub const MOST_LINES: usize = 64;
-/// By how much of itself private work varies, to either side.
+/// The share by which private work varies, to either side.
 pub const JITTER: f64 = 0.2;
 /// Operations a CPU, on average, in the window that counts.
 pub const DRAINS: u64 = 20;
@@ -68,17 +68,17 @@ pub const ENOUGH: u64 = 2_000;
 /// The results for one number of CPUs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
-    /// How many CPUs.
+    /// The number of CPUs.
     pub cpus: usize,
     /// Operations a second of all together.
     pub throughput: Throughput,
-    /// How evenly they came by the lock; median over seeds.
+    /// How evenly the CPUs acquired the lock; median over seeds.
     pub fairness: Fairness,
     /// The slowest and the fastest CPU's operations a second, over all seeds.
     pub per_cpu: (f64, f64),
-    /// Operations that counted, of all seeds.
+    /// Operations in the windows that count, of all seeds.
     pub operations: u64,
-    /// Simulated seconds in which they were made.
+    /// Simulated seconds of those windows.
     pub seconds: f64,
 }
 
@@ -93,12 +93,12 @@ pub struct Throughput {
     pub high: f64,
 }
 
-/// How evenly CPUs came by the lock.
+/// How evenly CPUs acquired the lock.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fairness {
     /// Acquisitions of the CPU with the fewest, over those of the one with the most.
     pub extremes: f64,
-    /// Jain's index: 1 if all had as many, 1/n if one had all.
+    /// Jain's index: 1 if all CPUs had the same number, 1/n if one had all.
     pub jain: f64,
 }
 
@@ -110,7 +110,7 @@ pub struct Simulated {
 }
 
 impl Simulated {
-    /// As the subject `S`.
+    /// Runs the subject `S`.
     pub(super) const fn of<S: Subject>() -> Self {
         Simulated {
             alone: alone::<S>,

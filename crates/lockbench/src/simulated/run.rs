@@ -12,14 +12,14 @@ use sync::Padded;
 
 /// Nanoseconds of the first window.
 const FIRST_WINDOW: u64 = 20_000;
-/// So many of that length pass at most until each CPU has done an operation.
+/// The most windows of that length until each CPU has done an operation.
 const FIRST_WINDOWS: u32 = 50;
 /// Windows that are discarded, and if they are disturbed, so that each has a few thousand accesses.
 const DISCARDED: u32 = 1;
 const DISTURBED: u32 = 3;
 /// Windows until a run is given up: the last would take a simulated hour.
 const WINDOWS: u32 = 27;
-/// Operations before the time of one CPU alone is taken, and those it is taken of.
+/// Operations of one CPU alone before its time is taken, and the number that is timed.
 const ALONE: (u64, u64) = (100, 1_000);
 
 /// The CPUs' operations in the window that counts.
@@ -53,7 +53,7 @@ struct Board {
 }
 
 impl<S: Subject> Site<S> {
-    /// On the calling CPU of `sim`, so that it lies in the machine's memory.
+    /// Makes a site on the calling CPU of `sim`, so that it lies in the machine's memory.
     fn new(sim: &Sim, load: Load) -> Arc<Self> {
         let lines = (0..load.lines).map(|_| Padded(SharedCell::new(0)));
         let site = Arc::new(Site {
@@ -68,7 +68,7 @@ impl<S: Subject> Site<S> {
         site
     }
 
-    /// The section.
+    /// Executes the section.
     fn work(&self) {
         for line in &*self.lines {
             if S::EXCLUSIVE {
@@ -83,7 +83,7 @@ impl<S: Subject> Site<S> {
         sim::compute(self.load.section);
     }
 
-    /// A CPU's job: until the board says stop.
+    /// A CPU's job: operates until the board says stop.
     fn repeat(&self, board: &Board, task: usize) {
         let mut own = self.subject.own();
         while !board.stop.load(Relaxed) {
@@ -93,7 +93,7 @@ impl<S: Subject> Site<S> {
         }
     }
 
-    /// After all have left.
+    /// Checks the lock and its lines after all CPUs have left.
     fn verify(&self, operations: u64) -> Result<(), String> {
         for line in self.lines.iter().filter(|_| S::EXCLUSIVE) {
             // SAFETY: all CPUs have left.
@@ -112,14 +112,14 @@ fn label<T>(what: &Padded<T>, name: &'static str) {
     Sim::label(address, size_of::<Padded<T>>(), name);
 }
 
-/// Nanoseconds of private work, this time.
+/// Draws the nanoseconds of private work of one operation.
 fn private(average: f64) -> f64 {
     const STEPS: u64 = 1_000;
     let share = sim::dice(STEPS + 1) as f64 / STEPS as f64;
     average * (1.0 + JITTER * (2.0 * share - 1.0))
 }
 
-/// CPUs begin within the time of one operation.
+/// A machine whose CPUs begin within the time of one operation.
 fn machine(profile: &Profile, load: &Load, seed: u64) -> Result<Sim, String> {
     let options = Options {
         seed,
@@ -221,8 +221,8 @@ fn windows(sim: &Sim, board: &Board, disturbed: bool) -> Result<Sums, String> {
     Err("makes no progress".into())
 }
 
-/// Runs until each CPU has done an operation, for the first may take far longer than others; when
-/// that was. A CPU that a lock starves is not waited for endlessly.
+/// Runs until each CPU has done an operation, since the first may take far longer than others;
+/// returns when that was. A CPU that a lock starves is not waited for endlessly.
 fn first(sim: &Sim, board: &Board) -> Result<u64, String> {
     let mut now = sim.time();
     for _ in 0..FIRST_WINDOWS {

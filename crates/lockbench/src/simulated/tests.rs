@@ -52,7 +52,7 @@ fn each_size_of_a_load_matters() {
 }
 
 /// A section of 5 ns is over before the next request arrives: no CPU finds the lock held, until one
-/// is held up.
+/// is delayed.
 #[test]
 fn a_disturbed_lock_has_the_queue_that_it_may_have() {
     let load = |disturbed| Load {
@@ -178,7 +178,7 @@ impl Subject for Loses {
     }
 }
 
-/// Is locked for ever after a while.
+/// Stays locked forever after a while.
 struct Stays(AtomicU64);
 
 impl Subject for Stays {

@@ -16,7 +16,7 @@ pub struct Smallest<M: Contexts> {
     cpus: CpuRange,
     /// 1 while locked.
     locked: M::AtomicU32,
-    /// Under the lock.
+    /// Guarded by the lock.
     state: M::Cell<State<M::Context>>,
 }
 
@@ -76,7 +76,7 @@ impl<M: Contexts> Smallest<M> {
         M::spin_until(|| self.locked.swap(1, Ordering::Acquire) == 0);
     }
 
-    /// The calling context goes on: its CPU has switched to it.
+    /// Completes the switch to the calling context.
     fn arrive(&self) {
         self.unlock();
         M::with_locals(|locals| {
@@ -125,7 +125,7 @@ impl<C: Copy> State<C> {
         next.map_or((own, 0), |task| (task.context, task.since))
     }
 
-    /// A task becomes ready; the CPU to be told, if one waits.
+    /// Makes a task ready; returns a waiting CPU to be told, if there is one.
     fn wake(&mut self, name: u64, context: C, since: u64) -> Option<usize> {
         self.ready.push_back(Task {
             name,
@@ -135,7 +135,7 @@ impl<C: Copy> State<C> {
         self.waiting.pop_first()
     }
 
-    /// Gives a permit; the CPU to be told, if one waits.
+    /// Gives a permit; returns a waiting CPU to be told, if there is one.
     fn unpark(&mut self, name: u64, now: u64) -> Option<usize> {
         match self.parked.remove(&name) {
             Some(context) => self.wake(name, context, now),

@@ -24,7 +24,7 @@ const fn pages(first: usize, count: usize) -> VaRange {
     VaRange::sized(BASE + first * PAGE_SIZE, count * PAGE_SIZE)
 }
 
-/// That word of the large page.
+/// A word of page `page` of the large page.
 fn word<M: Platform>(m: &M, page: usize) -> &M::AtomicU64 {
     m.word(Frame(large(m).0 + page as u32), 1)
 }
@@ -96,7 +96,7 @@ pub fn large_flushes<M: Execute + Platform + Clone>(m: &M) {
     });
 }
 
-/// A shootdown does the same on other CPUs.
+/// A shootdown of any address in a large page drops the whole translation on other CPUs.
 pub fn large_shootdown<M: Execute + Platform + Clone>(m: &M) {
     struct Shared<M: Execute> {
         machine: M,
@@ -190,8 +190,8 @@ pub fn large_harvest<M: Execute + Platform + Clone>(m: &M, rounds: usize) {
     harvest_at(m, rounds, 1);
 }
 
-/// Beyond the contract, like [`super::exact_tlb`]: a large page is one stale entry, whichever of
-/// its pages filled it, until one of them is flushed.
+/// Beyond the contract: a large page is one stale entry, whichever of its pages filled it, until
+/// one of them is flushed.
 pub fn exact_large_tlb<M: Execute + Platform + Clone>(m: &M) {
     alone(m, |m| {
         let tables = Tables::new(m, 0);

@@ -17,7 +17,7 @@ pub(super) fn enter<'a, M: Mmu + Clone>(m: &'a M, tables: &Tables<M>, asid: Asid
     Inside(m)
 }
 
-/// A CPU translates.
+/// Makes the calling CPU translate until this is dropped.
 pub(super) struct Inside<'a, M: Mmu>(&'a M);
 
 impl<M: Mmu> Drop for Inside<'_, M> {
@@ -139,7 +139,7 @@ pub(super) fn no_execute<M: Platform + Clone>(m: &M, tables: &Tables<M>, level: 
         }
         assert_eq!(fetch(), refused, "level {level} no-execute");
     }
-    // As with other rights, the fault may come from the TLB.
+    // The fault may come from the TLB, as for other rights.
     assert!(m.load(ADDRESS).is_ok());
     word.store(entry, Ordering::Relaxed);
     let raised = fetch().or_else(|_| fetch());
@@ -305,7 +305,7 @@ pub fn harvest<M: Execute + Platform + Clone>(m: &M, rounds: usize) {
     harvest_at(m, rounds, 0);
 }
 
-/// As [`harvest`], with an entry at `level`.
+/// Accessed and dirty bits of an entry at `level` stay exact while CPUs set and harvest them.
 pub(super) fn harvest_at<M: Execute + Platform + Clone>(m: &M, rounds: usize, level: u32) {
     let tables = Tables::new(m, 0);
     let frame = match level {

@@ -84,7 +84,7 @@ pub fn all<M: Execute + Platform + Clone>(m: &M) {
     large_harvest(m, ROUNDS);
 }
 
-/// Those of them that need no memory: what locks and epochs rely on.
+/// The checks of [`all`] that need no memory: what locks and epochs rely on.
 pub fn without_memory<M: Execute + Topology>(m: &M) {
     cells(m);
     cpus(m);
@@ -99,7 +99,7 @@ pub fn without_memory<M: Execute + Topology>(m: &M) {
     clock(m);
 }
 
-/// Those of them that need one CPU only.
+/// The checks of [`all`] that need only one CPU.
 pub fn single<M: Execute + Platform + Clone>(m: &M) {
     cells(m);
     cpus(m);

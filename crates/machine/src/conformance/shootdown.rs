@@ -49,7 +49,7 @@ impl<M: Execute + Platform + Clone> Shared<M> {
 }
 
 /// After a shootdown neither a target nor an initiator that is also a target uses a flushed
-/// translation, whether one page or everything is flushed.
+/// translation, be it of one page or of everything.
 pub fn shootdown<M: Execute + Platform + Clone>(m: &M) {
     for what in [Flush::Range(VaRange::sized(ADDRESS, PAGE_SIZE)), Flush::All] {
         let initiator = move |s: &Shared<M>| {

@@ -45,20 +45,20 @@ impl Oracle {
         noted.map_or(0, |noted| noted.load(Relaxed))
     }
 
-    /// `frame` has an owner from now on.
+    /// Records that `frame` now has an owner.
     ///
     /// # Panics
-    /// If it has one already.
+    /// If it already has one.
     pub fn allocated(&self, frame: Frame) {
         let changes = self.changes[frame.index()].fetch_add(1, Relaxed);
         let owned = changes % 2 == 1;
         assert!(!owned, "{frame:?} is allocated although it was not freed");
     }
 
-    /// `frame` is free from now on.
+    /// Records that `frame` is now free.
     ///
     /// # Panics
-    /// If it was.
+    /// If it already was.
     pub fn freed(&self, frame: Frame) {
         let changes = &self.changes[frame.index()];
         let before = changes.fetch_add(1, Relaxed);
@@ -73,7 +73,7 @@ impl Oracle {
         self.frees[frame.index() / pte::ENTRIES].fetch_add(1, Relaxed);
     }
 
-    /// A task uses an entry for `address` that carries its note.
+    /// Checks the use of an entry for `address` that carries its note.
     ///
     /// # Panics
     /// If the frame has been freed since the note was made, or is free.

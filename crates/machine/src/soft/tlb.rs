@@ -24,7 +24,7 @@ pub const SETS: usize = 128;
 pub struct Entry {
     /// The page's frame.
     pub frame: Frame,
-    /// True if the page is part of a 2 MiB page, all of which the entry translates.
+    /// True if the page is part of a 2 MiB page and the entry translates all of that.
     pub large: bool,
     /// True if tasks may write.
     pub writable: bool,
@@ -46,7 +46,7 @@ pub struct Tlb {
     next: Box<[u8]>,
     /// The place in each set that was found last, where the next look-up begins.
     recent: Box<[u8]>,
-    /// There may be an entry of 2 MiB.
+    /// True if there may be an entry of 2 MiB.
     has_large: bool,
 }
 
@@ -54,7 +54,7 @@ pub struct Tlb {
 const VALID: u64 = 1 << 63;
 /// Marks a tag of 2 MiB; its page number counts those.
 const LARGE: u64 = 1 << 62;
-/// Where the ASID stands in a tag, above the 36 bits of a page number.
+/// The position of the ASID in a tag, above the 36 bits of a page number.
 const ASID_SHIFT: u32 = 36;
 
 /// The tag of `page` in `asid`.
@@ -173,7 +173,7 @@ impl Tlb {
         }
     }
 
-    /// Drops entries of `asid`, including those of which only a part is named. O(pages) for a range
+    /// Drops entries of `asid`, including those that are named only in part. O(pages) for a range
     /// of no more pages than there are sets, otherwise O(entries).
     pub fn flush(&mut self, asid: Asid, what: Flush) {
         match what {
@@ -258,7 +258,7 @@ impl Entry {
         Entry { frame, ..self }
     }
 
-    /// From the entry that is kept to that of `page`.
+    /// Converts the entry that is kept to that of `page`.
     #[inline]
     fn at(self, page: usize) -> Entry {
         let frame = Frame(self.frame.0 + self.inside(page));

@@ -56,8 +56,8 @@ fn maps(entry: u64, level: u32) -> bool {
     level == 0 || (level == 1 && entry & pte::HUGE != 0)
 }
 
-/// Judges the entry in `word` and marks it as used: the entry as it is then, and the rights left;
-/// or whether it forbids the access instead of being absent.
+/// Checks the entry in `word` and marks it as used. Returns the entry as it is then and the rights
+/// left; otherwise true if it forbids the access, false if it is absent.
 #[inline(always)]
 fn step<M: Memory>(
     word: &M::AtomicU64,

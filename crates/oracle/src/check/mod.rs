@@ -1,7 +1,7 @@
 //! Compares systems step by step, and shortens the sequences in which they differ.
 //!
-//! The model goes first: it gives the answer that every system must give, or says that a step is
-//! undefined, and then no system performs it.
+//! The model performs each step first: it gives the answer that every system must give, or says
+//! that the step is undefined; then no system performs it.
 
 mod refused;
 mod shrink;

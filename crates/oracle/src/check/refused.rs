@@ -1,7 +1,7 @@
 //! Steps that a system refused for lack of memory, or did in part.
 //!
-//! A refused step changes nothing, with a few exceptions: effects that Linux has by then, too. The
-//! model performs those effects instead of the step.
+//! A refused step changes nothing, with a few exceptions: effects that also have happened on Linux
+//! by then. The model performs those effects instead of the step.
 
 use crate::address::{PAGE, Range};
 use crate::model::Model;

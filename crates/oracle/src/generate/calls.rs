@@ -274,7 +274,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Across gaps and from mapping to mapping, to a given place.
+    /// An `mremap` to a given place that may span gaps and several mappings.
     fn remap_several(&mut self, known: &Known, process: ProcessId) -> Remap {
         let first = self.whole_range(known, process, |place| place == Place::Window);
         let page = first.start.offset / PAGE;
@@ -327,7 +327,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Mostly the first file, so that operations meet.
+    /// A file, mostly the first, so that operations affect the same one.
     fn file(&mut self) -> u8 {
         let file = self.below(u64::from(FILES) * 2);
         if file < u64::from(FILES) {
@@ -346,7 +346,7 @@ impl Generator<'_> {
     }
 }
 
-/// Advice that changes contents is the most frequent.
+/// The weight of advice. Advice that changes contents is the most frequent.
 fn weight(advice: Advice) -> u64 {
     match advice {
         Advice::DontNeed => 8,

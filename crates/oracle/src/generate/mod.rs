@@ -1,8 +1,8 @@
 //! Random sequences in which operations affect one another.
 //!
-//! Equal seeds give equal sequences. A model runs along, so that most steps concern mapped memory:
-//! a few places around multiples of 2 MiB, files of a few pages, a few processes. About one step in
-//! ten concerns unmapped memory, or asks for something absurd.
+//! Equal seeds give equal sequences. A model performs the steps as they are generated, so that most
+//! of them concern mapped memory: a few places around multiples of 2 MiB, files of a few pages, a
+//! few processes. About one step in ten concerns unmapped memory, or asks for something absurd.
 
 mod calls;
 mod edges;

@@ -11,9 +11,9 @@ use crate::step::{ProcessId, Prot};
 const LARGE: u64 = 512;
 /// Pages around which many operations fall: multiples of 2 MiB.
 const HOT: [u64; 3] = [LARGE, 2 * LARGE, 3 * LARGE];
-/// How far around.
+/// The greatest distance from such a page.
 const NEAR: u64 = 6;
-/// The guard gap: memory that grows down keeps just this distance from a mapping below.
+/// The guard gap: the distance, in pages, that memory that grows down keeps from a mapping below.
 const GUARD: u64 = 256;
 
 impl Generator<'_> {
@@ -22,7 +22,7 @@ impl Generator<'_> {
         self.random.rand_range(0..bound.max(1))
     }
 
-    /// True in `per_cent` of a hundred cases.
+    /// Returns true in `per_cent` of a hundred cases.
     pub fn chance(&mut self, per_cent: u64) -> bool {
         self.below(100) < per_cent
     }
@@ -188,7 +188,7 @@ impl Generator<'_> {
         Address { place, offset }
     }
 
-    /// The place of `bytes` bytes about as close below `range` as they may be if it grows down.
+    /// An address for `bytes` bytes about as close below `range` as is allowed if that grows down.
     pub fn just_below(&mut self, range: &Range, bytes: u64) -> Address {
         let away = self.guard().saturating_add(bytes);
         let offset = range.start.offset.saturating_sub(away);

@@ -1,7 +1,7 @@
 //! Accesses that survive a SIGSEGV or SIGBUS.
 //!
-//! Before each access the address of the code behind it is noted; on a signal, the handler records
-//! the signal and continues there. A signal at any other time ends the process.
+//! Before each access the address of the code after it is recorded; on a signal, the handler
+//! records the signal and continues there. A signal at any other time ends the process.
 //!
 //! The register with the address is chosen here: an access through RBP or RSP to an address that is
 //! not canonical raises SIGBUS, one through any other register SIGSEGV.
@@ -19,8 +19,8 @@ static RAISED: AtomicI32 = AtomicI32::new(0);
 
 /// Lets this process survive guarded accesses from now on.
 pub fn install() {
-    // SAFETY: system calls on memory of ours; the handler accesses only the statics and its
-    // context.
+    // SAFETY: the system calls use structures on this stack; the handler accesses only the statics
+    // and its context.
     unsafe {
         let mut action: libc::sigaction = mem::zeroed();
         action.sa_sigaction = handle as *const () as libc::sighandler_t;

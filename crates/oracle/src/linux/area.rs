@@ -66,19 +66,19 @@ pub const BUFFER: usize = (DUMP_PAGES * PAGE) as usize;
 unsafe impl Sync for Slot {}
 
 impl Slot {
-    /// The driver prepares the slot for a new process.
+    /// Prepares the slot for a new process. Called by the driver.
     pub fn reset(&self) {
         self.state.store(IDLE, Ordering::Release);
     }
 
-    /// The driver sends a command.
+    /// Sends a command. Called by the driver.
     pub fn ask(&self, command: Command) {
         // SAFETY: the state is IDLE or DONE, so the driver owns the slot.
         unsafe { *self.command.get() = command };
         self.hand_over(ASKED);
     }
 
-    /// The driver waits for the answer, for at most `patience`.
+    /// Waits for the answer, for at most `patience`. Called by the driver.
     pub fn answer(&self, patience: Duration) -> Option<Reply> {
         match self.becomes(DONE, patience) {
             // SAFETY: DONE was acquired, so the driver owns the slot, and the reply is written.
@@ -87,7 +87,7 @@ impl Slot {
         }
     }
 
-    /// The process waits for the next command, for at most `patience`.
+    /// Waits for the next command, for at most `patience`. Called by the process.
     pub fn asked(&self, patience: Duration) -> Option<Command> {
         match self.becomes(ASKED, patience) {
             // SAFETY: ASKED was acquired, so the process owns the slot, and the command is written.
@@ -96,7 +96,7 @@ impl Slot {
         }
     }
 
-    /// The process answers.
+    /// Answers a command. Called by the process.
     pub fn reply(&self, reply: Reply) {
         // SAFETY: the state is ASKED, so the process owns the slot.
         unsafe { *self.reply.get() = reply };
@@ -155,7 +155,7 @@ unsafe impl Send for Area {}
 impl Area {
     /// An area of `count` slots.
     pub fn new(count: usize) -> Result<Self, Broken> {
-        // SAFETY: a new mapping at an address that the kernel chooses touches no memory of ours.
+        // SAFETY: a new mapping at an address that the kernel chooses replaces no other.
         let start = unsafe {
             libc::mmap(
                 ptr::null_mut(),
@@ -179,8 +179,8 @@ impl Area {
     /// Initialises the slots; the mapping is zeroed.
     fn clear(&self) {
         for index in 0..self.count {
-            // SAFETY: within the mapping, to which nothing else has a pointer yet; zeroes are valid
-            // for the state, the signals and the buffer.
+            // SAFETY: within the mapping, to which no other code has a pointer yet; zeroes are
+            // valid for the state, the signals and the buffer.
             unsafe {
                 let slot = self.slots.add(index).as_ptr();
                 (&raw mut (*slot).command).write(UnsafeCell::new(Command::Exit));

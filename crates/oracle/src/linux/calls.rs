@@ -19,7 +19,7 @@ pub struct Terms<'a> {
 }
 
 impl Terms<'_> {
-    /// The command for a step; none for steps that are not a single system call or access.
+    /// The command for a step; `None` for steps that are not a single system call or access.
     pub fn command(&self, step: &Step) -> Option<Command> {
         let at = |address| self.places.resolve(self.process, address);
         let range = |range: Range| (at(range.start), range.bytes);

@@ -7,7 +7,7 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 
-/// Their names in the kernel, without the number.
+/// The files' names in the kernel, without the number.
 const NAME: &str = "scalevm-oracle-";
 
 /// All files, each opened twice: for reading and writing, and for reading only.
@@ -20,7 +20,7 @@ impl Files {
         files.map(Files).map_err(Broken::host("memfd_create"))
     }
 
-    /// Empties them again.
+    /// Empties the files.
     pub fn clear(&self) -> Result<(), Broken> {
         let mut files = self.0.iter();
         let cleared = files.try_for_each(|[file, _]| file.set_len(0));

@@ -6,7 +6,7 @@ use crate::outcome::Region;
 use crate::step::Prot;
 use std::ops::Range;
 
-/// A line of it.
+/// A line of `/proc/PID/maps`.
 struct Line<'a> {
     range: Range<u64>,
     rights: &'a str,

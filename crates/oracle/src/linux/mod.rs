@@ -161,8 +161,8 @@ impl System for Linux {
         "linux"
     }
 
-    /// Locking only without a limit: where a limit takes effect depends on the process's other
-    /// memory. `MAP_NORESERVE` only where the kernel honours it, as the model does.
+    /// Supports locking only without a limit, since the effect of a limit depends on the process's
+    /// other memory, and `MAP_NORESERVE` only if the kernel honours it, as the model does.
     fn supports(&self, step: &Step) -> bool {
         let unreserved = match step.call {
             Call::Map(map) => map.flags.has(MapFlag::NoReserve),

@@ -12,7 +12,7 @@ use std::{fs, io, ptr};
 
 /// How long a call may take.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How often to check whether the process is alive.
+/// The interval of checks that the process is alive.
 const LOOK: Duration = Duration::from_millis(200);
 /// The keeper's slot; those of the other processes follow.
 const KEEPER: usize = 0;
@@ -131,7 +131,7 @@ impl Processes {
         }
     }
 
-    /// Sends a command to the process of a slot; none if it is dead or takes too long.
+    /// Sends a command to the process of a slot; `None` if it is dead or takes too long.
     fn ask_slot(&self, slot: usize, command: Command) -> Option<Reply> {
         let pid = match slot {
             KEEPER => self.keeper,
@@ -144,7 +144,7 @@ impl Processes {
             if let Some(reply) = mailbox.answer(LOOK) {
                 return Some(reply);
             }
-            // SAFETY: signal 0 only tests whether the process exists.
+            // SAFETY: signal 0 only checks that the process exists.
             let lives = unsafe { libc::kill(pid, 0) } == 0;
             if !lives || Instant::now() >= deadline {
                 return None;
@@ -156,8 +156,8 @@ impl Processes {
 impl Drop for Processes {
     fn drop(&mut self) {
         for pid in self.alive.values().chain([&self.keeper]) {
-            // SAFETY: these are processes of ours. They have died early only if something went
-            // wrong, and then their numbers are most likely unused.
+            // SAFETY: this program forked these processes. They have died early only after an
+            // error, and then their numbers are most likely unused.
             unsafe { libc::kill(*pid, libc::SIGKILL) };
         }
         // SAFETY: the keeper is a child of this process, and only this call waits for it.

@@ -10,7 +10,7 @@ use std::io;
 use std::os::fd::RawFd;
 use std::time::Duration;
 
-/// How often a waiting process checks whether the driver is alive.
+/// The interval at which a waiting process checks that the driver is alive.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// Sets up the first process, from which all others are forked.
@@ -30,7 +30,7 @@ pub fn settle(kept: &[RawFd]) {
         // Memory that is only executable would get a protection key, where the CPU has them, and
         // could then not be locked: so allocate all keys.
         while libc::syscall(libc::SYS_pkey_alloc, 0, 0) > 0 {}
-        // How far memory may grow down, regardless of the shell's limit.
+        // Sets how far memory may grow down, regardless of the shell's limit.
         let mut limit: libc::rlimit = std::mem::zeroed();
         libc::getrlimit(libc::RLIMIT_STACK, &mut limit);
         limit.rlim_cur = limit.rlim_max.min(8 << 20);

@@ -91,7 +91,7 @@ impl Model {
         })
     }
 
-    /// The process accesses the page, which is in memory afterwards.
+    /// Accesses the page, which is then in memory.
     fn touch(&mut self, id: ProcessId, number: u64, write: bool) -> Answer<()> {
         let segv = Err(Stop::With(Outcome::Segv));
         let serial = &mut self.serial;
@@ -112,7 +112,7 @@ impl Model {
         self.bring_in(id, number, write).map_err(bus)
     }
 
-    /// Access to a page that may only be executed, or would become so, is undefined.
+    /// Fails if the page may only be executed, or would become so: access to it is undefined.
     fn refuse_only_executable(&mut self, id: ProcessId, number: u64) -> Answer<()> {
         let next = self.process(id).pages.range(number..).next();
         if next.is_some_and(|(_, page)| page.only_executes()) {
@@ -122,7 +122,7 @@ impl Model {
         }
     }
 
-    /// A store beyond the end of a file, in its last page, is undefined.
+    /// Fails for a store beyond the end of a file, in its last page, which is undefined.
     fn refuse_behind_end(&mut self, id: ProcessId, number: u64, end: u64) -> Answer<()> {
         let Some(page) = self.process(id).pages.get(&number) else {
             return Ok(());
@@ -144,7 +144,7 @@ impl Model {
 }
 
 impl Process {
-    /// Lets memory that grows down grow to the page; returns whether it may.
+    /// Lets memory that grows down grow to the page. Returns true if it may.
     fn grow_down(&mut self, number: u64, serial: &mut u64) -> bool {
         let Some((&top, page)) = self.pages.range(number..).next() else {
             return false;

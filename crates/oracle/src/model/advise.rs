@@ -13,8 +13,8 @@ use std::ops;
 use std::rc::Rc;
 
 impl Model {
-    /// Applies to everything mapped in the range and reports holes at the end. The first page that
-    /// refuses ends the call.
+    /// Applies the advice to everything mapped in the range, and reports holes at the end. The
+    /// first page that refuses it ends the call.
     pub(super) fn advise(&mut self, id: ProcessId, range: Range, advice: Advice) -> Answer {
         let start = self.process(id).start(range)?;
         if !aligned(start) {
@@ -98,8 +98,8 @@ impl Model {
         }
     }
 
-    /// The page may leave the memory of all processes that have it, including relatives that share
-    /// it until one of them writes it.
+    /// Records that the page may leave the memory of all processes that have it, including
+    /// relatives that share it until one of them writes it.
     fn page_out(&mut self, id: ProcessId, number: u64) {
         let page = self.page(id, number);
         page.core = maybe(page.core);

@@ -4,7 +4,7 @@ use crate::outcome::Outcome;
 
 /// Why the evaluation of a step ends early.
 pub enum Stop {
-    /// With this outcome.
+    /// The step ends with this outcome.
     With(Outcome),
     /// The effect is undefined; the model has changed nothing.
     Undefined(&'static str),
@@ -14,12 +14,12 @@ pub enum Stop {
 /// step that did all it could.
 pub type Answer<T = Outcome> = Result<T, Stop>;
 
-/// The step fails with `errno`.
+/// The failure of a step with `errno`.
 pub fn fails<T>(errno: i32) -> Answer<T> {
     Err(Stop::With(Outcome::Errno(errno)))
 }
 
-/// No outcome is defined.
+/// The answer if no outcome is defined.
 pub fn undefined<T>(why: &'static str) -> Answer<T> {
     Err(Stop::Undefined(why))
 }

@@ -24,8 +24,8 @@ impl Model {
         Ok(Outcome::Done)
     }
 
-    /// Stops at the first hole, and at the first page that may not get the rights; everything
-    /// before that has changed by then.
+    /// Changes rights up to the first hole, or the first page that may not get them; the pages
+    /// before that stay changed.
     pub(super) fn protect(&mut self, id: ProcessId, range: Range, prot: Prot) -> Answer {
         let start = self.process(id).start(range)?;
         if !aligned(start) {
@@ -64,7 +64,8 @@ impl Model {
         Ok(Outcome::Done)
     }
 
-    /// Which of two errors comes first, a hole or a `refused` page, is defined on Linux only.
+    /// Fails if there are both a hole and a `refused` page: only on Linux is it defined which error
+    /// comes first.
     pub(super) fn one_error(
         &mut self,
         id: ProcessId,

@@ -1,4 +1,4 @@
-//! The model's knowledge, for generating operations that meet.
+//! The model's knowledge, for generating operations that affect the same memory.
 
 use super::Model;
 use super::process::place;

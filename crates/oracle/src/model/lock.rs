@@ -20,7 +20,7 @@ impl Model {
         if self.populate(id, pages.clone()).is_ok() {
             return Ok(Outcome::Done);
         }
-        // They are locked, and come in when something else accesses them.
+        // The pages are locked, and come in when they are accessed.
         pages.for_each(|number| self.may_come(id, number));
         Ok(Outcome::Errno(libc::ENOMEM))
     }

@@ -66,8 +66,8 @@ impl Model {
 }
 
 impl Process {
-    /// Errors in the request that do not depend on other mappings, and whether its place is
-    /// defined.
+    /// Fails for errors in the request that do not depend on other mappings, and if its place is
+    /// undefined.
     fn may_map(&self, map: &Map) -> Answer<()> {
         if let Where::Fixed(at) | Where::FixedNoReplace(at) | Where::Hint(at, _) = map.at {
             self.may_place(at, map.bytes)?;

@@ -1,14 +1,14 @@
 //! The naive model: for each process a map from page to contents and rights.
 //!
 //! It is the specification, so it is as plain as possible. It follows POSIX, and Linux 6.18 where
-//! POSIX is silent (which calls stop half-way, what they have changed by then, which error comes
+//! POSIX says nothing (which calls stop half-way, what they have changed by then, which error comes
 //! first).
 //!
 //! It names the effects that it does not define ([`Model::judge`] returns a reason instead of an
 //! outcome), and no system performs such steps:
 //!
-//! - whether a mapping that the system placed can grow in place, and which mappings come to lie at
-//!   unmapped addresses of it: systems choose addresses differently;
+//! - if a mapping that the system placed can grow in place, and which mappings are placed at its
+//!   unmapped addresses: systems choose addresses differently;
 //! - `mremap` of neighbours with equal attributes that were mapped or changed separately, where it
 //!   requires a single mapping: some systems merge them;
 //! - `mremap` with `MREMAP_DONTUNMAP` of locked memory: Linux also unlocks neighbours of the moved
@@ -70,7 +70,7 @@ pub struct Model {
     halfway: Option<Halfway>,
 }
 
-/// Behaves like Linux.
+/// The model of Linux.
 impl Default for Model {
     fn default() -> Self {
         Model::new(Some(Halfway::Kept))

@@ -16,7 +16,7 @@ pub struct Object {
 }
 
 impl Object {
-    /// Shared memory of that many pages.
+    /// Shared memory of this many pages.
     pub fn of_pages(pages: u64) -> Self {
         Object {
             bytes: Rc::new(vec![0; (pages * PAGE) as usize]),
@@ -29,7 +29,7 @@ impl Object {
         (self.bytes.len() as u64).div_ceil(PAGE)
     }
 
-    /// A page of it, zero beyond the end.
+    /// A page of the object, zero beyond the end.
     pub fn page(&self, page: u64) -> Vec<u8> {
         let bytes = self.bytes.chunks(PAGE as usize).nth(page as usize);
         let mut content = bytes.unwrap_or_default().to_vec();

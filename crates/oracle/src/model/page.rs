@@ -8,16 +8,17 @@ use std::rc::Rc;
 /// A mapped page.
 #[derive(Clone, PartialEq)]
 pub struct Page {
-    /// Equal for pages that certainly belong to one mapping in the kernel as well. Whether the
-    /// kernel merges neighbours that merely have equal attributes is its own affair.
+    /// Equal for pages that certainly belong to one mapping in the kernel as well. The kernel may
+    /// or may not merge neighbours that only have equal attributes.
     pub mapping: u64,
-    /// The kernel's data per mapping.
+    /// The attributes, which the kernel keeps for each mapping.
     pub attributes: Attributes,
-    /// The page of the object that it shows; 0 without an object.
+    /// The index of the page in the object; 0 without an object.
     pub offset: u64,
     /// A private page's own content, once written.
     pub own: Option<Own>,
-    /// True if the process has it in memory; for shared anonymous memory the object tells.
+    /// What is known of its presence in memory; for shared anonymous memory the object records
+    /// that.
     pub core: Core,
 }
 
@@ -28,7 +29,7 @@ pub struct Attributes {
     pub shared: bool,
     /// The file or shared memory behind it.
     pub object: Option<usize>,
-    /// True if it may become writable.
+    /// True if the memory may become writable.
     pub may_write: bool,
     pub lock: Lock,
     pub grows_down: bool,
@@ -41,7 +42,7 @@ pub struct Attributes {
     pub order: Advice,
 }
 
-/// True if pages are locked in memory.
+/// How pages are locked in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lock {
     /// Not locked.
@@ -57,22 +58,22 @@ pub enum Lock {
 pub struct Own(pub Vec<Rc<[u8]>>);
 
 impl Own {
-    /// Certainly these bytes.
+    /// A content that certainly is these bytes.
     pub fn new(bytes: Vec<u8>) -> Self {
         Own(vec![bytes.into()])
     }
 
-    /// Returns true if both are the very same content, which no write has copied yet.
+    /// Returns true if both share one content, which no write has copied yet.
     pub fn shares(&self, other: &Own) -> bool {
         Rc::ptr_eq(&self.0[0], &other.0[0])
     }
 
-    /// It may also be zero from now on.
+    /// Adds zeroes to the possible contents.
     pub fn or_zero(&mut self) {
         self.0.push(zero().into());
     }
 
-    /// Writes, whatever the content is.
+    /// Writes to each of the possible contents.
     pub fn write(&mut self, at: usize, bytes: &[u8]) {
         for content in &mut self.0 {
             let mut changed = content.to_vec();
@@ -112,12 +113,13 @@ impl Page {
         read || write
     }
 
-    /// Returns true if it may only be executed: some processors allow reads then, some do not.
+    /// Returns true if the page may only be executed. Some processors then allow reads, some do
+    /// not.
     pub fn only_executes(&self) -> bool {
         self.attributes.prot.execute && !self.reads()
     }
 
-    /// Returns true if it is locked in any way.
+    /// Returns true if the page is locked in any way.
     pub fn is_locked(&self) -> bool {
         self.attributes.lock != Lock::No
     }

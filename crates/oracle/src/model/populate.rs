@@ -55,8 +55,8 @@ impl Model {
         }
     }
 
-    /// Brings in all of `pages` that are allowed to, up to the first that cannot come in, which is
-    /// an error. Skips holes, and pages locked on fault.
+    /// Brings in all of `pages` that may come in, up to the first that cannot, which is an error.
+    /// Skips holes, and pages locked on fault.
     pub(super) fn populate(&mut self, id: ProcessId, pages: Range<u64>) -> Result<(), Refused> {
         let process = self.process(id);
         let wanted: Vec<_> = process.pages.range(pages).map(|(&page, _)| page).collect();
@@ -64,7 +64,7 @@ impl Model {
         wanted.try_for_each(|page| self.populate_one(id, page))
     }
 
-    /// Pages in what it can of `pages`, and continues after pages that cannot come in.
+    /// Brings in as many of `pages` as possible, and continues after pages that cannot come in.
     pub(super) fn try_to_populate(&mut self, id: ProcessId, pages: Range<u64>) {
         let process = self.process(id);
         let wanted: Vec<_> = process.pages.range(pages).map(|(&page, _)| page).collect();
@@ -73,7 +73,7 @@ impl Model {
         }
     }
 
-    /// Writable private memory becomes the process's own.
+    /// Brings in a page. Writable private memory becomes the process's own.
     fn populate_one(&mut self, id: ProcessId, number: u64) -> Result<(), Refused> {
         let attributes = self.process(id).pages[&number].attributes;
         if attributes.lock == Lock::OnFault {

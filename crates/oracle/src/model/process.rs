@@ -11,9 +11,10 @@ pub const HEAP: u64 = 1 << 32;
 /// Where the model places mappings without a given address; handles are far apart.
 const HANDLES: u64 = 1 << 46;
 const HANDLE_SHIFT: u32 = 28;
-/// Longer lengths are absurd: no mapping is so long.
+/// Longer lengths are absurd: no mapping is this long.
 const ABSURD: u64 = 1 << 47;
-/// No process has memory below this. Whether it may is undefined (Linux's `mmap_min_addr`).
+/// No process has memory below this address: it is undefined if it may have any (Linux's
+/// `mmap_min_addr`).
 pub const LOWEST: u64 = 1 << 16;
 
 /// A process.
@@ -62,8 +63,8 @@ impl Process {
         }
     }
 
-    /// The start of a handle's range, all of which must be mapped: in place of an unmapped part the
-    /// system may have placed something else.
+    /// The start of a handle's range. All of the range must be mapped: in place of an unmapped part
+    /// the system may have placed something else.
     fn handled(&self, range: Range) -> Result<u64, Stop> {
         let Range { start, bytes } = range;
         let end = start.offset.saturating_add(bytes);
@@ -91,7 +92,7 @@ impl Process {
     }
 
     /// Renames the part of `mapping` in `pages`, beyond a hole, towards which the mapping is about
-    /// to grow: whether they become one again is uncertain.
+    /// to grow: they may or may not become one again.
     pub fn rename(&mut self, pages: ops::Range<u64>, mapping: u64, serial: &mut u64) {
         let name = next(serial);
         let left = self.pages.range_mut(pages).map(|(_, page)| page);
@@ -99,7 +100,7 @@ impl Process {
             .for_each(|page| page.mapping = name);
     }
 
-    /// The mapped pages among `pages`, which may be very many, and whether there are holes.
+    /// The mapped pages among `pages`, which may be very many, and true if there are holes.
     pub fn mapped(&self, pages: ops::Range<u64>) -> (Vec<u64>, bool) {
         let count = pages.end - pages.start;
         let mapped: Vec<_> = self.pages.range(pages).map(|(&page, _)| page).collect();

@@ -1,4 +1,4 @@
-//! Questions of a process about its memory; `msync`, which does not change the model, is one.
+//! Queries of a process about its memory, and `msync`, which does not change the model either.
 
 use super::Model;
 use super::answer::{Answer, fails, undefined};
@@ -33,7 +33,7 @@ impl Model {
         Ok(Outcome::Core(cores))
     }
 
-    /// What is known of a page's being in memory.
+    /// What is known of a page's presence in memory.
     fn core(&self, page: &Page) -> Core {
         let huge = page.attributes.size == Advice::HugePage;
         let core = match page.attributes.object {
@@ -55,7 +55,7 @@ impl Model {
 }
 
 impl Process {
-    /// Stops at locked memory that is to be invalidated, and continues after holes.
+    /// `msync`: stops at locked memory that is to be invalidated, and continues after holes.
     pub(super) fn sync(&self, range: Range, flags: Flags<SyncFlag>) -> Answer {
         let start = self.start(range)?;
         let both = flags.has(SyncFlag::Async) && flags.has(SyncFlag::Sync);

@@ -11,7 +11,7 @@ use crate::step::{ProcessId, Remap, RemapFlag};
 use std::collections::BTreeMap;
 use std::ops;
 
-/// True if a range belongs to one mapping.
+/// The answer to the question if a range belongs to one mapping.
 #[derive(PartialEq)]
 enum Unity {
     One,
@@ -36,13 +36,13 @@ impl Request {
         self.start / PAGE..end.div_ceil(PAGE)
     }
 
-    /// Returns true if it asks for another place.
+    /// Returns true if the request asks for another place.
     fn implies_move(&self) -> bool {
         self.fixed.is_some() || self.dont_unmap
     }
 
-    /// Returns true if it moves a range of unchanged length to a given place: only then may that be
-    /// several mappings.
+    /// Returns true if the request moves a range of unchanged length to a given place: only then
+    /// may the range consist of several mappings.
     fn only_moves(&self) -> bool {
         self.fixed.is_some() && self.old == self.new
     }

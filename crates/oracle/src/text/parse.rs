@@ -49,7 +49,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// Consumes the next word if it is `word`; returns whether it was.
+    /// Consumes the next word if it is `word`. Returns true if it was.
     fn take(&mut self, word: &str) -> bool {
         let here = self.0.first() == Some(&word);
         if here {

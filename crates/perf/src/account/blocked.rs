@@ -44,7 +44,7 @@ pub(crate) fn is_asleep(state: i64) -> bool {
 }
 
 impl Blocked {
-    /// Records that a thread goes off CPU, and where; returns whether its last return was not seen.
+    /// Records that a thread goes off CPU, and where. Returns true if its last return was not seen.
     pub fn off(
         &mut self,
         number: i64,
@@ -64,7 +64,7 @@ impl Blocked {
         self.0.insert(number, off).is_some()
     }
 
-    /// Forgets a thread that is gone; returns whether its last return was not seen.
+    /// Forgets a thread that is gone. Returns true if its last return was not seen.
     pub fn exit(&mut self, tid: u32) -> bool {
         let before = self.0.len();
         self.0.retain(|_, off| off.tid != tid);

@@ -37,7 +37,7 @@ impl Tally {
 pub(crate) struct Totals {
     /// Samples of watched threads.
     pub samples: HashMap<StackId, u64>,
-    /// Those of them outside any traced wait of their thread.
+    /// Samples of watched threads outside any traced wait of their thread.
     pub loose: HashMap<StackId, u64>,
     /// Traced waits for kernel locks, by their flags at the beginning.
     pub waits: HashMap<(StackId, u32), Tally>,
@@ -172,7 +172,7 @@ impl Account {
         }
     }
 
-    /// A thread begins, and wants to run.
+    /// Counts a new thread, which is ready to run.
     fn born(&mut self, child: Thread, time: u64) {
         let Some(process) = self.family.watched(child) else {
             return;
@@ -186,7 +186,7 @@ impl Account {
         }
     }
 
-    /// A thread goes off CPU.
+    /// Counts a thread that goes off CPU.
     fn off(&mut self, thread: Thread, number: i64, state: i64, chain: Chain, time: u64) {
         let word = is_asleep(state)
             .then(|| self.word(thread, &chain))
@@ -213,7 +213,7 @@ impl Account {
 
     fn sampled(&mut self, thread: Thread, stack: StackId) {
         *self.totals.samples.entry(stack).or_default() += 1;
-        // Samples within a wait are held back until its end shows that it was seen whole.
+        // Samples within a wait are kept apart until its end shows that it was seen whole.
         if !self.waits.sampled(thread.tid, stack) {
             *self.totals.loose.entry(stack).or_default() += 1;
         }

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 /// Chains remembered at most: each start of a program lies at new addresses.
 const REMEMBERED: usize = 1 << 16;
 
-/// Stands for what was cut from a stack; it is none of the kernel's marks.
+/// The address in place of what was cut from a stack; it is none of the kernel's marks.
 const CUT: u64 = u64::MAX;
 
 /// Where a frame lies.
@@ -38,7 +38,7 @@ pub(crate) struct Stack {
 pub(crate) struct Interner {
     stacks: Vec<Stack>,
     numbers: HashMap<Stack, StackId>,
-    /// By image, process name and addresses: most stacks recur.
+    /// Recent stacks, by image, process name and addresses: most stacks recur.
     recent: HashMap<(u64, u64, Vec<u64>), StackId>,
     names: HashMap<String, u64>,
     unwinder: Unwinder,

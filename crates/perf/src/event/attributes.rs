@@ -74,7 +74,7 @@ impl Attributes {
         Attributes(attr).with_tasks()
     }
 
-    /// The same event, reporting births, deaths, names and mappings as well.
+    /// Makes the event also report births, deaths, names and mappings.
     pub fn with_tasks(mut self) -> Self {
         self.0.set_task(1);
         self.0.set_comm(1);
@@ -84,7 +84,7 @@ impl Attributes {
         self
     }
 
-    /// The same event, waking its ring's reader when it holds `bytes`.
+    /// Makes the event wake its ring's reader when the ring holds `bytes`.
     pub fn waking_at(mut self, bytes: u32) -> Self {
         self.0.set_watermark(1);
         self.0.wakeup_watermark = bytes;

@@ -38,7 +38,7 @@ impl Counter {
         // SAFETY: the kernel has just returned this descriptor, so nothing else owns it.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
         let mut id = 0;
-        // SAFETY: the kernel writes eight bytes to `id`, which is a u64 of ours.
+        // SAFETY: the kernel writes eight bytes to `id`, a local u64.
         checked(unsafe { ioctls::ID(fd.as_raw_fd(), &mut id) })?;
         Ok(Counter { fd, id })
     }
@@ -48,7 +48,7 @@ impl Counter {
         self.id
     }
 
-    /// For mapping and polling.
+    /// The descriptor, for mapping and polling.
     pub fn as_raw_fd(&self) -> i32 {
         self.fd.as_raw_fd()
     }

@@ -43,7 +43,7 @@ pub(crate) struct Thread {
 /// A stack as the kernel delivers it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Chain {
-    /// From the leaf, including the kernel's context markers.
+    /// The addresses from the leaf on, including the kernel's context markers.
     pub addresses: Box<[u64]>,
     /// The user's, as of its entry to the kernel; none for a kernel thread.
     pub registers: Option<Registers>,
@@ -107,7 +107,7 @@ pub(crate) enum Event {
         thread: Thread,
         lock: u64,
     },
-    /// `prev` and `next` are numbers of the root namespace, whichever ours is.
+    /// `prev` and `next` are numbers of the root namespace, whatever this process's is.
     Switch {
         thread: Thread,
         prev: i64,

@@ -12,9 +12,9 @@ const TRAILER: usize = 24;
 /// Decodes records.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Decoder {
-    /// By event number.
+    /// The sources, by event number.
     pub sources: HashMap<u64, Source>,
-    /// None without tracepoints.
+    /// The fields of tracepoints; none without them.
     pub fields: Option<Fields>,
     /// Addresses of a sampled stack at most.
     pub depth: usize,

@@ -42,7 +42,7 @@ impl Ring {
         let length = (1 + pages) * PAGE;
         let (read_write, shared) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
         let (none, fd) = (std::ptr::null_mut(), counter.as_raw_fd());
-        // SAFETY: a new mapping at an address that the kernel chooses touches no memory of ours.
+        // SAFETY: a new mapping at an address that the kernel chooses touches no memory in use.
         let base = unsafe { libc::mmap(none, length, read_write, shared, fd, 0) };
         if base == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());

@@ -107,7 +107,7 @@ fn detached() -> io::Result<Tracefs> {
     if made < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the descriptor is ours and open; the other arguments are numbers.
+    // SAFETY: the descriptor is this process's and open; the other arguments are numbers.
     owned(unsafe { libc::syscall(libc::SYS_fsmount, fd, CLOEXEC, 0) }).map(Tracefs)
 }
 

@@ -65,7 +65,7 @@ pub(super) const TABLE: &[(Class, &str, &str)] = &[
     (Rwsem, "rmap_walk_anon*", "anon_vma lock"),  // 6.18: reclaim
     (Rwsem, "unlink_file_vma*", "i_mmap lock"),   // 6.18: munmap, exit
     (Rwsem, "vma_link_file", "i_mmap lock"),      // 6.18: mmap
-    (Rwsem, "vma_prepare", "i_mmap lock"),        // seen: 6.18, mmap beside another
+    (Rwsem, "vma_prepare", "i_mmap lock"),        // seen: 6.18, concurrent mmaps
     (Rwsem, "vma_link", "i_mmap lock"),           // 6.18: mmap
     (Rwsem, "__mmap_region", "i_mmap lock"),      // seen: 6.18, mmap of a file
     (Rwsem, "rmap_walk_file*", "i_mmap lock"),    // where not inlined: reclaim

@@ -162,7 +162,7 @@ impl Opened {
         for cpu in std::mem::take(&mut self.cpus) {
             let target = match self.plan {
                 Plan::Cpus => Target::Cpu(cpu),
-                // A thread of our own, which outlives the recording.
+                // A thread of this process, which outlives the recording.
                 Plan::Threads(_) => Target::Thread(own_thread(), cpu),
             };
             let attributes = waking(Attributes::tasks(), pages);

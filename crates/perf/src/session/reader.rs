@@ -45,7 +45,7 @@ impl Reader {
             self.account_until(round.saturating_sub(SETTLED));
         }
         let end = now();
-        // Cannot fail on descriptors of ours; later records are beyond the end anyway.
+        // Cannot fail on this process's descriptors; later records are beyond the end anyway.
         let _ = self.opened.disable();
         self.read();
         self.account_until(end);
@@ -112,7 +112,7 @@ pub(crate) fn now() -> u64 {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: the call writes to `time`, which is ours.
+    // SAFETY: the call writes to `time`, a local variable.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

@@ -81,7 +81,7 @@ fn plain(name: &str) -> &str {
     }
 }
 
-/// Stands for an address outside everything known.
+/// The function of an address outside everything known.
 pub(crate) fn unknown() -> Function {
     Function {
         name: "[unknown]".to_owned(),
@@ -90,7 +90,7 @@ pub(crate) fn unknown() -> Function {
     }
 }
 
-/// Stands for callers that the kernel did not deliver.
+/// The function for callers that the kernel did not deliver.
 pub(crate) fn cut() -> Function {
     Function {
         name: "[deeper than the kernel records]".to_owned(),

@@ -1,4 +1,4 @@
-//! Which threads are watched.
+//! The watched processes and threads.
 
 use super::{Files, Image, scan};
 use crate::event::{Event, Thread};
@@ -17,7 +17,7 @@ pub(crate) struct Process {
 #[derive(Debug, Default)]
 pub(crate) struct Family {
     processes: HashMap<u32, Process>,
-    /// From thread to process.
+    /// The process of each thread.
     threads: HashMap<u32, u32>,
     ignored: HashSet<u32>,
 }
@@ -91,7 +91,7 @@ impl Family {
 
     fn born(&mut self, child: Thread, parent: Thread) {
         let Some(process) = self.processes.get(&parent.pid) else {
-            // The number may be a reused one of ours.
+            // The number may be that of a watched thread that has ended.
             self.threads.remove(&child.tid);
             self.processes.remove(&child.pid);
             return;

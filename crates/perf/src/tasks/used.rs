@@ -13,7 +13,7 @@ pub(crate) struct Used {
 }
 
 impl Used {
-    /// As of now. Processes that are gone, and threads of other processes, have no clock here.
+    /// The clocks now. Processes that are gone, and threads of other processes, have no clock here.
     pub fn now(processes: &[u32], threads: &[u32]) -> Used {
         let read = |numbers: &[u32], kind: i32| {
             let one = |&number: &u32| Some((number, clock(number, kind)?));
@@ -39,7 +39,7 @@ impl Used {
 /// The kernel's numbers of clocks have the process or thread in the upper bits, inverted:
 /// `CPUCLOCK_SCHED`.
 const PROCESS: i32 = 2;
-/// With `CPUCLOCK_PERTHREAD_MASK`.
+/// The clock of a thread: with `CPUCLOCK_PERTHREAD_MASK`.
 const THREAD: i32 = 6;
 
 fn clock(number: u32, kind: i32) -> Option<Duration> {
@@ -47,7 +47,7 @@ fn clock(number: u32, kind: i32) -> Option<Duration> {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: the call writes to `time`, which is ours.
+    // SAFETY: the call writes to `time`, a local variable.
     let result = unsafe { libc::clock_gettime(!(number as i32) << 3 | kind, &mut time) };
     (result == 0).then(|| Duration::new(time.tv_sec as u64, time.tv_nsec as u32))
 }

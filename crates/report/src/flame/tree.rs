@@ -25,7 +25,7 @@ pub struct Frame {
     pub seconds: f64,
     /// Its share of all task time.
     pub share: f64,
-    /// That share before; equal to `share` where nothing is compared.
+    /// Its share before; equal to `share` where nothing is compared.
     pub before: f64,
 }
 

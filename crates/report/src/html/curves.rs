@@ -49,7 +49,7 @@ fn figure(chart: &Chart, index: usize) -> Markup {
                 div.linear { (plot::svg(chart, false, &label)) }
                 div.log { (plot::svg(chart, true, &label)) }
             }
-            // For screens too narrow for names beside the lines.
+            // For screens too narrow for names next to the lines.
             ul.legend { @for series in &chart.series { li { (swatch(series)) (series.name) } } }
             figcaption { (chart.unit) " over tasks. " (band(chart))
                 @if chart.series.iter().any(|one| one.law.is_some()) { " Dashed: the Universal Scalability Law, fitted." }

@@ -1,4 +1,4 @@
-//! Published figures and ours: a table per case study, with each ratio as a mark on its band.
+//! Published and reproduced figures: a table per case study, with each ratio as a mark on its band.
 
 use super::text::percent;
 use crate::Reproduction;

@@ -32,7 +32,7 @@ pub struct Series {
     system: String,
     /// The name of the series.
     pub name: String,
-    /// By ascending tasks.
+    /// The dots, by ascending tasks.
     pub dots: Vec<Dot>,
     /// Peak, knee and collapse, if there are two points.
     pub shape: Option<Curve>,

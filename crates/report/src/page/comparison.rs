@@ -42,7 +42,7 @@ impl Comparison {
         self.basis == Basis::Seeds
     }
 
-    /// From how many times apart on rates are told apart.
+    /// The least ratio at which rates are told apart, in words.
     pub fn told_from(&self) -> String {
         format!("{} times", general(1.0 + self.minimum_effect, 4))
     }

@@ -1,4 +1,4 @@
-//! Which profiles may be compared.
+//! The choice of profiles that may be compared.
 
 use profile::{Profile, unlike};
 

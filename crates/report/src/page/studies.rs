@@ -1,4 +1,4 @@
-//! Published figures and ours, by case study.
+//! Published and reproduced figures, by case study.
 
 use crate::{Reproduction, Source};
 
@@ -18,7 +18,7 @@ impl Study<'_> {
 }
 
 impl Reproduction {
-    /// Returns true if our figure meets its aim.
+    /// Returns true if the reproduced figure meets its aim.
     pub fn holds(&self) -> bool {
         self.verdict == "holds"
     }

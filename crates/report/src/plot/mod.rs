@@ -126,7 +126,7 @@ fn names(chart: &Chart, frame: &Frame) -> Vec<(usize, f64, String)> {
     names
 }
 
-/// The part that fits beside the chart; the table has the whole name.
+/// The part that fits next to the chart; the table has the whole name.
 fn shortened(name: &str) -> String {
     const FITS: usize = 16;
     if name.chars().count() > FITS {

@@ -72,7 +72,7 @@ impl Opened {
         self.number(&format!("document.querySelectorAll('{selector}').length"))
     }
 
-    /// How many of them are visible.
+    /// How many elements that match a selector are visible.
     pub fn shown(&self, selector: &str) -> f64 {
         self.number(&format!(
             "[...document.querySelectorAll('{selector}')].filter(one => one.getClientRects().length).length"

@@ -9,7 +9,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 use tungstenite::{Message, WebSocket};
 
-/// Longer silence means that something is wrong.
+/// No message for longer means that something is wrong.
 const PATIENCE: Duration = Duration::from_secs(100);
 
 /// A browser with one page.

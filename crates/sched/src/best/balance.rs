@@ -1,7 +1,7 @@
-//! How waiting tasks get to CPUs that have fewer.
+//! How waiting tasks migrate to CPUs that have fewer.
 //!
-//! An idle CPU takes; a busy one gives, at its tick. No CPU holds two queues' locks at once, and a
-//! taker does not wait for one: it goes on to the next neighbour.
+//! An idle CPU steals tasks; a busy one gives some away at its tick. No CPU holds the locks of two
+//! queues at the same time, and a thief does not wait for a lock: it goes on to the next neighbour.
 
 use super::{Best, Bounds, NEAR};
 use crate::TaskRef;
@@ -11,7 +11,7 @@ use machine::Contexts;
 const FAR: usize = 128;
 
 impl<M: Contexts, B: Bounds> Best<M, B> {
-    /// A task that waits at a neighbour, for the calling CPU, which has none.
+    /// Steals a waiting task from a neighbour for the calling CPU, which has none.
     pub(super) fn steal(&self, cpu: usize, now: u64) -> Option<TaskRef<M, Self>> {
         let near = self.idle.near(cpu).take(NEAR);
         let mut busy = near.filter(|&other| self.queues.of(other).is_crowded());
@@ -20,7 +20,7 @@ impl<M: Contexts, B: Bounds> Best<M, B> {
         Some(task)
     }
 
-    /// A neighbour at which a task waits that may run on `cpu`.
+    /// A neighbour in whose queue a task waits that may run on `cpu`.
     pub(super) fn victim(&self, cpu: usize) -> Option<usize> {
         let mut near = self.idle.near(cpu).take(NEAR);
         near.find(|&other| {
@@ -29,9 +29,9 @@ impl<M: Contexts, B: Bounds> Best<M, B> {
         })
     }
 
-    /// The calling CPU, at which tasks wait, gives one to each idle CPU in a group of [`FAR`]; if
-    /// there is none, one to a CPU with fewer. The group is chosen at random: on a larger machine,
-    /// ticks look at each in the end. Returns a CPU to interrupt.
+    /// Gives a waiting task of the calling CPU to each idle CPU in a group of [`FAR`]; if none is
+    /// idle, one task to a CPU with fewer. The group is chosen at random, so on a larger machine
+    /// the ticks reach every group in the end. Returns a CPU to interrupt.
     pub(super) fn balance(&self, cpu: usize, now: u64) -> Option<usize> {
         let own = self.queues.of(cpu);
         let mut given = false;
@@ -51,26 +51,27 @@ impl<M: Contexts, B: Bounds> Best<M, B> {
         self.give(cpu, other, now)
     }
 
-    /// A task that waits at `cpu` goes to `other`. Returns that if it has to be interrupted.
+    /// Moves a task that waits at `cpu` to `other`. Returns `other` if it has to be interrupted.
     fn give(&self, cpu: usize, other: usize, now: u64) -> Option<usize> {
         let (task, lag) = self.queues.of(cpu).take(other)?;
         self.enqueue(other, cpu, task, lag, now)
     }
 
-    /// A CPU at which fewer tasks wait; one is looked at, chosen at random.
+    /// A CPU chosen at random, if fewer tasks wait there.
     fn shorter(&self, cpu: usize, now: u64) -> Option<usize> {
         let others = self.queues.cpus().len() as u64 - 1;
         let dice = dice(cpu, now);
         let other = (dice >> 32).checked_rem(others)?;
         let other = self.idle.near(cpu).nth(other as usize)?;
         let (own, its) = (self.queues.of(cpu), self.queues.of(other));
-        // For a difference of one only at times, so that tasks take turns at having more company.
+        // A difference of one counts only one time in four: then the tasks take turns on the more
+        // crowded CPU.
         let enough = if dice.is_multiple_of(4) { 1 } else { 2 };
         (own.waiting() >= its.waiting() + enough).then_some(other)
     }
 }
 
-/// A number that looks random, another one for each CPU and time.
+/// A pseudo-random number for each CPU and time.
 fn dice(cpu: usize, now: u64) -> u64 {
     scramble(now.wrapping_add((cpu as u64) << 48))
 }

@@ -1,16 +1,16 @@
-//! Where a task may run.
+//! Bounds: the CPUs on which a task may run.
 
 use super::Best;
 use crate::{Leaving, Sched};
 use machine::Contexts;
 
-/// The CPUs on which a task may run. A task begins with its maker's, and changes its own by
-/// [`Sched::bind`].
+/// The CPUs on which a task may run. A task begins with the bounds of the task that makes it, and
+/// changes its own by [`Sched::bind`].
 pub trait Bounds: Copy + Send + 'static {
     /// True if every task may run on every CPU: then [`Bounds::allow`] is not called.
     const NONE: bool = false;
 
-    /// Those of a task that no task has made: all CPUs.
+    /// The bounds of a task that no task has made: all CPUs.
     fn all() -> Self;
 
     /// Returns true if the CPU with this index is one of them.
@@ -34,8 +34,8 @@ impl Bounds for Unbound {
 }
 
 impl<M: Contexts, B: Bounds> Sched<M, Best<M, B>> {
-    /// The calling task runs only within `bounds` from now on: also when this returns. At least one
-    /// CPU must be within.
+    /// Restricts the calling task to `bounds`: it already runs within them when this returns. At
+    /// least one CPU must be within.
     ///
     /// The task must not be about to park: a permit that it has may be gone.
     pub fn bind(&self, bounds: B) {
@@ -45,8 +45,8 @@ impl<M: Contexts, B: Bounds> Sched<M, Best<M, B>> {
         let task = task.expect("a task has bounds, a CPU has none");
         task.entry().set_bounds(bounds);
         if !bounds.allow(here) {
-            // It parks with a permit, so it is handed over at once when it has left, and the policy
-            // chooses its CPU.
+            // The task parks with a permit, so it is handed over as soon as it has left its CPU,
+            // and the policy chooses the next one.
             task.state.unpark(task.state.generation());
             self.leave(pin, Leaving::Parks);
         }

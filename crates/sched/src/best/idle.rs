@@ -1,8 +1,9 @@
 //! How a CPU goes idle without forgetting a task.
 //!
-//! A CPU that has found its queue empty says that it is idle and then looks at the count of waiting
-//! tasks; one that enqueues a task raises the count and then looks whether the CPU is idle. Each
-//! has a fence between its write and its read, so one of them sees the other (Dekker's pattern).
+//! A CPU that has found its queue empty sets its idle flag and then reads the count of waiting
+//! tasks. A CPU that enqueues a task there raises the count and then reads the flag. Each has a
+//! fence between its write and its read, so at least one of them sees the other's write (Dekker's
+//! pattern).
 
 use alloc::boxed::Box;
 use core::ops::Range;
@@ -13,17 +14,17 @@ use sync::Padded;
 const BUSY: u32 = 0;
 /// The CPU waits for an interrupt, or is about to.
 const IDLE: u32 = 1;
-/// As IDLE; the CPU that has set this interrupts the idle one.
+/// The CPU is idle, and the CPU that has set this interrupts it.
 const CLAIMED: u32 = 2;
 
-/// Which CPUs are idle: a flag for each, on lines of its own. CPUs that look for an idle one only
-/// read, until they have found one.
+/// Which CPUs are idle: a flag per CPU, each on cache lines of its own. A CPU that looks for an
+/// idle one only reads until it has found one.
 pub struct Idle<M: Machine> {
     flags: Box<[Padded<M::AtomicU32>]>,
 }
 
 impl<M: Machine> Idle<M> {
-    /// None of these CPUs is idle.
+    /// Flags for these CPUs; none is idle.
     pub fn new(cpus: CpuRange) -> Self {
         let flag = |_| Padded(M::AtomicU32::new(BUSY));
         let flags: Box<[_]> = (0..cpus.len()).map(flag).collect();
@@ -31,8 +32,8 @@ impl<M: Machine> Idle<M> {
         Idle { flags }
     }
 
-    /// The calling CPU goes idle, unless there is work: it asks for [`Waiting::get`] then. Returns
-    /// true if it may wait.
+    /// Marks the calling CPU idle, then asks `has_work`, which reads [`Waiting::get`]. Returns true
+    /// if there is no work, so that the CPU may wait.
     pub fn begin(&self, cpu: usize, has_work: impl FnOnce() -> bool) -> bool {
         // A fence follows: pairs with the one in `Waiting::announce`.
         self.flags[cpu].publish(IDLE);
@@ -43,14 +44,15 @@ impl<M: Machine> Idle<M> {
         !has_work
     }
 
-    /// The calling CPU has a task, or is about to look for one.
+    /// Marks the calling CPU busy: it has a task, or is about to look for one.
     pub fn end(&self, cpu: usize) {
         if self.flags[cpu].load(Ordering::Relaxed) != BUSY {
             self.flags[cpu].store(BUSY, Ordering::Relaxed);
         }
     }
 
-    /// Makes an idle CPU the caller's to interrupt; `false` if it is not idle, or another's.
+    /// Claims an idle CPU, which the caller then interrupts. Returns false if it is not idle, or
+    /// another CPU has claimed it.
     pub fn claim(&self, cpu: usize) -> bool {
         // Relaxed: the flag passes on nothing but itself; tasks that a claimant hands over go
         // through the queue's lock.
@@ -66,8 +68,8 @@ impl<M: Machine> Idle<M> {
         self.at(cpu, 1..self.flags.len().next_power_of_two())
     }
 
-    /// The other CPUs of an aligned group of `size`, a power of two; the caller's own group is
-    /// number 0 to it.
+    /// The other CPUs of an aligned group of `size` CPUs, a power of two. Groups are numbered by
+    /// their distance from `cpu`, whose own group is number 0.
     pub fn group(
         &self,
         cpu: usize,
@@ -94,30 +96,30 @@ impl<M: Machine> Default for Waiting<M> {
 }
 
 impl<M: Machine> Waiting<M> {
-    /// None.
+    /// A count of 0.
     pub fn new() -> Self {
         Waiting(M::AtomicU32::new(0))
     }
 
-    /// How many there were a moment ago.
+    /// The number of waiting tasks a moment ago.
     #[inline]
     pub fn get(&self) -> u32 {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// One more, for a CPU that will look at its queue.
+    /// Counts one more task, of a CPU that will look at its queue by itself.
     pub fn add(&self) {
         self.0.store(self.get() + 1, Ordering::Relaxed);
     }
 
-    /// One more, for another CPU, which may be about to wait. The caller then tries
+    /// Counts one more task, of another CPU, which may be about to wait. The caller then tries
     /// [`Idle::claim`], and interrupts the CPU if it succeeds.
     pub fn announce(&self) {
         // A fence follows: pairs with the one in `Idle::begin`.
         self.0.publish(self.get() + 1);
     }
 
-    /// One less.
+    /// Counts one task less.
     pub fn remove(&self) {
         self.0.store(self.get() - 1, Ordering::Relaxed);
     }

@@ -64,14 +64,14 @@ use sync::PerCpu;
 
 /// Nanoseconds that a task runs while others wait.
 pub const SLICE: u64 = 3_000_000;
-/// How much virtual time a woken task must be behind to preempt.
+/// How far a woken task's virtual time must be behind the running task's to preempt it.
 pub const GRAIN: u64 = 500_000;
-/// The most that sleep is worth.
+/// The largest credit of virtual time for sleep.
 pub const BONUS: u64 = SLICE;
-/// How many neighbours a waker looks at, and a CPU that has run out of tasks.
+/// How many neighbours a waker, or a CPU that has run out of tasks, looks at.
 pub const NEAR: usize = 16;
 
-/// The policy, for tasks with such bounds.
+/// The policy, for tasks with bounds `B`.
 pub struct Best<M: Contexts, B: Bounds = Unbound> {
     queues: PerCpu<Queue<M, B>, M>,
     idle: Idle<M>,
@@ -81,49 +81,50 @@ pub struct Best<M: Contexts, B: Bounds = Unbound> {
 pub struct Entry<M: Contexts, B: Bounds = Unbound> {
     /// Guarded by the lock of the queue that the task is in.
     node: Node<M, TaskRef<M, Best<M, B>>>,
-    /// Belongs to the queue that has the task, or to the CPU that runs it.
+    /// Owned by the queue that the task is in, or by the CPU that runs it.
     account: M::Cell<Account>,
-    /// As `account`; only the task itself changes it.
+    /// Owned like `account`; only the task itself changes it.
     bounds: M::Cell<B>,
 }
 
-/// The use of the CPU by a task outside the queues.
+/// What a task outside the queues has used of the CPU.
 #[derive(Clone, Copy)]
 struct Account {
-    /// Its virtual time, above the floor of the queue that it was in.
+    /// Its virtual time less the floor of the queue that it was in.
     lag: i64,
-    /// When it left.
+    /// When it left that queue.
     left: u64,
 }
 
 impl<M: Contexts, B: Bounds> Entry<M, B> {
-    /// The caller has the task.
+    /// The caller owns the task.
     fn set_bounds(&self, bounds: B) {
         // SAFETY: only the task's owner accesses it, and that is the caller.
         unsafe { *self.bounds.write() = bounds };
     }
 
-    /// Returns true if the task may run on this CPU. The caller has the task.
+    /// Returns true if the task may run on this CPU. The caller owns the task.
     fn may_run(&self, cpu: usize) -> bool {
         // SAFETY: only the task's owner accesses it, and that is the caller.
         B::NONE || unsafe { *self.bounds.read() }.allow(cpu)
     }
 
-    /// The caller has the task.
+    /// The caller owns the task.
     fn set_account(&self, lag: i64, left: u64) {
         // SAFETY: only the task's owner accesses it.
         unsafe { *self.account.write() = Account { lag, left } };
     }
 
-    /// The lag of a task that has not waited elsewhere. The caller has the task.
+    /// The recorded lag, of a task that has not slept since then. The caller owns the task.
     fn lag(&self) -> i64 {
-        // SAFETY: the caller has the task, so no other task writes.
+        // SAFETY: the caller owns the task, so no other task writes.
         unsafe { (*self.account.read()).lag }
     }
 
-    /// The lag of a task that has waited elsewhere until now. The caller has the task.
+    /// The lag of a task that has slept until now, with the credit for that. The caller owns the
+    /// task.
     fn lag_after_sleep(&self, now: u64) -> i64 {
-        // SAFETY: the caller has the task, so no other task writes.
+        // SAFETY: the caller owns the task, so no other task writes.
         let account = unsafe { *self.account.read() };
         let slept = now.saturating_sub(account.left);
         account
@@ -234,7 +235,7 @@ unsafe impl<M: Contexts, B: Bounds> Policy<M> for Best<M, B> {
 }
 
 impl<M: Contexts, B: Bounds> Best<M, B> {
-    /// `cpu` if the task may run there, else the first CPU where it may. The caller has the task.
+    /// `cpu` if the task may run there, else the first CPU where it may. The caller owns the task.
     fn within_bounds(&self, task: TaskRef<M, Self>, cpu: usize) -> usize {
         if task.entry().may_run(cpu) {
             return cpu;
@@ -244,8 +245,8 @@ impl<M: Contexts, B: Bounds> Best<M, B> {
         allowed.expect("a CPU within bounds")
     }
 
-    /// Puts a task that the caller has into the queue of `cpu`; returns that CPU if it has to be
-    /// interrupted, and the caller has not claimed it.
+    /// Puts a task that the caller owns into the queue of `cpu`. Returns that CPU if it has to be
+    /// interrupted and the caller has not claimed it.
     fn enqueue(
         &self,
         cpu: usize,
@@ -267,8 +268,8 @@ impl<M: Contexts, B: Bounds> Best<M, B> {
         kick.then_some(cpu)
     }
 
-    /// `home` if it has no task to run, or an idle CPU near it where `task` may run, claimed for
-    /// the caller on `here`.
+    /// Claims for the caller, on `here`, an idle CPU where `task` may run: `home`, its last one, or
+    /// a CPU near that. `None` if none is idle, or `home` is `here` and has nothing else to run.
     fn claim_near(&self, task: TaskRef<M, Self>, home: usize, here: usize) -> Option<usize> {
         if home == here && self.queues.of(here).is_free() {
             return None;

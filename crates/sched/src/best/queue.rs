@@ -1,4 +1,4 @@
-//! One CPU's queue.
+//! The queue of ready tasks of one CPU.
 
 use super::idle::Waiting;
 use super::{Best, Bounds, GRAIN, SLICE};
@@ -19,9 +19,9 @@ type BestTask<M, B> = TaskRef<M, Best<M, B>>;
 
 /// The queue, and the state of its CPU's task.
 ///
-/// Words outside the mutex are written by its holder only, and read by others as a hint. Where a
-/// task that sleeps and wakes has the CPU to itself, `crowded` does not change, so CPUs that look
-/// for work do not disturb it.
+/// Words outside the mutex are written by its holder only, and read by others as a hint. While a
+/// task that sleeps and wakes has the CPU to itself, `crowded` does not change, so the CPUs that
+/// read it in search of work cost that CPU no cache misses.
 pub(super) struct Queue<M: Contexts, B: Bounds> {
     ready: Mutex<M, Ticket<M>, Ready<M, B>>,
     /// How many tasks are in the heap, or on their way back into it.
@@ -29,30 +29,30 @@ pub(super) struct Queue<M: Contexts, B: Bounds> {
     /// 1 if the CPU runs a task and others wait: it has a tick, and others may take one.
     crowded: Padded<M::AtomicU32>,
     /// When the CPU's task began to run, or [`NOTHING`]. Written by the CPU, so it may read it
-    /// without the mutex; so is the next one.
+    /// without the mutex.
     started: M::AtomicU64,
-    /// The virtual time at which it did.
+    /// The virtual time at which the CPU's task began to run. Written by the CPU.
     began: M::AtomicU64,
 }
 
 /// The tasks that wait, by their virtual times.
 struct Ready<M: Contexts, B: Bounds> {
     heap: Heap<M, BestTask<M, B>>,
-    /// The least virtual time of a task here at some moment.
+    /// The least virtual time that the tasks here had at some moment. It never falls.
     floor: u64,
     /// No task in the heap has more virtual time.
     most: u64,
 }
 
-/// Where a task comes from that is pushed.
+/// Where a pushed task comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Origin {
     /// The caller is on another CPU.
     Elsewhere,
     /// The caller is on the CPU.
     Here,
-    /// The CPU has just run it: it counts as waiting since [`Queue::next`], so that others do not
-    /// find one too few in the meantime.
+    /// The queue's CPU has just run it. It counts as waiting since [`Queue::next`], so that other
+    /// CPUs do not see one task too few in the meantime.
     Back,
 }
 
@@ -61,9 +61,9 @@ pub(super) enum Origin {
 pub(super) enum Owner {
     /// The CPU will look at its queue by itself.
     Looks,
-    /// It must be interrupted.
+    /// The CPU must be interrupted.
     Interrupt,
-    /// It must be interrupted if its flag says that it is idle.
+    /// The CPU must be interrupted if its flag says that it is idle.
     MayBeIdle,
 }
 
@@ -96,7 +96,7 @@ impl<M: Contexts, B: Bounds> Queue<M, B> {
         self.crowded.load(Ordering::Relaxed) != 0
     }
 
-    /// Returns whether the queue was crowded before.
+    /// Sets `crowded`. Returns true if it was set before.
     fn set_crowded(&self, _ready: &Guard<'_, M, B>, crowded: bool) -> bool {
         let was = self.is_crowded();
         if was != crowded {
@@ -105,12 +105,12 @@ impl<M: Contexts, B: Bounds> Queue<M, B> {
         was
     }
 
-    /// Returns true if the calling CPU, whose queue it is, has nothing to run.
+    /// Returns true if the calling CPU has nothing to run. The queue is the calling CPU's.
     pub(super) fn is_free(&self) -> bool {
         self.started.load(Ordering::Relaxed) == NOTHING && self.waiting() == 0
     }
 
-    /// The virtual time of the CPU's task; of none if it runs none.
+    /// The virtual time of the task that the CPU runs; `None` if it runs none.
     fn running(&self, now: u64) -> Option<u64> {
         let started = self.started.load(Ordering::Relaxed);
         let ran = now.saturating_sub(started);
@@ -126,7 +126,7 @@ impl<M: Contexts, B: Bounds> Queue<M, B> {
         }
     }
 
-    /// How far above the floor the task of the calling CPU is, whose queue it is.
+    /// How far the calling CPU's task is above the floor. The queue is the calling CPU's.
     pub(super) fn lag(&self, now: u64) -> i64 {
         let mut ready = self.ready.lock();
         self.raise_floor(&mut ready, now);
@@ -134,14 +134,14 @@ impl<M: Contexts, B: Bounds> Queue<M, B> {
         running.map_or(0, |time| time as i64 - ready.floor as i64)
     }
 
-    /// Adds a task whose virtual time is `lag` above the floor.
+    /// Adds a task with a virtual time `lag` above the floor.
     pub(super) fn push(&self, task: BestTask<M, B>, lag: i64, now: u64, from: Origin) -> Owner {
         let mut ready = self.ready.lock();
         self.raise_floor(&mut ready, now);
         let time = ready.floor.saturating_add_signed(lag);
         let alone = ready.heap.is_empty();
         ready.most = if alone { time } else { ready.most.max(time) };
-        // SAFETY: the caller has the task, so it is in no queue; from now on the mutex guards it.
+        // SAFETY: the caller owns the task, so it is in no queue; from now on the mutex guards it.
         unsafe { ready.heap.push(&task.entry().node, time, task) };
         let Some(running) = self.running(now) else {
             if from == Origin::Here {
@@ -161,8 +161,8 @@ impl<M: Contexts, B: Bounds> Queue<M, B> {
         Owner::Interrupt
     }
 
-    /// The calling CPU, whose queue it is, continues with the returned task; the current one, if
-    /// there is one that does not go on, gets its account.
+    /// Chooses the task with which the calling CPU, the queue's own, continues, and records the
+    /// account of the current one, if that does not go on.
     pub(super) fn next(
         &self,
         current: Option<(BestTask<M, B>, Leaving)>,
@@ -177,7 +177,7 @@ impl<M: Contexts, B: Bounds> Queue<M, B> {
             (Some((_, Leaving::Preempted)), Some(time)) if first >= time => return None,
             (Some((task, leaving)), Some(mut time)) => {
                 if leaving == Leaving::Yields {
-                    // Behind all that wait.
+                    // A task that yields goes behind all that wait.
                     time = time.max(ready.most + 1);
                 }
                 let lag = time as i64 - ready.floor as i64;
@@ -199,15 +199,16 @@ impl<M: Contexts, B: Bounds> Queue<M, B> {
         self.run(&ready, Some(ready.floor.saturating_add_signed(lag)), now);
     }
 
-    /// A task that waits here and may run on `other`, a CPU that is not the queue's, and its lag;
-    /// `None` if there is none, or the mutex is held.
+    /// Takes a waiting task that may run on `other`, a CPU that is not the queue's, and returns it
+    /// with its lag; `None` if there is none, or the mutex is held.
     pub(super) fn take(&self, other: usize) -> Option<(BestTask<M, B>, i64)> {
         let mut ready = self.ready.try_lock()?;
         let (time, task) = self.pop(&mut ready, |task| task.entry().may_run(other))?;
         Some((task, time as i64 - ready.floor as i64))
     }
 
-    /// Returns true if one of the tasks that others may take may run on `other`; there are some.
+    /// Returns true if one of the waiting tasks may run on `other`. The caller has seen that some
+    /// wait.
     pub(super) fn has_for(&self, other: usize) -> bool {
         B::NONE || self.has_within(other)
     }
@@ -223,7 +224,7 @@ impl<M: Contexts, B: Bounds> Queue<M, B> {
         true
     }
 
-    /// The first task that suits.
+    /// Removes the first task that may run on the given CPU.
     fn pop(
         &self,
         ready: &mut Guard<'_, M, B>,
@@ -245,7 +246,7 @@ impl<M: Contexts, B: Bounds> Queue<M, B> {
         self.started.store(started, Ordering::Relaxed);
     }
 
-    /// Returns true if the calling CPU's task has to make way.
+    /// Returns true if the calling CPU's task has to be preempted.
     pub(super) fn should_preempt(&self, now: u64) -> bool {
         let Some(running) = self.running(now) else {
             return false;

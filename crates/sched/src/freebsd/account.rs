@@ -1,4 +1,4 @@
-//! The accounts of tasks: payment by the statistics clock, and inheritance (`sched_clock`,
+//! The accounts of tasks: charges by the statistics clock, and inheritance (`sched_clock`,
 //! `sched_wakeup`, `sched_fork`).
 
 use super::interact::{HZ, History, MIN_SLICE, SHIFT, STATHZ, TICK, Usage, slice};
@@ -9,8 +9,8 @@ use machine::{Atomic, Contexts, Ordering};
 const STAT_TICK: u64 = 1_000_000_000 / STATHZ as u64;
 
 impl<M: Contexts> Ule<M> {
-    /// `cpu`, which was idle or not, continues with a task: its clock stood still meanwhile. The
-    /// clocks of the CPUs do not tick together.
+    /// Restarts the clock of `cpu`, which continues with a task, if it stood still while the CPU
+    /// was idle. The CPUs' clocks do not tick at the same time.
     pub(super) fn start_clock(&self, cpu: usize, now: u64) {
         let next_tick = &self.cpus[cpu].next_tick;
         if next_tick.load(Ordering::Relaxed) <= now {
@@ -32,7 +32,7 @@ impl<M: Contexts> Ule<M> {
             }
             let lock = tdq.lock.lock();
             self.charge(cpu, current, now);
-            // Back to user mode.
+            // The task returns to user mode.
             current.entry().to_user();
             tdq.set_best();
             drop(lock);
@@ -66,7 +66,7 @@ impl<M: Contexts> Ule<M> {
         let slept = ticks(now).wrapping_sub(entry.slept_at());
         if slept > 0 {
             let History { slept: before, ran } = entry.history();
-            // No sum overflows: more than the limit is forgotten.
+            // The sum does not overflow: a sleep beyond the limit is cut.
             let slept = before + (slept.min(60 * HZ) << SHIFT);
             entry.set_history(History { slept, ran }.limited());
             entry.count(ticks(now), false);
@@ -75,7 +75,7 @@ impl<M: Contexts> Ule<M> {
         entry.recompute();
     }
 
-    /// A child inherits some of the history, and its parent pays a tick.
+    /// Gives a child some of its parent's history, and charges the parent a tick.
     pub(super) fn fork(&self, task: Task<M>, parent: Option<Task<M>>, now: u64) {
         let cpu = task.cpu();
         let tick = ticks(now);

@@ -1,4 +1,4 @@
-//! Tasks that change CPUs: an idle CPU steals (`tdq_idled`), and once a second loads are evened out
+//! Migration: an idle CPU steals (`tdq_idled`), and about once a second CPU 0 evens out the loads
 //! (`sched_balance`).
 
 use super::Ule;
@@ -6,12 +6,13 @@ use super::interact::{STATHZ, should_preempt};
 use super::tdq::TdqGuard;
 use machine::{Atomic, Contexts, CpuSet, Ordering};
 
-/// `steal_thresh`: a CPU with this load, one running and one queued, has a task to give.
+/// `steal_thresh`: a CPU with this load, one task running and one queued, has one that can be
+/// stolen.
 const STEAL: u32 = 2;
 
 impl<M: Contexts> Ule<M> {
-    /// Looks for a task for the idle CPU `cpu`, which holds no lock. With `true` there is one in
-    /// its queue, whose lock is left to the CPU.
+    /// Looks for a task for the idle CPU `cpu`, which holds no lock. Returns true if one is now in
+    /// its queue; the queue's lock is then left held by the CPU.
     pub(super) fn idled(&self, cpu: usize) -> bool {
         let own = &self.cpus[cpu];
         let mut without = CpuSet::EMPTY;
@@ -26,7 +27,7 @@ impl<M: Contexts> Ule<M> {
                 return false;
             };
             let (own_lock, high_lock) = self.lock_pair(cpu, high);
-            // A task may have come meanwhile; or the other's may have gone: then look again.
+            // Meanwhile a task may have come, or the other CPU's may have gone: then look again.
             let gives = self.cpus[high].load() >= STEAL;
             let found = own.load() > 0 || gives && self.give(high, cpu);
             drop(high_lock);
@@ -49,8 +50,8 @@ impl<M: Contexts> Ule<M> {
         }
     }
 
-    /// Moves a task between two CPUs whose locks are held, if the first has one too many
-    /// (`tdq_move`).
+    /// Moves a task between two CPUs whose locks are held, if the first has one that may be stolen
+    /// (`tdq_move`). Returns true if it did.
     fn give(&self, from: usize, to: usize) -> bool {
         let (from, target) = (&self.cpus[from], &self.cpus[to]);
         if from.load() <= target.load() {
@@ -69,8 +70,8 @@ impl<M: Contexts> Ule<M> {
         true
     }
 
-    /// CPU 0's clock has ticked. From time to time that evens out the loads; returns a CPU to
-    /// interrupt. (`sched_clock`, `sched_balance`.)
+    /// Counts a tick of CPU 0's clock and from time to time evens out the loads; returns a CPU to
+    /// interrupt (`sched_clock`, `sched_balance`).
     pub(super) fn balance_tick(&self) -> Option<usize> {
         let left = self.balance_in.load(Ordering::Relaxed).saturating_sub(1);
         if left > 0 {
@@ -83,9 +84,9 @@ impl<M: Contexts> Ule<M> {
         self.balance()
     }
 
-    /// Gives a task of each CPU with many to one with few (`sched_balance_group`). It ends when a
-    /// CPU must be interrupted: FreeBSD's goes on, but only one can be told at a time, and an idle
-    /// one steals by itself.
+    /// Moves a task from each CPU with many to one with few (`sched_balance_group`). Stops at the
+    /// first CPU that must be interrupted: FreeBSD goes on, but here a tick can interrupt only one
+    /// CPU, and an idle one steals by itself.
     fn balance(&self) -> Option<usize> {
         let mut givers_not = CpuSet::EMPTY;
         while let Some(high) = self.highest(0, &givers_not, STEAL) {
@@ -93,7 +94,7 @@ impl<M: Contexts> Ule<M> {
             let most = self.cpus[high].load().saturating_sub(1);
             let takers = |cpu: usize| !givers_not.contains(cpu);
             let low = self.lowest(0, takers, None, most, high)?;
-            // A CPU that has got a task does not give one.
+            // A CPU that has received a task does not give one.
             givers_not.insert(low);
             let locks = self.lock_pair(high, low);
             let target = &self.cpus[low];

@@ -6,14 +6,14 @@ use super::runq::Place;
 use crate::queue::{Linked, Links};
 use machine::{Atomic, Contexts, Ordering};
 
-/// Under the lock of the CPU that runs the task or has it queued (`td_lock`); one that sleeps is
-/// its waker's, a new one its maker's.
+/// Guarded by the lock of the CPU that runs the task or has it queued (`td_lock`). A sleeping
+/// task's words belong to its waker, a new one's to its maker.
 pub struct Entry<M: Contexts> {
-    /// In a run queue.
+    /// Its links in a run queue.
     links: Links<M, Ule<M>>,
-    /// Where it stands there.
+    /// Its place in the run queue.
     place: M::AtomicU32,
-    /// `ts_cpu`: where it runs or is queued, or ran last.
+    /// `ts_cpu`: the CPU where it runs or is queued, or ran last.
     cpu: M::AtomicU32,
     /// `td_priority`: better than `td_user_pri` in the kernel.
     priority: M::AtomicU32,
@@ -29,8 +29,8 @@ pub struct Entry<M: Contexts> {
     left_at: M::AtomicU32,
     /// `td_slptick`: the tick when it went to sleep.
     slept_at: M::AtomicU32,
-    /// 1 if it was preempted, and goes on where it was; written when it leaves, read when it is put
-    /// back.
+    /// 1 if it was preempted, and goes on in the list where it was; written when it leaves, read
+    /// when it is put back.
     preempted: M::AtomicU32,
 }
 
@@ -60,7 +60,7 @@ impl<M: Contexts> Entry<M> {
         }
     }
 
-    /// A new task's.
+    /// Initialises the words of a new task.
     pub(super) fn begin(&self, cpu: usize, slice: u32, history: History, usage: Usage, tick: u32) {
         self.set_cpu(cpu);
         set::<M>(&self.slice, slice);
@@ -92,17 +92,17 @@ impl<M: Contexts> Entry<M> {
         get::<M>(&self.priority)
     }
 
-    /// Lifts the priority to this one at least.
+    /// Raises the priority to this one at least.
     pub(super) fn lift(&self, priority: u32) {
         set::<M>(&self.priority, self.priority().min(priority));
     }
 
-    /// It goes back to user mode (`sched_userret`).
+    /// Sets the priority for the return to user mode (`sched_userret`).
     pub(super) fn to_user(&self) {
         set::<M>(&self.priority, get::<M>(&self.user_priority));
     }
 
-    /// Computes the priority in user mode anew.
+    /// Recomputes the priority in user mode.
     pub(super) fn recompute(&self) {
         let priority = priority(self.history(), self.usage());
         set::<M>(&self.user_priority, priority);
@@ -136,7 +136,7 @@ impl<M: Contexts> Entry<M> {
         set::<M>(&self.usage[2], usage.last);
     }
 
-    /// Counts the time until `tick`, in which it has run or not.
+    /// Counts the time until `tick`; `ran` says if the task ran in it.
     pub(super) fn count(&self, tick: u32, ran: bool) {
         self.set_usage(self.usage().counted(tick, ran));
     }

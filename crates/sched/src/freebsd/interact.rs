@@ -9,7 +9,7 @@ pub(super) const HZ: u32 = 1000;
 pub(super) const STATHZ: u32 = 127;
 /// `SCHED_TICK_SHIFT`.
 pub(super) const SHIFT: u32 = 10;
-/// The worth of a tick of the statistics clock (`tickincr`).
+/// Shifted ticks of 1/hz in a tick of the statistics clock (`tickincr`).
 pub(super) const TICK: u32 = (HZ << SHIFT) / STATHZ;
 
 /// The most sleep and run time that is remembered (`SCHED_SLP_RUN_MAX`): 5 s.
@@ -42,11 +42,11 @@ pub(super) const IDLE: u32 = 255;
 const BATCH: u32 = MIN_BATCH + 20;
 /// `SCHED_PRI_RANGE`: priorities by use of the CPU.
 const USE_RANGE: u32 = MAX_BATCH - 20 - BATCH + 1;
-/// At or above this, a woken task does not take over a CPU whose task is as interactive as it is
-/// (`preempt_thresh`, `PRI_MIN_KERN`).
+/// A task of this priority or a better one preempts any worse one (`preempt_thresh`,
+/// `PRI_MIN_KERN`).
 const PREEMPT: u32 = 80;
 
-/// How long a task has slept and run of late.
+/// How long a task has slept and run recently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct History {
     /// `ts_slptime`.
@@ -56,7 +56,7 @@ pub(super) struct History {
 }
 
 impl History {
-    /// From 0, always asleep, to 100 (`sched_interact_score`).
+    /// The interactivity score, from 0 (always asleep) to 100 (`sched_interact_score`).
     pub(super) fn score(self) -> u32 {
         // The threshold is below half, so it does not matter by how much it is missed.
         if self.ran >= self.slept {
@@ -120,7 +120,7 @@ impl Usage {
     /// `SCHED_TICK_MAX`: a second more.
     const MAX: u32 = Self::SPAN + HZ;
 
-    /// Counts the time until tick `now`, in which the task has run or not (`sched_pctcpu_update`).
+    /// Counts the time until tick `now`; `ran` says if the task ran in it (`sched_pctcpu_update`).
     #[must_use]
     pub(super) fn counted(self, now: u32, ran: bool) -> Self {
         let mut usage = self;
@@ -140,7 +140,7 @@ impl Usage {
         usage
     }
 
-    /// How far down the priorities this leads (`SCHED_PRI_TICKS`).
+    /// By how many steps this use worsens the priority (`SCHED_PRI_TICKS`).
     fn steps(self) -> u32 {
         let total = self.last.wrapping_sub(self.first).max(HZ);
         ((self.ran >> SHIFT) / total.div_ceil(USE_RANGE)).min(USE_RANGE - 1)
@@ -157,8 +157,8 @@ pub(super) fn priority(history: History, usage: Usage) -> u32 {
     }
 }
 
-/// Returns true if a ready task should take over a CPU whose task has the priority `current`, if
-/// that is another CPU than the caller's or not (`sched_shouldpreempt`).
+/// Returns true if a ready task should preempt one of the priority `current`; `remote` if that runs
+/// on another CPU than the caller's (`sched_shouldpreempt`).
 pub(super) fn should_preempt(priority: u32, current: u32, remote: bool) -> bool {
     if priority >= current {
         return false;
@@ -168,8 +168,9 @@ pub(super) fn should_preempt(priority: u32, current: u32, remote: bool) -> bool 
         || remote && priority <= MAX_INTERACT && current > MAX_INTERACT
 }
 
-/// Ticks of the statistics clock that a task may run, on a CPU with this many, among them itself
-/// (`tdq_slice`): 94 ms among two, and the others wait no longer, but at least 16 ms.
+/// The slice, in ticks of the statistics clock, of a task on a CPU with this load, which counts the
+/// task itself (`tdq_slice`): 94 ms for one of two tasks, shorter for one of more, but at least 16
+/// ms.
 pub(super) fn slice(load: u32) -> u32 {
     /// `sched_slice`: `stathz` / `SCHED_SLICE_DEFAULT_DIVISOR`.
     const SLICE: u32 = STATHZ / 10;

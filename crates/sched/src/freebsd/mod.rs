@@ -8,8 +8,8 @@
 //! wake-up (`sched_wakeup`, `sched_add`) chooses a CPU by words it reads without locks, and takes
 //! only that CPU's lock. A move from one CPU to another takes both.
 //!
-//! An idle CPU says so and looks at its load once more; a waker that queues a task there counts it
-//! and then looks whether the CPU is idle:
+//! An idle CPU sets `tdq_cpu_idle` and reads its load once more; a waker that queues a task there
+//! counts it and then reads `tdq_cpu_idle`:
 //!
 //! ```text
 //! idle:       tdq_cpu_idle = 1; fence; if tdq_load > 0, look again; wait
@@ -19,9 +19,9 @@
 //! Tasks that sleep much more than they run are interactive and come first, by how interactive they
 //! are; the others take turns, by how much they use the CPU (modules `interact` and `runq`). A task
 //! in the kernel that has slept ranks at least as high as the best of those others
-//! (`static_boost`), until it is back in user mode. A woken task interrupts another CPU only if
+//! (`static_boost`), until it is back in user mode. A woken task preempts on another CPU only if
 //! that CPU is idle, or if the task is interactive and that CPU's task is not; on the waker's own
-//! CPU, if it ranks higher at all.
+//! CPU it preempts any task of lower rank.
 //!
 //! # Omissions
 //! - The topology: see module `pick`.
@@ -61,7 +61,7 @@ use tdq::Tdq;
 
 type Task<M> = TaskRef<M, Ule<M>>;
 
-/// The number of the clock's tick.
+/// The number of the clock tick at time `now`.
 fn ticks(now: u64) -> u32 {
     (now / (1_000_000_000 / u64::from(HZ))) as u32
 }
@@ -75,7 +75,8 @@ pub struct Ule<M: Contexts> {
 }
 
 impl<M: Contexts> Ule<M> {
-    /// The current task leaves or may leave. Returns whether it goes on in any case.
+    /// Takes the current task off the load if it leaves; else returns true if it goes on, with no
+    /// other task to be considered.
     fn may_leave(&self, cpu: usize, task: Task<M>, leaving: Leaving, now: u64) -> bool {
         let tdq = &self.cpus[cpu];
         let entry = task.entry();
@@ -87,7 +88,7 @@ impl<M: Contexts> Ule<M> {
             flag.store(0, Ordering::Relaxed);
         }
         if leaving.stays_ready() {
-            // It keeps its turn, unless it has woken the better task itself (`SW_PREEMPT`).
+            // The task keeps its turn, unless it has woken the better task itself (`SW_PREEMPT`).
             entry.set_preempted(by_interrupt && !slice_over);
             return tdq.would_go_on(task);
         }
@@ -114,7 +115,7 @@ impl<M: Contexts> Ule<M> {
         if !should_preempt(priority, current, true) {
             return None;
         }
-        // Pairs with the fence in `idle`: an idle CPU sees the load, or this sees that it waits,
+        // Pairs with the fence in `idle`: an idle CPU sees the load, or this CPU sees that it waits
         // and that no interrupt is on its way.
         M::fence(Ordering::SeqCst);
         let waits = tdq.current.get().is_some() || tdq.idle.load(Ordering::Relaxed) != 0;
@@ -125,7 +126,7 @@ impl<M: Contexts> Ule<M> {
         Some(cpu)
     }
 
-    /// `cpu`, whose lock is held, chooses.
+    /// Chooses the next task of `cpu`, whose lock is held.
     fn choose(&self, cpu: usize, now: u64) -> Option<Task<M>> {
         let tdq = &self.cpus[cpu];
         let next = tdq.first();
@@ -165,7 +166,7 @@ unsafe impl<M: Contexts> Policy<M> for Ule<M> {
         self.fork(task, parent, now);
     }
 
-    /// For a switch. The idle thread looks at its load before.
+    /// Takes the lock for a switch. The idle thread first looks at its load.
     fn lock(&self, cpu: usize) {
         let tdq = &self.cpus[cpu];
         if tdq.current.get().is_some() || tdq.load() > 0 {
@@ -215,7 +216,7 @@ unsafe impl<M: Contexts> Policy<M> for Ule<M> {
     }
 
     fn put_back(&self, cpu: usize, task: Task<M>, _leaving: Leaving, _now: u64) -> Option<usize> {
-        // It is still counted.
+        // The task is still counted.
         self.cpus[cpu].enqueue(task);
         None
     }
@@ -269,13 +270,13 @@ mod tests {
     use core::ptr::NonNull;
     use sim::Sim;
 
-    /// A task that an interrupt takes off its CPU comes back before its equals, one that has woken
-    /// a better task behind them.
+    /// A task that an interrupt preempts comes back before its equals; one that has woken a better
+    /// task comes back behind them.
     #[test]
     fn who_wakes_a_better_task_loses_its_turn() {
         let policy = Ule::<Sim>::new(CpuRange::claim(1));
         let place = Box::leak(Box::new(crate::Task::new(0)));
-        // SAFETY: it stays for ever.
+        // SAFETY: it stays forever.
         let task: Task<Sim> = unsafe { TaskRef::new(NonNull::from(place)) };
         policy.begin(task, None, 0);
         let keeps_its_turn = |by_interrupt| {

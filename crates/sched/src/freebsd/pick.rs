@@ -7,8 +7,7 @@ use super::interact::MIN_IDLE;
 use super::{Task, Ule, ticks};
 use machine::{Contexts, CpuSet};
 
-/// How much less load counts on a CPU that is preferred (`cs_prefer` in `cpu_search`); a task
-/// counts 256.
+/// Deducted from the load of the preferred CPU (`cs_prefer` in `cpu_search`); a task counts 256.
 const PREFERRED: i64 = 64;
 /// Loads are compared up to a random number below this (`sched_random() % 32` in `cpu_search`).
 const NOISE: i64 = 32;
@@ -54,7 +53,7 @@ impl<M: Contexts> Ule<M> {
 
     /// The CPU for a task that becomes ready, called on CPU `here`: its last one if that is idle
     /// and its caches are warm; else the one with the least load of those where it could run now,
-    /// or of all. If that is busy too, rather `here`, if its load is not higher.
+    /// or of all. If that one is busy too, `here` if its load is not higher.
     pub(super) fn pick(&self, task: Task<M>, here: usize, now: u64) -> usize {
         let entry = task.entry();
         let last = entry.cpu();

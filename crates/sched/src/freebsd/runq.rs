@@ -1,10 +1,10 @@
-//! Run queues of 64 lists (`struct runq`, sys/kern/kern_switch.c), and the two that a CPU has.
+//! Run queues of 64 lists (`struct runq`, sys/kern/kern_switch.c), and the two queues of a CPU.
 //!
 //! The *real-time* queue takes tasks of interactive and better priorities, four priorities to a
-//! list. The *time-sharing* queue is a calendar: its lists stand in a circle, a task is put at a
-//! distance from the *insert index* that depends on its priority, and taken from the *removal
-//! index* on. The insert index moves on by one list a tick while the two are together, the removal
-//! index when its list is empty; so every task's turn comes.
+//! list. The *time-sharing* queue is a calendar: its lists form a circle, a task is put at a
+//! distance from the *insert index* that depends on its priority, and tasks are taken from the
+//! *removal index* on. The insert index advances by one list per tick while the two are equal, the
+//! removal index when its list is empty; so every task's turn comes.
 
 use super::interact::{BATCH_RANGE, MIN_BATCH};
 use super::{Task, Ule};
@@ -16,7 +16,7 @@ const LISTS: usize = 64;
 /// Priorities to a list of the real-time queue (`RQ_PPQ`).
 const PPQ: u32 = 4;
 
-/// 64 lists. All under the CPU's lock.
+/// A queue of 64 lists, guarded by the CPU's lock.
 struct RunQueue<M: Contexts> {
     /// `rq_status`: the lists with tasks.
     status: M::AtomicU64,
@@ -31,7 +31,7 @@ impl<M: Contexts> RunQueue<M> {
         }
     }
 
-    /// How many lists from `start` on, in a circle, come before the first with a task.
+    /// The number of empty lists from `start` on, in a circle, before the first with a task.
     fn distance(&self, start: usize) -> Option<usize> {
         let status = self
             .status
@@ -50,7 +50,7 @@ impl<M: Contexts> RunQueue<M> {
         self.status.store(status | 1 << list, Ordering::Relaxed);
     }
 
-    /// Removes a task. Returns whether its list is empty now.
+    /// Removes a task. Returns true if its list is now empty.
     fn remove(&self, task: Task<M>, list: usize) -> bool {
         self.lists[list].remove(task);
         let empty = self.lists[list].is_empty();
@@ -71,20 +71,20 @@ impl<M: Contexts> RunQueue<M> {
     }
 }
 
-/// A CPU's queues. All under its lock.
+/// A CPU's queues, guarded by its lock.
 pub(super) struct RunQueues<M: Contexts> {
     /// `tdq_realtime`.
     realtime: RunQueue<M>,
     /// `tdq_timeshare`.
     timeshare: RunQueue<M>,
-    /// `tdq_idx`: where tasks are put.
+    /// `tdq_idx`: the insert index.
     insert: M::AtomicU32,
-    /// `tdq_ridx`: where they are taken.
+    /// `tdq_ridx`: the removal index.
     removal: M::AtomicU32,
 }
 
-/// Where a task stands in [`RunQueues`]: the list, behind those of the real-time queue if it is in
-/// the other one.
+/// A task's place in [`RunQueues`]: the number of its list. The lists of the time-sharing queue are
+/// numbered after those of the real-time queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place(pub(super) u32);
 
@@ -117,7 +117,7 @@ impl<M: Contexts> RunQueues<M> {
         self.removal.load(Ordering::Relaxed)
     }
 
-    /// Where a task of this priority belongs. One that was `preempted` goes on where it was
+    /// The place of a task of this priority; a `preempted` one gets the list that is served now
     /// (`tdq_runq_add`).
     pub(super) fn place(&self, priority: u32, preempted: bool) -> Place {
         let lists = LISTS as u32;
@@ -129,7 +129,7 @@ impl<M: Contexts> RunQueues<M> {
             return Place(lists + removal);
         }
         let list = (lists * (priority - MIN_BATCH) / BATCH_RANGE + insert) % lists;
-        // While the two are apart, the list that is being emptied gets nothing new.
+        // While the indices differ, the list that is being emptied gets no new tasks.
         if removal != insert && list == removal {
             return Place(lists + (list + lists - 1) % lists);
         }
@@ -164,8 +164,8 @@ impl<M: Contexts> RunQueues<M> {
         self.realtime.tasks(0).next().or_else(timeshare)
     }
 
-    /// Returns true if a task at `place` comes before all others: before those in its own list too,
-    /// if it stands at its head.
+    /// Returns true if a task at `place` would come before all others; if it goes to the head of
+    /// its list (`at_head`), before the tasks there too.
     pub(super) fn would_be_first(&self, place: Place, at_head: bool) -> bool {
         let (own, others) = match (place.realtime(), self.realtime.distance(0)) {
             (None, Some(_)) => return false,
@@ -179,8 +179,8 @@ impl<M: Contexts> RunQueues<M> {
         others.is_none_or(|others| own < others || own == others && at_head)
     }
 
-    /// The task that another CPU takes (`tdq_steal`): of the time-sharing queue not the very first,
-    /// if there is another one.
+    /// The task that another CPU may steal (`tdq_steal`): from the time-sharing queue not the very
+    /// first, if there is another one.
     pub(super) fn to_steal(&self) -> Option<Task<M>> {
         let first = self.realtime.tasks(0).next();
         first.or_else(|| {
@@ -190,7 +190,7 @@ impl<M: Contexts> RunQueues<M> {
         })
     }
 
-    /// A tick: the insert index moves on, if it has not yet (`sched_clock`).
+    /// Advances the insert index at a tick, if it has not advanced yet (`sched_clock`).
     pub(super) fn tick(&self) {
         let (insert, removal) = (self.insert_index(), self.removal_index());
         if insert != removal {

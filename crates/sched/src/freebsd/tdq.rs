@@ -10,44 +10,46 @@ use sync::lock_class;
 use sync::spin::Ticket;
 
 lock_class!(
-    /// A CPU's. Of two, that of the CPU with the lower number comes first. A leaf.
+    /// The lock of a CPU's queues. Of two, the lock of the CPU with the lower number comes first. A
+    /// leaf.
     pub TdqLock = "sched lock", rank 90
 );
 
 /// A held [`Tdq::lock`].
 pub(super) type TdqGuard<'a, M> = Locked<'a, M, Ticket<M>, TdqLock>;
 
-/// A CPU. Written under its lock, unless it says otherwise.
+/// A CPU's scheduler data. Written under its lock, unless a field says otherwise.
 pub(super) struct Tdq<M: Contexts> {
     /// `tdq_lock`. FreeBSD's spin mutex is a test-and-set lock, by which a task that yields in a
-    /// loop could keep others from its CPU's queue for ever.
+    /// loop could keep others from its CPU's queue forever.
     pub(super) lock: Handed<M, Ticket<M>, TdqLock>,
-    /// `tdq_load`: tasks running or queued. Others look at it without the lock.
+    /// `tdq_load`: the number of tasks running or queued. Other CPUs read it without the lock.
     load: M::AtomicU32,
-    /// `tdq_transferable`: tasks queued. As `load`.
+    /// `tdq_transferable`: the number of tasks queued. Other CPUs read it without the lock.
     transferable: M::AtomicU32,
-    /// `tdq_lowpri`: the best priority among them, 255 if there are none. As `load`.
+    /// `tdq_lowpri`: the best priority among the running and queued tasks, 255 if there are none.
+    /// Other CPUs read it without the lock.
     best: M::AtomicU32,
-    /// `tdq_cpu_idle`: whether the idle thread waits for an interrupt. Written by its CPU without
-    /// the lock.
+    /// `tdq_cpu_idle`: 1 if the idle thread waits for an interrupt. Written by its CPU without the
+    /// lock.
     pub(super) idle: M::AtomicU32,
-    /// `tdq_ipipending`: whether an interrupt is on its way, after which the CPU looks at `best`.
-    /// Set under the lock; an idle CPU resets it without.
+    /// `tdq_ipipending`: 1 if an interrupt is on its way, after which the CPU looks at `best`. Set
+    /// under the lock; an idle CPU resets it without the lock.
     pub(super) interrupted: M::AtomicU32,
-    /// `TDF_NEEDRESCHED` of the current task: it makes way when it is back in user mode.
+    /// `TDF_NEEDRESCHED` of the current task: it is preempted when it returns to user mode.
     pub(super) wanted: M::AtomicU32,
-    /// True if an interrupt makes the current task make way, and no wake-up of its own.
+    /// 1 if an interrupt preempts the current task, 0 if a wake-up of its own does.
     pub(super) by_interrupt: M::AtomicU32,
-    /// `TDF_SLICEEND` of the current task: because its slice is over.
+    /// `TDF_SLICEEND` of the current task: it is preempted because its slice is over.
     pub(super) slice_over: M::AtomicU32,
     /// `tdq_curthread`; none if the CPU is idle.
     pub(super) current: Link<M, Ule<M>>,
     queues: RunQueues<M>,
-    /// The next tick of the statistics clock. Only its CPU touches it, and the following.
+    /// The next tick of the statistics clock. Only its CPU touches this and the fields below.
     pub(super) next_tick: M::AtomicU64,
     /// `randomval`.
     random: M::AtomicU32,
-    /// True if the CPU has its lock for a switch.
+    /// 1 while the CPU holds its lock for a switch.
     pub(super) held: M::AtomicU32,
 }
 
@@ -80,7 +82,7 @@ impl<M: Contexts> Tdq<M> {
         self.transferable.load(Ordering::Relaxed)
     }
 
-    /// `tdq_lowpri`.
+    /// The best priority among the running and queued tasks (`tdq_lowpri`).
     pub(super) fn best(&self) -> u32 {
         self.best.load(Ordering::Relaxed)
     }
@@ -100,13 +102,13 @@ impl<M: Contexts> Tdq<M> {
         random >> 16
     }
 
-    /// A task comes: it is counted and queued (`tdq_add`).
+    /// Counts a task and queues it (`tdq_add`).
     pub(super) fn add(&self, task: Task<M>) {
         self.load.store(self.load() + 1, Ordering::Relaxed);
         self.enqueue(task);
     }
 
-    /// A task that is counted is queued (`tdq_runq_add`).
+    /// Queues a task that is counted already (`tdq_runq_add`).
     pub(super) fn enqueue(&self, task: Task<M>) {
         let entry = task.entry();
         let place = self.queues.place(entry.priority(), entry.is_preempted());
@@ -120,14 +122,14 @@ impl<M: Contexts> Tdq<M> {
         }
     }
 
-    /// A task of the queue is to run here.
+    /// Takes a task that is to run here out of its queue.
     pub(super) fn dequeue(&self, task: Task<M>) {
         self.queues.remove(task, task.entry().place());
         let transferable = self.transferable() - 1;
         self.transferable.store(transferable, Ordering::Relaxed);
     }
 
-    /// A task goes: it sleeps, ends, or moves to another CPU (`tdq_load_rem`).
+    /// Counts one task less: it sleeps, ends, or migrates to another CPU (`tdq_load_rem`).
     pub(super) fn leave(&self) {
         self.load.store(self.load() - 1, Ordering::Relaxed);
     }
@@ -145,25 +147,25 @@ impl<M: Contexts> Tdq<M> {
         self.queues.would_be_first(place, preempted)
     }
 
-    /// Which task another CPU should take.
+    /// The task that another CPU may steal.
     pub(super) fn to_steal(&self) -> Option<Task<M>> {
         self.queues.to_steal()
     }
 
-    /// `current` runs, of those here (`sched_choose`).
+    /// Makes `current`, one of the tasks here, the running one (`sched_choose`).
     pub(super) fn run(&self, current: Option<Task<M>>) {
         self.current.set(current);
         self.best.store(self.running(), Ordering::Relaxed);
     }
 
-    /// The best priority, after one got worse (`tdq_setlowpri`).
+    /// Recomputes the best priority, after a task's got worse (`tdq_setlowpri`).
     pub(super) fn set_best(&self) {
         let first = self.first().map_or(IDLE, |task| task.entry().priority());
         self.best
             .store(first.min(self.running()), Ordering::Relaxed);
     }
 
-    /// A tick for the queues.
+    /// Advances the queues at a tick.
     pub(super) fn tick(&self) {
         self.queues.tick();
     }

@@ -1,15 +1,15 @@
-//! Tasks that change CPUs: a CPU that runs out of tasks looks for some (`idle_balance`), and so
-//! does each from time to time (`rebalance_domains`, `load_balance`).
+//! Migration: a CPU that runs out of tasks looks for some (`idle_balance`), and each CPU does so
+//! from time to time (`rebalance_domains`, `load_balance`).
 
 use super::fair::{MIGRATION_COST, pulled};
 use super::rq::RqGuard;
 use super::{Cfs, TICK, Task};
 use machine::{Atomic, Contexts, Ordering};
 
-/// `cache_nice_tries` of `SD_MC_INIT`: after so many failures tasks are moved that are in caches.
+/// `cache_nice_tries` of `SD_MC_INIT`: after this many failures cache-hot tasks migrate too.
 const NICE_TRIES: u32 = 1;
-/// `max_interval` of `SD_MC_INIT`, in ticks: as long as nothing is to be moved, a CPU looks less
-/// often.
+/// `max_interval` of `SD_MC_INIT`, in ticks: a CPU looks less often as long as it finds nothing to
+/// move.
 const MAX_INTERVAL: u32 = 4;
 /// `busy_factor` of `SD_MC_INIT`: how much less often a CPU with tasks looks.
 const BUSY_FACTOR: u64 = 64;
@@ -17,15 +17,15 @@ const BUSY_FACTOR: u64 = 64;
 /// Why a CPU looks for tasks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Looks {
-    /// It has just run out of them (`CPU_NEWLY_IDLE`).
+    /// It has just run out of tasks (`CPU_NEWLY_IDLE`).
     NewlyIdle,
-    /// It is idle, or busy, and it is time to (`CPU_IDLE`, `CPU_NOT_IDLE`).
+    /// It is time to look, and the CPU is idle or busy (`CPU_IDLE`, `CPU_NOT_IDLE`).
     Regularly,
 }
 
 impl<M: Contexts> Cfs<M> {
-    /// `cpu` has run out of tasks, and holds no lock. Whether to look for some: not if it is
-    /// usually idle for a short time only.
+    /// Looks for tasks for `cpu`, which has run out of them and holds no lock, unless it is usually
+    /// idle for a short time only.
     pub(super) fn idle_balance(&self, cpu: usize, now: u64) {
         let rq = &self.rqs[cpu];
         if rq.average_idle.load(Ordering::Relaxed) >= MIGRATION_COST {
@@ -33,28 +33,28 @@ impl<M: Contexts> Cfs<M> {
         }
     }
 
-    /// The tick on a CPU with tasks: looks for more, if it is time to. Returns whether the current
-    /// one is to make way.
+    /// Looks for more tasks at the tick of a CPU that has some, if it is time to.
     pub(super) fn rebalance(&self, cpu: usize, now: u64) {
         let rq = &self.rqs[cpu];
         if now >= rq.next_balance.load(Ordering::Relaxed) {
             let interval = u64::from(rq.interval.load(Ordering::Relaxed));
-            // HZ × CPUs / 10 at the most.
+            // At most HZ × CPUs / 10 ticks.
             let ticks = (BUSY_FACTOR * interval).min(100 * self.rqs.len() as u64);
             rq.next_balance.store(now + TICK * ticks, Ordering::Relaxed);
             self.load_balance(cpu, Looks::Regularly, now);
         }
     }
 
-    /// The tick on a CPU with waiting tasks: an idle CPU, whose clock stands still, is to look for
-    /// some (`nohz_balancer_kick`). One in a tick, for all.
+    /// Asks an idle CPU, whose clock stands still, to look for tasks, at the tick of a CPU where
+    /// some wait (`nohz_balancer_kick`). All CPUs together ask one idle CPU per tick. Returns the
+    /// CPU to interrupt.
     pub(super) fn kick_idle(&self, now: u64) -> Option<usize> {
         let due = self.next_kick.load(Ordering::Relaxed);
         if now < due {
             return None;
         }
         let idle = self.idle_cpus.iter().next()?;
-        // Relaxed: one CPU wins, and nothing hangs on it.
+        // Relaxed: one CPU wins, and no other memory depends on it.
         self.next_kick
             .compare_exchange(due, now + TICK, Ordering::Relaxed, Ordering::Relaxed)
             .ok()?;
@@ -67,7 +67,7 @@ impl<M: Contexts> Cfs<M> {
         let load = |&cpu: &usize| self.rqs[cpu].running();
         let cpus = self.rqs.len();
         let all = (0..cpus).map(|cpu| load(&cpu)).sum();
-        // Of several the next one after `cpu`.
+        // Of several CPUs with the same load, the next one after `cpu`.
         let others = (1..cpus).rev().map(|further| (cpu + further) % cpus);
         let Some(busiest) = others.max_by_key(load) else {
             return;
@@ -103,8 +103,8 @@ impl<M: Contexts> Cfs<M> {
         [first, second]
     }
 
-    /// Moves up to `count` tasks, the latest first, but none that has run just now, unless too many
-    /// attempts have failed (`can_migrate_task`). Both locks are held. Returns how many.
+    /// Moves up to `count` tasks, the latest first, but no cache-hot task unless too many attempts
+    /// have failed (`can_migrate_task`). Both locks are held. Returns the number of tasks moved.
     fn move_tasks(&self, from: usize, to: usize, count: u64, now: u64) -> u64 {
         let (source, target) = (&self.rqs[from], &self.rqs[to]);
         let force = target.failed.load(Ordering::Relaxed) > NICE_TRIES;

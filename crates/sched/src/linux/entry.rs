@@ -5,20 +5,20 @@ use super::tree::Node;
 use crate::queue::{Linked, Links};
 use machine::{Atomic, Contexts, Ordering};
 
-/// Under the lock of the run queue that has the task; one that sleeps is its waker's, a new one its
-/// maker's.
+/// Guarded by the lock of the run queue that the task is in. A sleeping task's words belong to its
+/// waker, a new one's to its maker.
 pub struct Entry<M: Contexts> {
-    /// `group_node`: among all tasks of the run queue, the current one too.
+    /// `group_node`: its links among all tasks of the run queue, the current one included.
     links: Links<M, Cfs<M>>,
-    /// `run_node`: among its ready tasks, without the current one.
+    /// `run_node`: its node among the ready tasks of the run queue, without the current one.
     pub(super) node: Node<M>,
     /// `vruntime`.
     vruntime: M::AtomicU64,
-    /// `exec_start`: until when its time has been counted.
+    /// `exec_start`: the time up to which its run time has been counted.
     counted: M::AtomicU64,
     /// `sum_exec_runtime` - `prev_sum_exec_runtime`: how long it has run since it was chosen.
     ran: M::AtomicU64,
-    /// `task_cpu`: where it runs or is ready, or ran last.
+    /// `task_cpu`: the CPU where it runs or is ready, or ran last.
     cpu: M::AtomicU32,
 }
 
@@ -46,18 +46,18 @@ impl<M: Contexts> Entry<M> {
         self.ran.load(Ordering::Relaxed)
     }
 
-    /// When it ran last.
+    /// The time up to which its run time has been counted: when it ran last.
     pub(super) fn counted(&self) -> u64 {
         self.counted.load(Ordering::Relaxed)
     }
 
-    /// It is chosen (`set_next_entity`).
+    /// Begins its share of the CPU: the task is chosen (`set_next_entity`).
     pub(super) fn start(&self, now: u64) {
         self.counted.store(now, Ordering::Relaxed);
         self.ran.store(0, Ordering::Relaxed);
     }
 
-    /// It has run until `now` (`update_curr`).
+    /// Counts its run time until `now` (`update_curr`).
     pub(super) fn count(&self, now: u64) {
         let ran = now.saturating_sub(self.counted());
         self.counted

@@ -9,9 +9,10 @@ use core::cmp::Ordering;
 
 /// `sysctl_sched_latency`: in this time each task of a CPU runs once.
 const LATENCY: u64 = 6_000_000;
-/// `sysctl_sched_min_granularity`: but no shorter than this.
+/// `sysctl_sched_min_granularity`: the shortest share of the latency that a task gets.
 const MIN_GRANULARITY: u64 = 750_000;
-/// `sysctl_sched_wakeup_granularity`: how far ahead of a woken task a running one may be.
+/// `sysctl_sched_wakeup_granularity`: how much more virtual time than a woken task the running one
+/// may have.
 const WAKEUP_GRANULARITY: u64 = 1_000_000;
 /// `sched_nr_latency`: [`LATENCY`] / [`MIN_GRANULARITY`].
 const NR_LATENCY: u64 = 8;
@@ -30,7 +31,8 @@ pub(super) struct Tunables {
 }
 
 impl Tunables {
-    /// Those of a machine of so many CPUs: 1 + log2 times as large, for up to 8 CPUs.
+    /// The parameters of a machine of this many CPUs: larger by the factor 1 + log2 of the CPUs,
+    /// counted up to 8.
     pub(super) fn of(cpus: usize) -> Self {
         let factor = 1 + u64::from(cpus.clamp(1, 8).ilog2());
         Tunables {
@@ -50,9 +52,9 @@ impl Tunables {
         }
     }
 
-    /// The virtual time of a task that comes to a CPU with this minimum and so many others: one
-    /// that has slept is ahead by half the latency at most, a new one is behind by its slice
-    /// (`place_entity`, `GENTLE_FAIR_SLEEPERS`, `START_DEBIT`).
+    /// The virtual time of a task that comes to a CPU with this minimum. One that has slept
+    /// (`others` is `None`) gets at most half the latency less than the minimum; a new one gets its
+    /// slice among the others more (`place_entity`, `GENTLE_FAIR_SLEEPERS`, `START_DEBIT`).
     pub(super) fn placed(self, vruntime: i64, minimum: i64, others: Option<u64>) -> i64 {
         vruntime.max(match others {
             Some(others) => minimum + self.slice(others + 1) as i64,
@@ -60,20 +62,20 @@ impl Tunables {
         })
     }
 
-    /// Returns true if the current task makes way for a woken one (`wakeup_preempt_entity`).
+    /// Returns true if a woken task preempts the current one (`wakeup_preempt_entity`).
     pub(super) fn preempts(self, current: i64, woken: i64) -> bool {
         current - woken > self.wakeup_granularity as i64
     }
 
-    /// Returns true if a task that has run so long, one of `tasks`, makes way for the next one
-    /// (`check_preempt_tick`).
+    /// Returns true if the next task preempts the current one, which is one of `tasks` and has run
+    /// for `ran` (`check_preempt_tick`).
     pub(super) fn is_over(self, ran: u64, tasks: u64, current: i64, next: i64) -> bool {
         let slice = self.slice(tasks);
         ran > slice || ran >= self.min_granularity && current - next > slice as i64
     }
 
-    /// Returns true if the task that yields goes on: it is ahead of the next one by so much that
-    /// skipping it would be unfair (`pick_next_entity`, `yield_task_fair`).
+    /// Returns true if the task that yields goes on all the same, because its virtual time is so
+    /// much less that skipping it would be unfair (`pick_next_entity`, `yield_task_fair`).
     pub(super) fn goes_on(self, yields: i64, next: i64) -> bool {
         match yields.cmp(&next) {
             Ordering::Less => self.preempts(next, yields),
@@ -82,7 +84,7 @@ impl Tunables {
     }
 }
 
-/// How a CPU's average idle time changes, when it has been idle for `idle` (`update_avg`).
+/// A CPU's average idle time after it has been idle for `idle` (`update_avg`).
 pub(super) fn average_idle(average: u64, idle: u64) -> u64 {
     if idle > 2 * MIGRATION_COST {
         2 * MIGRATION_COST
@@ -94,7 +96,7 @@ pub(super) fn average_idle(average: u64, idle: u64) -> u64 {
 /// Returns true if a task is better woken on the waker's CPU than on its last one, by the tasks of
 /// both (`wake_affine`).
 pub(super) fn is_affine(wakers: u64, last: u64) -> bool {
-    // Half the imbalance is allowed. The waker's CPU would have the task besides.
+    // Half the imbalance is allowed. The waker's CPU would have the task in addition.
     wakers == 0 || 100 * (wakers + 1) <= (100 + (IMBALANCE - 100) / 2) * last
 }
 
@@ -104,8 +106,8 @@ pub(super) fn pulled(own: u64, busiest: u64, all: u64, cpus: u64) -> u64 {
     if busiest <= 1 || 100 * busiest <= IMBALANCE * own || own * cpus >= all {
         return 0;
     }
-    // Neither CPU passes the average; a task moves if more than half of it is wanted. The counts
-    // are of different moments, so even the busiest may be below the average.
+    // Neither CPU passes the average; a task moves if at least half of it is due. The counts are of
+    // different moments, so even the busiest may be below the average.
     let wanted = (busiest * cpus).saturating_sub(all).min(all - own * cpus);
     // `fix_small_imbalance`: one is moved in any case.
     ((wanted + cpus / 2) / cpus).clamp(1, busiest - 1)

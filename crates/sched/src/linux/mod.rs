@@ -17,8 +17,8 @@
 //! # Order
 //! A CPU runs the ready task with the least virtual time, for a share of the latency (module
 //! `fair`). A woken task preempts the current one if that is ahead by more than the wake-up
-//! granularity, and is then the next, unless another is as far ahead of it; sleep is worth half the
-//! latency at most.
+//! granularity. It is then the next to run, unless it is as far ahead of another ready task. Sleep
+//! is worth half the latency at most.
 //!
 //! # Omissions
 //! - Nice values, scheduling groups, batch, idle and real-time classes: the machine's tasks have
@@ -30,12 +30,12 @@
 //!   `CACHE_HOT_BUDDY`): they save misses on a task's own memory, which are not modelled here.
 //!   2.6.39 has no `next` buddy.
 //! - In 3.0 a wake-up on another CPU leaves the task in a list there and interrupts that CPU if the
-//!   list was empty; the CPU then takes its own lock (`TTWU_QUEUE`). Here the waker takes it, as in
-//!   2.6.39, which first takes the lock of the task's last CPU, where 3.0 takes the task's own
-//!   (`pi_lock`).
+//!   list was empty; the CPU then takes its own lock (`TTWU_QUEUE`). Here the waker takes that
+//!   lock, as in 2.6.39. Not taken here: the lock of the task's last CPU, which 2.6.39 takes first,
+//!   and the task's own (`pi_lock`), which 3.0 takes.
 //! - Wake-ups that announce the waker's sleep (`WF_SYNC`: pipes, sockets), a second choice of the
 //!   CPU at exec (`sched_exec`), autogroups.
-//! - Linux lets two CPUs with work interrupt idle ones, the second even if no task waits there.
+//! - Linux lets two CPUs with tasks interrupt idle ones, the second even if no task waits there.
 //! - The migration thread, which moves even a running task when all else fails.
 
 mod balance;
@@ -68,13 +68,13 @@ pub struct Cfs<M: Contexts> {
     tunables: Tunables,
     /// `nohz.idle_cpus_mask`: CPUs that wait for an interrupt. Each changes its own bit.
     idle_cpus: CpuSet<M>,
-    /// `nohz.next_balance`: when the next of them may be made to look for tasks.
+    /// `nohz.next_balance`: when a CPU may next be interrupted to look for tasks.
     next_kick: M::AtomicU64,
 }
 
 impl<M: Contexts> Cfs<M> {
-    /// A task has come to `cpu`, whose lock is held: whether its current one is to make way
-    /// (`check_preempt_wakeup`).
+    /// Returns true if a task that has come to `cpu`, whose lock is held, is to preempt the current
+    /// one (`check_preempt_wakeup`).
     fn check_preempt(&self, cpu: usize, task: Task<M>) -> bool {
         let rq = &self.rqs[cpu];
         let Some(current) = rq.current.get() else {
@@ -91,7 +91,7 @@ impl<M: Contexts> Cfs<M> {
         wanted
     }
 
-    /// The CPU is not idle any more (`ttwu_post_activation`).
+    /// Ends a CPU's idle time and averages it (`ttwu_post_activation`).
     fn end_idle(&self, rq: &Rq<M>, now: u64) {
         let since = rq.idle_since.load(Ordering::Relaxed);
         if since == 0 {
@@ -104,8 +104,8 @@ impl<M: Contexts> Cfs<M> {
         rq.idle_since.store(0, Ordering::Relaxed);
     }
 
-    /// Returns true if the current task, which could go on, does: it is the first, and no buddy
-    /// comes before it.
+    /// Returns true if the current task, which could go on, does go on: it is the first, and no
+    /// buddy comes before it.
     fn goes_on(&self, rq: &Rq<M>, task: Task<M>, leaving: Leaving) -> bool {
         let current = task.entry().vruntime();
         let is_first = rq.first().is_none_or(|first| {
@@ -119,7 +119,8 @@ impl<M: Contexts> Cfs<M> {
         is_first && !rq.buddy.get().is_some_and(is_fair)
     }
 
-    /// The current task leaves, or may. Returns whether it goes on in any case.
+    /// Takes the current task out of the run queue if it leaves; else returns true if it goes on,
+    /// with no other task to be considered.
     fn may_leave(&self, cpu: usize, task: Task<M>, leaving: Leaving, now: u64) -> bool {
         let rq = &self.rqs[cpu];
         rq.update(now);
@@ -127,7 +128,7 @@ impl<M: Contexts> Cfs<M> {
             rq.wanted.store(0, Ordering::Relaxed);
             let goes_on = self.goes_on(rq, task, leaving);
             if goes_on {
-                // Chosen once more, it has a whole share again.
+                // Being chosen again gives it a whole share.
                 task.entry().start(now);
             }
             return goes_on;
@@ -183,7 +184,7 @@ unsafe impl<M: Contexts> Policy<M> for Cfs<M> {
         entry.set_vruntime(placed - minimum);
     }
 
-    /// For a switch. The idle task looks for tasks before.
+    /// Takes the lock for a switch. The idle task first looks for tasks to run.
     fn lock(&self, cpu: usize) {
         let rq = &self.rqs[cpu];
         if !rq.is_idle() || rq.running() > 0 {
@@ -316,7 +317,7 @@ mod tests {
     /// A task with this virtual time, in milliseconds.
     fn task(vruntime: i64) -> Task<Sim> {
         let place = Box::leak(Box::new(crate::Task::new(0)));
-        // SAFETY: it stays for ever.
+        // SAFETY: it stays forever.
         let task: Task<Sim> = unsafe { TaskRef::new(NonNull::from(place)) };
         task.entry().set_vruntime(vruntime * MS as i64);
         task

@@ -10,22 +10,24 @@ use sync::lock_class;
 use sync::spin::Ticket;
 
 lock_class!(
-    /// A CPU's. Of two, that of the CPU with the lower number comes first. A leaf.
+    /// The lock of a CPU's run queue. Of two, the lock of the CPU with the lower number comes
+    /// first. A leaf.
     pub RqLock = "rq->lock", rank 90
 );
 
 /// A held [`Rq::lock`].
 pub(super) type RqGuard<'a, M> = Locked<'a, M, Ticket<M>, RqLock>;
 
-/// A run queue. Under its lock, unless a field says otherwise.
+/// A run queue. Its lock guards all fields that do not say otherwise.
 pub(super) struct Rq<M: Contexts> {
     /// `rq->lock`.
     pub(super) lock: Handed<M, Ticket<M>, RqLock>,
-    /// `nr_running`: ready tasks and the current one. Others look at it without the lock.
+    /// `nr_running`: the number of ready tasks, and the current one. Other CPUs read it without the
+    /// lock.
     running: M::AtomicU32,
-    /// `min_vruntime`. As `running`.
+    /// `min_vruntime`. Other CPUs read it without the lock.
     minimum: M::AtomicU64,
-    /// `curr`; none in the idle task. As `running`.
+    /// `curr`; none in the idle task. Other CPUs read it without the lock.
     pub(super) current: Link<M, Cfs<M>>,
     /// `TIF_NEED_RESCHED` of the current task.
     pub(super) wanted: M::AtomicU32,
@@ -33,24 +35,24 @@ pub(super) struct Rq<M: Contexts> {
     pub(super) buddy: Link<M, Cfs<M>>,
     /// `tasks_timeline`.
     tree: Tree<M>,
-    /// `cfs_rq->tasks`: those in the tree and the current one, the latest first.
+    /// `cfs_rq->tasks`: the tasks in the tree and the current one, the latest first.
     tasks: Queue<M, Cfs<M>>,
     /// `avg_idle`.
     pub(super) average_idle: M::AtomicU64,
     /// `idle_stamp`: when the CPU ran out of tasks; 0 if it has some.
     pub(super) idle_since: M::AtomicU64,
-    /// `nohz_balance_kick`: another CPU wants this one, which is idle, to look for tasks. Set by
-    /// that one, without the lock.
+    /// `nohz_balance_kick`: 1 if another CPU asks this one, which is idle, to look for tasks. The
+    /// other CPU sets it without the lock.
     pub(super) kicked: M::AtomicU32,
-    /// The next tick. Only its CPU touches it, and the following.
+    /// The next tick. Only its CPU touches this and the fields below.
     pub(super) next_tick: M::AtomicU64,
     /// `next_balance`.
     pub(super) next_balance: M::AtomicU64,
     /// `balance_interval`, in ticks.
     pub(super) interval: M::AtomicU32,
-    /// `nr_balance_failed`: how often in a row all tasks to be had were in caches.
+    /// `nr_balance_failed`: how often in a row all tasks that could migrate were cache-hot.
     pub(super) failed: M::AtomicU32,
-    /// True if the CPU has its lock for a switch.
+    /// 1 while the CPU holds its lock for a switch.
     pub(super) held: M::AtomicU32,
 }
 
@@ -110,7 +112,7 @@ impl<M: Contexts> Rq<M> {
         self.raise_minimum();
     }
 
-    /// `update_min_vruntime`.
+    /// Raises the minimum to the least virtual time here (`update_min_vruntime`).
     fn raise_minimum(&self) {
         let current = self.current.get().map(|task| task.entry().vruntime());
         let first = self.first().map(|task| task.entry().vruntime());
@@ -123,20 +125,20 @@ impl<M: Contexts> Rq<M> {
         self.minimum.store(minimum as u64, Ordering::Relaxed);
     }
 
-    /// A task comes, ready (`enqueue_entity`).
+    /// Adds a ready task (`enqueue_entity`).
     pub(super) fn add(&self, task: Task<M>) {
         self.tasks.push_first(task);
         self.tree.add(task);
         self.set_running(self.running() + 1);
     }
 
-    /// A ready task goes to another CPU.
+    /// Removes a ready task that migrates to another CPU.
     pub(super) fn remove(&self, task: Task<M>) {
         self.take(task);
         self.leave(task);
     }
 
-    /// A ready task is not ready any more.
+    /// Takes a ready task out of the tree.
     fn take(&self, task: Task<M>) {
         self.tree.remove(task);
         if self.buddy.get() == Some(task) {
@@ -144,7 +146,8 @@ impl<M: Contexts> Rq<M> {
         }
     }
 
-    /// The current task sleeps or ends, or one that is not in the tree goes (`dequeue_entity`).
+    /// Removes a task that is not in the tree, such as the current one when it sleeps or ends
+    /// (`dequeue_entity`).
     pub(super) fn leave(&self, task: Task<M>) {
         self.tasks.remove(task);
         self.set_running(self.running() - 1);
@@ -155,7 +158,7 @@ impl<M: Contexts> Rq<M> {
         self.running.store(running as u32, Ordering::Relaxed);
     }
 
-    /// The current task is ready again (`put_prev_entity`).
+    /// Puts the current task back among the ready ones (`put_prev_entity`).
     pub(super) fn put_back(&self, task: Task<M>) {
         self.tree.add(task);
     }
@@ -170,7 +173,7 @@ impl<M: Contexts> Rq<M> {
         Some(buddy.filter(fair).unwrap_or(first))
     }
 
-    /// The next task is the current one (`pick_next_task_fair`); none if there is none.
+    /// Makes the next task the current one (`pick_next_task_fair`); `None` if there is none.
     pub(super) fn choose(&self, tunables: Tunables, now: u64) -> Option<Task<M>> {
         let next = self.next(tunables);
         if let Some(task) = next {

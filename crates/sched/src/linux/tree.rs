@@ -8,7 +8,7 @@ use super::{Cfs, Task};
 use crate::queue::Link;
 use machine::Contexts;
 
-/// A task's place in the heap.
+/// A task's node in the heap.
 pub(super) struct Node<M: Contexts> {
     parent: Link<M, Cfs<M>>,
     left: Link<M, Cfs<M>>,
@@ -25,7 +25,7 @@ impl<M: Contexts> Node<M> {
     }
 }
 
-/// The heap.
+/// The heap of a run queue's ready tasks.
 pub(super) struct Tree<M: Contexts>(Link<M, Cfs<M>>);
 
 impl<M: Contexts> Tree<M> {
@@ -67,7 +67,7 @@ impl<M: Contexts> Tree<M> {
     }
 }
 
-/// One heap of two. Of tasks with the same time, those of the first come first.
+/// Merges two heaps. Of tasks with the same time, those of `a` come first.
 fn merge<M: Contexts>(mut a: Option<Task<M>>, mut b: Option<Task<M>>) -> Option<Task<M>> {
     let mut root = None;
     let mut parent: Option<Task<M>> = None;

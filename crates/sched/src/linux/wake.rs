@@ -8,8 +8,8 @@ use super::{Cfs, Task};
 use machine::Contexts;
 
 impl<M: Contexts> Cfs<M> {
-    /// The CPU for a task that CPU `here` wakes: near the waker or where it was, and an idle one if
-    /// there is one.
+    /// The CPU for a task that CPU `here` wakes: the waker's or the task's last one, or an idle CPU
+    /// if there is one.
     pub(super) fn select(&self, task: Task<M>, here: usize) -> usize {
         let last = task.entry().cpu();
         let load = |cpu: usize| self.rqs[cpu].running();
@@ -27,7 +27,7 @@ impl<M: Contexts> Cfs<M> {
     }
 
     /// The CPU for a new task made on CPU `here` (`find_idlest_group`, `find_idlest_cpu`): the next
-    /// one with the fewest tasks, but `here` if that has hardly more.
+    /// one with the fewest tasks, or `here` if that has hardly more.
     pub(super) fn select_fork(&self, here: usize) -> usize {
         let load = |&cpu: &usize| self.rqs[cpu].running();
         let cpus = self.rqs.len();

@@ -1,23 +1,23 @@
 //! Which CPU a task goes to, and which task a CPU takes from another one (sys/kern/kern_sched.c).
 //!
-//! All is called under `SCHED_LOCK`.
+//! All functions are called under `SCHED_LOCK`.
 
 use super::priority::FSHIFT;
 use super::{OpenBsd, Task};
 use machine::{Atomic, Contexts, Ordering};
 
-/// `sched_cost_load`: a unit of load average.
+/// `sched_cost_load`: the cost of a unit of load average.
 const LOAD: i64 = 1;
-/// `sched_cost_priority`: a unit by which the current task's priority is better.
+/// `sched_cost_priority`: the cost of a unit by which the current task's priority is better.
 const PRIORITY: i64 = 1;
-/// `sched_cost_runnable`: a task that runs there or is queued; the primary CPU counts as one, for
-/// interrupts.
+/// `sched_cost_runnable`: the cost of a task that runs there or is queued; the primary CPU counts
+/// as one, for interrupts.
 const RUNNABLE: i64 = 3;
-/// `sched_cost_resident`: log2 of a task's pages, if it was there before. The scheduler knows
-/// nothing of pages: each task has 256.
+/// `sched_cost_resident`: deducted if the task was there before, log2 of its pages. The scheduler
+/// knows nothing of pages: each task has 256.
 const RESIDENT: i64 = 8;
 
-/// The properties of a CPU that count for a task that may go there.
+/// The properties of a CPU that determine the cost for a task to go there.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     /// The priority of the current task, if there is one.
@@ -63,7 +63,7 @@ impl<M: Contexts> OpenBsd<M> {
         cost(task.entry().user_priority(), place)
     }
 
-    /// The CPU for a woken task (`sched_choosecpu`): the one before if it is idle, else the
+    /// The CPU for a woken task (`sched_choosecpu`): its last one if that is idle, else the
     /// cheapest idle one, else the cheapest of all.
     pub(super) fn choose_cpu(&self, task: Task<M>) -> usize {
         let before = task.entry().cpu();

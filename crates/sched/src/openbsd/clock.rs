@@ -8,16 +8,16 @@ use machine::{Atomic, Contexts, Ordering};
 pub(super) const TICK: u64 = 10_000_000;
 /// Ticks between two calls of `roundrobin` (`rrticks_init`, `hz` / 10).
 pub(super) const ROUND: u32 = 10;
-/// `schedclock` follows every so many calls of `statclock`, as there is no `schedhz`.
+/// Calls of `statclock` for each call of `schedclock`, as there is no `schedhz`.
 const SCHEDCLOCK: u32 = 4;
-/// Between two calls of `schedcpu`.
+/// Nanoseconds between two calls of `schedcpu`.
 const SECOND: u64 = 1_000_000_000;
 /// Seconds between two calls of `uvm_loadav`.
 const LOADAV: u32 = 5;
 
 impl<M: Contexts> OpenBsd<M> {
-    /// The clocks of `cpu`, which runs `current`. Returns whether others of the same priority are
-    /// to have their turn.
+    /// Runs the clocks of `cpu`, which runs `current`. Returns true if others of the same priority
+    /// are to have their turn.
     pub(super) fn clocks(&self, cpu: usize, current: Task<M>, now: u64) -> bool {
         let here = &self.cpus[cpu];
         let clock = &here.clock;
@@ -36,7 +36,7 @@ impl<M: Contexts> OpenBsd<M> {
         turn
     }
 
-    /// `schedclock`: the current task has used the CPU.
+    /// Charges the current task for its use of the CPU (`schedclock`).
     fn charge(&self, current: Task<M>) {
         let lock = self.lock;
         lock.lock();
@@ -45,7 +45,8 @@ impl<M: Contexts> OpenBsd<M> {
         lock.unlock();
     }
 
-    /// `roundrobin`, after [`ROUND`] ticks.
+    /// Counts a tick and calls `roundrobin` after [`ROUND`] of them. Returns true if the current
+    /// task is to be preempted.
     fn round_robin(&self, cpu: usize) -> bool {
         let here = &self.cpus[cpu];
         let left = here.clock.round.load(Ordering::Relaxed) - 1;
@@ -56,7 +57,7 @@ impl<M: Contexts> OpenBsd<M> {
         due && here.queued() > 0
     }
 
-    /// The softclock's work of each second, on the CPU that sees first that it is due.
+    /// Does the softclock's work of each second, on the CPU that first sees that it is due.
     pub(super) fn seconds(&self, now: u64) {
         let due = self.next_second.load(Ordering::Relaxed);
         if now < due {
@@ -79,8 +80,8 @@ impl<M: Contexts> OpenBsd<M> {
         }
     }
 
-    /// `schedcpu`: decays the estimates of all tasks that are awake. Those asleep make up for it
-    /// when they wake. It takes the lock for each CPU; OpenBSD's, for each task.
+    /// `schedcpu`: decays the estimates of all tasks that are awake. Sleeping tasks catch up when
+    /// they wake. This takes the lock once per CPU, OpenBSD once per task.
     fn decay_all(&self) {
         let load = self.load.load(Ordering::Relaxed);
         for cpu in &self.cpus {
@@ -100,7 +101,7 @@ impl<M: Contexts> OpenBsd<M> {
         }
     }
 
-    /// Decays a task's estimate, unless that is done for this second.
+    /// Decays a task's estimate, unless this second's pass has done so. Returns true if it did.
     fn decay(&self, task: Task<M>, load: u64) -> bool {
         let entry = task.entry();
         let pass = self.passes.load(Ordering::Relaxed);
@@ -117,12 +118,12 @@ impl<M: Contexts> OpenBsd<M> {
         let entry = task.entry();
         if queue(entry.queued_at()) != queue(entry.user_priority()) {
             self.remove(task);
-            // A CPU that should make way for it learns so at its next tick.
+            // A CPU that should preempt its task for this one learns so at its next tick.
             self.enqueue(entry.cpu(), task, entry.user_priority());
         }
     }
 
-    /// `uvm_loadav`: the load of each CPU and of all.
+    /// Updates the load average of each CPU and of all (`uvm_loadav`).
     fn load_averages(&self) {
         let mut all = 0;
         for cpu in &self.cpus {

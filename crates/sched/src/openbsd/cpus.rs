@@ -5,26 +5,26 @@ use super::{OpenBsd, Task};
 use crate::queue::{Link, Queue};
 use machine::{Atomic, Contexts, Ordering};
 
-/// A CPU. All under `SCHED_LOCK`, but each says which others read it.
+/// A CPU's scheduler data, guarded by `SCHED_LOCK`; a field says if it is also accessed without.
 pub(super) struct Cpu<M: Contexts> {
-    /// `spc_whichqs`: the queues with tasks. Its CPU looks without the lock whether there are any.
+    /// `spc_whichqs`: the queues with tasks. Its CPU reads without the lock if there are any.
     which: M::AtomicU32,
-    /// `spc_nrun`: how many tasks are queued. Read by its CPU's clock too.
+    /// `spc_nrun`: how many tasks are queued. Its CPU's clock reads it without the lock.
     queued: M::AtomicU32,
-    /// `spc_curpriority`: that of the current task in user mode. Written by its CPU without the
-    /// lock.
+    /// `spc_curpriority`: the priority of the current task in user mode. Written by its CPU without
+    /// the lock.
     pub(super) priority: M::AtomicU32,
     /// `spc_ldavg`: the load average. Read and written every five seconds without the lock.
     pub(super) load: M::AtomicU64,
-    /// `need_resched`: the current task makes way when its CPU looks.
+    /// `need_resched`: the current task is to be preempted at its next safe point.
     pub(super) wanted: M::AtomicU32,
-    /// True if the CPU has the lock for a switch. Only its CPU touches it.
+    /// 1 while the CPU holds the lock for a switch. Only its CPU touches it.
     pub(super) held: M::AtomicU32,
     /// `ci_curproc`; none if the CPU is idle.
     pub(super) current: Link<M, OpenBsd<M>>,
     /// `spc_qs`.
     queues: [Queue<M, OpenBsd<M>>; QUEUES],
-    /// Its clock. Only its CPU touches it.
+    /// The CPU's clock. Only its CPU touches it.
     pub(super) clock: Clock<M>,
 }
 
@@ -82,7 +82,7 @@ impl<M: Contexts> Cpu<M> {
         self.queued.store(self.queued() + 1, Ordering::Relaxed);
     }
 
-    /// Removes a task (`remrunqueue`). Returns whether it was the last one.
+    /// Removes a task (`remrunqueue`). Returns true if the CPU now has no queued task.
     pub(super) fn remove(&self, task: Task<M>) -> bool {
         let queue = queue(task.entry().queued_at());
         self.queues[queue].remove(task);

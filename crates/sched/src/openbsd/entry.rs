@@ -6,26 +6,27 @@ use crate::TaskRef;
 use crate::queue::{Link, Linked, Links};
 use machine::{Atomic, Contexts, Ordering};
 
-/// In `asleep_since`: the task is awake.
+/// The value of `asleep_since` while the task is awake.
 const AWAKE: u32 = u32::MAX;
 
-/// The scheduler's words of `struct proc`. Under `SCHED_LOCK`; a new task's are its maker's.
+/// The scheduler's words of `struct proc`, guarded by `SCHED_LOCK`. A new task's belong to its
+/// maker.
 pub struct Entry<M: Contexts> {
-    /// In a run queue.
+    /// Its links in a run queue.
     links: Links<M, OpenBsd<M>>,
-    /// `p_cpu`: where it runs or is queued, or ran last.
+    /// `p_cpu`: the CPU where it runs or is queued, or ran last.
     cpu: M::AtomicU32,
-    /// `p_estcpu`: how much it has run lately. `p_usrpri` follows from it.
+    /// `p_estcpu`: an estimate of its recent use of the CPU, from which `p_usrpri` follows.
     estcpu: M::AtomicU32,
     /// `p_runpri`: the priority by which it is queued.
     queued_at: M::AtomicU32,
-    /// The passes of `schedcpu` when it went to sleep, for `p_slptime`; or [`AWAKE`].
+    /// The number of passes of `schedcpu` when it went to sleep, for `p_slptime`; or [`AWAKE`].
     asleep_since: M::AtomicU32,
-    /// The pass of `schedcpu` that last decayed it.
+    /// The pass of `schedcpu` that last decayed its estimate.
     pub(super) decayed: M::AtomicU32,
     /// 1 until it has run.
     pub(super) fresh: M::AtomicU32,
-    /// The task that made it, and that one's generation: it may have ended.
+    /// The task that made it. It may have ended: see `parents_generation`.
     parent: Link<M, OpenBsd<M>>,
     parents_generation: M::AtomicU64,
 }
@@ -46,7 +47,8 @@ impl<M: Contexts> Entry<M> {
         }
     }
 
-    /// A new task's, which begins with its parent's estimate (`scheduler_fork_hook`).
+    /// Initialises the words of a new task, which begins with its parent's estimate
+    /// (`scheduler_fork_hook`).
     pub(super) fn begin(&self, parent: Option<TaskRef<M, OpenBsd<M>>>, cpu: usize) {
         self.set_cpu(cpu);
         self.set_estcpu(parent.map_or(0, |parent| parent.entry().estcpu()));
@@ -60,7 +62,7 @@ impl<M: Contexts> Entry<M> {
         self.fresh.store(1, Ordering::Relaxed);
     }
 
-    /// The task has ended: its parent, if that still lives, has used the CPU as well
+    /// Adds the estimate of the task, which has ended, to its parent's, if that still lives
     /// (`scheduler_wait_hook`).
     pub(super) fn end(&self) {
         let generation = self.parents_generation.load(Ordering::Relaxed);
@@ -100,7 +102,7 @@ impl<M: Contexts> Entry<M> {
         self.queued_at.store(priority, Ordering::Relaxed);
     }
 
-    /// It goes to sleep, after so many passes of `schedcpu`.
+    /// Records that it goes to sleep after this many passes of `schedcpu`.
     pub(super) fn sleep(&self, passes: u32) {
         self.asleep_since.store(passes, Ordering::Relaxed);
     }
@@ -131,11 +133,11 @@ mod tests {
 
     fn task() -> TaskRef<Sim, OpenBsd<Sim>> {
         let place = Box::leak(Box::new(Task::new(0)));
-        // SAFETY: it stays for ever.
+        // SAFETY: it stays forever.
         unsafe { TaskRef::new(NonNull::from(place)) }
     }
 
-    /// A child that has computed with this estimate.
+    /// A child whose estimate has grown to this value.
     fn child_of(parent: TaskRef<Sim, OpenBsd<Sim>>, estcpu: u32) -> TaskRef<Sim, OpenBsd<Sim>> {
         let child = task();
         child.entry().begin(Some(parent), 0);

@@ -1,4 +1,4 @@
-//! The locks that a machine has one of: `KERNEL_LOCK` and `SCHED_LOCK`.
+//! The two locks that exist once per machine: `KERNEL_LOCK` and `SCHED_LOCK`.
 
 use super::MpLock;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +15,8 @@ lock_class!(
     pub SchedLock = "SCHED_LOCK", rank 90
 );
 
-/// `sched_lock`: the policy's, and that of the sleep queues.
+/// The scheduler's locks: `sched_lock`, which guards the policy and the sleep queues, and
+/// `kernel_lock`.
 pub struct SchedulerLock<M: Machine> {
     /// The lock.
     pub lock: MpLock<M, SchedLock>,
@@ -27,13 +28,13 @@ pub struct SchedulerLock<M: Machine> {
 }
 
 impl<M: Machine> SchedulerLock<M> {
-    /// As `mi_switch` does with `KERNEL_LOCK`.
+    /// Gives `KERNEL_LOCK` up and takes it again, as `mi_switch` does.
     const KERNEL: GivenUp = GivenUp {
         release: || Self::of_machine().kernel.release_all(),
         acquire: |times| Self::of_machine().kernel.lock_again(times),
     };
 
-    /// The machine's.
+    /// The locks of the machine.
     pub fn of_machine() -> &'static Self {
         M::anchor().get_or_init(|| {
             let lock = MpLock::new();
@@ -48,9 +49,9 @@ impl<M: Machine> SchedulerLock<M> {
         })
     }
 
-    /// Returns true if a task that parks, or sleeps, while it holds the lock leaves it to its CPU,
-    /// which chooses the next task under it. Else the machine schedules in some other way, and
-    /// knows nothing of the lock.
+    /// Returns true if a task that parks or sleeps while it holds the lock leaves it to its CPU,
+    /// which chooses the next task under it. If not, the machine has another scheduler, which does
+    /// not know the lock.
     pub fn schedules(&self) -> bool {
         self.schedules.load(Ordering::Relaxed)
     }

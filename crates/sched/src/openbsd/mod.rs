@@ -12,7 +12,7 @@
 //! ```text
 //! sleep, preempt, yield: SCHED_LOCK; choose; switch;  the next one: unlock; SCHED_LOCK; unlock
 //! wake-up:               SCHED_LOCK; choose a CPU; queue there; unlock; tell that CPU
-//! an idle CPU:           when its own queues are not empty: as a switch
+//! an idle CPU:           a switch, when its own queues are not empty
 //! ```
 //! An idle CPU takes the lock only when another CPU has queued a task on it: it looks at its queues
 //! without the lock. It steals from others once, in the switch to the idle thread.
@@ -28,8 +28,8 @@
 //! - `scheduler_wait_hook`, which charges a child's estimate to its parent, runs when the child
 //!   ends, not when the parent has waited for it.
 //! - An idle CPU's clock does not tick: it would find nothing to charge.
-//! - A task that had `KERNEL_LOCK` takes it again after the last of the acquisitions above; in
-//!   OpenBSD before it.
+//! - A task that held `KERNEL_LOCK` takes it again after the last of the acquisitions above; in
+//!   OpenBSD it does so before.
 
 mod choose;
 mod clock;
@@ -61,11 +61,12 @@ pub struct OpenBsd<M: Contexts> {
     idle_cpus: CpuSet<M>,
     /// `sched_queued_cpus`: CPUs with queued tasks. Under the lock.
     queued_cpus: CpuSet<M>,
-    /// `averunnable.ldavg[0]`. Written by [`OpenBsd::seconds`]'s one caller.
+    /// `averunnable.ldavg[0]`. Written by the CPU that does the second's work
+    /// ([`OpenBsd::seconds`]).
     load: M::AtomicU64,
-    /// How often `schedcpu` has run. Written as `load`.
+    /// How often `schedcpu` has run. Written by the CPU that does the second's work.
     passes: M::AtomicU32,
-    /// When it runs next.
+    /// When `schedcpu` runs next.
     next_second: M::AtomicU64,
     /// The machine's lock.
     lock: &'static MpLock<M, SchedLock>,
@@ -73,14 +74,14 @@ pub struct OpenBsd<M: Contexts> {
 
 impl<M: Contexts> OpenBsd<M> {
     /// Adds a task to a CPU's queue of this priority, under the lock (`setrunqueue`). Returns the
-    /// CPU if it must be told: because it is idle, or its current task should make way.
+    /// CPU if it must be told: because it is idle, or its current task should be preempted.
     fn enqueue(&self, cpu: usize, task: Task<M>, priority: u32) -> Option<usize> {
         task.entry().set_cpu(cpu);
         task.entry().set_queued_at(priority);
         let there = &self.cpus[cpu];
         there.add(task);
         self.queued_cpus.insert(cpu);
-        // Pairs with the fence in `idle`: the CPU sees the task, or this sees that it is idle.
+        // Pairs with the fence in `idle`: the CPU sees the task, or this CPU sees that it is idle.
         M::fence(Ordering::SeqCst);
         if self.idle_cpus.contains(cpu) {
             return Some(cpu);
@@ -107,7 +108,8 @@ impl<M: Contexts> OpenBsd<M> {
             > 0
     }
 
-    /// The best task for a CPU whose current one does not go on, or is as good as that one at most
+    /// Takes the best queued task for `cpu`, or steals one if it has none; `None` if `current`,
+    /// which could go on, is in a better queue, or no other task is queued here
     /// (`sched_chooseproc`).
     fn choose(&self, cpu: usize, current: Option<Task<M>>) -> Option<Task<M>> {
         let here = &self.cpus[cpu];
@@ -118,7 +120,7 @@ impl<M: Contexts> OpenBsd<M> {
                 None
             };
         };
-        // The current task would stand at the end of its queue.
+        // Put back, the current task would be at the end of its queue.
         if current.is_some_and(|task| queue(task.entry().user_priority()) < best) {
             return None;
         }
@@ -127,7 +129,7 @@ impl<M: Contexts> OpenBsd<M> {
         Some(task)
     }
 
-    /// `cpu` continues with `task`.
+    /// Makes `task` the current one of `cpu`.
     fn run(&self, cpu: usize, task: Task<M>, now: u64) {
         let here = &self.cpus[cpu];
         task.entry().set_cpu(cpu);
@@ -177,7 +179,7 @@ unsafe impl<M: Contexts> Policy<M> for OpenBsd<M> {
         task.entry().begin(parent, task.cpu());
     }
 
-    /// For a switch. The idle thread has looked at its queues before.
+    /// Takes the lock for a switch. The idle thread has looked at its queues before.
     fn lock(&self, cpu: usize) {
         let here = &self.cpus[cpu];
         if here.current.get().is_some() || here.best().is_some() {
@@ -186,7 +188,7 @@ unsafe impl<M: Contexts> Policy<M> for OpenBsd<M> {
         }
     }
 
-    /// The end of `mi_switch`, and of the function that called it. A new task has not called it.
+    /// Does what `mi_switch` and its caller do at their end. A new task has not called them.
     fn unlock(&self, cpu: usize) {
         let here = &self.cpus[cpu];
         if here.held.load(Ordering::Relaxed) == 0 {
@@ -235,13 +237,13 @@ unsafe impl<M: Contexts> Policy<M> for OpenBsd<M> {
 
     fn put_back(&self, cpu: usize, task: Task<M>, _leaving: Leaving, _now: u64) -> Option<usize> {
         let priority = task.entry().user_priority();
-        // The current task was chosen with this one in view.
+        // The current task was chosen after a comparison with this one.
         self.enqueue(cpu, task, priority);
         None
     }
 
-    /// `fork` or `wakeup`. A wake-up queues the task by its priority in the kernel, and then
-    /// computes the one in user mode.
+    /// Queues a task for `fork` or `wakeup`. A wake-up queues it by its priority in the kernel, and
+    /// then computes the one in user mode.
     fn ready(&self, task: Task<M>, _here: usize, why: Why, _now: u64) -> Option<usize> {
         let lock = self.lock;
         lock.lock();

@@ -2,8 +2,8 @@
 //!
 //! A ticket lock that its CPU may take again, and that can be released altogether, however often it
 //! was taken, as `KERNEL_LOCK` is when its holder sleeps (OpenBSD 7.0, sys/kern/kern_lock.c). Each
-//! CPU counts its depth in an element of 8 bytes beside those of the other CPUs, so the depths of
-//! eight CPUs share a cache line, as they do there.
+//! CPU counts its depth in an element of 8 bytes of one array, so the depths of eight CPUs share a
+//! cache line, as they do in OpenBSD.
 //!
 //! # Protocol
 //! The task that acquires the lock writes its name as the owner; a task reads its own name there
@@ -35,14 +35,15 @@ pub struct MpLock<M: Machine, C: LockClass, O: Observer<M> = DefaultObserver> {
     words: Box<Padded<Words<M, C, O>>>,
     /// `mpl_cpus`; the last one is for code that runs on no CPU.
     cpus: Box<[Depth<M>]>,
-    /// The owner, 0 for none. No kernel has it, nor `taken`, so a machine does not charge for them.
+    /// The owner, 0 for none. No kernel has this field or `taken`, so both are plain memory, for
+    /// which a machine does not charge.
     owner: AtomicUsize,
-    /// What its holder notes, if it gives the lock up while it is off its CPU.
+    /// The functions by which the holder gives the lock up while it is off its CPU, if it does.
     given_up: Option<&'static GivenUp>,
     taken: Taken<Held<M, C, O>>,
 }
 
-/// How often a CPU has taken the lock. OpenBSD keeps the CPU's ticket beside it.
+/// How often a CPU has taken the lock. OpenBSD keeps the CPU's ticket in the same element.
 #[repr(align(8))]
 struct Depth<M: Machine>(M::AtomicU32);
 
@@ -69,7 +70,7 @@ impl<M: Machine, C: LockClass, O: Observer<M>> MpLock<M, C, O> {
         Self::with(None)
     }
 
-    /// One that a task gives up while it is off its CPU, by these functions.
+    /// An unlocked lock that its holder gives up while it is off its CPU, by these functions.
     pub fn given_up(by: &'static GivenUp) -> Self {
         Self::with(Some(by))
     }
@@ -86,7 +87,7 @@ impl<M: Machine, C: LockClass, O: Observer<M>> MpLock<M, C, O> {
         }
     }
 
-    /// Acquires the lock, once more if this task holds it.
+    /// Acquires the lock, or takes it once more if this task holds it.
     #[track_caller]
     pub fn lock(&self) {
         if self.is_mine() {
@@ -153,8 +154,8 @@ impl<M: Machine, C: LockClass, O: Observer<M>> MpLock<M, C, O> {
         self.own(self.words.lock_again(), count);
     }
 
-    /// Acquires the lock, or keeps it if the task holds it, however often it has taken it
-    /// (`__mp_release_all_but_one`), and leaves it to the CPU, for [`MpLock::unlock_after_switch`].
+    /// Acquires the lock, unless the task holds it, at any depth (`__mp_release_all_but_one`), and
+    /// leaves it to the CPU, for [`MpLock::unlock_after_switch`].
     #[track_caller]
     pub(crate) fn lock_for_switch(&self) {
         if !self.is_mine() {
@@ -182,13 +183,13 @@ impl<M: Machine, C: LockClass, O: Observer<M>> MpLock<M, C, O> {
         self.release_all();
     }
 
-    /// Labels the lock's parts, see [`machine::Atomics::label`].
+    /// Labels the lock's parts ([`machine::Atomics::label`]).
     pub fn label(&self, words: &'static str, cpus: &'static str) {
         M::label_value(&*self.words, words);
         M::label_value(&*self.cpus, cpus);
     }
 
-    /// Records that the task has taken the lock so often.
+    /// Records that the task has taken the lock `count` times.
     #[inline]
     fn own(&self, held: Held<M, C, O>, count: u32) {
         self.owner.store(me::<M>(), Ordering::Relaxed);
@@ -214,7 +215,7 @@ impl<M: Machine, C: LockClass, O: Observer<M>> MpLock<M, C, O> {
         self.note(depth);
     }
 
-    /// Writes the depth where OpenBSD has it.
+    /// Writes the depth to the CPU's element, where OpenBSD has it.
     #[inline]
     fn note(&self, depth: u32) {
         let element = &self.cpus[index(&M::pin())];

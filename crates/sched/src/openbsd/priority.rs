@@ -23,7 +23,7 @@ const _: () = assert!((MAXPRI + 1) / PPQ == QUEUES as u32);
 
 /// Fixed-point numbers: 1.0 (`FSCALE`, 1 << `FSHIFT`).
 const FSCALE: u64 = 1 << FSHIFT;
-/// See [`FSCALE`].
+/// The bits of the fraction in a fixed-point number.
 pub(super) const FSHIFT: u32 = 11;
 /// e to the −5 s / 60 s: the share of a load average over one minute that is left after five
 /// seconds (`cexp[0]`, sys/uvm/uvm_meter.c).
@@ -56,7 +56,7 @@ pub(super) fn decayed(estcpu: u32, load: u64) -> u32 {
 }
 
 /// The estimate of a task that wakes after `schedcpu` has found it asleep `seconds` times
-/// (`p_slptime`): the first time it decayed as always, the others `decay_aftersleep` makes up for.
+/// (`p_slptime`): `schedcpu` decayed it the first time, `decay_aftersleep` makes up for the others.
 pub(super) fn decayed_asleep(estcpu: u32, seconds: u64, load: u64) -> u32 {
     if seconds == 0 {
         return estcpu;
@@ -65,8 +65,8 @@ pub(super) fn decayed_asleep(estcpu: u32, seconds: u64, load: u64) -> u32 {
     if seconds == 1 {
         return first;
     }
-    // Compared with a number scaled by `FSCALE`, as there: only a load of nearly nothing is
-    // forgotten at once.
+    // Compared with a number scaled by `FSCALE`, as in OpenBSD: only at a load near 0 is the
+    // estimate forgotten at once.
     if seconds > 5 * 2 * load {
         return 0;
     }

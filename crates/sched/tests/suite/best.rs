@@ -21,7 +21,8 @@ fn shares(cpus: usize, count: usize, time: u64, seed: u64) -> Vec<u64> {
     shares_of(quiet(cpus, seed), count, time)
 }
 
-/// [`shares`] on such a machine.
+/// The nanoseconds of CPU that each of `count` equal tasks gets in `time`, on a machine with these
+/// options.
 fn shares_of(mut options: Options, count: usize, time: u64) -> Vec<u64> {
     options.spread = 10 * MICRO;
     let sim = machine::<Best<Sim>>(options);
@@ -141,7 +142,7 @@ fn a_woken_task_preempts_its_waker() {
     assert!(late > 0 && late < 50 * MICRO, "{late} ns late");
 }
 
-/// To make a task costs its maker nothing of its slice.
+/// Making a task costs its maker nothing of its slice.
 #[test]
 fn a_new_task_does_not_preempt_its_maker() {
     let sim = best(1);
@@ -149,7 +150,7 @@ fn a_new_task_does_not_preempt_its_maker() {
     let count = lost.clone();
     let maker = move || {
         for _ in 0..20 {
-            // Each time at another place of a slice of 3 ms.
+            // Another part of a slice of 3 ms each time.
             sim::compute(1.3 * MILLI as f64);
             let before = Sim::now();
             sim::spawn(Box::new(|| ()));
@@ -271,7 +272,7 @@ fn a_cpu_that_is_done_helps_others() {
     assert!(time < work + 2 * SLICE + 10 * MILLI, "{time} for {work}");
 }
 
-/// At once, not at the tick of the CPU that has too many.
+/// An idle CPU takes a task at once, not only at the tick of the CPU that has too many.
 #[test]
 fn a_cpu_that_is_done_takes_a_task_at_once() {
     let sim = best(2);
@@ -416,7 +417,7 @@ fn nothing_happens_while_nothing_is_to_be_decided() {
         finish(&sim, vec![(3, Box::new(move || sim::compute(time as f64)))]);
         sim.counts().accesses - before
     };
-    // However it was before.
+    // The machine has had load before.
     spread(&sim, 20, |_| Box::new(|| sim::compute(20.0 * MILLI as f64)));
     accesses(MILLI);
     assert_eq!(accesses(MILLI), accesses(50 * MILLI));

@@ -1,8 +1,8 @@
 //! How long a wait for an epoch's readers lasts when tasks outnumber CPUs.
 //!
-//! A reader that is taken off its CPU within its section holds up waiters until it is back. A
-//! section of [`Domain`] is a pin, so its reader is not taken off; one of [`Sleepable`], as
-//! FreeBSD's preemptible epochs, is none.
+//! A reader that is preempted within its section delays waiters until it runs again. A section of
+//! [`Domain`] is a pin, so its reader is not preempted; a section of [`Sleepable`], like one of
+//! FreeBSD's preemptible epochs, does not pin.
 
 use crate::support;
 
@@ -20,7 +20,7 @@ const WAITS: usize = 60;
 const INSIDE: u64 = 50 * MICRO;
 const OUTSIDE: u64 = 20 * MICRO;
 
-/// The longest of some waits beside readers, in nanoseconds.
+/// The longest of some waits while readers run, in nanoseconds.
 fn longest<P: Policy<Sim>, D: Send + Sync + 'static>(
     domain: impl FnOnce(&Sim) -> D + Send + 'static,
     read: fn(&D),
@@ -29,7 +29,7 @@ fn longest<P: Policy<Sim>, D: Send + Sync + 'static>(
     let sim = machine::<P>(quiet(CPUS, 1));
     let maker = sim.clone();
     let domain = shared(&sim, move || domain(&maker));
-    // Whether the waits are over, and the longest.
+    // A flag that the waits are over, and the longest wait.
     let words = words(&sim, 2);
     let reader = |_| -> Job {
         let (domain, words) = (domain.clone(), words.clone());

@@ -1,4 +1,4 @@
-//! A policy may hold its lock across a switch; and the places of tasks are few.
+//! A policy may hold its lock across a switch, and ended tasks' places are reused.
 
 use crate::support;
 

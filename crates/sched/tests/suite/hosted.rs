@@ -26,7 +26,7 @@ fn machine<P: Policy<Hosted>>(cpus: usize) -> Hosted {
     machine
 }
 
-/// Computes for so many nanoseconds by the clock, and lets others run meanwhile.
+/// Computes for `time` nanoseconds by the clock, and lets others run meanwhile.
 fn compute(time: u64) {
     let end = Hosted::now() + time;
     while Hosted::now() < end {
@@ -41,7 +41,7 @@ fn spin(time: u64) {
     }
 }
 
-/// The contract's own check of contexts; a slice of the policy lasts for up to so many times the
+/// The contract's own check of contexts; a slice of the policy lasts for up to `LONGER` times the
 /// check's.
 fn contexts<P: Policy<Hosted>, const LONGER: u64>() {
     for cpus in [1, 3] {
@@ -66,7 +66,7 @@ fn contexts_of_the_systems_policies() {
     contexts::<OpenBsd<Hosted>, 40>();
 }
 
-/// Pairs of tasks that hand a turn to and fro, beside tasks that only compute.
+/// Pairs of tasks pass a turn back and forth while other tasks only compute.
 #[test]
 fn no_wake_up_of_a_pair_is_lost() {
     const PAIRS: usize = 8;
@@ -133,7 +133,7 @@ fn each_task_gets_its_turn() {
             seen[me].fetch_add(1, Ordering::Relaxed);
         }
     });
-    // How much is for the host to say, which takes CPUs of ours for other work.
+    // The host decides how much, since it also runs other work on these CPUs.
     assert!(
         done.iter().all(|done| done.load(Ordering::Relaxed) > 0),
         "{done:?}"
@@ -147,7 +147,7 @@ fn sections_of_epochs_stay_on_their_cpus() {
     const READERS: usize = 10;
     let machine = machine::<Fifo<Hosted>>(3);
     let domain = Arc::new(Domain::<Hosted>::new(machine.cpus()));
-    // An object is a word that says whether it is alive; the current one.
+    // An object is a word that is true while the object is alive.
     let objects: Arc<[AtomicBool]> = (0..4096).map(|_| AtomicBool::new(true)).collect();
     let current = Arc::new(AtomicUsize::new(0));
     let over = Arc::new(AtomicBool::new(false));
@@ -155,7 +155,7 @@ fn sections_of_epochs_stay_on_their_cpus() {
     let seen = moves.clone();
     alike(&machine, READERS + 2, move |me| {
         if me >= READERS {
-            // Two that replace the object and wait for the readers of the old one.
+            // Two tasks replace the object and wait for the readers of the old one.
             for _ in 0..500 {
                 let old = current.fetch_add(1, Ordering::AcqRel);
                 domain.wait();

@@ -14,7 +14,7 @@ use sync::spin::Ticket;
 type Word = <Loomed as Atomics>::AtomicU32;
 type Plain = <Loomed as Atomics>::Cell<u32>;
 
-/// Explores the schedules with at most so many preemptions.
+/// Explores the schedules with at most this many preemptions.
 fn explore(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
     let mut builder = Builder::new();
     builder.preemption_bound = Some(preemptions);
@@ -26,7 +26,7 @@ struct Task {
     state: State<Loomed>,
     /// Set by the wakers, which order them by the unpark only.
     words: Vec<Word>,
-    /// State saved when the task leaves a CPU: the CPU that runs it must have it alone.
+    /// State saved when the task leaves a CPU: only the CPU that runs the task may access it.
     context: Plain,
     ended: Word,
 }

@@ -55,9 +55,9 @@ fn a_wait_takes_it_four_times_and_a_wake_up_once() {
     assert!((5.0..5.3).contains(&each), "{each}");
 }
 
-/// As many when the task waits in a sleep queue, which the same lock guards: the switch keeps the
-/// lock that the sleeper has, and the wake-up makes the task ready under the waker's. `KERNEL_LOCK`
-/// is released meanwhile, and then held as often as before.
+/// A wait in a sleep queue, which the same lock guards, takes the lock no more often: the switch
+/// keeps the lock that the sleeper has, and the wake-up makes the task ready under the waker's.
+/// `KERNEL_LOCK` is released meanwhile, and then held as often as before.
 #[test]
 fn a_sleep_queue_costs_no_more() {
     let sim = machine::<OpenBsd<Sim>>(quiet(2, 0));

@@ -53,8 +53,8 @@ fn all_end<P: Policy<Sim>>() {
     }
 }
 
-/// Pairs of tasks pass a turn to and fro across CPUs, while others come and go: no wake-up is lost,
-/// wherever the CPUs are at that moment.
+/// Pairs of tasks pass a turn back and forth across CPUs, while others come and go: no wake-up is
+/// lost, wherever the CPUs are at that moment.
 fn nothing_is_lost<P: Policy<Sim>>() {
     for seed in 0..6 {
         let sim = machine::<P>(with_delays(1 + seed as usize, seed));
@@ -134,8 +134,8 @@ fn equal<P: Policy<Sim>>() {
     assert!(all > 2 * 30_000 * 9 / 10, "the CPUs were busy: {shares:?}");
 }
 
-/// One task sleeps 20 ms, works 1 ms, and so on, beside three hogs on one CPU. How late it runs
-/// after its time, on average.
+/// How late, on average, a task runs that alternately sleeps 20 ms and works 1 ms, while three hogs
+/// compute on the same CPU.
 fn lateness<P: Policy<Sim>>() -> u64 {
     const TIME: u64 = 3_000 * MS;
     let sim = machine::<P>(quiet(1, 0));

@@ -38,7 +38,7 @@ fn more_tasks_than_cpus_all_end() {
     }
 }
 
-/// Each task waits for the one before it in a ring, and others wake it for nothing meanwhile.
+/// Each task waits for the one before it in a ring, while others wake it spuriously.
 #[test]
 fn no_permit_is_lost() {
     const TASKS: usize = 10;
@@ -89,7 +89,7 @@ fn a_sleeper_keeps_its_permit() {
             let end = Sim::now() + MILLI;
             Sim::sleep_until(end);
             assert!(Sim::now() >= end, "the permit has ended the sleep");
-            // Would wait for ever.
+            // Without a permit this would wait forever.
             Sim::park();
         }
     };
@@ -105,7 +105,7 @@ fn a_sleeper_keeps_its_permit() {
 fn unparking_a_task_that_has_ended_has_no_effect() {
     let sim = best(1);
     let old = sim.on_cpu(0, Sim::current_task);
-    // In the place of the old one.
+    // The new task has the place of the old one.
     let parked = words(&sim, 1);
     let waits = parked.clone();
     let new = move || {

@@ -23,8 +23,8 @@ thread_local! {
 /// ```
 pub struct Allocator;
 
-/// This thread allocates from `heap` (or the system, if null) from now on; returns where it
-/// allocated before.
+/// Makes this thread allocate from `heap`, or from the system if that is null. Returns the previous
+/// heap.
 #[inline]
 pub(crate) fn switch(heap: *mut Heap) -> *mut Heap {
     HEAP.replace(heap)

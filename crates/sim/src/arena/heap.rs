@@ -1,9 +1,9 @@
 //! The heap of a simulated machine: deterministic, with per-CPU magazines.
 //!
 //! Blocks are of size classes (powers of two and the halves between). A CPU allocates from its own
-//! free lists, and frees to them, so that small blocks of different CPUs share no cache line, as in
-//! the slab allocators of kernels. The allocator's own lines are not simulated; the profile says
-//! what an allocation costs.
+//! free lists and frees to them, so small blocks of different CPUs share no cache line, as in the
+//! slab allocators of kernels. The allocator's own lines are not simulated; the profile says what
+//! an allocation costs.
 //!
 //! The lock is needed because the host may drop on one thread what another thread's simulation has
 //! allocated; it is never contended within a run.
@@ -54,13 +54,13 @@ impl Heap {
         }
     }
 
-    /// Allocations from now on belong to this CPU; to none in particular if `None`.
+    /// Makes further allocations belong to this CPU, or to none in particular.
     pub(crate) fn switch(&mut self, cpu: Option<usize>) {
         self.current = cpu.unwrap_or(self.magazines.len() - 1);
     }
 
     /// Returns true if the current CPU has no block for `layout` left, so that an allocation takes
-    /// fresh memory; the CPU that does so first gets the lower addresses.
+    /// fresh memory, whose address depends on the order of the CPUs that do so.
     ///
     /// # Safety
     /// `this` is a live heap.
@@ -90,7 +90,7 @@ impl Heap {
     /// # Safety
     /// `this` is a live heap, `block` one of its blocks, with this layout.
     pub(crate) unsafe fn free(this: *mut Self, block: *mut u8, layout: Layout) {
-        // SAFETY: the caller passes a live heap and gives its block away.
+        // SAFETY: the caller passes a live heap and hands over its block.
         unsafe {
             Self::with(this, |heap| {
                 let list = &mut heap.magazines[heap.current].free[class_of(layout)];
@@ -106,7 +106,7 @@ impl Heap {
     unsafe fn with<R>(this: *mut Self, f: impl FnOnce(&mut Heap) -> R) -> R {
         // SAFETY: the flag is only accessed as an atomic.
         let locked = unsafe { &(*this).locked };
-        // Acquire and release: each holder sees what the last one did.
+        // Acquire and release: each holder sees what the previous one did.
         while locked.swap(true, Ordering::Acquire) {
             core::hint::spin_loop();
         }
@@ -117,7 +117,7 @@ impl Heap {
         result
     }
 
-    /// The distance from its start up to which it has handed out memory.
+    /// How many bytes from `start` on the heap has handed out.
     pub(crate) fn used(&self, start: usize) -> usize {
         self.top - start
     }

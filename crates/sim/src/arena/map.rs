@@ -1,21 +1,21 @@
-//! Address space from the host.
+//! Reservations of the host's address space.
 
 use std::io;
 
-/// A range of the host's address space, readable, writable and zero; costs memory only where it is
-/// touched. Unmapped by [`Reservation::release`] or at drop.
+/// A range of the host's address space: readable, writable and zero. It takes memory only where it
+/// is touched, and is unmapped by [`Reservation::release`] or when dropped.
 pub(crate) struct Reservation {
     start: usize,
     bytes: usize,
 }
 
 impl Reservation {
-    /// `bytes` at `start` and nowhere else.
+    /// Reserves `bytes` at `start`, or fails.
     pub(crate) fn at(start: usize, bytes: usize) -> io::Result<Self> {
         Self::map(start, bytes, libc::MAP_FIXED_NOREPLACE)
     }
 
-    /// `bytes` at an address of the host's choice.
+    /// Reserves `bytes` at an address that the host chooses.
     pub(crate) fn anywhere(bytes: usize) -> io::Result<Self> {
         Self::map(0, bytes, 0)
     }
@@ -63,7 +63,7 @@ impl Reservation {
         }
     }
 
-    /// Unmaps it now.
+    /// Unmaps the range now.
     pub(crate) fn release(&mut self) {
         if self.bytes > 0 {
             // SAFETY: the mapping belongs to this, and its user has no pointer into it left.

@@ -1,8 +1,8 @@
-//! Where a simulated machine's memory lies: one fixed window of addresses.
+//! The window of addresses that holds a simulated machine's memory.
 //!
 //! Cache lines are numbered from the window's start, so they do not depend on where the host
 //! happens to put things: heap blocks, CPU stacks and physical frames of a machine all lie in its
-//! window, at places that follow from the run alone. The windows are at fixed addresses,
+//! window, at addresses that depend only on the run. The windows are at fixed addresses,
 //! [`MOST_MACHINES`] of them, each [`WINDOW`] bytes of address space; the host provides memory at the
 //! first touch.
 //!
@@ -27,24 +27,24 @@ use std::io;
 const WINDOW_SHIFT: u32 = 39;
 /// Bytes in a window: 512 GiB.
 pub(crate) const WINDOW: usize = 1 << WINDOW_SHIFT;
-/// How many machines a process may have at once.
+/// The most machines that a process may have at the same time.
 pub const MOST_MACHINES: usize = 64;
-/// Where the first window stands: 16 TiB, far below the addresses that systems use for programs.
+/// The address of the first window: 16 TiB, far below the addresses that systems use for programs.
 const BASE: usize = 1 << 44;
 
 /// Bytes of heap.
 pub(crate) const HEAP: usize = 64 << 30;
 const STACKS: usize = 64 << 30;
-/// How many stacks there can be.
+/// The most stacks of a machine.
 pub(crate) const MOST_STACKS: usize = (FRAMES - STACKS) / STACK;
 const FRAMES: usize = 128 << 30;
-/// Bytes of each stack, of which the lowest are a guard.
+/// Bytes of each stack; the lowest [`GUARD`] bytes are a guard.
 pub(crate) const STACK: usize = 1 << 20;
 const GUARD: usize = 1 << 12;
 /// The most bytes of physical memory.
 pub(crate) const MOST_MEMORY: usize = WINDOW - FRAMES;
 
-/// Which windows are taken.
+/// True for each window that is taken.
 static TAKEN: [AtomicBool; MOST_MACHINES] = [const { AtomicBool::new(false) }; MOST_MACHINES];
 /// The heaps of the windows that are taken.
 static HEAPS: [AtomicPtr<Heap>; MOST_MACHINES] =
@@ -106,7 +106,7 @@ impl Arena {
         (STACKS..FRAMES).contains(&offset)
     }
 
-    /// The part of the window that an offset lies in, in words.
+    /// Describes the part of the window that an offset lies in.
     pub(crate) fn describe(&self, offset: usize) -> String {
         match offset {
             0..STACKS => format!("heap + {offset:#x}"),

@@ -7,13 +7,13 @@ use crate::engine::Time;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Account {
     pub(crate) line: LineId,
-    /// How often it was transferred.
+    /// How often the line was transferred.
     pub(crate) transfers: u64,
     /// Picoseconds that requests waited for their turn.
     pub(crate) waited: Time,
     /// Picoseconds that transfers took, from the grant on.
     pub(crate) moved: Time,
-    /// Picoseconds that CPUs spun or paused after they had read it.
+    /// Picoseconds that CPUs spun or paused after they had read the line.
     pub(crate) spun: Time,
 }
 
@@ -33,7 +33,7 @@ impl Accounts {
         row.moved += moved;
     }
 
-    /// Records that a CPU spun on that line.
+    /// Records that a CPU spun on that line for `time`.
     pub(super) fn spin(&mut self, at: &mut u32, line: LineId, time: Time) {
         self.row(at, line).spun += time;
     }

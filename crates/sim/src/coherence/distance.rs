@@ -1,4 +1,4 @@
-//! How long a cache line takes from one CPU to another.
+//! The times that cache lines take between CPUs.
 
 use crate::engine::Time;
 use crate::profile::{Class, Profile};
@@ -27,7 +27,7 @@ impl Legs {
         self.request + self.snoop + self.data
     }
 
-    /// From the directory on.
+    /// The time from the directory on.
     pub(crate) fn served(self) -> Time {
         self.snoop + self.data
     }
@@ -38,9 +38,9 @@ pub(super) struct Distances {
     cpus: usize,
     /// The class from each CPU to each other.
     class: Box<[u8]>,
-    /// By class.
+    /// The legs of each class.
     legs: Box<[Legs]>,
-    /// By class: how long serving a reader delays the next.
+    /// For each class, by how much serving a reader delays the next.
     occupancy: Box<[Time]>,
 }
 
@@ -50,7 +50,7 @@ impl Distances {
         let transfer = &profile.transfer;
         let near = [0, transfer.sibling, transfer.cluster, transfer.socket];
         let totals = near.iter().chain(&transfer.hops);
-        // Threads of a core share its cache: the line is there already, so only reaching it takes
+        // Threads of a core share its cache, which already has the line, so only reaching it takes
         // time.
         let shares = |class| {
             if class == 1 {
@@ -99,7 +99,7 @@ impl Distances {
             .unwrap_or(0)
     }
 
-    /// The shortest time between the threads of one core.
+    /// The shortest time from a request to the moment the other thread of the core loses the line.
     pub(super) fn sibling_warning(&self) -> Time {
         self.legs[1].request + self.legs[1].snoop
     }

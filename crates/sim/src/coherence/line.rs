@@ -5,19 +5,19 @@ use crate::engine::Time;
 /// log2 of the bytes in a line.
 pub(crate) const LINE_SHIFT: u32 = 6;
 
-/// No CPU.
+/// The number that stands for no CPU.
 pub(super) const NOBODY: u16 = u16::MAX;
 
 /// The rights to a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum State {
-    /// None yet.
+    /// No CPU has rights yet.
     #[expect(dead_code, reason = "the state in fresh memory")]
     Untouched = 0,
-    /// `holder` alone, to read and write.
+    /// Only `holder` may read and write.
     Exclusive = 1,
-    /// All sharers, to read.
+    /// All sharers may read.
     Shared = 2,
 }
 
@@ -26,11 +26,11 @@ pub(super) enum State {
 ///
 /// A granted transfer changes the state at once, though its data arrive later (at `busy`, or for
 /// readers at `readable`). In between the old rights continue until the snoop reaches their owner,
-/// at `until`: of `previous` to write and read, or, if that is [`NOBODY`] and the line is exclusive
-/// now, of the old sharers to read.
+/// at `until`: `previous` may write and read or, if that is [`NOBODY`] and the line is now
+/// exclusive, the old sharers may read.
 #[repr(C, align(64))]
 pub(super) struct Line {
-    /// The CPU that has it, or has supplied it to the sharers.
+    /// The CPU that has the line, or has supplied it to the sharers.
     pub(super) holder: u16,
     pub(super) previous: u16,
     pub(super) state: State,
@@ -66,8 +66,8 @@ impl Line {
         }
     }
 
-    /// When `cpu` loses or lost the value it read at `version`, if it does: by the next grant to
-    /// another writer. If other grants have followed that one, only that it is past is known.
+    /// When `cpu` loses the value that it read at `version` by the next grant to another writer, if
+    /// there was one. If further grants have followed, the time is only known to be past.
     pub(super) fn lost(&self, cpu: u16, version: u32) -> Option<Time> {
         if self.version == version {
             return None;

@@ -2,19 +2,19 @@
 //!
 //! # Protocol
 //! A line is untouched, exclusive to one CPU, or shared by several to read. An access that the
-//! CPU's rights allow is a *hit* and costs a cache access. Any other is a *request*: it travels to
-//! the directory (first leg); when the line is not in transit it is granted; the snoop reaches the
-//! line's holder (second leg), which goes on using it until then; the data travel to the requester
-//! (third leg). A line in transit has a queue, and arbitration picks from it when the transit ends.
-//! Readers of a shared line are served one after the other, each keeping it busy for an
-//! *occupancy*; a writer waits for the last sharer's acknowledgement, and for each sharer a little
-//! more.
+//! CPU's rights allow is a *hit* and costs a cache access. Any other is a *request*, with three
+//! *legs* (one-way latencies): it travels to the directory (first leg), and is granted when the
+//! line is not in transit; the snoop reaches the line's holder (second leg), which can use the line
+//! until then; the data travel to the requester (third leg). A line in transit has a queue, from
+//! which arbitration picks when the transit ends. Readers of a shared line are served one after the
+//! other, each keeping it busy for an *occupancy*; a writer waits for the last sharer's
+//! acknowledgement, and for each sharer a little more.
 //!
 //! # Time
 //! Requests are made in the order of simulated time: a requester has the smallest clock of all
-//! actors. Hits need not be: a request made at time *t* takes nothing away before *t* plus two legs
-//! of the shortest transfer, the *warning*. So a CPU may run ahead of the others by that much, and
-//! the result is the same as if it had not.
+//! actors. Hits need not be in that order: a request made at time *t* takes no line away before *t*
+//! plus two legs of the shortest transfer, the *warning*. So a CPU may run ahead of the others by
+//! that much with the same result.
 //!
 //! # Spinning
 //! A CPU that waits for others sleeps on the lines that it has read since it last waited
@@ -46,27 +46,27 @@ struct Request {
     line: LineId,
     write: bool,
     made: Time,
-    /// When it reaches the directory.
+    /// When the request reaches the directory.
     arrives: Time,
-    /// When it was granted.
+    /// When the request was granted.
     granted: Time,
-    /// The actor after it in the queue, + 1.
+    /// The next actor in the queue, + 1.
     next: u16,
     /// How often a nearer request was preferred.
     bypassed: u32,
 }
 
-/// The directory, and everything that happens at it.
+/// The directory of the lines, with the requests and the CPUs that spin.
 pub(crate) struct Directory {
     table: Table,
     sharers: Sharers,
     distances: Distances,
     arbitration: Arbitration,
     per_sharer: Time,
-    /// See [`Directory::warnings`].
+    /// How far a CPU may run ahead of other cores.
     warning: Time,
     cpus: usize,
-    /// By actor: a CPU, or (+ `cpus`) its store buffer.
+    /// The request of each actor: a CPU, or (+ `cpus`) its store buffer.
     requests: Box<[Request]>,
     pub(crate) spinners: Spinners,
     pub(crate) accounts: Accounts,
@@ -90,7 +90,7 @@ impl Directory {
         })
     }
 
-    /// How far a CPU may run ahead of others, and of its core's other thread.
+    /// How far a CPU may run ahead of other cores, and of its core's other thread.
     pub(crate) fn warnings(&self) -> (Time, Time) {
         (self.warning, self.distances.sibling_warning())
     }
@@ -124,7 +124,7 @@ impl Directory {
         still && here.sharers != 0 && self.sharers.contains(here.sharers, cpu)
     }
 
-    /// Notes that `cpu` has read the line at `time`, in case it is about to wait.
+    /// Records that `cpu` has read the line at `time`, in case it is about to wait.
     #[inline]
     pub(crate) fn note_read(&mut self, line: LineId, cpu: usize, time: Time) {
         let here = self.table.get(line);
@@ -157,8 +157,8 @@ impl Directory {
         self.accounts.spin(account, line, time);
     }
 
-    /// Requests the line for `actor` at `now`, the earliest time of all. The agenda has the actor
-    /// at the time its data arrive; never, while it has to queue.
+    /// Requests the line for `actor` at `now`, the earliest time of all. The agenda then has the
+    /// actor at the time when its data arrive, or at no time while it has to queue.
     pub(crate) fn request(
         &mut self,
         actor: usize,
@@ -191,8 +191,8 @@ impl Directory {
         }
     }
 
-    /// The data of `actor`'s request have arrived, now. If that ends the transit, the waiters are
-    /// served.
+    /// Records that the data of `actor`'s request have arrived at `now`. If that ends the transit,
+    /// serves the waiters.
     pub(crate) fn arrived(&mut self, actor: usize, now: Time, agenda: &mut Agenda) {
         let Request {
             line,
@@ -229,7 +229,7 @@ impl Directory {
         }
     }
 
-    /// Gives the line to `actor`, from `now` or its arrival at the directory on.
+    /// Gives the line to `actor`, at `now` or when the request reaches the directory.
     fn grant(&mut self, actor: usize, now: Time, agenda: &mut Agenda) {
         let Request {
             line,
@@ -291,7 +291,8 @@ impl Directory {
         (start, done)
     }
 
-    /// A sharer may have run ahead by the warning, so none loses the line before that.
+    /// Takes the line from its sharers. A sharer may have run ahead by the warning, so none loses
+    /// the line before that.
     fn take_from_sharers(
         &mut self,
         line: LineId,
@@ -384,7 +385,7 @@ impl Directory {
         here.last = name;
     }
 
-    /// Removes `actor` from the queue; those before it have been bypassed.
+    /// Removes `actor` from the queue, and counts a bypass for those before it.
     fn dequeue(&mut self, actor: usize, line: LineId) {
         let here = self.table.get_mut(line);
         let name = actor as u16 + 1;
@@ -404,7 +405,7 @@ impl Directory {
         }
     }
 
-    /// The CPU has overwritten the whole line, without reading it (zeroing a frame).
+    /// Gives the line to a CPU that has overwritten all of it without reading it (zeroing a frame).
     pub(crate) fn seize(&mut self, line: LineId, cpu: usize) {
         let here = self.table.get_mut(line);
         if here.in_flight == 0 && here.first == 0 {

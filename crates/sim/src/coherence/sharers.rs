@@ -16,7 +16,7 @@ impl Sharers {
         }
     }
 
-    /// Empties the set at `at`, the line's; creates one if that is 0.
+    /// Empties the line's set at `at`; creates one if that is 0.
     pub(super) fn clear(&mut self, at: &mut u32) {
         if *at == 0 {
             *at = (self.words.len() / self.width) as u32;

@@ -1,8 +1,8 @@
 //! CPUs that wait for a line to change.
 //!
-//! A CPU's last reads are noted with the version of each line. When it relaxes, it sleeps on those
-//! lines; the next grant to another writer wakes it when the invalidation reaches it, and it reads
-//! again, at the usual cost. So spinning takes no simulation, and ends when it would.
+//! A CPU's last reads are recorded with the version of each line. When it relaxes, it sleeps on
+//! those lines; the next grant to another writer wakes it when the invalidation reaches it, and it
+//! reads again, at the usual cost. So spinning needs no simulation, and ends when it would with it.
 
 use super::LineId;
 use super::table::Table;
@@ -16,11 +16,11 @@ const READS: usize = 8;
 struct Read {
     line: LineId,
     version: u32,
-    /// When the line goes, if it is already on its way; otherwise 0.
+    /// When the line is invalidated, if it is already granted to a writer; otherwise 0.
     doomed: Time,
 }
 
-/// One CPU as a spinner.
+/// What is recorded of one CPU's spinning.
 #[derive(Clone, Default)]
 struct Spinner {
     reads: [Read; READS],
@@ -29,11 +29,11 @@ struct Spinner {
     /// The line read last, for which the CPU waits if it spins.
     last: LineId,
     asleep: bool,
-    /// When it looks again because a line has changed; never, if none has.
+    /// When the CPU looks again because a line has changed; [`NEVER`] if none has.
     wakes: Time,
-    /// Counts sleeps, which tells outdated entries in lists.
+    /// The number of sleeps, by which outdated entries in lists are recognized.
     sleep: u32,
-    /// When it fell asleep.
+    /// When the CPU fell asleep.
     since: Time,
 }
 
@@ -83,7 +83,8 @@ impl Spinners {
         (1..=READS).contains(&self.cpus[cpu].count)
     }
 
-    /// See [`super::Directory::sleep`].
+    /// Puts `cpu` to sleep on the lines it has read; returns the wake-up time if one of them has
+    /// changed or is about to.
     pub(super) fn sleep(&mut self, cpu: usize, now: Time, table: &mut Table) -> Option<Time> {
         let spinner = &mut self.cpus[cpu];
         let reads = &spinner.reads[..spinner.count.min(READS)];
@@ -118,8 +119,8 @@ impl Spinners {
         self.cpus[cpu].count = 0;
     }
 
-    /// Wakes all of a list but the writer: they look again at `lost`, or when another of their
-    /// lines goes, if that is earlier.
+    /// Wakes all CPUs of a list but the writer: they look again at `lost`, or when another of their
+    /// lines is invalidated, if that is earlier.
     pub(super) fn wake(&mut self, list: u32, writer: u16, lost: Time, agenda: &mut Agenda) {
         if list == 0 {
             return;

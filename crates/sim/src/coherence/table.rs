@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 /// Lines in a window.
 const LINES: usize = WINDOW >> LINE_SHIFT;
-/// Lines outside the window that a run may touch.
+/// The most lines outside the window that a run may touch.
 const FOREIGN: usize = 1 << 20;
 
 /// A state for each line of the machine's window, found by its offset, and for lines elsewhere

@@ -36,8 +36,8 @@ impl Shared {
     }
 }
 
-/// The calling CPU accesses `what`: when this returns it may, until it calls the engine again. No
-/// effect outside the machine's CPUs.
+/// Prepares an access to `what` by the calling CPU, which may perform it after this returns and
+/// before it calls the engine again. No effect outside the machine's CPUs.
 #[inline]
 pub(crate) fn touch(what: Shared, kind: Kind) {
     if let Some(running) = Running::current() {
@@ -45,14 +45,14 @@ pub(crate) fn touch(what: Shared, kind: Kind) {
     }
 }
 
-/// The calling CPU stores `value`; returns whether the store is taken care of. If not, the caller
-/// may perform it now.
+/// Stores `value` for the calling CPU, perhaps through its buffer. Returns true if the store is
+/// taken care of; if not, the caller may perform it now.
 #[inline]
 pub(crate) fn store(what: Shared, value: u64) -> bool {
     Running::current().is_some_and(|running| running.store(what, value))
 }
 
-/// A full fence.
+/// Executes a full fence on the calling CPU.
 pub(crate) fn fence() {
     if let Some(running) = Running::current() {
         running.drain(Room::All);
@@ -60,7 +60,7 @@ pub(crate) fn fence() {
     }
 }
 
-/// The calling CPU computes for `time`.
+/// Lets the calling CPU compute for `time`.
 pub(crate) fn advance(time: Time) {
     if let Some(running) = Running::current() {
         if !running.with(|engine| engine.computes_at_once(time)) {
@@ -80,7 +80,7 @@ pub(crate) fn in_turn() -> Option<Running> {
 }
 
 /// Called before a block is taken from the machine's heap. If it is `fresh`, from memory that all
-/// CPUs take from, it happens in turn: the place of a block must not depend on how far CPUs run
+/// CPUs share, this happens in turn: the place of a block must not depend on how far CPUs run
 /// ahead.
 #[inline]
 pub(crate) fn allocation(fresh: bool) {
@@ -102,7 +102,7 @@ pub(crate) fn deallocation() {
 
 /// The next step of an access.
 enum Next {
-    /// It has been performed, or may be.
+    /// The access has been performed, or may be.
     Done,
     /// The line must be fetched; it is the CPU's turn.
     Fetch,
@@ -137,7 +137,7 @@ impl Running {
         }
     }
 
-    /// Does what is `next`, until the access is done.
+    /// Takes the `next` steps until the access is done.
     #[inline(never)]
     fn complete(self, line: LineId, kind: Kind, mut next: Next) {
         loop {
@@ -220,7 +220,7 @@ impl Running {
 }
 
 impl Engine {
-    /// The running CPU's place in time.
+    /// The running CPU's agenda key.
     #[inline]
     fn me(&self) -> u64 {
         key(self.cpus[self.running].clock, self.running)
@@ -231,7 +231,7 @@ impl Engine {
         self.me() < self.turn
     }
 
-    /// The line at `address`, which the running CPU accesses, and what is next for that.
+    /// Begins an access of the running CPU to `address`; returns its line and the next step.
     #[inline]
     fn access(&mut self, address: usize, kind: Kind) -> (LineId, Next) {
         let line = self.directory.line_of(address);
@@ -285,7 +285,7 @@ impl Engine {
         Next::Done
     }
 
-    /// Puts a store into the running CPU's buffer, if that is where it goes.
+    /// Puts a store into the running CPU's buffer, unless it need not, or cannot, go there.
     fn buffer_store(&mut self, line: LineId, what: Shared, value: u64) -> Next {
         self.take_interrupts();
         let (cpu, me) = (self.running, self.me());

@@ -1,4 +1,4 @@
-//! When each actor is due next.
+//! The agenda: when each actor is due next.
 
 use super::Time;
 

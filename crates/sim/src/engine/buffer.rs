@@ -1,24 +1,24 @@
-//! Store buffers: a store to a line that is elsewhere does not stop the CPU.
+//! Store buffers: a CPU does not wait for the line of a store.
 //!
-//! As on x86 (TSO), stores become visible in program order; later loads do not wait for them,
-//! locked instructions and fences do. A store reaches memory when its line has arrived, so others
-//! see the old value until then. A CPU that touches a line for which its buffer holds a store waits
-//! until the buffer is empty.
+//! The order is x86's (TSO). Stores become visible in program order; later loads do not wait for
+//! them, but locked instructions and fences do. A store reaches memory when its line has arrived,
+//! so other CPUs see the old value until then. A CPU that touches a line for which its buffer holds
+//! a store waits until the buffer is empty.
 
 use super::Time;
 use super::access::Room;
 use crate::coherence::LineId;
 use std::collections::VecDeque;
 
-/// A store on its way.
+/// A store in the buffer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Store {
     pub(super) line: LineId,
     pub(super) address: usize,
-    /// 1, 2, 4 or 8.
+    /// The size: 1, 2, 4 or 8.
     pub(super) bytes: u8,
     pub(super) value: u64,
-    /// When the CPU made it; a CPU may be ahead of its buffer.
+    /// When the CPU made the store; a CPU may be ahead of its buffer.
     pub(super) made: Time,
 }
 
@@ -26,7 +26,7 @@ pub(super) struct Store {
 pub(super) struct StoreBuffer {
     stores: VecDeque<Store>,
     capacity: usize,
-    /// True if the oldest one's line has been requested.
+    /// True if the line of the oldest store has been requested.
     pub(super) requested: bool,
 }
 

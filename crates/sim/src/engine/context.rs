@@ -1,7 +1,7 @@
 //! Contexts: the stacks on which the machine's code runs.
 //!
-//! Context *i* is CPU *i*'s own for each CPU; the further ones are those of a scheduler's tasks. A
-//! CPU runs one context at a time, and continues with another when the running one says so: by a
+//! Context *i* is the own one of CPU *i*; further contexts are those of a scheduler's tasks. A CPU
+//! runs one context at a time, and continues with another when the running one asks for it: by a
 //! switch (it stays suspended until a CPU switches back), or at its end (it is freed).
 
 use super::access::{Kind, Room, Shared, touch};
@@ -16,32 +16,34 @@ use machine::{Job, Locals};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// How a context ends: with the one that the CPU continues with, if any, or the payload of a panic.
+/// The end of a context: the context with which the CPU continues, if any, or the payload of a
+/// panic.
 pub(super) type Ending = Result<Option<usize>, Box<dyn Any + Send>>;
 pub(super) type Body = Coroutine<(), (), Ending, ContextStack>;
 /// The last call of an ending task; returns the context that the CPU continues with.
 pub(crate) type Exit = Box<dyn FnOnce() -> usize + Send>;
 
-/// A context.
+/// A stack with a job, and what the engine knows of its task.
 pub(crate) struct Context {
     pub(super) body: Option<Body>,
     /// Where the running coroutine suspends itself.
     pub(super) yielder: *const Yielder<(), ()>,
-    /// The task's words; null if they are gone.
+    /// The task's words; null if they no longer exist.
     pub(crate) locals: *const Locals,
-    /// Pins that the task holds.
+    /// The number of pins that the task holds.
     pub(crate) pins: u32,
-    /// True if it leaves its CPU because it waits for an event; otherwise it could go on.
+    /// True if the task leaves its CPU because it waits for an event; otherwise it could go on.
     pub(crate) parks: bool,
-    /// True if it waits for another task's work, in whose account that time is.
+    /// True if the task stands by: it waits for another task's work, and that task's account has
+    /// the time.
     pub(crate) stands_by: bool,
-    /// True if a CPU runs it.
+    /// True if a CPU runs the context.
     pub(crate) on: bool,
-    /// How long no CPU ran it, up to its last return.
+    /// How long no CPU has run the context, up to its last return.
     pub(crate) off: Time,
-    /// Since when no CPU runs it.
+    /// The time since which no CPU has run the context.
     left: Time,
-    /// Since when it is ready to run, as of the last switch to it.
+    /// The time since which it had been ready to run at the last switch to it.
     ready: Time,
 }
 
@@ -79,7 +81,7 @@ impl Engine {
         &mut self.contexts[self.current]
     }
 
-    /// Gives context `index` a job; it ends with `exit`, if there is one.
+    /// Gives context `index` a job, which ends with `exit`, if there is one.
     pub(super) fn fill(&mut self, index: usize, job: Job, exit: Option<Exit>) {
         let stack = ContextStack::new(&self.arena, index);
         let body = Coroutine::with_stack(stack, move |yielder, ()| -> Ending {
@@ -101,7 +103,7 @@ impl Engine {
             let Some(exit) = exit else {
                 return Ok(None);
             };
-            // The way out has words of its own: others leave at the same time.
+            // `exit` runs with words of its own, since other tasks may end at the same time.
             let locals = Locals::ZERO;
             running.with(|engine| engine.context().locals = from_ref(&locals));
             let next = catch_unwind(AssertUnwindSafe(exit));
@@ -136,7 +138,7 @@ impl Engine {
         Some(index)
     }
 
-    /// The running CPU leaves its context for `to`, which has been ready since `ready`.
+    /// Switches the running CPU from its context to `to`, which has been ready since `ready`.
     fn leave_for(&mut self, to: usize, ready: Time) {
         self.charge(Spent::Working, None);
         self.spend(self.profile.kernel.switch);
@@ -145,14 +147,14 @@ impl Engine {
         self.go_on(cpu, to, ready);
     }
 
-    /// `cpu`, whose task has ended, continues with the context `to`.
+    /// Switches `cpu`, whose task has ended, to the context `to`.
     pub(super) fn go_on_after(&mut self, cpu: usize, to: usize) {
         self.spend(self.profile.kernel.switch);
         let clock = self.cpus[cpu].clock;
         self.go_on(cpu, to, clock);
     }
 
-    /// `cpu` continues with the context `to`.
+    /// Makes `to` the context of `cpu`.
     fn go_on(&mut self, cpu: usize, to: usize, ready: Time) {
         let from = self.cpus[cpu].context;
         self.contexts[from].on = false;
@@ -175,7 +177,7 @@ impl Engine {
         tasks.filter(|(_, one)| one.body.is_some() && !one.on)
     }
 
-    /// The time that tasks have been off CPUs, those that still are included.
+    /// The time that tasks have been off CPUs, including those that still are.
     pub(crate) fn off_now(&self) -> Off {
         let mut off = self.off;
         for (_, one) in self.without_cpu() {
@@ -202,13 +204,14 @@ impl Engine {
         })
     }
 
-    /// Accounts begin anew.
+    /// Restarts the accounts.
     pub(crate) fn clear_off(&mut self) {
         self.off = Off::default();
         self.cleared = self.time;
     }
 
-    /// The running context is back on a CPU: first it was blocked, then it waited for the CPU.
+    /// Accounts for the time off CPUs of the running context: first it was blocked, then it waited
+    /// for a CPU.
     fn back(&mut self) {
         let now = self.cpu().clock;
         let Context { left, ready, .. } = *self.context();
@@ -226,15 +229,15 @@ impl Engine {
 /// Continues with the context `to`; returns when a CPU continues with the caller.
 pub(crate) fn switch(to: usize, ready: Time) {
     let running = Running::current().expect("contexts run on CPUs");
-    // The context may go on elsewhere, where its stores must be seen.
+    // The context may go on at another CPU, where its stores must be seen.
     running.drain(Room::All);
     running.with(|engine| engine.leave_for(to, ready));
     running.suspend();
     running.with(Engine::back);
 }
 
-/// Returns true if a CPU runs the task whose words stand at this address, if there is a scheduler:
-/// a load of one of the task's lines, in turn.
+/// Returns true if a CPU runs the task whose words are at this address; `None` without a scheduler.
+/// It costs a load of one of the task's lines, in turn.
 pub(crate) fn is_running(locals: usize) -> Option<bool> {
     let running = Running::current()?;
     running.scheduler()?;

@@ -6,28 +6,29 @@ use super::buffer::StoreBuffer;
 use super::interrupt::Inbox;
 use crate::translation::Translation;
 
-/// The activity of a CPU that is not running, which says what its next turn means.
+/// The activity of a CPU that is not running, which determines what its next turn means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Doing {
     /// It has no job.
     Nothing,
-    /// It computes, up to its place in the agenda.
+    /// It computes, up to its time in the agenda.
     Computing,
     /// It waits for a line.
     Fetching,
     /// It waits for room in its store buffer.
     Draining(Room),
-    /// It spins on lines it has read; its place in the agenda is when it looks again in any case.
+    /// It spins on lines that it has read. Its time in the agenda is when it looks again even if
+    /// none has changed.
     Spinning,
     /// Its task is blocked.
     Parked,
     /// It waits for an interrupt, with nothing to run.
     Idle,
-    /// Its task computes for itself, up to its place in the agenda, unless an interrupt comes.
+    /// Its task computes, up to its time in the agenda, unless an interrupt comes.
     Busy,
 }
 
-/// A CPU.
+/// A simulated CPU.
 pub(crate) struct Cpu {
     /// Picoseconds since the machine was made.
     pub(crate) clock: Time,
@@ -36,9 +37,9 @@ pub(crate) struct Cpu {
     pub(crate) context: usize,
     /// Interrupts that have not been delivered.
     pub(super) inbox: Inbox,
-    /// The task has been unparked and has not parked since.
+    /// True if the task has been unparked and has not parked since.
     pub(super) permit: bool,
-    /// Counts tasks, so that the name of an old one is recognized.
+    /// The number of tasks so far, so that the name of an old one is recognized.
     pub(super) task: u64,
     pub(super) stores: StoreBuffer,
     /// The CPU's cost of computing, in 1,024ths: higher if the core's other thread works too.
@@ -48,7 +49,7 @@ pub(crate) struct Cpu {
     /// The state of the CPU's random numbers.
     pub(super) dice: oorandom::Rand64,
     pub(crate) translation: Translation,
-    /// How it spent its time.
+    /// How the CPU spent its time.
     pub(crate) times: Times,
 }
 
@@ -63,12 +64,12 @@ pub struct Times {
     pub interrupted: u64,
     /// Waiting for the socket's memory, which others kept busy.
     pub memory: u64,
-    /// With its task blocked, or with nothing to run.
+    /// The task was blocked, or there was nothing to run.
     pub parked: u64,
 }
 
 impl Times {
-    /// Adds time spent so.
+    /// Adds time that was spent `doing` this.
     pub(crate) fn add(&mut self, doing: Doing, passed: Time) {
         match doing {
             Doing::Fetching | Doing::Draining(_) => self.fetching += passed,
@@ -98,7 +99,7 @@ impl Cpu {
         }
     }
 
-    /// How long it has waited, if it does, of the time from `cleared` to `now`.
+    /// How long a waiting CPU has waited between `cleared` and `now`.
     pub(crate) fn waits_since(&self, cleared: Time, now: Time) -> Time {
         now.saturating_sub(self.clock.max(cleared))
     }

@@ -1,8 +1,8 @@
 //! Interrupts of a machine with a scheduler: timers, kicks, and jobs that arrive from outside.
 //!
-//! They are delivered at safe points, among them the task's own computing, and not below a pin. A
-//! CPU that is idle, or computes for its task for a while, is woken for one; any other finds it at
-//! its next safe point.
+//! They are delivered at safe points, which include the task's own computing, and never while the
+//! task holds a pin. An interrupt wakes a CPU that is idle or computes for a while; any other CPU
+//! finds it at its next safe point.
 
 use super::agenda::NEVER;
 use super::cpu::Doing;
@@ -11,22 +11,24 @@ use machine::{Job, Scheduler};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// A task that spins for so long after an interrupt may wait for one that this CPU should run.
+/// A task that has spun for this long after an interrupt may wait for a task that this CPU should
+/// run.
 const OVERDUE: Time = 50_000_000_000;
 
 /// Interrupts and jobs that a CPU has not been told of yet.
 #[derive(Default)]
 pub(crate) struct Inbox {
-    /// When the first interrupt comes; [`NEVER`] in [`Inbox::first`].
+    /// When the timer goes off.
     timer: Option<Time>,
     kick: Option<Time>,
-    /// Since when the CPU itself wants its scheduler to be asked: no interrupt comes for that.
+    /// The time since which the CPU itself wants its scheduler to be asked. No interrupt comes for
+    /// that.
     own: Option<Time>,
     jobs: VecDeque<(Time, Job)>,
 }
 
 impl Inbox {
-    /// When the first interrupt comes.
+    /// When the first interrupt comes; [`NEVER`] if none does.
     #[inline]
     fn first(&self) -> Time {
         let job = self.jobs.front().map(|(time, _)| *time);
@@ -34,7 +36,7 @@ impl Inbox {
         all.into_iter().flatten().min().unwrap_or(NEVER)
     }
 
-    /// Returns true if nothing has come by `now` but what the CPU wants itself.
+    /// Returns true if by `now` there is only the CPU's own request.
     fn is_only_own(&self, now: Time) -> bool {
         let job = self.jobs.front().map(|(time, _)| *time);
         let all = [self.timer, self.kick, job];
@@ -62,7 +64,7 @@ pub(crate) fn safe_point() {
     }
 }
 
-/// Takes an interrupt in a spin, if it has waited for long.
+/// Takes an interrupt during a spin, if the interrupt has waited for long.
 pub(super) fn overdue(running: Running) {
     if running.with(|engine| engine.is_interrupted(OVERDUE)) {
         running.deliver();
@@ -74,7 +76,7 @@ pub(crate) fn is_wanted() -> bool {
     Running::current().is_some_and(|running| running.with(|engine| engine.has_interrupt()))
 }
 
-/// The calling CPU asks for an interrupt at `time`.
+/// Sets the calling CPU's timer to `time`.
 pub(crate) fn set_timer(time: Time) {
     if let Some(running) = Running::current() {
         let timer = (time < NEVER).then_some(time);
@@ -82,7 +84,7 @@ pub(crate) fn set_timer(time: Time) {
     }
 }
 
-/// Interrupts CPU `target`. The calling CPU only notes that for itself, as kernels do
+/// Interrupts CPU `target`. If that is the calling CPU, only notes it, as kernels do
 /// (`need_resched`): its scheduler is asked at the next safe point, and no interrupt is sent or
 /// taken.
 pub(crate) fn kick(target: usize) {
@@ -122,7 +124,7 @@ impl Running {
     pub(crate) fn scheduler(self) -> Option<&'static dyn Scheduler> {
         let scheduler = self.with(|engine| engine.scheduler.as_ref().map(Arc::as_ptr))?;
         // SAFETY: the scheduler stays while the machine exists, which outlives the code on its
-        // CPUs, and nothing else gets here.
+        // CPUs, and no other code calls this.
         Some(unsafe { &*scheduler })
     }
 
@@ -143,7 +145,7 @@ impl Running {
         scheduler.interrupt();
     }
 
-    /// The task computes for `left`, and can be interrupted.
+    /// Lets the task compute for `left`; it can be interrupted.
     pub(super) fn compute(self, mut left: Time) {
         loop {
             safe_point();
@@ -159,7 +161,7 @@ impl Running {
 }
 
 impl Engine {
-    /// Returns true if `target` is the calling CPU, which then wants its own scheduler to be asked.
+    /// Returns true if `target` is the calling CPU, whose own scheduler is then to be asked.
     fn kicks_itself(&mut self, target: usize) -> bool {
         let itself = target == self.running;
         if itself {
@@ -174,7 +176,7 @@ impl Engine {
         cpu.inbox.first() <= cpu.clock
     }
 
-    /// Returns true if the running CPU has an interrupt that came `ago`, and its task holds no pin.
+    /// Returns true if the running CPU has had an interrupt for `ago`, and its task holds no pin.
     #[inline]
     fn is_interrupted(&mut self, ago: Time) -> bool {
         let cpu = &self.cpus[self.running];
@@ -183,8 +185,8 @@ impl Engine {
             && cpu.inbox.first().saturating_add(ago) <= cpu.clock
     }
 
-    /// Returns true if the running task has computed for `time`: so it has if no interrupt can come
-    /// until then.
+    /// Lets the running task compute for `time`, if no interrupt can come meanwhile. Returns true
+    /// if it did.
     pub(super) fn computes_at_once(&mut self, time: Time) -> bool {
         if self.scheduler.is_some() && self.contexts[self.current].pins == 0 {
             let cpu = &self.cpus[self.running];
@@ -199,8 +201,8 @@ impl Engine {
         true
     }
 
-    /// The running CPU computes for `time`, until an interrupt comes; when it begins and would end,
-    /// and its slowness.
+    /// Lets the running CPU compute for `time`, or until an interrupt comes. Returns when it
+    /// begins, when it would end, and its slowness.
     fn fall_busy(&mut self, time: Time) -> (Time, Time, u64) {
         let index = self.running;
         let cpu = &mut self.cpus[index];
@@ -221,7 +223,7 @@ impl Engine {
         self.change_speeds();
     }
 
-    /// An interrupt reaches `cpu` at `time`: if it looks only then, wakes it.
+    /// Wakes `cpu` at `time` for an interrupt, if it would not look by then.
     fn poke(&mut self, cpu: usize, time: Time) {
         let it = &self.cpus[cpu];
         let time = time.max(it.clock);
@@ -230,7 +232,7 @@ impl Engine {
         }
     }
 
-    /// A job for the scheduler reaches `cpu` at `time`.
+    /// Delivers a job for the scheduler to `cpu` at `time`.
     pub(crate) fn arrive(&mut self, cpu: usize, time: Time, job: Job) {
         let jobs = &mut self.cpus[cpu].inbox.jobs;
         let place = jobs.partition_point(|(other, _)| *other <= time);
@@ -240,7 +242,7 @@ impl Engine {
 
     /// Returns true if no task is left: all CPUs are idle, and no job is on its way.
     pub(super) fn is_over(&self) -> bool {
-        // Asked each time a CPU has run: the cheapest test first.
+        // Called each time a CPU has run, so the cheapest test comes first.
         self.scheduler.is_some() && self.tasks() == 0 && {
             let rests = |cpu: &super::Cpu| cpu.doing == Doing::Idle && cpu.inbox.jobs.is_empty();
             self.cpus.iter().all(rests)

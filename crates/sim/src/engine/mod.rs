@@ -5,9 +5,9 @@
 //! ([`schedule`]) takes the earliest, lets it run, and gets control back when it waits. A running
 //! CPU's effects on the machine ([`access`], [`tasks`]) are of two kinds:
 //!
-//! - those that only concern the CPU itself, or lines to which it has the right, may happen ahead
+//! - effects that only concern the CPU itself, or lines to which it has the right, may happen ahead
 //!   of other CPUs' clocks by less than the directory's warning (see [`crate::coherence`]);
-//! - all others happen *in turn*: the CPU first waits until no actor is earlier.
+//! - all other effects happen *in turn*: the CPU first waits until no actor is earlier.
 //!
 //! Both limits are kept as agenda keys while a CPU runs. So the outcome does not depend on how far
 //! CPUs may run ahead; a test turns that off and compares.
@@ -74,19 +74,19 @@ impl Running {
         NonNull::new(CURRENT.get()).map(Running)
     }
 
-    /// Borrows the engine for `f`, which neither suspends the CPU nor comes back here. Its
-    /// allocations are the host's.
+    /// Borrows the engine for `f`, which neither suspends the CPU nor calls this again. Its
+    /// allocations come from the host.
     #[inline(always)]
     pub(crate) fn with<R>(self, f: impl FnOnce(&mut Engine) -> R) -> R {
         let _host = OnHost::enter();
         // SAFETY: `CURRENT` is set while this thread runs one of the engine's CPUs; only code on
         // that CPU uses a `Running` (it is not Send, and is not kept); the scheduler holds no
-        // reference meanwhile; and `f` does not come back here.
+        // reference meanwhile; and `f` does not call this again.
         f(unsafe { &mut *self.0.as_ptr() })
     }
 
-    /// Gives the thread to the scheduler until the CPU is due again; the CPU waits for `line`, if
-    /// there is one.
+    /// Gives the thread to the scheduler until the CPU is due again. The CPU waits for `line`, if
+    /// that is given.
     fn wait(self, line: Option<LineId>) {
         let spent = self.with(Engine::before_wait);
         self.suspend();
@@ -131,7 +131,7 @@ pub(crate) struct Engine {
     pub(crate) profile: Profile,
     pub(crate) range: CpuRange,
     pub(crate) cpus: Box<[Cpu]>,
-    /// Those of the CPUs, then those of tasks; in place, since one of them runs.
+    /// The contexts of the CPUs, then those of tasks. Boxed, since the running one must not move.
     #[allow(clippy::vec_box)]
     pub(crate) contexts: Vec<Box<Context>>,
     /// The contexts of tasks that have ended.
@@ -140,17 +140,17 @@ pub(crate) struct Engine {
     pub(crate) scheduler: Option<Arc<dyn Scheduler>>,
     /// Time of tasks that were on no CPU, since the accounts were cleared.
     pub(crate) off: Off,
-    /// When that was.
+    /// When the accounts were cleared.
     pub(crate) cleared: Time,
     pub(crate) directory: Directory,
     pub(crate) agenda: Agenda,
-    /// The CPU that runs.
+    /// The index of the running CPU.
     pub(crate) running: usize,
-    /// The context that it runs.
+    /// The index of the context that it runs.
     pub(crate) current: usize,
-    /// While a CPU runs: the key below which it is its turn.
+    /// The key below which it is the running CPU's turn.
     pub(crate) turn: u64,
-    /// While a CPU runs: the key below which it may use the rights it has.
+    /// The key below which the running CPU may use the rights it has.
     pub(crate) ahead: u64,
     /// Nothing happens at or after this time.
     pub(crate) until: Time,
@@ -158,7 +158,7 @@ pub(crate) struct Engine {
     pub(crate) time: Time,
     /// Jobs start within this time of each other.
     pub(crate) spread: Time,
-    /// How far CPUs run ahead of other cores, and of their core's other thread.
+    /// How far CPUs may run ahead of other cores, and of their core's other thread.
     pub(crate) lookahead: (Time, Time),
     /// Wake-ups in a row that found nothing changed.
     pub(crate) idle: u64,
@@ -176,9 +176,9 @@ pub(crate) struct Engine {
 /// The time that tasks of a scheduler were off CPUs, in picoseconds, charged when they come back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Off {
-    /// Blocked.
+    /// Picoseconds blocked.
     pub blocked: u64,
-    /// Ready, waiting for a CPU.
+    /// Picoseconds ready, waiting for a CPU.
     pub queued: u64,
 }
 
@@ -196,7 +196,7 @@ pub struct Counts {
 }
 
 impl Engine {
-    /// How far the other thread of `cpu`'s core, or any CPU, may be ahead of `cpu`.
+    /// How far `cpu` may be ahead of `actor`.
     fn slack(&self, cpu: usize, actor: usize) -> Time {
         let cores = self.profile.topology.sockets * self.profile.topology.cores;
         if actor % cores == cpu % cores {
@@ -250,7 +250,7 @@ impl Engine {
         &mut self.cpus[self.running]
     }
 
-    /// The running CPU computes for `time`, at its speed.
+    /// Lets the running CPU compute for `time`, at its speed.
     #[inline]
     pub(crate) fn spend(&mut self, time: Time) {
         let cpu = self.cpu();
@@ -258,7 +258,7 @@ impl Engine {
     }
 }
 
-/// While it lives, the calling CPU's allocations are the host's: they are the engine's own.
+/// While it lives, the calling CPU's allocations, which are the engine's own, come from the host.
 struct OnHost(*mut Heap);
 
 impl OnHost {

@@ -1,13 +1,14 @@
-//! Random preemption: a task loses its CPU before an access, wherever it holds no pin.
+//! Random preemption: a task that holds no pin loses its CPU before an access.
 //!
 //! # Protocol
-//! The CPU's dice choose the access. The pending interrupts are delivered, and the task goes behind
-//! those that wait for this CPU; the access follows when it is back, perhaps on another CPU. The
-//! looks of a spin are accesses too: a task that spins, unpinned, lets the one that it waits for
-//! run in the end.
+//! The CPU's random numbers (`dice`) choose the access. The pending interrupts are delivered, and
+//! the task yields to those that wait for this CPU; it makes the access when it runs again, perhaps
+//! on another CPU. The reads of a spin are accesses too, so a task that spins without a pin in the
+//! end lets the task run that it waits for.
 //!
-//! Below a pin nothing happens, so neither in the scheduler, which pins itself, nor within one
-//! access to translated memory. Nor in a CPU's own context: it runs no task.
+//! No task is preempted while it holds a pin; so none is in the scheduler, which pins itself, or
+//! within one access to translated memory. A CPU's own context is not preempted either: it runs no
+//! task.
 
 use super::{Engine, Running};
 
@@ -15,19 +16,19 @@ use super::{Engine, Running};
 /// outside of pins: to find races, not to predict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Preempt {
-    /// One of so many accesses is preceded by it.
+    /// One in this many accesses is preceded by a preemption.
     pub one_in: u32,
 }
 
 impl Running {
-    /// The calling task may be preempted here.
+    /// Preempts the calling task, if the random numbers say so.
     pub(crate) fn maybe_preempt(self) {
         if self.with(Engine::draws_preemption) {
             self.preempt();
         }
     }
 
-    /// The calling task goes behind those that wait for its CPU.
+    /// Makes the calling task yield to those that wait for its CPU.
     #[cold]
     pub(super) fn preempt(self) {
         self.deliver();

@@ -1,10 +1,10 @@
-//! A sampling profiler in virtual time: which code CPUs are in, and whether it works or waits.
+//! A sampling profiler in virtual time: which code the CPUs execute, and how it spends time.
 //!
 //! Each context has an account for each way to spend time. At each event that the engine notices,
 //! the time since the last one is added to the account, and an account that has reached the period
-//! is emptied into its stack at that moment. So long waits are charged where they happened, and
-//! short ones in proportion; charging takes no simulated time, and the same random seed gives the
-//! same samples.
+//! is charged to the stack of that moment. So long waits are charged where they happened, and short
+//! ones in proportion; charging takes no simulated time, and the same random seed gives the same
+//! samples.
 
 use super::cpu::Doing;
 use super::watch::call_site;
@@ -23,7 +23,7 @@ pub enum Spent {
     Spinning,
     /// It flushed translations for another CPU, or waited for others to do so.
     Interrupted,
-    /// It waited for its socket's memory, which others kept busy.
+    /// It waited for its socket's memory, which other CPUs kept busy.
     Memory,
     /// Its task was blocked.
     Blocked,
@@ -63,7 +63,7 @@ struct Account {
 }
 
 impl Sampler {
-    /// A sampler that begins at `begin`; a context whose clock is ahead of that is in a pause.
+    /// A sampler that begins at `begin`. A context whose clock is ahead of that is pausing.
     fn new(period: Time, begin: Time, clocks: impl Iterator<Item = Time>) -> Self {
         let account = |clock: Time| {
             let mut account = Account {
@@ -116,7 +116,7 @@ impl Engine {
         self.watch.sample(Some(sampler));
     }
 
-    /// A new context begins, which has no time to be charged yet.
+    /// Opens the account of a new context, which has no time to be charged yet.
     pub(super) fn open_account(&mut self, context: usize) {
         let now = self.cpu().clock;
         if let Some(sampler) = self.watch.sampler() {
@@ -124,8 +124,8 @@ impl Engine {
         }
     }
 
-    /// Ends the sampling: time by place. A context that still waits, or has paused since before it
-    /// began, has no stack.
+    /// Ends the sampling; returns the time by place. A context that still waits, or has paused
+    /// since before the sampling began, has no stack.
     pub(crate) fn sampled(&mut self) -> BTreeMap<Place, Time> {
         let Some(mut sampler) = self.watch.sample(None) else {
             return BTreeMap::new();
@@ -153,7 +153,7 @@ impl Engine {
         sampler.samples
     }
 
-    /// The running CPU is about to wait: how it will have spent that time, if sampling is on.
+    /// How the running CPU will have spent the wait that it is about to begin, if sampling is on.
     #[inline]
     pub(super) fn before_wait(&mut self) -> Option<Spent> {
         self.charge(Spent::Working, None);
@@ -185,7 +185,7 @@ impl Engine {
         }
     }
 
-    /// The running context's time up to `now` is in another's account.
+    /// Skips the running context's time up to `now`, which is in another context's account.
     fn skip(&mut self, now: Time) {
         let context = self.current;
         if let Some(sampler) = self.watch.sampler() {
@@ -194,8 +194,8 @@ impl Engine {
         }
     }
 
-    /// Charges the running context, which was on no CPU: blocked until `ready`, then waiting for
-    /// one.
+    /// Charges the running context, which was on no CPU: as blocked until `ready`, then as waiting
+    /// for a CPU.
     pub(super) fn charge_off(&mut self, ready: Time) {
         let now = self.cpu().clock.min(self.until);
         if self.context().stands_by {

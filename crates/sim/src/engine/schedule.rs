@@ -1,4 +1,4 @@
-//! The scheduler: which actor's turn it is.
+//! The engine's scheduler, which chooses the actor whose turn it is.
 
 use super::agenda::NEVER;
 use super::context::{Context, Ending};
@@ -19,7 +19,7 @@ pub(crate) enum Outcome {
     Finished,
     /// All CPUs reached the time limit.
     Reached,
-    /// No CPU can go on; a line for each waiting CPU says why.
+    /// No CPU can go on; the text has a line with the reason for each waiting CPU.
     Stuck(String),
     /// A job has panicked.
     Panicked(Box<dyn Any + Send>),
@@ -81,7 +81,8 @@ impl Engine {
         }
     }
 
-    /// No actor is due: all jobs have ended, or all remaining ones wait for each other.
+    /// The outcome if no actor is due: all jobs have ended, or all remaining ones wait for each
+    /// other.
     fn rest(&mut self) -> Outcome {
         let latest = self.cpus.iter().map(|cpu| cpu.clock).max();
         self.time = latest.map_or(self.time, |latest| latest.max(self.time));
@@ -119,7 +120,7 @@ impl Engine {
         spinning.count().max(1) as u64
     }
 
-    /// The event that `cpu` waited for has happened.
+    /// Ends the wait of `cpu`, whose event has happened.
     fn rise(&mut self, cpu: usize, time: Time) {
         let it = &mut self.cpus[cpu];
         let passed = it.waits_since(self.cleared, time);
@@ -149,7 +150,7 @@ impl Engine {
     /// Runs `cpu` until it waits; returns its job's result once it has ended.
     ///
     /// # Safety
-    /// See [`Engine::run`].
+    /// `this` is valid, and only this call uses it meanwhile.
     unsafe fn resume(this: *mut Engine, cpu: usize) -> Option<Ending> {
         // SAFETY: the caller passes a valid engine that only this call uses; the references end
         // before the CPU runs.
@@ -193,7 +194,8 @@ impl Engine {
         }
     }
 
-    /// The oldest store in `cpu`'s buffer is due, with the following ones that need no line.
+    /// Performs the oldest store in `cpu`'s buffer, which is due, and the following ones that need
+    /// no line.
     fn perform_stores(&mut self, cpu: usize, time: Time) {
         let actor = cpu + self.cpus.len();
         if self.cpus[cpu].stores.requested {
@@ -235,7 +237,7 @@ impl Engine {
         }
     }
 
-    /// Drops all jobs, wherever they stand, without dropping the values on their stacks.
+    /// Drops all jobs, wherever they are, without dropping the values on their stacks.
     pub(crate) fn abandon(&mut self) {
         for context in &mut self.contexts {
             if let Some(body) = &mut context.body {
@@ -250,7 +252,7 @@ impl Engine {
 impl Drop for Engine {
     fn drop(&mut self) {
         self.abandon();
-        // It lies in the machine's memory, which goes as a whole.
+        // The scheduler lies in the machine's memory, which is freed as a whole.
         core::mem::forget(self.scheduler.take());
         debug_assert!(
             CURRENT.get() != from_ref(self).cast_mut(),

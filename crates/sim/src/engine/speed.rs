@@ -1,5 +1,5 @@
-//! How fast CPUs compute: the other threads of their cores slow them down, and so do the other
-//! cores of their sockets.
+//! How fast CPUs compute: other busy threads of the same core slow a CPU down, and so do other busy
+//! cores of the socket.
 
 use super::{Cpu, Doing, Engine};
 
@@ -24,8 +24,7 @@ impl Engine {
         }
     }
 
-    /// The running CPU has become idle or has ceased to be: the speeds of all whose speed that
-    /// changes.
+    /// Updates the speeds of all CPUs that are affected when the running CPU becomes idle or busy.
     pub(super) fn change_speeds(&mut self) {
         let cpus: Vec<usize> = if self.profile.core.clocks.0.is_empty() {
             self.siblings(self.running).chain([self.running]).collect()

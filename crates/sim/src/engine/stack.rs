@@ -3,8 +3,8 @@
 use crate::arena::{Arena, STACK};
 use corosensei::stack::{Stack, StackPointer};
 
-/// Stacks begin at different places in their megabyte; otherwise the hot ends of all would meet in
-/// the same sets of the host's caches.
+/// Stacks begin at different places in their megabyte; otherwise the hot ends of all stacks would
+/// be in the same sets of the host's caches.
 const COLOURS: usize = 64;
 const COLOUR: usize = 17 * 64;
 

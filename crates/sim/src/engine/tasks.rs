@@ -67,8 +67,8 @@ fn parks(wait: impl FnOnce()) {
     set(false);
 }
 
-/// Suspends the calling task until the time that `end` computes from now. A permit that it gets
-/// meanwhile is kept. No effect outside the machine's CPUs.
+/// Suspends the calling task until the time that `end` computes from the current one. The task
+/// keeps a permit that it gets meanwhile. No effect outside the machine's CPUs.
 pub(crate) fn sleep(end: impl FnOnce(Time) -> Time) {
     assert_unpinned();
     let Some(running) = in_turn() else { return };
@@ -96,18 +96,18 @@ fn assert_unpinned() {
 }
 
 impl Engine {
-    /// The running task takes a pin of its CPU; returns the CPU's id.
+    /// Takes a pin of the CPU for the running task; returns the CPU's id.
     pub(crate) fn pin(&mut self) -> CpuId {
         self.context().pins += 1;
         self.range.cpu(self.running)
     }
 
-    /// The running task drops a pin.
+    /// Drops a pin of the running task.
     pub(crate) fn unpin(&mut self) {
         self.context().pins -= 1;
     }
 
-    /// The running CPU spends `time` spinning.
+    /// Lets the running CPU spend `time` spinning.
     fn spin(&mut self, time: Time) {
         self.charge(Spent::Working, None);
         let cpu = self.cpu();
@@ -118,7 +118,7 @@ impl Engine {
     }
 
     /// Puts the running CPU to sleep on the lines it has read; if that is impossible, lets some
-    /// time pass. Returns whether it sleeps.
+    /// time pass. Returns true if it sleeps.
     fn fall_asleep(&mut self, round: u32) -> bool {
         let (cpu, now) = (self.running, self.cpu().clock);
         let pause = self.profile.core.pause;
@@ -129,7 +129,7 @@ impl Engine {
         }
         let looks = self.directory.sleep(cpu, now);
         let patience = match self.watch.preempt() {
-            // Each look may be the one before which it is preempted.
+            // The task may be preempted before each look.
             Some(_) => PATIENCE,
             None => PATIENCE << self.cpu().vain.min(MOST_DOUBLINGS),
         };
@@ -139,7 +139,7 @@ impl Engine {
         true
     }
 
-    /// Blocks the running CPU's task if it has no permit; returns whether it had none.
+    /// Blocks the running CPU's task if it has no permit. Returns true if it had none.
     fn block(&mut self) -> bool {
         let cpu = self.running;
         if core::mem::take(&mut self.cpu().permit) {

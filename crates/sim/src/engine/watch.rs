@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 /// Random delays, which expose schedules that exact clocks would never show.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Delays {
-    /// One of so many accesses is delayed.
+    /// One in this many accesses is delayed.
     pub one_in: u32,
-    /// By up to this, in nanoseconds.
+    /// The longest delay, in nanoseconds.
     pub most: u64,
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct Use {
 /// The watches of each access.
 #[derive(Default)]
 pub(crate) struct Watch {
-    /// True if there is any: all that an access without one looks at.
+    /// True if anything is watched. An access reads only this if nothing is.
     is_on: bool,
     delays: Option<Delays>,
     preempt: Option<Preempt>,
@@ -52,7 +52,7 @@ impl Watch {
         self.is_on
     }
 
-    /// On if there is something to watch.
+    /// Sets `is_on` if there is something to watch.
     fn noted(self) -> Self {
         let random = self.delays.is_some() || self.preempt.is_some();
         let is_on = random || self.trace.is_some() || self.sampler.is_some();
@@ -71,7 +71,7 @@ impl Watch {
         self.change(|watch| watch.delays = Some(delays));
     }
 
-    /// Delays and preempts nothing from now on.
+    /// Stops all delays and preemptions.
     pub(crate) fn calm(&mut self) {
         self.change(|watch| (watch.delays, watch.preempt) = (None, None));
     }
@@ -86,7 +86,7 @@ impl Watch {
         self.change(|watch| watch.trace.take()).unwrap_or_default()
     }
 
-    /// Samples by `sampler`, or ends that; returns the sampler before.
+    /// Samples by `sampler`, or ends the sampling; returns the previous sampler.
     pub(super) fn sample(&mut self, sampler: Option<Sampler>) -> Option<Sampler> {
         self.change(|watch| core::mem::replace(&mut watch.sampler, sampler))
     }
@@ -130,7 +130,7 @@ impl Engine {
     }
 }
 
-/// How many callers are kept.
+/// The number of callers that are recorded.
 const DEPTH: usize = 32;
 
 /// The return addresses from here up, the nearest first.

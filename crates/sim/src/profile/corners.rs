@@ -6,7 +6,7 @@ use super::{Arbitration, Profile};
 /// Request, snoop and data: most of the time for the data, or about equal parts.
 const LEGS: [[f64; 3]; 2] = [[0.20, 0.30, 0.50], [0.35, 0.35, 0.30]];
 
-/// How often a request is passed over where the profile does not say.
+/// How often a request may be passed over, if the profile does not say.
 const BYPASSES: u32 = 8;
 
 impl Profile {

@@ -14,12 +14,12 @@ pub struct Transfer {
     pub socket: u64,
     /// One way, between sockets that are 1, 2, … hops apart.
     pub hops: Vec<u64>,
-    /// How a transfer divides into request, snoop and data; the sum is 1. The owner can use its
-    /// line until the snoop arrives.
+    /// The shares of a transfer's legs (request, snoop and data); the sum is 1. The owner can use
+    /// its line until the snoop arrives.
     pub legs: [f64; 3],
     /// The order in which a contended line serves its requests.
     pub arbitration: Arbitration,
-    /// How long serving one reader delays the next, by the reader's distance.
+    /// By how much serving one reader delays the next, by the reader's distance.
     pub read_occupancy: PerClass,
     /// The cost of a write for each sharer it invalidates, beyond the transfer.
     pub invalidate_per_sharer: u64,
@@ -39,7 +39,7 @@ pub struct PerClass {
 }
 
 impl PerClass {
-    /// The time at a distance; 0 at no distance.
+    /// The time for a distance; 0 for the same CPU.
     ///
     /// # Panics
     /// If no machine of this profile has such a distance.
@@ -84,12 +84,12 @@ pub struct Core {
     pub smt: f64,
     /// The private instructions between two modelled accesses.
     pub instruction: u64,
-    /// The clocks that they run at, by how many of their socket's cores are busy.
+    /// The clocks of cores, by the number of busy cores in their socket.
     pub clocks: Clocks,
 }
 
-/// The clock of a socket's cores by how many of them are busy: rows of busy cores and GHz, the
-/// fewest first; between two rows it changes evenly. None if it is the same for any number.
+/// The clock of a socket's cores by the number of busy ones: rows of busy cores and GHz, the fewest
+/// first, with linear interpolation between rows. Empty if the clock is always the same.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Clocks(pub Vec<(usize, f64)>);
 
@@ -97,7 +97,7 @@ impl Clocks {
     /// The error in the rows.
     ///
     /// # Errors
-    /// A clock is out of its range, or the rows are not in order.
+    /// If a clock is out of its range, or the rows are not in order.
     pub fn check(&self) -> Result<(), String> {
         let mut clocks = self.0.iter().map(|&(_, clock)| clock);
         clocks.try_for_each(|clock| in_range(clock, 0.1, 100.0))?;
@@ -108,8 +108,8 @@ impl Clocks {
         }
     }
 
-    /// The speed of a core while so many of its socket are busy, as a share of that at the last
-    /// row: a profile's times hold with all cores busy.
+    /// The speed of a core while `busy` cores of its socket are busy, as a share of the speed in
+    /// the last row: a profile's times hold with all cores busy.
     pub fn speed(&self, busy: usize) -> f64 {
         let Some(&(_, slowest)) = self.0.last() else {
             return 1.0;
@@ -139,9 +139,9 @@ pub struct Kernel {
     pub wake: u64,
     /// Taking a small object from the kernel's allocator.
     pub allocate: u64,
-    /// Yielding the CPU when no other task wants it.
+    /// Yielding the CPU when no other task is ready.
     pub yield_now: u64,
-    /// Switching from one task to another, beside the scheduler's own work, which is simulated.
+    /// Switching from one task to another, without the scheduler's own work, which is simulated.
     pub switch: u64,
     /// From an interrupt to an idle CPU until it executes.
     pub idle_exit: u64,
@@ -158,7 +158,7 @@ pub struct Ipi {
     pub deliver: u64,
     /// Entering and leaving the handler.
     pub handler: u64,
-    /// Acknowledging to the sender, beyond the transfer of the line it watches.
+    /// Acknowledging to the sender, in addition to the transfer of the line that the sender reads.
     pub acknowledge: u64,
     /// Flushing all CPUs' TLBs by an instruction that interrupts none (AMD's INVLPGB and TLBSYNC,
     /// Arm's TLBI and DSB), in nanoseconds; 0 if there is no such instruction, or it is not used.

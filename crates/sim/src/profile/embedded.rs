@@ -13,7 +13,7 @@ const MACHINES: &[(&str, &str)] = &[
     ("epyc-256", include_str!("../../machines/epyc-256.toml")),
 ];
 
-/// All of them.
+/// All built-in machines.
 pub(super) fn all() -> Vec<Profile> {
     MACHINES
         .iter()
@@ -21,12 +21,12 @@ pub(super) fn all() -> Vec<Profile> {
         .collect()
 }
 
-/// Their names.
+/// The names of the built-in machines.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     MACHINES.iter().map(|(name, _)| *name)
 }
 
-/// The one of this name.
+/// The built-in machine of this name.
 pub(super) fn named(name: &str) -> Result<Profile, ProfileError> {
     let found = MACHINES.iter().find(|(known, _)| *known == name);
     let (name, text) = found.ok_or_else(|| {

@@ -23,7 +23,7 @@ pub enum ProfileError {
         /// The key and its error.
         reason: String,
     },
-    /// Every line is sound, but they do not fit together.
+    /// Every line is valid by itself, but they contradict each other.
     #[error("{file}: {reason}")]
     Invalid {
         /// The file or the profile.

@@ -1,4 +1,4 @@
-//! The one list of a profile file's fields: reading, writing and checking walk it, so they cannot
+//! The list of a profile file's fields. Reading, writing and checking all walk it, so they cannot
 //! disagree.
 
 use super::{Arbitration, Clocks, PerClass, Profile};
@@ -11,7 +11,7 @@ pub(super) enum Field<'a> {
     Hops(&'a mut Vec<Vec<u8>>),
     /// Picoseconds, at least one; nanoseconds in the file.
     Time(&'a mut u64),
-    /// Several times; none for a machine of one socket.
+    /// Several times; empty for a machine of one socket.
     Times(&'a mut Vec<u64>),
     /// A time for each distance.
     PerClass(&'a mut PerClass),
@@ -25,7 +25,7 @@ pub(super) enum Field<'a> {
     Number(&'a mut f64, f64, f64),
 }
 
-/// All of them, in the order of the file, by dotted key.
+/// All fields by dotted key, in the order of the file.
 #[rustfmt::skip] // a table
 pub(super) fn fields(profile: &mut Profile) -> Vec<(&'static str, Field<'_>)> {
     use Field::{Count, Hops, Legs, Number, Time, Times};
@@ -75,14 +75,14 @@ pub(super) fn fields(profile: &mut Profile) -> Vec<(&'static str, Field<'_>)> {
     ]
 }
 
-/// A broadcast reaches no CPU before another may have run ahead.
+/// The shortest broadcast, in nanoseconds: longer than CPUs may run ahead of each other.
 const SHORTEST_BROADCAST: f64 = 100.0;
 
 /// The longest time: a second, in picoseconds.
 pub(super) const LONGEST: u64 = 1_000_000_000_000;
 
 impl Field<'_> {
-    /// The error in this field, whatever the others hold.
+    /// Checks this field by itself.
     pub(super) fn check(&self) -> Result<(), String> {
         match self {
             Field::Count(count) => in_range(**count as f64, 1.0, 1e6),
@@ -129,7 +129,7 @@ fn check_time(time: u64) -> Result<(), String> {
 }
 
 pub(super) fn in_range(number: f64, least: f64, most: f64) -> Result<(), String> {
-    // Written so that a NaN is refused, too.
+    // Written so that a NaN is refused too.
     if (least..=most).contains(&number) {
         Ok(())
     } else {

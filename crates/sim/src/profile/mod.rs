@@ -1,8 +1,8 @@
 //! Machine profiles: the shape of a simulated computer and its costs.
 //!
 //! A profile is a TOML file in which every number carries its source; `docs/simulator/profiles.md`
-//! says how to write one. Times are nanoseconds in the file, **picoseconds** here: whole numbers,
-//! so that a simulated clock never rounds.
+//! says how to write one. Times are nanoseconds in the file and **picoseconds** here: whole
+//! numbers, so that a simulated clock never rounds.
 
 mod corners;
 mod costs;
@@ -28,7 +28,7 @@ use std::path::Path;
 pub struct Profile {
     /// Its name, as on the command line.
     pub name: String,
-    /// One line: the computer that it stands for.
+    /// One line about the computer that it describes.
     pub about: String,
     /// The topology of its CPUs.
     pub topology: Topology,
@@ -70,7 +70,7 @@ impl Profile {
     /// Reads a profile from a file.
     ///
     /// # Errors
-    /// The file cannot be read; or as [`parse`](Profile::parse).
+    /// If the file cannot be read, or [`parse`](Profile::parse) refuses it.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, ProfileError> {
         let file = path.as_ref().display().to_string();
         match fs::read_to_string(path) {
@@ -134,12 +134,12 @@ impl Profile {
         fields::check(self).map_err(|(key, reason)| whole(format!("`{key}`: {reason}")))
     }
 
-    /// How many CPUs (hardware threads) it has.
+    /// The number of CPUs (hardware threads).
     pub fn cpus(&self) -> usize {
         self.topology.cpus()
     }
 
-    /// Where a CPU is.
+    /// The place of a CPU.
     ///
     /// # Panics
     /// If there is no such CPU.
@@ -147,7 +147,7 @@ impl Profile {
         self.topology.place(cpu)
     }
 
-    /// How far apart two CPUs are.
+    /// The distance of two CPUs.
     ///
     /// # Panics
     /// If there is no such CPU.
@@ -155,7 +155,8 @@ impl Profile {
         self.topology.distance(a, b)
     }
 
-    /// Picoseconds until CPU `b` has a line that CPU `a` wrote last; a hit if they are the same.
+    /// Picoseconds that a transfer takes to CPU `b` of a line that CPU `a` wrote last; a hit if
+    /// they are the same.
     ///
     /// # Panics
     /// If there is no such CPU.

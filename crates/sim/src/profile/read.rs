@@ -1,4 +1,4 @@
-//! A profile from its file.
+//! Reads a profile from the text of its file.
 
 use super::fields::{Field, LONGEST, check, fields};
 use super::{
@@ -168,7 +168,7 @@ fn fill(field: Field<'_>, entry: &Entry<'_>) -> Result<String, String> {
     Ok(source)
 }
 
-/// Busy cores and a clock.
+/// Reads a row of busy cores and a clock.
 fn clock(row: &DeValue<'_>) -> Result<(usize, f64), String> {
     match row.as_array().map(|row| &row[..]) {
         Some([cores, clock]) => Ok((integer(cores.get_ref())?, number(clock.get_ref())?)),
@@ -244,7 +244,7 @@ fn list<T>(
         .collect()
 }
 
-/// Text that can stand in a table: not empty, and without control characters.
+/// Checks that a text fits into a table: it is not empty, and has no control characters.
 fn one_line(text: &str) -> Result<String, &'static str> {
     if text.trim().is_empty() || text.chars().any(char::is_control) {
         Err("not one line of text")

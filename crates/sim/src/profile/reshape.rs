@@ -1,4 +1,4 @@
-//! A machine of another shape with the same costs, or with another way to flush TLBs.
+//! Variants of a machine: another shape with the same costs, or another way to flush TLBs.
 
 use super::{Profile, ProfileError, Topology};
 
@@ -6,8 +6,8 @@ impl Profile {
     /// This machine with another number of sockets, cores per socket and threads per core
     /// (`--topology 8x10x2`), named after its shape. Clusters keep the largest size that divides
     /// the cores. Sockets beyond those of the machine are linked as in large machines: up to four,
-    /// each with each; with more, each with both neighbours and the opposite one, two hops to the
-    /// others, or one where the profile has no cost for two.
+    /// each with each; with more, each with both neighbours and the opposite one. The others are
+    /// two hops away, or one if the profile has no cost for two.
     ///
     /// # Errors
     /// If no machine can have this shape, or the profile of one socket has no cost of a hop.
@@ -62,8 +62,8 @@ impl Profile {
         Ok(reshaped)
     }
 
-    /// This machine, if it flushed the TLBs of other CPUs in `nanoseconds` and interrupted none
-    /// ([`super::Ipi::broadcast`]).
+    /// This machine with a broadcast flush ([`super::Ipi::broadcast`]): it flushes the TLBs of
+    /// other CPUs in `nanoseconds`, and interrupts none.
     ///
     /// # Errors
     /// If a broadcast cannot take that time.
@@ -77,13 +77,13 @@ impl Profile {
     }
 }
 
-/// The first `sockets` of a larger machine.
+/// The hops between the first `sockets` of a larger machine.
 fn corner(hops: &[Vec<u8>], sockets: usize) -> Vec<Vec<u8>> {
     let rows = hops.iter().take(sockets);
     rows.map(|row| row[..sockets].to_vec()).collect()
 }
 
-/// Hops between `sockets` of which at most `known` have a cost.
+/// The hops between `sockets`; a cost is known for at most `known` hops.
 fn links(sockets: usize, known: u8) -> Vec<Vec<u8>> {
     let hops = |from: usize, to: usize| match from.abs_diff(to) {
         0 => 0,

@@ -192,7 +192,7 @@ fn a_bad_file_is_refused_with_its_key() {
     }
 }
 
-/// How many lines of `freebsd-96` come before the first one that begins so.
+/// The number of lines of `freebsd-96` before the first one that begins with `start`.
 fn line_of(start: &str) -> usize {
     let text = freebsd().to_toml();
     let found = text.lines().position(|line| line.starts_with(start));

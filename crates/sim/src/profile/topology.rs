@@ -33,7 +33,7 @@ pub struct Place {
 /// The distance of two CPUs; nearer is less.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Class {
-    /// The same CPU.
+    /// One CPU and itself.
     SameThread,
     /// Threads of one core.
     Sibling,
@@ -41,12 +41,12 @@ pub enum Class {
     Cluster,
     /// Clusters of one socket.
     Socket,
-    /// Sockets so many hops apart (1 or more).
+    /// Sockets this many hops apart (1 or more).
     Hops(u8),
 }
 
 impl Topology {
-    /// How many CPUs (hardware threads) there are.
+    /// The number of CPUs (hardware threads).
     pub fn cpus(&self) -> usize {
         self.sockets * self.cores * self.threads
     }
@@ -76,7 +76,7 @@ impl Topology {
         }
     }
 
-    /// How far apart two CPUs are.
+    /// The distance of two CPUs.
     ///
     /// # Panics
     /// If there is no such CPU.
@@ -95,15 +95,15 @@ impl Topology {
         }
     }
 
-    /// The number of CPUs, if a machine can have so many; accepts any sizes.
+    /// The number of CPUs, if a machine can have that many; accepts any sizes.
     pub(super) fn cpus_within_limit(&self) -> Option<usize> {
         let cores = self.sockets.checked_mul(self.cores)?;
         let cpus = cores.checked_mul(self.threads)?;
         (1..=MAX_CPUS).contains(&cpus).then_some(cpus)
     }
 
-    /// The wrong key and the reason, if no machine can have this topology. `distances` is how many
-    /// hops have a cost.
+    /// The wrong key and the reason, if no machine can have this topology. `distances` is the
+    /// number of hops that have a cost.
     pub(super) fn check(&self, distances: usize) -> Result<(), (&'static str, String)> {
         if self.cpus_within_limit().is_none() {
             let shape = self.shape();

@@ -1,10 +1,10 @@
-//! A profile as the text of its file.
+//! Writes a profile as the text of its file.
 
 use super::fields::{Field, fields};
 use super::{Arbitration, Clocks, Entry, Profile};
 use std::fmt::Write;
 
-/// The text; [`read`](super::read::read) turns it into `profile` again.
+/// The text of the file, which [`read`](super::read::read) turns back into `profile`.
 pub(super) fn write(profile: &Profile) -> String {
     let mut text = format!(
         "name = {}\nabout = {}\n",

@@ -38,7 +38,7 @@ impl Pager<Sim> for Nothing {
     }
 }
 
-/// The cost of blocking and waking, beside the disk's.
+/// The cost of blocking and waking, without the disk's.
 fn overhead() -> u64 {
     profile("freebsd-96").kernel.wake / 1000
 }
@@ -61,7 +61,7 @@ fn a_store_in_memory_keeps_pages() {
     sim.on_cpu(0, move || drop(pager));
 }
 
-/// Nanoseconds that a call takes, beside `overhead`.
+/// Nanoseconds that a call takes in addition to `overhead`.
 fn time(call: impl FnOnce(&Sim, &Disk<Nothing>, &[Frame]) + Send + 'static) -> u64 {
     let sim = machine(true);
     let handle = sim.clone();
@@ -98,8 +98,8 @@ fn outside_of_cpus_time_stands_still() {
     assert_eq!(sim.time(), 0);
 }
 
-/// When each of the CPUs, which start to read four pages at the same time, has them, and the rest
-/// of the observations.
+/// The times at which CPUs that start to read four pages at the same time have them, and the other
+/// observations.
 fn queue(lookahead: bool) -> (Vec<u64>, Vec<Times>) {
     const CPUS: usize = 3;
     let sim = machine(lookahead);

@@ -1,4 +1,5 @@
-//! Writes that bypass the machine: no trace shows an `Arc`'s counts, images of the heap do.
+//! Writes that bypass the machine, such as an `Arc`'s counts: no trace shows them, but images of
+//! the heap do.
 
 use crate::support;
 

@@ -55,8 +55,8 @@ fn a_ping_pong_returns_the_distance_table_exactly() {
     }
 }
 
-/// CPUs of one cluster that want a line at one moment, which another has written: the readers are
-/// served one after the other, and a writer when the last of them has its data.
+/// CPUs of one cluster that request a line at the same time, which another CPU has written: the
+/// readers are served one after the other, and a writer when the last of them has its data.
 #[test]
 fn nobody_reads_or_writes_a_line_before_its_data_arrive() {
     const READERS: [usize; 3] = [1, 2, 3];

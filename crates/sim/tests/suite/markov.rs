@@ -85,7 +85,7 @@ struct Turn {
 impl Turn {
     /// Operations per nanosecond by the chain.
     fn predict(&self, cpus: usize, private: f64) -> f64 {
-        // Weights of the states: so many CPUs at the lock, one of them inside.
+        // Weights of the states, by the number of CPUs at the lock, one of them inside.
         let rate = |at: usize| 1.0 / (self.alone + self.waiter * (at - 1) as f64);
         let mut weights = vec![1.0];
         for at in 1..=cpus {

@@ -75,7 +75,7 @@ fn a_pinned_task_may_try() {
     });
 }
 
-/// Processes that map and unmap the same pages, and list their mappings, meet at these pages'
+/// Processes that map and unmap the same pages, and list their mappings, contend for these pages'
 /// locks, and some sleep there.
 #[test]
 fn an_unmap_that_meets_others_sleeps_unpinned() {

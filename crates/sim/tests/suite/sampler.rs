@@ -61,7 +61,7 @@ fn run() -> (Vec<sim::Sample>, [u64; 2], u64) {
 fn time_is_charged_to_the_code_that_took_it() {
     let (samples, fetching, end) = run();
     let all: u64 = samples.iter().map(|sample| sample.nanoseconds).sum();
-    // Each CPU may hold back less than a period in each way.
+    // For each way, less than a period of each CPU may not be charged yet.
     assert!(
         all <= 2 * end && all + 8 * 500 >= 2 * end,
         "{all} of 2 × {end}"

@@ -19,7 +19,8 @@ pub struct Load {
 }
 
 impl Load {
-    /// Returns true if others leave the machine to us: they take less than 5 % of a CPU's time.
+    /// Returns true if others leave the machine to this process: they take less than 5 % of a CPU's
+    /// time.
     pub fn quiet(&self) -> bool {
         self.foreign + self.steal < 0.05
     }
@@ -33,8 +34,8 @@ pub struct LoadMeter {
 }
 
 impl LoadMeter {
-    /// Starts measuring; `root` is `/` except in tests. Children count as ours once they have been
-    /// waited for.
+    /// Starts measuring; `root` is `/` except in tests. Children count as this process once they
+    /// have been waited for.
     pub fn start(root: &Path) -> Result<Self, String> {
         Ok(Self {
             start: Ticks::now(root)?,
@@ -143,7 +144,7 @@ mod tests {
             &own(50, 15),
         )
         .unwrap();
-        // 60 busy ticks, 35 of them ours, 10 stolen, of 200: 100 per CPU.
+        // 60 busy ticks, 35 of them this process's, 10 stolen, of 200: 100 per CPU.
         let load = end.since(&start).unwrap();
         assert_eq!(
             load,

@@ -30,7 +30,7 @@ pub fn collect(tool: &Tool<'_>) -> Environment {
     collect_below(Path::new("/"), tool, LOAD_WINDOW)
 }
 
-/// The same with `root` in place of `/`, for a tree copied from another machine.
+/// Describes the machine whose files are below `root`, such as a tree copied from another machine.
 pub fn collect_below(root: &Path, tool: &Tool<'_>, window: Duration) -> Environment {
     let mut environment = sources::describe(root, tool);
     environment.observe("load_before", root, window);
@@ -80,9 +80,9 @@ pub struct Environment {
     pub topology: Option<Topology>,
     /// NUMA nodes, as a list of ranges.
     pub numa_nodes: Option<String>,
-    /// True if the kernel migrates pages between nodes: `0` or `1`.
+    /// `1` if the kernel migrates pages between nodes, otherwise `0`.
     pub numa_balancing: Option<String>,
-    /// True if hardware threads are used: `on`, `off`, `notsupported`…
+    /// Use of hardware threads: `on`, `off`, `notsupported`…
     pub smt: Option<String>,
     /// State of each hardware vulnerability's mitigation.
     pub mitigations: Option<BTreeMap<String, String>>,

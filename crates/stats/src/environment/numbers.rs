@@ -1,4 +1,4 @@
-//! Whether /proc speaks of this process's processes.
+//! Checks that /proc numbers processes as this process's system calls do.
 
 use std::io;
 use std::path::Path;

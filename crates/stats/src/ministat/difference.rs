@@ -49,7 +49,7 @@ impl Confidence {
     }
 }
 
-/// Not a confidence level of ministat.
+/// The error for a number that is no confidence level of ministat.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a confidence level; use one of 80, 90, 95, 98, 99, 99.5")]
 pub struct UnknownConfidence(String);

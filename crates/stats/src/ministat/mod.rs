@@ -51,7 +51,7 @@ impl Default for Options {
 #[error("{0} samples; expected 1 to {MOST}")]
 pub struct Count(usize);
 
-/// The report on `sets`, of which the first is the base, as ministat prints it.
+/// The report on `sets`, the first of them the base, as ministat prints it.
 pub fn report(sets: &[Dataset], options: &Options) -> Result<String, Count> {
     let Some(base) = sets.first().filter(|_| sets.len() <= MOST) else {
         return Err(Count(sets.len()));

@@ -51,8 +51,8 @@ pub struct Subject {
     pub profile: Option<String>,
     /// The simulated machine, `sockets x cores x threads`; `null` on real ones.
     pub topology: Option<String>,
-    /// On `kernel`, the guest's CPUs. On `hosted`, the threads over which a scheduler of ours deals
-    /// tasks that are more; absent where each task is a thread.
+    /// On `kernel`, the guest's CPUs. On `hosted`, the threads over which scalevm's scheduler deals
+    /// a larger number of tasks; absent where each task is a thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpus: Option<u32>,
     /// The scheduler that deals out more tasks than CPUs; absent where each task has a CPU of its
@@ -131,7 +131,7 @@ impl Mode {
         }
     }
 
-    /// How many of so many tasks share an address space.
+    /// How many of `tasks` tasks share an address space.
     pub const fn companions(self, tasks: usize) -> usize {
         match self {
             Mode::Processes => 1,
@@ -201,8 +201,8 @@ impl Record {
         }
     }
 
-    /// The same without a time: a simulated result does not depend on when it was made, and neither
-    /// should its line.
+    /// Drops the time: a simulated result does not depend on when it was made, and neither should
+    /// its line.
     pub fn timeless(mut self) -> Self {
         match &mut self {
             Self::Sample(sample) => sample.time = None,

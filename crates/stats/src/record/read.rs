@@ -73,7 +73,7 @@ fn is_aside(line: &str) -> bool {
     serde_json::from_str::<Kind>(line).is_ok_and(|line| ASIDES.contains(&line.kind.as_str()))
 }
 
-/// The samples of one run, and whether it finished: the unit of comparison.
+/// A run, the unit of comparison: its samples, and its state at the end.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
     /// The subject.

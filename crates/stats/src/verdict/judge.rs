@@ -160,7 +160,7 @@ mod tests {
         let close = [100.0, 100.1, 99.9, 100.05, 99.95];
         let shifted = close.map(|value| value * 1.001);
         assert_eq!(word(&close, &shifted), Word::NoDifferenceShown);
-        // The same difference counts if smaller effects are declared to matter.
+        // This difference counts if smaller effects are declared to matter.
         let strict = Rule {
             minimum_effect: 0.0005,
             ..Rule::default()

@@ -1,4 +1,4 @@
-//! Whether B is faster than A, from interleaved runs.
+//! The verdict if B is faster than A, from interleaved runs.
 //!
 //! The unit is the *run* (its mean), never the sample within a run: samples of one run are not
 //! independent, and comparing samples finds a program different from itself in a quarter of the
@@ -42,8 +42,8 @@ pub const ALPHA: f64 = 0.05;
 
 /// The smallest difference that matters between runs, unless the user says another: 1 %.
 pub const MINIMUM_EFFECT: f64 = 0.01;
-/// The same between simulated runs: the model's rankings hold from 1.5 times apart on, and it
-/// cannot tell closer rates.
+/// The smallest difference that matters between simulated runs: the model's rankings hold from 1.5
+/// times apart on, and it cannot tell closer rates.
 pub const SIMULATED_EFFECT: f64 = 0.5;
 
 /// Which direction is better.

@@ -51,7 +51,8 @@ fn exact(ranks: &[usize], chosen: usize, distance: usize) -> f64 {
         .min(1.0)
 }
 
-/// The same by the normal distribution.
+/// The probability of a doubled rank sum at least `distance` from its mean, by the normal
+/// distribution.
 fn approximate(ranks: &[usize], chosen: usize, distance: usize) -> f64 {
     let (all, m) = (ranks.len() as f64, chosen as f64);
     let ties: f64 = ranks
@@ -84,7 +85,7 @@ pub(super) fn trimmed_pairs(n: usize, m: usize, alpha: f64) -> Option<(usize, f6
     Some((trimmed, 1.0 - 2.0 * tail(trimmed)))
 }
 
-/// The same by the normal distribution.
+/// How many of the sorted pairwise differences to omit at each end, by the normal distribution.
 fn approximate_trim(n: usize, m: usize, alpha: f64) -> usize {
     let (n, m) = (n as f64, m as f64);
     let z = std::f64::consts::SQRT_2 * erfc_inv(alpha);

@@ -32,7 +32,7 @@ impl Ratio {
         self.low > 0.0 && self.high.is_finite()
     }
 
-    /// A / B, the same seen from the other side.
+    /// A / B, with its interval.
     pub fn inverse(self) -> Self {
         Self {
             estimate: 1.0 / self.estimate,
@@ -82,7 +82,7 @@ fn nth_difference(a: &[f64], b: &[f64], rank: usize) -> f64 {
     let reaches = |limit: f64| {
         let (mut from, mut count) = (0, 0);
         for y in b {
-            // As y grows, more of `a` are too far below it.
+            // More of `a` are too far below `y` as it grows.
             while from < a.len() && y - a[from] > limit {
                 from += 1;
             }
@@ -103,7 +103,7 @@ fn nth_difference(a: &[f64], b: &[f64], rank: usize) -> f64 {
     number(high)
 }
 
-/// The ratio of means with its bootstrap-t interval, shown beside the verdict because most reports
+/// The ratio of means with its bootstrap-t interval, shown with the verdict because most reports
 /// quote means.
 ///
 /// The studentised bootstrap: plain percentile intervals (and BCa) of five runs cover the truth

@@ -130,8 +130,8 @@ pub fn self_test(plan: Plan, run: impl FnMut() -> f64) -> SelfTest {
     self_test_of(plan, iter::repeat_with(run))
 }
 
-/// The same from runs already taken in order. If they end early (or the caller ended them because a
-/// target failed), the complete comparisons count.
+/// Evaluates a self-test from runs already taken in order. If they end early (or the caller ended
+/// them because a target failed), the complete comparisons count.
 pub fn self_test_of(plan: Plan, runs: impl IntoIterator<Item = f64>) -> SelfTest {
     let size = plan.runs.max(2);
     let mut runs = runs.into_iter();

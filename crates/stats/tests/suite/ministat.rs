@@ -1,4 +1,4 @@
-//! Our report beside the outputs of Debian's ministat 20150715, kept in `data/expected.txt`.
+//! The report compared with the outputs of Debian's ministat 20150715, kept in `data/expected.txt`.
 
 use stats::ministat::{self, Column, Confidence, Dataset, Difference, Options, Plot};
 

@@ -18,7 +18,7 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
     pub fn barrier(&self) {
         self.assert_outside("barrier");
         self.assert_not_running();
-        // A CPU that has deferred something before has begun before.
+        // A CPU that deferred something before the call had begun by then.
         let mut todo: Vec<(usize, u64)> = (0..M::begun(self.queues.cpus()))
             .map(|cpu| (cpu, self.count(cpu, |lists| lists.deferred)))
             .collect();

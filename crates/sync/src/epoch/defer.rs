@@ -10,7 +10,7 @@ use machine::{Machine, Pinned, SharedCell};
 /// A node in a CPU's list of callbacks, embedded in the object it is for (like `ck_epoch_entry`).
 /// 16 bytes.
 pub struct Deferred<M: Machine> {
-    /// Belongs to the owner of the object, then to the owner of the list.
+    /// Owned by the owner of the object, then by the owner of the list.
     pub(super) link: M::Cell<Link<M>>,
 }
 
@@ -48,7 +48,7 @@ impl<M: Machine> Default for Deferred<M> {
     }
 }
 
-/// As many callbacks are pending on the CPU as [`super::Options::limit`] allows.
+/// The error if as many callbacks are pending on the CPU as [`super::Options::limit`] allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
 
@@ -60,7 +60,7 @@ impl core::fmt::Display for Full {
 
 impl core::error::Error for Full {}
 
-/// Callbacks from one attempt to run some to the next.
+/// The number of callbacks between two attempts to run some.
 const BATCH: u64 = 64;
 
 impl<M: Machine, P: Protocol> Domain<M, P> {
@@ -69,27 +69,27 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
     /// # When
     /// Calls are stamped in batches, with the global epoch `e` read after a fence that follows the
     /// last of them, and run when `e` has passed (module docs), so no earlier than an advance to `e
-    /// + 2` would allow. The epoch in the caller's own record will not do for a stamp: while the
-    /// caller's section is at `e`, `g` may be `e + 1`, and a section that began at `e + 1` may hold
-    /// the object. With that stamp `g = e + 2` is too early (ck_epoch 0.7.1's fault: that reader
+    /// + 2` would allow. The epoch in the caller's own record is no valid stamp: while the caller's
+    /// section is at `e`, `g` may be `e + 1`, and a section that began at `e + 1` may hold the
+    /// object. With that stamp `g = e + 2` is too early (the bug in ck_epoch 0.7.1: that reader
     /// does not hinder the advance), and no fixed distance is enough, since the record may be older
     /// than `g` by any amount when it is published.
     ///
     /// # Where
     /// Every 64th call, and every call at the limit, tries to run some callbacks: a call outside
     /// sections does so itself, one inside at the outermost exit. [`Domain::settle`],
-    /// [`Domain::barrier`] and the drop of the domain do so, too. Callbacks run outside sections of
-    /// this domain, on a pinned CPU, those of one CPU in order, one at a time. They may enter
+    /// [`Domain::barrier`] and the drop of the domain do so too. Callbacks run outside sections of
+    /// this domain, on a pinned CPU; those of one CPU run in order, one at a time. They may enter
     /// sections and `call`; they must not block, nor acquire a lock that is held where sections end
     /// or `call` is made.
     ///
     /// # Memory
     /// Outside sections, a call at [`super::Options::limit`] helps to advance and waits: no CPU
-    /// ever has more pending. Inside, it would wait for its own section: the call goes through, and
-    /// the outermost exit waits until the limit is kept. So a CPU has at most `limit` callbacks
-    /// pending, and those that its open section or a running batch of callbacks has deferred. Hold
-    /// nothing across either that a reader needs in order to leave; [`Domain::try_call`] never
-    /// waits.
+    /// ever has more pending. Inside, it would wait for its own section: the call succeeds, and the
+    /// outermost exit waits until the limit is kept. So a CPU has at most `limit` callbacks
+    /// pending, plus those that its open section or a running batch of callbacks has deferred.
+    /// During such a call or exit hold nothing that a reader needs in order to leave;
+    /// [`Domain::try_call`] never waits.
     ///
     /// # Safety
     /// `node` is valid, in no list, and in an object that only sections open now can reach. Until
@@ -113,17 +113,17 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
         }
     }
 
-    /// Like [`Domain::call`], but gives up at the limit instead of waiting; the object then still
-    /// belongs to the caller.
+    /// Runs `run(node)` once every section has ended that was open at the call, or fails at the
+    /// limit, where [`Domain::call`] waits; the caller then still owns the object.
     ///
     /// # Errors
     /// [`Full`] if the CPU has [`super::Options::limit`] callbacks pending and no step runs one.
     ///
     /// # Safety
-    /// See [`Domain::call`].
+    /// The conditions of [`Domain::call`] hold.
     ///
     /// # Panics
-    /// See [`Domain::call`].
+    /// The conditions of [`Domain::call`] hold.
     pub unsafe fn try_call(
         &self,
         node: *mut Deferred<M>,
@@ -143,7 +143,7 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
     /// [`Domain::call`] does. Allocates a node for it.
     ///
     /// # Panics
-    /// See [`Domain::call`].
+    /// The conditions of [`Domain::call`] hold.
     pub fn defer_drop<T: Send + 'static>(&self, value: Box<T>) {
         let node = Dropped::<M, T>::node(value);
         // SAFETY: the node is new and owned by its box; a `Send` value may be dropped on any CPU,
@@ -151,13 +151,14 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
         unsafe { self.call(node, Dropped::<M, T>::run) }
     }
 
-    /// Like [`Domain::defer_drop`], but returns `value` at the limit.
+    /// Drops `value` once every section has ended that was open at the call, or returns it at the
+    /// limit.
     ///
     /// # Errors
     /// The value, if the CPU has [`super::Options::limit`] callbacks pending.
     ///
     /// # Panics
-    /// See [`Domain::call`].
+    /// The conditions of [`Domain::call`] hold.
     pub fn try_defer_drop<T: Send + 'static>(&self, value: Box<T>) -> Result<(), Box<T>> {
         let node = Dropped::<M, T>::node(value);
         // SAFETY: the node is new and owned by its box, and only the node owns the `Send` value.
@@ -209,19 +210,19 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
         }
     }
 
-    /// A step for this CPU's callbacks; `None` inside a section or a callback, where callbacks must
-    /// not run.
+    /// Takes a step for this CPU's callbacks; `None` inside a section or a callback, where
+    /// callbacks must not run.
     fn step_own(&self, pin: &M::Pin) -> Option<Result<(), Blocked>> {
         let record = self.records.get(pin);
         let index = self.records.cpus().index_of(pin.cpu());
         (!record.inside(pin) && !record.running(pin)).then(|| self.step(pin, index))
     }
 
-    /// Appends the callback unless `limit` are pending; makes sure that a step follows one in
-    /// [`BATCH`] calls.
+    /// Appends the callback unless `limit` are pending, and makes sure that a step follows every
+    /// [`BATCH`]th call.
     ///
     /// # Safety
-    /// See [`Domain::call`].
+    /// The conditions of [`Domain::call`] hold.
     unsafe fn push(
         &self,
         pin: &M::Pin,
@@ -234,7 +235,7 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
             if lists.pending() >= limit {
                 return Err(Full);
             }
-            // SAFETY: the caller gives a valid node away, so it belongs to this list.
+            // SAFETY: the caller hands over a valid node, so this list owns it.
             unsafe {
                 *(*node).link.write() = Link {
                     next: null_mut(),
@@ -245,7 +246,7 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
             Ok(lists.deferred.is_multiple_of(BATCH) || lists.pending() >= self.limit())
         })?;
         if due && record.inside(pin) {
-            // SAFETY: the pin makes this CPU the only one at `nesting`.
+            // SAFETY: pinned, so no other CPU accesses `nesting`.
             unsafe { *record.nesting.write() |= DUE };
         } else if due {
             self.step_own(pin);
@@ -257,7 +258,7 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
 /// A node for a box.
 #[repr(C)]
 struct Dropped<M: Machine, T> {
-    /// First, so that a pointer to the node is one to the whole.
+    /// The first field, so that a pointer to the node is also one to the whole.
     node: Deferred<M>,
     value: Box<T>,
 }
@@ -269,14 +270,14 @@ impl<M: Machine, T> Dropped<M, T> {
     }
 
     /// # Safety
-    /// `node` comes from [`Dropped::node`] with the same types, and the caller gives it away.
+    /// `node` comes from [`Dropped::node`] with the same types, and the caller hands it over.
     unsafe fn value(node: *mut Deferred<M>) -> Box<T> {
-        // SAFETY: `node` points to a leaked box of this type, which the caller gives away.
+        // SAFETY: `node` points to a leaked box of this type, which the caller hands over.
         unsafe { Box::from_raw(node.cast::<Self>()) }.value
     }
 
     /// # Safety
-    /// See [`Dropped::value`].
+    /// `node` comes from [`Dropped::node`] with the same types, and the caller hands it over.
     unsafe fn run(node: *mut Deferred<M>) {
         // SAFETY: the caller keeps the contract of `value`.
         drop(unsafe { Self::value(node) });

@@ -42,7 +42,7 @@
 //! one, and then treat it as ended: it has ended, and since the store of `epoch` is a release the
 //! scan also sees what it did.
 //!
-//! Which of the two words is published is a matter of speed only: this order was the faster one on
+//! Which of the two words is published matters only for speed: this order was the faster one on
 //! x86-64, where publishing is an `xchg`.
 //!
 //! # Cost
@@ -81,28 +81,28 @@ use queue::Queue;
 /// 256 bytes per CPU, and a cache line for the global epoch. Domains are independent: a section of
 /// one delays no wait in another.
 ///
-/// Dropping a domain runs the callbacks that are still pending: the domain is borrowed no more, so
-/// no section of it is left.
+/// Dropping a domain runs the callbacks that are still pending: the domain is no longer borrowed,
+/// so none of its sections is open.
 pub struct Domain<M: Machine, P: Protocol = Standard> {
     /// The global epoch, from 1. Waiting tasks advance it.
     epoch: Padded<M::AtomicU64>,
     records: PerCpu<Record<M>, M>,
-    /// Callbacks, on lines apart from the records: other CPUs drain them.
+    /// Callbacks. They are on other cache lines than the records, because other CPUs drain them.
     queues: PerCpu<Queue<M>, M>,
     options: Options,
     protocol: PhantomData<fn() -> P>,
 }
 
-/// One CPU's part in a domain.
+/// One CPU's record in a domain.
 struct Record<M: Machine> {
     /// Odd while the CPU is in a section; grows by 2 per section. Written by the owner.
     section: M::AtomicU64,
     /// The global epoch the current section saw. Written by the owner, just after
     /// `section` became odd; read by scanners that saw `section` odd.
     epoch: M::AtomicU64,
-    /// Sections entered inside the current one, and [`section::DUE`]; 0 outside. Enter and exit of
-    /// the outermost do not write it: a full fence waits for each store before it. Only the owner
-    /// accesses it.
+    /// Sections entered inside the current one, and [`section::DUE`]; 0 outside. The outermost
+    /// enter and exit do not write it, because a full fence waits for each store before it. Only
+    /// the owner accesses it.
     nesting: M::Cell<u32>,
     /// True if the CPU is running callbacks. Only the owner accesses it.
     running: M::Cell<bool>,
@@ -126,7 +126,7 @@ impl<M: Machine> Record<M> {
 
     /// Returns true if the calling CPU, the record's owner, is running callbacks.
     fn running(&self, _pin: &M::Pin) -> bool {
-        // SAFETY: the pin makes this CPU the only one at `running`.
+        // SAFETY: pinned, so no other CPU accesses `running`.
         unsafe { *self.running.read() }
     }
 }
@@ -142,7 +142,7 @@ impl<M: Machine> Domain<M> {
         Self::with_protocol(cpus, options)
     }
 
-    /// Like [`Domain::new`], but returns an error if memory is out.
+    /// A domain for the CPUs of a machine, with default [`Options`]; an error if memory is short.
     pub fn try_new(cpus: CpuRange) -> Result<Self, TryReserveError> {
         let records = PerCpu::try_new(cpus, |_| Record::new())?;
         let queues = PerCpu::try_new(cpus, |_| Queue::new())?;

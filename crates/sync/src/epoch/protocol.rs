@@ -1,9 +1,9 @@
-//! The points on which the protocol rests, named so that a checker can break them.
+//! The choices on which the protocol rests, named so that a model can break them.
 
 use machine::{Atomic, Machine, Ordering};
 
-/// The protocol's choices. [`Standard`] is sound; the models of this crate change one point at a
-/// time and show that the change is caught.
+/// The protocol's choices. [`Standard`] is sound; the models of this crate change one choice at a
+/// time and show that the checker finds it.
 ///
 /// # Safety
 /// A section keeps what a reader finds only if the choices are sound, as the defaults are.

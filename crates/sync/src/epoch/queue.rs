@@ -25,7 +25,7 @@ pub(super) struct Queue<M: Machine> {
     lists: M::Cell<Lists<M>>,
 }
 
-/// The lists that a queue's lock protects.
+/// The lists that a queue's lock guards.
 pub(super) struct Lists<M: Machine> {
     open: List<M>,
     waiting: List<M>,
@@ -38,7 +38,7 @@ pub(super) struct Lists<M: Machine> {
     pub(super) deferred: u64,
     /// Callbacks run so far; the first `done` of those deferred.
     pub(super) done: u64,
-    /// True if a CPU is running the ready ones.
+    /// True if a CPU is running the ready callbacks.
     busy: bool,
 }
 
@@ -48,7 +48,7 @@ struct List<M: Machine> {
     tail: *mut Deferred<M>,
 }
 
-// SAFETY: callers of `Domain::call` give the nodes away, to be run on any CPU.
+// SAFETY: callers of `Domain::call` hand over the nodes, to be run on any CPU.
 unsafe impl<M: Machine> Send for Lists<M> {}
 
 impl<M: Machine> Queue<M> {
@@ -76,7 +76,7 @@ impl<M: Machine> Queue<M> {
                 .compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed)
                 .is_ok()
         });
-        // SAFETY: the caller's CPU holds the lock, so no other CPU is at the lists.
+        // SAFETY: the caller's CPU holds the lock, so no other CPU accesses the lists.
         let result = f(unsafe { &mut *self.lists.write() });
         // Release: pairs with the acquire that begins this function.
         self.lock.store(0, Ordering::Release);
@@ -91,7 +91,7 @@ impl<M: Machine> Lists<M> {
     }
 
     /// Makes the waiting batch ready if it is the one that was sealed with this number. Another CPU
-    /// may have been faster, and sealed the next.
+    /// may have done so first, and sealed the next batch.
     fn make_ready(&mut self, sealed: u64) -> bool {
         let is_same = self.sealed == sealed;
         if is_same {
@@ -103,7 +103,7 @@ impl<M: Machine> Lists<M> {
     /// Appends a callback.
     ///
     /// # Safety
-    /// The node is in no list and valid, and the caller gives it away.
+    /// The node is in no list and valid, and the caller hands it over.
     pub(super) unsafe fn defer(&mut self, node: *mut Deferred<M>) {
         let mut one = List {
             head: node,
@@ -128,7 +128,7 @@ impl<M: Machine> List<M> {
         core::mem::replace(self, Self::EMPTY)
     }
 
-    /// Moves all of `other` behind the last of this.
+    /// Moves all nodes of `other` to the end of this list.
     fn append(&mut self, other: &mut Self) {
         let other = other.take();
         if self.is_empty() {
@@ -153,8 +153,8 @@ impl<M: Machine> List<M> {
 }
 
 impl<M: Machine, P: Protocol> Domain<M, P> {
-    /// One step for the callbacks of CPU `index`: seals, tries to advance, runs the ready ones. The
-    /// caller is outside sections.
+    /// One step for the callbacks of CPU `index`: seals, tries to advance, runs the ready
+    /// callbacks. The caller is outside sections.
     pub(super) fn step(&self, pin: &M::Pin, index: usize) -> Result<(), Blocked> {
         let queue = self.queues.of(index);
         let waiting = queue.with(pin, |lists| {
@@ -176,7 +176,7 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
         result
     }
 
-    /// Makes the open list the waiting one if there is none.
+    /// Makes the open list the waiting one, if no batch waits.
     fn seal(&self, lists: &mut Lists<M>, index: usize) {
         if lists.waiting.is_empty() && !lists.open.is_empty() {
             // The lock orders the stamp's fence after each call in the list.
@@ -214,7 +214,7 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
                 lists.ready.append(open);
                 !lists.busy && !lists.ready.is_empty()
             }) {
-                // Not busy: the loop's condition.
+                // The queue is not busy, by the loop's condition.
                 let _ = self.run(&pin, queue);
             }
         }
@@ -230,7 +230,7 @@ impl<M: Machine, P: Protocol> Drop for Domain<M, P> {
 /// Callbacks being run; puts the rest back if one panics.
 struct Batch<'a, M: Machine> {
     queue: &'a Queue<M>,
-    /// The record of the CPU that runs them; none outside the domain's CPUs.
+    /// The record of the CPU that runs them; `None` outside the domain's CPUs.
     record: Option<&'a Record<M>>,
     pin: &'a M::Pin,
     rest: List<M>,
@@ -266,7 +266,7 @@ impl<'a, M: Machine> Batch<'a, M> {
 
     fn mark(&self, running: bool) {
         if let Some(record) = self.record {
-            // SAFETY: the pin makes this CPU the only one at its `running`.
+            // SAFETY: pinned, so no other CPU accesses `running`.
             unsafe { *record.running.write() = running };
         }
     }
@@ -291,7 +291,7 @@ mod tests {
     use hosted::Hosted;
     use machine::{Cpus, Topology};
 
-    /// A CPU that looked at a batch and comes back when others have sealed later ones leaves these
+    /// A CPU that has seen a batch and returns after others have sealed later ones leaves those
     /// alone.
     #[test]
     fn a_batch_is_made_ready_by_its_own_number() {

@@ -4,8 +4,8 @@ use super::{Domain, Protocol, Record, SectionId, Standard};
 use core::mem::ManuallyDrop;
 use machine::{Atomic, Machine, Ordering, SharedCell};
 
-/// In a record's nesting: callbacks wait for the outermost exit. Far above any depth, and not zero,
-/// so that the usual exit need not check for it.
+/// In a record's nesting: callbacks wait for the outermost exit. It is above any depth, and not
+/// zero, so the usual exit need not check for it.
 pub(super) const DUE: u32 = 1 << 31;
 
 /// Proof of being in a section; the section ends when the last one is dropped.
@@ -16,7 +16,7 @@ pub(super) const DUE: u32 = 1 << 31;
 pub struct Section<'a, M: Machine, P: Protocol = Standard> {
     domain: &'a Domain<M, P>,
     record: &'a Record<M>,
-    /// The task stays on the CPU whose record it is.
+    /// Keeps the task on the CPU that owns the record.
     pin: ManuallyDrop<M::Pin>,
 }
 
@@ -47,7 +47,7 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
     /// before the domain is dropped.
     ///
     /// # Panics
-    /// See [`Domain::enter`].
+    /// If the caller runs on no CPU of the domain's machine.
     #[inline]
     pub unsafe fn enter_raw(&self, pin: &M::Pin) {
         self.begin(self.records.get(pin));
@@ -77,7 +77,7 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
     /// Returns true if the CPU of `pin` is in a section.
     ///
     /// # Panics
-    /// See [`Domain::enter`].
+    /// If the caller runs on no CPU of the domain's machine.
     #[inline]
     pub fn is_inside(&self, pin: &M::Pin) -> bool {
         self.records.get(pin).inside(pin)
@@ -98,17 +98,17 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
             // epoch and yet the `section` of the section before.
             P::publish::<M>(&record.epoch, epoch);
         } else {
-            // SAFETY: the caller's pin makes this CPU the only one at the record's
-            // `nesting`, and no reference to it outlives the statement.
+            // SAFETY: pinned by the caller, so no other CPU accesses the record's `nesting`; no
+            // reference to it outlives the statement.
             unsafe { *record.nesting.write() += 1 };
         }
     }
 
-    /// Leaves one level; true if that ended the section and callbacks are due.
+    /// Leaves one level. Returns true if that ended the section and callbacks are due.
     #[inline]
     fn end(&self, record: &Record<M>) -> bool {
         let nesting = record.nesting.write();
-        // SAFETY: the section's CPU is the record's owner and pinned, so no other CPU is at
+        // SAFETY: the section's CPU is the record's owner and pinned, so no other CPU accesses
         // `nesting`.
         let inner = unsafe { *nesting };
         if inner == 0 {
@@ -117,26 +117,26 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
         } else if inner & DUE != 0 {
             Self::end_due(record)
         } else {
-            // SAFETY: the section's CPU is the record's owner and pinned, so no other CPU is at
+            // SAFETY: the section's CPU is the record's owner and pinned, so no other CPU accesses
             // `nesting`.
             unsafe { *nesting = inner - 1 };
             false
         }
     }
 
-    /// [`Self::end`] with callbacks waiting for the outermost exit.
+    /// Leaves one level of a section at whose outermost exit callbacks are due.
     #[cold]
     #[inline(never)]
     fn end_due(record: &Record<M>) -> bool {
         let nesting = record.nesting.write();
-        // SAFETY: the section's CPU is the record's owner and pinned, so no other CPU is at
+        // SAFETY: the section's CPU is the record's owner and pinned, so no other CPU accesses
         // `nesting`.
         let due = unsafe { *nesting == DUE };
         if due {
             Self::leave(record);
         }
         let taken = if due { DUE } else { 1 };
-        // SAFETY: the section's CPU is the record's owner and pinned, so no other CPU is at
+        // SAFETY: the section's CPU is the record's owner and pinned, so no other CPU accesses
         // `nesting`.
         unsafe { *nesting -= taken };
         due
@@ -171,8 +171,8 @@ impl<M: Machine, P: Protocol> Drop for Section<'_, M, P> {
     #[inline]
     fn drop(&mut self) {
         let due = self.domain.end(self.record);
-        // SAFETY: the pin is not used again. It goes before callbacks run, so that the task does
-        // not wait pinned.
+        // SAFETY: the pin is not used again. It is dropped before callbacks run, so that the task
+        // does not wait pinned.
         unsafe { ManuallyDrop::drop(&mut self.pin) };
         if due {
             self.domain.settle();

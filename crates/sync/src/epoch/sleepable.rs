@@ -5,10 +5,10 @@
 //! end its section on another CPU.
 //!
 //! # Protocol
-//! Sections are counted on one of two *sides*, the one that the domain names when they begin. Each
-//! CPU has a record with two words per side: `here` counts the sections that began on this CPU less
-//! those that ended on it, and only this CPU writes it; `elsewhere` counts those that began here
-//! and ended on another CPU.
+//! Each section is counted on one of two *sides*: the one that the domain names when the section
+//! begins. Each CPU has a record with two words per side: `here` counts the sections that began on
+//! this CPU less those that ended on it, and only this CPU writes it; `elsewhere` counts those that
+//! began here and ended on another CPU.
 //!
 //! - **enter**, pinned: read the side; *publish* `here + 1`: a store with release, and a full
 //!   fence.
@@ -16,8 +16,8 @@
 //!   release.
 //! - a record's side **is empty** if `elsewhere`, read first, equals `here`.
 //! - **wait**: fence; wait until the side that is not named is empty in each record; name it; wait
-//!   until the other one is empty. If the side waited for gets named meanwhile, name the other
-//!   again.
+//!   until the other one is empty. If another waiter names the side waited for meanwhile, name the
+//!   other one again.
 //!
 //! # Why it holds
 //! 1. A waiter sees each section whose publication comes before its fence, or sees that it has
@@ -28,7 +28,7 @@
 //! 4. A CPU that sees the end of a section sees what it did: exits release, a wait's loads acquire.
 //!
 //! The sides are for progress only: sections that begin during a wait go to the side that is not
-//! waited for, so each CPU's count gets to zero.
+//! waited for, so each CPU's count reaches zero.
 
 use super::{Protocol, Standard};
 use crate::padded::Padded;
@@ -37,12 +37,12 @@ use alloc::collections::TryReserveError;
 use core::marker::PhantomData;
 use machine::{Atomic, AtomicInt, CpuId, CpuRange, Machine, Ordering, Pinned};
 
-/// Looks at a record before the CPU goes to other tasks.
+/// How often a waiter reads a record before it lets other tasks run.
 const SPINS: u32 = 64;
 
 /// A set of sections that may sleep, and the tasks that wait for them. 128 bytes per CPU.
 pub struct Sleepable<M: Machine, P: Protocol = Standard> {
-    /// New sections go to the side of its lowest bit. Advanced by waiters.
+    /// Its lowest bit names the side of new sections. Advanced by waiters.
     side: Padded<M::AtomicU64>,
     records: PerCpu<Record<M>, M>,
     protocol: PhantomData<fn() -> P>,
@@ -50,13 +50,13 @@ pub struct Sleepable<M: Machine, P: Protocol = Standard> {
 
 /// One CPU's counts.
 struct Record<M: Machine> {
-    /// Per side. Written by this CPU's tasks, pinned.
+    /// The count `here` of each side. Written by this CPU's tasks, pinned.
     here: [M::AtomicU64; 2],
-    /// Per side. Other CPUs add to it.
+    /// The count `elsewhere` of each side. Other CPUs add to it.
     elsewhere: [M::AtomicU64; 2],
 }
 
-/// Proof of being in a section; the section ends when this is dropped, on whatever CPU.
+/// Proof of being in a section; the section ends when this is dropped, on any CPU.
 #[must_use = "the section ends when this is dropped"]
 pub struct SleepableSection<'a, M: Machine, P: Protocol = Standard> {
     record: &'a Record<M>,
@@ -66,7 +66,7 @@ pub struct SleepableSection<'a, M: Machine, P: Protocol = Standard> {
 }
 
 impl<M: Machine> Sleepable<M> {
-    /// A domain for the CPUs of a machine. An error if the heap has no room for it.
+    /// A domain for the CPUs of a machine; an error if memory is short.
     pub fn new(cpus: CpuRange) -> Result<Self, TryReserveError> {
         Self::with_protocol(cpus)
     }
@@ -136,7 +136,7 @@ impl<M: Machine, P: Protocol> Sleepable<M, P> {
             let mut round = 0;
             while !record.is_empty(side) {
                 if self.named() == side {
-                    // Relaxed: which side a section is on is a matter of progress only.
+                    // Relaxed: the choice of the side matters only for progress.
                     self.side.0.fetch_add(1, Ordering::Relaxed);
                 }
                 // A section's task may be off its CPU, and this may be the CPU that it waits for.

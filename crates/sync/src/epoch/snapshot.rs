@@ -1,10 +1,10 @@
-//! Moments that a task can ask about instead of waiting for them.
+//! Snapshots: moments that a task can poll instead of waiting.
 
 use super::{Domain, Protocol};
 use core::num::NonZeroU64;
 use machine::{Atomic, MAX_CPUS, Machine, Ordering};
 
-/// A moment: have all sections ended that were open then? 8 bytes.
+/// A moment. A task can ask if all sections that were open then have ended. 8 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Snapshot {
     epoch: u64,
@@ -14,7 +14,7 @@ pub struct Snapshot {
 ///
 /// In bits: the CPU's index in the low 10, the section's odd number above. After 2^53 sections on a
 /// CPU (years without pause) numbers repeat; an id kept that long may then count as open while the
-/// later section lasts, but never as ended while its own does.
+/// later section lasts, but never as ended while its own section lasts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SectionId(NonZeroU64);
 

@@ -9,10 +9,10 @@ pub struct Options {
     /// The most callbacks pending on one CPU, at least 1; [`Domain::call`] says how exact it is.
     /// 16,384 by default.
     pub limit: usize,
-    /// Called in each round of waiting for a reader, with no lock held and the task not pinned: a
-    /// kernel lends the reader's CPU priority, reschedules it or blocks the waiter. None by
-    /// default; every round also relaxes the CPU ([`machine::Cpus::relax`]), which yields on
-    /// machines that can be preempted.
+    /// Called in each round of waiting for a reader, with no lock held and the task not pinned. A
+    /// kernel can use it to raise the reader's priority, reschedule the reader's CPU or block the
+    /// waiter. None by default; every round also relaxes the CPU ([`machine::Cpus::relax`]), which
+    /// yields on machines that can be preempted.
     pub on_stall: Option<Box<dyn Fn(Stall) + Send + Sync>>,
 }
 
@@ -37,7 +37,7 @@ pub struct Stall {
 /// Why a step could not finish.
 #[derive(Clone, Copy)]
 pub(super) enum Blocked {
-    /// This CPU has the oldest section in the way.
+    /// The oldest section, on this CPU, is in the way.
     Reader(usize),
     /// Another CPU is running the callbacks.
     Busy,

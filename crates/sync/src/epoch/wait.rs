@@ -10,7 +10,7 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
     ///
     /// What those sections did happens before the return; sections that begin later see what the
     /// caller did before the call. Costs a fence and one cache line per CPU if no section is in the
-    /// way; otherwise waits, as [`super::Options::on_stall`] says. Sections that began during the
+    /// way; otherwise waits, and calls [`super::Options::on_stall`]. Sections that began during the
     /// wait at the same epoch may delay it.
     ///
     /// # Panics
@@ -29,7 +29,7 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
         }
     }
 
-    /// The epoch that covers everything the caller did before (module docs: *stamp*).
+    /// The epoch that covers everything the caller did before (*stamp* in the module's head).
     pub(super) fn stamp(&self) -> u64 {
         // Pairs with the publication of sections.
         M::fence(Ordering::SeqCst);
@@ -37,7 +37,7 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
         self.epoch.load(Ordering::Relaxed)
     }
 
-    /// Succeeds if `stamp` has passed; if not, tries to advance and names the CPU that has the
+    /// Succeeds if `stamp` has passed. If not, tries to advance, and returns the CPU with the
     /// oldest section.
     pub(super) fn pass(&self, stamp: u64) -> Result<(), usize> {
         // Acquire: pairs with the release of the exchange below. Before the fence:
@@ -53,7 +53,7 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
             .inspect_err(|_| self.advance(global, oldest))
     }
 
-    /// The oldest open section's CPU and epoch. A fence came before.
+    /// The CPU and the epoch of the oldest open section. The caller has fenced before.
     fn oldest(&self) -> Option<(usize, u64)> {
         let mut oldest: Option<(usize, u64)> = None;
         for (cpu, record) in self.records.begun().enumerate() {
@@ -69,7 +69,7 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
         oldest
     }
 
-    /// Succeeds if a scan made after `stamp` with this result proves it passed.
+    /// Succeeds if this result of a scan made after `stamp` proves that it has passed.
     fn clear(&self, stamp: u64, oldest: Option<(usize, u64)>) -> Result<(), usize> {
         match oldest {
             Some((cpu, epoch)) if epoch < stamp + (P::GRACE - 1) => Err(cpu),
@@ -77,8 +77,8 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
         }
     }
 
-    /// Advances the global epoch from `global`, read before the fence before the
-    /// scan that found `oldest`, if nothing open is older.
+    /// Advances the global epoch from `global` if no open section is older. The caller read
+    /// `global`, then fenced, then made the scan that found `oldest`.
     fn advance(&self, global: u64, oldest: Option<(usize, u64)>) {
         if oldest.is_none_or(|(_, epoch)| epoch >= global) {
             // Release: hands on what the scan acquired. If another CPU was faster, that is as

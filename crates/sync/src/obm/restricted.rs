@@ -4,7 +4,7 @@
 //! | bit | meaning | set by | cleared by |
 //! |---|---|---|---|
 //! | `LOCKED` | a task has the lock | that task | its release |
-//! | `PARKED` | tasks stand in the turnstile | a waiter, under the chain lock | its waker, if it is the last one, under the chain lock |
+//! | `PARKED` | tasks are parked | a waiter, under the chain lock | its waker, if it is the last one, under the chain lock |
 //! | `WAKING` | a task was woken | its waker, under the chain lock | that task: it becomes the spinner, acquires the lock or queues |
 //! | `SPINNER` | a task spins | that task | that task: it acquires the lock or queues |
 //! | `TURN` | the spinner has waited for long, and no other task acquires the lock before it | the spinner | with `SPINNER` |
@@ -12,20 +12,20 @@
 //! ```text
 //! lock:    cas(0, LOCKED)
 //!          else, if there is no SPINNER: become it; spin, and claim the lock when it is free
-//!          else look a few times whether the lock is free, and claim it
+//!          else look a few times if the lock is free, and claim it
 //!          lock the chain; if still LOCKED, or it is another's TURN: set PARKED, wait; from the top
 //! unlock:  old = sub(LOCKED); if old is PARKED, and neither SPINNER nor WAKING:
 //!          lock the chain; if a task waits: take the first, set WAKING; unlock the chain; unpark
 //! ```
-//! So a few tasks, which are awake, pass the lock to and fro as fast as they would alone, however
-//! many want it; the others sleep and take turns at being these few (Dice, Malthusian locks, 2017):
-//! each [`PASSES`]th time that a task releases the lock beside a spinner, it wakes one of them all
-//! the same.
+//! So a few tasks, which are awake, pass the lock back and forth as fast as they would alone,
+//! however many compete. The others sleep and take turns at being these few (Dice, Malthusian
+//! locks, 2017): every [`PASSES`]th time that a task releases the lock while another spins, it also
+//! wakes a sleeper.
 //!
 //! No wake-up is lost. `PARKED` is set under the chain lock while the lock is taken, so that the
 //! holder's release sees it, or while it is the spinner's turn. A release leaves waiters asleep
 //! only if `SPINNER` or `WAKING` stands for a task that is awake: that task acquires the lock and
-//! so has a release to do, or it clears the bit under the chain lock while another task has the
+//! so has a release to do, or it clears the bit under the chain lock while another task holds the
 //! lock, or has its turn.
 
 use super::{LOCKED, count};
@@ -48,17 +48,17 @@ const OWN: usize = SPINNER | TURN;
 /// Rounds of spinning before a task blocks.
 const SPINS: u32 = 10;
 
-/// Pauses between two looks of a spinner: a look takes the line from the holder.
+/// Pauses between two reads of a spinner: a read takes the cache line from the holder.
 const PATIENCE: u32 = 25;
 
-/// So many releases of a task leave sleepers asleep.
+/// The number of a task's releases that leave sleepers asleep before one wakes a sleeper.
 const PASSES: usize = 1000;
 
-/// A mutex in one byte for short sections that many tasks want again and again.
+/// A mutex in one byte for short critical sections for which many tasks compete again and again.
 ///
-/// One task at a time spins, for up to twice `SPINS` rounds; those that come meanwhile block soon,
-/// and take turns by the thousand. Uncontended it is as fast as [`super::Obm`]. A running task may
-/// overtake the spinner for half of its rounds.
+/// One task at a time spins, for up to twice `SPINS` rounds. Tasks that come meanwhile soon block,
+/// and take turns after about a thousand acquisitions. Uncontended it is as fast as [`super::Obm`].
+/// A running task may overtake the spinner for half of its rounds.
 pub struct RestrictedObm<M: Machine, const SPINS: u32 = { self::SPINS }> {
     word: Byte<M>,
 }
@@ -141,9 +141,9 @@ impl<M: Machine, const SPINS: u32> RestrictedObm<M, SPINS> {
         }
     }
 
-    /// Makes the caller, for which `own` stands, the spinner if there is none. Gives up after some
-    /// rounds, more of them if it was `woken`, or when the lock is free; returns what stands for
-    /// the caller then.
+    /// Makes the caller, for which the bits `own` stand, the spinner if there is none. Gives up
+    /// after some rounds, more of them if it was `woken`, or when the lock is free. Returns the
+    /// bits that now stand for the caller.
     fn become_spinner(&self, own: usize, woken: bool) -> usize {
         let rounds = if woken { SPINS } else { SPINS.min(2) };
         let mut round = 0;
@@ -166,8 +166,8 @@ impl<M: Machine, const SPINS: u32> RestrictedObm<M, SPINS> {
         }
     }
 
-    /// Tries for some rounds to claim the lock, as the spinner, and in the later half lets no other
-    /// task claim it; returns whether it has.
+    /// Tries for some rounds to claim the lock, as the spinner. In the later half it lets no other
+    /// task claim the lock. Returns true if it claimed the lock.
     fn insist(&self) -> bool {
         let mut round = 0;
         loop {
@@ -188,8 +188,8 @@ impl<M: Machine, const SPINS: u32> RestrictedObm<M, SPINS> {
         }
     }
 
-    /// Acquires the lock if it is free, and clears the bits that stand for the caller; returns
-    /// whether it did.
+    /// Acquires the lock if it is free, and clears the bits that stand for the caller. Returns true
+    /// if it did.
     #[inline]
     fn claim(&self, own: usize) -> bool {
         let stops = LOCKED | TURN & !own;
@@ -205,17 +205,17 @@ impl<M: Machine, const SPINS: u32> RestrictedObm<M, SPINS> {
         false
     }
 
-    /// As the spinner, stops others from claiming the lock.
+    /// Stops others from claiming the lock. Called by the spinner.
     fn set_turn(&self) {
         let mut word = self.word.load();
-        // Relaxed: as SPINNER.
+        // Relaxed: the bits order nothing.
         while let Err(now) = self.word.exchange(word, word | TURN, Ordering::Relaxed) {
             word = now;
         }
     }
 
-    /// Under the chain lock: sets PARKED and clears the bits that stand for the caller, if it still
-    /// has to wait; returns whether it has.
+    /// Under the chain lock, sets PARKED and clears the bits that stand for the caller, if it still
+    /// has to wait. Returns true if it has to wait.
     fn note_parked(&self, own: usize) -> bool {
         let stops = LOCKED | TURN & !own;
         let mut word = self.word.load();
@@ -231,8 +231,8 @@ impl<M: Machine, const SPINS: u32> RestrictedObm<M, SPINS> {
         false
     }
 
-    /// After a release that found `word`, with tasks parked: wakes one if none is awake, or if it
-    /// is time.
+    /// After a release that found `word`, with tasks parked, wakes one if none is awake, or if it
+    /// is a sleeper's turn.
     #[cold]
     fn release_parked(&self, word: usize) {
         let awake = word & (SPINNER | WAKING);
@@ -241,7 +241,8 @@ impl<M: Machine, const SPINS: u32> RestrictedObm<M, SPINS> {
         }
     }
 
-    /// Wakes the first parked task, if there is one and only `awake` stands for tasks that are.
+    /// Wakes the first parked task, if there is one and no bit but those of `awake` stands for a
+    /// task that is awake.
     fn wake(&self, awake: usize) {
         let mut chain = Turnstiles::<M>::global().lock(self.key());
         // The word may be touched only if a task waits: the waiter keeps it alive, at least until
@@ -253,8 +254,8 @@ impl<M: Machine, const SPINS: u32> RestrictedObm<M, SPINS> {
         chain.signal();
         let gone = if chain.has_waiters() { 0 } else { PARKED };
         let mut word = self.word.load();
-        // Relaxed: an owner's release is not ours to repeat; the exchange continues its release
-        // sequence.
+        // Relaxed: the exchange continues the release sequence of the owner's release, so it need
+        // not repeat it.
         while let Err(now) = self
             .word
             .exchange(word, word & !gone | WAKING, Ordering::Relaxed)
@@ -268,7 +269,8 @@ impl<M: Machine, const SPINS: u32> RestrictedObm<M, SPINS> {
     }
 }
 
-/// Returns true if the calling task has left sleepers asleep [`PASSES`] times.
+/// Returns true if the calling task has left sleepers asleep [`PASSES`] times since it last woke
+/// one.
 fn is_time<M: Machine>() -> bool {
     M::with_locals(|locals| {
         let passes = &locals.words[locals::PASSES];

@@ -1,14 +1,15 @@
-//! FreeBSD's `sx` and `rwlock`: a word, spinning while that may help, and a wake-up of all that
-//! wait in one of two queues.
+//! FreeBSD's `sx` and `rwlock`: locks of one word, whose tasks spin while that may help, and whose
+//! release wakes all waiters of one of two queues.
 //!
-//! As in sys/kern/kern_sx.c of FreeBSD 14 (`_sx_slock_hard`, `_sx_xlock_hard`, `_sx_sunlock_hard`,
-//! `_sx_xunlock_hard`); `kern_rwlock.c` has the same steps, on turnstiles in place of sleep queues.
+//! They follow sys/kern/kern_sx.c of FreeBSD 14 (`_sx_slock_hard`, `_sx_xlock_hard`,
+//! `_sx_sunlock_hard`, `_sx_xunlock_hard`); `kern_rwlock.c` has the same steps, on turnstiles in
+//! place of sleep queues.
 //!
 //! | bits | meaning |
 //! |---|---|
-//! | `READ` | no writer has the lock: the upper bits count readers. Else they are the writer's name |
-//! | `READ_WAITERS`, `WRITE_WAITERS` | tasks stand in the queue of readers, or of writers |
-//! | `SPINNER` | with `READ`: a writer spins behind the readers; no more of them come in |
+//! | `READ` | no writer holds the lock; the upper bits count readers, else they name the writer |
+//! | `READ_WAITERS`, `WRITE_WAITERS` | tasks wait in the queue of readers, or of writers |
+//! | `SPINNER` | with `READ`: a writer spins behind the readers, and no new reader is admitted |
 //!
 //! ```text
 //! read:          if READ and neither WRITE_WAITERS nor SPINNER: cas(word, word + READER)
@@ -16,21 +17,21 @@
 //!                else lock the chain; look again; set READ_WAITERS; sleep; from the top
 //! write:         if READ or READ + SPINNER and nothing else: cas(word, me)
 //!                a writer has it: spin while it runs; readers have it: set SPINNER; spin as above
-//!                else lock the chain; look again; if nobody has it: cas(word, me + waiters)
-//!                    clear SPINNER if it is ours; set WRITE_WAITERS; sleep; from the top
-//! read unlock:   not the last, or nobody waits: cas(word, word - READER)
-//! write unlock:  nobody waits: cas(me, READ)
+//!                else lock the chain; look again; if it is free: cas(word, me + waiters)
+//!                    clear SPINNER if this task set it; set WRITE_WAITERS; sleep; from the top
+//! read unlock:   not the last, or no task waits: cas(word, word - READER)
+//! write unlock:  no task waits: cas(me, READ)
 //! last with waiters: lock the chain; if writers wait: wake all of them, and leave READ_WAITERS; else wake all readers
 //! ```
 //! Tasks that are woken compete with all others, and writers that spin overtake them. A bit of
 //! waiters is set under the chain's lock by an exchange of a word in which the lock is held, and
-//! the release that frees a lock with waiters comes to the chain: so it finds the sleeper. A queue
-//! loses its bit with all its tasks.
+//! the release that frees a lock with waiters locks the chain: so it finds the sleeper. A queue's
+//! bit is cleared when all its tasks are woken.
 //!
 //! The differences: a task does not take a read lock again behind a writer that waits
-//! (`td_sx_slocks`); priorities are not lent; a look at the word stands for 20 of those behind
-//! readers, since one that finds nothing new is as good as a pause and costs a simulator more;
-//! where the machine does not know who runs, a writer that stays for `LOOKS` looks counts as not
+//! (`td_sx_slocks`); priorities are not lent; behind readers one read of the word replaces 20,
+//! since a read that finds no change takes as long as a pause but costs a simulator more; if the
+//! machine does not know which tasks run, a writer that stays for `LOOKS` reads counts as not
 //! running.
 
 use super::RawRw;
@@ -45,17 +46,18 @@ const READ_WAITERS: usize = 2;
 const WRITE_WAITERS: usize = 4;
 const WAITERS: usize = READ_WAITERS | WRITE_WAITERS;
 const SPINNER: usize = 8;
-/// One reader.
+/// What one reader adds to the word.
 const READER: usize = 16;
 
 /// Queues of the turnstile.
 const READERS: usize = 0;
 const WRITERS: usize = 1;
 
-/// Pauses for which a look behind readers stands.
+/// Pauses that replace further reads behind readers.
 const PAUSES: usize = 20;
 
-/// The reader-writer lock of FreeBSD, a word. The task that writes must release its acquisition.
+/// The reader-writer lock of FreeBSD: one word. The task that acquires it for writing must release
+/// it.
 ///
 /// A task spins behind readers `TRIES` times for `LOOPS` pauses.
 pub struct FreebsdRw<
@@ -67,7 +69,7 @@ pub struct FreebsdRw<
     word: M::AtomicUsize,
 }
 
-/// Who had the lock when a task gave up spinning.
+/// The kind of holder that the lock had when a task gave up spinning.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Behind {
     Readers,
@@ -78,7 +80,7 @@ fn is_readable(word: usize) -> bool {
     word & (READ | WRITE_WAITERS | SPINNER) == READ
 }
 
-/// How many readers a word with `READ` counts.
+/// The number of readers that a word with `READ` counts.
 fn readers(word: usize) -> usize {
     word / READER
 }
@@ -120,7 +122,7 @@ impl<M: Machine, const LOOKS: u32, const TRIES: u32, const LOOPS: usize>
             } else if is_readable(word) {
                 true
             } else if readers(word) == 0 {
-                // A writer that spins takes it now.
+                // A writer that spins can take the lock now.
                 M::delay(2);
                 M::relax(looks);
                 looks = looks.saturating_add(1);
@@ -135,7 +137,7 @@ impl<M: Machine, const LOOKS: u32, const TRIES: u32, const LOOPS: usize>
         }
     }
 
-    /// Sleeps in the queue of readers, if the lock still is not for them.
+    /// Sleeps in the queue of readers, if the lock still admits none.
     fn sleep_to_read(&self) {
         let mut chain = Turnstiles::<M>::global().lock(self.key());
         let mut word = self.load();
@@ -158,7 +160,7 @@ impl<M: Machine, const LOOKS: u32, const TRIES: u32, const LOOPS: usize>
     #[cold]
     fn write_slow(&self) {
         let (mut tries, mut looks) = (0, 0);
-        // While this task has set SPINNER, it is not taken off its CPU.
+        // Held while this task has set SPINNER, so that it is not preempted.
         let mut claim: Option<M::Pin> = None;
         loop {
             let word = self.load();
@@ -197,8 +199,8 @@ impl<M: Machine, const LOOKS: u32, const TRIES: u32, const LOOPS: usize>
         }
     }
 
-    /// Sleeps in the queue of writers, if the lock still is taken; returns whether it has acquired
-    /// it instead.
+    /// Sleeps in the queue of writers, if the lock is still taken. Returns true if it has acquired
+    /// the lock instead.
     fn sleep_to_write(&self, claim: &mut Option<M::Pin>, behind: Behind) -> bool {
         let mut chain = Turnstiles::<M>::global().lock(self.key());
         let mut word = self.load();
@@ -232,8 +234,8 @@ impl<M: Machine, const LOOKS: u32, const TRIES: u32, const LOOPS: usize>
         false
     }
 
-    /// Returns true if a task that has the chain spins instead: the writer runs, or is about to
-    /// have the lock.
+    /// Returns true if a task that holds the chain should spin instead of sleeping: the writer
+    /// runs, or is about to acquire the lock.
     fn is_worth_spinning(&self, word: usize) -> bool {
         match word & READ {
             0 => M::is_running(word & !WAITERS) == Some(true),
@@ -241,8 +243,7 @@ impl<M: Machine, const LOOKS: u32, const TRIES: u32, const LOOPS: usize>
         }
     }
 
-    /// Spins while one and the same writer runs. Returns whether another task has the lock now, or
-    /// none.
+    /// Spins while the same writer runs. Returns true if the lock now has another holder, or none.
     fn spin_behind_writer(&self, word: usize, looks: &mut u32) -> bool {
         let owner = word & !WAITERS;
         let mut round = 0;
@@ -262,8 +263,8 @@ impl<M: Machine, const LOOKS: u32, const TRIES: u32, const LOOPS: usize>
         }
     }
 
-    /// Spins for a while behind readers. Returns whether `moves`, the readers have left, or a
-    /// writer has the lock.
+    /// Spins for a while behind readers. Returns true if the readers have left, a writer holds the
+    /// lock, or `moves` is true of the word.
     fn spin_behind_readers(
         &self,
         word: usize,
@@ -285,8 +286,8 @@ impl<M: Machine, const LOOKS: u32, const TRIES: u32, const LOOPS: usize>
         false
     }
 
-    /// Frees a lock of which the caller has the only acquisition, and for which tasks wait. Returns
-    /// the word if another reader has come meanwhile.
+    /// Frees a lock whose only holder is the caller, and for which tasks wait. Returns the word if
+    /// another reader has come meanwhile.
     #[cold]
     fn free_and_wake(&self, mut word: usize, is_mine: impl Fn(usize) -> bool) -> Result<(), usize> {
         let mut chain = Turnstiles::<M>::global().lock(self.key());
@@ -310,7 +311,7 @@ impl<M: Machine, const LOOKS: u32, const TRIES: u32, const LOOPS: usize>
 
 // SAFETY: a writer enters by an exchange of a word without readers and without a writer, a reader
 // by one of a word without a writer, both with acquire; they leave by exchanges with release that
-// remove just what they had added.
+// remove only what they had added.
 unsafe impl<M: Machine, const LOOKS: u32, const TRIES: u32, const LOOPS: usize> RawRw<M>
     for FreebsdRw<M, LOOKS, TRIES, LOOPS>
 {

@@ -1,4 +1,4 @@
-//! Reader-writer locks: the contract, the lock, and data behind one.
+//! Reader-writer locks: the contract, the locks, and a value behind one.
 
 mod data;
 mod freebsd;
@@ -23,14 +23,15 @@ pub unsafe trait RawRw<M: Machine>: Send + Sync {
     /// The lock's name, as the command prints it.
     const NAME: &'static str;
 
-    /// See [`RawLock::MAY_SLEEP`](crate::RawLock::MAY_SLEEP).
+    /// True if a task that waits for the lock may sleep
+    /// ([`RawLock::MAY_SLEEP`](crate::RawLock::MAY_SLEEP)).
     const MAY_SLEEP: bool = false;
 
     /// An unlocked lock.
     fn new() -> Self;
 
     /// Acquires the lock together with other readers, waiting as long as it takes. A task that
-    /// already reads must not call it: a writer may have come in between.
+    /// already holds it for reading must not call this: a writer may have come in between.
     fn read(&self);
 
     /// Acquires the lock for reading if no wait is needed.
@@ -40,7 +41,7 @@ pub unsafe trait RawRw<M: Machine>: Send + Sync {
     /// Releases a read acquisition.
     ///
     /// # Safety
-    /// The caller has a read acquisition.
+    /// The caller holds a read acquisition.
     unsafe fn read_unlock(&self);
 
     /// Acquires the lock alone, waiting as long as it takes.
@@ -53,23 +54,24 @@ pub unsafe trait RawRw<M: Machine>: Send + Sync {
     /// Releases the write acquisition.
     ///
     /// # Safety
-    /// The caller has the write acquisition.
+    /// The caller holds the write acquisition.
     unsafe fn write_unlock(&self);
 
     /// Turns the caller's read acquisition into the write acquisition, if the lock can do that and
-    /// no other task reads.
+    /// no other task reads. Returns true if it did.
     ///
     /// # Safety
-    /// The caller has a read acquisition, and still has it if this returns `false`.
+    /// The caller holds a read acquisition, and still holds it if this returns `false`.
     #[must_use = "without it the lock is still held for reading"]
     unsafe fn try_upgrade(&self) -> bool {
         false
     }
 
-    /// Turns the caller's write acquisition into one for reading, if the lock can do that.
+    /// Turns the caller's write acquisition into one for reading, if the lock can do that. Returns
+    /// true if it did.
     ///
     /// # Safety
-    /// The caller has the write acquisition, and still has it if this returns `false`.
+    /// The caller holds the write acquisition, and still holds it if this returns `false`.
     #[must_use = "without it the lock is still held for writing"]
     unsafe fn try_downgrade(&self) -> bool {
         false

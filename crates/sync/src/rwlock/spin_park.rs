@@ -4,13 +4,13 @@
 //! | bits | meaning |
 //! |---|---|
 //! | `WRITER` | a writer has the lock, or has claimed it and waits for the readers to leave |
-//! | `PARKED` | tasks stand in the turnstile's queue 0 (readers) or 1 (writers) |
-//! | `DRAIN` | the writer that claimed the lock stands in queue 2 |
-//! | the rest | how many readers there are |
+//! | `PARKED` | tasks wait in the turnstile's queue 0 (readers) or 1 (writers) |
+//! | `DRAIN` | the writer that claimed the lock waits in queue 2 |
+//! | the rest | the number of readers |
 //!
 //! ```text
 //! read:          if not WRITER: cas(word, word + READER)
-//!                else spin; lock the chain; if still WRITER: set PARKED, wait: the lock is ours
+//!                else spin; lock the chain; if still WRITER: set PARKED, wait: the lock is granted
 //! read unlock:   sub(READER); if that left DRAIN and no reader: signal queue 2
 //! write:         if not WRITER: cas(word, word + WRITER), then wait for the readers to leave:
 //!                    spin; lock the chain; if there still are some: set DRAIN, wait
@@ -22,7 +22,7 @@
 //! A claim stops new readers, so a writer waits only for those inside. A writer's release hands the
 //! lock to all readers that wait then, so a queued reader waits for one writer (phase-fair:
 //! Brandenburg and Anderson, 2010), and wakes one writer, which claims the lock next or queues
-//! again at the head. So whenever a task stands in queue 0 or 1, WRITER is set or a writer is awake
+//! again at the head. So whenever a task waits in queue 0 or 1, WRITER is set or a writer is awake
 //! to set it.
 //!
 //! PARKED and DRAIN are set under the chain lock, by a compare-and-swap that fails if the awaited
@@ -210,7 +210,7 @@ impl<M: Machine, const SPINS: u32> SpinParkRw<M, SPINS> {
         }
     }
 
-    /// Sets WRITER if it is not set; returns whether it did.
+    /// Sets WRITER if it is not set. Returns true if it did.
     fn claim(&self) -> bool {
         let word = self.word.load(Ordering::Relaxed);
         // Acquire: pairs with the release of the writer before; `wait_for_readers` acquires from
@@ -222,7 +222,7 @@ impl<M: Machine, const SPINS: u32> SpinParkRw<M, SPINS> {
                 .is_ok()
     }
 
-    /// The caller has set WRITER, so readers only leave.
+    /// Waits until all readers have left. The caller has set WRITER, so no new ones come.
     fn wait_for_readers(&self) {
         if !self.spin_while(!(WRITER | PARKED)) {
             let mut chain = Turnstiles::<M>::global().lock(self.key());
@@ -238,8 +238,8 @@ impl<M: Machine, const SPINS: u32> SpinParkRw<M, SPINS> {
         M::fence(Ordering::Acquire);
     }
 
-    /// The last reader has left, and a writer stands in queue 2 or is about to: it has set DRAIN
-    /// under the chain lock. The lock belongs to that writer.
+    /// Wakes the writer in queue 2, after the last reader has left. The writer is in the queue or
+    /// about to be, since it has set DRAIN under the chain lock; the lock now belongs to it.
     #[cold]
     fn drained(&self) {
         let mut chain = Turnstiles::<M>::global().lock(self.key());
@@ -257,7 +257,7 @@ impl<M: Machine, const SPINS: u32> SpinParkRw<M, SPINS> {
         self.word.store(readers | parked, Ordering::Release);
     }
 
-    /// Spins for some rounds while one of `bits` is set; returns whether none is.
+    /// Spins for some rounds while one of `bits` is set. Returns true if none is set.
     fn spin_while(&self, bits: u32) -> bool {
         let mut round = 0;
         loop {
@@ -271,7 +271,7 @@ impl<M: Machine, const SPINS: u32> SpinParkRw<M, SPINS> {
         }
     }
 
-    /// Under the chain lock: sets `bit` if one of `bits` still is set; returns whether it was.
+    /// Under the chain lock, sets `bit` if one of `bits` is still set. Returns true if one was.
     fn note(&self, bits: u32, bit: u32) -> bool {
         let mut word = self.word.load(Ordering::Relaxed);
         while word & bits != 0 {
@@ -317,7 +317,7 @@ where
     }
     #[inline]
     unsafe fn unlock_shared(&self, _: GuardNoSend) {
-        // SAFETY: the caller has a read acquisition.
+        // SAFETY: the caller holds a read acquisition.
         unsafe { self.read_unlock() };
     }
     #[inline]
@@ -331,7 +331,7 @@ where
     }
     #[inline]
     unsafe fn unlock_exclusive(&self, _: GuardNoSend) {
-        // SAFETY: the caller has the write acquisition.
+        // SAFETY: the caller holds the write acquisition.
         unsafe { self.write_unlock() };
     }
     #[inline]

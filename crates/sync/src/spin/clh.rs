@@ -2,14 +2,14 @@
 //!
 //! The queue is implicit: a waiter knows only its predecessor, and spins on the predecessor's node.
 //! A release is one store, uncontended or not, and never waits. FIFO. The node in the tail belongs
-//! to the lock; the task that follows a node owns it afterwards, so nodes wander from task to task.
+//! to the lock; the task that follows a node owns it afterwards, so nodes move from task to task.
 //!
 //! ```text
 //! state of a node:  FREE;  HELD (by its task, or it waits);  else left: the node to follow instead
 //!
 //! lock:    node.state = HELD;  pred = swap(tail, node);  follow pred
 //! follow:  wait until pred.state != HELD
-//!          if pred.state == FREE: done, pred is ours;  else pred, ours = pred.state, follow that
+//!          if pred.state == FREE: done, pred is now own;  else follow pred.state, pred is now own
 //! unlock:  node.state = FREE
 //! try:     pred = tail;  if pred.state == HELD: no
 //!          node.state = HELD;  if !cas(tail, pred, node): no
@@ -17,10 +17,10 @@
 //!          leave: if !cas(tail, node, pred): node.state = pred;  no
 //! ```
 //!
-//! The last two lines of `try` are needed because between the look and the exchange `pred` may have
+//! The last two lines of `try` are needed because between the read and the exchange `pred` may have
 //! left the queue, been reused, and joined the queue of the same lock again: then the attempt is
-//! queued behind a holder, and steps out without waiting. To keep the look itself safe, nodes never
-//! return to the allocator while the machine lives.
+//! queued behind a holder, and leaves the queue without waiting. To keep the read itself safe,
+//! nodes never return to the allocator while the machine lives.
 
 use super::pool::{self, Slot};
 use crate::ecosystem::impl_lock_api;
@@ -30,9 +30,9 @@ use crate::raw::RawLock;
 use core::ptr::{self, NonNull};
 use machine::{Atomic, ConstInit, Machine, Ordering};
 
-/// The follower of the node may enter.
+/// The state of a node whose follower holds the lock.
 const FREE: *mut () = ptr::null_mut();
-/// The follower of the node must wait. No node is at address 1.
+/// The state of a node whose follower must wait. No node is at address 1.
 const HELD: *mut () = ptr::without_provenance_mut(1);
 
 /// The lock: 8 bytes, and the node of its last holder (128 bytes) once it has had one.
@@ -67,7 +67,7 @@ type Place<M> = NonNull<Slot<ClhNode<M>>>;
 
 /// The state of a node.
 ///
-/// `place` is or was a node (then it still is one).
+/// `place` is or was a node; the memory of a node always remains one.
 #[inline]
 unsafe fn state<M: Machine>(place: &Place<M>) -> &M::AtomicPtr {
     // SAFETY: nodes live as long as the machine, and this field is atomic.
@@ -84,8 +84,8 @@ impl<M: Machine> Clh<M> {
         node
     }
 
-    /// Passes nodes whose tasks have left, from `pred`, behind which the caller's node is queued.
-    /// `Ok`: the lock is the caller's. `Err`: the node that the caller must wait for.
+    /// Passes nodes whose tasks have left the queue, from `pred` on, behind which the caller's node
+    /// is queued. `Ok`: the caller holds the lock. `Err`: the node for which the caller must wait.
     #[inline]
     fn follow(mut pred: Place<M>) -> Result<(), Place<M>> {
         loop {
@@ -115,7 +115,7 @@ impl<M: Machine> Clh<M> {
         note_spins::<M>(round);
     }
 
-    /// Steps out of the queue, from behind `pred`.
+    /// Leaves the queue, from behind `pred`.
     #[cold]
     fn leave(&self, node: Place<M>, pred: Place<M>) {
         let this = node.as_ptr().cast();
@@ -136,7 +136,7 @@ impl<M: Machine> Clh<M> {
 }
 
 // SAFETY: at most one other node follows each node, and only when its task has released the lock,
-// or stepped out and named the one before it.
+// or has left the queue and named the node before it.
 unsafe impl<M: Machine> RawLock<M> for Clh<M> {
     type Held = ClhHeld<M>;
     const NAME: &'static str = "clh";

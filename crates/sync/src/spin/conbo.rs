@@ -3,8 +3,8 @@
 //! "Use lock backoff, but do no harm": backoff by the ticket difference. The case study leaves the
 //! length of a delay open. No constant fits: a pause takes from 2 to 50 ns, a turn from 100 ns to
 //! microseconds, longer with more waiters. So a waiter measures with the machine's clock the cost
-//! of a look that finds the lock moved on: a turn costs at least as much, since the next waiter has
-//! to look, too.
+//! of a look that finds that the lock has been passed on: a turn costs at least as much, since the
+//! next waiter has to look too.
 //!
 //! ```text
 //! look at distance d:   look = the cheapest look of this wait that found d changed
@@ -24,11 +24,11 @@
 //!   a pause counts as a turn.
 //! - *Delays do not feed on each other*: the lock measures the cost of moving a line, not the
 //!   length of turns. A waiter that overslept makes turns longer, but no delay.
-//! - *Where that arithmetic is off* (a waiter that lost its CPU while it looked): a delay lasts at
-//!   most [`MAX_DELAY`], after which the distance is read anew.
-//! - *Where nothing moves* (a long section, a preempted holder): after [`PATIENCE`] pauses without
-//!   a turn the wait continues as in the plain ticket lock until a turn passes, and yields the CPU
-//!   as that does.
+//! - **If that arithmetic is wrong* (a waiter that lost its CPU while it looked): a delay lasts at
+//!   most [`MAX_DELAY`], after which the distance is read again.
+//! - **If no turn passes* (a long section, a preempted holder): after [`PATIENCE`] pauses without a
+//!   turn the wait continues as in the plain ticket lock until a turn passes, and yields the CPU as
+//!   that does.
 
 use super::ticket::{Pace, TicketLock};
 use machine::Machine;
@@ -43,7 +43,7 @@ const PATIENCE: u32 = 64;
 /// The ticket lock with conservative backoff: 8 bytes. FIFO.
 pub type Conbo<M> = TicketLock<M, ConboPace>;
 
-/// The pace of [`Conbo`].
+/// The pace of [`Conbo`]: conservative backoff.
 #[derive(Debug, Default)]
 pub struct ConboPace {
     /// The distance at the last look; 0 before the first.
@@ -54,7 +54,8 @@ pub struct ConboPace {
     delayed: u32,
     /// Picoseconds a pause, as measured; 0 before the first delay.
     pause: u64,
-    /// Nanoseconds of the cheapest look that found the lock moved on; 0 before the first.
+    /// Nanoseconds of the cheapest look that found that the lock had been passed on; 0 before the
+    /// first.
     look: u64,
     /// When the last look began.
     began: u64,
@@ -81,7 +82,7 @@ impl ConboPace {
         self.delayed
     }
 
-    /// Pauses that pass during so many turns.
+    /// Pauses that pass during this many turns.
     fn pauses(&self, turns: u32) -> u32 {
         if self.look == 0 || self.pause == 0 {
             return turns.min(PATIENCE);
@@ -121,7 +122,7 @@ impl<M: Machine> Pace<M> for ConboPace {
 mod tests {
     use super::*;
 
-    /// The pace after two looks, the second of which found the lock moved on and took `look`
+    /// The pace after two looks. The second found that the lock had been passed on, and took `look`
     /// nanoseconds; a pause takes `pause`.
     fn timed(look: u64, pause: u64) -> ConboPace {
         let mut pace = ConboPace::default();

@@ -1,4 +1,4 @@
-//! What spin locks keep in a task's words is freed when the task ends.
+//! Freeing what spin locks keep in a task's words when the task ends.
 
 use super::{ClhNode, McsNode, place, pool};
 use machine::{Locals, Machine};

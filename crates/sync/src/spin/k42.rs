@@ -1,9 +1,9 @@
 //! K42's variant of the MCS lock (Auslander, Edelsohn, Krieger, Rosenburg and Wisniewski, 2003;
 //! case study 004).
 //!
-//! Waiters queue and spin locally as in [`super::Mcs`], but the holder has no node: at the end of
-//! its wait a waiter moves its node's content, the successor, into the lock. So a node lives on the
-//! stack of a waiting `lock`, and an acquisition carries nothing to its release.
+//! Waiters queue and spin on their own nodes, but the holder has no node: at the end of its wait a
+//! waiter moves its node's content, the successor, into the lock. So a node lives on the stack of a
+//! waiting `lock`, and an acquisition carries nothing to its release.
 //!
 //! ```text
 //! tail:  null = free;  HELD = held, no waiters;  else the last waiter's node
@@ -22,7 +22,7 @@
 //! ```
 //!
 //! The original stores the lock's own address where this one stores `HELD`; a constant lets the
-//! lock move while it is held (by a forgotten guard) and stand in a `static`.
+//! lock be moved while it is held (by a forgotten guard), and be in a `static`.
 
 use super::McsNode;
 use super::mcs::{hand_over, linked, wait_turn};
@@ -89,7 +89,7 @@ impl<M: Machine> K42<M> {
         self.leave(&node, this);
     }
 
-    /// The caller holds the lock: moves the successor from the node into the lock.
+    /// Moves the successor from the node into the lock, which the caller holds.
     fn leave(&self, node: &McsNode<M>, this: *mut ()) {
         // Acquire: pairs with the release by which the successor links itself.
         let mut next = node.next.load(Ordering::Acquire);

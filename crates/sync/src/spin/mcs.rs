@@ -109,7 +109,7 @@ impl<M: Machine> Mcs<M> {
         }
     }
 
-    /// Acquires the lock with `node` as the place in the queue.
+    /// Acquires the lock, with `node` as its place in the queue.
     ///
     /// # Safety
     /// `node` is in no queue, and stays valid and in place until
@@ -135,7 +135,8 @@ impl<M: Machine> Mcs<M> {
     /// Acquires the lock with `node` if it is free.
     ///
     /// # Safety
-    /// See [`Mcs::lock_with`], if it returns `true`.
+    /// `node` is in no queue. If this returns true, it stays valid and in place until
+    /// [`Mcs::unlock_with`] returns.
     #[inline]
     pub unsafe fn try_lock_with(&self, node: &McsNode<M>) -> bool {
         node.next.store(ptr::null_mut(), Ordering::Relaxed);
@@ -162,7 +163,7 @@ impl<M: Machine> Mcs<M> {
 
 impl<M: Machine> pool::Node for McsNode<M> {
     const WORD: usize = locals::MCS_NODES;
-    /// Only neighbours in the queue touch a node, and its owner waits for them.
+    /// Only the neighbours in the queue access a node, and its owner waits for them.
     const PEEKED: bool = false;
 }
 
@@ -200,7 +201,7 @@ unsafe impl<M: Machine> RawLock<M> for Mcs<M> {
         if unsafe { self.try_lock_with(&slot.as_ref().node) } {
             Some(McsHeld(slot))
         } else {
-            // SAFETY: the node did not get into the queue, so only this task has it.
+            // SAFETY: the node was not queued, so only this task knows it.
             unsafe { pool::give::<M, _>(slot) };
             None
         }

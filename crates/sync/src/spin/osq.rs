@@ -1,8 +1,8 @@
 //! A queue of spinning tasks that may leave it: an MCS queue whose waiters know their predecessor.
 //!
-//! A lock whose waiters may sleep puts it in front of itself: one task spins on the lock, the
-//! others each on a line of their own, and a task whose CPU is wanted leaves the queue and sleeps
-//! (`kernel/locking/osq_lock.c` of Linux 6.12).
+//! A lock whose waiters may sleep lets its spinners queue here: one task spins on the lock, each
+//! other one on a cache line of its own, and a task that is to leave its CPU leaves the queue and
+//! sleeps (`kernel/locking/osq_lock.c` of Linux 6.12).
 //!
 //! ```text
 //! enter:  last = swap(tail, mine); if none: first
@@ -13,13 +13,12 @@
 //! end:    as B, with no previous; next.turn = 1
 //! ```
 //! The task that takes a link out of a node (A, B, end) alone decides what comes next: a node that
-//! has been taken from its predecessor's link gets its turn or a new predecessor, and one that has
-//! taken itself gets no turn any more. B waits for a successor that is in the tail and not linked
-//! yet, so a node is in use as long as a queue leads to it.
+//! another task has taken from its predecessor's link gets its turn or a new predecessor, and one
+//! that has taken itself from there gets no turn. B waits for a successor that is in the tail and
+//! not linked yet, so a node is in use as long as a queue leads to it.
 //!
 //! Linux has a node a CPU, since a spinner is not preempted; here a task has places
-//! ([`super::place`]), which are never freed, so that a look at a predecessor that has gone does no
-//! harm.
+//! ([`super::place`]), which are never freed, so reading a predecessor that has left does no harm.
 
 use super::place::{self, Node, Place};
 use crate::effort::note_spins;
@@ -32,28 +31,29 @@ pub(crate) struct Osq<M: Machine> {
     tail: M::AtomicU32,
 }
 
-/// The first of the queue, for as long as this lives.
+/// Proof of being first in the queue, for as long as this lives.
 pub(crate) struct First<'a, M: Machine> {
     queue: &'a Osq<M>,
     place: Place<M>,
 }
 
 impl<M: Machine> Osq<M> {
-    /// Nobody in it.
+    /// An empty queue.
     pub(crate) fn new() -> Self {
         Osq {
             tail: M::AtomicU32::new(0),
         }
     }
 
-    /// Waits until the task is the first; none if it gives up before, or there is no place for it.
+    /// Waits until the task is the first; `None` if it gives up before, or there is no place for
+    /// it.
     pub(crate) fn enter(&self, gives_up: impl FnMut() -> bool) -> Option<First<'_, M>> {
         let place = place::enter::<M>()?;
         let is_first = self.wait(&place, gives_up);
         is_first.then(|| First { queue: self, place })
     }
 
-    /// Queues `place`; whether its turn has come.
+    /// Queues `place` and waits. Returns true if its turn has come.
     fn wait(&self, place: &Place<M>, mut gives_up: impl FnMut() -> bool) -> bool {
         let node = place.node();
         node.next.store(null_mut(), Ordering::Relaxed);
@@ -77,7 +77,7 @@ impl<M: Machine> Osq<M> {
         is_first || self.leave(place)
     }
 
-    /// Takes `place` out of the queue; whether its turn has come instead.
+    /// Takes `place` out of the queue. Returns true if its turn has come instead.
     #[cold]
     fn leave(&self, place: &Place<M>) -> bool {
         let Some(previous) = Self::cut_off(place) else {
@@ -93,11 +93,11 @@ impl<M: Machine> Osq<M> {
         false
     }
 
-    /// Takes the node out of its predecessor's link; none if the predecessor's turn has ended.
+    /// Takes the node out of its predecessor's link; `None` if the node's turn has come.
     fn cut_off(place: &Place<M>) -> Option<&Node<M>> {
         let (node, mut found) = (place.node(), None);
         M::spin_until(|| {
-            // Relaxed: the link of a predecessor that has gone is another node's, or none.
+            // Relaxed: the link of a predecessor that has left leads to another node, or to none.
             let previous = place.at(node.previous.load(Ordering::Relaxed));
             found = previous.filter(|previous| {
                 let (link, mine) = (&previous.next, node.address());
@@ -112,8 +112,8 @@ impl<M: Machine> Osq<M> {
         found
     }
 
-    /// Takes the successor out of the node's link; none if `before` is now the last of the queue in
-    /// the node's place.
+    /// Takes the successor out of the node's link; `None` if the node was the last of the queue,
+    /// and `before` now is.
     fn successor<'p>(&self, place: &'p Place<M>, before: u32) -> Option<&'p Node<M>> {
         let (node, mut next) = (place.node(), null_mut());
         M::spin_until(|| {

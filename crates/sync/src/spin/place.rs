@@ -1,10 +1,9 @@
-//! Places in queues that are named by a number of 16 bits: as many for each task as waits may nest
-//! in it.
+//! Places in queues, named by numbers of 16 bits. A task has one for each level to which its waits
+//! may nest.
 //!
 //! A task gets a number when it first queues, and keeps it until it ends. Blocks of places are
-//! never freed while the machine lives, so a number may be followed at any time. Looking one up
-//! costs a simulated machine nothing, as the table hardly ever changes: Linux finds the nodes of a
-//! CPU by a constant offset.
+//! never freed while the machine lives, so a number may be followed at any time. A look-up costs
+//! nothing on a simulated machine, as Linux finds the nodes of a CPU by a constant offset.
 
 use super::exit::give_up_at_exit;
 use crate::locals::QUEUE_PLACES;
@@ -16,23 +15,23 @@ use machine::{Atomic, Locals, MAX_CPUS, Machine, Ordering};
 
 /// Where a code begins in the lock's word.
 pub(super) const SHIFT: u32 = 16;
-/// Waits that may nest in a task: its own, and those of what interrupts it.
+/// How deep waits may nest in a task: its own, and those of what interrupts it.
 const LEVELS: u32 = 4;
-/// Tasks that can have places at once; others wait without a queue.
+/// The most tasks that can have places at the same time; others wait without a queue.
 const BLOCKS: usize = MAX_CPUS;
 
 /// A waiter's node.
 pub(super) struct Node<M: Machine> {
-    /// The successor, which writes it, and later the first of the queue.
+    /// The successor. Written by the successor, later by the first of the queue.
     pub(super) next: M::AtomicPtr,
     /// 0 until the predecessor hands its turn over.
     pub(super) turn: M::AtomicU32,
-    /// In a queue that tasks may leave, the code of the predecessor, which writes it when it
-    /// leaves.
+    /// The code of the predecessor, in a queue that tasks may leave. A predecessor that leaves
+    /// changes it.
     pub(super) previous: M::AtomicU32,
-    /// The waiter's NUMA node; it writes it before it queues.
+    /// The waiter's NUMA node, which the waiter writes before it queues.
     pub(super) home: M::AtomicU32,
-    /// Its own code.
+    /// The code of this place.
     pub(super) code: u32,
 }
 
@@ -42,20 +41,20 @@ impl<M: Machine> Node<M> {
     }
 }
 
-/// A task's places, on lines of their own: it spins there.
+/// A task's places, on cache lines of their own, since the task spins there.
 #[repr(C, align(128))]
 struct Block<M: Machine> {
     nodes: [Node<M>; LEVELS as usize],
-    /// How many are in use; the task's own.
+    /// How many places are in use. Only the task accesses it.
     depth: Cell<u32>,
-    /// The state of a random generator; the task's own.
+    /// The state of a random generator. Only the task accesses it.
     random: Cell<u32>,
     /// True if a task has the block.
     taken: AtomicBool,
 }
 
 impl<M: Machine> Block<M> {
-    /// The block with this number, taken.
+    /// The block with this number, already taken.
     fn new(number: usize) -> Self {
         let code = |level| ((number as u32 + 1) * LEVELS + level) << SHIFT;
         Block {
@@ -85,7 +84,7 @@ impl<M: Machine> Table<M> {
         })
     }
 
-    /// A block that no task has; a new one if there is none.
+    /// Takes a block that no task has, or makes a new one.
     fn claim(&self) -> Option<&Block<M>> {
         self.blocks.iter().enumerate().find_map(|(number, entry)| {
             // Acquire: pairs with the release of the exchange in `fill`.
@@ -102,7 +101,7 @@ impl<M: Machine> Table<M> {
         })
     }
 
-    /// A new block for an empty entry; none if another task was faster.
+    /// Makes a block for an empty entry; `None` if another task has filled it first.
     fn fill(entry: &AtomicPtr<Block<M>>, number: usize) -> Option<&Block<M>> {
         let new = Box::into_raw(Box::new(Block::new(number)));
         // Release: pairs with the acquire loads of entries.
@@ -130,14 +129,15 @@ impl<M: Machine> Drop for Table<M> {
     }
 }
 
-/// A place that the calling task uses.
+/// A place in use by the calling task.
 pub(super) struct Place<M: Machine> {
     table: &'static Table<M>,
     block: &'static Block<M>,
     level: u32,
 }
 
-/// A place for the calling task, unless waits nest too deeply or too many tasks have places.
+/// Takes a place for the calling task; `None` if waits nest too deeply or too many tasks have
+/// places.
 pub(super) fn enter<M: Machine>() -> Option<Place<M>> {
     let table = Table::<M>::of_machine();
     let block = M::with_locals(|locals| {
@@ -176,7 +176,7 @@ impl<M: Machine> Place<M> {
         &self.block.nodes[self.level as usize]
     }
 
-    /// The node with this code; none for 0. Other bits do not matter.
+    /// The node with this code; `None` for 0. Other bits do not matter.
     pub(super) fn at(&self, code: u32) -> Option<&Node<M>> {
         let (number, level) = ((code >> SHIFT) / LEVELS, (code >> SHIFT) % LEVELS);
         let entry = &self.table.blocks[number.checked_sub(1)? as usize];
@@ -186,7 +186,7 @@ impl<M: Machine> Place<M> {
         Some(&block.nodes[level as usize])
     }
 
-    /// The node at an address that `next` of a node had.
+    /// The node at an address that was read from a node's `next`.
     pub(super) fn of(&self, address: *mut ()) -> &Node<M> {
         // SAFETY: only addresses of nodes are stored there, and these live as long as the table.
         unsafe { &*address.cast::<Node<M>>() }
@@ -214,7 +214,7 @@ impl<M: Machine> Place<M> {
     }
 }
 
-/// Ends the use.
+/// Gives the place back to the task.
 impl<M: Machine> Drop for Place<M> {
     fn drop(&mut self) {
         self.block.depth.set(self.level);

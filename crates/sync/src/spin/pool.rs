@@ -1,8 +1,8 @@
 //! Nodes of queue locks, a few for each task.
 //!
 //! A task's unused nodes form a list in one of its words, so an acquisition takes one and a release
-//! returns one without touching shared memory. A task has as many nodes as the most locks it ever
-//! held and awaited at once; they are freed when it ends.
+//! returns one without touching shared memory. A task has as many nodes as it ever held or awaited
+//! locks at the same time; they are freed when it ends.
 //!
 //! Tasks that do not own a node may still read nodes of some kinds ([`Node::PEEKED`]). Their memory
 //! stays a node for as long as the machine lives: a task that ends leaves them in the machine's
@@ -19,11 +19,11 @@ use machine::{Atomic, Locals, Machine, Ordering};
 pub(crate) trait Node: Default + 'static {
     /// The task-local word with the list.
     const WORD: usize;
-    /// True if tasks that do not own a node may read it (its atomics only).
+    /// True if tasks that do not own a node may read its atomics.
     const PEEKED: bool;
 }
 
-/// A node with the pool's link. On cache lines of its own: its owner spins on it.
+/// A node with the pool's link, on cache lines of its own, since its owner spins on it.
 #[repr(C, align(128))]
 pub(crate) struct Slot<N> {
     pub(crate) node: N,
@@ -51,7 +51,7 @@ pub(crate) fn take<M: Machine, N: Node>() -> NonNull<Slot<N>> {
 /// Puts a node into the calling task's pool, whichever task it came from.
 ///
 /// # Safety
-/// The caller owns the node, and gives it away.
+/// The caller owns the node, and hands it over.
 #[inline]
 pub(crate) unsafe fn give<M: Machine, N: Node>(slot: NonNull<Slot<N>>) {
     M::with_locals(|locals| {
@@ -99,7 +99,7 @@ pub(crate) fn drain<M: Machine, N: Node>(locals: &Locals) {
 /// Puts a peeked node into the machine's stock.
 ///
 /// # Safety
-/// The caller owns the node, and gives it away.
+/// The caller owns the node, and hands it over.
 pub(crate) unsafe fn discard<M: Machine, N: Node>(slot: NonNull<Slot<N>>) {
     // SAFETY: the caller owned the node and has given it to this call.
     unsafe { slot.as_ref() }.link.set(ptr::null_mut());
@@ -109,10 +109,10 @@ pub(crate) unsafe fn discard<M: Machine, N: Node>(slot: NonNull<Slot<N>>) {
 /// Frees a list.
 ///
 /// # Safety
-/// The slots belong to the caller alone.
+/// Only the caller accesses the slots.
 unsafe fn free<N>(mut slot: *mut Slot<N>) {
     while !slot.is_null() {
-        // SAFETY: the caller gives the slots away, and each comes from a box.
+        // SAFETY: the caller hands over the slots, and each comes from a box.
         slot = unsafe { Box::from_raw(slot) }.link.get();
     }
 }

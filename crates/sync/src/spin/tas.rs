@@ -18,11 +18,11 @@ use machine::{Atomic, ConstInit, Machine, Ordering};
 /// The longest delay after a lost race, in pauses.
 const MAX_BACKOFF: u32 = 64;
 
-/// How often a waiter looks before it lets other tasks run.
+/// How often a waiter reads the lock before it lets other tasks run.
 const LOOKS: u32 = 256;
 
 /// The lock: 1 byte. With `YIELDS` its holder may leave its CPU, so a waiter that is not pinned
-/// lets other tasks run now and then: one of them may be the holder.
+/// sometimes lets other tasks run, since one of them may be the holder.
 pub struct TestAndSet<M: Machine, const YIELDS: bool = false> {
     /// 1 while a task holds the lock.
     held: M::AtomicU8,

@@ -30,9 +30,9 @@ pub trait Pace<M: Machine>: Default + 'static {
 
 /// A ticket lock: 8 bytes, two 32-bit counters (`next`, `serving`).
 ///
-/// Linux's has 8- or 16-bit halves of one word. With separate words the release is a plain store in
-/// any memory model, `2^32 - 1` tasks may wait, and only a stall that lasts for exactly a multiple
-/// of `2^32` acquisitions could fool `try_lock`.
+/// Linux's ticket lock has 8- or 16-bit halves of one word. With separate words the release is a
+/// plain store in any memory model, `2^32 - 1` tasks may wait, and only a stall that lasts for
+/// exactly a multiple of `2^32` acquisitions could fool `try_lock`.
 #[repr(C)]
 pub struct TicketLock<M: Machine, P> {
     /// The next ticket to be handed out.
@@ -42,10 +42,10 @@ pub struct TicketLock<M: Machine, P> {
     pace: PhantomData<fn() -> P>,
 }
 
-/// The plain ticket lock: all waiters look all the time.
+/// The plain ticket lock, whose waiters read the lock all the time.
 pub type Ticket<M> = TicketLock<M, Eager>;
 
-/// Looks again after one relaxation.
+/// The pace of a waiter that looks again after one relaxation.
 #[derive(Debug, Default)]
 pub struct Eager {
     round: u32,
@@ -69,11 +69,11 @@ const PAUSES_PER_PLACE: u32 = 5;
 /// bytes) whose waiters delay by their distance times an estimate of the holding
 /// time. FIFO.
 ///
-/// Fewer looks than [`super::Conbo`] where the estimate is right; where sections are shorter, each
-/// hand-over waits for a delayed waiter, even between two CPUs.
+/// It needs fewer looks than [`super::Conbo`] if the estimate is right; if critical sections are
+/// shorter, each hand-over waits for a delayed waiter, even between two CPUs.
 pub type Proportional<M> = TicketLock<M, ProportionalPace>;
 
-/// The pace of [`Proportional`].
+/// The pace of [`Proportional`]: delays by the distance.
 #[derive(Debug, Default)]
 pub struct ProportionalPace {
     round: u32,

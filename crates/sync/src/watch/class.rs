@@ -8,14 +8,14 @@ use core::sync::atomic::{AtomicPtr, AtomicU16, Ordering};
 /// their order is not checked.
 pub const MAX_CLASSES: usize = 128;
 
-/// True if a task may hold two locks of one class.
+/// The rule for a task that holds two locks of one class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nesting {
-    /// No, except by [`crate::watch::Watched::lock_nested`].
+    /// The task may not, except by [`crate::watch::Watched::lock_nested`].
     Never,
-    /// Yes, if they are acquired at ascending addresses (all pages of a superpage).
+    /// The task may, if it acquires them at ascending addresses (all pages of a superpage).
     ByAddress,
-    /// Yes; the code that acquires them keeps an order of its own.
+    /// The task may; its code keeps an order of its own.
     Allowed,
 }
 
@@ -26,7 +26,7 @@ pub trait LockClass: 'static {
     /// The place in the declared lock order, if it has one: a task that holds the lock may wait
     /// only for locks of greater rank.
     const RANK: Option<u16> = None;
-    /// True if locks of this class nest.
+    /// The rule for a task that holds two locks of this class.
     const NESTING: Nesting = Nesting::Never;
 
     /// The class at run time: always the same one.
@@ -81,8 +81,8 @@ pub struct ClassState {
     unpinned_hold: AtomicPtr<Location<'static>>,
 }
 
-/// Two places that together make a pinned task wait for one that is off that CPU: where the class's
-/// locks are waited for, and where acquired.
+/// Two call sites that together can make a pinned task wait for a task that was preempted on its
+/// CPU: where a lock of the class is waited for, and where one is acquired.
 pub(super) type Preempted = [&'static Location<'static>; 2];
 
 /// The id of classes beyond [`MAX_CLASSES`].
@@ -132,15 +132,16 @@ impl ClassState {
         }
     }
 
-    /// A pinned task waits for a lock of the class at `site`, and cannot sleep. The places, if this
-    /// is the first such wait and a lock was held without a pin before.
+    /// Records that a pinned task waits for a lock of the class at `site`, and cannot sleep.
+    /// Returns the call sites, if this is the first such wait and a lock was held without a pin
+    /// before.
     pub(super) fn waits_pinned(&self, site: &'static Location<'static>) -> Option<Preempted> {
         let held = first(&self.pinned_wait, site, &self.unpinned_hold)?;
         Some([site, held])
     }
 
-    /// A task holds a lock of the class, acquired at `site`, without a pin. The places, if it is
-    /// the first and a pinned task waited for one before.
+    /// Records that a task without a pin holds a lock of the class, acquired at `site`. Returns the
+    /// call sites, if it is the first such task and a pinned task waited for a lock before.
     pub(super) fn holds_unpinned(&self, site: &'static Location<'static>) -> Option<Preempted> {
         let waited = first(&self.unpinned_hold, site, &self.pinned_wait)?;
         Some([waited, site])
@@ -150,8 +151,9 @@ impl ClassState {
     fn register(&'static self) -> usize {
         let this = from_ref(self).cast_mut();
         for (id, place) in CLASSES.iter().enumerate().skip(1) {
-            // Two CPUs that register one class walk the same places, so the second finds the class
-            // that the first has put there. Release: pairs with the acquire in `class`.
+            // Two CPUs that register the same class try the same places in turn, so the second
+            // finds the class that the first has put there. Release: pairs with the acquire in
+            // `class`.
             let was =
                 place.compare_exchange(null_mut(), this, Ordering::Release, Ordering::Relaxed);
             if was.is_ok() || was == Err(this) {
@@ -164,7 +166,7 @@ impl ClassState {
     }
 }
 
-/// Notes `site` in `own`; returns the site in `other` if `own` was empty.
+/// Records `site` in `own`; returns the site in `other` if `own` was empty.
 #[inline]
 fn first(
     own: &AtomicPtr<Location<'static>>,
@@ -176,7 +178,7 @@ fn first(
         return None;
     }
     let site = from_ref(site).cast_mut();
-    // SeqCst, both: of two tasks that note one place each, at least one sees the other's.
+    // SeqCst, both: of two tasks that record one site each, at least one sees the other's.
     own.compare_exchange(null_mut(), site, Ordering::SeqCst, Ordering::Relaxed)
         .ok()?;
     let other = other.load(Ordering::SeqCst);

@@ -10,8 +10,9 @@ use machine::Machine;
 
 /// The lock `R`, of class `C`, watched by `O`.
 ///
-/// As large as `R` whatever the observer; with [`super::Off`] its operations compile to `R`'s
-/// instructions. It is a [`RawLock`] if `R` is, and has those of `lock_api`'s traits that `R` has.
+/// Its size is that of `R` whatever the observer; with [`super::Off`] its operations compile to
+/// `R`'s instructions. It is a [`RawLock`] if `R` is, and implements those of `lock_api`'s traits
+/// that `R` implements.
 pub struct Watched<M, R, C, O = DefaultObserver> {
     pub(super) raw: R,
     types: PhantomData<Types<M, C, O>>,
@@ -20,7 +21,7 @@ pub struct Watched<M, R, C, O = DefaultObserver> {
 /// Only for types: `Watched` is `Send` and `Sync` as the lock is.
 type Types<M, C, O> = fn() -> (M, C, O);
 
-/// The token that the holder of a watched lock hands to its release: the lock's part and the
+/// The token that the holder of a watched lock hands to its release: the lock's token and the
 /// observer's.
 ///
 /// Not `Send`: a held lock belongs to its task.
@@ -58,9 +59,9 @@ impl<M: Machine, R, C: LockClass, O: Observer<M>> Watched<M, R, C, O> {
         }
     }
 
-    /// Acquires by `lock`. Where reading the clock costs time, `try_lock` finds out whether `lock`
-    /// must wait; where it is free, `lock` takes the path it takes unwatched, and reports its
-    /// waiting itself.
+    /// Acquires by `lock`. If reading the clock costs time, `try_lock` first finds out if `lock`
+    /// must wait; if it is free, `lock` takes the same path as unwatched, and reports its waiting
+    /// itself.
     #[inline(always)]
     pub(super) fn acquire<H>(
         &self,
@@ -72,7 +73,8 @@ impl<M: Machine, R, C: LockClass, O: Observer<M>> Watched<M, R, C, O> {
         self.acquire_unordered(&attempt, try_lock, lock)
     }
 
-    /// Like [`Watched::acquire`], but tells the lock-order checker nothing.
+    /// Acquires by `lock`, or by `try_lock` if that succeeds, without telling the lock-order
+    /// checker.
     #[inline(always)]
     fn acquire_unordered<H>(
         &self,
@@ -81,7 +83,7 @@ impl<M: Machine, R, C: LockClass, O: Observer<M>> Watched<M, R, C, O> {
         lock: impl FnOnce() -> H,
     ) -> Held<H, O::Ticket> {
         let (raw, how) = if M::FREE {
-            // One call for both, so that the lock's stack frame lies where it lies unwatched.
+            // One call for both, so that the lock's stack frame lies where it would lie unwatched.
             let began = O::asks_contention().then(Began::<M>::now);
             let raw = lock();
             (raw, began.map_or(Acquired::Unknown, |began| began.told()))
@@ -185,7 +187,7 @@ fn timed<M: Machine, H>(lock: impl FnOnce() -> H) -> (H, Wait) {
 }
 
 impl<M: Machine, R: RawLock<M>, C: LockClass, O: Observer<M>> Watched<M, R, C, O> {
-    /// An attempt that waits as long as it takes.
+    /// An attempt that waits as long as necessary.
     #[inline(always)]
     fn blocking(&self, site: &'static Location<'static>) -> Attempt {
         Attempt {
@@ -194,7 +196,7 @@ impl<M: Machine, R: RawLock<M>, C: LockClass, O: Observer<M>> Watched<M, R, C, O
         }
     }
 
-    /// Like [`RawLock::lock`], while the task may already hold another lock of the class.
+    /// Acquires the lock, while the task may already hold another lock of the class.
     #[inline]
     #[track_caller]
     pub fn lock_nested(&self) -> Held<R::Held, O::Ticket> {
@@ -206,8 +208,8 @@ impl<M: Machine, R: RawLock<M>, C: LockClass, O: Observer<M>> Watched<M, R, C, O
 }
 
 impl<M: Machine, R: RawLock<M>, C: LockClass, O: Observer<M>> Watched<M, R, C, O> {
-    /// Like [`RawLock::lock`], for a task that held the lock and released it to sleep: the other
-    /// locks it holds come after this one, and a task that waits for them releases this one.
+    /// Acquires the lock again for a task that released it to sleep. The task's other locks come
+    /// after this one, and a task that waits for them releases this one.
     #[inline]
     #[track_caller]
     pub fn lock_again(&self) -> Held<R::Held, O::Ticket> {
@@ -215,23 +217,23 @@ impl<M: Machine, R: RawLock<M>, C: LockClass, O: Observer<M>> Watched<M, R, C, O
         self.acquire_unordered(&attempt, || self.raw.try_lock(), || self.raw.lock())
     }
 
-    /// Leaves the held lock to the CPU, which continues with another context: the calling task does
-    /// not hold it any more. Only the observer is told.
+    /// Leaves the held lock to the CPU, which continues with another context: the calling task no
+    /// longer holds it. This only tells the observer.
     #[inline]
     pub fn hand_over(&self) {
         O::handed_over(C::state(), from_ref(&self.raw).addr());
     }
 
-    /// After [`Watched::hand_over`], by the context that the CPU continues with: it holds the lock
-    /// now.
+    /// Takes the lock that [`Watched::hand_over`] left to the CPU, for the context that the CPU
+    /// continues with.
     #[inline]
     pub fn take_over(&self, site: &'static Location<'static>) {
         O::taken_over(&self.blocking(site));
     }
 }
 
-// SAFETY: locking and unlocking are the inner lock's, one for one; the inner `Held` is private to
-// ours.
+// SAFETY: each locking and unlocking is one of the inner lock; the inner `Held` is private to the
+// outer one.
 unsafe impl<M: Machine, R: RawLock<M>, C: LockClass, O: Observer<M>> RawLock<M>
     for Watched<M, R, C, O>
 {
@@ -270,8 +272,8 @@ unsafe impl<M: Machine, R: RawLock<M>, C: LockClass, O: Observer<M>> RawLock<M>
     }
 }
 
-// SAFETY: locking and unlocking are the inner lock's, one for one; the inner guard state is private
-// to ours.
+// SAFETY: each locking and unlocking is one of the inner lock; the inner guard state is private to
+// the outer one.
 unsafe impl<M: Machine, R: lock_api::RawMutex, C: LockClass, O: Observer<M>> lock_api::RawMutex
     for Watched<M, R, C, O>
 {
@@ -282,7 +284,7 @@ unsafe impl<M: Machine, R: lock_api::RawMutex, C: LockClass, O: Observer<M>> loc
     #[inline]
     #[track_caller]
     fn lock(&self) -> Self::Guard {
-        // `lock_api` does not say whether its locks sleep.
+        // `lock_api` does not tell if its locks sleep.
         let attempt = self.attempt(Kind::Exclusive, Location::caller());
         self.acquire(attempt, || self.raw.try_lock(), || self.raw.lock())
     }

@@ -3,8 +3,8 @@
 //! [`Watched`] wraps a lock and tells an [`Observer`] of each acquisition, with the lock's class
 //! and the caller's source line. [`Profile`] counts and times (like FreeBSD's LOCK_PROFILING),
 //! [`Order`] finds lock orders that can deadlock (like FreeBSD's WITNESS and Linux's lockdep),
-//! [`Both`] does both, and [`Off`] vanishes: the wrapper then has the size of the lock and compiles
-//! to its instructions.
+//! [`Both`] does both, and [`Off`] does nothing: the wrapper then has the size of the lock and
+//! compiles to its instructions.
 //!
 //! The observer is a type, so one binary can hold watched and unwatched locks, and a test can name
 //! its observer in any build. [`DefaultObserver`] is the build's choice: [`Order`] with debug

@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 use core::panic::Location;
 use machine::Machine;
 
-/// True if the lock may have several holders at a time.
+/// The kind of an acquisition: the lock may have one holder at a time, or several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// One holder.
@@ -14,7 +14,7 @@ pub enum Kind {
     Shared,
 }
 
-/// A task wants a lock.
+/// A task's attempt to acquire a lock.
 #[derive(Clone, Copy, Debug)]
 pub struct Attempt {
     /// The lock's class.
@@ -34,20 +34,20 @@ pub struct Attempt {
 /// How a lock was acquired.
 #[derive(Clone, Copy, Debug)]
 pub enum Acquired {
-    /// By `try_lock`.
+    /// Acquired by `try_lock`.
     Tried,
-    /// Without waiting: it was free.
+    /// Acquired without waiting: it was free.
     Free,
     /// After a wait: it was taken.
     Waited(Wait),
-    /// Not asked ([`Observer::asks_contention`]).
+    /// The observer did not ask ([`Observer::asks_contention`]).
     Unknown,
 }
 
 /// A wait for a lock.
 #[derive(Clone, Copy, Debug)]
 pub struct Wait {
-    /// When it began ([`machine::Clock::now`]).
+    /// When the wait began ([`machine::Clock::now`]).
     pub from: u64,
     /// When the lock was acquired.
     pub to: u64,
@@ -61,13 +61,13 @@ pub struct Wait {
 ///
 /// It must not use a watched lock.
 pub trait Observer<M: Machine>: 'static {
-    /// Carried from an acquisition to its release. Where a lock's interface cannot carry it (if the
-    /// release takes no argument), the release gets the default.
+    /// Carried from an acquisition to its release. If a lock's interface cannot carry it, because
+    /// the release takes no argument, the release gets the default.
     type Ticket: Default;
 
-    /// Returns true if the observer must know if a lock was free. A blocking acquisition then tries
-    /// first, and is timed if that fails; on a machine whose clock is [free](machine::Clock::FREE)
-    /// it is always timed, and does not try.
+    /// Returns true if the observer must be told if the lock was free. A blocking acquisition then
+    /// first tries, and is timed if that fails; on a machine whose clock is
+    /// [free](machine::Clock::FREE) it does not try, and is always timed.
     fn asks_contention() -> bool;
 
     /// A blocking acquisition is about to start.
@@ -85,21 +85,21 @@ pub trait Observer<M: Machine>: 'static {
     /// The lock has been released.
     fn released(ticket: Self::Ticket);
 
-    /// The lock stays held, but not by the calling task any more: it is its CPU's, which continues
-    /// with another context.
+    /// The lock stays held, but no longer by the calling task: it is left to the CPU, which
+    /// continues with another context.
     #[inline(always)]
     fn handed_over(class: &'static ClassState, lock: usize) {
         let _ = (class, lock);
     }
 
-    /// The calling task has the lock that its CPU was left with.
+    /// The calling task now holds the lock that was left to its CPU.
     #[inline(always)]
     fn taken_over(attempt: &Attempt) {
         let _ = attempt;
     }
 }
 
-/// No watching: the wrapper compiles to the lock.
+/// Does not watch: the wrapper compiles to the lock.
 #[derive(Clone, Copy, Debug)]
 pub enum Off {}
 
@@ -122,7 +122,7 @@ impl<M: Machine> Observer<M> for Off {
     fn released((): ()) {}
 }
 
-/// Both `A` and `B` watch.
+/// Lets both `A` and `B` watch.
 pub struct Both<A, B>(PhantomData<fn() -> (A, B)>);
 
 impl<M: Machine, A: Observer<M>, B: Observer<M>> Observer<M> for Both<A, B> {

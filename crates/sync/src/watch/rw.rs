@@ -9,7 +9,7 @@ use crate::rwlock::RawRw;
 use core::panic::Location;
 use machine::Machine;
 
-// SAFETY: locking and unlocking are the inner lock's, one for one.
+// SAFETY: each locking and unlocking is one of the inner lock.
 unsafe impl<M: Machine, R: RawRw<M>, C: LockClass, O: Observer<M>> RawRw<M>
     for Watched<M, R, C, O>
 {
@@ -83,7 +83,8 @@ unsafe impl<M: Machine, R: RawRw<M>, C: LockClass, O: Observer<M>> RawRw<M>
         // SAFETY: the caller has a read acquisition of this lock, and so one of `raw`.
         let upgraded = unsafe { self.raw.try_upgrade() };
         if upgraded {
-            // The observer sees the one go and the other come; `raw` has done both.
+            // The observer is told of a release and an acquisition; `raw` has done both in one
+            // step.
             self.release(untimed(), |()| ());
             let taken = self.try_acquire(Kind::Exclusive, Location::caller(), || Some(()));
             debug_assert!(taken.is_some(), "it is held");
@@ -97,7 +98,7 @@ unsafe impl<M: Machine, R: RawRw<M>, C: LockClass, O: Observer<M>> RawRw<M>
         // SAFETY: the caller has the write acquisition of this lock, and so that of `raw`.
         let downgraded = unsafe { self.raw.try_downgrade() };
         if downgraded {
-            // As above.
+            // The observer is told of a release and an acquisition.
             self.release(untimed(), |()| ());
             let taken = self.try_acquire(Kind::Shared, Location::caller(), || Some(()));
             debug_assert!(taken.is_some(), "it is held");

@@ -5,8 +5,8 @@ use super::{Kind, LockClass, Observer, Watched};
 use core::panic::Location;
 use machine::Machine;
 
-// SAFETY: locking and unlocking are the inner lock's, one for one; the inner guards are private to
-// ours.
+// SAFETY: each locking and unlocking is one of the inner lock; the inner guards are private to the
+// outer ones.
 unsafe impl<M: Machine, R: lock_api::RawRwLock, C: LockClass, O: Observer<M>> lock_api::RawRwLock
     for Watched<M, R, C, O>
 {

@@ -1,8 +1,8 @@
 //! Call sites of classes, numbered.
 //!
 //! A hash table that only grows: open addressing, one word per slot; one compare-and-swap adds an
-//! entry. A look-up of a known site is a hash and, mostly, one read of a line that is no longer
-//! written.
+//! entry. A look-up of a known site costs a hash and, in most cases, one read of a cache line that
+//! is no longer written.
 
 use super::ClassState;
 use super::class::{MAX_CLASSES, class};

@@ -1,4 +1,4 @@
-//! Counting instructions of the examples beside a test's own binary.
+//! Counts instructions of the examples that are built together with a test's binary.
 #![allow(dead_code)] // each test uses a part of it
 
 pub mod figures;

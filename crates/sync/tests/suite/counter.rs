@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use sync::counter::Limited;
 
-/// A request to one CPU to change a counter; the answer says whether it was granted.
+/// A request to one CPU to change a counter; the answer is true if it was granted.
 #[derive(Clone, Copy, Debug)]
 enum Op {
     Reserve(u64),
@@ -18,7 +18,7 @@ enum Op {
 
 type Step = (Arc<Limited<Hosted>>, Op);
 
-/// CPUs that do one step after the other.
+/// CPUs that take their steps one at a time.
 struct Cpus {
     machine: Hosted,
     ask: Vec<Sender<Step>>,
@@ -139,8 +139,8 @@ fn never_more_than_the_limit() {
     }
 }
 
-/// As many units as CPUs that want one each: no request is ever refused, however the
-/// units wander.
+/// There are as many units as CPUs that request one each: no request is ever refused, wherever the
+/// units are.
 #[test]
 fn never_refused_while_room_is_left() {
     for cap in [0, 1, 4] {

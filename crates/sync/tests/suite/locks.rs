@@ -36,7 +36,7 @@ fn exclusion<R: RawLock<Hosted>>(threads: u64, times: u64) {
     assert!(!lock.is_locked());
 }
 
-/// Threads that lock or try, as they come; tries that fail are not counted.
+/// Threads that lock or try in arbitrary order; failed attempts are not counted.
 fn trying<R: RawLock<Hosted>>() {
     let mutex = Mutex::<Hosted, R, u64>::new(0);
     let counted: u64 = thread::scope(|scope| {
@@ -90,9 +90,9 @@ fn cpu_time(thread: &impl JoinHandleExt) -> i64 {
     time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 
-/// Waiters get the lock in the order in which they came. Each is let burn a
-/// millisecond of its own CPU time before the next is started: with nothing else to
-/// do, by then it is in the queue, however busy the computer.
+/// Waiters get the lock in the order in which they came. Each waiter uses a millisecond of CPU time
+/// before the next is started: as it does nothing else, it is in the queue by then, however busy
+/// the computer is.
 fn fifo<R: RawLock<Hosted> + 'static>() {
     static ONE_AT_A_TIME: StdMutex<()> = StdMutex::new(());
     let _one = ONE_AT_A_TIME.lock().unwrap_or_else(|e| e.into_inner());

@@ -15,7 +15,7 @@ fn explore(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
     builder.check(model);
 }
 
-/// Two CPUs after the same last unit: one gets it, and has it alone.
+/// Two CPUs compete for the same last unit: exactly one gets it.
 #[test]
 fn last_unit_goes_to_one() {
     explore(5, || {

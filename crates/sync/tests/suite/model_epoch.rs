@@ -207,7 +207,8 @@ fn id_poller<P: Protocol>(world: &World<P>) {
     world.reclaim();
 }
 
-/// As [`marked_reader`], and the next section must not be taken for this.
+/// A reader that leaves its section's id, and enters a second section, which must not be mistaken
+/// for the first.
 fn marked_then_another<P: Protocol>(world: &World<P>) {
     marked_reader(world);
     drop(world.domain.enter());
@@ -217,7 +218,7 @@ fn barrier<P: Protocol>(world: &World<P>) {
     world.domain.barrier();
 }
 
-/// Advances the epoch twice, out of sections of its own, without which no stamp would have to wait.
+/// Advances the epoch twice, from outside sections; without this no stamp would have to wait.
 fn advancing_reader<P: Protocol>(world: &World<P>) {
     for _ in 0..2 {
         let _section = world.domain.enter();

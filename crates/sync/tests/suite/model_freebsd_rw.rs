@@ -27,7 +27,7 @@ fn two() {
     }
 }
 
-/// All schedules with at most so many preemptions.
+/// All schedules with at most this many preemptions.
 #[test]
 fn three() {
     for (writers, readers, preemptions) in [(3, 0, 1), (2, 1, 1), (1, 2, 2)] {
@@ -40,7 +40,7 @@ fn three() {
     }
 }
 
-/// Two readers want to write, beside a writer: at most one of them gets the lock at once.
+/// Two readers upgrade while a writer waits: at most one of them gets the lock at once.
 fn upgrades<R: RawRw<Loomed> + 'static>() {
     let shared = Arc::new((R::new(), <Loomed as Atomics>::Cell::new(0)));
     let mine = shared.clone();
@@ -80,7 +80,7 @@ const LOCK: (&str, &str) = (
     include_str!("../../src/rwlock/freebsd.rs"),
 );
 
-/// The models of so many writers and readers find that the operation behind the comment orders
+/// With this many writers and readers the model fails if the operation after the comment orders
 /// nothing.
 fn found(comment: &str, (writers, readers): (usize, usize)) {
     let preemptions = Some(if writers + readers == 2 { 3 } else { 1 });

@@ -128,7 +128,7 @@ impl<const BUG: u8> MutantRw<BUG> {
     }
 }
 
-// SAFETY: of the faithful one as for the original; the others are to be caught.
+// SAFETY: without a bug, as for the original; the mutants must be found.
 unsafe impl<const BUG: u8> RawRw<Loomed> for MutantRw<BUG> {
     const NAME: &'static str = "mutant";
 

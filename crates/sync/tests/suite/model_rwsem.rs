@@ -10,9 +10,9 @@ use parking::*;
 use std::sync::Arc;
 use sync::rwlock::{RawRw, Rwsem};
 
-/// Nobody asks for the lock to be handed over.
+/// No waiter asks for the lock to be handed over.
 type Patient = Rwsem<Loomed, 0>;
-/// Who is in the queue asks at once.
+/// Queued waiters ask for the lock at once.
 type Impatient = Rwsem<Loomed, 0, 0>;
 
 /// `writers` CPUs count once, and let others run meanwhile; `readers` look once.
@@ -75,7 +75,7 @@ fn three() {
     }
 }
 
-/// A writer goes on as a reader, beside a reader and a writer.
+/// A writer downgrades while a reader and a writer compete.
 fn downgrade() {
     let shared = Arc::new((Patient::new(), <Loomed as Atomics>::Cell::new(0)));
     let mine = shared.clone();
@@ -125,8 +125,8 @@ const SPIN: (&str, &str) = (
     include_str!("../../src/rwlock/rwsem/spin.rs"),
 );
 
-/// The models of so many writers and readers find `flaw` behind the comment, also if a wake-up
-/// tells nothing.
+/// With this many writers and readers the model fails with `flaw` after the comment, also if a
+/// wake-up orders nothing.
 fn found(
     flaw: Flaw,
     (file, text): (&'static str, &str),

@@ -2,7 +2,7 @@
 //! preemption: mutual exclusion, hand-over of the data, no lost waiter, and a
 //! `try_lock` that fails only while a thread has the lock.
 //!
-//! A lost waiter spins for ever, which ends a model by its limit of branches. That
+//! A lost waiter spins forever, which ends a model by its limit of branches. That
 //! these models catch planted bugs is shown in `model_spin_mutants.rs`.
 
 use crate::model;
@@ -14,8 +14,8 @@ use std::sync::Arc;
 use sync::RawLock;
 use sync::spin::{Clh, Conbo, K42, Mcs, Proportional, Qspinlock, Queued, TestAndSet, Ticket};
 
-/// One locks and unlocks twice, one tries: a task that gets in is alone there, and
-/// a failed attempt leaves a lock that works.
+/// One task locks and unlocks twice, another tries: a task that acquires the lock is its only
+/// holder, and a failed attempt leaves a working lock.
 fn trying<R: RawLock<Loomed> + 'static>() {
     loomed::loom::model(|| {
         let shared = Arc::new(Shared::<R>::new());
@@ -45,7 +45,7 @@ fn trying<R: RawLock<Loomed> + 'static>() {
     });
 }
 
-/// Two try: at least one gets in if no other thread is about.
+/// Two tasks try: at least one acquires the lock if no other thread competes.
 fn both_trying<R: RawLock<Loomed> + 'static>() {
     loomed::loom::model(|| {
         let shared = Arc::new(Shared::<R>::new());
@@ -92,9 +92,9 @@ macro_rules! models {
     )*};
 }
 
-// With two waiters on one word and two preemptions, loom lets the waiters run in turn
-// for ever; one preemption ends, and queue locks bear two. (The first of `qspinlock`'s queue
-// waits on the lock, too.)
+// With two waiters on one word and two preemptions, loom lets the waiters run in turn forever;
+// with one preemption the model ends, and for queue locks with two. (The first of `qspinlock`'s
+// queue also waits on the lock.)
 models! {
     test_and_set: TestAndSet, 1;
     ticket: Ticket, 1;
@@ -107,7 +107,8 @@ models! {
     cna: Cna, 1;
 }
 
-/// CNA that now looks for a waiter of its own NUMA node, and now lets the secondary queue go first.
+/// CNA that sometimes searches for a waiter of its own NUMA node, and sometimes lets the secondary
+/// queue go first.
 type Cna<M> = Queued<M, 1>;
 
 /// One task holds the lock, one waits on the lock itself, and only then is there a queue: of two,

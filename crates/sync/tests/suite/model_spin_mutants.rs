@@ -22,7 +22,7 @@ fn caught<R: RawLock<Loomed> + 'static>() {
 /// Test-and-set that acquires without acquire ordering.
 struct RelaxedTestAndSet(U8);
 
-// SAFETY: it is no lock; the model has to say so.
+// SAFETY: none; it is no lock, and the model must find that.
 unsafe impl RawLock<Loomed> for RelaxedTestAndSet {
     type Held = ();
     const NAME: &'static str = "tas, relaxed acquisition";
@@ -58,7 +58,7 @@ struct Ticket<const EARLY: bool> {
     serving: U32,
 }
 
-// SAFETY: it is no lock; the model has to say so.
+// SAFETY: none; it is no lock, and the model must find that.
 unsafe impl<const EARLY: bool> RawLock<Loomed> for Ticket<EARLY> {
     type Held = ();
     const NAME: &'static str = "ticket";
@@ -264,7 +264,7 @@ fn k42_unlock_without_compare_and_swap() {
 /// CLH that releases without release ordering.
 struct Clh(Ptr);
 
-// SAFETY: it is no lock; the model has to say so.
+// SAFETY: none; it is no lock, and the model must find that.
 unsafe impl RawLock<Loomed> for Clh {
     type Held = &'static Node;
     const NAME: &'static str = "clh, relaxed release";
@@ -306,8 +306,8 @@ mod bug {
     pub const UNNAMED: u8 = 3;
 }
 
-/// CLH with nodes used again, which `try_lock` has to reckon with. A task keeps its
-/// last unused node in a local word.
+/// CLH with nodes that are reused, which `try_lock` has to take into account. A task keeps its last
+/// unused node in a local word.
 struct ReusingClh<const BUG: u8>(Ptr);
 
 /// A word that the crate leaves free.
@@ -398,8 +398,8 @@ unsafe impl<const BUG: u8> RawLock<Loomed> for ReusingClh<BUG> {
     }
 }
 
-/// That the first is caught shows that the model gets behind a node that has come back;
-/// that the others are, that another task then queues there before the attempt has left.
+/// That the first bug is found shows that the model queues behind a node that has come back; that
+/// the others are found shows that another task then queues there before the attempt has left.
 #[test]
 fn clh_try_lock_fooled_by_a_reused_node() {
     let caught = |model: fn()| catch_unwind(model).is_err();
@@ -522,7 +522,7 @@ fn queued_lock_whose_pending_task_is_overlooked() {
 /// node, once. Unless `KEEPS`, a queue that has become empty forgets that waiter.
 struct Cna<const KEEPS: bool> {
     tail: Ptr,
-    /// The waiter that was passed over; the holder's.
+    /// The waiter that was passed over. Owned by the lock's holder.
     aside: Ptr,
 }
 

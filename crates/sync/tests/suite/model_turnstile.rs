@@ -1,4 +1,4 @@
-//! Turnstiles and sleep queues, under the checker: no task sleeps for ever.
+//! Turnstiles and sleep queues, under the checker: no task sleeps forever.
 //!
 //! All schedules of two CPUs; of three, those with at most one preemption (two did not
 //! end in 25 s: three CPUs spin on one chain lock).
@@ -19,9 +19,9 @@ type Flag = <Loomed as Atomics>::AtomicU32;
 /// How the waiters wait.
 #[derive(Clone, Copy)]
 enum Waiting {
-    /// They check under the chain lock.
+    /// The waiters check under the chain lock.
     Loomed,
-    /// They check, then lock the chain and wait.
+    /// The waiters check, then lock the chain and wait.
     Early,
 }
 
@@ -36,7 +36,7 @@ enum Waking {
 
 /// CPU 0 sets a flag and wakes; the others wait for it.
 fn event(cpus: usize, waiting: Waiting, waking: Waking) {
-    // The chain lock orders the flag, so relaxed accesses do.
+    // The chain lock orders the flag, so relaxed accesses are enough.
     let shared = Arc::new((Flag::new(0), Turnstiles::<Loomed>::new(1)));
     on_all(cpus, move |cpu| {
         let (flag, turnstiles) = &*shared;

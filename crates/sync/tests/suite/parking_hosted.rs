@@ -160,7 +160,7 @@ fn writers_do_not_starve() {
     gets_in::<Rwsem<Hosted>>();
 }
 
-/// A writer gets in while readers overlap all the time.
+/// A writer acquires the lock although readers overlap all the time.
 fn gets_in<R: RawRw<Hosted> + 'static>() {
     let shared = Arc::new((R::new(), AtomicBool::new(false), AtomicUsize::new(0)));
     on_all(4, move |cpu| {

@@ -1,4 +1,4 @@
-//! Locks to be watched: as simple as can be.
+//! Simple locks to be watched.
 
 use machine::{Atomic, AtomicInt, ConstInit, Machine, Ordering};
 use sync::RawLock;
@@ -23,7 +23,7 @@ unsafe impl<M: Machine> RawLock<M> for Tas<M> {
     }
     #[inline]
     fn try_lock(&self) -> Option<()> {
-        // No swap: a store of a waiter may go before the release in a checker's eyes.
+        // No swap: a checker may order a waiter's store before the release.
         let taken = self
             .0
             .compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed);
@@ -53,7 +53,7 @@ where
         RawLock::<M>::try_lock(self)
     }
     unsafe fn unlock(&self, (): ()) {
-        // SAFETY: passed on.
+        // SAFETY: the contract is that of the inner operation.
         unsafe { RawLock::<M>::unlock(self, ()) };
     }
     fn is_locked(&self) -> bool {
@@ -61,8 +61,7 @@ where
     }
 }
 
-/// A test-and-set lock that counts its waiters, and tells of spins (one a waiter) and
-/// sleeps (two a waiter).
+/// A test-and-set lock that counts its waiters, and reports one spin and two sleeps for each.
 pub struct Gate<M: Machine> {
     lock: Tas<M>,
     waiters: M::AtomicU32,
@@ -74,7 +73,7 @@ impl<M: Machine> Gate<M> {
     }
 }
 
-// SAFETY: all is the inner lock's.
+// SAFETY: all operations are the inner lock's.
 unsafe impl<M: Machine> RawLock<M> for Gate<M> {
     type Held = ();
     const NAME: &'static str = "gate";
@@ -99,7 +98,7 @@ unsafe impl<M: Machine> RawLock<M> for Gate<M> {
         self.lock.try_lock()
     }
     unsafe fn unlock(&self, (): ()) {
-        // SAFETY: passed on.
+        // SAFETY: the contract is that of the inner operation.
         unsafe { self.lock.unlock(()) };
     }
     fn is_locked(&self) -> bool {

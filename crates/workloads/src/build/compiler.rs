@@ -8,7 +8,7 @@
 //! program data that had been read; cc1's file has 33 MB. This workload has a twentieth of the
 //! faults in the same proportions, and everything that a program maps before `main`: 9 files, each
 //! in two parts. It frees memory more often than gcc does, like compilers with other allocators.
-//! Computing takes 8 ms, where a twentieth were 85: so that a job lasts some milliseconds, and
+//! Computing takes 8 ms, where a twentieth would be 85, so that a job lasts some milliseconds and
 //! spends a tenth of them in the VM when nothing delays it. (In case study 002 the system takes 7.7
 //! % of the CPU time before its change, 4.3 % after.)
 
@@ -35,8 +35,8 @@ const SIZES: Sizes = Sizes {
 const HEAP_STEPS: usize = 2;
 const HEAP_STEP: usize = 32 << 10;
 const HEAP_PAGES: usize = 5;
-/// Bytes of an arena, of which each phase has one; pages of it that are written, by up to a half
-/// more or fewer; and the number of phases after which it is freed.
+/// Bytes of an arena, one for each phase; pages of it that are written, by up to a half more or
+/// fewer; and the number of phases after which it is freed.
 const ARENA: usize = 320 << 10;
 const ARENA_PAGES: u64 = 48;
 const ARENA_LIFE: usize = 2;
@@ -161,7 +161,7 @@ impl<S: System> Compiler<'_, S> {
     }
 }
 
-/// The starts of the heap's parts that a phase asks for.
+/// The starts of the parts of the heap that a phase asks for.
 fn heap_steps(heap: usize, phase: usize) -> impl Iterator<Item = usize> {
     (phase * HEAP_STEPS..(phase + 1) * HEAP_STEPS).map(move |step| heap + step * HEAP_STEP)
 }

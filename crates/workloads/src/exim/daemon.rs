@@ -1,4 +1,4 @@
-//! The process of which all others of the server are copies.
+//! The first process of the server; all others are copies of it.
 
 use super::fitted;
 use super::memory::{Area, NEW};
@@ -36,8 +36,8 @@ pub struct Daemon {
 }
 
 impl Daemon {
-    /// Starts it in this process: maps and touches the memory that it has when the first connection
-    /// comes.
+    /// Starts the daemon in this process: maps and touches the memory that it has when the first
+    /// connection comes.
     ///
     /// # Errors
     /// The first call that fails. Earlier mappings then stay.

@@ -119,7 +119,7 @@ impl<'a, F> Mail<'a, F> {
         Error::unless(Call::Write, written as u64, ENTRY as u64)
     }
 
-    /// Reads the spool file, all of whose bytes must be of this message.
+    /// Reads the spool file; all its bytes must be of this message.
     fn read_spool<S: System<File = F>>(&self, system: &mut S, spool: &F) -> Result<u8, Error> {
         expect_file(system, spool, 0, [0; SPOOLED], self.message)
     }
@@ -151,7 +151,7 @@ pub(super) fn expect_delivered<S: System>(
     expect_file(system, mailbox, place(message), [0; ENTRY], message).map(|_| ())
 }
 
-/// Reads as many bytes as `buffer` has, all of which must be of `message`.
+/// Reads as many bytes as `buffer` has; all must be of `message`.
 fn expect_file<S: System, const LEN: usize>(
     system: &mut S,
     file: &S::File,

@@ -9,7 +9,7 @@ use crate::{Error, System};
 /// The content of a page that only the daemon has written.
 pub(super) const NEW: u8 = WRITTEN;
 
-/// Memory of the process's own, of which it writes the first pages.
+/// Memory of the process's own; it writes the first pages.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Area {
     /// The program's data.
@@ -22,7 +22,7 @@ pub(super) enum Area {
     Libraries,
 }
 
-/// Which process: each is a copy of the one before it.
+/// The processes of a message: each is a copy of the one before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     Connection,
@@ -30,7 +30,7 @@ pub(super) enum Role {
     Transport,
 }
 
-/// The most bytes that all three copy.
+/// The most bytes that all three processes copy.
 pub(super) const COPIED: usize = 384 << 10;
 
 impl Role {

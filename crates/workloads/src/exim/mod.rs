@@ -12,15 +12,17 @@
 //! tables.
 //!
 //! # Sizes
-//! A message takes 1.156 M cycles at one CPU (Boyd-Wickizer et al., Non-scalable locks are dangerous, 2012), 0.48 ms
-//! at 2.4 GHz, 69 % of them in the kernel (An analysis of Linux scalability to many cores; both quoted from memory, not
-//! re-checked). Two numbers are chosen so that it does here, on `opteron-48` with `linux-2.6.39`: the nanoseconds of
-//! computing, and the part of its pages that a process touches. Which pages is measured on Exim 4.96 of Debian 12
-//! with MOSBENCH's configuration, by the tracepoints of page faults and `strace -f`: there a connection takes 54
-//! faults per message, 49 of them copies of pages that the last fork has made read-only; its
-//! delivery 152, of which 84 are copies and 67 reads of programs; the transport 184, 103 and 80. Of 4.96's 28
-//! libraries there are 8, about as many as 4.71 had. The calls of 2010's allocators, one `brk`, `mmap` and
-//! `munmap` per message, are MOSBENCH's own count. Two forks and three exits take most of the time in the kernel.
+//! A message takes 1.156 M cycles at one CPU (Boyd-Wickizer et al., Non-scalable locks are
+//! dangerous, 2012), 0.48 ms at 2.4 GHz, 69 % of them in the kernel (An analysis of Linux
+//! scalability to many cores; both quoted from memory, not re-checked). Two numbers are chosen so
+//! that it does here, on `opteron-48` with `linux-2.6.39`: the nanoseconds of computing, and the
+//! part of its pages that a process touches. Which pages is measured on Exim 4.96 of Debian 12 with
+//! MOSBENCH's configuration, by the tracepoints of page faults and `strace -f`: there a connection
+//! takes 54 faults per message, 49 of them copies of pages that the last fork has made read-only;
+//! its delivery 152, including 84 copies and 67 reads of programs; the transport 184, 103 and 80.
+//! Of 4.96's 28 libraries there are 8, about as many as 4.71 had. The calls of 2010's allocators,
+//! one `brk`, `mmap` and `munmap` per message, are MOSBENCH's own count. Two forks and three exits
+//! take most of the time in the kernel.
 
 mod daemon;
 mod mail;
@@ -35,7 +37,7 @@ use crate::{Call, Counter, Error, Feature, Needs, Program, System, Workload};
 /// The part of 4.96's pages that is touched, in percent.
 const FITTED: usize = 27;
 
-/// So many of the pages that 4.96 touches.
+/// The part of `pages` pages, touched by 4.96, that is touched here.
 const fn fitted(pages: usize) -> usize {
     (pages * FITTED).div_ceil(100)
 }

@@ -16,11 +16,11 @@ pub struct Files<F> {
 /// Names one of the [`Files`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input {
-    /// See [`Files::program`].
+    /// The program itself.
     Program,
     /// One of [`Files::libraries`], by its number.
     Library(usize),
-    /// See [`Files::sources`].
+    /// The input of a compiler.
     Sources,
 }
 

@@ -19,13 +19,13 @@ const RUN: usize = 6;
 
 /// The sizes of a program.
 pub(crate) struct Sizes {
-    /// Bytes of its data, and pages of it that are written.
+    /// Bytes of its data.
     pub data: usize,
-    /// See [`Sizes::data`].
+    /// Pages of the data that are written.
     pub data_pages: usize,
-    /// Bytes of its stack, and pages that are used.
+    /// Bytes of its stack.
     pub stack: usize,
-    /// See [`Sizes::stack`].
+    /// Pages of the stack that are used.
     pub stack_pages: usize,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Sizes {
 pub(crate) struct Image {
     /// The program, read-only.
     pub text: usize,
-    /// Its data, of which the written pages hold [`WRITTEN`].
+    /// Its data; the written pages hold [`WRITTEN`].
     pub data: usize,
     /// Its stack; the pages in use hold [`WRITTEN`].
     pub stack: usize,
@@ -75,7 +75,7 @@ impl Image {
         Ok(image)
     }
 
-    /// Unmaps it.
+    /// Unmaps the image.
     pub fn unload<S: System>(&self, system: &mut S, sizes: &Sizes) -> Result<(), Error> {
         system.unmap(self.text, Input::Program.size())?;
         system.unmap(self.data, sizes.data)?;
@@ -92,7 +92,7 @@ impl Image {
         Ok(())
     }
 
-    /// Reads pages of the program, of `all` in runs that are evenly spaced.
+    /// Reads pages of the program, in evenly spaced runs out of `all`.
     pub fn run_text<S: System>(
         &self,
         system: &mut S,

@@ -30,9 +30,9 @@ struct Recorder {
     touched: usize,
     /// The page that must not be written now.
     read_only: Option<usize>,
-    /// This call fails with ENOMEM.
+    /// The call that fails with ENOMEM.
     fail: Option<Call>,
-    /// Discarding does nothing: a kernel that forgets to flush.
+    /// True if discarding does nothing, as in a kernel that forgets to flush.
     keep_discarded: bool,
     last: u8,
 }

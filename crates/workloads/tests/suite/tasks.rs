@@ -216,7 +216,7 @@ fn run(limits: &[u64], fail_at: Option<usize>) -> (Vec<Result<u64, Error>>, u64)
     (ended, shared.waits)
 }
 
-/// Runs a workload with a task for each limit, of which one may fail at a call. Returns each task's
+/// Runs a workload with a task for each limit; one of them may fail at a call. Returns each task's
 /// result, and the state that they leave.
 fn run_of(
     name: &str,

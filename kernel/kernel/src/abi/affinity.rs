@@ -20,7 +20,7 @@ pub fn sched_getaffinity(thread: &mut Thread, [tid, bytes, to, ..]: Arguments) -
     Ok(mask.len())
 }
 
-/// Another thread that is in user mode goes at once, but the call does not wait for that.
+/// Another thread that is in user mode migrates at once, but the call does not wait for that.
 pub fn sched_setaffinity(thread: &mut Thread, [tid, bytes, from, ..]: Arguments) -> Answer {
     let mut mask = vec![0; bytes.min(MOST_CPUS.div_ceil(8))];
     thread.read_bytes(from, &mut mask)?;
@@ -40,7 +40,7 @@ fn found(thread: &Thread, tid: usize) -> Result<Arc<ThreadRef>, Errno> {
     found.ok_or(Errno::SRCH)
 }
 
-/// The CPU that the thread was on; all are of one node.
+/// The CPU that the thread was on. All CPUs are on one node.
 pub fn getcpu(thread: &mut Thread, [cpu, node, ..]: Arguments) -> Answer {
     let here = {
         let pin = Metal::pin();

@@ -17,7 +17,7 @@ pub fn truncate(thread: &mut Thread, [path, bytes, ..]: Arguments) -> Answer {
     let inode = thread.inode_at(HERE, path, 0)?;
     match &inode.kind {
         Kind::File(_) => {
-            // A program that runs from it needs its bytes.
+            // A program that runs from the file needs its bytes.
             let _writer = Writer::new(&inode)?;
             resize(&inode, bytes)
         }
@@ -45,7 +45,7 @@ fn resize(inode: &Inode, bytes: usize) -> Answer {
     Ok(0)
 }
 
-/// Makes the file large enough and sees to it that there is memory for it. Nothing else is there.
+/// Makes the file large enough and allocates memory for it. No other mode is supported.
 pub fn fallocate(thread: &mut Thread, [fd, mode, offset, bytes, ..]: Arguments) -> Answer {
     let file = thread.file(fd)?;
     let (offset, bytes) = (offset as i64, bytes as i64);
@@ -72,7 +72,7 @@ pub fn fallocate(thread: &mut Thread, [fd, mode, offset, bytes, ..]: Arguments) 
     }
     let first = offset as u64 / PAGE_SIZE as u64 * PAGE_SIZE as u64;
     for page in (first..end).step_by(PAGE_SIZE) {
-        // A page that the object has read has memory from now on.
+        // Reading a page through the object allocates its memory.
         let read = if is_disturbed() {
             Err(Errno::INTR)
         } else {
@@ -89,7 +89,7 @@ pub fn fallocate(thread: &mut Thread, [fd, mode, offset, bytes, ..]: Arguments) 
     Ok(0)
 }
 
-/// Files are in memory already: advice changes nothing.
+/// Does nothing: files are in memory already.
 pub fn fadvise64(thread: &mut Thread, [fd, _, bytes, advice, ..]: Arguments) -> Answer {
     let file = thread.file(fd)?;
     match advice as u32 {
@@ -100,7 +100,7 @@ pub fn fadvise64(thread: &mut Thread, [fd, _, bytes, advice, ..]: Arguments) -> 
     }
 }
 
-/// A file without a name. There are no seals and no pages of other sizes.
+/// Creates a file without a name. Seals and pages of other sizes are not supported.
 pub fn memfd_create(thread: &mut Thread, [name, flags, ..]: Arguments) -> Answer {
     /// The most bytes of a name, with its end.
     const NAME: usize = 250;
@@ -133,7 +133,7 @@ pub fn fstatfs(thread: &mut Thread, [fd, to, ..]: Arguments) -> Answer {
 }
 
 fn tell(thread: &Thread, inode: &Inode, to: usize) -> Answer {
-    // SAFETY: numbers, of which zero is one.
+    // SAFETY: all fields are numbers, and zero is a valid one.
     let mut told: statfs64 = unsafe { core::mem::zeroed() };
     told.f_type = match &inode.kind {
         Kind::Report(_) => PROC_SUPER_MAGIC as _,

@@ -67,7 +67,7 @@ pub fn fchown(thread: &mut Thread, [fd, user, group, ..]: Arguments) -> Answer {
     own(thread.file(fd)?.inode(), user, group)
 }
 
-/// Gives an inode to others; the largest number leaves it.
+/// Sets an inode's owner and group; the largest number leaves them unchanged.
 fn own(inode: &Inode, user: usize, group: usize) -> Answer {
     let set = |value: &AtomicU32, to: usize| {
         if to as u32 != u32::MAX {
@@ -93,7 +93,7 @@ pub fn fchmodat(thread: &mut Thread, [at, path, mode, ..]: Arguments) -> Answer 
     change_mode(&*thread.inode_at(at, path, 0)?, mode)
 }
 
-/// A link has no mode that one could change.
+/// The mode of a link cannot be changed.
 pub fn fchmodat2(thread: &mut Thread, [at, path, mode, flags, ..]: Arguments) -> Answer {
     let flags = flags as u32;
     if flags & !(AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH) != 0 {
@@ -112,7 +112,7 @@ fn change_mode(inode: &Inode, mode: usize) -> Answer {
     Ok(0)
 }
 
-/// Without a path, the open file itself.
+/// Without a path, changes the open file itself.
 pub fn utimensat(thread: &mut Thread, [at, path, times, flags, ..]: Arguments) -> Answer {
     let flags = flags as u32;
     if flags & !(AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH) != 0 {
@@ -146,7 +146,7 @@ pub fn utimensat(thread: &mut Thread, [at, path, times, flags, ..]: Arguments) -
     Ok(0)
 }
 
-/// The time to set; nothing if the old one stays. Times before 1970 are 1970.
+/// The time to set; `None` if the old one stays. Times before 1970 become 1970.
 fn moment(time: timespec, now: u64) -> Result<Option<u64>, Errno> {
     match (time.tv_nsec as u32, u64::try_from(time.tv_nsec)) {
         (UTIME_NOW, _) => Ok(Some(now)),

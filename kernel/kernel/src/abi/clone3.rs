@@ -5,10 +5,11 @@ use crate::process::Thread;
 use alloc::vec;
 use linux_raw_sys::general::CLONE_PIDFD;
 
-/// Bytes of `struct clone_args` as it was first, and as it is known here.
+/// Bytes of the first version of `struct clone_args`.
 const FIRST: usize = 64;
+/// Bytes of the version that is supported here.
 const KNOWN: usize = 88;
-/// The most that is looked at.
+/// The most bytes that are read.
 const MOST: usize = 4096;
 
 pub fn clone3(thread: &mut Thread, [at, bytes, ..]: Arguments) -> Answer {
@@ -25,8 +26,8 @@ pub fn clone3(thread: &mut Thread, [at, bytes, ..]: Arguments) -> Answer {
     let (words, _) = all.as_chunks::<8>();
     let word = |index: usize| usize::from_le_bytes(words[index]);
     let [flags, _, child_tid, parent_tid, signal, stack, size, tls] = core::array::from_fn(word);
-    // Numbers that the caller chooses, groups of processes, and descriptors of processes are not
-    // there; nor are flags beyond 32 bits.
+    // Not supported: numbers that the caller chooses, control groups, descriptors of processes, and
+    // flags beyond 32 bits.
     let others = [
         flags & CLONE_PIDFD as usize,
         word(8),

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use linux_raw_sys::general::RENAME_NOREPLACE;
 
 /// Fills the caller's buffer with entries: `.`, `..`, then names in their order. The file's offset
-/// counts them; in a directory of the kernel's it is a position.
+/// counts them; in a live directory it is a position.
 pub fn getdents64(thread: &mut Thread, [fd, to, bytes, ..]: Arguments) -> Answer {
     let file = thread.file(fd)?;
     let inode = file.inode();
@@ -38,8 +38,8 @@ pub fn getdents64(thread: &mut Thread, [fd, to, bytes, ..]: Arguments) -> Answer
     Ok(records.len())
 }
 
-/// Adds `struct linux_dirent64`, unless the records would be more than `most` bytes; whether they
-/// are not. `next` is the offset behind the entry.
+/// Adds a `struct linux_dirent64`, unless the records would be more than `most` bytes. Returns true
+/// if it did. `next` is the offset after the entry.
 fn add_record(records: &mut Vec<u8>, most: usize, next: u64, name: &[u8], entry: &Inode) -> bool {
     /// Bytes before the name: number, offset, length, kind.
     const HEAD: usize = 19;
@@ -71,7 +71,7 @@ pub fn renameat2(thread: &mut Thread, [from_at, from, to_at, to, flags, _]: Argu
         return Err(Errno::INVAL);
     }
     let [from, to] = [thread.read_path(from)?, thread.read_path(to)?];
-    // One at a time: no directory comes to be inside of itself.
+    // One at a time, so that no directory gets inside itself.
     let alone = RENAMES.lock();
     let from = Place::of(&thread.path_at(from_at, &from)?)?;
     let to = Place::of(&thread.path_at(to_at, &to)?)?;

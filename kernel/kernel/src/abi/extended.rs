@@ -7,7 +7,7 @@ use crate::process::Thread;
 /// The most bytes of a name, with its end.
 const NAME: usize = 256;
 
-/// Checks the length of the name that a call is about.
+/// Checks the length of an attribute's name.
 fn named(thread: &Thread, name: usize) -> Result<(), Errno> {
     match thread.read_text(name, NAME) {
         Ok(name) if !name.is_empty() => Ok(()),
@@ -23,14 +23,14 @@ pub fn one(thread: &mut Thread, [path, name, ..]: Arguments) -> Answer {
     Err(Errno::OPNOTSUPP)
 }
 
-/// The same of a link itself.
+/// `lsetxattr`, `lgetxattr`, `lremovexattr`: for a link itself.
 pub fn one_of_link(thread: &mut Thread, [path, name, ..]: Arguments) -> Answer {
     thread.inode_at(HERE, path, LINK as u32)?;
     named(thread, name)?;
     Err(Errno::OPNOTSUPP)
 }
 
-/// The same of an open file.
+/// `fsetxattr`, `fgetxattr`, `fremovexattr`: for an open file.
 pub fn one_of_file(thread: &mut Thread, [fd, name, ..]: Arguments) -> Answer {
     thread.file(fd)?;
     named(thread, name)?;

@@ -17,7 +17,7 @@ impl Thread {
     /// The open file that a descriptor leads to.
     ///
     /// # Errors
-    /// If there is none, or it is no more than a place (`O_PATH`).
+    /// If there is none, or it is only a place (`O_PATH`).
     pub fn file(&self, descriptor: usize) -> Result<Arc<OpenFile>, Errno> {
         let file = self.file_or_place(descriptor)?;
         if file.is_place() {
@@ -27,7 +27,7 @@ impl Thread {
         }
     }
 
-    /// The same, also if it is no more than a place.
+    /// The open file that a descriptor leads to, even if it is only a place.
     pub fn file_or_place(&self, descriptor: usize) -> Result<Arc<OpenFile>, Errno> {
         // A descriptor is 32 bits wide.
         let descriptor = descriptor as u32 as usize;
@@ -41,11 +41,11 @@ impl Thread {
     }
 }
 
-/// A broken pipe is a signal, too.
+/// Sends the signal for a broken pipe, if the answer is that error.
 pub fn signal_if_broken(thread: &Thread, answer: Answer) -> Answer {
     if answer == Err(Errno::PIPE) {
         let info = Info::user(Signal::PIPE, &thread.process);
-        // The thread is there, and one of these always finds room.
+        // The thread exists, and this fails only for queued signals.
         let _ = thread.process.send_to(thread.shared.tid(), info);
     }
     answer
@@ -74,8 +74,8 @@ pub fn lseek(thread: &mut Thread, [fd, offset, whence, ..]: Arguments) -> Answer
     Ok(*place as usize)
 }
 
-/// The first byte from `offset` on that is in a page which was written, or is not; the end is a
-/// hole.
+/// The first byte from `offset` on that is in a page that was written (`of_data`), or in one that
+/// was not. The end of the file counts as a hole.
 fn edge(inode: &Inode, offset: i64, of_data: bool) -> Result<u64, Errno> {
     let object = inode.object().ok_or(Errno::INVAL)?;
     let page = PAGE_SIZE as u64;
@@ -101,7 +101,7 @@ pub fn close(thread: &mut Thread, [fd, ..]: Arguments) -> Answer {
 
 fn close_one(thread: &Thread, number: usize) -> Result<(), Errno> {
     let closed = thread.process.files.lock().take(number)?;
-    // Behind the lock.
+    // After the lock is released.
     closed.file.closed_by(thread.process.pid);
     drop(closed);
     Ok(())
@@ -111,8 +111,9 @@ fn close_one(thread: &Thread, number: usize) -> Result<(), Errno> {
 const CLOSE_RANGE_UNSHARE: u32 = 1 << 1;
 const CLOSE_RANGE_CLOEXEC: u32 = 1 << 2;
 
-/// Closes descriptors, or has a new program not get them. All threads have the same ones: only a
-/// thread without others may ask for its own first, which it has.
+/// Closes descriptors, or marks them to be closed by a new program. All threads share their
+/// descriptors, so only a process's only thread may ask for descriptors of its own, which it has
+/// already.
 pub fn close_range(thread: &mut Thread, [first, last, flags, ..]: Arguments) -> Answer {
     let (first, last, flags) = (first as u32 as usize, last as u32 as usize, flags as u32);
     let unshares = flags & CLOSE_RANGE_UNSHARE != 0;
@@ -163,7 +164,7 @@ pub fn dup3(thread: &mut Thread, [from, to, flags, ..]: Arguments) -> Answer {
     Ok(to)
 }
 
-/// Gives a file a number, in the place of the file that has it.
+/// Gives a file a number, replacing the file that has it.
 fn replace(thread: &Thread, to: usize, file: Arc<OpenFile>, closes: bool) -> Result<(), Errno> {
     let closed = thread.process.files.lock().put(to, file, closes)?;
     if let Some(closed) = closed {
@@ -282,7 +283,7 @@ pub fn fstat(thread: &mut Thread, [fd, to, ..]: Arguments) -> Answer {
     Ok(0)
 }
 
-/// Files are nowhere but in memory.
+/// Does nothing: files are only in memory.
 pub fn fsync(thread: &mut Thread, [fd, ..]: Arguments) -> Answer {
     match &thread.file(fd)?.inode().kind {
         Kind::File(_) => Ok(0),

@@ -22,7 +22,7 @@ pub fn futex(thread: &mut Thread, arguments: Arguments) -> Answer {
     let word = name(thread, at, is_private);
     let of_bits = matches!(operation, FUTEX_WAIT_BITSET | FUTEX_WAKE_BITSET);
     match operation {
-        // All waiters wait for all bits, so that some are woken in vain.
+        // All waiters wait for all bits, so some are woken in vain.
         _ if of_bits && last as u32 == 0 => Err(Errno::INVAL),
         FUTEX_WAIT | FUTEX_WAIT_BITSET => {
             let until = deadline(thread, timeout, operation == FUTEX_WAIT, by_realtime)?;
@@ -56,7 +56,7 @@ pub fn futex(thread: &mut Thread, arguments: Arguments) -> Answer {
     }
 }
 
-/// Refuses what is no address. A word that is the process's own need not be there.
+/// Fails for an invalid address. A process's private word need not be mapped.
 fn check_address(thread: &Thread, at: usize, is_private: bool) -> Result<(), Errno> {
     if !is_private {
         thread.read::<u32>(at)?;
@@ -66,7 +66,7 @@ fn check_address(thread: &Thread, at: usize, is_private: bool) -> Result<(), Err
     Ok(())
 }
 
-/// Changes a word as `FUTEX_WAKE_OP` says, in one step; returns true if the old value passes the
+/// Changes a word as `FUTEX_WAKE_OP` says, atomically. Returns true if the old value passes the
 /// comparison.
 fn change(thread: &Thread, at: usize, how: u32) -> Result<bool, Errno> {
     // Signed numbers of 12 bits.
@@ -108,7 +108,7 @@ fn name(thread: &Thread, at: usize, is_private: bool) -> Name {
     }
 }
 
-/// When a wait ends by itself: after a time, or at one, of a clock.
+/// The deadline of a wait: after a time, or at a time, of a clock.
 fn deadline(thread: &Thread, timeout: usize, is_relative: bool, by_realtime: bool) -> Answer {
     if timeout == 0 {
         return Ok(usize::MAX);
@@ -124,14 +124,14 @@ fn deadline(thread: &Thread, timeout: usize, is_relative: bool, by_realtime: boo
 }
 
 fn wait(thread: &mut Thread, word: Name, at: usize, value: u32, until: usize) -> Answer {
-    // The word is there before a lock is held; under the lock it is read again.
+    // This brings the word into memory before a lock is held; under the lock it is read again.
     let look = || -> Result<bool, Errno> { Ok(thread.read::<u32>(at)? == value) };
     if !look()? {
         return Err(Errno::AGAIN);
     }
     let (futexes, kernel) = (&system().futexes, &system().kernel);
     let waits = || !thread.is_disturbed();
-    // A wait that goes on ends when it would have.
+    // A restarted wait keeps its deadline.
     let until = thread.until.unwrap_or(until as u64);
     let wait = || futexes.wait_while(kernel, word, waits, look);
     match thread.wait_until(until, wait)? {
@@ -139,28 +139,28 @@ fn wait(thread: &mut Thread, word: Name, at: usize, value: u32, until: usize) ->
         Wait::Differs => Err(Errno::AGAIN),
         Wait::Stopped if Metal::now() >= until => Err(Errno::TIMEDOUT),
         Wait::Stopped => {
-            // As on Linux: with a limit it does not go on after a handler.
+            // As on Linux, a wait with a limit is not restarted after a handler.
             thread.until = (until != u64::MAX).then_some(until);
             Err(Errno::INTR)
         }
     }
 }
 
-/// Wakes threads that wait at the first word, and lets others wait at the second one; returns how
-/// many.
+/// Wakes threads that wait at the first word, and moves others to the second one; returns their
+/// number.
 fn requeue(
     words: [Name; 2],
     counts: [usize; 2],
     still: impl Fn() -> Result<bool, Errno>,
 ) -> Answer {
-    // The word is there before a lock is held.
+    // This brings the word into memory before a lock is held.
     still()?;
     let (futexes, kernel) = (&system().futexes, &system().kernel);
     let told = futexes.requeue(kernel, words, counts, &still)?;
     told.map(|[woken, moved]| woken + moved).ok_or(Errno::AGAIN)
 }
 
-/// Wakes threads that wait at a word, of whatever process.
+/// Wakes threads of any process that wait at a word.
 fn wake_named(word: Name, count: usize) -> usize {
     system().futexes.wake(&system().kernel, word, count)
 }

@@ -1,4 +1,4 @@
-//! Operations of open files: those of all, and the terminal's.
+//! Operations on open files: those of all files, and the terminal's.
 
 use super::{Answer, Arguments, Errno};
 use crate::process::{Process, Thread};
@@ -21,7 +21,7 @@ pub fn ioctl(thread: &mut Thread, [fd, request, value, ..]: Arguments) -> Answer
                 _ => file.flags.fetch_or(O_NONBLOCK, Ordering::Relaxed),
             };
         }
-        // Nobody is told by a signal that a file is ready.
+        // No signal is sent when a file is ready.
         FIOASYNC if thread.read::<u32>(value)? == 0 => {}
         FIOASYNC => return Err(Errno::NOTTY),
         FIONREAD => {
@@ -52,7 +52,7 @@ fn control(thread: &mut Thread, terminal: &Terminal, request: u32, value: usize)
             let size: WindowSize = thread.read(value)?;
             terminal.set_window(size);
         }
-        // Printed bytes are gone at once.
+        // Printed bytes are sent at once.
         TCSBRK | TCXONC => {}
         TCFLSH if matches!(value as u32, TCIFLUSH | TCIOFLUSH) => terminal.flush(),
         TCFLSH => {}
@@ -81,7 +81,7 @@ fn control(thread: &mut Thread, terminal: &Terminal, request: u32, value: usize)
     Ok(0)
 }
 
-/// Refuses if it is not the process's terminal.
+/// Fails if this is not the process's terminal.
 fn own(terminal: &Terminal, process: &Process) -> Result<(), Errno> {
     if terminal.is_of(process) {
         Ok(())

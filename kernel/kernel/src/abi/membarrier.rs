@@ -1,4 +1,4 @@
-//! Barriers in all threads at once.
+//! Memory barriers in all threads (`membarrier`).
 
 use super::{Answer, Arguments, Errno};
 use crate::process::Thread;
@@ -12,7 +12,7 @@ const GLOBAL: usize = membarrier_cmd::MEMBARRIER_CMD_GLOBAL as usize;
 const EXPEDITED: usize = membarrier_cmd::MEMBARRIER_CMD_PRIVATE_EXPEDITED as usize;
 const REGISTER: usize = membarrier_cmd::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED as usize;
 
-/// Of the expedited barriers, only those of one process, which registers first.
+/// Of the expedited barriers, supports only those of one process, which registers first.
 pub fn membarrier(thread: &mut Thread, [command, flags, ..]: Arguments) -> Answer {
     let registered = &thread.process.has_barriers;
     if flags != 0 {
@@ -28,8 +28,8 @@ pub fn membarrier(thread: &mut Thread, [command, flags, ..]: Arguments) -> Answe
     Ok(0)
 }
 
-/// Interrupts each CPU that is not idle; an interrupt is a barrier, and so is the way to user mode
-/// for the others.
+/// Interrupts each CPU that is not idle. An interrupt is a barrier; for the other CPUs the way to
+/// user mode is one.
 fn everywhere() {
     let mut all = CpuSet::default();
     (0..Metal.cpus().len()).for_each(|cpu| all.insert(cpu));

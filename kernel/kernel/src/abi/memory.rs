@@ -1,4 +1,4 @@
-//! Memory: straight to the VM.
+//! Memory: the calls that go straight to the VM.
 
 use super::{Answer, Arguments, Errno};
 use crate::fs::{Device, Kind, OpenFile};
@@ -24,12 +24,12 @@ fn range(start: usize, bytes: usize) -> Result<VaRange, Errno> {
     Ok(VaRange { start, end })
 }
 
-/// Returns true if whole pages from `start` on begin or end where nothing is ever mapped.
+/// Returns true if the whole pages from `start` on begin or end where nothing can be mapped.
 fn lies_outside(start: usize, bytes: usize) -> bool {
     start.is_multiple_of(PAGE_SIZE) && (start < LOWEST || lies_beyond(start, bytes))
 }
 
-/// Returns true if a range ends where nothing is ever mapped.
+/// Returns true if a range ends where nothing can be mapped.
 fn lies_beyond(start: usize, bytes: usize) -> bool {
     start.checked_add(bytes).is_none_or(|end| end > HIGHEST)
 }
@@ -37,7 +37,7 @@ fn lies_beyond(start: usize, bytes: usize) -> bool {
 /// The most bytes of a file.
 const MOST_SIZE: usize = isize::MAX as usize;
 
-/// The flags that `MAP_SHARED_VALIDATE` lets pass, followed or not.
+/// The flags that `MAP_SHARED_VALIDATE` accepts, even if they have no effect.
 const KNOWN: u32 = MAP_TYPE
     | MAP_FIXED
     | MAP_ANONYMOUS
@@ -134,7 +134,7 @@ fn is_shared(flags: u32) -> Result<bool, Errno> {
     }
 }
 
-/// What a mapping shows: an object, and whether it is a file's; nothing for private memory of
+/// The content of a mapping: an object, and true if it is a file; `None` for private memory of
 /// zeroes.
 fn content(
     file: Option<&OpenFile>,
@@ -179,7 +179,7 @@ fn map_low(space: &Space, bytes: usize, request: Request) -> Answer {
         }
         request = request.at(At::Free(free));
         match space.map_as(&request) {
-            // Another thread was faster.
+            // Another thread has mapped there first.
             Err(vm::Error::Exists { .. }) => {}
             mapped => return Ok(mapped?),
         }
@@ -233,7 +233,7 @@ pub fn madvise(thread: &mut Thread, [start, bytes, advice, ..]: Arguments) -> An
     }
 }
 
-/// Advice over a hole is followed beside the hole, and an error.
+/// Applies advice to the mapped parts of a range; a hole in it is an error nevertheless.
 fn advise_parts(space: &Space, range: VaRange, advice: Advice) -> Answer {
     for region in space.regions() {
         let part = VaRange {
@@ -327,7 +327,7 @@ pub fn munlock(thread: &mut Thread, [start, bytes, ..]: Arguments) -> Answer {
     Ok(0)
 }
 
-/// The pages that the bytes touch: where they begin and end.
+/// The start and the end of the pages that the bytes touch.
 fn whole_pages(start: usize, bytes: usize) -> Result<(usize, usize), Errno> {
     let end = range(start, bytes)?.end;
     let end = end

@@ -59,7 +59,7 @@ pub fn msgrcv(thread: &mut Thread, [number, at, bytes, kind, flags, _]: Argument
     };
     let queue = queue(number)?;
     let Message { kind, text } = match (has(MSG_COPY), has(MSG_NOERROR)) {
-        // A copy is never cut, but there are two errors for that.
+        // A copy is never truncated; there are two errors for that.
         (true, false) => queue.copy(kind as usize, bytes, Errno::TOOBIG)?,
         (true, true) => queue.copy(kind as usize, bytes, Errno::INVAL)?,
         (false, false) => queue.receive(thread, choice, bytes, !has(IPC_NOWAIT))?,
@@ -108,7 +108,7 @@ fn set(thread: &Thread, number: usize, at: usize) -> Answer {
     Ok(0)
 }
 
-/// Writes `struct msginfo`: the limits, or what is used; returns the last place.
+/// Writes `struct msginfo` with the limits, or with what is used; returns the last place.
 fn info(thread: &Thread, command: u32, at: usize) -> Answer {
     let mut queues = MESSAGES.lock();
     let used = |queue: &mut Arc<Queue>| {
@@ -125,7 +125,7 @@ fn info(thread: &Thread, command: u32, at: usize) -> Answer {
     };
     let last = queues.last_place();
     drop(queues);
-    // Bytes of a segment, and how many there are; of no meaning since queues have none.
+    // The bytes of a segment, and the number of segments; without meaning, since queues have none.
     let (segment, segments) = (16, 0xffff);
     let words = [pool, map, LONGEST, ROOM, MOST, segment, headers, segments];
     let words = words.map(|word| (word as u32).to_le_bytes());
@@ -133,8 +133,9 @@ fn info(thread: &Thread, command: u32, at: usize) -> Answer {
     Ok(last)
 }
 
-/// `struct msqid64_ds`, in words, and of these the one for the room.
+/// The words of `struct msqid64_ds`.
 const WORDS: usize = 15;
+/// The index of the word with the room.
 const ROOM_WORD: usize = 11;
 
 fn told(queue: &Queue) -> [usize; WORDS] {

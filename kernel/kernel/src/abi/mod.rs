@@ -1,7 +1,7 @@
 //! Linux's system calls.
 //!
-//! A module has the calls of one concept; [`CALLS`] says which there are. A call gets the thread
-//! and its arguments, and returns a value or an error. To add one, write it and add its line.
+//! A module has the calls of one subject; [`CALLS`] lists all calls. A call gets the thread and its
+//! arguments, and returns a value or an error. To add one, write it and add its line.
 
 mod affinity;
 mod allocate;
@@ -254,8 +254,7 @@ const CALLS: &[(u32, Entry, Call)] = &[
     (__NR_getrandom, Entry::Memory, identity::getrandom),
 ];
 
-/// The calls that make something which stays, or let something grow that does: refused while the
-/// kernel's heap is short.
+/// The calls that create or grow lasting objects: refused while the kernel's heap is short.
 #[rustfmt::skip]
 const MAKES: &[u32] = &[
     __NR_open, __NR_openat, __NR_creat, __NR_mkdir, __NR_mkdirat, __NR_mknod, __NR_mknodat, __NR_symlink,
@@ -269,7 +268,7 @@ const MAKES: &[u32] = &[
 /// One above the highest number of a call.
 const NUMBERS: usize = 512;
 
-/// A call, as the table has it.
+/// A call's entry in the table.
 #[derive(Clone, Copy)]
 struct Known {
     why: Entry,
@@ -277,7 +276,7 @@ struct Known {
     makes: bool,
 }
 
-/// What a number that is no call's stands for.
+/// The entry of a number without a call.
 const MISSING: Known = Known {
     why: Entry::Memory,
     call: missing,
@@ -331,7 +330,7 @@ pub fn call(thread: &mut Thread) {
             thread.frame.rax = value;
         }
         Err(Errno::INTR) => {
-            // A call that had a limit of time would begin anew with all of it.
+            // A restarted call with a time limit would begin again with all of it.
             let has_limit = thread.until.is_some();
             let ends_with_handler = has_limit || matches!(why, Entry::Sleep | Entry::Poll);
             thread.interrupted(Interrupted {
@@ -347,9 +346,9 @@ pub fn call(thread: &mut Thread) {
     }
 }
 
-/// A call that is not there.
+/// The function of a missing call.
 fn missing(thread: &mut Thread, _: Arguments) -> Answer {
-    /// A bit for each number that was named.
+    /// A bit for each number that was reported.
     static NAMED: [AtomicU64; NUMBERS / 64] = [const { AtomicU64::new(0) }; NUMBERS / 64];
     let number = thread.frame.rax;
     let bit = 1 << (number % 64);
@@ -358,7 +357,7 @@ fn missing(thread: &mut Thread, _: Arguments) -> Answer {
         .is_none_or(|word| word.fetch_or(bit, Ordering::Relaxed) & bit == 0);
     if system().is_strict && is_new {
         let mut console = CONSOLE;
-        // The console refuses nothing.
+        // Writing to the console does not fail.
         let _ = writeln!(console, "unsupported system call {number}");
     }
     Err(Errno::NOSYS)

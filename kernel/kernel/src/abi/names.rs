@@ -9,11 +9,11 @@ use linux_raw_sys::general::*;
 
 /// The current directory, as the argument in place of a directory's descriptor.
 pub const HERE: usize = AT_FDCWD as isize as usize;
-/// Of a link's attributes, not of its target's.
+/// The flag for a link's own attributes, not its target's.
 pub const LINK: usize = AT_SYMLINK_NOFOLLOW as usize;
 
 impl Thread {
-    /// A path that begins at a directory that is open.
+    /// A path that begins at an open directory.
     pub fn path_at<'a>(&self, directory: usize, names: &'a [u8]) -> Result<Path<'a>, Errno> {
         if names.is_empty() {
             return Err(Errno::NOENT);
@@ -25,8 +25,8 @@ impl Thread {
         Ok(Path { from, names })
     }
 
-    /// The inode at a path from an open directory on; by `flags` a link's own
-    /// (`AT_SYMLINK_NOFOLLOW`), or the open file's if there is no name (`AT_EMPTY_PATH`).
+    /// The inode at a path that begins at an open directory. By `flags` it may be a link's own
+    /// (`AT_SYMLINK_NOFOLLOW`) or, without a name, the open file's (`AT_EMPTY_PATH`).
     pub fn inode_at(&self, at: usize, path: usize, flags: u32) -> Result<Arc<Inode>, Errno> {
         let names = self.read_path(path)?;
         if names.is_empty() && flags & AT_EMPTY_PATH != 0 {
@@ -49,7 +49,7 @@ pub fn mknod(thread: &mut Thread, [path, mode, device, ..]: Arguments) -> Answer
     mknodat(thread, [HERE, path, mode, device, 0, 0])
 }
 
-/// Makes a file, a FIFO, or a device that there is.
+/// Creates a file, a FIFO, or a device that exists here.
 pub fn mknodat(thread: &mut Thread, [directory, path, mode, device, ..]: Arguments) -> Answer {
     let names = thread.read_path(path)?;
     let path = thread.path_at(directory, &names)?;
@@ -126,7 +126,7 @@ pub fn readlink(thread: &mut Thread, [path, to, bytes, ..]: Arguments) -> Answer
     readlinkat(thread, [HERE, path, to, bytes, 0, 0])
 }
 
-/// Without a name, of the link that is open itself.
+/// Without a name, reads the open link itself.
 pub fn readlinkat(thread: &mut Thread, [directory, path, to, bytes, ..]: Arguments) -> Answer {
     let bytes = usize::try_from(bytes as i32).map_err(|_| Errno::INVAL)?;
     if bytes == 0 {
@@ -193,7 +193,7 @@ pub fn unlinkat(thread: &mut Thread, [directory, path, flags, ..]: Arguments) ->
         _ if wants_directory || place.has_slash() => Err(Errno::NOTDIR),
         _ => Ok(()),
     })?;
-    // Behind the lock.
+    // Dropped after the lock is released.
     drop(removed);
     Ok(0)
 }

@@ -1,4 +1,4 @@
-//! What calls on objects with numbers and keys have in common (System V).
+//! The common part of calls on objects with numbers and keys (System V).
 
 use super::Errno;
 use crate::numbered::{Keyed, Numbered};
@@ -11,8 +11,8 @@ pub const IPC_SET: u32 = 1;
 pub const IPC_STAT: u32 = 2;
 pub const IPC_INFO: u32 = 3;
 
-/// The number of the object with a key, if it `fits`; of a new one, if there is none and the flags
-/// ask for one.
+/// The number of the object with a key, if it `fits`, or of a new one, if there is none and the
+/// flags ask for it.
 pub fn get<T: Keyed>(
     all: &mut Numbered<T>,
     key: i32,

@@ -10,7 +10,7 @@ use alloc::sync::Arc;
 use core::sync::atomic::Ordering;
 use linux_raw_sys::general::*;
 
-/// What an open file keeps of the flags.
+/// The flags that an open file keeps.
 const KEPT: u32 = O_ACCMODE | O_APPEND | O_NONBLOCK | O_PATH;
 /// A file without a name, in a directory; `O_TMPFILE` without `O_DIRECTORY`.
 const NAMELESS: u32 = O_TMPFILE & !O_DIRECTORY;
@@ -44,7 +44,7 @@ pub fn openat(thread: &mut Thread, [directory, path, flags, mode, ..]: Arguments
         }
         () if flags & O_CREAT != 0 => {
             let (inode, is_new) = create(&path, flags, mode)?;
-            // What has just been made has nothing to be cut off.
+            // A new file has nothing to truncate.
             let flags = if is_new { flags & !O_TRUNC } else { flags };
             open_inode(thread, &inode, flags)?
         }
@@ -92,7 +92,7 @@ fn create(path: &Path, flags: u32, mode: u32) -> Result<(Arc<Inode>, bool), Errn
         }
         let found = match place.entry() {
             Err(Errno::NOENT) => match place.add(false, || Inode::file(mode)) {
-                // Another task has been faster.
+                // Another task has created it first.
                 Err(Errno::EXIST) => continue,
                 made => return Ok((made?, true)),
             },
@@ -125,10 +125,11 @@ fn open_inode(thread: &Thread, inode: &Arc<Inode>, flags: u32) -> Result<Arc<Ope
             return Err(Errno::NXIO);
         }
         Kind::Device(Device::Console) if !has(O_NOCTTY) => {
-            // If a session has it already, or the caller leads none, it is opened all the same.
+            // If a session has the terminal already, or the caller leads none, it is opened all the
+            // same.
             let _ = TERMINAL.become_of(process);
         }
-        // It can be opened only where it was made.
+        // A counter cannot be opened again, for instance through `/proc`.
         Kind::Event(_) => return Err(Errno::NXIO),
         Kind::Fifo(fifo) => {
             let mode = flags & O_ACCMODE;

@@ -14,14 +14,14 @@ use metal::Metal;
 
 const NONE: u64 = u64::MAX;
 const MILLISECOND: u64 = 1_000_000;
-/// The most files that are waited for without looking again and again.
+/// The most files that are waited for without polling.
 const AT_ONCE: usize = 64;
-/// How often others are looked at.
+/// The period at which further files are polled.
 const NAP: u64 = MILLISECOND;
 /// The events that are always reported.
 const ALWAYS: u32 = POLLERR | POLLHUP | POLLNVAL;
 
-/// A file, and the wanted events; nothing if there is no such descriptor.
+/// A file (`None` if there is no such descriptor), and the wanted events.
 type Wanted = (Option<Arc<OpenFile>>, u32);
 
 pub fn poll(thread: &mut Thread, [at, count, timeout, ..]: Arguments) -> Answer {
@@ -56,7 +56,7 @@ fn poll_until(thread: &mut Thread, at: usize, count: usize, until: u64) -> Answe
         let file = thread.file(one.fd as usize).ok();
         Ok((file, u32::from(one.events as u16)))
     }))?;
-    // A negative number is no descriptor, and no mistake.
+    // A negative number is no descriptor, but no error either.
     let look = |index: usize| match polled[index].fd {
         ..0 => 0,
         _ => events(&wanted[index]),
@@ -77,13 +77,13 @@ fn poll_until(thread: &mut Thread, at: usize, count: usize, until: u64) -> Answe
     Ok(found.iter().filter(|&&events| events != 0).count())
 }
 
-/// The events that have come, of the wanted ones and those always reported.
+/// The events that have come, of those wanted or always reported.
 fn events((file, wanted): &Wanted) -> u32 {
     file.as_ref()
         .map_or(POLLNVAL, |file| file.events() & (wanted | ALWAYS))
 }
 
-/// Looks at each of the `wanted`, until something has come or `until`; nothing is found then.
+/// Checks the `wanted` files until an event has come, or until `until`, without events.
 fn wait(
     thread: &mut Thread,
     wanted: &[Wanted],
@@ -101,13 +101,13 @@ fn wait(
         each.for_each(|(index, events)| *events = look(index));
         found.iter().any(|&events| events != 0)
     };
-    // Most calls find something, or are not to wait: they need no task that would end the wait.
+    // Most calls find something, or do not wait: they need no timer.
     if look() || Metal::now() >= until {
         return Ok(found);
     }
     let result = thread.wait_until(until, || {
         loop {
-            // Before the time is read: the time that is over disturbs the thread, too.
+            // Read before the time, because a timeout also disturbs the thread.
             let is_disturbed = thread.is_disturbed();
             if look() || Metal::now() >= until {
                 return Ok(());
@@ -116,7 +116,7 @@ fn wait(
                 return Err(Errno::INTR);
             }
             let waits = || !thread.is_disturbed();
-            // Only unwanted events are ready, or the files are too many: looked at now and then.
+            // Only unwanted events are ready, or there are too many files: they are polled.
             if pipes.len() > AT_ONCE
                 || ipc::poll_while(&system().kernel, &pipes, waits) != 0 && !look()
             {
@@ -212,7 +212,7 @@ fn select_until(thread: &mut Thread, count: usize, sets: [usize; 3], until: u64)
     Ok(total)
 }
 
-/// When a wait ends whose length is at an address; never for 0.
+/// The deadline of a wait whose length is at an address; never for address 0.
 pub fn deadline(thread: &Thread, limit: usize) -> Result<u64, Errno> {
     match limit {
         0 => Ok(NONE),
@@ -220,7 +220,7 @@ pub fn deadline(thread: &Thread, limit: usize) -> Result<u64, Errno> {
     }
 }
 
-/// Sets the mask for the time of the call, if there is one.
+/// Sets the mask for the duration of the call, if there is one.
 fn set_mask(thread: &mut Thread, mask: usize, bytes: usize) -> Result<(), Errno> {
     if mask != 0 {
         if bytes != 8 {

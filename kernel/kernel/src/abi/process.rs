@@ -41,7 +41,7 @@ const FLAGS: u32 = CSIGNAL
     | CLONE_CHILD_SETTID
     | CLONE_IO;
 
-/// A process of its own, or a thread of this one.
+/// Makes a new process, or a thread of this one.
 pub fn clone(
     thread: &mut Thread,
     [flags, stack, parent_tid, child_tid, tls, _]: Arguments,
@@ -57,7 +57,7 @@ pub fn clone(
         return Err(Errno::INVAL);
     }
     let is_lent = has(CLONE_VFORK);
-    // First: what is made from here on begins.
+    // Reserved first, because a thread that has been made has to start.
     let place = reserve()?;
     let mut new = if has(CLONE_THREAD) {
         super::thread::clone(thread)?
@@ -77,7 +77,7 @@ pub fn clone(
     }
     let tid = new.shared.tid();
     if has(CLONE_PARENT_SETTID) {
-        // As on Linux: a failure to write is ignored.
+        // As on Linux, a failure to write is ignored.
         let _ = thread.write(parent_tid, tid);
     }
     if has(CLONE_CHILD_SETTID) {
@@ -111,7 +111,7 @@ pub fn execve(thread: &mut Thread, [path, arguments, environment, ..]: Arguments
     Ok(0)
 }
 
-/// The texts that a list of pointers leads to; they take their bytes, and those of the pointers,
+/// The texts that a list of pointers leads to. Their bytes and those of the pointers are deducted
 /// from `room`.
 fn texts(thread: &Thread, list: usize, room: &mut usize) -> Result<Texts, Errno> {
     let mut texts = Texts::default();
@@ -175,7 +175,7 @@ pub fn wait4(thread: &mut Thread, [pid, status, options, usage, ..]: Arguments) 
     Ok(news.pid as usize)
 }
 
-/// Asks, by the options of `waitid`.
+/// Waits for children, with the options of `waitid`.
 pub fn ask(thread: &Thread, which: Which, options: u32) -> Result<Option<News>, Errno> {
     let has = |bit| options & bit != 0;
     let wanted = Wanted {

@@ -48,7 +48,7 @@ pub fn control(thread: &Thread, file: &Arc<OpenFile>, command: u32, at: usize) -
     Ok(0)
 }
 
-/// Where the part begins and ends; without a length it has no end.
+/// The start and the end of the part; a length of 0 means no end.
 fn part(file: &OpenFile, whence: u32, start: i64, length: i64) -> Result<(u64, u64), Errno> {
     let base = match whence {
         SEEK_SET => 0,
@@ -66,7 +66,7 @@ fn part(file: &OpenFile, whence: u32, start: i64, length: i64) -> Result<(u64, u
     Ok((start as u64, end))
 }
 
-/// Writes the lock that is in the way, or that none is.
+/// Writes the conflicting lock, or that there is none.
 fn tell(thread: &Thread, at: usize, found: Option<Record>) -> Answer {
     let Some(found) = found else {
         thread.write_bytes(at, &(F_UNLCK as u16).to_le_bytes())?;

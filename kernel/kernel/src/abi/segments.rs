@@ -17,7 +17,7 @@ const SHM_EXEC: u32 = 0o100000;
 const SHM_STAT: u32 = 13;
 const SHM_INFO: u32 = 14;
 const SHM_STAT_ANY: u32 = 15;
-/// Of a mode: the segment goes with its last attachment.
+/// Flag of a mode: the segment is dropped with its last attachment.
 const SHM_DEST: u32 = 0o1000;
 
 pub fn shmget(thread: &mut Thread, [key, bytes, flags, ..]: Arguments) -> Answer {
@@ -75,7 +75,7 @@ pub fn shmdt(thread: &mut Thread, [at, ..]: Arguments) -> Answer {
 }
 
 pub fn shmctl(thread: &mut Thread, [number, command, at, ..]: Arguments) -> Answer {
-    // Before the lock: the memory may have to be brought.
+    // Read before the lock, because the memory may have to be brought in.
     let new: Words = match command as u32 {
         IPC_SET => thread.read(at)?,
         _ => [0; _],
@@ -105,8 +105,8 @@ pub fn shmctl(thread: &mut Thread, [number, command, at, ..]: Arguments) -> Answ
             return Ok(answer as usize);
         }
         IPC_INFO => {
-            // The most bytes, the fewest, the most segments in all and of a process, and the most
-            // pages.
+            // Written below: the most and the fewest bytes, the most segments in all and of a
+            // process, the most pages.
             const LARGEST: usize = usize::MAX - (1 << 24);
             let last = segments.last_place();
             drop(segments);
@@ -120,7 +120,7 @@ pub fn shmctl(thread: &mut Thread, [number, command, at, ..]: Arguments) -> Answ
             let last = segments.last_place();
             drop(segments);
             let [count, pages] = used;
-            // Nobody counts those that are in memory or in swap space.
+            // The pages in memory and in swap space are not counted.
             thread.write(at, [count, pages, 0, 0, 0, 0])?;
             return Ok(last);
         }

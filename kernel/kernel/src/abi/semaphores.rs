@@ -133,7 +133,7 @@ fn of_one(thread: &Thread, set: &Set, index: usize, command: u32, value: usize) 
     })
 }
 
-/// The commands on a whole set; `at` is where the caller's memory is read or written.
+/// The commands on a whole set; `at` is the address of the caller's memory that is read or written.
 fn of_set(thread: &Thread, set: &Set, command: u32, at: usize) -> Answer {
     match command {
         IPC_STAT => thread.write(at, told(set))?,
@@ -172,12 +172,12 @@ fn of_set(thread: &Thread, set: &Set, command: u32, at: usize) -> Answer {
     Ok(0)
 }
 
-/// Writes `struct seminfo`: the limits, or what is used; returns the last place.
+/// Writes `struct seminfo` with the limits, or with what is used; returns the last place.
 fn info(thread: &Thread, command: u32, at: usize) -> Answer {
     let mut sets = SEMAPHORES.lock();
     let used = sets.all().map(|set| set.state.lock().all.len());
     let used = used.fold([0; 2], |[sets, all], count| [sets + 1, all + count]);
-    // The sizes that changes to undo have on Linux; here they have none.
+    // The size of changes to undo on Linux; here they have none.
     const OF_UNDO: usize = 20;
     let [sets_or_undo, all_or_undo] = match command {
         SEM_INFO => used,

@@ -10,16 +10,16 @@ use alloc::sync::Arc;
 use core::sync::atomic::Ordering;
 use linux_raw_sys::general::O_APPEND;
 
-/// Where a file's bytes are taken from, or go to.
+/// The offset that a copy uses in a file.
 enum Place {
-    /// Where the file is, which moves.
+    /// The file's own offset, which advances.
     There,
-    /// At this offset, which stands at an address, where it moves.
+    /// This offset, which was read from an address, and is advanced there.
     At(u64, usize),
 }
 
 impl Place {
-    /// The one at an address, if that is not 0.
+    /// The offset at an address, if that is not 0; otherwise the file's own.
     fn read(thread: &Thread, address: usize) -> Result<Self, Errno> {
         match address {
             0 => Ok(Place::There),
@@ -34,7 +34,7 @@ impl Place {
         }
     }
 
-    /// So many bytes were moved from `first` on.
+    /// Advances the offset by `count` bytes from `first` on.
     fn moved(&self, thread: &Thread, offset: &Lock<u64>, first: u64, count: usize) -> Answer {
         let behind = first + count as u64;
         match self {
@@ -45,7 +45,7 @@ impl Place {
     }
 }
 
-/// Copies from a file: from its own offset on, or from the one at `offset`, which is moved.
+/// Copies from a file, from its own offset on, or from the one at `offset`; that one is advanced.
 pub fn sendfile(thread: &mut Thread, [to, from, offset, bytes, ..]: Arguments) -> Answer {
     let place = Place::read(thread, offset)?;
     let from = thread.file(from)?;
@@ -55,7 +55,7 @@ pub fn sendfile(thread: &mut Thread, [to, from, offset, bytes, ..]: Arguments) -
     if matches!(place, Place::At(..)) {
         from.seekable()?;
     }
-    // Not locked meanwhile: both may be one file, and writing may take long.
+    // Not locked meanwhile: both may be the same file, and writing may take long.
     let first = place.offset(&from);
     refuse_area(first, bytes)?;
     let to = thread.file(to)?;
@@ -74,7 +74,7 @@ pub fn sendfile(thread: &mut Thread, [to, from, offset, bytes, ..]: Arguments) -
     place.moved(thread, &from.offset, first, sent)
 }
 
-/// Copies from a file to a file. There is nothing that could be shared instead.
+/// Copies from file to file. Files cannot share pages instead.
 pub fn copy_file_range(
     thread: &mut Thread,
     [from, from_offset, to, to_offset, bytes, flags]: Arguments,
@@ -111,7 +111,8 @@ pub fn copy_file_range(
     to_place.moved(thread, &to.offset, second, copied)
 }
 
-/// Copies by `write`, which is told how many bytes were before, until one call is cut short.
+/// Copies by calls of `write`, which gets the number of bytes copied before, until one call is cut
+/// short.
 fn copy(
     from: &OpenFile,
     first: u64,
@@ -132,7 +133,7 @@ fn copy(
             written => {
                 let written = written?;
                 done += written;
-                // All that there is has been sent, or there is no room.
+                // The source has ended, or the target has no room.
                 if count < part || written < count {
                     break;
                 }

@@ -71,7 +71,7 @@ pub fn rt_sigprocmask(thread: &mut Thread, [how, new, old, set, ..]: Arguments) 
     Ok(0)
 }
 
-/// Returns the restored register: the call leaves it as it is.
+/// Returns the restored register, so that the call leaves it unchanged.
 pub fn rt_sigreturn(thread: &mut Thread, _: Arguments) -> Answer {
     if thread.return_from_handler().is_err() {
         thread.fault_signal(Info::kernel(Signal::SEGV));
@@ -105,7 +105,7 @@ pub fn pause(thread: &mut Thread, _: Arguments) -> Answer {
     Err(Errno::INTR)
 }
 
-/// Takes a signal that the thread holds back, and waits for it.
+/// Waits for a signal that the thread blocks, and takes it.
 pub fn rt_sigtimedwait(thread: &mut Thread, [set, to, limit, bytes, ..]: Arguments) -> Answer {
     if bytes != SET {
         return Err(Errno::INVAL);
@@ -178,7 +178,7 @@ pub fn kill(thread: &mut Thread, [pid, signal, ..]: Arguments) -> Answer {
     send_all(thread, group(number), signal)
 }
 
-/// Sends to all of these; [`Errno::SRCH`] if there are none.
+/// Sends a signal to all these processes; [`Errno::SRCH`] if there are none.
 fn send_all(thread: &Thread, targets: impl Iterator<Item = Arc<Process>>, signal: usize) -> Answer {
     let mut targets = targets.peekable();
     targets.peek().ok_or(Errno::SRCH)?;
@@ -193,7 +193,7 @@ fn process(pid: u32) -> Result<Arc<Process>, Errno> {
     PROCESSES.get(pid).ok_or(Errno::SRCH)
 }
 
-/// Sends to a thread, of whatever process.
+/// Sends a signal to a thread of any process.
 pub fn tkill(thread: &mut Thread, [tid, signal, ..]: Arguments) -> Answer {
     if tid as i32 <= 0 {
         return Err(Errno::INVAL);
@@ -243,8 +243,8 @@ pub fn rt_tgsigqueueinfo(thread: &mut Thread, [pid, tid, signal, from, ..]: Argu
     Ok(0)
 }
 
-/// The caller's description of a signal to a process. To others it may not pretend to be the
-/// kernel.
+/// The caller's description of a signal to a process. To another process it may not claim to come
+/// from the kernel.
 fn told(thread: &Thread, signal: usize, from: usize, to: u32) -> Result<Info, Errno> {
     let mut bytes = [0; _];
     thread.read_bytes(from, &mut bytes)?;

@@ -7,12 +7,13 @@ use linux_raw_sys::prctl::*;
 use machine::Tasks;
 use metal::Metal;
 
-/// Of `arch_prctl`: sets the register FS, and reads it.
+/// The code of `arch_prctl` that sets the register FS.
 const ARCH_SET_FS: usize = 0x1002;
+/// The code of `arch_prctl` that reads the register FS.
 const ARCH_GET_FS: usize = 0x1003;
 
-/// Another thread of the process, which goes on where this one is, and finds 0. It does not run
-/// yet.
+/// Makes another thread of the process, which continues where this one is, with the result 0. It
+/// does not run yet.
 pub fn clone(thread: &Thread) -> Result<Thread, Errno> {
     let mut frame = thread.frame.clone();
     frame.rax = 0;
@@ -56,7 +57,7 @@ pub fn set_robust_list(thread: &mut Thread, [at, bytes, ..]: Arguments) -> Answe
     Ok(0)
 }
 
-/// Of the caller only.
+/// Supports only the caller's own list.
 pub fn get_robust_list(thread: &mut Thread, [tid, at, bytes, ..]: Arguments) -> Answer {
     if tid != 0 && tid as u32 != thread.shared.tid() {
         return Err(Errno::SRCH);
@@ -75,7 +76,8 @@ pub fn sched_yield(thread: &mut Thread, _: Arguments) -> Answer {
     Ok(0)
 }
 
-/// The thread's name, the signal at the end of the process's parent, and its place as a parent.
+/// Supports the thread's name, the signal at the end of the process's parent, and
+/// `PR_SET_CHILD_SUBREAPER`.
 pub fn prctl(thread: &mut Thread, [code, at, ..]: Arguments) -> Answer {
     match code as u32 {
         PR_SET_NAME => {

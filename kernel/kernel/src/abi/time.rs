@@ -108,7 +108,8 @@ pub fn clock_nanosleep(thread: &mut Thread, [clock, flags, time, rest, ..]: Argu
     sleep(thread, Metal::now().saturating_add(time), rest)
 }
 
-/// Sleeps until the process has used `time` on CPUs, from now on or in all; as [`sleep`].
+/// Sleeps until the process has used `time` on CPUs, from now on or in all, or until a signal
+/// comes; then the rest of the time is written to `rest`.
 fn sleep_by_process(thread: &mut Thread, time: u64, is_absolute: bool, rest: usize) -> Answer {
     let used = |thread: &Thread| thread.process.used().time();
     let start = if is_absolute { 0 } else { used(thread) };
@@ -118,7 +119,7 @@ fn sleep_by_process(thread: &mut Thread, time: u64, is_absolute: bool, rest: usi
         if left == 0 {
             return Ok(0);
         }
-        // Its other threads cannot use it up earlier than on all CPUs.
+        // The process's threads cannot use up the time faster than on all CPUs.
         let nap = (left / Metal.cpus().len() as u64).max(MILLISECOND);
         let until = Metal::now().saturating_add(nap);
         thread.wait_until(until, || thread.pause());
@@ -130,7 +131,7 @@ fn sleep_by_process(thread: &mut Thread, time: u64, is_absolute: bool, rest: usi
 
 /// Sleeps until `time`, or until a signal comes; then the rest of the time is written to `rest`.
 fn sleep(thread: &mut Thread, time: u64, rest: usize) -> Answer {
-    // One that goes on ends when it would have.
+    // A restarted sleep keeps its deadline.
     let time = thread.until.unwrap_or(time);
     thread.wait_until(time, || thread.pause());
     let left = time.saturating_sub(Metal::now());
@@ -140,7 +141,7 @@ fn sleep(thread: &mut Thread, time: u64, rest: usize) -> Answer {
     interrupted(thread, time, left, rest)
 }
 
-/// A signal has ended a sleep until `time`: what was left is written to `rest`.
+/// Ends a sleep until `time` that a signal has interrupted: writes the time left to `rest`.
 fn interrupted(thread: &mut Thread, time: u64, left: u64, rest: usize) -> Answer {
     if rest != 0 {
         thread.write(rest, timespec(left))?;

@@ -13,7 +13,7 @@ type Time = [usize; 2];
 pub fn alarm(thread: &mut Thread, [seconds, ..]: Arguments) -> Answer {
     let first = u64::from(seconds as u32) * SECOND;
     let (before, _) = thread.process.set_alarm(Measure::Clock, first, 0);
-    // Nearly none is one.
+    // A rest of less than half a second counts as one second.
     Ok(match before {
         0 => 0,
         before => ((before + SECOND / 2) / SECOND).max(1) as usize,
@@ -45,10 +45,10 @@ fn measure(which: usize) -> Result<Measure, Errno> {
     }
 }
 
-/// Writes a timer: the interval, and how long it is to the next signal.
+/// Writes a timer: the interval, and the time to the next signal.
 fn tell(thread: &Thread, to: usize, (rest, interval): (u64, u64)) -> Answer {
     thread.write(to, words(interval))?;
-    // A running timer's rest is not 0.
+    // The time left of a running timer is not 0.
     thread.write(
         to + size_of::<Time>(),
         words(rest.next_multiple_of(MICROSECOND)),

@@ -1,5 +1,4 @@
-//! Reading and writing: of an open file, to and from the memory of the thread, in one part or
-//! several.
+//! Reading and writing open files, back and forthm one or several parts of the thread's memory.
 
 use super::file::signal_if_broken;
 use super::{Answer, Arguments, Errno};
@@ -21,21 +20,22 @@ struct Part {
     bytes: usize,
 }
 
-/// Parts of the thread's memory, as one.
+/// Several parts of the thread's memory, accessed as one.
 struct Parts<'a> {
     thread: &'a Thread,
     parts: &'a [Part],
     most: usize,
-    /// The part that was used last, and how many bytes are before it.
+    /// The index of the part that was used last.
     last: usize,
+    /// The number of bytes before that part.
     before: usize,
-    /// Why a copy under locks did not go on.
+    /// The fault that ended a copy under locks.
     fault: Option<PageFault>,
 }
 
 impl<'a> Parts<'a> {
     /// # Errors
-    /// If there are more bytes than a number counts. A call moves fewer.
+    /// If the number of bytes overflows. A call moves fewer.
     fn new(thread: &'a Thread, parts: &'a [Part]) -> Result<Self, Errno> {
         let mut sizes = parts.iter().map(|part| part.bytes);
         let most = sizes.try_fold(0, usize::checked_add);
@@ -50,7 +50,7 @@ impl<'a> Parts<'a> {
         })
     }
 
-    /// The rest of the part that has the byte `at`.
+    /// The rest of the part that contains the byte `at`.
     fn rest(&mut self, at: usize) -> Part {
         if at < self.before {
             (self.last, self.before) = (0, 0);
@@ -69,8 +69,8 @@ impl<'a> Parts<'a> {
         Part::default()
     }
 
-    /// Calls `copy` for each part of the bytes `at` on, until one is cut short; returns how many
-    /// are done.
+    /// Calls `copy` for each part of the bytes from `at` on, until one is cut short; returns the
+    /// number of bytes done.
     fn each(
         &mut self,
         at: usize,
@@ -136,12 +136,12 @@ impl Source for Parts<'_> {
     }
 }
 
-/// Where in the file a call begins.
+/// The offset in the file at which a call begins.
 #[derive(Clone, Copy)]
 enum From {
-    /// Where the file is.
+    /// The file's own offset.
     There,
-    /// At a place that the caller says.
+    /// An offset that the caller gives.
     Place(u64),
 }
 
@@ -162,7 +162,7 @@ fn write_parts(thread: &Thread, file: &OpenFile, parts: &[Part], from: From) -> 
     signal_if_broken(thread, written)
 }
 
-/// A place in a file that a caller says.
+/// An offset that a caller gives.
 fn place(offset: usize) -> Result<From, Errno> {
     match i64::try_from(offset) {
         Ok(offset) => Ok(From::Place(offset as u64)),
@@ -192,7 +192,7 @@ pub fn pwrite(thread: &mut Thread, [fd, at, bytes, offset, ..]: Arguments) -> An
     write_parts(thread, &file, &[Part { at, bytes }], from)
 }
 
-/// Reads a vector; a call moves no more than it may.
+/// Reads a vector, limited to the bytes that a call may move.
 fn vector(thread: &Thread, at: usize, count: usize) -> Result<Vec<Part>, Errno> {
     if count > PARTS {
         return Err(Errno::INVAL);
@@ -235,10 +235,10 @@ pub fn pwritev(thread: &mut Thread, [fd, at, count, offset, ..]: Arguments) -> A
     write_parts(thread, &file, &parts, from)
 }
 
-/// The flags that files in memory follow: they have nothing to wait for.
+/// The flags that are accepted: they have no effect on files in memory.
 const FLAGS: u32 = RWF_HIPRI | RWF_DSYNC | RWF_SYNC;
 
-/// As `preadv`, or as `readv` for the offset -1.
+/// Reads several parts from an offset on, or from the file's own for the offset -1.
 pub fn preadv2(thread: &mut Thread, [fd, at, count, offset, high, flags]: Arguments) -> Answer {
     if flags as u32 & !FLAGS != 0 {
         return Err(Errno::OPNOTSUPP);
@@ -249,7 +249,7 @@ pub fn preadv2(thread: &mut Thread, [fd, at, count, offset, high, flags]: Argume
     }
 }
 
-/// As `pwritev`, or as `writev` for the offset -1.
+/// Writes several parts from an offset on, or from the file's own for the offset -1.
 pub fn pwritev2(thread: &mut Thread, [fd, at, count, offset, high, flags]: Arguments) -> Answer {
     if flags as u32 & !FLAGS != 0 {
         return Err(Errno::OPNOTSUPP);

@@ -21,10 +21,10 @@ pub fn getrusage(thread: &mut Thread, [who, to, ..]: Arguments) -> Answer {
     tell(thread, to, used)
 }
 
-/// Writes `struct rusage`. Fields that are not counted are 0: sizes, as on Linux most of them, and
-/// messages.
+/// Writes `struct rusage`. Fields that are not counted are 0: sizes (most of them also on Linux)
+/// and messages.
 pub fn tell(thread: &Thread, to: usize, used: Used) -> Answer {
-    /// Where words of it stand.
+    /// The positions of words in it.
     const FAULTS: usize = 8;
     const SLEEPS: usize = 16;
     let time = |time: u64| [time / SECOND, time % SECOND / 1000];
@@ -46,7 +46,7 @@ pub fn times(thread: &mut Thread, [to, ..]: Arguments) -> Answer {
     Ok((Metal::now() / TICK) as usize)
 }
 
-/// The load is not measured: 0.
+/// The load is not measured, so it is 0.
 pub fn sysinfo(thread: &mut Thread, [to, ..]: Arguments) -> Answer {
     let amounts = amounts();
     let processes = PROCESSES.count().min(usize::from(u16::MAX));
@@ -73,7 +73,7 @@ pub fn sysinfo(thread: &mut Thread, [to, ..]: Arguments) -> Answer {
 
 /// All users are root, and may do everything.
 pub fn capget(thread: &mut Thread, [header, data, ..]: Arguments) -> Answer {
-    /// The version of the structures, and how many 32 capabilities it has.
+    /// The version of the structures, which have 64 capabilities.
     const VERSION: u32 = 0x2008_0522;
     const ALL: u64 = (1 << 41) - 1;
     let version: u32 = thread.read(header)?;

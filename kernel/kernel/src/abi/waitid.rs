@@ -1,4 +1,4 @@
-//! Waiting for children, reported as a signal would be.
+//! Waiting for children, with the result as a `siginfo`.
 
 use super::{Answer, Arguments, Errno, process};
 use crate::process::{News, Signal, Thread, Which};
@@ -19,7 +19,7 @@ pub fn waitid(thread: &mut Thread, [kind, id, to, options, usage, _]: Arguments)
         _ => return Err(Errno::INVAL),
     };
     let news = process::ask(thread, which, options);
-    // Also if there is no such child: nothing is told then.
+    // Written also if there is no event: then all words are 0.
     if to != 0 {
         let news = news.ok().flatten();
         let words = news.map_or([0; WORDS], |News { pid, status, .. }| {

@@ -5,7 +5,7 @@ use crate::errno::Errno;
 use alloc::sync::Arc;
 use linux_raw_sys::general::{S_IFCHR, S_IFDIR, S_IFLNK, S_IFMT, S_IFREG};
 
-/// Unpacks an archive. Entries of kinds that are not there, such as disks, are left out.
+/// Unpacks an archive. Entries of kinds that do not exist here, such as disks, are left out.
 pub fn unpack(archive: &[u8]) -> Result<(), Errno> {
     for entry in cpio_reader::iter_files(archive) {
         let name = entry.name().trim_start_matches("./").trim_matches('/');

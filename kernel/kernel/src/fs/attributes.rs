@@ -1,14 +1,14 @@
-//! The attributes of an inode beside its content: owner, names, times.
+//! The attributes of an inode: owner, number of names, times.
 
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use machine::Clock;
 use metal::Metal;
 
-/// The attributes of an inode. Each is a number of its own: relaxed.
+/// The attributes of an inode. Each guards no other memory: relaxed.
 pub struct Attributes {
-    /// How many names it has.
+    /// The number of its names.
     pub links: AtomicU32,
-    /// True if it may get a name though it has none: it was made so.
+    /// True if it may get a name although it has none, because it was made without one.
     pub is_nameless: AtomicBool,
     /// The owner.
     pub user: AtomicU32,
@@ -23,7 +23,7 @@ pub struct Attributes {
 }
 
 impl Attributes {
-    /// Those of a new inode without a name.
+    /// The attributes of a new inode without a name.
     pub fn new() -> Self {
         let now = now();
         Attributes {
@@ -37,12 +37,12 @@ impl Attributes {
         }
     }
 
-    /// The attributes have changed.
+    /// Records a change of the attributes.
     pub fn change(&self) {
         self.changed.store(now(), Ordering::Relaxed);
     }
 
-    /// The content has changed.
+    /// Records a change of the content.
     pub fn modify(&self) {
         let now = now();
         self.modified.store(now, Ordering::Relaxed);
@@ -50,7 +50,7 @@ impl Attributes {
     }
 }
 
-/// Nanoseconds since 1970.
+/// The time, in nanoseconds since 1970.
 pub fn now() -> u64 {
     metal::start_of_time() + Metal::now()
 }

@@ -6,9 +6,9 @@ use crate::heap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// The most descriptors of a process, whatever its limit.
+/// The most descriptors of a process, with any limit.
 pub const MOST: usize = 4096;
-/// How many it may have at first.
+/// The initial limit.
 const FIRST: usize = 1024;
 
 /// A descriptor.
@@ -16,7 +16,7 @@ const FIRST: usize = 1024;
 pub struct Descriptor {
     /// Its open file.
     pub file: Arc<OpenFile>,
-    /// True if a new program does not get it.
+    /// True if a new program does not inherit it.
     pub close_on_exec: bool,
 }
 
@@ -24,7 +24,7 @@ pub struct Descriptor {
 #[derive(Clone)]
 pub struct Descriptors {
     places: Vec<Option<Descriptor>>,
-    /// Numbers from here on are not given.
+    /// Numbers from this one on are not given.
     limit: usize,
 }
 
@@ -38,7 +38,7 @@ impl Default for Descriptors {
 }
 
 impl Descriptors {
-    /// Gives no numbers from `limit` on; existing ones stay.
+    /// Sets the limit: numbers from it on are not given; existing descriptors stay.
     pub fn limit(&mut self, limit: usize) {
         self.limit = limit.min(MOST);
     }
@@ -96,7 +96,7 @@ impl Descriptors {
         Ok(self.places[number].replace(descriptor))
     }
 
-    /// Takes a descriptor away.
+    /// Removes a descriptor.
     pub fn take(&mut self, number: usize) -> Result<Descriptor, Errno> {
         let place = self.places.get_mut(number).and_then(Option::take);
         place.ok_or(Errno::BADF)
@@ -109,13 +109,13 @@ impl Descriptors {
         Some(least + place)
     }
 
-    /// The files.
+    /// The open files.
     pub fn all(&self) -> impl Iterator<Item = &Arc<OpenFile>> {
         self.places.iter().flatten().map(|one| &one.file)
     }
 
-    /// Takes away a descriptor that a new program does not get, from number `from` on; returns it,
-    /// to be dropped where nothing is locked, and its number.
+    /// Removes the first descriptor from number `from` on that a new program does not inherit;
+    /// returns its number, and the descriptor, to be dropped where nothing is locked.
     pub fn take_private(&mut self, from: usize) -> Option<(usize, Descriptor)> {
         let mut places = self.places.iter_mut().enumerate().skip(from);
         places.find_map(|(number, one)| Some((number, one.take_if(|it| it.close_on_exec)?)))

@@ -9,19 +9,19 @@ use metal::Metal;
 
 /// The terminal, as files use it.
 pub trait Tty: Send + Sync {
-    /// Reads a line, or the ready bytes, as its settings say.
+    /// Reads a line, or the ready bytes, depending on its settings.
     fn read(&'static self, to: &mut [u8], waits: bool) -> Result<usize, Errno>;
 
-    /// Prints.
+    /// Prints bytes.
     fn write(&self, from: &[u8]) -> Result<usize, Errno>;
 
-    /// The pipe that has a byte while there is input.
+    /// The pipe that contains a byte while there is input.
     fn input_pipe(&self) -> (&Pipe<Metal>, End);
 
     /// Returns true if there is input.
     fn has_input(&'static self) -> bool;
 
-    /// How many bytes of input there are.
+    /// The number of bytes of input.
     fn count(&self) -> usize;
 }
 
@@ -35,15 +35,15 @@ pub enum Device {
     Console,
     /// The terminal of the caller's session.
     Terminal,
-    /// Nothing.
+    /// `/dev/null`: reads end at once, writes are discarded.
     Null,
-    /// Zeroes.
+    /// `/dev/zero`: reads get zeroes, writes are discarded.
     Zero,
-    /// Zeroes, and no room.
+    /// `/dev/full`: reads get zeroes, writes find no room.
     Full,
-    /// Numbers that programs cannot easily guess.
+    /// `/dev/random`: numbers that programs cannot easily guess.
     Random,
-    /// Starts and stops the profile.
+    /// `/dev/profile`: starts and stops the profile.
     Profile,
 }
 
@@ -61,7 +61,7 @@ impl Device {
         }
     }
 
-    /// Its numbers.
+    /// The device's numbers.
     pub fn numbers(self) -> (u32, u32) {
         match self {
             Device::Console => (5, 1),
@@ -75,7 +75,7 @@ impl Device {
         }
     }
 
-    /// Reads the available bytes; waits for some if it `waits`.
+    /// Reads the available bytes; with `waits`, waits for some.
     pub fn read(self, to: &mut [u8], waits: bool) -> Result<usize, Errno> {
         match self {
             Device::Null | Device::Profile => return Ok(0),

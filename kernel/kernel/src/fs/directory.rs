@@ -1,12 +1,13 @@
-//! Directories: stored ones, and those whose entries the kernel makes.
+//! Directories: stored ones, and live ones, whose entries the kernel makes.
 //!
 //! # Protocol
-//! The lock of a directory's entries guards them, and whether the directory is removed. Checks and
-//! the changes that rely on them are under one hold of it: so a name is there in each lookup, or in
-//! none, and no name comes into a directory that has gone. A removal locks the parent, then the
-//! directory to be removed. A rename locks both parents: the one above first, or else in the order
-//! of their addresses; then the directory it replaces, which is below. Renames are one at a time,
-//! so that what is above stays so. The lock of a parent is the last.
+//! The lock of a directory's entries guards them, and the flag that the directory is removed. A
+//! check and the change that relies on it are made without releasing the lock, so a lookup finds a
+//! name either before or after a change, and a removed directory gets no names. A removal locks the
+//! parent, then the directory to be removed. A rename locks both parents, an ancestor first,
+//! otherwise in the order of their addresses; then the directory that it replaces, which is below.
+//! Only one rename runs at a time, so that ancestors remain ancestors. The lock of a directory's
+//! `parent` comes last.
 
 use super::{Inode, Kind, type_bits};
 use crate::errno::Errno;
@@ -27,17 +28,18 @@ pub type Name = Vec<u8>;
 /// `.` and `..` are before all other entries.
 const DOTS: u64 = 2;
 
-/// The entries of a directory listed so far. Additions and removals meanwhile move no other entry.
+/// The entries of a directory listed so far. Additions and removals meanwhile do not affect the
+/// listing of other entries.
 #[derive(Clone, Default)]
 pub struct Listed {
-    /// How many, `.` and `..` among them; of a live directory, the position behind them.
+    /// The number of entries, `.` and `..` included; of a live directory, the position after them.
     pub count: u64,
-    /// The last one behind these.
+    /// The last entry after `.` and `..`.
     last: Option<Name>,
 }
 
 impl Listed {
-    /// Those before a position.
+    /// Counts the entries before a position as listed.
     pub fn before(&mut self, position: u64, directory: &Directory, own: &Arc<Inode>) {
         if self.count == position {
             return;
@@ -54,10 +56,10 @@ impl Listed {
 
 /// A directory whose entries the kernel makes when a path leads there.
 pub trait Live: Send + Sync {
-    /// The directory that has this one.
+    /// The directory that contains this one.
     fn parent(&self) -> Option<Arc<Inode>>;
 
-    /// Its name there.
+    /// Its name in that directory.
     fn name(&self) -> Name;
 
     /// The inode of a name. `own` is the directory's.
@@ -72,7 +74,7 @@ pub struct Directory(Content);
 
 enum Content {
     Stored {
-        /// The directory that has this one. A rename changes it.
+        /// The directory that contains this one. A rename changes it.
         parent: Lock<Weak<Inode>>,
         entries: Lock<Entries>,
     },
@@ -81,7 +83,7 @@ enum Content {
 
 struct Entries {
     named: BTreeMap<Name, Arc<Inode>>,
-    /// The directory has gone: it gets no names.
+    /// True if the directory is removed, so it gets no names.
     is_removed: bool,
 }
 
@@ -94,7 +96,7 @@ pub struct Spot<'a> {
 }
 
 impl Directory {
-    /// An empty one.
+    /// An empty, stored directory.
     pub fn new(parent: Weak<Inode>) -> Self {
         Directory(Content::Stored {
             parent: Lock::new(parent),
@@ -105,7 +107,7 @@ impl Directory {
         })
     }
 
-    /// One whose entries are made.
+    /// A directory whose entries the kernel makes.
     pub fn live(live: impl Live + 'static) -> Self {
         Directory(Content::Live(Box::new(live)))
     }
@@ -121,12 +123,12 @@ impl Directory {
         }
     }
 
-    /// Returns true if programs may change its entries.
+    /// Returns true if programs may change the entries.
     pub fn is_stored(&self) -> bool {
         self.stored().is_ok()
     }
 
-    /// The directory that has this one; a removed one's may be gone.
+    /// The directory that contains this one; that of a removed one may no longer exist.
     pub fn parent(&self) -> Option<Arc<Inode>> {
         match &self.0 {
             Content::Stored { parent, .. } => parent.lock().upgrade(),
@@ -166,7 +168,7 @@ impl Directory {
         Ok(inode)
     }
 
-    /// Gives `inode` a name, in the place of the inode that has it, before programs run.
+    /// Gives `inode` a name, replacing the inode that had it. Called before programs run.
     pub fn put(&self, name: &[u8], inode: Arc<Inode>) -> Result<(), Errno> {
         inode.attributes.links.fetch_add(1, Ordering::Relaxed);
         let before = self.stored()?.lock().named.insert(name.to_vec(), inode);
@@ -174,7 +176,7 @@ impl Directory {
         Ok(())
     }
 
-    /// Takes a name away, if `may` allows it for the inode that has it. A directory must be empty.
+    /// Removes a name, if `may` allows it for the named inode. A directory must be empty.
     pub fn remove(
         &self,
         own: &Arc<Inode>,
@@ -194,7 +196,7 @@ impl Directory {
         Ok(removed)
     }
 
-    /// How many directories are in it.
+    /// The number of directories in it.
     pub fn directories(&self) -> u32 {
         let Ok(entries) = self.stored() else {
             return 0;
@@ -214,8 +216,8 @@ impl Directory {
         found.map(|(name, _)| name.clone())
     }
 
-    /// The entry behind the listed ones, which counts as listed from now on. `own` is the
-    /// directory's inode.
+    /// The entry after the listed ones, which then counts as listed. `own` is the directory's
+    /// inode.
     pub fn next(&self, own: &Arc<Inode>, listed: &mut Listed) -> Option<(Name, Arc<Inode>)> {
         let next = match (listed.count, &self.0) {
             (0, _) => (b".".to_vec(), own.clone()),
@@ -228,7 +230,7 @@ impl Directory {
             (_, Content::Live(live)) => loop {
                 let (at, name) = live.next(listed.count - DOTS)?;
                 listed.count = at.saturating_add(DOTS);
-                // One that has gone meanwhile is left out.
+                // An entry that was removed meanwhile is left out.
                 if let Ok(inode) = self.get(own, &name) {
                     break (name, inode);
                 }
@@ -251,7 +253,7 @@ impl Directory {
 }
 
 impl Entries {
-    /// Refuses another name.
+    /// Fails if the inode may not get another name.
     fn refuse_new(&self) -> Result<(), Errno> {
         match heap::is_short() {
             _ if self.is_removed => Err(Errno::NOENT),
@@ -262,14 +264,14 @@ impl Entries {
 }
 
 impl Inode {
-    /// The inode loses a name.
+    /// Removes one from the inode's number of names.
     fn lose_name(&self) {
         self.attributes.links.fetch_sub(1, Ordering::Relaxed);
         self.attributes.change();
     }
 
-    /// From now on a directory gets no names, because its own is taken away. It must be empty, and
-    /// may not be one of the kernel's.
+    /// Marks the directory, whose name is being removed, as removed. It must be empty, and must not
+    /// be live.
     fn close(&self) -> Result<(), Errno> {
         let Kind::Directory(directory) = &self.kind else {
             return Ok(());
@@ -295,10 +297,10 @@ impl Inode {
     }
 }
 
-/// Held while a name goes from one directory to another.
+/// Held while a name is moved from one directory to another.
 pub static RENAMES: Single<Lock<()>> = Single::new();
 
-/// What a rename asks for, beside the names.
+/// The options of a rename.
 #[derive(Clone, Copy, Debug)]
 pub struct Rename {
     /// True if the new name may be another inode's.
@@ -307,9 +309,9 @@ pub struct Rename {
     pub of_directory: bool,
 }
 
-/// Gives the inode at `from` the name `to` in place of its own. In the call the other renames are
-/// kept out; lookups find the inode that has the new name before, or the renamed one. Returns the
-/// one replaced, to be dropped where nothing is locked.
+/// Gives the inode at `from` the name `to` instead of its own. The call excludes other renames;
+/// lookups of the new name find the old inode or the renamed one. Returns the replaced inode, to be
+/// dropped where nothing is locked.
 pub fn rename(from: &Spot, to: &Spot, how: Rename) -> Result<Option<Arc<Inode>>, Errno> {
     let [old, new] = [from, to].map(|spot| spot.directory.directory()?.stored());
     let (old, new) = match (old, new) {
@@ -335,7 +337,7 @@ pub fn rename(from: &Spot, to: &Spot, how: Rename) -> Result<Option<Arc<Inode>>,
     move_name(&mut old, Some(&mut new), from, to, how)
 }
 
-/// Moves a name, with the entries locked; `new` is nothing if they are the old ones.
+/// Moves a name, with the entries locked; `new` is `None` if both directories are the same.
 fn move_name(
     old: &mut Entries,
     new: Option<&mut Entries>,
@@ -371,7 +373,7 @@ fn move_name(
     Ok(target.inspect(|it| it.lose_name()))
 }
 
-/// A directory takes the place of a directory only, anything else that of anything else.
+/// Fails unless both are directories, or neither is.
 fn may_replace(source: &Inode, target: &Inode) -> Result<(), Errno> {
     match (&source.kind, &target.kind) {
         (Kind::Directory(_), Kind::Directory(_)) => Ok(()),

@@ -9,15 +9,15 @@ use metal::Metal;
 
 /// Bytes of a number that is read or written.
 pub const BYTES: usize = size_of::<u64>();
-/// No count is higher.
+/// The highest count.
 const MOST: u64 = u64::MAX - 1;
 
 /// A counter.
 pub struct Event {
-    /// A thread that raises it from 0 puts a byte into `signal`, and one that takes it back to 0
-    /// takes one out again. Acquire and release: a reader sees all that the writer did before.
+    /// The count. A thread that raises it from 0 puts a byte into `signal`, and one that lowers it
+    /// to 0 takes one out. Acquire and release: a reader sees all that the writer did before.
     count: AtomicU64,
-    /// Has a byte while the count is not 0, for threads that wait for that.
+    /// Contains a byte while the count is not 0, for threads that wait for that.
     signal: Pipe<Metal>,
     /// True if each read takes 1, and not all.
     takes_one: bool,
@@ -38,7 +38,7 @@ impl Event {
         count.checked_add(value).filter(|&sum| sum <= MOST)
     }
 
-    /// Adds to the count; `false` if there is no room.
+    /// Adds to the count. Returns false if there is no room.
     fn add(&self, value: u64) -> bool {
         let sum = |count| Self::sum(count, value);
         let added = self
@@ -60,7 +60,7 @@ impl Event {
             .fetch_update(Ordering::AcqRel, Ordering::Relaxed, rest);
         let count = update.ok()?;
         if count == part(count) {
-            // The byte is there, or is being put there.
+            // The byte is in the pipe, or about to be.
             self.signal.read(&system().kernel, &mut [0]);
         }
         system().kernel.wake(self.room(), usize::MAX);
@@ -72,7 +72,7 @@ impl Event {
         ptr::from_ref(&self.count).cast()
     }
 
-    /// Reads the count, waiting for it while `waits`; nothing if that is over.
+    /// Reads the count, and waits for one while `waits` returns true; `None` once it does not.
     pub fn read(&self, to: &mut [u8], waits: impl Fn() -> bool) -> Result<Option<usize>, Errno> {
         let to = to.get_mut(..BYTES).ok_or(Errno::INVAL)?;
         loop {
@@ -87,7 +87,8 @@ impl Event {
         }
     }
 
-    /// Adds the written number, waiting for room while `waits`; nothing if that is over.
+    /// Adds the written number, and waits for room while `waits` returns true; `None` once it does
+    /// not.
     pub fn write(&self, from: &[u8], waits: impl Fn() -> bool) -> Result<Option<usize>, Errno> {
         let value = from.try_into().map_err(|_| Errno::INVAL)?;
         let value = u64::from_le_bytes(value);
@@ -106,7 +107,7 @@ impl Event {
         Ok(Some(BYTES))
     }
 
-    /// Two answers: would reading, and would writing 1, not wait?
+    /// True, for reading and for writing 1, if it would not wait.
     pub fn is_ready(&self) -> [bool; 2] {
         let count = self.count.load(Ordering::Acquire);
         [count > 0, count < MOST]

@@ -1,4 +1,4 @@
-//! Files that run, and files that may be written: no file is both.
+//! Files from which programs run, and files that may be written: no file is both.
 
 use super::{Inode, Name};
 use crate::errno::Errno;
@@ -6,7 +6,7 @@ use alloc::sync::Arc;
 use core::sync::atomic::{AtomicI32, Ordering};
 
 /// The uses of a file: how many writers it has, or, as a negative number, how many programs run
-/// from it. The number tells of nothing else: relaxed.
+/// from it. The number guards no other memory: relaxed.
 #[derive(Default)]
 pub struct Uses(AtomicI32);
 
@@ -25,11 +25,11 @@ impl Uses {
     }
 }
 
-/// A writer of a file, for as long as this is there.
+/// A writer of a file, as long as this exists.
 pub struct Writer(Arc<Inode>);
 
 impl Writer {
-    /// Another writer.
+    /// Adds a writer.
     ///
     /// # Errors
     /// If programs run from the file.
@@ -45,7 +45,7 @@ impl Drop for Writer {
     }
 }
 
-/// A program's file, which is not written as long as this is there, and the path by which it was
+/// A program's file, which is not written as long as this exists, and the path by which it was
 /// found.
 #[derive(Default)]
 pub struct Executable {
@@ -54,10 +54,10 @@ pub struct Executable {
 }
 
 impl Executable {
-    /// A program that begins to run.
+    /// Adds a program that begins to run.
     ///
     /// # Errors
-    /// If the file is open to be written.
+    /// If the file is open for writing.
     pub fn new(inode: &Arc<Inode>) -> Result<Self, Errno> {
         inode.uses.add(-1)?;
         Ok(Executable {
@@ -72,12 +72,12 @@ impl Executable {
         self
     }
 
-    /// The path.
+    /// The path by which the file was found.
     pub fn path(&self) -> &[u8] {
         &self.path
     }
 
-    /// The file; nothing before the first program, and after a process's end.
+    /// The file; `None` before the first program, and after a process's end.
     pub fn inode(&self) -> Option<&Arc<Inode>> {
         self.inode.as_ref()
     }

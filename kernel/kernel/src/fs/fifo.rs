@@ -1,7 +1,7 @@
-//! FIFOs: pipes with names, and without.
+//! FIFOs: pipes, with or without names.
 //!
-//! A FIFO has a pipe while somebody has it open. Who opens one end waits until the other is open,
-//! or has been since: each end counts how often it was opened.
+//! A FIFO has a pipe while any file has it open. A thread that opens one end waits until the other
+//! is open, or has been opened meanwhile: each end counts how often it was opened.
 
 use super::Inode;
 use super::open::PipeEnd;
@@ -16,17 +16,17 @@ use metal::Metal;
 /// A FIFO.
 pub struct Fifo {
     state: Lock<State>,
-    /// How often each end has been opened; written under the lock. The lock of the sleepers orders
-    /// them: relaxed.
+    /// How often each end has been opened. Written under the lock; the lock of the sleepers orders
+    /// it: relaxed.
     opened: [AtomicU32; 2],
-    /// True if it has a name. Who opens one without need not wait.
+    /// True if it has a name. Opening one without a name does not wait.
     is_named: bool,
 }
 
 struct State {
-    /// By how many open files each end is open.
+    /// The number of open files that have each end.
     users: [u32; 2],
-    /// Its pipe, while there are some.
+    /// The pipe, while there are such files.
     pipe: Option<Arc<Pipe<Metal>>>,
 }
 
@@ -36,12 +36,12 @@ pub type Ends = [bool; 2];
 const BOTH: [End; 2] = [End::Reading, End::Writing];
 
 impl Fifo {
-    /// A FIFO that nobody has open.
+    /// A FIFO with a name that no file has open.
     pub fn new() -> Self {
         Self::with_name(true)
     }
 
-    /// A pipe that nobody has open.
+    /// A FIFO without a name that no file has open.
     pub fn unnamed() -> Self {
         Self::with_name(false)
     }
@@ -57,13 +57,13 @@ impl Fifo {
         }
     }
 
-    /// Returns true if it has a name.
+    /// Returns true if the FIFO has a name.
     pub fn is_named(&self) -> bool {
         self.is_named
     }
 
-    /// Opens `ends` of the FIFO that `inode` is. Waits for the other end, if one is left, unless
-    /// `waits` is false: then there must be a reader for a writer.
+    /// Opens `ends` of the FIFO `inode`. Waits for the other end, if that is not among them. If
+    /// `waits` is false, it does not wait, and a writer needs a reader.
     pub fn open(&self, inode: &Arc<Inode>, ends: Ends, waits: bool) -> Result<PipeEnd, Errno> {
         let other = ends.map(|has| !has).into_iter().position(|lacks| lacks);
         let (pipe, seen) = {
@@ -95,7 +95,7 @@ impl Fifo {
         Ok(file)
     }
 
-    /// The pipe, with `ends` open.
+    /// Adds a file with these `ends`; returns the pipe.
     fn join(&self, state: &mut State, ends: Ends) -> Result<Arc<Pipe<Metal>>, Errno> {
         let kernel = &system().kernel;
         let pipe = match &state.pipe {
@@ -117,7 +117,7 @@ impl Fifo {
         Ok(pipe)
     }
 
-    /// A file with these ends is closed.
+    /// Removes a file with these ends, which is closed.
     pub fn close(&self, ends: Ends) {
         let mut state = self.state.lock();
         for end in BOTH.into_iter().filter(|end| ends[*end as usize]) {

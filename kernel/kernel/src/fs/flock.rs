@@ -1,4 +1,4 @@
-//! Locks on whole files (`flock`): an open file has none, a shared one, or the only one.
+//! Locks on whole files (`flock`): an open file holds none, a shared one, or an exclusive one.
 
 use super::OpenFile;
 use crate::errno::Errno;
@@ -11,12 +11,12 @@ use ipc::Kernel;
 /// The locks of an inode.
 pub struct Flock {
     holders: Lock<Vec<Holder>>,
-    /// How often a lock was given back, wrapping; waiters sleep at its address.
+    /// How often a lock was released, wrapping. Waiters sleep at its address.
     given_back: AtomicU32,
 }
 
 struct Holder {
-    /// Its address.
+    /// The address of the open file that holds the lock.
     file: usize,
     is_alone: bool,
 }
@@ -30,7 +30,7 @@ impl Flock {
         }
     }
 
-    /// Gives `file` a lock in the place of its old one; waits until others allow it, if `waits`.
+    /// Gives `file` a lock instead of its old one. With `waits`, waits until others allow it.
     pub fn take(&self, file: &OpenFile, is_alone: bool, waits: bool) -> Result<(), Errno> {
         loop {
             // Acquire: pairs with the release in `give_back`.
@@ -41,7 +41,7 @@ impl Flock {
             if !waits {
                 return Err(Errno::AGAIN);
             }
-            // As on Linux, a file that waits for another lock has lost its own.
+            // As on Linux, a file that waits for another lock loses its own.
             self.give_back(file);
             if is_disturbed() {
                 return Err(Errno::INTR);
@@ -68,7 +68,7 @@ impl Flock {
         true
     }
 
-    /// Takes the lock of `file` back.
+    /// Releases the lock of `file`.
     pub fn give_back(&self, file: &OpenFile) {
         let file = ptr::from_ref(file).addr();
         let mut holders = self.holders.lock();
@@ -81,7 +81,7 @@ impl Flock {
         }
     }
 
-    /// A waiter may find another state.
+    /// Wakes the waiters, which then look again.
     fn tell(&self) {
         // Release: pairs with the acquire in `take`.
         self.given_back.fetch_add(1, Ordering::Release);

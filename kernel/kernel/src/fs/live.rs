@@ -1,5 +1,5 @@
-//! The kernel's reports as files, and the directories that have them: made when a path leads there,
-//! or when they are read.
+//! The kernel's reports as files, and the directories that contain them. Directories are made when
+//! a path leads there, reports when they are read.
 
 use super::{Directory, Inode, Kind, Live, Name};
 use crate::errno::Errno;
@@ -12,18 +12,18 @@ use core::fmt;
 
 /// A file whose content is made when it is read.
 pub trait Report: Send + Sync {
-    /// Fills `to` with the bytes from `offset` on; returns how many there were.
+    /// Fills `to` with the bytes from `offset` on; returns their number.
     fn read_at(&self, offset: u64, to: &mut [u8]) -> Result<usize, Errno>;
 }
 
-/// A text that is being written. Where there is no memory for more, writing fails.
+/// A text that is being written. Writing fails if there is no memory.
 #[derive(Default)]
 pub struct Sheet(Vec<u8>);
 
 impl Sheet {
     /// Writes bytes.
     pub fn add(&mut self, bytes: &[u8]) -> Result<(), Errno> {
-        // A text may not take what operations that cannot fail have in reserve.
+        // A text may not take the memory that is reserved for operations that cannot fail.
         if self.0.capacity() - self.0.len() < bytes.len() && heap::is_short() {
             return Err(Errno::NOMEM);
         }
@@ -39,7 +39,7 @@ impl fmt::Write for Sheet {
     }
 }
 
-/// A report that `write` writes anew whenever it is read from its start.
+/// A report that `write` writes again whenever it is read from its start.
 struct Text<W> {
     write: W,
     written: Lock<Option<Sheet>>,
@@ -85,7 +85,7 @@ pub fn link(to: &[u8]) -> Result<Arc<Inode>, Errno> {
     Ok(Inode::new(Kind::Link(to.to_vec()), 0o777))
 }
 
-/// A directory whose entries are made.
+/// A directory whose entries the kernel makes.
 pub fn directory(live: impl Live + 'static) -> Arc<Inode> {
     Inode::new(Kind::Directory(Directory::live(live)), 0o555)
 }
@@ -97,13 +97,13 @@ pub type Entry<S> = (
     fn(&Arc<Inode>, &S) -> Result<Arc<Inode>, Errno>,
 );
 
-/// A directory with entries that are always the same, which tell of a subject.
+/// A directory with fixed entries about a subject.
 pub struct Table<S: 'static> {
     /// The directory that has this one.
     pub parent: Arc<Inode>,
     /// Its name there.
     pub name: Name,
-    /// The subject.
+    /// The subject of the entries.
     pub of: S,
     /// The entries.
     pub entries: &'static [Entry<S>],
@@ -131,7 +131,7 @@ impl<S: Send + Sync> Live for Table<S> {
     }
 }
 
-/// A directory with such entries, which tell of nothing but the system.
+/// A directory with fixed entries about the whole system.
 pub fn table(
     parent: &Arc<Inode>,
     name: &str,
@@ -145,7 +145,7 @@ pub fn table(
     }))
 }
 
-/// The number that a name is: without zeroes in front of it.
+/// The number that a name spells, without leading zeroes.
 pub fn number<N: core::str::FromStr + alloc::string::ToString>(name: &[u8]) -> Result<N, Errno> {
     let number = str::from_utf8(name)
         .ok()

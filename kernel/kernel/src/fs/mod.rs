@@ -52,19 +52,19 @@ pub const DEVICE: (u32, u32) = (0, 1);
 
 /// Something that has a name.
 pub struct Inode {
-    /// Its number.
+    /// The inode's number.
     pub number: u64,
     /// The permission bits.
     pub mode: AtomicU32,
     /// Its other attributes.
     pub attributes: Attributes,
-    /// The locks that programs have on it.
+    /// The locks of programs on the whole inode.
     pub flock: Flock,
-    /// Their locks on parts of it.
+    /// The locks of programs on parts of it.
     pub records: Records,
-    /// Held while a file's bytes or size are changed by calls: so the end stays where it is.
+    /// Held while calls change a file's bytes or size, so that its end does not move meanwhile.
     pub writing: Lock<()>,
-    /// Who runs it, and who may write it.
+    /// The counts of programs that run from it, and of writers.
     uses: Uses,
     /// Its kind.
     pub kind: Kind,
@@ -78,33 +78,33 @@ pub enum Kind {
     File(ObjectRef),
     /// A pipe with a name.
     Fifo(Fifo),
-    /// A symbolic link, and where it leads.
+    /// A symbolic link, with its text.
     Link(Name),
     /// A device.
     Device(Device),
-    /// A report of the kernel's, as a file.
+    /// A report of the kernel, as a file.
     Report(Box<dyn Report>),
     /// A counter.
     Event(Event),
-    /// A link that leads to an inode, whatever its name is.
+    /// A link that leads to an inode, independent of names.
     Jump(Jump),
 }
 
 /// A link of `/proc` to an inode.
 pub struct Jump {
-    /// Where it leads.
+    /// The inode to which it leads.
     pub to: Arc<Inode>,
-    /// Its text, unless that is the inode's name now.
+    /// Its text; `None` for the present name of the inode.
     text: Option<Name>,
 }
 
 impl Jump {
-    /// Such a link.
+    /// The inode of such a link.
     pub fn inode(to: Arc<Inode>, text: Option<Name>) -> Arc<Inode> {
         Inode::new(Kind::Jump(Jump { to, text }), 0o700)
     }
 
-    /// Its text.
+    /// The link's text.
     pub fn text(&self) -> Name {
         self.text.clone().unwrap_or_else(|| name_of(&self.to))
     }
@@ -143,7 +143,7 @@ impl Inode {
         Ok(Self::new(Kind::File(object), mode))
     }
 
-    /// The directory that this is.
+    /// The directory; an error if this is none.
     pub fn directory(&self) -> Result<&Directory, Errno> {
         match &self.kind {
             Kind::Directory(directory) => Ok(directory),
@@ -151,7 +151,7 @@ impl Inode {
         }
     }
 
-    /// The content of the file that this is.
+    /// The content, if this is a file.
     pub fn object(&self) -> Option<&ObjectRef> {
         match &self.kind {
             Kind::File(object) => Some(object),

@@ -16,7 +16,7 @@ pub struct Names(Vec<Named>);
 struct Named {
     object: ObjectId,
     inode: u64,
-    /// Empty if none was found.
+    /// The path; empty if none was found.
     path: String,
 }
 
@@ -64,7 +64,7 @@ impl Names {
 
 /// Visits all stored inodes that have names, with the paths, until `visit` breaks off. O(files).
 fn walk(mut visit: impl FnMut(&Arc<Inode>, &[u8]) -> ControlFlow<()>) -> Result<(), Errno> {
-    /// A directory on the way down: where its part of the path ends, and its last visited entry.
+    /// A directory of the walk: where its part of the path ends, and its last visited entry.
     struct Step {
         directory: Arc<Inode>,
         path: usize,
@@ -103,8 +103,7 @@ fn walk(mut visit: impl FnMut(&Arc<Inode>, &[u8]) -> ControlFlow<()>) -> Result<
     Ok(())
 }
 
-/// Where a directory is, as long as it has a name. O(depth + entries of the directories on the
-/// way).
+/// The path of a directory, if it has a name. O(depth + entries of the directories above it).
 pub fn path_of(directory: &Arc<Inode>) -> Option<Name> {
     let (mut here, mut names, mut bytes) = (directory.clone(), Vec::new(), 0);
     loop {
@@ -129,8 +128,7 @@ pub fn path_of(directory: &Arc<Inode>) -> Option<Name> {
     Some(path)
 }
 
-/// The name of an inode that a process has open, as far as it has one. O(files) if it is no
-/// directory.
+/// The path of an inode that a process has open, if it has one. O(files) if it is no directory.
 pub fn name_of(inode: &Arc<Inode>) -> Name {
     let path = match &inode.kind {
         Kind::Directory(_) => path_of(inode),
@@ -140,7 +138,7 @@ pub fn name_of(inode: &Arc<Inode>) -> Name {
         }
         _ => {
             let mut found = None;
-            // Without memory for the walk it has no name.
+            // If there is no memory for the walk, it gets no name.
             let _ = walk(|it, path| {
                 if Arc::ptr_eq(it, inode) {
                     found = Some(path.to_vec());

@@ -12,19 +12,19 @@ use ipc::{End, Pipe};
 use linux_raw_sys::general::*;
 use metal::Metal;
 
-/// An open file: its object, and where the next byte is.
+/// An open file: its object, and its offset.
 pub struct OpenFile {
     /// The object.
     pub what: Open,
-    /// Where the next byte is; held while one is read or written.
+    /// The offset of the next byte. Locked while bytes are read or written there.
     pub offset: Lock<u64>,
-    /// The entries of a directory listed so far; locked under the offset.
+    /// The entries of a directory listed so far. Locked under the offset.
     pub listed: Lock<Listed>,
-    /// `O_…`, as far as they may be asked for or changed later.
+    /// The flags `O_…` that may be queried or changed later.
     pub flags: AtomicU32,
-    /// True if it has had a lock of the inode's.
+    /// True if it has held a lock on the inode.
     pub has_flock: AtomicBool,
-    /// It may write a file's bytes: so no program runs from the file.
+    /// Present if it may write the file's bytes, so that no program runs from the file.
     _writer: Option<Writer>,
 }
 
@@ -39,15 +39,15 @@ pub enum Open {
 /// An end of a pipe, which it closes when it is dropped.
 pub struct PipeEnd {
     pipe: Arc<Pipe<Metal>>,
-    /// The end; the reading one if it has both.
+    /// The end; the reading one if the file has both.
     end: End,
-    /// The FIFO that it is of, and its ends. A pipe is a FIFO without a name.
+    /// The FIFO, and the ends of it that are open. A pipe is a FIFO without a name.
     fifo: Arc<Inode>,
     ends: Ends,
 }
 
 impl PipeEnd {
-    /// Ends of a FIFO, which have just been opened.
+    /// The file for ends of a FIFO, which have just been opened.
     pub(super) fn of_fifo(pipe: Arc<Pipe<Metal>>, end: End, fifo: Arc<Inode>, ends: Ends) -> Self {
         PipeEnd {
             pipe,
@@ -93,7 +93,7 @@ impl Drop for OpenFile {
 }
 
 impl OpenFile {
-    /// Opens something.
+    /// An open file for an object.
     pub fn new(what: Open, flags: u32) -> Arc<Self> {
         Self::with_writer(what, flags, None)
     }
@@ -110,17 +110,18 @@ impl OpenFile {
         })
     }
 
-    /// A process closes a descriptor of the file: its locks on parts go, whatever others it has.
+    /// Called when a process closes a descriptor of the file: drops the process's locks on parts,
+    /// even if it has other descriptors.
     pub fn closed_by(&self, pid: u32) {
         self.inode().records.forget(Owner::Process(pid));
     }
 
-    /// Returns true if it is a place of the file system, and no more (`O_PATH`).
+    /// Returns true if the file is only a place in the file system (`O_PATH`).
     pub fn is_place(&self) -> bool {
         self.flags.load(Ordering::Relaxed) & O_PATH != 0
     }
 
-    /// The access that it gives; none to a place.
+    /// The access mode; none for a place.
     fn mode(&self) -> u32 {
         if self.is_place() {
             O_ACCMODE
@@ -133,12 +134,12 @@ impl OpenFile {
         self.flags.load(Ordering::Relaxed) & O_NONBLOCK == 0
     }
 
-    /// Returns true if the calling thread waits here, if it has to.
+    /// Returns true if the calling thread is to wait at this file when it has to.
     pub(super) fn waits(&self) -> bool {
         self.is_blocking() && !is_disturbed()
     }
 
-    /// Why it does not.
+    /// The error of a call that does not wait.
     pub(super) fn no_wait(&self) -> Errno {
         if self.is_blocking() {
             Errno::INTR
@@ -147,12 +148,12 @@ impl OpenFile {
         }
     }
 
-    /// Returns true if it may be read.
+    /// Returns true if the file may be read.
     pub fn reads(&self) -> bool {
         matches!(self.mode(), O_RDONLY | O_RDWR)
     }
 
-    /// Returns true if it may be written.
+    /// Returns true if the file may be written.
     pub fn writes(&self) -> bool {
         matches!(self.mode(), O_WRONLY | O_RDWR)
     }
@@ -165,7 +166,7 @@ impl OpenFile {
         }
     }
 
-    /// The inode, if bytes have places there.
+    /// The inode, if it is seekable.
     pub fn seekable(&self) -> Result<&Arc<Inode>, Errno> {
         match &self.what {
             Open::Inode(inode) if !matches!(inode.kind, Kind::Event(_)) && !self.is_terminal() => {
@@ -175,7 +176,7 @@ impl OpenFile {
         }
     }
 
-    /// The counter, if it is one.
+    /// The counter, if the file is one.
     pub fn event(&self) -> Option<&Event> {
         match &self.inode().kind {
             Kind::Event(event) => Some(event),
@@ -183,7 +184,7 @@ impl OpenFile {
         }
     }
 
-    /// The pipe, and which end, if it is one.
+    /// The pipe and the end, if the file is one.
     pub fn pipe(&self) -> Option<(&Pipe<Metal>, End)> {
         match &self.what {
             Open::Pipe(it) => Some((&it.pipe, it.end)),
@@ -191,7 +192,7 @@ impl OpenFile {
         }
     }
 
-    /// Returns true if it is the terminal.
+    /// Returns true if the file is the terminal.
     pub fn is_terminal(&self) -> bool {
         let Open::Inode(inode) = &self.what else {
             return false;
@@ -199,16 +200,15 @@ impl OpenFile {
         matches!(inode.kind, Kind::Device(Device::Console | Device::Terminal))
     }
 
-    /// The ends of pipes whose state tells when one of the `wanted` events comes; none if they
-    /// never change.
+    /// The ends of pipes at which to wait for the `wanted` events; none if the events never change.
     pub fn pollable(&self, wanted: u32) -> impl Iterator<Item = (&Pipe<Metal>, End)> {
         let end = match self.event() {
             Some(event) => Some(event.pollable()),
             None if self.is_terminal() => Some(TTY.input_pipe()),
             None => self.pipe(),
         };
-        // With both ends open neither the end of the bytes nor an error comes, and the writing end
-        // is mostly ready.
+        // With both ends open there is neither an end of the bytes nor an error, and the writing
+        // end is mostly ready.
         let has_both = self.pipe().is_some() && self.reads() && self.writes();
         let is_awaited = move |end: &(_, End)| match end.1 {
             _ if !has_both => true,
@@ -244,7 +244,7 @@ impl OpenFile {
         }
     }
 
-    /// How many bytes may be read without waiting, if that is counted.
+    /// The number of bytes that may be read without waiting, if that is counted.
     pub fn available(&self) -> Option<u64> {
         match (self.pipe(), &self.inode().kind) {
             (Some((pipe, _)), _) => Some(pipe.room(End::Reading).0 as u64),

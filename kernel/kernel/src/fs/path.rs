@@ -1,7 +1,7 @@
 //! From paths to inodes.
 //!
-//! A walk goes from name to name. The text of a symbolic link takes the place of the link's name,
-//! so a walk has one path at a time, whatever links lead to links.
+//! A walk goes from name to name. The text of a symbolic link replaces the link's name, so a walk
+//! has one path at a time, even if links lead to links.
 
 use super::{Inode, Kind, ROOT};
 use crate::errno::Errno;
@@ -12,17 +12,17 @@ use core::ops::Range;
 
 /// A path, and the directory at which it begins unless it begins with `/`.
 pub struct Path<'a> {
-    /// Where it begins.
+    /// The directory at which it begins.
     pub from: Arc<Inode>,
     /// The names, with `/` between.
     pub names: &'a [u8],
 }
 
-/// The last name of a path, in its directory. The name need not be there.
+/// The last name of a path, in its directory. The name need not exist.
 pub struct Place<'a> {
     directory: Arc<Inode>,
     names: Cow<'a, [u8]>,
-    /// Where in `names` the last one is; empty for the root.
+    /// The range of the last one in `names`; empty for the root.
     last: Range<usize>,
     /// How many more symbolic links may be followed.
     links: usize,
@@ -37,13 +37,13 @@ pub enum Last<'a> {
     Here,
     /// `..`
     Above,
-    /// Any other.
+    /// Any other name.
     Name(&'a [u8]),
 }
 
 /// The most bytes of a name.
 const NAME: usize = 255;
-/// The most symbolic links on a way, in all.
+/// The most symbolic links in one walk.
 const LINKS: usize = 40;
 
 /// The inode at a path; follows a link at its end if `follow` says so.
@@ -107,7 +107,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// The text of a link takes the place of the last name walked to.
+    /// Replaces the last name walked to by the text of a link.
     fn enter(&mut self, link: &[u8]) -> Result<(), Errno> {
         self.links = self.links.checked_sub(1).ok_or(Errno::LOOP)?;
         let rest = &self.names[self.last.end..];
@@ -121,13 +121,13 @@ impl<'a> Place<'a> {
         Ok(())
     }
 
-    /// Where the link leads that the last name is.
+    /// Walks on through `link`, the text of the link with the last name.
     pub fn through(mut self, link: &[u8]) -> Result<Self, Errno> {
         self.enter(link)?;
         self.walk()
     }
 
-    /// The directory that has the last name, or may get it.
+    /// The directory that contains the last name, or may get it.
     pub fn directory(&self) -> &Arc<Inode> {
         &self.directory
     }
@@ -142,7 +142,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// True if slashes follow the last name: it must be a directory's.
+    /// Returns true if slashes follow the last name, which then must name a directory.
     pub fn has_slash(&self) -> bool {
         self.last.end < self.names.len()
     }
@@ -157,7 +157,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// `found`, which is to be a directory if slashes say so.
+    /// `found`, which must be a directory if slashes follow the name.
     fn checked(&self, found: Arc<Inode>) -> Result<Arc<Inode>, Errno> {
         if self.has_slash() {
             found.directory()?;
@@ -165,8 +165,8 @@ impl<'a> Place<'a> {
         Ok(found)
     }
 
-    /// Gives the inode that `make` makes the last name, which nothing has; a name with slashes is a
-    /// directory's.
+    /// Gives the last name, which is free, to the inode that `make` makes. A name with slashes can
+    /// only name a directory.
     pub fn add(
         &self,
         is_directory: bool,
@@ -176,7 +176,7 @@ impl<'a> Place<'a> {
             return Err(Errno::EXIST);
         };
         let directory = self.directory.directory()?;
-        // As on Linux, there is no such name where the kernel makes the entries.
+        // As on Linux, a new name does not exist where the kernel makes the entries.
         if self.has_slash() && !is_directory || !directory.is_stored() {
             directory.get(&self.directory, name)?;
             return Err(Errno::EXIST);
@@ -188,8 +188,7 @@ impl<'a> Place<'a> {
 }
 
 impl Place<'_> {
-    /// Takes the last name away, if `may` allows it for the inode that has it. A directory must be
-    /// empty.
+    /// Removes the last name, if `may` allows it for the named inode. A directory must be empty.
     pub fn remove(
         &self,
         name: &[u8],
@@ -202,7 +201,7 @@ impl Place<'_> {
     }
 }
 
-/// Where a path begins.
+/// The directory at which a path begins.
 fn start(from: &Arc<Inode>, names: &[u8]) -> Arc<Inode> {
     match names.first() {
         Some(b'/') => ROOT.clone(),
@@ -210,12 +209,12 @@ fn start(from: &Arc<Inode>, names: &[u8]) -> Arc<Inode> {
     }
 }
 
-/// Where the first name is from `at` on.
+/// The range of the first name from `at` on.
 fn next_name(names: &[u8], at: usize) -> Range<usize> {
     let begins = names[at..].iter().position(|&byte| byte != b'/');
     let start = begins.map_or(names.len(), |skipped| at + skipped);
     let ends = names[start..].iter().position(|&byte| byte == b'/');
-    // Of slashes alone, the root's name is before them.
+    // After the last name only slashes are left.
     if start == names.len() {
         at..at
     } else {

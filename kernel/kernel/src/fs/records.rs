@@ -1,11 +1,12 @@
-//! Locks on parts of files (`fcntl` with `F_SETLK` and the like): of a process, or of an open file.
+//! Locks on parts of files (`fcntl` with `F_SETLK` and the like), owned by a process or an open
+//! file.
 //!
-//! The locks of one owner never overlap, and each owner has its own, by their first bytes. So a
-//! call looks at few of them, however many there are: O(owners · log locks).
+//! The locks of one owner never overlap, and each owner's are kept by their first bytes, so a call
+//! costs O(owners · log locks).
 //!
-//! A process that waits is on the list of waits with the process that it waits for. It goes on the
-//! list and looks for a circle there under one hold of the list's lock: so the last of a circle
-//! finds it.
+//! A process that waits is on the list of waits, with the process that it waits for. It enters the
+//! list and searches it for a cycle while it holds the list's lock, so the process that closes a
+//! cycle finds it.
 
 use crate::errno::Errno;
 use crate::heap;
@@ -20,29 +21,29 @@ use ipc::Kernel;
 /// The owner of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Owner {
-    /// The process's with this number.
+    /// The process with this number.
     Process(u32),
-    /// The open file's at this address.
+    /// The open file at this address.
     File(usize),
 }
 
 /// A lock on the bytes from `start` up to `end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// Its owner.
+    /// The lock's owner.
     pub owner: Owner,
     /// Its first byte.
     pub start: u64,
-    /// The byte behind it.
+    /// The first byte after it.
     pub end: u64,
-    /// True if it excludes others' locks there.
+    /// True if it excludes all locks of others there (a write lock).
     pub is_alone: bool,
 }
 
 /// The locks of an inode.
 pub struct Records {
     records: Lock<BTreeMap<Owner, Held>>,
-    /// How often one was given back, wrapping; waiters sleep at its address.
+    /// How often a lock was released, wrapping. Waiters sleep at its address.
     given_back: AtomicU32,
 }
 
@@ -52,20 +53,20 @@ struct Held(BTreeMap<u64, Part>);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Part {
-    /// The byte behind it.
+    /// The first byte after it.
     end: u64,
     is_alone: bool,
 }
 
 impl Held {
-    /// The last lock that begins before `end`, if it reaches beyond `start`.
+    /// The last lock that begins before `end`, if it extends beyond `start`.
     fn last(&self, start: u64, end: u64) -> Option<(u64, Part)> {
         let last = self.0.range(..end).next_back();
         let last = last.map(|(&first, &part)| (first, part));
         last.filter(|(_, part)| part.end > start)
     }
 
-    /// The first lock in a part, of those that exclude others if `is_alone`.
+    /// The first lock in a part; with `is_alone` only of the locks that exclude others.
     fn first(&self, start: u64, end: u64, is_alone: bool) -> Option<(u64, Part)> {
         let before = self.last(start, start.saturating_add(1));
         let inside = self
@@ -79,7 +80,7 @@ impl Held {
         all.find(|(_, part)| part.is_alone || !is_alone)
     }
 
-    /// Cuts a part out of the locks; returns true if there was something.
+    /// Removes a part from the locks. Returns true if any lock was there.
     fn cut(&mut self, start: u64, end: u64) -> bool {
         let mut had = false;
         while let Some((first, part)) = self.last(start, end) {
@@ -95,7 +96,7 @@ impl Held {
         had
     }
 
-    /// Adds a lock in the place of the old ones there; neighbours of its kind become part of it.
+    /// Adds a lock, which replaces the old ones there and absorbs neighbours of its kind.
     fn add(&mut self, wanted: &Record) {
         self.cut(wanted.start, wanted.end);
         let is_alone = wanted.is_alone;
@@ -125,17 +126,17 @@ impl Records {
         }
     }
 
-    /// Another owner's lock that `wanted` meets: the first there.
+    /// The first lock of another owner that conflicts with `wanted`.
     pub fn obstacle(&self, wanted: &Record) -> Option<Record> {
         obstacle(&self.records.lock(), wanted)
     }
 
-    /// Adds a lock in the place of its owner's old ones there; waits until others allow it, if
-    /// `waits`.
+    /// Adds a lock, which replaces its owner's old ones there. With `waits`, waits until others
+    /// allow it.
     ///
     /// # Errors
-    /// If others do not allow it, a signal ends the wait, the wait would be for the owner itself by
-    /// way of others, or memory is short.
+    /// If others do not allow it, a signal ends the wait, the wait would be a deadlock, or memory
+    /// is short.
     pub fn take(&self, wanted: Record, waits: bool) -> Result<(), Errno> {
         loop {
             // Acquire: pairs with the release in `tell`.
@@ -173,10 +174,10 @@ impl Records {
         }
     }
 
-    /// Takes away the owner's locks in the part.
+    /// Releases the owner's locks in the part.
     ///
     /// # Errors
-    /// If one becomes two, and memory is short.
+    /// If a lock is split in two, and memory is short.
     pub fn give_back(&self, part: Record) -> Result<(), Errno> {
         let had = {
             let mut records = self.records.lock();
@@ -200,7 +201,7 @@ impl Records {
         Ok(())
     }
 
-    /// Takes away all that the owner has.
+    /// Releases all locks of the owner.
     pub fn forget(&self, owner: Owner) {
         let had = self.records.lock().remove(&owner);
         if had.is_some() {
@@ -208,7 +209,7 @@ impl Records {
         }
     }
 
-    /// A waiter may find another state.
+    /// Wakes the waiters, which then look again.
     fn tell(&self) {
         // Release: pairs with the acquire in `take`.
         self.given_back.fetch_add(1, Ordering::Release);
@@ -248,12 +249,12 @@ struct Waiting {
     other: u32,
 }
 
-/// A wait that is on the list, if processes wait for each other there.
+/// A wait, which is on the list if both owners are processes; removed when dropped.
 struct Wait(Option<Waiting>);
 
 impl Wait {
     /// # Errors
-    /// If the other waits for the first, by way of others or not, or memory is short.
+    /// If the other waits for the first, directly or indirectly, or memory is short.
     fn begin(owner: Owner, other: Owner) -> Result<Self, Errno> {
         let (Owner::Process(process), Owner::Process(other)) = (owner, other) else {
             return Ok(Wait(None));
@@ -279,9 +280,8 @@ impl Drop for Wait {
 }
 
 impl Waits {
-    /// Returns true if `process` waits for `last`, by way of others or not. As on Linux, a way of
-    /// more than ten is not followed: several threads of a process may wait, so that ways may
-    /// branch.
+    /// Returns true if `process` waits for `last`, directly or indirectly. As on Linux, a chain of
+    /// more than ten is not followed: several threads of a process may wait, so chains may branch.
     fn leads(&self, process: u32, last: u32) -> bool {
         let mut here = process;
         for _ in 0..10 {

@@ -8,7 +8,7 @@ use machine::PAGE_SIZE;
 /// The blocks of a page, which `st_blocks` counts.
 const PAGE_BLOCKS: i64 = PAGE_SIZE as i64 / 512;
 
-/// The kind of an inode, as the upper bits of its mode say it.
+/// The kind of an inode, as the upper bits of its mode.
 pub fn type_bits(inode: &Inode) -> u32 {
     match &inode.kind {
         Kind::Directory(_) => S_IFDIR,
@@ -16,7 +16,7 @@ pub fn type_bits(inode: &Inode) -> u32 {
         Kind::Link(_) | Kind::Jump(_) => S_IFLNK,
         Kind::Fifo(_) => S_IFIFO,
         Kind::Device(_) => S_IFCHR,
-        // Of no type, as on Linux.
+        // A counter has no type, as on Linux.
         Kind::Event(_) => 0,
     }
 }
@@ -32,7 +32,7 @@ fn time<S: TryFrom<u64> + Default>(time: &AtomicU64) -> (S, S) {
 
 /// The attributes of an inode.
 pub fn stat(inode: &Inode) -> Stat {
-    // SAFETY: numbers, of which zero is one.
+    // SAFETY: all fields are numbers, and zero is a valid one.
     let mut stat: Stat = unsafe { core::mem::zeroed() };
     stat.st_blksize = PAGE_SIZE as _;
     stat.st_ino = inode.number;

@@ -1,9 +1,9 @@
 //! Reading and writing open files.
 //!
-//! A call moves bytes between a file and memory of a caller's, which may not be there. What it
-//! takes from the file it has given to the memory, and the rest stays: an offset moves by what was
-//! moved, and a pipe keeps bytes that nobody got. A call that waits does so once, for the first
-//! bytes, and returns with what is there then.
+//! A call moves bytes between a file and memory of the caller, which may not be mapped. It only
+//! takes bytes from the file that it has copied to the memory: an offset advances by these, and a
+//! pipe keeps the others. A call that waits does so once, for the first bytes, and returns with
+//! what is available then.
 //!
 //! Locks: an open file's offset, then the inode's `writing`, held while one call writes, so that
 //! the bytes of a write stay together, and the end to which they are appended is the end. The
@@ -23,18 +23,20 @@ use machine::PAGE_SIZE;
 pub const CHUNK: usize = 64 << 10;
 /// The most bytes of a call, as on Linux.
 pub const MOST_BYTES: usize = 0x7fff_f000;
-/// So many bytes are copied without memory of the heap.
+/// Up to this many bytes are copied without a buffer on the heap.
 const FEW: usize = 128;
 
-/// Memory that is filled.
+/// Memory that a read fills.
 pub trait Target {
-    /// How many bytes it takes.
+    /// The number of bytes that it takes.
     fn most(&self) -> usize;
 
-    /// Copies to the bytes from `at` on; returns how many. Where fewer, there is no memory.
+    /// Copies to the bytes from `at` on; returns the number of bytes copied, which is less if
+    /// memory is not mapped.
     fn put(&mut self, at: usize, bytes: &[u8]) -> usize;
 
-    /// The same under locks, without a wait for memory; returns true if all was copied.
+    /// Copies to the bytes from `at` on under locks, without bringing in memory. Returns true if
+    /// all was copied.
     fn put_at_once(&mut self, at: usize, bytes: &[u8]) -> bool;
 
     /// Brings in the memory for which the last [`Target::put_at_once`] did not wait.
@@ -44,12 +46,13 @@ pub trait Target {
     fn bring_in(&mut self) -> Result<(), Errno>;
 }
 
-/// Memory that is written out.
+/// Memory that a write reads.
 pub trait Source {
-    /// How many bytes it has.
+    /// The number of bytes that it has.
     fn most(&self) -> usize;
 
-    /// Copies the bytes from `at` on; returns how many. Where fewer, there is no memory.
+    /// Copies the bytes from `at` on; returns the number of bytes copied, which is less if memory
+    /// is not mapped.
     fn get(&mut self, at: usize, to: &mut [u8]) -> usize;
 }
 
@@ -65,7 +68,7 @@ impl Source for &[u8] {
     }
 }
 
-/// Refuses bytes that no file has.
+/// Fails if the bytes are beyond those that a file can have.
 pub fn refuse_area(offset: u64, bytes: usize) -> Result<(), Errno> {
     let (Ok(offset), Ok(bytes)) = (i64::try_from(offset), i64::try_from(bytes)) else {
         return Err(Errno::INVAL);
@@ -76,8 +79,9 @@ pub fn refuse_area(offset: u64, bytes: usize) -> Result<(), Errno> {
     }
 }
 
-/// Calls `step` with parts of a buffer, and how many bytes were before, until `most` are done, one
-/// fails, or one is cut short; returns how many are done. An error counts if nothing is done.
+/// Calls `step` with parts of a buffer, and the number of bytes before each, until `most` are done,
+/// a step fails, or one is cut short. Returns the number of bytes done; an error counts only if
+/// that is 0.
 fn in_parts(
     most: usize,
     mut step: impl FnMut(usize, &mut [u8]) -> Result<usize, Errno>,
@@ -117,7 +121,7 @@ fn moved(count: usize, of: usize) -> Result<usize, Errno> {
 }
 
 impl OpenFile {
-    /// Reads to the memory; returns how many bytes, 0 at the end.
+    /// Reads to the memory; returns the number of bytes, 0 at the end.
     pub fn read(&self, to: &mut dyn Target) -> Result<usize, Errno> {
         if !self.reads() {
             return Err(Errno::BADF);
@@ -173,7 +177,7 @@ impl OpenFile {
         }
     }
 
-    /// Reads from `offset` on, and leaves the file's own.
+    /// Reads from `offset` on, without changing the file's offset.
     pub fn read_at(&self, offset: u64, to: &mut dyn Target) -> Result<usize, Errno> {
         let most = to.most();
         self.seekable()?;
@@ -188,8 +192,8 @@ impl OpenFile {
         })
     }
 
-    /// Refuses to go on if a signal waits and `done` bytes are moved: only files have an end, so
-    /// other calls must be interruptible.
+    /// Fails if a signal is pending and `done` bytes are moved: only files have an end, so other
+    /// calls must be interruptible.
     fn may_go_on(&self, done: usize) -> Result<(), Errno> {
         match &self.inode().kind {
             Kind::File(_) => Ok(()),
@@ -211,7 +215,7 @@ impl OpenFile {
         }
     }
 
-    /// Writes; returns how many bytes.
+    /// Writes; returns the number of bytes.
     pub fn write(&self, from: &mut dyn Source) -> Result<usize, Errno> {
         if !self.writes() {
             return Err(Errno::BADF);
@@ -228,7 +232,7 @@ impl OpenFile {
                 let written = event.write(number, || self.waits())?;
                 written.ok_or_else(|| self.no_wait())
             }
-            // Nobody looks at the bytes.
+            // The bytes are not read.
             Kind::Device(Device::Null | Device::Zero) => Ok(from.most().min(MOST_BYTES)),
             Kind::Device(device) if from.most() == 0 => device.write(&[]),
             Kind::Device(device) => in_parts(from.most().min(MOST_BYTES), |done, part| {
@@ -268,7 +272,7 @@ impl OpenFile {
         })
     }
 
-    /// Writes from `offset` on, or to the end if it appends, and leaves the file's own offset.
+    /// Writes from `offset` on, or at the end if it appends, without changing the file's offset.
     pub fn write_at(&self, offset: u64, from: &mut dyn Source) -> Result<usize, Errno> {
         self.seekable()?;
         refuse_area(offset, from.most())?;
@@ -278,7 +282,7 @@ impl OpenFile {
         }
     }
 
-    /// Writes a file: where it has begun, and how many bytes.
+    /// Writes to a file; returns where it began, and the number of bytes.
     fn write_file(&self, offset: u64, from: &mut dyn Source) -> Result<(u64, usize), Errno> {
         let inode = self.inode();
         let object = inode.object().ok_or(Errno::INVAL)?;
@@ -312,7 +316,7 @@ impl Inode {
     }
 }
 
-/// Reads an object. A page that was never written is zero, and gets no memory.
+/// Reads an object. A page that was never written reads as zero, and gets no memory.
 fn read_object(object: &ObjectRef, offset: u64, to: &mut [u8]) -> Result<usize, Errno> {
     let inside = object.size().saturating_sub(offset).min(to.len() as u64) as usize;
     let page = PAGE_SIZE as u64;

@@ -13,7 +13,7 @@ use metal::Metal;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// The CPUs, which are alike: as the calling one sees itself.
+/// The CPUs, which are all like the calling one.
 pub fn cpuinfo(to: &mut Sheet) -> Result<(), Errno> {
     let vendor = __cpuid(0);
     let vendor = letters(&[vendor.ebx, vendor.edx, vendor.ecx]);
@@ -48,14 +48,14 @@ fn brand() -> String {
     letters(parts.as_flattened())
 }
 
-/// The text that registers spell.
+/// The text in the bytes of registers.
 fn letters(words: &[u32]) -> String {
     let bytes = words.iter().flat_map(|word| word.to_le_bytes());
     let letters = bytes.take_while(|&byte| byte != 0).map(char::from);
     String::from(letters.collect::<String>().trim())
 }
 
-/// When the machine started, and how many numbers processes and threads have had.
+/// When the machine started, and how many processes and threads there have been.
 pub fn stat(to: &mut Sheet) -> Result<(), Errno> {
     let start = metal::start_of_time() / SECOND;
     let given = PROCESSES.given();
@@ -78,7 +78,7 @@ pub fn uptime(to: &mut Sheet) -> Result<(), Errno> {
     )?)
 }
 
-/// The load, which is not measured, so 0; how many processes do not sleep, and how many there are;
+/// The load, which is not measured, so 0; the number of processes that do not sleep, and of all;
 /// the last number given.
 pub fn loadavg(to: &mut Sheet) -> Result<(), Errno> {
     let is_ready = |process: &Arc<Process>| {

@@ -37,8 +37,8 @@ pub fn amounts() -> Amounts {
     }
 }
 
-/// Of Linux's lines those that are counted. Files are in memory only: memory that is not free can
-/// only become so through the swap space.
+/// Those of Linux's lines that are counted here. Files are only in memory, so memory becomes free
+/// only through the swap space.
 pub fn meminfo(to: &mut Sheet) -> Result<(), Errno> {
     let amounts = amounts();
     for (name, bytes) in [

@@ -29,7 +29,7 @@ const DEVICES: [(&str, Device); 8] = [
     ("profile", Device::Profile),
 ];
 
-/// The links beside them: the caller's open files.
+/// The links in `/dev` to the caller's open files.
 const LINKS: [(&str, &str); 4] = [
     ("fd", "/proc/self/fd"),
     ("stdin", "/proc/self/fd/0"),
@@ -37,7 +37,7 @@ const LINKS: [(&str, &str); 4] = [
     ("stderr", "/proc/self/fd/2"),
 ];
 
-/// Adds them to the root.
+/// Adds `/proc`, `/sys` and `/dev` to the root.
 pub fn mount() -> Result<(), Errno> {
     let root = &*ROOT;
     let top = root.directory()?;
@@ -58,7 +58,7 @@ pub fn mount() -> Result<(), Errno> {
     Ok(())
 }
 
-/// The directory `name` in `parent`, which is made if it is not there.
+/// The directory `name` in `parent`, which is created if it does not exist.
 fn directory(parent: &Arc<Inode>, name: &str, mode: u32) -> Result<Arc<Inode>, Errno> {
     add(parent, name, || {
         let empty = Directory::new(Arc::downgrade(parent));
@@ -66,7 +66,7 @@ fn directory(parent: &Arc<Inode>, name: &str, mode: u32) -> Result<Arc<Inode>, E
     })
 }
 
-/// The inode called `name` in `parent`; `make` makes it if there is none.
+/// The inode `name` in `parent`, which `make` creates if it does not exist.
 fn add(
     parent: &Arc<Inode>,
     name: &str,
@@ -94,7 +94,7 @@ const WHOLE: &[Entry<()>] = &[
     ("sys", |proc, _| sys::settings(proc)),
 ];
 
-/// `/proc`: a directory for each process behind the files of the whole system.
+/// `/proc`: the files of the whole system, then a directory for each process.
 struct Proc(Table<()>);
 
 /// The position of the first process.
@@ -139,13 +139,13 @@ impl Live for Proc {
     }
 }
 
-/// The number of the process that asks.
+/// The number of the calling process.
 fn caller() -> Result<u32, Errno> {
     let pid = with_current(|thread| thread.map(|it| it.process.pid));
     pid.ok_or(Errno::NOENT)
 }
 
-/// The process, if it has not gone.
+/// The process, if it still exists.
 fn alive(process: &Weak<Process>) -> Result<Arc<Process>, Errno> {
     process.upgrade().ok_or(Errno::SRCH)
 }

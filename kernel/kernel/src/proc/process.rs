@@ -13,7 +13,7 @@ use core::fmt::{self, Write};
 use machine::{PAGE_SIZE, VaRange};
 use vm::{Flags, HIGHEST, LOWEST, Region, Stats};
 
-/// What `/proc` tells of a process.
+/// The files of a process in `/proc`.
 const ENTRIES: &[Entry<Weak<Process>>] = &[
     ("maps", |_, of| text(of, maps)),
     ("smaps", |_, of| text(of, smaps)),
@@ -62,7 +62,7 @@ pub fn tree(proc: &Arc<Inode>, process: &Arc<Process>) -> Arc<Inode> {
 /// The mounts.
 const MOUNTS: &[u8] = b"rootfs / rootfs rw 0 0\nproc /proc proc ro 0 0\nsysfs /sys sysfs ro 0 0\n";
 
-/// A file with the text that `write` writes of a process.
+/// A file with the text that `write` writes about a process.
 fn text(
     of: &Weak<Process>,
     write: fn(&Process, &mut Sheet) -> Result<(), Errno>,
@@ -110,7 +110,7 @@ impl Live for Opened {
     }
 }
 
-/// Its arguments; nothing once it has ended.
+/// The process's arguments; empty once it has ended.
 fn cmdline(process: &Process, to: &mut Sheet) -> Result<(), Errno> {
     let arguments = process.arguments.lock().clone();
     match task::state(process, process.pid) {
@@ -139,8 +139,8 @@ fn smaps(process: &Process, to: &mut Sheet) -> Result<(), Errno> {
     })
 }
 
-/// Calls `write` with the names of the objects that the regions show. Nothing is written of a
-/// process that has ended.
+/// Calls `write` with the names of the objects that the regions show. The file of a process that
+/// has ended is empty.
 fn named<'a>(
     space: &Space,
     regions: impl Iterator<Item = &'a Region>,
@@ -154,7 +154,7 @@ fn named<'a>(
     Ok(write(&names)?)
 }
 
-/// The process's mappings; nothing once it has ended.
+/// The process's mappings; empty once it has ended.
 pub(super) fn footprint(process: &Process) -> Result<(Stats, Vec<Region>), Errno> {
     match process.space() {
         Ok(space) => Ok((space.stats(), space.try_regions()?)),
@@ -162,7 +162,7 @@ pub(super) fn footprint(process: &Process) -> Result<(Stats, Vec<Region>), Errno
     }
 }
 
-/// Bytes of those of `regions` that are `such`.
+/// The bytes of those `regions` for which `such` returns true.
 pub(super) fn bytes(regions: &[Region], such: impl Fn(&Region) -> bool) -> usize {
     let such = regions.iter().filter(|region| such(region));
     such.map(|region| region.range.len()).sum()
@@ -192,7 +192,7 @@ fn statm(process: &Process, to: &mut Sheet) -> Result<(), Errno> {
     )?)
 }
 
-/// Where each page of the process is.
+/// The file `pagemap`: where each page of the process is.
 struct PageMap(Arc<Process>);
 
 impl Report for PageMap {

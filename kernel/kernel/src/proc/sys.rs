@@ -34,7 +34,7 @@ const KERNEL: &[Entry<()>] = &[
     ("osrelease", |_, _| line(|| RELEASE)),
     ("version", |_, _| line(|| VERSION)),
     ("hostname", |_, _| line(|| NODE)),
-    // One above the highest; programs add to it.
+    // One above the highest number; lower than `i32::MAX`, because programs add to it.
     ("pid_max", |_, _| line(|| i32::MAX / 2)),
     // Addresses are the same in each run.
     ("randomize_va_space", |_, _| line(|| 0)),
@@ -84,7 +84,7 @@ const PROCESSORS: &[Entry<()>] = &[
     ("present", |_, _| line(all)),
 ];
 
-/// The processors: a directory for each behind the lists of them.
+/// The processors: the lists of them, then a directory for each.
 struct Processors(Table<()>);
 
 impl Live for Processors {

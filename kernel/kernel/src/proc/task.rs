@@ -1,4 +1,5 @@
-//! What `/proc` tells of a thread: in `/proc/PID` of the first, in `/proc/PID/task/TID` of each.
+//! The files of a thread in `/proc`: in `/proc/PID` for the first, in `/proc/PID/task/TID` for
+//! each.
 
 use super::alive;
 use super::process::{bytes, footprint, is_code, is_stack};
@@ -14,7 +15,7 @@ use core::fmt::Write;
 use core::sync::atomic::Ordering;
 use machine::PAGE_SIZE;
 
-/// Nanoseconds of a tick, in which `stat` has times.
+/// Nanoseconds of a tick, the unit of times in `stat`.
 const TICK: u64 = 10_000_000;
 
 /// The directory of a process's threads, by their numbers.
@@ -43,7 +44,7 @@ impl Live for Tasks {
     fn get(&self, own: &Arc<Inode>, name: &[u8]) -> Result<Arc<Inode>, Errno> {
         let process = self.of.upgrade().ok_or(Errno::NOENT)?;
         let tid = live::number(name)?;
-        // The first one's stays until the process has gone.
+        // The first thread's directory remains as long as the process.
         if tid != process.pid && process.thread(tid).is_none() {
             return Err(Errno::NOENT);
         }
@@ -75,7 +76,7 @@ struct Task {
     tid: u32,
 }
 
-/// What `/proc` tells of a thread.
+/// The files of a thread.
 const ENTRIES: &[Entry<Task>] = &[
     ("status", |_, of| text(of, status)),
     ("stat", |_, of| text(of, stat)),
@@ -95,14 +96,14 @@ pub fn comm(process: &Process, tid: u32, to: &mut Sheet) -> Result<(), Errno> {
     Ok(writeln!(to, "{}", name(process, tid))?)
 }
 
-/// The thread's name; nothing if it has ended.
+/// The thread's name; empty if it has ended.
 fn name(process: &Process, tid: u32) -> String {
     let name = process.thread(tid).map_or([0; NAME], |it| *it.name.lock());
     let end = name.iter().position(|&byte| byte == 0);
     String::from_utf8_lossy(&name[..end.unwrap_or(NAME)]).into_owned()
 }
 
-/// The letter of the thread's state: it has ended, is stopped, or sleeps, or runs.
+/// The letter of the thread's state: ended, stopped, sleeping or running.
 pub fn state(process: &Process, tid: u32) -> char {
     // Acquire: pairs with the release in `Thread::finish`.
     let has_finished = process.has_finished.load(Ordering::Acquire);
@@ -116,7 +117,7 @@ pub fn state(process: &Process, tid: u32) -> char {
     }
 }
 
-/// Of Linux's lines those that mean something here. All users are root.
+/// Those of Linux's lines that apply here. All users are root.
 pub fn status(process: &Process, tid: u32, to: &mut Sheet) -> Result<(), Errno> {
     let (stats, regions) = footprint(process)?;
     let pid = process.pid;
@@ -188,8 +189,8 @@ fn mask(words: impl Iterator<Item = u64>) -> String {
     groups.fold(first, |text, group| format!("{text},{group:08x}"))
 }
 
-/// The signals that are pending for the thread and for all, that it holds back, and that the
-/// process ignores and handles.
+/// The signals that are pending for the thread and for all, that it blocks, and that the process
+/// ignores and handles.
 fn signals(process: &Process, tid: u32, to: &mut Sheet) -> Result<(), Errno> {
     let (pending, mask) = process
         .thread(tid)
@@ -209,7 +210,7 @@ fn signals(process: &Process, tid: u32, to: &mut Sheet) -> Result<(), Errno> {
 
 /// Linux's 52 numbers; those that are not counted are 0.
 pub fn stat(process: &Process, tid: u32, to: &mut Sheet) -> Result<(), Errno> {
-    /// Where some of them stand, from 1.
+    /// The positions of some of the numbers, from 1.
     const GROUP: usize = 5;
     const SESSION: usize = 6;
     const USER: usize = 14;

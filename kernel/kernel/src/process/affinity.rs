@@ -1,12 +1,12 @@
-//! Threads go where they may run.
+//! Threads migrate to the CPUs where they may run.
 
 use super::{Thread, ThreadRef};
 use crate::affinity::Affinity;
 use crate::system::system;
 
 impl ThreadRef {
-    /// The thread runs nowhere else from when it is next about to go to user mode; where it is on
-    /// another CPU in user mode, that is at once.
+    /// Restricts the thread to these CPUs from its next return to user mode. If it is in user mode
+    /// on another CPU, it is interrupted there, so it migrates at once.
     pub fn set_affinity(&self, affinity: Affinity) {
         *self.affinity.lock() = affinity;
         self.call();
@@ -15,7 +15,7 @@ impl ThreadRef {
 }
 
 impl Thread {
-    /// Goes to a CPU where the thread may run, if this is none.
+    /// Migrates to a CPU where the thread may run, if this one is not.
     pub(super) fn keep_bounds(&mut self) {
         let affinity = *self.shared.affinity.lock();
         if self.bounds != Some(affinity) {

@@ -1,5 +1,5 @@
-//! The alarms of a process: signals at some time, perhaps again and again. The time is the clock's,
-//! or time that the process has used.
+//! The alarms of a process: signals at a time, perhaps repeated. The time is the clock's, or time
+//! that the process has used.
 
 use super::timers::{Ring, TIMERS, Timer};
 use super::{Process, Signal};
@@ -7,7 +7,7 @@ use alloc::sync::Arc;
 use machine::{Clock, Topology};
 use metal::Metal;
 
-/// The time that an alarm goes by.
+/// The time that an alarm measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
     /// The machine's clock.
@@ -18,7 +18,7 @@ pub enum Measure {
     Cpu,
 }
 
-/// The alarms of a process: of each measure one.
+/// The alarms of a process: one for each measure.
 pub type Alarms = [Alarm; 3];
 
 /// An alarm, in nanoseconds.
@@ -26,22 +26,22 @@ pub type Alarms = [Alarm; 3];
 pub struct Alarm {
     /// When the signal comes; 0 for never.
     next: u64,
-    /// After how long it comes again; 0 for not at all.
+    /// The interval at which the signal is repeated; 0 for not at all.
     interval: u64,
     /// The timer that is set for it.
     timer: Option<Timer>,
 }
 
-/// How often to look at least whether a process that waits has used more time.
+/// The longest time until the used time of a process that waits is checked again.
 const LOOK: u64 = 4_000_000;
 
-/// The shortest time that programs are told: `itimerval` has microseconds, and none would say that
-/// there is no alarm.
+/// The shortest time that is reported: `itimerval` counts microseconds, and 0 would mean that there
+/// is no alarm.
 const SHORTEST: u64 = 1_000;
 
 impl Process {
-    /// Sends a signal in `first` nanoseconds, unless that is 0, and then after each `interval`,
-    /// unless that is. Returns how long it was to the next one, and the interval.
+    /// Sets a signal in `first` nanoseconds, unless that is 0, and then after each `interval`,
+    /// unless that is 0. Returns the time that was left of the old alarm, and its interval.
     pub fn set_alarm(self: &Arc<Self>, by: Measure, first: u64, interval: u64) -> (u64, u64) {
         let now = self.time(by);
         let mut alarms = self.alarms.lock();
@@ -57,20 +57,20 @@ impl Process {
         before
     }
 
-    /// How long it is to the next signal, and the interval.
+    /// The time to the next signal, and the interval.
     pub fn alarm(&self, by: Measure) -> (u64, u64) {
         let now = self.time(by);
         self.alarms.lock()[by as usize].rest(now)
     }
 
-    /// No signal comes any more.
+    /// Cancels all alarms.
     pub(super) fn end_alarms(&self) {
         let alarms = core::mem::take(&mut *self.alarms.lock());
         let timers = alarms.into_iter().filter_map(|alarm| alarm.timer);
         timers.for_each(|timer| TIMERS.cancel(timer));
     }
 
-    /// Sends the signal if its time has come; the alarm may have been set anew meanwhile.
+    /// Sends the signal if its time has come; the alarm may have been changed meanwhile.
     pub(super) fn ring(self: &Arc<Self>, by: Measure) {
         let now = self.time(by);
         let mut alarms = self.alarms.lock();
@@ -79,7 +79,7 @@ impl Process {
         if is_due {
             alarm.next = match alarm.interval {
                 0 => 0,
-                // Missed signals come once.
+                // Several missed signals are sent as one.
                 interval => alarm.next + (now - alarm.next) / interval * interval + interval,
             };
         }
@@ -87,7 +87,7 @@ impl Process {
         let goes_on = alarm.next != 0;
         drop(alarms);
         if by != Measure::Clock && goes_on {
-            // The interrupt finds out what the process does: without any, its time may count as the
+            // The interrupts sample what the process does: without any, its time may count as the
             // kernel's.
             metal::kick_others();
         }
@@ -96,7 +96,7 @@ impl Process {
         }
     }
 
-    /// The time now.
+    /// The current time by this measure.
     fn time(&self, by: Measure) -> u64 {
         match by {
             Measure::Clock => Metal::now(),
@@ -105,7 +105,7 @@ impl Process {
         }
     }
 
-    /// Sets the timer for the next signal in place of the one that is set.
+    /// Sets the timer for the next signal, instead of the one that is set.
     fn wind(self: &Arc<Self>, alarm: &mut Alarm, by: Measure, now: u64) {
         let timers = &*TIMERS;
         if let Some(timer) = alarm.timer.take() {
@@ -113,7 +113,7 @@ impl Process {
         }
         let at = match by {
             Measure::Clock => alarm.next,
-            // Not before all CPUs together may have used so much.
+            // Not before all CPUs together can have used that much time.
             _ => {
                 let least = alarm.next.saturating_sub(now) / Metal.cpus().len() as u64;
                 Metal::now() + least.max(LOOK)
@@ -140,7 +140,7 @@ impl Alarm {
     fn rest(&self, now: u64) -> (u64, u64) {
         match self.next {
             0 => (0, self.interval),
-            // An alarm that is due, but not sent, is not over.
+            // An alarm that is due but not sent is still set.
             next => (next.saturating_sub(now).max(SHORTEST), self.interval),
         }
     }

@@ -1,4 +1,4 @@
-//! The calling task, as processes know it.
+//! The calling task as a thread, for the parts below processes.
 
 use super::{ThreadRef, limits, with_current};
 use crate::caller::Caller;
@@ -6,7 +6,7 @@ use crate::errno::Errno;
 use core::ptr;
 use core::sync::atomic::Ordering;
 
-/// Knows it.
+/// The calling task, which may be a thread.
 pub struct CurrentTask;
 
 impl Caller for CurrentTask {
@@ -19,8 +19,8 @@ impl Caller for CurrentTask {
             (None, _) => sleep(),
             (Some(thread), None) => thread.usage.asleep(sleep),
             (Some(thread), Some(key)) => {
-                // In one order with `ThreadRef::interrupt`: either it finds the key, and its
-                // wake-up the sleeper, or the sleeper finds that it is disturbed.
+                // Sequentially consistent with `ThreadRef::interrupt`: either that finds the key,
+                // and its wake-up the sleeper, or the sleeper finds that it is disturbed.
                 thread.sleeps_at.store(key.cast_mut(), Ordering::SeqCst);
                 thread.usage.asleep(sleep);
                 thread.sleeps_at.store(ptr::null_mut(), Ordering::SeqCst);

@@ -53,7 +53,7 @@ pub fn execute(thread: &mut Thread, start: Start) -> Result<(), Errno> {
     Ok(())
 }
 
-/// A path from the root on.
+/// The path, made absolute.
 fn absolute(process: &Process, path: &[u8]) -> Vec<u8> {
     if path.starts_with(b"/") {
         return path.to_vec();
@@ -65,7 +65,7 @@ fn absolute(process: &Process, path: &[u8]) -> Vec<u8> {
     [above, b"/", path].concat()
 }
 
-/// Closes the descriptors that a new program does not get.
+/// Closes the descriptors that a new program does not inherit.
 fn close_private(process: &Process) {
     let mut from = 0;
     loop {
@@ -78,14 +78,14 @@ fn close_private(process: &Process) {
     }
 }
 
-/// Ends the other threads of the process, and waits for that.
+/// Ends the other threads of the process, and waits until they have ended.
 fn end_others(thread: &Thread) {
     let others = || {
         let mut threads = thread.process.threads.lock().clone();
         threads.retain(|other| other.tid() != thread.shared.tid());
         threads
     };
-    // Again and again: they may make others. A process that ends does not wait.
+    // Repeated, because they may make others. A process that ends does not wait.
     while thread.process.ending().is_none() {
         let others = others();
         if others.is_empty() {
@@ -99,7 +99,7 @@ fn end_others(thread: &Thread) {
     }
 }
 
-/// The first process: it runs `/init`, and the console is its input and output.
+/// Makes the first process, which runs `/init` with the console as its input and output.
 pub fn first() -> Result<Thread, Errno> {
     let root = ROOT.clone();
     let space = Arc::new(Space::new(&system().vm)?);

@@ -1,4 +1,4 @@
-//! Parents and children: a process that has ended stays until its parent has asked how.
+//! Parents and children: a process that has ended remains until its parent has waited for it.
 
 use super::{FIRST, Info, PROCESSES, Process, Signal, Used, job};
 use crate::errno::Errno;
@@ -10,32 +10,32 @@ use core::{iter, ptr};
 use ipc::Kernel;
 use linux_raw_sys::general::{CLD_CONTINUED, CLD_EXITED, CLD_KILLED, CLD_STOPPED};
 
-/// How a process has ended, or that it was stopped or continued, as `wait4` tells it.
+/// A status of `wait4`: how a process has ended, or that it was stopped or continued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Status(pub u32);
 
 impl Status {
-    /// It runs again.
+    /// The process was continued.
     pub const CONTINUED: Status = Status(0xffff);
     /// The lower byte of a stopped process's status.
     const STOPPED: u32 = 0x7f;
 
-    /// By itself, with a code.
+    /// The process has ended by itself, with a code.
     pub fn exited(code: usize) -> Self {
         Status((code as u32 & 0xff) << 8)
     }
 
-    /// By a signal.
+    /// A signal has ended the process.
     pub fn killed(signal: Signal) -> Self {
         Status(signal.number())
     }
 
-    /// Not ended, but stopped.
+    /// A signal has stopped the process.
     pub fn stopped(signal: Signal) -> Self {
         Status(Self::STOPPED | signal.number() << 8)
     }
 
-    /// As a shell says it: the code, or 128 and the signal's number.
+    /// The exit code of a shell: the code, or 128 plus the signal's number.
     pub fn code(self) -> u32 {
         match self.parts() {
             (CLD_EXITED, code) => code,
@@ -43,7 +43,7 @@ impl Status {
         }
     }
 
-    /// `CLD_…`, and the code or the signal.
+    /// `CLD_…` and the code or the signal, for `siginfo`.
     pub fn parts(self) -> (u32, u32) {
         match self.0 & 0x7f {
             _ if self == Self::CONTINUED => (CLD_CONTINUED, Signal::CONTINUE.number()),
@@ -54,62 +54,67 @@ impl Status {
     }
 }
 
-/// A process's place in the family.
+/// A process's parent and children.
 pub struct Family {
-    /// Locked before that parent's `children`. While it is, the process is in these, or has gone.
+    /// The parent. Locked before the parent's `children`; while locked, the process is among these,
+    /// or has been waited for.
     parent: Lock<Weak<Process>>,
     /// The parent's number; 0 without one. Written with `parent`, read alone: relaxed.
     parent_number: AtomicU32,
-    /// By number. Small pieces: the first process finds room for any number of orphans.
+    /// The children, by number. The nodes are small allocations, so the first process has memory
+    /// for any number of orphans.
     children: Lock<BTreeMap<u32, Arc<Process>>>,
-    /// The resources used by children that have ended and been waited for, with theirs.
+    /// The resources used by children that have been waited for, with those of their own such
+    /// children.
     pub used: Lock<Used>,
     /// The signal to the parent when the process ends; 0 for none.
     exit_signal: AtomicU32,
-    /// True if the process has ended, and its parent may ask how. Set under the lock of `parent`.
+    /// True if the process has ended, and its parent can wait for it. Set under the lock of
+    /// `parent`.
     has_ended: AtomicBool,
-    /// How often something happened to children, wrapping; the parent sleeps at its address.
+    /// The number of events of children, wrapping. The parent sleeps at its address.
     changes: AtomicU32,
 }
 
 /// An event of a child.
 #[derive(Clone, Copy, Debug)]
 pub struct News {
-    /// Its number.
+    /// The child's number.
     pub pid: u32,
     /// The event.
     pub status: Status,
-    /// The resources it has used, with its own children's.
+    /// The resources that it and its own children have used.
     pub used: Used,
 }
 
-/// Which children are meant.
+/// The children for which a parent waits.
 #[derive(Clone, Copy, Debug)]
 pub enum Which {
-    /// All.
+    /// All children.
     Any,
-    /// The one with this number.
+    /// The child with this number.
     One(u32),
-    /// Those of a group.
+    /// The children in a group.
     Group(u32),
 }
 
 /// The awaited events.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted {
-    /// Of which children.
+    /// The children whose events are awaited.
     pub which: Which,
-    /// Of those that report their end by `SIGCHLD`, of the others; both if neither is set.
+    /// True for only the children that report their end by `SIGCHLD`, false for only the others,
+    /// `None` for both.
     pub only: Option<bool>,
-    /// True if their ends, stops, and continuations count.
+    /// True if ends of children count.
     pub ends: bool,
-    /// As above.
+    /// True if stops of children count.
     pub stops: bool,
-    /// As above.
+    /// True if continuations of children count.
     pub continuations: bool,
-    /// True if the reported event stays for another wait.
+    /// True if the reported event remains for another wait.
     pub stays: bool,
-    /// True if to wait if nothing has happened.
+    /// True if the caller waits until there is an event.
     pub waits: bool,
 }
 
@@ -153,8 +158,8 @@ impl Family {
         self.children.lock().get(&pid).cloned()
     }
 
-    /// Reports an event of a child, once; waits for one if that is wanted. `is_disturbed` ends the
-    /// wait.
+    /// Reports an event of a child, once; waits for one if `wanted` says so. `is_disturbed` ends
+    /// the wait.
     pub fn ask(
         &self,
         wanted: &Wanted,
@@ -175,7 +180,7 @@ impl Family {
         }
     }
 
-    /// The event; `Errno::CHILD` if no child is meant.
+    /// Looks for an event; `Errno::CHILD` if there is no such child.
     fn find(&self, wanted: &Wanted) -> Result<Option<News>, Errno> {
         let mut children = self.children.lock();
         let meant = |child: &Arc<Process>| wanted.means(child);
@@ -215,15 +220,15 @@ impl Family {
         ptr::from_ref(&self.changes).cast()
     }
 
-    /// Something has happened to a child: a parent that waits looks again.
+    /// Counts an event of a child, and makes a parent that waits look again.
     pub(super) fn tell(&self) {
         // Release: pairs with the acquire in `ask`.
         self.changes.fetch_add(1, Ordering::Release);
         system().kernel.wake(self.key(), usize::MAX);
     }
 
-    /// Calls `f` while no wait looks for events: a parent that has learned of one has got the
-    /// signal, not only later, when it may await another.
+    /// Calls `f` while no wait looks for events, so that a parent that has learned of an event
+    /// already has the signal, and does not get it later, when it may wait for another.
     pub(super) fn with_children<R>(&self, f: impl FnOnce() -> R) -> R {
         let _children = self.children.lock();
         f()
@@ -249,8 +254,8 @@ impl Process {
         self.ending().map(|status| News { pid, status, used })
     }
 
-    /// The process has ended: its children get the first process for a parent, and its parent is
-    /// told.
+    /// Gives the children of the process, which has ended, another parent, and tells its own
+    /// parent.
     pub(super) fn leave_family(&self) {
         self.leave_children();
         let (group, session) = (self.job.group(), self.job.session());
@@ -274,17 +279,17 @@ impl Process {
                 orphan.notify(signal);
             }
             let (theirs, in_session) = (orphan.job.group(), orphan.job.session());
-            // Of a group in another session this process was no shell.
+            // This process was no shell for a group in another session.
             if theirs != group && in_session == session {
                 job::orphan(theirs, session);
             }
-            // It may have ended meanwhile, and told this process.
+            // The child may have ended meanwhile, and told this process.
             heir.family.tell();
         }
     }
 
-    /// Makes the process a child of the first heir of `parent` instead; returns the heir, or
-    /// nothing if the process was no child of `parent`.
+    /// Moves the process from `parent` to the first heir of that; returns the heir, or `None` if
+    /// the process was no child of `parent`.
     fn move_from(self: &Arc<Self>, parent: &Process) -> Option<Arc<Process>> {
         let mut place = self.family.parent.lock();
         let mut children = parent.family.children.lock();
@@ -306,10 +311,10 @@ impl Process {
         reapers.chain(iter::once_with(|| PROCESSES.get(FIRST)).flatten())
     }
 
-    /// Makes `child` a child of this process, unless this one ends; returns true if it has.
+    /// Makes `child` a child of this process, unless this one ends. Returns true if it did.
     pub(super) fn adopt(&self, child: &Arc<Process>) -> bool {
         let mut children = self.family.children.lock();
-        // Under the lock: the end comes first, then the process looks for children to leave.
+        // Read under the lock: a process first ends, then looks for children to leave.
         let adopts = self.ending().is_none() || self.pid == FIRST;
         if adopts {
             children.insert(child.pid, child.clone());
@@ -317,14 +322,15 @@ impl Process {
         adopts
     }
 
-    /// The parent may ask from now on how the process has ended, and gets its signal; if it does
-    /// not care, it has lost the child at once, and no wait ever sees that it has ended. Returns
-    /// the parent.
+    /// Lets the parent wait for the process, which has ended, and signals it. If the parent ignores
+    /// the ends of children, it loses the child at once, and no wait sees that it has ended.
+    /// Returns the parent.
     fn report_end(&self) -> Option<Arc<Process>> {
         let place = self.family.parent.lock();
         let parent = place.upgrade()?;
-        // Held over both: a parent that has learned of the end has got the signal, not only later,
-        // when it may await another child's; and one that handles the signal learns of the end.
+        // Held over both steps: a parent that has learned of the end already has the signal, and
+        // does not get it later, when it may wait for another child; and one that handles the
+        // signal learns of the end.
         let mut children = parent.family.children.lock();
         let is_usual = self.family.exit_signal() == Signal::CHILD.number();
         if is_usual && parent.handlers.lock().ignores_ends() {
@@ -339,18 +345,18 @@ impl Process {
         Some(parent)
     }
 
-    /// Sends the signal for its end.
+    /// Sends the signal for the process's end.
     fn signal_end(&self, parent: &Process) {
         let Ok(signal) = Signal::new(self.family.exit_signal() as usize) else {
             return;
         };
         let (code, status) = self.ending().unwrap_or(Status::exited(0)).parts();
         let info = Info::child(code, self, status);
-        // One that is not queued always finds room.
+        // This fails only for queued signals.
         let _ = parent.send(Info { signal, ..info });
     }
 
-    /// A new program runs: the parent hears of its end as usual.
+    /// Sets the usual signal for the process's end, when it runs a new program.
     pub(super) fn end_as_usual(&self) {
         let usual = Signal::CHILD.number();
         self.family.exit_signal.store(usual, Ordering::Relaxed);

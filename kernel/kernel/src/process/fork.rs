@@ -19,18 +19,18 @@ pub(super) struct Inherited {
     pub handlers: Handlers,
     pub limits: Limits,
     pub umask: u32,
-    /// Group and session; nothing for new ones.
+    /// The group and the session; `None` for new ones.
     pub job: Option<(u32, u32)>,
 }
 
-/// The things that a child shares with its parent.
+/// What a child shares with its parent.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Shares {
-    /// Its memory; the child has a copy otherwise.
+    /// True if the child shares its parent's memory; otherwise it gets a copy.
     pub memory: bool,
     /// True if the parent waits until the child does not use its memory any more.
     pub is_lent: bool,
-    /// True if the child is not the caller's, but its parent's.
+    /// True if the child gets the caller's parent as its parent.
     pub parent: bool,
     /// The signal to the parent when the child ends; 0 for none.
     pub exit_signal: u32,
@@ -79,8 +79,8 @@ impl Process {
 }
 
 impl Thread {
-    /// A new process, whose only thread goes on where this one is, and finds 0. It does not run
-    /// yet.
+    /// Makes a new process, whose only thread continues where this one is, with the result 0. It
+    /// does not run yet.
     pub fn fork(&self, shares: Shares) -> Result<Thread, Errno> {
         let process = &self.process;
         let job = &process.job;
@@ -100,7 +100,7 @@ impl Thread {
             Arc::new(self.space.fork()?)
         };
         let (parent, exit_signal) = match shares.parent {
-            // A sibling ends as the caller does.
+            // A sibling has the exit signal of the caller.
             true => {
                 let parent = process.family.parent().ok_or(Errno::INVAL)?;
                 (parent, process.family.exit_signal())
@@ -115,7 +115,8 @@ impl Thread {
         let pid = child.pid;
         let mut thread = Thread::new(child.clone(), space, pid, frame)?;
         if !parent.adopt(&child) {
-            // It ends. The child's threads and the child know each other.
+            // The child ends. Its threads and the process refer to each other, so this breaks the
+            // cycle.
             thread.process.threads.lock().clear();
             return Err(Errno::AGAIN);
         }

@@ -1,7 +1,7 @@
-//! Groups of processes, sessions, and processes that are stopped.
+//! Groups of processes, sessions, and stopped processes.
 //!
 //! A shell gives the processes of a job a group, to which the terminal sends its signals. A session
-//! is all groups of one terminal. Numbers of both are those of the process that was first in them.
+//! consists of the groups of one terminal. A group or session has the number of its first process.
 
 use super::{FIRST, Info, PROCESSES, Process, Signal, Status, Thread};
 use crate::errno::Errno;
@@ -12,15 +12,16 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use ipc::Kernel;
 use linux_raw_sys::general::{CLD_CONTINUED, CLD_STOPPED};
 
-/// A process's group and session, and whether it is stopped. Each is a number of its own, which
-/// others read as of some moment: relaxed, but for `stopped`.
+/// A process's group and session, and its stopped state. Each number is independent, and others
+/// read it as of some moment: relaxed, except for `stopped`.
 pub struct Job {
     group: AtomicU32,
     session: AtomicU32,
-    /// True if it has run a program of its own: its parent does not put it in a group any more.
+    /// True if the process has run a program of its own: then its parent may no longer put it in a
+    /// group.
     pub has_executed: AtomicBool,
-    /// The signal that has stopped it; 0 while it runs. Its threads sleep at this address; in one
-    /// order with where they do (`ThreadRef::wake`).
+    /// The signal that has stopped it; 0 while it runs. Its threads sleep at this address.
+    /// Sequentially consistent with the keys at which they sleep (`ThreadRef::wake`).
     stopped: AtomicU32,
     /// The event that the parent has not waited for: [`Status::stopped`], [`Status::CONTINUED`], or
     /// 0.
@@ -28,7 +29,7 @@ pub struct Job {
 }
 
 impl Job {
-    /// Of a process in a group of a session.
+    /// The state of a running process in a group of a session.
     pub fn new(group: u32, session: u32) -> Self {
         Job {
             group: AtomicU32::new(group),
@@ -54,7 +55,8 @@ impl Job {
         self.stopped.load(Ordering::SeqCst) != 0
     }
 
-    /// The event that the parent has not waited for; forgotten, unless it `stays`.
+    /// The event that the parent has not waited for, if it is `such`. It is forgotten, unless it
+    /// `stays`.
     pub(super) fn news(&self, such: impl Fn(Status) -> bool, stays: bool) -> Option<Status> {
         let news = self.news.load(Ordering::Relaxed);
         let wanted = news != 0 && such(Status(news));
@@ -78,7 +80,7 @@ impl Process {
         }
     }
 
-    /// Continues it, if it is stopped.
+    /// Continues the process, if it is stopped.
     pub(super) fn go_on(&self) {
         if self.job.stopped.swap(0, Ordering::SeqCst) != 0 {
             system().kernel.wake(self.stop_key(), usize::MAX);
@@ -90,7 +92,7 @@ impl Process {
         ptr::from_ref(&self.job.stopped).cast()
     }
 
-    /// The parent may ask for the news from now on, and gets its signal.
+    /// Records news that the parent can ask for, and signals the parent.
     fn tell_parent(&self, news: Status, code: u32, signal: Signal) {
         let store = || self.job.news.store(news.0, Ordering::Relaxed);
         let Some(parent) = self.family.parent() else {
@@ -99,14 +101,14 @@ impl Process {
         parent.family.with_children(|| {
             store();
             if parent.handlers.lock().hears_stops() {
-                // One that is not queued always finds room.
+                // This fails only for queued signals.
                 let _ = parent.send(Info::child(code, self, signal.number()));
             }
         });
         parent.family.tell();
     }
 
-    /// Makes it the first of a new session and of a group, without a terminal.
+    /// Makes the process the first of a new session and of a group, without a terminal.
     pub fn begin_session(&self) -> Result<(), Errno> {
         if group(self.pid).next().is_some() {
             return Err(Errno::PERM);
@@ -116,7 +118,7 @@ impl Process {
         Ok(())
     }
 
-    /// Puts it in a group of its session, perhaps a new one of its own number.
+    /// Puts the process in a group of its session, perhaps a new one with its own number.
     pub fn join_group(&self, number: u32) -> Result<(), Errno> {
         let job = &self.job;
         let is_known = |other: Arc<Process>| other.job.session() == job.session();
@@ -147,8 +149,8 @@ pub fn group(number: u32) -> impl Iterator<Item = Arc<Process>> + Clone {
     PROCESSES.all().filter(is_member)
 }
 
-/// Returns true if no process of the group has a parent beside it in the session, such as a shell.
-/// The first process, which gets orphans for children, is none.
+/// Returns true if no process of the group has a parent in another group of the session, such as a
+/// shell. The first process, which gets orphans as children, does not count.
 pub fn is_orphaned(number: u32, session: u32) -> bool {
     let has_shell = |process: Arc<Process>| {
         let parent = process.family.parent();
@@ -160,7 +162,7 @@ pub fn is_orphaned(number: u32, session: u32) -> bool {
 }
 
 /// A process that could have continued the group has ended: if none is left that can, stopped
-/// processes of the group are ended, or go on if they handle the signal.
+/// processes of the group are ended, or continue if they handle the signal.
 pub(super) fn orphan(number: u32, session: u32) {
     let members = group(number);
     let stopped = members.clone().any(|it| it.job.is_stopped());

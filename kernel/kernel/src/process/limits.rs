@@ -1,8 +1,8 @@
 //! A process's limits (`setrlimit`).
 //!
 //! The space keeps limits of memory, the descriptors keep the limit of their number, and [`room`]
-//! checks the size of files. The others limit nothing here: all users are root, whom they do not
-//! bind, or there is nothing to limit.
+//! checks the size of files. The other limits have no effect here: they do not bind root, which all
+//! users are, or there is nothing to limit.
 
 use super::{Info, Process, Signal, with_current};
 use crate::errno::Errno;
@@ -13,12 +13,12 @@ use linux_raw_sys::general::*;
 /// No limit.
 pub const NONE: u64 = u64::MAX;
 
-/// A limit as it is now, and how far the process may raise it.
+/// A limit in force, and how far the process may raise it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
     /// The limit in force.
     pub soft: u64,
-    /// The most that it may become.
+    /// The most to which it may be raised.
     pub hard: u64,
 }
 
@@ -42,7 +42,7 @@ const MEMORY: [(u32, vm::Limit); 4] = [
 pub struct Limits([Limit; RLIM_NLIMITS as usize]);
 
 impl Limits {
-    /// The first process's limits: as on Linux, unless the VM says otherwise.
+    /// The limits of the first process: those of Linux, unless the VM has others.
     pub fn new() -> Self {
         let unlimited = Limit {
             soft: NONE,
@@ -62,7 +62,7 @@ impl Limits {
         limits
     }
 
-    /// Makes a new space keep its limits.
+    /// Makes a new space keep these limits.
     pub fn set(&self, space: &Space) -> Result<(), Errno> {
         for (resource, of_memory) in MEMORY {
             space.set_limit(of_memory, self.get(resource as usize)?.bytes())?;
@@ -79,7 +79,7 @@ impl Limits {
 impl Process {
     /// Changes a limit, and returns the old one.
     pub fn set_limit(&self, resource: usize, limit: Limit) -> Result<Limit, Errno> {
-        // Held throughout: so the keeper of the limit agrees with it.
+        // Held throughout, so that the keeper of the limit has the same value.
         let mut limits = self.limits.lock();
         let before = limits.get(resource)?;
         if limit.soft > limit.hard {
@@ -99,8 +99,8 @@ impl Process {
     }
 }
 
-/// How many of the `bytes` the calling process may write to a file from `offset` on; if none, it
-/// gets a signal.
+/// The number of the `bytes` that the calling process may write to a file from `offset` on. If it
+/// may write none, it gets a signal.
 pub fn room(offset: u64, bytes: usize) -> Result<usize, Errno> {
     match file_size()?.saturating_sub(offset) {
         0 => Err(too_large()),
@@ -108,7 +108,7 @@ pub fn room(offset: u64, bytes: usize) -> Result<usize, Errno> {
     }
 }
 
-/// Refuses to make a file as large as `size`, if the calling process may not.
+/// Fails if the calling process may not make a file of `size` bytes.
 pub fn refuse_size(size: u64) -> Result<(), Errno> {
     if size > file_size()? {
         Err(too_large())
@@ -129,12 +129,12 @@ fn file_size() -> Result<u64, Errno> {
     })
 }
 
-/// The signal, and the error.
+/// Sends the signal, and returns the error.
 fn too_large() -> Errno {
     with_current(|thread| {
         if let Some(thread) = thread {
             let info = Info::user(Signal::FILE_SIZE, &thread.process);
-            // The thread is there, and one of these always finds room.
+            // The thread exists, and this fails only for queued signals.
             let _ = thread.process.send_to(thread.tid(), info);
         }
     });

@@ -10,12 +10,13 @@ use core::sync::atomic::Ordering;
 use ipc::Kernel;
 
 impl Process {
-    /// Its memory; [`Errno::SRCH`] once it has ended.
+    /// The process's memory; [`Errno::SRCH`] once it has ended.
     pub fn space(&self) -> Result<Arc<Space>, Errno> {
         self.space.lock().clone().ok_or(Errno::SRCH)
     }
 
-    /// The parent that waits in `vfork` may go on: its memory is not used any more.
+    /// Lets the parent that waits in `vfork` continue, since this process no longer uses its
+    /// memory.
     pub(super) fn give_memory_back(&self) {
         if self.borrows.swap(false, Ordering::SeqCst) {
             system().kernel.wake(self.borrow_key(), usize::MAX);
@@ -28,17 +29,18 @@ impl Process {
 }
 
 impl Thread {
-    /// Waits until a child does not use the thread's memory any more.
+    /// Waits until a child no longer uses the thread's memory.
     pub fn lend_memory(&self, child: &Process) {
         let borrows = || child.borrows.load(Ordering::SeqCst);
         self.wait_patiently(child.borrow_key(), borrows);
     }
 
-    /// Gives the process, whose only thread this is, a space with nothing mapped.
+    /// Gives the process, whose only thread this is, an empty space.
     pub(super) fn empty_space(&mut self) -> Result<(), Errno> {
         let process = self.process.clone();
         let mut place = process.space.lock();
-        // The process and this thread have it, and no other thread can get it now.
+        // Only the process and this thread refer to it, and no other thread can get a reference
+        // now.
         if Arc::strong_count(&self.space) == 2 {
             // SAFETY: so no other thread uses it.
             unsafe { self.space.exec_alone() };

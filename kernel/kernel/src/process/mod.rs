@@ -50,11 +50,11 @@ use job::Job;
 
 /// A process.
 pub struct Process {
-    /// Its number.
+    /// The process's number.
     pub pid: u32,
-    /// Its memory, until it ends. Its threads have it at hand.
+    /// Its memory, until it ends. Its threads have references of their own.
     space: Lock<Option<Arc<Space>>>,
-    /// True if its parent waits for it to give memory back.
+    /// True if its parent waits until it no longer uses the parent's memory.
     borrows: AtomicBool,
     /// Its open files.
     pub files: Lock<Descriptors>,
@@ -70,42 +70,43 @@ pub struct Process {
     pub death_signal: AtomicU32,
     /// True if it becomes the parent of its descendants' orphans (`PR_SET_CHILD_SUBREAPER`).
     pub is_reaper: AtomicBool,
-    /// The permissions that new files do not get.
+    /// The permissions that new files do not get (`umask`).
     pub umask: AtomicU32,
     /// Its parent and children.
     pub family: Family,
-    /// Its group and session, and whether it is stopped.
+    /// Its group and session, and its stopped state.
     pub job: Job,
-    /// True if it has said that it will ask for barriers.
+    /// True if it has registered for barriers (`membarrier`).
     pub has_barriers: AtomicBool,
     /// Its actions at signals.
     pub handlers: Lock<Handlers>,
     /// Signals that any thread may take.
     pub pending: Pending,
-    /// What it takes back on semaphores when it ends; locked under a set's lock.
+    /// The changes of semaphores that its end takes back. Locked under a set's lock.
     pub undo: Lock<Undo>,
-    /// When it gets signals.
+    /// Its alarms.
     alarms: Lock<Alarms>,
     /// Its threads.
     pub threads: Lock<Vec<Arc<ThreadRef>>>,
     /// The resources used by its threads that have ended.
     used_by_ended: Lock<Used>,
-    /// True if its last thread has ended, and nothing is left but the status.
+    /// True if its last thread has ended, and only the status is left.
     pub has_finished: AtomicBool,
-    /// How it ends: [`RUNS`], or a status for `wait4`. Changes once.
+    /// [`RUNS`], or the status with which it ends, for `wait4`. Changes once.
     ending: AtomicU32,
 }
 
-/// What a process takes back when it ends: for a semaphore of a set, what is added to it.
+/// The changes that a process's end makes: what is added to each semaphore of a set.
 pub type Undo = BTreeMap<(i32, usize), i32>;
 
-/// What the modules above do for processes.
+/// Functions of modules above this one that processes call.
 pub struct Hooks {
-    /// A process has given memory up.
+    /// Called when a process has freed memory.
     pub memory_given_up: fn(),
-    /// A process is ending: it has no thread and no memory any more, but its files.
+    /// Called when a process is ending: it has no threads and no memory any more, but still its
+    /// files.
     pub ending: fn(&Process),
-    /// A process has ended.
+    /// Called when a process has ended.
     pub ended: fn(&Process),
 }
 
@@ -114,11 +115,11 @@ pub static HOOKS: Single<Hooks> = Single::new();
 
 /// The number of the first process, which runs `/init`.
 const FIRST: u32 = 1;
-/// The process has not ended.
+/// The value while a process has not ended.
 const RUNS: u32 = u32::MAX;
 
 impl Process {
-    /// A path as the process means it.
+    /// A path, relative to the process's directory.
     pub fn path<'a>(&self, names: &'a [u8]) -> Path<'a> {
         Path {
             from: self.directory.lock().clone(),
@@ -126,7 +127,7 @@ impl Process {
         }
     }
 
-    /// How it ends, if it does.
+    /// The status with which the process ends, if it does.
     pub fn ending(&self) -> Option<Status> {
         let ending = self.ending.load(Ordering::Acquire);
         (ending != RUNS).then_some(Status(ending))
@@ -134,7 +135,7 @@ impl Process {
 
     /// Ends the process: each thread ends when it is about to return to user mode.
     pub fn end(&self, status: Status) {
-        // The first one counts.
+        // The first status counts.
         let _ = self
             .ending
             .compare_exchange(RUNS, status.0, Ordering::AcqRel, Ordering::Relaxed);

@@ -1,7 +1,7 @@
-//! Locks that a thread has when it ends: their waiters are told.
+//! Robust locks: the locks that a thread holds when it ends, whose waiters are told.
 //!
-//! The C library keeps a list of them in the thread's memory (`set_robust_list`): a circle of
-//! links, the place of the lock's word beside its link, and the lock that the thread was about to
+//! The C library keeps a list of them in the thread's memory (`set_robust_list`): a circular list
+//! of links, the offset of a lock's word from its link, and the lock that the thread was about to
 //! take.
 
 use super::Thread;
@@ -12,11 +12,11 @@ use linux_raw_sys::general::{FUTEX_OWNER_DIED, FUTEX_TID_MASK, FUTEX_WAITERS};
 const MOST: usize = 2048;
 
 impl Thread {
-    /// Gives all locks of the list up.
+    /// Gives up all locks of the list.
     pub(super) fn leave_locks(&mut self) {
         let head = core::mem::take(&mut self.robust_list);
         if head != 0 {
-            // As on Linux: the locks behind a place that cannot be read are not found.
+            // As on Linux, the locks after an address that cannot be read are not found.
             let _ = self.leave_listed(head);
         }
     }
@@ -30,7 +30,7 @@ impl Thread {
             if link == head {
                 break;
             }
-            // Before the lock is given up: its next owner may take it off the list.
+            // Read before the lock is given up, because its next owner may take it off the list.
             let next = self.read::<usize>(link);
             if link != pending {
                 self.leave_lock(link.wrapping_add(offset))?;
@@ -43,8 +43,8 @@ impl Thread {
         }
     }
 
-    /// Gives the lock up that the thread was about to take or to release. If nobody has it, it was
-    /// released, and its waiter not woken yet.
+    /// Gives up the lock that the thread was about to take or to release. If no thread holds it, it
+    /// was released, and its waiter not woken yet.
     fn leave_pending(&self, at: usize) -> Result<(), Errno> {
         if self.read::<u32>(at)? & FUTEX_TID_MASK == 0 {
             self.wake_at(at);
@@ -52,13 +52,13 @@ impl Thread {
         self.leave_lock(at)
     }
 
-    /// Marks the lock whose word is at `at`, if it is the thread's, and wakes one waiter.
+    /// Marks the lock whose word is at `at`, if the thread holds it, and wakes one waiter.
     fn leave_lock(&self, at: usize) -> Result<(), Errno> {
         if !at.is_multiple_of(4) {
             return Err(Errno::INVAL);
         }
         let is_mine = |word: u32| word & FUTEX_TID_MASK == self.shared.tid();
-        // In one step: a waiter that marks the word meanwhile is woken.
+        // Atomic, so that a waiter that marks the word meanwhile is woken.
         let word = self.update(at, |word| {
             if is_mine(word) {
                 word & FUTEX_WAITERS | FUTEX_OWNER_DIED

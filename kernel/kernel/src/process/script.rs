@@ -1,4 +1,4 @@
-//! Scripts: files that name the program which reads them, after `#!`.
+//! Scripts: files that name their interpreter after `#!`.
 
 use super::Process;
 use crate::errno::Errno;
@@ -10,7 +10,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::sync::atomic::Ordering;
 
-/// The most scripts that read each other.
+/// The most scripts that interpret each other.
 const DEPTH: usize = 4;
 /// The most bytes of the first line.
 const LINE: usize = 256;
@@ -32,7 +32,7 @@ pub(super) fn resolve(process: &Process, mut start: Start) -> Result<(Arc<Inode>
     Err(Errno::LOOP)
 }
 
-/// The line behind the mark; nothing if the file is no script.
+/// The line after `#!`; `None` if the file is no script.
 fn first_line(object: &ObjectRef) -> Result<Option<Vec<u8>>, Errno> {
     let mut line = vec![0; LINE];
     let count = object.read(0, &mut line)?;

@@ -1,4 +1,4 @@
-//! When no memory is left: the process with most of it ends.
+//! When no memory is left, the process with most memory is ended.
 
 use super::{FIRST, PROCESSES, Process, Signal, Status, with_current};
 use crate::system::system;
@@ -11,10 +11,10 @@ use metal::{Metal, report};
 /// How long to wait for the process to end, and how often to check, in nanoseconds.
 const PATIENCE: u64 = 2_000_000_000;
 const NAP: u64 = 1_000_000;
-/// A process that is to end has at least this part of all memory.
+/// A process is ended only if it has at least this part of all memory.
 const PART: u64 = 256;
 
-/// Ends a process and waits until its memory is free; returns whether another try is worthwhile.
+/// Ends a process and waits until its memory is free. Returns true if the caller should try again.
 pub fn relieve() -> bool {
     let caller = with_current(|thread| thread.map(|it| it.process.clone()));
     if caller.as_ref().is_some_and(|it| it.ending().is_some()) {
@@ -38,20 +38,20 @@ pub fn relieve() -> bool {
     true
 }
 
-/// A process that is ending, and still has memory.
+/// A process that is ending and still has memory, if there is one.
 fn ending() -> Option<Arc<Process>> {
     let ends = |it: &Arc<Process>| it.ending().is_some() && pages(it) > 0;
     PROCESSES.all().find(ends)
 }
 
-/// The process with most pages, which ends from now on; it is named on the report channel.
+/// Chooses the process with most pages, ends it, and names it on the report channel.
 fn choose() -> Option<Arc<Process>> {
     let all = PROCESSES.all();
     let others = all.filter(|it| it.pid != FIRST && it.ending().is_none());
     let (pages, victim) = others
         .map(|it| (pages(&it), it))
         .max_by_key(|(pages, _)| *pages)?;
-    // Where files have the memory, the end of a small process would not help.
+    // If files have the memory, the end of a small process would not help.
     let least = system().vm.frames().total() as u64 / PART;
     if pages < least {
         return None;
@@ -67,8 +67,8 @@ fn choose() -> Option<Arc<Process>> {
     Some(victim)
 }
 
-/// The pages that a process has, in memory and in swap space, private ones and those of shared
-/// memory without a file; 0 once it has given them back.
+/// The number of pages of a process, in memory and in swap space, private or of shared memory
+/// without a file; 0 once it has freed them.
 fn pages(process: &Process) -> u64 {
     let stats = process.space().map(|space| space.stats());
     stats.map_or(0, |stats| stats.private + stats.shared + stats.swapped)

@@ -8,18 +8,18 @@ use machine::Frame;
 use metal::Metal;
 use vm::Content;
 
-/// A place for a thread that begins later.
+/// A place for a thread that is started later.
 pub type Place = sched::Place<Metal, crate::system::Policy>;
 
-/// Stacks, which are used again and never given back, have at most this part of memory.
+/// Stacks, which are reused and never freed, take at most this part of memory.
 const PART: usize = 4;
 /// No stack is made while less than this part of memory is free.
 const RESERVE: usize = 64;
 
-/// How many frames stacks have; a number of its own: relaxed.
+/// The number of frames in stacks. It guards no other memory: relaxed.
 static TAKEN: AtomicUsize = AtomicUsize::new(0);
 
-/// A frame of zeroes for a stack, if stacks may have one more.
+/// A zeroed frame for a stack, if stacks may have one more.
 pub fn frame() -> Option<Frame> {
     let vm = &system().vm;
     let frames = vm.frames();

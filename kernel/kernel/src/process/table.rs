@@ -26,12 +26,12 @@ impl Table {
         }
     }
 
-    /// A number for a process or a thread. They are not used again.
+    /// A new number for a process or a thread. Numbers are not reused.
     pub fn number(&self) -> u32 {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// How many there have been.
+    /// The number of numbers given so far.
     pub fn given(&self) -> u32 {
         self.next.load(Ordering::Relaxed) - 1
     }
@@ -42,7 +42,7 @@ impl Table {
         self.processes.lock().insert(process.pid, weak);
     }
 
-    /// Forgets a process.
+    /// Removes a process.
     pub fn remove(&self, pid: u32) {
         self.processes.lock().remove(&pid);
     }
@@ -58,15 +58,16 @@ impl Table {
         processes.range(least..).next().map(|(&pid, _)| pid)
     }
 
-    /// The processes, in the order of their numbers. Each is looked up when it is asked for: those
-    /// that begin meanwhile have numbers above all that were given, and are left out.
+    /// The processes, in the order of their numbers. Each is looked up when the iterator reaches
+    /// it. Processes that begin meanwhile have higher numbers than all given before, and are left
+    /// out.
     pub fn all(&self) -> impl Iterator<Item = Arc<Process>> + Clone {
         let last = self.given();
         let next = move |least: u32| self.from(least).filter(|&pid| pid <= last);
         iter::successors(next(0), move |&pid| next(pid + 1)).filter_map(|pid| self.get(pid))
     }
 
-    /// How many there are.
+    /// The number of processes.
     pub fn count(&self) -> usize {
         self.processes.lock().len()
     }

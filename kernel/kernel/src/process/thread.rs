@@ -21,97 +21,98 @@ use sync::EMBEDDER;
 /// Bytes of a thread's name.
 pub const NAME: usize = 16;
 
-/// A thread, as it knows itself. It runs as a task of the scheduler.
+/// A thread's own state. The thread runs as a task of the scheduler.
 pub struct Thread {
     /// The processor's registers in user mode.
     pub frame: Box<TrapFrame>,
-    /// Its process.
+    /// The thread's process.
     pub process: Arc<Process>,
-    /// Its memory, which is its process's.
+    /// The memory of its process.
     pub space: Arc<Space>,
-    /// The part that others know.
+    /// The part of the thread that other threads access.
     pub shared: Arc<ThreadRef>,
     /// The register FS.
     pub thread_pointer: usize,
     /// The address where 0 is written when it ends, and waiters are woken; 0 for none.
     pub clear_tid: usize,
-    /// The locks that it has where others may wait for them when it ends: where their list begins,
-    /// or 0.
+    /// The address of the list of robust locks that it holds, whose waiters are told when it ends;
+    /// 0 for none.
     pub robust_list: usize,
-    /// Where its handlers run.
+    /// The stack that its handlers run on.
     pub signal_stack: SignalStack,
-    /// How it ends, if it does by itself.
+    /// The status with which it ends by itself, if it does.
     exit: Option<Status>,
-    /// The call that a signal has ended.
+    /// The call that a signal has interrupted.
     pub(super) interrupted: Option<Interrupted>,
-    /// When that call would have ended by itself; it does so if it goes on.
+    /// When that call would have timed out, which still applies if it is restarted.
     pub until: Option<u64>,
-    /// Where the scheduler lets it run; nothing until it has run.
+    /// The CPUs where the scheduler lets it run; `None` until it has run.
     pub(super) bounds: Option<Affinity>,
     /// The mask before a call that waits for signals with another mask.
     pub saved_mask: Option<Set>,
 }
 
-/// A call that a signal has ended.
+/// A call that a signal has interrupted.
 #[derive(Clone, Copy)]
 pub struct Interrupted {
-    /// Its number.
+    /// The thread's number.
     pub number: usize,
-    /// True if it is done when a handler has run, whatever `SA_RESTART` says.
+    /// True if it is not restarted after a handler has run, even with `SA_RESTART`.
     pub ends_with_handler: bool,
 }
 
-/// A thread, as others know it.
+/// The part of a thread that other threads access.
 pub struct ThreadRef {
-    /// Its number. A thread that runs a new program gets its process's.
+    /// The thread's number. A thread that runs a new program gets the number of its process.
     tid: AtomicU32,
-    /// Its process.
+    /// The thread's process.
     pub process: Arc<Process>,
-    /// Its memory, kept by `Thread::space`. The thread itself uses it, when it is back on a CPU.
+    /// Its memory, which `Thread::space` keeps alive. The thread itself uses this when it is back
+    /// on a CPU.
     pub(super) space: AtomicPtr<Space>,
     /// Signals for this thread.
     pub pending: Pending,
-    /// Signals that it does not take now. Only the thread itself changes it.
+    /// The blocked signals. Only the thread itself changes this mask.
     pub mask: AtomicU64,
-    /// Signals that it waits for by `rt_sigtimedwait`: they end its sleep although the mask holds
-    /// them back. Written by the thread itself, before it sleeps.
+    /// Signals that it waits for by `rt_sigtimedwait`: they end its sleep although the mask blocks
+    /// them. Written by the thread itself, before it sleeps.
     awaited: AtomicU64,
     /// True if it is to end, because another thread runs a new program.
     pub(super) dies: AtomicBool,
-    /// True if nothing but its end disturbs it now. The thread's own: relaxed.
+    /// True if only its end now disturbs it. Only the thread accesses it: relaxed.
     is_patient: AtomicBool,
-    /// True if it has something to check before it goes to user mode: a signal, another mask, its
-    /// end. Set after that change, cleared before it checks: in one order.
+    /// True if it has to check its state before it returns to user mode: a signal, another mask,
+    /// its end. Set after the change and cleared before the check, sequentially consistent.
     called: AtomicBool,
-    /// When it is not to wait any longer, by the machine's clock; [`u64::MAX`] for never.
+    /// When its wait times out, by the machine's clock; [`u64::MAX`] for never.
     deadline: AtomicU64,
-    /// Where it may run: it goes there before it next is in user mode.
+    /// The CPUs where it may run. It migrates before it next returns to user mode.
     pub affinity: Lock<Affinity>,
     /// Its name, up to the first 0.
     pub name: Lock<[u8; NAME]>,
     /// The resources it has used.
     pub usage: Usage,
-    /// Where it sleeps: a key of the kernel's sleepers, or null.
+    /// The key at which it sleeps, among the kernel's sleepers; null if it does not sleep.
     pub(super) sleeps_at: AtomicPtr<()>,
 }
 
 impl ThreadRef {
-    /// Its number.
+    /// The thread's number.
     pub fn tid(&self) -> u32 {
         self.tid.load(Ordering::Relaxed)
     }
 
-    /// Gives it its process's number.
+    /// Gives the thread the number of its process.
     pub(super) fn become_first(&self) {
         self.tid.store(self.process.pid, Ordering::Relaxed);
     }
 
-    /// Signals that it does not take now.
+    /// The blocked signals.
     pub fn mask(&self) -> Set {
         Set(self.mask.load(Ordering::Relaxed))
     }
 
-    /// Calls the thread as its program: by the end of the path.
+    /// Names the thread after its program: by the last part of the path.
     pub fn set_name(&self, program: &[u8]) {
         let end = program.rsplit(|&byte| byte == b'/').next();
         let end = end.unwrap_or_default();
@@ -121,34 +122,34 @@ impl ThreadRef {
         *self.name.lock() = name;
     }
 
-    /// Makes the thread look at its signals, wherever it is. The caller has set one.
+    /// Makes the thread check its signals, wherever it is. The caller has set one.
     pub fn interrupt(&self) {
         self.call();
-        // The calling thread looks by itself.
+        // The calling thread checks by itself.
         if with_current(|caller| !caller.is_some_and(|caller| ptr::eq(caller, self))) {
             self.wake();
             metal::kick_others();
         }
     }
 
-    /// Makes the thread check its signals before it goes to user mode. The caller has made the
-    /// change to be seen.
+    /// Makes the thread check its state before it returns to user mode. The caller has made the
+    /// change before.
     pub(super) fn call(&self) {
         self.called.store(true, Ordering::SeqCst);
     }
 
-    /// Wakes the thread where it sleeps.
+    /// Wakes the thread, if it sleeps.
     pub(super) fn wake(&self) {
-        // In one order with the thread's steps before it sleeps: it writes where, then it checks
-        // for signals (`Caller::asleep`).
+        // Sequentially consistent with the thread's steps before it sleeps: it writes the key, then
+        // it checks for signals (`Caller::asleep`).
         let key = self.sleeps_at.load(Ordering::SeqCst);
         if !key.is_null() {
             system().kernel.wake(key, usize::MAX);
         }
     }
 
-    /// Returns true if the thread is not to wait any longer: it has a signal to take, stops, ends,
-    /// or its time is over.
+    /// Returns true if the thread is *disturbed*: it is to wait no longer, because it has a signal
+    /// to take, stops, ends, or its wait has timed out.
     pub fn is_disturbed(&self) -> bool {
         if self.ends() || self.is_patient.load(Ordering::Relaxed) {
             return self.ends();
@@ -159,17 +160,17 @@ impl ThreadRef {
             || deadline != u64::MAX && Metal::now() >= deadline
     }
 
-    /// Returns true if it sleeps, at the moment.
+    /// Returns true if the thread sleeps at the moment.
     pub fn is_asleep(&self) -> bool {
         !self.sleeps_at.load(Ordering::Relaxed).is_null()
     }
 
-    /// Returns true if it is to end.
+    /// Returns true if the thread is to end.
     fn ends(&self) -> bool {
         self.process.ending().is_some() || self.dies.load(Ordering::SeqCst)
     }
 
-    /// Calls `wait`, which waits while the thread is not disturbed: until `time` at most.
+    /// Calls `wait`, which waits while the thread is not disturbed, with a timeout at `time`.
     pub fn wait_until<R>(self: &Arc<Self>, time: u64, wait: impl FnOnce() -> R) -> R {
         if time == u64::MAX {
             return wait();
@@ -233,7 +234,7 @@ impl Thread {
         })
     }
 
-    /// Lets it run, in its place; `call` performs its system calls.
+    /// Starts the thread in its place; `call` performs its system calls.
     pub fn start(self, place: Place, call: fn(&mut Thread)) {
         place.start(Box::new(move || self.run(call)));
     }
@@ -249,7 +250,7 @@ impl Thread {
         self.shared.is_disturbed()
     }
 
-    /// Calls `wait`, which waits while the thread is not disturbed: until `time` at most.
+    /// Calls `wait`, which waits while the thread is not disturbed, with a timeout at `time`.
     pub fn wait_until<R>(&self, time: u64, wait: impl FnOnce() -> R) -> R {
         self.shared.wait_until(time, wait)
     }
@@ -263,7 +264,8 @@ impl Thread {
     }
 
     /// Waits until one of these signals comes, or the thread is disturbed otherwise. The mask stays
-    /// as it is: whoever sends one of them finds that it is held back, so it is kept.
+    /// as it is: a sender of one of the signals finds that it is blocked, so the signal stays
+    /// pending.
     pub fn await_signals(&self, signals: Set) {
         let awaited = &self.shared.awaited;
         awaited.store(signals.0, Ordering::Relaxed);
@@ -271,7 +273,8 @@ impl Thread {
         awaited.store(0, Ordering::Relaxed);
     }
 
-    /// Sleeps at `key` while `waits` holds, and the thread does not end; signals wait.
+    /// Sleeps at `key` while `waits` returns true and the thread does not end; signals stay
+    /// pending.
     pub(super) fn wait_patiently(&self, key: *const (), waits: impl Fn() -> bool) {
         let patient = &self.shared.is_patient;
         patient.store(true, Ordering::Relaxed);
@@ -281,41 +284,41 @@ impl Thread {
         patient.store(false, Ordering::Relaxed);
     }
 
-    /// Signals that it does not take now.
+    /// The blocked signals.
     pub fn mask(&self) -> Set {
         self.shared.mask()
     }
 
-    /// Sets another mask for the call that it makes, after which the old one is restored.
+    /// Sets another mask for the current call, after which the old one is restored.
     pub fn mask_meanwhile(&mut self, mask: Set) {
         self.saved_mask = Some(self.mask());
         self.set_mask(mask);
-        // To set it back.
+        // This makes the thread restore the old mask.
         self.shared.call();
     }
 
-    /// Sets them.
+    /// Sets the blocked signals.
     pub fn set_mask(&self, mask: Set) {
         self.shared.mask.store(mask.maskable().0, Ordering::Relaxed);
-        // A signal that is sent from now on makes the thread look by itself.
+        // A signal that is sent from now on makes the thread check by itself.
         if self.shared.next_signal().is_some() {
             self.shared.call();
         }
     }
 
-    /// The thread ends, by itself.
+    /// Lets the thread end by itself.
     pub fn exit(&mut self, status: Status) {
         self.exit = Some(status);
         self.shared.call();
     }
 
-    /// A signal has ended the call.
+    /// Records that a signal has interrupted the call.
     pub fn interrupted(&mut self, call: Interrupted) {
         self.interrupted = Some(call);
         self.shared.call();
     }
 
-    /// The thread's task.
+    /// The code of the thread's task.
     fn run(mut self, call: fn(&mut Thread)) {
         enter(&self.shared);
         metal::set_thread_pointer(self.thread_pointer);
@@ -332,7 +335,7 @@ impl Thread {
         self.finish();
     }
 
-    /// Takes the signals that have come; returns whether the thread goes on.
+    /// Takes the signals that have come. Returns true if the thread goes on.
     #[cold]
     fn looks(&mut self) -> bool {
         self.shared.called.store(false, Ordering::SeqCst);
@@ -341,7 +344,7 @@ impl Thread {
         self.exit.is_none() && !self.shared.ends()
     }
 
-    /// An interrupt has come, and been served.
+    /// Accounts for an interrupt in user mode, which has been served.
     #[cold]
     fn interrupt_in_user_mode(&mut self) {
         self.shared.usage.sample_user();
@@ -350,21 +353,21 @@ impl Thread {
         }
     }
 
-    /// An interrupt has come after the last safe point, and wants one.
+    /// Accounts for an interrupt that came after the last safe point in the kernel and needs one.
     #[cold]
     fn interrupt_in_kernel(&mut self) {
         self.shared.usage.sample_kernel();
         self.give_way();
     }
 
-    /// Lets others run before the thread goes to user mode.
+    /// Lets other threads run before the thread returns to user mode.
     fn give_way(&self) {
         self.shared.usage.away(Metal::safe_point);
     }
 
     fn page_fault(&mut self, fault: PageFault) {
         self.shared.usage.add_fault();
-        // Tables and lists of what is touched take room on the heap.
+        // The tables and lists of touched memory take room on the heap.
         if heap::is_nearly_empty() {
             return self.process.end(Status::killed(Signal::KILL));
         }
@@ -389,7 +392,7 @@ impl Thread {
     fn exception(&mut self, number: usize) {
         let here = |signal, code| Info::fault(signal, code, self.frame.rip());
         let info = match number {
-            // FPE_INTDIV; the others do not say which.
+            // FPE_INTDIV. The other exceptions do not give the cause.
             0 => here(Signal::FPE, 1),
             16 | 19 => here(Signal::FPE, 8),
             // TRAP_TRACE.
@@ -405,8 +408,8 @@ impl Thread {
         self.fault_signal(info);
     }
 
-    /// Tells those who wait at words of the thread's memory that it does not use that any more. It
-    /// does not run in user mode any more.
+    /// Wakes the waiters at words of the thread's memory, which it no longer uses. The thread no
+    /// longer runs in user mode.
     pub(super) fn leave_words(&mut self) {
         self.leave_locks();
         let at = core::mem::take(&mut self.clear_tid);
@@ -415,7 +418,7 @@ impl Thread {
         }
     }
 
-    /// The thread has ended.
+    /// Does what is left to do when the thread has ended.
     fn finish(mut self) {
         let status = self.exit.unwrap_or(Status::exited(0));
         self.leave_words();
@@ -437,7 +440,7 @@ impl Thread {
             metal::report::end(0);
         }
         process.end_alarms();
-        // It goes, unless others have it.
+        // The space is dropped, unless other processes share it.
         let space = process.space.lock().take();
         drop(space);
         process.give_memory_back();
@@ -456,14 +459,14 @@ impl Thread {
 }
 
 impl Process {
-    /// Its thread with this number.
+    /// The process's thread with this number.
     pub fn thread(&self, tid: u32) -> Option<Arc<ThreadRef>> {
         let threads = self.threads.lock();
         threads.iter().find(|thread| thread.tid() == tid).cloned()
     }
 }
 
-/// Calls `wait`, which waits while the calling thread is not disturbed: until `time` at most.
+/// Calls `wait`, which waits while the calling thread is not disturbed, with a timeout at `time`.
 pub fn wait_until<R>(time: u64, wait: impl FnOnce() -> R) -> R {
     let caller = with_current(|thread| {
         let thread = thread?;
@@ -479,7 +482,7 @@ pub fn wait_until<R>(time: u64, wait: impl FnOnce() -> R) -> R {
     }
 }
 
-/// The calling task is `thread` from now on, and runs in its space, on whatever CPU it is.
+/// Makes the calling task `thread`, which runs in its space on any CPU.
 fn enter(thread: &ThreadRef) {
     Metal::with_locals(|locals| {
         locals.words[EMBEDDER].set(ptr::from_ref(thread).expose_provenance());
@@ -488,7 +491,7 @@ fn enter(thread: &ThreadRef) {
     activate(thread);
 }
 
-/// The calling task, a thread, is back on a CPU.
+/// Activates the space of the calling task, a thread, which is back on a CPU.
 fn back(_: &Locals) {
     with_current(|thread| thread.into_iter().for_each(activate));
 }
@@ -499,7 +502,7 @@ fn activate(thread: &ThreadRef) {
     unsafe { &*space }.activate();
 }
 
-/// The calling task is no thread from now on.
+/// Makes the calling task no thread any more.
 fn leave() {
     Metal::with_locals(|locals| {
         locals.at_switch.set(None);
@@ -508,7 +511,7 @@ fn leave() {
     Metal.deactivate();
 }
 
-/// Calls `f` with the thread that the calling task is, if it is one.
+/// Calls `f` with the calling task's thread, if it is one.
 pub fn with_current<R>(f: impl FnOnce(Option<&ThreadRef>) -> R) -> R {
     let address = Metal::with_locals(|locals| locals.words[EMBEDDER].get());
     let thread = ptr::with_exposed_provenance::<ThreadRef>(address);

@@ -1,8 +1,7 @@
-//! What is to happen at some time: a wait reaches its limit, an alarm rings.
+//! Timers: limits of waits, and alarms.
 //!
-//! One task, the clock, waits for the first time of all and makes happen what is due. A timer that
-//! is cancelled is gone at once: waits with limits that end early, however many, leave nothing
-//! behind.
+//! One task, the clock, waits for the earliest timer and does what is due. A cancelled timer is
+//! removed at once, so waits with limits that end early leave nothing behind.
 
 use super::{Measure, Process, ThreadRef};
 use crate::single::Single;
@@ -14,13 +13,13 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use machine::{Clock, Scheduler, TaskName, Tasks};
 use metal::Metal;
 
-/// A timer that is set: its time, and a number of its own.
+/// A timer that is set: its time, and its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Timer(u64, u64);
 
-/// What happens at its time.
+/// What happens at a timer's time.
 pub enum Ring {
-    /// A thread has waited long enough.
+    /// The wait of a thread times out.
     Wait(Arc<ThreadRef>),
     /// An alarm of a process may be due.
     Alarm(Weak<Process>, Measure),
@@ -32,15 +31,15 @@ pub static TIMERS: Single<Timers> = Single::new();
 /// The timers that are set.
 pub struct Timers {
     set: Lock<BTreeMap<Timer, Ring>>,
-    /// The number of the next timer; of its own: relaxed.
+    /// The number of the next timer. It guards no other memory: relaxed.
     next: AtomicU64,
     /// The name of the clock; 0, which no task has, until it runs. The lock of `set` orders it with
-    /// a look for timers: relaxed.
+    /// searches for timers: relaxed.
     clock: AtomicU64,
 }
 
 impl Timers {
-    /// None is set.
+    /// No timers.
     pub fn new() -> Self {
         Timers {
             set: Lock::new(BTreeMap::new()),
@@ -49,7 +48,7 @@ impl Timers {
         }
     }
 
-    /// Lets `ring` happen at `time`.
+    /// Sets a timer that does `ring` at `time`.
     pub fn set(&self, time: u64, ring: Ring) -> Timer {
         let timer = Timer(time, self.next.fetch_add(1, Ordering::Relaxed));
         let mut set = self.set.lock();
@@ -64,14 +63,14 @@ impl Timers {
         timer
     }
 
-    /// Takes a timer away, if it is still set.
+    /// Cancels a timer, if it is still set.
     pub fn cancel(&self, timer: Timer) {
         let ring = self.set.lock().remove(&timer);
-        // It may have the last reference to a process: dropped without the lock.
+        // It may have the last reference to a process, so it is dropped without the lock.
         drop(ring);
     }
 
-    /// The first timer, if it is due at `now`; otherwise its time.
+    /// Takes the first timer, if it is due at `now`; otherwise returns its time.
     fn due(&self, now: u64) -> Result<Ring, u64> {
         let mut set = self.set.lock();
         match set.first_entry() {
@@ -81,7 +80,7 @@ impl Timers {
         }
     }
 
-    /// The clock's work.
+    /// The code of the clock's task.
     fn run(&self) -> ! {
         self.clock.store(Metal::current_task().0, Ordering::Relaxed);
         loop {

@@ -1,7 +1,7 @@
 //! The resources that threads and processes have used: time on CPUs, faults.
 //!
-//! The time on CPUs is all the time but that in which a thread sleeps, or lets others run. How much
-//! of it is the kernel's is sampled, as on Linux: by where timers and kicks find the thread.
+//! The time on CPUs is all the time except that in which a thread sleeps or lets others run. The
+//! kernel's share of it is sampled, as on Linux, by where timers and kicks find the thread.
 
 use super::{Process, ThreadRef};
 use core::iter::Sum;
@@ -10,14 +10,14 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use machine::Clock;
 use metal::Metal;
 
-/// A thread's use. Only the thread itself writes it; others read numbers: relaxed. Times are
-/// cycles.
+/// A thread's use of resources. Only the thread itself writes it; others read single numbers:
+/// relaxed. Times are in cycles.
 #[derive(Default)]
 pub struct Usage {
     start: AtomicU64,
-    /// Off the CPUs, until it came back last.
+    /// The time off CPUs, up to the thread's last return.
     off: AtomicU64,
-    /// Since when it is off; 0 if it is not.
+    /// When the thread left its CPU; 0 while it is on one.
     off_since: AtomicU64,
     user_samples: AtomicU64,
     kernel_samples: AtomicU64,
@@ -43,7 +43,7 @@ fn add(to: &AtomicU64, amount: u64) {
 }
 
 impl Usage {
-    /// The thread begins.
+    /// Starts the account of a new thread.
     pub fn begin(&self) {
         self.start.store(metal::cycles(), Ordering::Relaxed);
     }
@@ -54,7 +54,7 @@ impl Usage {
         Metal::now().saturating_sub(metal::nanoseconds(since))
     }
 
-    /// Lets others run, by `wait`.
+    /// Calls `wait`, in which the thread lets others run.
     pub fn away<R>(&self, wait: impl FnOnce() -> R) -> R {
         let since = metal::cycles();
         self.off_since.store(since, Ordering::Relaxed);
@@ -64,23 +64,23 @@ impl Usage {
         result
     }
 
-    /// Sleeps, by `sleep`.
+    /// Calls `sleep`, in which the thread sleeps.
     pub fn asleep<R>(&self, sleep: impl FnOnce() -> R) -> R {
         add(&self.sleeps, 1);
         self.away(sleep)
     }
 
-    /// A fault.
+    /// Counts a fault.
     pub fn add_fault(&self) {
         add(&self.faults, 1);
     }
 
-    /// An interrupt has found the thread in user mode.
+    /// Counts an interrupt that found the thread in user mode.
     pub fn sample_user(&self) {
         add(&self.user_samples, 1);
     }
 
-    /// An interrupt has found the thread in the kernel.
+    /// Counts an interrupt that found the thread in the kernel.
     pub fn sample_kernel(&self) {
         add(&self.kernel_samples, 1);
     }
@@ -95,7 +95,7 @@ impl Usage {
         let away = read(&self.start) + read(&self.off);
         let time = metal::nanoseconds(end.saturating_sub(away));
         let (user, kernel) = (read(&self.user_samples), read(&self.kernel_samples));
-        // A thread that was never found in the kernel has not been there for long.
+        // A thread that was never found in the kernel has not been in it for long.
         let part = u128::from(kernel) * u128::from(time) / u128::from(user + kernel).max(1);
         let kernel = part as u64;
         Used {
@@ -108,7 +108,7 @@ impl Usage {
 }
 
 impl Used {
-    /// All the time, in nanoseconds.
+    /// The time in user mode and in the kernel, in nanoseconds.
     pub fn time(self) -> u64 {
         self.user + self.kernel
     }
@@ -134,15 +134,15 @@ impl Sum for Used {
 }
 
 impl Process {
-    /// The resources used by its threads, those that have ended included.
+    /// The resources used by the process's threads, including those that have ended.
     pub fn used(&self) -> Used {
-        // A thread that ends goes from one to the other under this lock.
+        // A thread that ends moves from one sum to the other under this lock.
         let threads = self.threads.lock();
         let living: Used = threads.iter().map(|thread| thread.usage.used()).sum();
         living + *self.used_by_ended.lock()
     }
 
-    /// The thread has ended; returns whether it was the last.
+    /// Removes a thread that has ended. Returns true if it was the last.
     pub(super) fn remove(&self, thread: &ThreadRef) -> bool {
         let mut threads = self.threads.lock();
         threads.retain(|other| !core::ptr::eq(&raw const **other, thread));

@@ -1,4 +1,4 @@
-//! The memory of the thread that called.
+//! Access to the memory of the calling thread.
 
 use super::Thread;
 use crate::errno::Errno;
@@ -12,10 +12,10 @@ use machine::{PAGE_SIZE, PageFault};
 /// The most bytes of a path, its end included.
 const PATH: usize = 4096;
 
-/// Values that are their bytes.
+/// Types whose values are plain bytes.
 ///
 /// # Safety
-/// All bytes are a value; no byte is undefined.
+/// Any bytes are a value, and no byte of a value is undefined.
 pub unsafe trait Plain: Copy {}
 
 macro_rules! plain {
@@ -56,7 +56,8 @@ impl Thread {
         self.copy(|| metal::copy_to_user(from, to))
     }
 
-    /// Writes to the thread's memory as far as it is there; returns how many bytes.
+    /// Writes to the thread's memory up to the first byte that is not mapped; returns the number of
+    /// bytes.
     pub fn write_some(&self, to: usize, from: &[u8]) -> usize {
         match self.write_bytes(to, from) {
             Ok(()) => from.len(),
@@ -66,7 +67,8 @@ impl Thread {
         }
     }
 
-    /// Fills `to` from the thread's memory as far as that is there; returns how many bytes.
+    /// Fills `to` from the thread's memory up to the first byte that is not mapped; returns the
+    /// number of bytes.
     pub fn read_some(&self, from: usize, to: &mut [u8]) -> usize {
         match self.read_bytes(from, to) {
             Ok(()) => to.len(),
@@ -77,8 +79,8 @@ impl Thread {
         }
     }
 
-    /// Copies `bytes` from `at` on, one page after the other, up to the first that fails; returns
-    /// how many bytes were before that.
+    /// Copies `bytes` from `at` on, page by page, up to the first page that fails; returns the
+    /// number of bytes before that.
     fn page_by_page(
         &self,
         at: usize,
@@ -99,8 +101,8 @@ impl Thread {
         done
     }
 
-    /// Changes the aligned word at `at` in one step, as atomic instructions of programs do; returns
-    /// the word that was there.
+    /// Changes the aligned word at `at` atomically, also with respect to programs' atomic
+    /// instructions; returns the old word.
     pub fn update(&self, at: usize, change: impl Fn(u32) -> u32) -> Result<u32, Errno> {
         let mut word = self.read(at)?;
         loop {
@@ -149,10 +151,10 @@ impl Thread {
         }
     }
 
-    /// Reads the bytes up to a 0, but `most` of them.
+    /// Reads the bytes up to a 0, or `most` bytes.
     pub fn read_start(&self, from: usize, most: usize) -> Result<Vec<u8>, Errno> {
-        /// Bytes that are read at once: a page begins with a part, and the next one may not be
-        /// there.
+        /// Bytes that are read at a time. Pages begin with such a part, since the next page may not
+        /// be mapped.
         const PART: usize = 64;
         let mut text = Vec::new();
         while text.len() < most {

@@ -27,7 +27,7 @@ impl Thread {
         })
     }
 
-    /// Wakes a thread that waits at a word, of whatever process.
+    /// Wakes a thread of any process that waits at a word.
     pub(super) fn wake_at(&self, at: usize) {
         system().futexes.wake(&system().kernel, self.word(at), 1);
     }

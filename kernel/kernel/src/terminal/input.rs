@@ -1,4 +1,4 @@
-//! The typed input: a line that is edited, and input that is ready to be read.
+//! The typed input: a line that is being edited, and input that is ready to be read.
 
 use super::Settings;
 use crate::process::Signal;
@@ -6,7 +6,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use linux_raw_sys::general::*;
 
-/// The most bytes that wait; more are lost.
+/// The most bytes that wait to be read; further ones are lost.
 const MOST: usize = 4096;
 
 /// The typed input.
@@ -21,7 +21,7 @@ pub struct Input {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Item {
     Byte(u8),
-    /// A read ends here, with nothing if nothing came before.
+    /// The end of input: a read ends here, without bytes if none came before.
     End,
 }
 
@@ -31,7 +31,8 @@ impl Input {
         self.ready.len()
     }
 
-    /// Fills `to`, up to the end of a line if lines are read; nothing if nothing is ready.
+    /// Fills `to`, up to the end of a line if lines are read. Returns the number of bytes; `None`
+    /// if nothing is ready.
     pub fn take(&mut self, to: &mut [u8], is_line: bool) -> Option<usize> {
         if self.ready.is_empty() {
             return None;
@@ -57,7 +58,7 @@ impl Input {
         self.ready.extend(self.line.drain(..).map(Item::Byte));
     }
 
-    /// Takes in a typed byte: its echo goes to `echo`; returns the signal that it causes.
+    /// Takes a typed byte, and appends its echo to `echo`. Returns the signal that the byte causes.
     pub fn receive(&mut self, byte: u8, settings: &Settings, echo: &mut Vec<u8>) -> Option<Signal> {
         let byte = match byte {
             b'\r' if settings.ends_lines() => b'\n',
@@ -107,7 +108,7 @@ impl Input {
         for _ in 0..count.min(self.line.len()) {
             let byte = self.line.pop();
             if settings.has(ECHO) {
-                // A control character is two.
+                // A control character is shown as two.
                 let width = if byte.is_some_and(|it| it < b' ') {
                     2
                 } else {
@@ -119,7 +120,7 @@ impl Input {
     }
 }
 
-/// The echo of a byte.
+/// Appends the echo of a byte.
 fn show(byte: u8, settings: &Settings, echo: &mut Vec<u8>) {
     match byte {
         _ if !settings.has(ECHO) => {}

@@ -1,6 +1,7 @@
 //! The terminal: typed input becomes lines and signals, output appears.
 //!
-//! The serial port does not interrupt: a task polls it for bytes, once a thread wants input.
+//! The serial port does not interrupt: a task polls it for bytes, from the first time that a thread
+//! asks for input.
 
 mod input;
 mod settings;
@@ -22,7 +23,7 @@ use machine::{Clock, Scheduler};
 use metal::Metal;
 use metal::report::CONSOLE;
 
-/// How often the port is asked for input, in nanoseconds.
+/// The period at which the port is polled for input, in nanoseconds.
 const PERIOD: u64 = 5_000_000;
 /// A unit of time in the settings, in nanoseconds.
 const TENTH: u64 = 100_000_000;
@@ -35,7 +36,7 @@ pub struct Terminal {
     state: Lock<State>,
     /// Held while something is printed: the bytes of one call stay together.
     output: Lock<()>,
-    /// Has a byte while there is input, so that one may wait for it as for a pipe.
+    /// Contains a byte while there is input, so that threads can wait for input as for a pipe.
     has_input: Pipe<Metal>,
     is_asked: AtomicBool,
 }
@@ -44,7 +45,7 @@ struct State {
     settings: Settings,
     window: WindowSize,
     input: Input,
-    /// The session that has this terminal, and its group that gets signals; 0 for none.
+    /// The session whose terminal this is, and its group that gets signals; 0 for none.
     session: u32,
     foreground: u32,
 }
@@ -66,7 +67,7 @@ impl Terminal {
         }
     }
 
-    /// Waits for input, until `limit`; returns whether there is some.
+    /// Waits for input, until `limit`. Returns true if there is some.
     fn wait(&self, limit: u64) -> bool {
         let waits = || !is_disturbed() && Metal::now() < limit;
         let wait = || poll_while(&system().kernel, &[self.input_pipe()], waits) != 0;
@@ -76,8 +77,8 @@ impl Terminal {
         }
     }
 
-    /// Refuses a foreground operation, if the caller is in the background: its group is stopped by
-    /// `signal`, if `matters`.
+    /// Refuses a foreground operation if the caller is in the background; `signal` then stops its
+    /// group, if `matters` returns true.
     fn own_turn(&self, signal: Signal, matters: impl Fn(&State) -> bool) -> Result<(), Errno> {
         let Some(caller) = caller() else {
             return Ok(());
@@ -104,7 +105,7 @@ impl Terminal {
         Err(Errno::INTR)
     }
 
-    /// Begins to poll for input.
+    /// Starts the polling for input.
     pub fn ask(&'static self) {
         if !self.is_asked.swap(true, Ordering::Relaxed) {
             let asks = move || {
@@ -119,7 +120,7 @@ impl Terminal {
         }
     }
 
-    /// A byte was typed.
+    /// Takes a typed byte.
     fn receive(&self, byte: u8) {
         let (echo, signal, foreground) = {
             let mut guard = self.state.lock();
@@ -137,7 +138,8 @@ impl Terminal {
         }
     }
 
-    /// Says whether there is input. Under the lock of `state`.
+    /// Puts a byte into `has_input` if there is input, else takes it out. Called under the lock of
+    /// `state`.
     fn tell(&self, input: &Input) {
         let (kernel, mut byte) = (&system().kernel, [0]);
         match input.count() {
@@ -145,19 +147,19 @@ impl Terminal {
                 self.has_input.read_while(kernel, &mut byte, || false);
             }
             _ if self.has_input.room(End::Reading).0 == 0 => {
-                // There is room for one.
+                // The pipe has room for one byte.
                 let _ = self.has_input.write_while(kernel, &byte, || false);
             }
             _ => {}
         }
     }
 
-    /// The settings.
+    /// The terminal's settings.
     pub fn settings(&self) -> Settings {
         self.state.lock().settings
     }
 
-    /// Changes them, and forgets the typed input if `flushes`.
+    /// Changes the settings, and discards the typed input if `flushes`.
     pub fn set(&self, settings: Settings, flushes: bool) -> Result<(), Errno> {
         self.own_turn(Signal::TERMINAL_OUTPUT, |_| true)?;
         let mut state = self.state.lock();
@@ -172,7 +174,7 @@ impl Terminal {
         Ok(())
     }
 
-    /// Forgets the typed input.
+    /// Discards the typed input.
     pub fn flush(&self) {
         let mut state = self.state.lock();
         state.input = Input::default();
@@ -184,7 +186,7 @@ impl Terminal {
         self.state.lock().window
     }
 
-    /// Sets it; the foreground is told.
+    /// Sets the window's size, and signals the foreground.
     pub fn set_window(&self, size: WindowSize) {
         let foreground = {
             let mut state = self.state.lock();
@@ -197,7 +199,8 @@ impl Terminal {
         }
     }
 
-    /// Makes it the terminal of the caller's session, which has none, and which the caller leads.
+    /// Makes this the terminal of the caller's session, which has no terminal and which the caller
+    /// leads.
     pub fn become_of(&self, leader: &Process) -> Result<(), Errno> {
         let mut state = self.state.lock();
         let session = leader.job.session();
@@ -211,23 +214,23 @@ impl Terminal {
         Ok(())
     }
 
-    /// Returns true if it is the terminal of a process.
+    /// Returns true if this is the terminal of the process.
     pub fn is_of(&self, process: &Process) -> bool {
         let session = self.state.lock().session;
         session != 0 && session == process.job.session()
     }
 
-    /// The session that has it.
+    /// The session whose terminal this is.
     pub fn session(&self) -> u32 {
         self.state.lock().session
     }
 
-    /// The group that gets its signals.
+    /// The foreground group, which gets the terminal's signals.
     pub fn foreground(&self) -> u32 {
         self.state.lock().foreground
     }
 
-    /// Sets it.
+    /// Sets the foreground group.
     pub fn set_foreground(&self, group: u32, caller: &Process) -> Result<(), Errno> {
         if !self.is_of(caller) {
             return Err(Errno::NOTTY);
@@ -241,7 +244,8 @@ impl Terminal {
         Ok(())
     }
 
-    /// The leader of its session has gone, or gives it up: the foreground is told.
+    /// Takes the terminal from its session, whose leader has ended or gives it up, and signals the
+    /// foreground.
     pub fn give_up(&self, leader: &Process) {
         let foreground = {
             let mut state = self.state.lock();
@@ -322,7 +326,7 @@ impl Tty for Terminal {
     }
 }
 
-/// A process has ended: one that leads a session gives its terminal up.
+/// Called when a process has ended: a session's leader gives its terminal up.
 pub fn leave(process: &Process) {
     if process.job.session() == process.pid {
         TERMINAL.give_up(process);
@@ -333,10 +337,10 @@ fn caller() -> Option<Arc<Process>> {
     with_current(|thread| thread.map(|it| it.process.clone()))
 }
 
-/// Sends a signal of the terminal's to a group.
+/// Sends a signal of the terminal to a group.
 fn send(group: u32, signal: Signal) {
     for process in process::group(group) {
-        // One that is not queued always finds room.
+        // This fails only for queued signals.
         let _ = process.send(Info::kernel(signal));
     }
 }

@@ -11,11 +11,11 @@ pub struct Settings {
     output: u32,
     control: u32,
     local: u32,
-    /// The line discipline, then the characters that mean something, and a byte more.
+    /// The line discipline, then the special characters, and one more byte.
     characters: [u8; 20],
 }
 
-/// Where the characters begin, behind the line discipline.
+/// Where the special characters begin, after the line discipline.
 const FIRST: usize = 1;
 
 /// Rows, columns, and pixels of both.
@@ -28,7 +28,7 @@ unsafe impl Plain for Settings {}
 unsafe impl Plain for WindowSize {}
 
 impl Settings {
-    /// A terminal's first settings.
+    /// A terminal's initial settings.
     pub fn usual() -> Self {
         let mut characters = [0; 20];
         for (which, character) in [
@@ -57,14 +57,14 @@ impl Settings {
         }
     }
 
-    /// True if lines are read; otherwise the least bytes, and how many tenths of a second they may
-    /// take.
+    /// How input is read: true for lines; otherwise the least number of bytes, and the tenths of a
+    /// second that they may take.
     pub fn reading(&self) -> (bool, u8, u8) {
         let is_line = self.local & ICANON != 0;
         (is_line, self.character(VMIN), self.character(VTIME))
     }
 
-    /// A character that means something; 0 for none.
+    /// A special character; 0 for none.
     pub fn character(&self, which: u32) -> u8 {
         self.characters[FIRST + which as usize]
     }
@@ -79,7 +79,7 @@ impl Settings {
         self.input & ICRNL != 0
     }
 
-    /// Returns true if the cursor goes to the first column of the next line, not only down.
+    /// Returns true if the end of a line moves the cursor to the first column, not only down.
     pub fn expands_lines(&self) -> bool {
         self.output & OPOST != 0 && self.output & ONLCR != 0
     }

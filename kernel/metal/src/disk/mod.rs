@@ -1,8 +1,8 @@
-//! A disk: the first virtio block device on the first PCI bus. `virtio-drivers` speaks with it.
+//! A disk: the first virtio block device on the first PCI bus, driven by `virtio-drivers`.
 //!
 //! The device sends no interrupts: a transfer polls until it is done, and the caller says how to
-//! wait in between. A transfer needs no memory, so that a transfer that frees memory cannot fail
-//! for lack of it.
+//! wait in between. A transfer allocates no memory, so one that is to free memory cannot fail for
+//! lack of it.
 
 mod pci;
 mod shared;
@@ -20,7 +20,7 @@ use virtio_drivers::transport::pci::{PciTransport, virtio_device_type};
 
 pub use virtio_drivers::Error as DiskError;
 
-/// Requests at once: the driver's queue has 16 places, of which each takes three.
+/// Requests at a time: the driver's queue has 16 places, and each request takes three.
 const TOGETHER: usize = 5;
 /// Sectors of a page.
 const SECTORS: usize = PAGE_SIZE / SECTOR_SIZE;
@@ -28,7 +28,7 @@ const SECTORS: usize = PAGE_SIZE / SECTOR_SIZE;
 /// A disk, page by page.
 pub struct Disk {
     device: VirtIOBlk<Shared, PciTransport>,
-    /// The device's buffers beside pages; on the heap, where it finds them.
+    /// The device's buffers other than pages, on the heap, where the device can access them.
     requests: Box<[Request; TOGETHER]>,
 }
 
@@ -38,16 +38,16 @@ struct Request {
     response: BlkResp,
 }
 
-/// Where pages go.
+/// The direction of a transfer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Transfer {
-    /// From the disk to memory. The frames are the caller's alone.
+    /// From the disk to memory. Only the caller accesses the frames.
     Read,
-    /// From memory to the disk. The frames are not written meanwhile.
+    /// From memory to the disk. No code writes the frames meanwhile.
     Write,
 }
 
-/// A request that is under way: its token, and its frames, which follow one another.
+/// A request in progress: its token, and its frames, which are contiguous.
 #[derive(Clone, Copy)]
 struct Begun<'a> {
     token: u16,
@@ -58,7 +58,7 @@ impl Disk {
     /// The disk, if there is one.
     ///
     /// # Errors
-    /// If it does not answer as such a device does.
+    /// If it does not answer like such a device.
     pub fn find() -> Result<Option<Self>, DiskError> {
         let mut root = PciRoot::new(Ports);
         let mut devices = root.enumerate_bus(0);
@@ -74,7 +74,7 @@ impl Disk {
         Ok(Some(Disk { device, requests }))
     }
 
-    /// How many pages it has.
+    /// The number of pages of the disk.
     pub fn pages(&self) -> u64 {
         self.device.capacity() / SECTORS as u64
     }
@@ -83,7 +83,7 @@ impl Disk {
     /// works.
     ///
     /// # Errors
-    /// If the device refuses; then the content where the pages go is undefined.
+    /// If the device refuses; then the content of the target is undefined.
     pub fn transfer(
         &mut self,
         transfer: Transfer,
@@ -104,7 +104,7 @@ impl Disk {
                 }
                 page += frames.len() as u64;
             }
-            // The device has the frames until it is done with them, whatever failed.
+            // Even after a failure the device uses the frames until it is done with them.
             self.finish(transfer, &mut begun, wait).and(result)?;
         }
         Ok(())
@@ -156,7 +156,7 @@ impl Disk {
         result
     }
 
-    /// The device is done with a request.
+    /// Ends a request that the device has done.
     fn end(&mut self, transfer: Transfer, index: usize, done: Begun) -> Result<(), DiskError> {
         let Request { head, response } = &mut self.requests[index];
         let content = content(done.frames);
@@ -175,7 +175,7 @@ impl Disk {
     }
 }
 
-/// The bytes of frames that follow one another, in the direct map.
+/// The bytes of contiguous frames, in the direct map.
 fn content(frames: &[Frame]) -> *mut [u8] {
     let first = Metal.direct_map(frames[0]).as_ptr();
     ptr::slice_from_raw_parts_mut(first, frames.len() * PAGE_SIZE)

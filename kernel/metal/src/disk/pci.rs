@@ -3,10 +3,10 @@
 use virtio_drivers::transport::pci::bus::{ConfigurationAccess, DeviceFunction};
 use x86_64::instructions::port::Port;
 
-/// Where a register is named, and where its value is then found.
+/// The port that selects a register; the next port has its value.
 const ADDRESS: u16 = 0xcf8;
 const DATA: u16 = 0xcfc;
-/// In an address: it names a register.
+/// Bit of an address: it names a register.
 const ENABLED: u32 = 1 << 31;
 
 /// The ports. One CPU uses them, at the start.

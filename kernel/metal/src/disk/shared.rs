@@ -1,4 +1,4 @@
-//! Memory that devices see: all of the direct map, at its physical addresses.
+//! Memory that devices access: all of the direct map, at its physical addresses.
 
 use crate::memory::{DIRECT_MAP, MAPPED, physical};
 use crate::stacks;
@@ -7,7 +7,7 @@ use core::ptr::NonNull;
 use machine::PAGE_SIZE;
 use virtio_drivers::{BufferDirection, Hal, PhysAddr};
 
-/// The kernel's memory as a device sees it.
+/// The kernel's memory, as devices access it.
 pub(super) struct Shared;
 
 fn layout(pages: usize) -> Layout {
@@ -17,7 +17,7 @@ fn layout(pages: usize) -> Layout {
 // SAFETY: memory comes from the heap, which lies in the direct map, as all that is shared does; its
 // addresses there are the physical ones and `DIRECT_MAP`.
 unsafe impl Hal for Shared {
-    /// The address 0 says that memory is short.
+    /// Allocates memory; the address 0 means that memory is short.
     fn dma_alloc(pages: usize, _: BufferDirection) -> (PhysAddr, NonNull<u8>) {
         // SAFETY: the driver asks for some pages.
         let place = NonNull::new(unsafe { alloc_zeroed(layout(pages)) });

@@ -1,5 +1,5 @@
-//! The end of objects, and what becomes of their shadows (FreeBSD 14, `vm_object_deallocate` and
-//! `vm_object_collapse` of sys/vm/vm_object.c).
+//! The end of objects, and the collapse of their shadow chains (FreeBSD 14, `vm_object_deallocate`
+//! and `vm_object_collapse` of sys/vm/vm_object.c).
 
 use super::{AnonObject, Backing};
 use alloc::sync::{Arc, Weak};
@@ -8,8 +8,8 @@ use machine::{Atomic, Machine, Ordering};
 use sync::rwlock::RawRw;
 
 impl<M: Machine> AnonObject<M> {
-    /// Gives a reference back; with the last the object ends, and gives back its own to the object
-    /// behind.
+    /// Drops a reference. With the last one the object ends and drops its own reference to the
+    /// object behind.
     #[track_caller]
     pub(super) fn deallocate(object: Arc<Self>) {
         let mut next = Some(object);
@@ -44,8 +44,9 @@ impl<M: Machine> AnonObject<M> {
         }
     }
 
-    /// The object, which is locked and is unlocked, has one shadow left, and no other reference:
-    /// the shadow takes it over. Returns the shadow with a reference (`vm_object_deallocate_anon`).
+    /// Lets the last shadow of the object, to which nothing else refers, take it over. The object
+    /// is locked; this unlocks it. Returns the shadow with a reference
+    /// (`vm_object_deallocate_anon`).
     #[track_caller]
     fn collapse_shadow(&self) -> Option<Arc<Self>> {
         let shadow = self.chain().shadows.first().and_then(Weak::upgrade);
@@ -73,8 +74,8 @@ impl<M: Machine> AnonObject<M> {
         lives.is_ok().then_some(shadow)
     }
 
-    /// Takes over the objects behind that no other refers to, and bypasses those whose pages it
-    /// shadows completely. Locked.
+    /// Takes over the objects behind this one to which nothing else refers, and bypasses those
+    /// whose pages it shadows completely. This object is locked.
     #[track_caller]
     pub(super) fn collapse(self: &Arc<Self>) {
         while let Backing::Anon(behind) = self.chain().backing.clone() {
@@ -102,7 +103,7 @@ impl<M: Machine> AnonObject<M> {
             if is_ours {
                 own.resident
                     .take_over::<M>(&mut its.resident, offset, own.size);
-                // Its reference to the object beyond is this one's now.
+                // Its reference to the object behind it now belongs to this one.
                 behind.chain().backing = Backing::None;
             } else {
                 beyond.refer();
@@ -114,7 +115,7 @@ impl<M: Machine> AnonObject<M> {
         }
     }
 
-    /// `shadow` is no shadow of this object any more. Locked.
+    /// Removes `shadow` from this object's shadows. This object is locked.
     fn forget(&self, shadow: &Arc<Self>) {
         let is_other = |other: &Weak<Self>| !core::ptr::eq(other.as_ptr(), Arc::as_ptr(shadow));
         self.chain().shadows.retain(is_other);

@@ -3,8 +3,8 @@
 //! A fault locks the region's object for reading, and if the page is there maps it under that lock
 //! (`vm_fault_soft_fast`). Otherwise it locks the object for writing, counts a reference and itself
 //! (`paging_in_progress`), takes a page, and goes down the chain from lock to lock, each for
-//! writing (`vm_fault_next`). The end of the fault gives the reference back: since of an anonymous
-//! object the last but one may have to collapse a chain, that locks for writing again
+//! writing (`vm_fault_next`). The end of the fault drops the reference. For an anonymous object the
+//! last drop but one may have to collapse a chain, so it locks for writing again
 //! (`vm_object_deallocate`).
 
 use super::{AnonObject, Backing, Counts, FileObject, ObjectRw, Shared};
@@ -12,11 +12,11 @@ use alloc::sync::Arc;
 use machine::Machine;
 use sync::rwlock::RawRw;
 
-/// A fault's hold on objects.
+/// The locked objects of a fault.
 pub(in crate::freebsd) enum Faulting<'a, M: Machine> {
     /// The page is in the region's own object, which is locked for reading.
     Here(&'a ObjectRw<M>, &'a Counts<M>),
-    /// It was looked for behind.
+    /// The page was searched for in the objects behind.
     Searched(Searched<'a, M>),
 }
 
@@ -34,7 +34,7 @@ enum Behind<M: Machine> {
 }
 
 impl<M: Machine> FileObject<M> {
-    /// A fault of a region that maps it: its page is taken to be there.
+    /// Begins a fault of a region that maps the object. Its page is assumed to be in memory.
     #[track_caller]
     pub(in crate::freebsd) fn fault(&self) -> Faulting<'_, M> {
         let Shared { lock, counts } = &*self.0;
@@ -45,7 +45,7 @@ impl<M: Machine> FileObject<M> {
 }
 
 impl<M: Machine> AnonObject<M> {
-    /// A fault of a region that has this object, at its page `index`. With the map locked.
+    /// Begins a fault of a region that has this object, at its page `index`. The map is locked.
     #[track_caller]
     pub(in crate::freebsd) fn fault(&self, index: u64, writes: bool) -> Faulting<'_, M> {
         let (lock, counts) = (&self.lock.0, &self.links.counts);
@@ -55,7 +55,7 @@ impl<M: Machine> AnonObject<M> {
             return Faulting::Here(lock, counts);
         }
         counts.end();
-        // SAFETY: acquired for reading above, and released here if it is not to be had for writing.
+        // SAFETY: acquired for reading above, and released here if it cannot be upgraded.
         unsafe {
             if !lock.try_upgrade() {
                 lock.read_unlock();
@@ -77,7 +77,7 @@ impl<M: Machine> AnonObject<M> {
         })
     }
 
-    /// Looks for a page behind this object, which is locked for writing and is unlocked.
+    /// Looks for a page behind this object, which is locked for writing; this unlocks it.
     #[track_caller]
     fn search(&self, index: u64) -> Option<Behind<M>> {
         let (mut here, mut at) = (None::<Arc<Self>>, index);
@@ -116,7 +116,8 @@ impl<M: Machine> AnonObject<M> {
         }
     }
 
-    /// Gets the page itself, in place of a copy, if no other object can want it (`vm_fault_cow`).
+    /// Moves the page itself into this object, in place of a copy, if no other object can need it
+    /// (`vm_fault_cow`).
     #[track_caller]
     fn try_move(&self, index: u64, behind: &Arc<Self>, at: u64) {
         if !behind.is_only() || !self.lock.0.try_write() {
@@ -133,7 +134,7 @@ impl<M: Machine> AnonObject<M> {
         self.unlock();
     }
 
-    /// A fault gives its reference back; the region's stays.
+    /// Drops a fault's reference; the region's stays.
     #[track_caller]
     fn end_fault(&self) {
         let counts = &self.links.counts;
@@ -161,8 +162,8 @@ impl<M: Machine> Drop for Faulting<'_, M> {
 }
 
 impl<M: Machine> Searched<'_, M> {
-    /// The end of a fault (`fault_deallocate`): a page that shows what is behind is not kept in
-    /// front.
+    /// Ends a fault (`fault_deallocate`). If the page was found behind, the object in front keeps
+    /// none for it.
     fn end(&self) {
         let first = self.first;
         match &self.behind {

@@ -7,10 +7,10 @@
 //! is left of an object, it gets the object's pages (`vm_object_collapse`).
 //!
 //! # Protocol
-//! All but the counts is under the object's lock; `refs` is raised from 0 never, and from other
-//! values also without the lock, as FreeBSD's `refcount_acquire`. A task locks a shadow before the
-//! object behind it; in the other order it only tries. An [`Arc`] keeps the memory of an object as
-//! long as anyone knows it, FreeBSD's counts say when it ends.
+//! The object's lock guards all but the counts. `refs` is never raised from 0; from other values it
+//! may be raised without the lock, as by FreeBSD's `refcount_acquire`. A task locks a shadow before
+//! the object behind it; in the other order it only tries to. An [`Arc`] keeps the memory of an
+//! object as long as any task refers to it; FreeBSD's counts determine when the object ends.
 
 mod collapse;
 mod fault;
@@ -27,17 +27,17 @@ use sync::rwlock::{FreebsdRw, RawRw};
 use sync::watch::Watched;
 
 lock_class!(
-    /// A `vm_object`. Shadows before the objects behind them.
+    /// The lock of a `vm_object`. Shadows come before the objects behind them.
     pub VmObjectLock = "vm object", rank 17, nesting Allowed
 );
 
 type ObjectRw<M> = Watched<M, FreebsdRw<M>, VmObjectLock>;
 
-/// A value on a line of its own.
+/// A value on a cache line of its own.
 #[repr(align(64))]
 struct Line<T>(T);
 
-/// An object with the pages of anonymous memory: three lines, if locks are not watched.
+/// An object with the pages of anonymous memory: three cache lines, if locks are not watched.
 pub struct AnonObject<M: Machine> {
     lock: Line<ObjectRw<M>>,
     /// `rtree`, `memq`, `size`.
@@ -75,7 +75,7 @@ struct Chain<M: Machine> {
     is_mapped_once: bool,
 }
 
-/// What a region maps, or lies behind an object.
+/// What a region maps, or what lies behind an object.
 pub(super) enum Backing<M: Machine> {
     None,
     Anon(Arc<AnonObject<M>>),
@@ -107,7 +107,7 @@ impl<M: Machine> Clone for Backing<M> {
 }
 
 impl<M: Machine> Backing<M> {
-    /// Returns true if both are the same object, or both are none.
+    /// Returns true if both are the same object, or both are `None`.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Backing::None, Backing::None) => true,
@@ -117,17 +117,17 @@ impl<M: Machine> Backing<M> {
         }
     }
 
-    /// How many objects these are, one behind the other. Nobody changes them.
+    /// The length of the chain of objects. No task changes it meanwhile.
     pub(super) fn depth(&self) -> usize {
         match self {
             Backing::None => 0,
-            // SAFETY: the caller says that nobody writes.
+            // SAFETY: the caller ensures that no task writes.
             Backing::Anon(object) => 1 + unsafe { (*object.links.chain.read()).backing.depth() },
             Backing::File(_) => 1,
         }
     }
 
-    /// Counts another region that refers to it.
+    /// Counts another region that refers to the object.
     pub(super) fn refer(&self) {
         match self {
             Backing::None => {}
@@ -136,7 +136,7 @@ impl<M: Machine> Backing<M> {
         }
     }
 
-    /// A region refers to it no more.
+    /// Drops the reference of a region.
     #[track_caller]
     pub(super) fn leave(self) {
         match self {
@@ -149,7 +149,7 @@ impl<M: Machine> Backing<M> {
     }
 }
 
-/// Counts guard no other memory: relaxed, but that the last reference is given back under the lock.
+/// Counts guard no other memory, so they are relaxed. The last reference is dropped under the lock.
 impl<M: Machine> Counts<M> {
     fn new() -> Self {
         Counts {
@@ -166,7 +166,7 @@ impl<M: Machine> Counts<M> {
         self.refs.fetch_sub(1, Ordering::Relaxed) - 1
     }
 
-    /// Gives a reference back if there are more than `least`.
+    /// Drops a reference if there are more than `least`. Returns true if it did.
     fn release_if_above(&self, least: u32) -> bool {
         let less = |refs| (refs > least).then(|| refs - 1);
         self.refs
@@ -199,7 +199,7 @@ impl<M: Machine> FileObject<M> {
 }
 
 impl<M: Machine> AnonObject<M> {
-    /// An object of `size` pages without any, in front of `backing`, whose reference it gets.
+    /// An object of `size` pages, none resident, in front of `backing`, whose reference it takes.
     #[track_caller]
     pub(super) fn new(size: u64, backing: Backing<M>, offset: u64) -> Arc<Self> {
         let object = Arc::new(AnonObject {
@@ -231,7 +231,7 @@ impl<M: Machine> AnonObject<M> {
         object
     }
 
-    /// Returns true if one region has all references: no shadow is needed.
+    /// Returns true if there is only one reference, so no shadow is needed.
     pub(super) fn is_only(&self) -> bool {
         self.links.counts.refs.load(Ordering::Relaxed) == 1
     }
@@ -246,8 +246,8 @@ impl<M: Machine> AnonObject<M> {
         self.unlock();
     }
 
-    /// Makes the object larger, if the region that ends at its page `end` is all that refers to it
-    /// (`vm_object_coalesce`).
+    /// Makes the object larger, if only the region that ends at its page `end` refers to it
+    /// (`vm_object_coalesce`). Returns true if it did.
     #[track_caller]
     pub(super) fn extend(self: &Arc<Self>, end: u64, pages: u64) -> bool {
         self.lock.0.write();
@@ -264,8 +264,8 @@ impl<M: Machine> AnonObject<M> {
         is_alone
     }
 
-    /// A region that referred to the pages of `range` goes, while others still refer to the object
-    /// (`vm_map_entry_delete`).
+    /// Frees the pages of `range`, to which a deleted region referred, while others still refer to
+    /// the object (`vm_map_entry_delete`).
     #[track_caller]
     pub(super) fn remove(self: &Arc<Self>, range: Range<u64>) {
         self.lock.0.write();
@@ -276,7 +276,7 @@ impl<M: Machine> AnonObject<M> {
         self.unlock();
     }
 
-    /// Returns true if the page is resident. Locked.
+    /// Returns true if the page is resident. The object is locked.
     fn has(&self, index: u64) -> bool {
         // SAFETY: the object is locked.
         unsafe { (*self.pages.0.read()).resident.has(index) }
@@ -292,7 +292,7 @@ impl<M: Machine> AnonObject<M> {
     /// The chain of an object that is locked for writing, or that no other task knows.
     #[allow(clippy::mut_from_ref)]
     fn chain(&self) -> &mut Chain<M> {
-        // SAFETY: as above.
+        // SAFETY: the object is locked for writing, or no other task knows it.
         unsafe { &mut *self.links.chain.write() }
     }
 

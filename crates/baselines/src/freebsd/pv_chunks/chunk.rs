@@ -8,7 +8,7 @@ use vm::pv::{Links, Pv, links_at};
 pub(super) const ENTRIES: usize = 168;
 const WORDS: usize = ENTRIES.div_ceil(64);
 
-/// Indices per entry that the VM's links count: its links, and its address.
+/// Indices that the VM's links count for each entry: its links and its address.
 const INDICES: u16 = 2;
 
 /// A frame's number, or none.
@@ -36,7 +36,8 @@ struct Header {
 struct Entry<M: Machine> {
     /// Protected by the PV lock of the page that lists the entry.
     links: M::Cell<Links>,
-    /// Likewise; by the pmap's lock when the entry is taken.
+    /// Protected by the PV lock of the page that lists the entry, and by the pmap's lock when the
+    /// entry is taken.
     address: M::Cell<Address>,
 }
 
@@ -109,7 +110,7 @@ impl Own {
         self.free == ALL_FREE
     }
 
-    /// Takes a free entry; there is one.
+    /// Takes a free entry. The chunk has one.
     pub(super) fn take(&mut self) -> usize {
         let word = self.free.iter().position(|&bits| bits != 0);
         let word = word.expect("a chunk with room");
@@ -178,7 +179,7 @@ impl<M: Machine + Memory> Chunk<M> {
         unsafe { &mut *(*Self::at(machine, frame)).own.write() }
     }
 
-    /// Like [`Chunk::own`], for reading.
+    /// The part that the lock of the pmap's chunks protects, for reading.
     ///
     /// # Safety
     /// The frame is a chunk of a pmap whose lock is held, and the chunk is not written meanwhile.
@@ -215,7 +216,7 @@ impl<M: Machine + Memory> Chunk<M> {
     /// The domain whose list holds the chunk.
     ///
     /// # Safety
-    /// See [`Chunk::tag`].
+    /// The frame is a chunk, and stays one.
     pub(super) unsafe fn domain(machine: &M, frame: Frame) -> usize {
         // SAFETY: the caller knows that the frame stays a chunk; the header is not written while it
         // is one.
@@ -225,16 +226,16 @@ impl<M: Machine + Memory> Chunk<M> {
     /// Sets the domain whose list will hold the chunk.
     ///
     /// # Safety
-    /// The chunk is new, and only the caller has it.
+    /// The chunk is new, and only the caller knows it.
     pub(super) unsafe fn set_domain(machine: &M, frame: Frame, domain: usize) {
-        // SAFETY: only the caller has the chunk.
+        // SAFETY: only the caller knows the chunk.
         unsafe { (*(*Self::at(machine, frame)).header.write()).domain = domain as u16 };
     }
 
     /// The pmap that was passed to [`Chunk::make`].
     ///
     /// # Safety
-    /// See [`Chunk::tag`].
+    /// The frame is a chunk, and stays one.
     pub(super) unsafe fn owner(machine: &M, frame: Frame) -> *const () {
         // SAFETY: the caller knows that the frame stays a chunk; the header is not written while it
         // is one.
@@ -278,7 +279,7 @@ impl<M: Machine + Memory> Chunk<M> {
     }
 
     /// # Safety
-    /// See [`Chunk::address`].
+    /// The entry is taken, and protected by a lock that is held.
     pub(super) unsafe fn set_address(machine: &M, pv: Pv, address: usize) {
         // SAFETY: the caller holds the lock that protects the taken entry.
         unsafe {

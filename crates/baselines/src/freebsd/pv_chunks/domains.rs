@@ -15,7 +15,7 @@ use vm::system::Victim;
 /// from the memory nearest to the CPU.
 pub struct Domains<M: Machine> {
     lists: Box<[Padded<List<M>>]>,
-    /// The CPUs that are divided among the domains; none if a domain is a NUMA node.
+    /// The CPUs that are divided among the domains; `None` if a domain is a NUMA node.
     cpus: Option<CpuRange>,
     /// The domain in which reclaim begins next; a hint.
     turn: M::AtomicUsize,
@@ -57,7 +57,7 @@ impl<M: Machine + Memory> Domains<M> {
     /// Enters a new chunk as the newest.
     pub(super) fn enter(&self, machine: &M, frame: Frame) {
         let domain = self.here();
-        // SAFETY: only the caller has the new chunk.
+        // SAFETY: only the caller knows the new chunk.
         unsafe { Chunk::set_domain(machine, frame, domain) };
         self.lists[domain].lock().link(machine, frame);
     }
@@ -80,7 +80,7 @@ impl<M: Machine + Memory> Domains<M> {
         }
     }
 
-    /// The oldest chunk, of a domain that has one; it becomes the newest.
+    /// Returns the oldest chunk, of a domain that has one, and makes it the newest.
     pub(super) fn rotate(&self, machine: &M) -> Option<Victim> {
         let first = self.turn.fetch_add(1, Ordering::Relaxed);
         let count = self.lists.len();

@@ -6,19 +6,20 @@
 //! entry (`pmap_pvh_remove`).
 //!
 //! # Victims
-//! When no frame is left for a chunk, another chunk loses its mappings. Which one:
+//! When no frame is left for a chunk, another chunk loses its mappings. The order of victims:
 //! - [`Order::Chunks`]: all chunks are in a list (`pv_chunks`, by `pc_lru`) under one mutex, the
 //!   oldest first; a kernel built for NUMA has one list for each domain, half of the CPUs here
 //!   or, with [`Order::Nodes`], the machine's node. Adding or removing a chunk
 //!   takes the mutex; an operation that ends with several empty chunks takes it once
 //!   (`free_pv_chunk_batch`; FreeBSD does so only at exit).
 //! - [`Order::Pmaps`] (the "after" of case study 002): pmaps are in a list, entered once with the
-//!   first use of their tag, as the constructor of FreeBSD's zone enters them; they stay after
-//!   their end. Reclaim rotates that list, and the pmap's own. No chunk takes a common lock.
+//!   first use of their tag, as the constructor of FreeBSD's zone enters them; a tag stays in the
+//!   list after its pmap's end. Reclaim rotates that list, and the pmap's own. Adding or removing a
+//!   chunk takes no shared lock.
 //!
 //! # Locks
-//! A pmap's chunks are behind a lock of their own, where FreeBSD relies on the pmap's: it is never
-//! contended, since the VM holds the pmap's lock. After it comes the mutex of the order, rank 44.
+//! A lock of their own guards a pmap's chunks, where FreeBSD relies on the pmap's: it is never
+//! contended, since the VM holds the pmap's lock. The mutex of the order, rank 44, comes after it.
 //!
 //! The differences: a frame for a chunk is requested before the mapping is made, so without one the
 //! whole operation is retried after reclaim, not the chunk alone; superpages keep an entry for each
@@ -52,12 +53,12 @@ lock_class!(
 /// Which chunk loses its mappings next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// The oldest chunk, of each of so many domains.
+    /// The oldest chunk, of each domain in turn.
     Chunks {
         /// The number of lists; at least one.
         domains: usize,
     },
-    /// The oldest chunk, of each NUMA node.
+    /// The oldest chunk, of each NUMA node in turn.
     Nodes,
     /// The first chunk of the pmap that has been spared for the longest time.
     Pmaps,
@@ -71,9 +72,9 @@ impl Default for Order {
 
 /// Chunks of PV entries.
 pub enum Chunks<M: Machine> {
-    /// See [`Order::Chunks`].
+    /// For [`Order::Chunks`] and [`Order::Nodes`].
     ByChunk(Domains<M>),
-    /// See [`Order::Pmaps`].
+    /// For [`Order::Pmaps`].
     ByPmap(Pmaps<M>),
 }
 

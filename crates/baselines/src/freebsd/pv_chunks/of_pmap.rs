@@ -36,7 +36,7 @@ impl<M: Machine + Memory> OfPmap<M> {
         self.0.lock().link_first(machine, frame);
     }
 
-    /// Takes an entry for `address`; there is one.
+    /// Takes an entry for `address`. The pmap has a free one.
     pub(super) fn take(&self, machine: &M, address: usize) -> Pv {
         let mut lists = self.0.lock();
         let frame = lists.first_with_room(machine);
@@ -70,7 +70,7 @@ impl<M: Machine + Memory> OfPmap<M> {
         }
     }
 
-    /// Removes the empty chunks: returns the first, which links to the others.
+    /// Removes the empty chunks. Returns the first, which links to the others.
     pub(super) fn take_empty(&self) -> Name {
         self.0.lock().empty.take()
     }
@@ -108,7 +108,7 @@ impl Lists {
         self.first.filter(has_room)
     }
 
-    /// Puts an empty chunk into use; there is one.
+    /// Puts an empty chunk into use. The pmap has one.
     fn use_empty<M: Machine + Memory>(&mut self, machine: &M) -> Frame {
         let frame = self.empty.expect("a chunk with room");
         self.empty = Chunk::next(machine, frame);
@@ -116,7 +116,7 @@ impl Lists {
         frame
     }
 
-    /// `chunk` if it is on the list; if `None`, the first.
+    /// `chunk` if it is on the list; the first chunk if `chunk` is `None`.
     fn find<M: Machine + Memory>(&self, machine: &M, chunk: Name) -> Name {
         let mut at = self.first;
         while at.is_some() && chunk.is_some() && at != chunk {

@@ -13,11 +13,12 @@ const TAGS: usize = 1 << 16;
 
 /// The list of pmaps, by their tags.
 ///
-/// A tag is entered once, when a pmap first has it, as the constructor of its zone enters a
-/// `vmspace`; it stays when the pmap goes, and the next pmap with the tag is in the list already.
+/// A tag is entered once, when a pmap first has it, as the constructor of FreeBSD's zone enters a
+/// `vmspace`. It stays when the pmap is destroyed, so the next pmap with the tag is in the list
+/// already.
 pub struct Pmaps<M: Machine> {
     list: Padded<List<M>>,
-    /// Which tags are entered. Written by the tag's owner.
+    /// 1 for each tag that is entered. Written by the tag's owner.
     entered: Box<[M::AtomicU8]>,
 }
 
@@ -36,7 +37,7 @@ impl<M: Machine> Pmaps<M> {
         M::label_value(&*self.entered, "pmap list");
     }
 
-    /// Enters a tag, which the caller owns, unless it is there.
+    /// Enters a tag, which the caller owns, unless it is entered already.
     pub(super) fn enter(&self, tag: Asid) {
         let entered = &self.entered[usize::from(tag.0)];
         // Relaxed: the tag's earlier owner happens before the caller (`Asids::take`).
@@ -47,7 +48,7 @@ impl<M: Machine> Pmaps<M> {
         }
     }
 
-    /// The pmap whose turn it is; it becomes the last.
+    /// Returns the first pmap of the list and makes it the last.
     pub(super) fn rotate(&self) -> Option<Asid> {
         let mut list = self.list.lock();
         let tag = list.pop_front()?;

@@ -1,4 +1,4 @@
-//! Two atomic counters.
+//! Swap reservation by two atomic counters.
 
 use machine::{Atomic, AtomicInt, Machine, Ordering};
 use sync::Padded;
@@ -9,8 +9,8 @@ use vm::system::{Extent, Part, Reservation};
 /// user's.
 ///
 /// FreeBSD adds first and subtracts the pages again if they were too many, so a large refusal can
-/// make a small reservation beside it fail. [`Reservation`] forbids that, so the system's counter is
-/// raised by compare-and-swap: one locked instruction while no other CPU interferes, like the
+/// make a small, concurrent reservation fail. [`Reservation`] forbids that, so the system's counter
+/// is raised by compare-and-swap: one locked instruction while no other CPU interferes, like the
 /// addition.
 pub struct AtomicSwap<M: Machine> {
     limit: u64,

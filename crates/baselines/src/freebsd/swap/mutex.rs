@@ -1,4 +1,4 @@
-//! A counter under the swap devices' mutex, then one under the user's.
+//! Swap reservation by a counter under the swap devices' mutex, then one under the user's.
 
 use machine::{Atomic, Machine, Ordering};
 use sync::adaptive::FreebsdMutex;
@@ -41,7 +41,8 @@ impl<M: Machine, C: LockClass> Counter<M, C> {
         }
     }
 
-    /// Under the mutex, replaces the count by the result of `change`, if there is one.
+    /// Under the mutex, replaces the count by the result of `change`, if there is one. Returns true
+    /// if there was.
     fn update(&self, change: impl FnOnce(u64) -> Option<u64>) -> bool {
         let held = self.mutex.lock();
         let changed = change(self.pages.load(Ordering::Relaxed));
@@ -53,8 +54,8 @@ impl<M: Machine, C: LockClass> Counter<M, C> {
         changed.is_some()
     }
 
-    /// Subtracts `pages` from the count; more than there are is the caller's mistake, and leaves
-    /// none, as FreeBSD does for users.
+    /// Subtracts `pages` from the count. If that is more than the count, the caller has made a
+    /// mistake, and the count becomes 0, as FreeBSD's for users does.
     fn lower(&self, pages: u64) {
         self.update(|count| {
             debug_assert!(count >= pages, "released {pages} pages of {count} reserved");
@@ -91,7 +92,7 @@ impl<M: Machine> Reservation<M> for MutexSwap<M> {
     }
 
     fn release(&self, pages: u64) {
-        // In FreeBSD's order.
+        // The order is FreeBSD's.
         self.system.lower(pages);
         self.user.lower(pages);
     }

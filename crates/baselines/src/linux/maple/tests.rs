@@ -1,4 +1,4 @@
-//! The tree beside an array of addresses.
+//! Compares the tree with an array of addresses.
 
 extern crate std;
 

@@ -86,8 +86,8 @@ where
     F: FnOnce([Cpu; N]) -> Result<(), String>,
 {
     let machine = MACHINE.take().expect("a machine was made for this script");
-    // The pages' states, made when a page is first named; one step runs at a time, and
-    // a wait comes after the notes it is about, as under the pages' locks.
+    // The pages' states, made when a page is first named; one step runs at a time, and a wait comes
+    // after the notes that it waits for, as under the pages' locks.
     let pages = Pages::<I>::default();
     let pages = &pages;
     thread::scope(|scope| {

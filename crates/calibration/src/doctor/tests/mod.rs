@@ -62,7 +62,7 @@ const GOOD: &[(&str, &str)] = &[
     ("tmp/file", ""),
 ];
 
-/// Removed at the end.
+/// A directory that is removed at the end.
 struct Root(PathBuf);
 
 impl Drop for Root {
@@ -86,7 +86,7 @@ fn computer(name: &str, changes: &[(&str, Option<&str>)]) -> (Root, Host) {
     let mut host = Host::below(&root, Duration::ZERO);
     host.executable = env::current_exe().expect("this test");
     host.cycles = || Ok(());
-    // Its /proc does not go on.
+    // The copied /proc does not change.
     host.environment.load_before = Some(Load {
         foreign: 0.0,
         steal: 0.0,
@@ -95,14 +95,14 @@ fn computer(name: &str, changes: &[(&str, Option<&str>)]) -> (Root, Host) {
     (Root(root), host)
 }
 
-/// The findings that are not well; the disk is this computer's, so it is left out.
+/// The findings that are not `Ok`; the disk is this computer's, so it is left out.
 fn unwell(host: &Host) -> Vec<Finding> {
     let all = examine(host).into_iter();
     all.filter(|one| one.state != State::Ok && one.name != "temporary files")
         .collect()
 }
 
-/// That one thing is found, as `state`, with text and advice that begin so.
+/// Asserts that one thing is found in `state`, with text and advice that begin so.
 fn assert_found(findings: &[Finding], name: &str, state: State, found: &str, advice: &str) {
     let [finding] = findings else {
         panic!("{name}: {findings:#?}");

@@ -29,7 +29,7 @@ pub enum Operation {
     DontFork,
     /// Locks pages in memory.
     Lock,
-    /// Lets them go again.
+    /// Unlocks pages in memory.
     Unlock,
     /// Makes a region larger where it is.
     Grow,
@@ -61,20 +61,20 @@ pub enum Operation {
     Open,
     /// Gives a handle of the file back.
     Close,
-    /// Concerns tasks, and no memory.
+    /// Lets a task sleep and wake, without use of memory.
     Tasks(Dialogue),
 }
 
 /// How a task sleeps until something happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialogue {
-    /// For a while, alone.
+    /// It sleeps for a time, without another task.
     Nap,
-    /// Until another task, which it has unparked, has unparked it.
+    /// It sleeps until another task, which it has unparked, unparks it.
     Wake,
-    /// Until another task, which has read its byte from a pipe, has written one.
+    /// Until another task, which has read its byte from a pipe, writes one.
     Pipe,
-    /// The same, by a futex.
+    /// Until another task, which it has woken by a futex, wakes it by one.
     Futex,
 }
 
@@ -95,7 +95,7 @@ impl Dialogue {
 }
 
 impl Operation {
-    /// Those of two CPUs that share no page.
+    /// The operations of two CPUs that share no page.
     pub const APART: [Operation; 25] = [
         Operation::Map,
         Operation::Unmap,
@@ -124,7 +124,7 @@ impl Operation {
         Operation::Exit,
     ];
 
-    /// Those of two processes that use the same pages of a file, or have them mapped.
+    /// The operations of two processes that use the same pages of a file, or have them mapped.
     pub const OF_ONE_PAGE: [Operation; 10] = [
         Operation::MapFile,
         Operation::UnmapFile,
@@ -138,7 +138,7 @@ impl Operation {
         Operation::Close,
     ];
 
-    /// Those of tasks.
+    /// The operations of tasks.
     pub const OF_TASKS: [Operation; 4] = [
         Operation::Tasks(Dialogue::Nap),
         Operation::Tasks(Dialogue::Wake),
@@ -146,7 +146,7 @@ impl Operation {
         Operation::Tasks(Dialogue::Futex),
     ];
 
-    /// Its name.
+    /// The operation's name.
     pub fn name(self) -> &'static str {
         match self {
             Operation::Map => "map",
@@ -180,24 +180,24 @@ impl Operation {
         }
     }
 
-    /// Returns true if it concerns a whole process: two threads of one have nothing of their own
-    /// then.
+    /// Returns true if the operation concerns a whole process, so that two threads of one cannot be
+    /// paired.
     pub fn is_whole(self) -> bool {
         matches!(self, Operation::Fork | Operation::Exec | Operation::Exit)
     }
 }
 
-/// Where regions lie.
+/// The placement of regions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
     /// Where the VM puts them.
     Allocated,
-    /// Side by side.
+    /// At fixed, adjacent addresses.
     Fixed,
 }
 
 impl Placement {
-    /// In words.
+    /// The name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Placement::Allocated => "allocated",

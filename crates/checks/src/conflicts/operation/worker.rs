@@ -17,7 +17,7 @@ const PAGES: usize = 4;
 /// Bytes in a cache line.
 const LINE: usize = 64;
 
-/// A handle of the file that both CPUs use: a process has its own, as it has a descriptor.
+/// A handle of the file that both CPUs use. Each process has one of its own, like a descriptor.
 pub type File<P> = ObjectRef<P>;
 
 /// One CPU's work in its region.
@@ -26,11 +26,11 @@ pub struct Worker<S: System<Machine = Sim>> {
     space: Arc<Space<S>>,
     placement: Placement,
     index: usize,
-    /// Which region of the file it uses: its own, or the one that both do.
+    /// The region of the file that the CPU uses: its own, or the one that both use.
     part: Part,
-    /// Where its region is, or was last.
+    /// Where the CPU's region is, or was last.
     region: VaRange,
-    /// A range that it has left mapped elsewhere.
+    /// A range that the CPU has left mapped elsewhere.
     left: Option<VaRange>,
     file: File<S>,
     /// A handle that [`Operation::Open`] has opened.
@@ -39,12 +39,13 @@ pub struct Worker<S: System<Machine = Sim>> {
     child: Option<Space<S>>,
 }
 
-/// Which region of the file a CPU uses.
+/// The region of the file that a CPU uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// The one that has the CPU's number.
+    /// The region with the CPU's number.
     Own,
-    /// The first, as the other CPU does; an operation on a whole process finds it mapped.
+    /// The first region, which the other CPU also uses; an operation on a whole process finds it
+    /// mapped.
     Same,
 }
 
@@ -83,7 +84,7 @@ impl<S: System<Machine = Sim>> Worker<S> {
         self.space.activate();
     }
 
-    /// All once, from the beginning to the end.
+    /// Prepares, performs and undoes the operation once.
     pub fn cycle(&mut self) -> Result<(), Error> {
         self.prepare()?;
         self.perform()?;
@@ -134,7 +135,7 @@ impl<S: System<Machine = Sim>> Worker<S> {
         }
     }
 
-    /// The operation.
+    /// Performs the operation.
     pub fn perform(&mut self) -> Result<(), Error> {
         match self.operation {
             Operation::Map => self.map(),
@@ -185,7 +186,7 @@ impl<S: System<Machine = Sim>> Worker<S> {
         }
     }
 
-    /// Makes all as it was before.
+    /// Restores the state before the operation.
     pub fn undo(&mut self) -> Result<(), Error> {
         self.child = None;
         self.opened = None;
@@ -217,7 +218,7 @@ impl<S: System<Machine = Sim>> Worker<S> {
         Ok(())
     }
 
-    /// Where it is mapped.
+    /// Maps the region as its placement requires; returns its address.
     fn map_as(&self, request: Request<'_, S>) -> Result<usize, Error> {
         let at = match self.placement {
             Placement::Fixed => At::Fixed(self.region.start),
@@ -226,8 +227,8 @@ impl<S: System<Machine = Sim>> Worker<S> {
         self.space.map_as(&request.at(at))
     }
 
-    /// Moves the region to and fro between two places, or to where the VM puts it; then its
-    /// place stays mapped, and empty.
+    /// Moves the region back and forth between two places, or to where the VM puts it; then the old
+    /// place stays mapped, without pages.
     fn relocate(&mut self) -> Result<(), Error> {
         let place = match self.placement {
             Placement::Fixed => Move::To(self.region.start ^ FIXED >> 1),
@@ -253,7 +254,7 @@ impl<S: System<Machine = Sim>> Worker<S> {
         self.space.advise(self.region, advice)
     }
 
-    /// Brings the pages: reads those that the other CPU uses, too, and writes its own.
+    /// Brings the pages into memory: reads those that the other CPU also uses, and writes its own.
     fn touch(&self) -> Result<(), Error> {
         match self.part {
             Part::Own => self.write(),
@@ -284,7 +285,7 @@ impl<S: System<Machine = Sim>> Worker<S> {
         exiting.unwrap_or(&self.space)
     }
 
-    /// A word in each of the pages from `from` on, in a line of this CPU's.
+    /// A word in each of the pages from `from` on, in a cache line of this CPU's own.
     fn words(&self, from: usize) -> impl Iterator<Item = usize> + use<S> {
         let from = from + self.index * LINE;
         (from..from + PAGES * PAGE_SIZE).step_by(PAGE_SIZE)

@@ -1,8 +1,8 @@
 //! Alan Cox's example (case study 000): a page unmapped by one CPU, written through the stale
 //! translation of another, and taken for clean by a third.
 //!
-//! When `remove_all` returns, no CPU can change the page any more, whichever CPU had
-//! unmapped it. The page is private, or an object's, which has no list of its mappings by default.
+//! When `remove_all` returns, no CPU can change the page any more, no matter which CPU unmapped it.
+//! The page is private, or an object's, which has no list of its mappings by default.
 
 use super::pause;
 use super::process::enter;
@@ -40,7 +40,7 @@ pub fn named<S: System<Machine = Sim>>(
     sized(with_parts(name, options, build))
 }
 
-/// On machines that it fits.
+/// The scenario with the number of jobs and the memory that it needs.
 fn sized(scenario: Scenario) -> Scenario {
     scenario.on(3..=5).with_memory(4 << 20)
 }
@@ -48,9 +48,9 @@ fn sized(scenario: Scenario) -> Scenario {
 struct World<S: System<Machine = Sim>> {
     vm: Arc<Vm<S>>,
     page: Hold<S>,
-    /// One for each CPU that unmaps; all map the page.
+    /// A space for each CPU that unmaps; all map the page.
     spaces: Vec<Space<S>>,
-    /// The writer has translations.
+    /// 1 once the writer has translations.
     ready: <Sim as Atomics>::AtomicU32,
 }
 
@@ -118,7 +118,7 @@ impl<S: System<Machine = Sim>> World<S> {
         }
     }
 
-    /// Writes the page by whatever translation is left.
+    /// Writes the page through any translation that is left.
     fn write(&self) {
         let store = |space: &Space<S>, value| {
             enter(space);

@@ -8,9 +8,9 @@ use sync::counter::Limited;
 
 /// Rounds of each CPU.
 const ROUNDS: u64 = 16;
-/// Units where everything fits: few, so that CPUs look for them everywhere.
+/// Units, where everything fits: few, so that CPUs search for them in all stocks.
 const FEW: u64 = 2;
-/// Units where not everything fits.
+/// Units, where not everything fits.
 const LIMIT: u64 = 6;
 
 /// Both sides of exactness.
@@ -26,7 +26,7 @@ pub fn fits<const LOOKS: usize>(name: &str) -> Scenario {
     Scenario::new(name, within_limit::<LOOKS>).on(3..=6)
 }
 
-/// A unit may be reserved for it, by the CPU that has made it busy; any CPU releases it.
+/// A slot for a unit, which the CPU that makes the slot busy reserves and any CPU releases.
 struct Slot(<Sim as Atomics>::AtomicU32);
 
 const EMPTY: u32 = 0;
@@ -38,7 +38,7 @@ struct Slots<const LOOKS: usize> {
     slots: [Slot; FEW as usize],
 }
 
-/// As many slots as units, so that a unit is free for each that is empty.
+/// The number of slots equals that of units, so that a unit is free for each empty slot.
 fn within_limit<const LOOKS: usize>(stage: &Stage) -> Play {
     let world = Slots::<LOOKS> {
         counter: Limited::with_rounds(stage.machine.cpus(), FEW, FEW),
@@ -63,7 +63,7 @@ fn within_limit<const LOOKS: usize>(stage: &Stage) -> Play {
 }
 
 impl Slot {
-    /// If it is `from`, calls `what` and makes it `to`.
+    /// If the slot is `from`, calls `what` and makes it `to`.
     fn change(&self, from: u32, to: u32, what: impl FnOnce()) {
         let taken = self
             .0
@@ -103,7 +103,7 @@ fn over_limit(stage: &Stage) -> Play {
     Play::new(stage, world, job, |world| assert_all_free(&world.counter))
 }
 
-/// All units can be reserved, and no more.
+/// Asserts that all units can be reserved, and no more.
 fn assert_all_free<const LOOKS: usize>(counter: &Limited<Sim, LOOKS>) {
     assert_eq!(counter.used(), 0, "units were lost");
     assert!(counter.reserve(counter.limit()), "all units are free");

@@ -1,4 +1,4 @@
-//! Epochs: no section is open after a wait, callbacks run once and not early.
+//! Epochs: after a wait no earlier section is open, and callbacks run once and not too early.
 
 use super::pause;
 use crate::races::play::{Play, Scenario, Stage};
@@ -7,7 +7,7 @@ use sim::Sim;
 use sync::Padded;
 use sync::epoch::{Deferred, Domain, Options, Protocol, Standard};
 
-/// Rounds of each CPU; it retires at most so many objects.
+/// Rounds of each CPU, which retires at most this many objects.
 const ROUNDS: usize = 16;
 /// Callbacks that may be pending on a CPU.
 const PENDING: usize = 3;
@@ -28,21 +28,21 @@ pub fn named<P: Protocol>(name: &str) -> Scenario {
 /// retires the old one.
 struct World<P: Protocol> {
     domain: Domain<Sim, P>,
-    /// Which one is in place.
+    /// The index of the object in place.
     current: <Sim as Atomics>::AtomicUsize,
     objects: Box<[Object]>,
-    /// Lines that all CPUs store to. A store to a line that no other CPU wants is soon
-    /// visible; a section's is not if it stands behind these.
+    /// Cache lines that all CPUs write. A store to a line that no other CPU uses is soon visible;
+    /// the store that opens a section is not if it follows stores to these lines.
     noise: [Padded<<Sim as Atomics>::AtomicU64>; NOISE],
 }
 
 #[repr(C)]
 struct Object {
-    /// First, so that a pointer to it is one to the object.
+    /// The first field, so that a pointer to it is also one to the object.
     node: Deferred<Sim>,
-    /// How often it has been retired: a plain word, read by readers.
+    /// How often the object has been retired: a plain word, which readers read.
     retired: <Sim as Atomics>::Cell<u32>,
-    /// Its callback has been called for.
+    /// 1 once its callback has been requested.
     called: <Sim as Atomics>::AtomicU32,
 }
 
@@ -100,14 +100,14 @@ impl<P: Protocol> World<P> {
         let _section = self.domain.enter();
         let object = &self.objects[self.current.load(Ordering::Acquire)];
         for _ in 0..=sim::dice(3) {
-            // SAFETY: the machine runs one CPU at a time, so this is a read of its own.
+            // SAFETY: the machine runs one CPU at a time, so this read is atomic.
             let retired = unsafe { *object.retired.read() };
             assert_eq!(retired, 0, "retired while a reader was inside");
             pause(300);
         }
     }
 
-    /// Puts `new` in place; the old one is given to `how`.
+    /// Puts `new` in place, and gives the old object to `how`.
     fn retire(&self, new: usize, how: fn(&Self, &Object)) {
         let old = self.current.swap(new, Ordering::AcqRel);
         how(self, &self.objects[old]);
@@ -140,7 +140,7 @@ impl<P: Protocol> World<P> {
 impl Object {
     fn retire(&self) {
         let retired = self.retired.write();
-        // SAFETY: the machine runs one CPU at a time, so nothing else is at the count.
+        // SAFETY: the machine runs one CPU at a time, so no other code accesses the count.
         unsafe {
             assert_eq!(*retired, 0, "retired twice");
             *retired += 1;

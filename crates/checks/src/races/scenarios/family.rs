@@ -1,4 +1,5 @@
-//! The reverse map: a page of five generations goes while they use it.
+//! The reverse map: pages that five generations of processes share are taken away while they use
+//! them.
 //!
 //! Private pages go to the swap space, through any member that has them; shared ones are
 //! removed from all tables, and stay. Every member finds the right words.
@@ -18,11 +19,12 @@ const LEVELS: usize = 5;
 const CHILDREN: usize = 2;
 /// Rounds of each CPU.
 const ROUNDS: u64 = 24;
-/// Pages of private memory, and of shared.
+/// Pages of private memory, and of shared memory.
 const PAGES: usize = 2;
 const BYTES: usize = PAGES * PAGE_SIZE;
-/// Where they are: private memory at a table's end.
+/// Where private memory begins: at a table's end.
 const PRIVATE: usize = (1 << 42) + (2 << 20) - BYTES / 2;
+/// Where shared memory begins.
 const SHARED: usize = 1 << 43;
 /// Physical memory of a machine.
 const MEMORY: usize = 8 << 20;
@@ -95,7 +97,7 @@ impl<S: System<Machine = Sim>> World<S> {
         }
     }
 
-    /// Takes a page of some member's away, from all that have it.
+    /// Takes a page of some member away from all that have it.
     fn take_away(&self) {
         let member = &self.members[sim::dice(self.members.len() as u64) as usize];
         let at = sim::dice(PAGES as u64) as usize * PAGE_SIZE;
@@ -120,7 +122,7 @@ impl<S: System<Machine = Sim>> Member<S> {
         }
     }
 
-    /// Writes a private page. By the member's CPU.
+    /// Writes a private page. Called by the member's CPU.
     fn store(&self, value: u64) {
         enter(&self.space);
         let page = sim::dice(PAGES as u64) as usize;
@@ -129,7 +131,7 @@ impl<S: System<Machine = Sim>> Member<S> {
         self.words[page].store(value, Ordering::Release);
     }
 
-    /// Checks the pages' words. By the member's CPU, or the only one left.
+    /// Checks the pages' words. Called by the member's CPU, or by the only one left.
     fn look(&self) {
         enter(&self.space);
         for page in 0..PAGES {

@@ -1,8 +1,8 @@
-//! A file that two spaces map, shared and privately, beside everything that takes pages away.
+//! A file that two spaces map, shared and privately, while mappings and pages change.
 //!
-//! Each CPU has a word of its own in each page of the file and writes ever greater numbers
-//! there; whatever happens to mappings and pages, it finds the last. Private copies have
-//! other words, which the file never gets.
+//! Each CPU has a word of its own in each page of the file and writes ever greater numbers there;
+//! however mappings and pages change, it finds the last one. Private copies have other words, which
+//! never get into the file.
 
 use super::pause;
 use super::process::enter;
@@ -20,28 +20,29 @@ const ROUNDS: u64 = 24;
 /// Pages of the file.
 const PAGES: usize = 4;
 const BYTES: usize = PAGES * PAGE_SIZE;
-/// Where spaces map it: at tables' ends.
+/// Where spaces map the file: at tables' ends.
 const SHARED: usize = (1 << 42) + (2 << 20) - BYTES / 2;
 const PRIVATE: usize = SHARED + (64 << 20);
 /// Physical memory of a machine.
 const MEMORY: usize = 8 << 20;
-/// The first word of a page is its own; then there are the CPUs'.
+/// The word of the first CPU: the words before it belong to the page.
 const FIRST_WORD: usize = 1;
-/// The first word of a CPU's in private copies.
+/// The word of the first CPU in private copies.
 const COPIES: usize = 64;
 
-/// The events beside accesses.
+/// The events that happen during accesses.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Beside {
     /// Nothing.
     Nothing,
     /// Mappings and pages come and go.
     Changes,
-    /// The same, and the first CPU cuts the file off and makes it whole.
+    /// Mappings and pages come and go, and the first CPU truncates the file and restores its
+    /// length.
     Cuts,
 }
 
-/// Every preset, with each kind of events beside accesses.
+/// Every preset, with each kind of events during accesses.
 pub fn all() -> Vec<Scenario> {
     let fault = presets("file-fault", faults);
     let change = presets("file-change", changes);
@@ -70,7 +71,7 @@ struct World<S: System<Machine = Sim>> {
     beside: Beside,
     /// The numbers that each CPU has written to the file last.
     done: Table<Sim, PAGES>,
-    /// 1 for a page that was cut off.
+    /// 1 for a page that was truncated.
     cut: [<Sim as Atomics>::AtomicU32; PAGES],
 }
 
@@ -149,7 +150,7 @@ impl<S: System<Machine = Sim>> World<S> {
         space.map_as(&request.at(At::Fixed(range.start))).map(drop)
     }
 
-    /// Writes one of the CPU's words, and looks at another, in the file and in a copy.
+    /// Writes one of the CPU's words and checks another, in the file and in a copy.
     fn access(&self, space: &Space<S>, cpu: usize, n: u64, last: &mut Last) {
         let (mine, copied) = (FIRST_WORD + cpu, COPIES + cpu);
         let page = a_page();
@@ -220,7 +221,7 @@ impl<S: System<Machine = Sim>> World<S> {
         }
     }
 
-    /// Data written before a sync is in the store after it.
+    /// Syncs a range, and checks that data written before is then in the store.
     fn sync(&self, space: &Space<S>, range: VaRange) -> Result<(), Error> {
         if range.start >= PRIVATE {
             return space.sync(range);
@@ -237,7 +238,8 @@ impl<S: System<Machine = Sim>> World<S> {
         Ok(())
     }
 
-    /// Cuts the file off, after which the part behind is unreachable. Then makes it whole again.
+    /// Truncates the file, after which the part behind the end is unreachable. Then restores its
+    /// length.
     fn cut(&self, space: &Space<S>) {
         let page = a_page();
         self.file
@@ -258,7 +260,7 @@ impl<S: System<Machine = Sim>> World<S> {
         self.file.set_size(BYTES as u64).expect("growth");
     }
 
-    /// The result, unless there was no page, or none for this access, which may be.
+    /// The result; `None` if there was no page, or none that allows the access. Both may happen.
     fn mapped<R>(&self, result: Result<R, Error>) -> Option<R> {
         match result {
             Ok(result) => Some(result),
@@ -268,7 +270,7 @@ impl<S: System<Machine = Sim>> World<S> {
         }
     }
 
-    /// The file's end writes the dirty pages; the store has all of them then.
+    /// Drops the file, which writes the dirty pages, and checks that the store has all of them.
     fn end(self) {
         let World {
             vm,

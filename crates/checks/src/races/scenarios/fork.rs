@@ -1,8 +1,9 @@
-//! Fork beside other CPUs of the parent.
+//! Forks while other CPUs run in the parent.
 //!
-//! Each CPU has a word of its own in each page and writes ever greater numbers there. A child
-//! has a number that was written when fork began or later, and begun when it returned;
-//! from then on nothing changes in it but by its own stores, which no other process sees.
+//! Each CPU has a word of its own in each page and writes ever greater numbers there. A child has a
+//! number that had been written when the fork began, or a later one whose write had begun when the
+//! fork returned. From then on only the child's own stores change its memory, and no other process
+//! sees them.
 
 use super::pause;
 use super::process::{a_heap_end, assert_heap, enter, leave};
@@ -19,7 +20,7 @@ const FORKS: u64 = 5;
 const STORES: u64 = 24;
 /// Pages that all CPUs work on.
 const PAGES: usize = 4;
-/// They lie on both sides of a table's end.
+/// The first of these pages, which lie on both sides of a table's end.
 const FIRST: usize = (1 << 42) + (2 << 20) - PAGES / 2 * PAGE_SIZE;
 const WHOLE: VaRange = VaRange {
     start: FIRST,
@@ -32,7 +33,7 @@ const SLOTS: VaRange = VaRange {
 };
 /// Physical memory of a machine.
 const MEMORY: usize = 8 << 20;
-/// The CPU that forks; it writes to children only.
+/// The CPU that forks. It writes only to children.
 const FORKER: usize = 0;
 
 /// Every preset, with a parent that only stores, and with one that also changes its mappings.
@@ -65,11 +66,11 @@ fn changes<S: System<Machine = Sim>>(stage: &Stage, options: Options<S>) -> Play
 struct World<S: System> {
     vm: Arc<Vm<S>>,
     parent: Space<S>,
-    /// The numbers that each CPU began to write last, and had written.
+    /// The numbers that each CPU last began to write; `done` has those that it last wrote.
     begun: Table<S::Machine, PAGES>,
     done: Table<S::Machine, PAGES>,
     jobs: usize,
-    /// True if mappings change beside the forks.
+    /// True if mappings change during the forks.
     changes: bool,
 }
 
@@ -158,7 +159,7 @@ impl<S: System> World<S> {
         }
     }
 
-    /// The result, unless the access was not allowed, which may be where mappings change.
+    /// The result; `None` if the access was not allowed, which may happen where mappings change.
     fn mapped<R>(&self, result: Result<R, Error>) -> Option<R> {
         match result {
             Ok(result) => Some(result),

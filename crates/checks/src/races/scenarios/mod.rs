@@ -1,4 +1,4 @@
-//! Promises that must hold in every schedule, one file a family.
+//! Conditions that must hold in every schedule, one file for each family.
 
 pub mod alan_cox;
 pub mod counter;
@@ -40,7 +40,7 @@ pub fn all() -> Vec<Scenario> {
     families.into_iter().flatten().collect()
 }
 
-/// A random number of nanoseconds below `most` passes on the calling CPU.
+/// Lets the calling CPU compute for a random number of nanoseconds below `most`.
 fn pause(most: u64) {
     sim::compute(sim::dice(most) as f64);
 }

@@ -12,7 +12,7 @@ use sync::spin::{Clh, Conbo, K42, Mcs, Proportional, Qspinlock, Queued, TestAndS
 /// Critical sections of each CPU.
 const ROUNDS: u64 = 12;
 
-/// Every mutex; those that block also with next to no spinning.
+/// Every mutex; those that block also with little spinning.
 pub fn all() -> Vec<Scenario> {
     vec![
         named::<TestAndSet<Sim>>("mutex.tas"),
@@ -73,7 +73,7 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// Both 0.
+    /// A pair of zeroes.
     pub fn new() -> Self {
         Pair {
             first: SharedCell::new(0),
@@ -81,11 +81,11 @@ impl Pair {
         }
     }
 
-    /// Adds one to both; the caller must be alone.
+    /// Adds one to both. No other CPU may access the words.
     pub fn advance(&self) {
         let value = self.look();
-        // SAFETY: the machine runs one CPU at a time, so this is a write of its own,
-        // whatever other tasks are at the words.
+        // SAFETY: the machine runs one CPU at a time, so this write is atomic, even if other tasks
+        // access the words.
         unsafe { *self.first.write() = value + 1 };
         // Sometimes long enough for waiters to block.
         pause(if sim::dice(8) == 0 { 20_000 } else { 40 });
@@ -93,7 +93,7 @@ impl Pair {
         unsafe { *self.second.write() = value + 1 };
     }
 
-    /// Reads both; no other CPU may be writing.
+    /// Reads both. No other CPU may be writing.
     pub fn look(&self) -> u64 {
         // SAFETY: the machine runs one CPU at a time, so no write is under way.
         let (first, second) = unsafe { (*self.first.read(), *self.second.read()) };
@@ -101,7 +101,7 @@ impl Pair {
         first
     }
 
-    /// Both must be `value`.
+    /// Asserts that both are `value`.
     pub fn check(&self, value: u64) {
         assert_eq!(self.look(), value, "critical sections were lost");
     }

@@ -1,4 +1,4 @@
-//! Per-CPU words: a pin keeps a task on its CPU, and all others off it.
+//! Per-CPU words: a pin keeps a task on its CPU, and other tasks off it.
 
 use super::pause;
 use crate::races::play::{Play, Scenario, Stage};
@@ -14,10 +14,10 @@ type Words = PerCpu<<Sim as Atomics>::Cell<u64>, Sim>;
 
 /// How a task adds to its CPU's word.
 pub trait Count: Send + Sync + 'static {
-    /// The pin, or nothing, once the word is found.
+    /// What is kept while the word is written: the pin or nothing.
     type Kept;
 
-    /// Keeps the pin until the word is written, if it is done right.
+    /// Keeps the pin until the word is written, in the sound version.
     fn keep(pin: Pin) -> Self::Kept;
 }
 
@@ -37,7 +37,7 @@ pub fn all() -> Vec<Scenario> {
     vec![named::<Pinned>("percpu.count")]
 }
 
-/// Jobs count, each on the CPU where it is, in the manner `C`.
+/// A scenario in which jobs count in their CPU's word, as `C` does.
 pub fn named<C: Count>(name: &str) -> Scenario {
     Scenario::new(name, build::<C>).on(2..=6)
 }
@@ -57,10 +57,10 @@ fn job<C: Count>(words: &Words, _job: usize) {
         let pin = Sim::pin();
         let word = words.get(&pin);
         let kept = C::keep(pin);
-        // SAFETY: the machine runs one CPU at a time, so this is a read of its own, and the write
-        // below is one, too.
+        // SAFETY: the machine runs one CPU at a time, so this read is atomic, and so is the write
+        // below.
         let value = unsafe { *word.read() };
-        // SAFETY: one CPU runs at a time, so this is a write of its own.
+        // SAFETY: one CPU runs at a time, so this write is atomic.
         unsafe { *word.write() = value + 1 };
         drop(kept);
         pause(300);

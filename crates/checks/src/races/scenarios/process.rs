@@ -1,4 +1,4 @@
-//! The space that a job runs in: active on whatever CPU the job is.
+//! The space that a job runs in, which is active on the job's CPU.
 
 use crate::races::panics;
 use machine::{Locals, PAGE_SIZE, Platform, Tasks};
@@ -6,8 +6,8 @@ use std::ptr::from_ref;
 use sync::EMBEDDER;
 use vm::{HEAP_START, Pmap, Space, System};
 
-/// The calling job runs in `space` from now on; it [leaves](leave) it, or enters another, before
-/// the space may go.
+/// Makes the calling job run in `space`. The job [leaves](leave) it, or enters another, before the
+/// space may be dropped.
 pub fn enter<S: System>(space: &Space<S>) {
     S::Machine::with_locals(|locals| {
         locals.words[EMBEDDER].set(from_ref::<Pmap<S>>(space.pmap()) as usize);
@@ -16,12 +16,12 @@ pub fn enter<S: System>(space: &Space<S>) {
     space.activate();
 }
 
-/// The calling job runs in no space from now on. The space active on its CPU stays so.
+/// Makes the calling job run in no space. The space that is active on its CPU remains so.
 pub fn leave<M: Platform>() {
     M::with_locals(|locals| locals.at_switch.set(None));
 }
 
-/// The job of these words is back on a CPU.
+/// Activates the space of the job with these words, which is back on a CPU.
 fn back<S: System>(locals: &Locals) {
     if panics::happened() {
         // The run has failed, and a job that unwinds may have dropped its space.
@@ -32,13 +32,14 @@ fn back<S: System>(locals: &Locals) {
     unsafe { &*pmap }.activate();
 }
 
-/// Where a heap may end: some pages above or below the end of its first 2 MiB, or of none.
+/// Where a heap may end: up to three pages above its start, or within two pages of the end of its
+/// first 2 MiB.
 pub fn a_heap_end() -> usize {
     let slots = sim::dice(2) as usize;
     HEAP_START + slots * ((2 << 20) - 2 * PAGE_SIZE) + sim::dice(4) as usize * PAGE_SIZE
 }
 
-/// Asserts that the heap of `space` is mapped as far as its end.
+/// Asserts that the heap of `space` is mapped up to its end.
 pub fn assert_heap<S: System>(space: &Space<S>) {
     let regions = space.regions();
     let heap = regions

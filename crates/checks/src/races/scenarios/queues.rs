@@ -131,7 +131,7 @@ fn trade<Q: SleepQueue<Sim>>(world: &Market<Q>, cpu: usize) {
     }
 }
 
-/// Takes one, if there is one.
+/// Takes one of the goods, if there is one.
 fn consume(goods: &<Sim as Atomics>::AtomicU32) -> bool {
     let seen = goods.load(Ordering::Relaxed);
     let taken =

@@ -1,8 +1,8 @@
 //! Families of processes whose pages go to the swap space and come back.
 //!
-//! Each CPU has a word of its own in each page of a family's first process, and in shared
-//! memory; it forks children of its own, and knows the words that they must find: in pages that
-//! it has given up (`MADV_FREE`), its last word or zero. One CPU only reclaims.
+//! Each CPU has a word of its own in each page of a family's first process, and in shared memory;
+//! it forks children of its own, and knows the words that they must find: in pages that it has
+//! given up (`MADV_FREE`), its last word or zero. One CPU does nothing but reclaim.
 
 use super::pause;
 use super::process::{enter, leave};
@@ -18,11 +18,12 @@ use vm::{Advice, At, Bring, Error, Move, Options, Prot, Request, Space, System, 
 const ROUNDS: u64 = 32;
 /// Children that a CPU has at a time.
 const CHILDREN: usize = 2;
-/// Pages of private memory, and of shared.
+/// Pages of private memory, and of shared memory.
 const PAGES: usize = 4;
 const BYTES: usize = PAGES * PAGE_SIZE;
-/// Where they are: private memory at a table's end.
+/// Where private memory begins: at a table's end.
 const FIRST: usize = (1 << 42) + (2 << 20) - BYTES / 2;
+/// Where shared memory begins.
 const SHARED: usize = 1 << 43;
 /// How far private memory moves.
 const STEP: usize = 3 << 20;
@@ -64,12 +65,12 @@ fn build<S: System<Machine = Sim>>(stage: &Stage, options: Options<S>) -> Play {
     })
 }
 
-/// A process, and the right values of the CPU's words in its private memory.
+/// A process, and the expected values of the CPU's words in its private memory.
 struct Process<'a, S: System<Machine = Sim>> {
     space: Owned<'a, Space<S>>,
     start: usize,
     words: [u64; PAGES],
-    /// Pages that are given up: they may be zero instead.
+    /// True for pages that are given up, which may be zero instead.
     given_up: [bool; PAGES],
 }
 
@@ -91,11 +92,11 @@ impl<T> Owned<'_, T> {
 /// One CPU at work.
 struct Worker<'a, S: System<Machine = Sim>> {
     cpu: usize,
-    /// Counts its stores.
+    /// The number of its stores.
     stores: u64,
-    /// The first is common to all CPUs.
+    /// The processes. All CPUs share the first.
     processes: Vec<Process<'a, S>>,
-    /// The right values of its words in shared memory.
+    /// The expected values of its words in shared memory.
     shared: [u64; PAGES],
 }
 
@@ -139,7 +140,7 @@ fn a_page() -> usize {
 }
 
 impl<S: System<Machine = Sim>> Worker<'_, S> {
-    /// Something, by chance, in one of the processes.
+    /// A random operation in one of the processes.
     fn step(&mut self) {
         let which = sim::dice(self.processes.len() as u64) as usize;
         enter(self.processes[which].space.get());
@@ -189,7 +190,7 @@ impl<S: System<Machine = Sim>> Worker<'_, S> {
             let at = 8 * self.cpu + page * PAGE_SIZE;
             let private = space.load(process.start + at);
             if process.given_up[page] && private == Ok(0) {
-                // It has gone, and does not come back.
+                // The value is lost, and does not come back.
                 process.words[page] = 0;
             }
             assert_eq!(private, Ok(process.words[page]), "private page {page}");
@@ -266,7 +267,7 @@ impl<S: System<Machine = Sim>> Worker<'_, S> {
                 process.start += STEP;
                 let moved = space.remap(whole, BYTES, Move::To(process.start));
                 match moved {
-                    // A part has been mapped anew, or locked.
+                    // A part has been mapped again, or locked.
                     Err(Error::NotOne { .. }) => {
                         process.start -= STEP;
                         Ok(())

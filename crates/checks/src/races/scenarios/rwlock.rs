@@ -1,4 +1,4 @@
-//! Readers beside readers, writers alone.
+//! Reader-writer locks: readers may overlap, writers are alone.
 
 use super::mutex::Pair;
 use super::pause;
@@ -10,8 +10,8 @@ use sync::rwlock::{FreebsdRw, RawRw, Rwsem, SpinParkRw};
 /// Acquisitions of each CPU.
 const ROUNDS: u64 = 12;
 
-/// The lock, also with next to no spinning; FreeBSD's, the same; Linux's, and such a one whose
-/// waiters soon ask for it.
+/// The locks: `sync`'s and FreeBSD's, each also with little spinning; Linux's, also with waiters
+/// that soon ask for the lock.
 pub fn all() -> Vec<Scenario> {
     vec![
         Scenario::new("rwlock.spin-park", build::<SpinParkRw<Sim>>).on(2..=6),

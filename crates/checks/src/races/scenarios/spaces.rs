@@ -19,7 +19,7 @@ use vm::{Error, HEAP_START, Options, Prot, Space, System, Vm};
 const ROUNDS: u64 = 24;
 /// Pages that all CPUs of a space work on.
 const PAGES: u64 = 6;
-/// They lie on both sides of a table's end.
+/// The first of these pages, which lie on both sides of a table's end.
 const FIRST: usize = (1 << 42) + (2 << 20) - PAGES as usize / 2 * PAGE_SIZE;
 /// Physical memory of a machine.
 const MEMORY: usize = 8 << 20;
@@ -83,12 +83,12 @@ struct Worker<'a, S: System<Machine = Sim>> {
     /// The mark that tells this space's pages from another's.
     mark: u64,
     cpu: usize,
-    /// Counts its own mappings.
+    /// The number of its own mappings.
     serial: Cell<u64>,
 }
 
 impl<S: System<Machine = Sim>> Worker<'_, S> {
-    /// A random operation. Faults come more often than the operations that make them.
+    /// A random operation. Faults are more frequent than operations that cause them.
     fn step(&self) {
         let space = self.space;
         let done = match sim::dice(16) {
@@ -151,7 +151,7 @@ impl<S: System<Machine = Sim>> Worker<'_, S> {
         let bytes = (1 + sim::dice(3) as usize) * PAGE_SIZE;
         let at = self.space.map(bytes, Prot::READ_WRITE)?;
         let pages = || (at..at + bytes).step_by(PAGE_SIZE);
-        // The addresses may be another's next; the values never are.
+        // Another CPU may use the addresses next, but never the values.
         let serial = self.serial();
         let value = |page: usize| serial << 32 | page as u64 & 0xffff_f000;
         for page in pages() {
@@ -181,7 +181,7 @@ fn a_page() -> usize {
     FIRST + sim::dice(PAGES) as usize * PAGE_SIZE
 }
 
-/// Some of them.
+/// Some of the pages that all work on.
 fn some_pages() -> VaRange {
     let first = sim::dice(PAGES);
     let count = 1 + sim::dice(PAGES - first);

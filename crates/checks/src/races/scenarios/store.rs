@@ -1,4 +1,4 @@
-//! A store of pages that takes its time and watches its user.
+//! A store of pages that delays its calls and checks how it is used.
 
 use super::pause;
 use crate::races::play::{Play, Scenario, Stage};
@@ -17,10 +17,11 @@ use vm::{Options, System, Vm};
 
 /// Slots of a swap space.
 const SLOTS: u32 = 512;
-/// A call takes less than this, in nanoseconds.
+/// The bound of a call's time, in nanoseconds.
 const CALL: u64 = 8_000;
 
-/// Pages in memory; a call takes a random time, and no two may concern one page at once.
+/// A store that keeps pages in memory. A call takes a random time, and no two calls may concern one
+/// page at the same time.
 pub struct Store<M: Platform> {
     pages: MemoryPager<M>,
     /// 1 for a page that a call concerns.
@@ -41,7 +42,7 @@ impl<M: Platform> Store<M> {
         self.pages.counts()
     }
 
-    /// Makes `word` the first word of a page and all others zero, beside all calls.
+    /// Makes `word` the first word of a page and all others zero, without counting as a call.
     pub fn put<S: System<Machine = M>>(&self, vm: &Arc<Vm<S>>, page: u64, word: u64) {
         let scratch = vm.new_page().expect("a page");
         let machine = vm.machine();
@@ -54,7 +55,7 @@ impl<M: Platform> Store<M> {
         written.expect("written");
     }
 
-    /// A page's word as the store has it now, beside all calls.
+    /// A page's word as the store now has it, without counting as a call.
     pub fn word<S: System<Machine = M>>(&self, vm: &Arc<Vm<S>>, page: u64, index: usize) -> u64 {
         let scratch = vm.new_page().expect("a page");
         let machine = vm.machine();
@@ -118,7 +119,7 @@ pub fn with_swap<S: System>(machine: S::Machine, options: Options<S>) -> Arc<Vm<
 pub struct Table<M: Atomics, const N: usize>(Box<[[M::AtomicU64; N]]>);
 
 impl<M: Atomics, const N: usize> Table<M, N> {
-    /// Zeroes for so many CPUs.
+    /// Zeroes for this many CPUs.
     pub fn new(cpus: usize) -> Self {
         let row = |_| std::array::from_fn(|_| M::AtomicU64::new(0));
         Table((0..cpus).map(row).collect())
@@ -137,13 +138,13 @@ impl<M: Atomics, const N: usize> Table<M, N> {
     }
 }
 
-/// The `n`th value of a word that is written many times: no part of one is part of another.
+/// The `n`th value of a word that is written many times: no part of a value is part of another one.
 pub fn value(n: u64) -> u64 {
     assert!(n < 1 << 16, "too many values");
     n * 0x0001_0001_0001_0001
 }
 
-/// Which value that is.
+/// The number `n` of a value.
 pub fn number(value: u64) -> u64 {
     let n = value & 0xffff;
     assert_eq!(value, n * 0x0001_0001_0001_0001, "a mixture of values");

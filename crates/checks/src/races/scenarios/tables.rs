@@ -24,7 +24,7 @@ const TABLES: usize = 4;
 const TABLE: usize = 2 << 20;
 /// Where the memory is.
 const FIRST: usize = 1 << 42;
-/// Physical memory of a machine: little more than all tables take.
+/// Physical memory of a machine: little more than all tables need.
 const MEMORY: usize = 3 << 18;
 /// The CPU that takes tables away.
 const DAEMON: usize = 0;
@@ -68,10 +68,10 @@ fn build<S: System<Machine = Sim>>(stage: &Stage, options: Options<S>) -> Play {
 struct Worker<'a, S: System<Machine = Sim>> {
     world: &'a World<S>,
     cpu: usize,
-    /// Counts its stores.
+    /// The number of its stores.
     stores: u64,
     processes: Vec<Space<S>>,
-    /// The right values of its words.
+    /// The expected values of its words.
     words: [u64; TABLES],
 }
 
@@ -114,7 +114,7 @@ impl<S: System<Machine = Sim>> World<S> {
         space
     }
 
-    /// Maps a part of the memory where it belongs.
+    /// Maps a part of the memory at its place.
     fn map(&self, space: &Space<S>, first: usize, count: usize) {
         let offset = (first * TABLE) as u64;
         let request = Request::object(&self.memory, offset, count * TABLE, Prot::READ_WRITE);
@@ -129,7 +129,7 @@ fn a_table() -> usize {
 }
 
 impl<S: System<Machine = Sim>> Worker<'_, S> {
-    /// Something, by chance, in one of the processes.
+    /// A random operation in one of the processes.
     fn step(&mut self) {
         let which = sim::dice(self.processes.len() as u64) as usize;
         enter(&self.processes[which]);

@@ -1,7 +1,7 @@
 //! Alan Cox's example (case study 000) with the real reclaimer: a page of a file is unmapped by one
 //! CPU, written through the stale translation of another, and written out by a third.
 //!
-//! Nothing that a task has written is lost, wherever the page is in the end.
+//! Nothing that a task has written is lost, no matter where the page ends up.
 
 use super::alan_cox::{AT, PAGEOUT, WRITER};
 use super::pause;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use vm::object::{Object, ObjectRef};
 use vm::{Advice, At, Error, Options, Prot, Request, Space, System, Vm};
 
-/// How often the page goes out.
+/// How often the page is sent out.
 const ROUNDS: usize = 12;
 
 /// Every preset.
@@ -32,7 +32,7 @@ pub fn named<S: System<Machine = Sim>>(
     sized(with_parts(name, options, build))
 }
 
-/// On machines that it fits.
+/// The scenario with the number of jobs and the memory that it needs.
 fn sized(scenario: Scenario) -> Scenario {
     scenario.on(3..=4).with_memory(4 << 20)
 }
@@ -40,9 +40,9 @@ fn sized(scenario: Scenario) -> Scenario {
 struct World<S: System<Machine = Sim>> {
     vm: Arc<Vm<S>>,
     file: ObjectRef<S>,
-    /// One for each CPU but the writer; the first sends the page out, the others unmap it.
+    /// A space for each CPU but the writer; the first sends the page out, the others unmap it.
     spaces: Vec<Space<S>>,
-    /// The word written last.
+    /// The value that was written last.
     last: <Sim as Atomics>::AtomicU64,
 }
 
@@ -86,7 +86,7 @@ impl<S: System<Machine = Sim>> World<S> {
         }
     }
 
-    /// Writes the page while any of the spaces that unmap it has not.
+    /// Writes the page until all the spaces that unmap it have done so.
     fn write(&self) {
         let mut left: Vec<_> = self.spaces[1..].iter().collect();
         for value in 1.. {

@@ -206,7 +206,7 @@ unsafe impl<const FLAW: Flaw> Memory for Broken<FLAW> {
 unsafe impl<const FLAW: Flaw> Mmu for Broken<FLAW> {
     fn asids(&self) -> usize {
         match FLAW {
-            // One that it has counts, beside 0, as if there were no more.
+            // Claims to have no tags, although 0 always is one.
             NO_ASIDS => 0,
             _ => self.inner.asids(),
         }

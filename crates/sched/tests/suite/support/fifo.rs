@@ -5,7 +5,7 @@ use sched::{Leaving, Policy, TaskRef, Tick, Why};
 use sync::RawLock;
 use sync::spin::Ticket;
 
-/// The policy.
+/// A policy with one FIFO queue.
 pub struct Fifo<M: Contexts> {
     lock: Ticket<M>,
     /// The tasks that wait; under the lock.

@@ -46,7 +46,7 @@ pub fn best(cpus: usize) -> Sim {
     machine::<Best<Sim>>(quiet(cpus, 0))
 }
 
-/// Makes a value in the machine's memory.
+/// Creates a value in the machine's memory.
 pub fn shared<T: Send + Sync + 'static>(
     sim: &Sim,
     make: impl FnOnce() -> T + Send + 'static,

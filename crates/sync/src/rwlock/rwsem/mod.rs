@@ -1,26 +1,26 @@
 //! Linux's `rw_semaphore`: a reader-writer lock whose writers spin while the owner runs, and whose
 //! waiters form one queue.
 //!
-//! As in `kernel/locking/rwsem.c` of Linux 6.12, on x86-64.
+//! The steps are those of `kernel/locking/rwsem.c` in Linux 6.12, on x86-64.
 //!
 //! | bits of `count` | meaning |
 //! |---|---|
-//! | `WRITER` | a writer has the lock |
-//! | `WAITERS` | tasks stand in the queue |
+//! | `WRITER` | a writer holds the lock |
+//! | `WAITERS` | tasks wait in the queue |
 //! | `HANDOFF` | the first of the queue has waited for 4 ms: no other task acquires the lock before it |
-//! | the rest | how many readers there are, or try to be |
+//! | the rest | the number of readers, and of tasks that try to be |
 //!
-//! `owner` is a hint for spinners: the task that writes, or one that reads or has read, with
-//! `BY_READERS`; with `UNSPINNABLE` while a writer that has spun behind readers for long wants
-//! nobody to do so again.
+//! `owner` is a hint for spinners: the task that writes, or, with `BY_READERS`, one that reads or
+//! has read. It has `UNSPINNABLE` after a writer has spun behind readers for too long, so that no
+//! other does.
 //!
 //! ```text
 //! read:          count += READER; if none of WRITER, WAITERS, HANDOFF: done
-//!                if neither WRITER nor HANDOFF, and the lock does not look like one that readers have: done,
+//!                if neither WRITER nor HANDOFF, and `owner` names no reader: done,
 //!                    and as the only reader wake those in the queue
 //!                lock the queue; if it is empty and not WRITER: done
 //!                join it; count -= READER; wake the first if it can go on; sleep until granted
-//! read unlock:   count -= READER; if that left WAITERS and nobody else: wake the first
+//! read unlock:   count -= READER; if that left WAITERS and no holder: wake the first
 //! write:         cas(count, 0, WRITER)
 //!                else as the first of the spinners (`Osq`): spin while the owner runs;
 //!                    if neither held nor HANDOFF: cas(count, count | WRITER)
@@ -32,22 +32,22 @@
 //! downgrade:     count += READER - WRITER; if WAITERS: wake the readers
 //! wake:          lock the queue; the first is a writer: wake it, and it tries again
 //!                a reader: count += READER; if WRITER: it was stolen, count -= READER (and after 4 ms: HANDOFF)
-//!                    else grant the lock to up to 256 readers of the queue, wherever they stand
+//!                    else grant the lock to up to 256 readers anywhere in the queue
 //! ```
-//! So a release wakes one writer, which finds the lock free or stolen, or many readers, which have
-//! it. Readers that come while tasks wait queue behind them, unless the lock is free; writers that
-//! spin overtake all.
+//! So a release wakes one writer, which finds the lock free or stolen, or many readers, to which it
+//! has granted the lock. Readers that come while tasks wait queue behind them, unless the lock is
+//! free; writers that spin overtake all.
 //!
 //! No wake-up is lost: `WAITERS` is set under the queue's lock while the lock is held, or the task
-//! looks once more. A task that takes the last hold away, or a reader that gives up its try, sees
-//! `WAITERS`, comes to the queue, and finds the task.
+//! looks once more. A task that releases the last acquisition, or a reader that gives up its
+//! attempt, sees `WAITERS`, locks the queue, and finds the task.
 //!
 //! A release looks at the queue after it has freed the lock. So the memory of a lock may be freed
 //! only when all releases have returned, not as soon as the lock is free.
 //!
 //! The differences: a woken reader learns that it has the lock when its waker has released the
-//! queue; the places of spinners are a task's, not a CPU's ([`crate::spin::Queued`]); waits cannot
-//! be interrupted; there are no real-time tasks.
+//! queue; spinners' places belong to tasks, not to CPUs ([`crate::spin::Queued`]); waits cannot be
+//! interrupted; there are no real-time tasks.
 
 mod queue;
 mod spin;
@@ -66,7 +66,7 @@ use wake::Reason;
 const WRITER: usize = 1;
 const WAITERS: usize = 2;
 const HANDOFF: usize = 4;
-/// One reader, and all of them.
+/// What one reader adds to `count`; [`READERS`] masks all of them.
 const READER: usize = 1 << 8;
 const READERS: usize = !(READER - 1);
 const HELD: usize = WRITER | READERS;
@@ -75,11 +75,12 @@ const HELD: usize = WRITER | READERS;
 const BY_READERS: usize = 1;
 const UNSPINNABLE: usize = 2;
 
-/// The reader-writer lock of Linux: 40 bytes, as there. Writers may starve readers for 4 ms, and
+/// The reader-writer lock of Linux: 40 bytes, as in Linux. Writers may starve readers for 4 ms, and
 /// readers writers.
 ///
-/// A writer spins behind readers for `SPIN` nanoseconds, and a 20th of that for each reader up to 30. A waiter asks for the
-/// lock to be handed over after `WAIT` nanoseconds. The task that writes must release its acquisition.
+/// A writer spins behind readers for `SPIN` nanoseconds, and a 20th of that for each reader up to
+/// 30. A waiter asks for the lock to be handed over after `WAIT` nanoseconds. The task that
+/// acquires it for writing must release it.
 #[repr(C)]
 pub struct Rwsem<M: Machine, const SPIN: u64 = 10_000, const WAIT: u64 = 4_000_000> {
     count: M::AtomicUsize,
@@ -97,7 +98,7 @@ impl<M: Machine, const SPIN: u64, const WAIT: u64> Rwsem<M, SPIN, WAIT> {
         M::with_locals(|locals| ptr::from_ref(locals) as usize)
     }
 
-    /// Relaxed, here and wherever `owner` is used: a hint.
+    /// Records a reader as the owner. Relaxed, as everywhere: `owner` is a hint.
     fn own_as_reader(&self, name: usize) {
         let kept = self.owner.load(Ordering::Relaxed) & UNSPINNABLE;
         self.owner
@@ -113,11 +114,11 @@ impl<M: Machine, const SPIN: u64, const WAIT: u64> Rwsem<M, SPIN, WAIT> {
         LockedQueue::new(&self.queue, RawGuard::new(&self.wait_lock), pin)
     }
 
-    /// Acquires the lock for reading; the caller is counted, and found `count`.
+    /// Acquires the lock for reading. The caller has counted itself, which gave `count`.
     #[cold]
     fn read_slow(&self, count: usize) {
         let is_only = count & READERS == READER;
-        // A stream of readers must not keep writers out: behind other readers a reader queues.
+        // A stream of readers must not keep writers out, so a reader queues behind other readers.
         let is_stream =
             !is_only && count & WRITER == 0 && self.owner.load(Ordering::Relaxed) & BY_READERS != 0;
         if !is_stream && count & (WRITER | HANDOFF) == 0 {
@@ -141,7 +142,7 @@ impl<M: Machine, const SPIN: u64, const WAIT: u64> Rwsem<M, SPIN, WAIT> {
         // SAFETY: the waiter stays in place until it has been granted the lock, and has left the
         // queue.
         unsafe { queue.push(&waiter) };
-        // Relaxed, as each change under the queue's lock that acquires nothing.
+        // Relaxed: a change under the queue's lock that acquires nothing.
         let left = self.count.fetch_add(change, Ordering::Relaxed);
         let wakes = self.next_to_wake(left.wrapping_add(change), &mut queue);
         drop(queue);
@@ -173,7 +174,8 @@ impl<M: Machine, const SPIN: u64, const WAIT: u64> Rwsem<M, SPIN, WAIT> {
         while !self.try_write_queued(&mut queue, &waiter) {
             let may_be_next = queue.is_handed_to(&waiter);
             drop(queue);
-            // Handed over to this task, it is free in a moment if its owner writes and runs.
+            // The lock is to be handed to this task: if its owner writes and runs, it is free in a
+            // moment.
             if !(may_be_next && self.spin_on_owner() == spin::Owner::None) {
                 note_sleep::<M>();
                 M::park();
@@ -183,8 +185,8 @@ impl<M: Machine, const SPIN: u64, const WAIT: u64> Rwsem<M, SPIN, WAIT> {
         self.own_as_writer();
     }
 
-    /// Acquires the lock for `waiter`, which then leaves the queue; or asks for it to be handed
-    /// over, if it waits for long.
+    /// Acquires the lock for `waiter`, which then leaves the queue; or sets `HANDOFF` if the waiter
+    /// is late. Returns true if it acquired the lock.
     fn try_write_queued(&self, queue: &mut LockedQueue<'_, M>, waiter: &Waiter<M>) -> bool {
         let mut count = self.count.load(Ordering::Relaxed);
         loop {

@@ -6,27 +6,29 @@ use crate::spin::Qspinlock;
 use core::ptr::{self, from_ref, null};
 use machine::{Atomic, Machine, Ordering, SharedCell};
 
-/// The most readers that one wake-up grants the lock to.
+/// The most readers to which one wake-up grants the lock.
 const BATCH: usize = 256;
 
-/// The waiters, the first and the last of them; null if there is none. Under the queue's lock.
+/// The first and the last waiter; null if there is none. Guarded by the queue's lock.
 pub(super) struct Queue<M: Machine> {
     first: *const Waiter<M>,
     last: *const Waiter<M>,
 }
 
-/// A task that waits, on its stack, on a line of its own.
+/// A waiting task's node: on its stack, on a cache line of its own.
 #[repr(align(64))]
 pub(super) struct Waiter<M: Machine> {
     pub(super) task: M::Task,
     pub(super) writes: bool,
     /// The task's name as an owner.
     pub(super) name: usize,
-    /// The time after which it asks for the lock to be handed to it.
+    /// The time after which the task asks for the lock to be handed to it.
     deadline: u64,
-    /// Under the queue's lock; of a reader that has been taken from the queue, its waker's.
+    /// Guarded by the queue's lock. Once a reader has been taken from the queue, its waker owns
+    /// them.
     links: M::Cell<Links<M>>,
-    /// True if the lock is a reader's. Its waker sets it, and is then done with the waiter.
+    /// 1 once a reader has been granted the lock. Its waker sets it, and then no longer accesses
+    /// the waiter.
     granted: M::AtomicU32,
 }
 
@@ -54,7 +56,7 @@ impl<M: Machine> Queue<M> {
 }
 
 impl<M: Machine> Waiter<M> {
-    /// For the calling task, which is late after `patience` nanoseconds.
+    /// A waiter for the calling task, which is late after `patience` nanoseconds.
     pub(super) fn new(writes: bool, name: usize, patience: u64) -> Self {
         Waiter {
             task: M::current_task(),
@@ -70,7 +72,7 @@ impl<M: Machine> Waiter<M> {
         }
     }
 
-    /// Returns true if it has waited for so long that the lock is to be handed to it.
+    /// Returns true if the task has waited for so long that the lock is to be handed to it.
     pub(super) fn is_late(&self) -> bool {
         M::now() > self.deadline
     }
@@ -85,7 +87,7 @@ impl<M: Machine> Waiter<M> {
     }
 }
 
-/// The queue, locked.
+/// The locked queue.
 pub(super) struct LockedQueue<'a, M: Machine> {
     queue: &'a M::Cell<Queue<M>>,
     _lock: RawGuard<'a, M, Qspinlock<M>>,
@@ -142,7 +144,7 @@ impl<'a, M: Machine> LockedQueue<'a, M> {
         self.first().is_some_and(|first| self.is_handed_to(first))
     }
 
-    /// `HANDOFF` is set for the first waiter now.
+    /// Records that `HANDOFF` is set for the first waiter.
     pub(super) fn hand_to_first(&mut self) {
         if let Some(first) = self.first() {
             // SAFETY: the queue is locked.
@@ -167,7 +169,7 @@ impl<'a, M: Machine> LockedQueue<'a, M> {
         }
     }
 
-    /// Removes `waiter`, which is queued; returns the one behind it.
+    /// Removes `waiter`, which is queued. Returns the next waiter.
     pub(super) fn remove(&mut self, waiter: &Waiter<M>) -> *const Waiter<M> {
         // SAFETY: the queue is locked, and queued waiters stay in place.
         unsafe {
@@ -196,11 +198,11 @@ impl<'a, M: Machine> LockedQueue<'a, M> {
             && readers.count < BATCH
         {
             at = if waiter.writes {
-                // SAFETY: as above.
+                // SAFETY: the queue is locked, and the waiter stays in place.
                 unsafe { (*waiter.links.read()).next }
             } else {
                 let next = self.remove(waiter);
-                // SAFETY: as above.
+                // SAFETY: the queue is locked, and the waiter stays in place.
                 unsafe {
                     (*waiter.links.write()).next = null();
                     match last.as_ref() {
@@ -217,7 +219,7 @@ impl<'a, M: Machine> LockedQueue<'a, M> {
     }
 }
 
-/// Readers that have left the queue, and have the lock; each sleeps until it is told.
+/// Readers that have been taken from the queue and granted the lock; each sleeps until it is told.
 pub(super) struct Readers<M: Machine> {
     first: *const Waiter<M>,
     pub(super) count: usize,
@@ -240,7 +242,7 @@ impl<M: Machine> Iterator for Readers<M> {
         // SAFETY: a reader stays in place until it is granted the lock.
         let waiter = unsafe { self.first.as_ref() }?;
         let task = waiter.task;
-        // SAFETY: the waiter has left the queue, so its links are the waker's.
+        // SAFETY: the waiter has left the queue, so the waker owns its links.
         self.first = unsafe { (*waiter.links.read()).next };
         // Release: pairs with the acquire in `Waiter::wait`.
         waiter.granted.store(1, Ordering::Release);

@@ -1,25 +1,25 @@
-//! How a writer spins for an [`Rwsem`].
+//! The spinning of writers for an [`Rwsem`].
 
 use super::{BY_READERS, HANDOFF, HELD, READER, Rwsem, UNSPINNABLE, WRITER};
 use crate::effort::note_spins;
 use machine::{Atomic, AtomicInt, Machine, Ordering};
 
-/// Pauses between two looks at a lock that readers have.
+/// Pauses between two reads of a lock that readers hold.
 const PAUSES: u32 = 4;
-/// More readers than this give a writer no more time to spin.
+/// The most readers that lengthen a writer's spin.
 const MOST_READERS: u64 = 30;
 
-/// Whom a spinning task waits for.
+/// The owner that a spinning task waits for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Owner {
-    /// Nobody, or a reader that has not said so.
+    /// None, or a reader that is not recorded yet.
     None,
-    /// A writer, which runs.
+    /// A running writer.
     Writer,
-    /// Readers.
+    /// One or more readers.
     Readers,
-    /// A writer that is off its CPU, or readers that are not to be waited for; or this task is to
-    /// leave its CPU.
+    /// A writer that is off its CPU, or readers behind which no task may spin; or the spinner
+    /// itself is to leave its CPU.
     Unspinnable,
 }
 
@@ -35,7 +35,7 @@ impl Owner {
 }
 
 impl<M: Machine, const SPIN: u64, const WAIT: u64> Rwsem<M, SPIN, WAIT> {
-    /// Spins while that may help; returns whether it acquired the lock for writing.
+    /// Spins while that may help. Returns true if it acquired the lock for writing.
     pub(super) fn spin(&self) -> bool {
         if M::is_wanted() || !self.is_spinnable() {
             return false;
@@ -49,8 +49,8 @@ impl<M: Machine, const SPIN: u64, const WAIT: u64> Rwsem<M, SPIN, WAIT> {
         taken
     }
 
-    /// Returns true if spinning may help a task that comes. (An entry of a reader may be old, so it
-    /// does not matter.)
+    /// Returns true if spinning may help a new task. (A reader recorded as the owner may have left,
+    /// so it does not count.)
     fn is_spinnable(&self) -> bool {
         let owner = self.owner.load(Ordering::Relaxed);
         match Owner::of(owner) {
@@ -88,7 +88,7 @@ impl<M: Machine, const SPIN: u64, const WAIT: u64> Rwsem<M, SPIN, WAIT> {
         }
     }
 
-    /// The owner, as soon as it is no longer one and the same writer that runs.
+    /// Waits while the same writer owns the lock and runs; returns the owner after that.
     pub(super) fn spin_on_owner(&self) -> Owner {
         let owner = self.owner.load(Ordering::Relaxed);
         let (mut now, mut rounds) = (owner, 0);
@@ -104,8 +104,8 @@ impl<M: Machine, const SPIN: u64, const WAIT: u64> Rwsem<M, SPIN, WAIT> {
         Owner::of(now)
     }
 
-    /// Acquires the lock for writing, before those in the queue, if it is free and not to be handed
-    /// over.
+    /// Acquires the lock for writing, ahead of the queue, if it is free and not to be handed over.
+    /// Returns true if it did.
     fn steal(&self) -> bool {
         let mut count = self.count.load(Ordering::Relaxed);
         while count & (HELD | HANDOFF) == 0 {
@@ -123,13 +123,13 @@ impl<M: Machine, const SPIN: u64, const WAIT: u64> Rwsem<M, SPIN, WAIT> {
         false
     }
 
-    /// Until when a writer spins behind readers.
+    /// The time until which a writer spins behind readers.
     fn patience(&self) -> u64 {
         let readers = (self.count.load(Ordering::Relaxed) / READER) as u64;
         M::now() + SPIN + readers.min(MOST_READERS) * SPIN / 20
     }
 
-    /// No task spins behind these readers any more.
+    /// Makes tasks no longer spin behind these readers.
     fn forbid_spinning(&self) {
         let mut owner = self.owner.load(Ordering::Relaxed);
         while Owner::of(owner) == Owner::Readers {
@@ -146,7 +146,7 @@ impl<M: Machine, const SPIN: u64, const WAIT: u64> Rwsem<M, SPIN, WAIT> {
         }
     }
 
-    /// The readers have gone: tasks may spin again.
+    /// Lets tasks spin again, after the readers have left.
     pub(super) fn allow_spinning(&self) {
         if self.owner.load(Ordering::Relaxed) & UNSPINNABLE != 0 {
             self.owner.fetch_and(!UNSPINNABLE, Ordering::Relaxed);

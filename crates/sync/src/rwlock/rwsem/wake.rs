@@ -1,21 +1,21 @@
-//! Whom an [`Rwsem`] wakes.
+//! The choice of the tasks that an [`Rwsem`] wakes.
 
 use super::queue::{LockedQueue, Readers};
 use super::{HANDOFF, READER, READERS, Rwsem, WAITERS, WRITER};
 use machine::{Atomic, AtomicInt, Machine, Ordering};
 
-/// Why tasks are woken.
+/// Why tasks are woken, which decides what is woken.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reason {
-    /// The lock was free: the first of the queue.
+    /// The lock was free: wake the first of the queue.
     Free,
-    /// Other tasks read, or try to: the first, if it reads.
+    /// Other tasks read, or try to: wake the first, if it reads.
     OthersRead,
-    /// The caller reads: the first, if it reads.
+    /// The caller reads: wake the first, if it reads.
     Reading,
 }
 
-/// Tasks to wake when the queue is unlocked: a writer, or readers that have the lock.
+/// Tasks to wake when the queue is unlocked: a writer, or readers that have been granted the lock.
 pub(super) struct Wakes<M: Machine> {
     writer: Option<M::Task>,
     readers: Readers<M>,
@@ -31,7 +31,7 @@ impl<M: Machine> Wakes<M> {
         self.writer.is_some() || self.readers.count != 0
     }
 
-    /// Wakes them. The queue is not locked.
+    /// Wakes these tasks. The queue is not locked.
     pub(super) fn wake(self) {
         self.writer
             .into_iter()
@@ -49,7 +49,7 @@ impl<M: Machine, const SPIN: u64, const WAIT: u64> Rwsem<M, SPIN, WAIT> {
         wakes.wake();
     }
 
-    /// Those that can go on with `count`, which the caller has found or left behind.
+    /// The tasks that can go on with `count`, which the caller has found or left behind.
     pub(super) fn next_to_wake(&self, count: usize, queue: &mut LockedQueue<'_, M>) -> Wakes<M> {
         if count & WRITER != 0 {
             return Wakes::NONE;
@@ -61,7 +61,7 @@ impl<M: Machine, const SPIN: u64, const WAIT: u64> Rwsem<M, SPIN, WAIT> {
         self.choose(Reason::Free, queue)
     }
 
-    /// Grants the lock to readers, or says which writer is to try again.
+    /// Grants the lock to readers, or chooses the writer that is to try again.
     fn choose(&self, reason: Reason, queue: &mut LockedQueue<'_, M>) -> Wakes<M> {
         let Some(first) = queue.first() else {
             return Wakes::NONE;
@@ -73,8 +73,8 @@ impl<M: Machine, const SPIN: u64, const WAIT: u64> Rwsem<M, SPIN, WAIT> {
                 ..Wakes::NONE
             };
         }
-        // A writer may steal the lock before it is granted to all: so it is granted to the first at
-        // once.
+        // A writer may steal the lock before it is granted to all readers, so it is granted to the
+        // first one at once.
         let granted = match reason {
             Reason::Reading => 0,
             _ if self.grant_first(queue) => READER,
@@ -96,8 +96,8 @@ impl<M: Machine, const SPIN: u64, const WAIT: u64> Rwsem<M, SPIN, WAIT> {
         }
     }
 
-    /// Counts the first of the queue as a reader; unless a writer has the lock, from which it is to
-    /// be handed over if the reader is late.
+    /// Counts the first of the queue as a reader, unless a writer holds the lock; then sets
+    /// `HANDOFF` if the reader is late. Returns true if the reader is counted.
     fn grant_first(&self, queue: &mut LockedQueue<'_, M>) -> bool {
         let Some(first) = queue.first() else {
             return false;

@@ -14,11 +14,11 @@ use machine::{Atomics, Cpus, Execute, Job, SharedCell, Tasks};
 
 struct World {
     queue: Osq<Loomed>,
-    /// Written by the first of the queue.
+    /// Written by the task that is first in the queue.
     count: <Loomed as Atomics>::Cell<usize>,
 }
 
-/// CPUs enter, and give up after so many looks; never, if there is none.
+/// CPUs enter the queue, and give up after as many looks as `patience` says; `None` never gives up.
 fn tasks(preemptions: usize, patience: &'static [Option<u32>]) {
     let mut builder = Builder::new();
     builder.preemption_bound = Some(preemptions);
@@ -36,15 +36,15 @@ fn tasks(preemptions: usize, patience: &'static [Option<u32>]) {
                 let first = world.queue.enter(gives_up);
                 assert!(first.is_some() || looks.is_some());
                 if first.is_some() {
-                    // SAFETY: only the first of the queue is at the count; the checker sees whether
-                    // that is so.
+                    // SAFETY: only the first of the queue accesses the count, which the checker
+                    // verifies.
                     unsafe { *world.count.write() += 1 };
-                    // Others queue meanwhile.
+                    // Other tasks queue meanwhile.
                     Loomed::relax(0);
                 }
                 drop(first);
-                // Nobody gets the places of this task: the checker would not see that the two
-                // synchronize.
+                // No task reuses the places of this one, because the checker would not see that the
+                // two synchronize.
                 Loomed::with_locals(|locals| locals.words[QUEUE_PLACES].set(0));
             }) as Job
         };

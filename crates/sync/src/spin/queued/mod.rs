@@ -1,7 +1,8 @@
-//! Linux's queued spin lock, and the same with a NUMA-aware queue.
+//! Linux's queued spin lock, and a variant with a NUMA-aware queue.
 //!
-//! One waiter spins on the lock itself (*pending*), all further ones form an MCS queue. Its first
-//! leaves the queue as it acquires the lock, so a release knows no node, and the lock is one word:
+//! One waiter spins on the lock itself (*pending*), all further ones form an MCS queue. The first
+//! of the queue leaves it when it acquires the lock, so a release needs no node, and the lock is
+//! one word:
 //!
 //! ```text
 //! bits   0–7 locked | 8 pending | 16–17 level, 18–31 number + 1 of the last waiter's place; 0: no queue
@@ -16,16 +17,16 @@
 //! unlock:  word &= !LOCKED
 //! ```
 //!
-//! As in `kernel/locking/qspinlock.c` of Linux 6.12, with two differences. Linux stores single
-//! bytes of the word, where the language has one size of access to an atomic, so a release is a
-//! locked instruction here. And Linux has four places a CPU (a task, and what interrupts it); here
-//! a task has them ([`place`]), since threads of the host are no CPUs.
+//! The steps are those of `kernel/locking/qspinlock.c` in Linux 6.12, with two differences. Linux
+//! stores single bytes of the word; Rust allows only one size of access to an atomic, so a release
+//! is a locked instruction here. And Linux has four places per CPU (for a task and what interrupts
+//! it); here a task has them ([`place`]), since threads of the host are no CPUs.
 //!
 //! In the NUMA-aware lock (CNA: Dice and Kogan, EuroSys 2019; Kogan's patches for Linux) the first
 //! of the queue looks for a waiter of its own NUMA node, and moves those that it passes over to a
-//! secondary queue. The place's `turn` hands that queue on, by the code of its last place; whose
-//! `next` is its first. Of [`Cna`]'s hand-overs one in 65,536 lets the secondary queue go first,
-//! and while that is empty, 255 in 256 look for nobody (the paper's `THRESHOLD` and `THRESHOLD2`).
+//! secondary queue. A place's `turn` passes that queue on, as the code of its last place, whose
+//! `next` is its first. One in 65,536 of [`Cna`]'s hand-overs lets the secondary queue go first,
+//! and while that is empty, 255 in 256 do not search (the paper's `THRESHOLD` and `THRESHOLD2`).
 
 mod near;
 
@@ -39,7 +40,7 @@ use machine::{Atomic, AtomicInt, ConstInit, Machine, Ordering};
 
 /// A task holds the lock.
 const LOCKED: u32 = 0xff;
-/// What its byte is then.
+/// The value of the locked byte while a task holds the lock.
 const HELD: u32 = 1;
 /// A task waits on the lock itself.
 const PENDING: u32 = 1 << 8;
@@ -48,10 +49,10 @@ const TAIL: u32 = !0 << place::SHIFT;
 /// A turn has come; with it comes the code of the last place in the secondary queue, if that is not
 /// empty.
 const GO: u32 = 1;
-/// How often a task looks whether the pending one has the lock, before it queues.
+/// How often a task checks if the pending task has acquired the lock, before it queues.
 const HAND_OVER: u32 = 512;
 
-/// The lock of Linux: 4 bytes. FIFO, but for a task that finds nobody pending.
+/// Linux's lock: 4 bytes. FIFO, except for a task that finds none pending.
 pub type Qspinlock<M> = Queued<M, 0>;
 
 /// The NUMA-aware lock: 4 bytes. Unfair to other NUMA nodes for a while.
@@ -83,7 +84,8 @@ impl<M: Machine, const KEEP: u32> Queued<M, KEEP> {
         }
     }
 
-    /// Acquires the lock as the task that waits on the lock itself, unless another waits already.
+    /// Acquires the lock as the pending task, which waits on the lock itself, unless another is
+    /// pending or queued.
     fn lock_pending(&self, mut seen: u32) -> Result<(), u32> {
         if seen == PENDING {
             let mut looks = 0;
@@ -169,8 +171,8 @@ impl<M: Machine, const KEEP: u32> Queued<M, KEEP> {
         }
     }
 
-    /// Acquires the lock for the only place in the queue, and leaves the secondary queue in its
-    /// stead. Fails if a task has come.
+    /// Acquires the lock for the only place in the queue, which the secondary queue then replaces.
+    /// Fails if a task has queued meanwhile.
     fn take_last(&self, place: &Place<M>, seen: u32) -> bool {
         let Some(last) = place.secondary() else {
             let alone =
@@ -195,7 +197,7 @@ impl<M: Machine, const KEEP: u32> Queued<M, KEEP> {
         alone.is_ok()
     }
 
-    /// Acquires the lock for a task that has no place left.
+    /// Acquires the lock for a task without a free place.
     pub(super) fn lock_without_place(&self) {
         while self.try_lock().is_none() {
             wait::<M>(|| !self.is_locked());
@@ -243,7 +245,7 @@ unsafe impl<M: Machine, const KEEP: u32> RawLock<M> for Queued<M, KEEP> {
         self.word.fetch_and(!LOCKED, Ordering::Release);
     }
 
-    /// Also while the lock is being handed over, as in Linux.
+    /// Returns true also while the lock is being handed over, as in Linux.
     #[inline]
     fn is_locked(&self) -> bool {
         self.word.load(Ordering::Relaxed) != 0

@@ -1,10 +1,12 @@
-//! The next first of the queue: the next in line, or the nearest of the holder's NUMA node (CNA).
+//! The choice of the place that becomes first in the queue: the next in line, or the nearest on the
+//! holder's NUMA node (CNA).
 
 use crate::spin::place::{Node, Place};
 use machine::{Atomic, Machine, Ordering};
 
-/// The place that the holder of the lock, until now first of the queue, hands its turn to, and the
-/// code of the last place in the secondary queue that goes with it. `next` is the next in line.
+/// Chooses the place to which the holder of the lock, which was first in the queue, hands its turn.
+/// Also returns the code of the last place in the secondary queue, which goes with the turn. `next`
+/// is the next in line.
 ///
 /// Only the first of the queue follows and changes links other than its own, and what it has
 /// written goes with the turn.
@@ -30,8 +32,8 @@ pub(super) fn successor<M: Machine, const KEEP: u32>(
     (place.of(first), 0)
 }
 
-/// The first from `next` on that is of this NUMA node; those before it become the end of the
-/// secondary queue.
+/// The first place from `next` on whose task is on this NUMA node; those before it are appended to
+/// the secondary queue.
 fn near<'a, M: Machine>(
     place: &'a Place<M>,
     next: *mut (),
@@ -75,7 +77,7 @@ mod tests {
     use hosted::Hosted;
     use machine::Ordering::Relaxed;
 
-    /// Places of waiters that are of these NUMA nodes, one behind the other; all of this task.
+    /// A queue of places, all of this task, with these NUMA nodes.
     fn queue(homes: &[u32]) -> Vec<Place<Hosted>> {
         let places: Vec<Place<Hosted>> = homes.iter().map(|_| enter().expect("a place")).collect();
         places[0].seed(1);
@@ -116,7 +118,7 @@ mod tests {
         assert_eq!(hand_over(&places, 0), (3, Some(2)));
         // The last of the secondary queue names its first.
         assert_eq!((next(&places, 1), next(&places, 2)), (Some(2), Some(1)));
-        // Alone in the queue, 3 leaves the secondary one in its stead.
+        // Place 3 is alone in the queue, and the secondary queue takes its place.
         let lock = Queued::<Hosted, 0xff>::new();
         let (own, last) = (places[3].node().code, places[2].node().code);
         lock.word.store(own, Relaxed);
@@ -131,13 +133,13 @@ mod tests {
     fn the_secondary_queue_grows_and_goes_first_when_nobody_is_near() {
         let places = queue(&[0, 1, 0, 1]);
         assert_eq!(hand_over(&places, 0), (2, Some(1)));
-        // 0 comes back behind 3.
+        // Place 0 queues again, behind 3.
         let again = places[0].node();
         again.next.store(null_mut(), Relaxed);
         places[3].node().next.store(again.address(), Relaxed);
         assert_eq!(hand_over(&places, 2), (0, Some(3)));
         assert_eq!((next(&places, 1), next(&places, 3)), (Some(3), Some(1)));
-        // 2 is back, of another node by now.
+        // Place 2 queues again, now on another node.
         let other = places[2].node();
         other.home.store(2, Relaxed);
         other.next.store(null_mut(), Relaxed);

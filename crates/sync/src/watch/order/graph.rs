@@ -8,11 +8,11 @@
 //! ```
 //! The CPU that closes a cycle finds it without a lock: one of the pairs in the cycle is set last,
 //! and the search that follows it sees all the others. For that, setting and searching are
-//! sequentially consistent: two CPUs that say `a → b` and `b → a` at once are Dekker's pattern.
-//! Both may then report.
+//! sequentially consistent: two CPUs that record `a → b` and `b → a` at the same time follow
+//! Dekker's pattern. Both may then report.
 //!
-//! A bad pair stays known, so it is reported once, but no path leads over it: later orders are not
-//! blamed on it.
+//! A bad pair stays known, so it is reported once, but no path leads over it, so later orders are
+//! not reported because of it.
 
 use crate::watch::ClassState;
 use crate::watch::class::{MAX_CLASSES, class};
@@ -60,7 +60,7 @@ impl Path {
 /// The result of recording an order.
 pub(super) enum Verdict {
     Fine,
-    /// It breaks the declared order.
+    /// The order breaks the declared ranks.
     Rank,
     /// The path is the opposite order, recorded before.
     Cycle(Path),
@@ -104,7 +104,7 @@ pub(super) fn say(
 
 /// A shortest path, breadth first.
 fn search(start: usize, end: usize) -> Option<Path> {
-    /// Not visited.
+    /// The class has not been visited.
     const NEW: u8 = u8::MAX;
     const _: () = assert!(MAX_CLASSES <= NEW as usize);
     let mut parent = [NEW; MAX_CLASSES];
@@ -129,7 +129,7 @@ fn search(start: usize, end: usize) -> Option<Path> {
     None
 }
 
-/// The path that `parent` describes.
+/// The path from `start` to `end` that `parent` describes.
 fn trace(parent: &[u8; MAX_CLASSES], start: usize, end: usize) -> Path {
     let mut path = Path {
         reversed: [0; MAX_CLASSES],

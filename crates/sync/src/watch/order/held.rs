@@ -1,6 +1,6 @@
 //! The locks that a task holds: a stack in its local words, two words per lock.
 //!
-//! Locks of a class that nests by address, acquired one after the other, make one entry with a
+//! Locks of a class that nests by address, acquired one after the other, share one entry with a
 //! count (a run), so that locking all 512 pages of a superpage is one entry.
 
 use crate::locals::{HELD_DEPTH, HELD_FIRST, HELD_MAX};
@@ -15,25 +15,25 @@ pub(super) struct Stack<M>(PhantomData<(*mut (), M)>);
 /// A held lock, or a run of them.
 #[derive(Clone, Copy)]
 pub(super) struct Entry {
-    /// Where it, or the first of the run, was acquired.
+    /// Where the lock, or the first of the run, was acquired.
     pub site: Site,
-    /// The number of its class.
+    /// The number of the lock's class.
     pub class: usize,
-    /// Its address; in a run, that of the last one, or 0 once that is released.
+    /// The lock's address; in a run, the address of the last lock, or 0 once that is released.
     pub lock: usize,
-    /// How many locks beyond the first.
+    /// The number of locks beyond the first.
     more: u32,
-    /// True if it may grow into a run.
+    /// True if the entry may become a run.
     run: bool,
 }
 
 /// The result of a removal.
 pub(super) enum Popped {
-    /// A lock that, or the first of whose run, was acquired here.
+    /// A recorded lock. It, or the first lock of its run, was acquired at this site.
     Held(Site),
-    /// One of those that found no room.
+    /// One of the locks that were not recorded for lack of room.
     Lost,
-    /// Nothing: the task does not hold the lock.
+    /// No lock: the task does not hold it.
     Missing,
 }
 
@@ -66,7 +66,7 @@ impl Entry {
     }
 }
 
-/// Entries, and locks that found no room.
+/// The numbers of entries, and of locks without room.
 fn depth(locals: &Locals) -> (usize, usize) {
     let word = locals.words[HELD_DEPTH].get();
     (word as u32 as usize, word >> 32)
@@ -95,8 +95,8 @@ impl<M: Machine> Stack<M> {
         }
     }
 
-    /// Adds a lock; false if there is no room for it, and this is the first one lost (one report is
-    /// enough).
+    /// Adds a lock. Returns false if there is no room for it, and this is the first one without
+    /// (one report is enough).
     #[must_use]
     pub(super) fn push(&self, class: usize, site: Site, lock: usize, run: bool) -> bool {
         M::with_locals(|locals| {
@@ -132,8 +132,8 @@ impl<M: Machine> Stack<M> {
     pub(super) fn pop(&self, class: usize, lock: usize) -> Popped {
         M::with_locals(|locals| {
             let (entries, lost) = depth(locals);
-            // The latest entry with this address. A run knows only its last lock, so any other lock
-            // that no entry has belongs to the run.
+            // The latest entry with this address. A run records only its last lock, so any other
+            // lock that is in no entry belongs to the run.
             let mut found = None;
             for i in (0..entries).rev() {
                 let entry = Entry::read(locals, i);

@@ -3,14 +3,14 @@
 //! A task that waits for a lock of class `b` while holding one of class `a` shows that `a` comes
 //! before `b`. All orders seen so far form a graph of classes. A cycle in it is a deadlock that
 //! needs only bad luck, so the checker reports it when it first appears, with the call sites of
-//! each step, whether or not any task is stuck. (FreeBSD's WITNESS, Linux's lockdep.)
+//! each step, even if no task is stuck (like FreeBSD's WITNESS and Linux's lockdep).
 //!
 //! It also reports: two locks of one class, unless the class or the call allows it; a lock waited
 //! for by its own holder; a violation of a declared rank; a lock released by a task that does not
-//! hold it; more held locks than it can track; a wait, by a task that holds a pin, for a lock that
-//! may put its waiter to sleep, whether the lock is free or not; and a class of locks for which a
-//! pinned task waits without sleeping, and of which a task holds one without a pin, so that it may
-//! be taken off that very CPU (both on machines that count pins: [`machine::Cpus::pins`]).
+//! hold it; more held locks than it can track; an acquisition, by a task that holds a pin, of a
+//! lock that may put its waiter to sleep, even if the lock is free; and a class of locks for which
+//! a pinned task waits without sleeping while a task without a pin holds one, so that it may be
+//! preempted on that very CPU (both on machines that count pins: [`machine::Cpus::pins`]).
 //!
 //! `try_lock` does not wait, so it shows no order; but a lock waited for while one acquired by
 //! `try_lock` is held comes after that one. Readers count as writers: a writer that waits between
@@ -38,8 +38,8 @@ use machine::Machine;
 /// True if anything is checked. Relaxed: it changes while no task holds a lock.
 static ON: AtomicBool = AtomicBool::new(true);
 
-/// Switches the checker off, or on again, for the whole process; it is on at first. Off, it costs a
-/// load and a branch per call. Call it while no task holds a lock.
+/// Switches the checker off, or on again, for the whole process; it is on at first. While it is
+/// off, it costs a load and a branch per call. Call it while no task holds a lock.
 pub fn switch(on: bool) {
     ON.store(on, Relaxed);
 }
@@ -139,14 +139,14 @@ fn check<M: Machine>(attempt: &Attempt) {
         if held.class == wanted {
             check_nesting(attempt, held);
         } else if graph::is_known(held.class, wanted) {
-            // Recorded before, and checked then.
+            // An order that was recorded before was checked then.
         } else if let Some(from) = class(held.class) {
             check_pair(from, held, attempt);
         }
     });
 }
 
-/// The places are those where a class is waited for and held.
+/// Reports the two call sites at which the class is waited for and held.
 #[inline]
 fn report_preempted(class: &'static ClassState, places: Option<Preempted>) {
     if let Some([waited_at, held_at]) = places {
@@ -178,7 +178,7 @@ fn push<M: Machine>(attempt: &Attempt) {
 fn pop<M: Machine>(class: &'static ClassState, lock: usize) {
     match Stack::<M>::new().pop(class.id(), lock) {
         Popped::Missing => violation::report(&Violation::NotHeld { class, lock }),
-        // The pin under which it was acquired has been dropped before it.
+        // The pin under which the lock was acquired was dropped before the lock.
         Popped::Held(site) if M::pins() == 0 => {
             let places = site.location().and_then(|site| class.holds_unpinned(site));
             report_preempted(class, places);
@@ -187,7 +187,7 @@ fn pop<M: Machine>(class: &'static ClassState, lock: usize) {
     }
 }
 
-/// A pair of one class.
+/// Checks two locks of one class.
 fn check_nesting(attempt: &Attempt, held: Entry) {
     let now = || edge(held, attempt);
     if held.lock == attempt.lock {
@@ -203,7 +203,7 @@ fn check_nesting(attempt: &Attempt, held: Entry) {
     }
 }
 
-/// A new pair of different classes.
+/// Records and checks a new pair of different classes.
 #[cold]
 fn check_pair(from: &'static ClassState, held: Entry, attempt: &Attempt) {
     let to = attempt.class;

@@ -8,7 +8,7 @@ use core::panic::Location;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-/// A broken rule of lock order.
+/// A violation of a rule of lock order.
 #[derive(Clone, Copy, Debug)]
 pub enum Violation<'a> {
     /// The opposite order was seen before. Reported once for each pair of classes.
@@ -29,12 +29,12 @@ pub enum Violation<'a> {
         /// The step that the task is about to take.
         now: Edge,
     },
-    /// Two locks of a class that does not nest.
+    /// The task holds a lock of the same class, which does not nest.
     Nested {
         /// The step that the task is about to take.
         now: Edge,
     },
-    /// Two locks of a class that nests by address, the higher first.
+    /// The task holds a lock of the same class, which nests by address, at a higher address.
     Descending {
         /// The step that the task is about to take.
         now: Edge,
@@ -54,8 +54,8 @@ pub enum Violation<'a> {
         site: &'static Location<'static>,
     },
     /// A pinned task waits for a lock of a class without sleeping, and another task holds one
-    /// without a pin: it may be taken off the CPU on which the first then waits for ever. Reported
-    /// once for each class.
+    /// without a pin: it may be preempted on a CPU where the first then waits for it forever.
+    /// Reported once for each class.
     Preempted {
         /// The class.
         class: &'static ClassState,

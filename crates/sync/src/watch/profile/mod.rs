@@ -29,7 +29,7 @@ pub enum Profile {}
 /// been held. Two words, so that it stays in registers.
 #[derive(Default)]
 pub struct Ticket {
-    /// None if there was no waiting.
+    /// `None` if the acquisition did not wait.
     site: Option<Site>,
     /// When the lock was acquired; from [`Observer::releasing`] on, how long it was held.
     time: u64,
@@ -92,7 +92,7 @@ impl<M: Machine> Observer<M> for Profile {
     #[inline]
     fn released(ticket: Ticket) {
         if let Some(site) = ticket.site {
-            // Whether or not profiling has stopped meanwhile: the wait has been counted.
+            // Counted even if profiling has stopped meanwhile, because the wait has been counted.
             let tables = of(M::anchor());
             count::<M>(tables, site, Event::Held(ticket.time));
         }

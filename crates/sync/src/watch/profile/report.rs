@@ -19,7 +19,7 @@ pub struct Row {
     pub column: u32,
     /// Acquisitions, of all kinds.
     pub acquisitions: u64,
-    /// Those that waited.
+    /// Acquisitions that waited.
     pub contended: u64,
     /// `try_lock`s that failed.
     pub refused: u64,
@@ -82,7 +82,7 @@ impl Row {
     }
 }
 
-/// See [`Tables::report`].
+/// The rows of [`Tables::report`].
 pub(super) fn report(tables: &Tables) -> Vec<Row> {
     let mut rows: Vec<Row> = (0..SITES as u16)
         .map(|site| Row::of(tables, Site(site)))

@@ -19,7 +19,7 @@ pub(super) enum Event {
     Free,
     /// The lock was acquired after a wait.
     Waited(Wait),
-    /// A lock that had been waited for was released after so many ns.
+    /// A lock that had been waited for was released after being held for this many ns.
     Held(u64),
     /// `try_lock` failed.
     Refused,
@@ -67,7 +67,7 @@ pub fn of(anchor: &Anchor) -> &Tables {
     })
 }
 
-/// The profile of the calling task's machine, while it is being taken.
+/// The profile of the calling task's machine, while it is running.
 #[inline]
 pub(super) fn running<M: Machine>() -> Option<&'static Tables> {
     // Relaxed: a task that asks while a profile starts may miss the start.
@@ -186,7 +186,7 @@ impl Tables {
             return;
         };
         let row = &table[site.0 as usize];
-        // Relaxed throughout: these are counts, and order nothing.
+        // Relaxed throughout: these are counts, which order nothing.
         match event {
             Event::Free => {
                 row.free.fetch_add(1, Relaxed);

@@ -61,7 +61,7 @@ fn wait_returns_only_after_open_sections() {
     waiter.start(move || shared.wait());
     assert!(!waiter.finished_within(30));
     late.enter(&domain);
-    // Whether the late section delays the wait depends on the epoch; the early does.
+    // The early section delays the wait; the late one may, depending on the epoch.
     assert!(!waiter.finished_within(30));
     late.exit(&domain);
     reader.exit(&domain);
@@ -196,8 +196,8 @@ unsafe impl Protocol for OwnStamp {
     }
 }
 
-/// A reader one epoch ahead of the section that defers holds the object. Returns
-/// whether it is dropped under the reader's hands.
+/// A reader one epoch ahead of the section that defers holds the object. Returns true if the object
+/// is dropped while the reader still holds it.
 fn dropped_under_reader_ahead<P: Protocol>() -> bool {
     let machine = Hosted::new(3);
     let [caller, reader, other] = actors(&machine);
@@ -250,7 +250,7 @@ fn memory_is_bounded_under_a_stalled_reader() {
     let (drops, value) = counted();
     reader.enter(&domain);
 
-    // try_call gives the object back at the limit.
+    // At the limit `try_call` returns the object.
     let (shared, make) = (domain.clone(), value.clone());
     let accepted = writer.run(move || {
         (0..100)
@@ -264,7 +264,7 @@ fn memory_is_bounded_under_a_stalled_reader() {
         "the refused ones"
     );
 
-    // call waits, and tells the hook for whom.
+    // `call` waits, and tells the hook for which CPU.
     let (shared, make) = (domain.clone(), value.clone());
     writer.start(move || shared.defer_drop(make()));
     assert!(!writer.finished_within(30));

@@ -30,21 +30,21 @@ impl Object {
     }
 
     unsafe fn poison(node: *mut Deferred<Hosted>) {
-        // SAFETY: the node is an object's first field, and objects live for ever.
+        // SAFETY: the node is an object's first field, and objects live forever.
         let object = unsafe { &*node.cast::<Object>() };
         assert_eq!(object.state.swap(POISON, Ordering::Relaxed), ALIVE);
     }
 }
 
-/// Readers look at what a pointer names, `reclaim` replaces it and does away with
-/// the old one, on each CPU in turn.
+/// Readers read the object that a pointer names; `reclaim` replaces and reclaims it, on each CPU in
+/// turn.
 fn stress(domain: &Domain<Hosted>, machine: &Hosted, reclaim: impl Fn(&'static Object) + Sync) {
     const ROUNDS: usize = 3_000;
     let current = AtomicPtr::new(Object::new().as_ptr());
     let stop = AtomicBool::new(false);
     let replace = || {
         let old = current.swap(Object::new().as_ptr(), Ordering::AcqRel);
-        // SAFETY: objects live for ever.
+        // SAFETY: objects live forever.
         reclaim(unsafe { &*old });
     };
     thread::scope(|scope| {
@@ -56,7 +56,7 @@ fn stress(domain: &Domain<Hosted>, machine: &Hosted, reclaim: impl Fn(&'static O
                 while !stop.load(Ordering::Relaxed) {
                     {
                         let _section = domain.enter();
-                        // SAFETY: objects live for ever.
+                        // SAFETY: objects live forever.
                         let object = unsafe { &*current.load(Ordering::Acquire) };
                         for _ in 0..8 {
                             assert_eq!(object.state.load(Ordering::Relaxed), ALIVE);

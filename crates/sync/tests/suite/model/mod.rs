@@ -23,7 +23,7 @@ impl<R: RawLock<Loomed>> Shared<R> {
 
     /// Counts the caller, which holds the lock.
     pub fn add(&self) {
-        // SAFETY: the lock is to give us the counter alone; loom checks that.
+        // SAFETY: the lock is to give this task exclusive access to the counter; loom checks that.
         unsafe { *self.count.write() += 1 };
     }
 
@@ -62,19 +62,20 @@ pub fn exclusion<R: RawLock<Loomed> + 'static>(acquisitions: &[u32]) {
     assert_eq!(shared.get(), acquisitions.iter().sum());
 }
 
-/// As [`exclusion`], with at most `preemptions` of a thread that could go on.
+/// A thread for each element counts that many times, with at most `preemptions` of a thread that
+/// could go on; no count is lost.
 pub fn bounded<R: RawLock<Loomed> + 'static>(preemptions: usize, acquisitions: &'static [u32]) {
     let mut builder = Builder::new();
     builder.preemption_bound = Some(preemptions);
     builder.check(|| exclusion::<R>(acquisitions));
 }
 
-/// `others` run beside a `try_lock` of a lock that was taken and released before: one
+/// `others` run concurrently with a `try_lock` of a lock that was taken and released before: one
 /// job for each, with that many acquisitions.
 ///
-/// A queue lock whose nodes are used again can be fooled here: between `try_lock`'s look
-/// at the last node, which is free, and its exchange, another task's two acquisitions
-/// put the very same node there, held. A third one then queues behind the attempt.
+/// A queue lock whose nodes are used again can be fooled here: between `try_lock`'s read of the
+/// last node, which is free, and its exchange, two acquisitions of another task put the same node
+/// there again, held. A third task then queues behind the attempt.
 pub fn reused_node<R: RawLock<Loomed> + 'static>(
     preemptions: Option<usize>,
     others: &'static [u32],

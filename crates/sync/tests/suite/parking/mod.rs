@@ -19,7 +19,7 @@ pub fn explore(preemptions: Option<usize>, model: impl Fn() + Sync + Send + 'sta
 }
 
 /// Returns true if the checker finds in `model` a race, a lost count or a task that sleeps for
-/// ever. That a model is too big for the checker does not count.
+/// ever. A model that is too big for the checker does not count as found.
 pub fn caught(preemptions: Option<usize>, model: impl Fn() + Sync + Send + 'static) -> bool {
     let run = catch_unwind(AssertUnwindSafe(|| explore(preemptions, model)));
     run.is_err_and(|panic| {
@@ -37,8 +37,8 @@ pub fn caught(preemptions: Option<usize>, model: impl Fn() + Sync + Send + 'stat
 
 /// Runs `job` on `cpus` CPUs at once.
 pub fn on_all(cpus: usize, job: impl Fn(usize) + Send + Sync + 'static) {
-    // The anchor synchronizes with `core`'s atomics, which the checker does not see: to it,
-    // a table made by one CPU would race with its use on another. So it is made before.
+    // The anchor synchronizes with `core`'s atomics, which the checker does not see: to it, a table
+    // made by one CPU would race with its use on another. So it is made beforehand.
     Turnstiles::<Loomed>::global();
     let job = Arc::new(job);
     let jobs = (0..cpus).map(|cpu| {
@@ -51,7 +51,7 @@ pub fn on_all(cpus: usize, job: impl Fn(usize) + Send + Sync + 'static) {
 type Cell<T> = <Loomed as Atomics>::Cell<T>;
 
 /// Each of `cpus` CPUs counts once under the lock. A race, a lost count or a task
-/// that sleeps for ever ends the model.
+/// that sleeps forever ends the model.
 pub fn exclusion<R: RawLock<Loomed> + 'static>(cpus: usize) {
     let shared = Arc::new((R::new(), Cell::new(0)));
     let mine = shared.clone();
@@ -99,7 +99,7 @@ const BITS: u8 = 3;
 
 /// No bug: the mutex as it is in `sync`, without spinning.
 pub const FAITHFUL: u8 = 0;
-/// A waiter does not look at the word again once it has the chain.
+/// A waiter does not read the word again when it holds the chain.
 pub const NO_RECHECK: u8 = 1;
 /// A release takes the contested bit away and wakes no task.
 pub const DROPS_CONTESTED: u8 = 2;
@@ -158,7 +158,7 @@ impl<const BUG: u8> MutantObm<BUG> {
     }
 }
 
-// SAFETY: of the faithful one as for the original; the others are to be caught.
+// SAFETY: without a bug, as for the original; the mutants must be found.
 unsafe impl<const BUG: u8> RawLock<Loomed> for MutantObm<BUG> {
     type Held = ();
     const NAME: &'static str = "mutant";

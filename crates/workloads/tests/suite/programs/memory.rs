@@ -68,7 +68,7 @@ pub enum Flaw {
 pub struct Kernel {
     /// How often each call was made.
     pub calls: BTreeMap<&'static str, usize>,
-    /// All of them, and accesses.
+    /// How many calls and accesses were made.
     pub count: usize,
     pub writes: usize,
     pub faults: usize,
@@ -118,7 +118,7 @@ impl Memory {
         memory
     }
 
-    /// From now on, the call of this number fails, or the system has this flaw.
+    /// Makes the call of this number fail, or gives the system this flaw.
     pub fn spoil(&mut self, fail_at: Option<usize>, flaw: Option<Flaw>) {
         let mut kernel = self.kernel.borrow_mut();
         (kernel.fail_at, kernel.flaw) = (fail_at, flaw);

@@ -32,7 +32,7 @@ pub struct Script {
 }
 
 impl Script {
-    /// The call of this number fails.
+    /// A script in which the call of this number fails.
     pub fn failing_at(number: usize) -> Self {
         Script {
             fail_at: Some(number),
@@ -40,7 +40,7 @@ impl Script {
         }
     }
 
-    /// Calls of this kind give a wrong answer.
+    /// A script in which calls of this kind give a wrong answer.
     pub fn lying(call: Call) -> Self {
         Script {
             lie: Some(call),
@@ -83,7 +83,7 @@ impl Script {
         start
     }
 
-    /// The pages of `len` bytes, all of which must be mapped.
+    /// The pages of `len` bytes; all must be mapped.
     fn pages_of(&self, start: usize, len: usize) -> Vec<(usize, u8)> {
         let pages = self.pages.range(start..start + len);
         let pages: Vec<(usize, u8)> = pages.map(|(&page, &value)| (page, value)).collect();

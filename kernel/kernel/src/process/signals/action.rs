@@ -9,28 +9,27 @@ use linux_raw_sys::general::{SA_NOCLDSTOP, SA_NOCLDWAIT};
 pub struct Action {
     /// [`Action::DEFAULT`], [`Action::IGNORE`], or where the handler begins.
     pub handler: usize,
-    /// `SA_…`
+    /// The flags `SA_…`.
     pub flags: u32,
     /// Where the handler returns to.
     pub restorer: usize,
-    /// Signals that are not taken while it runs.
+    /// Signals that are blocked while the handler runs.
     pub mask: Set,
 }
 
-/// A process's action at each signal. A child shares them with its parent until one of them
-/// changes one.
+/// A process's action at each signal. A child shares them with its parent until either changes one.
 #[derive(Clone)]
 pub struct Handlers(Arc<[Action; MOST + 1]>);
 
 impl Action {
     /// The system's default for the signal.
     pub const DEFAULT: usize = 0;
-    /// Nothing.
+    /// The signal is ignored.
     pub const IGNORE: usize = 1;
 }
 
 impl Handlers {
-    /// The default at all signals.
+    /// The default action for all signals.
     pub fn new() -> Self {
         Handlers(Arc::new(
             [Action {
@@ -62,7 +61,7 @@ impl Handlers {
         }
     }
 
-    /// The signals that are ignored, not only by default, and those that have handlers.
+    /// The signals that are explicitly ignored, and those that have handlers.
     pub fn sets(&self) -> [Set; 2] {
         let of = |such: fn(usize) -> bool| {
             let numbers = (1..=MOST).filter(|&number| such(self.0[number].handler));
@@ -74,7 +73,7 @@ impl Handlers {
         ]
     }
 
-    /// Returns true if nothing happens at a signal.
+    /// Returns true if a signal has no effect.
     pub fn ignores(&self, signal: Signal) -> bool {
         match self.0[signal.number() as usize].handler {
             Action::DEFAULT => signal.is_ignored_by_default(),
@@ -89,7 +88,7 @@ impl Handlers {
         action.handler == Action::IGNORE || action.flags & SA_NOCLDWAIT != 0
     }
 
-    /// Returns true if the process wants to know that children stop.
+    /// Returns true if the process is to be told that children stop.
     pub fn hears_stops(&self) -> bool {
         self.0[Signal::CHILD.number() as usize].flags & SA_NOCLDSTOP == 0
     }

@@ -1,4 +1,4 @@
-//! A thread's actions at signals.
+//! Delivery of signals to a thread.
 
 use super::{Action, Info, Set, Signal};
 use crate::process::{Status, Thread};
@@ -16,12 +16,12 @@ impl Thread {
                 break;
             };
             let own = self.shared.pending.take(signal);
-            // Another thread may have been faster.
+            // Another thread may have taken the signal first.
             if let Some(info) = own.or_else(|| self.process.pending.take(signal)) {
                 self.act(info);
             }
         }
-        // No handler runs: a call that waited goes on.
+        // No handler runs, so a call that waited is restarted.
         if let Some(mask) = self.saved_mask.take() {
             self.set_mask(mask);
         }
@@ -30,7 +30,7 @@ impl Thread {
         }
     }
 
-    /// A signal that the thread itself has caused, and cannot hold back.
+    /// Sends a signal that the thread itself has caused, and cannot block.
     pub fn fault_signal(&mut self, info: Info) {
         let action = self.process.handlers.lock().get(info.signal);
         let is_held = self.mask().has(info.signal);
@@ -61,7 +61,7 @@ impl Thread {
         }
     }
 
-    /// Makes the thread go on in its handler.
+    /// Makes the thread continue in its handler.
     fn handle(&mut self, action: Action, info: Info) {
         self.until = None;
         if let Some(call) = self.interrupted.take()
@@ -81,7 +81,7 @@ impl Thread {
         self.set_mask(Set(mask));
     }
 
-    /// The thread makes its call again.
+    /// Makes the thread repeat its call.
     fn restart(&mut self, number: usize) {
         /// Bytes of the instruction `syscall`.
         const CALL: usize = 2;

@@ -1,4 +1,4 @@
-//! A handler's stack frame, and how a thread returns from there.
+//! A handler's stack frame, and the return from it.
 
 use super::{Action, Info, Set, SignalStack, info};
 use crate::errno::Errno;
@@ -16,28 +16,28 @@ const SEGMENTS: usize = 23;
 const FAULT_ADDRESS: usize = 27;
 const FLOATING: usize = 28;
 const MASK: usize = 37;
-/// Of the processor's flags: it stops after each instruction, and copies downwards. A handler
-/// begins without.
+/// The processor's flag to trap after each instruction. A handler begins without it, and without
+/// the direction flag.
 const STEP: usize = 1 << 8;
 const DOWN: usize = 1 << 10;
-/// Flags: the stack segment is there, and is restored.
+/// Flags that say that the stack segment is present, and is restored.
 const SEGMENT_FLAGS: usize = 6;
-/// Bytes of it all, with the return address.
+/// Bytes of the frame, with the return address.
 const FRAME: usize = 8 + size_of::<Context>() + info::BYTES;
 
 impl Thread {
-    /// Writes the handler's arguments on the stack, and lets it begin.
+    /// Writes the handler's arguments to the stack, and makes the thread continue in the handler.
     pub(super) fn push_handler(&mut self, action: &Action, info: &Info) -> Result<(), Errno> {
         let pointer = self.frame.rsp;
         let other = match action.flags & SA_ONSTACK {
             0 => None,
             _ => self.signal_stack.top(pointer),
         };
-        // Wherever the stack pointer leads: only the thread's memory is written.
+        // The stack pointer may have any value: only the thread's memory is written.
         let top = other.unwrap_or(pointer.wrapping_sub(RED_ZONE));
         let registers = top.wrapping_sub(size_of_val(&self.frame.sse)) & !63;
         self.write_bytes(registers, &self.frame.sse)?;
-        // As after a call.
+        // The alignment is that after a call.
         let at = (registers.wrapping_sub(FRAME) & !15).wrapping_sub(8);
         let context = at.wrapping_add(8);
         let told = context.wrapping_add(size_of::<Context>());
@@ -70,7 +70,7 @@ impl Thread {
         words
     }
 
-    /// The thread goes on where it was before its handler.
+    /// Makes the thread continue where it was before its handler.
     pub fn return_from_handler(&mut self) -> Result<(), Errno> {
         let mut bytes = [0; size_of::<Context>()];
         self.read_bytes(self.frame.rsp, &mut bytes)?;
@@ -88,7 +88,7 @@ impl Thread {
         self.frame.set_general(general);
         self.set_mask(Set(words(MASK) as u64));
         let stack = core::array::from_fn(|index| words(STACK + index));
-        // As on Linux: one that could not be set is left as it is.
+        // As on Linux, an invalid stack leaves the current one.
         self.signal_stack = SignalStack::new(stack).unwrap_or(self.signal_stack);
         Ok(())
     }

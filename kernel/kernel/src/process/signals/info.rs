@@ -1,15 +1,15 @@
-//! Why a signal came, as `siginfo` tells it.
+//! The cause of a signal, as in `siginfo`.
 
 use super::Signal;
 use crate::process::Process;
 use linux_raw_sys::general::{SI_KERNEL, SI_TKILL, SI_USER};
 
-/// Why a signal came.
+/// The cause of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Info {
-    /// Which.
+    /// The signal.
     pub signal: Signal,
-    /// `SI_…`, or a code of the signal's own.
+    /// `SI_…`, or one of the signal's own codes.
     pub code: i32,
     /// The following words in `siginfo`; the code gives their meaning.
     pub words: [u64; WORDS],
@@ -17,12 +17,13 @@ pub struct Info {
 
 /// Bytes of `siginfo`.
 pub const BYTES: usize = 128;
-/// Where its words begin, and how many of them mean something.
+/// Where the words begin.
 const FIRST: usize = 16;
+/// The number of words in use.
 const WORDS: usize = 4;
 
 impl Info {
-    /// A signal of the kernel's.
+    /// A signal sent by the kernel.
     pub fn kernel(signal: Signal) -> Self {
         let code = SI_KERNEL as i32;
         Info {
@@ -71,7 +72,7 @@ impl Info {
         }
     }
 
-    /// Where the fault was; 0 if it was none.
+    /// The address of the fault; 0 if the cause was none.
     pub fn fault_address(&self) -> usize {
         match self.signal {
             Signal::SEGV | Signal::BUS if self.code != SI_KERNEL as i32 => self.words[0] as usize,
@@ -79,7 +80,7 @@ impl Info {
         }
     }
 
-    /// The information on `signal` in `bytes`.
+    /// Reads the cause of `signal` from the bytes of a `siginfo`.
     pub fn read(signal: Signal, bytes: &[u8; BYTES]) -> Self {
         let (words, _) = bytes.as_chunks::<8>();
         let word = |index: usize| u64::from_le_bytes(words[index]);
@@ -90,7 +91,7 @@ impl Info {
         }
     }
 
-    /// `siginfo`.
+    /// The bytes of `siginfo`.
     pub fn bytes(&self) -> [u8; BYTES] {
         let mut bytes = [0; BYTES];
         bytes[..4].copy_from_slice(&self.signal.number().to_le_bytes());

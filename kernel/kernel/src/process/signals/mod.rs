@@ -1,7 +1,7 @@
-//! Signals: how they are sent, and how a thread acts on one.
+//! Signals: how they are sent and delivered.
 //!
 //! A thread takes its signals when it is about to return to user mode. A signal that the process
-//! ignores is not kept, unless the thread holds it back.
+//! ignores is dropped, unless the thread blocks it.
 
 mod action;
 mod deliver;
@@ -26,9 +26,9 @@ pub struct Signal(u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Set(pub u64);
 
-/// The number of a signal that is none, but the most that there may be.
+/// The highest number of a signal.
 const MOST: usize = 64;
-/// The first signal of which several may wait.
+/// The first signal that may be pending several times.
 const FIRST_QUEUED: u32 = 32;
 
 #[allow(missing_docs)] // the system's own names
@@ -65,45 +65,44 @@ impl Signal {
         }
     }
 
-    /// Its number.
+    /// The signal's number.
     pub fn number(self) -> u32 {
         self.0
     }
 
-    /// Returns true if a process that has not said otherwise stops.
+    /// Returns true if the default action stops the process.
     fn stops(self) -> bool {
         Set::STOPS.has(self)
     }
 
-    /// Returns true if a process that has not said otherwise does nothing: `CHLD`, `CONT`, `URG`,
-    /// `WINCH`.
+    /// Returns true if the default action is to do nothing: `CHLD`, `CONT`, `URG`, `WINCH`.
     fn is_ignored_by_default(self) -> bool {
         matches!(self.0, 17 | 18 | 23 | 28)
     }
 
-    /// Returns true if several may wait.
+    /// Returns true if several may be pending.
     fn is_queued(self) -> bool {
         self.0 >= FIRST_QUEUED
     }
 
-    /// The set with this signal alone.
+    /// The set with only this signal.
     pub const fn set(self) -> Set {
         Set(1 << (self.0 - 1))
     }
 }
 
 impl Set {
-    /// No signals.
+    /// The empty set.
     pub const EMPTY: Set = Set(0);
-    /// Those that stop a process: `STOP`, `TSTP`, `TTIN`, `TTOU`.
+    /// The signals that stop a process: `STOP`, `TSTP`, `TTIN`, `TTOU`.
     const STOPS: Set = Set(0b1111 << (Signal::STOP.0 - 1));
 
-    /// Returns true if it has `signal`.
+    /// Returns true if the set contains `signal`.
     pub fn has(self, signal: Signal) -> bool {
         self.0 & signal.set().0 != 0
     }
 
-    /// Without those that cannot be held back.
+    /// The set without signals that cannot be blocked.
     pub fn maskable(self) -> Self {
         Set(self.0 & !(Signal::KILL.set().0 | Signal::STOP.set().0))
     }

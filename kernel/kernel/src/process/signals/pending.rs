@@ -1,4 +1,4 @@
-//! Signals that have been sent and not taken.
+//! Pending signals: sent, but not yet taken.
 
 use super::{Info, Set, Signal};
 use crate::errno::Errno;
@@ -7,29 +7,29 @@ use crate::system::Lock;
 use alloc::collections::BTreeMap;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// Signals that have been sent and not taken.
+/// Pending signals: sent, but not yet taken.
 pub struct Pending {
-    /// Which. Read where no lock may be taken; changed under the lock of `queue`, in one order with
-    /// where threads sleep (`ThreadRef::wake`).
+    /// The set of pending signals. Read where no lock may be taken; changed under the lock of
+    /// `queue`, sequentially consistent with the keys at which threads sleep (`ThreadRef::wake`).
     set: AtomicU64,
-    /// Why.
+    /// The causes of the pending signals.
     queue: Lock<Queue>,
 }
 
 #[derive(Default)]
 struct Queue {
-    /// By signal, each signal's in the order in which they came. Small pieces: one that is not
-    /// queued always finds room.
+    /// The causes by signal, and for each signal in the order of arrival. The nodes are small
+    /// allocations, so there is always memory for a signal that is not queued.
     infos: BTreeMap<(Signal, u64), Info>,
-    /// How many have come.
+    /// The number of signals that have come.
     count: u64,
 }
 
-/// The most that wait for one process or thread.
+/// The most signals that are pending for one process or thread.
 const MOST: usize = 1024;
 
 impl Pending {
-    /// No signals.
+    /// An empty set.
     pub fn new() -> Self {
         Pending {
             set: AtomicU64::new(0),
@@ -37,12 +37,12 @@ impl Pending {
         }
     }
 
-    /// Which there are.
+    /// The set of pending signals.
     pub fn set(&self) -> Set {
         Set(self.set.load(Ordering::SeqCst))
     }
 
-    /// Adds a signal. Of those that are not queued one is kept, the first.
+    /// Adds a signal. Of a signal that is not queued only the first one is kept.
     pub fn add(&self, info: Info) -> Result<(), Errno> {
         let mut queue = self.queue.lock();
         let signal = info.signal;
@@ -59,8 +59,8 @@ impl Pending {
         Ok(())
     }
 
-    /// The one to be taken first that `mask` does not hold back: those that faults cause, then the
-    /// lowest.
+    /// The signal to be taken next that `mask` does not block: those caused by faults first, then
+    /// the lowest.
     pub fn next(&self, mask: Set) -> Option<Signal> {
         let free = self.set().0 & !mask.0;
         let faults = free & FAULTS.0;
@@ -68,7 +68,7 @@ impl Pending {
         (first != 0).then(|| Signal(first.trailing_zeros() + 1))
     }
 
-    /// Takes a signal, if it is there.
+    /// Takes a signal, if it is pending.
     pub fn take(&self, signal: Signal) -> Option<Info> {
         let mut queue = self.queue.lock();
         let mut such = queue.infos.range((signal, 0)..=(signal, u64::MAX));
@@ -79,7 +79,7 @@ impl Pending {
         queue.infos.remove(&place)
     }
 
-    /// Takes all signals of a set away.
+    /// Discards all pending signals of a set.
     pub fn forget(&self, signals: Set) {
         let mut queue = self.queue.lock();
         queue.infos.retain(|&(signal, _), _| !signals.has(signal));

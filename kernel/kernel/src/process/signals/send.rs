@@ -9,7 +9,8 @@ impl Process {
     pub fn send(&self, info: Info) -> Result<(), Errno> {
         self.prepare(info.signal);
         if info.signal == Signal::KILL && self.pid != FIRST {
-            // At once: no thread needs to take it, and one that is stopped takes nothing.
+            // This has its effect at once: no thread needs to take the signal, and a stopped one
+            // takes none.
             self.end(Status::killed(Signal::KILL));
             return Ok(());
         }
@@ -27,9 +28,9 @@ impl Process {
         Ok(())
     }
 
-    /// Sends a signal of the kernel's, of which one at a time is kept.
+    /// Sends a signal from the kernel, one that is not queued.
     pub fn notify(&self, signal: Signal) {
-        // One of these always finds room.
+        // This fails only for queued signals.
         let _ = self.send(Info::kernel(signal));
     }
 
@@ -46,7 +47,7 @@ impl Process {
         }
     }
 
-    /// The process ignores a signal from now on: pending ones are dropped.
+    /// Drops pending instances of a signal, which the process now ignores.
     pub fn forget_signal(&self, signal: Signal) {
         self.pending.forget(signal.set());
         let threads = self.threads.lock();
@@ -54,7 +55,7 @@ impl Process {
         all.for_each(|thread| thread.pending.forget(signal.set()));
     }
 
-    /// The immediate effects of sending, whether the process ignores the signal or not.
+    /// Applies the immediate effects of sending, which do not depend on the process's action.
     fn prepare(&self, signal: Signal) {
         let opposite = match signal {
             Signal::CONTINUE => Set::STOPS,
@@ -72,13 +73,13 @@ impl Process {
         }
     }
 
-    /// Returns true if the default action at the signal is taken, and ends the process.
+    /// Returns true if the process has the default action for the signal, and that ends it.
     fn dies_of(&self, signal: Signal) -> bool {
         let is_default = self.handlers.lock().get(signal).handler == Action::DEFAULT;
         is_default && self.pid != FIRST && !signal.stops() && !signal.is_ignored_by_default()
     }
 
-    /// Returns true if a signal is kept for a thread that holds `mask` back.
+    /// Returns true if a signal is kept for a thread that blocks `mask`.
     fn keeps(&self, signal: Signal, mask: Set) -> bool {
         let handlers = self.handlers.lock();
         let is_default = handlers.get(signal).handler == Action::DEFAULT;
@@ -88,9 +89,8 @@ impl Process {
 }
 
 impl ThreadRef {
-    /// Returns true if the signal ends the process at once, whatever the thread waits for: also in
-    /// `vfork`, where it takes no other signals. One that is stopped takes the signal when it goes
-    /// on.
+    /// Returns true if the signal ends the process at once, even if the thread waits in `vfork`,
+    /// where it takes no other signals. A stopped process takes the signal when it is continued.
     fn ends_by(&self, signal: Signal) -> bool {
         let process = &self.process;
         !self.mask().has(signal) && !process.job.is_stopped() && process.dies_of(signal)

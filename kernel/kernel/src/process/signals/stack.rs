@@ -3,20 +3,20 @@
 use crate::errno::Errno;
 use linux_raw_sys::general::{SS_DISABLE, SS_ONSTACK};
 
-/// A stack for handlers; without bytes there is none.
+/// A stack for handlers; with a length of 0 there is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SignalStack {
-    /// Its lowest byte.
+    /// The address of its lowest byte.
     pub start: usize,
-    /// Its length.
+    /// Its length in bytes.
     pub bytes: usize,
 }
 
-/// The least bytes.
+/// The least length of a stack.
 const LEAST: usize = 2048;
 
 impl SignalStack {
-    /// As the words of `stack_t` say it: address, flags, length.
+    /// The stack that the words of `stack_t` describe: address, flags, length.
     pub fn new([start, flags, bytes]: [usize; 3]) -> Result<Self, Errno> {
         match flags as u32 {
             SS_DISABLE => Ok(Self::default()),
@@ -36,12 +36,12 @@ impl SignalStack {
         [self.start, flags as usize, self.bytes]
     }
 
-    /// Returns true if a stack pointer is on it.
+    /// Returns true if a stack pointer is in this stack.
     pub fn has(self, pointer: usize) -> bool {
         pointer > self.start && pointer - self.start <= self.bytes
     }
 
-    /// Where it begins to be used, by a thread whose stack pointer is at `pointer`; nothing if
+    /// The first stack pointer on it, for a thread whose stack pointer is at `pointer`; `None` if
     /// there is no such stack, or the thread is on it already.
     pub fn top(self, pointer: usize) -> Option<usize> {
         let is_usable = self.bytes > 0 && !self.has(pointer);
