@@ -63,7 +63,7 @@ impl<M: Machine> Part<M> for Snapshots<M> {
     }
 
     /// A removal by the reverse map holds the page for which it waits.
-    #[inline(always)]
+    #[inline]
     fn is_silent(&self) -> bool {
         true
     }
@@ -77,7 +77,7 @@ unsafe impl<M: Machine> Invalidation<M> for Snapshots<M> {
     type Page = Stamp<M>;
 
     /// A section pins its CPU.
-    #[inline(always)]
+    #[inline]
     fn may_sleep(&self) -> bool {
         false
     }
@@ -87,7 +87,7 @@ unsafe impl<M: Machine> Invalidation<M> for Snapshots<M> {
         self.domain.enter()
     }
 
-    #[inline(always)]
+    #[inline]
     fn note(&self, block: &Self::Block<'_>, _frame: Frame, page: &Self::Page) {
         let mine = block.id().to_bits();
         // Relaxed, here and below: the PV lock orders writers and waiters.

@@ -60,7 +60,7 @@ mod planned {
             Failures(PhantomData)
         }
 
-        #[inline(always)]
+        #[inline]
         pub(in crate::frames) fn is_due(&self) -> bool {
             false
         }

@@ -29,7 +29,7 @@ enum By<H> {
 
 impl<'a, S: System> PvList<'a, S> {
     /// Locks the list of `page`, which is that of `frame`.
-    #[inline(always)]
+    #[inline]
     #[track_caller]
     pub(crate) fn lock(locks: &'a S::PvLocks, frame: Frame, page: &'a Page<S>) -> Self {
         let by = By::Policy(locks.lock(frame, &page.pv_lock));
@@ -37,7 +37,7 @@ impl<'a, S: System> PvList<'a, S> {
     }
 
     /// Locks the list, if that needs no waiting.
-    #[inline(always)]
+    #[inline]
     #[track_caller]
     pub(crate) fn try_lock(locks: &'a S::PvLocks, frame: Frame, page: &'a Page<S>) -> Option<Self> {
         let by = By::Policy(locks.try_lock(frame, &page.pv_lock)?);
@@ -148,7 +148,7 @@ impl<'a, S: System> PvList<'a, S> {
 impl<S: System> PvList<'_, S> {
     /// # Safety
     /// The frame of `pv` is there, and `pv` is on no list.
-    #[inline(always)]
+    #[inline]
     pub(crate) unsafe fn insert(&mut self, memory: &S::Machine, pv: Pv) {
         // SAFETY: the PV lock is held; the frame is there and `pv` on no list, as the caller says.
         unsafe { (*self.page.pv.write()).insert(memory, pv) }
@@ -156,7 +156,7 @@ impl<S: System> PvList<'_, S> {
 
     /// # Safety
     /// `pv` is on this list.
-    #[inline(always)]
+    #[inline]
     pub(crate) unsafe fn remove(&mut self, memory: &S::Machine, pv: Pv) {
         // SAFETY: the PV lock is held, and `pv` is on this list, as the caller says.
         unsafe { (*self.page.pv.write()).remove(memory, pv) }
@@ -170,7 +170,7 @@ impl<S: System> PvList<'_, S> {
 }
 
 impl<S: System> Drop for PvList<'_, S> {
-    #[inline(always)]
+    #[inline]
     fn drop(&mut self) {
         if let By::Byte = self.by {
             // SAFETY: locked unwatched when this was made.

@@ -157,7 +157,7 @@ impl<S: System> Page<S> {
 
     /// Begins a page's life with these PV entries. No task can have held it before, so its list
     /// needs no lock.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn begin_with(&self, list: PvHead) {
         machine::invariant!(
             S::Machine: self.references() == 0,
@@ -214,7 +214,7 @@ impl<S: System> Page<S> {
 
     /// Drops all `count` references at once if there are no others; then the frame is the
     /// caller's, and no task can retain the page any more.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn freeze(&self, count: u32) -> bool {
         debug_assert!(count > 0, "a page without references is frozen");
         // AcqRel: as in `release`.

@@ -65,7 +65,7 @@ pub(crate) struct Gather {
 }
 
 impl Gather {
-    #[inline(always)]
+    #[inline]
     pub(crate) fn new() -> Self {
         Gather {
             touched: Touched::NONE,
@@ -86,7 +86,7 @@ impl Gather {
 
     /// A page that was mapped at `address`, and has no reference any more. Returns true if the next
     /// such page would not fit.
-    #[inline(always)]
+    #[inline]
     #[must_use]
     pub(super) fn frozen_page(&mut self, address: usize, frame: Frame) -> bool {
         self.touch(address);

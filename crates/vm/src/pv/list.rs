@@ -37,7 +37,7 @@ impl Pv {
     ///
     /// # Safety
     /// The caller holds the PV lock of the page that lists the entry, or is about to.
-    #[inline(always)]
+    #[inline]
     unsafe fn links<M: Machine + Memory>(self, memory: &M) -> *mut Links {
         // SAFETY: the table is there.
         unsafe { self.cell(memory).as_ref().write() }
@@ -45,7 +45,7 @@ impl Pv {
 
     /// # Safety
     /// The table is there.
-    #[inline(always)]
+    #[inline]
     unsafe fn cell<M: Machine + Memory>(self, memory: &M) -> NonNull<M::Cell<Links>> {
         let table = PvTable::at(memory, self.frame).as_ptr();
         // SAFETY: the table is there, with an entry at the index; or a chunk, as
@@ -98,7 +98,7 @@ impl PvHead {
     /// # Safety
     /// The table of `pv` is there, it is on no list, and the lock of the slot that has the table is
     /// held; the list is that of a page that no other task knows.
-    #[inline(always)]
+    #[inline]
     pub(crate) unsafe fn only<M: Machine + Memory>(memory: &M, pv: Pv) -> Self {
         // SAFETY: the entry is the caller's.
         unsafe { *pv.links(memory) = Links::NONE };

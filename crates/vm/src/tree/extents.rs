@@ -18,7 +18,7 @@ pub(super) struct Extents<S: System> {
 
 impl<S: System> Extents<S> {
     /// None.
-    #[inline(always)]
+    #[inline]
     pub(super) const fn new() -> Self {
         Extents { sorted: Vec::new() }
     }
@@ -120,7 +120,7 @@ impl<S: System> Extents<S> {
     }
 
     /// Makes `range` an extent of its own, in the only one; returns its index.
-    #[inline(always)]
+    #[inline]
     pub(super) fn isolate_only(&mut self, range: VaRange) -> usize {
         debug_assert!(
             matches!(&*self.sorted, [only] if only.range.common(range) == range),
@@ -199,7 +199,7 @@ impl<S: System> Extents<S> {
             && near.array_windows().all(are_apart)
     }
 
-    #[inline(always)]
+    #[inline]
     fn join_with_next(&mut self, index: usize) {
         let next = self.sorted.remove(index + 1);
         self.sorted[index].range.end = next.range.end;

@@ -33,13 +33,13 @@ pub(super) enum Watch {
 
 impl<S: System> Tree<S> {
     /// The slots of `range`.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn over(&self, range: VaRange) -> Lock<'_, S> {
         self.at(self.find(range.start), range)
     }
 
     /// The slots of a range whose start was found in `place`.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn at<'a>(&'a self, place: Place<'a, S>, range: VaRange) -> Lock<'a, S> {
         debug_assert!(
             range.start < range.end && range.end <= ALL.end,

@@ -89,7 +89,7 @@ impl<'a, S: System> Two<'a, S> {
 
 impl<'a, S: System> Locked<'a, S> {
     /// Nothing, to be locked in place: it is larger than what a call returns in registers.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn none(tree: &'a Tree<S>) -> Self {
         let nowhere = VaRange::sized(ALL.start, 0);
         Locked {
@@ -155,7 +155,7 @@ impl<'a, S: System> Locked<'a, S> {
     }
 
     /// The slots held, in order, each with the range's part of it.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn parts(&mut self) -> Parts<'_, S> {
         let first = self.first.as_ref().map(|(place, _)| *place);
         Parts {
@@ -178,7 +178,7 @@ impl<'a, S: System> Locked<'a, S> {
 
     /// The part of `range`, which lies in the locked range, if one slot has all of it and is the
     /// first. For short paths.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn only(&mut self, range: VaRange) -> Option<Part<'_, S>> {
         debug_assert!(self.has(range), "{range:?} is not locked");
         let (first, _) = self.first.as_ref()?;
@@ -225,7 +225,7 @@ impl<'a, S: System> Locked<'a, S> {
 
     /// Adds a slot that is locked, which follows those held. Returns false if it has, or gets, a
     /// node instead.
-    #[inline(always)]
+    #[inline]
     fn keep(
         &mut self,
         place: Place<'a, S>,
@@ -255,7 +255,7 @@ impl<'a, S: System> Locked<'a, S> {
 }
 
 impl<S: System> Drop for Locked<'_, S> {
-    #[inline(always)]
+    #[inline]
     fn drop(&mut self) {
         if let Some((first, held)) = &mut self.first {
             unlock(first.slot, held.take());

@@ -91,7 +91,7 @@ impl<'a, S: System> Place<'a, S> {
     }
 
     /// The slot of this level that covers `address`.
-    #[inline(always)]
+    #[inline]
     fn new(slot: &'a Slot<S>, level: u32, address: usize) -> Self {
         debug_assert!(address < pte::USER_END, "no slot covers {address:#x}");
         let span = span(level);
@@ -113,7 +113,7 @@ impl<'a, S: System> Place<'a, S> {
     }
 
     /// An error if `range`, which begins here, is known to be a hole.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn refuse_hole(&self, range: VaRange) -> Result<(), Error> {
         let address = range.start;
         if self.is_hole(range) {
@@ -157,7 +157,7 @@ impl<S: System> Tree<S> {
 
     /// The place that covers the address, if it is of level 0: a fault's descent, as short as it
     /// can be.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn find_small(&self, address: usize) -> Option<Place<'_, S>> {
         let place = self.find(address);
         (place.level == 0).then_some(place)

@@ -51,7 +51,7 @@ impl<'a, S: System> Part<'a, S> {
     }
 
     /// The part of a range that begins in `place`.
-    #[inline(always)]
+    #[inline]
     pub(super) fn beginning(place: Place<'a, S>, range: VaRange) -> Self {
         let end = range.end.min(place.range.end);
         let range = VaRange { end, ..range };
@@ -207,7 +207,7 @@ impl<'a, S: System> Part<'a, S> {
     }
 
     /// Visits each mapping, up to the first error.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn try_for_each(
         &self,
         mut visit: impl FnMut(Mapped<'_, S>) -> Result<(), Error>,
@@ -235,7 +235,7 @@ impl<'a, S: System> Part<'a, S> {
     ///
     /// # Errors
     /// [`Error::NotMapped`] at the first address that is not mapped; or those of `visit` before it.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn visit(
         &self,
         mut visit: impl FnMut(Mapped<'_, S>) -> Result<(), Error>,
@@ -301,7 +301,7 @@ impl<'a, S: System> Part<'a, S> {
     }
 
     /// Makes room for so many changes if nothing is mapped in the range; whether that is so.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn make_room_if_free(&mut self, changes: usize) -> Result<bool, Error> {
         if self.is_all() {
             Ok(self.is_empty())
@@ -388,7 +388,7 @@ impl<'a, S: System> Part<'a, S> {
     }
 
     /// The slot's extents, which say all from now on.
-    #[inline(always)]
+    #[inline]
     fn divide(&mut self) -> &mut Extents<S> {
         match self.place.slot.state() {
             State::Parts => &mut self.inside().extents,
@@ -439,7 +439,7 @@ impl<'a, S: System> Part<'a, S> {
     }
 
     /// The only extent becomes the slot's attributes.
-    #[inline(always)]
+    #[inline]
     fn unite(&mut self) {
         let one = self.inside().extents.pop();
         self.become_uniform(one.map(|extent| extent.attributes));

@@ -23,7 +23,7 @@ pub(crate) struct Parts<'a, S: System> {
 
 impl<'a, S: System> Parts<'a, S> {
     /// The parts of a range that begins in `first`; all of its slots are held.
-    #[inline(always)]
+    #[inline]
     pub(super) fn from(tree: &'a Tree<S>, first: Place<'a, S>, range: VaRange) -> Self {
         debug_assert!(range.start < range.end, "parts of nothing");
         debug_assert!(

@@ -103,7 +103,7 @@ impl<S: System> Inside<S> {
 
 impl<S: System> Slot<S> {
     /// An empty slot.
-    #[inline(always)]
+    #[inline]
     pub(super) fn new() -> Self {
         const {
             // A checker's atomics are larger than the plain ones.
