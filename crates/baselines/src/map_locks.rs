@@ -41,7 +41,6 @@ lock_class!(
 pub trait Kinds<M: Machine>: Send + Sync + 'static {
     /// The lock of the map.
     type Map: RawRw<M>;
-    /// The lock of the pmap.
     type Pmap: RawLock<M>;
     /// The names of both, for machines that attribute cache lines to names.
     const LABELS: [&'static str; 2];

@@ -54,7 +54,6 @@ impl<M: Machine, S> PageLinks<M, S> {
         M::label_value(&*self.0, what);
     }
 
-    /// The page's state.
     pub(crate) fn state(&self, page: u32) -> &S {
         &self.0[page as usize].1
     }

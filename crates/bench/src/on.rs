@@ -41,7 +41,6 @@ impl On {
         }
     }
 
-    /// The one of that name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|on| on.name() == name)
     }

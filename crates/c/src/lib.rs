@@ -28,6 +28,7 @@
 //! ThreadSanitizer does not see into the library. Where its runtime is present, each function tells
 //! it by __tsan_acquire and __tsan_release what it orders, as its page says; what the library does
 //! inside is not checked.
+#![warn(missing_docs)]
 #![allow(
     clippy::missing_safety_doc,
     reason = "the contract of a function in C is its page"

@@ -53,7 +53,6 @@ impl Results {
         }
     }
 
-    /// The directory.
     pub fn directory(&self) -> &Path {
         &self.directory
     }

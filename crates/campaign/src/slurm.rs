@@ -20,7 +20,6 @@ const MEMORY: Duration = Duration::from_secs(300);
 /// A job of Slurm's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// Its number.
     number: u32,
     /// The cluster, if that is not the one of this computer.
     cluster: Option<String>,

@@ -11,7 +11,6 @@ pub enum Error {
     Missing {
         /// Its name.
         program: &'static str,
-        /// Its package.
         package: &'static str,
     },
     /// A file of the user's cannot be used.
@@ -19,7 +18,6 @@ pub enum Error {
     Unusable {
         /// The file.
         path: PathBuf,
-        /// Why.
         why: String,
     },
     /// Something does not compile.

@@ -15,10 +15,7 @@ pub enum Guest {
         words: Vec<String>,
     },
     /// Linux, to compare with.
-    Linux {
-        /// Its image.
-        image: PathBuf,
-    },
+    Linux { image: PathBuf },
 }
 
 /// Linux's command line: the serial line is the console, only the program prints, a panic ends the

@@ -49,7 +49,6 @@ pub const CPUS: [u32; 2] = [1, 2];
 pub struct Cost {
     /// The fewest.
     pub min: u64,
-    /// The median.
     pub median: u64,
 }
 

@@ -3,6 +3,7 @@
 //!
 //! Atomics and cells are the `core` types, so code written against the contract compiles to the
 //! same instructions as hand-written code.
+#![warn(missing_docs)]
 
 mod arena;
 mod context;

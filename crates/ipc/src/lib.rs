@@ -4,7 +4,7 @@
 //! the lock under which pollers are notified. The structures are the same for each, so that a
 //! comparison shows the cost of the kernel's locks and nothing else.
 #![no_std]
-#![warn(missing_debug_implementations)]
+#![warn(missing_docs, missing_debug_implementations)]
 
 extern crate alloc;
 

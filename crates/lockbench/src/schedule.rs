@@ -23,7 +23,6 @@ pub fn turns(counts: usize) -> u64 {
 
 /// A row and its numbers, as far as they were measured.
 pub struct Figures {
-    /// The row.
     pub row: &'static Row,
     /// Nanoseconds for one operation of one thread, nothing inside: median of rounds.
     pub alone: Option<f64>,
@@ -51,7 +50,6 @@ pub struct Contended {
 
 /// A turn that is about to be taken.
 pub struct Step {
-    /// Its row.
     pub row: &'static Row,
     /// The number of threads.
     pub threads: usize,

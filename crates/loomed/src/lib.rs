@@ -4,6 +4,7 @@
 //! Use it inside [`loom::model()`]. The project's CAVEATS.md lists what loom does not model:
 //! `SeqCst` accesses count as acquire and release (fences are exact, which is why the contract has
 //! [`machine::Atomic::publish`]), and spin loops are assumed to be fair.
+#![warn(missing_docs)]
 
 mod atomic;
 mod cpu;

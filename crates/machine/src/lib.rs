@@ -27,7 +27,7 @@
 //! added: [`Atomic::publish`], a store followed by a full fence, which real
 //! hardware does in one instruction.
 #![no_std]
-#![warn(missing_debug_implementations)]
+#![warn(missing_docs, missing_debug_implementations)]
 
 extern crate alloc;
 

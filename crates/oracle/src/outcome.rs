@@ -29,7 +29,6 @@ pub enum Outcome {
     Core(Vec<Core>),
     /// The mapped regions.
     Regions(Vec<Region>),
-    /// The content of each page.
     Pages(Vec<Content>),
     /// The system refused the step for lack of this resource.
     Refused(String),

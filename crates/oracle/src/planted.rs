@@ -29,7 +29,6 @@ pub enum Bug {
 }
 
 impl Bug {
-    /// All bugs.
     pub const ALL: [Bug; 7] = [
         Bug::ForkShares,
         Bug::ProtectForgetsLast,
@@ -58,7 +57,6 @@ impl Bug {
 pub struct Planted {
     bug: Bug,
     model: Model,
-    /// The parent of each process.
     parents: BTreeMap<ProcessId, ProcessId>,
 }
 

@@ -23,7 +23,6 @@ pub type ProcessId = u8;
 pub struct Step {
     /// The calling process.
     pub process: ProcessId,
-    /// The call.
     pub call: Call,
 }
 
@@ -58,7 +57,6 @@ pub enum Call {
     Break(u64),
     /// `fork`; the child gets this number.
     Fork(ProcessId),
-    /// `_exit`.
     Exit,
     /// The effect of `execve` on memory: nothing stays mapped, nothing is locked.
     Replace,
@@ -128,7 +126,6 @@ pub enum Where {
 pub enum Backing {
     /// Zeroes.
     Anonymous,
-    /// A file.
     File {
         /// The file's number.
         file: u8,
@@ -142,7 +139,6 @@ pub enum Backing {
 /// An `mremap`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Remap {
-    /// The old range.
     pub old: Range,
     /// The new length in bytes.
     pub bytes: u64,
@@ -157,7 +153,6 @@ pub struct Remap {
 /// Some bytes of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
-    /// The file.
     pub file: u8,
     /// The first byte.
     pub offset: u64,
@@ -168,7 +163,6 @@ pub struct Transfer {
 /// The width of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Width {
-    /// One byte.
     Byte,
     /// Eight bytes, at a multiple of eight.
     Word,
@@ -200,7 +194,6 @@ impl Prot {
     pub const NONE: Prot = Prot::new(false, false, false);
     /// Read only.
     pub const READ: Prot = Prot::new(true, false, false);
-    /// Read and write.
     pub const READ_WRITE: Prot = Prot::new(true, true, false);
 
     /// These rights.

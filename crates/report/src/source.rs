@@ -58,7 +58,6 @@ pub struct Paired {
 /// A side of a comparison.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 pub struct Side {
-    /// Its name.
     pub name: String,
     /// Rates, one for each run.
     pub runs: Vec<f64>,
@@ -67,7 +66,6 @@ pub struct Side {
 /// The bottleneck of a simulated run (an `attribution` line).
 #[derive(Debug, Deserialize)]
 pub struct Finding {
-    /// The workload.
     pub workload: String,
     /// The preset.
     pub vm: String,

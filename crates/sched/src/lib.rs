@@ -19,7 +19,7 @@
 //! | `openbsd`, `freebsd`, `linux` | policies: those of OpenBSD 7.0, FreeBSD 12 and Linux 3.0 |
 //! | `queue`, `cpuset`, `handed` | for these: lists of tasks, sets of CPUs, and a lock that a switch hands on |
 #![no_std]
-#![warn(missing_debug_implementations)]
+#![warn(missing_docs, missing_debug_implementations)]
 
 extern crate alloc;
 

@@ -6,6 +6,7 @@
 //! random seed gives the same run, bit for bit.
 //!
 //! `docs/simulator/` describes what is modelled and what is not, and how far to trust the results.
+#![warn(missing_docs)]
 
 mod arena;
 mod atomic;

@@ -39,7 +39,6 @@ pub enum PointsError {
     Impossible {
         /// CPUs of the point.
         cpus: u32,
-        /// Its throughput.
         throughput: f64,
     },
 }

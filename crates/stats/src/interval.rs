@@ -7,7 +7,6 @@ use crate::ministat::median;
 /// A median with an interval between two of the numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Median {
-    /// The median.
     pub median: f64,
     /// Lower end of the interval.
     pub low: f64,

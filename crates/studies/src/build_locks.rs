@@ -10,7 +10,6 @@ use super::{Aim, Beyond, Lab, Outcome, Row, System, Unit, Work};
 use baselines::Preset;
 use bench::{Failure, Mode};
 
-/// The system.
 pub const SYSTEM: System = System {
     name: "S16",
     about: "the locks that CPUs spin for while a kernel is built: build by processes and by threads",

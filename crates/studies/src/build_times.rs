@@ -5,7 +5,6 @@ use super::{Aim, Lab, Outcome, Row, System, Unit, Work};
 use baselines::Preset;
 use bench::Failure;
 
-/// The system.
 pub const SYSTEM: System = System {
     name: "S11",
     about: "a build: the system's part of the CPU time, and how busy the CPUs are",

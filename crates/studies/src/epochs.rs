@@ -5,7 +5,6 @@ use super::{Aim, Beyond, Lab, Outcome, Row, System, Unit, Work};
 use baselines::Preset;
 use bench::Failure;
 
-/// The system.
 pub const SYSTEM: System = System {
     name: "S4",
     about: "epochs in place of delayed invalidation: mmap1 by processes",

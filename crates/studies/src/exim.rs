@@ -5,7 +5,6 @@ use super::{Aim, Beyond, Lab, Outcome, Row, System, Unit, Work};
 use baselines::Preset;
 use bench::Failure;
 
-/// The system.
 pub const SYSTEM: System = System {
     name: "S20",
     about: "a mail server that forks for each message: exim by processes of one family",

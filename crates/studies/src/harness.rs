@@ -6,7 +6,6 @@ use baselines::Preset;
 use bench::{Failure, Phase, Sample, Schedule, Watch, measure};
 use sim::profile::Profile;
 
-/// The system.
 pub const SYSTEM: System = System {
     name: "S1",
     about: "will-it-scale's harness: samples, least and most of tasks, totals, their average",

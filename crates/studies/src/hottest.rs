@@ -7,7 +7,6 @@ use bench::profiling::simulated;
 use profile::Stacks;
 use sim::profile::Profile;
 
-/// The system.
 pub const SYSTEM: System = System {
     name: "S7",
     about: "samples of busy time with their stacks: the hot functions of mmap1 by 96 processes",

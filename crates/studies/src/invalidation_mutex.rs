@@ -6,7 +6,6 @@ use super::{Aim, Lab, Row, System, Unit, Work};
 use baselines::Preset;
 use bench::Failure;
 
-/// The system.
 pub const SYSTEM: System = System {
     name: "S3",
     about: "delayed invalidation behind one mutex: mmap1 by processes",

@@ -16,7 +16,6 @@ pub struct Effort {
     pub first: u64,
     /// Runs of each point on the machine itself.
     pub seeds: u64,
-    /// And on each corner.
     pub corner_seeds: u64,
     /// Simulated time of a run in which tasks wait for locks: several of the longest
     /// back-offs.
@@ -182,7 +181,6 @@ impl Lab {
         is_due
     }
 
-    /// The machine.
     pub fn machine(&self) -> &Profile {
         &self.machines[0]
     }

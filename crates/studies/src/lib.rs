@@ -121,7 +121,6 @@ pub const SYSTEMS: &[System] = &[
     player::SYSTEM,
 ];
 
-/// The system of that name.
 pub fn find(name: &str) -> Option<&'static System> {
     SYSTEMS.iter().find(|system| system.name == name)
 }

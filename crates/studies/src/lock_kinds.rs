@@ -5,7 +5,6 @@ use super::{Aim, Lab, Point, Row, System};
 use bench::Failure;
 use lockbench::simulated::counts;
 
-/// The system.
 pub const SYSTEM: System = System {
     name: "S19",
     about: "ticket lock, CONBO, MCS and K42: the lock micro-benchmark",

@@ -7,7 +7,6 @@ use bench::Failure;
 use stats::general;
 use stats::ministat::{Confidence, Dataset, Difference};
 
-/// The system.
 pub const SYSTEM: System = System {
     name: "S6",
     about: "ministat: the case study's samples give its table, digit by digit",

@@ -7,7 +7,6 @@ use baselines::Preset;
 use bench::Failure;
 use sim::profile::Profile;
 
-/// The system.
 pub const SYSTEM: System = System {
     name: "S8",
     about: "one-byte mutexes of PV lists: slow locks and slow unlocks of a build",

@@ -5,7 +5,6 @@ use super::{Aim, Lab, Outcome, Row, System, Unit, Work};
 use baselines::Preset;
 use bench::Failure;
 
-/// The system.
 pub const SYSTEM: System = System {
     name: "S2",
     about: "pvh_global_lock, and delayed invalidation in its place: reclaim1 and mmap1 by processes",

@@ -4,7 +4,6 @@ use super::{Aim, Beyond, Lab, Outcome, Row, System, Unit, Work};
 use baselines::Preset;
 use bench::Failure;
 
-/// The system.
 pub const SYSTEM: System = System {
     name: "S15",
     about: "futexes, poll, pipes and wake-ups under the big lock and without: 16 threads",

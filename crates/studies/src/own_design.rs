@@ -7,7 +7,6 @@ use baselines::Preset;
 use bench::{Failure, Mode};
 use sim::profile::Profile;
 
-/// The system.
 pub const SYSTEM: System = System {
     name: "S5",
     about: "scalevm, swap reserved per CPU: mmap1 by processes and by threads",

@@ -5,7 +5,6 @@ use super::{Aim, Lab, Row, System, Unit, Work, build_locks};
 use baselines::Preset;
 use bench::{Failure, Mode};
 
-/// The system.
 pub const SYSTEM: System = System {
     name: "S13",
     about: "the page queues under one lock, and no queue: build by processes",

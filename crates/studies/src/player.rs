@@ -6,7 +6,6 @@ use baselines::Preset;
 use bench::{Failure, Lateness};
 use sim::profile::Profile;
 
-/// The system.
 pub const SYSTEM: System = System {
     name: "S21",
     about: "a smooth desktop: a film at 60 Hz beside the build of 17 processes",

@@ -6,7 +6,6 @@ use super::{Aim, Lab, Outcome, Row, System, Unit, Work};
 use baselines::Preset;
 use bench::Failure;
 
-/// The system.
 pub const SYSTEM: System = System {
     name: "S10",
     about: "lists of PV chunks, and a list of pmaps in their place: a build on two sockets",

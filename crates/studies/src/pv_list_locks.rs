@@ -5,7 +5,6 @@ use super::{Aim, Beyond, Lab, Outcome, Row, System, Unit, Work};
 use baselines::Preset;
 use bench::Failure;
 
-/// The system.
 pub const SYSTEM: System = System {
     name: "S9",
     about: "hashed locks of PV lists, and a one-byte mutex in each page: a build, and first touches",

@@ -68,7 +68,6 @@ impl Band {
 pub enum Aim {
     /// The published figure, within a band.
     Published {
-        /// The figure.
         figure: f64,
         /// Where it is published.
         quote: &'static str,
@@ -212,7 +211,6 @@ pub enum Unit {
 pub struct Row {
     /// Its subject.
     pub what: String,
-    /// Its unit.
     pub unit: Unit,
     /// The condition on it.
     pub aim: Aim,
@@ -309,7 +307,6 @@ impl Row {
         }
     }
 
-    /// The verdict on it.
     pub fn verdict(&self) -> Verdict {
         match self.aim.holds(self.ours.median) {
             true => Verdict::Holds,

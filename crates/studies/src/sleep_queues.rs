@@ -10,7 +10,6 @@ use std::sync::Arc;
 use sync::Padded;
 use sync::sleepq::{GlobalQueue, Hashed, SleepQueue};
 
-/// The system.
 pub const SYSTEM: System = System {
     name: "S14",
     about: "sleep queue: one under SCHED_LOCK, hashed; make -j17, desktop, wake-ups alone",

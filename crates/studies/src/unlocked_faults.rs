@@ -3,7 +3,6 @@
 use super::{Aim, Lab, Outcome, Row, System, Unit, Work, build_locks};
 use bench::{Failure, Mode};
 
-/// The system.
 pub const SYSTEM: System = System {
     name: "S12",
     about: "faults under KERNEL_LOCK, and unlocked: build by processes and by threads",

@@ -14,7 +14,7 @@
 //! | [`turnstile`], [`sleepq`] | queues of sleeping tasks |
 //! | [`watch`] | checks the order of locks, and counts waits; nothing if it is off |
 #![no_std]
-#![warn(missing_debug_implementations)]
+#![warn(missing_docs, missing_debug_implementations)]
 
 extern crate alloc;
 

@@ -16,7 +16,7 @@
 //! in [`lock`], the protocol of each structure in its module. `examples/embed` is a machine in less
 //! than 250 lines and a program on it.
 #![no_std]
-#![warn(missing_debug_implementations)]
+#![warn(missing_docs, missing_debug_implementations)]
 
 extern crate alloc;
 #[cfg(test)]

@@ -43,7 +43,6 @@ pub(crate) fn run<S: System>(system: &mut S, tick: &Counter) -> Result<(), Error
 struct Desk {
     /// The end of its own pipe from which it reads.
     from: Descriptor,
-    /// Its own word.
     word: usize,
     /// The end to write to, and the word, of the task it meets.
     to: Descriptor,

@@ -114,7 +114,6 @@ pub enum Error {
     },
     /// A call succeeded with a wrong result.
     Answer {
-        /// The call.
         call: Call,
         /// Its result.
         found: u64,

@@ -11,7 +11,6 @@ pub enum Feature {
     Futexes,
     /// Checking if a descriptor is ready.
     Poll,
-    /// Pipes.
     Pipes,
     /// Connected sockets.
     Sockets,

@@ -139,7 +139,6 @@ pub trait System {
         Err(Error::Unsupported(Call::Open))
     }
 
-    /// Closes a descriptor.
     fn close(&mut self, _descriptor: Descriptor) -> Result<(), Error> {
         Err(Error::Unsupported(Call::Close))
     }

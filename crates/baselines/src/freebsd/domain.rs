@@ -33,7 +33,6 @@ lock_class!(
 /// The most domains (`MAXMEMDOM`, in a kernel for NUMA).
 pub(super) const DOMAINS: usize = 8;
 
-/// The domains of a machine.
 pub struct MemoryDomains<M: Machine>([Domain<M>; DOMAINS]);
 
 /// A domain: its locks and its count are on lines of their own, as in FreeBSD.

@@ -19,7 +19,6 @@ use vm::Error;
 use vm::system::{Extent, Part, Reservation};
 
 lock_class!(
-    /// The lock of `vm_committed_as`.
     pub CommittedLock = "vm_committed_as", rank 35
 );
 

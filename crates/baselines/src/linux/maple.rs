@@ -87,7 +87,6 @@ impl<M: Machine> Node<M> {
         ((head & !INNER) as usize, head & INNER != 0)
     }
 
-    /// The slot for `address`.
     fn slot(&self, address: usize) -> &M::AtomicPtr {
         let last = self.head().0 - 1;
         let mut pivots = self.pivots[..last].iter();

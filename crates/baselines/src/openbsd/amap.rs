@@ -28,7 +28,6 @@ lock_class!(
     pub AmapLock = "amap", rank 16
 );
 lock_class!(
-    /// The lock of the list of all amaps.
     pub AmapListLock = "amap list", rank 18
 );
 

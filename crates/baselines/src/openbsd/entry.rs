@@ -82,7 +82,6 @@ impl<M: Machine> Clone for Aref<M> {
 }
 
 impl<M: Machine> Aref<M> {
-    /// The slots of a region.
     fn slots(&self, region: &VaRange) -> Range<usize> {
         self.first..self.first + region.pages()
     }

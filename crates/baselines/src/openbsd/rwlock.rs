@@ -26,7 +26,6 @@ use sync::watch::note_spins;
 const WAIT: usize = 1;
 const WRWANT: usize = 2;
 const WRLOCK: usize = 4;
-/// One reader.
 const READER: usize = 8;
 /// All bits that do not name the owner.
 const MASK: usize = WAIT | WRWANT | WRLOCK;

@@ -34,9 +34,7 @@ const QUEUES: usize = 128;
 
 /// The scheduler of a machine that runs OpenBSD.
 pub struct Scheduler<M: Machine> {
-    /// `kernel_lock`.
     pub kernel: &'static MpLock<M, KernelLock>,
-    /// `sched_lock`.
     sched: &'static SchedulerLock<M>,
     /// `slpque`, guarded by `sched`. Its own locks are contended only while a sleeper is being
     /// enqueued.

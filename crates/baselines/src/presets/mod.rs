@@ -35,7 +35,6 @@ pub struct Row {
     pub source: &'static str,
     /// Its delayed invalidation.
     pub invalidation: Design,
-    /// Its swap account.
     pub swap: Account,
     /// The locks of its spaces, and the records of regions that it keeps.
     pub gate: Gates,

@@ -21,11 +21,8 @@ pub enum Gates {
     FreeBsd,
     /// OpenBSD's entries with amaps ([`Uvm`]).
     OpenBsd,
-    /// [`Linux`] with [`SpinLocks`].
     LinuxSpinLocks(Fixes),
-    /// [`Linux`] with [`Mutexes`].
     LinuxMutexes(Fixes),
-    /// [`Linux`] with [`Rwsems`].
     LinuxRwsems(Fixes),
 }
 

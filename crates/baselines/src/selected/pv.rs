@@ -21,7 +21,6 @@ pub enum PvLocks {
 
 /// Locks of PV lists, chosen when they are made.
 pub enum AnyPvLocks<M: Machine> {
-    /// For [`PvLocks::Shared`].
     Shared(PvListLocks<M>),
     /// For [`PvLocks::Own`].
     Own(PvBytes),

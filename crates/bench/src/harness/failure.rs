@@ -49,7 +49,6 @@ pub enum Failure {
     /// A call of the workload failed.
     #[error("{workload}: task {task}: {}", explained(error))]
     Task {
-        /// The workload.
         workload: &'static str,
         /// Which task, from 0.
         task: usize,
@@ -60,7 +59,6 @@ pub enum Failure {
     /// A task ended on its own.
     #[error("{workload}: task {task} ended on its own{}", ended(status))]
     Died {
-        /// The workload.
         workload: &'static str,
         /// Which task, from 0.
         task: usize,
@@ -70,7 +68,6 @@ pub enum Failure {
     /// A user's own workload misbehaves.
     #[error("{}: {why}", named(workload, task))]
     Own {
-        /// The workload.
         workload: &'static str,
         /// Which task, from 0, if it was one.
         task: Option<usize>,
@@ -83,7 +80,6 @@ pub enum Failure {
     /// A simulated run came to no end.
     #[error("{workload}: {why}")]
     Simulation {
-        /// The workload.
         workload: &'static str,
         /// The evidence.
         why: String,
@@ -91,7 +87,6 @@ pub enum Failure {
     /// A guest has ended, or does not make sense.
     #[error("{workload}: {why}")]
     Guest {
-        /// The workload.
         workload: &'static str,
         /// The evidence.
         why: String,
@@ -105,7 +100,6 @@ pub enum Failure {
     /// A measured subject does not work.
     #[error("{name} does not work ({}): {why}", Mode::Threads.count(*threads))]
     Wrong {
-        /// Its name.
         name: &'static str,
         /// With how many threads.
         threads: usize,

@@ -13,7 +13,6 @@ pub const COMPLETIONS: &str = "completions/s";
 /// The tasks' work: a workload that every target knows, or one of the user's own.
 #[derive(Clone, Copy, Debug)]
 pub enum Job {
-    /// One of [`workloads::all`].
     Known(&'static Workload),
     /// The user's.
     Own(&'static Own),

@@ -13,9 +13,7 @@ pub struct Lateness {
     pub median: Duration,
     /// How late all but one of a hundred were, or the worst of fewer.
     pub most: Duration,
-    /// The worst.
     pub worst: Duration,
-    /// Frames.
     pub frames: usize,
     /// The number not ready when the next was due, the skipped among them.
     pub dropped: usize,

@@ -27,7 +27,6 @@ type Carried = Result<Ended, guests::Error>;
 
 /// A guest that was watched to its end.
 pub(crate) struct Watched {
-    /// Its lines.
     pub lines: Vec<Line>,
     /// The file of the kernel.
     pub kernel: PathBuf,

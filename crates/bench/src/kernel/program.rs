@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 
 /// A program of this computer's, there while this lives.
 pub(crate) struct Program {
-    /// Its file.
     pub file: PathBuf,
     /// Where it was made, if only for this run.
     _directory: Option<Directory>,

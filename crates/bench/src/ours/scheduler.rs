@@ -31,7 +31,6 @@ impl Schedules for Sim {
 
 /// A scheduler for machines of a kind.
 pub struct Chosen<M> {
-    /// Its name.
     pub name: &'static str,
     /// Gives it to the machine.
     pub install: fn(&M) -> io::Result<()>,

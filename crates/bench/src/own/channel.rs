@@ -56,7 +56,6 @@ const LONGEST: usize = 4096;
 /// One packet.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// Its kind.
     pub kind: Kind,
     /// Of which task, if of one.
     pub task: u32,
@@ -67,7 +66,6 @@ pub struct Packet {
 }
 
 impl Packet {
-    /// A kind and a text.
     pub fn new(kind: Kind, text: impl Into<String>) -> Self {
         Packet {
             kind,
@@ -108,7 +106,6 @@ pub struct Channel(OwnedFd);
 /// The result of receiving.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Received {
-    /// A packet.
     Packet(Packet),
     /// Nothing in time, or a signal came first.
     Nothing,
@@ -137,7 +134,6 @@ impl Channel {
         Channel(end)
     }
 
-    /// Its number.
     pub fn number(&self) -> RawFd {
         self.0.as_raw_fd()
     }

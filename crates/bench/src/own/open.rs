@@ -8,7 +8,6 @@ use std::path::Path;
 
 /// A job that can be run while this lives.
 pub struct Opened {
-    /// The job.
     pub job: Job,
     /// Where the shared object is, if it was made here.
     _directory: Option<Directory>,

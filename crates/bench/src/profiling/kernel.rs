@@ -122,7 +122,6 @@ impl Seen {
         Some(())
     }
 
-    /// Names the stacks.
     fn name(&mut self, stacks: &[Busy], workload: &str, watched: &Watched) {
         let names = Names::of(stacks, watched);
         let mut busy = Stacks::default();

@@ -18,7 +18,6 @@ use stats::environment::Environment;
 
 /// The subject of a profile.
 pub struct Subject<'a> {
-    /// The system.
     pub system: &'a System,
     /// The plan that runs.
     pub plan: Plan,

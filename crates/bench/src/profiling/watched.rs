@@ -20,7 +20,6 @@ pub trait Probe {
 pub struct Runs<T> {
     /// Operations a second of the unwatched one.
     pub unwatched: f64,
-    /// And of the watched one.
     pub watched: f64,
     /// Seconds it was watched.
     pub seconds: f64,

@@ -34,13 +34,11 @@ impl Share {
 pub struct Attribution {
     /// Waiting for lines.
     pub lines_wait: f64,
-    /// Spinning.
     pub spinning: f64,
     /// In interrupts that flush translations: handling them, and waiting until others have.
     pub interrupts: f64,
     /// Waiting for the bandwidth of a socket's memory.
     pub memory: f64,
-    /// Blocked.
     pub blocked: f64,
     /// Ready, waiting for a CPU.
     pub queued: f64,

@@ -29,13 +29,11 @@ impl Place {
         found.map(|(_, place)| place)
     }
 
-    /// Its name.
     pub fn name(self) -> &'static str {
         let found = Self::NAMED.into_iter().find(|(_, place)| *place == self);
         found.map_or("", |(name, _)| name)
     }
 
-    /// The CPU of a task.
     pub fn cpu(self, topology: &Topology, task: usize) -> usize {
         let (sockets, cores) = (topology.sockets, topology.cores);
         match self {
@@ -79,9 +77,7 @@ pub struct Conditions {
 pub enum Fitted {
     /// That of a call with the map locked.
     Change,
-    /// That of a call.
     Call,
-    /// That of a fault.
     Fault,
 }
 

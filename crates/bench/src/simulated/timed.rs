@@ -48,7 +48,6 @@ pub fn timed<S: System<Machine = Sim>>(options: Options<S>, change: f64) -> Opti
     }
 }
 
-/// The gate `G`.
 pub struct TimedGate<G> {
     gate: G,
     /// Nanoseconds.

@@ -20,7 +20,6 @@ const PANICKED: u32 = 2;
 /// One task's counter, and the task's fate on lines of its own.
 #[repr(C, align(128))]
 pub struct Slot {
-    /// The counter.
     pub counter: Counter,
     state: AtomicU32,
     /// True if a task that is no process has come to its end, and how.

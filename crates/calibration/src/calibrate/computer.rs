@@ -5,7 +5,6 @@ use std::{fs, io};
 
 /// The CPUs that this process may use, as a profile sees them.
 pub struct Computer {
-    /// Sockets.
     pub sockets: usize,
     /// Cores a socket; of sockets that differ, the least.
     pub cores: usize,

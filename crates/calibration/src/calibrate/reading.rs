@@ -5,7 +5,6 @@ use std::time::Instant;
 /// A time in nanoseconds, as the rounds gave it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reading {
-    /// The median.
     pub median: f64,
     /// The lower quartile.
     pub low: f64,

@@ -56,9 +56,7 @@ const DECISIVE: [&str; 4] = [
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename = "finding")]
 pub struct Finding {
-    /// Its name.
     pub name: &'static str,
-    /// Its state.
     pub state: State,
     /// The finding, and why it matters.
     pub found: String,

@@ -117,7 +117,6 @@ impl Pair {
         pairs
     }
 
-    /// All pairs of `operations`.
     fn each_two(operations: &[Operation], sharing: Sharing) -> impl Iterator<Item = Pair> {
         let pair = move |first, second| Pair {
             first,

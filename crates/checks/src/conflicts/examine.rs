@@ -48,7 +48,6 @@ pub struct Conflict {
 
 /// How one operation has used a line.
 pub struct Use {
-    /// The operation.
     pub operation: Operation,
     /// How often it read the line.
     pub reads: u64,

@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 
 /// One pair's result.
 pub struct Examined {
-    /// The pair.
     pub pair: Pair,
     /// The lines in which it conflicts.
     pub conflicts: Vec<Conflict>,

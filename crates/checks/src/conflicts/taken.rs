@@ -13,7 +13,6 @@ use sync::watch::classes;
 
 /// The locks and lines of an operation, performed when tables exist and caches are filled.
 pub struct Taken {
-    /// The operation.
     pub operation: Operation,
     /// The classes of the locks it acquires, and how often, in the order of ranks.
     pub locks: Vec<(&'static str, u64)>,

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use vm::object::{Object, ObjectId, ObjectRef};
 use vm::{Best, Error, Vm};
 
-/// An object.
 pub type Memory = ObjectRef<Best<Hosted>>;
 
 /// All files, and the objects of shared memory.

@@ -29,7 +29,6 @@ pub fn planted_names() -> Vec<&'static str> {
 
 /// A scenario, and its planted bug, if any.
 pub struct Subject {
-    /// The scenario.
     pub scenario: Scenario,
     /// What the bug is; empty if there is none.
     pub about: &'static str,

@@ -49,7 +49,6 @@ impl Scenario {
 
 /// The machine and the number of jobs for which a play is made.
 pub struct Stage {
-    /// The machine.
     pub machine: Sim,
     /// The number of jobs.
     pub jobs: usize,

@@ -8,7 +8,6 @@ use oracle::{Broken, System};
 
 /// Sequences after which a bug counts as not found.
 const SEEDS: u64 = 1000;
-/// Steps of each.
 const STEPS: usize = 100;
 
 /// The bugs' names.
@@ -21,13 +20,11 @@ pub fn neglects() -> impl Iterator<Item = &'static str> {
     Neglect::ALL.into_iter().map(Neglect::name)
 }
 
-/// Systems with a bug each.
 pub fn bugs() -> impl Iterator<Item = Box<dyn System>> {
     let system = |bug| Box::new(Planted::new(bug)) as _;
     Bug::ALL.into_iter().map(system)
 }
 
-/// Careless systems.
 pub fn careless() -> impl Iterator<Item = Box<dyn System>> {
     let system = |neglect| Box::new(Careless::new(neglect)) as _;
     Neglect::ALL.into_iter().map(system)

@@ -27,12 +27,10 @@ impl Files {
         cleared.map_err(Broken::host("ftruncate"))
     }
 
-    /// The descriptor of a file.
     pub fn descriptor(&self, file: u8, read_only: bool) -> RawFd {
         self.0[usize::from(file)][usize::from(read_only)].as_raw_fd()
     }
 
-    /// All descriptors.
     pub fn descriptors(&self) -> impl Iterator<Item = RawFd> {
         self.0.iter().flatten().map(AsRawFd::as_raw_fd)
     }

@@ -76,7 +76,6 @@ impl Processes {
         self.born(child, pid)
     }
 
-    /// Ends a process.
     pub fn end(&mut self, process: ProcessId) -> Result<(), Broken> {
         self.ask(process, Command::Exit, "exit")?;
         self.alive.remove(&process);

@@ -86,7 +86,6 @@ impl Process {
         })
     }
 
-    /// Removes `pages`.
     pub fn remove(&mut self, pages: ops::Range<u64>) {
         self.pages.retain(|page, _| !pages.contains(page));
     }

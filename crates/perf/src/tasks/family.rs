@@ -35,7 +35,6 @@ impl Family {
         family
     }
 
-    /// Adds a process and its threads.
     pub fn add(&mut self, pid: u32, process: Process, threads: &[u32]) {
         self.processes.insert(pid, process);
         self.threads.extend(threads.iter().map(|&tid| (tid, pid)));
@@ -47,7 +46,6 @@ impl Family {
         self.threads.remove(&tid);
     }
 
-    /// The process of a watched thread.
     pub fn watched(&self, thread: Thread) -> Option<&Process> {
         self.processes.get(self.threads.get(&thread.tid)?)
     }

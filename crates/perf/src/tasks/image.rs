@@ -13,7 +13,6 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    /// The number of `name`.
     pub fn number(&mut self, name: &str) -> u32 {
         if let Some(&number) = self.numbers.get(name) {
             return number;

@@ -51,7 +51,6 @@ pub(crate) struct Callers {
 }
 
 impl Unwinder {
-    /// The callers of `leaf` in `image`.
     pub fn callers(&mut self, image: &Image, files: &Files, leaf: u64, chain: &Chain) -> Callers {
         let Some(start) = chain.registers else {
             return Callers {

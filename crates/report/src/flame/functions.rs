@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A function and its shares of all task time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Function {
-    /// Its name.
     pub name: String,
     /// Its own share.
     pub own: f64,

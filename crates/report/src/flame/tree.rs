@@ -21,7 +21,6 @@ pub struct Frame {
     pub start: f64,
     /// Its share of the width.
     pub width: f64,
-    /// Its seconds.
     pub seconds: f64,
     /// Its share of all task time.
     pub share: f64,

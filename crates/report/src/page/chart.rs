@@ -8,9 +8,7 @@ use stats::ministat::{Confidence, mean, stddev};
 use stats::record::{Mode, Run, Subject};
 use stats::usl::Law;
 
-/// A chart.
 pub struct Chart {
-    /// The workload.
     pub workload: String,
     /// The tasks' kind.
     pub mode: Mode,
@@ -57,7 +55,6 @@ pub struct Dot {
 /// The basis of a mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Basis {
-    /// Runs.
     Runs,
     /// Simulated runs, each with its own seed.
     Seeds,

@@ -28,7 +28,6 @@ pub struct Row {
 /// A fact on one machine.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
-    /// Known.
     Known(String),
     /// Unknown, and why.
     Unknown(String),

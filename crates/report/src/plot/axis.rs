@@ -15,7 +15,6 @@ pub enum Scale {
     Logarithmic,
 }
 
-/// An axis.
 pub struct Axis {
     /// Its start in the picture.
     pub start: f64,

@@ -63,7 +63,6 @@ pub struct LoadArgs {
 }
 
 impl LoadArgs {
-    /// The load.
     pub fn load(&self) -> Load {
         let usual = Load::default();
         Load {

@@ -43,7 +43,6 @@ const fn page(
     }
 }
 
-/// All pages.
 pub const PAGES: &[Page] = &[
     page(
         "scalevm",

@@ -116,7 +116,6 @@ impl MachineArgs {
         given.next().map(|(name, _)| name)
     }
 
-    /// The first seed.
     pub fn first_seed(&self) -> u64 {
         self.seed.unwrap_or(1)
     }

@@ -87,7 +87,6 @@ pub fn run(args: &SweepArgs) -> Result<u8, Failure> {
 pub struct Side {
     /// The name of the system, or of the requested preset.
     pub label: &'static str,
-    /// The system.
     pub system: System,
 }
 
@@ -110,7 +109,6 @@ impl Side {
 
 /// Curves to be measured together.
 pub struct Sweep {
-    /// The workload.
     pub workload: Job,
     /// The tasks' kind.
     pub mode: Mode,

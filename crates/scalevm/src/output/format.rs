@@ -44,7 +44,6 @@ pub fn is_text() -> bool {
 /// Letters of a cell for people at most.
 const WIDEST: usize = 100;
 
-/// Prints a table.
 pub fn print(table: &Table) {
     debug_assert!(
         names_differ(table),

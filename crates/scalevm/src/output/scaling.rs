@@ -17,7 +17,6 @@ const SCALES: f64 = 0.9;
 /// A workload at several numbers of tasks.
 #[derive(Clone)]
 pub struct Row {
-    /// The workload.
     pub workload: &'static Workload,
     /// The tasks' kind.
     pub mode: Mode,

@@ -10,9 +10,7 @@ use std::ops::RangeBounds;
 
 /// One class of locks in one build.
 pub struct LockUse {
-    /// The build.
     pub build: &'static str,
-    /// The class.
     pub class: &'static str,
     /// The lock's owner.
     pub shared_by: &'static str,

@@ -115,7 +115,6 @@ pub struct Environment {
 /// How the CPUs are arranged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Topology {
-    /// Sockets.
     pub sockets: u32,
     /// Cores of all sockets.
     pub cores: u32,

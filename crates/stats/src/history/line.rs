@@ -11,7 +11,6 @@ use crate::verdict::{ALPHA, Rule, RunsError, Verdict, judge};
 /// All runs of one label.
 #[derive(Clone, Debug)]
 pub struct Line<'a> {
-    /// The label.
     pub label: &'a str,
     /// The runs, in order of time.
     pub runs: &'a [Kept],

@@ -23,7 +23,6 @@ pub use shift::Shift;
 /// The subject of a series.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Key {
-    /// The workload.
     pub workload: String,
     /// The system: `os`, `hosted`, `sim`.
     pub on: String,

@@ -120,7 +120,6 @@ pub struct Summary {
 }
 
 impl Mode {
-    /// Both modes.
     pub const BOTH: [Mode; 2] = [Mode::Processes, Mode::Threads];
 
     /// The word used in output.

@@ -76,7 +76,6 @@ fn is_aside(line: &str) -> bool {
 /// A run, the unit of comparison: its samples, and its state at the end.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
-    /// The subject.
     pub subject: Subject,
     /// The samples' totals, in order.
     pub totals: Vec<f64>,

@@ -20,7 +20,6 @@ pub struct Store {
 /// The results of one invocation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct File {
-    /// Its path.
     pub path: String,
     /// Its records in order; empty if the invocation finished no sample.
     pub records: Vec<Record>,

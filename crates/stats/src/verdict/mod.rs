@@ -128,7 +128,6 @@ impl fmt::Display for Word {
 /// The comparison of two series of runs. Displayed as one sentence, the word first.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Verdict {
-    /// The word.
     pub word: Word,
     /// B / A, one ground of the word.
     pub ratio: Ratio,

@@ -9,7 +9,6 @@ use crate::ministat::{mean, median, scale, scaled, variance};
 /// A ratio B / A with an interval that contains the true one with the requested confidence.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ratio {
-    /// The estimate.
     pub estimate: f64,
     /// Lower end of the interval; 0 if there are too few runs to bound it.
     pub low: f64,

@@ -8,7 +8,6 @@ use baselines::Preset;
 use bench::Failure;
 pub use family::{Deed, rate};
 
-/// The system.
 pub const SYSTEM: System = System {
     name: "S17",
     about: "anon_vma chains: children of one process fork, move their break, split and merge regions",

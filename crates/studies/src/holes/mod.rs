@@ -7,7 +7,6 @@ use baselines::Preset;
 use bench::Failure;
 use fragments::{REGIONS, SPLIT};
 
-/// The system.
 pub const SYSTEM: System = System {
     name: "S18",
     about: "fragmented memory: a reverse walk and a superpage's split among many regions",

@@ -36,7 +36,6 @@ pub struct Effort {
 /// What is to be run for a curve.
 #[derive(Debug)]
 pub struct Setup<'a> {
-    /// The curve.
     pub curve: &'a Curve,
     /// What stands in for the kernel.
     pub before: StandIn,

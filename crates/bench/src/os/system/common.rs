@@ -44,7 +44,6 @@ impl Common {
         })
     }
 
-    /// The pipe of `task`.
     pub fn pipe(&self, task: usize) -> Option<[Descriptor; 2]> {
         let (reader, writer) = self.pipes.get(task)?;
         Some([reader.as_raw_fd(), writer.as_raw_fd()].map(Descriptor))

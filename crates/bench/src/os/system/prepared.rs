@@ -90,7 +90,6 @@ impl Prepared {
         self.tasks
     }
 
-    /// The pipe of `task`.
     pub fn pipe(&self, task: usize) -> Option<[Descriptor; 2]> {
         self.common.as_ref()?.pipe(task)
     }

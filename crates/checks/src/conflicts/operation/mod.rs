@@ -138,7 +138,6 @@ impl Operation {
         Operation::Close,
     ];
 
-    /// The operations of tasks.
     pub const OF_TASKS: [Operation; 4] = [
         Operation::Tasks(Dialogue::Nap),
         Operation::Tasks(Dialogue::Wake),

@@ -35,7 +35,6 @@ pub struct Worker<S: System<Machine = Sim>> {
     file: File<S>,
     /// A handle that [`Operation::Open`] has opened.
     opened: Option<File<S>>,
-    /// A child of the space.
     child: Option<Space<S>>,
 }
 

@@ -33,7 +33,6 @@ const COPIES: usize = 64;
 /// The events that happen during accesses.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Beside {
-    /// Nothing.
     Nothing,
     /// Mappings and pages come and go.
     Changes,

@@ -103,7 +103,6 @@ fn word(page: usize, cpu: usize) -> usize {
     FIRST + page * PAGE_SIZE + 8 * cpu
 }
 
-/// Some of the pages.
 fn some_pages() -> VaRange {
     let first = sim::dice(PAGES as u64) as usize;
     let count = 1 + sim::dice((PAGES - first) as u64) as usize;

@@ -33,7 +33,6 @@ pub fn all() -> Vec<Scenario> {
     ]
 }
 
-/// The scenario for the lock `L`.
 pub fn named<L: RawLock<Sim> + 'static>(name: &str) -> Scenario {
     Scenario::new(name, build::<L>).on(2..=6)
 }

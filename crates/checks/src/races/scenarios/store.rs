@@ -160,7 +160,6 @@ pub fn with_parts<S: System<Machine = Sim>>(
     Scenario::new(name, move |stage: &Stage| build(stage, options()))
 }
 
-/// A scenario for each preset: `family.preset`.
 pub fn presets(family: &str, build: fn(&Stage, Options<Selected<Sim>>) -> Play) -> Vec<Scenario> {
     let scenario = |preset: Preset| {
         let name = format!("{family}.{preset}");

@@ -165,7 +165,6 @@ fn place(args: &CompareArgs, common: &CommonArgs, name: &str) -> Result<Place, F
     }
 }
 
-/// A workload on a system.
 fn system(args: &CompareArgs, workload: Job, (on, vm): Place) -> Result<Box<dyn Side>, Failure> {
     let common = args.measuring.common();
     let plan = Plan {

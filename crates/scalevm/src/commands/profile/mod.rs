@@ -127,7 +127,6 @@ enum Place {
     Named(PathBuf),
     /// Into a directory of their own.
     New,
-    /// Nowhere.
     Nowhere,
 }
 

@@ -75,7 +75,6 @@ pub fn print_left_out((curve, why): &LeftOut) {
     println!("{line}");
 }
 
-/// Prints a group.
 pub fn print_summary((name, summary): &Group) {
     let line = json!({
         "kind": "predictions",
