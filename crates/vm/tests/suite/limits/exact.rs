@@ -153,7 +153,7 @@ fn limits_are_exact_whatever_happens() {
             4 => space.unmap(range),
             5 => space.protect(range, prot),
             6 => {
-                let bring = [Bring::Now, Bring::OnFault][random(2) as usize];
+                let bring = [Bring::Now, Bring::OnFault][random(2)];
                 space.lock(range, bring)
             }
             7 => space.unlock(range),
