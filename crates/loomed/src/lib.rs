@@ -1,7 +1,7 @@
 //! The machine contract on loom: every interleaving, and every value that a load may see under the
 //! C11 model, for a few threads.
 //!
-//! Use it inside [`loom::model()`]. The project's CAVEATS.md lists what loom does not model:
+//! Use it inside [`loom::model()`]. docs/reference/checks.md lists what loom does not model:
 //! `SeqCst` accesses count as acquire and release (fences are exact, which is why the contract has
 //! [`machine::Atomic::publish`]), and spin loops are assumed to be fair.
 #![warn(missing_docs)]
