@@ -54,9 +54,13 @@ impl Prot {
         self.0 & Self::EXECUTE_BIT != 0
     }
 
-    /// The rights without that to write.
+    /// The rights without that to write. What tasks may write they may read.
     pub(crate) const fn read_only(self) -> Self {
-        Prot(self.0 & !Self::WRITE_BIT)
+        if self.writes() {
+            Prot(self.0 & !Self::WRITE_BIT | Self::READ_BIT)
+        } else {
+            self
+        }
     }
 
     /// Returns true if a task may make this access.

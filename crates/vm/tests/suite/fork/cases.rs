@@ -61,6 +61,22 @@ fn a_child_has_the_content_and_neither_sees_the_others_stores() {
     assert_eq!(vm.swap().reserved(), 0);
 }
 
+/// As on x86, where what tasks may write they may read.
+#[test]
+fn a_page_that_may_only_be_written_is_read_where_it_is_shared() {
+    let vm = system(16);
+    let parent = space(&vm);
+    let at = parent.map(PAGE_SIZE, Prot::READ_WRITE).expect("map");
+    store(&parent, at, 1);
+    let child = parent.fork().expect("fork");
+    let write_only = Prot::new(false, true, false);
+    child.protect(page(at), write_only).expect("protect");
+    assert_eq!(load(&child, at), 1);
+    assert_eq!(child.pmap().lookup(at), parent.pmap().lookup(at));
+    store(&child, at, 2);
+    assert_eq!((load(&child, at), load(&parent, at)), (2, 1));
+}
+
 #[test]
 fn who_is_left_alone_writes_without_a_copy() {
     let vm = system(16);
