@@ -10,9 +10,10 @@
 //! seed = [1, 2, 3]
 //! ```
 //! Each key of a part is an option of its command, and each array an axis. A part's points are all
-//! combinations, the last axis changing first: above `run mmap1 --vm=freebsd-di --machine=freebsd-96
-//! --tasks=1 --seed=1 --json`, then `--seed=2`, and so on to 36 points. An array in an array is one value,
-//! its elements with commas between them; `true` is an option without a value, `false` leaves it out.
+//! combinations, the last axis changing first: above `run mmap1 --vm=freebsd-di
+//! --machine=freebsd-96 --tasks=1 --seed=1 --json`, then `--seed=2`, and so on to 36 points. An
+//! array in an array is one value, its elements with commas between them; `true` is an option
+//! without a value, `false` leaves it out.
 
 use crate::Error;
 use fnv::FnvHasher;

@@ -9,8 +9,8 @@ use machine::{Access, Frame, Machine, VaRange};
 /// Linux's `mmap_lock` and VMAs with their anon_vma chains, OpenBSD's `vm_map` and entries with
 /// their amaps.
 ///
-/// Each operation passes the gate once: before it locks any slot, [`Gate::begin`] returns its guard;
-/// then [`Gate::report`] is told of each change. The VM's own answers are in its tree
+/// Each operation passes the gate once: before it locks any slot, [`Gate::begin`] returns its
+/// guard; then [`Gate::report`] is told of each change. The VM's own answers are in its tree
 /// (`crate::tree`): it asks the gate for nothing. So a gate adds just the cost of its structures,
 /// and the waits for their locks.
 ///
