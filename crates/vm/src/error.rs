@@ -10,7 +10,7 @@ use machine::{PageFault, PagerError};
 pub enum Error {
     /// No frame, no kernel memory, or no address-space tag is left. `ENOMEM`.
     OutOfMemory(Resource),
-    /// The swap space that the mapping might need is not there. `ENOMEM`.
+    /// There is too little swap space for what the mapping might need. `ENOMEM`.
     OverCommit {
         /// The pages requested.
         pages: u64,

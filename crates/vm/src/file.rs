@@ -139,8 +139,9 @@ impl<S: System> Object<S> {
     }
 }
 
-/// Calls `step` with each part of `count` bytes from `offset` on that lies in one page: its
-/// offset, and where it is in the whole. Ends with the first of which not all was done.
+/// Divides the `count` bytes from `offset` on into parts within one page each, and calls `step`
+/// with each part's offset and its range in the whole. Ends with the first part that was not done
+/// wholly.
 fn transfer(
     offset: u64,
     count: usize,

@@ -33,7 +33,7 @@ impl Flags {
     pub const RANDOM: Flags = Flags(1 << 12);
     /// Pages are used in their order, once.
     pub const SEQUENTIAL: Flags = Flags(1 << 13);
-    /// Superpages are wanted.
+    /// The mapping should use superpages.
     pub const HUGE: Flags = Flags(1 << 14);
     /// Superpages are not wanted.
     pub const NO_HUGE: Flags = Flags(1 << 15);

@@ -44,8 +44,8 @@ lock_class!(
     pub ObjectSize = "object size", rank 5
 );
 lock_class!(
-    /// A slot of a space's tree. One byte in each slot; of the tasks that want one at once few
-    /// compete.
+    /// A slot of a space's tree. One byte in each slot; only few of the tasks that wait compete for
+    /// it.
     pub TreeSlot = "slot", rank 30
 );
 lock_class!(
@@ -62,8 +62,8 @@ lock_class!(
     pub PagePv = "page pv", rank 40
 );
 lock_class!(
-    /// The slots that have the same PV tables, in the first of which it is. Of the tasks that want
-    /// one at once few compete.
+    /// The slots that share PV tables; the lock is in the first table. Only few of the tasks that
+    /// wait compete for it.
     pub PvFamily = "pv family", rank 42
 );
 lock_class!(

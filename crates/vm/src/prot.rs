@@ -98,7 +98,7 @@ impl fmt::Debug for Prot {
 }
 
 impl fmt::Display for Prot {
-    /// As `/proc/PID/maps` shows it: `rwx`, `r--`, …
+    /// Writes the rights in the form of `/proc/PID/maps`: `rwx` or `r--`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let letter = |on, letter| if on { letter } else { '-' };
         write!(

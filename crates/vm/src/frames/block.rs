@@ -39,7 +39,7 @@ pub(super) struct Block {
 }
 
 impl Block {
-    /// A block of which nothing is free, in no list.
+    /// A block with no free frame, in no list.
     pub(super) const EMPTY: Block = Block {
         free: [0; RUNS],
         whole: 0,

@@ -6,7 +6,8 @@ mod planned {
     use crate::frames::Frames;
     use machine::{Atomic, AtomicInt, Ordering, Platform};
 
-    /// Beside the number of the allocation that fails: all that follow fail, too.
+    /// A flag in the count of allocations that succeed: all that follow the first failing one fail,
+    /// too.
     const FOR_GOOD: u64 = 1 << 63;
 
     /// How many allocations succeed before one fails; 0 means all do. [`FOR_GOOD`]: those behind it

@@ -75,7 +75,7 @@ impl<M: Platform> Frames<M> {
     /// All frames that `machine` hands over, free and of unknown content, in these pools.
     ///
     /// # Errors
-    /// As [`Frames::new`].
+    /// If the kernel's heap has no room, or the machine's memory map is wrong.
     pub fn with_pools(machine: &M, pools: FramePools) -> Result<Self, Error> {
         let (map, cpus) = (Map::of(machine)?, machine.cpus());
         Ok(Frames {
@@ -129,9 +129,9 @@ impl<M: Platform> Frames<M> {
         self.put(frames.inspect(|&frame| machine.freed(frame)), Content::Any);
     }
 
-    /// Takes 512 contiguous frames, the first aligned to as many, of unknown content, as
-    /// a page of 2 MiB needs. `None` if no block is whole ([`Frames::drain`] may make one
-    /// so). O(1) and O(CPUs) when blocks are rare, beside telling the machine of each frame.
+    /// Takes 512 contiguous frames of unknown content, aligned to 512 frames, as a page of 2 MiB
+    /// needs. `None` if no block is whole ([`Frames::drain`] may make one so). O(1), and O(CPUs)
+    /// when blocks are rare, without the call to the machine for each frame.
     ///
     /// They may be given back one by one, or all with [`Frames::free_block`].
     #[must_use = "a frame that is not freed is lost"]
@@ -144,16 +144,16 @@ impl<M: Platform> Frames<M> {
         Some(first)
     }
 
-    /// Gives a whole block back, by its first frame; it stays whole. O(1), beside telling
-    /// the machine of each frame.
+    /// Gives a whole block back, by its first frame; it stays whole. O(1), without the call to the
+    /// machine for each frame.
     pub fn free_block(&self, machine: &M, first: Frame) {
         frames_of(first).for_each(|frame| machine.freed(frame));
         self.pools.of(first).lock().put_block(first);
     }
 
-    /// Moves all free frames from the CPUs' caches to the pools, where they make up blocks:
-    /// for when one is wanted, or memory is short. Frames known to be zero are no longer known
-    /// as such. O(frames in caches); a frame that is freed meanwhile may stay in a cache.
+    /// Moves all free frames from the CPUs' caches to the pools, where they make up blocks: for a
+    /// caller that needs a block, or when memory is short. Frames known to be zero are no longer
+    /// known as such. O(frames in caches); a frame that is freed meanwhile may stay in a cache.
     pub fn drain(&self) {
         for cache in self.caches.iter() {
             let mut cache = cache.lock();
@@ -232,7 +232,7 @@ impl<M: Platform> Frames<M> {
         own.lock().len()
     }
 
-    /// Takes a frame, and says whether it is all zero.
+    /// Takes a frame, and returns what is known of its content.
     #[inline(always)]
     fn take(&self, content: Content) -> Option<(Frame, Content)> {
         let own = self.caches.get(&M::pin());

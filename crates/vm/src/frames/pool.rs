@@ -7,7 +7,7 @@
 //!
 //! # The order in which frames go out
 //! 1. Whole runs of broken blocks, most recently changed in kind first:
-//!    that is the block being used up, or one of which little is free yet.
+//!    that is the block being used up, or one with few free frames yet.
 //! 2. The next whole block, while more of them are whole than the reserve: memory is
 //!    plenty, and a run of two CPUs costs more than a block.
 //! 3. Scraps, the remainders of broken runs: only now are frames of one run handed to
@@ -29,7 +29,7 @@ use core::iter;
 use core::ops::Range;
 use machine::Frame;
 
-/// The reserve: one block in so many, and at least one.
+/// The reserve is one block in this number, and at least one.
 const RESERVE: usize = 8;
 /// No block.
 const NONE: u32 = u32::MAX;

@@ -18,8 +18,8 @@ use core::ops::Range;
 use machine::{Frame, Platform};
 use sync::Padded;
 
-/// CPUs that have a pool in common: so few that they seldom wait, and so many that not much memory
-/// lies where others look last.
+/// The number of CPUs that share a pool: few enough that they seldom wait for each other, and
+/// enough that the other pools, which they search last, do not hold much memory.
 const CPUS: usize = 8;
 /// The least memory of a pool, in blocks: as many as a reserve is kept of.
 const LEAST: usize = 8;
@@ -43,7 +43,8 @@ impl<M: Platform> Pools<M> {
         Self::in_parts(which, wanted, map)
     }
 
-    /// All frames of `map`, in so many pools if there are enough: each has about as many.
+    /// Divides all frames of `map` evenly among the `wanted` number of pools, or fewer if there is
+    /// too little memory.
     fn in_parts(which: FramePools, wanted: usize, map: &Map) -> Result<Self, Error> {
         let all = map.total().div_ceil(BLOCK).max(1);
         let wanted = wanted.min(all / LEAST).max(1);

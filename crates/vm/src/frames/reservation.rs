@@ -46,14 +46,14 @@ pub(super) struct Made {
 /// The owner of a block, and the frames it has not used.
 #[derive(Default)]
 struct Reservation {
-    /// The leaf table of the slot that has it; none if nothing is unused.
+    /// The leaf table of the slot that has reserved the block; none if no frame is unused.
     owner: Option<Frame>,
     /// A bit for each unused frame.
     unused: [u64; WORDS],
 }
 
 impl Reservation {
-    /// Takes the frame at `index` for `owner`, if it has it and has not used it.
+    /// Takes the frame at `index` for `owner`, if `owner` has reserved it and not used it.
     fn take(&mut self, owner: Frame, index: usize) -> bool {
         debug_assert!(
             self.owner.is_some() || self.unused == [0; WORDS],

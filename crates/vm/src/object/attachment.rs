@@ -24,7 +24,7 @@ pub struct Attachment<S: System> {
     range: VaRange,
     /// How many [`Attached`] there are.
     references: <S::Machine as Atomics>::AtomicU32,
-    /// The shard that has it: that of the CPU it was made on.
+    /// The shard that lists it: that of the CPU on which it was made.
     pub(super) shard: u32,
     /// Its place in the shard's tree. Under the shard's lock.
     pub(super) links: <S::Machine as Atomics>::Cell<Links<S>>,
@@ -103,7 +103,8 @@ impl<S: System> Attachment<S> {
     /// This mapping in another space, as a fork makes it.
     ///
     /// # Safety
-    /// As for [`Object::attach`].
+    /// The owner is null, or a [`crate::Pmap`] of the same policies, in an `Arc` that stays as long
+    /// as an attachment of its own is listed.
     pub unsafe fn inherit(&self, owner: *const ()) -> Result<Attached<S>, Error> {
         Attached::make(self.object(), owner, self.range, self.delta)
     }

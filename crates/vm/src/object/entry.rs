@@ -12,8 +12,8 @@
 //! - Own: compare-and-swap of a word without `BUSY`, acquire.
 //! - Release: exchange for a word without flags, release; if the old one has `WAITED`,
 //!   wake all tasks that sleep on the entry's address.
-//! - Sleep: set `WAITED` beside `BUSY`; then sleep if both are still set. The sleep
-//!   queue looks under its lock, and the task that cleared them comes to that lock afterwards.
+//! - Sleep: set `WAITED` in addition to `BUSY`; then sleep if both are still set. The sleep queue
+//!   looks under its lock, and the task that cleared them comes to that lock afterwards.
 //!
 //! A task that owns several entries got all but the first by trying, or gets the next
 //! at a higher index: no tasks wait in a circle.
@@ -75,7 +75,7 @@ impl Value {
     }
 }
 
-/// See the module.
+/// The entry of one page of an object.
 pub(super) struct Entry<M: Machine>(M::AtomicU64);
 
 impl<M: Machine> Entry<M> {

@@ -42,7 +42,7 @@ use core::ptr::{self, NonNull};
 use machine::{Atomic, AtomicInt, Atomics, CpuRange, Cpus, Machine, Ordering, Pinned, VaRange};
 use sync::Padded;
 
-/// See the module.
+/// The counts and the attachments that keep an object.
 pub(super) struct Life<S: System> {
     cpus: CpuRange,
     /// A [`Shard`] for each CPU, or null. Written once each.
@@ -71,8 +71,9 @@ pub(super) struct Shard<S: System> {
 #[repr(align(64))]
 struct Line<T>(T);
 
-/// Pages outside of which the shard never had an attachment: a walk for them leaves its lock alone.
-/// Written under the shard's lock, and only when it widens; read by any task.
+/// The range of pages within which all attachments of the shard ever lay: a walk for other pages
+/// does not take its lock. Written under the shard's lock, and only when it widens; read by any
+/// task.
 struct Reach<M: Machine> {
     start: M::AtomicU64,
     end: M::AtomicU64,
@@ -128,7 +129,7 @@ impl<S: System> Shard<S> {
     }
 }
 
-/// They themselves; and whether the shard is counted.
+/// The attachments of a shard, under its lock.
 pub(super) struct List<S: System> {
     ranges: Ranges<S>,
     closed: bool,
@@ -211,7 +212,7 @@ impl<S: System> Life<S> {
         debug_assert!(old > 0, "an object that is closed gets a handle");
     }
 
-    /// Counts one handle less; whether it was the last.
+    /// Counts one handle less. Returns true if it was the last.
     pub(super) fn drop_handle(&self) -> bool {
         // AcqRel: the task that drops the last one sees what others did before they dropped theirs.
         let old = self.counts.handles.fetch_sub(1, Ordering::AcqRel);
@@ -355,7 +356,8 @@ impl<S: System> Object<S> {
     /// shard.
     ///
     /// # Safety
-    /// As for [`Object::mappers`].
+    /// All owners are null, or `T`s, each in an `Arc` that stays while an attachment of its own is
+    /// listed.
     pub(crate) unsafe fn visit_mappers<T>(
         &self,
         pages: Range<u64>,

@@ -108,12 +108,12 @@ pub struct Object<S: System> {
     resize: Padded<ResizeLock<S::Machine, Resize>>,
 }
 
-/// Which object, among those that live.
+/// The identity of an object, unique among the objects that exist at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectId(usize);
 
 impl ObjectId {
-    /// As a number, which no other object has that lives.
+    /// The identity as a number.
     pub fn number(self) -> u64 {
         self.0 as u64
     }
@@ -125,7 +125,7 @@ enum Backing<M: Platform> {
     Anonymous(Option<Arc<dyn Slots<M>>>),
 }
 
-/// The data that the lock of the size protects beside the size.
+/// The data, other than the size, that the lock of the size protects.
 #[derive(Default)]
 struct Resize {
     /// Where the store is still to be cut off: the object was smaller than the store.

@@ -51,7 +51,7 @@ impl<S: System> Object<S> {
         Ok(())
     }
 
-    /// Writes `part`, of one page, of which some lies behind the object's end.
+    /// Writes `part`, which lies in one page and partly behind the object's end.
     #[cold]
     pub(crate) fn append(&self, at: u64, part: &[u8]) -> Result<(), Error> {
         debug_assert!(

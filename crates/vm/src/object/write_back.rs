@@ -28,9 +28,9 @@ impl<S: System> Object<S> {
     /// Writes the dirty pages among `range` to the store, neighbours together, nothing
     /// behind the object's end. All that was dirty before the call is in the store after it.
     ///
-    /// `clean` takes a page's dirtiness from all its mappings and says whether there was
-    /// any: from then on a task that writes the page makes it dirty again. It may lock
-    /// slots. The page's own flag is taken here.
+    /// `clean` takes a page's dirtiness from all its mappings, and returns true if there was any:
+    /// from then on a task that writes the page makes it dirty again. It may lock slots. The page's
+    /// own flag is taken here.
     ///
     /// An error is the first of perhaps several; pages not written are still dirty. O(leaves +
     /// pages in memory). Sleeps while a page is being read, written or evicted by others.

@@ -137,7 +137,7 @@ impl<'a, S: System> PvList<'a, S> {
         taken
     }
 
-    /// Marks the page as [`Page::LAUNDRY`]; `false` if it is already.
+    /// Marks the page as [`Page::LAUNDRY`]. Returns false if it is marked already.
     pub(crate) fn begin_laundry(&mut self) -> bool {
         let is_free = self.page.flags() & Page::<S>::LAUNDRY == 0;
         self.set_flags(Page::<S>::LAUNDRY);

@@ -39,7 +39,7 @@ pub struct Page<S: System> {
 pub(crate) enum Identity {
     /// None: private memory, a copy of nothing.
     Private,
-    /// A slot of the swap space, of which it is the content.
+    /// The page has the content of this slot of the swap space.
     Swap(u32),
     /// An entry of an object's tree, by the entry's address.
     Object(NonZeroUsize),
@@ -248,7 +248,7 @@ impl<S: System> Page<S> {
         retained.is_ok()
     }
 
-    /// Drops a reference; `true` if it was the last, and the frame is the caller's.
+    /// Drops a reference. Returns true if it was the last: then the frame is the caller's.
     #[must_use]
     pub(crate) fn release(&self) -> bool {
         // AcqRel: the task that drops the last one sees all that the others did to the page.

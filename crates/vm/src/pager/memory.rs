@@ -7,7 +7,7 @@ use core::ops::AddAssign;
 use machine::{Atomic, Frame, Ordering, PAGE_SIZE, Pager, PagerError, Platform, Truncate};
 use sync::Padded;
 
-/// Parts of the store that are used beside each other.
+/// The number of parts of the store, each with a lock of its own.
 const SHARDS: u64 = 64;
 
 const EIO: i32 = 5;

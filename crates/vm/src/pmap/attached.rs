@@ -123,7 +123,7 @@ impl<S: System> Pmap<S> {
         }
     }
 
-    /// Adds `flags` to those of the page in `frame`, if they are not there.
+    /// Sets `flags` of the page in `frame`, unless they are set already.
     pub(super) fn note(&self, frame: Frame, flags: u8) {
         if self.vm.page(frame).lacks(flags) {
             self.vm.lock_pv(frame).set_flags(flags);
@@ -216,8 +216,8 @@ impl<S: System> Of<'_, S> {
         walked.is_break()
     }
 
-    /// Clears `bit` in all entries that map the page in `frame`; whether it was set in one. Dirty
-    /// bits are flushed from the TLBs.
+    /// Clears `bit` in all entries that map the page in `frame`. Returns true if it was set in one.
+    /// Dirty bits are flushed from the TLBs.
     pub(super) fn take_bit(&self, frame: Frame, bit: u64) -> bool {
         let mut was_set = false;
         let _ = self.walk(|pmap, part| {
@@ -309,8 +309,8 @@ impl<S: System> Home<'_, S> {
     }
 
     /// Evicts the page, and leaves `slot` of the swap space in its place, to which the caller has
-    /// written it since it was last dirty. The slot is the object's if the answer is `true`; then
-    /// it is read by [`crate::object::Slots`] when it is wanted.
+    /// written it since it was last dirty. Returns true if the slot is the object's from now on;
+    /// then the object reads it by [`crate::object::Slots`] on demand.
     ///
     /// # Panics
     /// If the object has no swap space.

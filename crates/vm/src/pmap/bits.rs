@@ -101,8 +101,8 @@ impl<S: System> Vm<S> {
         modified
     }
 
-    /// Clears `bit` of the page in `frame` where `members`, those of `pv`, map it; whether it was
-    /// set.
+    /// Clears `bit` of the page in `frame` where `members`, those of `pv`, map it. Returns true if
+    /// it was set.
     ///
     /// # Safety
     /// `pv` is on the page's list, which the caller has locked.
@@ -130,13 +130,13 @@ impl<S: System> Vm<S> {
     unsafe fn superpage_of(&self, members: &Members<'_, S::Machine>) -> Option<&Pmap<S>> {
         // A table that several have is no superpage.
         let owner = members.alone()?;
-        // SAFETY: a pmap outlives its PV entries, of which one is on the list.
+        // SAFETY: a pmap outlives its PV entries, and one of them is on the list.
         let (pmap, slot) = unsafe { owner.get() };
         (slot.size() == Size::Superpage).then_some(pmap)
     }
 }
 
-/// Clears `bit` of an entry that maps `frame`; whether it was set.
+/// Clears `bit` of an entry that maps `frame`. Returns true if it was set.
 pub(super) fn take<W: AtomicInt<u64>>(entry: &W, frame: Frame, bit: u64) -> bool {
     debug_assert!(
         bit & !(pte::ACCESSED | pte::DIRTY) == 0,

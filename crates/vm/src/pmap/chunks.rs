@@ -126,8 +126,8 @@ impl<S: System> Pmap<S> {
         gone.count()
     }
 
-    /// Takes the mapping of an object's page at `address` away, if there is one that is not locked
-    /// in memory; whether it did. The page stays with its object.
+    /// Removes the mapping of an object's page at `address`, if there is one that is not locked in
+    /// memory; the page stays with its object. Returns true if it did.
     fn spare_mapping(&self, address: usize) -> bool {
         let range = VaRange::sized(address, PAGE_SIZE);
         let place = self.tree.find(address);

@@ -128,7 +128,8 @@ impl<S: System> Pmap<S> {
     }
 
     /// Maps a new private page of the slot, if nothing is mapped there and the mapping is prepared
-    /// already; returns true if it was made. Where all parts are silent.
+    /// already; returns true if it was made. Only called where all parts are silent
+    /// ([`crate::system::Part::is_silent`]).
     ///
     /// [`Pmap::make_first`] would do, but a first touch would take 6 % more instructions.
     #[inline(always)]

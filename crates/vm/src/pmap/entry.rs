@@ -146,8 +146,8 @@ impl<S: System> Pmap<S> {
         old
     }
 
-    /// Clears the entry at `address`, which maps a page, unless it is marked dirty; whether it
-    /// did.
+    /// Clears the entry at `address`, which maps a page, unless it is marked dirty. Returns true if
+    /// it did.
     pub(super) fn clear_clean(&self, part: &mut Part<'_, S>, address: usize) -> bool {
         let entry = self.to_clear(part, address);
         let mut old = entry.load(Ordering::Relaxed);

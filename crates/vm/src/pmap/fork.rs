@@ -8,8 +8,8 @@
 //! A fork flushes once at most, at its end ([`super::revocation`]). Until then other CPUs of the
 //! parent may still write such a page: the child does not run yet and sees their stores, as they do
 //! themselves. An operation that relies on an entry being read-only in the meantime flushes first:
-//! `protect_locked` asks whether revocations are pending, and a copy is only made of a page whose
-//! mapping is gone and flushed.
+//! `protect_locked` checks for pending revocations, and a copy is only made of a page whose mapping
+//! is gone and flushed.
 //!
 //! Forks of one space copy a slot at once, page by page, if they change nothing of the parent's but
 //! the right to write ([`Forking::reads`]).

@@ -71,7 +71,7 @@ impl<S: System> Pmap<S> {
     }
 
     /// Gives up the page that is mapped at `address` of `part` by these `bits`, if it is mapped
-    /// nowhere else; whether TLBs may know it as dirty.
+    /// nowhere else. Returns true if TLBs may know it as dirty.
     fn give_up_page(&self, part: &Part<'_, S>, address: usize, bits: u64) -> bool {
         let frame = pte::frame(bits);
         let page = self.vm.page(frame);
@@ -95,9 +95,9 @@ impl<S: System> Pmap<S> {
         old & pte::DIRTY != 0
     }
 
-    /// Takes the mapping at the start of `part`, which is no superpage's and whose page's list is
-    /// locked, away with its reference, if that page is given up and no task but the caller, which
-    /// holds it, has written, mapped or held it since; whether it did.
+    /// Removes the mapping at the start of `part` with its reference, if its page is given up and
+    /// no task but the caller, which holds it, has written, mapped or held it since. Returns true
+    /// if it did. The mapping is no superpage's, and the page's list is locked.
     pub(super) fn forget(&self, part: &mut Part<'_, S>, list: &mut PvList<'_, S>) -> bool {
         let bits = self.bits_at(part);
         if bits & pte::PRESENT == 0 {

@@ -1,8 +1,8 @@
 //! Mappings on the lists of their pages: putting them there, taking them off, and reading their
 //! entries.
 //!
-//! Whether entries stand in tables ([`crate::pv`]) or come from chunks
-//! ([`crate::system::PvChunks`]) is decided here.
+//! This module chooses between PV entries in tables ([`crate::pv`]) and entries from chunks
+//! ([`crate::system::PvChunks`]).
 
 use super::Pmap;
 use super::entry::Entry;
@@ -32,10 +32,10 @@ impl Owner {
         unsafe { (&*self.pmap.cast(), &*self.slot.cast()) }
     }
 
-    /// The pmap, kept.
+    /// A counted reference to the pmap.
     ///
     /// # Safety
-    /// As for [`Owner::get`].
+    /// It is a member of a family, and stays one, or keeps its pmap otherwise, during the call.
     pub(super) unsafe fn keep<S: System>(self) -> Arc<Pmap<S>> {
         let pmap = self.pmap.cast::<Pmap<S>>();
         // SAFETY: pmaps live in `Arc`s, and this one is there, as the caller says.
@@ -145,10 +145,10 @@ impl<S: System> Pmap<S> {
     }
 
     /// Makes the mapping at `from` of `part`, which is on `list`, one at the start of `target`,
-    /// where nothing is mapped. It is prepared.
+    /// where nothing is mapped. The target is prepared.
     ///
     /// # Safety
-    /// As for [`Pmap::unlist`].
+    /// The mapping at `from` is on `list`.
     pub(super) unsafe fn relist(
         &self,
         list: &mut PvList<'_, S>,
@@ -174,7 +174,7 @@ impl<S: System> Pmap<S> {
 }
 
 impl<S: System> Vm<S> {
-    /// Where the mapping is whose entry this is.
+    /// The address that the entry's mapping maps.
     ///
     /// # Safety
     /// The caller holds the PV lock of the page that lists the entry.
@@ -194,10 +194,11 @@ impl<S: System> Vm<S> {
         address
     }
 
-    /// The slots that have it.
+    /// The slots whose mappings the entry stands for.
     ///
     /// # Safety
-    /// As for [`Vm::address_of`], as long as the result is used.
+    /// The caller holds the PV lock of the page that lists the entry, as long as the result is
+    /// used.
     #[inline]
     pub(super) unsafe fn members_of(&self, pv: Pv) -> Members<'_, S::Machine> {
         // SAFETY: the caller holds the PV lock while it uses the result, so the owners stay.
@@ -209,7 +210,7 @@ impl<S: System> Vm<S> {
         }
     }
 
-    /// How many mappings it stands for.
+    /// The number of mappings that the entry stands for.
     ///
     /// # Safety
     /// `members` are its members, as [`Vm::members_of`] says.
@@ -221,10 +222,10 @@ impl<S: System> Vm<S> {
         }
     }
 
-    /// The word that it is, unless a superpage maps the page.
+    /// The page-table word of the entry's mapping, unless a superpage maps the page.
     ///
     /// # Safety
-    /// As for [`Vm::address_of`].
+    /// The caller holds the PV lock of the page that lists the entry.
     #[inline]
     pub(super) unsafe fn word_of(&self, pv: Pv) -> &<S::Machine as Atomics>::AtomicU64 {
         // SAFETY: the caller holds the PV lock, so the mapping is there, and its leaf table with

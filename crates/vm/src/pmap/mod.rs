@@ -13,9 +13,9 @@
 //!   for each page: clear the entry (the hardware's last accessed and dirty bits come with it),
 //!   then under the PV lock take the PV entry off, keep the bits, and note the page in the block.
 //!   Then flush the TLBs of the CPUs that may have the translation; only then are frames freed, the
-//!   locks released and the block closed. A page of which the mapping has the only reference loses
-//!   that first, and then the entry: no task can look for it, so it needs no PV lock and no block,
-//!   and its list is forgotten with it.
+//!   locks released and the block closed. If the mapping has the page's only reference, the page
+//!   loses that first, and then the entry: no task can look for it, so it needs no PV lock and no
+//!   block, and its list is forgotten with it.
 //! - **remove_all** ([`crate::Vm::remove_all`]): from the page's side; for each PV
 //!   entry under both locks clear and flush. Then wait for blocks that had noted the
 //!   page: their mappings are off the list but may still be in a TLB.
@@ -88,7 +88,7 @@ pub struct Pmap<S: System> {
     root: Frame,
     /// The pmap's key in the roster.
     tag: Asid,
-    /// The tag of its TLB entries; [`SHARED`] if the machine has not so many tags.
+    /// The tag of its TLB entries; [`SHARED`] if the pmap's tag is beyond those of the machine.
     asid: Asid,
     /// CPUs whose TLB may have entries of this pmap.
     active: ActiveCpus<S::Machine>,
@@ -119,7 +119,7 @@ enum Pass {
 }
 
 impl Pass {
-    /// The `n`th of so many passes: only the last one waits.
+    /// Pass `n` of `passes`: only the last one waits.
     fn number(n: u32, passes: u32) -> Self {
         if n < passes { Pass::Tries } else { Pass::Waits }
     }

@@ -107,8 +107,8 @@ impl<S: System> Pmap<S> {
         }
     }
 
-    /// Makes `rights` those of an entry that maps, and had these `bits`; `true` if that took one
-    /// away.
+    /// Sets the rights of a present entry, which had these `bits`, to `rights`. Returns true if
+    /// that took one away.
     #[inline]
     pub(super) fn give_rights(
         &self,

@@ -76,15 +76,15 @@ impl<S: System> Pmap<S> {
 }
 
 impl<'a, S: System> Removal<'a, S> {
-    /// Opens a block if it must be opened before locks are taken, and locks `range`, at whose start
-    /// the caller has found `place`. In place, as [`Locked::lock`]; after an error the removal
-    /// is to be dropped.
+    /// Opens a block if it must be opened before locks are taken, and locks `range`; the caller has
+    /// found `place` at its start. In place, as [`Locked::lock`]. After an error the caller drops
+    /// the removal.
     #[track_caller]
     #[inline(always)]
     pub(crate) fn lock(&mut self, place: Place<'a, S>, range: VaRange) -> Result<(), Error> {
         let invalidation = self.pmap.vm.invalidation();
         let eager = invalidation.may_sleep();
-        // As FreeBSD: unsynchronised; pages of a concurrent fault show below.
+        // Unsynchronised, as in FreeBSD: pages of a concurrent fault show below.
         let mut open = eager && self.pmap.resident() != 0;
         loop {
             if open {
@@ -170,8 +170,8 @@ impl<'a, S: System> Removal<'a, S> {
         self.pmap.trim_chunks();
     }
 
-    /// Gets tables of their own for the slots of which a part has entries to be taken away. After
-    /// an error nothing has changed.
+    /// Gets tables of their own for the slots that lose entries of a part only. After an error
+    /// nothing has changed.
     #[inline]
     fn own_parts(&mut self) -> Result<(), Error> {
         let pmap = self.pmap;
@@ -302,7 +302,7 @@ impl<'a, S: System> Clearing<'_, 'a, S> {
     }
 
     /// Clears the entry at `address`, which maps the private page in `frame`, if the mapping has
-    /// the page's only reference; whether it did. The caller counts the entry.
+    /// the page's only reference. Returns true if it did; then the caller counts the entry.
     ///
     /// Such a page is *frozen* first, and no task finds it any more: one that looks by the reverse
     /// map, or by the page's slot of the swap space, gets no reference. So its list, with the only
@@ -371,7 +371,7 @@ impl<'a, S: System> Clearing<'_, 'a, S> {
         self.add_flags(frame, flags);
     }
 
-    /// Adds `flags` to those of the page in `frame`, if they are not there.
+    /// Sets `flags` of the page in `frame`, unless they are set already.
     fn add_flags(&mut self, frame: Frame, flags: u8) {
         if flags & !self.pmap.vm.page(frame).flags() != 0 {
             self.lock(None, frame).set_flags(flags);

@@ -44,13 +44,13 @@ pub(crate) struct How {
 }
 
 impl How {
-    /// Wherever the page is mapped.
+    /// Removes all mappings of the page.
     pub(crate) const ALL: How = How {
         slot: None,
         reclaims: false,
         forgets: false,
     };
-    /// As a reclaimer does.
+    /// Ends the removal at a mapping that is locked in memory, for a reclaimer.
     pub(crate) const RECLAIM: How = How {
         reclaims: true,
         ..How::ALL

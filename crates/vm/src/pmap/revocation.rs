@@ -86,8 +86,8 @@ impl<M: Machine> Revocations<M> {
         debug_assert!(begun % 2 == 1, "two forks flush at once");
     }
 
-    /// Begins a flush, of which none is under way if their number is `now`; whether no other fork
-    /// was faster.
+    /// Begins a flush if the number is still `now`, that of no flush under way. Returns false if
+    /// another fork was faster.
     fn claim(&self, now: usize) -> bool {
         debug_assert!(now.is_multiple_of(2), "a flush is under way");
         // Relaxed: the flush fences.

@@ -60,12 +60,12 @@ impl<S: System> Pmap<S> {
         Ok(table)
     }
 
-    /// Returns true if there is a leaf table at `address`, a moment ago.
+    /// Returns true if there was a leaf table for `address` a moment ago.
     pub(super) fn has_leaf(&self, address: usize) -> bool {
         self.missing(address, 0) == 0
     }
 
-    /// The tables down to level `lowest` that are not there yet on the way to `address`.
+    /// The number of tables that are missing on the way to `address`, down to level `lowest`.
     fn missing(&self, address: usize, lowest: u32) -> usize {
         let mut table = self.root;
         for level in (lowest + 1..pte::LEVELS).rev() {
@@ -84,7 +84,8 @@ impl<S: System> Pmap<S> {
         (entry & pte::PRESENT != 0).then(|| pte::frame(entry))
     }
 
-    /// As `below`, and makes the table of one of the `fresh` frames if it is not there.
+    /// The table below `table` on the way to `address`; if there is none, makes it of a `fresh`
+    /// frame.
     fn step(&self, table: Frame, level: u32, address: usize, fresh: &mut [Option<Frame>]) -> Frame {
         if let Some(below) = self.below(table, level, address) {
             return below;
@@ -134,8 +135,8 @@ impl<S: System> Pmap<S> {
         }
     }
 
-    /// Frees everything below `table`, of which the first entry is for `start`, and leaves it all
-    /// zero, except for the kernel's entries of a root.
+    /// Frees everything below `table`, whose first entry is for `start`, and leaves it all zero,
+    /// except for the kernel's entries of a root.
     fn free_below(&self, table: Frame, level: u32, start: usize) {
         let mut first = 0;
         let machine = self.vm.machine();

@@ -1,4 +1,4 @@
-//! Leaf tables that are not needed any more, and the PV tables beside them.
+//! Frees leaf tables that are not needed any more, and their PV tables.
 //!
 //! The entry that leads to a leaf table shares its line with seven neighbours', so taking a
 //! table away concerns more than its slot. An unmap frees the tables of the lines that it

@@ -17,7 +17,7 @@ impl Pv {
     /// The next on the page's list.
     ///
     /// # Safety
-    /// As for [`Pv::address`].
+    /// The caller holds the PV lock of the page that lists the entry.
     pub(crate) unsafe fn next<M: Machine + Memory>(self, memory: &M) -> Option<Pv> {
         // SAFETY: the caller holds the lock of the list, so the table is there, and nothing else
         // writes the links.
@@ -27,7 +27,7 @@ impl Pv {
     /// The one before it on the page's list.
     ///
     /// # Safety
-    /// As for [`Pv::address`].
+    /// The caller holds the PV lock of the page that lists the entry.
     unsafe fn previous<M: Machine + Memory>(self, memory: &M) -> Option<Pv> {
         // SAFETY: as in `next`.
         unsafe { (*self.cell(memory).as_ref().read()).link(PREVIOUS).get() }
@@ -127,7 +127,7 @@ impl PvHead {
     /// Returns true if the neighbours that `pv` names, or the head, name it.
     ///
     /// # Safety
-    /// As for [`PvHead::remove`].
+    /// The PV lock is held; `pv` is on this list.
     unsafe fn leads_to<M: Machine + Memory>(
         &self,
         memory: &M,

@@ -104,7 +104,7 @@ impl<M: Machine + Memory> PvTable<M> {
 }
 
 impl Pv {
-    /// Where the entry's mapping is.
+    /// The address that the entry's mapping maps.
     ///
     /// # Safety
     /// The caller holds the PV lock of the page that lists the entry.
@@ -117,7 +117,7 @@ impl Pv {
     /// The leaf table in which the mapping is.
     ///
     /// # Safety
-    /// As for [`Pv::address`].
+    /// The caller holds the PV lock of the page that lists the entry.
     pub(crate) unsafe fn leaf<M: Machine + Memory>(self, memory: &M) -> Frame {
         // SAFETY: the caller holds the lock of the list, so the table is there.
         unsafe { (*self.header(memory)).leaf }
@@ -126,17 +126,18 @@ impl Pv {
     /// The family that has the mapping.
     ///
     /// # Safety
-    /// As for [`Pv::address`], as long as the reference is used.
+    /// The caller holds the PV lock of the page that lists the entry, as long as the reference is
+    /// used.
     pub(crate) unsafe fn family<M: Machine + Memory>(self, memory: &M) -> FamilyRef<'_, M> {
         // SAFETY: the caller holds the lock of the list, so the table is there, and the slot's
         // first one with it.
         unsafe { PvTable::family(memory, self.frame) }
     }
 
-    /// In how many leaf tables of kin, whose entry it is, its page is mapped.
+    /// The number of leaf tables that map the page of this entry of kin.
     ///
     /// # Safety
-    /// As for [`Pv::address`].
+    /// The caller holds the PV lock of the page that lists the entry.
     pub(crate) unsafe fn count<M: Machine + Memory>(self, memory: &M) -> u8 {
         // SAFETY: the caller holds the lock of the list, so the table is there.
         unsafe {
@@ -166,14 +167,14 @@ pub(crate) struct Kin {
 }
 
 impl Kin {
-    /// Their entry of the page at `address`, which they have.
+    /// The kin's PV entry of the page at `address`, which some member maps.
     #[inline]
     pub(crate) fn entry(&self, address: usize) -> Pv {
         let entry = self.tables.entry(address);
         entry.expect("kin have an entry for each page that is theirs")
     }
 
-    /// Returns true if there is room for members, a moment ago.
+    /// Returns true if there was room for members a moment ago.
     ///
     /// # Safety
     /// A member's slot is held.
@@ -206,7 +207,7 @@ impl Kin {
         Some(Kin { seat, ..*self })
     }
 
-    /// Ends the membership; whether it was the last. Waits for a walk under way.
+    /// Ends the membership; waits for a walk under way. Returns true if it was the last.
     ///
     /// # Safety
     /// The member's slot is locked.
@@ -215,7 +216,7 @@ impl Kin {
         unsafe { self.seats(memory) }.leave(self.seat)
     }
 
-    /// In how many leaf tables the page at `address` is mapped.
+    /// The number of leaf tables that map the page at `address`.
     ///
     /// # Safety
     /// A member's slot is held.
@@ -224,10 +225,10 @@ impl Kin {
         unsafe { self.entry(address).count(memory) }
     }
 
-    /// Counts one leaf table more for each page of `pages`, of the slot at `start`.
+    /// Counts one leaf table more for each page of `pages`.
     ///
     /// # Safety
-    /// A member's slot is held that has the pages, or is to be the first.
+    /// The caller holds the slot of a member that has the pages, or is to be the first.
     pub(crate) unsafe fn add<M: Machine + Memory>(&self, memory: &M, pages: &Pages) {
         for (first, bits) in pages.groups() {
             // SAFETY: a member is held.
@@ -235,10 +236,11 @@ impl Kin {
         }
     }
 
-    /// Counts one less; returns those that are in none any more.
+    /// Counts one leaf table less for each page of `pages`; returns those that are in none any
+    /// more.
     ///
     /// # Safety
-    /// A member's slot is locked that has had the pages.
+    /// The slot of a member that has had the pages is locked.
     pub(crate) unsafe fn take<M: Machine + Memory>(&self, memory: &M, pages: &Pages) -> Pages {
         let mut last = Pages::NONE;
         for (first, bits) in pages.groups() {
@@ -252,7 +254,7 @@ impl Kin {
     /// The counts of the table that has page `index` of the slot.
     ///
     /// # Safety
-    /// As for [`Kin::count`].
+    /// A member's slot is held.
     unsafe fn counts<'m, M: Machine + Memory>(&self, memory: &'m M, index: usize) -> &'m Seats<M> {
         let table = self.tables.0[index / ENTRIES].get();
         let table = table.expect("kin have a table for each page that is theirs");
@@ -261,7 +263,7 @@ impl Kin {
     }
 
     /// # Safety
-    /// As for [`Kin::count`].
+    /// A member's slot is held.
     unsafe fn seats<'m, M: Machine + Memory>(&self, memory: &'m M) -> &'m Seats<M> {
         let any = self.tables.any().expect("kin have a table");
         // SAFETY: a member is held, and members keep the tables.

@@ -1,4 +1,4 @@
-//! Private pages out to the swap space, several at once.
+//! Writes private pages to the swap space, several at once.
 
 use crate::frames::Content;
 use crate::object::PageRef;
@@ -10,7 +10,8 @@ use crate::vm::Vm;
 use core::mem::{self, MaybeUninit};
 use machine::Frame;
 
-/// Pages that go out together: marked as laundry, and each with a reference.
+/// Pages that are swapped out together: each is marked as laundry, and the batch has a reference to
+/// it.
 pub(crate) struct Batch<'a, S: System> {
     vm: &'a Vm<S>,
     /// The first `len` are there, of both: most batches are small.
@@ -19,22 +20,22 @@ pub(crate) struct Batch<'a, S: System> {
     len: usize,
 }
 
-/// Where a page goes.
+/// The swap slot that a page goes to, and how far it is written.
 #[derive(Clone, Copy)]
 struct Way {
-    /// The page's slot, of which the reclaimer has a reference.
+    /// The page's slot, to which the reclaimer has a reference.
     slot: Option<u32>,
     saved: Saved,
 }
 
-/// What a slot has of its page.
+/// Says if a slot has its page's content.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Saved {
-    /// It has.
+    /// The slot has the content.
     Written,
-    /// It is to be written.
+    /// The content is still to be written.
     New,
-    /// As `New`, and a write has failed: the page is [`Page::UNWRITTEN`].
+    /// The content is still to be written, and a write has failed: the page is [`Page::UNWRITTEN`].
     Failed,
 }
 
@@ -88,7 +89,7 @@ impl<'a, S: System> Batch<'a, S> {
     fn take(&mut self) -> (&[Frame], &mut [Way]) {
         let len = mem::take(&mut self.len);
         let (frames, ways) = (&self.frames[..len], &mut self.ways[..len]);
-        // SAFETY: so many were written.
+        // SAFETY: the first `len` were written.
         unsafe { (frames.assume_init_ref(), ways.assume_init_mut()) }
     }
 }
@@ -218,7 +219,8 @@ impl<S: System> Vm<S> {
         }
     }
 
-    /// Notes at the page whether its slot has its content, if that changes.
+    /// Updates the page's [`Page::UNWRITTEN`] flag if a write has failed, or a later one has
+    /// succeeded.
     #[inline]
     fn mark(&self, frame: Frame, old: Saved, new: Saved) {
         let unwritten = Page::<S>::UNWRITTEN;
@@ -231,7 +233,7 @@ impl<S: System> Vm<S> {
         }
     }
 
-    /// Frees the page if no task wants it any more; whether it did.
+    /// Frees the page if no task wants it any more. Returns true if it did.
     fn finish(&self, frame: Frame, way: Way) -> bool {
         if let (Some(slot), Some(swap)) = (way.slot, self.swap_space())
             && way.saved == Saved::Written

@@ -10,8 +10,8 @@ use crate::system::System;
 use crate::vm::Vm;
 
 impl<S: System> Vm<S> {
-    /// Unmaps an object's page, writes it if it is dirty, and frees it if no task has come to
-    /// want it meanwhile; whether it did.
+    /// Unmaps an object's page, writes it if it is dirty, and frees it if no task has come to use
+    /// it meanwhile. Returns true if it did.
     pub(super) fn evict(&self, held: PageRef<'_, S>) -> bool {
         let Some(home) = self.home(&held) else {
             return false;

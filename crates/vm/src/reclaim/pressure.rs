@@ -70,8 +70,8 @@ impl<S: System> Vm<S> {
         Err(Error::OutOfMemory(Resource::Frames))
     }
 
-    /// Frees frames, or waits for a task that does; `false` if there is no way. `before` is how
-    /// many were freed before the caller tried.
+    /// Frees frames, or waits for a task that does. Returns false if neither is possible. `before`
+    /// is the number of frames freed before the caller tried.
     fn relieve(&self, before: usize, tries: &mut Tries) -> bool {
         self.relieve_of_pages(before, tries)
             || self.relieve_of_tables(tries)

@@ -15,8 +15,8 @@ const STRIDE: usize = 64;
 /// Looks that a page survives after it was used.
 const YOUNG: u8 = 2;
 
-/// How often the hand goes round for one request: until an unused page has
-/// lost its age, and once more.
+/// The number of rounds of the hand for one request: enough for an unused page to lose its age, and
+/// one more.
 const ROUNDS: usize = YOUNG as usize + 2;
 
 impl<S: System> Vm<S> {

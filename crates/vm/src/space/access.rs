@@ -42,8 +42,8 @@ impl<S: System> Space<S> {
     /// whatever space it runs in. Each aligned word is read at once; the whole is not.
     ///
     /// # Errors
-    /// Those of the task's access ([`Error::Segv`], …), at the first address that they
-    /// concern; how much of `bytes` is filled then is undefined.
+    /// The error of the task's access, such as [`Error::Segv`], at the first address that fails;
+    /// how much of `bytes` is filled then is undefined.
     pub fn copy_in(&self, address: usize, bytes: &mut [u8]) -> Result<(), Error> {
         let mut done = 0;
         while done < bytes.len() {

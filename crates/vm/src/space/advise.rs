@@ -40,7 +40,7 @@ pub enum Advice {
     WipeOnFork,
     /// Children find the content.
     KeepOnFork,
-    /// Superpages are wanted.
+    /// The range should use superpages.
     Huge,
     /// Superpages are not wanted.
     NoHuge,

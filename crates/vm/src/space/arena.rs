@@ -1,9 +1,9 @@
 //! Where new mappings go: addresses divided among the CPUs.
 //!
-//! From [`MAP_START`] up each CPU has an arena of 64 GiB, so CPUs that map and unmap
-//! beside each other are in different nodes of the tree. An arena's state is a hint of
-//! its CPU's, on lines of its own: whether a place is free is decided under the locks of
-//! its slots. So nothing here is locked, and nothing must be exact.
+//! From [`MAP_START`] up each CPU has an arena of 64 GiB, so CPUs that map and unmap concurrently
+//! are in different nodes of the tree. An arena's state is a hint of its CPU's, on lines of its
+//! own: whether a place is free is decided under the locks of its slots. So nothing here is locked,
+//! and nothing must be exact.
 //!
 //! - The addresses unmapped last are used again first, so that their tables are: the cursor moves
 //!   back over a mapping that ended there; any other place is kept as the hole.
@@ -20,7 +20,7 @@ use sync::Padded;
 
 /// Bytes of a CPU's arena: a multiple of a node's.
 const ARENA: usize = 64 << 30;
-/// Bytes that the cursor may leave behind beside a few times those mapped.
+/// Bytes that the cursor may leave behind in addition to a few times the mapped bytes.
 const SLACK: usize = 1 << 30;
 
 /// Pointers that fill the lines of a [`Padded`].

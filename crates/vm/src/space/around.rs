@@ -1,4 +1,4 @@
-//! Fault-around: a read of an object's page maps the pages beside it, too, that are in memory.
+//! Fault-around: a read of an object's page also maps the neighbouring pages that are in memory.
 //!
 //! Text and files are read page after page, so one fault serves for many. The neighbours lie in one
 //! aligned block, in one mapping and one slot, and are mapped as the page is, under the same hold

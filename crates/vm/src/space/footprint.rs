@@ -140,7 +140,7 @@ pub struct Footprint {
 /// A page's place, as seen from an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PagePlace {
-    /// No entry: nothing is mapped, or nothing was used yet, or an object has it.
+    /// No entry: nothing is mapped, or nothing was used yet, or the content is an object's.
     Nowhere,
     /// In memory.
     Present {

@@ -15,8 +15,8 @@ use machine::VaRange;
 
 impl<S: System> Space<S> {
     /// A space with the same content (`fork`). Private pages are shared until a task
-    /// writes them; shared mappings stay shared. Memory advised not to be inherited is
-    /// not there, or empty; memory locks are not inherited.
+    /// writes them; shared mappings stay shared. Memory advised not to be inherited is unmapped or
+    /// empty in the child; memory locks are not inherited.
     ///
     /// Each slot is copied under its lock, while other tasks of the space go on working elsewhere:
     /// an operation of theirs is seen wholly or not at all, and of two on ranges apart perhaps only

@@ -37,7 +37,7 @@ pub(super) struct Limits<M: Machine> {
 
 /// The rules for operations that map memory.
 pub(super) struct Rules<M: Machine> {
-    /// The flags of new mappings beside those requested: [`Flags::LOCKED`],
+    /// The flags that new mappings get in addition to those requested: [`Flags::LOCKED`],
     /// [`Flags::ON_FAULT`].
     pub(super) future: Flags,
     counters: [Option<Box<Counter<M>>>; 3],
@@ -148,7 +148,7 @@ impl<M: Machine> Rules<M> {
 }
 
 impl<M: Machine> Counter<M> {
-    /// A limit of `bytes`, of which `used` pages are used.
+    /// A limit of `bytes`; `used` pages are used already.
     fn new(cpus: CpuRange, bytes: usize, used: u64) -> Result<Box<Self>, Error> {
         let limit = (bytes / PAGE_SIZE) as u64;
         let pages = Limited::try_with_used(cpus, limit, used)?;

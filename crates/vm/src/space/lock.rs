@@ -80,8 +80,8 @@ impl<S: System> Space<S> {
     /// space: O(slots + regions), and the pages paged in.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if neither is wanted; [`Error::OverLimit`] if the limit does not allow
-    /// it. Then nothing has changed.
+    /// [`Error::Invalid`] if `which` names no mappings; [`Error::OverLimit`] if the limit does not
+    /// allow it. Then nothing has changed.
     pub fn lock_all(&self, which: Mappings, bring: Bring) -> Result<(), Error> {
         let Mappings { current, future } = which;
         if !current && !future {

@@ -176,7 +176,7 @@ impl<S: System> Space<S> {
         Ok(())
     }
 
-    /// Maps all of `range`, at whose start `place` was found, if it is free.
+    /// Maps all of `range`, if it is free; `place` was found at its start.
     pub(super) fn take(
         &self,
         place: Place<'_, S>,

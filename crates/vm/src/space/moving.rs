@@ -162,8 +162,8 @@ impl<S: System> Space<S> {
         run.map_or(Ok(()), visit)
     }
 
-    /// Gets all that is needed to map `runs` where they go, and to unmap them where they are;
-    /// `false` if something is mapped where they go, or that is not subdivided as it must be.
+    /// Gets all that is needed to map `runs` where they go, and to unmap them where they are.
+    /// Returns false if something is mapped where they go, or that is not subdivided as it must be.
     fn make_ready(&self, two: &Two<'_, S>, runs: &mut [Run<S>]) -> Result<bool, Error> {
         let (mut last, mut changes, mut is_ready) = (None, 0, true);
         for run in runs {

@@ -18,8 +18,8 @@ use crate::tree::Place;
 use machine::{PAGE_SIZE, VaRange};
 
 impl<S: System> Space<S> {
-    /// Maps `bytes` where there is room, and returns where.
-    /// `take` maps a range, at whose start a slot was found, if it is free.
+    /// Maps `bytes` where there is room, and returns where. `take` maps a range, if it is free; a
+    /// slot was found at its start.
     pub(super) fn place<'s>(
         &'s self,
         bytes: usize,

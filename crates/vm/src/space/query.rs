@@ -113,8 +113,8 @@ impl<S: System> Space<S> {
         part.first().map(|mapped| Region::of(&mapped))
     }
 
-    /// For each page of `range` (its end rounded up to pages) whether an access would find
-    /// it in memory, as of an instant.
+    /// True for each page of `range` (its end rounded up to pages) that an access would find in
+    /// memory, as of an instant.
     pub fn incore(&self, range: VaRange) -> Result<Vec<bool>, Error> {
         let range = Self::in_pages(range)?;
         let mut incore = Vec::new();

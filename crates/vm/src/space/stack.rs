@@ -13,8 +13,8 @@ use machine::{PAGE_SIZE, VaRange};
 pub(super) const GUARD: usize = 256 * PAGE_SIZE;
 
 impl<S: System> Space<S> {
-    /// Lets the stack above `page`, where nothing is mapped, grow down to it; `false` if there
-    /// is none or it may not. `true` too if the mappings have changed meanwhile.
+    /// Lets the stack above `page`, where nothing is mapped, grow down to it. Returns false if
+    /// there is none or it may not grow, and true also if the mappings have changed meanwhile.
     ///
     /// A stack is private anonymous memory with [`Flags::GROWS_DOWN`]. Without one in reach no
     /// lock of an empty slot is taken, and no memory.
@@ -125,7 +125,7 @@ fn surroundings<S: System>(
             }
         });
     }
-    // As Linux: only the next mapping below matters.
+    // As in Linux, only the next mapping below matters.
     let hinders = |below: Flags| below.prot().is_accessible() && !below.has(Flags::GROWS_DOWN);
     if !is_free || !is_there {
         Surroundings::Changed

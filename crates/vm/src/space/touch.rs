@@ -1,9 +1,9 @@
 //! The first touch of a page of private memory: what most faults are, on a path of its own.
 //!
-//! It is the path of any fault ([`super::fault`]) without that which a first touch does not need:
-//! other content than zeroes, tables to be made or left, superpages, calls of policies. Where
-//! something else turns out to be the case it has changed nothing, and the fault goes on there with
-//! the frame.
+//! It is the path of any fault ([`super::fault`]) without the steps that a first touch does not
+//! need: other content than zeroes, tables to be made or left, superpages, calls of policies. If
+//! the fault turns out to need one of them, this path has changed nothing, and the fault goes on
+//! there with the frame.
 
 use super::Space;
 use super::supply::Got;

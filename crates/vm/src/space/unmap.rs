@@ -45,8 +45,8 @@ impl<S: System> Space<S> {
         }
     }
 
-    /// Unmaps `range`, at whose start `place` was found. Its addresses are used again first, and
-    /// tables that are not needed go.
+    /// Unmaps `range`; `place` was found at its start. Its addresses are used again first, and
+    /// tables that are not needed are freed.
     #[inline(always)]
     pub(super) fn give_back<'a>(
         &'a self,
@@ -59,7 +59,7 @@ impl<S: System> Space<S> {
         Ok(())
     }
 
-    /// Leaves `range`, at whose start `place` was found, without a mapping. Returns what that
+    /// Removes all mappings in `range`, for which `place` was found at the start. Returns what that
     /// leaves.
     #[inline(always)]
     pub(super) fn clear<'a>(
@@ -118,9 +118,9 @@ impl<S: System> Space<S> {
         self.report(op, Change::Unmapped(ALL));
     }
 
-    /// Frees tables that `range`, at whose start `place` was found, does not need any more: those
-    /// whose entries share no line with others', and in place of the others those that this CPU
-    /// left longest ago.
+    /// Frees tables that `range` does not need any more; `place` was found at its start. It frees
+    /// those whose entries share no line with others', and in place of the others those that this
+    /// CPU left longest ago.
     pub(super) fn trim(&self, place: Place<'_, S>, range: VaRange) {
         if place.level == 0 && range.end <= place.range.end {
             self.vacate(place)
@@ -197,8 +197,8 @@ impl<'a, S: System> Unmapping<'a, S> {
         }
     }
 
-    /// Locks `range`, at whose start `place` was found, and gets all that is needed to change the
-    /// mappings there. After an error it is to be dropped.
+    /// Locks `range`, for which `place` was found at the start, and gets all that is needed to
+    /// change the mappings there. After an error the caller drops it.
     #[track_caller]
     #[inline(always)]
     pub(super) fn lock(&mut self, place: Place<'a, S>, range: VaRange) -> Result<(), Error> {

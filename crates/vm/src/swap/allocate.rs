@@ -1,14 +1,14 @@
-//! Which slots are given out.
+//! Allocation of slots.
 //!
 //! Pages that are written together go to neighbouring slots, in one write; CPUs that swap out
-//! beside each other write no common line of the table. So each CPU has a *region* of 64
-//! slots to itself, from which it carves runs; when that has no run of the wanted length it
-//! moves on to the next that no CPU has. If a few of these are too fragmented, or there are
-//! none, it takes free slots anywhere, other CPUs' regions included.
+//! concurrently write no common line of the table. So each CPU has a *region* of 64 slots to
+//! itself, from which it carves runs; when that has no run of the requested length it moves on to
+//! the next that no CPU has. If a few of these are too fragmented, or there are none, it takes free
+//! slots anywhere, other CPUs' regions included.
 //!
-//! A byte for each region says whether a CPU has it and whether it seemed to be full. That
-//! is where to look first and no more: a slot is free if its word is 0, and taken by
-//! exchanging that.
+//! A byte for each region records that a CPU has it, and that it seemed to be full. It is only a
+//! hint where to look first: a slot is free if its word is 0, and a task takes it by exchanging
+//! that word.
 //!
 //! # Why a refusal is exact
 //! Looking at each word once proves nothing: a slot may be freed behind the search while

@@ -45,8 +45,8 @@ impl<M: Platform> SwapSpace<M> {
     /// `Page::try_retain`, with acquire ordering); its result releases the page when dropped. It
     /// may be asked for a frame that has nothing to do with the slot any more.
     ///
-    /// The caller has a reference of the slot; or it looks, when it has locked its page-table
-    /// entry, whether that holds the slot's number still and [`SwapSpace::holds`] says so too.
+    /// The caller has a reference to the slot; or, when it has locked its page-table entry, it
+    /// checks that the entry still holds the slot's number and that [`SwapSpace::holds`] is true.
     /// It holds no spin lock and is not pinned.
     pub fn begin_in<H>(&self, slot: u32, hold: impl Fn(Frame) -> Option<H>) -> SwapIn<'_, M, H> {
         let mut round = 0;
@@ -85,8 +85,8 @@ impl<M: Platform> SwapSpace<M> {
     /// Takes `frame` out of the cache, if the slot's content is there and no task reads or
     /// evicts it now. The slot's content is on the pager, as it is in the frame. O(1).
     ///
-    /// `freeze` drops all references of the page at once if there are no others than the
-    /// cache's and the caller's (as `Page::freeze`); whether it did. It must not wait.
+    /// `freeze` drops all references of the page at once if there are no others than the cache's
+    /// and the caller's (as `Page::freeze`), and returns true if it did. It must not wait.
     pub fn uncache(&self, slot: u32, frame: Frame, freeze: impl FnOnce() -> bool) -> Eviction {
         self.take_out(slot, frame, freeze, |word| word)
     }
@@ -160,8 +160,8 @@ impl<M: Platform> Loading<'_, M> {
     }
 
     /// Puts `frame`, which has the slot's content, into the cache, with a reference of its page
-    /// that the caller gives, and wakes the tasks that wait. `false` if the slot is not needed any
-    /// more: it is free, and the reference is the caller's still.
+    /// that the caller gives, and wakes the tasks that wait. Returns false if the slot is not
+    /// needed any more: then it is free, and the reference is still the caller's.
     #[must_use = "whether the cache has taken the reference"]
     pub fn finish(self, frame: Frame) -> bool {
         self.check();

@@ -163,8 +163,8 @@ impl<M: Machine> Slot<M> {
         assert!(old < MOST, "swap slot references overflow");
     }
 
-    /// Says that the caller is about to sleep; `false` if no task is busy any more. Under the
-    /// lock of the queue, which orders it.
+    /// Announces that the caller is about to sleep. Returns false if no task is busy any more.
+    /// Under the lock of the queue, which orders it.
     #[inline]
     pub(super) fn wait(&self) -> bool {
         let waited_for = |word: Word| word.is_busy().then(|| word.waited_for());

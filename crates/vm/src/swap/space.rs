@@ -135,8 +135,8 @@ impl<M: Platform> SwapSpace<M> {
         self.slot(slot).load().frame() == Some(frame)
     }
 
-    /// Writes `frames` to the slots `first`, `first + 1`, …, each of which the caller has a
-    /// reference of. May block.
+    /// Writes `frames` to consecutive slots from `first` on; the caller has a reference to each.
+    /// May block.
     ///
     /// # Errors
     /// If the pager fails; then the content of these slots is undefined.
@@ -204,7 +204,8 @@ impl<M: Platform> SwapSpace<M> {
         }
     }
 
-    /// Notes that the calling CPU has taken `count` slots, so many of them cached.
+    /// Counts `count` slots that the calling CPU has taken, `cached` of them with a page in the
+    /// cache.
     pub(super) fn count_allocated(&self, count: u64, cached: u64) {
         debug_assert!(cached <= count, "more slots are cached than taken");
         let own = self.own.get(&M::pin());

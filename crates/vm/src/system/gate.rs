@@ -5,9 +5,9 @@ use crate::error::Error;
 use crate::prot::Prot;
 use machine::{Access, Frame, Machine, VaRange};
 
-/// The locks of a space beside its slots, and the records that a system keeps of its regions:
-/// Linux's `mmap_lock` and VMAs with their anon_vma chains, OpenBSD's `vm_map` and entries with
-/// their amaps.
+/// The locks of a space in addition to its slots', and the records that a system keeps of its
+/// regions: Linux's `mmap_lock` and VMAs with their anon_vma chains, OpenBSD's `vm_map` and entries
+/// with their amaps.
 ///
 /// Each operation passes the gate once: before it locks any slot, [`Gate::begin`] returns its
 /// guard; then [`Gate::report`] is told of each change. The VM's own answers are in its tree
@@ -116,7 +116,7 @@ pub enum Change<'a, M: Machine, G: Gate<M>> {
 }
 
 impl<'a, M: Machine, G: Gate<M>> Change<'a, M, G> {
-    /// The same change of a gate `H` that has the same data: one that `G` wraps.
+    /// This change for a gate `H` that has the data of `G`: one that `G` wraps.
     #[inline]
     pub fn of<H>(self) -> Change<'a, M, H>
     where

@@ -15,7 +15,7 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// An extent of so many CPUs, frames and pages of swap space.
+    /// An extent of these CPUs, `frames` frames and `swap` pages of swap space.
     pub const fn new(cpus: CpuRange, frames: usize, swap: u64) -> Self {
         Extent { cpus, frames, swap }
     }

@@ -160,10 +160,10 @@ pub unsafe trait PvChunks<M: Machine>: Part<M> {
     where
         M: Memory;
 
-    /// The mapping of a taken entry is at `address` now.
+    /// Records that the mapping of a taken entry is now at `address`.
     ///
     /// # Safety
-    /// As for [`PvChunks::address`].
+    /// The caller holds the PV lock of the page that lists the entry.
     unsafe fn set_address(&self, machine: &M, pv: Pv, address: usize)
     where
         M: Memory;
@@ -171,7 +171,7 @@ pub unsafe trait PvChunks<M: Machine>: Part<M> {
     /// The owner of a taken entry, as given to [`PvChunks::add`].
     ///
     /// # Safety
-    /// As for [`PvChunks::address`].
+    /// The caller holds the PV lock of the page that lists the entry.
     unsafe fn owner(&self, machine: &M, pv: Pv) -> *const ()
     where
         M: Memory;

@@ -1,4 +1,4 @@
-//! The queues of pages that a system has beside the caches of frames.
+//! The queues of pages that a system has in addition to the caches of frames.
 
 use super::{Extent, Part};
 use crate::error::Error;

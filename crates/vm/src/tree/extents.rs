@@ -70,8 +70,8 @@ impl<S: System> Extents<S> {
         &self.sorted[self.first_ending_after(address)..]
     }
 
-    /// Makes room for so many changes, each of which adds two extents at most, and for one extent
-    /// that was not there before.
+    /// Makes room for `changes` changes, each of which adds at most two extents, and for one more
+    /// extent.
     pub(super) fn make_room(&mut self, changes: usize) -> Result<(), Error> {
         const {
             assert!(size_of::<Extent<S>>() == 32);
@@ -131,7 +131,7 @@ impl<S: System> Extents<S> {
         first
     }
 
-    /// Makes two of the extent at `index`, if it reaches over `address`; whether it does.
+    /// Splits the extent at `index` in two, if it reaches over `address`. Returns true if it does.
     #[inline]
     fn split(&mut self, index: usize, address: usize) -> bool {
         let has_room = self.has_room();
@@ -149,7 +149,7 @@ impl<S: System> Extents<S> {
         true
     }
 
-    /// Joins neighbours among the extents `first .. last` and those beside them.
+    /// Joins neighbours among the extents `first .. last` and the next one on each side.
     #[inline(always)]
     pub(super) fn join(&mut self, first: usize, last: usize) {
         // From the right, so that indices to the left stay.
@@ -183,8 +183,8 @@ impl<S: System> Extents<S> {
         slot.start <= first.range.start && last.range.end <= slot.end
     }
 
-    /// Returns true if the extents `first .. last` and those beside them are not empty, are in
-    /// order, do not overlap and cannot be joined.
+    /// Returns true if the extents `first .. last` and the next one on each side are not empty, are
+    /// in order, do not overlap and cannot be joined.
     fn is_sound_around(&self, first: usize, last: usize) -> bool {
         let from = first.saturating_sub(1).min(self.sorted.len());
         let to = (last + 1).clamp(from, self.sorted.len());

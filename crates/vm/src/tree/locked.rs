@@ -130,7 +130,8 @@ impl<'a, S: System> Locked<'a, S> {
         self.lock_several(place, held, range, wanted.watch)
     }
 
-    /// Locks what is `wanted`, at whose start its place is locked.
+    /// Locks `range`, which may cover several slots; the caller has locked the one at `place`, at
+    /// its start.
     #[track_caller]
     #[inline(never)]
     fn lock_several(

@@ -12,11 +12,10 @@
 //!   atomic, and two of them cannot wait for each other.
 //! - Walks over the whole tree, from slot to slot, may share a slot that they only read
 //!   ([`coupled`]); an operation waits until they have gone on.
-//! - A slot above level 0 of which the range covers a part is locked, subdivided,
-//!   released and descended into. That changes no mapping, so an operation may fail
-//!   after it.
-//! - An operation that has locked a slot looks again whether the slot has got a node: then it
-//!   has no mappings any more, and the operation continues below.
+//! - A slot above level 0 that the range covers only in part is locked, subdivided, released and
+//!   descended into. That changes no mapping, so an operation may fail after it.
+//! - An operation that has locked a slot checks again for a node below it: if there is one, the
+//!   slot has no mappings any more, and the operation continues below.
 //! - A range within one empty slot above level 0 is known to be a hole without a lock:
 //!   there is an instant at which the slot was empty and not subdivided.
 //!
@@ -64,7 +63,7 @@ pub(crate) const ALL: VaRange = VaRange {
     end: pte::USER_END,
 };
 
-/// See the module.
+/// The tree of a space's mappings.
 pub(crate) struct Tree<S: System> {
     roots: [Slot<S>; ROOTS],
 }
@@ -169,8 +168,8 @@ impl<S: System> Tree<S> {
         self.find(range.start).is_hole(range)
     }
 
-    /// The end of the last mapping that was found in `range`, at whose start `place` was found,
-    /// perhaps only of a part of it; `None` if nothing was. Holds one lock at a time, and none
+    /// The end of the last mapping found in `range`, perhaps only of a part of that mapping; `None`
+    /// if there is none. `place` was found at the range's start. Holds one lock at a time, and none
     /// where nothing is mapped in parts.
     #[inline]
     pub(crate) fn obstacle(&self, place: Place<'_, S>, range: VaRange) -> Option<usize> {

@@ -288,7 +288,8 @@ impl<'a, S: System> Part<'a, S> {
         self.inside().extents.make_room(changes)
     }
 
-    /// Makes room for so many changes in each of `parts`; whether nothing is mapped in any of them.
+    /// Makes room for `changes` changes in each of `parts`, up to the first in which something is
+    /// mapped. Returns true if nothing is mapped in any of them.
     pub(crate) fn make_room_if_all_free(
         mut parts: impl Iterator<Item = Self>,
         changes: usize,
@@ -300,7 +301,8 @@ impl<'a, S: System> Part<'a, S> {
         taken.unwrap_or(Ok(true))
     }
 
-    /// Makes room for so many changes if nothing is mapped in the range; whether that is so.
+    /// Makes room for `changes` changes if nothing is mapped in the range. Returns true if nothing
+    /// is.
     #[inline]
     pub(crate) fn make_room_if_free(&mut self, changes: usize) -> Result<bool, Error> {
         if self.is_all() {
@@ -310,7 +312,8 @@ impl<'a, S: System> Part<'a, S> {
         }
     }
 
-    /// Makes room in a part of the slot, if it is free.
+    /// Makes room for `changes` changes in a part of the slot, if that is free. Returns true if it
+    /// is.
     #[inline(never)]
     fn make_room_if_free_in_part(&mut self, changes: usize) -> Result<bool, Error> {
         let mut is_free = true;

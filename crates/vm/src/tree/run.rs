@@ -40,8 +40,8 @@ impl<S: System> Tree<S> {
     }
 }
 
-/// Lets `mapped` begin the run in `range`, or continue it; `false` if it ends it. Later
-/// mappings are not to be given.
+/// Lets `mapped` begin the run in `range`, or continue it. Returns false if it ends the run; then
+/// the caller passes no later mapping.
 fn extend<S: System>(run: &mut Option<Extent<S>>, range: VaRange, mapped: &Mapped<'_, S>) -> bool {
     match run {
         _ if mapped.range.end <= range.start => true,

@@ -130,8 +130,8 @@ impl<S: System> Slot<S> {
     pub(super) fn child(&self) -> Option<&[Slot<S>; FAN_OUT]> {
         // Acquire: pairs with the release in `subdivide`.
         let node = self.child.load(Ordering::Acquire);
-        // SAFETY: a node has so many slots, is whole when it is published, and stays
-        // until this slot is dropped.
+        // SAFETY: a node has `FAN_OUT` slots, is whole when it is published, and stays until this
+        // slot is dropped.
         unsafe { node.cast::<[Slot<S>; FAN_OUT]>().as_ref() }
     }
 
@@ -142,7 +142,7 @@ impl<S: System> Slot<S> {
         State::from_byte(self.state.load(Ordering::Acquire))
     }
 
-    /// How many of `slots`, from the first on, have nothing mapped in them, a moment ago.
+    /// The number of `slots`, from the first on, in which nothing was mapped a moment ago.
     #[inline]
     pub(super) fn count_empty(slots: &[Self]) -> usize {
         let mut rest = slots;
@@ -155,8 +155,8 @@ impl<S: System> Slot<S> {
         slots.len() - rest.len()
     }
 
-    /// Leaves out the first `N` of `slots` if there are so many, and nothing is mapped in any of
-    /// them.
+    /// Drops the first `N` of `slots` if there are at least `N`, and nothing is mapped in any of
+    /// them. Returns true if it did.
     #[inline]
     fn skip_empty<const N: usize>(slots: &mut &[Self]) -> bool {
         let Some((first, rest)) = slots.split_first_chunk::<N>() else {
@@ -213,8 +213,8 @@ impl<S: System> Slot<S> {
         }
     }
 
-    /// How its pages are mapped. Exact under the lock; whether it is [`Size::Superpage`] also
-    /// under the PV lock of a page that is mapped here.
+    /// How its pages are mapped. Exact under the lock; under the PV lock of a page that is mapped
+    /// here it is exact in being [`Size::Superpage`] or not.
     #[inline]
     pub(crate) fn size(&self) -> Size {
         // Relaxed: exact only under locks, which order it.
@@ -448,7 +448,7 @@ impl<S: System> Slot<S> {
         for slot in &mut node.spare_capacity_mut()[..FAN_OUT] {
             slot.write(Slot::<S>::new());
         }
-        // SAFETY: so many were written.
+        // SAFETY: `FAN_OUT` slots were written.
         unsafe { node.set_len(FAN_OUT) };
         if let Some(attributes) = attributes {
             node.iter().for_each(|slot| slot.begin(attributes.clone()));

@@ -2,7 +2,8 @@
 
 use machine::{Atomic, AtomicInt, Ordering, Platform};
 
-/// How often a task looks whether others have freed something before it lets other tasks run.
+/// The number of times that a task checks if others have freed something before it lets other tasks
+/// run.
 const SPINS: u32 = 64;
 
 /// Where the next look is due, and the state that reclaimers share.
@@ -42,8 +43,8 @@ impl<M: Platform> Hand<M> {
         self.tag.store(tag, Ordering::Relaxed);
     }
 
-    /// Waits until a reclaimer has freed something, or none is left; whether there is
-    /// more than `before`. The caller holds no lock and is not pinned.
+    /// Waits until a reclaimer has freed something, or none is left. Returns true if more than
+    /// `before` frames have been freed. The caller holds no lock and is not pinned.
     pub(crate) fn wait(&self, before: usize) -> bool {
         let mut round = 0;
         // Acquire: pairs with the release of a reclaimer that has ended.

@@ -83,12 +83,13 @@ impl<S: System> Vm<S> {
     /// A VM with its policies' defaults, and twice as much swap as memory.
     ///
     /// # Errors
-    /// As [`Vm::with_options`].
+    /// If the kernel's heap has no room for the descriptors of all frames, or the machine's account
+    /// of its memory or of the kernel's entries is impossible.
     pub fn new(machine: S::Machine) -> Result<Arc<Self>, Error> {
         Self::with_options(machine, Options::default())
     }
 
-    /// A VM made to measure.
+    /// A VM with these options.
     ///
     /// # Errors
     /// If the kernel's heap has no room for the descriptors of all frames, or the machine's account

@@ -7,8 +7,8 @@ use crate::system::{ForkTables, FramePools, ObjectPages, Part, System};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 
-/// Asked when no frame is left and none can be reclaimed; `true` if it has seen to it that
-/// the operation is worth another try (by ending a process, say). Called with no lock held.
+/// Called when no frame is left and none can be reclaimed. Returns true if the operation is worth
+/// another try, since it has ended a process, for example. Called with no lock held.
 pub type OutOfMemory = Box<dyn Fn() -> bool + Send + Sync>;
 
 /// How a VM is made.

@@ -37,8 +37,8 @@ const IN_LINES: usize = 16;
 
 /// All `T`s that exist, by tag.
 pub(crate) struct Roster<M: Machine, T: ?Sized + Send + Sync> {
-    /// The first of so many [`Known`] pmaps, or null. Written once each, by the task that takes the
-    /// first of their tags.
+    /// Pointers, each null or to the first of [`TOGETHER`] [`Known`] pmaps. Each is written once,
+    /// by the task that takes the first of its tags.
     places: Box<[Padded<[M::AtomicPtr; IN_LINES]>]>,
     of: PhantomData<fn(&T)>,
 }
@@ -120,7 +120,7 @@ impl<M: Machine, T: ?Sized + Send + Sync> Roster<M, T> {
             .pointer(tag)
             .load(Ordering::Acquire)
             .cast::<Known<M, T>>();
-        // SAFETY: published places are so many, and stay until `self` is dropped.
+        // SAFETY: published places are `TOGETHER` many, and stay until `self` is dropped.
         (!first.is_null()).then(|| unsafe { slice::from_raw_parts(first, TOGETHER) })
     }
 
@@ -149,7 +149,7 @@ impl<M: Machine, T: ?Sized + Send + Sync> Roster<M, T> {
     /// `first` is that of places that were made, and is not used any more.
     unsafe fn free(first: *mut ()) {
         let places = ptr::slice_from_raw_parts_mut(first.cast::<Known<M, T>>(), TOGETHER);
-        // SAFETY: a boxed slice of so many, by `make`.
+        // SAFETY: a boxed slice of `TOGETHER` places, by `make`.
         drop(unsafe { Box::from_raw(places) });
     }
 }

@@ -55,7 +55,7 @@ impl<S: System> Pmap<S> {
         part.slot().entries() == 0
     }
 
-    /// Makes the table the slot's own, if that needs no copy; `false` if it does.
+    /// Makes the table the slot's own, if that needs no copy. Returns false if it does.
     pub(in crate::pmap) fn own_alone(&self, part: &mut Part<'_, S>) -> bool {
         if part.size() != Size::Shared {
             return true;
@@ -159,7 +159,7 @@ impl<S: System> Pmap<S> {
         Some(Kind::Private)
     }
 
-    /// Leaves the family of the `old` tables, of which no TLB of this space has an entry any more.
+    /// Leaves the family of the `old` tables; no TLB of this space has an entry of them any more.
     fn leave_with(&self, part: &mut Part<'_, S>, old: Tables, private: usize, swapped: usize) {
         // SAFETY: this slot is a member still, and members keep the tables.
         let family = unsafe { old.pv.family(self.vm.machine()) };

@@ -24,8 +24,8 @@ impl<S: System> Pmap<S> {
         self.put_table_back(part, &run);
     }
 
-    /// Splits the superpage while the caller also has the PV list of the page at the start of
-    /// `part`; `false` if that would need waiting.
+    /// Splits the superpage while the caller also holds the PV list of the page at the start of
+    /// `part`. Returns false if that would need waiting.
     #[must_use]
     pub(in crate::pmap) fn try_demote(&self, part: &mut Part<'_, S>) -> bool {
         if part.size() != Size::Superpage {

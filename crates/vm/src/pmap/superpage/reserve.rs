@@ -64,7 +64,7 @@ impl<S: System> Pmap<S> {
         }
     }
 
-    /// The block of a run, by the pages it has: looked for beside `index` first. O(1) as a
+    /// The block of a run, found by the pages that it has, those next to `index` first. O(1) as a
     /// rule, O(512) where pages come in no order.
     fn block_of(&self, leaf: Frame, index: usize) -> Option<Frame> {
         let near = [index, index.wrapping_sub(1), index + 1];

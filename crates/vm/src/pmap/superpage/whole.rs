@@ -78,8 +78,8 @@ impl<S: System> Pmap<S> {
 }
 
 impl<'a, S: System> Clearing<'_, 'a, S> {
-    /// Clears the superpage that `part`, all of its slot, is mapped by. As for a single page, each
-    /// page looks unmapped from now on and is not: the block has it noted.
+    /// Clears the superpage that maps `part`, a whole slot. From now until the flush each page
+    /// looks unmapped and is not: the block has it noted.
     pub(in crate::pmap) fn superpage(&mut self, part: &mut Part<'_, S>) {
         let pmap = self.pmap;
         debug_assert!(part.is_all(), "a part of a superpage goes");
