@@ -1,9 +1,9 @@
 //! The program inside a guest: it runs the tasks of one plan on the guest's kernel, and prints
 //! their counts, again and again, on standard output.
 //!
-//! `src/bin/guest.rs` is the program; it needs no system of ours, so it is built without the
-//! feature `ours`. Test cases of the user's own have `kernel/testcase.c` in its place, which takes
-//! the same words and prints the same lines.
+//! `src/bin/guest.rs` is the program; it needs only [`crate::os`], so it is built without the
+//! feature `ours`. Test cases of the user's own run `kernel/testcase.c` instead, which takes the
+//! same words and prints the same lines.
 
 use crate::harness::{Failure, Job, Mode, Plan, Reading, Running, Target, Times, interrupt};
 use crate::os::{Os, compiler};

@@ -46,7 +46,7 @@ impl On {
     }
 }
 
-/// Describes `plan`, but for a machine of ours and its scheduler.
+/// Describes `plan`, without the simulated or hosted machine and its scheduler.
 pub(crate) fn subject(plan: &Plan, on: On, preset: Option<Preset>) -> Subject {
     Subject {
         workload: plan.workload.name().to_owned(),

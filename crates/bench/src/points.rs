@@ -31,7 +31,8 @@ impl Workers<'static> {
         stop: &|| interrupt::pending().is_some(),
     };
 
-    /// As many as [`JOBS`] says, or else one for each CPU of this computer, up to `most`.
+    /// The number of workers that [`JOBS`] says, or else one for each CPU of this computer, up to
+    /// `most`.
     pub fn here(most: usize) -> Self {
         let cpus = thread::available_parallelism().map_or(1, usize::from);
         Workers {
@@ -66,7 +67,7 @@ impl Workers<'_> {
     /// under way tells, and keeps what the others tell until they are the earliest.
     ///
     /// # Errors
-    /// As [`Workers::run`].
+    /// The first error of `take`. No further point begins after it, and no other result is taken.
     pub fn follow<P: Copy + Send, M: Send, E>(
         &self,
         points: impl IntoIterator<Item = P, IntoIter: Send>,

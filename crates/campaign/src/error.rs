@@ -40,7 +40,7 @@ pub enum Error {
         /// The number of the first.
         first: usize,
     },
-    /// A program of the engine fails, or is not there.
+    /// A program of the engine fails, or is missing.
     #[error("{program}: {why}")]
     Engine {
         /// Its name.

@@ -40,7 +40,7 @@ pub struct Point {
     pub argv: Vec<String>,
 }
 
-/// As many points as a plan may have: more are a slip of an axis.
+/// The most points of a plan: more are surely a mistake in an axis.
 const MOST: usize = 1_000_000;
 
 impl Plan {
@@ -65,8 +65,8 @@ impl Plan {
 }
 
 impl Point {
-    /// A name by what is run and by which build of the command: a result of another plan or build
-    /// never has it.
+    /// A name made of what is run and of the build of the command: no result of another plan or
+    /// build has the same.
     pub fn id(&self, build: &str) -> String {
         let mut hasher = FnvHasher::default();
         for word in self.argv.iter().map(String::as_str).chain([build]) {

@@ -57,7 +57,7 @@ impl Results {
         &self.directory
     }
 
-    /// Makes the directory if it is not there.
+    /// Makes the directory if it does not exist.
     ///
     /// # Errors
     /// It cannot be made.
@@ -123,7 +123,7 @@ impl Results {
     /// The whole result of a point, and the exit code in it.
     ///
     /// # Errors
-    /// It is not there, or not what this point of this build left.
+    /// The result is missing, or is not what this point of this build left.
     pub fn read(&self, point: &Point) -> Result<(Vec<u8>, u8), Error> {
         let path = self.path(point);
         let bytes = fs::read(&path).map_err(Error::file(&path))?;

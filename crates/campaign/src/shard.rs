@@ -1,4 +1,4 @@
-//! Parts of a campaign that run beside each other.
+//! Parts of a campaign that run concurrently.
 
 use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;

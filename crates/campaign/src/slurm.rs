@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Duration;
 
-/// As many shards as a cluster takes that nobody has changed: `MaxArraySize` is 1,001.
+/// The most shards that a cluster with default settings takes: `MaxArraySize` is 1,001.
 pub const MOST_SHARDS: usize = 1000;
 
 /// How long Slurm knows a job that has ended, at least: `MinJobAge` where nobody has changed it. A
@@ -117,7 +117,7 @@ pub struct Slurm<'a> {
 }
 
 impl Slurm<'_> {
-    /// The script of a task: a runner of the shard that Slurm names. It may be run by hand.
+    /// The script of a task: a runner of the shard that Slurm names. A user may also run it.
     pub fn script(&self) -> Result<String, Error> {
         let results = self.results.directory();
         let results = results.canonicalize().map_err(Error::file(results))?;
@@ -135,8 +135,8 @@ impl Slurm<'_> {
         ))
     }
 
-    /// Submits the shards that have points without a result; the job, or none if all are done. It
-    /// is kept beside the results, see [`Slurm::submitted`].
+    /// Submits the shards that have points without a result. Returns the job, or none if all are
+    /// done. Its number is stored with the results, see [`Slurm::submitted`].
     ///
     /// # Errors
     /// `sbatch` is missing or refuses, or its output has no job number.
@@ -162,7 +162,7 @@ impl Slurm<'_> {
     /// The job that was submitted last, by this process or another, if Slurm still has it.
     ///
     /// # Errors
-    /// As [`Slurm::queue`].
+    /// `squeue` is missing.
     pub fn submitted(&self) -> Result<Option<Job>, Error> {
         let path = self.file("slurm.job");
         let text = match fs::read_to_string(&path) {

@@ -65,14 +65,15 @@ impl Effort {
             (Point::Uncontended { .. }, _) => 1,
             _ if point.is_single() => u64::from(!corner),
             (_, false) if point.is_long() => usual.min(3),
-            // Nothing with one seed: it is quick that is wanted.
+            // Nothing with one seed: that asks for a quick result.
             (_, true) if point.is_long() => u64::from(self.seeds > 1),
             _ => usual,
         }
     }
 }
 
-/// A machine, its corners, and the measurements on them.
+/// A machine, its *corners* (variants at the extremes of its unpublished properties), and the
+/// measurements on them.
 pub struct Lab {
     /// The machine itself, then the corners that differ from it.
     machines: Vec<Profile>,
@@ -82,7 +83,7 @@ pub struct Lab {
     failures: Vec<Failure>,
     /// What has been measured, or could not be.
     measured: Vec<Point>,
-    /// What figures have asked for besides.
+    /// The points that figures have asked for in addition.
     wanted: RefCell<Vec<Point>>,
     /// True while figures only ask for runs.
     is_asked: Cell<bool>,
@@ -195,7 +196,7 @@ impl Lab {
         self.plan(points).iter().map(Run::work).collect()
     }
 
-    /// Does the runs, several at the same time: none depends on another. `false` if the user
+    /// Does the runs, several at the same time: none depends on another. Returns false if the user
     /// interrupts.
     pub fn measure(&mut self, points: &[Point], progress: &dyn Progress) -> bool {
         let runs = self.plan(points);
@@ -274,7 +275,7 @@ impl Lab {
         })
     }
 
-    /// The outcome of the first run of `point` on the machine itself, for remarks beside a figure.
+    /// The outcome of the first run of `point` on the machine itself, for remarks on a figure.
     pub fn first(&self, point: impl Into<Point>) -> Option<&Outcome> {
         let run = Run {
             point: point.into(),
@@ -296,7 +297,7 @@ impl World<'_> {
         self.runs(point.into(), &quantity)
     }
 
-    /// See [`World::each`].
+    /// The values of a `quantity` of any type in the runs of `point`, by seed.
     fn runs(&self, point: Point, quantity: &dyn Fn(&Outcome) -> Option<f64>) -> Option<Vec<f64>> {
         let lab = self.lab;
         if lab.ask_for(point) && lab.is_asked.get() {
@@ -323,7 +324,7 @@ impl World<'_> {
         self.each(point, |outcome| Some(outcome.value))
     }
 
-    /// The same of `a` divided by that of `b`, seed by seed.
+    /// The value of `a` divided by that of `b`, seed by seed.
     pub fn ratio(&self, a: impl Into<Point>, b: impl Into<Point>) -> Option<Vec<f64>> {
         self.ratio_of(a, b, |outcome| Some(outcome.value))
     }

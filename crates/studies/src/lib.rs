@@ -1,4 +1,5 @@
-//! The experiments of the case studies on simulated machines: their figures, ours, the ratio.
+//! The experiments of the case studies on simulated machines: the published figures, the simulated
+//! ones, and their ratio.
 //!
 //! A [`System`] names the runs it needs ([`Point`]s) and makes [`Row`]s of their results
 //! ([`Outcome`]s). A [`Lab`] is one machine on which the runs are done, with its corners

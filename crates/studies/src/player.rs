@@ -1,5 +1,5 @@
-//! S21: whether a player is in time while a kernel is built beside it (case study 003: "make -j17
-//! and watch a HD video").
+//! S21: the lateness of a player while a kernel is built (case study 003: "make -j17 and watch a HD
+//! video").
 
 use super::{Aim, Effort, Lab, Outcome, Probe, Row, System, Work};
 use baselines::Preset;

@@ -136,12 +136,12 @@ impl Work {
         }
     }
 
-    /// On a machine of so many CPUs, which are fewer than the tasks.
+    /// On a machine of `cpus` CPUs, which are fewer than the tasks.
     pub const fn over(self, cpus: usize) -> Self {
         Work { cpus, ..self }
     }
 
-    /// Until each task has done so many operations: then the time taken is known.
+    /// Until each task has done `each` operations: then the time taken is known.
     pub const fn jobs(self, each: u64) -> Self {
         Work {
             jobs: Some(each),

@@ -118,7 +118,7 @@ impl Curve {
         self.change_within(u32::MAX)
     }
 
-    /// The same of at most so many tasks.
+    /// After over before at the most tasks, up to `most`, that both have.
     pub fn change_within(&self, most: u32) -> Option<Point> {
         let after = self.after.as_ref()?;
         let both = |point: &&Point| point.0 <= most && rate_at(&self.points, point.0).is_some();
@@ -147,7 +147,7 @@ pub fn rate_at(points: &[Point], tasks: u32) -> Option<f64> {
         .map(|point| point.1)
 }
 
-/// The same workload and machine with something changed.
+/// A measurement of the curve's workload and machine with something changed.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct After {

@@ -14,7 +14,7 @@ pub const SYSTEM: System = System {
     beyond: &[],
 };
 
-/// As many as the case study's box was busy with: (7901.83 + 446.20) / 116.11 s.
+/// The tasks that kept the case study's machine busy: (7901.83 + 446.20) / 116.11 s.
 const TASKS: usize = 72;
 const STOCK: Work = build(Preset::FREEBSD_NUMA);
 const OBM_ONLY: Work = build(Preset::FREEBSD_OBM_ONLY);

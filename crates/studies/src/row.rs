@@ -1,4 +1,4 @@
-//! One figure beside the published one, and whether it holds.
+//! One simulated figure, the published one, and the verdict on them.
 
 use super::Lab;
 use super::lab::World;
@@ -34,7 +34,7 @@ impl Spread {
 pub struct Band {
     /// The kind of prediction.
     pub kind: &'static str,
-    /// The least ratio of ours to the published figure.
+    /// The least ratio of the simulated to the published figure.
     pub low: f64,
     /// The greatest.
     pub high: f64,
@@ -149,7 +149,7 @@ pub enum Class {
     Published,
     /// It agrees with a statement of the case study in words.
     Words,
-    /// Our designs reach an aim of ours.
+    /// The design reaches an aim that it was made for.
     Aim,
     /// The instrument computes right: no simulation could make it miss.
     Check,
@@ -159,7 +159,7 @@ impl Class {
     /// All of them, the strongest first.
     pub const ALL: [Class; 4] = [Class::Published, Class::Words, Class::Aim, Class::Check];
 
-    /// As in JSON.
+    /// The name in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Class::Published => "published",
@@ -222,7 +222,7 @@ pub struct Row {
     pub corners: Vec<f64>,
     /// Why it misses, if it is known to.
     pub why: Option<&'static str>,
-    /// A remark beside it.
+    /// A remark on the figure.
     pub note: Option<String>,
     /// Seconds of this computer that its runs took, without those that earlier rows share.
     pub seconds: f64,
@@ -286,7 +286,7 @@ impl Row {
         }
     }
 
-    /// The same in another unit.
+    /// This row in another unit.
     pub fn unit(self, unit: Unit) -> Self {
         Row { unit, ..self }
     }
@@ -299,7 +299,7 @@ impl Row {
         }
     }
 
-    /// Says something beside it.
+    /// Adds a remark.
     pub fn note(self, note: String) -> Self {
         Row {
             note: Some(note),

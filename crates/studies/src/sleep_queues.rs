@@ -89,7 +89,7 @@ impl Ball {
     }
 }
 
-/// Wake-ups a second of as many pairs as the CPUs make, each of which hands a word to and fro.
+/// Wake-ups a second of as many pairs as the CPUs make; each pair hands a word to and fro.
 fn pairs<Q: SleepQueue<Sim> + 'static>(
     probe: &Probe,
     machine: &Profile,

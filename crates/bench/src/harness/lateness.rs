@@ -20,8 +20,8 @@ pub struct Lateness {
 }
 
 impl Lateness {
-    /// Plays a film of that many frames beside the workload of `plan`, as the last of its tasks,
-    /// and before alone.
+    /// Plays a film of `frames` frames, first alone, and then as the last task of `plan` while the
+    /// others run their workload.
     pub fn watch(target: &dyn Target, plan: &Plan, frames: usize) -> Result<Self, Failure> {
         let background = plan.workload.known()?;
         let play = |tasks| {

@@ -3,7 +3,7 @@
 use super::Running;
 use std::time::Duration;
 
-/// How often the counters are read at most, until they are read within the time that is wanted.
+/// The most attempts to read all counters within the required time.
 const TRIES: usize = 50;
 
 /// Each task's count at one moment.

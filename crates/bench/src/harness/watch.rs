@@ -70,7 +70,7 @@ impl Progress for () {
     fn finish(&self) {}
 }
 
-/// Shows so many steps, each a `unit`.
+/// Makes a progress display of this number of steps, each a `unit`.
 pub type Bars = fn(u64, &str) -> Box<dyn Progress>;
 
 impl Watch for Box<dyn Progress> {

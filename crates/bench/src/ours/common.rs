@@ -40,7 +40,7 @@ pub struct Given<S: System<Machine: Kernel>> {
     pub inputs: Option<Inputs<S>>,
     /// The mail server, if there is one.
     pub daemon: Option<Daemon>,
-    /// The kernel's services beside memory.
+    /// The kernel's services other than memory.
     pub services: Arc<Services<S>>,
 }
 

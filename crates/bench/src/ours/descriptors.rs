@@ -8,8 +8,8 @@ use workloads::{Call, Descriptor, Error};
 
 /// The object behind a descriptor.
 pub enum Open<M: Machine> {
-    /// A file, which tasks only poll for writing: it is always writable. The count of its
-    /// references, one of which the polling task holds.
+    /// A file, which tasks only poll for writing: it is always writable. Holds the count of its
+    /// references; the polling task has one.
     File(Padded<M::AtomicU32>),
     /// An end of a pipe of the task's own, closed with its descriptor.
     Own(Arc<Pipe<M>>, End),
@@ -69,7 +69,7 @@ impl<M: Machine> Descriptors<M> {
         open.ok_or(Error::Failed(call, libc::EBADF))
     }
 
-    /// The pipe of which this is the end `end`.
+    /// The pipe whose end `end` the descriptor is.
     fn pipe(&self, descriptor: Descriptor, end: End, call: Call) -> Result<&Pipe<M>, Error> {
         match self.get(descriptor, call)?.end() {
             Some((pipe, which)) if which == end => Ok(pipe),

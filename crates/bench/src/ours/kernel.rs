@@ -12,8 +12,8 @@ use std::time::Duration;
 
 /// A machine whose tasks call a kernel.
 pub trait Kernel: Stores + Clock {
-    /// A task makes a system call; charges its cost beside the lines it touches, and computes
-    /// `private` nanoseconds that the machine does not see.
+    /// Enters a system call: charges its cost in addition to that of the lines it touches, and
+    /// computes `private` nanoseconds that the machine does not see.
     #[inline]
     fn enter(_private: f64) {}
 
@@ -61,7 +61,7 @@ pub trait Kernel: Stores + Clock {
         }
     }
 
-    /// A task computes for so many nanoseconds.
+    /// Lets the task compute for `nanoseconds`.
     fn compute(nanoseconds: u64);
 }
 
@@ -113,7 +113,7 @@ impl Kernel for Sim {
     }
 }
 
-/// The calling task computes for about so many nanoseconds.
+/// Lets the calling task compute for about `nanoseconds`.
 pub fn pass(nanoseconds: f64) {
     /// By how much the computing of a call varies, at random, as a share.
     const JITTER: f64 = 0.1;
@@ -180,9 +180,9 @@ impl Ledger {
 pub struct Account {
     /// Which task, from 0.
     pub task: usize,
-    /// Nanoseconds a call computes beside what the machine sees.
+    /// Nanoseconds that a call computes in addition to what the machine sees.
     pub private: f64,
-    /// If they are wanted.
+    /// The ledgers of a watched run.
     pub ledgers: Option<Ledgers>,
 }
 

@@ -33,12 +33,12 @@ pub use stores::swap_space;
 use vm::{Options, Vm};
 use workloads::{Feature, Workload};
 
-/// Physical memory for each task beside that of its workload: page tables, and the pages
-/// in the CPUs' caches. Only the used part costs anything.
+/// Physical memory for each task in addition to that of its workload: page tables, and the pages in
+/// the CPUs' caches. Only the used part costs anything.
 const MEMORY_PER_TASK: usize = 32 << 20;
 
-/// Physical memory for so many tasks that run `workload`. Pages mapped from files may
-/// be there twice.
+/// Physical memory for `tasks` tasks that run `workload`. Pages mapped from files may be in memory
+/// twice.
 pub fn memory(workload: &Workload, tasks: usize) -> usize {
     let copies = if workload.needs.files { 2 } else { 1 };
     tasks * (copies * workload.needs.memory + MEMORY_PER_TASK)

@@ -1,4 +1,4 @@
-//! The services of a run's kernel beside memory.
+//! The services of a run's kernel other than memory.
 
 use super::kernel::Kernel;
 use super::process::failed;

@@ -133,7 +133,7 @@ impl Seen {
         self.busy = busy.begun_at(BEGIN);
     }
 
-    /// Shares of the tasks' time, of which a part is left that was not spent on a CPU.
+    /// Computes shares of the tasks' time; the rest is time that was not spent on a CPU.
     fn account(&mut self, tasks: usize, workload: &str) {
         let task_seconds = self.seconds * tasks as f64;
         let locks = self.locks.drain(..);

@@ -46,7 +46,8 @@ pub fn partial(plan: &Plan) -> String {
 /// How many machines are simulated at once, at most: each holds the memory that its tasks have
 /// touched, up to a gigabyte in short runs.
 pub const AT_ONCE: usize = 16;
-/// The same where runs may hold whole iterations: 128 processes touch 6 GB in one.
+/// The number of points at a time where runs may hold whole iterations: 128 processes touch 6 GB in
+/// one.
 pub const AT_ONCE_WHOLE: usize = 4;
 
 /// Tasks per CPU at most.
@@ -134,7 +135,8 @@ impl Simulated {
         self.with_run(plan, |run| run.measure(span))
     }
 
-    /// Where the time goes, and the range of rates over the corners of the machine.
+    /// Where the time goes, and the range of rates over the corners (the extremes of its
+    /// unpublished properties) of the machine.
     pub fn reasons(
         &self,
         plan: &Plan,
@@ -150,8 +152,8 @@ impl Simulated {
         reasons
     }
 
-    /// The lowest and the highest rate over the corners of a machine's unpublished properties
-    /// (legs, arbitration), one run each.
+    /// The lowest and the highest rate over the corners of a machine's unpublished properties (the
+    /// legs of a line's transfer, arbitration), one run each.
     fn corners(
         &self,
         plan: &Plan,
@@ -273,7 +275,8 @@ mod tests {
     use super::*;
     use crate::harness::Mode;
 
-    /// A watched run is the same run, to the operation: watched figures may stand beside others.
+    /// A watched run is the same run, to the operation: watched figures may be compared with
+    /// others.
     #[test]
     fn watching_takes_no_simulated_time() {
         let cases = [

@@ -18,7 +18,7 @@ use sync::watch::profile;
 use vm::{Options, System, Vm};
 use workloads::{Counter, Error, Workload};
 
-/// Tasks begin within so many nanoseconds of each other.
+/// Tasks begin within this number of nanoseconds of each other.
 const SPREAD: u64 = 2_000;
 /// The warm-up, as a part of the span that is measured, at least.
 const WARM_UP: u64 = 4;
@@ -26,10 +26,10 @@ const WARM_UP: u64 = 4;
 const MOST_WARM_UPS: u64 = 16;
 /// Iterations that each task has done when the warm-up is over.
 const FIRST: u64 = 2;
-/// Simulated time between two checks whether a run is over.
+/// Simulated time between two checks for the end of a run.
 const STEP: u64 = 10_000_000;
-/// The part of the time so far that passes between two looks whether all tasks have done their
-/// work: the accounts of a watched run take so much of the teardown at most.
+/// The time between two checks for the end of all tasks' work, as a part (1/64) of the time so far:
+/// a watched run's accounts include at most that much of the teardown.
 const LOOK: u64 = 64;
 /// That time, at least.
 const SHORTEST_LOOK: u64 = 10_000;
@@ -236,8 +236,8 @@ impl Run {
         (self.conditions.whole && self.round() > 1).then_some(self.round())
     }
 
-    /// As [`Run::complete`] if the plan has an end, else as [`Run::measure`], and sees where the
-    /// time goes; a stack for each `period` nanoseconds, if there is one.
+    /// Runs to the plan's end, if it has one, or else measures for `span`, and records where the
+    /// time goes, with a stack for each `period` nanoseconds, if that is given.
     pub fn watch(&mut self, span: Duration, period: Option<u64>) -> Result<Seen, Failure> {
         let out_of_memory =
             |_| Failure::start("lock profile")(std::io::ErrorKind::OutOfMemory.into());

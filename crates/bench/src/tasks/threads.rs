@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use workloads::{Error, System, Workload};
 
-/// How often to check whether they have ended.
+/// The time between two checks for the end of the tasks.
 const TURN: Duration = Duration::from_millis(1);
 
 /// Tasks at work on threads; stopped and joined when dropped.
@@ -40,7 +40,8 @@ pub fn start<S: System>(
     running.begin(enter)
 }
 
-/// The same on a thread for each CPU of a machine, over which its scheduler deals the tasks.
+/// Starts the tasks on a thread for each CPU of a machine; its scheduler deals the tasks over
+/// these.
 pub fn start_on<S: System>(
     machine: &Hosted,
     plan: &Plan,

@@ -192,7 +192,7 @@ impl Watch for Shown {
     }
 }
 
-/// Compares for so many operations, or `seconds`; returns whether nothing differs.
+/// Compares for the requested number of operations, or `seconds`. Returns true if nothing differs.
 fn compare(
     args: &SequencesArgs,
     seconds: Option<u64>,
@@ -242,7 +242,7 @@ fn broken(error: Broken) -> Failure {
     Failure::Broken(Box::new(error))
 }
 
-/// Searches the requested `systems` for their bugs; returns whether all are found.
+/// Searches the requested `systems` for their bugs. Returns true if all are found.
 fn planted(
     asked: &str,
     systems: impl Iterator<Item = Box<dyn System>>,

@@ -47,7 +47,7 @@ pub fn run(args: &ScalingArgs) -> Result<u8, Failure> {
     Ok(super::finished())
 }
 
-/// Measures all points of `rows`, and prints each as JSON if that is wanted.
+/// Measures all points of `rows`, and prints each as JSON if requested.
 fn measure(
     args: &ScalingArgs,
     profile: &Profile,
@@ -178,7 +178,7 @@ fn plan(row: &Row, tasks: usize) -> Plan {
     }
 }
 
-/// The machine, or one with as many sockets as so many tasks need.
+/// The machine, or one with as many sockets as `tasks` tasks need.
 fn machine(profile: &Profile, tasks: usize) -> Result<Profile, Failure> {
     if tasks <= profile.cpus() {
         return Ok(profile.clone());
@@ -189,7 +189,7 @@ fn machine(profile: &Profile, tasks: usize) -> Result<Profile, Failure> {
     larger.map_err(|error| Failure::Unavailable(error.to_string()))
 }
 
-/// See [`Point::linear`].
+/// The rate that `tasks` independent tasks would have, as a multiple of one task's.
 fn linear(machine: &Profile, tasks: usize) -> f64 {
     let mut cores: BTreeMap<(usize, usize), usize> = BTreeMap::new();
     for cpu in 0..tasks {

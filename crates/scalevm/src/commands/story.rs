@@ -184,7 +184,7 @@ fn simulated(preset: Preset) -> Simulated {
     }
 }
 
-/// 1, 2, 4 … up to twice the CPUs: beyond their number tasks take turns.
+/// The numbers of tasks: powers of two up to twice the CPUs; beyond their number tasks take turns.
 fn counts() -> Result<Vec<usize>, Failure> {
     let mask = places::Mask::current().map_err(Failure::start("CPU affinity"))?;
     let most = (2 * mask.cpus().len()).min(machine::MAX_CPUS);

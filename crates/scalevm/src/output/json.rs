@@ -53,8 +53,8 @@ impl<'a, 'b> Records<'a, 'b> {
         self
     }
 
-    /// Hands on the line that ends a run, with the load on the machine after it, if it was
-    /// on this one, and whether it was cut short. Without samples there is none.
+    /// Passes on the line that ends a run, with the load on the machine after it, if it was on this
+    /// one, and with a mark if it was cut short. Without samples there is none.
     pub fn finish(&mut self, machine: &mut Environment, interrupted: bool) {
         if self.subject.profile.is_none() {
             machine.observe_after();
@@ -62,7 +62,8 @@ impl<'a, 'b> Records<'a, 'b> {
         self.summarize(machine, interrupted);
     }
 
-    /// The same of a whole run without a look at the load, where the next run must not wait.
+    /// Passes on the line that ends a whole run, without a look at the load, where the next run
+    /// must not wait.
     pub fn finish_at_once(&mut self, machine: &Environment) {
         self.summarize(machine, false);
     }

@@ -11,7 +11,7 @@ pub struct Side {
     pub name: &'static str,
     /// Instructions of each operation.
     pub costs: Vec<Found<Cost>>,
-    /// Operations a second on so many CPUs, where they are counted so.
+    /// Operations a second by the number of CPUs, where they are counted like this.
     pub rates: Vec<(u32, Vec<Option<Found<f64>>>)>,
 }
 

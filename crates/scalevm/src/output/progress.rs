@@ -23,7 +23,7 @@ impl Progress {
         Self::weighted(total, unit, total)
     }
 
-    /// The same where steps differ, and are so much `work` in all.
+    /// A bar of `total` steps that differ, and are `work` units of work in all.
     pub fn weighted(total: u64, unit: &str, work: u64) -> Self {
         let bar = ProgressBar::new(total);
         let template = format!("{{msg}} {{wide_bar}} {{pos}}/{{len}} {unit}{{prefix}}");
@@ -86,7 +86,7 @@ impl Progress {
     }
 }
 
-/// A bar of its own for so many steps.
+/// A bar of its own for `total` steps.
 pub fn bar(total: u64, unit: &str) -> Box<dyn bench::Progress> {
     Box::new(Progress::new(total, unit))
 }

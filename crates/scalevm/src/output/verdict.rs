@@ -133,7 +133,7 @@ pub fn print(comparison: &Comparison<'_>) {
     }
 }
 
-/// The same as one JSON object; `machine` is null for runs from files.
+/// Prints the comparison as one JSON object; `machine` is null for runs from files.
 pub fn print_json(comparison: &Comparison<'_>, machine: Option<&Environment>) {
     let verdict = &comparison.verdict;
     let line = json!({

@@ -29,7 +29,7 @@ const HEAP: usize = 16;
 const STEP: usize = 4;
 /// Physical memory for each child.
 const MEMORY: usize = 4 << 20;
-/// Children begin within so many nanoseconds of each other.
+/// Children begin within this number of nanoseconds of each other.
 const SPREAD: u64 = 2_000;
 /// The warm-up, as a part of the span, after all children have begun.
 const WARM_UP: u32 = 4;
@@ -56,7 +56,7 @@ struct Board {
     failed: AtomicBool,
 }
 
-/// The rate of so many children of one parent, together.
+/// The rate of `children` children of one parent, all together.
 pub fn rate(
     deed: Deed,
     preset: Preset,

@@ -1,4 +1,4 @@
-//! What stands in for the kernels and machines of published curves: the file `predicted.toml`.
+//! The systems and machines that stand in for those of published curves: the file `predicted.toml`.
 
 use crate::published::{self, Error, Mode, parse};
 use baselines::Preset;
@@ -19,7 +19,7 @@ const FILE: (&str, &str) = ("predicted.toml", include_str!("../../predicted.toml
 pub enum StandIn {
     /// Our VM, built like this, runs the workload.
     Vm(Preset, Setting),
-    /// One lock is what tasks meet at, with sections like this, so many of them an operation.
+    /// Tasks contend for one lock, with sections like this, and this number of them an operation.
     Lock(&'static Row, Load, u32),
 }
 
@@ -37,7 +37,7 @@ impl PartialEq for StandIn {
     }
 }
 
-/// What a run has beside its preset and machine.
+/// The settings of a run other than its preset and machine.
 #[derive(Clone, Copy, Default, PartialEq)]
 pub struct Setting {
     /// Where its tasks are.
@@ -217,7 +217,7 @@ struct Told {
     preset: Option<String>,
     /// `pack`, the default, or `spread`.
     place: Option<String>,
-    /// See [`Setting::broadcast`].
+    /// Nanoseconds of a flush of other CPUs' TLBs without an interrupt, if the machine has one.
     broadcast: Option<f64>,
     lock: Option<String>,
     /// [`Load::lines`] and [`Load::section`] of a lock, if not those of `scalevm locks`.

@@ -4,7 +4,7 @@ use crate::row::Band;
 use bench::simulated::Attribution;
 use sim::profile::Profile;
 
-/// What takes most of the tasks' time besides their own work.
+/// What takes most of the tasks' time other than their own work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mechanism {
     /// Nothing much.
@@ -69,7 +69,7 @@ impl Mechanism {
     }
 }
 
-/// Beyond so many sockets only the shape of a curve is predicted.
+/// Beyond this number of sockets only the shape of a curve is predicted.
 const MOST_SOCKETS: usize = 4;
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! Published curves, predicted.
 //!
-//! [`Mapping`] says what stands in for a curve's kernel and machine; [`Setup`] is one curve's plan.
-//! [`Setup::predict`] fits one time at the fewest tasks that were measured, and simulates the
-//! others. [`score`] compares, beside the Universal Scalability Law and perfect scaling.
-//! [`is_held_back`] parts the sources into those that one looks at, and those that one does not,
-//! while something is mended.
+//! [`Mapping`] says which system and machine stand in for a curve's own; [`Setup`] is one curve's
+//! plan. [`Setup::predict`] fits one time at the fewest tasks that were measured, and simulates the
+//! others. [`score`] compares the predictions with the measurements, and so it does the Universal
+//! Scalability Law and perfect scaling. [`is_held_back`] chooses the sources that are reserved for
+//! validation: nobody looks at their curves while the simulator is being corrected.
 
 mod mapping;
 mod mechanism;
@@ -27,7 +27,7 @@ use std::ops::Range;
 /// How much is simulated.
 #[derive(Clone, Debug)]
 pub struct Effort {
-    /// Counts of tasks beside the fewest, at most.
+    /// The most counts of tasks in addition to the fewest.
     pub counts: usize,
     /// Each count is run with each of these.
     pub seeds: Range<u64>,
@@ -37,9 +37,9 @@ pub struct Effort {
 #[derive(Debug)]
 pub struct Setup<'a> {
     pub curve: &'a Curve,
-    /// What stands in for the kernel.
+    /// The system that stands in for the kernel.
     pub before: StandIn,
-    /// What stands in for the changed side, if it is a pair; or why nothing does.
+    /// The system that stands in for the changed side, if it is a pair; or why nothing does.
     pub after: Option<Result<StandIn, String>>,
     /// The simulated machine.
     pub machine: Profile,
@@ -98,7 +98,8 @@ impl<'a> Setup<'a> {
         &self.curve.points[..within]
     }
 
-    /// What stands in for the changed side, how many tasks, and after over before as measured.
+    /// The system that stands in for the changed side, the number of tasks, and the measured ratio
+    /// of after to before.
     pub fn pair(&self) -> Result<Option<(StandIn, Point)>, String> {
         let change = self.curve.change_within(self.curve.machine.cpus);
         match (&self.after, change) {
@@ -154,7 +155,7 @@ impl<'a> Setup<'a> {
         beside.filter(|count| !known(count)).min()
     }
 
-    /// How many simulated points it takes, beside those at the knee.
+    /// The number of simulated points that it takes, without those at the knee.
     pub fn steps(&self, effort: &Effort) -> u64 {
         let pair = matches!(self.pair(), Ok(Some(_)));
         self.counts(effort).len() as u64 + u64::from(pair)
@@ -223,13 +224,13 @@ pub struct Prediction {
     pub change: Option<Point>,
     /// What holds most tasks up.
     pub mechanism: Mechanism,
-    /// The same in a sentence.
+    /// The bottleneck in a sentence.
     pub bottleneck: String,
 }
 
-/// Returns true if nobody looks at this source's curves beside their predictions while something is
-/// mended. About half of the sources: those whose names have a hash (FNV-1a of 64 bits) with the
-/// highest bit set.
+/// Returns true if this source is reserved for validation: nobody compares its curves with their
+/// predictions while the simulator is being corrected. That is about half of the sources: those
+/// whose names have a hash (FNV-1a of 64 bits) with the highest bit set.
 pub fn is_held_back(source: &str) -> bool {
     let mut hasher = FnvHasher::default();
     hasher.write(source.as_bytes());

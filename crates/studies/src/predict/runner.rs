@@ -46,7 +46,7 @@ impl Runner {
         Ok(Runner { what, seeds })
     }
 
-    /// The same with something else in place of the kernel, and the same fitted time.
+    /// This runner with another stand-in for the kernel, and its fitted time.
     pub fn changed(&self, stand_in: StandIn) -> Result<Self, Failure> {
         let what = match (&self.what, stand_in) {
             (What::Work(work), StandIn::Vm(preset, setting)) => {

@@ -1,4 +1,4 @@
-//! How far predictions are from what was measured, beside two that need no simulator.
+//! How far predictions are from what was measured, compared with two models that need no simulator.
 
 use crate::published::{Point, rate_at};
 use crate::row::Spread;
@@ -20,10 +20,10 @@ pub struct Score {
     pub counts: Vec<u32>,
     /// The median of |ln(predicted / measured)| over them.
     pub ours: f64,
-    /// The same of the Universal Scalability Law, fitted to the counts up to a quarter of the CPUs,
-    /// if these are three.
+    /// The error of the Universal Scalability Law, fitted to the counts up to a quarter of the
+    /// CPUs, if these are three.
     pub usl: Option<f64>,
-    /// The same of perfect scaling from the fewest tasks.
+    /// The error of perfect scaling from the fewest tasks.
     pub linear: f64,
     /// Where the predicted and the measured curve have come to their peaks, if there are three
     /// counts.
@@ -107,11 +107,11 @@ pub struct Summary {
     pub curves: usize,
     /// Their sources.
     pub sources: usize,
-    /// Of [`Score::ours`].
+    /// The median of [`Score::ours`].
     pub ours: Option<f64>,
-    /// Of [`Score::linear`].
+    /// The median of [`Score::linear`].
     pub linear: Option<f64>,
-    /// Of [`Score::usl`], and of ours for the same curves.
+    /// The medians of [`Score::usl`], and of [`Score::ours`] for the same curves.
     pub usl: Option<[f64; 2]>,
     /// Knees within a factor of 1.5, and knees.
     pub knees: [usize; 2],

@@ -78,7 +78,8 @@ impl Work {
         })
     }
 
-    /// The same with the VM built in another way, or another setting, and the same fitted time.
+    /// This work with the VM built in another way, or with another setting, and with its fitted
+    /// time.
     pub fn built(&self, (preset, setting): (Preset, Setting)) -> Result<Self, Failure> {
         let mut other = self.clone();
         other.target.preset = preset;
@@ -129,8 +130,8 @@ fn set(target: &mut Simulated, setting: Setting) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The seconds that an operation takes beside those of a short window. Of the first iteration's own
-/// work, they are less than nothing.
+/// The seconds that an operation takes in addition to those of a short window; negative for the
+/// first iteration's own work.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Ends {
     /// Those in which no other task gets on.

@@ -22,8 +22,8 @@
 //!   mapping, or the fault finds the entry without the page (the pmap's module `attached`). Where
 //!   mappings are listed instead ([`crate::system::ObjectPages`]) a fault lists its mapping under
 //!   the PV lock and *afterwards* asks [`Object::still_has`].
-//! - **Evict** ([`Home`]): own the entry, hide the page, ask whether it is mapped, and freeze the
-//!   page's references if they are the entry's and the evicter's: then no mapping is left, no
+//! - **Evict** ([`Home`]): own the entry, hide the page, check that it is not mapped, and freeze
+//!   the page's references if they are the entry's and the evicter's: then no mapping is left, no
 //!   lookup can succeed, and the dirty flag is final.
 //! - **Back from a page**: a page's identity is the address of its entry, and leaves are
 //!   aligned to their size. Under the page's PV lock the identity is true: a task that takes a page

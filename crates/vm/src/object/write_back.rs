@@ -64,8 +64,8 @@ impl<S: System> Object<S> {
             if !run.takes(index) {
                 result = result.and(run.write());
             }
-            // Value is no guide: an eviction hides its page while it looks whether a mapping has
-            // it, and keeps it if one has, which may have made it dirty.
+            // The value is no guide: an eviction hides its page while it looks for a mapping of it,
+            // and keeps the page if it finds one, which may have made it dirty.
             if entry.is_vacant() {
                 continue;
             }

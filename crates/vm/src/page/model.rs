@@ -20,7 +20,7 @@ use sync::turnstile::Turnstiles;
 type TestPage = Page<Best<Loomed>>;
 type TestList<'a> = PvList<'a, Best<Loomed>>;
 
-/// `end` takes the mapping's reference away, the last; whether the frame is the caller's.
+/// `end` drops the mapping's reference, the last. Returns true if the frame is the caller's.
 fn model(end: fn(&TestPage) -> bool) -> impl FnOnce() {
     let mut builder = Builder::new();
     builder.preemption_bound = Some(3);

@@ -203,8 +203,8 @@ impl<S: System> Pmap<S> {
         self.write(part, bits);
     }
 
-    /// Asserts that `list` is that of the page that `bits` name, and locked, and that the page has a
-    /// reference.
+    /// Asserts that `list` is that of the page that `bits` name, and locked, and that the page has
+    /// a reference.
     #[inline(always)]
     pub(super) fn check_list(&self, list: &PvList<'_, S>, bits: u64) {
         let frame = pte::frame(bits);

@@ -380,7 +380,7 @@ impl<'a, S: System> Clearing<'_, 'a, S> {
 
     /// Clears the entry at `address`, which maps `frame`, and takes its PV entry off the page's
     /// `list`. Between this and the flush the page looks unmapped and is not: the block has it
-    /// noted. The list, if it is worth keeping for the next page.
+    /// noted. Returns the list if it is worth keeping for the next page.
     #[inline(always)]
     fn page(
         &mut self,

@@ -2,8 +2,8 @@
 //!
 //! From [`MAP_START`] up each CPU has an arena of 64 GiB, so CPUs that map and unmap concurrently
 //! are in different nodes of the tree. An arena's state is a hint of its CPU's, on lines of its
-//! own: whether a place is free is decided under the locks of its slots. So nothing here is locked,
-//! and nothing must be exact.
+//! own: an operation finds out under the locks of a place's slots if it is free. So nothing here is
+//! locked, and nothing must be exact.
 //!
 //! - The addresses unmapped last are used again first, so that their tables are: the cursor moves
 //!   back over a mapping that ended there; any other place is kept as the hole.

@@ -11,7 +11,7 @@
 //! An object may be truncated during a fault. The truncation changes the object first, and then
 //! locks the slots where the page may be mapped: it finds the mapping of a fault that had the slot
 //! first, and a fault that has it later finds the object without the page. Where mappings are
-//! listed ([`crate::system::ObjectPages`]) the fault lists its mapping first, asks whether the page
+//! listed ([`crate::system::ObjectPages`]) the fault lists its mapping first, checks that the page
 //! is still the object's, and only then writes the table. Private copies are found by their slots
 //! ([`Object::set_size`]).
 

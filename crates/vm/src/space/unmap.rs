@@ -254,8 +254,8 @@ impl<'a, S: System> Unmapping<'a, S> {
         self.removal.free(&mut gather);
     }
 
-    /// Puts a mapping with `attributes`, or nothing, in the place of the mappings. Returns what that
-    /// leaves.
+    /// Puts a mapping with `attributes`, or nothing, in the place of the mappings. Returns what
+    /// that leaves.
     #[inline(always)]
     pub(super) fn set(&mut self, attributes: Option<Attributes<S>>) -> Left {
         let locked = &mut self.removal.locked;

@@ -9,7 +9,7 @@ use sync::RawLock;
 
 /// Which lock protects a page's PV list: its own, or one that it shares with other pages.
 ///
-/// It is silent ([`Part::is_silent`]) if a list is not locked that no other task can know of.
+/// It is silent ([`Part::is_silent`]) if a list that no other task can know of is not locked.
 ///
 /// # Safety
 /// No two [`PvLocking::Held`] of one frame exist at a time; locking synchronizes with the unlock

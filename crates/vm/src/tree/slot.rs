@@ -67,7 +67,8 @@ pub(crate) enum Kind {
 const COUNT: u32 = 10;
 const _: () = assert!(pte::ENTRIES < 1 << COUNT);
 
-/// The data of a slot, beside its state: under its lock. The tables and the extents are level 0's.
+/// The data of a slot other than its state, under its lock. The tables and the extents are level
+/// 0's.
 pub(crate) struct Inside<S: System> {
     /// The hardware's table.
     pub(crate) leaf: Table,

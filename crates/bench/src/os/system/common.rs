@@ -19,7 +19,7 @@ unsafe impl Send for Common {}
 unsafe impl Sync for Common {}
 
 impl Common {
-    /// For so many tasks.
+    /// Makes the state that `tasks` tasks share.
     pub fn new(tasks: usize) -> io::Result<Self> {
         let pipes = (0..tasks).map(|_| io::pipe()).collect::<io::Result<_>>()?;
         let bytes = tasks * super::page_size();

@@ -66,7 +66,7 @@ pub fn spawn_beside(function: Function, argument: *mut c_void) -> io::Result<()>
     spawn(begin_beside, Box::new(beside))
 }
 
-/// The arguments of a thread beside a task.
+/// The arguments of an additional thread of a task.
 struct Beside {
     function: Function,
     argument: *mut c_void,
@@ -100,8 +100,8 @@ fn spawn<T: 'static>(
     }
 }
 
-/// A task that aborts, faults or exits takes the whole process with it; has it say first
-/// which one it was.
+/// Makes a task that aborts, faults or exits report its number first: it takes the whole process
+/// with it.
 pub fn name_the_dying(channel: &Channel) {
     CHANNEL.store(channel.number(), Relaxed);
     let signals = [

@@ -25,7 +25,7 @@ pub trait Side {
 pub struct Kept {
     /// The store.
     pub sink: Sink<'static>,
-    /// As it was before the first run.
+    /// The machine's state before the first run.
     pub machine: Environment,
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use stats::count;
 use std::collections::BTreeSet;
 
-/// Prints it all; each conflict only if it is wanted in full.
+/// Prints all results; each conflict only if `in_full`.
 pub fn print(results: &Results, json: bool, in_full: bool) {
     if json {
         print_json(results)

@@ -119,7 +119,7 @@ pub fn print(predicted: &[Predicted], left_out: &[LeftOut], unscored: bool) {
     println!("{}", verdict(predicted, left_out.len(), &groups[0].1));
 }
 
-/// The same as lines of JSON.
+/// Prints the predictions as lines of JSON.
 pub fn print_json(predicted: &[Predicted], left_out: &[LeftOut], unscored: bool) {
     for one in predicted {
         println!("{}", line(one, unscored));

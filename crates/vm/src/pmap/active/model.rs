@@ -28,7 +28,7 @@ enum Begins {
 
 /// Who uses the page, who takes it, and of how many CPUs they are.
 const TWO: [usize; 3] = [0, 1, 2];
-/// The same where one of them, or both, are of another word than the first.
+/// Runs the model with one CPU, or both, in another word than the first.
 const WIDE: [[usize; 3]; 4] = [[64, 0, 65], [0, 64, 65], [64, 128, 129], [128, 64, 129]];
 
 struct World {

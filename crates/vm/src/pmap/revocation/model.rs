@@ -44,7 +44,7 @@ impl World {
     }
 }
 
-/// Two CPUs fork, of which each copies some of the pages.
+/// Two CPUs fork; each copies some of the pages.
 fn forks(pages: [&'static [usize]; 2]) -> impl FnOnce() {
     move || {
         Builder::new().check(move || {
