@@ -19,7 +19,7 @@ unsafe impl<S: System> Send for ObjectRef<S> {}
 unsafe impl<S: System> Sync for ObjectRef<S> {}
 
 impl<S: System> ObjectRef<S> {
-    /// The handle that a new object counts.
+    /// The first handle of a new object, which counts it already.
     pub(super) fn first(object: Box<Object<S>>) -> Self {
         ObjectRef(NonNull::from(Box::leak(object)))
     }

@@ -2,8 +2,8 @@
 //!
 //! A treap: a binary tree by the first page (and the attachment's address, since many begin at the
 //! same page), balanced by random ranks, in which each node also knows the furthest end below it.
-//! So a look for the attachments that map a page passes over those that do not: O(log n) for
-//! each that is found. All of it is under the shard's lock.
+//! So a search for the attachments that map a page skips those that do not: O(log n) for each that
+//! is found. The shard's lock protects all of it.
 
 use super::Attachment;
 use crate::system::System;
@@ -39,7 +39,7 @@ impl<S: System> Copy for Links<S> {}
 unsafe impl<S: System> Send for Links<S> {}
 
 impl<S: System> Links<S> {
-    /// Of an attachment that is in no tree.
+    /// The links of an attachment that is in no tree.
     pub(super) const NONE: Self = Links {
         lower: ptr::null(),
         upper: ptr::null(),
@@ -53,7 +53,7 @@ type Node<S> = *const Attachment<S>;
 /// A tree of attachments.
 pub(super) struct Ranges<S: System> {
     root: Node<S>,
-    /// Where ranks come from.
+    /// The state of the generator of ranks.
     seed: u64,
 }
 

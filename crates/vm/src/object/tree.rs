@@ -34,7 +34,7 @@ pub(super) struct Tree<M: Machine> {
 #[repr(align(64))]
 struct Inner<M: Machine>([M::AtomicPtr; FAN_OUT]);
 
-/// The bits of a root's address that say its level.
+/// The bits of a root's address that hold its level.
 const LEVEL: usize = 63;
 
 /// A node and its level; the type is known from that.
@@ -60,7 +60,7 @@ impl Node {
         self.place.map_addr(|address| address | self.level as usize)
     }
 
-    /// How many leaves it covers, if a number tells.
+    /// The number of leaves that it covers, if that fits in the type.
     fn leaves(self) -> u64 {
         1u64.checked_shl(SHIFT * self.level).unwrap_or(u64::MAX)
     }
@@ -90,8 +90,8 @@ impl<M: Machine> Tree<M> {
         Some(unsafe { self.leaf(node) }.entry(index))
     }
 
-    /// The entry of `index`, with the nodes it needs. An error leaves nodes that are
-    /// empty, if anything. The leaves belong to `object`.
+    /// The entry of `index`; makes the nodes that it needs. An error may leave empty nodes. The
+    /// leaves belong to `object`.
     pub(super) fn make(&self, index: u64, object: NonNull<()>) -> Result<&Entry<M>, Error> {
         if let Some(entry) = self.find(index) {
             return Ok(entry);

@@ -4,7 +4,7 @@ use super::kin::{SEATS, Seats};
 use crate::lock::{FamilyGuard, FamilyLock};
 use machine::{Frame, Machine};
 
-/// A slot, and the pmap that it is of.
+/// A slot and its pmap.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Owner {
     /// The pmap, in whose `Arc` the slot lives.
@@ -123,7 +123,7 @@ impl<M: Machine> LockedFamily<'_, M> {
         has_room
     }
 
-    /// Takes a member off that is not alone, where they are no kin.
+    /// Removes a member that is not alone from a family that is no kin.
     pub(crate) fn leave(&mut self, owner: Owner) {
         machine::invariant!(M: self.count() > 1, "the last member leaves a table behind");
         let seat = self.taken().find(|&seat| self.owner(seat) == owner);

@@ -1,4 +1,4 @@
-//! PV entries: which mappings a page has.
+//! PV entries, which record a page's mappings.
 //!
 //! An entry is 12 bytes, at a place that follows from its address: each slot has up to two
 //! *PV tables*, one frame for each MiB, with an entry for each page. So an entry need not record

@@ -1,4 +1,4 @@
-//! The tables in which entries stand, and each table's header.
+//! The tables of entries, and each table's header.
 
 use super::family::{Family, FamilyRef};
 use super::kin::Seats;
@@ -51,22 +51,22 @@ impl Table {
 pub(super) struct PvTable<M: Machine + Memory> {
     header: M::Cell<Header>,
     pub(super) entries: [M::Cell<Links>; ENTRIES],
-    /// Of a slot's first table; else unused.
+    /// Used in a slot's first table only.
     family: FamilyLock<M, Family>,
     seats: Seats<M>,
-    /// The kin that the slot is of. Of a slot's first table; else unused. Protected by the slot's
+    /// The slot's kin, if it has any. Used in a slot's first table only. Protected by the slot's
     /// lock, and read by walks that share the slot.
     kin: M::Cell<Option<Kin>>,
 }
 
-/// Where in a frame the links of the entry with index 0 are, in bytes.
+/// The offset in a frame of the links of the entry with index 0, in bytes.
 pub const fn links_at<M: Machine + Memory>() -> usize {
     offset_of!(PvTable<M>, entries)
 }
 
 /// The header of a table. Written before the table has an entry, and never again.
 struct Header {
-    /// Where the page of the first entry is mapped.
+    /// The address of the first entry's page.
     first: usize,
     /// The leaf table, in which the mappings are.
     leaf: Frame,
@@ -157,7 +157,7 @@ impl Pv {
     }
 }
 
-/// A slot's membership of kin.
+/// A slot's membership in a family of kin.
 #[derive(Clone, Copy)]
 pub(crate) struct Kin {
     /// The PV tables that they have in common.
@@ -298,7 +298,8 @@ impl Pages {
         all.filter(|&address| self.has(address))
     }
 
-    /// The index of the first of each eight, and which of them these are, where some are.
+    /// For each group of eight pages that has some of these: the index of the group's first page,
+    /// and a bit for each of these.
     fn groups(&self) -> impl Iterator<Item = (usize, u8)> {
         let groups = self.0.iter().enumerate().filter(|&(_, &bits)| bits != 0);
         groups.map(|(nth, &bits)| (8 * nth, bits))
@@ -312,7 +313,7 @@ pub(crate) struct PvTables([Table; TABLES]);
 impl PvTables {
     pub(crate) const NONE: Self = PvTables([Table::NONE; TABLES]);
 
-    /// Bytes of addresses that a table is for.
+    /// The bytes of address space that a table covers.
     pub(crate) const SPAN: usize = ENTRIES * PAGE_SIZE;
 
     /// The entry of the page at `address`, if its table is there.
@@ -355,7 +356,7 @@ impl PvTables {
         Some(unsafe { PvTable::family(memory, any) })
     }
 
-    /// The kin that the slot is of, if it is of some.
+    /// The slot's kin, if it has any.
     ///
     /// # Safety
     /// The slot's lock is held, or a walk shares the slot.
@@ -367,7 +368,7 @@ impl PvTables {
         unsafe { *(*PvTable::main(memory, any)).kin.read() }
     }
 
-    /// Notes the kin that the slot is of.
+    /// Sets the slot's kin.
     ///
     /// # Safety
     /// The slot's lock is held, and the slot has a table.
@@ -408,7 +409,7 @@ impl PvTables {
         );
         debug_assert!(frame != leaf, "a table is both a leaf and of PV entries");
         let first = address & !(Self::SPAN - 1);
-        // Of two tables the other one is the first.
+        // If the slot has another table, that is the first.
         let other = self.any();
         let main = other.unwrap_or(frame);
         let header = Header { first, leaf, main };
@@ -430,7 +431,7 @@ impl PvTables {
         self.0[pte::index(address, 0) / ENTRIES] = Table::of(frame);
     }
 
-    /// Takes the tables away, whose frames are the caller's then. No entry is on a list.
+    /// Takes the tables out of the slot; their frames are then the caller's. No entry is on a list.
     pub(crate) fn take(&mut self) -> impl Iterator<Item = Frame> + use<> {
         let tables = core::mem::replace(self, Self::NONE);
         tables.0.into_iter().filter_map(Table::get)

@@ -14,7 +14,7 @@ use machine::Frame;
 /// it.
 pub(crate) struct Batch<'a, S: System> {
     vm: &'a Vm<S>,
-    /// The first `len` are there, of both: most batches are small.
+    /// The first `len` elements of both arrays are initialized: most batches are small.
     frames: [MaybeUninit<Frame>; CLUSTER],
     ways: [MaybeUninit<Way>; CLUSTER],
     len: usize,
@@ -75,7 +75,7 @@ impl<'a, S: System> Batch<'a, S> {
     pub(super) fn push(&mut self, held: PageRef<'a, S>) {
         debug_assert!(!self.is_full(), "there is no room for a page more");
         machine::invariant!(
-            // No other task takes that flag away.
+            // No other task clears that flag.
             S::Machine: self.vm.page(held.frame()).flags() & Page::<S>::LAUNDRY != 0,
             "another reclaimer may have the page"
         );
@@ -84,7 +84,7 @@ impl<'a, S: System> Batch<'a, S> {
         self.len += 1;
     }
 
-    /// Takes the pages out, whose references are the caller's then.
+    /// Takes the pages out; their references are then the caller's.
     #[inline(always)]
     fn take(&mut self) -> (&[Frame], &mut [Way]) {
         let len = mem::take(&mut self.len);
@@ -103,8 +103,7 @@ impl<S: System> Drop for Batch<'_, S> {
 }
 
 impl<S: System> Vm<S> {
-    /// Sends the pages of the batch out; how many frames that freed. The batch is empty
-    /// then.
+    /// Writes the pages of the batch out, and empties it. Returns the number of frames freed.
     pub(crate) fn launder(&self, batch: &mut Batch<'_, S>) -> usize {
         let (frames, ways) = batch.take();
         if let Some(swap) = self.swap_space() {
@@ -120,8 +119,8 @@ impl<S: System> Vm<S> {
             .sum()
     }
 
-    /// Finds the slots of pages that have one, and gives new ones to private pages, as far as there
-    /// are some: neighbouring ones, if there are some, to those that follow one another.
+    /// Finds the slots of pages that have one, and gives new ones to private pages as long as slots
+    /// are free; pages that follow one another get neighbouring slots if possible.
     fn give_slots(&self, swap: &SwapSpace<S::Machine>, frames: &[Frame], ways: &mut [Way]) {
         let is_private = |&&frame: &&Frame| self.page(frame).identity() == Identity::Private;
         let (mut next, mut is_full) = (0, false);
@@ -158,7 +157,7 @@ impl<S: System> Vm<S> {
         }
     }
 
-    /// Makes a private page one that a new slot knows.
+    /// Puts a private page into the cache of a new slot.
     #[inline(always)]
     fn give_slot(&self, slot: u32, frame: Frame, way: &mut Way) {
         debug_assert!(way.slot.is_none(), "a page gets two slots");
@@ -176,11 +175,11 @@ impl<S: System> Vm<S> {
         (way.slot, way.saved) = (Some(slot), Saved::New);
     }
 
-    /// Makes the page's mappings entries that name its slot.
+    /// Replaces the page's mappings by entries that name its slot.
     fn unmap_outgoing(&self, swap: &SwapSpace<S::Machine>, frame: Frame, way: &mut Way) {
         let Some(slot) = way.slot else { return };
         machine::invariant!(
-            // The reclaimer holds the page, and a reference of the slot.
+            // The reclaimer holds the page, and a reference to the slot.
             S::Machine: swap.holds(slot, frame),
             "a page goes to a slot that has another"
         );
@@ -189,14 +188,15 @@ impl<S: System> Vm<S> {
             ..How::RECLAIM
         };
         let removed = self.remove_as(frame, None, how);
-        // A page that its only mapping keeps may be written all the time: it stays private.
+        // A page whose only mapping is locked in memory may be written at any time: it stays
+        // private.
         if removed.is_locked && swap.references(slot) == 1 {
             way.slot = None;
             self.release_swapped(slot);
         }
     }
 
-    /// Writes the pages that have to be, neighbours at once.
+    /// Writes the pages that are not written yet, those in neighbouring slots at once.
     fn write_out(&self, swap: &SwapSpace<S::Machine>, frames: &[Frame], ways: &mut [Way]) {
         let mut next = 0;
         while next < frames.len() {

@@ -25,8 +25,7 @@ struct Incoming<'a, S: System> {
     held: PageRef<'a, S>,
 }
 
-/// Neighbours that are read in: the slots of a window from some on, up to the first that is not
-/// among them.
+/// Neighbouring slots that are read in together; the first gap ends them.
 struct Window<'a, S: System> {
     slots: [Option<Incoming<'a, S>>; WINDOW],
     /// The index of the requested one.
@@ -162,7 +161,7 @@ impl<'a, S: System> Window<'a, S> {
             .for_each(|(_, slot)| drop(slot.take()));
     }
 
-    /// The first slot, and the frames that it and those behind it are read to: how many.
+    /// The first slot, the frames that it and the following slots are read to, and their number.
     fn frames(&self) -> (u32, [Frame; WINDOW], usize) {
         let mut frames = [Frame(0); WINDOW];
         let mut count = 0;

@@ -28,7 +28,7 @@ use machine::{Atomic, AtomicInt, Frame, Ordering, Platform};
 /// The most slots one [`SwapSpace::allocate`] gives.
 pub const CLUSTER: usize = 32;
 
-/// How many regions are searched for a whole run.
+/// The number of regions that are searched for a whole run.
 const TRIES: usize = 16;
 /// A CPU without a region.
 pub(super) const NOWHERE: usize = usize::MAX;
@@ -59,10 +59,10 @@ impl<M: Platform> SwapSpace<M> {
         Some(slots)
     }
 
-    /// Takes a slot that has no part in the cache, for an owner that finds its page by itself
-    /// and lets one task at a time read or write it; with one reference, the owner's. Look-ups of
-    /// private memory that come by an old number find it gone. `None` if no slot is free; that is
-    /// exact. As fast as [`SwapSpace::allocate`].
+    /// Takes a slot that has no part in the cache, with one reference, for an owner that finds its
+    /// page by itself and lets one task at a time read or write it. Look-ups of private memory with
+    /// an old number find it gone. `None` if no slot is free; that is exact. As fast as
+    /// [`SwapSpace::allocate`].
     #[must_use = "a slot that is not released is lost"]
     pub fn reserve(&self) -> Option<u32> {
         let slots = self.take(1, |_| Word::OWNED)?;
@@ -70,7 +70,7 @@ impl<M: Platform> SwapSpace<M> {
         Some(slots.start)
     }
 
-    /// Gives `count` neighbouring slots their words, the first of them at least.
+    /// Takes `count` neighbouring slots, or fewer but at least one, and sets their words.
     #[inline(always)]
     fn take(&self, count: usize, word: impl Fn(usize) -> Word) -> Option<Range<u32>> {
         if count == 0 {
@@ -80,7 +80,7 @@ impl<M: Platform> SwapSpace<M> {
             .or_else(|| self.anywhere(count, &word))
     }
 
-    /// A slot of this region has been freed.
+    /// Notes that a slot of this region has been freed.
     #[inline]
     pub(super) fn has_free(&self, region: usize) {
         let hint = &self.hints[region];
@@ -164,7 +164,7 @@ impl<M: Platform> SwapSpace<M> {
         (taken > 0).then(|| first..first + taken)
     }
 
-    /// Gives `region` up for the next that no CPU has and that does not seem full.
+    /// Gives up `region` for the next one that no CPU has and that does not seem full.
     fn move_on(&self, own: &Own<M>, region: usize, home: usize) -> usize {
         let next = if region == NOWHERE {
             home
@@ -229,7 +229,7 @@ impl<M: Platform> SwapSpace<M> {
         free.find_map(|(number, index)| Self::claim(&slots[index..], number, count, word))
     }
 
-    /// Where the CPU begins: CPUs begin apart.
+    /// The region at which the CPU begins; CPUs begin at different ones.
     fn home(&self, pin: &M::Pin) -> usize {
         self.own.index(pin) * self.regions() / self.own.cpus().len()
     }

@@ -1,4 +1,4 @@
-//! Into memory, and out of the cache.
+//! Brings slots into memory, and takes pages out of the cache.
 
 use super::slot::Word;
 use super::space::SwapSpace;
@@ -9,15 +9,15 @@ use machine::{Frame, PagerError, Platform};
 pub enum SwapIn<'a, M: Platform, H> {
     /// The content is in memory.
     Cached(H),
-    /// It is not, and no task reads it in: the caller does.
+    /// It is not, and no task reads it in: the caller must.
     Load(Loading<'a, M>),
     /// The slot is free, or its owner needs no cache: the page-table entry with its
     /// number is gone.
     Gone,
 }
 
-/// The right, and the duty, to read a slot in; others wait for it. Dropped, it lets
-/// one of them try.
+/// The right, and the duty, to read a slot in; other tasks wait for that. Dropping it lets one of
+/// them try.
 #[must_use = "others wait until it is finished or dropped"]
 pub struct Loading<'a, M: Platform> {
     space: &'a SwapSpace<M>,
@@ -75,7 +75,7 @@ impl<M: Platform> SwapSpace<M> {
     }
 
     /// The right to read a slot in that is still needed, if its content is not in memory and
-    /// no task is busy with it: for a caller that expects it to be wanted. Waits for nothing. O(1).
+    /// no task is busy with it: for a caller that expects it to be needed. Waits for nothing. O(1).
     pub fn try_load(&self, slot: u32) -> Option<Loading<'_, M>> {
         let absent = |word: Word| word.is_absent().then(|| word.busy());
         self.change(slot, absent)?;
@@ -91,8 +91,8 @@ impl<M: Platform> SwapSpace<M> {
         self.take_out(slot, frame, freeze, |word| word)
     }
 
-    /// Takes the page out of the cache for a caller that has a reference of the slot, which goes
-    /// with the page if that is evicted.
+    /// Takes the page out of the cache for a caller that has a reference to the slot; if the page
+    /// is evicted, that reference is dropped, too.
     #[inline]
     pub(crate) fn uncache_and_release(
         &self,
@@ -103,8 +103,7 @@ impl<M: Platform> SwapSpace<M> {
         self.take_out(slot, frame, freeze, Word::released)
     }
 
-    /// Takes the page out of the cache; the word of an evicted page's slot changes to `last` of it,
-    /// too.
+    /// Takes the page out of the cache; for an evicted page `last` also changes its slot's word.
     #[inline]
     fn take_out(
         &self,
@@ -128,7 +127,7 @@ impl<M: Platform> SwapSpace<M> {
         }
     }
 
-    /// Ends being busy with a slot; its word from now on.
+    /// Ends being busy with a slot, and returns its new word.
     fn settle(&self, slot: u32, frame: Option<Frame>) -> Word {
         let change = self.change(slot, |word| Some(word.settled(frame)));
         change.expect("every word can be settled").1
@@ -136,7 +135,7 @@ impl<M: Platform> SwapSpace<M> {
 }
 
 impl<M: Platform> Loading<'_, M> {
-    /// The slot.
+    /// The slot's number.
     pub fn slot(&self) -> u32 {
         self.slot
     }

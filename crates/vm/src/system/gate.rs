@@ -14,8 +14,8 @@ use machine::{Access, Frame, Machine, VaRange};
 /// (`crate::tree`): it asks the gate for nothing. So a gate adds just the cost of its structures,
 /// and the waits for their locks.
 ///
-/// Reports cannot fail: the operation has succeeded. But for [`Change::Unmapping`] and
-/// [`Change::Faulted`], no slot, page or pmap is locked then.
+/// Reports cannot fail: the operation has succeeded. No slot, page or pmap is locked during a
+/// report, except for [`Change::Unmapping`] and [`Change::Faulted`].
 ///
 /// The default of each method does nothing.
 pub trait Gate<M: Machine>: Part<M> {
@@ -31,10 +31,10 @@ pub trait Gate<M: Machine>: Part<M> {
     /// Held while pages come, go or change their rights; ends when dropped.
     type Pmap<'a>: Default;
 
-    /// An empty space's.
+    /// Makes the locks and records of an empty space.
     fn new_space(&self) -> Self::Space;
 
-    /// A new object's.
+    /// Makes the data of a new object.
     fn new_object(&self) -> Self::Object;
 
     /// Labels the memory of a space, which stays where it is from now on.
@@ -46,7 +46,7 @@ pub trait Gate<M: Machine>: Part<M> {
         Self::Guard::default()
     }
 
-    /// Says what the operation changes in the space.
+    /// Tells the gate what the operation changes in the space.
     #[inline]
     fn report<'a>(
         &'a self,
@@ -145,7 +145,7 @@ pub struct Mapping<'a, O> {
     pub object: Option<(&'a O, u64)>,
 }
 
-/// The default: nothing. The slots' locks do all, and the tree has the mappings.
+/// The default gate, which does nothing: the slots' locks suffice, and the tree has the mappings.
 #[derive(Debug)]
 pub struct NoGate;
 

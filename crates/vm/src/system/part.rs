@@ -40,6 +40,6 @@ pub trait Part<M: Machine>: Sized + Send + Sync + 'static {
         false
     }
 
-    /// Labels its memory ([`machine::Atomics::label`]); `self` stays where it is from now on.
+    /// Labels its memory ([`machine::Atomics::label`]); `self` does not move from now on.
     fn label(&self) {}
 }
