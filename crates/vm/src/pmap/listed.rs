@@ -47,7 +47,7 @@ impl Owner {
 }
 
 impl<M: Platform> Members<'_, M> {
-    /// The only one, if there is only one.
+    /// The only member, if there is only one.
     #[inline]
     pub(super) fn alone(&self) -> Option<Owner> {
         match self {
@@ -56,8 +56,8 @@ impl<M: Platform> Members<'_, M> {
         }
     }
 
-    /// One of kin that has the page in `frame` at `address`, if they do; else a member that had it
-    /// is about to let go of it.
+    /// A member of kin that maps the page in `frame` at `address`, if there is one; otherwise a
+    /// member that mapped it is about to let go of it.
     pub(super) fn one_of_kin(&self, machine: &M, frame: Frame, address: usize) -> Option<Owner> {
         let Members::Family(family) = self else {
             return None;
@@ -90,7 +90,7 @@ impl<M: Platform> Members<'_, M> {
         leaves.map(move |(_, leaf)| machine.word(leaf, index))
     }
 
-    /// All of them.
+    /// All members.
     pub(super) fn all(&self) -> impl Iterator<Item = Owner> {
         let (family, one) = match self {
             Members::Family(family) => (Some(family.members()), None),
@@ -99,7 +99,7 @@ impl<M: Platform> Members<'_, M> {
         family.into_iter().flatten().chain(one)
     }
 
-    /// How many they are.
+    /// The number of members.
     pub(super) fn count(&self) -> usize {
         match self {
             Members::Family(family) => family.count(),
@@ -109,8 +109,8 @@ impl<M: Platform> Members<'_, M> {
 }
 
 impl<S: System> Pmap<S> {
-    /// Puts the mapping at `address` of `part` on `list`, its page's. It is prepared, and nothing
-    /// is mapped there.
+    /// Puts a mapping at `address` of `part`, which is prepared, and where nothing is mapped, on
+    /// `list`, its page's.
     #[inline]
     pub(super) fn list(&self, list: &mut PvList<'_, S>, part: &Part<'_, S>, address: usize) {
         let machine = self.vm.machine();
@@ -129,7 +129,7 @@ impl<S: System> Pmap<S> {
     /// Takes the mapping at `address` of `part` off `list`, its page's.
     ///
     /// # Safety
-    /// It is there.
+    /// The mapping is on `list`.
     #[inline(always)]
     pub(super) unsafe fn unlist(
         &self,

@@ -1,4 +1,4 @@
-//! Leaving without a copy.
+//! Leaving a shared table without a copy of it.
 
 use crate::pmap::{Pmap, superpage};
 use crate::pv::{PvTables, Table};
@@ -49,7 +49,7 @@ impl<S: System> Pmap<S> {
         part.set_size(Size::Pages);
     }
 
-    /// Makes the table of `part`, which is alone, its own.
+    /// Makes the table of `part`, which is the only member, its own.
     pub(in crate::pmap) fn take_over(&self, part: &mut Part<'_, S>) {
         machine::invariant!(
             S::Machine: part.size() == Size::Shared,
