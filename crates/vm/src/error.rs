@@ -5,7 +5,7 @@ use alloc::collections::TryReserveError;
 use core::fmt;
 use machine::{PageFault, PagerError};
 
-/// Why an operation was refused. Whatever is refused leaves the space as it was.
+/// The reason why an operation was refused. A refused operation leaves the space unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
     /// No frame, no kernel memory, or no address-space tag is left. `ENOMEM`.
@@ -48,7 +48,7 @@ pub enum Error {
     Denied,
     /// The range has several mappings, or none. `EFAULT`, as `mremap` says.
     NotOne {
-        /// Where the mapping ends or something else begins.
+        /// The address at which the mapping ends or something else begins.
         address: usize,
     },
     /// A task made an access that it has no right to. `SIGSEGV`.

@@ -39,7 +39,7 @@ impl Prot {
         self.0 != 0
     }
 
-    /// Returns true if reading is allowed by name.
+    /// Returns true if reading is allowed explicitly.
     pub const fn reads(self) -> bool {
         self.0 & Self::READ_BIT != 0
     }
@@ -54,7 +54,7 @@ impl Prot {
         self.0 & Self::EXECUTE_BIT != 0
     }
 
-    /// The rights without that to write.
+    /// The rights without the right to write.
     pub(crate) const fn read_only(self) -> Self {
         Prot(self.0 & !Self::WRITE_BIT)
     }
@@ -78,8 +78,8 @@ impl Prot {
         Prot(byte)
     }
 
-    /// The rights as page-table bits. A page without any stays present, so that its
-    /// frame is not forgotten, but is not a task's to use.
+    /// The rights as page-table bits. A page without any stays present, so that its frame is not
+    /// forgotten, but no task can use it.
     pub(crate) const fn bits(self) -> u64 {
         let user = if self.is_accessible() { pte::USER } else { 0 };
         let writable = if self.writes() { pte::WRITABLE } else { 0 };

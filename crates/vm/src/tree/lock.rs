@@ -11,11 +11,11 @@ use sync::RawLock;
 /// The token that the holder of a slot's lock gives back; `None` if it was taken unwatched.
 pub(super) type Held<M> = Option<<SlotLock<M> as RawLock<M>>::Held>;
 
-/// Slots that a task is about to lock: those that a range reaches into.
+/// The slots that a task is about to lock: those that a range overlaps.
 #[must_use = "nothing is locked yet"]
 pub(crate) struct Lock<'a, S: System> {
     pub(super) tree: &'a Tree<S>,
-    /// Where the range starts, as far as the caller knows.
+    /// The place at the range's start, as far as the caller knows.
     pub(super) place: Place<'a, S>,
     /// Not empty, and in [`ALL`].
     pub(super) range: VaRange,
@@ -135,7 +135,7 @@ pub(super) fn lock<S: System>(slot: &Slot<S>, watch: Watch) -> Held<S::Machine> 
     held
 }
 
-/// Locks the slot, which walks may share: it must not change.
+/// Locks the slot, which walks may share meanwhile, so the caller must not change it.
 #[inline]
 #[track_caller]
 pub(super) fn lock_beside_walks<S: System>(slot: &Slot<S>, watch: Watch) -> Held<S::Machine> {

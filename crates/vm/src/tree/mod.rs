@@ -68,7 +68,7 @@ pub(crate) struct Tree<S: System> {
     roots: [Slot<S>; ROOTS],
 }
 
-/// A slot without a node, and where it is.
+/// A slot without a node, and its addresses.
 pub(crate) struct Place<'a, S: System> {
     pub(crate) slot: &'a Slot<S>,
     pub(crate) level: u32,
@@ -111,7 +111,7 @@ impl<'a, S: System> Place<'a, S> {
         self.level > 0 && range.end <= self.range.end && self.slot.is_empty()
     }
 
-    /// An error if `range`, which begins here, is known to be a hole.
+    /// Fails if `range`, which begins here, is known to be a hole.
     #[inline]
     pub(crate) fn refuse_hole(&self, range: VaRange) -> Result<(), Error> {
         let address = range.start;
@@ -124,14 +124,14 @@ impl<'a, S: System> Place<'a, S> {
 }
 
 impl<S: System> Tree<S> {
-    /// A tree with nothing mapped.
+    /// A tree without mappings.
     pub(crate) fn new() -> Self {
         Tree {
             roots: array::from_fn(|_| Slot::new()),
         }
     }
 
-    /// Says where the root's slots are, once they stay there.
+    /// Labels the memory of the root's slots, which do not move from now on.
     pub(crate) fn label(&self) {
         let roots = self.roots.as_ptr().cast();
         S::Machine::label(roots, size_of_val(&self.roots), "Slot");
@@ -154,8 +154,7 @@ impl<S: System> Tree<S> {
         Place::new(slot, 0, address)
     }
 
-    /// The place that covers the address, if it is of level 0: a fault's descent, as short as it
-    /// can be.
+    /// The place that covers the address, if it is of level 0: the shortest descent, for faults.
     #[inline]
     pub(crate) fn find_small(&self, address: usize) -> Option<Place<'_, S>> {
         let place = self.find(address);
@@ -163,7 +162,7 @@ impl<S: System> Tree<S> {
     }
 
     /// Returns true if `range` was one empty slot above level 0, or within one, at an instant
-    /// during the call. (`false` does not say that something is mapped there.)
+    /// during the call. (False does not mean that something is mapped there.)
     pub(crate) fn is_hole(&self, range: VaRange) -> bool {
         self.find(range.start).is_hole(range)
     }
@@ -196,7 +195,8 @@ impl<S: System> Tree<S> {
                 let range = range.common(place.range);
                 self.at(place, range).lock_whole().last_end()
             }
-            // Since the walk reached it; once its lock is free, the node is there.
+            // Another task has divided it since the walk reached it; once its lock is free, the
+            // node is published.
             State::Divided => {
                 unlock(place.slot, lock(place.slot, Watch::Unwatched));
                 let range = range.common(place.range);
@@ -206,7 +206,7 @@ impl<S: System> Tree<S> {
         self.places(range).filter_map(found).last()
     }
 
-    /// Pages present, as of a moment ago. O(slots).
+    /// The number of pages present, as of a moment ago. O(slots).
     pub(crate) fn resident(&self) -> usize {
         self.places(ALL).map(|place| place.slot.resident()).sum()
     }

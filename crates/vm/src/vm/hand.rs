@@ -1,4 +1,4 @@
-//! The hand that goes round over pages and pmaps, and the state that reclaimers share.
+//! The clock hand that goes round over pages and pmaps, and the state that reclaimers share.
 
 use machine::{Atomic, AtomicInt, Ordering, Platform};
 
@@ -6,12 +6,12 @@ use machine::{Atomic, AtomicInt, Ordering, Platform};
 /// run.
 const SPINS: u32 = 64;
 
-/// Where the next look is due, and the state that reclaimers share.
+/// The position of the next look, and the state that reclaimers share.
 pub(crate) struct Hand<M: Platform> {
     at: M::AtomicUsize,
     /// Frames freed so far; wraps.
     freed: M::AtomicUsize,
-    /// How many tasks reclaim now.
+    /// The number of tasks that reclaim now.
     busy: M::AtomicUsize,
     /// The pmap whose tables are next, by tag.
     tag: M::AtomicUsize,
@@ -27,7 +27,7 @@ impl<M: Platform> Hand<M> {
         }
     }
 
-    /// How many frames were freed so far; wraps.
+    /// The number of frames freed so far; wraps.
     #[inline]
     pub(crate) fn freed(&self) -> usize {
         self.freed.load(Ordering::Relaxed)
@@ -66,7 +66,8 @@ impl<M: Platform> Hand<M> {
         self.at.fetch_add(count, Ordering::Relaxed)
     }
 
-    /// Lets others know that the caller frees frames: as many as `free` says in the end.
+    /// Tells others that the caller is freeing frames, and counts and returns the number that
+    /// `free` returns.
     pub(crate) fn reclaiming(&self, free: impl FnOnce() -> usize) -> usize {
         self.busy.fetch_add(1, Ordering::Relaxed);
         let freed = free();
