@@ -1,5 +1,6 @@
-//! Measuring workloads on a system: the kernel of this computer ([`os`]), our own VM on threads
-//! ([`ours`]) or on a simulated machine ([`simulated`]), our own kernel in a guest ([`kernel`]).
+//! Measures workloads on a system: the kernel of this computer ([`os`]), scalevm's VM on threads
+//! ([`ours`]) or on a simulated machine ([`simulated`]), or scalevm's kernel in a guest
+//! ([`kernel`]).
 //!
 //! A [`Target`] starts tasks and hands out a [`Running`]; [`measure()`] reads the counters of that
 //! at intervals. A workload is one of `workloads`, or the user's [`own`]. [`profiling`] watches a

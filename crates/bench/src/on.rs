@@ -9,11 +9,11 @@ use stats::record::Subject;
 pub enum On {
     /// The kernel of this computer.
     Os,
-    /// Our VM on threads.
+    /// Scalevm's VM on threads.
     Hosted,
-    /// Our VM on a simulated machine.
+    /// Scalevm's VM on a simulated machine.
     Sim,
-    /// Our kernel in a guest.
+    /// Scalevm's kernel in a guest.
     Kernel,
 }
 

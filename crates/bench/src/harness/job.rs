@@ -143,7 +143,7 @@ impl From<&'static Workload> for Job {
 pub struct Film {
     /// The others' workload.
     pub background: &'static Workload,
-    /// How many frames there are.
+    /// The number of frames.
     length: usize,
     /// The fates of the frames that were due. Has room for all: a simulated CPU must not allocate
     /// memory that outlives its machine.

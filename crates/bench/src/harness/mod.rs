@@ -37,11 +37,11 @@ pub const MAX_TASKS: u32 = 2048;
 pub struct Plan {
     /// The work of each task.
     pub workload: Job,
-    /// How many tasks run it.
+    /// The number of tasks that run it.
     pub tasks: usize,
     /// True if they share an address space.
     pub mode: Mode,
-    /// To how many they count together, if there is an end.
+    /// The number to which they count together, if there is an end.
     pub count: Option<u64>,
 }
 

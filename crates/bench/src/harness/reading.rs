@@ -16,7 +16,7 @@ pub struct Reading {
     pub counts: Vec<u64>,
     /// The middle of the time that reading took, by the target's clock.
     pub at: Duration,
-    /// That time: each counter was read in it.
+    /// The time that reading took: each counter was read in it.
     pub within: Duration,
 }
 

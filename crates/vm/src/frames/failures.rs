@@ -6,8 +6,7 @@ mod planned {
     use crate::frames::Frames;
     use machine::{Atomic, AtomicInt, Ordering, Platform};
 
-    /// A flag in the count of allocations that succeed: all that follow the first failing one fail,
-    /// too.
+    /// A flag beyond the number of the failing allocation: all later ones fail, too.
     const FOR_GOOD: u64 = 1 << 63;
 
     /// The number of the allocation from now that fails; 0 means none does. With [`FOR_GOOD`] all

@@ -124,7 +124,8 @@ impl<S: System> Space<S> {
         Some(part.first()?.flags.prot())
     }
 
-    /// Pages in all of `range`, each page as `access` would; no stack grows.
+    /// Pages in all of `range`, each page as `access` would, if the page's rights allow that
+    /// explicitly; no stack grows.
     fn bring_all(&self, range: VaRange, access: Access) -> Result<(), Error> {
         pages(Self::in_pages(range)?).try_for_each(|page| {
             let address = page.start;

@@ -1,4 +1,4 @@
-//! Two forks at once, of pages that another CPU's TLB knows as writable, under all interleavings.
+//! Two concurrent forks of pages that another CPU's TLB knows as writable, under all interleavings.
 
 extern crate std;
 
@@ -64,7 +64,7 @@ fn forks(pages: [&'static [usize]; 2]) -> impl FnOnce() {
     }
 }
 
-/// Who comes second finds the page read-only.
+/// The fork that comes second finds the page read-only.
 fn of_one_page() -> impl FnOnce() {
     forks([&[0], &[0]])
 }
