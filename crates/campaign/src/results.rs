@@ -26,7 +26,7 @@ pub struct Results {
 pub enum State {
     /// Its result is there.
     Done,
-    /// It failed, and why.
+    /// It failed, for this reason.
     Failed(String),
     /// It is still to be run.
     Missing,
@@ -76,7 +76,7 @@ impl Results {
         }
     }
 
-    /// How many points of the plan are done.
+    /// The number of the plan's points that are done.
     pub fn done(&self, plan: &Plan) -> usize {
         plan.points
             .iter()
@@ -84,7 +84,7 @@ impl Results {
             .count()
     }
 
-    /// Keeps what the command printed for a point, and how it ended.
+    /// Stores the output and the exit code of the command for a point.
     ///
     /// # Errors
     /// It cannot be written; then nothing is kept.
@@ -98,7 +98,7 @@ impl Results {
         self.forget(point)
     }
 
-    /// Says why a point failed, until it runs again.
+    /// Stores the reason why a point failed, until it runs again.
     ///
     /// # Errors
     /// It cannot be written.
@@ -108,7 +108,7 @@ impl Results {
             .map_err(Error::file(&path))
     }
 
-    /// Forgets that a point failed.
+    /// Removes the record that a point failed.
     ///
     /// # Errors
     /// The file cannot be removed.

@@ -9,7 +9,7 @@ use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
 use std::time::{Duration, Instant};
 
-/// How much is run.
+/// The effort: the number and the length of runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
     /// The first seed; the next ones count up.
@@ -25,7 +25,7 @@ pub struct Effort {
 }
 
 impl Effort {
-    /// For figures worth quoting.
+    /// The effort for figures worth quoting.
     pub fn full(seeds: u64) -> Self {
         Effort {
             first: 1,
@@ -36,7 +36,7 @@ impl Effort {
         }
     }
 
-    /// For a look: within a minute.
+    /// The effort for a quick result: within a minute.
     pub fn quick(seeds: u64) -> Self {
         Effort {
             first: 1,
@@ -47,7 +47,7 @@ impl Effort {
         }
     }
 
-    /// How long a workload without an end is measured.
+    /// The time for which a workload without an end is measured.
     pub fn span(&self, preset: Preset) -> Duration {
         if preset == Preset::SCALEVM {
             return self.free;
@@ -81,7 +81,7 @@ pub struct Lab {
     results: Vec<Done>,
     /// Runs that came to nothing.
     failures: Vec<Failure>,
-    /// What has been measured, or could not be.
+    /// The points that have been measured, or could not be.
     measured: Vec<Point>,
     /// The points that figures have asked for in addition.
     wanted: RefCell<Vec<Point>>,
@@ -99,7 +99,7 @@ struct Run {
 }
 
 impl Run {
-    /// What it costs, in relation to others that are about as long.
+    /// Its cost, relative to others that are about as long.
     fn work(&self) -> u64 {
         self.point.cpus() as u64
     }
@@ -186,7 +186,7 @@ impl Lab {
         &self.machines[0]
     }
 
-    /// How many seeds a figure is the median of.
+    /// The number of seeds whose median a figure is.
     pub fn seeds(&self) -> u64 {
         self.effort.seeds
     }

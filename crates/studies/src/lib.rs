@@ -76,7 +76,7 @@ pub struct System {
     pub name: &'static str,
     /// One line on the reproduced experiment.
     pub about: &'static str,
-    /// The machines it is reproduced on by default.
+    /// The machines on which it is reproduced by default.
     pub machines: &'static [&'static str],
     /// Its figures, which ask the lab for the runs that they are made of.
     pub rows: fn(&Lab) -> Result<Vec<Row>, Failure>,

@@ -42,7 +42,7 @@ impl<M: Machine> Open<M> {
 pub struct Descriptors<M: Machine>(Vec<Option<Open<M>>>);
 
 impl<M: Machine> Descriptors<M> {
-    /// None.
+    /// No descriptors.
     pub fn new() -> Self {
         Descriptors(Vec::new())
     }
@@ -58,7 +58,7 @@ impl<M: Machine> Descriptors<M> {
         Descriptor(place as i32)
     }
 
-    /// Numbers for both ends.
+    /// Adds both ends, and returns their numbers.
     pub fn add_ends(&mut self, of: impl Fn(End) -> Open<M>) -> [Descriptor; 2] {
         [End::Reading, End::Writing].map(|end| self.add(of(end)))
     }
@@ -109,7 +109,7 @@ impl<M: Machine> Descriptors<M> {
         })
     }
 
-    /// Returns true if one could write now.
+    /// Returns true if a write would not wait now.
     pub fn is_writable<K: Kernel<M>>(&self, kernel: &K, to: Descriptor) -> Result<bool, Error> {
         Ok(match self.get(to, Call::Poll)? {
             Open::File(references) => {

@@ -1,4 +1,4 @@
-//! Where our VM's machines keep files and pages that have no room in memory.
+//! The stores in which the VM's machines keep files and pages that have no room in memory.
 
 use super::process::failed;
 use hosted::{FilePager, Hosted};

@@ -88,7 +88,7 @@ impl Directory {
         Ok(Directory(OsString::from_vec(name).into()))
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.0
     }

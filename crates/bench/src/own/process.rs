@@ -15,7 +15,7 @@ use std::{fs, io};
 pub struct Setting<'a> {
     /// The work to run.
     pub body: &'a Body,
-    /// By how many tasks.
+    /// The number of tasks.
     pub tasks: usize,
     /// True if these are threads.
     pub threads: bool,
@@ -100,7 +100,7 @@ impl Process {
         self.child.id()
     }
 
-    /// How the host ended; waits for that until `limit` has passed.
+    /// Waits for the host's end until `limit` has passed, and returns its status.
     pub fn ended(&mut self, limit: Duration) -> Option<ExitStatus> {
         let deadline = Instant::now() + limit;
         while self.status.is_none() && !self.is_zombie() {

@@ -14,7 +14,7 @@ use sync::watch::profile::{self as lock_profile, Row, Tables};
 pub fn profile(subject: &Subject<'_>) -> Result<Option<Profile>, Failure> {
     let probe = |running: &dyn Running| {
         let (kernel, refused) = match Kernel::new(running, &subject.options) {
-            // Our own locks are seen without it.
+            // The VM's own locks are seen without it.
             Err(Failure::Recording(error @ perf::Error::Refused(_))) => (None, Some(error)),
             kernel => (Some(kernel?), None),
         };
@@ -75,7 +75,7 @@ fn off_cpus(rows: &[Row], workload: &str, off: Off) -> Stacks {
     waits
 }
 
-/// The kernel's events, if there are any, and our lock profile.
+/// The kernel's events, if there are any, and the VM's lock profile.
 struct Both {
     kernel: Option<Kernel>,
     refused: Option<String>,
@@ -88,7 +88,7 @@ struct Both {
 /// The observations of both.
 struct Seen {
     recording: Option<Recording>,
-    /// Why there is no recording.
+    /// The reason why there is no recording.
     refused: Option<String>,
     rows: Vec<Row>,
     /// How long tasks have been off CPUs, under scalevm's scheduler.

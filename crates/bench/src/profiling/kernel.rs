@@ -1,4 +1,4 @@
-//! On our kernel in a guest: its own samples, and its lock profile.
+//! Profiles scalevm's kernel in a guest: its own samples, and its lock profile.
 
 use super::watched::unwatched;
 use super::{Subject, names, own};
@@ -9,9 +9,9 @@ use guests::{Frame, functions};
 use profile::{Hidden, Kind, Lock, Profile, Stacks};
 use std::collections::HashMap;
 
-/// Where the kernel's addresses begin.
+/// The first address of the kernel.
 const KERNEL: u64 = 1 << 63;
-/// Where it puts programs that may lie anywhere.
+/// The address at which it puts position-independent programs.
 const ANYWHERE: u64 = 0x5555_5555_4000;
 /// The function under which a thread's work is, in the kernel.
 const BEGIN: &str = "kernel::process::thread::run";

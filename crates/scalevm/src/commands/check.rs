@@ -18,9 +18,9 @@ use std::path::Path;
 use std::time::Duration;
 use std::{fs, mem, process, thread};
 
-/// How long a check may take to end once a signal asks for it.
+/// The longest time that a check may take to end once a signal asks for it.
 const GRACE: Duration = Duration::from_secs(2);
-/// How often to check for a signal.
+/// The time between two checks for a signal.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Seeds of each scenario, and of each planted bug, if nothing is said.

@@ -24,8 +24,8 @@ const WORKLOADS: [&str; 8] = [
 
 /// Iterations of a task alone by which it is known how long one takes.
 const TRIED: u64 = 32;
-/// How many iterations a run is to last, and the bounds of that time for up to [`USUAL`] tasks:
-/// more of them take longer to get past the part that all do once, at the same time.
+/// The number of iterations that a run lasts, and the bounds of that time for up to [`USUAL`]
+/// tasks: more of them take longer to get past the part that all do once, at the same time.
 const ITERATIONS: u32 = 20;
 const SHORTEST: Duration = Duration::from_micros(400);
 const LONGEST: Duration = Duration::from_millis(40);
@@ -105,7 +105,7 @@ fn rows(args: &ScalingArgs) -> Vec<Row> {
     rows
 }
 
-/// How long a run of each row takes; fewer if the user interrupts.
+/// The time that a run of each row takes; fewer rows if the user interrupts.
 fn spans(args: &ScalingArgs, rows: &[Row], profile: &Profile) -> Result<Vec<Duration>, Failure> {
     let span = |row: &Row| -> Result<Duration, Failure> {
         let alone = Plan {

@@ -112,7 +112,7 @@ pub struct Sweep {
     pub workload: Job,
     /// The tasks' kind.
     pub mode: Mode,
-    /// How long each point takes.
+    /// The schedule of each point.
     pub schedule: Schedule,
     /// The numbers of tasks.
     pub counts: Vec<usize>,

@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 /// Shares below this are not worth a row.
 const SHOWN: f64 = 0.001;
 
-/// Over how many corners a range goes, in words.
+/// Says in words that a range goes over the machine's corners (the extremes of its unpublished
+/// properties).
 pub fn corners([low, high]: [f64; 2]) -> String {
     format!(
         "{}–{} over the corners of one-way latency and arbitration",

@@ -20,7 +20,7 @@ type Space = vm::Space<Selected<Sim>>;
 /// it has written in each.
 const REGIONS: usize = 12;
 const PAGES: usize = 4;
-/// Where the first is, and how far apart they are.
+/// The address of the first region, and the distance between regions.
 const AT: usize = 1 << 41;
 const APART: usize = 2 * PAGES * PAGE_SIZE;
 /// Pages of the heap that the parent has written.
@@ -180,7 +180,7 @@ fn work(space: &Space, deed: Deed, board: &Board) -> Result<(), Error> {
     Ok(())
 }
 
-/// Where the regions are.
+/// The addresses of the regions.
 fn regions() -> impl Iterator<Item = usize> {
     (0..REGIONS).map(|number| AT + number * APART)
 }

@@ -8,7 +8,7 @@ use workloads::Descriptor;
 /// A pipe and a page for each task.
 pub struct Common {
     pipes: Vec<(PipeReader, PipeWriter)>,
-    /// Where the pages are, for all of the tasks.
+    /// The address of the pages, for all of the tasks.
     memory: *mut libc::c_void,
     bytes: usize,
 }
@@ -49,7 +49,7 @@ impl Common {
         Some([reader.as_raw_fd(), writer.as_raw_fd()].map(Descriptor))
     }
 
-    /// Where the pages are.
+    /// The address of the pages.
     pub fn memory(&self) -> usize {
         self.memory.expose_provenance()
     }

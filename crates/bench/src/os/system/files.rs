@@ -29,14 +29,14 @@ pub fn inputs(directory: &Path, page: usize) -> Result<Files<File>, Error> {
     })
 }
 
-/// Writes from `at` on; returns how many bytes.
+/// Writes from `at` on; returns the number of bytes.
 #[inline]
 pub fn write_at(file: &File, at: u64, bytes: &[u8]) -> Result<usize, Error> {
     file.write_at(bytes, at)
         .map_err(|error| failed_with(Call::Write, &error))
 }
 
-/// Reads from `at` on; returns how many bytes.
+/// Reads from `at` on; returns the number of bytes.
 #[inline]
 pub fn read_at(file: &File, at: u64, bytes: &mut [u8]) -> Result<usize, Error> {
     file.read_at(bytes, at)
@@ -72,7 +72,7 @@ pub fn set_lock(file: Descriptor, kind: libc::c_int) -> Result<(), Error> {
     })
 }
 
-/// Returns true if one could write now.
+/// Returns true if a write would not wait now.
 #[inline]
 pub fn poll_writable(descriptor: Descriptor) -> Result<bool, Error> {
     let mut entry = libc::pollfd {

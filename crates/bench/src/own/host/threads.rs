@@ -23,9 +23,9 @@ thread_local! {
 
 /// The channel, for handlers.
 static CHANNEL: AtomicI32 = AtomicI32::new(-1);
-/// Threads that stand still.
+/// The number of threads that are stopped.
 static STOPPED: AtomicUsize = AtomicUsize::new(0);
-/// How long threads may take to stop; one that has blocked all signals does not.
+/// The longest time that threads may take to stop; one that has blocked all signals never does.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Creates a thread for each task, and stops all when told to.
@@ -146,8 +146,8 @@ extern "C" fn leaving() {
     }
 }
 
-/// Makes all other threads stand still: those of the tasks, and theirs. Locks that they
-/// hold stay held, so nothing is allocated here once the first of them stands.
+/// Stops all other threads: those of the tasks, and theirs. Locks that they hold stay held, so
+/// nothing is allocated here once the first of them has stopped.
 fn stop_others() -> io::Result<()> {
     extern "C" fn stop(_: libc::c_int) {
         STOPPED.fetch_add(1, Relaxed);

@@ -41,7 +41,7 @@ pub fn compare(args: &CompareArgs) -> Result<u8, Failure> {
     }
 }
 
-/// How many of the files hold results.
+/// The number of files that hold results.
 fn of_results(files: &[String]) -> Result<usize, InputError> {
     let mut count = 0;
     for file in files {

@@ -59,7 +59,7 @@ fn counts(results: &Results) -> [(usize, usize); 3] {
     [Group::Apart, Group::OnePage, Group::Tasks].map(|group| results.counts(group))
 }
 
-/// Says which conflicts are known, and which of them are gone.
+/// Names the known conflicts, and those of them that are gone.
 fn print_known(results: &Results) {
     let names = |lines: BTreeSet<String>| Vec::from_iter(lines).join(", ");
     for result in results.commutative() {
