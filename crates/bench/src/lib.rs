@@ -6,7 +6,7 @@
 //! at intervals. A workload is one of `workloads`, or the user's [`own`]. [`profiling`] watches a
 //! run and says where its time went.
 //!
-//! Without the feature `ours` only [`os`] is left: that is the program which runs inside guests
+//! Without the feature `ours` only [`os`] is left: the program that runs inside guests
 //! ([`inside`]).
 //!
 //! Nothing here reads a command line, prints results or chooses an exit code: the command does.

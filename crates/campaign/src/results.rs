@@ -21,7 +21,7 @@ pub struct Results {
     build: String,
 }
 
-/// How far a point is.
+/// The state of a point.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
     /// Its result is there.
@@ -65,7 +65,7 @@ impl Results {
         fs::create_dir_all(&self.directory).map_err(Error::file(&self.directory))
     }
 
-    /// How far a point is. Only names are looked at; [`Results::read`] checks the content.
+    /// The state of a point. Looks at names only; [`Results::read`] checks the content.
     pub fn state(&self, point: &Point) -> State {
         if self.path(point).exists() {
             return State::Done;

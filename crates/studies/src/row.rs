@@ -6,7 +6,7 @@ use super::lab::World;
 /// Figures over the seeds of a simulation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
-    /// The middle.
+    /// The median.
     pub median: f64,
     /// The lowest.
     pub low: f64,
@@ -15,7 +15,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Of some figures; `None` of none.
+    /// The spread of some figures; `None` without any.
     pub fn of(mut values: Vec<f64>) -> Option<Self> {
         values.sort_by(f64::total_cmp);
         let (low, high) = (*values.first()?, *values.last()?);
@@ -29,7 +29,7 @@ impl Spread {
     }
 }
 
-/// How far a prediction may be off, as a part of the figure, and why so far.
+/// The accepted error of a prediction, as a part of the figure, and the reason.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Band {
     /// The kind of prediction.
@@ -69,9 +69,9 @@ pub enum Aim {
     /// The published figure, within a band.
     Published {
         figure: f64,
-        /// Where it is published.
+        /// The quote and its source.
         quote: &'static str,
-        /// How far off it may be.
+        /// The accepted error.
         band: Band,
     },
     /// No less than this; and why.
@@ -125,9 +125,9 @@ impl Aim {
 pub enum Verdict {
     /// It does.
     Holds,
-    /// It does not, but would at a corner of the machine's plausible properties.
+    /// It does not, but would at a corner (an extreme of the machine's plausible properties).
     AtACorner,
-    /// Nowhere.
+    /// It holds nowhere.
     Misses,
 }
 
@@ -180,8 +180,8 @@ impl Class {
     }
 }
 
-/// How many of each class hold, the strongest class first: `18 of 32 simulated figures with a
-/// published number, 3 of 4 aims hold`.
+/// The number of figures of each class that hold, the strongest class first: `18 of 32 simulated
+/// figures with a published number, 3 of 4 aims hold`.
 pub fn tally<'a>(rows: impl IntoIterator<Item = &'a Row>) -> String {
     let mut counts = [(0, 0); Class::ALL.len()];
     for row in rows {
@@ -216,7 +216,7 @@ pub struct Row {
     pub aim: Aim,
     /// It holds by construction, unless the instrument is broken.
     is_check: bool,
-    /// On the machine.
+    /// The figure on the machine.
     pub ours: Spread,
     /// Medians on the corners.
     pub corners: Vec<f64>,
@@ -268,7 +268,7 @@ impl Row {
         }
     }
 
-    /// The same, but that it holds by construction.
+    /// This row as a check: it holds by construction.
     pub fn check(self) -> Self {
         Row {
             is_check: true,
@@ -291,7 +291,7 @@ impl Row {
         Row { unit, ..self }
     }
 
-    /// Says why it misses, should it.
+    /// Adds the reason why it misses, should it.
     pub fn why(self, why: &'static str) -> Self {
         Row {
             why: Some(why),
@@ -322,7 +322,7 @@ impl Row {
         self.why.unwrap_or(self.aim.source())
     }
 
-    /// Ours over the figure that it is held against, if there is one other than 0.
+    /// The simulated figure over the one that it is compared with, if that is not 0.
     pub fn ratio(&self) -> Option<f64> {
         let figure = self.aim.figure().filter(|&figure| figure != 0.0);
         Some(self.ours.median / figure?)

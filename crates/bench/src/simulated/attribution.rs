@@ -231,7 +231,7 @@ mod tests {
         attribution.bottleneck()
     }
 
-    /// The waits of those who still spin when the window ends are in no sum.
+    /// No sum has the waits of tasks that still spin when the window ends.
     #[test]
     fn a_lock_is_named_before_its_waits_have_ended() {
         let line = || share("Lock.word", 0.01, 0.9, 0.0);

@@ -6,7 +6,7 @@ use sim::Delays;
 use sim::profile::Topology;
 use std::time::Duration;
 
-/// Which CPUs tasks take, while there are enough for all.
+/// The CPUs that tasks take, while there are enough for all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Place {
     /// One socket after the other, first threads before second ones: as will-it-scale pins its
@@ -55,7 +55,7 @@ pub const DISTURBANCES: Delays = Delays {
 /// The conditions.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Conditions {
-    /// Where tasks are.
+    /// The placement of tasks.
     pub place: Place,
     /// A window is as long as each task takes for an iteration, and at least as long as requested.
     /// (Otherwise it is as long as requested, though that may leave out what ends an iteration.)
@@ -65,8 +65,8 @@ pub struct Conditions {
     /// lock that tasks ask for more often than its queue passes it on, but that none of them has
     /// found held so far, is found held once, and its queue stays.
     pub disturbed: bool,
-    /// Nanoseconds that a call computes beside the simulator's charges before it locks anything, if
-    /// not the workload's.
+    /// Nanoseconds that a call computes in addition to the simulator's charges before it locks
+    /// anything, if not the workload's.
     pub call: Option<f64>,
     /// Nanoseconds that a call computes in addition once it has locked the map to change it.
     pub change: f64,
@@ -98,10 +98,10 @@ impl Fitted {
 const STEP: f64 = 100.0;
 /// The part of a workload's calls, by their time, that is most of them.
 const MOST_CALLS: f64 = 0.75;
-/// How often a fit is improved, at most: where tasks wait for each other, a longer time of each
+/// The most times that a fit is improved: where tasks wait for each other, a longer time of each
 /// changes less.
 const ROUNDS: usize = 8;
-/// How far the rate of one task may be from the one that it is fitted to.
+/// The accepted error of the fitted rate of one task.
 const CLOSE: f64 = 0.01;
 
 impl Simulated {

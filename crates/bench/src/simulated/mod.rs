@@ -29,12 +29,12 @@ use timed::timed;
 use vm::{Options, System};
 pub use window::Window;
 
-/// The expected error of a simulated figure, printed beside it.
+/// The expected error of a simulated figure, printed with it.
 pub const BANDS: &str = "expected error: ±35 % for a saturated lock, ±25 % for a drop at a socket boundary, \
                          ±10 % for disjoint work within a socket; rankings hold from a factor of 1.5 on \
                          (docs/simulator)";
 
-/// What windows do not show that are shorter than an iteration.
+/// A warning on windows that are shorter than an iteration.
 pub fn partial(plan: &Plan) -> String {
     format!(
         "windows are shorter than an iteration of {}, so what ends it may be missing from the rate; without --duration they \
@@ -43,8 +43,8 @@ pub fn partial(plan: &Plan) -> String {
     )
 }
 
-/// How many machines are simulated at once, at most: each holds the memory that its tasks have
-/// touched, up to a gigabyte in short runs.
+/// The most machines that are simulated at once: each holds the memory that its tasks have touched,
+/// up to a gigabyte in short runs.
 pub const AT_ONCE: usize = 16;
 /// The number of points at a time where runs may hold whole iterations: 128 processes touch 6 GB in
 /// one.
@@ -53,7 +53,7 @@ pub const AT_ONCE_WHOLE: usize = 4;
 /// Tasks per CPU at most.
 const MOST_PER_CPU: usize = 32;
 
-/// Our VM on a simulated machine as a target.
+/// Scalevm's VM on a simulated machine as a target.
 #[derive(Clone)]
 pub struct Simulated {
     /// How the VM is built.

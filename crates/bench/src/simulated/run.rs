@@ -40,7 +40,7 @@ const LIMIT: u64 = 60_000_000_000;
 pub struct Seen {
     /// Operations of all tasks.
     pub done: u64,
-    /// How long they took.
+    /// The time that they took.
     pub span: Duration,
     /// True if each task did an iteration.
     pub is_whole: bool,
@@ -52,8 +52,8 @@ pub struct Seen {
     pub rows: Vec<profile::Row>,
     /// Stacks, if requested.
     pub samples: Vec<sim::Sample>,
-    /// How often tasks met at one-byte mutexes from the machine's beginning on, if the plan has an
-    /// end.
+    /// The number of times that tasks contended for one-byte mutexes since the machine's start, if
+    /// the plan has an end.
     pub slow_paths: Option<SlowPaths>,
 }
 
@@ -70,7 +70,7 @@ pub struct Run {
     conditions: Conditions,
     machine: Sim,
     counters: Arc<Counters>,
-    /// If the plan has an end.
+    /// The tasks' ledgers, if the plan has an end.
     ledgers: Option<Ledgers>,
     /// Tasks that have work left. A task that has none takes its space down.
     working: Arc<AtomicUsize>,
@@ -226,12 +226,13 @@ impl Run {
         }
     }
 
-    /// How many operations a task counts until it does what ends an iteration.
+    /// The number of operations that a task counts in an iteration.
     pub(super) fn round(&self) -> u64 {
         self.workload.round(PAGE_SIZE)
     }
 
-    /// The same, if windows hold whole iterations, and that takes something.
+    /// The number of operations in an iteration, if windows hold whole iterations and these have
+    /// several operations.
     fn whole_rounds(&self) -> Option<u64> {
         (self.conditions.whole && self.round() > 1).then_some(self.round())
     }

@@ -1,4 +1,4 @@
-//! Where tasks run: the cores and CPUs this process may use.
+//! The places where tasks run: the cores and CPUs that this process may use.
 
 use std::collections::BTreeMap;
 use std::{fs, io};

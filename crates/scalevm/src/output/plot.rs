@@ -88,7 +88,7 @@ pub fn draw(curves: &[Curve], what: &str) -> String {
     text
 }
 
-/// How rates become heights.
+/// The scale that turns rates into heights.
 struct Scale {
     logarithmic: bool,
     /// The rate at the bottom.

@@ -29,7 +29,7 @@ pub struct Row {
 /// One run.
 #[derive(Clone)]
 pub struct Point {
-    /// How many tasks.
+    /// The number of tasks.
     pub tasks: usize,
     /// Operations a second.
     pub rate: f64,

@@ -1,4 +1,4 @@
-//! Where records go: lines on stdout or in a file, a store, or both.
+//! The destination of records: lines on stdout or in a file, a store, or both.
 
 use crate::stdout;
 use bench::Failure;
@@ -10,7 +10,7 @@ use std::path::Path;
 /// Takes records.
 pub struct Sink<'a> {
     lines: Option<&'a mut dyn Write>,
-    /// Where the lines go.
+    /// The name of the lines' file.
     file: &'static str,
     store: Option<Writer>,
     failure: Option<StoreError>,

@@ -14,7 +14,7 @@ pub struct Comparison<'a> {
     pub about: &'a str,
     /// Unit of the numbers.
     pub unit: &'a str,
-    /// Which way is up.
+    /// The direction of an improvement.
     pub better: Better,
     /// The base.
     pub a: Series<'a>,

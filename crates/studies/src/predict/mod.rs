@@ -24,7 +24,7 @@ use sim::profile::Profile;
 use std::hash::Hasher;
 use std::ops::Range;
 
-/// How much is simulated.
+/// The amount of simulation.
 #[derive(Clone, Debug)]
 pub struct Effort {
     /// The most counts of tasks in addition to the fewest.
@@ -33,7 +33,7 @@ pub struct Effort {
     pub seeds: Range<u64>,
 }
 
-/// What is to be run for a curve.
+/// The runs to make for a curve.
 #[derive(Debug)]
 pub struct Setup<'a> {
     pub curve: &'a Curve,
@@ -46,7 +46,7 @@ pub struct Setup<'a> {
 }
 
 impl<'a> Setup<'a> {
-    /// Of a curve, or why it is not predicted.
+    /// The setup of a curve, or the reason why it is not predicted.
     pub fn of(curve: &'a Curve, mapping: &Mapping) -> Result<Self, String> {
         let stand_in = |kernel: &str| mapping.stand_in(kernel, &curve.workload, curve.mode);
         let before = stand_in(&curve.kernel)?;
@@ -67,7 +67,8 @@ impl<'a> Setup<'a> {
         setup.checked()
     }
 
-    /// Of a curve on a machine, with `preset` for its kernel, or why it is not predicted.
+    /// The setup of a curve on a machine, with `preset` for its kernel, or the reason why it is not
+    /// predicted.
     pub fn with(curve: &'a Curve, preset: Preset, machine: Profile) -> Result<Self, String> {
         if workloads::find(&curve.workload).is_none() {
             return Err(format!("unknown workload {}", curve.workload));
@@ -213,16 +214,16 @@ impl<'a> Setup<'a> {
     }
 }
 
-/// The simulation's word on a curve.
+/// The simulation's prediction of a curve.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prediction {
-    /// The fitted time, or why none was: the machine's own stand then.
+    /// The fitted time, or the reason why none was fitted; then the machine's own times are used.
     pub fit: Result<String, String>,
     /// In the curve's unit, at the simulated counts.
     pub points: Vec<Point>,
     /// After over before.
     pub change: Option<Point>,
-    /// What holds most tasks up.
+    /// The mechanism that holds most tasks up.
     pub mechanism: Mechanism,
     /// The bottleneck in a sentence.
     pub bottleneck: String,

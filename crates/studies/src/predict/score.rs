@@ -1,4 +1,4 @@
-//! How far predictions are from what was measured, compared with two models that need no simulator.
+//! The error of predictions, compared with two models that need no simulator.
 
 use crate::published::{Point, rate_at};
 use crate::row::Spread;
@@ -25,13 +25,13 @@ pub struct Score {
     pub usl: Option<f64>,
     /// The error of perfect scaling from the fewest tasks.
     pub linear: f64,
-    /// Where the predicted and the measured curve have come to their peaks, if there are three
-    /// counts.
+    /// The numbers of tasks at which the predicted and the measured curve reach their peaks, if
+    /// there are three counts.
     pub knees: Option<[u32; 2]>,
 }
 
-/// Of a curve measured on `cpus` CPUs; the prediction was fitted at its first point. `None` without
-/// a second.
+/// Scores a curve measured on `cpus` CPUs; the prediction was fitted at its first point. `None`
+/// without a second.
 ///
 /// Held out are the predicted counts above a quarter of the CPUs. If there are none, all but the
 /// first are, and the law has no figure.
@@ -73,19 +73,19 @@ pub fn knee(points: &[Point]) -> Option<u32> {
     Some(found.0)
 }
 
-/// What a change does.
+/// The direction of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sign {
     /// Less is done.
     Slower,
-    /// Nothing worth the name.
+    /// No notable change.
     Same,
     /// More is done.
     Faster,
 }
 
 impl Sign {
-    /// Of after over before.
+    /// The direction of the ratio after over before.
     pub fn of(ratio: f64) -> Self {
         match ratio {
             ratio if ratio >= 1.0 + CHANGE => Sign::Faster,
@@ -119,7 +119,7 @@ pub struct Summary {
     pub signs: [usize; 2],
 }
 
-/// How far a knee may be off.
+/// The accepted factor between predicted and measured knees.
 const KNEE: f64 = 1.5;
 
 /// Of predictions by their source: their score, and the change of a pair as it was predicted and
