@@ -1,9 +1,9 @@
 //! The program inside a guest: it runs the tasks of one plan on the guest's kernel, and prints
 //! their counts, again and again, on standard output.
 //!
-//! `src/bin/guest.rs` is the program; it needs no system of ours, so it is built without the
-//! feature `ours`. Test cases of the user's own have `kernel/testcase.c` in its place, which takes
-//! the same words and prints the same lines.
+//! `src/bin/guest.rs` is the program; it needs only [`crate::os`], so it is built without the
+//! feature `ours`. Test cases of the user's own run `kernel/testcase.c` instead, which takes the
+//! same words and prints the same lines.
 
 use crate::harness::{Failure, Job, Mode, Plan, Reading, Running, Target, Times, interrupt};
 use crate::os::{Os, compiler};
@@ -15,9 +15,9 @@ use std::process::ExitCode;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// How often the counters are reported.
+/// The time between two reports of the counters.
 pub const BEAT: Duration = Duration::from_millis(20);
-/// How exactly they are read.
+/// The accuracy with which they are read.
 const EXACT: Duration = Duration::from_micros(100);
 /// Exit code if the tasks fail, whatever it is: the reason is in the last line.
 const FAILED: u8 = 4;
@@ -35,15 +35,15 @@ pub enum Line {
     Seen(String),
 }
 
-/// When the program has the kernel watched, and how often that samples. The program reports counts
-/// at the begin and at the end, copies the kernel's profile, and ends.
+/// The window in which the kernel watches the program, and the rate of its samples. The program
+/// reports counts at the begin and at the end, copies the kernel's profile, and ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
     /// Samples a second.
     pub frequency: u32,
-    /// How long the tasks have worked before.
+    /// The time for which the tasks work before.
     pub after: Duration,
-    /// How long it watches.
+    /// The length of the window.
     pub span: Duration,
 }
 

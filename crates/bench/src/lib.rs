@@ -1,11 +1,12 @@
-//! Measuring workloads on a system: the kernel of this computer ([`os`]), our own VM on threads
-//! ([`ours`]) or on a simulated machine ([`simulated`]), our own kernel in a guest ([`kernel`]).
+//! Measures workloads on a system: the kernel of this computer ([`os`]), scalevm's VM on threads
+//! ([`ours`]) or on a simulated machine ([`simulated`]), or scalevm's kernel in a guest
+//! ([`kernel`]).
 //!
 //! A [`Target`] starts tasks and hands out a [`Running`]; [`measure()`] reads the counters of that
 //! at intervals. A workload is one of `workloads`, or the user's [`own`]. [`profiling`] watches a
 //! run and says where its time went.
 //!
-//! Without the feature `ours` only [`os`] is left: that is the program which runs inside guests
+//! Without the feature `ours` only [`os`] is left: the program that runs inside guests
 //! ([`inside`]).
 //!
 //! Nothing here reads a command line, prints results or chooses an exit code: the command does.

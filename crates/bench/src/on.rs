@@ -9,11 +9,11 @@ use stats::record::Subject;
 pub enum On {
     /// The kernel of this computer.
     Os,
-    /// Our VM on threads.
+    /// Scalevm's VM on threads.
     Hosted,
-    /// Our VM on a simulated machine.
+    /// Scalevm's VM on a simulated machine.
     Sim,
-    /// Our kernel in a guest.
+    /// Scalevm's kernel in a guest.
     Kernel,
 }
 
@@ -46,7 +46,7 @@ impl On {
     }
 }
 
-/// Describes `plan`, but for a machine of ours and its scheduler.
+/// Describes `plan`, without the simulated or hosted machine and its scheduler.
 pub(crate) fn subject(plan: &Plan, on: On, preset: Option<Preset>) -> Subject {
     Subject {
         workload: plan.workload.name().to_owned(),

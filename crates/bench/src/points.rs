@@ -1,8 +1,8 @@
 //! Independent points, several at the same time.
 //!
 //! A point is a run that does not depend on any other, as on a simulated machine. [`Workers`] begin
-//! points in their order, and hand over what each tells in that order, too. So a command prints the
-//! same however many run at once.
+//! points in their order, and hand over what each tells in that order, too. So a command's output
+//! does not depend on the number that run at once.
 
 use crate::harness::interrupt;
 use std::cell::RefCell;
@@ -18,7 +18,7 @@ pub const JOBS: &str = "SCALEVM_JOBS";
 /// Threads that run points.
 #[derive(Clone, Copy)]
 pub struct Workers<'a> {
-    /// How many points run at once. One at a time runs on the caller's thread.
+    /// The number of points that run at once. If it is one, they run on the caller's thread.
     pub at_once: usize,
     /// True if no further point is to begin.
     pub stop: &'a (dyn Fn() -> bool + Sync),
@@ -31,7 +31,8 @@ impl Workers<'static> {
         stop: &|| interrupt::pending().is_some(),
     };
 
-    /// As many as [`JOBS`] says, or else one for each CPU of this computer, up to `most`.
+    /// The number of workers that [`JOBS`] says, or else one for each CPU of this computer, up to
+    /// `most`.
     pub fn here(most: usize) -> Self {
         let cpus = thread::available_parallelism().map_or(1, usize::from);
         Workers {
@@ -66,7 +67,7 @@ impl Workers<'_> {
     /// under way tells, and keeps what the others tell until they are the earliest.
     ///
     /// # Errors
-    /// As [`Workers::run`].
+    /// The first error of `take`. No further point begins after it, and no other result is taken.
     pub fn follow<P: Copy + Send, M: Send, E>(
         &self,
         points: impl IntoIterator<Item = P, IntoIter: Send>,

@@ -1,9 +1,9 @@
-//! Why a campaign cannot go on.
+//! The reason why a campaign cannot go on.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a campaign cannot go on.
+/// The reason why a campaign cannot go on.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file cannot be used.
@@ -33,14 +33,14 @@ pub enum Error {
     /// Some points have no result yet.
     #[error("{missing} of {all} points have no result, the first of them {first}")]
     Missing {
-        /// How many have none.
+        /// The number of points that have none.
         missing: usize,
-        /// How many there are.
+        /// The number of points.
         all: usize,
         /// The number of the first.
         first: usize,
     },
-    /// A program of the engine fails, or is not there.
+    /// A program of the engine fails, or is missing.
     #[error("{program}: {why}")]
     Engine {
         /// Its name.

@@ -1,9 +1,9 @@
 //! Campaigns: many independent runs of one command, each a *point*.
 //!
 //! A [`Plan`] lists the points; a [`Results`] directory holds one file for each point that is done.
-//! That directory is the whole state: a runner ([`run`]) looks which of its points have no file,
-//! runs the command for each of them, and puts its output there, whole or not at all. So any number
-//! of runners may work on one plan, on any number of machines that share the directory, without a
+//! That directory is the whole state: a runner ([`run`]) finds the points that have no file, runs
+//! the command for each of them, and puts its output there, whole or not at all. So any number of
+//! runners may work on one plan, on any number of machines that share the directory, without a
 //! lock, a server or a queue: two that run the same point waste time, and write the same bytes.
 //! After an interruption the runner is simply run again.
 //!

@@ -10,9 +10,10 @@
 //! seed = [1, 2, 3]
 //! ```
 //! Each key of a part is an option of its command, and each array an axis. A part's points are all
-//! combinations, the last axis changing first: above `run mmap1 --vm=freebsd-di --machine=freebsd-96
-//! --tasks=1 --seed=1 --json`, then `--seed=2`, and so on to 36 points. An array in an array is one value,
-//! its elements with commas between them; `true` is an option without a value, `false` leaves it out.
+//! combinations, the last axis changing first: above `run mmap1 --vm=freebsd-di
+//! --machine=freebsd-96 --tasks=1 --seed=1 --json`, then `--seed=2`, and so on to 36 points. An
+//! array in an array is one value, its elements with commas between them; `true` is an option
+//! without a value, `false` leaves it out.
 
 use crate::Error;
 use fnv::FnvHasher;
@@ -39,7 +40,7 @@ pub struct Point {
     pub argv: Vec<String>,
 }
 
-/// As many points as a plan may have: more are a slip of an axis.
+/// The most points of a plan: more are surely a mistake in an axis.
 const MOST: usize = 1_000_000;
 
 impl Plan {
@@ -64,8 +65,8 @@ impl Plan {
 }
 
 impl Point {
-    /// A name by what is run and by which build of the command: a result of another plan or build
-    /// never has it.
+    /// A name made of what is run and of the build of the command: no result of another plan or
+    /// build has the same.
     pub fn id(&self, build: &str) -> String {
         let mut hasher = FnvHasher::default();
         for word in self.argv.iter().map(String::as_str).chain([build]) {

@@ -21,12 +21,12 @@ pub struct Results {
     build: String,
 }
 
-/// How far a point is.
+/// The state of a point.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
     /// Its result is there.
     Done,
-    /// It failed, and why.
+    /// It failed, for this reason.
     Failed(String),
     /// It is still to be run.
     Missing,
@@ -57,7 +57,7 @@ impl Results {
         &self.directory
     }
 
-    /// Makes the directory if it is not there.
+    /// Makes the directory if it does not exist.
     ///
     /// # Errors
     /// It cannot be made.
@@ -65,7 +65,7 @@ impl Results {
         fs::create_dir_all(&self.directory).map_err(Error::file(&self.directory))
     }
 
-    /// How far a point is. Only names are looked at; [`Results::read`] checks the content.
+    /// The state of a point. Looks at names only; [`Results::read`] checks the content.
     pub fn state(&self, point: &Point) -> State {
         if self.path(point).exists() {
             return State::Done;
@@ -76,7 +76,7 @@ impl Results {
         }
     }
 
-    /// How many points of the plan are done.
+    /// The number of the plan's points that are done.
     pub fn done(&self, plan: &Plan) -> usize {
         plan.points
             .iter()
@@ -84,7 +84,7 @@ impl Results {
             .count()
     }
 
-    /// Keeps what the command printed for a point, and how it ended.
+    /// Stores the output and the exit code of the command for a point.
     ///
     /// # Errors
     /// It cannot be written; then nothing is kept.
@@ -98,7 +98,7 @@ impl Results {
         self.forget(point)
     }
 
-    /// Says why a point failed, until it runs again.
+    /// Stores the reason why a point failed, until it runs again.
     ///
     /// # Errors
     /// It cannot be written.
@@ -108,7 +108,7 @@ impl Results {
             .map_err(Error::file(&path))
     }
 
-    /// Forgets that a point failed.
+    /// Removes the record that a point failed.
     ///
     /// # Errors
     /// The file cannot be removed.
@@ -123,7 +123,7 @@ impl Results {
     /// The whole result of a point, and the exit code in it.
     ///
     /// # Errors
-    /// It is not there, or not what this point of this build left.
+    /// The result is missing, or is not what this point of this build left.
     pub fn read(&self, point: &Point) -> Result<(Vec<u8>, u8), Error> {
         let path = self.path(point);
         let bytes = fs::read(&path).map_err(Error::file(&path))?;

@@ -17,30 +17,32 @@ pub struct Runner<'a> {
     pub results: &'a Results,
     /// The command that each point gives arguments to.
     pub program: &'a Path,
-    /// Which of the points.
+    /// The runner's part of the points.
     pub shard: Shard,
-    /// How many points run at once, and when to stop. A point that is under way then is killed.
+    /// The number of points that run at once, and the signal to stop. A point that is under way
+    /// then is killed.
     pub workers: Workers<'a>,
-    /// Shows how many points have a result, or failed.
+    /// Shows the number of points that have a result, or failed.
     pub progress: &'a dyn Progress,
 }
 
-/// What came of it.
+/// The result of a runner.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// How many points of the shard have a result now.
+    /// The number of the shard's points that have a result now.
     pub done: usize,
     /// The numbers of those that failed, and why; in order.
     pub failed: Vec<(usize, String)>,
 }
 
-/// How often a point runs whose process is killed: by a machine short of memory, for example.
+/// The number of runs of a point whose process is killed: by a machine short of memory, for
+/// example.
 const ATTEMPTS: usize = 3;
 
-/// How often the end of a process is looked for.
+/// The time between two checks for the end of a process.
 const NAP: Duration = Duration::from_millis(5);
 
-/// What a process left.
+/// The exit status and the output of a process.
 struct Ended {
     status: ExitStatus,
     printed: Vec<u8>,

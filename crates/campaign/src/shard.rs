@@ -1,4 +1,4 @@
-//! Parts of a campaign that run beside each other.
+//! Parts of a campaign that run concurrently.
 
 use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
@@ -7,9 +7,9 @@ use std::str::FromStr;
 /// different shards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shard {
-    /// Which of them, from 1.
+    /// The shard's number, from 1.
     index: usize,
-    /// How many there are.
+    /// The number of shards.
     of: usize,
 }
 

@@ -1,7 +1,7 @@
 //! Slurm as the engine: an array job of runners.
 //!
 //! Slurm starts a runner for each shard, and starts it again where a node is lost (`--requeue`).
-//! What is done is known by the results alone: Slurm may forget a job, or run a task twice.
+//! Only the results say which points are done: Slurm may forget a job, or run a task twice.
 
 use crate::{Error, Plan, Results, State};
 use std::fs;
@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Duration;
 
-/// As many shards as a cluster takes that nobody has changed: `MaxArraySize` is 1,001.
+/// The most shards that a cluster with default settings takes: `MaxArraySize` is 1,001.
 pub const MOST_SHARDS: usize = 1000;
 
-/// How long Slurm knows a job that has ended, at least: `MinJobAge` where nobody has changed it. A
-/// job that is younger and unknown has not ended: Slurm was asked in the wrong place, or too early.
+/// The least time for which Slurm knows a job that has ended: the default `MinJobAge`. A job that
+/// is younger and unknown has not ended: Slurm was asked in the wrong place, or too early.
 const MEMORY: Duration = Duration::from_secs(300);
 
 /// A job of Slurm's.
@@ -110,14 +110,14 @@ pub struct Slurm<'a> {
     pub results: &'a Results,
     /// The command, which all nodes see.
     pub program: &'a Path,
-    /// How many shards the points are dealt to.
+    /// The number of shards.
     pub shards: usize,
     /// Options for `sbatch`, such as the partition and a limit of time.
     pub options: &'a [String],
 }
 
 impl Slurm<'_> {
-    /// The script of a task: a runner of the shard that Slurm names. It may be run by hand.
+    /// The script of a task: a runner of the shard that Slurm names. A user may also run it.
     pub fn script(&self) -> Result<String, Error> {
         let results = self.results.directory();
         let results = results.canonicalize().map_err(Error::file(results))?;
@@ -135,8 +135,8 @@ impl Slurm<'_> {
         ))
     }
 
-    /// Submits the shards that have points without a result; the job, or none if all are done. It
-    /// is kept beside the results, see [`Slurm::submitted`].
+    /// Submits the shards that have points without a result. Returns the job, or none if all are
+    /// done. Its number is stored with the results, see [`Slurm::submitted`].
     ///
     /// # Errors
     /// `sbatch` is missing or refuses, or its output has no job number.
@@ -162,7 +162,7 @@ impl Slurm<'_> {
     /// The job that was submitted last, by this process or another, if Slurm still has it.
     ///
     /// # Errors
-    /// As [`Slurm::queue`].
+    /// `squeue` is missing.
     pub fn submitted(&self) -> Result<Option<Job>, Error> {
         let path = self.file("slurm.job");
         let text = match fs::read_to_string(&path) {
@@ -209,7 +209,7 @@ impl Slurm<'_> {
         }
     }
 
-    /// How long ago a job was submitted last.
+    /// The time since a job was submitted last.
     fn age(&self) -> Duration {
         let kept = fs::metadata(self.file("slurm.job")).and_then(|kept| kept.modified());
         // Of clocks that differ, the later may be that of the file.

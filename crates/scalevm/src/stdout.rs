@@ -17,18 +17,18 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 
-/// Like the standard library's, except for lines that cannot be printed.
+/// Prints on standard output; a line that cannot be printed ends the command.
 macro_rules! print {
     ($($text:tt)*) => { $crate::stdout::print(::std::format_args!($($text)*)) };
 }
 
-/// Like the standard library's, except for lines that cannot be printed.
+/// Prints on standard output; a line that cannot be printed ends the command.
 macro_rules! println {
     () => { $crate::stdout::print_line(::std::format_args!("")) };
     ($($text:tt)*) => { $crate::stdout::print_line(::std::format_args!($($text)*)) };
 }
 
-/// As the standard library's, but a line that cannot be printed is dropped.
+/// Prints a line to standard error, and drops it if it cannot be printed.
 macro_rules! eprintln {
     ($($text:tt)*) => { $crate::stdout::complain(::std::format_args!($($text)*)) };
 }
@@ -85,7 +85,8 @@ pub fn printed(result: io::Result<()>) {
     written(NAME, result);
 }
 
-/// The same of another file that lines go to as they come.
+/// Returns if `file`, which lines go to as they come, took the text; otherwise unwinds to
+/// [`guard`].
 pub fn written(file: &'static str, result: io::Result<()>) {
     match result {
         // Unwinding already: a second reason would abort the process.
@@ -97,7 +98,8 @@ pub fn written(file: &'static str, result: io::Result<()>) {
 }
 
 /// Runs `command`, flushes its output, and makes output that could not be written a failure.
-/// A reader that has seen enough, as in `scalevm … | head`, ends the command without a word.
+/// If the reader of the output ends first (`head` in a pipe, say), the command ends without a
+/// message.
 pub fn guard(command: impl FnOnce() -> Result<u8, Failure>) -> Result<u8, Failure> {
     let Unprintable(file, error) = match panic::catch_unwind(AssertUnwindSafe(command)) {
         Ok(result) => {

@@ -411,7 +411,7 @@ fn a_signal_ends_what_hangs() {
         while !fs::read_to_string(format!("/proc/{pid}/status")).is_ok_and(catches) {
             thread::yield_now();
         }
-        // SAFETY: our child, which has not been waited for.
+        // SAFETY: this process's child, which has not been waited for.
         assert_eq!(unsafe { libc::kill(pid.cast_signed(), signal) }, 0);
         let status = child.wait().expect("it ends");
         assert_eq!(status.code(), Some(128 + signal));

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use support::command::{exits, failure, json, output, scalevm, success, text};
 
-/// The numbers of a line `min:… max:… total:…`.
+/// The numbers of a line with `min:`, `max:` and `total:`.
 fn numbers(line: &str) -> [u64; 3] {
     let mut words = line.split(' ');
     let numbers = ["min:", "max:", "total:"].map(|name| {

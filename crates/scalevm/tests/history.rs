@@ -228,7 +228,7 @@ fn damage_is_told_in_one_line() {
         format!("scalevm: warning: {name}:4: the last line is incomplete and was ignored\n")
     );
     assert!(stdout.contains(" whole "), "{stdout}");
-    // A profile beside the results is none of them.
+    // A profile in the directory of the results is no result.
     fs::write(
         file,
         format!("{{\"kind\":\"profile\",\"busy\":{{}}}}\n{whole}"),

@@ -1,4 +1,4 @@
-//! More tasks than threads on hosted: our scheduler deals them out.
+//! More tasks than threads on hosted: scalevm's scheduler deals them out.
 
 mod support;
 

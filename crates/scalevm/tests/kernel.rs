@@ -197,7 +197,7 @@ fn lives(process: libc::pid_t) -> bool {
         .is_some_and(|rest| !rest.is_empty() && !rest.starts_with('Z'))
 }
 
-/// A QEMU in which Linux has a figure for one operation, and our kernel knows no program.
+/// A QEMU in which Linux has a figure for one operation, and scalevm's kernel knows no program.
 const SIDES: &str = r#"
 case "$*" in
 *quiet*) printf 'exact call 300 301\nrate call 1 5000\n'; echo exit 0 > $report ;;

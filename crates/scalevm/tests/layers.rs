@@ -188,7 +188,7 @@ impl Source {
             .lines()
             .map(|line| line.split("//").next().unwrap_or(""));
         let code = code.collect::<Vec<_>>().join("\n");
-        // As far up as the crate's root.
+        // Goes up to the crate's root.
         let depth = path.trim_end_matches("/mod.rs").split('/').count();
         Source {
             module: module.trim_end_matches(".rs").to_owned(),

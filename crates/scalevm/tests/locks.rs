@@ -5,7 +5,7 @@ mod support;
 use serde_json::Value;
 use support::command::{failure, json, number, quiet};
 
-/// Every row with its size, ours first.
+/// Every row with its size, scalevm's first.
 const SIZES: &[(&str, bool, Option<u64>)] = &[
     ("tas", true, Some(1)),
     ("ticket", true, Some(8)),

@@ -118,7 +118,7 @@ fn crates_for_kernels_need_no_std() {
     assert_eq!(compile(&libraries), Ok(()));
 }
 
-/// The same with a use of `std` in a copy of `machine`.
+/// The check fails for a copy of `machine` that uses `std`.
 #[test]
 fn a_stray_std_is_noticed() {
     let machine = workspace().join("crates/machine");

@@ -1,11 +1,11 @@
-//! `--on kernel`: workloads as programs on our own kernel, in real guests.
+//! `--on kernel`: workloads as programs on scalevm's kernel, in real guests.
 
 mod support;
 
 use support::command::{json, number};
 use support::place::{MODES, Place, QUICK};
 
-/// Counts on our kernel, and ends the process on another one, when it has printed a line.
+/// Counts on scalevm's kernel, and ends the process on another one, when it has printed a line.
 const OURS: &str = r#"
 #include <stdio.h>
 #include <stdlib.h>

@@ -11,7 +11,7 @@ const PUBLISHED: [&str; 8] = [
     "hosted", "ipc", "loomed", "machine", "sched", "sim", "sync", "vm",
 ];
 
-/// Those of crates.io's categories that ours use.
+/// The categories of crates.io that the workspace's packages use.
 const CATEGORIES: [&str; 8] = [
     "concurrency",
     "development-tools::testing",

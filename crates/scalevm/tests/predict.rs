@@ -22,7 +22,7 @@ fn a_pair_of_locks_is_predicted_and_scored() {
     );
     let points = lock2["points"].as_array().expect("points");
     let tasks: Vec<_> = points.iter().map(|point| point["tasks"].as_u64()).collect();
-    // Beside 1, 16 and 142, those on which the predicted knee depends.
+    // In addition to 1, 16 and 142, the counts on which the predicted knee depends.
     assert_eq!(tasks, [1, 2, 4, 8, 16, 142].map(Some));
     let ratio =
         |point: &serde_json::Value| number(&point["predicted"]) / number(&point["measured"]);

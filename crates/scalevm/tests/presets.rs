@@ -5,7 +5,7 @@ mod support;
 use baselines::Preset;
 use support::command::{json, number, success};
 
-/// Runs one iteration of each of two tasks wherever our own VM runs.
+/// Runs one iteration of each of two tasks wherever scalevm's VM runs.
 fn runs_on_every_preset(workload: &str) {
     for preset in Preset::ALL {
         for on in ["--on hosted", "--machine pc-16c32t"] {

@@ -95,7 +95,7 @@ fn a_store_of_our_own_runs_becomes_a_page() {
         serde_json::json!(["verdict", "curves", "comparison", "machine"])
     );
     let verdict = line["verdict"].as_str().unwrap_or_default();
-    // Equal runs; whether four seeds are enough to say so is the statistics' affair.
+    // Equal runs; the statistics decide if four seeds are enough to say so.
     assert!(
         verdict.contains("v1") && verdict.contains("v2"),
         "{verdict}"

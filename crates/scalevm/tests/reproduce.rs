@@ -51,7 +51,7 @@ fn two_runs_are_the_same_and_have_all_fields() {
 
 #[test]
 fn another_machine_and_bad_input() {
-    // Too small for the case study's 12 and 96 processes, large enough for one figure of ours.
+    // Too small for the case study's 12 and 96 processes, large enough for one simulated figure.
     let small = output("reproduce --quick --json --topology 1x2x2 S5");
     assert_eq!(quiet(&small).lines().count(), 3);
     let errors = failure("reproduce --quick --topology 1x2x2 S3", 2);

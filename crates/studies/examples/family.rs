@@ -1,6 +1,6 @@
 //! Children of one parent at work (S17), by their number: the effect of a mutex at the root on the
-//! rate that spin locks have, and of keeping it along a chain; or, with `ours`, the rate of our
-//! design as a part of one's for each CPU at work.
+//! rate that spin locks have, and of keeping it along a chain; or, with `ours`, the rate of the
+//! default design as a part of one child's for each CPU at work.
 //!
 //! `cargo run --release -p scalevm-studies --example family [-- MACHINE [ours]]`
 
@@ -14,7 +14,7 @@ static ALLOCATOR: sim::Allocator = sim::Allocator;
 
 /// From one child to two for each CPU.
 const COUNTS: [usize; 8] = [1, 2, 4, 8, 16, 32, 48, 96];
-/// As many as a die of `opteron-48` has CPUs, the machine has, and twice that.
+/// The CPUs of a die of `opteron-48`, the CPUs of the machine, and twice that.
 const OURS: [usize; 3] = [6, 48, 96];
 const SEED: u64 = 1;
 

@@ -1,4 +1,4 @@
-//! The default design beside a case study's "after", on more CPUs than its authors had.
+//! Compares the default design with a case study's "after", on more CPUs than its authors had.
 
 use super::{Aim, Lab, Outcome, Row, Work};
 use baselines::Preset;
@@ -35,7 +35,7 @@ pub fn machines(quick: bool) -> Result<Vec<(Profile, &'static [usize])>, Profile
 }
 
 impl Beyond {
-    /// Both sides with so many tasks, watched: ours, theirs.
+    /// Both sides with `tasks` tasks, watched: the default design, and the case study's "after".
     fn sides(&self, tasks: usize) -> [Work; 2] {
         let theirs = Work {
             tasks,

@@ -1,5 +1,5 @@
-//! S16: which locks the CPUs spin for while a kernel is built, and how that shifts when faults
-//! leave the big lock (case study 003, its first flame graph).
+//! S16: the locks for which the CPUs spin while a kernel is built, and the change when faults leave
+//! the big lock (case study 003, its first flame graph).
 //!
 //! `make -j17` on 16 cores: 17 jobs, each the next compiler as soon as the last has ended, dealt
 //! out by the scheduler of OpenBSD 7.0. By processes each job has a make of its own; by threads one

@@ -51,7 +51,7 @@ fn rows(lab: &Lab) -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
-/// How much of the waiting for locks is for the swap account's.
+/// The part of the waiting for locks that is for the swap account's.
 fn bottleneck(lab: &Lab) -> Option<Row> {
     let what = "share of swap reservation in waiting for locks";
     let row = Row::new(lab, what, Aim::AtLeast(0.5, NEXT), |world| {

@@ -50,7 +50,7 @@ const fn on(preset: Preset) -> Work {
         .jobs(MESSAGES)
 }
 
-/// The same number of clients, watched for their waits.
+/// One message of each client, watched for the clients' waits.
 const WATCHED: Work = on(Preset::LINUX_2_6_39_RA).jobs(1).watched();
 
 /// A client alone on its machine.

@@ -9,7 +9,7 @@ use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
 use std::time::{Duration, Instant};
 
-/// How much is run.
+/// The effort: the number and the length of runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
     /// The first seed; the next ones count up.
@@ -25,7 +25,7 @@ pub struct Effort {
 }
 
 impl Effort {
-    /// For figures worth quoting.
+    /// The effort for figures worth quoting.
     pub fn full(seeds: u64) -> Self {
         Effort {
             first: 1,
@@ -36,7 +36,7 @@ impl Effort {
         }
     }
 
-    /// For a look: within a minute.
+    /// The effort for a quick result: within a minute.
     pub fn quick(seeds: u64) -> Self {
         Effort {
             first: 1,
@@ -47,7 +47,7 @@ impl Effort {
         }
     }
 
-    /// How long a workload without an end is measured.
+    /// The time for which a workload without an end is measured.
     pub fn span(&self, preset: Preset) -> Duration {
         if preset == Preset::SCALEVM {
             return self.free;
@@ -65,14 +65,15 @@ impl Effort {
             (Point::Uncontended { .. }, _) => 1,
             _ if point.is_single() => u64::from(!corner),
             (_, false) if point.is_long() => usual.min(3),
-            // Nothing with one seed: it is quick that is wanted.
+            // Nothing with one seed: that asks for a quick result.
             (_, true) if point.is_long() => u64::from(self.seeds > 1),
             _ => usual,
         }
     }
 }
 
-/// A machine, its corners, and the measurements on them.
+/// A machine, its *corners* (variants at the extremes of its unpublished properties), and the
+/// measurements on them.
 pub struct Lab {
     /// The machine itself, then the corners that differ from it.
     machines: Vec<Profile>,
@@ -80,9 +81,9 @@ pub struct Lab {
     results: Vec<Done>,
     /// Runs that came to nothing.
     failures: Vec<Failure>,
-    /// What has been measured, or could not be.
+    /// The points that have been measured, or could not be.
     measured: Vec<Point>,
-    /// What figures have asked for besides.
+    /// The points that figures have asked for in addition.
     wanted: RefCell<Vec<Point>>,
     /// True while figures only ask for runs.
     is_asked: Cell<bool>,
@@ -98,7 +99,7 @@ struct Run {
 }
 
 impl Run {
-    /// What it costs, in relation to others that are about as long.
+    /// Its cost, relative to others that are about as long.
     fn work(&self) -> u64 {
         self.point.cpus() as u64
     }
@@ -185,7 +186,7 @@ impl Lab {
         &self.machines[0]
     }
 
-    /// How many seeds a figure is the median of.
+    /// The number of seeds whose median a figure is.
     pub fn seeds(&self) -> u64 {
         self.effort.seeds
     }
@@ -195,7 +196,7 @@ impl Lab {
         self.plan(points).iter().map(Run::work).collect()
     }
 
-    /// Does the runs, several at the same time: none depends on another. `false` if the user
+    /// Does the runs, several at the same time: none depends on another. Returns false if the user
     /// interrupts.
     pub fn measure(&mut self, points: &[Point], progress: &dyn Progress) -> bool {
         let runs = self.plan(points);
@@ -274,7 +275,7 @@ impl Lab {
         })
     }
 
-    /// The outcome of the first run of `point` on the machine itself, for remarks beside a figure.
+    /// The outcome of the first run of `point` on the machine itself, for remarks on a figure.
     pub fn first(&self, point: impl Into<Point>) -> Option<&Outcome> {
         let run = Run {
             point: point.into(),
@@ -296,7 +297,7 @@ impl World<'_> {
         self.runs(point.into(), &quantity)
     }
 
-    /// See [`World::each`].
+    /// The values of a `quantity` of any type in the runs of `point`, by seed.
     fn runs(&self, point: Point, quantity: &dyn Fn(&Outcome) -> Option<f64>) -> Option<Vec<f64>> {
         let lab = self.lab;
         if lab.ask_for(point) && lab.is_asked.get() {
@@ -323,7 +324,7 @@ impl World<'_> {
         self.each(point, |outcome| Some(outcome.value))
     }
 
-    /// The same of `a` divided by that of `b`, seed by seed.
+    /// The value of `a` divided by that of `b`, seed by seed.
     pub fn ratio(&self, a: impl Into<Point>, b: impl Into<Point>) -> Option<Vec<f64>> {
         self.ratio_of(a, b, |outcome| Some(outcome.value))
     }

@@ -1,4 +1,5 @@
-//! The experiments of the case studies on simulated machines: their figures, ours, the ratio.
+//! The experiments of the case studies on simulated machines: the published figures, the simulated
+//! ones, and their ratio.
 //!
 //! A [`System`] names the runs it needs ([`Point`]s) and makes [`Row`]s of their results
 //! ([`Outcome`]s). A [`Lab`] is one machine on which the runs are done, with its corners
@@ -75,7 +76,7 @@ pub struct System {
     pub name: &'static str,
     /// One line on the reproduced experiment.
     pub about: &'static str,
-    /// The machines it is reproduced on by default.
+    /// The machines on which it is reproduced by default.
     pub machines: &'static [&'static str],
     /// Its figures, which ask the lab for the runs that they are made of.
     pub rows: fn(&Lab) -> Result<Vec<Row>, Failure>,

@@ -46,7 +46,7 @@ fn rows(_: &Lab) -> Result<Vec<Row>, Failure> {
     Ok(table.into_iter().map(row).collect())
 }
 
-/// The number that so many significant digits print.
+/// The number that `digits` significant digits print.
 fn as_printed(value: f64, digits: usize) -> f64 {
     general(value, digits).parse().unwrap_or(f64::NAN)
 }

@@ -1,5 +1,5 @@
-//! S8: how often tasks meet at a one-byte mutex, and how often one must be woken (case study 002's
-//! counters).
+//! S8: the number of times that tasks contend for a one-byte mutex, and that one must be woken
+//! (case study 002's counters).
 
 use super::row::Band;
 use super::{Aim, Effort, Lab, Outcome, Probe, Row, System, Work};

@@ -1,4 +1,4 @@
-//! S15: the paths that case study 003 names beside memory: futexes, poll, pipes, and wake-ups.
+//! S15: the paths other than memory that case study 003 names: futexes, poll, pipes, and wake-ups.
 
 use super::{Aim, Beyond, Lab, Outcome, Row, System, Unit, Work};
 use baselines::Preset;

@@ -19,7 +19,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// One number.
+    /// An outcome with one number.
     pub fn of(value: f64) -> Self {
         Outcome {
             value,
@@ -27,7 +27,7 @@ impl Outcome {
         }
     }
 
-    /// One more, by a name.
+    /// Adds another value by name.
     pub fn with(mut self, name: &'static str, value: f64) -> Self {
         self.others.push((name, value));
         self

@@ -1,5 +1,5 @@
-//! S5: scalevm's own design, with swap reserved per CPU. The case study leaves it open, so
-//! it is held against the project's own aims.
+//! S5: scalevm's own design, with swap reserved per CPU. The case study leaves it open, so it is
+//! compared with the project's own aims.
 
 use super::lab::World;
 use super::{Aim, Lab, Row, System, Work};

@@ -1,5 +1,5 @@
-//! S21: whether a player is in time while a kernel is built beside it (case study 003: "make -j17
-//! and watch a HD video").
+//! S21: the lateness of a player while a kernel is built (case study 003: "make -j17 and watch a HD
+//! video").
 
 use super::{Aim, Effort, Lab, Outcome, Probe, Row, System, Work};
 use baselines::Preset;
@@ -47,7 +47,7 @@ fn rows(lab: &Lab) -> Result<Vec<Row>, Failure> {
     Ok(rows.into_iter().flatten().collect())
 }
 
-/// How late frames were, in a sentence.
+/// The lateness of frames, in a sentence.
 fn said(outcome: &Outcome) -> String {
     let ms = |name| 1e3 * outcome.other(name).unwrap_or(0.0);
     format!(
@@ -60,7 +60,7 @@ fn said(outcome: &Outcome) -> String {
     )
 }
 
-/// By how many seconds all but one of a hundred frames are late at most.
+/// Measures the lateness, in seconds, that only one frame of a hundred exceeds.
 fn play(probe: &Probe, machine: &Profile, seed: u64, effort: &Effort) -> Result<Outcome, Failure> {
     // `scalevm latency` plays 120; a frame takes about a second to simulate.
     let frames = match effort.seeds {

@@ -11,13 +11,13 @@ use sim::profile::Profile;
 /// The subject of a run, apart from the machine and the seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Point {
-    /// A workload on our VM: operations a second.
+    /// A workload on scalevm's VM: operations a second.
     Work(Work),
     /// The lock micro-benchmark: operations a second.
     Lock {
         /// The lock's name among `scalevm locks`.
         lock: &'static str,
-        /// How many CPUs meet at it.
+        /// The number of CPUs that contend for it.
         cpus: usize,
     },
     /// One CPU that locks and unlocks: nanoseconds, the same with every seed.
@@ -29,7 +29,7 @@ pub enum Point {
     Probe(Probe),
 }
 
-/// A workload on our VM.
+/// A workload on scalevm's VM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Work {
     /// Its name.
@@ -38,14 +38,14 @@ pub struct Work {
     pub preset: Preset,
     /// True if tasks share an address space.
     pub mode: Mode,
-    /// How many tasks.
+    /// The number of tasks.
     pub tasks: usize,
     /// CPUs that the machine must have; a scheduler deals out more tasks than CPUs.
     pub cpus: usize,
     /// Operations of each task, after which the run is over; if not said, it lasts as long as the
     /// effort wants.
     pub jobs: Option<u64>,
-    /// True if it is seen where the time goes.
+    /// True if the run records where the time goes.
     pub watched: bool,
 }
 
@@ -57,20 +57,20 @@ pub struct Probe {
     pub name: &'static str,
     /// How the VM is built.
     pub preset: Preset,
-    /// Of how much.
+    /// The size of what it measures.
     pub size: usize,
     /// CPUs it takes.
     pub cpus: usize,
     /// True if one run is enough, with one seed on the machine itself.
     pub once: bool,
-    /// Does it, with this seed.
+    /// Does the run with a seed.
     pub run: Run,
 }
 
 type Run = fn(&Probe, &Profile, u64, &Effort) -> Result<Outcome, Failure>;
 
 impl Probe {
-    /// Of as much as there are CPUs, with each seed.
+    /// A probe whose size is its number of CPUs, run with each seed.
     pub const fn new(name: &'static str, preset: Preset, cpus: usize, run: Run) -> Self {
         Probe {
             name,
@@ -82,12 +82,12 @@ impl Probe {
         }
     }
 
-    /// Of so much.
+    /// This probe with another size.
     pub const fn of(self, size: usize) -> Self {
         Probe { size, ..self }
     }
 
-    /// One run is enough.
+    /// This probe with one run only.
     pub const fn once(self) -> Self {
         Probe { once: true, ..self }
     }
@@ -114,7 +114,7 @@ impl From<Probe> for Point {
 }
 
 impl Work {
-    /// By processes, each with its own address space.
+    /// A workload by processes, each with its own address space.
     pub const fn processes(workload: &'static str, preset: Preset, tasks: usize) -> Self {
         Work {
             workload,
@@ -127,7 +127,7 @@ impl Work {
         }
     }
 
-    /// By threads of one process.
+    /// A workload by threads of one process.
     pub const fn threads(workload: &'static str, preset: Preset, tasks: usize) -> Self {
         let mode = Mode::Threads;
         Work {
@@ -136,12 +136,12 @@ impl Work {
         }
     }
 
-    /// On a machine of so many CPUs, which are fewer than the tasks.
+    /// This workload on a machine of `cpus` CPUs, which are fewer than the tasks.
     pub const fn over(self, cpus: usize) -> Self {
         Work { cpus, ..self }
     }
 
-    /// Until each task has done so many operations: then the time taken is known.
+    /// This workload until each task has done `each` operations: then the time taken is known.
     pub const fn jobs(self, each: u64) -> Self {
         Work {
             jobs: Some(each),
@@ -149,7 +149,7 @@ impl Work {
         }
     }
 
-    /// And where the time goes.
+    /// This workload, with a record of where the time goes.
     pub const fn watched(self) -> Self {
         Work {
             watched: true,

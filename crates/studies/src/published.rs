@@ -1,5 +1,4 @@
-//! Rates by tasks that others have published, with their sources: what predictions are compared
-//! with.
+//! Published rates by number of tasks, with their sources, for comparison with predictions.
 //!
 //! `published/` has a file for each source; its README says what is in it. [`all`] reads those that
 //! are compiled in.
@@ -87,19 +86,19 @@ pub fn read(file: &str, text: &str) -> Result<Vec<Curve>, Error> {
 pub struct Curve {
     /// The file and the name in it: `kogan-cna/open1-threads`.
     pub id: String,
-    /// Where it was published.
+    /// The source.
     pub source: Source,
-    /// Where it was measured.
+    /// The machine on which it was measured.
     pub machine: Machine,
     /// A test of will-it-scale, or `pft`.
     pub workload: String,
-    /// What the tasks are.
+    /// The kind of the tasks.
     pub mode: Mode,
     /// System and version or commit.
     pub kernel: String,
     /// Of the rates.
     pub unit: Unit,
-    /// What a reader of the numbers must know.
+    /// A note for readers of the numbers.
     pub note: Option<String>,
     /// In the order of tasks.
     pub points: Vec<Point>,
@@ -118,7 +117,7 @@ impl Curve {
         self.change_within(u32::MAX)
     }
 
-    /// The same of at most so many tasks.
+    /// After over before at the most tasks, up to `most`, that both have.
     pub fn change_within(&self, most: u32) -> Option<Point> {
         let after = self.after.as_ref()?;
         let both = |point: &&Point| point.0 <= most && rate_at(&self.points, point.0).is_some();
@@ -147,11 +146,11 @@ pub fn rate_at(points: &[Point], tasks: u32) -> Option<f64> {
         .map(|point| point.1)
 }
 
-/// The same workload and machine with something changed.
+/// A measurement of the curve's workload and machine with something changed.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct After {
-    /// What changed.
+    /// The changed kernel.
     pub kernel: String,
     /// In the order of tasks.
     pub points: Vec<Point>,
@@ -159,25 +158,25 @@ pub struct After {
     pub ratio: Option<Point>,
 }
 
-/// Where numbers come from.
+/// The source of numbers.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Source {
     /// Of the message or page.
     pub title: String,
-    /// Who measured.
+    /// The authors of the measurement.
     pub author: String,
     /// `2020-09-15`.
     pub date: String,
-    /// Where it can be read.
+    /// The address at which it can be read.
     pub address: String,
-    /// How the numbers were read.
+    /// The way in which the numbers were read.
     pub how: How,
-    /// What holds for all its numbers.
+    /// A note on all its numbers.
     pub note: Option<String>,
 }
 
-/// How numbers were read.
+/// The way in which numbers were read.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
 #[serde(rename_all = "lowercase")]
 pub enum How {
@@ -211,7 +210,7 @@ pub struct Machine {
     pub note: Option<String>,
 }
 
-/// What tasks are.
+/// The kind of tasks.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
@@ -259,7 +258,7 @@ struct Told {
     after: Option<After>,
 }
 
-/// What is wrong with which file.
+/// A file, and what is wrong with it.
 #[derive(Debug)]
 pub struct Error {
     pub(crate) path: String,
@@ -274,8 +273,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// What the TOML of `path` says. An error is the parser's in a line, without its drawing of the
-/// place.
+/// Parses the TOML of `path`. An error is the parser's in a line, without its drawing of the place.
 pub(crate) fn parse<T: DeserializeOwned>(path: &str, text: &str) -> Result<T, Error> {
     toml::from_str(text).map_err(|error| {
         let line = error

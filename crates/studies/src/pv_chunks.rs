@@ -14,7 +14,7 @@ pub const SYSTEM: System = System {
     beyond: &[],
 };
 
-/// As many as the case study's box was busy with: (7901.83 + 446.20) / 116.11 s.
+/// The tasks that kept the case study's machine busy: (7901.83 + 446.20) / 116.11 s.
 const TASKS: usize = 72;
 const STOCK: Work = build(Preset::FREEBSD_NUMA);
 const OBM_ONLY: Work = build(Preset::FREEBSD_OBM_ONLY);
@@ -26,7 +26,7 @@ const ALL: &str =
     "case study 002, pig1, \"obm + removal of pvc locks\": 431.4 sys, the mean of three, of 448.1";
 const LIST: &str = "case study 002: 1.3 % of the system's time go with the list, so it takes that at most; a hundredth of all time";
 
-/// From the profile of stock: see `docs/studies/002.md`.
+/// From the profile of the unpatched system: see `docs/studies/002.md`.
 const WHY: &str = "the pages that all compilers map, text and libraries, lie in one 2 MiB here, since our files are a twentieth \
      of theirs, and stock waits at that one lock; and all tasks begin at once. Larger files would spread them over some dozens of \
      locks: with a lock for each 16 KiB in stock it is 0.76 (docs/studies/002.md)";

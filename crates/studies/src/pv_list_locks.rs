@@ -38,7 +38,7 @@ const fn touch(preset: Preset) -> Work {
     Work::processes("page_fault1", preset, CPUS).watched()
 }
 
-/// The part of the time that a lock of PV lists was waited for, of whichever kind.
+/// The part of the time that tasks waited for a lock of PV lists of either kind.
 fn lists(outcome: &Outcome) -> Option<f64> {
     Some(outcome.waiting("pv list lock")? + outcome.waiting("page pv")?)
 }

@@ -1,4 +1,4 @@
-//! One figure beside the published one, and whether it holds.
+//! One simulated figure, the published one, and the verdict on them.
 
 use super::Lab;
 use super::lab::World;
@@ -6,7 +6,7 @@ use super::lab::World;
 /// Figures over the seeds of a simulation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
-    /// The middle.
+    /// The median.
     pub median: f64,
     /// The lowest.
     pub low: f64,
@@ -15,7 +15,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Of some figures; `None` of none.
+    /// The spread of some figures; `None` without any.
     pub fn of(mut values: Vec<f64>) -> Option<Self> {
         values.sort_by(f64::total_cmp);
         let (low, high) = (*values.first()?, *values.last()?);
@@ -29,12 +29,12 @@ impl Spread {
     }
 }
 
-/// How far a prediction may be off, as a part of the figure, and why so far.
+/// The accepted error of a prediction, as a part of the figure, and the reason.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Band {
     /// The kind of prediction.
     pub kind: &'static str,
-    /// The least ratio of ours to the published figure.
+    /// The least ratio of the simulated to the published figure.
     pub low: f64,
     /// The greatest.
     pub high: f64,
@@ -69,9 +69,9 @@ pub enum Aim {
     /// The published figure, within a band.
     Published {
         figure: f64,
-        /// Where it is published.
+        /// The quote and its source.
         quote: &'static str,
-        /// How far off it may be.
+        /// The accepted error.
         band: Band,
     },
     /// No less than this; and why.
@@ -125,9 +125,9 @@ impl Aim {
 pub enum Verdict {
     /// It does.
     Holds,
-    /// It does not, but would at a corner of the machine's plausible properties.
+    /// It does not, but would at a corner (an extreme of the machine's plausible properties).
     AtACorner,
-    /// Nowhere.
+    /// It holds nowhere.
     Misses,
 }
 
@@ -149,7 +149,7 @@ pub enum Class {
     Published,
     /// It agrees with a statement of the case study in words.
     Words,
-    /// Our designs reach an aim of ours.
+    /// The design reaches an aim that it was made for.
     Aim,
     /// The instrument computes right: no simulation could make it miss.
     Check,
@@ -159,7 +159,7 @@ impl Class {
     /// All of them, the strongest first.
     pub const ALL: [Class; 4] = [Class::Published, Class::Words, Class::Aim, Class::Check];
 
-    /// As in JSON.
+    /// The name in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Class::Published => "published",
@@ -180,8 +180,8 @@ impl Class {
     }
 }
 
-/// How many of each class hold, the strongest class first: `18 of 32 simulated figures with a
-/// published number, 3 of 4 aims hold`.
+/// The number of figures of each class that hold, the strongest class first: `18 of 32 simulated
+/// figures with a published number, 3 of 4 aims hold`.
 pub fn tally<'a>(rows: impl IntoIterator<Item = &'a Row>) -> String {
     let mut counts = [(0, 0); Class::ALL.len()];
     for row in rows {
@@ -216,13 +216,13 @@ pub struct Row {
     pub aim: Aim,
     /// It holds by construction, unless the instrument is broken.
     is_check: bool,
-    /// On the machine.
+    /// The figure on the machine.
     pub ours: Spread,
     /// Medians on the corners.
     pub corners: Vec<f64>,
     /// Why it misses, if it is known to.
     pub why: Option<&'static str>,
-    /// A remark beside it.
+    /// A remark on the figure.
     pub note: Option<String>,
     /// Seconds of this computer that its runs took, without those that earlier rows share.
     pub seconds: f64,
@@ -268,7 +268,7 @@ impl Row {
         }
     }
 
-    /// The same, but that it holds by construction.
+    /// This row as a check: it holds by construction.
     pub fn check(self) -> Self {
         Row {
             is_check: true,
@@ -286,12 +286,12 @@ impl Row {
         }
     }
 
-    /// The same in another unit.
+    /// This row in another unit.
     pub fn unit(self, unit: Unit) -> Self {
         Row { unit, ..self }
     }
 
-    /// Says why it misses, should it.
+    /// Adds the reason why it misses, should it.
     pub fn why(self, why: &'static str) -> Self {
         Row {
             why: Some(why),
@@ -299,7 +299,7 @@ impl Row {
         }
     }
 
-    /// Says something beside it.
+    /// Adds a remark.
     pub fn note(self, note: String) -> Self {
         Row {
             note: Some(note),
@@ -322,7 +322,7 @@ impl Row {
         self.why.unwrap_or(self.aim.source())
     }
 
-    /// Ours over the figure that it is held against, if there is one other than 0.
+    /// The simulated figure over the one that it is compared with, if that is not 0.
     pub fn ratio(&self) -> Option<f64> {
         let figure = self.aim.figure().filter(|&figure| figure != 0.0);
         Some(self.ours.median / figure?)

@@ -73,7 +73,7 @@ fn rows(lab: &Lab) -> Result<Vec<Row>, Failure> {
     Ok(rows.into_iter().flatten().collect())
 }
 
-/// A word that a pair hands to and fro; each task sleeps while it is the other's turn.
+/// A word that a pair of tasks passes to and fro; each task sleeps while it is the other's turn.
 struct Ball(Padded<<Sim as Atomics>::AtomicU64>);
 
 impl Ball {
@@ -89,7 +89,7 @@ impl Ball {
     }
 }
 
-/// Wake-ups a second of as many pairs as the CPUs make, each of which hands a word to and fro.
+/// Wake-ups a second of as many pairs as the CPUs make; each pair hands a word to and fro.
 fn pairs<Q: SleepQueue<Sim> + 'static>(
     probe: &Probe,
     machine: &Profile,

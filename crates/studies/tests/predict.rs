@@ -1,5 +1,5 @@
-//! What stands in for published kernels and machines: the file can be read, nothing malformed can,
-//! no line is idle.
+//! The file of what stands in for published kernels and machines is valid, malformed ones are
+//! refused, and no line is idle.
 
 mod refused;
 

@@ -5,12 +5,12 @@ use alloc::collections::TryReserveError;
 use core::fmt;
 use machine::{PageFault, PagerError};
 
-/// Why an operation was refused. Whatever is refused leaves the space as it was.
+/// The reason why an operation was refused. A refused operation leaves the space unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
     /// No frame, no kernel memory, or no address-space tag is left. `ENOMEM`.
     OutOfMemory(Resource),
-    /// The swap space that the mapping might need is not there. `ENOMEM`.
+    /// There is too little swap space for what the mapping might need. `ENOMEM`.
     OverCommit {
         /// The pages requested.
         pages: u64,
@@ -48,7 +48,7 @@ pub enum Error {
     Denied,
     /// The range has several mappings, or none. `EFAULT`, as `mremap` says.
     NotOne {
-        /// Where the mapping ends or something else begins.
+        /// The address at which the mapping ends or something else begins.
         address: usize,
     },
     /// A task made an access that it has no right to. `SIGSEGV`.

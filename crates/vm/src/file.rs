@@ -1,16 +1,16 @@
 //! A file's calls on its object: `read`, `write`, `ftruncate`.
 //!
-//! Bytes are read and written through the same pages that are mapped. All of it stands above the
-//! reclaimer, which is asked when no frame is left.
+//! Bytes are read and written through the same pages that are mapped. If no frame is left, these
+//! calls reclaim and try again.
 //!
 //! # Private copies
 //! A truncation changes the object, then lists its mappings, then locks the slots of each mapping,
 //! vacant ones too, and takes away the private copies behind the end.
 //! - A copy of the object's page is made under its slot's lock: before the truncation comes there,
-//!   or the object has no page to copy any more.
-//! - A fork or a move, which hands a copy on, lists the new mapping first, and then asks how far
-//!   the object reaches ([`Attachment::reached`]): so the truncation finds the mapping, or the copy
-//!   stays away.
+//!   or afterwards, when the object has no page to copy any more.
+//! - A fork or a move, which passes a copy on, lists the new mapping first, and then reads the
+//!   object's size ([`Attachment::reached`]): so the truncation finds the mapping, or the copy is
+//!   not passed on.
 //!
 //! [`Attachment::reached`]: crate::object::Attachment::reached
 
@@ -27,7 +27,7 @@ use core::ptr;
 use machine::{Memory, PAGE_SIZE, VaRange};
 
 impl<S: System> Object<S> {
-    /// Copies the object's bytes from `offset` on to `to`; returns how many there were.
+    /// Copies the object's bytes from `offset` on to `to`; returns their number.
     ///
     /// Fewer than requested at the object's end, and where an error came after some.
     pub fn read(&self, offset: u64, to: &mut [u8]) -> Result<usize, Error> {
@@ -51,7 +51,7 @@ impl<S: System> Object<S> {
     }
 
     /// Copies `from` to the object's bytes from `offset` on, making the object larger if
-    /// they go beyond its end; returns how many were written.
+    /// they go beyond its end; returns the number of bytes written.
     ///
     /// Fewer than requested where an error came after some.
     pub fn write(&self, offset: u64, from: &[u8]) -> Result<usize, Error> {
@@ -110,7 +110,7 @@ impl<S: System> Object<S> {
                 end: range.end,
             };
             let copies = |at: Mapped<'_, S>| {
-                // Another mapping of the object may stand there by now.
+                // Another mapping of the object may be there by now.
                 let ours = |to: &Attached<S>| {
                     ptr::eq(to.object(), self) && to.index(at.range.start) >= cut
                 };
@@ -131,16 +131,17 @@ impl<S: System> Object<S> {
     /// copies of such pages are the caller's ([`Object::for_each_attachment`]), after this.
     ///
     /// Shrinking a file does not call the store, which is cut off by the next growth or
-    /// write-back, which may fail for it. An error has changed nothing. O(leaves + pages
-    /// cut off). Sleeps while pages cut off are being read or written.
+    /// write-back, which may then fail. An error has changed nothing. O(leaves + pages cut off).
+    /// Sleeps while pages cut off are being read or written.
     pub fn truncate(&self, size: u64, mut remove: impl FnMut(&Hold<S>)) -> Result<(), Error> {
         self.vm()
             .with_frames(|| self.try_truncate(size, &mut remove))
     }
 }
 
-/// Calls `step` with each part of `count` bytes from `offset` on that lies in one page: its
-/// offset, and where it is in the whole. Ends with the first of which not all was done.
+/// Divides the `count` bytes from `offset` on into parts within one page each, and calls `step`
+/// with each part's offset and its range in the whole. Ends with the first part that was not done
+/// wholly.
 fn transfer(
     offset: u64,
     count: usize,

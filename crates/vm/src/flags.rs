@@ -1,4 +1,4 @@
-//! The flags of a mapping, in a word; and which mappings get superpages.
+//! The flags of a mapping, in a word, and the policy for superpages.
 
 use crate::prot::Prot;
 use core::ops::BitOr;
@@ -8,14 +8,13 @@ use core::ops::BitOr;
 pub struct Flags(u32);
 
 impl Flags {
-    /// Nothing, and no rights.
+    /// No flags, and no rights.
     pub const NONE: Flags = Flags(0);
     /// Stores reach all that map the object.
     pub const SHARED: Flags = Flags(1 << 3);
     /// Swap space is reserved for its pages.
     pub const CHARGED: Flags = Flags(1 << 4);
-    /// It never is charged (`MAP_NORESERVE`). Not where nothing is overcommitted
-    /// ([`crate::Overcommit::Never`]).
+    /// It is never charged (`MAP_NORESERVE`). Ignored under [`crate::Overcommit::Never`].
     pub const NO_RESERVE: Flags = Flags(1 << 5);
     /// It may not become writable: a shared mapping of an object that may only be read.
     pub const READ_ONLY: Flags = Flags(1 << 6);
@@ -33,9 +32,9 @@ impl Flags {
     pub const RANDOM: Flags = Flags(1 << 12);
     /// Pages are used in their order, once.
     pub const SEQUENTIAL: Flags = Flags(1 << 13);
-    /// Superpages are wanted.
+    /// The mapping should use superpages.
     pub const HUGE: Flags = Flags(1 << 14);
-    /// Superpages are not wanted.
+    /// The mapping should not use superpages.
     pub const NO_HUGE: Flags = Flags(1 << 15);
 
     const PROT: u32 = 0b111;
@@ -84,7 +83,7 @@ impl BitOr for Flags {
     }
 }
 
-/// Which private anonymous memory is mapped by superpages of 2 MiB where it can be.
+/// The private anonymous memory that is mapped by superpages of 2 MiB where possible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Superpages {
     /// None.
@@ -97,7 +96,7 @@ pub enum Superpages {
 }
 
 impl Superpages {
-    /// Returns true if a mapping with `flags` wants them.
+    /// Returns true if a mapping with `flags` gets superpages.
     #[inline]
     pub(crate) fn wanted(self, flags: Flags) -> bool {
         match self {

@@ -1,4 +1,4 @@
-//! The default: wait for exactly the block that had the page.
+//! The default invalidation: a waiter waits for exactly the block that noted the page.
 //!
 //! A block is a section of one epoch domain, so opening and closing it touches this
 //! CPU's line only. A block that takes a mapping of a page away stamps the page with
@@ -31,7 +31,7 @@ pub struct Snapshots<M: Machine> {
     domain: Domain<M>,
 }
 
-/// What a page's waiters wait for: the table above.
+/// The sections that a page's waiters wait for, as in the table above.
 pub struct Stamp<M: Machine>(M::AtomicU64);
 
 impl<M: Machine> Default for Stamp<M> {
@@ -41,7 +41,7 @@ impl<M: Machine> Default for Stamp<M> {
 }
 
 impl<M: Machine> Snapshots<M> {
-    /// Returns true if all that the stamp stands for has ended.
+    /// Returns true if all sections that the stamp names have ended.
     #[inline]
     fn is_over(&self, stamp: u64) -> bool {
         if let Some(section) = SectionId::from_bits(stamp) {
@@ -62,7 +62,7 @@ impl<M: Machine> Part<M> for Snapshots<M> {
         Ok(Snapshots { domain })
     }
 
-    /// A removal by the reverse map holds the page for which it waits.
+    /// Silent: a removal by the reverse map holds the page for which it waits.
     #[inline]
     fn is_silent(&self) -> bool {
         true

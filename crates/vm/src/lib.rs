@@ -12,9 +12,9 @@
 //! | answer `/proc` | [`proc`], [`Space::stats`] |
 //! | try another design | [`system`], [`System`] |
 //!
-//! An operation that is refused returns an [`Error`] with Linux's errno. The order of locks stands
-//! in [`lock`], the protocol of each structure in its module. `examples/embed` is a machine in less
-//! than 250 lines and a program on it.
+//! An operation that is refused returns an [`Error`] with Linux's errno. [`lock`] has the order of
+//! locks, and the module of each structure its protocol. `examples/embed` is a machine in less than
+//! 250 lines and a program on it.
 #![no_std]
 #![warn(missing_docs, missing_debug_implementations)]
 

@@ -18,19 +18,18 @@
 //! | 70 | [`MemoryStore`] | part of a [`crate::pager::MemoryPager`] | the locks that sleep: 10 to 30 |
 //!
 //! The slots of a range are locked in ascending order of their addresses and held
-//! together, and so are the lists of a superpage's pages; observers see the first, which
-//! stands for all. Otherwise two locks of one class or of one rank are never held together:
-//! not slots of two spaces, not the lists of other pages; frame stealing goes from cache
-//! to cache with one lock at a time.
+//! together, and so are the lists of a superpage's pages; observers see only the first. Otherwise
+//! two locks of one class or of one rank are never held together: not slots of two spaces, not the
+//! lists of other pages; frame stealing goes from cache to cache with one lock at a time.
 //!
-//! A removal by the reverse map starts at 40 and needs 30, and the lists of the other pages
-//! if a superpage maps the page: it only tries, and if it fails it releases 40, takes 30 and
-//! then 40 again, and looks anew.
+//! A removal by the reverse map starts at 40 and needs 30, and the lists of the other pages if a
+//! superpage maps the page: it only tries these, and if that fails it releases 40, takes 30 and
+//! then 40 again, and looks again.
 //!
 //! Builds with debug assertions or feature `lock-order` check all this at run time, and
 //! panic with both call sites where it is broken; feature `lock-profile` counts and
-//! times. The locks have the same sizes in all builds. System rank their own
-//! classes; an embedder may rank its own locks among these.
+//! times. The locks have the same sizes in all builds. Systems rank their own classes, and an
+//! embedder may rank its own locks among these.
 
 use sync::adaptive::Adaptive;
 use sync::lock_class;
@@ -44,8 +43,8 @@ lock_class!(
     pub ObjectSize = "object size", rank 5
 );
 lock_class!(
-    /// A slot of a space's tree. One byte in each slot; of the tasks that want one at once few
-    /// compete.
+    /// A slot of a space's tree. One byte in each slot; only few of the tasks that wait compete for
+    /// it.
     pub TreeSlot = "slot", rank 30
 );
 lock_class!(
@@ -53,8 +52,7 @@ lock_class!(
     pub ObjectShard = "object shard", rank 36
 );
 lock_class!(
-    /// The pmap that has an address-space tag. Held while a reference to a pmap is made, or taken
-    /// out.
+    /// The pmap with an address-space tag. Held while a reference to a pmap is made, or taken out.
     pub PmapRoster = "pmap roster", rank 38
 );
 lock_class!(
@@ -62,8 +60,8 @@ lock_class!(
     pub PagePv = "page pv", rank 40
 );
 lock_class!(
-    /// The slots that have the same PV tables, in the first of which it is. Of the tasks that want
-    /// one at once few compete.
+    /// The slots that share PV tables; the lock is in the first table. Only few of the tasks that
+    /// wait compete for it.
     pub PvFamily = "pv family", rank 42
 );
 lock_class!(

@@ -39,7 +39,7 @@ impl Prot {
         self.0 != 0
     }
 
-    /// Returns true if reading is allowed by name.
+    /// Returns true if reading is allowed explicitly.
     pub const fn reads(self) -> bool {
         self.0 & Self::READ_BIT != 0
     }
@@ -82,8 +82,8 @@ impl Prot {
         Prot(byte)
     }
 
-    /// The rights as page-table bits. A page without any stays present, so that its
-    /// frame is not forgotten, but is not a task's to use.
+    /// The rights as page-table bits. A page without any stays present, so that its frame is not
+    /// forgotten, but no task can use it.
     pub(crate) const fn bits(self) -> u64 {
         let user = if self.is_accessible() { pte::USER } else { 0 };
         let writable = if self.writes() { pte::WRITABLE } else { 0 };
@@ -102,7 +102,7 @@ impl fmt::Debug for Prot {
 }
 
 impl fmt::Display for Prot {
-    /// As `/proc/PID/maps` shows it: `rwx`, `r--`, …
+    /// Writes the rights in the form of `/proc/PID/maps`: `rwx` or `r--`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let letter = |on, letter| if on { letter } else { '-' };
         write!(

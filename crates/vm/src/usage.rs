@@ -7,9 +7,9 @@ use core::ops::{Add, AddAssign};
 /// Pages of a space, or of a part of it, as limits and the account of swap space count them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Usage {
-    /// Mapped at all.
+    /// All mapped pages.
     pub mapped: u64,
-    /// Private and writable, but for stacks.
+    /// Private and writable pages, without stacks.
     pub data: u64,
     /// Locked in memory.
     pub locked: u64,
@@ -18,7 +18,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Nothing.
+    /// No usage.
     pub const NONE: Usage = Usage {
         mapped: 0,
         data: 0,
@@ -65,7 +65,7 @@ impl Sum for Usage {
     }
 }
 
-/// A resource that a space may be limited in, in bytes.
+/// A resource of a space that may be limited, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// Memory mapped (`RLIMIT_AS`).
@@ -74,7 +74,7 @@ pub enum Limit {
     Data,
     /// Memory locked (`RLIMIT_MEMLOCK`).
     Locked,
-    /// How large a stack grows by itself (`RLIMIT_STACK`).
+    /// The size to which a stack grows by itself (`RLIMIT_STACK`).
     Stack,
 }
 
@@ -82,7 +82,7 @@ impl Limit {
     /// Limits that count pages; a stack's size is known.
     pub(crate) const COUNTED: [Limit; 3] = [Limit::AddressSpace, Limit::Data, Limit::Locked];
 
-    /// Pages of `usage` that count for it.
+    /// The pages of `usage` that count towards the limit.
     pub(crate) fn count(self, usage: Usage) -> u64 {
         match self {
             Limit::AddressSpace => usage.mapped,

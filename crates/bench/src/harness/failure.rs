@@ -1,4 +1,4 @@
-//! Why there is no measurement.
+//! The reason why there is no measurement.
 
 use stats::InputError;
 use stats::record::Mode;
@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use workloads::{Call, Error};
 
-/// Why there is no measurement.
+/// The reason why there is no measurement.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// The target cannot run this; another choice would help.
+    /// The target cannot run this workload; another choice would help.
     #[error("{0}")]
     Unavailable(String),
     /// A file cannot be used.

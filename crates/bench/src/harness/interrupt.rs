@@ -19,10 +19,9 @@ static PENDING: AtomicI32 = AtomicI32::new(0);
 static FIRST: AtomicU64 = AtomicU64::new(0);
 static INSTALLED: Once = Once::new();
 
-/// How long after the first signal another one is the same.
+/// The time after the first signal within which another one counts as the same.
 const SAME: Duration = Duration::from_millis(500);
-/// The longest nap: how late a signal that arrives between the question and the
-/// nap is seen.
+/// The longest nap: a signal that arrives between the check and the nap is seen this late.
 const NAP: Duration = Duration::from_secs(1);
 
 /// Starts listening.

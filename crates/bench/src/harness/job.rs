@@ -20,8 +20,8 @@ pub enum Job {
     Film(&'static Film),
 }
 
-/// A workload of the user's own, which only kernels can run: this computer's, and some of them
-/// ours.
+/// A workload of the user's own, which only kernels can run: this computer's, and in part
+/// scalevm's.
 #[derive(Debug)]
 pub struct Own {
     /// Its name in results.
@@ -103,7 +103,7 @@ impl Job {
     }
 
     /// Runs the part of one task of a known workload on the task's handle of the system; `is_last`
-    /// says whether it is the last task.
+    /// is true for the last task.
     pub fn run<S: System>(
         self,
         is_last: bool,
@@ -143,7 +143,7 @@ impl From<&'static Workload> for Job {
 pub struct Film {
     /// The others' workload.
     pub background: &'static Workload,
-    /// How many frames there are.
+    /// The number of frames.
     length: usize,
     /// The fates of the frames that were due. Has room for all: a simulated CPU must not allocate
     /// memory that outlives its machine.
@@ -151,7 +151,7 @@ pub struct Film {
 }
 
 impl Film {
-    /// A film of so many frames. It stays as long as the process, as jobs do.
+    /// A film of `length` frames. It stays as long as the process, as jobs do.
     pub fn new(background: &'static Workload, length: usize) -> &'static Self {
         Box::leak(Box::new(Film {
             background,

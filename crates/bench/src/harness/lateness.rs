@@ -1,17 +1,17 @@
-//! How late the frames of a film are.
+//! The lateness of a film's frames.
 
 use super::{Failure, Film, Plan, Target};
 use std::time::Duration;
 use workloads::Frame;
 
-/// How late the frames of a film were, beyond a frame's time on an idle machine.
+/// The lateness of a film's frames beyond a frame's time on an idle machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lateness {
     /// The median time of a frame on an idle machine.
     pub idle: Duration,
-    /// Of the frames that were shown, how late the middle one was.
+    /// The median lateness of the frames that were shown.
     pub median: Duration,
-    /// How late all but one of a hundred were, or the worst of fewer.
+    /// The lateness that only one frame of a hundred exceeds, or the worst of fewer.
     pub most: Duration,
     pub worst: Duration,
     pub frames: usize,
@@ -20,8 +20,8 @@ pub struct Lateness {
 }
 
 impl Lateness {
-    /// Plays a film of that many frames beside the workload of `plan`, as the last of its tasks,
-    /// and before alone.
+    /// Plays a film of `frames` frames, first alone, and then as the last task of `plan` while the
+    /// others run their workload.
     pub fn watch(target: &dyn Target, plan: &Plan, frames: usize) -> Result<Self, Failure> {
         let background = plan.workload.known()?;
         let play = |tasks| {
@@ -37,7 +37,7 @@ impl Lateness {
         Ok(Self::of(&play(plan.tasks)?, &alone))
     }
 
-    /// Of `frames`, and those of the same film alone.
+    /// The lateness of `frames`, given those of the film played alone.
     pub fn of(frames: &[Frame], alone: &[Frame]) -> Self {
         let taken = sorted(frames);
         let idle = rank(&sorted(alone), 0.5);

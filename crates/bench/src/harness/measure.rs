@@ -3,7 +3,7 @@
 use super::{Body, Failure, Job, Phase, Plan, Reading, Target, Watch, interrupt, say};
 use std::time::Duration;
 
-/// How long to measure.
+/// The schedule of a measurement.
 #[derive(Clone, Copy, Debug)]
 pub struct Schedule {
     /// Samples that are shown but not counted; will-it-scale takes 6.
@@ -23,7 +23,7 @@ impl Schedule {
         self.duration * self.warmup.saturating_add(self.samples)
     }
 
-    /// How exactly the ends of a sample are to be known.
+    /// The accuracy with which the ends of a sample must be known.
     pub fn exactness(&self) -> Duration {
         (self.duration / 1000).max(Duration::from_micros(10))
     }
@@ -203,7 +203,7 @@ impl Outcome {
         Err(own(plan, None, why))
     }
 
-    /// Says so if the ends of samples are not known exactly.
+    /// Prints a warning if the ends of samples are not known exactly.
     fn warn(&self) {
         let doubts = self.samples.iter().map(|sample| sample.doubt);
         let doubtful: Vec<f64> = doubts.filter(|&doubt| doubt > DOUBT).collect();

@@ -37,11 +37,11 @@ pub const MAX_TASKS: u32 = 2048;
 pub struct Plan {
     /// The work of each task.
     pub workload: Job,
-    /// How many tasks run it.
+    /// The number of tasks that run it.
     pub tasks: usize,
     /// True if they share an address space.
     pub mode: Mode,
-    /// To how many they count together, if there is an end.
+    /// The number to which they count together, if there is an end.
     pub count: Option<u64>,
 }
 
@@ -55,7 +55,8 @@ impl Plan {
     /// The counter of `task`.
     ///
     /// # Safety
-    /// As for [`Counter::dealt`].
+    /// `supply` outlives the counter, and lies at this address in each process that calls
+    /// [`Counter::add`].
     pub unsafe fn counter(&self, task: usize, supply: NonNull<Counter>) -> Counter {
         let tasks = self.tasks as u64;
         let is_dealt = self.workload.known().is_ok_and(Workload::is_dealt);
@@ -128,8 +129,8 @@ pub trait Running {
         Vec::new()
     }
 
-    /// The machine whose scheduler deals the tasks over threads of this process; none if no
-    /// scheduler of ours runs them.
+    /// The machine whose scheduler deals the tasks over threads of this process; none if a
+    /// scheduler of the kernel runs them.
     fn scheduled(&self) -> Option<&Hosted> {
         None
     }

@@ -3,7 +3,7 @@
 use super::Running;
 use std::time::Duration;
 
-/// How often the counters are read at most, until they are read within the time that is wanted.
+/// The most attempts to read all counters within the required time.
 const TRIES: usize = 50;
 
 /// Each task's count at one moment.
@@ -16,7 +16,7 @@ pub struct Reading {
     pub counts: Vec<u64>,
     /// The middle of the time that reading took, by the target's clock.
     pub at: Duration,
-    /// That time: each counter was read in it.
+    /// The time that reading took: each counter was read in it.
     pub within: Duration,
 }
 

@@ -26,7 +26,7 @@ pub struct Together<'a> {
 }
 
 impl<'a> Together<'a> {
-    /// Adds one, if it is there.
+    /// Adds an observer, if there is one.
     pub fn with<W: Watch>(mut self, member: &'a mut Option<W>) -> Self {
         self.members
             .extend(member.as_mut().map(|one| one as &mut dyn Watch));
@@ -46,12 +46,12 @@ impl Watch for Together<'_> {
     }
 }
 
-/// How far something is, as the caller likes to show it.
+/// A display of progress.
 pub trait Progress: Sync {
     /// The next point begins.
     fn point(&self, label: &str);
 
-    /// A step is done, which was so much work.
+    /// A step is done, which was `work` units of work.
     fn worked(&self, work: u64);
 
     /// A step is done, where all are the same work.
@@ -63,14 +63,14 @@ pub trait Progress: Sync {
     fn finish(&self);
 }
 
-/// Nobody looks.
+/// No display.
 impl Progress for () {
     fn point(&self, _: &str) {}
     fn worked(&self, _: u64) {}
     fn finish(&self) {}
 }
 
-/// Shows so many steps, each a `unit`.
+/// Makes a progress display of this number of steps, each a `unit`.
 pub type Bars = fn(u64, &str) -> Box<dyn Progress>;
 
 impl Watch for Box<dyn Progress> {

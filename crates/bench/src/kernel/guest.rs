@@ -17,12 +17,12 @@ use std::time::{Duration, Instant};
 
 /// Where the guest has the program.
 const PLACE: &str = "workload";
-/// How long the guest may say nothing: it boots, and emulation is slow.
+/// The longest silence of a guest: it boots, and emulation is slow.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// How often to check for an interrupt by the user.
+/// The time between two checks for an interrupt by the user.
 const TURN: Duration = Duration::from_millis(100);
 
-/// How carrying the console has ended.
+/// The result of carrying the console.
 type Carried = Result<Ended, guests::Error>;
 
 /// A guest that was watched to its end.

@@ -2,8 +2,8 @@
 //!
 //! Each measurement boots a guest of its own. The guest runs the workloads of [`os`](crate::os),
 //! unchanged: that module, linked statically, is a program of the guest's ([`crate::inside`]) and
-//! runs on our kernel there. It reports the tasks' counts, and their time by the guest's clock; a
-//! `Guest` holds the latest report.
+//! runs on scalevm's kernel there. It reports the tasks' counts, and their time by the guest's
+//! clock; a `Guest` holds the latest report.
 
 mod guest;
 mod program;
@@ -24,7 +24,7 @@ pub struct Kernel {
     pub preset: Preset,
     /// Where tasks run on the guest's CPUs.
     pub affinity: Affinity,
-    /// How many CPUs the guest has.
+    /// The number of the guest's CPUs.
     pub cpus: u32,
 }
 

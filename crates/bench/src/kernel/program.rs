@@ -1,5 +1,5 @@
-//! The program that a guest runs: for workloads of ours always the same one, for a test case of the
-//! user's one that is made from it.
+//! The program that a guest runs: one program for all of scalevm's workloads, and a program made
+//! from it for a test case of the user's.
 
 use crate::harness::{Failure, Job, Plan, say};
 use crate::own::{Directory, compile_static};
@@ -33,8 +33,8 @@ pub(super) fn of(plan: &Plan) -> Result<Program, Failure> {
     })
 }
 
-/// This crate without the systems that are ours, linked statically; built when it is first needed,
-/// in a folder of its own.
+/// Builds this crate without scalevm's own systems, linked statically, in a folder of its own; done
+/// when first needed.
 fn build() -> Result<PathBuf, Failure> {
     const HOST: &str = "x86_64-unknown-linux-gnu";
     let folder = here().join("../../target/guest");

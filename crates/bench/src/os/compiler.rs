@@ -24,7 +24,7 @@ pub fn arguments(unit: u64, output: RawFd, inputs: &[RawFd]) -> Vec<CString> {
         .collect()
 }
 
-/// Compiles, if this process is a compiler; then its exit code.
+/// Compiles, if this process is a compiler, and returns the exit code.
 pub fn run() -> Option<ExitCode> {
     let mut words = std::env::args();
     if words.next()? != NAME {

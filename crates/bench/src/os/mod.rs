@@ -96,7 +96,7 @@ impl Target for Os {
     }
 }
 
-/// How often to check that all is well.
+/// The time between two checks that all is well.
 const TURN: Duration = Duration::from_millis(20);
 
 /// Tasks at work.

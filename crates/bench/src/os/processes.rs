@@ -24,10 +24,10 @@ pub struct Processes {
     system: Linux,
 }
 
-/// How long tasks that have children of their own may take to wait for them.
+/// The longest time that tasks with children of their own may take to wait for them.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Forks a child for each task and opens the gate when all stand before it.
+/// Forks a child for each task and opens the gate when all wait at it.
 pub fn start(
     plan: &Plan,
     places: &[Mask],
@@ -136,7 +136,7 @@ impl Processes {
 
 impl Processes {
     /// Lets the tasks end by themselves: children of theirs would be orphans if they were
-    /// killed. For some time only: one may still stand before the gate.
+    /// killed. For some time only: one may still wait at the gate.
     fn let_end(&mut self) {
         for slot in self.area.slots() {
             slot.counter.stop();
@@ -170,7 +170,7 @@ impl Processes {
         Ok(())
     }
 
-    /// Why the child of `task` has ended with `status`.
+    /// The failure of the child of `task`, which has ended with `status`.
     fn failure(&self, task: usize, status: ExitStatus) -> Failure {
         self.area.failure(self.workload.name, task, Some(status))
     }

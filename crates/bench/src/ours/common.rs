@@ -17,7 +17,7 @@ pub struct Common<S: System<Machine: Kernel>> {
     given: Given<S>,
 }
 
-/// Where the tasks' processes come from.
+/// The source of the tasks' processes.
 enum Descent<S: System<Machine: Kernel>> {
     /// Each is new.
     New,
@@ -40,12 +40,12 @@ pub struct Given<S: System<Machine: Kernel>> {
     pub inputs: Option<Inputs<S>>,
     /// The mail server, if there is one.
     pub daemon: Option<Daemon>,
-    /// The kernel's services beside memory.
+    /// The kernel's services other than memory.
     pub services: Arc<Services<S>>,
 }
 
 impl<S: System<Machine: Kernel>> Common<S> {
-    /// Made on a CPU of the machine, for the tasks of `plan`.
+    /// Makes the objects for the tasks of `plan`, on a CPU of the machine.
     pub fn new(vm: &Arc<Vm<S>>, plan: &Plan, preset: Preset) -> Result<Self, Error> {
         let family = plan.workload.uses(Feature::Family);
         let first = match plan.mode {

@@ -8,8 +8,8 @@ use workloads::{Call, Descriptor, Error};
 
 /// The object behind a descriptor.
 pub enum Open<M: Machine> {
-    /// A file, which tasks only poll for writing: it is always writable. The count of its
-    /// references, one of which the polling task holds.
+    /// A file, which tasks only poll for writing: it is always writable. Holds the count of its
+    /// references; the polling task has one.
     File(Padded<M::AtomicU32>),
     /// An end of a pipe of the task's own, closed with its descriptor.
     Own(Arc<Pipe<M>>, End),
@@ -42,7 +42,7 @@ impl<M: Machine> Open<M> {
 pub struct Descriptors<M: Machine>(Vec<Option<Open<M>>>);
 
 impl<M: Machine> Descriptors<M> {
-    /// None.
+    /// No descriptors.
     pub fn new() -> Self {
         Descriptors(Vec::new())
     }
@@ -58,7 +58,7 @@ impl<M: Machine> Descriptors<M> {
         Descriptor(place as i32)
     }
 
-    /// Numbers for both ends.
+    /// Adds both ends, and returns their numbers.
     pub fn add_ends(&mut self, of: impl Fn(End) -> Open<M>) -> [Descriptor; 2] {
         [End::Reading, End::Writing].map(|end| self.add(of(end)))
     }
@@ -69,7 +69,7 @@ impl<M: Machine> Descriptors<M> {
         open.ok_or(Error::Failed(call, libc::EBADF))
     }
 
-    /// The pipe of which this is the end `end`.
+    /// The pipe whose end `end` the descriptor is.
     fn pipe(&self, descriptor: Descriptor, end: End, call: Call) -> Result<&Pipe<M>, Error> {
         match self.get(descriptor, call)?.end() {
             Some((pipe, which)) if which == end => Ok(pipe),
@@ -109,7 +109,7 @@ impl<M: Machine> Descriptors<M> {
         })
     }
 
-    /// Returns true if one could write now.
+    /// Returns true if a write would not wait now.
     pub fn is_writable<K: Kernel<M>>(&self, kernel: &K, to: Descriptor) -> Result<bool, Error> {
         Ok(match self.get(to, Call::Poll)? {
             Open::File(references) => {

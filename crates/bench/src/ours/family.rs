@@ -5,7 +5,7 @@ use machine::{Atomic, Machine, Ordering, SharedCell};
 use std::ptr::from_ref;
 use workloads::Error;
 
-/// The end of a child, which its parent sleeps for.
+/// The end of a child, for which its parent sleeps.
 pub struct Over<M: Machine, R> {
     /// 1 when the child has ended.
     ended: M::AtomicU32,
@@ -21,7 +21,7 @@ struct Left<R>(Result<R, Error>);
 unsafe impl<R> Send for Left<R> {}
 
 impl<M: Machine, R> Over<M, R> {
-    /// Of a child that lives.
+    /// The state of a child that still runs.
     pub fn new() -> Self {
         Over {
             ended: M::AtomicU32::new(0),
@@ -29,7 +29,7 @@ impl<M: Machine, R> Over<M, R> {
         }
     }
 
-    /// The child ends. The parent may have gone on when this returns.
+    /// Announces the child's end. The parent may have continued when this returns.
     pub fn tell(&self, kernel: &impl Kernel<M>, left: Result<R, Error>) {
         let key = self.key();
         // SAFETY: the child's until it says that it has ended.

@@ -12,8 +12,8 @@ use std::time::Duration;
 
 /// A machine whose tasks call a kernel.
 pub trait Kernel: Stores + Clock {
-    /// A task makes a system call; charges its cost beside the lines it touches, and computes
-    /// `private` nanoseconds that the machine does not see.
+    /// Enters a system call: charges its cost in addition to that of the lines it touches, and
+    /// computes `private` nanoseconds that the machine does not see.
     #[inline]
     fn enter(_private: f64) {}
 
@@ -50,7 +50,7 @@ pub trait Kernel: Stores + Clock {
         Self::start(unsafe { std::mem::transmute::<Box<dyn FnOnce() + Send + 'a>, Job>(job) });
     }
 
-    /// A parent waits for its child's end: that time is the child's.
+    /// Waits for a child's end; that time counts as the child's.
     fn stand_by<R>(wait: impl FnOnce() -> R) -> R;
 
     /// Nanoseconds that the calling task has been off its CPU so far, wrapping.
@@ -61,7 +61,7 @@ pub trait Kernel: Stores + Clock {
         }
     }
 
-    /// A task computes for so many nanoseconds.
+    /// Lets the task compute for `nanoseconds`.
     fn compute(nanoseconds: u64);
 }
 
@@ -113,7 +113,7 @@ impl Kernel for Sim {
     }
 }
 
-/// The calling task computes for about so many nanoseconds.
+/// Lets the calling task compute for about `nanoseconds`.
 pub fn pass(nanoseconds: f64) {
     /// By how much the computing of a call varies, at random, as a share.
     const JITTER: f64 = 0.1;
@@ -129,9 +129,9 @@ pub fn pass(nanoseconds: f64) {
 pub struct Ledger {
     user: AtomicU64,
     system: AtomicU64,
-    /// Until now it has been off its CPU so long, by [`Kernel::off`].
+    /// The time off its CPU until now, by [`Kernel::off`].
     off: AtomicUsize,
-    /// Until when it is written.
+    /// The time up to which it is written.
     until: AtomicU64,
 }
 
@@ -139,7 +139,7 @@ pub struct Ledger {
 pub type Ledgers = Arc<[Ledger]>;
 
 impl Ledger {
-    /// `tasks` of them.
+    /// Makes ledgers for `tasks` tasks.
     pub fn of_tasks(tasks: usize) -> Ledgers {
         (0..tasks).map(|_| Ledger::default()).collect()
     }
@@ -156,7 +156,7 @@ impl Ledger {
         }
     }
 
-    /// When the last task was in the kernel for the last time, by the machine's clock.
+    /// The time at which the last task was in the kernel for the last time, by the machine's clock.
     pub fn end(ledgers: &Ledgers) -> u64 {
         let ends = ledgers.iter().map(|one| one.until.load(Relaxed));
         ends.max().unwrap_or(0)
@@ -175,14 +175,14 @@ impl Ledger {
     }
 }
 
-/// Which task this is of those that run together, and the ledgers of their time.
+/// The number of a task among those that run together, and the ledgers of their time.
 #[derive(Clone)]
 pub struct Account {
-    /// Which task, from 0.
+    /// The task's number, from 0.
     pub task: usize,
-    /// Nanoseconds a call computes beside what the machine sees.
+    /// Nanoseconds that a call computes in addition to what the machine sees.
     pub private: f64,
-    /// If they are wanted.
+    /// The ledgers of a watched run.
     pub ledgers: Option<Ledgers>,
 }
 
@@ -206,7 +206,7 @@ impl Account {
         self.ledgers.as_ref().map(|_| M::now())
     }
 
-    /// The task's time begins.
+    /// Begins the task's time.
     pub fn begin<M: Kernel>(&self) {
         if let Some(ledger) = self.ledger() {
             ledger.off.store(M::off(), Relaxed);
@@ -214,14 +214,14 @@ impl Account {
         }
     }
 
-    /// The task makes a system call.
+    /// Charges a system call of the task.
     #[inline]
     pub fn enter<M: Kernel>(&self) {
         self.left_user::<M>(self.now::<M>());
         M::enter(self.private);
     }
 
-    /// The task has been in the kernel since `at`, as [`Account::now`] said then.
+    /// Charges the task's time in the kernel since `at`, a result of [`Account::now`].
     #[inline]
     pub fn left_user<M: Kernel>(&self, at: Option<u64>) {
         if let (Some(ledger), Some(at)) = (self.ledger(), at) {
@@ -229,7 +229,7 @@ impl Account {
         }
     }
 
-    /// The task is in the kernel for `work`.
+    /// Does `work` in the kernel.
     #[inline]
     #[track_caller]
     pub fn in_kernel<M: Kernel, R>(
@@ -243,8 +243,8 @@ impl Account {
         result
     }
 
-    /// The task is in the kernel for `work` and does not return to its program: nothing takes it
-    /// off its CPU on the way there, also if `work` has woken who waits for its end.
+    /// Does `work` in the kernel without a return to the task's program: nothing takes the task off
+    /// its CPU on the way there, even if `work` has woken a task that waits for its end.
     #[inline]
     #[track_caller]
     pub fn to_the_end<M: Kernel, R>(
@@ -261,7 +261,7 @@ impl Account {
         result
     }
 
-    /// The task returns from the kernel.
+    /// Ends the task's time in the kernel.
     #[inline]
     pub fn leave<M: Kernel>(&self) {
         self.left_system::<M>();

@@ -1,9 +1,9 @@
 //! scalevm's own VM as a system that workloads run on, and its hosted machine: threads
 //! of this process.
 //!
-//! Each task is a thread and a CPU of a hosted machine; or there are fewer threads, and one of our
-//! schedulers decides which task runs on which. As processes, tasks have an
-//! address space each, in one physical memory; as threads, they share one.
+//! Each task is a thread and a CPU of a hosted machine; or there are fewer threads, and a scheduler
+//! of the workspace decides which task runs on which. As processes, tasks have an address space
+//! each, in one physical memory; as threads, they share one.
 
 mod common;
 mod descriptors;
@@ -33,22 +33,23 @@ pub use stores::swap_space;
 use vm::{Options, Vm};
 use workloads::{Feature, Workload};
 
-/// Physical memory for each task beside that of its workload: page tables, and the pages
-/// in the CPUs' caches. Only the used part costs anything.
+/// Physical memory for each task in addition to that of its workload: page tables, and the pages in
+/// the CPUs' caches. Only the used part costs anything.
 const MEMORY_PER_TASK: usize = 32 << 20;
 
-/// Physical memory for so many tasks that run `workload`. Pages mapped from files may
-/// be there twice.
+/// Physical memory for `tasks` tasks that run `workload`. Pages mapped from files may be in memory
+/// twice.
 pub fn memory(workload: &Workload, tasks: usize) -> usize {
     let copies = if workload.needs.files { 2 } else { 1 };
     tasks * (copies * workload.needs.memory + MEMORY_PER_TASK)
 }
 
-/// Swap space for each task, in pages: several of the workloads' mappings, so that a CPU's stock
-/// holds one of them and a page (malloc1), with half of the space in stocks and stocks half full.
+/// Swap space for each task, in pages: several of the workloads' mappings, so that a CPU's share of
+/// the account holds one of them and a page (malloc1), with half of the space in shares and shares
+/// half full.
 pub const SWAP_PER_TASK: u64 = 5 * (workloads::SIZE / PAGE_SIZE) as u64;
 
-/// The features of our VM beyond memory.
+/// The features of scalevm's VM beyond memory.
 const FEATURES: &[Feature] = &[
     Feature::Remap,
     Feature::PageOut,
@@ -62,19 +63,18 @@ const FEATURES: &[Feature] = &[
     Feature::Family,
 ];
 
-/// Our VM as a target.
+/// Scalevm's VM as a target.
 pub struct Ours {
     /// How the VM is built.
     pub preset: Preset,
     /// Where tasks run.
     pub affinity: Affinity,
-    /// Over how many threads the scheduler of the preset's system deals tasks that are more; if
-    /// there is no such number, each task is a thread, and the host's scheduler deals them over its
-    /// CPUs.
+    /// The number of threads over which the scheduler of the preset's system deals more tasks than
+    /// that; without it each task is a thread, and the host's scheduler deals them over its CPUs.
     pub cpus: Option<usize>,
 }
 
-/// The workload, if our VM has all that it needs.
+/// The workload, if scalevm's VM has all that it needs.
 pub fn can_run(plan: &Plan) -> Result<&'static Workload, Failure> {
     let workload = plan.workload.known()?;
     let mut features = workload.needs.features.iter();
@@ -124,8 +124,8 @@ impl Ours {
 
     fn begin(&self, plan: &Plan, ledgers: Option<Ledgers>) -> Result<Threads, Failure> {
         can_run(plan)?;
-        // All presets are chosen at run time, our own too: it is compared with the others at the
-        // same cost of dispatch.
+        // All presets are chosen at run time, the default one too: it is compared with the others
+        // at the same cost of dispatch.
         let mut options: Options<Selected<Hosted>> = Options {
             swap_pages: Some(SWAP_PER_TASK * plan.tasks as u64),
             ..self.preset.options()

@@ -1,4 +1,4 @@
-//! Processes of our own VM.
+//! Processes of scalevm's VM.
 
 use machine::{Locals, PAGE_SIZE, Platform, Tasks};
 use std::marker::PhantomData;
@@ -15,7 +15,7 @@ const IMAGE_PAGES: usize = 16;
 /// A process: an address space with a program in it.
 pub struct Process<S: System> {
     pub(super) space: Space<S>,
-    /// Where its program is.
+    /// The address of its program.
     image: usize,
 }
 
@@ -46,7 +46,7 @@ impl<S: System> Process<S> {
         born.map(|()| child).inspect_err(|_| self.enter())
     }
 
-    /// The calling task runs in this process from now on, on whatever CPU it is.
+    /// Lets the calling task run in this process from now on, on whatever CPU it is.
     pub(super) fn enter(&self) {
         enter(&self.space);
     }
@@ -78,7 +78,7 @@ pub fn inside<S: System, R>(space: &Space<S>, act: impl FnOnce() -> R) -> R {
     act()
 }
 
-/// The calling task runs in `space` from now on, on whatever CPU it is.
+/// Lets the calling task run in `space` from now on, on whatever CPU it is.
 fn enter<S: System>(space: &Space<S>) {
     S::Machine::with_locals(|locals| {
         locals.words[EMBEDDER].set(name(space));
@@ -92,7 +92,7 @@ fn name<S: System>(space: &Space<S>) -> usize {
     from_ref::<Pmap<S>>(space.pmap()) as usize
 }
 
-/// The calling task runs in no process from now on: the one it was in ends.
+/// Lets the calling task run in no process from now on: the one that it was in ends.
 pub(super) fn leave<M: Platform>() {
     M::with_locals(|locals| locals.words[EMBEDDER].set(0));
 }
@@ -106,7 +106,7 @@ fn back<S: System>(locals: &Locals) {
     }
 }
 
-/// The calling task runs in `space` and starts a program there; returns where it is.
+/// Lets the calling task run in `space` and start a program there; returns the program's address.
 fn load<S: System>(space: &Space<S>) -> Result<usize, Error> {
     enter(space);
     let image = space.map(IMAGE_PAGES * PAGE_SIZE, vm::Prot::READ_WRITE);
@@ -118,7 +118,7 @@ fn load<S: System>(space: &Space<S>) -> Result<usize, Error> {
     Ok(image)
 }
 
-/// Says which call failed.
+/// Names the call that failed.
 pub(super) fn failed(call: Call) -> impl Fn(vm::Error) -> Error {
     move |error| Error::Failed(call, error.errno())
 }

@@ -12,7 +12,7 @@ use std::io;
 
 /// A machine that takes a scheduler.
 pub trait Schedules: Contexts {
-    /// Gives it the one that `make` makes of its CPUs.
+    /// Gives the machine the scheduler that `make` makes of its CPUs.
     fn schedule_by<S: Scheduler + 'static>(&self, make: fn(CpuRange) -> S) -> io::Result<()>;
 }
 

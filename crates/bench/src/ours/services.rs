@@ -1,4 +1,4 @@
-//! The services of a run's kernel beside memory.
+//! The services of a run's kernel other than memory.
 
 use super::kernel::Kernel;
 use super::process::failed;
@@ -14,7 +14,7 @@ use workloads::{Call, Error, Feature};
 
 /// The kernel's services for all tasks of a run.
 pub struct Services<S: System<Machine: Kernel>> {
-    /// How tasks enter it and sleep there.
+    /// The way in which tasks enter the kernel and sleep there.
     pub kernel: AnyKernel<S::Machine>,
     /// Waiters at words of memory; none if the workload has no futexes.
     pub futexes: Option<Futexes<S::Machine>>,
@@ -22,13 +22,13 @@ pub struct Services<S: System<Machine: Kernel>> {
     pub pipes: Vec<Arc<Pipe<S::Machine>>>,
     /// A page for each task, if they are.
     pub memory: Option<ObjectRef<S>>,
-    /// How many tasks there are, and how many of them are threads of one process with a task.
+    /// The number of tasks, and the number of them that are threads of one process.
     pub tasks: usize,
     pub companions: usize,
 }
 
 impl<S: System<Machine: Kernel>> Services<S> {
-    /// For the tasks of `plan`, on a CPU of the machine.
+    /// Makes the services for the tasks of `plan`, on a CPU of the machine.
     pub fn new(vm: &Arc<Vm<S>>, plan: &Plan, preset: Preset) -> Result<Self, Error> {
         let kernel = preset.kernel();
         let futexes = plan

@@ -1,4 +1,4 @@
-//! Where our VM's machines keep files and pages that have no room in memory.
+//! The stores in which the VM's machines keep files and pages that have no room in memory.
 
 use super::process::failed;
 use hosted::{FilePager, Hosted};
@@ -42,8 +42,8 @@ fn temporary() -> Result<FilePager, PagerError> {
     })
 }
 
-/// Nanoseconds that a call of the simulated disk takes, and that each of its pages takes
-/// beside: a common solid-state disk, from memory, not fitted to any.
+/// Nanoseconds that a call of the simulated disk takes, and that each of its pages adds: those of a
+/// common solid-state disk, an estimate that is not fitted to any.
 const LATENCY: u64 = 80_000;
 const PAGE: u64 = 2_000;
 

@@ -262,8 +262,8 @@ impl<S: System<Machine: Kernel>> workloads::System for Task<S> {
     }
 
     fn program_break(&mut self) -> Result<usize, Error> {
-        // Tasks of one process move the break up and back beside each other, so the
-        // place to start from is where the heap begins, not where it ends just now.
+        // Tasks of one process move the break up and back concurrently, so the place to start from
+        // is where the heap begins, not where it ends just now.
         self.in_kernel(Entry::Break, || Ok(vm::HEAP_START))
     }
 

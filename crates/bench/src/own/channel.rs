@@ -33,7 +33,7 @@ pub enum Kind {
     End,
 }
 
-/// By their number.
+/// The kinds by number.
 const KINDS: [Kind; 11] = [
     Kind::Loaded,
     Kind::Refused,
@@ -57,7 +57,7 @@ const LONGEST: usize = 4096;
 #[derive(Debug, PartialEq, Eq)]
 pub struct Packet {
     pub kind: Kind,
-    /// Of which task, if of one.
+    /// The task, if the packet is of one.
     pub task: u32,
     /// A status as `wait` gives it, if there is one.
     pub status: i32,

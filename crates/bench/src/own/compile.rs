@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{env, fs, io};
 
-/// As will-it-scale builds its tests, and so that stacks can be followed.
+/// The flags with which will-it-scale builds its tests, and one that keeps frame pointers for
+/// stacks.
 const FLAGS: &[&str] = &["-O2", "-g", "-fno-omit-frame-pointer", "-Wall", "-pthread"];
 
 /// Compiles `source` with `$CC` (or `cc`) and `$CFLAGS` into `directory`, as a shared object. The
@@ -17,7 +18,7 @@ pub fn compile(source: &Path, stem: &str, directory: &Directory) -> Result<PathB
     made(source, &["-fPIC", "-shared"], &[], object)
 }
 
-/// The same with `harness`, whose `main` starts the tasks, as a static program.
+/// Compiles a test case with `harness`, whose `main` starts the tasks, into a static program.
 #[cfg(feature = "ours")]
 pub fn compile_static(
     source: &Path,
@@ -87,7 +88,7 @@ impl Directory {
         Ok(Directory(OsString::from_vec(name).into()))
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.0
     }

@@ -9,9 +9,9 @@ use std::path::Path;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-/// How long the host may take to clean up, or to end when it has said that it does.
+/// The longest time that the host may take to clean up, or to end when it has announced that.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How often to check for an interrupt by the user.
+/// The time between two checks for an interrupt by the user.
 const TURN: Duration = Duration::from_millis(100);
 
 /// Tasks at work in their host; ended and cleaned up when dropped.

@@ -15,7 +15,7 @@ use std::{fs, io};
 pub struct Setting<'a> {
     /// The work to run.
     pub body: &'a Body,
-    /// By how many tasks.
+    /// The number of tasks.
     pub tasks: usize,
     /// True if these are threads.
     pub threads: bool,
@@ -66,7 +66,7 @@ impl Process {
         command
             .arg0("scalevm")
             .args(setting.arguments(channel, area));
-        // A test case's output is no data of ours.
+        // A test case's output is no result.
         let stderr = io::stderr();
         command.stdin(Stdio::null()).stdout(stderr);
         // A group of its own: Ctrl-C does not reach it, and it can be killed as a whole.
@@ -100,7 +100,7 @@ impl Process {
         self.child.id()
     }
 
-    /// How the host ended; waits for that until `limit` has passed.
+    /// Waits for the host's end until `limit` has passed, and returns its status.
     pub fn ended(&mut self, limit: Duration) -> Option<ExitStatus> {
         let deadline = Instant::now() + limit;
         while self.status.is_none() && !self.is_zombie() {
@@ -115,7 +115,7 @@ impl Process {
     /// Returns true if the host has ended and waits to be reaped.
     fn is_zombie(&self) -> bool {
         let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
-        // SAFETY: a zeroed siginfo is valid; `child` is ours and not reaped, so the
+        // SAFETY: a zeroed siginfo is valid; `child` is this process's and not reaped, so the
         // number is its own.
         unsafe {
             let mut info: libc::siginfo_t = std::mem::zeroed();

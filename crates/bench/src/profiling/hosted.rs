@@ -1,4 +1,4 @@
-//! On our own VM on threads: its lock profile, beside the kernel's view of the threads.
+//! Profiles scalevm's VM on threads: its lock profile, and the kernel's view of the threads.
 
 use super::os::{Kernel, recorded};
 use super::watched::{self, Probe, Runs};
@@ -14,7 +14,7 @@ use sync::watch::profile::{self as lock_profile, Row, Tables};
 pub fn profile(subject: &Subject<'_>) -> Result<Option<Profile>, Failure> {
     let probe = |running: &dyn Running| {
         let (kernel, refused) = match Kernel::new(running, &subject.options) {
-            // Our own locks are seen without it.
+            // The VM's own locks are seen without it.
             Err(Failure::Recording(error @ perf::Error::Refused(_))) => (None, Some(error)),
             kernel => (Some(kernel?), None),
         };
@@ -45,8 +45,8 @@ fn of(subject: &Subject<'_>, runs: &Runs<Seen>) -> Profile {
     profile.locks = own::locks(rows, task_seconds);
     match recording {
         Some(recording) => {
-            // The kernel's locks are waited for beside ours, where threads fault or are
-            // created; a futex is how they wait for ours.
+            // Threads wait for the kernel's locks, too, where they fault or are created; they wait
+            // for the VM's by a futex.
             let kernel = recording.locks(task_seconds).into_iter();
             let others = kernel.filter(|lock| lock.kind != Kind::Futex);
             profile.locks.extend(others);
@@ -61,7 +61,7 @@ fn of(subject: &Subject<'_>, runs: &Runs<Seen>) -> Profile {
     profile
 }
 
-/// The waits of tasks under a scheduler of ours: for locks, for something else, and for a CPU. The
+/// The waits of tasks under scalevm's scheduler: for locks, for something else, and for a CPU. The
 /// kernel's view of the threads is how long the CPUs had no task.
 fn off_cpus(rows: &[Row], workload: &str, off: Off) -> Stacks {
     let seconds = |nanoseconds: u64| nanoseconds as f64 / 1e9;
@@ -75,7 +75,7 @@ fn off_cpus(rows: &[Row], workload: &str, off: Off) -> Stacks {
     waits
 }
 
-/// The kernel's events, if there are any, and our lock profile.
+/// The kernel's events, if there are any, and the VM's lock profile.
 struct Both {
     kernel: Option<Kernel>,
     refused: Option<String>,
@@ -88,10 +88,10 @@ struct Both {
 /// The observations of both.
 struct Seen {
     recording: Option<Recording>,
-    /// Why there is no recording.
+    /// The reason why there is no recording.
     refused: Option<String>,
     rows: Vec<Row>,
-    /// How long tasks have been off CPUs, under a scheduler of ours.
+    /// How long tasks have been off CPUs, under scalevm's scheduler.
     off: Option<Off>,
 }
 

@@ -1,4 +1,4 @@
-//! On our kernel in a guest: its own samples, and its lock profile.
+//! Profiles scalevm's kernel in a guest: its own samples, and its lock profile.
 
 use super::watched::unwatched;
 use super::{Subject, names, own};
@@ -9,9 +9,9 @@ use guests::{Frame, functions};
 use profile::{Hidden, Kind, Lock, Profile, Stacks};
 use std::collections::HashMap;
 
-/// Where the kernel's addresses begin.
+/// The first address of the kernel.
 const KERNEL: u64 = 1 << 63;
-/// Where it puts programs that may lie anywhere.
+/// The address at which it puts position-independent programs.
 const ANYWHERE: u64 = 0x5555_5555_4000;
 /// The function under which a thread's work is, in the kernel.
 const BEGIN: &str = "kernel::process::thread::run";
@@ -133,7 +133,7 @@ impl Seen {
         self.busy = busy.begun_at(BEGIN);
     }
 
-    /// Shares of the tasks' time, of which a part is left that was not spent on a CPU.
+    /// Computes shares of the tasks' time; the rest is time that was not spent on a CPU.
     fn account(&mut self, tasks: usize, workload: &str) {
         let task_seconds = self.seconds * tasks as f64;
         let locks = self.locks.drain(..);

@@ -21,13 +21,13 @@ pub struct Subject<'a> {
     pub system: &'a System,
     /// The plan that runs.
     pub plan: Plan,
-    /// How long, unwatched and watched each.
+    /// The schedule of the unwatched and of the watched run.
     pub schedule: Schedule,
     /// The options of recording the kernel.
     pub options: perf::Options,
     /// Describes this computer; takes the time to watch its load.
     pub machine: fn() -> Environment,
-    /// Shows how far it is.
+    /// Shows the progress.
     pub bars: Bars,
 }
 

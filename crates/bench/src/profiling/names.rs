@@ -1,7 +1,7 @@
 //! Functions by the modules that they are in.
 
 /// A function's package, and its path from there: `vm::space::unmap::remove` for a function
-/// `remove` in …/vm/src/space/unmap.rs:45; none without a file.
+/// `remove` in `vm/src/space/unmap.rs:45`; none without a file.
 pub fn qualified<'a>(function: &str, place: &'a str) -> Option<(&'a str, String)> {
     let (file, _) = place.rsplit_once(".rs")?;
     let (folder, file) = file.rsplit_once("/src/")?;

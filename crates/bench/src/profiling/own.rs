@@ -28,7 +28,7 @@ pub fn waits(rows: &[Row], workload: &str) -> Stacks {
     stacks
 }
 
-/// Where a row's lock is taken.
+/// The place where a row's lock is taken.
 fn place(row: &Row) -> String {
     format!("{}:{}", from_crate(row.file), row.line)
 }

@@ -46,9 +46,8 @@ pub fn unwatched(
     Ok(rate)
 }
 
-/// Measures the plan first and watches it then, both by the schedule: watching disturbs
-/// the run, and the rates say by how much. None if the user interrupts before there is
-/// something to see.
+/// Measures the plan first and watches it then, both by the schedule: watching slows the run, and
+/// the rates say by how much. None if the user interrupts before there is something to see.
 pub fn both<P: Probe>(
     subject: &Subject<'_>,
     probe: impl FnOnce(&dyn Running) -> Result<P, Failure>,

@@ -1,4 +1,4 @@
-//! Where the time of a simulated run went.
+//! The attribution of a simulated run's time.
 
 use machine::Topology;
 use sim::Sim;
@@ -16,7 +16,7 @@ pub struct Share {
     pub hold: f64,
     /// Of a line, the part that tasks spun on it.
     pub spin: f64,
-    /// How often: acquisitions, or transfers.
+    /// The number of acquisitions, or of transfers.
     pub count: u64,
     /// Of a lock, the part of the acquisitions that had to wait.
     pub contended: f64,
@@ -231,7 +231,7 @@ mod tests {
         attribution.bottleneck()
     }
 
-    /// The waits of those who still spin when the window ends are in no sum.
+    /// No sum has the waits of tasks that still spin when the window ends.
     #[test]
     fn a_lock_is_named_before_its_waits_have_ended() {
         let line = || share("Lock.word", 0.01, 0.9, 0.0);

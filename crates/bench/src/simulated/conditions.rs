@@ -6,7 +6,7 @@ use sim::Delays;
 use sim::profile::Topology;
 use std::time::Duration;
 
-/// Which CPUs tasks take, while there are enough for all.
+/// The CPUs that tasks take, while there are enough for all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Place {
     /// One socket after the other, first threads before second ones: as will-it-scale pins its
@@ -55,20 +55,20 @@ pub const DISTURBANCES: Delays = Delays {
 /// The conditions.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Conditions {
-    /// Where tasks are.
+    /// The placement of tasks.
     pub place: Place,
     /// A window is as long as each task takes for an iteration, and at least as long as requested.
     /// (Otherwise it is as long as requested, though that may leave out what ends an iteration.)
     pub whole: bool,
-    /// Accesses of the warm-up are delayed at random, as interrupts and misses of caches delay real
-    /// ones, where iterations have one step. (Others are disturbed by what ends an iteration.) A
+    /// Accesses of the warm-up are delayed at random, as interrupts and cache misses delay real
+    /// ones, where iterations have one step. (In others the end of an iteration delays them.) A
     /// lock that tasks ask for more often than its queue passes it on, but that none of them has
     /// found held so far, is found held once, and its queue stays.
     pub disturbed: bool,
-    /// Nanoseconds that a call computes beside the simulator's charges before it locks anything, if
-    /// not the workload's.
+    /// Nanoseconds that a call computes in addition to the simulator's charges before it locks
+    /// anything, if not the workload's.
     pub call: Option<f64>,
-    /// And those more when it has locked the map to change it.
+    /// Nanoseconds that a call computes in addition once it has locked the map to change it.
     pub change: f64,
 }
 
@@ -98,16 +98,16 @@ impl Fitted {
 const STEP: f64 = 100.0;
 /// The part of a workload's calls, by their time, that is most of them.
 const MOST_CALLS: f64 = 0.75;
-/// How often a fit is improved, at most: where tasks wait for each other, a longer time of each
+/// The most times that a fit is improved: where tasks wait for each other, a longer time of each
 /// changes less.
 const ROUNDS: usize = 8;
-/// How far the rate of one task may be from the one that it is fitted to.
+/// The accepted error of the fitted rate of one task.
 const CLOSE: f64 = 0.01;
 
 impl Simulated {
-    /// The same system with another time for a call, or for a fault if the workload is made of
-    /// faults: the plan's tasks come to `rate` operations a second together. Also which time that
-    /// is, in nanoseconds.
+    /// This system with a time for a call, or for a fault if the workload is made of faults, with
+    /// which the plan's tasks together reach `rate` operations a second. Also returns that time, in
+    /// nanoseconds.
     ///
     /// # Errors
     /// No such time makes that rate.
@@ -123,10 +123,11 @@ impl Simulated {
         })
     }
 
-    /// The same, where `measured` says which rate so many tasks have on a system.
+    /// This system with a time for a call or a fault at which `measured`, which returns the rate of
+    /// a number of tasks on a system, returns `rate`.
     ///
     /// # Errors
-    /// As [`Simulated::fitted`].
+    /// No such time makes that rate.
     pub fn fitted_by(
         &self,
         plan: &Plan,

@@ -29,12 +29,12 @@ use timed::timed;
 use vm::{Options, System};
 pub use window::Window;
 
-/// The expected error of a simulated figure, printed beside it.
+/// The expected error of a simulated figure, printed with it.
 pub const BANDS: &str = "expected error: ±35 % for a saturated lock, ±25 % for a drop at a socket boundary, \
                          ±10 % for disjoint work within a socket; rankings hold from a factor of 1.5 on \
                          (docs/simulator)";
 
-/// What windows do not show that are shorter than an iteration.
+/// A warning on windows that are shorter than an iteration.
 pub fn partial(plan: &Plan) -> String {
     format!(
         "windows are shorter than an iteration of {}, so what ends it may be missing from the rate; without --duration they \
@@ -43,16 +43,17 @@ pub fn partial(plan: &Plan) -> String {
     )
 }
 
-/// How many machines are simulated at once, at most: each holds the memory that its tasks have
-/// touched, up to a gigabyte in short runs.
+/// The most machines that are simulated at once: each holds the memory that its tasks have touched,
+/// up to a gigabyte in short runs.
 pub const AT_ONCE: usize = 16;
-/// The same where runs may hold whole iterations: 128 processes touch 6 GB in one.
+/// The number of points at a time where runs may hold whole iterations: 128 processes touch 6 GB in
+/// one.
 pub const AT_ONCE_WHOLE: usize = 4;
 
 /// Tasks per CPU at most.
 const MOST_PER_CPU: usize = 32;
 
-/// Our VM on a simulated machine as a target.
+/// Scalevm's VM on a simulated machine as a target.
 #[derive(Clone)]
 pub struct Simulated {
     /// How the VM is built.
@@ -134,7 +135,8 @@ impl Simulated {
         self.with_run(plan, |run| run.measure(span))
     }
 
-    /// Where the time goes, and the range of rates over the corners of the machine.
+    /// Where the time goes, and the range of rates over the corners (the extremes of its
+    /// unpublished properties) of the machine.
     pub fn reasons(
         &self,
         plan: &Plan,
@@ -150,8 +152,8 @@ impl Simulated {
         reasons
     }
 
-    /// The lowest and the highest rate over the corners of a machine's unpublished properties
-    /// (legs, arbitration), one run each.
+    /// The lowest and the highest rate over the corners of a machine's unpublished properties (the
+    /// legs of a line's transfer, arbitration), one run each.
     fn corners(
         &self,
         plan: &Plan,
@@ -273,7 +275,8 @@ mod tests {
     use super::*;
     use crate::harness::Mode;
 
-    /// A watched run is the same run, to the operation: watched figures may stand beside others.
+    /// A watched run is the same run, to the operation: watched figures may be compared with
+    /// others.
     #[test]
     fn watching_takes_no_simulated_time() {
         let cases = [

@@ -1,4 +1,4 @@
-//! Private time: the computation of a workload's call beside the simulator's charges.
+//! Private time: the computation of a workload's call in addition to the simulator's charges.
 //!
 //! One number a workload, so that one task on a profile of a computer (`scalevm calibrate`)
 //! takes as long as one thread of that computer runs the same code (`--on hosted`), which
@@ -16,7 +16,7 @@
 
 use workloads::Workload;
 
-/// Nanoseconds that a call of the workload computes beside the simulator's charges.
+/// Nanoseconds that a call of the workload computes in addition to the simulator's charges.
 pub(super) fn private(workload: &Workload) -> f64 {
     const MMAP1: f64 = 14.0;
     const BRK1: f64 = 30.0;

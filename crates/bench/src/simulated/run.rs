@@ -18,7 +18,7 @@ use sync::watch::profile;
 use vm::{Options, System, Vm};
 use workloads::{Counter, Error, Workload};
 
-/// Tasks begin within so many nanoseconds of each other.
+/// Tasks begin within this number of nanoseconds of each other.
 const SPREAD: u64 = 2_000;
 /// The warm-up, as a part of the span that is measured, at least.
 const WARM_UP: u64 = 4;
@@ -26,10 +26,10 @@ const WARM_UP: u64 = 4;
 const MOST_WARM_UPS: u64 = 16;
 /// Iterations that each task has done when the warm-up is over.
 const FIRST: u64 = 2;
-/// Simulated time between two checks whether a run is over.
+/// Simulated time between two checks for the end of a run.
 const STEP: u64 = 10_000_000;
-/// The part of the time so far that passes between two looks whether all tasks have done their
-/// work: the accounts of a watched run take so much of the teardown at most.
+/// The time between two checks for the end of all tasks' work, as a part (1/64) of the time so far:
+/// a watched run's accounts include at most that much of the teardown.
 const LOOK: u64 = 64;
 /// That time, at least.
 const SHORTEST_LOOK: u64 = 10_000;
@@ -40,7 +40,7 @@ const LIMIT: u64 = 60_000_000_000;
 pub struct Seen {
     /// Operations of all tasks.
     pub done: u64,
-    /// How long they took.
+    /// The time that they took.
     pub span: Duration,
     /// True if each task did an iteration.
     pub is_whole: bool,
@@ -52,8 +52,8 @@ pub struct Seen {
     pub rows: Vec<profile::Row>,
     /// Stacks, if requested.
     pub samples: Vec<sim::Sample>,
-    /// How often tasks met at one-byte mutexes from the machine's beginning on, if the plan has an
-    /// end.
+    /// The number of times that tasks contended for one-byte mutexes since the machine's start, if
+    /// the plan has an end.
     pub slow_paths: Option<SlowPaths>,
 }
 
@@ -70,7 +70,7 @@ pub struct Run {
     conditions: Conditions,
     machine: Sim,
     counters: Arc<Counters>,
-    /// If the plan has an end.
+    /// The tasks' ledgers, if the plan has an end.
     ledgers: Option<Ledgers>,
     /// Tasks that have work left. A task that has none takes its space down.
     working: Arc<AtomicUsize>,
@@ -226,18 +226,19 @@ impl Run {
         }
     }
 
-    /// How many operations a task counts until it does what ends an iteration.
+    /// The number of operations that a task counts in an iteration.
     pub(super) fn round(&self) -> u64 {
         self.workload.round(PAGE_SIZE)
     }
 
-    /// The same, if windows hold whole iterations, and that takes something.
+    /// The number of operations in an iteration, if windows hold whole iterations and these have
+    /// several operations.
     fn whole_rounds(&self) -> Option<u64> {
         (self.conditions.whole && self.round() > 1).then_some(self.round())
     }
 
-    /// As [`Run::complete`] if the plan has an end, else as [`Run::measure`], and sees where the
-    /// time goes; a stack for each `period` nanoseconds, if there is one.
+    /// Runs to the plan's end, if it has one, or else measures for `span`, and records where the
+    /// time goes, with a stack for each `period` nanoseconds, if that is given.
     pub fn watch(&mut self, span: Duration, period: Option<u64>) -> Result<Seen, Failure> {
         let out_of_memory =
             |_| Failure::start("lock profile")(std::io::ErrorKind::OutOfMemory.into());

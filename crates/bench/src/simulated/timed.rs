@@ -27,7 +27,7 @@ impl<S: System<Machine = Sim>> System for Timed<S> {
     type PvChunks = S::PvChunks;
 }
 
-/// The same options, and the nanoseconds that a change of a map takes more.
+/// Adds to `options` the nanoseconds by which a change of a map takes longer.
 pub fn timed<S: System<Machine = Sim>>(options: Options<S>, change: f64) -> Options<Timed<S>> {
     Options {
         gate: (options.gate, change),
@@ -149,8 +149,8 @@ mod tests {
         }
     }
 
-    /// A millisecond of an iteration's two calls passes where no other thread of the process is,
-    /// beside other processes.
+    /// A millisecond of an iteration's two calls passes outside of other threads of the process,
+    /// and at the same time as other processes.
     #[test]
     fn fitted_time_excludes_other_threads() {
         let span = Duration::from_millis(20);

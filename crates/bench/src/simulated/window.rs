@@ -19,7 +19,7 @@ pub struct Window {
     /// Each task's operations; those of its whole iterations, if these count, for the time that the
     /// window lasted.
     pub counts: Vec<u64>,
-    /// How long it lasted.
+    /// Its length.
     pub span: Duration,
     /// True if it holds what ends iterations: each task did one, or an iteration is one operation.
     pub is_whole: bool,

@@ -1,4 +1,4 @@
-//! Where tasks run: the cores and CPUs this process may use.
+//! The places where tasks run: the cores and CPUs that this process may use.
 
 use std::collections::BTreeMap;
 use std::{fs, io};
@@ -116,7 +116,7 @@ pub fn cores() -> io::Result<Vec<Core>> {
 }
 
 /// Groups `cpus` by package, die and core as `number` (CPU, file in sysfs) knows
-/// them; a CPU of which nothing is known is a core of its own.
+/// them; a CPU without such a number is a core of its own.
 fn group(cpus: &[usize], number: impl Fn(usize, &str) -> Option<usize>) -> Vec<Core> {
     let mut cores: BTreeMap<(usize, usize, Result<usize, usize>), Vec<usize>> = BTreeMap::new();
     for &cpu in cpus {

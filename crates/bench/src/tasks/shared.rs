@@ -32,12 +32,12 @@ pub struct Slot {
 unsafe impl Sync for Slot {}
 
 impl Slot {
-    /// By the task: it exists and is where it should be.
+    /// Called by the task: it exists and is where it should be.
     pub fn ready(&self) {
         self.state.store(READY, Ordering::Release);
     }
 
-    /// By the task: it gives up. At most once.
+    /// Called by the task, at most once: it gives up.
     pub fn fail(&self, error: Error) {
         // SAFETY: no thread reads before the store below.
         unsafe { *self.error.get() = Some(error) };
@@ -45,7 +45,7 @@ impl Slot {
         self.state.store(FAILED, Ordering::Release);
     }
 
-    /// By the task: it ends when the result is dropped, by a panic or without one.
+    /// Called by the task: it ends when the result is dropped, by a panic or without one.
     pub fn living(&self) -> impl Drop + '_ {
         struct Living<'a>(&'a Slot);
         impl Drop for Living<'_> {
@@ -58,7 +58,7 @@ impl Slot {
         Living(self)
     }
 
-    /// Returns true if it has.
+    /// Returns true if the task has ended.
     pub fn has_ended(&self) -> bool {
         self.end.load(Ordering::Acquire) != 0
     }
@@ -73,7 +73,7 @@ impl Slot {
         self.state.load(Ordering::Acquire) != 0
     }
 
-    /// Why the task gave up, if it did.
+    /// The reason why the task gave up, if it did.
     pub fn error(&self) -> Option<Error> {
         if self.state.load(Ordering::Acquire) != FAILED {
             return None;
@@ -181,7 +181,7 @@ impl Area {
         unsafe { std::slice::from_raw_parts(self.slots.as_ptr(), self.tasks) }
     }
 
-    /// Why a task of `workload` has ended: its own reason, or else that it has, with
+    /// The failure of a task of `workload` that has ended: its own reason, or just the end, with
     /// `status` if that is known.
     pub fn failure(
         &self,

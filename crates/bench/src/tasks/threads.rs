@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use workloads::{Error, System, Workload};
 
-/// How often to check whether they have ended.
+/// The time between two checks for the end of the tasks.
 const TURN: Duration = Duration::from_millis(1);
 
 /// Tasks at work on threads; stopped and joined when dropped.
@@ -22,8 +22,8 @@ pub struct Threads {
     machine: Option<Hosted>,
 }
 
-/// Creates a thread for each task and opens the gate when all stand before it. In its
-/// thread, each task gets its handle of the system from `enter`.
+/// Creates a thread for each task and opens the gate when all wait at it. In its thread, each task
+/// gets its handle of the system from `enter`.
 pub fn start<S: System>(
     plan: &Plan,
     places: &[Mask],
@@ -40,7 +40,8 @@ pub fn start<S: System>(
     running.begin(enter)
 }
 
-/// The same on a thread for each CPU of a machine, over which its scheduler deals the tasks.
+/// Starts the tasks on a thread for each CPU of a machine; its scheduler deals the tasks over
+/// these.
 pub fn start_on<S: System>(
     machine: &Hosted,
     plan: &Plan,
@@ -87,8 +88,8 @@ fn block_signals() {
     }
 }
 
-/// Says why when a page of a file cannot be supplied. Such an access ends the
-/// whole process, so there is nothing to measure any more.
+/// Reports that a page of a file cannot be supplied. Such an access ends the whole process, so
+/// there is nothing to measure any more.
 fn report_bus_errors() {
     extern "C" fn report(_: libc::c_int) {
         const TEXT: &str = "scalevm: a page of a temporary file could not be supplied; \
@@ -156,7 +157,7 @@ impl Threads {
         Ok(())
     }
 
-    /// Opens the gate when all tasks stand before it.
+    /// Opens the gate when all tasks wait at it.
     fn begin<T>(mut self, enter: Arc<T>) -> Result<Self, Failure> {
         while !self.area.slots().iter().all(Slot::is_ready) {
             self.check()?;
@@ -196,7 +197,7 @@ impl Threads {
         Ok(())
     }
 
-    /// Why a task has ended.
+    /// The failure of a task that has ended.
     fn failure(&self, task: usize) -> Failure {
         self.area.failure(self.workload.name, task, None)
     }

@@ -46,7 +46,7 @@ fn measure(computer: &Computer, rounds: usize) -> Result<Vec<Figure>, Failure> {
     figures
 }
 
-/// The CPU's model, and whether it is a virtual one.
+/// The CPU's model, and a remark if it is a virtual one.
 fn cpu() -> String {
     let tool = Tool {
         version: env!("CARGO_PKG_VERSION"),

@@ -18,9 +18,9 @@ use std::path::Path;
 use std::time::Duration;
 use std::{fs, mem, process, thread};
 
-/// How long a check may take to end once a signal asks for it.
+/// The longest time that a check may take to end once a signal asks for it.
 const GRACE: Duration = Duration::from_secs(2);
-/// How often to check for a signal.
+/// The time between two checks for a signal.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Seeds of each scenario, and of each planted bug, if nothing is said.
@@ -192,7 +192,7 @@ impl Watch for Shown {
     }
 }
 
-/// Compares for so many operations, or `seconds`; returns whether nothing differs.
+/// Compares for the requested number of operations, or `seconds`. Returns true if nothing differs.
 fn compare(
     args: &SequencesArgs,
     seconds: Option<u64>,
@@ -242,7 +242,7 @@ fn broken(error: Broken) -> Failure {
     Failure::Broken(Box::new(error))
 }
 
-/// Searches the requested `systems` for their bugs; returns whether all are found.
+/// Searches the requested `systems` for their bugs. Returns true if all are found.
 fn planted(
     asked: &str,
     systems: impl Iterator<Item = Box<dyn System>>,

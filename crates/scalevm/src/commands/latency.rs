@@ -1,10 +1,10 @@
-//! `scalevm latency`: a film beside a workload.
+//! `scalevm latency`: a film played during a workload.
 
 use crate::cli::LatencyArgs;
 use crate::output::lateness;
 use bench::{Failure, Lateness, Plan};
 
-/// Plays it alone, then beside the others, and prints how late it was.
+/// Plays the film alone, then during the workload, and prints how late it was.
 pub fn run(args: &LatencyArgs) -> Result<u8, Failure> {
     let common = &args.common();
     let on = super::on(common, args.vm.is_some())?;

@@ -55,7 +55,7 @@ fn prepare() -> Result<(), Failure> {
     interrupt::install().map_err(Failure::start("signal handler"))
 }
 
-/// The system to run on: the requested one, or our VM if one of its presets is named.
+/// The system to run on: the requested one, or scalevm's VM if one of its presets is named.
 fn on(args: &CommonArgs, preset_named: bool) -> Result<On, Failure> {
     let on = match args.tasks.on {
         Some(On::Os) if preset_named => {
@@ -73,7 +73,7 @@ fn on(args: &CommonArgs, preset_named: bool) -> Result<On, Failure> {
     Ok(on)
 }
 
-/// The system of that kind, with our VM as `vm` builds it.
+/// The system of that kind, with scalevm's VM as `vm` builds it.
 fn system(on: On, vm: Option<Preset>, args: &CommonArgs) -> Result<System, Failure> {
     let preset = vm.unwrap_or(Preset::SCALEVM);
     let affinity = args.affinity();
@@ -150,7 +150,7 @@ fn chosen(choice: &Choice, on: On) -> Result<Opened, Failure> {
     }
 }
 
-/// Says so, once, if the tasks of `plan` have to share CPUs.
+/// Prints a note, once, if the tasks of `plan` have to share CPUs.
 fn tell_if_crowded(system: &System, plan: &Plan) {
     let subject = system.subject(plan);
     let Subject {
@@ -176,7 +176,7 @@ fn tell_if_crowded(system: &System, plan: &Plan) {
     );
 }
 
-/// Says so, once, if `tasks` have to share this computer's CPUs.
+/// Prints a note, once, if `tasks` have to share this computer's CPUs.
 fn warn_if_crowded(on: On, tasks: usize) {
     if on == On::Sim {
         return;

@@ -9,8 +9,8 @@ use stats::Exit;
 use std::time::Instant;
 use studies::{Effort, Lab, Point, Row, SYSTEMS, System, Verdict, beyond, tally};
 
-/// Measures and shows; the exit code says whether all holds. A run that fails costs the figures
-/// made of it.
+/// Measures and shows; the exit code is 0 if all holds. A run that fails costs the figures made of
+/// it.
 pub fn run(args: &ReproduceArgs) -> Result<u8, Failure> {
     format::choose(args.format.format);
     let began = Instant::now();
@@ -174,7 +174,7 @@ fn of(benches: &mut Vec<Bench>, machine: Profile, effort: Effort) -> &mut Bench 
     &mut benches[index]
 }
 
-/// Does all runs; `false` if the user interrupts.
+/// Does all runs. Returns false if the user interrupts.
 fn measure(benches: &mut [Bench]) -> Result<bool, Failure> {
     loop {
         let wanted = benches.iter().map(Bench::wanted);

@@ -24,8 +24,8 @@ const WORKLOADS: [&str; 8] = [
 
 /// Iterations of a task alone by which it is known how long one takes.
 const TRIED: u64 = 32;
-/// How many iterations a run is to last, and the bounds of that time for up to [`USUAL`] tasks:
-/// more of them take longer to get past the part that all do once, at the same time.
+/// The number of iterations that a run lasts, and the bounds of that time for up to [`USUAL`]
+/// tasks: more of them take longer to get past the part that all do once, at the same time.
 const ITERATIONS: u32 = 20;
 const SHORTEST: Duration = Duration::from_micros(400);
 const LONGEST: Duration = Duration::from_millis(40);
@@ -47,7 +47,7 @@ pub fn run(args: &ScalingArgs) -> Result<u8, Failure> {
     Ok(super::finished())
 }
 
-/// Measures all points of `rows`, and prints each as JSON if that is wanted.
+/// Measures all points of `rows`, and prints each as JSON if requested.
 fn measure(
     args: &ScalingArgs,
     profile: &Profile,
@@ -105,7 +105,7 @@ fn rows(args: &ScalingArgs) -> Vec<Row> {
     rows
 }
 
-/// How long a run of each row takes; fewer if the user interrupts.
+/// The time that a run of each row takes; fewer rows if the user interrupts.
 fn spans(args: &ScalingArgs, rows: &[Row], profile: &Profile) -> Result<Vec<Duration>, Failure> {
     let span = |row: &Row| -> Result<Duration, Failure> {
         let alone = Plan {
@@ -178,7 +178,7 @@ fn plan(row: &Row, tasks: usize) -> Plan {
     }
 }
 
-/// The machine, or one with as many sockets as so many tasks need.
+/// The machine, or one with as many sockets as `tasks` tasks need.
 fn machine(profile: &Profile, tasks: usize) -> Result<Profile, Failure> {
     if tasks <= profile.cpus() {
         return Ok(profile.clone());
@@ -189,7 +189,7 @@ fn machine(profile: &Profile, tasks: usize) -> Result<Profile, Failure> {
     larger.map_err(|error| Failure::Unavailable(error.to_string()))
 }
 
-/// See [`Point::linear`].
+/// The rate that `tasks` independent tasks would have, as a multiple of one task's.
 fn linear(machine: &Profile, tasks: usize) -> f64 {
     let mut cores: BTreeMap<(usize, usize), usize> = BTreeMap::new();
     for cpu in 0..tasks {

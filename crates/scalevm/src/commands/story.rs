@@ -1,9 +1,9 @@
 //! `scalevm` without arguments: the story of case study 000, on this computer.
 //!
-//! Why is munmap single-threaded, and what can an epoch do about it? The same loop on
-//! this computer's kernel and on our VM built three ways, one after the other; the
-//! locks that each build takes for one munmap; then the three builds where the story
-//! happened, on 96 CPUs, which are simulated.
+//! Why is munmap single-threaded, and what can an epoch do about it? The same loop on this
+//! computer's kernel and on scalevm's VM built three ways, one after the other; the locks that each
+//! build takes for one munmap; then the three builds on 96 simulated CPUs, where the story
+//! happened.
 
 use super::profile::files;
 use super::sweep::{Side, Sweep};
@@ -29,10 +29,10 @@ use std::time::Duration;
 use sync::watch::profile;
 use workloads::Workload;
 
-/// Where the results go, in the current folder.
+/// The file for the results, in the current folder.
 const RESULTS: &str = "scalevm-story.jsonl";
 
-/// Where they go as a page.
+/// The file for the results as a page.
 const PAGE: &str = "scalevm-story.html";
 
 /// The builds, in the order of the story.
@@ -44,7 +44,7 @@ const SCHEDULE: Schedule = Schedule {
     duration: Duration::from_millis(400),
 };
 
-/// Where the story happened.
+/// The machine of the story.
 const MACHINE: &str = "freebsd-96";
 const SIMULATED_COUNTS: [usize; 7] = [1, 4, 8, 12, 24, 48, 96];
 /// Each sample is a seed; with fewer than four no rank test can tell two builds apart.
@@ -53,7 +53,7 @@ const SIMULATED: Schedule = Schedule {
     samples: 4,
     duration: Duration::from_millis(5),
 };
-/// How long a profile watches.
+/// The time for which a profile watches.
 const WATCHED: Duration = Duration::from_millis(2);
 
 /// Tells it.
@@ -184,7 +184,7 @@ fn simulated(preset: Preset) -> Simulated {
     }
 }
 
-/// 1, 2, 4 … up to twice the CPUs: beyond their number tasks take turns.
+/// The numbers of tasks: powers of two up to twice the CPUs; beyond their number tasks take turns.
 fn counts() -> Result<Vec<usize>, Failure> {
     let mask = places::Mask::current().map_err(Failure::start("CPU affinity"))?;
     let most = (2 * mask.cpus().len()).min(machine::MAX_CPUS);

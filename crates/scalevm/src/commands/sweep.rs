@@ -91,8 +91,8 @@ pub struct Side {
 }
 
 impl Side {
-    /// The cost of a sample with so many tasks relative to one with a single task: simulating takes
-    /// as long as there are CPUs at work, on a real machine a sample takes its time.
+    /// The cost of a sample with `tasks` tasks relative to one with a single task: the time of a
+    /// simulation grows with the CPUs at work; on a real machine it does not.
     fn work(&self, tasks: usize) -> u64 {
         self.system.simulated().map_or(1, |_| tasks as u64)
     }
@@ -112,7 +112,7 @@ pub struct Sweep {
     pub workload: Job,
     /// The tasks' kind.
     pub mode: Mode,
-    /// How long each point takes.
+    /// The schedule of each point.
     pub schedule: Schedule,
     /// The numbers of tasks.
     pub counts: Vec<usize>,
@@ -121,7 +121,7 @@ pub struct Sweep {
 }
 
 impl Sweep {
-    /// The plan of a run with so many tasks.
+    /// The plan of a run with `tasks` tasks.
     fn plan(&self, tasks: usize) -> Plan {
         Plan {
             workload: self.workload,

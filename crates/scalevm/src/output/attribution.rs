@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 /// Shares below this are not worth a row.
 const SHOWN: f64 = 0.001;
 
-/// Over how many corners a range goes, in words.
+/// A range of rates over the corners (the extremes of a machine's unpublished properties), in
+/// words.
 pub fn corners([low, high]: [f64; 2]) -> String {
     format!(
         "{}–{} over the corners of one-way latency and arbitration",

@@ -1,4 +1,4 @@
-//! How far a campaign is, as text.
+//! The state of a campaign, as text.
 
 use campaign::{Outcome, Plan, Results, Shard, State};
 use stats::count;
@@ -15,7 +15,7 @@ pub fn list(plan: &Plan, results: &Results, shard: Shard) {
     }
 }
 
-/// What is there of all points.
+/// The results of all points so far.
 pub fn outcome(plan: &Plan, results: &Results) -> Outcome {
     let mut outcome = Outcome::default();
     for point in &plan.points {
@@ -28,7 +28,7 @@ pub fn outcome(plan: &Plan, results: &Results) -> Outcome {
     outcome
 }
 
-/// Prints how many points are done, and why others failed.
+/// Prints the number of points that are done, and the reasons why others failed.
 pub fn print(results: &Results, outcome: &Outcome) {
     for (number, why) in &outcome.failed {
         let why = why.replace('\n', "; ");

@@ -7,7 +7,7 @@ use comfy_table::Table;
 
 /// One curve.
 pub struct Series {
-    /// The system, or the preset of our VM.
+    /// The system, or the preset of scalevm's VM.
     pub label: String,
     /// The points that were finished.
     pub points: Vec<Point>,
@@ -17,7 +17,7 @@ pub struct Series {
 
 /// One point of a curve.
 pub struct Point {
-    /// How many tasks.
+    /// The number of tasks.
     pub tasks: usize,
     /// The measurement.
     pub outcome: Outcome,

@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// As many links as the kernel follows.
+/// The most symbolic links that the kernel follows.
 const LINKS: usize = 40;
 
 /// Fails as [`write()`] would, as far as can be told beforehand: a measurement that takes long asks
@@ -65,7 +65,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
 }
 
 /// Returns true if the existing file keeps its place: it has another name, or it is no regular
-/// file, or nothing can be put beside it.
+/// file, or no file can be made in its directory.
 fn stays(path: &Path, found: &Metadata) -> bool {
     let beside = accessible(parent(path), libc::W_OK | libc::X_OK);
     !found.is_file() || found.nlink() > 1 || beside.is_err()
@@ -76,8 +76,8 @@ fn through(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.write_all(bytes)
 }
 
-/// Writes a file beside `path`, and then renames it to `path`, with the permissions of the old
-/// file.
+/// Writes a file in the directory of `path`, and then renames it to `path`, with the permissions of
+/// the old file.
 fn replace(path: &Path, bytes: &[u8], old: Option<&Metadata>) -> io::Result<()> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(format!(".{}.part", std::process::id()));
@@ -97,8 +97,8 @@ fn replace(path: &Path, bytes: &[u8], old: Option<&Metadata>) -> io::Result<()> 
     written
 }
 
-/// Where `path` leads by symbolic links, whether or not anything is there. A link of the kernel's
-/// own, as in `/proc/self/fd`, names nothing but is one that can be opened.
+/// Where `path` leads by symbolic links, even if nothing exists there. A link of the kernel's own,
+/// as in `/proc/self/fd`, names nothing but is one that can be opened.
 fn target(path: &Path) -> io::Result<PathBuf> {
     if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
         return Ok(path.to_owned());

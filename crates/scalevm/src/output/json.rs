@@ -23,7 +23,7 @@ pub fn machine() -> Environment {
     })
 }
 
-/// Hands on the samples of a run that count as they come, and then their summary. Other runs may
+/// Passes on the samples of a run that count as they come, and then their summary. Other runs may
 /// follow.
 pub struct Records<'a, 'b> {
     subject: &'a Subject,
@@ -33,7 +33,7 @@ pub struct Records<'a, 'b> {
 }
 
 impl<'a, 'b> Records<'a, 'b> {
-    /// Hands on to `sink`, while `progress` is out of the way if there is one.
+    /// Passes records on to `sink`, while `progress` is out of the way if there is one.
     pub fn new(
         subject: &'a Subject,
         sink: &'a mut Sink<'b>,
@@ -47,14 +47,14 @@ impl<'a, 'b> Records<'a, 'b> {
         }
     }
 
-    /// The run is of `subject`.
+    /// Begins a run of `subject`.
     pub fn of(&mut self, subject: &'a Subject) -> &mut Self {
         self.subject = subject;
         self
     }
 
-    /// Hands on the line that ends a run, with the load on the machine after it, if it was
-    /// on this one, and whether it was cut short. Without samples there is none.
+    /// Passes on the line that ends a run, with the load on the machine after it, if it was on this
+    /// one, and with a mark if it was cut short. Without samples there is none.
     pub fn finish(&mut self, machine: &mut Environment, interrupted: bool) {
         if self.subject.profile.is_none() {
             machine.observe_after();
@@ -62,7 +62,8 @@ impl<'a, 'b> Records<'a, 'b> {
         self.summarize(machine, interrupted);
     }
 
-    /// The same of a whole run without a look at the load, where the next run must not wait.
+    /// Passes on the line that ends a whole run, without a look at the load, where the next run
+    /// must not wait.
     pub fn finish_at_once(&mut self, machine: &Environment) {
         self.summarize(machine, false);
     }
@@ -78,7 +79,7 @@ impl<'a, 'b> Records<'a, 'b> {
         }
     }
 
-    /// Hands on a run of one sample, if there is one, that others have taken.
+    /// Passes on a run of one sample that others have taken, if there is one.
     pub fn whole(mut self, sample: Option<Measurement>, machine: &Environment) {
         if let Some(sample) = sample {
             self.keep(sample);

@@ -7,15 +7,15 @@ use serde_json::{Value, json};
 
 /// The figures of one kernel, in the order of [`OPERATIONS`].
 pub struct Side {
-    /// Which kernel.
+    /// The kernel's name.
     pub name: &'static str,
     /// Instructions of each operation.
     pub costs: Vec<Found<Cost>>,
-    /// Operations a second on so many CPUs, where they are counted so.
+    /// Operations a second by the number of CPUs, where they are counted like this.
     pub rates: Vec<(u32, Vec<Option<Found<f64>>>)>,
 }
 
-/// Prints tables of costs and of rates, and why figures are missing.
+/// Prints tables of costs and of rates, and the reasons for missing figures.
 pub fn print(sides: &[Side]) {
     println!("Instructions of one operation: the fewest, and the median, of 1,000");
     let columns = sides

@@ -1,4 +1,4 @@
-//! How late the frames of a film were.
+//! The lateness of a film's frames, as text and as JSON.
 
 use bench::{Lateness, Plan};
 use serde_json::json;

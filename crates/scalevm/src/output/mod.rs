@@ -1,4 +1,4 @@
-//! How results are shown: data on stdout, progress on stderr.
+//! The display of results: data on stdout, progress on stderr.
 
 pub mod attribution;
 pub mod campaign;

@@ -29,7 +29,7 @@ pub fn curves(series: &[Series]) -> String {
 /// Rates that differ by more than this are drawn on a logarithmic scale.
 const LINEAR: f64 = 20.0;
 
-/// The same of curves over the number of `what`. Curves of one point are left out.
+/// Draws curves over the number of `what`. Curves of one point are left out.
 pub fn draw(curves: &[Curve], what: &str) -> String {
     let curves: Vec<&Curve> = curves.iter().filter(|one| one.points.len() > 1).collect();
     let points = || curves.iter().flat_map(|curve| &curve.points);
@@ -88,7 +88,7 @@ pub fn draw(curves: &[Curve], what: &str) -> String {
     text
 }
 
-/// How rates become heights.
+/// The scale that turns rates into heights.
 struct Scale {
     logarithmic: bool,
     /// The rate at the bottom.

@@ -8,7 +8,7 @@ use profile::{Change, Difference, Lock, Profile, Stacks};
 
 /// Locks that cost less than this part of the tasks' time are counted, not shown.
 const SHOWN: f64 = 0.001;
-/// So many rows at most.
+/// The most rows.
 const ROWS: usize = 15;
 
 /// Prints the results of a run.
@@ -59,7 +59,7 @@ pub fn print(plan: &Plan, profile: &Profile) {
     println!("bottleneck: {}", profile.bottleneck);
 }
 
-/// How the tasks spent their time of `all` seconds, as far as it was seen.
+/// A sentence on how the tasks spent their time of `all` seconds, as far as it was seen.
 fn spent(profile: &Profile, all: f64) -> String {
     let part = |stacks: &Stacks| format!("{:.0} %", 100.0 * stacks.total() / all);
     let (busy, waits) = (part(&profile.busy), part(&profile.waits));

@@ -1,4 +1,4 @@
-//! How far a measurement is, and how long it will take: a bar on stderr, on a terminal only.
+//! The progress of a measurement, and the time that is left: a bar on stderr, on a terminal only.
 
 use super::time;
 use bench::{Phase, Sample, Watch};
@@ -23,7 +23,7 @@ impl Progress {
         Self::weighted(total, unit, total)
     }
 
-    /// The same where steps differ, and are so much `work` in all.
+    /// A bar of `total` steps that differ, and are `work` units of work in all.
     pub fn weighted(total: u64, unit: &str, work: u64) -> Self {
         let bar = ProgressBar::new(total);
         let template = format!("{{msg}} {{wide_bar}} {{pos}}/{{len}} {unit}{{prefix}}");
@@ -55,20 +55,20 @@ impl Progress {
         self.worked(1);
     }
 
-    /// A step is done, which was so much work.
+    /// A step is done, which was `work` units of work.
     pub fn worked(&self, work: u64) {
         self.bar.inc(1);
         self.add(work);
     }
 
-    /// So many steps are done, of the same work each.
+    /// Sets the number of steps done, where all are the same work.
     pub fn at(&self, steps: u64) {
         self.bar.set_position(steps);
         self.add(steps.saturating_sub(self.done.load(Relaxed)));
     }
 
     fn add(&self, work: u64) {
-        // Relaxed: a figure for people, whom no order misleads.
+        // Relaxed: a figure for people, which needs no order.
         let done = self.done.fetch_add(work, Relaxed) + work;
         let left = left(self.began.elapsed(), done, self.work);
         let text = left.map(|left| format!(", about {} left", time(left.as_secs_f64())));
@@ -86,7 +86,7 @@ impl Progress {
     }
 }
 
-/// A bar of its own for so many steps.
+/// A bar of its own for `total` steps.
 pub fn bar(total: u64, unit: &str) -> Box<dyn bench::Progress> {
     Box::new(Progress::new(total, unit))
 }
@@ -113,8 +113,8 @@ impl Watch for &Progress {
     }
 }
 
-/// How long the rest takes if work goes on as it did; none where that is not known, or hardly a
-/// second.
+/// The time that the rest takes if work goes on as it did; none where that is not known, or hardly
+/// a second.
 fn left(elapsed: Duration, done: u64, all: u64) -> Option<Duration> {
     let rest = all.checked_sub(done).filter(|_| done > 0)?;
     let left = elapsed.as_secs_f64() * rest as f64 / done as f64;

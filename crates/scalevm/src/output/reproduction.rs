@@ -1,4 +1,4 @@
-//! Published figures beside ours, as tables and as JSON.
+//! Published and simulated figures, as tables and as JSON.
 
 use super::format;
 use super::table::{align_right, with_header};

@@ -22,19 +22,19 @@ pub struct Row {
     pub mode: Mode,
     /// How the VM is built.
     pub vm: Preset,
-    /// As far as they are finished.
+    /// The finished points.
     pub points: Vec<Point>,
 }
 
 /// One run.
 #[derive(Clone)]
 pub struct Point {
-    /// How many tasks.
+    /// The number of tasks.
     pub tasks: usize,
     /// Operations a second.
     pub rate: f64,
-    /// The rate that so many independent tasks would have, as a multiple of one task's: threads of
-    /// one core are slower than it alone.
+    /// The rate that this number of independent tasks would have, as a multiple of one task's:
+    /// threads that share a core are slower than one alone.
     pub linear: f64,
     /// The tasks' bottleneck.
     pub bottleneck: String,

@@ -45,7 +45,7 @@ pub fn describe(curve: &[(usize, f64)]) -> Vec<String> {
     lines
 }
 
-/// The same as JSON; none of less than two points.
+/// The curve's shape as JSON; none for fewer than two points.
 pub fn json(curve: &[(usize, f64)]) -> Option<Value> {
     let points = points(curve);
     let curve = Curve::of(&points).ok()?;

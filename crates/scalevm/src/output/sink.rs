@@ -1,4 +1,4 @@
-//! Where records go: lines on stdout or in a file, a store, or both.
+//! The destination of records: lines on stdout or in a file, a store, or both.
 
 use crate::stdout;
 use bench::Failure;
@@ -10,7 +10,7 @@ use std::path::Path;
 /// Takes records.
 pub struct Sink<'a> {
     lines: Option<&'a mut dyn Write>,
-    /// Where the lines go.
+    /// The name of the lines' file.
     file: &'static str,
     store: Option<Writer>,
     failure: Option<StoreError>,
@@ -61,7 +61,7 @@ impl<'a> Sink<'a> {
     pub fn take(&mut self, record: &Record) {
         if let Some(lines) = &mut self.lines {
             let written = match record.measurement().subject.profile {
-                // The same seeds print the same bytes; in a store the time orders the runs.
+                // Equal seeds print equal bytes; in a store the time orders the runs.
                 Some(_) => record.clone().timeless().write(lines),
                 None => record.write(lines),
             };
@@ -74,7 +74,7 @@ impl<'a> Sink<'a> {
         };
     }
 
-    /// Says where the results are, or why they are not there.
+    /// Says where the results are, or why they are missing.
     pub fn finish(self) -> Result<(), Failure> {
         if let Some(failure) = self.failure {
             return Err(failure.into());

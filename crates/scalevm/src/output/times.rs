@@ -11,7 +11,7 @@ pub fn print(times: &Times) {
     println!("{real:>14.6} real {user:>14.6} user {sys:>14.6} sys");
 }
 
-/// Prints how much all runs together have done in a second.
+/// Prints the operations a second of all runs together.
 pub fn print_rate(plan: &Plan, all: &[Times]) {
     let real: Duration = all.iter().map(|times| times.real).sum();
     let done = plan.count.unwrap_or(0) as f64 * all.len() as f64;

@@ -14,7 +14,7 @@ pub struct Comparison<'a> {
     pub about: &'a str,
     /// Unit of the numbers.
     pub unit: &'a str,
-    /// Which way is up.
+    /// The direction of an improvement.
     pub better: Better,
     /// The base.
     pub a: Series<'a>,
@@ -133,7 +133,7 @@ pub fn print(comparison: &Comparison<'_>) {
     }
 }
 
-/// The same as one JSON object; `machine` is null for runs from files.
+/// Prints the comparison as one JSON object; `machine` is null for runs from files.
 pub fn print_json(comparison: &Comparison<'_>, machine: Option<&Environment>) {
     let verdict = &comparison.verdict;
     let line = json!({

@@ -20,7 +20,7 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Starts so many nodes; their files are in `directory`.
+    /// Starts `nodes` nodes; their files are in `directory`.
     pub fn start(directory: &str, nodes: usize) -> Self {
         let cluster = Cluster {
             directory: directory.into(),

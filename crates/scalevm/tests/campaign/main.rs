@@ -145,7 +145,7 @@ fn a_point_that_makes_no_sense_is_named_before_any_runs() {
 #[test]
 fn a_failed_point_is_told_and_the_others_are_kept() {
     let place = Scratch::folder("campaign-failed");
-    // A machine's file is looked for beside the plan, when the point runs.
+    // A machine's file is looked for in the plan's directory, when the point runs.
     let plan = "[[part]]\ncommand = \"run\"\nargs = \"mmap1\"\nmachine = [\"./none.toml\", \"pc-16c32t\"]\n\
                 seeds = 1\nduration = 0.001";
     let path = place.write("plan.toml", plan);

@@ -1,4 +1,4 @@
-//! Slurm as sites have it, with programs that stand in for `sbatch` and `squeue`.
+//! A site's Slurm, with programs in place of `sbatch` and `squeue`.
 
 use super::support::command::{exits, scalevm};
 use super::support::scratch::Scratch;

@@ -24,7 +24,7 @@ pub fn exits(code: i32, command: &mut Command) -> (String, String) {
     (stdout, stderr)
 }
 
-/// As [`exits`], with arguments that may have blanks in them.
+/// Runs the command with `arguments`, which may have blanks in them, and asserts its exit code.
 pub fn run(code: i32, arguments: &[&str]) -> (String, String) {
     exits(code, scalevm("").args(arguments))
 }

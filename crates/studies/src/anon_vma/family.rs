@@ -20,7 +20,7 @@ type Space = vm::Space<Selected<Sim>>;
 /// it has written in each.
 const REGIONS: usize = 12;
 const PAGES: usize = 4;
-/// Where the first is, and how far apart they are.
+/// The address of the first region, and the distance between regions.
 const AT: usize = 1 << 41;
 const APART: usize = 2 * PAGES * PAGE_SIZE;
 /// Pages of the heap that the parent has written.
@@ -29,7 +29,7 @@ const HEAP: usize = 16;
 const STEP: usize = 4;
 /// Physical memory for each child.
 const MEMORY: usize = 4 << 20;
-/// Children begin within so many nanoseconds of each other.
+/// Children begin within this number of nanoseconds of each other.
 const SPREAD: u64 = 2_000;
 /// The warm-up, as a part of the span, after all children have begun.
 const WARM_UP: u32 = 4;
@@ -56,7 +56,7 @@ struct Board {
     failed: AtomicBool,
 }
 
-/// The rate of so many children of one parent, together.
+/// The rate of `children` children of one parent, all together.
 pub fn rate(
     deed: Deed,
     preset: Preset,
@@ -180,7 +180,7 @@ fn work(space: &Space, deed: Deed, board: &Board) -> Result<(), Error> {
     Ok(())
 }
 
-/// Where the regions are.
+/// The addresses of the regions.
 fn regions() -> impl Iterator<Item = usize> {
     (0..REGIONS).map(|number| AT + number * APART)
 }

@@ -38,13 +38,14 @@ const OVERHEAD: &str =
     "case study 004: \"Fork locks the root anon_vma for every VMA … With and without contention\"";
 const AIM: &str = "aim: children of one process do not wait for each other";
 
-/// The presets whose root's lock spins; is a mutex; is kept along a chain. And ours.
+/// The presets whose root's lock spins, is a mutex, and is kept along a chain; and the default
+/// design.
 const SPIN: Preset = Preset::LINUX_2_6_39_RA;
 const MUTEX: Preset = Preset::LINUX_3_0_RC2;
 const BATCHED: Preset = Preset::LINUX_3_0_FIXES;
 const OURS: Preset = Preset::SCALEVM;
 
-/// The rate of so many children of one parent.
+/// Probes the rate of `children` children of one parent.
 const fn probe(deed: Deed, preset: Preset, children: usize) -> Probe {
     let cpus = if children < CPUS { children } else { CPUS };
     let probe = match deed {

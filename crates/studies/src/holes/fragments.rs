@@ -11,7 +11,7 @@ use vm::{Advice, At, Error, Flags, Options, Prot, Request, Space, Vm};
 
 /// Bytes of a superpage.
 const HUGE: usize = 2 << 20;
-/// Where the superpage is; the memory with holes follows.
+/// The address of the superpage; the memory with holes follows.
 const AT: usize = 1 << 41;
 /// Pages from one hole to the next, and of a hole.
 const SPACING: usize = 8;

@@ -52,11 +52,11 @@ fn split(outcome: &Outcome) -> Option<f64> {
 fn rows(lab: &Lab) -> Result<Vec<Row>, Failure> {
     let words = |quote, low, high| Aim::Words { quote, low, high };
     let exactly = words(MANY, ALL as f64, ALL as f64);
-    // As many times as there are regions, or half of it: both include a walk's costs beside its
-    // list.
+    // The factor by which the regions grow, or half of it: both include a walk's costs other than
+    // its list.
     let grows = (SIZES[2] / SIZES[0]) as f64;
     let mut rows = vec![
-        // As many as were made.
+        // The number of regions that were made.
         Row::new(lab, "regions of 10 GB with holes", exactly, |world| {
             world.each(linux(ALL), |outcome| outcome.other(REGIONS))
         })

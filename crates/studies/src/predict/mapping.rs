@@ -1,4 +1,4 @@
-//! What stands in for the kernels and machines of published curves: the file `predicted.toml`.
+//! The systems and machines that stand in for those of published curves: the file `predicted.toml`.
 
 use crate::published::{self, Error, Mode, parse};
 use baselines::Preset;
@@ -14,12 +14,12 @@ use std::fmt;
 /// The file, compiled in.
 const FILE: (&str, &str) = ("predicted.toml", include_str!("../../predicted.toml"));
 
-/// What runs in place of a kernel.
+/// A system or a lock that runs in place of a kernel.
 #[derive(Clone, Copy)]
 pub enum StandIn {
-    /// Our VM, built like this, runs the workload.
+    /// Scalevm's VM, built like this, runs the workload.
     Vm(Preset, Setting),
-    /// One lock is what tasks meet at, with sections like this, so many of them an operation.
+    /// Tasks contend for one lock, with sections like this, and this number of them an operation.
     Lock(&'static Row, Load, u32),
 }
 
@@ -37,10 +37,10 @@ impl PartialEq for StandIn {
     }
 }
 
-/// What a run has beside its preset and machine.
+/// The settings of a run other than its preset and machine.
 #[derive(Clone, Copy, Default, PartialEq)]
 pub struct Setting {
-    /// Where its tasks are.
+    /// The placement of its tasks.
     pub place: Place,
     /// How long the machine takes to flush the TLBs of other CPUs without an interrupt, in
     /// nanoseconds, if it does.
@@ -82,12 +82,12 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    /// Those compiled in.
+    /// The stand-ins that are compiled in.
     pub fn built_in() -> Result<Self, Error> {
         Mapping::read(FILE.0, FILE.1)
     }
 
-    /// Those of a file.
+    /// The stand-ins of a file.
     pub fn read(path: &str, text: &str) -> Result<Self, Error> {
         let file: File = parse(path, text)?;
         let error = |why| Error {
@@ -124,7 +124,7 @@ impl Mapping {
         Ok(mapping)
     }
 
-    /// What runs in place of `kernel` for a workload, or why nothing does.
+    /// The stand-in for `kernel` and a workload, or the reason why there is none.
     pub fn stand_in(&self, kernel: &str, workload: &str, mode: Mode) -> Result<StandIn, String> {
         let run = run_name(workload, mode);
         let line = self.lines.iter().find(|line| line.fits(kernel, &run));
@@ -139,7 +139,7 @@ impl Mapping {
         }
     }
 
-    /// The simulated machine in place of a published one, or why there is none.
+    /// The simulated machine in place of a published one, or the reason why there is none.
     pub fn machine(&self, machine: &published::Machine) -> Result<Profile, String> {
         let cpu = &machine.cpu;
         let name = longest(&self.machines, cpu);
@@ -217,7 +217,7 @@ struct Told {
     preset: Option<String>,
     /// `pack`, the default, or `spread`.
     place: Option<String>,
-    /// See [`Setting::broadcast`].
+    /// Nanoseconds of a flush of other CPUs' TLBs without an interrupt, if the machine has one.
     broadcast: Option<f64>,
     lock: Option<String>,
     /// [`Load::lines`] and [`Load::section`] of a lock, if not those of `scalevm locks`.

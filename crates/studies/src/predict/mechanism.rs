@@ -1,10 +1,11 @@
-//! What holds tasks up in a simulated run, and how far such a prediction may be off.
+//! The mechanism that holds tasks up in a simulated run, and the error to expect of such a
+//! prediction.
 
 use crate::row::Band;
 use bench::simulated::Attribution;
 use sim::profile::Profile;
 
-/// What takes most of the tasks' time besides their own work.
+/// What takes most of the tasks' time other than their own work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mechanism {
     /// Nothing much.
@@ -32,7 +33,7 @@ impl Mechanism {
         Mechanism::Bandwidth,
     ];
 
-    /// Of a watched run.
+    /// The mechanism of a watched run.
     pub fn of(seen: &Attribution) -> Self {
         let parts = [
             (Mechanism::Lines, seen.lines_wait + seen.spinning),
@@ -56,7 +57,7 @@ impl Mechanism {
         }
     }
 
-    /// How far `tasks` tasks on a machine may be off, if anything is known about that.
+    /// The expected error for `tasks` tasks on a machine, if anything is known about it.
     pub fn band(self, machine: &Profile, tasks: usize) -> Option<Band> {
         let topology = &machine.topology;
         match self {
@@ -69,7 +70,7 @@ impl Mechanism {
     }
 }
 
-/// Beyond so many sockets only the shape of a curve is predicted.
+/// Beyond this number of sockets only the shape of a curve is predicted.
 const MOST_SOCKETS: usize = 4;
 
 #[cfg(test)]

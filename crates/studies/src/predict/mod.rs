@@ -1,10 +1,10 @@
 //! Published curves, predicted.
 //!
-//! [`Mapping`] says what stands in for a curve's kernel and machine; [`Setup`] is one curve's plan.
-//! [`Setup::predict`] fits one time at the fewest tasks that were measured, and simulates the
-//! others. [`score`] compares, beside the Universal Scalability Law and perfect scaling.
-//! [`is_held_back`] parts the sources into those that one looks at, and those that one does not,
-//! while something is mended.
+//! [`Mapping`] says which system and machine stand in for a curve's own; [`Setup`] is one curve's
+//! plan. [`Setup::predict`] fits one time at the fewest tasks that were measured, and simulates the
+//! others. [`score`] compares the predictions with the measurements, and so it does the Universal
+//! Scalability Law and perfect scaling. [`is_held_back`] chooses the sources that are reserved for
+//! validation: nobody looks at their curves while the simulator is being corrected.
 
 mod mapping;
 mod mechanism;
@@ -24,29 +24,29 @@ use sim::profile::Profile;
 use std::hash::Hasher;
 use std::ops::Range;
 
-/// How much is simulated.
+/// The amount of simulation.
 #[derive(Clone, Debug)]
 pub struct Effort {
-    /// Counts of tasks beside the fewest, at most.
+    /// The most counts of tasks in addition to the fewest.
     pub counts: usize,
     /// Each count is run with each of these.
     pub seeds: Range<u64>,
 }
 
-/// What is to be run for a curve.
+/// The runs to make for a curve.
 #[derive(Debug)]
 pub struct Setup<'a> {
     pub curve: &'a Curve,
-    /// What stands in for the kernel.
+    /// The system that stands in for the kernel.
     pub before: StandIn,
-    /// What stands in for the changed side, if it is a pair; or why nothing does.
+    /// The system that stands in for the changed side, if it is a pair; or why nothing does.
     pub after: Option<Result<StandIn, String>>,
     /// The simulated machine.
     pub machine: Profile,
 }
 
 impl<'a> Setup<'a> {
-    /// Of a curve, or why it is not predicted.
+    /// The setup of a curve, or the reason why it is not predicted.
     pub fn of(curve: &'a Curve, mapping: &Mapping) -> Result<Self, String> {
         let stand_in = |kernel: &str| mapping.stand_in(kernel, &curve.workload, curve.mode);
         let before = stand_in(&curve.kernel)?;
@@ -67,7 +67,8 @@ impl<'a> Setup<'a> {
         setup.checked()
     }
 
-    /// Of a curve on a machine, with `preset` for its kernel, or why it is not predicted.
+    /// The setup of a curve on a machine, with `preset` for its kernel, or the reason why it is not
+    /// predicted.
     pub fn with(curve: &'a Curve, preset: Preset, machine: Profile) -> Result<Self, String> {
         if workloads::find(&curve.workload).is_none() {
             return Err(format!("unknown workload {}", curve.workload));
@@ -98,7 +99,8 @@ impl<'a> Setup<'a> {
         &self.curve.points[..within]
     }
 
-    /// What stands in for the changed side, how many tasks, and after over before as measured.
+    /// The system that stands in for the changed side, the number of tasks, and the measured ratio
+    /// of after to before.
     pub fn pair(&self) -> Result<Option<(StandIn, Point)>, String> {
         let change = self.curve.change_within(self.curve.machine.cpus);
         match (&self.after, change) {
@@ -154,7 +156,7 @@ impl<'a> Setup<'a> {
         beside.filter(|count| !known(count)).min()
     }
 
-    /// How many simulated points it takes, beside those at the knee.
+    /// The number of simulated points that it takes, without those at the knee.
     pub fn steps(&self, effort: &Effort) -> u64 {
         let pair = matches!(self.pair(), Ok(Some(_)));
         self.counts(effort).len() as u64 + u64::from(pair)
@@ -212,24 +214,24 @@ impl<'a> Setup<'a> {
     }
 }
 
-/// The simulation's word on a curve.
+/// The simulation's prediction of a curve.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prediction {
-    /// The fitted time, or why none was: the machine's own stand then.
+    /// The fitted time, or the reason why none was fitted; then the machine's own times are used.
     pub fit: Result<String, String>,
     /// In the curve's unit, at the simulated counts.
     pub points: Vec<Point>,
     /// After over before.
     pub change: Option<Point>,
-    /// What holds most tasks up.
+    /// The mechanism that holds most tasks up.
     pub mechanism: Mechanism,
-    /// The same in a sentence.
+    /// The bottleneck in a sentence.
     pub bottleneck: String,
 }
 
-/// Returns true if nobody looks at this source's curves beside their predictions while something is
-/// mended. About half of the sources: those whose names have a hash (FNV-1a of 64 bits) with the
-/// highest bit set.
+/// Returns true if this source is reserved for validation: nobody compares its curves with their
+/// predictions while the simulator is being corrected. That is about half of the sources: those
+/// whose names have a hash (FNV-1a of 64 bits) with the highest bit set.
 pub fn is_held_back(source: &str) -> bool {
     let mut hasher = FnvHasher::default();
     hasher.write(source.as_bytes());

@@ -25,7 +25,7 @@ enum What {
 }
 
 impl Runner {
-    /// Of `curve`'s workload on a machine, once with each of `seeds`.
+    /// The runs of `curve`'s workload on a machine, one with each of `seeds`.
     pub fn new(
         of: &Curve,
         stand_in: StandIn,
@@ -46,7 +46,7 @@ impl Runner {
         Ok(Runner { what, seeds })
     }
 
-    /// The same with something else in place of the kernel, and the same fitted time.
+    /// This runner with another stand-in for the kernel, and its fitted time.
     pub fn changed(&self, stand_in: StandIn) -> Result<Self, Failure> {
         let what = match (&self.what, stand_in) {
             (What::Work(work), StandIn::Vm(preset, setting)) => {
@@ -82,7 +82,7 @@ impl Runner {
         Ok(Spread::of(rates).map_or(0.0, |spread| spread.median))
     }
 
-    /// Fits one time to the rate of `tasks` tasks; which, and what it is then.
+    /// Fits one time to the rate of `tasks` tasks; returns its name and value.
     pub fn fit(&mut self, tasks: usize, rate: f64) -> Result<String, Failure> {
         match &mut self.what {
             What::Work(work) => work.fit(tasks, rate),
@@ -90,7 +90,7 @@ impl Runner {
         }
     }
 
-    /// What holds `tasks` tasks up, and the sentence that says so.
+    /// The mechanism that holds `tasks` tasks up, and a sentence on it.
     pub fn seen(&self, tasks: usize) -> Result<(Mechanism, String), Failure> {
         match &self.what {
             What::Work(work) => {
@@ -105,13 +105,13 @@ impl Runner {
     }
 }
 
-/// CPUs that meet at a lock.
+/// CPUs that contend for a lock.
 #[derive(Clone)]
 struct Meeting {
     lock: &'static Row,
     machine: Profile,
     load: Load,
-    /// How many sections an operation has.
+    /// The number of sections of an operation.
     times: u32,
 }
 
@@ -124,7 +124,7 @@ impl Meeting {
 
     /// Fits the time between sections.
     fn fit(&mut self, cpus: usize, rate: f64, seed: u64) -> Result<String, Failure> {
-        /// How often it is changed, and how near the rate must be.
+        /// The number of times that it is changed, and the accepted error of the rate.
         const ROUNDS: usize = 4;
         const CLOSE: f64 = 0.01;
         let mut fitted = self.clone();

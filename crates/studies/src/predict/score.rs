@@ -1,4 +1,4 @@
-//! How far predictions are from what was measured, beside two that need no simulator.
+//! The error of predictions, compared with two models that need no simulator.
 
 use crate::published::{Point, rate_at};
 use crate::row::Spread;
@@ -20,18 +20,18 @@ pub struct Score {
     pub counts: Vec<u32>,
     /// The median of |ln(predicted / measured)| over them.
     pub ours: f64,
-    /// The same of the Universal Scalability Law, fitted to the counts up to a quarter of the CPUs,
-    /// if these are three.
+    /// The error of the Universal Scalability Law, fitted to the counts up to a quarter of the
+    /// CPUs, if these are three.
     pub usl: Option<f64>,
-    /// The same of perfect scaling from the fewest tasks.
+    /// The error of perfect scaling from the fewest tasks.
     pub linear: f64,
-    /// Where the predicted and the measured curve have come to their peaks, if there are three
-    /// counts.
+    /// The numbers of tasks at which the predicted and the measured curve reach their peaks, if
+    /// there are three counts.
     pub knees: Option<[u32; 2]>,
 }
 
-/// Of a curve measured on `cpus` CPUs; the prediction was fitted at its first point. `None` without
-/// a second.
+/// Scores a curve measured on `cpus` CPUs; the prediction was fitted at its first point. `None`
+/// without a second.
 ///
 /// Held out are the predicted counts above a quarter of the CPUs. If there are none, all but the
 /// first are, and the law has no figure.
@@ -73,19 +73,19 @@ pub fn knee(points: &[Point]) -> Option<u32> {
     Some(found.0)
 }
 
-/// What a change does.
+/// The direction of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sign {
     /// Less is done.
     Slower,
-    /// Nothing worth the name.
+    /// No notable change.
     Same,
     /// More is done.
     Faster,
 }
 
 impl Sign {
-    /// Of after over before.
+    /// The direction of the ratio after over before.
     pub fn of(ratio: f64) -> Self {
         match ratio {
             ratio if ratio >= 1.0 + CHANGE => Sign::Faster,
@@ -107,11 +107,11 @@ pub struct Summary {
     pub curves: usize,
     /// Their sources.
     pub sources: usize,
-    /// Of [`Score::ours`].
+    /// The median of [`Score::ours`].
     pub ours: Option<f64>,
-    /// Of [`Score::linear`].
+    /// The median of [`Score::linear`].
     pub linear: Option<f64>,
-    /// Of [`Score::usl`], and of ours for the same curves.
+    /// The medians of [`Score::usl`], and of [`Score::ours`] for the same curves.
     pub usl: Option<[f64; 2]>,
     /// Knees within a factor of 1.5, and knees.
     pub knees: [usize; 2],
@@ -119,7 +119,7 @@ pub struct Summary {
     pub signs: [usize; 2],
 }
 
-/// How far a knee may be off.
+/// The accepted factor between predicted and measured knees.
 const KNEE: f64 = 1.5;
 
 /// Of predictions by their source: their score, and the change of a pair as it was predicted and

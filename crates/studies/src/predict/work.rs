@@ -1,4 +1,4 @@
-//! A workload on our VM.
+//! A workload on scalevm's VM.
 //!
 //! An iteration of some workloads is long: page_fault1 touches 32,768 pages, then unmaps them. A
 //! window that holds an iteration of each of many tasks takes minutes of this computer. So the
@@ -19,7 +19,7 @@ use std::time::Duration;
 
 /// Simulated time in which operations are counted.
 const SPAN: Duration = Duration::from_millis(10);
-/// And pages, of which each task touches thousands meanwhile.
+/// Simulated time in which pages are counted; each task touches thousands meanwhile.
 const SHORT: Duration = Duration::from_millis(5);
 /// Tasks whose whole iterations show how their ends add up.
 const TOGETHER: usize = 4;
@@ -34,7 +34,7 @@ pub struct Work {
 }
 
 impl Work {
-    /// On a machine, with the VM built as a preset.
+    /// The work on a machine, with the VM built as a preset.
     pub fn new(
         curve: &Curve,
         (preset, setting): (Preset, Setting),
@@ -78,7 +78,8 @@ impl Work {
         })
     }
 
-    /// The same with the VM built in another way, or another setting, and the same fitted time.
+    /// This work with the VM built in another way, or with another setting, and with its fitted
+    /// time.
     pub fn built(&self, (preset, setting): (Preset, Setting)) -> Result<Self, Failure> {
         let mut other = self.clone();
         other.target.preset = preset;
@@ -97,7 +98,7 @@ impl Work {
         Ok(self.ends.with(window.rate(), tasks))
     }
 
-    /// Fits the time of a call or a fault to the rate of `tasks` tasks; what it is then.
+    /// Fits the time of a call or a fault to the rate of `tasks` tasks; returns its name and value.
     pub fn fit(&mut self, tasks: usize, rate: f64) -> Result<String, Failure> {
         let measured = |target: &Simulated, tasks| {
             let window = target.sample(&self.of(tasks), self.span)?;
@@ -108,7 +109,7 @@ impl Work {
         Ok(format!("{} takes {time:.0} ns", what.name()))
     }
 
-    /// Where the time of `tasks` tasks goes, between the ends of iterations.
+    /// The attribution of the time of `tasks` tasks, between the ends of iterations.
     pub fn seen(&self, tasks: usize) -> Result<Attribution, Failure> {
         self.target.attribute(&self.of(tasks), self.span)
     }
@@ -129,18 +130,18 @@ fn set(target: &mut Simulated, setting: Setting) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The seconds that an operation takes beside those of a short window. Of the first iteration's own
-/// work, they are less than nothing.
+/// The seconds that an operation takes in addition to those of a short window; negative for the
+/// first iteration's own work.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Ends {
-    /// Those in which no other task gets on.
+    /// The seconds in which no other task makes progress.
     exclusive: f64,
-    /// Those that tasks spend side by side.
+    /// The seconds that tasks spend concurrently.
     parallel: f64,
 }
 
 impl Ends {
-    /// Of the plan's workload; nothing if its iterations have one operation.
+    /// The ends of the plan's workload; zero if its iterations have one operation.
     fn seen(target: &Simulated, plan: &Plan, span: Duration) -> Result<Self, Failure> {
         if plan.workload.known()?.round(PAGE_SIZE) == 1 {
             return Ok(Ends::default());
@@ -160,7 +161,7 @@ impl Ends {
         }
     }
 
-    /// From those of one task, and of `tasks` together.
+    /// Computes the ends from those of one task, and of `tasks` together.
     fn of(alone: f64, tasks: usize, together: f64) -> Self {
         let tasks = tasks as f64;
         let exclusive = ((tasks * together - alone) / (tasks - 1.0)).max(0.0);
@@ -177,7 +178,7 @@ impl Ends {
     }
 }
 
-/// Seconds that an operation takes at least.
+/// The fewest seconds that an operation takes.
 const LEAST: f64 = 1e-12;
 
 #[cfg(test)]

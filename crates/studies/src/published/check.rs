@@ -1,4 +1,4 @@
-//! What must hold of a file of published curves.
+//! Checks of a file of published curves.
 
 use super::{After, File, Machine, Point, Source, Told, Unit, rate_at};
 use std::collections::BTreeSet;

@@ -1,4 +1,4 @@
-//! Which frames of 2 MiB are free.
+//! The free frames of 2 MiB.
 
 use super::RUN;
 
@@ -39,7 +39,7 @@ pub(super) struct Block {
 }
 
 impl Block {
-    /// A block of which nothing is free, in no list.
+    /// A block with no free frame, in no list.
     pub(super) const EMPTY: Block = Block {
         free: [0; RUNS],
         whole: 0,
@@ -56,7 +56,7 @@ impl Block {
         }
     }
 
-    /// Takes in the frame at `offset`.
+    /// Adds the frame at `offset`.
     pub(super) fn put(&mut self, offset: usize) {
         let (run, bit) = (offset / RUN, 1 << (offset % RUN));
         debug_assert!(self.free[run] & bit == 0, "a frame that is free is put");
@@ -67,13 +67,13 @@ impl Block {
         debug_assert!(self.is_sound(run), "a run is whole that has not all frames");
     }
 
-    /// Returns true if the run's bit says what its frames' bits say.
+    /// Returns true if the run's bit agrees with its frames' bits.
     fn is_sound(&self, run: usize) -> bool {
         (self.whole >> run & 1 != 0) == (self.free[run] == WHOLE_RUN)
     }
 
-    /// Takes at most `wanted` frames out of one run, a whole one if there is one; the
-    /// lowest is the last. Returns how many. One must be free.
+    /// Takes at most `wanted` frames out of one run, a whole one if there is one; the lowest is the
+    /// last. Returns their number. At least one must be free.
     #[inline]
     pub(super) fn take(&mut self, wanted: usize, mut sink: impl FnMut(usize)) -> usize {
         let run = match self.whole {
@@ -102,7 +102,7 @@ impl Block {
         taken
     }
 
-    /// Takes in all frames at once.
+    /// Adds all frames at once.
     pub(super) fn fill(&mut self) {
         debug_assert!(self.kind() == Kind::Empty, "frames that are free are put");
         self.free = [WHOLE_RUN; RUNS];

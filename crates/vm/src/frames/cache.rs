@@ -63,7 +63,7 @@ pub(super) struct Cache {
 }
 
 impl Cache {
-    /// A frame and its content: the wanted one, if there is such a frame.
+    /// Takes a frame, with the requested content if there is one, and returns it with its content.
     #[inline]
     pub(super) fn pop(&mut self, content: Content) -> Option<(Frame, Content)> {
         let other = match content {
@@ -93,7 +93,7 @@ impl Cache {
         }
     }
 
-    /// Takes in one of at most [`BATCH`] frames of unknown content from the pool.
+    /// Adds one of at most [`BATCH`] frames of unknown content from the pool.
     #[inline]
     pub(super) fn refill(&mut self, frame: Frame) {
         let surplus = self.plain.push(frame);

@@ -1,16 +1,16 @@
-//! Allocations that tests want to fail: in builds with debug assertions or feature `failures`. In
-//! others none does, and nothing is asked.
+//! Allocations that fail for tests, in builds with debug assertions or feature `failures`. In
+//! others none fails, and nothing is checked.
 
 #[cfg(any(debug_assertions, feature = "failures"))]
 mod planned {
     use crate::frames::Frames;
     use machine::{Atomic, AtomicInt, Ordering, Platform};
 
-    /// Beside the number of the allocation that fails: all that follow fail, too.
+    /// A flag beyond the number of the failing allocation: all later ones fail, too.
     const FOR_GOOD: u64 = 1 << 63;
 
-    /// How many allocations succeed before one fails; 0 means all do. [`FOR_GOOD`]: those behind it
-    /// fail, too. Written by tests only.
+    /// The number of the allocation from now that fails; 0 means none does. With [`FOR_GOOD`] all
+    /// later ones fail, too. Written by tests only.
     pub(in crate::frames) struct Failures<M: Platform>(M::AtomicU64);
 
     impl<M: Platform> Failures<M> {

@@ -14,7 +14,7 @@ pub(super) struct Map {
     total: usize,
 }
 
-/// A range of frames, and how many there are before it.
+/// A range of frames, and the number of frames before it.
 struct Section {
     frames: Range<usize>,
     before: usize,
@@ -59,7 +59,7 @@ impl Map {
         self.end
     }
 
-    /// How many frames there are.
+    /// The number of frames.
     pub(super) fn total(&self) -> usize {
         self.total
     }
@@ -78,7 +78,7 @@ impl Map {
         self.ranges[first..past.max(first)].iter().map(common)
     }
 
-    /// The frame at a place among all that there are. O(log ranges).
+    /// The frame at a place among all frames. O(log ranges).
     pub(super) fn nth(&self, place: usize) -> Frame {
         debug_assert!(place < self.total, "there is no frame {place}");
         let after = self.ranges.partition_point(|it| it.before <= place);

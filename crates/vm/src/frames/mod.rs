@@ -7,16 +7,17 @@
 //! they are freed, are never zeroed twice, and [`Frames::zero_ahead`] can do a fault's
 //! zeroing in idle time.
 //!
-//! Each pool has a part of memory, and eight CPUs that take from it first: frames go back where
-//! they came from, so CPUs that free their own frames meet at most seven others there, however many
-//! CPUs the machine has ([`pools`]). Other systems' pools are a node's ([`FramePools`]).
+//! Each pool has a part of memory, and eight CPUs that take from it first. Frames go back where
+//! they came from, so CPUs that free their own frames contend with at most seven others, however
+//! many CPUs the machine has ([`pools`]). In other systems each NUMA node has a pool
+//! ([`FramePools`]).
 //!
 //! A pool keeps blocks of 2 MiB together as long as it can, and gives them out whole:
 //! [`Frames::allocate_block`]. A frame in a CPU's cache keeps its block broken until
 //! [`Frames::drain`].
 //!
-//! Frames are never refused while one is free: when all pools are empty the caller
-//! takes from the other CPUs' caches, and then breaks reservations up ([`reservation`]).
+//! A request is never refused while a frame is free: when all pools are empty the caller takes from
+//! the other CPUs' caches, and then breaks reservations up ([`reservation`]).
 
 mod block;
 mod cache;
@@ -75,7 +76,7 @@ impl<M: Platform> Frames<M> {
     /// All frames that `machine` hands over, free and of unknown content, in these pools.
     ///
     /// # Errors
-    /// As [`Frames::new`].
+    /// If the kernel's heap has no room, or the machine's memory map is wrong.
     pub fn with_pools(machine: &M, pools: FramePools) -> Result<Self, Error> {
         let (map, cpus) = (Map::of(machine)?, machine.cpus());
         Ok(Frames {
@@ -124,14 +125,14 @@ impl<M: Platform> Frames<M> {
         self.put(iter::once(frame), content);
     }
 
-    /// Gives frames of unknown content back, under one locking.
+    /// Gives frames of unknown content back under one lock acquisition.
     pub(crate) fn free_all(&self, machine: &M, frames: impl Iterator<Item = Frame>) {
         self.put(frames.inspect(|&frame| machine.freed(frame)), Content::Any);
     }
 
-    /// Takes 512 contiguous frames, the first aligned to as many, of unknown content, as
-    /// a page of 2 MiB needs. `None` if no block is whole ([`Frames::drain`] may make one
-    /// so). O(1) and O(CPUs) when blocks are rare, beside telling the machine of each frame.
+    /// Takes 512 contiguous frames of unknown content, aligned to 512 frames, as a page of 2 MiB
+    /// needs. `None` if no block is whole ([`Frames::drain`] may make one so). O(1), and O(CPUs)
+    /// when blocks are rare, without the call to the machine for each frame.
     ///
     /// They may be given back one by one, or all with [`Frames::free_block`].
     #[must_use = "a frame that is not freed is lost"]
@@ -144,16 +145,16 @@ impl<M: Platform> Frames<M> {
         Some(first)
     }
 
-    /// Gives a whole block back, by its first frame; it stays whole. O(1), beside telling
-    /// the machine of each frame.
+    /// Gives a whole block back, by its first frame; it stays whole. O(1), without the call to the
+    /// machine for each frame.
     pub fn free_block(&self, machine: &M, first: Frame) {
         frames_of(first).for_each(|frame| machine.freed(frame));
         self.pools.of(first).lock().put_block(first);
     }
 
-    /// Moves all free frames from the CPUs' caches to the pools, where they make up blocks:
-    /// for when one is wanted, or memory is short. Frames known to be zero are no longer known
-    /// as such. O(frames in caches); a frame that is freed meanwhile may stay in a cache.
+    /// Moves all free frames from the CPUs' caches to the pools, where they make up blocks: for a
+    /// caller that needs a block, or when memory is short. Frames known to be zero are no longer
+    /// known as such. O(frames in caches); a frame that is freed meanwhile may stay in a cache.
     pub fn drain(&self) {
         for cache in self.caches.iter() {
             let mut cache = cache.lock();
@@ -179,7 +180,7 @@ impl<M: Platform> Frames<M> {
     /// Puts free frames into this CPU's cache.
     #[inline]
     fn put(&self, frames: impl Iterator<Item = Frame>, content: Content) {
-        // Not pinned while it waits: the holder may be a task that is off this CPU.
+        // The task is not pinned while it waits: the holder may be a task that is off this CPU.
         let own = self.caches.get(&M::pin());
         let mut cache = own.lock();
         for frame in frames {
@@ -189,8 +190,7 @@ impl<M: Platform> Frames<M> {
         }
     }
 
-    /// Zeroes up to `count` of this CPU's plain frames; returns how many it did. For
-    /// idle time.
+    /// Zeroes up to `count` of this CPU's plain frames, and returns their number. For idle time.
     pub fn zero_ahead(&self, machine: &M, count: usize) -> usize {
         let cache = self.caches.get(&M::pin());
         for done in 0..count {
@@ -203,7 +203,7 @@ impl<M: Platform> Frames<M> {
         count
     }
 
-    /// How many frames there are.
+    /// The number of frames.
     pub fn total(&self) -> usize {
         self.map.total()
     }
@@ -213,12 +213,12 @@ impl<M: Platform> Frames<M> {
         self.map.end()
     }
 
-    /// The frame at a place, below [`Frames::total`], among all that there are.
+    /// The frame at a place, below [`Frames::total`], among all frames.
     pub(crate) fn nth(&self, place: usize) -> Frame {
         self.map.nth(place)
     }
 
-    /// How many are free; exact while no CPU allocates or frees. O(CPUs), and O(memory / 2
+    /// The number of free frames; exact while no CPU allocates or frees. O(CPUs), and O(memory / 2
     /// MiB) while blocks are reserved for superpages.
     pub fn free_count(&self) -> usize {
         let cached: usize = self.caches.iter().map(|cache| cache.lock().len()).sum();
@@ -226,13 +226,14 @@ impl<M: Platform> Frames<M> {
         cached + pooled + self.reservations.unused()
     }
 
-    /// Free frames in the calling CPU's cache, a moment ago; no other CPU's line is read.
+    /// The number of frames that were in the calling CPU's cache a moment ago; reads no other CPU's
+    /// line.
     pub(crate) fn at_hand(&self) -> usize {
         let own = self.caches.get(&M::pin());
         own.lock().len()
     }
 
-    /// Takes a frame, and says whether it is all zero.
+    /// Takes a frame, and returns what is known of its content.
     #[inline(always)]
     fn take(&self, content: Content) -> Option<(Frame, Content)> {
         let own = self.caches.get(&M::pin());
@@ -245,8 +246,8 @@ impl<M: Platform> Frames<M> {
         found.or_else(|| self.steal(content))
     }
 
-    /// Fills this CPU's cache, which has run empty, from the first pool that has frames; one of
-    /// them.
+    /// Fills this CPU's cache, which has run empty, from the first pool that has frames, and
+    /// returns one of them.
     #[cold]
     fn refill(&self, cache: &mut Cache, content: Content) -> Option<(Frame, Content)> {
         self.pools.from(self.home()).find_map(|pool| {

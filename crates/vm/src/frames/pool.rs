@@ -7,7 +7,7 @@
 //!
 //! # The order in which frames go out
 //! 1. Whole runs of broken blocks, most recently changed in kind first:
-//!    that is the block being used up, or one of which little is free yet.
+//!    that is the block being used up, or one with few free frames yet.
 //! 2. The next whole block, while more of them are whole than the reserve: memory is
 //!    plenty, and a run of two CPUs costs more than a block.
 //! 3. Scraps, the remainders of broken runs: only now are frames of one run handed to
@@ -29,17 +29,17 @@ use core::iter;
 use core::ops::Range;
 use machine::Frame;
 
-/// The reserve: one block in so many, and at least one.
+/// The reserve is one block in this number, and at least one.
 const RESERVE: usize = 8;
 /// No block.
 const NONE: u32 = u32::MAX;
 
-// Else a batch would break a run.
+// Otherwise a batch would break a run.
 const _: () = assert!(BATCH.is_multiple_of(RUN));
 
 /// The blocks, listed by kind. Nothing in it ever grows.
 pub(super) struct Pool {
-    /// The part; frames that the VM does not have are never free.
+    /// The blocks of the pool's part of memory; frames that the VM does not have are never free.
     blocks: Box<[Block]>,
     /// The number of the first block.
     base: usize,
@@ -70,7 +70,7 @@ impl Pool {
         Ok(pool)
     }
 
-    /// Takes in neighbours, whole blocks at once.
+    /// Adds neighbouring frames, whole blocks at once.
     fn fill(&mut self, frames: Range<usize>) {
         let first = frames.start.next_multiple_of(BLOCK).min(frames.end);
         let past = (frames.end - frames.end % BLOCK).max(first);
@@ -91,12 +91,12 @@ impl Pool {
         self.count
     }
 
-    /// Takes a frame in. O(1).
+    /// Adds a frame. O(1).
     pub(super) fn put(&mut self, frame: Frame) {
         self.put_some(frame, iter::empty());
     }
 
-    /// Takes in `first`, and `rest`, which is of the same block. O(1) each.
+    /// Adds `first`, and `rest`, which is of the same block. O(1) each.
     pub(super) fn put_some(&mut self, first: Frame, rest: impl Iterator<Item = Frame>) {
         let put = |block: &mut Block| {
             let frames = iter::once(first).chain(rest);
@@ -106,12 +106,12 @@ impl Pool {
         debug_assert!(self.is_sound(), "the counts do not fit together");
     }
 
-    /// Returns true if its counts may be true together.
+    /// Returns true if its counts are consistent.
     fn is_sound(&self) -> bool {
         self.whole * BLOCK <= self.count && self.count <= self.blocks.len() * BLOCK
     }
 
-    /// Takes a whole block in, by its first frame. O(1).
+    /// Adds a whole block, by its first frame. O(1).
     pub(super) fn put_block(&mut self, first: Frame) {
         debug_assert!(
             first.index().is_multiple_of(BLOCK),
@@ -122,7 +122,7 @@ impl Pool {
         debug_assert!(self.is_sound(), "the counts do not fit together");
     }
 
-    /// Takes a whole block out; its first frame. O(1).
+    /// Takes a whole block out, and returns its first frame. O(1).
     pub(super) fn take_block(&mut self) -> Option<Frame> {
         let block = self.listed(Kind::Whole)?;
         self.change(block, Block::clear);
@@ -131,8 +131,8 @@ impl Pool {
         Some(self.first_of(block))
     }
 
-    /// Takes up to `wanted` frames out, at least one if any is free; no more if the next
-    /// were in a whole run that would not be used up. O(wanted).
+    /// Takes up to `wanted` frames out, at least one if any is free; stops before a whole run that
+    /// would not be used up. O(wanted).
     pub(super) fn take(&mut self, wanted: usize, mut sink: impl FnMut(Frame)) {
         let mut left = wanted;
         while let Some((kind, block)) = self.next() {

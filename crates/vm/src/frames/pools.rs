@@ -1,8 +1,8 @@
 //! Pools, each with a part of memory.
 //!
-//! Frame *f* belongs to one pool for ever, so freeing it needs no look around. CPUs are dealt over
+//! Each frame always belongs to the same pool, so freeing it needs no search. CPUs are assigned to
 //! the pools by their numbers, [`CPUS`] to each, or by their nodes ([`FramePools`]); a CPU whose
-//! pool is empty goes round the others. Pools are locked one at a time.
+//! pool is empty tries the others in turn. Pools are locked one at a time.
 
 use super::block::BLOCK;
 use super::map::Map;
@@ -18,8 +18,8 @@ use core::ops::Range;
 use machine::{Frame, Platform};
 use sync::Padded;
 
-/// CPUs that have a pool in common: so few that they seldom wait, and so many that not much memory
-/// lies where others look last.
+/// The number of CPUs that share a pool: few enough that they seldom wait for each other, and
+/// enough that the other pools, which they search last, do not hold much memory.
 const CPUS: usize = 8;
 /// The least memory of a pool, in blocks: as many as a reserve is kept of.
 const LEAST: usize = 8;
@@ -27,7 +27,8 @@ const LEAST: usize = 8;
 /// The pools. Only data under their locks changes.
 pub(super) struct Pools<M: Platform> {
     pools: Box<[Padded<PoolLock<M, Pool>>]>,
-    /// The first frame of each, the first of a block; it has all until the next one's.
+    /// The first frame of each pool, which begins a block; the pool has all frames up to the next
+    /// one's first.
     starts: Vec<usize>,
     which: FramePools,
 }
@@ -43,7 +44,8 @@ impl<M: Platform> Pools<M> {
         Self::in_parts(which, wanted, map)
     }
 
-    /// All frames of `map`, in so many pools if there are enough: each has about as many.
+    /// Divides all frames of `map` evenly among the `wanted` number of pools, or fewer if there is
+    /// too little memory.
     fn in_parts(which: FramePools, wanted: usize, map: &Map) -> Result<Self, Error> {
         let all = map.total().div_ceil(BLOCK).max(1);
         let wanted = wanted.min(all / LEAST).max(1);
@@ -96,7 +98,7 @@ impl<M: Platform> Pools<M> {
         after.iter().chain(before).map(|pool| &**pool)
     }
 
-    /// Puts free frames where they belong, neighbours under one locking.
+    /// Puts free frames into their pools, neighbours under one lock acquisition.
     pub(super) fn put(&self, frames: impl IntoIterator<Item = Frame>) {
         let mut frames = frames.into_iter().peekable();
         while let Some(&first) = frames.peek() {
@@ -104,7 +106,7 @@ impl<M: Platform> Pools<M> {
             let part = self.part(index);
             let mut pool = self.pools[index].lock();
             while let Some(frame) = frames.next_if(|frame| part.contains(&frame.index())) {
-                // A block is one pool's.
+                // A block belongs to one pool.
                 let is_near = |next: &Frame| next.index() / BLOCK == frame.index() / BLOCK;
                 pool.put_some(frame, iter::from_fn(|| frames.next_if(is_near)));
             }
@@ -122,7 +124,7 @@ impl<M: Platform> Pools<M> {
     }
 }
 
-/// Where pools of at least `share` frames begin, but for the last.
+/// The first frames of pools with at least `share` frames each, except perhaps the last.
 fn starts(map: &Map, share: usize) -> Result<Vec<usize>, Error> {
     let mut starts = Vec::new();
     push(&mut starts, 0)?;

@@ -3,16 +3,16 @@
 //! A slot reserves a block when its first page comes, and takes from it the frame that
 //! belongs to each further page's place, so that the 512 lie side by side in the end. The
 //! unused frames are free: they count as free, and when no other frame is, the
-//! allocator breaks a reservation up, without asking the slot, which finds out when it next
-//! wants a frame. (FreeBSD's reservations; there they are the physical memory's, too.)
+//! allocator breaks a reservation up without telling the slot, which finds out when it next needs a
+//! frame. (FreeBSD has such reservations, also in the physical memory layer.)
 //!
 //! # Protocol
-//! The lock of a block's reservation protects its owner and its unused frames. A word says how many
-//! were ever made and how many are live, that is, have unused frames; it changes under the lock of
-//! the block's pool when the block is taken, and, if frames go back to the pool, when they do. So a
-//! search that finds nothing live, then one pool after the other empty, and then the word
-//! unchanged, knows that there was nothing reserved all the time: none was free in the pools or
-//! reserved. (It may count one for a moment whose last frame has just been used.)
+//! The lock of a block's reservation protects its owner and its unused frames. A word counts the
+//! reservations ever made and the live ones, which have unused frames; it changes under the lock of
+//! the block's pool when the block is taken, and when frames go back to the pool. So a search that
+//! finds nothing live, then one pool after the other empty, and then the word unchanged, knows that
+//! nothing was reserved all the time: no frame was free in the pools or reserved. (The word may for
+//! a moment count a reservation whose last frame has just been used.)
 
 use super::block::BLOCK;
 use super::{Frames, frames_of};
@@ -30,30 +30,31 @@ pub(super) struct Reservations<M: Platform> {
     blocks: Box<[Padded<ReservationLock<M, Reservation>>]>,
     /// [`Made`], as a word. Changes twice for each reservation.
     made: Padded<M::AtomicU64>,
-    /// The block at which the search for one to break up goes on.
+    /// The block at which the search for a reservation to break up continues.
     hand: Padded<M::AtomicUsize>,
 }
 
-/// How many reservations there are and were.
+/// The numbers of reservations that are live, and that were ever made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Made {
-    /// That have unused frames, or are being made: not too few under the lock of a block's pool.
+    /// Reservations that have unused frames, or are being made; never too few under the lock of a
+    /// block's pool.
     pub(super) live: u32,
-    /// Of all times; wraps around.
+    /// Reservations ever made; wraps around.
     ever: u32,
 }
 
 /// The owner of a block, and the frames it has not used.
 #[derive(Default)]
 struct Reservation {
-    /// The leaf table of the slot that has it; none if nothing is unused.
+    /// The leaf table of the slot that has reserved the block; none if no frame is unused.
     owner: Option<Frame>,
     /// A bit for each unused frame.
     unused: [u64; WORDS],
 }
 
 impl Reservation {
-    /// Takes the frame at `index` for `owner`, if it has it and has not used it.
+    /// Takes the frame at `index` for `owner`, if `owner` has reserved it and not used it.
     fn take(&mut self, owner: Frame, index: usize) -> bool {
         debug_assert!(
             self.owner.is_some() || self.unused == [0; WORDS],
@@ -69,7 +70,7 @@ impl Reservation {
 }
 
 impl<M: Platform> Reservations<M> {
-    /// For the frames below `end`; a block that is not whole is never reserved.
+    /// The reservations of the frames below `end`; a block that is not whole is never reserved.
     pub(super) fn new(end: usize) -> Result<Self, Error> {
         const {
             let plain = size_of::<M::AtomicU8>() == 1;
@@ -90,7 +91,7 @@ impl<M: Platform> Reservations<M> {
         M::label_value(&self.hand, "Frames.reservations.hand");
     }
 
-    /// How many there are and were.
+    /// The numbers of live reservations and of all ever made.
     pub(super) fn made(&self) -> Made {
         // Relaxed, like every access to the word: the locks of the pools order all that matters.
         let word = self.made.load(Ordering::Relaxed);
@@ -100,7 +101,7 @@ impl<M: Platform> Reservations<M> {
         }
     }
 
-    /// Unused frames. O(blocks) if there are reservations.
+    /// The number of unused frames. O(blocks) if there are reservations.
     pub(super) fn unused(&self) -> usize {
         if self.made().live == 0 {
             return 0;
@@ -130,8 +131,8 @@ impl<M: Platform> Reservations<M> {
 }
 
 impl<M: Platform> Frames<M> {
-    /// Reserves a block for the slot with the leaf table `owner`; its first frame. `None` if
-    /// no block is whole. O(1).
+    /// Reserves a block for the slot with the leaf table `owner`, and returns its first frame.
+    /// `None` if no block is whole. O(1).
     pub(crate) fn reserve(&self, owner: Frame) -> Option<Frame> {
         if self.failures.is_due() {
             return None;

@@ -11,22 +11,22 @@ use core::ops::{Deref, Range};
 use core::ptr::NonNull;
 use machine::{Atomic, AtomicInt, Atomics, Ordering, PAGE_SHIFT, PAGE_SIZE, VaRange, pte};
 
-/// One mapping of an object, made by an `mmap` or inherited at a fork: a cache line, and one for
-/// its place in the shard.
+/// One mapping of an object, made by an `mmap` or inherited at a fork. It takes a cache line, and
+/// another for its links in the shard.
 ///
-/// It keeps the object, and the object finds it ([`Object::for_each_attachment`]).
+/// It keeps the object alive, and the object finds it ([`Object::for_each_attachment`]).
 #[repr(C, align(64))]
 pub struct Attachment<S: System> {
     object: NonNull<Object<S>>,
     owner: *const (),
-    /// The index of address 0, wrapping.
+    /// The index of the object's page at address 0, wrapping.
     delta: u64,
     range: VaRange,
-    /// How many [`Attached`] there are.
+    /// The number of [`Attached`] references.
     references: <S::Machine as Atomics>::AtomicU32,
-    /// The shard that has it: that of the CPU it was made on.
+    /// The shard that lists it: that of the CPU on which it was made.
     pub(super) shard: u32,
-    /// Its place in the shard's tree. Under the shard's lock.
+    /// Its links in the shard's tree. Under the shard's lock.
     pub(super) links: <S::Machine as Atomics>::Cell<Links<S>>,
 }
 
@@ -48,7 +48,7 @@ impl<S: System> Attachment<S> {
         self.owner
     }
 
-    /// Where it was mapped. Parts may have been unmapped since.
+    /// The addresses at which it was mapped. Parts may have been unmapped since.
     pub fn range(&self) -> VaRange {
         self.range
     }
@@ -65,23 +65,23 @@ impl<S: System> Attachment<S> {
         first..first.saturating_add(self.range.pages() as u64)
     }
 
-    /// Returns true if both map the same object, the same page of it at the same address: then
-    /// where one ends and the other begins, the object goes on.
+    /// Returns true if both map the same object with the same offset: then a mapping by one that
+    /// begins where a mapping by the other ends continues it in the object.
     pub(crate) fn goes_on_in(&self, other: &Self) -> bool {
         self.object == other.object && self.delta == other.delta
     }
 
-    /// Where the object's page `index` was mapped, if it was.
+    /// The address at which the object's page `index` was mapped, if it was.
     pub fn address(&self, index: u64) -> Option<usize> {
         let page = index.wrapping_sub(self.index(self.range.start));
         let inside = page < self.range.pages() as u64;
         inside.then(|| self.range.start + page as usize * PAGE_SIZE)
     }
 
-    /// The part of `range`, which it maps, that the object reaches to. For an operation that hands
-    /// on private copies under the lock of the slots that get them, with this attachment listed:
-    /// pages behind the end must not be copied, since a truncation may have looked for copies there
-    /// before.
+    /// The part of `range`, which it maps, that lies before the object's end. For an operation that
+    /// passes on private copies under the lock of the slots that get them, with this attachment
+    /// listed: pages behind the end must not be copied, since a truncation may have searched for
+    /// copies there before.
     pub(crate) fn reached(&self, range: VaRange) -> VaRange {
         debug_assert!(
             self.range.common(range) == range,
@@ -103,12 +103,14 @@ impl<S: System> Attachment<S> {
     /// This mapping in another space, as a fork makes it.
     ///
     /// # Safety
-    /// As for [`Object::attach`].
+    /// The owner is null, or a [`crate::Pmap`] of the same policies, in an `Arc` that stays as long
+    /// as an attachment of its own is listed.
     pub unsafe fn inherit(&self, owner: *const ()) -> Result<Attached<S>, Error> {
         Attached::make(self.object(), owner, self.range, self.delta)
     }
 
-    /// Its owner, kept, where it maps, and from which page on; `None` if it has no owner.
+    /// A reference to its owner, the mapped addresses, and the object's first page there; `None` if
+    /// it has no owner.
     ///
     /// # Safety
     /// The owner is null, or a `T` in an `Arc`, and it is there.
@@ -142,10 +144,10 @@ impl<S: System> Attachment<S> {
 }
 
 impl<S: System> Object<S> {
-    /// Says that `owner` maps the object's pages from `first` on at `range`.
+    /// Records that `owner` maps the object's pages from `first` on at `range`.
     ///
-    /// O(log attachments of this CPU), and on different CPUs on different lines; so is dropping it
-    /// where it was made.
+    /// O(log attachments of this CPU); different CPUs write different cache lines. The same holds
+    /// for dropping it on the CPU that made it.
     ///
     /// # Safety
     /// The owner is null, or a [`crate::Pmap`] of the same policies, in an `Arc` that stays as long
@@ -179,8 +181,8 @@ impl<S: System> Object<S> {
 
 /// A counted reference to an [`Attachment`]. Each slot of a mapping has one.
 ///
-/// The last one may be the object's last, too, which then writes its dirty pages to its
-/// store: to be dropped where nothing is locked.
+/// Dropping the last one may end the object, which then writes its dirty pages to its store. So the
+/// caller drops it where nothing is locked.
 pub struct Attached<S: System>(NonNull<Attachment<S>>);
 
 // SAFETY: a counted reference to an attachment, which CPUs share.

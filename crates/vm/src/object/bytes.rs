@@ -1,4 +1,5 @@
-//! Bytes of frames that tasks may use meanwhile: each access is one of a whole word.
+//! Access to bytes of frames that tasks may use at the same time: each access is one of a whole
+//! word.
 
 use machine::{Atomic, AtomicInt, Frame, Memory, Ordering, PAGE_SIZE};
 

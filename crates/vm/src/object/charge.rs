@@ -1,5 +1,5 @@
-//! The memory an object commits: its size, if it is memory that the system gives, as long as it
-//! lives. (So does Linux's shmem.)
+//! The memory that an object commits as long as it lives: its size, if the system provides its
+//! memory. (Linux's shmem does so, too.)
 
 use super::Object;
 use crate::error::Error;
@@ -40,7 +40,7 @@ impl<S: System> Object<S> {
 }
 
 impl<S: System> Growth<'_, S> {
-    /// The object has grown.
+    /// Keeps the charge: the object has grown.
     pub(super) fn keep(self) {
         mem::forget(self);
     }
@@ -52,7 +52,7 @@ impl<S: System> Drop for Growth<'_, S> {
     }
 }
 
-/// Pages that `size` bytes take.
+/// The number of pages that `size` bytes take.
 pub(super) fn pages(size: u64) -> u64 {
     size.div_ceil(PAGE_SIZE as u64)
 }

@@ -3,8 +3,8 @@
 //! # Protocol
 //! An entry's value is nothing, a frame, or a slot of the swap space. Only its *owner*
 //! changes it: the task that has set `BUSY`. One task owns an entry while it reads the page in,
-//! writes it out or takes it away, and holds no other lock for that, so the pager may
-//! take its time. Others sleep until it is done.
+//! writes it out or takes it away, and holds no other lock for that, so the pager may take long.
+//! Others sleep until it is done.
 //!
 //! An entry that is owned while its page is written out still shows its frame, and
 //! every task may use the page; one that is being filled or emptied shows none.
@@ -12,8 +12,8 @@
 //! - Own: compare-and-swap of a word without `BUSY`, acquire.
 //! - Release: exchange for a word without flags, release; if the old one has `WAITED`,
 //!   wake all tasks that sleep on the entry's address.
-//! - Sleep: set `WAITED` beside `BUSY`; then sleep if both are still set. The sleep
-//!   queue looks under its lock, and the task that cleared them comes to that lock afterwards.
+//! - Sleep: set `WAITED` in addition to `BUSY`; then sleep if both are still set. The sleep queue
+//!   looks under its lock, and the task that cleared them comes to that lock afterwards.
 //!
 //! A task that owns several entries got all but the first by trying, or gets the next
 //! at a higher index: no tasks wait in a circle.
@@ -35,10 +35,10 @@ const WAITED: u64 = 1 << 3;
 /// Where the number begins.
 const NUMBER: u32 = 32;
 
-/// The value of an entry: what the object has at an index.
+/// The value of an entry: the place of the object's content at an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Value {
-    /// Nothing in memory: the store tells, or it is zero.
+    /// Nothing in memory: the content is in the store, or is zero.
     Absent,
     /// A page. The entry has one of its references.
     Frame(Frame),
@@ -75,7 +75,7 @@ impl Value {
     }
 }
 
-/// See the module.
+/// The entry of one page of an object.
 pub(super) struct Entry<M: Machine>(M::AtomicU64);
 
 impl<M: Machine> Entry<M> {
@@ -88,14 +88,14 @@ impl<M: Machine> Entry<M> {
         Entry(M::AtomicU64::new(0))
     }
 
-    /// The value, a moment ago.
+    /// The value as of a moment ago.
     #[inline]
     pub(super) fn value(&self) -> Value {
         // Acquire: pairs with the release in `Owned::drop`; the page's bytes are there.
         Value::from_bits(self.0.load(Ordering::Acquire))
     }
 
-    /// Returns true if the entry has neither a value nor an owner, a moment ago.
+    /// Returns true if the entry had neither a value nor an owner a moment ago.
     pub(super) fn is_vacant(&self) -> bool {
         self.0.load(Ordering::Relaxed) == 0
     }
@@ -138,7 +138,7 @@ impl<M: Machine> Entry<M> {
         let mut word = self.0.load(Ordering::Relaxed);
         while word & both != both {
             if word & BUSY == 0 {
-                // Or it has just been released, and the next look sees that.
+                // Or it has just been released; the caller's next look sees that.
                 return M::relax(0);
             }
             // Relaxed, here and below: a task that slept looks at the entry again anyway.
@@ -163,7 +163,7 @@ pub(super) struct Owned<'a, M: Machine> {
     of: PhantomData<&'a Entry<M>>,
 }
 
-// SAFETY: an entry is atomics, and owning one is no task's own.
+// SAFETY: an entry consists of atomics, and ownership of one is not tied to a task.
 unsafe impl<M: Machine> Send for Owned<'_, M> {}
 
 impl<'a, M: Machine> Owned<'a, M> {
@@ -180,7 +180,7 @@ impl<'a, M: Machine> Owned<'a, M> {
         unsafe { &self.entry.as_ref().0 }
     }
 
-    /// Where the entry is, as a page's identity says it.
+    /// The entry's address, which is its page's identity.
     pub(super) fn address(&self) -> NonZeroUsize {
         self.entry.addr()
     }
@@ -206,7 +206,7 @@ impl<M: Machine> Drop for Owned<'_, M> {
     }
 }
 
-/// Where tasks sleep that wait for an entry: one queue for a machine.
+/// The sleep queue of all tasks that wait for an entry: one for a machine.
 fn sleepers<M: Machine>() -> &'static Hashed<M> {
     M::anchor().get_or_init(Hashed::new)
 }

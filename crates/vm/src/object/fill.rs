@@ -11,7 +11,7 @@ use core::array;
 use core::ops::Range;
 use machine::{Atomics, Frame, Ordering, PAGE_SIZE};
 
-/// Pages that are read at once, at most.
+/// The most pages that are read at once.
 const CLUSTER: usize = 16;
 /// Pages below one leaf table of the hardware: faults below other tables are left alone.
 const TABLE: u64 = 512;
@@ -23,16 +23,16 @@ struct Filling<'a, S: System> {
     owned: Owned<'a, S::Machine>,
 }
 
-/// Entries side by side that are being filled together.
+/// Adjacent entries that are being filled together.
 struct Cluster<'a, S: System> {
-    /// The index of the first place.
+    /// The index of the first entry.
     start: u64,
     places: [Option<Filling<'a, S>>; CLUSTER],
 }
 
 impl<S: System> Object<S> {
-    /// Fills the entry of `index`, which is owned and has no page, if `pages` reaches to
-    /// it; returns its page.
+    /// Fills the entry of `index`, which is owned and has no page, if `pages` is greater than
+    /// `index`; returns its page.
     pub(super) fn fill<'a>(
         &'a self,
         index: u64,
@@ -59,7 +59,7 @@ impl<S: System> Object<S> {
         }
     }
 
-    /// Fails unless the object reaches to `index`, whose entry is owned: a truncation that is not
+    /// Fails if `index`, whose entry is owned, is behind the object's end: a truncation that is not
     /// seen here waits for the owner.
     fn check_size(&self, index: u64, pages: &impl Fn() -> u64) -> Result<(), Error> {
         // Pairs with the fence in `truncate`.
@@ -71,7 +71,7 @@ impl<S: System> Object<S> {
         }
     }
 
-    /// A frame for an owned entry.
+    /// Allocates a frame for an owned entry.
     fn begin<'a>(
         &'a self,
         owned: Owned<'a, S::Machine>,
@@ -82,7 +82,7 @@ impl<S: System> Object<S> {
         Ok(Filling { page, owned })
     }
 
-    /// Gives the entry its page, and one reference more to the caller.
+    /// Stores the page in its entry, and returns one more reference to the caller.
     fn publish<'a>(&'a self, filling: Filling<'a, S>) -> PageRef<'a, S> {
         let Filling { page, mut owned } = filling;
         let descriptor = self.vm.page(page.frame());
@@ -96,8 +96,8 @@ impl<S: System> Object<S> {
         page
     }
 
-    /// Pages in from the swap space. The slot is free afterwards, so the page
-    /// is dirty: it must not be dropped.
+    /// Reads a page from the swap space. The slot is free afterwards, so the page is dirty: its
+    /// content must not be lost.
     fn swap_in<'a>(
         &'a self,
         slot: u32,
@@ -117,7 +117,7 @@ impl<S: System> Object<S> {
         Ok(page)
     }
 
-    /// The page at `frame` differs from its copy in the store or the swap space.
+    /// Marks the page in `frame` as different from its copy in the store or the swap space.
     pub(super) fn mark_dirty(&self, frame: Frame) {
         self.vm.lock_pv(frame).set_flags(Page::<S>::DIRTY);
     }
@@ -136,7 +136,7 @@ impl<S: System> Object<S> {
         self.gather(&mut cluster, index + 1..window.end);
         self.gather(&mut cluster, (window.start..index).rev());
         self.check_size(index, pages)?;
-        // This look at the size decides about the neighbours, too.
+        // This read of the size decides about the neighbours, too.
         cluster.cut(pages().max(index + 1));
         let (run, alone) = (cluster.run(index), index..index + 1);
         debug_assert!(run.contains(&index), "the page that is wanted is not read");
@@ -165,8 +165,8 @@ impl<S: System> Object<S> {
         }
     }
 
-    /// Reads the pages of `run`, all of which the cluster has, and zeroes the bytes behind
-    /// the object's end.
+    /// Reads the pages of `run`, which are all in the cluster, and zeroes the bytes behind the
+    /// object's end.
     fn transfer(&self, cluster: &Cluster<'_, S>, run: Range<u64>) -> Result<(), Error> {
         let Backing::Store(store) = &self.backing else {
             unreachable!("only a file is read")
@@ -187,7 +187,7 @@ impl<S: System> Object<S> {
         Ok(())
     }
 
-    /// Gives all entries of the cluster their pages; returns that of `index`.
+    /// Stores the pages of the cluster in their entries; returns that of `index`.
     fn publish_all<'a>(&'a self, cluster: Cluster<'a, S>, index: u64) -> PageRef<'a, S> {
         let mut found = None;
         for (at, place) in (cluster.start..).zip(cluster.places) {
@@ -219,7 +219,7 @@ impl<'a, S: System> Cluster<'a, S> {
         Some(filling.page.frame())
     }
 
-    /// The indices around `index` that it has, without a gap.
+    /// The run of the cluster's indices around `index`, without a gap.
     fn run(&self, index: u64) -> Range<u64> {
         let has = |&index: &u64| self.frame(index).is_some();
         let below = (self.start..index).rev().take_while(has).count() as u64;

@@ -6,11 +6,11 @@ use alloc::boxed::Box;
 use core::ops::Deref;
 use core::ptr::NonNull;
 
-/// A handle, as a file's owner has it. An object goes when its last handle and its last
-/// attachment have gone; then it writes its dirty pages to its store, and frees all pages.
+/// A counted reference to an object, for the owner of a file. An object ends with its last handle
+/// and its last attachment; then it writes its dirty pages to its store, and frees all pages.
 ///
-/// To be dropped where nothing is locked. Cloning and dropping write a line that all
-/// CPUs share; attachments do not.
+/// The caller drops it where nothing is locked. Cloning and dropping write a cache line that all
+/// CPUs share; making and dropping attachments does not.
 pub struct ObjectRef<S: System>(NonNull<Object<S>>);
 
 // SAFETY: a counted reference to an object, which CPUs share.
@@ -19,7 +19,7 @@ unsafe impl<S: System> Send for ObjectRef<S> {}
 unsafe impl<S: System> Sync for ObjectRef<S> {}
 
 impl<S: System> ObjectRef<S> {
-    /// The handle that a new object counts.
+    /// The first handle of a new object, which counts it already.
     pub(super) fn first(object: Box<Object<S>>) -> Self {
         ObjectRef(NonNull::from(Box::leak(object)))
     }

@@ -1,4 +1,4 @@
-//! From a page back to its object, for a reclaimer.
+//! Finds a page's object, for a reclaimer.
 
 use super::entry::{Owned, Value};
 use super::leaf::Leaf;
@@ -60,7 +60,7 @@ impl<'a, S: System> Home<'a, S> {
         unsafe { (*self.leaf).object }.cast()
     }
 
-    /// Where its entry is.
+    /// The address of its entry.
     pub(crate) fn entry(&self) -> NonZeroUsize {
         self.owned.address()
     }
@@ -72,8 +72,8 @@ impl<'a, S: System> Home<'a, S> {
     }
 
     /// Takes the page out of the object and leaves `slot` of the swap space, or nothing, in its
-    /// place, if it is clean, held by the caller only, and `is_unmapped`, which is asked when no
-    /// task can find the page in its entry any more.
+    /// place, if it is clean, held by the caller only, and `is_unmapped` returns true; that is
+    /// called when no task can find the page in its entry any more.
     ///
     /// # Panics
     /// If there is a slot, and the object has no swap space.
@@ -117,7 +117,7 @@ impl<'a, S: System> Home<'a, S> {
     }
 }
 
-/// The object whose entry is at this address, and the entry's index.
+/// The object of the entry at this address, and the entry's index.
 ///
 /// # Safety
 /// The caller owns the entry, which is of an object with these policies, as long as the object is

@@ -11,7 +11,7 @@ use core::ops::Range;
 use core::ptr::NonNull;
 use machine::Machine;
 
-/// Entries in a leaf: a leaf is 512 bytes, a line of which is its header.
+/// Entries in a leaf: a leaf is 512 bytes, and its first cache line is the header.
 pub(super) const ENTRIES: usize = 56;
 
 /// Entries, and the way back from each to its object and index: a leaf is aligned to its

@@ -1,26 +1,26 @@
-//! How long an object lives, and its attachments: both by CPU.
+//! The lifetime of an object, and its attachments, both counted by CPU.
 //!
 //! # Protocol
-//! An object is kept by its handles ([`ObjectRef`]) and by its attachments. Each CPU that attaches
-//! has a *shard*: a tree of attachments under a lock ([`super::ranges`]), made when first needed.
-//! As long as there is a handle nothing is counted. When the last goes, the object is *closed*:
-//! from then on a counter says how many shards have attachments (plus one for the task that
-//! closes), as Linux's `percpu_ref` switches to one counter when it is killed. Only a shard's first
-//! attachment and its last touch the counter.
+//! Its handles ([`ObjectRef`]) and its attachments keep an object. Each CPU that attaches has a
+//! *shard*: a tree of attachments under a lock ([`super::ranges`]), made when first needed. As long
+//! as there is a handle, attachments are not counted. When the last handle goes, the object is
+//! *closed*: from then on a counter says how many shards have attachments (plus one for the task
+//! that closes), as Linux's `percpu_ref` switches to one counter when it is killed. Only a shard's
+//! first attachment and its last write the counter.
 //!
-//! - Closing: say so, fence, then lock each shard there is, mark it closed and count
-//!   it if it has attachments.
-//! - A shard that is made late: publish it, fence, and close it if the object is. Either
-//!   the maker sees that, or the closer sees the shard. Until then the maker's source, an
-//!   attachment that is counted or a handle, keeps the object.
-//! - The task that takes the last attachment out of a closed shard counts down; with the last
-//!   of all the object goes.
+//! - Closing: set `closed`, fence, then lock each shard that exists, mark it closed and count it if
+//!   it has attachments.
+//! - Making a shard later: publish it, fence, and close it if the object is closed. Either the
+//!   maker sees that, or the closer sees the shard. Until then the maker's source, an attachment
+//!   that is counted or a handle, keeps the object.
+//! - The task that takes the last attachment out of a closed shard decrements the counter; at 0 the
+//!   object is freed.
 //!
 //! A shard that appears while a walk is under way is found, or its attachments were inserted after
 //! the walk began: the walk fences first, and the maker of a shard fences after publishing it.
 //!
-//! The shards' locks spin, and are not touched after they are released: a task that releases one
-//! may be the last but one.
+//! The shards' locks spin, and are not touched after they are released: another task may free the
+//! object then.
 
 #[cfg(test)]
 mod model;
@@ -42,7 +42,7 @@ use core::ptr::{self, NonNull};
 use machine::{Atomic, AtomicInt, Atomics, CpuRange, Cpus, Machine, Ordering, Pinned, VaRange};
 use sync::Padded;
 
-/// See the module.
+/// The counts and the attachments that keep an object.
 pub(super) struct Life<S: System> {
     cpus: CpuRange,
     /// A [`Shard`] for each CPU, or null. Written once each.
@@ -67,12 +67,13 @@ pub(super) struct Shard<S: System> {
     line: Line<ShardLock<S::Machine, List<S>>>,
 }
 
-/// A line apart from the data before it.
+/// Data on a cache line apart from what is before it.
 #[repr(align(64))]
 struct Line<T>(T);
 
-/// Pages outside of which the shard never had an attachment: a walk for them leaves its lock alone.
-/// Written under the shard's lock, and only when it widens; read by any task.
+/// The range of pages within which all attachments of the shard ever lay: a walk for other pages
+/// does not take its lock. Written under the shard's lock, and only when it widens; read by any
+/// task.
 struct Reach<M: Machine> {
     start: M::AtomicU64,
     end: M::AtomicU64,
@@ -128,7 +129,7 @@ impl<S: System> Shard<S> {
     }
 }
 
-/// They themselves; and whether the shard is counted.
+/// The attachments of a shard, under its lock.
 pub(super) struct List<S: System> {
     ranges: Ranges<S>,
     closed: bool,
@@ -211,7 +212,7 @@ impl<S: System> Life<S> {
         debug_assert!(old > 0, "an object that is closed gets a handle");
     }
 
-    /// Counts one handle less; whether it was the last.
+    /// Counts one handle less. Returns true if it was the last.
     pub(super) fn drop_handle(&self) -> bool {
         // AcqRel: the task that drops the last one sees what others did before they dropped theirs.
         let old = self.counts.handles.fetch_sub(1, Ordering::AcqRel);
@@ -219,7 +220,7 @@ impl<S: System> Life<S> {
         old == 1
     }
 
-    /// Counts from now on the shards that keep the object: the last handle has gone.
+    /// Begins to count the shards that keep the object: the last handle has gone.
     pub(super) fn close(&self) {
         // Then a fence: pairs with the one in `make_shard`.
         self.closed.publish(1);
@@ -228,7 +229,7 @@ impl<S: System> Life<S> {
         }
     }
 
-    /// Counts the shard from now on.
+    /// Marks the shard closed, and counts it if it has attachments.
     fn close_shard(&self, shard: &Shard<S>) {
         let mut list = shard.list().lock();
         if !list.closed {
@@ -285,10 +286,10 @@ pub(super) unsafe fn detach<S: System>(place: NonNull<Attachment<S>>) {
     }
 }
 
-/// Takes one from the counter of a closed object, which goes with the last.
+/// Decrements the counter of a closed object, and frees the object at 0.
 ///
 /// # Safety
-/// The one is the caller's.
+/// The count is the caller's.
 pub(super) unsafe fn count_down<S: System>(object: NonNull<Object<S>>) {
     // SAFETY: the counter is not 0 yet.
     let counts = unsafe { &object.as_ref().life.counts };
@@ -320,8 +321,8 @@ struct Walk {
 }
 
 impl<S: System> Object<S> {
-    /// Calls `visit` with each attachment that is there during the whole call, once, and
-    /// with some of those that come or go meanwhile. No lock is held then.
+    /// Calls `visit` once with each attachment that exists during the whole call, and with some of
+    /// those that are made or dropped meanwhile. No lock is held then.
     pub fn for_each_attachment(&self, mut visit: impl FnMut(&Attached<S>)) {
         let all = 0..u64::MAX;
         let mut walk = Walk::begin::<S::Machine>();
@@ -335,9 +336,10 @@ impl<S: System> Object<S> {
         }
     }
 
-    /// The owners that map some of `pages`, each with where, and from which page of the object on:
-    /// all that do from the call on until they are returned. Each step takes the lock of a shard or
-    /// more, and O(log attachments) under it; none is held between steps, and nothing is allocated.
+    /// The owners that map some of `pages`, each with the address range and the object's first page
+    /// there: all whose mappings exist from the call until they are returned. Each step takes the
+    /// lock of one shard or more, and O(log attachments) under it; none is held between steps, and
+    /// nothing is allocated.
     ///
     /// # Safety
     /// All owners are null, or `T`s, each in an `Arc` that stays while an attachment of its own is
@@ -351,11 +353,12 @@ impl<S: System> Object<S> {
         })
     }
 
-    /// Calls `visit` with the owners that map some of `pages` and where, under the lock of their
-    /// shard.
+    /// Calls `visit` with the owners that map some of `pages` and their attachments, under the lock
+    /// of their shard.
     ///
     /// # Safety
-    /// As for [`Object::mappers`].
+    /// All owners are null, or `T`s, each in an `Arc` that stays while an attachment of its own is
+    /// listed.
     pub(crate) unsafe fn visit_mappers<T>(
         &self,
         pages: Range<u64>,
@@ -390,7 +393,7 @@ impl Walk {
     }
 
     /// The result of `keep` for the next attachment of `object` that maps some of `pages` and for
-    /// which it has one. Under the lock of its shard.
+    /// which `keep` returns one. Under the lock of its shard.
     fn next<S: System, R>(
         &mut self,
         object: &Object<S>,

@@ -22,8 +22,8 @@
 //!   mapping, or the fault finds the entry without the page (the pmap's module `attached`). Where
 //!   mappings are listed instead ([`crate::system::ObjectPages`]) a fault lists its mapping under
 //!   the PV lock and *afterwards* asks [`Object::still_has`].
-//! - **Evict** ([`Home`]): own the entry, hide the page, ask whether it is mapped, and freeze the
-//!   page's references if they are the entry's and the evicter's: then no mapping is left, no
+//! - **Evict** ([`Home`]): own the entry, hide the page, check that it is not mapped, and freeze
+//!   the page's references if they are the entry's and the evicter's: then no mapping is left, no
 //!   lookup can succeed, and the dirty flag is final.
 //! - **Back from a page**: a page's identity is the address of its entry, and leaves are
 //!   aligned to their size. Under the page's PV lock the identity is true: a task that takes a page
@@ -85,7 +85,7 @@ pub trait Slots<M: Memory>: Send + Sync + 'static {
 /// The largest size of an object: the reach of a signed 64-bit offset.
 pub const MAX_SIZE: u64 = i64::MAX as u64;
 
-/// Whole pages of the largest object.
+/// The number of whole pages of the largest object.
 const MAX_PAGES: u64 = MAX_SIZE >> PAGE_SHIFT;
 
 /// A memory object. Made and kept by [`ObjectRef`]s.
@@ -95,7 +95,7 @@ const MAX_PAGES: u64 = MAX_SIZE >> PAGE_SHIFT;
 pub struct Object<S: System> {
     vm: Arc<Vm<S>>,
     backing: Backing<S::Machine>,
-    /// Its size is charged to the account of swap space.
+    /// True if its size is charged to the account of swap space.
     committed: bool,
     /// The gate's data of the object.
     gate: <S::Gate as Gate<S::Machine>>::Object,
@@ -108,32 +108,32 @@ pub struct Object<S: System> {
     resize: Padded<ResizeLock<S::Machine, Resize>>,
 }
 
-/// Which object, among those that live.
+/// The identity of an object, unique among the objects that exist at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectId(usize);
 
 impl ObjectId {
-    /// As a number, which no other object has that lives.
+    /// The identity as a number.
     pub fn number(self) -> u64 {
         self.0 as u64
     }
 }
 
-/// Where an object's content is when it is not in memory.
+/// The place of an object's content that is not in memory.
 enum Backing<M: Platform> {
     Store(Arc<dyn Truncate<M>>),
     Anonymous(Option<Arc<dyn Slots<M>>>),
 }
 
-/// The data that the lock of the size protects beside the size.
+/// The data, other than the size, that the lock of the size protects.
 #[derive(Default)]
 struct Resize {
-    /// Where the store is still to be cut off: the object was smaller than the store.
+    /// The size to which the store is still to be cut: the object was once this small.
     cut: Option<u64>,
 }
 
 impl<S: System> Object<S> {
-    /// The memory of a file of `size` bytes in `store`.
+    /// An object with the memory of a file of `size` bytes in `store`.
     pub fn file(
         vm: &Arc<Vm<S>>,
         store: Arc<dyn Truncate<S::Machine>>,
@@ -194,7 +194,7 @@ impl<S: System> Object<S> {
         &self.vm
     }
 
-    /// Bytes, a moment ago.
+    /// The size in bytes, as of a moment ago.
     pub fn size(&self) -> u64 {
         // Acquire: pairs with the release of each change; bytes it grew by are zero.
         self.size.load(Ordering::Acquire)
@@ -205,7 +205,7 @@ impl<S: System> Object<S> {
         &self.gate
     }
 
-    /// Which it is.
+    /// The object's identity.
     pub fn id(&self) -> ObjectId {
         ObjectId(core::ptr::from_ref(self).addr())
     }
@@ -215,7 +215,7 @@ impl<S: System> Object<S> {
         matches!(self.backing, Backing::Anonymous(_))
     }
 
-    /// Pages that the size reaches into.
+    /// The number of pages, the last perhaps in part.
     pub(crate) fn pages(&self) -> u64 {
         self.size().div_ceil(PAGE_SIZE as u64)
     }
@@ -232,14 +232,14 @@ impl<S: System> Object<S> {
         self.resident(index) == Some(frame)
     }
 
-    /// Pages in memory, a moment ago. O(leaves).
+    /// The number of pages that were in memory a moment ago. O(leaves).
     pub fn resident_pages(&self) -> usize {
         let values = self.tree.entries(0..u64::MAX).map(|(_, e)| e.value());
         values.filter_map(Value::frame).count()
     }
 
     /// The first page of `range` with content of its own, in memory or in swap space: the others
-    /// are zero, unless a store has them. A moment ago. O(leaves).
+    /// are zero, unless a store has them. As of a moment ago. O(leaves).
     pub fn next_present(&self, range: Range<u64>) -> Option<u64> {
         let mut entries = self.tree.entries(range);
         entries
@@ -247,20 +247,20 @@ impl<S: System> Object<S> {
             .map(|(index, _)| index)
     }
 
-    /// How many pages have content of their own, a moment ago. O(leaves).
+    /// The number of pages that had content of their own a moment ago. O(leaves).
     pub fn present_pages(&self) -> u64 {
         let values = self.tree.entries(0..u64::MAX).map(|(_, e)| e.value());
         values.filter(|value| *value != Value::Absent).count() as u64
     }
 
-    /// The object, as leaves know it.
+    /// The pointer to the object that leaves keep.
     fn erased(&self) -> NonNull<()> {
         NonNull::from(self).cast()
     }
 }
 
 impl<S: System> Drop for Object<S> {
-    /// Writes out the dirty pages, as a file's last close does, and frees all pages.
+    /// Writes out the dirty pages, and frees all pages.
     fn drop(&mut self) {
         // No space maps it any more, and no task has its locks, so none is waited for, whatever the
         // caller holds. Failed writes are lost: a caller that must know writes back before.

@@ -9,7 +9,7 @@ use core::mem;
 use core::ops::Range;
 use machine::Frame;
 
-/// The next pages the caller will want, so that they may be read at once.
+/// The pages that the caller will probably use next, so that they may be read at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Advice {
     /// The neighbours: up to 16 pages around.
@@ -17,11 +17,11 @@ pub enum Advice {
     Normal,
     /// The following pages: up to 16 from this one on.
     Sequential,
-    /// None can be predicted: this page only.
+    /// Only this page: no others can be predicted.
     Random,
 }
 
-/// A reference to a page, as [`crate::Hold`]; but it borrows the VM, so that taking one
+/// A counted reference to a page. It borrows the VM, unlike [`crate::Hold`], so that taking one
 /// writes nothing but the page's descriptor.
 #[must_use = "the page is released when this is dropped"]
 pub struct PageRef<'a, S: System> {
@@ -30,7 +30,7 @@ pub struct PageRef<'a, S: System> {
 }
 
 impl<'a, S: System> PageRef<'a, S> {
-    /// Takes over a reference of `frame`'s.
+    /// Takes over a reference to the page in `frame`.
     pub(crate) fn new(vm: &'a Vm<S>, frame: Frame) -> Self {
         machine::invariant!(
             S::Machine: vm.page(frame).references() > 0,
@@ -57,7 +57,7 @@ impl<S: System> Drop for PageRef<'_, S> {
 }
 
 impl<S: System> Vm<S> {
-    /// Keeps a page from being freed; `None` if it has been.
+    /// Takes a reference that keeps the page from being freed; `None` if it has been.
     pub fn page_ref(&self, frame: Frame) -> Option<PageRef<'_, S>> {
         let retained = self.page(frame).try_retain();
         retained.then(|| PageRef::new(self, frame))
@@ -65,8 +65,8 @@ impl<S: System> Vm<S> {
 }
 
 impl<S: System> Object<S> {
-    /// The page at `index` if it is in memory, retained. Waits for nothing: a caller that holds the
-    /// lock of a slot may ask. [`Error::Bus`] behind the object's end.
+    /// A reference to the page at `index` if it is in memory. Waits for nothing, so the caller may
+    /// hold the lock of a slot. [`Error::Bus`] behind the object's end.
     pub(crate) fn page_in_memory(&self, index: u64) -> Result<Option<PageRef<'_, S>>, Error> {
         if index >= self.pages() {
             return Err(Error::Bus { page: index });
@@ -91,18 +91,18 @@ impl<S: System> Object<S> {
         entries.filter_map(|(index, entry)| Some((index, entry.value().frame()?)))
     }
 
-    /// The page at `index`, retained; it is read in, or made, if it is not in memory,
-    /// with neighbours as `advice` says.
+    /// A reference to the page at `index`; if it is not in memory, it is read in, or made, with
+    /// neighbours as `advice` says.
     ///
     /// [`Error::Bus`] behind the object's end, [`Error::Io`] if the store fails; then, and
-    /// without memory, nothing has changed. O(levels) if the page is there; else it
-    /// may sleep, so the caller holds no lock of a slot and no spin lock.
+    /// without memory, nothing has changed. O(levels) if the page is in memory; otherwise it may
+    /// sleep, so the caller holds no lock of a slot and no spin lock.
     pub fn page(&self, index: u64, advice: Advice) -> Result<PageRef<'_, S>, Error> {
         self.page_within(index, advice, || self.pages())
     }
 
-    /// The page at an index of an object that counts `pages` pages: a caller that changes the size
-    /// knows it better than others.
+    /// A reference to the page at an index of an object that has `pages` pages, a number that a
+    /// caller which changes the size knows.
     pub(super) fn page_within(
         &self,
         index: u64,
@@ -124,7 +124,7 @@ impl<S: System> Object<S> {
         }
     }
 
-    /// The entry's page, if it has one that is not just being taken away.
+    /// A reference to the entry's page, if it has one that is not being taken away.
     #[inline]
     pub(super) fn look_up(&self, entry: &Entry<S::Machine>) -> Option<PageRef<'_, S>> {
         let Value::Frame(frame) = entry.value() else {

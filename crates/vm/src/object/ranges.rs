@@ -2,8 +2,8 @@
 //!
 //! A treap: a binary tree by the first page (and the attachment's address, since many begin at the
 //! same page), balanced by random ranks, in which each node also knows the furthest end below it.
-//! So a look for the attachments that map a page passes over those that do not: O(log n) for
-//! each that is found. All of it is under the shard's lock.
+//! So a search for the attachments that map a page skips those that do not: O(log n) for each that
+//! is found. The shard's lock protects all of it.
 
 use super::Attachment;
 use crate::system::System;
@@ -39,7 +39,7 @@ impl<S: System> Copy for Links<S> {}
 unsafe impl<S: System> Send for Links<S> {}
 
 impl<S: System> Links<S> {
-    /// Of an attachment that is in no tree.
+    /// The links of an attachment that is in no tree.
     pub(super) const NONE: Self = Links {
         lower: ptr::null(),
         upper: ptr::null(),
@@ -53,7 +53,7 @@ type Node<S> = *const Attachment<S>;
 /// A tree of attachments.
 pub(super) struct Ranges<S: System> {
     root: Node<S>,
-    /// Where ranks come from.
+    /// The state of the generator of ranks.
     seed: u64,
 }
 
@@ -81,7 +81,7 @@ impl<S: System> Ranges<S> {
             rank,
             ..Links::NONE
         };
-        // SAFETY: all that is in the tree is there, and the caller has it locked.
+        // SAFETY: all nodes in the tree are valid, and the caller has locked it.
         unsafe {
             set(node, links);
             self.root = insert(self.root, node);
@@ -93,7 +93,7 @@ impl<S: System> Ranges<S> {
     /// # Safety
     /// It is in this tree.
     pub(super) unsafe fn remove(&mut self, node: Node<S>) {
-        // SAFETY: all that is in the tree is there, and the caller has it locked.
+        // SAFETY: all nodes in the tree are valid, and the caller has locked it.
         self.root = unsafe { remove(self.root, node) };
     }
 
@@ -104,7 +104,7 @@ impl<S: System> Ranges<S> {
         wanted: &Range<u64>,
         after: Option<Position>,
     ) -> Option<(&Attachment<S>, Position)> {
-        // SAFETY: all that is in the tree is there, and the caller has it locked.
+        // SAFETY: all nodes in the tree are valid, and the caller has locked it.
         let found = unsafe { next(self.root, wanted, after).as_ref() }?;
         Some((found, place(found)))
     }
@@ -139,7 +139,7 @@ unsafe fn get<S: System>(node: Node<S>) -> Links<S> {
 }
 
 /// # Safety
-/// As for [`get`].
+/// The caller has locked the tree of the nodes.
 unsafe fn set<S: System>(node: Node<S>, links: Links<S>) {
     // SAFETY: the caller has locked the tree, so the node is there, and no other task uses the
     // links.
@@ -149,7 +149,7 @@ unsafe fn set<S: System>(node: Node<S>, links: Links<S>) {
 /// Gives `node` these children.
 ///
 /// # Safety
-/// As for [`get`].
+/// The caller has locked the tree of the nodes.
 unsafe fn join<S: System>(node: Node<S>, lower: Node<S>, upper: Node<S>) -> Node<S> {
     // SAFETY: the caller has locked the tree that the nodes are in.
     unsafe {
@@ -182,7 +182,7 @@ unsafe fn join<S: System>(node: Node<S>, lower: Node<S>, upper: Node<S>) -> Node
 }
 
 /// # Safety
-/// As for [`get`]; `node` is not below `root`.
+/// The caller has locked the tree of both nodes; `node` is not below `root`.
 unsafe fn insert<S: System>(root: Node<S>, node: Node<S>) -> Node<S> {
     if root.is_null() {
         return node;
@@ -206,7 +206,7 @@ unsafe fn insert<S: System>(root: Node<S>, node: Node<S>) -> Node<S> {
 /// Splits `root` into the nodes before `at`, and the others.
 ///
 /// # Safety
-/// As for [`get`].
+/// The caller has locked the tree of the nodes.
 unsafe fn split<S: System>(root: Node<S>, at: Position) -> (Node<S>, Node<S>) {
     if root.is_null() {
         return (root, root);
@@ -225,7 +225,7 @@ unsafe fn split<S: System>(root: Node<S>, at: Position) -> (Node<S>, Node<S>) {
 }
 
 /// # Safety
-/// As for [`get`]; `node` is `root` or below it.
+/// The caller has locked the tree of both nodes; `node` is `root` or below it.
 unsafe fn remove<S: System>(root: Node<S>, node: Node<S>) -> Node<S> {
     debug_assert!(!root.is_null(), "the attachment is in another tree");
     // SAFETY: the caller has locked the tree that the nodes are in.
@@ -241,10 +241,10 @@ unsafe fn remove<S: System>(root: Node<S>, node: Node<S>) -> Node<S> {
     }
 }
 
-/// One tree of two, of which all of `lower` comes before all of `upper`.
+/// Joins two trees into one; all of `lower` comes before all of `upper`.
 ///
 /// # Safety
-/// As for [`get`].
+/// The caller has locked the tree of the nodes.
 unsafe fn merge<S: System>(lower: Node<S>, upper: Node<S>) -> Node<S> {
     if lower.is_null() {
         return upper;
@@ -268,7 +268,7 @@ unsafe fn merge<S: System>(lower: Node<S>, upper: Node<S>) -> Node<S> {
 /// there is none.
 ///
 /// # Safety
-/// As for [`get`].
+/// The caller has locked the tree of the nodes.
 unsafe fn next<S: System>(root: Node<S>, wanted: &Range<u64>, after: Option<Position>) -> Node<S> {
     if root.is_null() {
         return root;

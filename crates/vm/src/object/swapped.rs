@@ -18,8 +18,8 @@ impl<S: System> Vm<S> {
     }
 }
 
-/// A slot of an object's is reserved: it has one reference, and no cache. The object finds its
-/// pages by itself, and lets one task read at a time.
+/// A slot of an object is reserved: it has one reference, and no part in the cache. The object
+/// finds its pages by itself, and lets one task at a time read.
 impl<M: Platform> Slots<M> for SwapSpace<M> {
     fn read(&self, machine: &M, slot: u32, frame: Frame) -> Result<(), PagerError> {
         SwapSpace::read(self, machine, slot, &[frame])

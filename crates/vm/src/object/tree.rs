@@ -7,8 +7,8 @@
 //! and a task that still descends from that finds the same entries.
 //!
 //! # Cost
-//! 512 bytes for each 56 pages (224 KiB) ever touched, and for each 64, 4096, … leaves:
-//! 9.3 bytes a page of densely touched memory, until the object goes.
+//! 512 bytes for each 56 pages (224 KiB) ever touched, and for each 64, 4096 and so on leaves: 9.3
+//! bytes a page of densely touched memory, until the object goes.
 
 use super::entry::Entry;
 use super::leaf::{ENTRIES, Leaf};
@@ -24,7 +24,7 @@ use machine::{Atomic, Machine, Ordering};
 const SHIFT: u32 = 6;
 const FAN_OUT: usize = 1 << SHIFT;
 
-/// See the module.
+/// The radix tree of an object's entries.
 pub(super) struct Tree<M: Machine> {
     /// The root, with its level in the low bits: 0 is a leaf. Null at first.
     root: M::AtomicPtr,
@@ -34,7 +34,7 @@ pub(super) struct Tree<M: Machine> {
 #[repr(align(64))]
 struct Inner<M: Machine>([M::AtomicPtr; FAN_OUT]);
 
-/// The bits of a root's address that say its level.
+/// The bits of a root's address that hold its level.
 const LEVEL: usize = 63;
 
 /// A node and its level; the type is known from that.
@@ -60,7 +60,7 @@ impl Node {
         self.place.map_addr(|address| address | self.level as usize)
     }
 
-    /// How many leaves it covers, if a number tells.
+    /// The number of leaves that it covers, if that fits in the type.
     fn leaves(self) -> u64 {
         1u64.checked_shl(SHIFT * self.level).unwrap_or(u64::MAX)
     }
@@ -90,8 +90,8 @@ impl<M: Machine> Tree<M> {
         Some(unsafe { self.leaf(node) }.entry(index))
     }
 
-    /// The entry of `index`, with the nodes it needs. An error leaves nodes that are
-    /// empty, if anything. The leaves belong to `object`.
+    /// The entry of `index`; makes the nodes that it needs. An error may leave empty nodes. The
+    /// leaves belong to `object`.
     pub(super) fn make(&self, index: u64, object: NonNull<()>) -> Result<&Entry<M>, Error> {
         if let Some(entry) = self.find(index) {
             return Ok(entry);
@@ -172,7 +172,7 @@ impl<M: Machine> Tree<M> {
     }
 
     /// # Safety
-    /// As [`Tree::link`].
+    /// `node` is one of this tree's, above level 0.
     unsafe fn child(&self, node: Node, number: u64) -> Option<Node> {
         // SAFETY: the caller says that `node` is one of this tree's, above level 0.
         // Acquire: pairs with the release in `grow`.
@@ -221,7 +221,7 @@ impl<M: Machine> Tree<M> {
     /// Makes the child of `node` on the way to leaf `number`.
     ///
     /// # Safety
-    /// As [`Tree::link`].
+    /// `node` is one of this tree's, above level 0.
     unsafe fn grow(&self, node: Node, number: u64, object: NonNull<()>) -> Result<Node, Error> {
         let made = new_node::<M>(node.level - 1, number, object)?;
         // SAFETY: the caller says that `node` is one of this tree's, above level 0.

@@ -12,7 +12,7 @@ use core::ops::Range;
 use machine::{Atomic, Atomics, Frame, Memory, Ordering, PAGE_SIZE};
 
 impl<S: System> Object<S> {
-    /// Truncates; want of frames is an error at once.
+    /// Truncates; a lack of frames is an error at once.
     pub(crate) fn try_truncate(
         &self,
         size: u64,
@@ -51,7 +51,7 @@ impl<S: System> Object<S> {
         Ok(())
     }
 
-    /// Writes `part`, of one page, of which some lies behind the object's end.
+    /// Writes `part`, which lies in one page and partly behind the object's end.
     #[cold]
     pub(crate) fn append(&self, at: u64, part: &[u8]) -> Result<(), Error> {
         debug_assert!(
@@ -67,7 +67,7 @@ impl<S: System> Object<S> {
         } else {
             None
         };
-        // No other task changes the size, and none finds the page until it is changed.
+        // No other task changes the size, and none finds the page before that.
         let pages = end.div_ceil(PAGE_SIZE as u64).max(self.pages());
         let page = self.page_within(at / PAGE_SIZE as u64, Advice::Normal, || pages)?;
         self.fill_in(&page, at, part);
@@ -79,8 +79,8 @@ impl<S: System> Object<S> {
         Ok(())
     }
 
-    /// Copies to a page. It is dirty afterwards, not before: a task that takes it for clean
-    /// in between takes less than there is.
+    /// Copies to a page, and then marks it dirty, not before: a task that cleans it in between
+    /// would miss bytes.
     pub(crate) fn fill_in(&self, page: &PageRef<'_, S>, at: u64, part: &[u8]) {
         debug_assert!(
             in_page(at) + part.len() <= PAGE_SIZE,
@@ -104,10 +104,10 @@ impl<S: System> Object<S> {
         inside.try_for_each(|index| self.tree.make(index, self.erased()).map(drop))
     }
 
-    /// Makes the object's `pages`, which are prepared, zero. Of anonymous memory the pages in
-    /// memory are taken away, as by [`Object::truncate`], and so are those in the swap space. Of a
-    /// file the pages in memory are zeroed, and `zeroes`, a page, is written to the store for the
-    /// others: O(pages).
+    /// Makes the object's `pages`, which are prepared, zero. For anonymous memory it takes away the
+    /// pages in memory, as [`Object::truncate`] does, and those in the swap space. For a file it
+    /// zeroes the pages in memory, and writes `zeroes`, a page, to the store for the others:
+    /// O(pages).
     ///
     /// [`Error::Io`] if the store fails; then some of the pages may be zero.
     pub(crate) fn punch(
@@ -126,7 +126,7 @@ impl<S: System> Object<S> {
             let owned = entry.own();
             if let Value::Frame(frame) = owned.value {
                 bytes::zero_from(self.vm.machine(), frame, 0);
-                // Not before: a task that takes it for clean in between takes less than there is.
+                // Not before: a task that cleans it in between would miss bytes.
                 self.mark_dirty(frame);
                 continue;
             }
@@ -143,8 +143,8 @@ impl<S: System> Object<S> {
         Ok(())
     }
 
-    /// Makes the bytes behind the object's end zero, in memory and in the
-    /// store, as long as the answer is kept and the size does not change.
+    /// Makes the bytes behind the object's end zero, in memory and in the store, as long as the
+    /// result is kept and the size does not change.
     pub(super) fn prepare_to_grow(
         &self,
         resize: &mut Resize,
@@ -161,8 +161,8 @@ impl<S: System> Object<S> {
         Ok(tail)
     }
 
-    /// Sees to it that the page which `size` divides is not in the swap space, as long as
-    /// the answer is kept.
+    /// Reads the page that `size` divides from the swap space, if it is there; it stays in memory
+    /// as long as the result is kept.
     fn tail(&self, size: u64) -> Result<Option<PageRef<'_, S>>, Error> {
         if !self.has_slots() || size.is_multiple_of(PAGE_SIZE as u64) {
             return Ok(None);
@@ -183,7 +183,7 @@ impl<S: System> Object<S> {
         }
     }
 
-    /// Empties an entry: see "take away" in the protocol.
+    /// Empties an entry, as "take away" in the protocol says.
     pub(super) fn take_away(&self, entry: &Entry<S::Machine>, remove: &mut impl FnMut(&Hold<S>)) {
         if entry.is_vacant() {
             return;
@@ -231,7 +231,7 @@ impl<S: System> Object<S> {
     }
 }
 
-/// Where in its page the byte `at` is.
+/// The offset of byte `at` in its page.
 pub(crate) fn in_page(at: u64) -> usize {
     (at % PAGE_SIZE as u64) as usize
 }

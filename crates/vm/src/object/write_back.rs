@@ -10,11 +10,10 @@ use core::array;
 use core::ops::Range;
 use machine::{Atomic, Atomics, Frame, Ordering, PAGE_SIZE, Truncate};
 
-/// Pages that are written at once, at most.
+/// The most pages that are written at once.
 const RUN: usize = 32;
 
-/// Dirty pages side by side, taken for clean, whose entries are owned until they are
-/// written.
+/// Adjacent dirty pages, marked clean, whose entries are owned until they are written.
 struct Cluster<'a, S: System> {
     object: &'a Object<S>,
     store: &'a dyn Truncate<S::Machine>,
@@ -25,12 +24,12 @@ struct Cluster<'a, S: System> {
 }
 
 impl<S: System> Object<S> {
-    /// Writes the dirty pages among `range` to the store, neighbours together, nothing
-    /// behind the object's end. All that was dirty before the call is in the store after it.
+    /// Writes the dirty pages in `range` to the store, neighbours together, and nothing behind the
+    /// object's end. All that was dirty before the call is in the store after it.
     ///
-    /// `clean` takes a page's dirtiness from all its mappings and says whether there was
-    /// any: from then on a task that writes the page makes it dirty again. It may lock
-    /// slots. The page's own flag is taken here.
+    /// `clean` takes a page's dirtiness from all its mappings, and returns true if there was any:
+    /// from then on a task that writes the page makes it dirty again. It may lock slots. The page's
+    /// own flag is taken here.
     ///
     /// An error is the first of perhaps several; pages not written are still dirty. O(leaves +
     /// pages in memory). Sleeps while a page is being read, written or evicted by others.
@@ -64,8 +63,8 @@ impl<S: System> Object<S> {
             if !run.takes(index) {
                 result = result.and(run.write());
             }
-            // Value is no guide: an eviction hides its page while it looks whether a mapping has
-            // it, and keeps it if one has, which may have made it dirty.
+            // The value is no guide: an eviction hides its page while it looks for a mapping of it,
+            // and keeps the page if it finds one, which may have made it dirty.
             if entry.is_vacant() {
                 continue;
             }
@@ -79,8 +78,8 @@ impl<S: System> Object<S> {
         result.and(run.write())
     }
 
-    /// Cuts the store off where the object was, if that is still to be done. Before the
-    /// object grows, or the bytes cut off would be back.
+    /// Cuts the store to the smallest size that the object has had since the last cut, if that is
+    /// still to be done. Done before the object grows; otherwise the bytes cut off would reappear.
     pub(super) fn settle(&self, resize: &mut Resize) -> Result<(), Error> {
         if let Backing::Store(store) = &self.backing
             && let Some(bytes) = resize.cut
@@ -160,8 +159,8 @@ impl<'a, S: System> Cluster<'a, S> {
         );
         let hold = vm.hold(frame).expect("an owned entry keeps its page");
         let hold = hold.with_entry(owned.address());
-        // First: a page that is marked dirty while `clean` waits for the tasks that unmap the
-        // page may be written through their translations still.
+        // First the page's own flag: a page that is marked dirty while `clean` waits for the tasks
+        // that unmap it may still be written through their translations.
         let own = {
             let dirty = Page::<S>::DIRTY;
             vm.lock_pv(frame).take_flags(dirty) != 0

@@ -14,16 +14,16 @@ pub(crate) struct PvList<'a, S: System> {
     by: By<<S::PvLocks as PvLocking<S::Machine>>::Held<'a>>,
 }
 
-/// The list of the page in a frame, kept locked for the next page's sake.
+/// The list of the page in a frame, kept locked for the next page, which may have the same lock.
 pub(crate) struct Last<'a, S: System>(pub(crate) PvList<'a, S>, pub(crate) Frame);
 
 /// The lock that keeps a list locked.
 enum By<H> {
     /// The list's lock, which observers see. It is released when this is dropped.
     Policy(#[allow(dead_code)] H),
-    /// The page's byte, locked with another page's, which observers see.
+    /// The page's byte, locked together with another page's byte; observers see only that one.
     Byte,
-    /// The lock of another page's, which is also this one's.
+    /// The lock of another page's list, which is also this one's.
     Other,
 }
 
@@ -78,7 +78,7 @@ impl<'a, S: System> PvList<'a, S> {
         }
     }
 
-    /// The list of `page` in place of this one, whose lock is also that page's.
+    /// Passes the lock, which is also that of `page`, to the list of `page`.
     pub(crate) fn pass_to(mut self, page: &'a Page<S>) -> Self {
         debug_assert!(
             matches!(self.by, By::Policy(_)),
@@ -117,8 +117,8 @@ impl<'a, S: System> PvList<'a, S> {
         self.page.add_flags(flags);
     }
 
-    /// Takes `flags` from the page's; those of them that were set. The task that takes
-    /// [`Page::DIRTY`] knows that the page was written; no other task would any more.
+    /// Clears `flags` of the page, and returns those of them that were set. After a task has taken
+    /// [`Page::DIRTY`], no other task knows that the page was written.
     pub(crate) fn take_flags(&mut self, flags: u8) -> u8 {
         let now = self.page.flags.load(Ordering::Relaxed);
         let taken = now & flags;
@@ -137,7 +137,7 @@ impl<'a, S: System> PvList<'a, S> {
         taken
     }
 
-    /// Marks the page as [`Page::LAUNDRY`]; `false` if it is already.
+    /// Marks the page as [`Page::LAUNDRY`]. Returns false if it is marked already.
     pub(crate) fn begin_laundry(&mut self) -> bool {
         let is_free = self.page.flags() & Page::<S>::LAUNDRY == 0;
         self.set_flags(Page::<S>::LAUNDRY);

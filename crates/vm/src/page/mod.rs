@@ -30,16 +30,16 @@ pub struct Page<S: System> {
     pv_lock: PvLock<S::Machine>,
     /// [`Page::DIRTY`] and the others. Written under `pv_lock`.
     flags: <S::Machine as Atomics>::AtomicU8,
-    /// In how many looks the reclaimer will take the page if it stays unused.
+    /// The number of looks after which the reclaimer takes the page if it stays unused.
     age: <S::Machine as Atomics>::AtomicU8,
 }
 
 /// The reference to a page from outside the tables that map it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Identity {
-    /// None: private memory, a copy of nothing.
+    /// None: private memory without a copy elsewhere.
     Private,
-    /// A slot of the swap space, of which it is the content.
+    /// The page has the content of this slot of the swap space.
     Swap(u32),
     /// An entry of an object's tree, by the entry's address.
     Object(NonZeroUsize),
@@ -73,14 +73,14 @@ impl Identity {
 }
 
 impl<S: System> Page<S> {
-    /// The page has been written since it was last taken for clean.
+    /// The page has been written since its dirtiness was last taken.
     pub const DIRTY: u8 = 1 << 0;
     /// The page has been used since it was last looked at.
     pub(crate) const REFERENCED: u8 = 1 << 1;
     /// A task writes the page out, or tries to: one at a time.
     pub(crate) const LAUNDRY: u8 = 1 << 2;
-    /// The page's slot of the swap space has not got its content: the write failed. The reclaimer's
-    /// that has the page.
+    /// The page's slot of the swap space lacks its content: the write failed. Only the reclaimer
+    /// that has the page uses this flag.
     pub(crate) const UNWRITTEN: u8 = 1 << 3;
     /// The page may be forgotten as long as no task writes it.
     pub(crate) const LAZY: u8 = 1 << 4;
@@ -103,7 +103,7 @@ impl<S: System> Page<S> {
         }
     }
 
-    /// The page flags that an entry's accessed and dirty bits stand for.
+    /// The page flags for an entry's accessed and dirty bits.
     pub(crate) fn harvest(entry: u64) -> u8 {
         let dirty = if entry & pte::DIRTY != 0 {
             Self::DIRTY
@@ -118,13 +118,13 @@ impl<S: System> Page<S> {
         dirty | used
     }
 
-    /// Returns true if the PV list is locked, a moment ago.
+    /// Returns true if the PV list was locked a moment ago.
     #[cfg(test)]
     pub(crate) fn is_pv_locked(&self) -> bool {
         self.pv_lock.is_locked()
     }
 
-    /// Returns true if the PV list is locked, a moment ago, where it is locked as `locks` say.
+    /// Returns true if the PV list was locked a moment ago by the lock that `locks` have for it.
     pub(crate) fn is_pv_locked_by(&self, locks: &S::PvLocks, frame: Frame) -> bool {
         locks.is_locked(frame, &self.pv_lock)
     }
@@ -134,7 +134,7 @@ impl<S: System> Page<S> {
         self.flags.load(Ordering::Relaxed)
     }
 
-    /// Returns true if the page lacks some of `flags`, a moment ago.
+    /// Returns true if the page lacked some of `flags` a moment ago.
     pub(crate) fn lacks(&self, flags: u8) -> bool {
         self.flags() & flags != flags
     }
@@ -196,8 +196,8 @@ impl<S: System> Page<S> {
         }
     }
 
-    /// How often the page was found unused since it was used last, counted down. The
-    /// reclaimer's; a hint.
+    /// The number of further looks that the page survives unused. Written by the reclaimer only; a
+    /// hint.
     pub(crate) fn age(&self) -> u8 {
         self.age.load(Ordering::Relaxed)
     }
@@ -206,7 +206,7 @@ impl<S: System> Page<S> {
         self.age.store(age, Ordering::Relaxed);
     }
 
-    /// Mappings and holders, a moment ago.
+    /// The number of mappings and holders as of a moment ago.
     pub(crate) fn references(&self) -> u32 {
         // Acquire: pairs with the release of each reference that was dropped.
         self.references.load(Ordering::Acquire)
@@ -238,7 +238,7 @@ impl<S: System> Page<S> {
         assert!(old < u32::MAX / 2, "page references overflow");
     }
 
-    /// Adds a reference unless there is none any more.
+    /// Adds a reference, unless the page has none any more. Returns true if it did.
     pub(crate) fn try_retain(&self) -> bool {
         let more = |now: u32| (now != 0).then_some(now + 1);
         // Acquire: pairs with the release in `begin`.
@@ -248,7 +248,7 @@ impl<S: System> Page<S> {
         retained.is_ok()
     }
 
-    /// Drops a reference; `true` if it was the last, and the frame is the caller's.
+    /// Drops a reference. Returns true if it was the last: then the frame is the caller's.
     #[must_use]
     pub(crate) fn release(&self) -> bool {
         // AcqRel: the task that drops the last one sees all that the others did to the page.

@@ -1,6 +1,6 @@
 //! The real descriptor of a page and its list, under all interleavings: a page that only its
-//! mapping has ends, and another one begins in its frame, beside a task that comes by an old hint;
-//! and a store through a mapping that goes beside a task that writes the page out.
+//! mapping has ends, and another one begins in its frame, while a task comes by an old hint; and a
+//! store through a mapping that is removed while a task writes the page out.
 
 extern crate std;
 
@@ -20,7 +20,7 @@ use sync::turnstile::Turnstiles;
 type TestPage = Page<Best<Loomed>>;
 type TestList<'a> = PvList<'a, Best<Loomed>>;
 
-/// `end` takes the mapping's reference away, the last; whether the frame is the caller's.
+/// `end` drops the mapping's reference, the last. Returns true if the frame is the caller's.
 fn model(end: fn(&TestPage) -> bool) -> impl FnOnce() {
     let mut builder = Builder::new();
     builder.preemption_bound = Some(3);

@@ -7,7 +7,7 @@ use core::ops::AddAssign;
 use machine::{Atomic, Frame, Ordering, PAGE_SIZE, Pager, PagerError, Platform, Truncate};
 use sync::Padded;
 
-/// Parts of the store that are used beside each other.
+/// The number of parts of the store, each with a lock of its own.
 const SHARDS: u64 = 64;
 
 const EIO: i32 = 5;
@@ -22,7 +22,7 @@ const EFBIG: i32 = 27;
 /// shard's last. A simulated CPU pays for the copying.
 pub struct MemoryPager<M: Platform> {
     shards: Box<[Padded<StoreLock<M, Shard>>]>,
-    /// How many calls succeed before one fails; 0 means all do.
+    /// The number of the call from now that fails; 0 means none does.
     fail_in: M::AtomicU64,
 }
 

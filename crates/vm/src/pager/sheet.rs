@@ -106,7 +106,7 @@ impl Sheet {
         Ok(page.insert(filled(PAGE_SIZE, || 0)?))
     }
 
-    /// Returns true if the chunk at `place` is in order with those beside it.
+    /// Returns true if the chunk at `place` is in order with its neighbours.
     fn is_sorted_at(&self, place: usize) -> bool {
         let near = &self.chunks[place.saturating_sub(1)..];
         near.iter()

@@ -1,21 +1,21 @@
-//! Which CPUs may have a pmap's translations in their TLB.
+//! The CPUs whose TLBs may have a pmap's translations.
 //!
 //! # Protocol
-//! A CPU translates for one space at a time and says for which ([`CurrentSpaces`]). TLB entries are
+//! A CPU translates for one space at a time and records which ([`CurrentSpaces`]). TLB entries are
 //! tagged: a CPU that has left a space keeps its entries. A flush does not interrupt such a CPU but
-//! marks it stale, and it drops all its entries of the space when it comes back.
+//! marks it *stale*; the CPU drops all its entries of the space when it comes back.
 //!
-//! - **A CPU that comes** ([`ActiveCpus::enter`]) says that it changes, enters the set, fences, and
-//!   takes its mark. Then it translates by the new tables, flushes if it was marked, and says that
-//!   it is here.
+//! - **A CPU that comes** ([`ActiveCpus::enter`]) records that it is changing, enters the set,
+//!   fences, and takes its mark. Then it translates by the new tables, flushes if it was marked,
+//!   and records that it has arrived.
 //! - **A flush**, which has cleared entries, fences and reads the set ([`ActiveCpus::look`]). It
 //!   marks the CPUs that are elsewhere, fences, and looks at these again ([`ActiveCpus::others`]).
-//!   A CPU that is here by now, or changes, is interrupted.
+//!   It interrupts a CPU that has arrived by now, or is changing.
 //!
-//! In the one order of all fences either the CPU's comes first: then the flush finds it in the set,
-//! and here or changing. Or the flush's comes first: then the CPU finds its mark, if it needs one,
-//! and walks cleared entries. A CPU says that it is elsewhere only when it no longer translates by
-//! this pmap's tables, so that a flush that reads so comes after all its accesses.
+//! In the total order of all fences either the CPU's comes first: then the flush finds it in the
+//! set, arrived or changing. Or the flush's comes first: then the CPU finds its mark, if it needs
+//! one, and walks cleared entries. A CPU records that it is elsewhere only when it no longer
+//! translates by this pmap's tables, so a flush that reads this comes after all its accesses.
 
 #[cfg(test)]
 mod model;
@@ -47,9 +47,9 @@ impl<M: Machine> ActiveCpus<M> {
         M::label_value(&self.stale, "Pmap.stale");
     }
 
-    /// The calling CPU comes to the space with `tag`: `translate` makes it translate by the space's
-    /// tables, and flush its entries of them if its argument says so: if it is stale, or whenever
-    /// it comes if it shares `tag`.
+    /// Lets the calling CPU come to the space with `tag`. `translate` makes it translate by the
+    /// space's tables, and also flush its entries of them if its argument is true: that is if the
+    /// CPU is stale, or always if several spaces share `tag`.
     #[inline]
     pub(super) fn enter(
         &self,
@@ -83,8 +83,8 @@ impl<M: Machine> ActiveCpus<M> {
         current.set(cpu, tag);
     }
 
-    /// Two answers: is the CPU `own` in the set, and are others of the machine's `cpus`? CPUs not
-    /// in it do not reach the entries that the caller cleared before.
+    /// Returns two truths: the CPU `own` is in the set, and so are others of the machine's `cpus`.
+    /// CPUs that are not in it do not reach the entries that the caller cleared before.
     #[inline(always)]
     pub(super) fn look(&self, cpus: CpuRange, own: usize) -> (bool, bool) {
         // Pairs with the fence in `enter`.
@@ -103,7 +103,7 @@ impl<M: Machine> ActiveCpus<M> {
         words.any(|(index, word)| index != own && word != 0)
     }
 
-    /// The set, by a caller that has looked at it.
+    /// The set, for a caller that has looked at it.
     pub(super) fn all(&self, cpus: CpuRange) -> CpuSet {
         let mut set = CpuSet::EMPTY;
         for (index, word) in self.load(cpus) {
@@ -112,9 +112,9 @@ impl<M: Machine> ActiveCpus<M> {
         set
     }
 
-    /// Those in the set but `own` that have to be interrupted, by a caller that has looked at it;
-    /// the others will flush when they come back, as they are marked, or unmarked if `always_flush`
-    /// says that they always do.
+    /// The CPUs of the set, without `own`, that have to be interrupted, for a caller that has
+    /// looked at the set. The others flush when they come back: they are marked, unless
+    /// `always_flush` says that they always do.
     pub(super) fn others(
         &self,
         current: &CurrentSpaces<M>,
@@ -139,7 +139,7 @@ impl<M: Machine> ActiveCpus<M> {
         here
     }
 
-    /// Marks a CPU as stale, by a caller that has looked at the set.
+    /// Marks a CPU as stale, for a caller that has looked at the set.
     pub(super) fn mark(&self, cpu: usize) {
         let (word, bit) = (&self.stale[cpu / 64], 1 << (cpu % 64));
         machine::invariant!(
@@ -157,7 +157,7 @@ impl<M: Machine> ActiveCpus<M> {
     #[inline(always)]
     fn load(&self, cpus: CpuRange) -> impl Iterator<Item = (usize, u64)> {
         let words = self.entered.iter().take(cpus.len().div_ceil(64));
-        // Relaxed: what came before the caller's fence is there.
+        // Relaxed: the caller's fence orders it.
         words.map(|word| word.load(Ordering::Relaxed)).enumerate()
     }
 }

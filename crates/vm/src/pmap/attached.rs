@@ -1,8 +1,8 @@
-//! Mappings of objects' pages that are on no list: the object's attachments say where they may be.
+//! Mappings of objects' pages that are on no list: the object's attachments lead to them.
 //!
 //! Such a mapping is an entry and nothing else: no PV entry, no reference to the page, no note in a
 //! block of delayed invalidation ([`crate::system::ObjectPages`]). So processes that map, unmap,
-//! fork and exit with the same pages of a file write no common line.
+//! fork and exit with the same pages of a file write no common cache line.
 //!
 //! # Protocol
 //! - **map**: under the slot's lock, read the object's entry, and map the page that it shows. The
@@ -21,19 +21,18 @@
 //! if the walker was first, the mapper finds the page hidden. So a page that an entry names, or
 //! that a copy is being made of, stays as long as the slot is locked.
 //!
-//! *Attachments that come meanwhile* are listed before anything is mapped by them, under a lock
-//! that the walk acquires, too: a walk that misses one has hidden the page before. A move hands
-//! entries on, so it looks at the object's entry again, with the new attachment listed, as a fault
-//! does.
+//! *Attachments made during a walk* are listed before anything is mapped by them, under a lock that
+//! the walk acquires, too: a walk that misses one has hidden the page before. A move passes on
+//! entries, so it checks the object's entry again, with the new attachment listed, as a fault does.
 //!
 //! *A mapping found gone* is flushed: entries are cleared and flushed under one hold of the slot's
 //! lock, for which the walk has waited. That is the guarantee of delayed invalidation
 //! ([`crate::system::Invalidation`]).
 //!
-//! *Dirty marks* come to the page when the mapping is flushed, and before the slot is released; so
-//! a task that asks for the page's flag after its walk knows of all. An unmap leaves the flag alone
-//! if it finds it set: the task that takes it later writes the page, or says that it is to be
-//! written, after that, when no TLB has the mapping any more.
+//! *Dirty marks* reach the page when the mapping is flushed, and before the slot is released; so a
+//! task that reads the page's flag after its walk misses none. An unmap does not write the flag if
+//! it is set already: the task that takes the flag later writes the page, or records that it must
+//! be written, after that, when no TLB has the mapping any more.
 
 use super::kin::is_kin;
 use super::reverse::{How, Removed};
@@ -49,7 +48,7 @@ use core::num::NonZeroUsize;
 use core::ops::ControlFlow;
 use machine::{Atomic, Cpus, Flush, Frame, Ordering, PAGE_SIZE, VaRange, pte};
 
-/// A page of an object, and where in it. The entry is owned, so the object stays.
+/// A page of an object, and its index. The entry is owned, so the object stays.
 pub(super) struct Of<'a, S: System> {
     object: &'a Object<S>,
     index: u64,
@@ -76,7 +75,7 @@ impl<S: System> Pmap<S> {
     }
 
     /// Maps the object's page in `frame`, which its object showed since the slot was locked, at the
-    /// start of `part`, where nothing is mapped. It is prepared. The mapping is on no list.
+    /// start of `part`, which is prepared, and where nothing is mapped. The mapping is on no list.
     pub(crate) fn make_attached(&self, part: &mut Part<'_, S>, frame: Frame, rights: Prot) {
         debug_assert!(!self.vm.lists_objects(), "mappings of objects are on lists");
         self.write(part, entry::page(frame, Kind::Object, rights));
@@ -113,8 +112,8 @@ impl<S: System> Pmap<S> {
         self.count_resident(made as isize);
     }
 
-    /// Marks the page in `frame`, of an object and mapped without being listed, as written. The
-    /// mapping is flushed, and its slot still locked.
+    /// Marks the page in `frame`, an object's with an unlisted mapping, as written. The mapping is
+    /// flushed, and its slot still locked.
     pub(super) fn note_dirty(&self, frame: Frame) {
         let page = self.vm.page(frame);
         let flags = Page::<S>::harvest(pte::ACCESSED | pte::DIRTY);
@@ -123,14 +122,14 @@ impl<S: System> Pmap<S> {
         }
     }
 
-    /// Adds `flags` to those of the page in `frame`, if they are not there.
+    /// Sets `flags` of the page in `frame`, unless they are set already.
     pub(super) fn note(&self, frame: Frame, flags: u8) {
         if self.vm.page(frame).lacks(flags) {
             self.vm.lock_pv(frame).set_flags(flags);
         }
     }
 
-    /// Gives the page of the entry `bits`, cleared and flushed, the bits that the walker has set.
+    /// Passes the walker's marks in `bits`, of an entry that is cleared and flushed, to its page.
     fn harvest(&self, bits: u64) {
         let frame = pte::frame(bits);
         match bits & pte::DIRTY {
@@ -139,8 +138,8 @@ impl<S: System> Pmap<S> {
         }
     }
 
-    /// Takes the mapping at the start of `part`, which is on no list, or on it by an entry of
-    /// kin's, away, and flushes it.
+    /// Removes the mapping at the start of `part`, which is unlisted or listed by an entry of kin,
+    /// and flushes it.
     pub(super) fn detach_unlisted(&self, part: &mut Part<'_, S>) -> Frame {
         let page = VaRange::sized(part.range().start, PAGE_SIZE);
         let old = self.clear(part, page.start, 0);
@@ -154,14 +153,14 @@ impl<S: System> Pmap<S> {
     }
 
     /// Returns true if the object that is mapped at the start of `part` shows the page in `frame`
-    /// there: asked by a move, when the new mapping is attached.
+    /// there. A move checks this when the new mapping is attached.
     pub(super) fn still_shows(&self, part: &Part<'_, S>, frame: Frame) -> bool {
         let at = part.range().start;
         let attached = part.first().and_then(|mapped| mapped.attachment);
         attached.is_some_and(|to| to.object().still_has(to.index(at), frame))
     }
 
-    /// Calls `visit` with the page at `address`, its slot locked.
+    /// Calls `visit` with the page at `address`, whose slot it locks.
     fn visit_page<R>(&self, address: usize, visit: impl FnOnce(Part<'_, S>) -> R) -> R {
         let _pmap = self.lock_tables();
         let mut locked = self.tree.around(address).lock_whole();
@@ -171,7 +170,7 @@ impl<S: System> Pmap<S> {
 }
 
 impl<S: System> Of<'_, S> {
-    /// Visits each place where the page may be mapped, its slot locked, until `visit` breaks.
+    /// Visits each place where the page may be mapped, with the slot locked, until `visit` breaks.
     /// O(log attachments of a CPU) and a lock of a slot for each attachment that maps the index.
     fn walk(&self, mut visit: impl FnMut(&Pmap<S>, Part<'_, S>) -> Step) -> Step {
         let pages = self.index..self.index + 1;
@@ -216,8 +215,8 @@ impl<S: System> Of<'_, S> {
         walked.is_break()
     }
 
-    /// Clears `bit` in all entries that map the page in `frame`; whether it was set in one. Dirty
-    /// bits are flushed from the TLBs.
+    /// Clears `bit` in all entries that map the page in `frame`. Returns true if it was set in one.
+    /// Dirty bits are flushed from the TLBs.
     pub(super) fn take_bit(&self, frame: Frame, bit: u64) -> bool {
         let mut was_set = false;
         let _ = self.walk(|pmap, part| {
@@ -239,7 +238,7 @@ impl<S: System> Of<'_, S> {
 
 /// The result of a search for a page's object.
 pub(super) enum Found<R> {
-    /// The object's answer.
+    /// The result of the action on the object.
     Object(R),
     /// The page's mappings are all on its list.
     Listed,
@@ -248,8 +247,9 @@ pub(super) enum Found<R> {
 }
 
 impl<S: System> Vm<S> {
-    /// Asks of the object that has the page in `frame`, if its mappings are on no list. The caller
-    /// holds the page, and `owned` is the object's entry if the caller owns that, too.
+    /// The result of an action on the object that has the page in `frame`, if its mappings are on
+    /// no list. The caller holds the page, and `owned` is the object's entry if the caller owns
+    /// that, too.
     pub(super) fn of_object<R>(
         &self,
         frame: Frame,
@@ -299,18 +299,19 @@ impl<S: System> Vm<S> {
 
 impl<S: System> Home<'_, S> {
     /// Takes the page out of the object, if it is clean, unmapped and held by the caller
-    /// only: then it is the caller's alone, and the frame is free when that hold is dropped.
+    /// only. Returns true if it did: then the page is the caller's alone, and its frame becomes
+    /// free when that hold is dropped.
     ///
-    /// Clean is a page without [`Page::DIRTY`]: the task that removed the mappings has put back
-    /// the bits that [`Vm::remove_all`] handed over. An anonymous page that is clean is zero.
+    /// A page without [`Page::DIRTY`] is clean: the task that removed the mappings has put back the
+    /// bits that [`Vm::remove_all`] returned. An anonymous page that is clean is zero.
     #[must_use = "the page may still be the object's"]
     pub fn evict(self) -> bool {
         self.take_out(None)
     }
 
     /// Evicts the page, and leaves `slot` of the swap space in its place, to which the caller has
-    /// written it since it was last dirty. The slot is the object's if the answer is `true`; then
-    /// it is read by [`crate::object::Slots`] when it is wanted.
+    /// written it since it was last dirty. Returns true if the slot is the object's from now on;
+    /// then the object reads it by [`crate::object::Slots`] on demand.
     ///
     /// # Panics
     /// If the object has no swap space.

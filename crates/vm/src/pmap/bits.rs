@@ -1,9 +1,9 @@
 //! The walker's marks of a page: accessed and dirty bits of all its mappings.
 //!
-//! Looked at and cleared under the page's PV lock alone: as long as a PV entry is listed, its
-//! leaf table and its pmap stay. The holder of the slot's lock may have cleared the entry and
-//! be about to lock the list; it brings the entry's bits then. Of mappings that are on no list
-//! ([`super::attached`]) under the slot's lock.
+//! A task reads and clears them under the page's PV lock alone: as long as a PV entry is listed,
+//! its leaf table and its pmap stay. The holder of the slot's lock may have cleared the entry and
+//! be about to lock the list; then it passes the entry's bits to the page. For mappings that are on
+//! no list ([`super::attached`]) it holds the slot's lock.
 
 use super::Pmap;
 use super::attached::Found;
@@ -65,7 +65,7 @@ impl<S: System> Vm<S> {
     pub fn test_modified(&self, hold: &Hold<S>) -> bool {
         let frame = hold.frame();
         let page = self.page(frame);
-        // Before the flag is taken, which an unmap sets that the walk may have waited for.
+        // Before the flag is taken: an unmap for which the walk has waited may set it.
         let of_object =
             self.wait_for_object(frame, hold.entry(), |of| of.take_bit(frame, pte::DIRTY));
         let reverse = self.invalidation().reverse();
@@ -95,14 +95,14 @@ impl<S: System> Vm<S> {
             list.take_flags(Page::<S>::LAZY);
         }
         drop(list);
-        // Mappings that others have taken off the list may be written through still.
+        // Tasks may still write through mappings that others have taken off the list.
         self.invalidation()
             .wait(&reverse, frame, &page.invalidation);
         modified
     }
 
-    /// Clears `bit` of the page in `frame` where `members`, those of `pv`, map it; whether it was
-    /// set.
+    /// Clears `bit` of the page in `frame` where `members`, those of `pv`, map it. Returns true if
+    /// it was set.
     ///
     /// # Safety
     /// `pv` is on the page's list, which the caller has locked.
@@ -130,13 +130,13 @@ impl<S: System> Vm<S> {
     unsafe fn superpage_of(&self, members: &Members<'_, S::Machine>) -> Option<&Pmap<S>> {
         // A table that several have is no superpage.
         let owner = members.alone()?;
-        // SAFETY: a pmap outlives its PV entries, of which one is on the list.
+        // SAFETY: a pmap outlives its PV entries, and one of them is on the list.
         let (pmap, slot) = unsafe { owner.get() };
         (slot.size() == Size::Superpage).then_some(pmap)
     }
 }
 
-/// Clears `bit` of an entry that maps `frame`; whether it was set.
+/// Clears `bit` of an entry that maps `frame`. Returns true if it was set.
 pub(super) fn take<W: AtomicInt<u64>>(entry: &W, frame: Frame, bit: u64) -> bool {
     debug_assert!(
         bit & !(pte::ACCESSED | pte::DIRTY) == 0,

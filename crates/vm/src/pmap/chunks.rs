@@ -12,7 +12,7 @@ use crate::vm::Vm;
 use core::ptr;
 use machine::{Atomics, Memory, PAGE_SIZE, VaRange, pte};
 
-/// Addresses gathered from one chunk.
+/// The most addresses gathered from one chunk.
 const GATHERED: usize = 168;
 
 /// The chunks of a pmap.
@@ -55,7 +55,7 @@ impl<S: System> OwnChunks<'_, S> {
         self.of_all.take(self.pmap.vm.machine(), self.own, address)
     }
 
-    /// Takes the pmap's mapping at `address` off the list that it is on. O(mappings of the page).
+    /// Takes the pmap's mapping at `address` off its list. O(mappings of the page).
     pub(super) fn unlist(&self, list: &mut PvList<'_, S>, address: usize) {
         debug_assert!(
             address.is_multiple_of(PAGE_SIZE),
@@ -69,7 +69,7 @@ impl<S: System> OwnChunks<'_, S> {
         }
     }
 
-    /// Says that the mapping at `from`, which is on the list, is at `to`.
+    /// Records that the mapping at `from`, which is on the list, is now at `to`.
     pub(super) fn relist(&self, list: &PvList<'_, S>, from: usize, to: usize) {
         let (pv, machine) = (self.find(list, from), self.pmap.vm.machine());
         // SAFETY: the list is locked.
@@ -98,8 +98,8 @@ impl<S: System> Pmap<S> {
         }
     }
 
-    /// Takes away the mappings whose entries are in the victim's chunk, as far as they can be made
-    /// again; how many went.
+    /// Removes the mappings whose entries are in the victim's chunk, as far as they can be made
+    /// again, and returns their number.
     pub(super) fn empty(&self, victim: Victim) -> usize {
         let (mut addresses, mut count) = ([0; GATHERED], 0);
         {
@@ -119,15 +119,15 @@ impl<S: System> Pmap<S> {
                 chunks.of_all.mappings_of(machine, chunks.own, victim, see);
             }
         }
-        // The mappings may have changed meanwhile: then others go, if they may, or none.
+        // The mappings may have changed meanwhile: then this removes others that may go, or none.
         let gone = addresses[..count]
             .iter()
             .filter(|&&at| self.spare_mapping(at));
         gone.count()
     }
 
-    /// Takes the mapping of an object's page at `address` away, if there is one that is not locked
-    /// in memory; whether it did. The page stays with its object.
+    /// Removes the mapping of an object's page at `address`, if there is one that is not locked in
+    /// memory; the page stays with its object. Returns true if it did.
     fn spare_mapping(&self, address: usize) -> bool {
         let range = VaRange::sized(address, PAGE_SIZE);
         let place = self.tree.find(address);

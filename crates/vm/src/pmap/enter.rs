@@ -17,8 +17,8 @@ impl<S: System> Pmap<S> {
     /// Maps the page in `frame` at `address`, and takes a reference to it. The caller
     /// has one too.
     ///
-    /// `Ok(false)` if a page is mapped there already; nothing changes then. After an
-    /// error nothing has changed either.
+    /// Returns `Ok(false)` if a page is mapped there already. Then, and after an error, nothing has
+    /// changed.
     ///
     /// # Panics
     /// If `address` is no user address.
@@ -37,8 +37,8 @@ impl<S: System> Pmap<S> {
         Ok(true)
     }
 
-    /// Does all that can fail before a mapping is made at the start of `part`: gets the leaf
-    /// table, and the PV table of the page's MiB. They stay if there is no mapping after all.
+    /// Prepares a mapping at the start of `part`, so that making it cannot fail: gets the leaf
+    /// table, and the PV table of the page's MiB. They stay if no mapping follows.
     #[inline]
     pub(crate) fn prepare(&self, part: &mut Part<'_, S>) -> Result<(), Error> {
         self.own(part)?;
@@ -104,8 +104,8 @@ impl<S: System> Pmap<S> {
         }
     }
 
-    /// Maps the page in `frame` at the start of `part`, where nothing is mapped. It is
-    /// prepared; the caller's reference to the page becomes the mapping's.
+    /// Maps the page in `frame` at the start of `part`, which is prepared, and where nothing is
+    /// mapped. The caller's reference to the page becomes the mapping's.
     #[inline]
     pub(crate) fn make(&self, part: &mut Part<'_, S>, frame: Frame, kind: Kind, rights: Prot) {
         self.link(part, entry::page(frame, kind, rights));
@@ -128,7 +128,8 @@ impl<S: System> Pmap<S> {
     }
 
     /// Maps a new private page of the slot, if nothing is mapped there and the mapping is prepared
-    /// already; returns true if it was made. Where all parts are silent.
+    /// already; returns true if it was made. Only called where all parts are silent
+    /// ([`crate::system::Part::is_silent`]).
     ///
     /// [`Pmap::make_first`] would do, but a first touch would take 6 % more instructions.
     #[inline(always)]
@@ -157,7 +158,8 @@ impl<S: System> Pmap<S> {
     /// is locked.
     #[inline(always)]
     fn begin_listed(&self, frame: Frame, pv: Pv) {
-        // SAFETY: nothing is mapped where `pv` stands for, so it is on no list; its slot is locked.
+        // SAFETY: nothing is mapped at the address of `pv`, so it is on no list; its slot is
+        // locked.
         let list = unsafe { PvHead::only(self.vm.machine(), pv) };
         self.vm.page(frame).begin_with(list);
     }
@@ -186,14 +188,15 @@ impl<S: System> Pmap<S> {
         false
     }
 
-    /// Maps the page that `bits` names at the start of `part`, where nothing is mapped. It is
-    /// prepared; the caller's reference to the page becomes the mapping's.
+    /// Maps the page that `bits` names at the start of `part`, which is prepared, and where nothing
+    /// is mapped. The caller's reference to the page becomes the mapping's.
     #[inline]
     pub(super) fn link(&self, part: &mut Part<'_, S>, bits: u64) {
         self.link_to(self.vm.lock_pv(pte::frame(bits)), part, bits);
     }
 
-    /// Puts the mapping on `list`, the page's, which is locked.
+    /// Maps the page that `bits` names at the start of `part`, and puts the mapping on `list`, the
+    /// page's.
     #[inline]
     pub(super) fn link_to(&self, mut list: PvList<'_, S>, part: &mut Part<'_, S>, bits: u64) {
         self.check_list(&list, bits);
@@ -202,8 +205,8 @@ impl<S: System> Pmap<S> {
         self.write(part, bits);
     }
 
-    /// Asserts that `list` is that of the page that `bits` name, and locked, and that the page has a
-    /// reference.
+    /// Asserts that `list` is that of the page that `bits` name, and locked, and that the page has
+    /// a reference.
     #[inline(always)]
     pub(super) fn check_list(&self, list: &PvList<'_, S>, bits: u64) {
         let frame = pte::frame(bits);
@@ -241,7 +244,7 @@ impl<S: System> Pmap<S> {
         Ok(())
     }
 
-    /// Takes the page at the start of `part` away: no CPU of this space reaches it any more.
+    /// Removes the mapping at the start of `part`: no CPU of this space reaches the page any more.
     pub(crate) fn undo(&self, part: &mut Part<'_, S>) {
         let bits = self.bits_at(part);
         debug_assert!(bits & pte::PRESENT != 0, "the caller has found a page here");
@@ -249,8 +252,8 @@ impl<S: System> Pmap<S> {
         self.release_mapping(part, bits);
     }
 
-    /// Drops the reference to a page that its mapping at the start of `part` by these `bits` had,
-    /// if it had one.
+    /// Drops the reference that the mapping at the start of `part` by these `bits` had to its page,
+    /// if any.
     #[inline]
     fn release_mapping(&self, part: &Part<'_, S>, bits: u64) {
         let (frame, kind) = (pte::frame(bits), entry::kind(bits));
@@ -262,7 +265,7 @@ impl<S: System> Pmap<S> {
     }
 
     /// Empties the entry at the start of `part`, which names a slot of the swap space; the
-    /// entry's reference of the slot is the caller's.
+    /// entry's reference to the slot is the caller's.
     pub(crate) fn forget_slot(&self, part: &mut Part<'_, S>) {
         let address = part.range().start;
         let old = self.clear(part, address, 0);
@@ -272,9 +275,9 @@ impl<S: System> Pmap<S> {
         );
     }
 
-    /// Takes the page at the start of `part`, mapped by these `bits`, away from it: no CPU of this
-    /// space reaches it any more. The mapping's reference, if it has one, is the caller's. Under
-    /// the slot's lock.
+    /// Removes the mapping at the start of `part` by these `bits`: no CPU of this space reaches the
+    /// page any more. The mapping's reference, if it has one, is the caller's. Under the slot's
+    /// lock.
     #[inline(always)]
     fn take_out(&self, part: &mut Part<'_, S>, bits: u64) {
         let taken = if self.is_listed(entry::kind(bits)) && !is_kin(bits) {

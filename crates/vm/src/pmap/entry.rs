@@ -39,7 +39,7 @@ pub(crate) enum Entry {
         frame: Frame,
         /// The kind of the mapping.
         kind: Kind,
-        /// True if tasks may write it as it is.
+        /// True if tasks may write it through this entry.
         writable: bool,
     },
     /// The page is in this slot of the swap space.
@@ -78,7 +78,7 @@ pub(super) const fn kind(bits: u64) -> Kind {
     }
 }
 
-/// The entry of a page that tasks may use with these rights as it is.
+/// The entry of a page that tasks may use with these rights.
 #[inline]
 pub(super) const fn page(frame: Frame, kind: Kind, rights: Prot) -> u64 {
     debug_assert!(
@@ -146,8 +146,8 @@ impl<S: System> Pmap<S> {
         old
     }
 
-    /// Clears the entry at `address`, which maps a page, unless it is marked dirty; whether it
-    /// did.
+    /// Clears the entry at `address`, which maps a page, unless it is marked dirty. Returns true if
+    /// it did.
     pub(super) fn clear_clean(&self, part: &mut Part<'_, S>, address: usize) -> bool {
         let entry = self.to_clear(part, address);
         let mut old = entry.load(Ordering::Relaxed);
@@ -165,7 +165,7 @@ impl<S: System> Pmap<S> {
         false
     }
 
-    /// The entry at `address`, in a slot whose pages are mapped one by one from now on.
+    /// The entry at `address`; the slot's pages are mapped one by one from now on.
     #[inline]
     fn to_clear(
         &self,
@@ -185,15 +185,15 @@ impl<S: System> Pmap<S> {
         self.entry(leaf, 0, address)
     }
 
-    /// Counts one entry less, whose bits were `old`.
+    /// Counts one entry less, one of the kind of `old`.
     #[inline]
     fn count_cleared(&self, part: &mut Part<'_, S>, old: u64) {
         part.add(kind(old), -1);
         self.count_resident(-isize::from(old & pte::PRESENT != 0));
     }
 
-    /// The used entries of `part`, whose table is its slot's own; looks no further than the slot
-    /// has entries.
+    /// The used entries of `part`, whose table is its slot's own. The search ends when all entries
+    /// of the slot are found.
     #[inline]
     pub(super) fn used_in(
         &self,

@@ -1,4 +1,4 @@
-//! Flushing, and the pages to be freed only afterwards.
+//! TLB flushes, and the pages that are freed only after one.
 
 use super::Pmap;
 use crate::system::System;
@@ -7,22 +7,22 @@ use arrayvec::ArrayVec;
 use core::mem;
 use machine::{Cpus, Flush, Frame, Mmu, PAGE_SIZE, Pinned, Topology, VaRange, pte};
 
-/// Frames gathered before a flush is forced.
+/// The number of frames gathered before a flush is forced.
 const CAPACITY: usize = 128;
-/// Superpages gathered before a flush is forced.
+/// The number of superpages gathered before a flush is forced.
 const SUPERPAGES: usize = 16;
 
-/// The pages whose translations have changed: from the first to the last.
+/// The range from the first to the last page whose translation has changed.
 pub(super) struct Touched(VaRange);
 
 impl Touched {
-    /// None.
+    /// No pages.
     pub(super) const NONE: Self = Touched(VaRange {
         start: usize::MAX,
         end: 0,
     });
 
-    /// A page at `address` whose translation changed.
+    /// Adds the page at `address`, whose translation has changed.
     #[inline]
     pub(super) fn page(&mut self, address: usize) {
         debug_assert!(
@@ -38,7 +38,7 @@ impl Touched {
         self.0.start >= self.0.end
     }
 
-    /// Those pages, and whatever lies between them; none are left.
+    /// Takes the range, and leaves none.
     #[inline]
     fn take(&mut self) -> Option<VaRange> {
         let Touched(range) = mem::replace(self, Self::NONE);
@@ -48,8 +48,8 @@ impl Touched {
 
 /// Pages that a removal has taken out of the tables but not yet out of the TLBs.
 ///
-/// Frames in here may still be written by other CPUs. [`Pmap::settle`] flushes and
-/// frees; a gather must not be dropped with something in it.
+/// Other CPUs may still write these frames. [`Pmap::settle`] flushes and frees; a gather must be
+/// empty when it is dropped.
 pub(crate) struct Gather {
     touched: Touched,
     /// Pages to be released.
@@ -58,7 +58,7 @@ pub(crate) struct Gather {
     dirty: ArrayVec<Frame, CAPACITY>,
     /// Pages without a reference, to be freed.
     frozen: ArrayVec<Frame, CAPACITY>,
-    /// Pages of kin's to be let go of, and where they were.
+    /// Pages of kin to be let go of, and their addresses.
     kin: ArrayVec<(usize, Frame), CAPACITY>,
     /// The first frames of superpages.
     superpages: ArrayVec<Frame, SUPERPAGES>,
@@ -77,15 +77,15 @@ impl Gather {
         }
     }
 
-    /// A page that was mapped at `address`.
+    /// Adds a page that was mapped at `address`.
     #[inline]
     pub(super) fn page(&mut self, address: usize, frame: Frame) {
         self.touch(address);
         self.pages.push(frame);
     }
 
-    /// A page that was mapped at `address`, and has no reference any more. Returns true if the next
-    /// such page would not fit.
+    /// Adds a page that was mapped at `address`, and has no reference any more. Returns true if the
+    /// next such page would not fit.
     #[inline]
     #[must_use]
     pub(super) fn frozen_page(&mut self, address: usize, frame: Frame) -> bool {
@@ -94,8 +94,8 @@ impl Gather {
         self.frozen.is_full()
     }
 
-    /// A page of kin's that was mapped at `address`. Returns true if the next such page would not
-    /// fit.
+    /// Adds a page of kin that was mapped at `address`. Returns true if the next such page would
+    /// not fit.
     #[must_use]
     pub(super) fn kin_page(&mut self, address: usize, frame: Frame) -> bool {
         self.touch(address);
@@ -103,25 +103,25 @@ impl Gather {
         self.kin.is_full()
     }
 
-    /// A superpage that was mapped at `address`, by its first frame.
+    /// Adds a superpage that was mapped at `address`, by its first frame.
     pub(super) fn superpage(&mut self, address: usize, first: Frame) {
         debug_assert!(
             address.is_multiple_of(pte::span(1)) && first.index().is_multiple_of(pte::ENTRIES),
             "{first:?} is no superpage's at {address:#x}"
         );
-        // The flush of one page forgets all.
+        // The flush of one of its pages drops the whole translation.
         self.touch(address);
         self.superpages.push(first);
     }
 
-    /// A page of an object that was mapped at `address` without being listed, and written: it is to
-    /// be dirty when it is flushed.
+    /// Adds an object's page that had an unlisted mapping at `address`, and was written: it becomes
+    /// dirty after the flush.
     pub(super) fn dirty_page(&mut self, address: usize, frame: Frame) {
         self.touch(address);
         self.dirty.push(frame);
     }
 
-    /// A page at `address` whose translation changed.
+    /// Adds the page at `address`, whose translation has changed.
     #[inline]
     pub(super) fn touch(&mut self, address: usize) {
         self.touched.page(address);
@@ -180,7 +180,7 @@ impl<S: System> Pmap<S> {
         }
     }
 
-    /// Lets go of the gathered pages of kin's, slot by slot.
+    /// Lets go of the gathered pages of kin, slot by slot.
     #[inline(never)]
     fn free_kin(&self, gathered: &mut ArrayVec<(usize, Frame), CAPACITY>) {
         let mut pages = &gathered[..];
@@ -203,15 +203,15 @@ impl<S: System> Pmap<S> {
         dirty.for_each(|frame| self.note_dirty(frame));
     }
 
-    /// Flushes what has changed, with nothing to be freed, from all TLBs that may have it.
+    /// Flushes changed translations, with nothing to be freed, from all TLBs that may have them.
     pub(super) fn flush_touched(&self, mut touched: Touched) {
         if let Some(range) = touched.take() {
             self.flush(Flush::Range(range));
         }
     }
 
-    /// Flushes on every CPU that may use translations of this pmap, and returns when all have.
-    /// Interrupts no CPU but those: who translates for another space flushes when it comes back.
+    /// Flushes on every CPU that may use translations of this pmap, and returns when all have. It
+    /// interrupts only those: a CPU that translates for another space flushes when it comes back.
     pub(super) fn flush(&self, what: Flush) {
         let (pin, machine) = (S::Machine::pin(), self.vm.machine());
         let own = pin.cpu().index();
@@ -242,10 +242,10 @@ impl<S: System> Pmap<S> {
         }
     }
 
-    /// Drops the entries of a pmap that no CPU translates by, on all CPUs that may have some: its
-    /// tag is to be another's.
+    /// Drops the TLB entries of a pmap that no CPU uses any more, on all CPUs that may have some:
+    /// another pmap will get its tag.
     pub(super) fn flush_everywhere(&self) {
-        // Who comes to a space without a tag of its own flushes in any case.
+        // A CPU that comes to a space without a tag of its own flushes in any case.
         if self.asid == SHARED {
             return;
         }

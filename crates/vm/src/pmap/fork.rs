@@ -1,4 +1,4 @@
-//! Fork's half of the pmap: a child shares its parent's private pages.
+//! The pmap's part of a fork: a child shares its parent's private pages.
 //!
 //! Slot by slot a child gets entries of its own, or its parent's table. Entries become
 //! read-only on both sides; the pages are then known to be shared because they have more than one
@@ -8,11 +8,11 @@
 //! A fork flushes once at most, at its end ([`super::revocation`]). Until then other CPUs of the
 //! parent may still write such a page: the child does not run yet and sees their stores, as they do
 //! themselves. An operation that relies on an entry being read-only in the meantime flushes first:
-//! `protect_locked` asks whether revocations are pending, and a copy is only made of a page whose
-//! mapping is gone and flushed.
+//! `protect_locked` checks for pending revocations, and a copy is only made of a page whose mapping
+//! is gone and flushed.
 //!
-//! Forks of one space copy a slot at once, page by page, if they change nothing of the parent's but
-//! the right to write ([`Forking::reads`]).
+//! Forks of one space copy a slot at the same time, page by page, if they change nothing of the
+//! parent's but the right to write ([`Forking::reads`]).
 
 use super::entry::{self, Entry, KIN};
 use super::kin::is_kin;
@@ -26,11 +26,11 @@ use crate::system::{ForkTables, System};
 use crate::tree::{Kind, Part, Size};
 use machine::{Atomic, Flush, Ordering, PAGE_SIZE, VaRange, pte};
 
-/// A fork under way. The flush is due when it ends, also if it fails.
+/// A fork under way. It flushes when it ends, also if it fails.
 pub(crate) struct Forking<'a, S: System> {
     pmap: &'a Pmap<S>,
     revoking: Revoking<'a, S::Machine>,
-    /// Of the slot that is being copied, if the child may be of its kin.
+    /// The inherited pages of the slot that is being copied, if the child may be of its kin.
     inherited: Option<Pages>,
     /// True if the child has got entries, or a table, that tasks may write through until a flush.
     shares: bool,
@@ -54,12 +54,12 @@ impl<S: System> Forking<'_, S> {
         self.pmap.own(part)
     }
 
-    /// Makes the parent's slot of `part` one whose pages can be shared one by one.
+    /// Demotes the parent's slot of `part`, so that its pages can be shared one by one.
     pub(crate) fn demote(&self, part: &mut Part<'_, S>) {
         self.pmap.demote(part);
     }
 
-    /// Returns true if the child may have the table of `part`, all of a slot of the parent's.
+    /// Returns true if the child may share the table of `part`, a whole slot of the parent's.
     pub(crate) fn shares(&self, part: &Part<'_, S>) -> bool {
         let ForkTables::Shared { from } = self.pmap.vm.fork_tables() else {
             return false;
@@ -71,14 +71,14 @@ impl<S: System> Forking<'_, S> {
             && is_inherited(part)
     }
 
-    /// Returns true if this fork changes nothing of `part`, all of a slot of the parent's, but the
+    /// Returns true if this fork changes nothing of `part`, a whole slot of the parent's, but the
     /// right to write.
     pub(crate) fn reads(&self, part: &Part<'_, S>) -> bool {
         part.size() == Size::Pages && !self.shares(part) && !self.pmap.begins_kin(part)
     }
 
-    /// Begins to copy the pages of `part`, all of a slot of the parent's, which is held alone
-    /// unless the fork only [reads](Forking::reads) it.
+    /// Begins to copy the pages of `part`, a whole slot of the parent's, which is locked
+    /// exclusively unless the fork only [reads](Forking::reads) it.
     pub(crate) fn begin_pages(&mut self, part: &mut Part<'_, S>) -> Result<(), Error> {
         debug_assert!(part.is_all(), "a slot is copied as a whole");
         debug_assert!(
@@ -93,7 +93,7 @@ impl<S: System> Forking<'_, S> {
         Ok(())
     }
 
-    /// The child has got all the pages of `part`, or what of them it will have after an error.
+    /// Ends the copy of the pages of `part`: the child has all of them, or, after an error, some.
     pub(crate) fn end_pages(&mut self, part: &Part<'_, S>, child: &Pmap<S>) {
         if let Some(inherited) = self.inherited.take()
             && !inherited.is_none()
@@ -106,8 +106,8 @@ impl<S: System> Forking<'_, S> {
         }
     }
 
-    /// Gives the child, whose `to` is the same place and has no table, the tables of `part`. Under
-    /// the locks of both slots.
+    /// Lets the child share the tables of `part`; `to` is the same place in the child, and has no
+    /// table. Under the locks of both slots.
     pub(crate) fn share_table(
         &mut self,
         part: &mut Part<'_, S>,
@@ -137,7 +137,8 @@ impl<S: System> Forking<'_, S> {
         Ok(())
     }
 
-    /// Makes `to`, of the child's, a member of the family of `part`, if there is room.
+    /// Makes the child's slot `to` a member of the family of `part`, if there is room. Returns true
+    /// if there was.
     fn join(&mut self, part: &mut Part<'_, S>, child: &Pmap<S>, to: &mut Part<'_, S>) -> bool {
         let pmap = self.pmap;
         let mut family = pmap.family(part).lock();
@@ -162,10 +163,10 @@ impl<S: System> Forking<'_, S> {
         true
     }
 
-    /// Gives the child, whose `to` is the same place, the private pages that a slot with
-    /// this table has at `range`, each with an entry of its own, and ceases to write them alone. An
-    /// object's pages stay away: the child finds them where the parent did. Under the locks of both
-    /// slots.
+    /// Maps the private pages that a slot with this table has in `range` in the child, too, each by
+    /// an entry of its own, and makes the parent's entries read-only; `to` is the same place in the
+    /// child. An object's pages are left out: the child's faults find them in the object. Under the
+    /// locks of both slots.
     pub(crate) fn share(
         &mut self,
         leaf: Table,
@@ -219,8 +220,8 @@ impl<S: System> Forking<'_, S> {
         Ok(())
     }
 
-    /// Shares the private pages of `range` that the child has not got yet, but those whose lists
-    /// are locked, unless the `pass` waits. Returns true if these are all.
+    /// Shares the private pages of `range` that the child does not have yet, without those whose
+    /// lists are locked, unless the `pass` waits. Returns true if none is left.
     #[cold]
     fn share_rest(
         &mut self,
@@ -289,8 +290,8 @@ impl<S: System> Drop for Forking<'_, S> {
     }
 }
 
-/// Returns true if all that is mapped in `part` is private anonymous memory that a child finds as
-/// it is.
+/// Returns true if all that is mapped in `part` is private anonymous memory that a child inherits
+/// unchanged.
 fn is_inherited<S: System>(part: &Part<'_, S>) -> bool {
     let others = [
         Flags::SHARED,

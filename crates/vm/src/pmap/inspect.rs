@@ -25,13 +25,13 @@ pub(crate) enum Seen {
 pub(crate) struct SeenPage {
     pub(crate) frame: Frame,
     pub(crate) kind: Kind,
-    /// In how many places, in all spaces.
+    /// The number of its mappings, in all spaces.
     pub(crate) mappings: usize,
-    /// Written since it was last taken for clean.
+    /// True if it has been written since its dirtiness was last taken.
     pub(crate) dirty: bool,
-    /// Used since it was last looked at.
+    /// True if it has been used since the last look.
     pub(crate) referenced: bool,
-    /// Given up by its owner, and not written since.
+    /// True if its owner has given it up, and it has not been written since.
     pub(crate) lazy: bool,
 }
 
@@ -58,7 +58,7 @@ impl<S: System> Pmap<S> {
     fn see(&self, part: &Part<'_, S>, address: usize) -> Option<Seen> {
         let leaf = part.leaf().get()?;
         let page = part.again(VaRange::sized(address, PAGE_SIZE));
-        // Of a superpage the table tells the frames only. Relaxed: marks are hints.
+        // The table of a superpage only has the frames. Relaxed: marks are hints.
         let marks = self.mapping(&page, leaf).load(Ordering::Relaxed);
         let (bits, list) = match self.keep(self.entry(leaf, 0, address)) {
             Kept::Empty => return None,
@@ -87,16 +87,16 @@ impl<S: System> Pmap<S> {
         }))
     }
 
-    /// How many mappings are on `list`.
+    /// The number of mappings on `list`.
     fn count_listed(&self, list: &PvList<'_, S>) -> usize {
         // SAFETY: the list is locked.
         let mappings = |pv: Pv| unsafe { self.vm.count_of(pv, &self.vm.members_of(pv)) };
         list.iter(self.vm.machine()).map(mappings).sum()
     }
 
-    /// How many mappings the page of an object in `frame` has, which is mapped at the start of
-    /// `part`, a moment ago. A slot that is busy, as one of this space that the caller has locked
-    /// with that of `part`, counts as one.
+    /// The number of mappings that the object's page in `frame`, which is mapped at the start of
+    /// `part`, had a moment ago. A slot that is busy counts as one, such as another slot of this
+    /// space that the caller has locked.
     fn count_attached(&self, part: &Part<'_, S>, frame: Frame) -> usize {
         let at = part.range().start;
         let Some(attached) = part.first().and_then(|mapped| mapped.attachment) else {

@@ -1,41 +1,44 @@
 //! Pages that a fork has shared one by one: one entry on a page's list for all slots that have
 //! inherited it.
 //!
-//! Forks of one space, and the exits of their children, would meet at the lock of each page that they share, and in the
-//! lines of each list. So the slots that inherit pages from each other are *kin*: a family with PV tables in common,
-//! in which each page that several have has *one* entry, which is on the page's list and has one reference to the page. Each
-//! member has a leaf table of its own, and PV tables of its own for pages that come later; their header names the
-//! kin's. An entry of a leaf table with the mark [`KIN`] stands for the kin's PV entry; beside that a count says how many
-//! members have it. So a fork copies the entries of a slot, takes a seat, and adds to the counts; an exit does the reverse.
+//! Forks of one space, and the exits of their children, would contend for the lock of each page
+//! that they share, and for the cache lines of each list. So slots that inherit pages from each
+//! other are *kin*: a family with common PV tables. A page that several members map has *one* entry
+//! there, which is on the page's list and holds one reference to the page. Each member has a leaf
+//! table of its own, and PV tables of its own for pages that it maps later; their header names the
+//! kin's tables. A leaf entry with the mark [`KIN`] stands for the kin's PV entry, and a count says
+//! how many members have such an entry. A fork copies the entries of a slot, takes a *seat* (the
+//! child's place in the family), and adds to the counts; an exit does the reverse.
 //!
 //! # Protocol
 //! Members and counts change by atomic operations ([`crate::pv`]'s module `kin`); walks hold the
 //! family's lock, which comes after slots and PV locks.
 //!
-//! - **adopt**: the first fork of a slot makes the slot's PV tables the kin's, and gives the slot
-//!   new ones. Under the slot's lock, held alone.
+//! - **adopt**: the first fork of a slot turns the slot's PV tables into the kin's, and gives the
+//!   slot new ones. The fork holds the slot's lock exclusively.
 //! - **join** ([`super::fork`]): under the slots of both, the child's entries are written with the
-//!   mark; then the child becomes a member, and each count one more. Until then the parent's
-//!   mapping keeps the page, as the parent's slot is held.
+//!   mark; then the child becomes a member, and each count rises by one. Until then the parent's
+//!   mapping keeps the page, as the parent's slot is locked.
 //! - **let go** ([`Pmap::let_go`]): under the slot's lock the entry is cleared and *flushed*; then
-//!   the count becomes one less. Who takes the last locks the page's list, takes the kin's entry
-//!   off, and drops its reference. A count of 1 stays while the slot of who has it is locked: only
-//!   a fork of that slot could add to it, and only a walk with its lock could take it.
+//!   the count falls by one. The member that lets go last locks the page's list, removes the kin's
+//!   entry, and drops its reference. A count of 1 does not change while the slot of the member that
+//!   maps the page is locked: only a fork of that slot could add to it, and only a walk with its
+//!   lock could take it.
 //! - **removal by the reverse map** ([`super::reverse`]): with the page's list and the family
-//!   locked, choose a member that has the page; lock its slot, as for any other entry; begin anew
-//!   until the kin's entry is gone. If no member has the page, one has cleared its entry and must
+//!   locked, choose a member that maps the page; lock its slot, as for any other entry; begin anew
+//!   until the kin's entry is gone. If no member maps the page, one has cleared its entry and must
 //!   flush before it lets go: wait for it.
-//! - **leave**: a slot that gives up its PV tables has no page, so it has let go of all; the last
+//! - **leave**: a slot that gives up its PV tables maps no page, so it has let go of all; the last
 //!   member frees the kin's tables.
 //!
-//! A flush always comes before a count becomes less, and a walk waits until the count is 0: so
-//! letting go needs no delayed invalidation, as with [`super::shared`] tables.
+//! A flush always comes before a count falls, and a walk waits until the count is 0. So letting go
+//! needs no delayed invalidation; neither do [`super::shared`] tables.
 //!
 //! # What stays with lists
-//! A page that comes to a slot after the first fork is on its list by the slot's own PV entry, and
-//! so are the child's copies of it. So are all pages of a child that finds the family full; its own
-//! children are kin of its own. A slot that moves a page, or grows so large that it shares its
-//! table ([`super::shared`]), first gives it an entry of its own.
+//! A page that a slot maps after the first fork is on its list by the slot's own PV entry, and so
+//! is each child's mapping of it. So are all pages of a child that finds the family full; that
+//! child starts a family with its own children. A slot that moves a page, or grows so large that it
+//! shares its table ([`super::shared`]), first gives it an entry of its own.
 
 use super::Pmap;
 use super::entry::{self, KIN};
@@ -48,18 +51,18 @@ use crate::tree::{ALL, Kind, Part, Size};
 use core::ptr;
 use machine::{Atomic, AtomicInt, Frame, Ordering, pte};
 
-/// Pages from which on a slot's are worth the kin's tables.
+/// The fewest private pages of a slot that are worth the kin's tables.
 const FROM: usize = 4;
 
 impl<S: System> Pmap<S> {
-    /// The kin that the slot of `part` is of, if it is of some.
+    /// The kin of the slot of `part`, if it has any.
     #[inline]
     pub(super) fn kin(&self, part: &Part<'_, S>) -> Option<Kin> {
         // SAFETY: the slot is locked, or a walk shares it.
         unsafe { part.pv_tables().kin(self.vm.machine()) }
     }
 
-    /// Returns true if a fork makes `part`, all of a slot whose pages are mapped one by one, the
+    /// Returns true if a fork makes `part`, a whole slot whose pages are mapped one by one, the
     /// first of kin.
     pub(super) fn begins_kin(&self, part: &Part<'_, S>) -> bool {
         matches!(self.vm.fork_tables(), ForkTables::Shared { .. })
@@ -68,8 +71,8 @@ impl<S: System> Pmap<S> {
             && self.kin(part).is_none()
     }
 
-    /// Makes the slot of `part`, which is held alone, the first of kin. After an error it is as it
-    /// was.
+    /// Makes the slot of `part`, which is locked exclusively, the first of kin. An error leaves it
+    /// unchanged.
     pub(super) fn adopt(&self, part: &mut Part<'_, S>) -> Result<(), Error> {
         machine::invariant!(
             S::Machine: part.size() == Size::Pages && self.kin(part).is_none(),
@@ -111,7 +114,7 @@ impl<S: System> Pmap<S> {
         Ok(())
     }
 
-    /// Returns true if a member more of the kin of `part` would find room, a moment ago.
+    /// Returns true if the kin of `part` had room for one more member a moment ago.
     pub(super) fn kin_have_room(&self, part: &Part<'_, S>) -> bool {
         self.kin(part).is_some_and(|kin| {
             // SAFETY: the slot is a member, and held.
@@ -119,9 +122,8 @@ impl<S: System> Pmap<S> {
         })
     }
 
-    /// Makes `to`, which has `inherited` pages of `kin`, of which its parent is, a member, and
-    /// counts the pages. If there is no room, they get entries of their own. Under the locks of
-    /// both slots.
+    /// Makes `to` a member of its parent's `kin`, and counts the pages that it has `inherited`. If
+    /// there is no room, they get entries of their own. Under the locks of both slots.
     pub(super) fn join_kin(&self, kin: Kin, to: &mut Part<'_, S>, inherited: &Pages) {
         debug_assert!(!inherited.is_none(), "a child without pages becomes kin");
         machine::invariant!(S::Machine: self.kin(to).is_none(), "a slot becomes kin twice");
@@ -141,8 +143,9 @@ impl<S: System> Pmap<S> {
         }
     }
 
-    /// Puts the page at `address` of `part`, whose entry has the mark, on its list by an entry of
-    /// the slot's own, too; it has a reference more, and no mark. Under the slot's lock.
+    /// Gives the page at `address` of `part`, whose entry has the mark, a PV entry of the slot's
+    /// own and one more reference, and clears the mark. The page is still counted among the kin's.
+    /// Under the slot's lock.
     fn list_apart(&self, part: &Part<'_, S>, address: usize) {
         let leaf = part.leaf().get().expect("a mapping has a table");
         let entry = self.entry(leaf, 0, address);
@@ -156,8 +159,7 @@ impl<S: System> Pmap<S> {
         entry.fetch_and(!KIN, Ordering::Relaxed);
     }
 
-    /// Gives the page at `address` of `part`, whose entry has the mark, an entry of the slot's own
-    /// in its place.
+    /// Replaces the kin's entry of the page at `address` of `part` by one of the slot's own.
     pub(super) fn be_own(&self, part: &Part<'_, S>, address: usize) {
         self.list_apart(part, address);
         let leaf = part.leaf().get().expect("a mapping has a table");
@@ -165,8 +167,8 @@ impl<S: System> Pmap<S> {
         self.let_go(part, &[(address, pte::frame(bits))]);
     }
 
-    /// Takes `part`, all of a slot, out of its kin, if it has some: all its pages get entries of
-    /// the slot's own. It is held alone.
+    /// Takes `part`, a whole slot, out of its kin, if it has any: all its pages get entries of the
+    /// slot's own. The slot is locked exclusively.
     pub(super) fn leave_kin(&self, part: &mut Part<'_, S>) {
         let Some(kin) = self.kin(part) else { return };
         for (address, bits) in self.used(part.leaf(), part.slot_range()) {
@@ -177,8 +179,8 @@ impl<S: System> Pmap<S> {
         self.quit(part, kin);
     }
 
-    /// Takes all slots that are the only ones of their kin out of them, after a fork that has
-    /// failed: the kin's tables are memory.
+    /// Takes each slot that is the only member of its kin out of them, after a fork that has
+    /// failed: that frees the memory of the kin's tables.
     #[cold]
     pub(crate) fn leave_lone_kin(&self) {
         let _pmap = self.lock_tables();
@@ -194,7 +196,7 @@ impl<S: System> Pmap<S> {
         }
     }
 
-    /// Ends the membership of the slot of `part`, which has no page of its `kin` any more.
+    /// Ends the membership of the slot of `part`, which maps no page of its `kin` any more.
     pub(super) fn quit(&self, part: &Part<'_, S>, mut kin: Kin) {
         machine::invariant!(
             S::Machine: part.slot().is_locked(),
@@ -212,8 +214,8 @@ impl<S: System> Pmap<S> {
         }
     }
 
-    /// Lets go of pages of the kin that were mapped in the slot of `part` at these addresses, and
-    /// are not reached there by any CPU any more. Under the slot's lock.
+    /// Lets go of the kin's `pages`, which were mapped in the slot of `part` at these addresses; no
+    /// CPU reaches them there any more. Under the slot's lock.
     pub(super) fn let_go(&self, part: &Part<'_, S>, pages: &[(usize, Frame)]) {
         let machine = self.vm.machine();
         let kin = self.kin(part).expect("the mark says so");
@@ -235,7 +237,7 @@ impl<S: System> Pmap<S> {
         }
     }
 
-    /// Lets one page go, whose list the caller has locked.
+    /// Lets go of one page, whose list the caller has locked.
     pub(super) fn let_go_listed(
         &self,
         part: &Part<'_, S>,
@@ -252,8 +254,8 @@ impl<S: System> Pmap<S> {
         }
     }
 
-    /// Takes the entry of `kin`, of whom none has the page any more, off the page's list, with its
-    /// reference.
+    /// Removes the entry of `kin` from the page's list, and drops its reference: no member maps the
+    /// page any more.
     fn end_of_kin(&self, list: &mut PvList<'_, S>, kin: Kin, address: usize, frame: Frame) {
         debug_assert!(
             ptr::eq(list.page(), self.vm.page(frame)),
@@ -264,15 +266,15 @@ impl<S: System> Pmap<S> {
             S::Machine: unsafe { kin.count(self.vm.machine(), address) } == 0,
             "one of kin has the page still"
         );
-        // SAFETY: a page that kin had is on its list by their entry, until the last who lets go
-        // takes it off.
+        // SAFETY: a page of kin is on its list by their entry, until the last member that lets go
+        // removes it.
         unsafe { list.remove(self.vm.machine(), kin.entry(address)) };
         self.vm.release_page(frame);
     }
 
     /// Returns true if the page that is mapped at the start of `part` by these `bits` is private
-    /// and only this mapping's: nothing else maps it, holds it or knows it by another name. Under
-    /// the lock of its slot, by which alone there could be more.
+    /// and nothing but this mapping maps it, holds it or knows it by another name. Under the lock
+    /// of its slot, without which no task can add a mapping.
     #[inline]
     pub(crate) fn is_only(&self, part: &Part<'_, S>, bits: u64) -> bool {
         // In this order: a member that becomes its own adds a reference before it takes its count.
@@ -281,8 +283,8 @@ impl<S: System> Pmap<S> {
             && self.vm.is_exclusive(pte::frame(bits))
     }
 
-    /// Returns true if no other member has the page that is mapped at the start of `part` by these
-    /// `bits`.
+    /// Returns true if no other member of kin maps the page at the start of `part`, whose entry has
+    /// these `bits`.
     #[inline]
     pub(super) fn has_alone(&self, part: &Part<'_, S>, bits: u64) -> bool {
         !is_kin(bits) || self.is_alone_of_kin(part)

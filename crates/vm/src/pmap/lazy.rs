@@ -1,9 +1,9 @@
 //! Pages that their owner has given up and may yet keep (`madvise` with `MADV_FREE`).
 //!
 //! Such a page has [`Page::LAZY`] and is clean: its entry is not marked dirty, no TLB knows it as
-//! dirty, and the page has no [`Page::DIRTY`]. Reading it changes nothing; a store marks the
-//! entry, and the mark comes to the page when the entry goes. So a reclaimer that finds the page
-//! clean may forget it, and the next access finds zeroes.
+//! dirty, and the page has no [`Page::DIRTY`]. Reading it changes nothing; a store marks the entry
+//! dirty, and the mark reaches the page when the entry is cleared. So a reclaimer that finds the
+//! page clean may forget it, and the next access finds zeroes.
 //!
 //! # Protocol
 //! - **give up** ([`Pmap::give_up`]): under the lock of the slot, and the page's PV lock: if the
@@ -13,16 +13,16 @@
 //! - **forget** ([`Pmap::forget`]): under both locks; if no other task has come to map or hold the
 //!   page, and page and entry are clean, exchange the entry for nothing. A walker that is about to
 //!   mark it finds it gone, and faults.
-//! - The flag goes with the first dirty mark that a task takes from the page or finds, since the
-//!   task that takes it knows that the page was written; and when the page gets a slot of the swap
-//!   space.
+//! - A task clears the flag with the first dirty mark that it takes from the page or finds, since
+//!   no other task learns from that mark that the page was written; and when the page gets a slot
+//!   of the swap space.
 //!
-//! A superpage's one dirty mark stands for all its pages, so they can all be given up and stay a
-//! superpage; a reclaimer takes it apart.
+//! A superpage has one dirty mark for all its pages, so they can all be given up together and stay
+//! a superpage; a reclaimer demotes it.
 //!
-//! A fork leaves the flag: neither side writes that page any more, but copies. As long as
-//! there are two mappings, the page is treated as any other, since one of them may be clean and the
-//! other dirty; all dirty marks have come to the page when only one is left.
+//! A fork leaves the flag: neither side writes that page any more, but each writes a copy. As long
+//! as there are two mappings, the page is treated as any other, since one of them may be clean and
+//! the other dirty; when only one is left, all dirty marks have reached the page.
 
 use super::flush::Gather;
 use super::{Entry, Pmap, entry};
@@ -40,7 +40,8 @@ impl<S: System> Pmap<S> {
     pub(crate) fn give_up(&self, locked: &mut Locked<'_, S>) {
         let mut gather = Gather::new();
         for mut part in locked.parts() {
-            // Pages of a shared table are others' too, and not this space's to give up.
+            // Pages of a shared table are also those of other spaces, so this space cannot give
+            // them up.
             if part.is_vacant() || !self.own_alone(&mut part) {
                 continue;
             }
@@ -71,7 +72,7 @@ impl<S: System> Pmap<S> {
     }
 
     /// Gives up the page that is mapped at `address` of `part` by these `bits`, if it is mapped
-    /// nowhere else; whether TLBs may know it as dirty.
+    /// nowhere else. Returns true if TLBs may know it as dirty.
     fn give_up_page(&self, part: &Part<'_, S>, address: usize, bits: u64) -> bool {
         let frame = pte::frame(bits);
         let page = self.vm.page(frame);
@@ -95,9 +96,9 @@ impl<S: System> Pmap<S> {
         old & pte::DIRTY != 0
     }
 
-    /// Takes the mapping at the start of `part`, which is no superpage's and whose page's list is
-    /// locked, away with its reference, if that page is given up and no task but the caller, which
-    /// holds it, has written, mapped or held it since; whether it did.
+    /// Removes the mapping at the start of `part` with its reference, if its page is given up and
+    /// no task but the caller, which holds it, has written, mapped or held it since. Returns true
+    /// if it did. The mapping is no superpage's, and the page's list is locked.
     pub(super) fn forget(&self, part: &mut Part<'_, S>, list: &mut PvList<'_, S>) -> bool {
         let bits = self.bits_at(part);
         if bits & pte::PRESENT == 0 {
@@ -106,7 +107,7 @@ impl<S: System> Pmap<S> {
         self.check_list(list, bits);
         let (page, machine) = (self.vm.page(pte::frame(bits)), self.vm.machine());
         let is_alone = list.iter(machine).nth(1).is_none() && self.has_alone(part, bits);
-        // The mapping and the caller.
+        // The references of the mapping and of the caller.
         let is_alone = is_alone && page.references() == 2;
         if !is_alone || page.identity() != Identity::Private {
             return false;

@@ -1,8 +1,8 @@
 //! Mappings on the lists of their pages: putting them there, taking them off, and reading their
 //! entries.
 //!
-//! Whether entries stand in tables ([`crate::pv`]) or come from chunks
-//! ([`crate::system::PvChunks`]) is decided here.
+//! This module chooses between PV entries in tables ([`crate::pv`]) and entries from chunks
+//! ([`crate::system::PvChunks`]).
 
 use super::Pmap;
 use super::entry::Entry;
@@ -32,10 +32,10 @@ impl Owner {
         unsafe { (&*self.pmap.cast(), &*self.slot.cast()) }
     }
 
-    /// The pmap, kept.
+    /// A counted reference to the pmap.
     ///
     /// # Safety
-    /// As for [`Owner::get`].
+    /// It is a member of a family, and stays one, or keeps its pmap otherwise, during the call.
     pub(super) unsafe fn keep<S: System>(self) -> Arc<Pmap<S>> {
         let pmap = self.pmap.cast::<Pmap<S>>();
         // SAFETY: pmaps live in `Arc`s, and this one is there, as the caller says.
@@ -47,7 +47,7 @@ impl Owner {
 }
 
 impl<M: Platform> Members<'_, M> {
-    /// The only one, if there is only one.
+    /// The only member, if there is only one.
     #[inline]
     pub(super) fn alone(&self) -> Option<Owner> {
         match self {
@@ -56,8 +56,8 @@ impl<M: Platform> Members<'_, M> {
         }
     }
 
-    /// One of kin that has the page in `frame` at `address`, if they do; else a member that had it
-    /// is about to let go of it.
+    /// A member of kin that maps the page in `frame` at `address`, if there is one; otherwise a
+    /// member that mapped it is about to let go of it.
     pub(super) fn one_of_kin(&self, machine: &M, frame: Frame, address: usize) -> Option<Owner> {
         let Members::Family(family) = self else {
             return None;
@@ -90,7 +90,7 @@ impl<M: Platform> Members<'_, M> {
         leaves.map(move |(_, leaf)| machine.word(leaf, index))
     }
 
-    /// All of them.
+    /// All members.
     pub(super) fn all(&self) -> impl Iterator<Item = Owner> {
         let (family, one) = match self {
             Members::Family(family) => (Some(family.members()), None),
@@ -99,7 +99,7 @@ impl<M: Platform> Members<'_, M> {
         family.into_iter().flatten().chain(one)
     }
 
-    /// How many they are.
+    /// The number of members.
     pub(super) fn count(&self) -> usize {
         match self {
             Members::Family(family) => family.count(),
@@ -109,8 +109,8 @@ impl<M: Platform> Members<'_, M> {
 }
 
 impl<S: System> Pmap<S> {
-    /// Puts the mapping at `address` of `part` on `list`, its page's. It is prepared, and nothing
-    /// is mapped there.
+    /// Puts a mapping at `address` of `part`, which is prepared, and where nothing is mapped, on
+    /// `list`, its page's.
     #[inline]
     pub(super) fn list(&self, list: &mut PvList<'_, S>, part: &Part<'_, S>, address: usize) {
         let machine = self.vm.machine();
@@ -129,7 +129,7 @@ impl<S: System> Pmap<S> {
     /// Takes the mapping at `address` of `part` off `list`, its page's.
     ///
     /// # Safety
-    /// It is there.
+    /// The mapping is on `list`.
     #[inline(always)]
     pub(super) unsafe fn unlist(
         &self,
@@ -145,10 +145,10 @@ impl<S: System> Pmap<S> {
     }
 
     /// Makes the mapping at `from` of `part`, which is on `list`, one at the start of `target`,
-    /// where nothing is mapped. It is prepared.
+    /// where nothing is mapped. The target is prepared.
     ///
     /// # Safety
-    /// As for [`Pmap::unlist`].
+    /// The mapping at `from` is on `list`.
     pub(super) unsafe fn relist(
         &self,
         list: &mut PvList<'_, S>,
@@ -174,7 +174,7 @@ impl<S: System> Pmap<S> {
 }
 
 impl<S: System> Vm<S> {
-    /// Where the mapping is whose entry this is.
+    /// The address that the entry's mapping maps.
     ///
     /// # Safety
     /// The caller holds the PV lock of the page that lists the entry.
@@ -194,10 +194,11 @@ impl<S: System> Vm<S> {
         address
     }
 
-    /// The slots that have it.
+    /// The slots whose mappings the entry stands for.
     ///
     /// # Safety
-    /// As for [`Vm::address_of`], as long as the result is used.
+    /// The caller holds the PV lock of the page that lists the entry, as long as the result is
+    /// used.
     #[inline]
     pub(super) unsafe fn members_of(&self, pv: Pv) -> Members<'_, S::Machine> {
         // SAFETY: the caller holds the PV lock while it uses the result, so the owners stay.
@@ -209,7 +210,7 @@ impl<S: System> Vm<S> {
         }
     }
 
-    /// How many mappings it stands for.
+    /// The number of mappings that the entry stands for.
     ///
     /// # Safety
     /// `members` are its members, as [`Vm::members_of`] says.
@@ -221,10 +222,10 @@ impl<S: System> Vm<S> {
         }
     }
 
-    /// The word that it is, unless a superpage maps the page.
+    /// The page-table word of the entry's mapping, unless a superpage maps the page.
     ///
     /// # Safety
-    /// As for [`Vm::address_of`].
+    /// The caller holds the PV lock of the page that lists the entry.
     #[inline]
     pub(super) unsafe fn word_of(&self, pv: Pv) -> &<S::Machine as Atomics>::AtomicU64 {
         // SAFETY: the caller holds the PV lock, so the mapping is there, and its leaf table with

@@ -1,10 +1,10 @@
-//! The pmap: an address space's page tables, and the way back from a page to them.
+//! The pmap: an address space's page tables, and the reverse map from a page to them.
 //!
 //! # Protocol
-//! A mapping is a page-table entry plus a PV entry on the page's list. Both change
-//! under the lock of the slot ([`crate::tree`]) that covers the address; the PV list also
-//! needs the page's PV lock. A page without a reference is its frame's owner's, who needs no lock
-//! for its list: no other task can come to look at it.
+//! A mapping is a page-table entry plus a PV entry on the page's list. Both change under the lock
+//! of the slot ([`crate::tree`]) that covers the address; the PV list also needs the page's PV
+//! lock. A page without a reference belongs to the task that owns its frame, which needs no lock
+//! for its list: no other task looks at it.
 //!
 //! - **enter** ([`Pmap::enter`]): PV entry, then page-table entry, under both. A page that is new
 //!   begins with its first mapping ([`Pmap::make_first`]): PV entry, first reference, page-table
@@ -13,9 +13,9 @@
 //!   for each page: clear the entry (the hardware's last accessed and dirty bits come with it),
 //!   then under the PV lock take the PV entry off, keep the bits, and note the page in the block.
 //!   Then flush the TLBs of the CPUs that may have the translation; only then are frames freed, the
-//!   locks released and the block closed. A page of which the mapping has the only reference loses
-//!   that first, and then the entry: no task can look for it, so it needs no PV lock and no block,
-//!   and its list is forgotten with it.
+//!   locks released and the block closed. If the mapping has the page's only reference, the page
+//!   loses that first, and then the entry: no task can look for it, so it needs no PV lock and no
+//!   block, and its list is forgotten with it.
 //! - **remove_all** ([`crate::Vm::remove_all`]): from the page's side; for each PV
 //!   entry under both locks clear and flush. Then wait for blocks that had noted the
 //!   page: their mappings are off the list but may still be in a TLB.
@@ -88,17 +88,17 @@ pub struct Pmap<S: System> {
     root: Frame,
     /// The pmap's key in the roster.
     tag: Asid,
-    /// The tag of its TLB entries; [`SHARED`] if the machine has not so many tags.
+    /// The tag of its TLB entries; [`SHARED`] if the pmap's tag is beyond those of the machine.
     asid: Asid,
     /// CPUs whose TLB may have entries of this pmap.
     active: ActiveCpus<S::Machine>,
     pub(crate) tree: Tree<S>,
-    /// The space's locks and records of the gate: nothing by default.
+    /// The gate's locks and records of the space: none by default.
     pub(crate) gate: Padded<<S::Gate as Gate<S::Machine>>::Space>,
-    /// Pages mapped, if the invalidation asks before each removal; see
+    /// The number of mapped pages, if the invalidation checks it before each removal; see
     /// [`Invalidation::may_sleep`].
     resident: Padded<<S::Machine as Atomics>::AtomicUsize>,
-    /// The right to write, as forks of this space take it away.
+    /// The forks of this space that take away the right to write.
     revocations: Padded<Revocations<S::Machine>>,
     /// Where the next [`Spare::sweep`] begins; a hint.
     swept: Padded<<S::Machine as Atomics>::AtomicUsize>,
@@ -109,7 +109,7 @@ pub struct Pmap<S: System> {
 /// Held while page tables change.
 pub(crate) type PmapGuard<'a, S> = <<S as System>::Gate as Gate<<S as System>::Machine>>::Pmap<'a>;
 
-/// A pass over the pages of a range, whose lists are to be locked.
+/// A pass over the pages of a range, which locks their lists.
 #[derive(Clone, Copy)]
 enum Pass {
     /// It leaves out the pages whose lists are locked.
@@ -119,7 +119,7 @@ enum Pass {
 }
 
 impl Pass {
-    /// The `n`th of so many passes: only the last one waits.
+    /// Pass `n` of `passes`: only the last one waits.
     fn number(n: u32, passes: u32) -> Self {
         if n < passes { Pass::Tries } else { Pass::Waits }
     }
@@ -131,7 +131,7 @@ impl<S: System> Pmap<S> {
         Self::kept(Keep::new(vm)?)
     }
 
-    /// An empty pmap of the VM that is kept.
+    /// An empty pmap of the VM to which `vm` is a reference.
     pub(crate) fn kept(vm: Keep<S>) -> Result<Arc<Self>, Error> {
         let tag = vm.allocate_tag()?;
         let root = vm.allocate_root().inspect_err(|_| vm.free_tag(tag))?;
@@ -177,7 +177,7 @@ impl<S: System> Pmap<S> {
             .enter(self.vm.current(), cpu, self.tag, flushes, translate);
     }
 
-    /// Pages mapped, a moment ago. O(slots with the default invalidation).
+    /// The number of pages that were mapped a moment ago. O(slots with the default invalidation).
     pub fn resident(&self) -> usize {
         if self.vm.invalidation().may_sleep() {
             self.resident.load(Ordering::Relaxed)
@@ -208,7 +208,7 @@ impl<S: System> Pmap<S> {
         }
     }
 
-    /// Keeps the count that [`Pmap::resident`] reads, if there is one.
+    /// Updates the count that [`Pmap::resident`] reads, if there is one.
     fn count_resident(&self, delta: isize) {
         if self.vm.invalidation().may_sleep() {
             // Relaxed: a number. A negative `delta` wraps.

@@ -44,12 +44,11 @@ impl<S: System> Pmap<S> {
         Ok(())
     }
 
-    /// Moves the pages of `from` to `to`, which has none. It is prepared. When it returns, no
-    /// CPU reaches the pages at their old addresses.
+    /// Moves the pages of `from` to `to`, which is prepared and has none. When it returns, no CPU
+    /// reaches the pages at their old addresses.
     ///
-    /// A page stays on some mapping's list all the time, so no task takes it for unmapped:
-    /// no delayed invalidation. An unlisted mapping moves if the object still shows its page
-    /// ([`super::attached`]).
+    /// A page stays on a list all the time, so no task finds it unmapped: no delayed invalidation.
+    /// An unlisted mapping moves if the object still shows its page ([`super::attached`]).
     pub(crate) fn move_pages(&self, locked: &Two<'_, S>, from: VaRange, to: VaRange) {
         debug_assert_eq!(from.len(), to.len(), "pages keep their distances");
         debug_assert!(
@@ -117,8 +116,8 @@ impl<S: System> Pmap<S> {
         self.write(target, old);
     }
 
-    /// Takes away the private pages, swapped ones too, of `range`, which is locked. The slots have
-    /// tables of their own.
+    /// Removes the private pages of `range`, which is locked, including swapped ones. The slots
+    /// have tables of their own.
     pub(crate) fn drop_copies(&self, two: &Two<'_, S>, range: VaRange) {
         for mut part in two.parts_of(range) {
             for (address, bits) in self.used(part.leaf(), part.range()) {

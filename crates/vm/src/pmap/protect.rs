@@ -13,9 +13,9 @@ use crate::tree::{Kind, Locked, Part, Size};
 use machine::{Access, Atomic, AtomicInt, Atomics, Flush, Mmu, Ordering, VaRange, pte};
 
 impl<S: System> Pmap<S> {
-    /// Gives the pages of `range` the rights `prot`, also if other mappings share them. Otherwise
-    /// as `protect_locked`; locks one slot at a time. An error if there is no memory for tables
-    /// that a fork has shared.
+    /// Gives the pages of `range` the rights `prot`, also if other mappings share them. When it
+    /// returns, no CPU can use a right that was taken away. Locks one slot at a time. Fails if
+    /// there is no memory for tables that a fork has shared.
     pub fn protect(&self, range: VaRange, prot: Prot) -> Result<(), Error> {
         let _pmap = self.lock_tables();
         let flags = Flags::new(prot).with(Flags::SHARED);
@@ -37,9 +37,9 @@ impl<S: System> Pmap<S> {
     }
 
     /// Gives the mappings in the locked range the flags that `change` makes of theirs, and their
-    /// pages, whose tables are the slots' own, the rights `prot`. The slots have room for it. When
-    /// it returns, no CPU can use a right that was taken away. (A CPU may not know yet of a right
-    /// that was given; it faults, and `refresh` settles it.)
+    /// pages, whose tables are the slots' own, the rights `prot`, which these flags have. The slots
+    /// have room for it. When it returns, no CPU can use a right that was taken away. (A CPU may
+    /// not know yet of a right that was given; it faults, and `refresh` settles it.)
     ///
     /// No delayed invalidation: the PV entries stay, so a removal of the page takes
     /// the slot's lock and finds the flush done.
@@ -107,8 +107,8 @@ impl<S: System> Pmap<S> {
         }
     }
 
-    /// Makes `rights` those of an entry that maps, and had these `bits`; `true` if that took one
-    /// away.
+    /// Sets the rights of a present entry, which had these `bits`, to `rights`. Returns true if
+    /// that took one away.
     #[inline]
     pub(super) fn give_rights(
         &self,
@@ -147,8 +147,8 @@ impl<S: System> Pmap<S> {
         self.refresh(part.range().start);
     }
 
-    /// Notes an access of the kernel's to the page at the start of `part`, as the walker
-    /// does a task's.
+    /// Marks the entry at the start of `part` for an access of the kernel's, as the walker does for
+    /// a task's.
     pub(crate) fn used_by_kernel(&self, part: &Part<'_, S>, access: Access) {
         machine::invariant!(
             S::Machine: self.bits_at(part) & pte::PRESENT != 0,

@@ -1,4 +1,4 @@
-//! Removing the mappings of a range: munmap's half of the pmap.
+//! Removal of the mappings of a range: the pmap's part of munmap.
 
 use super::entry::{self, Entry};
 use super::flush::Gather;
@@ -13,14 +13,14 @@ use machine::{Atomic, Frame, Ordering, VaRange, pte};
 type Block<'a, S> =
     <<S as System>::Invalidation as Invalidation<<S as System>::Machine>>::Block<'a>;
 
-/// A range locked so that pages may be taken away from it.
+/// A range that is locked for the removal of its pages.
 ///
 /// The fields are dropped in this order: the slots, the pmap, the block.
 pub(crate) struct Removal<'a, S: System> {
     pmap: &'a Pmap<S>,
     pub(crate) locked: Locked<'a, S>,
     lock: Option<PmapGuard<'a, S>>,
-    /// Open from before the locks if a task may sleep in it, else while pages are taken away.
+    /// Open from before the locks if a task may sleep in it, otherwise while pages are removed.
     block: Seldom<Block<'a, S>>,
 }
 
@@ -50,8 +50,8 @@ impl<S: System> Pmap<S> {
         remove: impl Fn(&mut Removal<'_, S>),
     ) -> Result<(), Error> {
         for place in self.tree.places(range) {
-            // Also those that look vacant: a page may just be on its way to the swap space, or a
-            // fault under way that copies a page.
+            // Also slots that look vacant: a task may be sending a page to the swap space, or a
+            // fault may be copying a page.
             if place.level == 0 {
                 let mut removal = self.removal();
                 removal.lock(place, range.common(place.range))?;
@@ -76,15 +76,15 @@ impl<S: System> Pmap<S> {
 }
 
 impl<'a, S: System> Removal<'a, S> {
-    /// Opens a block if it must be opened before locks are taken, and locks `range`, at whose start
-    /// the caller has found `place`. In place, as [`Locked::lock`]; after an error the removal
-    /// is to be dropped.
+    /// Opens a block if it must be opened before locks are taken, and locks `range`; the caller has
+    /// found `place` at its start. In place, as [`Locked::lock`]. After an error the caller drops
+    /// the removal.
     #[track_caller]
     #[inline(always)]
     pub(crate) fn lock(&mut self, place: Place<'a, S>, range: VaRange) -> Result<(), Error> {
         let invalidation = self.pmap.vm.invalidation();
         let eager = invalidation.may_sleep();
-        // As FreeBSD: unsynchronised; pages of a concurrent fault show below.
+        // Unsynchronised, as in FreeBSD: pages of a concurrent fault show below.
         let mut open = eager && self.pmap.resident() != 0;
         loop {
             if open {
@@ -105,7 +105,7 @@ impl<'a, S: System> Removal<'a, S> {
         }
     }
 
-    /// Releases all, in the order in which it is dropped.
+    /// Releases all locks, in the order of a drop.
     #[inline(always)]
     pub(crate) fn release(&mut self) {
         self.locked = Locked::none(&self.pmap.tree);
@@ -115,7 +115,7 @@ impl<'a, S: System> Removal<'a, S> {
 }
 
 impl<'a, S: System> Removal<'a, S> {
-    /// Takes away all pages of the range. When it returns, no CPU can reach them.
+    /// Removes all pages of the range. When it returns, no CPU can reach them.
     #[inline(always)]
     pub(crate) fn pages(&mut self) {
         if self.has_pages() {
@@ -140,8 +140,8 @@ impl<'a, S: System> Removal<'a, S> {
         }
     }
 
-    /// Clears the entries of all pages of the range, and takes them off their pages' lists. A batch
-    /// that is full is flushed and freed here, the last one is in `gather`.
+    /// Clears the entries of all pages of the range, and takes them off their pages' lists. Flushes
+    /// and frees each batch that is full; the last one is left in `gather`.
     #[inline]
     pub(crate) fn clear(&mut self, gather: &mut Gather) {
         let mut parts = self.locked.parts();
@@ -170,8 +170,8 @@ impl<'a, S: System> Removal<'a, S> {
         self.pmap.trim_chunks();
     }
 
-    /// Gets tables of their own for the slots of which a part has entries to be taken away. After
-    /// an error nothing has changed.
+    /// Gets tables of their own for the slots that lose entries of a part only. After an error
+    /// nothing has changed.
     #[inline]
     fn own_parts(&mut self) -> Result<(), Error> {
         let pmap = self.pmap;
@@ -184,7 +184,7 @@ impl<'a, S: System> Removal<'a, S> {
         })
     }
 
-    /// Takes the pages of the `wanted` mappings away.
+    /// Removes the pages of the `wanted` mappings.
     fn pages_where(&mut self, wanted: impl Fn(Mapped<'_, S>) -> bool) {
         if self.is_vacant() {
             return;
@@ -227,12 +227,12 @@ impl<'a, S: System> Removal<'a, S> {
     }
 }
 
-/// Pages on their way out: cleared and unlisted, and not flushed yet.
+/// Pages that are being removed: cleared and unlisted, and not flushed yet.
 ///
-/// While something is gathered the block is open. If a task may not sleep in a block
-/// ([`Invalidation::may_sleep`]), it only tries to get the locks it would have to wait for. If
-/// that fails it *settles* first: it flushes, ends the block, frees, and then waits, with
-/// nothing under way that a removal by the reverse map would wait for.
+/// The block is open while something is gathered. If a task may not sleep in a block
+/// ([`Invalidation::may_sleep`]), it only tries the locks that it would have to wait for. If that
+/// fails it *settles* first: it flushes, ends the block, frees, and then waits, with nothing under
+/// way that a removal by the reverse map would wait for.
 pub(super) struct Clearing<'t, 'a, S: System> {
     pub(super) pmap: &'a Pmap<S>,
     block: &'t mut Option<Block<'a, S>>,
@@ -259,15 +259,15 @@ impl<'a, S: System> Clearing<'_, 'a, S> {
         }
     }
 
-    /// Clears the entries of `part` that a pass has left.
+    /// Clears the entries of `part` that a pass has left out.
     #[cold]
     fn pass_again(&mut self, part: &mut Part<'_, S>, passes: u32) {
         let mut more = 2..=passes;
         let _ = more.any(|pass| self.pass(part, Pass::number(pass, passes)));
     }
 
-    /// Clears the entries of `part`, but those of pages whose lists are locked, unless the `pass`
-    /// waits. Returns true if these are all.
+    /// Clears the entries of `part`, without those of pages whose lists are locked, unless the
+    /// `pass` waits. Returns true if none is left.
     #[inline(always)]
     fn pass(&mut self, part: &mut Part<'_, S>, pass: Pass) -> bool {
         let has_short_paths = self.pmap.vm.has_short_paths();
@@ -302,7 +302,7 @@ impl<'a, S: System> Clearing<'_, 'a, S> {
     }
 
     /// Clears the entry at `address`, which maps the private page in `frame`, if the mapping has
-    /// the page's only reference; whether it did. The caller counts the entry.
+    /// the page's only reference. Returns true if it did; then the caller counts the entry.
     ///
     /// Such a page is *frozen* first, and no task finds it any more: one that looks by the reverse
     /// map, or by the page's slot of the swap space, gets no reference. So its list, with the only
@@ -331,7 +331,7 @@ impl<'a, S: System> Clearing<'_, 'a, S> {
         true
     }
 
-    /// Clears the entry at `address`, which maps a page of kin's: let go of when it is flushed
+    /// Clears the entry at `address`, which maps a page of kin; it is let go of after the flush
     /// ([`super::kin`]).
     fn kin_page(&mut self, part: &mut Part<'_, S>, address: usize) {
         let old = self.pmap.clear(part, address, 0);
@@ -339,8 +339,8 @@ impl<'a, S: System> Clearing<'_, 'a, S> {
         let frame = pte::frame(old);
         let flags = Page::<S>::harvest(old);
         if old & pte::DIRTY != 0 {
-            // Until the flush a store may come that marks nothing: a task that takes the flag waits
-            // for the block.
+            // Until the flush a store may mark no entry: a task that takes the flag waits for the
+            // block.
             let mut list = self.lock(None, frame);
             list.set_flags(flags);
             self.note(frame, list.page());
@@ -371,7 +371,7 @@ impl<'a, S: System> Clearing<'_, 'a, S> {
         self.add_flags(frame, flags);
     }
 
-    /// Adds `flags` to those of the page in `frame`, if they are not there.
+    /// Sets `flags` of the page in `frame`, unless they are set already.
     fn add_flags(&mut self, frame: Frame, flags: u8) {
         if flags & !self.pmap.vm.page(frame).flags() != 0 {
             self.lock(None, frame).set_flags(flags);
@@ -380,7 +380,7 @@ impl<'a, S: System> Clearing<'_, 'a, S> {
 
     /// Clears the entry at `address`, which maps `frame`, and takes its PV entry off the page's
     /// `list`. Between this and the flush the page looks unmapped and is not: the block has it
-    /// noted. The list, if it is worth keeping for the next page.
+    /// noted. Returns the list if it is worth keeping for the next page.
     #[inline(always)]
     fn page(
         &mut self,
@@ -424,8 +424,8 @@ impl<'a, S: System> Clearing<'_, 'a, S> {
         list.unwrap_or_else(|| self.lock_by(|| vm.try_lock_pv(frame), || vm.lock_pv(frame)))
     }
 
-    /// Acquires by `lock`, which may sleep; in a block in which the task may not, by `try_lock`, or
-    /// by `lock` when it has settled.
+    /// Acquires by `lock`, which may sleep. In a block in which the task may not sleep it acquires
+    /// by `try_lock`, or settles first.
     #[inline(always)]
     pub(super) fn lock_by<L>(
         &mut self,
@@ -453,7 +453,8 @@ impl<'a, S: System> Clearing<'_, 'a, S> {
         self.block.is_some() && !self.pmap.vm.invalidation().may_sleep()
     }
 
-    /// Notes in the block that a mapping of `page`, which is in `frame`, goes. Under its PV lock.
+    /// Notes in the block that a mapping of `page`, which is in `frame`, is removed. Under the
+    /// page's PV lock.
     #[inline(always)]
     pub(super) fn note(&mut self, frame: Frame, page: &Page<S>) {
         machine::invariant!(

@@ -1,4 +1,4 @@
-//! Removing all mappings of a page, for a pageout.
+//! Removal of all mappings of a page, for a pageout.
 
 use super::kin::is_kin;
 use super::listed::Members;
@@ -14,43 +14,43 @@ use core::num::NonZeroUsize;
 use core::ptr;
 use machine::{Atomic, Cpus, Flush, Frame, Memory, Ordering, PAGE_SIZE, VaRange, pte};
 
-/// The state of the removed mappings.
+/// The result of a removal of a page's mappings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Removed {
-    /// The page has been written since it was last clean.
+    /// True if the page has been written since it was last clean.
     pub dirty: bool,
-    /// The page has been used since it was last looked at.
+    /// True if the page has been used since the last look.
     pub referenced: bool,
-    /// How many mappings were removed.
+    /// The number of mappings removed.
     pub mappings: usize,
-    /// How often a slot's lock was taken and the page looked at anew.
+    /// The number of times that a slot's lock was taken first and the page's list looked at again.
     pub retries: usize,
-    /// A mapping was found in locked memory, or was not to be forgotten, and left there: never by
+    /// True if a mapping was left, since its memory is locked or its page is not given up: never by
     /// [`Vm::remove_all`].
     pub is_locked: bool,
 }
 
-/// How mappings are removed.
+/// The way in which mappings are removed.
 #[derive(Clone, Copy)]
 pub(crate) struct How {
     /// The slot of the swap space that has the page instead; each mapping gets a reference.
     pub(crate) slot: Option<u32>,
-    /// True if memory that a task has locked is left alone, and the removal ended there; and the
-    /// page stays dirty if it is: a task that writes it back meanwhile must see that at any time.
+    /// True if the removal ends at a mapping that is locked in memory, which stays. A dirty page
+    /// then stays dirty: a task that writes it back meanwhile must see that at any time.
     pub(crate) reclaims: bool,
-    /// True if a mapping is left alone, and the removal ended there, unless its page is given up:
-    /// [`Pmap::forget`].
+    /// True if the removal ends at a mapping whose page is not given up ([`Pmap::forget`]); the
+    /// mapping stays.
     pub(crate) forgets: bool,
 }
 
 impl How {
-    /// Wherever the page is mapped.
+    /// Removes all mappings of the page.
     pub(crate) const ALL: How = How {
         slot: None,
         reclaims: false,
         forgets: false,
     };
-    /// As a reclaimer does.
+    /// Ends the removal at a mapping that is locked in memory, for a reclaimer.
     pub(crate) const RECLAIM: How = How {
         reclaims: true,
         ..How::ALL
@@ -63,7 +63,7 @@ impl How {
     }
 }
 
-/// What has become of a mapping.
+/// The result for one mapping.
 enum Fate {
     /// It is gone.
     Taken,
@@ -71,22 +71,22 @@ enum Fate {
     Spared,
 }
 
-/// What has become of the first mapping on a page's list.
+/// The result for the first mapping on a page's list.
 enum Step<S: System> {
     /// It is gone, or has been spared.
     Taken,
-    /// There is none, or it stays, and all behind it.
+    /// There is none, or it stays, and so do all behind it.
     Done,
-    /// It is about to go.
+    /// It is cleared, and its list entry is about to go.
     Flushing,
-    /// The locks of its pmap are held by others; kept, with its place.
+    /// Other tasks hold locks that it needs. Has a reference to its pmap, and its address.
     Busy(Arc<Pmap<S>>, VaRange),
 }
 
 impl<S: System> Vm<S> {
     /// Removes every mapping of a page. When it returns, no page table and no TLB
     /// translates to it, whichever task removed the mapping; the page's dirty and referenced
-    /// bits are handed over (and cleared).
+    /// bits are returned (and cleared).
     ///
     /// O(mappings), plus the wait for removals under way. The caller holds no lock and
     /// is in no delayed-invalidation block.
@@ -94,9 +94,8 @@ impl<S: System> Vm<S> {
         self.remove_as(hold.frame(), hold.entry(), How::ALL)
     }
 
-    /// Removes all mappings of a page in the way of `how`; the caller holds the page, and `owned`
-    /// is its object's entry if the caller owns that, too. If locked memory is spared, some
-    /// mappings may be left.
+    /// Removes all mappings of a page as `how` says; the caller holds the page, and `owned` is its
+    /// object's entry if the caller owns that, too. If `how` spares mappings, some may be left.
     pub(crate) fn remove_as(&self, frame: Frame, owned: Option<NonZeroUsize>, how: How) -> Removed {
         let page = self.page(frame);
         machine::invariant!(
@@ -109,7 +108,7 @@ impl<S: System> Vm<S> {
         let is_object = of_object.is_some();
         let mut removed = of_object.unwrap_or_default();
         let list = self.take_listed(frame, how, &mut removed);
-        // Who takes a mapping off the list notes its bits first.
+        // A task that takes a mapping off the list notes its bits first.
         removed.harvest(list, how);
         // Mappings that others had already taken off the list may still be cached.
         self.invalidation()
@@ -122,7 +121,7 @@ impl<S: System> Vm<S> {
         removed
     }
 
-    /// Takes away the mappings on the page's list, from the newest on, up to the first that must be
+    /// Removes the mappings on the page's list, from the newest on, up to the first that must be
     /// spared; returns the list. Their bits are not harvested yet.
     fn take_listed(&self, frame: Frame, how: How, removed: &mut Removed) -> PvList<'_, S> {
         let mut round = 0;
@@ -155,8 +154,7 @@ impl<S: System> Vm<S> {
         }
     }
 
-    /// Takes away the first mapping on `list`, that of the page in `frame`, if that needs no
-    /// waiting.
+    /// Removes the first mapping on `list`, that of the page in `frame`, if that needs no waiting.
     fn take_first(
         &self,
         frame: Frame,
@@ -169,8 +167,7 @@ impl<S: System> Vm<S> {
         };
         // SAFETY: `list`, whose first entry this is, holds the PV lock.
         let (members, address) = unsafe { (self.members_of(pv), self.address_of(pv)) };
-        // A page of several is given up by none of them.
-        // SAFETY: `members` are of the entry.
+        // No task has given up a page with several mappings. SAFETY: `members` are of the entry.
         if how.forgets && unsafe { self.count_of(pv, &members) } > 1 {
             removed.is_locked = true;
             return Step::Done;
@@ -207,11 +204,11 @@ impl<S: System> Vm<S> {
         Step::Busy(unsafe { owner.keep() }, at)
     }
 
-    /// Clears and flushes the mapping of `pv`, the first on `list`, whose table `members` have; how
-    /// many mappings that were. The caller's hold keeps the page.
+    /// Clears and flushes the mapping of `pv`, the first on `list`, whose table `members` share,
+    /// and returns the number of mappings that this removed. The caller's hold keeps the page.
     ///
     /// # Safety
-    /// They are those of `pv`, a locked family of several.
+    /// `members` are those of `pv`, a locked family with several members.
     unsafe fn take_from(
         &self,
         members: &Members<'_, S::Machine>,
@@ -268,7 +265,7 @@ impl Removed {
         }
     }
 
-    /// Takes the page's bits over from its locked list.
+    /// Collects the page's bits under the lock of its list.
     #[inline(always)]
     fn harvest<S: System>(&mut self, mut list: PvList<'_, S>, how: How) {
         let dirty = Page::<S>::DIRTY;
@@ -304,9 +301,9 @@ impl<S: System> Pmap<S> {
         self.entry_at(part).maps(frame)
     }
 
-    /// Has the locked part mapped by a page of a table of its own, unless it is to be spared.
-    /// Returns false if that takes waiting. The list of its page is locked, and its family, which
-    /// has one member.
+    /// Maps the locked part by an entry of a leaf table that is its slot's own, unless it must be
+    /// spared. Returns false if that needs waiting. The list of its page is locked, and so is its
+    /// family, which has one member.
     fn single_out(&self, part: &mut Part<'_, S>, how: How) -> bool {
         if part.size() == Size::Shared {
             self.take_over(part);
@@ -315,7 +312,7 @@ impl<S: System> Pmap<S> {
     }
 
     /// Clears and flushes the mapping that is all of the locked `part`, under both locks, unless it
-    /// must be spared. With the slot's last page its PV tables go: memory is short.
+    /// must be spared. With the slot's last page its PV tables are freed: memory is short.
     fn take_away(&self, part: &mut Part<'_, S>, list: &mut PvList<'_, S>, how: How) -> Fate {
         debug_assert_eq!(
             part.range().len(),
@@ -344,7 +341,7 @@ impl<S: System> Pmap<S> {
         Fate::Taken
     }
 
-    /// Takes the mapping out of the table and off the list, and drops its reference.
+    /// Removes the mapping from the table and the list, and drops its reference.
     fn take_mapping(&self, part: &mut Part<'_, S>, list: &mut PvList<'_, S>, next: u64) {
         let old = self.clear(part, part.range().start, next);
         list.set_flags(Page::<S>::harvest(old));

@@ -1,4 +1,4 @@
-//! The right to write, as forks take it away.
+//! How forks take away the right to write.
 //!
 //! A fork makes entries read-only and flushes once, at its end; until then TLBs may know them as
 //! writable.
@@ -6,11 +6,12 @@
 //! # Protocol
 //! - A fork counts itself before it makes its first entry read-only, and until its flush is over.
 //! - A fork that finds an entry read-only leaves it alone. Another fork may have made it so, and
-//!   not flushed yet; then that fork is counted. So a fork that ends and finds none counted, itself
-//!   neither, has nothing to flush, and forks of a space that is not written write nothing of its.
-//! - Forks share flushes: one that needs a flush waits for the next to begin, begins it itself if
-//!   no other does, and is content with its end. A flush that has begun already may have come
-//!   before an entry of the fork's.
+//!   not flushed yet; then that fork is counted. So a fork that ends and finds none counted, and is
+//!   not counted itself, has nothing to flush, and forks of a space that is not written write
+//!   nothing of that space.
+//! - Forks share flushes: one that needs a flush waits for the end of the next one that begins, and
+//!   begins it itself if no other does. A flush that has begun already does not suffice, since it
+//!   may precede a change of an entry by this fork.
 //!
 //! The flushes are numbered by one word, which is odd while one is under way.
 
@@ -23,7 +24,7 @@ use machine::{Atomic, AtomicInt, Machine, Ordering, pte};
 pub(super) struct Revocations<M: Machine> {
     /// Forks that have made entries read-only and have not flushed.
     forks: M::AtomicUsize,
-    /// Twice the number of flushes that are over, and 1 more while one is under way.
+    /// Twice the number of completed flushes, plus 1 while one is under way.
     flushes: M::AtomicUsize,
 }
 
@@ -41,8 +42,8 @@ impl<M: Machine> Revocations<M> {
         }
     }
 
-    /// Returns true if TLBs may know entries as writable that a fork has made read-only. Asked when
-    /// such entries have been seen, or under the locks of their slots.
+    /// Returns true if TLBs may know entries as writable that a fork has made read-only. Called
+    /// when such entries have been seen, or under the locks of their slots.
     #[inline]
     pub(super) fn are_pending(&self) -> bool {
         // Acquire: pairs with the release of the fork that has flushed.
@@ -57,8 +58,8 @@ impl<M: Machine> Revocations<M> {
         }
     }
 
-    /// Returns when a flush is over that began after this call; makes it, by `flush`, which begins
-    /// with a full fence, unless another fork does.
+    /// Returns when a flush that began after this call is complete. Makes it by `flush`, which
+    /// begins with a full fence, unless another fork does.
     fn flush_after(&self, flush: impl FnOnce()) {
         // Pairs with the fence of the flush: either that comes after the caller's entries, or the
         // caller finds it begun.
@@ -86,8 +87,8 @@ impl<M: Machine> Revocations<M> {
         debug_assert!(begun % 2 == 1, "two forks flush at once");
     }
 
-    /// Begins a flush, of which none is under way if their number is `now`; whether no other fork
-    /// was faster.
+    /// Begins a flush if the number is still `now`, that of no flush under way. Returns false if
+    /// another fork was faster.
     fn claim(&self, now: usize) -> bool {
         debug_assert!(now.is_multiple_of(2), "a flush is under way");
         // Relaxed: the flush fences.

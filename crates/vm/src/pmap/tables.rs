@@ -1,10 +1,10 @@
-//! Page tables: finding, growing and freeing them.
+//! Page tables: how they are found, made and freed.
 //!
 //! A leaf table belongs to the slot that covers the same 2 MiB, and it and the entry
 //! that leads to it change under the slot's lock. The tables above belong to no slot: an
-//! entry that leads to one is made by compare-and-swap. No table goes before the pmap
-//! does, so no CPU can find one that is gone, and a CPU that needs no new table writes
-//! no line of another's.
+//! entry that leads to one is made by compare-and-swap. These tables stay as long as the pmap, so
+//! no CPU can find one that is freed, and a CPU that needs no new table writes no cache line of
+//! another's.
 
 use super::Pmap;
 use crate::error::Error;
@@ -36,7 +36,7 @@ impl<S: System> Pmap<S> {
     }
 
     /// Makes the table of level `lowest` (0 or 1) on the way to `address`, under the lock of its
-    /// slot; a leaf table only if that has none. Without memory for all the tables it takes,
+    /// slot; a leaf table only if the slot has none. Without memory for all the missing tables,
     /// none is made.
     #[cold]
     pub(super) fn grow(&self, address: usize, lowest: u32) -> Result<Frame, Error> {
@@ -55,17 +55,17 @@ impl<S: System> Pmap<S> {
         for level in (lowest + 1..pte::LEVELS).rev() {
             table = self.step(table, level, address, &mut fresh);
         }
-        // Others may have made tables for which there are frames here.
+        // Other tasks may have made tables for which there are frames here.
         self.free_fresh(&fresh);
         Ok(table)
     }
 
-    /// Returns true if there is a leaf table at `address`, a moment ago.
+    /// Returns true if there was a leaf table for `address` a moment ago.
     pub(super) fn has_leaf(&self, address: usize) -> bool {
         self.missing(address, 0) == 0
     }
 
-    /// The tables down to level `lowest` that are not there yet on the way to `address`.
+    /// The number of tables that are missing on the way to `address`, down to level `lowest`.
     fn missing(&self, address: usize, lowest: u32) -> usize {
         let mut table = self.root;
         for level in (lowest + 1..pte::LEVELS).rev() {
@@ -84,7 +84,8 @@ impl<S: System> Pmap<S> {
         (entry & pte::PRESENT != 0).then(|| pte::frame(entry))
     }
 
-    /// As `below`, and makes the table of one of the `fresh` frames if it is not there.
+    /// The table below `table` on the way to `address`; if there is none, makes it of a `fresh`
+    /// frame.
     fn step(&self, table: Frame, level: u32, address: usize, fresh: &mut [Option<Frame>]) -> Frame {
         if let Some(below) = self.below(table, level, address) {
             return below;
@@ -134,8 +135,8 @@ impl<S: System> Pmap<S> {
         }
     }
 
-    /// Frees everything below `table`, of which the first entry is for `start`, and leaves it all
-    /// zero, except for the kernel's entries of a root.
+    /// Frees everything below `table`, whose first entry is for `start`, and leaves it all zero,
+    /// except for the kernel's entries of a root.
     fn free_below(&self, table: Frame, level: u32, start: usize) {
         let mut first = 0;
         let machine = self.vm.machine();

@@ -1,18 +1,17 @@
-//! Leaf tables that are not needed any more, and the PV tables beside them.
+//! Frees leaf tables that are not needed any more, and their PV tables.
 //!
 //! The entry that leads to a leaf table shares its line with seven neighbours', so taking a
 //! table away concerns more than its slot. An unmap frees the tables of the lines that it
 //! covers whole; of other slots that have become empty each CPU remembers the last few, and
-//! frees the table of one when it is pushed out ([`crate::space`]'s arenas). So CPUs that map
-//! and unmap side by side write no common line, and the number of tables kept is bounded.
+//! frees the table of one when it is pushed out ([`crate::space`]'s arenas). So CPUs that map and
+//! unmap neighbouring ranges write no common line, and the number of tables kept is bounded.
 //!
 //! # Tables that can be made again
-//! A table without entries says nothing, and an object's page that is mapped no more is found
-//! by the next fault. So when memory is out, the tables of slots that have nothing else can go:
-//! their mappings are removed as `munmap` removes them (the walker's marks of the pages
-//! stay with the pages), and their pages stay with their objects. Not so private and swapped
-//! pages: only the entry knows them. Memory that is locked stays
-//! mapped.
+//! A table without entries holds no information, and the next fault on an object's page that is
+//! mapped no more finds it. So when no frame is free, the tables of slots that have nothing else
+//! can go: their mappings are removed as `munmap` removes them (the walker's marks of the pages
+//! stay with the pages), and their pages stay with their objects. Private and swapped pages stay
+//! mapped, since only the entry leads to them, and so does locked memory.
 //!
 //! One slot is locked at a time. A sweep goes on where the last one has ended.
 
@@ -27,10 +26,10 @@ use machine::{Atomic, Flush, Frame, Ordering, VaRange};
 /// Bytes under the entries of a line: eight leaf tables.
 const LINE: usize = 16 << 20;
 
-/// Tables that are freed after one flush.
+/// The most tables that are freed after one flush.
 const BATCH: usize = 64;
 
-/// The part of `range` whose tables' entries are in no line with others'; empty if there is
+/// The part of `range` whose tables' entries share no cache line with others'; empty if there is
 /// none.
 pub(crate) fn whole_lines(range: VaRange) -> VaRange {
     let start = range.start.next_multiple_of(LINE);
@@ -54,8 +53,8 @@ impl<S: System> Pmap<S> {
         }
     }
 
-    /// Frees the leaf tables that `unlink` takes away from slots of `places`, after one `flush`,
-    /// until it has got `wanted` of them, or [`BATCH`]; how many it has.
+    /// Frees the leaf tables that `unlink` takes away from slots of `places`, after one `flush`: at
+    /// most `wanted` of them, or [`BATCH`]. Returns their number.
     pub(super) fn free_leaves<'a>(
         &'a self,
         places: &mut impl Iterator<Item = Place<'a, S>>,
@@ -101,8 +100,8 @@ impl<S: System> Pmap<S> {
 }
 
 impl<S: System> Pmap<S> {
-    /// Frees leaf tables that can be made again, about `wanted`; how many it did. With less
-    /// than `wanted` it has seen all there are. O(slots). The caller holds no lock.
+    /// Frees about `wanted` leaf tables that can be made again, and returns their number. If it is
+    /// less than `wanted`, no more are left. O(slots). The caller holds no lock.
     pub(super) fn sweep_tables(&self, wanted: usize) -> usize {
         // Relaxed: another sweep may begin at the same place.
         let from = self.swept.load(Ordering::Relaxed);
@@ -152,7 +151,7 @@ fn only_objects<S: System>(place: &Place<'_, S>) -> bool {
     place.slot.count(Kind::Private) + place.slot.count(Kind::Swapped) == 0
 }
 
-/// Returns true if something that is locked in memory may be mapped.
+/// Returns true if memory mapped here may be locked.
 fn is_locked<S: System>(part: &Part<'_, S>) -> bool {
     let mut is_locked = false;
     part.for_each(|mapped| is_locked |= mapped.flags.has(Flags::LOCKED));

@@ -5,7 +5,7 @@ use crate::flags::Flags;
 use crate::space::Region;
 use core::fmt::{self, Write};
 
-/// Where names begin.
+/// The column at which names begin.
 const COLUMN: usize = 73;
 
 /// Writes a line for each of `regions`, as Linux does.
@@ -51,7 +51,7 @@ fn name(path: &str, out: &mut impl Write) -> fmt::Result {
     })
 }
 
-/// Text, and how much of it there is.
+/// A writer that counts the characters written.
 struct Columns<'a, W> {
     out: &'a mut W,
     written: usize,

@@ -20,9 +20,9 @@ use machine::VaRange;
 pub struct File<'a> {
     /// Major and minor number of its device.
     pub device: (u32, u32),
-    /// Its number there.
+    /// Its inode number on the device.
     pub inode: u64,
-    /// Where it was opened.
+    /// The path by which it was opened.
     pub path: &'a str,
 }
 
@@ -66,13 +66,13 @@ const SWAPPED: u64 = 1 << 62;
 /// Of a file, or of shared memory.
 const OBJECT: u64 = 1 << 61;
 const EXCLUSIVE: u64 = 1 << 56;
-/// Where a slot's number begins, behind the number of its swap space (here always 0).
+/// The lowest bit of a slot's number, above the number of its swap space (here always 0).
 const SLOT: u32 = 5;
 
-/// The word that says where a page is, as Linux's does to a reader that may know frames: bit 63 in
-/// memory, in the frame that the bits from 0 up tell; 62 in the swap space, in the slot
-/// that the bits from 5 up tell; 61 an object's; 56 mapped nowhere else. Bit 55
-/// (soft-dirty) is never set.
+/// The word that says where a page is, in Linux's format for a reader that may know frames: bit 63
+/// is set for a page in memory, whose frame is in the bits from 0 up; 62 for one in the swap space,
+/// whose slot is in the bits from 5 up; 61 for an object's page; 56 for one that is mapped nowhere
+/// else. Bit 55 (soft-dirty) is never set.
 pub fn pagemap_entry(place: PagePlace) -> u64 {
     let bit = |set, bit| if set { bit } else { 0 };
     match place {

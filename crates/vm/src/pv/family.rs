@@ -4,7 +4,7 @@ use super::kin::{SEATS, Seats};
 use crate::lock::{FamilyGuard, FamilyLock};
 use machine::{Frame, Machine};
 
-/// A slot, and the pmap that it is of.
+/// A slot and its pmap.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Owner {
     /// The pmap, in whose `Arc` the slot lives.
@@ -18,10 +18,10 @@ unsafe impl Send for Owner {}
 // SAFETY: as above.
 unsafe impl Sync for Owner {}
 
-/// The slots that have the same PV tables, at least one: with one leaf table, or, as *kin*, each
-/// with its own (the pmap's modules `shared` and `kin`). Which of the [`Seats`] they have.
+/// The slots that share PV tables, at least one. They share a leaf table, or are *kin*, each with
+/// its own (the pmap's modules `shared` and `kin`). Says which of the [`Seats`] are taken.
 pub(crate) struct Family {
-    /// A bit for each seat that a member has.
+    /// A bit for each seat that a member has taken.
     taken: u32,
     are_kin: bool,
 }
@@ -29,7 +29,7 @@ pub(crate) struct Family {
 const _: () = assert!(SEATS == u32::BITS as usize);
 
 impl Family {
-    /// Of one.
+    /// A family with one member.
     pub(super) const ONE: Self = Family {
         taken: 1,
         are_kin: false,
@@ -62,7 +62,7 @@ impl<'m, M: Machine> FamilyRef<'m, M> {
 }
 
 impl<M: Machine> LockedFamily<'_, M> {
-    /// Makes the only member, which has this leaf table, the first of kin; its seat.
+    /// Makes the only member, which has this leaf table, the first of kin, and returns its seat.
     pub(crate) fn become_kin(mut self, leaf: Frame) -> u8 {
         machine::invariant!(M: !self.family.are_kin, "a family becomes kin twice");
         machine::invariant!(M: self.count() == 1, "a table of several slots becomes the kin's");
@@ -78,7 +78,7 @@ impl<M: Machine> LockedFamily<'_, M> {
         self.family.are_kin
     }
 
-    /// How many members there are, which are no kin.
+    /// The number of members, which are no kin.
     pub(crate) fn count(&self) -> usize {
         machine::invariant!(M: !self.family.are_kin, "kin are known by their leaf tables");
         machine::invariant!(M: self.family.taken != 0, "a family without a member");
@@ -105,7 +105,7 @@ impl<M: Machine> LockedFamily<'_, M> {
         seats.map(|(seat, leaf)| (self.owner(seat), leaf))
     }
 
-    /// Adds a member, if there is room, where they are no kin; whether there was.
+    /// Adds a member to a family that is no kin, if there is room. Returns true if there was.
     #[must_use]
     pub(crate) fn join(&mut self, owner: Owner) -> bool {
         machine::invariant!(M: !self.family.are_kin, "kin take their seats by themselves");
@@ -123,7 +123,7 @@ impl<M: Machine> LockedFamily<'_, M> {
         has_room
     }
 
-    /// Takes a member off that is not alone, where they are no kin.
+    /// Removes a member that is not alone from a family that is no kin.
     pub(crate) fn leave(&mut self, owner: Owner) {
         machine::invariant!(M: self.count() > 1, "the last member leaves a table behind");
         let seat = self.taken().find(|&seat| self.owner(seat) == owner);
@@ -131,14 +131,14 @@ impl<M: Machine> LockedFamily<'_, M> {
         self.family.taken &= !(1 << seat);
     }
 
-    /// The seats that members have.
+    /// The seats that members have taken.
     fn taken(&self) -> impl Iterator<Item = usize> + use<M> {
         let taken = self.family.taken;
         (0..SEATS).filter(move |seat| taken & 1 << seat != 0)
     }
 
     fn owner(&self, seat: usize) -> Owner {
-        // SAFETY: the family is locked; of kin a walk is under way, and the seat has a leaf table.
+        // SAFETY: the family is locked; for kin a walk is under way, and the seat has a leaf table.
         unsafe { self.seats.owner(seat) }
     }
 }

@@ -1,18 +1,21 @@
-//! Kin: slots with a leaf table each that have PV entries in common.
+//! Kin: slots that each have a leaf table, and share PV entries.
 //!
 //! # Protocol
 //! Members join and leave, and count the pages that they have, by atomic operations on the first of
 //! the PV tables, without a lock: all forks of a space, and the exits of the children, come here.
-//! (What they do with pages and tables is said in the pmap's module `kin`.)
+//! (The pmap's module `kin` says what they do with pages and tables.)
 //!
-//! - **join**: take a seat by its bit in `word`; write the owner; then the leaf table (release),
-//!   from which on walks see the member.
+//! - **join**: take a *seat*, an index in the family, by its bit in `word`; write the owner; then
+//!   the leaf table (release). From then on walks see the member.
 //! - **leave**: take the leaf table out; if a walk is under way, wait for its end; then give the
-//!   seat back. In the one order of all fences the leaver's, between the two, comes before the
-//!   walk's, which then finds no leaf table; or after it, and the leaver waits. So a walk may use
-//!   the owner that it finds: the member's pmap stays, and nobody else writes the seat.
-//! - **walk**: under the family's lock, say so in `word`, and look at the seats with a leaf table.
-//! - **counts**: a byte for each entry, eight in a word, at most [`SEATS`]: no carry.
+//!   seat back. The leaver has a fence between the first two. Either it comes before the walk's
+//!   fence in the single total order, and the walk finds no leaf table; or it comes after, and the
+//!   leaver waits. So a walk may use the owner that it finds: the member's pmap stays, and nobody
+//!   else writes the seat.
+//! - **walk**: under the family's lock, set [`WALK`] in `word`, and visit the seats with a leaf
+//!   table.
+//! - **counts**: a byte for each entry, eight in a word. A count is at most [`SEATS`], so none
+//!   carries into the next.
 
 #[cfg(test)]
 mod model;
@@ -23,7 +26,7 @@ use super::table::ENTRIES;
 use core::array;
 use machine::{Atomic, AtomicInt, Frame, Machine, Ordering, SharedCell};
 
-/// Members of a family, at most: a removal that finds a page in a leaf table that they share
+/// The most members that a family has: a removal that finds a page in a leaf table that they share
 /// flushes them all.
 pub(super) const SEATS: usize = 32;
 /// A walk is under way.
@@ -33,20 +36,21 @@ const TAKEN: u64 = WALK - 1;
 /// Counts in a word.
 const LANES: usize = 8;
 
-/// The seats of a family, of which kin know by `word` which are taken, others by the family's lock.
+/// The seats of a family. For kin `word` says which are taken; for others the family's lock
+/// protects that.
 pub(super) struct Seats<M: Machine> {
-    /// Protected by the family's lock, or, of kin, as the module says.
+    /// Protected by the family's lock, or for kin by the module's protocol.
     owners: [M::Cell<Owner>; SEATS],
-    /// The leaf table of each of kin, as the bits of a [`Table`].
+    /// The leaf table of each member of kin, as the bits of a [`Table`].
     leaves: [M::AtomicU32; SEATS],
-    /// A bit for each seat that one of kin has, and [`WALK`].
+    /// A bit for each seat that a member of kin has taken, and [`WALK`].
     word: M::AtomicU64,
-    /// In how many leaf tables of kin each entry's page is mapped.
+    /// The number of leaf tables of kin that map each entry's page.
     counts: [M::AtomicU64; ENTRIES / LANES],
 }
 
 impl<M: Machine> Seats<M> {
-    /// Of one.
+    /// The seats of a family with one member.
     pub(super) fn of(owner: Owner) -> Self {
         Seats {
             owners: array::from_fn(|_| SharedCell::new(owner)),
@@ -81,7 +85,7 @@ impl<M: Machine> Seats<M> {
         self.word.store(1 << seat, Ordering::Relaxed);
     }
 
-    /// Returns true if there is room for a member, a moment ago.
+    /// Returns true if there was room for a member a moment ago.
     pub(super) fn have_room(&self) -> bool {
         self.word.load(Ordering::Relaxed) & TAKEN != TAKEN
     }
@@ -92,7 +96,7 @@ impl<M: Machine> Seats<M> {
         self.word.load(Ordering::Relaxed) & TAKEN == 1 << seat
     }
 
-    /// Makes a slot with this leaf table a member, if there is room; its seat.
+    /// Makes a slot with this leaf table a member, if there is room, and returns its seat.
     pub(super) fn join(&self, owner: Owner, leaf: Frame) -> Option<u8> {
         let take = |word: u64| (word & TAKEN != TAKEN).then_some(word | (word + 1));
         // Acquire: pairs with the release of the member that had the seat before.
@@ -113,7 +117,7 @@ impl<M: Machine> Seats<M> {
         Some(seat as u8)
     }
 
-    /// Takes the member off that has this seat; whether it was the last.
+    /// Ends the membership of the member with this seat. Returns true if it was the last.
     pub(super) fn leave(&self, seat: u8) -> bool {
         // Relaxed: the fence orders it.
         self.leaves[usize::from(seat)].store(Table::NONE.to_bits(), Ordering::Relaxed);
@@ -121,14 +125,14 @@ impl<M: Machine> Seats<M> {
         M::fence(Ordering::SeqCst);
         // Relaxed: the exchange acquires.
         M::spin_until(|| self.word.load(Ordering::Relaxed) & WALK == 0);
-        // AcqRel: with the release in `end_walk`, and the acquire in `join`; and the last sees all
-        // that the others did.
+        // AcqRel: with the release in `end_walk`, and the acquire in `join`; and the last member
+        // sees all that the others did.
         let old = self.word.fetch_and(!(1 << seat), Ordering::AcqRel);
         debug_assert!(old & 1 << seat != 0, "a member leaves twice");
         old & TAKEN == 1 << seat
     }
 
-    /// Begins a walk. Under the family's lock, of kin.
+    /// Begins a walk over kin. Under the family's lock.
     pub(super) fn begin_walk(&self) {
         let before = self.word.fetch_or(WALK, Ordering::Relaxed);
         debug_assert!(before & WALK == 0, "two walks over one family");
@@ -141,23 +145,24 @@ impl<M: Machine> Seats<M> {
         self.word.fetch_and(!WALK, Ordering::Release);
     }
 
-    /// The leaf table of the member in `seat`, whose owner the walk may use then.
+    /// The leaf table of the member in `seat`, if there is one; then a walk may use the member's
+    /// owner.
     pub(super) fn leaf(&self, seat: usize) -> Option<Frame> {
         // Acquire: pairs with the release in `join`.
         Table::from_bits(self.leaves[seat].load(Ordering::Acquire)).get()
     }
 
-    /// In how many leaf tables the page of entry `index` is mapped.
+    /// The number of leaf tables that map the page of entry `index`.
     pub(super) fn count(&self, index: u16) -> u8 {
         // Acquire: pairs with the release in `take`.
         let word = self.counts[usize::from(index) / LANES].load(Ordering::Acquire);
         (word >> shift(index)) as u8
     }
 
-    /// Counts one leaf table more for each of the entries from `first` on, a multiple of 8, whose
-    /// bits are set.
+    /// Counts one leaf table more for each entry whose bit is set; bit 0 is that of entry `first`,
+    /// a multiple of 8.
     pub(super) fn add(&self, first: u16, bits: u8) {
-        // Relaxed: another member, whose slot the caller holds, has the pages.
+        // Relaxed: another member, whose slot the caller has locked, maps the pages.
         let counts = &self.counts[usize::from(first) / LANES];
         let old = counts.fetch_add(spread(bits), Ordering::Relaxed);
         debug_assert!(
@@ -166,10 +171,11 @@ impl<M: Machine> Seats<M> {
         );
     }
 
-    /// Counts one less; returns the bits of those that are in none any more.
+    /// Counts one leaf table less for each; returns the bits of the entries that are in none any
+    /// more.
     pub(super) fn take(&self, first: u16, bits: u8) -> u8 {
-        // Release: pairs with the acquire in `count`; and of all who let go with the last, by the
-        // acquire here.
+        // Release: pairs with the acquire in `count`; and with the acquire here of the last member
+        // that lets go.
         let old = self.counts[usize::from(first) / LANES].fetch_sub(spread(bits), Ordering::AcqRel);
         debug_assert!(
             lanes(old, bits).all(|count| count > 0),
@@ -193,9 +199,9 @@ const fn shift(index: u16) -> u32 {
     index as u32 % LANES as u32 * 8
 }
 
-/// A one in the byte of each bit.
+/// The word with a one in the byte of each bit that is set.
 const fn spread(bits: u8) -> u64 {
-    // Each bit goes to its byte by one of the eight copies.
+    // Each of the eight copies moves one bit to its byte.
     let copies = (bits as u64 * 0x0101_0101_0101_0101) & 0x8040_2010_0804_0201;
     let high = ((copies & 0x7f7f_7f7f_7f7f_7f7f) + 0x7f7f_7f7f_7f7f_7f7f) | copies;
     (high >> 7) & 0x0101_0101_0101_0101

@@ -17,7 +17,7 @@ impl Pv {
     /// The next on the page's list.
     ///
     /// # Safety
-    /// As for [`Pv::address`].
+    /// The caller holds the PV lock of the page that lists the entry.
     pub(crate) unsafe fn next<M: Machine + Memory>(self, memory: &M) -> Option<Pv> {
         // SAFETY: the caller holds the lock of the list, so the table is there, and nothing else
         // writes the links.
@@ -27,7 +27,7 @@ impl Pv {
     /// The one before it on the page's list.
     ///
     /// # Safety
-    /// As for [`Pv::address`].
+    /// The caller holds the PV lock of the page that lists the entry.
     unsafe fn previous<M: Machine + Memory>(self, memory: &M) -> Option<Pv> {
         // SAFETY: as in `next`.
         unsafe { (*self.cell(memory).as_ref().read()).link(PREVIOUS).get() }
@@ -105,7 +105,7 @@ impl PvHead {
         PvHead(Link::of(pv))
     }
 
-    /// Puts `pv` in front.
+    /// Puts `pv` in front of the list.
     ///
     /// # Safety
     /// The PV lock is held; the table of `pv` is there, and it is on no list.
@@ -127,7 +127,7 @@ impl PvHead {
     /// Returns true if the neighbours that `pv` names, or the head, name it.
     ///
     /// # Safety
-    /// As for [`PvHead::remove`].
+    /// The PV lock is held; `pv` is on this list.
     unsafe fn leads_to<M: Machine + Memory>(
         &self,
         memory: &M,
@@ -145,7 +145,7 @@ impl PvHead {
         }
     }
 
-    /// Takes `pv` off.
+    /// Takes `pv` off the list.
     ///
     /// # Safety
     /// The PV lock is held; `pv` is on this list.
@@ -170,8 +170,8 @@ impl PvHead {
     }
 }
 
-/// An entry: its neighbours on the page's list, as links whose parts stand so that they take
-/// 12 bytes. Protected by the page's PV lock.
+/// An entry: its neighbours on the page's list, as links whose parts are laid out to take 12 bytes.
+/// Protected by the page's PV lock.
 pub struct Links {
     tables: [Table; 2],
     indices: [u16; 2],
@@ -181,13 +181,13 @@ const NEXT: usize = 0;
 const PREVIOUS: usize = 1;
 
 impl Links {
-    /// Of an entry that is on no list.
+    /// The links of an entry that is on no list.
     pub const NONE: Self = Links {
         tables: [Table::NONE; 2],
         indices: [0; 2],
     };
 
-    /// Of an entry in front of `next`.
+    /// The links of an entry in front of `next`.
     const fn before(next: Link) -> Self {
         Links {
             tables: [next.table, Table::NONE],

@@ -1,9 +1,9 @@
-//! PV entries: which mappings a page has.
+//! PV entries, which record a page's mappings.
 //!
 //! An entry is 12 bytes, at a place that follows from its address: each slot has up to two
 //! *PV tables*, one frame for each MiB, with an entry for each page. So an entry need not record
 //! its mapping's address or space: they follow from its place in the table, and the table's header.
-//! The leaf table says at the same index whether an entry is in use. A page's entries
+//! An entry is in use if the leaf table's entry of the same index maps a page. A page's entries
 //! form a list, linked both ways, under the page's PV lock; it is never searched.
 //!
 //! # Protocol

@@ -1,4 +1,4 @@
-//! The tables in which entries stand, and each table's header.
+//! The tables of entries, and each table's header.
 
 use super::family::{Family, FamilyRef};
 use super::kin::Seats;
@@ -51,22 +51,22 @@ impl Table {
 pub(super) struct PvTable<M: Machine + Memory> {
     header: M::Cell<Header>,
     pub(super) entries: [M::Cell<Links>; ENTRIES],
-    /// Of a slot's first table; else unused.
+    /// Used in a slot's first table only.
     family: FamilyLock<M, Family>,
     seats: Seats<M>,
-    /// The kin that the slot is of. Of a slot's first table; else unused. Protected by the slot's
+    /// The slot's kin, if it has any. Used in a slot's first table only. Protected by the slot's
     /// lock, and read by walks that share the slot.
     kin: M::Cell<Option<Kin>>,
 }
 
-/// Where in a frame the links of the entry with index 0 are, in bytes.
+/// The offset in a frame of the links of the entry with index 0, in bytes.
 pub const fn links_at<M: Machine + Memory>() -> usize {
     offset_of!(PvTable<M>, entries)
 }
 
 /// The header of a table. Written before the table has an entry, and never again.
 struct Header {
-    /// Where the page of the first entry is mapped.
+    /// The address of the first entry's page.
     first: usize,
     /// The leaf table, in which the mappings are.
     leaf: Frame,
@@ -104,7 +104,7 @@ impl<M: Machine + Memory> PvTable<M> {
 }
 
 impl Pv {
-    /// Where the entry's mapping is.
+    /// The address that the entry's mapping maps.
     ///
     /// # Safety
     /// The caller holds the PV lock of the page that lists the entry.
@@ -117,7 +117,7 @@ impl Pv {
     /// The leaf table in which the mapping is.
     ///
     /// # Safety
-    /// As for [`Pv::address`].
+    /// The caller holds the PV lock of the page that lists the entry.
     pub(crate) unsafe fn leaf<M: Machine + Memory>(self, memory: &M) -> Frame {
         // SAFETY: the caller holds the lock of the list, so the table is there.
         unsafe { (*self.header(memory)).leaf }
@@ -126,17 +126,18 @@ impl Pv {
     /// The family that has the mapping.
     ///
     /// # Safety
-    /// As for [`Pv::address`], as long as the reference is used.
+    /// The caller holds the PV lock of the page that lists the entry, as long as the reference is
+    /// used.
     pub(crate) unsafe fn family<M: Machine + Memory>(self, memory: &M) -> FamilyRef<'_, M> {
         // SAFETY: the caller holds the lock of the list, so the table is there, and the slot's
         // first one with it.
         unsafe { PvTable::family(memory, self.frame) }
     }
 
-    /// In how many leaf tables of kin, whose entry it is, its page is mapped.
+    /// The number of leaf tables that map the page of this entry of kin.
     ///
     /// # Safety
-    /// As for [`Pv::address`].
+    /// The caller holds the PV lock of the page that lists the entry.
     pub(crate) unsafe fn count<M: Machine + Memory>(self, memory: &M) -> u8 {
         // SAFETY: the caller holds the lock of the list, so the table is there.
         unsafe {
@@ -156,7 +157,7 @@ impl Pv {
     }
 }
 
-/// A slot's membership of kin.
+/// A slot's membership in a family of kin.
 #[derive(Clone, Copy)]
 pub(crate) struct Kin {
     /// The PV tables that they have in common.
@@ -166,14 +167,14 @@ pub(crate) struct Kin {
 }
 
 impl Kin {
-    /// Their entry of the page at `address`, which they have.
+    /// The kin's PV entry of the page at `address`, which some member maps.
     #[inline]
     pub(crate) fn entry(&self, address: usize) -> Pv {
         let entry = self.tables.entry(address);
         entry.expect("kin have an entry for each page that is theirs")
     }
 
-    /// Returns true if there is room for members, a moment ago.
+    /// Returns true if there was room for members a moment ago.
     ///
     /// # Safety
     /// A member's slot is held.
@@ -206,7 +207,7 @@ impl Kin {
         Some(Kin { seat, ..*self })
     }
 
-    /// Ends the membership; whether it was the last. Waits for a walk under way.
+    /// Ends the membership; waits for a walk under way. Returns true if it was the last.
     ///
     /// # Safety
     /// The member's slot is locked.
@@ -215,7 +216,7 @@ impl Kin {
         unsafe { self.seats(memory) }.leave(self.seat)
     }
 
-    /// In how many leaf tables the page at `address` is mapped.
+    /// The number of leaf tables that map the page at `address`.
     ///
     /// # Safety
     /// A member's slot is held.
@@ -224,10 +225,10 @@ impl Kin {
         unsafe { self.entry(address).count(memory) }
     }
 
-    /// Counts one leaf table more for each page of `pages`, of the slot at `start`.
+    /// Counts one leaf table more for each page of `pages`.
     ///
     /// # Safety
-    /// A member's slot is held that has the pages, or is to be the first.
+    /// The caller holds the slot of a member that has the pages, or is to be the first.
     pub(crate) unsafe fn add<M: Machine + Memory>(&self, memory: &M, pages: &Pages) {
         for (first, bits) in pages.groups() {
             // SAFETY: a member is held.
@@ -235,10 +236,11 @@ impl Kin {
         }
     }
 
-    /// Counts one less; returns those that are in none any more.
+    /// Counts one leaf table less for each page of `pages`; returns those that are in none any
+    /// more.
     ///
     /// # Safety
-    /// A member's slot is locked that has had the pages.
+    /// The slot of a member that has had the pages is locked.
     pub(crate) unsafe fn take<M: Machine + Memory>(&self, memory: &M, pages: &Pages) -> Pages {
         let mut last = Pages::NONE;
         for (first, bits) in pages.groups() {
@@ -252,7 +254,7 @@ impl Kin {
     /// The counts of the table that has page `index` of the slot.
     ///
     /// # Safety
-    /// As for [`Kin::count`].
+    /// A member's slot is held.
     unsafe fn counts<'m, M: Machine + Memory>(&self, memory: &'m M, index: usize) -> &'m Seats<M> {
         let table = self.tables.0[index / ENTRIES].get();
         let table = table.expect("kin have a table for each page that is theirs");
@@ -261,7 +263,7 @@ impl Kin {
     }
 
     /// # Safety
-    /// As for [`Kin::count`].
+    /// A member's slot is held.
     unsafe fn seats<'m, M: Machine + Memory>(&self, memory: &'m M) -> &'m Seats<M> {
         let any = self.tables.any().expect("kin have a table");
         // SAFETY: a member is held, and members keep the tables.
@@ -296,7 +298,8 @@ impl Pages {
         all.filter(|&address| self.has(address))
     }
 
-    /// The index of the first of each eight, and which of them these are, where some are.
+    /// For each group of eight pages that has some of these: the index of the group's first page,
+    /// and a bit for each of these.
     fn groups(&self) -> impl Iterator<Item = (usize, u8)> {
         let groups = self.0.iter().enumerate().filter(|&(_, &bits)| bits != 0);
         groups.map(|(nth, &bits)| (8 * nth, bits))
@@ -310,7 +313,7 @@ pub(crate) struct PvTables([Table; TABLES]);
 impl PvTables {
     pub(crate) const NONE: Self = PvTables([Table::NONE; TABLES]);
 
-    /// Bytes of addresses that a table is for.
+    /// The bytes of address space that a table covers.
     pub(crate) const SPAN: usize = ENTRIES * PAGE_SIZE;
 
     /// The entry of the page at `address`, if its table is there.
@@ -353,7 +356,7 @@ impl PvTables {
         Some(unsafe { PvTable::family(memory, any) })
     }
 
-    /// The kin that the slot is of, if it is of some.
+    /// The slot's kin, if it has any.
     ///
     /// # Safety
     /// The slot's lock is held, or a walk shares the slot.
@@ -365,7 +368,7 @@ impl PvTables {
         unsafe { *(*PvTable::main(memory, any)).kin.read() }
     }
 
-    /// Notes the kin that the slot is of.
+    /// Sets the slot's kin.
     ///
     /// # Safety
     /// The slot's lock is held, and the slot has a table.
@@ -406,7 +409,7 @@ impl PvTables {
         );
         debug_assert!(frame != leaf, "a table is both a leaf and of PV entries");
         let first = address & !(Self::SPAN - 1);
-        // Of two tables the other one is the first.
+        // If the slot has another table, that is the first.
         let other = self.any();
         let main = other.unwrap_or(frame);
         let header = Header { first, leaf, main };
@@ -428,7 +431,7 @@ impl PvTables {
         self.0[pte::index(address, 0) / ENTRIES] = Table::of(frame);
     }
 
-    /// Takes the tables away, whose frames are the caller's then. No entry is on a list.
+    /// Takes the tables out of the slot; their frames are then the caller's. No entry is on a list.
     pub(crate) fn take(&mut self) -> impl Iterator<Item = Frame> + use<> {
         let tables = core::mem::replace(self, Self::NONE);
         tables.0.into_iter().filter_map(Table::get)

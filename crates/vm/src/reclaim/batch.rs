@@ -1,4 +1,4 @@
-//! Private pages out to the swap space, several at once.
+//! Writes private pages to the swap space, several at once.
 
 use crate::frames::Content;
 use crate::object::PageRef;
@@ -10,31 +10,32 @@ use crate::vm::Vm;
 use core::mem::{self, MaybeUninit};
 use machine::Frame;
 
-/// Pages that go out together: marked as laundry, and each with a reference.
+/// Pages that are swapped out together: each is marked as laundry, and the batch has a reference to
+/// it.
 pub(crate) struct Batch<'a, S: System> {
     vm: &'a Vm<S>,
-    /// The first `len` are there, of both: most batches are small.
+    /// The first `len` elements of both arrays are initialized: most batches are small.
     frames: [MaybeUninit<Frame>; CLUSTER],
     ways: [MaybeUninit<Way>; CLUSTER],
     len: usize,
 }
 
-/// Where a page goes.
+/// The swap slot that a page goes to, and how far it is written.
 #[derive(Clone, Copy)]
 struct Way {
-    /// The page's slot, of which the reclaimer has a reference.
+    /// The page's slot, to which the reclaimer has a reference.
     slot: Option<u32>,
     saved: Saved,
 }
 
-/// What a slot has of its page.
+/// Says if a slot has its page's content.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Saved {
-    /// It has.
+    /// The slot has the content.
     Written,
-    /// It is to be written.
+    /// The content is still to be written.
     New,
-    /// As `New`, and a write has failed: the page is [`Page::UNWRITTEN`].
+    /// The content is still to be written, and a write has failed: the page is [`Page::UNWRITTEN`].
     Failed,
 }
 
@@ -74,7 +75,7 @@ impl<'a, S: System> Batch<'a, S> {
     pub(super) fn push(&mut self, held: PageRef<'a, S>) {
         debug_assert!(!self.is_full(), "there is no room for a page more");
         machine::invariant!(
-            // No other task takes that flag away.
+            // No other task clears that flag.
             S::Machine: self.vm.page(held.frame()).flags() & Page::<S>::LAUNDRY != 0,
             "another reclaimer may have the page"
         );
@@ -83,12 +84,12 @@ impl<'a, S: System> Batch<'a, S> {
         self.len += 1;
     }
 
-    /// Takes the pages out, whose references are the caller's then.
+    /// Takes the pages out; their references are then the caller's.
     #[inline(always)]
     fn take(&mut self) -> (&[Frame], &mut [Way]) {
         let len = mem::take(&mut self.len);
         let (frames, ways) = (&self.frames[..len], &mut self.ways[..len]);
-        // SAFETY: so many were written.
+        // SAFETY: the first `len` were written.
         unsafe { (frames.assume_init_ref(), ways.assume_init_mut()) }
     }
 }
@@ -102,8 +103,7 @@ impl<S: System> Drop for Batch<'_, S> {
 }
 
 impl<S: System> Vm<S> {
-    /// Sends the pages of the batch out; how many frames that freed. The batch is empty
-    /// then.
+    /// Writes the pages of the batch out, and empties it. Returns the number of frames freed.
     pub(crate) fn launder(&self, batch: &mut Batch<'_, S>) -> usize {
         let (frames, ways) = batch.take();
         if let Some(swap) = self.swap_space() {
@@ -119,8 +119,8 @@ impl<S: System> Vm<S> {
             .sum()
     }
 
-    /// Finds the slots of pages that have one, and gives new ones to private pages, as far as there
-    /// are some: neighbouring ones, if there are some, to those that follow one another.
+    /// Finds the slots of pages that have one, and gives new ones to private pages as long as slots
+    /// are free; pages that follow one another get neighbouring slots if possible.
     fn give_slots(&self, swap: &SwapSpace<S::Machine>, frames: &[Frame], ways: &mut [Way]) {
         let is_private = |&&frame: &&Frame| self.page(frame).identity() == Identity::Private;
         let (mut next, mut is_full) = (0, false);
@@ -157,7 +157,7 @@ impl<S: System> Vm<S> {
         }
     }
 
-    /// Makes a private page one that a new slot knows.
+    /// Puts a private page into the cache of a new slot.
     #[inline(always)]
     fn give_slot(&self, slot: u32, frame: Frame, way: &mut Way) {
         debug_assert!(way.slot.is_none(), "a page gets two slots");
@@ -175,11 +175,11 @@ impl<S: System> Vm<S> {
         (way.slot, way.saved) = (Some(slot), Saved::New);
     }
 
-    /// Makes the page's mappings entries that name its slot.
+    /// Replaces the page's mappings by entries that name its slot.
     fn unmap_outgoing(&self, swap: &SwapSpace<S::Machine>, frame: Frame, way: &mut Way) {
         let Some(slot) = way.slot else { return };
         machine::invariant!(
-            // The reclaimer holds the page, and a reference of the slot.
+            // The reclaimer holds the page, and a reference to the slot.
             S::Machine: swap.holds(slot, frame),
             "a page goes to a slot that has another"
         );
@@ -188,14 +188,15 @@ impl<S: System> Vm<S> {
             ..How::RECLAIM
         };
         let removed = self.remove_as(frame, None, how);
-        // A page that its only mapping keeps may be written all the time: it stays private.
+        // A page whose only mapping is locked in memory may be written at any time: it stays
+        // private.
         if removed.is_locked && swap.references(slot) == 1 {
             way.slot = None;
             self.release_swapped(slot);
         }
     }
 
-    /// Writes the pages that have to be, neighbours at once.
+    /// Writes the pages that are not written yet, those in neighbouring slots at once.
     fn write_out(&self, swap: &SwapSpace<S::Machine>, frames: &[Frame], ways: &mut [Way]) {
         let mut next = 0;
         while next < frames.len() {
@@ -218,7 +219,8 @@ impl<S: System> Vm<S> {
         }
     }
 
-    /// Notes at the page whether its slot has its content, if that changes.
+    /// Updates the page's [`Page::UNWRITTEN`] flag if a write has failed, or a later one has
+    /// succeeded.
     #[inline]
     fn mark(&self, frame: Frame, old: Saved, new: Saved) {
         let unwritten = Page::<S>::UNWRITTEN;
@@ -231,7 +233,7 @@ impl<S: System> Vm<S> {
         }
     }
 
-    /// Frees the page if no task wants it any more; whether it did.
+    /// Frees the page if no task wants it any more. Returns true if it did.
     fn finish(&self, frame: Frame, way: Way) -> bool {
         if let (Some(slot), Some(swap)) = (way.slot, self.swap_space())
             && way.saved == Saved::Written

@@ -1,5 +1,5 @@
-//! Pages that go one by one: those of objects, to their store or to the swap space, and those that
-//! their owner has given up, without being written.
+//! Frees pages one by one: those of objects, which go to their store or to the swap space, and
+//! those that their owner has given up, which are not written.
 
 use crate::frames::Content;
 use crate::object::{Home, PageRef};
@@ -10,8 +10,8 @@ use crate::system::System;
 use crate::vm::Vm;
 
 impl<S: System> Vm<S> {
-    /// Unmaps an object's page, writes it if it is dirty, and frees it if no task has come to
-    /// want it meanwhile; whether it did.
+    /// Unmaps an object's page, writes it if it is dirty, and frees it if no task has come to use
+    /// it meanwhile. Returns true if it did.
     pub(super) fn evict(&self, held: PageRef<'_, S>) -> bool {
         let Some(home) = self.home(&held) else {
             return false;
@@ -43,7 +43,7 @@ impl<S: System> Vm<S> {
         home: Home<'_, S>,
     ) -> bool {
         let frame = held.frame();
-        // The object knows the page, not the slot's cache.
+        // The object finds the page, so the slot needs no part in the cache.
         let Some(slot) = swap.reserve() else {
             return false;
         };
@@ -59,8 +59,8 @@ impl<S: System> Vm<S> {
         false
     }
 
-    /// Forgets a private page if it is given up and not written since; how many
-    /// frames that freed. It is marked as laundry, and stays the caller's if it must be written.
+    /// Frees a private page if it is given up and not written since, and returns the number of
+    /// frames freed. The page is marked as laundry, and stays the caller's if it must be written.
     pub(super) fn forget<'a>(&'a self, held: PageRef<'a, S>) -> Result<usize, PageRef<'a, S>> {
         let how = How {
             forgets: true,

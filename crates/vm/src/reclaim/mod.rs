@@ -1,11 +1,11 @@
-//! Getting frames back.
+//! Frame reclamation.
 //!
-//! There are no page queues. Each page's descriptor has its *age*: how many more looks it
-//! survives unused. A hand goes round over all descriptors, in batches that reclaimers
-//! take from one counter (`scan`); a page that was used since the last look is young
-//! again, any other is a look older, and a page whose age has run out is taken: private pages
-//! go to swap space in clusters (`batch`). That is aging by accessed bits with an
-//! active and an inactive part, without a lock or a list that pages share.
+//! There are no page queues. Each page's descriptor has its *age*: how many more looks it survives
+//! unused. A *hand*, as in a clock algorithm, goes round over all descriptors, in batches that
+//! reclaimers take from one counter (`scan`); a page that was used since the last look is young
+//! again, any other page ages by one look, and a page whose age has run out is taken: private pages
+//! go to swap space in clusters (`batch`). That is aging by accessed bits with an active and an
+//! inactive part, without a lock or a list that pages share.
 //!
 //! # Protocol of a private page
 //! One reclaimer at a time has a page ([`Page::LAUNDRY`], set under the PV lock) and holds it.

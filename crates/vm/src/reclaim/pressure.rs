@@ -1,22 +1,22 @@
-//! When memory is short.
+//! Retries of operations that ran out of frames.
 
 use super::tables::ROUNDS;
 use crate::error::{Error, Resource};
 use crate::system::System;
 use crate::vm::Vm;
 
-/// Frames that an operation without memory asks to be freed; each time it comes again, twice as
-/// many.
+/// The number of frames that an operation without memory asks to be freed; it doubles with each
+/// try.
 const DIRECT: usize = 32;
 
-/// How often it comes again for pages.
+/// The number of tries that reclaim pages.
 const TRIES: u32 = 16;
 
-/// How often after a look at all pages that freed fewer than it asked for. Then the only pages to
-/// be freed are those it brings itself.
+/// The number of tries after a look at all pages has freed fewer than requested. Then the only
+/// pages left to free are those that the operation itself brings in.
 const SHORT: u32 = 4;
 
-/// How often an operation has come.
+/// The tries of an operation so far.
 #[derive(Default)]
 struct Tries {
     pages: u32,
@@ -26,8 +26,8 @@ struct Tries {
 }
 
 impl<S: System> Vm<S> {
-    /// Does `operation`, which changes nothing if it fails, as often as it fails for want of
-    /// frames and some could be freed. The caller holds no lock of the VM's.
+    /// Does `operation`, which changes nothing if it fails, again as long as it fails for lack of
+    /// frames and some can be freed. The caller holds no lock of the VM's.
     #[inline(always)]
     pub(crate) fn with_frames<R>(
         &self,
@@ -36,7 +36,7 @@ impl<S: System> Vm<S> {
         self.with_frames_since(self.hand().freed(), operation)
     }
 
-    /// Tries an operation, and again after reclaim for want of frames; it began when `before`
+    /// Tries an operation, and again after reclaim if it lacks frames; it began when `before`
     /// frames had been freed.
     #[inline(always)]
     pub(crate) fn with_frames_since<R>(
@@ -50,8 +50,8 @@ impl<S: System> Vm<S> {
         }
     }
 
-    /// Tries an operation again that has failed, after reclaim. Apart, so that the first try is no
-    /// part of a loop.
+    /// Tries an operation that has failed again, after reclaim. A function of its own, so that the
+    /// first try is no part of a loop.
     #[cold]
     #[inline(never)]
     fn with_more_frames<R>(
@@ -70,8 +70,8 @@ impl<S: System> Vm<S> {
         Err(Error::OutOfMemory(Resource::Frames))
     }
 
-    /// Frees frames, or waits for a task that does; `false` if there is no way. `before` is how
-    /// many were freed before the caller tried.
+    /// Frees frames, or waits for a task that does. Returns false if neither is possible. `before`
+    /// is the number of frames freed before the caller tried.
     fn relieve(&self, before: usize, tries: &mut Tries) -> bool {
         self.relieve_of_pages(before, tries)
             || self.relieve_of_tables(tries)
@@ -79,7 +79,7 @@ impl<S: System> Vm<S> {
             || self.ask(tries)
     }
 
-    /// Frees pages, unless that was no help often enough.
+    /// Frees pages, unless that has failed to help too often.
     fn relieve_of_pages(&self, before: usize, tries: &mut Tries) -> bool {
         let wanted = DIRECT << tries.pages;
         tries.pages += 1;
@@ -88,22 +88,22 @@ impl<S: System> Vm<S> {
         }
         let freed = self.reclaim(wanted);
         if freed == 0 {
-            // Pages that cannot be freed here may be on their way out already, by others.
+            // Other tasks may be freeing the pages that cannot be freed here.
             return self.hand().wait(before);
         }
         tries.short += u32::from(freed < wanted);
         true
     }
 
-    /// Frees tables, unless that was no help before.
+    /// Frees tables, unless that did not help before.
     fn relieve_of_tables(&self, tries: &mut Tries) -> bool {
         let wanted = DIRECT << tries.tables;
         tries.tables += 1;
         tries.tables <= ROUNDS && self.reclaim_tables(wanted) > 0
     }
 
-    /// Frees chunks of PV entries, if there are any, unless that was no help before. A look for
-    /// pages may have emptied some, and freed no page.
+    /// Frees chunks of PV entries, if there are any, unless that did not help before. The search
+    /// for pages may have emptied some without freeing a page.
     fn relieve_of_chunks(&self, tries: &mut Tries) -> bool {
         let wanted = DIRECT << tries.chunks;
         tries.chunks += 1;
@@ -112,8 +112,8 @@ impl<S: System> Vm<S> {
             && (self.reclaim_chunks(wanted) > 0 || self.frames().free_count() > 0)
     }
 
-    /// Frees frames, as a page daemon does, until `target` are free, or no more can be;
-    /// how many it freed.
+    /// Frees frames, as a page daemon does, until `target` are free, or no more can be freed.
+    /// Returns the number of frames freed.
     pub fn keep_free(&self, target: usize) -> usize {
         let short = target.saturating_sub(self.frames().free_count());
         match short {

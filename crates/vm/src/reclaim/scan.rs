@@ -1,4 +1,4 @@
-//! Looking at pages, in rounds.
+//! The clock that looks at pages, in rounds.
 
 use super::batch::Batch;
 use crate::object::PageRef;
@@ -9,19 +9,19 @@ use crate::system::System;
 use crate::vm::Vm;
 use machine::Frame;
 
-/// Descriptors that a reclaimer looks at before it asks for more.
+/// The number of descriptors that a reclaimer takes from the counter at a time.
 const STRIDE: usize = 64;
 
-/// Looks that a page survives after it was used.
+/// The number of looks that a page survives after it was used.
 const YOUNG: u8 = 2;
 
-/// How often the hand goes round for one request: until an unused page has
-/// lost its age, and once more.
+/// The number of rounds of the hand for one request: enough for an unused page to lose its age, and
+/// one more.
 const ROUNDS: usize = YOUNG as usize + 2;
 
 impl<S: System> Vm<S> {
-    /// Frees about `wanted` frames that have not been used lately; how many it did. O(frames)
-    /// at most, and as long as it takes to write. The caller holds no lock of the VM's.
+    /// Frees about `wanted` frames that have not been used lately, and returns their number.
+    /// O(frames) at most, plus the time of the writes. The caller holds no lock of the VM's.
     pub fn reclaim(&self, wanted: usize) -> usize {
         self.hand().reclaiming(|| self.go_round(wanted))
     }
@@ -45,8 +45,8 @@ impl<S: System> Vm<S> {
         freed + self.launder(&mut batch)
     }
 
-    /// Looks at a frame: a page whose time is over goes, or joins the batch that will; how
-    /// many frames that freed.
+    /// Looks at a frame: frees its page if its age has run out, or adds it to the batch. Returns
+    /// the number of frames freed.
     fn look<'a>(&'a self, frame: Frame, batch: &mut Batch<'a, S>) -> usize {
         let Some(held) = self.page_ref(frame) else {
             return 0;
@@ -69,7 +69,7 @@ impl<S: System> Vm<S> {
         }
     }
 
-    /// Sends a page out, now or with the batch; how many frames that freed.
+    /// Evicts a page, now or with the batch. Returns the number of frames freed.
     pub(crate) fn send_out<'a>(&'a self, held: PageRef<'a, S>, batch: &mut Batch<'a, S>) -> usize {
         let page = self.page(held.frame());
         let mut list = self.lock_pv(held.frame());

@@ -1,12 +1,11 @@
-//! Private pages back from the swap space.
+//! Reads private pages back from the swap space.
 //!
-//! Pages that went out together are neighbours there, and are probably wanted together. So with
-//! a slot those beside it are read, in one call of the pager, as far as they lie in the same
-//! aligned window, are not in memory and no task is busy with them. They wait in the swap
-//! cache for the faults on them; unused as they are, they are the first to go if no fault
-//! comes, and need not be written. Reading ahead waits for no task, takes at most half of the
-//! free frames in its CPU's cache, and has none reclaimed; if it fails, the slot that is wanted
-//! is read alone.
+//! Pages that were swapped out together have neighbouring slots, and are probably needed together.
+//! So with a slot its neighbours are read, in one call of the pager, as far as they lie in the same
+//! aligned window, are not in memory and no task is busy with them. They wait in the swap cache for
+//! the faults on them; unused as they are, they are the first to go if no fault comes, and need not
+//! be written. Reading ahead waits for no task, takes at most half of the free frames in its CPU's
+//! cache, and has none reclaimed; if it fails, the requested slot is read alone.
 
 use crate::error::Error;
 use crate::frames::Content;
@@ -26,11 +25,10 @@ struct Incoming<'a, S: System> {
     held: PageRef<'a, S>,
 }
 
-/// Neighbours that are read in: the slots of a window from some on, up to the first that is not
-/// among them.
+/// Neighbouring slots that are read in together; the first gap ends them.
 struct Window<'a, S: System> {
     slots: [Option<Incoming<'a, S>>; WINDOW],
-    /// Which of them is wanted.
+    /// The index of the requested one.
     wanted: usize,
 }
 
@@ -38,8 +36,8 @@ impl<S: System> Vm<S> {
     /// The page with the content of a slot that a page-table entry named a moment ago;
     /// `None` if the slot is not needed any more. May sleep: the caller holds no lock.
     ///
-    /// A fault that maps it locks the entry first, and looks whether it and the slot still say the
-    /// same.
+    /// A fault that maps it locks the entry first, and checks that the entry and the slot have not
+    /// changed.
     pub(crate) fn swap_in(
         &self,
         slot: u32,
@@ -65,7 +63,7 @@ impl<S: System> Vm<S> {
         }
     }
 
-    /// Adds the neighbours that are available beside the slot that is wanted.
+    /// Adds the available neighbours of the requested slot.
     fn widen<'a>(&'a self, swap: &'a SwapSpace<S::Machine>, window: &mut Window<'a, S>) {
         let wanted = window.wanted;
         let mut room = self.frames().at_hand() / 2;
@@ -93,7 +91,7 @@ impl<S: System> Vm<S> {
         Some(Incoming { loading, held })
     }
 
-    /// Reads a window in; the page that is wanted.
+    /// Reads a window in, and returns the requested page.
     fn read_in<'a>(
         &'a self,
         swap: &'a SwapSpace<S::Machine>,
@@ -137,7 +135,7 @@ impl<S: System> Vm<S> {
 }
 
 impl<'a, S: System> Window<'a, S> {
-    /// Only the slot that is wanted.
+    /// A window of the requested slot only.
     #[inline(always)]
     fn new(incoming: Incoming<'a, S>) -> Self {
         let wanted = incoming.loading.slot() as usize % WINDOW;
@@ -154,7 +152,7 @@ impl<'a, S: System> Window<'a, S> {
         wanted - self.wanted as u32 + index as u32
     }
 
-    /// Drops all but the slot that is wanted.
+    /// Drops all but the requested slot.
     fn narrow(&mut self) {
         let wanted = self.wanted;
         let others = self.slots.iter_mut().enumerate();
@@ -163,7 +161,7 @@ impl<'a, S: System> Window<'a, S> {
             .for_each(|(_, slot)| drop(slot.take()));
     }
 
-    /// The first slot, and the frames that it and those behind it are read to: how many.
+    /// The first slot, the frames that it and the following slots are read to, and their number.
     fn frames(&self) -> (u32, [Frame; WINDOW], usize) {
         let mut frames = [Frame(0); WINDOW];
         let mut count = 0;

@@ -1,39 +1,40 @@
 //! Tables and chunks of PV entries, when no page can be freed.
 //!
-//! Memory that many map costs each of them tables, and they can fill memory though all of
-//! them could be made again. So before an operation is refused, the pmaps are visited in
-//! rotation: a hand goes round over their tags (the VM's roster), and within each pmap another
-//! one over its slots ([`Pmap::sweep`]). A pmap gives up some tables, and it is the next one's
-//! turn. That is the order of FreeBSD's reclamation of PV entries (case study 002: a list of pmaps,
-//! rotated, so that it approaches the least recently used), without the list.
+//! Memory that many spaces map costs each of them tables, which can fill memory though all of them
+//! can be made again. So before an operation is refused, the pmaps are visited in rotation: a clock
+//! hand goes round over their tags (in the VM's roster), and within each pmap another one over its
+//! slots ([`Pmap::sweep`]). A pmap gives up some tables, and then the next one has its turn. That
+//! is the order of FreeBSD's reclamation of PV entries (case study 002: a list of pmaps, rotated,
+//! so that it approaches the least recently used), without the list.
 //!
 //! An operation that has been refused a frame may leave tables behind that it needs when it is
 //! tried again. So tables alone do not let it try for ever: each time it asks for twice as
 //! many, and after [`ROUNDS`] it is refused.
 //!
 //! # Chunks
-//! Where PV entries come from chunks ([`PvChunks`]) mappings can go to free them, as FreeBSD does
-//! when it has no frame for another chunk (`reclaim_pv_chunk`): [`PvChunks`] names the next one,
-//! and the mappings of pages that are found again go.
+//! Where PV entries come from chunks ([`PvChunks`]), removing mappings frees them, as FreeBSD does
+//! when it has no frame for another chunk (`reclaim_pv_chunk`): [`PvChunks`] names the next chunk,
+//! and its mappings of pages that can be found again are removed.
 //!
 //! [`Pmap::sweep`]: crate::Pmap
 
 use crate::system::{PvChunks, System};
 use crate::vm::{TAGS, Vm};
 
-/// Tables that a pmap gives up before it is the next one's turn.
+/// The number of tables that a pmap gives up before the next one has its turn.
 const SHARE: usize = 8;
 
-/// How often an operation is tried again with tables.
+/// The number of tries of an operation that reclaim tables.
 pub(super) const ROUNDS: u32 = 8;
 
-/// Chunks that are looked at for one that can be emptied.
+/// The number of chunks that are searched for one that can be emptied.
 const LOOKS: usize = 256;
 
 impl<S: System> Vm<S> {
     /// Frees about `wanted` leaf tables that can be made again: those without entries, and those
-    /// that map pages of objects only, which are not locked in memory. How many it did; 0 says
-    /// that there were none. O(slots of all spaces) at most. The caller holds no lock of the VM's.
+    /// that map pages of objects only, which are not locked in memory. Returns their number; 0
+    /// means that there were none. O(slots of all spaces) at most. The caller holds no lock of the
+    /// VM's.
     pub fn reclaim_tables(&self, wanted: usize) -> usize {
         self.hand().reclaiming(|| self.visit_pmaps(wanted))
     }
@@ -55,9 +56,9 @@ impl<S: System> Vm<S> {
         freed
     }
 
-    /// Takes mappings away whose entries are in chunks, about `wanted`; how many it did. Only those
-    /// of objects' pages that are not locked in memory: they can be made again. The caller holds no
-    /// lock of the VM's.
+    /// Removes about `wanted` mappings whose entries are in chunks, and returns their number: only
+    /// mappings of objects' pages that are not locked in memory, which can be made again. The
+    /// caller holds no lock of the VM's.
     pub fn reclaim_chunks(&self, wanted: usize) -> usize {
         let Some(chunks) = self.pv_chunks() else {
             return 0;
@@ -75,8 +76,8 @@ impl<S: System> Vm<S> {
         })
     }
 
-    /// Empties the chunk whose turn it is as far as that goes; how many mappings went. `None` if
-    /// there are no chunks.
+    /// Empties the next chunk as far as possible, and returns the number of mappings removed.
+    /// `None` if there are no chunks.
     fn empty_next_of(&self, chunks: &S::PvChunks) -> Option<usize> {
         let victim = chunks.next_victim(self.machine())?;
         let tag = usize::from(victim.tag.0);

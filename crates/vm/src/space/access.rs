@@ -7,25 +7,26 @@ use crate::system::System;
 use machine::{Access, Frame, Memory, Mmu, PAGE_SIZE, PageFault, VaRange};
 
 impl<S: System> Space<S> {
-    /// A task on this CPU, which runs in this space, reads the aligned word at `address`.
+    /// Reads the aligned word at `address` for a task on this CPU, which runs in this space.
     #[inline]
     pub fn load(&self, address: usize) -> Result<u64, Error> {
         self.access(|| self.vm.machine().load(address))
     }
 
-    /// A task on this CPU, which runs in this space, writes the aligned word at `address`.
+    /// Writes the aligned word at `address` for a task on this CPU, which runs in this space.
     #[inline]
     pub fn store(&self, address: usize, value: u64) -> Result<(), Error> {
         self.access(|| self.vm.machine().store(address, value))
     }
 
-    /// A task on this CPU, which runs in this space, executes the aligned word at `address`.
+    /// Fetches the aligned word at `address` as an instruction for a task on this CPU, which runs
+    /// in this space.
     #[inline]
     pub fn fetch(&self, address: usize) -> Result<u64, Error> {
         self.access(|| self.vm.machine().fetch(address))
     }
 
-    /// Tries an access until it neither faults nor is refused.
+    /// Tries an access, and handles its faults, until it succeeds or a fault is refused.
     #[inline]
     fn access<R>(&self, access: impl Fn() -> Result<R, PageFault>) -> Result<R, Error> {
         loop {
@@ -38,12 +39,12 @@ impl<S: System> Space<S> {
 }
 
 impl<S: System> Space<S> {
-    /// Fills `bytes` with the content that a task would read from `address` on, on any CPU,
-    /// whatever space it runs in. Each aligned word is read at once; the whole is not.
+    /// Fills `bytes` with the content that a task would read from `address` on; called on any CPU,
+    /// whatever space it runs in. Each aligned word is read atomically; the whole is not.
     ///
     /// # Errors
-    /// Those of the task's access ([`Error::Segv`], …), at the first address that they
-    /// concern; how much of `bytes` is filled then is undefined.
+    /// The error of the task's access, such as [`Error::Segv`], at the first address that fails;
+    /// how much of `bytes` is filled then is undefined.
     pub fn copy_in(&self, address: usize, bytes: &mut [u8]) -> Result<(), Error> {
         let mut done = 0;
         while done < bytes.len() {
@@ -58,8 +59,9 @@ impl<S: System> Space<S> {
         Ok(())
     }
 
-    /// Writes `bytes` as a task would from `address` on. Otherwise as [`Space::copy_in`];
-    /// bytes written before an error stay.
+    /// Writes `bytes` as a task would from `address` on; called on any CPU, whatever space it runs
+    /// in. Each aligned word is written atomically; the whole is not. Bytes written before an error
+    /// stay.
     pub fn copy_out(&self, address: usize, bytes: &[u8]) -> Result<(), Error> {
         let mut done = 0;
         while done < bytes.len() {
@@ -74,8 +76,8 @@ impl<S: System> Space<S> {
         Ok(())
     }
 
-    /// Calls `act` with the frame of the page at `address`, which is there for `access` as
-    /// long as the call lasts.
+    /// Calls `act` with the frame of the page at `address`, which stays mapped for `access` during
+    /// the call.
     fn with_page(
         &self,
         address: usize,

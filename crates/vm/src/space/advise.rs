@@ -8,41 +8,41 @@ use crate::prot::Prot;
 use crate::system::{Op, System};
 use machine::{Access, PAGE_SIZE, VaRange};
 
-/// An advice.
+/// A piece of advice about a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advice {
     /// No special treatment.
     Normal,
-    /// In no order.
+    /// Pages are used in no order.
     Random,
-    /// In their order, once.
+    /// Pages are used in their order, once.
     Sequential,
-    /// Soon: pages that are elsewhere are paged in.
+    /// Pages are used soon: those that are not in memory are paged in.
     WillNeed,
-    /// Not any more: pages go, and private ones with their content.
+    /// Pages are not used any more: they are dropped, and the content of private ones is lost.
     DontNeed,
-    /// Not any more: pages go when memory is short, unless they are written before; until then
-    /// their content is there. Pages mapped elsewhere too, since a fork, stay as they are.
+    /// Pages are not used any more: they are dropped when memory is short, unless they are written
+    /// before; until then their content stays. Pages that a fork has shared are left unchanged.
     /// Private anonymous memory only.
     Free,
-    /// Not any more, in any space: the part of the object is zero from now on. Only mappings that
-    /// are shared, and may become writable.
+    /// Pages are not used any more in any space: the part of the object is zero from now on. Only
+    /// for mappings that are shared, and may become writable.
     Remove,
-    /// Not soon: pages are the first to go if memory is short.
+    /// Pages are not used soon: they are reclaimed first if memory is short.
     Cold,
-    /// Not soon: pages go to where they come from, or to the swap space.
+    /// Pages are not used soon: they are written to their store or to the swap space now.
     PageOut,
-    /// Children do not get the range.
+    /// Children do not inherit the range.
     DontFork,
-    /// Children get it.
+    /// Children inherit the range.
     DoFork,
     /// Children find zeroes; private anonymous memory only.
     WipeOnFork,
     /// Children find the content.
     KeepOnFork,
-    /// Superpages are wanted.
+    /// The range should use superpages.
     Huge,
-    /// Superpages are not wanted.
+    /// The range should not use superpages.
     NoHuge,
     /// Pages are paged in as if they were read.
     PopulateRead,
@@ -51,7 +51,7 @@ pub enum Advice {
 }
 
 impl<S: System> Space<S> {
-    /// Takes note of an advice for `range` (its end rounded up to pages), or follows it.
+    /// Records a piece of advice for `range` (its end rounded up to pages), or follows it.
     ///
     /// If part of the range is not mapped, nothing changes.
     pub fn advise(&self, range: VaRange, advice: Advice) -> Result<(), Error> {
@@ -97,7 +97,7 @@ impl<S: System> Space<S> {
             })?;
             part.make_room()?;
             if more.has(Flags::LOCKED) {
-                // Locked memory is in no table that others have.
+                // Locked memory is in no shared table.
                 self.pmap.own_used(&mut part)?;
             }
         }
@@ -124,7 +124,8 @@ impl<S: System> Space<S> {
         Some(part.first()?.flags.prot())
     }
 
-    /// Pages in all of `range`, each page as an access would that its rights name; no stack grows.
+    /// Pages in all of `range`, each page as `access` would, if the page's rights allow that
+    /// explicitly; no stack grows.
     fn bring_all(&self, range: VaRange, access: Access) -> Result<(), Error> {
         pages(Self::in_pages(range)?).try_for_each(|page| {
             let address = page.start;
@@ -140,7 +141,7 @@ impl<S: System> Space<S> {
                 return Err(Error::Invalid { reason });
             }
             self.bring(page, access).map_err(|error| match error {
-                // It has changed meanwhile.
+                // The mapping has changed meanwhile.
                 Error::Segv(_) => hole,
                 other => other,
             })

@@ -1,9 +1,9 @@
-//! Where new mappings go: addresses divided among the CPUs.
+//! Placement of new mappings: the addresses are divided among the CPUs.
 //!
-//! From [`MAP_START`] up each CPU has an arena of 64 GiB, so CPUs that map and unmap
-//! beside each other are in different nodes of the tree. An arena's state is a hint of
-//! its CPU's, on lines of its own: whether a place is free is decided under the locks of
-//! its slots. So nothing here is locked, and nothing must be exact.
+//! From [`MAP_START`] up each CPU has an arena of 64 GiB, so CPUs that map and unmap concurrently
+//! are in different nodes of the tree. An arena's state is only a hint, on cache lines of its CPU's
+//! own: an operation checks under the locks of a place's slots that it is free. So nothing here is
+//! locked, and nothing must be exact.
 //!
 //! - The addresses unmapped last are used again first, so that their tables are: the cursor moves
 //!   back over a mapping that ended there; any other place is kept as the hole.
@@ -18,17 +18,17 @@ use core::{array, ptr};
 use machine::{Atomic, CpuRange, Machine, Ordering, PAGE_SIZE, Pinned, VaRange};
 use sync::Padded;
 
-/// Bytes of a CPU's arena: a multiple of a node's.
+/// The size of a CPU's arena in bytes: a multiple of a node's.
 const ARENA: usize = 64 << 30;
-/// Bytes that the cursor may leave behind beside a few times those mapped.
+/// Bytes that the cursor may leave behind in addition to a few times the mapped bytes.
 const SLACK: usize = 1 << 30;
 
 /// Pointers that fill the lines of a [`Padded`].
 const IN_LINES: usize = 16;
 
-/// Bytes that a leaf table covers.
+/// The bytes that a leaf table covers.
 pub(super) const TABLE: usize = 2 << 20;
-/// Bytes that a node's smallest slots cover together.
+/// The bytes that a node's smallest slots cover together.
 const NODE: usize = 128 << 20;
 
 /// The arenas of a space, made when their CPU first maps something.
@@ -41,7 +41,7 @@ pub(super) struct Arenas<M: Machine> {
 /// One CPU's addresses. Written by that CPU's tasks; relaxed, since hints order nothing.
 pub(super) struct Arena<M: Machine> {
     window: VaRange,
-    /// Where to look first for room that was never used.
+    /// The address from which to look first for room that was never used.
     cursor: M::AtomicUsize,
     /// Room that was unmapped below the cursor; empty if there is none.
     hole_start: M::AtomicUsize,
@@ -78,7 +78,7 @@ impl<M: Machine> Arenas<M> {
         }
     }
 
-    /// Looks for room where `others` would, whose mappings are here too.
+    /// Takes over the hints of `others`, whose mappings this space has inherited.
     pub(super) fn follow(&self, others: &Self) -> Result<(), Error> {
         for index in 0..self.cpus.len() {
             if let Some(other) = others.of(index) {
@@ -88,7 +88,7 @@ impl<M: Machine> Arenas<M> {
         Ok(())
     }
 
-    /// `range` has been unmapped by the calling CPU.
+    /// Notes that the calling CPU has unmapped `range`.
     pub(super) fn unmapped(&self, range: VaRange) {
         let index = self.cpus.index_of(M::pin().cpu());
         if let Some(arena) = self.of(index)
@@ -99,8 +99,8 @@ impl<M: Machine> Arenas<M> {
         }
     }
 
-    /// The slot of 2 MiB at `address` has been left empty by the calling CPU, if it has an
-    /// arena. The slot that it forgets for it: its table is not worth keeping.
+    /// Notes that the calling CPU has left the slot of 2 MiB at `address` empty, if it has an
+    /// arena. Returns the slot that it forgets instead, whose table is not worth keeping.
     pub(super) fn vacated(&self, address: usize) -> Option<usize> {
         let index = self.cpus.index_of(M::pin().cpu());
         self.of(index)?.vacate(address)
@@ -171,7 +171,8 @@ impl<M: Machine> Arena<M> {
         }
     }
 
-    /// Remembers the slot at `address`; the one that is forgotten for it, if there is one.
+    /// Remembers the slot at `address`, and returns the one that it forgets instead, if there is
+    /// one.
     fn vacate(&self, address: usize) -> Option<usize> {
         debug_assert!(
             address != 0 && address.is_multiple_of(TABLE),
@@ -203,7 +204,7 @@ impl<M: Machine> Arena<M> {
         self.window
     }
 
-    /// The addresses unmapped last, if `bytes` go there.
+    /// The addresses unmapped last, if they have room for `bytes`.
     pub(super) fn hole(&self, bytes: usize) -> Option<VaRange> {
         let start = self.hole_start.load(Ordering::Relaxed);
         let end = self.hole_end.load(Ordering::Relaxed);
@@ -216,7 +217,7 @@ impl<M: Machine> Arena<M> {
         self.hole_end.store(hole.end, Ordering::Relaxed);
     }
 
-    /// Where to look for room if not in the hole.
+    /// The address from which to look for room, if not in the hole.
     pub(super) fn cursor(&self) -> usize {
         let cursor = self.cursor.load(Ordering::Relaxed);
         let behind = cursor - self.window.start;
@@ -236,13 +237,13 @@ impl<M: Machine> Arena<M> {
         self.cursor.store(cursor, Ordering::Relaxed);
     }
 
-    /// `bytes` have been mapped here.
+    /// Counts `bytes` that have been mapped here.
     pub(super) fn take(&self, bytes: usize) {
         let mapped = self.mapped.load(Ordering::Relaxed);
         self.mapped.store(mapped + bytes, Ordering::Relaxed);
     }
 
-    /// `range` has been unmapped.
+    /// Notes that `range` has been unmapped.
     fn give(&self, range: VaRange) {
         debug_assert!(
             range.start < range.end && range.common(self.window) == range,

@@ -1,9 +1,9 @@
-//! Fault-around: a read of an object's page maps the pages beside it, too, that are in memory.
+//! Fault-around: a read of an object's page also maps the neighbouring pages that are in memory.
 //!
-//! Text and files are read page after page, so one fault serves for many. The neighbours lie in one
-//! aligned block, in one mapping and one slot, and are mapped as the page is, under the same hold
-//! of the slot's lock; nothing is read in, and nothing waited for. Their accessed bits are clear:
-//! neighbours that no task reads age as before.
+//! Text and files are mostly read page after page, so one fault replaces many. The neighbours lie
+//! in one aligned block, in one mapping and one slot, and are mapped with the same rights as the
+//! page, while the slot is still locked; nothing is read in, and nothing waited for. Their accessed
+//! bits are clear: neighbours that no task reads age as before.
 
 use super::fault::Faulting;
 use crate::flags::Flags;
@@ -11,8 +11,8 @@ use crate::system::System;
 use machine::{Frame, PAGE_SIZE, VaRange};
 
 impl<S: System> Faulting<'_, '_, S> {
-    /// Maps the neighbours of the page, which has been mapped, if it is read and they are likely to
-    /// be. O(levels of the object + pages of the block).
+    /// Maps the neighbours of the page, which has been mapped for reading, if they are likely to be
+    /// read. O(levels of the object + pages of the block).
     #[inline]
     pub(super) fn around(&mut self) {
         let pages = self.space.vm.fault_around();

@@ -1,23 +1,24 @@
 //! The heap's end.
 //!
 //! # Protocol
-//! The end is one number, and no lock is its own. A move locks the slots of the pages that it maps
-//! or unmaps, and that of the end's *home*: the last page of the heap, or the first one if the heap
-//! has none ([`Step`]). So moves from one place lock a common slot, and a move that finds the end
-//! unchanged with its slots locked is the only one from there; else it begins anew.
+//! The end is one number without a lock of its own. A move locks the slots of the pages that it
+//! maps or unmaps, and the slot of the end's *home*: the last page of the heap, or its first
+//! address if the heap is empty ([`Step`]). So moves from one end lock a common slot, and a move
+//! that finds the end unchanged with its slots locked is the only one from there; otherwise it
+//! begins anew.
 //!
-//! Moves that are many at a time would meet at the slots' lines and locks. So a move says that it
-//! is under way, beside the end, and others wait a while for the end to change before they go to
-//! the slots. It is a hint: no move relies on it.
+//! Many concurrent moves would contend for the slots' locks and cache lines. So a move sets a flag
+//! next to the end while it runs, and others wait a while for the end to change before they lock
+//! the slots. The flag is a hint: no move relies on it.
 //!
 //! The end changes when the pages are mapped, or gone from all TLBs, and before the slots are
 //! released. So a task that finds the end where it wants it has nothing to do and takes no lock;
-//! and a walk that holds the home's slot knows the end. A fork, which walks from slot to slot so
-//! that no operation overtakes it, gives the child the end that it finds so: moves before are seen
-//! wholly, and later ones not at all, since each locks a slot that the walk holds, or the walk has
-//! passed all of its slots. But for one: a move back to where a slot ends leaves that slot, the new
-//! end's home, alone. So a fork that has passed a slot of the heap takes the slot's end for the
-//! child's until it meets the end.
+//! and a walk that has locked the home's slot knows the end. A fork walks from slot to slot so that
+//! no operation overtakes it, and gives the child the end that it finds this way. It sees an
+//! earlier move wholly, and a later one not at all: each move locks a slot that the walk holds, or
+//! the walk has passed all of its slots. There is one exception: a move back to where a slot ends
+//! does not lock that slot, the new end's home. So a fork that has passed a slot of the heap takes
+//! the slot's end for the child's until it meets the heap's end.
 
 use super::gate::Guard;
 use super::map::New;
@@ -34,20 +35,20 @@ use machine::{Atomic, Machine, Ordering, PAGE_SIZE, VaRange};
 #[cfg(test)]
 mod model;
 
-/// How often a move that finds another one under way looks whether that is over before it goes to
-/// the slots, and the pauses before the first look; before each further one they double, so that
-/// two tasks lose little time, and many do not keep the line busy.
+/// The number of times that a move waits for another one to end before it locks the slots, and the
+/// length of the first wait. Each further wait is twice as long: two tasks lose little time, and
+/// many do not keep the cache line busy.
 const LOOKS: u32 = 8;
 const PATIENCE: u32 = 50;
 
-/// Where a space's heap ends, in bytes. See the module.
+/// Where a space's heap ends, in bytes.
 pub(super) struct HeapEnd<M: Machine> {
     end: M::AtomicUsize,
-    /// 1 while a task moves it: a hint to others.
+    /// 1 while a task moves the end: a hint to others.
     moving: M::AtomicU8,
 }
 
-/// A move under way; the drop of any ends the hint.
+/// A move under way. Dropping any move clears the hint.
 struct Moving<'a, M: Machine>(&'a M::AtomicU8);
 
 impl<M: Machine> Drop for Moving<'_, M> {
@@ -65,7 +66,7 @@ struct Step {
 }
 
 impl<M: Machine> HeapEnd<M> {
-    /// An empty heap's.
+    /// The end of an empty heap.
     pub(super) fn new() -> Self {
         HeapEnd {
             end: M::AtomicUsize::new(HEAP_START),
@@ -73,7 +74,7 @@ impl<M: Machine> HeapEnd<M> {
         }
     }
 
-    /// The end: exact while its home's slot is locked, otherwise of a moment ago.
+    /// The end: exact while its home's slot is locked, otherwise perhaps outdated.
     #[inline]
     pub(super) fn get(&self) -> usize {
         // Acquire: pairs with the release in `set`, so that a move which need do nothing follows
@@ -93,8 +94,9 @@ impl<M: Machine> HeapEnd<M> {
         self.end.store(end, Ordering::Release);
     }
 
-    /// Begins a move away from `old`. If another task moves the end, this waits for that a little,
-    /// since that move may be this one, or make it needless: `None` if the end is elsewhere then.
+    /// Begins a move away from `old`. If another task is moving the end, this waits a little, since
+    /// that move may be the same, or make this one needless. Returns `None` if the end has changed
+    /// meanwhile.
     fn begin(&self, old: usize) -> Option<Moving<'_, M>> {
         for look in 0..LOOKS {
             // Relaxed: a hint.
@@ -120,7 +122,7 @@ pub(super) fn home(end: usize) -> usize {
 }
 
 impl Step {
-    /// The addresses to be locked.
+    /// The range that the move locks.
     fn locked(self) -> VaRange {
         let (home, over) = (home(self.old), self.moved_over());
         VaRange {
@@ -145,8 +147,8 @@ impl<S: System> Space<S> {
         self.written.heap_end.get()
     }
 
-    /// Moves the heap's end; pages above the new one go. The heap's pages are as any
-    /// other's, so faults there need not know its end.
+    /// Moves the heap's end, and unmaps the pages above the new one. The heap's pages are mapped as
+    /// any others, so faults there need not know its end.
     pub fn set_break(&self, end: usize) -> Result<(), Error> {
         if !(HEAP_START..MAP_START).contains(&end) {
             let reason = "the break is outside of the heap";
@@ -158,7 +160,7 @@ impl<S: System> Space<S> {
         Ok(())
     }
 
-    /// Moves the heap's end; returns the range it grew by, if that is to be paged in.
+    /// Moves the heap's end; returns the range that it grew by, if that is to be paged in.
     fn move_break(&self, end: usize) -> Result<Option<VaRange>, Error> {
         let mut op = self.begin(Op::Change);
         loop {
@@ -177,8 +179,9 @@ impl<S: System> Space<S> {
         }
     }
 
-    /// Moves the heap's end, unless another task has moved it away from where the step begins;
-    /// `place` was found where that locks; returns the flags of the pages that it grew by.
+    /// Moves the heap's end and returns the flags of the pages that it grew by; `None` if another
+    /// task has moved the end away from where the step begins. `place` was found at the start of
+    /// the range that the step locks.
     fn try_step<'a>(
         &'a self,
         place: Place<'a, S>,
@@ -255,8 +258,8 @@ impl<S: System> Space<S> {
         Ok(Some(flags))
     }
 
-    /// Returns true if the heap's end is where the step begins, whose slots are locked; then it
-    /// stays there.
+    /// Returns true if the heap's end is where the step begins. The step's slots are locked, so it
+    /// then stays there.
     fn begins(&self, step: Step) -> bool {
         machine::invariant!(
             S::Machine: self.pmap.tree.find(home(step.old)).slot.is_locked(),
@@ -265,8 +268,8 @@ impl<S: System> Space<S> {
         self.current_break() == step.old
     }
 
-    /// Puts the heap's end where the step ends, whose slots are locked; returns the flags of no
-    /// page.
+    /// Puts the heap's end where the step ends, under the locks of the step's slots; returns the
+    /// flags of no page.
     fn end(&self, step: Step) -> Flags {
         machine::invariant!(
             S::Machine: self.begins(step),

@@ -11,7 +11,7 @@ use crate::usage::Usage;
 use machine::{PAGE_SIZE, VaRange};
 
 impl<S: System> Space<S> {
-    /// Maps `bytes` of the shared memory at `at`, from there on, at another place too.
+    /// Maps `bytes` of the shared memory that is mapped from `at` on at another place, too.
     pub(super) fn duplicate(&self, at: usize, bytes: usize, place: Move) -> Result<usize, Error> {
         let page = VaRange::sized(at, PAGE_SIZE);
         let (_, attributes) = self.lock_one(page, None)?;
@@ -20,7 +20,7 @@ impl<S: System> Space<S> {
             return Err(Error::Invalid { reason });
         }
         match place {
-            // The second would take the first away.
+            // The second mapping would replace the first.
             Move::To(start) if start == at => Err(Error::NotOne { address: at }),
             Move::To(start) => {
                 let to = Self::in_pages_at(start, bytes)?;
@@ -34,7 +34,7 @@ impl<S: System> Space<S> {
                 }
             }
             Move::IfNeeded => self.place(bytes, &mut |_, to| self.duplicate_to(page, to)),
-            // It is another place, and leaves the first.
+            // Only these make a mapping at another place and leave the first.
             Move::Never | Move::Leaving | Move::LeavingTo(_) => Err(Error::NoAddresses { bytes }),
         }
     }

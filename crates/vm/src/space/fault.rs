@@ -2,16 +2,17 @@
 //!
 //! Steps that may take long (zeroing, waiting for a pager) hold no lock: a fault looks under the
 //! lock of the page's slot for its needs, releases the lock, gets them, and looks again. (A frame
-//! to copy to is allocated at once; without one the fault fails, and is tried again when there is.)
-//! A first touch of private memory needs a page of zeroes, which is allocated at once where the
-//! slot looks as if that were so ([`Space::touch`], [`Supply::guess`]); in a slot that is to become
-//! a superpage the page's frame is given, and zeroed under the lock.
+//! to copy to is allocated under the lock; if none is free the fault fails, and is tried again when
+//! one is.) A first touch of private memory needs a page of zeroes, which is allocated before the
+//! slot is locked if the access looks like a first touch ([`Space::touch`], [`Supply::guess`]). In
+//! a slot that is to become a superpage the place of the page decides its frame, which is zeroed
+//! under the lock.
 //!
-//! An object may be truncated beside a fault. The truncation changes the object first, and then
-//! locks the slots where the page may be mapped: a fault that has the slot first is found, and one
-//! that has it later finds the object without the page. Where mappings are listed
-//! ([`crate::system::ObjectPages`]) the fault lists its mapping first, asks whether the page is
-//! still the object's, and only then writes the table. Private copies are found by their slots
+//! An object may be truncated during a fault. The truncation changes the object first, and then
+//! locks the slots where the page may be mapped: it finds the mapping of a fault that had the slot
+//! first, and a fault that has it later finds the object without the page. Where mappings are
+//! listed ([`crate::system::ObjectPages`]) the fault lists its mapping first, checks that the page
+//! is still the object's, and only then writes the table. Private copies are found by their slots
 //! ([`Object::set_size`]).
 
 use super::gate::Guard;
@@ -33,9 +34,9 @@ use machine::{Access, Frame, Memory, PageFault, VaRange, pte};
 type Answer<S> = Result<Option<Need<S>>, Error>;
 
 impl<S: System> Space<S> {
-    /// Handles a fault of a task in this space: afterwards the access may be tried
-    /// again, or it was not allowed ([`Error::Segv`]), or its page is not available
-    /// ([`Error::Bus`], [`Error::OutOfMemory`]).
+    /// Handles a fault of a task in this space; then the access may be tried again. Fails if the
+    /// access is not allowed ([`Error::Segv`]), or its page is not available ([`Error::Bus`],
+    /// [`Error::OutOfMemory`]).
     ///
     /// The page's slot is locked while the mapping is made, so an unmap waits for the
     /// faults in it, and faults in other slots do not.
@@ -54,7 +55,7 @@ impl<S: System> Space<S> {
         }
     }
 
-    /// Resolves a fault whose first look has found `place` and got `got`.
+    /// Resolves a fault; its first look has found `place` and allocated `got`.
     #[inline(always)]
     fn fault_at(
         &self,
@@ -70,8 +71,8 @@ impl<S: System> Space<S> {
         }
     }
 
-    /// Tries a fault again that has failed with this error; `before` frames had been freed before
-    /// its first try.
+    /// Tries a fault again that has failed with `error`; `before` frames had been freed before its
+    /// first try.
     #[cold]
     fn fault_again(
         &self,
@@ -98,8 +99,8 @@ impl<S: System> Space<S> {
         })
     }
 
-    /// Tries to resolve a fault; a hole is [`Error::NotMapped`]. Nothing is read
-    /// ahead if there was no memory for it before.
+    /// Tries to resolve a fault; a hole is [`Error::NotMapped`]. `ahead` denies reading ahead after
+    /// an earlier try has failed.
     #[inline(never)]
     fn try_fault(
         &self,
@@ -131,8 +132,8 @@ impl<S: System> Space<S> {
         Ok(())
     }
 
-    /// Maps the page, at which `place` was found, or returns its need. From the look to the mapping
-    /// the slot is locked.
+    /// Maps the page, for which `place` was found, or returns its need. The slot stays locked from
+    /// the look to the mapping.
     #[inline(always)]
     fn resolve<'a>(
         &'a self,
@@ -182,15 +183,14 @@ impl<S: System> Space<S> {
     }
 }
 
-/// A page that an access is allowed to, its slot locked.
+/// A page to which an access is allowed, with its slot locked.
 pub(super) struct Faulting<'a, 's, S: System> {
     pub(super) space: &'s Space<S>,
     pub(super) op: &'a mut Guard<'s, S>,
     pub(super) part: Part<'a, S>,
     pub(super) flags: Flags,
     pub(super) writes: bool,
-    /// The attachment that is mapped, which the mapping keeps, and the index of the
-    /// object's page.
+    /// The mapped attachment, which the mapping keeps alive, and the index of the object's page.
     pub(super) object: Option<(*const Attachment<S>, u64)>,
 }
 
@@ -282,7 +282,7 @@ impl<S: System> Faulting<'_, '_, S> {
         Ok(None)
     }
 
-    /// Maps an object's page, where mappings of objects' pages are on their lists.
+    /// Maps an object's page in a VM that lists the mappings of objects' pages.
     #[inline(never)]
     fn listed_object(mut self, supply: &mut Supply<'_, S>) -> Answer<S> {
         let shared = self.flags.has(Flags::SHARED);
@@ -291,7 +291,7 @@ impl<S: System> Faulting<'_, '_, S> {
         let Some(held) = object.page_in_memory(index)? else {
             return Ok(self.need_object());
         };
-        // The object keeps its page while its mapping is made; or sees that mapping.
+        // The object keeps its page until its mapping is made, or sees that mapping.
         let page = held.into_frame();
         let prepared = self.space.pmap.prepare(&mut self.part);
         prepared.inspect_err(|_| vm.release_page(page))?;
@@ -311,8 +311,8 @@ impl<S: System> Faulting<'_, '_, S> {
         Ok(None)
     }
 
-    /// Maps the object's page of which the caller gives a reference, if it still is the
-    /// object's when the mapping is listed; whether it was. No CPU reaches it before that.
+    /// Maps the object's page, whose reference the caller passes, if the object still has the page
+    /// when the mapping is listed; no CPU reaches it before that. Returns true if it was mapped.
     pub(super) fn object_page(&mut self, page: Frame) -> bool {
         let rights = self.object_rights();
         let at = self.part.range().start;
@@ -351,9 +351,9 @@ impl<S: System> Faulting<'_, '_, S> {
         Ok(None)
     }
 
-    /// Maps the page that is in a slot of the swap space; for writing a copy of it, if it is not
-    /// this mapping's alone. A fault that left the copy to the next one would never be short of
-    /// memory itself, so with one frame left the two would send each other's page out for ever.
+    /// Maps the page of a slot of the swap space, or a copy of it for a write to a page that others
+    /// use. The copy is not left to the next fault: such a fault would never be short of memory
+    /// itself, so with one frame left two tasks would evict each other's pages for ever.
     #[inline(never)]
     fn swapped(mut self, slot: u32, supply: &mut Supply<'_, S>) -> Answer<S> {
         let Some(page) = supply.take_swapped(slot) else {
@@ -387,7 +387,7 @@ impl<S: System> Faulting<'_, '_, S> {
         }
     }
 
-    /// Maps a page that no other task knows yet. It is prepared.
+    /// Maps a page that no other task knows yet. The slot is prepared for it.
     #[inline]
     fn make_first(&mut self, frame: Frame) {
         let (pmap, prot) = (&self.space.pmap, self.flags.prot());
@@ -395,7 +395,7 @@ impl<S: System> Faulting<'_, '_, S> {
         self.took(frame);
     }
 
-    /// Says that the anonymous page in `frame` is mapped now.
+    /// Reports that the anonymous page in `frame` is mapped now.
     #[inline]
     fn took(&mut self, frame: Frame) {
         let vm = &self.space.vm;

@@ -1,4 +1,4 @@
-//! Counts of pages: in a space, in each region, and where each page is.
+//! Counts of pages in a space and in each region, and the place of each page.
 
 use super::{Region, Space};
 use crate::error::Error;
@@ -63,7 +63,7 @@ impl<S: System> Space<S> {
         stats
     }
 
-    /// Pages of objects without a file that are mapped in a slot.
+    /// The number of pages of objects without a file that are mapped in a slot.
     fn shared_pages(&self, part: &Part<'_, S>) -> u64 {
         let (mut files, mut shared) = (false, false);
         part.for_each(|mapped| match backing(&mapped) {
@@ -117,21 +117,21 @@ pub struct Footprint {
     /// In memory, each page divided by its mappings: in bytes / [`Footprint::FRACTION`], rounded
     /// down page by page.
     pub proportional: u64,
-    /// Mapped elsewhere too, and not written since they were last taken for clean.
+    /// Mapped elsewhere, too, and not written since their dirtiness was last taken.
     pub shared_clean: u64,
-    /// Mapped elsewhere too, and written.
+    /// Mapped elsewhere, too, and written.
     pub shared_dirty: u64,
     /// Mapped here only, and not written.
     pub private_clean: u64,
     /// Mapped here only, and written.
     pub private_dirty: u64,
-    /// Used since they were last looked at.
+    /// Used since the last look.
     pub referenced: u64,
-    /// Of no object.
+    /// Pages of no object.
     pub anonymous: u64,
-    /// Of these, given up (`MADV_FREE`) and not written since.
+    /// Pages of no object that are given up (`MADV_FREE`) and not written since.
     pub lazily_freed: u64,
-    /// Of these, mapped by superpages.
+    /// Pages of no object that are mapped by superpages.
     pub in_superpages: u64,
     /// In the swap space.
     pub swapped: u64,
@@ -140,15 +140,15 @@ pub struct Footprint {
 /// A page's place, as seen from an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PagePlace {
-    /// No entry: nothing is mapped, or nothing was used yet, or an object has it.
+    /// No entry: nothing is mapped, or nothing was used yet, or the content is an object's.
     Nowhere,
     /// In memory.
     Present {
-        /// Where.
+        /// The page's frame.
         frame: Frame,
-        /// An object's page, not a private one.
+        /// True for an object's page, false for a private one.
         of_object: bool,
-        /// Mapped nowhere else.
+        /// True if it is mapped nowhere else.
         is_exclusive: bool,
     },
     /// In this slot of the swap space.
@@ -232,7 +232,7 @@ impl<S: System> Space<S> {
         Ok(())
     }
 
-    /// Where each page of `range` (its end rounded up to pages) is, at one instant; holes are
+    /// The place of each page of `range` (its end rounded up to pages), at one instant; holes are
     /// nowhere. O(slots + pages).
     pub fn page_places(&self, range: machine::VaRange) -> Result<Vec<PagePlace>, Error> {
         let range = Self::in_pages(range)?;

@@ -15,14 +15,14 @@ use machine::VaRange;
 
 impl<S: System> Space<S> {
     /// A space with the same content (`fork`). Private pages are shared until a task
-    /// writes them; shared mappings stay shared. Memory advised not to be inherited is
-    /// not there, or empty; memory locks are not inherited.
+    /// writes them; shared mappings stay shared. Memory advised not to be inherited is unmapped or
+    /// empty in the child; memory locks are not inherited.
     ///
-    /// Each slot is copied under its lock, while other tasks of the space go on working elsewhere:
-    /// an operation of theirs is seen wholly or not at all, and of two on ranges apart perhaps only
-    /// the later one (so a child may have both a mapping that its parent unmapped and one that it
-    /// made then, and be over a limit that the parent kept). One flush at the end. After an error
-    /// (no memory, no swap space) nothing has changed.
+    /// Each slot is copied under its lock, while other tasks of the space go on working elsewhere.
+    /// The child sees an operation of theirs wholly or not at all, and of two on separate ranges
+    /// perhaps only the later one (so it may have both a mapping that its parent unmapped and one
+    /// that the parent made afterwards, and exceed a limit that the parent kept). One flush at the
+    /// end. After an error (no memory, no swap space) nothing has changed.
     ///
     /// O(slots + private pages present).
     pub fn fork(&self) -> Result<Self, Error> {
@@ -39,8 +39,8 @@ impl<S: System> Space<S> {
         let mut limits = Default::default();
         {
             let _pmap = self.pmap.lock_tables();
-            // Free, as no task knows the child yet; but a removal by the reverse map soon finds
-            // some of its pages.
+            // This lock is free, as no task knows the child yet; but a removal by the reverse map
+            // soon finds some of its pages.
             let _child = child.pmap.try_lock_tables();
             let forking = self.pmap.fork();
             let mut copy = Copy {
@@ -117,7 +117,7 @@ impl<S: System> Copy<'_, S> {
         Ok(())
     }
 
-    /// Copies a mapping of a slot, and the pages that this table has of it.
+    /// Copies a mapping of a slot, and its pages in this table.
     fn mapping(&mut self, mapped: &Mapped<'_, S>, leaf: Table) -> Result<(), Error> {
         let flags = mapped.flags;
         let attributes = Attributes {

@@ -20,7 +20,7 @@ impl<S: System> Space<S> {
         self.vm.gate().begin(&self.pmap.gate, op)
     }
 
-    /// Says what the operation with this guard changes.
+    /// Tells the gate what the operation with this guard changes.
     #[inline(always)]
     #[track_caller]
     pub(super) fn report<'a>(
@@ -31,7 +31,7 @@ impl<S: System> Space<S> {
         self.vm.gate().report(&self.pmap.gate, guard, change);
     }
 
-    /// Says that `new` is mapped at `range`, where nothing was.
+    /// Tells the gate that `new` is mapped at `range`, where nothing was.
     #[inline]
     #[track_caller]
     pub(super) fn report_new<'a>(
@@ -44,7 +44,7 @@ impl<S: System> Space<S> {
         self.report_mapped(guard, range, new.flags.get(), object);
     }
 
-    /// Says that a mapping with `attributes` is at `range`, where nothing was.
+    /// Tells the gate that a mapping with `attributes` is at `range`, where nothing was.
     #[track_caller]
     pub(super) fn report_like<'a>(
         &'a self,

@@ -2,13 +2,13 @@
 //!
 //! # Protocol
 //! Operations on different 2 MiB write no common line, so without a limit nothing is counted.
-//! Setting one locks the whole space, sums what is there, and leaves a counter
-//! ([`sync::counter::Limited`]: a share, or stock, of pages for each CPU). The [`Rules`] are
-//! written with all slots locked and read with one, so every operation is either in the sum or
-//! finds the counter.
+//! Setting one locks the whole space, sums its usage, and leaves a counter
+//! ([`sync::counter::Limited`], in which each CPU has a share of pages). The [`Rules`] are written
+//! with all slots locked and read with one, so every operation is either in the sum or finds the
+//! counter.
 //!
-//! An operation counts its change under the locks of its slots, by before and after, as
-//! its last step that can fail: released pages are free for others at once.
+//! An operation counts the difference that it makes under the locks of its slots, as its last step
+//! that can fail: other operations can use released pages at once.
 
 use super::Space;
 use crate::error::Error;
@@ -21,14 +21,14 @@ use alloc::boxed::Box;
 use machine::{Atomic, CpuRange, Machine, Ordering, PAGE_SIZE, SharedCell, Topology};
 use sync::counter::Limited;
 
-/// How large a stack grows unless a limit is set.
+/// The size to which a stack grows unless a limit is set.
 const STACK: usize = 8 << 20;
 
 /// A space's limits.
 pub(super) struct Limits<M: Machine> {
-    /// Bytes; the largest number is no limit. A number: relaxed.
+    /// The limit of stacks in bytes; the largest number is no limit. Relaxed: it orders nothing.
     stack: M::AtomicUsize,
-    /// No stack ends above this address, below which placing something looks for them. Only grows.
+    /// No stack ends above this address. The search for room avoids stacks below it. Only grows.
     /// Relaxed: a task that knows of a stack knows this.
     stacks: M::AtomicUsize,
     /// Written with all slots of the space locked, read with one of them locked.
@@ -37,7 +37,7 @@ pub(super) struct Limits<M: Machine> {
 
 /// The rules for operations that map memory.
 pub(super) struct Rules<M: Machine> {
-    /// The flags of new mappings beside those requested: [`Flags::LOCKED`],
+    /// The flags that new mappings get in addition to those requested: [`Flags::LOCKED`],
     /// [`Flags::ON_FAULT`].
     pub(super) future: Flags,
     counters: [Option<Box<Counter<M>>>; 3],
@@ -65,12 +65,12 @@ impl<M: Machine> Limits<M> {
         }
     }
 
-    /// How large a stack grows, in bytes.
+    /// The size to which a stack grows, in bytes.
     pub(super) fn stack(&self) -> usize {
         self.stack.load(Ordering::Relaxed)
     }
 
-    /// There may be stacks that end at `end`, or lower, from now on.
+    /// Notes that there may be stacks that end at `end`, or lower, from now on.
     pub(super) fn expect_stacks(&self, end: usize) {
         let higher = |now| (now < end).then_some(end);
         // Most calls find it high enough, and write nothing.
@@ -130,7 +130,7 @@ impl<M: Machine> Rules<M> {
         })
     }
 
-    /// Releases in the first counters the pages that a change takes away.
+    /// Releases the pages that a change takes away, in the first `counters` counters.
     fn shrink(&self, counters: usize, change: impl Fn(Limit) -> (u64, u64)) {
         for (counter, limit) in self.counters.iter().zip(Limit::COUNTED).take(counters) {
             let (from, to) = change(limit);
@@ -148,7 +148,7 @@ impl<M: Machine> Rules<M> {
 }
 
 impl<M: Machine> Counter<M> {
-    /// A limit of `bytes`, of which `used` pages are used.
+    /// A limit of `bytes`; `used` pages are used already.
     fn new(cpus: CpuRange, bytes: usize, used: u64) -> Result<Box<Self>, Error> {
         let limit = (bytes / PAGE_SIZE) as u64;
         let pages = Limited::try_with_used(cpus, limit, used)?;
@@ -157,11 +157,11 @@ impl<M: Machine> Counter<M> {
 }
 
 impl<S: System> Space<S> {
-    /// Limits the space to `bytes` (whole pages of it count), or lifts the limit.
+    /// Limits the space to `bytes` (rounded down to pages), or lifts the limit.
     ///
-    /// Memory beyond the limit stays; nothing is added until it fits. A limit is exact:
-    /// never passed, and nothing refused that fits. It costs a counter of 128 bytes a CPU;
-    /// setting it locks the whole space: O(slots + regions). A limit of stacks counts nothing.
+    /// Memory beyond the limit stays; nothing is added until it fits. A limit is exact: it is never
+    /// exceeded, and nothing that fits is refused. It costs a counter of 128 bytes a CPU; setting
+    /// it locks the whole space: O(slots + regions). A limit of stacks counts nothing.
     pub fn set_limit(&self, limit: Limit, bytes: Option<usize>) -> Result<(), Error> {
         if limit == Limit::Stack {
             let bytes = bytes.unwrap_or(usize::MAX);
@@ -188,7 +188,7 @@ impl<S: System> Space<S> {
         self.rules(&first).set()[limit as usize]
     }
 
-    /// Limits this space, a child's, as its parent.
+    /// Gives this space, a child's, the limits of its parent.
     pub(super) fn inherit_limits(&self, parent: &Self, set: Set) -> Result<(), Error> {
         let stack = parent.written.limits.stack();
         self.written.limits.stack.store(stack, Ordering::Relaxed);
@@ -198,7 +198,8 @@ impl<S: System> Space<S> {
         set.try_for_each(|(&bytes, limit)| self.set_limit(limit, bytes))
     }
 
-    /// Counts what a `change` of the flags of all that is `locked` comes to, as [`Rules::count`].
+    /// Counts the result of a `change` of the flags of all mappings that are `locked`, unless a
+    /// limit refuses it.
     #[inline]
     pub(super) fn count_change(
         &self,
@@ -229,7 +230,7 @@ impl<S: System> Space<S> {
         unsafe { &*self.written.limits.rules.read() }
     }
 
-    /// New mappings are not locked in memory any more.
+    /// Ends the locking of new mappings in memory.
     ///
     /// # Safety
     /// No other task uses the space.

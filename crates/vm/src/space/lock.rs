@@ -1,4 +1,4 @@
-//! Memory that stays (`mlock`, `mlockall`), and paging in before use.
+//! Memory that is locked in memory (`mlock`, `mlockall`), and paging in before use.
 
 use super::{HIGHEST, LOWEST, Space};
 use crate::error::Error;
@@ -22,19 +22,19 @@ pub enum Bring {
 /// Mappings of a space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mappings {
-    /// All that there are.
+    /// True for all existing mappings.
     pub current: bool,
-    /// All that are made later; without these, those made later are not locked any more.
+    /// True for all later mappings; if false, later ones are not locked any more.
     pub future: bool,
 }
 
 impl Mappings {
-    /// Those that there are.
+    /// The existing mappings.
     pub const CURRENT: Mappings = Mappings {
         current: true,
         future: false,
     };
-    /// Those made later.
+    /// The later mappings.
     pub const FUTURE: Mappings = Mappings {
         current: false,
         future: true,
@@ -52,10 +52,10 @@ impl<S: System> Space<S> {
     /// If part of the range is not mapped, or the limit does not allow it, nothing changes.
     ///
     /// # Errors
-    /// [`Error::NotMapped`] also for a page that cannot be paged in, since tasks may do nothing
-    /// with it, or since it lies behind its object's end; all of the range is locked then,
-    /// and its pages before that one are in memory. So it is after [`Error::OutOfMemory`] for want
-    /// of frames, and [`Error::Io`].
+    /// [`Error::NotMapped`] also for a page that cannot be paged in, since tasks have no rights to
+    /// it, or since it lies behind its object's end; then all of the range is locked, and its pages
+    /// before that one are in memory. The same holds after [`Error::OutOfMemory`] for lack of
+    /// frames, and [`Error::Io`].
     pub fn lock(&self, range: VaRange, bring: Bring) -> Result<(), Error> {
         self.reflag(range, ALL_LOCKS, locked(bring))?;
         if bring == Bring::OnFault {
@@ -71,7 +71,7 @@ impl<S: System> Space<S> {
             })
     }
 
-    /// Lets the pages of `range` go if memory is short.
+    /// Lets pages of `range` be reclaimed again.
     pub fn unlock(&self, range: VaRange) -> Result<(), Error> {
         self.reflag(range, ALL_LOCKS, Flags::NONE)
     }
@@ -80,8 +80,8 @@ impl<S: System> Space<S> {
     /// space: O(slots + regions), and the pages paged in.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if neither is wanted; [`Error::OverLimit`] if the limit does not allow
-    /// it. Then nothing has changed.
+    /// [`Error::Invalid`] if `which` names no mappings; [`Error::OverLimit`] if the limit does not
+    /// allow it. Then nothing has changed.
     pub fn lock_all(&self, which: Mappings, bring: Bring) -> Result<(), Error> {
         let Mappings { current, future } = which;
         if !current && !future {
@@ -99,7 +99,7 @@ impl<S: System> Space<S> {
         Ok(())
     }
 
-    /// Pages in all that is mapped; that needs no memory but that of the pages.
+    /// Pages in all mapped memory; that needs no memory except the pages'.
     fn populate_all(&self) {
         let mut rest = VaRange {
             start: LOWEST,
@@ -111,7 +111,7 @@ impl<S: System> Space<S> {
         }
     }
 
-    /// Lets all pages go if memory is short, and those of new mappings (`munlockall`).
+    /// Lets all pages be reclaimed again, and those of new mappings (`munlockall`).
     pub fn unlock_all(&self) {
         let unlocked = self.set_all(Some(Flags::NONE), Flags::NONE);
         debug_assert!(unlocked.is_ok(), "less is within all limits");
@@ -136,7 +136,7 @@ impl<S: System> Space<S> {
         Ok(())
     }
 
-    /// Changes the flags of all that is mapped. Whole slots need no room for that.
+    /// Changes the flags of all mappings. Whole slots need no room for that.
     fn relock(
         &self,
         all: &mut Locked<'_, S>,
@@ -158,8 +158,8 @@ fn locked(bring: Bring) -> Flags {
 }
 
 impl<S: System> Space<S> {
-    /// Pages in a new mapping, writable pages for writing; pages that are not available
-    /// come when they are used. For want of memory the rest does, too.
+    /// Pages in a new mapping, writable pages for writing. Pages that are not available come when
+    /// they are used, and so do all others once memory is short.
     pub(super) fn populate(&self, range: VaRange) {
         for page in pages(range) {
             if let Err(Error::OutOfMemory(_)) = self.bring_usable(page) {
@@ -168,8 +168,7 @@ impl<S: System> Space<S> {
         }
     }
 
-    /// Pages in `range`, writable pages for writing, as far as the first that is
-    /// not available.
+    /// Pages in `range`, writable pages for writing, up to the first that is not available.
     pub(super) fn bring_usable(&self, range: VaRange) -> Result<(), Error> {
         pages(range).try_for_each(|page| match self.bring(page, Access::Write) {
             Err(Error::Segv(_)) => self.bring(page, Access::Read),

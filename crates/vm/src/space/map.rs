@@ -18,22 +18,22 @@ use machine::{PAGE_SIZE, VaRange};
 
 /// A mapping to be made, at any address.
 pub(super) struct New<'a, S: System> {
-    /// The requested flags; the mapping's own, once it is made.
+    /// The requested flags, and the mapping's own flags once it is made.
     pub(super) flags: Cell<Flags>,
-    /// With the first page of it that is mapped.
+    /// The object, and the first page of it that is mapped.
     pub(super) object: Option<(&'a ObjectRef<S>, u64)>,
 }
 
 impl<S: System> Space<S> {
     /// Maps `bytes` (rounded up to pages) of zeroes somewhere, and returns where.
     ///
-    /// Writable memory reserves swap space. O(slots) in the usual case, whatever else is
-    /// mapped: 1 for 128 MiB that never were subdivided.
+    /// Writable memory reserves swap space. O(slots) in the usual case, whatever else is mapped:
+    /// one slot for 128 MiB that never were subdivided.
     pub fn map(&self, bytes: usize, prot: Prot) -> Result<usize, Error> {
         self.map_as(&Request::anonymous(bytes, prot))
     }
 
-    /// Maps zeroes at `range` in the place of whatever is there.
+    /// Maps zeroes at `range`, and replaces whatever is mapped there.
     pub fn map_fixed(&self, range: VaRange, prot: Prot) -> Result<(), Error> {
         let bytes = range.end.saturating_sub(range.start);
         let request = Request::anonymous(bytes, prot).at(At::Fixed(range.start));
@@ -42,8 +42,8 @@ impl<S: System> Space<S> {
 
     /// Maps `request`, and returns where.
     ///
-    /// Private writable memory reserves swap space. Pages that `request` wants populated or
-    /// locked are there when the call returns, as far as there is memory.
+    /// Private writable memory reserves swap space. If `request` asks for populated or locked
+    /// pages, they are in memory when the call returns, as far as memory suffices.
     pub fn map_as(&self, request: &Request<'_, S>) -> Result<usize, Error> {
         let invalid = |reason| Err(Error::Invalid { reason });
         let bytes = match whole_pages(request.bytes) {
@@ -69,7 +69,7 @@ impl<S: System> Space<S> {
         {
             return invalid("the offset and the length are too large");
         }
-        // Shared memory without an object gets one, which its mappings keep.
+        // Shared memory without an object gets one, which its mappings keep alive.
         let own = match request.object {
             None if flags.has(Flags::SHARED) => Some(self.vm.shared_memory(bytes as u64)?),
             _ => None,
@@ -129,7 +129,7 @@ impl<S: System> Space<S> {
         Ok(mapped)
     }
 
-    /// Where a mapping of `bytes` would be by a hint, if it may be there.
+    /// The range of a mapping of `bytes` at a hint, if a mapping may be there.
     fn hinted(at: usize, bytes: usize) -> Option<VaRange> {
         let start = at & !(PAGE_SIZE - 1);
         let end = start.checked_add(bytes)?;
@@ -154,8 +154,8 @@ impl<S: System> Space<S> {
         map().inspect_err(|_| self.vm.uncommit(charge))
     }
 
-    /// Maps all of `range`, in the place of whatever is there. When it returns, no CPU can reach
-    /// the pages that were there.
+    /// Maps all of `range`, and replaces whatever is mapped there. When it returns, no CPU can
+    /// reach the pages that were there.
     fn replace<'a>(
         &'a self,
         range: VaRange,
@@ -176,7 +176,7 @@ impl<S: System> Space<S> {
         Ok(())
     }
 
-    /// Maps all of `range`, at whose start `place` was found, if it is free.
+    /// Maps all of `range`, if it is free; `place` was found at its start.
     pub(super) fn take(
         &self,
         place: Place<'_, S>,
@@ -227,8 +227,8 @@ impl<S: System> Space<S> {
         Ok(is_free)
     }
 
-    /// Counts `new`, with `attributes`, at `range` in the place of `before`, and adds the flags of
-    /// the space's new mappings. The last step that can fail.
+    /// Counts `new`, with `attributes`, at `range` in the place of `before`, and adds the flags
+    /// that the space gives new mappings. The last step that can fail.
     #[inline(always)]
     fn admit(
         &self,
@@ -282,7 +282,8 @@ impl Flags {
         self.has(Flags::LOCKED) && !self.has(Flags::ON_FAULT)
     }
 
-    /// Charged, if it must be: whatever is writable and private.
+    /// These flags, with [`Flags::CHARGED`] if they must be charged: if they are writable and
+    /// private.
     pub(super) fn charged(self) -> Self {
         let free = self.has(Flags::SHARED) || self.has(Flags::NO_RESERVE);
         self.with_if(self.prot().writes() && !free, Flags::CHARGED)

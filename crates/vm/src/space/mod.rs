@@ -1,4 +1,4 @@
-//! An address space: which ranges are mapped, and with which rights.
+//! An address space: its mapped ranges and their rights.
 //!
 //! The pmap's tree of slots ([`crate::tree`]) has the mappings: an operation locks
 //! the slots of its range and nothing else, so operations on different 2 MiB share no
@@ -66,7 +66,7 @@ pub const MAP_START: usize = 1 << 40;
 /// The fields are written once; the data that operations write is elsewhere.
 pub struct Space<S: System> {
     vm: Keep<S>,
-    /// Keeps the VM for the spaces that are forked from here.
+    /// Keeps the VM alive for the spaces that are forked from here.
     children: Children<S>,
     pmap: Arc<Pmap<S>>,
     arenas: Arenas<S::Machine>,
@@ -117,9 +117,8 @@ impl<S: System> Space<S> {
         self.pmap.activate();
     }
 
-    /// Unmaps all, as `exec` does before it maps the new program. When it returns, no CPU
-    /// reaches anything that was there. Limits stay; new memory is not locked any more.
-    /// O(slots + pages).
+    /// Unmaps all, as `exec` does before it maps the new program. When it returns, no CPU reaches
+    /// the old pages. Limits stay; new memory is not locked any more. O(slots + pages).
     pub fn exec(&self) {
         let mut op = self.begin(Op::Change);
         self.clear_all(&mut op);
@@ -129,7 +128,7 @@ impl<S: System> Space<S> {
     /// it holds one slot at a time.
     ///
     /// # Safety
-    /// Until it returns no other task does anything with the space, but to activate it.
+    /// Until it returns no other task does anything with the space except activate it.
     pub unsafe fn exec_alone(&self) {
         let mut op = self.begin(Op::Change);
         if self.clear_slots().is_err() {
@@ -140,8 +139,8 @@ impl<S: System> Space<S> {
         unsafe { self.forget_future() };
     }
 
-    /// Unmaps all, slot by slot: no other task maps anything here. An error if there is no memory
-    /// to unmap parts.
+    /// Unmaps all, slot by slot: no other task maps anything here. Fails if there is no memory to
+    /// unmap parts.
     fn clear_slots(&self) -> Result<(), Error> {
         let mut occupied = self.pmap.tree.occupied(ALL);
         occupied.try_for_each(|place| {

@@ -1,7 +1,7 @@
 //! Moving mappings to other addresses.
 //!
 //! A move takes one mapping, or all mappings in a range. The old and the new addresses are
-//! locked together; all that can fail is done; then the pages and the mappings go over.
+//! locked together; all steps that can fail are done; then the pages and the mappings move.
 //!
 //! Slots above 2 MiB have no pages, and equal attributes throughout. So before anything is locked
 //! the new place is subdivided as the old one is; a move that finds that another task has
@@ -22,19 +22,19 @@ use machine::{PAGE_SIZE, VaRange};
 /// Flags that a mapping left behind does not keep.
 const LOCKS: Flags = Flags::LOCKED.with(Flags::ON_FAULT);
 
-/// Addresses with the same attributes that are to move.
+/// A run of addresses with the same attributes that is to move.
 pub(super) struct Run<S: System> {
-    /// Where they are.
+    /// The old addresses.
     pub(super) from: VaRange,
-    /// Where they will be; longer if there is to be more.
+    /// The new addresses; longer if the mapping grows.
     to: VaRange,
-    /// Their attributes; those at their new place, once the run is ready.
+    /// The attributes; those of the new place once the run is ready.
     pub(super) attributes: Attributes<S>,
 }
 
 impl<S: System> Space<S> {
-    /// Moves the mappings at `old` to `to`, which is at least as long, if that is free. The rest of
-    /// `to` is new. One mapping, unless `place` takes several and the length stays.
+    /// Moves the mappings at `old` to `to`, which is at least as long, if that is free; the rest of
+    /// `to` is new. Moves one mapping, or several if `place` allows it and the length stays.
     pub(super) fn move_to(&self, old: VaRange, to: VaRange, place: Move) -> Result<bool, Error> {
         debug_assert!(old.len() <= to.len(), "there is no room for all that moves");
         let target = VaRange::sized(to.start, old.len());
@@ -47,14 +47,14 @@ impl<S: System> Space<S> {
             return Ok(false);
         }
         let (before, after) = counted(&runs, place);
-        // A mapping left behind is charged as the one that has gone, so a move that leaves
-        // none behind is charged for new pages only.
+        // A mapping left behind is charged as the moved one was, so a move that leaves none behind
+        // is charged for new pages only.
         debug_assert!(before.charged <= after.charged, "a move gives charge back");
         let more = after.charged - before.charged;
         self.vm.commit(more)?;
         let prepared = self.rules(&two).count_new(before, after).and_then(|()| {
             let prepared = self.pmap.prepare_move(&two, old, target);
-            // Nothing has shrunk, so nothing that others could have taken comes back.
+            // Nothing has shrunk, so no charge that others could have taken must come back.
             prepared.inspect_err(|_| {
                 let back = self.rules(&two).count(after, before);
                 debug_assert!(back.is_ok(), "less is within all limits");
@@ -129,7 +129,7 @@ impl<S: System> Space<S> {
         Ok(runs)
     }
 
-    /// Calls `visit` with each run of `range`, which is locked; none of them goes anywhere yet.
+    /// Calls `visit` with each run of `range`, which is locked; the runs have no new place yet.
     pub(super) fn each_run(
         &self,
         two: &Two<'_, S>,
@@ -162,8 +162,8 @@ impl<S: System> Space<S> {
         run.map_or(Ok(()), visit)
     }
 
-    /// Gets all that is needed to map `runs` where they go, and to unmap them where they are;
-    /// `false` if something is mapped where they go, or that is not subdivided as it must be.
+    /// Gets all that is needed to map `runs` where they go, and to unmap them where they are.
+    /// Returns false if something is mapped where they go, or that is not subdivided as it must be.
     fn make_ready(&self, two: &Two<'_, S>, runs: &mut [Run<S>]) -> Result<bool, Error> {
         let (mut last, mut changes, mut is_ready) = (None, 0, true);
         for run in runs {
@@ -186,8 +186,8 @@ impl<S: System> Space<S> {
         Ok(is_ready)
     }
 
-    /// Takes away the private copies of `run` behind the end of its object: a truncation under way
-    /// may have looked for them where they go.
+    /// Drops the private copies of `run` behind the end of its object: a truncation under way may
+    /// have searched their new place before.
     fn leave_cut(&self, two: &Two<'_, S>, run: &Run<S>) {
         let Some(attached) = &run.attributes.attachment else {
             return;
@@ -196,14 +196,15 @@ impl<S: System> Space<S> {
             let kept = attached.reached(VaRange::sized(run.to.start, run.from.len()));
             let start = run.from.start + kept.len();
             let end = run.from.end;
-            // What follows the run may be another task's.
+            // The pages behind the run may be another task's.
             if start < end {
                 self.pmap.drop_copies(two, VaRange { start, end });
             }
         }
     }
 
-    /// Says that `runs` are mapped where they go, and no more where they were, or empty.
+    /// Sets the mappings of `runs` at their new places, and clears the old ones, or leaves them
+    /// without pages.
     fn move_runs(&self, two: &Two<'_, S>, runs: &[Run<S>], place: Move) {
         for run in runs {
             debug_assert!(
@@ -243,8 +244,8 @@ impl<S: System> Space<S> {
         places.all(|at| self.pmap.tree.find(at).level == 0)
     }
 
-    /// A page in each 2 MiB of `to` to which something comes from 2 MiB of `from` that have a slot
-    /// of their own.
+    /// A page in each 2 MiB of `to` to which memory moves from 2 MiB of `from` that have a slot of
+    /// their own.
     fn small_places(&self, from: VaRange, to: VaRange) -> impl Iterator<Item = usize> {
         let small = self.pmap.tree.places(from).filter(|place| place.level == 0);
         small.flat_map(move |place| {

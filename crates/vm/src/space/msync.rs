@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 use machine::VaRange;
 
-/// Pages of an object, and the attachment that keeps it.
+/// Pages of an object, and an attachment that keeps it alive.
 pub(super) type Piece<S> = (Attached<S>, Range<u64>);
 
 impl<S: System> Space<S> {

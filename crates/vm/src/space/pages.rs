@@ -15,7 +15,7 @@ use alloc::vec::Vec;
 use core::mem;
 use machine::{Frame, PAGE_SIZE, VaRange};
 
-/// Pages that a look has found, each with a reference.
+/// The pages found under a lock, each with a reference.
 struct Found {
     frames: [Frame; CLUSTER],
     count: usize,
@@ -52,8 +52,9 @@ impl<S: System> Space<S> {
         Ok(())
     }
 
-    /// Gives the pages of `range` up: each may go until it is written again, and an access finds
-    /// its content, or zeroes. Private anonymous memory only; otherwise as [`Space::discard`].
+    /// Gives up the pages of `range`: each may be dropped until it is written again, and an access
+    /// finds its content, or zeroes. Private anonymous memory only. If part of the range is not
+    /// mapped, or locked in memory, nothing changes.
     pub(super) fn free(&self, range: VaRange) -> Result<(), Error> {
         let range = Self::in_pages(range)?;
         let _op = self.begin(Op::Look);
@@ -73,13 +74,14 @@ impl<S: System> Space<S> {
         Ok(())
     }
 
-    /// Pages in the pages that are elsewhere; private memory that was never touched stays so.
+    /// Pages in the pages that are not in memory; private memory that was never touched stays
+    /// untouched.
     pub(super) fn will_need(&self, range: VaRange) -> Result<(), Error> {
         let range = Self::in_pages(range)?;
         self.mapped(range, |_| Ok(()), |_| ())?;
         for address in (range.start..range.end).step_by(PAGE_SIZE) {
             match self.whereabouts(address) {
-                // Only read, whatever the rights: the task that uses it maps it.
+                // Only reads the page, whatever the rights: the task that uses it maps it.
                 Some(Whereabouts::Swapped(slot)) => self.vm.with_frames(|| {
                     let brought = self.vm.swap_in(slot, Advice::Normal);
                     brought.map(drop)
@@ -111,7 +113,7 @@ impl<S: System> Space<S> {
             }
         };
         self.mapped(range, check, |_| ())?;
-        // Memory that is short refuses all of it, before anything has changed.
+        // A lack of memory refuses the whole operation before anything has changed.
         let zeroes = self.vm.with_frames(|| {
             for (attached, pages) in &pieces {
                 attached.object().prepare_to_punch(pages.clone())?;
@@ -127,7 +129,7 @@ impl<S: System> Space<S> {
         })
     }
 
-    /// Makes pages old.
+    /// Makes pages old, so that they are reclaimed first.
     pub(super) fn cool(&self, range: VaRange) -> Result<(), Error> {
         self.each_page(range, |page| {
             let _ = self.vm.test_referenced_at(page.frame());
@@ -135,7 +137,7 @@ impl<S: System> Space<S> {
         })
     }
 
-    /// Sends pages to where they come from, or to the swap space.
+    /// Writes pages to their store, or to the swap space, and frees them.
     pub(super) fn page_out(&self, range: VaRange) -> Result<(), Error> {
         let mut batch = Batch::new(&self.vm);
         self.each_page(range, |page| {
@@ -185,7 +187,7 @@ impl<S: System> Space<S> {
     }
 
     /// Adds the pages that are mapped in the first part of `locked` to those `found`, with a
-    /// reference to each, as far as there is room; the address of the next look.
+    /// reference to each, as far as there is room. Returns the address from which to continue.
     fn find_pages(&self, locked: &mut Locked<'_, S>, found: &mut Found) -> usize {
         let Some(part) = locked.parts().next() else {
             return locked.range().end;
@@ -203,7 +205,7 @@ impl<S: System> Space<S> {
         part.range().end
     }
 
-    /// Calls `then` with `range` locked, if all of it is mapped and as `check` wants it.
+    /// Calls `then` with `range` locked, if all of it is mapped and passes `check`.
     #[inline]
     fn mapped<R>(
         &self,
@@ -221,7 +223,7 @@ impl<S: System> Space<S> {
         Ok(then(&mut locked))
     }
 
-    /// Where the page at `address` is, if it is mapped there but has no entry that maps it.
+    /// The place of the page at `address`, if something is mapped there but no entry maps the page.
     fn whereabouts(&self, address: usize) -> Option<Whereabouts<S>> {
         let page = VaRange::sized(address, PAGE_SIZE);
         let mut locked = self.pmap.tree.over(page).lock().ok()?;
@@ -237,7 +239,7 @@ impl<S: System> Space<S> {
     }
 }
 
-/// Where a page is that is not mapped.
+/// The place of a page that no entry maps.
 enum Whereabouts<S: System> {
     Nowhere,
     Swapped(u32),

@@ -1,12 +1,12 @@
-//! Finding room for a mapping, and taking it.
+//! The search for room for a mapping.
 //!
-//! In the usual case one look at the slots that are taken then, whatever else is mapped.
-//! When a CPU's arena is exhausted: the addresses that are in no arena, then those of
-//! other CPUs. The last search locks the space, so room is never refused while there is
+//! In the usual case the search looks only at the slots that the mapping then takes, whatever else
+//! is mapped. When a CPU's arena is exhausted, it goes on with the addresses in no arena, then with
+//! those of other CPUs. The last search locks the space, so room is never refused while there is
 //! some.
 //!
-//! Addresses right below a stack are not room: the stack may want to grow. A stack that is
-//! mapped while a task looks counts as mapped after the task's own mapping.
+//! Addresses right below a stack are not room: the stack may grow. A stack that is mapped during a
+//! search counts as mapped after the search's own mapping.
 
 use super::arena::alignment;
 use super::stack::GUARD;
@@ -18,8 +18,8 @@ use crate::tree::Place;
 use machine::{PAGE_SIZE, VaRange};
 
 impl<S: System> Space<S> {
-    /// Maps `bytes` where there is room, and returns where.
-    /// `take` maps a range, at whose start a slot was found, if it is free.
+    /// Maps `bytes` where there is room, and returns where. `take` maps a range, if it is free; a
+    /// slot was found at its start.
     pub(super) fn place<'s>(
         &'s self,
         bytes: usize,
@@ -97,7 +97,7 @@ impl<S: System> Space<S> {
             let place = self.pmap.tree.find(at);
             let obstacle = self.pmap.tree.obstacle(place, here);
             match obstacle.or_else(|| self.stack_above(here)) {
-                // No place that begins before the last obstacle's end avoids it.
+                // A place that begins before the last obstacle's end would overlap it.
                 Some(end) => {
                     debug_assert!(end > from, "a search goes back");
                     from = end;

@@ -1,4 +1,4 @@
-//! Changing rights.
+//! Changes of a range's rights.
 
 use super::Space;
 use crate::error::Error;
@@ -37,8 +37,8 @@ impl<S: System> Space<S> {
         locked.parts().try_each(|mut part| {
             part.visit(|mapped| {
                 let flags = mapped.flags;
-                // A mapping that is writable already is charged and allowed to be; it is not paged
-                // in, as it may have no copy of its own yet.
+                // A mapping that is writable already is charged, and may be writable; it is not
+                // paged in, as it may have no copy of its own yet.
                 if !prot.writes() || flags.prot().writes() {
                     return Ok(());
                 }

@@ -14,7 +14,7 @@ use machine::{PAGE_SIZE, VaRange};
 /// A run of addresses that one mapping covers, as tasks see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Region {
-    /// Where it is.
+    /// Its addresses.
     pub range: VaRange,
     /// Its flags.
     pub flags: Flags,
@@ -25,9 +25,9 @@ pub struct Region {
 /// The part of an object that is mapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MappedObject {
-    /// Which, as long as it lives.
+    /// The object's identity, valid as long as the object exists.
     pub id: ObjectId,
-    /// Where in it the region begins, in bytes.
+    /// The offset in the object at which the region begins, in bytes.
     pub offset: u64,
     /// True if it is shared memory without a file.
     pub is_anonymous: bool,
@@ -53,7 +53,8 @@ impl Region {
         }
     }
 
-    /// Makes this region and `next` one if that begins where this ends, with equal attributes.
+    /// Joins `next` to this region if it begins where this ends, with equal attributes. Returns
+    /// true if it did.
     pub(super) fn absorb(&mut self, next: &Region) -> bool {
         let bytes = self.range.len() as u64;
         let behind = self.object.map(|object| MappedObject {
@@ -113,8 +114,8 @@ impl<S: System> Space<S> {
         part.first().map(|mapped| Region::of(&mapped))
     }
 
-    /// For each page of `range` (its end rounded up to pages) whether an access would find
-    /// it in memory, as of an instant.
+    /// True for each page of `range` (its end rounded up to pages) that an access would find in
+    /// memory, as of an instant.
     pub fn incore(&self, range: VaRange) -> Result<Vec<bool>, Error> {
         let range = Self::in_pages(range)?;
         let mut incore = Vec::new();
@@ -138,7 +139,7 @@ impl<S: System> Space<S> {
         Ok(incore)
     }
 
-    /// Where the heap is.
+    /// The addresses of the heap.
     pub fn heap(&self) -> VaRange {
         let end = self.current_break();
         VaRange {

@@ -1,4 +1,4 @@
-//! Changing the size or the place of a mapping (`mremap`).
+//! Changes of a mapping's size or place (`mremap`).
 
 use super::gate::Guard;
 use super::{HIGHEST, LOWEST, Space, whole_pages};
@@ -11,14 +11,14 @@ use alloc::sync::Arc;
 use core::ptr;
 use machine::{PAGE_SIZE, VaRange};
 
-/// Where a mapping may go.
+/// The place to which a mapping may move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Move {
-    /// Nowhere: it changes its size in place, or nothing happens.
+    /// Nowhere: it changes its size in place, or the call fails.
     Never,
     /// Elsewhere, if it cannot stay (`MREMAP_MAYMOVE`).
     IfNeeded,
-    /// Here, in the place of whatever is there (`MREMAP_FIXED`).
+    /// Here, and replaces whatever is mapped there (`MREMAP_FIXED`).
     To(usize),
     /// Elsewhere, and leaves an empty mapping behind (`MREMAP_DONTUNMAP`).
     Leaving,
@@ -34,26 +34,26 @@ impl Move {
         matches!(self, Move::Leaving | Move::LeavingTo(_))
     }
 
-    /// Returns true if a range that keeps its length need not be one mapping.
+    /// Returns true if a range that keeps its length may have several mappings.
     pub(super) fn takes_several(self) -> bool {
         matches!(self, Move::To(_) | Move::LeavingTo(_))
     }
 }
 
 impl<S: System> Space<S> {
-    /// Makes the mapping at `old` (its end rounded up to pages) `bytes` long, and returns
-    /// where it is then. Its pages keep their content; added pages are as a new mapping's.
-    /// When it returns, no CPU reaches the pages where they were.
+    /// Makes the mapping at `old` (its end rounded up to pages) `bytes` long, and returns its new
+    /// address. Its pages keep their content; added pages are as in a new mapping. When it returns,
+    /// no CPU reaches moved pages at their old addresses.
     ///
-    /// A range that goes to a given place and keeps its length may have several mappings, with gaps
-    /// between: mappings in the gaps' new places stay. The part cut off may be anything. An empty
-    /// `old` asks for another mapping of the shared memory that is there.
+    /// A range that moves to a given place and keeps its length may have several mappings, with
+    /// gaps between: mappings in the gaps' new places stay. The part cut off may have any mappings.
+    /// An empty `old` asks for another mapping of the shared memory at its start.
     ///
     /// # Errors
     /// [`Error::NotOne`] if nothing is mapped at the start of `old`, or a range that must be one
     /// mapping is not; [`Error::NoAddresses`] if there is no room, or none in place. Then nothing
-    /// has changed, but that a place given by [`Move::To`] may have been cleared, and the part cut
-    /// off may have gone (as on Linux).
+    /// has changed, except that a place given by [`Move::To`] may have been cleared, and the part
+    /// cut off may have been unmapped (as on Linux).
     pub fn remap(&self, old: VaRange, bytes: usize, place: Move) -> Result<usize, Error> {
         let invalid = |reason| Err(Error::Invalid { reason });
         let bytes = match whole_pages(bytes) {
@@ -100,7 +100,7 @@ impl<S: System> Space<S> {
         Ok(at)
     }
 
-    /// Makes the range to be moved no longer than it will be: after the move nothing may fail any
+    /// Cuts the range to be moved to its new length first: after the move nothing may fail any
     /// more. Returns the range that is left to move.
     fn cut_before_move(&self, old: VaRange, bytes: usize, place: Move) -> Result<VaRange, Error> {
         match place {
@@ -165,7 +165,7 @@ impl<S: System> Space<S> {
         Ok(())
     }
 
-    /// Lets `old` be `bytes` long if there is room behind it.
+    /// Makes `old` `bytes` long if there is room behind it. Returns true if it did.
     fn grow_in_place(&self, old: VaRange, bytes: usize) -> Result<bool, Error> {
         let Ok(whole) = Self::in_pages_at(old.start, bytes) else {
             // A range that is not one mapping cannot grow anywhere.
@@ -197,7 +197,7 @@ impl<S: System> Space<S> {
         self.place(bytes, &mut |_, to| self.move_to(old, to, place))
     }
 
-    /// Moves `old` to `at`, in the place of whatever is there.
+    /// Moves `old` to `at`, and replaces whatever is mapped there.
     fn remap_to(&self, old: VaRange, at: usize, bytes: usize, place: Move) -> Result<usize, Error> {
         let to = Self::in_pages_at(at, bytes)?;
         loop {
@@ -212,7 +212,7 @@ impl<S: System> Space<S> {
         }
     }
 
-    /// The attributes of the mapping at `old` when it is at `to`.
+    /// The attributes that the mapping at `old` will have at `to`.
     pub(super) fn moved(
         &self,
         attributes: &Attributes<S>,

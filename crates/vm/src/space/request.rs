@@ -7,14 +7,14 @@ use crate::prot::Prot;
 use crate::system::System;
 use machine::PAGE_SIZE;
 
-/// Where a mapping is to be.
+/// The requested place of a mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum At {
-    /// Where there is room.
+    /// Any place with room.
     Anywhere,
     /// Here if there is room, otherwise anywhere.
     Hint(usize),
-    /// Here, in the place of whatever is there (`MAP_FIXED`).
+    /// Here, and replaces whatever is mapped there (`MAP_FIXED`).
     Fixed(usize),
     /// Here, or nowhere (`MAP_FIXED_NOREPLACE`).
     Free(usize),
@@ -28,7 +28,7 @@ pub struct Request<'a, S: System> {
     pub(super) at: At,
     pub(super) flags: Flags,
     pub(super) populate: bool,
-    /// The object to be mapped, and from which of its pages on.
+    /// The object to be mapped, and its first page to be mapped.
     pub(super) object: Option<(&'a ObjectRef<S>, u64)>,
 }
 
@@ -64,19 +64,19 @@ impl<'a, S: System> Request<'a, S> {
         })
     }
 
-    /// Stores reach all that map the object (`MAP_SHARED`).
+    /// Makes the mapping shared: stores reach all that map the object (`MAP_SHARED`).
     pub fn shared(mut self) -> Self {
         self.flags = self.flags | Flags::SHARED;
         self
     }
 
-    /// Where it is to be.
+    /// Sets the place.
     pub fn at(mut self, at: At) -> Self {
         self.at = at;
         self
     }
 
-    /// With `flags`, of those that a request may have: [`Flags::NO_RESERVE`],
+    /// Adds `flags`, of those that a request may have: [`Flags::NO_RESERVE`],
     /// [`Flags::GROWS_DOWN`], [`Flags::LOCKED`], [`Flags::ON_FAULT`], [`Flags::HUGE`],
     /// [`Flags::NO_HUGE`].
     pub fn with(mut self, flags: Flags) -> Self {
@@ -84,7 +84,8 @@ impl<'a, S: System> Request<'a, S> {
         self
     }
 
-    /// Its pages are there when the call returns (`MAP_POPULATE`), as far as there is memory.
+    /// Makes its pages be in memory when the call returns (`MAP_POPULATE`), as far as memory
+    /// suffices.
     pub fn populated(mut self) -> Self {
         self.populate = true;
         self

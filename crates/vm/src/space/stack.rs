@@ -8,16 +8,16 @@ use crate::tree::{Attributes, Locked};
 use crate::usage::Usage;
 use machine::{PAGE_SIZE, VaRange};
 
-/// How far a stack stays away from a mapping below it, and a new mapping from a stack
-/// above it: Linux's `stack_guard_gap`.
+/// The distance that a stack keeps from a mapping below it, and a new mapping from a stack above
+/// it: Linux's `stack_guard_gap`.
 pub(super) const GUARD: usize = 256 * PAGE_SIZE;
 
 impl<S: System> Space<S> {
-    /// Lets the stack above `page`, where nothing is mapped, grow down to it; `false` if there
-    /// is none or it may not. `true` too if the mappings have changed meanwhile.
+    /// Lets the stack above `page`, where nothing is mapped, grow down to it. Returns false if
+    /// there is none or it may not grow, and true also if the mappings have changed meanwhile.
     ///
-    /// A stack is private anonymous memory with [`Flags::GROWS_DOWN`]. Without one in reach no
-    /// lock of an empty slot is taken, and no memory.
+    /// A stack is private anonymous memory with [`Flags::GROWS_DOWN`]. Without one in reach this
+    /// takes no lock of an empty slot, and no memory.
     pub(super) fn grow_stack(&self, page: VaRange) -> Result<bool, Error> {
         let limit = self.written.limits.stack();
         let reach = VaRange {
@@ -97,16 +97,16 @@ impl<S: System> Space<S> {
 
 /// The surroundings of a stack that is to grow.
 enum Surroundings {
-    /// Nothing that hinders it.
+    /// Nothing hinders the growth.
     Clear,
-    /// Something below that it must stay away from.
+    /// A mapping below is too close.
     TooClose,
-    /// Not the stack that was seen.
+    /// The stack that was found before has changed.
     Changed,
 }
 
-/// The state of `locked`: `grown`, the first page of a stack with `flags` above it, and as much
-/// below as it stays away from.
+/// The surroundings in `locked`, which has `grown`, the first page of a stack with `flags` above
+/// it, and the guard gap below.
 fn surroundings<S: System>(
     locked: &mut Locked<'_, S>,
     grown: VaRange,
@@ -125,7 +125,7 @@ fn surroundings<S: System>(
             }
         });
     }
-    // As Linux: only the next mapping below matters.
+    // As in Linux, only the next mapping below matters.
     let hinders = |below: Flags| below.prot().is_accessible() && !below.has(Flags::GROWS_DOWN);
     if !is_free || !is_there {
         Surroundings::Changed

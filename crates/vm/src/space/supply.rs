@@ -1,4 +1,4 @@
-//! Memory that a fault gets before it locks anything.
+//! The memory that a fault gets before it locks anything.
 
 use crate::error::{Error, Resource};
 use crate::flags::Flags;
@@ -18,16 +18,16 @@ pub(super) enum Need<S: System> {
     Object(Attached<S>, u64, Advice),
     /// The content of this slot of the swap space.
     Slot(u32, Advice),
-    /// Another look: something changed meanwhile.
+    /// Only another look: something changed meanwhile.
     Nothing,
 }
 
 /// A frame that a fault has got, and that no other task knows.
 #[derive(Clone, Copy)]
 pub(super) enum Got {
-    /// It has not asked for one.
+    /// It has not tried to allocate one.
     Nothing,
-    /// There was none.
+    /// There was no free frame.
     Failed,
     /// A page of zeroes.
     Zeroes(Frame),
@@ -35,8 +35,8 @@ pub(super) enum Got {
     Any(Frame),
 }
 
-/// Says if pages may be read ahead. Where memory is short they would only go again, and the page
-/// that is needed with them.
+/// Says if pages may be read ahead. If memory is short they would soon be reclaimed again, and the
+/// needed page with them.
 #[derive(Clone, Copy)]
 pub(super) enum ReadAhead {
     Allowed,
@@ -66,9 +66,8 @@ impl<'a, S: System> Supply<'a, S> {
         }
     }
 
-    /// Gets the frame that a first touch in `slot` probably needs, judged by a look without its
-    /// lock. A wrong guess costs another look. Without memory it may still be that nothing
-    /// is needed.
+    /// Gets the frame that a first touch in `slot` probably needs, judged without its lock. A wrong
+    /// guess costs another look. A lack of memory is no error here, since the fault may need none.
     #[inline]
     pub(super) fn guess(&mut self, slot: &Slot<S>, access: Access) {
         let content = match slot.likely() {

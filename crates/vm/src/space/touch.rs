@@ -1,9 +1,9 @@
-//! The first touch of a page of private memory: what most faults are, on a path of its own.
+//! The first touch of a page of private memory, which most faults are, on a path of its own.
 //!
-//! It is the path of any fault ([`super::fault`]) without that which a first touch does not need:
-//! other content than zeroes, tables to be made or left, superpages, calls of policies. Where
-//! something else turns out to be the case it has changed nothing, and the fault goes on there with
-//! the frame.
+//! It is the path of any fault ([`super::fault`]) without the steps that a first touch does not
+//! need: other content than zeroes, tables to be made or left, superpages, calls of policies. If
+//! the fault turns out to need one of them, this path has changed nothing, and the fault goes on
+//! there with the frame.
 
 use super::Space;
 use super::supply::Got;
@@ -13,7 +13,7 @@ use crate::system::System;
 use crate::tree::{Likely, Locked, Mapped, Place};
 use machine::{Access, PageFault, VaRange};
 
-/// What a look for a first touch has come to.
+/// The result of an attempt at a first touch.
 pub(super) enum Touch {
     /// A page of zeroes is mapped.
     Mapped,
@@ -22,8 +22,8 @@ pub(super) enum Touch {
 }
 
 impl<S: System> Space<S> {
-    /// Maps a page of zeroes at `page`, in `place`, of level 0, if the fault needs that and no
-    /// more.
+    /// Maps a page of zeroes at `page`, in `place`, which is of level 0, if the fault needs only
+    /// that.
     #[inline(always)]
     pub(super) fn touch(&self, fault: PageFault, place: Place<'_, S>, page: VaRange) -> Touch {
         debug_assert_eq!(place.level, 0, "only small slots have pages");

@@ -1,6 +1,6 @@
 //! Unmapping memory, from the call to the tables that are freed.
 //!
-//! [`Unmapping`] owns the steps that a mapping in the place of others takes, too:
+//! [`Unmapping`] has the steps, which a mapping that replaces others also takes:
 //!
 //! 1. **Lock** the slots of the range, and get all that the rest needs. Where a task may sleep in a
 //!    block of delayed invalidation, the block is opened first. Counting against the space's limits
@@ -9,8 +9,9 @@
 //! 3. **Flush** the TLBs of the CPUs that may have the translations.
 //! 4. **Free** the frames. Now the slots get the new mapping, or none, and are released.
 //!
-//! Then reserved swap space goes back, and objects that are not mapped any more. Where nothing is
-//! mapped, so do the addresses, to be used again first, and tables that are not needed.
+//! Then reserved swap space is given back, and objects that are not mapped any more are released.
+//! If nothing new is mapped, the addresses are given back, to be used again first, and so are
+//! tables that are not needed.
 
 use super::arena::TABLE;
 use super::gate::Guard;
@@ -45,8 +46,8 @@ impl<S: System> Space<S> {
         }
     }
 
-    /// Unmaps `range`, at whose start `place` was found. Its addresses are used again first, and
-    /// tables that are not needed go.
+    /// Unmaps `range`; `place` was found at its start. Its addresses are used again first, and
+    /// tables that are not needed are freed.
     #[inline(always)]
     pub(super) fn give_back<'a>(
         &'a self,
@@ -59,7 +60,7 @@ impl<S: System> Space<S> {
         Ok(())
     }
 
-    /// Leaves `range`, at whose start `place` was found, without a mapping. Returns what that
+    /// Removes all mappings in `range`, for which `place` was found at the start. Returns what that
     /// leaves.
     #[inline(always)]
     pub(super) fn clear<'a>(
@@ -80,8 +81,8 @@ impl<S: System> Space<S> {
         Ok(left)
     }
 
-    /// Gives back the addresses of `range`, which has been unmapped, and tables that it has left.
-    /// `place` was found at its start.
+    /// Gives back the addresses of `range`, which has been unmapped, and tables that it does not
+    /// need any more. `place` was found at its start.
     #[inline]
     pub(super) fn given_back(&self, place: Place<'_, S>, range: VaRange, left: Left) {
         self.arenas.unmapped(range);
@@ -98,8 +99,8 @@ impl<S: System> Space<S> {
         locked.unwrap_or_else(|_| unreachable!("whole slots need no memory"));
         let (mut usage, mut attached) = (Usage::NONE, Vec::new());
         for part in removal.locked.parts().occupied() {
-            // Without room an object may end here; that waits for no lock, and no task waits any
-            // more for the slots that are locked.
+            // Without room an object may end here; that waits for no lock, and no other task waits
+            // for the locked slots any more.
             let _ = keep_attachments(&part, &mut usage, &mut attached);
         }
         let rules = self.rules_mut(&mut removal.locked);
@@ -118,9 +119,9 @@ impl<S: System> Space<S> {
         self.report(op, Change::Unmapped(ALL));
     }
 
-    /// Frees tables that `range`, at whose start `place` was found, does not need any more: those
-    /// whose entries share no line with others', and in place of the others those that this CPU
-    /// left longest ago.
+    /// Frees tables that `range` does not need any more; `place` was found at its start. It frees
+    /// those whose entries share no line with others', and in place of the others those that this
+    /// CPU left longest ago.
     pub(super) fn trim(&self, place: Place<'_, S>, range: VaRange) {
         if place.level == 0 && range.end <= place.range.end {
             self.vacate(place)
@@ -155,8 +156,8 @@ impl<S: System> Space<S> {
         }
     }
 
-    /// Remembers a slot of level 0 that has become empty, and frees the table of the one that is
-    /// forgotten for it.
+    /// Remembers a slot of level 0 that has become empty, and frees the table of the slot that is
+    /// forgotten instead.
     fn vacate(&self, place: Place<'_, S>) {
         let is_spare = place.level == 0 && place.slot.is_empty();
         if is_spare && let Some(other) = self.arenas.vacated(place.range.start) {
@@ -165,7 +166,7 @@ impl<S: System> Space<S> {
     }
 }
 
-/// What mappings leave behind when they go.
+/// What unmapped mappings leave behind.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Left {
     Nothing,
@@ -173,20 +174,20 @@ pub(super) enum Left {
     Tables,
 }
 
-/// A range whose mappings are on their way out: locked, and nothing has changed yet.
+/// A locked range whose mappings are to be removed; nothing has changed yet.
 pub(super) struct Unmapping<'a, S: System> {
     space: &'a Space<S>,
     removal: Removal<'a, S>,
     /// The usage of the mappings.
     usage: Usage,
-    /// Keeps their objects. An object may go with its last attachment, and write; so not while
-    /// slots are locked.
+    /// Keeps their objects alive: an object may end, and write, with its last attachment, which
+    /// must not happen while slots are locked.
     attached: Vec<Attached<S>>,
 }
 
 impl<'a, S: System> Unmapping<'a, S> {
-    /// In a space where nothing is locked yet; [`Unmapping::lock`] is a step of its own as
-    /// [`Removal::lock`] is.
+    /// An unmapping that has locked nothing yet; [`Unmapping::lock`] is a step of its own for
+    /// speed, as [`Removal::lock`] is.
     #[inline(always)]
     pub(super) fn new(space: &'a Space<S>) -> Self {
         Unmapping {
@@ -197,8 +198,8 @@ impl<'a, S: System> Unmapping<'a, S> {
         }
     }
 
-    /// Locks `range`, at whose start `place` was found, and gets all that is needed to change the
-    /// mappings there. After an error it is to be dropped.
+    /// Locks `range`, for which `place` was found at the start, and gets all that is needed to
+    /// change the mappings there. After an error the caller drops it.
     #[track_caller]
     #[inline(always)]
     pub(super) fn lock(&mut self, place: Place<'a, S>, range: VaRange) -> Result<(), Error> {
@@ -226,7 +227,7 @@ impl<'a, S: System> Unmapping<'a, S> {
         self.usage
     }
 
-    /// Counts the mappings, which go, against the space's limits.
+    /// Counts the removal of the mappings against the space's limits.
     #[inline(always)]
     pub(super) fn count(&self) -> Result<(), Error> {
         debug_assert!(
@@ -238,7 +239,7 @@ impl<'a, S: System> Unmapping<'a, S> {
             .count(self.usage, Usage::NONE)
     }
 
-    /// Takes the pages away. When it returns, no CPU can reach them.
+    /// Removes the pages. When it returns, no CPU can reach them.
     #[inline(always)]
     pub(super) fn take_pages(&mut self) {
         if self.removal.has_pages() {
@@ -254,7 +255,7 @@ impl<'a, S: System> Unmapping<'a, S> {
         self.removal.free(&mut gather);
     }
 
-    /// Puts a mapping with `attributes`, or nothing, in the place of the mappings. Returns what that
+    /// Sets a mapping with `attributes`, or none, in the place of the mappings. Returns what that
     /// leaves.
     #[inline(always)]
     pub(super) fn set(&mut self, attributes: Option<Attributes<S>>) -> Left {
@@ -288,7 +289,7 @@ fn prepare<S: System>(
     keep_attachments(&part, usage, kept)
 }
 
-/// Puts a mapping with `attributes`, or nothing, in the place of all of `part`. Returns what that
+/// Sets a mapping with `attributes`, or none, in the place of all of `part`. Returns what that
 /// leaves.
 #[inline(always)]
 fn set<S: System>(mut part: Part<'_, S>, attributes: Option<Attributes<S>>) -> Left {
@@ -300,7 +301,7 @@ fn set<S: System>(mut part: Part<'_, S>, attributes: Option<Attributes<S>>) -> L
     }
 }
 
-/// Puts a mapping with `attributes`, or nothing, in the place of all that is `locked`.
+/// Sets a mapping with `attributes`, or none, in the place of all that is `locked`.
 #[inline(never)]
 fn set_several<S: System>(locked: &mut Locked<'_, S>, attributes: Option<Attributes<S>>) -> Left {
     let left = locked.parts().map(|part| set(part, attributes.clone()));

@@ -1,14 +1,14 @@
-//! Which slots are given out.
+//! Allocation of slots.
 //!
 //! Pages that are written together go to neighbouring slots, in one write; CPUs that swap out
-//! beside each other write no common line of the table. So each CPU has a *region* of 64
-//! slots to itself, from which it carves runs; when that has no run of the wanted length it
-//! moves on to the next that no CPU has. If a few of these are too fragmented, or there are
-//! none, it takes free slots anywhere, other CPUs' regions included.
+//! concurrently write no common line of the table. So each CPU has a *region* of 64 slots to
+//! itself, from which it carves runs; when that has no run of the requested length it moves on to
+//! the next that no CPU has. If a few of these are too fragmented, or there are none, it takes free
+//! slots anywhere, other CPUs' regions included.
 //!
-//! A byte for each region says whether a CPU has it and whether it seemed to be full. That
-//! is where to look first and no more: a slot is free if its word is 0, and taken by
-//! exchanging that.
+//! A byte for each region records that a CPU has it, and that it seemed to be full. It is only a
+//! hint where to look first: a slot is free if its word is 0, and a task takes it by exchanging
+//! that word.
 //!
 //! # Why a refusal is exact
 //! Looking at each word once proves nothing: a slot may be freed behind the search while
@@ -28,7 +28,7 @@ use machine::{Atomic, AtomicInt, Frame, Ordering, Platform};
 /// The most slots one [`SwapSpace::allocate`] gives.
 pub const CLUSTER: usize = 32;
 
-/// How many regions are searched for a whole run.
+/// The number of regions that are searched for a whole run.
 const TRIES: usize = 16;
 /// A CPU without a region.
 pub(super) const NOWHERE: usize = usize::MAX;
@@ -59,10 +59,10 @@ impl<M: Platform> SwapSpace<M> {
         Some(slots)
     }
 
-    /// Takes a slot that has no part in the cache, for an owner that finds its page by itself
-    /// and lets one task at a time read or write it; with one reference, the owner's. Look-ups of
-    /// private memory that come by an old number find it gone. `None` if no slot is free; that is
-    /// exact. As fast as [`SwapSpace::allocate`].
+    /// Takes a slot that has no part in the cache, with one reference, for an owner that finds its
+    /// page by itself and lets one task at a time read or write it. Look-ups of private memory with
+    /// an old number find it gone. `None` if no slot is free; that is exact. As fast as
+    /// [`SwapSpace::allocate`].
     #[must_use = "a slot that is not released is lost"]
     pub fn reserve(&self) -> Option<u32> {
         let slots = self.take(1, |_| Word::OWNED)?;
@@ -70,7 +70,7 @@ impl<M: Platform> SwapSpace<M> {
         Some(slots.start)
     }
 
-    /// Gives `count` neighbouring slots their words, the first of them at least.
+    /// Takes `count` neighbouring slots, or fewer but at least one, and sets their words.
     #[inline(always)]
     fn take(&self, count: usize, word: impl Fn(usize) -> Word) -> Option<Range<u32>> {
         if count == 0 {
@@ -80,7 +80,7 @@ impl<M: Platform> SwapSpace<M> {
             .or_else(|| self.anywhere(count, &word))
     }
 
-    /// A slot of this region has been freed.
+    /// Notes that a slot of this region has been freed.
     #[inline]
     pub(super) fn has_free(&self, region: usize) {
         let hint = &self.hints[region];
@@ -164,7 +164,7 @@ impl<M: Platform> SwapSpace<M> {
         (taken > 0).then(|| first..first + taken)
     }
 
-    /// Gives `region` up for the next that no CPU has and that does not seem full.
+    /// Gives up `region` for the next one that no CPU has and that does not seem full.
     fn move_on(&self, own: &Own<M>, region: usize, home: usize) -> usize {
         let next = if region == NOWHERE {
             home
@@ -229,7 +229,7 @@ impl<M: Platform> SwapSpace<M> {
         free.find_map(|(number, index)| Self::claim(&slots[index..], number, count, word))
     }
 
-    /// Where the CPU begins: CPUs begin apart.
+    /// The region at which the CPU begins; CPUs begin at different ones.
     fn home(&self, pin: &M::Pin) -> usize {
         self.own.index(pin) * self.regions() / self.own.cpus().len()
     }

@@ -1,4 +1,4 @@
-//! Into memory, and out of the cache.
+//! Brings slots into memory, and takes pages out of the cache.
 
 use super::slot::Word;
 use super::space::SwapSpace;
@@ -9,15 +9,15 @@ use machine::{Frame, PagerError, Platform};
 pub enum SwapIn<'a, M: Platform, H> {
     /// The content is in memory.
     Cached(H),
-    /// It is not, and no task reads it in: the caller does.
+    /// It is not, and no task reads it in: the caller must.
     Load(Loading<'a, M>),
     /// The slot is free, or its owner needs no cache: the page-table entry with its
     /// number is gone.
     Gone,
 }
 
-/// The right, and the duty, to read a slot in; others wait for it. Dropped, it lets
-/// one of them try.
+/// The right, and the duty, to read a slot in; other tasks wait for that. Dropping it lets one of
+/// them try.
 #[must_use = "others wait until it is finished or dropped"]
 pub struct Loading<'a, M: Platform> {
     space: &'a SwapSpace<M>,
@@ -45,8 +45,8 @@ impl<M: Platform> SwapSpace<M> {
     /// `Page::try_retain`, with acquire ordering); its result releases the page when dropped. It
     /// may be asked for a frame that has nothing to do with the slot any more.
     ///
-    /// The caller has a reference of the slot; or it looks, when it has locked its page-table
-    /// entry, whether that holds the slot's number still and [`SwapSpace::holds`] says so too.
+    /// The caller has a reference to the slot; or, when it has locked its page-table entry, it
+    /// checks that the entry still holds the slot's number and that [`SwapSpace::holds`] is true.
     /// It holds no spin lock and is not pinned.
     pub fn begin_in<H>(&self, slot: u32, hold: impl Fn(Frame) -> Option<H>) -> SwapIn<'_, M, H> {
         let mut round = 0;
@@ -75,7 +75,7 @@ impl<M: Platform> SwapSpace<M> {
     }
 
     /// The right to read a slot in that is still needed, if its content is not in memory and
-    /// no task is busy with it: for a caller that expects it to be wanted. Waits for nothing. O(1).
+    /// no task is busy with it: for a caller that expects it to be needed. Waits for nothing. O(1).
     pub fn try_load(&self, slot: u32) -> Option<Loading<'_, M>> {
         let absent = |word: Word| word.is_absent().then(|| word.busy());
         self.change(slot, absent)?;
@@ -85,14 +85,14 @@ impl<M: Platform> SwapSpace<M> {
     /// Takes `frame` out of the cache, if the slot's content is there and no task reads or
     /// evicts it now. The slot's content is on the pager, as it is in the frame. O(1).
     ///
-    /// `freeze` drops all references of the page at once if there are no others than the
-    /// cache's and the caller's (as `Page::freeze`); whether it did. It must not wait.
+    /// `freeze` drops all references of the page at once if there are no others than the cache's
+    /// and the caller's (as `Page::freeze`), and returns true if it did. It must not wait.
     pub fn uncache(&self, slot: u32, frame: Frame, freeze: impl FnOnce() -> bool) -> Eviction {
         self.take_out(slot, frame, freeze, |word| word)
     }
 
-    /// Takes the page out of the cache for a caller that has a reference of the slot, which goes
-    /// with the page if that is evicted.
+    /// Takes the page out of the cache for a caller that has a reference to the slot; if the page
+    /// is evicted, that reference is dropped, too.
     #[inline]
     pub(crate) fn uncache_and_release(
         &self,
@@ -103,8 +103,7 @@ impl<M: Platform> SwapSpace<M> {
         self.take_out(slot, frame, freeze, Word::released)
     }
 
-    /// Takes the page out of the cache; the word of an evicted page's slot changes to `last` of it,
-    /// too.
+    /// Takes the page out of the cache; for an evicted page `last` also changes its slot's word.
     #[inline]
     fn take_out(
         &self,
@@ -128,7 +127,7 @@ impl<M: Platform> SwapSpace<M> {
         }
     }
 
-    /// Ends being busy with a slot; its word from now on.
+    /// Ends being busy with a slot, and returns its new word.
     fn settle(&self, slot: u32, frame: Option<Frame>) -> Word {
         let change = self.change(slot, |word| Some(word.settled(frame)));
         change.expect("every word can be settled").1
@@ -136,7 +135,7 @@ impl<M: Platform> SwapSpace<M> {
 }
 
 impl<M: Platform> Loading<'_, M> {
-    /// The slot.
+    /// The slot's number.
     pub fn slot(&self) -> u32 {
         self.slot
     }
@@ -160,8 +159,8 @@ impl<M: Platform> Loading<'_, M> {
     }
 
     /// Puts `frame`, which has the slot's content, into the cache, with a reference of its page
-    /// that the caller gives, and wakes the tasks that wait. `false` if the slot is not needed any
-    /// more: it is free, and the reference is the caller's still.
+    /// that the caller gives, and wakes the tasks that wait. Returns false if the slot is not
+    /// needed any more: then it is free, and the reference is still the caller's.
     #[must_use = "whether the cache has taken the reference"]
     pub fn finish(self, frame: Frame) -> bool {
         self.check();

@@ -13,14 +13,14 @@ const FRAME_SHIFT: u32 = 3;
 const FRAME: u64 = (u32::MAX as u64) << FRAME_SHIFT;
 const REFERENCES_SHIFT: u32 = FRAME_SHIFT + 32;
 const REFERENCE: u64 = 1 << REFERENCES_SHIFT;
-/// Half of the largest count: counting beyond is an error, long before a count wraps.
+/// Half of the largest count: exceeding it is an error, long before a count wraps.
 const MOST: u32 = 1 << (63 - REFERENCES_SHIFT);
 
 impl Word {
     /// A free slot.
     pub(super) const FREE: Word = Word(0);
 
-    /// One reference, and no part in the cache, as the bits of the frame say.
+    /// One reference, and no part in the cache, which the bits of the frame mark.
     pub(super) const OWNED: Word = Word(REFERENCE | 1 << FRAME_SHIFT);
 
     /// One reference, and `frame` in the cache.
@@ -71,27 +71,27 @@ impl Word {
         Word(self.0 | WAITERS)
     }
 
-    /// With one reference more.
+    /// The word with one more reference.
     pub(super) fn retained(self) -> Word {
         assert!(self.references() < MOST, "swap slot references overflow");
         Word(self.0 + REFERENCE)
     }
 
-    /// With one reference less: free, if it was the last of an idle slot.
+    /// The word with one reference less: free, if it was the last of an idle slot.
     #[inline]
     pub(super) fn released(self) -> Word {
         assert!(self.references() > 0, "a swap slot is released twice");
         Word(self.0 - REFERENCE).kept()
     }
 
-    /// No longer busy, with `frame` in the cache; free if no reference is left.
+    /// The word no longer busy, with `frame` in the cache; free if no reference is left.
     #[inline]
     pub(super) fn settled(self, frame: Option<Frame>) -> Word {
         debug_assert!(self.is_busy(), "no task is busy with the slot");
         Word(self.0 & !(BUSY | WAITERS)).with_frame(frame).kept()
     }
 
-    /// Free if the slot has no references and no task is busy with it.
+    /// The word, or [`Word::FREE`] if the slot has no references and no task is busy with it.
     #[inline]
     fn kept(self) -> Word {
         if self.references() == 0 && !self.is_busy() {
@@ -157,14 +157,14 @@ impl<M: Machine> Slot<M> {
     /// Adds a reference; the caller has one, or a page-table entry's locked.
     #[inline]
     pub(super) fn retain(&self) {
-        // Relaxed: it says nothing but that the slot stays, which it does anyway.
+        // Relaxed: it only keeps the slot, which the caller's reference keeps already.
         let old = Word(self.0.fetch_add(REFERENCE, Ordering::Relaxed)).references();
         assert!(old > 0, "a free swap slot is retained");
         assert!(old < MOST, "swap slot references overflow");
     }
 
-    /// Says that the caller is about to sleep; `false` if no task is busy any more. Under the
-    /// lock of the queue, which orders it.
+    /// Announces that the caller is about to sleep. Returns false if no task is busy any more.
+    /// Under the lock of the queue, which orders it.
     #[inline]
     pub(super) fn wait(&self) -> bool {
         let waited_for = |word: Word| word.is_busy().then(|| word.waited_for());

@@ -23,7 +23,7 @@ pub struct SwapSpace<M: Platform> {
     pager: Box<dyn Pager<M>>,
     slots: u32,
     table: Box<[Region<M>]>,
-    /// A hint for each region, see [`super::allocate`], and some for none.
+    /// A hint for each region, see [`super::allocate`], and padding.
     pub(super) hints: Box<[M::AtomicU8]>,
     pub(super) own: PerCpu<Own<M>, M>,
     /// Tasks that wait for a slot that is busy.
@@ -70,12 +70,12 @@ impl<M: Platform> SwapSpace<M> {
         Ok(space)
     }
 
-    /// How many regions they make.
+    /// The number of regions.
     pub(super) fn regions(&self) -> usize {
         self.table.len()
     }
 
-    /// How many slots there are.
+    /// The number of slots.
     pub fn slots(&self) -> u32 {
         self.slots
     }
@@ -112,8 +112,8 @@ impl<M: Platform> SwapSpace<M> {
         self.change(slot, here).is_some()
     }
 
-    /// Drops a reference. With the last the slot is free; if it was cached, this is its frame,
-    /// and the cache's reference of the page is the caller's.
+    /// Drops a reference. With the last the slot becomes free; if it was cached, this returns its
+    /// frame, and the cache's reference to the page is the caller's.
     ///
     /// # Panics
     /// If there is none.
@@ -124,19 +124,19 @@ impl<M: Platform> SwapSpace<M> {
         old.frame().filter(|_| new == Word::FREE)
     }
 
-    /// How many references the slot has, a moment ago; with one, its owner is alone.
+    /// The number of references that the slot had a moment ago; if it is 1, its owner is alone.
     pub fn references(&self, slot: u32) -> u32 {
         self.slot(slot).load().references()
     }
 
-    /// Returns true if the slot's content is cached in `frame`. A fault asks once more when it has
-    /// locked its page-table entry, unless it had a reference of the slot all the time.
+    /// Returns true if the slot's content is cached in `frame`. A fault checks this again when it
+    /// has locked its page-table entry, unless it had a reference to the slot all the time.
     pub fn holds(&self, slot: u32, frame: Frame) -> bool {
         self.slot(slot).load().frame() == Some(frame)
     }
 
-    /// Writes `frames` to the slots `first`, `first + 1`, …, each of which the caller has a
-    /// reference of. May block.
+    /// Writes `frames` to consecutive slots from `first` on; the caller has a reference to each.
+    /// May block.
     ///
     /// # Errors
     /// If the pager fails; then the content of these slots is undefined.
@@ -153,7 +153,7 @@ impl<M: Platform> SwapSpace<M> {
         self.pager.read(machine, first.into(), frames)
     }
 
-    /// The pager is asked for slots only, whatever lies behind them.
+    /// Panics if the run goes beyond the last slot: the pager may have other pages behind it.
     fn check(&self, first: u32, count: usize) {
         let end = first as usize + count;
         assert!(end <= self.slots as usize, "no swap slot {}", end - 1);
@@ -204,7 +204,8 @@ impl<M: Platform> SwapSpace<M> {
         }
     }
 
-    /// Notes that the calling CPU has taken `count` slots, so many of them cached.
+    /// Counts `count` slots that the calling CPU has taken, `cached` of them with a page in the
+    /// cache.
     pub(super) fn count_allocated(&self, count: u64, cached: u64) {
         debug_assert!(cached <= count, "more slots are cached than taken");
         let own = self.own.get(&M::pin());
@@ -213,18 +214,18 @@ impl<M: Platform> SwapSpace<M> {
         own.allocated.fetch_add(count, Ordering::Release);
     }
 
-    /// Sleeps until no task is busy with the slot, or a little less.
+    /// Sleeps until no task is busy with the slot, or returns a little earlier.
     pub(super) fn wait(&self, slot: u32) {
         let slot = self.slot(slot);
         self.waiting.sleep(slot.key(), || slot.wait());
     }
 
-    /// How many slots were ever taken.
+    /// The number of slots that were ever taken.
     pub(super) fn allocated(&self) -> u64 {
         self.sum(|own| own.allocated.load(Ordering::Acquire))
     }
 
-    /// How many slots were ever freed.
+    /// The number of slots that were ever freed.
     pub(super) fn freed(&self) -> u64 {
         self.sum(|own| own.freed.load(Ordering::Acquire))
     }

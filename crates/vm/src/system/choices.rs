@@ -1,4 +1,4 @@
-//! Choices that take no code of a system.
+//! Choices of a system that need no code of its own.
 
 /// The tables of a child for 2 MiB of its parent's private memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ impl Default for ForkTables {
     }
 }
 
-/// How the mappings of an object's page are found.
+/// How the VM finds the mappings of an object's page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum ObjectPages {
     /// By the object's attachments, which say where the page may be mapped. A mapping is an entry

@@ -5,17 +5,17 @@ use crate::error::Error;
 use crate::prot::Prot;
 use machine::{Access, Frame, Machine, VaRange};
 
-/// The locks of a space beside its slots, and the records that a system keeps of its regions:
-/// Linux's `mmap_lock` and VMAs with their anon_vma chains, OpenBSD's `vm_map` and entries with
-/// their amaps.
+/// The locks of a space in addition to its slots', and the records that a system keeps of its
+/// regions: Linux's `mmap_lock` and VMAs with their anon_vma chains, OpenBSD's `vm_map` and entries
+/// with their amaps.
 ///
-/// Each operation passes the gate once: before it locks any slot, [`Gate::begin`] returns its guard;
-/// then [`Gate::report`] is told of each change. The VM's own answers are in its tree
+/// Each operation passes the gate once: before it locks any slot, [`Gate::begin`] returns its
+/// guard; then [`Gate::report`] is told of each change. The VM's own answers are in its tree
 /// (`crate::tree`): it asks the gate for nothing. So a gate adds just the cost of its structures,
 /// and the waits for their locks.
 ///
-/// Reports cannot fail: the operation has succeeded. But for [`Change::Unmapping`] and
-/// [`Change::Faulted`], no slot, page or pmap is locked then.
+/// Reports cannot fail: the operation has succeeded. No slot, page or pmap is locked during a
+/// report, except for [`Change::Unmapping`] and [`Change::Faulted`].
 ///
 /// The default of each method does nothing.
 pub trait Gate<M: Machine>: Part<M> {
@@ -31,10 +31,10 @@ pub trait Gate<M: Machine>: Part<M> {
     /// Held while pages come, go or change their rights; ends when dropped.
     type Pmap<'a>: Default;
 
-    /// An empty space's.
+    /// Makes the locks and records of an empty space.
     fn new_space(&self) -> Self::Space;
 
-    /// A new object's.
+    /// Makes the data of a new object.
     fn new_object(&self) -> Self::Object;
 
     /// Labels the memory of a space, which stays where it is from now on.
@@ -46,7 +46,7 @@ pub trait Gate<M: Machine>: Part<M> {
         Self::Guard::default()
     }
 
-    /// Says what the operation changes in the space.
+    /// Tells the gate what the operation changes in the space.
     #[inline]
     fn report<'a>(
         &'a self,
@@ -116,7 +116,7 @@ pub enum Change<'a, M: Machine, G: Gate<M>> {
 }
 
 impl<'a, M: Machine, G: Gate<M>> Change<'a, M, G> {
-    /// The same change of a gate `H` that has the same data: one that `G` wraps.
+    /// This change for a gate `H` that has the data of `G`: one that `G` wraps.
     #[inline]
     pub fn of<H>(self) -> Change<'a, M, H>
     where
@@ -145,7 +145,7 @@ pub struct Mapping<'a, O> {
     pub object: Option<(&'a O, u64)>,
 }
 
-/// The default: nothing. The slots' locks do all, and the tree has the mappings.
+/// The default gate, which does nothing: the slots' locks suffice, and the tree has the mappings.
 #[derive(Debug)]
 pub struct NoGate;
 

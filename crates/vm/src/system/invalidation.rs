@@ -33,19 +33,20 @@ pub unsafe trait Invalidation<M: Machine>: Part<M> {
     /// takes no lock, and the block ends with the flush or before anything that may sleep.
     fn may_sleep(&self) -> bool;
 
-    /// Opens a block; at most one a task. See [`Invalidation::may_sleep`] for when.
+    /// Opens a block at the time that [`Invalidation::may_sleep`] says; a task has at most one.
     fn begin(&self) -> Self::Block<'_>;
 
-    /// A mapping of `page` (frame `frame`) goes in this block. Under the page's PV lock.
+    /// Notes in this block that a mapping of `page`, in `frame`, is removed. Under the page's PV
+    /// lock.
     fn note(&self, block: &Self::Block<'_>, frame: Frame, page: &Self::Page);
 
-    /// Before a lock of a slot, or of the pmap, is taken to make a mapping.
+    /// Called before a lock of a slot, or of the pmap, is taken to make a mapping.
     #[inline]
     fn enter(&self) -> Self::Held<'_> {
         Self::Held::default()
     }
 
-    /// Before the PV lock of a page is taken to remove all its mappings.
+    /// Called before the PV lock of a page is taken to remove all its mappings.
     #[inline]
     fn reverse(&self) -> Self::Held<'_> {
         Self::Held::default()

@@ -36,7 +36,7 @@ use machine::Platform;
 pub trait System: Sized + 'static {
     /// The machine on which it runs.
     type Machine: Platform;
-    /// The locks of a space beside its slots, and its records.
+    /// The locks of a space in addition to its slots', and its records.
     type Gate: Gate<Self::Machine>;
     /// How removal by the reverse map waits.
     type Invalidation: Invalidation<Self::Machine>;

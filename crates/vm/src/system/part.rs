@@ -15,7 +15,7 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// An extent of so many CPUs, frames and pages of swap space.
+    /// An extent of these CPUs, `frames` frames and `swap` pages of swap space.
     pub const fn new(cpus: CpuRange, frames: usize, swap: u64) -> Self {
         Extent { cpus, frames, swap }
     }
@@ -33,13 +33,13 @@ pub trait Part<M: Machine>: Sized + Send + Sync + 'static {
     fn new(config: &Self::Config, extent: Extent) -> Result<Self, Error>;
 
     /// Returns true if the part need not be told of operations on memory that only their task
-    /// knows; never changes. Where all parts are silent, the first touch of private memory and the end of
-    /// a page with one mapping and no holder take short paths.
+    /// knows; never changes. Where all parts are silent, the first touch of private memory and the
+    /// end of a page with one mapping and no holder take short paths.
     #[inline(always)]
     fn is_silent(&self) -> bool {
         false
     }
 
-    /// Labels its memory ([`machine::Atomics::label`]); `self` stays where it is from now on.
+    /// Labels its memory ([`machine::Atomics::label`]); `self` does not move from now on.
     fn label(&self) {}
 }

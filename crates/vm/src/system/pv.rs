@@ -9,7 +9,7 @@ use sync::RawLock;
 
 /// Which lock protects a page's PV list: its own, or one that it shares with other pages.
 ///
-/// It is silent ([`Part::is_silent`]) if a list is not locked that no other task can know of.
+/// It is silent ([`Part::is_silent`]) if a list that no other task can know of is not locked.
 ///
 /// # Safety
 /// No two [`PvLocking::Held`] of one frame exist at a time; locking synchronizes with the unlock
@@ -18,9 +18,8 @@ pub unsafe trait PvLocking<M: Machine>: Part<M> {
     /// A list, locked until this is dropped.
     type Held<'a>;
 
-    /// Returns true if one lock is that of all 512 pages of an aligned block, and perhaps of
-    /// others, which never changes. If not, `own` is the page's lock, so that the VM may lock some
-    /// together.
+    /// Returns true if all 512 pages of an aligned block, and perhaps others, have one lock; never
+    /// changes. If not, `own` is the page's lock, so that the VM may lock several together.
     fn is_per_block(&self) -> bool;
 
     /// Returns true if two frames have the same lock. Asked only if [`PvLocking::is_per_block`].
@@ -32,7 +31,7 @@ pub unsafe trait PvLocking<M: Machine>: Part<M> {
     /// Locks the list of the page in `frame`, if that needs no waiting.
     fn try_lock<'a>(&'a self, frame: Frame, own: &'a PvLock<M>) -> Option<Self::Held<'a>>;
 
-    /// Returns true if the list of the page in `frame` is locked, a moment ago: for assertions.
+    /// Returns true if the list of the page in `frame` was locked a moment ago: for assertions.
     fn is_locked(&self, frame: Frame, own: &PvLock<M>) -> bool;
 }
 
@@ -110,9 +109,9 @@ impl<M: Machine> Drop for PvByteHeld<'_, M> {
 ///
 /// A chunk is a frame that belongs to one pmap. A pmap's record of its chunks is changed under the
 /// pmap's lock ([`Gate::lock_pmap`](super::Gate::lock_pmap)), or by a task that has the pmap to
-/// itself. With chunks, forks copy tables whatever the options say: a table that several have has
-/// entries in tables. Chunks may be locked in blocks of the delayed invalidation, in which a task
-/// may sleep therefore ([`Invalidation::may_sleep`](super::Invalidation::may_sleep)).
+/// itself. With chunks, forks copy tables whatever the options say: a shared table needs PV entries
+/// in tables. A task may lock chunks in a block of the delayed invalidation, so it must be allowed
+/// to sleep there ([`Invalidation::may_sleep`](super::Invalidation::may_sleep)).
 ///
 /// # Safety
 /// An entry that was taken is not handed out again until it is given back; it stays where it is,
@@ -129,7 +128,7 @@ pub unsafe trait PvChunks<M: Machine>: Part<M> {
     where
         M: Memory;
 
-    /// Makes `frame`, which becomes the chunk's, one of the pmap at `owner` with this tag.
+    /// Makes `frame` a chunk of the pmap at `owner` with this tag.
     fn add(&self, machine: &M, pmap: &Self::Pmap, frame: Frame, owner: *const (), tag: Asid)
     where
         M: Memory;
@@ -142,17 +141,17 @@ pub unsafe trait PvChunks<M: Machine>: Part<M> {
     /// Gives an entry back, which is on no list.
     ///
     /// # Safety
-    /// It was taken from this pmap's.
+    /// It was taken from this pmap's chunks.
     unsafe fn give(&self, machine: &M, pmap: &Self::Pmap, pv: Pv)
     where
         M: Memory;
 
-    /// Calls `free` with the chunks in which no entry is taken, which are the caller's then.
+    /// Calls `free` with the chunks in which no entry is taken; they are then the caller's.
     fn trim(&self, machine: &M, pmap: &Self::Pmap, free: impl FnMut(Frame))
     where
         M: Memory;
 
-    /// Where the mapping of a taken entry is.
+    /// The address that the mapping of a taken entry maps.
     ///
     /// # Safety
     /// The caller holds the PV lock of the page that lists the entry.
@@ -160,10 +159,10 @@ pub unsafe trait PvChunks<M: Machine>: Part<M> {
     where
         M: Memory;
 
-    /// The mapping of a taken entry is at `address` now.
+    /// Records that the mapping of a taken entry is now at `address`.
     ///
     /// # Safety
-    /// As for [`PvChunks::address`].
+    /// The caller holds the PV lock of the page that lists the entry.
     unsafe fn set_address(&self, machine: &M, pv: Pv, address: usize)
     where
         M: Memory;
@@ -171,18 +170,19 @@ pub unsafe trait PvChunks<M: Machine>: Part<M> {
     /// The owner of a taken entry, as given to [`PvChunks::add`].
     ///
     /// # Safety
-    /// As for [`PvChunks::address`].
+    /// The caller holds the PV lock of the page that lists the entry.
     unsafe fn owner(&self, machine: &M, pv: Pv) -> *const ()
     where
         M: Memory;
 
-    /// The pmap whose mappings are to go when there is no frame for a chunk; they take turns:
-    /// the next call returns another, as long as there are others. No lock is held.
+    /// The next pmap to lose mappings when there is no frame for a chunk. Pmaps take turns: the
+    /// next call returns another one, as long as there are others. No lock is held.
     fn next_victim(&self, machine: &M) -> Option<Victim>
     where
         M: Memory;
 
-    /// The mappings whose entries are in the victim's chunk, if that is still this pmap's.
+    /// Calls `see` with the addresses of the mappings whose entries are in the victim's chunk, if
+    /// that is still this pmap's.
     fn mappings_of(&self, machine: &M, pmap: &Self::Pmap, victim: Victim, see: impl FnMut(usize))
     where
         M: Memory;
@@ -197,7 +197,7 @@ pub struct Victim {
     pub chunk: Option<Frame>,
 }
 
-/// The default: there are none, and entries are in tables ([`crate::pv`]).
+/// The default: no chunks; entries are in tables ([`crate::pv`]).
 #[derive(Debug)]
 pub enum NoChunks {}
 

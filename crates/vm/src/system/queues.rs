@@ -1,4 +1,4 @@
-//! The queues of pages that a system has beside the caches of frames.
+//! The queues of pages that a system has in addition to the caches of frames.
 
 use super::{Extent, Part};
 use crate::error::Error;
@@ -9,7 +9,7 @@ use machine::{Frame, Machine};
 pub enum Purpose {
     /// A page.
     Page,
-    /// A table, a node of the VM's own, a chunk of PV entries.
+    /// The VM's own data: a table, a node, or a chunk of PV entries.
     Own,
 }
 
@@ -24,29 +24,31 @@ pub trait PageQueues<M: Machine>: Part<M> {
     /// Held while a frame is taken from the free ones or comes back to them.
     type Free<'a>: Default;
 
-    /// Before a frame is taken from the free ones. Perhaps under a slot's lock, or a page's.
+    /// Called before a frame is taken from the free ones, perhaps under the lock of a slot or a
+    /// page.
     #[inline]
     fn take(&self, _purpose: Purpose) -> Self::Free<'_> {
         Self::Free::default()
     }
 
-    /// Before a frame comes back to them; as [`PageQueues::take`].
+    /// Called before a frame comes back to the free ones, perhaps under the lock of a slot or a
+    /// page.
     #[inline]
     fn give(&self, _purpose: Purpose) -> Self::Free<'_> {
         Self::Free::default()
     }
 
-    /// A fault has mapped the page, copied it to write, or let it be written. Under the lock of the
-    /// slot.
+    /// Called when a fault has mapped the page, copied it to write, or let it be written. Under the
+    /// lock of the slot.
     #[inline]
     fn activate(&self, _frame: Frame) {}
 
-    /// The page has gone; its frame is the caller's, and free soon.
+    /// Called when the page has gone; its frame is the caller's, and soon free.
     #[inline]
     fn remove(&self, _frame: Frame) {}
 }
 
-/// The default: none.
+/// The default: no queues.
 #[derive(Debug)]
 pub struct NoQueues;
 

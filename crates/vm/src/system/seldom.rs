@@ -1,10 +1,10 @@
-//! Guards that are seldom there.
+//! Guards that are seldom held.
 
 use core::mem::ManuallyDrop;
 use core::ops::{Deref, DerefMut};
 
-/// A guard, or none, as mostly: then nothing is called when it is dropped. (The code that drops a
-/// guard which may be of several kinds is not inlined, and looks there whether there is one.)
+/// An optional guard that is mostly absent: then its drop calls nothing. (The drop code of a guard
+/// that may be of several kinds is not inlined, and checks for a guard only after the call.)
 #[derive(Debug)]
 pub struct Seldom<G>(ManuallyDrop<Option<G>>);
 

@@ -1,4 +1,4 @@
-//! Walking all slots so that no operation overtakes.
+//! Walks over all slots that no operation overtakes.
 
 #[cfg(test)]
 mod model;
@@ -11,19 +11,19 @@ use machine::{Cpus, Platform, VaRange};
 
 /// A walk over a tree that holds one slot, and takes the next before it releases it.
 ///
-/// An operation holds all slots of its range to its end, and takes them in the same order:
-/// so the walk finds it done in all of its range, or nowhere. Operations on ranges apart
-/// may be seen in another order than they were done in.
+/// An operation holds all slots of its range to its end, and locks them in the same order: so the
+/// walk finds it done in all of its range, or nowhere. It may see operations on separate ranges in
+/// another order than they were done.
 ///
-/// Empty slots are passed over without their locks, and looked at again with the next slot locked:
-/// an operation on one of them is then either seen, or it waits for a slot that the walk holds, or
-/// the walk has passed all of its slots.
+/// The walk passes over empty slots without their locks, and checks them again with the next slot
+/// locked: then it sees an operation on one of them, or the operation waits for a slot that the
+/// walk holds, or the walk has passed all of its slots.
 ///
 /// Walks that only read a slot *share* it. The first is counted in the slot under its lock, and
 /// then releases the lock; others come under the lock, or without it while the count is not 0. An
 /// operation that locks the slot to change it closes the count and waits until the last of them has
-/// gone on; no new one comes meanwhile. So of the lock's holders and the walks, one is alone, or
-/// all only read.
+/// gone on; no new one comes meanwhile. So either one lock holder or walk has the slot alone, or
+/// all only read it.
 pub(crate) struct Coupled<'a, S: System> {
     tree: &'a Tree<S>,
     held: Option<(Place<'a, S>, Hold<S::Machine>)>,
@@ -49,7 +49,7 @@ impl<S: System> Tree<S> {
     }
 }
 
-/// Looks at a slot that is locked, before a walk waits for the lock.
+/// The number of looks at a locked slot before a walk waits for its lock.
 const LOOKS: u32 = 30;
 /// The last address.
 const LAST: usize = ALL.end - 1;
@@ -61,10 +61,10 @@ impl<'a, S: System> Coupled<'a, S> {
         self.next_with(|| LAST, |_| false)
     }
 
-    /// Locks the next slot that is not empty, or the last; one that covers the address `wanted` is
-    /// not passed over if it is empty. To move that address, a task must have locked the slots of
-    /// both addresses and those in between. A slot that is only to be `read` may be shared with
-    /// other walks.
+    /// Locks the next slot that is not empty, or the last; a slot that covers the address `wanted`
+    /// is not passed over if it is empty. A task that moves that address has locked the slots of
+    /// the old and the new one, and those in between. If the walk only reads the slot (`read`), it
+    /// may share it with other walks.
     #[track_caller]
     pub(crate) fn next_with(
         &mut self,
@@ -105,8 +105,7 @@ impl<'a, S: System> Coupled<'a, S> {
         read: &impl Fn(&Part<'_, S>) -> bool,
     ) -> Option<Hold<S::Machine>> {
         let slot = place.slot;
-        // The address first: with this slot held, it may come to be before it only from behind the
-        // walk.
+        // The address first: with this slot held, it may come before it only from behind the walk.
         let is_next = || {
             let is_before = |address| address < place.range.start;
             !wanted().is_some_and(is_before)
@@ -127,7 +126,7 @@ impl<'a, S: System> Coupled<'a, S> {
         };
         let held = lock_beside_walks(slot, watch);
         if !is_next() {
-            // It was subdivided meanwhile, or something came to be before it.
+            // It was subdivided meanwhile, or something was mapped before it.
             unlock(slot, held);
             return None;
         }
@@ -164,8 +163,8 @@ impl<S: System> Drop for Coupled<'_, S> {
     }
 }
 
-/// Shares `slot` with other walks, if there are some. If the lock is held, perhaps by a walk that
-/// will share the slot, this waits a moment.
+/// Shares `slot` with other walks, if there are some, and returns true if it does. If the lock is
+/// held, perhaps by a walk that will share the slot, this waits a moment.
 fn join_others<S: System>(slot: &Slot<S>) -> bool {
     for round in 0..LOOKS {
         if slot.join_others() {

@@ -1,19 +1,19 @@
-//! Mappings: attributes, and runs of addresses that have them.
+//! Mappings: their attributes, and runs of addresses with equal attributes.
 
 use crate::flags::Flags;
 use crate::object::Attached;
 use crate::system::System;
 use machine::VaRange;
 
-/// The attributes of a mapping: all but its place. 16 bytes.
+/// The attributes of a mapping: everything except its addresses. 16 bytes.
 pub(crate) struct Attributes<S: System> {
     pub(crate) flags: Flags,
-    /// Which object is mapped, and where in it; none if the memory is anonymous and private.
+    /// The mapped object and the offset in it; none if the memory is anonymous and private.
     pub(crate) attachment: Option<Attached<S>>,
 }
 
 impl<S: System> Attributes<S> {
-    /// Of private anonymous memory.
+    /// The attributes of private anonymous memory.
     pub(crate) const fn private(flags: Flags) -> Self {
         Attributes {
             flags,
@@ -38,7 +38,7 @@ impl<S: System> PartialEq for Attributes<S> {
 }
 
 impl<S: System> Attributes<S> {
-    /// Returns true if a mapping with these and one with `next` behind it are one mapping to tasks.
+    /// Returns true if tasks see a mapping with these and one with `next` behind it as one mapping.
     pub(crate) fn go_on_in(&self, next: &Self) -> bool {
         let object = match (&self.attachment, &next.attachment) {
             (None, None) => true,

@@ -17,7 +17,7 @@ pub(super) struct Extents<S: System> {
 }
 
 impl<S: System> Extents<S> {
-    /// None.
+    /// No extents.
     #[inline]
     pub(super) const fn new() -> Self {
         Extents { sorted: Vec::new() }
@@ -56,7 +56,7 @@ impl<S: System> Extents<S> {
         self.sorted.pop()
     }
 
-    /// Becomes this one extent, where there was none. There must be room.
+    /// Adds the first extent, where there was none. There must be room.
     #[inline]
     pub(super) fn start(&mut self, extent: Extent<S>) {
         debug_assert!(self.sorted.is_empty(), "a uniform slot has no extents");
@@ -70,8 +70,8 @@ impl<S: System> Extents<S> {
         &self.sorted[self.first_ending_after(address)..]
     }
 
-    /// Makes room for so many changes, each of which adds two extents at most, and for one extent
-    /// that was not there before.
+    /// Makes room for `changes` changes, each of which adds at most two extents, and for one more
+    /// extent.
     pub(super) fn make_room(&mut self, changes: usize) -> Result<(), Error> {
         const {
             assert!(size_of::<Extent<S>>() == 32);
@@ -79,7 +79,7 @@ impl<S: System> Extents<S> {
         Ok(self.sorted.try_reserve(2 * changes + 1)?)
     }
 
-    /// Puts `new`, or nothing, in the place of all that is in `range`. There must be room.
+    /// Replaces all extents in `range` by one with `new`, or by none. There must be room.
     pub(super) fn replace(&mut self, range: VaRange, new: Option<Attributes<S>>) {
         let (first, last) = self.isolate(range);
         debug_assert!(
@@ -90,7 +90,7 @@ impl<S: System> Extents<S> {
         );
         let Some(attributes) = new else {
             self.sorted.drain(first..last);
-            // Nothing is next to nothing.
+            // Nothing can be joined across a hole.
             debug_assert!(self.is_sound_around(first, first), "extents out of order");
             return;
         };
@@ -119,7 +119,7 @@ impl<S: System> Extents<S> {
         (first, last + usize::from(self.split(last, range.end)))
     }
 
-    /// Makes `range` an extent of its own, in the only one; returns its index.
+    /// Makes `range`, which lies in the only extent, an extent of its own; returns its index.
     #[inline]
     pub(super) fn isolate_only(&mut self, range: VaRange) -> usize {
         debug_assert!(
@@ -131,7 +131,7 @@ impl<S: System> Extents<S> {
         first
     }
 
-    /// Makes two of the extent at `index`, if it reaches over `address`; whether it does.
+    /// Splits the extent at `index` in two, if it reaches over `address`. Returns true if it does.
     #[inline]
     fn split(&mut self, index: usize, address: usize) -> bool {
         let has_room = self.has_room();
@@ -149,7 +149,7 @@ impl<S: System> Extents<S> {
         true
     }
 
-    /// Joins neighbours among the extents `first .. last` and those beside them.
+    /// Joins neighbours among the extents `first .. last` and the next one on each side.
     #[inline(always)]
     pub(super) fn join(&mut self, first: usize, last: usize) {
         // From the right, so that indices to the left stay.
@@ -169,7 +169,7 @@ impl<S: System> Extents<S> {
         );
     }
 
-    /// Returns true if there is room for an extent more.
+    /// Returns true if there is room for one more extent.
     fn has_room(&self) -> bool {
         self.sorted.len() < self.sorted.capacity()
     }
@@ -183,8 +183,8 @@ impl<S: System> Extents<S> {
         slot.start <= first.range.start && last.range.end <= slot.end
     }
 
-    /// Returns true if the extents `first .. last` and those beside them are not empty, are in
-    /// order, do not overlap and cannot be joined.
+    /// Returns true if the extents `first .. last` and the next one on each side are not empty, are
+    /// in order, do not overlap and cannot be joined.
     fn is_sound_around(&self, first: usize, last: usize) -> bool {
         let from = first.saturating_sub(1).min(self.sorted.len());
         let to = (last + 1).clamp(from, self.sorted.len());

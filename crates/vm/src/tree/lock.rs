@@ -11,11 +11,11 @@ use sync::RawLock;
 /// The token that the holder of a slot's lock gives back; `None` if it was taken unwatched.
 pub(super) type Held<M> = Option<<SlotLock<M> as RawLock<M>>::Held>;
 
-/// Slots that a task is about to lock: those that a range reaches into.
+/// The slots that a task is about to lock: those that a range overlaps.
 #[must_use = "nothing is locked yet"]
 pub(crate) struct Lock<'a, S: System> {
     pub(super) tree: &'a Tree<S>,
-    /// Where the range starts, as far as the caller knows.
+    /// The place at the range's start, as far as the caller knows.
     pub(super) place: Place<'a, S>,
     /// Not empty, and in [`ALL`].
     pub(super) range: VaRange,
@@ -70,8 +70,8 @@ impl<S: System> Tree<S> {
 }
 
 impl<'a, S: System> Lock<'a, S> {
-    /// For a task that holds slots already: of lower addresses, or of a space of which no task
-    /// waits for a slot that holds one of this.
+    /// For a task that holds slots already: of lower addresses, or of another space, for whose
+    /// slots no task waits while it holds one of this space.
     pub(crate) fn more(self) -> Self {
         Lock {
             watch: Watch::Unwatched,
@@ -90,7 +90,7 @@ impl<'a, S: System> Lock<'a, S> {
         Ok(locked)
     }
 
-    /// Locks slots of which the range covers all, or one of level 0: that needs no memory.
+    /// Locks slots that the range covers wholly, or one of level 0: that needs no memory.
     #[track_caller]
     #[inline]
     pub(crate) fn lock_whole(self) -> Locked<'a, S> {
@@ -102,7 +102,7 @@ impl<'a, S: System> Lock<'a, S> {
         locked.unwrap_or_else(|_| unreachable!("these slots are not subdivided"))
     }
 
-    /// Locks the slot at `place`, of which the range covers all or which is of level 0, if that
+    /// Locks the slot at `place`, which the range covers wholly or which is of level 0, if that
     /// needs no waiting.
     #[track_caller]
     pub(crate) fn try_lock(self) -> Option<Locked<'a, S>> {
@@ -135,7 +135,7 @@ pub(super) fn lock<S: System>(slot: &Slot<S>, watch: Watch) -> Held<S::Machine> 
     held
 }
 
-/// Locks the slot, which walks may share: it must not change.
+/// Locks the slot, which walks may share meanwhile, so the caller must not change it.
 #[inline]
 #[track_caller]
 pub(super) fn lock_beside_walks<S: System>(slot: &Slot<S>, watch: Watch) -> Held<S::Machine> {

@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::system::System;
 use machine::VaRange;
 
-/// Its holder has a slot locked, at least.
+/// Implemented by types whose holder has at least one slot locked.
 pub(crate) trait Holding {}
 
 impl<S: System> Holding for Locked<'_, S> {}
@@ -17,9 +17,9 @@ impl<S: System> Holding for Part<'_, S> {}
 
 /// A range of addresses, locked: no other task changes the mappings there.
 ///
-/// The slots themselves remember that they are held: while they are they get no nodes,
-/// so a walk finds the same slots again, to act on them and to release them. Observers
-/// see the lock of the first slot, which stands for all.
+/// The slots themselves record that they are held. Held slots get no nodes, so a walk finds the
+/// same slots again, to act on them and to release them. Observers see only the lock of the first
+/// slot.
 pub(crate) struct Locked<'a, S: System> {
     tree: &'a Tree<S>,
     /// The range held so far; ends where a slot does, or where the request does.
@@ -38,8 +38,8 @@ impl<'a, S: System> From<Locked<'a, S>> for Two<'a, S> {
 }
 
 impl<S: System> Tree<S> {
-    /// Locks two ranges, as one if a slot has something of both. (A range that was chosen while the
-    /// other was free may overlap it.)
+    /// Locks two ranges, as one if a slot overlaps both. (A range that was chosen while the other
+    /// was free may overlap it.)
     #[track_caller]
     pub(crate) fn lock_two(&self, one: VaRange, other: VaRange) -> Result<Two<'_, S>, Error> {
         let (low, high) = if one.start < other.start {
@@ -64,7 +64,7 @@ impl<S: System> Tree<S> {
         Ok(Two(low, Some(high)))
     }
 
-    /// All of the slot that covers `address`, which the caller has locked.
+    /// The whole slot that covers `address`, which the caller has locked.
     pub(crate) fn held(&self, address: usize) -> Part<'_, S> {
         let place = self.find(address);
         debug_assert_eq!(place.level, 0, "only small slots have pages");
@@ -73,8 +73,8 @@ impl<S: System> Tree<S> {
 }
 
 impl<'a, S: System> Two<'a, S> {
-    /// The parts of `range`, which lies in one of the two ranges. No two of them are to be used at
-    /// once if they are the same.
+    /// The parts of `range`, which lies in one of the two ranges. The caller does not use the same
+    /// part twice at the same time.
     #[inline]
     pub(crate) fn parts_of(&self, range: VaRange) -> Parts<'_, S> {
         let Two(one, other) = self;
@@ -130,7 +130,8 @@ impl<'a, S: System> Locked<'a, S> {
         self.lock_several(place, held, range, wanted.watch)
     }
 
-    /// Locks what is `wanted`, at whose start its place is locked.
+    /// Locks `range`, which may cover several slots; the caller has locked the one at `place`, at
+    /// its start.
     #[track_caller]
     #[inline(never)]
     fn lock_several(
@@ -154,7 +155,7 @@ impl<'a, S: System> Locked<'a, S> {
         }
     }
 
-    /// The slots held, in order, each with the range's part of it.
+    /// The held slots, in order, each with the part of the range in it.
     #[inline]
     pub(crate) fn parts(&mut self) -> Parts<'_, S> {
         let first = self.first.as_ref().map(|(place, _)| *place);

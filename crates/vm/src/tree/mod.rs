@@ -12,11 +12,10 @@
 //!   atomic, and two of them cannot wait for each other.
 //! - Walks over the whole tree, from slot to slot, may share a slot that they only read
 //!   ([`coupled`]); an operation waits until they have gone on.
-//! - A slot above level 0 of which the range covers a part is locked, subdivided,
-//!   released and descended into. That changes no mapping, so an operation may fail
-//!   after it.
-//! - An operation that has locked a slot looks again whether the slot has got a node: then it
-//!   has no mappings any more, and the operation continues below.
+//! - A slot above level 0 that the range covers only in part is locked, subdivided, released and
+//!   descended into. That changes no mapping, so an operation may fail after it.
+//! - An operation that has locked a slot checks again for a node below it: if there is one, the
+//!   slot has no mappings any more, and the operation continues below.
 //! - A range within one empty slot above level 0 is known to be a hole without a lock:
 //!   there is an instant at which the slot was empty and not subdivided.
 //!
@@ -64,12 +63,12 @@ pub(crate) const ALL: VaRange = VaRange {
     end: pte::USER_END,
 };
 
-/// See the module.
+/// The tree of a space's mappings.
 pub(crate) struct Tree<S: System> {
     roots: [Slot<S>; ROOTS],
 }
 
-/// A slot without a node, and where it is.
+/// A slot without a node, and its addresses.
 pub(crate) struct Place<'a, S: System> {
     pub(crate) slot: &'a Slot<S>,
     pub(crate) level: u32,
@@ -112,7 +111,7 @@ impl<'a, S: System> Place<'a, S> {
         self.level > 0 && range.end <= self.range.end && self.slot.is_empty()
     }
 
-    /// An error if `range`, which begins here, is known to be a hole.
+    /// Fails if `range`, which begins here, is known to be a hole.
     #[inline]
     pub(crate) fn refuse_hole(&self, range: VaRange) -> Result<(), Error> {
         let address = range.start;
@@ -125,14 +124,14 @@ impl<'a, S: System> Place<'a, S> {
 }
 
 impl<S: System> Tree<S> {
-    /// A tree with nothing mapped.
+    /// A tree without mappings.
     pub(crate) fn new() -> Self {
         Tree {
             roots: array::from_fn(|_| Slot::new()),
         }
     }
 
-    /// Says where the root's slots are, once they stay there.
+    /// Labels the memory of the root's slots, which do not move from now on.
     pub(crate) fn label(&self) {
         let roots = self.roots.as_ptr().cast();
         S::Machine::label(roots, size_of_val(&self.roots), "Slot");
@@ -155,8 +154,7 @@ impl<S: System> Tree<S> {
         Place::new(slot, 0, address)
     }
 
-    /// The place that covers the address, if it is of level 0: a fault's descent, as short as it
-    /// can be.
+    /// The place that covers the address, if it is of level 0: the shortest descent, for faults.
     #[inline]
     pub(crate) fn find_small(&self, address: usize) -> Option<Place<'_, S>> {
         let place = self.find(address);
@@ -164,13 +162,13 @@ impl<S: System> Tree<S> {
     }
 
     /// Returns true if `range` was one empty slot above level 0, or within one, at an instant
-    /// during the call. (`false` does not say that something is mapped there.)
+    /// during the call. (False does not mean that something is mapped there.)
     pub(crate) fn is_hole(&self, range: VaRange) -> bool {
         self.find(range.start).is_hole(range)
     }
 
-    /// The end of the last mapping that was found in `range`, at whose start `place` was found,
-    /// perhaps only of a part of it; `None` if nothing was. Holds one lock at a time, and none
+    /// The end of the last mapping found in `range`, perhaps only of a part of that mapping; `None`
+    /// if there is none. `place` was found at the range's start. Holds one lock at a time, and none
     /// where nothing is mapped in parts.
     #[inline]
     pub(crate) fn obstacle(&self, place: Place<'_, S>, range: VaRange) -> Option<usize> {
@@ -197,7 +195,8 @@ impl<S: System> Tree<S> {
                 let range = range.common(place.range);
                 self.at(place, range).lock_whole().last_end()
             }
-            // Since the walk reached it; once its lock is free, the node is there.
+            // Another task has divided it since the walk reached it; once its lock is free, the
+            // node is published.
             State::Divided => {
                 unlock(place.slot, lock(place.slot, Watch::Unwatched));
                 let range = range.common(place.range);
@@ -207,7 +206,7 @@ impl<S: System> Tree<S> {
         self.places(range).filter_map(found).last()
     }
 
-    /// Pages present, as of a moment ago. O(slots).
+    /// The number of pages present, as of a moment ago. O(slots).
     pub(crate) fn resident(&self) -> usize {
         self.places(ALL).map(|place| place.slot.resident()).sum()
     }

@@ -1,4 +1,4 @@
-//! A slot that is held, and an operation's part of it.
+//! A held slot, and an operation's part of it.
 
 use super::extent::{Attributes, Extent, Mapped};
 use super::extents::Extents;
@@ -17,7 +17,7 @@ use machine::{PAGE_SIZE, VaRange};
 /// ([`super::coupled`]) only reads it.
 pub(crate) struct Part<'a, S: System> {
     place: Place<'a, S>,
-    /// The addresses wanted.
+    /// The addresses of the operation.
     range: VaRange,
 }
 
@@ -32,7 +32,7 @@ impl<'a, S: System> Part<'a, S> {
         part
     }
 
-    /// Asserts what is true of a part as long as it lives.
+    /// Asserts the invariants of a part.
     #[inline(always)]
     fn check(&self) {
         debug_assert!(self.range.start < self.range.end, "a part without a page");
@@ -60,14 +60,14 @@ impl<'a, S: System> Part<'a, S> {
         part
     }
 
-    /// The addresses wanted.
+    /// The addresses of the operation.
     #[inline]
     pub(crate) fn range(&self) -> VaRange {
         self.range
     }
 
-    /// The part of the slot in `range`, which lies in this one. The two are not to be used at
-    /// once.
+    /// The part of the slot in `range`, which lies in this one. The caller does not use both at the
+    /// same time.
     pub(crate) fn cut(&mut self, range: VaRange) -> Part<'_, S> {
         debug_assert!(
             range.common(self.range) == range,
@@ -105,7 +105,7 @@ impl<'a, S: System> Part<'a, S> {
         self.place.slot.size()
     }
 
-    /// Says how the slot's pages are mapped.
+    /// Sets how the slot's pages are mapped.
     pub(crate) fn set_size(&mut self, size: Size) {
         debug_assert_eq!(self.place.level, 0, "only small slots have pages");
         self.place.slot.set_size(size);
@@ -124,7 +124,7 @@ impl<'a, S: System> Part<'a, S> {
         self.place.slot.state() == State::Whole && mapped.is_private_anonymous()
     }
 
-    /// The slot has one entry of `kind` more, or less.
+    /// Adds `delta` to the slot's count of entries of `kind`.
     #[inline]
     pub(crate) fn add(&mut self, kind: Kind, delta: i32) {
         debug_assert_eq!(self.place.level, 0, "only small slots have entries");
@@ -255,7 +255,7 @@ impl<'a, S: System> Part<'a, S> {
         }
     }
 
-    /// Fails, with the first hole's address, unless all of the range is mapped.
+    /// Fails with the first hole's address, unless all of the range is mapped.
     pub(crate) fn covered(&self) -> Result<(), Error> {
         self.visit(|_| Ok(()))
     }
@@ -278,7 +278,7 @@ impl<'a, S: System> Part<'a, S> {
         self.make_room_for(1)
     }
 
-    /// Gets what `changes` changes of the slot may need.
+    /// Gets the memory that `changes` changes of the slot may need.
     #[inline]
     fn make_room_for(&mut self, changes: usize) -> Result<(), Error> {
         if self.is_all() {
@@ -288,7 +288,8 @@ impl<'a, S: System> Part<'a, S> {
         self.inside().extents.make_room(changes)
     }
 
-    /// Makes room for so many changes in each of `parts`; whether nothing is mapped in any of them.
+    /// Makes room for `changes` changes in each of `parts`, up to the first in which something is
+    /// mapped. Returns true if nothing is mapped in any of them.
     pub(crate) fn make_room_if_all_free(
         mut parts: impl Iterator<Item = Self>,
         changes: usize,
@@ -300,7 +301,8 @@ impl<'a, S: System> Part<'a, S> {
         taken.unwrap_or(Ok(true))
     }
 
-    /// Makes room for so many changes if nothing is mapped in the range; whether that is so.
+    /// Makes room for `changes` changes if nothing is mapped in the range. Returns true if nothing
+    /// is.
     #[inline]
     pub(crate) fn make_room_if_free(&mut self, changes: usize) -> Result<bool, Error> {
         if self.is_all() {
@@ -310,7 +312,8 @@ impl<'a, S: System> Part<'a, S> {
         }
     }
 
-    /// Makes room in a part of the slot, if it is free.
+    /// Makes room for `changes` changes in a part of the slot, if that is free. Returns true if it
+    /// is.
     #[inline(never)]
     fn make_room_if_free_in_part(&mut self, changes: usize) -> Result<bool, Error> {
         let mut is_free = true;
@@ -321,8 +324,8 @@ impl<'a, S: System> Part<'a, S> {
         Ok(is_free)
     }
 
-    /// Puts a mapping with these attributes, or nothing, in the place of all that is
-    /// mapped in the range. There must be room.
+    /// Sets a mapping with these attributes, or none, in the place of all mappings in the range.
+    /// There must be room.
     #[inline(always)]
     pub(crate) fn set(&mut self, attributes: Option<Attributes<S>>) {
         if self.is_all() {
@@ -387,7 +390,7 @@ impl<'a, S: System> Part<'a, S> {
         }
     }
 
-    /// The slot's extents, which say all from now on.
+    /// Describes the slot's mappings by extents from now on, and returns these.
     #[inline]
     fn divide(&mut self) -> &mut Extents<S> {
         match self.place.slot.state() {
@@ -438,7 +441,7 @@ impl<'a, S: System> Part<'a, S> {
         }
     }
 
-    /// The only extent becomes the slot's attributes.
+    /// Turns the only extent into the slot's attributes.
     #[inline]
     fn unite(&mut self) {
         let one = self.inside().extents.pop();

@@ -1,4 +1,4 @@
-//! Going through the slots that are held.
+//! Iteration over held slots.
 
 use super::extent::Mapped;
 use super::part::Part;
@@ -9,14 +9,14 @@ use crate::system::System;
 use core::convert::Infallible;
 use machine::VaRange;
 
-/// The slots held that a range reaches into, in order, each with the range's part of it. Most
-/// ranges have one, so the walk to the others begins when it must.
+/// The held slots that a range overlaps, in order, each with the part of the range in it. Most
+/// ranges have one, so the walk to the others begins only when needed.
 pub(crate) struct Parts<'a, S: System> {
     pub(super) tree: &'a Tree<S>,
     pub(super) range: VaRange,
     /// The slot at the range's start, if it is known and has not been visited.
     pub(super) first: Option<Place<'a, S>>,
-    /// Where the part of `first` ends, or the range starts.
+    /// The address at which the part of `first` ends, or the range starts.
     pub(super) end_of_first: usize,
     pub(super) rest: Option<Places<'a, S>>,
 }
@@ -39,7 +39,7 @@ impl<'a, S: System> Parts<'a, S> {
         }
     }
 
-    /// Those in which something is mapped. Many empty slots take little time.
+    /// The parts in which something is mapped. Many empty slots take little time.
     pub(crate) fn occupied(self) -> impl Iterator<Item = Part<'a, S>> {
         let range = self.range;
         let places = self.tree.occupied(range);
@@ -77,7 +77,7 @@ impl<'a, S: System> Parts<'a, S> {
         places.try_for_each(|place| visit(Part::new(place, rest)))
     }
 
-    /// Calls `visit` with each part. For short paths, as [`Parts::try_each`].
+    /// Calls `visit` with each part. For short paths: the code for the first stands by itself.
     #[inline(always)]
     pub(crate) fn each(self, mut visit: impl FnMut(Part<'a, S>)) {
         let Ok(()) = self.try_each(|part| {

@@ -1,23 +1,22 @@
-//! Going from slot to slot, without a lock.
+//! Iteration over slots, without a lock.
 
 use super::{ALL, FAN_OUT, Place, Slot, TOP, Tree, shift, span};
 use crate::system::System;
 use core::iter;
 use machine::VaRange;
 
-/// The slots without nodes that reach into a range, in order, as of the moment the walk reaches
-/// them.
+/// The slots without nodes that overlap a range, in order, as of the moment the walk reaches them.
 pub(crate) struct Places<'a, S: System> {
     tree: &'a Tree<S>,
-    /// Where the walk is: in a node whose slots are of this level.
+    /// The node that the walk is in, whose slots are of this level.
     node: &'a [Slot<S>],
     level: u32,
-    /// The range that is left.
+    /// The rest of the range.
     range: VaRange,
 }
 
 impl<S: System> Tree<S> {
-    /// The slots without nodes that reach into `range`, in order, none of them locked.
+    /// The slots without nodes that overlap `range`, in order, none of them locked.
     #[inline]
     pub(crate) fn places(&self, range: VaRange) -> Places<'_, S> {
         debug_assert!(range.end <= ALL.end, "{range:?} has no slots");
@@ -29,7 +28,8 @@ impl<S: System> Tree<S> {
         }
     }
 
-    /// Those of [`Tree::places`] in which something is mapped.
+    /// The slots without nodes that overlap `range` and in which something is mapped, in order,
+    /// none of them locked.
     pub(crate) fn occupied(&self, range: VaRange) -> impl Iterator<Item = Place<'_, S>> {
         let mut places = self.places(range);
         iter::from_fn(move || places.next_occupied())
@@ -44,7 +44,7 @@ impl<'a, S: System> Places<'a, S> {
         self.range.start = at;
     }
 
-    /// The next in which something is mapped.
+    /// The next slot in which something is mapped.
     #[inline]
     pub(super) fn next_occupied(&mut self) -> Option<Place<'a, S>> {
         if self.range.start < self.range.end {
@@ -71,7 +71,7 @@ impl<'a, S: System> Places<'a, S> {
         }
     }
 
-    /// The slot that the walk is at. It goes on behind that.
+    /// Returns the slot that the walk is at, and moves on behind it.
     #[inline]
     fn step(&mut self) -> Place<'a, S> {
         let index = self.descend();
@@ -85,7 +85,7 @@ impl<'a, S: System> Places<'a, S> {
         }
     }
 
-    /// Goes to the node whose slot without a node the walk is at; the slot's index.
+    /// Goes down to the slot without a node that the walk is at, and returns its index in its node.
     #[inline]
     fn descend(&mut self) -> usize {
         let at = self.range.start;

@@ -1,4 +1,4 @@
-//! Looking for the next mapping.
+//! The search for the next mapping.
 
 use super::extent::{Extent, Mapped};
 use super::state::State;
@@ -7,8 +7,8 @@ use crate::system::System;
 use machine::VaRange;
 
 impl<S: System> Tree<S> {
-    /// The first mapping that reaches into `range`, from there on as far as it goes with the same
-    /// attributes, also beyond; as of a moment ago. Holds one lock at a time, and none of
+    /// The first mapping that overlaps `range`, cut at the range's start but not at its end, as far
+    /// as its attributes stay the same; as of a moment ago. Holds one lock at a time, and none of
     /// an empty slot; needs no memory.
     pub(crate) fn first_run(&self, range: VaRange) -> Option<Extent<S>> {
         let mut run: Option<Extent<S>> = None;
@@ -40,8 +40,8 @@ impl<S: System> Tree<S> {
     }
 }
 
-/// Lets `mapped` begin the run in `range`, or continue it; `false` if it ends it. Later
-/// mappings are not to be given.
+/// Lets `mapped` begin the run in `range`, or continue it. Returns false if it ends the run; then
+/// the caller passes no later mapping.
 fn extend<S: System>(run: &mut Option<Extent<S>>, range: VaRange, mapped: &Mapped<'_, S>) -> bool {
     match run {
         _ if mapped.range.end <= range.start => true,

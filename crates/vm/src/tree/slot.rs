@@ -23,7 +23,8 @@ use sync::watch::note_spins;
 pub(super) const FAN_OUT: usize = 1 << FAN_OUT_SHIFT;
 /// log2 of [`FAN_OUT`].
 pub(super) const FAN_OUT_SHIFT: u32 = 6;
-/// Of the walks that share a slot: a task waits for them, so that others come under the lock only.
+/// A flag in the count of walks that share a slot: a task waits for them, so others join under the
+/// lock only.
 const CLOSED: u16 = 1 << 15;
 /// Slots that are looked at together: most are empty.
 const TOGETHER: usize = 8;
@@ -32,7 +33,7 @@ const TOGETHER: usize = 8;
 /// operation writes to change the mappings there.
 ///
 /// A slot is *empty*, *whole* (mapped from end to end with equal attributes), in *parts*
-/// (level 0 only), or *divided*: then its node says all, for good.
+/// (level 0 only), or *divided*: then its node has all mappings, for good.
 #[repr(C, align(64))]
 pub(crate) struct Slot<S: System> {
     /// The first of the node's slots; null until subdivided, then fixed. Stored with
@@ -42,8 +43,8 @@ pub(crate) struct Slot<S: System> {
     /// from [`Size::Superpage`] also under the PV locks of all of its pages.
     state: <S::Machine as Atomics>::AtomicU8,
     pub(super) lock: SlotLock<S::Machine>,
-    /// How many walks share the slot ([`super::coupled`]), and [`CLOSED`]. The first comes under
-    /// `lock`.
+    /// The number of walks that share the slot ([`super::coupled`]), and [`CLOSED`]. The first one
+    /// joins under `lock`.
     walks: <S::Machine as Atomics>::AtomicU16,
     /// Entries of each [`Kind`], in [`COUNT`] bits each; 0 above level 0. Written under `lock`, or
     /// under the family's lock while the size is [`Size::Shared`]; read by any task.
@@ -67,15 +68,16 @@ pub(crate) enum Kind {
 const COUNT: u32 = 10;
 const _: () = assert!(pte::ENTRIES < 1 << COUNT);
 
-/// The data of a slot, beside its state: under its lock. The tables and the extents are level 0's.
+/// The data of a slot other than its state, under its lock. The tables and the extents are level
+/// 0's.
 pub(crate) struct Inside<S: System> {
     /// The hardware's table.
     pub(crate) leaf: Table,
     /// With `attachment` the attributes of a slot that is [`State::Whole`]; otherwise
-    /// nothing. (Apart, since together they would take another 8 bytes.)
+    /// nothing. (They are separate fields, since together they would take another 8 bytes.)
     flags: Flags,
     attachment: Option<Attached<S>>,
-    /// The mappings, if the state is [`State::Parts`]; otherwise empty, with the room it
+    /// The mappings, if the state is [`State::Parts`]; otherwise empty, with the memory that it
     /// had.
     pub(super) extents: Extents<S>,
     /// The PV entries of the pages.
@@ -92,7 +94,7 @@ impl<S: System> Inside<S> {
         }
     }
 
-    /// Sets the attributes of all of the slot, or says that it has none.
+    /// Sets the attributes of the whole slot, or none.
     #[inline(always)]
     pub(super) fn set_whole(&mut self, attributes: Option<Attributes<S>>) {
         let attributes = attributes.unwrap_or(Attributes::private(Flags::NONE));
@@ -130,19 +132,19 @@ impl<S: System> Slot<S> {
     pub(super) fn child(&self) -> Option<&[Slot<S>; FAN_OUT]> {
         // Acquire: pairs with the release in `subdivide`.
         let node = self.child.load(Ordering::Acquire);
-        // SAFETY: a node has so many slots, is whole when it is published, and stays
-        // until this slot is dropped.
+        // SAFETY: a node has `FAN_OUT` slots, is whole when it is published, and stays until this
+        // slot is dropped.
         unsafe { node.cast::<[Slot<S>; FAN_OUT]>().as_ref() }
     }
 
-    /// How much is mapped. Exact under the lock; else a hint.
+    /// How much is mapped. Exact under the lock; otherwise a hint.
     #[inline]
     pub(super) fn state(&self) -> State {
         // Acquire: the reader's next loads are not older.
         State::from_byte(self.state.load(Ordering::Acquire))
     }
 
-    /// How many of `slots`, from the first on, have nothing mapped in them, a moment ago.
+    /// The number of `slots`, from the first on, in which nothing was mapped a moment ago.
     #[inline]
     pub(super) fn count_empty(slots: &[Self]) -> usize {
         let mut rest = slots;
@@ -155,8 +157,8 @@ impl<S: System> Slot<S> {
         slots.len() - rest.len()
     }
 
-    /// Leaves out the first `N` of `slots` if there are so many, and nothing is mapped in any of
-    /// them.
+    /// Drops the first `N` of `slots` if there are at least `N`, and nothing is mapped in any of
+    /// them. Returns true if it did.
     #[inline]
     fn skip_empty<const N: usize>(slots: &mut &[Self]) -> bool {
         let Some((first, rest)) = slots.split_first_chunk::<N>() else {
@@ -179,13 +181,13 @@ impl<S: System> Slot<S> {
         self.set_byte(State::MASK, state as u8);
     }
 
-    /// Says that something here is attached. Under the lock.
+    /// Notes that something here is attached. Under the lock.
     #[inline]
     pub(super) fn set_attached(&self) {
         self.set_byte(ATTACHED, ATTACHED);
     }
 
-    /// Says that its extents have room. Under the lock.
+    /// Notes that its extents have room. Under the lock.
     #[inline]
     pub(super) fn set_room(&self) {
         if self.state.load(Ordering::Relaxed) & ROOM == 0 {
@@ -193,13 +195,13 @@ impl<S: System> Slot<S> {
         }
     }
 
-    /// Says that all of it is mapped with these attributes, or nothing. Under the lock.
+    /// Notes that all of it is mapped with these attributes, or that nothing is. Under the lock.
     #[inline]
     pub(super) fn set_uniform(&self, attributes: Option<&Attributes<S>>) {
         self.set_byte(State::MASK | ATTACHED, uniform(attributes));
     }
 
-    /// The likely finding of a first touch here, as of a moment ago.
+    /// What a first touch will probably find here, as of a moment ago.
     #[inline]
     pub(crate) fn likely(&self) -> Likely {
         // Relaxed: a guess.
@@ -213,8 +215,8 @@ impl<S: System> Slot<S> {
         }
     }
 
-    /// How its pages are mapped. Exact under the lock; whether it is [`Size::Superpage`] also
-    /// under the PV lock of a page that is mapped here.
+    /// How its pages are mapped. Exact under the lock; under the PV lock of a page that is mapped
+    /// here it is exact in being [`Size::Superpage`] or not.
     #[inline]
     pub(crate) fn size(&self) -> Size {
         // Relaxed: exact only under locks, which order it.
@@ -243,8 +245,8 @@ impl<S: System> Slot<S> {
         self.state.store(rest | bits, Ordering::Release);
     }
 
-    /// Lets a walk share the slot until [`Slot::leave`], unless too many do. Under the lock, which
-    /// the walk may then release.
+    /// Lets a walk share the slot until [`Slot::leave`], and returns true, unless too many do.
+    /// Under the lock, which the walk may then release.
     pub(super) fn join(&self) -> bool {
         machine::invariant!(S::Machine: self.is_locked(), "the first walk comes under the lock");
         let has_room = self.walks.load(Ordering::Relaxed) < CLOSED - 1;
@@ -256,8 +258,8 @@ impl<S: System> Slot<S> {
         has_room
     }
 
-    /// Joins the walks that share the slot, without the lock; fails if none do, or if a task waits
-    /// for them.
+    /// Joins the walks that share the slot, without the lock. Returns false if there are none, or
+    /// if a task waits for them.
     pub(super) fn join_others(&self) -> bool {
         let mut now = self.walks.load(Ordering::Relaxed);
         while (1..CLOSED - 1).contains(&now) {
@@ -303,7 +305,7 @@ impl<S: System> Slot<S> {
     #[inline(never)]
     fn wait_while_shared(&self) {
         machine::invariant!(S::Machine: self.is_locked(), "walks are closed under the lock");
-        // Relaxed: only counted together with the walks.
+        // Relaxed: the loads below read it together with the walks.
         self.walks.fetch_or(CLOSED, Ordering::Relaxed);
         let mut round = 0;
         // Acquire: as in `is_shared`.
@@ -328,25 +330,25 @@ impl<S: System> Slot<S> {
         self.is_locked() && !self.is_shared()
     }
 
-    /// Returns true if the lock is held, a moment ago.
+    /// Returns true if the lock was held a moment ago.
     pub(crate) fn is_locked(&self) -> bool {
         self.lock.is_locked()
     }
 
-    /// Entries of a kind, a moment ago.
+    /// The number of entries of a kind as of a moment ago.
     #[inline]
     pub(crate) fn count(&self, kind: Kind) -> usize {
         Self::count_in(self.counts.load(Ordering::Relaxed), kind)
     }
 
-    /// Pages present, a moment ago.
+    /// The number of pages present as of a moment ago.
     #[inline]
     pub(crate) fn resident(&self) -> usize {
         let counts = self.counts.load(Ordering::Relaxed);
         Self::count_in(counts, Kind::Private) + Self::count_in(counts, Kind::Object)
     }
 
-    /// Entries of all kinds, a moment ago.
+    /// The number of entries of all kinds as of a moment ago.
     #[inline]
     pub(crate) fn entries(&self) -> usize {
         Self::count_all(self.counts.load(Ordering::Relaxed))
@@ -365,19 +367,20 @@ impl<S: System> Slot<S> {
         (counts >> (COUNT * kind as u32)) as usize & ((1 << COUNT) - 1)
     }
 
-    /// Returns true if nothing is mapped, a moment ago.
+    /// Returns true if nothing was mapped a moment ago.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.state() == State::Empty
     }
 
-    /// Returns true if all entries are empty and no table is shared, a moment ago.
+    /// Returns true if all entries were empty and no table was shared a moment ago.
     #[inline]
     pub(crate) fn is_vacant(&self) -> bool {
         self.counts.load(Ordering::Relaxed) == 0 && self.size() != Size::Shared
     }
 
-    /// Says how many entries of these kinds there are, and none of others. As [`Slot::add`].
+    /// Sets the numbers of entries of these kinds, and 0 of others. Under the lock; while the table
+    /// is shared under that of the family.
     pub(crate) fn set_counts(&self, private: usize, swapped: usize) {
         machine::invariant!(S::Machine: self.is_held_alone(), "entries are counted under the lock");
         debug_assert!(
@@ -389,8 +392,8 @@ impl<S: System> Slot<S> {
         self.counts.store(counts[0] | counts[1], Ordering::Relaxed);
     }
 
-    /// One entry of `kind` more, or less. Under the lock; while the table is shared under that
-    /// of the family.
+    /// Adds `delta` to the number of entries of `kind`. Under the lock; while the table is shared
+    /// under that of the family.
     #[inline]
     pub(crate) fn add(&self, kind: Kind, delta: i32) {
         let change = delta << (COUNT * kind as u32);
@@ -408,19 +411,20 @@ impl<S: System> Slot<S> {
         self.counts.store(next, Ordering::Relaxed);
     }
 
-    /// The data that the lock protects, to change it; to be used under it only.
+    /// The data that the lock protects, for changes under the lock.
     #[inline]
     pub(super) fn inside(&self) -> *mut Inside<S> {
         self.inside.write().cast()
     }
 
-    /// The slot's inside, to read it; also for a walk that shares the slot.
+    /// The data that the lock protects, for reading under the lock or by a walk that shares the
+    /// slot.
     #[inline]
     pub(super) fn look_inside(&self) -> *const Inside<S> {
         self.inside.read().cast()
     }
 
-    /// Makes an empty slot that no other task knows one that is mapped from end to end.
+    /// Maps an empty slot that no other task knows from end to end.
     fn begin(&self, attributes: Attributes<S>) {
         machine::invariant!(S::Machine: !self.is_held(), "a new slot is held already");
         self.store_byte(State::MASK | ATTACHED, uniform(Some(&attributes)));
@@ -448,7 +452,7 @@ impl<S: System> Slot<S> {
         for slot in &mut node.spare_capacity_mut()[..FAN_OUT] {
             slot.write(Slot::<S>::new());
         }
-        // SAFETY: so many were written.
+        // SAFETY: `FAN_OUT` slots were written.
         unsafe { node.set_len(FAN_OUT) };
         if let Some(attributes) = attributes {
             node.iter().for_each(|slot| slot.begin(attributes.clone()));

@@ -8,9 +8,10 @@ pub(super) enum State {
     Empty = 0,
     /// All of it, with the slot's attributes.
     Whole = 1,
-    /// Some of it, or with several attributes: the slot's extents tell. Level 0 only.
+    /// Some of it, or all with several attributes: the slot's extents have the mappings. Level 0
+    /// only.
     Parts = 2,
-    /// The slot has a node, or gets it now, which tells.
+    /// The slot has a node, or is getting it; the node has the mappings.
     Divided = 3,
 }
 
@@ -27,7 +28,7 @@ impl State {
     }
 }
 
-/// The likely finding of a first touch in a slot, by a task without the lock.
+/// What a first touch in a slot will probably find, judged without the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Likely {
     /// Nothing: it needs a page of zeroes.
@@ -41,7 +42,7 @@ pub(crate) enum Likely {
 /// Something in the slot is, or lately was, attached to an object: a hint, for [`Likely`].
 pub(super) const ATTACHED: u8 = 1 << 4;
 
-/// The slot's extents have, or had, room: there is memory to be freed. Stays.
+/// The slot's extents have, or had, room: there is memory to be freed. Never cleared.
 pub(super) const ROOM: u8 = 1 << 5;
 
 /// How the pages of a slot of level 0 are mapped.
@@ -55,15 +56,15 @@ pub(crate) enum Size {
     Run = 1 << 2,
     /// All by one entry.
     Superpage = 2 << 2,
-    /// One by one, in a table that other spaces may have too.
+    /// One by one, in a table that other spaces may share.
     Shared = 3 << 2,
 }
 
 impl Size {
     pub(super) const MASK: u8 = 0b1100;
 
-    /// Returns true if pages that are mapped so may be mapped as `next` says from then on: a run
-    /// leads to a superpage and back, and what several have is never one.
+    /// Returns true if this may change to `next`: a run becomes a superpage and the reverse, and a
+    /// shared table never becomes either.
     pub(super) const fn may_become(self, next: Self) -> bool {
         match next {
             Size::Pages => true,

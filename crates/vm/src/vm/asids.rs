@@ -1,14 +1,14 @@
-//! Tags of spaces: a bit for each, set while a space has it.
+//! The tags of spaces: a bit for each, set while a space has the tag.
 //!
-//! A space's tag is that of its TLB entries, too, if the machine has so many. The spaces beyond
+//! A space's tag is that of its TLB entries, too, if the machine has that tag. The other spaces
 //! share tag 0, which is no space's own: a CPU flushes its entries with it whenever it begins to
-//! translate for one of them ([`crate::Pmap::activate`]). Tags that the machine has go out
-//! first (decision 18).
+//! translate for one of them ([`crate::Pmap::activate`]). Tags that the machine has go out first
+//! (decision 18).
 //!
-//! Each CPU begins to look in a part of its own, so that CPUs that make and drop spaces
-//! beside each other write different lines, as long as there are no more than 128 of them
-//! and none has more than its part. A CPU that finds nothing there looks everywhere: a tag
-//! is not refused while one is free all the time.
+//! Each CPU begins its search in a part of its own, so that CPUs that make and drop spaces
+//! concurrently write different lines, as long as there are no more than 128 of them and none has
+//! more than its part. A CPU that finds nothing there looks everywhere: a tag is not refused while
+//! one is free all the time.
 
 #[cfg(test)]
 mod model;
@@ -25,23 +25,23 @@ const WORDS: usize = (1 << 16) / 64;
 /// The tag of TLB entries of all spaces without a tag of the machine's own.
 pub(crate) const SHARED: Asid = Asid(0);
 
-/// Which tags are in use. 8 KiB.
+/// The tags in use. 8 KiB.
 pub(crate) struct Asids<M: Machine> {
     cpus: CpuRange,
-    /// How many the machine has.
+    /// The number of tags that the machine has.
     machines: usize,
     /// Bit *b* of word *w* is tag 64 *w* + *b*. Tag 0 is never free.
     words: Box<[Words<M>]>,
 }
 
-/// Words that CPUs change beside others: a line.
+/// A cache line of words, so that CPUs change different lines.
 #[repr(align(64))]
 struct Words<M: Machine>([M::AtomicU64; LINE]);
 
 const LINE: usize = 8;
 
 impl<M: Machine> Asids<M> {
-    /// All tags free, on a machine that has `machines`.
+    /// All tags free, on a machine that has `machines` of them.
     pub(crate) fn new(cpus: CpuRange, machines: usize) -> Result<Self, Error> {
         let line = || Words::<M>(core::array::from_fn(|_| M::AtomicU64::new(0)));
         let words = filled(WORDS / LINE, line)?;

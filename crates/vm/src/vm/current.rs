@@ -1,4 +1,4 @@
-//! For which space each CPU translates.
+//! The space for which each CPU translates.
 
 use crate::error::Error;
 use crate::heap::filled;
@@ -6,7 +6,7 @@ use alloc::boxed::Box;
 use machine::{Asid, Atomic, CpuRange, Machine, Ordering};
 use sync::Padded;
 
-/// The CPU changes from one space to another. Before its first space, its word is 0, which is no
+/// The CPU is changing from one space to another. Before its first space its word is 0, which is no
 /// space's tag.
 const CHANGING: u64 = 1 << u16::BITS;
 
@@ -39,12 +39,13 @@ impl<M: Machine> CurrentSpaces<M> {
         now == u64::from(tag.0) || now == CHANGING
     }
 
-    /// The calling CPU begins to change.
+    /// Records that the calling CPU begins to change.
     pub(crate) fn change(&self, cpu: usize) {
         self.0[cpu].store(CHANGING, Ordering::Relaxed);
     }
 
-    /// The calling CPU translates for the space with `tag`, and for the last one no more.
+    /// Records that the calling CPU translates for the space with `tag`, and for the last one no
+    /// more.
     pub(crate) fn set(&self, cpu: usize, tag: Asid) {
         machine::invariant!(
             // Only the CPU writes it.

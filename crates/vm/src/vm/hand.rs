@@ -1,16 +1,17 @@
-//! The hand that goes round over pages and pmaps, and the state that reclaimers share.
+//! The clock hand that goes round over pages and pmaps, and the state that reclaimers share.
 
 use machine::{Atomic, AtomicInt, Ordering, Platform};
 
-/// How often a task looks whether others have freed something before it lets other tasks run.
+/// The number of times that a task checks if others have freed something before it lets other tasks
+/// run.
 const SPINS: u32 = 64;
 
-/// Where the next look is due, and the state that reclaimers share.
+/// The position of the next look, and the state that reclaimers share.
 pub(crate) struct Hand<M: Platform> {
     at: M::AtomicUsize,
     /// Frames freed so far; wraps.
     freed: M::AtomicUsize,
-    /// How many tasks reclaim now.
+    /// The number of tasks that reclaim now.
     busy: M::AtomicUsize,
     /// The pmap whose tables are next, by tag.
     tag: M::AtomicUsize,
@@ -26,7 +27,7 @@ impl<M: Platform> Hand<M> {
         }
     }
 
-    /// How many frames were freed so far; wraps.
+    /// The number of frames freed so far; wraps.
     #[inline]
     pub(crate) fn freed(&self) -> usize {
         self.freed.load(Ordering::Relaxed)
@@ -42,8 +43,8 @@ impl<M: Platform> Hand<M> {
         self.tag.store(tag, Ordering::Relaxed);
     }
 
-    /// Waits until a reclaimer has freed something, or none is left; whether there is
-    /// more than `before`. The caller holds no lock and is not pinned.
+    /// Waits until a reclaimer has freed something, or none is left. Returns true if more than
+    /// `before` frames have been freed. The caller holds no lock and is not pinned.
     pub(crate) fn wait(&self, before: usize) -> bool {
         let mut round = 0;
         // Acquire: pairs with the release of a reclaimer that has ended.
@@ -65,7 +66,8 @@ impl<M: Platform> Hand<M> {
         self.at.fetch_add(count, Ordering::Relaxed)
     }
 
-    /// Lets others know that the caller frees frames: as many as `free` says in the end.
+    /// Tells others that the caller is freeing frames, and counts and returns the number that
+    /// `free` returns.
     pub(crate) fn reclaiming(&self, free: impl FnOnce() -> usize) -> usize {
         self.busy.fetch_add(1, Ordering::Relaxed);
         let freed = free();

@@ -1,13 +1,13 @@
-//! The reference by which spaces keep the VM: a count that the children of one space share, and
-//! not one that all spaces of the machine write.
+//! The reference by which spaces keep the VM alive: the children of one space share a count, so
+//! that not all spaces of the machine write the same one.
 //!
 //! # Protocol
 //! A [`Keep`] is a counted reference to a holder of the VM. A space that was not forked has a
 //! holder of its own; all children of one space share a second one, which their parent makes
 //! with its first fork and refers to as long as it lives. So a fork and an exit write a line
 //! of their family, and the VM's own count changes with the first fork of a space only.
-//! A holder goes with its last reference, whichever that is; a holder refers to the VM alone,
-//! never to another holder, so generations of processes leave no chain behind.
+//! A holder is freed with its last reference, whichever that is. It refers to the VM alone, never
+//! to another holder, so generations of processes leave no chain behind.
 
 use super::Vm;
 use crate::error::Error;
@@ -82,7 +82,7 @@ impl<S: System> Drop for Keep<S> {
     }
 }
 
-/// The reference by which a space's children keep the VM: made with its first fork.
+/// The reference by which a space's children keep the VM alive, made with its first fork.
 pub(crate) struct Children<S: System> {
     /// A [`Keep`] as a pointer, or null. Written once.
     keep: <S::Machine as Atomics>::AtomicPtr,

@@ -1,7 +1,7 @@
 //! The machine's memory as one whole: frames, pages, and the policies' state.
 //!
-//! Spaces, pmaps and objects are made from it and keep it alive. Its requests to a pmap, when
-//! no page can be freed, are a trait ([`Spare`]).
+//! Spaces, pmaps and objects are made from it and keep it alive. A trait ([`Spare`]) has its
+//! requests to a pmap when no page can be freed.
 
 mod asids;
 mod current;
@@ -38,12 +38,12 @@ use sync::Padded;
 /// A reclaimer's requests to a pmap when no page can be freed. The caller holds no lock of the
 /// VM's.
 pub(crate) trait Spare: Send + Sync {
-    /// Frees leaf tables that can be made again, about `wanted`; how many it did. With less
-    /// than `wanted` it has seen all there are. O(slots).
+    /// Frees about `wanted` leaf tables that can be made again, and returns their number. If it is
+    /// less than `wanted`, no more are left. O(slots).
     fn sweep(&self, wanted: usize) -> usize;
 
-    /// Takes away the mappings whose PV entries are in the victim's chunk, as far as they can be
-    /// made again; how many went.
+    /// Removes the mappings whose PV entries are in the victim's chunk, as far as they can be made
+    /// again, and returns their number.
     fn empty_chunk(&self, victim: Victim) -> usize;
 }
 
@@ -69,7 +69,7 @@ pub struct Vm<S: System> {
     out_of_memory: Option<OutOfMemory>,
     hand: Padded<Hand<S::Machine>>,
     overcommit: Overcommit,
-    /// More are not committed at once.
+    /// The most pages that one request may commit.
     most_pages: u64,
     superpages: Superpages,
     fork_tables: ForkTables,
@@ -83,12 +83,13 @@ impl<S: System> Vm<S> {
     /// A VM with its policies' defaults, and twice as much swap as memory.
     ///
     /// # Errors
-    /// As [`Vm::with_options`].
+    /// If the kernel's heap has no room for the descriptors of all frames, or the machine's account
+    /// of its memory or of the kernel's entries is impossible.
     pub fn new(machine: S::Machine) -> Result<Arc<Self>, Error> {
         Self::with_options(machine, Options::default())
     }
 
-    /// A VM made to measure.
+    /// A VM with these options.
     ///
     /// # Errors
     /// If the kernel's heap has no room for the descriptors of all frames, or the machine's account
@@ -208,7 +209,7 @@ impl<S: System> Vm<S> {
         &self.invalidation
     }
 
-    /// Where there are superpages.
+    /// The mappings that get superpages.
     #[inline]
     pub fn superpages(&self) -> Superpages {
         self.superpages
@@ -226,7 +227,7 @@ impl<S: System> Vm<S> {
         self.object_pages == ObjectPages::Listed
     }
 
-    /// Pages of an object that one read fault maps at most.
+    /// The most pages of an object that one read fault maps.
     #[inline]
     pub(crate) fn fault_around(&self) -> usize {
         self.fault_around
@@ -262,7 +263,7 @@ impl<S: System> Vm<S> {
         &self.hand
     }
 
-    /// The pmaps that there are.
+    /// All existing pmaps.
     pub(crate) fn roster(&self) -> &Roster<S::Machine, dyn Spare> {
         &self.roster
     }
@@ -285,7 +286,7 @@ impl<S: System> Vm<S> {
         self.asids.of_entries(tag)
     }
 
-    /// For which space each CPU translates.
+    /// The space for which each CPU translates.
     #[inline]
     pub(crate) fn current(&self) -> &CurrentSpaces<S::Machine> {
         &self.current
@@ -298,7 +299,7 @@ impl<S: System> Vm<S> {
     }
 }
 
-/// The kernel's entries, if they can be.
+/// The kernel's entries, if it is mapped in all spaces; an error if they are impossible.
 fn kernel_entries<M: Platform>(machine: &M) -> Result<Option<KernelEntries>, Error> {
     let kernel = machine.kernel_entries();
     let are_behind = |KernelEntries { places, .. }: &KernelEntries| {

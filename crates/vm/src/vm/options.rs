@@ -1,4 +1,4 @@
-//! How a VM is made.
+//! The options of a VM.
 
 use super::Overcommit;
 use crate::flags::Superpages;
@@ -7,11 +7,11 @@ use crate::system::{ForkTables, FramePools, ObjectPages, Part, System};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 
-/// Asked when no frame is left and none can be reclaimed; `true` if it has seen to it that
-/// the operation is worth another try (by ending a process, say). Called with no lock held.
+/// Called when no frame is left and none can be reclaimed. Returns true if the operation is worth
+/// another try, since it has ended a process, for example. Called with no lock held.
 pub type OutOfMemory = Box<dyn Fn() -> bool + Send + Sync>;
 
-/// How a VM is made.
+/// The options of a VM.
 pub struct Options<S: System> {
     /// The options of the gate.
     pub gate: <S::Gate as Part<S::Machine>>::Config,
@@ -25,29 +25,29 @@ pub struct Options<S: System> {
     pub pv_locks: <S::PvLocks as Part<S::Machine>>::Config,
     /// The options of the chunks of PV entries; `None` for entries in tables.
     pub pv_chunks: Option<<S::PvChunks as Part<S::Machine>>::Config>,
-    /// Pages of swap space that may be reserved; by default twice the memory's.
+    /// The number of pages of swap space that may be reserved; by default twice the frames.
     pub swap_pages: Option<u64>,
     /// Where pages go when memory is short; without it, private memory stays.
     pub swap_space: Option<Arc<SwapSpace<S::Machine>>>,
-    /// Asked for a way out when no memory is left.
+    /// Called when no memory is left.
     pub out_of_memory: Option<OutOfMemory>,
-    /// True if more may be committed than `swap_pages`.
+    /// The policy for requests beyond `swap_pages`.
     pub overcommit: Overcommit,
     /// Where private anonymous memory gets superpages.
     pub superpages: Superpages,
-    /// Which pools free frames are in.
+    /// The pools of free frames.
     pub frame_pools: FramePools,
     /// How a fork treats leaf tables; systems whose PV entries are in chunks always copy.
     pub fork_tables: ForkTables,
-    /// How the mappings of an object's page are found; systems whose PV entries are in chunks list
-    /// them.
+    /// How the VM finds the mappings of an object's page; systems whose PV entries are in chunks
+    /// list them.
     pub object_pages: ObjectPages,
-    /// Pages of an object that one read fault maps at most ([`crate::Space::fault`]): a power of
+    /// The most pages of an object that one read fault maps ([`crate::Space::fault`]): a power of
     /// two.
     pub fault_around: usize,
 }
 
-/// Pages that a read fault of an object maps by default, as on Linux: 64 KiB.
+/// The most pages that a read fault of an object maps by default, as on Linux: 64 KiB.
 pub const FAULT_AROUND: usize = 16;
 
 impl<S: System> Default for Options<S> {

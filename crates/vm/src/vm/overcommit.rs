@@ -1,10 +1,11 @@
-//! Committed memory: how many pages may come to be needed, and the limit of that.
+//! Committed memory: the number of pages that may come to be needed, and its limit.
 
 use super::Vm;
 use crate::error::Error;
 use crate::system::{Reservation, System};
 
-/// When a request for memory is refused because it might not be there when it is used.
+/// The policy by which requests for memory are refused because the memory might be missing when it
+/// is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Overcommit {
     /// When all that is committed would be more than the account has

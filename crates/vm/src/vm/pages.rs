@@ -42,10 +42,9 @@ impl<S: System> Vm<S> {
         PvList::lock(&self.pv_locks, frame, self.page(frame))
     }
 
-    /// How often a task that changes many pages goes over them until it waits for lists that are
-    /// locked. Tasks that change the same pages, such as forks of one space and the exits of their
-    /// children, find others to change meanwhile, and seldom sleep. The systems of the case studies
-    /// wait at once.
+    /// The number of passes of a task over many pages before it waits for locked lists. Tasks that
+    /// change the same pages, such as forks of one space and the exits of their children, find
+    /// others to change meanwhile, and seldom sleep. The systems of the case studies wait at once.
     pub(crate) fn passes(&self) -> u32 {
         if self.lists_objects() { 1 } else { 16 }
     }
@@ -57,8 +56,8 @@ impl<S: System> Vm<S> {
         PvList::try_lock(&self.pv_locks, frame, self.page(frame))
     }
 
-    /// Returns true if the PV list of the page in `frame` is locked, a moment ago: for assertions of
-    /// a task that has locked it.
+    /// Returns true if the PV list of the page in `frame` was locked a moment ago: for assertions
+    /// of a task that has locked it.
     pub(crate) fn is_pv_locked(&self, frame: Frame) -> bool {
         self.page(frame).is_pv_locked_by(&self.pv_locks, frame)
     }
@@ -97,7 +96,7 @@ impl<S: System> Vm<S> {
         Ok(frame)
     }
 
-    /// Takes a frame for a page that does not begin yet.
+    /// Takes a frame for a page that begins later.
     #[inline(always)]
     pub(crate) fn allocate_for_page(&self, content: Content) -> Result<Frame, Error> {
         self.allocate_for(Purpose::Page, content)
@@ -142,7 +141,7 @@ impl<S: System> Vm<S> {
         }
     }
 
-    /// Drops a reference of each page.
+    /// Drops a reference to each page.
     pub(crate) fn release_pages(&self, pages: impl Iterator<Item = Frame>) {
         let last = pages.filter(|&frame| self.page(frame).release());
         if self.queues.is_silent() {
@@ -170,20 +169,19 @@ impl<S: System> Vm<S> {
         self.free_from(Purpose::Page, frame, content);
     }
 
-    /// Looks for a page's mappings as the gate does.
+    /// Lets the gate look for a page's mappings.
     pub(crate) fn walk(&self, frame: Frame) {
         self.gate.walk(frame, self.gate_page(frame));
     }
 
-    /// Returns true if the page in `frame`, which the caller has mapped, is only the caller's:
-    /// nothing else maps it, holds it or knows it by another name. Under the lock of its slot, by
-    /// which alone there could be more.
+    /// Returns true if nothing but the caller's mapping maps the page in `frame`, holds it or knows
+    /// it by another name. Under the lock of its slot, without which no task can add a mapping.
     pub(crate) fn is_exclusive(&self, frame: Frame) -> bool {
         let page = self.page(frame);
         page.references() == 1 && page.identity() == Identity::Private
     }
 
-    /// Keeps a page from being freed; `None` if it has been.
+    /// Takes a reference that keeps the page from being freed; `None` if it has been.
     pub fn hold(self: &Arc<Self>, frame: Frame) -> Option<Hold<S>> {
         self.page(frame).try_retain().then(|| Hold {
             vm: self.clone(),
@@ -200,14 +198,15 @@ impl<S: System> Vm<S> {
         Ok(Hold { vm, frame, entry })
     }
 
-    /// One more entry names the slot; by a caller that holds one that does.
+    /// Counts one more entry that names the slot, for a caller that holds such an entry.
     pub(crate) fn retain_swapped(&self, slot: u32) {
         self.swap_space()
             .expect("a slot is of a swap space")
             .retain(slot);
     }
 
-    /// One entry less names the slot. With the last the page that its cache has is private.
+    /// Counts one entry less that names the slot. With the last the page in its cache becomes
+    /// private.
     pub(crate) fn release_swapped(&self, slot: u32) {
         let swap = self.swap_space().expect("a slot is of a swap space");
         if let Some(frame) = swap.release(slot) {
@@ -216,7 +215,7 @@ impl<S: System> Vm<S> {
         }
     }
 
-    /// The page in `frame`, whose slot has gone, belongs to its mappings and holders only.
+    /// Makes the page in `frame`, whose slot has gone, private.
     pub(crate) fn make_private(&self, frame: Frame) {
         let page = self.page(frame);
         let _list = self.lock_pv(frame);
@@ -232,7 +231,7 @@ impl<S: System> Vm<S> {
 pub struct Hold<S: System> {
     vm: Arc<Vm<S>>,
     frame: Frame,
-    /// Where the entry of an object is that has, or had, the page, if the holder owns that.
+    /// The address of the object's entry that has, or had, the page, if the holder owns that entry.
     entry: Option<NonZeroUsize>,
 }
 
@@ -242,7 +241,7 @@ impl<S: System> Hold<S> {
         self.frame
     }
 
-    /// This hold, by a holder that owns the object's entry at this address as long as others use
+    /// This hold, for a holder that owns the object's entry at this address as long as others use
     /// the hold.
     pub(crate) fn with_entry(self, entry: NonZeroUsize) -> Self {
         let mut hold = self;

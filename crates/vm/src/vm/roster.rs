@@ -1,4 +1,4 @@
-//! Which pmaps there are.
+//! The roster: all existing pmaps, by tag.
 //!
 //! A task that reclaims tables visits the pmaps in rotation, so it must find them all; and a space
 //! that is made or dropped must write no line of another CPU's. So there is no list: each tag has a
@@ -6,13 +6,13 @@
 //! for 512 tags at once, when the first of them is taken, and stay.
 //!
 //! # Protocol
-//! A pmap is entered when it is whole, and struck when it is dropped, before its tag is given
+//! A pmap is entered when it is whole, and removed when it is dropped, before its tag is given
 //! back. Its place has a weak reference, under a lock of its own.
-//! - A task that finds a pmap upgrades the reference under the lock, and has a strong one then: the
-//!   pmap stays until it drops that, perhaps as the last. If the last has gone already it finds
-//!   nothing.
-//! - Striking a pmap takes the reference out under the lock: no task upgrades it any more, and
-//!   the place is empty for the tag's next owner.
+//! - A task that finds a pmap upgrades the reference under the lock, and then has a strong one: the
+//!   pmap stays until the task drops that, perhaps as the last. If the last has gone already the
+//!   task finds nothing.
+//! - A task that removes a pmap takes the reference out under the lock: no task upgrades it any
+//!   more, and the place is empty for the tag's next owner.
 
 #[cfg(test)]
 mod model;
@@ -28,17 +28,17 @@ use core::{array, ptr, slice};
 use machine::{Asid, Atomic, Machine, Ordering};
 use sync::Padded;
 
-/// All tags that there are.
+/// The number of tags.
 pub(crate) const TAGS: usize = 1 << 16;
-/// Tags whose places are made together.
+/// The number of tags whose places are made together.
 const TOGETHER: usize = 512;
 /// Pointers that fill the lines of a [`Padded`].
 const IN_LINES: usize = 16;
 
 /// All `T`s that exist, by tag.
 pub(crate) struct Roster<M: Machine, T: ?Sized + Send + Sync> {
-    /// The first of so many [`Known`] pmaps, or null. Written once each, by the task that takes the
-    /// first of their tags.
+    /// Pointers, each null or to the first of [`TOGETHER`] [`Known`] pmaps. Each is written once,
+    /// by the task that takes the first of its tags.
     places: Box<[Padded<[M::AtomicPtr; IN_LINES]>]>,
     of: PhantomData<fn(&T)>,
 }
@@ -76,13 +76,13 @@ impl<M: Machine, T: ?Sized + Send + Sync> Roster<M, T> {
         *place = Some(one);
     }
 
-    /// Strikes the entry of the tag, if there is one.
+    /// Removes the entry of the tag, if there is one.
     pub(crate) fn strike(&self, tag: Asid) {
         let struck = self.place(tag).lock().take();
         drop(struck);
     }
 
-    /// The first with a tag in `tags`, and the tag.
+    /// The first entry with a tag in `tags`, and the tag.
     pub(crate) fn first(&self, tags: Range<usize>) -> Option<(usize, Arc<T>)> {
         let mut at = tags.start;
         while at < tags.end {
@@ -120,7 +120,7 @@ impl<M: Machine, T: ?Sized + Send + Sync> Roster<M, T> {
             .pointer(tag)
             .load(Ordering::Acquire)
             .cast::<Known<M, T>>();
-        // SAFETY: published places are so many, and stay until `self` is dropped.
+        // SAFETY: published places are `TOGETHER` many, and stay until `self` is dropped.
         (!first.is_null()).then(|| unsafe { slice::from_raw_parts(first, TOGETHER) })
     }
 
@@ -149,7 +149,7 @@ impl<M: Machine, T: ?Sized + Send + Sync> Roster<M, T> {
     /// `first` is that of places that were made, and is not used any more.
     unsafe fn free(first: *mut ()) {
         let places = ptr::slice_from_raw_parts_mut(first.cast::<Known<M, T>>(), TOGETHER);
-        // SAFETY: a boxed slice of so many, by `make`.
+        // SAFETY: a boxed slice of `TOGETHER` places, by `make`.
         drop(unsafe { Box::from_raw(places) });
     }
 }

@@ -10,7 +10,7 @@ use std::ptr;
 use std::thread::{self, JoinHandle};
 use workloads::{Call, Child, Descriptor, Error, Files, Forked, LAST};
 
-/// Exit code of a child that could not become the program, as a shell has it.
+/// Exit code of a child that could not become the program, as in a shell.
 const NO_PROGRAM: libc::c_int = 127;
 /// Exit code of a copy whose life failed, and of one that unwound.
 const FAILED: libc::c_int = 1;

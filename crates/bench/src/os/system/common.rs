@@ -8,7 +8,7 @@ use workloads::Descriptor;
 /// A pipe and a page for each task.
 pub struct Common {
     pipes: Vec<(PipeReader, PipeWriter)>,
-    /// Where the pages are, for all of the tasks.
+    /// The address of the pages, for all of the tasks.
     memory: *mut libc::c_void,
     bytes: usize,
 }
@@ -19,7 +19,7 @@ unsafe impl Send for Common {}
 unsafe impl Sync for Common {}
 
 impl Common {
-    /// For so many tasks.
+    /// Makes the state that `tasks` tasks share.
     pub fn new(tasks: usize) -> io::Result<Self> {
         let pipes = (0..tasks).map(|_| io::pipe()).collect::<io::Result<_>>()?;
         let bytes = tasks * super::page_size();
@@ -49,7 +49,7 @@ impl Common {
         Some([reader.as_raw_fd(), writer.as_raw_fd()].map(Descriptor))
     }
 
-    /// Where the pages are.
+    /// The address of the pages.
     pub fn memory(&self) -> usize {
         self.memory.expose_provenance()
     }

@@ -29,14 +29,14 @@ pub fn inputs(directory: &Path, page: usize) -> Result<Files<File>, Error> {
     })
 }
 
-/// Writes from `at` on; returns how many bytes.
+/// Writes from `at` on; returns the number of bytes.
 #[inline]
 pub fn write_at(file: &File, at: u64, bytes: &[u8]) -> Result<usize, Error> {
     file.write_at(bytes, at)
         .map_err(|error| failed_with(Call::Write, &error))
 }
 
-/// Reads from `at` on; returns how many bytes.
+/// Reads from `at` on; returns the number of bytes.
 #[inline]
 pub fn read_at(file: &File, at: u64, bytes: &mut [u8]) -> Result<usize, Error> {
     file.read_at(bytes, at)
@@ -72,7 +72,7 @@ pub fn set_lock(file: Descriptor, kind: libc::c_int) -> Result<(), Error> {
     })
 }
 
-/// Returns true if one could write now.
+/// Returns true if a write would not wait now.
 #[inline]
 pub fn poll_writable(descriptor: Descriptor) -> Result<bool, Error> {
     let mut entry = libc::pollfd {
@@ -98,7 +98,7 @@ pub fn poll_readable(from: &[Descriptor]) -> Result<u64, Error> {
     };
     let mut entries: [libc::pollfd; MOST] = std::array::from_fn(entry);
     let count = from.len().min(MOST) as libc::nfds_t;
-    // SAFETY: so many valid entries.
+    // SAFETY: `count` valid entries.
     while unsafe { libc::poll(entries.as_mut_ptr(), count, -1) } < 0 {
         match failed(Call::Poll) {
             Error::Failed(_, libc::EINTR) => {}
@@ -139,12 +139,12 @@ fn unnamed_file(directory: &Path) -> io::Result<File> {
 pub fn named_file(directory: &Path) -> io::Result<(File, CString)> {
     let template = directory.join("scalevm.XXXXXX");
     let template = CString::new(template.as_os_str().as_bytes())?.into_raw();
-    // SAFETY: a writable string that ends in XXXXXX and a zero byte, of which `mkstemp`
-    // changes neither the length nor the end; taken back at once.
+    // SAFETY: a writable string that ends in XXXXXX and a zero byte; `mkstemp` changes neither its
+    // length nor its end; taken back at once.
     let (fd, path) = unsafe { (libc::mkstemp(template), CString::from_raw(template)) };
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: `fd` is open and ours alone.
+    // SAFETY: `fd` is open, and nothing else owns it.
     Ok((unsafe { File::from_raw_fd(fd) }, path))
 }

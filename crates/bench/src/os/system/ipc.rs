@@ -23,7 +23,7 @@ pub fn socket_pair() -> Result<[Descriptor; 2], Error> {
 
 #[inline]
 pub fn write(to: Descriptor, bytes: &[u8]) -> Result<usize, Error> {
-    // SAFETY: so many bytes can be read there.
+    // SAFETY: `bytes.len()` bytes can be read there.
     uninterrupted(Call::Write, || unsafe {
         libc::write(to.0, bytes.as_ptr().cast(), bytes.len())
     })
@@ -31,7 +31,7 @@ pub fn write(to: Descriptor, bytes: &[u8]) -> Result<usize, Error> {
 
 #[inline]
 pub fn read(from: Descriptor, bytes: &mut [u8]) -> Result<usize, Error> {
-    // SAFETY: so many bytes can be written there.
+    // SAFETY: `bytes.len()` bytes can be written there.
     uninterrupted(Call::Read, || unsafe {
         libc::read(from.0, bytes.as_mut_ptr().cast(), bytes.len())
     })
@@ -51,7 +51,7 @@ fn uninterrupted(call: Call, mut attempt: impl FnMut() -> isize) -> Result<usize
     }
 }
 
-/// Waits as long as the word holds `value`; returns whether it did at first.
+/// Waits as long as the word holds `value`. Returns true if it did at first.
 #[inline]
 pub fn futex_wait(address: usize, value: u32) -> Result<bool, Error> {
     let nothing = ptr::null::<libc::timespec>();

@@ -70,7 +70,7 @@ pub fn page_out(start: usize, len: usize) -> Result<(), Error> {
     answered(Call::PageOut, result)
 }
 
-/// Moves the break to where workloads may move it from, and says where that is.
+/// Moves the break to the address from which workloads may move it, and returns that address.
 pub fn program_break(page: usize) -> Result<usize, Error> {
     /// One for the process, so that threads move one break; 0 until chosen.
     /// Not a `OnceLock`: a child forked while that is filled would wait for ever.

@@ -45,7 +45,7 @@ impl Linux {
         }
     }
 
-    /// The same for another task. The prepared files go with the last handle.
+    /// A handle for another task. The prepared files are removed with the last handle.
     pub fn of_task(&self, task: usize) -> Self {
         Linux {
             page: self.page,

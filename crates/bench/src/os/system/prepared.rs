@@ -22,7 +22,7 @@ pub struct Prepared {
     names: Vec<CString>,
     program: Option<CString>,
     inputs: Option<Files<File>>,
-    /// How many tasks there are.
+    /// The number of tasks.
     tasks: usize,
     /// The objects that the tasks share, if the workload needs any.
     common: Option<Common>,
@@ -85,7 +85,7 @@ impl Prepared {
         self.program.as_deref()
     }
 
-    /// How many tasks there are.
+    /// The number of tasks.
     pub fn tasks(&self) -> usize {
         self.tasks
     }
@@ -94,7 +94,7 @@ impl Prepared {
         self.common.as_ref()?.pipe(task)
     }
 
-    /// Where the tasks' common memory is.
+    /// The address of the tasks' common memory.
     pub fn memory(&self) -> Option<usize> {
         Some(self.common.as_ref()?.memory())
     }

@@ -9,8 +9,8 @@ use workloads::{Call, Error};
 const SIGNAL: libc::c_int = libc::SIGUSR1;
 
 thread_local! {
-    /// How many the handler has seen in this thread. Made at compile time and never
-    /// destroyed, so that a handler may use it.
+    /// The number of signals that the handler has seen in this thread. Made at compile time and
+    /// never destroyed, so that a handler may use it.
     static SEEN: AtomicU64 = const { AtomicU64::new(0) };
 }
 

@@ -41,7 +41,7 @@ pub fn follow_in_child(parent: libc::pid_t) {
     }
 }
 
-/// Scalevm is dead.
+/// Handles scalevm's death.
 extern "C" fn kill_all(_: libc::c_int) {
     // SAFETY: this process leads the group, see `follow`.
     unsafe { libc::kill(0, libc::SIGKILL) };

@@ -192,7 +192,7 @@ impl Host {
         self.channel.send(&packet);
     }
 
-    /// Waits until all tasks stand at the gate, or `lost` says that one never will; then
+    /// Waits until all tasks are at the gate, or `lost` returns true as one never will be; then
     /// opens it.
     fn open(&self, mut lost: impl FnMut() -> bool) -> io::Result<()> {
         while !self.area.slots().iter().all(Slot::is_ready) && !lost() {

@@ -16,8 +16,8 @@ pub fn choose(threads: bool) {
     std::hint::black_box(new_task as *const ());
 }
 
-/// Starts a task beside the one that calls: a process or a thread, as the others are. It
-/// is placed where the caller is and ends with it.
+/// Starts an additional task for the calling one: a process or a thread, as the others are. It is
+/// placed where the caller is and ends with it.
 ///
 /// # Safety
 /// `function` may be called with `argument` in that task.

@@ -47,8 +47,7 @@ extern "C" fn child(host: &Host, task: usize, parent: libc::pid_t, waiting: &Wai
     unsafe { libc::_exit(0) }
 }
 
-/// SIGCHLD is held back but while the host waits, so that none falls between asking and
-/// waiting.
+/// Blocks SIGCHLD except while the host waits, so that none is lost between the check and the wait.
 struct Waiting {
     before: libc::sigaction,
     unblocked: libc::sigset_t,
@@ -80,7 +79,7 @@ impl Waiting {
     }
 }
 
-/// Reaps ended children; reports those that are tasks, and returns whether there was one.
+/// Reaps ended children, and reports those that are tasks. Returns true if there was one.
 fn reap(host: &Host, tasks: &[libc::pid_t]) -> bool {
     let mut lost = false;
     loop {

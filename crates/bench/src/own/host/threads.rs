@@ -23,9 +23,9 @@ thread_local! {
 
 /// The channel, for handlers.
 static CHANNEL: AtomicI32 = AtomicI32::new(-1);
-/// Threads that stand still.
+/// The number of threads that are stopped.
 static STOPPED: AtomicUsize = AtomicUsize::new(0);
-/// How long threads may take to stop; one that has blocked all signals does not.
+/// The longest time that threads may take to stop; one that has blocked all signals never does.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Creates a thread for each task, and stops all when told to.
@@ -66,7 +66,7 @@ pub fn spawn_beside(function: Function, argument: *mut c_void) -> io::Result<()>
     spawn(begin_beside, Box::new(beside))
 }
 
-/// The arguments of a thread beside a task.
+/// The arguments of an additional thread of a task.
 struct Beside {
     function: Function,
     argument: *mut c_void,
@@ -100,8 +100,8 @@ fn spawn<T: 'static>(
     }
 }
 
-/// A task that aborts, faults or exits takes the whole process with it; has it say first
-/// which one it was.
+/// Makes a task that aborts, faults or exits report its number first: it takes the whole process
+/// with it.
 pub fn name_the_dying(channel: &Channel) {
     CHANNEL.store(channel.number(), Relaxed);
     let signals = [
@@ -146,8 +146,8 @@ extern "C" fn leaving() {
     }
 }
 
-/// Makes all other threads stand still: those of the tasks, and theirs. Locks that they
-/// hold stay held, so nothing is allocated here once the first of them stands.
+/// Stops all other threads: those of the tasks, and theirs. Locks that they hold stay held, so
+/// nothing is allocated here once the first of them has stopped.
 fn stop_others() -> io::Result<()> {
     extern "C" fn stop(_: libc::c_int) {
         STOPPED.fetch_add(1, Relaxed);

@@ -13,12 +13,12 @@ use stats::Exit;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How often the results of an engine's job are looked for.
+/// The time between two checks for results of an engine's job.
 const LOOK: Duration = Duration::from_secs(1);
-/// How often points that an engine lost, or had no time for, are submitted again without a single
-/// new result.
+/// The number of times that points which an engine lost, or had no time for, are submitted again
+/// without a single new result.
 const ATTEMPTS: usize = 3;
-/// How long an engine may not answer.
+/// The longest time without an answer of an engine.
 const SILENCE: Duration = Duration::from_secs(600);
 /// Points of a shard, unless the user says how many shards there are: a task of an engine takes
 /// seconds to start.

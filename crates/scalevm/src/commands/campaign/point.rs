@@ -1,4 +1,4 @@
-//! Which runs a campaign may have.
+//! The runs that a campaign may have.
 
 use crate::cli::{Cli, Command, LocksOn};
 use crate::commands::on;

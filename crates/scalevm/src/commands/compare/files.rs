@@ -41,7 +41,7 @@ pub fn compare(args: &CompareArgs) -> Result<u8, Failure> {
     }
 }
 
-/// How many of the files hold results.
+/// The number of files that hold results.
 fn of_results(files: &[String]) -> Result<usize, InputError> {
     let mut count = 0;
     for file in files {
@@ -258,7 +258,7 @@ fn compare_point(
 }
 
 /// The figures of a run that may be counted: its mean, because samples of one run share
-/// its luck; of a simulated one all samples, each of which had a machine of its own.
+/// its luck; of a simulated one all samples, since each had a machine of its own.
 fn independent(run: &Run) -> Vec<f64> {
     if is_simulated(&run.subject) {
         run.totals.clone()

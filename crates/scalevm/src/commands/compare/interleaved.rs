@@ -1,4 +1,4 @@
-//! Runs in turn, A B A B …, and their results.
+//! Runs of two sides in turn, and their results.
 
 use super::rule;
 use super::sides::{Kept, Sides};

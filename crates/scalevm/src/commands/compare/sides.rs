@@ -21,11 +21,11 @@ pub trait Side {
     fn run(&mut self, kept: Option<&mut Kept>) -> Result<Option<f64>, Failure>;
 }
 
-/// Where runs are kept, and the machine they are made on.
+/// The store of runs, and the machine on which they are made.
 pub struct Kept {
     /// The store.
     pub sink: Sink<'static>,
-    /// As it was before the first run.
+    /// The machine's state before the first run.
     pub machine: Environment,
 }
 
@@ -39,7 +39,7 @@ pub struct Sides {
     pub names: Vec<String>,
     /// The operands, in the same order.
     pub runners: Vec<Box<dyn Side>>,
-    /// How long a run is.
+    /// The length of a run.
     duration: Duration,
     /// True if all of them are simulated.
     pub simulated: bool,
@@ -48,7 +48,7 @@ pub struct Sides {
 }
 
 impl Sides {
-    /// Says so if this computer is not quiet, and the runs are made on it.
+    /// Prints a warning if the runs are made on this computer and it is not quiet.
     pub fn warn_if_noisy(&self, runs: u32, machine: Option<&Environment>) {
         if !self.simulated {
             commands::warn_if_noisy(self.duration.saturating_mul(runs), machine);
@@ -129,7 +129,7 @@ pub fn is_system(name: &str) -> bool {
     On::named(name).is_some() || name.parse::<Preset>().is_ok()
 }
 
-/// A system, and the preset if it is our VM.
+/// A system, and the preset if it is scalevm's VM.
 type Place = (On, Option<Preset>);
 
 /// The system or preset called `name`.

@@ -1,4 +1,4 @@
-//! `scalevm kernel compare`: the cost of operations on Linux and on our kernel.
+//! `scalevm kernel compare`: the cost of operations on Linux and on scalevm's kernel.
 
 use super::guest;
 use crate::cli::KernelCompareArgs;

@@ -1,4 +1,4 @@
-//! `scalevm kernel`: programs on our own kernel, under QEMU.
+//! `scalevm kernel`: programs on scalevm's own kernel, under QEMU.
 
 mod compare;
 
@@ -100,7 +100,7 @@ fn machine(args: &KernelArgs) -> Machine {
     }
 }
 
-/// Linux if there is an image of it, else our kernel, with that VM.
+/// Linux if there is an image of it, otherwise scalevm's kernel, with that VM.
 fn guest(linux: Option<PathBuf>, vm: Option<Preset>, is_strict: bool) -> Result<Guest, Failure> {
     if let Some(image) = linux {
         return if image.is_file() {

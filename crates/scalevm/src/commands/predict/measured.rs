@@ -6,7 +6,7 @@ use stats::record::{self, Run};
 use std::path::Path;
 use studies::published::{self, Curve, How, Machine, Mode, Point, Unit};
 
-/// The curves in a file or store of results, of a computer with so many CPUs: complete runs of one
+/// The curves in a file or store of results, of a computer with `cpus` CPUs: complete runs of one
 /// workload, mode and system, with more tasks each. Of two runs with equally many tasks the later
 /// one counts.
 pub fn curves(path: &Path, cpus: usize) -> Result<Vec<Curve>, Failure> {

@@ -88,8 +88,8 @@ fn chosen<'a>(curves: &'a [Curve], args: &PredictArgs) -> Result<Vec<&'a Curve>,
     Ok(curves.iter().filter(asked).collect())
 }
 
-/// Predicts several curves at the same time, since none depends on another. What an interrupt leaves
-/// undone is left out.
+/// Predicts several curves at the same time, since none depends on another. What an interrupt
+/// leaves undone is left out.
 fn predict<'a>(setups: &'a [Setup<'a>], args: &PredictArgs) -> Result<Vec<Predicted<'a>>, Failure> {
     let first = args.machine.first_seed();
     let effort = Effort {

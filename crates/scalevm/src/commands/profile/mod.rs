@@ -121,9 +121,9 @@ fn name(what: &record::Subject) -> String {
     name.replace(['/', '\0'], "_")
 }
 
-/// Where pictures go.
+/// The place of the pictures.
 enum Place {
-    /// Where the user says.
+    /// The place that the user names.
     Named(PathBuf),
     /// Into a directory of their own.
     New,

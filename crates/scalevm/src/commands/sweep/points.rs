@@ -11,8 +11,8 @@ use stats::environment::Environment;
 use stats::record::Subject;
 
 impl Sweep {
-    /// Measures all points, and writes their records if that is wanted. Returns the finished points,
-    /// and the failure that ended the sweep early.
+    /// Measures all points, and writes their records if requested. Returns the finished points, and
+    /// the failure that ended the sweep early.
     pub fn measure(
         &self,
         records: Option<(&mut Sink<'_>, &mut Environment)>,
@@ -73,7 +73,7 @@ impl Sweep {
         Progress::weighted(samples * turns.len() as u64, "samples", samples * work)
     }
 
-    /// Returns one worker if the system is real: points would disturb each other.
+    /// Returns one worker if the system is real: concurrent points would slow each other.
     fn workers(&self) -> Workers<'static> {
         let mut systems = self.sides.iter().map(|side| &side.system);
         if systems.all(|system| system.simulated().is_some()) {

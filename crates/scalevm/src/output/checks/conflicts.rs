@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use stats::count;
 use std::collections::BTreeSet;
 
-/// Prints it all; each conflict only if it is wanted in full.
+/// Prints all results; each conflict only if `in_full`.
 pub fn print(results: &Results, json: bool, in_full: bool) {
     if json {
         print_json(results)
@@ -59,7 +59,7 @@ fn counts(results: &Results) -> [(usize, usize); 3] {
     [Group::Apart, Group::OnePage, Group::Tasks].map(|group| results.counts(group))
 }
 
-/// Says which conflicts are known, and which of them are gone.
+/// Names the known conflicts, and those of them that are gone.
 fn print_known(results: &Results) {
     let names = |lines: BTreeSet<String>| Vec::from_iter(lines).join(", ");
     for result in results.commutative() {

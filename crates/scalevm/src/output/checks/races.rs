@@ -51,7 +51,7 @@ impl Report {
         }
     }
 
-    /// Prints the sums; returns whether all is good.
+    /// Prints the sums. Returns true if all is good.
     pub fn end(self) -> bool {
         let Report { rows, runs, .. } = self;
         let good = if self.planted {

@@ -12,7 +12,7 @@ use studies::predict::score::{Score, Summary, score, summary};
 use studies::predict::{Mechanism, Prediction, Setup, is_held_back};
 use studies::published::{Curve, Point, rate_at};
 
-/// A curve without a prediction, and why.
+/// A curve without a prediction, and the reason.
 pub type LeftOut<'a> = (&'a Curve, String);
 
 /// A prediction, and how far it is from what was measured.
@@ -66,7 +66,7 @@ impl<'a> Predicted<'a> {
     }
 }
 
-/// Shows what stands in for each curve.
+/// Shows the system and machine that stand in for each curve's own.
 pub fn list(setups: &[Setup], left_out: &[LeftOut], json: bool) {
     if json {
         for setup in setups {
@@ -119,7 +119,7 @@ pub fn print(predicted: &[Predicted], left_out: &[LeftOut], unscored: bool) {
     println!("{}", verdict(predicted, left_out.len(), &groups[0].1));
 }
 
-/// The same as lines of JSON.
+/// Prints the predictions as lines of JSON.
 pub fn print_json(predicted: &[Predicted], left_out: &[LeftOut], unscored: bool) {
     for one in predicted {
         println!("{}", line(one, unscored));

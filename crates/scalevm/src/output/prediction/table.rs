@@ -36,7 +36,7 @@ pub fn unscored(predicted: &[Predicted]) -> Table {
     table
 }
 
-/// Of each curve the rate of the most tasks beside the measured one, and what follows.
+/// For each curve the predicted and the measured rate of the most tasks, and what follows.
 pub fn scored(predicted: &[Predicted]) -> Table {
     let mut table = with_header([
         "curve",

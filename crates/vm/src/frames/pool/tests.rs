@@ -21,7 +21,7 @@ fn pool(part: Range<usize>) -> Pool {
 #[derive(Clone, Debug)]
 enum Op {
     Take(usize),
-    /// Puts so many of the taken frames back, each so many behind the one before.
+    /// Puts a number of the taken frames back, each at a fixed distance behind the one before.
     Put(usize, usize),
     TakeBlock,
     /// Puts a taken block back, at once or frame by frame.

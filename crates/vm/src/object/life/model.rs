@@ -1,4 +1,4 @@
-//! A first attachment beside a walk that has changed the object, under all interleavings.
+//! A first attachment concurrent with a walk that has changed the object, under all interleavings.
 
 extern crate std;
 

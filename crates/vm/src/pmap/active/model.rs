@@ -1,5 +1,5 @@
-//! CPUs that come, leave and come back beside one that takes a page away, under all interleavings,
-//! on machines of two CPUs and of more than a word has bits.
+//! CPUs come, leave and come back while another one takes a page away, under all interleavings, on
+//! machines of two CPUs and of more than a word has bits.
 
 extern crate std;
 
@@ -26,9 +26,9 @@ enum Begins {
     Here,
 }
 
-/// Who uses the page, who takes it, and of how many CPUs they are.
+/// The CPU that uses the page, the CPU that takes it, and the number of CPUs.
 const TWO: [usize; 3] = [0, 1, 2];
-/// The same where one of them, or both, are of another word than the first.
+/// Runs the model with one CPU, or both, in another word than the first.
 const WIDE: [[usize; 3]; 4] = [[64, 0, 65], [0, 64, 65], [64, 128, 129], [128, 64, 129]];
 
 struct World {
@@ -64,7 +64,7 @@ impl World {
     }
 }
 
-/// CPU 0 uses the page beside CPU 1, which takes it away and has it for itself if no CPU is to be
+/// CPU 0 uses the page while CPU 1 takes it away; CPU 1 then owns it if no CPU has to be
 /// interrupted. (Hosted and simulated accesses fence by themselves, and would hide that there is no
 /// fence.)
 fn model(begins: Begins, [user, taker, count]: [usize; 3]) {
@@ -78,7 +78,7 @@ fn model(begins: Begins, [user, taker, count]: [usize; 3]) {
             entry: Atomic::new(1),
             page: SharedCell::new(0),
         });
-        // What CPU 0 has done before, which CPU 1 knows of.
+        // CPU 0 has done this before, and CPU 1 knows of it.
         match begins {
             Begins::New => {}
             Begins::Left => {

@@ -1,4 +1,4 @@
-//! Two forks at once, of pages that another CPU's TLB knows as writable, under all interleavings.
+//! Two concurrent forks of pages that another CPU's TLB knows as writable, under all interleavings.
 
 extern crate std;
 
@@ -44,7 +44,7 @@ impl World {
     }
 }
 
-/// Two CPUs fork, of which each copies some of the pages.
+/// Two CPUs fork; each copies some of the pages.
 fn forks(pages: [&'static [usize]; 2]) -> impl FnOnce() {
     move || {
         Builder::new().check(move || {
@@ -64,7 +64,7 @@ fn forks(pages: [&'static [usize]; 2]) -> impl FnOnce() {
     }
 }
 
-/// Who comes second finds the page read-only.
+/// The fork that comes second finds the page read-only.
 fn of_one_page() -> impl FnOnce() {
     forks([&[0], &[0]])
 }

@@ -1,4 +1,4 @@
-//! Leaving without a copy.
+//! Leaving a shared table without a copy of it.
 
 use crate::pmap::{Pmap, superpage};
 use crate::pv::{PvTables, Table};
@@ -7,8 +7,8 @@ use crate::tree::{Kind, Locked, Part, Size};
 use machine::{Atomic, Flush, Ordering, VaRange, pte};
 
 impl<S: System> Pmap<S> {
-    /// Leaves the shared tables of slots that are locked whole and of which nothing is
-    /// needed any more; a member that is alone keeps the table as its own. One flush for all.
+    /// Leaves the shared tables of slots that are locked whole and whose pages are needed no more;
+    /// a member that is alone keeps the table as its own. One flush for all.
     pub(in crate::pmap) fn leave_slots(&self, locked: &mut Locked<'_, S>) {
         let mut gone: Option<VaRange> = None;
         for part in locked.parts().filter(is_shared) {
@@ -49,7 +49,7 @@ impl<S: System> Pmap<S> {
         part.set_size(Size::Pages);
     }
 
-    /// Makes the table of `part`, which is alone, its own.
+    /// Makes the table of `part`, which is the only member, its own.
     pub(in crate::pmap) fn take_over(&self, part: &mut Part<'_, S>) {
         machine::invariant!(
             S::Machine: part.size() == Size::Shared,

@@ -1,4 +1,4 @@
-//! Leaving with a copy.
+//! Leaving a shared table with a copy of it.
 
 use super::Kept;
 use crate::error::Error;
@@ -24,7 +24,7 @@ impl<S: System> Pmap<S> {
     #[inline]
     pub(crate) fn own(&self, part: &mut Part<'_, S>) -> Result<(), Error> {
         match part.size() {
-            // A copy, so that the caller's stays in registers.
+            // A copy of the part, so that the caller's stays in registers.
             Size::Shared => self.own_shared(&mut part.cut(part.range())),
             _ => Ok(()),
         }
@@ -43,19 +43,20 @@ impl<S: System> Pmap<S> {
     fn own_shared_if_used(&self, part: &mut Part<'_, S>) -> Result<(), Error> {
         match self.used(part.leaf(), part.range()).next() {
             Some(_) => self.own_shared(part),
-            // Others have emptied the table. Nobody would leave it when the slot goes in parts.
+            // Other tasks have emptied the table. No task would leave it when the slot is unmapped
+            // in parts.
             None if self.is_emptied(part) => self.own_shared(part),
             None => Ok(()),
         }
     }
 
-    /// Returns true if the table of `part`, which others may have, has no entry any more.
+    /// Returns true if the table of `part`, which other slots may share, has no entry any more.
     fn is_emptied(&self, part: &Part<'_, S>) -> bool {
         let _steady = self.steady(part);
         part.slot().entries() == 0
     }
 
-    /// Makes the table the slot's own, if that needs no copy; `false` if it does.
+    /// Makes the table the slot's own, if that needs no copy. Returns false if it does.
     pub(in crate::pmap) fn own_alone(&self, part: &mut Part<'_, S>) -> bool {
         if part.size() != Size::Shared {
             return true;
@@ -112,8 +113,8 @@ impl<S: System> Pmap<S> {
         Ok(Tables { leaf, pv })
     }
 
-    /// Copies the entries of `old` to `new`, to which no entry leads yet; returns how many pages
-    /// and swapped pages those are.
+    /// Copies the entries of `old` to `new`, to which no entry leads yet; returns the numbers of
+    /// private pages and of swapped pages copied.
     fn copy_entries(&self, part: &Part<'_, S>, old: Tables, new: Tables) -> (usize, usize) {
         let mut counts = (0, 0);
         for (address, _) in self.used(Table::of(old.leaf), part.slot_range()) {
@@ -159,7 +160,7 @@ impl<S: System> Pmap<S> {
         Some(Kind::Private)
     }
 
-    /// Leaves the family of the `old` tables, of which no TLB of this space has an entry any more.
+    /// Leaves the family of the `old` tables; no TLB of this space has an entry of them any more.
     fn leave_with(&self, part: &mut Part<'_, S>, old: Tables, private: usize, swapped: usize) {
         // SAFETY: this slot is a member still, and members keep the tables.
         let family = unsafe { old.pv.family(self.vm.machine()) };
@@ -178,8 +179,8 @@ impl<S: System> Pmap<S> {
         }
     }
 
-    /// Frees the `old` tables, which are only this slot's and which it does not use, with the pages
-    /// and slots of the swap space that they name.
+    /// Frees the `old` tables, which only this slot has and does not use any more, with their
+    /// references to pages and slots of the swap space.
     #[cold]
     fn take_apart(&self, part: &Part<'_, S>, old: Tables) {
         for (address, bits) in self.used(Table::of(old.leaf), part.slot_range()) {

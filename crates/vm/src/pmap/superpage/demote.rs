@@ -1,4 +1,4 @@
-//! From a superpage to pages.
+//! Demotion of a superpage to pages.
 
 use super::{Pages, PvRun, Superpage, piece, table};
 use crate::pmap::Pmap;
@@ -7,8 +7,7 @@ use crate::tree::{Part, Size};
 use machine::{Atomic, Frame, Memory, Ordering, pte};
 
 impl<S: System> Pmap<S> {
-    /// Maps the slot of `part` by pages, which are mapped as before. They may become a
-    /// superpage again.
+    /// Maps the slot of `part` by pages, with the same rights. They may become a superpage again.
     #[inline]
     pub(crate) fn demote(&self, part: &mut Part<'_, S>) {
         if part.size() == Size::Superpage {
@@ -24,8 +23,8 @@ impl<S: System> Pmap<S> {
         self.put_table_back(part, &run);
     }
 
-    /// Splits the superpage while the caller also has the PV list of the page at the start of
-    /// `part`; `false` if that would need waiting.
+    /// Splits the superpage while the caller also holds the PV list of the page at the start of
+    /// `part`. Returns false if that would need waiting.
     #[must_use]
     pub(in crate::pmap) fn try_demote(&self, part: &mut Part<'_, S>) -> bool {
         if part.size() != Size::Superpage {
@@ -40,8 +39,8 @@ impl<S: System> Pmap<S> {
         true
     }
 
-    /// Makes the slot of `part` one of pages for good, since an operation concerns a part of
-    /// it only. Its unused reserved frames are given back.
+    /// Demotes the slot of `part` for good, since an operation concerns a part of it only. Gives
+    /// back its unused reserved frames.
     #[inline]
     pub(crate) fn split(&self, part: &mut Part<'_, S>) {
         if matches!(part.size(), Size::Run | Size::Superpage) {
@@ -64,7 +63,7 @@ impl<S: System> Pmap<S> {
         pte::frame(bits)
     }
 
-    /// Puts the leaf table in the superpage's place, with its bits in each entry.
+    /// Replaces the superpage by the leaf table, with the superpage's bits in each entry.
     fn put_table_back(&self, part: &mut Part<'_, S>, _locked: &Superpage<'_, S>) {
         let leaf = part.leaf().get().expect("a superpage has a table");
         let superpage = self.superpage(part.range().start);
@@ -80,8 +79,8 @@ impl<S: System> Pmap<S> {
                 let entry = self.vm.machine().word(leaf, index);
                 entry.store(piece(old, index), Ordering::Relaxed);
             }
-            // Release: a walker that finds the table finds its entries. The walker may have marked
-            // the superpage meanwhile: then again.
+            // Release: a walker that finds the table finds its entries. If the walker has marked
+            // the superpage meanwhile, this begins again.
             let table = table(part.leaf());
             match superpage.compare_exchange(old, table, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => break,

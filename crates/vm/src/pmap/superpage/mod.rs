@@ -1,10 +1,9 @@
 //! Superpages: 2 MiB of private memory mapped by one entry.
 //!
-//! As in FreeBSD: reserve, promote, demote. The first page of a slot that wants superpages
-//! reserves an aligned block of frames ([`reserve`]), further pages take their places in it,
-//! and when all 512 are there, with equal rights, the entry of level 1 that led to the
-//! leaf table maps the block instead ([`promote`]). A change of a part puts the table back
-//! ([`demote`]).
+//! As in FreeBSD: reserve, promote, demote. The first page of a slot that may use superpages
+//! reserves an aligned block of frames ([`reserve`]), further pages take their places in it, and
+//! when all 512 are there, with equal rights, the entry of level 1 that led to the leaf table maps
+//! the block instead ([`promote`]). A change of a part puts the table back ([`demote`]).
 //!
 //! # The leaf table stays
 //! The leaf table stays with the slot, so demotion needs no memory and cannot fail. It
@@ -14,9 +13,9 @@
 //! of pages do not change either.
 //!
 //! # Protocol
-//! [`Size`] says how a slot is mapped. It is exact under the slot's lock; to and from
-//! [`Size::Superpage`] it changes also under the PV locks of all 512 pages ([`PvRun`], case
-//! study 002), so under any one of them it is known which entry maps a page, and that stays so:
+//! [`Size`] says how a slot is mapped. It is exact under the slot's lock; changes to and from
+//! [`Size::Superpage`] also need the PV locks of all 512 pages ([`PvRun`], case study 002), so
+//! under any one of them the entry that maps a page is known, and does not change:
 //! [`crate::Vm::test_referenced`] needs no slot.
 //!
 //! - **promote**: run locked; exchange the table for the superpage; flush the 2 MiB; the marks
@@ -28,8 +27,8 @@
 //!   the superpage too. A page that a CPU writes through a superpage it has cached as dirty is
 //!   dirty in the table.
 //! - **removal by the reverse map** has one page's lock and needs the slot's and the run's: it
-//!   tries for them, and if it fails releases the page, takes the slot, then the run, demotes,
-//!   takes the page again, and looks anew.
+//!   tries them, and if that fails it releases the page, locks the slot, then the run, demotes,
+//!   locks the page again, and looks again.
 //!
 //! Changes of the whole slot (unmap, discard, other rights) concern the superpage's entry
 //! and need no demotion. Fork demotes: a child needs an entry and a PV entry for each page
@@ -38,7 +37,7 @@
 //!
 //! # Lock order
 //! Slots, then the run's pages in ascending order. A task that has a page's lock and waits for
-//! another has such a run; one that has a single lock and needs a slot only tries.
+//! another is locking such a run; one that has a single page's lock only tries a slot's.
 
 mod demote;
 mod promote;
@@ -66,7 +65,7 @@ pub(crate) use run::PvRun;
 const USED: u64 = pte::ACCESSED | pte::DIRTY;
 
 impl<S: System> Pmap<S> {
-    /// Slots that are mapped by superpages, a moment ago. O(slots).
+    /// The number of slots that were mapped by superpages a moment ago. O(slots).
     pub fn superpages(&self) -> usize {
         let places = self.tree.places(crate::tree::ALL);
         let is_superpage = |place: &crate::tree::Place<'_, S>| place.slot.size() == Size::Superpage;
@@ -118,8 +117,8 @@ impl<S: System> Pmap<S> {
     }
 
     /// Returns true if the superpage that maps `frame` at `address` has been used. One bit stands
-    /// for 512 pages, so it is cleared for one of them only, another one in each superpage; else
-    /// the other 511 would look unused (FreeBSD's way). Under the page's PV lock.
+    /// for 512 pages, so it is cleared for one of them only, another one in each superpage;
+    /// otherwise the other 511 would look unused (FreeBSD does the same). Under the page's PV lock.
     pub(in crate::pmap) fn test_superpage(&self, address: usize, frame: Frame) -> bool {
         machine::invariant!(
             S::Machine: self.vm.is_pv_locked(frame),
@@ -196,7 +195,7 @@ const fn frame_at(first: Frame, index: usize) -> Frame {
     Frame(first.0 + index as u32)
 }
 
-/// The entry of a leaf table that `superpage` stands for at `index`.
+/// The entry at `index` of a leaf table that maps the same as `superpage`.
 const fn piece(superpage: u64, index: usize) -> u64 {
     debug_assert!(index < pte::ENTRIES, "a superpage has no such page");
     (superpage & !pte::HUGE) + ((index as u64) << PAGE_SHIFT)

@@ -36,7 +36,7 @@ struct World {
     size: Word,
     superpage: Word,
     leaf: [Word; PAGES],
-    /// How many pages a demotion locks; all of them, if it is right.
+    /// The number of pages that a demotion locks: all of them, if it is correct.
     locked: usize,
 }
 
@@ -146,8 +146,8 @@ impl World {
     }
 }
 
-/// One CPU removes page 1, another one changes something else of the slot or looks whether
-/// page 0 was used.
+/// One CPU removes page 1; another one changes something else of the slot, or checks if page 0 was
+/// used.
 fn model(locked: usize, other: fn(&World)) {
     let mut builder = Builder::new();
     builder.preemption_bound = Some(3);

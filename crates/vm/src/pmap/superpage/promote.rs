@@ -1,4 +1,4 @@
-//! From pages to a superpage.
+//! Promotion of pages to a superpage.
 
 use super::{USED, piece, table};
 use crate::pmap::{Pmap, entry};
@@ -40,7 +40,7 @@ impl<S: System> Pmap<S> {
             "a superpage begins under the PV locks of its pages"
         );
         self.flush(Flush::Range(range));
-        // No walker reaches the table any more; the marks made there until now count.
+        // No walker reaches the table any more; this collects the marks made there until now.
         let used = self.entries(leaf_frame).fold(0, |used, bits| used | bits);
         superpage.fetch_or(used & USED, Ordering::Relaxed);
         part.set_size(Size::Superpage);
@@ -55,7 +55,7 @@ impl<S: System> Pmap<S> {
         if first & pte::PRESENT == 0 || entry::kind(first) != Kind::Private || !is_aligned {
             return None;
         }
-        // From the end: rights are mostly given back in ascending order.
+        // From the end: tasks mostly give back rights in ascending order.
         let mut entries = self.entries(leaf).enumerate().rev();
         let alike = entries.all(|(index, bits)| (bits ^ piece(first, index)) & !USED == 0);
         alike.then_some(first)

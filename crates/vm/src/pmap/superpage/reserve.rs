@@ -1,4 +1,4 @@
-//! Filling a slot so that it can become a superpage.
+//! Filling a slot with the frames of a block, so that it can become a superpage.
 
 use crate::error::Error;
 use crate::pmap::Pmap;
@@ -8,9 +8,9 @@ use crate::tree::{Kind, Part, Size};
 use machine::{Atomic, Frame, Memory, Ordering, pte};
 
 impl<S: System> Pmap<S> {
-    /// Maps a page of zeroes at the start of `part`, where nothing is, from the block that its
-    /// slot has reserved: with its first page it reserves one. `None` if it has none; then any
-    /// frame will do. With the last page the slot becomes a superpage.
+    /// Maps a page of zeroes at the start of `part`, where nothing is mapped, from the block that
+    /// its slot has reserved; the slot's first page reserves one. Returns `None` without a block;
+    /// then any frame will do. With the last page the slot becomes a superpage.
     ///
     /// The page is zeroed under the slot's lock: only this fault may map its frame here, so
     /// another fault on the same page would have to wait for it or spoil the run.
@@ -64,7 +64,7 @@ impl<S: System> Pmap<S> {
         }
     }
 
-    /// The block of a run, by the pages it has: looked for beside `index` first. O(1) as a
+    /// The block of a run, found by the pages that it has, those next to `index` first. O(1) as a
     /// rule, O(512) where pages come in no order.
     fn block_of(&self, leaf: Frame, index: usize) -> Option<Frame> {
         let near = [index, index.wrapping_sub(1), index + 1];

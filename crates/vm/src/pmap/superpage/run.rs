@@ -7,31 +7,31 @@ use core::ops::Range;
 
 /// Neighbouring pages.
 pub(crate) trait PageAt<'a, S: System> {
-    /// The one at `index`.
+    /// The page at `index`.
     fn at(&self, index: usize) -> &'a Page<S>;
 
-    /// Locks the list of the first one, for observers to see.
+    /// Locks the list of the first page, for observers to see.
     fn lock_first(&self) -> PvList<'a, S>;
 
-    /// Locks the list of the first one, if that needs no waiting.
+    /// Locks the list of the first page, if that needs no waiting.
     fn try_lock_first(&self) -> Option<PvList<'a, S>>;
 
-    /// Returns true if the lock of one is that of them all.
+    /// Returns true if one lock protects the lists of all.
     fn have_one_lock(&self) -> bool;
 }
 
-/// The PV lists of the pages `0 .. count`, locked, but for one that the caller has.
+/// The PV lists of the pages `0 .. count`, locked, without one that the caller may have locked.
 ///
-/// Locked one by one in ascending order, so two of the same pages cannot wait for each
-/// other. The pages remember that they are locked, so the run is as small for 512 as for
-/// two. If all have one lock, that is all there is to lock; it is held to the end.
+/// They are locked one by one in ascending order, so two runs of the same pages cannot wait for
+/// each other. The locks themselves record that they are held, so the run is as small for 512 pages
+/// as for two. If one lock protects all lists, only that is taken; it is held to the end.
 pub(crate) struct PvRun<'a, S: System, A: PageAt<'a, S>> {
     pages: A,
     /// The first page's list, which observers see.
     first: Option<PvList<'a, S>>,
-    /// The others that are locked,
+    /// The other pages whose lists are locked.
     held: Range<usize>,
-    /// but for this.
+    /// The page of `held` whose list the caller has.
     but: Option<usize>,
     page: PhantomData<&'a Page<S>>,
 }
@@ -77,8 +77,8 @@ impl<'a, S: System, A: PageAt<'a, S>> PvRun<'a, S, A> {
         Some(run)
     }
 
-    /// Locks `count` pages but for the one at `but`, whose list the caller has, if that needs
-    /// no waiting.
+    /// Locks the lists of `count` pages without the one at `but`, whose list the caller has, if
+    /// that needs no waiting.
     pub(super) fn try_around(pages: A, count: usize, but: usize) -> Option<Self> {
         debug_assert!(but < count, "the caller has a page of the run");
         let has_all = pages.have_one_lock();

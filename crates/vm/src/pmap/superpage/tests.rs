@@ -86,7 +86,7 @@ impl World {
     }
 }
 
-/// One task does `act` while another's removal waits; the removal finds so many mappings.
+/// One task does `act` while another's removal waits; the removal must find `mappings` mappings.
 fn race(mappings: usize, act: impl FnOnce(&World) + Send + 'static) {
     let machine = Hosted::with_memory(2, 16 << 20).expect("memory");
     let world = Arc::new(machine.on_cpu(0, || World::new(&machine)));

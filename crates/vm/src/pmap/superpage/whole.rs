@@ -1,4 +1,4 @@
-//! Changes of a whole superpage, which leave it one or take it away: other rights, giving up,
+//! Changes of a whole superpage: other rights and giving up, after which it is still one, and
 //! removal.
 
 use super::{PvRun, Superpage, USED, frame_at, table};
@@ -14,9 +14,9 @@ use crate::vm::Vm;
 use machine::{Atomic, AtomicInt, Frame, Memory, Ordering, PAGE_SIZE, pte};
 
 impl<S: System> Pmap<S> {
-    /// Gives the pages of `part` the rights of `flags`, if they are all of a superpage that can
-    /// have them; else they are mapped by pages from now on, and `false` says that it is to be done
-    /// there.
+    /// Gives the pages of `part` the rights of `flags`, if they are a whole superpage that can have
+    /// them. Otherwise demotes the slot, and returns false: then the caller changes the pages'
+    /// entries.
     #[inline]
     pub(in crate::pmap) fn protect_superpage(
         &self,
@@ -52,9 +52,9 @@ impl<S: System> Pmap<S> {
         false
     }
 
-    /// Gives up the pages of `part` if they are all of a superpage and no other space's; it stays
-    /// one until a reclaimer takes the first of them, and a store anywhere keeps them all. Whether
-    /// it did; then the superpage's translation is to be flushed.
+    /// Gives up the pages of `part` if they are a whole superpage, and no other space has them. It
+    /// stays a superpage until a reclaimer takes the first page, and a store to any page keeps them
+    /// all. Returns true if it did; then the caller flushes the superpage's translation.
     pub(in crate::pmap) fn give_up_superpage(&self, part: &Part<'_, S>) -> bool {
         if part.size() != Size::Superpage || !part.is_all() {
             return false;
@@ -78,8 +78,8 @@ impl<S: System> Pmap<S> {
 }
 
 impl<'a, S: System> Clearing<'_, 'a, S> {
-    /// Clears the superpage that `part`, all of its slot, is mapped by. As for a single page, each
-    /// page looks unmapped from now on and is not: the block has it noted.
+    /// Clears the superpage that maps `part`, a whole slot. From now until the flush each page
+    /// looks unmapped and is not: the block has it noted.
     pub(in crate::pmap) fn superpage(&mut self, part: &mut Part<'_, S>) {
         let pmap = self.pmap;
         debug_assert!(part.is_all(), "a part of a superpage goes");

@@ -1,4 +1,4 @@
-//! Members that leave, come and let go of pages, beside a walk and each other, under all
+//! Members leave, come and let go of pages, concurrently with a walk and with each other, under all
 //! interleavings.
 
 extern crate std;
@@ -15,7 +15,8 @@ use machine::{Atomics, Execute, Job};
 
 struct World {
     seats: Seats<Loomed>,
-    /// The pmaps of three members, and a page: who uses one that is gone races with who took it.
+    /// The pmaps of three members, and a page: a use of one that is gone races with the task that
+    /// took it.
     pmaps: [<Loomed as Atomics>::Cell<u64>; 3],
     page: <Loomed as Atomics>::Cell<u64>,
 }
@@ -58,7 +59,7 @@ impl World {
         assert!(seat.is_some_and(|seat| seat != 1), "the other has its seat");
     }
 
-    /// A member uses the page, and lets go of it; who is the last takes the page.
+    /// A member uses the page, and lets go of it; the last one takes the page.
     fn let_go(&self) {
         self.page.read();
         if self.seats.take(0, 1) != 0 {
@@ -74,7 +75,7 @@ impl World {
     }
 }
 
-/// Runs the jobs at once, with two members that both have a page.
+/// Runs the jobs concurrently, with two members that both have a page.
 fn model<const CPUS: usize>(jobs: [fn(&World); CPUS]) -> impl FnOnce() {
     move || {
         let mut builder = Builder::new();

@@ -36,7 +36,7 @@ struct World {
 }
 
 impl World {
-    /// A heap of so many pages.
+    /// A heap of this number of pages.
     fn new(pages: usize) -> Self {
         let end = HeapEnd::new();
         end.set(at(pages));
@@ -51,7 +51,7 @@ impl World {
         self.mapped[page].load(Ordering::Relaxed) == 1
     }
 
-    /// `set_break`, to so many pages.
+    /// `set_break`, to this number of pages.
     fn move_to(&self, pages: usize, bug: Bug) {
         loop {
             let old = self.end.get();
@@ -93,7 +93,7 @@ impl World {
     }
 }
 
-/// The end of a heap of so many pages.
+/// The end of a heap of this number of pages.
 fn at(pages: usize) -> usize {
     HEAP_START + pages * PAGE_SIZE
 }
@@ -103,8 +103,8 @@ fn pages(range: VaRange) -> impl Iterator<Item = usize> {
     (range.start - HEAP_START) / PAGE_SIZE..(range.end - HEAP_START) / PAGE_SIZE
 }
 
-/// From a heap of one page, two CPUs move the end to so many pages. A shrink by either of them
-/// makes the page go that is above its end, unless the other one moves the end up.
+/// From a heap of one page, two CPUs move the end to these numbers of pages. A shrink by either of
+/// them makes the page go that is above its end, unless the other one moves the end up.
 fn model(to: [usize; 2], bug: Bug) {
     let mut builder = Builder::new();
     builder.preemption_bound = Some(3);

@@ -1,4 +1,4 @@
-//! A walk that shares a slot beside a task that changes it, under all interleavings.
+//! A walk shares a slot while another task changes it, under all interleavings.
 
 extern crate std;
 
@@ -40,7 +40,8 @@ fn change(slot: &TestSlot) {
     unlock(slot, held);
 }
 
-/// The checker sees a read beside a write. (A slot in which it has seen one cannot be dropped.)
+/// The checker sees a read that races with a write. (A slot in which it has seen one cannot be
+/// dropped.)
 fn model<const N: usize>(jobs: [fn(&TestSlot); N]) -> impl FnOnce() {
     move || {
         let mut builder = Builder::new();

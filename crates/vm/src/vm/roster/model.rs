@@ -1,4 +1,4 @@
-//! Places that two CPUs make at once, under all interleavings.
+//! Two CPUs make places concurrently, under all interleavings.
 
 extern crate std;
 
