@@ -13,7 +13,7 @@ use machine::{Atomic, Execute, Job, Memory, Ordering};
 
 /// Frames of the machine, all of them in the first CPU's cache.
 const FRAMES: usize = 2;
-/// What the last owner has left.
+/// The content that the last owner has left.
 const LEFT: u64 = 99;
 
 #[test]

@@ -32,7 +32,7 @@ const SLOT: u64 = 1 << 1;
 const BUSY: u64 = 1 << 2;
 /// A task sleeps until it is released.
 const WAITED: u64 = 1 << 3;
-/// Where the number begins.
+/// The lowest bit of the number.
 const NUMBER: u32 = 32;
 
 /// The value of an entry: the place of the object's content at an index.

@@ -1,4 +1,4 @@
-//! The lifetime of an object, and its attachments, both counted by CPU.
+//! The lifetime of an object, and its attachments, both kept by CPU.
 //!
 //! # Protocol
 //! Its handles ([`ObjectRef`]) and its attachments keep an object. Each CPU that attaches has a

@@ -160,7 +160,7 @@ impl<M: Machine> Tree<M> {
         unsafe { &*node.place.cast::<Leaf<M>>() }
     }
 
-    /// Where `node` has the child on the way to leaf `number`.
+    /// The link of `node` to the child on the way to leaf `number`.
     ///
     /// # Safety
     /// `node` is one of this tree's, above level 0.

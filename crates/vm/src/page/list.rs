@@ -46,7 +46,7 @@ impl<'a, S: System> PvList<'a, S> {
 
     /// Locks one more list of a run while the caller has that of another page of it: of a lower
     /// one, or one whose holder waits for none. Each page has a lock of its own. Observers see the
-    /// first, which stands for all.
+    /// first one only.
     pub(crate) fn lock_more(page: &'a Page<S>) -> Self {
         page.pv_lock.raw().lock();
         PvList { page, by: By::Byte }

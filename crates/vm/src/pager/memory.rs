@@ -71,7 +71,7 @@ impl<M: Platform> MemoryPager<M> {
         sum
     }
 
-    /// How many pages take memory. O(these).
+    /// The number of pages that take memory. O(these).
     pub fn pages(&self) -> usize {
         self.shards
             .iter()

@@ -73,7 +73,7 @@ impl Sheet {
         }
     }
 
-    /// How many pages are kept. O(pages).
+    /// The number of pages kept. O(pages).
     pub(super) fn len(&self) -> usize {
         let pages = self.chunks.iter().flat_map(|(_, pages)| pages.iter());
         pages.flatten().count()
@@ -114,7 +114,7 @@ impl Sheet {
             .is_sorted_by(|(one, _), (next, _)| one < next)
     }
 
-    /// Where a chunk is, or would be.
+    /// The place of a chunk, or the one that it would have.
     fn place(&self, chunk: u64) -> Result<usize, usize> {
         self.chunks
             .binary_search_by_key(&chunk, |(number, _)| *number)

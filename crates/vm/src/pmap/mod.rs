@@ -100,7 +100,7 @@ pub struct Pmap<S: System> {
     resident: Padded<<S::Machine as Atomics>::AtomicUsize>,
     /// The forks of this space that take away the right to write.
     revocations: Padded<Revocations<S::Machine>>,
-    /// Where the next [`Spare::sweep`] begins; a hint.
+    /// The address at which the next [`Spare::sweep`] begins; a hint.
     swept: Padded<<S::Machine as Atomics>::AtomicUsize>,
     /// Its chunks of PV entries, if these are not in tables.
     chunks: Option<<S::PvChunks as PvChunks<S::Machine>>::Pmap>,

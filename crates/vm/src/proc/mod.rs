@@ -63,7 +63,7 @@ impl Names<'_> {
 
 const PRESENT: u64 = 1 << 63;
 const SWAPPED: u64 = 1 << 62;
-/// Of a file, or of shared memory.
+/// Set for a page of a file, or of shared memory.
 const OBJECT: u64 = 1 << 61;
 const EXCLUSIVE: u64 = 1 << 56;
 /// The lowest bit of a slot's number, above the number of its swap space (here always 0).

@@ -194,7 +194,7 @@ fn lanes(word: u64, bits: u8) -> impl Iterator<Item = u8> {
     counts.filter_map(move |(count, lane)| (bits >> lane & 1 != 0).then_some(count))
 }
 
-/// Where the count of entry `index` begins in its word.
+/// The lowest bit of the count of entry `index` in its word.
 const fn shift(index: u16) -> u32 {
     index as u32 % LANES as u32 * 8
 }

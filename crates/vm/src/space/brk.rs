@@ -41,7 +41,7 @@ mod model;
 const LOOKS: u32 = 8;
 const PATIENCE: u32 = 50;
 
-/// Where a space's heap ends, in bytes.
+/// The address at which a space's heap ends.
 pub(super) struct HeapEnd<M: Machine> {
     end: M::AtomicUsize,
     /// 1 while a task moves the end: a hint to others.

@@ -215,7 +215,7 @@ impl<S: System> Faulting<'_, '_, S> {
         Some((unsafe { &*attachment }.object(), index))
     }
 
-    /// The rights to the object's page as it is: a private store goes to a copy.
+    /// The rights to the object's own page: a private store goes to a copy.
     #[inline]
     pub(super) fn object_rights(&self) -> Prot {
         let prot = self.flags.prot();
@@ -361,7 +361,7 @@ impl<S: System> Faulting<'_, '_, S> {
         };
         let (space, vm) = (self.space, &self.space.vm);
         let frame = page.frame();
-        // The entry has a reference of the slot; but the page may have been evicted again.
+        // The entry has a reference to the slot; but the page may have been evicted again.
         if !vm.swap_space().is_some_and(|swap| swap.holds(slot, frame)) {
             return Ok(Some(Need::Slot(slot, advice(self.flags))));
         }

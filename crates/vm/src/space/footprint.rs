@@ -24,7 +24,7 @@ pub struct Stats {
     pub shared: u64,
     /// Private pages in the swap space.
     pub swapped: u64,
-    /// Of the private pages in memory, those mapped by superpages.
+    /// Private pages in memory that superpages map.
     pub in_superpages: u64,
 }
 

@@ -56,9 +56,9 @@ use sync::Padded;
 pub const LOWEST: usize = 1 << 16;
 /// The first address that is never mapped.
 pub const HIGHEST: usize = pte::USER_END - PAGE_SIZE;
-/// Where a space's heap begins.
+/// The address at which a space's heap begins.
 pub const HEAP_START: usize = 1 << 32;
-/// Where `map` begins to look for room.
+/// The address from which `map` looks for room.
 pub const MAP_START: usize = 1 << 40;
 
 /// An address space. Dropping it unmaps all.

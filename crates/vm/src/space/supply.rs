@@ -162,7 +162,7 @@ impl<S: System> Drop for Supply<'_, S> {
     }
 }
 
-/// How memory mapped with `flags` is read ahead.
+/// The read-ahead of memory mapped with `flags`.
 pub(super) fn advice(flags: Flags) -> Advice {
     if flags.has(Flags::RANDOM) {
         Advice::Random

@@ -120,8 +120,8 @@ impl<M: Machine> Slot<M> {
         Slot(M::AtomicU64::new(0))
     }
 
-    /// The word, a moment ago. Acquire: pairs with the release of every change; a frame in
-    /// it is filled, and the pager is done with a slot that is free.
+    /// The word as of a moment ago. Acquire: pairs with the release of every change; a frame in it
+    /// is filled, and the pager is done with a slot that is free.
     #[inline]
     pub(super) fn load(&self) -> Word {
         Word(self.0.load(Ordering::Acquire))

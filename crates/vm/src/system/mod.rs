@@ -42,10 +42,10 @@ pub trait System: Sized + 'static {
     type Invalidation: Invalidation<Self::Machine>;
     /// How swap space is reserved.
     type Swap: Reservation<Self::Machine>;
-    /// Where pages queue.
+    /// The queues of pages.
     type Queues: PageQueues<Self::Machine>;
-    /// Which lock protects a page's PV list.
+    /// The locks of pages' PV lists.
     type PvLocks: PvLocking<Self::Machine>;
-    /// Where PV entries are, if not in tables.
+    /// The place of PV entries, if not in tables.
     type PvChunks: PvChunks<Self::Machine>;
 }

@@ -7,7 +7,8 @@ use crate::pv::Pv;
 use machine::{Asid, Frame, Machine, Memory};
 use sync::RawLock;
 
-/// Which lock protects a page's PV list: its own, or one that it shares with other pages.
+/// The choice of the lock that protects a page's PV list: its own, or one that it shares with other
+/// pages.
 ///
 /// It is silent ([`Part::is_silent`]) if a list that no other task can know of is not locked.
 ///

@@ -4,7 +4,7 @@ use super::{Extent, Part};
 use crate::error::Error;
 use machine::{Frame, Machine};
 
-/// What a frame is for, or was.
+/// The purpose of a frame that is taken or comes back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// A page.

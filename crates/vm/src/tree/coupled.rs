@@ -119,7 +119,7 @@ impl<'a, S: System> Coupled<'a, S> {
             }
             slot.leave();
         }
-        // Observers see the first slot, which stands for all.
+        // Observers see the first slot only.
         let watch = match self.held {
             None => Watch::Watched,
             Some(_) => Watch::Unwatched,

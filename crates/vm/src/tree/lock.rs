@@ -25,7 +25,7 @@ pub(crate) struct Lock<'a, S: System> {
 /// Says if observers see that a slot is locked.
 #[derive(Clone, Copy)]
 pub(super) enum Watch {
-    /// The first slot of an operation stands for all of them.
+    /// Observers see the first slot of an operation only.
     Watched,
     /// The task holds another slot already.
     Unwatched,

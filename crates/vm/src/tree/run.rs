@@ -7,9 +7,9 @@ use crate::system::System;
 use machine::VaRange;
 
 impl<S: System> Tree<S> {
-    /// The first mapping that overlaps `range`, cut at the range's start but not at its end, as far
-    /// as its attributes stay the same; as of a moment ago. Holds one lock at a time, and none of
-    /// an empty slot; needs no memory.
+    /// The first mapping that overlaps `range`, from the range's start on, and beyond its end as
+    /// far as the attributes stay the same; as of a moment ago. Holds one lock at a time, and none
+    /// of an empty slot; needs no memory.
     pub(crate) fn first_run(&self, range: VaRange) -> Option<Extent<S>> {
         let mut run: Option<Extent<S>> = None;
         let upwards = VaRange {

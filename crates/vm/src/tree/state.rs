@@ -63,8 +63,8 @@ pub(crate) enum Size {
 impl Size {
     pub(super) const MASK: u8 = 0b1100;
 
-    /// Returns true if this may change to `next`: a run becomes a superpage and the reverse, and a
-    /// shared table never becomes either.
+    /// Returns true if this may change to `next`: only a run becomes a superpage, only pages get
+    /// shared, and a shared table never becomes a run.
     pub(super) const fn may_become(self, next: Self) -> bool {
         match next {
             Size::Pages => true,

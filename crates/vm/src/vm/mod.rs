@@ -181,7 +181,7 @@ impl<S: System> Vm<S> {
         &self.frames
     }
 
-    /// Which lock protects a page's PV list.
+    /// The locks of pages' PV lists.
     #[inline]
     pub(crate) fn pv_locks(&self) -> &S::PvLocks {
         &self.pv_locks
@@ -199,7 +199,7 @@ impl<S: System> Vm<S> {
         &self.gate
     }
 
-    /// Where pages queue.
+    /// The queues of pages.
     pub(crate) fn queues(&self) -> &S::Queues {
         &self.queues
     }
@@ -245,12 +245,12 @@ impl<S: System> Vm<S> {
         &self.swap
     }
 
-    /// When a request for memory is refused.
+    /// The policy by which requests for memory are refused.
     pub fn overcommit(&self) -> Overcommit {
         self.overcommit
     }
 
-    /// Where pages go when memory is short.
+    /// The swap space for pages when memory is short.
     pub fn swap_space(&self) -> Option<&Arc<SwapSpace<S::Machine>>> {
         self.swap_space.as_ref()
     }

@@ -27,13 +27,13 @@ pub struct Options<S: System> {
     pub pv_chunks: Option<<S::PvChunks as Part<S::Machine>>::Config>,
     /// The number of pages of swap space that may be reserved; by default twice the frames.
     pub swap_pages: Option<u64>,
-    /// Where pages go when memory is short; without it, private memory stays.
+    /// The swap space for pages when memory is short; without it, private memory stays.
     pub swap_space: Option<Arc<SwapSpace<S::Machine>>>,
     /// Called when no memory is left.
     pub out_of_memory: Option<OutOfMemory>,
     /// The policy for requests beyond `swap_pages`.
     pub overcommit: Overcommit,
-    /// Where private anonymous memory gets superpages.
+    /// The private anonymous memory that gets superpages.
     pub superpages: Superpages,
     /// The pools of free frames.
     pub frame_pools: FramePools,

@@ -60,7 +60,7 @@ impl Model {
         self.0.chunks(BLOCK).map(whole).collect()
     }
 
-    /// How early each run that has free frames should go, by the rules.
+    /// The rank in which each run with free frames should go out, by the rules.
     fn places(&self) -> impl Iterator<Item = (usize, usize)> {
         let whole = self.whole_blocks();
         let plenty = whole.iter().filter(|&&whole| whole).count() > KEPT;

@@ -15,7 +15,7 @@ use machine::{Atomics, Execute, Job, SharedCell};
 const TAG: Asid = Asid(1);
 const OTHER: Asid = Asid(2);
 
-/// Where CPU 0 is at first.
+/// The state of CPU 0 at first.
 #[derive(Clone, Copy)]
 enum Begins {
     /// It has never been in the space.
