@@ -153,7 +153,8 @@ fn bad_usage_is_told_in_a_line() {
 fn ones_own_results_are_predicted() {
     let folder = Scratch::folder("predict-measured");
     let machine = "--machine freebsd-96 --topology 1x4x1";
-    let results: String = [1, 4]
+    // Four may fall into step in one run and not in the other.
+    let results: String = [1, 2]
         .map(|tasks| {
             quiet(&format!(
                 "run brk1 --threads --tasks {tasks} --vm linux-6.12 {machine} --seeds 1 --duration 0.002 --json"
