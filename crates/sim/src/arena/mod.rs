@@ -2,9 +2,9 @@
 //!
 //! Cache lines are numbered from the window's start, so they do not depend on where the host
 //! happens to put things: heap blocks, CPU stacks and physical frames of a machine all lie in its
-//! window, at addresses that depend only on the run. The windows are at fixed addresses,
-//! [`MOST_MACHINES`] of them, each [`WINDOW`] bytes of address space; the host provides memory at the
-//! first touch.
+//! window, at addresses that depend only on the run. The [`MOST_MACHINES`] windows are at fixed
+//! addresses, each with [`WINDOW`] bytes of address space; the host provides memory at the first
+//! touch.
 //!
 //! | part | from | what |
 //! |---|---|---|

@@ -83,7 +83,7 @@ impl Block {
             }
             whole => whole.trailing_zeros() as usize,
         };
-        debug_assert!(wanted > 0, "no frame is wanted");
+        debug_assert!(wanted > 0, "no frame is asked for");
         debug_assert!(self.is_sound(run), "a run is whole that has not all frames");
         self.whole &= !(1 << run);
         if self.free[run] == WHOLE_RUN && wanted >= RUN {

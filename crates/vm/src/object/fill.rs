@@ -139,7 +139,10 @@ impl<S: System> Object<S> {
         // This read of the size decides about the neighbours, too.
         cluster.cut(pages().max(index + 1));
         let (run, alone) = (cluster.run(index), index..index + 1);
-        debug_assert!(run.contains(&index), "the page that is wanted is not read");
+        debug_assert!(
+            run.contains(&index),
+            "the run leaves out the page to be read"
+        );
         match self.transfer(&cluster, run.clone()) {
             Err(_) if run != alone => {
                 // A neighbour's failure must not be this page's.

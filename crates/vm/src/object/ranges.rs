@@ -165,8 +165,9 @@ unsafe fn join<S: System>(node: Node<S>, lower: Node<S>, upper: Node<S>) -> Node
                 rank,
             },
         );
+        let may_be_below = |below: Node<S>| below.is_null() || get(below).rank <= rank;
         machine::invariant!(
-            S::Machine: [lower, upper].iter().all(|&below| below.is_null() || get(below).rank <= rank),
+            S::Machine: may_be_below(lower) && may_be_below(upper),
             "an attachment is below one of a lower rank"
         );
         debug_assert!(

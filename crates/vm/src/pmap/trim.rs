@@ -62,7 +62,7 @@ impl<S: System> Pmap<S> {
         flush: Flush,
         unlink: impl Fn(Place<'a, S>) -> Option<Frame>,
     ) -> usize {
-        debug_assert!(wanted > 0, "no table is wanted");
+        debug_assert!(wanted > 0, "no table is asked for");
         let mut tables = [Frame(0); BATCH];
         let mut count = 0;
         for table in places.filter_map(unlink).take(wanted.min(BATCH)) {

@@ -110,10 +110,7 @@ impl<S: System> Space<S> {
         ahead: ReadAhead,
         got: Got,
     ) -> Result<(), Error> {
-        debug_assert!(
-            page.contains(fault.address),
-            "another page is mapped than is wanted"
-        );
+        debug_assert!(page.contains(fault.address), "the fault is in another page");
         let mut supply = Supply::new(&self.vm, ahead, got);
         let mut op = self.begin(Op::Fault {
             address: fault.address,

@@ -70,8 +70,8 @@ impl<S: System> Extents<S> {
         &self.sorted[self.first_ending_after(address)..]
     }
 
-    /// Makes room for `changes` changes, each of which adds at most two extents, and for one more
-    /// extent.
+    /// Makes room for `changes` changes. A change adds two extents at most. There is room for one
+    /// extent more.
     pub(super) fn make_room(&mut self, changes: usize) -> Result<(), Error> {
         const {
             assert!(size_of::<Extent<S>>() == 32);

@@ -46,8 +46,8 @@ impl<'a, S: System> Parts<'a, S> {
         places.map(move |place| Part::new(place, range))
     }
 
-    /// Calls `visit` with each part, up to the first error. For short paths: as most ranges have one
-    /// part, the code for the first stands by itself.
+    /// Calls `visit` with each part, up to the first error. For short paths: most ranges have one
+    /// part, so the code for the first stands by itself.
     #[inline(always)]
     pub(crate) fn try_each<E>(
         mut self,
