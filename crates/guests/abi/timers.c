@@ -1,5 +1,6 @@
 /* Alarms. */
 #include "abi.h"
+#include <sys/resource.h>
 #include <sys/time.h>
 #include <time.h>
 
@@ -75,6 +76,29 @@ static void of_use(const char *what, int which, int number)
 	say("is: %ld", (long)rest.it_value.tv_usec);
 }
 
+/* Works by turns in user mode and in the kernel while a timer samples it: no time becomes shorter. */
+static void forward(void)
+{
+	struct itimerval timer = { { 0, 10000 }, { 0, 10000 } };
+	long long before[2] = { 0, 0 };
+	int back = 0;
+	signal(SIGVTALRM, SIG_IGN);
+	setitimer(ITIMER_VIRTUAL, &timer, NULL);
+	for (int i = 0; i < 4000; i++) {
+		for (volatile int j = 0; i / 500 % 2 && j < 40000; j++)
+			;
+		for (int j = 0; i / 500 % 2 == 0 && j < 200; j++)
+			getppid();
+		struct rusage usage;
+		need(getrusage(RUSAGE_SELF, &usage) == 0, "getrusage");
+		long long now[2] = { usage.ru_utime.tv_sec * 1000000LL + usage.ru_utime.tv_usec,
+			             usage.ru_stime.tv_sec * 1000000LL + usage.ru_stime.tv_usec };
+		back += now[0] < before[0] || now[1] < before[1];
+		memcpy(before, now, sizeof before);
+	}
+	say("backwards: %d", back);
+}
+
 int main(void)
 {
 	struct sigaction action = { .sa_handler = count };
@@ -114,5 +138,6 @@ int main(void)
 	reap("default", spawn(die));
 	of_use("user mode", ITIMER_VIRTUAL, SIGVTALRM);
 	of_use("all", ITIMER_PROF, SIGPROF);
+	forward();
 	return 0;
 }

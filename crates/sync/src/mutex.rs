@@ -73,6 +73,13 @@ impl<M: Machine, R: RawLock<M>, T: Send> Mutex<M, R, T> {
     }
 }
 
+impl<M: Machine, R: RawLock<M>, T: Send + Default> Default for Mutex<M, R, T> {
+    /// An unlocked mutex with the default value.
+    fn default() -> Self {
+        Mutex::new(T::default())
+    }
+}
+
 impl<M: Machine, R: RawLock<M>, T: Send> Deref for MutexGuard<'_, M, R, T> {
     type Target = T;
     #[inline]

@@ -43,8 +43,8 @@ impl Process {
     /// Sets a signal in `first` nanoseconds, unless that is 0, and then after each `interval`,
     /// unless that is 0. Returns the time that was left of the old alarm, and its interval.
     pub fn set_alarm(self: &Arc<Self>, by: Measure, first: u64, interval: u64) -> (u64, u64) {
-        let now = self.time(by);
         let mut alarms = self.alarms.lock();
+        let now = self.time(by);
         let alarm = &mut alarms[by as usize];
         let before = alarm.rest(now);
         let next = match first {
@@ -59,8 +59,8 @@ impl Process {
 
     /// The time to the next signal, and the interval.
     pub fn alarm(&self, by: Measure) -> (u64, u64) {
-        let now = self.time(by);
-        self.alarms.lock()[by as usize].rest(now)
+        let alarms = self.alarms.lock();
+        alarms[by as usize].rest(self.time(by))
     }
 
     /// Cancels all alarms.
@@ -72,8 +72,8 @@ impl Process {
 
     /// Sends the signal if its time has come; the alarm may have been changed meanwhile.
     pub(super) fn ring(self: &Arc<Self>, by: Measure) {
-        let now = self.time(by);
         let mut alarms = self.alarms.lock();
+        let now = self.time(by);
         let alarm = &mut alarms[by as usize];
         let is_due = alarm.next != 0 && alarm.next <= now;
         if is_due {

@@ -126,7 +126,7 @@ impl Family {
             parent: Lock::new(parent),
             parent_number: AtomicU32::new(number),
             children: Lock::new(BTreeMap::new()),
-            used: Lock::new(Default::default()),
+            used: Lock::default(),
             exit_signal: AtomicU32::new(exit_signal),
             has_ended: AtomicBool::new(false),
             changes: AtomicU32::new(0),

@@ -68,10 +68,10 @@ impl Process {
             handlers: Lock::new(handlers),
             limits: Lock::new(limits),
             pending: Pending::new(),
-            undo: Lock::new(Default::default()),
-            alarms: Lock::new(Default::default()),
+            undo: Lock::default(),
+            alarms: Lock::default(),
             threads: Lock::new(Vec::new()),
-            used_by_ended: Lock::new(Default::default()),
+            used_by_ended: Lock::default(),
             has_finished: AtomicBool::new(false),
             ending: AtomicU32::new(RUNS),
         })

@@ -1,17 +1,19 @@
 //! The resources that threads and processes have used: time on CPUs, faults.
 //!
 //! The time on CPUs is all the time except that in which a thread sleeps or lets others run. The
-//! kernel's share of it is sampled, as on Linux, by where timers and kicks find the thread.
+//! kernel's share of it is sampled, as on Linux, by where timers and kicks find the thread. A new
+//! sample changes the share of the whole time; what a caller is told never goes back.
 
 use super::{Process, ThreadRef};
+use crate::system::Lock;
 use core::iter::Sum;
 use core::ops::Add;
 use core::sync::atomic::{AtomicU64, Ordering};
 use machine::Clock;
 use metal::Metal;
 
-/// A thread's use of resources. Only the thread itself writes it; others read single numbers:
-/// relaxed. Times are in cycles.
+/// A thread's use of resources. Only the thread itself writes the numbers; others read single
+/// ones: relaxed. Times are in cycles.
 #[derive(Default)]
 pub struct Usage {
     start: AtomicU64,
@@ -23,6 +25,15 @@ pub struct Usage {
     kernel_samples: AtomicU64,
     faults: AtomicU64,
     sleeps: AtomicU64,
+    /// The time in user mode and in the kernel that a caller was told last, in nanoseconds.
+    told: Lock<Split>,
+}
+
+/// A thread's time on CPUs, in nanoseconds.
+#[derive(Clone, Copy, Default)]
+struct Split {
+    user: u64,
+    kernel: u64,
 }
 
 /// Resources used.
@@ -85,24 +96,53 @@ impl Usage {
         add(&self.kernel_samples, 1);
     }
 
-    /// The resources used so far.
+    /// The resources used so far. No part is less than at an earlier call.
     pub fn used(&self) -> Used {
+        let mut told = self.told.lock();
+        *told = told.up_to(self.time(), self.in_kernel());
+        Used {
+            user: told.user,
+            kernel: told.kernel,
+            faults: self.faults.load(Ordering::Relaxed),
+            sleeps: self.sleeps.load(Ordering::Relaxed),
+        }
+    }
+
+    /// The time on CPUs, in nanoseconds. It can be too short while the thread returns to its CPU.
+    fn time(&self) -> u64 {
         let read = |value: &AtomicU64| value.load(Ordering::Relaxed);
         let end = match read(&self.off_since) {
             0 => metal::cycles(),
             since => since,
         };
         let away = read(&self.start) + read(&self.off);
-        let time = metal::nanoseconds(end.saturating_sub(away));
-        let (user, kernel) = (read(&self.user_samples), read(&self.kernel_samples));
-        // A thread that was never found in the kernel has not been in it for long.
-        let part = u128::from(kernel) * u128::from(time) / u128::from(user + kernel).max(1);
-        let kernel = part as u64;
-        Used {
+        metal::nanoseconds(end.saturating_sub(away))
+    }
+
+    /// The kernel's part of all samples. A thread that was never found in the kernel has not been
+    /// in it for long.
+    fn in_kernel(&self) -> (u64, u64) {
+        let kernel = self.kernel_samples.load(Ordering::Relaxed);
+        let user = self.user_samples.load(Ordering::Relaxed);
+        (kernel, (user + kernel).max(1))
+    }
+}
+
+impl Split {
+    /// The split of a longer time, in which the kernel had a part of the samples. If one share
+    /// would shrink, it stays, and the other has the rest.
+    fn up_to(self, time: u64, (kernel, samples): (u64, u64)) -> Split {
+        let Some(most) = time.checked_sub(self.user) else {
+            return self;
+        };
+        if most < self.kernel {
+            return self;
+        }
+        let part = u128::from(time) * u128::from(kernel) / u128::from(samples);
+        let kernel = (part as u64).clamp(self.kernel, most);
+        Split {
             user: time - kernel,
             kernel,
-            faults: read(&self.faults),
-            sleeps: read(&self.sleeps),
         }
     }
 }
