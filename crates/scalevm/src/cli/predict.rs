@@ -10,13 +10,13 @@ use std::path::PathBuf;
 pub const LONG_ABOUT: &str = "\
 Predict published curves, and compare
 
-For each curve of docs/published.md whose kernel and machine something here stands in for: one time is
+For each curve of crates/studies/published whose kernel and machine something here stands in for: one time is
 fitted at the fewest tasks that were measured, and the other counts are simulated. Shown are the rate of
 the most tasks as predicted and as measured; the error, which is the median of |ln(predicted/measured)|
 over the counts above a quarter of the CPUs; the same of the Universal Scalability Law, fitted to the
 counts up to a quarter, and of perfect scaling; the knee (the fewest tasks with 90 % of the peak) as
 predicted and as measured; of a pair of kernels, after over before; what holds tasks up; and how far such
-a prediction may be off, if that is known. docs/predict.md has the whole table.
+a prediction may be off, if that is known. docs/results/predictions.md has the whole table.
 
 With --measured the curves are your own: the results of `scalevm sweep --json` (or a store), on a machine
 that `scalevm calibrate` has measured, or one that you name.
@@ -27,7 +27,7 @@ interrupted.";
 /// `predict`.
 #[derive(Args)]
 pub struct PredictArgs {
-    /// Which sources, or single curves of them, as docs/published.md names them [default: all]
+    /// Which sources, or single curves of them, as `--list` names them [default: all]
     #[arg(value_name = "SOURCE|CURVE")]
     pub which: Vec<String>,
     /// Predict the curves in these results, a file or a store, in place of published ones

@@ -11,7 +11,7 @@ Measure how workloads scale on simulated machines
 
 For each workload, by processes and by threads: its rate at each number of tasks, that over the rate of
 one task, and the bottleneck from where it is less than 0.9 of linear. If the machine has too few CPUs
-for a number of tasks, sockets are added. docs/scaling.md has the whole table.";
+for a number of tasks, sockets are added. docs/results/scaling.md has the tables.";
 
 /// `scaling`.
 #[derive(Args)]
