@@ -214,7 +214,8 @@ fn machine() -> String {
     let models = info.lines().filter(|line| line.starts_with("model name"));
     let models = Vec::from_iter(models.filter_map(|line| Some(line.split_once(": ")?.1)));
     let (count, model) = (models.len(), models.first().unwrap_or(&"CPUs"));
-    format!("{count} × {model}, Linux {}", kernel.trim())
+    let version = kernel.trim().split('-').next().unwrap_or_default();
+    format!("{count} × {model}, Linux {version}")
 }
 
 /// With `RESULTS` in the environment, only these pages, separated by blanks.
