@@ -120,7 +120,7 @@ fn one_line(error: &toml::de::Error, text: &str) -> String {
 /// Adds a part's points.
 fn expand(part: &Table, points: &mut Vec<Point>) -> Result<(), String> {
     let command = part.get("command").and_then(Value::as_str);
-    let command = command.ok_or("`command` is missing, such as command = \"run\"")?;
+    let command = command.ok_or("expected `command`, e.g. command = \"run\"")?;
     let mut lines: Vec<Vec<String>> = vec![command.split_whitespace().map(str::to_owned).collect()];
     // Arguments come first wherever they are written, for a part to read as a command line does.
     let arguments = part.iter().filter(|(key, _)| *key == "args");

@@ -175,8 +175,8 @@ impl Recording {
         let mut notes = self.0.missing.clone();
         if totals.lost > 0 {
             notes.push(format!(
-                "records that were lost: {}; so there are too few waits and samples, and larger rings \
-                 (--ring) would keep them",
+                "lost records: {}, so there are too few waits and samples; a larger ring (--ring) \
+                 keeps them",
                 totals.lost
             ));
         }

@@ -203,7 +203,7 @@ fn an_interrupted_run_keeps_what_was_finished() {
     child.wait().expect("a child");
     let (_, stderr) = run(2, &["history", store.path()]);
     assert!(
-        stderr.contains("1 run that did not end left out"),
+        stderr.contains("left out 1 run that did not end"),
         "{stderr}"
     );
     assert!(stderr.contains("no complete run found"), "{stderr}");

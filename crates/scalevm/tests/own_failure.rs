@@ -30,7 +30,7 @@ fn what_can_not_be_compiled_is_shown() {
     let errors = place.failure(&format!("run {file}"), &[("CC", "/nonexistent/cc -x")], 2);
     assert_eq!(errors.lines().count(), 1, "{errors}");
     assert!(
-        errors.contains("a C compiler is needed (CC names it): /nonexistent/cc: "),
+        errors.contains("expected a C compiler, in PATH or named by CC: /nonexistent/cc: "),
         "{errors}"
     );
 }
@@ -51,7 +51,7 @@ fn what_is_no_test_case_is_refused() {
         (&undefined, "undefined symbol: nowhere"),
         (&exits, "loading it ends the process (exit status: 3)"),
         (&text, "invalid ELF header"),
-        (&other, "neither a C file (.c) nor a shared object (.so)"),
+        (&other, "expected a C file (.c) or a shared object (.so)"),
         (&missing, "No such file or directory"),
         (&directory, "not a file"),
     ] {

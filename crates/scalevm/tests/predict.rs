@@ -128,7 +128,7 @@ fn the_list_runs_nothing_and_halves_exclude_each_other() {
     };
     assert_eq!(sorted(halves), sorted(all));
     assert_eq!(ids("predict --list --json yan-r630 --half open"), [""; 0]);
-    assert!(success("predict --list").contains("stands in"));
+    assert!(success("predict --list").contains("represented by"));
 }
 
 #[test]

@@ -53,7 +53,7 @@ const USER: &str = "case study 003: only 30% of CPU time is spend in userland";
 const SHIFT: &str = "case study 003: \"the UVM unlocking diff made the contention shift from the KERNEL_LOCK() to the \
      global pageqlock and per-amap rwlock\"; below 1.2 times is no difference";
 
-const WHY_SCHED: &str = "our compilers sleep too rarely: for their children, and for locks that spinning does not get. If they sleep for 20 us, \
+const WHY_SCHED: &str = "the simulated compilers sleep too rarely: for their children, and for locks that spinning does not get. If they sleep for 20 us, \
      160 times a job, as for vnodes, buffers and the disk, it is 6.3 %, with 480 times 22 %; if none spins before it sleeps, 3.7 % \
      (docs/studies/003.md)";
 const WHY_THREADS: &str = "17 threads fork, map and fault in one make's space, where the case study's make is one thread: they \

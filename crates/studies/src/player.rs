@@ -8,7 +8,7 @@ use sim::profile::Profile;
 
 pub const SYSTEM: System = System {
     name: "S21",
-    about: "a smooth desktop: a film at 60 Hz beside the build of 17 processes",
+    about: "a smooth desktop: a film at 60 Hz during a build by 17 processes",
     machines: &["arm64-16"],
     rows,
     beyond: &[],

@@ -1,4 +1,4 @@
-//! The file of what stands in for published kernels and machines is valid, malformed ones are
+//! The file of what represents published kernels and machines is valid, malformed ones are
 //! refused, and no line is idle.
 
 mod refused;

@@ -13,8 +13,8 @@ const ENDS: f64 = 3.0;
 pub fn section(studies: &[Study]) -> Markup {
     html! {
         section #studies aria-labelledby="studies-title" {
-            h2 #studies-title { "Published figures and ours" }
-            p.note { "The machines are simulated. A bar spans an eighth to eight times the published figure; the line is that figure, the grey band is the expected error of such a prediction, and the dot is our result. A figure that holds at a corner does so at an extreme of what is plausible for unpublished properties of the machine." }
+            h2 #studies-title { "Published and simulated figures" }
+            p.note { "The machines are simulated. A bar spans an eighth to eight times the published figure; the line is that figure, the grey band is the expected error of such a prediction, and the dot is the simulated figure. A figure that holds at an extreme does so at one of the extremes that are plausible for unpublished properties of the machine." }
             @for study in studies { (one(study)) }
         }
     }
@@ -84,7 +84,7 @@ fn row(figure: &Reproduction) -> Markup {
             }
             td { (bar(figure)) }
             td { span class={ "word " (class(figure)) } {
-                (figure.verdict) @if !figure.holds() && figure.holds_at_a_corner { ", holds at a corner" }
+                (figure.verdict) @if !figure.holds() && figure.holds_at_a_corner { ", holds at an extreme" }
             } }
         }
     }

@@ -15,7 +15,7 @@ const SHOWN: f64 = 0.001;
 /// words.
 pub fn corners([low, high]: [f64; 2]) -> String {
     format!(
-        "{}–{} over the corners of one-way latency and arbitration",
+        "{}–{} over the extremes of one-way latency and arbitration",
         short(low),
         short(high)
     )

@@ -26,7 +26,7 @@ pub fn print(series: &Series, lines: &[Line<'_>], shifts: &[Shift<'_>]) {
     };
     if lines.iter().any(drifting) {
         println!(
-            "caution: the runs of a label and the one before were not made in turn: a drift of the machine counts as a change"
+            "caution: the runs of different labels were not interleaved: a drift of the machine counts as a change"
         );
     }
     print_shifts(series, lines, shifts);

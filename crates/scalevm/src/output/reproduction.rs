@@ -43,9 +43,9 @@ fn table(rows: &[&Row]) -> Table {
     let mut table = with_header([
         "figure",
         "published or aim",
-        "ours",
+        "simulated",
         "seeds",
-        "corners",
+        "extremes",
         "ratio",
         "band",
         "verdict",

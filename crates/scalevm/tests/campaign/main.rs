@@ -127,7 +127,7 @@ fn a_point_that_makes_no_sense_is_named_before_any_runs() {
         ),
         (
             "[[part]]\ncommand = \"doctor\"",
-            "this command cannot be part of a campaign",
+            "expected a command that simulates, e.g. run",
         ),
         ("part = 3", "`part` is not a list of parts"),
     ] {

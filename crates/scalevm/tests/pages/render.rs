@@ -141,7 +141,7 @@ fn study(lines: &[Value], document: &str, checks: bool) -> String {
         let band = band["low"].as_f64().zip(band["high"].as_f64());
         let verdict = match (row["verdict"] == "holds", row["holds_at_a_corner"] == true) {
             (true, _) => "holds",
-            (false, true) => "**misses**, holds at a corner",
+            (false, true) => "**misses**, holds at an extreme",
             (false, false) => "**misses**",
         };
         [
@@ -158,7 +158,7 @@ fn study(lines: &[Value], document: &str, checks: bool) -> String {
         ]
         .join(" | ")
     });
-    let head = "| | figure | published or aim | ours | corners | ratio | band | |\n|---|---|---|---|---|---|---|---|";
+    let head = "| | figure | published or aim | simulated | extremes | ratio | band | |\n|---|---|---|---|---|---|---|---|";
     let rows = cells.map(|cells| format!("\n| {cells} |"));
     format!("{head}{}", String::from_iter(rows))
 }

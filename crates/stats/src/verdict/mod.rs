@@ -173,9 +173,7 @@ pub enum RunsError {
         high: f64,
     },
     /// The minimum effect is not a share.
-    #[error(
-        "a minimum effect of {0} is not a share: it must be a number from 0 up, such as 0.01 for 1 %"
-    )]
+    #[error("expected a minimum effect of 0 or more, e.g. 0.01 for 1 %, found {0}")]
     MinimumEffect(f64),
 }
 

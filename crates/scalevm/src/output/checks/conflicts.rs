@@ -70,13 +70,11 @@ fn print_known(results: &Results) {
         }
         if !compared.gone.is_empty() {
             let gone = names(compared.gone);
-            println!(
-                "  GONE: {title}: meets in none of {gone}, as the list of known conflicts has it"
-            );
+            println!("  GONE: {title}: known to meet in {gone}, and did not");
         }
     }
     for line in results.never_met() {
-        println!("  GONE: no pair meets in {line}, as the list of known conflicts has it");
+        println!("  GONE: pairs are known to meet in {line}, and none did");
     }
 }
 
