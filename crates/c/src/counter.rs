@@ -1,8 +1,9 @@
 //! exact counters with a limit
 //!
-//! A counter has a limit of units. Threads reserve units and release them. Each thread keeps a stock
-//! of free units, so that mostly it writes no cache line of another; yet a reservation is refused
-//! only if too few units are free at that moment, and never are more reserved than the limit.
+//! A counter has a limit of units. Threads reserve units and release them. Each thread keeps a
+//! stock of free units, so that mostly it writes no cache line of another; yet a reservation is
+//! refused only if too few units are free at that moment, and never are more reserved than the
+//! limit.
 //!
 //! A counter made for n threads takes 128 bytes for each, and the stocks hold at most half of the
 //! limit together. It may be used by the threads in the first n places, and aborts in any other: n

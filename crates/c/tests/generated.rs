@@ -148,7 +148,8 @@ const SEE: &str = "scalevm";
 /// The page of a source: its text, and its functions.
 fn page(title: &str, about: &[String], functions: &[&Function]) -> String {
     let mut page = format!(
-        ".\\\" Made from the sources by tests/generated.rs; do not edit.\n.TH {title} 3 \"\" \"scalevm {}\" \"Library functions\"\n.SH NAME\n",
+        ".\\\" Made from the sources by tests/generated.rs; do not edit.\n.TH {title} 3 \"\" \
+         \"scalevm {}\" \"Library functions\"\n.SH NAME\n",
         env!("CARGO_PKG_VERSION")
     );
     let mut names: Vec<&str> = functions

@@ -194,7 +194,8 @@ impl Recording {
         }
         if let (Some(foreign), Some(own)) = (self.foreign(), self.own()) {
             notes.push(format!(
-                "other processes took {:.1} % of the CPU time while recording, the recorder {:.1} %",
+                "other processes took {:.1} % of the CPU time while recording, the recorder {:.1} \
+                 %",
                 100.0 * foreign,
                 100.0 * own
             ));

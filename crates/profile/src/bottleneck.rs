@@ -169,7 +169,8 @@ mod tests {
         let none = Stacks::default();
         assert_eq!(
             bottleneck(&locks, &none, &none, SEEN_ALL, 10.0),
-            "80 % of task time waits for mmap_lock, taken for writing in __vm_munmap (62 % of it there)"
+            "80 % of task time waits for mmap_lock, taken for writing in __vm_munmap (62 % of it \
+             there)"
         );
         assert_eq!(
             bottleneck(&locks[2..], &none, &none, SEEN_ALL, 10.0),

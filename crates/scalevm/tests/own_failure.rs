@@ -74,7 +74,8 @@ fn only_the_kernel_runs_it() {
         "run --command true --on hosted".into(),
     ] {
         let errors = place.failure(&arguments, &[], 2);
-        let expected = "a workload of your own can run only on a kernel: --on os, or a C file with --on kernel";
+        let expected = "a workload of your own can run only on a kernel: --on os, or a C file with \
+                        --on kernel";
         assert!(errors.contains(expected), "{errors}");
         assert_eq!(errors.lines().count(), 1, "{errors}");
     }
@@ -307,7 +308,8 @@ fn what_counts_nothing_or_backwards_was_not_measured() {
         ("below-zero", "", down, "-s 1 --warmup 0", backwards),
     ] {
         let text = format!(
-            "#include <unistd.h>\nvoid testcase(unsigned long long *iterations, unsigned long nr) {{ {from} usleep(10000); for (;;) {{ {body} }} }}\n"
+            "#include <unistd.h>\nvoid testcase(unsigned long long *iterations, unsigned long nr) \
+             {{ {from} usleep(10000); for (;;) {{ {body} }} }}\n"
         );
         let folder = place.file(name);
         std::fs::create_dir(&folder).expect("a folder");

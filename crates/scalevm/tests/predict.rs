@@ -157,7 +157,8 @@ fn ones_own_results_are_predicted() {
     let results: String = [1, 2]
         .map(|tasks| {
             quiet(&format!(
-                "run brk1 --threads --tasks {tasks} --vm linux-6.12 {machine} --seeds 1 --duration 0.002 --json"
+                "run brk1 --threads --tasks {tasks} --vm linux-6.12 {machine} --seeds 1 --duration \
+                 0.002 --json"
             ))
         })
         .concat();

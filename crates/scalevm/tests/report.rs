@@ -148,7 +148,8 @@ fn what_can_not_be_used_is_said_in_one_line() {
         (&[&numbers], "scalevm: numbers.txt:1: "),
         (
             &[&other],
-            "scalevm: other.jsonl: contains no results, comparisons, profiles or reproduced figures",
+            "scalevm: other.jsonl: contains no results, comparisons, profiles or reproduced \
+             figures",
         ),
         (&[&broken], "scalevm: broken.jsonl:2: missing field"),
         (

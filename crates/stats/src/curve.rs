@@ -224,8 +224,8 @@ mod tests {
         ]);
         assert_eq!(
             published.to_string(),
-            "peaks at 1.719 M at 12 CPUs, flat to 24, knee at 24 (43 % of the first point's yield per CPU); \
-             collapses from 48 CPUs on: 1.009 M at 96 (41 % below the peak)"
+            "peaks at 1.719 M at 12 CPUs, flat to 24, knee at 24 (43 % of the first point's yield \
+             per CPU); collapses from 48 CPUs on: 1.009 M at 96 (41 % below the peak)"
         );
         assert_eq!((published.peak.cpus, published.plateau), (12, (12, 24)));
     }

@@ -50,7 +50,8 @@ fn tracepoints(host: &Host) -> Finding {
         (true, Some(error)) => Finding::advice(
             NAME,
             format!(
-                "in /{mount}, and cannot be opened ({error}), so waits for the kernel's locks are not seen"
+                "in /{mount}, and cannot be opened ({error}), so waits for the kernel's locks are \
+                 not seen"
             ),
             if rights.is_root() {
                 "the container must be allowed perf_event_open and CAP_PERFMON"

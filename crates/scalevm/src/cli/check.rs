@@ -110,13 +110,22 @@ pub struct ConflictsArgs {
 #[derive(Args)]
 pub struct SequencesArgs {
     /// Compare at least N operations [default: 100000]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000_000))]
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u64).range(1..=1_000_000_000_000)
+    )]
     pub steps: Option<u64>,
     /// Begin with this sequence [default: 0]
     #[arg(long, value_name = "S")]
     pub seed: Option<u64>,
     /// Number of CPUs that perform the operations, in turn
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=4))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 2,
+        value_parser = clap::value_parser!(u8).range(1..=4)
+    )]
     pub tasks: u8,
     /// Give up on a sequence that takes longer, and name it
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
@@ -135,7 +144,12 @@ pub struct FuzzArgs {
     #[command(flatten)]
     pub sequences: SequencesArgs,
     /// Compare for N seconds
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000), conflicts_with = "replay")]
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u64).range(1..=1_000_000),
+        conflicts_with = "replay"
+    )]
     pub seconds: Option<u64>,
     /// Search for a planted bug instead, or for all of them
     #[arg(long, value_name = "NAME", value_parser = neglect(), conflicts_with = "replay")]
@@ -162,7 +176,12 @@ pub struct RacesArgs {
     #[arg(long, value_name = "S", default_value_t = 0, value_parser = first_seed())]
     pub from: u64,
     /// Try this seed only
-    #[arg(long, value_name = "S", conflicts_with_all = ["seeds", "from"], value_parser = first_seed())]
+    #[arg(
+        long,
+        value_name = "S",
+        conflicts_with_all = ["seeds", "from"],
+        value_parser = first_seed()
+    )]
     pub seed: Option<u64>,
     /// Run only these scenarios, or families of scenarios
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', value_parser = scenario)]

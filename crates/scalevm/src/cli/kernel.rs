@@ -10,12 +10,12 @@ use std::path::PathBuf;
 pub const LONG_ABOUT: &str = "\
 Run programs on scalevm's own kernel, under QEMU
 
-Without a program, the terminal runs busybox's shell: Ctrl-C goes to the program in the guest; `exit`
-ends the machine, as does Ctrl-A followed by x. With a program, a static Linux executable for
-x86-64, the machine runs it and ends; its output goes to standard output, and its exit code is the
-command's. Ctrl-C ends the machine. A name without a slash is one of busybox's programs, or one in
-/bin of --files. Standard input that is not a terminal is read to its end before the machine starts.
-Exit code 125 if the kernel panics, or the machine stops without giving a reason.
+Without a program, the terminal runs busybox's shell: Ctrl-C goes to the program in the guest;
+`exit` ends the machine, as does Ctrl-A followed by x. With a program, a static Linux executable
+for x86-64, the machine runs it and ends; its output goes to standard output, and its exit code is
+the command's. Ctrl-C ends the machine. A name without a slash is one of busybox's programs, or one
+in /bin of --files. Standard input that is not a terminal is read to its end before the machine
+starts. Exit code 125 if the kernel panics, or the machine stops without giving a reason.
 
 The first use builds the kernel.";
 
@@ -36,7 +36,12 @@ pub struct KernelArgs {
     #[command(subcommand)]
     pub instead: Option<KernelCommand>,
     /// Number of CPUs
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(1..=64)
+    )]
     pub cpus: u32,
     /// Size of memory
     #[arg(long, value_name = "SIZE", default_value = "512M", value_parser = memory)]

@@ -17,11 +17,17 @@ pub struct LocksArgs {
     /// within a socket, then whole sockets, up to all CPUs]
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = threads())]
     pub threads: Vec<u32>,
-    /// Length of each measurement: of one thread alone, and of each number of threads [default: 0.3]
+    /// Length of each measurement, of one thread and of each number of threads [default: 0.3]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub duration: Option<Duration>,
     /// Measure only these, or these groups
-    #[arg(long, value_name = "NAME,…", value_delimiter = ',', value_parser = rows(), hide_possible_values = true)]
+    #[arg(
+        long,
+        value_name = "NAME,…",
+        value_delimiter = ',',
+        value_parser = rows(),
+        hide_possible_values = true
+    )]
     pub only: Vec<String>,
     /// Print one JSON object per line
     #[arg(long)]
@@ -44,7 +50,11 @@ pub struct LocksArgs {
 #[derive(Args, Clone, Copy, Debug)]
 pub struct LoadArgs {
     /// Cache lines that the critical section writes [default: 2]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MOST_LINES as i64))]
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u32).range(1..=MOST_LINES as i64)
+    )]
     pub lines: Option<u32>,
     /// Nanoseconds that the critical section computes [default: 40]
     #[arg(long, value_name = "NS", value_parser = nanoseconds)]

@@ -27,8 +27,8 @@ const NO_STATUS: &[(u8, &str)] = &[
     FAILED,
     (
         125,
-        "The kernel panicked, or the machine stopped without giving a reason. All other codes are the \
-         program's.",
+        "The kernel panicked, or the machine stopped without giving a reason. All other codes are \
+         the program's.",
     ),
 ];
 

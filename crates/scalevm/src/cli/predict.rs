@@ -47,12 +47,22 @@ pub struct PredictArgs {
     /// they change it, or those that they may not
     #[arg(long, value_name = "HALF")]
     pub half: Option<Half>,
-    /// Numbers of tasks to simulate on each curve, in addition to the smallest and to those on which
-    /// the predicted knee depends
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    /// Numbers of tasks to simulate on each curve, in addition to the smallest and to those on
+    /// which the predicted knee depends
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 4,
+        value_parser = clap::value_parser!(u32).range(1..=1000)
+    )]
     pub counts: u32,
     /// Simulated runs of each number of tasks, each with the next seed
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(1..=1000)
+    )]
     pub seeds: u32,
     /// Print one JSON object per line
     #[arg(long)]

@@ -48,7 +48,8 @@ pub struct MachineArgs {
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct ConditionArgs {
     /// The CPUs to use: one socket after the other (`pack`, as will-it-scale pins tasks), or each
-    /// socket in turn (`spread`, as kernels place tasks) [default: pack; with --no-affinity: spread]
+    /// socket in turn (`spread`, as kernels place tasks) [default: pack; with --no-affinity:
+    /// spread]
     #[arg(long, value_name = "PLACE", value_parser = place())]
     pub place: Option<Place>,
     /// Fit the simulated time of a call, or of a fault, so that one task makes RATE operations per

@@ -208,7 +208,8 @@ fn warn_if_noisy(span: Duration, machine: Option<&Environment>) {
     };
     if let Some(load) = load.filter(|load| !load.quiet()) {
         eprintln!(
-            "scalevm: warning: others use {:.2} and the hypervisor takes {:.2} of {}: figures will be noisy (see `scalevm doctor`)",
+            "scalevm: warning: others use {:.2} and the hypervisor takes {:.2} of {}: figures will \
+             be noisy (see `scalevm doctor`)",
             load.foreign,
             load.steal,
             count(load.cpus, "CPU")

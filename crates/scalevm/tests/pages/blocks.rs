@@ -64,7 +64,8 @@ fn first(text: &str) -> Option<(usize, &'static str, bool)> {
 
 #[test]
 fn what_is_between_marks_is_replaced_and_nothing_else() {
-    let page = "a <!-- of: scalevm x | number n -->1<!-- end --> b\n<!-- full: scalevm -->\nc\n<!-- end -->\n";
+    let page = "a <!-- of: scalevm x | number n -->1<!-- end --> b\n<!-- full: scalevm \
+                -->\nc\n<!-- end -->\n";
     let mut seen = Vec::new();
     let new = rewritten(page, |block| {
         let Block {

@@ -3,18 +3,18 @@
 //! A page has a number, a table or a text between two marks, and the first mark names the command:
 //!
 //! ```markdown
-//! <!-- of: scalevm check conflicts --vm freebsd-di --json | number record=summary apart.free -->550<!-- end -->
+//! <!-- of: scalevm check conflicts --json | number record=summary apart.free -->550<!-- end -->
 //! ```
 //!
 //! - `of:` marks output that takes seconds and is the same on every computer. The test runs the
 //!   command and compares.
 //! - `full:` marks output that takes minutes, or depends on the computer. It is only written.
 //!
-//! With `PAGES=write` in the environment the test writes the output of `of:` into the pages instead of
-//! comparing it, and with `PAGES=full` all output: `PAGES=full cargo test --release -p scalevm --test pages`;
-//! `PAGES_OF=docs/studies` leaves out all pages but those.
-//! `render.rs` lists the renderers (after `|`). `tests/costs.rs` of `vm` and of `baselines` hold and write
-//! the figures of `docs/costs.md`. Besides, a page may link to and name only files that exist.
+//! With `PAGES=write` in the environment the test writes the output of `of:` into the pages instead
+//! of comparing it, and with `PAGES=full` all output: `PAGES=full cargo test --release -p scalevm
+//! --test pages`; `PAGES_OF=docs/studies` leaves out all pages but those. `render.rs` lists the
+//! renderers (after `|`). `tests/costs.rs` of `vm` and of `baselines` hold and write the figures of
+//! `docs/costs.md`. Besides, a page may link to and name only files that exist.
 
 mod blocks;
 mod paths;

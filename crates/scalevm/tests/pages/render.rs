@@ -158,7 +158,8 @@ fn study(lines: &[Value], document: &str, checks: bool) -> String {
         ]
         .join(" | ")
     });
-    let head = "| | figure | published or aim | simulated | extremes | ratio | band | |\n|---|---|---|---|---|---|---|---|";
+    let head = "| | figure | published or aim | simulated | extremes | ratio | band | |\n\
+                |---|---|---|---|---|---|---|---|";
     let rows = cells.map(|cells| format!("\n| {cells} |"));
     format!("{head}{}", String::from_iter(rows))
 }
@@ -295,7 +296,8 @@ mod tests {
     fn runs_are_rows_and_tasks_are_columns() {
         let line = |workload: &str, tasks: u32, rate: f64| {
             format!(
-                "{{\"workload\":\"{workload}\",\"mode\":\"threads\",\"tasks\":{tasks},\"rate\":{rate}}}\n"
+                "{{\"workload\":\"{workload}\",\"mode\":\"threads\",\
+                 \"tasks\":{tasks},\"rate\":{rate}}}\n"
             )
         };
         let lines = line("brk1", 1, 4e6) + &line("brk1", 2, 5e5) + &line("fork1", 2, 20500.0);
@@ -306,8 +308,10 @@ mod tests {
             Ok(format!("\n{expected}\n"))
         );
         let lock = "{\"name\":\"mcs\",\"uncontended_ns\":25.74,\"contended\":[\
-                    {\"threads\":1,\"ops_per_second\":2e6},{\"threads\":8,\"ops_per_second\":1e6}]}\n";
-        let expected = "| lock | ns | 1 | 8 | kept |\n|---|---:|---:|---:|---:|\n| mcs | 25.7 | 2.00 | 1.00 | 50 % |";
+                    {\"threads\":1,\"ops_per_second\":2e6},\
+                    {\"threads\":8,\"ops_per_second\":1e6}]}\n";
+        let expected = "| lock | ns | 1 | 8 | kept |\n|---|---:|---:|---:|---:|\n\
+                        | mcs | 25.7 | 2.00 | 1.00 | 50 % |";
         assert_eq!(render("locks", lock), Ok(format!("\n{expected}\n")));
     }
 
@@ -315,9 +319,11 @@ mod tests {
     fn rows_of_a_case_study_are_a_table_and_checks_another() {
         let row = |class: &str, document: &str| {
             format!(
-                "{{\"document\":\"{document}\",\"system\":\"S3\",\"what\":\"x\",\"class\":\"{class}\",\
+                "{{\"document\":\"{document}\",\"system\":\"S3\",\"what\":\"x\",\
+                 \"class\":\"{class}\",\
                  \"aim\":\"seed\",\"figure\":2000000,\"unit\":\"1/s\",\"median\":1500000,\
-                 \"ratio\":0.75,\"band\":{{\"low\":0.65,\"high\":1.35}},\"verdict\":\"holds\"}}\n"
+                 \"ratio\":0.75,\"band\":{{\"low\":0.65,\"high\":1.35}},\
+                 \"verdict\":\"holds\"}}\n"
             )
         };
         let lines = row("published", "000") + &row("check", "000") + &row("published", "001");

@@ -76,8 +76,10 @@ fn cell(line: &Value, key: &str) -> Option<String> {
 #[test]
 fn presets_are_a_column_if_there_are_several() {
     let line = |vm: &str, tasks: u64, rate: f64| {
-        serde_json::json!({ "workload": "brk1", "mode": "threads", "vm": vm, "tasks": tasks, "rate": rate,
-                            "bottleneck": format!("{vm} at {tasks}") })
+        serde_json::json!({
+            "workload": "brk1", "mode": "threads", "vm": vm, "tasks": tasks, "rate": rate,
+            "bottleneck": format!("{vm} at {tasks}"),
+        })
     };
     let lines = [
         line("a", 1, 1000.0),
@@ -86,7 +88,8 @@ fn presets_are_a_column_if_there_are_several() {
     ];
     assert_eq!(
         table(&lines, "rate"),
-        "| workload | tasks | VM | 1 | 4 |\n|---|---|---|---:|---:|\n| brk1 | threads | a | 1 | – |\n\
+        "| workload | tasks | VM | 1 | 4 |\n|---|---|---|---:|---:|\n| brk1 | threads | a | 1 | – \
+         |\n\
          | brk1 | threads | b | 2 | 0.500 |"
     );
     assert_eq!(

@@ -164,7 +164,8 @@ pub enum RunsError {
     },
     /// Two runs have no ratio, because it is beyond the largest number or the smallest.
     #[error(
-        "runs of {low:e} and {high:e} cannot be compared: their ratio is beyond the range of numbers"
+        "runs of {low:e} and {high:e} cannot be compared: their ratio is beyond the range of \
+         numbers"
     )]
     TooFarApart {
         /// The lowest run of one side.

@@ -235,7 +235,9 @@ fn compare_point(
         if args.json {
             println!(
                 "{}",
-                serde_json::json!({ "kind": "verdict", "about": about, "word": "inconclusive", "reason": why })
+                serde_json::json!({
+                    "kind": "verdict", "about": about, "word": "inconclusive", "reason": why,
+                })
             )
         } else {
             println!("verdict: inconclusive: {why}")

@@ -120,7 +120,7 @@ fn show(figures: &[Figures], counts: &[usize], profile: &Profile, load: &Load, s
     let curves: Vec<Curve> = figures.iter().map(Figures::curve).collect();
     print!("{}", plot::draw(&curves, "CPUs"));
     println!(
-        "expected error: ±35 % for a saturated lock, ±25 % for a drop at a socket boundary; rankings \
-         hold from a factor of 1.5 on; fairness is not predicted (docs/simulator/locks.md)"
+        "expected error: ±35 % for a saturated lock, ±25 % for a drop at a socket boundary; \
+         rankings hold from a factor of 1.5 on; fairness is not predicted (docs/simulator/locks.md)"
     );
 }

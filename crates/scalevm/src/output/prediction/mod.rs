@@ -195,7 +195,8 @@ fn verdict(predicted: &[Predicted], left_out: usize, all: &Summary) -> String {
         None => "no curve is scored".into(),
     };
     format!(
-        "{} of {} predicted; {median}; {held} of {} within their bands; {} of {} with the right sign",
+        "{} of {} predicted; {median}; {held} of {} within their bands; {} of {} with the right \
+         sign",
         predicted.len(),
         count(predicted.len() + left_out, "curve"),
         with_band.count(),

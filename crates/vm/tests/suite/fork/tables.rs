@@ -226,7 +226,10 @@ fn who_can_not_leave_has_changed_nothing() {
         let child = parent.fork().expect("fork");
         let expected = content(&parent, at);
         for nth in 1.. {
-            let state = |space: &TestSpace| (space.regions(), space.pmap().resident(), vm.swap().reserved());
+            let state = |space: &TestSpace| {
+                let resident = space.pmap().resident();
+                (space.regions(), resident, vm.swap().reserved())
+            };
             let old = state(&child);
             vm.frames().fail_after(nth);
             child.activate();
