@@ -202,7 +202,7 @@ fn a_chart_fits_a_phone_with_its_last_point_and_its_labels() {
     }
     page.picture("narrow.png");
     page.screen(1200, 900);
-    assert_eq!(page.shown(".legend"), 0.0, "names stand beside the lines");
+    assert_eq!(page.shown(".legend"), 0.0, "names are next to the lines");
     assert_eq!(page.trouble(), Vec::<String>::new());
 }
 

@@ -6,7 +6,7 @@
 //! | `markdown` | the same, which is Markdown already |
 //! | `story` | the same, but for the curves of this computer |
 //! | `number KEY=VALUE… PATH` | of the lines of JSON the last that has these values: the number there |
-//! | `lines PHRASE | …` | the lines that contain one of the phrases, each of which must be found |
+//! | `lines PHRASE | …` | the lines that contain one of the phrases; each phrase must be found |
 //! | `study NUMBER` | the rows of `reproduce --json` of a case study, as a table |
 //! | `checks NUMBER` | its rows that are checks of the instrument |
 //! | `tally` | how many rows hold, of each class |

@@ -1,4 +1,4 @@
-//! Superpages against a naive model: two slots, of which random operations concern pages,
+//! Superpages against a naive model: two slots; random operations concern their pages,
 //! runs, or all.
 
 use hosted::Hosted;

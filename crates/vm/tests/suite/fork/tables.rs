@@ -4,7 +4,7 @@ const MANY: usize = 64;
 
 type TestSpace = Space<vm::Best<Hosted>>;
 
-/// A space with `slots` times 2 MiB, of which the first pages of each are touched.
+/// A space with `slots` times 2 MiB; the first pages of each are touched.
 fn touched(vm: &System, slots: usize) -> (TestSpace, usize) {
     let space = space(vm);
     let at = space.map(slots * 2 * MIB, Prot::READ_WRITE).expect("map");
