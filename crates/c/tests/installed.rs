@@ -1,5 +1,5 @@
-//! What the installation has: symbols with versions, a name for the loader, pages, and what
-//! pkg-config says.
+//! The contents of the installation: symbols with versions, a name for the loader, pages, and the
+//! output of pkg-config.
 
 mod support;
 
