@@ -93,7 +93,7 @@ fn a_table_ends_with_what_comes_out() {
     for part in [
         "after/before",
         "not predicted",
-        "held back",
+        "unseen",
         "freebsd-di",
         "×1.5",
     ] {

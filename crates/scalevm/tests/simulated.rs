@@ -218,7 +218,7 @@ fn results_name_the_scheduler_of_tasks_that_outnumber_the_cpus() {
         let output = output(&format!("{run} --json"));
         assert!(output.status.success(), "{output:?}");
         let errors = text(&output.stderr);
-        let note = format!("20 tasks share the CPUs of 1x16x1; the scheduler \"{scheduler}\"");
+        let note = format!("20 tasks share the CPUs of 1x16x1 under the scheduler \"{scheduler}\"");
         assert!(errors.contains(&note), "{errors}");
         let lines = json(&text(&output.stdout));
         let sample = lines.iter().find(|line| line["kind"] == "sample");
