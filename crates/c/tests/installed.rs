@@ -112,7 +112,7 @@ fn the_manual_is_installed() {
         .output()
         .expect("man runs");
     assert!(
-        stdout(&page).contains("Releases the lock, for its holder."),
+        stdout(&page).contains("Releases the lock for its holder."),
         "{}",
         stderr(&page)
     );

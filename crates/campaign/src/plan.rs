@@ -223,7 +223,7 @@ mod tests {
     fn what_makes_no_sense_is_named() {
         let bad = [
             ("", "no points"),
-            ("[[part]]", "part 1: `command` is missing"),
+            ("[[part]]", "part 1: expected `command`"),
             ("part = 1", "`part` is not a list of parts"),
             (
                 "[[part]]\ncommand = \"run\"\ntasks = []",

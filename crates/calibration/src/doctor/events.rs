@@ -23,7 +23,7 @@ fn tracepoints(host: &Host) -> Finding {
         .iter()
         .find(|mount| host.has(&format!("{mount}/events")))
     else {
-        let found = "no tracefs is mounted, so waits for the kernel's locks are not seen";
+        let found = "no tracefs is visible, so waits for the kernel's locks are not seen";
         let is_hidden = match host.text("proc/mounts") {
             Ok(all) => all.contains(" tracefs ") && !rights.is_root(),
             Err(reason) if !host.has("sys/kernel") => {
