@@ -1,15 +1,11 @@
-//! The published curves: they can be read, nothing malformed can, and `docs/published.md` shows
-//! them.
-//!
-//! With `PAGES` in the environment the page's table is written instead of compared.
+//! The published curves: they can be read, and nothing malformed can.
 
 mod refused;
 
 use std::collections::BTreeSet;
-use std::fmt::Write;
 use std::fs;
 use std::path::Path;
-use studies::published::{Curve, How, Mode, Point, Unit, all, read};
+use studies::published::{Mode, Point, all, read};
 
 /// A file that is as it should be.
 const GOOD: &str = r#"
@@ -133,94 +129,4 @@ fn all_files_of_the_folder_are_compiled_in() {
     let curves = all().unwrap_or_else(|error| panic!("{error}"));
     let read: BTreeSet<_> = curves.iter().map(|curve| curve.file().to_owned()).collect();
     assert_eq!(read, there);
-}
-
-#[test]
-fn the_page_shows_all() {
-    const BEGIN: &str = "<!-- published -->\n";
-    const END: &str = "<!-- end -->";
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/published.md");
-    let page = fs::read_to_string(&path).expect("the page");
-    let (head, rest) = page.split_once(BEGIN).expect("where tables begin");
-    let (shown, tail) = rest.split_once(END).expect("where tables end");
-    let curves = all().unwrap_or_else(|error| panic!("{error}"));
-    let tables = tables(&curves);
-    if std::env::var_os("PAGES").is_some() {
-        fs::write(&path, format!("{head}{BEGIN}{tables}{END}{tail}")).expect("the page");
-    } else {
-        assert_eq!(shown, tables, "PAGES=write writes the page");
-    }
-}
-
-/// A table of the curves of each source.
-fn tables(curves: &[Curve]) -> String {
-    let mut text = String::new();
-    for curves in curves.chunk_by(|a, b| a.file() == b.file()) {
-        let source = &curves[0].source;
-        let how = match source.how {
-            How::Table => "a table",
-            How::Text => "text",
-            How::Chart => "a chart",
-        };
-        let title = source.title.replace('[', "\\[").replace(']', "\\]");
-        let (name, author, date) = (curves[0].file(), &source.author, &source.date);
-        let address = &source.address;
-        writeln!(text, "\n### {name}\n").unwrap();
-        writeln!(text, "{author}, {date}: [{title}]({address}); from {how}.").unwrap();
-        let notes = source.note.iter().chain(machine_notes(curves));
-        for note in notes.collect::<BTreeSet<_>>() {
-            writeln!(text, "{}.", capital(note)).unwrap();
-        }
-        text.push_str(
-            "\n| curve | CPUs | processors | kernel | rates | after over before | after; notes |\n",
-        );
-        text.push_str("|---|---:|---|---|---|---:|---|\n");
-        curves.iter().for_each(|curve| text.push_str(&row(curve)));
-    }
-    text
-}
-
-fn machine_notes(curves: &[Curve]) -> impl Iterator<Item = &String> {
-    curves
-        .iter()
-        .filter_map(|curve| curve.machine.note.as_ref())
-}
-
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    let first = letters.next().into_iter().flat_map(char::to_uppercase);
-    first.chain(letters).collect()
-}
-
-/// A curve, with the rates at the fewest tasks, at the peak and at the most.
-fn row(curve: &Curve) -> String {
-    let name = curve.id.split_once('/').expect("a file and a name").1;
-    let (first, last) = (curve.points[0], *curve.points.last().expect("points"));
-    let mut shown = vec![first];
-    for point in [curve.peak(), last] {
-        if !shown.contains(&point) {
-            shown.push(point);
-        }
-    }
-    let rates: Vec<_> = shown.iter().map(|point| rate(*point, curve.unit)).collect();
-    let change = curve
-        .change()
-        .map_or_else(String::new, |Point(tasks, ratio)| {
-            format!("{ratio:.3} at {tasks}")
-        });
-    let after = curve.after.as_ref().map(|after| &after.kernel);
-    let words: Vec<_> = after.into_iter().chain(&curve.note).cloned().collect();
-    let words = words.join("; ");
-    let (cpus, cpu) = (curve.machine.cpus, &curve.machine.cpu);
-    let (kernel, rates) = (&curve.kernel, rates.join("; "));
-    format!("| {name} | {cpus} | {cpu} | {kernel} | {rates} | {change} | {words} |\n")
-}
-
-/// `142: 0.787 M/s`.
-fn rate(Point(tasks, rate): Point, unit: Unit) -> String {
-    match unit {
-        Unit::TimesOne => format!("{tasks}: {rate:.2} ×"),
-        Unit::Operations | Unit::Faults if rate < 1e6 => format!("{tasks}: {:.1} k/s", rate / 1e3),
-        Unit::Operations | Unit::Faults => format!("{tasks}: {:.2} M/s", rate / 1e6),
-    }
 }

@@ -1,7 +1,7 @@
 //! The cost of fork with tables shared and copied: `forks CASE shared|copied MIB ROUNDS`.
 //!
 //! Prints the microseconds of a round, the median; callgrind counts only instructions within
-//! [`counted`]. `docs/costs.md` has the figures.
+//! [`counted`]. `docs/results/by-hand.md` has the figures.
 
 use hosted::Hosted;
 use machine::PAGE_SIZE;

@@ -11,13 +11,13 @@ pub const LONG_ABOUT: &str = "\
 Predict published curves and compare them with the measured ones
 
 A preset and a machine profile represent the kernel and the machine of each curve in
-docs/published.md. One time is fitted at the smallest number of tasks that was measured; the other
-numbers of tasks are simulated. The output has, for each curve: the rate of the most tasks,
+crates/studies/published. One time is fitted at the smallest number of tasks that was measured; the
+other numbers of tasks are simulated. The output has, for each curve: the rate of the most tasks,
 predicted and measured; the error, which is the median of |ln(predicted/measured)| over the numbers
 of tasks above a quarter of the CPUs; the same error for the Universal Scalability Law, fitted to
 the numbers up to a quarter, and for perfect scaling; the knee (the fewest tasks with 90 % of the
 peak), predicted and measured; for a pair of kernels, after over before; the bottleneck; and the
-band of such a prediction, if it is known. docs/predict.md has the whole table.
+band of such a prediction, if it is known. docs/results/predictions.md has the whole table.
 
 With --measured the curves are your own: results of `scalevm sweep --json` (or a store), on a
 machine that `scalevm calibrate` measured, or one that you name.
@@ -28,7 +28,7 @@ interrupted.";
 /// `predict`.
 #[derive(Args)]
 pub struct PredictArgs {
-    /// Sources, or single curves, as docs/published.md names them [default: all]
+    /// Sources, or single curves, as `--list` names them [default: all]
     #[arg(value_name = "SOURCE|CURVE")]
     pub which: Vec<String>,
     /// Predict the curves in these results (a file or a store) instead of published ones

@@ -12,7 +12,7 @@ Measure how workloads scale on simulated machines
 The output has, for each workload, by processes and by threads: its rate at each number of tasks,
 that rate over the rate of one task, and the bottleneck from the number of tasks at which scaling
 falls below 0.9 of linear. If the machine has too few CPUs for a number of tasks, sockets are added.
-docs/scaling.md has the whole table.";
+docs/results/scaling.md has the tables.";
 
 /// `scaling`.
 #[derive(Args)]

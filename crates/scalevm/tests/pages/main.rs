@@ -1,29 +1,30 @@
 //! The numbers in the README and in `docs` are those that the command prints.
 //!
-//! A page has a number, a table or a text between two marks, and the first mark names the command:
+//! A page has a number between two marks. The first names the command, and where in its output the
+//! number stands ([`number`]):
 //!
 //! ```markdown
-//! <!-- of: scalevm check conflicts --json | number record=summary apart.free -->550<!-- end -->
+//! <!-- of: scalevm check conflicts --json | record=summary apart.free -->550<!-- end -->
 //! ```
 //!
-//! - `of:` marks output that takes seconds and is the same on every computer. The test runs the
-//!   command and compares.
-//! - `full:` marks output that takes minutes, or depends on the computer. It is only written.
+//! Such a command takes seconds, and prints the same on every computer. The test runs it and
+//! compares; with `PAGES=write` in the environment it writes the number instead.
 //!
-//! With `PAGES=write` in the environment the test writes the output of `of:` into the pages instead
-//! of comparing it, and with `PAGES=full` all output: `PAGES=full cargo test --release -p scalevm
-//! --test pages`; `PAGES_OF=docs/studies` leaves out all pages but those. `render.rs` lists the
-//! renderers (after `|`). `tests/costs.rs` of `vm` and of `baselines` hold and write the figures of
-//! `docs/costs.md`. Besides, a page may link to and name only files that exist.
+//! Output that takes minutes, or depends on the computer, is in `docs/results` ([`results`]). It is
+//! only written: by `./pages`, which writes all figures.
+//!
+//! `tests/costs.rs` of `vm` and of `baselines` hold and write the figures of `docs/costs.md`.
+//! Besides, a page may link to and name only files that exist, and the book has all pages.
 
 mod blocks;
+mod number;
 mod paths;
-mod render;
+mod results;
 mod scaling;
 #[path = "../support/mod.rs"]
 mod support;
 
-use blocks::{Block, rewritten};
+use blocks::rewritten;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs;
@@ -63,12 +64,15 @@ struct Runner {
 }
 
 impl Runner {
-    /// The output of commands, one after the other.
-    fn all(&self, commands: &str) -> Result<String, String> {
-        commands
-            .split(" && ")
-            .map(|command| self.stdout(command))
-            .collect()
+    /// Runs commands in a folder of the test `name`.
+    fn new(name: &str) -> Self {
+        let folder = Scratch::folder(name);
+        // Plans of campaigns are found where the pages are.
+        symlink(root().join("docs"), folder.0.join("docs")).expect("a link");
+        Runner {
+            folder,
+            known: RefCell::default(),
+        }
     }
 
     /// The output of `command`; figures that miss (1) and inconclusive results (3) are no failures.
@@ -94,40 +98,23 @@ impl Runner {
         known.insert(command.to_owned(), stdout.clone());
         Ok(stdout)
     }
-
-    /// The content of `block`.
-    fn content(&self, block: &Block) -> Result<String, String> {
-        render::render(block.renderer, &self.all(block.command)?)
-    }
 }
 
 #[test]
 fn pages_say_what_the_command_prints() {
-    let mode = std::env::var("PAGES").unwrap_or_default();
-    let runner = Runner {
-        folder: Scratch::folder("pages"),
-        known: RefCell::default(),
-    };
-    // Plans of campaigns are found where the pages are.
-    symlink(root().join("docs"), runner.folder.0.join("docs")).expect("a link");
-    let only = std::env::var("PAGES_OF").unwrap_or_default();
+    let writes = std::env::var_os("PAGES").is_some();
+    let runner = Runner::new("pages");
     let (mut wrong, mut checked) = (Vec::new(), 0);
     for path in pages() {
-        if !path.to_string_lossy().contains(&only) {
-            continue;
-        }
         let page = fs::read_to_string(&path).expect("a page");
-        let new = rewritten(&page, |block| match (block.is_full, mode.as_str()) {
-            (true, "full") | (false, _) => {
-                checked += 1;
-                runner.content(block)
-            }
-            (true, _) => Ok(block.content.to_owned()),
+        let new = rewritten(&page, |block| {
+            checked += 1;
+            number::number(block.number, &runner.stdout(block.command)?)
         });
         match new {
             Err(error) => wrong.push(format!("{}: {error}", path.display())),
             Ok(new) if new == page => {}
-            Ok(new) if !mode.is_empty() => fs::write(&path, new).expect("the page is written"),
+            Ok(new) if writes => fs::write(&path, new).expect("the page is written"),
             Ok(new) => {
                 let (old, new) = (page.lines(), new.lines());
                 let differs = old.zip(new).enumerate().find(|(_, (old, new))| old != new);
@@ -139,10 +126,7 @@ fn pages_say_what_the_command_prints() {
     }
     let wrong = wrong.join("\n");
     assert!(wrong.is_empty(), "{wrong}\n`PAGES=write` corrects it");
-    assert!(
-        checked >= 5 || !only.is_empty(),
-        "only {checked} places are held"
-    );
+    assert!(checked >= 5, "only {checked} places are held");
 }
 
 #[test]
@@ -153,5 +137,19 @@ fn pages_name_files_that_exist() {
         let missing = paths::missing(&page, folder, &root()).into_iter();
         Vec::from_iter(missing.map(|file| format!("{}: {file}", path.display())))
     });
+    assert_eq!(missing.collect::<Vec<_>>(), [""; 0]);
+}
+
+#[test]
+fn the_book_has_all_pages() {
+    let docs = root().join("docs");
+    let summary = fs::read_to_string(docs.join("SUMMARY.md")).expect("the summary");
+    let pages = pages();
+    let pages = pages
+        .iter()
+        .filter_map(|page| page.strip_prefix(&docs).ok());
+    let names = pages.map(|page| page.to_str().expect("UTF-8"));
+    let missing =
+        names.filter(|&page| page != "SUMMARY.md" && !summary.contains(&format!("({page})")));
     assert_eq!(missing.collect::<Vec<_>>(), [""; 0]);
 }

@@ -1,6 +1,7 @@
 //! Tables of `scaling --json`: a workload a row, a number of tasks a column.
 
-use super::render::{plain, table as markdown};
+use super::number::plain;
+use super::support::command::json;
 use serde_json::Value;
 
 /// The keys that make a row.
@@ -9,11 +10,14 @@ const NAMES: [&str; 3] = ["workload", "mode", "vm"];
 /// A row's names: its workload, its kind of tasks, and its VM.
 type Row<'a> = [&'a str; 3];
 
-/// The table of `key`: `rate`, in thousands a second; `ratio`; or `bottleneck`. Presets are named
-/// where there are several.
-pub fn table(lines: &[Value], key: &str) -> String {
-    let counts = counts(lines);
-    let rows = rows(lines);
+/// The table of `key`: `rate`, in thousands a second, or `bottleneck`. Presets are named where
+/// there are several.
+pub fn table(stdout: &str, key: &str) -> String {
+    let mut lines = json(stdout);
+    // A campaign's results begin each point with a line that describes it.
+    lines.retain(|line| line["kind"] != "point");
+    let counts = counts(&lines);
+    let rows = rows(&lines);
     let presets = rows.iter().any(|row| row[2] != rows[0][2]);
     let names = if presets { 3 } else { 2 };
     let cells = rows.iter().map(|row| {
@@ -31,11 +35,16 @@ pub fn table(lines: &[Value], key: &str) -> String {
     let head = head
         .map(str::to_owned)
         .chain(counts.iter().map(u64::to_string));
-    let words = match key {
-        "bottleneck" => counts.len(),
-        _ => 0,
+    let rule = match key {
+        "bottleneck" => "---",
+        _ => "---:",
     };
-    markdown(head.collect(), names + words, cells)
+    let rules = ["---"].repeat(names).into_iter();
+    let rules = rules.chain(counts.iter().map(|_| rule));
+    let rules = format!("|{}|", Vec::from_iter(rules).join("|"));
+    let line = |cells: Vec<String>| format!("| {} |", cells.join(" | "));
+    let lines = [line(head.collect()), rules].into_iter();
+    Vec::from_iter(lines.chain(cells.map(line))).join("\n")
 }
 
 fn names_of(line: &Value) -> Row<'_> {
@@ -68,32 +77,29 @@ fn rows(lines: &[Value]) -> Vec<Row<'_>> {
 fn cell(line: &Value, key: &str) -> Option<String> {
     Some(match key {
         "rate" => plain(line["rate"].as_f64()? / 1000.0),
-        "bottleneck" => line["bottleneck"].as_str()?.to_owned(),
-        _ => format!("{:.1}", line[key].as_f64()?),
+        _ => line[key].as_str()?.to_owned(),
     })
 }
 
 #[test]
-fn presets_are_a_column_if_there_are_several() {
-    let line = |vm: &str, tasks: u64, rate: f64| {
-        serde_json::json!({
-            "workload": "brk1", "mode": "threads", "vm": vm, "tasks": tasks, "rate": rate,
+fn runs_are_rows_and_tasks_are_columns() {
+    let line = |workload: &str, vm: &str, tasks: u64, rate: f64| {
+        let line = serde_json::json!({
+            "workload": workload, "mode": "threads", "vm": vm, "tasks": tasks, "rate": rate,
             "bottleneck": format!("{vm} at {tasks}"),
-        })
+        });
+        format!("{line}\n")
     };
-    let lines = [
-        line("a", 1, 1000.0),
-        line("b", 1, 2000.0),
-        line("b", 4, 500.0),
-    ];
+    let one = line("brk1", "a", 1, 4e6) + &line("brk1", "a", 2, 5e5);
+    let lines = one.clone() + &line("fork1", "a", 2, 20500.0) + "{\"kind\":\"point\"}\n";
     assert_eq!(
         table(&lines, "rate"),
-        "| workload | tasks | VM | 1 | 4 |\n|---|---|---|---:|---:|\n| brk1 | threads | a | 1 | – \
-         |\n\
-         | brk1 | threads | b | 2 | 0.500 |"
+        "| workload | tasks | 1 | 2 |\n|---|---|---:|---:|\n\
+         | brk1 | threads | 4,000 | 500 |\n| fork1 | threads | – | 20.5 |"
     );
     assert_eq!(
-        table(&lines[1..], "bottleneck"),
-        "| workload | tasks | 1 | 4 |\n|---|---|---|---|\n| brk1 | threads | b at 1 | b at 4 |"
+        table(&(one + &line("brk1", "b", 2, 500.0)), "bottleneck"),
+        "| workload | tasks | VM | 1 | 2 |\n|---|---|---|---|---|\n\
+         | brk1 | threads | a | a at 1 | a at 2 |\n| brk1 | threads | b | – | b at 2 |"
     );
 }

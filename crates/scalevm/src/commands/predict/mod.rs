@@ -73,7 +73,7 @@ fn chosen<'a>(curves: &'a [Curve], args: &PredictArgs) -> Result<Vec<&'a Curve>,
         .find(|name| !curves.iter().any(|curve| is(curve, name)));
     if let Some(name) = unknown {
         return Err(Failure::Unavailable(format!(
-            "unknown source or curve {name}; see docs/published.md or `scalevm predict --list`"
+            "unknown source or curve {name}; see `scalevm predict --list`"
         )));
     }
     let asked = |curve: &&Curve| {
