@@ -12,11 +12,11 @@ use stats::record::Subject;
 pub enum System {
     /// The kernel of this computer.
     Os(Os),
-    /// Our VM on threads.
+    /// scalevm's VM on threads.
     Hosted(Ours),
-    /// Our VM on a simulated machine.
+    /// scalevm's VM on a simulated machine.
     Sim(Box<Simulated>),
-    /// Our kernel in a guest.
+    /// scalevm's kernel in a guest.
     Kernel(Kernel),
 }
 

@@ -1,9 +1,9 @@
-/* The library beside ck, liburcu and pthread: what a lock and an unlock, an epoch's section, and a wait cost.
+/* The library compared with ck, liburcu and pthread: the cost of a lock and an unlock, an epoch's section, and a wait.
  *
  * Each row of a column is measured in turn, window by window, so that all see the same disturbances; a figure is the
  * median of its windows. `run` compiles and starts it.
  *
- * Usage: beside [DIVISOR], by which there are fewer windows. */
+ * Usage: beside [DIVISOR]. DIVISOR divides the number of windows. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ enum { MOST = 8, ROWS = 32 };
 
 static LINE unsigned long shared;
 
-/* A row: so many operations by the calling thread. */
+/* A row: a function that performs `count` operations in the calling thread. */
 struct row {
     const char *name;
     void (*operate)(long count);
@@ -245,7 +245,7 @@ static double now(void)
     return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
 }
 
-/* Nanoseconds of one operation, alone. The window is so short that few are interrupted. */
+/* Nanoseconds of one operation by one thread. The window is so short that few are interrupted. */
 static double alone(struct row *row, int count)
 {
     double begin = now();
@@ -275,7 +275,7 @@ static void *repeat(void *unused)
     return unused;
 }
 
-/* Millions of operations a second of so many threads. */
+/* Millions of operations a second of `threads` threads. */
 static double together(struct row *row, int threads)
 {
     pthread_t ids[MOST];

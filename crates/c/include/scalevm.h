@@ -111,7 +111,7 @@ typedef struct {
 } scalevm_epoch_t;
 
 /**
- * A callback's place, in the object that it is for. It needs no initialisation.
+ * A callback's place in the object that it frees. It needs no initialisation.
  */
 typedef struct {
   uintptr_t words[4];
@@ -132,12 +132,12 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * Makes the lock free, as `SCALEVM_TAS_INIT` does.
+ * Initialises the lock as free, as `SCALEVM_TAS_INIT` does.
  */
 void scalevm_tas_init(scalevm_tas_t *lock);
 
 /**
- * Acquires the lock, waiting as long as it takes. A thread that holds it waits for itself.
+ * Acquires the lock, waiting as long as it takes. A thread that already holds it deadlocks.
  */
 void scalevm_tas_lock(scalevm_tas_t *lock);
 
@@ -147,7 +147,7 @@ void scalevm_tas_lock(scalevm_tas_t *lock);
 int scalevm_tas_trylock(scalevm_tas_t *lock);
 
 /**
- * Releases the lock, for its holder. Aborts if it is free.
+ * Releases the lock for its holder. Aborts if the lock is free.
  */
 void scalevm_tas_unlock(scalevm_tas_t *lock);
 
@@ -157,12 +157,12 @@ void scalevm_tas_unlock(scalevm_tas_t *lock);
 bool scalevm_tas_locked(const scalevm_tas_t *lock);
 
 /**
- * Makes the lock free, as `SCALEVM_TICKET_INIT` does.
+ * Initialises the lock as free, as `SCALEVM_TICKET_INIT` does.
  */
 void scalevm_ticket_init(scalevm_ticket_t *lock);
 
 /**
- * Acquires the lock, waiting as long as it takes. A thread that holds it waits for itself.
+ * Acquires the lock, waiting as long as it takes. A thread that already holds it deadlocks.
  */
 void scalevm_ticket_lock(scalevm_ticket_t *lock);
 
@@ -172,7 +172,7 @@ void scalevm_ticket_lock(scalevm_ticket_t *lock);
 int scalevm_ticket_trylock(scalevm_ticket_t *lock);
 
 /**
- * Releases the lock, for its holder. Aborts if it is free.
+ * Releases the lock for its holder. Aborts if the lock is free.
  */
 void scalevm_ticket_unlock(scalevm_ticket_t *lock);
 
@@ -182,12 +182,12 @@ void scalevm_ticket_unlock(scalevm_ticket_t *lock);
 bool scalevm_ticket_locked(const scalevm_ticket_t *lock);
 
 /**
- * Makes the lock free, as `SCALEVM_CONBO_INIT` does.
+ * Initialises the lock as free, as `SCALEVM_CONBO_INIT` does.
  */
 void scalevm_conbo_init(scalevm_conbo_t *lock);
 
 /**
- * Acquires the lock, waiting as long as it takes. A thread that holds it waits for itself.
+ * Acquires the lock, waiting as long as it takes. A thread that already holds it deadlocks.
  */
 void scalevm_conbo_lock(scalevm_conbo_t *lock);
 
@@ -197,7 +197,7 @@ void scalevm_conbo_lock(scalevm_conbo_t *lock);
 int scalevm_conbo_trylock(scalevm_conbo_t *lock);
 
 /**
- * Releases the lock, for its holder. Aborts if it is free.
+ * Releases the lock for its holder. Aborts if the lock is free.
  */
 void scalevm_conbo_unlock(scalevm_conbo_t *lock);
 
@@ -207,19 +207,19 @@ void scalevm_conbo_unlock(scalevm_conbo_t *lock);
 bool scalevm_conbo_locked(const scalevm_conbo_t *lock);
 
 /**
- * Makes the lock free, as `SCALEVM_MCS_INIT` does.
+ * Initialises the lock as free, as `SCALEVM_MCS_INIT` does.
  */
 void scalevm_mcs_init(scalevm_mcs_t *lock);
 
 /**
- * Acquires the lock with this node, waiting as long as it takes. A thread that holds it waits for
- * itself.
+ * Acquires the lock with this node, waiting as long as it takes. A thread that already holds it
+ * deadlocks.
  */
 void scalevm_mcs_lock(scalevm_mcs_t *lock, scalevm_mcs_node_t *node);
 
 /**
- * Acquires the lock with this node if it is free: returns 0, or EBUSY if it is not; the node is
- * unused then.
+ * Acquires the lock with this node if the lock is free: returns 0, or EBUSY if it is not; the node
+ * is then unused.
  */
 int scalevm_mcs_trylock(scalevm_mcs_t *lock, scalevm_mcs_node_t *node);
 
@@ -234,19 +234,19 @@ void scalevm_mcs_unlock(scalevm_mcs_t *lock, scalevm_mcs_node_t *node);
 bool scalevm_mcs_locked(const scalevm_mcs_t *lock);
 
 /**
- * Makes the lock free, as `SCALEVM_CLH_INIT` does.
+ * Initialises the lock as free, as `SCALEVM_CLH_INIT` does.
  */
 void scalevm_clh_init(scalevm_clh_t *lock);
 
 /**
- * Gives up what the lock owns: returns 0, or EBUSY, and does nothing, if the lock is held. It is
- * free then, as after an init.
+ * Frees what the lock owns: returns 0, or EBUSY without an effect if the lock is held. Afterwards
+ * the lock is free, as after an init.
  */
 int scalevm_clh_destroy(scalevm_clh_t *lock);
 
 /**
- * Acquires the lock, waiting as long as it takes, and stores the acquisition. A thread that holds
- * it waits for itself.
+ * Acquires the lock, waiting as long as it takes, and stores the acquisition. A thread that
+ * already holds it deadlocks.
  */
 void scalevm_clh_lock(scalevm_clh_t *lock, scalevm_clh_held_t *held);
 
@@ -266,12 +266,12 @@ void scalevm_clh_unlock(scalevm_clh_t *lock, scalevm_clh_held_t *held);
 bool scalevm_clh_locked(const scalevm_clh_t *lock);
 
 /**
- * Makes the lock free, as `SCALEVM_K42_INIT` does.
+ * Initialises the lock as free, as `SCALEVM_K42_INIT` does.
  */
 void scalevm_k42_init(scalevm_k42_t *lock);
 
 /**
- * Acquires the lock, waiting as long as it takes. A thread that holds it waits for itself.
+ * Acquires the lock, waiting as long as it takes. A thread that already holds it deadlocks.
  */
 void scalevm_k42_lock(scalevm_k42_t *lock);
 
@@ -281,7 +281,7 @@ void scalevm_k42_lock(scalevm_k42_t *lock);
 int scalevm_k42_trylock(scalevm_k42_t *lock);
 
 /**
- * Releases the lock, for its holder. Aborts if it is free.
+ * Releases the lock for its holder. Aborts if the lock is free.
  */
 void scalevm_k42_unlock(scalevm_k42_t *lock);
 
@@ -291,12 +291,12 @@ void scalevm_k42_unlock(scalevm_k42_t *lock);
 bool scalevm_k42_locked(const scalevm_k42_t *lock);
 
 /**
- * Makes the lock free, as `SCALEVM_MUTEX_INIT` does.
+ * Initialises the lock as free, as `SCALEVM_MUTEX_INIT` does.
  */
 void scalevm_mutex_init(scalevm_mutex_t *lock);
 
 /**
- * Acquires the lock, waiting as long as it takes. A thread that holds it waits for itself.
+ * Acquires the lock, waiting as long as it takes. A thread that already holds it deadlocks.
  */
 void scalevm_mutex_lock(scalevm_mutex_t *lock);
 
@@ -306,7 +306,7 @@ void scalevm_mutex_lock(scalevm_mutex_t *lock);
 int scalevm_mutex_trylock(scalevm_mutex_t *lock);
 
 /**
- * Releases the lock, for its holder. Aborts if it is free.
+ * Releases the lock for its holder. Aborts if the lock is free.
  */
 void scalevm_mutex_unlock(scalevm_mutex_t *lock);
 
@@ -316,7 +316,7 @@ void scalevm_mutex_unlock(scalevm_mutex_t *lock);
 bool scalevm_mutex_locked(const scalevm_mutex_t *lock);
 
 /**
- * Makes the lock free, as `SCALEVM_ADAPTIVE_INIT` does.
+ * Initialises the lock as free, as `SCALEVM_ADAPTIVE_INIT` does.
  */
 void scalevm_adaptive_init(scalevm_adaptive_t *lock);
 
@@ -331,12 +331,12 @@ int scalevm_adaptive_lock(scalevm_adaptive_t *lock);
 int scalevm_adaptive_trylock(scalevm_adaptive_t *lock);
 
 /**
- * Releases the lock: returns 0, or EPERM, and does nothing, if the caller does not hold it.
+ * Releases the lock: returns 0, or EPERM without an effect if the caller does not hold it.
  */
 int scalevm_adaptive_unlock(scalevm_adaptive_t *lock);
 
 /**
- * Returns true if the caller holds the lock. Exact.
+ * Returns true if the caller holds the lock. The answer is exact.
  */
 bool scalevm_adaptive_owned(const scalevm_adaptive_t *lock);
 
@@ -346,38 +346,39 @@ bool scalevm_adaptive_owned(const scalevm_adaptive_t *lock);
 bool scalevm_adaptive_locked(const scalevm_adaptive_t *lock);
 
 /**
- * Makes the lock free, as `SCALEVM_RWLOCK_INIT` does.
+ * Initialises the lock as free, as `SCALEVM_RWLOCK_INIT` does.
  */
 void scalevm_rwlock_init(scalevm_rwlock_t *lock);
 
 /**
- * Acquires the lock together with other readers, waiting as long as it takes.
+ * Acquires the lock for reading, waiting as long as it takes. Other readers may hold it too.
  */
 void scalevm_rwlock_rdlock(scalevm_rwlock_t *lock);
 
 /**
- * Acquires the lock together with other readers if no writer holds it or waits for readers:
- * returns 0, or EBUSY.
+ * Acquires the lock for reading if no writer holds it or waits for readers: returns 0, or EBUSY
+ * if one does.
  */
 int scalevm_rwlock_tryrdlock(scalevm_rwlock_t *lock);
 
 /**
- * Releases the lock, for a reader. Aborts if none holds it.
+ * Releases the lock for a reader. Aborts if no reader holds it.
  */
 void scalevm_rwlock_rdunlock(scalevm_rwlock_t *lock);
 
 /**
- * Acquires the lock alone, waiting as long as it takes. A thread that holds it waits for itself.
+ * Acquires the lock for writing, waiting as long as it takes. A thread that already holds it
+ * deadlocks.
  */
 void scalevm_rwlock_wrlock(scalevm_rwlock_t *lock);
 
 /**
- * Acquires the lock alone if it is free: returns 0, or EBUSY if it is not.
+ * Acquires the lock for writing if it is free: returns 0, or EBUSY if it is not.
  */
 int scalevm_rwlock_trywrlock(scalevm_rwlock_t *lock);
 
 /**
- * Releases the lock, for its writer. Aborts if none holds it.
+ * Releases the lock for its writer. Aborts if no writer holds it.
  */
 void scalevm_rwlock_wrunlock(scalevm_rwlock_t *lock);
 
@@ -387,14 +388,14 @@ void scalevm_rwlock_wrunlock(scalevm_rwlock_t *lock);
 bool scalevm_rwlock_locked(const scalevm_rwlock_t *lock);
 
 /**
- * Makes an epoch for this many threads, 0 for 1024: returns 0, EINVAL if there are too many, or
- * ENOMEM. `SCALEVM_EPOCH_INIT` makes one for 1024 threads.
+ * Initialises an epoch for this many threads (0 means 1024): returns 0, EINVAL if there are too
+ * many, or ENOMEM. `SCALEVM_EPOCH_INIT` makes an epoch for 1024 threads.
  */
 int scalevm_epoch_init(scalevm_epoch_t *epoch, uint32_t threads);
 
 /**
- * Runs all callbacks and gives up what the epoch owns: returns 0, or EBUSY, and does nothing, if a
- * section is open. It may be used again, as after `SCALEVM_EPOCH_INIT`.
+ * Runs all callbacks and frees what the epoch owns: returns 0, or EBUSY without an effect if a
+ * section is open. The epoch may be used again, as after `SCALEVM_EPOCH_INIT`.
  */
 int scalevm_epoch_destroy(scalevm_epoch_t *epoch);
 
@@ -404,7 +405,7 @@ int scalevm_epoch_destroy(scalevm_epoch_t *epoch);
 void scalevm_epoch_enter(scalevm_epoch_t *epoch);
 
 /**
- * Leaves the section that was entered last. Aborts if the caller is in none.
+ * Leaves the innermost section. Aborts if the caller is in none.
  */
 void scalevm_epoch_exit(scalevm_epoch_t *epoch);
 
@@ -414,69 +415,70 @@ void scalevm_epoch_exit(scalevm_epoch_t *epoch);
 bool scalevm_epoch_inside(scalevm_epoch_t *epoch);
 
 /**
- * Returns when every section has ended that was open at the call. Aborts if the caller is in one.
+ * Waits until every section has ended that was open at the call. Aborts if the caller is in one.
  */
 void scalevm_epoch_wait(scalevm_epoch_t *epoch);
 
 /**
- * Names this moment, for scalevm_epoch_passed(). Never 0.
+ * Returns a name for this moment, for scalevm_epoch_passed(). It is never 0.
  */
 uint64_t scalevm_epoch_snapshot(scalevm_epoch_t *epoch);
 
 /**
- * Returns true if every section has ended that was open at that moment. It may be false for a
- * while longer; asking again is enough for it to become true. Aborts if scalevm_epoch_snapshot()
- * has named no such moment.
+ * Returns true if every section has ended that was open at that moment. It may return false for a
+ * while longer; repeated calls are enough for it to return true. Aborts if
+ * scalevm_epoch_snapshot() never returned this moment.
  */
 bool scalevm_epoch_passed(scalevm_epoch_t *epoch, uint64_t moment);
 
 /**
- * Leaves a callback: run(entry) is called once every section has ended that was open at the call.
- * Until then the entry stays in place, and is used for nothing else. Returns at once, unless the
- * caller has 16384 callbacks pending: then it waits for some, if it is in no section.
+ * Queues a callback: the library calls run(entry) once every section has ended that was open at
+ * the call. Until then the entry must stay in place, and be used for nothing else. Returns at
+ * once, unless the caller has 16384 callbacks pending: then it waits for some, if it is in no
+ * section.
  */
 void scalevm_epoch_call(scalevm_epoch_t *epoch,
                         scalevm_epoch_entry_t *entry,
                         void (*run)(scalevm_epoch_entry_t*));
 
 /**
- * Runs callbacks of the caller that are due, but none in a section; returns whether it has none
- * left.
+ * Runs the caller's callbacks that are due, but none in a section; returns true if the caller has
+ * no callbacks left.
  */
 bool scalevm_epoch_poll(scalevm_epoch_t *epoch);
 
 /**
- * Returns when every callback has run that any thread had left before. Aborts if the caller is in
- * a section or in a callback.
+ * Waits until every callback has run that any thread queued before the call. Aborts if the caller
+ * is in a section or in a callback.
  */
 void scalevm_epoch_barrier(scalevm_epoch_t *epoch);
 
 /**
- * Makes a counter at 0 with this limit, at most 2^63 - 1, for this many threads, 0 for 1024:
- * returns 0, EINVAL if the limit is higher or there are too many threads, or ENOMEM.
- * `SCALEVM_COUNTER_INIT(limit)` makes one for 1024 threads; the first use of one with a higher
- * limit aborts.
+ * Initialises a counter at 0 with this limit, at most 2^63 - 1, for this many threads (0 means
+ * 1024): returns 0, EINVAL if the limit or the number of threads is too high, or ENOMEM.
+ * `SCALEVM_COUNTER_INIT(limit)` makes a counter for 1024 threads; if its limit is too high, the
+ * first use aborts.
  */
 int scalevm_counter_init(scalevm_counter_t *counter, uint64_t limit, uint32_t threads);
 
 /**
- * Gives up what the counter owns. It may be used again, with the same limit, and is at 0.
+ * Frees what the counter owns. The counter may be used again; it is at 0 and has the same limit.
  */
 void scalevm_counter_destroy(scalevm_counter_t *counter);
 
 /**
- * Reserves n units, or none if fewer are free; returns whether it did.
+ * Reserves n units and returns true, or reserves none and returns false if fewer are free.
  */
 bool scalevm_counter_reserve(scalevm_counter_t *counter, uint64_t n);
 
 /**
- * Releases n reserved units, in any thread, whole or in parts. Aborts if the counter sees that
- * fewer are reserved.
+ * Releases n reserved units. Any thread may release them, and in parts. Aborts if the counter sees
+ * that fewer are reserved.
  */
 void scalevm_counter_release(scalevm_counter_t *counter, uint64_t n);
 
 /**
- * How many units are reserved; exact while no thread reserves or releases.
+ * Returns the number of reserved units; exact while no thread reserves or releases.
  */
 uint64_t scalevm_counter_used(scalevm_counter_t *counter);
 

@@ -1,13 +1,13 @@
 //! the queue spin lock of Craig, Landin and Hagersten
 //!
-//! First in, first out. A waiter spins on the node of its predecessor; the library has the nodes,
-//! and a thread keeps those that it does not use. An acquisition is named by a scalevm_clh_held_t,
-//! which the caller hands to the unlock. The lock owns a node once it has been acquired: destroy it
-//! when it is not needed any more.
+//! First in, first out. A waiter spins on the node of its predecessor. The library allocates the
+//! nodes, and a thread keeps those that it does not use. A scalevm_clh_held_t names an acquisition;
+//! the caller passes it to the unlock. A lock that was ever acquired owns a node: destroy the lock
+//! when it is no longer needed.
 //!
-//! A spin lock wastes the time of a waiter's CPU, and of all waiters if the holder loses its own:
-//! sections are short, and threads do not outnumber CPUs. Waiters yield after 64 pauses, so that
-//! every wait ends.
+//! A waiter keeps its CPU busy, and all waiters waste time while the holder is off its CPU: keep
+//! sections short, and use no more threads than CPUs. Waiters yield after 64 pauses, so that every
+//! wait ends.
 //!
 //! An unlock happens before the lock that follows it.
 
@@ -34,22 +34,22 @@ pub struct scalevm_clh_held_t {
 
 object!(scalevm_clh_held_t = Option<ClhHeld<Process>>, 8, 8);
 
-/// Makes the lock free, as `SCALEVM_CLH_INIT` does.
+/// Initialises the lock as free, as `SCALEVM_CLH_INIT` does.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_clh_init(lock: *mut scalevm_clh_t) {
-    // SAFETY: C's promise.
+    // SAFETY: the C caller guarantees this.
     unsafe { object::init(lock) };
 }
 
-/// Gives up what the lock owns: returns 0, or EBUSY, and does nothing, if the lock is held. It is
-/// free then, as after an init.
+/// Frees what the lock owns: returns 0, or EBUSY without an effect if the lock is held. Afterwards
+/// the lock is free, as after an init.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_clh_destroy(lock: *mut scalevm_clh_t) -> c_int {
-    // SAFETY: C's promise.
+    // SAFETY: the C caller guarantees this.
     if unsafe { object::locked(lock) } {
         return EBUSY;
     }
-    // SAFETY: no thread uses the lock, by C's promise; it is a new one afterwards.
+    // SAFETY: no thread uses the lock, as the C caller guarantees; it is a new one afterwards.
     unsafe {
         lock.cast::<Clh<Process>>().drop_in_place();
         object::init(lock);
@@ -57,13 +57,13 @@ pub unsafe extern "C" fn scalevm_clh_destroy(lock: *mut scalevm_clh_t) -> c_int 
     0
 }
 
-/// Acquires the lock, waiting as long as it takes, and stores the acquisition. A thread that holds
-/// it waits for itself.
+/// Acquires the lock, waiting as long as it takes, and stores the acquisition. A thread that
+/// already holds it deadlocks.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_clh_lock(lock: *mut scalevm_clh_t, held: *mut scalevm_clh_held_t) {
-    // SAFETY: C's promise.
+    // SAFETY: the C caller guarantees this.
     let acquired = unsafe { is(lock) }.lock();
-    // SAFETY: C's promise; the types have one layout.
+    // SAFETY: the C caller guarantees this; the types have the same layout.
     unsafe {
         held.cast::<Option<ClhHeld<Process>>>()
             .write(Some(acquired))
@@ -77,11 +77,11 @@ pub unsafe extern "C" fn scalevm_clh_trylock(
     lock: *mut scalevm_clh_t,
     held: *mut scalevm_clh_held_t,
 ) -> c_int {
-    // SAFETY: C's promise.
+    // SAFETY: the C caller guarantees this.
     let Some(acquired) = unsafe { is(lock) }.try_lock() else {
         return EBUSY;
     };
-    // SAFETY: C's promise; the types have one layout.
+    // SAFETY: the C caller guarantees this; the types have the same layout.
     unsafe {
         held.cast::<Option<ClhHeld<Process>>>()
             .write(Some(acquired))
@@ -96,12 +96,12 @@ pub unsafe extern "C" fn scalevm_clh_unlock(
     lock: *mut scalevm_clh_t,
     held: *mut scalevm_clh_held_t,
 ) {
-    // SAFETY: C's promise; the types have one layout.
+    // SAFETY: the C caller guarantees this; the types have the same layout.
     let acquired = unsafe { (*held.cast::<Option<ClhHeld<Process>>>()).take() };
     self::held(acquired.is_some(), "scalevm_clh_unlock");
     tsan::release(lock);
     if let Some(acquired) = acquired {
-        // SAFETY: an acquisition of this lock, by C's promise.
+        // SAFETY: an acquisition of this lock, as the C caller guarantees.
         unsafe { is(lock).unlock(acquired) };
     }
 }
@@ -109,6 +109,6 @@ pub unsafe extern "C" fn scalevm_clh_unlock(
 /// Returns true if the lock was held a moment ago.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_clh_locked(lock: *const scalevm_clh_t) -> bool {
-    // SAFETY: C's promise.
+    // SAFETY: the C caller guarantees this.
     unsafe { object::locked(lock) }
 }

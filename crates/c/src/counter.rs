@@ -1,14 +1,15 @@
 //! exact counters with a limit
 //!
-//! A counter has a limit of units. Threads reserve units and release them. Each thread keeps a stock
-//! of free units, so that mostly it writes no cache line of another; yet a reservation is refused
-//! only if too few units are free at that moment, and never are more reserved than the limit.
+//! A counter has a limit of units. Threads reserve units and release them. Each thread keeps a
+//! share of the free units, so that it rarely writes a cache line of another thread. Still, a
+//! reservation is refused only if too few units are free at that moment, and the reserved units
+//! never exceed the limit.
 //!
-//! A counter made for n threads takes 128 bytes for each, and the stocks hold at most half of the
-//! limit together. It may be used by the threads in the first n places, and aborts in any other: n
-//! is at least the number of threads that use the library at once. One with a static initialiser,
-//! or made for 0 threads, is for 1024: name the number where the limit is small, as each stock is
-//! then small too. It is made in full at its first use.
+//! A counter made for n threads takes 128 bytes for each; the threads' shares together hold at most
+//! half of the limit. The threads in the first n places may use it, and it aborts in any other: n
+//! must be at least the number of threads that use the library at once. A counter with a static
+//! initialiser, or made for 0 threads, is for 1024 threads: name the number if the limit is small,
+//! as each share is then small too. The first use allocates the counter's memory.
 //!
 //! A release happens before the reservations that follow it.
 
@@ -28,7 +29,7 @@ pub struct scalevm_counter_t {
     reserved: u32,
 }
 
-/// What it is.
+/// The library's own type.
 #[repr(C)]
 pub(crate) struct Counter {
     made: Owned<Made>,
@@ -41,7 +42,7 @@ object!(scalevm_counter_t = Counter, 24, 8);
 
 /// The highest limit.
 const MOST: u64 = i64::MAX as u64;
-/// What a counter must not exceed that is made at its first use.
+/// The limits of a counter that is made at its first use, for the message.
 const LIMITS: &str = "made for more than 1024 threads, or with a limit of more than 2^63 - 1";
 
 /// A counter in use.
@@ -70,37 +71,37 @@ impl Counter {
     }
 }
 
-/// Makes a counter at 0 with this limit, at most 2^63 - 1, for this many threads, 0 for 1024:
-/// returns 0, EINVAL if the limit is higher or there are too many threads, or ENOMEM.
-/// `SCALEVM_COUNTER_INIT(limit)` makes one for 1024 threads; the first use of one with a higher
-/// limit aborts.
+/// Initialises a counter at 0 with this limit, at most 2^63 - 1, for this many threads (0 means
+/// 1024): returns 0, EINVAL if the limit or the number of threads is too high, or ENOMEM.
+/// `SCALEVM_COUNTER_INIT(limit)` makes a counter for 1024 threads; if its limit is too high, the
+/// first use aborts.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_counter_init(
     counter: *mut scalevm_counter_t,
     limit: u64,
     threads: u32,
 ) -> c_int {
-    // SAFETY: C's promise.
+    // SAFETY: the C caller guarantees this.
     unsafe {
         object::init(counter);
         (*counter).limit = limit;
         (*counter).threads = threads;
     }
-    // SAFETY: C's promise.
+    // SAFETY: the C caller guarantees this.
     unsafe { is(counter) }.made.begin(Made::new(limit, threads))
 }
 
-/// Gives up what the counter owns. It may be used again, with the same limit, and is at 0.
+/// Frees what the counter owns. The counter may be used again; it is at 0 and has the same limit.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_counter_destroy(counter: *mut scalevm_counter_t) {
-    // SAFETY: C's promise; no thread uses the counter.
+    // SAFETY: the C caller guarantees that no thread uses the counter.
     drop(unsafe { is(counter) }.made.take());
 }
 
-/// Reserves n units, or none if fewer are free; returns whether it did.
+/// Reserves n units and returns true, or reserves none and returns false if fewer are free.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_counter_reserve(counter: *mut scalevm_counter_t, n: u64) -> bool {
-    // SAFETY: C's promise.
+    // SAFETY: the C caller guarantees this.
     let made = unsafe { is(counter) }.made();
     let _pin = pin(made.cpus, "scalevm_counter_reserve");
     let reserved = made.counter.reserve(n);
@@ -110,21 +111,21 @@ pub unsafe extern "C" fn scalevm_counter_reserve(counter: *mut scalevm_counter_t
     reserved
 }
 
-/// Releases n reserved units, in any thread, whole or in parts. Aborts if the counter sees that
-/// fewer are reserved.
+/// Releases n reserved units. Any thread may release them, and in parts. Aborts if the counter sees
+/// that fewer are reserved.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_counter_release(counter: *mut scalevm_counter_t, n: u64) {
-    // SAFETY: C's promise.
+    // SAFETY: the C caller guarantees this.
     let made = unsafe { is(counter) }.made();
     let _pin = pin(made.cpus, "scalevm_counter_release");
     tsan::release(counter);
     made.counter.release(n);
 }
 
-/// How many units are reserved; exact while no thread reserves or releases.
+/// Returns the number of reserved units; exact while no thread reserves or releases.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_counter_used(counter: *mut scalevm_counter_t) -> u64 {
-    // SAFETY: C's promise.
+    // SAFETY: the C caller guarantees this.
     let made = unsafe { is(counter) }.made();
     let _pin = pin(made.cpus, "scalevm_counter_used");
     made.counter.used()

@@ -1,19 +1,19 @@
-//! epochs: waiting until every reader that might still look has left
+//! epochs: waiting until every reader that may still read an object has left
 //!
 //! Readers mark sections by enter and exit; sections nest, and cost two stores and a fence. A
-//! thread that has unlinked something waits, leaves a callback, or asks now and then, and may free
-//! it when every section has ended that was open before.
+//! thread that unlinked an object waits, queues a callback, or polls from time to time. It may free
+//! the object once every section has ended that was open before.
 //!
-//! A section belongs to its thread, is short, and waits for nothing that waits for it. Sections of
-//! one epoch delay no wait of another. An epoch made for n threads takes 256 bytes for each; it may
-//! be used by the threads in the first n places, and aborts in any other: n is at least the number
-//! of threads that use the library at once. One with a static initialiser, or made for 0 threads,
-//! is for 1024. It is made in full at its first use.
+//! A section belongs to its thread, must be short, and must not wait for anything that waits for
+//! it. Sections of one epoch delay no wait of another. An epoch made for n threads takes 256 bytes
+//! for each. The threads in the first n places may use it, and it aborts in any other: n must be at
+//! least the number of threads that use the library at once. An epoch with a static initialiser, or
+//! made for 0 threads, is for 1024 threads. The first use allocates the epoch's memory.
 //!
-//! Callbacks run in the thread that left them: at each 64th call, at a poll, and at the end of a
-//! section in which one of these fell due; those of a thread that has ended run at a barrier. They
-//! may enter sections and leave callbacks, but neither wait nor acquire a lock that is held around
-//! any of these.
+//! Callbacks run in the thread that queued them: at each 64th call, at a poll, and at the end of a
+//! section in which one of these fell due; callbacks of a thread that has ended run at a barrier.
+//! Callbacks may enter sections and queue callbacks, but must neither wait nor acquire a lock that
+//! a thread holds around any of these calls.
 //!
 //! What a section did happens before the return of the waits, the polls that are true, and the
 //! callbacks that it delayed.
@@ -35,7 +35,7 @@ pub struct scalevm_epoch_t {
     reserved: u32,
 }
 
-/// What it is.
+/// The library's own type.
 #[repr(C)]
 pub(crate) struct Epoch {
     made: Owned<Made>,
@@ -45,13 +45,13 @@ pub(crate) struct Epoch {
 
 object!(scalevm_epoch_t = Epoch, 16, 8);
 
-/// A callback's place, in the object that it is for. It needs no initialisation.
+/// A callback's place in the object that it frees. It needs no initialisation.
 #[repr(C)]
 pub struct scalevm_epoch_entry_t {
     words: [usize; 4],
 }
 
-/// What it is.
+/// The library's own type.
 #[repr(C)]
 struct Entry {
     /// First, so that a pointer to it is one to the entry.
@@ -113,31 +113,31 @@ impl Epoch {
     }
 }
 
-/// Makes an epoch for this many threads, 0 for 1024: returns 0, EINVAL if there are too many, or
-/// ENOMEM. `SCALEVM_EPOCH_INIT` makes one for 1024 threads.
+/// Initialises an epoch for this many threads (0 means 1024): returns 0, EINVAL if there are too
+/// many, or ENOMEM. `SCALEVM_EPOCH_INIT` makes an epoch for 1024 threads.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_epoch_init(epoch: *mut scalevm_epoch_t, threads: u32) -> c_int {
-    // SAFETY: C's promise.
+    // SAFETY: the C caller guarantees this.
     unsafe {
         object::init(epoch);
         (*epoch).threads = threads;
     }
-    // SAFETY: C's promise.
+    // SAFETY: the C caller guarantees this.
     unsafe { is(epoch) }.made.begin(Made::new(threads))
 }
 
-/// Runs all callbacks and gives up what the epoch owns: returns 0, or EBUSY, and does nothing, if a
-/// section is open. It may be used again, as after `SCALEVM_EPOCH_INIT`.
+/// Runs all callbacks and frees what the epoch owns: returns 0, or EBUSY without an effect if a
+/// section is open. The epoch may be used again, as after `SCALEVM_EPOCH_INIT`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_epoch_destroy(epoch: *mut scalevm_epoch_t) -> c_int {
-    // SAFETY: C's promise.
+    // SAFETY: the C caller guarantees this.
     let made = unsafe { is(epoch) }.made();
     if !made.domain.has_passed(&made.domain.snapshot()) {
         return EBUSY;
     }
     tsan::acquire(epoch);
     made.domain.barrier();
-    // SAFETY: C's promise; no thread uses the epoch.
+    // SAFETY: the C caller guarantees that no thread uses the epoch.
     drop(unsafe { is(epoch) }.made.take());
     0
 }
@@ -145,23 +145,23 @@ pub unsafe extern "C" fn scalevm_epoch_destroy(epoch: *mut scalevm_epoch_t) -> c
 /// Enters a section.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_epoch_enter(epoch: *mut scalevm_epoch_t) {
-    // SAFETY: C's promise.
+    // SAFETY: the C caller guarantees this.
     let made = unsafe { is(epoch) }.made();
     // SAFETY: a thread stays its CPU while it lives, and its end in a section aborts.
     unsafe { made.domain.enter_raw(&made.pin("scalevm_epoch_enter")) };
 }
 
-/// Leaves the section that was entered last. Aborts if the caller is in none.
+/// Leaves the innermost section. Aborts if the caller is in none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_epoch_exit(epoch: *mut scalevm_epoch_t) {
-    // SAFETY: C's promise.
+    // SAFETY: the C caller guarantees this.
     let made = unsafe { is(epoch) }.made();
     let pin = made.pin("scalevm_epoch_exit");
     if !made.domain.is_inside(&pin) {
         abort("scalevm_epoch_exit", "the caller is in no section");
     }
     tsan::release(epoch);
-    // SAFETY: entered by `scalevm_epoch_enter`; what C does afterwards is its promise.
+    // SAFETY: entered by `scalevm_epoch_enter`; the C caller guarantees what it does afterwards.
     if unsafe { made.domain.exit_raw(&pin) } {
         made.domain.settle();
     }
@@ -170,34 +170,34 @@ pub unsafe extern "C" fn scalevm_epoch_exit(epoch: *mut scalevm_epoch_t) {
 /// Returns true if the caller is in a section.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_epoch_inside(epoch: *mut scalevm_epoch_t) -> bool {
-    // SAFETY: C's promise.
+    // SAFETY: the C caller guarantees this.
     let made = unsafe { is(epoch) }.made();
     made.domain.is_inside(&made.pin("scalevm_epoch_inside"))
 }
 
-/// Returns when every section has ended that was open at the call. Aborts if the caller is in one.
+/// Waits until every section has ended that was open at the call. Aborts if the caller is in one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_epoch_wait(epoch: *mut scalevm_epoch_t) {
-    // SAFETY: C's promise.
+    // SAFETY: the C caller guarantees this.
     let made = unsafe { is(epoch) }.made();
     outside(made, "scalevm_epoch_wait");
     made.domain.wait();
     tsan::acquire(epoch);
 }
 
-/// Names this moment, for scalevm_epoch_passed(). Never 0.
+/// Returns a name for this moment, for scalevm_epoch_passed(). It is never 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_epoch_snapshot(epoch: *mut scalevm_epoch_t) -> u64 {
-    // SAFETY: C's promise.
+    // SAFETY: the C caller guarantees this.
     unsafe { is(epoch) }.made().domain.snapshot().to_bits()
 }
 
-/// Returns true if every section has ended that was open at that moment. It may be false for a
-/// while longer; asking again is enough for it to become true. Aborts if scalevm_epoch_snapshot()
-/// has named no such moment.
+/// Returns true if every section has ended that was open at that moment. It may return false for a
+/// while longer; repeated calls are enough for it to return true. Aborts if
+/// scalevm_epoch_snapshot() never returned this moment.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_epoch_passed(epoch: *mut scalevm_epoch_t, moment: u64) -> bool {
-    // SAFETY: C's promise.
+    // SAFETY: the C caller guarantees this.
     let made = unsafe { is(epoch) }.made();
     let Some(snapshot) = Snapshot::from_bits(moment) else {
         abort("scalevm_epoch_passed", "no moment");
@@ -211,21 +211,23 @@ pub unsafe extern "C" fn scalevm_epoch_passed(epoch: *mut scalevm_epoch_t, momen
     passed
 }
 
-/// Leaves a callback: run(entry) is called once every section has ended that was open at the call.
-/// Until then the entry stays in place, and is used for nothing else. Returns at once, unless the
-/// caller has 16384 callbacks pending: then it waits for some, if it is in no section.
+/// Queues a callback: the library calls run(entry) once every section has ended that was open at
+/// the call. Until then the entry must stay in place, and be used for nothing else. Returns at
+/// once, unless the caller has 16384 callbacks pending: then it waits for some, if it is in no
+/// section.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_epoch_call(
     epoch: *mut scalevm_epoch_t,
     entry: *mut scalevm_epoch_entry_t,
     run: unsafe extern "C" fn(*mut scalevm_epoch_entry_t),
 ) {
-    // SAFETY: C's promise.
+    // SAFETY: the C caller guarantees this.
     let made = unsafe { is(epoch) }.made();
     let _pin = made.pin("scalevm_epoch_call");
     let place = entry.cast::<Entry>();
     tsan::release(entry);
-    // SAFETY: C's promises: the entry is valid, in no list, and stays until `called`.
+    // SAFETY: the C caller guarantees that the entry is valid, in no list, and stays until
+    // `called`.
     unsafe {
         place.write(Entry {
             node: Deferred::new(),
@@ -241,32 +243,32 @@ pub unsafe extern "C" fn scalevm_epoch_call(
 /// # Safety
 /// The node is an [`Entry`]'s.
 unsafe fn called(node: *mut Deferred<Process>) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees this.
     let &Entry { run, epoch, .. } = unsafe { &*node.cast() };
     tsan::acquire(epoch);
     tsan::acquire(node);
     // A callback runs inside of calls that have nothing to do with it.
     let _errno = errno::keep();
-    // SAFETY: C has left it for this moment.
+    // SAFETY: C queued it to be called now.
     unsafe { run(node.cast()) };
 }
 
-/// Runs callbacks of the caller that are due, but none in a section; returns whether it has none
-/// left.
+/// Runs the caller's callbacks that are due, but none in a section; returns true if the caller has
+/// no callbacks left.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_epoch_poll(epoch: *mut scalevm_epoch_t) -> bool {
-    // SAFETY: C's promise.
+    // SAFETY: the C caller guarantees this.
     let made = unsafe { is(epoch) }.made();
     let index = made.cpus.index_of(made.pin("scalevm_epoch_poll").cpu());
     made.domain.settle();
     made.domain.pending(index) == 0
 }
 
-/// Returns when every callback has run that any thread had left before. Aborts if the caller is in
-/// a section or in a callback.
+/// Waits until every callback has run that any thread queued before the call. Aborts if the caller
+/// is in a section or in a callback.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_epoch_barrier(epoch: *mut scalevm_epoch_t) {
-    // SAFETY: C's promise.
+    // SAFETY: the C caller guarantees this.
     let made = unsafe { is(epoch) }.made();
     outside(made, "scalevm_epoch_barrier");
     made.domain.barrier();
@@ -278,7 +280,7 @@ fn outside(made: &Made, function: &str) {
     }
 }
 
-/// The calling thread ends.
+/// Called as the calling thread ends.
 fn thread_ends() {
     for known in all().iter() {
         // SAFETY: epochs leave the list before they are freed.

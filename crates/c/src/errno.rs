@@ -34,25 +34,25 @@ static ALLOCATOR: Allocator = Allocator;
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let _errno = keep();
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees this.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         let _errno = keep();
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees this.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         let _errno = keep();
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees this.
         unsafe { System.realloc(block, layout, size) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         let _errno = keep();
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees this.
         unsafe { System.dealloc(block, layout) };
     }
 }

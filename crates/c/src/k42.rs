@@ -1,12 +1,12 @@
 //! a queue spin lock whose holder has no node
 //!
-//! First in, first out. Waiters stand in a list of nodes on their own stacks, and each spins on its
-//! own: K42's variant of the MCS lock. A release touches the cache line of one waiter, however many
-//! there are.
+//! First in, first out. Waiters queue with nodes on their own stacks, and each spins on its own
+//! node: K42's variant of the MCS lock. A release touches the cache line of one waiter, however
+//! many there are.
 //!
-//! A spin lock wastes the time of a waiter's CPU, and of all waiters if the holder loses its own:
-//! sections are short, and threads do not outnumber CPUs. Waiters yield after 64 pauses, so that
-//! every wait ends.
+//! A waiter keeps its CPU busy, and all waiters waste time while the holder is off its CPU: keep
+//! sections short, and use no more threads than CPUs. Waiters yield after 64 pauses, so that every
+//! wait ends.
 //!
 //! An unlock happens before the lock that follows it.
 
@@ -23,37 +23,37 @@ pub struct scalevm_k42_t {
 
 object!(scalevm_k42_t = K42<Process>, 16, 8);
 
-/// Makes the lock free, as `SCALEVM_K42_INIT` does.
+/// Initialises the lock as free, as `SCALEVM_K42_INIT` does.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_k42_init(lock: *mut scalevm_k42_t) {
-    // SAFETY: C's promise.
+    // SAFETY: the C caller guarantees this.
     unsafe { object::init(lock) };
 }
 
-/// Acquires the lock, waiting as long as it takes. A thread that holds it waits for itself.
+/// Acquires the lock, waiting as long as it takes. A thread that already holds it deadlocks.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_k42_lock(lock: *mut scalevm_k42_t) {
-    // SAFETY: C's promise.
+    // SAFETY: the C caller guarantees this.
     unsafe { object::lock(lock) };
 }
 
 /// Acquires the lock if it is free: returns 0, or EBUSY if it is not.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_k42_trylock(lock: *mut scalevm_k42_t) -> c_int {
-    // SAFETY: C's promise.
+    // SAFETY: the C caller guarantees this.
     unsafe { object::try_lock(lock) }
 }
 
-/// Releases the lock, for its holder. Aborts if it is free.
+/// Releases the lock for its holder. Aborts if the lock is free.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_k42_unlock(lock: *mut scalevm_k42_t) {
-    // SAFETY: C's promise.
+    // SAFETY: the C caller guarantees this.
     unsafe { object::unlock(lock, "scalevm_k42_unlock") };
 }
 
 /// Returns true if the lock was held a moment ago.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_k42_locked(lock: *const scalevm_k42_t) -> bool {
-    // SAFETY: C's promise.
+    // SAFETY: the C caller guarantees this.
     unsafe { object::locked(lock) }
 }

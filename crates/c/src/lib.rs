@@ -3,15 +3,14 @@
 //! The library has spin locks, mutexes that sleep, a reader/writer lock, epochs and exact
 //! per-thread counters. They are those of scalevm's kernel, with threads as CPUs.
 //!
-//! Objects are small, hold no memory of their own unless their page names a destroy function, and
-//! all zeroes is their unlocked state: a static initialiser, an init function and calloc(3) do the
-//! same. They must not move or be copied while a thread uses them. All functions take valid
-//! pointers.
+//! Objects are small, and own no memory unless their page names a destroy function. All zeroes is
+//! their initial state: a static initialiser, an init function and calloc(3) do the same. They must
+//! not move or be copied while a thread uses them. All functions take valid pointers.
 //!
-//! Threads need no registration. The first call of a thread that needs a place takes the first that
-//! is free; later calls find it in thread-local storage; when the thread ends, the place is free
-//! again. Epochs and counters are for the threads in the first 1024 places. A thread that ends in
-//! an epoch's section aborts the process.
+//! Threads need no registration. A thread's first call that needs a place takes the first free one;
+//! later calls find it in thread-local storage; the end of the thread frees it. Epochs and counters
+//! are for the threads in the first 1024 places. A thread that ends in an epoch's section aborts
+//! the process.
 //!
 //! Errors are returned, never stored in errno, which no function changes. Misuse that a function
 //! can see is an error or aborts the process with one line on standard error; the pages say which.
@@ -21,13 +20,13 @@
 //! asynchronous kind or by longjmp(3). No function is a cancellation point.
 //!
 //! After fork(2) the child has one thread. In a child of a process with several threads, locks that
-//! other threads held stay held, and sections that they were in stay open, so that waiting for
-//! either never ends: use nothing of the library there before execve(2). The child of a process
-//! with one thread may use all.
+//! other threads held stay held, and their sections stay open, so that a wait for either never
+//! ends: use nothing of the library there before execve(2). The child of a process with one thread
+//! may use everything.
 //!
-//! ThreadSanitizer does not see into the library. Where its runtime is present, each function tells
-//! it by __tsan_acquire and __tsan_release what it orders, as its page says; what the library does
-//! inside is not checked.
+//! ThreadSanitizer does not see into the library. If its runtime is present, each function reports
+//! the order that its page describes, by __tsan_acquire and __tsan_release; ThreadSanitizer does
+//! not check what the library does inside.
 #![warn(missing_docs)]
 #![allow(
     clippy::missing_safety_doc,

@@ -1,12 +1,12 @@
 //! the queue spin lock of Mellor-Crummey and Scott
 //!
-//! First in, first out. Each acquisition has a node of the caller's, mostly on its stack, on which
-//! it waits; the node stays in place, and is used for nothing else, until the unlock. It needs no
-//! initialisation. A release touches the cache line of one waiter, however many there are.
+//! First in, first out. The caller supplies a node for each acquisition, usually on its stack, and
+//! spins on it. The node must stay in place, and be used for nothing else, until the unlock. It
+//! needs no initialisation. A release touches the cache line of one waiter, however many there are.
 //!
-//! A spin lock wastes the time of a waiter's CPU, and of all waiters if the holder loses its own:
-//! sections are short, and threads do not outnumber CPUs. Waiters yield after 64 pauses, so that
-//! every wait ends.
+//! A waiter keeps its CPU busy, and all waiters waste time while the holder is off its CPU: keep
+//! sections short, and use no more threads than CPUs. Waiters yield after 64 pauses, so that every
+//! wait ends.
 //!
 //! An unlock happens before the lock that follows it.
 
@@ -33,18 +33,19 @@ pub struct scalevm_mcs_node_t {
 
 object!(scalevm_mcs_node_t = McsNode<Process>, 16, 8);
 
-/// Makes the lock free, as `SCALEVM_MCS_INIT` does.
+/// Initialises the lock as free, as `SCALEVM_MCS_INIT` does.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_mcs_init(lock: *mut scalevm_mcs_t) {
-    // SAFETY: C's promise.
+    // SAFETY: the C caller guarantees this.
     unsafe { object::init(lock) };
 }
 
-/// Acquires the lock with this node, waiting as long as it takes. A thread that holds it waits for
-/// itself.
+/// Acquires the lock with this node, waiting as long as it takes. A thread that already holds it
+/// deadlocks.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_mcs_lock(lock: *mut scalevm_mcs_t, node: *mut scalevm_mcs_node_t) {
-    // SAFETY: C's promise: the node is valid, in no queue, and stays until the unlock.
+    // SAFETY: the C caller guarantees that the node is valid, in no queue, and stays until the
+    // unlock.
     unsafe {
         object::init(node);
         is(lock).lock_with(is(node));
@@ -52,14 +53,15 @@ pub unsafe extern "C" fn scalevm_mcs_lock(lock: *mut scalevm_mcs_t, node: *mut s
     tsan::acquire(lock);
 }
 
-/// Acquires the lock with this node if it is free: returns 0, or EBUSY if it is not; the node is
-/// unused then.
+/// Acquires the lock with this node if the lock is free: returns 0, or EBUSY if it is not; the node
+/// is then unused.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_mcs_trylock(
     lock: *mut scalevm_mcs_t,
     node: *mut scalevm_mcs_node_t,
 ) -> c_int {
-    // SAFETY: C's promise: the node is valid, in no queue, and stays until the unlock.
+    // SAFETY: the C caller guarantees that the node is valid, in no queue, and stays until the
+    // unlock.
     let locked = unsafe {
         object::init(node);
         is(lock).try_lock_with(is(node))
@@ -77,17 +79,17 @@ pub unsafe extern "C" fn scalevm_mcs_unlock(
     lock: *mut scalevm_mcs_t,
     node: *mut scalevm_mcs_node_t,
 ) {
-    // SAFETY: C's promise.
+    // SAFETY: the C caller guarantees this.
     let (this, node) = unsafe { (is(lock), is(node)) };
     held(this.is_locked(), "scalevm_mcs_unlock");
     tsan::release(lock);
-    // SAFETY: the lock is held, and by C's promise with this node.
+    // SAFETY: the lock is held, and as the C caller guarantees with this node.
     unsafe { this.unlock_with(node) };
 }
 
 /// Returns true if the lock was held a moment ago.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_mcs_locked(lock: *const scalevm_mcs_t) -> bool {
-    // SAFETY: C's promise.
+    // SAFETY: the C caller guarantees this.
     unsafe { object::locked(lock) }
 }

@@ -18,37 +18,37 @@ pub struct scalevm_mutex_t {
 
 object!(scalevm_mutex_t = Threads<Process>, 1, 1);
 
-/// Makes the lock free, as `SCALEVM_MUTEX_INIT` does.
+/// Initialises the lock as free, as `SCALEVM_MUTEX_INIT` does.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_mutex_init(lock: *mut scalevm_mutex_t) {
-    // SAFETY: C's promise.
+    // SAFETY: the C caller guarantees this.
     unsafe { object::init(lock) };
 }
 
-/// Acquires the lock, waiting as long as it takes. A thread that holds it waits for itself.
+/// Acquires the lock, waiting as long as it takes. A thread that already holds it deadlocks.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_mutex_lock(lock: *mut scalevm_mutex_t) {
-    // SAFETY: C's promise.
+    // SAFETY: the C caller guarantees this.
     unsafe { object::lock(lock) };
 }
 
 /// Acquires the lock if it is free: returns 0, or EBUSY if it is not.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_mutex_trylock(lock: *mut scalevm_mutex_t) -> c_int {
-    // SAFETY: C's promise.
+    // SAFETY: the C caller guarantees this.
     unsafe { object::try_lock(lock) }
 }
 
-/// Releases the lock, for its holder. Aborts if it is free.
+/// Releases the lock for its holder. Aborts if the lock is free.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_mutex_unlock(lock: *mut scalevm_mutex_t) {
-    // SAFETY: C's promise.
+    // SAFETY: the C caller guarantees this.
     unsafe { object::unlock(lock, "scalevm_mutex_unlock") };
 }
 
 /// Returns true if the lock was held a moment ago.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_mutex_locked(lock: *const scalevm_mutex_t) -> bool {
-    // SAFETY: C's promise.
+    // SAFETY: the C caller guarantees this.
     unsafe { object::locked(lock) }
 }

@@ -1,4 +1,4 @@
-//! C's objects are the library's: how they are reached, and what all locks do alike.
+//! Access to C's objects as the library's own types, and what all locks have in common.
 
 use crate::errno;
 use crate::process::{CPUS, Pin, Process, abort};
@@ -12,9 +12,9 @@ use sync::RawLock;
 /// A type of C.
 ///
 /// # Safety
-/// Its objects have the size and the alignment of `Is`, and zeroes are a valid one.
+/// Its objects have the size and the alignment of `Is`, and all zeroes are a valid object.
 pub(crate) unsafe trait Object {
-    /// What it is.
+    /// The library's own type.
     type Is;
 }
 
@@ -38,7 +38,7 @@ pub(crate) use object;
 /// The pointer is valid while the result is used, and only this library accesses the object.
 #[inline(always)]
 pub(crate) unsafe fn is<'a, C: Object>(object: *const C) -> &'a C::Is {
-    // SAFETY: the caller's promise, and the trait's.
+    // SAFETY: the caller and the trait guarantee this.
     unsafe { &*object.cast() }
 }
 
@@ -47,7 +47,7 @@ pub(crate) unsafe fn is<'a, C: Object>(object: *const C) -> &'a C::Is {
 /// # Safety
 /// The pointer is valid, and no thread uses the object.
 pub(crate) unsafe fn init<C: Object>(object: *mut C) {
-    // SAFETY: the caller's promise; zeroes are an object by the trait.
+    // SAFETY: the caller guarantees this, and the trait that zeroes are an object.
     unsafe { object.write_bytes(0, 1) };
 }
 
@@ -55,7 +55,7 @@ pub(crate) unsafe fn init<C: Object>(object: *mut C) {
 /// See [`is`].
 #[inline(always)]
 pub(crate) unsafe fn lock<C: Object<Is: RawLock<Process, Held = ()>>>(object: *mut C) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees this.
     unsafe { is(object) }.lock();
     tsan::acquire(object);
 }
@@ -66,7 +66,7 @@ pub(crate) unsafe fn lock<C: Object<Is: RawLock<Process, Held = ()>>>(object: *m
 /// See [`is`].
 #[inline(always)]
 pub(crate) unsafe fn try_lock<C: Object<Is: RawLock<Process, Held = ()>>>(object: *mut C) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees this.
     match unsafe { is(object) }.try_lock() {
         Some(()) => {
             tsan::acquire(object);
@@ -85,11 +85,11 @@ pub(crate) unsafe fn unlock<C: Object<Is: RawLock<Process, Held = ()>>>(
     object: *mut C,
     function: &str,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees this.
     let lock = unsafe { is(object) };
     held(lock.is_locked(), function);
     tsan::release(object);
-    // SAFETY: the lock is held. That it is the caller's is C's to know.
+    // SAFETY: the lock is held. The C caller guarantees that it holds it.
     unsafe { lock.unlock(()) };
 }
 
@@ -97,11 +97,11 @@ pub(crate) unsafe fn unlock<C: Object<Is: RawLock<Process, Held = ()>>>(
 /// See [`is`].
 #[inline(always)]
 pub(crate) unsafe fn locked<C: Object<Is: RawLock<Process>>>(object: *const C) -> bool {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees this.
     unsafe { is(object) }.is_locked()
 }
 
-/// Aborts if a lock to be released is not held.
+/// Aborts if a lock that a thread releases is not held.
 #[inline(always)]
 pub(crate) fn held(is_held: bool, function: &str) {
     if !is_held {
@@ -109,12 +109,12 @@ pub(crate) fn held(is_held: bool, function: &str) {
     }
 }
 
-/// What an object has on the heap, made for the first thread to need it.
+/// An object's memory on the heap, made for the first thread that needs it.
 #[repr(transparent)]
 pub(crate) struct Owned<T>(AtomicPtr<T>);
 
 impl<T> Owned<T> {
-    /// It, if it has been made.
+    /// Returns the memory if it has been made.
     #[inline(always)]
     pub(crate) fn get(&self) -> Option<&T> {
         // Acquire: pairs with the release in `set`.
@@ -122,8 +122,8 @@ impl<T> Owned<T> {
         unsafe { self.0.load(Ordering::Acquire).as_ref() }
     }
 
-    /// It, made by `make` if it has not been. If that fails, aborts in the name of `object`: with
-    /// `limits` if one of these is exceeded.
+    /// Returns the memory, made by `make` if needed. If that fails, aborts with a message that
+    /// names `object`, and `limits` if one of these is exceeded.
     #[inline(always)]
     pub(crate) fn get_or_make(
         &self,
@@ -145,7 +145,7 @@ impl<T> Owned<T> {
         }
     }
 
-    /// Makes it for an object that no thread uses yet: 0, or the error's number.
+    /// Stores the memory of an object that no thread uses yet: returns 0, or the error's number.
     pub(crate) fn begin(&self, made: Result<Box<T>, c_int>) -> c_int {
         let begun = made.map(|made| self.set(made));
         begun.err().unwrap_or(0)
@@ -171,7 +171,7 @@ impl<T> Owned<T> {
         }
     }
 
-    /// Takes it from an object that no thread uses.
+    /// Takes the memory of an object that no thread uses.
     pub(crate) fn take(&self) -> Option<Box<T>> {
         let made = self.0.swap(null_mut(), Ordering::Acquire);
         // SAFETY: null, or a box that `set` has stored, which no thread uses.
@@ -179,8 +179,8 @@ impl<T> Owned<T> {
     }
 }
 
-/// The first `threads` threads as CPUs; 0 means all that there may be. `None` if that is more than
-/// there may be.
+/// The first `threads` threads as CPUs; 0 means as many as are possible. `None` if there are too
+/// many.
 pub(crate) fn cpus(threads: u32) -> Option<CpuRange> {
     // The first use of the range may wait for another thread that makes it.
     let _errno = errno::keep();

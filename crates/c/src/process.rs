@@ -44,7 +44,8 @@ pub(crate) struct Pin {
     not_send: PhantomData<*mut ()>,
 }
 
-/// The CPU of a thread that has been none so far; `NONE` if it will be none.
+/// Makes the calling thread a CPU, which it was not so far, and returns it; `NONE` if there are too
+/// many threads.
 #[cold]
 #[inline(never)]
 fn first() -> CpuId {

@@ -1,9 +1,9 @@
 //! a reader/writer lock of four bytes that sleeps
 //!
 //! Waiters spin for a few rounds, then sleep. A writer that waits stops new readers, and its
-//! release lets in all readers that wait then: neither starves. So a thread that reads must not
-//! read again: a writer may have come in between. At most 268435455 (2^28 - 1) readers hold the
-//! lock; one more aborts.
+//! release admits all readers that wait then: neither starves. So a reader must not acquire the
+//! lock for reading again: it deadlocks if a writer came in between. At most 268435455 (2^28 - 1)
+//! readers hold the lock; one more aborts.
 //!
 //! A write unlock happens before each lock that follows, and a read unlock before the write lock
 //! that follows.
@@ -28,8 +28,8 @@ fn readers(lock: *const scalevm_rwlock_t) -> *const u8 {
     lock.cast::<u8>().wrapping_add(1)
 }
 
-/// Aborts if as many readers hold the lock as may. That is said here: a thread without a place has
-/// no one-line answer to a panic.
+/// Aborts if the maximum number of readers hold the lock. The message is printed here: a panic of a
+/// thread without a place prints more than one line.
 #[inline(always)]
 fn has_room(lock: &SpinParkRw<Process>, function: &str) {
     const MOST: u32 = (1 << 28) - 1;
@@ -38,28 +38,28 @@ fn has_room(lock: &SpinParkRw<Process>, function: &str) {
     }
 }
 
-/// Makes the lock free, as `SCALEVM_RWLOCK_INIT` does.
+/// Initialises the lock as free, as `SCALEVM_RWLOCK_INIT` does.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_rwlock_init(lock: *mut scalevm_rwlock_t) {
-    // SAFETY: C's promise.
+    // SAFETY: the C caller guarantees this.
     unsafe { object::init(lock) };
 }
 
-/// Acquires the lock together with other readers, waiting as long as it takes.
+/// Acquires the lock for reading, waiting as long as it takes. Other readers may hold it too.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_rwlock_rdlock(lock: *mut scalevm_rwlock_t) {
-    // SAFETY: C's promise.
+    // SAFETY: the C caller guarantees this.
     let this = unsafe { is(lock) };
     has_room(this, "scalevm_rwlock_rdlock");
     this.read();
     tsan::acquire(lock);
 }
 
-/// Acquires the lock together with other readers if no writer holds it or waits for readers:
-/// returns 0, or EBUSY.
+/// Acquires the lock for reading if no writer holds it or waits for readers: returns 0, or EBUSY
+/// if one does.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_rwlock_tryrdlock(lock: *mut scalevm_rwlock_t) -> c_int {
-    // SAFETY: C's promise.
+    // SAFETY: the C caller guarantees this.
     let this = unsafe { is(lock) };
     has_room(this, "scalevm_rwlock_tryrdlock");
     if !this.try_read() {
@@ -69,30 +69,31 @@ pub unsafe extern "C" fn scalevm_rwlock_tryrdlock(lock: *mut scalevm_rwlock_t) -
     0
 }
 
-/// Releases the lock, for a reader. Aborts if none holds it.
+/// Releases the lock for a reader. Aborts if no reader holds it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_rwlock_rdunlock(lock: *mut scalevm_rwlock_t) {
-    // SAFETY: C's promise.
+    // SAFETY: the C caller guarantees this.
     let this = unsafe { is(lock) };
     held(this.readers() > 0, "scalevm_rwlock_rdunlock");
     tsan::release(readers(lock));
-    // SAFETY: readers hold the lock, by C's promise the caller.
+    // SAFETY: readers hold the lock, as the C caller guarantees the caller.
     unsafe { this.read_unlock() };
 }
 
-/// Acquires the lock alone, waiting as long as it takes. A thread that holds it waits for itself.
+/// Acquires the lock for writing, waiting as long as it takes. A thread that already holds it
+/// deadlocks.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_rwlock_wrlock(lock: *mut scalevm_rwlock_t) {
-    // SAFETY: C's promise.
+    // SAFETY: the C caller guarantees this.
     unsafe { is(lock) }.write();
     tsan::acquire(lock);
     tsan::acquire(readers(lock));
 }
 
-/// Acquires the lock alone if it is free: returns 0, or EBUSY if it is not.
+/// Acquires the lock for writing if it is free: returns 0, or EBUSY if it is not.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_rwlock_trywrlock(lock: *mut scalevm_rwlock_t) -> c_int {
-    // SAFETY: C's promise.
+    // SAFETY: the C caller guarantees this.
     if !unsafe { is(lock) }.try_write() {
         return EBUSY;
     }
@@ -101,20 +102,20 @@ pub unsafe extern "C" fn scalevm_rwlock_trywrlock(lock: *mut scalevm_rwlock_t) -
     0
 }
 
-/// Releases the lock, for its writer. Aborts if none holds it.
+/// Releases the lock for its writer. Aborts if no writer holds it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_rwlock_wrunlock(lock: *mut scalevm_rwlock_t) {
-    // SAFETY: C's promise.
+    // SAFETY: the C caller guarantees this.
     let this = unsafe { is(lock) };
     held(this.is_write_locked(), "scalevm_rwlock_wrunlock");
     tsan::release(lock);
-    // SAFETY: a writer holds the lock, by C's promise the caller.
+    // SAFETY: a writer holds the lock, as the C caller guarantees the caller.
     unsafe { this.write_unlock() };
 }
 
 /// Returns true if the lock was held a moment ago.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scalevm_rwlock_locked(lock: *const scalevm_rwlock_t) -> bool {
-    // SAFETY: C's promise.
+    // SAFETY: the C caller guarantees this.
     unsafe { is(lock) }.is_locked()
 }

@@ -28,7 +28,7 @@ global_asm!(
 );
 
 impl<const INDEX: usize> Word<INDEX> {
-    /// The word.
+    /// Reads the word.
     #[inline(always)]
     pub(crate) fn get(self) -> usize {
         let value;

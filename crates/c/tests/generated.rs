@@ -1,5 +1,4 @@
-//! The header and the manual are those of the sources. `PAGES=write` in the environment writes
-//! them.
+//! The header and the manual match the sources. `PAGES=write` in the environment writes them.
 
 mod support;
 
@@ -9,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use support::crate_folder;
 
-/// The sources that the header is made of, in its order.
+/// The sources of the header, in its order.
 const SOURCES: [&str; 11] = [
     "tas", "ticket", "conbo", "mcs", "clh", "k42", "mutex", "adaptive", "rwlock", "epoch",
     "counter",
@@ -20,7 +19,7 @@ fn source(name: &str) -> String {
     fs::read_to_string(path).expect("a source")
 }
 
-/// The header of the sources.
+/// Generates the header from the sources.
 fn header() -> String {
     let folder = crate_folder();
     let mut config =
@@ -53,7 +52,7 @@ fn assertions() -> Vec<String> {
     found
 }
 
-/// Holds the file to `text`, or writes it.
+/// Checks that the file has `text`, or writes it.
 fn hold(path: &Path, text: &str) -> Result<(), String> {
     if fs::read_to_string(path).is_ok_and(|old| old == text) {
         return Ok(());
@@ -148,7 +147,8 @@ const SEE: &str = "scalevm";
 /// The page of a source: its text, and its functions.
 fn page(title: &str, about: &[String], functions: &[&Function]) -> String {
     let mut page = format!(
-        ".\\\" Made from the sources by tests/generated.rs; do not edit.\n.TH {title} 3 \"\" \"scalevm {}\" \"Library functions\"\n.SH NAME\n",
+        ".\\\" Made from the sources by tests/generated.rs; do not edit.\n.TH {title} 3 \"\" \
+         \"scalevm {}\" \"Library functions\"\n.SH NAME\n",
         env!("CARGO_PKG_VERSION")
     );
     let mut names: Vec<&str> = functions

@@ -1,5 +1,5 @@
-//! What the installation has: symbols with versions, a name for the loader, pages, and what
-//! pkg-config says.
+//! The contents of the installation: symbols with versions, a name for the loader, pages, and the
+//! output of pkg-config.
 
 mod support;
 
@@ -112,7 +112,7 @@ fn the_manual_is_installed() {
         .output()
         .expect("man runs");
     assert!(
-        stdout(&page).contains("Releases the lock, for its holder."),
+        stdout(&page).contains("Releases the lock for its holder."),
         "{}",
         stderr(&page)
     );

@@ -6,7 +6,7 @@ mod support;
 use std::os::unix::process::ExitStatusExt;
 use support::{LIBRARIES, Library, Program, stderr, stdout};
 
-/// The programs that test, and how many rounds they do.
+/// The test programs, and their numbers of rounds.
 const PROGRAMS: [(&str, &str); 4] = [
     ("locks.c", "320"),
     ("list.c", "20000"),
@@ -17,7 +17,7 @@ const PROGRAMS: [(&str, &str); 4] = [
 /// Fewer rounds, where each takes longer.
 const FEW: &str = "160";
 
-/// Fails on errors and on blocks that are lost, and says nothing else.
+/// Fails on errors and on lost blocks, and prints nothing else.
 const VALGRIND: [&str; 5] = [
     "valgrind",
     "-q",
@@ -90,7 +90,7 @@ fn an_element_freed_early_is_caught() {
     }
 }
 
-/// What ends the process, and its last words.
+/// Misuse that ends the process, and the line that it prints.
 const MISUSE: [(&str, &str); 21] = [
     ("tas", "scalevm_tas_unlock: the lock is not held"),
     ("ticket", "scalevm_ticket_unlock: the lock is not held"),
@@ -133,7 +133,7 @@ const MISUSE: [(&str, &str); 21] = [
     ),
 ];
 
-/// The bench measures what there is, and says what is missing.
+/// The bench measures the libraries that are installed, and names those that are missing.
 #[test]
 fn the_bench_runs() {
     let output = Program::new("../../bench/beside.c", Library::Shared, &[]).run(&[], &["1000"]);

@@ -120,7 +120,7 @@ fn one_line(error: &toml::de::Error, text: &str) -> String {
 /// Adds a part's points.
 fn expand(part: &Table, points: &mut Vec<Point>) -> Result<(), String> {
     let command = part.get("command").and_then(Value::as_str);
-    let command = command.ok_or("`command` is missing, such as command = \"run\"")?;
+    let command = command.ok_or("expected `command`, e.g. command = \"run\"")?;
     let mut lines: Vec<Vec<String>> = vec![command.split_whitespace().map(str::to_owned).collect()];
     // Arguments come first wherever they are written, for a part to read as a command line does.
     let arguments = part.iter().filter(|(key, _)| *key == "args");
@@ -223,7 +223,7 @@ mod tests {
     fn what_makes_no_sense_is_named() {
         let bad = [
             ("", "no points"),
-            ("[[part]]", "part 1: `command` is missing"),
+            ("[[part]]", "part 1: expected `command`"),
             ("part = 1", "`part` is not a list of parts"),
             (
                 "[[part]]\ncommand = \"run\"\ntasks = []",

@@ -32,7 +32,7 @@ impl FromStr for Shard {
         let parsed = parts.and_then(|(index, of)| Some((index.parse().ok()?, of.parse().ok()?)));
         match parsed {
             Some((index, of)) if (1..=of).contains(&index) => Ok(Shard { index, of }),
-            _ => Err("expected a shard number from 1 and the number of shards, such as 3/8".into()),
+            _ => Err("expected SHARD/SHARDS, counted from 1, e.g. 3/8".into()),
         }
     }
 }

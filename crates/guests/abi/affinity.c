@@ -132,7 +132,7 @@ int main(void)
 	CPU_ZERO(&set);
 	tell("nowhere", sched_setaffinity(0, sizeof set, &set));
 	set = only(1000);
-	tell("a CPU that is not there", sched_setaffinity(0, sizeof set, &set));
+	tell("a CPU that does not exist", sched_setaffinity(0, sizeof set, &set));
 	tell("nobody", pin(0x3fffffff, 0));
 	tell("nobody's", sched_getaffinity(0x3fffffff, sizeof set, &set));
 	tell("no room", sched_getaffinity(0, 4, &set));

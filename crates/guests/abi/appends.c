@@ -47,7 +47,7 @@ static void at_a_place(void)
 	say("it goes to the end: <%s>, at %ld", text, (long)lseek(file, 0, SEEK_CUR));
 }
 
-/* Looks up names, one of which always exists, until told to stop. */
+/* Looks up names until told to stop; one of them always exists. */
 static int miss(const char *name)
 {
 	long missing = 0;

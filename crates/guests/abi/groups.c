@@ -39,8 +39,8 @@ static void numbers(void)
 	tell("a group for the child", setpgid(child, 0));
 	say("it is there: %d", getpgid(child) == child);
 	tell("back", setpgid(child, self));
-	tell("a group that is not there", setpgid(child, 999999));
-	tell("of a process that is not there", setpgid(999999, 0));
+	tell("a group that does not exist", setpgid(child, 999999));
+	tell("of a process that does not exist", setpgid(999999, 0));
 	tell("a negative one", setpgid(child, -1));
 	tell("its group", getpgid(999999));
 	kill(child, SIGKILL);

@@ -138,7 +138,7 @@ static void messages(void)
 
 static int words[2];
 
-/* Adds 1 to a word by FUTEX_WAKE_OP, beside another thread that does the same. */
+/* Adds 1 to a word by FUTEX_WAKE_OP, concurrently with another thread that does the same. */
 static void *adds(void *nothing)
 {
 	for (int i = 0; i < 20000; i++)

@@ -25,7 +25,7 @@ static void chain(void)
 	symlink("d", "l");
 	for (int i = 0; i < 40; i++)
 		strcat(path, "l/../");
-	tell("40 beside each other", access(path, F_OK));
+	tell("40 in a row", access(path, F_OK));
 	strcat(path, "l");
 	tell("and one more", access(path, F_OK));
 	tell("which is not followed", readlink(path, from, sizeof from) < 0 ? -1 : 0);

@@ -26,8 +26,8 @@ static int try(void)
 	ask("first part", F_RDLCK, 0, 10);
 	ask("a part of it", F_WRLCK, 5, 1);
 	ask("behind it", F_WRLCK, 10, 5);
-	ask("shared beside shared", F_RDLCK, 22, 3);
-	ask("alone beside shared", F_WRLCK, 22, 3);
+	ask("shared with shared", F_RDLCK, 22, 3);
+	ask("exclusive with shared", F_WRLCK, 22, 3);
 	ask("the hole", F_WRLCK, 112, 3);
 	ask("without end", F_WRLCK, 1000, 0);
 	tell("take what is taken", lock(F_SETLK, F_RDLCK, 0, 1));

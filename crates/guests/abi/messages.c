@@ -85,7 +85,7 @@ static void choosing(void)
 	get("the lowest", -2, 100, 0);
 	get("another than", 1, 100, MSG_EXCEPT);
 	get("any", 0, 100, MSG_EXCEPT);
-	get("of a type that is not there", 5, 100, IPC_NOWAIT);
+	get("of a type that no message has", 5, 100, IPC_NOWAIT);
 	get("another than the only type", 1, 100, IPC_NOWAIT | MSG_EXCEPT);
 	get("the lowest of all", LONG_MIN, 100, IPC_NOWAIT);
 	put(6, "six", 0);

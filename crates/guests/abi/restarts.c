@@ -92,7 +92,7 @@ int main(void)
 {
 	every(20);
 	double before = now();
-	tell("a futex beside a timer", futex(0.2));
+	tell("a futex with a timer", futex(0.2));
 	say("at once: %d", now() - before < 0.15);
 	condition();
 	every(0);

@@ -107,7 +107,7 @@ int main(void)
 	pthread_join(thread, &result);
 	say("cancelled: %d", result == PTHREAD_CANCELED);
 	reap("a thread exits", spawn(end_by_thread));
-	reap("exit beside a thread", spawn(end_beside_threads));
+	reap("exit while a thread runs", spawn(end_beside_threads));
 	for (int i = 0; i < 200; i++) {
 		need(pthread_create(&thread, NULL, add, (void *)0) == 0, "pthread_create");
 		pthread_join(thread, NULL);

@@ -77,7 +77,8 @@ mod tests {
 
     #[test]
     fn a_report_is_read_line_by_line() {
-        let text = "hello there\nexit 300\npanic out of frames\nat 0xffffffff80100000\nat x\npanic twice\nexit 7\n";
+        let text = "hello there\nexit 300\npanic out of frames\nat 0xffffffff80100000\nat x\npanic \
+                    twice\nexit 7\n";
         let report = Report::parse(text);
         assert_eq!(report.status, Some(7));
         let panic = ("out of frames".to_owned(), vec![0xffff_ffff_8010_0000]);

@@ -60,7 +60,7 @@ static int zombies(void)
 	return child < 0;
 }
 
-/* Each process makes the next one and waits for it, beside memory of its own. */
+/* Each process makes the next one and waits for it, and has memory of its own. */
 static int tree(void)
 {
 	static char own[16 * PAGE];

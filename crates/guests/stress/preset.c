@@ -1,5 +1,5 @@
-/* What the policies of a preset have to do: two threads map, touch, protect and unmap beside each other, in their own part of
- * the space and in a shared one, while children, which `fork` has made, see what was there at the fork. Then calls write to
+/* What the policies of a preset have to do: two threads map, touch, protect and unmap concurrently, in their own part of
+ * the space and in a shared one, while children see what was there at their fork. Then calls write to
  * memory that another thread changes meanwhile. */
 #include <errno.h>
 #include <pthread.h>

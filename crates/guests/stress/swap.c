@@ -1,5 +1,5 @@
-/* More memory than there is: `swap PROCESSES TIMES`. Processes fill so many times the memory that programs get, and find what
- * they have written; some pages they share since before they were made. Pages go out and come back, dirty and clean. It ends
+/* More memory than there is: `swap PROCESSES TIMES`. Processes fill TIMES times the memory that programs get, and find what
+ * they have written; they inherit some pages, which they share. Pages go out and come back, dirty and clean. It ends
  * with 0 if all is as it was written. */
 #include <stdint.h>
 #include <stdio.h>

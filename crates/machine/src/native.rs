@@ -247,7 +247,8 @@ mod pair {
             // SAFETY: an aligned load from the pair's own memory. It is not marked `readonly`, so
             // that nothing moves up across an acquiring load.
             unsafe {
-                asm!("mov {value}, [{word}]", value = out(reg) value, word = in(reg) self.word(index),
+                asm!("mov {value}, [{word}]",
+                     value = out(reg) value, word = in(reg) self.word(index),
                      options(nostack, preserves_flags));
             }
             value

@@ -17,8 +17,8 @@ pub enum Error {
     Proc(#[source] io::Error),
     /// The processes ran where or when nothing was recorded, so the recording says nothing of them.
     #[error(
-        "only {recorded:.2} s of the {used:.2} s of CPU time that the processes used were recorded: \
-         there may be CPUs that are hidden here, or the sampling clock does not tick"
+        "only {recorded:.2} s of the {used:.2} s of CPU time that the processes used were \
+         recorded: there may be CPUs that are hidden here, or the sampling clock does not tick"
     )]
     Unseen {
         /// Seconds of CPU time that were recorded.

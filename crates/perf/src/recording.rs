@@ -175,8 +175,8 @@ impl Recording {
         let mut notes = self.0.missing.clone();
         if totals.lost > 0 {
             notes.push(format!(
-                "records that were lost: {}; so there are too few waits and samples, and larger rings \
-                 (--ring) would keep them",
+                "lost records: {}, so there are too few waits and samples; a larger ring (--ring) \
+                 keeps them",
                 totals.lost
             ));
         }
@@ -194,7 +194,8 @@ impl Recording {
         }
         if let (Some(foreign), Some(own)) = (self.foreign(), self.own()) {
             notes.push(format!(
-                "other processes took {:.1} % of the CPU time while recording, the recorder {:.1} %",
+                "other processes took {:.1} % of the CPU time while recording, the recorder {:.1} \
+                 %",
                 100.0 * foreign,
                 100.0 * own
             ));

@@ -24,7 +24,7 @@ pub fn bottleneck(
     task_seconds: f64,
 ) -> String {
     if task_seconds.is_nan() || task_seconds <= 0.0 {
-        return "not known: no task was seen to live".to_owned();
+        return "not known: no task was seen".to_owned();
     }
     let (preempted, blocked) = waits.split(PREEMPTED);
     let (busy_part, blocked_part) = (busy.total() / task_seconds, blocked.total() / task_seconds);
@@ -169,7 +169,8 @@ mod tests {
         let none = Stacks::default();
         assert_eq!(
             bottleneck(&locks, &none, &none, SEEN_ALL, 10.0),
-            "80 % of task time waits for mmap_lock, taken for writing in __vm_munmap (62 % of it there)"
+            "80 % of task time waits for mmap_lock, taken for writing in __vm_munmap (62 % of it \
+             there)"
         );
         assert_eq!(
             bottleneck(&locks[2..], &none, &none, SEEN_ALL, 10.0),
@@ -236,7 +237,7 @@ mod tests {
         for lived in [0.0, f64::NAN] {
             assert_eq!(
                 bottleneck(&[], &busy, &none, SEEN_ALL, lived),
-                "not known: no task was seen to live"
+                "not known: no task was seen"
             );
         }
     }

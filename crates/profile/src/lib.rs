@@ -1,8 +1,9 @@
 //! Where the tasks' time went, on any system.
 //!
 //! A [`Profile`] describes a run of a workload: stacks that were busy, stacks that waited, and the
-//! locks waited for. The kernel's samples, the lock profile of our own VM and a simulated machine's
-//! accounts all become a profile, so there is one way to print, draw, compare and store them.
+//! locks waited for. The kernel's samples, the lock profile of scalevm's own VM and a simulated
+//! machine's accounts all become a profile, so there is one way to print, draw, compare and store
+//! them.
 
 mod bottleneck;
 mod diff;

@@ -18,7 +18,9 @@ pub fn file(profile: &Profile, name: &str) -> Value {
         "name": name,
         "exporter": "scalevm",
         "activeProfileIndex": 0,
-        "shared": { "frames": frames.names.iter().map(|name| json!({ "name": name })).collect::<Vec<_>>() },
+        "shared": {
+            "frames": frames.names.iter().map(|name| json!({ "name": name })).collect::<Vec<_>>(),
+        },
         "profiles": profiles,
     })
 }

@@ -111,7 +111,7 @@ pub struct Reproduction {
     pub band: Option<Band>,
     /// `holds` or `misses`.
     pub verdict: String,
-    /// True if it holds at a corner, an extreme of the plausible values of the machine's
+    /// True if it holds at one of the extremes of the plausible values of the machine's
     /// unpublished properties.
     pub holds_at_a_corner: bool,
     /// Why it misses.

@@ -162,7 +162,10 @@ fn a_chart_fits_a_phone_with_its_last_point_and_its_labels() {
         // around the chart.
         let places = |selector: &str| {
             let expression = format!(
-                "(box => [...{plot}.querySelectorAll('{selector}')].map(one => one.getBoundingClientRect()).filter(one => one.width).map(one => [one.left - box.left, box.right - one.right, one.top, one.bottom]))({plot}.getBoundingClientRect())"
+                "(box => [...{plot}.querySelectorAll('{selector}')].map(one => \
+                 one.getBoundingClientRect()).filter(one => one.width).map(one => [one.left - \
+                 box.left, box.right - one.right, one.top, \
+                 one.bottom]))({plot}.getBoundingClientRect())"
             );
             let places = page.get(&expression);
             let places: Vec<[f64; 4]> = serde_json::from_value(places).expect("numbers");
@@ -183,12 +186,15 @@ fn a_chart_fits_a_phone_with_its_last_point_and_its_labels() {
             assert!(two[1][0] > width - two[0][1], "{two:?} of {width}");
         }
         let size = format!(
-            "(svg => parseFloat(getComputedStyle(svg).fontSize) * svg.getBoundingClientRect().width / 680)([...{plot}.querySelectorAll('svg')].find(one => one.getClientRects().length))"
+            "(svg => parseFloat(getComputedStyle(svg).fontSize) * \
+             svg.getBoundingClientRect().width / 680)([...{plot}.querySelectorAll('svg')].find(one \
+             => one.getClientRects().length))"
         );
         let size = page.number(&size);
         assert!(size > 9.5, "text of {size} pixels");
         let names = format!(
-            "[...{plot}.parentNode.querySelectorAll('.legend li')].filter(one => one.getClientRects().length).map(one => one.textContent)"
+            "[...{plot}.parentNode.querySelectorAll('.legend li')].filter(one => \
+             one.getClientRects().length).map(one => one.textContent)"
         );
         let names = page.get(&names);
         let wanted = [vec!["os"], vec!["freebsd-di", "freebsd-epoch", "scalevm"]];
@@ -196,7 +202,7 @@ fn a_chart_fits_a_phone_with_its_last_point_and_its_labels() {
     }
     page.picture("narrow.png");
     page.screen(1200, 900);
-    assert_eq!(page.shown(".legend"), 0.0, "names stand beside the lines");
+    assert_eq!(page.shown(".legend"), 0.0, "names are next to the lines");
     assert_eq!(page.trouble(), Vec::<String>::new());
 }
 

@@ -37,7 +37,13 @@ fn the_verdict_of_runs_in_turn_comes_first() {
     let sources = [data("before"), data("after"), data("paired")];
     let page = Page::new(&sources);
     let verdict = page.verdict();
-    assert!(verdict.starts_with("scalevm is faster: 3.25 times the rate of freebsd-di (95 % interval 2.39 to 3.80) – mmap1"), "{verdict}");
+    assert!(
+        verdict.starts_with(
+            "scalevm is faster: 3.25 times the rate of freebsd-di (95 % \
+                                 interval 2.39 to 3.80) – mmap1"
+        ),
+        "{verdict}"
+    );
     assert_eq!(
         page.sections(),
         ["verdict", "curves", "comparison", "machine"]
@@ -111,7 +117,8 @@ fn a_profile_names_what_holds_the_tasks_up() {
     let page = Page::new(&sources);
     assert_eq!(
         page.verdict(),
-        "mmap1 on os, 4 threads: 46 % of task time waits for mmap_lock, taken for writing in __vm_munmap (68 % of it there)."
+        "mmap1 on os, 4 threads: 46 % of task time waits for mmap_lock, taken for writing in \
+         __vm_munmap (68 % of it there)."
     );
     assert_eq!(
         page.sections(),
@@ -210,7 +217,8 @@ fn profiles_of_unlike_things_are_not_compared() {
         !html.contains("Change: ") && !html.contains("times the rate"),
         "no difference"
     );
-    let warning = "Profiles of unlike things are not compared: os against freebsd-96 2x24x2; 1 thread against 24 processes.";
+    let warning = "Profiles of unlike things are not compared: os against freebsd-96 2x24x2; 1 \
+                   thread against 24 processes.";
     assert!(html.contains(warning), "{html}");
     let alike = format!("{line}\n{}\n", line.replace("\"tasks\":1,", "\"tasks\":2,"));
     let sources = [parse(&alike).unwrap()];

@@ -47,16 +47,19 @@ use std::time::Duration;
 use workloads::Workload;
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 done (compared: the same or better), 1 compared: slower; checked: broken; \
-reproduced, predicted: a figure misses, \
-2 bad usage or input, 3 compared: inconclusive; doctor: figures from here would be doubtful, 4 a task or the target failed, \
-130 interrupted (finished results are kept).";
+Exit codes:
+  0    done; compare: B is the same or better
+  1    compare: B is slower; check: something is broken; reproduce, predict: a figure misses
+  2    bad usage or input
+  3    compare: inconclusive; doctor: figures from here would be doubtful
+  4    a task or the target failed
+  130  interrupted; finished results are kept";
 
 /// Why does a memory operation not scale, and did the change fix it?
 #[derive(Parser)]
 #[command(name = "scalevm", version, after_help = EXIT_CODES)]
 pub struct Cli {
-    /// What to do; without a command, the story of mmap1
+    /// The command to run [default: tell the story of mmap1]
     #[command(subcommand)]
     pub command: Option<Command>,
 }
@@ -68,9 +71,9 @@ pub enum Command {
     List(ListArgs),
     /// Run a workload as will-it-scale does
     Run(RunArgs),
-    /// Run a workload with more and more tasks and draw the curve
+    /// Run a workload with increasing numbers of tasks and draw the curve
     Sweep(SweepArgs),
-    /// Show where the time goes: flame graphs, locks, the bottleneck
+    /// Show where time goes: flame graphs, locks, the bottleneck
     #[command(long_about = profile::LONG_ABOUT)]
     Profile(ProfileArgs),
     /// Compare result files, or interleaved runs of two systems or commands
@@ -79,24 +82,24 @@ pub enum Command {
     /// Show how stored results changed over time, or export them
     #[command(long_about = history::HISTORY_ABOUT)]
     History(HistoryArgs),
-    /// Write results as one page of HTML
+    /// Write results as an HTML page
     #[command(long_about = history::REPORT_ABOUT)]
     Report(ReportArgs),
-    /// Measure how late a video player is beside a workload
+    /// Measure how late the frames of a video player are while a workload runs
     #[command(long_about = latency::LONG_ABOUT)]
     Latency(LatencyArgs),
-    /// Measure locks, epochs and counters, ours beside those of other projects
+    /// Measure locks, epochs and counters: scalevm's own and those of other projects
     Locks(LocksArgs),
     /// Repeat the experiments of the case studies on simulated machines
     #[command(long_about = reproduce::LONG_ABOUT)]
     Reproduce(ReproduceArgs),
-    /// Predict published curves, and compare
+    /// Predict published curves and compare them with the measured ones
     #[command(long_about = predict::LONG_ABOUT)]
     Predict(PredictArgs),
     /// Measure how workloads scale on simulated machines
     #[command(long_about = scaling::LONG_ABOUT)]
     Scaling(ScalingArgs),
-    /// Run many simulated runs, here or as an array job of Slurm
+    /// Run many simulations, here or as a Slurm array job
     #[command(subcommand, long_about = campaign::LONG_ABOUT)]
     Campaign(CampaignCommand),
     /// Measure this computer and write it as a machine profile
@@ -109,11 +112,11 @@ pub enum Command {
     /// Run programs on scalevm's own kernel, under QEMU
     #[command(long_about = kernel::LONG_ABOUT)]
     Kernel(KernelArgs),
-    /// Print the manual page, or write those of all commands
+    /// Print the manual page, or write the pages of all commands
     Man(ManArgs),
-    /// Print the completion script of a shell
+    /// Print the completion script for a shell
     Completions(CompletionsArgs),
-    /// Run a workload of the user's own; started by scalevm itself
+    /// Run a workload of the user's own; scalevm itself starts this command
     #[command(hide = true)]
     Host(HostArgs),
 }
@@ -121,7 +124,7 @@ pub enum Command {
 /// `list`.
 #[derive(Args)]
 pub struct ListArgs {
-    /// Print one JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     pub json: bool,
 }
@@ -132,14 +135,14 @@ pub struct RunArgs {
     /// The workload.
     #[command(flatten)]
     pub what: WorkloadArgs,
-    /// How many tasks
+    /// Number of tasks
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = tasks())]
     pub tasks: u32,
-    /// Which build of scalevm's own VM (see `scalevm list`); implies `--on hosted` without --on
+    /// The build of scalevm's own VM (see `scalevm list`); implies `--on hosted` without --on
     #[arg(long, value_name = "PRESET", value_parser = preset())]
     pub vm: Option<Preset>,
-    /// Count to N, all tasks together, and print real, user and sys seconds as time(1) does; each
-    /// sample is a run of its own
+    /// Let all tasks together count to N, and print real, user and sys seconds as time(1) does;
+    /// each sample is a separate run
     #[arg(
         long,
         value_name = "N",
@@ -158,13 +161,13 @@ pub struct SweepArgs {
     /// The workload.
     #[command(flatten)]
     pub what: WorkloadArgs,
-    /// Numbers of tasks [default: powers of two up to the number of CPUs, and that]
+    /// Numbers of tasks [default: powers of two below the number of CPUs, and that number]
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = tasks())]
     pub cpus: Vec<u32>,
-    /// Profile each curve at its peak and at its end, and say what changed
+    /// Profile each curve at its peak and at its end, and show what changed
     #[arg(long)]
     pub why: bool,
-    /// Which builds of scalevm's own VM, a curve for each; implies `--on hosted` without --on
+    /// Builds of scalevm's own VM, a curve for each; implies `--on hosted` without --on
     #[arg(long, value_name = "PRESET,…", value_delimiter = ',', value_parser = preset())]
     pub vm: Vec<Preset>,
     /// The rest.
@@ -190,9 +193,8 @@ pub struct TaskArgs {
     /// Do not pin tasks
     #[arg(short, long, conflicts_with = "smt")]
     pub no_affinity: bool,
-    /// Deal more than N tasks over N threads by a scheduler of ours, the build's (default: each
-    /// task is a thread, dealt over the CPUs by this computer's kernel); implies `--on hosted`
-    /// without --on
+    /// Run more than N tasks on N threads, under the scheduler of the build (default: each task is
+    /// a thread, which this computer's kernel schedules); implies `--on hosted` without --on
     #[arg(long, value_name = "N", value_parser = cpus())]
     pub hosted_cpus: Option<u32>,
 }
@@ -200,25 +202,25 @@ pub struct TaskArgs {
 /// The options that `run` and `sweep` share.
 #[derive(Args, Default)]
 pub struct CommonArgs {
-    /// Samples that count; 0 goes on until Ctrl-C [default: 5]
+    /// Samples to measure; 0 measures until Ctrl-C [default: 5]
     #[arg(short, long, value_name = "S", conflicts_with = "seeds")]
     pub samples: Option<u32>,
     /// The tasks' kind.
     #[command(flatten)]
     pub tasks: TaskArgs,
-    /// Samples before those that count [default: 6; simulated: 0, each run warms itself up]
+    /// Samples to discard first [default: 6; simulated: 0, as each run warms itself up]
     #[arg(long, value_name = "N")]
     pub warmup: Option<u32>,
-    /// Length of a sample [default: 1; simulated: 0.01]
+    /// Length of each sample [default: 1; simulated: 0.01]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub duration: Option<Duration>,
-    /// Print one JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     pub json: bool,
-    /// How tables look.
+    /// The format of tables.
     #[command(flatten)]
     pub format: FormatArgs,
-    /// Whether results are kept.
+    /// Where results are kept.
     #[command(flatten)]
     pub keep: KeepArgs,
     /// The simulated machine.
@@ -324,8 +326,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
     const DAY: f64 = 86_400.0;
     match text.parse::<f64>() {
         Ok(seconds) if (0.001..=DAY).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
-        Ok(_) => Err("expected a duration from 0.001 to 86400 seconds".into()),
-        Err(error) => Err(error.to_string()),
+        _ => Err("expected a duration from 0.001 to 86400 seconds, e.g. 0.5".into()),
     }
 }
 

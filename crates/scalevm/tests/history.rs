@@ -75,7 +75,8 @@ fn runs_are_kept_and_told_as_a_history() {
 #[test]
 fn simulated_sweeps_have_a_series_for_each_point_and_are_exported() {
     let store = Scratch::new("sweep");
-    let sweep = "sweep mmap1 --topology 1x2x1 --cpus 1,2 --vm scalevm,freebsd-di --seeds 2 --duration 0.001 --store";
+    let sweep = "sweep mmap1 --topology 1x2x1 --cpus 1,2 --vm scalevm,freebsd-di --seeds 2 \
+                 --duration 0.001 --store";
     for threads in ["--processes", "--threads"] {
         let arguments: Vec<&str> = sweep.split(' ').chain([store.path(), threads]).collect();
         run(0, &arguments);
@@ -126,7 +127,8 @@ fn simulated_sweeps_have_a_series_for_each_point_and_are_exported() {
 #[test]
 fn compared_runs_are_kept_one_by_one() {
     let store = Scratch::new("compare");
-    let compare = "compare --workload mmap1 --topology 1x2x1 -t 2 --runs 4 --duration 0.001 --minimum-effect 1% --store";
+    let compare = "compare --workload mmap1 --topology 1x2x1 -t 2 --runs 4 --duration 0.001 \
+                   --minimum-effect 1% --store";
     let mut compare = scalevm(compare);
     compare.args([store.path(), "freebsd-di", "scalevm"]);
     let output = compare.output().expect("the command starts");
@@ -203,7 +205,7 @@ fn an_interrupted_run_keeps_what_was_finished() {
     child.wait().expect("a child");
     let (_, stderr) = run(2, &["history", store.path()]);
     assert!(
-        stderr.contains("1 run that did not end left out"),
+        stderr.contains("left out 1 run that did not end"),
         "{stderr}"
     );
     assert!(stderr.contains("no complete run found"), "{stderr}");

@@ -1,4 +1,4 @@
-//! More tasks than threads on hosted: scalevm's scheduler deals them out.
+//! More tasks than threads on hosted: scalevm's scheduler runs them.
 
 mod support;
 
@@ -28,7 +28,7 @@ fn results_name_the_scheduler_of_tasks_that_outnumber_the_threads() {
             (&crowded["on"], &crowded["cpus"]),
             (&"hosted".into(), &2.into())
         );
-        let note = format!("6 tasks share 2 threads; the scheduler \"{scheduler}\" deals them out");
+        let note = format!("6 tasks share 2 threads under the scheduler \"{scheduler}\"");
         assert!(errors.contains(&note), "{errors}");
         // A thread for each.
         let (alone, _) = run(2, "--hosted-cpus 2");

@@ -58,7 +58,7 @@ fn lines_are_for_people() {
         &mut scalevm("latency mmap1 -t 2 --machine arm64-16 --frames 2"),
     );
     assert!(
-        out.starts_with("testcase:a film beside 1 × mmap1\n"),
+        out.starts_with("testcase:a film during 1 × mmap1\n"),
         "{out}"
     );
     assert!(out.contains("frames:2 dropped:0"), "{out}");

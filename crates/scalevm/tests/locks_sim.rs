@@ -156,7 +156,7 @@ fn bad_usage_is_told_and_exits_with_2() {
         ("locks --on sim --seeds 0", "--seeds"),
         ("locks --on sim --duration 1", "--duration"),
         ("locks --on sim --only parking_lot", "parking_lot"),
-        ("locks --on sim --only epoch", "mutex, rwlock and counter"),
+        ("locks --on sim --only epoch", "mutex, rwlock or counter"),
         ("locks --on hosted --machine freebsd-96", "--on sim"),
         ("locks --on os", "hosted"),
         (

@@ -58,7 +58,8 @@ fn workspace() -> PathBuf {
 fn compile(libraries: &[(&str, &Path)]) -> Result<(), String> {
     let scratch = Scratch::folder(&format!("no-std-{}", libraries.len()));
     let mut manifest = String::from(
-        "[package]\nname = \"bare\"\nedition = \"2024\"\n[workspace]\n[profile.dev]\npanic = \"abort\"\n[dependencies]\n",
+        "[package]\nname = \"bare\"\nedition = \"2024\"\n[workspace]\n[profile.dev]\npanic = \
+         \"abort\"\n[dependencies]\n",
     );
     fs::create_dir_all(scratch.inside("src/bin")).expect("a folder");
     for (name, path) in libraries {
@@ -131,7 +132,8 @@ fn a_stray_std_is_noticed() {
     assert!(copied.expect("cp runs").success());
     copy.write(
         "Cargo.toml",
-        "[package]\nname = \"scalevm-machine\"\nversion = \"0.1.0\"\nedition = \"2024\"\n[lib]\nname = \"machine\"\n[workspace]\n",
+        "[package]\nname = \"scalevm-machine\"\nversion = \"0.1.0\"\nedition = \
+         \"2024\"\n[lib]\nname = \"machine\"\n[workspace]\n",
     );
     let library = copy.inside("src/lib.rs");
     let sound = source(Path::new(&library));

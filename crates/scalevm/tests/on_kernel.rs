@@ -59,7 +59,8 @@ void testcase(unsigned long long *iterations, unsigned long task)
 fn results_are_lines_like_all_others() {
     let place = Place::new("results-are-lines-like");
     let lines = place.success(
-        "run mmap1 -t 2 --threads --on kernel --vm freebsd-di -s 2 --duration 0.1 --warmup 0 --json",
+        "run mmap1 -t 2 --threads --on kernel --vm freebsd-di -s 2 --duration 0.1 --warmup 0 \
+         --json",
         &[],
     );
     let lines = json(&lines);
@@ -147,7 +148,10 @@ fn a_profile_sees_the_kernel_and_the_program() {
     let place = Place::new("a-profile-sees-the-kernel");
     let file = place.source("works.c", WORKS);
     let lines = place.success(
-        &format!("profile {file} -t 2 --threads --on kernel --vm linux-2.6.39 --samples 2 --duration 0.3 --warmup 0 --json"),
+        &format!(
+            "profile {file} -t 2 --threads --on kernel --vm linux-2.6.39 --samples 2 \
+                  --duration 0.3 --warmup 0 --json"
+        ),
         &[],
     );
     let profile = &json(&lines)[0];

@@ -179,7 +179,7 @@ fn a_sweep_and_a_comparison_run_it_too() {
     );
     assert!(stdout.contains("os: peak "), "{stdout}");
     let test = "--self-test --comparisons 1 --runs 2 --duration 0.02";
-    // Whether this machine is quiet is not the question.
+    // The test does not ask for a quiet machine.
     let output = place.run(&format!("compare {test} --workload {file}"), &[]);
     let stdout = text(&output.stdout);
     assert!(stdout.starts_with("os: counts (Counting)"), "{stdout}");

@@ -30,7 +30,7 @@ fn what_can_not_be_compiled_is_shown() {
     let errors = place.failure(&format!("run {file}"), &[("CC", "/nonexistent/cc -x")], 2);
     assert_eq!(errors.lines().count(), 1, "{errors}");
     assert!(
-        errors.contains("a C compiler is needed (CC names it): /nonexistent/cc: "),
+        errors.contains("expected a C compiler, in PATH or named by CC: /nonexistent/cc: "),
         "{errors}"
     );
 }
@@ -51,7 +51,7 @@ fn what_is_no_test_case_is_refused() {
         (&undefined, "undefined symbol: nowhere"),
         (&exits, "loading it ends the process (exit status: 3)"),
         (&text, "invalid ELF header"),
-        (&other, "neither a C file (.c) nor a shared object (.so)"),
+        (&other, "expected a C file (.c) or a shared object (.so)"),
         (&missing, "No such file or directory"),
         (&directory, "not a file"),
     ] {
@@ -74,7 +74,8 @@ fn only_the_kernel_runs_it() {
         "run --command true --on hosted".into(),
     ] {
         let errors = place.failure(&arguments, &[], 2);
-        let expected = "a workload of your own can run only on a kernel: --on os, or a C file with --on kernel";
+        let expected = "a workload of your own can run only on a kernel: --on os, or a C file with \
+                        --on kernel";
         assert!(errors.contains(expected), "{errors}");
         assert_eq!(errors.lines().count(), 1, "{errors}");
     }
@@ -307,7 +308,8 @@ fn what_counts_nothing_or_backwards_was_not_measured() {
         ("below-zero", "", down, "-s 1 --warmup 0", backwards),
     ] {
         let text = format!(
-            "#include <unistd.h>\nvoid testcase(unsigned long long *iterations, unsigned long nr) {{ {from} usleep(10000); for (;;) {{ {body} }} }}\n"
+            "#include <unistd.h>\nvoid testcase(unsigned long long *iterations, unsigned long nr) \
+             {{ {from} usleep(10000); for (;;) {{ {body} }} }}\n"
         );
         let folder = place.file(name);
         std::fs::create_dir(&folder).expect("a folder");

@@ -93,7 +93,7 @@ fn a_table_ends_with_what_comes_out() {
     for part in [
         "after/before",
         "not predicted",
-        "held back",
+        "unseen",
         "freebsd-di",
         "×1.5",
     ] {
@@ -128,7 +128,7 @@ fn the_list_runs_nothing_and_halves_exclude_each_other() {
     };
     assert_eq!(sorted(halves), sorted(all));
     assert_eq!(ids("predict --list --json yan-r630 --half open"), [""; 0]);
-    assert!(success("predict --list").contains("stands in"));
+    assert!(success("predict --list").contains("represented by"));
 }
 
 #[test]
@@ -157,7 +157,8 @@ fn ones_own_results_are_predicted() {
     let results: String = [1, 2]
         .map(|tasks| {
             quiet(&format!(
-                "run brk1 --threads --tasks {tasks} --vm linux-6.12 {machine} --seeds 1 --duration 0.002 --json"
+                "run brk1 --threads --tasks {tasks} --vm linux-6.12 {machine} --seeds 1 --duration \
+                 0.002 --json"
             ))
         })
         .concat();

@@ -44,7 +44,7 @@ fn the_verdict_is_said_and_the_page_written() {
     assert!(stderr.contains("report.html"), "{stderr}");
     let page = fs::read_to_string(folder.0.join("report.html")).expect("a page");
     assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>"));
-    assert_eq!(names(&folder), ["report.html"], "nothing is left beside it");
+    assert_eq!(names(&folder), ["report.html"], "nothing else is left");
 }
 
 #[test]
@@ -148,7 +148,8 @@ fn what_can_not_be_used_is_said_in_one_line() {
         (&[&numbers], "scalevm: numbers.txt:1: "),
         (
             &[&other],
-            "scalevm: other.jsonl: contains no results, comparisons, profiles or reproduced figures",
+            "scalevm: other.jsonl: contains no results, comparisons, profiles or reproduced \
+             figures",
         ),
         (&[&broken], "scalevm: broken.jsonl:2: missing field"),
         (

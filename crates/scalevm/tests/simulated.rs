@@ -30,7 +30,8 @@ fn the_number_of_machines_at_once_changes_no_byte() {
     for line in [
         "scaling mmap1 page_fault1 --machine arm64-16 --cpus 1,3,16 --seeds 2 --json",
         "scaling fork1 --machine arm64-16 --cpus 1,4 --vm scalevm,freebsd-di",
-        "sweep mmap1 --machine arm64-16 --cpus 1,5,16 --vm linux-6.12,scalevm --seeds 2 --duration 0.001 --json",
+        "sweep mmap1 --machine arm64-16 --cpus 1,5,16 --vm linux-6.12,scalevm --seeds 2 --duration \
+         0.001 --json",
         "sweep brk1 --machine arm64-16 --cpus 1,2 --seeds 2 --duration 0.001",
         "sweep mmap1 --machine arm64-16 --cpus 16,513 --seeds 1 --duration 0.001 --json",
         "locks --on sim --machine arm64-16 --only mutex --threads 1,8 --seeds 2 --json",
@@ -217,7 +218,7 @@ fn results_name_the_scheduler_of_tasks_that_outnumber_the_cpus() {
         let output = output(&format!("{run} --json"));
         assert!(output.status.success(), "{output:?}");
         let errors = text(&output.stderr);
-        let note = format!("20 tasks share the CPUs of 1x16x1; the scheduler \"{scheduler}\"");
+        let note = format!("20 tasks share the CPUs of 1x16x1 under the scheduler \"{scheduler}\"");
         assert!(errors.contains(&note), "{errors}");
         let lines = json(&text(&output.stdout));
         let sample = lines.iter().find(|line| line["kind"] == "sample");

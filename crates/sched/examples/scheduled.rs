@@ -53,7 +53,8 @@ fn main() {
         let each = median(runs.iter().map(|run| run[case]));
         let ratio = median(runs.iter().map(|run| run[case] / run[0]));
         println!(
-            "{name}: {:.1} M accesses/s, {each:.0} ns of this computer's time each; {ratio:.2} of the first",
+            "{name}: {:.1} M accesses/s, {each:.0} ns of this computer's time each; {ratio:.2} of \
+             the first",
             1e3 / each
         );
     }

@@ -27,7 +27,7 @@ pub struct Point {
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub enum PointsError {
     /// Too few different numbers of CPUs.
-    #[error("{found} different CPU counts; at least {needed} are needed")]
+    #[error("expected at least {needed} different CPU counts, found {found}")]
     TooFew {
         /// How many there are.
         found: usize,
@@ -35,7 +35,7 @@ pub enum PointsError {
         needed: usize,
     },
     /// A value that no measurement can give.
-    #[error("{throughput} operations a second at {cpus} CPUs is not a throughput")]
+    #[error("expected a throughput at {cpus} CPUs, found {throughput} operations a second")]
     Impossible {
         /// CPUs of the point.
         cpus: u32,
@@ -224,8 +224,8 @@ mod tests {
         ]);
         assert_eq!(
             published.to_string(),
-            "peaks at 1.719 M at 12 CPUs, flat to 24, knee at 24 (43 % of the first point's yield per CPU); \
-             collapses from 48 CPUs on: 1.009 M at 96 (41 % below the peak)"
+            "peaks at 1.719 M at 12 CPUs, flat to 24, knee at 24 (43 % of the first point's yield \
+             per CPU); collapses from 48 CPUs on: 1.009 M at 96 (41 % below the peak)"
         );
         assert_eq!((published.peak.cpus, published.plateau), (12, (12, 24)));
     }
@@ -272,11 +272,11 @@ mod tests {
         };
         assert_eq!(
             of(1, 2.0).to_string(),
-            "1 different CPU counts; at least 2 are needed"
+            "expected at least 2 different CPU counts, found 1"
         );
         assert_eq!(
             of(2, f64::INFINITY).to_string(),
-            "inf operations a second at 2 CPUs is not a throughput"
+            "expected a throughput at 2 CPUs, found inf operations a second"
         );
         assert_eq!(
             of(0, 1.0),

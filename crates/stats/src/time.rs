@@ -15,7 +15,7 @@ pub struct Time {
 
 /// A text that is not a time.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a time such as 2026-11-21T23:15:02.123Z")]
+#[error("expected a time, e.g. 2026-11-21T23:15:02.123Z, found `{0}`")]
 pub struct TimeError(String);
 
 /// The end of the year 9999, the last that the form can express.

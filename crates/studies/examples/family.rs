@@ -45,7 +45,8 @@ fn locks(deed: Deed, machine: &Profile) {
         let (spin, mutex) = (of(Preset::LINUX_2_6_39_RA), of(Preset::LINUX_3_0_RC2));
         let kept = of(Preset::LINUX_3_0_FIXES);
         println!(
-            "{children:4} children: {spin:9.0}/s with spin locks; mutex over that {:.2}; kept over mutex {:.2}",
+            "{children:4} children: {spin:9.0}/s with spin locks; mutex over that {:.2}; kept over \
+             mutex {:.2}",
             mutex / spin,
             kept / mutex
         );

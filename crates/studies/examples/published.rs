@@ -1,6 +1,6 @@
 //! The published curves as tables of Markdown, one for each source: the rates of all tasks together
-//! at the fewest tasks, at the peak and at the most, and for a pair of kernels the ratio at the most
-//! tasks that both have.
+//! at the fewest tasks, at the peak and at the most, and for a pair of kernels the ratio at the
+//! most tasks that both have.
 //!
 //! `cargo run --release -p scalevm-studies --example published`
 

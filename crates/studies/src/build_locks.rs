@@ -12,7 +12,8 @@ use bench::{Failure, Mode};
 
 pub const SYSTEM: System = System {
     name: "S16",
-    about: "the locks that CPUs spin for while a kernel is built: build by processes and by threads",
+    about: "the locks that CPUs spin for while a kernel is built: build by processes and by \
+            threads",
     machines: &["arm64-16"],
     rows,
     beyond: &[Beyond {
@@ -50,14 +51,16 @@ const SPINS: [(&str, f64, &str); 3] = [
 ];
 const OVERALL: &str = "case study 003: overall spinning time is ~40%";
 const USER: &str = "case study 003: only 30% of CPU time is spend in userland";
-const SHIFT: &str = "case study 003: \"the UVM unlocking diff made the contention shift from the KERNEL_LOCK() to the \
-     global pageqlock and per-amap rwlock\"; below 1.2 times is no difference";
+const SHIFT: &str = "case study 003: \"the UVM unlocking diff made the contention shift from the \
+     KERNEL_LOCK() to the global pageqlock and per-amap rwlock\"; below 1.2 times is no difference";
 
-const WHY_SCHED: &str = "our compilers sleep too rarely: for their children, and for locks that spinning does not get. If they sleep for 20 us, \
-     160 times a job, as for vnodes, buffers and the disk, it is 6.3 %, with 480 times 22 %; if none spins before it sleeps, 3.7 % \
+const WHY_SCHED: &str = "the simulated compilers sleep too rarely: for their children, and for \
+     locks that spinning does not get. If they sleep for 20 us, 160 times a job, as for vnodes, \
+     buffers and the disk, it is 6.3 %, with 480 times 22 %; if none spins before it sleeps, 3.7 % \
      (docs/studies/003.md)";
-const WHY_THREADS: &str = "17 threads fork, map and fault in one make's space, where the case study's make is one thread: they \
-     sleep for its vm_map, and take KERNEL_LOCK again before they go on";
+const WHY_THREADS: &str = "17 threads fork, map and fault in one make's space, where the case \
+     study's make is one thread: they sleep for its vm_map, and take KERNEL_LOCK again before they \
+     go on";
 
 /// Why a lock's part misses, should it.
 fn why(mode: Mode, lock: &str) -> &'static str {

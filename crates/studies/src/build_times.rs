@@ -18,12 +18,13 @@ const CPUS: usize = 32;
 const STOCK: Work = build(Preset::FREEBSD_LOCKLESS_DI);
 const PATCHED: Work = build(Preset::FREEBSD_OBM);
 
-const BEFORE: &str = "case study 002, stock: 567.74 sys beside 6782.41 user";
-const AFTER: &str = "case study 002, patched: 307.43 sys beside 6730.43 user";
+const BEFORE: &str = "case study 002, stock: 567.74 sys, 6782.41 user";
+const AFTER: &str = "case study 002, patched: 307.43 sys, 6730.43 user";
 const USER: &str = "case study 002: 6730.43 user, patched, of 6782.41 user, stock";
-const WHY: &str = "our job computes 8 ms, where a compiler's twentieth would be 85 (docs/workloads.md), and our system has no \
-     work but memory's, files' and processes' own. Experiment: with 80 ms its part is 1.5 % stock and 1.2 % patched, so \
-     the published parts lie between";
+const WHY: &str = "the simulated job computes 8 ms, where a compiler's twentieth would be 85 \
+     (docs/workloads.md), and the simulated system has no work but memory's, files' and processes' \
+     own. Experiment: with 80 ms its part is 1.5 % stock and 1.2 % patched, so the published parts \
+     lie between";
 
 const fn build(preset: Preset) -> Work {
     Work::processes("build", preset, TASKS).over(CPUS).jobs(3)

@@ -23,9 +23,9 @@ const RATE: &str = "case study 000, epochs, `-t 96`: average:3550909";
 const RATIO: &str = "case study 000: 252.018% +/- 1.06257% more";
 const NEXT: &str = "case study 000: \"swap reservation accounting is now the bottleneck\"";
 
-const WHY: &str = "a section under a swap mutex takes about as long as an owner keeps its line, which is not \
-     published and the profile takes for 14 ns within a socket, so many releases fetch the line back \
-     from behind queued probes; with 28 ns it is 5.2 M, on one socket 2.7 M";
+const WHY: &str = "a section under a swap mutex takes about as long as an owner keeps its line, \
+     which is not published and the profile takes for 14 ns within a socket. Many releases \
+     fetch the line back from behind queued probes; with 28 ns it is 5.2 M, on one socket 2.7 M";
 
 fn rows(lab: &Lab) -> Result<Vec<Row>, Failure> {
     let seed = |figure, quote| Aim::Published {

@@ -27,8 +27,9 @@ const MESSAGES: u64 = 3;
 const CYCLES: f64 = 1.156e6;
 const FREQUENCY: f64 = 2.4e9;
 const IN_KERNEL: f64 = 0.69;
-const COST: &str = "Boyd-Wickizer et al., Non-scalable locks are dangerous, 2012: 1.156 M cycles; the workload's computing and the \
-     pages that it touches are chosen for it (quoted from memory, not re-checked)";
+const COST: &str = "Boyd-Wickizer et al., Non-scalable locks are dangerous, 2012: 1.156 M cycles; \
+     the workload's computing and the pages that it touches are chosen for it (quoted from memory, \
+     not re-checked)";
 const SHARE: &str =
     "Boyd-Wickizer et al., An analysis of Linux scalability to many cores, 2010: 69 %; as above";
 
@@ -37,12 +38,14 @@ const RC2: &str = "case study 004: 3.0-rc2(vanilla) 68.0% (-32%)";
 const FIXES: &str = "case study 004: 3.0-rc2+fixes 140.3% (+40.3%)";
 const ROOT: &str = "case study 004: \"Anon vma chains are the main scalability problem in fork\"";
 
-const WHY: &str = "the clients keep the CPUs busy with 31 thousand messages a second, about the most that the root's lock lets \
-     through, so few wait for it. Experiment: with 1 us of computing in place of 48 and a fifth of the pages, the lock \
-     takes 17 % of the tasks' time, and 3.0-rc2 does 0.75, the read-ahead fix 1.08 of 2.6.39's messages. What else a \
-     message did in that kernel (names, sockets, the log) is missing";
-const WHY_RA: &str = "the clients' faults on the program are counted on a Linux that maps 16 pages at each, 2.6.39 one. Experiment: with 16 \
-     times as many the read-ahead fix does 1.69 of 2.6.39's messages, with 4 times 1.03 (docs/studies/004.md)";
+const WHY: &str = "the clients keep the CPUs busy with 31 thousand messages a second, about the \
+     most that the root's lock lets through, so few wait for it. Experiment: with 1 us of \
+     computing in place of 48 and a fifth of the pages, the lock takes 17 % of the tasks' time, \
+     and 3.0-rc2 does 0.75, the read-ahead fix 1.08 of 2.6.39's messages. What else a message did \
+     in that kernel (names, sockets, the log) is missing";
+const WHY_RA: &str = "the clients' faults on the program are counted on a Linux that maps 16 pages \
+     at each, 2.6.39 one. Experiment: with 16 times as many the read-ahead fix does 1.69 of \
+     2.6.39's messages, with 4 times 1.03 (docs/studies/004.md)";
 
 const fn on(preset: Preset) -> Work {
     Work::processes("exim", preset, CLIENTS)

@@ -44,8 +44,9 @@ const BEFORE: &str = "case study 000, `-t 96 -s 5`: average:1008730";
 const AFTER: &str = "case study 000, epochs, `-t 96 -s 5`: average:3550909";
 const SAMPLES: &str = "case study 000: \"I want to get 5 samples\"";
 const FAIR: &str = "case study 000, `-t 96`: min:7722 max:13627, the middle of five";
-const WHY_FAIR: &str = "a run is 10 ms, the case study's sample a second: the task that has backed off longest may sit all of it out; and which \
-     waiter is served next is not predicted (docs/simulator/model.md)";
+const WHY_FAIR: &str = "a run is 10 ms, the case study's sample a second: the task that has backed \
+     off longest may sit all of it out; and which waiter is served next is not predicted \
+     (docs/simulator/model.md)";
 
 const DI: Work = Work::processes("mmap1", Preset::FREEBSD_DI, 96);
 const HARNESS: Probe = Probe::new(

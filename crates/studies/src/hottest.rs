@@ -19,9 +19,10 @@ const BEFORE: Probe = graph(Preset::FREEBSD_DI);
 const AFTER: Probe = graph(Preset::FREEBSD_EPOCH);
 
 const HALF: f64 = 0.5;
-const MUNMAP: &str = "case study 000: \"we're actually rate limited by munmap as opposed to mmap and all of our time is \
-     being spent in pmap_remove()\"; half at least";
-const DI: &str = "case study 000: \"every call to pmap_remove() is globally serialized on the invl_gen_mtx mutex\"; half at least";
+const MUNMAP: &str = "case study 000: \"we're actually rate limited by munmap as opposed to mmap \
+     and all of our time is being spent in pmap_remove()\"; half at least";
+const DI: &str = "case study 000: \"every call to pmap_remove() is globally serialized on the \
+                  invl_gen_mtx mutex\"; half at least";
 const SWAP: &str =
     "case study 000: \"swap reservation accounting is now the bottleneck\"; half at least";
 

@@ -24,8 +24,9 @@ const ALL: &str = "case study 000, `-t 96`: average:1008730";
 const COURSE: &str =
     "case study 000: \"peaks at 12 processes, plateaus until 24, and then rapidly declines\"";
 
-const WHY_PEAK: &str = "tasks saturate the mutex as soon as their own work no longer hides it, and our \
-     mmap and munmap are short: 0.6 µs an iteration; with 286 ns more a call the peak begins at 8";
+const WHY_PEAK: &str = "tasks saturate the mutex as soon as their own work no longer hides it, and \
+     the simulated mmap and munmap are short: 0.6 µs an iteration; with 286 ns more a call the \
+     peak begins at 8";
 
 const fn at(tasks: usize) -> Work {
     Work::processes("mmap1", Preset::FREEBSD_DI, tasks)

@@ -14,15 +14,19 @@
 //! ```text
 //! const STOCK: Work = Work::processes("build", Preset::FREEBSD_LOCKLESS_DI, 32).jobs(2);
 //! const AFTER: Work = Work::processes("build", Preset::FREEBSD_OBM, 32).jobs(2);
-//! const fn points(_: &Profile) -> Vec<Point> { vec![STOCK.into(), AFTER.into(), STOCK.watched().into()] }
+//! const fn points(_: &Profile) -> Vec<Point> {
+//!     vec![STOCK.into(), AFTER.into(), STOCK.watched().into()]
+//! }
 //! ```
 //!
 //! A row is the value of a quantity of the outcomes, seed by seed, on the machine and on each
 //! corner:
 //!
 //! ```text
-//! let aim = Aim::Published { figure: 0.54, quote: "case study 002: 307.43 sys of 567.74", band: Band::LAYOUT };
-//! Row::new(lab, "sys, patched over stock", aim, |world| world.ratio_of(AFTER, STOCK, Outcome::sys))
+//! let quote = "case study 002: 307.43 sys of 567.74";
+//! let aim = Aim::Published { figure: 0.54, quote, band: Band::LAYOUT };
+//! let ratio = |world| world.ratio_of(AFTER, STOCK, Outcome::sys);
+//! Row::new(lab, "sys, patched over stock", aim, ratio)
 //! ```
 //!
 //! A machine with too few CPUs has no such row. Of its runs, one without jobs is short and has all

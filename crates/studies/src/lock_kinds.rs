@@ -24,10 +24,11 @@ const SOCKET: &str = "case study 004: \"not much difference on 1S/2S\"; 1.5× at
 const ALONE: &str =
     "case study 004: K42 \"uncontended slightly slower (cmpxchg in unlock)\"; 1.5× at most";
 
-const WHY_TICKET: &str = "how fast the line of the turn can be read by all, which is assumed of the machine, decides: \
-     with twice `read_occupancy` it keeps 14 % on xeon-4s, with half 30 %";
-const WHY_KEPT: &str = "its peak is reached within a socket, where a line moves about 3 times as fast as \
-     between two; from one socket on it keeps level (with one core a socket K42 keeps 73 %, MCS 86 %)";
+const WHY_TICKET: &str = "how fast the line of the turn can be read by all, which is assumed of \
+     the machine, decides: with twice `read_occupancy` it keeps 14 % on xeon-4s, with half 30 %";
+const WHY_KEPT: &str = "its peak is reached within a socket, where a line moves about 3 times as \
+     fast as between two; from one socket on it keeps level (with one core a socket K42 keeps 73 \
+     %, MCS 86 %)";
 
 /// Words for no less than this.
 const fn at_least(low: f64, quote: &'static str) -> Aim {

@@ -28,10 +28,11 @@ const SLOW_LOCK: f64 = 111_444.0;
 const SLOW_UNLOCK: f64 = 22_920.0;
 const BOTH: &str =
     "case study 002: slow_unlock: 22920, slow_lock: 111444 \"after around dozen buildkernels\"";
-const RARE: &str = "case study 002: \"This seems to occur rare\"; 9,287 slow locks a build of some thousand jobs: a \
-     few a job at most";
-const WHY: &str = "it is the number of rounds that a waiter spins before it sleeps, which the case study does not say and a byte without \
-     an owner does not give: 40 here; with none the ratio is 0.89, with two 0.68, with five 0.24, with ten 0.10 (docs/studies/002.md)";
+const RARE: &str = "case study 002: \"This seems to occur rare\"; 9,287 slow locks a build of some \
+     thousand jobs: a few a job at most";
+const WHY: &str = "it is the number of rounds that a waiter spins before it sleeps, which the case \
+     study does not say and a byte without an owner does not give: 40 here; with none the ratio is \
+     0.89, with two 0.68, with five 0.24, with ten 0.10 (docs/studies/002.md)";
 const WHY_OFTEN: &str =
     "all tasks begin at the same moment, and each job maps the same eight pages of sources";
 

@@ -7,7 +7,8 @@ use bench::Failure;
 
 pub const SYSTEM: System = System {
     name: "S2",
-    about: "pvh_global_lock, and delayed invalidation in its place: reclaim1 and mmap1 by processes",
+    about: "pvh_global_lock, and delayed invalidation in its place: reclaim1 and mmap1 by \
+            processes",
     machines: &["freebsd-96"],
     rows,
     beyond: &[],
@@ -17,16 +18,17 @@ pub const SYSTEM: System = System {
 const UNMAP: [usize; 3] = [1, 12, 96];
 const RECLAIM: usize = 96;
 
-const WAITS: &str = "case study 000, the change of 2016: DI \"does not block entered thread when pmap_remove_all() … \
-     are executed in parallel\"; half as much waiting at most";
-const BLOCKED: &str = "case study 000: with pvh_global_lock, a reclaimer stops all: \"the third processor is executing \
-     the page daemon\"; a tenth of the time at least";
-const NARROWED: &str = "case study 000: \"a much larger section of code was previously globally serialized on the pvh \
-     lock and this narrows it down\"; below 1.2× is no difference";
+const WAITS: &str = "case study 000, the change of 2016: DI \"does not block entered thread when \
+     pmap_remove_all() … are executed in parallel\"; half as much waiting at most";
+const BLOCKED: &str = "case study 000: with pvh_global_lock, a reclaimer stops all: \"the third \
+     processor is executing the page daemon\"; a tenth of the time at least";
+const NARROWED: &str = "case study 000: \"a much larger section of code was previously globally \
+     serialized on the pvh lock and this narrows it down\"; below 1.2× is no difference";
 
-const WHY_MMAP1: &str = "FreeBSD 10 takes pvh_global_lock for reading where it unmaps (10.4, sys/amd64/amd64/pmap.c), so \
-     unmapping is not serialized: a reader writes the lock's line twice, delayed invalidation takes and \
-     releases a mutex twice. Only removals by the reverse map shut all out, and mmap1 has none";
+const WHY_MMAP1: &str = "FreeBSD 10 takes pvh_global_lock for reading where it unmaps (10.4, \
+     sys/amd64/amd64/pmap.c), so unmapping is not serialized: a reader writes the lock's line \
+     twice, delayed invalidation takes and releases a mutex twice. Only removals by the reverse \
+     map shut all out, and mmap1 has none";
 
 const fn unmap(preset: Preset, tasks: usize) -> Work {
     Work::processes("mmap1", preset, tasks)

@@ -21,10 +21,11 @@ const DESKTOP: Work = Work::threads("desktop", Preset::OPENBSD_UNLOCKED, TASKS);
 /// To an end, so that the kernel's part of the time is known.
 const SEEN: Work = DESKTOP.jobs(200).watched();
 
-const KERNEL: &str = "case study 003: \"If we look at time spent in kernel, 37% is spent spinning on the KERNEL_LOCK()\"";
+const KERNEL: &str = "case study 003: \"If we look at time spent in kernel, 37% is spent spinning \
+                      on the KERNEL_LOCK()\"";
 const SCHED: &str = "case study 003: \"and 12% on the SCHED_LOCK()\"";
-const OWN: &str = "aim: twice at least; case study 003: \"Completely unlocking poll(2), select(2) and kqueue(2)\", \
-     \"reduce the contention in futex(2)\"";
+const OWN: &str = "aim: twice at least; case study 003: \"Completely unlocking poll(2), select(2) \
+     and kqueue(2)\", \"reduce the contention in futex(2)\"";
 
 /// Workloads, and the events that they count.
 const CALLS: [(&str, &str); 4] = [

@@ -8,7 +8,7 @@ use sim::profile::Profile;
 
 pub const SYSTEM: System = System {
     name: "S21",
-    about: "a smooth desktop: a film at 60 Hz beside the build of 17 processes",
+    about: "a smooth desktop: a film at 60 Hz during a build by 17 processes",
     machines: &["arm64-16"],
     rows,
     beyond: &[],
@@ -18,8 +18,10 @@ const LOCKED: Probe = film(Preset::OPENBSD_BIGLOCK);
 const UNLOCKED: Probe = film(Preset::OPENBSD_UNLOCKED);
 const OURS: Probe = film(Preset::SCALEVM);
 
-const SMOOTH: &str = "case study 003: \"it is now possible to do 'make -j17' and watch a HD video at the same time\": no frame is dropped";
-const BETTER: &str = "case study 003: unlocking faults \"improve[s] the overall latency of mixed userland workload\"";
+const SMOOTH: &str = "case study 003: \"it is now possible to do 'make -j17' and watch a HD video \
+                      at the same time\": no frame is dropped";
+const BETTER: &str = "case study 003: unlocking faults \"improve[s] the overall latency of mixed \
+                      userland workload\"";
 
 const fn film(preset: Preset) -> Probe {
     Probe::new("film", preset, 16, play).of(18).once()
@@ -51,7 +53,8 @@ fn rows(lab: &Lab) -> Result<Vec<Row>, Failure> {
 fn said(outcome: &Outcome) -> String {
     let ms = |name| 1e3 * outcome.other(name).unwrap_or(0.0);
     format!(
-        "late by {:.2} ms in the middle, {:.2} ms the 99th of 100, {:.2} ms at worst; {} of {} dropped",
+        "late by {:.2} ms in the middle, {:.2} ms the 99th of 100, {:.2} ms at worst; {} of {} \
+         dropped",
         ms("median"),
         1e3 * outcome.value,
         ms("worst"),

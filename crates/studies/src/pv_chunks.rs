@@ -24,12 +24,14 @@ const ONLY: &str =
     "case study 002, pig1, \"only obm\": 437.0 sys, the mean of two, of 448.1, the mean of three";
 const ALL: &str =
     "case study 002, pig1, \"obm + removal of pvc locks\": 431.4 sys, the mean of three, of 448.1";
-const LIST: &str = "case study 002: 1.3 % of the system's time go with the list, so it takes that at most; a hundredth of all time";
+const LIST: &str = "case study 002: 1.3 % of the system's time go with the list, so it takes that \
+                    at most; a hundredth of all time";
 
 /// From the profile of the unpatched system: see `docs/studies/002.md`.
-const WHY: &str = "the pages that all compilers map, text and libraries, lie in one 2 MiB here, since our files are a twentieth \
-     of theirs, and stock waits at that one lock; and all tasks begin at once. Larger files would spread them over some dozens of \
-     locks: with a lock for each 16 KiB in stock it is 0.76 (docs/studies/002.md)";
+const WHY: &str = "the pages that all compilers map, text and libraries, lie in one 2 MiB here, \
+     since the simulated files are a twentieth of theirs, and stock waits at that one lock; and \
+     all tasks begin at once. Larger files would spread them over some dozens of locks: with a \
+     lock for each 16 KiB in stock it is 0.76 (docs/studies/002.md)";
 
 const fn build(preset: Preset) -> Work {
     Work::processes("build", preset, TASKS).jobs(1)

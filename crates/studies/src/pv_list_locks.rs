@@ -7,7 +7,8 @@ use bench::Failure;
 
 pub const SYSTEM: System = System {
     name: "S9",
-    about: "hashed locks of PV lists, and a one-byte mutex in each page: a build, and first touches",
+    about: "hashed locks of PV lists, and a one-byte mutex in each page: a build, and first \
+            touches",
     machines: &["pc-16c32t"],
     rows,
     beyond: &[Beyond {
@@ -26,10 +27,10 @@ const TOUCH_PATCHED: Work = touch(Preset::FREEBSD_OBM);
 const SYS: &str = "case study 002, buildkernel -s -j 40: 307.43 sys, patched, of 567.74 sys, stock";
 const REAL: &str =
     "case study 002, buildkernel -s -j 40: 227.86 real, patched, of 237.53 real, stock";
-const NO_ALIASING: &str = "case study 002: \"there is no aliasing and no false blocking on other page pv list\"; a \
-     tenth of what stock waits, at most";
-const BLOCKED: &str = "case study 002: stock has \"aliasing and … false blocking\"; a tenth of the time at least, where all \
-     tasks touch pages of their own";
+const NO_ALIASING: &str = "case study 002: \"there is no aliasing and no false blocking on other \
+     page pv list\"; a tenth of what stock waits, at most";
+const BLOCKED: &str = "case study 002: stock has \"aliasing and … false blocking\"; a tenth of the \
+     time at least, where all tasks touch pages of their own";
 const fn build(preset: Preset) -> Work {
     Work::processes("build", preset, TASKS).over(CPUS).jobs(3)
 }

@@ -136,7 +136,7 @@ impl Verdict {
     pub fn name(self) -> &'static str {
         match self {
             Verdict::Holds => "holds",
-            Verdict::AtACorner => "misses, holds at a corner",
+            Verdict::AtACorner => "misses, holds at an extreme",
             Verdict::Misses => "misses",
         }
     }

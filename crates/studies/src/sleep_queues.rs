@@ -31,10 +31,11 @@ const GLOBAL: Probe = Probe::new(
 );
 const HASHED: Probe = Probe::new("wake-ups", Preset::SCALEVM, 16, pairs::<Hashed<Sim>>);
 
-const MAKE: &str =
-    "case study 003: make -j17: \"10% on SCHED_LOCK()\"; with a video beside it \"2%\"";
-const MAP: &str = "case study 003: a map in a browser: \"12% on the SCHED_LOCK()\" of the time in the kernel; 2 to 24 % of all";
-const WHY_MAKE: &str = "our compilers sleep too rarely (S16): with 160 more sleeps of 20 us each it is 6.3 % (docs/studies/003.md)";
+const MAKE: &str = "case study 003: make -j17: \"10% on SCHED_LOCK()\"; with a video \"2%\"";
+const MAP: &str = "case study 003: a map in a browser: \"12% on the SCHED_LOCK()\" of the time in \
+                   the kernel; 2 to 24 % of all";
+const WHY_MAKE: &str = "the simulated compilers sleep too rarely (S16): with 160 more sleeps of 20 \
+                        us each it is 6.3 % (docs/studies/003.md)";
 const MORE: &str = "aim: tasks that sleep on different keys do not meet";
 
 fn rows(lab: &Lab) -> Result<Vec<Row>, Failure> {

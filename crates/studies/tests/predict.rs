@@ -1,4 +1,4 @@
-//! The file of what stands in for published kernels and machines is valid, malformed ones are
+//! The file of what represents published kernels and machines is valid, malformed ones are
 //! refused, and no line is idle.
 
 mod refused;
@@ -10,7 +10,9 @@ use studies::published::{Mode, all};
 const GOOD: &str = r#"
 stand_ins = [
   { kernels = ["Linux 4"], runs = ["mmap1 threads"], preset = "linux-3.0-fixes" },
-  { kernels = ["Linux 4"], runs = ["mmap1 processes"], preset = "linux-5.15", place = "spread", broadcast = 700 },
+  { kernels = ["Linux 4"], runs = [
+    "mmap1 processes",
+  ], preset = "linux-5.15", place = "spread", broadcast = 700 },
   { kernels = ["Linux 4"], runs = ["lock2 threads"], lock = "qspinlock" },
   { kernels = ["Linux"], because = "no preset is of its time" },
 ]

@@ -1,5 +1,5 @@
-//! Compares `sync` in user space with locks and epochs from other crates: `cargo run --release -p
-//! scalevm-sync --example beside`.
+//! Compares `sync` in user space with locks and epochs from other crates:
+//! `cargo run --release -p scalevm-sync --example beside`.
 //!
 //! Threads of `hosted` are the CPUs. The rows of a column are measured in turn, window by window,
 //! so that they see the same interference; a figure is the median of its windows. The tables are

@@ -97,7 +97,6 @@ impl<M: Machine, const SPINS: u32, B: BackOff> Adaptive<M, SPINS, B> {
 }
 
 impl_lock_api!(
-    [M: Machine<AtomicUsize: ConstInit>, const SPINS: u32, B: BackOff] Adaptive<M, SPINS, B> = Adaptive {
-        inner: Blocking::ZERO,
-    }
+    [M: Machine<AtomicUsize: ConstInit>, const SPINS: u32, B: BackOff] Adaptive<M, SPINS, B> =
+        Adaptive { inner: Blocking::ZERO }
 );

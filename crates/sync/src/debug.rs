@@ -28,7 +28,8 @@ opaque_debug! {
     [M: Machine] ClhHeld<M>;
     [M: Machine] Deferred<M>;
     [M: Machine, P: Protocol] Domain<M, P>;
-    [M: Machine, const LOOKS: u32, const TRIES: u32, const LOOPS: usize] FreebsdRw<M, LOOKS, TRIES, LOOPS>;
+    [M: Machine, const LOOKS: u32, const TRIES: u32, const LOOPS: usize]
+        FreebsdRw<M, LOOKS, TRIES, LOOPS>;
     [M: Machine] GlobalQueue<M>;
     [M: Machine] Hashed<M>;
     [H, T] Held<H, T>;

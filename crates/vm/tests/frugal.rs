@@ -12,7 +12,7 @@ static ALLOCATOR: sim::Allocator = sim::Allocator;
 
 /// Bytes that a leaf table covers, and a slot of level 0.
 const TABLE: usize = 2 << 20;
-/// Leaf tables beside each other, under one table above.
+/// Neighbouring leaf tables, under one table above.
 const AT: usize = 1 << 42;
 
 /// How often a CPU writes slots of the tree while it does `act`.
@@ -91,7 +91,7 @@ fn a_cpu_keeps_tables_of_the_slots_it_emptied_last() {
     };
     let free: Vec<_> = (0..2 * KEPT).map(free_after).collect();
     let taken: Vec<_> = free.iter().map(|&now| free[0] - now).collect();
-    // A leaf table and its PV table for each, beside those of the first.
+    // A leaf table and its PV table for each, in addition to those of the first.
     let expected = (0..2 * KEPT).map(|slot| 2 * slot.min(KEPT - 1));
     assert_eq!(taken, expected.collect::<Vec<_>>());
 }

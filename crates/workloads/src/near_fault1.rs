@@ -13,7 +13,7 @@ use crate::{Backing, Counter, Error, Feature, Needs, Prot, SIZE, System, Workloa
 
 pub(crate) const WORKLOAD: Workload = Workload {
     name: "near_fault1",
-    description: "Anonymous memory page fault beside other threads' pages",
+    description: "Anonymous memory page fault next to other threads' pages",
     unit: "page faults",
     needs: Needs {
         memory: SIZE,

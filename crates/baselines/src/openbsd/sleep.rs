@@ -7,8 +7,8 @@
 //! it through the switch:
 //!
 //! ```text
-//! sleep:   SCHED_LOCK; enqueue; look again; release KERNEL_LOCK; switch to another task or the idle
-//!          thread, which releases SCHED_LOCK
+//! sleep:   SCHED_LOCK; enqueue; look again; release KERNEL_LOCK; switch to another task or the
+//!          idle thread, which releases SCHED_LOCK
 //! wakeup:  SCHED_LOCK; walk the queue; make each sleeper runnable; release it
 //! resume:  some CPU's switch to the sleeper; KERNEL_LOCK as often as before
 //! ```

@@ -366,7 +366,7 @@ fn faults_stay_out_of_a_change_that_is_expected_twice() {
             gate.report(&mm, &mut op, Change::Expected(range));
             begin.send(()).expect("the other waits");
             let waits = told.recv_timeout(Duration::from_millis(50)).is_err();
-            assert!(waits, "a fault beside the change");
+            assert!(waits, "a fault during the change");
             drop(op);
             told.recv().expect("the fault, after the change");
         }

@@ -56,9 +56,10 @@ fn unknown_names_get_a_suggestion() {
     );
     let message = "windows".parse::<Preset>().unwrap_err().to_string();
     assert!(message.ends_with(
-        "; there are freebsd-pvh, freebsd-di, freebsd-11, freebsd-epoch, freebsd-lockless-di, freebsd-numa, \
-         freebsd-obm-only, freebsd-obm, freebsd-14, openbsd-biglock, openbsd-unlocked, openbsd-7.6, linux-2.6.39, \
-         linux-2.6.39-ra, linux-3.0-rc2, linux-3.0-fixes, linux-4.15, linux-5.15, linux-6.12, scalevm"
+        "; there are freebsd-pvh, freebsd-di, freebsd-11, freebsd-epoch, freebsd-lockless-di, \
+         freebsd-numa, freebsd-obm-only, freebsd-obm, freebsd-14, openbsd-biglock, \
+         openbsd-unlocked, openbsd-7.6, linux-2.6.39, linux-2.6.39-ra, linux-3.0-rc2, \
+         linux-3.0-fixes, linux-4.15, linux-5.15, linux-6.12, scalevm"
     ));
 }
 

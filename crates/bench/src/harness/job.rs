@@ -122,7 +122,8 @@ impl Job {
 /// Why a workload of the user's own, of this name, cannot run.
 pub fn needs_os(name: &str) -> Failure {
     Failure::Unavailable(format!(
-        "{name}: a workload of your own can run only on a kernel: --on os, or a C file with --on kernel"
+        "{name}: a workload of your own can run only on a kernel: --on os, or a C file with --on \
+         kernel"
     ))
 }
 

@@ -210,8 +210,8 @@ impl Outcome {
         let worst = doubtful.iter().copied().fold(0.0, f64::max);
         if worst > 0.0 {
             say(format_args!(
-                "scalevm: warning: {} of {} samples are known to within {:.0} % only: this process was kept \
-                 from a CPU while it read the counts",
+                "scalevm: warning: {} of {} samples are known to within {:.0} % only: this process \
+                 was kept from a CPU while it read the counts",
                 doubtful.len(),
                 self.samples.len(),
                 100.0 * worst

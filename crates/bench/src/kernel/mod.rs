@@ -96,7 +96,8 @@ impl Target for Kernel {
     }
 
     fn play(&self, _: &Plan, _: &'static Film) -> Result<(), Failure> {
-        let why = "latency cannot be measured on kernel, as a guest's reports arrive too late; use --on os, hosted or sim";
+        let why = "latency cannot be measured on kernel, as a guest's reports arrive too late; use \
+                   --on os, hosted or sim";
         Err(Failure::Unavailable(why.into()))
     }
 }
@@ -113,7 +114,8 @@ fn check(plan: &Plan) -> Result<(), Failure> {
     }
     match workload {
         Job::Own(own) if own.source.is_none() => Err(Failure::Unavailable(format!(
-            "{}: only C files can be run on kernel as workloads of your own, as its programs are linked statically",
+            "{}: only C files can be run on kernel as workloads of your own, as its programs are \
+             linked statically",
             own.name
         ))),
         _ => Ok(()),

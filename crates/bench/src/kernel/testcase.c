@@ -65,7 +65,7 @@ static void *run(void *slot)
 	return NULL;
 }
 
-/* A process with the end of which its parent's ends it, or a thread. Returns the process's number, or 0. */
+/* A process, which ends when its parent ends, or a thread. Returns the process's number, or 0. */
 static pid_t begin(void *(*function)(void *), void *argument)
 {
 	pthread_t thread;
@@ -86,7 +86,7 @@ static pid_t begin(void *(*function)(void *), void *argument)
 	return child;
 }
 
-/* What will-it-scale's harness offers: a task beside the one that calls. */
+/* What will-it-scale's harness offers: a task that runs concurrently with its caller. */
 void new_task(void *(*function)(void *), void *argument)
 {
 	begin(function, argument);
@@ -141,7 +141,7 @@ static void tell(void)
 	fflush(stdout);
 }
 
-/* Has the kernel take so many samples a second. */
+/* Has the kernel take this many samples a second. */
 static void profile(const char *frequency)
 {
 	int file = open("/dev/profile", O_WRONLY);

@@ -59,7 +59,7 @@ fn made(
             source.display()
         ))),
         Err(error) => Err(Failure::Unavailable(format!(
-            "{}: a C compiler is needed (CC names it): {program}: {error}",
+            "{}: expected a C compiler, in PATH or named by CC: {program}: {error}",
             source.display()
         ))),
     }
@@ -97,7 +97,10 @@ impl Directory {
 impl Drop for Directory {
     fn drop(&mut self) {
         if let Err(error) = fs::remove_dir_all(&self.0) {
-            say(format_args!("scalevm: {} stays: {error}", self.0.display()));
+            say(format_args!(
+                "scalevm: cannot remove {}: {error}",
+                self.0.display()
+            ));
         }
     }
 }

@@ -43,7 +43,7 @@ pub fn open(file: &Path) -> Result<Opened, Failure> {
         _ => {
             return Err(refused(
                 &name,
-                "neither a C file (.c) nor a shared object (.so)",
+                "expected a C file (.c) or a shared object (.so)",
             ));
         }
     };

@@ -116,7 +116,8 @@ impl Seen {
             }
             "lock" => self.locks.push(lock(rest)?),
             _ => self.notes.push(format!(
-                "the kernel had no room for {rest} samples of a CPU: say --frequency, or watch for a shorter time"
+                "the kernel had no room for {rest} samples of a CPU: lower --frequency, or shorten \
+                 --duration"
             )),
         }
         Some(())

@@ -24,7 +24,8 @@ pub fn of(target: &Simulated, plan: &Plan, span: Duration) -> Result<Profile, Fa
         interrupts, memory, ..
     } = seen.attribution;
     let mut notes = vec![format!(
-        "interrupts that flush translations: {:.1} % of the tasks' time; waiting for the bandwidth of memory: {:.1} %",
+        "interrupts that flush translations: {:.1} % of the tasks' time; waiting for the bandwidth \
+         of memory: {:.1} %",
         100.0 * interrupts,
         100.0 * memory
     )];

@@ -30,15 +30,15 @@ use vm::{Options, System};
 pub use window::Window;
 
 /// The expected error of a simulated figure, printed with it.
-pub const BANDS: &str = "expected error: ±35 % for a saturated lock, ±25 % for a drop at a socket boundary, \
-                         ±10 % for disjoint work within a socket; rankings hold from a factor of 1.5 on \
-                         (docs/simulator)";
+pub const BANDS: &str = "expected error: ±35 % for a saturated lock, ±25 % for a drop at a socket \
+                         boundary, ±10 % for disjoint work within a socket; rankings hold from a \
+                         factor of 1.5 on (docs/simulator)";
 
 /// A warning on windows that are shorter than an iteration.
 pub fn partial(plan: &Plan) -> String {
     format!(
-        "windows are shorter than an iteration of {}, so what ends it may be missing from the rate; without --duration they \
-         hold whole iterations",
+        "windows are shorter than an iteration of {}, so what ends it may be missing from the \
+         rate; without --duration they hold whole iterations",
         plan.workload.name()
     )
 }

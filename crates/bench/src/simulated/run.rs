@@ -174,7 +174,7 @@ impl Run {
         let began = self.machine.time();
         self.run_to(LIMIT)?;
         let times = self.times(began);
-        times.ok_or_else(|| self.stuck("its plan has no end".into()))
+        times.ok_or_else(|| self.stuck("a task did not reach its limit".into()))
     }
 
     /// The times since `began` of tasks that have come to their limits.

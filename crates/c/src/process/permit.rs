@@ -27,7 +27,7 @@ impl Permit {
         }
     }
 
-    /// The owner waits until the permit is given, and takes it.
+    /// Waits until the permit is given, and takes it. Only the owner calls this.
     pub(crate) fn wait(&self) {
         // Relaxed: only the owner leaves GIVEN, and it takes the permit below.
         let waits = |from, to| {

@@ -13,16 +13,17 @@ use machine::{CpuId, CpuRange, Locals, MAX_CPUS};
 use std::panic::set_hook;
 use std::sync::{LazyLock, OnceLock};
 
-/// What a thread has here. Made for the first thread to take the place, and never freed.
+/// A thread's data. Made for the first thread to take the place, and never freed.
 pub(crate) struct Place {
-    /// In the table.
+    /// The place's index in the table.
     index: usize,
-    /// The thread as a CPU: `NONE` if there were too many before it, which have enough for locks.
+    /// The thread as a CPU. `NONE` if too many threads came before it; it can still use locks.
     pub(crate) cpu: CpuId,
-    /// For which the thread waits. An old name may give it once more to the next thread of the
-    /// place.
+    /// The thread waits for it. A waker with the name of an ended thread may give it once more, to
+    /// the next thread of the place.
     pub(crate) permit: Permit,
-    /// Only the thread of the place touches them; the table's lock hands a place on.
+    /// Only the place's thread accesses them; the table's lock orders one thread's before the
+    /// next's.
     locals: Locals,
 }
 
@@ -32,18 +33,18 @@ unsafe impl Sync for Place {}
 /// The CPUs of the machine, by place.
 pub(crate) static CPUS: LazyLock<CpuRange> = LazyLock::new(|| CpuRange::claim(MAX_CPUS));
 
-/// What the calling thread checks when it ends, if anything.
+/// The check that each thread calls when it ends, if any.
 static CHECK: OnceLock<fn()> = OnceLock::new();
 
-/// How many places there are.
+/// The number of places.
 static BEGUN: AtomicUsize = AtomicUsize::new(0);
 
 /// All places.
 struct Table {
     places: Vec<&'static Place>,
-    /// Indices of those that no thread has.
+    /// Indices of the free places.
     free: Vec<usize>,
-    /// Its destructor gives a place up.
+    /// The key whose destructor frees a place.
     key: libc::pthread_key_t,
 }
 
@@ -58,7 +59,7 @@ pub(crate) fn check_at_end(check: fn()) {
     CHECK.get_or_init(|| check);
 }
 
-/// How many places have ever been taken.
+/// Returns the number of places that were ever taken.
 pub(crate) fn begun() -> usize {
     // Relaxed: the caller's fence pairs with the publication by the thread that raised it.
     BEGUN.load(Ordering::Relaxed)
@@ -141,7 +142,7 @@ fn take() -> &'static Place {
     place
 }
 
-/// Gives up the place of the calling thread, which ends. A later destructor may take one again.
+/// Frees the place of the calling thread, which ends. A later destructor may take one again.
 unsafe extern "C" fn give_up(_: *mut c_void) {
     if let Some(check) = CHECK.get() {
         check();

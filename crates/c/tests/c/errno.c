@@ -6,7 +6,7 @@
 
 #include "check.h"
 
-/* The allocator of the process, which stores to errno even if all is well, as one may. */
+/* The allocator of the process, which stores to errno even when it succeeds, as allocators may. */
 extern void *__libc_malloc(size_t);
 extern void *__libc_calloc(size_t, size_t);
 extern void *__libc_memalign(size_t, size_t);
@@ -43,7 +43,7 @@ static scalevm_epoch_t epoch = SCALEVM_EPOCH_INIT;
 static scalevm_counter_t counter = SCALEVM_COUNTER_INIT(1000);
 static atomic_bool stop;
 
-/* Calls, and holds errno to what it was. */
+/* Calls, and checks that errno is unchanged. */
 #define KEEPS(call)                                                                     \
     do {                                                                                \
         errno = 1234;                                                                   \
@@ -60,7 +60,7 @@ static atomic_bool stop;
         KEEPS(unlock);               \
     } while (0)
 
-/* A callback of the caller's own stores to it, too. */
+/* The caller's callback stores to errno, too. */
 static void called(scalevm_epoch_entry_t *entry)
 {
     free(entry);
@@ -100,7 +100,7 @@ static void *round_of_all(void *unused)
     return unused;
 }
 
-/* What is made and given up: each takes memory. */
+/* Objects that allocate memory, and free it. */
 static void *makes(void *unused)
 {
     scalevm_epoch_t own;

@@ -23,7 +23,7 @@ static scalevm_mutex_t writers = SCALEVM_MUTEX_INIT;
 static _Atomic(struct element *) list[LENGTH];
 static atomic_long made, freed;
 static atomic_int running;
-/* How often readers have walked along the list. */
+/* The number of times that readers have walked the list. */
 static atomic_long walks;
 static long rounds;
 
@@ -66,7 +66,7 @@ static void dispose(struct element *element, long how)
     }
 }
 
-/* Waits until a reader has walked along the whole list; orders nothing. */
+/* Waits until a reader has walked the whole list; orders nothing. */
 static void let_read(void)
 {
     long before = atomic_load_explicit(&walks, memory_order_relaxed);
@@ -106,7 +106,7 @@ static void *turns(void *number)
     return NULL;
 }
 
-/* A reader that stays in its section, told what to do step by step. */
+/* A reader that stays in its section, and is told each step. */
 static atomic_int step;
 
 static void await(int wanted)
@@ -137,7 +137,7 @@ static void count(scalevm_epoch_entry_t *entry)
     atomic_fetch_add(&called, 1);
 }
 
-/* An element that a reader holds is there until the reader leaves. */
+/* An element that a reader holds exists until the reader leaves. */
 static void held(void)
 {
     pthread_t reader;
@@ -177,7 +177,7 @@ int main(int argc, char **argv)
     held();
     atomic_store(&running, WRITERS);
     in_threads(turns);
-    /* The writers have ended, and left callbacks. */
+    /* The writers have ended, and their callbacks are queued. */
     scalevm_epoch_barrier(&epoch);
     CHECK(atomic_load(&made) - atomic_load(&freed) == LENGTH);
     for (int i = 0; i < LENGTH; i++)

@@ -16,7 +16,7 @@ static void section(void)
     }
 }
 
-/* A test of a lock. Its functions get it alone, or with `node`. */
+/* A test of a lock. Its functions take the lock only, or the lock and `node`. */
 #define TEST(type, Node, WITH)                                                \
     static scalevm_##type##_t type = TYPE_INIT_##type;                        \
     static void *type##_turns(void *number)                                   \
@@ -97,7 +97,7 @@ TEST(adaptive, int, ALONE)
 TEST(mcs, scalevm_mcs_node_t, AND_NODE)
 TEST(clh, scalevm_clh_held_t, AND_NODE)
 
-/* What the adaptive mutex says to a thread that is not its owner. */
+/* What the adaptive mutex returns to a thread that is not its owner. */
 static void *not_owner(void *lock)
 {
     CHECK(!scalevm_adaptive_owned((scalevm_adaptive_t *)lock));

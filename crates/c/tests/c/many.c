@@ -1,4 +1,4 @@
-/* More threads at once than there may be in an epoch use locks. Usage: many */
+/* More threads than an epoch admits use locks at once. Usage: many */
 #include "check.h"
 
 enum { MANY = 1100 };

@@ -76,12 +76,12 @@ int main(int argc, char **argv)
     if (strcmp(argv[1], "passed") == 0)
         scalevm_epoch_passed(&epoch, 0);
     if (strcmp(argv[1], "future") == 0) {
-        /* The same form, a later moment. */
+        /* A moment of the same form that has not come yet. */
         scalevm_epoch_enter(&epoch);
         scalevm_epoch_passed(&epoch, 16 * scalevm_epoch_snapshot(&epoch));
     }
     if (strcmp(argv[1], "readers") == 0) {
-        /* As after 2^28 - 1 calls; the three lowest bits are none of the count. */
+        /* The state after 2^28 - 1 calls; the three lowest bits are not part of the count. */
         scalevm_rwlock_t full = {((1u << 28) - 1) << 3};
         CHECK(scalevm_rwlock_trywrlock(&full) == EBUSY);
         scalevm_rwlock_rdlock(&full);

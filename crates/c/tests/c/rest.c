@@ -127,7 +127,7 @@ static void keys(void)
     CHECK(scalevm_clh_destroy(&clh) == 0);
 }
 
-/* The only thread forks: the child may use all. */
+/* The only thread forks: the child may use everything. */
 static void forks(void)
 {
     CHECK(scalevm_epoch_init(&epoch, 0) == 0);

@@ -44,7 +44,7 @@ pub fn file(path: &str) -> PathBuf {
     installed().join("opt/scalevm").join(path)
 }
 
-/// What pkg-config says.
+/// The output of pkg-config.
 pub fn pkg_config(argument: &str) -> Vec<String> {
     let output = Command::new("pkg-config")
         .args([argument, "scalevm"])
@@ -118,7 +118,7 @@ impl Program {
             .expect("the program runs")
     }
 
-    /// Runs it to its good and silent end.
+    /// Runs it, and checks that it succeeds without output.
     pub fn pass(&self, under: &[&str], arguments: &[&str]) {
         let output = self.run(under, arguments);
         let quiet = output.stderr.is_empty() && output.stdout.is_empty();

@@ -80,7 +80,7 @@ fn isolated(host: &Host) -> Finding {
     match host.text(&format!("{FOLDER}/isolated")) {
         Ok(list) if !list.is_empty() => Finding::advice(
             NAME,
-            format!("{list} are quiet, and used only if asked for"),
+            format!("{list} are quiet, and used only on request"),
             format!("taskset -c {list} scalevm …"),
         ),
         Ok(_) => Finding::ok(NAME, "none"),

@@ -23,7 +23,7 @@ fn tracepoints(host: &Host) -> Finding {
         .iter()
         .find(|mount| host.has(&format!("{mount}/events")))
     else {
-        let found = "no tracefs to be seen, so no waits for the kernel's locks";
+        let found = "no tracefs is visible, so waits for the kernel's locks are not seen";
         let is_hidden = match host.text("proc/mounts") {
             Ok(all) => all.contains(" tracefs ") && !rights.is_root(),
             Err(reason) if !host.has("sys/kernel") => {
@@ -50,7 +50,8 @@ fn tracepoints(host: &Host) -> Finding {
         (true, Some(error)) => Finding::advice(
             NAME,
             format!(
-                "in /{mount}, and cannot be opened ({error}), so waits for the kernel's locks are not seen"
+                "in /{mount}, and cannot be opened ({error}), so waits for the kernel's locks are \
+                 not seen"
             ),
             if rights.is_root() {
                 "the container must be allowed perf_event_open and CAP_PERFMON"
@@ -61,7 +62,7 @@ fn tracepoints(host: &Host) -> Finding {
         (false, _) => Finding::advice(
             NAME,
             format!("not in /{mount}, so waits for the kernel's locks are not seen"),
-            "use a kernel from 5.19 on",
+            "use Linux 5.19 or later",
         ),
     }
 }

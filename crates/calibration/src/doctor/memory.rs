@@ -48,7 +48,7 @@ fn balancing(host: &Host) -> Finding {
         Some(_) if !several => Finding::ok(NAME, "on, but there is one node"),
         Some(_) => Finding::advice(
             NAME,
-            "on: pages are unmapped and moved between nodes while one measures",
+            "on: the kernel unmaps pages and moves them between nodes during measurements",
             "sysctl kernel.numa_balancing=0",
         ),
     }

@@ -36,7 +36,7 @@ fn container(host: &Host) -> Finding {
     match marks.iter().find(|mark| host.has(mark)) {
         Some(mark) => Finding::advice(
             NAME,
-            format!("/{mark} is there: limits and rights are those of a container"),
+            format!("/{mark} exists: limits and rights are those of a container"),
             "run outside, or `docker run --privileged --pid=host …`, to see the whole computer",
         ),
         None => Finding::ok(NAME, "none"),

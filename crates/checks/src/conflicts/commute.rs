@@ -210,6 +210,6 @@ mod tests {
         assert!(apart.iter().all(|pair| pair.first == Operation::Brk
             && pair.second == Operation::Brk
             && pair.sharing == Sharing::Threads));
-        assert_eq!(page.len(), 2, "a write beside a copy, in both orders");
+        assert_eq!(page.len(), 2, "a write and a copy, in both orders");
     }
 }

@@ -71,7 +71,8 @@ fn difference(expected: &Outcome, found: &Outcome) -> String {
         line.unwrap_or("(no more lines)").to_owned()
     };
     format!(
-        "    line {}, on this computer: {}\n    line {}, in the guest:      {}\n    ends: {} and {}",
+        "    line {}, on this computer: {}\n    line {}, in the guest:      {}\n    ends: {} and \
+         {}",
         lines + 1,
         line(expected),
         lines + 1,

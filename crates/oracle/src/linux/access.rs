@@ -83,7 +83,8 @@ pub fn load(address: u64, bytes: u64) -> Result<u64, i32> {
     unsafe {
         match bytes {
             1 => {
-                guarded!("movzx {value:e}, byte ptr [rdi]", value = inout(reg) value, in("rdi") address,)
+                guarded!("movzx {value:e}, byte ptr [rdi]",
+                         value = inout(reg) value, in("rdi") address,)
             }
             _ => guarded!("mov {value}, [rdi]", value = inout(reg) value, in("rdi") address,),
         }
@@ -104,7 +105,8 @@ pub unsafe fn store(address: u64, bytes: u64, value: u64) -> Result<(), i32> {
     unsafe {
         match bytes {
             1 => {
-                guarded!("mov byte ptr [rdi], {value}", value = in(reg_byte) value as u8, in("rdi") address,)
+                guarded!("mov byte ptr [rdi], {value}",
+                         value = in(reg_byte) value as u8, in("rdi") address,)
             }
             _ => guarded!("mov [rdi], {value}", value = in(reg) value, in("rdi") address,),
         }

@@ -74,7 +74,7 @@ impl Process {
         if end < 1 << HANDLE_SHIFT && mapped {
             Ok(from)
         } else {
-            undefined("the handle's mapping is not there")
+            undefined("the handle has no mapping")
         }
     }
 

@@ -50,7 +50,7 @@ fn what_was_freed_is_old_or_zero_until_it_is_written() {
 
 #[test]
 fn handles_name_only_what_is_mapped() {
-    let undefined = Err("the handle's mapping is not there");
+    let undefined = Err("the handle has no mapping");
     let steps = "0: map anywhere 2p rw- private anonymous as h1\n0: unmap h1:1 1p";
     let load = |page: u32| format!("{steps}\n0: load byte h1:{page}");
     assert_eq!(last(Model::default(), &load(0)).as_deref(), Ok("0x0"));

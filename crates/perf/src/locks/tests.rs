@@ -46,7 +46,8 @@ fn locks_are_named_by_their_callers() {
         ),
         (
             Kind::Spinlock,
-            "native_queued_spin_lock_slowpath _raw_spin_lock __pte_offset_map_lock do_anonymous_page",
+            "native_queued_spin_lock_slowpath _raw_spin_lock __pte_offset_map_lock \
+             do_anonymous_page",
             "page-table lock",
             "do_anonymous_page",
         ),
@@ -76,7 +77,8 @@ fn locks_are_named_by_their_callers() {
         ),
         (
             Kind::Spinlock,
-            "native_queued_spin_lock_slowpath _raw_spin_lock_irqsave folio_lruvec_lock_irqsave folio_batch_move_lru",
+            "native_queued_spin_lock_slowpath _raw_spin_lock_irqsave folio_lruvec_lock_irqsave \
+             folio_batch_move_lru",
             "lruvec lock",
             "folio_batch_move_lru",
         ),
@@ -125,7 +127,8 @@ fn spinning_is_known_by_its_functions() {
             Some((Kind::RwsemWrite, "mmap_lock")),
         ),
         (
-            "handle_softirqs asm_sysvec_apic_timer_interrupt osq_lock rwsem_down_read_slowpath down_read lock_mm_and_find_vma",
+            "handle_softirqs asm_sysvec_apic_timer_interrupt osq_lock rwsem_down_read_slowpath \
+             down_read lock_mm_and_find_vma",
             Some((Kind::RwsemRead, "mmap_lock")),
         ),
         (
@@ -141,7 +144,8 @@ fn spinning_is_known_by_its_functions() {
             Some((Kind::Spinlock, "files->file_lock")),
         ),
         (
-            "native_queued_spin_lock_slowpath queued_write_lock_slowpath _raw_write_lock_irq release_task",
+            "native_queued_spin_lock_slowpath queued_write_lock_slowpath _raw_write_lock_irq \
+             release_task",
             Some((Kind::RwlockWrite, "tasklist_lock")),
         ),
         (

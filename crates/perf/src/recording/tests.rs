@@ -128,7 +128,7 @@ fn what_is_doubtful_is_noted() {
     let notes = Recording::new(seen).notes().join("\n");
     for part in [
         "kernel stacks: no",
-        "records that were lost: 7",
+        "lost records: 7",
         "not counted: 3",
         "took 10.0 %",
     ] {

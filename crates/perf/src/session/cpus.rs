@@ -1,7 +1,7 @@
 //! The CPUs that may have to be watched.
 //!
 //! No list is trusted alone: a container may show fewer CPUs than its tasks use (lxcfs), and
-//! another may name CPUs that are not there. So all lists and the tasks' own affinity are put
+//! another may name CPUs that do not exist. So all lists and the tasks' own affinity are put
 //! together, and the kernel says which of them there are: it opens no event on any other.
 
 use stats::environment::listed_cpus;

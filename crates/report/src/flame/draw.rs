@@ -53,7 +53,8 @@ fn one(frame: &Frame, shows: Shows, first: bool) -> Markup {
     let says = says(frame, shows);
     let narrow = frame.width < READABLE;
     html! {
-        g.frame.narrow[narrow] role="button" tabindex=(if first { "0" } else { "-1" }) aria-label=(says)
+        g.frame.narrow[narrow] role="button"
+            tabindex=(if first { "0" } else { "-1" }) aria-label=(says)
             data-x=(x) data-w=(width) data-d=(frame.depth) {
             svg x={ (x) "%" } width={ (width) "%" } y=(frame.depth * ROW) height=(ROW) {
                 rect class=(colour(frame, shows)) width="100%" height=(ROW - 1) {}

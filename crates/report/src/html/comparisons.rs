@@ -14,7 +14,9 @@ pub fn section(comparisons: &[Comparison]) -> Markup {
             h2 #comparison-title { "Before and after" }
             (verdicts(comparisons))
             @if comparisons.iter().any(|one| !one.interleaved && one.basis != Basis::Seeds) {
-                p.note { "Where the runs of one side were taken before those of the other, a drifting machine looks like a difference. " code { "scalevm compare" } " alternates between the sides." }
+                p.note { "Where the runs of one side were taken before those of the other, a \
+                          drifting machine looks like a difference. " code { "scalevm compare" }
+                    " alternates between the sides." }
             }
             @for (index, one) in comparisons.iter().enumerate() { (details(one, index)) }
         }
@@ -25,10 +27,11 @@ fn verdicts(comparisons: &[Comparison]) -> Markup {
     html! {
         div.scroll role="region" tabindex="0" aria-label="Verdicts" {
             table.sortable {
-                caption { "After relative to before: the ratio of rates (of times where less is better), its 95 % interval, and the rank test" }
+                caption { "After relative to before: the ratio of rates (of times where less is \
+                           better), its 95 % interval, and the rank test" }
                 thead { tr {
                     th scope="col" { "What" } th scope="col" { "Before" } th scope="col" { "After" }
-                    th.number scope="col" { "Ratio" } th.number scope="col" { "Interval" } th.number scope="col" { "p" }
+                    @for name in ["Ratio", "Interval", "p"] { th.number scope="col" { (name) } }
                     th scope="col" { "Runs" } th scope="col" { "Verdict" }
                 } }
                 tbody { @for one in comparisons { (row(one)) } }
@@ -45,7 +48,9 @@ fn row(one: &Comparison) -> Markup {
             td { (one.after.name) }
             @match &one.outcome {
                 Outcome::Judged(verdict) => {
-                    td.number data-v=(verdict.ratio.estimate) { (format!("{:.3}", verdict.ratio.estimate)) }
+                    td.number data-v=(verdict.ratio.estimate) {
+                        (format!("{:.3}", verdict.ratio.estimate))
+                    }
                     td.number data-v=(verdict.ratio.low) { (interval(verdict)) }
                     td.number data-v=(verdict.rank.p) { (general(verdict.rank.p, 2)) }
                 }
@@ -99,7 +104,8 @@ fn details(one: &Comparison, index: usize) -> Markup {
         details open[index < OPEN] {
             summary { (one.about) ": " (before) " and " (after) }
             @if let Some(table) = &one.table {
-                pre.ministat tabindex="0" role="region" aria-label={ "ministat's table: " (one.about) } { (table) }
+                pre.ministat tabindex="0" role="region"
+                    aria-label={ "ministat's table: " (one.about) } { (table) }
             } @else {
                 p { "Fewer than three numbers on a side: no table." }
             }
@@ -123,7 +129,8 @@ fn judged(one: &Comparison, verdict: &Verdict) -> String {
         format!("Differences below {percent} % do not matter here")
     };
     format!(
-        "Mann–Whitney U = {}, p = {} ({exact}). Ratio of means {}, Welch's t p = {}. {least}. Unit: {}.",
+        "Mann–Whitney U = {}, p = {} ({exact}). Ratio of means {}, Welch's t p = {}. {least}. \
+         Unit: {}.",
         general(rank.u, 6),
         general(rank.p, 2),
         ratio(means.estimate),

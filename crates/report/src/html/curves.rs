@@ -26,7 +26,8 @@ fn one(chart: &Chart, index: usize) -> Markup {
                 (features(chart))
             }
             @if chart.left_out > 0 {
-                p { (chart.left_out) " curves of files between the first and the last are not shown." }
+                p { (chart.left_out) " curves of files between the first and the last are not \
+                                      shown." }
             }
             (numbers(chart))
         }
@@ -52,7 +53,8 @@ fn figure(chart: &Chart, index: usize) -> Markup {
             // For screens too narrow for names next to the lines.
             ul.legend { @for series in &chart.series { li { (swatch(series)) (series.name) } } }
             figcaption { (chart.unit) " over tasks. " (band(chart))
-                @if chart.series.iter().any(|one| one.law.is_some()) { " Dashed: the Universal Scalability Law, fitted." }
+                @if chart.series.iter().any(|one| one.law.is_some()) { " Dashed: the Universal \
+                    Scalability Law, fitted." }
                 " Rings: the peak, the knee (dashed) and where a collapse begins (bold)."
             }
         }
@@ -70,20 +72,34 @@ fn band(chart: &Chart) -> &'static str {
             "Bands: 95 % interval of the mean over simulated runs, a seed each (Student's t)."
         }
         Some(Basis::Samples) => {
-            "Bands: 95 % interval of the mean over the samples of one run (Student's t): they show the noise within that run, not how far another run may lie."
+            "Bands: 95 % interval of the mean over the samples of one run (Student's t): they show \
+             the noise within that run, not how far another run may lie."
         }
     }
 }
 
 /// The table of the curves' features.
+const FEATURES: [&str; 9] = [
+    "Peak",
+    "at tasks",
+    "Flat",
+    "Knee at",
+    "Collapse from",
+    "Lowest, of peak",
+    "USL contention σ",
+    "USL coherence κ",
+    "USL R²",
+];
+
 fn features(chart: &Chart) -> Markup {
     html! {
-        div.scroll role="region" tabindex="0" aria-label={ "Features of the curves: " (chart.workload) } {
+        div.scroll role="region" tabindex="0"
+            aria-label={ "Features of the curves: " (chart.workload) } {
             table {
                 caption { "Features of the curves" }
                 thead { tr {
                     th scope="col" { "On" }
-                    @for name in ["Peak", "at tasks", "Flat", "Knee at", "Collapse from", "Lowest, of peak", "USL contention σ", "USL coherence κ", "USL R²"] {
+                    @for name in FEATURES {
                         th.number scope="col" { (name) }
                     }
                 } }
@@ -132,12 +148,15 @@ fn numbers(chart: &Chart) -> Markup {
     html! {
         details open[!plot::is_curve(chart)] {
             summary { "The numbers" }
-            div.scroll role="region" tabindex="0" aria-label={ "The numbers of " (chart.workload) } {
+            div.scroll role="region" tabindex="0"
+                aria-label={ "The numbers of " (chart.workload) } {
                 table {
                     caption { (chart.unit) ", mean and 95 % interval" }
                     thead { tr {
                         th scope="col" { "On" }
-                        @for name in ["Tasks", "Mean", "Low", "High", "Per task"] { th.number scope="col" { (name) } }
+                        @for name in ["Tasks", "Mean", "Low", "High", "Per task"] {
+                            th.number scope="col" { (name) }
+                        }
                         th scope="col" { "Mean of" }
                     } }
                     tbody {
@@ -148,7 +167,11 @@ fn numbers(chart: &Chart) -> Markup {
                                     td.number { (dot.tasks) }
                                     td.number { (metric(dot.rate)) }
                                     @let ends = dot.band.map(|(low, high)| [low, high].map(metric));
-                                    @for end in [0, 1] { td.number { @match &ends { Some(ends) => (ends[end]), None => "–" } } }
+                                    @for end in [0, 1] {
+                                        td.number {
+                                            @match &ends { Some(ends) => (ends[end]), None => "–" }
+                                        }
+                                    }
                                     td.number { (metric(dot.rate / f64::from(dot.tasks))) }
                                     td { (of(dot.count, dot.basis)) }
                                 }

@@ -24,8 +24,11 @@ pub fn section(profiles: &[&Profile]) -> Markup {
         section #flames aria-labelledby="flames-title" {
             h2 #flames-title { "Flame graphs" }
             p.note { "Callers stand above callees; the width is the time. "
-                span.swatch.lock {} "locking " span.swatch.kernel {} "kernel " span.swatch.user {} "program" }
-            p.note.scripted hidden { "Click a frame, or press Enter on it, to zoom; arrow keys move to callers, callees and neighbours; Escape shows everything again." }
+                span.swatch.lock {} "locking " span.swatch.kernel {} "kernel "
+                span.swatch.user {} "program" }
+            p.note.scripted hidden { "Click a frame, or press Enter on it, to zoom; arrow keys \
+                                      move to callers, callees and neighbours; Escape shows \
+                                      everything again." }
             @for graph in graphs.into_iter().flatten() { (graph) }
         }
     }
@@ -64,7 +67,8 @@ fn of_change(before: &Profile, after: &Profile) -> Option<Markup> {
         described(&before.subject),
         described(&after.subject)
     );
-    let about = "widths show after; red frames take a larger share of task time than before, blue ones a smaller";
+    let about = "widths show after; red frames take a larger share of task time than before, blue \
+                 ones a smaller";
     let table = changes_table(old, new, &title);
     Some(graph(&title, about, &frames, Shows::Change, table))
 }
@@ -74,7 +78,9 @@ fn graph(title: &str, about: &str, frames: &[Frame], shows: Shows, table: Markup
         figure.flame {
             figcaption { h3 { (title) } p { (about) "." } }
             div.tools.scripted hidden {
-                label { "Search " input type="search" size="18" spellcheck="false" autocomplete="off" placeholder="function, or pattern"; }
+                label { "Search "
+                    input type="search" size="18" spellcheck="false" autocomplete="off"
+                        placeholder="function, or pattern"; }
                 output aria-live="polite" {}
                 button type="button" { "Show all" }
             }
@@ -123,7 +129,9 @@ fn changes_table(old: (&Stacks, f64), new: (&Stacks, f64), title: &str) -> Marku
                 th.code scope="row" { (name) }
                 td.number data-v=(before) { (percent(before)) }
                 td.number data-v=(after) { (percent(after)) }
-                td.number data-v=(after - before) { (format!("{:+.1} %", 100.0 * (after - before))) }
+                td.number data-v=(after - before) {
+                    (format!("{:+.1} %", 100.0 * (after - before)))
+                }
             }
         }
     };

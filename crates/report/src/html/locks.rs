@@ -14,7 +14,12 @@ pub fn section(profiles: &[&Profile]) -> Markup {
     html! {
         section #locks aria-labelledby="locks-title" {
             h2 #locks-title { "Locks" }
-            p.note { "Two columns, because no method sees both: " span.together { span.swatch.traced {} "waits" } " traced from beginning to end, and " span.together { span.swatch.spun {} "samples" } " of tasks that spun before such a wait began. Shares refer to the time of all tasks." }
+            p.note { "Two columns, because no method sees both: "
+                span.together { span.swatch.traced {} "waits" }
+                " traced from beginning to end, and "
+                span.together { span.swatch.spun {} "samples" }
+                " of tasks that spun before such a wait began. Shares refer to the time of all \
+                 tasks." }
             @for profile in locks { (table(profile)) }
         }
     }
@@ -31,7 +36,7 @@ fn table(profile: &Profile) -> Markup {
                 thead { tr {
                     th scope="col" { "Lock" } th scope="col" { "Kind" } th scope="col" { "Caller" }
                     th.number scope="col" aria-sort="descending" { "Share" }
-                    @for name in ["Traced share", "Spin share", "Waits", "Traced wait", "Mean", "Worst"] {
+                    @for name in FIGURES {
                         th.number scope="col" { (name) }
                     }
                 } }
@@ -39,10 +44,20 @@ fn table(profile: &Profile) -> Markup {
             }
         }
         @if !rest.is_empty() {
-            p.note { (rest.len()) " more locks took " (percent(rest.iter().map(|lock| lock.share).sum())) " in total." }
+            p.note { (rest.len()) " more locks took "
+                (percent(rest.iter().map(|lock| lock.share).sum())) " in total." }
         }
     }
 }
+
+const FIGURES: [&str; 6] = [
+    "Traced share",
+    "Spin share",
+    "Waits",
+    "Traced wait",
+    "Mean",
+    "Worst",
+];
 
 fn row(lock: &Lock, task_seconds: f64) -> Markup {
     let (traced, spin) = (lock.wait / task_seconds, lock.spin / task_seconds);
@@ -51,9 +66,14 @@ fn row(lock: &Lock, task_seconds: f64) -> Markup {
             th scope="row" { (lock.name) }
             td { (lock.kind.name()) }
             td.code { (lock.caller) }
-            td.number.share data-v=(lock.share) { (bar(traced, spin)) span { (percent(lock.share)) } }
+            td.number.share data-v=(lock.share) {
+                (bar(traced, spin)) span { (percent(lock.share)) }
+            }
             @for share in [traced, spin] { td.number data-v=(share) { (percent(share)) } }
-            td.number data-v=(lock.contentions) title=[lock.acquisitions.map(|all| format!("of {} acquisitions", grouped(all)))] { (grouped(lock.contentions)) }
+            td.number data-v=(lock.contentions)
+                title=[lock.acquisitions.map(|all| format!("of {} acquisitions", grouped(all)))] {
+                (grouped(lock.contentions))
+            }
             td.number data-v=(lock.wait) { (seconds(lock.wait)) }
             // Every wait takes time, so zero means that none was measured.
             @for time in [lock.mean, lock.worst] {

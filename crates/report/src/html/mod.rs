@@ -29,7 +29,8 @@ pub fn document(page: &Page<'_>) -> Markup {
 
 fn whole(page: &Page<'_>) -> Markup {
     let policy = format!(
-        "default-src 'none'; style-src 'unsafe-inline'; script-src '{SCRIPT_HASH}'; img-src data:; base-uri 'none'; form-action 'none'"
+        "default-src 'none'; style-src 'unsafe-inline'; script-src '{SCRIPT_HASH}'; img-src data:; \
+         base-uri 'none'; form-action 'none'"
     );
     let subject = page.workloads.join(", ");
     html! {
@@ -49,7 +50,8 @@ fn whole(page: &Page<'_>) -> Markup {
                 a.skip href="#main" { "Skip to the verdict" }
                 (header(page, &subject))
                 main #main tabindex="-1" { (sections(page)) }
-                footer { "Made by scalevm " (env!("CARGO_PKG_VERSION")) ". This page is a single file and makes no network requests." }
+                footer { "Made by scalevm " (env!("CARGO_PKG_VERSION")) ". This page is a single \
+                    file and makes no network requests." }
                 script { (PreEscaped(SCRIPT)) }
             }
         }
@@ -70,7 +72,9 @@ fn header(page: &Page<'_>, subject: &str) -> Markup {
         header {
             p.kicker { b { "scalevm" } @if !subject.is_empty() { " " span { (subject) } } }
             nav aria-label="Sections" {
-                ul { @for section in page.sections() { li { a href={ "#" (section) } { (name(section)) } } } }
+                ul { @for section in page.sections() {
+                    li { a href={ "#" (section) } { (name(section)) } }
+                } }
             }
         }
     }
@@ -88,7 +92,13 @@ fn sections(page: &Page<'_>) -> Markup {
                 } "."
             }
             @if !page.warnings.is_empty() {
-                p { a href="#warnings" { (page.warnings.len()) @if page.warnings.len() == 1 { " warning" } @else { " warnings" } } " about these results." }
+                p {
+                    a href="#warnings" {
+                        (page.warnings.len())
+                        @if page.warnings.len() == 1 { " warning" } @else { " warnings" }
+                    }
+                    " about these results."
+                }
             }
         }
         @if !page.studies.is_empty() { (studies::section(&page.studies)) }

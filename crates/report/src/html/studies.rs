@@ -13,8 +13,12 @@ const ENDS: f64 = 3.0;
 pub fn section(studies: &[Study]) -> Markup {
     html! {
         section #studies aria-labelledby="studies-title" {
-            h2 #studies-title { "Published figures and ours" }
-            p.note { "The machines are simulated. A bar spans an eighth to eight times the published figure; the line is that figure, the grey band is the expected error of such a prediction, and the dot is our result. A figure that holds at a corner does so at an extreme of what is plausible for unpublished properties of the machine." }
+            h2 #studies-title { "Published and simulated figures" }
+            p.note { "The machines are simulated. A bar spans an eighth to eight times the \
+                      published figure; the line is that figure, the grey band is the expected \
+                      error of such a prediction, and the dot is the simulated figure. A figure \
+                      that holds at an extreme does so at one of the extremes that are plausible \
+                      for unpublished properties of the machine." }
             @for study in studies { (one(study)) }
         }
     }
@@ -26,7 +30,8 @@ fn one(study: &Study) -> Markup {
         h3 { "Case study " (study.document) ": " (held(study.part(false))) " hold" }
         (table(study, false, "Figures of the simulator"))
         @if study.part(true).next().is_some() {
-            (table(study, true, &format!("Checks of the instrument, which hold by construction: {} hold", held(study.part(true)))))
+            (table(study, true, &format!("Checks of the instrument, which hold by construction: {} \
+                                          hold", held(study.part(true)))))
         }
         @for figure in missing { (said(figure, figure.why.as_deref().unwrap_or(&figure.source))) }
         @for figure in &study.figures {
@@ -47,8 +52,10 @@ fn table(study: &Study, checks: bool, caption: &str) -> Markup {
             table.sortable {
                 caption { (caption) }
                 thead { tr {
-                    th scope="col" { "System" } th scope="col" { "Figure" } th scope="col" { "Machine" }
-                    th.number scope="col" { "Published or aim" } th.number scope="col" { "Ours" } th.number scope="col" { "Ratio" }
+                    @for name in ["System", "Figure", "Machine"] { th scope="col" { (name) } }
+                    @for name in ["Published or aim", "Simulated", "Ratio"] {
+                        th.number scope="col" { (name) }
+                    }
                     th scope="col" { "Band" } th scope="col" { "Verdict" }
                 } }
                 tbody { @for figure in study.part(checks) { (row(figure)) } }
@@ -84,7 +91,8 @@ fn row(figure: &Reproduction) -> Markup {
             }
             td { (bar(figure)) }
             td { span class={ "word " (class(figure)) } {
-                (figure.verdict) @if !figure.holds() && figure.holds_at_a_corner { ", holds at a corner" }
+                (figure.verdict)
+                @if !figure.holds() && figure.holds_at_a_corner { ", holds at an extreme" }
             } }
         }
     }

@@ -59,7 +59,8 @@ fn judged(comparison: &Comparison) -> String {
         Outcome::Judged(verdict) => verdict,
         Outcome::Undecided(_) => {
             return format!(
-                "Inconclusive: there are too few runs to say whether {after} is faster than {before} – {about}."
+                "Inconclusive: there are too few runs to say whether {after} is faster than \
+                 {before} – {about}."
             );
         }
     };
@@ -77,7 +78,8 @@ fn judged(comparison: &Comparison) -> String {
             format!("{after} is slower: {times} the {figure} of {before}{range} – {about}.")
         }
         Word::NoDifferenceShown if comparison.is_simulated() => format!(
-            "The model cannot tell {before} and {after} apart: they differ by less than {}{range} – {about}.",
+            "The model cannot tell {before} and {after} apart: they differ by less than {}{range} \
+             – {about}.",
             comparison.told_from()
         ),
         Word::NoDifferenceShown => format!(
@@ -85,7 +87,8 @@ fn judged(comparison: &Comparison) -> String {
             100.0 * comparison.minimum_effect
         ),
         Word::Inconclusive { more_runs } => format!(
-            "Inconclusive: about {more_runs} more {} of each would tell whether {after} is faster than {before}{range} – {about}.",
+            "Inconclusive: about {more_runs} more {} of each would tell whether {after} is faster \
+             than {before}{range} – {about}.",
             if more_runs == 1 { "run" } else { "runs" }
         ),
     }

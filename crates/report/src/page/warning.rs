@@ -52,7 +52,8 @@ fn load(source: &Source, file: &str) -> Option<String> {
     let loud = loads.flatten().filter(|load| !load.quiet());
     let worst = loud.max_by(|a, b| taken(a).total_cmp(&taken(b)))?;
     Some(format!(
-        "{file}: around a run, other processes used {:.2} and the hypervisor took {:.2} of {}: the machine was not quiet.",
+        "{file}: around a run, other processes used {:.2} and the hypervisor took {:.2} of {}: the \
+         machine was not quiet.",
         worst.foreign,
         worst.steal,
         count(worst.cpus, "CPU")
@@ -71,7 +72,8 @@ fn noise(source: &Source, file: &str) -> Option<String> {
     let (spread, worst) = noisy.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
     let runs = if noisy.len() == 1 { "run" } else { "runs" };
     Some(format!(
-        "{file}: the samples of {} {runs} vary by more than {:.0} %, most of all in {worst}: the deviation is {:.0} % of the mean.",
+        "{file}: the samples of {} {runs} vary by more than {:.0} %, most of all in {worst}: the \
+         deviation is {:.0} % of the mean.",
         noisy.len(),
         100.0 * NOISE,
         100.0 * spread

@@ -163,7 +163,9 @@ pub fn vertical(axis: &Axis, left: f64, right: f64) -> Markup {
     html! {
         @for tick in &axis.ticks {
             line.grid x1=(left) x2=(right) y1=(round(axis.at(*tick))) y2=(round(axis.at(*tick))) {}
-            text.axis x=(left - 8.0) y=(round(axis.at(*tick) + 4.0)) text-anchor="end" { (metric(*tick)) }
+            text.axis x=(left - 8.0) y=(round(axis.at(*tick) + 4.0)) text-anchor="end" {
+                (metric(*tick))
+            }
         }
     }
 }

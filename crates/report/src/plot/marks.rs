@@ -23,7 +23,8 @@ pub fn band(series: &Series, x: &Axis, y: &Axis) -> Markup {
         @if banded().count() > 1 { polygon.band points=(outline) {} }
         @else {
             @for (tasks, band) in banded() {
-                line.whisker x1=(round(x.at(tasks))) x2=(round(x.at(tasks))) y1=(round(y.at(band.0))) y2=(round(y.at(band.1))) {}
+                line.whisker x1=(round(x.at(tasks))) x2=(round(x.at(tasks)))
+                    y1=(round(y.at(band.0))) y2=(round(y.at(band.1))) {}
             }
         }
     }
@@ -52,7 +53,8 @@ pub fn line(series: &Series, x: &Axis, y: &Axis) -> Markup {
 pub fn dots(series: &Series, x: &Axis, y: &Axis) -> Markup {
     html! {
         @for dot in &series.dots {
-            path.dot d=(shape(series.colour, round(x.at(f64::from(dot.tasks))), round(y.at(dot.rate)))) {
+            @let (right, down) = (round(x.at(f64::from(dot.tasks))), round(y.at(dot.rate)));
+            path.dot d=(shape(series.colour, right, down)) {
                 title { (describe(series, dot)) }
             }
         }
@@ -107,8 +109,12 @@ pub fn features(series: &Series, x: &Axis, y: &Axis) -> Markup {
     ];
     html! {
         @for (what, point) in all.into_iter().filter_map(|(what, point)| Some((what, point?))) {
-            circle class=(what) cx=(round(x.at(f64::from(point.cpus)))) cy=(round(y.at(point.throughput))) r="8" {
-                title { (series.name) ": " (what) " at " (count(point.cpus, "task")) ", " (metric(point.throughput)) }
+            circle class=(what) cx=(round(x.at(f64::from(point.cpus))))
+                cy=(round(y.at(point.throughput))) r="8" {
+                title {
+                    (series.name) ": " (what) " at " (count(point.cpus, "task")) ", "
+                    (metric(point.throughput))
+                }
             }
         }
     }

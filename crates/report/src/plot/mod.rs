@@ -62,7 +62,8 @@ pub(crate) fn svg(chart: &Chart, logarithmic: bool, label: &str) -> Markup {
                 }
             }
             @for (colour, y, name) in &names {
-                text class={ "name s" (colour % COLOURS) } x=(frame.x.end + 10.0) y=(axis::round(y + 4.0)) { (name) }
+                text class={ "name s" (colour % COLOURS) }
+                    x=(frame.x.end + 10.0) y=(axis::round(y + 4.0)) { (name) }
             }
         }
     }

@@ -75,7 +75,8 @@ impl Opened {
     /// How many elements that match a selector are visible.
     pub fn shown(&self, selector: &str) -> f64 {
         self.number(&format!(
-            "[...document.querySelectorAll('{selector}')].filter(one => one.getClientRects().length).length"
+            "[...document.querySelectorAll('{selector}')].filter(one => \
+             one.getClientRects().length).length"
         ))
     }
 
@@ -97,7 +98,9 @@ impl Opened {
             _ => (40, ""),
         };
         for (kind, text) in [("keyDown", text), ("keyUp", "")] {
-            let event = json!({ "type": kind, "key": key, "code": key, "windowsVirtualKeyCode": code, "text": text });
+            let event = json!({
+                "type": kind, "key": key, "code": key, "windowsVirtualKeyCode": code, "text": text,
+            });
             self.call("Input.dispatchKeyEvent", event);
         }
     }
@@ -110,12 +113,16 @@ impl Opened {
     /// Clicks the middle of the element that an expression yields.
     pub fn click(&self, expression: &str) {
         let place = format!(
-            "(one => (one.scrollIntoView({{ block: 'center' }}), one = one.getBoundingClientRect(), [one.x + one.width / 2, one.y + one.height / 2]))({expression})"
+            "(one => (one.scrollIntoView({{ block: 'center' }}), one = \
+             one.getBoundingClientRect(), [one.x + one.width / 2, one.y + one.height / \
+             2]))({expression})"
         );
         let place = self.get(&place);
         for kind in ["mouseMoved", "mousePressed", "mouseReleased"] {
             let button = if kind == "mouseMoved" { "none" } else { "left" };
-            let event = json!({ "type": kind, "x": place[0], "y": place[1], "button": button, "clickCount": 1 });
+            let event = json!({
+                "type": kind, "x": place[0], "y": place[1], "button": button, "clickCount": 1,
+            });
             self.call("Input.dispatchMouseEvent", event);
         }
     }
@@ -132,7 +139,9 @@ impl Opened {
 
     /// Emulates another screen.
     pub fn screen(&self, width: u32, height: u32) {
-        let screen = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600 });
+        let screen = json!({
+            "width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600,
+        });
         self.call("Emulation.setDeviceMetricsOverride", screen);
     }
 

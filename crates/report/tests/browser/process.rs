@@ -31,7 +31,7 @@ impl Process {
         let _ = fs::remove_dir_all(folder);
         let child = Command::new(chromium())
             .args(["--headless=new", "--disable-gpu", "--disable-dev-shm-usage"])
-            // Root, as in containers, has no sandbox; the page is our own.
+            // Root, as in containers, has no sandbox; scalevm wrote the page.
             .args(["--no-sandbox", "--hide-scrollbars", "--no-first-run"])
             .args([
                 "--remote-debugging-port=0",

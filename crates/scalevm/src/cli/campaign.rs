@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 /// The beginning of `campaign --help`.
 pub const LONG_ABOUT: &str = "\
-Run many simulated runs, here or as an array job of Slurm
+Run many simulations, here or as a Slurm array job
 
 A plan lists the runs as tables whose arrays are axes:
 
@@ -19,16 +19,17 @@ A plan lists the runs as tables whose arrays are axes:
     tasks = [1, 48, 96]
     seed = [1, 2, 3]
 
-Each result is a file of its own, there whole or not at all. Points without one are run; so to go on after
-anything is to give the same command again. Simulated runs say the same wherever they run, so the collected
-results are the same bytes however they were run. docs/campaigns.md shows a whole campaign.";
+Each run of the plan is a point. Each result is a separate file, written whole or not at all, and
+only points without a result run: to resume, repeat the command. A simulated run gives the same
+result everywhere, so the collected results are the same bytes however they were run.
+docs/campaigns.md shows a whole campaign.";
 
 /// `campaign`.
 #[derive(Subcommand)]
 pub enum CampaignCommand {
-    /// Run the points that have no result; if then all have one, collect them
+    /// Run the points that have no result; collect the results once all points have one
     Run(CampaignRunArgs),
-    /// Put all results into one file, in the order of the plan
+    /// Write all results into one file, in the order of the plan
     Collect(CampaignArgs),
 }
 
@@ -52,19 +53,19 @@ pub struct CampaignRunArgs {
     /// The plan.
     #[command(flatten)]
     pub campaign: CampaignArgs,
-    /// Print the points, and how far each is, instead
+    /// Print the points and their states, and run nothing
     #[arg(long, conflicts_with = "engine")]
     pub list: bool,
-    /// Only every Nth point from the Ith on; collects nothing
+    /// Run only every Nth point, starting with the Ith; collect nothing
     #[arg(long, value_name = "I/N", conflicts_with = "engine")]
     pub shard: Option<Shard>,
-    /// How many points run at once [default: one for each CPU]
+    /// Points to run at once [default: one for each CPU]
     #[arg(long, value_name = "N", conflicts_with = "engine", value_parser = jobs())]
     pub jobs: Option<u32>,
     /// Submit the points to an engine, wait for them, and collect
     #[arg(long, value_name = "ENGINE")]
     pub engine: Option<Engine>,
-    /// Into how many tasks the engine's job is divided [default: one for 10 points, at most 1000]
+    /// Tasks of the engine's job [default: one for 10 points, at most 1000]
     #[arg(long, value_name = "N", requires = "engine", value_parser = shards())]
     pub shards: Option<u32>,
     /// Options for the engine: those of sbatch
@@ -75,7 +76,7 @@ pub struct CampaignRunArgs {
 /// What distributes the points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Engine {
-    /// An array job of Slurm; the results' directory is one that all nodes see
+    /// A Slurm array job; all nodes must see the directory of results
     Slurm,
 }
 

@@ -1,4 +1,4 @@
-//! Which workload: one of ours, or one of the user's own.
+//! The workload: a built-in one, or the user's own.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
@@ -20,11 +20,11 @@ pub enum Choice {
 #[derive(Args)]
 #[group(required = true, multiple = false)]
 pub struct WorkloadArgs {
-    /// Which workload (see `scalevm list`); or your own: a C file in will-it-scale's
-    /// shape (.c), or the shared object made from one (.so)
+    /// The workload (see `scalevm list`), or your own: a C file in will-it-scale's form (.c), or a
+    /// shared object built from one (.so)
     #[arg(value_parser = parser(), value_name = "WORKLOAD|FILE")]
     pub workload: Option<Choice>,
-    /// Run this command again and again, and count how often it completes
+    /// Run this command repeatedly, and count how often it completes
     #[arg(
         long,
         value_name = "COMMAND",
@@ -67,7 +67,7 @@ impl TypedValueParser for NameOrFile {
     }
 }
 
-/// Whether it can only be meant as a file: no workload's name has a slash or ends so.
+/// Returns true if `value` can only be a file: no workload's name has a slash or such an end.
 fn is_file(value: &OsStr) -> bool {
     let path = Path::new(value);
     let slash = value.as_encoded_bytes().contains(&b'/');

@@ -13,20 +13,18 @@ use std::time::Duration;
 pub const LONG_ABOUT: &str = "\
 Compare result files, or interleaved runs of two systems or commands
 
-  compare A.txt B.txt…           files of one number a line: ministat's report
-  compare A.json B.json…         files that `run --json` or `sweep --json` has written
+  compare A.txt B.txt…           files with one number per line: ministat's report
+  compare A.json B.json…         files that `run --json` or `sweep --json` wrote
   compare --workload W A B       two systems or presets (see `scalevm list`)
   compare --command 'A' 'B'      two shell commands, by how often each completes
-  compare --self-test […]        one of these against itself: this machine's false alarms
+  compare --self-test […]        one of these against itself: false alarms of this machine
 
-Systems, presets and commands are run in turn, A B A B …, and each run counts once:
-samples of one run share its luck and are not independent. The verdict is
-faster, slower, no difference shown (any is below the minimum effect), or
-inconclusive (need about k more runs), always of B against A.
+Systems, presets and commands run in turn, A B A B …, and each run counts once: samples of one run
+are not independent. The verdict on B against A is faster, slower, no difference shown (any
+difference is below the minimum effect), or inconclusive (need about k more runs).
 
-Exit codes: 0 the same or better, 1 slower, 2 bad usage or input, 3 inconclusive (a
-self-test: too many false alarms), 4 a task or command failed, 130 interrupted (the
-finished runs are judged).";
+Exit codes: 0 the same or better, 1 slower, 2 bad usage or input, 3 inconclusive (self-test: too
+many false alarms), 4 a task or command failed, 130 interrupted (the finished runs are judged).";
 
 /// `compare`.
 #[derive(Args)]
@@ -34,44 +32,44 @@ pub struct CompareArgs {
     /// Two or more files; or two systems, presets or commands (one with --self-test)
     #[arg(value_name = "A B")]
     pub operands: Vec<String>,
-    /// Operands are systems or presets that run this workload
+    /// Compare systems or presets that run this workload
     #[arg(long, value_name = "WORKLOAD", value_parser = choice::parser())]
     pub workload: Option<Choice>,
-    /// Operands are shell commands
+    /// Compare shell commands
     #[arg(long, conflicts_with = "workload")]
     pub command: bool,
     /// Compare one operand with itself [default: os, running mmap1]
     #[arg(long)]
     pub self_test: bool,
-    /// Runs of each side [default: 10; of each comparison of a self-test: 5]
+    /// Runs of each side [default: 10; in each comparison of a self-test: 5]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=10_000))]
     pub runs: Option<u32>,
-    /// Comparisons of a self-test
+    /// Number of comparisons in a self-test
     #[arg(long, value_name = "N", default_value_t = 20, requires = "self_test",
         value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub comparisons: u32,
     /// The smallest difference that matters [default: 1%; between simulated results 50%, as the
-    /// model ranks rates from 1.5 times apart on]
+    /// model ranks only rates that differ by a factor of 1.5 or more]
     #[arg(long, value_name = "PERCENT", value_parser = percentage, allow_hyphen_values = true)]
     pub minimum_effect: Option<f64>,
-    /// Treat each number of plain files as a run of its own and give a verdict
+    /// Treat each number in plain files as a separate run, and give a verdict
     #[arg(long, conflicts_with_all = ["command", "workload", "self_test"])]
     pub verdict: bool,
-    /// The numbers of plain files are times or costs: less is better, and is called faster
-    /// [default: of numbers with a unit of time, such as 1.5ms]
+    /// Treat the numbers in plain files as times or costs: lower is better, and is called faster
+    /// [default: numbers with a unit of time, such as 1.5ms]
     #[arg(long, conflicts_with_all = ["command", "workload", "self_test"])]
     pub lower_is_better: bool,
-    /// Print one JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     pub json: bool,
-    /// How tables look.
+    /// The format of tables.
     #[command(flatten)]
     pub format: FormatArgs,
-    /// Run this shell command before each run, untimed; before each execution of a command. Given
-    /// twice: for A, and for B
+    /// Run this shell command before each run, or before each execution of a compared command,
+    /// untimed. Given twice, the first is for A and the second for B
     #[arg(long, value_name = "COMMAND")]
     pub prepare: Vec<String>,
-    /// The same after each run
+    /// Run this shell command after each run, as with --prepare
     #[arg(long, value_name = "COMMAND")]
     pub cleanup: Vec<String>,
     /// How runs are made.
@@ -85,11 +83,11 @@ pub struct CompareArgs {
 /// How runs are made.
 #[derive(Args)]
 pub struct MeasuringArgs {
-    /// How many tasks
+    /// Number of tasks
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = tasks(),
         conflicts_with = "command")]
     pub tasks: u32,
-    /// The system of all operands; presets imply `hosted`
+    /// The system to run all operands on; presets imply `hosted`
     #[arg(long, value_name = "SYSTEM", conflicts_with = "command", value_parser = system())]
     pub on: Option<On>,
     /// Tasks are processes, each with its own address space (default)
@@ -98,11 +96,11 @@ pub struct MeasuringArgs {
     /// Tasks are threads in one address space
     #[arg(long, conflicts_with = "command")]
     pub threads: bool,
-    /// Intervals of a run before the one that counts; executions of a command before its first run
+    /// Intervals of each run to discard first; executions of a command before its first run
     /// [default: 1]
     #[arg(long, value_name = "N")]
     pub warmup: Option<u32>,
-    /// Length of a run [default: 1; simulated: 0.01]
+    /// Length of each run [default: 1; simulated: 0.01]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub duration: Option<Duration>,
     /// Pin tasks to hardware threads (default: to cores)
@@ -111,11 +109,11 @@ pub struct MeasuringArgs {
     /// Do not pin tasks
     #[arg(long, conflicts_with_all = ["smt", "command"])]
     pub no_affinity: bool,
-    /// Deal more than N tasks on hosted over N threads by a scheduler of ours, the build's
-    /// (default: each task is a thread)
+    /// On hosted, run more than N tasks on N threads, under the scheduler of the build (default:
+    /// each task is a thread)
     #[arg(long, value_name = "N", conflicts_with = "command", value_parser = cpus())]
     pub hosted_cpus: Option<u32>,
-    /// Whether results are kept.
+    /// Where results are kept.
     #[command(flatten)]
     pub keep: KeepArgs,
     /// The simulated machine.
@@ -132,7 +130,7 @@ pub struct TableArgs {
     /// Confidence level in percent: 80, 90, 95, 98, 99 or 99.5
     #[arg(short, long, value_name = "LEVEL", default_value = "95")]
     pub confidence: Confidence,
-    /// Column of the files that holds the numbers, from 1
+    /// Column of the files that holds the numbers, counted from 1
     #[arg(short = 'C', long, value_name = "N", default_value_t = 1,
         value_parser = clap::value_parser!(u16).range(1..))]
     pub column: u16,
@@ -145,13 +143,13 @@ pub struct TableArgs {
         default_value = " \t"
     )]
     pub delimiters: String,
-    /// Only the table: no plot, no difference
+    /// Print only the table: no plot, no difference
     #[arg(short = 'n', long)]
     pub table_only: bool,
-    /// No plot
+    /// Print no plot
     #[arg(short = 'A', long)]
     pub no_plot: bool,
-    /// A line of its own for each mean and deviation in the plot
+    /// Draw each mean and deviation on a separate line of the plot
     #[arg(short, long)]
     pub separate: bool,
     /// Width of the plot in characters
@@ -215,7 +213,7 @@ pub(super) fn percentage(text: &str) -> Result<f64, String> {
             100.0 * share
         )),
         Ok(percent) if (0.0..=1000.0).contains(&percent) => Ok(percent / 100.0),
-        _ => Err("expected a percentage from 0 to 1000, such as 1%".into()),
+        _ => Err("expected a percentage from 0 to 1000, e.g. 1%".into()),
     }
 }
 

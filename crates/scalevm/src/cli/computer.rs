@@ -8,16 +8,16 @@ use std::path::PathBuf;
 /// `calibrate`.
 #[derive(Args)]
 pub struct CalibrateArgs {
-    /// The profile's name
+    /// Name of the profile
     #[arg(long, value_name = "NAME", default_value = "this-computer", value_parser = name)]
     pub name: String,
-    /// The built-in machine that supplies the numbers this computer does not show
+    /// The built-in machine that supplies what cannot be measured on this computer
     #[arg(long, value_name = "MACHINE", default_value = NEAREST, value_parser = machines())]
     pub base: String,
-    /// Write the profile there (default: to stdout)
+    /// Write the profile to this file (default: to stdout)
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// A tenth of the rounds: quicker and noisier
+    /// Measure a tenth of the rounds: quicker and noisier
     #[arg(long)]
     pub quick: bool,
 }
@@ -26,15 +26,15 @@ pub struct CalibrateArgs {
 pub const DOCTOR_ABOUT: &str = "\
 Check whether this computer is fit for measurements, and say what to change
 
-One line for each thing looked at: `ok`; `unknown` if it cannot be seen from here; `advice`
-if figures would be better or more would be seen after a change; `change` if figures from
-here would be doubtful as it is. The command changes nothing itself. Exit code 3 if
-something has to be changed, or cannot be seen and might have to be; else 0.";
+Prints one line for each property of the computer: `ok`; `unknown` if the command cannot see it;
+`advice` if a change would improve figures or show more; `change` if figures would be doubtful
+without a change. The command itself changes nothing. Exit code 3 if a property needs a change, or
+cannot be seen and might need one; otherwise 0.";
 
 /// `doctor`.
 #[derive(Args)]
 pub struct DoctorArgs {
-    /// Print one JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     pub json: bool,
 }
@@ -53,7 +53,7 @@ fn machines() -> PossibleValuesParser {
 fn name(text: &str) -> Result<String, String> {
     let odd = |c: char| !(c.is_ascii_alphanumeric() || "-_.".contains(c));
     if text.is_empty() || text.contains(odd) {
-        Err("a name may contain only letters, digits, `-`, `_` and `.`".into())
+        Err("expected a name of letters, digits, `-`, `_` and `.`, e.g. xeon-2s".into())
     } else {
         Ok(text.to_owned())
     }

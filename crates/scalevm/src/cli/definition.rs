@@ -10,7 +10,7 @@ use std::path::PathBuf;
 /// `man`.
 #[derive(Args)]
 pub struct ManArgs {
-    /// Write a page for each command there (default: the main page to stdout)
+    /// Write a page for each command to this directory (default: the main page to stdout)
     #[arg(short, long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 }
@@ -18,7 +18,7 @@ pub struct ManArgs {
 /// `completions`.
 #[derive(Args)]
 pub struct CompletionsArgs {
-    /// For which shell
+    /// The shell
     pub shell: Shell,
 }
 

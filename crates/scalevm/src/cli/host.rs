@@ -10,10 +10,10 @@ pub struct HostArgs {
     /// A shared object with a test case
     #[arg(long, conflicts_with = "command", required_unless_present = "command")]
     pub object: Option<PathBuf>,
-    /// A command to run again and again
+    /// A command to run repeatedly
     #[arg(long, allow_hyphen_values = true)]
     pub command: Option<String>,
-    /// How many tasks
+    /// Number of tasks
     #[arg(long)]
     pub tasks: usize,
     /// Tasks are threads
@@ -25,7 +25,7 @@ pub struct HostArgs {
     /// Do not pin tasks
     #[arg(long)]
     pub no_affinity: bool,
-    /// The process that has started this one
+    /// The process that started this one
     #[arg(long)]
     pub parent: i32,
     /// Descriptor of the channel to it

@@ -10,54 +10,61 @@ use std::path::PathBuf;
 pub const LONG_ABOUT: &str = "\
 Run programs on scalevm's own kernel, under QEMU
 
-Without a program the terminal becomes that of a shell, busybox's: Ctrl-C goes to the program there, `exit` ends the \
-machine, and so does Ctrl-A followed by x. With a program, which is a static one of Linux's for x86-64, the machine \
-runs it and ends; its output is standard output, its exit code the command's. Ctrl-C ends the machine. A name without a \
-slash is one of busybox's programs, or one in /bin of --files. Standard input that is no terminal is read to its end before the \
-machine starts. Exit code 125 if the kernel panics, or the machine stops without a word.
+Without a program, the terminal runs busybox's shell: Ctrl-C goes to the program in the guest;
+`exit` ends the machine, as does Ctrl-A followed by x. With a program, a static Linux executable
+for x86-64, the machine runs it and ends; its output goes to standard output, and its exit code is
+the command's. Ctrl-C ends the machine. A name without a slash is one of busybox's programs, or one
+in /bin of --files. Standard input that is not a terminal is read to its end before the machine
+starts. Exit code 125 if the kernel panics, or the machine stops without giving a reason.
 
-The kernel is built when it is first needed.";
+The first use builds the kernel.";
 
 /// The beginning of `kernel compare --help`.
 const COMPARE_ABOUT: &str = "\
 Measure operations on scalevm's kernel and on Linux
 
-Both run the same static programs on the same emulated computer. Costs are instructions of one operation on one CPU, \
-counted by QEMU: the same in each run. Rates are by the clock, on 1 and 2 CPUs that run in parallel, and as noisy as this \
-computer. An operation that fails has no figure, and the reason is given.";
+Both run the same static programs on the same emulated computer. Costs are the instructions of one
+operation on one CPU, counted by QEMU: the same in each run. Rates are measured by the clock, on 1
+and 2 CPUs that run in parallel, and are as noisy as this computer. An operation that fails has no
+figure; the output gives the reason.";
 
 /// `kernel`.
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct KernelArgs {
-    /// What to do instead
+    /// The command to run instead of a program
     #[command(subcommand)]
     pub instead: Option<KernelCommand>,
-    /// How many CPUs
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
+    /// Number of CPUs
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(1..=64)
+    )]
     pub cpus: u32,
-    /// How much memory
+    /// Size of memory
     #[arg(long, value_name = "SIZE", default_value = "512M", value_parser = memory)]
     pub memory: u64,
-    /// Which build of scalevm's VM the kernel has (see `scalevm list`)
+    /// The build of the VM in scalevm's kernel (see `scalevm list`)
     #[arg(long, value_name = "PRESET", value_parser = preset())]
     pub vm: Option<Preset>,
-    /// Put the contents of DIR into the guest's root
+    /// Copy the contents of DIR into the guest's root directory
     #[arg(long, value_name = "DIR")]
     pub files: Option<PathBuf>,
     /// Add a disk for swap space
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub swap: Option<u64>,
-    /// Let time be the number of instructions: each run is the same
+    /// Count instructions as time, so that each run is the same
     #[arg(long)]
     pub icount: bool,
-    /// Name each system call that the kernel does not have, once, on the console
+    /// Report each unsupported system call once, on the console
     #[arg(long)]
     pub strict: bool,
-    /// Wait for gdb at port 1234
+    /// Wait for gdb on port 1234
     #[arg(long)]
     pub gdb: bool,
-    /// Boot this Linux image in place of scalevm's kernel
+    /// Boot this Linux image instead of scalevm's kernel
     #[arg(long, value_name = "VMLINUZ", conflicts_with_all = ["vm", "swap", "strict"])]
     pub linux: Option<PathBuf>,
     /// A static program and its arguments [default: a shell]
@@ -76,19 +83,19 @@ pub enum KernelCommand {
 /// `kernel compare`.
 #[derive(Args)]
 pub struct KernelCompareArgs {
-    /// The image of Linux [default: the one that crates/guests/linux.sh has fetched]
+    /// The Linux image [default: the one that crates/guests/linux.sh fetched]
     #[arg(long, value_name = "VMLINUZ")]
     pub linux: Option<PathBuf>,
-    /// Which build of scalevm's VM the kernel has (see `scalevm list`)
+    /// The build of the VM in scalevm's kernel (see `scalevm list`)
     #[arg(long, value_name = "PRESET", value_parser = preset())]
     pub vm: Option<Preset>,
-    /// Costs only, without rates
+    /// Measure only costs, not rates
     #[arg(long)]
     pub exact: bool,
-    /// Print one JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     pub json: bool,
-    /// How tables look.
+    /// The format of tables.
     #[command(flatten)]
     pub format: super::FormatArgs,
 }
@@ -97,7 +104,7 @@ const MIB: u64 = 1 << 20;
 
 fn memory(text: &str) -> Result<u64, String> {
     match size(text)? {
-        bytes if bytes < 32 * MIB => Err("a machine needs at least 32M".into()),
+        bytes if bytes < 32 * MIB => Err("expected at least 32M of memory".into()),
         bytes => Ok(bytes),
     }
 }
@@ -112,9 +119,7 @@ fn size(text: &str) -> Result<u64, String> {
     number
         .and_then(|number| number.checked_mul(1 << shift))
         .filter(|bytes| bytes.is_multiple_of(4096) && *bytes <= MIB * MIB)
-        .ok_or_else(|| {
-            "expected a size in whole pages of 4 KiB, such as 64M or 2G, and at most 1024G".into()
-        })
+        .ok_or_else(|| "expected a multiple of 4 KiB up to 1024G, e.g. 64M or 2G".into())
 }
 
 #[cfg(test)]

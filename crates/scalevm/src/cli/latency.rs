@@ -7,12 +7,12 @@ use workloads::Workload;
 
 /// The beginning of `latency --help`.
 pub const LONG_ABOUT: &str = "\
-Play a film beside a workload, and measure how late its frames are
+Measure how late the frames of a video player are while a workload runs
 
-The last of the tasks is a player: 60 times a second it sleeps until a frame is due, decodes it into a new buffer, \
-hands it on through a pipe, and wakes the waiting consumer. The others run the workload. A frame that is not \
-ready when the next is due is dropped. The film is played without the others first: the time that a frame \
-takes then is not their doing, and is subtracted.";
+The last task is a player: 60 times a second it sleeps until a frame is due, decodes the frame into
+a new buffer, passes it on through a pipe, and wakes the waiting consumer. The other tasks run the
+workload. A frame that is not ready when the next one is due is dropped. The film first plays
+without the other tasks: they do not cause the time that a frame takes then, which is subtracted.";
 
 /// `latency`.
 #[derive(Args)]
@@ -20,13 +20,13 @@ pub struct LatencyArgs {
     /// The workload of the other tasks
     #[arg(value_name = "WORKLOAD", value_parser = workload(), default_value = "build")]
     pub workload: &'static Workload,
-    /// How many tasks, the player among them
+    /// Number of tasks, including the player
     #[arg(short, long, value_name = "N", default_value_t = 2, value_parser = super::tasks())]
     pub tasks: u32,
-    /// Which build of scalevm's own VM (see `scalevm list`); implies `--on hosted` without --on
+    /// The build of scalevm's own VM (see `scalevm list`); implies `--on hosted` without --on
     #[arg(long, value_name = "PRESET", value_parser = preset())]
     pub vm: Option<Preset>,
-    /// How many frames the film has
+    /// Number of frames in the film
     #[arg(
         long,
         value_name = "N",

@@ -13,23 +13,29 @@ use std::time::Duration;
 /// `locks`.
 #[derive(Args)]
 pub struct LocksArgs {
-    /// Numbers of threads that meet at one lock [default: 1,2,4,8; simulated: powers of
-    /// two in a socket, then sockets, up to all CPUs]
+    /// Numbers of threads that contend for one lock [default: 1,2,4,8; simulated: powers of two
+    /// within a socket, then whole sockets, up to all CPUs]
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = threads())]
     pub threads: Vec<u32>,
-    /// How long each is measured alone, and with each number of threads [default: 0.3]
+    /// Length of each measurement, of one thread and of each number of threads [default: 0.3]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub duration: Option<Duration>,
-    /// Only these, or groups of them
-    #[arg(long, value_name = "NAME,…", value_delimiter = ',', value_parser = rows(), hide_possible_values = true)]
+    /// Measure only these, or these groups
+    #[arg(
+        long,
+        value_name = "NAME,…",
+        value_delimiter = ',',
+        value_parser = rows(),
+        hide_possible_values = true
+    )]
     pub only: Vec<String>,
-    /// Print one JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     pub json: bool,
-    /// How tables look.
+    /// The format of tables.
     #[command(flatten)]
     pub format: FormatArgs,
-    /// Where they are measured [default: hosted]
+    /// The system to run on [default: hosted]
     #[arg(long, value_name = "SYSTEM")]
     pub on: Option<LocksOn>,
     /// What simulated CPUs do.
@@ -43,21 +49,25 @@ pub struct LocksArgs {
 /// What simulated CPUs do between locking and unlocking, and until they lock again.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct LoadArgs {
-    /// Cache lines that the section writes [default: 2]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MOST_LINES as i64))]
+    /// Cache lines that the critical section writes [default: 2]
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u32).range(1..=MOST_LINES as i64)
+    )]
     pub lines: Option<u32>,
-    /// Nanoseconds that the section computes besides [default: 40]
+    /// Nanoseconds that the critical section computes [default: 40]
     #[arg(long, value_name = "NS", value_parser = nanoseconds)]
     pub section: Option<f64>,
-    /// Nanoseconds from unlocking to locking again, on average [default: 600]
+    /// Average time in nanoseconds from unlocking to locking again [default: 600]
     #[arg(long, value_name = "NS", value_parser = nanoseconds)]
     pub private: Option<f64>,
-    /// Which CPUs: one socket after the other (`pack`), or of each socket in turn (`spread`)
+    /// The CPUs to use: one socket after the other (`pack`), or each socket in turn (`spread`)
     /// [default: pack]
     #[arg(long, value_name = "PLACE", value_parser = place())]
     pub place: Option<Place>,
-    /// Delay accesses at random before the window that counts, so that a lock which is free only as
-    /// long as nothing disturbs its tasks is contended
+    /// Delay accesses at random during the warm-up, so that a lock that is free only while its
+    /// tasks run in step becomes contended
     #[arg(long)]
     pub disturb: bool,
 }
@@ -89,7 +99,7 @@ impl LoadArgs {
 fn nanoseconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(time) if (0.0..=1e6).contains(&time) => Ok(time),
-        _ => Err("expected a number of nanoseconds from 0 to 1000000".into()),
+        _ => Err("expected nanoseconds from 0 to 1000000, e.g. 40".into()),
     }
 }
 

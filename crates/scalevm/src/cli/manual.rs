@@ -6,7 +6,7 @@ pub struct Page {
     pub command: &'static str,
     /// Aims, each with the line that reaches it.
     pub examples: &'static [(&'static str, &'static str)],
-    /// Exit codes beside [`COMMON`].
+    /// Exit codes in addition to [`COMMON`].
     pub exits: &'static [(u8, &'static str)],
 }
 
@@ -27,7 +27,8 @@ const NO_STATUS: &[(u8, &str)] = &[
     FAILED,
     (
         125,
-        "The kernel panicked, or the machine stopped without a word. All other codes are the program's.",
+        "The kernel panicked, or the machine stopped without giving a reason. All other codes are \
+         the program's.",
     ),
 ];
 
@@ -53,7 +54,7 @@ pub const PAGES: &[Page] = &[
                 "scalevm sweep mmap1 --threads",
             ),
             (
-                "See why it does not:",
+                "See why it does not scale:",
                 "scalevm profile mmap1 --threads -t 4",
             ),
         ],
@@ -97,7 +98,7 @@ pub const PAGES: &[Page] = &[
                 "scalevm sweep page_fault1 --threads --json",
             ),
             (
-                "Two builds of our VM on a simulated machine:",
+                "Two builds of scalevm's own VM on a simulated machine:",
                 "scalevm sweep mmap1 --machine freebsd-96 --vm freebsd-di,scalevm",
             ),
         ],
@@ -122,7 +123,7 @@ pub const PAGES: &[Page] = &[
                 "scalevm compare before.txt after.txt",
             ),
             (
-                "Two builds of our VM, run in turn:",
+                "Two builds of scalevm's own VM, run in turn:",
                 "scalevm compare --workload mmap1 -t 2 freebsd-di scalevm",
             ),
             (
@@ -132,7 +133,7 @@ pub const PAGES: &[Page] = &[
         ],
         &[
             (1, "Slower."),
-            (3, "Inconclusive; of a self-test: too many false alarms."),
+            (3, "Inconclusive; in a self-test: too many false alarms."),
             FAILED,
         ],
     ),
@@ -160,7 +161,7 @@ pub const PAGES: &[Page] = &[
     ),
     page(
         "scalevm-latency",
-        &[("A film beside a build:", "scalevm latency build -t 4")],
+        &[("A film during a build:", "scalevm latency build -t 4")],
         &[FAILED],
     ),
     page(
@@ -183,12 +184,12 @@ pub const PAGES: &[Page] = &[
         "scalevm-predict",
         &[
             (
-                "What stands in for each published curve:",
+                "The preset and the machine that represent each published curve:",
                 "scalevm predict --list",
             ),
             ("The curves of one source:", "scalevm predict kogan-cna"),
             (
-                "While something is mended, without a look at the other half:",
+                "Only the sources that the simulator's authors may look at:",
                 "scalevm predict --half open",
             ),
         ],
@@ -197,7 +198,7 @@ pub const PAGES: &[Page] = &[
     page(
         "scalevm-scaling",
         &[(
-            "Three workloads, up to 96 CPUs:",
+            "Three workloads, on up to 96 CPUs:",
             "scalevm scaling mmap1 brk1 fork1 --cpus 1,8,96",
         )],
         &[FAILED],
@@ -214,7 +215,7 @@ pub const PAGES: &[Page] = &[
         "scalevm-campaign-run",
         &[
             (
-                "How far a campaign is:",
+                "The state of a campaign:",
                 "scalevm campaign run plan.toml --list",
             ),
             (
@@ -229,9 +230,9 @@ pub const PAGES: &[Page] = &[
         &[
             (
                 1,
-                "All points are done, and one of them says that something is broken or misses.",
+                "All points are done, and something is broken or misses in one of them.",
             ),
-            (4, "A point failed, or the engine did; the others are kept."),
+            (4, "A point or the engine failed; other results are kept."),
         ],
     ),
     page(
@@ -240,10 +241,7 @@ pub const PAGES: &[Page] = &[
             "All results as one file:",
             "scalevm campaign collect plan.toml -o all.jsonl",
         )],
-        &[(
-            1,
-            "One of the points says that something is broken or misses.",
-        )],
+        &[(1, "Something is broken or misses in one of the points.")],
     ),
     page(
         "scalevm-calibrate",
@@ -309,7 +307,7 @@ pub const PAGES: &[Page] = &[
     page(
         "scalevm-doctor",
         &[("Before measuring:", "scalevm doctor")],
-        &[(3, "Something is to be changed: figures would be doubtful.")],
+        &[(3, "A property needs a change: figures would be doubtful.")],
     ),
     page(
         "scalevm-kernel",

@@ -8,18 +8,19 @@ use std::path::PathBuf;
 
 /// The beginning of `predict --help`.
 pub const LONG_ABOUT: &str = "\
-Predict published curves, and compare
+Predict published curves and compare them with the measured ones
 
-For each curve of crates/studies/published whose kernel and machine something here stands in for: one time is
-fitted at the fewest tasks that were measured, and the other counts are simulated. Shown are the rate of
-the most tasks as predicted and as measured; the error, which is the median of |ln(predicted/measured)|
-over the counts above a quarter of the CPUs; the same of the Universal Scalability Law, fitted to the
-counts up to a quarter, and of perfect scaling; the knee (the fewest tasks with 90 % of the peak) as
-predicted and as measured; of a pair of kernels, after over before; what holds tasks up; and how far such
-a prediction may be off, if that is known. docs/results/predictions.md has the whole table.
+A preset and a machine profile represent the kernel and the machine of each curve in
+crates/studies/published. One time is fitted at the smallest number of tasks that was measured; the
+other numbers of tasks are simulated. The output has, for each curve: the rate of the most tasks,
+predicted and measured; the error, which is the median of |ln(predicted/measured)| over the numbers
+of tasks above a quarter of the CPUs; the same error for the Universal Scalability Law, fitted to
+the numbers up to a quarter, and for perfect scaling; the knee (the fewest tasks with 90 % of the
+peak), predicted and measured; for a pair of kernels, after over before; the bottleneck; and the
+band of such a prediction, if it is known. docs/results/predictions.md has the whole table.
 
-With --measured the curves are your own: the results of `scalevm sweep --json` (or a store), on a machine
-that `scalevm calibrate` has measured, or one that you name.
+With --measured the curves are your own: results of `scalevm sweep --json` (or a store), on a
+machine that `scalevm calibrate` measured, or one that you name.
 
 Exit codes: 0 no prediction misses its band, 1 one does, 2 bad usage or input, 4 a run failed, 130
 interrupted.";
@@ -27,36 +28,46 @@ interrupted.";
 /// `predict`.
 #[derive(Args)]
 pub struct PredictArgs {
-    /// Which sources, or single curves of them, as `--list` names them [default: all]
+    /// Sources, or single curves, as `--list` names them [default: all]
     #[arg(value_name = "SOURCE|CURVE")]
     pub which: Vec<String>,
-    /// Predict the curves in these results, a file or a store, in place of published ones
+    /// Predict the curves in these results (a file or a store) instead of published ones
     #[arg(long, value_name = "FILE|DIR", requires = "vm", conflicts_with_all = ["which", "half"])]
     pub measured: Option<PathBuf>,
-    /// The preset that stands in for the kernel of your results
+    /// The preset that represents the kernel of your results
     #[arg(long, value_name = "PRESET", requires = "measured")]
     pub vm: Option<Preset>,
-    /// Show what stands in for each, and run nothing
+    /// Show the preset and the machine that represent each, and run nothing
     #[arg(long, conflicts_with = "unscored")]
     pub list: bool,
-    /// Predict only: leave out what was measured
+    /// Only predict: leave out what was measured
     #[arg(long)]
     pub unscored: bool,
-    /// Only one half of the sources: those that may be looked at while something is mended, or
-    /// those held back
+    /// Predict only one half of the sources: those that the simulator's authors may look at while
+    /// they change it, or those that they may not
     #[arg(long, value_name = "HALF")]
     pub half: Option<Half>,
-    /// Counts of tasks of a curve that are simulated, beside the fewest and those on which the
-    /// predicted knee depends
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    /// Numbers of tasks to simulate on each curve, in addition to the smallest and to those on
+    /// which the predicted knee depends
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 4,
+        value_parser = clap::value_parser!(u32).range(1..=1000)
+    )]
     pub counts: u32,
-    /// Simulated runs of each count, each with the next seed
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    /// Simulated runs of each number of tasks, each with the next seed
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(1..=1000)
+    )]
     pub seeds: u32,
-    /// Print one JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     pub json: bool,
-    /// How tables look.
+    /// The format of tables.
     #[command(flatten)]
     pub format: FormatArgs,
     /// The simulated machine of your results.
@@ -67,8 +78,8 @@ pub struct PredictArgs {
 /// One of two parts of the sources, drawn by a hash of their names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Half {
-    /// Sources that may be looked at
+    /// Sources that the simulator's authors may look at
     Open,
-    /// Sources held back
+    /// Sources that they may not look at
     HeldBack,
 }

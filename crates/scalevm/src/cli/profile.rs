@@ -8,17 +8,19 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub const LONG_ABOUT: &str = "\
-Show where the tasks' time goes: busy stacks as a flame graph, waits as another, the locks \
-waited for with their callers, and one sentence that names the bottleneck.
+Show where time goes: flame graphs, locks, the bottleneck
 
-The workload runs twice: unwatched, for its rate, and watched. On os, busy cycles are sampled \
-and the kernel's lock tracepoints recorded on all CPUs, which needs root (or \
-CAP_PERFMON); without it, the profile shows what it can see, and says that the rest is unknown. Kernel writers \
-that spin before the tracepoints see them wait are counted from the samples, in a column of \
-their own. On hosted and sim our own lock profile, and the simulator's accounts, say the same; on kernel the guest's kernel \
-samples itself.
+The output has busy stacks as a flame graph, waits as another, the locks that tasks waited for with
+their callers, and one sentence that names the bottleneck.
 
---diff compares two profiles instead: what costs more is red, what costs less is blue.";
+The workload runs twice: unwatched, for its rate, and watched. On os, scalevm samples busy cycles
+and records the kernel's lock tracepoints on all CPUs, which needs root (or CAP_PERFMON). Without
+it, the profile shows what it can see and says that the rest is unknown. Kernel writers that spin
+before the tracepoints see them wait are counted from the samples, in a column of their own. On
+hosted and sim, scalevm's lock profile and the simulator's accounts say the same; on kernel, the
+guest's kernel samples itself.
+
+--diff compares two profiles instead: red costs more than before, blue costs less.";
 
 /// KiB of a page, as rings count them.
 const PAGE: u32 = 4;
@@ -29,24 +31,24 @@ pub struct ProfileArgs {
     /// The workload to profile.
     #[command(flatten)]
     pub what: Option<WorkloadArgs>,
-    /// How many tasks
+    /// Number of tasks
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = tasks())]
     pub tasks: u32,
-    /// Which build of scalevm's own VM (see `scalevm list`); implies `--on hosted` without --on
+    /// The build of scalevm's own VM (see `scalevm list`); implies `--on hosted` without --on
     #[arg(long, value_name = "PRESET", value_parser = preset())]
     pub vm: Option<Preset>,
-    /// Samples of busy CPUs a second [default: 997]
+    /// Samples per second of each busy CPU [default: 997]
     #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(1..=20_000))]
     pub frequency: Option<u32>,
-    /// KiB of the kernel's ring for each CPU, rounded up to a power of two; events that find no
-    /// room in it are lost [default: 2048]
+    /// KiB of the kernel's ring for each CPU, rounded up to a power of two; a full ring loses
+    /// events [default: 2048]
     #[arg(long, value_name = "KIB", value_parser = clap::value_parser!(u32).range(4..=1 << 20))]
     pub ring: Option<u32>,
-    /// Compare two profiles: directories that `profile` has written, or files of its JSON
+    /// Compare two profiles: directories that `profile` wrote, or files of its JSON
     #[arg(long, num_args = 2, value_names = ["BEFORE", "AFTER"], group = "WorkloadArgs")]
     pub diff: Vec<PathBuf>,
-    /// Where to put flame graphs and stacks [default: a new
-    /// profile-WORKLOAD-SYSTEM-N-threads or -processes, and with --json none]
+    /// The directory for flame graphs and stacks [default: a new
+    /// profile-WORKLOAD-SYSTEM-N-threads or -processes; with --json, none]
     #[arg(short, long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// The rest.

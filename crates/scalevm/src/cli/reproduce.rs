@@ -9,29 +9,29 @@ use studies::{SYSTEMS, System, find};
 pub const LONG_ABOUT: &str = "\
 Repeat the experiments of the case studies on simulated machines
 
-For each: the published figure, ours (the median over the random seeds of the simulation), the
-range over the corners, which are the extremes of a machine's unpublished properties (how long
-an owner keeps a line, and which CPU gets it next), the ratio, the expected error of such a
-prediction, whether it holds, and the seconds its runs took. Then scalevm's own design beside the
-one that the case study ended with, on 16, 96 and 384 CPUs. docs/studies has a page for each
+The output has, for each figure: the published value; the simulated one (the median over the random
+seeds of the simulation); its range over the extremes of the machine's unpublished properties (how
+long an owner keeps a line, and which CPU gets it next); the ratio; the expected error of such a
+prediction; the verdict; and the seconds its runs took. Then it compares scalevm's own design with
+the one that the case study ended with, on 16, 96 and 384 CPUs. docs/studies has a page for each
 case study.
 
-Exit codes: 0 all hold, 1 a figure misses, 2 bad usage or input, 4 a run failed (the figures
-made of it are left out), 130 interrupted.";
+Exit codes: 0 all figures hold, 1 a figure misses, 2 bad usage or input, 4 a run failed (its figures
+are left out), 130 interrupted.";
 
 /// `reproduce`.
 #[derive(Args)]
 pub struct ReproduceArgs {
-    /// Which systems [default: all]
+    /// Systems to reproduce [default: all]
     #[arg(value_name = "SYSTEM", value_parser = system())]
     pub systems: Vec<&'static System>,
-    /// Fewer and shorter runs: within two minutes
+    /// Make fewer and shorter runs: within two minutes
     #[arg(long)]
     pub quick: bool,
-    /// Print one JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     pub json: bool,
-    /// How tables look.
+    /// The format of tables.
     #[command(flatten)]
     pub format: FormatArgs,
     /// The simulated machine.

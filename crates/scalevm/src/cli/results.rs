@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// For commands that print tables.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct FormatArgs {
-    /// How tables are printed
+    /// The format of tables
     #[arg(
         long,
         value_name = "FORMAT",
@@ -18,13 +18,13 @@ pub struct FormatArgs {
     pub format: Format,
 }
 
-/// Whether results are kept, and under which name.
+/// Where results are kept, and under which name.
 #[derive(Args, Clone, Debug, Default)]
 pub struct KeepArgs {
-    /// Keep the results in this directory (see `scalevm history`); it is created if needed
+    /// Keep the results in this directory, created if needed (see `scalevm history`)
     #[arg(long, value_name = "DIR")]
     pub store: Option<PathBuf>,
-    /// Name the measured version, as by its commit [default: on os the kernel's release, else
+    /// Name of the measured version, e.g. its commit [default: on os the kernel's release, else
     /// scalevm's commit]
     #[arg(long, value_name = "NAME", value_parser = label)]
     pub label: Option<String>,
@@ -32,9 +32,9 @@ pub struct KeepArgs {
 
 fn label(text: &str) -> Result<String, String> {
     match text.trim() {
-        "" => Err("a label must not be empty".into()),
+        "" => Err("expected a label, e.g. a commit".into()),
         label if label.chars().any(char::is_control) => {
-            Err("a label must be a single line of printable text".into())
+            Err("expected one line of printable text, e.g. v6.18".into())
         }
         label => Ok(label.to_owned()),
     }

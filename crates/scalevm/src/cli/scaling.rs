@@ -9,14 +9,15 @@ use workloads::Workload;
 pub const LONG_ABOUT: &str = "\
 Measure how workloads scale on simulated machines
 
-For each workload, by processes and by threads: its rate at each number of tasks, that over the rate of
-one task, and the bottleneck from where it is less than 0.9 of linear. If the machine has too few CPUs
-for a number of tasks, sockets are added. docs/results/scaling.md has the tables.";
+The output has, for each workload, by processes and by threads: its rate at each number of tasks,
+that rate over the rate of one task, and the bottleneck from the number of tasks at which scaling
+falls below 0.9 of linear. If the machine has too few CPUs for a number of tasks, sockets are added.
+docs/results/scaling.md has the tables.";
 
 /// `scaling`.
 #[derive(Args)]
 pub struct ScalingArgs {
-    /// Which workloads [default: mmap1 mmap2 page_fault1 page_fault2 page_fault3 brk1 fork1 build]
+    /// Workloads [default: mmap1 mmap2 page_fault1 page_fault2 page_fault3 brk1 fork1 build]
     #[arg(value_name = "WORKLOAD", value_parser = workload())]
     pub workloads: Vec<&'static Workload>,
     /// Numbers of tasks
@@ -28,13 +29,13 @@ pub struct ScalingArgs {
         value_parser = super::tasks()
     )]
     pub cpus: Vec<u32>,
-    /// Processes only
+    /// Run only processes
     #[arg(long, conflicts_with = "threads")]
     pub processes: bool,
-    /// Threads only
+    /// Run only threads
     #[arg(long)]
     pub threads: bool,
-    /// Which builds of scalevm's own VM
+    /// Builds of scalevm's own VM
     #[arg(
         long,
         value_name = "PRESET,…",
@@ -43,14 +44,15 @@ pub struct ScalingArgs {
         value_parser = super::preset()
     )]
     pub vm: Vec<Preset>,
-    /// Windows of at least so long, four times that for 384 tasks [default: 0.4 ms]. Where tasks
-    /// back off for a millisecond, or queue for a lock, a short window sees no round of all tasks
+    /// Minimum length of a window in milliseconds; 384 tasks run four times as long [default: 0.4].
+    /// Where tasks back off for a millisecond, or queue for a lock, a short window does not include
+    /// a turn of each task
     #[arg(long, value_name = "MS")]
     pub at_least: Option<u32>,
-    /// Print one JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     pub json: bool,
-    /// How tables look.
+    /// The format of tables.
     #[command(flatten)]
     pub format: FormatArgs,
     /// The simulated machine.

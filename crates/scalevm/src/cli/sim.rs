@@ -16,7 +16,7 @@ pub struct SimArgs {
     /// The machine.
     #[command(flatten)]
     pub machine: MachineArgs,
-    /// Simulated runs a measurement, each with the next seed [default: 5]
+    /// Simulated runs per measurement, each with the next seed [default: 5]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub seeds: Option<u32>,
 }
@@ -24,19 +24,19 @@ pub struct SimArgs {
 /// A machine to simulate.
 #[derive(Args, Clone, Debug, Default)]
 pub struct MachineArgs {
-    /// Simulated machine: a name (see `scalevm list`) or a file; implies `--on sim` [default:
+    /// The simulated machine, a name (see `scalevm list`) or a file; implies `--on sim` [default:
     /// freebsd-96]
     #[arg(long, value_name = "NAME|FILE")]
     pub machine: Option<String>,
-    /// The simulated machine's sockets, cores in each, and threads of a core; implies `--on sim`
+    /// Sockets, cores per socket and threads per core, e.g. 2x24x2; implies `--on sim`
     #[arg(long, value_name = "SxCxT", value_parser = shape)]
     pub topology: Option<[usize; 3]>,
-    /// The simulated machine flushes the TLBs of other CPUs in so many nanoseconds and interrupts
-    /// none, as by AMD's INVLPGB (0: it interrupts them); implies `--on sim`
+    /// Flush the TLBs of other CPUs by broadcast, as with AMD's INVLPGB, which takes NS nanoseconds
+    /// and interrupts no CPU; with 0, flush by interrupts. Implies `--on sim`
     #[arg(long, value_name = "NS")]
     pub broadcast: Option<f64>,
-    /// One of the machine's four corners, combinations of extreme values of what is not published;
-    /// implies `--on sim`
+    /// Simulate one of the four combinations of extreme values of the machine's unpublished
+    /// properties; implies `--on sim`
     #[arg(long, value_name = "1-4", value_parser = clap::value_parser!(u8).range(1..=4))]
     pub corner: Option<u8>,
     /// The first seed [default: 1]
@@ -47,17 +47,17 @@ pub struct MachineArgs {
 /// The conditions of simulated runs.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct ConditionArgs {
-    /// Which CPUs the simulated machine's tasks take: one socket after the other (`pack`, as
-    /// will-it-scale pins tasks), or of each socket in turn (`spread`, as kernels place tasks)
-    /// [default: pack; with --no-affinity: spread]
+    /// The CPUs to use: one socket after the other (`pack`, as will-it-scale pins tasks), or each
+    /// socket in turn (`spread`, as kernels place tasks) [default: pack; with --no-affinity:
+    /// spread]
     #[arg(long, value_name = "PLACE", value_parser = place())]
     pub place: Option<Place>,
-    /// Fit the simulated time of a call, or of a fault, so that one task makes so many operations a
+    /// Fit the simulated time of a call, or of a fault, so that one task makes RATE operations per
     /// second
     #[arg(long, value_name = "RATE", value_parser = rate)]
     pub alone: Option<f64>,
-    /// Delay accesses of the simulated warm-up at random, so that a lock which is free only as long
-    /// as nothing disturbs its tasks is contended; for workloads whose iterations have one step
+    /// Delay accesses at random during the warm-up, so that a lock that is free only while its
+    /// tasks run in step becomes contended; for workloads whose iterations have one step
     #[arg(long)]
     pub disturb: bool,
 }
@@ -81,7 +81,7 @@ pub(super) fn place() -> impl TypedValueParser<Value = Place> {
 fn rate(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(rate) if rate > 0.0 && rate.is_finite() => Ok(rate),
-        _ => Err("expected a number of operations a second, such as 1605000".into()),
+        _ => Err("expected operations per second, e.g. 1605000".into()),
     }
 }
 
@@ -120,7 +120,7 @@ impl MachineArgs {
         self.seed.unwrap_or(1)
     }
 
-    /// Whether the options choose a simulated machine.
+    /// Returns true if the options choose a simulated machine.
     pub fn is_chosen(&self) -> bool {
         self.machine.is_some()
             || self.topology.is_some()
@@ -161,7 +161,7 @@ fn shape(text: &str) -> Result<[usize; 3], String> {
         Ok(&[sockets, cores, threads]) if sockets * cores * threads > 0 => {
             Ok([sockets, cores, threads])
         }
-        _ => Err("expected sockets, cores and threads, such as 2x24x2".into()),
+        _ => Err("expected SOCKETSxCORESxTHREADS, e.g. 2x24x2".into()),
     }
 }
 

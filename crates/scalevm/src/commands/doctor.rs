@@ -60,7 +60,7 @@ fn sentence(findings: &[Finding]) -> String {
     let open = names(&|one| one.is_doubtful());
     if !open.is_empty() {
         let open = open.join(", ");
-        return format!("It is not known whether one can measure here: {open} cannot be seen.");
+        return format!("Figures from here may be doubtful: {open} cannot be seen.");
     }
     let unknown = match names(&|one| one.state == State::Unknown) {
         none if none.is_empty() => String::new(),
@@ -68,8 +68,8 @@ fn sentence(findings: &[Finding]) -> String {
     };
     let better = match names(&|one| one.state == State::Advice).len() {
         0 => String::new(),
-        1 => "; one thing could be better".to_owned(),
-        count => format!("; {count} things could be better"),
+        1 => "; one property could be better".to_owned(),
+        count => format!("; {count} properties could be better"),
     };
-    format!("One can measure here{unknown}{better}.")
+    format!("This computer is fit for measurements{unknown}{better}.")
 }

@@ -20,7 +20,7 @@ pub fn run(args: &HistoryArgs) -> Result<u8, Failure> {
     let mut history = gather(&store);
     if history.cut_short > 0 {
         eprintln!(
-            "scalevm: {} that did not end left out",
+            "scalevm: left out {} that did not end",
             count(history.cut_short, "run")
         );
     }

@@ -136,7 +136,9 @@ fn workload(args: &WorkloadArgs, on: On) -> Result<Opened, Failure> {
         (Some(choice), _) => chosen(choice, on),
         (None, Some(_)) if on != On::Os => Err(needs_os("--command")),
         (None, Some(command)) => own::repeat(command),
-        (None, None) => Err(Failure::Unavailable("which workload?".into())),
+        (None, None) => Err(Failure::Unavailable(
+            "expected a workload, e.g. mmap1 (see `scalevm list`)".into(),
+        )),
     }
 }
 
@@ -171,7 +173,7 @@ fn tell_if_crowded(system: &System, plan: &Plan) {
         }
     };
     eprintln!(
-        "scalevm: note: {} tasks share {shared}; the scheduler \"{scheduler}\" deals them out",
+        "scalevm: note: {} tasks share {shared} under the scheduler \"{scheduler}\"",
         plan.tasks
     );
 }
@@ -206,7 +208,8 @@ fn warn_if_noisy(span: Duration, machine: Option<&Environment>) {
     };
     if let Some(load) = load.filter(|load| !load.quiet()) {
         eprintln!(
-            "scalevm: warning: others use {:.2} and the hypervisor takes {:.2} of {}: figures will be noisy (see `scalevm doctor`)",
+            "scalevm: warning: others use {:.2} and the hypervisor takes {:.2} of {}: figures will \
+             be noisy (see `scalevm doctor`)",
             load.foreign,
             load.steal,
             count(load.cpus, "CPU")

@@ -65,9 +65,10 @@ pub fn run() -> Result<u8, Failure> {
         "Why is munmap single-threaded, and what can we do about it?\n\n\
          {}: {}, by 1, 2, … processes.\n\
          os            this computer's kernel\n\
-         freebsd-di    our VM with FreeBSD's delayed invalidation: one mutex around each munmap\n\
-         freebsd-epoch our VM with epochs in its place; swap is still counted in one place\n\
-         scalevm       our own design: epochs, and swap reserved per CPU\n\
+         freebsd-di    scalevm's VM with FreeBSD's delayed invalidation: one mutex around each \
+         munmap\n\
+         freebsd-epoch scalevm's VM with epochs in its place; swap is still counted in one place\n\
+         scalevm       scalevm's own design: epochs, and swap reserved per CPU\n\
          Policies of all three are chosen at run time, at the same cost.\n",
         workload.name, workload.description
     );

@@ -15,7 +15,7 @@ const SHOWN: f64 = 0.001;
 /// words.
 pub fn corners([low, high]: [f64; 2]) -> String {
     format!(
-        "{}–{} over the corners of one-way latency and arbitration",
+        "{}–{} over the extremes of one-way latency and arbitration",
         short(low),
         short(high)
     )
@@ -38,7 +38,8 @@ pub fn print(plan: &Plan, target: &Simulated, attribution: &Attribution, range: 
         String::new()
     };
     println!(
-        "\nThe tasks' time: {} waiting for lines, {} spinning, {} in interrupts, {} waiting for memory, {} blocked{queued}",
+        "\nThe tasks' time: {} waiting for lines, {} spinning, {} in interrupts, {} waiting for \
+         memory, {} blocked{queued}",
         percent(*lines_wait),
         percent(*spinning),
         percent(*interrupts),
@@ -86,7 +87,12 @@ fn table(kind: &str, hold: &str, shares: &[&Share]) -> Table {
 /// Prints the same as one line of JSON.
 pub fn print_json(plan: &Plan, target: &Simulated, attribution: &Attribution, range: [f64; 2]) {
     let rows = |shares: &[Share]| -> Vec<Value> {
-        let row = |one: &Share| json!({ "what": one.what, "wait": one.wait, "hold": one.hold, "spin": one.spin, "count": one.count, "contended": one.contended });
+        let row = |one: &Share| {
+            json!({
+                "what": one.what, "wait": one.wait, "hold": one.hold, "spin": one.spin,
+                "count": one.count, "contended": one.contended,
+            })
+        };
         shares.iter().map(row).collect()
     };
     let line = json!({

@@ -8,15 +8,15 @@ use stats::shortened;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// How tables are printed.
+/// The format of tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// For people, with the text beside them
+    /// For people, with the text around the tables
     #[default]
     Text,
-    /// Tables of Markdown only; other text goes to standard error
+    /// Only Markdown tables; other text goes to standard error
     Markdown,
-    /// The same as comma-separated values, with plain numbers
+    /// Only comma-separated values, with plain numbers; other text goes to standard error
     Csv,
 }
 

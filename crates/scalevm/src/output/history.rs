@@ -26,7 +26,8 @@ pub fn print(series: &Series, lines: &[Line<'_>], shifts: &[Shift<'_>]) {
     };
     if lines.iter().any(drifting) {
         println!(
-            "caution: the runs of a label and the one before were not made in turn: a drift of the machine counts as a change"
+            "caution: the runs of different labels were not interleaved: a drift of the machine \
+             counts as a change"
         );
     }
     print_shifts(series, lines, shifts);
@@ -217,7 +218,11 @@ pub fn print_json(key: &Key, lines: &[Line<'_>], shifts: &[Shift<'_>]) {
             "low": line.median.low,
             "high": line.median.high,
             "level": line.median.level,
-            "of": match line.of { Of::Runs(_) => "runs", Of::Samples(_) => "samples", Of::Seeds(_) => "seeds" },
+            "of": match line.of {
+                Of::Runs(_) => "runs",
+                Of::Samples(_) => "samples",
+                Of::Seeds(_) => "seeds",
+            },
             "runs": line.runs.iter().map(|run| json!({
                 "time": run.time,
                 "average": run.figure,

@@ -8,7 +8,7 @@ use std::time::Duration;
 /// Prints it in a few lines, times in milliseconds.
 pub fn print(plan: &Plan, late: &Lateness) {
     let others = plan.tasks - 1;
-    println!("testcase:a film beside {others} × {}", plan.workload.name());
+    println!("testcase:a film during {others} × {}", plan.workload.name());
     let frame = 1e3 * seconds(Duration::from_nanos(workloads::PERIOD));
     let alone = 1e3 * seconds(late.idle);
     println!("alone a frame takes {alone:.3} ms of {frame:.3}");

@@ -79,8 +79,11 @@ fn price(cost: f64) -> String {
     const NOISE: f64 = 0.02;
     match cost {
         NOISE.. => format!("watching costs {:.0} %", 100.0 * cost),
-        _ if cost > -NOISE => "the cost of watching is less than the difference of two runs".to_owned(),
-        _ => "the two runs differ by more than the cost of watching, which is not known: the machine was not quiet"
+        _ if cost > -NOISE => {
+            "the cost of watching is less than the difference of two runs".to_owned()
+        }
+        _ => "the two runs differ by more than the cost of watching, which is not known: the \
+              machine was not quiet"
             .to_owned(),
     }
 }

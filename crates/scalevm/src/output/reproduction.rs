@@ -43,9 +43,9 @@ fn table(rows: &[&Row]) -> Table {
     let mut table = with_header([
         "figure",
         "published or aim",
-        "ours",
+        "simulated",
         "seeds",
-        "corners",
+        "extremes",
         "ratio",
         "band",
         "verdict",
@@ -135,7 +135,9 @@ pub fn print_json(system: &System, lab: &Lab, rows: &[Row]) {
             "corners_low": low,
             "corners_high": high,
             "ratio": row.ratio(),
-            "band": band.map(|band| json!({ "kind": band.kind, "low": band.low, "high": band.high })),
+            "band": band.map(|band| {
+                json!({ "kind": band.kind, "low": band.low, "high": band.high })
+            }),
             "words": words,
             "verdict": match row.verdict() {
                 Verdict::Holds => "holds",

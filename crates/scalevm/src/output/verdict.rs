@@ -106,7 +106,8 @@ pub fn print(comparison: &Comparison<'_>) {
     );
     if !comparison.interleaved {
         println!(
-            "{:<15} the runs are not known to be interleaved: a drift of the machine counts as a difference",
+            "{:<15} the runs are not known to be interleaved: a drift of the machine counts as a \
+             difference",
             "caution"
         );
     }

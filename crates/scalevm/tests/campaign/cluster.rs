@@ -140,11 +140,15 @@ impl Cluster {
         let mut text = format!(
             "ClusterName={}\nSlurmctldHost={host}(127.0.0.1)\nSlurmctldPort={}\n\
              SlurmUser={user}\nSlurmdUser={user}\n\
-             AuthType=auth/munge\nCredType=cred/munge\nAuthInfo=socket={here}/run/munge.socket,cred_expire=5\n\
+             AuthType=auth/munge\nCredType=cred/munge\n\
+             AuthInfo=socket={here}/run/munge.socket,cred_expire=5\n\
              CommunicationParameters=NoInAddrAny,NoCtldInAddrAny,DisableIPv6\n\
-             ProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\nJobAcctGatherType=jobacct_gather/none\n\
-             AccountingStorageType=accounting_storage/none\nMpiDefault=none\nSwitchType=switch/none\n\
-             SelectType=select/cons_tres\nSelectTypeParameters=CR_CPU\nSchedulerType=sched/backfill\n\
+             ProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\n\
+             JobAcctGatherType=jobacct_gather/none\n\
+             AccountingStorageType=accounting_storage/none\n\
+             MpiDefault=none\nSwitchType=switch/none\n\
+             SelectType=select/cons_tres\nSelectTypeParameters=CR_CPU\n\
+             SchedulerType=sched/backfill\n\
              SchedulerParameters=sched_interval=1,bf_interval=1\nJobRequeue=1\nReturnToService=2\n\
              SlurmdTimeout=10\nSlurmctldTimeout=10\nKillWait=2\nSlurmdParameters=config_overrides\n\
              StateSaveLocation={here}/state\nSlurmdSpoolDir={here}/spool.%n\n\
@@ -157,7 +161,8 @@ impl Cluster {
             let port = free_port();
             writeln!(
                 text,
-                "NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=2 RealMemory=500"
+                "NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=2 \
+                 RealMemory=500"
             )
             .expect("a string");
         }

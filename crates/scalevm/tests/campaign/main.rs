@@ -127,7 +127,7 @@ fn a_point_that_makes_no_sense_is_named_before_any_runs() {
         ),
         (
             "[[part]]\ncommand = \"doctor\"",
-            "this command cannot be part of a campaign",
+            "expected a command that simulates, e.g. run",
         ),
         ("part = 3", "`part` is not a list of parts"),
     ] {
@@ -146,7 +146,8 @@ fn a_point_that_makes_no_sense_is_named_before_any_runs() {
 fn a_failed_point_is_told_and_the_others_are_kept() {
     let place = Scratch::folder("campaign-failed");
     // A machine's file is looked for in the plan's directory, when the point runs.
-    let plan = "[[part]]\ncommand = \"run\"\nargs = \"mmap1\"\nmachine = [\"./none.toml\", \"pc-16c32t\"]\n\
+    let plan = "[[part]]\ncommand = \"run\"\nargs = \"mmap1\"\nmachine = [\"./none.toml\", \
+                \"pc-16c32t\"]\n\
                 seeds = 1\nduration = 0.001";
     let path = place.write("plan.toml", plan);
     let (_, stderr) = run(4, &["campaign", "run", &path]);
@@ -165,7 +166,8 @@ fn a_failed_point_is_told_and_the_others_are_kept() {
 #[test]
 fn slurm_runs_a_campaign_of_which_a_node_dies() {
     let place = Scratch::folder("campaign-slurm");
-    let plan = "[[part]]\ncommand = \"run\"\nargs = [\"mmap1\", \"brk1\"]\nvm = [\"freebsd-di\", \"scalevm\"]\n\
+    let plan = "[[part]]\ncommand = \"run\"\nargs = [\"mmap1\", \"brk1\"]\nvm = [\"freebsd-di\", \
+                \"scalevm\"]\n\
                 machine = \"pc-16c32t\"\ntasks = 2\nseeds = 1\nduration = 0.002\nseed = [";
     let seeds: Vec<String> = (1..=50).map(|seed| seed.to_string()).collect();
     let plan = place.write("plan.toml", &format!("{plan}{}]", seeds.join(",")));

@@ -4,7 +4,7 @@
 //! number stands ([`number`]):
 //!
 //! ```markdown
-//! <!-- of: scalevm check conflicts --vm freebsd-di --json | record=summary apart.free -->550<!-- end -->
+//! <!-- of: scalevm check conflicts --json | record=summary apart.free -->550<!-- end -->
 //! ```
 //!
 //! Such a command takes seconds, and prints the same on every computer. The test runs it and
@@ -13,8 +13,8 @@
 //! Output that takes minutes, or depends on the computer, is in `docs/results` ([`results`]). It is
 //! only written: by `./pages`, which writes all figures.
 //!
-//! `tests/costs.rs` of `vm` and of `baselines` hold and write the figures of `docs/costs.md`. Besides, a
-//! page may link to and name only files that exist, and the book has all pages.
+//! `tests/costs.rs` of `vm` and of `baselines` hold and write the figures of `docs/costs.md`.
+//! Besides, a page may link to and name only files that exist, and the book has all pages.
 
 mod blocks;
 mod number;

@@ -33,8 +33,9 @@ fn named(page: &str) -> impl Iterator<Item = &str> {
 #[test]
 fn what_a_page_names_is_looked_for() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let page = "[a](Cargo.toml) [b](gone.md#part) [c](https://d.example) [d](#part) `crates/gone.rs` \
-                `docs/*.md` `cargo run`\n[e]: tests/pages/paths.rs\n[f]: gone.rs\n";
+    let page = "[a](Cargo.toml) [b](gone.md#part) [c](https://d.example) [d](#part) \
+                `crates/gone.rs` `docs/*.md` `cargo run`\n[e]: tests/pages/paths.rs\n[f]: \
+                gone.rs\n";
     let expected = ["gone.md", "gone.rs", "crates/gone.rs"];
     assert_eq!(missing(page, root, root), expected);
 }

@@ -26,10 +26,16 @@ type Page = (
     &'static [(&'static str, &'static str, Shown)],
 );
 
-const BY_PROCESSES: &str = "scalevm scaling mmap1 page_fault1 page_fault3 brk1 fork1 --cpus 1,16,96,384 --processes --vm linux-6.12,freebsd-14,openbsd-7.6,scalevm --json";
-const BY_THREADS: &str = "scalevm scaling mmap1 page_fault1 page_fault3 brk1 fork1 --cpus 1,16,96,384 --threads --vm linux-6.12,freebsd-14,openbsd-7.6,scalevm --json";
-const LONGER_BY_PROCESSES: &str = "scalevm scaling fork1 --cpus 16,96 --processes --at-least 10 --vm freebsd-14,openbsd-7.6 --json";
-const LONGER_BY_THREADS: &str = "scalevm scaling page_fault1 page_fault3 fork1 --cpus 16,96 --threads --at-least 10 --vm freebsd-14,openbsd-7.6 --json";
+const BY_PROCESSES: &str = "scalevm scaling mmap1 page_fault1 page_fault3 brk1 fork1 --cpus \
+                            1,16,96,384 --processes --vm linux-6.12,freebsd-14,openbsd-7.6,scalevm \
+                            --json";
+const BY_THREADS: &str = "scalevm scaling mmap1 page_fault1 page_fault3 brk1 fork1 --cpus \
+                          1,16,96,384 --threads --vm linux-6.12,freebsd-14,openbsd-7.6,scalevm \
+                          --json";
+const LONGER_BY_PROCESSES: &str = "scalevm scaling fork1 --cpus 16,96 --processes --at-least 10 \
+                                   --vm freebsd-14,openbsd-7.6 --json";
+const LONGER_BY_THREADS: &str = "scalevm scaling page_fault1 page_fault3 fork1 --cpus 16,96 \
+                                 --threads --at-least 10 --vm freebsd-14,openbsd-7.6 --json";
 
 /// All pages but `by-hand.md`, which nothing writes.
 const PAGES: [Page; 9] = [
@@ -42,7 +48,8 @@ const PAGES: [Page; 9] = [
     (
         "kernels",
         "Four kernels' designs on 1 to 384 CPUs",
-        "Simulated: thousands of operations a second, and what holds them up. [Which kernel holds you up](../which-kernel.md) says\n\
+        "Simulated: thousands of operations a second, and what holds them up. [Which kernel holds \
+         you up](../which-kernel.md) says\n\
          how to read them. A share above 100 % is a wait that goes on when the window ends.",
         &[
             ("Processes: rates", BY_PROCESSES, Rates),
@@ -70,7 +77,8 @@ const PAGES: [Page; 9] = [
     (
         "scaling",
         "How scalevm scales",
-        "Simulated: thousands of operations a second by the number of tasks. –: not run, since it takes tens of minutes. [How it\n\
+        "Simulated: thousands of operations a second by the number of tasks. –: not run, since it \
+         takes tens of minutes. [How it\n\
          scales](../scaling.md) says what the machines are, and what the bottlenecks.",
         &[
             (
@@ -85,15 +93,17 @@ const PAGES: [Page; 9] = [
             ),
             (
                 "freebsd-di",
-                "scalevm scaling mmap1 page_fault1 build --cpus 1,16,96 --processes --vm freebsd-di --json",
+                "scalevm scaling mmap1 page_fault1 build --cpus 1,16,96 --processes --vm \
+                 freebsd-di --json",
                 Rates,
             ),
         ],
     ),
     (
         "kernel",
-        "scalevm's kernel beside Linux",
-        "Instructions of an operation in a guest. [The kernel](../kernel.md#beside-linux) says how they are counted.",
+        "scalevm's kernel compared with Linux",
+        "Instructions of an operation in a guest. [The kernel](../kernel.md#compared-with-linux) \
+         says how they are counted.",
         &[(
             "Costs",
             "scalevm kernel compare --exact --format markdown",
@@ -103,16 +113,19 @@ const PAGES: [Page; 9] = [
     (
         "locks",
         "Locks on simulated machines",
-        "[Locks on simulated machines](../simulator/locks.md) says what the columns mean, and what was expected.",
+        "[Locks on simulated machines](../simulator/locks.md) says what the columns mean, and what \
+         was expected.",
         &[
             (
                 "Two sockets: freebsd-96",
-                "scalevm locks --on sim --machine freebsd-96 --threads 1,2,4,8,16,24,48,96 --seeds 3",
+                "scalevm locks --on sim --machine freebsd-96 --threads 1,2,4,8,16,24,48,96 --seeds \
+                 3",
                 Text,
             ),
             (
                 "Eight sockets: xeon-8s",
-                "scalevm locks --on sim --machine xeon-8s --threads 1,2,4,8,10,20,40,80,160 --seeds 3 --only ticket,proportional,conbo,mcs,clh,k42,qspinlock,cna",
+                "scalevm locks --on sim --machine xeon-8s --threads 1,2,4,8,10,20,40,80,160 \
+                 --seeds 3 --only ticket,proportional,conbo,mcs,clh,k42,qspinlock,cna",
                 Text,
             ),
         ],
@@ -120,7 +133,8 @@ const PAGES: [Page; 9] = [
     (
         "presets",
         "What each preset takes, operation by operation",
-        "[What each preset takes](../baselines.md) explains the operations and the names. `scalevm check locks` prints the tables\n\
+        "[What each preset takes](../baselines.md) explains the operations and the names. `scalevm \
+         check locks` prints the tables\n\
          of all presets, in seconds.",
         &[(
             "The presets of today",
@@ -137,7 +151,9 @@ const PAGES: [Page; 9] = [
     (
         "races",
         "Planted bugs that the search finds",
-        "[Checking on simulated machines](../simulator/checking.md#check-races-schedules-that-break-something) says what is\n\
+        "[Checking on simulated \
+         machines](../simulator/checking.md#check-races-schedules-that-break-something) says what \
+         is\n\
          searched, and how.",
         &[(
             "All planted bugs",
@@ -148,8 +164,10 @@ const PAGES: [Page; 9] = [
     (
         "case-studies",
         "The case studies' figures, repeated",
-        "*published or aim*: the published figure; ≥ and ≤ mark an aim, or the range that stands for words. The width of a band\n\
-         was set beforehand for each kind of prediction. [The case studies](../studies/README.md) list the systems (S1 to S21) and\n\
+        "*published or aim*: the published figure; ≥ and ≤ mark an aim, or the range that stands \
+         for words. The width of a band\n\
+         was set beforehand for each kind of prediction. [The case studies](../studies/README.md) \
+         list the systems (S1 to S21) and\n\
          explain each miss.",
         &[(
             "All systems",

@@ -84,8 +84,10 @@ fn cell(line: &Value, key: &str) -> Option<String> {
 #[test]
 fn runs_are_rows_and_tasks_are_columns() {
     let line = |workload: &str, vm: &str, tasks: u64, rate: f64| {
-        let line = serde_json::json!({ "workload": workload, "mode": "threads", "vm": vm, "tasks": tasks,
-                                       "rate": rate, "bottleneck": format!("{vm} at {tasks}") });
+        let line = serde_json::json!({
+            "workload": workload, "mode": "threads", "vm": vm, "tasks": tasks, "rate": rate,
+            "bottleneck": format!("{vm} at {tasks}"),
+        });
         format!("{line}\n")
     };
     let one = line("brk1", "a", 1, 4e6) + &line("brk1", "a", 2, 5e5);

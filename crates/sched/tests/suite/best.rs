@@ -235,7 +235,7 @@ fn a_short_sleep_is_no_advantage() {
     };
     finish(&sim, vec![(0, Box::new(hog)), (0, Box::new(cheat))]);
     let [hog, cheat] = [0, 1].map(|i| work[i].load(Ordering::Relaxed));
-    assert!(cheat < hog * 11 / 10, "{cheat} steps beside {hog}");
+    assert!(cheat < hog * 11 / 10, "{cheat} steps against {hog}");
 }
 
 /// All tasks begin on CPU 0; as many CPUs compute them.

@@ -26,7 +26,7 @@ pub struct Key {
     pub workload: String,
     /// The system: `os`, `hosted`, `sim`.
     pub on: String,
-    /// The preset of our VM; `null` on `os`.
+    /// The preset of scalevm's own VM; `null` on `os`.
     pub vm: Option<String>,
     /// The machine in brief: a simulated machine's name and shape, or the CPUs.
     pub machine: String,
@@ -78,7 +78,7 @@ impl Key {
                 None => {
                     let here = machine.map_or("unknown machine".into(), here);
                     match subject.cpus {
-                        Some(cpus) => format!("{here}, {cpus} CPUs of ours"),
+                        Some(cpus) => format!("{here}, {cpus} hosted CPUs"),
                         None => here,
                     }
                 }

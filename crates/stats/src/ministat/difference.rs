@@ -51,7 +51,7 @@ impl Confidence {
 
 /// The error for a number that is no confidence level of ministat.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a confidence level; use one of 80, 90, 95, 98, 99, 99.5")]
+#[error("expected a confidence level (80, 90, 95, 98, 99 or 99.5), found `{0}`")]
 pub struct UnknownConfidence(String);
 
 impl FromStr for Confidence {
@@ -166,7 +166,7 @@ mod tests {
             "97".parse::<Confidence>()
                 .unwrap_err()
                 .to_string()
-                .contains("`97` is not a confidence level")
+                .ends_with("found `97`")
         );
         assert!("often".parse::<Confidence>().is_err());
     }

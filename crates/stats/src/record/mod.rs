@@ -40,7 +40,7 @@ pub struct Subject {
     pub workload: String,
     /// The system: `os`, `hosted`, `sim`, `kernel`.
     pub on: String,
-    /// The preset of our VM; `null` on `os`.
+    /// The preset of scalevm's own VM; `null` on `os`.
     pub vm: Option<String>,
     /// Tasks at work together.
     pub tasks: u32,

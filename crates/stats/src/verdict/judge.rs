@@ -270,7 +270,8 @@ mod tests {
         for (a, b) in [([1e-200; 3], [1e200; 3]), ([1e200; 3], [1e-200; 3])] {
             assert_eq!(
                 error(&a, &b),
-                "runs of 1e-200 and 1e200 cannot be compared: their ratio is beyond the range of numbers"
+                "runs of 1e-200 and 1e200 cannot be compared: their ratio is beyond the range of \
+                 numbers"
             );
         }
         let rule = Rule {

@@ -164,7 +164,8 @@ pub enum RunsError {
     },
     /// Two runs have no ratio, because it is beyond the largest number or the smallest.
     #[error(
-        "runs of {low:e} and {high:e} cannot be compared: their ratio is beyond the range of numbers"
+        "runs of {low:e} and {high:e} cannot be compared: their ratio is beyond the range of \
+         numbers"
     )]
     TooFarApart {
         /// The lowest run of one side.
@@ -173,9 +174,7 @@ pub enum RunsError {
         high: f64,
     },
     /// The minimum effect is not a share.
-    #[error(
-        "a minimum effect of {0} is not a share: it must be a number from 0 up, such as 0.01 for 1 %"
-    )]
+    #[error("expected a minimum effect of 0 or more, e.g. 0.01 for 1 %, found {0}")]
     MinimumEffect(f64),
 }
 

@@ -106,7 +106,8 @@ fn a_made_up_machine_is_read_field_by_field() {
         ("proc/sys/kernel/version".into(), "#1\n"),
         (
             "proc/cpuinfo".into(),
-            "model\t\t: 85\nmodel name\t: A: CPU\ncpu family\t: 6\nstepping\t: 7\nflags\t\t: fpu hypervisor\n",
+            "model\t\t: 85\nmodel name\t: A: CPU\ncpu family\t: 6\nstepping\t: 7\nflags\t\t: fpu \
+             hypervisor\n",
         ),
         (format!("{cpu}/online"), "0-1,4\n"),
         (format!("{cpu}/vulnerabilities/meltdown"), "Not affected\n"),

@@ -59,7 +59,11 @@ fn lines_have_the_documented_fields() {
     let lines: Vec<_> = text.lines().collect();
     assert_eq!(
         lines[0],
-        r#"{"kind":"sample","workload":"mmap1","on":"hosted","vm":"freebsd-di","tasks":2,"mode":"processes","profile":null,"topology":null,"seed":7,"unit":"ops/s","sample":1,"min":80.0,"max":120.0,"total":200.0,"average":100.0,"seconds":1.25}"#
+        concat!(
+            r#"{"kind":"sample","workload":"mmap1","on":"hosted","vm":"freebsd-di","tasks":2,"#,
+            r#""mode":"processes","profile":null,"topology":null,"seed":7,"unit":"ops/s","#,
+            r#""sample":1,"min":80.0,"max":120.0,"total":200.0,"average":100.0,"seconds":1.25}"#
+        )
     );
     let summary: serde_json::Value = serde_json::from_str(lines[2]).unwrap();
     let field = |name: &str| summary[name].as_f64().unwrap();
@@ -216,10 +220,14 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_measurement_survives_the_round_trip(counts in proptest::collection::vec(0..u64::MAX / 1000, 1..40), seconds in 1e-3..1e4) {
+    fn any_measurement_survives_the_round_trip(
+        counts in proptest::collection::vec(0..u64::MAX / 1000, 1..40),
+        seconds in 1e-3..1e4,
+    ) {
         let tasks = subject(counts.len() as u32);
         let record = Record::Sample(Measurement::of_counts(&tasks, 1, &counts, seconds).unwrap());
-        prop_assert_eq!(parse("f", text(std::slice::from_ref(&record)).as_bytes()).unwrap(), [record]);
+        let text = text(std::slice::from_ref(&record));
+        prop_assert_eq!(parse("f", text.as_bytes()).unwrap(), [record]);
     }
 
     #[test]
@@ -227,7 +235,10 @@ proptest! {
         let whole = text(&[Record::Sample(sample(1, &[3])), Record::Sample(sample(2, &[4]))]);
         let at = at.min(whole.len() - 1);
         match parse("f", &whole.as_bytes()[..at]) {
-            Ok(records) => prop_assert!(records.len() == whole[..at].lines().count() && records[0] == Record::Sample(sample(1, &[3]))),
+            Ok(records) => {
+                prop_assert_eq!(records.len(), whole[..at].lines().count());
+                prop_assert_eq!(&records[0], &Record::Sample(sample(1, &[3])));
+            }
             Err(error) => prop_assert!(error.to_string().starts_with("f:"), "{}", error),
         }
     }

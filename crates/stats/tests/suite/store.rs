@@ -156,7 +156,7 @@ fn a_torn_last_line_is_a_warning_and_any_other_damage_an_error() {
     );
     let found = error(&scratch.0);
     assert!(
-        found.contains("a.jsonl:2: `noon` is not a time such as "),
+        found.contains("a.jsonl:2: expected a time, e.g. "),
         "{found}"
     );
 }

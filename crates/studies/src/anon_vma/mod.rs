@@ -10,7 +10,8 @@ pub use family::{Deed, rate};
 
 pub const SYSTEM: System = System {
     name: "S17",
-    about: "anon_vma chains: children of one process fork, move their break, split and merge regions",
+    about: "anon_vma chains: children of one process fork, move their break, split and merge \
+            regions",
     machines: &["opteron-48"],
     rows,
     beyond: &[beyond("fork1"), beyond("brk1")],
@@ -68,10 +69,12 @@ const fn probe(deed: Deed, preset: Preset, children: usize) -> Probe {
     probe.of(children).once()
 }
 
-const WHY_MUTEX: &str = "with 96 children the spin lock has collapsed as well: each release of a ticket is read by all that spin. With 8 and 16 \
-     children mutexes do 0.46 to 0.51 of the spin locks' (cargo run --release -p scalevm-studies --example family)";
-const WHY_ZEROING: &str = "each child zeroes a page a time, and a die of this machine zeroes 11 GB/s for its six cores; and an unmap interrupts the \
-     CPUs on which a child ran before it was moved. Without both costs it is 100 % (docs/studies/004.md)";
+const WHY_MUTEX: &str = "with 96 children the spin lock has collapsed as well: each release of a \
+     ticket is read by all that spin. With 8 and 16 children mutexes do 0.46 to 0.51 of the spin \
+     locks' (cargo run --release -p scalevm-studies --example family)";
+const WHY_ZEROING: &str = "each child zeroes a page a time, and a die of this machine zeroes 11 \
+     GB/s for its six cores; and an unmap interrupts the CPUs on which a child ran before it was \
+     moved. Without both costs it is 100 % (docs/studies/004.md)";
 
 /// The operations, and their names.
 pub const DEEDS: [(Deed, &str); 3] = [

@@ -22,7 +22,8 @@ const ALL: usize = 327_680;
 const MANY: &str = "case study 004: \"a list of up to 327680 vmAs associated with the anon_vma\"";
 const DEAR: &str =
     "case study 004: \"Traversing the same anon_vma list then becomes very expensive\"";
-const SPLITS: &str = "case study 004: \"`__split_huge_page` … goes through the entire list of vmAs to locate the vma\"";
+const SPLITS: &str = "case study 004: \"`__split_huge_page` … goes through the entire list of vmAs \
+                      to locate the vma\"";
 const AIM: &str = "aim: a structure whose walk does not grow";
 
 const fn linux(regions: usize) -> Probe {

@@ -129,7 +129,7 @@ impl Mapping {
         let run = run_name(workload, mode);
         let line = self.lines.iter().find(|line| line.fits(kernel, &run));
         let found = line.map_or_else(
-            || Err(format!("nothing stands in for it: {kernel}")),
+            || Err(format!("nothing represents it: {kernel}")),
             |line| line.what.clone(),
         );
         match found {

@@ -37,9 +37,9 @@ pub struct Effort {
 #[derive(Debug)]
 pub struct Setup<'a> {
     pub curve: &'a Curve,
-    /// The system that stands in for the kernel.
+    /// The system that represents the kernel.
     pub before: StandIn,
-    /// The system that stands in for the changed side, if it is a pair; or why nothing does.
+    /// The system that represents the changed side, if it is a pair; or why nothing does.
     pub after: Option<Result<StandIn, String>>,
     /// The simulated machine.
     pub machine: Profile,
@@ -99,7 +99,7 @@ impl<'a> Setup<'a> {
         &self.curve.points[..within]
     }
 
-    /// The system that stands in for the changed side, the number of tasks, and the measured ratio
+    /// The system that represents the changed side, the number of tasks, and the measured ratio
     /// of after to before.
     pub fn pair(&self) -> Result<Option<(StandIn, Point)>, String> {
         let change = self.curve.change_within(self.curve.machine.cpus);
@@ -333,7 +333,7 @@ points = [[1, 1], [2, 1], [3, 1], [4, 1], [6, 1], [8, 1], [12, 1], [16, 1], [32,
             ),
             (
                 CURVE.replace("FreeBSD 11", "Plan 9"),
-                "nothing stands in for it: Plan 9",
+                "nothing represents it: Plan 9",
             ),
             (
                 CURVE.replace("not named", "SPARC"),

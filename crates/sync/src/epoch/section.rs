@@ -124,7 +124,7 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
         }
     }
 
-    /// Leaves one level of a section at whose outermost exit callbacks are due.
+    /// Leaves one level of a section; callbacks are due at its outermost exit.
     #[cold]
     #[inline(never)]
     fn end_due(record: &Record<M>) -> bool {

@@ -13,7 +13,8 @@
 //! lock:    cas(0, LOCKED)
 //!          else, if there is no SPINNER: become it; spin, and claim the lock when it is free
 //!          else look a few times if the lock is free, and claim it
-//!          lock the chain; if still LOCKED, or it is another's TURN: set PARKED, wait; from the top
+//!          lock the chain; if still LOCKED, or it is another's TURN: set PARKED, wait;
+//!              from the top
 //! unlock:  old = sub(LOCKED); if old is PARKED, and neither SPINNER nor WAKING:
 //!          lock the chain; if a task waits: take the first, set WAKING; unlock the chain; unpark
 //! ```

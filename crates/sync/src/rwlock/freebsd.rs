@@ -13,7 +13,8 @@
 //!
 //! ```text
 //! read:          if READ and neither WRITE_WAITERS nor SPINNER: cas(word, word + READER)
-//!                a writer has it: spin while it runs; readers have it: spin up to 10 times for 10,000 pauses
+//!                a writer has it: spin while it runs;
+//!                readers have it: spin up to 10 times for 10,000 pauses
 //!                else lock the chain; look again; set READ_WAITERS; sleep; from the top
 //! write:         if READ or READ + SPINNER and nothing else: cas(word, me)
 //!                a writer has it: spin while it runs; readers have it: set SPINNER; spin as above
@@ -21,7 +22,8 @@
 //!                    clear SPINNER if this task set it; set WRITE_WAITERS; sleep; from the top
 //! read unlock:   not the last, or no task waits: cas(word, word - READER)
 //! write unlock:  no task waits: cas(me, READ)
-//! last with waiters: lock the chain; if writers wait: wake all of them, and leave READ_WAITERS; else wake all readers
+//! last with waiters: lock the chain;
+//!                if writers wait: wake all of them, and leave READ_WAITERS; else wake all readers
 //! ```
 //! Tasks that are woken compete with all others, and writers that spin overtake them. A bit of
 //! waiters is set under the chain's lock by an exchange of a word in which the lock is held, and

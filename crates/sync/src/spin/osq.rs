@@ -7,8 +7,10 @@
 //! ```text
 //! enter:  last = swap(tail, mine); if none: first
 //!         mine.previous = last; last.next = mine; wait until mine.turn, or the task gives up
-//! leave:  A  cut off:   until cas(previous.next, mine, null): if mine.turn: first; previous = mine.previous
-//!         B  successor: until cas(tail, mine, previous): if next, and cas(mine.next, next, null): go on with C
+//! leave:  A  cut off:   until cas(previous.next, mine, null):
+//!                           if mine.turn: first; previous = mine.previous
+//!         B  successor: until cas(tail, mine, previous):
+//!                           if next, and cas(mine.next, next, null): go on with C
 //!         C  link:      next.previous = previous; previous.next = next
 //! end:    as B, with no previous; next.turn = 1
 //! ```

@@ -94,4 +94,6 @@ unsafe impl<M: Machine, const YIELDS: bool> RawLock<M> for TestAndSet<M, YIELDS>
     }
 }
 
-impl_lock_api!([M: Machine<AtomicU8: ConstInit>] TestAndSet<M> = TestAndSet { held: ConstInit::ZERO });
+impl_lock_api!(
+    [M: Machine<AtomicU8: ConstInit>] TestAndSet<M> = TestAndSet { held: ConstInit::ZERO }
+);

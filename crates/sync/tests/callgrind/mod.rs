@@ -15,7 +15,7 @@ fn binary(example: &str) -> PathBuf {
 /// The output of an example for the argument `case`.
 pub fn says(example: &str, case: &str) -> String {
     let output = Command::new(binary(example)).arg(case).output();
-    let output = output.expect("the example is beside the test: cargo build --examples");
+    let output = output.expect("the example is next to the test: cargo build --examples");
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 

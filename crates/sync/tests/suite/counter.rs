@@ -70,7 +70,10 @@ fn step() -> impl Strategy<Value = (usize, Op)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(200) })]
+    #![proptest_config(ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::with_cases(200)
+    })]
     /// Whatever the stocks hold, the answers are those of one plain counter.
     #[test]
     fn answers_as_a_plain_counter(

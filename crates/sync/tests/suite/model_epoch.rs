@@ -314,7 +314,8 @@ fn a_scan_that_orders_nothing_is_caught() {
     let wait = include_str!("../../src/epoch/wait.rs");
     let scans = || explore::<Standard>(MOST, &[waiter, reader]);
     for comment in [
-        "// Pairs with the publication of sections.\n        M::fence(Ordering::SeqCst);\n        // Relaxed: only the value",
+        "// Pairs with the publication of sections.\n        M::fence(Ordering::SeqCst);\n        \
+         // Relaxed: only the value",
         "Acquire: pairs with the release of an exit.",
     ] {
         let site = Site::after("epoch/wait.rs", wait, comment);

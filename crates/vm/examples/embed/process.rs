@@ -25,7 +25,7 @@ struct Parts {
 }
 
 impl Process {
-    /// So many CPUs, and so many frames of memory.
+    /// Creates a process with `cpus` CPUs and `frames` frames of memory.
     pub fn new(cpus: usize, frames: usize) -> Self {
         Process(Arc::new(Parts {
             cpus: CpuRange::claim(cpus),

@@ -31,7 +31,8 @@
 //! read in:   word has no frame and is not BUSY: set BUSY; read;
 //!            → CACHED(frame), or no frame if reading failed, without BUSY; no reference left: → 0
 //! evict:     word is CACHED(frame) and not BUSY: set BUSY; freeze the page's references;
-//!            frozen: → no frame, without BUSY, and without the reclaimer's reference if it has one;
+//!            frozen: → no frame, without BUSY, and without the reclaimer's reference if it has
+//!            one;
 //!            else → without BUSY; no reference left: → 0
 //! wait:      under the queue's lock: word is BUSY: set WAITERS, sleep
 //! ```

@@ -131,7 +131,7 @@ impl<'a, S: System> Lock<'a, S> {
 pub(super) fn lock<S: System>(slot: &Slot<S>, watch: Watch) -> Held<S::Machine> {
     let held = lock_beside_walks(slot, watch);
     slot.wait_for_walks();
-    machine::invariant!(S::Machine: slot.is_held_alone(), "a walk came beside the lock");
+    machine::invariant!(S::Machine: slot.is_held_alone(), "a walk came in spite of the lock");
     held
 }
 

@@ -1,6 +1,6 @@
 //! Spaces of the real VM under all interleavings of two CPUs: the tree's descent and its
-//! subdivision, activation beside an unmap, protection beside a fork, a private copy or a mapping
-//! of an object's page beside a truncation.
+//! subdivision, activation concurrent with an unmap, protection with a fork, and a private copy or
+//! a mapping of an object's page with a truncation.
 
 use crate::spaces;
 

@@ -1,5 +1,5 @@
-//! One slot of the swap space under the checker: look-ups, reading in, eviction and release
-//! beside each other. Content is plain data, so a look-up that finds a frame before it is
+//! One slot of the swap space under the checker: concurrent look-ups, reading in, eviction and
+//! release. Content is plain data, so a look-up that finds a frame before it is
 //! filled, or one that is another page's by now, is a race or a wrong value.
 //!
 //! Two CPUs: all schedules. Three: those with at most one preemption, or two.
@@ -114,7 +114,7 @@ impl<S: OneSlot> Owner<Loomed> for World<S> {
 }
 
 impl<S: OneSlot> World<S> {
-    /// The slot with so many references, cached in [`FIRST`].
+    /// The slot, which is free.
     fn new(cpus: CpuRange) -> Self {
         World {
             slot: S::new(cpus),
@@ -124,7 +124,7 @@ impl<S: OneSlot> World<S> {
         }
     }
 
-    /// Allocates the slot with so many references, cached in [`FIRST`].
+    /// Allocates the slot with `references` references, cached in [`FIRST`].
     fn begin(&self, references: usize) {
         self.pages.begin(FIRST, 1);
         assert!(self.slot.allocate(FIRST));
@@ -263,7 +263,7 @@ fn play<S: OneSlot>(cached: bool, kept: bool, acts: &'static [Act]) {
     })]);
 }
 
-/// Explores with at most so many preemptions (`None`: all).
+/// Explores schedules with at most `preemptions` preemptions (`None`: all).
 fn explore<S: OneSlot>(preemptions: Option<usize>, cached: bool, kept: bool, acts: &'static [Act]) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = preemptions;

@@ -1,7 +1,7 @@
 //! No slot is refused while one is free, under the checker: schedules of at most three
 //! preemptions.
 //!
-//! Slots 0 to 3, of which 0 and 1 are taken. One CPU frees 0 and then takes 2 and 3 as a
+//! Slots 0 to 3; 0 and 1 are taken. One CPU frees 0 and then takes 2 and 3 as a
 //! run; the other wants any slot. There is one at every moment, but a search may have passed
 //! 0 before it is free, and reach 2 and 3 when they are taken.
 

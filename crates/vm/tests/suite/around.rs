@@ -12,7 +12,7 @@ const SLOT: usize = 2 << 20;
 /// 16 pages are a block.
 const AT: usize = 1 << 41;
 
-/// An object of 64 pages, of which the first `present` are in memory.
+/// An object of 64 pages; the first `present` are in memory.
 fn object(vm: &System, present: u64) -> ObjectRef<Best<Hosted>> {
     let object = Object::anonymous(vm, None, 64 * P as u64).expect("an object");
     for index in 0..present {
@@ -75,7 +75,7 @@ fn a_block_ends_with_its_mapping_and_its_slot() {
     assert_eq!(mapped(&space, edge, 10), [0, 1, 2, 3]);
     space.load(edge + 4 * P).expect("load");
     assert_eq!(mapped(&space, edge, 10), Vec::from_iter(0..10));
-    // A mapping beside it, with other rights, is another one.
+    // A neighbouring mapping with other rights is another one.
     map(&space, request(&object, 8), AT);
     let rights = space.protect(VaRange::sized(AT + 4 * P, 4 * P), Prot::READ);
     rights.expect("protect");

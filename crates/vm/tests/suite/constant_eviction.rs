@@ -1,4 +1,4 @@
-//! A fault ends however eagerly memory is reclaimed beside it.
+//! A fault ends however eagerly memory is reclaimed concurrently.
 
 use hosted::Hosted;
 use machine::PAGE_SIZE;

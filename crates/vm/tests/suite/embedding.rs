@@ -20,7 +20,7 @@ const AT: usize = 1 << 42;
 type System = Arc<Vm<Best<Hosted>>>;
 type TestSpace = Space<Best<Hosted>>;
 
-/// A VM on such a machine, of which this thread is the first CPU.
+/// A VM on such a machine, whose first CPU is this thread.
 fn system(machine: Machine, options: Options<Best<Hosted>>) -> System {
     let machine = Hosted::with_options(machine).expect("memory");
     machine.attach(0);
@@ -42,7 +42,7 @@ fn usable(machine: &Hosted) -> BTreeSet<u32> {
     all
 }
 
-/// 16 MiB of which the first frame, the last ones, a block, and parts of runs and blocks are
+/// 16 MiB: the first frame, the last ones, a block, and parts of runs and blocks are
 /// not handed over.
 fn with_holes() -> Machine {
     Machine {
@@ -187,7 +187,7 @@ fn few_tags(asids: usize) -> System {
     system(machine, Options::default())
 }
 
-/// Spaces of which each has its own number at [`AT`].
+/// Spaces; each has its own number at [`AT`].
 fn numbered(vm: &System, count: usize) -> Vec<TestSpace> {
     let spaces: Vec<_> = (0..count).map(|_| space(vm, 2 * PAGE_SIZE)).collect();
     for (number, space) in spaces.iter().enumerate() {

@@ -10,7 +10,7 @@ const HUGE: usize = 2 * MIB;
 const AT: usize = 1 << 42;
 const ALL: Prot = Prot::new(true, true, true);
 
-/// A machine with two CPUs, of which this thread is the first.
+/// A machine with two CPUs; this thread is the first.
 fn system() -> System {
     let options = Options {
         superpages: Superpages::Always,

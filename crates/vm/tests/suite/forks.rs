@@ -11,7 +11,7 @@ const MIB: usize = 1 << 20;
 const APART: usize = 1 << 39;
 
 /// Nanoseconds in which each of `cpus` CPUs copies a space of 32 MiB, and of 512 pages that lie
-/// apart: tables are shared one after the other, all else is done beside each other.
+/// apart: tables are shared one after the other, all else is done concurrently.
 fn time_of(cpus: usize) -> u64 {
     let profile = Profile::named("freebsd-96").expect("built in");
     let sim = Sim::new(sim::Options {

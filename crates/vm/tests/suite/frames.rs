@@ -23,21 +23,22 @@ const MANY: u32 = 16 * BLOCK + 100;
 
 #[derive(Clone, Debug)]
 enum Op {
-    /// Takes so many frames, one by one.
+    /// Takes this number of frames, one by one.
     Allocate(usize, Content),
     AllocateBlock,
-    /// Frees so many, from the frame of this number on, each so many behind the last.
+    /// Frees frames from the frame of this number on: the count, and the distance of each to the
+    /// last.
     Free(u32, usize, usize),
     /// Frees a block that was allocated as one, at once or frame by frame.
     FreeBlock(usize, bool),
     Drain,
-    /// Zeroes so many of the CPU's free frames.
+    /// Zeroes this number of the CPU's free frames.
     Zero(usize),
     /// The next allocation fails.
     Refuse,
 }
 
-/// With numbers for so many frames.
+/// Operations with numbers for `frames` frames.
 fn op(frames: u32) -> impl Strategy<Value = Op> {
     let most = (frames / 2) as usize;
     let content = prop_oneof![Just(Content::Any), Just(Content::Zeroed)];

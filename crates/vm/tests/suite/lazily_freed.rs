@@ -39,7 +39,7 @@ fn is_kept(space: &TestSpace, at: usize, page: usize) -> bool {
     kept
 }
 
-/// Touched memory of so many pages that has been given up.
+/// Touched memory of `pages` pages that has been given up.
 fn given_up(space: &TestSpace, pages: usize) -> usize {
     let at = space.map(pages * PAGE_SIZE, Prot::READ_WRITE).expect("map");
     store_all(space, at, pages);

@@ -45,7 +45,8 @@ fn run() -> impl Strategy<Value = Run> {
     prop_oneof![
         1 => (0..3usize).prop_map(|slot| Run { first: slot * SLOT, count: SLOT }),
         1 => Just(Run { first: 0, count: PAGES }),
-        3 => (page(), 1..20usize).prop_map(|(first, count)| Run { first, count: count.min(PAGES - first) }),
+        3 => (page(), 1..20usize)
+            .prop_map(|(first, count)| Run { first, count: count.min(PAGES - first) }),
         1 => (page(), page()).prop_map(|(a, b)| Run { first: a.min(b), count: a.abs_diff(b) + 1 }),
     ]
 }
@@ -56,7 +57,8 @@ fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         6 => space().prop_map(Op::Fork),
         3 => space().prop_map(Op::End),
-        8 => (space(), page(), 1..100u64).prop_map(|(space, page, value)| Op::Store(space, page, value)),
+        8 => (space(), page(), 1..100u64)
+            .prop_map(|(space, page, value)| Op::Store(space, page, value)),
         4 => (space(), page()).prop_map(|(space, page)| Op::Load(space, page)),
         1 => (space(), run()).prop_map(|(space, run)| Op::Map(space, run)),
         2 => (space(), run()).prop_map(|(space, run)| Op::Unmap(space, run)),

@@ -1,4 +1,4 @@
-//! Superpages against a naive model: two slots, of which random operations concern pages,
+//! Superpages against a naive model: two slots; random operations concern their pages,
 //! runs, or all.
 
 use hosted::Hosted;
@@ -76,7 +76,8 @@ fn op() -> impl Strategy<Value = Op> {
         3 => (run(), prot()).prop_map(|(run, prot)| Op::Protect(run, prot)),
         2 => run().prop_map(Op::Discard),
         1 => (run(), advice).prop_map(|(run, advice)| Op::Advise(run, advice)),
-        8 => (0..2usize, step, 1..1000u64).prop_map(|(slot, step, seed)| Op::Fill(slot, step, seed)),
+        8 => (0..2usize, step, 1..1000u64)
+            .prop_map(|(slot, step, seed)| Op::Fill(slot, step, seed)),
         4 => (page(), 1..100u64).prop_map(|(page, value)| Op::Store(page, value)),
         4 => page().prop_map(Op::Load),
         2 => page().prop_map(Op::RemoveAll),

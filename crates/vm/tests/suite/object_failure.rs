@@ -156,7 +156,7 @@ fn a_write_that_fails_changes_nothing() {
     }
 }
 
-/// After a write of several pages of which one failed: all that it reports as written was written.
+/// After one page of a write of several pages failed: all that it reports as written was written.
 #[test]
 fn a_long_write_says_how_far_it_came() {
     let vm = vm();

@@ -1,5 +1,5 @@
-//! Many CPUs at one object: faults, reads, writes, truncations, write-backs, evictions,
-//! and attachments beside each other. The store panics where two calls concern one page.
+//! Many CPUs at one object: concurrent faults, reads, writes, truncations, write-backs, evictions
+//! and attachments. The store panics where two calls concern one page.
 
 use crate::store;
 

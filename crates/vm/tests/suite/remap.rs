@@ -49,7 +49,7 @@ fn mapped(space: &TestSpace, range: VaRange) -> Vec<(usize, usize, Prot)> {
     inside.map(told).collect()
 }
 
-/// Two pages, a hole, three pages of which the first may only be read, a hole; each page
+/// Two pages, a hole, three pages (the first is read-only), a hole; each page
 /// begins with its number.
 fn several(space: &TestSpace, at: usize) {
     for range in [pages(at, 2), pages(at + 3 * P, 3)] {

@@ -39,7 +39,7 @@ fn a_few_pages_become_many() {
     end(space);
 }
 
-/// Moves the first pages of many, of which some were `touched`.
+/// Moves the first pages of many; some were `touched`.
 fn many_become_few(touched: bool) {
     let space = space_of(2 * LARGE);
     if touched {

@@ -259,7 +259,7 @@ fn a_child_has_a_stack_of_its_own() {
     assert_eq!(child.load(TOP - 8), Ok(1));
 }
 
-/// Tasks that use one stack at all depths beside each other, and one that maps and unmaps
+/// Tasks that use one stack at all depths concurrently, and one that maps and unmaps
 /// in its way: all stored values stay, and every page is charged once.
 #[test]
 fn a_stack_grows_under_several_tasks() {

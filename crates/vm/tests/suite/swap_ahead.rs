@@ -17,7 +17,7 @@ const WINDOW: usize = 8;
 type System = Arc<Vm<Best<Hosted>>>;
 type TestSpace = Space<Best<Hosted>>;
 
-/// A store that the test looks into, and that may refuse to read so many pages at once.
+/// A store that the test looks into, and that may refuse to read more than some pages at once.
 #[derive(Clone)]
 struct Disk {
     pages: Arc<MemoryPager<Hosted>>,

@@ -317,8 +317,7 @@ fn contents_stay_whatever_happens() {
     }
 }
 
-/// Each CPU has so many slots at most, and there are as many as that for all of them: never
-/// is none free.
+/// Each CPU uses no more than its share of the slots, and all shares fit: a slot is always free.
 #[test]
 fn no_slot_is_refused_while_one_is_free() {
     const EACH: usize = 3;

@@ -165,7 +165,7 @@ fn locked_memory_keeps_its_tables() {
 fn what_only_an_entry_knows_stays() {
     let vm = swapping(8);
     let (object, shared) = fill(&vm);
-    // A copy, a page in the swap space, and neither: all beside a page of the object.
+    // A copy, a page in the swap space, and neither: each with a page of the object.
     let space = Space::new(&vm).expect("a space");
     space.activate();
     let request = Request::object(&object, 0, TABLES * TABLE, Prot::READ_WRITE);

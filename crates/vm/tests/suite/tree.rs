@@ -61,7 +61,7 @@ fn what_was_unmapped_last_is_used_again() {
             assert_eq!(
                 space.map(bytes, Prot::READ),
                 Ok(unmapped),
-                "beside {kept:#x}"
+                "next to {kept:#x}"
             );
         }
     }

@@ -47,7 +47,7 @@ impl<M: Machine> Pages<M> {
         Pages((0..frames).map(|_| M::AtomicU32::new(0)).collect())
     }
 
-    /// The caller's frame becomes a page with so many references.
+    /// The caller's frame becomes a page with `references` references.
     pub fn begin(&self, frame: Frame, references: u32) {
         assert_eq!(self.references(frame), 0, "somebody has {frame:?}");
         self.0[frame.index()].store(references, Ordering::Release);

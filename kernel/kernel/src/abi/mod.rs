@@ -257,8 +257,9 @@ const CALLS: &[(u32, Entry, Call)] = &[
 /// The calls that create or grow lasting objects: refused while the kernel's heap is short.
 #[rustfmt::skip]
 const MAKES: &[u32] = &[
-    __NR_open, __NR_openat, __NR_creat, __NR_mkdir, __NR_mkdirat, __NR_mknod, __NR_mknodat, __NR_symlink,
-    __NR_symlinkat, __NR_link, __NR_linkat, __NR_rename, __NR_renameat, __NR_renameat2, __NR_memfd_create,
+    __NR_open, __NR_openat, __NR_creat, __NR_mkdir, __NR_mkdirat, __NR_mknod, __NR_mknodat,
+    __NR_symlink, __NR_symlinkat, __NR_link, __NR_linkat, __NR_rename, __NR_renameat,
+    __NR_renameat2, __NR_memfd_create,
     __NR_dup, __NR_dup2, __NR_dup3, __NR_flock, __NR_pipe, __NR_pipe2, __NR_eventfd, __NR_eventfd2,
     __NR_shmget, __NR_shmat, __NR_semget, __NR_semop, __NR_semtimedop, __NR_msgget, __NR_msgsnd,
     __NR_mmap, __NR_mprotect, __NR_madvise, __NR_mremap, __NR_mlock, __NR_mlock2, __NR_mlockall,

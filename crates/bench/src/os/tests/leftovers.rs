@@ -1,4 +1,4 @@
-//! Whether workloads that end leave nothing behind.
+//! Workloads that end leave nothing behind.
 
 use super::super::system::{Linux, Prepared};
 use crate::harness::{Mode, Plan};

@@ -1,4 +1,4 @@
-//! Whether the kernel does the work that is counted.
+//! The kernel does the work that is counted.
 
 mod leftovers;
 

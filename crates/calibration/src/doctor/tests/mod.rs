@@ -148,7 +148,7 @@ fn what_is_not_there_is_noticed() {
         "lock tracepoints",
         State::Advice,
         "not in /sys/kernel/tracing",
-        "use a kernel",
+        "use Linux",
     );
     fs::remove_dir_all(root.0.join("sys/kernel/tracing")).expect("a folder");
     assert_found(

@@ -59,7 +59,7 @@ fn job<L: RawRw<Sim>>(world: &World<L>, _cpu: usize) {
             }
             let value = pair.look();
             pause(400);
-            assert_eq!(pair.look(), value, "a writer beside a reader");
+            assert_eq!(pair.look(), value, "a writer concurrent with a reader");
             // SAFETY: acquired above.
             unsafe { lock.read_unlock() };
         }

@@ -164,7 +164,7 @@ impl Campaign {
             interrupt::sleep(LOOK);
         }
         eprintln!(
-            "scalevm: job {job} goes on: the same command waits for it, `{}` ends it",
+            "scalevm: job {job} is still running: repeat this command to wait for it; `{}` ends it",
             job.cancel()
         );
         Ok(())

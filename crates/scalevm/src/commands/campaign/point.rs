@@ -22,7 +22,7 @@ pub fn check(argv: &[String]) -> Result<(), String> {
         Some(
             Command::Scaling(_) | Command::Reproduce(_) | Command::Predict(_) | Command::Check(_),
         ) => Ok(()),
-        _ => Err("this command cannot be part of a campaign".into()),
+        _ => Err("expected a command that simulates, e.g. run".into()),
     }
 }
 
@@ -72,7 +72,10 @@ mod tests {
             ),
             ("run mmap1 --on=sim --taks=2 --json", "--taks"),
             ("run mmap9 --on=sim --json", "mmap9"),
-            ("doctor --json", "this command cannot be part of a campaign"),
+            (
+                "doctor --json",
+                "expected a command that simulates, e.g. run",
+            ),
             ("profile mmap1 --on=sim --json", ""),
         ] {
             let said = check_line(bad).expect_err(bad);

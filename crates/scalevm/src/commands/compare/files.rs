@@ -28,16 +28,20 @@ pub fn compare(args: &CompareArgs) -> Result<u8, Failure> {
     }
     if files.len() > MOST {
         return Err(Failure::Unavailable(format!(
-            "{} files; at most {MOST} can be compared",
+            "expected at most {MOST} files, found {}",
             files.len()
         )));
     }
     match of_results(files)? {
-        _ if files.is_empty() => unavailable("nothing to compare; see `scalevm compare --help`"),
+        _ if files.is_empty() => {
+            unavailable("expected files or operands to compare (see `scalevm compare --help`)")
+        }
         0 => numbers(args),
         all if all == files.len() && all > 1 => results(args),
-        1 if files.len() == 1 => unavailable("a result file is compared with another; name two"),
-        _ => unavailable("some files hold results and some numbers; compare files of one kind"),
+        1 if files.len() == 1 => {
+            unavailable("expected two result files, e.g. before.jsonl after.jsonl")
+        }
+        _ => unavailable("expected files of one kind, found results and numbers"),
     }
 }
 
@@ -166,7 +170,7 @@ fn results(args: &CompareArgs) -> Result<u8, Failure> {
     }
     if points.is_empty() {
         return Err(Failure::Unavailable(format!(
-            "{first} has no complete run of a workload, number and kind of tasks that the others have too"
+            "{first}: no complete run of a workload, number and kind of tasks that all files have"
         )));
     }
     let mut exit = Exit::Success;
@@ -182,7 +186,7 @@ fn results(args: &CompareArgs) -> Result<u8, Failure> {
                 .collect();
             if let Some(other) = runs.iter().find(|run| run.subject != runs[0].subject) {
                 return Err(Failure::Unavailable(format!(
-                    "{file}: {} was run on {} and on {}; a file stands for one side",
+                    "{file}: expected runs of one system, found {} on {} and on {}",
                     point.workload,
                     system(&runs[0].subject),
                     system(&other.subject)
@@ -231,7 +235,9 @@ fn compare_point(
         if args.json {
             println!(
                 "{}",
-                serde_json::json!({ "kind": "verdict", "about": about, "word": "inconclusive", "reason": why })
+                serde_json::json!({
+                    "kind": "verdict", "about": about, "word": "inconclusive", "reason": why,
+                })
             )
         } else {
             println!("verdict: inconclusive: {why}")

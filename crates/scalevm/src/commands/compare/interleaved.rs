@@ -22,12 +22,12 @@ const SELF_TEST_RUNS: u32 = 5;
 pub fn compare(args: &CompareArgs) -> Result<u8, Failure> {
     if args.operands.len() != 2 {
         return Err(Failure::Unavailable(format!(
-            "{} operands; expected two systems, presets or commands",
+            "expected two systems, presets or commands, found {}",
             args.operands.len()
         )));
     }
     if args.prepare.len() > 2 || args.cleanup.len() > 2 {
-        let why = "--prepare and --cleanup can be given once, or twice: for A, then for B";
+        let why = "expected --prepare and --cleanup at most twice: for A, then for B";
         return Err(Failure::Unavailable(why.into()));
     }
     commands::prepare()?;
@@ -90,7 +90,7 @@ pub fn self_test(args: &CompareArgs) -> Result<u8, Failure> {
         [one] => one.clone(),
         [] if !args.command => "os".to_owned(),
         _ => {
-            let why = "a self-test takes a single operand, which is compared with itself";
+            let why = "expected one operand, which --self-test compares with itself";
             return Err(Failure::Unavailable(why.into()));
         }
     };

@@ -59,7 +59,8 @@ fn linux(args: &KernelCompareArgs) -> Result<PathBuf, Failure> {
         Some(image) => Ok(image.clone()),
         None if fetched.exists() => Ok(fetched),
         None => Err(Failure::Unavailable(
-            "no Linux to compare with: run crates/guests/linux.sh once, which fetches Debian's, or name one with --linux"
+            "no Linux image found: run crates/guests/linux.sh once to fetch Debian's, or name one \
+             with --linux"
                 .into(),
         )),
     }

@@ -56,7 +56,7 @@ fn simulated_rows(rows: &[&'static Row], names: &[String]) -> Result<Vec<&'stati
     match rows.iter().find(foreign) {
         Some(row) => Err(simulated::unavailable(row)),
         None if rows_left.is_empty() => Err(Failure::Unavailable(
-            "none of these can be simulated; only mutex, rwlock and counter can".into(),
+            "expected a mutex, rwlock or counter: only these can be simulated".into(),
         )),
         None => Ok(rows_left),
     }
@@ -110,7 +110,7 @@ fn show(figures: &[Figures], counts: &[usize], profile: &Profile, load: &Load, s
             load.private,
             load.place.name(),
             if load.disturbed {
-                ", disturbed first"
+                ", after a warm-up with random delays"
             } else {
                 ""
             }
@@ -120,7 +120,7 @@ fn show(figures: &[Figures], counts: &[usize], profile: &Profile, load: &Load, s
     let curves: Vec<Curve> = figures.iter().map(Figures::curve).collect();
     print!("{}", plot::draw(&curves, "CPUs"));
     println!(
-        "expected error: ±35 % for a saturated lock, ±25 % for a drop at a socket boundary; rankings \
-         hold from a factor of 1.5 on; fairness is not predicted (docs/simulator/locks.md)"
+        "expected error: ±35 % for a saturated lock, ±25 % for a drop at a socket boundary; \
+         rankings hold from a factor of 1.5 on; fairness is not predicted (docs/simulator/locks.md)"
     );
 }

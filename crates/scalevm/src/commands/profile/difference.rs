@@ -28,7 +28,8 @@ pub fn run(args: &ProfileArgs, before: &Path, after: &Path) -> Result<u8, Failur
     let unlike = unlike(&before.subject, &after.subject);
     if !unlike.is_empty() {
         eprintln!(
-            "scalevm: warning: the profiles are of unlike things ({}): differences between them need not be changes",
+            "scalevm: warning: the profiles are of unlike things ({}): differences between them \
+             need not be changes",
             unlike.join("; ")
         );
     }

@@ -100,7 +100,8 @@ fn one_window(args: &ProfileArgs) -> Result<(), Failure> {
     ];
     match all.into_iter().find(|(_, given)| *given) {
         Some((option, _)) => Err(Failure::Unavailable(format!(
-            "{option} does not apply to a simulated machine: its profile covers one window, with one seed (--seed) and its own warm-up"
+            "{option} does not apply to a simulated machine: its profile covers one window, with \
+             one seed (--seed) and its own warm-up"
         ))),
         None => Ok(()),
     }

@@ -18,8 +18,8 @@ pub fn print(results: &Results, json: bool, in_full: bool) {
 fn print_text(results: &Results, in_full: bool) {
     let [apart, page, tasks] = counts(results);
     println!(
-        "{}: {} of {} commutative pairs that share no page are conflict-free, {} of {} on one page of a file, \
-         {} of {} of tasks that sleep",
+        "{}: {} of {} commutative pairs that share no page are conflict-free, {} of {} on one page \
+         of a file, {} of {} of tasks that sleep",
         results.preset.name, apart.1, apart.0, page.1, page.0, tasks.1, tasks.0
     );
     for (line, pairs) in results.lines() {
@@ -70,13 +70,11 @@ fn print_known(results: &Results) {
         }
         if !compared.gone.is_empty() {
             let gone = names(compared.gone);
-            println!(
-                "  GONE: {title}: meets in none of {gone}, as the list of known conflicts has it"
-            );
+            println!("  GONE: {title}: known to meet in {gone}, and did not");
         }
     }
     for line in results.never_met() {
-        println!("  GONE: no pair meets in {line}, as the list of known conflicts has it");
+        println!("  GONE: pairs are known to meet in {line}, and none did");
     }
 }
 
@@ -89,7 +87,8 @@ fn print_json(results: &Results) {
     let line = json!({
         "record": "summary", "vm": results.preset.name,
         "commutative": apart.0 + page.0 + tasks.0, "free": apart.1 + page.1 + tasks.1,
-        "apart": counts(apart), "one_page": counts(page), "tasks": counts(tasks), "as_known": results.is_as_known(),
+        "apart": counts(apart), "one_page": counts(page), "tasks": counts(tasks),
+        "as_known": results.is_as_known(),
         "lines": results.lines().iter().map(|(line, pairs)| json!({"line": line, "pairs": pairs}))
             .collect::<Vec<_>>(),
     });

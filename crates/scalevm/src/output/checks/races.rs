@@ -114,7 +114,8 @@ impl Report {
         let preempted = failures.filter(|failure| failure.preempted);
         let mut line = json!({
             "record": if self.planted { "planted" } else { "scenario" },
-            "name": row.name, "about": row.about, "runs": row.found.runs, "failed": row.found.failures.len(),
+            "name": row.name, "about": row.about, "runs": row.found.runs,
+            "failed": row.found.failures.len(),
             "preempted": {"runs": row.found.preempted, "failed": preempted.count()},
         });
         if let Some((seed, failure)) = row.found.failures.first_key_value() {

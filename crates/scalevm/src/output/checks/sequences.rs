@@ -94,7 +94,8 @@ impl Report {
         if self.json {
             let line = json!({
                 "record": "summary", "systems": self.systems, "sequences": self.sequences,
-                "compared": compared, "left_out": left_out, "refused": refused, "passing": self.passing,
+                "compared": compared, "left_out": left_out, "refused": refused,
+                "passing": self.passing,
                 "good": !differs,
                 "lacks": self.lacks.iter().map(|(system, lack)| {
                     json!({"system": system, "what": lack})

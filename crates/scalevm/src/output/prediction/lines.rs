@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use studies::predict::Setup;
 use studies::published::{Mode, Point, Unit, rate_at};
 
-/// What a curve is, and the system and machine that stand in for its own.
+/// What a curve is, and the system and machine that represent its own.
 pub fn described(setup: &Setup) -> Value {
     let curve = setup.curve;
     json!({

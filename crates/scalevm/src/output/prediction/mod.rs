@@ -66,7 +66,7 @@ impl<'a> Predicted<'a> {
     }
 }
 
-/// Shows the system and machine that stand in for each curve's own.
+/// Shows the system and machine that represent each curve's own.
 pub fn list(setups: &[Setup], left_out: &[LeftOut], json: bool) {
     if json {
         for setup in setups {
@@ -75,11 +75,11 @@ pub fn list(setups: &[Setup], left_out: &[LeftOut], json: bool) {
         left_out.iter().for_each(print_left_out);
         return;
     }
-    let mut table = with_header(["curve", "half", "machine", "stands in", "after"]);
+    let mut table = with_header(["curve", "half", "machine", "represented by", "after"]);
     for setup in setups {
         table.add_row([
             setup.curve.id.clone(),
-            half(setup.curve).to_owned(),
+            shown(half(setup.curve)).to_owned(),
             setup.machine.name.clone(),
             setup.before.to_string(),
             match setup.pair() {
@@ -113,7 +113,7 @@ pub fn print(predicted: &[Predicted], left_out: &[LeftOut], unscored: bool) {
     if unscored {
         return;
     }
-    println!("\nmedians over sources, each of the median of its curves:");
+    println!("\nmedians over sources; a source counts with the median of its curves:");
     let groups = groups(predicted);
     format::print_of("summary", &table::summary(&groups));
     println!("{}", verdict(predicted, left_out.len(), &groups[0].1));
@@ -144,10 +144,18 @@ fn print_reasons(left_out: &[LeftOut]) {
 
 fn half(curve: &Curve) -> &'static str {
     if is_held_back(curve.file()) {
-        "held back"
+        HELD_BACK
     } else {
         "open"
     }
+}
+
+/// The sources that the simulator's authors do not look at, as JSON calls them.
+const HELD_BACK: &str = "held back";
+
+/// The name of a half or a group, in words that need no glossary.
+fn shown(name: &str) -> &str {
+    if name == HELD_BACK { "unseen" } else { name }
 }
 
 /// A group of predictions: its name, and its figures.
@@ -163,7 +171,7 @@ fn groups(predicted: &[Predicted]) -> Vec<Group> {
     let mut groups = vec![
         group("all", &|_| true),
         group("open", &|one| !is_held_back(one.source())),
-        group("held back", &|one| is_held_back(one.source())),
+        group(HELD_BACK, &|one| is_held_back(one.source())),
     ];
     let mechanisms = Mechanism::ALL.into_iter();
     groups.extend(mechanisms.map(|mechanism| {
@@ -187,7 +195,8 @@ fn verdict(predicted: &[Predicted], left_out: usize, all: &Summary) -> String {
         None => "no curve is scored".into(),
     };
     format!(
-        "{} of {} predicted; {median}; {held} of {} within their bands; {} of {} with the right sign",
+        "{} of {} predicted; {median}; {held} of {} within their bands; {} of {} with the right \
+         sign",
         predicted.len(),
         count(predicted.len() + left_out, "curve"),
         with_band.count(),

@@ -1,6 +1,6 @@
 //! Predictions as tables.
 
-use super::{Group, Predicted};
+use super::{Group, Predicted, shown};
 use crate::output::short;
 use crate::output::table::{align_right, with_header};
 use comfy_table::Table;
@@ -12,11 +12,11 @@ pub fn unscored(predicted: &[Predicted]) -> Table {
     let mut table = with_header([
         "curve",
         "machine",
-        "stands in",
+        "represented by",
         "rates",
         "knee",
         "after/before",
-        "held up by",
+        "bottleneck",
     ]);
     for one in predicted {
         let unit = one.setup.curve.unit;
@@ -40,7 +40,7 @@ pub fn unscored(predicted: &[Predicted]) -> Table {
 pub fn scored(predicted: &[Predicted]) -> Table {
     let mut table = with_header([
         "curve",
-        "stands in",
+        "represented by",
         "tasks",
         "predicted",
         "measured",
@@ -49,7 +49,7 @@ pub fn scored(predicted: &[Predicted]) -> Table {
         "linear",
         "knees",
         "after/before",
-        "held up by",
+        "bottleneck",
         "band",
         "",
     ]);
@@ -99,7 +99,7 @@ pub fn summary(groups: &[Group]) -> Table {
         "error",
         "linear",
         "USL",
-        "error of the same",
+        "error on USL's curves",
         "knees within ×1.5",
         "signs",
     ]);
@@ -107,7 +107,7 @@ pub fn summary(groups: &[Group]) -> Table {
     for (name, summary) in groups {
         let of = |[right, all]: [usize; 2]| format!("{right} of {all}");
         table.add_row([
-            name.clone(),
+            shown(name).to_owned(),
             summary.curves.to_string(),
             summary.sources.to_string(),
             error(summary.ours),

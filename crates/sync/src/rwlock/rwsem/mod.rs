@@ -24,14 +24,17 @@
 //! write:         cas(count, 0, WRITER)
 //!                else as the first of the spinners (`Osq`): spin while the owner runs;
 //!                    if neither held nor HANDOFF: cas(count, count | WRITER)
-//!                    readers: for 10 µs and half a µs for each of them; then UNSPINNABLE, and no spinning
+//!                    readers: for 10 µs and half a µs for each of them;
+//!                    then UNSPINNABLE, and no spinning
 //!                else lock the queue; join it;
-//!                    until cas(count, count | WRITER, less WAITERS if alone): unlock the queue, sleep, lock it;
+//!                    until cas(count, count | WRITER, less WAITERS if alone):
+//!                        unlock the queue, sleep, lock it;
 //!                    after 4 ms set HANDOFF, then also spin
 //! write unlock:  owner = none; count -= WRITER; if WAITERS: wake the first
 //! downgrade:     count += READER - WRITER; if WAITERS: wake the readers
 //! wake:          lock the queue; the first is a writer: wake it, and it tries again
-//!                a reader: count += READER; if WRITER: it was stolen, count -= READER (and after 4 ms: HANDOFF)
+//!                a reader: count += READER;
+//!                    if WRITER: it was stolen, count -= READER (and after 4 ms: HANDOFF)
 //!                    else grant the lock to up to 256 readers anywhere in the queue
 //! ```
 //! So a release wakes one writer, which finds the lock free or stolen, or many readers, to which it

@@ -5,7 +5,8 @@
 //! one word:
 //!
 //! ```text
-//! bits   0–7 locked | 8 pending | 16–17 level, 18–31 number + 1 of the last waiter's place; 0: no queue
+//! bits   0–7 locked | 8 pending | 16–17 level, 18–31 number + 1 of the last waiter's place;
+//!        0: no queue
 //!
 //! lock:    if cas(word, 0, LOCKED): done
 //!          if no task waits: word |= PENDING; wait until not LOCKED; PENDING becomes LOCKED

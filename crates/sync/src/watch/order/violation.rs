@@ -183,8 +183,8 @@ impl fmt::Display for Violation<'_> {
                 let name = class.name();
                 write!(
                     f,
-                    "\"{name}\" is held without a pin, taken at {held_at}; a pinned task waits for it \
-                     at {waited_at}, for ever if the holder has to run on that CPU"
+                    "\"{name}\" is held without a pin, taken at {held_at}; a pinned task waits for \
+                     it at {waited_at}, for ever if the holder has to run on that CPU"
                 )
             }
             Violation::TooDeep { class, site } => {

@@ -1,4 +1,4 @@
-//! Shared parts of the models of spaces: a VM with one space, of which two or three CPUs run jobs
+//! Shared parts of the models of spaces: a VM with one space, in which two or three CPUs run jobs
 //! at once.
 #![allow(dead_code)] // each model uses a part
 
@@ -197,8 +197,8 @@ pub fn page(at: usize) -> VaRange {
     VaRange::sized(at, PAGE_SIZE)
 }
 
-/// Runs `prepare`, then the jobs at once, then `end`, in each interleaving with at most so many
-/// `preemptions`.
+/// Runs `prepare`, then the jobs at once, then `end`, in each interleaving with at most
+/// `preemptions` preemptions.
 pub fn model<const CPUS: usize>(
     preemptions: usize,
     prepare: fn(&World),

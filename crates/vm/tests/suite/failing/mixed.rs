@@ -21,7 +21,7 @@ pub struct Mixed {
     pub shared: usize,
     /// The file, private: page 2 is a copy.
     pub copied: usize,
-    /// Shared memory, of which half was touched; pages 2 and 3 are in the swap space.
+    /// Shared memory, half of it touched; pages 2 and 3 are in the swap space.
     pub memory: usize,
     /// One page that grows down.
     pub stack: usize,

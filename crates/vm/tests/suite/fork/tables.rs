@@ -4,7 +4,7 @@ const MANY: usize = 64;
 
 type TestSpace = Space<vm::Best<Hosted>>;
 
-/// A space with `slots` times 2 MiB, of which the first pages of each are touched.
+/// A space with `slots` times 2 MiB; the first pages of each are touched.
 fn touched(vm: &System, slots: usize) -> (TestSpace, usize) {
     let space = space(vm);
     let at = space.map(slots * 2 * MIB, Prot::READ_WRITE).expect("map");
@@ -226,7 +226,10 @@ fn who_can_not_leave_has_changed_nothing() {
         let child = parent.fork().expect("fork");
         let expected = content(&parent, at);
         for nth in 1.. {
-            let state = |space: &TestSpace| (space.regions(), space.pmap().resident(), vm.swap().reserved());
+            let state = |space: &TestSpace| {
+                let resident = space.pmap().resident();
+                (space.regions(), resident, vm.swap().reserved())
+            };
             let old = state(&child);
             vm.frames().fail_after(nth);
             child.activate();

@@ -1,4 +1,4 @@
-//! Both are exact, beside others and whatever happens.
+//! Both are exact with concurrent operations, and whatever happens.
 
 use super::*;
 

@@ -10,7 +10,7 @@ thread_local! {
     static REFUSE_IN: Cell<u64> = const { Cell::new(0) };
     /// All allocations are refused.
     static REFUSE_ALL: Cell<bool> = const { Cell::new(false) };
-    /// Allocations of so many bytes are never refused.
+    /// Allocations of this size in bytes are never refused.
     static SPARED: Cell<usize> = const { Cell::new(0) };
     /// Bytes that the thread has allocated and not freed.
     static LIVE: Cell<isize> = const { Cell::new(0) };
