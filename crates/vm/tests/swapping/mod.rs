@@ -82,7 +82,7 @@ impl<M: Machine> Pages<M> {
             .is_ok()
     }
 
-    /// Drops a reference; whether it was the last.
+    /// Drops a reference. Returns true if it was the last.
     fn release(&self, frame: Frame) -> bool {
         let old = self.0[frame.index()].fetch_sub(1, Ordering::AcqRel);
         assert!(old > 0, "a page is released twice");

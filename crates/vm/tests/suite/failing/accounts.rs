@@ -5,7 +5,7 @@
 //! limit must be exact: what the space does not use can be mapped, and not a page more.
 
 use super::{Call, Told, World, on_a_cpu};
-use machine::{PAGE_SIZE, VaRange};
+use crate::world::{P, pages};
 use vm::system::Reservation;
 use vm::{Error, Flags, Limit, Prot, Request, Usage};
 
@@ -46,7 +46,7 @@ fn attempt<W: World>(account: Account, room: u64, call: &Call<'_, W>) -> Result<
         } else {
             PLENTY
         };
-        let bytes = (used(&world, limit) + left) as usize * PAGE_SIZE;
+        let bytes = (used(&world, limit) + left) as usize * P;
         world
             .space()
             .set_limit(limit, Some(bytes))
@@ -107,7 +107,7 @@ fn used(world: &impl World, limit: Limit) -> u64 {
 /// The limit admits what the space does not use, and not a page more.
 fn assert_exact(world: &impl World, limit: Limit, what: &str) {
     let space = world.space();
-    let most = space.limit(limit).expect("it is set") / PAGE_SIZE;
+    let most = space.limit(limit).expect("it is set") / P;
     let left = most - used(world, limit) as usize;
     let (prot, flags) = match limit {
         Limit::Data => (Prot::READ_WRITE, Flags::NONE),
@@ -115,14 +115,12 @@ fn assert_exact(world: &impl World, limit: Limit, what: &str) {
         _ => (Prot::NONE, Flags::NONE),
     };
     let map = |pages: usize| {
-        let request = Request::anonymous(pages * PAGE_SIZE, prot).with(flags);
+        let request = Request::anonymous(pages * P, prot).with(flags);
         space.map_as(&request)
     };
     assert!(map(left + 1).is_err(), "{what}: more than {limit:?} allows");
     if left > 0 {
         let at = map(left).unwrap_or_else(|error| panic!("{what}: {limit:?}: {error}"));
-        space
-            .unmap(VaRange::sized(at, left * PAGE_SIZE))
-            .expect("unmap");
+        space.unmap(pages(at, left)).expect("unmap");
     }
 }

@@ -1,8 +1,9 @@
 //! A space with a superpage, and one in the making.
 
-use super::{Disk, MIB, System, TestSpace, World, check_empty, system};
-use machine::{PAGE_SIZE, VaRange};
-use vm::{Prot, Superpages};
+use super::{Disk, World, check_empty};
+use crate::world::{MIB, P, System, TestSpace, active, page, pages, world};
+use machine::VaRange;
+use vm::Prot;
 
 /// Pages of a superpage.
 pub const PAGES: usize = 512;
@@ -21,43 +22,46 @@ impl Large {
     /// The superpage.
     pub const WHOLE: VaRange = VaRange {
         start: AT,
-        end: AT + PAGES * PAGE_SIZE,
+        end: AT + PAGES * P,
     };
     /// A superpage in the making, behind it.
     pub const BEGUN: VaRange = VaRange {
         start: Self::WHOLE.end,
-        end: Self::WHOLE.end + PAGES * PAGE_SIZE,
+        end: Self::WHOLE.end + PAGES * P,
     };
     /// Untouched memory, behind that.
     pub const FRESH: VaRange = VaRange {
         start: Self::BEGUN.end,
-        end: Self::BEGUN.end + PAGES * PAGE_SIZE,
+        end: Self::BEGUN.end + PAGES * P,
     };
 
     /// Pages of the superpage, from `first` on.
     pub fn part(first: usize, count: usize) -> VaRange {
-        VaRange::sized(AT + first * PAGE_SIZE, count * PAGE_SIZE)
+        pages(AT + first * P, count)
     }
 }
 
 impl World for Large {
     fn new() -> Self {
         let swap = Disk::default();
-        let vm = system(12, Superpages::Always, &swap, 2048);
-        let space = TestSpace::new(&vm).expect("a space");
+        let vm = world(12)
+            .cpus(1)
+            .superpages()
+            .swap_in(swap.clone(), 2048)
+            .vm();
+        let space = active(&vm);
         let all = VaRange {
             start: AT,
             end: Self::FRESH.end,
         };
         space.map_fixed(all, Prot::READ_WRITE).expect("map");
-        space.activate();
         // The tables on the way to where tests move it.
-        let near = VaRange::sized(elsewhere(8).end, PAGE_SIZE);
+        let near = page(elsewhere(8).end);
         space.map_fixed(near, Prot::READ_WRITE).expect("map");
         space.store(near.start, 1).expect("store");
         space.unmap(near).expect("unmap");
         for page in 0..PAGES + BEGUN {
-            let stored = space.store(AT + page * PAGE_SIZE, 1 + page as u64);
+            let stored = space.store(AT + page * P, 1 + page as u64);
             stored.expect("store");
         }
         assert_eq!(space.pmap().superpages(), 1);
@@ -84,7 +88,7 @@ impl World for Large {
         for page in 0..3 * PAGES {
             let expected = if page < PAGES + BEGUN { 1 + page } else { 0 };
             let mut bytes = [0; 8];
-            let read = self.space.copy_in(AT + page * PAGE_SIZE, &mut bytes);
+            let read = self.space.copy_in(AT + page * P, &mut bytes);
             let word = u64::from_le_bytes(bytes);
             assert_eq!(
                 (read, word),

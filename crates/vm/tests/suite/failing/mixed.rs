@@ -1,14 +1,15 @@
 //! A space with a bit of everything.
 
-use super::{Disk, MIB, System, TestSpace, World, check_empty, pages, system};
+use super::{Disk, World, check_empty, pages};
+use crate::world::{File, MIB, P, System, TestSpace, active, world};
 use hosted::Hosted;
-use machine::{PAGE_SIZE, VaRange};
-use vm::object::{Object, ObjectRef};
-use vm::{Advice, At, Best, Flags, HEAP_START, Prot, Request, Superpages};
+use machine::VaRange;
+use vm::object::Object;
+use vm::{Advice, At, Best, Flags, HEAP_START, Prot, Request};
 
 /// Pages of each mapping.
 pub const PAGES: usize = 8;
-const BYTES: usize = PAGES * PAGE_SIZE;
+const BYTES: usize = PAGES * P;
 /// Where the stack ends.
 const STACK: usize = 1 << 39;
 
@@ -25,7 +26,7 @@ pub struct Mixed {
     pub memory: usize,
     /// One page that grows down.
     pub stack: usize,
-    pub file: ObjectRef<Best<Hosted>>,
+    pub file: File,
     pub disk: Disk,
     swap: Disk,
     pub vm: System,
@@ -45,11 +46,11 @@ impl Mixed {
     }
 
     /// A file of eight pages, all of them on disk.
-    fn file(vm: &System, disk: &Disk) -> ObjectRef<Best<Hosted>> {
+    fn file(vm: &System, disk: &Disk) -> File {
         let file = Object::file(vm, disk.clone(), 0).expect("an object");
         for page in 0..PAGES as u64 {
             let word = (200 + page).to_le_bytes();
-            file.write(page * PAGE_SIZE as u64, &word).expect("write");
+            file.write(page * P as u64, &word).expect("write");
         }
         file.set_size(BYTES as u64).expect("set_size");
         let all = 0..PAGES as u64;
@@ -59,7 +60,7 @@ impl Mixed {
 
     fn fill(&self) {
         let store = |at: usize, page: usize, value: u64| {
-            let stored = self.space.store(at + page * PAGE_SIZE, value);
+            let stored = self.space.store(at + page * P, value);
             stored.expect("store");
         };
         (1..PAGES).for_each(|page| store(self.private, page, 100 + page as u64));
@@ -73,7 +74,7 @@ impl Mixed {
         }
         // The tables on the way to where tests map something, but not its own.
         let near = self.far() + 64 * MIB;
-        let near = Request::anonymous(PAGE_SIZE, Prot::READ_WRITE).at(At::Free(near));
+        let near = Request::anonymous(P, Prot::READ_WRITE).at(At::Free(near));
         let near = self.space.map_as(&near).expect("map");
         store(near, 0, 1);
         let unmapped = self.space.unmap(pages(near, 0, 1));
@@ -91,14 +92,13 @@ impl Mixed {
 impl World for Mixed {
     fn new() -> Self {
         let (disk, swap) = (Disk::default(), Disk::default());
-        let vm = system(8, Superpages::Advised, &swap, 256);
+        let vm = world(8).cpus(1).swap_in(swap.clone(), 256).vm();
         let file = Self::file(&vm, &disk);
-        let space = TestSpace::new(&vm).expect("a space");
-        space.activate();
+        let space = active(&vm);
         let of_file = || Request::object(&file, 0, BYTES, Prot::READ_WRITE).expect("a request");
         let anonymous = || Request::anonymous(BYTES, Prot::READ_WRITE);
-        let stack = Request::anonymous(PAGE_SIZE, Prot::READ_WRITE)
-            .at(At::Fixed(STACK - PAGE_SIZE))
+        let stack = Request::anonymous(P, Prot::READ_WRITE)
+            .at(At::Fixed(STACK - P))
             .with(Flags::GROWS_DOWN);
         let map = |request: Request<'_, Best<Hosted>>| space.map_as(&request).expect("map");
         let [private, shared, copied, memory, stack] = [
@@ -108,7 +108,7 @@ impl World for Mixed {
             map(anonymous().shared()),
             map(stack),
         ];
-        let grown = space.set_break(HEAP_START + 2 * PAGE_SIZE);
+        let grown = space.set_break(HEAP_START + 2 * P);
         grown.expect("set_break");
         let world = Mixed {
             space,
@@ -144,7 +144,7 @@ impl World for Mixed {
 
     fn check_content(&self, what: &str) {
         let check = |at: usize, page: usize, expected: u64| {
-            let word = self.word(at + page * PAGE_SIZE);
+            let word = self.word(at + page * P);
             assert_eq!(word, expected, "{what}: page {page} of {at:#x}");
         };
         for page in 0..PAGES {
@@ -173,7 +173,7 @@ impl World for Mixed {
         check_empty(&vm, what);
         let again = Object::<Best<Hosted>>::file(&vm, disk, BYTES as u64);
         let mut bytes = [0; 8];
-        let read = again.expect("an object").read(PAGE_SIZE as u64, &mut bytes);
+        let read = again.expect("an object").read(P as u64, &mut bytes);
         let word = (read, u64::from_le_bytes(bytes));
         assert_eq!(word, (Ok(8), 301), "{what}: disk");
     }

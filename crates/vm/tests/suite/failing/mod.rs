@@ -4,36 +4,26 @@
 //! After each failure the space must be as it was ([`Told`]), hold what it held, take no frame
 //! and no slot of the swap space more than before, and do the operation when nothing is
 //! refused any more; and all can be torn down.
-#![allow(dead_code)] // each test uses a part
-
-pub(crate) use crate::refusing;
 
 mod accounts;
 mod large;
 mod mixed;
 mod told;
 
-#[allow(unused_imports)] // each test uses a part
 pub use accounts::by_accounts;
-
-#[allow(unused_imports)] // each test uses a part
 pub use large::{Large, elsewhere};
-#[allow(unused_imports)]
 pub use mixed::Mixed;
 pub use told::Told;
 
+use crate::refusing;
+use crate::world::{P, System, TestSpace, in_use};
 use hosted::Hosted;
-use machine::{PAGE_SIZE, PagerError, VaRange};
+use machine::{PagerError, VaRange};
 use std::sync::Arc;
 use std::thread;
 use vm::pager::MemoryPager;
-use vm::system::Reservation;
-use vm::{Best, Error, Pmap, Resource, Space, Superpages, Vm};
+use vm::{Best, Error, Pmap, Resource};
 
-pub const MIB: usize = 1 << 20;
-
-pub type System = Arc<Vm<Best<Hosted>>>;
-pub type TestSpace = Space<Best<Hosted>>;
 /// A store that the test controls.
 pub type Disk = Arc<MemoryPager<Hosted>>;
 
@@ -189,7 +179,7 @@ fn each<W: World>(kind: Kind, pages: Pages, call: &Call<'_, W>, good: &Good) -> 
 }
 
 /// A thread can be a CPU of one machine only.
-fn on_a_cpu<R: Send>(act: impl FnOnce() -> R + Send) -> R {
+pub fn on_a_cpu<R: Send>(act: impl FnOnce() -> R + Send) -> R {
     thread::scope(|scope| scope.spawn(act).join().expect("an attempt"))
 }
 
@@ -246,21 +236,12 @@ fn free_tables(vm: &System) {
     while vm.reclaim_tables(usize::MAX) > 0 {}
 }
 
-/// A VM with `mib` MiB of memory and a swap space of `slots` pages in `swap`.
-pub fn system(mib: usize, superpages: Superpages, swap: &Disk, slots: u32) -> System {
-    crate::system::swapping(1, mib, (swap.clone(), slots), superpages)
+/// `count` pages of the memory at `at`, from page `first` on.
+pub fn pages(at: usize, first: usize, count: usize) -> VaRange {
+    VaRange::sized(at + first * P, count * P)
 }
 
 /// Sees that nothing is left of a world.
-pub fn check_empty(vm: &System, what: &str) {
-    assert_eq!(vm.swap().reserved(), 0, "{what}: reserved");
-    let swap = vm.swap_space().expect("a swap space");
-    assert_eq!(swap.used(), 0, "{what}: slots");
-    let (free, total) = (vm.frames().free_count(), vm.frames().total());
-    assert_eq!(free, total, "{what}: frames");
-}
-
-/// `count` pages of the memory at `at`, from page `first` on.
-pub fn pages(at: usize, first: usize, count: usize) -> VaRange {
-    VaRange::sized(at + first * PAGE_SIZE, count * PAGE_SIZE)
+fn check_empty(vm: &System, what: &str) {
+    assert_eq!(in_use(vm), (0, 0, 0, 0), "{what}");
 }

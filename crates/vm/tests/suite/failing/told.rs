@@ -1,8 +1,8 @@
 //! The state that must be the same after a failure.
 
 use super::World;
-use machine::{PAGE_SIZE, VaRange};
-use vm::system::Reservation;
+use crate::world::{P, in_use};
+use machine::VaRange;
 use vm::{Flags, Limit, Region, Stats};
 
 /// The state of a space and its VM.
@@ -32,7 +32,8 @@ struct Mapping {
 impl Told {
     /// As it is.
     pub fn by(world: &impl World) -> Self {
-        let (vm, space) = (world.vm(), world.space());
+        let space = world.space();
+        let (frames, reserved, slots, _) = in_use(world.vm());
         let limits = [
             Limit::AddressSpace,
             Limit::Data,
@@ -52,9 +53,9 @@ impl Told {
             },
             heap_end: space.current_break(),
             limits: limits.map(|limit| space.limit(limit)),
-            reserved: vm.swap().reserved(),
-            frames: vm.frames().total() - vm.frames().free_count(),
-            slots: vm.swap_space().expect("a swap space").used(),
+            reserved,
+            frames,
+            slots,
         }
     }
 
@@ -62,7 +63,7 @@ impl Told {
     pub fn settled(world: &impl World) -> Self {
         super::free_tables(world.vm());
         for region in world.space().regions() {
-            let starts = (region.range.start..region.range.end).step_by(PAGE_SIZE);
+            let starts = (region.range.start..region.range.end).step_by(P);
             for at in starts.filter(|_| region.prot().reads()) {
                 // Behind its object's end there is nothing.
                 let _ = world.space().copy_in(at, &mut [0]);

@@ -1,6 +1,7 @@
 //! Both are exact with concurrent operations, and whatever happens.
 
 use super::*;
+use crate::dice::Dice;
 
 /// Counts a task when it ends, also by a panic.
 struct Ended(Arc<AtomicUsize>);
@@ -17,14 +18,13 @@ impl Drop for Ended {
 fn a_limit_is_exact_beside_others() {
     const TASKS: usize = 3;
     for limit in [TASKS, TASKS - 1] {
-        let machine = Hosted::with_memory(TASKS + 1, 16 << 20).expect("memory");
-        let vm = Vm::<Best<Hosted>>::new(machine.clone()).expect("memory for the VM");
+        let vm = world(16).cpus(TASKS + 1).apart();
+        let machine = vm.machine();
         let space = machine.on_cpu(0, || Space::new(&vm)).expect("a space");
         let space = Arc::new(space);
         machine.on_cpu(0, || {
-            space
-                .set_limit(Limit::AddressSpace, Some(limit * P))
-                .expect("limit")
+            let set = space.set_limit(Limit::AddressSpace, Some(limit * P));
+            set.expect("limit");
         });
         let mapped = Arc::new(AtomicUsize::new(0));
         let ended = Arc::new(AtomicUsize::new(0));
@@ -58,9 +58,8 @@ fn a_limit_is_exact_beside_others() {
             let (space, ended) = (space.clone(), ended.clone());
             Box::new(move || {
                 while ended.load(Ordering::SeqCst) < TASKS {
-                    space
-                        .set_limit(Limit::AddressSpace, Some(limit * P))
-                        .expect("limit");
+                    let set = space.set_limit(Limit::AddressSpace, Some(limit * P));
+                    set.expect("limit");
                     std::thread::yield_now();
                 }
             }) as Job
@@ -74,7 +73,7 @@ fn a_limit_is_exact_beside_others() {
         machine.on_cpu(0, || {
             space.map(limit * P, Prot::READ).expect("all is free again");
             drop(Arc::into_inner(space).expect("all jobs have ended"));
-            assert_eq!(vm.swap().reserved(), 0);
+            assert_eq!(reserved(&vm), 0);
         });
     }
 }
@@ -83,7 +82,7 @@ fn a_limit_is_exact_beside_others() {
 fn committed_memory_is_exact_whatever_happens() {
     let space = space();
     let vm = space.vm().clone();
-    let reserved = || vm.swap().reserved();
+    let reserved = || reserved(&vm);
     let at = space.map(600 * P, Prot::READ).expect("map");
     assert_eq!(reserved(), 0);
     space
@@ -121,21 +120,15 @@ fn limits_are_exact_whatever_happens() {
     let mut space = space();
     let set = |space: &TestSpace| {
         for (limit, pages) in LIMITS {
-            space
-                .set_limit(limit, Some(pages as usize * P))
-                .expect("a limit");
+            let set = space.set_limit(limit, Some(pages as usize * P));
+            set.expect("a limit");
         }
     };
     set(&space);
     let vm = space.vm().clone();
     let shared = vm.shared_memory(20 * P as u64).expect("an object");
-    let mut state = 88_172_645_463_325_252_u64;
-    let mut random = move |below: usize| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 33) as usize % below
-    };
+    let mut dice = Dice(88_172_645_463_325_252);
+    let mut random = move |below: usize| dice.below(below as u64) as usize;
     let (mut refused, mut done) = (0, 0);
     for _ in 0..6_000 {
         // Two slots, so that ranges cross from one to the other.
@@ -185,14 +178,14 @@ fn limits_are_exact_whatever_happens() {
         for ((limit, most), used) in LIMITS.into_iter().zip(used) {
             assert!(used <= most, "{limit:?}: {used} pages");
         }
-        assert_eq!(space.vm().swap().reserved(), usage.charged + 20);
+        assert_eq!(reserved(space.vm()), usage.charged + 20);
         if random(30) == 0 {
             space.unlock_all();
             probe(&space, (LIMITS[0].1 - usage.mapped) as usize);
         }
     }
     drop((space, shared));
-    assert_eq!(vm.swap().reserved(), 0);
+    assert_eq!(reserved(&vm), 0);
     assert!(
         refused > 300 && done > 1_000,
         "{refused} refused, {done} done"

@@ -50,10 +50,10 @@ fn data_is_what_is_private_and_writable() {
     space
         .protect(pages(at, 3), Prot::READ_WRITE)
         .expect("protect");
-    let reserved = space.vm().swap().reserved();
+    let before = reserved(space.vm());
     let more = space.protect(pages(at, 5), Prot::READ_WRITE);
     assert_eq!(more, Err(over(Limit::Data)));
-    assert_eq!(space.vm().swap().reserved(), reserved);
+    assert_eq!(reserved(space.vm()), before);
     assert_eq!(space.map(2 * P, Prot::READ_WRITE), Err(over(Limit::Data)));
     space
         .protect(pages(at, 4), Prot::READ_WRITE)
@@ -185,61 +185,32 @@ fn a_child_has_the_limits_and_not_the_locks() {
 }
 
 #[test]
-fn what_is_locked_on_fault_is_not_populated() {
+fn locking_all_is_limited() {
     let space = space();
-    space
-        .lock_all(Mappings::FUTURE, Bring::OnFault)
-        .expect("lock");
-    let request = Request::anonymous(2 * P, Prot::READ_WRITE).populated();
-    let at = space.map_as(&request).expect("map");
-    assert_eq!(space.incore(pages(at, 2)), Ok(vec![false; 2]));
-    space.unlock_all();
-    let at = space.map_as(&request).expect("map");
-    assert_eq!(space.incore(pages(at, 2)), Ok(vec![true; 2]));
-}
-
-#[test]
-fn all_that_is_mapped_and_will_be_is_locked() {
-    let space = space();
-    let at = space.map(3 * P, Prot::READ_WRITE).expect("map");
     let none = space.map(P, Prot::NONE).expect("map");
+    space.map(P, Prot::READ_WRITE).expect("map");
     let nothing = Mappings {
         current: false,
         future: false,
     };
     let invalid = space.lock_all(nothing, Bring::OnFault);
     assert!(matches!(invalid, Err(Error::Invalid { .. })));
-    space.lock_all(Mappings::ALL, Bring::Now).expect("lock");
-    let incore = |at, count| space.incore(pages(at, count)).expect("incore");
-    assert_eq!(incore(at, 3), [true; 3]);
-    let later = space.map(2 * P, Prot::READ).expect("map");
-    assert_eq!(incore(later, 2), [true; 2]);
-    space.set_break(HEAP_START + 2 * P).expect("brk");
-    assert_eq!(incore(HEAP_START, 2), [true; 2]);
-    let is_locked = |space: &TestSpace| space.regions().iter().all(|r| r.flags.has(Flags::LOCKED));
-    assert!(is_locked(&space));
-    // Only current mappings: it ends the earlier call for future ones.
-    space
-        .lock_all(Mappings::CURRENT, Bring::OnFault)
-        .expect("lock");
-    let loose = space.map(P, Prot::READ_WRITE).expect("map");
-    assert!(!is_locked(&space));
-    assert_eq!(incore(loose, 1), [false]);
-    space.unlock_all();
-    let any = space.regions().iter().any(|r| r.flags.has(Flags::LOCKED));
-    assert!(!any);
     // Over the limit nothing changes.
     space.set_limit(Limit::Locked, Some(P)).expect("a limit");
-    assert_eq!(
-        space.lock_all(Mappings::ALL, Bring::OnFault),
-        Err(over(Limit::Locked))
+    let refused = space.lock_all(Mappings::ALL, Bring::OnFault);
+    assert_eq!(refused, Err(over(Limit::Locked)));
+    assert!(
+        space
+            .regions()
+            .iter()
+            .all(|region| !region.flags.has(Flags::LOCKED))
     );
     space.unmap(pages(none, 1)).expect("unmap");
-    space
-        .lock_all(Mappings::FUTURE, Bring::OnFault)
-        .expect("only the future");
+    let locked = space.lock_all(Mappings::FUTURE, Bring::OnFault);
+    locked.expect("only the future");
     let last = space.map(P, Prot::READ_WRITE).expect("this fits");
-    assert_eq!(incore(last, 1), [false], "locked when it is used");
+    let incore = space.incore(pages(last, 1));
+    assert_eq!(incore, Ok(vec![false]), "locked when it is used");
     assert_eq!(space.map(P, Prot::READ), Err(Error::LockLimit));
     space.exec();
     space.map(2 * P, Prot::READ).expect("a new program");
@@ -268,29 +239,15 @@ fn a_refusal_by_the_heap_changes_no_count() {
     space
         .map(free * P, Prot::READ)
         .expect("it was all given back");
-    for nth in 1.. {
-        refusing::refuse_after(nth);
-        let set = space.set_limit(Limit::Data, Some(P));
-        refusing::refuse_after(0);
-        if set.is_ok() {
-            break;
-        }
-        assert_eq!(space.limit(Limit::Data), None);
-    }
+    let set = || space.set_limit(Limit::Data, Some(P));
+    refusing::each(set, |_| assert_eq!(space.limit(Limit::Data), None));
     space.set_limit(Limit::Data, None).expect("no limit");
     space.unmap(pages(at + 36 * P, 2)).expect("unmap");
-    for nth in 1.. {
-        refusing::refuse_after(nth);
-        let moved = space.remap(pages(at + 30 * P, 2), 2 * P, Move::Leaving);
-        refusing::refuse_after(0);
-        if moved.is_ok() {
-            break;
-        }
-        space
-            .map(P, Prot::READ)
-            .and_then(|at| space.unmap(pages(at, 1)))
-            .expect("one is free");
-    }
+    let moved = || space.remap(pages(at + 30 * P, 2), 2 * P, Move::Leaving);
+    refusing::each(moved, |_| {
+        let one = space.map(P, Prot::READ).expect("one is free");
+        space.unmap(pages(one, 1)).expect("unmap");
+    });
     assert_eq!(space.map(P, Prot::READ), Err(over(Limit::AddressSpace)));
 }
 
@@ -308,7 +265,7 @@ fn a_new_program_finds_nothing(exec: fn(&TestSpace)) {
     assert!(space.regions().is_empty());
     assert_eq!(space.current_break(), HEAP_START);
     assert_eq!(space.stats(), Stats::default());
-    assert_eq!(space.vm().swap().reserved(), 0);
+    assert_eq!(reserved(space.vm()), 0);
     let again = space.map(2000 * P, Prot::READ_WRITE).expect("all fits");
     assert!(!space.regions()[0].flags.has(Flags::LOCKED));
     assert_eq!(space.map(P, Prot::READ), Err(over(Limit::AddressSpace)));
@@ -324,4 +281,19 @@ fn a_new_program_finds_nothing_at_once() {
 fn a_new_program_finds_nothing_slot_by_slot() {
     // SAFETY: no other task has the space.
     a_new_program_finds_nothing(|space| unsafe { space.exec_alone() });
+}
+
+#[test]
+fn a_second_mapping_counts_as_any() {
+    let space = limited(Limit::Locked, 1);
+    let request = Request::anonymous(P, Prot::READ_WRITE).shared();
+    let at = space.map_as(&request.with(Flags::LOCKED)).expect("map");
+    let again = || space.remap(pages(at, 0), P, Move::IfNeeded);
+    assert_eq!(again(), Err(Error::LockLimit));
+    let more = space.set_limit(Limit::Locked, Some(2 * P));
+    more.expect("a limit");
+    let twice = again().expect("twice");
+    assert_eq!(space.incore(pages(twice, 1)), Ok(vec![true]));
+    space.unmap(pages(twice, 1)).expect("unmap");
+    again().expect("given back");
 }

@@ -4,15 +4,12 @@ use super::*;
 
 #[test]
 fn one_dirty_page_makes_all_of_it_dirty() {
-    let vm = system(16);
+    let vm = large(16).vm();
     let space = space(&vm, 1);
-    for index in 0..PAGES {
-        space.load(at(index)).expect("load");
-    }
+    look(&space);
     assert_eq!(space.pmap().superpages(), 1);
     let clean = |index| {
-        let frame = space.pmap().lookup(at(index)).expect("a page");
-        let removed = vm.remove_all(&vm.hold(frame).expect("held"));
+        let removed = vm.remove_all(&held(&space, index));
         assert!(removed.referenced);
         !removed.dirty
     };
@@ -32,25 +29,21 @@ fn one_dirty_page_makes_all_of_it_dirty() {
 
 #[test]
 fn a_store_through_the_superpage_is_not_lost() {
-    let vm = system(16);
+    let vm = large(16).vm();
     let space = space(&vm, 1);
-    for index in 0..PAGES {
-        space.load(at(index)).expect("load");
-    }
+    look(&space);
     space.store(at(9), 10).expect("store");
     assert_eq!(space.pmap().superpages(), 1);
     space.protect(page(300), Prot::READ).expect("protect");
-    let frame = space.pmap().lookup(at(9)).expect("a page");
-    assert!(vm.remove_all(&vm.hold(frame).expect("held")).dirty);
+    assert!(vm.remove_all(&held(&space, 9)).dirty);
     end(&vm, space);
 }
 
 #[test]
 fn a_whole_superpage_hands_its_bits_to_the_pages() {
-    let vm = system(16);
+    let vm = large(16).vm();
     let space = promoted(&vm);
-    let frame = space.pmap().lookup(at(9)).expect("a page");
-    let hold = vm.hold(frame).expect("held");
+    let hold = held(&space, 9);
     space.unmap(whole()).expect("unmap");
     let removed = vm.remove_all(&hold);
     assert!(removed.dirty && removed.referenced);
@@ -61,12 +54,9 @@ fn a_whole_superpage_hands_its_bits_to_the_pages() {
 
 #[test]
 fn use_is_seen_through_a_superpage() {
-    let vm = system(16);
+    let vm = large(16).vm();
     let space = promoted(&vm);
-    let hold = |index| {
-        let frame = space.pmap().lookup(at(index)).expect("a page");
-        vm.hold(frame).expect("held")
-    };
+    let hold = |index| held(&space, index);
     let used = || {
         (0..PAGES)
             .filter(|&index| vm.test_referenced(&hold(index)))
@@ -95,15 +85,12 @@ fn use_is_seen_through_a_superpage() {
 
 #[test]
 fn the_kernels_stores_are_marked() {
-    let vm = system(16);
+    let vm = large(16).vm();
     let space = space(&vm, 1);
-    for index in 0..PAGES {
-        space.load(at(index)).expect("load");
-    }
+    look(&space);
     space.copy_out(at(12), &7_u64.to_le_bytes()).expect("copy");
     assert_eq!(space.pmap().superpages(), 1);
     assert_eq!(space.load(at(12)), Ok(7));
-    let frame = space.pmap().lookup(at(12)).expect("a page");
-    assert!(vm.remove_all(&vm.hold(frame).expect("held")).dirty);
+    assert!(vm.remove_all(&held(&space, 12)).dirty);
     end(&vm, space);
 }

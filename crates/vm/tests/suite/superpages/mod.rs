@@ -1,56 +1,22 @@
-//! Superpages: how they come and go, and that
-//! content, accessed and dirty bits and frames survive it.
+//! Superpages: how they come and go, and that content, accessed and dirty bits and frames
+//! survive it.
 
 mod bits;
 mod demotion;
+mod failures;
 mod promotion;
+mod races;
 mod scarcity;
 
-use hosted::{Hosted, Stats};
-use machine::{Asid, Flush, Mmu, PAGE_SIZE, Topology, VaRange};
-use std::sync::Arc;
-use vm::pager::MemoryPager;
-use vm::swap::SwapSpace;
-use vm::system::Reservation;
-use vm::{
-    Advice, At, Best, Bring, Error, Flags, Move, Options, Prot, Request, Space, Superpages, Vm,
+use crate::world::{
+    P, SLOT, System, TestSpace, World, active, is_segv, load, nothing_left, pages, store, world,
 };
+use hosted::{Hosted, Stats};
+use machine::{Asid, Flush, Frame, Mmu, VaRange};
+use vm::{Advice, At, Best, Bring, Content, Flags, Hold, Move, Prot, Request, Superpages};
 
-const MIB: usize = 1 << 20;
-const HUGE: usize = 2 * MIB;
-const PAGES: usize = HUGE / PAGE_SIZE;
+const PAGES: usize = SLOT / P;
 const AT: usize = 1 << 42;
-
-type System = Arc<Vm<Best<Hosted>>>;
-type TestSpace = Space<Best<Hosted>>;
-
-fn system_with(mib: usize, superpages: Superpages) -> System {
-    let machine = Hosted::with_memory(2, mib * MIB).expect("memory");
-    machine.attach(0);
-    let options = Options {
-        superpages,
-        ..Options::default()
-    };
-    Vm::with_options(machine, options).expect("memory for the VM")
-}
-
-/// With a swap space of 64 MiB.
-fn system_with_swap(mib: usize) -> System {
-    let machine = Hosted::with_memory(2, mib * MIB).expect("memory");
-    machine.attach(0);
-    let swap = SwapSpace::new(machine.cpus(), Box::new(MemoryPager::new()), 16_384);
-    let options = Options {
-        superpages: Superpages::Always,
-        swap_pages: Some(1 << 30),
-        swap_space: Some(Arc::new(swap.expect("a swap space"))),
-        ..Options::default()
-    };
-    Vm::with_options(machine, options).expect("memory for the VM")
-}
-
-fn system(mib: usize) -> System {
-    system_with(mib, Superpages::Always)
-}
 
 /// Runs each round on a CPU of its own.
 fn each<T: Send>(rounds: impl IntoIterator<Item = T>, round: impl Fn(T) + Sync) {
@@ -61,25 +27,42 @@ fn each<T: Send>(rounds: impl IntoIterator<Item = T>, round: impl Fn(T) + Sync) 
     }
 }
 
+/// Superpages wherever there can be any.
+fn large(mib: usize) -> World {
+    world(mib).superpages()
+}
+
 /// A space with `slots` slots mapped at [`AT`].
 fn space(vm: &System, slots: usize) -> TestSpace {
-    let space = Space::new(vm).expect("a space");
-    let range = VaRange::sized(AT, slots * HUGE);
+    let space = active(vm);
+    let range = VaRange::sized(AT, slots * SLOT);
     space.map_fixed(range, Prot::READ_WRITE).expect("map");
-    space.activate();
     space
 }
 
+/// Loads from all pages of the slot.
+fn look(space: &TestSpace) {
+    for page in 0..PAGES {
+        space.load(at(page)).expect("load");
+    }
+}
+
+/// Holds a page of the space.
+fn held(space: &TestSpace, page: usize) -> Hold<Best<Hosted>> {
+    let frame = space.pmap().lookup(at(page)).expect("a page");
+    space.vm().hold(frame).expect("held")
+}
+
 fn at(page: usize) -> usize {
-    AT + page * PAGE_SIZE
+    AT + page * P
 }
 
 fn page(page: usize) -> VaRange {
-    VaRange::sized(at(page), PAGE_SIZE)
+    pages(at(page), 1)
 }
 
 fn whole() -> VaRange {
-    VaRange::sized(AT, HUGE)
+    VaRange::sized(AT, SLOT)
 }
 
 /// Stores in `pages` something that tells them apart.
@@ -114,8 +97,7 @@ fn stats(vm: &System) -> Stats {
 #[track_caller]
 fn end(vm: &System, space: TestSpace) {
     drop(space);
-    assert_eq!(vm.frames().free_count(), vm.frames().total(), "frames");
-    assert_eq!(vm.swap().reserved(), 0, "swap");
+    nothing_left(vm);
     vm.frames().drain();
     let blocks = std::iter::from_fn(|| vm.frames().allocate_block(vm.machine()));
     let blocks: Vec<_> = blocks.collect();

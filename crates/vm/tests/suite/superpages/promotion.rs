@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn a_slot_that_is_full_is_one_translation() {
-    let vm = system(16);
+    let vm = large(16).vm();
     let space = space(&vm, 1);
     fill(&space, 0..PAGES - 1);
     assert_eq!(space.pmap().superpages(), 0);
@@ -29,7 +29,7 @@ fn a_slot_that_is_full_is_one_translation() {
 
 #[test]
 fn pages_may_come_in_any_order() {
-    let vm = system(16);
+    let vm = large(16).vm();
     let space = space(&vm, 2);
     fill(&space, (0..PAGES).rev());
     fill(&space, (0..PAGES).map(|page| PAGES + page * 37 % PAGES));
@@ -46,15 +46,16 @@ fn who_gets_them_is_an_option() {
         (Superpages::Always, 1, 1, 0),
     ];
     each(options, |(superpages, plain, advised, refused)| {
-        let vm = system_with(16, superpages);
+        let vm = world(16)
+            .with(|options| options.superpages = superpages)
+            .vm();
         for (flags, expected) in [
             (Flags::NONE, plain),
             (Flags::HUGE, advised),
             (Flags::NO_HUGE, refused),
         ] {
-            let space = Space::new(&vm).expect("a space");
-            space.activate();
-            let request = Request::anonymous(HUGE, Prot::READ_WRITE);
+            let space = active(&vm);
+            let request = Request::anonymous(SLOT, Prot::READ_WRITE);
             let request = request.with(flags).at(At::Fixed(AT)).populated();
             space.map_as(&request).expect("map");
             assert_eq!(space.pmap().resident(), PAGES);
@@ -68,7 +69,9 @@ fn who_gets_them_is_an_option() {
 
 #[test]
 fn advice_comes_in_time_or_not() {
-    let vm = system_with(16, Superpages::Advised);
+    let vm = world(16)
+        .with(|options| options.superpages = Superpages::Advised)
+        .vm();
     let space = space(&vm, 1);
     space.advise(whole(), Advice::Huge).expect("advise");
     fill(&space, 0..PAGES);
@@ -81,7 +84,7 @@ fn advice_comes_in_time_or_not() {
 
 #[test]
 fn a_slot_that_is_mapped_in_part_gets_none() {
-    let vm = system(16);
+    let vm = large(16).vm();
     let space = space(&vm, 1);
     space.unmap(page(7)).expect("unmap");
     fill(&space, (0..PAGES).filter(|&page| page != 7));
@@ -94,7 +97,7 @@ fn a_slot_that_is_mapped_in_part_gets_none() {
 
 #[test]
 fn a_slot_of_several_mappings_gets_none() {
-    let vm = system(16);
+    let vm = large(16).vm();
     let space = space(&vm, 1);
     space.advise(page(7), Advice::Random).expect("advise");
     fill(&space, 0..PAGES);
@@ -108,7 +111,7 @@ fn a_slot_of_several_mappings_gets_none() {
 
 #[test]
 fn without_a_whole_block_there_are_pages() {
-    let vm = system(6);
+    let vm = large(6).vm();
     let mut frames = Vec::new();
     // One frame of each block.
     while let Some(first) = vm.frames().allocate_block(vm.machine()) {
@@ -116,8 +119,7 @@ fn without_a_whole_block_there_are_pages() {
     }
     for &first in &frames {
         for frame in first.0 + 1..first.0 + PAGES as u32 {
-            vm.frames()
-                .free(vm.machine(), machine::Frame(frame), vm::Content::Any);
+            vm.frames().free(vm.machine(), Frame(frame), Content::Any);
         }
     }
     let space = space(&vm, 1);
@@ -125,7 +127,7 @@ fn without_a_whole_block_there_are_pages() {
     assert_eq!(space.pmap().superpages(), 0);
     check(&space, 0..PAGES);
     for first in frames {
-        vm.frames().free(vm.machine(), first, vm::Content::Any);
+        vm.frames().free(vm.machine(), first, Content::Any);
     }
     end(&vm, space);
 }

@@ -5,7 +5,7 @@ use super::*;
 /// Frames are never refused while one is free: not while it is only reserved.
 #[test]
 fn reservations_give_way() {
-    let vm = system(16);
+    let vm = large(16).vm();
     let space = space(&vm, 4);
     // A page in each of four slots reserves four blocks.
     fill(&space, (0..4).map(|slot| slot * PAGES + slot));
@@ -37,7 +37,7 @@ fn what_is_reserved_is_given_back_with_the_reason_for_it() {
     ];
     each(changes, |change| {
         // Two blocks: one for tables, one to reserve.
-        let vm = system(4);
+        let vm = large(4).vm();
         let space = space(&vm, 1);
         fill(&space, 0..2);
         vm.frames().drain();
@@ -57,7 +57,7 @@ fn what_is_reserved_is_given_back_with_the_reason_for_it() {
 #[test]
 fn failures_leave_all_as_it_was() {
     each(1..12, |nth| {
-        let vm = system(16);
+        let vm = large(16).vm();
         let space = space(&vm, 1);
         let state = || (vm.frames().free_count(), space.pmap().resident());
         let before = state();
@@ -77,7 +77,7 @@ fn failures_leave_all_as_it_was() {
 
 #[test]
 fn a_superpage_is_taken_apart_without_memory() {
-    let vm = system(8);
+    let vm = large(8).vm();
     let space = promoted(&vm);
     let taken: Vec<_> = std::iter::from_fn(|| vm.new_page().ok()).collect();
     assert_eq!(vm.frames().free_count(), 0);
@@ -92,7 +92,7 @@ fn a_superpage_is_taken_apart_without_memory() {
 #[test]
 fn superpages_go_to_the_swap_space_page_by_page() {
     const SLOTS: usize = 6;
-    let vm = system_with_swap(8);
+    let vm = large(8).swap(16_384).vm();
     let space = space(&vm, SLOTS);
     let mut seen = 0;
     for slot in 0..SLOTS {
@@ -109,7 +109,7 @@ fn superpages_go_to_the_swap_space_page_by_page() {
 
 #[test]
 fn a_superpage_that_is_locked_in_memory_stays_one() {
-    let vm = system_with_swap(16);
+    let vm = large(16).swap(16_384).vm();
     let space = promoted(&vm);
     space.lock(whole(), Bring::Now).expect("lock");
     assert_eq!(space.pmap().superpages(), 1);
@@ -124,12 +124,9 @@ fn a_superpage_that_is_locked_in_memory_stays_one() {
 
 #[test]
 fn who_asks_for_one_page_does_not_make_all_clean() {
-    let vm = system(16);
+    let vm = large(16).vm();
     let space = promoted(&vm);
-    let hold = |index| {
-        let frame = space.pmap().lookup(at(index)).expect("a page");
-        vm.hold(frame).expect("held")
-    };
+    let hold = |index| held(&space, index);
     assert!(vm.test_modified(&hold(1)) && vm.test_modified(&hold(2)));
     assert_eq!(space.pmap().superpages(), 1);
     space.protect(page(0), Prot::READ).expect("protect");
