@@ -97,7 +97,7 @@ impl<'a, S: System> Removal<'a, S> {
             self.lock = Some(self.pmap.lock_tables());
             self.locked.lock(self.pmap.tree.at(place, range))?;
             self.own_parts()?;
-            if open || !eager || self.is_vacant() {
+            if open || !eager || !self.has_pages() {
                 return Ok(());
             }
             open = true;
@@ -134,18 +134,15 @@ impl<'a, S: System> Removal<'a, S> {
     /// Returns true if the range may have a page.
     #[inline(always)]
     pub(crate) fn has_pages(&mut self) -> bool {
-        match self.locked.only(self.locked.range()) {
-            Some(part) => !part.is_vacant(),
-            None => !self.is_vacant(),
-        }
+        self.locked.any(|part| !part.is_vacant())
     }
 
     /// Clears the entries of all pages of the range, and takes them off their pages' lists. Flushes
     /// and frees each batch that is full; the last one is left in `gather`.
     #[inline]
     pub(crate) fn clear(&mut self, gather: &mut Gather) {
-        let mut parts = self.locked.parts();
-        if parts.any(|part| !part.is_vacant() && part.size() == Size::Shared) {
+        let is_shared = |part: &Part<'_, S>| !part.is_vacant() && part.size() == Size::Shared;
+        if self.locked.any(is_shared) {
             self.pmap.leave_slots(&mut self.locked);
         }
         self.clear_where(gather, |part, clear| clear(part.range()));
@@ -186,7 +183,7 @@ impl<'a, S: System> Removal<'a, S> {
 
     /// Removes the pages of the `wanted` mappings.
     fn pages_where(&mut self, wanted: impl Fn(Mapped<'_, S>) -> bool) {
-        if self.is_vacant() {
+        if !self.has_pages() {
             return;
         }
         let mut gather = Gather::new();
@@ -219,11 +216,6 @@ impl<'a, S: System> Removal<'a, S> {
                 choose(&part, &mut |range| clearing.pages(part.again(range)));
             }
         });
-    }
-
-    /// Returns true if no slot of the range has a page.
-    fn is_vacant(&mut self) -> bool {
-        self.locked.parts().all(|part| part.is_vacant())
     }
 }
 

@@ -186,6 +186,15 @@ impl<'a, S: System> Locked<'a, S> {
         (range.end <= first.range.end).then(|| Part::beginning(*first, range))
     }
 
+    /// Returns true if `test` does for a part of the range. A range in one slot takes no walk.
+    #[inline]
+    pub(crate) fn any(&mut self, test: impl Fn(&Part<'_, S>) -> bool) -> bool {
+        match self.only(self.range) {
+            Some(part) => test(&part),
+            None => self.parts().any(|part| test(&part)),
+        }
+    }
+
     /// The range.
     #[inline]
     pub(crate) fn range(&self) -> VaRange {
