@@ -1,7 +1,7 @@
 //! A system on which workloads run.
 
 use crate::harness::{Plan, Target};
-use crate::kernel::Kernel;
+use crate::kernel::GuestKernel;
 use crate::on::{On, subject};
 use crate::os::Os;
 use crate::ours::Ours;
@@ -17,7 +17,7 @@ pub enum System {
     /// scalevm's VM on a simulated machine.
     Sim(Box<Simulated>),
     /// scalevm's kernel in a guest.
-    Kernel(Kernel),
+    Kernel(GuestKernel),
 }
 
 impl System {

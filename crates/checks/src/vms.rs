@@ -1,14 +1,14 @@
 //! The machines on which checks run, and the VM as each preset builds it.
 
-use sim::profile::Profile;
+use sim::profile::MachineProfile;
 use std::sync::{Arc, LazyLock};
 use vm::system::Reservation;
 use vm::{System, Vm};
 
 /// A machine of this shape, with the costs of a large one.
-pub fn profile(sockets: usize, cores: usize, threads: usize) -> Profile {
-    static COSTS: LazyLock<Profile> =
-        LazyLock::new(|| Profile::named("freebsd-96").expect("a machine that is built in"));
+pub fn profile(sockets: usize, cores: usize, threads: usize) -> MachineProfile {
+    static COSTS: LazyLock<MachineProfile> =
+        LazyLock::new(|| MachineProfile::named("freebsd-96").expect("a machine that is built in"));
     let shaped = COSTS.with_topology(sockets, cores, threads);
     shaped.expect("a shape that machines have")
 }

@@ -21,7 +21,7 @@ pub type Handle = u16;
 
 /// The origin of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place {
+pub enum Origin {
     /// The window's start.
     Window,
     /// The start of a mapping that the system placed.
@@ -36,7 +36,7 @@ pub enum Place {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Address {
     /// The origin.
-    pub place: Place,
+    pub place: Origin,
     /// Bytes.
     pub offset: u64,
 }
@@ -54,7 +54,7 @@ impl Address {
     /// The start of the window's page `page`.
     pub fn window(page: u64) -> Self {
         Address {
-            place: Place::Window,
+            place: Origin::Window,
             offset: page * PAGE,
         }
     }
@@ -84,10 +84,10 @@ impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let page = self.offset / PAGE;
         match self.place {
-            Place::Window => write!(f, "w{page}")?,
-            Place::Handle(handle) => write!(f, "h{handle}:{page}")?,
-            Place::Heap => write!(f, "b{page}")?,
-            Place::Absolute => return write!(f, "{:#x}", self.offset),
+            Origin::Window => write!(f, "w{page}")?,
+            Origin::Handle(handle) => write!(f, "h{handle}:{page}")?,
+            Origin::Heap => write!(f, "b{page}")?,
+            Origin::Absolute => return write!(f, "{:#x}", self.offset),
         }
         match self.offset % PAGE {
             0 => Ok(()),

@@ -1,6 +1,6 @@
 //! Where a system has placed a sequence's handles.
 
-use crate::address::{Address, Handle, PAGE, Place, Range, WINDOW, WINDOW_PAGES};
+use crate::address::{Address, Handle, Origin, PAGE, Range, WINDOW, WINDOW_PAGES};
 use crate::outcome::Outcome;
 use crate::step::{Call, Map, ProcessId, Remap, RemapFlag, Where};
 use std::collections::BTreeMap;
@@ -28,10 +28,10 @@ impl Places {
     /// If the handle is unknown; [`crate::System::perform`] guarantees that it is known.
     pub fn resolve(&self, process: ProcessId, address: Address) -> u64 {
         let base = match address.place {
-            Place::Window => WINDOW,
-            Place::Heap => self.heap,
-            Place::Absolute => 0,
-            Place::Handle(handle) => self.handles[&(process, handle)],
+            Origin::Window => WINDOW,
+            Origin::Heap => self.heap,
+            Origin::Absolute => 0,
+            Origin::Handle(handle) => self.handles[&(process, handle)],
         };
         base.wrapping_add(address.offset)
     }
@@ -39,8 +39,8 @@ impl Places {
     /// Returns true if the address can be resolved: its handle, if any, is known.
     pub fn knows(&self, process: ProcessId, address: Address) -> bool {
         match address.place {
-            Place::Handle(handle) => self.handles.contains_key(&(process, handle)),
-            Place::Window | Place::Heap | Place::Absolute => true,
+            Origin::Handle(handle) => self.handles.contains_key(&(process, handle)),
+            Origin::Window | Origin::Heap | Origin::Absolute => true,
         }
     }
 
@@ -59,7 +59,7 @@ impl Places {
                 Outcome::Somewhere
             }
             _ => Outcome::At(Address {
-                place: Place::Absolute,
+                place: Origin::Absolute,
                 offset: at,
             }),
         }
@@ -119,7 +119,7 @@ impl Places {
     /// The call with all addresses replaced by real ones.
     pub fn resolved(&self, process: ProcessId, call: &Call) -> Call {
         let at = |address| Address {
-            place: Place::Absolute,
+            place: Origin::Absolute,
             offset: self.resolve(process, address),
         };
         let range = |range: Range| Range {

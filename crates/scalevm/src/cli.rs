@@ -38,7 +38,7 @@ pub use scaling::ScalingArgs;
 pub use sim::{ConditionArgs, MachineArgs, SimArgs};
 
 use baselines::Preset;
-use bench::simulated::{Conditions, Place};
+use bench::simulated::{Conditions, Placement};
 use bench::tasks::Affinity;
 use bench::{MAX_TASKS, Mode, On, Schedule};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -255,9 +255,9 @@ impl CommonArgs {
     /// requested.
     pub fn conditions(&self) -> Conditions {
         let unpinned = if self.tasks.no_affinity {
-            Place::Spread
+            Placement::Spread
         } else {
-            Place::Pack
+            Placement::Pack
         };
         Conditions {
             place: self.conditions.place.unwrap_or(unpinned),

@@ -2,7 +2,7 @@
 
 mod support;
 
-use sim::profile::Profile;
+use sim::profile::MachineProfile;
 use support::command::{exits, scalevm, success};
 use support::scratch::Scratch;
 
@@ -16,7 +16,7 @@ fn the_file_loads_and_says_what_was_measured() {
     for row in ["core.hit", "kernel.syscall", "memory.zero_page", "core.smt"] {
         assert!(errors.contains(row), "{errors}");
     }
-    let profile = Profile::load(path).expect("a profile");
+    let profile = MachineProfile::load(path).expect("a profile");
     assert_eq!(profile.name, "here");
     let source = |key: &str| profile.sources[key].as_str();
     for key in ["core.hit", "core.fence", "kernel.syscall", "kernel.block"] {
@@ -32,7 +32,7 @@ fn the_file_loads_and_says_what_was_measured() {
 #[test]
 fn without_a_file_it_goes_to_stdout() {
     let stdout = success("calibrate --quick --base pc-16c32t");
-    let profile = Profile::parse(&stdout, "stdout").expect("a profile");
+    let profile = MachineProfile::parse(&stdout, "stdout").expect("a profile");
     assert_eq!(profile.name, "this-computer");
     assert!(profile.sources["core.store_buffer"].starts_with("pc-16c32t, "));
 }

@@ -6,7 +6,7 @@
 
 use machine::{Atomic, AtomicInt, Atomics, Job, Ordering};
 use sched::{Best, Sched};
-use sim::profile::Profile;
+use sim::profile::MachineProfile;
 use sim::{Options, Progress, Sim};
 use std::sync::Arc;
 
@@ -68,7 +68,7 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
 
 /// Nanoseconds of this computer's time an access.
 fn measure(scheduled: bool, each: u64) -> f64 {
-    let base = Profile::named("freebsd-96").expect("built in");
+    let base = MachineProfile::named("freebsd-96").expect("built in");
     let profile = base.with_topology(1, CPUS, 1).expect("possible");
     let sim = Sim::new(Options::new(profile)).expect("address space");
     if scheduled {

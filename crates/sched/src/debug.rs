@@ -2,7 +2,7 @@
 
 use crate::best::{self, Best, Bounds, idle};
 use crate::openbsd::{self, MpLock, OpenBsd, SchedulerLock};
-use crate::{Place, Policy, Sched, Task, TaskRef, freebsd, linux, state};
+use crate::{NewTask, Policy, Sched, Task, TaskRef, freebsd, linux, state};
 use machine::{Contexts, Machine, opaque_debug};
 use sync::watch::{LockClass, Observer};
 
@@ -18,7 +18,7 @@ opaque_debug! {
     [M: Machine, C: LockClass, O: Observer<M>] MpLock<M, C, O>;
     [M: Contexts] OpenBsd<M>;
     [M: Contexts] openbsd::Entry<M>;
-    [M: Contexts, P: Policy<M>] Place<M, P>;
+    [M: Contexts, P: Policy<M>] NewTask<M, P>;
     [M: Contexts, P: Policy<M>] Sched<M, P>;
     [M: Machine] SchedulerLock<M>;
     [M: Machine] state::State<M>;

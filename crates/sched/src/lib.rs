@@ -13,7 +13,7 @@
 //! | `switch` | how a CPU goes from one context to another |
 //! | `sleep` | tasks that wait for a time |
 //! | `sched` | the operations |
-//! | `place` | places for tasks that begin later, whatever memory is left then |
+//! | `new_task` | tasks reserved beforehand, which can begin whatever memory is left then |
 //! | `best` | the default policy |
 //! | `heap` | an intrusive heap, for queues by time |
 //! | `openbsd`, `freebsd`, `linux` | policies: those of OpenBSD 7.0, FreeBSD 12 and Linux 3.0 |
@@ -31,8 +31,8 @@ pub mod freebsd;
 mod handed;
 mod heap;
 pub mod linux;
+mod new_task;
 pub mod openbsd;
-mod place;
 mod policy;
 mod queue;
 mod sched;
@@ -44,7 +44,7 @@ mod table;
 mod task;
 
 pub use best::{Best, Bounds};
-pub use place::Place;
+pub use new_task::NewTask;
 pub use policy::{Leaving, Policy, Tick, Why};
 pub use sched::Sched;
 pub use task::{Task, TaskRef};

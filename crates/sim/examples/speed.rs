@@ -2,7 +2,7 @@
 //! write.
 
 use machine::{Atomic, AtomicInt, Atomics, Execute, Job, Ordering};
-use sim::profile::Profile;
+use sim::profile::MachineProfile;
 use sim::{Options, Sim};
 use std::sync::Arc;
 use std::time::Instant;
@@ -34,7 +34,7 @@ impl Line {
 
 fn main() {
     for lookahead in [true, false] {
-        let profile = Profile::named("freebsd-96").expect("built in");
+        let profile = MachineProfile::named("freebsd-96").expect("built in");
         let options = Options {
             lookahead,
             ..Options::new(profile)

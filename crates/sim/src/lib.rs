@@ -2,8 +2,8 @@
 //!
 //! [`Sim`] keeps the contract of `machine`: locks, epochs and the VM run on it unchanged. Its CPUs
 //! are coroutines of one host thread, each with a clock; a model of cache coherence sets the cost
-//! of every access to shared memory, on a machine described by a [`profile::Profile`]. The same
-//! random seed gives the same run, bit for bit.
+//! of every access to shared memory, on a machine described by a [`profile::MachineProfile`]. The
+//! same random seed gives the same run, bit for bit.
 //!
 //! `docs/simulator/` describes what is modelled and what is not, and how far to trust the results.
 #![warn(missing_docs)]

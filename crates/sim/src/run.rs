@@ -9,7 +9,7 @@ use crate::engine::preempt::Preempt;
 use crate::engine::watch::{Delays, Watch};
 use crate::engine::{self, Counts, Engine, Off, Outcome, Running, Time};
 use crate::label::Labels;
-use crate::profile::Profile;
+use crate::profile::MachineProfile;
 use crate::{Inner, Sim, Times};
 use core::cell::UnsafeCell;
 use core::mem::ManuallyDrop;
@@ -25,7 +25,7 @@ use std::sync::{Arc, Mutex};
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The computer that is simulated.
-    pub profile: Profile,
+    pub profile: MachineProfile,
     /// Bytes of physical memory, rounded up to frames.
     pub memory: usize,
     /// The random seed.
@@ -44,7 +44,7 @@ pub struct Options {
 impl Options {
     /// The options for a machine of this profile: no memory, seed 0, and all jobs start at the same
     /// time.
-    pub fn new(profile: Profile) -> Self {
+    pub fn new(profile: MachineProfile) -> Self {
         Options {
             profile,
             memory: 0,

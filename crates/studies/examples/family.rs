@@ -5,7 +5,7 @@
 //! `cargo run --release -p scalevm-studies --example family [-- MACHINE [ours]]`
 
 use baselines::Preset;
-use sim::profile::Profile;
+use sim::profile::MachineProfile;
 use studies::Effort;
 use studies::anon_vma::{DEEDS, Deed, rate};
 
@@ -21,7 +21,7 @@ const SEED: u64 = 1;
 fn main() {
     let mut args = std::env::args().skip(1);
     let name = args.next().unwrap_or_else(|| "opteron-48".into());
-    let machine = Profile::named(&name).or_else(|_| Profile::load(&name));
+    let machine = MachineProfile::named(&name).or_else(|_| MachineProfile::load(&name));
     let machine = machine.expect("a machine's name, or the file of its profile");
     let ours = args.next().is_some();
     for (deed, what) in DEEDS {
@@ -34,12 +34,12 @@ fn main() {
     }
 }
 
-fn of(deed: Deed, preset: Preset, children: usize, machine: &Profile) -> f64 {
+fn of(deed: Deed, preset: Preset, children: usize, machine: &MachineProfile) -> f64 {
     let outcome = rate(deed, preset, children, machine, SEED, &Effort::quick(1));
     outcome.expect("a run").value
 }
 
-fn locks(deed: Deed, machine: &Profile) {
+fn locks(deed: Deed, machine: &MachineProfile) {
     for children in COUNTS {
         let of = |preset| of(deed, preset, children, machine);
         let (spin, mutex) = (of(Preset::LINUX_2_6_39_RA), of(Preset::LINUX_3_0_RC2));
@@ -53,7 +53,7 @@ fn locks(deed: Deed, machine: &Profile) {
     }
 }
 
-fn efficiency(deed: Deed, machine: &Profile) {
+fn efficiency(deed: Deed, machine: &MachineProfile) {
     let of = |children| of(deed, Preset::SCALEVM, children, machine);
     let one = of(1);
     for children in OURS {

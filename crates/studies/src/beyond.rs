@@ -2,7 +2,7 @@
 
 use super::{Aim, Lab, Outcome, Row, Work};
 use baselines::Preset;
-use sim::profile::{Profile, ProfileError};
+use sim::profile::{MachineProfile, ProfileError};
 
 /// A workload on which the default design is compared with the case study's final one.
 #[derive(Clone, Copy, Debug)]
@@ -25,8 +25,8 @@ const NO_DIFFERENCE: &str = "less than a tenth apart is no difference";
 const COSTS: &str = "freebsd-96";
 
 /// The machines, each with the numbers of tasks it is for; only the first if it is to be `quick`.
-pub fn machines(quick: bool) -> Result<Vec<(Profile, &'static [usize])>, ProfileError> {
-    let machine = Profile::named(COSTS)?;
+pub fn machines(quick: bool) -> Result<Vec<(MachineProfile, &'static [usize])>, ProfileError> {
+    let machine = MachineProfile::named(COSTS)?;
     let (small, large) = COUNTS.split_at(2);
     let eight = machine.with_topology(8, 24, 2)?;
     let mut machines = vec![(machine, small), (eight, large)];

@@ -4,7 +4,7 @@ use super::row::Band;
 use super::{Aim, Effort, Lab, Outcome, Probe, Row, System, Work};
 use baselines::Preset;
 use bench::{Failure, Phase, Sample, Schedule, Watch, measure};
-use sim::profile::Profile;
+use sim::profile::MachineProfile;
 
 pub const SYSTEM: System = System {
     name: "S1",
@@ -137,7 +137,12 @@ impl Watch for Seen {
 }
 
 /// A measurement as case study 000's: how many samples it shows, and how many of them cannot be.
-fn run(probe: &Probe, machine: &Profile, seed: u64, effort: &Effort) -> Result<Outcome, Failure> {
+fn run(
+    probe: &Probe,
+    machine: &MachineProfile,
+    seed: u64,
+    effort: &Effort,
+) -> Result<Outcome, Failure> {
     let work = Work::processes("mmap1", probe.preset, probe.size);
     let (target, plan) = work.on(machine, seed)?;
     let schedule = Schedule {

@@ -5,7 +5,7 @@ use baselines::Preset;
 use bench::Failure;
 use bench::profiling::simulated;
 use profile::Stacks;
-use sim::profile::Profile;
+use sim::profile::MachineProfile;
 
 pub const SYSTEM: System = System {
     name: "S7",
@@ -62,7 +62,12 @@ fn rows(lab: &Lab) -> Result<Vec<Row>, Failure> {
 
 /// Seconds of CPU time in stacks, and the parts of it below the functions that the case study
 /// names.
-fn run(probe: &Probe, machine: &Profile, seed: u64, effort: &Effort) -> Result<Outcome, Failure> {
+fn run(
+    probe: &Probe,
+    machine: &MachineProfile,
+    seed: u64,
+    effort: &Effort,
+) -> Result<Outcome, Failure> {
     let work = Work::processes("mmap1", probe.preset, probe.size);
     let (target, plan) = work.on(machine, seed)?;
     let busy = simulated::of(&target, &plan, effort.span(probe.preset))?.busy;

@@ -4,7 +4,7 @@ use super::{Outcome, Point, Spread};
 use baselines::Preset;
 use bench::simulated::AT_ONCE;
 use bench::{Failure, Progress, Workers};
-use sim::profile::Profile;
+use sim::profile::MachineProfile;
 use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
 use std::time::{Duration, Instant};
@@ -76,7 +76,7 @@ impl Effort {
 /// measurements on them.
 pub struct Lab {
     /// The machine itself, then the corners that differ from it.
-    machines: Vec<Profile>,
+    machines: Vec<MachineProfile>,
     effort: Effort,
     results: Vec<Done>,
     /// Runs that came to nothing.
@@ -133,12 +133,13 @@ pub struct Figure {
 
 impl Lab {
     /// A lab with nothing done yet.
-    pub fn new(machine: Profile, effort: Effort) -> Self {
-        let same = |corner: &Profile| {
+    pub fn new(machine: MachineProfile, effort: Effort) -> Self {
+        let same = |corner: &MachineProfile| {
             let (here, there) = (&machine.transfer, &corner.transfer);
             here.legs == there.legs && here.arbitration == there.arbitration
         };
-        let corners: Vec<Profile> = machine.corners().into_iter().filter(|c| !same(c)).collect();
+        let corners: Vec<MachineProfile> =
+            machine.corners().into_iter().filter(|c| !same(c)).collect();
         let machines = [machine].into_iter().chain(corners).collect();
         Lab {
             machines,
@@ -182,7 +183,7 @@ impl Lab {
         is_due
     }
 
-    pub fn machine(&self) -> &Profile {
+    pub fn machine(&self) -> &MachineProfile {
         &self.machines[0]
     }
 

@@ -55,11 +55,11 @@ fn as_printed(value: f64, digits: usize) -> f64 {
 mod tests {
     use super::super::Effort;
     use super::*;
-    use sim::profile::Profile;
+    use sim::profile::MachineProfile;
 
     #[test]
     fn every_digit_of_the_table_is_the_seeds() {
-        let machine = Profile::named("freebsd-96").unwrap();
+        let machine = MachineProfile::named("freebsd-96").unwrap();
         let rows = rows(&Lab::new(machine, Effort::quick(1))).unwrap();
         assert_eq!(rows.len(), 11);
         for row in rows {

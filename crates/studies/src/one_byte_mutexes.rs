@@ -5,7 +5,7 @@ use super::row::Band;
 use super::{Aim, Effort, Lab, Outcome, Probe, Row, System, Work};
 use baselines::Preset;
 use bench::Failure;
-use sim::profile::Profile;
+use sim::profile::MachineProfile;
 
 pub const SYSTEM: System = System {
     name: "S8",
@@ -78,7 +78,12 @@ const fn jobs() -> u64 {
 
 /// Slow locks, and by the name of `unlock` slow unlocks, of all one-byte mutexes; but tasks meet
 /// only at those of PV lists: a space's are behind its pmap's lock.
-fn count(probe: &Probe, machine: &Profile, seed: u64, effort: &Effort) -> Result<Outcome, Failure> {
+fn count(
+    probe: &Probe,
+    machine: &MachineProfile,
+    seed: u64,
+    effort: &Effort,
+) -> Result<Outcome, Failure> {
     let work = Work::processes("build", probe.preset, probe.size).jobs(JOBS);
     let (target, plan) = work.on(machine, seed)?;
     let slow = target.observe(&plan, effort.contended)?.slow_paths;

@@ -5,7 +5,7 @@ use super::lab::World;
 use super::{Aim, Lab, Row, System, Work};
 use baselines::Preset;
 use bench::{Failure, Mode};
-use sim::profile::Profile;
+use sim::profile::MachineProfile;
 
 pub const SYSTEM: System = System {
     name: "S5",
@@ -20,7 +20,7 @@ const MORE: &str =
 const LINEAR: &str = "aim: 0.9 of linear, at the speed each hardware thread has";
 
 /// Numbers of tasks from one to all CPUs.
-fn counts(machine: &Profile) -> Vec<usize> {
+fn counts(machine: &MachineProfile) -> Vec<usize> {
     let all = machine.cpus();
     let doubling = std::iter::successors(Some(1), |n| Some(2 * n)).take_while(|&n| n < all);
     let half = machine.topology.sockets * machine.topology.cores;
@@ -78,14 +78,14 @@ fn linear(lab: &Lab, mode: Mode) -> Option<Row> {
 }
 
 /// The rate of `tasks` as a part of one task's rate times their CPUs' speed.
-fn part(world: &World, machine: &Profile, mode: Mode, tasks: usize) -> Option<Vec<f64>> {
+fn part(world: &World, machine: &MachineProfile, mode: Mode, tasks: usize) -> Option<Vec<f64>> {
     let ratios = world.ratio(at(mode, tasks), at(mode, 1))?;
     let speed = speed(machine, tasks);
     Some(ratios.into_iter().map(|ratio| ratio / speed).collect())
 }
 
 /// The speed of the first `tasks` CPUs together, in CPUs whose core has nothing else to do.
-fn speed(machine: &Profile, tasks: usize) -> f64 {
+fn speed(machine: &MachineProfile, tasks: usize) -> f64 {
     let cores = machine.topology.sockets * machine.topology.cores;
     let working = |core: usize| (core..tasks).step_by(cores).count();
     let core = |core: usize| match working(core) {
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn second_threads_share_a_core() {
-        let machine = Profile::named("freebsd-96").unwrap();
+        let machine = MachineProfile::named("freebsd-96").unwrap();
         assert_eq!(speed(&machine, 1), 1.0);
         assert_eq!(speed(&machine, 48), 48.0);
         assert!((speed(&machine, 49) - 47.0 - 2.0 * machine.core.smt).abs() < 1e-9);

@@ -4,7 +4,7 @@
 use super::{Aim, Effort, Lab, Outcome, Probe, Row, System, Work};
 use baselines::Preset;
 use bench::{Failure, Lateness};
-use sim::profile::Profile;
+use sim::profile::MachineProfile;
 
 pub const SYSTEM: System = System {
     name: "S21",
@@ -64,7 +64,12 @@ fn said(outcome: &Outcome) -> String {
 }
 
 /// Measures the lateness, in seconds, that only one frame of a hundred exceeds.
-fn play(probe: &Probe, machine: &Profile, seed: u64, effort: &Effort) -> Result<Outcome, Failure> {
+fn play(
+    probe: &Probe,
+    machine: &MachineProfile,
+    seed: u64,
+    effort: &Effort,
+) -> Result<Outcome, Failure> {
     // `scalevm latency` plays 120; a frame takes about a second to simulate.
     let frames = match effort.seeds {
         1 => 6,

@@ -6,7 +6,7 @@ use bench::simulated::{Conditions, Simulated};
 use bench::{Failure, Mode, Plan, Target};
 use lockbench::registry::{ROWS, Row};
 use lockbench::simulated as locks;
-use sim::profile::Profile;
+use sim::profile::MachineProfile;
 
 /// The subject of a run, apart from the machine and the seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +67,7 @@ pub struct Probe {
     pub run: Run,
 }
 
-type Run = fn(&Probe, &Profile, u64, &Effort) -> Result<Outcome, Failure>;
+type Run = fn(&Probe, &MachineProfile, u64, &Effort) -> Result<Outcome, Failure>;
 
 impl Probe {
     /// A probe whose size is its number of CPUs, run with each seed.
@@ -158,7 +158,7 @@ impl Work {
     }
 
     /// The system it runs on, and the plan.
-    pub fn on(&self, machine: &Profile, seed: u64) -> Result<(Simulated, Plan), Failure> {
+    pub fn on(&self, machine: &MachineProfile, seed: u64) -> Result<(Simulated, Plan), Failure> {
         let target = Simulated {
             preset: self.preset,
             profile: machine.clone(),
@@ -176,7 +176,12 @@ impl Work {
         Ok((target, plan))
     }
 
-    fn run(&self, machine: &Profile, seed: u64, effort: &Effort) -> Result<Outcome, Failure> {
+    fn run(
+        &self,
+        machine: &MachineProfile,
+        seed: u64,
+        effort: &Effort,
+    ) -> Result<Outcome, Failure> {
         let (target, plan) = self.on(machine, seed)?;
         let span = effort.span(self.preset);
         match (self.watched, plan.count) {
@@ -217,7 +222,12 @@ impl Point {
     }
 
     /// Runs it once.
-    pub fn run(&self, machine: &Profile, seed: u64, effort: &Effort) -> Result<Outcome, Failure> {
+    pub fn run(
+        &self,
+        machine: &MachineProfile,
+        seed: u64,
+        effort: &Effort,
+    ) -> Result<Outcome, Failure> {
         match *self {
             Point::Work(work) => work.run(machine, seed, effort),
             Point::Lock { lock, cpus } => {

@@ -4,7 +4,7 @@ use super::{Aim, Effort, Lab, Outcome, Probe, Row, System, Unit, Work};
 use baselines::Preset;
 use bench::Failure;
 use machine::{Atomic, AtomicInt, Atomics, Job, Ordering};
-use sim::profile::Profile;
+use sim::profile::MachineProfile;
 use sim::{Options, Progress, Sim};
 use std::sync::Arc;
 use sync::Padded;
@@ -93,7 +93,7 @@ impl Ball {
 /// Wake-ups a second of as many pairs as the CPUs make; each pair hands a word to and fro.
 fn pairs<Q: SleepQueue<Sim> + 'static>(
     probe: &Probe,
-    machine: &Profile,
+    machine: &MachineProfile,
     seed: u64,
     _: &Effort,
 ) -> Result<Outcome, Failure> {

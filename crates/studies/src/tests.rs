@@ -3,7 +3,7 @@
 use super::*;
 use bench::Times;
 use bench::simulated::Attribution;
-use sim::profile::Profile;
+use sim::profile::MachineProfile;
 use std::time::Duration;
 
 /// How many figures each system has, on the machines it is reproduced on.
@@ -65,7 +65,7 @@ fn outcome() -> Outcome {
 
 /// The figures of a system on a machine where all that they ask for has that outcome.
 fn figures(system: &System, machine: &str) -> Vec<Row> {
-    let machine = Profile::named(machine).expect("a machine");
+    let machine = MachineProfile::named(machine).expect("a machine");
     let mut lab = Lab::new(machine, Effort::full(3));
     let wanted = |lab: &Lab| lab.wanted(|lab| (system.rows)(lab).map(drop));
     let asked = wanted(&lab).expect("figures");
@@ -89,7 +89,7 @@ fn all_figures_of_all_systems_have_their_runs() {
 #[test]
 fn runs_are_wanted_once() {
     let system = find("S5").expect("a system");
-    let machine = Profile::named("freebsd-96").expect("a machine");
+    let machine = MachineProfile::named("freebsd-96").expect("a machine");
     let mut lab = Lab::new(machine, Effort::full(3));
     let wanted = |lab: &Lab| lab.wanted(|lab| (system.rows)(lab).map(drop));
     let mut asked = wanted(&lab).expect("figures");

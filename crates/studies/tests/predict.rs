@@ -66,7 +66,7 @@ fn a_machine_has_the_costs_of_the_nearest_and_its_own_shape() {
     let x5 = mapping
         .machine(&machine("kogan-cna/lock2-threads"))
         .unwrap();
-    let four = sim::profile::Profile::named("xeon-4s").unwrap();
+    let four = sim::profile::MachineProfile::named("xeon-4s").unwrap();
     assert_eq!(
         (x5.name.as_str(), x5.core.pause),
         ("4x18x2", four.core.pause)

@@ -9,7 +9,7 @@ mod watched;
 use hosted::Hosted;
 use machine::{Machine, Tasks};
 use std::hint::black_box;
-use sync::watch::{Both, Off, Order, Profile, Watched, profile};
+use sync::watch::{Both, LockProfile, Off, Order, Watched, profile};
 use sync::{RawLock, lock_class};
 use watched::Tas;
 
@@ -32,10 +32,10 @@ fn main() {
     match case.as_str() {
         "bare" => cycle::<Hosted, Bare>(iterations),
         "off" => cycle::<Hosted, On<Off>>(iterations),
-        "profile-stopped" => cycle::<Hosted, On<Profile>>(iterations),
+        "profile-stopped" => cycle::<Hosted, On<LockProfile>>(iterations),
         "profile" => {
             profile(true);
-            cycle::<Hosted, On<Profile>>(iterations);
+            cycle::<Hosted, On<LockProfile>>(iterations);
         }
         "order" => cycle::<Hosted, On<Order>>(iterations),
         "order-nested" => {
@@ -47,7 +47,7 @@ fn main() {
         }
         "both" => {
             profile(true);
-            cycle::<Hosted, On<Both<Order, Profile>>>(iterations);
+            cycle::<Hosted, On<Both<Order, LockProfile>>>(iterations);
         }
         other => {
             eprintln!("watch: unknown case '{other}'");

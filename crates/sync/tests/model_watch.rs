@@ -8,7 +8,7 @@ use loomed::{Loomed, loom};
 use machine::{Atomics, Execute, Job, SharedCell, Tasks};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use sync::watch::{Both, Order, Profile, Watched, profile};
+use sync::watch::{Both, LockProfile, Order, Watched, profile};
 use sync::{RawLock, lock_class};
 use watched::Tas;
 
@@ -55,9 +55,9 @@ fn the_checker_sees_the_lock_alone() {
     println!("{bare} executions");
     assert!(bare > 1);
     assert_eq!(executions::<On<Order>>(), bare);
-    assert_eq!(executions::<On<Profile>>(), bare);
+    assert_eq!(executions::<On<LockProfile>>(), bare);
     // An attempt before the acquisition is one step more.
-    let profiled = executions_with::<On<Both<Order, Profile>>>(|| {
+    let profiled = executions_with::<On<Both<Order, LockProfile>>>(|| {
         let profile = profile::of(Loomed::anchor());
         profile.start(2).expect("memory");
     });

@@ -6,8 +6,8 @@ use machine::Tasks;
 use std::panic::Location;
 use sync::lock_class;
 use sync::watch::{
-    Acquired, Attempt, ClassState, Kind, LockClass, MAX_CLASSES, MAX_SITES, Nesting, Observer,
-    Order, Profile, classes, order, profile,
+    Acquired, Attempt, ClassState, Kind, LockClass, LockProfile, MAX_CLASSES, MAX_SITES, Nesting,
+    Observer, Order, classes, order, profile,
 };
 
 lock_class!(Crowd = "crowd");
@@ -41,7 +41,7 @@ fn what_finds_no_room_is_counted_together() {
     // Copies have distinct addresses, like call sites.
     let places = vec![*here; 1 << 16].leak();
     let acquire_at = |site| {
-        <Profile as Observer<Hosted>>::acquired(&attempt(Crowd::state(), site), Acquired::Free);
+        <LockProfile as Observer<Hosted>>::acquired(&attempt(Crowd::state(), site), Acquired::Free);
     };
     let sites = (0..MAX_SITES + 100).map(|i| &places[i * 40_503 % places.len()]);
     let files = || {
@@ -68,7 +68,7 @@ fn what_finds_no_room_is_counted_together() {
     profile::of(Hosted::anchor()).reset();
     let many: Vec<_> = (0..MAX_CLASSES + 10).map(|_| Late::state()).collect();
     for class in &many {
-        <Profile as Observer<Hosted>>::acquired(&attempt(class, here), Acquired::Free);
+        <LockProfile as Observer<Hosted>>::acquired(&attempt(class, here), Acquired::Free);
     }
     assert_eq!(classes().count(), MAX_CLASSES - 1);
     assert_eq!(many.last().map(|class| class.id()), Some(0));

@@ -12,7 +12,7 @@ use sync::obm::Obm;
 use sync::rwlock::SpinParkRw;
 use sync::spin::{Clh, Cna, Conbo, K42, Mcs, Proportional, Qspinlock, TestAndSet, Ticket};
 use sync::watch::profile::{self, Row};
-use sync::watch::{LockClass, Profile, Watched};
+use sync::watch::{LockClass, LockProfile, Watched};
 use sync::{Mutex, RwLock, lock_class};
 
 /// The row of the waiter when CPU 0 holds a lock, by `hold`, for a while after CPU 1 has
@@ -73,7 +73,7 @@ macro_rules! mutexes {
         #[test]
         fn $name() {
             lock_class!(Class = $class);
-            type Lock = Mutex<Hosted, Watched<Hosted, $lock<Hosted>, Class, Profile>, u32>;
+            type Lock = Mutex<Hosted, Watched<Hosted, $lock<Hosted>, Class, LockProfile>, u32>;
             waited::<Class, _>(
                 Lock::new(0),
                 |lock, f| {
@@ -101,7 +101,7 @@ mutexes! {
     adaptive: Adaptive, "adaptive", true;
 }
 
-type Rw<C> = RwLock<Hosted, Watched<Hosted, SpinParkRw<Hosted>, C, Profile>, u32>;
+type Rw<C> = RwLock<Hosted, Watched<Hosted, SpinParkRw<Hosted>, C, LockProfile>, u32>;
 
 fn slept(row: &Row) -> bool {
     row.spins > 0 && row.sleeps > 0

@@ -9,7 +9,7 @@ use machine::{Execute, Job};
 use std::sync::{Arc, Barrier, Mutex};
 use sync::watch::order::{self, Violation};
 use sync::watch::{
-    Acquired, Attempt, Both, ClassState, LockClass, Observer, Order, Profile, Watched,
+    Acquired, Attempt, Both, ClassState, LockClass, LockProfile, Observer, Order, Watched,
 };
 use sync::{RawLock, lock_class};
 use watched::{Rw, Tas};
@@ -145,10 +145,10 @@ fn a_cycle_of_three_is_found_across_tasks() {
 fn both_observers_check_as_one_does() {
     lock_class!(A = "both a");
     lock_class!(B = "both b");
-    assert_eq!(abba::<Both<Order, Profile>, A, B>().len(), 1);
+    assert_eq!(abba::<Both<Order, LockProfile>, A, B>().len(), 1);
     lock_class!(C = "htob a");
     lock_class!(D = "htob b");
-    assert_eq!(abba::<Both<Profile, Order>, C, D>().len(), 1);
+    assert_eq!(abba::<Both<LockProfile, Order>, C, D>().len(), 1);
 }
 
 /// The lock-order checker with one part missing.

@@ -13,8 +13,8 @@ use std::thread::sleep;
 use std::time::Duration;
 use sync::watch::profile::{self, Row};
 use sync::watch::{
-    Acquired, Attempt, Both, ClassState, DefaultObserver, LockClass, Observer, Off, Order, Profile,
-    Watched,
+    Acquired, Attempt, Both, ClassState, DefaultObserver, LockClass, LockProfile, Observer, Off,
+    Order, Watched,
 };
 use sync::{RawLock, lock_class};
 use watched::{Gate, Rw, Tas};
@@ -92,7 +92,7 @@ fn wrong<C: LockClass>([holder, waiters]: [u32; 2]) -> Option<String> {
 fn contention_is_counted_and_timed_where_it_is() {
     lock_class!(Contended = "contended");
     let _alone = alone(4);
-    let lines = contend::<Contended, Profile>();
+    let lines = contend::<Contended, LockProfile>();
     assert_eq!(wrong::<Contended>(lines), None);
     profile::of(Hosted::anchor()).reset();
     assert_eq!(rows::<Contended>(), []);
@@ -102,26 +102,26 @@ fn contention_is_counted_and_timed_where_it_is() {
 struct Mutant<const ASKS: bool, const RELEASES: bool>;
 
 impl<const ASKS: bool, const RELEASES: bool> Observer<Hosted> for Mutant<ASKS, RELEASES> {
-    type Ticket = <Profile as Observer<Hosted>>::Ticket;
+    type Ticket = <LockProfile as Observer<Hosted>>::Ticket;
     fn asks_contention() -> bool {
         ASKS
     }
     fn before(attempt: &Attempt) {
-        <Profile as Observer<Hosted>>::before(attempt);
+        <LockProfile as Observer<Hosted>>::before(attempt);
     }
     fn acquired(attempt: &Attempt, how: Acquired) -> Self::Ticket {
         let how = if ASKS { how } else { Acquired::Free };
-        <Profile as Observer<Hosted>>::acquired(attempt, how)
+        <LockProfile as Observer<Hosted>>::acquired(attempt, how)
     }
     fn refused(attempt: &Attempt) {
-        <Profile as Observer<Hosted>>::refused(attempt);
+        <LockProfile as Observer<Hosted>>::refused(attempt);
     }
     fn releasing(class: &'static ClassState, lock: usize, ticket: &mut Self::Ticket) {
-        <Profile as Observer<Hosted>>::releasing(class, lock, ticket);
+        <LockProfile as Observer<Hosted>>::releasing(class, lock, ticket);
     }
     fn released(ticket: Self::Ticket) {
         if RELEASES {
-            <Profile as Observer<Hosted>>::released(ticket);
+            <LockProfile as Observer<Hosted>>::released(ticket);
         }
     }
 }
@@ -144,7 +144,7 @@ fn no_acquisition_is_lost() {
     const EACH: u64 = 10_000;
     // CPUs beyond those announced share counters.
     let _alone = alone(2);
-    let lock = Arc::new(Watched::<Hosted, Tas<Hosted>, Exact, Profile>::new());
+    let lock = Arc::new(Watched::<Hosted, Tas<Hosted>, Exact, LockProfile>::new());
     let job = || {
         let lock = lock.clone();
         Box::new(move || {
@@ -166,7 +166,7 @@ fn no_acquisition_is_lost() {
 fn nothing_is_counted_while_stopped() {
     lock_class!(Stopped = "stopped");
     let _alone = alone(1);
-    let lock = Watched::<Hosted, Tas<Hosted>, Stopped, Profile>::new();
+    let lock = Watched::<Hosted, Tas<Hosted>, Stopped, LockProfile>::new();
     let acquire = || {
         let held = lock.lock();
         assert!(lock.try_lock().is_none());
@@ -189,9 +189,9 @@ fn nothing_is_counted_while_stopped() {
 fn call_sites_are_the_users() {
     lock_class!(Mutual = "mutual");
     lock_class!(Readers = "readers");
-    static MUTEX: lock_api::Mutex<Watched<Hosted, Tas<Hosted>, Mutual, Profile>, u32> =
+    static MUTEX: lock_api::Mutex<Watched<Hosted, Tas<Hosted>, Mutual, LockProfile>, u32> =
         lock_api::Mutex::new(0);
-    static RWLOCK: lock_api::RwLock<Watched<Hosted, Rw<Hosted>, Readers, Profile>, u32> =
+    static RWLOCK: lock_api::RwLock<Watched<Hosted, Rw<Hosted>, Readers, LockProfile>, u32> =
         lock_api::RwLock::new(0);
     #[track_caller]
     fn wrapper() {
@@ -223,7 +223,7 @@ fn call_sites_are_the_users() {
         unsafe { lock.unlock(held) };
     }
     lock_class!(Generic = "generic");
-    generic(&Watched::<Hosted, Tas<Hosted>, Generic, Profile>::new());
+    generic(&Watched::<Hosted, Tas<Hosted>, Generic, LockProfile>::new());
     assert_eq!(rows::<Generic>()[0].line, line!() - 1);
 }
 
@@ -294,11 +294,14 @@ fn the_wrapper_takes_no_room() {
     lock_class!(Small = "small");
     assert_eq!(size_of::<Watched<Hosted, Tas<Hosted>, Small, Off>>(), 1);
     assert_eq!(size_of::<Watched<Hosted, Tas<Hosted>, Small, Order>>(), 1);
-    assert_eq!(size_of::<Watched<Hosted, Tas<Hosted>, Small, Profile>>(), 1);
+    assert_eq!(
+        size_of::<Watched<Hosted, Tas<Hosted>, Small, LockProfile>>(),
+        1
+    );
     type Held<O> = <Watched<Hosted, Tas<Hosted>, Small, O> as RawLock<Hosted>>::Held;
     assert_eq!(size_of::<Held<Off>>(), 0);
     assert_eq!(size_of::<Held<Order>>(), 0);
-    assert!(size_of::<Held<Profile>>() <= 24);
+    assert!(size_of::<Held<LockProfile>>() <= 24);
 }
 
 #[test]
@@ -306,9 +309,9 @@ fn the_build_chooses_the_default() {
     let order = cfg!(any(debug_assertions, feature = "lock-order"));
     let profile = cfg!(feature = "lock-profile");
     let expected = match (order, profile) {
-        (true, true) => TypeId::of::<Both<Order, Profile>>(),
+        (true, true) => TypeId::of::<Both<Order, LockProfile>>(),
         (true, false) => TypeId::of::<Order>(),
-        (false, true) => TypeId::of::<Profile>(),
+        (false, true) => TypeId::of::<LockProfile>(),
         (false, false) => TypeId::of::<Off>(),
     };
     assert_eq!(TypeId::of::<DefaultObserver>(), expected);

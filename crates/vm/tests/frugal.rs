@@ -2,7 +2,7 @@
 
 use hosted::Hosted;
 use machine::{PAGE_SIZE, VaRange};
-use sim::profile::Profile;
+use sim::profile::MachineProfile;
 use sim::{Options, Sim};
 use std::sync::Arc;
 use vm::{Best, Error, Prot, Space, Vm};
@@ -17,7 +17,7 @@ const AT: usize = 1 << 42;
 
 /// How often a CPU writes slots of the tree while it does `act`.
 fn slot_writes(prepare: fn(&Space<Best<Sim>>), act: fn(&Space<Best<Sim>>)) -> u64 {
-    let profile = Profile::named("pc-16c32t").expect("built in");
+    let profile = MachineProfile::named("pc-16c32t").expect("built in");
     let options = Options {
         memory: 16 << 20,
         ..Options::new(profile)

@@ -19,7 +19,7 @@ use stats::record::Subject;
 use workloads::Feature;
 
 /// scalevm's kernel as a target.
-pub struct Kernel {
+pub struct GuestKernel {
     /// How its VM is built.
     pub preset: Preset,
     /// Where tasks run on the guest's CPUs.
@@ -38,14 +38,14 @@ const MEMORY_OF_TASK: u64 = 256 << 20;
 /// The features that the kernel lacks.
 const LACKS: [Feature; 1] = [Feature::Sockets];
 
-impl Kernel {
+impl GuestKernel {
     /// A guest with as many CPUs as this process may use of the computer.
     ///
     /// # Errors
     /// Fails if the kernel does not say how many these are.
     pub fn new(preset: Preset, affinity: Affinity) -> Result<Self, Failure> {
         let mask = Mask::current().map_err(Failure::start("CPU affinity"))?;
-        Ok(Kernel {
+        Ok(GuestKernel {
             preset,
             affinity,
             cpus: mask.cpus().len().min(MOST_CPUS) as u32,
@@ -78,7 +78,7 @@ impl Kernel {
     }
 }
 
-impl Target for Kernel {
+impl Target for GuestKernel {
     fn start(&self, plan: &Plan) -> Result<Box<dyn Running>, Failure> {
         let mut guest = self.boot(plan, None)?;
         guest.begin()?;

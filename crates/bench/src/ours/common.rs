@@ -1,6 +1,6 @@
 //! The objects that the tasks of a run share.
 
-use super::kernel::{Account, Kernel};
+use super::kernel::{Account, SystemCalls};
 use super::process::Process;
 use super::services::Services;
 use super::stores::{Inputs, inputs};
@@ -12,13 +12,13 @@ use vm::{System, Vm};
 use workloads::{Daemon, Error, Feature};
 
 /// The objects that the tasks of a run share.
-pub struct Common<S: System<Machine: Kernel>> {
+pub struct Common<S: System<Machine: SystemCalls>> {
     descent: Descent<S>,
     given: Given<S>,
 }
 
 /// The source of the tasks' processes.
-enum Descent<S: System<Machine: Kernel>> {
+enum Descent<S: System<Machine: SystemCalls>> {
     /// Each is new.
     New,
     /// All are this one: the tasks are its threads.
@@ -35,7 +35,7 @@ enum Descent<S: System<Machine: Kernel>> {
 type Copies<S> = Arc<[Arc<Process<S>>]>;
 
 /// The objects that tasks, and their children, find when they begin.
-pub struct Given<S: System<Machine: Kernel>> {
+pub struct Given<S: System<Machine: SystemCalls>> {
     /// The files of programs, if the workload starts any.
     pub inputs: Option<Inputs<S>>,
     /// The mail server, if there is one.
@@ -44,7 +44,7 @@ pub struct Given<S: System<Machine: Kernel>> {
     pub services: Arc<Services<S>>,
 }
 
-impl<S: System<Machine: Kernel>> Common<S> {
+impl<S: System<Machine: SystemCalls>> Common<S> {
     /// Makes the objects for the tasks of `plan`, on a CPU of the machine.
     pub fn new(vm: &Arc<Vm<S>>, plan: &Plan, preset: Preset) -> Result<Self, Error> {
         let family = plan.workload.uses(Feature::Family);
@@ -87,7 +87,7 @@ impl<S: System<Machine: Kernel>> Common<S> {
     }
 }
 
-impl<S: System<Machine: Kernel>> Clone for Common<S> {
+impl<S: System<Machine: SystemCalls>> Clone for Common<S> {
     fn clone(&self) -> Self {
         Common {
             descent: match &self.descent {
@@ -103,7 +103,7 @@ impl<S: System<Machine: Kernel>> Clone for Common<S> {
     }
 }
 
-impl<S: System<Machine: Kernel>> Clone for Given<S> {
+impl<S: System<Machine: SystemCalls>> Clone for Given<S> {
     fn clone(&self) -> Self {
         Given {
             inputs: self.inputs.clone(),

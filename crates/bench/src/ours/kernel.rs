@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 /// A machine whose tasks call a kernel.
-pub trait Kernel: Stores + Clock {
+pub trait SystemCalls: Stores + Clock {
     /// Enters a system call: charges its cost in addition to that of the lines it touches, and
     /// computes `private` nanoseconds that the machine does not see.
     #[inline]
@@ -25,10 +25,10 @@ pub trait Kernel: Stores + Clock {
         Self::off_cpu().is_some()
     }
 
-    /// Starts a task that runs `job`, where [`Kernel::has_tasks`].
+    /// Starts a task that runs `job`, where [`SystemCalls::has_tasks`].
     fn start(job: Job);
 
-    /// Starts a task that does `work`, where [`Kernel::has_tasks`].
+    /// Starts a task that does `work`, where [`SystemCalls::has_tasks`].
     ///
     /// # Safety
     /// The objects that `work` borrows outlive its last use of them, and may be used by two tasks
@@ -65,7 +65,7 @@ pub trait Kernel: Stores + Clock {
     fn compute(nanoseconds: u64);
 }
 
-impl Kernel for Hosted {
+impl SystemCalls for Hosted {
     fn start(job: Job) {
         hosted::spawn(job);
     }
@@ -90,7 +90,7 @@ impl Kernel for Hosted {
     }
 }
 
-impl Kernel for Sim {
+impl SystemCalls for Sim {
     fn enter(private: f64) {
         sim::system_call();
         pass(private);
@@ -129,7 +129,7 @@ pub fn pass(nanoseconds: f64) {
 pub struct Ledger {
     user: AtomicU64,
     system: AtomicU64,
-    /// The time off its CPU until now, by [`Kernel::off`].
+    /// The time off its CPU until now, by [`SystemCalls::off`].
     off: AtomicUsize,
     /// The time up to which it is written.
     until: AtomicU64,
@@ -163,7 +163,7 @@ impl Ledger {
     }
 
     /// Charges the time until `now`, except the part for which the calling task was off its CPU.
-    fn charge<M: Kernel>(&self, to: &AtomicU64, now: u64) {
+    fn charge<M: SystemCalls>(&self, to: &AtomicU64, now: u64) {
         let off = M::off();
         let since = self.off.swap(off, Relaxed);
         // Negative if a child, whose own time it is, and its parent charge at the same time.
@@ -202,12 +202,12 @@ impl Account {
 
     /// The time, if there are ledgers.
     #[inline]
-    pub fn now<M: Kernel>(&self) -> Option<u64> {
+    pub fn now<M: SystemCalls>(&self) -> Option<u64> {
         self.ledgers.as_ref().map(|_| M::now())
     }
 
     /// Begins the task's time.
-    pub fn begin<M: Kernel>(&self) {
+    pub fn begin<M: SystemCalls>(&self) {
         if let Some(ledger) = self.ledger() {
             ledger.off.store(M::off(), Relaxed);
             ledger.until.store(M::now(), Relaxed);
@@ -216,14 +216,14 @@ impl Account {
 
     /// Charges a system call of the task.
     #[inline]
-    pub fn enter<M: Kernel>(&self) {
+    pub fn enter<M: SystemCalls>(&self) {
         self.left_user::<M>(self.now::<M>());
         M::enter(self.private);
     }
 
     /// Charges the task's time in the kernel since `at`, a result of [`Account::now`].
     #[inline]
-    pub fn left_user<M: Kernel>(&self, at: Option<u64>) {
+    pub fn left_user<M: SystemCalls>(&self, at: Option<u64>) {
         if let (Some(ledger), Some(at)) = (self.ledger(), at) {
             ledger.charge::<M>(&ledger.user, at);
         }
@@ -232,7 +232,7 @@ impl Account {
     /// Does `work` in the kernel.
     #[inline]
     #[track_caller]
-    pub fn in_kernel<M: Kernel, R>(
+    pub fn in_kernel<M: SystemCalls, R>(
         &self,
         kernel: &impl ipc::Kernel<M>,
         why: Entry,
@@ -247,7 +247,7 @@ impl Account {
     /// its CPU on the way there, even if `work` has woken a task that waits for its end.
     #[inline]
     #[track_caller]
-    pub fn to_the_end<M: Kernel, R>(
+    pub fn to_the_end<M: SystemCalls, R>(
         &self,
         kernel: &impl ipc::Kernel<M>,
         why: Entry,
@@ -263,13 +263,13 @@ impl Account {
 
     /// Ends the task's time in the kernel.
     #[inline]
-    pub fn leave<M: Kernel>(&self) {
+    pub fn leave<M: SystemCalls>(&self) {
         self.left_system::<M>();
         M::safe_point();
     }
 
     #[inline]
-    fn left_system<M: Kernel>(&self) {
+    fn left_system<M: SystemCalls>(&self) {
         if let Some(ledger) = self.ledger() {
             ledger.charge::<M>(&ledger.system, M::now());
         }

@@ -1,6 +1,6 @@
 //! The services of a run's kernel other than memory.
 
-use super::kernel::Kernel;
+use super::kernel::SystemCalls;
 use super::process::failed;
 use crate::harness::Plan;
 use baselines::Preset;
@@ -13,7 +13,7 @@ use vm::{System, Vm};
 use workloads::{Call, Error, Feature};
 
 /// The kernel's services for all tasks of a run.
-pub struct Services<S: System<Machine: Kernel>> {
+pub struct Services<S: System<Machine: SystemCalls>> {
     /// The way in which tasks enter the kernel and sleep there.
     pub kernel: AnyKernel<S::Machine>,
     /// Waiters at words of memory; none if the workload has no futexes.
@@ -27,7 +27,7 @@ pub struct Services<S: System<Machine: Kernel>> {
     pub companions: usize,
 }
 
-impl<S: System<Machine: Kernel>> Services<S> {
+impl<S: System<Machine: SystemCalls>> Services<S> {
     /// Makes the services for the tasks of `plan`, on a CPU of the machine.
     pub fn new(vm: &Arc<Vm<S>>, plan: &Plan, preset: Preset) -> Result<Self, Error> {
         let kernel = preset.kernel();

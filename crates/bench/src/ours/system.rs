@@ -3,7 +3,7 @@
 use super::common::Given;
 use super::descriptors::{Descriptors, Open};
 use super::family::Over;
-use super::kernel::{Account, Kernel};
+use super::kernel::{Account, SystemCalls};
 use super::process::{Process, failed, leave};
 use super::stores;
 use baselines::selected::AnyKernel;
@@ -16,7 +16,7 @@ use vm::{Advice, Move, Request, Space, System};
 use workloads::{Backing, Call, Child, Daemon, Descriptor, Error, Forked, Program, Prot};
 
 /// A task of a process, on the CPU that made this.
-pub struct Task<S: System<Machine: Kernel>> {
+pub struct Task<S: System<Machine: SystemCalls>> {
     process: Arc<Process<S>>,
     account: Account,
     given: Given<S>,
@@ -27,7 +27,7 @@ pub struct Task<S: System<Machine: Kernel>> {
     children: Vec<Option<u8>>,
 }
 
-impl<S: System<Machine: Kernel>> Task<S> {
+impl<S: System<Machine: SystemCalls>> Task<S> {
     /// Makes the calling thread's CPU run `process`.
     pub fn new(process: Arc<Process<S>>, account: Account, given: Given<S>) -> Self {
         process.enter();
@@ -194,7 +194,7 @@ impl<S: System<Machine: Kernel>> Task<S> {
     }
 }
 
-impl<S: System<Machine: Kernel>> Drop for Task<S> {
+impl<S: System<Machine: SystemCalls>> Drop for Task<S> {
     fn drop(&mut self) {
         if self.process.is_entered() {
             leave::<S::Machine>();
@@ -215,7 +215,7 @@ fn word_of(address: usize) -> (usize, u32) {
     (address & !7, (address & 7) as u32 * 8)
 }
 
-impl<S: System<Machine: Kernel>> workloads::System for Task<S> {
+impl<S: System<Machine: SystemCalls>> workloads::System for Task<S> {
     type File = ObjectRef<S>;
 
     fn page_size(&self) -> usize {

@@ -1,6 +1,6 @@
 //! Profiles scalevm's VM on threads: its lock profile, and the kernel's view of the threads.
 
-use super::os::{Kernel, recorded};
+use super::os::{KernelEvents, recorded};
 use super::watched::{self, Probe, Runs};
 use super::{Subject, own};
 use crate::harness::{Failure, Running};
@@ -13,7 +13,7 @@ use sync::watch::profile::{self as lock_profile, Row, Tables};
 /// Profiles a second run of the plan that was measured unwatched.
 pub fn profile(subject: &Subject<'_>) -> Result<Option<Profile>, Failure> {
     let probe = |running: &dyn Running| {
-        let (kernel, refused) = match Kernel::new(running, &subject.options) {
+        let (kernel, refused) = match KernelEvents::new(running, &subject.options) {
             // The VM's own locks are seen without it.
             Err(Failure::Recording(error @ perf::Error::Refused(_))) => (None, Some(error)),
             kernel => (Some(kernel?), None),
@@ -77,7 +77,7 @@ fn off_cpus(rows: &[Row], workload: &str, off: Off) -> Stacks {
 
 /// The kernel's events, if there are any, and the VM's lock profile.
 struct Both {
-    kernel: Option<Kernel>,
+    kernel: Option<KernelEvents>,
     refused: Option<String>,
     tasks: usize,
     /// The machine that has a scheduler, and how long its tasks had been off CPUs at the start.
@@ -103,7 +103,7 @@ impl Probe for Both {
             |_| Failure::start("lock profile")(std::io::ErrorKind::OutOfMemory.into());
         locks().reset();
         self.off = self.scheduled.as_ref().map_or(self.off, Hosted::off);
-        self.kernel.as_mut().map_or(Ok(()), Kernel::start)?;
+        self.kernel.as_mut().map_or(Ok(()), KernelEvents::start)?;
         locks().start(self.tasks).map_err(out_of_memory)
     }
 
@@ -118,7 +118,7 @@ impl Probe for Both {
         });
         Ok(Seen {
             off,
-            recording: self.kernel.map(Kernel::seen).transpose()?,
+            recording: self.kernel.map(KernelEvents::seen).transpose()?,
             refused: self.refused,
             rows: locks().report(),
         })

@@ -4,7 +4,7 @@ use super::watched::unwatched;
 use super::{Subject, names, own};
 use crate::harness::Failure;
 use crate::inside::{Line, Window};
-use crate::kernel::{Kernel, Watched};
+use crate::kernel::{GuestKernel, Watched};
 use guests::{Frame, functions};
 use profile::{Hidden, Kind, Lock, Profile, Stacks};
 use std::collections::HashMap;
@@ -17,7 +17,7 @@ const ANYWHERE: u64 = 0x5555_5555_4000;
 const BEGIN: &str = "kernel::process::thread::run";
 
 /// Measures a run of the plan, and profiles a second one in a guest of its own.
-pub fn profile(subject: &Subject<'_>, target: &Kernel) -> Result<Option<Profile>, Failure> {
+pub fn profile(subject: &Subject<'_>, target: &GuestKernel) -> Result<Option<Profile>, Failure> {
     let Subject { plan, schedule, .. } = subject;
     let mut machine = (subject.machine)();
     let samples = schedule.total().unwrap_or(0) + 1;

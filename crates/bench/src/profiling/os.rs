@@ -10,7 +10,7 @@ use profile::{Hidden, Profile, Stacks};
 
 /// Profiles a second run of the plan that was measured unwatched.
 pub fn profile(subject: &Subject<'_>) -> Result<Option<Profile>, Failure> {
-    let probe = |running: &dyn Running| Kernel::new(running, &subject.options);
+    let probe = |running: &dyn Running| KernelEvents::new(running, &subject.options);
     let runs = watched::both(subject, probe)?;
     Ok(runs.map(|runs| of(subject, &runs)))
 }
@@ -23,18 +23,18 @@ fn of(subject: &Subject<'_>, runs: &Runs<Recording>) -> Profile {
 }
 
 /// The kernel's events.
-pub struct Kernel(Recorder);
+pub struct KernelEvents(Recorder);
 
-impl Kernel {
+impl KernelEvents {
     /// Watches the processes of `running`.
     pub fn new(running: &dyn Running, options: &Options) -> Result<Self, Failure> {
         let mut recorder = Recorder::open(options, &running.pids()).map_err(Failure::Recording)?;
         recorder.leave_out(&running.drivers());
-        Ok(Kernel(recorder))
+        Ok(KernelEvents(recorder))
     }
 }
 
-impl Probe for Kernel {
+impl Probe for KernelEvents {
     type Seen = Recording;
 
     fn start(&mut self) -> Result<(), Failure> {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// The CPUs that tasks take, while there are enough for all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Place {
+pub enum Placement {
     /// One socket after the other, first threads before second ones: as will-it-scale pins its
     /// tasks.
     #[default]
@@ -18,10 +18,10 @@ pub enum Place {
     Spread,
 }
 
-impl Place {
+impl Placement {
     /// All places, by the names that users give.
-    pub const NAMED: [(&'static str, Place); 2] =
-        [("pack", Place::Pack), ("spread", Place::Spread)];
+    pub const NAMED: [(&'static str, Placement); 2] =
+        [("pack", Placement::Pack), ("spread", Placement::Spread)];
 
     /// The place called `name`.
     pub fn named(name: &str) -> Option<Self> {
@@ -37,8 +37,8 @@ impl Place {
     pub fn cpu(self, topology: &Topology, task: usize) -> usize {
         let (sockets, cores) = (topology.sockets, topology.cores);
         match self {
-            Place::Pack => task,
-            Place::Spread => {
+            Placement::Pack => task,
+            Placement::Spread => {
                 let (thread, core) = (task / (sockets * cores), task % (sockets * cores));
                 thread * sockets * cores + core % sockets * cores + core / sockets
             }
@@ -56,7 +56,7 @@ pub const DISTURBANCES: Delays = Delays {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Conditions {
     /// The placement of tasks.
-    pub place: Place,
+    pub place: Placement,
     /// A window is as long as each task takes for an iteration, and at least as long as requested.
     /// (Otherwise it is as long as requested, though that may leave out what ends an iteration.)
     pub whole: bool,
@@ -221,19 +221,22 @@ impl Simulated {
 
 #[cfg(test)]
 mod tests {
-    use super::Place;
-    use sim::profile::Profile;
+    use super::Placement;
+    use sim::profile::MachineProfile;
 
     #[test]
     fn tasks_are_packed_or_spread() {
-        let machine = Profile::named("freebsd-96").expect("built in");
+        let machine = MachineProfile::named("freebsd-96").expect("built in");
         let machine = machine.with_topology(2, 3, 2).expect("possible");
-        let cpus = |place: Place| -> Vec<usize> {
+        let cpus = |place: Placement| -> Vec<usize> {
             (0..12)
                 .map(|task| place.cpu(&machine.topology, task))
                 .collect()
         };
-        assert_eq!(cpus(Place::Pack), (0..12).collect::<Vec<_>>());
-        assert_eq!(cpus(Place::Spread), [0, 3, 1, 4, 2, 5, 6, 9, 7, 10, 8, 11]);
+        assert_eq!(cpus(Placement::Pack), (0..12).collect::<Vec<_>>());
+        assert_eq!(
+            cpus(Placement::Spread),
+            [0, 3, 1, 4, 2, 5, 6, 9, 7, 10, 8, 11]
+        );
     }
 }

@@ -11,7 +11,7 @@ mod timed;
 mod window;
 
 pub use attribution::{Attribution, Share};
-pub use conditions::{Conditions, DISTURBANCES, Fitted, Place};
+pub use conditions::{Conditions, DISTURBANCES, Fitted, Placement};
 use private::private;
 
 use crate::harness::{Bars, Failure, Film, Plan, Progress, Running, Target, Times, interrupt, say};
@@ -22,7 +22,7 @@ use baselines::Preset;
 use run::Run;
 pub use run::Seen;
 use sim::Sim;
-use sim::profile::Profile;
+use sim::profile::MachineProfile;
 use stats::record::Subject;
 use std::time::Duration;
 use timed::timed;
@@ -59,7 +59,7 @@ pub struct Simulated {
     /// How the VM is built.
     pub preset: Preset,
     /// The machine.
-    pub profile: Profile,
+    pub profile: MachineProfile,
     /// The first sample's seed; the next ones count up.
     pub seed: u64,
     /// The rest.
@@ -161,7 +161,7 @@ impl Simulated {
         progress: &dyn Progress,
     ) -> Result<[f64; 2], Failure> {
         let corners = self.profile.corners();
-        let rate = |profile: &Profile| {
+        let rate = |profile: &MachineProfile| {
             let corner = Simulated {
                 profile: profile.clone(),
                 ..self.clone()
@@ -313,7 +313,7 @@ mod tests {
         for (workload, preset, machine, tasks, mode) in cases {
             let target = Simulated {
                 preset,
-                profile: Profile::named(machine).expect("a machine"),
+                profile: MachineProfile::named(machine).expect("a machine"),
                 seed: 1,
                 conditions: Conditions::default(),
             };
@@ -346,7 +346,7 @@ mod tests {
 
     /// With the costs of `machine`, in another shape.
     fn shaped(preset: Preset, machine: &str, [sockets, cores, threads]: [usize; 3]) -> Simulated {
-        let machine = Profile::named(machine).expect("a machine");
+        let machine = MachineProfile::named(machine).expect("a machine");
         let profile = machine.with_topology(sockets, cores, threads);
         Simulated {
             preset,
@@ -506,7 +506,7 @@ mod tests {
             let window = target.sample(&plan("mmap1", 2, None), Duration::from_millis(1));
             window.expect("runs").rate()
         };
-        let (near, far) = (rate(Place::Pack), rate(Place::Spread));
+        let (near, far) = (rate(Placement::Pack), rate(Placement::Spread));
         assert!(far < 0.8 * near, "{far} and {near}");
     }
 

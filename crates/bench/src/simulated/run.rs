@@ -7,7 +7,7 @@ use crate::harness::{Failure, Job as Work, Plan, Times, interrupt};
 use crate::ours::{Account, Common, Ledger, Ledgers, memory, scheduler, swap_space};
 use baselines::Preset;
 use machine::{Job, PAGE_SIZE, Topology};
-use sim::profile::Profile;
+use sim::profile::MachineProfile;
 use sim::{Options as MachineOptions, Progress, Sim};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -81,7 +81,7 @@ impl Run {
     /// Makes the machine and the VM, and starts the tasks.
     pub fn begin<S: System<Machine = Sim>>(
         plan: &Plan,
-        machine: &Profile,
+        machine: &MachineProfile,
         seed: u64,
         preset: Preset,
         conditions: Conditions,

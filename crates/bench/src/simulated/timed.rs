@@ -127,11 +127,11 @@ mod tests {
     use crate::harness::{Mode, Plan};
     use crate::simulated::{Conditions, Simulated};
     use baselines::Preset;
-    use sim::profile::Profile;
+    use sim::profile::MachineProfile;
     use std::time::Duration;
 
     fn target(preset: Preset) -> Simulated {
-        let machine = Profile::named("freebsd-96").expect("a machine");
+        let machine = MachineProfile::named("freebsd-96").expect("a machine");
         Simulated {
             preset,
             profile: machine.with_topology(1, 4, 1).expect("four cores"),

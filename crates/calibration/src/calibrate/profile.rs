@@ -1,7 +1,7 @@
 //! A profile of the measured figures, on top of a built-in one.
 
 use super::{Computer, Figure, Reading, shootdown};
-use sim::profile::{Class, PerClass, Profile};
+use sim::profile::{Class, MachineProfile, PerClass};
 
 /// This computer as a profile; numbers that `figures` lack are `base`'s. `on` names the measured
 /// computer.
@@ -10,8 +10,8 @@ pub fn profile(
     on: &str,
     computer: &Computer,
     figures: &[Figure],
-    base: &Profile,
-) -> Profile {
+    base: &MachineProfile,
+) -> MachineProfile {
     let mut profile = base.clone();
     for source in profile.sources.values_mut() {
         *source = format!("{}, as this computer does not show it: {source}", base.name);
@@ -39,7 +39,7 @@ pub fn profile(
     profile
 }
 
-fn shape(profile: &mut Profile, computer: &Computer) {
+fn shape(profile: &mut MachineProfile, computer: &Computer) {
     let topology = &mut profile.topology;
     topology.sockets = computer.sockets;
     topology.cores = computer.cores;
@@ -78,7 +78,7 @@ fn source(figure: &Figure, on: &str) -> String {
 }
 
 /// Divides a whole shootdown among its parts as they are in the profile so far.
-fn divide(profile: &mut Profile, whole: &Reading, said: &str) {
+fn divide(profile: &mut MachineProfile, whole: &Reading, said: &str) {
     let ipi = &profile.ipi;
     let parts = [
         ("ipi.send", ipi.send),
@@ -96,7 +96,7 @@ fn divide(profile: &mut Profile, whole: &Reading, said: &str) {
 }
 
 /// The share of a transfer that `base` takes for serving a reader, of the transfers found.
-fn read_occupancy(profile: &mut Profile, base: &Profile) {
+fn read_occupancy(profile: &mut MachineProfile, base: &MachineProfile) {
     let (old, new) = (&base.transfer, &profile.transfer);
     let busy = &old.read_occupancy;
     let share = |class: Class, old: u64, new: u64| {
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn a_profile_comes_out_whatever_the_base_and_the_computer() {
-        for base in Profile::all() {
+        for base in MachineProfile::all() {
             for (computer, keys) in [
                 (computer(1, 1, 1), &["core.hit"][..]),
                 (computer(1, 4, 4), &["transfer.cluster", "ipi"]),
@@ -156,7 +156,7 @@ mod tests {
             ] {
                 let found = profile("here", "a CPU", &computer, &figures(keys), &base);
                 found.check().expect("sound");
-                let again = Profile::parse(&found.to_toml(), "here").expect("sound");
+                let again = MachineProfile::parse(&found.to_toml(), "here").expect("sound");
                 assert_eq!(again, found);
                 assert_eq!(found.cpus(), computer.sockets * computer.cores);
             }
@@ -165,10 +165,10 @@ mod tests {
 
     #[test]
     fn what_was_measured_replaces_what_the_base_says() {
-        let base = Profile::named("freebsd-96").expect("built in");
+        let base = MachineProfile::named("freebsd-96").expect("built in");
         let keys = ["transfer.cluster", "transfer.hops", "kernel.wake"];
         let found = profile("here", "a CPU", &computer(2, 4, 4), &figures(&keys), &base);
-        let Profile {
+        let MachineProfile {
             transfer,
             kernel,
             core,
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn a_shootdown_is_divided_as_the_base_does() {
-        let base = Profile::named("freebsd-96").expect("built in");
+        let base = MachineProfile::named("freebsd-96").expect("built in");
         let found = profile(
             "here",
             "a CPU",

@@ -1,5 +1,5 @@
 //! The lock micro-benchmark on the simulated machine (case study 004): one lock, more and more
-//! CPUs of a machine like a [`Profile`].
+//! CPUs of a machine like a [`MachineProfile`].
 //!
 //! Each CPU repeats: lock, a short section, unlock, private work. The sizes are a [`Load`]. By
 //! default they are those of case study 004's `lock1` (file locks) in a kernel that keeps them
@@ -23,9 +23,9 @@ use super::registry::Row;
 use super::schedule::median;
 use super::subject::{Subject, wrong};
 use bench::Failure;
-use bench::simulated::Place;
+use bench::simulated::Placement;
 use run::{Sums, alone, contended};
-use sim::profile::Profile;
+use sim::profile::MachineProfile;
 use std::ops::Range;
 
 /// What a CPU does between locking and unlocking, and until it locks again.
@@ -38,7 +38,7 @@ pub struct Load {
     /// Nanoseconds between two operations of a CPU, on average.
     pub private: f64,
     /// The CPUs that operate on the lock.
-    pub place: Place,
+    pub place: Placement,
     /// True if accesses are delayed at random until the window that counts, as in
     /// [`Conditions::disturbed`](bench::simulated::Conditions::disturbed).
     pub disturbed: bool,
@@ -50,7 +50,7 @@ impl Default for Load {
             lines: 2,
             section: 40.0,
             private: 600.0,
-            place: Place::Pack,
+            place: Placement::Pack,
             disturbed: false,
         }
     }
@@ -105,8 +105,8 @@ pub struct Fairness {
 /// How a row runs on the simulated machine.
 #[derive(Clone, Copy)]
 pub struct Simulated {
-    alone: fn(&Profile) -> Result<f64, String>,
-    contended: fn(&Profile, &Load, usize, u64) -> Result<Sums, String>,
+    alone: fn(&MachineProfile) -> Result<f64, String>,
+    contended: fn(&MachineProfile, &Load, usize, u64) -> Result<Sums, String>,
 }
 
 impl Simulated {
@@ -123,7 +123,7 @@ impl Simulated {
 ///
 /// # Errors
 /// The lock is not simulated, or the host has no room for the machine.
-pub fn uncontended(profile: &Profile, lock: &Row) -> Result<f64, Failure> {
+pub fn uncontended(profile: &MachineProfile, lock: &Row) -> Result<f64, Failure> {
     (machine(lock)?.alone)(profile).map_err(|why| wrong(lock.name, 1, why))
 }
 
@@ -134,7 +134,7 @@ pub fn uncontended(profile: &Profile, lock: &Row) -> Result<f64, Failure> {
 /// The lock is not simulated or does not work, the machine has fewer CPUs, or the host no
 /// room for it.
 pub fn curve(
-    profile: &Profile,
+    profile: &MachineProfile,
     lock: &Row,
     load: &Load,
     counts: &[usize],
@@ -147,7 +147,7 @@ pub fn curve(
 }
 
 fn point(
-    profile: &Profile,
+    profile: &MachineProfile,
     lock: &Row,
     load: &Load,
     cpus: usize,
@@ -167,7 +167,7 @@ fn point(
 
 /// Where counts of CPUs are interesting on a machine: powers of two in the first socket's
 /// cores, then one, two, four, … sockets of cores, then of threads, up to all CPUs.
-pub fn counts(profile: &Profile) -> Vec<usize> {
+pub fn counts(profile: &MachineProfile) -> Vec<usize> {
     let doubling = |first: usize, end: usize| {
         std::iter::successors(Some(first), |n| Some(2 * n)).take_while(move |&n| n < end)
     };

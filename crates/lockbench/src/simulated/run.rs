@@ -4,7 +4,7 @@ use super::{DRAINS, ENOUGH, JITTER, Load};
 use crate::subject::Subject;
 use bench::simulated::DISTURBANCES;
 use machine::{Atomics, Clock, Job, SharedCell, Topology};
-use sim::profile::Profile;
+use sim::profile::MachineProfile;
 use sim::{Options, Progress, Sim};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -120,7 +120,7 @@ fn private(average: f64) -> f64 {
 }
 
 /// A machine whose CPUs begin within the time of one operation.
-fn machine(profile: &Profile, load: &Load, seed: u64) -> Result<Sim, String> {
+fn machine(profile: &MachineProfile, load: &Load, seed: u64) -> Result<Sim, String> {
     let options = Options {
         seed,
         spread: load.private as u64,
@@ -138,7 +138,7 @@ fn kept(said: Result<(), String>) -> Result<(), String> {
 ///
 /// # Errors
 /// The error.
-pub fn alone<S: Subject>(profile: &Profile) -> Result<f64, String> {
+pub fn alone<S: Subject>(profile: &MachineProfile) -> Result<f64, String> {
     let sim = machine(profile, &Load::default(), 0)?;
     let cpus = sim.cpus();
     let (nanoseconds, verified) = sim.on_cpu(0, move || {
@@ -164,7 +164,7 @@ pub fn alone<S: Subject>(profile: &Profile) -> Result<f64, String> {
 /// # Errors
 /// The error.
 pub fn contended<S: Subject>(
-    profile: &Profile,
+    profile: &MachineProfile,
     load: &Load,
     cpus: usize,
     seed: u64,

@@ -8,8 +8,8 @@ use machine::CpuRange;
 use sim::profile::Clocks;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-fn machine(sockets: usize, cores: usize) -> Profile {
-    let profile = Profile::named("freebsd-96").expect("built in");
+fn machine(sockets: usize, cores: usize) -> MachineProfile {
+    let profile = MachineProfile::named("freebsd-96").expect("built in");
     profile.with_topology(sockets, cores, 1).expect("possible")
 }
 
@@ -118,7 +118,7 @@ fn fifo_locks_are_fair() {
 fn counts_go_up_by_powers_of_two_and_then_by_sockets() {
     assert_eq!(counts(&machine(1, 1)), [1]);
     assert_eq!(counts(&machine(2, 4)), [1, 2, 4, 8]);
-    let eight = Profile::named("xeon-8s").expect("built in");
+    let eight = MachineProfile::named("xeon-8s").expect("built in");
     assert_eq!(counts(&eight), [1, 2, 4, 8, 10, 20, 40, 80, 160]);
 }
 

@@ -1,7 +1,7 @@
 //! Chooses a call and its arguments.
 
 use super::Generator;
-use crate::address::{Address, HEAP_PAGES, PAGE, Place, Range, WINDOW_PAGES};
+use crate::address::{Address, HEAP_PAGES, Origin, PAGE, Range, WINDOW_PAGES};
 use crate::flags::Flags;
 use crate::model::Known;
 use crate::step::{
@@ -154,7 +154,7 @@ impl Generator<'_> {
         if self.chance(6) {
             return self.stack();
         }
-        let in_window = |place| place == Place::Window;
+        let in_window = |place| place == Origin::Window;
         let range = if self.chance(85) {
             self.whole_range(known, process, in_window)
         } else {
@@ -245,7 +245,7 @@ impl Generator<'_> {
             return self.remap_several(known, process);
         }
         let mut old = if self.chance(90) {
-            self.whole_range(known, process, |place| place != Place::Heap)
+            self.whole_range(known, process, |place| place != Origin::Heap)
         } else {
             self.range(known, process)
         };
@@ -276,7 +276,7 @@ impl Generator<'_> {
 
     /// An `mremap` to a given place that may span gaps and several mappings.
     fn remap_several(&mut self, known: &Known, process: ProcessId) -> Remap {
-        let first = self.whole_range(known, process, |place| place == Place::Window);
+        let first = self.whole_range(known, process, |place| place == Origin::Window);
         let page = first.start.offset / PAGE;
         let pages = first.bytes / PAGE + 1 + self.below(16);
         let pages = pages.min(WINDOW_PAGES.saturating_sub(page)).max(1);

@@ -3,7 +3,7 @@
 //! edge or wrap around.
 
 use super::Generator;
-use crate::address::{Address, PAGE, Place, Range, USER_END};
+use crate::address::{Address, Origin, PAGE, Range, USER_END};
 use crate::model::address;
 use crate::step::{Backing, Call, Map, Remap, Where};
 
@@ -34,7 +34,7 @@ impl Generator<'_> {
     fn edged_map(&mut self, map: Map) -> Map {
         let (at, bytes) = (self.edge(), self.edge_from(0));
         let absolute = Address {
-            place: Place::Absolute,
+            place: Origin::Absolute,
             offset: at,
         };
         match (self.below(3), map.at, map.backing) {
@@ -110,7 +110,7 @@ impl Generator<'_> {
         } else {
             self.edge().wrapping_sub(bytes)
         };
-        let place = Place::Absolute;
+        let place = Origin::Absolute;
         Address { place, offset }
     }
 

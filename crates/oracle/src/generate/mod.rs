@@ -11,7 +11,7 @@ mod scarcity;
 
 pub use scarcity::scarce;
 
-use crate::address::{Address, HEAP_PAGES, Handle, PAGE, Place, Range, WINDOW_PAGES};
+use crate::address::{Address, HEAP_PAGES, Handle, Origin, PAGE, Range, WINDOW_PAGES};
 use crate::model::{Known, Model};
 use crate::step::{Call, DUMP_PAGES, FILES, PROCESSES, ProcessId, Step};
 use calls::FILE_PAGES;
@@ -115,14 +115,14 @@ impl Generator<'_> {
                 WINDOW_PAGES,
             )));
             let heap = Address {
-                place: Place::Heap,
+                place: Origin::Heap,
                 offset: 0,
             };
             look(Call::Regions(Range::pages(heap, HEAP_PAGES)));
             for region in regions {
                 let all = Range::pages(region.start, region.pages);
                 look(Call::InCore(all));
-                if matches!(region.start.place, Place::Handle(_)) {
+                if matches!(region.start.place, Origin::Handle(_)) {
                     look(Call::Regions(all));
                 }
                 for first in (0..region.pages).step_by(DUMP_PAGES as usize) {

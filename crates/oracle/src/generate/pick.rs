@@ -1,7 +1,7 @@
 //! Chooses places, sizes and rights.
 
 use super::Generator;
-use crate::address::{Address, PAGE, Place, Range, USER_END, WINDOW_PAGES};
+use crate::address::{Address, Origin, PAGE, Range, USER_END, WINDOW_PAGES};
 use crate::flags::{Flag, Flags};
 use crate::model::Known;
 use crate::outcome::Region;
@@ -113,7 +113,7 @@ impl Generator<'_> {
         &mut self,
         known: &Known,
         process: ProcessId,
-        wanted: impl Fn(Place) -> bool,
+        wanted: impl Fn(Origin) -> bool,
     ) -> Option<Region> {
         let of = |(id, _): &&(ProcessId, Vec<Region>)| *id == process;
         let (_, regions) = known.processes.iter().find(of)?;
@@ -129,7 +129,7 @@ impl Generator<'_> {
         &mut self,
         known: &Known,
         process: ProcessId,
-        wanted: impl Fn(Place) -> bool,
+        wanted: impl Fn(Origin) -> bool,
     ) -> Range {
         let region = if self.chance(88) {
             self.region(known, process, wanted)
@@ -184,7 +184,7 @@ impl Generator<'_> {
             (1, 1 << 63),
             (1, u64::MAX - PAGE + 1),
         ]);
-        let place = Place::Absolute;
+        let place = Origin::Absolute;
         Address { place, offset }
     }
 
@@ -209,7 +209,7 @@ impl Generator<'_> {
             return self.absurd_address();
         }
         let mut range = self.whole_range(known, process, |_| true);
-        if self.chance(6) && range.start.place == Place::Window {
+        if self.chance(6) && range.start.place == Origin::Window {
             // Memory that a stack may grow down to.
             let below = self.pages() * PAGE;
             range.start.offset = range.start.offset.saturating_sub(below);

@@ -38,7 +38,7 @@ impl Terms<'_> {
             Call::InCore(it) => on(libc::SYS_mincore, range(it), self.buffer()),
             Call::Break(bytes) => {
                 let start = crate::address::Address {
-                    place: crate::address::Place::Heap,
+                    place: crate::address::Origin::Heap,
                     offset: bytes,
                 };
                 call(libc::SYS_brk, [at(start), 0, 0])

@@ -5,7 +5,7 @@ use super::answer::{Answer, fails, undefined};
 use super::object::Object;
 use super::page::{Attributes, Lock, Page};
 use super::process::{LOWEST, Process, address, aligned, in_window, next, pages, place, whole};
-use crate::address::{Address, Handle, PAGE, Place, Range, USER_END};
+use crate::address::{Address, Handle, Origin, PAGE, Range, USER_END};
 use crate::outcome::Outcome;
 use crate::step::{Advice, Backing, Map, MapFlag, ProcessId, Where};
 use crate::system::Halfway;
@@ -91,7 +91,7 @@ impl Process {
 
     /// Fails if a mapping at a chosen address is undefined, as it is next to the heap.
     pub(super) fn may_place(&self, at: Address, bytes: u64) -> Answer<()> {
-        if at.place == Place::Heap {
+        if at.place == Origin::Heap {
             return undefined("mappings stay out of the heap");
         }
         if address(at) < LOWEST {
@@ -135,7 +135,7 @@ impl Process {
             }
             Where::Hint(at, handle) => {
                 let hint = address(at) & !(PAGE - 1);
-                if at.place == Place::Window && self.welcomes(hint, bytes) {
+                if at.place == Origin::Window && self.welcomes(hint, bytes) {
                     Ok(hint)
                 } else {
                     elsewhere(bytes, handle)
@@ -218,7 +218,7 @@ fn elsewhere(bytes: u64, handle: Handle) -> Answer<u64> {
 /// The first address that a handle names.
 pub fn handle_start(handle: Handle) -> Address {
     Address {
-        place: Place::Handle(handle),
+        place: Origin::Handle(handle),
         offset: 0,
     }
 }

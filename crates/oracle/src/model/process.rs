@@ -2,7 +2,7 @@
 
 use super::answer::{Stop, undefined};
 use super::page::{Lock, Page};
-use crate::address::{Address, HEAP_PAGES, PAGE, Place, Range, USER_END, WINDOW, WINDOW_PAGES};
+use crate::address::{Address, HEAP_PAGES, Origin, PAGE, Range, USER_END, WINDOW, WINDOW_PAGES};
 use std::collections::BTreeMap;
 use std::ops;
 
@@ -51,10 +51,10 @@ impl Process {
         // the places has different errors.
         let wraps_somewhere = (LOWEST..USER_END).contains(&bytes.wrapping_neg());
         let defined = match start.place {
-            Place::Window => inside(WINDOW_PAGES * PAGE),
-            Place::Heap => inside(HEAP_PAGES * PAGE) && !wraps_somewhere,
-            Place::Absolute => nowhere,
-            Place::Handle(_) => return self.handled(range),
+            Origin::Window => inside(WINDOW_PAGES * PAGE),
+            Origin::Heap => inside(HEAP_PAGES * PAGE) && !wraps_somewhere,
+            Origin::Absolute => nowhere,
+            Origin::Handle(_) => return self.handled(range),
         };
         if defined {
             Ok(address(start))
@@ -122,10 +122,10 @@ pub fn next(serial: &mut u64) -> u64 {
 /// The model's address for `address`.
 pub fn address(address: Address) -> u64 {
     let base = match address.place {
-        Place::Window => WINDOW,
-        Place::Heap => HEAP,
-        Place::Handle(handle) => HANDLES + (u64::from(handle) << HANDLE_SHIFT),
-        Place::Absolute => 0,
+        Origin::Window => WINDOW,
+        Origin::Heap => HEAP,
+        Origin::Handle(handle) => HANDLES + (u64::from(handle) << HANDLE_SHIFT),
+        Origin::Absolute => 0,
     };
     base.wrapping_add(address.offset)
 }
@@ -133,14 +133,14 @@ pub fn address(address: Address) -> u64 {
 /// The place of one of the model's addresses.
 pub fn place(address: u64) -> Address {
     let (place, base) = match address {
-        HEAP..WINDOW => (Place::Heap, HEAP),
-        WINDOW..HANDLES => (Place::Window, WINDOW),
+        HEAP..WINDOW => (Origin::Heap, HEAP),
+        WINDOW..HANDLES => (Origin::Window, WINDOW),
         HANDLES..USER_END => {
             let handle = (address - HANDLES) >> HANDLE_SHIFT;
             let base = HANDLES + (handle << HANDLE_SHIFT);
-            (Place::Handle(handle as u16), base)
+            (Origin::Handle(handle as u16), base)
         }
-        _ => (Place::Absolute, 0),
+        _ => (Origin::Absolute, 0),
     };
     Address {
         place,

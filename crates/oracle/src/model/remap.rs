@@ -5,7 +5,7 @@ use super::map::{FITS, handle_start};
 use super::page::{Lock, Page};
 use super::process::{Process, address, aligned, in_window, next, pages, place, whole};
 use super::{Model, alive};
-use crate::address::{Address, PAGE, Place, Range, USER_END};
+use crate::address::{Address, Origin, PAGE, Range, USER_END};
 use crate::outcome::Outcome;
 use crate::step::{ProcessId, Remap, RemapFlag};
 use std::collections::BTreeMap;
@@ -193,7 +193,7 @@ impl Process {
 
     /// Errors in the request that do not depend on mappings.
     fn understood(&self, remap: &Remap) -> Answer<Request> {
-        if remap.old.start.place == Place::Heap {
+        if remap.old.start.place == Origin::Heap {
             return undefined("the heap is not moved");
         }
         let start = self.start(remap.old)?;
@@ -218,7 +218,7 @@ impl Process {
             if target > USER_END - new || !aligned(target) || !request.may_move || resizes {
                 return fails(libc::EINVAL);
             }
-            let placed = |at: Address| matches!(at.place, Place::Handle(_));
+            let placed = |at: Address| matches!(at.place, Origin::Handle(_));
             if old >= 1 << 40 && remap.fixed.is_some_and(placed) {
                 return undefined("whether it reaches a placed mapping");
             }
@@ -238,7 +238,7 @@ impl Process {
         if request.old == 0 {
             return Ok(false);
         }
-        if let Place::Handle(_) = place(request.start).place {
+        if let Origin::Handle(_) = place(request.start).place {
             return if request.may_move {
                 Ok(false)
             } else {

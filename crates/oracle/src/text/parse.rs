@@ -1,6 +1,6 @@
 //! Parses steps.
 
-use crate::address::{Address, Handle, PAGE, Place, Range};
+use crate::address::{Address, Handle, Origin, PAGE, Range};
 use crate::flags::{Flag, Flags};
 use crate::step::{
     Advice, Backing, Call, FILE_BYTES, FILES, Map, MapFlag, PROCESSES, Prot, Remap, Scarcity, Step,
@@ -298,7 +298,7 @@ fn process_id(word: &str) -> Parsed<u8> {
 fn address(word: &str) -> Option<Address> {
     if word.starts_with("0x") {
         let offset = number(word)?;
-        let place = Place::Absolute;
+        let place = Origin::Absolute;
         return Some(Address { place, offset });
     }
     let (page, byte) = match word.split_once('+') {
@@ -308,11 +308,11 @@ fn address(word: &str) -> Option<Address> {
     let letter = page.chars().next()?;
     let rest = &page[letter.len_utf8()..];
     let (place, page) = match letter {
-        'w' => (Place::Window, rest),
-        'b' => (Place::Heap, rest),
+        'w' => (Origin::Window, rest),
+        'b' => (Origin::Heap, rest),
         'h' => {
             let (handle, page) = rest.split_once(':')?;
-            (Place::Handle(handle.parse().ok()?), page)
+            (Origin::Handle(handle.parse().ok()?), page)
         }
         _ => return None,
     };

@@ -1,6 +1,6 @@
 //! Generated operations meet: every effect that is hard to reach occurs.
 
-use oracle::address::{Address, PAGE, Place, Range, USER_END, WINDOW, WINDOW_PAGES};
+use oracle::address::{Address, Origin, PAGE, Range, USER_END, WINDOW, WINDOW_PAGES};
 use oracle::generate::sequence;
 use oracle::outcome::{Content, Region};
 use oracle::step::{Advice, Map, ProcessId, Remap, Where};
@@ -55,7 +55,7 @@ fn count(counts: &mut Counts, before: &Model, step: &Step, outcome: &Outcome, af
             at: Where::Hint(at, _),
             bytes,
             ..
-        }) if at.place == Place::Window && bytes < 16 * PAGE => {
+        }) if at.place == Origin::Window && bytes < 16 * PAGE => {
             let range = Range { start: at, bytes };
             let free = regions(before, process, range).is_empty();
             let elsewhere = *outcome == Outcome::Somewhere;
@@ -66,7 +66,7 @@ fn count(counts: &mut Counts, before: &Model, step: &Step, outcome: &Outcome, af
                 start: at,
                 bytes: 1,
             };
-            let hole = at.place == Place::Window && regions(before, process, page).is_empty();
+            let hole = at.place == Origin::Window && regions(before, process, page).is_empty();
             let done = matches!(outcome, Outcome::Done | Outcome::Value(_));
             counts.add_if(hole && done, "a stack grows");
         }
@@ -169,13 +169,13 @@ fn arguments_are_at_their_edges() {
             let Some((name, places, lengths)) = numbers(&step.call) else {
                 continue;
             };
-            let absolute = places.iter().filter(|at| at.place == Place::Absolute);
+            let absolute = places.iter().filter(|at| at.place == Origin::Absolute);
             for at in absolute.map(|at| at.offset) {
                 *counts.entry((name, "nowhere")).or_default() += u32::from(at < 1 << 16);
                 *counts.entry((name, "at the end")).or_default() += u32::from(at >= USER_END);
             }
             for bytes in lengths {
-                let window = places.iter().any(|at| at.place == Place::Window);
+                let window = places.iter().any(|at| at.place == Origin::Window);
                 let wraps = window && bytes > u64::MAX - WINDOW - WINDOW_PAGES * PAGE;
                 *counts.entry((name, "zero")).or_default() += u32::from(bytes == 0);
                 *counts.entry((name, "all")).or_default() += u32::from(bytes > u64::MAX - PAGE);

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use sim::profile::Profile;
+use sim::profile::MachineProfile;
 use std::path::PathBuf;
 
 /// `calibrate`.
@@ -47,7 +47,7 @@ const NEAREST: &str = if cfg!(target_arch = "aarch64") {
 };
 
 fn machines() -> PossibleValuesParser {
-    PossibleValuesParser::new(Profile::names())
+    PossibleValuesParser::new(MachineProfile::names())
 }
 
 fn name(text: &str) -> Result<String, String> {

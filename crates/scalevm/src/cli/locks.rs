@@ -2,7 +2,7 @@
 
 use super::sim::place;
 use super::{FormatArgs, SimArgs, seconds};
-use bench::simulated::Place;
+use bench::simulated::Placement;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use lockbench::Group;
@@ -65,7 +65,7 @@ pub struct LoadArgs {
     /// The CPUs to use: one socket after the other (`pack`), or each socket in turn (`spread`)
     /// [default: pack]
     #[arg(long, value_name = "PLACE", value_parser = place())]
-    pub place: Option<Place>,
+    pub place: Option<Placement>,
     /// Delay accesses at random during the warm-up, so that a lock that is free only while its
     /// tasks run in step becomes contended
     #[arg(long)]

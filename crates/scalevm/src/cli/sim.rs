@@ -1,10 +1,10 @@
 //! Which machine is simulated, and how often.
 
 use bench::Failure;
-use bench::simulated::Place;
+use bench::simulated::Placement;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use sim::profile::Profile;
+use sim::profile::MachineProfile;
 use std::path::Path;
 
 /// The simulated machine by default: case study 000's.
@@ -51,7 +51,7 @@ pub struct ConditionArgs {
     /// socket in turn (`spread`, as kernels place tasks) [default: pack; with --no-affinity:
     /// spread]
     #[arg(long, value_name = "PLACE", value_parser = place())]
-    pub place: Option<Place>,
+    pub place: Option<Placement>,
     /// Fit the simulated time of a call, or of a fault, so that one task makes RATE operations per
     /// second
     #[arg(long, value_name = "RATE", value_parser = rate)]
@@ -72,9 +72,9 @@ impl ConditionArgs {
 }
 
 /// A name of a place.
-pub(super) fn place() -> impl TypedValueParser<Value = Place> {
-    let names = Place::NAMED.map(|(name, _)| name);
-    PossibleValuesParser::new(names).map(|name| Place::named(&name).expect("one of the names"))
+pub(super) fn place() -> impl TypedValueParser<Value = Placement> {
+    let names = Placement::NAMED.map(|(name, _)| name);
+    PossibleValuesParser::new(names).map(|name| Placement::named(&name).expect("one of the names"))
 }
 
 /// Operations a second.
@@ -129,14 +129,14 @@ impl MachineArgs {
     }
 
     /// The machine.
-    pub fn profile(&self) -> Result<Profile, Failure> {
+    pub fn profile(&self) -> Result<MachineProfile, Failure> {
         let bad = |error: sim::profile::ProfileError| Failure::Unavailable(error.to_string());
         let name = self.machine.as_deref().unwrap_or(MACHINE);
         let is_file = name.contains('/') || Path::new(name).is_file();
-        let profile = if is_file && !Profile::names().any(|known| known == name) {
-            Profile::load(name)
+        let profile = if is_file && !MachineProfile::names().any(|known| known == name) {
+            MachineProfile::load(name)
         } else {
-            Profile::named(name)
+            MachineProfile::named(name)
         };
         let mut profile = profile.map_err(bad)?;
         if let Some([sockets, cores, threads]) = self.topology {

@@ -5,7 +5,7 @@ use crate::output::progress::Progress;
 use crate::output::{file, table};
 use bench::{Failure, interrupt};
 use calibration::calibrate::{self, Computer, Figure};
-use sim::profile::Profile;
+use sim::profile::MachineProfile;
 use stats::environment::{Tool, collect_below};
 use std::path::Path;
 use std::time::Duration;
@@ -16,7 +16,7 @@ const ROUNDS: (usize, usize) = (1001, 101);
 /// Measures, shows the figures on stderr, and writes the profile.
 pub fn run(args: &CalibrateArgs) -> Result<u8, Failure> {
     let unusable = |error: sim::profile::ProfileError| Failure::Unavailable(error.to_string());
-    let base = Profile::named(&args.base).map_err(unusable)?;
+    let base = MachineProfile::named(&args.base).map_err(unusable)?;
     let computer = Computer::read().map_err(Failure::start("CPU affinity"))?;
     super::prepare()?;
     args.output.as_deref().map_or(Ok(()), file::check)?;

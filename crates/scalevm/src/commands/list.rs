@@ -5,7 +5,7 @@ use baselines::Preset;
 use bench::tasks::places;
 use bench::{Failure, On};
 use lockbench::registry::ROWS;
-use sim::profile::Profile;
+use sim::profile::MachineProfile;
 
 /// Something to choose.
 struct Item {
@@ -42,7 +42,7 @@ pub fn run(args: &ListArgs) -> Result<u8, Failure> {
         (
             "machines",
             "machine",
-            Profile::all().into_iter().map(machine).collect(),
+            MachineProfile::all().into_iter().map(machine).collect(),
         ),
         ("topologies", "topology", vec![here]),
     ];
@@ -75,7 +75,7 @@ fn item(name: &str, about: &str) -> Item {
     }
 }
 
-fn machine(profile: Profile) -> Item {
+fn machine(profile: MachineProfile) -> Item {
     Item {
         shape: Some(profile.topology.shape()),
         name: profile.name,

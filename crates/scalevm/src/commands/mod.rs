@@ -22,7 +22,7 @@ pub mod sweep;
 
 use crate::cli::{Choice, CommonArgs, HostArgs, WorkloadArgs, affinity};
 use baselines::Preset;
-use bench::kernel::Kernel;
+use bench::kernel::GuestKernel;
 use bench::os::Os;
 use bench::ours::Ours;
 use bench::own::host::Inherited;
@@ -84,7 +84,7 @@ fn system(on: On, vm: Option<Preset>, args: &CommonArgs) -> Result<System, Failu
             affinity,
             cpus: args.tasks.hosted_cpus.map(|cpus| cpus as usize),
         }),
-        On::Kernel => System::Kernel(Kernel::new(preset, affinity)?),
+        On::Kernel => System::Kernel(GuestKernel::new(preset, affinity)?),
         On::Sim => System::Sim(Box::new(Simulated {
             preset,
             profile: args.sim.machine.profile()?,

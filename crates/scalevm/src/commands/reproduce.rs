@@ -4,7 +4,7 @@ use crate::cli::ReproduceArgs;
 use crate::output::progress::Progress;
 use crate::output::{format, reproduction};
 use bench::Failure;
-use sim::profile::{Profile, ProfileError};
+use sim::profile::{MachineProfile, ProfileError};
 use stats::Exit;
 use std::time::Instant;
 use studies::{Effort, Lab, Point, Row, SYSTEMS, System, Verdict, beyond, tally};
@@ -74,7 +74,7 @@ struct Bench {
 }
 
 impl Bench {
-    fn new(machine: Profile, effort: Effort) -> Self {
+    fn new(machine: MachineProfile, effort: Effort) -> Self {
         Bench {
             lab: Lab::new(machine, effort),
             systems: Vec::new(),
@@ -149,7 +149,7 @@ fn benches(
     let mut benches: Vec<Bench> = Vec::new();
     for &system in systems {
         for name in system.machines {
-            let machine = Profile::named(name).map_err(unknown)?;
+            let machine = MachineProfile::named(name).map_err(unknown)?;
             of(&mut benches, machine, effort).systems.push(system);
         }
     }
@@ -165,7 +165,7 @@ fn benches(
 }
 
 /// The bench with this machine; there is one afterwards.
-fn of(benches: &mut Vec<Bench>, machine: Profile, effort: Effort) -> &mut Bench {
+fn of(benches: &mut Vec<Bench>, machine: MachineProfile, effort: Effort) -> &mut Bench {
     let is_it = |bench: &Bench| *bench.lab.machine() == machine;
     let index = benches.iter().position(is_it).unwrap_or_else(|| {
         benches.push(Bench::new(machine, effort));

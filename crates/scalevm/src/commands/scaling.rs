@@ -6,7 +6,7 @@ use crate::output::progress::Progress;
 use crate::output::scaling::{self, Point, Row};
 use bench::simulated::{AT_ONCE, Conditions, Simulated};
 use bench::{Failure, Mode, Plan, Target, Workers};
-use sim::profile::Profile;
+use sim::profile::MachineProfile;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ pub fn run(args: &ScalingArgs) -> Result<u8, Failure> {
 /// Measures all points of `rows`, and prints each as JSON if requested.
 fn measure(
     args: &ScalingArgs,
-    profile: &Profile,
+    profile: &MachineProfile,
     counts: &[usize],
     rows: &mut [Row],
 ) -> Result<(), Failure> {
@@ -106,7 +106,11 @@ fn rows(args: &ScalingArgs) -> Vec<Row> {
 }
 
 /// The time that a run of each row takes; fewer rows if the user interrupts.
-fn spans(args: &ScalingArgs, rows: &[Row], profile: &Profile) -> Result<Vec<Duration>, Failure> {
+fn spans(
+    args: &ScalingArgs,
+    rows: &[Row],
+    profile: &MachineProfile,
+) -> Result<Vec<Duration>, Failure> {
     let span = |row: &Row| -> Result<Duration, Failure> {
         let alone = Plan {
             count: Some(TRIED),
@@ -136,7 +140,7 @@ fn shortest(args: &ScalingArgs) -> Duration {
 fn point(
     args: &ScalingArgs,
     row: &Row,
-    machine: &Profile,
+    machine: &MachineProfile,
     tasks: usize,
     span: Duration,
 ) -> Result<Point, Failure> {
@@ -160,7 +164,7 @@ fn point(
     })
 }
 
-fn target(args: &ScalingArgs, row: &Row, machine: &Profile) -> Simulated {
+fn target(args: &ScalingArgs, row: &Row, machine: &MachineProfile) -> Simulated {
     Simulated {
         preset: row.vm,
         profile: machine.clone(),
@@ -179,7 +183,7 @@ fn plan(row: &Row, tasks: usize) -> Plan {
 }
 
 /// The machine, or one with as many sockets as `tasks` tasks need.
-fn machine(profile: &Profile, tasks: usize) -> Result<Profile, Failure> {
+fn machine(profile: &MachineProfile, tasks: usize) -> Result<MachineProfile, Failure> {
     if tasks <= profile.cpus() {
         return Ok(profile.clone());
     }
@@ -190,7 +194,7 @@ fn machine(profile: &Profile, tasks: usize) -> Result<Profile, Failure> {
 }
 
 /// The rate that `tasks` independent tasks would have, as a multiple of one task's.
-fn linear(machine: &Profile, tasks: usize) -> f64 {
+fn linear(machine: &MachineProfile, tasks: usize) -> f64 {
     let mut cores: BTreeMap<(usize, usize), usize> = BTreeMap::new();
     for cpu in 0..tasks {
         let place = machine.place(cpu);
@@ -203,7 +207,7 @@ fn linear(machine: &Profile, tasks: usize) -> f64 {
     cores.values().map(speed).sum()
 }
 
-fn print_json(args: &ScalingArgs, row: &Row, machine: &Profile, point: &Point) {
+fn print_json(args: &ScalingArgs, row: &Row, machine: &MachineProfile, point: &Point) {
     let subject = target(args, row, machine).subject(&plan(row, point.tasks));
     scaling::print_json(&subject, row, point);
 }

@@ -20,7 +20,7 @@ use bench::tasks::{Affinity, places};
 use bench::{Failure, Mode, On, Plan, Running, Schedule, System, Target};
 use hosted::Hosted;
 use machine::Tasks;
-use sim::profile::Profile;
+use sim::profile::MachineProfile;
 use stats::environment::Environment;
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -123,7 +123,7 @@ fn simulate(
     out: &mut BufWriter<File>,
     machine: &mut Environment,
 ) -> Result<(), Failure> {
-    let profile = Profile::named(MACHINE).expect("built in");
+    let profile = MachineProfile::named(MACHINE).expect("built in");
     println!(
         "The same source on a simulated machine: {MACHINE}, {}.\n",
         profile.about
@@ -179,7 +179,7 @@ fn profiles(workload: &'static Workload, out: &mut BufWriter<File>) -> Result<()
 fn simulated(preset: Preset) -> Simulated {
     Simulated {
         preset,
-        profile: Profile::named(MACHINE).expect("built in"),
+        profile: MachineProfile::named(MACHINE).expect("built in"),
         seed: 1,
         conditions: Conditions::default(),
     }

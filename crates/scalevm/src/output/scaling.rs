@@ -7,7 +7,7 @@ use bench::Mode;
 use bench::simulated::BANDS;
 use comfy_table::Table;
 use serde_json::json;
-use sim::profile::Profile;
+use sim::profile::MachineProfile;
 use stats::record::Subject;
 use workloads::Workload;
 
@@ -49,7 +49,7 @@ impl Row {
 }
 
 /// Prints rates, ratios, and bottlenecks.
-pub fn print(profile: &Profile, counts: &[usize], rows: &[Row]) {
+pub fn print(profile: &MachineProfile, counts: &[usize], rows: &[Row]) {
     println!("Operations a second on {}:\n", profile.name);
     let rate = |_: &Row, point: &Point| Some(short(point.rate));
     show("rate", &table(counts, rows, rate));

@@ -6,7 +6,7 @@ use comfy_table::Table;
 use lockbench::Row;
 use lockbench::simulated::{Load, Point};
 use serde_json::{Value, json};
-use sim::profile::Profile;
+use sim::profile::MachineProfile;
 use std::ops::Range;
 
 /// The figures of one lock.
@@ -76,7 +76,7 @@ fn rate(point: &Point) -> String {
 }
 
 /// Prints one lock as one JSON object.
-pub fn print_json(figures: &Figures, profile: &Profile, load: &Load, seeds: &Range<u64>) {
+pub fn print_json(figures: &Figures, profile: &MachineProfile, load: &Load, seeds: &Range<u64>) {
     let row = figures.row;
     let contended: Vec<Value> = figures.points.iter().map(contended).collect();
     let line = json!({

@@ -5,7 +5,7 @@ use calibration::calibrate::Figure;
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{CellAlignment, LineStyle, Row, Table};
 use lockbench::Figures;
-use sim::profile::Profile;
+use sim::profile::MachineProfile;
 use std::ops::RangeBounds;
 
 /// One class of locks in one build.
@@ -81,7 +81,7 @@ pub fn locks(figures: &[Figures], counts: &[usize]) -> Table {
 }
 
 /// A row for each number of a calibrated profile: those measured, then `base`'s.
-pub fn profile(profile: &Profile, figures: &[Figure], base: &str) -> Table {
+pub fn profile(profile: &MachineProfile, figures: &[Figure], base: &str) -> Table {
     let mut table = with_header(["number", "value (ns)", "quartiles", "from"]);
     for figure in figures {
         let reading = &figure.reading;

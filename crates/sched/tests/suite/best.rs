@@ -5,7 +5,7 @@ use crate::support;
 use machine::{Atomic, AtomicInt, Clock, Contexts, Job, Ordering, Tasks};
 use sched::Best;
 use sched::best::{BONUS, SLICE};
-use sim::profile::{Clocks, Profile};
+use sim::profile::{Clocks, MachineProfile};
 use sim::{Options, Progress, Sim};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -168,7 +168,7 @@ fn a_new_task_does_not_preempt_its_maker() {
 #[test]
 fn a_cpu_that_interrupts_itself_pays_for_no_interrupt() {
     let sim = best(2);
-    let ipi = Profile::named("freebsd-96").expect("built in").ipi;
+    let ipi = MachineProfile::named("freebsd-96").expect("built in").ipi;
     let spent = words(&sim, 2);
     let costs = spent.clone();
     let job = move || {

@@ -1,7 +1,7 @@
 //! The times that cache lines take between CPUs.
 
 use crate::engine::Time;
-use crate::profile::{Class, Profile};
+use crate::profile::{Class, MachineProfile};
 
 /// The three legs (one-way latencies) of a transfer: the request to the directory, the snoop to the
 /// holder, the data back.
@@ -45,7 +45,7 @@ pub(super) struct Distances {
 }
 
 impl Distances {
-    pub(super) fn new(profile: &Profile) -> Self {
+    pub(super) fn new(profile: &MachineProfile) -> Self {
         let cpus = profile.cpus();
         let transfer = &profile.transfer;
         let near = [0, transfer.sibling, transfer.cluster, transfer.socket];

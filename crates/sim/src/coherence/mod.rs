@@ -29,7 +29,7 @@ mod table;
 
 use crate::engine::Time;
 use crate::engine::agenda::Agenda;
-use crate::profile::{Arbitration, Profile};
+use crate::profile::{Arbitration, MachineProfile};
 use account::Accounts;
 use distance::Distances;
 use line::{NOBODY, State};
@@ -73,7 +73,7 @@ pub(crate) struct Directory {
 }
 
 impl Directory {
-    pub(crate) fn new(profile: &Profile, base: usize) -> std::io::Result<Self> {
+    pub(crate) fn new(profile: &MachineProfile, base: usize) -> std::io::Result<Self> {
         let cpus = profile.cpus();
         let distances = Distances::new(profile);
         Ok(Directory {

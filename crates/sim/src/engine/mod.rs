@@ -44,7 +44,7 @@ pub(crate) use tasks::{delay, park, relax, sleep, unpark, yield_now};
 use crate::arena::{Arena, global, heap::Heap};
 use crate::coherence::{Directory, LineId};
 use crate::label::Labels;
-use crate::profile::Profile;
+use crate::profile::MachineProfile;
 use agenda::{Agenda, NEVER, key};
 use context::Context;
 use core::cell::Cell;
@@ -128,7 +128,7 @@ impl Running {
 
 /// A machine's state except its memory.
 pub(crate) struct Engine {
-    pub(crate) profile: Profile,
+    pub(crate) profile: MachineProfile,
     pub(crate) range: CpuRange,
     pub(crate) cpus: Box<[Cpu]>,
     /// The contexts of the CPUs, then those of tasks. Boxed, since the running one must not move.

@@ -1,7 +1,7 @@
 //! The four corners of a headline comparison. A *corner* is one combination of extreme values for
 //! unpublished properties of a CPU; such values move a contended prediction by 2–4×.
 
-use super::{Arbitration, Profile};
+use super::{Arbitration, MachineProfile};
 
 /// Request, snoop and data: most of the time for the data, or about equal parts.
 const LEGS: [[f64; 3]; 2] = [[0.20, 0.30, 0.50], [0.35, 0.35, 0.30]];
@@ -9,10 +9,10 @@ const LEGS: [[f64; 3]; 2] = [[0.20, 0.30, 0.50], [0.35, 0.35, 0.30]];
 /// How often a request may be passed over, if the profile does not say.
 const BYPASSES: u32 = 8;
 
-impl Profile {
+impl MachineProfile {
     /// This machine with two divisions of a transfer × two arbitrations, first-come first. A
     /// prediction is the range over the four.
-    pub fn corners(&self) -> [Profile; 4] {
+    pub fn corners(&self) -> [MachineProfile; 4] {
         let nearest = match self.transfer.arbitration {
             Arbitration::FirstCome => Arbitration::Nearest { bypasses: BYPASSES },
             nearest => nearest,
@@ -26,7 +26,7 @@ impl Profile {
         ]
     }
 
-    fn corner(&self, legs: [f64; 3], arbitration: Arbitration) -> Profile {
+    fn corner(&self, legs: [f64; 3], arbitration: Arbitration) -> MachineProfile {
         let mut corner = self.clone();
         corner.transfer.legs = legs;
         corner.transfer.arbitration = arbitration;

@@ -128,7 +128,7 @@ impl Clocks {
 
 /// The costs of its kernel: entry and exit, not the work, which is simulated.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Kernel {
+pub struct KernelCosts {
     /// Entering and leaving by a system call.
     pub syscall: u64,
     /// Entering and leaving by a page fault.

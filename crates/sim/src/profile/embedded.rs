@@ -1,6 +1,6 @@
 //! The built-in machines.
 
-use super::{Profile, ProfileError};
+use super::{MachineProfile, ProfileError};
 
 /// Name and text, the machine of case study 000 first.
 const MACHINES: &[(&str, &str)] = &[
@@ -14,7 +14,7 @@ const MACHINES: &[(&str, &str)] = &[
 ];
 
 /// All built-in machines.
-pub(super) fn all() -> Vec<Profile> {
+pub(super) fn all() -> Vec<MachineProfile> {
     MACHINES
         .iter()
         .map(|(name, text)| parse(name, text))
@@ -27,7 +27,7 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// The built-in machine of this name.
-pub(super) fn named(name: &str) -> Result<Profile, ProfileError> {
+pub(super) fn named(name: &str) -> Result<MachineProfile, ProfileError> {
     let found = MACHINES.iter().find(|(known, _)| *known == name);
     let (name, text) = found.ok_or_else(|| {
         let known: Vec<&str> = names().collect();
@@ -39,7 +39,7 @@ pub(super) fn named(name: &str) -> Result<Profile, ProfileError> {
     Ok(parse(name, text))
 }
 
-fn parse(name: &str, text: &str) -> Profile {
+fn parse(name: &str, text: &str) -> MachineProfile {
     // A test parses each of them.
-    Profile::parse(text, name).unwrap_or_else(|error| panic!("built-in machine: {error}"))
+    MachineProfile::parse(text, name).unwrap_or_else(|error| panic!("built-in machine: {error}"))
 }

@@ -1,7 +1,7 @@
 //! The list of a profile file's fields. Reading, writing and checking all walk it, so they cannot
 //! disagree.
 
-use super::{Arbitration, Clocks, PerClass, Profile};
+use super::{Arbitration, Clocks, MachineProfile, PerClass};
 
 /// A field of a profile, by the kind of its value.
 pub(super) enum Field<'a> {
@@ -27,9 +27,9 @@ pub(super) enum Field<'a> {
 
 /// All fields by dotted key, in the order of the file.
 #[rustfmt::skip] // a table
-pub(super) fn fields(profile: &mut Profile) -> Vec<(&'static str, Field<'_>)> {
+pub(super) fn fields(profile: &mut MachineProfile) -> Vec<(&'static str, Field<'_>)> {
     use Field::{Count, Hops, Legs, Number, Time, Times};
-    let Profile { topology, transfer, core, kernel, ipi, memory, .. } = profile;
+    let MachineProfile { topology, transfer, core, kernel, ipi, memory, .. } = profile;
     vec![
         ("topology.sockets", Count(&mut topology.sockets)),
         ("topology.cores", Count(&mut topology.cores)),
@@ -106,7 +106,7 @@ impl Field<'_> {
 }
 
 /// Checks every field, then the conditions on them together; names the key.
-pub(super) fn check(profile: &Profile) -> Result<(), (&'static str, String)> {
+pub(super) fn check(profile: &MachineProfile) -> Result<(), (&'static str, String)> {
     for (key, field) in fields(&mut profile.clone()) {
         field.check().map_err(|reason| (key, reason))?;
     }

@@ -14,18 +14,18 @@ mod reshape;
 mod topology;
 mod write;
 
-pub use costs::{Arbitration, Clocks, Core, Ipi, Kernel, MemoryCosts, PerClass, Transfer};
+pub use costs::{Arbitration, Clocks, Core, Ipi, KernelCosts, MemoryCosts, PerClass, Transfer};
 pub use error::ProfileError;
-pub use topology::{Class, Place, Topology};
+pub use topology::{Class, Location, Topology};
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
 /// A simulated computer. Checked when read; code that changes fields calls
-/// [`check`](Profile::check).
+/// [`check`](MachineProfile::check).
 #[derive(Clone, Debug, PartialEq)]
-pub struct Profile {
+pub struct MachineProfile {
     /// Its name, as on the command line.
     pub name: String,
     /// One line about the computer that it describes.
@@ -37,7 +37,7 @@ pub struct Profile {
     /// The costs of a core by itself.
     pub core: Core,
     /// The costs of its kernel.
-    pub kernel: Kernel,
+    pub kernel: KernelCosts,
     /// The costs of interrupting other CPUs.
     pub ipi: Ipi,
     /// The costs of pages and translations.
@@ -48,7 +48,7 @@ pub struct Profile {
 
 /// One number of a profile, as in its file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct Number {
     /// Section and name, as `transfer.sibling`.
     pub key: &'static str,
     /// The value as text; times in nanoseconds.
@@ -57,7 +57,7 @@ pub struct Entry {
     pub source: String,
 }
 
-impl Profile {
+impl MachineProfile {
     /// Parses the text of a profile; `file` is its name in errors.
     ///
     /// # Errors
@@ -70,11 +70,11 @@ impl Profile {
     /// Reads a profile from a file.
     ///
     /// # Errors
-    /// If the file cannot be read, or [`parse`](Profile::parse) refuses it.
+    /// If the file cannot be read, or [`parse`](MachineProfile::parse) refuses it.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, ProfileError> {
         let file = path.as_ref().display().to_string();
         match fs::read_to_string(path) {
-            Ok(text) => Profile::parse(&text, &file),
+            Ok(text) => MachineProfile::parse(&text, &file),
             Err(source) => Err(ProfileError::Unreadable { file, source }),
         }
     }
@@ -87,7 +87,7 @@ impl Profile {
         embedded::named(name)
     }
 
-    /// The names of the built-in machines, in the order of [`all`](Profile::all).
+    /// The names of the built-in machines, in the order of [`all`](MachineProfile::all).
     pub fn names() -> impl Iterator<Item = &'static str> {
         embedded::names()
     }
@@ -97,13 +97,13 @@ impl Profile {
         embedded::all()
     }
 
-    /// The text of a file that [`parse`](Profile::parse) reads back as this profile.
+    /// The text of a file that [`parse`](MachineProfile::parse) reads back as this profile.
     pub fn to_toml(&self) -> String {
         write::write(self)
     }
 
     /// Every number with its source, in the order of the file.
-    pub fn entries(&self) -> Vec<Entry> {
+    pub fn entries(&self) -> Vec<Number> {
         write::entries(self)
     }
 
@@ -143,7 +143,7 @@ impl Profile {
     ///
     /// # Panics
     /// If there is no such CPU.
-    pub fn place(&self, cpu: usize) -> Place {
+    pub fn place(&self, cpu: usize) -> Location {
         self.topology.place(cpu)
     }
 

@@ -2,8 +2,8 @@
 
 use super::fields::{Field, LONGEST, check, fields};
 use super::{
-    Arbitration, Core, Ipi, Kernel, MemoryCosts, PerClass, Profile, ProfileError, Topology,
-    Transfer,
+    Arbitration, Core, Ipi, KernelCosts, MachineProfile, MemoryCosts, PerClass, ProfileError,
+    Topology, Transfer,
 };
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -13,7 +13,7 @@ use toml::de::{DeTable, DeValue};
 type Value<'t> = Spanned<DeValue<'t>>;
 
 /// Reads the text of a file.
-pub(super) fn read(text: &str, file: &str) -> Result<Profile, ProfileError> {
+pub(super) fn read(text: &str, file: &str) -> Result<MachineProfile, ProfileError> {
     let file = File { text, name: file };
     let root = DeTable::parse(text).map_err(|error| {
         let reason = error.message().replace('\n', " ");
@@ -44,14 +44,14 @@ pub(super) fn read(text: &str, file: &str) -> Result<Profile, ProfileError> {
 }
 
 /// A profile whose fields are yet to be filled.
-fn blank(name: String, about: String) -> Profile {
-    Profile {
+fn blank(name: String, about: String) -> MachineProfile {
+    MachineProfile {
         name,
         about,
         topology: Topology::default(),
         transfer: Transfer::default(),
         core: Core::default(),
-        kernel: Kernel::default(),
+        kernel: KernelCosts::default(),
         ipi: Ipi::default(),
         memory: MemoryCosts::default(),
         sources: BTreeMap::new(),
@@ -92,7 +92,7 @@ impl File<'_> {
     /// Called before missing keys are reported: a misspelt key is both unknown and missing.
     fn refuse_unknown(
         &self,
-        profile: &mut Profile,
+        profile: &mut MachineProfile,
         entries: &BTreeMap<String, Entry<'_>>,
     ) -> Result<(), ProfileError> {
         let known: Vec<&str> = fields(profile).iter().map(|(key, _)| *key).collect();

@@ -1,8 +1,8 @@
 //! Variants of a machine: another shape with the same costs, or another way to flush TLBs.
 
-use super::{Profile, ProfileError, Topology};
+use super::{MachineProfile, ProfileError, Topology};
 
-impl Profile {
+impl MachineProfile {
     /// This machine with another number of sockets, cores per socket and threads per core
     /// (`--topology 8x10x2`), named after its shape. Clusters keep the largest size that divides
     /// the cores. Sockets beyond those of the machine are linked as in large machines: up to four,
@@ -16,7 +16,7 @@ impl Profile {
         sockets: usize,
         cores: usize,
         threads: usize,
-    ) -> Result<Profile, ProfileError> {
+    ) -> Result<MachineProfile, ProfileError> {
         let old = &self.topology;
         let mut reshaped = self.clone();
         let whole = old.cluster == old.cores;
@@ -67,7 +67,7 @@ impl Profile {
     ///
     /// # Errors
     /// If a broadcast cannot take that time.
-    pub fn with_broadcast(&self, nanoseconds: f64) -> Result<Profile, ProfileError> {
+    pub fn with_broadcast(&self, nanoseconds: f64) -> Result<MachineProfile, ProfileError> {
         let mut other = self.clone();
         other.ipi.broadcast = nanoseconds;
         let source = "asked for".to_owned();

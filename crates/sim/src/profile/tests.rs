@@ -2,15 +2,15 @@
 
 use super::*;
 
-fn freebsd() -> Profile {
-    Profile::named("freebsd-96").expect("built in")
+fn freebsd() -> MachineProfile {
+    MachineProfile::named("freebsd-96").expect("built in")
 }
 
 /// The error for the text of `freebsd-96` with `from` replaced by `to`.
 fn refusal(from: &str, to: &str) -> String {
     let text = freebsd().to_toml();
     assert!(text.contains(from), "{from}");
-    let error = Profile::parse(&text.replacen(from, to, 1), "m.toml").expect_err(to);
+    let error = MachineProfile::parse(&text.replacen(from, to, 1), "m.toml").expect_err(to);
     let error = error.to_string();
     assert_eq!(error.lines().count(), 1, "{error}");
     error
@@ -18,22 +18,28 @@ fn refusal(from: &str, to: &str) -> String {
 
 #[test]
 fn every_built_in_machine_is_sound_and_named_as_its_file() {
-    let all = Profile::all();
+    let all = MachineProfile::all();
     assert_eq!(all.len(), 7);
     for profile in all {
         profile.check().expect("sound");
-        assert_eq!(Profile::named(&profile.name).expect("known"), profile);
+        assert_eq!(
+            MachineProfile::named(&profile.name).expect("known"),
+            profile
+        );
         for (key, source) in &profile.sources {
             assert!(source.len() >= 5, "{}: {key}: {source}", profile.name);
         }
     }
-    let error = Profile::named("freebsd-69").expect_err("unknown");
+    let error = MachineProfile::named("freebsd-69").expect_err("unknown");
     assert!(error.to_string().contains("freebsd-96, pc-16c32t"));
 }
 
 #[test]
 fn shapes_are_those_of_the_machines() {
-    let shapes: Vec<_> = Profile::all().iter().map(|p| p.topology.shape()).collect();
+    let shapes: Vec<_> = MachineProfile::all()
+        .iter()
+        .map(|p| p.topology.shape())
+        .collect();
     let known = [
         "2x24x2", "1x16x2", "1x16x1", "4x10x2", "8x10x2", "8x6x1", "2x64x2",
     ];
@@ -43,11 +49,11 @@ fn shapes_are_those_of_the_machines() {
 
 #[test]
 fn text_is_read_back_as_written() {
-    for profile in Profile::all() {
+    for profile in MachineProfile::all() {
         for profile in profile.corners().into_iter().chain([profile]) {
             let text = profile.to_toml();
             assert_eq!(
-                Profile::parse(&text, "x").expect("sound"),
+                MachineProfile::parse(&text, "x").expect("sound"),
                 profile,
                 "{text}"
             );
@@ -59,7 +65,10 @@ fn text_is_read_back_as_written() {
     odd.kernel.wake = 1_000_000_000_000;
     odd.core.smt = 0.5 + f64::EPSILON;
     odd.core.clocks = Clocks(vec![(1, 3.7), (24, 2.0)]);
-    assert_eq!(Profile::parse(&odd.to_toml(), "x").expect("sound"), odd);
+    assert_eq!(
+        MachineProfile::parse(&odd.to_toml(), "x").expect("sound"),
+        odd
+    );
 }
 
 #[test]
@@ -81,13 +90,13 @@ fn cpus_are_numbered_as_linux_does() {
     let expected = [(0, 0), (0, 23), (1, 0), (1, 23)];
     let both = [0, 1].map(|thread| expected.map(|(socket, core)| (socket, core, thread)));
     assert_eq!(ends[..], both.concat());
-    let epyc = Profile::named("epyc-256").expect("built in");
+    let epyc = MachineProfile::named("epyc-256").expect("built in");
     assert_eq!(epyc.place(128 + 64 + 7).cluster, 1);
 }
 
 #[test]
 fn distances_have_their_costs_both_ways() {
-    let epyc = Profile::named("epyc-256").expect("built in");
+    let epyc = MachineProfile::named("epyc-256").expect("built in");
     let cases = [
         (0, Class::SameThread, epyc.core.hit),
         (128, Class::Sibling, 8_000),
@@ -104,7 +113,7 @@ fn distances_have_their_costs_both_ways() {
         );
         assert_eq!((epyc.latency(0, cpu), epyc.latency(cpu, 0)), (cost, cost));
     }
-    let xeon = Profile::named("xeon-8s").expect("built in");
+    let xeon = MachineProfile::named("xeon-8s").expect("built in");
     assert_eq!(xeon.distance(0, 40), Class::Hops(1), "opposite");
     assert_eq!(xeon.distance(0, 20), Class::Hops(2));
     assert!(Class::Socket < Class::Hops(1) && Class::Hops(1) < Class::Hops(2));
@@ -249,7 +258,7 @@ fn another_shape_keeps_the_costs() {
     assert_eq!(profile.topology.cluster, 10);
     assert_eq!(profile.transfer, freebsd().transfer);
     assert!(profile.topology.hops[0][1..].iter().all(|&hops| hops == 1));
-    let xeon = Profile::named("xeon-8s").expect("built in");
+    let xeon = MachineProfile::named("xeon-8s").expect("built in");
     let larger = xeon.with_topology(16, 30, 2).expect("possible");
     assert_eq!(
         larger.topology.hops[0][..10],
@@ -257,7 +266,7 @@ fn another_shape_keeps_the_costs() {
     );
     let half = xeon.with_topology(4, 10, 1).expect("possible");
     assert_eq!(half.topology.hops[0], xeon.topology.hops[0][..4]);
-    let epyc = Profile::named("epyc-256").expect("built in");
+    let epyc = MachineProfile::named("epyc-256").expect("built in");
     let clusters = [(8, 4), (10, 2), (3, 1)];
     for (cores, cluster) in clusters {
         let profile = epyc.with_topology(2, cores, 1).expect("possible");
@@ -267,7 +276,7 @@ fn another_shape_keeps_the_costs() {
 
 #[test]
 fn shapes_that_no_machine_has_are_refused() {
-    let desktop = Profile::named("pc-16c32t").expect("built in");
+    let desktop = MachineProfile::named("pc-16c32t").expect("built in");
     for (sockets, cores, threads) in [(0, 1, 1), (1, 0, 1), (1, 1, 0), (1, 1025, 1)] {
         let refused = desktop.with_topology(sockets, cores, threads);
         assert!(refused.is_err(), "{sockets}x{cores}x{threads}");
@@ -282,12 +291,13 @@ fn shapes_that_no_machine_has_are_refused() {
 
 #[test]
 fn corners_differ_in_what_nobody_publishes() {
-    for profile in Profile::all() {
+    for profile in MachineProfile::all() {
         let corners = profile.corners();
         for (index, corner) in corners.iter().enumerate() {
             corner.check().expect("sound");
             let earlier = &corners[..index];
-            let same = |one: &Profile| one.transfer == corner.transfer || one.name == corner.name;
+            let same =
+                |one: &MachineProfile| one.transfer == corner.transfer || one.name == corner.name;
             assert!(!earlier.iter().any(same), "{}", corner.name);
             assert_eq!(
                 (&corner.core, &corner.topology),
@@ -304,10 +314,10 @@ fn corners_differ_in_what_nobody_publishes() {
 fn a_file_is_loaded_or_named_in_the_error() {
     let path = std::env::temp_dir().join(format!("profile-{}.toml", std::process::id()));
     fs::write(&path, freebsd().to_toml()).expect("written");
-    let loaded = Profile::load(&path);
+    let loaded = MachineProfile::load(&path);
     fs::remove_file(&path).expect("removed");
     assert_eq!(loaded.expect("sound"), freebsd());
-    let error = Profile::load(&path).expect_err("gone").to_string();
+    let error = MachineProfile::load(&path).expect_err("gone").to_string();
     assert!(error.starts_with(&path.display().to_string()), "{error}");
 }
 

@@ -19,7 +19,7 @@ pub struct Topology {
 
 /// The place of a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Location {
     /// The socket.
     pub socket: usize,
     /// The cluster, counted within the socket.
@@ -61,14 +61,14 @@ impl Topology {
     ///
     /// # Panics
     /// If there is no such CPU.
-    pub fn place(&self, cpu: usize) -> Place {
+    pub fn place(&self, cpu: usize) -> Location {
         assert!(cpu < self.cpus(), "CPU {cpu} of {}", self.cpus());
         let (thread, rest) = (
             cpu / (self.sockets * self.cores),
             cpu % (self.sockets * self.cores),
         );
         let (socket, core) = (rest / self.cores, rest % self.cores);
-        Place {
+        Location {
             socket,
             cluster: core / self.cluster,
             core,

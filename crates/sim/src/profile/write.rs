@@ -1,11 +1,11 @@
 //! Writes a profile as the text of its file.
 
 use super::fields::{Field, fields};
-use super::{Arbitration, Clocks, Entry, Profile};
+use super::{Arbitration, Clocks, MachineProfile, Number};
 use std::fmt::Write;
 
 /// The text of the file, which [`read`](super::read::read) turns back into `profile`.
-pub(super) fn write(profile: &Profile) -> String {
+pub(super) fn write(profile: &MachineProfile) -> String {
     let mut text = format!(
         "name = {}\nabout = {}\n",
         quoted(&profile.name),
@@ -25,9 +25,9 @@ pub(super) fn write(profile: &Profile) -> String {
 }
 
 /// The file's entries, in order.
-pub(super) fn entries(profile: &Profile) -> Vec<Entry> {
+pub(super) fn entries(profile: &MachineProfile) -> Vec<Number> {
     let source = |key| profile.sources.get(key).map_or("not said", String::as_str);
-    let entry = |(key, field)| Entry {
+    let entry = |(key, field)| Number {
         key,
         value: value(field),
         source: source(key).to_owned(),

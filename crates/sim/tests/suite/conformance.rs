@@ -2,11 +2,11 @@
 
 use machine::conformance::{self, Smallest};
 use machine::{Execute, PAGE_SIZE};
-use sim::profile::Profile;
+use sim::profile::MachineProfile;
 use sim::{Options, Sim};
 
-fn profile() -> Profile {
-    let base = Profile::named("freebsd-96").expect("built in");
+fn profile() -> MachineProfile {
+    let base = MachineProfile::named("freebsd-96").expect("built in");
     base.with_topology(2, 2, 1).expect("possible")
 }
 

@@ -5,7 +5,7 @@ use crate::support;
 
 use machine::{Asid, AtomicInt, Clock, CpuSet, Flush, Mmu};
 use sim::Sim;
-use sim::profile::Profile;
+use sim::profile::MachineProfile;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use support::{Jobs, Line, compute_until, finish, machine, profile, shared};
@@ -18,14 +18,14 @@ const END: u64 = 50_000;
 /// What happens on `profile` if each of `senders` flushes the TLB of CPU `target`, which computes,
 /// at the same moment: the longest that a sender waits, and how much later the target is than
 /// alone, in nanoseconds.
-fn flush(profile: &Profile, senders: &[usize], target: usize) -> (u64, u64) {
+fn flush(profile: &MachineProfile, senders: &[usize], target: usize) -> (u64, u64) {
     let (_, alone) = run(profile, &[], target);
     let (waited, end) = run(profile, senders, target);
     (waited, end - alone)
 }
 
 /// The longest that a sender waits, and when the target is done.
-fn run(profile: &Profile, senders: &[usize], target: usize) -> (u64, u64) {
+fn run(profile: &MachineProfile, senders: &[usize], target: usize) -> (u64, u64) {
     let sim = machine(profile, 1);
     let [waited, done] = [(); 2].map(|()| Arc::new(AtomicU64::new(0)));
     let mut jobs: Jobs = Vec::new();

@@ -4,7 +4,7 @@ use crate::support;
 
 use machine::{Atomic, AtomicInt, Clock, Job, Ordering};
 use sim::Sim;
-use sim::profile::{Class, Profile};
+use sim::profile::{Class, MachineProfile};
 use std::hint::black_box;
 use support::{Jobs, Line, compute_until, finish, machine, profile, shared, wait_for};
 use sync::RawLock;
@@ -19,7 +19,7 @@ fn two(a: usize, b: usize, side: impl Fn(u64) -> Job) -> Jobs {
 
 /// Picoseconds that a CPU waits for a line that another wrote last and has long since finished
 /// with: they take turns by the clock.
-fn transfer(profile: &Profile, a: usize, b: usize) -> u64 {
+fn transfer(profile: &MachineProfile, a: usize, b: usize) -> u64 {
     /// Nanoseconds, longer than any transfer.
     const SLOT: u64 = 10_000;
     let sim = machine(profile, 0);
@@ -41,7 +41,7 @@ fn transfer(profile: &Profile, a: usize, b: usize) -> u64 {
 
 #[test]
 fn a_ping_pong_returns_the_distance_table_exactly() {
-    for profile in Profile::all() {
+    for profile in MachineProfile::all() {
         let mut seen: Vec<Class> = Vec::new();
         for b in 1..profile.cpus() {
             let class = profile.distance(0, b);
@@ -174,7 +174,7 @@ impl Default for Lock {
 }
 
 /// Nanoseconds for CPUs on both sockets that do nothing but lock, write, unlock.
-fn contended(profile: &Profile) -> u64 {
+fn contended(profile: &MachineProfile) -> u64 {
     let sim = machine(profile, 0);
     let site = shared::<Locked>(&sim);
     let job = |index: usize| {
@@ -193,7 +193,7 @@ fn contended(profile: &Profile) -> u64 {
 }
 
 /// The machine with every cost of a lock multiplied by `factor`.
-fn scaled(profile: &Profile, factor: u64) -> Profile {
+fn scaled(profile: &MachineProfile, factor: u64) -> MachineProfile {
     let mut scaled = profile.clone();
     let (transfer, core) = (&mut scaled.transfer, &mut scaled.core);
     let readers = &mut transfer.read_occupancy;

@@ -9,7 +9,7 @@
 use crate::support;
 
 use machine::{Atomic, Job};
-use sim::profile::Profile;
+use sim::profile::MachineProfile;
 use sim::{Progress, Sim};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -49,7 +49,7 @@ fn exponential(mean: f64) -> f64 {
 }
 
 /// Operations per nanosecond of `cpus` CPUs with private work of mean `private` ns.
-fn simulated(profile: &Profile, cpus: usize, private: f64) -> f64 {
+fn simulated(profile: &MachineProfile, cpus: usize, private: f64) -> f64 {
     /// Nanoseconds: the first are discarded.
     const WINDOWS: [u64; 2] = [500_000, 4_000_000];
     let sim = machine(profile, 1);
@@ -104,7 +104,7 @@ impl Turn {
 }
 
 /// From two saturated runs: with private work `a` and turns of `t`, `n - 1 - a / t` wait.
-fn fit(profile: &Profile) -> Turn {
+fn fit(profile: &MachineProfile) -> Turn {
     const PRIVATE: f64 = 500.0;
     let [few, many] = [12, 24].map(|cpus| {
         let turn = 1.0 / simulated(profile, cpus, PRIVATE);
@@ -119,7 +119,7 @@ fn fit(profile: &Profile) -> Turn {
 
 /// Asserts that the chain is right within a tenth with this private work, for the numbers
 /// of CPUs whose share of the knee is `compared`.
-fn compare(profile: &Profile, turn: &Turn, private: f64, compared: RangeInclusive<f64>) {
+fn compare(profile: &MachineProfile, turn: &Turn, private: f64, compared: RangeInclusive<f64>) {
     let all = 1..=profile.cpus();
     let near = |cpus: &usize| compared.contains(&(*cpus as f64 / turn.knee(private)));
     let counts: Vec<usize> = all.filter(near).collect();

@@ -4,7 +4,7 @@ use crate::support;
 
 use machine::{Clock, Job};
 use sim::Sim;
-use sim::profile::{Clocks, Profile};
+use sim::profile::{Clocks, MachineProfile};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use support::{finish, machine, profile};
@@ -12,7 +12,7 @@ use support::{finish, machine, profile};
 const WORK: f64 = 1_000_000.0;
 
 /// The speed of the CPUs while they all work, as a share of the profile's.
-fn speeds(profile: &Profile, cpus: &[usize]) -> Vec<f64> {
+fn speeds(profile: &MachineProfile, cpus: &[usize]) -> Vec<f64> {
     let sim = machine(profile, 0);
     let spent: Arc<[AtomicU64]> = cpus.iter().map(|_| AtomicU64::new(0)).collect();
     let jobs = cpus.iter().enumerate().map(|(index, &cpu)| {
@@ -29,7 +29,7 @@ fn speeds(profile: &Profile, cpus: &[usize]) -> Vec<f64> {
     spent.iter().map(speed).collect()
 }
 
-fn assert_speeds(profile: &Profile, cpus: &[usize], expected: &[f64]) {
+fn assert_speeds(profile: &MachineProfile, cpus: &[usize], expected: &[f64]) {
     let found = speeds(profile, cpus);
     let near = |(found, expected): (&f64, &f64)| (found - expected).abs() < 0.002;
     assert!(
@@ -39,7 +39,7 @@ fn assert_speeds(profile: &Profile, cpus: &[usize], expected: &[f64]) {
 }
 
 /// freebsd-96 with clocks of 4, 3 and 2 GHz for up to 1, 3 and 24 cores.
-fn clocked() -> Profile {
+fn clocked() -> MachineProfile {
     let mut profile = profile("freebsd-96");
     profile.core.clocks = Clocks(vec![(1, 4.0), (3, 3.0), (24, 2.0)]);
     profile.check().expect("sound");

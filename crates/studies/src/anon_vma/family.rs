@@ -6,7 +6,7 @@ use baselines::selected::Selected;
 use bench::Failure;
 use bench::ours::{inside, scheduler};
 use machine::{Job, PAGE_SIZE, Tasks, Topology, VaRange};
-use sim::profile::Profile;
+use sim::profile::MachineProfile;
 use sim::{Options as MachineOptions, Progress, Sim};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -61,7 +61,7 @@ pub fn rate(
     deed: Deed,
     preset: Preset,
     children: usize,
-    profile: &Profile,
+    profile: &MachineProfile,
     seed: u64,
     effort: &Effort,
 ) -> Result<Outcome, Failure> {

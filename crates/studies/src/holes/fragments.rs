@@ -5,7 +5,7 @@ use baselines::Preset;
 use baselines::selected::Selected;
 use bench::Failure;
 use machine::{Clock, PAGE_SIZE, VaRange};
-use sim::profile::Profile;
+use sim::profile::MachineProfile;
 use sim::{Options as MachineOptions, Sim};
 use vm::{Advice, At, Error, Flags, Options, Prot, Request, Space, Vm};
 
@@ -29,7 +29,7 @@ pub const REGIONS: &str = "regions";
 pub fn look(
     preset: Preset,
     regions: usize,
-    profile: &Profile,
+    profile: &MachineProfile,
     seed: u64,
 ) -> Result<Outcome, Failure> {
     let machine = Sim::new(MachineOptions {

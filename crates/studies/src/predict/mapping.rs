@@ -2,12 +2,12 @@
 
 use crate::published::{self, Error, Mode, parse};
 use baselines::Preset;
-use bench::simulated::Place;
+use bench::simulated::Placement;
 use lockbench::Row;
 use lockbench::registry::ROWS;
 use lockbench::simulated::Load;
 use serde::Deserialize;
-use sim::profile::{Clocks, Profile};
+use sim::profile::{Clocks, MachineProfile};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -41,7 +41,7 @@ impl PartialEq for StandIn {
 #[derive(Clone, Copy, Default, PartialEq)]
 pub struct Setting {
     /// The placement of its tasks.
-    pub place: Place,
+    pub place: Placement,
     /// How long the machine takes to flush the TLBs of other CPUs without an interrupt, in
     /// nanoseconds, if it does.
     pub broadcast: Option<f64>,
@@ -56,7 +56,7 @@ impl fmt::Display for StandIn {
             }
             StandIn::Lock(row, load, _) => (row.name.to_owned(), &load.place, None),
         };
-        if *place == Place::Spread {
+        if *place == Placement::Spread {
             name += ", spread";
         }
         if broadcast.is_some() {
@@ -109,7 +109,8 @@ impl Mapping {
                 .collect(),
         };
         for (cpu, machine) in &mapping.machines {
-            Profile::named(machine).map_err(|why| error(format!("machine \"{cpu}\": {why}")))?;
+            MachineProfile::named(machine)
+                .map_err(|why| error(format!("machine \"{cpu}\": {why}")))?;
         }
         for (cpu, clocks) in &mapping.clocks {
             let check = clocks.check();
@@ -140,7 +141,7 @@ impl Mapping {
     }
 
     /// The simulated machine in place of a published one, or the reason why there is none.
-    pub fn machine(&self, machine: &published::Machine) -> Result<Profile, String> {
+    pub fn machine(&self, machine: &published::Machine) -> Result<MachineProfile, String> {
         let cpu = &machine.cpu;
         let name = longest(&self.machines, cpu);
         let name = name.ok_or_else(|| format!("no machine has the costs of {cpu}"))?;
@@ -156,7 +157,7 @@ impl Mapping {
         let [sockets, cores, threads] = own
             .or_else(shape)
             .ok_or_else(|| format!("the shape of its {} CPUs is not known", machine.cpus))?;
-        let mut profile = Profile::named(name).map_err(|error| error.to_string())?;
+        let mut profile = MachineProfile::named(name).map_err(|error| error.to_string())?;
         if profile.topology.shape() != format!("{sockets}x{cores}x{threads}") {
             let shaped = profile.with_topology(sockets, cores, threads);
             profile = shaped.map_err(|error| error.to_string())?;
@@ -286,11 +287,11 @@ fn line(told: Told) -> Result<Line, String> {
     })
 }
 
-fn place(name: Option<&str>) -> Result<Place, String> {
+fn place(name: Option<&str>) -> Result<Placement, String> {
     let Some(name) = name else {
-        return Ok(Place::default());
+        return Ok(Placement::default());
     };
-    Place::named(name).ok_or_else(|| format!("unknown place {name}; expected pack or spread"))
+    Placement::named(name).ok_or_else(|| format!("unknown place {name}; expected pack or spread"))
 }
 
 fn locks() -> impl Iterator<Item = &'static Row> {

@@ -3,7 +3,7 @@
 
 use crate::row::Band;
 use bench::simulated::Attribution;
-use sim::profile::Profile;
+use sim::profile::MachineProfile;
 
 /// What takes most of the tasks' time other than their own work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,7 +58,7 @@ impl Mechanism {
     }
 
     /// The expected error for `tasks` tasks on a machine, if anything is known about it.
-    pub fn band(self, machine: &Profile, tasks: usize) -> Option<Band> {
+    pub fn band(self, machine: &MachineProfile, tasks: usize) -> Option<Band> {
         let topology = &machine.topology;
         match self {
             Mechanism::OwnWork if tasks <= topology.cores => Some(Band::DISJOINT),
@@ -101,8 +101,8 @@ mod tests {
             blocked: 0.12,
             ..lines.clone()
         };
-        let machine = Profile::named("freebsd-96").expect("a machine");
-        let eight = Profile::named("xeon-8s").expect("a machine");
+        let machine = MachineProfile::named("freebsd-96").expect("a machine");
+        let eight = MachineProfile::named("xeon-8s").expect("a machine");
         for (seen, mechanism, machine, tasks, band) in [
             (
                 &nothing,

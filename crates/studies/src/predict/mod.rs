@@ -20,7 +20,7 @@ use baselines::Preset;
 use bench::{Failure, Progress, interrupt};
 use fnv::FnvHasher;
 use runner::Runner;
-use sim::profile::Profile;
+use sim::profile::MachineProfile;
 use std::hash::Hasher;
 use std::ops::Range;
 
@@ -42,7 +42,7 @@ pub struct Setup<'a> {
     /// The system that represents the changed side, if it is a pair; or why nothing does.
     pub after: Option<Result<StandIn, String>>,
     /// The simulated machine.
-    pub machine: Profile,
+    pub machine: MachineProfile,
 }
 
 impl<'a> Setup<'a> {
@@ -69,7 +69,7 @@ impl<'a> Setup<'a> {
 
     /// The setup of a curve on a machine, with `preset` for its kernel, or the reason why it is not
     /// predicted.
-    pub fn with(curve: &'a Curve, preset: Preset, machine: Profile) -> Result<Self, String> {
+    pub fn with(curve: &'a Curve, preset: Preset, machine: MachineProfile) -> Result<Self, String> {
         if workloads::find(&curve.workload).is_none() {
             return Err(format!("unknown workload {}", curve.workload));
         }

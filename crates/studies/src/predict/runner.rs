@@ -8,7 +8,7 @@ use crate::row::Spread;
 use bench::Failure;
 use lockbench::Row;
 use lockbench::simulated::{Load, curve};
-use sim::profile::Profile;
+use sim::profile::MachineProfile;
 use std::ops::Range;
 
 /// What runs in place of a kernel, with a time that can be fitted.
@@ -29,7 +29,7 @@ impl Runner {
     pub fn new(
         of: &Curve,
         stand_in: StandIn,
-        machine: &Profile,
+        machine: &MachineProfile,
         seeds: Range<u64>,
     ) -> Result<Self, Failure> {
         let what = match stand_in {
@@ -109,7 +109,7 @@ impl Runner {
 #[derive(Clone)]
 struct Meeting {
     lock: &'static Row,
-    machine: Profile,
+    machine: MachineProfile,
     load: Load,
     /// The number of sections of an operation.
     times: u32,

@@ -14,7 +14,7 @@ use baselines::Preset;
 use bench::simulated::{Attribution, Conditions, Simulated};
 use bench::{Failure, Mode, Plan};
 use machine::PAGE_SIZE;
-use sim::profile::Profile;
+use sim::profile::MachineProfile;
 use std::time::Duration;
 
 /// Simulated time in which operations are counted.
@@ -38,7 +38,7 @@ impl Work {
     pub fn new(
         curve: &Curve,
         (preset, setting): (Preset, Setting),
-        machine: &Profile,
+        machine: &MachineProfile,
         seed: u64,
     ) -> Result<Self, Failure> {
         let workload = workloads::find(&curve.workload);

@@ -6,7 +6,7 @@
 use std::any::{TypeId, type_name};
 use std::fs;
 use std::path::PathBuf;
-use sync::watch::{Both, DefaultObserver, Off, Order, Profile};
+use sync::watch::{Both, DefaultObserver, LockProfile, Off, Order};
 
 /// The column of the build that this is; `None` without optimisation, where nothing is inlined.
 ///
@@ -18,7 +18,7 @@ pub fn column() -> Option<&'static str> {
         None
     } else if observer == TypeId::of::<Off>() {
         Some("unwatched")
-    } else if observer == TypeId::of::<Both<Order, Profile>>() {
+    } else if observer == TypeId::of::<Both<Order, LockProfile>>() {
         Some("watched")
     } else {
         let features = "none of the features lock-order and lock-profile, or both";

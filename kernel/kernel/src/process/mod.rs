@@ -30,7 +30,7 @@ pub use job::{group, is_orphaned};
 pub use limits::{Limit, Limits};
 pub use shortage::relieve;
 pub use signals::{Action, Handlers, Info, Pending, Set, Signal, SignalStack};
-pub use stacks::{Place, frame as stack_frame, reserve};
+pub use stacks::{NewTask, frame as stack_frame, reserve};
 pub use table::{PROCESSES, Table};
 pub use thread::{Interrupted, NAME, Thread, ThreadRef, wait_until, with_current};
 pub use timers::{TIMERS, Timers, begin as begin_timers};

@@ -9,7 +9,7 @@ use metal::Metal;
 use vm::Content;
 
 /// A place for a thread that is started later.
-pub type Place = sched::Place<Metal, crate::system::Policy>;
+pub type NewTask = sched::NewTask<Metal, crate::system::Policy>;
 
 /// Stacks, which are reused and never freed, take at most this part of memory.
 const PART: usize = 4;
@@ -33,7 +33,7 @@ pub fn frame() -> Option<Frame> {
 }
 
 /// A place for a new thread; [`Errno::AGAIN`] if memory is short.
-pub fn reserve() -> Result<Place, Errno> {
+pub fn reserve() -> Result<NewTask, Errno> {
     if heap::is_short() {
         return Err(Errno::AGAIN);
     }

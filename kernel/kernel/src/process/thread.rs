@@ -3,7 +3,7 @@
 use super::signals::{Info, Pending, Set, SignalStack};
 use super::timers::{Ring, TIMERS};
 use super::usage::Usage;
-use super::{HOOKS, Place, Process, Signal, Status};
+use super::{HOOKS, NewTask, Process, Signal, Status};
 use crate::affinity::Affinity;
 use crate::errno::Errno;
 use crate::heap;
@@ -235,7 +235,7 @@ impl Thread {
     }
 
     /// Starts the thread in its place; `call` performs its system calls.
-    pub fn start(self, place: Place, call: fn(&mut Thread)) {
+    pub fn start(self, place: NewTask, call: fn(&mut Thread)) {
         place.start(Box::new(move || self.run(call)));
     }
 

@@ -2,7 +2,7 @@
 
 use hosted::Hosted;
 use machine::{Execute, Job};
-use sim::profile::Profile;
+use sim::profile::MachineProfile;
 use sim::{Delays, Options, Sim};
 
 /// Runs `tasks` on a CPU each, at the same time.
@@ -17,7 +17,7 @@ pub fn hosted(cpus: usize) -> Hosted {
 
 /// A simulated one, on which accesses are delayed at random by `seed`.
 pub fn sim(seed: u64) -> Sim {
-    let profile = Profile::named("arm64-16").expect("a profile");
+    let profile = MachineProfile::named("arm64-16").expect("a profile");
     Sim::new(Options {
         seed,
         spread: 20_000,

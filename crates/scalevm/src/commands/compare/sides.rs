@@ -59,11 +59,11 @@ impl Sides {
     pub fn new(args: &CompareArgs, names: &[String]) -> Result<Self, Failure> {
         let common = args.measuring.common();
         let places = names.iter().map(|name| place(args, &common, name));
-        let places: Vec<Place> = match args.command {
+        let places: Vec<Placement> = match args.command {
             true => Vec::new(),
             false => places.collect::<Result<_, _>>()?,
         };
-        let on_sim = |place: &Place| place.0 == On::Sim;
+        let on_sim = |place: &Placement| place.0 == On::Sim;
         commands::simulated_only(common.simulated(), places.iter().any(on_sim))?;
         commands::hosted_only(&common, places.iter().any(|place| place.0 == On::Hosted))?;
         let simulated = !places.is_empty() && places.iter().all(on_sim);
@@ -113,7 +113,7 @@ impl Sides {
 }
 
 /// The workload of all sides.
-fn workload(args: &CompareArgs, places: &[Place]) -> Result<Opened, Failure> {
+fn workload(args: &CompareArgs, places: &[Placement]) -> Result<Opened, Failure> {
     let Some(choice) = &args.workload else {
         let default = workloads::find("mmap1").expect("mmap1 is a workload");
         return Ok(Job::Known(default).into());
@@ -130,10 +130,10 @@ pub fn is_system(name: &str) -> bool {
 }
 
 /// A system, and the preset if it is scalevm's VM.
-type Place = (On, Option<Preset>);
+type Placement = (On, Option<Preset>);
 
 /// The system or preset called `name`.
-fn place(args: &CompareArgs, common: &CommonArgs, name: &str) -> Result<Place, Failure> {
+fn place(args: &CompareArgs, common: &CommonArgs, name: &str) -> Result<Placement, Failure> {
     let place = match (On::named(name), name.parse()) {
         (Some(on), _) => (on, None),
         (None, Ok(preset)) => {
@@ -165,7 +165,11 @@ fn place(args: &CompareArgs, common: &CommonArgs, name: &str) -> Result<Place, F
     }
 }
 
-fn system(args: &CompareArgs, workload: Job, (on, vm): Place) -> Result<Box<dyn Side>, Failure> {
+fn system(
+    args: &CompareArgs,
+    workload: Job,
+    (on, vm): Placement,
+) -> Result<Box<dyn Side>, Failure> {
     let common = args.measuring.common();
     let plan = Plan {
         workload,

@@ -10,7 +10,7 @@ use bench::simulated::AT_ONCE;
 use bench::{Failure, Workers};
 use lockbench::Row;
 use lockbench::simulated::{self, Load};
-use sim::profile::Profile;
+use sim::profile::MachineProfile;
 use stats::count;
 use std::ops::Range;
 
@@ -64,7 +64,7 @@ fn simulated_rows(rows: &[&'static Row], names: &[String]) -> Result<Vec<&'stati
 
 /// Runs all points. A signal ends it early, with the points finished by then.
 fn measure(
-    profile: &Profile,
+    profile: &MachineProfile,
     rows: &[&'static Row],
     load: &Load,
     counts: &[usize],
@@ -94,7 +94,13 @@ fn measure(
     ended.map(|()| figures)
 }
 
-fn show(figures: &[Figures], counts: &[usize], profile: &Profile, load: &Load, seeds: &Range<u64>) {
+fn show(
+    figures: &[Figures],
+    counts: &[usize],
+    profile: &MachineProfile,
+    load: &Load,
+    seeds: &Range<u64>,
+) {
     println!(
         "simulated {}, {}: million operations a second of n CPUs, median of {} \
          and range; ns: one CPU, nothing inside",

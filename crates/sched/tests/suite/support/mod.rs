@@ -3,7 +3,7 @@
 
 use machine::{Atomic, Atomics, Clock, Job, Ordering, Tasks};
 use sched::{Best, Policy, Sched};
-use sim::profile::Profile;
+use sim::profile::MachineProfile;
 use sim::{Delays, Options, Progress, Sim};
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ pub type Word = <Sim as Atomics>::AtomicU64;
 
 /// One socket of `cpus` single-threaded cores, exact clocks.
 pub fn quiet(cpus: usize, seed: u64) -> Options {
-    let base = Profile::named("freebsd-96").expect("built in");
+    let base = MachineProfile::named("freebsd-96").expect("built in");
     let profile = base.with_topology(1, cpus, 1).expect("possible");
     Options {
         seed,

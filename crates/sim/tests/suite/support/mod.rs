@@ -2,7 +2,7 @@
 #![allow(dead_code)] // each test takes its part
 
 use machine::{Atomic, Atomics, Clock, Cpus, Job, Ordering};
-use sim::profile::Profile;
+use sim::profile::MachineProfile;
 use sim::{Options, Progress, Sim};
 use std::sync::Arc;
 
@@ -29,11 +29,11 @@ impl std::ops::Deref for Word {
 /// Jobs and their CPUs.
 pub type Jobs = Vec<(usize, Job)>;
 
-pub fn profile(name: &str) -> Profile {
-    Profile::named(name).expect("built in")
+pub fn profile(name: &str) -> MachineProfile {
+    MachineProfile::named(name).expect("built in")
 }
 
-pub fn machine(profile: &Profile, seed: u64) -> Sim {
+pub fn machine(profile: &MachineProfile, seed: u64) -> Sim {
     let options = Options {
         seed,
         ..Options::new(profile.clone())

@@ -23,7 +23,7 @@ use table::Event;
 
 /// Counts and times, between [`Tables::start`] and [`Tables::stop`].
 #[derive(Clone, Copy, Debug)]
-pub enum Profile {}
+pub enum LockProfile {}
 
 /// Carried from a contended acquisition to its release: the call site, and since when the lock has
 /// been held. Two words, so that it stays in registers.
@@ -37,7 +37,7 @@ pub struct Ticket {
 
 const _: () = assert!(size_of::<Ticket>() == 16);
 
-impl<M: Machine> Observer<M> for Profile {
+impl<M: Machine> Observer<M> for LockProfile {
     type Ticket = Ticket;
 
     #[inline]

@@ -6,7 +6,7 @@ use hosted::Hosted;
 use machine::{Execute, Frame, Job, Memory};
 use proptest::prelude::*;
 use sim::Sim;
-use sim::profile::Profile;
+use sim::profile::MachineProfile;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -155,7 +155,7 @@ impl Model {
 
 /// A machine of a built-in profile with `frames` frames.
 fn sim_of(name: &str, frames: usize) -> Sim {
-    let profile = Profile::named(name).expect("built in");
+    let profile = MachineProfile::named(name).expect("built in");
     let options = sim::Options {
         memory: frames * P,
         ..sim::Options::new(profile)

@@ -3,7 +3,7 @@
 use crate::world::{MIB, P, SLOT, page};
 use machine::{Execute, Job};
 use sim::Sim;
-use sim::profile::Profile;
+use sim::profile::MachineProfile;
 use std::sync::Arc;
 use vm::{Best, Prot, Space, Vm};
 
@@ -13,7 +13,7 @@ const APART: usize = 1 << 39;
 /// Nanoseconds in which each of `cpus` CPUs copies a space of 32 MiB, and of 512 pages that lie
 /// apart: tables are shared one after the other, all else is done concurrently.
 fn time_of(cpus: usize) -> u64 {
-    let profile = Profile::named("freebsd-96").expect("built in");
+    let profile = MachineProfile::named("freebsd-96").expect("built in");
     let sim = Sim::new(sim::Options {
         memory: 256 * MIB,
         ..sim::Options::new(profile)

@@ -1,4 +1,4 @@
-//! Places for tasks that begin later.
+//! Tasks reserved before they begin.
 
 use crate::{Policy, Sched, TaskRef, Why};
 use alloc::boxed::Box;
@@ -7,16 +7,16 @@ use machine::{Contexts, Job, SharedCell};
 /// All that a new task needs: with it, the task can begin even if no memory is left.
 ///
 /// If it is dropped, a task that does nothing begins and ends.
-#[must_use = "a place is for a task"]
-pub struct Place<M: Contexts, P: Policy<M>> {
+#[must_use = "it is for a task to begin"]
+pub struct NewTask<M: Contexts, P: Policy<M>> {
     sched: &'static Sched<M, P>,
     task: TaskRef<M, P>,
     job: Option<Job>,
 }
 
 impl<M: Contexts, P: Policy<M>> Sched<M, P> {
-    /// A place for a new task; `None` if memory is short.
-    pub fn reserve(&'static self) -> Option<Place<M, P>> {
+    /// What a new task needs; `None` if memory is short.
+    pub fn reserve(&'static self) -> Option<NewTask<M, P>> {
         let pin = M::pin();
         let cpu = self.cpus.get(&pin);
         let task = cpu.free(&pin, |list| self.table.take(list))?;
@@ -26,7 +26,7 @@ impl<M: Contexts, P: Policy<M>> Sched<M, P> {
         };
         // SAFETY: no other task knows the task yet.
         unsafe { *task.context.write() = Some(context) };
-        Some(Place {
+        Some(NewTask {
             sched: self,
             task,
             job: None,
@@ -48,7 +48,7 @@ impl<M: Contexts, P: Policy<M>> Sched<M, P> {
     }
 }
 
-impl<M: Contexts, P: Policy<M>> Place<M, P> {
+impl<M: Contexts, P: Policy<M>> NewTask<M, P> {
     /// Starts the task, which does `job`, on the calling CPU unless the scheduler knows a better
     /// one.
     pub fn start(mut self, job: Job) {
@@ -56,7 +56,7 @@ impl<M: Contexts, P: Policy<M>> Place<M, P> {
     }
 }
 
-impl<M: Contexts, P: Policy<M>> Drop for Place<M, P> {
+impl<M: Contexts, P: Policy<M>> Drop for NewTask<M, P> {
     fn drop(&mut self) {
         let (sched, task) = (self.sched, self.task);
         let job = self.job.take().unwrap_or_else(|| Box::new(|| ()));
