@@ -96,7 +96,7 @@ impl<M: Platform> Frames<M> {
     }
 
     /// Takes a frame; `None` if none is free. O(1), and O(CPUs) when memory is out.
-    #[inline(always)]
+    #[inline(always)] // a call here shows in tests/costs.rs
     #[must_use = "a frame that is not freed is lost"]
     pub fn allocate(&self, machine: &M, content: Content) -> Option<Frame> {
         if self.failures.is_due() {
@@ -234,7 +234,7 @@ impl<M: Platform> Frames<M> {
     }
 
     /// Takes a frame, and returns what is known of its content.
-    #[inline(always)]
+    #[inline]
     fn take(&self, content: Content) -> Option<(Frame, Content)> {
         let own = self.caches.get(&M::pin());
         let mut cache = own.lock();

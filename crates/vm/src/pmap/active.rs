@@ -85,7 +85,7 @@ impl<M: Machine> ActiveCpus<M> {
 
     /// Returns two truths: the CPU `own` is in the set, and so are others of the machine's `cpus`.
     /// CPUs that are not in it do not reach the entries that the caller cleared before.
-    #[inline(always)]
+    #[inline]
     pub(super) fn look(&self, cpus: CpuRange, own: usize) -> (bool, bool) {
         // Pairs with the fence in `enter`.
         M::fence(Ordering::SeqCst);
@@ -154,7 +154,7 @@ impl<M: Machine> ActiveCpus<M> {
     }
 
     /// The words of the set that `cpus` need.
-    #[inline(always)]
+    #[inline]
     fn load(&self, cpus: CpuRange) -> impl Iterator<Item = (usize, u64)> {
         let words = self.entered.iter().take(cpus.len().div_ceil(64));
         // Relaxed: the caller's fence orders it.

@@ -132,7 +132,7 @@ impl<S: System> Pmap<S> {
     /// ([`crate::system::Part::is_silent`]).
     ///
     /// [`Pmap::make_first`] would do, but a first touch would take 6 % more instructions.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn make_at_once(&self, part: &mut Part<'_, S>, frame: Frame, prot: Prot) -> bool {
         debug_assert!(
             self.vm.has_short_paths(),
@@ -156,7 +156,7 @@ impl<S: System> Pmap<S> {
 
     /// Begins the page in `frame`, which no other task knows, with the entry `pv`, of a slot that
     /// is locked.
-    #[inline(always)]
+    #[inline]
     fn begin_listed(&self, frame: Frame, pv: Pv) {
         // SAFETY: nothing is mapped at the address of `pv`, so it is on no list; its slot is
         // locked.
@@ -207,7 +207,7 @@ impl<S: System> Pmap<S> {
 
     /// Asserts that `list` is that of the page that `bits` name, and locked, and that the page has
     /// a reference.
-    #[inline(always)]
+    #[inline]
     pub(super) fn check_list(&self, list: &PvList<'_, S>, bits: u64) {
         let frame = pte::frame(bits);
         debug_assert!(
@@ -278,7 +278,7 @@ impl<S: System> Pmap<S> {
     /// Removes the mapping at the start of `part` by these `bits`: no CPU of this space reaches the
     /// page any more. The mapping's reference, if it has one, is the caller's. Under the slot's
     /// lock.
-    #[inline(always)]
+    #[inline]
     fn take_out(&self, part: &mut Part<'_, S>, bits: u64) {
         let taken = if self.is_listed(entry::kind(bits)) && !is_kin(bits) {
             self.detach(part, &mut self.vm.lock_pv(pte::frame(bits)), 0)

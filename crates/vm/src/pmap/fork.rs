@@ -243,7 +243,7 @@ impl<S: System> Forking<'_, S> {
 
     /// Shares the private page that the parent has at the start of `to`, in an entry of these
     /// `bits`, unless its list is locked and the `pass` does not wait. Returns true if it did.
-    #[inline(always)]
+    #[inline]
     fn share_page(
         &mut self,
         leaf: Table,

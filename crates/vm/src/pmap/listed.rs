@@ -130,7 +130,7 @@ impl<S: System> Pmap<S> {
     ///
     /// # Safety
     /// The mapping is on `list`.
-    #[inline(always)]
+    #[inline]
     pub(super) unsafe fn unlist(
         &self,
         list: &mut PvList<'_, S>,

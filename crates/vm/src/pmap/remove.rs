@@ -64,7 +64,7 @@ impl<S: System> Pmap<S> {
     /// A removal for which nothing is locked yet. [`Removal::lock`] is a step of its own: a call
     /// that returned the locked removal would copy it, and an munmap would take 7 % more
     /// instructions.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn removal(&self) -> Removal<'_, S> {
         Removal {
             pmap: self,
@@ -80,7 +80,7 @@ impl<'a, S: System> Removal<'a, S> {
     /// found `place` at its start. In place, as [`Locked::lock`]. After an error the caller drops
     /// the removal.
     #[track_caller]
-    #[inline(always)]
+    #[inline(always)] // a call here shows in tests/costs.rs
     pub(crate) fn lock(&mut self, place: Place<'a, S>, range: VaRange) -> Result<(), Error> {
         let invalidation = self.pmap.vm.invalidation();
         let eager = invalidation.may_sleep();
@@ -106,7 +106,7 @@ impl<'a, S: System> Removal<'a, S> {
     }
 
     /// Releases all locks, in the order of a drop.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn release(&mut self) {
         self.locked = Locked::none(&self.pmap.tree);
         self.lock = None;
@@ -116,7 +116,7 @@ impl<'a, S: System> Removal<'a, S> {
 
 impl<'a, S: System> Removal<'a, S> {
     /// Removes all pages of the range. When it returns, no CPU can reach them.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn pages(&mut self) {
         if self.has_pages() {
             self.pages_of_parts();
@@ -132,7 +132,7 @@ impl<'a, S: System> Removal<'a, S> {
     }
 
     /// Returns true if the range may have a page.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn has_pages(&mut self) -> bool {
         self.locked.any(|part| !part.is_vacant())
     }
@@ -260,7 +260,7 @@ impl<'a, S: System> Clearing<'_, 'a, S> {
 
     /// Clears the entries of `part`, without those of pages whose lists are locked, unless the
     /// `pass` waits. Returns true if none is left.
-    #[inline(always)]
+    #[inline(always)] // a call here shows in tests/costs.rs
     fn pass(&mut self, part: &mut Part<'_, S>, pass: Pass) -> bool {
         let has_short_paths = self.pmap.vm.has_short_paths();
         let (mut last, mut are_all, mut own) = (None, true, 0);
@@ -300,7 +300,7 @@ impl<'a, S: System> Clearing<'_, 'a, S> {
     /// map, or by the page's slot of the swap space, gets no reference. So its list, with the only
     /// entry, is left as it is, without its lock, until another page begins in the frame; and
     /// nobody waits for the flush, so no block is opened for it.
-    #[inline(always)]
+    #[inline(always)] // a call here shows in tests/costs.rs
     fn own_page(&mut self, part: &Part<'_, S>, address: usize, frame: Frame) -> bool {
         let pmap = self.pmap;
         if !pmap.vm.page(frame).freeze(1) {
@@ -373,7 +373,7 @@ impl<'a, S: System> Clearing<'_, 'a, S> {
     /// Clears the entry at `address`, which maps `frame`, and takes its PV entry off the page's
     /// `list`. Between this and the flush the page looks unmapped and is not: the block has it
     /// noted. Returns the list if it is worth keeping for the next page.
-    #[inline(always)]
+    #[inline]
     fn page(
         &mut self,
         part: &mut Part<'_, S>,
@@ -402,14 +402,14 @@ impl<'a, S: System> Clearing<'_, 'a, S> {
     }
 
     /// Locks the page's list, if that needs no waiting.
-    #[inline(always)]
+    #[inline]
     fn try_lock(&mut self, last: Option<Last<'a, S>>, frame: Frame) -> Option<PvList<'a, S>> {
         let vm = &self.pmap.vm;
         vm.pass_pv(last, frame).or_else(|| vm.try_lock_pv(frame))
     }
 
     /// Locks the list of the page in `frame`.
-    #[inline(always)]
+    #[inline]
     fn lock(&mut self, last: Option<Last<'a, S>>, frame: Frame) -> PvList<'a, S> {
         let vm = &self.pmap.vm;
         let list = vm.pass_pv(last, frame);
@@ -418,7 +418,7 @@ impl<'a, S: System> Clearing<'_, 'a, S> {
 
     /// Acquires by `lock`, which may sleep. In a block in which the task may not sleep it acquires
     /// by `try_lock`, or settles first.
-    #[inline(always)]
+    #[inline]
     pub(super) fn lock_by<L>(
         &mut self,
         try_lock: impl FnOnce() -> Option<L>,
@@ -447,7 +447,7 @@ impl<'a, S: System> Clearing<'_, 'a, S> {
 
     /// Notes in the block that a mapping of `page`, which is in `frame`, is removed. Under the
     /// page's PV lock.
-    #[inline(always)]
+    #[inline]
     pub(super) fn note(&mut self, frame: Frame, page: &Page<S>) {
         machine::invariant!(
             S::Machine: self.pmap.vm.is_pv_locked(frame),
@@ -464,7 +464,7 @@ impl<'a, S: System> Clearing<'_, 'a, S> {
         self.settle_if_full();
     }
 
-    #[inline(always)]
+    #[inline]
     fn settle_if_full(&mut self) {
         if self.gather.is_full() {
             self.settle();

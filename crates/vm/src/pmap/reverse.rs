@@ -266,7 +266,7 @@ impl Removed {
     }
 
     /// Collects the page's bits under the lock of its list.
-    #[inline(always)]
+    #[inline]
     fn harvest<S: System>(&mut self, mut list: PvList<'_, S>, how: How) {
         let dirty = Page::<S>::DIRTY;
         let referenced = Page::<S>::REFERENCED;
@@ -368,7 +368,7 @@ impl<S: System> Pmap<S> {
 
     /// Puts `next` in the place of the mapping at the start of `part`, whose page's list is
     /// locked, and flushes it. The mapping's reference to the frame is the caller's.
-    #[inline(always)]
+    #[inline]
     pub(super) fn detach(
         &self,
         part: &mut Part<'_, S>,

@@ -53,7 +53,7 @@ impl Way {
 }
 
 impl<'a, S: System> Batch<'a, S> {
-    #[inline(always)]
+    #[inline]
     pub(crate) fn new(vm: &'a Vm<S>) -> Self {
         Batch {
             vm,
@@ -85,7 +85,7 @@ impl<'a, S: System> Batch<'a, S> {
     }
 
     /// Takes the pages out; their references are then the caller's.
-    #[inline(always)]
+    #[inline]
     fn take(&mut self) -> (&[Frame], &mut [Way]) {
         let len = mem::take(&mut self.len);
         let (frames, ways) = (&self.frames[..len], &mut self.ways[..len]);
@@ -158,7 +158,7 @@ impl<S: System> Vm<S> {
     }
 
     /// Puts a private page into the cache of a new slot.
-    #[inline(always)]
+    #[inline]
     fn give_slot(&self, slot: u32, frame: Frame, way: &mut Way) {
         debug_assert!(way.slot.is_none(), "a page gets two slots");
         let page = self.page(frame);

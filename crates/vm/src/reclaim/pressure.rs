@@ -28,7 +28,7 @@ struct Tries {
 impl<S: System> Vm<S> {
     /// Does `operation`, which changes nothing if it fails, again as long as it fails for lack of
     /// frames and some can be freed. The caller holds no lock of the VM's.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn with_frames<R>(
         &self,
         operation: impl FnMut() -> Result<R, Error>,
@@ -38,7 +38,7 @@ impl<S: System> Vm<S> {
 
     /// Tries an operation, and again after reclaim if it lacks frames; it began when `before`
     /// frames had been freed.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn with_frames_since<R>(
         &self,
         before: usize,

@@ -136,7 +136,7 @@ impl<S: System> Vm<S> {
 
 impl<'a, S: System> Window<'a, S> {
     /// A window of the requested slot only.
-    #[inline(always)]
+    #[inline]
     fn new(incoming: Incoming<'a, S>) -> Self {
         let wanted = incoming.loading.slot() as usize % WINDOW;
         let mut slots = [const { None }; WINDOW];

@@ -56,7 +56,7 @@ impl<S: System> Space<S> {
     }
 
     /// Resolves a fault; its first look has found `place` and allocated `got`.
-    #[inline(always)]
+    #[inline(always)] // a call here shows in tests/costs.rs
     fn fault_at(
         &self,
         fault: PageFault,
@@ -131,7 +131,7 @@ impl<S: System> Space<S> {
 
     /// Maps the page, for which `place` was found, or returns its need. The slot stays locked from
     /// the look to the mapping.
-    #[inline(always)]
+    #[inline(always)] // a call here shows in tests/costs.rs
     fn resolve<'a>(
         &'a self,
         fault: PageFault,
@@ -193,7 +193,7 @@ pub(super) struct Faulting<'a, 's, S: System> {
 
 impl<S: System> Faulting<'_, '_, S> {
     /// The bits of the page's entry, in a table of the slot's own if it is to change.
-    #[inline(always)]
+    #[inline(always)] // a call here shows in tests/costs.rs
     fn own_entry(&mut self) -> Result<u64, Error> {
         let pmap = &self.space.pmap;
         let bits = pmap.bits_at(&self.part);
@@ -231,7 +231,7 @@ impl<S: System> Faulting<'_, '_, S> {
     }
 
     /// Maps a page of zeroes.
-    #[inline(always)]
+    #[inline(always)] // a call here shows in tests/costs.rs
     fn zeroes(mut self, supply: &mut Supply<'_, S>) -> Answer<S> {
         let (vm, pmap) = (&self.space.vm, &self.space.pmap);
         if vm.superpages().wanted(self.flags)
@@ -252,7 +252,7 @@ impl<S: System> Faulting<'_, '_, S> {
 
     /// Maps the object's page, or a copy of it to write. The page that the object shows stays as
     /// long as the slot is locked (see the pmap's module `attached`), so it is not retained.
-    #[inline(always)]
+    #[inline]
     fn object(mut self, supply: &mut Supply<'_, S>) -> Answer<S> {
         if self.space.vm.lists_objects() {
             return self.listed_object(supply);

@@ -14,14 +14,14 @@ type GateObject<S> = <<S as System>::Gate as Gate<<S as System>::Machine>>::Obje
 
 impl<S: System> Space<S> {
     /// Begins an operation. No lock of the VM is held.
-    #[inline(always)]
+    #[inline]
     #[track_caller]
     pub(super) fn begin(&self, op: Op) -> Guard<'_, S> {
         self.vm.gate().begin(&self.pmap.gate, op)
     }
 
     /// Tells the gate what the operation with this guard changes.
-    #[inline(always)]
+    #[inline]
     #[track_caller]
     pub(super) fn report<'a>(
         &'a self,

@@ -190,7 +190,7 @@ impl<S: System> Space<S> {
     }
 
     /// Maps all of `range` with these `attributes` if it is free; it is `locked`, and perhaps more.
-    #[inline(always)]
+    #[inline]
     pub(super) fn fill(
         &self,
         locked: &mut Locked<'_, S>,
@@ -229,7 +229,7 @@ impl<S: System> Space<S> {
 
     /// Counts `new`, with `attributes`, at `range` in the place of `before`, and adds the flags
     /// that the space gives new mappings. The last step that can fail.
-    #[inline(always)]
+    #[inline]
     fn admit(
         &self,
         held: &impl Holding,

@@ -43,7 +43,7 @@ impl<S: System> Space<S> {
 
     /// The end of the stack that something at `range` would be too close to, if there is one: the
     /// next mapping above it, less than [`GUARD`] away.
-    #[inline(always)]
+    #[inline]
     pub(super) fn stack_above(&self, range: VaRange) -> Option<usize> {
         if range.end < self.written.limits.end_of_stacks() {
             self.near_stack_above(range)

@@ -24,7 +24,7 @@ pub(super) enum Touch {
 impl<S: System> Space<S> {
     /// Maps a page of zeroes at `page`, in `place`, which is of level 0, if the fault needs only
     /// that.
-    #[inline(always)]
+    #[inline]
     pub(super) fn touch(&self, fault: PageFault, place: Place<'_, S>, page: VaRange) -> Touch {
         debug_assert_eq!(place.level, 0, "only small slots have pages");
         let may_be_one = !fault.present && self.vm.has_short_paths();
@@ -47,7 +47,7 @@ impl<S: System> Space<S> {
     }
 
     /// The rights of private anonymous memory that is mapped page by page and allows the access.
-    #[inline(always)]
+    #[inline]
     fn plain_rights(&self, mapped: &Mapped<'_, S>, access: Access) -> Option<Prot> {
         let prot = mapped.flags.prot();
         let is_plain = mapped.attachment.is_none() && !self.vm.superpages().wanted(mapped.flags);

@@ -48,7 +48,7 @@ impl<S: System> Space<S> {
 
     /// Unmaps `range`; `place` was found at its start. Its addresses are used again first, and
     /// tables that are not needed are freed.
-    #[inline(always)]
+    #[inline(always)] // a call here shows in tests/costs.rs
     pub(super) fn give_back<'a>(
         &'a self,
         place: Place<'a, S>,
@@ -62,7 +62,7 @@ impl<S: System> Space<S> {
 
     /// Removes all mappings in `range`, for which `place` was found at the start. Returns what that
     /// leaves.
-    #[inline(always)]
+    #[inline(always)] // a call here shows in tests/costs.rs
     pub(super) fn clear<'a>(
         &'a self,
         place: Place<'a, S>,
@@ -188,7 +188,7 @@ pub(super) struct Unmapping<'a, S: System> {
 impl<'a, S: System> Unmapping<'a, S> {
     /// An unmapping that has locked nothing yet; [`Unmapping::lock`] is a step of its own for
     /// speed, as [`Removal::lock`] is.
-    #[inline(always)]
+    #[inline(always)] // a call here shows in tests/costs.rs
     pub(super) fn new(space: &'a Space<S>) -> Self {
         Unmapping {
             space,
@@ -201,7 +201,7 @@ impl<'a, S: System> Unmapping<'a, S> {
     /// Locks `range`, for which `place` was found at the start, and gets all that is needed to
     /// change the mappings there. After an error the caller drops it.
     #[track_caller]
-    #[inline(always)]
+    #[inline(always)] // a call here shows in tests/costs.rs
     pub(super) fn lock(&mut self, place: Place<'a, S>, range: VaRange) -> Result<(), Error> {
         self.removal.lock(place, range)?;
         let Some(part) = self.removal.locked.only(range) else {
@@ -228,7 +228,7 @@ impl<'a, S: System> Unmapping<'a, S> {
     }
 
     /// Counts the removal of the mappings against the space's limits.
-    #[inline(always)]
+    #[inline(always)] // a call here shows in tests/costs.rs
     pub(super) fn count(&self) -> Result<(), Error> {
         debug_assert!(
             self.usage.charged <= self.usage.mapped,
@@ -240,7 +240,7 @@ impl<'a, S: System> Unmapping<'a, S> {
     }
 
     /// Removes the pages. When it returns, no CPU can reach them.
-    #[inline(always)]
+    #[inline(always)] // a call here shows in tests/costs.rs
     pub(super) fn take_pages(&mut self) {
         if self.removal.has_pages() {
             self.take_some_pages();
@@ -257,7 +257,7 @@ impl<'a, S: System> Unmapping<'a, S> {
 
     /// Sets a mapping with `attributes`, or none, in the place of the mappings. Returns what that
     /// leaves.
-    #[inline(always)]
+    #[inline(always)] // a call here shows in tests/costs.rs
     pub(super) fn set(&mut self, attributes: Option<Attributes<S>>) -> Left {
         let locked = &mut self.removal.locked;
         match locked.only(locked.range()) {
@@ -267,7 +267,7 @@ impl<'a, S: System> Unmapping<'a, S> {
     }
 
     /// Releases the slots, and gives back what the mappings have reserved.
-    #[inline(always)]
+    #[inline(always)] // a call here shows in tests/costs.rs
     pub(super) fn release(&mut self) {
         self.removal.release();
         self.space.vm.uncommit(self.usage.charged);
@@ -279,7 +279,7 @@ impl<'a, S: System> Unmapping<'a, S> {
 
 /// Gets what is needed to change the mappings in `part`, whose attachments are kept in `kept`; adds
 /// their usage to `usage`.
-#[inline(always)]
+#[inline(always)] // a call here shows in tests/costs.rs
 fn prepare<S: System>(
     mut part: Part<'_, S>,
     usage: &mut Usage,
@@ -291,7 +291,7 @@ fn prepare<S: System>(
 
 /// Sets a mapping with `attributes`, or none, in the place of all of `part`. Returns what that
 /// leaves.
-#[inline(always)]
+#[inline(always)] // a call here shows in tests/costs.rs
 fn set<S: System>(mut part: Part<'_, S>, attributes: Option<Attributes<S>>) -> Left {
     part.set(attributes);
     if part.is_empty() && part.leaf().get().is_some() {
@@ -310,7 +310,7 @@ fn set_several<S: System>(locked: &mut Locked<'_, S>, attributes: Option<Attribu
 
 /// Keeps the attachments of `part` in `kept`, as far as there is room for them, and adds its usage
 /// to `usage`; an error if room was missing.
-#[inline(always)]
+#[inline(always)] // a call here shows in tests/costs.rs
 fn keep_attachments<S: System>(
     part: &Part<'_, S>,
     usage: &mut Usage,

@@ -71,7 +71,7 @@ impl<M: Platform> SwapSpace<M> {
     }
 
     /// Takes `count` neighbouring slots, or fewer but at least one, and sets their words.
-    #[inline(always)]
+    #[inline]
     fn take(&self, count: usize, word: impl Fn(usize) -> Word) -> Option<Range<u32>> {
         if count == 0 {
             return Some(0..0);
@@ -90,7 +90,7 @@ impl<M: Platform> SwapSpace<M> {
     }
 
     /// Takes a whole run from the CPU's region, or from one of the next.
-    #[inline(always)]
+    #[inline]
     fn carve(&self, count: usize, word: &impl Fn(usize) -> Word) -> Option<Range<u32>> {
         let pin = M::pin();
         let own = self.own.get(&pin);

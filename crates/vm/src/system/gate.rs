@@ -156,7 +156,7 @@ impl<M: Machine> Part<M> for NoGate {
         Ok(NoGate)
     }
 
-    #[inline(always)]
+    #[inline]
     fn is_silent(&self) -> bool {
         true
     }

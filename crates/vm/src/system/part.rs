@@ -35,7 +35,7 @@ pub trait Part<M: Machine>: Sized + Send + Sync + 'static {
     /// Returns true if the part need not be told of operations on memory that only their task
     /// knows; never changes. Where all parts are silent, the first touch of private memory and the
     /// end of a page with one mapping and no holder take short paths.
-    #[inline(always)]
+    #[inline]
     fn is_silent(&self) -> bool {
         false
     }

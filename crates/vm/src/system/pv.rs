@@ -53,7 +53,7 @@ impl<M: Machine> Part<M> for PvBytes {
         Ok(PvBytes)
     }
 
-    #[inline(always)]
+    #[inline]
     fn is_silent(&self) -> bool {
         true
     }
@@ -63,17 +63,17 @@ impl<M: Machine> Part<M> for PvBytes {
 unsafe impl<M: Machine> PvLocking<M> for PvBytes {
     type Held<'a> = PvByteHeld<'a, M>;
 
-    #[inline(always)]
+    #[inline]
     fn is_per_block(&self) -> bool {
         false
     }
 
-    #[inline(always)]
+    #[inline]
     fn is_same(&self, one: Frame, other: Frame) -> bool {
         one == other
     }
 
-    #[inline(always)]
+    #[inline]
     #[track_caller]
     fn lock<'a>(&'a self, _frame: Frame, own: &'a PvLock<M>) -> PvByteHeld<'a, M> {
         PvByteHeld {
@@ -82,7 +82,7 @@ unsafe impl<M: Machine> PvLocking<M> for PvBytes {
         }
     }
 
-    #[inline(always)]
+    #[inline]
     #[track_caller]
     fn try_lock<'a>(&'a self, _frame: Frame, own: &'a PvLock<M>) -> Option<PvByteHeld<'a, M>> {
         let held = Some(own.try_lock()?);
@@ -96,7 +96,7 @@ unsafe impl<M: Machine> PvLocking<M> for PvBytes {
 }
 
 impl<M: Machine> Drop for PvByteHeld<'_, M> {
-    #[inline(always)]
+    #[inline]
     fn drop(&mut self) {
         if let Some(held) = self.held.take() {
             // SAFETY: from the acquisition when this was made, and given back once.

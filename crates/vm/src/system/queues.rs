@@ -59,7 +59,7 @@ impl<M: Machine> Part<M> for NoQueues {
         Ok(NoQueues)
     }
 
-    #[inline(always)]
+    #[inline]
     fn is_silent(&self) -> bool {
         true
     }

@@ -13,13 +13,13 @@ impl<G> Seldom<G> {
     pub const NONE: Self = Seldom(ManuallyDrop::new(None));
 
     /// A guard.
-    #[inline(always)]
+    #[inline]
     pub fn some(guard: G) -> Self {
         Seldom(ManuallyDrop::new(Some(guard)))
     }
 
     /// Drops the guard, if there is one.
-    #[inline(always)]
+    #[inline]
     pub fn end(&mut self) {
         if self.0.is_some() {
             self.end_one();
@@ -33,7 +33,7 @@ impl<G> Seldom<G> {
 }
 
 impl<G> Default for Seldom<G> {
-    #[inline(always)]
+    #[inline]
     fn default() -> Self {
         Self::NONE
     }
@@ -42,21 +42,21 @@ impl<G> Default for Seldom<G> {
 impl<G> Deref for Seldom<G> {
     type Target = Option<G>;
 
-    #[inline(always)]
+    #[inline]
     fn deref(&self) -> &Option<G> {
         &self.0
     }
 }
 
 impl<G> DerefMut for Seldom<G> {
-    #[inline(always)]
+    #[inline]
     fn deref_mut(&mut self) -> &mut Option<G> {
         &mut self.0
     }
 }
 
 impl<G> Drop for Seldom<G> {
-    #[inline(always)]
+    #[inline]
     fn drop(&mut self) {
         self.end();
     }

@@ -109,7 +109,7 @@ impl<S: System> Extents<S> {
     }
 
     /// Splits the extents that reach over the ends of `range`; returns the indices of those in it.
-    #[inline(always)]
+    #[inline(always)] // a call here shows in tests/costs.rs
     pub(super) fn isolate(&mut self, range: VaRange) -> (usize, usize) {
         let mut first = self.first_ending_after(range.start);
         first += usize::from(self.split(first, range.start));
@@ -150,7 +150,7 @@ impl<S: System> Extents<S> {
     }
 
     /// Joins neighbours among the extents `first .. last` and the next one on each side.
-    #[inline(always)]
+    #[inline(always)] // a call here shows in tests/costs.rs
     pub(super) fn join(&mut self, first: usize, last: usize) {
         // From the right, so that indices to the left stay.
         let mut right = last.min(self.sorted.len().saturating_sub(1));

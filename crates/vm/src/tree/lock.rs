@@ -83,7 +83,7 @@ impl<'a, S: System> Lock<'a, S> {
     ///
     /// An error (no memory for a node) leaves nothing locked and nothing changed.
     #[track_caller]
-    #[inline(always)]
+    #[inline(always)] // a call here shows in tests/costs.rs
     pub(crate) fn lock(self) -> Result<Locked<'a, S>, Error> {
         let mut locked = Locked::none(self.tree);
         locked.lock(self)?;

@@ -117,7 +117,7 @@ impl<'a, S: System> Locked<'a, S> {
     ///
     /// Most ranges lie in one slot that need not be subdivided.
     #[track_caller]
-    #[inline(always)]
+    #[inline(always)] // a call here shows in tests/costs.rs
     pub(crate) fn lock(&mut self, wanted: Lock<'a, S>) -> Result<(), Error> {
         let Lock { place, range, .. } = wanted;
         debug_assert!(self.first.is_none(), "something is locked already");

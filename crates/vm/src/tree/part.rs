@@ -33,7 +33,7 @@ impl<'a, S: System> Part<'a, S> {
     }
 
     /// Asserts the invariants of a part.
-    #[inline(always)]
+    #[inline(always)] // a call here shows in tests/costs.rs
     fn check(&self) {
         debug_assert!(self.range.start < self.range.end, "a part without a page");
         debug_assert!(
@@ -174,7 +174,7 @@ impl<'a, S: System> Part<'a, S> {
     }
 
     /// The mappings in the range, cut to it, in order. Nothing changes them meanwhile.
-    #[inline(always)]
+    #[inline(always)] // a call here shows in tests/costs.rs
     fn mappings(&self) -> impl Iterator<Item = Mapped<'_, S>> {
         let range = self.range;
         // SAFETY: the slot's lock is held, and nothing writes while the result lives,
@@ -199,7 +199,7 @@ impl<'a, S: System> Part<'a, S> {
     }
 
     /// Calls `visit` with each mapping in the range, cut to it, in order.
-    #[inline(always)]
+    #[inline(always)] // a call here shows in tests/costs.rs
     pub(crate) fn for_each(&self, mut visit: impl FnMut(Mapped<'_, S>)) {
         for mapped in self.mappings() {
             visit(mapped);
@@ -326,7 +326,7 @@ impl<'a, S: System> Part<'a, S> {
 
     /// Sets a mapping with these attributes, or none, in the place of all mappings in the range.
     /// There must be room.
-    #[inline(always)]
+    #[inline(always)] // a call here shows in tests/costs.rs
     pub(crate) fn set(&mut self, attributes: Option<Attributes<S>>) {
         if self.is_all() {
             self.become_uniform(attributes)
@@ -399,7 +399,7 @@ impl<'a, S: System> Part<'a, S> {
         }
     }
 
-    #[inline(always)]
+    #[inline(always)] // a call here shows in tests/costs.rs
     fn become_parts(&mut self) -> &mut Extents<S> {
         debug_assert_eq!(self.place.level, 0, "only small slots are mapped in parts");
         machine::invariant!(
@@ -448,7 +448,7 @@ impl<'a, S: System> Part<'a, S> {
         self.become_uniform(one.map(|extent| extent.attributes));
     }
 
-    #[inline(always)]
+    #[inline(always)] // a call here shows in tests/costs.rs
     fn become_uniform(&mut self, attributes: Option<Attributes<S>>) {
         machine::invariant!(
             S::Machine: attributes.is_some()

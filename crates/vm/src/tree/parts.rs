@@ -48,7 +48,7 @@ impl<'a, S: System> Parts<'a, S> {
 
     /// Calls `visit` with each part, up to the first error. For short paths: most ranges have one
     /// part, so the code for the first stands by itself.
-    #[inline(always)]
+    #[inline(always)] // a call here shows in tests/costs.rs
     pub(crate) fn try_each<E>(
         mut self,
         mut visit: impl FnMut(Part<'a, S>) -> Result<(), E>,
@@ -78,7 +78,7 @@ impl<'a, S: System> Parts<'a, S> {
     }
 
     /// Calls `visit` with each part. For short paths: the code for the first stands by itself.
-    #[inline(always)]
+    #[inline(always)] // a call here shows in tests/costs.rs
     pub(crate) fn each(self, mut visit: impl FnMut(Part<'a, S>)) {
         let Ok(()) = self.try_each(|part| {
             visit(part);
@@ -112,7 +112,7 @@ impl<'a, S: System> Parts<'a, S> {
 impl<'a, S: System> Iterator for Parts<'a, S> {
     type Item = Part<'a, S>;
 
-    #[inline(always)]
+    #[inline(always)] // a call here shows in tests/costs.rs
     fn next(&mut self) -> Option<Part<'a, S>> {
         match self.first.take() {
             Some(first) => Some(Part::beginning(first, self.range)),

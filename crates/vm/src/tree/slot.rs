@@ -95,7 +95,7 @@ impl<S: System> Inside<S> {
     }
 
     /// Sets the attributes of the whole slot, or none.
-    #[inline(always)]
+    #[inline(always)] // a call here shows in tests/costs.rs
     pub(super) fn set_whole(&mut self, attributes: Option<Attributes<S>>) {
         let attributes = attributes.unwrap_or(Attributes::private(Flags::NONE));
         self.flags = attributes.flags;
@@ -238,7 +238,7 @@ impl<S: System> Slot<S> {
         self.store_byte(mask, bits);
     }
 
-    #[inline(always)]
+    #[inline(always)] // a call here shows in tests/costs.rs
     fn store_byte(&self, mask: u8, bits: u8) {
         debug_assert!(bits & !mask == 0, "bits that are not to be set");
         let rest = self.state.load(Ordering::Relaxed) & !mask;
@@ -511,7 +511,7 @@ impl<S: System> Slot<S> {
 }
 
 /// The bits of a slot that is mapped with these attributes from end to end, or not at all.
-#[inline(always)]
+#[inline(always)] // a call here shows in tests/costs.rs
 fn uniform<S: System>(attributes: Option<&Attributes<S>>) -> u8 {
     match attributes {
         None => State::Empty as u8,

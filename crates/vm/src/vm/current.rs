@@ -25,7 +25,7 @@ impl<M: Machine> CurrentSpaces<M> {
     }
 
     /// Returns true if the calling CPU translates for the space with `tag`.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn has(&self, cpu: usize, tag: Asid) -> bool {
         // Relaxed: it is the only writer.
         self.0[cpu].load(Ordering::Relaxed) == u64::from(tag.0)

@@ -235,7 +235,7 @@ impl<S: System> Vm<S> {
 
     /// Returns true if no part must be told of a first touch, or of the end of a page that no
     /// other task can look for: [`Part::is_silent`].
-    #[inline(always)]
+    #[inline]
     pub(crate) fn has_short_paths(&self) -> bool {
         self.has_short_paths
     }

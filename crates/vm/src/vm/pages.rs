@@ -97,7 +97,7 @@ impl<S: System> Vm<S> {
     }
 
     /// Takes a frame for a page that begins later.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn allocate_for_page(&self, content: Content) -> Result<Frame, Error> {
         self.allocate_for(Purpose::Page, content)
     }
@@ -108,7 +108,7 @@ impl<S: System> Vm<S> {
         self.allocate_for(Purpose::Own, content)
     }
 
-    #[inline(always)]
+    #[inline(always)] // a call here shows in tests/costs.rs
     fn allocate_for(&self, purpose: Purpose, content: Content) -> Result<Frame, Error> {
         let _free = self.queues.take(purpose);
         let frame = self.frames.allocate(&self.machine, content);

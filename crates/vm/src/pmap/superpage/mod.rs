@@ -92,7 +92,7 @@ impl<S: System> Pmap<S> {
     }
 
     /// The bits of the entry at the start of `part`, to be decoded: 0 where there is no table.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn bits_at(&self, part: &Part<'_, S>) -> u64 {
         let Some(leaf) = part.leaf().get() else {
             return 0;
