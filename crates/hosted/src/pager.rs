@@ -90,10 +90,11 @@ impl Pager<Hosted> for FilePager {
         };
         let offset = offset(first, bytes).ok_or(PagerError { errno: libc::EFBIG })?;
         let written = transfer(machine, frames, bytes, offset, write)?;
-        match written == bytes {
-            true => Ok(()),
+        if written == bytes {
+            Ok(())
+        } else {
             // The host took nothing and did not say why.
-            false => Err(PagerError { errno: libc::EIO }),
+            Err(PagerError { errno: libc::EIO })
         }
     }
 }

@@ -213,10 +213,11 @@ impl New {
         let (mut all, mut first, mut grows) = (Vec::new(), from, false);
         for (at, (last, child)) in entries.into_iter().enumerate() {
             let is_concerned = first <= self.last && self.first <= last;
-            let new = match is_concerned {
+            let new = if is_concerned {
                 // SAFETY: a child of a node in the tree.
-                true => unsafe { self.replace::<M>(child, (first, last), gone) },
-                false => None,
+                unsafe { self.replace::<M>(child, (first, last), gone) }
+            } else {
+                None
             };
             match new.as_deref() {
                 // Release: pairs with the acquire in `Maple::find`.

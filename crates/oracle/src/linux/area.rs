@@ -80,19 +80,21 @@ impl Slot {
 
     /// Waits for the answer, for at most `patience`. Called by the driver.
     pub fn answer(&self, patience: Duration) -> Option<Reply> {
-        match self.becomes(DONE, patience) {
+        if self.becomes(DONE, patience) {
             // SAFETY: DONE was acquired, so the driver owns the slot, and the reply is written.
-            true => Some(unsafe { *self.reply.get() }),
-            false => None,
+            Some(unsafe { *self.reply.get() })
+        } else {
+            None
         }
     }
 
     /// Waits for the next command, for at most `patience`. Called by the process.
     pub fn asked(&self, patience: Duration) -> Option<Command> {
-        match self.becomes(ASKED, patience) {
+        if self.becomes(ASKED, patience) {
             // SAFETY: ASKED was acquired, so the process owns the slot, and the command is written.
-            true => Some(unsafe { *self.command.get() }),
-            false => None,
+            Some(unsafe { *self.command.get() })
+        } else {
+            None
         }
     }
 

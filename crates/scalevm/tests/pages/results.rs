@@ -219,9 +219,10 @@ fn commit() -> String {
         "crates",
         "Cargo.lock",
     ]);
-    match changed.is_empty() {
-        true => commit,
-        false => format!("{commit} with changes"),
+    if changed.is_empty() {
+        commit
+    } else {
+        format!("{commit} with changes")
     }
 }
 

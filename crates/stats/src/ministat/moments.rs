@@ -41,12 +41,11 @@ pub fn mean(points: &[f64]) -> f64 {
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &value| {
             (low.min(value), high.max(value))
         });
-    match points.is_empty() {
-        true => f64::NAN,
-        // Rounding may bring the mean of equal numbers beyond them, and the largest is near
-        // infinity.
-        false => (mean * scale).clamp(low, high),
+    if points.is_empty() {
+        return f64::NAN;
     }
+    // Rounding may bring the mean of equal numbers beyond them, and the largest is near infinity.
+    (mean * scale).clamp(low, high)
 }
 
 /// The unbiased variance; infinite if it is above the largest number, though the deviation may be

@@ -217,11 +217,12 @@ impl<M: Machine, const LOOKS: u32, const TRIES: u32, const LOOPS: usize>
             } else {
                 0
             };
-            let (new, order) = match is_free {
+            let (new, order) = if is_free {
                 // Acquire: pairs with the releases of the readers and the writer before.
-                true => (me::<M>() | word & WAITERS, Ordering::Acquire),
+                (me::<M>() | word & WAITERS, Ordering::Acquire)
+            } else {
                 // Relaxed: as in `sleep_to_read`.
-                false => (word & !ours | WRITE_WAITERS, Ordering::Relaxed),
+                (word & !ours | WRITE_WAITERS, Ordering::Relaxed)
             };
             match self.exchange(word, new, order) {
                 Ok(()) if is_free => return true,
@@ -351,10 +352,11 @@ unsafe impl<M: Machine, const LOOKS: u32, const TRIES: u32, const LOOPS: usize> 
         let mut word = self.load();
         loop {
             let is_last = readers(word) == 1;
-            let left = match is_last && word & WAITERS != 0 {
-                true => self.free_and_wake(word, |word| readers(word) == 1 && word & READ != 0),
+            let left = if is_last && word & WAITERS != 0 {
+                self.free_and_wake(word, |word| readers(word) == 1 && word & READ != 0)
+            } else {
                 // Release: pairs with the acquire of the next writer.
-                false => self.exchange(word, word - READER, Ordering::Release),
+                self.exchange(word, word - READER, Ordering::Release)
             };
             match left {
                 Ok(()) => return,

@@ -215,10 +215,11 @@ impl<S: System> Vm<S> {
     /// # Safety
     /// `members` are its members, as [`Vm::members_of`] says.
     pub(super) unsafe fn count_of(&self, pv: Pv, members: &Members<'_, S::Machine>) -> usize {
-        match members.are_kin() {
+        if members.are_kin() {
             // SAFETY: the caller holds the PV lock.
-            true => unsafe { pv.count(self.machine()) }.into(),
-            false => members.count(),
+            unsafe { pv.count(self.machine()) }.into()
+        } else {
+            members.count()
         }
     }
 

@@ -23,12 +23,13 @@ pub fn choose(threads: bool) {
 /// `function` may be called with `argument` in that task.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn new_task(function: Function, argument: *mut c_void) {
-    let started = match THREADS.load(Relaxed) {
-        true => threads::spawn_beside(function, argument),
+    let started = if THREADS.load(Relaxed) {
+        threads::spawn_beside(function, argument)
+    } else {
         // SAFETY: the caller's promise.
-        false => fork(|| unsafe {
+        fork(|| unsafe {
             function(argument);
-        }),
+        })
     };
     if let Err(error) = started {
         say(format_args!("new_task: {error}"));

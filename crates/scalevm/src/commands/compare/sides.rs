@@ -59,9 +59,10 @@ impl Sides {
     pub fn new(args: &CompareArgs, names: &[String]) -> Result<Self, Failure> {
         let common = args.measuring.common();
         let places = names.iter().map(|name| place(args, &common, name));
-        let places: Vec<Placement> = match args.command {
-            true => Vec::new(),
-            false => places.collect::<Result<_, _>>()?,
+        let places: Vec<Placement> = if args.command {
+            Vec::new()
+        } else {
+            places.collect::<Result<_, _>>()?
         };
         let on_sim = |place: &Placement| place.0 == On::Sim;
         commands::simulated_only(common.simulated(), places.iter().any(on_sim))?;
