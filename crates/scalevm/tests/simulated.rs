@@ -194,7 +194,7 @@ fn what_a_simulated_machine_cannot_do_is_refused_in_one_line() {
         ("run mmap1 --on hosted --place spread", "--on sim"),
         ("run mmap1 --on hosted --disturb", "--on sim"),
         ("run mmap1 --machine freebsd-96 --place there", "spread"),
-        ("run mmap1 --machine freebsd-96 --alone 0", "a second"),
+        ("run mmap1 --machine freebsd-96 --alone 0", "per second"),
         (
             "run mmap1 --machine freebsd-96 --alone 1e9 --duration 0.001",
             "does not reach",
