@@ -29,30 +29,17 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use support::command::{scalevm, text};
 use support::scratch::Scratch;
-
-/// Where the project lies.
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
+use support::tree::{files, root};
 
 /// The pages at the top, and all of `docs`.
 fn pages() -> Vec<PathBuf> {
     let top = ["README.md", "ARCHITECTURE.md", "CAVEATS.md", "CHANGELOG.md"];
     let mut pages = Vec::from(top.map(|page| root().join(page)));
-    let mut folders = vec![root().join("docs")];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).expect("a folder") {
-            let path = entry.expect("an entry").path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|end| end == "md") {
-                pages.push(path);
-            }
-        }
-    }
+    let docs = files(&root().join("docs")).into_iter();
+    pages.extend(docs.filter(|path| path.extension().is_some_and(|end| end == "md")));
     pages.sort();
     pages
 }

@@ -4,9 +4,10 @@
 //! that a module adds to a type of another one (`impl Vm` in `reclaim`, say), which no path shows.
 //! Unit tests, and the crate's root, may use anything.
 
+use super::support::tree::{files, root};
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::PathBuf;
 
 /// A crate whose modules are layers.
 struct Layered {
@@ -238,29 +239,19 @@ fn word(text: &str) -> &str {
 impl Layered {
     /// All sources but the crate's root and unit tests.
     fn read(&self) -> Vec<Source> {
-        let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let root = repository.join(self.sources);
-        let mut found = Vec::new();
-        let mut folders = vec![root.clone()];
-        while let Some(folder) = folders.pop() {
-            for entry in fs::read_dir(folder).expect("a folder of sources") {
-                let path = entry.expect("an entry").path();
-                let name = path.strip_prefix(&root).expect("in the root");
-                let name = name.to_str().expect("a plain name").to_owned();
-                let is_test = ["/tests.rs", "/model.rs"]
-                    .iter()
-                    .any(|it| name.ends_with(it));
-                if path.is_dir() {
-                    if !name.ends_with("/tests") {
-                        folders.push(path);
-                    }
-                } else if !is_test && name != "lib.rs" && name != "main.rs" {
-                    let text = fs::read_to_string(&path).expect("a source");
-                    found.push(Source::new(&name, &text));
-                }
+        let root = root().join(self.sources);
+        let source = |path: PathBuf| {
+            let name = path.strip_prefix(&root).expect("in the root");
+            let name = name.to_str().expect("a plain name");
+            let ends = ["/tests.rs", "/model.rs"];
+            let is_test = name.contains("/tests/") || ends.iter().any(|it| name.ends_with(it));
+            if is_test || name == "lib.rs" || name == "main.rs" {
+                return None;
             }
-        }
-        found
+            let text = fs::read_to_string(&path).expect("a source");
+            Some(Source::new(name, &text))
+        };
+        files(&root).into_iter().filter_map(source).collect()
     }
 
     /// Uses from below, as `user -> used`, with the method if it is one.

@@ -3,8 +3,8 @@
 //! Prose is every line of a Rust source or a page, without code in backticks or in blocks of
 //! Markdown. Single words are looked for in comments only, as code may use them as names.
 
+use super::support::tree::{files, root};
 use std::fs;
-use std::path::{Path, PathBuf};
 
 /// Phrases that prose does not have, and what says the same.
 const PHRASES: &[(&str, &str)] = &[
@@ -54,30 +54,6 @@ const COMMAND: &str = "crates/scalevm/src/";
 
 /// Columns of a line of Rust.
 const WIDEST: usize = 100;
-
-/// Where the project lies.
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-/// The Rust sources and pages below `folder`, without what builds leave.
-fn sources(folder: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(folder).expect("a folder") {
-        let path = entry.expect("an entry").path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let is_built = name == "target" || name == "book";
-        if name.starts_with('.') || is_built || path.is_symlink() {
-            continue;
-        }
-        if path.is_dir() {
-            found.extend(sources(&path));
-        } else if name.ends_with(".rs") || name.ends_with(".md") {
-            found.push(path);
-        }
-    }
-    found
-}
 
 /// Lines without code: those of Markdown's blocks are empty, and code in backticks is gone.
 fn without_code(path: &str, text: &str) -> Vec<String> {
@@ -204,11 +180,12 @@ fn sources_are_plain_english_in_short_lines() {
     let root = root();
     let mut wrong = Vec::new();
     let mut seen = 0;
-    for path in sources(&root) {
+    for path in files(&root) {
         let name = path.strip_prefix(&root).expect("in the root");
         let name = name.to_str().expect("a plain name");
+        let is_read = name.ends_with(".rs") || name.ends_with(".md");
         // This file has the phrases.
-        if !name.ends_with("sources/words.rs") {
+        if is_read && !name.ends_with("sources/words.rs") {
             let text = fs::read_to_string(&path).expect("a source");
             wrong.extend(violations(name, &text));
             seen += 1;
