@@ -25,15 +25,8 @@ pub struct Usage {
     kernel_samples: AtomicU64,
     faults: AtomicU64,
     sleeps: AtomicU64,
-    /// The time in user mode and in the kernel that a caller was told last, in nanoseconds.
-    told: Lock<Split>,
-}
-
-/// A thread's time on CPUs, in nanoseconds.
-#[derive(Clone, Copy, Default)]
-struct Split {
-    user: u64,
-    kernel: u64,
+    /// What a caller was told last.
+    told: Lock<Used>,
 }
 
 /// Resources used.
@@ -96,16 +89,18 @@ impl Usage {
         add(&self.kernel_samples, 1);
     }
 
-    /// The resources used so far. No part is less than at an earlier call.
+    /// The resources used so far. No time is less than at an earlier call: if a new sample would
+    /// shrink one, it stays, and the other has the rest.
     pub fn used(&self) -> Used {
         let mut told = self.told.lock();
-        *told = told.up_to(self.time(), self.in_kernel());
-        Used {
-            user: told.user,
-            kernel: told.kernel,
-            faults: self.faults.load(Ordering::Relaxed),
-            sleeps: self.sleeps.load(Ordering::Relaxed),
+        let time = self.time();
+        if time >= told.time() {
+            told.kernel = self.in_kernel(time).clamp(told.kernel, time - told.user);
+            told.user = time - told.kernel;
         }
+        told.faults = self.faults.load(Ordering::Relaxed);
+        told.sleeps = self.sleeps.load(Ordering::Relaxed);
+        *told
     }
 
     /// The time on CPUs, in nanoseconds. It can be too short while the thread returns to its CPU.
@@ -119,31 +114,12 @@ impl Usage {
         metal::nanoseconds(end.saturating_sub(away))
     }
 
-    /// The kernel's part of all samples. A thread that was never found in the kernel has not been
-    /// in it for long.
-    fn in_kernel(&self) -> (u64, u64) {
+    /// The part of `time` in the kernel, by the samples. A thread that was never found in the
+    /// kernel has not been in it for long.
+    fn in_kernel(&self, time: u64) -> u64 {
         let kernel = self.kernel_samples.load(Ordering::Relaxed);
         let user = self.user_samples.load(Ordering::Relaxed);
-        (kernel, (user + kernel).max(1))
-    }
-}
-
-impl Split {
-    /// The split of a longer time, in which the kernel had a part of the samples. If one share
-    /// would shrink, it stays, and the other has the rest.
-    fn up_to(self, time: u64, (kernel, samples): (u64, u64)) -> Split {
-        let Some(most) = time.checked_sub(self.user) else {
-            return self;
-        };
-        if most < self.kernel {
-            return self;
-        }
-        let part = u128::from(time) * u128::from(kernel) / u128::from(samples);
-        let kernel = (part as u64).clamp(self.kernel, most);
-        Split {
-            user: time - kernel,
-            kernel,
-        }
+        (u128::from(kernel) * u128::from(time) / u128::from(user + kernel).max(1)) as u64
     }
 }
 
