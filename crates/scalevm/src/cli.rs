@@ -11,7 +11,6 @@ mod host;
 mod kernel;
 mod latency;
 mod locks;
-pub mod manual;
 mod predict;
 mod profile;
 mod reproduce;
@@ -46,18 +45,27 @@ use clap::{Args, Parser, Subcommand};
 use std::time::Duration;
 use workloads::Workload;
 
-const EXIT_CODES: &str = "\
+/// The end of `scalevm --help`.
+const END: &str = "\
+Examples:
+  Tell the story of mmap1, and leave a page:
+    scalevm
+  See how a workload scales here:
+    scalevm sweep mmap1 --threads
+  See why it does not scale:
+    scalevm profile mmap1 --threads -t 4
+
 Exit codes:
   0    done; compare: B is the same or better
   1    compare: B is slower; check: something is broken; reproduce, predict: a figure misses
-  2    bad usage or input
+  2    bad usage or input, or output that cannot be written
   3    compare: inconclusive; doctor: figures from here would be doubtful
   4    a task or the target failed
   130  interrupted; finished results are kept";
 
 /// Why does a memory operation not scale, and did the change fix it?
 #[derive(Parser)]
-#[command(name = "scalevm", version, after_help = EXIT_CODES)]
+#[command(name = "scalevm", version, after_long_help = END)]
 pub struct Cli {
     /// The command to run [default: tell the story of mmap1]
     #[command(subcommand)]
@@ -123,6 +131,12 @@ pub enum Command {
 
 /// `list`.
 #[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  All names, for a script:
+    scalevm list --json
+
+Exit codes: 0 done, 2 bad usage.")]
 pub struct ListArgs {
     /// Print one JSON object per line
     #[arg(long)]
@@ -131,6 +145,16 @@ pub struct ListArgs {
 
 /// `run`.
 #[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  As will-it-scale's mmap1_threads:
+    scalevm run mmap1 -t 4 --threads
+  A workload of your own:
+    scalevm run ./mine.c -t 2
+  On a simulated machine of 96 CPUs, and keep it:
+    scalevm run mmap1 -t 96 --machine freebsd-96 --vm freebsd-di --store results
+
+Exit codes: 0 done, 2 bad usage or input, 4 a task failed, 130 interrupted.")]
 pub struct RunArgs {
     /// The workload.
     #[command(flatten)]
@@ -157,6 +181,14 @@ pub struct RunArgs {
 
 /// `sweep`.
 #[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  The kernel of this computer:
+    scalevm sweep page_fault1 --threads --json
+  Two builds of scalevm's own VM on a simulated machine:
+    scalevm sweep mmap1 --machine freebsd-96 --vm freebsd-di,scalevm
+
+Exit codes: 0 done, 2 bad usage or input, 4 a task failed, 130 interrupted.")]
 pub struct SweepArgs {
     /// The workload.
     #[command(flatten)]

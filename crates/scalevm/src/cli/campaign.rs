@@ -26,10 +26,22 @@ docs/campaigns.md shows a whole campaign.";
 
 /// `campaign`.
 #[derive(Subcommand)]
+#[command(after_long_help = "\
+Examples:
+  All points of a plan, here:
+    scalevm campaign run plan.toml
+
+Exit codes: 2 bad usage; otherwise those of `campaign run` and `campaign collect`.")]
 pub enum CampaignCommand {
     /// Run the points that have no result; collect the results once all points have one
     Run(CampaignRunArgs),
     /// Write all results into one file, in the order of the plan
+    #[command(after_long_help = "\
+Examples:
+  All results as one file:
+    scalevm campaign collect plan.toml -o all.jsonl
+
+Exit codes: 0 done, 1 something is broken or misses in one of the points, 2 bad usage or input.")]
     Collect(CampaignArgs),
 }
 
@@ -49,6 +61,17 @@ pub struct CampaignArgs {
 
 /// `campaign run`.
 #[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  The state of a campaign:
+    scalevm campaign run plan.toml --list
+  The second of eight parts:
+    scalevm campaign run plan.toml --shard 2/8
+  An array job of Slurm, each task at most an hour:
+    scalevm campaign run plan.toml --engine slurm -- --time=60
+
+Exit codes: 0 done, 1 something is broken or misses in one of the points, 2 bad usage or input,
+4 a point or the engine failed, 130 interrupted (finished results are kept).")]
 pub struct CampaignRunArgs {
     /// The plan.
     #[command(flatten)]

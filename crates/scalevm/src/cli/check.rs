@@ -15,8 +15,7 @@ Search for schedules that break locks, epochs or the VM
 Each scenario runs on small simulated machines of random shapes with random delays, once for each
 seed. The checks run all the time: mutual exclusion, exact limits, sections and callbacks of
 epochs, contents of memory, use of translations after their frames were freed, owners of frames,
-lost wake-ups and other deadlocks, livelocks. The same seed gives the same run. Exit code 1 if
-something fails, or a planted bug is not found.";
+lost wake-ups and other deadlocks, livelocks. The same seed gives the same run.";
 
 /// The beginning of `check conflicts --help`.
 const CONFLICTS_ABOUT: &str = "\
@@ -25,8 +24,7 @@ Find cache lines that operations share although they commute
 Two CPUs of a simulated machine perform one operation each, after a warm-up: on separate memory, or
 on the same pages of a file, in two processes; or tasks of two sockets sleep and wake other tasks of
 their own socket, under the preset's scheduler. A conflict is a line that one CPU wrote and the
-other touched. Exit code 1 if the default VM has a conflict that is not listed as known, or lacks
-one that is; conflicts of other presets are only shown.";
+other touched. Conflicts of other presets than the default are only shown.";
 
 /// The beginning of `check locks --help`.
 const LOCKS_ABOUT: &str = "\
@@ -44,8 +42,7 @@ Compare the VM with a naive model while memory is short and things fail
 Like `check model`, but most frames are withheld, so that pages are evicted and read back all the
 time, and allocations of frames and I/O on files and swap space fail at random. The VM may then
 refuse an operation, which must have changed nothing; at the end nothing may be lost. A sequence
-records what is scarce when, so --replay fails in the same place. Exit code 1 if something differs,
-a sequence takes longer than --limit, or a planted bug is not found.";
+records what is scarce when, so --replay fails in the same place.";
 
 /// The beginning of `check model --help`.
 const MODEL_ABOUT: &str = "\
@@ -54,7 +51,7 @@ Compare the VM with a naive model, operation by operation
 Random sequences of mmap, munmap, mprotect, mremap, madvise, fork, loads, stores and other
 operations, in several processes and files, run one operation at a time, each on one of the CPUs of
 a machine whose TLBs are modelled. The first difference is shortened and printed as text that
---replay runs again. Exit code 1 if something differs, or a planted bug is not found.";
+--replay runs again.";
 
 /// The beginning of `check oracle --help`.
 const ORACLE_ABOUT: &str = "\
@@ -62,10 +59,16 @@ Compare the VM with the kernel of this computer, operation by operation
 
 Like `check model`, but real processes also perform each operation. What the model leaves open is
 not compared. A difference that the kernel does not show again is counted separately, as the kernel
-may drop or move pages at any time. Exit code 1 if something differs.";
+may drop or move pages at any time.";
 
 /// `check`.
 #[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  Search for races in all scenarios:
+    scalevm check races
+
+Exit codes: 0 done, 1 something is broken, 2 bad usage or input, 4 a run failed, 130 interrupted.")]
 pub struct CheckArgs {
     /// The check to run
     #[command(subcommand)]
@@ -77,9 +80,22 @@ pub struct CheckArgs {
 pub enum Check {
     /// Find cache lines that operations share although they commute
     #[command(long_about = CONFLICTS_ABOUT)]
+    #[command(after_long_help = "\
+Examples:
+  Of one preset:
+    scalevm check conflicts --vm freebsd-di
+
+Exit codes: 0 as listed, 1 the default VM has a conflict that is not listed as known, or lacks one
+that is, 2 bad usage or input, 4 a run failed, 130 interrupted.")]
     Conflicts(ConflictsArgs),
     /// Show which locks each operation takes, and in which lines CPUs meet in it
     #[command(long_about = LOCKS_ABOUT)]
+    #[command(after_long_help = "\
+Examples:
+  Of two presets:
+    scalevm check locks --vm linux-3.0-fixes,scalevm
+
+Exit codes: 0 done, 2 bad usage or input, 4 a run failed, 130 interrupted.")]
     Locks(ConflictsArgs),
     /// Compare the VM with a naive model while memory is short and things fail
     #[command(long_about = FUZZ_ABOUT)]
@@ -89,6 +105,13 @@ pub enum Check {
     Model(ModelArgs),
     /// Compare the VM with the kernel of this computer, operation by operation
     #[command(long_about = ORACLE_ABOUT)]
+    #[command(after_long_help = "\
+Examples:
+  A sequence from a file:
+    scalevm check oracle --replay steps.txt
+
+Exit codes: 0 nothing differs, 1 something does, 2 bad usage or input, 4 a run failed,
+130 interrupted.")]
     Oracle(SequencesArgs),
     /// Search for schedules that break locks, epochs or the VM
     #[command(long_about = RACES_ABOUT)]
@@ -140,6 +163,13 @@ pub struct SequencesArgs {
 
 /// `check fuzz`.
 #[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  One seed, again:
+    scalevm check fuzz --seed 7 --steps 100
+
+Exit codes: 0 nothing differs, 1 something does, a sequence takes longer than --limit, or a planted
+bug is not found, 2 bad usage or input, 4 a run failed, 130 interrupted.")]
 pub struct FuzzArgs {
     #[command(flatten)]
     pub sequences: SequencesArgs,
@@ -158,6 +188,13 @@ pub struct FuzzArgs {
 
 /// `check model`.
 #[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  A sequence from a file:
+    scalevm check model --replay steps.txt
+
+Exit codes: 0 nothing differs, 1 something does, or a planted bug is not found, 2 bad usage or
+input, 4 a run failed, 130 interrupted.")]
 pub struct ModelArgs {
     #[command(flatten)]
     pub sequences: SequencesArgs,
@@ -168,6 +205,13 @@ pub struct ModelArgs {
 
 /// `check races`.
 #[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  Show that planted bugs are found:
+    scalevm check races --planted all
+
+Exit codes: 0 nothing fails, 1 something does, or a planted bug is not found, 2 bad usage or input,
+4 a run failed, 130 interrupted.")]
 pub struct RacesArgs {
     /// Try N seeds [default: 200; for a planted bug, 1000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]

@@ -21,13 +21,21 @@ Compare result files, or interleaved runs of two systems or commands
 
 Systems, presets and commands run in turn, A B A B …, and each run counts once: samples of one run
 are not independent. The verdict on B against A is faster, slower, no difference shown (any
-difference is below the minimum effect), or inconclusive (need about k more runs).
-
-Exit codes: 0 the same or better, 1 slower, 2 bad usage or input, 3 inconclusive (self-test: too
-many false alarms), 4 a task or command failed, 130 interrupted (the finished runs are judged).";
+difference is below the minimum effect), or inconclusive (need about k more runs).";
 
 /// `compare`.
 #[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  Two files of numbers, as ministat does:
+    scalevm compare before.txt after.txt
+  Two builds of scalevm's own VM, run in turn:
+    scalevm compare --workload mmap1 -t 2 freebsd-di scalevm
+  Two commands:
+    scalevm compare --command 'gzip -1 <f' 'gzip -9 <f'
+
+Exit codes: 0 the same or better, 1 slower, 2 bad usage or input, 3 inconclusive (self-test: too
+many false alarms), 4 a task or command failed, 130 interrupted (the finished runs are judged).")]
 pub struct CompareArgs {
     /// Two or more files; or two systems, presets or commands (one with --self-test)
     #[arg(value_name = "A B")]

@@ -7,6 +7,12 @@ use std::path::PathBuf;
 
 /// `calibrate`.
 #[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  A profile of this computer:
+    scalevm calibrate --quick -o here.toml
+
+Exit codes: 0 done, 2 bad usage or input, 4 a measurement failed, 130 interrupted.")]
 pub struct CalibrateArgs {
     /// Name of the profile
     #[arg(long, value_name = "NAME", default_value = "this-computer", value_parser = name)]
@@ -28,11 +34,17 @@ Check whether this computer is fit for measurements, and say what to change
 
 Prints one line for each property of the computer: `ok`; `unknown` if the command cannot see it;
 `advice` if a change would improve figures or show more; `change` if figures would be doubtful
-without a change. The command itself changes nothing. Exit code 3 if a property needs a change, or
-cannot be seen and might need one; otherwise 0.";
+without a change. The command itself changes nothing.";
 
 /// `doctor`.
 #[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  Before measuring:
+    scalevm doctor
+
+Exit codes: 0 fit, 2 bad usage, 3 a property needs a change, or cannot be seen and might need
+one.")]
 pub struct DoctorArgs {
     /// Print one JSON object per line
     #[arg(long)]

@@ -9,6 +9,12 @@ use std::path::PathBuf;
 
 /// `man`.
 #[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  Install all pages:
+    scalevm man --out /usr/local/share/man/man1
+
+Exit codes: 0 done, 2 bad usage, or a file that cannot be written.")]
 pub struct ManArgs {
     /// Write a page for each command to this directory (default: the main page to stdout)
     #[arg(short, long, value_name = "DIR")]
@@ -17,6 +23,12 @@ pub struct ManArgs {
 
 /// `completions`.
 #[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  For this shell:
+    scalevm completions bash
+
+Exit codes: 0 done, 2 bad usage.")]
 pub struct CompletionsArgs {
     /// The shell
     pub shell: Shell,
@@ -53,8 +65,8 @@ fn visible(all: Command) -> Command {
     if let Some(about) = all.get_about() {
         command = command.about(about.clone());
     }
-    if let Some(after) = all.get_after_help() {
-        command = command.after_help(after.clone());
+    if let Some(end) = all.get_after_long_help() {
+        command = command.after_long_help(end.clone());
     }
     command
 }
@@ -71,4 +83,50 @@ fn negative(command: Command) -> Command {
         }
     };
     command.mut_args(with_values).mut_subcommands(negative)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The words of a line, as a shell reads it: single quotes are all it may have.
+    fn words(line: &str) -> impl Iterator<Item = String> {
+        let parts = line.split('\'').enumerate();
+        parts.flat_map(|(index, part)| match index % 2 {
+            0 => part.split_whitespace().map(str::to_owned).collect(),
+            _ => vec![part.to_owned()],
+        })
+    }
+
+    /// Checks the help of `command` and of its subcommands.
+    fn check(command: &Command) {
+        let name = command.get_bin_name().unwrap_or(command.get_name());
+        let end = command.get_after_long_help().expect(name).to_string();
+        let (examples, exits) = end.split_once("\n\nExit codes:").expect(name);
+        let lines = examples
+            .lines()
+            .filter_map(|line| line.strip_prefix("    "));
+        let lines: Vec<&str> = lines.collect();
+        assert!(!lines.is_empty(), "{name} has no example");
+        for line in lines {
+            assert!(line.starts_with(name), "{line} is an example of {name}");
+            // A workload of one's own need not exist to be understood.
+            if let Err(error) = definition().try_get_matches_from(words(line)) {
+                panic!("{line}: {error}");
+            }
+        }
+        assert!(
+            exits.contains("2 "),
+            "{name} does not tell bad usage:{exits}"
+        );
+        command.get_subcommands().for_each(check);
+    }
+
+    #[test]
+    fn every_command_has_examples_that_it_understands_and_exit_codes() {
+        let mut all = definition().disable_help_subcommand(true);
+        all.build();
+        assert!(all.get_subcommands().count() > 15);
+        check(&all);
+    }
 }

@@ -17,12 +17,18 @@ for each label (--label; by default the kernel's release on os, else scalevm's c
 shows the median of the label's runs with its 95 % interval; for a single run it shows the median of
 the samples, and says so. Each label is compared with the previous one, in the words of `compare`.
 Below the table are the runs at which the level changes, whatever their labels, and what else
-changed with them.
-
-Exit codes: 0 shown, with or without changes, 2 bad usage or input.";
+changed with them.";
 
 /// `history`.
 #[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  What changed, and when:
+    scalevm history results --workload mmap1
+  For will-it-scale's plots:
+    scalevm history results --workload mmap1 --on os --export csv
+
+Exit codes: 0 shown, with or without changes, 2 bad usage or input.")]
 pub struct HistoryArgs {
     /// Directories that --store filled, and files that --json wrote
     #[arg(value_name = "DIR|FILE", required = true)]
@@ -77,6 +83,12 @@ of the same subject, the first is before and the last is after.";
 
 /// `report`.
 #[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  Before and after, on one page:
+    scalevm report before.jsonl after.jsonl -o report.html
+
+Exit codes: 0 done, 2 bad usage or input.")]
 pub struct ReportArgs {
     /// Result files, stores, and directories of profiles; before comes before after
     #[arg(required = true, value_name = "FILES")]

@@ -15,7 +15,7 @@ Without a program, the terminal runs busybox's shell: Ctrl-C goes to the program
 for x86-64, the machine runs it and ends; its output goes to standard output, and its exit code is
 the command's. Ctrl-C ends the machine. A name without a slash is one of busybox's programs, or one
 in /bin of --files. Standard input that is not a terminal is read to its end before the machine
-starts. Exit code 125 if the kernel panics, or the machine stops without giving a reason.
+starts.
 
 The first use builds the kernel.";
 
@@ -31,6 +31,15 @@ figure; the output gives the reason.";
 /// `kernel`.
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true)]
+#[command(after_long_help = "\
+Examples:
+  A shell:
+    scalevm kernel --cpus 2
+  A static program, which finds a file of yours:
+    scalevm kernel --files data -- ./program /input
+
+Exit codes: 2 bad usage or input, 4 the machine could not run, 125 the kernel panicked or the
+machine stopped without giving a reason, 130 interrupted; all others are the program's.")]
 pub struct KernelArgs {
     /// The command to run instead of a program
     #[command(subcommand)]
@@ -82,6 +91,12 @@ pub enum KernelCommand {
 
 /// `kernel compare`.
 #[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  After crates/guests/linux.sh, the instructions of each operation:
+    scalevm kernel compare --exact
+
+Exit codes: 0 done, 2 bad usage or input, 4 a guest failed, 130 interrupted.")]
 pub struct KernelCompareArgs {
     /// The Linux image [default: the one that crates/guests/linux.sh fetched]
     #[arg(long, value_name = "VMLINUZ")]

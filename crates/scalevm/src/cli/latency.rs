@@ -16,6 +16,12 @@ without the other tasks: they do not cause the time that a frame takes then, whi
 
 /// `latency`.
 #[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  A film during a build:
+    scalevm latency build -t 4
+
+Exit codes: 0 done, 2 bad usage or input, 4 a task failed, 130 interrupted.")]
 pub struct LatencyArgs {
     /// The workload of the other tasks
     #[arg(value_name = "WORKLOAD", value_parser = workload(), default_value = "build")]

@@ -12,6 +12,14 @@ use std::time::Duration;
 
 /// `locks`.
 #[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  Locks on this computer:
+    scalevm locks --threads 1,2,4
+  On a simulated one:
+    scalevm locks --machine freebsd-96
+
+Exit codes: 0 done, 2 bad usage or input, 4 a run failed, 130 interrupted.")]
 pub struct LocksArgs {
     /// Numbers of threads that contend for one lock [default: 1,2,4,8; simulated: powers of two
     /// within a socket, then whole sockets, up to all CPUs]

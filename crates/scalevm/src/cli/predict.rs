@@ -20,13 +20,21 @@ peak), predicted and measured; for a pair of kernels, after over before; the bot
 band of such a prediction, if it is known. docs/results/predictions.md has the whole table.
 
 With --measured the curves are your own: results of `scalevm sweep --json` (or a store), on a
-machine that `scalevm calibrate` measured, or one that you name.
-
-Exit codes: 0 no prediction misses its band, 1 one does, 2 bad usage or input, 4 a run failed, 130
-interrupted.";
+machine that `scalevm calibrate` measured, or one that you name.";
 
 /// `predict`.
 #[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  The preset and the machine that represent each published curve:
+    scalevm predict --list
+  The curves of one source:
+    scalevm predict kogan-cna
+  Only the sources that the simulator's authors may look at:
+    scalevm predict --half open
+
+Exit codes: 0 no prediction misses its band, 1 one does, 2 bad usage or input, 4 a run failed, 130
+interrupted.")]
 pub struct PredictArgs {
     /// Sources, or single curves, as `--list` names them [default: all]
     #[arg(value_name = "SOURCE|CURVE")]

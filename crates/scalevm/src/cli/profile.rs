@@ -27,6 +27,14 @@ const PAGE: u32 = 4;
 
 /// `profile`.
 #[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  The bottleneck of four threads:
+    scalevm profile mmap1 --threads -t 4
+  What a change did:
+    scalevm profile --diff before after
+
+Exit codes: 0 done, 2 bad usage or input, 4 a task failed, 130 interrupted.")]
 pub struct ProfileArgs {
     /// The workload to profile.
     #[command(flatten)]

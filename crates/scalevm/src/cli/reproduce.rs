@@ -14,13 +14,17 @@ seeds of the simulation); its range over the extremes of the machine's unpublish
 long an owner keeps a line, and which CPU gets it next); the ratio; the expected error of such a
 prediction; the verdict; and the seconds its runs took. Then it compares scalevm's own design with
 the one that the case study ended with, on 16, 96 and 384 CPUs. docs/studies has a page for each
-case study.
-
-Exit codes: 0 all figures hold, 1 a figure misses, 2 bad usage or input, 4 a run failed (its figures
-are left out), 130 interrupted.";
+case study.";
 
 /// `reproduce`.
 #[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  All case studies, in two minutes:
+    scalevm reproduce --quick
+
+Exit codes: 0 all figures hold, 1 a figure misses, 2 bad usage or input, 4 a run failed (its figures
+are left out), 130 interrupted.")]
 pub struct ReproduceArgs {
     /// Systems to reproduce [default: all]
     #[arg(value_name = "SYSTEM", value_parser = system())]

@@ -16,6 +16,12 @@ docs/results/scaling.md has the tables.";
 
 /// `scaling`.
 #[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  Three workloads, on up to 96 CPUs:
+    scalevm scaling mmap1 brk1 fork1 --cpus 1,8,96
+
+Exit codes: 0 done, 2 bad usage or input, 4 a run failed, 130 interrupted.")]
 pub struct ScalingArgs {
     /// Workloads [default: mmap1 mmap2 page_fault1 page_fault2 page_fault3 brk1 fork1 build]
     #[arg(value_name = "WORKLOAD", value_parser = workload())]

@@ -1,14 +1,11 @@
 //! `scalevm man` and `scalevm completions`.
 
-use crate::cli::manual::{COMMON, PAGES};
 use crate::cli::{CompletionsArgs, ManArgs, definition};
 use crate::output::file;
 use crate::stdout;
 use bench::Failure;
 use clap::Command;
-use clap::builder::Resettable;
 use clap_mangen::Man;
-use clap_mangen::roff::{Roff, bold, roman};
 use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
@@ -49,33 +46,9 @@ fn name(command: &Command) -> &str {
     command.get_display_name().unwrap_or(command.get_name())
 }
 
-/// The page: the text of `--help`, and then examples and exit codes.
+/// The page: the text of `--help`.
 fn page(command: &Command) -> io::Result<Vec<u8>> {
     let mut page = Vec::new();
-    // The text below `--help` is on the page as a section.
-    let without = command.clone().after_help(Resettable::Reset);
-    Man::new(without).render(&mut page)?;
-    let Some(manual) = PAGES.iter().find(|one| one.command == name(command)) else {
-        return Ok(page);
-    };
-    let mut roff = Roff::new();
-    roff.control("SH", ["EXIT STATUS"]);
-    let mut exits: Vec<_> = COMMON.iter().chain(manual.exits).collect();
-    exits.sort_unstable();
-    for (code, meaning) in exits {
-        roff.control("TP", []);
-        roff.text([bold(code.to_string())]);
-        roff.text([roman(*meaning)]);
-    }
-    roff.control("SH", ["EXAMPLES"]);
-    for (what, line) in manual.examples {
-        roff.control("PP", []);
-        roff.text([roman(*what)]);
-        roff.control("PP", []);
-        roff.control("RS", ["4"]);
-        roff.text([bold(*line)]);
-        roff.control("RE", []);
-    }
-    roff.to_writer(&mut page)?;
+    Man::new(command.clone()).render(&mut page)?;
     Ok(page)
 }

@@ -97,12 +97,13 @@ fn shown(path: &str, line: &str) -> Vec<String> {
     texts.map(plain).collect()
 }
 
-/// The lines of a long help, which stand between `"\` and `";`.
+/// The lines of a long help, which stand between `"\` and the next quote.
 fn long_help(text: &str) -> Vec<(usize, &str)> {
     let mut is_help = false;
     let lines = text.lines().enumerate().filter(|(_, line)| {
         let was_help = is_help;
-        is_help = line.ends_with("&str = \"\\") || is_help && !line.ends_with("\";");
+        let is_end = line.replace("\\\"", "").contains('"');
+        is_help = line.ends_with("= \"\\") || is_help && !is_end;
         was_help
     });
     lines.collect()
@@ -229,8 +230,11 @@ fn a_private_term_in_help_is_found() {
     assert_eq!(found(help, "/// One of the four corners\n"), 1);
     assert_eq!(found(help, "corner: self.corner, // a corner\n"), 0);
     assert_eq!(
-        found(help, "const A: &str = \"\\\nThe half held back.\n\";\n"),
-        1
+        found(
+            help,
+            "#[a(help = \"\\\nA \\\"corner\\\".\nHeld back.\")]\n// seat\n"
+        ),
+        2
     );
     let output = "crates/scalevm/src/output/range.rs";
     assert_eq!(found(output, "json!({ \"corners\": range })\n"), 0);
