@@ -93,7 +93,7 @@ pub enum Command {
     /// Write results as an HTML page
     #[command(long_about = history::REPORT_ABOUT)]
     Report(ReportArgs),
-    /// Measure how late the frames of a video player are while a workload runs
+    /// Measure how late the frames of a video player are during a build
     #[command(long_about = latency::LONG_ABOUT)]
     Latency(LatencyArgs),
     /// Measure locks, epochs and counters: scalevm's own and those of other projects

@@ -105,7 +105,7 @@ fn a_profile_tells_waiting_for_a_cpu_apart() {
 
 #[test]
 fn a_film_is_played_beside_others_on_few_threads() {
-    let line = "latency mmap1 -t 4 --hosted-cpus 2 --frames 3 --json";
+    let line = "latency -t 4 --hosted-cpus 2 --frames 3 --json";
     let (out, _) = exits(0, &mut scalevm(line));
     assert_eq!(json(&out)[0]["frames"], 3);
 }

@@ -228,7 +228,7 @@ fn what_the_kernel_cannot_do_is_refused_in_a_line() {
             "cannot see into a guest",
         ),
         (
-            "latency mmap1 --on kernel".to_owned(),
+            "latency --on kernel".to_owned(),
             "latency cannot be measured on kernel",
         ),
     ] {

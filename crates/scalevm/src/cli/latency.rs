@@ -1,17 +1,16 @@
 //! The command line of `latency`.
 
-use super::{CommonArgs, MachineArgs, TaskArgs, preset, workload};
+use super::{CommonArgs, MachineArgs, TaskArgs, preset};
 use baselines::Preset;
 use clap::Args;
-use workloads::Workload;
 
 /// The beginning of `latency --help`.
 pub const LONG_ABOUT: &str = "\
-Measure how late the frames of a video player are while a workload runs
+Measure how late the frames of a video player are during a build
 
 The last task is a player: 60 times a second it sleeps until a frame is due, decodes the frame into
 a new buffer, passes it on through a pipe, and wakes the waiting consumer. The other tasks run the
-workload. A frame that is not ready when the next one is due is dropped. The film first plays
+workload build. A frame that is not ready when the next one is due is dropped. The film first plays
 without the other tasks: they do not cause the time that a frame takes then, which is subtracted.";
 
 /// `latency`.
@@ -19,13 +18,10 @@ without the other tasks: they do not cause the time that a frame takes then, whi
 #[command(after_long_help = "\
 Examples:
   A film during a build:
-    scalevm latency build -t 4
+    scalevm latency -t 4
 
 Exit codes: 0 done, 2 bad usage or input, 4 a task failed, 130 interrupted.")]
 pub struct LatencyArgs {
-    /// The workload of the other tasks
-    #[arg(value_name = "WORKLOAD", value_parser = workload(), default_value = "build")]
-    pub workload: &'static Workload,
     /// Number of tasks, including the player
     #[arg(short, long, value_name = "N", default_value_t = 2, value_parser = super::tasks())]
     pub tasks: u32,

@@ -1,17 +1,20 @@
-//! `scalevm latency`: a film played during a workload.
+//! `scalevm latency`: a film played during a build.
 
 use crate::cli::LatencyArgs;
 use crate::output::lateness;
 use bench::{Failure, Lateness, Plan};
 
-/// Plays the film alone, then during the workload, and prints how late it was.
+/// The work of the other tasks.
+const BUILD: &str = "build";
+
+/// Plays the film alone, then during the build, and prints how late it was.
 pub fn run(args: &LatencyArgs) -> Result<u8, Failure> {
     let common = &args.common();
     let on = super::on(common, args.vm.is_some())?;
     let system = super::system(on, args.vm, common)?;
     super::prepare()?;
     let plan = Plan {
-        workload: args.workload.into(),
+        workload: workloads::find(BUILD).expect("a workload").into(),
         tasks: args.tasks as usize,
         mode: common.mode(),
         count: None,
