@@ -1,19 +1,21 @@
+//! What holds however a fork treats tables.
+
 use crate::world::{
     MIB, P, SLOT, System, TestSpace, World, active, is_segv, load, nothing_left, page, pages,
     reserved, store, world,
 };
 use machine::VaRange;
 use std::sync::Barrier;
+use vm::system::ForkTables;
 use vm::{Advice, Bring, Error, Footprint, Move, Prot};
 
-fn family(mib: usize) -> World {
-    world(mib).with(|options| options.fork_tables = TABLES)
+fn family(tables: ForkTables, mib: usize) -> World {
+    world(mib).with(|options| options.fork_tables = tables)
 }
 
 /// As on x86, where what tasks may write they may read.
-#[test]
-fn a_page_that_may_only_be_written_is_read_where_it_is_shared() {
-    let vm = family(16).vm();
+pub fn a_page_that_may_only_be_written_is_read_where_it_is_shared(tables: ForkTables) {
+    let vm = family(tables, 16).vm();
     let parent = active(&vm);
     let at = parent.map(P, Prot::READ_WRITE).expect("map");
     store(&parent, at, 1);
@@ -26,9 +28,8 @@ fn a_page_that_may_only_be_written_is_read_where_it_is_shared() {
     assert_eq!((load(&child, at), load(&parent, at)), (2, 1));
 }
 
-#[test]
-fn who_is_left_alone_writes_without_a_copy() {
-    let vm = family(16).vm();
+pub fn who_is_left_alone_writes_without_a_copy(tables: ForkTables) {
+    let vm = family(tables, 16).vm();
     let parent = active(&vm);
     let at = parent.map(P, Prot::READ_WRITE).expect("map");
     store(&parent, at, 1);
@@ -80,9 +81,8 @@ fn proportional(space: &TestSpace) -> u64 {
 /// A page of memory, as a footprint counts it.
 const WHOLE: u64 = P as u64 * Footprint::FRACTION;
 
-#[test]
-fn what_is_resident_and_whose_is_exact() {
-    let vm = family(32).vm();
+pub fn what_is_resident_and_whose_is_exact(tables: ForkTables) {
+    let vm = family(tables, 32).vm();
     let (parent, at) = touched(&vm, 3);
     let alone = proportional(&parent);
     assert_eq!(alone, 3 * MANY as u64 * WHOLE);
@@ -104,9 +104,8 @@ fn what_is_resident_and_whose_is_exact() {
     nothing_left(&vm);
 }
 
-#[test]
-fn whoever_goes_first_the_others_keep_it() {
-    let vm = family(32).vm();
+pub fn whoever_goes_first_the_others_keep_it(tables: ForkTables) {
+    let vm = family(tables, 32).vm();
     for gone in 0..3 {
         let (parent, at) = touched(&vm, 2);
         let child = parent.fork().expect("fork");
@@ -126,9 +125,8 @@ fn whoever_goes_first_the_others_keep_it() {
     }
 }
 
-#[test]
-fn who_is_left_alone_has_his_pages_without_a_copy() {
-    let vm = family(32).vm();
+pub fn who_is_left_alone_has_his_pages_without_a_copy(tables: ForkTables) {
+    let vm = family(tables, 32).vm();
     let (parent, at) = touched(&vm, 1);
     let frames: Vec<_> = (0..MANY)
         .map(|page| parent.pmap().lookup(place(at, 0, page)))
@@ -142,9 +140,8 @@ fn who_is_left_alone_has_his_pages_without_a_copy() {
     }
 }
 
-#[test]
-fn half_a_slot_goes_in_one_of_them() {
-    let vm = family(32).vm();
+pub fn half_a_slot_goes_in_one_of_them(tables: ForkTables) {
+    let vm = family(tables, 32).vm();
     let (parent, at) = touched(&vm, 2);
     let child = parent.fork().expect("fork");
     let other = parent.fork().expect("fork");
@@ -169,9 +166,8 @@ fn half_a_slot_goes_in_one_of_them() {
     nothing_left(&vm);
 }
 
-#[test]
-fn a_page_that_is_removed_is_removed_from_all() {
-    let vm = family(32).vm();
+pub fn a_page_that_is_removed_is_removed_from_all(tables: ForkTables) {
+    let vm = family(tables, 32).vm();
     let (parent, at) = touched(&vm, 1);
     let child = parent.fork().expect("fork");
     let spaces = [parent, child];
@@ -193,9 +189,8 @@ fn a_page_that_is_removed_is_removed_from_all() {
     }
 }
 
-#[test]
-fn a_table_that_others_have_emptied_is_left() {
-    let vm = family(32).vm();
+pub fn a_table_that_others_have_emptied_is_left(tables: ForkTables) {
+    let vm = family(tables, 32).vm();
     let (parent, at) = touched(&vm, 1);
     let child = parent.fork().expect("fork");
     for page in 0..MANY {
@@ -213,9 +208,8 @@ fn a_table_that_others_have_emptied_is_left() {
     nothing_left(&vm);
 }
 
-#[test]
-fn pages_out_are_out_in_all_and_come_back_to_each() {
-    let vm = family(32).swap(1 << 12).vm();
+pub fn pages_out_are_out_in_all_and_come_back_to_each(tables: ForkTables) {
+    let vm = family(tables, 32).swap(1 << 12).vm();
     let (parent, at) = touched(&vm, 1);
     let expected = content(&parent, at);
     let child = parent.fork().expect("fork");
@@ -238,8 +232,7 @@ fn pages_out_are_out_in_all_and_come_back_to_each() {
 }
 
 /// Each allocation that it takes to leave fails once.
-#[test]
-fn who_can_not_leave_has_changed_nothing() {
+pub fn who_can_not_leave_has_changed_nothing(tables: ForkTables) {
     let half = |at| pages(at, MANY / 2);
     type Change<'a> = &'a dyn Fn(&TestSpace, usize) -> Result<(), Error>;
     let changes: [Change<'_>; 6] = [
@@ -254,7 +247,7 @@ fn who_can_not_leave_has_changed_nothing() {
                 .map(drop)
         },
     ];
-    let vm = family(32).vm();
+    let vm = family(tables, 32).vm();
     let mut failures = 0;
     for change in changes {
         let (parent, at) = touched(&vm, 1);
@@ -281,10 +274,9 @@ fn who_can_not_leave_has_changed_nothing() {
     assert!(failures > 3, "{failures} failures");
 }
 
-#[test]
-fn a_family_may_be_larger_than_a_table_has_room_for() {
+pub fn a_family_may_be_larger_than_a_table_has_room_for(tables: ForkTables) {
     // Each child reserves 2 MiB.
-    let vm = family(128).vm();
+    let vm = family(tables, 128).vm();
     let (parent, at) = touched(&vm, 1);
     let expected = content(&parent, at);
     let children: Vec<_> = (0..100).map(|_| parent.fork().expect("fork")).collect();
@@ -301,9 +293,8 @@ fn a_family_may_be_larger_than_a_table_has_room_for() {
 }
 
 /// A space that leaves a table to its child has no translation of it left on any CPU.
-#[test]
-fn who_leaves_is_gone_from_all_cpus() {
-    let vm = family(32).vm();
+pub fn who_leaves_is_gone_from_all_cpus(tables: ForkTables) {
+    let vm = family(tables, 32).vm();
     let (parent, at) = touched(&vm, 1);
     let child = parent.fork().expect("fork");
     let (known, left) = (Barrier::new(2), Barrier::new(2));

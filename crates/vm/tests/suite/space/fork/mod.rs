@@ -1,19 +1,37 @@
 //! Fork and copy-on-write, with tables that are shared, and copied.
 
+mod cases;
 mod concurrent;
 
 use crate::world::{P, SLOT, world};
 use vm::Prot;
 use vm::system::ForkTables;
 
-mod shared {
-    const TABLES: vm::system::ForkTables = vm::system::ForkTables::Shared { from: 32 };
-    include!("cases.rs");
+/// Defines a test of each case with tables that are shared, and one with tables that are copied.
+macro_rules! tests {
+    ($($case:ident)*) => {
+        mod shared {
+            $(#[test] fn $case() { super::cases::$case(super::ForkTables::Shared { from: 32 }) })*
+        }
+        mod copied {
+            $(#[test] fn $case() { super::cases::$case(super::ForkTables::Copied) })*
+        }
+    };
 }
 
-mod copied {
-    const TABLES: vm::system::ForkTables = vm::system::ForkTables::Copied;
-    include!("cases.rs");
+tests! {
+    a_page_that_may_only_be_written_is_read_where_it_is_shared
+    who_is_left_alone_writes_without_a_copy
+    what_is_resident_and_whose_is_exact
+    whoever_goes_first_the_others_keep_it
+    who_is_left_alone_has_his_pages_without_a_copy
+    half_a_slot_goes_in_one_of_them
+    a_page_that_is_removed_is_removed_from_all
+    a_table_that_others_have_emptied_is_left
+    pages_out_are_out_in_all_and_come_back_to_each
+    who_can_not_leave_has_changed_nothing
+    a_family_may_be_larger_than_a_table_has_room_for
+    who_leaves_is_gone_from_all_cpus
 }
 
 /// The difference between the two: how many frames a child takes.
