@@ -18,13 +18,16 @@ enum Shown {
 }
 use Shown::{Bottlenecks, Markdown, Rates, Text};
 
-/// A page of results: a file's name, a title, what the tables show, and its parts.
-type Page = (
-    &'static str,
-    &'static str,
-    &'static str,
-    &'static [(&'static str, &'static str, Shown)],
-);
+/// A page of results.
+struct Page {
+    /// The name of its file.
+    name: &'static str,
+    title: &'static str,
+    /// What the tables show.
+    about: &'static str,
+    /// Each with its heading, and the command that prints it.
+    parts: &'static [(&'static str, &'static str, Shown)],
+}
 
 const BY_PROCESSES: &str = "scalevm scaling mmap1 page_fault1 page_fault3 brk1 fork1 --cpus \
                             1,16,96,384 --processes --vm linux-6.12,freebsd-14,openbsd-7.6,scalevm \
@@ -39,19 +42,22 @@ const LONGER_BY_THREADS: &str = "scalevm scaling page_fault1 page_fault3 fork1 -
 
 /// All pages but `by-hand.md`, which nothing writes.
 const PAGES: [Page; 9] = [
-    (
-        "story",
-        "The story of mmap1",
-        "The text that the command prints without arguments. [The story](../story.md) explains it.",
-        &[("All of it", "scalevm", Text)],
-    ),
-    (
-        "kernels",
-        "Four kernels' designs on 1 to 384 CPUs",
-        "Simulated: thousands of operations a second, and what holds them up. [Which kernel holds \
-         you up](../which-kernel.md) says\n\
-         how to read them. A share above 100 % is a wait that goes on when the window ends.",
-        &[
+    Page {
+        name: "story",
+        title: "The story of mmap1",
+        about: "\
+            The text that the command prints without arguments. [The story](../story.md) \
+            explains it.",
+        parts: &[("All of it", "scalevm", Text)],
+    },
+    Page {
+        name: "kernels",
+        title: "Four kernels' designs on 1 to 384 CPUs",
+        about: "\
+            Simulated: thousands of operations a second, and what holds them up. [Which kernel \
+            holds you up](../which-kernel.md) says\n\
+            how to read them. A share above 100 % is a wait that goes on when the window ends.",
+        parts: &[
             ("Processes: rates", BY_PROCESSES, Rates),
             ("Processes: bottlenecks", BY_PROCESSES, Bottlenecks),
             ("Threads: rates", BY_THREADS, Rates),
@@ -73,14 +79,15 @@ const PAGES: [Page; 9] = [
                 Bottlenecks,
             ),
         ],
-    ),
-    (
-        "scaling",
-        "How scalevm scales",
-        "Simulated: thousands of operations a second by the number of tasks. –: not run, since it \
-         takes tens of minutes. [How it\n\
-         scales](../scaling.md) says what the machines are, and what the bottlenecks.",
-        &[
+    },
+    Page {
+        name: "scaling",
+        title: "How scalevm scales",
+        about: "\
+            Simulated: thousands of operations a second by the number of tasks. –: not run, \
+            since it takes tens of minutes. [How it\n\
+            scales](../scaling.md) says what the machines are, and what the bottlenecks.",
+        parts: &[
             (
                 "All workloads",
                 "scalevm campaign run docs/scaling.toml --results scaling --out /dev/stdout",
@@ -98,24 +105,26 @@ const PAGES: [Page; 9] = [
                 Rates,
             ),
         ],
-    ),
-    (
-        "kernel",
-        "scalevm's kernel compared with Linux",
-        "Instructions of an operation in a guest. [The kernel](../kernel.md#compared-with-linux) \
-         says how they are counted.",
-        &[(
+    },
+    Page {
+        name: "kernel",
+        title: "scalevm's kernel compared with Linux",
+        about: "\
+            Instructions of an operation in a guest. [The \
+            kernel](../kernel.md#compared-with-linux) says how they are counted.",
+        parts: &[(
             "Costs",
             "scalevm kernel compare --exact --format markdown",
             Markdown,
         )],
-    ),
-    (
-        "locks",
-        "Locks on simulated machines",
-        "[Locks on simulated machines](../simulator/locks.md) says what the columns mean, and what \
-         was expected.",
-        &[
+    },
+    Page {
+        name: "locks",
+        title: "Locks on simulated machines",
+        about: "\
+            [Locks on simulated machines](../simulator/locks.md) says what the columns mean, and \
+            what was expected.",
+        parts: &[
             (
                 "Two sockets: freebsd-96",
                 "scalevm locks --on sim --machine freebsd-96 --threads 1,2,4,8,16,24,48,96 --seeds \
@@ -129,52 +138,54 @@ const PAGES: [Page; 9] = [
                 Text,
             ),
         ],
-    ),
-    (
-        "presets",
-        "What each preset takes, operation by operation",
-        "[What each preset takes](../baselines.md) explains the operations and the names. `scalevm \
-         check locks` prints the tables\n\
-         of all presets, in seconds.",
-        &[(
+    },
+    Page {
+        name: "presets",
+        title: "What each preset takes, operation by operation",
+        about: "\
+            [What each preset takes](../baselines.md) explains the operations and the names. \
+            `scalevm check locks` prints the tables\n\
+            of all presets, in seconds.",
+        parts: &[(
             "The presets of today",
             "scalevm check locks --vm linux-6.12,freebsd-14,openbsd-7.6,scalevm",
             Markdown,
         )],
-    ),
-    (
-        "predictions",
-        "Published rates, predicted: all curves",
-        "[Published rates, predicted](../predict.md) explains the columns and the misses.",
-        &[("All curves", "scalevm predict --format markdown", Markdown)],
-    ),
-    (
-        "races",
-        "Planted bugs that the search finds",
-        "[Checking on simulated \
+    },
+    Page {
+        name: "predictions",
+        title: "Published rates, predicted: all curves",
+        about: "[Published rates, predicted](../predict.md) explains the columns and the misses.",
+        parts: &[("All curves", "scalevm predict --format markdown", Markdown)],
+    },
+    Page {
+        name: "races",
+        title: "Planted bugs that the search finds",
+        about: "[Checking on simulated \
          machines](../simulator/checking.md#check-races-schedules-that-break-something) says what \
          is\n\
          searched, and how.",
-        &[(
+        parts: &[(
             "All planted bugs",
             "scalevm check races --planted all --seeds 1000",
             Text,
         )],
-    ),
-    (
-        "case-studies",
-        "The case studies' figures, repeated",
-        "*published or aim*: the published figure; ≥ and ≤ mark an aim, or the range that stands \
-         for words. The width of a band\n\
-         was set beforehand for each kind of prediction. [The case studies](../studies/README.md) \
-         list the systems (S1 to S21) and\n\
-         explain each miss.",
-        &[(
+    },
+    Page {
+        name: "case-studies",
+        title: "The case studies' figures, repeated",
+        about: "\
+            *published or aim*: the published figure; ≥ and ≤ mark an aim, or the range that \
+            stands for words. The width of a band\n\
+            was set beforehand for each kind of prediction. [The case \
+            studies](../studies/README.md) list the systems (S1 to S21) and\n\
+            explain each miss.",
+        parts: &[(
             "All systems",
             "scalevm reproduce --format markdown",
             Markdown,
         )],
-    ),
+    },
 ];
 
 /// Where a page lies.
@@ -182,12 +193,16 @@ fn place(name: &str) -> std::path::PathBuf {
     root().join(format!("docs/results/{name}.md"))
 }
 
+/// The beginning of a page.
+fn head(page: &Page) -> String {
+    format!("# {}\n\n{}\n", page.title, page.about)
+}
+
 /// The content of a page.
 fn content(page: &Page, runner: &Runner) -> Result<String, String> {
-    let (_, title, about, parts) = page;
     let (commit, machine) = (commit(), machine());
-    let mut text = format!("# {title}\n\n{about}\n");
-    for (heading, command, shown) in *parts {
+    let mut text = head(page);
+    for (heading, command, shown) in page.parts {
         let stdout = runner.stdout(command)?;
         let shown = match shown {
             Markdown => stdout.trim().to_owned(),
@@ -240,19 +255,19 @@ fn machine() -> String {
 /// Writes the pages with these names, separated by blanks; without any, all.
 fn write_pages(names: &str) {
     let named = Vec::from_iter(names.split_whitespace());
-    let known = |name: &&str| PAGES.iter().any(|page| page.0 == *name);
+    let known = |name: &&str| PAGES.iter().any(|page| page.name == *name);
     let unknown = Vec::from_iter(named.iter().filter(|name| !known(name)));
     assert!(unknown.is_empty(), "docs/results has no {unknown:?}");
     let runner = Runner::new("results");
     let wrong = PAGES
         .iter()
-        .filter(|page| named.is_empty() || named.contains(&page.0))
+        .filter(|page| named.is_empty() || named.contains(&page.name))
         .filter_map(|page| match content(page, &runner) {
             Ok(content) => {
-                fs::write(place(page.0), content).expect("the page is written");
+                fs::write(place(page.name), content).expect("the page is written");
                 None
             }
-            Err(why) => Some(format!("{}: {why}", page.0)),
+            Err(why) => Some(format!("{}: {why}", page.name)),
         });
     assert_eq!(Vec::from_iter(wrong), [""; 0]);
 }
@@ -263,13 +278,13 @@ fn results_say_what_made_them() {
     if let Ok(names) = std::env::var("RESULTS") {
         write_pages(&names);
     }
-    for (name, title, about, parts) in PAGES {
-        let page = fs::read_to_string(place(name)).expect(name);
-        let head = format!("# {title}\n\n{about}\n");
-        assert!(page.starts_with(&head), "{name} does not begin with {head}");
-        for (_, command, _) in parts {
+    for page in PAGES {
+        let (name, head) = (page.name, head(&page));
+        let text = fs::read_to_string(place(name)).expect(name);
+        assert!(text.starts_with(&head), "{name} does not begin with {head}");
+        for (_, command, _) in page.parts {
             let made = format!("\n`{command}` at ");
-            assert!(page.contains(&made), "{name} has nothing of {command}");
+            assert!(text.contains(&made), "{name} has nothing of {command}");
         }
     }
 }
