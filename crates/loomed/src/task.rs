@@ -4,6 +4,8 @@ use crate::Loomed;
 use crate::cpu::assert_unpinned;
 use machine::{Anchor, Clock, Locals, Tasks};
 use std::cell::{Cell, RefCell};
+use std::mem::ManuallyDrop;
+use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// Names a thread of the running model: its place in [`THREADS`].
@@ -14,7 +16,7 @@ loom::lazy_static! {
     /// The threads that have asked for their name in this execution.
     static ref THREADS: Registry = Registry::default();
     /// The anchor of an execution.
-    static ref ANCHOR: Anchor = Anchor::new();
+    static ref ANCHOR: UnlessFailed<Anchor> = UnlessFailed(ManuallyDrop::new(Anchor::new()));
 }
 
 #[derive(Default)]
@@ -22,8 +24,29 @@ struct Registry(std::sync::Mutex<Vec<loom::thread::Thread>>);
 
 loom::thread_local! {
     static TASK: Cell<Option<Task>> = Cell::new(None);
-    static LOCALS: Locals = Locals::ZERO;
+    static LOCALS: UnlessFailed<Locals> = UnlessFailed(ManuallyDrop::new(Locals::ZERO));
     static NOW: RefCell<u64> = RefCell::new(0);
+}
+
+/// Dropped unless the model has failed: what a lock keeps here takes steps to go, and a model that
+/// has failed has none left.
+struct UnlessFailed<T>(ManuallyDrop<T>);
+
+impl<T> Deref for UnlessFailed<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T> Drop for UnlessFailed<T> {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            // SAFETY: dropped here only, and not used again.
+            unsafe { ManuallyDrop::drop(&mut self.0) };
+        }
+    }
 }
 
 /// Ends the task that the calling loom thread ran.
@@ -89,7 +112,7 @@ impl Tasks for Loomed {
     }
 
     fn with_locals<R>(f: impl FnOnce(&Locals) -> R) -> R {
-        LOCALS.with(f)
+        LOCALS.with(|locals| f(locals))
     }
 
     fn anchor() -> &'static Anchor {

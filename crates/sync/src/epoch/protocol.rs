@@ -1,6 +1,6 @@
 //! The choices on which the protocol rests, named so that a model can break them.
 
-use machine::{Atomic, Machine, Ordering};
+use machine::{Atomic, Machine};
 
 /// The protocol's choices. [`Standard`] is sound; the models of this crate change one choice at a
 /// time and show that the checker finds it.
@@ -11,12 +11,6 @@ use machine::{Atomic, Machine, Ordering};
 pub unsafe trait Protocol: 'static {
     /// The least distance of the global epoch from a stamp that has passed.
     const GRACE: u64 = 2;
-
-    /// The ordering of an exit's store.
-    const EXIT: Ordering = Ordering::Release;
-
-    /// The ordering of an entry's store.
-    const ENTRY: Ordering = Ordering::Release;
 
     /// True if a wait for sections that may sleep waits for both sides.
     const BOTH_SIDES: bool = true;

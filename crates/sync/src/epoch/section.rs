@@ -92,7 +92,7 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
             let epoch = self.epoch.load(Ordering::Relaxed);
             // Release: pairs with the acquire loads of `section`: a CPU that sees this section sees
             // what the one before it did.
-            record.section.store(section + 1, P::ENTRY);
+            record.section.store(section + 1, Ordering::Release);
             // Pairs with the fence of a scan: the scan sees this section, or the section sees what
             // was unlinked before the scan. Release: pairs with a scan's load, which may see this
             // epoch and yet the `section` of the section before.
@@ -148,7 +148,7 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
         // Relaxed: the owner reads what it wrote.
         let section = record.section.load(Ordering::Relaxed);
         // Release: pairs with a scan's acquire load, so the scanner sees what the section did.
-        record.section.store(section + 1, P::EXIT);
+        record.section.store(section + 1, Ordering::Release);
     }
 }
 

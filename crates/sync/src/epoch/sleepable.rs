@@ -167,10 +167,10 @@ impl<M: Machine, P: Protocol> Drop for SleepableSection<'_, M, P> {
         if pin.cpu() == self.cpu {
             let here = &self.record.here[self.side];
             // Relaxed: only this CPU writes it. Release: pairs with `Record::is_empty`.
-            here.store(here.load(Ordering::Relaxed) - 1, P::EXIT);
+            here.store(here.load(Ordering::Relaxed) - 1, Ordering::Release);
         } else {
             // Release: pairs with `Record::is_empty`.
-            self.record.elsewhere[self.side].fetch_add(1, P::EXIT);
+            self.record.elsewhere[self.side].fetch_add(1, Ordering::Release);
         }
     }
 }

@@ -27,29 +27,6 @@ unsafe impl Protocol for OwnStamp {
     }
 }
 
-/// Sections made visible without a fence.
-enum NoFence {}
-// SAFETY: none; it is a flaw, made only where it is to be found.
-unsafe impl Protocol for NoFence {
-    fn publish<M: Machine>(epoch: &M::AtomicU64, value: u64) {
-        epoch.store(value, Ordering::Release);
-    }
-}
-
-/// Exit without release.
-enum RelaxedExit {}
-// SAFETY: none; it is a flaw, made only where it is to be found.
-unsafe impl Protocol for RelaxedExit {
-    const EXIT: Ordering = Ordering::Relaxed;
-}
-
-/// Entry without release.
-enum RelaxedEntry {}
-// SAFETY: none; it is a flaw, made only where it is to be found.
-unsafe impl Protocol for RelaxedEntry {
-    const ENTRY: Ordering = Ordering::Relaxed;
-}
-
 /// A record's epoch stored without release.
 enum RelaxedEpoch {}
 // SAFETY: none; it is a flaw, made only where it is to be found.
@@ -337,14 +314,29 @@ fn own_stamp_is_caught() {
 
 #[test]
 fn missing_fence_is_caught() {
-    caught::<NoFence>(MOST, &[waiter, reader]);
+    let text = include_str!("../../src/epoch/protocol.rs");
+    let comment = "makes the section visible before anything it reads";
+    let site = Site::after("epoch/protocol.rs", text, comment);
+    must_be_found(Flaw::Relaxed, site, || {
+        explore::<Standard>(MOST, &[waiter, reader])
+    });
 }
 
 #[test]
 fn dropped_release_is_caught() {
-    caught::<RelaxedExit>(MOST, &[waiter, reader]);
-    caught::<RelaxedExit>(MOST, &[id_poller, marked_reader]);
-    caught::<RelaxedEntry>(MOST, &[id_poller, marked_then_another]);
+    let text = include_str!("../../src/epoch/section.rs");
+    let after = |comment| Site::after("epoch/section.rs", text, comment);
+    let exit = after("// Release: pairs with a scan's acquire load");
+    let entry = after("// Release: pairs with the acquire loads of `section`");
+    must_be_found(Flaw::Relaxed, exit, || {
+        explore::<Standard>(MOST, &[waiter, reader])
+    });
+    must_be_found(Flaw::Relaxed, exit, || {
+        explore::<Standard>(MOST, &[id_poller, marked_reader])
+    });
+    must_be_found(Flaw::Relaxed, entry, || {
+        explore::<Standard>(MOST, &[id_poller, marked_then_another])
+    });
 }
 
 #[test]

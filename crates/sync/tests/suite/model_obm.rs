@@ -94,7 +94,12 @@ fn unlock_without_exchange() {
 
 #[test]
 fn unlock_without_release() {
-    assert!(caught(None, || exclusion::<MutantObm<RELAXED_UNLOCK>>(2)));
+    let text = include_str!("../../src/blocking.rs");
+    let comment = "// Release: pairs with the acquire of the next owner.";
+    let site = Site::after("blocking.rs", text, comment);
+    must_be_found(Flaw::Relaxed, site, || {
+        explore(None, || exclusion::<Obm<Loomed, 0>>(2))
+    });
 }
 
 #[test]

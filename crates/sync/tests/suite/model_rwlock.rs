@@ -3,6 +3,7 @@
 use crate::parking;
 
 use loomed::Loomed;
+use loomed::flaw::{Flaw, Site, must_be_found};
 use machine::{Atomic, AtomicInt, Atomics, Ordering};
 use parking::*;
 use std::ptr;
@@ -40,18 +41,17 @@ fn faithful() {
 }
 
 #[test]
-fn write_unlock_without_release() {
-    assert!(caught(
-        None,
-        || readers_writers::<MutantRw<RELAXED_UNLOCK>>(1, 1)
-    ));
-}
-
-#[test]
-fn read_unlock_without_release() {
-    assert!(caught(None, || readers_writers::<MutantRw<RELAXED_READ>>(
-        1, 1
-    )));
+fn unlock_without_release() {
+    let text = include_str!("../../src/rwlock/spin_park.rs");
+    for unlock in [
+        "unsafe fn read_unlock(&self) {",
+        "unsafe fn write_unlock(&self) {",
+    ] {
+        let site = Site::after("rwlock/spin_park.rs", text, unlock);
+        must_be_found(Flaw::Relaxed, site, || {
+            explore(None, || readers_writers::<SpinParkRw<Loomed, 0>>(1, 1));
+        });
+    }
 }
 
 #[test]
@@ -73,8 +73,6 @@ fn readers_woken_but_not_counted() {
     )));
 }
 
-/// A reader's release that does not release.
-const RELAXED_READ: u8 = 10;
 /// The last reader wakes no task.
 const NO_DRAIN: u8 = 11;
 /// A writer's release wakes readers without counting them.
@@ -152,12 +150,8 @@ unsafe impl<const BUG: u8> RawRw<Loomed> for MutantRw<BUG> {
     }
 
     unsafe fn read_unlock(&self) {
-        let order = if BUG == RELAXED_READ {
-            Ordering::Relaxed
-        } else {
-            Ordering::Release
-        };
-        let left = self.word.fetch_sub(READER, order).wrapping_sub(READER);
+        let left = self.word.fetch_sub(READER, Ordering::Release);
+        let left = left.wrapping_sub(READER);
         if left & DRAIN != 0 && left / READER == 0 && BUG != NO_DRAIN {
             let mut chain = Turnstiles::<Loomed>::global().lock(self.key());
             chain.select(2).signal();
@@ -189,21 +183,16 @@ unsafe impl<const BUG: u8> RawRw<Loomed> for MutantRw<BUG> {
     }
 
     unsafe fn write_unlock(&self) {
-        let order = if BUG == RELAXED_UNLOCK {
-            Ordering::Relaxed
-        } else {
-            Ordering::Release
-        };
         let alone = self
             .word
-            .compare_exchange(WRITER, 0, order, Ordering::Relaxed);
+            .compare_exchange(WRITER, 0, Ordering::Release, Ordering::Relaxed);
         if alone.is_err() {
             let mut chain = Turnstiles::<Loomed>::global().lock(self.key());
             let readers = chain.broadcast() as u32 * READER;
             chain.select(1).signal();
             let parked = if chain.has_waiters() { PARKED } else { 0 };
             let readers = if BUG == UNCOUNTED { 0 } else { readers };
-            self.word.store(readers | parked, order);
+            self.word.store(readers | parked, Ordering::Release);
         }
     }
 

@@ -18,22 +18,6 @@ unsafe impl Protocol for OneSide {
     const BOTH_SIDES: bool = false;
 }
 
-/// Sections made visible without a fence.
-enum NoFence {}
-// SAFETY: none; it is a flaw, made only where it is to be found.
-unsafe impl Protocol for NoFence {
-    fn publish<M: machine::Machine>(count: &M::AtomicU64, value: u64) {
-        count.store(value, Ordering::Release);
-    }
-}
-
-/// Exit without release.
-enum RelaxedExit {}
-// SAFETY: none; it is a flaw, made only where it is to be found.
-unsafe impl Protocol for RelaxedExit {
-    const EXIT: Ordering = Ordering::Relaxed;
-}
-
 /// A domain, and an object that readers find while it is linked.
 struct World<P: Protocol> {
     domain: Sleepable<Loomed, P>,
@@ -140,25 +124,42 @@ fn wait_against_a_section_that_moves() {
 #[test]
 fn broken_sections_that_may_sleep_are_caught() {
     caught::<OneSide>(MOST, &[waiter, reader]);
-    caught::<NoFence>(MOST, &[waiter, reader]);
-    caught::<RelaxedExit>(MOST, &[waiter, reader]);
-    caught::<RelaxedExit>(2, &[waiter, begins_it, ends_it]);
+}
+
+#[test]
+fn a_missing_fence_is_found() {
+    let text = include_str!("../../src/epoch/protocol.rs");
+    let comment = "makes the section visible before anything it reads";
+    let site = Site::after("epoch/protocol.rs", text, comment);
+    must_be_found(Flaw::Relaxed, site, here);
 }
 
 #[test]
 fn a_wait_that_orders_nothing_is_found() {
-    let text = include_str!("../../src/epoch/sleepable.rs");
-    let moving = || explore::<Standard>(2, &[waiter, begins_it, ends_it]);
     for comment in [
         "// Acquire: pairs with the release of an exit on another CPU; and `here` is read later.",
         "// Pairs with the publication of sections.",
+        "// Release: pairs with `Record::is_empty`.",
     ] {
-        let site = Site::after("epoch/sleepable.rs", text, comment);
-        must_be_found(Flaw::Relaxed, site, moving);
+        must_be_found(Flaw::Relaxed, after(comment), moving);
     }
-    let exits = "// Acquire: pairs with the release of an exit on this CPU.";
-    let exits = Site::after("epoch/sleepable.rs", text, exits);
-    must_be_found(Flaw::Relaxed, exits, || {
-        explore::<Standard>(MOST, &[waiter, reader])
-    });
+    for comment in [
+        "// Acquire: pairs with the release of an exit on this CPU.",
+        "// Relaxed: only this CPU writes it. Release: pairs with `Record::is_empty`.",
+    ] {
+        must_be_found(Flaw::Relaxed, after(comment), here);
+    }
+}
+
+fn after(comment: &str) -> Site {
+    let text = include_str!("../../src/epoch/sleepable.rs");
+    Site::after("epoch/sleepable.rs", text, comment)
+}
+
+fn here() {
+    explore::<Standard>(MOST, &[waiter, reader]);
+}
+
+fn moving() {
+    explore::<Standard>(2, &[waiter, begins_it, ends_it]);
 }

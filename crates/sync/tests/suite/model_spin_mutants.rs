@@ -3,67 +3,52 @@
 use crate::model;
 
 use loomed::Loomed;
+use loomed::flaw::{Flaw, Site, must_be_found};
 use machine::{Atomic, AtomicInt, Atomics, Cpus, Ordering, Pinned, Tasks};
 use model::{bounded, reused_node, two_threads};
 use std::panic::catch_unwind;
 use std::ptr::{self, null_mut};
 use sync::RawLock;
+use sync::spin::{Clh, TestAndSet, Ticket};
+
+/// An order that is missing is found: what one task did under the lock races with the next.
+#[test]
+fn locks_that_order_nothing() {
+    let tas = include_str!("../../src/spin/tas.rs");
+    let acquires = Site::after(
+        "spin/tas.rs",
+        tas,
+        "// Acquire: pairs with the release in `unlock`.",
+    );
+    must_be_found(Flaw::Relaxed, acquires, two_threads::<TestAndSet<Loomed>>);
+    let ticket = include_str!("../../src/spin/ticket.rs");
+    let releases = Site::after(
+        "spin/ticket.rs",
+        ticket,
+        "// Release: pairs with the acquire loads",
+    );
+    must_be_found(Flaw::Relaxed, releases, two_threads::<Ticket<Loomed>>);
+    let clh = include_str!("../../src/spin/clh.rs");
+    let releases = Site::after("spin/clh.rs", clh, "// SAFETY: the holder's node;");
+    must_be_found(Flaw::Relaxed, releases, two_threads::<Clh<Loomed>>);
+}
 
 type U8 = <Loomed as Atomics>::AtomicU8;
 type U32 = <Loomed as Atomics>::AtomicU32;
 type Ptr = <Loomed as Atomics>::AtomicPtr;
 
-/// The model of two threads has to end in a panic.
-fn caught<R: RawLock<Loomed> + 'static>() {
-    let result = catch_unwind(two_threads::<R>);
-    assert!(result.is_err(), "{}: the model did not notice", R::NAME);
-}
-
-/// Test-and-set that acquires without acquire ordering.
-struct RelaxedTestAndSet(U8);
-
-// SAFETY: none; it is no lock, and the model must find that.
-unsafe impl RawLock<Loomed> for RelaxedTestAndSet {
-    type Held = ();
-    const NAME: &'static str = "tas, relaxed acquisition";
-    fn new() -> Self {
-        RelaxedTestAndSet(U8::new(0))
-    }
-    fn lock(&self) {
-        Loomed::spin_until(|| self.try_lock().is_some());
-    }
-    fn try_lock(&self) -> Option<()> {
-        let taken = self
-            .0
-            .compare_exchange(0, 1, Ordering::Relaxed, Ordering::Relaxed);
-        taken.ok().map(drop)
-    }
-    unsafe fn unlock(&self, (): ()) {
-        self.0.store(0, Ordering::Release);
-    }
-    fn is_locked(&self) -> bool {
-        self.0.load(Ordering::Relaxed) != 0
-    }
-}
-
-#[test]
-fn test_and_set_without_acquire() {
-    caught::<RelaxedTestAndSet>();
-}
-
-/// A ticket lock whose unlock lacks release ordering, or whose `lock` thinks that
-/// being next in line is its turn.
-struct Ticket<const EARLY: bool> {
+/// A ticket lock whose `lock` thinks that being next in line is its turn.
+struct EarlyTicket {
     next: U32,
     serving: U32,
 }
 
 // SAFETY: none; it is no lock, and the model must find that.
-unsafe impl<const EARLY: bool> RawLock<Loomed> for Ticket<EARLY> {
+unsafe impl RawLock<Loomed> for EarlyTicket {
     type Held = ();
     const NAME: &'static str = "ticket";
     fn new() -> Self {
-        Ticket {
+        EarlyTicket {
             next: U32::new(0),
             serving: U32::new(0),
         }
@@ -72,7 +57,7 @@ unsafe impl<const EARLY: bool> RawLock<Loomed> for Ticket<EARLY> {
         let ticket = self.next.fetch_add(1, Ordering::Relaxed);
         Loomed::spin_until(|| {
             let ahead = ticket.wrapping_sub(self.serving.load(Ordering::Acquire));
-            ahead == 0 || EARLY && ahead == 1
+            ahead <= 1
         });
     }
     fn try_lock(&self) -> Option<()> {
@@ -80,12 +65,7 @@ unsafe impl<const EARLY: bool> RawLock<Loomed> for Ticket<EARLY> {
     }
     unsafe fn unlock(&self, (): ()) {
         let serving = self.serving.load(Ordering::Relaxed);
-        let order = if EARLY {
-            Ordering::Release
-        } else {
-            Ordering::Relaxed
-        };
-        self.serving.store(serving + 1, order);
+        self.serving.store(serving + 1, Ordering::Release);
     }
     fn is_locked(&self) -> bool {
         false
@@ -93,13 +73,8 @@ unsafe impl<const EARLY: bool> RawLock<Loomed> for Ticket<EARLY> {
 }
 
 #[test]
-fn ticket_without_release() {
-    caught::<Ticket<false>>();
-}
-
-#[test]
 fn ticket_that_goes_one_early() {
-    caught::<Ticket<true>>();
+    assert!(catch_unwind(two_threads::<EarlyTicket>).is_err());
 }
 
 /// A queue node; leaked, so that no bug of a mutant is one of memory.
@@ -185,7 +160,7 @@ unsafe impl<const CAS: bool> RawLock<Loomed> for Mcs<CAS> {
 
 #[test]
 fn mcs_unlock_without_compare_and_swap() {
-    caught::<Mcs<false>>();
+    assert!(catch_unwind(two_threads::<Mcs<false>>).is_err());
     bounded::<Mcs<true>>(2, &[2, 1]);
 }
 
@@ -257,42 +232,8 @@ unsafe impl<const CAS: bool> RawLock<Loomed> for K42<CAS> {
 
 #[test]
 fn k42_unlock_without_compare_and_swap() {
-    caught::<K42<false>>();
+    assert!(catch_unwind(two_threads::<K42<false>>).is_err());
     bounded::<K42<true>>(2, &[2, 1]);
-}
-
-/// CLH that releases without release ordering.
-struct Clh(Ptr);
-
-// SAFETY: none; it is no lock, and the model must find that.
-unsafe impl RawLock<Loomed> for Clh {
-    type Held = &'static Node;
-    const NAME: &'static str = "clh, relaxed release";
-    fn new() -> Self {
-        Clh(Ptr::new(null_mut()))
-    }
-    fn lock(&self) -> &'static Node {
-        let this = Node::leak();
-        let prev = self.0.swap(this.address(), Ordering::AcqRel);
-        if !prev.is_null() {
-            Loomed::spin_until(|| node(prev).waiting.load(Ordering::Acquire) == 0);
-        }
-        this
-    }
-    fn try_lock(&self) -> Option<&'static Node> {
-        None
-    }
-    unsafe fn unlock(&self, held: &'static Node) {
-        held.waiting.store(0, Ordering::Relaxed);
-    }
-    fn is_locked(&self) -> bool {
-        false
-    }
-}
-
-#[test]
-fn clh_without_release() {
-    caught::<Clh>();
 }
 
 /// The bugs of [`ReusingClh`].

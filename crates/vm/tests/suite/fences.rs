@@ -12,7 +12,7 @@ const SOURCES: [&str; 3] = ["src", "../sync/src", "../sched/src/best"];
 const MODELS: [&str; 4] = ["src", "tests", "../sync/tests", "../sched/tests"];
 
 /// Fences whose flaw no model plants, by a part of their comments, and the reason.
-const OTHERS: [(&str, &str); 6] = [
+const OTHERS: [(&str, &str); 5] = [
     (
         "Publish: pairs with `Object::size`; the bytes it adds",
         "a size that grows is seen later without the fence, and that is all",
@@ -32,10 +32,6 @@ const OTHERS: [(&str, &str); 6] = [
     (
         "Then a fence: pairs with the one in `make_shard`",
         "an object that goes too early is no error that the checker sees",
-    ),
-    (
-        "makes the section visible before anything it reads",
-        "broken protocols stand for it: `model_epoch`, `model_sleepable`",
     ),
 ];
 

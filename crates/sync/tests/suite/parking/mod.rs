@@ -105,12 +105,10 @@ pub const NO_RECHECK: u8 = 1;
 pub const DROPS_CONTESTED: u8 = 2;
 /// A release stores instead of subtracting.
 pub const STORES: u8 = 3;
-/// A release does not release.
-pub const RELAXED_UNLOCK: u8 = 4;
 /// A task that goes back to the queue keeps WAKING.
-pub const KEEPS_WAKING: u8 = 5;
+pub const KEEPS_WAKING: u8 = 4;
 /// The lock is taken with a load and a store.
-pub const NO_EXCHANGE: u8 = 6;
+pub const NO_EXCHANGE: u8 = 5;
 
 /// The one-byte mutex, with the bug `BUG`.
 pub struct MutantObm<const BUG: u8> {
@@ -199,7 +197,6 @@ unsafe impl<const BUG: u8> RawLock<Loomed> for MutantObm<BUG> {
                 self.word.fetch_and(WAKING, Ordering::Release);
                 0
             }
-            RELAXED_UNLOCK => self.word.fetch_sub(LOCKED, Ordering::Relaxed),
             _ => self.word.fetch_sub(LOCKED, Ordering::Release),
         };
         if old & BITS != CONTESTED {
