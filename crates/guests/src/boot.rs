@@ -16,7 +16,7 @@ use std::time::Duration;
 /// The interval of checks if the guest is to stop.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// How many chunks of output wait to be written before the guest has to.
+/// The most chunks of output that wait to be written before the guest has to.
 const CHUNKS: usize = 16;
 
 /// The guest's console.

@@ -3,7 +3,7 @@
 /// The emulated computer's equipment.
 #[derive(Clone, Debug)]
 pub struct Machine {
-    /// How many CPUs.
+    /// The number of CPUs.
     pub cpus: u32,
     /// Bytes of memory.
     pub memory: u64,

@@ -41,7 +41,7 @@ const fn operation(
     Operation { name, about, tasks }
 }
 
-/// How many CPUs rates are for: more would take turns on computers with two.
+/// The numbers of CPUs that rates are for: more would take turns on computers with two.
 pub const CPUS: [u32; 2] = [1, 2];
 
 /// Instructions of one operation, from 1,000 samples.
@@ -62,9 +62,9 @@ pub struct Programs {
     _folder: tempfile::TempDir,
 }
 
-/// How long a guest may take: it hangs if it takes longer.
+/// The time that a guest may take: it hangs if it takes longer.
 const LIMIT: Duration = Duration::from_secs(120);
-/// How long operations are counted.
+/// The time for which operations are counted.
 const SPAN: &str = "500";
 /// Runs programs one after the other; a shell's loop over its arguments.
 const ALL: &str = "for program; do $program; done";
@@ -110,8 +110,8 @@ impl Programs {
             .collect())
     }
 
-    /// How many operations `guest` does in a second on `cpus` CPUs, with as many tasks; none for
-    /// operations that are not counted so.
+    /// The number of operations that `guest` does in a second on `cpus` CPUs, with as many tasks;
+    /// none for operations that are not counted so.
     ///
     /// # Errors
     /// Fails if guests cannot be started, not if they fail.

@@ -189,8 +189,8 @@ unsafe impl Memory for Hosted {
     }
 }
 
-/// How many words from the first on have no bit of `mask`: a multiple of 8, perhaps fewer than
-/// there are.
+/// The number of words, from the first on, without a bit of `mask`: a multiple of 8, perhaps fewer
+/// than there are.
 #[inline(never)]
 fn empty_words(words: &[AtomicU64], mask: u64) -> usize {
     const TOGETHER: usize = 8;

@@ -40,7 +40,7 @@ type Exit = Box<dyn FnOnce() -> usize + Send>;
 type Ending = (usize, Option<Box<dyn Any + Send>>);
 type Body = Coroutine<(), Left, Ending, ContextStack>;
 
-/// How long tasks have been off CPUs, in nanoseconds.
+/// Nanoseconds that tasks have been off CPUs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Off {
     /// The time while they waited for something else.
@@ -67,7 +67,7 @@ struct Context {
     left: AtomicU64,
     /// Since when it is ready.
     ready: AtomicU64,
-    /// How long no CPU ran it, up to its last return.
+    /// The time for which no CPU ran it, up to its last return.
     off: AtomicU64,
 }
 
@@ -162,7 +162,7 @@ impl Pool {
             .store(stands_by, Ordering::Relaxed);
     }
 
-    /// How long the context was off CPUs, up to its last return.
+    /// The time that the context was off CPUs, up to its last return.
     pub(crate) fn off(&self, index: usize) -> u64 {
         self.all[index].off.load(Ordering::Relaxed)
     }

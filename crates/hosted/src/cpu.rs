@@ -26,8 +26,8 @@ const COUNTS: bool = cfg!(debug_assertions);
 /// running. About 2 µs of pausing costs less than a switch.
 const PAUSES_BEFORE_YIELD: u32 = 64;
 
-/// How long an ended thread may take to return its CPU, on a host with many more threads to run
-/// than cores.
+/// The time that an ended thread may take to return its CPU, on a host with many more threads to
+/// run than cores.
 const EXIT_TIME: Duration = Duration::from_secs(5);
 
 /// The CPU that the calling thread is.

@@ -95,7 +95,7 @@ impl Hosted {
         }
     }
 
-    /// How long the tasks of the scheduler have been off CPUs so far, up to the last return of
+    /// The time that the tasks of the scheduler have been off CPUs so far, up to the last return of
     /// each.
     pub fn off(&self) -> Off {
         let members = self.crew().members.iter();
@@ -137,7 +137,7 @@ pub fn stand_by<R>(wait: impl FnOnce() -> R) -> R {
     waited
 }
 
-/// How long the calling task has been off CPUs so far, in nanoseconds: blocked, or ready while
+/// Nanoseconds that the calling task has been off CPUs so far: blocked, or ready while
 /// others ran. `None` if it is not a scheduler's.
 pub fn off_cpu() -> Option<u64> {
     let crew = Crew::current()?;

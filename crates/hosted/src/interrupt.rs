@@ -23,7 +23,8 @@ pub(crate) struct Member {
     wake: Permit,
     /// Jobs that it has not given to the scheduler yet.
     jobs: Mutex<VecDeque<Job>>,
-    /// How long the tasks that came back here had been off CPUs. Written by the CPU, read by any.
+    /// The time that the tasks that came back here had been off CPUs. Written by the CPU, read by
+    /// any.
     blocked: AtomicU64,
     queued: AtomicU64,
 }

@@ -51,7 +51,7 @@ struct Inner {
     usable: Box<[Range<u32>]>,
     /// The frames' owners, if the machine watches them.
     oracle: Option<Oracle>,
-    /// How many tags there are.
+    /// The number of tags.
     asids: usize,
     /// The root that has the kernel's entries, if there are any.
     kernel: Option<Frame>,

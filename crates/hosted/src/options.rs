@@ -18,7 +18,7 @@ pub struct Options {
     /// Frames that are not handed over, such as holes and the firmware's memory. An access to one
     /// ends the process by a segmentation fault.
     pub reserved: Vec<Range<u32>>,
-    /// How many address-space tags there are, 1 to 65,536.
+    /// The number of address-space tags, 1 to 65,536.
     pub asids: usize,
     /// True if the upper half of each root table is the kernel's. A CPU that activates a root
     /// without those entries panics, where a real one would be lost.

@@ -344,7 +344,8 @@ impl<M: Machine> Pipe<M> {
         ready
     }
 
-    /// How many bytes may be read or written at `end` now, and true if the other end is closed.
+    /// The number of bytes that may be read or written at `end` now, and true if the other end is
+    /// closed.
     pub fn room(&self, end: End) -> (usize, bool) {
         let state = self.state.lock();
         let used = state.used();

@@ -145,7 +145,7 @@ fn all_alone(
     })
 }
 
-/// How many operations fill `slice`.
+/// The number of operations that fill `slice`.
 fn enough(slice: Duration, mut time: impl FnMut(u64) -> Duration) -> u64 {
     let mut operations = 1;
     loop {

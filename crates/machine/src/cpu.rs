@@ -53,7 +53,7 @@ impl CpuRange {
         }
     }
 
-    /// How many CPUs there are.
+    /// The number of CPUs.
     #[inline]
     #[allow(clippy::len_without_is_empty)] // a range is never empty
     pub const fn len(self) -> usize {
@@ -111,14 +111,15 @@ pub unsafe trait Cpus {
     /// Pins the calling task to its CPU.
     fn pin() -> Self::Pin;
 
-    /// How many pins the calling task holds, on a machine that counts them; elsewhere 0. For checks
-    /// only: a simulator and a model checker always count, a machine built for speed only with
-    /// debug assertions.
+    /// The number of pins that the calling task holds, on a machine that counts them; elsewhere 0.
+    /// For checks only: a simulator and a model checker always count, a machine built for speed
+    /// only with debug assertions.
     fn pins() -> u32;
 
-    /// How many of `cpus`, from the first on, may have run a task; a scan leaves out the rest. A
-    /// CPU counts before anything that it publishes ([`Atomic::publish`](crate::Atomic::publish)),
-    /// so a caller that has fenced since misses none that it has to see.
+    /// The number of CPUs, from the first of `cpus` on, that may have run a task; a scan leaves out
+    /// the rest. A CPU counts before anything that it publishes
+    /// ([`Atomic::publish`](crate::Atomic::publish)), so a caller that has fenced since misses none
+    /// that it has to see.
     #[inline(always)]
     fn begun(cpus: CpuRange) -> usize {
         cpus.len()
@@ -162,7 +163,7 @@ pub trait Topology {
     /// The CPUs of this machine.
     fn cpus(&self) -> CpuRange;
 
-    /// How many NUMA nodes it has, as far as it knows ([`Cpus::numa_node`]).
+    /// The number of its NUMA nodes, as far as it knows ([`Cpus::numa_node`]).
     fn numa_nodes(&self) -> usize {
         1
     }
@@ -208,7 +209,7 @@ impl CpuSet {
         self.words.iter().fold(0, |all, word| all | word) == 0
     }
 
-    /// How many CPUs are in the set.
+    /// The number of CPUs in the set.
     #[inline]
     pub fn len(&self) -> usize {
         self.words.iter().map(|w| w.count_ones() as usize).sum()

@@ -163,7 +163,8 @@ pub unsafe trait Memory: Atomics {
     }
 }
 
-/// How many of `bytes` bytes from `at` on lie before the first word that begins among them.
+/// The number of bytes, of `bytes` from `at` on, that lie before the first word that begins among
+/// them.
 fn before_word(at: usize, bytes: usize) -> usize {
     (at.next_multiple_of(WORD) - at).min(bytes)
 }

@@ -177,7 +177,7 @@ impl core::error::Error for PageFault {}
 ///   access is performed; no bit is ever set in an entry that is not present.
 /// - The entries in [`Mmu::kernel_entries`] map nothing that tasks may use.
 pub unsafe trait Mmu: Memory + Topology {
-    /// How many tags there are: [`Asid`] 0 and those after it, 65,536 at most. x86 has 4,096
+    /// The number of tags: [`Asid`] 0 and those after it, 65,536 at most. x86 has 4,096
     /// process-context identifiers; a machine without tags has one, and a CPU of it drops all
     /// entries when it begins to translate by another root than before, or by the same after it
     /// translated nothing.

@@ -69,7 +69,8 @@ impl Recording {
         self.0.sample_seconds
     }
 
-    /// How long the watched threads lived during the recording, added up; shares refer to this.
+    /// The time that the watched threads lived during the recording, added up; shares refer to
+    /// this.
     pub fn lived(&self) -> Duration {
         Duration::from_nanos(self.0.totals.lived)
     }

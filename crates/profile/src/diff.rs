@@ -28,7 +28,7 @@ pub struct Change {
 }
 
 impl Change {
-    /// How much its share grew.
+    /// The growth of its share.
     pub fn more(&self) -> f64 {
         self.after - self.before
     }

@@ -79,7 +79,7 @@ pub struct Lock {
     pub caller: String,
     /// How often it was acquired; `null` where only waits are seen.
     pub acquisitions: Option<u64>,
-    /// How many acquisitions had to wait.
+    /// The number of acquisitions that had to wait.
     pub contentions: u64,
     /// Seconds of all waits.
     pub wait: f64,

@@ -299,7 +299,7 @@ impl CommonArgs {
         }
     }
 
-    /// How long to measure.
+    /// The schedule of the measurement.
     pub fn schedule(&self, on: On) -> Schedule {
         let (warmup, duration) = match on {
             On::Sim => (0, SIMULATED),

@@ -142,7 +142,7 @@ fn crates_say_what_they_are() {
     }
 }
 
-/// Runs a command to its success; what it says, but for tests and examples that stay at home
+/// Runs a command to its success; what it says, but for tests and examples that are not packaged
 /// because they need crates that are only tests'.
 fn run(command: &mut Command) -> Vec<String> {
     let output = command.output().expect("it runs");

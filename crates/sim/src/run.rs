@@ -188,8 +188,8 @@ impl Sim {
         self.with_engine(|engine| engine.times())
     }
 
-    /// How long tasks of a scheduler were off CPUs since the accounts were cleared. A task that was
-    /// ready when the time ended, and had been blocked before, counts as blocked.
+    /// The time that tasks of a scheduler were off CPUs since the accounts were cleared. A task
+    /// that was ready when the time ended, and had been blocked before, counts as blocked.
     pub fn off(&self) -> Off {
         self.with_engine(|engine| engine.off_now())
     }
@@ -349,7 +349,7 @@ pub fn stand_by<R>(wait: impl FnOnce() -> R) -> R {
     waited
 }
 
-/// How long the calling task has been off CPUs so far, in nanoseconds: blocked, or ready while
+/// Nanoseconds that the calling task has been off CPUs so far: blocked, or ready while
 /// others ran. `None` on a machine without a scheduler.
 pub fn off_cpu() -> Option<u64> {
     let off = |engine: &mut Engine| {

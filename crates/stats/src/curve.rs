@@ -29,9 +29,9 @@ pub enum PointsError {
     /// Too few different numbers of CPUs.
     #[error("expected at least {needed} different CPU counts, found {found}")]
     TooFew {
-        /// How many there are.
+        /// The number found.
         found: usize,
-        /// How many are needed.
+        /// The number needed.
         needed: usize,
     },
     /// A value that no measurement can give.

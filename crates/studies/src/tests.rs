@@ -6,7 +6,7 @@ use bench::simulated::Attribution;
 use sim::profile::MachineProfile;
 use std::time::Duration;
 
-/// How many figures each system has, on the machines it is reproduced on.
+/// The number of each system's figures, on the machines that it is reproduced on.
 const FIGURES: [(&str, usize); 21] = [
     ("S1", 5),
     ("S2", 5),

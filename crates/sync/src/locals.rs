@@ -20,11 +20,11 @@ pub(crate) const CLH_NODES: usize = 1;
 pub(crate) const ASLEEP: usize = 2;
 /// The embedder's word.
 pub const EMBEDDER: usize = 3;
-/// How many locks the task holds (low 32 bits) and how many more did not fit (high).
+/// The number of locks that the task holds (low 32 bits), and of those that did not fit (high).
 pub(crate) const HELD_DEPTH: usize = 4;
 /// The first word of the held locks, two a lock.
 pub(crate) const HELD_FIRST: usize = 5;
-/// How many held locks fit.
+/// The number of held locks that fit.
 pub(crate) const HELD_MAX: usize = 27;
 /// The lock of the whole kernel, if the task holds it.
 pub(crate) const KERNEL_LOCK: usize = 59;

@@ -11,7 +11,7 @@ use sync::spin::{Clh, Mcs};
 /// Counts allocations that are aligned as queue nodes are.
 struct Counting;
 
-/// How many of these live.
+/// The number of these that live.
 static NODES: AtomicIsize = AtomicIsize::new(0);
 
 fn count(layout: Layout, by: isize) {
@@ -37,7 +37,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// How many nodes there are when a task has used two locks of a kind at once and has ended, for
+/// The number of nodes when a task has used two locks of a kind at once and has ended, for
 /// each of five tasks in a row.
 fn nodes_after_tasks<R: RawLock<Hosted> + 'static>() -> [isize; 5] {
     let locks = Arc::new([R::new(), R::new()]);
@@ -62,7 +62,7 @@ fn a_task_that_ends_gives_its_queue_nodes_up() {
     let before = NODES.load(Relaxed);
     assert_eq!(nodes_after_tasks::<Mcs<Hosted>>(), [before; 5]);
     // Other tasks may still read these nodes. The first task leaves its nodes in the locks; the
-    // second's go to the machine's stock, and from there to the third.
+    // second's go to the machine's unused nodes, and from there to the third.
     let [_, second, later @ ..] = nodes_after_tasks::<Clh<Hosted>>();
     assert_eq!(later, [second; 3]);
 }

@@ -10,7 +10,7 @@
 //! | 36 | [`ObjectShard`] | the attachments of an object made on one CPU | 5 to 30 |
 //! | 38 | [`PmapRoster`] | the pmap that has an address-space tag | 5 to 30 |
 //! | 40 | [`PagePv`] | a page's PV list, its dirty bit | 20 to 30, or nothing (then 30 by try) |
-//! | 42 | [`PvFamily`] | the slots that share a leaf table, its entries while there are several; walks over kin | 30, 40 |
+//! | 42 | [`PvFamily`] | the slots that share a leaf table, its entries while there are several; walks over its members | 30, 40 |
 //! | 43, 44 | of systems | chunks of PV entries, see [`crate::system::PvChunks`] | 30, 40 |
 //! | 45 | [`FrameReservation`] | the owner of a reserved block of frames, and its unused frames | 10 to 40 |
 //! | 50 | [`FrameCache`] | a CPU's frames | 10 to 40 |

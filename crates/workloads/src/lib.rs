@@ -143,8 +143,8 @@ impl Workload {
         matches!(self.body, Body::Build)
     }
 
-    /// How many operations a task counts until it does what ends an iteration, if that is more than
-    /// a few, with pages of `page` bytes.
+    /// The number of operations that a task counts until it does what ends an iteration, if that is
+    /// more than a few, with pages of `page` bytes.
     pub const fn round(&self, page: usize) -> u64 {
         match self.body {
             Body::PageFault1

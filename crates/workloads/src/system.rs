@@ -207,7 +207,7 @@ pub trait System {
         Err(Error::Unsupported(Call::Raise))
     }
 
-    /// How many signals the handler has seen in this task.
+    /// The number of signals that the handler has seen in this task.
     fn signals(&mut self) -> Result<u64, Error> {
         Err(Error::Unsupported(Call::Raise))
     }
@@ -242,12 +242,12 @@ pub trait System {
         0
     }
 
-    /// How many tasks run together.
+    /// The number of tasks that run together.
     fn tasks(&self) -> usize {
         1
     }
 
-    /// How many of the tasks that run together are threads of this one's process, itself included:
+    /// The number of these that are threads of this one's process, itself included:
     /// all, or just this one.
     fn companions(&self) -> usize {
         1

@@ -19,7 +19,7 @@ use vm::{At, Flags, HEAP_START, HIGHEST, Prot};
 /// The address of position-independent programs: above those with fixed addresses, which extend up
 /// to 2 GiB.
 const ANYWHERE: usize = 0x8000_0000;
-/// How much of a stack is mapped initially, below arguments and environment.
+/// The part of a stack that is mapped initially, below arguments and environment.
 const STACK: usize = 128 << 10;
 /// Where the stack ends: below the heap, so that a small process has few tables, which a fork
 /// copies.

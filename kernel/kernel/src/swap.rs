@@ -9,7 +9,7 @@ use machine::{Clock, Frame, PAGE_SIZE, Pager, PagerError, Scheduler, Topology};
 use metal::{Disk, Metal, Transfer};
 use vm::swap::SwapSpace;
 
-/// How long a task waits before it checks the disk again, in nanoseconds.
+/// The time for which a task waits before it checks the disk again, in nanoseconds.
 const LOOK: u64 = 50_000;
 /// How often the daemon checks the free memory, in nanoseconds.
 const PERIOD: u64 = 10_000_000;

@@ -30,7 +30,7 @@ pub(crate) struct Cpu {
     pub(crate) user_stack: Cell<usize>,
     /// The address after the last word of that thread's frame.
     pub(crate) last_word: Cell<usize>,
-    /// How many pins the running task holds.
+    /// The number of pins that the running task holds.
     pins: Cell<u32>,
     /// True if an interrupt waits for a safe point. Handlers set it.
     pub(crate) pending: AtomicBool,

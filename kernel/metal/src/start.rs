@@ -20,7 +20,7 @@ const TRAMPOLINE: u64 = 0x8000;
 /// Bytes of one of a CPU's own stacks for traps.
 const TRAP_STACK: usize = 16 << 10;
 const TRAP_STACKS: usize = 3;
-/// How long a CPU may take to start, in nanoseconds.
+/// The time that a CPU may take to start, in nanoseconds.
 const PATIENCE: u64 = 1_000_000_000;
 
 type TrapStacks = [[u8; TRAP_STACK]; TRAP_STACKS];

@@ -42,10 +42,10 @@ pub struct PageCache<M: Machine> {
     most: u32,
 }
 
-/// How many full buckets a domain has.
+/// The number of full buckets of a domain.
 type FullBuckets<M> = Mutex<M, Watched<M, FreebsdMutex<M>, ZoneDomain>, u32>;
 
-/// How many pages a CPU has in its two buckets. Only that CPU accesses them, pinned.
+/// The number of pages in a CPU's two buckets. Only that CPU accesses them, pinned.
 #[derive(Default)]
 struct Buckets {
     allocating: u32,

@@ -48,7 +48,7 @@ lock_class!(
 /// The most pages of a batch.
 const MOST: usize = 32;
 
-/// How many pages are moved and charged at once.
+/// The number of pages that are moved and charged at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Batches {
     /// Mapped pages that a CPU gathers for the lists (`PAGEVEC_SIZE`).

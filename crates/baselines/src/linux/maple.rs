@@ -37,7 +37,7 @@ pub(super) struct Maple<M: Machine> {
 /// A node. All its words but an inner node's slots are written before a look-up can find it.
 #[repr(C, align(256))]
 struct Node<M: Machine> {
-    /// How many entries it has, and [`INNER`] if they are nodes.
+    /// The number of its entries, and [`INNER`] if they are nodes.
     head: M::AtomicU64,
     pivots: [M::AtomicUsize; RANGES - 1],
     slots: [M::AtomicPtr; RANGES],

@@ -249,7 +249,7 @@ impl<M: Machine, V: Version> Vmas<M, V> {
 }
 
 impl<M: Machine, V: Version> Linux<M, V> {
-    /// How many VMAs the reverse map visits for a page, and how many of them may map it.
+    /// The number of VMAs that the reverse map visits for a page, and of those that may map it.
     pub fn look(&self, page: &PageState<M>) -> (usize, usize) {
         let place = page.anon_vma.load(Ordering::Relaxed).cast();
         let index = page.index.load(Ordering::Relaxed);

@@ -32,8 +32,8 @@ const MASK: usize = WAIT | WRWANT | WRLOCK;
 
 /// How often a task reads the word before it sleeps (`RW_SPINS`).
 const SPINS: u32 = 1000;
-/// How many of these reads are made here. Pauses replace the others: a read of a line that was not
-/// written meanwhile takes as long as a pause, but costs a simulator more.
+/// The number of these reads that are made here. Pauses replace the others: a read of a line that
+/// was not written meanwhile takes as long as a pause, but costs a simulator more.
 const LOOKS: u32 = 10;
 const PAUSES: u32 = 2 * LOOKS;
 

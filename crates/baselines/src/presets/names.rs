@@ -66,7 +66,7 @@ fn nearest(name: &str) -> Option<Preset> {
         .map(|(_, preset)| preset)
 }
 
-/// How many bytes must be inserted, removed or replaced to turn `a` into `b` (Levenshtein
+/// The number of bytes to insert, remove or replace to turn `a` into `b` (Levenshtein
 /// distance), regardless of case.
 fn edits(a: &str, b: &str) -> usize {
     let mut row: Vec<usize> = (0..=b.len()).collect();

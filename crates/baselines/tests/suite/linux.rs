@@ -25,7 +25,7 @@ type Seen = (VaRange, Prot, bool);
 thread_local! {
     /// The VMAs of the space that changed last.
     static VMAS: RefCell<Vec<Seen>> = const { RefCell::new(Vec::new()) };
-    /// How many VMAs the last reverse walk visited, and how many of them may map the page.
+    /// The number of VMAs that the last reverse walk visited, and of those that may map the page.
     static LOOKED: RefCell<(usize, usize)> = const { RefCell::new((0, 0)) };
 }
 

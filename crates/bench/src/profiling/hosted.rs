@@ -91,7 +91,7 @@ struct Seen {
     /// The reason why there is no recording.
     refused: Option<String>,
     rows: Vec<Row>,
-    /// How long tasks have been off CPUs, under scalevm's scheduler.
+    /// The time that tasks have been off CPUs, under scalevm's scheduler.
     off: Option<Off>,
 }
 

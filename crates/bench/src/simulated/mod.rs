@@ -153,7 +153,7 @@ impl Simulated {
     }
 
     /// The lowest and the highest rate over the corners of a machine's unpublished properties (the
-    /// legs of a line's transfer, arbitration), one run each.
+    /// one-way latencies of a line's transfer, arbitration), one run each.
     fn corners(
         &self,
         plan: &Plan,

@@ -34,7 +34,7 @@ const STEPS: &[(&str, Step)] = &[
     ("shootdown", shootdown::measure),
 ];
 
-/// How many steps there are.
+/// The number of steps.
 pub const COUNT: usize = STEPS.len();
 
 /// Takes every step with medians of `rounds`, telling `each` its name first. Ends early if a

@@ -10,7 +10,7 @@ pub struct Reading {
     pub low: f64,
     /// The upper quartile.
     pub high: f64,
-    /// How many rounds.
+    /// The number of rounds.
     pub rounds: usize,
 }
 

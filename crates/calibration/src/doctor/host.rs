@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{env, fs, io};
 
-/// How long the load of others is watched.
+/// The time for which the load of others is watched.
 const WINDOW: Duration = Duration::from_secs(1);
 
 /// A computer, and a process's view of it.

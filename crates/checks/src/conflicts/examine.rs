@@ -150,7 +150,7 @@ fn stage<S: System<Machine = Sim>>(
 pub(super) struct Phases {
     /// When the first phase begins.
     pub(super) begin: u64,
-    /// How long a phase lasts.
+    /// The length of a phase.
     pub(super) length: u64,
 }
 

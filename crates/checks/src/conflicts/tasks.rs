@@ -29,7 +29,7 @@ const PHASE: u64 = 1_000_000;
 /// Tries with tasks at other addresses. Futexes and sleepers are found by hashing, and two of them
 /// may share a bucket by chance: a conflict that is missing in one of the layouts does not count.
 const LAYOUTS: usize = 3;
-/// How long a task sleeps, in nanoseconds.
+/// Nanoseconds for which a task sleeps.
 const NAP: u64 = 20_000;
 
 /// The tasks' world.

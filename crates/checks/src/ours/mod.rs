@@ -35,7 +35,7 @@ const MEMORY: usize = 256 << 20;
 const LITTLE: usize = 16 << 20;
 /// Pages that may be committed, however little memory there is.
 const COMMITTED: u64 = 2 * (MEMORY / PAGE_SIZE) as u64;
-/// How long the beginning and the end of a sequence may take.
+/// The time that the beginning and the end of a sequence may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Pages of swap space.
 const SWAP: u32 = 1 << 14;
@@ -54,7 +54,7 @@ pub struct Ours {
     scarce: Option<Scarcity>,
     /// True if frames are withheld.
     is_short: bool,
-    /// How long a sequence may take; it ends at `deadline`.
+    /// The time that a sequence may take; it ends at `deadline`.
     limit: Duration,
     deadline: Instant,
 }

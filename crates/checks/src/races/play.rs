@@ -11,8 +11,8 @@ use std::sync::Arc;
 pub struct Scenario {
     /// The name on the command line: family, dot, subject.
     pub name: String,
-    /// How many jobs it may have: one on each CPU, perhaps of a machine with many more CPUs, or
-    /// tasks on fewer CPUs, which are preempted where they hold no pin.
+    /// The numbers of jobs that it may have: one on each CPU, perhaps of a machine with many more
+    /// CPUs, or tasks on fewer CPUs, which are preempted where they hold no pin.
     pub jobs: RangeInclusive<usize>,
     /// Bytes of physical memory.
     pub memory: usize,

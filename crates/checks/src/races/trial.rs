@@ -31,7 +31,7 @@ const WIDE_SHAPES: [(usize, usize); 2] = [(1, 65), (3, 43)];
 /// The CPUs of such machines that run jobs: those at the ends of words.
 const AT_EDGES: [usize; 10] = [0, 1, 2, 62, 63, 64, 65, 126, 127, 128];
 
-/// How long to observe a run without end.
+/// The time for which a run without end is observed.
 const A_WHILE: u64 = 5_000_000;
 
 /// How a run failed.

@@ -23,7 +23,7 @@ pub struct Outcome {
     end: String,
 }
 
-/// How long a guest may take; one that is known to fail may also hang.
+/// The time that a guest may take; one that is known to fail may also hang.
 const LIMIT: Duration = Duration::from_secs(60);
 const LIMIT_NOT_YET: Duration = Duration::from_secs(5);
 

@@ -7,7 +7,7 @@ use machine::CpuRange;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-/// How long the last callbacks may take.
+/// The time that the last callbacks may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Pin and unpin, as its users do.

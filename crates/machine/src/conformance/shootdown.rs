@@ -13,7 +13,7 @@ struct Shared<M: Execute> {
     tables: Tables<M>,
     frame: Frame,
     meeting: Meeting<M>,
-    /// How many stores the target has performed.
+    /// The number of stores that the target has performed.
     performed: AtomicU64,
 }
 

@@ -67,7 +67,7 @@ const WEIGHTS: [(u64, Kind); 23] = [
     (25, Kind::Dump),
 ];
 
-/// How many of a hundred calls have each flag.
+/// The number of calls in a hundred that have each flag.
 const SYNC_FLAGS: [(u64, SyncFlag); 3] = [
     (30, SyncFlag::Async),
     (50, SyncFlag::Sync),

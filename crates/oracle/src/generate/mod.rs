@@ -20,7 +20,7 @@ use oorandom::Rand64;
 /// Attempts at a step before it is skipped.
 const DRAWS: usize = 100;
 
-/// How many of a hundred draws move a number to an edge, if the call has one. Most of these are
+/// The number of draws in a hundred that move a number to an edge, if the call has one. Most are
 /// undefined.
 const EDGED: u64 = 6;
 

@@ -3,9 +3,9 @@
 use crate::step::{Call, Scarcity, Step};
 use oorandom::Rand64;
 
-/// How many of a hundred steps are preceded by an announced failure.
+/// The number of steps in a hundred that follow an announced failure.
 const FAILURES: u64 = 15;
-/// How many of a hundred steps are preceded by a change of the number of free frames.
+/// The number of steps in a hundred that follow a change of the number of free frames.
 const CHANGES: u64 = 3;
 /// Frames that are left at most when memory is short.
 const LEFT: u64 = 96;

@@ -10,7 +10,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::time::{Duration, Instant};
 use std::{fs, io, ptr};
 
-/// How long a call may take.
+/// The time that a call may take.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// The interval of checks that the process is alive.
 const LOOK: Duration = Duration::from_millis(200);

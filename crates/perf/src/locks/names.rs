@@ -240,8 +240,8 @@ const SLEEPING: &[(&str, Class)] = &[
     ("__mutex_*", Mutex),
 ];
 
-/// How many functions outside of locking are considered. Functions further away acquire other
-/// locks, and no name is better than a wrong one.
+/// The number of functions outside of locking that are considered. Functions further away acquire
+/// other locks, and no name is better than a wrong one.
 const NEAR: usize = 3;
 
 /// The name of a lock, by the waiter's kernel frames from the leaf.

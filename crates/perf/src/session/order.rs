@@ -17,7 +17,7 @@ impl Order {
         &self.0[count..]
     }
 
-    /// How many events there are.
+    /// The number of events.
     pub fn len(&self) -> usize {
         self.0.len()
     }

@@ -9,7 +9,7 @@ use profile::Profile;
 use stats::metric;
 use stats::verdict::{Better, Ratio, Word};
 
-/// How many curves are described in words; the table has the others.
+/// The number of curves that are described in words; the table has the others.
 const CURVES: usize = 3;
 
 /// The verdict first, then its grounds; empty if too little was measured.

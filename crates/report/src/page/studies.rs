@@ -48,14 +48,15 @@ pub fn studies(sources: &[Source]) -> Vec<Study<'_>> {
     studies
 }
 
-/// How many figures hold: `3 of 4`.
+/// The number of figures that hold: `3 of 4`.
 pub fn held<'a>(figures: impl Iterator<Item = &'a Reproduction>) -> String {
     let all: Vec<bool> = figures.map(Reproduction::holds).collect();
     let held = all.iter().filter(|&&holds| holds).count();
     format!("{held} of {}", all.len())
 }
 
-/// How many hold: of the simulated figures with a published number, of the rest, and of the checks.
+/// The numbers that hold: of the simulated figures with a published number, of the rest, and of the
+/// checks.
 pub fn sentence(studies: &[Study]) -> Option<String> {
     let documents: Vec<&str> = studies.iter().map(|study| study.document).collect();
     let named = match documents.as_slice() {

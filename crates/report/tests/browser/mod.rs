@@ -67,12 +67,12 @@ impl Opened {
         text.unwrap_or_else(|| panic!("{expression}: {value}"))
     }
 
-    /// How many elements match a selector.
+    /// The number of elements that match a selector.
     pub fn count(&self, selector: &str) -> f64 {
         self.number(&format!("document.querySelectorAll('{selector}').length"))
     }
 
-    /// How many elements that match a selector are visible.
+    /// The number of visible elements that match a selector.
     pub fn shown(&self, selector: &str) -> f64 {
         self.number(&format!(
             "[...document.querySelectorAll('{selector}')].filter(one => \

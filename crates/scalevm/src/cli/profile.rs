@@ -76,7 +76,7 @@ impl ProfileArgs {
         }
     }
 
-    /// How long to run, unwatched and watched each.
+    /// The schedule of the run, unwatched and watched each.
     pub fn schedule(&self, on: On) -> Schedule {
         watching(&self.common, on)
     }

@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// How long the cluster has to start.
+/// The time that the cluster has to start.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Stopped when it is dropped.

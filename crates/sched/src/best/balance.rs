@@ -7,7 +7,7 @@ use super::{Best, Bounds, NEAR};
 use crate::TaskRef;
 use machine::Contexts;
 
-/// How many flags a busy CPU reads at a tick to find idle CPUs. A power of two.
+/// The number of flags that a busy CPU reads at a tick to find idle CPUs. A power of two.
 const FAR: usize = 128;
 
 impl<M: Contexts, B: Bounds> Best<M, B> {

@@ -86,7 +86,8 @@ impl<M: Machine> Idle<M> {
     }
 }
 
-/// How many tasks wait in a queue. Written under the queue's lock, read by anyone as a hint.
+/// The number of tasks that wait in a queue. Written under the queue's lock, read by anyone as a
+/// hint.
 pub struct Waiting<M: Machine>(M::AtomicU32);
 
 impl<M: Machine> Default for Waiting<M> {

@@ -68,7 +68,7 @@ pub const SLICE: u64 = 3_000_000;
 pub const GRAIN: u64 = 500_000;
 /// The largest credit of virtual time for sleep.
 pub const BONUS: u64 = SLICE;
-/// How many neighbours a waker, or a CPU that has run out of tasks, looks at.
+/// The number of neighbours that a waker, or a CPU that has run out of tasks, looks at.
 pub const NEAR: usize = 16;
 
 /// The policy, for tasks with bounds `B`.

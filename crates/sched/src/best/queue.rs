@@ -24,7 +24,7 @@ type BestTask<M, B> = TaskRef<M, Best<M, B>>;
 /// read it in search of work cost that CPU no cache misses.
 pub(super) struct Queue<M: Contexts, B: Bounds> {
     ready: Mutex<M, Ticket<M>, Ready<M, B>>,
-    /// How many tasks are in the heap, or on their way back into it.
+    /// The number of tasks in the heap, or on their way back into it.
     waiting: Waiting<M>,
     /// 1 if the CPU runs a task and others wait: it has a tick, and others may take one.
     crowded: Padded<M::AtomicU32>,
@@ -84,7 +84,7 @@ impl<M: Contexts, B: Bounds> Queue<M, B> {
         }
     }
 
-    /// How many tasks waited here a moment ago.
+    /// The number of tasks that waited here a moment ago.
     #[inline]
     pub(super) fn waiting(&self) -> u32 {
         self.waiting.get()

@@ -46,7 +46,7 @@ const USE_RANGE: u32 = MAX_BATCH - 20 - BATCH + 1;
 /// `PRI_MIN_KERN`).
 const PREEMPT: u32 = 80;
 
-/// How long a task has slept and run recently.
+/// The times that a task has slept and run recently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct History {
     /// `ts_slptime`.
@@ -103,7 +103,7 @@ impl History {
     }
 }
 
-/// How much of the last ten seconds a task has run (`ts_ticks`, `ts_ftick`, `ts_ltick`).
+/// The part of the last ten seconds that a task has run (`ts_ticks`, `ts_ftick`, `ts_ltick`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Usage {
     /// Ticks that it has run, shifted.

@@ -42,7 +42,7 @@ impl Tunables {
         }
     }
 
-    /// How long a task runs among `tasks` (`sched_slice`, `__sched_period`).
+    /// The time for which a task runs among `tasks` (`sched_slice`, `__sched_period`).
     pub(super) fn slice(self, tasks: u64) -> u64 {
         let tasks = tasks.max(1);
         if tasks > NR_LATENCY {
@@ -100,7 +100,7 @@ pub(super) fn is_affine(wakers: u64, last: u64) -> bool {
     wakers == 0 || 100 * (wakers + 1) <= (100 + (IMBALANCE - 100) / 2) * last
 }
 
-/// How many tasks a CPU with `own` takes from one with `busiest`, if there are `all` on `cpus` CPUs
+/// The number of tasks that a CPU with `own` takes from one with `busiest`, of `all` on `cpus` CPUs
 /// (`find_busiest_group`, `calculate_imbalance`, `balance_tasks`).
 pub(super) fn pulled(own: u64, busiest: u64, all: u64, cpus: u64) -> u64 {
     if busiest <= 1 || 100 * busiest <= IMBALANCE * own || own * cpus >= all {

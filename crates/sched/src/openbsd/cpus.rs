@@ -57,7 +57,7 @@ impl<M: Contexts> Cpu<M> {
         }
     }
 
-    /// How many tasks are queued.
+    /// The number of queued tasks.
     pub(super) fn queued(&self) -> u32 {
         self.queued.load(Ordering::Relaxed)
     }

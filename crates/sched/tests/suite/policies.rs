@@ -108,7 +108,7 @@ fn contract<P: Policy<Sim>>() {
     }
 }
 
-/// How many units of work each of `tasks`, which are equal, does in `time`.
+/// The units of work that each of `tasks`, which are equal, does in `time`.
 fn shares<P: Policy<Sim>>(cpus: usize, tasks: usize, time: u64) -> Vec<u64> {
     let sim = machine::<P>(quiet(cpus, 0));
     let done = Arc::new((0..tasks).map(|_| AtomicU64::new(0)).collect::<Vec<_>>());

@@ -117,7 +117,7 @@ impl Heap {
         result
     }
 
-    /// How many bytes from `start` on the heap has handed out.
+    /// The number of bytes, from `start` on, that the heap has handed out.
     pub(crate) fn used(&self, start: usize) -> usize {
         self.top - start
     }

@@ -85,7 +85,7 @@ impl Distances {
         self.legs[self.class(from, to)]
     }
 
-    /// How long serving a reader at this distance keeps the line busy.
+    /// The time for which serving a reader at this distance keeps the line busy.
     pub(super) fn occupancy(&self, from: u16, to: u16) -> Time {
         self.occupancy[self.class(from, to)]
     }

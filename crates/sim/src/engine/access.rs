@@ -114,7 +114,7 @@ enum Next {
     Preempt,
 }
 
-/// How much of a store buffer must be free.
+/// The part of a store buffer that must be free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Room {
     /// All of it.

@@ -39,7 +39,7 @@ pub(crate) struct Context {
     pub(crate) stands_by: bool,
     /// True if a CPU runs the context.
     pub(crate) on: bool,
-    /// How long no CPU has run the context, up to its last return.
+    /// The time for which no CPU has run the context, up to its last return.
     pub(crate) off: Time,
     /// The time since which no CPU has run the context.
     left: Time,
@@ -165,7 +165,7 @@ impl Engine {
         self.agenda.set(cpu, self.cpus[cpu].clock);
     }
 
-    /// How many tasks have not ended.
+    /// The number of tasks that have not ended.
     pub(super) fn tasks(&self) -> usize {
         self.contexts.len() - self.cpus.len() - self.unused.len()
     }

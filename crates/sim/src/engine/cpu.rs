@@ -99,7 +99,7 @@ impl Cpu {
         }
     }
 
-    /// How long a waiting CPU has waited between `cleared` and `now`.
+    /// The time that a waiting CPU has waited between `cleared` and `now`.
     pub(crate) fn waits_since(&self, cleared: Time, now: Time) -> Time {
         now.saturating_sub(self.clock.max(cleared))
     }

@@ -22,7 +22,7 @@ struct Site {
     /// Blocks, so tasks park and are unparked.
     adaptive: Adaptive<Sim>,
     stored: [Line; 4],
-    /// How many CPUs have arrived to meet.
+    /// The number of CPUs that have arrived to meet.
     arrived: Line,
 }
 

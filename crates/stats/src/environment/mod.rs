@@ -21,7 +21,7 @@ pub use difference::Difference;
 pub use load::{Load, LoadMeter};
 pub use numbers::numbers_are_ours;
 
-/// How long the load of others is watched before a run, and again after it.
+/// The time for which the load of others is watched before a run, and again after it.
 pub const LOAD_WINDOW: Duration = Duration::from_millis(250);
 
 /// Describes this machine (Linux) and watches the load on it for [`LOAD_WINDOW`]: call it before

@@ -130,7 +130,7 @@ impl Mode {
         }
     }
 
-    /// How many of `tasks` tasks share an address space.
+    /// The number of tasks, out of `tasks`, that share an address space.
     pub const fn companions(self, tasks: usize) -> usize {
         match self {
             Mode::Processes => 1,

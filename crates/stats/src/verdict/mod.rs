@@ -149,7 +149,7 @@ pub enum RunsError {
     TooFew {
         /// `'A'` or `'B'`.
         side: char,
-        /// How many runs it has.
+        /// The number of its runs.
         runs: usize,
     },
     /// A run without a positive result, which has no ratio to another.

@@ -68,7 +68,7 @@ fn approximate(ranks: &[usize], chosen: usize, distance: usize) -> f64 {
     erfc(z / std::f64::consts::SQRT_2)
 }
 
-/// How many of the sorted pairwise differences to omit at each end, so that the rest covers the
+/// The number of sorted pairwise differences to omit at each end, so that the rest covers the
 /// shift with at least `1 - alpha`; `None` if even all of them do not. Also returns the level
 /// attained (without ties).
 pub(super) fn trimmed_pairs(n: usize, m: usize, alpha: f64) -> Option<(usize, f64)> {
@@ -85,7 +85,7 @@ pub(super) fn trimmed_pairs(n: usize, m: usize, alpha: f64) -> Option<(usize, f6
     Some((trimmed, 1.0 - 2.0 * tail(trimmed)))
 }
 
-/// How many of the sorted pairwise differences to omit at each end, by the normal distribution.
+/// The number of sorted pairwise differences to omit at each end, by the normal distribution.
 fn approximate_trim(n: usize, m: usize, alpha: f64) -> usize {
     let (n, m) = (n as f64, m as f64);
     let z = std::f64::consts::SQRT_2 * erfc_inv(alpha);

@@ -42,7 +42,7 @@ impl PartialEq for StandIn {
 pub struct Setting {
     /// The placement of its tasks.
     pub place: Placement,
-    /// How long the machine takes to flush the TLBs of other CPUs without an interrupt, in
+    /// The time that the machine takes to flush the TLBs of other CPUs without an interrupt, in
     /// nanoseconds, if it does.
     pub broadcast: Option<f64>,
 }

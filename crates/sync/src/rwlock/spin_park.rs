@@ -162,7 +162,7 @@ unsafe impl<M: Machine, const SPINS: u32> RawRw<M> for SpinParkRw<M, SPINS> {
 }
 
 impl<M: Machine, const SPINS: u32> SpinParkRw<M, SPINS> {
-    /// How many readers held the lock a moment ago.
+    /// The number of readers that held the lock a moment ago.
     #[inline]
     pub fn readers(&self) -> u32 {
         self.word.load(Ordering::Relaxed) / READER

@@ -62,7 +62,7 @@ pub struct ConboPace {
 }
 
 impl ConboPace {
-    /// How long to delay at this distance, in pauses, given the cost of the look at it.
+    /// The pauses for which to delay at this distance, given the cost of the look at it.
     #[inline]
     fn delay(&mut self, distance: u32, cost: u64) -> u32 {
         if distance == self.last {

@@ -45,7 +45,7 @@ impl<M: Machine> Node<M> {
 #[repr(C, align(128))]
 struct Block<M: Machine> {
     nodes: [Node<M>; LEVELS as usize],
-    /// How many places are in use. Only the task accesses it.
+    /// The number of places in use. Only the task accesses it.
     depth: Cell<u32>,
     /// The state of a random generator. Only the task accesses it.
     random: Cell<u32>,

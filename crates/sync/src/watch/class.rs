@@ -4,8 +4,8 @@ use core::panic::Location;
 use core::ptr::{from_ref, null_mut};
 use core::sync::atomic::{AtomicPtr, AtomicU16, Ordering};
 
-/// How many classes there can be. Locks of further classes are counted together in a profile, and
-/// their order is not checked.
+/// The most classes that there can be. Locks of further classes are counted together in a profile,
+/// and their order is not checked.
 pub const MAX_CLASSES: usize = 128;
 
 /// The rule for a task that holds two locks of one class.

@@ -10,11 +10,11 @@ use core::panic::Location;
 use core::ptr::{from_ref, with_exposed_provenance};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-/// How many pairs of class and call site there can be. Further sites of a class are counted
+/// The most pairs of class and call site that there can be. Further sites of a class are counted
 /// together.
 pub const MAX_SITES: usize = 1024;
 
-/// How many [`Site`]s there can be.
+/// The most [`Site`]s that there can be.
 pub(crate) const SITES: usize = MAX_CLASSES + MAX_SITES;
 
 /// A pair of class and call site: below [`MAX_CLASSES`] the class with this number at an unrecorded

@@ -13,7 +13,7 @@ const _: () = assert!(RUN == u8::BITS as usize && RUNS == u64::BITS as usize);
 /// Bytes for 2 MiB of memory: 0.004 %.
 const _: () = assert!(size_of::<Block>() == 80);
 
-/// How much of a block is free.
+/// The part of a block that is free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// All of it is free.

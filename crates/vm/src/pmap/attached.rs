@@ -138,8 +138,8 @@ impl<S: System> Pmap<S> {
         }
     }
 
-    /// Removes the mapping at the start of `part`, which is unlisted or listed by an entry of kin,
-    /// and flushes it.
+    /// Removes the mapping at the start of `part`, which is unlisted or listed once for several
+    /// slots, and flushes it.
     pub(super) fn detach_unlisted(&self, part: &mut Part<'_, S>) -> Frame {
         let page = VaRange::sized(part.range().start, PAGE_SIZE);
         let old = self.clear(part, page.start, 0);

@@ -58,7 +58,7 @@ pub(crate) struct Gather {
     dirty: ArrayVec<Frame, CAPACITY>,
     /// Pages without a reference, to be freed.
     frozen: ArrayVec<Frame, CAPACITY>,
-    /// Pages of kin to be let go of, and their addresses.
+    /// Inherited pages to be let go of, and their addresses.
     kin: ArrayVec<(usize, Frame), CAPACITY>,
     /// The first frames of superpages.
     superpages: ArrayVec<Frame, SUPERPAGES>,
@@ -94,8 +94,8 @@ impl Gather {
         self.frozen.is_full()
     }
 
-    /// Adds a page of kin that was mapped at `address`. Returns true if the next such page would
-    /// not fit.
+    /// Adds an inherited page that was mapped at `address`. Returns true if the next such page
+    /// would not fit.
     #[must_use]
     pub(super) fn kin_page(&mut self, address: usize, frame: Frame) -> bool {
         self.touch(address);
@@ -180,7 +180,7 @@ impl<S: System> Pmap<S> {
         }
     }
 
-    /// Lets go of the gathered pages of kin, slot by slot.
+    /// Lets go of the gathered inherited pages, slot by slot.
     #[inline(never)]
     fn free_kin(&self, gathered: &mut ArrayVec<(usize, Frame), CAPACITY>) {
         let mut pages = &gathered[..];

@@ -30,7 +30,7 @@ use machine::{Atomic, Flush, Ordering, PAGE_SIZE, VaRange, pte};
 pub(crate) struct Forking<'a, S: System> {
     pmap: &'a Pmap<S>,
     revoking: Revoking<'a, S::Machine>,
-    /// The inherited pages of the slot that is being copied, if the child may be of its kin.
+    /// The inherited pages of the slot that is being copied, if the child may join its family.
     inherited: Option<Pages>,
     /// True if the child has got entries, or a table, that tasks may write through until a flush.
     shares: bool,
@@ -203,7 +203,7 @@ impl<S: System> Forking<'_, S> {
         Ok(())
     }
 
-    /// Shares the private page of kin that the parent has at the start of `to`.
+    /// Shares the inherited page that the parent has at the start of `to`.
     fn share_kin(
         &mut self,
         leaf: Table,

@@ -56,7 +56,7 @@ impl<M: Platform> Members<'_, M> {
         }
     }
 
-    /// A member of kin that maps the page in `frame` at `address`, if there is one; otherwise a
+    /// A member that maps the page in `frame` at `address`, if there is one; otherwise a
     /// member that mapped it is about to let go of it.
     pub(super) fn one_of_kin(&self, machine: &M, frame: Frame, address: usize) -> Option<Owner> {
         let Members::Family(family) = self else {
@@ -75,7 +75,7 @@ impl<M: Platform> Members<'_, M> {
         matches!(self, Members::Family(family) if family.are_kin())
     }
 
-    /// The entries for `address` in the leaf tables of kin.
+    /// The entries for `address` in the members' own leaf tables.
     pub(super) fn words_of_kin<'m>(
         &self,
         machine: &'m M,

@@ -86,7 +86,7 @@ use sync::Padded;
 pub struct Pmap<S: System> {
     vm: Keep<S>,
     root: Frame,
-    /// The pmap's key in the roster.
+    /// The pmap's key in the VM's table of pmaps.
     tag: Asid,
     /// The tag of its TLB entries; [`SHARED`] if the pmap's tag is beyond those of the machine.
     asid: Asid,

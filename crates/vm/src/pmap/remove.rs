@@ -323,7 +323,7 @@ impl<'a, S: System> Clearing<'_, 'a, S> {
         true
     }
 
-    /// Clears the entry at `address`, which maps a page of kin; it is let go of after the flush
+    /// Clears the entry at `address`, which maps an inherited page; it is let go of after the flush
     /// ([`super::kin`]).
     fn kin_page(&mut self, part: &mut Part<'_, S>, address: usize) {
         let old = self.pmap.clear(part, address, 0);

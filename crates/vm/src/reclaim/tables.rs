@@ -2,10 +2,10 @@
 //!
 //! Memory that many spaces map costs each of them tables, which can fill memory though all of them
 //! can be made again. So before an operation is refused, the pmaps are visited in rotation: a clock
-//! hand goes round over their tags (in the VM's roster), and within each pmap another one over its
-//! slots ([`Pmap::sweep`]). A pmap gives up some tables, and then the next one has its turn. That
-//! is the order of FreeBSD's reclamation of PV entries (case study 002: a list of pmaps, rotated,
-//! so that it approaches the least recently used), without the list.
+//! hand goes round over their tags (in the VM's table of pmaps), and within each pmap another one
+//! over its slots ([`Pmap::sweep`]). A pmap gives up some tables, and then the next one has its
+//! turn. That is the order of FreeBSD's reclamation of PV entries (case study 002: a list of pmaps,
+//! rotated, so that it approaches the least recently used), without the list.
 //!
 //! An operation that has been refused a frame may leave tables behind that it needs when it is
 //! tried again. So tables alone do not let it try for ever: each time it asks for twice as

@@ -137,7 +137,7 @@ impl<S: System> Slot<S> {
         unsafe { node.cast::<[Slot<S>; FAN_OUT]>().as_ref() }
     }
 
-    /// How much is mapped. Exact under the lock; otherwise a hint.
+    /// The part that is mapped. Exact under the lock; otherwise a hint.
     #[inline]
     pub(super) fn state(&self) -> State {
         // Acquire: the reader's next loads are not older.

@@ -1,6 +1,6 @@
 //! The state of a slot in a byte: how much of it is mapped, and how.
 
-/// How much of a slot is mapped.
+/// The part of a slot that is mapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum State {

@@ -29,7 +29,7 @@ struct Task {
     mapped: usize,
     touched: usize,
     now: u64,
-    /// How many times as long computing takes.
+    /// The factor by which computing takes longer.
     slowness: u64,
 }
 

@@ -24,7 +24,7 @@ pub struct Place<'a> {
     names: Cow<'a, [u8]>,
     /// The range of the last one in `names`; empty for the root.
     last: Range<usize>,
-    /// How many more symbolic links may be followed.
+    /// The number of symbolic links that may still be followed.
     links: usize,
 }
 

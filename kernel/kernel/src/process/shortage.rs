@@ -8,7 +8,7 @@ use core::sync::atomic::Ordering;
 use machine::{Clock, PAGE_SIZE};
 use metal::{Metal, report};
 
-/// How long to wait for the process to end, and how often to check, in nanoseconds.
+/// The time to wait for the process to end, and between two checks, in nanoseconds.
 const PATIENCE: u64 = 2_000_000_000;
 const NAP: u64 = 1_000_000;
 /// A process is ended only if it has at least this part of all memory.

@@ -26,7 +26,7 @@ enum Item {
 }
 
 impl Input {
-    /// How many bytes and ends are ready.
+    /// The number of bytes and ends that are ready.
     pub fn count(&self) -> usize {
         self.ready.len()
     }

@@ -8,7 +8,7 @@ use sync::counter::Limited;
 
 /// Rounds of each CPU.
 const ROUNDS: u64 = 16;
-/// Units, where everything fits: few, so that CPUs search for them in all stocks.
+/// Units, where everything fits: few, so that CPUs search for them in each other's shares.
 const FEW: u64 = 2;
 /// Units, where not everything fits.
 const LIMIT: u64 = 6;

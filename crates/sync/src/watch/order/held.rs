@@ -81,7 +81,7 @@ impl<M: Machine> Stack<M> {
         Stack(PhantomData)
     }
 
-    /// How many entries there are.
+    /// The number of entries.
     #[inline]
     pub(super) fn depth(&self) -> usize {
         M::with_locals(|locals| depth(locals).0)

@@ -53,8 +53,8 @@ fn is_on() -> bool {
 #[derive(Clone, Copy, Debug)]
 pub enum Order {}
 
-/// How many locks the calling task holds. Locks of a [`Nesting::ByAddress`] class that were
-/// acquired one after the other count as one.
+/// The number of locks that the calling task holds. Locks of a [`Nesting::ByAddress`] class that
+/// were acquired one after the other count as one.
 pub fn held<M: Machine>() -> usize {
     Stack::<M>::new().depth()
 }

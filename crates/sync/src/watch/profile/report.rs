@@ -31,7 +31,7 @@ pub struct Row {
     pub wait: u64,
     /// The longest wait.
     pub max_wait: u64,
-    /// How long the lock was held after acquisitions that had waited, in total.
+    /// The time that the lock was held after acquisitions that had waited, in total.
     pub hold: u64,
 }
 

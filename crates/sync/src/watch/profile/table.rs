@@ -44,7 +44,7 @@ const _: () = assert!(size_of::<Table>() == SITES * 64 && SITES * 64 == 72 << 10
 
 type Table = [Counters; SITES];
 
-/// How many machines are being profiled; every operation reads it first.
+/// The number of machines that are being profiled; every operation reads it first.
 static PROFILED: AtomicUsize = AtomicUsize::new(0);
 
 /// A machine's profile, from its first start on: 8 KiB, and 72 KiB per CPU.

@@ -58,7 +58,7 @@ fn op(frames: u32) -> impl Strategy<Value = Op> {
 /// The expected state.
 #[derive(Default)]
 struct Model {
-    /// How many frames there are.
+    /// The number of frames.
     total: u32,
     /// Frames with an owner, but for those of `blocks`.
     owned: BTreeSet<u32>,

@@ -68,7 +68,7 @@ pub enum Flaw {
 pub struct Kernel {
     /// How often each call was made.
     pub calls: BTreeMap<&'static str, usize>,
-    /// How many calls and accesses were made.
+    /// The number of calls and accesses that were made.
     pub count: usize,
     pub writes: usize,
     pub faults: usize,
