@@ -38,8 +38,3 @@ pub use on::On;
 pub use points::{JOBS, Workers};
 #[cfg(feature = "ours")]
 pub use system::System;
-
-/// The tests simulate, and simulated CPUs allocate in their machine.
-#[cfg(all(test, feature = "ours"))]
-#[global_allocator]
-static ALLOCATOR: sim::Allocator = sim::Allocator;

@@ -55,8 +55,8 @@ impl Outcome {
     /// Of a watched run, over `span` if it had no end of its own.
     pub fn seen(seen: Seen, span: Duration) -> Self {
         let outcome = match seen.times {
-            Some(times) => Outcome::completed(seen.done, times),
-            None => Outcome::of(seen.done as f64 / span.as_secs_f64()),
+            Some(times) => Outcome::completed(seen.done(), times),
+            None => Outcome::of(seen.done() as f64 / span.as_secs_f64()),
         };
         Outcome {
             attribution: Some(seen.attribution),

@@ -38,8 +38,8 @@ const LIMIT: u64 = 60_000_000_000;
 
 /// The results of a watched run.
 pub struct Seen {
-    /// Operations of all tasks.
-    pub done: u64,
+    /// Operations of each task.
+    pub counts: Vec<u64>,
     /// The time that they took.
     pub span: Duration,
     /// True if each task did an iteration.
@@ -55,6 +55,13 @@ pub struct Seen {
     /// The number of times that tasks contended for one-byte mutexes since the machine's start, if
     /// the plan has an end.
     pub slow_paths: Option<SlowPaths>,
+}
+
+impl Seen {
+    /// Operations of all tasks.
+    pub fn done(&self) -> u64 {
+        self.counts.iter().sum()
+    }
 }
 
 /// The tasks' counters.
@@ -256,7 +263,6 @@ impl Run {
         if let Some(period) = period {
             self.machine.sample(period);
         }
-        let before = self.counts().iter().sum::<u64>();
         let outcome = match self.ledgers {
             Some(_) => self.work().map(|()| None),
             None => self.count(from, span).map(Some),
@@ -277,12 +283,9 @@ impl Run {
         }
         let times = self.times(from);
         Ok(Seen {
-            done: match &window {
-                None => self.counts().iter().sum::<u64>() - before,
-                Some(window) => window.counts.iter().sum(),
-            },
+            is_whole: window.as_ref().is_none_or(|window| window.is_whole),
+            counts: window.map_or_else(|| self.counts(), |window| window.counts),
             span: lasted,
-            is_whole: window.is_none_or(|window| window.is_whole),
             times,
             attribution,
             rows,

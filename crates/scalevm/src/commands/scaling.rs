@@ -151,7 +151,7 @@ fn point(
     let mut bottleneck = None;
     for _ in 0..args.sim.seeds.unwrap_or(1) {
         let seen = target.observe(&plan(row, tasks), span)?;
-        rates.push(seen.done as f64 / span.as_secs_f64());
+        rates.push(seen.done() as f64 / span.as_secs_f64());
         bottleneck.get_or_insert_with(|| seen.attribution.bottleneck());
         target.seed += 1;
     }
