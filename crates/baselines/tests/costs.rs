@@ -1,5 +1,8 @@
 //! The cost of choosing parts at run time, in instructions: within a tenth of `docs/costs.md`.
 
+// Instructions are those of optimised code.
+#![cfg(not(debug_assertions))]
+
 #[path = "../../sync/tests/callgrind/mod.rs"]
 mod callgrind;
 
@@ -22,10 +25,8 @@ fn a_choice_at_run_time_costs_what_is_said() {
         (name, all / ITERATIONS)
     });
     let [compiled, own, epoch, di] = counted.map(|(_, each)| each);
-    if figures::column().is_some() {
-        // The count includes a space's locks, swap's mutexes and the one of delayed invalidation.
-        assert!(compiled < own && own < epoch && epoch != di, "{counted:?}");
-    }
+    // The count includes a space's locks, swap's mutexes and the one of delayed invalidation.
+    assert!(compiled < own && own < epoch && epoch != di, "{counted:?}");
     let wrong = figures::hold("Parts chosen at run time", &counted);
     assert!(wrong.is_empty(), "{}", wrong.join("; "));
 }

@@ -1,6 +1,9 @@
 //! The costs of operations, in instructions: each within a tenth of the figure in `docs/costs.md`,
 //! so that a change that makes one dearer, or cheaper, shows.
 
+// Instructions are those of optimised code.
+#![cfg(not(debug_assertions))]
+
 #[path = "../../sync/tests/callgrind/mod.rs"]
 mod callgrind;
 
