@@ -1,23 +1,36 @@
-//! The files of sequences: anonymous files in memory.
+//! The files of sequences: files in memory.
 
 use crate::step::FILES;
 use crate::system::Broken;
 use std::ffi::CString;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, RawFd};
+use std::path::Path;
 
-/// The files' names in the kernel, without the number.
+/// The files' names, without the number.
 const NAME: &str = "scalevm-oracle-";
 
 /// All files, each opened twice: for reading and writing, and for reading only.
 pub struct Files(Vec<[File; 2]>);
 
 impl Files {
-    /// Creates empty files.
+    /// Creates empty files that are in no folder.
     pub fn new() -> Result<Self, Broken> {
         let files = (0..FILES).map(open).collect::<io::Result<_>>();
         files.map(Files).map_err(Broken::host("memfd_create"))
+    }
+
+    /// Creates empty files in `folder`.
+    pub fn in_folder(folder: &Path) -> Result<Self, Broken> {
+        let open = |number| {
+            let path = folder.join(format!("{NAME}{number}"));
+            let mut both = File::options();
+            let both = both.read(true).write(true).create_new(true);
+            Ok([both.open(&path)?, File::open(&path)?])
+        };
+        let files = (0..FILES).map(open).collect::<io::Result<_>>();
+        files.map(Files).map_err(Broken::host("open"))
     }
 
     /// Empties the files.
@@ -38,7 +51,7 @@ impl Files {
 
 /// The file that `/proc/PID/maps` shows as `path`.
 pub fn named(path: &str) -> Option<u8> {
-    let rest = path.strip_prefix("/memfd:")?.strip_prefix(NAME)?;
+    let (_, rest) = path.split_once(NAME)?;
     rest.split(' ').next()?.parse().ok()
 }
 
@@ -51,8 +64,6 @@ fn open(number: u8) -> io::Result<[File; 2]> {
     }
     // SAFETY: the kernel has just returned this descriptor, so nothing else owns it.
     let file = unsafe { File::from_raw_fd(descriptor) };
-    let again = OpenOptions::new()
-        .read(true)
-        .open(format!("/proc/self/fd/{descriptor}"))?;
+    let again = File::open(format!("/proc/self/fd/{descriptor}"))?;
     Ok([file, again])
 }

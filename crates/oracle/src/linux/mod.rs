@@ -1,4 +1,4 @@
-//! The kernel of this computer.
+//! The kernel on which this program runs: Linux, or another that has its calls.
 //!
 //! Each process of a sequence is a real one, forked as the sequence says; the first is forked from
 //! a *keeper*, which is forked from this program and takes no part itself. Commands in shared
@@ -25,9 +25,10 @@ use area::{Command, Reply, Slot};
 use calls::Terms;
 use files::Files;
 use processes::Processes;
+use std::path::Path;
 use std::{fs, slice};
 
-/// The kernel of this computer, with processes to run sequences in.
+/// The kernel, with processes to run sequences in.
 ///
 /// Dropping it ends the processes; they also end when this process does.
 pub struct Linux {
@@ -48,12 +49,24 @@ impl Linux {
     /// # Errors
     /// Something required is not available.
     pub fn new() -> Result<Self, Broken> {
+        Linux::with_files(Files::new()?)
+    }
+
+    /// Starts the keeper as [`Linux::new`] does, with the sequences' files in `folder`: on a kernel
+    /// whose `/proc/PID/maps` names no other files.
+    ///
+    /// # Errors
+    /// Something required is not available.
+    pub fn with_files_in(folder: &Path) -> Result<Self, Broken> {
+        Linux::with_files(Files::in_folder(folder)?)
+    }
+
+    fn with_files(files: Files) -> Result<Self, Broken> {
         let maps = fs::read_to_string("/proc/self/maps");
         let maps = maps.map_err(Broken::host("/proc/self/maps"))?;
         if !maps::is_free(&maps, WINDOW..WINDOW + WINDOW_PAGES * PAGE) {
             return Err(Broken::Own(format!("{WINDOW:#x} is taken in this process")));
         }
-        let files = Files::new()?;
         let processes = Processes::new(files.descriptors())?;
         let heap = processes.align_heap()?;
         Ok(Linux {

@@ -6,7 +6,8 @@ use crate::address::PAGE;
 use crate::step::{PROCESSES, ProcessId};
 use crate::system::Broken;
 use std::collections::BTreeMap;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::io::PipeWriter;
+use std::os::fd::{AsRawFd, RawFd};
 use std::time::{Duration, Instant};
 use std::{fs, io, ptr};
 
@@ -23,13 +24,15 @@ pub struct Processes {
     /// The process from which all others are forked.
     keeper: libc::pid_t,
     alive: BTreeMap<ProcessId, libc::pid_t>,
+    /// Nobody writes to it. It is closed when this process ends, which shows at the other end.
+    _life: PipeWriter,
 }
 
 impl Processes {
     /// Starts the keeper, which closes all descriptors except the standard ones and `kept`.
     pub fn new(kept: impl Iterator<Item = RawFd>) -> Result<Self, Broken> {
         let area = Area::new(1 + usize::from(PROCESSES))?;
-        let driver = this_process().map_err(Broken::host("pidfd_open"))?;
+        let (driver, life) = io::pipe().map_err(Broken::host("pipe"))?;
         let kept: Vec<_> = kept.chain([driver.as_raw_fd()]).collect();
         // SAFETY: the child only makes system calls and serves commands until it exits.
         match unsafe { libc::fork() } {
@@ -42,6 +45,7 @@ impl Processes {
                 area,
                 keeper,
                 alive: BTreeMap::new(),
+                _life: life,
             }),
         }
     }
@@ -170,15 +174,4 @@ fn index(process: ProcessId) -> usize {
 
 fn read_maps(pid: libc::pid_t) -> Result<String, Broken> {
     fs::read_to_string(format!("/proc/{pid}/maps")).map_err(Broken::host("/proc/PID/maps"))
-}
-
-/// A descriptor that becomes readable when this process ends.
-fn this_process() -> io::Result<OwnedFd> {
-    // SAFETY: the call takes numbers only.
-    let descriptor = unsafe { libc::syscall(libc::SYS_pidfd_open, libc::getpid(), 0) };
-    match descriptor {
-        -1 => Err(io::Error::last_os_error()),
-        // SAFETY: the kernel has just returned this descriptor, so nothing else owns it.
-        descriptor => Ok(unsafe { OwnedFd::from_raw_fd(descriptor as i32) }),
-    }
 }

@@ -138,10 +138,10 @@ fn last_errno() -> i64 {
         .into()
 }
 
-/// Returns true if the process of this descriptor has ended.
-fn has_ended(process: RawFd) -> bool {
+/// Returns true if the driver has ended, and with it the only writer of this pipe.
+fn has_ended(driver: RawFd) -> bool {
     let mut poll = libc::pollfd {
-        fd: process,
+        fd: driver,
         events: libc::POLLIN,
         revents: 0,
     };
