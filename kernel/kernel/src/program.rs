@@ -23,7 +23,7 @@ const ANYWHERE: usize = 0x8000_0000;
 const STACK: usize = 128 << 10;
 /// Where the stack ends: below the heap, so that a small process has few tables, which a fork
 /// copies.
-const STACK_END: usize = HEAP_START - PAGE_SIZE;
+pub const STACK_END: usize = HEAP_START - PAGE_SIZE;
 /// The most program headers.
 const HEADERS: usize = 64;
 /// The bytes of an ELF header.

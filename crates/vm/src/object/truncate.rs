@@ -94,11 +94,11 @@ impl<S: System> Object<S> {
     /// Prepares for [`Object::punch`] of `pages`; an error has changed nothing. O(pages) for a
     /// file.
     pub(crate) fn prepare_to_punch(&self, pages: Range<u64>) -> Result<(), Error> {
-        if let Backing::Anonymous(_) = self.backing {
-            return Ok(());
-        }
         if pages.end > MAX_PAGES {
             return Err(Error::TooFar { page: MAX_PAGES });
+        }
+        if let Backing::Anonymous(_) = self.backing {
+            return Ok(());
         }
         let mut inside = pages.start..pages.end.min(self.pages());
         inside.try_for_each(|index| self.tree.make(index, self.erased()).map(drop))

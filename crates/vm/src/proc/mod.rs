@@ -10,7 +10,6 @@ mod smaps;
 pub use maps::write_maps;
 pub use smaps::write_smaps;
 
-use crate::flags::Flags;
 use crate::object::ObjectId;
 use crate::space::{PagePlace, Region};
 use machine::VaRange;
@@ -30,6 +29,8 @@ pub struct File<'a> {
 pub struct Names<'a> {
     /// [`crate::Space::heap`].
     pub heap: VaRange,
+    /// An address of the program's first stack.
+    pub stack: usize,
     /// The name of an object's file, if it is known.
     pub file: &'a dyn Fn(ObjectId) -> Option<File<'a>>,
 }
@@ -55,7 +56,9 @@ impl Names<'_> {
             None if region.range.start < heap.end && heap.start < region.range.end => {
                 special("[heap]")
             }
-            None if region.flags.has(Flags::GROWS_DOWN) => special("[stack]"),
+            None if (region.range.start..region.range.end).contains(&self.stack) => {
+                special("[stack]")
+            }
             None => NAMELESS,
         }
     }

@@ -18,20 +18,43 @@ fn prot(bits: usize) -> Result<Prot, Errno> {
     Ok(Prot::new(has(PROT_READ), has(PROT_WRITE), has(PROT_EXEC)))
 }
 
-/// The range of `bytes` from `start` on, if there can be such a range.
-fn range(start: usize, bytes: usize) -> Result<VaRange, Errno> {
-    let end = start.checked_add(bytes).ok_or(Errno::INVAL)?;
-    Ok(VaRange { start, end })
+/// `bytes` in whole pages; `None` if that overflows.
+fn whole_pages(bytes: usize) -> Option<usize> {
+    bytes.checked_next_multiple_of(PAGE_SIZE)
 }
 
-/// Returns true if the whole pages from `start` on begin or end where nothing can be mapped.
-fn lies_outside(start: usize, bytes: usize) -> bool {
-    start.is_multiple_of(PAGE_SIZE) && (start < LOWEST || lies_beyond(start, bytes))
+/// The pages of `bytes` from `start` on, if they are any: the error `wraps` if there is no such
+/// range, and `beyond` if it ends where nothing can be mapped.
+fn pages(
+    start: usize,
+    bytes: usize,
+    wraps: Errno,
+    beyond: Errno,
+) -> Result<Option<VaRange>, Errno> {
+    if !start.is_multiple_of(PAGE_SIZE) {
+        return Err(Errno::INVAL);
+    }
+    if bytes == 0 {
+        return Ok(None);
+    }
+    let end = whole_pages(bytes).and_then(|bytes| start.checked_add(bytes));
+    match end.ok_or(wraps)? {
+        end if end > HIGHEST => Err(beyond),
+        end => Ok(Some(VaRange { start, end })),
+    }
 }
 
-/// Returns true if a range ends where nothing can be mapped.
-fn lies_beyond(start: usize, bytes: usize) -> bool {
-    start.checked_add(bytes).is_none_or(|end| end > HIGHEST)
+/// The pages of a call that fails where nothing is mapped, as it is at the lowest addresses.
+fn mapped_pages(start: usize, bytes: usize, wraps: Errno) -> Result<Option<VaRange>, Errno> {
+    match pages(start, bytes, wraps, Errno::NOMEM)? {
+        Some(range) if range.start < LOWEST => Err(Errno::NOMEM),
+        range => Ok(range),
+    }
+}
+
+/// Returns true if a length is so great that Linux takes it for 0 in whole pages.
+fn wraps_to_nothing(bytes: usize) -> bool {
+    whole_pages(bytes).is_none()
 }
 
 /// The most bytes of a file.
@@ -73,7 +96,9 @@ pub fn mmap(thread: &mut Thread, [at, bytes, rights, flags, fd, offset]: Argumen
     if bytes == 0 {
         return Err(Errno::INVAL);
     }
-    if fixed && at.is_multiple_of(PAGE_SIZE) && lies_beyond(at, bytes) {
+    let whole = whole_pages(bytes).filter(|&whole| whole <= HIGHEST);
+    let whole = whole.ok_or(Errno::NOMEM)?;
+    if fixed && at.checked_add(whole).is_none_or(|end| end > HIGHEST) {
         return Err(Errno::NOMEM);
     }
     let place = match at {
@@ -92,10 +117,10 @@ pub fn mmap(thread: &mut Thread, [at, bytes, rights, flags, fd, offset]: Argumen
         .with_if(has(MAP_LOCKED), Flags::LOCKED)
         .with_if(is_shared && !may_write, Flags::READ_ONLY);
     let object;
-    let request = match content(file.as_deref(), bytes, is_shared)? {
+    let request = match content(file.as_deref(), whole, is_shared)? {
         None => Request::anonymous(bytes, prot),
         // A file has no bytes there.
-        Some((_, true)) if offset.checked_add(bytes).is_none_or(|end| end > MOST_SIZE) => {
+        Some((_, true)) if offset.checked_add(whole).is_none_or(|end| end > MOST_SIZE) => {
             return Err(Errno::OVERFLOW);
         }
         Some((of, is_file)) => {
@@ -116,7 +141,7 @@ pub fn mmap(thread: &mut Thread, [at, bytes, rights, flags, fd, offset]: Argumen
         request
     };
     if has(MAP_32BIT) && matches!(place, At::Anywhere | At::Hint(_)) {
-        map_low(&thread.space, bytes, request)
+        map_low(&thread.space, whole, request)
     } else {
         Ok(thread.space.map_as(&request)?)
     }
@@ -134,8 +159,8 @@ fn is_shared(flags: u32) -> Result<bool, Errno> {
     }
 }
 
-/// The content of a mapping: an object, and true if it is a file; `None` for private memory of
-/// zeroes.
+/// The content of a mapping of `bytes`, whole pages: an object, and true if it is a file; `None`
+/// for private memory of zeroes.
 fn content(
     file: Option<&OpenFile>,
     bytes: usize,
@@ -151,21 +176,16 @@ fn content(
     if !is_shared {
         return Ok(None);
     }
-    let pages = bytes.checked_next_multiple_of(PAGE_SIZE);
-    let object = system()
-        .vm
-        .shared_memory(pages.ok_or(Errno::NOMEM)? as u64)?;
+    let object = system().vm.shared_memory(bytes as u64)?;
     Ok(Some((object, false)))
 }
 
-/// Maps below 2 GiB (`MAP_32BIT`).
+/// Maps `bytes`, whole pages, below 2 GiB (`MAP_32BIT`).
 fn map_low(space: &Space, bytes: usize, request: Request) -> Answer {
     const LOW: VaRange = VaRange {
         start: 1 << 30,
         end: 1 << 31,
     };
-    let bytes = bytes.checked_next_multiple_of(PAGE_SIZE);
-    let bytes = bytes.ok_or(Errno::NOMEM)?;
     let mut request = request;
     loop {
         let mut free = LOW.start;
@@ -187,17 +207,23 @@ fn map_low(space: &Space, bytes: usize, request: Request) -> Answer {
 }
 
 pub fn munmap(thread: &mut Thread, [start, bytes, ..]: Arguments) -> Answer {
-    thread.space.unmap(range(start, bytes)?)?;
+    if bytes == 0 {
+        return Err(Errno::INVAL);
+    }
+    if let Some(VaRange { start, end }) = pages(start, bytes, Errno::INVAL, Errno::INVAL)? {
+        // Nothing is mapped below.
+        let start = start.max(LOWEST);
+        if start < end {
+            thread.space.unmap(VaRange { start, end })?;
+        }
+    }
     Ok(0)
 }
 
 pub fn mprotect(thread: &mut Thread, [start, bytes, rights, ..]: Arguments) -> Answer {
     let prot = prot(rights)?;
-    if bytes > 0 && lies_outside(start, bytes) {
-        return Err(Errno::NOMEM);
-    }
-    if bytes > 0 {
-        thread.space.protect(range(start, bytes)?, prot)?;
+    if let Some(range) = mapped_pages(start, bytes, Errno::NOMEM)? {
+        thread.space.protect(range, prot)?;
     }
     Ok(0)
 }
@@ -223,12 +249,14 @@ pub fn madvise(thread: &mut Thread, [start, bytes, advice, ..]: Arguments) -> An
         MADV_POPULATE_WRITE => Advice::PopulateWrite,
         _ => return Err(Errno::INVAL),
     };
-    if bytes == 0 {
+    let Some(range) = mapped_pages(start, bytes, Errno::INVAL)? else {
         return Ok(0);
-    }
-    let (space, range) = (&thread.space, range(start, bytes)?);
+    };
+    let space = &thread.space;
+    // This ends at the first hole.
+    let populates = matches!(advice, Advice::PopulateRead | Advice::PopulateWrite);
     match space.advise(range, advice) {
-        Err(vm::Error::NotMapped { .. }) => advise_parts(space, range, advice),
+        Err(vm::Error::NotMapped { .. }) if !populates => advise_parts(space, range, advice),
         advised => Ok(advised.map(|()| 0)?),
     }
 }
@@ -257,11 +285,8 @@ pub fn mremap(thread: &mut Thread, [start, old, new, flags, to, _]: Arguments) -
     if flags & !(MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP) != 0 {
         return Err(Errno::INVAL);
     }
-    let place = match (
-        has(MREMAP_MAYMOVE),
-        has(MREMAP_FIXED),
-        has(MREMAP_DONTUNMAP),
-    ) {
+    let leaves = has(MREMAP_DONTUNMAP);
+    let place = match (has(MREMAP_MAYMOVE), has(MREMAP_FIXED), leaves) {
         (false, false, false) => Move::Never,
         (true, false, false) => Move::IfNeeded,
         (true, true, false) => Move::To(to),
@@ -269,7 +294,35 @@ pub fn mremap(thread: &mut Thread, [start, old, new, flags, to, _]: Arguments) -
         (true, true, true) => Move::LeavingTo(to),
         _ => return Err(Errno::INVAL),
     };
-    Ok(thread.space.remap(range(start, old)?, new, place)?)
+    let old = whole_pages(old);
+    let target = if has(MREMAP_FIXED) { to } else { 0 };
+    refuse_move(start, old, new, target, has(MREMAP_FIXED) || leaves)?;
+    if leaves && old != whole_pages(new) {
+        return Err(Errno::INVAL);
+    }
+    let end = old.and_then(|old| start.checked_add(old));
+    let end = end.unwrap_or(usize::MAX);
+    Ok(thread.space.remap(VaRange { start, end }, new, place)?)
+}
+
+/// Refuses what Linux refuses before it looks up mappings: a new length or a target that cannot be,
+/// and a target that overlaps the old pages. One that is not given counts as 0.
+fn refuse_move(
+    start: usize,
+    old: Option<usize>,
+    new: usize,
+    target: usize,
+    has_target: bool,
+) -> Result<(), Errno> {
+    let new = whole_pages(new).unwrap_or(0);
+    let is_beyond = target.checked_add(new).is_none_or(|end| end > HIGHEST);
+    // A length that wraps around overlaps nothing.
+    let end = start.wrapping_add(old.unwrap_or(0));
+    let overlaps = has_target && end > target && target.wrapping_add(new) > start;
+    if new == 0 || is_beyond || overlaps || !target.is_multiple_of(PAGE_SIZE) {
+        return Err(Errno::INVAL);
+    }
+    Ok(())
 }
 
 pub fn msync(thread: &mut Thread, [start, bytes, flags, ..]: Arguments) -> Answer {
@@ -278,10 +331,10 @@ pub fn msync(thread: &mut Thread, [start, bytes, flags, ..]: Arguments) -> Answe
     if flags & !(MS_ASYNC | MS_SYNC | MS_INVALIDATE) != 0 || has(MS_ASYNC) && has(MS_SYNC) {
         return Err(Errno::INVAL);
     }
-    if bytes == 0 {
+    let bytes = if wraps_to_nothing(bytes) { 0 } else { bytes };
+    let Some(range) = mapped_pages(start, bytes, Errno::NOMEM)? else {
         return Ok(0);
-    }
-    let range = range(start, bytes)?;
+    };
     if has(MS_INVALIDATE) {
         thread.space.invalidate(range)?;
     }
@@ -290,13 +343,15 @@ pub fn msync(thread: &mut Thread, [start, bytes, flags, ..]: Arguments) -> Answe
 }
 
 pub fn mincore(thread: &mut Thread, [start, bytes, to, ..]: Arguments) -> Answer {
-    if bytes == 0 {
-        return Ok(0);
-    }
-    if lies_outside(start, bytes) {
-        return Err(Errno::NOMEM);
-    }
-    let pages = thread.space.incore(range(start, bytes)?)?;
+    let Some(range) = mapped_pages(start, bytes, Errno::NOMEM)? else {
+        // Linux checks the address all the same.
+        return if start > HIGHEST {
+            Err(Errno::NOMEM)
+        } else {
+            Ok(0)
+        };
+    };
+    let pages = thread.space.incore(range)?;
     let pages: alloc::vec::Vec<u8> = pages.into_iter().map(u8::from).collect();
     thread.write_bytes(to, &pages)?;
     Ok(0)
@@ -312,28 +367,26 @@ pub fn mlock2(thread: &mut Thread, [start, bytes, flags, ..]: Arguments) -> Answ
         MLOCK_ONFAULT => Bring::OnFault,
         _ => return Err(Errno::INVAL),
     };
-    let (first, end) = whole_pages(start, bytes)?;
-    if end > first {
-        thread.space.lock(VaRange { start: first, end }, bring)?;
+    if let Some(range) = touched_pages(start, bytes)? {
+        thread.space.lock(range, bring)?;
     }
     Ok(0)
 }
 
 pub fn munlock(thread: &mut Thread, [start, bytes, ..]: Arguments) -> Answer {
-    let (first, end) = whole_pages(start, bytes)?;
-    if end > first {
-        thread.space.unlock(VaRange { start: first, end })?;
+    if let Some(range) = touched_pages(start, bytes)? {
+        thread.space.unlock(range)?;
     }
     Ok(0)
 }
 
-/// The start and the end of the pages that the bytes touch.
-fn whole_pages(start: usize, bytes: usize) -> Result<(usize, usize), Errno> {
-    let end = range(start, bytes)?.end;
-    let end = end
-        .checked_next_multiple_of(PAGE_SIZE)
-        .ok_or(Errno::INVAL)?;
-    Ok((start & !(PAGE_SIZE - 1), end))
+/// The pages that the bytes touch.
+fn touched_pages(start: usize, bytes: usize) -> Result<Option<VaRange>, Errno> {
+    let within = start % PAGE_SIZE;
+    match bytes.wrapping_add(within) {
+        bytes if wraps_to_nothing(bytes) => Ok(None),
+        bytes => mapped_pages(start - within, bytes, Errno::INVAL),
+    }
 }
 
 pub fn mlockall(thread: &mut Thread, [flags, ..]: Arguments) -> Answer {

@@ -5,6 +5,7 @@ use crate::errno::Errno;
 use crate::fs::live::{self, Entry, Report, Sheet, Table};
 use crate::fs::{Inode, Jump, Live, Name, Names, ROOT};
 use crate::process::Process;
+use crate::program::STACK_END;
 use crate::system::Space;
 use alloc::string::ToString;
 use alloc::sync::{Arc, Weak};
@@ -149,6 +150,7 @@ fn named<'a>(
     let files = Names::of_objects(regions.filter_map(|region| Some(region.object?.id)))?;
     let names = vm::proc::Names {
         heap: space.heap(),
+        stack: STACK_END - 1,
         file: &|object| files.of(object),
     };
     Ok(write(&names)?)

@@ -268,6 +268,7 @@ fn one_of_each(vm: &System) -> (TestSpace, File) {
 fn names<'a>(space: &TestSpace, file: &'a dyn Fn(ObjectId) -> Option<Named<'a>>) -> Names<'a> {
     Names {
         heap: space.heap(),
+        stack: AT + SLOT,
         file,
     }
 }
