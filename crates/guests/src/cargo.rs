@@ -1,8 +1,8 @@
 //! Builds at first need: the kernel, and programs for guests.
 
-use crate::{Error, tool};
+use crate::{Error, source, tool};
 use std::env;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A build, in release mode.
@@ -55,6 +55,41 @@ pub fn build(build: &Build<'_>) -> Result<(), Error> {
             output: String::from_utf8_lossy(&output.stderr).into_owned(),
         })
     }
+}
+
+/// The triple of static programs. Build scripts and macros, which cannot be static, are built for
+/// the host when a triple is named.
+const TRIPLE: &str = "x86_64-unknown-linux-gnu";
+
+/// The folder of static programs' builds.
+fn static_folder() -> PathBuf {
+    source("../../target/guest")
+}
+
+/// Where [`build_static`] puts the program at `name` within the folder of a build.
+pub fn static_program(name: &str) -> PathBuf {
+    static_folder().join(TRIPLE).join("release").join(name)
+}
+
+/// Builds the program at `name` of the package in `folder`, linked statically and with frame
+/// pointers, as in all that profiles see, if that is not done. Returns its executable.
+///
+/// # Errors
+/// As [`build`].
+pub fn build_static(
+    what: &str,
+    folder: &Path,
+    arguments: &[&str],
+    name: &str,
+) -> Result<PathBuf, Error> {
+    build(&Build {
+        what,
+        folder,
+        arguments: &[&["--target", TRIPLE], arguments].concat(),
+        target: Some(&static_folder()),
+        flags: Some("-Ctarget-feature=+crt-static -Cforce-frame-pointers=yes"),
+    })?;
+    Ok(static_program(name))
 }
 
 fn steers_a_build(name: &str) -> bool {

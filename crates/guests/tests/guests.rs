@@ -1,8 +1,9 @@
 //! Real guests: scalevm's kernel boots, keeps the contract of its machine, and its panics have
-//! names.
+//! names. Memory means there what the model of `oracle` says.
 
 use guests::boot::{self, Console, Typist};
-use guests::{Ended, Files, Guest, Library, Machine, Program, compile, kernel, source};
+use guests::{Ended, Files, Guest, Library, Machine, Program, cargo, compile, kernel, source};
+use std::fs;
 use std::time::{Duration, Instant};
 
 const LIMIT: Duration = Duration::from_secs(120);
@@ -139,4 +140,32 @@ fn random_calls_hurt_nobody_else() {
     let (ended, text, notes) = run(&machine, &files, &calls);
     assert_eq!(ended, Ended::Exit(0), "{text}{notes:?}");
     assert_eq!(text, "20000 calls or more, canaries live\n");
+}
+
+/// Plays the sequences of `oracle`, which state what calls on memory mean, and generated ones.
+#[test]
+fn memory_means_what_the_model_says() {
+    const SEEDS: &str = "60";
+    const PLAYER: &str = "examples/play";
+    let oracle = source("../oracle");
+    let what = "the player of sequences";
+    let player = cargo::build_static(what, &oracle, &["--example", "play"], PLAYER);
+    let mut files = Files::bare();
+    files
+        .add(&player.expect("the player"), "play")
+        .expect("a file");
+    let mut words = ["play", "scalevm", SEEDS].map(str::to_owned).to_vec();
+    for sequence in fs::read_dir(oracle.join("tests/sequences")).expect("a folder") {
+        let path = sequence.expect("a sequence").path();
+        let name = path.file_name().expect("a name").display().to_string();
+        files.add(&path, &name).expect("a file");
+        words.push(name);
+    }
+    let machine = Machine {
+        cpus: 2,
+        ..Machine::default()
+    };
+    let (ended, text, notes) = run(&machine, &files, &Program::new("/play", words));
+    assert_eq!(ended, Ended::Exit(0), "{text}{notes:?}");
+    assert!(text.ends_with(" 0 different\n"), "{text}");
 }

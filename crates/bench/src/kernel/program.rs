@@ -33,30 +33,18 @@ pub(super) fn of(plan: &Plan) -> Result<Program, Failure> {
     })
 }
 
-/// Builds this crate without scalevm's own systems, linked statically, in a folder of its own; done
-/// when first needed.
+/// Builds this crate without scalevm's own systems; done when first needed.
 fn build() -> Result<PathBuf, Failure> {
-    const HOST: &str = "x86_64-unknown-linux-gnu";
-    let folder = here().join("../../target/guest");
-    let program = folder.join(HOST).join("release/scalevm-guest");
-    if !program.exists() && io::stderr().is_terminal() {
+    const NAME: &str = "scalevm-guest";
+    if !cargo::static_program(NAME).exists() && io::stderr().is_terminal() {
         say(format_args!("scalevm: building the guest's program"));
     }
-    cargo::build(&cargo::Build {
-        what: "the guest's program",
-        folder: here(),
-        arguments: &[
-            "--no-default-features",
-            "--bin",
-            "scalevm-guest",
-            "--target",
-            HOST,
-        ],
-        target: Some(&folder),
-        // Frame pointers, as in all that profiles see.
-        flags: Some("-Ctarget-feature=+crt-static -Cforce-frame-pointers=yes"),
-    })?;
-    Ok(program)
+    Ok(cargo::build_static(
+        "the guest's program",
+        here(),
+        &["--no-default-features", "--bin", NAME],
+        NAME,
+    )?)
 }
 
 /// This crate's sources.
