@@ -29,7 +29,7 @@ static void fail(const char *what, void (*body)(void))
 	}
 }
 
-static char *read_only, *beyond;
+static char *read_only, *no_rights, *beyond;
 
 static void read_nowhere(void)
 {
@@ -41,6 +41,12 @@ static void write_read_only(void)
 {
 	expected = read_only + 5;
 	read_only[5] = 1;
+}
+
+static void read_without_rights(void)
+{
+	expected = no_rights + 7;
+	(void)*(volatile char *)(no_rights + 7);
 }
 
 static void execute_data(void)
@@ -96,6 +102,23 @@ static void forbidden_interrupt(void)
 	asm volatile("int $0x30");
 }
 
+/* Gives the right that was missing; then the instruction is done again. */
+static void repair(int number)
+{
+	(void)number;
+	mprotect(no_rights, PAGE, PROT_READ | PROT_WRITE);
+}
+
+static void with_rights(void)
+{
+	signal(SIGSEGV, repair);
+	*(volatile char *)no_rights = (char)0xc3; /* ret */
+	say("stored after a repair: %d", *no_rights == (char)0xc3);
+	need(mprotect(no_rights, PAGE, PROT_READ | PROT_EXEC) == 0, "mprotect");
+	((void (*)(void))no_rights)();
+	say("executed");
+}
+
 static void step(void)
 {
 	say("one step");
@@ -148,12 +171,14 @@ int main(void)
 	for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
 		sigaction(signals[i], &how, NULL);
 	read_only = map(1, PROT_READ, MAP_PRIVATE);
+	no_rights = map(1, PROT_NONE, MAP_PRIVATE);
 	enter_folder();
 	int file = open("short", O_CREAT | O_RDWR, 0600);
 	need(ftruncate(file, 10) == 0, "ftruncate");
 	beyond = mmap(NULL, 2 * PAGE, PROT_READ, MAP_SHARED, file, 0) + PAGE;
 	fail("nothing there", read_nowhere);
 	fail("read only", write_read_only);
+	fail("no rights", read_without_rights);
 	fail("data as code", execute_data);
 	fail("behind the end of a file", read_beyond);
 	fail("no address", read_odd);
@@ -175,6 +200,7 @@ int main(void)
 	how = (struct sigaction){ .sa_handler = deep, .sa_flags = SA_ONSTACK };
 	sigaction(SIGSEGV, &how, NULL);
 	fail("stack overflow", recurse);
+	with_rights();
 	reap("blocked", spawn(blocked));
 	reap("ignored", spawn(ignored));
 	return 0;

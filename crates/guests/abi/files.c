@@ -63,6 +63,21 @@ static void flags(void)
 	say("at least a number: %d", fcntl(cut, F_DUPFD, 30));
 }
 
+/* A file in memory lives on without a name and a descriptor; calls do not reach behind its end. */
+static void mapped(void)
+{
+	int file = open("m", O_RDWR | O_CREAT, 0600), other = open("n", O_RDWR | O_CREAT, 0600);
+	need(ftruncate(file, PAGE) == 0, "ftruncate");
+	char *at = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	need(at != MAP_FAILED, "mmap");
+	at[0] = 'm';
+	tell("unlink", unlink("m"));
+	close(file);
+	say("write from it: %zd", write(other, at, 1));
+	show("written", other);
+	tell("write from behind its end", write(other, at + PAGE, 10));
+}
+
 static int seek(void)
 {
 	return lseek(20, 2, SEEK_SET) != 2;
@@ -74,6 +89,7 @@ int main(void)
 	enter_folder();
 	content();
 	flags();
+	mapped();
 	reap("child moves the place", spawn(seek));
 	say("which it shares: %ld", (long)lseek(20, 0, SEEK_CUR));
 	tell("missing", open("b", O_RDWR));

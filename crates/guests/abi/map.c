@@ -1,41 +1,11 @@
-/* Mapping and unmapping. */
+/* Mapping: what the sequences of the oracle cannot say, such as unknown flags and amounts of mappings. */
 #include "abi.h"
-
-static void content(void)
-{
-	char *at = memory(4);
-	say("zeroes: %d", all(at, 4 * PAGE, 0));
-	memset(at, 1, 4 * PAGE);
-	tell("unmap the second page", munmap(at + PAGE, PAGE));
-	tell("unmap it again", munmap(at + PAGE, PAGE));
-	say("neighbours keep theirs: %d", all(at, PAGE, 1) && all(at + 2 * PAGE, 2 * PAGE, 1));
-	char *hole = mmap(at + PAGE, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-	say("put where it was: %d", hole == at + PAGE && all(hole, PAGE, 0));
-	mmap(at, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-	say("replaced: %d", all(at, 2 * PAGE, 0) && all(at + 2 * PAGE, 2 * PAGE, 1));
-	tell("unmap all", munmap(at, 4 * PAGE));
-}
-
-static void places(void)
-{
-	char *at = memory(16), *wish = at + 4 * PAGE;
-	munmap(wish, 4 * PAGE);
-	char *got = mmap(wish, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	say("a free wish is granted: %d", got == wish);
-	got = mmap(at, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	say("another is not: %d", got != at && got != MAP_FAILED);
-	got = mmap(wish, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-	tell("no replacement", (long)got);
-	char *low = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
-	say("below 2 GiB: %d", (uintptr_t)low < 1ul << 31);
-}
+#include <sys/syscall.h>
 
 static void errors(void)
 {
 	char *at = memory(2);
-	tell("no length", (long)mmap(NULL, 0, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
 	tell("neither shared nor private", (long)mmap(NULL, PAGE, PROT_READ, MAP_ANONYMOUS, -1, 0));
-	tell("not a page's address", (long)mmap(at + 1, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
 	tell("no file", (long)mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, 77, 0));
 	tell("no file and no length", (long)mmap(NULL, 0, PROT_READ, MAP_PRIVATE, 77, 0));
 	int file = open("/dev/zero", O_WRONLY);
@@ -51,14 +21,42 @@ static void errors(void)
 	tell("nothing to validate", (long)mmap(NULL, PAGE, PROT_READ, MAP_SHARED_VALIDATE | MAP_ANONYMOUS, -1, 0));
 	close(file);
 	unlink("map-data");
-	tell("protect the first pages", mprotect(NULL, PAGE + 1, PROT_READ));
-	unsigned char vector[1];
-	tell("residency of the first pages", mincore(NULL, PAGE, vector));
-	tell("residency of all", mincore(at, -(uintptr_t)at - PAGE, vector));
-	tell("beyond all addresses", (long)mmap(NULL, 1ul << 47, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
-	tell("unmap no length", munmap(at, 0));
-	tell("unmap within a page", munmap(at + 8, PAGE));
-	tell("unmap the kernel", munmap((void *)(1ul << 63), PAGE));
+	tell("unknown rights", mprotect(at, PAGE, 1 << 20));
+	tell("unknown advice", madvise(at, PAGE, 9999));
+	tell("unknown flags of a move", (long)mremap(at, PAGE, PAGE, 64));
+	tell("residency to nowhere", mincore(at, PAGE, (unsigned char *)nowhere));
+	char *low = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
+	say("below 2 GiB: %d", (uintptr_t)low < 1ul << 31);
+}
+
+/* Advice over a hole fails, and is followed all the same. */
+static void holes(void)
+{
+	char *at = memory(8);
+	memset(at, 1, 8 * PAGE);
+	munmap(at + 2 * PAGE, PAGE);
+	tell("drop over a hole", madvise(at, 8 * PAGE, MADV_DONTNEED));
+	say("done: %d", all(at, 2 * PAGE, 0) && all(at + 3 * PAGE, 5 * PAGE, 0));
+	unsigned char vector[8];
+	tell("residency over a hole", mincore(at, 8 * PAGE, vector));
+	tell("rights over a hole", mprotect(at, 8 * PAGE, PROT_READ));
+}
+
+static char *heap(char *end)
+{
+	return (char *)syscall(SYS_brk, end);
+}
+
+/* Ends that the heap cannot have; C libraries hide the call. */
+static void heaps(void)
+{
+	char *end = heap(NULL);
+	say("not below the start: %d", heap((char *)PAGE) == end);
+	say("not beyond all addresses: %d", heap((char *)(1ul << 47)) == end);
+	char *beyond = (char *)(((uintptr_t)end + PAGE - 1) / PAGE * PAGE) + 4 * PAGE;
+	char *wall = mmap(beyond, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	say("not over a mapping: %d", wall == beyond && heap(beyond + 2 * PAGE) == end);
+	say("the end is where it was: %d", heap(NULL) == end);
 }
 
 /* Many mappings, of different rights so that they stay apart. */
@@ -79,9 +77,9 @@ static void many(void)
 
 int main(void)
 {
-	content();
-	places();
 	errors();
+	holes();
+	heaps();
 	many();
 	size_t large = 1ul << 40;
 	char *sparse = mmap(NULL, large, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

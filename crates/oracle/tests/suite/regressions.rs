@@ -26,7 +26,7 @@ fn sequences() -> Vec<(String, Vec<Step>)> {
 fn the_kernel_does_what_the_model_says() {
     let mut linux = Linux::new().expect("processes to play with");
     let sequences = sequences();
-    assert!(sequences.len() >= 28, "{}", sequences.len());
+    assert!(sequences.len() >= 32, "{}", sequences.len());
     for (name, steps) in sequences {
         let played = play(&steps, &mut [&mut linux]).expect("it does not break");
         let played = played.unwrap_or_else(|found| panic!("{name}:\n{found}"));
