@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PAGE = 4096, PAGES = 40, ROUNDS = 60, FORKS = 6, THREADS = 2, AREA = 16, CHANGES = 3000 };
+enum { PAGE = 4096, PAGES = 40, ROUNDS = 24, FORKS = 6, THREADS = 2, AREA = 16, CHANGES = 600 };
 
 static void fail(const char *what)
 {

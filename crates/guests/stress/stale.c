@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-enum { PAGE = 4096, ROUNDS = 200 };
+enum { PAGE = 4096, ROUNDS = 60 };
 
 static char *volatile page;
 /* The round that has begun, in which the user has used the page, that is over for the taker, and for the user. */
