@@ -1,12 +1,19 @@
-/* Process 1 of the guest: runs the program that /command names, and ends the machine with the program's exit status.
+/* Process 1 of the guest: runs the programs that /command names, one after the other, and ends the machine with the
+ * exit status of the last one.
  *
  * /command has strings that end in NUL: the mode (`batch` or `terminal`), the file for standard input (empty: the
- * console), the environment, an empty string, the program's file, and its arguments from the 0th on.
+ * console), and for each program the environment, the file, and the arguments from the 0th on. An environment and
+ * arguments begin with their number.
+ *
+ * Nothing that a program has started runs on when the next one begins. What is printed of each but the last ends in
+ * the program's status between two record separators.
  *
  * It is the same on Linux and on scalevm's kernel. What only one of them needs may fail on the other. */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
@@ -19,6 +26,8 @@ enum { SIZE = 1 << 20, WORDS = 1 << 14, FAILED = 125, NOT_EXECUTABLE = 126, NOT_
 
 static char text[SIZE + 2];
 static char *words[WORDS + 1];
+/* The word to be read next. */
+static char **word = words;
 
 static void complain(const char *what)
 {
@@ -42,6 +51,20 @@ static int read_command(void)
 	return count;
 }
 
+/* The next list of words. It moves over its number, so that there is room for the NULL at its end. */
+static char **take_list(void)
+{
+	static char *none;
+	int count = *word ? atoi(*word++) : 0;
+	if (count < 0 || count > words + WORDS - word)
+		return &none;
+	memmove(word - 1, word, count * sizeof *word);
+	char **list = word - 1;
+	list[count] = NULL;
+	word += count;
+	return list;
+}
+
 /* What Linux has from its drivers and file systems. */
 static void prepare(void)
 {
@@ -63,21 +86,21 @@ static void make_raw(void)
 }
 
 /* Becomes the program. */
-static void start(char *input, char **environment, char **program)
+static void start(char *input, char **environment, char *file, char **arguments)
 {
 	if (*input) {
-		int file = open(input, O_RDONLY);
-		if (file < 0 || dup2(file, 0) < 0)
+		int from = open(input, O_RDONLY);
+		if (from < 0 || dup2(from, 0) < 0)
 			complain(input);
-		close(file);
+		close(from);
 	} else {
 		setsid();
 		ioctl(0, TIOCSCTTY, 1);
 	}
 	environ = environment;
-	execvpe(program[0], program + 1, environment);
+	execvpe(file, arguments, environment);
 	int why = errno;
-	complain(program[0]);
+	complain(file);
 	_exit(why == ENOENT ? NOT_FOUND : NOT_EXECUTABLE);
 }
 
@@ -110,31 +133,48 @@ static void end(int status)
 	_exit(status);
 }
 
-int main(void)
+/* Runs the next program of /command; returns its status. */
+static int run(char *mode, char *input)
 {
-	prepare();
-	int count = read_command();
-	if (count < 0) {
-		complain("/command");
-		end(FAILED);
-	}
-	char *mode = words[0], *input = words[1], **environment = words + 2, **program = environment;
-	while (program < words + count && **program)
-		program++;
-	if (program + 2 >= words + count) {
+	char **environment = take_list(), *file = *word ? *word++ : NULL, **arguments = take_list();
+	if (!file || !*arguments) {
 		dprintf(2, "init: /command names no program\n");
-		end(FAILED);
+		return FAILED;
 	}
-	*program++ = NULL;
 	if (strcmp(mode, "batch") == 0)
 		make_raw();
 	pid_t child = fork();
 	/* A kernel that cannot fork yet can still run the program, as process 1. */
 	if (child == 0 || (child < 0 && errno == ENOSYS))
-		start(input, environment, program);
+		start(input, environment, file, arguments);
 	if (child < 0) {
 		complain("fork");
+		return FAILED;
+	}
+	return wait_for(child);
+}
+
+/* Ends all other processes. */
+static void clear(void)
+{
+	kill(-1, SIGKILL);
+	while (wait4(-1, NULL, 0, NULL) > 0 || errno == EINTR)
+		;
+}
+
+int main(void)
+{
+	prepare();
+	if (read_command() < 2) {
+		complain("/command");
 		end(FAILED);
 	}
-	end(wait_for(child));
+	char *mode = *word++, *input = *word++;
+	int status = run(mode, input);
+	while (*word) {
+		clear();
+		dprintf(1, "\036%d\036", status);
+		status = run(mode, input);
+	}
+	end(status);
 }

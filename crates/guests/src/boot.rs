@@ -4,11 +4,12 @@ use crate::ended::Report;
 use crate::qemu::{self, Place};
 use crate::terminal::Terminal;
 use crate::{Ended, Error, Files, Guest, Library, Machine, Panic, Program, backtrace};
-use crate::{compile, source};
+use crate::{compile, program, source};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::slice;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::Duration;
@@ -67,10 +68,29 @@ pub fn run(
     stop: &dyn Fn() -> bool,
     note: &mut dyn FnMut(&str),
 ) -> Result<Ended, Error> {
+    let programs = slice::from_ref(program);
+    run_each(guest, machine, files, programs, console, stop, note)
+}
+
+/// Runs `programs` in a guest one after the other, as [`run`] does; all have the input of the
+/// first. When one ends, so do all processes that it has left behind. In the output its status
+/// follows, between [`SEPARATOR`](crate::SEPARATOR)s; that of the last one ends the guest.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_each(
+    guest: &Guest,
+    machine: &Machine,
+    files: &Files,
+    programs: &[Program],
+    console: Console<'_>,
+    stop: &dyn Fn() -> bool,
+    note: &mut dyn FnMut(&str),
+) -> Result<Ended, Error> {
     let place = Place::new()?;
     let terminal = matches!(console, Console::Terminal);
     let in_batch = matches!(console, Console::Into(_));
-    pack(files, program, !in_batch, &place)?;
+    pack(files, programs, !in_batch, &place)?;
     if let Some(size) = machine.swap {
         let disk = File::create(place.disk()).and_then(|disk| disk.set_len(size));
         disk.map_err(Error::at(place.disk()))?;
@@ -107,19 +127,19 @@ pub fn captured(
     Ok((ended, text))
 }
 
-/// Adds the guest's first process and its command, and packs all files.
-fn pack(files: &Files, program: &Program, terminal: bool, place: &Place) -> Result<(), Error> {
+/// Adds the guest's first process and what it runs, and packs all files.
+fn pack(files: &Files, programs: &[Program], terminal: bool, place: &Place) -> Result<(), Error> {
     compile(&source("guest/init.c"), &place.init(), Library::Musl)?;
     let mut files = files.clone();
     files.add(&place.init(), "init")?;
-    let input = match &program.input {
+    let input = match programs.first().and_then(|first| first.input.clone()) {
         Some(input) => {
-            files.write("stdin", input.clone());
+            files.write("stdin", input);
             "/stdin"
         }
         None => "",
     };
-    files.write("command", program.command(terminal, input));
+    files.write("command", program::command(programs, terminal, input));
     let archive = File::create(place.archive()).map_err(Error::at(place.archive()))?;
     files.pack(BufWriter::new(archive), &place.archive())
 }

@@ -37,4 +37,4 @@ pub use error::Error;
 pub use files::Files;
 pub use kernel::Guest;
 pub use machine::Machine;
-pub use program::Program;
+pub use program::{Program, SEPARATOR};

@@ -25,6 +25,10 @@ pub struct Program {
     pub input: Option<Vec<u8>>,
 }
 
+/// Surrounds the status of a program in the output of a guest that runs several: a record
+/// separator.
+pub const SEPARATOR: u8 = 0x1e;
+
 impl Program {
     /// A program without input, and with the environment that all have.
     pub fn new<A: AsRef<OsStr>>(
@@ -65,22 +69,24 @@ impl Program {
         Ok(Program::new(format!("/{PLACE}"), words))
     }
 
-    /// The contents of the guest's `/command`; `guest/init.c` explains it.
-    pub(crate) fn command(&self, terminal: bool, input: &str) -> Vec<u8> {
-        let mode = if terminal { "terminal" } else { "batch" };
-        let head = [mode, input].map(OsStr::new);
-        let environment = self.environment.iter().map(OsString::as_os_str);
-        let program = [OsStr::new(""), &self.file];
-        let arguments = self.arguments.iter().map(OsString::as_os_str);
-        let strings = head
-            .into_iter()
-            .chain(environment)
-            .chain(program)
-            .chain(arguments);
-        strings
-            .flat_map(|string| [string.as_bytes(), b"\0"].concat())
-            .collect()
+    /// The program's part of the guest's `/command`.
+    fn words(&self) -> Vec<OsString> {
+        let counted = |list: &[OsString]| [&[list.len().to_string().into()], list].concat();
+        let (environment, arguments) = (counted(&self.environment), counted(&self.arguments));
+        [environment, vec![self.file.clone()], arguments].concat()
     }
+}
+
+/// The contents of the guest's `/command`, which runs `programs`; `guest/init.c` explains it.
+pub(crate) fn command(programs: &[Program], terminal: bool, input: &str) -> Vec<u8> {
+    let mode = if terminal { "terminal" } else { "batch" };
+    let head = [mode, input].map(OsString::from);
+    let words = head
+        .into_iter()
+        .chain(programs.iter().flat_map(Program::words));
+    words
+        .flat_map(|word| [word.as_bytes(), b"\0"].concat())
+        .collect()
 }
 
 #[cfg(test)]
@@ -114,8 +120,8 @@ mod tests {
         let mut program = Program::new("/p", [OsStr::new("p"), odd, OsStr::new("")]);
         program.environment = vec!["A=b".into()];
         assert_eq!(
-            program.command(false, "/stdin"),
-            b"batch\0/stdin\0A=b\0\0/p\0p\0\xff \n'\0\0"
+            command(&[program], false, "/stdin"),
+            b"batch\0/stdin\x001\0A=b\0/p\x003\0p\0\xff \n'\0\0"
         );
     }
 }

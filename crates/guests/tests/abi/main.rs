@@ -9,12 +9,14 @@ mod case;
 mod host;
 
 use case::Case;
-use guests::{Ended, Files, Guest, Machine, boot, kernel, source};
+use guests::boot::{self, Console};
+use guests::{Ended, Files, Guest, Machine, SEPARATOR, kernel, source};
 use host::Host;
+use std::cell::{Cell, RefCell};
 use std::env;
 use std::fmt::Write;
-use std::fs;
 use std::time::{Duration, Instant};
+use std::{fs, io, mem};
 
 /// A program's output, and its exit status as a shell gives it.
 #[derive(PartialEq, Eq)]
@@ -23,7 +25,7 @@ pub struct Outcome {
     end: String,
 }
 
-/// The time that a guest may take; one that is known to fail may also hang.
+/// How long a case may take in a guest; one that is known to fail may also hang.
 const LIMIT: Duration = Duration::from_secs(60);
 const LIMIT_NOT_YET: Duration = Duration::from_secs(5);
 
@@ -39,25 +41,82 @@ fn guest() -> Guest {
     }
 }
 
-/// Runs a case in a guest with two CPUs.
-fn in_guest(guest: &Guest, files: &Files, case: &Case, limit: Duration) -> Outcome {
+/// The output of a guest that runs several cases, as it comes.
+#[derive(Default)]
+struct Output {
+    text: RefCell<Vec<u8>>,
+    /// When the last case has ended.
+    ended: Cell<Option<Instant>>,
+}
+
+impl Output {
+    /// The outcomes of those cases that have ended, and the output after them.
+    fn outcomes(&self) -> (Vec<Outcome>, String) {
+        let text = self.text.borrow();
+        let mut parts = text.split(|&byte| byte == SEPARATOR);
+        let mut part = || Some(String::from_utf8_lossy(parts.next()?).into_owned());
+        let (mut outcomes, mut rest) = (Vec::new(), part().unwrap_or_default());
+        while let (Some(status), Some(next)) = (part(), part()) {
+            let text = mem::replace(&mut rest, next);
+            let end = format!("exit {status}");
+            outcomes.push(Outcome { text, end });
+        }
+        (outcomes, rest)
+    }
+}
+
+impl io::Write for &Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if bytes.contains(&SEPARATOR) {
+            self.ended.set(Some(Instant::now()));
+        }
+        self.text.borrow_mut().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Runs cases one after the other in a guest with two CPUs, until one of them takes `limit` or ends
+/// the guest. Returns the outcomes up to that one.
+fn in_one_guest(guest: &Guest, files: &Files, cases: &[&Case], limit: Duration) -> Vec<Outcome> {
     let machine = Machine {
         cpus: 2,
         ..Machine::default()
     };
-    let start = Instant::now();
-    let late = || start.elapsed() > limit;
-    let run = boot::captured(guest, &machine, files, &case.program(), &late);
-    let (ended, text) = run.expect("QEMU starts");
-    Outcome {
-        text: String::from_utf8_lossy(&text).into_owned(),
-        end: match ended {
-            Ended::Exit(status) => format!("exit {status}"),
-            Ended::Panic(panic) => format!("panic: {}\n{:#?}", panic.message, panic.stack),
-            Ended::Silently => "the machine stopped".into(),
-            Ended::Stopped => format!("no end within {} s", limit.as_secs()),
-        },
+    let programs: Vec<_> = cases.iter().map(|case| case.program()).collect();
+    let (start, output) = (Instant::now(), Output::default());
+    let is_late = || output.ended.get().unwrap_or(start).elapsed() > limit;
+    let console = Console::Into(&mut &output);
+    let run = boot::run_each(
+        guest,
+        &machine,
+        files,
+        &programs,
+        console,
+        &is_late,
+        &mut |_| (),
+    );
+    let end = match run.expect("QEMU starts") {
+        Ended::Exit(status) => format!("exit {status}"),
+        Ended::Panic(panic) => format!("panic: {}\n{:#?}", panic.message, panic.stack),
+        Ended::Silently => "the machine stopped".into(),
+        Ended::Stopped => format!("no end within {} s", limit.as_secs()),
+    };
+    let (mut outcomes, text) = output.outcomes();
+    outcomes.push(Outcome { text, end });
+    outcomes
+}
+
+/// Runs cases in as few guests as possible: one, and another after each case that ends its guest.
+fn in_guests(guest: &Guest, files: &Files, cases: &[&Case], limit: Duration) -> Vec<Outcome> {
+    let mut outcomes = Vec::new();
+    while outcomes.len() < cases.len() {
+        outcomes.extend(in_one_guest(guest, files, &cases[outcomes.len()..], limit));
     }
+    outcomes
 }
 
 /// The first line in which two outcomes differ.
@@ -113,16 +172,23 @@ fn programs_print_what_they_print_on_linux() {
         )
         .expect("a string");
     }
-    for case in &cases {
-        let known = list.contains(&case.name);
-        let limit = if known { LIMIT_NOT_YET } else { LIMIT };
-        let (expected, found) = (host.run(case), in_guest(&guest, &files, case, limit));
-        match (expected == found, known) {
-            (true, false) | (false, true) => continue,
-            (true, true) => writeln!(wrong, "{}: works; take it off abi/not-yet", case.name),
-            (false, false) => writeln!(wrong, "{}:\n{}", case.name, difference(&expected, &found)),
+    let mut judge = |cases: &[&Case], known, limit| {
+        let found = in_guests(&guest, &files, cases, limit);
+        for (case, found) in cases.iter().zip(found) {
+            let expected = host.run(case);
+            match (expected == found, known) {
+                (true, false) | (false, true) => continue,
+                (true, true) => writeln!(wrong, "{}: works; take it off abi/not-yet", case.name),
+                (false, false) => {
+                    writeln!(wrong, "{}:\n{}", case.name, difference(&expected, &found))
+                }
+            }
+            .expect("a string");
         }
-        .expect("a string");
-    }
+    };
+    let (known, others): (Vec<_>, Vec<_>) =
+        cases.iter().partition(|case| list.contains(&case.name));
+    judge(&others, false, LIMIT);
+    judge(&known, true, LIMIT_NOT_YET);
     assert!(wrong.is_empty(), "{wrong}");
 }
