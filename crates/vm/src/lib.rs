@@ -30,6 +30,7 @@ mod flags;
 mod frames;
 pub mod heap;
 pub mod invalidation;
+pub mod linux;
 pub mod lock;
 pub mod object;
 mod page;

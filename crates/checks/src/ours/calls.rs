@@ -1,16 +1,15 @@
 //! Steps as calls of the VM. Addresses are real ones.
 
-use super::arguments::{Early, Errors, fails, range};
 use super::files::Files;
 use super::map::{map, remap};
 use hosted::Hosted;
-use machine::PAGE_SIZE;
+use machine::{PAGE_SIZE, VaRange};
 use oracle::Call;
-use oracle::address::{Address, Range, USER_END};
+use oracle::address::{Address, Range};
 use oracle::flags::Flags;
 use oracle::outcome::{Content, Core, Outcome, Region};
 use oracle::step::{self, LockFlag, SyncFlag, Transfer, Width};
-use vm::{Advice, Best, Bring, Error, HEAP_START, Mappings, Prot};
+use vm::{Advice, Best, Bring, Error, HEAP_START, Mappings, Prot, linux};
 
 /// A process.
 pub type Space = vm::Space<Best<Hosted>>;
@@ -21,6 +20,14 @@ pub enum Said {
     At(u64),
     /// Any other outcome.
     Outcome(Outcome),
+}
+
+/// The outcome of a call as an error, if the VM is not asked.
+pub type Early<T> = Result<T, Outcome>;
+
+/// The failure of a call with `errno`.
+pub fn fails<T>(errno: i32) -> Early<T> {
+    Err(Outcome::Errno(errno))
 }
 
 /// Rights as the VM has them.
@@ -40,27 +47,13 @@ pub fn perform(space: &Space, files: &Files, call: &Call) -> Said {
 
 fn answer(space: &Space, files: &Files, call: &Call) -> Early<Outcome> {
     match *call {
-        Call::Unmap(it) => {
-            if it.bytes == 0 {
-                return fails(libc::EINVAL);
-            }
-            let errors = Errors {
-                wraps: libc::EINVAL,
-                beyond: libc::EINVAL,
-                below: Outcome::Done,
-            };
-            done(space.unmap(range(it.start.offset, it.bytes, &errors)?))
-        }
-        Call::Protect(it, prot) => {
-            done(space.protect(pages(it, libc::ENOMEM, libc::ENOMEM)?, rights(prot)))
-        }
-        Call::Advise(it, advice) => {
-            done(space.advise(pages(it, libc::EINVAL, libc::ENOMEM)?, known(advice)))
-        }
+        Call::Unmap(it) => done(space.unmap(pages(linux::munmap, it)?)),
+        Call::Protect(it, prot) => done(space.protect(pages(linux::mprotect, it)?, rights(prot))),
+        Call::Advise(it, advice) => done(space.advise(pages(linux::madvise, it)?, known(advice))),
         Call::Sync(it, flags) => sync(space, it, flags),
-        Call::Lock(it) => done(space.lock(touched(it)?, Bring::Now)),
-        Call::LockOnFault(it) => done(space.lock(touched(it)?, Bring::OnFault)),
-        Call::Unlock(it) => done(space.unlock(touched(it)?)),
+        Call::Lock(it) => done(space.lock(pages(linux::mlock, it)?, Bring::Now)),
+        Call::LockOnFault(it) => done(space.lock(pages(linux::mlock, it)?, Bring::OnFault)),
+        Call::Unlock(it) => done(space.unlock(pages(linux::mlock, it)?)),
         Call::LockAll(flags) => {
             let has = |flag| flags.has(flag);
             let which = Mappings {
@@ -119,44 +112,20 @@ fn answer(space: &Space, files: &Files, call: &Call) -> Early<Outcome> {
     }
 }
 
-/// The range of a call that takes whole pages.
-fn pages(asked: Range, wraps: i32, beyond: i32) -> Early<machine::VaRange> {
-    let errors = Errors {
-        wraps,
-        beyond,
-        below: Outcome::Errno(libc::ENOMEM),
-    };
-    range(asked.start.offset, asked.bytes, &errors)
-}
-
-/// The range of a call that takes all pages that it touches.
-fn touched(asked: Range) -> Early<machine::VaRange> {
-    let within = asked.start.offset % PAGE_SIZE as u64;
-    let bytes = asked.bytes.wrapping_add(within);
-    if rounds_to_nothing(bytes) {
-        return Err(Outcome::Done);
-    }
-    let errors = Errors {
-        wraps: libc::EINVAL,
-        beyond: libc::ENOMEM,
-        below: Outcome::Errno(libc::ENOMEM),
-    };
-    range(asked.start.offset - within, bytes, &errors)
-}
-
-/// Returns true if a length is so long that it wraps to 0 when it is rounded up as kernels do.
-fn rounds_to_nothing(bytes: u64) -> bool {
-    bytes.checked_next_multiple_of(PAGE_SIZE as u64).is_none()
+/// The pages of a call, as `checked` finds them. A call without pages succeeds.
+fn pages(
+    checked: fn(usize, usize) -> Result<Option<VaRange>, Error>,
+    asked: Range,
+) -> Early<VaRange> {
+    let range = checked(asked.start.offset as usize, asked.bytes as usize);
+    range.map_err(said)?.ok_or(Outcome::Done)
 }
 
 fn sync(space: &Space, asked: Range, flags: Flags<SyncFlag>) -> Early<Outcome> {
     if flags.has(SyncFlag::Async) && flags.has(SyncFlag::Sync) {
         return fails(libc::EINVAL);
     }
-    if rounds_to_nothing(asked.bytes) && asked.start.offset.is_multiple_of(PAGE_SIZE as u64) {
-        return Ok(Outcome::Done);
-    }
-    let range = pages(asked, libc::ENOMEM, libc::ENOMEM)?;
+    let range = pages(linux::msync, asked)?;
     if flags.has(SyncFlag::Invalidate) {
         space.invalidate(range).map_err(said)?;
     }
@@ -164,9 +133,7 @@ fn sync(space: &Space, asked: Range, flags: Flags<SyncFlag>) -> Early<Outcome> {
 }
 
 fn in_core(space: &Space, asked: Range) -> Early<Outcome> {
-    let range = match pages(asked, libc::ENOMEM, libc::ENOMEM) {
-        // There are no pages, but Linux checks the address all the same.
-        Err(Outcome::Done) if asked.start.offset > USER_END => return fails(libc::ENOMEM),
+    let range = match pages(linux::mincore, asked) {
         Err(Outcome::Done) => return Ok(Outcome::Core(vec![])),
         range => range?,
     };

@@ -1,12 +1,10 @@
 //! `mmap` and `mremap` as calls of the VM.
 
-use super::arguments::{Early, fails};
-use super::calls::{Space, rights, said};
+use super::calls::{Early, Space, fails, rights, said};
 use super::files::Files;
-use machine::{PAGE_SIZE, VaRange};
-use oracle::address::USER_END;
+use machine::PAGE_SIZE;
 use oracle::step::{Backing, Map, MapFlag, Remap, RemapFlag, Where};
-use vm::{At, Flags, Move, Request};
+use vm::{At, Flags, Move, Request, linux};
 
 const PAGE: u64 = PAGE_SIZE as u64;
 
@@ -18,25 +16,13 @@ pub fn map(space: &Space, files: &Files, asked: &Map) -> Early<u64> {
     if !offset.is_multiple_of(PAGE) {
         return fails(libc::EINVAL);
     }
-    if asked.bytes == 0 {
-        return fails(libc::EINVAL);
-    }
-    let Some(bytes) = whole(asked.bytes).filter(|&bytes| bytes <= USER_END) else {
-        return fails(libc::ENOMEM);
-    };
     let at = match asked.at {
         Where::Fixed(at) => At::Fixed(at.offset as usize),
         Where::FixedNoReplace(at) => At::Free(at.offset as usize),
         Where::Hint(at, _) => At::Hint(at.offset as usize),
         Where::Anywhere(_) => At::Anywhere,
     };
-    if let At::Fixed(at) | At::Free(at) = at
-        && (at as u64)
-            .checked_add(bytes)
-            .is_none_or(|end| end > USER_END)
-    {
-        return fails(libc::ENOMEM);
-    }
+    let bytes = linux::mmap(at, asked.bytes as usize).map_err(said)? as u64;
     let prot = rights(asked.prot);
     let length = asked.bytes as usize;
     let memory = match asked.backing {
@@ -84,11 +70,6 @@ fn too_far(offset: u64, bytes: u64) -> bool {
 }
 
 pub fn remap(space: &Space, asked: &Remap) -> Early<u64> {
-    let start = asked.old.start.offset;
-    let bytes = whole(asked.bytes).unwrap_or(0);
-    if bytes == 0 || bytes > USER_END {
-        return fails(libc::EINVAL);
-    }
     let may_move = asked.flags.has(RemapFlag::MayMove);
     let leaves = asked.flags.has(RemapFlag::DontUnmap);
     if !may_move && (leaves || asked.fixed.is_some()) {
@@ -101,30 +82,8 @@ pub fn remap(space: &Space, asked: &Remap) -> Early<u64> {
         None if may_move => Move::IfNeeded,
         None => Move::Never,
     };
-    let target = asked.fixed.map_or(0, |at| at.offset);
-    let beyond = target.checked_add(bytes).is_none_or(|end| end > USER_END);
-    let resizes = leaves && whole(asked.old.bytes) != Some(bytes);
-    if beyond || resizes || !target.is_multiple_of(PAGE) {
-        return fails(libc::EINVAL);
-    }
-    // Checked before the mappings are looked up. A length that wraps around may be too long for
-    // this.
-    let old_end = start.wrapping_add(whole(asked.old.bytes).unwrap_or(0));
-    // This also holds for a mapping that is left in place: its target is 0 if none is given.
-    let has_target = leaves || asked.fixed.is_some();
-    if has_target && old_end > target && target + bytes > start {
-        return fails(libc::EINVAL);
-    }
-    let end = whole(asked.old.bytes).and_then(|bytes| start.checked_add(bytes));
-    let old = VaRange {
-        start: start as usize,
-        end: end.map_or(usize::MAX, |end| end as usize),
-    };
-    let remapped = space.remap(old, bytes as usize, place);
+    let (start, bytes) = (asked.old.start.offset as usize, asked.old.bytes as usize);
+    let moved = linux::mremap(start, bytes, asked.bytes as usize, place);
+    let remapped = moved.and_then(|(old, new)| space.remap(old, new, place));
     remapped.map(|at| at as u64).map_err(said)
-}
-
-/// `bytes` in whole pages.
-fn whole(bytes: u64) -> Option<u64> {
-    bytes.checked_next_multiple_of(PAGE)
 }

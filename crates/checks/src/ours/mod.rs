@@ -3,7 +3,6 @@
 //! Each process is a space. Steps run one at a time, on the CPUs in turn, so
 //! each CPU must flush the others' TLBs.
 
-mod arguments;
 mod calls;
 mod crew;
 mod files;

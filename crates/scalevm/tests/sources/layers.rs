@@ -85,6 +85,7 @@ const VM: Layered = Layered {
         "reclaim",
         "file",
         "space",
+        "linux",
         "proc",
         "debug",
     ],

@@ -188,6 +188,6 @@ impl<S: System> Drop for Space<S> {
 }
 
 /// `bytes` in whole pages; `None` if that overflows.
-fn whole_pages(bytes: usize) -> Option<usize> {
+pub(crate) fn whole_pages(bytes: usize) -> Option<usize> {
     bytes.checked_next_multiple_of(PAGE_SIZE)
 }

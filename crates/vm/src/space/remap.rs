@@ -30,7 +30,7 @@ pub enum Move {
 type One<'a, S> = (Two<'a, S>, Attributes<S>);
 
 impl Move {
-    pub(super) fn leaves(self) -> bool {
+    pub(crate) fn leaves(self) -> bool {
         matches!(self, Move::Leaving | Move::LeavingTo(_))
     }
 

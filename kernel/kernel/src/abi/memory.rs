@@ -7,7 +7,7 @@ use crate::process::Thread;
 use crate::system::{ObjectRef, Request, Space, system};
 use linux_raw_sys::general::*;
 use machine::{PAGE_SIZE, VaRange};
-use vm::{Advice, At, Bring, Flags, HEAP_START, HIGHEST, LOWEST, Mappings, Move, Prot};
+use vm::{Advice, At, Bring, Flags, HEAP_START, Mappings, Move, Prot, linux};
 
 fn prot(bits: usize) -> Result<Prot, Errno> {
     let bits = bits as u32;
@@ -16,45 +16,6 @@ fn prot(bits: usize) -> Result<Prot, Errno> {
     }
     let has = |bit| bits & bit != 0;
     Ok(Prot::new(has(PROT_READ), has(PROT_WRITE), has(PROT_EXEC)))
-}
-
-/// `bytes` in whole pages; `None` if that overflows.
-fn whole_pages(bytes: usize) -> Option<usize> {
-    bytes.checked_next_multiple_of(PAGE_SIZE)
-}
-
-/// The pages of `bytes` from `start` on, if they are any: the error `wraps` if there is no such
-/// range, and `beyond` if it ends where nothing can be mapped.
-fn pages(
-    start: usize,
-    bytes: usize,
-    wraps: Errno,
-    beyond: Errno,
-) -> Result<Option<VaRange>, Errno> {
-    if !start.is_multiple_of(PAGE_SIZE) {
-        return Err(Errno::INVAL);
-    }
-    if bytes == 0 {
-        return Ok(None);
-    }
-    let end = whole_pages(bytes).and_then(|bytes| start.checked_add(bytes));
-    match end.ok_or(wraps)? {
-        end if end > HIGHEST => Err(beyond),
-        end => Ok(Some(VaRange { start, end })),
-    }
-}
-
-/// The pages of a call that fails where nothing is mapped, as it is at the lowest addresses.
-fn mapped_pages(start: usize, bytes: usize, wraps: Errno) -> Result<Option<VaRange>, Errno> {
-    match pages(start, bytes, wraps, Errno::NOMEM)? {
-        Some(range) if range.start < LOWEST => Err(Errno::NOMEM),
-        range => Ok(range),
-    }
-}
-
-/// Returns true if a length is so great that Linux takes it for 0 in whole pages.
-fn wraps_to_nothing(bytes: usize) -> bool {
-    whole_pages(bytes).is_none()
 }
 
 /// The most bytes of a file.
@@ -92,21 +53,13 @@ pub fn mmap(thread: &mut Thread, [at, bytes, rights, flags, fd, offset]: Argumen
     };
     let prot = prot(rights)?;
     let is_shared = is_shared(flags)?;
-    let fixed = has(MAP_FIXED) || has(MAP_FIXED_NOREPLACE);
-    if bytes == 0 {
-        return Err(Errno::INVAL);
-    }
-    let whole = whole_pages(bytes).filter(|&whole| whole <= HIGHEST);
-    let whole = whole.ok_or(Errno::NOMEM)?;
-    if fixed && at.checked_add(whole).is_none_or(|end| end > HIGHEST) {
-        return Err(Errno::NOMEM);
-    }
     let place = match at {
         _ if has(MAP_FIXED_NOREPLACE) => At::Free(at),
         _ if has(MAP_FIXED) => At::Fixed(at),
         0 => At::Anywhere,
         _ => At::Hint(at & !(PAGE_SIZE - 1)),
     };
+    let whole = linux::mmap(place, bytes)?;
     let may_write = file.as_ref().is_none_or(|file| file.writes());
     if file.as_ref().is_some_and(|file| !file.reads()) || is_shared && prot.writes() && !may_write {
         return Err(Errno::ACCES);
@@ -207,22 +160,15 @@ fn map_low(space: &Space, bytes: usize, request: Request) -> Answer {
 }
 
 pub fn munmap(thread: &mut Thread, [start, bytes, ..]: Arguments) -> Answer {
-    if bytes == 0 {
-        return Err(Errno::INVAL);
-    }
-    if let Some(VaRange { start, end }) = pages(start, bytes, Errno::INVAL, Errno::INVAL)? {
-        // Nothing is mapped below.
-        let start = start.max(LOWEST);
-        if start < end {
-            thread.space.unmap(VaRange { start, end })?;
-        }
+    if let Some(range) = linux::munmap(start, bytes)? {
+        thread.space.unmap(range)?;
     }
     Ok(0)
 }
 
 pub fn mprotect(thread: &mut Thread, [start, bytes, rights, ..]: Arguments) -> Answer {
     let prot = prot(rights)?;
-    if let Some(range) = mapped_pages(start, bytes, Errno::NOMEM)? {
+    if let Some(range) = linux::mprotect(start, bytes)? {
         thread.space.protect(range, prot)?;
     }
     Ok(0)
@@ -249,7 +195,7 @@ pub fn madvise(thread: &mut Thread, [start, bytes, advice, ..]: Arguments) -> An
         MADV_POPULATE_WRITE => Advice::PopulateWrite,
         _ => return Err(Errno::INVAL),
     };
-    let Some(range) = mapped_pages(start, bytes, Errno::INVAL)? else {
+    let Some(range) = linux::madvise(start, bytes)? else {
         return Ok(0);
     };
     let space = &thread.space;
@@ -285,8 +231,11 @@ pub fn mremap(thread: &mut Thread, [start, old, new, flags, to, _]: Arguments) -
     if flags & !(MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP) != 0 {
         return Err(Errno::INVAL);
     }
-    let leaves = has(MREMAP_DONTUNMAP);
-    let place = match (has(MREMAP_MAYMOVE), has(MREMAP_FIXED), leaves) {
+    let place = match (
+        has(MREMAP_MAYMOVE),
+        has(MREMAP_FIXED),
+        has(MREMAP_DONTUNMAP),
+    ) {
         (false, false, false) => Move::Never,
         (true, false, false) => Move::IfNeeded,
         (true, true, false) => Move::To(to),
@@ -294,35 +243,8 @@ pub fn mremap(thread: &mut Thread, [start, old, new, flags, to, _]: Arguments) -
         (true, true, true) => Move::LeavingTo(to),
         _ => return Err(Errno::INVAL),
     };
-    let old = whole_pages(old);
-    let target = if has(MREMAP_FIXED) { to } else { 0 };
-    refuse_move(start, old, new, target, has(MREMAP_FIXED) || leaves)?;
-    if leaves && old != whole_pages(new) {
-        return Err(Errno::INVAL);
-    }
-    let end = old.and_then(|old| start.checked_add(old));
-    let end = end.unwrap_or(usize::MAX);
-    Ok(thread.space.remap(VaRange { start, end }, new, place)?)
-}
-
-/// Refuses what Linux refuses before it looks up mappings: a new length or a target that cannot be,
-/// and a target that overlaps the old pages. One that is not given counts as 0.
-fn refuse_move(
-    start: usize,
-    old: Option<usize>,
-    new: usize,
-    target: usize,
-    has_target: bool,
-) -> Result<(), Errno> {
-    let new = whole_pages(new).unwrap_or(0);
-    let is_beyond = target.checked_add(new).is_none_or(|end| end > HIGHEST);
-    // A length that wraps around overlaps nothing.
-    let end = start.wrapping_add(old.unwrap_or(0));
-    let overlaps = has_target && end > target && target.wrapping_add(new) > start;
-    if new == 0 || is_beyond || overlaps || !target.is_multiple_of(PAGE_SIZE) {
-        return Err(Errno::INVAL);
-    }
-    Ok(())
+    let (range, bytes) = linux::mremap(start, old, new, place)?;
+    Ok(thread.space.remap(range, bytes, place)?)
 }
 
 pub fn msync(thread: &mut Thread, [start, bytes, flags, ..]: Arguments) -> Answer {
@@ -331,8 +253,7 @@ pub fn msync(thread: &mut Thread, [start, bytes, flags, ..]: Arguments) -> Answe
     if flags & !(MS_ASYNC | MS_SYNC | MS_INVALIDATE) != 0 || has(MS_ASYNC) && has(MS_SYNC) {
         return Err(Errno::INVAL);
     }
-    let bytes = if wraps_to_nothing(bytes) { 0 } else { bytes };
-    let Some(range) = mapped_pages(start, bytes, Errno::NOMEM)? else {
+    let Some(range) = linux::msync(start, bytes)? else {
         return Ok(0);
     };
     if has(MS_INVALIDATE) {
@@ -343,13 +264,8 @@ pub fn msync(thread: &mut Thread, [start, bytes, flags, ..]: Arguments) -> Answe
 }
 
 pub fn mincore(thread: &mut Thread, [start, bytes, to, ..]: Arguments) -> Answer {
-    let Some(range) = mapped_pages(start, bytes, Errno::NOMEM)? else {
-        // Linux checks the address all the same.
-        return if start > HIGHEST {
-            Err(Errno::NOMEM)
-        } else {
-            Ok(0)
-        };
+    let Some(range) = linux::mincore(start, bytes)? else {
+        return Ok(0);
     };
     let pages = thread.space.incore(range)?;
     let pages: alloc::vec::Vec<u8> = pages.into_iter().map(u8::from).collect();
@@ -367,26 +283,17 @@ pub fn mlock2(thread: &mut Thread, [start, bytes, flags, ..]: Arguments) -> Answ
         MLOCK_ONFAULT => Bring::OnFault,
         _ => return Err(Errno::INVAL),
     };
-    if let Some(range) = touched_pages(start, bytes)? {
+    if let Some(range) = linux::mlock(start, bytes)? {
         thread.space.lock(range, bring)?;
     }
     Ok(0)
 }
 
 pub fn munlock(thread: &mut Thread, [start, bytes, ..]: Arguments) -> Answer {
-    if let Some(range) = touched_pages(start, bytes)? {
+    if let Some(range) = linux::mlock(start, bytes)? {
         thread.space.unlock(range)?;
     }
     Ok(0)
-}
-
-/// The pages that the bytes touch.
-fn touched_pages(start: usize, bytes: usize) -> Result<Option<VaRange>, Errno> {
-    let within = start % PAGE_SIZE;
-    match bytes.wrapping_add(within) {
-        bytes if wraps_to_nothing(bytes) => Ok(None),
-        bytes => mapped_pages(start - within, bytes, Errno::INVAL),
-    }
 }
 
 pub fn mlockall(thread: &mut Thread, [flags, ..]: Arguments) -> Answer {
