@@ -96,7 +96,7 @@ pub enum Command {
     /// Measure how late the frames of a video player are during a build
     #[command(long_about = latency::LONG_ABOUT)]
     Latency(LatencyArgs),
-    /// Measure locks, epochs and counters: scalevm's own and those of other projects
+    /// Benchmark lock, epoch and counter algorithms: scalevm's own and other projects'
     Locks(LocksArgs),
     /// Repeat the experiments of the case studies on simulated machines
     #[command(long_about = reproduce::LONG_ABOUT)]

@@ -11,12 +11,9 @@ use support::scratch::Scratch;
 /// The commands, as `--help` shows them.
 fn commands() -> Vec<String> {
     let help = success("--help");
-    let list = help.lines().skip_while(|line| *line != "Commands:").skip(1);
-    let names = list.map_while(|line| line.split_whitespace().next());
-    names
-        .filter(|name| *name != "help")
-        .map(str::to_owned)
-        .collect()
+    let list = help.lines().take_while(|line| *line != "Options:");
+    let names = list.filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next());
+    names.map(str::to_owned).collect()
 }
 
 #[test]

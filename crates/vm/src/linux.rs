@@ -4,8 +4,8 @@
 //! the calls, and then asks the [`Space`](crate::Space). `None` means that there are no pages: the
 //! call has nothing to do, and succeeds. [`Error::errno`] gives the number that the task gets.
 
-use crate::space::whole_pages;
-use crate::{At, Error, HIGHEST, LOWEST, Move};
+use crate::error::Error;
+use crate::space::{At, HIGHEST, LOWEST, Move, whole_pages};
 use machine::{PAGE_SIZE, VaRange};
 
 /// The bytes, in whole pages, that `mmap` maps.
@@ -92,8 +92,8 @@ pub fn mlock(start: usize, bytes: usize) -> Result<Option<VaRange>, Error> {
 
 /// The pages that `mremap` moves or resizes, and their new length in whole pages.
 ///
-/// An old length that wraps around gives a range to the end of all addresses, of which no mapping
-/// has all.
+/// An old length that wraps around gives a range to the end of all addresses, which no mapping
+/// fills.
 ///
 /// # Errors
 /// [`Error::Invalid`] if the new length or the target cannot be, if the target overlaps the old

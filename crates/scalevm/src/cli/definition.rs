@@ -5,7 +5,35 @@ use crate::stdout;
 use bench::Failure;
 use clap::{Arg, Args, Command, CommandFactory, FromArgMatches};
 use clap_complete::Shell;
+use std::fmt::Write;
 use std::path::PathBuf;
+
+/// The commands by what they are for, as `scalevm --help` lists them.
+const GROUPS: [(&str, &[&str]); 3] = [
+    (
+        "Your machine",
+        &[
+            "run", "sweep", "profile", "compare", "history", "report", "doctor", "list",
+        ],
+    ),
+    (
+        "Research",
+        &[
+            "locks",
+            "latency",
+            "reproduce",
+            "predict",
+            "scaling",
+            "campaign",
+            "calibrate",
+            "check",
+            "kernel",
+        ],
+    ),
+    ("Installation", &["man", "completions"]),
+];
+/// Values of an option that its help lists at most; `scalevm list` has them all.
+const LISTED: usize = 8;
 
 /// `man`.
 #[derive(Args)]
@@ -36,12 +64,12 @@ pub struct CompletionsArgs {
 
 /// All commands and options.
 pub fn definition() -> Command {
-    negative(visible(Cli::command()))
+    shown(visible(Cli::command()))
 }
 
 /// The command line of this process; the text to print instead if it asks for help or has an error.
 pub fn parse() -> Result<Cli, clap::Error> {
-    let mut all = negative(Cli::command());
+    let mut all = shown(Cli::command());
     let matches = all.try_get_matches_from_mut(std::env::args_os())?;
     Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut all))
 }
@@ -69,6 +97,36 @@ fn visible(all: Command) -> Command {
         command = command.after_long_help(end.clone());
     }
     command
+}
+
+/// The command line with its help.
+fn shown(command: Command) -> Command {
+    let help = groups(&command);
+    brief(negative(command)).help_template(help)
+}
+
+/// The help of the whole command: its subcommands in groups.
+fn groups(command: &Command) -> String {
+    let mut help = "{about-with-newline}\n{usage-heading} {usage}\n\n".to_owned();
+    for (title, names) in GROUPS {
+        writeln!(help, "{title}:").expect("a string");
+        for name in names {
+            let found = command.find_subcommand(name);
+            let about = found.and_then(Command::get_about).expect("a command");
+            writeln!(help, "  {name:<11}  {about}").expect("a string");
+        }
+        help.push('\n');
+    }
+    help + "Options:\n{options}{after-help}"
+}
+
+/// Leaves long lists of values out of the help.
+fn brief(command: Command) -> Command {
+    let without_values = |argument: Arg| {
+        let is_long = argument.get_possible_values().len() > LISTED;
+        argument.hide_possible_values(is_long)
+    };
+    command.mut_args(without_values).mut_subcommands(brief)
 }
 
 /// Takes `-1` after an option for its value, and `-1,2` for its values, so that the refusal names
@@ -120,6 +178,20 @@ mod tests {
             "{name} does not tell bad usage:{exits}"
         );
         command.get_subcommands().for_each(check);
+    }
+
+    #[test]
+    fn every_command_is_in_a_group() {
+        let all = definition();
+        let mut commands: Vec<&str> = all.get_subcommands().map(Command::get_name).collect();
+        let mut grouped: Vec<&str> = GROUPS
+            .iter()
+            .flat_map(|(_, names)| *names)
+            .copied()
+            .collect();
+        commands.sort_unstable();
+        grouped.sort_unstable();
+        assert_eq!(commands, grouped);
     }
 
     #[test]
