@@ -1,6 +1,7 @@
 //! Errors of recording.
 
 use std::io;
+use std::path::PathBuf;
 
 /// Why there is no recording.
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +33,24 @@ pub enum Error {
     /// A process to watch does not exist.
     #[error("process {0}: no such process")]
     NoProcess(u32),
+    /// There is no such control group.
+    #[error("cgroup {}: no such control group", stats::printable(&.0.to_string_lossy()))]
+    NoGroup(PathBuf),
+    /// A control group has no process.
+    #[error("cgroup {0}: it has no process to watch")]
+    EmptyGroup(String),
+    /// The kernel refuses to sample these processes.
+    #[error(
+        "{whom}: other users' processes cannot be sampled; {}",
+        crate::support::remedy("sysctl kernel.perf_event_paranoid=-1")
+    )]
+    Denied {
+        /// The processes.
+        whom: String,
+        /// The system's error.
+        #[source]
+        source: io::Error,
+    },
     /// A system call failed that should work.
     #[error("recording: {what}")]
     System {
@@ -47,6 +66,14 @@ pub enum Error {
 }
 
 impl Error {
+    /// Returns true if other processes, or more rights, would help.
+    pub fn is_input(&self) -> bool {
+        matches!(
+            self,
+            Error::NoProcess(_) | Error::NoGroup(_) | Error::EmptyGroup(_) | Error::Denied { .. }
+        )
+    }
+
     /// For `map_err`: names the failed call.
     pub(crate) fn system(what: &'static str) -> impl FnOnce(io::Error) -> Error {
         move |source| Error::System { what, source }

@@ -1,5 +1,5 @@
 //! The kernel's view of tasks: busy stacks, lock waits and time off CPU, of given processes and all
-//! their descendants.
+//! their descendants, of a control group, or of all processes.
 //!
 //! Events are opened per CPU and sorted out here: events that tasks inherit slow `fork` down by a
 //! quarter and add a lock of their own, which the profile would then show.
@@ -24,7 +24,10 @@ pub mod support;
 mod symbols;
 mod tasks;
 mod unwind;
+mod whom;
 
 pub use error::Error;
 pub use recorder::{Options, Recorder};
 pub use recording::{Clock, Recording};
+pub use tasks::Cgroup;
+pub use whom::Whom;

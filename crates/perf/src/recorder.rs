@@ -3,12 +3,16 @@
 use crate::Error;
 use crate::account::Account;
 use crate::recording::{Recording, Seen};
-use crate::session::{Opened, Reader, now, own_thread};
+use crate::session::{Opened, Reader, Signals, now, own_thread};
+use crate::support::remedy;
 use crate::symbols;
-use crate::tasks::{self, Family, Files, Used};
+use crate::tasks::{self, Cgroup, Family, Files, Used};
+use crate::whom::Whom;
 use profile::Hidden;
+use stats::record::Mode;
+use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -42,6 +46,7 @@ impl Default for Options {
 /// neither that thread nor the one that opened the recorder is watched.
 pub struct Recorder {
     options: Options,
+    whom: Whom,
     roots: Vec<u32>,
     opener: u32,
     left_out: Vec<u32>,
@@ -56,7 +61,7 @@ enum State {
 }
 
 struct Running {
-    stop: Arc<AtomicBool>,
+    signals: Arc<Signals>,
     thread: JoinHandle<(Account, u64)>,
     began: u64,
     clock: crate::Clock,
@@ -68,10 +73,15 @@ struct Running {
 }
 
 impl Recorder {
-    /// Opens everything that can be recorded here of the processes `roots`, with all their threads
+    /// Opens everything that can be recorded here of the processes `pids`, with all their threads
     /// and descendants. [`missing`](Self::missing) lists the unavailable parts; it is an error only
     /// if not even user stacks of this user's processes can be sampled.
-    pub fn open(options: &Options, roots: &[u32]) -> Result<Recorder, Error> {
+    pub fn open(options: &Options, pids: &[u32]) -> Result<Recorder, Error> {
+        Recorder::of(options, Whom::Processes(pids.to_vec()))
+    }
+
+    /// As [`open`](Self::open), of any processes.
+    pub fn of(options: &Options, whom: Whom) -> Result<Recorder, Error> {
         if options.frequency == 0 {
             return Err(Error::Options("the frequency must not be 0"));
         }
@@ -81,19 +91,22 @@ impl Recorder {
             ));
         }
         stats::environment::numbers_are_ours().map_err(Error::Proc)?;
+        let roots = whom.roots()?;
         let mut threads = Vec::new();
-        for &root in roots {
-            match tasks::threads(root).map_err(Error::Proc)? {
-                none if none.is_empty() => return Err(Error::NoProcess(root)),
-                found => threads.extend(found),
+        for &root in &roots {
+            let found = tasks::threads(root).map_err(Error::Proc)?;
+            if found.is_empty() && whom.is_given() {
+                return Err(Error::NoProcess(root));
             }
+            threads.extend(found);
         }
         let opened = Opened::open(options, &threads)?;
         let mut missing = opened.missing.clone();
         missing.extend(symbols::missing().filter(|_| opened.sees_kernel()));
         Ok(Recorder {
             options: *options,
-            roots: roots.to_vec(),
+            whom,
+            roots,
             opener: own_thread(),
             left_out: Vec::new(),
             missing,
@@ -104,6 +117,20 @@ impl Recorder {
     /// The parts that are not recorded here, and how to allow them, one sentence each.
     pub fn missing(&self) -> &[String] {
         &self.missing
+    }
+
+    /// The processes to begin with, without their descendants.
+    pub fn roots(&self) -> &[u32] {
+        &self.roots
+    }
+
+    /// Returns true if no watched thread is alive any more.
+    pub fn is_over(&self) -> bool {
+        match &self.state {
+            // Relaxed: a hint.
+            State::Running(running) => running.signals.over.load(Ordering::Relaxed),
+            State::Opened(_) | State::Ended => false,
+        }
     }
 
     /// Excludes `threads`, but not the processes and threads that they start: they drive the
@@ -126,17 +153,9 @@ impl Recorder {
             .watch_tasks()
             .map_err(Error::system("watching tasks"))?;
         let mut files = Files::default();
-        let mut family = Family::scan(&self.roots, &mut files);
+        let mut family = Family::scan(&self.whom.family(&self.roots), &mut files);
         family.ignore(self.opener);
-        for &root in &self.roots {
-            opened
-                .add_process(&family.threads(root))
-                .map_err(Error::Refused)?;
-        }
-        for pid in family.processes().filter(|pid| !self.roots.contains(pid)) {
-            // A descendant may have changed its user; that is no error.
-            let _ = opened.add_process(&family.threads(pid));
-        }
+        self.add_processes(&mut family, &mut opened)?;
         // Only now: where threads are sampled one by one, this event is how new ones are learnt of.
         for &tid in &self.left_out {
             family.ignore(tid);
@@ -147,10 +166,52 @@ impl Recorder {
             .map_err(Error::system("starting to record"))?;
         let mut account = Account::new(family, files, began);
         account.sees_first_turns = opened.sees_waits && tasks::numbers_are_the_kernels();
+        if opened.sees_waits {
+            account.count_sleepers();
+        }
         let unwatched: Vec<u32> = self.left_out.iter().copied().chain([self.opener]).collect();
         let used = Used::now(&self.roots, &unwatched);
-        self.state = State::Running(run(*opened, account, began, used)?);
+        self.state = State::Running(run(*opened, account, self.whom.group(), began, used)?);
         Ok(())
+    }
+
+    /// Samples the processes of the family, where threads are sampled one by one, and takes out
+    /// those that the kernel refuses. It is an error if it refuses one given by its number, or all.
+    fn add_processes(&mut self, family: &mut Family, opened: &mut Opened) -> Result<(), Error> {
+        let all: Vec<u32> = family.processes().collect();
+        let mut refused = None;
+        let mut count = 0;
+        for &pid in &all {
+            let source = match opened.add_process(&family.threads(pid), false) {
+                Ok(()) => continue,
+                // All its threads have ended.
+                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => continue,
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => error,
+                Err(error) => return Err(Error::system("sampling a process")(error)),
+            };
+            if self.whom.is_given() && self.roots.contains(&pid) {
+                let whom = format!("process {pid}");
+                return Err(Error::Denied { whom, source });
+            }
+            family.forget(pid);
+            refused = Some(source);
+            count += 1;
+        }
+        match refused {
+            Some(source) if count == all.len() => {
+                let whom = Mode::Processes.count(count);
+                Err(Error::Denied { whom, source })
+            }
+            Some(source) => {
+                let how = remedy("sysctl kernel.perf_event_paranoid=-1");
+                self.missing.push(format!(
+                    "processes of other users, {count} of {} ({source}); {how}",
+                    all.len()
+                ));
+                Ok(())
+            }
+            None => Ok(()),
+        }
     }
 
     /// Ends recording and resolves names; call it while the processes still live.
@@ -193,7 +254,7 @@ impl Recorder {
 impl Running {
     fn stop(&self) {
         // Release: pairs with the reader's acquire load.
-        self.stop.store(true, Ordering::Release);
+        self.signals.stop.store(true, Ordering::Release);
     }
 }
 
@@ -207,20 +268,26 @@ impl Drop for Recorder {
     }
 }
 
-fn run(opened: Opened, account: Account, began: u64, used: Used) -> Result<Running, Error> {
-    let stop = Arc::new(AtomicBool::new(false));
+fn run(
+    opened: Opened,
+    account: Account,
+    group: Option<Cgroup>,
+    began: u64,
+    used: Used,
+) -> Result<Running, Error> {
+    let signals = Arc::new(Signals::default());
     let (clock, cpus, sees_all) = (opened.clock, opened.cpus.len(), opened.sees_all());
     let hidden = Hidden {
         kernel: !opened.sees_kernel(),
         waits: !opened.sees_waits,
     };
-    let reader = Reader::new(opened, account, Arc::clone(&stop));
+    let reader = Reader::new(opened, account, group, Arc::clone(&signals));
     let thread = std::thread::Builder::new()
         .name("scalevm-perf".to_owned())
         .spawn(move || reader.run())
         .map_err(Error::system("starting the reader"))?;
     Ok(Running {
-        stop,
+        signals,
         thread,
         began,
         clock,

@@ -2,9 +2,9 @@
 
 use crate::account::{StackId, Tally, Totals};
 use crate::locks::{Wanted, futex, is_itself, kind, spinning, user_spinning, wanted};
-use crate::symbols::Named;
+use crate::symbols::{Named, plain};
 use crate::unwind::Word;
-use profile::{Hidden, Lock, PREEMPTED, Stacks};
+use profile::{ASLEEP, Hidden, Lock, PREEMPTED, Stacks};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
@@ -138,7 +138,8 @@ impl Recording {
     }
 
     /// Stacks that waited, in seconds of task time: off CPU, or on a CPU within a traced wait for a
-    /// lock. Time in which a task was ready but did not run is below a frame `preempted`.
+    /// lock. Time in which a task was ready but did not run is below a frame `preempted`, that of
+    /// threads that never ran below `asleep throughout`.
     pub fn waiting(&self) -> Stacks {
         let totals = &self.0.totals;
         let mut stacks = Stacks::default();
@@ -150,6 +151,15 @@ impl Recording {
         }
         for (&stack, tally) in &totals.preempted {
             self.add(&mut stacks, Some(PREEMPTED), stack, seconds(tally.total));
+        }
+        for (sleep, &time) in &totals.early {
+            let root = sleep.throughout.then_some(ASLEEP);
+            let place = match plain(&sleep.function) {
+                "" => "[asleep]".to_owned(),
+                name => format!("{name}_[k]"),
+            };
+            let frames = root.into_iter().chain([&*sleep.process, &place]);
+            stacks.add(frames, seconds(time));
         }
         stacks
     }
@@ -273,6 +283,7 @@ impl Recording {
         }
         let off = totals.asleep.values().chain(totals.preempted.values());
         let off: u64 = off.map(|tally| tally.total).sum();
+        let off = off + totals.early.values().sum::<u64>();
         let on = seconds(totals.lived.saturating_sub(off));
         sample_seconds.min(on / self.samples().max(1) as f64)
     }

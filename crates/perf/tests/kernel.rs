@@ -215,7 +215,7 @@ fn part_without_privilege() {
     // Process 1 is root's.
     let mut others = Recorder::open(&Options::default(), &[1]).expect("opens");
     let refused = others.start();
-    assert!(paranoid < 1 || matches!(refused, Err(perf::Error::Refused(_))));
+    assert!(paranoid < 1 || matches!(refused, Err(perf::Error::Denied { .. })));
     let missing = recorder.missing().join("\n");
     assert!(missing.contains("perf_event_paranoid=-1"), "{missing}");
     let go = AtomicBool::new(false);

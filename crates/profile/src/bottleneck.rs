@@ -1,12 +1,14 @@
 //! One sentence that names the bottleneck of a run.
 
-use crate::{Hidden, Kind, Lock, PREEMPTED, Stacks};
+use crate::{ASLEEP, Hidden, Kind, Lock, PREEMPTED, Stacks};
 use stats::{printable, shortened};
 use std::collections::BTreeMap;
 
-/// The least share of task time (less the time spent waiting for a CPU) at which a lock counts as
-/// the bottleneck.
+/// The least share of task time (less the time spent waiting for a CPU, and that of threads that
+/// slept throughout) at which a lock counts as the bottleneck.
 const MATTERS: f64 = 0.1;
+/// No lock with a smaller share is named, however little the threads did.
+const LEAST: f64 = 0.001;
 /// The least share of task time that must have been seen to ignore what was not seen.
 const SEEN: f64 = 0.5;
 /// Letters of a name in the sentence at most.
@@ -26,29 +28,41 @@ pub fn bottleneck(
     if task_seconds.is_nan() || task_seconds <= 0.0 {
         return "not known: no task was seen".to_owned();
     }
-    let (preempted, blocked) = waits.split(PREEMPTED);
-    let (busy_part, blocked_part) = (busy.total() / task_seconds, blocked.total() / task_seconds);
-    let preempted_part = preempted.total() / task_seconds;
+    let (preempted, others) = waits.split(PREEMPTED);
+    let (asleep, blocked) = others.split(ASLEEP);
+    let part = |stacks: &Stacks| stacks.total() / task_seconds;
+    let (busy_part, blocked_part) = (part(busy), part(&blocked));
+    let (preempted_part, asleep_part) = (part(&preempted), part(&asleep));
+    let seen_part = busy_part + blocked_part + preempted_part + asleep_part;
     let worst = by_name(locks)
         .into_iter()
         .max_by(|a, b| a.share.total_cmp(&b.share));
     // A task that is denied a CPU meets no lock; on a crowded machine a lock may still hold up
-    // those that run.
-    let matters = MATTERS * (1.0 - preempted_part).max(MATTERS);
+    // those that run. Idle threads, however many there are, do not lessen what a lock costs others.
+    let awake = 1.0 - asleep_part;
+    let matters = LEAST.max(MATTERS * (awake - preempted_part).max(MATTERS * awake));
     let (held_up, part) = match worst.filter(|lock| lock.share >= matters) {
         Some(lock) => (lock.sentence(), lock.share),
         None if let Some(words) = hidden.words() => (unknown(busy, words, task_seconds), 1.0),
-        None if busy_part + blocked_part + preempted_part < SEEN => {
-            let part = percent(busy_part + blocked_part + preempted_part);
+        None if seen_part < SEEN => {
+            let part = percent(seen_part);
             (format!("not known: only {part} of task time was seen"), 1.0)
         }
-        None if blocked_part > busy_part => (idle(&blocked, task_seconds), blocked_part),
+        None if seen_part <= asleep_part => return idle("no thread ran", &asleep, task_seconds),
+        None if blocked_part > busy_part => (idle("no lock", &blocked, task_seconds), blocked_part),
         None => (work(busy, task_seconds), busy_part),
     };
-    match preempted_part {
+    let sentence = match preempted_part {
         most if most > part => format!("{} of task time waits for a CPU; {held_up}", percent(most)),
         some if some >= MATTERS => format!("{held_up}; {} waits for a CPU", percent(some)),
         _ => held_up,
+    };
+    match asleep_part {
+        some if some >= MATTERS => {
+            let all = percent(some);
+            format!("{sentence}; threads that slept throughout had {all} of task time")
+        }
+        _ => sentence,
     }
 }
 
@@ -116,12 +130,12 @@ fn work(busy: &Stacks, task_seconds: f64) -> String {
     format!("no lock; {share} of task time is work{most}")
 }
 
-fn idle(blocked: &Stacks, task_seconds: f64) -> String {
+fn idle(what: &str, blocked: &Stacks, task_seconds: f64) -> String {
     /// The functions below which every blocked task sleeps.
-    const ASLEEP: [&str; 2] = ["schedule", "__schedule"];
+    const THROUGH: [&str; 2] = ["schedule", "__schedule"];
     let share = percent(blocked.total() / task_seconds);
-    let most = most(blocked, &ASLEEP, task_seconds);
-    format!("no lock; {share} of task time is blocked{most}")
+    let most = most(blocked, &THROUGH, task_seconds);
+    format!("{what}; {share} of task time is blocked{most}")
 }
 
 /// The function that itself took the most time, ignoring frames that begin with `through`.
@@ -254,6 +268,35 @@ mod tests {
         assert!(
             sentence.len() < 250 && sentence.contains("a\\u001b[31m, taken in LLL"),
             "{sentence}"
+        );
+    }
+
+    #[test]
+    fn idle_threads_hide_no_lock() {
+        let locks = [lock("queue", Kind::Mutex, "work", 0.2, 0.0)];
+        let (mut busy, mut waits) = (Stacks::default(), Stacks::default());
+        busy.add(["server", "work"], 0.2);
+        waits.add(["server", "work", "futex_do_wait_[k]"], 0.2);
+        waits.add([ASLEEP, "server", "futex_do_wait_[k]"], 9.6);
+        let idle = "threads that slept throughout had 96 % of task time";
+        assert_eq!(
+            bottleneck(&locks, &busy, &waits, SEEN_ALL, 10.0),
+            format!("2 % of task time waits for queue, taken in work; {idle}")
+        );
+        assert_eq!(
+            bottleneck(&[], &busy, &waits, SEEN_ALL, 10.0),
+            format!("no lock; 2 % of task time is work, 2 % in work; {idle}")
+        );
+    }
+
+    #[test]
+    fn a_program_that_sleeps_is_not_said_to_work() {
+        let (busy, mut waits) = (Stacks::default(), Stacks::default());
+        waits.add([ASLEEP, "server", "ep_poll_[k]"], 7.5);
+        waits.add([ASLEEP, "server", "futex_do_wait_[k]"], 2.5);
+        assert_eq!(
+            bottleneck(&[], &busy, &waits, SEEN_ALL, 10.0),
+            "no thread ran; 100 % of task time is blocked, 75 % in ep_poll"
         );
     }
 

@@ -17,7 +17,7 @@ pub use bottleneck::{UNKNOWN, bottleneck};
 pub use diff::{Change, Difference, unlike};
 pub use lock::{Kind, Lock};
 pub use read::{parse, read};
-pub use stacks::{PREEMPTED, Stacks};
+pub use stacks::{ASLEEP, PREEMPTED, Stacks};
 
 use serde::{Deserialize, Serialize};
 use stats::environment::Environment;

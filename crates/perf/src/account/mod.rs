@@ -2,6 +2,7 @@
 
 mod blocked;
 mod stacks;
+mod still;
 mod waits;
 
 pub(crate) use stacks::{Frame, Interner, Stack};
@@ -11,6 +12,7 @@ use crate::tasks::{Family, Files};
 use crate::unwind::Word;
 use blocked::{Blocked, Slept, WANTS_TO_RUN, is_asleep};
 use std::collections::HashMap;
+use still::{Sleep, Still};
 use waits::{Waited, Waits};
 
 /// The number of a stack.
@@ -50,6 +52,8 @@ pub(crate) struct Totals {
     pub words: HashMap<(StackId, Word), Tally>,
     /// Times off CPU of threads that wanted to run.
     pub preempted: HashMap<StackId, Tally>,
+    /// Time off CPU that began before the recording, in nanoseconds.
+    pub early: HashMap<Sleep, u64>,
     /// Samples of threads that are not watched.
     pub foreign: u64,
     /// Samples of the recorder itself.
@@ -77,6 +81,7 @@ pub(crate) struct Account {
     pub sees_first_turns: bool,
     waits: Waits,
     blocked: Blocked,
+    still: Still,
     /// The watched threads that are alive, and since when.
     living: HashMap<u32, u64>,
     began: u64,
@@ -94,6 +99,32 @@ impl Account {
         }
     }
 
+    /// Counts the sleep of threads that slept when they were found, which needs switches.
+    pub fn count_sleepers(&mut self) {
+        self.still = Still::of(self.family.take_asleep());
+    }
+
+    /// Returns true if no watched thread is alive.
+    pub fn is_over(&self) -> bool {
+        self.living.is_empty()
+    }
+
+    /// Watches one more process; `time` is that of the last events. Returns its threads.
+    pub fn join(&mut self, pid: u32, time: u64) -> Vec<u32> {
+        self.family.meet(pid, &mut self.files);
+        let threads = self.family.threads(pid);
+        self.living.extend(threads.iter().map(|&tid| (tid, time)));
+        threads
+    }
+
+    /// Watches a process no longer.
+    pub fn leave(&mut self, pid: u32) {
+        for tid in self.family.threads(pid) {
+            self.living.remove(&tid);
+        }
+        self.family.forget(pid);
+    }
+
     /// Excludes the recorder's own thread `tid`.
     pub fn ignore(&mut self, tid: u32) {
         self.family.ignore(tid);
@@ -102,6 +133,9 @@ impl Account {
 
     /// Takes the next event; none is older than its predecessor.
     pub fn take(&mut self, Stamped { time, event }: Stamped) {
+        for sleep in self.still.ended_by(&event, self.sees_first_turns) {
+            self.slept_on(sleep, time);
+        }
         match event {
             Event::Sample { thread, chain } => match self.stack(thread, chain) {
                 Some(stack) => self.sampled(thread, stack),
@@ -139,6 +173,7 @@ impl Account {
             }
             Event::Lost(count) => {
                 self.totals.lost += count;
+                self.still.forget();
                 let open = self.waits.forget();
                 self.abandoned(open);
             }
@@ -167,6 +202,10 @@ impl Account {
         for waited in self.waits.close(time) {
             self.waited(waited);
         }
+        let throughout: Vec<Sleep> = self.still.close().collect();
+        for sleep in throughout {
+            self.slept_on(sleep, time);
+        }
         for (_, since) in self.living.drain() {
             self.totals.lived += time.saturating_sub(since);
         }
@@ -178,7 +217,8 @@ impl Account {
             return;
         };
         self.living.insert(child.tid, time);
-        if self.sees_first_turns {
+        // A thread that was found asleep was born before it was found, and has had its first turn.
+        if self.sees_first_turns && !self.still.has(child.tid) {
             let nowhere = self.stacks.intern(process, &self.files, Chain::default());
             let number = child.tid.into();
             self.blocked
@@ -243,6 +283,12 @@ impl Account {
                 *self.totals.loose.entry(stack).or_default() += 1;
             }
         }
+    }
+
+    /// Counts sleep from the beginning to `time`.
+    fn slept_on(&mut self, sleep: Sleep, time: u64) {
+        let nanoseconds = time.saturating_sub(self.began);
+        *self.totals.early.entry(sleep).or_default() += nanoseconds;
     }
 
     fn slept(&mut self, slept: Slept) {

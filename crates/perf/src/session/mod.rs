@@ -1,9 +1,10 @@
 //! A recording in progress: its open events, and the thread that reads them.
 
 mod cpus;
+mod descriptors;
 mod opened;
 mod order;
 mod reader;
 
 pub(crate) use opened::{Opened, own_thread};
-pub(crate) use reader::{Reader, now};
+pub(crate) use reader::{Reader, Signals, now};

@@ -1,6 +1,7 @@
 //! The events available here.
 
 use super::cpus::{candidates, is_absent};
+use super::descriptors::raise_limit;
 use crate::event::{
     Attributes, Counter, Decoder, Ring, Scope, Source, Target, Tracefs, Tracepoints, sampled_depth,
 };
@@ -76,11 +77,14 @@ impl Opened {
         opened
             .open_tasks(options)
             .map_err(Error::system("opening events for tasks"))?;
-        if plan == Plan::Cpus {
-            opened
-                .open_clocks(options)
-                .map_err(Error::system("opening the sampling clock"))?;
-            opened.open_tracepoints(options);
+        match plan {
+            Plan::Cpus => {
+                opened
+                    .open_clocks(options)
+                    .map_err(Error::system("opening the sampling clock"))?;
+                opened.open_tracepoints(options);
+            }
+            Plan::Threads(_) => raise_limit(),
         }
         Ok(opened)
     }
@@ -116,13 +120,13 @@ impl Opened {
         all.try_for_each(Counter::disable)
     }
 
-    /// Samples the threads of a process from its start, where threads are sampled one by one. Some
-    /// may be gone: it is an error only if the kernel refuses all.
-    pub fn add_process(&mut self, threads: &[u32]) -> io::Result<()> {
+    /// Samples the threads of a process, where threads are sampled one by one; at once if
+    /// `running`. Some may be gone: it is an error only if the kernel refuses all.
+    pub fn add_process(&mut self, threads: &[u32], running: bool) -> io::Result<()> {
         if self.sees_all() {
             return Ok(());
         }
-        let added = threads.iter().map(|&tid| self.add_thread(tid, false));
+        let added = threads.iter().map(|&tid| self.add_thread(tid, running));
         let added: Vec<io::Result<()>> = added.collect();
         if added.iter().any(Result::is_ok) {
             Ok(())

@@ -5,6 +5,8 @@ use super::opened::own_thread;
 use super::order::Order;
 use crate::account::Account;
 use crate::event::Event;
+use crate::tasks::Cgroup;
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -13,22 +15,45 @@ const ROUND: i32 = 50;
 /// Nanoseconds after which a record is certain to be written: the kernel takes its time first and
 /// writes it later, and each CPU has its own ring. Older events are complete and can be ordered.
 const SETTLED: u64 = 20_000_000;
+/// Nanoseconds between looks at who has joined a group.
+const LOOKS: u64 = 100_000_000;
+
+/// What the reader and the thread that started it tell each other.
+#[derive(Debug, Default)]
+pub(crate) struct Signals {
+    /// True if the recording is to end.
+    pub stop: AtomicBool,
+    /// True if no watched thread is alive.
+    pub over: AtomicBool,
+}
 
 /// Reads until it is told to stop.
 pub(crate) struct Reader {
     opened: Opened,
     account: Account,
-    stop: Arc<AtomicBool>,
+    signals: Arc<Signals>,
+    /// The group whose processes are watched, and the time of the next look at it.
+    group: Option<(Cgroup, u64)>,
+    /// Its processes that the kernel does not let this user sample.
+    refused: HashSet<u32>,
     buffer: Vec<u8>,
     order: Order,
 }
 
 impl Reader {
-    pub fn new(opened: Opened, account: Account, stop: Arc<AtomicBool>) -> Reader {
+    /// A reader that also watches what joins `group`.
+    pub fn new(
+        opened: Opened,
+        account: Account,
+        group: Option<Cgroup>,
+        signals: Arc<Signals>,
+    ) -> Reader {
         Reader {
             opened,
             account,
-            stop,
+            signals,
+            group: group.map(|group| (group, 0)),
+            refused: HashSet::new(),
             buffer: Vec::new(),
             order: Order::default(),
         }
@@ -38,11 +63,16 @@ impl Reader {
     pub fn run(mut self) -> (Account, u64) {
         self.account.ignore(own_thread());
         // Acquire: pairs with the release store of `Running::stop`.
-        while !self.stop.load(Ordering::Acquire) {
+        while !self.signals.stop.load(Ordering::Acquire) {
             self.wait();
             let round = now();
             self.read();
             self.account_until(round.saturating_sub(SETTLED));
+            self.look(round);
+            // Relaxed: a hint.
+            self.signals
+                .over
+                .store(self.account.is_over(), Ordering::Relaxed);
         }
         let end = now();
         // Cannot fail on this process's descriptors; later records are beyond the end anyway.
@@ -95,6 +125,28 @@ impl Reader {
                 Event::Fork { child, .. } => drop(self.opened.add_thread(child.tid, true)),
                 Event::Exit { thread } => self.opened.drop_thread(thread.tid),
                 _ => {}
+            }
+        }
+    }
+
+    /// Watches processes that have joined the group since the last look.
+    fn look(&mut self, round: u64) {
+        let Some((group, due)) = self.group.as_mut().filter(|(_, due)| *due <= round) else {
+            return;
+        };
+        *due = round + LOOKS;
+        let found = group.processes().unwrap_or_default();
+        let is_known = |pid: &u32| {
+            *pid == std::process::id()
+                || self.account.family.has(*pid)
+                || self.refused.contains(pid)
+        };
+        let joined: Vec<u32> = found.into_iter().filter(|pid| !is_known(pid)).collect();
+        for pid in joined {
+            let threads = self.account.join(pid, round.saturating_sub(SETTLED));
+            if self.opened.add_process(&threads, true).is_err() {
+                self.account.leave(pid);
+                self.refused.insert(pid);
             }
         }
     }

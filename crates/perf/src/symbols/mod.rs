@@ -10,9 +10,7 @@ use blazesym::symbolize::Symbolizer;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) use data::names as words;
-pub(crate) use kernel::missing;
-#[cfg(test)]
-pub(crate) use kernel::plain;
+pub(crate) use kernel::{missing, plain};
 
 /// A stack with names, each part from the leaf.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -20,19 +20,48 @@ pub(crate) struct Family {
     /// The process of each thread.
     threads: HashMap<u32, u32>,
     ignored: HashSet<u32>,
+    /// The threads that slept when they were found, and in which function of the kernel.
+    asleep: HashMap<u32, String>,
 }
 
 impl Family {
-    /// The family of `roots` as it is now.
-    pub fn scan(roots: &[u32], files: &mut Files) -> Family {
+    /// The family of `pids` as it is now.
+    pub fn scan(pids: &[u32], files: &mut Files) -> Family {
         let mut family = Family::default();
-        for pid in scan::descendants(roots) {
-            // A process that is gone by now is left out.
-            if let Ok(process) = scan::process(pid, files) {
-                family.add(pid, process, &scan::threads(pid).unwrap_or_default());
-            }
+        for &pid in pids {
+            family.meet(pid, files);
         }
         family
+    }
+
+    /// Adds a process as it is now, with its threads; one that is gone by now is left out.
+    pub fn meet(&mut self, pid: u32, files: &mut Files) {
+        let threads = scan::threads(pid).unwrap_or_default();
+        let process = scan::process(pid, files).ok();
+        let Some(process) = process.filter(|_| !threads.is_empty()) else {
+            return;
+        };
+        let asleep = threads
+            .iter()
+            .filter_map(|&tid| Some((tid, scan::asleep(pid, tid)?)));
+        self.asleep.extend(asleep);
+        self.add(pid, process, &threads);
+    }
+
+    /// Removes a process.
+    pub fn forget(&mut self, pid: u32) {
+        self.processes.remove(&pid);
+        self.threads.retain(|_, &mut of| of != pid);
+    }
+
+    /// Takes the watched threads that slept when they were found, each with its process's name and
+    /// the function of the kernel.
+    pub fn take_asleep(&mut self) -> impl Iterator<Item = (u32, String, String)> {
+        let asleep = std::mem::take(&mut self.asleep).into_iter();
+        asleep.filter_map(|(tid, function)| {
+            let process = self.processes.get(self.threads.get(&tid)?)?;
+            Some((tid, process.name.clone(), function))
+        })
     }
 
     pub fn add(&mut self, pid: u32, process: Process, threads: &[u32]) {
@@ -53,6 +82,11 @@ impl Family {
     /// Returns true if `tid` is to be ignored.
     pub fn ignores(&self, tid: u32) -> bool {
         self.ignored.contains(&tid)
+    }
+
+    /// Returns true if the process `pid` is watched.
+    pub fn has(&self, pid: u32) -> bool {
+        self.processes.contains_key(&pid)
     }
 
     /// All watched processes.
@@ -120,7 +154,7 @@ impl Family {
             name.clone_into(&mut process.name);
         }
         if exec {
-            process.image = Image::new();
+            process.image.clear();
         }
     }
 }

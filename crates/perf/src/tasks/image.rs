@@ -41,6 +41,8 @@ pub(crate) struct Place {
 pub(crate) struct Image {
     /// Different for images that may differ.
     pub id: u64,
+    /// Where its files are, if their names are those of another root directory or other mounts.
+    root: Arc<str>,
     regions: Arc<BTreeMap<u64, Region>>,
 }
 
@@ -55,14 +57,34 @@ impl Image {
     pub fn new() -> Image {
         Image {
             id: fresh(),
+            root: Arc::default(),
             regions: Arc::default(),
         }
     }
 
+    /// The image, whose files are below `root` from now on.
+    pub fn below(self, root: &str) -> Image {
+        Image {
+            root: root.into(),
+            ..self
+        }
+    }
+
+    /// Drops all mappings: a program takes the place of another.
+    pub fn clear(&mut self) {
+        self.id = fresh();
+        self.regions = Arc::default();
+    }
+
     /// Adds a mapping, which hides earlier ones in its range.
     pub fn map(&mut self, mapping: &Mapping, files: &mut Files) {
+        let file = if mapping.path.starts_with('/') && !mapping.path.starts_with("//") {
+            files.number(&format!("{}{}", self.root, mapping.path))
+        } else {
+            files.number(&mapping.path)
+        };
         let place = Place {
-            file: files.number(&mapping.path),
+            file,
             offset: mapping.offset,
         };
         let regions = Arc::make_mut(&mut self.regions);
@@ -189,6 +211,17 @@ mod tests {
         assert!(is_system("/usr/lib/x86_64-linux-gnu/libc.so.6"));
         assert!(is_system("/lib64/ld-linux-x86-64.so.2") && is_system("[vdso]"));
         assert!(!is_system("/usr/bin/ld") && !is_system("/usr/lib/libcurl.so.4"));
+    }
+
+    #[test]
+    fn files_of_other_mounts_are_found_below_their_root() {
+        let (mut image, mut files) = (Image::new().below("/proc/7/root"), Files::default());
+        for path in ["/bin/a", "//anon", "[vdso]"] {
+            image.map(&mapping(0x1000, 0x2000, 0, path), &mut files);
+        }
+        image.clear();
+        assert_eq!(image.find(0x1000), None);
+        assert_eq!(files.names(), ["/proc/7/root/bin/a", "//anon", "[vdso]"]);
     }
 
     #[test]

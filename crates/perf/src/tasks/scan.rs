@@ -6,10 +6,20 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 
-/// `roots` and all their descendants.
+/// The numbers of all processes.
+pub(crate) fn processes() -> io::Result<Vec<u32>> {
+    numbers("/proc")
+}
+
+/// `roots` and all their descendants. This process is none, with all that it starts, unless it is a
+/// root: the watched shell may have started the recording.
 pub(crate) fn descendants(roots: &[u32]) -> Vec<u32> {
     let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-    for pid in numbers("/proc").unwrap_or_default() {
+    let own = std::process::id();
+    for pid in processes().unwrap_or_default() {
+        if pid == own {
+            continue;
+        }
         let parent = fs::read_to_string(format!("/proc/{pid}/stat")).ok();
         if let Some(parent) = parent.as_deref().and_then(parent_of) {
             children.entry(parent).or_default().push(pid);
@@ -26,14 +36,38 @@ pub(crate) fn descendants(roots: &[u32]) -> Vec<u32> {
     found
 }
 
-/// The threads of a process; none if it is gone.
+/// The process of a thread; none if it is gone.
+pub(crate) fn leader(tid: u32) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
+    line?.trim().parse().ok()
+}
+
+/// The threads of a process that have not ended; none if it is gone.
 pub(crate) fn threads(pid: u32) -> io::Result<Vec<u32>> {
     let path = format!("/proc/{pid}/task");
     match numbers(&path) {
         Err(error) if is_gone(&error) => Ok(Vec::new()),
         Err(error) => Err(io::Error::new(error.kind(), format!("{path}: {error}"))),
-        found => found,
+        Ok(mut found) => {
+            found.retain(|&tid| !matches!(state(pid, tid), Some('Z' | 'X')));
+            Ok(found)
+        }
     }
+}
+
+/// The function of the kernel in which a thread sleeps, empty if the kernel does not tell; none if
+/// it runs, or waits for a CPU.
+pub(crate) fn asleep(pid: u32, tid: u32) -> Option<String> {
+    state(pid, tid).filter(|&state| state != 'R')?;
+    let function = fs::read_to_string(format!("/proc/{pid}/task/{tid}/wchan"));
+    Some(function.ok().filter(|name| name != "0").unwrap_or_default())
+}
+
+/// The letter of a thread's state.
+fn state(pid: u32, tid: u32) -> Option<char> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/task/{tid}/stat")).ok()?;
+    field(&stat, 0)?.chars().next()
 }
 
 /// Returns true if a file of /proc cannot be read because its process has ended.
@@ -52,7 +86,7 @@ pub(crate) fn numbers_are_the_kernels() -> bool {
 /// A process's name and executable memory.
 pub(crate) fn process(pid: u32, files: &mut Files) -> io::Result<Process> {
     let name = fs::read_to_string(format!("/proc/{pid}/comm"))?;
-    let mut image = Image::new();
+    let mut image = Image::new().below(&root(pid));
     // Another user's, or just gone: its stacks will lack names, nothing else.
     let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
     for mapping in maps.lines().filter_map(executable) {
@@ -64,6 +98,20 @@ pub(crate) fn process(pid: u32, files: &mut Files) -> io::Result<Process> {
     })
 }
 
+/// Where the files of a process are: empty if it has this process's root directory and mounts, or
+/// does not tell.
+fn root(pid: u32) -> String {
+    let place = |pid: &str| {
+        let mounts = fs::read_link(format!("/proc/{pid}/ns/mnt")).ok()?;
+        Some((mounts, fs::read_link(format!("/proc/{pid}/root")).ok()?))
+    };
+    let (own, theirs) = (place("self"), place(&pid.to_string()));
+    match theirs {
+        Some(_) if theirs != own => format!("/proc/{pid}/root"),
+        _ => String::new(),
+    }
+}
+
 fn numbers(directory: &str) -> io::Result<Vec<u32>> {
     let entries = fs::read_dir(directory)?.flatten();
     Ok(entries
@@ -71,14 +119,15 @@ fn numbers(directory: &str) -> io::Result<Vec<u32>> {
         .collect())
 }
 
-/// Field 4 of a `stat` line; the name in brackets may contain anything.
+/// Field 4 of a `stat` line.
 fn parent_of(stat: &str) -> Option<u32> {
-    stat.rsplit_once(')')?
-        .1
-        .split_whitespace()
-        .nth(1)?
-        .parse()
-        .ok()
+    field(stat, 1)?.parse().ok()
+}
+
+/// A field of a `stat` line, from the state on; the name in brackets may contain anything.
+fn field(stat: &str, index: usize) -> Option<&str> {
+    let (_, fields) = stat.rsplit_once(')')?;
+    fields.split_whitespace().nth(index)
 }
 
 /// A line of `maps`, if the mapping is executable.
@@ -126,6 +175,30 @@ mod tests {
     fn a_bracket_in_a_name_does_not_confuse() {
         assert_eq!(parent_of("12 (a) b) c) S 7 1"), Some(7));
         assert_eq!(parent_of("nonsense"), None);
+    }
+
+    #[test]
+    fn a_thread_that_sleeps_is_told_from_one_that_runs() {
+        let own = std::process::id();
+        // SAFETY: the call takes no arguments.
+        let tid = unsafe { libc::gettid() } as u32;
+        assert_eq!((asleep(own, tid), leader(tid)), (None, Some(own)));
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let sleeper = std::thread::spawn(move || {
+            // SAFETY: the call takes no arguments.
+            sender
+                .send(unsafe { libc::gettid() } as u32)
+                .expect("heard");
+            std::thread::park();
+        });
+        let tid = receiver.recv().expect("a number");
+        let sleeps = (0..1000).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+            asleep(own, tid).is_some()
+        });
+        sleeper.thread().unpark();
+        sleeper.join().expect("ends");
+        assert!(sleeps && leader(u32::MAX).is_none());
     }
 
     #[test]

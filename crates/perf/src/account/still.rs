@@ -1,0 +1,149 @@
+//! Threads that have slept since before the recording began.
+
+use crate::event::Event;
+use std::collections::HashMap;
+
+/// Sleep that began before the recording: no event says where, but /proc did.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Sleep {
+    /// The process's command.
+    pub process: String,
+    /// The function of the kernel; empty if that is not known.
+    pub function: String,
+    /// True if it lasted to the end of the recording.
+    pub throughout: bool,
+}
+
+/// The threads that have not been seen to run, with their process and the function of the kernel.
+#[derive(Debug, Default)]
+pub(crate) struct Still(HashMap<u32, Sleep>);
+
+impl Still {
+    /// The threads `asleep`.
+    pub fn of(asleep: impl Iterator<Item = (u32, String, String)>) -> Still {
+        let sleep = |(tid, process, function)| {
+            let throughout = false;
+            (
+                tid,
+                Sleep {
+                    process,
+                    function,
+                    throughout,
+                },
+            )
+        };
+        Still(asleep.map(sleep).collect())
+    }
+
+    /// Returns true if the thread `tid` has not been seen to run.
+    pub fn has(&self, tid: u32) -> bool {
+        self.0.contains_key(&tid)
+    }
+
+    /// The sleep that `event` ends; switches name threads by numbers that count here if
+    /// `names_next`.
+    pub fn ended_by(&mut self, event: &Event, names_next: bool) -> Vec<Sleep> {
+        if self.0.is_empty() {
+            return Vec::new();
+        }
+        let (thread, next) = match event {
+            Event::Sample { thread, .. }
+            | Event::Begin { thread, .. }
+            | Event::End { thread, .. }
+            | Event::Exit { thread } => (thread.tid, None),
+            Event::Switch { thread, next, .. } => (thread.tid, Some(*next)),
+            _ => return Vec::new(),
+        };
+        let next = next
+            .filter(|_| names_next)
+            .and_then(|next| u32::try_from(next).ok());
+        let awake = next.into_iter().chain([thread]);
+        awake.filter_map(|tid| self.0.remove(&tid)).collect()
+    }
+
+    /// Forgets all: events that would have ended their sleep are lost.
+    pub fn forget(&mut self) {
+        self.0.clear();
+    }
+
+    /// The threads that slept throughout.
+    pub fn close(&mut self) -> impl Iterator<Item = Sleep> {
+        self.0.drain().map(|(_, sleep)| Sleep {
+            throughout: true,
+            ..sleep
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Account;
+    use super::*;
+    use crate::event::{Stamped, Thread};
+    use crate::tasks::{Family, Image, Process};
+    use std::collections::HashMap;
+
+    const WAKES: u32 = 10;
+    const SLEEPS: u32 = 11;
+
+    /// An account from 100 to 1000 of two threads that were found asleep, and these events.
+    fn after(events: &[(u64, Event)]) -> HashMap<Sleep, u64> {
+        let mut family = Family::default();
+        let (name, image) = ("server".into(), Image::new());
+        family.add(10, Process { name, image }, &[WAKES, SLEEPS]);
+        let mut account = Account::new(family, Default::default(), 100);
+        account.sees_first_turns = true;
+        let asleep = [WAKES, SLEEPS].map(|tid| (tid, "server".into(), "ep_poll".into()));
+        account.still = Still::of(asleep.into_iter());
+        for (time, event) in events.iter().cloned() {
+            account.take(Stamped { time, event });
+        }
+        account.close(1000);
+        assert!(account.totals.preempted.is_empty());
+        account.totals.early
+    }
+
+    fn numbered(tid: u32) -> Thread {
+        Thread { pid: 10, tid }
+    }
+
+    fn sleep(throughout: bool) -> Sleep {
+        let (process, function) = ("server".into(), "ep_poll".into());
+        Sleep {
+            process,
+            function,
+            throughout,
+        }
+    }
+
+    #[test]
+    fn sleep_lasts_until_a_thread_is_seen_to_run() {
+        let switch = Event::Switch {
+            thread: Thread { pid: 0, tid: 0 },
+            prev: 0,
+            state: 0,
+            next: i64::from(WAKES),
+            chain: Default::default(),
+        };
+        let exit = Event::Exit {
+            thread: numbered(WAKES),
+        };
+        let expected = HashMap::from([(sleep(false), 300), (sleep(true), 900)]);
+        assert_eq!(after(&[(400, switch), (500, exit)]), expected);
+    }
+
+    #[test]
+    fn a_birth_that_is_read_late_is_no_second_wait() {
+        let birth = Event::Fork {
+            child: numbered(SLEEPS),
+            parent: numbered(WAKES),
+        };
+        let expected = HashMap::from([(sleep(true), 1800)]);
+        assert_eq!(after(&[(90, birth)]), expected);
+    }
+
+    #[test]
+    fn what_may_have_been_lost_is_not_said_to_sleep() {
+        assert_eq!(after(&[(400, Event::Lost(1))]), HashMap::new());
+    }
+}
