@@ -95,8 +95,7 @@ impl Difference {
         }
         let mut changes: Vec<Change> = changes.into_values().collect();
         changes.sort_by(|a, b| b.more().abs().total_cmp(&a.more().abs()));
-        let rates = after.rate / before.rate;
-        let mut sentence = sentence(&changes, rates);
+        let mut sentence = sentence(&changes, rates(before.rate, after.rate));
         let hidden = Hidden {
             kernel: before.hidden.kernel || after.hidden.kernel,
             waits: before.hidden.waits || after.hidden.waits,
@@ -148,7 +147,26 @@ fn by_name(changes: &[Change]) -> BTreeMap<&str, (f64, f64)> {
     locks
 }
 
-fn sentence(changes: &[Change], rates: f64) -> String {
+/// The change of the rate, in words; none between profiles without a rate.
+fn rates(before: Option<f64>, after: Option<f64>) -> Option<String> {
+    let known = |(before, after): (f64, f64)| (before > 0.0).then(|| after / before);
+    match (before, after) {
+        (None, None) => None,
+        (Some(_), None) => Some("no rate after".to_owned()),
+        _ => Some(match before.zip(after).and_then(known) {
+            Some(times) => format!("{times:.2} times the rate"),
+            None => "no rate before".to_owned(),
+        }),
+    }
+}
+
+/// The rate first, if there is one, and then the shift of the contention.
+fn sentence(changes: &[Change], rate: Option<String>) -> String {
+    let parts: Vec<String> = rate.into_iter().chain([shift(changes)]).collect();
+    parts.join("; ")
+}
+
+fn shift(changes: &[Change]) -> String {
     let locks = by_name(changes);
     let describe = |(name, (before, after)): &(&str, (f64, f64))| {
         format!("{name} {:.0} → {:.0} %", 100.0 * before, 100.0 * after)
@@ -167,20 +185,12 @@ fn sentence(changes: &[Change], rates: f64) -> String {
             .collect::<Vec<_>>()
             .join(", ")
     };
-    let rate = if rates.is_finite() {
-        format!("{rates:.2} times the rate")
-    } else {
-        "no rate before".to_owned()
-    };
     match (less.is_empty(), more.is_empty()) {
-        (true, true) => format!("{rate}; no lock's share of task time changed"),
-        (false, true) => format!(
-            "{rate}; less waiting for {}; no lock took its place",
-            list(&less)
-        ),
-        (true, false) => format!("{rate}; more waiting for {}", list(&more)),
+        (true, true) => "no lock's share of task time changed".to_owned(),
+        (false, true) => format!("less waiting for {}; no lock took its place", list(&less)),
+        (true, false) => format!("more waiting for {}", list(&more)),
         (false, false) => format!(
-            "{rate}; less waiting for {}; the contention shifted to {}",
+            "less waiting for {}; the contention shifted to {}",
             list(&less),
             list(&more)
         ),

@@ -1,9 +1,9 @@
 //! Where the tasks' time went, on any system.
 //!
-//! A [`Profile`] describes a run of a workload: stacks that were busy, stacks that waited, and the
-//! locks waited for. The kernel's samples, the lock profile of scalevm's own VM and a simulated
-//! machine's accounts all become a profile, so there is one way to print, draw, compare and store
-//! them.
+//! A [`Profile`] describes a run of a workload, or processes that already ran: stacks that were
+//! busy, stacks that waited, and the locks waited for. The kernel's samples, the lock profile of
+//! scalevm's own VM and a simulated machine's accounts all become a profile, so there is one way to
+//! print, draw, compare and store them.
 
 mod bottleneck;
 mod diff;
@@ -55,10 +55,10 @@ pub struct Profile {
     pub seconds: f64,
     /// The clock of busy time: `cycles`, `cpu-clock`, `virtual time`.
     pub clock: String,
-    /// Operations a second while watched.
-    pub rate: f64,
+    /// Operations a second while watched; `null` for processes that already ran.
+    pub rate: Option<f64>,
     /// Operations a second of the same run just before, unwatched; `null` where watching costs
-    /// nothing.
+    /// nothing, and without a rate.
     pub rate_unwatched: Option<f64>,
     /// Seconds that the threads of the tasks lived, added up; shares refer to this. `null` where
     /// tasks are the only threads and live for the whole run.
@@ -104,6 +104,6 @@ impl Profile {
     /// The share of its rate that the run lost to being watched; none if unknown.
     pub fn cost(&self) -> Option<f64> {
         let unwatched = self.rate_unwatched.filter(|&rate| rate > 0.0)?;
-        Some(1.0 - self.rate / unwatched)
+        Some(1.0 - self.rate? / unwatched)
     }
 }

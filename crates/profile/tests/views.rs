@@ -38,7 +38,7 @@ fn profile(rate: f64, locks: &[(&str, Kind, &str, f64)]) -> Profile {
         },
         seconds,
         clock: "cpu-clock".into(),
-        rate,
+        rate: Some(rate),
         rate_unwatched: Some(1.25 * rate),
         lived: None,
         hidden: Hidden::default(),
@@ -60,6 +60,24 @@ fn what_one_side_hides_is_said_of_the_difference() {
         sentence.ends_with("; waits could not be seen"),
         "{sentence}"
     );
+}
+
+#[test]
+fn what_has_no_rate_is_compared_without_one() {
+    let one = |rate, wait| Profile {
+        rate,
+        ..profile(1e5, &[("big", Kind::Mutex, "a", wait)])
+    };
+    let sentence = |before, after| Difference::of(&one(before, 4.0), &one(after, 0.8)).sentence;
+    let shift = "less waiting for big 50 → 10 %; no lock took its place";
+    assert_eq!(sentence(None, None), shift);
+    let (before, after) = (sentence(None, Some(1.0)), sentence(Some(1.0), None));
+    assert_eq!(before, format!("no rate before; {shift}"));
+    assert_eq!(after, format!("no rate after; {shift}"));
+    let attached = one(None, 4.0);
+    assert_eq!(attached.cost(), None);
+    let line = serde_json::to_string(&attached).expect("JSON");
+    assert_eq!(parse("x", line.as_bytes()).expect("read")[0].rate, None);
 }
 
 #[test]

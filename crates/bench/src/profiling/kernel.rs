@@ -41,7 +41,7 @@ pub fn profile(subject: &Subject<'_>, target: &GuestKernel) -> Result<Option<Pro
         subject: target.subject(plan),
         seconds: seen.seconds,
         clock: "the guest's clock".into(),
-        rate: seen.rate,
+        rate: Some(seen.rate),
         rate_unwatched: Some(unwatched),
         lived: None,
         hidden: Hidden::default(),

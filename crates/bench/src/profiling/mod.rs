@@ -1,8 +1,10 @@
 //! Where the tasks' time goes, on each kind of system.
 //!
-//! Each file makes a [`Profile`] of a run: `os`, `hosted` and `kernel` by watching a second run
-//! of the plan that was measured unwatched, [`simulated`] from the machine's own accounts.
+//! Each file makes a [`Profile`]: `os`, `hosted` and `kernel` by watching a second run of the plan
+//! that was measured unwatched, [`simulated`] from the machine's own accounts, and [`Attached`] of
+//! processes that already run.
 
+mod attached;
 mod hosted;
 mod kernel;
 mod names;
@@ -10,6 +12,8 @@ mod os;
 mod own;
 pub mod simulated;
 mod watched;
+
+pub use attached::Attached;
 
 use crate::harness::{Bars, Failure, Plan, Schedule};
 use crate::system::System;

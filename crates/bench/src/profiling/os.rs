@@ -68,7 +68,7 @@ pub fn recorded<T>(
         subject: subject.system.subject(&subject.plan),
         seconds: runs.seconds,
         clock: clock.into(),
-        rate: runs.watched,
+        rate: Some(runs.watched),
         rate_unwatched: Some(runs.unwatched),
         lived: recording.map(|recording| recording.lived().as_secs_f64()),
         hidden: recording.map_or(NOTHING_SEEN, Recording::hidden),

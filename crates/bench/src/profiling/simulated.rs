@@ -36,7 +36,7 @@ pub fn of(target: &Simulated, plan: &Plan, span: Duration) -> Result<Profile, Fa
         subject: target.subject(plan),
         seconds,
         clock: "virtual time".into(),
-        rate: seen.done() as f64 / seconds,
+        rate: Some(seen.done() as f64 / seconds),
         rate_unwatched: None,
         lived: None,
         hidden: Hidden::default(),

@@ -69,9 +69,12 @@ pub fn mode_count(subject: &Subject) -> String {
     subject.mode.count(subject.tasks as usize)
 }
 
-/// `mmap1 on os, 4 threads`.
+/// `mmap1 on os, 4 threads`; `process 4711 (redis-server)`.
 pub fn described(subject: &Subject) -> String {
     let (workload, system) = (&subject.workload, system(subject));
+    if subject.already_ran() {
+        return workload.clone();
+    }
     let machine = on_machine(machine(subject).as_deref());
     format!("{workload} on {system}{machine}, {}", mode_count(subject))
 }

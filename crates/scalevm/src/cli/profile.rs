@@ -4,6 +4,7 @@ use super::{CommonArgs, WorkloadArgs, preset, tasks};
 use baselines::Preset;
 use bench::{On, Schedule};
 use clap::Args;
+use perf::{Cgroup, Whom};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -13,7 +14,11 @@ Show where time goes: flame graphs, locks, the bottleneck
 The output has busy stacks as a flame graph, waits as another, the locks that tasks waited for with
 their callers, and one sentence that names the bottleneck.
 
-The workload runs twice: unwatched, for its rate, and watched. On os, scalevm samples busy cycles
+--pid, --cgroup and --all watch programs that already run, in one recording that leaves them
+alone: until Ctrl-C, for --duration seconds, or until all of them have ended. Processes and threads
+that come and go are followed.
+
+A workload runs twice: unwatched, for its rate, and watched. On os, scalevm samples busy cycles
 and records the kernel's lock tracepoints on all CPUs, which needs root (or CAP_PERFMON). Without
 it, the profile shows what it can see and says that the rest is unknown. Kernel writers that spin
 before the tracepoints see them wait are counted from the samples, in a column of their own. On
@@ -29,19 +34,27 @@ const PAGE: u32 = 4;
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
+  Why a program that runs is slow, until Ctrl-C:
+    scalevm profile --pid 4711
+  A container or a service, for ten seconds:
+    scalevm profile --cgroup system.slice/redis.service --duration 10
   The bottleneck of four threads:
     scalevm profile mmap1 --threads -t 4
   What a change did:
     scalevm profile --diff before after
 
-Exit codes: 0 done, 2 bad usage or input, 4 a task failed, 130 interrupted.")]
+Exit codes: 0 done, 2 bad usage or input, 4 a task failed, 130 interrupted. Ctrl-C is the normal end
+of watching programs that already run, unless --duration names another.")]
 pub struct ProfileArgs {
     /// The workload to profile.
     #[command(flatten)]
     pub what: Option<WorkloadArgs>,
-    /// Number of tasks
-    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = tasks())]
-    pub tasks: u32,
+    /// The processes that already run.
+    #[command(flatten)]
+    pub attached: AttachedArgs,
+    /// Number of tasks [default: 1]
+    #[arg(short, long, value_name = "N", value_parser = tasks())]
+    pub tasks: Option<u32>,
     /// The build of scalevm's own VM (see `scalevm list`); implies `--on hosted` without --on
     #[arg(long, value_name = "PRESET", value_parser = preset())]
     pub vm: Option<Preset>,
@@ -56,7 +69,8 @@ pub struct ProfileArgs {
     #[arg(long, num_args = 2, value_names = ["BEFORE", "AFTER"], group = "WorkloadArgs")]
     pub diff: Vec<PathBuf>,
     /// The directory for flame graphs and stacks [default: a new
-    /// profile-WORKLOAD-SYSTEM-N-threads or -processes; with --json, none]
+    /// profile-WORKLOAD-SYSTEM-N-threads or -processes, or e.g. profile-process-4711-redis-server;
+    /// with --json, none]
     #[arg(short, long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// The rest.
@@ -64,7 +78,60 @@ pub struct ProfileArgs {
     pub common: CommonArgs,
 }
 
+/// Processes that already run.
+#[derive(Args)]
+pub struct AttachedArgs {
+    /// Watch these processes, which already run, and all that they start
+    #[arg(
+        long,
+        value_name = "PID,…",
+        value_delimiter = ',',
+        value_parser = clap::value_parser!(u32).range(1..),
+        group = "WorkloadArgs"
+    )]
+    pub pid: Vec<u32>,
+    /// Watch the processes of a control group, and of all groups below it: a path below
+    /// /sys/fs/cgroup, e.g. system.slice/redis.service
+    #[arg(long, value_name = "PATH", group = "WorkloadArgs")]
+    pub cgroup: Option<PathBuf>,
+    /// Watch all processes of this computer
+    #[arg(long, group = "WorkloadArgs")]
+    pub all: bool,
+}
+
+impl AttachedArgs {
+    /// The processes; none if no option names any.
+    pub fn whom(&self) -> Result<Option<Whom>, perf::Error> {
+        Ok(match (self.pid.as_slice(), &self.cgroup) {
+            ([], None) => self.all.then_some(Whom::All),
+            ([], Some(path)) => Some(Whom::Group(Cgroup::find(path)?)),
+            (pids, _) => Some(Whom::Processes(pids.to_vec())),
+        })
+    }
+}
+
 impl ProfileArgs {
+    /// The first option given that only a workload has a use for.
+    pub fn of_a_workload(&self) -> Option<&'static str> {
+        let common = &self.common;
+        let tasks = &common.tasks;
+        let all = [
+            ("--tasks", self.tasks.is_some()),
+            ("--vm", self.vm.is_some()),
+            ("--samples", common.samples.is_some()),
+            ("--warmup", common.warmup.is_some()),
+            ("--label", common.keep.label.is_some()),
+            ("--processes", tasks.processes),
+            ("--threads", tasks.threads),
+            ("--on", tasks.on.is_some()),
+            ("--smt", tasks.smt),
+            ("--no-affinity", tasks.no_affinity),
+            ("--hosted-cpus", tasks.hosted_cpus.is_some()),
+        ];
+        let given = all.into_iter().find(|(_, given)| *given);
+        given.map(|(option, _)| option).or(common.simulated())
+    }
+
     /// The options of the recording.
     pub fn options(&self) -> perf::Options {
         let default = perf::Options::default();

@@ -2,7 +2,6 @@
 
 use super::table::{align_right, with_header};
 use super::{format, percent, short, time};
-use bench::Plan;
 use comfy_table::Table;
 use profile::{Change, Difference, Lock, Profile, Stacks};
 
@@ -11,23 +10,18 @@ const SHOWN: f64 = 0.001;
 /// The most rows.
 const ROWS: usize = 15;
 
-/// Prints the results of a run.
-pub fn print(plan: &Plan, profile: &Profile) {
-    println!(
-        "{} ({}), {} on {}",
-        plan.workload.name(),
-        plan.workload.description(),
-        plan.mode.count(plan.tasks),
-        profile.subject.on
-    );
-    match (profile.rate_unwatched, profile.cost()) {
-        (Some(unwatched), Some(cost)) => println!(
+/// Prints a profile below `heading`.
+pub fn print(heading: &str, profile: &Profile) {
+    println!("{heading}");
+    match (profile.rate, profile.rate_unwatched.zip(profile.cost())) {
+        (Some(rate), Some((unwatched, cost))) => println!(
             "{} a second unwatched, {} watched: {}",
             short(unwatched),
-            short(profile.rate),
+            short(rate),
             price(cost)
         ),
-        _ => println!("{} a second", short(profile.rate)),
+        (Some(rate), None) => println!("{} a second", short(rate)),
+        (None, _) => {}
     }
     let all = profile.task_seconds();
     println!(

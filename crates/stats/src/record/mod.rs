@@ -36,7 +36,7 @@ pub enum Record {
 /// The measured system and workload: the same for all lines of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subject {
-    /// The workload, as `scalevm list` names it.
+    /// The workload, as `scalevm list` names it; or the processes that already ran.
     pub workload: String,
     /// The system: `os`, `hosted`, `sim`, `kernel`.
     pub on: String,
@@ -61,8 +61,15 @@ pub struct Subject {
     pub scheduler: Option<String>,
     /// The first seed, for a random workload or a simulation; each sample has the next.
     pub seed: Option<u64>,
-    /// Unit of the rates.
+    /// Unit of the rates; empty for processes that already ran, which have none.
     pub unit: String,
+}
+
+impl Subject {
+    /// Returns true if these are processes that already ran, not the tasks of a workload.
+    pub fn already_ran(&self) -> bool {
+        self.unit.is_empty()
+    }
 }
 
 /// The kind of tasks.

@@ -34,6 +34,9 @@ pub fn difference_line(before: &Profile, after: &Profile, difference: &Differenc
 /// The subject of a profile, as a title.
 pub fn title(profile: &Profile) -> String {
     let what = &profile.subject;
+    if what.already_ran() {
+        return what.workload.clone();
+    }
     let vm = what
         .vm
         .as_ref()

@@ -1,10 +1,12 @@
 //! `scalevm profile`: where the time goes.
 
+mod attached;
 mod difference;
 pub mod files;
 
 use crate::cli::{ProfileArgs, WorkloadArgs};
 use crate::output::{file, format, json, profile, progress};
+use ::profile::Profile;
 use bench::profiling::Subject;
 use bench::{Failure, On, Plan};
 use stats::record;
@@ -12,13 +14,18 @@ use stats::store::Writer;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Profiles a run, or compares two profiles.
+/// Profiles a run or processes that already run, or compares two profiles.
 pub fn run(args: &ProfileArgs) -> Result<u8, Failure> {
     format::choose(args.common.format.format);
-    match (&args.what, args.diff.as_slice()) {
-        (_, [before, after]) => difference::run(args, before, after),
-        (Some(what), _) => one(args, what),
-        (None, _) => unreachable!("the command line asks for one of the two"),
+    if let [before, after] = args.diff.as_slice() {
+        return difference::run(args, before, after);
+    }
+    if let Some(whom) = args.attached.whom().map_err(Failure::Recording)? {
+        return attached::run(args, whom);
+    }
+    match &args.what {
+        Some(what) => one(args, what),
+        None => unreachable!("the command line asks for one of these"),
     }
 }
 
@@ -39,15 +46,13 @@ fn one(args: &ProfileArgs, what: &WorkloadArgs) -> Result<u8, Failure> {
     let workload = super::workload(what, on)?;
     let plan = Plan {
         workload: workload.job,
-        tasks: args.tasks as usize,
+        tasks: args.tasks.unwrap_or(1) as usize,
         mode: common.mode(),
         count: None,
     };
     super::fit(&mut system, &plan, common)?;
     super::tell_if_crowded(&system, &plan);
-    let directory = Place::of(args.out.as_deref(), common.json)?;
-    let store = common.keep.store.as_deref().map(Writer::create);
-    let store = store.transpose()?;
+    let results = Results::of(args)?;
     let subject = Subject {
         system: &system,
         plan,
@@ -59,24 +64,57 @@ fn one(args: &ProfileArgs, what: &WorkloadArgs) -> Result<u8, Failure> {
     let Some(seen) = subject.profile()? else {
         return Ok(super::finished());
     };
-    if common.json {
-        println!("{}", files::line(&seen))
-    } else {
-        profile::print(&plan, &seen)
-    }
-    profile::notes(&seen.notes);
-    if let Some(mut kept) = store {
-        kept.append_aside(&files::line(&seen))?;
-        eprintln!("scalevm: kept in {}", kept.path().display());
-    }
-    if let Some(directory) = directory.make(|| name(&seen.subject))? {
-        files::write(&seen, &directory)?;
-        eprintln!(
-            "scalevm: flame graphs and stacks are in {}",
-            directory.display()
-        );
-    }
+    let heading = format!(
+        "{} ({}), {} on {}",
+        plan.workload.name(),
+        plan.workload.description(),
+        plan.mode.count(plan.tasks),
+        seen.subject.on
+    );
+    results.put(&heading, &seen)?;
     Ok(super::finished())
+}
+
+/// Where a profile goes.
+struct Results {
+    json: bool,
+    directory: Place,
+    store: Option<Writer>,
+}
+
+impl Results {
+    /// The requested places; an error if one cannot be written, before anything is watched.
+    fn of(args: &ProfileArgs) -> Result<Self, Failure> {
+        let json = args.common.json;
+        let store = args.common.keep.store.as_deref().map(Writer::create);
+        Ok(Results {
+            json,
+            directory: Place::of(args.out.as_deref(), json)?,
+            store: store.transpose()?,
+        })
+    }
+
+    /// Prints and keeps a profile.
+    fn put(self, heading: &str, seen: &Profile) -> Result<(), Failure> {
+        if self.json {
+            println!("{}", files::line(seen))
+        } else {
+            profile::print(heading, seen)
+        }
+        profile::notes(&seen.notes);
+        if let Some(mut kept) = self.store {
+            kept.append_aside(&files::line(seen))?;
+            eprintln!("scalevm: kept in {}", kept.path().display());
+        }
+        if let Some(directory) = self.directory.make(|| name(&seen.subject))? {
+            files::write(seen, &directory)?;
+            eprintln!(
+                "scalevm: flame graphs and stacks are in {}",
+                directory.display()
+            );
+        }
+        Ok(())
+    }
 }
 
 /// Refuses options of a kernel's profile, and those that ask for more than one window of a
@@ -107,8 +145,15 @@ fn one_window(args: &ProfileArgs) -> Result<(), Failure> {
     }
 }
 
-/// The default directory of a profile: `profile-mmap1-hosted-freebsd-di-4-threads`.
+/// The default directory of a profile: `profile-mmap1-hosted-freebsd-di-4-threads`,
+/// `profile-process-4711-redis-server`.
 fn name(what: &record::Subject) -> String {
+    if what.already_ran() {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "._".contains(c);
+        let words = what.workload.split(|c| !is_plain(c));
+        let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+        return format!("profile-{}", words.join("-"));
+    }
     let vm = what.vm.iter().map(|vm| format!("-{vm}"));
     let name = format!(
         "profile-{}-{}{}-{}-{}",
