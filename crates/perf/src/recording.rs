@@ -1,5 +1,7 @@
 //! The result of a recording.
 
+mod holders;
+
 use crate::account::{StackId, Tally, Totals};
 use crate::locks::{Wanted, futex, is_itself, kind, spinning, user_spinning, wanted};
 use crate::symbols::{Named, plain};
@@ -197,6 +199,7 @@ impl Recording {
                 totals.unpaired
             ));
         }
+        notes.extend(self.note_of_holders());
         if totals.throttled > 0 {
             notes.push(format!(
                 "times that the kernel throttled sampling: {}",

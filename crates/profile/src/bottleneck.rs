@@ -1,7 +1,7 @@
 //! One sentence that names the bottleneck of a run.
 
-use crate::{ASLEEP, Hidden, Kind, Lock, PREEMPTED, Stacks};
-use stats::{printable, shortened};
+use crate::{ASLEEP, Hidden, Holder, Kind, Lock, PREEMPTED, Stacks};
+use stats::{duration, printable, shortened};
 use std::collections::BTreeMap;
 
 /// The least share of task time (less the time spent waiting for a CPU, and that of threads that
@@ -11,6 +11,8 @@ const MATTERS: f64 = 0.1;
 const LEAST: f64 = 0.001;
 /// The least share of task time that must have been seen to ignore what was not seen.
 const SEEN: f64 = 0.5;
+/// The least part of the waiting for a lock that a holder named in the sentence has caused.
+const DOMINATES: f64 = 0.5;
 /// Letters of a name in the sentence at most.
 const LONGEST: usize = 100;
 /// The name of locks that are known by their callers only.
@@ -20,6 +22,7 @@ pub const UNKNOWN: &str = "unknown lock";
 /// the bottleneck, unless a lock that was seen is.
 pub fn bottleneck(
     locks: &[Lock],
+    holders: &[Holder],
     busy: &Stacks,
     waits: &Stacks,
     hidden: Hidden,
@@ -42,7 +45,7 @@ pub fn bottleneck(
     let awake = 1.0 - asleep_part;
     let matters = LEAST.max(MATTERS * (awake - preempted_part).max(MATTERS * awake));
     let (held_up, part) = match worst.filter(|lock| lock.share >= matters) {
-        Some(lock) => (lock.sentence(), lock.share),
+        Some(lock) => (lock.sentence() + &held(lock.main, holders), lock.share),
         None if let Some(words) = hidden.words() => (unknown(busy, words, task_seconds), 1.0),
         None if seen_part < SEEN => {
             let part = percent(seen_part);
@@ -93,6 +96,19 @@ impl Whole<'_> {
             ),
         }
     }
+}
+
+/// The holder that most of the waiting for `lock` is due to; empty if there is none.
+fn held(lock: &Lock, holders: &[Holder]) -> String {
+    let of_lock = holders.iter().filter(|holder| holder.lock == lock.name);
+    let most = of_lock.max_by(|a, b| a.share.total_cmp(&b.share));
+    most.filter(|most| most.share >= DOMINATES)
+        .map_or(String::new(), |most| {
+            let (function, process) = (shown(&most.function), shown(&most.process));
+            let foreign = if most.watched { "" } else { ", not watched" };
+            let mean = duration(most.mean);
+            format!("; {function} (process {process}{foreign}) holds it for {mean} at a time")
+        })
 }
 
 /// Sums up each lock's callers; a lock without a name counts once for each caller.
@@ -182,13 +198,53 @@ mod tests {
         ];
         let none = Stacks::default();
         assert_eq!(
-            bottleneck(&locks, &none, &none, SEEN_ALL, 10.0),
+            bottleneck(&locks, &[], &none, &none, SEEN_ALL, 10.0),
             "80 % of task time waits for mmap_lock, taken for writing in __vm_munmap (62 % of it \
              there)"
         );
         assert_eq!(
-            bottleneck(&locks[2..], &none, &none, SEEN_ALL, 10.0),
+            bottleneck(&locks[2..], &[], &none, &none, SEEN_ALL, 10.0),
             "45 % of task time waits for unknown lock, taken in b"
+        );
+    }
+
+    #[test]
+    fn a_holder_that_most_wait_for_is_named() {
+        let locks = [
+            lock("mmap_lock", Kind::RwsemWrite, "__vm_munmap", 3.0, 1.1),
+            lock("other", Kind::RwsemWrite, "f", 0.5, 0.0),
+        ];
+        let holder = |lock: &str, process: &str, function: &str, share: f64| Holder {
+            lock: lock.to_owned(),
+            process: process.to_owned(),
+            watched: process == "p",
+            function: function.to_owned(),
+            kind: Kind::RwsemRead,
+            holds: 100,
+            total: 0.66,
+            mean: 0.0066,
+            p99: 0.01,
+            worst: 0.02,
+            waited: share,
+            share,
+        };
+        let none = Stacks::default();
+        let of = |holders: &[Holder]| bottleneck(&locks, holders, &none, &none, SEEN_ALL, 10.0);
+        let waits = "41 % of task time waits for mmap_lock, taken for writing in __vm_munmap";
+        let other = holder("other", "p", "f", 0.9);
+        let agent = holder("mmap_lock", "agent", "show_smap", 0.6);
+        let fork = holder("mmap_lock", "p", "dup_mmap", 0.3);
+        assert_eq!(
+            of(&[other, fork.clone(), agent]),
+            format!(
+                "{waits}; show_smap (process agent, not watched) holds it for 6.60 ms at a time"
+            )
+        );
+        assert_eq!(of(std::slice::from_ref(&fork)), waits);
+        let most = Holder { share: 0.7, ..fork };
+        assert_eq!(
+            of(&[most]),
+            format!("{waits}; dup_mmap (process p) holds it for 6.60 ms at a time")
         );
     }
 
@@ -200,7 +256,7 @@ mod tests {
         let mut waits = Stacks::default();
         let few = [lock("x", Kind::Mutex, "y", 0.5, 0.0)];
         assert_eq!(
-            bottleneck(&few, &busy, &waits, SEEN_ALL, 10.0),
+            bottleneck(&few, &[], &busy, &waits, SEEN_ALL, 10.0),
             "no lock; 80 % of task time is work, 70 % in clear_page_erms"
         );
         waits.add(
@@ -208,7 +264,7 @@ mod tests {
             9.0,
         );
         assert_eq!(
-            bottleneck(&[], &busy, &waits, SEEN_ALL, 10.0),
+            bottleneck(&[], &[], &busy, &waits, SEEN_ALL, 10.0),
             "no lock; 90 % of task time is blocked, 90 % in pipe_read"
         );
     }
@@ -221,7 +277,7 @@ mod tests {
             kernel: true,
             waits: true,
         };
-        let sentence = bottleneck(&[], &busy, &none, hidden, 10.0);
+        let sentence = bottleneck(&[], &[], &busy, &none, hidden, 10.0);
         assert!(
             sentence.starts_with("not known: the kernel and waits cannot be seen here; "),
             "{sentence}"
@@ -229,7 +285,7 @@ mod tests {
         assert!(!sentence.contains("no lock"), "{sentence}");
         // A lock that was seen is named all the same.
         let locks = [lock("swap", Kind::Own, "vm/src/swap.rs:1", 5.0, 0.0)];
-        let sentence = bottleneck(&locks, &busy, &none, hidden, 10.0);
+        let sentence = bottleneck(&locks, &[], &busy, &none, hidden, 10.0);
         assert!(
             sentence.starts_with("50 % of task time waits for swap"),
             "{sentence}"
@@ -240,17 +296,17 @@ mod tests {
     fn little_that_was_seen_is_no_verdict() {
         let (mut busy, none) = (Stacks::default(), Stacks::default());
         assert_eq!(
-            bottleneck(&[], &none, &none, SEEN_ALL, 10.0),
+            bottleneck(&[], &[], &none, &none, SEEN_ALL, 10.0),
             "not known: only 0 % of task time was seen"
         );
         busy.add(["mmap1", "main"], 3.0);
         assert_eq!(
-            bottleneck(&[], &busy, &none, SEEN_ALL, 10.0),
+            bottleneck(&[], &[], &busy, &none, SEEN_ALL, 10.0),
             "not known: only 30 % of task time was seen"
         );
         for lived in [0.0, f64::NAN] {
             assert_eq!(
-                bottleneck(&[], &busy, &none, SEEN_ALL, lived),
+                bottleneck(&[], &[], &busy, &none, SEEN_ALL, lived),
                 "not known: no task was seen"
             );
         }
@@ -261,10 +317,10 @@ mod tests {
         let (mut busy, none) = (Stacks::default(), Stacks::default());
         let long = "L".repeat(3000);
         busy.add(["mmap1", &long], 9.0);
-        let sentence = bottleneck(&[], &busy, &none, SEEN_ALL, 10.0);
+        let sentence = bottleneck(&[], &[], &busy, &none, SEEN_ALL, 10.0);
         assert!(sentence.len() < 200 && sentence.contains('…'), "{sentence}");
         let locks = [lock("a\x1b[31m", Kind::Mutex, &long, 9.0, 0.0)];
-        let sentence = bottleneck(&locks, &busy, &none, SEEN_ALL, 10.0);
+        let sentence = bottleneck(&locks, &[], &busy, &none, SEEN_ALL, 10.0);
         assert!(
             sentence.len() < 250 && sentence.contains("a\\u001b[31m, taken in LLL"),
             "{sentence}"
@@ -280,11 +336,11 @@ mod tests {
         waits.add([ASLEEP, "server", "futex_do_wait_[k]"], 9.6);
         let idle = "threads that slept throughout had 96 % of task time";
         assert_eq!(
-            bottleneck(&locks, &busy, &waits, SEEN_ALL, 10.0),
+            bottleneck(&locks, &[], &busy, &waits, SEEN_ALL, 10.0),
             format!("2 % of task time waits for queue, taken in work; {idle}")
         );
         assert_eq!(
-            bottleneck(&[], &busy, &waits, SEEN_ALL, 10.0),
+            bottleneck(&[], &[], &busy, &waits, SEEN_ALL, 10.0),
             format!("no lock; 2 % of task time is work, 2 % in work; {idle}")
         );
     }
@@ -295,7 +351,7 @@ mod tests {
         waits.add([ASLEEP, "server", "ep_poll_[k]"], 7.5);
         waits.add([ASLEEP, "server", "futex_do_wait_[k]"], 2.5);
         assert_eq!(
-            bottleneck(&[], &busy, &waits, SEEN_ALL, 10.0),
+            bottleneck(&[], &[], &busy, &waits, SEEN_ALL, 10.0),
             "no thread ran; 100 % of task time is blocked, 75 % in ep_poll"
         );
     }
@@ -307,13 +363,13 @@ mod tests {
         waits.add([PREEMPTED, "mmap1", "schedule_[k]"], 9.0);
         waits.add(["mmap1", "down_write_[k]", "schedule_[k]"], 0.4);
         assert_eq!(
-            bottleneck(&locks, &busy, &waits, SEEN_ALL, 10.0),
+            bottleneck(&locks, &[], &busy, &waits, SEEN_ALL, 10.0),
             "90 % of task time waits for a CPU; \
              5 % of task time waits for mmap_lock, taken for writing in __vm_munmap"
         );
         let few = Stacks::default();
         assert_eq!(
-            bottleneck(&[], &few, &waits, SEEN_ALL, 10.0),
+            bottleneck(&[], &[], &few, &waits, SEEN_ALL, 10.0),
             "90 % of task time waits for a CPU; \
              no lock; 4 % of task time is blocked, 4 % in down_write"
         );

@@ -8,6 +8,7 @@
 mod bottleneck;
 mod diff;
 pub mod flame;
+mod holder;
 mod lock;
 mod read;
 pub mod speedscope;
@@ -15,6 +16,7 @@ mod stacks;
 
 pub use bottleneck::{UNKNOWN, bottleneck};
 pub use diff::{Change, Difference, unlike};
+pub use holder::Holder;
 pub use lock::{Kind, Lock};
 pub use read::{parse, read};
 pub use stacks::{ASLEEP, PREEMPTED, Stacks};
@@ -73,6 +75,9 @@ pub struct Profile {
     pub waits: Stacks,
     /// The locks waited for, the costliest first.
     pub locks: Vec<Lock>,
+    /// The holders of these locks, where they are known, the one that most waited for first.
+    #[serde(default)]
+    pub holders: Vec<Holder>,
     /// One sentence that names the bottleneck.
     pub bottleneck: String,
     /// Gaps and how to close them, and doubts.
@@ -94,6 +99,7 @@ impl Profile {
         let task_seconds = self.task_seconds();
         self.bottleneck = bottleneck(
             &self.locks,
+            &self.holders,
             &self.busy,
             &self.waits,
             self.hidden,

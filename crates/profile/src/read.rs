@@ -49,7 +49,13 @@ fn check(profile: &Profile) -> Result<(), String> {
     let stacks = profile.busy.iter().chain(profile.waits.iter());
     let locks = profile.locks.iter();
     let times = stacks
-        .chain(locks.flat_map(|lock| [(lock.name.as_str(), lock.wait), (&lock.name, lock.spin)]));
+        .chain(locks.flat_map(|lock| [(lock.name.as_str(), lock.wait), (&lock.name, lock.spin)]))
+        .chain(
+            profile
+                .holders
+                .iter()
+                .map(|one| (one.function.as_str(), one.mean)),
+        );
     for (what, seconds) in times {
         if seconds < 0.0 {
             return Err(format!("{what} took {seconds} seconds"));

@@ -2,7 +2,7 @@
 
 use profile::flame::Widths;
 use profile::{
-    Difference, Hidden, Kind, Lock, Profile, Stacks, bottleneck, flame, parse, speedscope,
+    Difference, Hidden, Holder, Kind, Lock, Profile, Stacks, bottleneck, flame, parse, speedscope,
 };
 use stats::record::{Mode, Subject};
 
@@ -21,7 +21,7 @@ fn profile(rate: f64, locks: &[(&str, Kind, &str, f64)]) -> Profile {
     busy.add(["mmap1", "main", "vm_mmap_pgoff_[k]"], 1.5);
     let mut waits = Stacks::default();
     waits.add(["mmap1", "main", "schedule_[k]"], 2.5);
-    let bottleneck = bottleneck(&locks, &busy, &waits, Hidden::default(), share);
+    let bottleneck = bottleneck(&locks, &[], &busy, &waits, Hidden::default(), share);
     Profile {
         subject: Subject {
             workload: "mmap1".into(),
@@ -45,6 +45,7 @@ fn profile(rate: f64, locks: &[(&str, Kind, &str, f64)]) -> Profile {
         busy,
         waits,
         locks,
+        holders: Vec::new(),
         bottleneck,
         notes: vec!["3 events were lost".into()],
         machine: None,
@@ -106,6 +107,40 @@ fn a_profile_is_one_line_and_comes_back() {
     assert_eq!(value["kind"], "profile");
     let file = format!("{{\"kind\":\"sample\"}}\n\n{line}\n");
     assert_eq!(parse("f", file.as_bytes()).expect("reads"), [profile]);
+}
+
+#[test]
+fn holders_come_back_and_older_files_have_none() {
+    let mut profile = profile(1e5, &[]);
+    profile.holders.push(Holder {
+        lock: "mmap_lock".into(),
+        process: "agent".into(),
+        watched: false,
+        function: "show_smap".into(),
+        kind: Kind::RwsemRead,
+        holds: 3,
+        total: 0.018,
+        mean: 0.006,
+        p99: 0.007,
+        worst: 0.007,
+        waited: 0.01,
+        share: 0.8,
+    });
+    let line = serde_json::to_string(&profile).expect("serializes");
+    assert_eq!(
+        parse("f", line.as_bytes()).expect("reads"),
+        [profile.clone()]
+    );
+    let bad = line.replace("0.006", "-0.006");
+    let error = parse("f", bad.as_bytes())
+        .expect_err("negative")
+        .to_string();
+    assert!(error.contains("show_smap took -0.006 seconds"), "{error}");
+    let mut older = serde_json::to_value(&profile).expect("JSON");
+    older.as_object_mut().expect("an object").remove("holders");
+    profile.holders.clear();
+    let read = parse("f", older.to_string().as_bytes());
+    assert_eq!(read.expect("reads"), [profile]);
 }
 
 #[test]

@@ -297,6 +297,37 @@ fn text_of_files_is_never_markup() {
 }
 
 #[test]
+fn holders_of_locks_have_a_table() {
+    let text = std::fs::read_to_string(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/data/profile.jsonl"
+    ));
+    let text = text.unwrap();
+    let mut value: serde_json::Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    let page =
+        |value: &serde_json::Value| Page::new(&[parse(&format!("{value}\n")).unwrap()]).html();
+    assert!(
+        !page(&value).contains("Part of waiting"),
+        "an older profile"
+    );
+    value["holders"] = serde_json::json!([{
+        "lock": "mmap_lock", "process": "<agent>", "watched": false, "function": "show_smap",
+        "kind": "rwsem read", "holds": 1234, "total": 8.1, "mean": 0.0066, "p99": 0.0071,
+        "worst": 0.0123, "waited": 4.0, "share": 0.93
+    }]);
+    let html = page(&value);
+    for part in [
+        "Part of waiting",
+        "show_smap",
+        "&lt;agent&gt; (not watched)",
+        "1,234",
+        "6.60 ms",
+    ] {
+        assert!(html.contains(part), "{part}");
+    }
+}
+
+#[test]
 fn the_page_needs_nothing_else() {
     let html = html(&["os", "sim", "profile", "before", "after", "paired"]);
     for reference in [

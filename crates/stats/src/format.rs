@@ -57,6 +57,23 @@ pub fn metric(value: f64) -> String {
     format!("{}{prefix}", general(rounded / unit, 4))
 }
 
+/// A time with three significant digits and its unit: `1.72 ms`, `12.3 µs`, `131 s`.
+pub fn duration(seconds: f64) -> String {
+    let (value, unit) = match seconds {
+        s if s >= 7200.0 => (s / 3600.0, "h"),
+        s if s >= 120.0 => (s / 60.0, "min"),
+        s if s >= 1.0 => (s, "s"),
+        s if s >= 1e-3 => (s * 1e3, "ms"),
+        s if s >= 1e-6 => (s * 1e6, "µs"),
+        s => (s * 1e9, "ns"),
+    };
+    match value {
+        v if v >= 99.95 => format!("{v:.0} {unit}"),
+        v if v >= 9.995 => format!("{v:.1} {unit}"),
+        v => format!("{v:.2} {unit}"),
+    }
+}
+
 /// `1 run`, `2 runs`: of what has a plural in -s.
 pub fn count<N: Display + PartialEq + From<u8>>(number: N, noun: &str) -> String {
     let ending = if number == N::from(1) { "" } else { "s" };
@@ -122,6 +139,17 @@ mod tests {
     fn a_ratio_has_digits_at_any_size() {
         let all = [1.0, 0.5125, 1234.5, 1e300, 2.5e-9].map(ratio);
         assert_eq!(all, ["1.0000", "0.5125", "1234.5000", "1e+300", "2.5e-09"]);
+    }
+
+    #[test]
+    fn durations_have_three_figures() {
+        assert_eq!(duration(0.131), "131 ms");
+        assert_eq!(duration(3.3e-6), "3.30 µs");
+        assert_eq!(duration(0.01234), "12.3 ms");
+        assert_eq!(duration(2.0), "2.00 s");
+        assert_eq!(duration(384.0), "6.40 min");
+        assert_eq!(duration(9000.0), "2.50 h");
+        assert_eq!(duration(0.0), "0.00 ns");
     }
 
     #[test]

@@ -32,7 +32,7 @@ pub mod usl;
 pub mod verdict;
 
 pub use exit::Exit;
-pub use format::{count, figure, general, metric, ratio};
+pub use format::{count, duration, figure, general, metric, ratio};
 pub use input::{InputError, for_each_line, from_json};
 pub use text::{printable, shortened};
 pub use time::{Time, TimeError};

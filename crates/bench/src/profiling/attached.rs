@@ -75,11 +75,13 @@ fn of(subject: Subject, recording: &Recording, machine: Environment) -> Profile 
         busy: recording.busy(),
         waits: recording.waiting(),
         locks: Vec::new(),
+        holders: Vec::new(),
         bottleneck: String::new(),
         notes: recording.notes(),
         machine: Some(machine),
     };
     profile.locks = recording.locks(profile.task_seconds());
+    profile.holders = recording.holders();
     profile.name_bottleneck();
     profile
 }

@@ -50,6 +50,7 @@ fn of(subject: &Subject<'_>, runs: &Runs<Seen>) -> Profile {
             let kernel = recording.locks(task_seconds).into_iter();
             let others = kernel.filter(|lock| lock.kind != Kind::Futex);
             profile.locks.extend(others);
+            profile.holders = recording.holders();
         }
         None => profile.waits = own::waits(rows, subject.plan.workload.name()),
     }

@@ -48,6 +48,7 @@ pub fn profile(subject: &Subject<'_>, target: &GuestKernel) -> Result<Option<Pro
         busy: seen.busy,
         waits: seen.waits,
         locks: seen.locks,
+        holders: Vec::new(),
         bottleneck: String::new(),
         notes: seen.notes,
         machine: Some(machine),

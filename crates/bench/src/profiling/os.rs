@@ -18,6 +18,7 @@ pub fn profile(subject: &Subject<'_>) -> Result<Option<Profile>, Failure> {
 fn of(subject: &Subject<'_>, runs: &Runs<Recording>) -> Profile {
     let mut profile = recorded(subject, runs, Some(&runs.seen));
     profile.locks = runs.seen.locks(profile.task_seconds());
+    profile.holders = runs.seen.holders();
     profile.name_bottleneck();
     profile
 }
@@ -75,6 +76,7 @@ pub fn recorded<T>(
         busy: begun(Recording::busy),
         waits: begun(Recording::waiting),
         locks: Vec::new(),
+        holders: Vec::new(),
         bottleneck: String::new(),
         notes: recording.map_or_else(Vec::new, Recording::notes),
         machine: Some(runs.machine.clone()),

@@ -43,6 +43,7 @@ pub fn of(target: &Simulated, plan: &Plan, span: Duration) -> Result<Profile, Fa
         busy,
         waits,
         locks,
+        holders: Vec::new(),
         bottleneck: seen.attribution.bottleneck(),
         notes,
         machine: None,

@@ -1,16 +1,21 @@
 //! Adds up events in order of time.
 
 mod blocked;
+mod held;
+mod holds;
 mod stacks;
 mod still;
 mod waits;
 
+pub(crate) use held::Held;
 pub(crate) use stacks::{Frame, Interner, Stack};
 
 use crate::event::{Chain, Event, Stamped, Thread};
-use crate::tasks::{Family, Files};
+use crate::tasks::{Family, Files, Names};
 use crate::unwind::Word;
 use blocked::{Blocked, Slept, WANTS_TO_RUN, is_asleep};
+use held::HoldId;
+use holds::{Holds, Step};
 use std::collections::HashMap;
 use still::{Sleep, Still};
 use waits::{Waited, Waits};
@@ -54,6 +59,12 @@ pub(crate) struct Totals {
     pub preempted: HashMap<StackId, Tally>,
     /// Time off CPU that began before the recording, in nanoseconds.
     pub early: HashMap<Sleep, u64>,
+    /// Holds of `mmap_lock` by any thread that watched threads waited for.
+    pub holds: HashMap<HoldId, Held>,
+    /// The time that watched threads waited for `mmap_lock` while holds were recorded.
+    pub waited_for_holds: u64,
+    /// The time for which holds were recorded, in nanoseconds; none if they cannot be.
+    pub recorded_holds: Option<u64>,
     /// Samples of threads that are not watched.
     pub foreign: u64,
     /// Samples of the recorder itself.
@@ -82,6 +93,10 @@ pub(crate) struct Account {
     waits: Waits,
     blocked: Blocked,
     still: Still,
+    holds: Holds,
+    /// Since when holds are recorded; none if they are not.
+    holds_since: Option<u64>,
+    names: Names,
     /// The watched threads that are alive, and since when.
     living: HashMap<u32, u64>,
     began: u64,
@@ -137,11 +152,14 @@ impl Account {
             self.slept_on(sleep, time);
         }
         match event {
-            Event::Sample { thread, chain } => match self.stack(thread, chain) {
-                Some(stack) => self.sampled(thread, stack),
-                None if self.family.ignores(thread.tid) => self.totals.own += 1,
-                None => self.totals.foreign += 1,
-            },
+            Event::Sample { thread, chain } => {
+                self.seen(thread.tid, &chain, time);
+                match self.stack(thread, chain) {
+                    Some(stack) => self.sampled(thread, stack),
+                    None if self.family.ignores(thread.tid) => self.totals.own += 1,
+                    None => self.totals.foreign += 1,
+                }
+            }
             Event::Begin {
                 thread,
                 lock,
@@ -149,13 +167,19 @@ impl Account {
                 chain,
             } => {
                 if let Some(stack) = self.stack(thread, chain) {
+                    if waits::is_rwsem(flags) {
+                        let tid = thread.tid;
+                        self.step(time, Step::Wait { tid, lock });
+                    }
                     let ended = self.waits.begin(thread.tid, lock, flags, stack, time);
                     self.abandoned(ended);
                 }
             }
             Event::End { thread, lock } => {
                 if self.family.watched(thread).is_some() {
-                    self.ended(thread.tid, lock, time);
+                    let tid = thread.tid;
+                    self.step(time, Step::Waited { tid, lock });
+                    self.ended(tid, lock, time);
                 }
             }
             Event::Switch {
@@ -165,32 +189,62 @@ impl Account {
                 next,
                 chain,
             } => {
+                if self.holds.has_holder(thread.tid) {
+                    self.seen(thread.tid, &chain, time);
+                }
                 // First the incoming thread, then the outgoing one.
                 if let Some(slept) = self.blocked.back(next, time) {
                     self.slept(slept);
                 }
                 self.off(thread, prev, state, chain, time);
             }
+            Event::Acquire {
+                thread,
+                space,
+                write,
+                chain,
+            } => {
+                let acquire = Step::Acquire {
+                    thread,
+                    space,
+                    write,
+                    is_watched: self.family.watched(thread).is_some(),
+                    addresses: chain.addresses,
+                };
+                self.step(time, acquire);
+            }
+            Event::Release { thread, space } => {
+                let tid = thread.tid;
+                self.step(time, Step::Release { tid, space });
+            }
+            Event::Holds(on) => self.record_holds(on, time),
+            Event::LostHolds => self.holds.forget(),
             Event::Lost(count) => {
                 self.totals.lost += count;
                 self.still.forget();
+                self.holds.forget();
                 let open = self.waits.forget();
                 self.abandoned(open);
             }
             Event::Throttled => self.totals.throttled += 1,
             Event::Fork { child, .. } => {
+                self.names.follow(&event);
                 self.family.follow(&event, &mut self.files);
                 self.born(child, time.max(self.began));
             }
             Event::Exit { thread } => {
                 let left = self.waits.exit(thread.tid);
                 self.abandoned(left);
+                self.holds.exit(thread.tid);
                 self.totals.unpaired += u64::from(self.blocked.exit(thread.tid));
                 self.family.follow(&event, &mut self.files);
                 let since = self.living.remove(&thread.tid).unwrap_or(time);
                 self.totals.lived += time.max(self.began) - since;
             }
-            change => self.family.follow(&change, &mut self.files),
+            change => {
+                self.names.follow(&change);
+                self.family.follow(&change, &mut self.files);
+            }
         }
     }
 
@@ -206,6 +260,10 @@ impl Account {
         for sleep in throughout {
             self.slept_on(sleep, time);
         }
+        for hold in self.holds.close(time) {
+            self.held(hold);
+        }
+        self.record_holds(false, time);
         for (_, since) in self.living.drain() {
             self.totals.lived += time.saturating_sub(since);
         }

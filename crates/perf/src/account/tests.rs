@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::tasks::{Image, Process};
-use perf_event_open_sys::bindings::PERF_CONTEXT_KERNEL;
+use perf_event_open_sys::bindings::{PERF_CONTEXT_KERNEL, PERF_CONTEXT_USER};
 
 const SPIN: u32 = 1;
 const READ: u32 = 2;
@@ -290,6 +290,54 @@ fn a_return_that_was_not_reported_is_not_counted() {
     assert_eq!(by_frame(&totals.asleep, &stacks), [(2, tally(1, 10, 10))]);
     assert!(totals.preempted.is_empty());
     assert_eq!(totals.unpaired, 2);
+}
+
+#[test]
+fn a_stranger_that_makes_a_watched_thread_wait_is_a_holder() {
+    let own = std::process::id();
+    let stranger = Thread { pid: own, tid: own };
+    let space = LOCK - 4;
+    let acquire = |thread, write, frame| Event::Acquire {
+        thread,
+        space,
+        write,
+        chain: chain(frame),
+    };
+    let seen = |on| {
+        let events = [
+            Event::Holds(on),
+            acquire(stranger, false, 5),
+            Event::Sample {
+                thread: stranger,
+                chain: [PERF_CONTEXT_KERNEL, 6, PERF_CONTEXT_USER, 7].into(),
+            },
+            begin(11, LOCK, WRITE, 1),
+            // A spin lock is none of these locks.
+            begin(11, OTHER, SPIN, 1),
+            end(11, OTHER),
+            Event::Release {
+                thread: stranger,
+                space,
+            },
+            end(11, LOCK),
+            acquire(numbered(11), true, 8),
+        ];
+        totals(events, 200)
+    };
+    let (totals, stacks) = seen(true);
+    assert_eq!(totals.holds.len(), 1, "{totals:?}");
+    let (&(stack, write, is_watched), held) = totals.holds.iter().next().expect("one");
+    let kernel = |id: StackId| stacks[id as usize].frames.clone();
+    assert!(!write && !is_watched);
+    assert_eq!(kernel(stack), [Frame::Kernel(5)]);
+    assert!(!stacks[stack as usize].name.is_empty());
+    assert_eq!((held.times, held.waited), (tally(1, 50, 50), 30));
+    let samples: Vec<_> = held.samples.keys().map(|&id| kernel(id)).collect();
+    assert_eq!(samples, [[Frame::Kernel(6)]]);
+    assert_eq!(totals.waited_for_holds, 40);
+    assert_eq!(totals.recorded_holds, Some(200));
+    let (totals, _) = seen(false);
+    assert!(totals.holds.is_empty() && totals.recorded_holds.is_none());
 }
 
 #[test]

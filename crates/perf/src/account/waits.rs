@@ -1,11 +1,18 @@
 //! Waits for kernel locks: pairs begins with ends.
 
 use super::StackId;
+use crate::locks::kind;
+use profile::Kind;
 use std::collections::HashMap;
 
 /// Flags of `contention_begin`.
 const SPIN: u32 = 1;
 const MUTEX: u32 = 32;
+
+/// Returns true if these are the flags of a readers-writer semaphore.
+pub(super) fn is_rwsem(flags: u32) -> bool {
+    matches!(kind(flags), Kind::RwsemRead | Kind::RwsemWrite)
+}
 
 /// Waits without an end so far, by thread, the innermost last: during a wait, an interrupt or the
 /// lock's own machinery may wait for another lock.

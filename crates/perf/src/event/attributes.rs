@@ -6,6 +6,8 @@ use perf_event_open_sys::bindings as sys;
 
 /// Addresses of a traced stack at most; the kernel allows 127.
 pub(super) const TRACED_DEPTH: u16 = 64;
+/// Addresses of a holder's stack at most: the function that acquires and a few of its callers.
+const HOLDER_DEPTH: u16 = 8;
 
 /// Addresses of a sampled stack at most, as the kernel is set.
 pub(crate) fn sampled_depth() -> usize {
@@ -58,9 +60,17 @@ impl Attributes {
         (attr.type_, attr.config) = (sys::PERF_TYPE_TRACEPOINT, id);
         attr.sample_period = 1;
         attr.sample_type |= u64::from(sys::PERF_SAMPLE_RAW);
-        if source != Source::End {
-            with_stack(&mut attr, TOP);
-            attr.sample_max_stack = TRACED_DEPTH;
+        match source {
+            Source::End | Source::Release => {}
+            Source::Acquire => {
+                attr.sample_type |= u64::from(sys::PERF_SAMPLE_CALLCHAIN);
+                attr.set_exclude_callchain_user(1);
+                attr.sample_max_stack = HOLDER_DEPTH;
+            }
+            _ => {
+                with_stack(&mut attr, TOP);
+                attr.sample_max_stack = TRACED_DEPTH;
+            }
         }
         Attributes(attr)
     }

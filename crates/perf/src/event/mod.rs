@@ -11,7 +11,7 @@ pub(crate) use attributes::{Attributes, Scope, sampled_depth};
 pub(crate) use counter::{Counter, Target};
 pub(crate) use record::Decoder;
 pub(crate) use ring::Ring;
-pub(crate) use tracefs::{Tracefs, Tracepoints};
+pub(crate) use tracefs::{HoldTracepoints, Tracefs, Tracepoints};
 
 /// The kind of an event's samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +24,10 @@ pub(crate) enum Source {
     End,
     /// `sched:sched_switch`, with the stack of the thread switched out.
     Switch,
+    /// `mmap_lock:mmap_lock_acquire_returned`, with the kernel's part of the stack.
+    Acquire,
+    /// `mmap_lock:mmap_lock_released`.
+    Release,
 }
 
 /// An event at `time`, in nanoseconds of the monotonic clock.
@@ -107,6 +111,18 @@ pub(crate) enum Event {
         thread: Thread,
         lock: u64,
     },
+    /// The thread has the `mmap_lock` of the address space `space`, from now on for writing if
+    /// `write`: it may have had it for writing before.
+    Acquire {
+        thread: Thread,
+        space: u64,
+        write: bool,
+        chain: Chain,
+    },
+    Release {
+        thread: Thread,
+        space: u64,
+    },
     /// `prev` and `next` are numbers of the root namespace, whatever this process's is.
     Switch {
         thread: Thread,
@@ -132,7 +148,18 @@ pub(crate) enum Event {
         mapping: Mapping,
     },
     Lost(u64),
+    /// There was no room for some acquisitions and releases of `mmap_lock`.
+    LostHolds,
+    /// Acquisitions and releases of `mmap_lock` are recorded from now on, or no longer.
+    Holds(bool),
     Throttled,
+}
+
+impl Event {
+    /// Returns true if it is an acquisition or a release of `mmap_lock`.
+    pub fn is_of_hold(&self) -> bool {
+        matches!(self, Event::Acquire { .. } | Event::Release { .. })
+    }
 }
 
 /// Executable memory: `path` from `offset` is mapped at `start`.

@@ -1,7 +1,7 @@
 //! Decoding the records of a ring.
 
 use super::attributes::TRACED_DEPTH;
-use super::tracefs::Fields;
+use super::tracefs::{Fields, HoldFields};
 use super::{Chain, Event, Mapping, REGISTERS, Registers, Source, Stamped, Thread};
 use perf_event_open_sys::bindings as sys;
 use std::collections::HashMap;
@@ -16,6 +16,8 @@ pub(crate) struct Decoder {
     pub sources: HashMap<u64, Source>,
     /// The fields of tracepoints; none without them.
     pub fields: Option<Fields>,
+    /// The fields of the tracepoints of `mmap_lock`; none without them.
+    pub hold_fields: Option<HoldFields>,
     /// Addresses of a sampled stack at most.
     pub depth: usize,
 }
@@ -49,8 +51,12 @@ impl Decoder {
         let mut body = Reader(body);
         let event = match kind {
             sys::PERF_RECORD_LOST => {
-                body.u64()?;
-                Event::Lost(body.u64()?)
+                let id = body.u64()?;
+                let count = body.u64()?;
+                match self.sources.get(&id) {
+                    Some(Source::Acquire | Source::Release) => Event::LostHolds,
+                    _ => Event::Lost(count),
+                }
             }
             sys::PERF_RECORD_THROTTLE => Event::Throttled,
             sys::PERF_RECORD_FORK => {
@@ -86,20 +92,23 @@ impl Decoder {
         let thread = body.thread()?;
         let time = body.u64()?;
         let mut chain = Chain::default();
-        if source != Source::End {
+        let has_user = !matches!(source, Source::End | Source::Acquire | Source::Release);
+        if has_user || source == Source::Acquire {
             chain.addresses = body.addresses()?;
-            chain.cut = self.cuts(source, &chain.addresses);
+            chain.cut = has_user && self.cuts(source, &chain.addresses);
         }
         let raw = match source {
             Source::Clock => &[],
             _ => body.raw()?,
         };
-        if source != Source::End {
+        if has_user {
             chain.registers = body.registers()?;
             chain.top = body.top()?;
         }
         let event = match source {
             Source::Clock => Event::Sample { thread, chain },
+            Source::Acquire => self.hold_fields?.acquired(thread, chain, raw)?,
+            Source::Release => self.hold_fields?.released(thread, raw)?,
             _ => traced(source, &self.fields?, thread, chain, raw)?,
         };
         Some(Stamped { time, event })
@@ -114,7 +123,7 @@ fn traced(
     raw: &[u8],
 ) -> Option<Event> {
     Some(match source {
-        Source::Clock => return None,
+        Source::Clock | Source::Acquire | Source::Release => return None,
         Source::Begin => Event::Begin {
             thread,
             lock: fields.begin_lock.read(raw)? as u64,
@@ -133,6 +142,26 @@ fn traced(
             chain,
         },
     })
+}
+
+impl HoldFields {
+    /// None if the lock was not acquired after all.
+    fn acquired(self, thread: Thread, chain: Chain, raw: &[u8]) -> Option<Event> {
+        let is_acquired = self.success.read(raw)? != 0;
+        is_acquired.then_some(Event::Acquire {
+            thread,
+            space: self.acquired_space.read(raw)? as u64,
+            write: self.write.read(raw)? != 0,
+            chain,
+        })
+    }
+
+    fn released(self, thread: Thread, raw: &[u8]) -> Option<Event> {
+        Some(Event::Release {
+            thread,
+            space: self.released_space.read(raw)? as u64,
+        })
+    }
 }
 
 /// Takes values off the front.

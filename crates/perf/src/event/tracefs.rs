@@ -62,6 +62,23 @@ pub(crate) struct Tracepoints {
     pub fields: Fields,
 }
 
+/// The tracepoints of `mmap_lock`, since Linux 5.11.
+#[derive(Clone, Debug)]
+pub(crate) struct HoldTracepoints {
+    pub acquired: u64,
+    pub released: u64,
+    pub fields: HoldFields,
+}
+
+/// The fields that are read from them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HoldFields {
+    pub acquired_space: Field,
+    pub write: Field,
+    pub success: Field,
+    pub released_space: Field,
+}
+
 /// The fields that are read from them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fields {
@@ -95,6 +112,24 @@ impl Tracepoints {
     }
 }
 
+impl HoldTracepoints {
+    /// Looks up numbers and fields.
+    pub fn find(tracefs: &Tracefs) -> io::Result<HoldTracepoints> {
+        const ACQUIRED: &str = "mmap_lock/mmap_lock_acquire_returned";
+        const RELEASED: &str = "mmap_lock/mmap_lock_released";
+        Ok(HoldTracepoints {
+            acquired: tracefs.number(ACQUIRED)?,
+            released: tracefs.number(RELEASED)?,
+            fields: HoldFields {
+                acquired_space: tracefs.field(ACQUIRED, "mm")?,
+                write: tracefs.field(ACQUIRED, "write")?,
+                success: tracefs.field(ACQUIRED, "success")?,
+                released_space: tracefs.field(RELEASED, "mm")?,
+            },
+        })
+    }
+}
+
 fn detached() -> io::Result<Tracefs> {
     const NAME: &CStr = c"tracefs";
     let none = std::ptr::null::<u8>();
@@ -117,5 +152,49 @@ fn owned(result: i64) -> io::Result<OwnedFd> {
         // SAFETY: the kernel has just returned this descriptor, so nothing else owns it.
         Ok(fd @ 0..) => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
         _ => Err(io::Error::last_os_error()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    /// The format of 5.15, which has the path of a control group as a string.
+    const ACQUIRED: &str = "name: mmap_lock_acquire_returned\nformat:\n\
+        \tfield:struct mm_struct * mm;\toffset:8;\tsize:8;\tsigned:0;\n\
+        \tfield:__data_loc char[] memcg_path;\toffset:16;\tsize:4;\tsigned:1;\n\
+        \tfield:bool write;\toffset:20;\tsize:1;\tsigned:0;\n\
+        \tfield:bool success;\toffset:21;\tsize:1;\tsigned:0;\n";
+
+    #[test]
+    fn holds_have_the_layout_of_the_kernel_or_none() {
+        let name = format!("scalevm-tracefs-{}", std::process::id());
+        let root = std::env::temp_dir().join(name);
+        let write = |event: &str, format: &str| {
+            let folder = root.join("events/mmap_lock").join(event);
+            fs::create_dir_all(&folder).expect("a folder");
+            fs::write(folder.join("id"), "675\n").expect("written");
+            fs::write(folder.join("format"), format).expect("written");
+        };
+        write("mmap_lock_acquire_returned", ACQUIRED);
+        let open = || Tracefs(File::open(&root).expect("a folder").into());
+        let missing = HoldTracepoints::find(&open());
+        write("mmap_lock_released", ACQUIRED);
+        let found = HoldTracepoints::find(&open()).expect("both");
+        fs::remove_dir_all(&root).expect("removed");
+        assert!(missing.is_err(), "a kernel before 5.11");
+        let mut raw = [0_u8; 22];
+        raw[8] = 7;
+        raw[21] = 1;
+        let HoldFields {
+            acquired_space,
+            write,
+            success,
+            released_space,
+        } = found.fields;
+        let read = [acquired_space, write, success, released_space].map(|field| field.read(&raw));
+        assert_eq!((found.acquired, found.released), (675, 675));
+        assert_eq!(read, [Some(7), Some(0), Some(1), Some(7)]);
     }
 }

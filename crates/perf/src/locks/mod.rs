@@ -1,12 +1,14 @@
 //! Which lock a stack waits for, and on whose behalf.
 
 mod futex;
+mod holder;
 mod kinds;
 mod machinery;
 mod names;
 mod spinning;
 
 pub(crate) use futex::{futex, is_itself, user_spinning};
+pub(crate) use holder::runs_with;
 pub(crate) use kinds::kind;
 pub(crate) use spinning::spinning;
 
@@ -24,12 +26,17 @@ pub(crate) struct Wanted {
 /// The lock and caller of a wait for a kernel lock of `kind`, by its kernel frames from the leaf.
 pub(crate) fn wanted(kind: Kind, frames: &[String]) -> Wanted {
     let name = names::name(kind, frames).unwrap_or_else(|| profile::UNKNOWN.to_owned());
-    let caller = frames.iter().find(|frame| !is_machinery(frame));
     Wanted {
         name,
         kind,
-        caller: caller.map_or("[kernel]", String::as_str).to_owned(),
+        caller: caller(frames).to_owned(),
     }
+}
+
+/// The function that takes a lock, by its kernel frames from the leaf.
+pub(crate) fn caller(frames: &[String]) -> &str {
+    let caller = frames.iter().find(|frame| !is_machinery(frame));
+    caller.map_or("[kernel]", String::as_str)
 }
 
 /// Returns true if `name` matches `pattern`, in which a star matches anything.

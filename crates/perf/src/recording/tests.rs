@@ -1,8 +1,9 @@
 //! Hand-made recordings.
 
 use super::*;
+use crate::account::Held;
 use crate::symbols::Function;
-use profile::Kind;
+use profile::{Holder, Kind};
 
 const WRITE: u32 = 4;
 
@@ -199,6 +200,103 @@ fn two_mutexes_behind_one_function_are_two_rows() {
         ("std::sync::Mutex at 0x2000", 0.1),
     ];
     assert_eq!(rows, expected);
+}
+
+#[test]
+fn holders_are_named_by_what_they_ran() {
+    let mut recording = recording();
+    let seen = &mut recording.0;
+    let first = seen.stacks.len() as StackId;
+    let agent = |kernel: &[&str]| Named {
+        process: "agent".to_owned(),
+        ..named(&[], kernel)
+    };
+    seen.stacks.extend([
+        agent(&[
+            "__mmap_lock_do_trace_acquire_returned",
+            "m_start",
+            "seq_read_iter",
+        ]),
+        agent(&[
+            "__mmap_lock_do_trace_acquire_returned",
+            "m_start",
+            "seq_read_iter",
+            "other",
+        ]),
+        agent(&["smap_gather_stats", "show_smap", "seq_read_iter"]),
+        agent(&["m_next", "seq_read_iter"]),
+        named(&[], &MUNMAP),
+    ]);
+    let held = |times: &[u64], samples: &[(StackId, u64)]| {
+        let mut held = Held::default();
+        times
+            .iter()
+            .for_each(|&time| held.add(1_000_000 * time, 500_000 * time));
+        held.samples.extend(samples.iter().copied());
+        held
+    };
+    let totals = &mut seen.totals;
+    totals.waited_for_holds = 20_000_000;
+    totals.holds = HashMap::from([
+        (
+            (first, false, false),
+            held(&[5; 4], &[(first + 2, 9), (first + 3, 1)]),
+        ),
+        ((first + 1, false, false), held(&[9], &[])),
+        ((first + 4, true, true), held(&[1], &[(0, 1)])),
+    ]);
+    let holders = recording.holders();
+    let names = |one: &Holder| {
+        (
+            one.process.clone(),
+            one.function.clone(),
+            one.watched,
+            one.kind,
+        )
+    };
+    let all: Vec<_> = holders.iter().map(names).collect();
+    let expected = [
+        (
+            "agent".to_owned(),
+            "show_smap".to_owned(),
+            false,
+            Kind::RwsemRead,
+        ),
+        (
+            "p".to_owned(),
+            "__vm_munmap".to_owned(),
+            true,
+            Kind::RwsemWrite,
+        ),
+    ];
+    assert_eq!(all, expected);
+    let agent = &holders[0];
+    let close = |a: f64, b: f64| (a / b - 1.0).abs() < 0.01;
+    assert_eq!(agent.holds, 5);
+    assert!(
+        close(agent.total, 0.029) && close(agent.mean, 0.0058),
+        "{agent:?}"
+    );
+    assert!(
+        close(agent.worst, 0.009) && close(agent.p99, 0.009),
+        "{agent:?}"
+    );
+    assert!(
+        close(agent.waited, 0.0145) && close(agent.share, 0.725),
+        "{agent:?}"
+    );
+}
+
+#[test]
+fn a_part_of_the_time_is_noted() {
+    let notes = |recorded| {
+        let Recording(mut seen) = recording();
+        seen.totals.recorded_holds = recorded;
+        Recording::new(seen).notes().join("\n")
+    };
+    assert!(notes(Some(250_000_000)).contains("recorded for 25 % of the time"));
+    assert!(!notes(Some(990_000_000)).contains("holders"));
+    assert!(!notes(None).contains("holders"));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! A recording in progress: its open events, and the thread that reads them.
 
+mod budget;
 mod cpus;
 mod descriptors;
 mod opened;

@@ -3,7 +3,8 @@
 use super::cpus::{candidates, is_absent};
 use super::descriptors::raise_limit;
 use crate::event::{
-    Attributes, Counter, Decoder, Ring, Scope, Source, Target, Tracefs, Tracepoints, sampled_depth,
+    Attributes, Counter, Decoder, HoldTracepoints, Ring, Scope, Source, Target, Tracefs,
+    Tracepoints, sampled_depth,
 };
 use crate::support::remedy;
 use crate::{Clock, Error, Options};
@@ -13,6 +14,9 @@ use std::io;
 /// Pages of the rings for births, deaths, names and mappings, which a flood of waits cannot push
 /// out.
 const TASK_PAGES: usize = 64;
+/// Pages of the rings for acquisitions and releases of `mmap_lock`: a flood of them pushes out
+/// nothing else.
+const HOLD_PAGES: usize = 128;
 /// Pages of a ring where locked memory is short.
 const UNPRIVILEGED_PAGES: usize = 64;
 
@@ -30,8 +34,12 @@ pub(crate) struct Opened {
     pub cpus: Vec<u32>,
     /// True if waits for locks and time off CPU are traced.
     pub sees_waits: bool,
+    /// True if acquisitions and releases of `mmap_lock` can be recorded.
+    pub sees_holds: bool,
     tasks: Vec<Counter>,
     counters: Vec<Counter>,
+    /// Acquisitions and releases of `mmap_lock`.
+    holds: Vec<Counter>,
     /// Clocks of threads, where these are sampled one by one.
     threads: HashMap<u32, Vec<Counter>>,
     plan: Plan,
@@ -68,8 +76,10 @@ impl Opened {
             leaders: Vec::new(),
             cpus,
             sees_waits: false,
+            sees_holds: false,
             tasks: Vec::new(),
             counters: Vec::new(),
+            holds: Vec::new(),
             threads: HashMap::new(),
             plan,
             attributes: Attributes::clock(clock, options.frequency, scope),
@@ -104,7 +114,17 @@ impl Opened {
         self.tasks.iter().try_for_each(Counter::enable)
     }
 
-    /// Starts all other events.
+    /// Starts or stops recording acquisitions and releases of `mmap_lock`.
+    pub fn record_holds(&self, on: bool) -> io::Result<()> {
+        let switch = if on {
+            Counter::enable
+        } else {
+            Counter::disable
+        };
+        self.holds.iter().try_for_each(switch)
+    }
+
+    /// Starts all other events but those of `mmap_lock`.
     pub fn enable(&self) -> io::Result<()> {
         let threads = self.threads.values().flatten();
         self.counters
@@ -116,7 +136,8 @@ impl Opened {
     /// Stops all events.
     pub fn disable(&self) -> io::Result<()> {
         let threads = self.threads.values().flatten();
-        let mut all = self.counters.iter().chain(&self.tasks).chain(threads);
+        let counters = self.counters.iter().chain(&self.holds);
+        let mut all = counters.chain(&self.tasks).chain(threads);
         all.try_for_each(Counter::disable)
     }
 
@@ -203,26 +224,63 @@ impl Opened {
         if !options.locks && !options.off_cpu {
             return;
         }
-        let found = Tracefs::open().and_then(|tracefs| Tracepoints::find(&tracefs));
-        let opened = found.and_then(|points| {
-            self.decoder.fields = Some(points.fields);
-            if options.locks {
-                self.open_tracepoint(points.begin, Source::Begin)?;
-                self.open_tracepoint(points.end, Source::End)?;
-            }
-            if options.off_cpu {
-                self.open_tracepoint(points.switch, Source::Switch)?;
-            }
-            Ok(())
+        let opened = Tracefs::open().and_then(|tracefs| {
+            self.open_waits(&tracefs, options)?;
+            Ok(tracefs)
         });
         self.sees_waits = opened.is_ok() && options.locks && options.off_cpu;
-        if let Err(error) = opened {
-            self.missing.push(format!(
+        match opened {
+            Err(error) => self.missing.push(format!(
                 "kernel lock waits and time off CPU: tracepoints cannot be opened ({error}); {}, \
                  and the kernel must have tracefs",
                 remedy(SYSCTL)
-            ));
+            )),
+            Ok(tracefs) if options.locks => {
+                let opened = self.open_holds(&tracefs);
+                self.sees_holds = opened.is_ok();
+                if let Err(error) = opened {
+                    self.missing.push(format!(
+                        "holders of mmap_lock: the kernel lacks its tracepoints ({error})"
+                    ));
+                }
+            }
+            Ok(_) => {}
         }
+    }
+
+    fn open_waits(&mut self, tracefs: &Tracefs, options: &Options) -> io::Result<()> {
+        let points = Tracepoints::find(tracefs)?;
+        self.decoder.fields = Some(points.fields);
+        if options.locks {
+            self.open_tracepoint(points.begin, Source::Begin)?;
+            self.open_tracepoint(points.end, Source::End)?;
+        }
+        if options.off_cpu {
+            self.open_tracepoint(points.switch, Source::Switch)?;
+        }
+        Ok(())
+    }
+
+    /// Opens acquisitions and releases of `mmap_lock`, with rings of their own.
+    fn open_holds(&mut self, tracefs: &Tracefs) -> io::Result<()> {
+        let points = HoldTracepoints::find(tracefs)?;
+        self.decoder.hold_fields = Some(points.fields);
+        let acquired = Attributes::tracepoint(points.acquired, Source::Acquire);
+        let acquired = waking(acquired, HOLD_PAGES);
+        let released = Attributes::tracepoint(points.released, Source::Release);
+        for cpu in self.cpus.clone() {
+            let leader = Counter::open(&acquired, Target::Cpu(cpu))?;
+            self.add_ring(&leader, HOLD_PAGES)?;
+            let other = Counter::open(&released, Target::Cpu(cpu))?;
+            other.write_to(&leader)?;
+            let sources = [
+                (leader.id(), Source::Acquire),
+                (other.id(), Source::Release),
+            ];
+            self.decoder.sources.extend(sources);
+            self.holds.extend([leader, other]);
+        }
+        Ok(())
     }
 
     fn open_tracepoint(&mut self, id: u64, source: Source) -> io::Result<()> {

@@ -1,10 +1,11 @@
 //! The thread that empties the rings.
 
 use super::Opened;
+use super::budget::Budget;
 use super::opened::own_thread;
 use super::order::Order;
 use crate::account::Account;
-use crate::event::Event;
+use crate::event::{Event, Stamped};
 use crate::tasks::Cgroup;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -38,6 +39,8 @@ pub(crate) struct Reader {
     refused: HashSet<u32>,
     buffer: Vec<u8>,
     order: Order,
+    /// What recording acquisitions and releases of `mmap_lock` may cost.
+    budget: Budget,
 }
 
 impl Reader {
@@ -56,17 +59,20 @@ impl Reader {
             refused: HashSet::new(),
             buffer: Vec::new(),
             order: Order::default(),
+            budget: Budget::new(now()),
         }
     }
 
     /// Reads to the end; returns the account and the time of the end.
     pub fn run(mut self) -> (Account, u64) {
         self.account.ignore(own_thread());
+        self.bound_holds(0);
         // Acquire: pairs with the release store of `Running::stop`.
         while !self.signals.stop.load(Ordering::Acquire) {
             self.wait();
             let round = now();
-            self.read();
+            let holds = self.read();
+            self.bound_holds(holds);
             self.account_until(round.saturating_sub(SETTLED));
             self.look(round);
             // Relaxed: a hint.
@@ -101,18 +107,41 @@ impl Reader {
         }
     }
 
-    fn read(&mut self) {
+    /// Reads all rings. Returns the number of acquisitions and releases of `mmap_lock` on the CPU
+    /// that had the most.
+    fn read(&mut self) -> usize {
+        let mut holds = 0;
         let before = self.order.len();
         for ring in &mut self.opened.rings {
+            let first = self.order.len();
             self.buffer.clear();
             ring.read(&mut self.buffer);
             let order = &mut self.order;
             self.opened
                 .decoder
                 .decode(&self.buffer, |event| order.add(event));
+            let new = self.order.since(first).iter();
+            holds = holds.max(new.filter(|stamped| stamped.event.is_of_hold()).count());
         }
         if !self.opened.sees_all() {
             self.meet(before);
+        }
+        holds
+    }
+
+    /// Records acquisitions and releases of `mmap_lock` only for as long as they may cost time,
+    /// after `records` more of them.
+    fn bound_holds(&mut self, records: usize) {
+        if !self.opened.sees_holds {
+            return;
+        }
+        let was_on = self.budget.is_on();
+        self.budget.charge(records, now());
+        let on = self.budget.is_on();
+        // Cannot fail on this process's descriptors.
+        if on != was_on && self.opened.record_holds(on).is_ok() {
+            let (time, event) = (now(), Event::Holds(on));
+            self.order.add(Stamped { time, event });
         }
     }
 

@@ -1,13 +1,15 @@
-//! The watched processes: their threads and their executable memory.
+//! The watched processes: their threads and their executable memory. The names of all.
 
 mod cgroup;
 mod family;
 mod image;
+mod names;
 mod scan;
 mod used;
 
 pub use cgroup::Cgroup;
 pub(crate) use family::{Family, Process};
 pub(crate) use image::{Files, Image, Place, is_system};
+pub(crate) use names::Names;
 pub(crate) use scan::{descendants, leader, numbers_are_the_kernels, processes, threads};
 pub(crate) use used::Used;

@@ -85,17 +85,20 @@ pub(crate) fn numbers_are_the_kernels() -> bool {
 
 /// A process's name and executable memory.
 pub(crate) fn process(pid: u32, files: &mut Files) -> io::Result<Process> {
-    let name = fs::read_to_string(format!("/proc/{pid}/comm"))?;
+    let name = name(pid)?;
     let mut image = Image::new().below(&root(pid));
     // Another user's, or just gone: its stacks will lack names, nothing else.
     let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
     for mapping in maps.lines().filter_map(executable) {
         image.map(&mapping, files);
     }
-    Ok(Process {
-        name: name.trim_end().to_owned(),
-        image,
-    })
+    Ok(Process { name, image })
+}
+
+/// A process's name.
+pub(crate) fn name(pid: u32) -> io::Result<String> {
+    let name = fs::read_to_string(format!("/proc/{pid}/comm"))?;
+    Ok(name.trim_end().to_owned())
 }
 
 /// Where the files of a process are: empty if it has this process's root directory and mounts, or

@@ -4,7 +4,7 @@ use super::text::grouped;
 use super::{percent, seconds};
 use crate::page::described;
 use maud::{Markup, html};
-use profile::{Lock, Profile};
+use profile::{Holder, Lock, Profile};
 
 /// Rows of a table; the rest is summed up.
 const MOST: usize = 40;
@@ -20,7 +20,10 @@ pub fn section(profiles: &[&Profile]) -> Markup {
                 span.together { span.swatch.spun {} "samples" }
                 " of tasks that spun before such a wait began. Shares refer to the time of all \
                  tasks." }
-            @for profile in locks { (table(profile)) }
+            @for profile in locks {
+                (table(profile))
+                @if !profile.holders.is_empty() { (holders(profile)) }
+            }
         }
     }
 }
@@ -78,6 +81,43 @@ fn row(lock: &Lock, task_seconds: f64) -> Markup {
             // Every wait takes time, so zero means that none was measured.
             @for time in [lock.mean, lock.worst] {
                 td.number data-v=(time) { @if time > 0.0 { (seconds(time)) } @else { "–" } }
+            }
+        }
+    }
+}
+
+/// The functions that held a lock while tasks waited for it.
+fn holders(profile: &Profile) -> Markup {
+    let title = described(&profile.subject);
+    html! {
+        div.scroll role="region" tabindex="0" aria-label={ "Holders of locks of " (title) } {
+            table.sortable {
+                caption { (title) ", holders of the locks, the one most waited for first" }
+                thead { tr {
+                    th scope="col" { "Holder" } th scope="col" { "Process" }
+                    th scope="col" { "Lock" } th scope="col" { "Held as" }
+                    th.number scope="col" aria-sort="descending" { "Part of waiting" }
+                    @for name in ["Holds", "Total", "Mean", "p99", "Worst"] {
+                        th.number scope="col" { (name) }
+                    }
+                } }
+                tbody { @for holder in profile.holders.iter().take(MOST) { (held(holder)) } }
+            }
+        }
+    }
+}
+
+fn held(holder: &Holder) -> Markup {
+    html! {
+        tr {
+            th.code scope="row" { (holder.function) }
+            td { (holder.process) @if !holder.watched { " (not watched)" } }
+            td { (holder.lock) }
+            td { (holder.kind.name()) }
+            td.number data-v=(holder.share) { (percent(holder.share)) }
+            td.number data-v=(holder.holds) { (grouped(holder.holds)) }
+            @for time in [holder.total, holder.mean, holder.p99, holder.worst] {
+                td.number data-v=(time) { (seconds(time)) }
             }
         }
     }

@@ -58,35 +58,12 @@ pub fn time(seconds: f64) -> String {
     if format::is_plain() {
         return seconds.to_string();
     }
-    let (value, unit) = match seconds {
-        s if s >= 7200.0 => (s / 3600.0, "h"),
-        s if s >= 120.0 => (s / 60.0, "min"),
-        s if s >= 1.0 => (s, "s"),
-        s if s >= 1e-3 => (s * 1e3, "ms"),
-        s if s >= 1e-6 => (s * 1e6, "µs"),
-        s => (s * 1e9, "ns"),
-    };
-    match value {
-        v if v >= 99.95 => format!("{v:.0} {unit}"),
-        v if v >= 9.995 => format!("{v:.1} {unit}"),
-        v => format!("{v:.2} {unit}"),
-    }
+    stats::duration(seconds)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{short, time};
-
-    #[test]
-    fn times_have_three_figures() {
-        assert_eq!(time(0.131), "131 ms");
-        assert_eq!(time(3.3e-6), "3.30 µs");
-        assert_eq!(time(0.01234), "12.3 ms");
-        assert_eq!(time(2.0), "2.00 s");
-        assert_eq!(time(384.0), "6.40 min");
-        assert_eq!(time(9000.0), "2.50 h");
-        assert_eq!(time(0.0), "0.00 ns");
-    }
+    use super::short;
 
     #[test]
     fn four_figures_are_kept() {

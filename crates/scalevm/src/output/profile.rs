@@ -3,10 +3,13 @@
 use super::table::{align_right, with_header};
 use super::{format, percent, short, time};
 use comfy_table::Table;
-use profile::{Change, Difference, Lock, Profile, Stacks};
+use profile::{Change, Difference, Holder, Lock, Profile, Stacks};
+use stats::printable;
 
 /// Locks that cost less than this part of the tasks' time are counted, not shown.
 const SHOWN: f64 = 0.001;
+/// Holders during which less than this part of the waiting passed are not shown.
+const HOLDS: f64 = 0.01;
 /// The most rows.
 const ROWS: usize = 15;
 
@@ -49,6 +52,11 @@ pub fn print(heading: &str, profile: &Profile) {
             "other rows"
         };
         println!("{others} {noun}: {}", percent(share));
+    }
+    let matters = |one: &&Holder| one.share >= HOLDS;
+    let shown: Vec<&Holder> = profile.holders.iter().filter(matters).take(ROWS).collect();
+    if !shown.is_empty() {
+        format::print(&holders(&shown));
     }
     println!("bottleneck: {}", profile.bottleneck);
 }
@@ -120,6 +128,39 @@ fn locks(locks: &[&Lock]) -> Table {
         ]);
     }
     align_right(&mut table, 3..);
+    table
+}
+
+/// A row for each function that held a lock while tasks waited for it.
+fn holders(holders: &[&Holder]) -> Table {
+    let mut table = with_header([
+        "holder",
+        "process",
+        "lock",
+        "held as",
+        "holds",
+        "total",
+        "mean",
+        "p99",
+        "worst",
+        "of waiting",
+    ]);
+    for holder in holders {
+        let watched = if holder.watched { "" } else { " (not watched)" };
+        table.add_row([
+            holder.function.clone(),
+            format!("{}{watched}", printable(&holder.process)),
+            holder.lock.clone(),
+            holder.kind.name().to_owned(),
+            holder.holds.to_string(),
+            time(holder.total),
+            time(holder.mean),
+            time(holder.p99),
+            time(holder.worst),
+            percent(holder.share),
+        ]);
+    }
+    align_right(&mut table, 4..);
     table
 }
 

@@ -7,6 +7,8 @@ const CLOCK: u64 = 11;
 const BEGIN: u64 = 12;
 const END: u64 = 13;
 const SWITCH: u64 = 14;
+const ACQUIRE: u64 = 15;
+const RELEASE: u64 = 16;
 
 fn decoder() -> Decoder {
     let field = |size, offset: usize, signed: u8| {
@@ -19,6 +21,8 @@ fn decoder() -> Decoder {
             (BEGIN, Source::Begin),
             (END, Source::End),
             (SWITCH, Source::Switch),
+            (ACQUIRE, Source::Acquire),
+            (RELEASE, Source::Release),
         ]),
         fields: Some(Fields {
             begin_lock: field(8, 8, 0),
@@ -27,6 +31,12 @@ fn decoder() -> Decoder {
             prev: field(4, 24, 1),
             state: field(8, 32, 1),
             next: field(4, 56, 1),
+        }),
+        hold_fields: Some(HoldFields {
+            acquired_space: field(8, 8, 0),
+            write: field(1, 24, 0),
+            success: field(1, 25, 0),
+            released_space: field(8, 8, 0),
         }),
         depth: 4,
     }
@@ -175,6 +185,36 @@ fn tracepoints_have_their_fields() {
         },
     ];
     assert_eq!(events, expected);
+}
+
+/// A record of an acquisition at 4.
+fn acquire(write: u8, success: u8) -> Vec<u8> {
+    let flags = u32::from_ne_bytes([write, success, 0, 0]);
+    let raw = Bytes::sample(ACQUIRE, 4).chain(&[5, 6]).u32(28);
+    let raw = raw.u64(0).u64(0xabc).u64(1).u32(flags);
+    raw.record(sys::PERF_RECORD_SAMPLE, 0)
+}
+
+#[test]
+fn holds_have_their_address_space() {
+    let release = Bytes::sample(RELEASE, 6).u32(28).u64(0).u64(0xabc).u64(1);
+    let release = release.u32(1).record(sys::PERF_RECORD_SAMPLE, 0);
+    let lost = Bytes::default().u64(ACQUIRE).u64(3).at(7);
+    let lost = lost.record(sys::PERF_RECORD_LOST, 0);
+    let events = decode(&[acquire(0, 1), acquire(1, 0), release, lost].concat());
+    let events: Vec<Event> = events.into_iter().map(|one| one.event).collect();
+    let (thread, space) = (THREAD, 0xabc);
+    let acquired = Event::Acquire {
+        thread,
+        space,
+        write: false,
+        chain: [5, 6].into(),
+    };
+    // One that failed holds nothing.
+    let expected = [acquired, Event::Release { thread, space }, Event::LostHolds];
+    assert_eq!(events, expected);
+    let written = decode(&acquire(1, 1)).remove(0).event;
+    assert!(matches!(written, Event::Acquire { write: true, .. }));
 }
 
 #[test]

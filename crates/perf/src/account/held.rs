@@ -1,0 +1,99 @@
+//! Adds up holds of `mmap_lock`.
+
+use super::holds::{Hold, Step};
+use super::{Account, StackId, Tally};
+use crate::event::Chain;
+use hdrhistogram::Histogram;
+use perf_event_open_sys::bindings::PERF_CONTEXT_USER;
+use std::collections::HashMap;
+
+/// The key of holds: the stack that acquired the lock, true if for writing, and true if the thread
+/// is watched.
+pub(crate) type HoldId = (StackId, bool, bool);
+
+/// Holds of `mmap_lock` that watched threads waited for.
+#[derive(Clone, Debug)]
+pub(crate) struct Held {
+    pub times: Tally,
+    /// The same times, each to about one per cent.
+    pub spread: Histogram<u64>,
+    /// The time that watched threads waited meanwhile, in nanoseconds.
+    pub waited: u64,
+    /// Stacks seen during the holds, and how often.
+    pub samples: HashMap<StackId, u64>,
+}
+
+impl Default for Held {
+    fn default() -> Self {
+        Held {
+            times: Tally::default(),
+            spread: Histogram::new(2).expect("two digits are allowed"),
+            waited: 0,
+            samples: HashMap::new(),
+        }
+    }
+}
+
+impl Held {
+    pub fn add(&mut self, nanoseconds: u64, waited: u64) {
+        self.times.add(nanoseconds);
+        // Cannot fail: the histogram grows as needed.
+        let _ = self.spread.record(nanoseconds);
+        self.waited += waited;
+    }
+
+    /// Adds the times and waits of `other`.
+    pub fn add_all(&mut self, other: &Held) {
+        self.times.count += other.times.count;
+        self.times.total += other.times.total;
+        self.times.worst = self.times.worst.max(other.times.worst);
+        self.spread += &other.spread;
+        self.waited += other.waited;
+    }
+}
+
+impl Account {
+    /// Records holds from `time` on, or no longer.
+    pub(super) fn record_holds(&mut self, on: bool, time: u64) {
+        if let Some(since) = self.holds_since.take() {
+            *self.totals.recorded_holds.get_or_insert_default() += time.saturating_sub(since);
+        }
+        self.holds_since = on.then_some(time);
+        self.holds.forget();
+        self.totals.waited_for_holds = self.holds.waited;
+    }
+
+    /// Takes a step of the locks whose holds are recorded.
+    pub(super) fn step(&mut self, time: u64, step: Step) {
+        if self.holds_since.is_some() {
+            for hold in self.holds.take(time, step) {
+                self.held(hold);
+            }
+        }
+    }
+
+    /// Takes a stack of a thread that may hold a lock.
+    pub(super) fn seen(&mut self, tid: u32, chain: &Chain, time: u64) {
+        let is_kernel = |address: &&u64| **address != PERF_CONTEXT_USER;
+        let kernel = chain.addresses.iter().take_while(is_kernel).copied();
+        let addresses = kernel.collect();
+        self.step(time, Step::Stack { tid, addresses });
+    }
+
+    pub(super) fn held(&mut self, hold: Hold) {
+        let process = self.names.of(hold.thread.pid);
+        let mut stack = |addresses| {
+            let chain = Chain {
+                addresses,
+                ..Chain::default()
+            };
+            self.stacks.intern(process, &self.files, chain)
+        };
+        let key = (stack(hold.acquired), hold.write, hold.is_watched);
+        let held = self.totals.holds.entry(key).or_default();
+        held.add(hold.nanoseconds, hold.waited);
+        for addresses in hold.stacks {
+            *held.samples.entry(stack(addresses)).or_default() += 1;
+        }
+    }
+}

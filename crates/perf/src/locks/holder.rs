@@ -1,0 +1,47 @@
+//! The function that runs with a lock.
+
+use super::is_machinery;
+
+/// The function that ran with a lock at the time of a sample, by the kernel frames that acquired it
+/// and those of the sample, each from the leaf: the one that acquired it or, if that has returned,
+/// the one that its caller called next.
+pub(crate) fn runs_with<'a>(acquired: &[String], sampled: &'a [String]) -> Option<&'a str> {
+    let mut callers = acquired.iter().skip_while(|frame| is_machinery(frame));
+    let at = |frame: &String| sampled.iter().position(|other| other == frame);
+    let taker = callers.next()?;
+    let found = at(taker).or_else(|| Some(callers.find_map(at)?.saturating_sub(1)))?;
+    Some(&sampled[found])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frames(names: &str) -> Vec<String> {
+        names.split(' ').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_function_that_keeps_the_lock_runs_with_it() {
+        let acquired = frames("__mmap_lock_do_trace_acquire_returned __vm_munmap sys_munmap");
+        let sampled = frames("zap_pte_range unmap_region __vm_munmap sys_munmap");
+        assert_eq!(runs_with(&acquired, &sampled), Some("__vm_munmap"));
+    }
+
+    #[test]
+    fn a_function_that_returns_with_the_lock_does_not() {
+        let acquired = frames("down_read m_start seq_read_iter vfs_read");
+        let sampled = frames("smaps_pte_range smap_gather_stats show_smap seq_read_iter vfs_read");
+        assert_eq!(runs_with(&acquired, &sampled), Some("show_smap"));
+        let between = frames("seq_read_iter vfs_read");
+        assert_eq!(runs_with(&acquired, &between), Some("seq_read_iter"));
+    }
+
+    #[test]
+    fn other_stacks_say_nothing() {
+        let acquired = frames("down_read m_start");
+        assert_eq!(runs_with(&acquired, &frames("irq")), None);
+        assert_eq!(runs_with(&acquired, &[]), None);
+        assert_eq!(runs_with(&[], &frames("irq")), None);
+    }
+}
