@@ -165,7 +165,7 @@ impl Recorder {
             .enable()
             .map_err(Error::system("starting to record"))?;
         let mut account = Account::new(family, files, began);
-        account.sees_first_turns = opened.sees_waits && tasks::numbers_are_the_kernels();
+        account.sees_switches = opened.sees_waits;
         if opened.sees_waits {
             account.count_sleepers();
         }

@@ -10,18 +10,15 @@ const NOT_RUNNABLE: i64 = 0xff;
 /// A thread state without any of them.
 pub(crate) const WANTS_TO_RUN: i64 = 0;
 
-/// Threads off CPU, by their number in the root pid namespace: the only one by which the kernel
-/// names the next thread.
+/// Threads off CPU.
 ///
-/// Linux does not report every switch (6.18 was seen to leave out some from a worker thread or from
-/// the idle task). A thread whose return was left out gives itself away when it goes off again or
+/// Where the record of a return was lost, the thread gives itself away when it goes off again or
 /// exits; when it came back is then unknown, and that time off CPU is not counted.
 #[derive(Debug, Default)]
-pub(crate) struct Blocked(HashMap<i64, Off>);
+pub(crate) struct Blocked(HashMap<u32, Off>);
 
 #[derive(Debug)]
 struct Off {
-    tid: u32,
     preempted: bool,
     stack: StackId,
     word: Option<Word>,
@@ -47,7 +44,6 @@ impl Blocked {
     /// Records that a thread goes off CPU, and where. Returns true if its last return was not seen.
     pub fn off(
         &mut self,
-        number: i64,
         tid: u32,
         state: i64,
         (stack, word): (StackId, Option<Word>),
@@ -55,38 +51,36 @@ impl Blocked {
     ) -> bool {
         let preempted = !is_asleep(state);
         let off = Off {
-            tid,
             preempted,
             stack,
             word,
             since,
         };
-        self.0.insert(number, off).is_some()
+        self.0.insert(tid, off).is_some()
     }
 
     /// Forgets a thread that is gone. Returns true if its last return was not seen.
     pub fn exit(&mut self, tid: u32) -> bool {
-        let before = self.0.len();
-        self.0.retain(|_, off| off.tid != tid);
-        self.0.len() < before
+        self.0.remove(&tid).is_some()
     }
 
     /// Records that a thread is back; none if it was not seen to go.
-    pub fn back(&mut self, number: i64, time: u64) -> Option<Slept> {
-        self.0.remove(&number).map(|off| off.until(time))
+    pub fn back(&mut self, tid: u32, time: u64) -> Option<Slept> {
+        self.0.remove(&tid).map(|off| off.until(tid, time))
     }
 
     /// Ends all open times.
     pub fn close(&mut self, time: u64) -> Vec<Slept> {
-        self.0.drain().map(|(_, off)| off.until(time)).collect()
+        let open = self.0.drain();
+        open.map(|(tid, off)| off.until(tid, time)).collect()
     }
 }
 
 impl Off {
-    fn until(&self, time: u64) -> Slept {
+    fn until(&self, tid: u32, time: u64) -> Slept {
         let nanoseconds = time.saturating_sub(self.since);
         Slept {
-            tid: self.tid,
+            tid,
             stack: self.stack,
             word: self.word,
             preempted: self.preempted,

@@ -87,9 +87,9 @@ pub(crate) struct Account {
     pub files: Files,
     pub stacks: Interner,
     pub totals: Totals,
-    /// True if switches are seen, by the numbers that births have: then so is how long a new thread
-    /// waits for its first turn on a CPU.
-    pub sees_first_turns: bool,
+    /// True if switches are seen: then so is how long a new thread waits for its first turn on a
+    /// CPU.
+    pub sees_switches: bool,
     waits: Waits,
     blocked: Blocked,
     still: Still,
@@ -148,7 +148,7 @@ impl Account {
 
     /// Takes the next event; none is older than its predecessor.
     pub fn take(&mut self, Stamped { time, event }: Stamped) {
-        for sleep in self.still.ended_by(&event, self.sees_first_turns) {
+        if let Some(sleep) = self.still.ended_by(&event) {
             self.slept_on(sleep, time);
         }
         match event {
@@ -184,19 +184,18 @@ impl Account {
             }
             Event::Switch {
                 thread,
-                prev,
                 state,
-                next,
                 chain,
             } => {
                 if self.holds.has_holder(thread.tid) {
                     self.seen(thread.tid, &chain, time);
                 }
-                // First the incoming thread, then the outgoing one.
-                if let Some(slept) = self.blocked.back(next, time) {
+                self.off(thread, state, chain, time);
+            }
+            Event::Resume { thread } => {
+                if let Some(slept) = self.blocked.back(thread.tid, time) {
                     self.slept(slept);
                 }
-                self.off(thread, prev, state, chain, time);
             }
             Event::Acquire {
                 thread,
@@ -276,21 +275,20 @@ impl Account {
         };
         self.living.insert(child.tid, time);
         // A thread that was found asleep was born before it was found, and has had its first turn.
-        if self.sees_first_turns && !self.still.has(child.tid) {
+        if self.sees_switches && !self.still.has(child.tid) {
             let nowhere = self.stacks.intern(process, &self.files, Chain::default());
-            let number = child.tid.into();
             self.blocked
-                .off(number, child.tid, WANTS_TO_RUN, (nowhere, None), time);
+                .off(child.tid, WANTS_TO_RUN, (nowhere, None), time);
         }
     }
 
     /// Counts a thread that goes off CPU.
-    fn off(&mut self, thread: Thread, number: i64, state: i64, chain: Chain, time: u64) {
+    fn off(&mut self, thread: Thread, state: i64, chain: Chain, time: u64) {
         let word = is_asleep(state)
             .then(|| self.word(thread, &chain))
             .flatten();
         if let Some(stack) = self.stack(thread, chain) {
-            let unseen = (self.blocked).off(number, thread.tid, state, (stack, word), time);
+            let unseen = self.blocked.off(thread.tid, state, (stack, word), time);
             self.totals.unpaired += u64::from(unseen);
         }
     }

@@ -40,25 +40,17 @@ impl Still {
         self.0.contains_key(&tid)
     }
 
-    /// The sleep that `event` ends; switches name threads by numbers that count here if
-    /// `names_next`.
-    pub fn ended_by(&mut self, event: &Event, names_next: bool) -> Vec<Sleep> {
-        if self.0.is_empty() {
-            return Vec::new();
-        }
-        let (thread, next) = match event {
+    /// The sleep that `event` ends.
+    pub fn ended_by(&mut self, event: &Event) -> Option<Sleep> {
+        match event {
             Event::Sample { thread, .. }
             | Event::Begin { thread, .. }
             | Event::End { thread, .. }
-            | Event::Exit { thread } => (thread.tid, None),
-            Event::Switch { thread, next, .. } => (thread.tid, Some(*next)),
-            _ => return Vec::new(),
-        };
-        let next = next
-            .filter(|_| names_next)
-            .and_then(|next| u32::try_from(next).ok());
-        let awake = next.into_iter().chain([thread]);
-        awake.filter_map(|tid| self.0.remove(&tid)).collect()
+            | Event::Switch { thread, .. }
+            | Event::Resume { thread }
+            | Event::Exit { thread } => self.0.remove(&thread.tid),
+            _ => None,
+        }
     }
 
     /// Forgets all: events that would have ended their sleep are lost.
@@ -92,7 +84,7 @@ mod tests {
         let (name, image) = ("server".into(), Image::new());
         family.add(10, Process { name, image }, &[WAKES, SLEEPS]);
         let mut account = Account::new(family, Default::default(), 100);
-        account.sees_first_turns = true;
+        account.sees_switches = true;
         let asleep = [WAKES, SLEEPS].map(|tid| (tid, "server".into(), "ep_poll".into()));
         account.still = Still::of(asleep.into_iter());
         for (time, event) in events.iter().cloned() {
@@ -118,18 +110,14 @@ mod tests {
 
     #[test]
     fn sleep_lasts_until_a_thread_is_seen_to_run() {
-        let switch = Event::Switch {
-            thread: Thread { pid: 0, tid: 0 },
-            prev: 0,
-            state: 0,
-            next: i64::from(WAKES),
-            chain: Default::default(),
+        let resume = Event::Resume {
+            thread: numbered(WAKES),
         };
         let exit = Event::Exit {
             thread: numbered(WAKES),
         };
         let expected = HashMap::from([(sleep(false), 300), (sleep(true), 900)]);
-        assert_eq!(after(&[(400, switch), (500, exit)]), expected);
+        assert_eq!(after(&[(400, resume), (500, exit)]), expected);
     }
 
     #[test]

@@ -57,15 +57,19 @@ fn end(tid: u32, lock: u64) -> Event {
     }
 }
 
-fn switch(prev: i64, state: i64, next: i64, frame: u64) -> Event {
-    // In the root namespace numbers are larger by 1000.
-    let thread = numbered(prev as u32);
+/// The thread goes off its CPU.
+fn off(tid: u32, state: i64, frame: u64) -> Event {
     Event::Switch {
-        thread,
-        prev: prev + 1000,
+        thread: numbered(tid),
         state,
-        next: next + 1000,
         chain: chain(frame),
+    }
+}
+
+/// The thread comes onto a CPU.
+fn on(tid: u32) -> Event {
+    Event::Resume {
+        thread: numbered(tid),
     }
 }
 
@@ -227,7 +231,7 @@ fn where_records_were_lost_no_wait_is_made_up() {
 
 #[test]
 fn a_wait_open_at_the_end_lasts_until_then() {
-    let events = [begin(11, LOCK, WRITE, 1), switch(11, 2, 0, 2)];
+    let events = [begin(11, LOCK, WRITE, 1), off(11, 2, 2)];
     let (totals, stacks) = totals(events, 110);
     assert_eq!(waits(&totals, &stacks), [(1, WRITE, tally(1, 110, 110))]);
     assert_eq!(by_frame(&totals.asleep, &stacks), [(2, tally(1, 100, 100))]);
@@ -236,12 +240,7 @@ fn a_wait_open_at_the_end_lasts_until_then() {
 
 #[test]
 fn time_off_cpu_ends_when_the_thread_comes_back() {
-    let events = [
-        switch(11, 1, 12, 1),
-        switch(12, 0, 99, 2),
-        switch(99, 1, 11, 3),
-        switch(99, 1, 12, 3),
-    ];
+    let events = [off(11, 1, 1), off(12, 0, 2), on(11), on(12)];
     let (totals, stacks) = totals(events, 100);
     assert_eq!(by_frame(&totals.asleep, &stacks), [(1, tally(1, 20, 20))]);
     assert_eq!(
@@ -252,7 +251,7 @@ fn time_off_cpu_ends_when_the_thread_comes_back() {
 
 #[test]
 fn a_preempted_thread_says_so() {
-    let events = [switch(11, 0x100, 99, 1), switch(99, 0, 11, 2)];
+    let events = [off(11, 0x100, 1), on(11)];
     let (totals, stacks) = totals(events, 100);
     assert!(totals.asleep.is_empty());
     assert_eq!(
@@ -265,8 +264,8 @@ fn a_preempted_thread_says_so() {
 fn what_a_wait_slept_was_not_spent_on_a_cpu() {
     let events = [
         begin(11, LOCK, WRITE, 1),
-        switch(11, 2, 99, 2),
-        switch(99, 0, 11, 3),
+        off(11, 2, 2),
+        on(11),
         end(11, LOCK),
     ];
     let (totals, stacks) = totals(events, 100);
@@ -280,10 +279,10 @@ fn a_return_that_was_not_reported_is_not_counted() {
         thread: numbered(11),
     };
     let events = [
-        switch(11, 2, 99, 1),
-        switch(11, 2, 99, 2),
-        switch(99, 0, 11, 3),
-        switch(11, 0x100, 99, 4),
+        off(11, 2, 1),
+        off(11, 2, 2),
+        on(11),
+        off(11, 0x100, 4),
         exit,
     ];
     let (totals, stacks) = totals(events, 1000);
@@ -392,16 +391,10 @@ fn a_new_thread_waits_for_its_first_turn() {
         child,
         parent: numbered(11),
     };
-    let turn = Event::Switch {
-        thread: Thread { pid: 5, tid: 5 },
-        prev: 5,
-        state: 0,
-        next: 20,
-        chain: chain(1),
-    };
-    let waited = |sees_first_turns| {
+    let turn = Event::Resume { thread: child };
+    let waited = |sees_switches| {
         let mut account = account();
-        account.sees_first_turns = sees_first_turns;
+        account.sees_switches = sees_switches;
         let events = [fork.clone(), turn.clone(), Event::Exit { thread: child }];
         for (index, event) in events.into_iter().enumerate() {
             let time = 10 * (index as u64 + 1);
@@ -412,6 +405,6 @@ fn a_new_thread_waits_for_its_first_turn() {
         Vec::from_iter(account.totals.preempted.into_values())
     };
     assert_eq!(waited(true), [tally(1, 10, 10)]);
-    // Where a switch names threads by other numbers than a birth does, it would never end.
+    // Where switches are not seen, it would never end.
     assert!(waited(false).is_empty());
 }

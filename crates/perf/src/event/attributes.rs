@@ -94,6 +94,13 @@ impl Attributes {
         self
     }
 
+    /// Makes the event also report each thread that comes onto a CPU. Linux leaves the tracepoint
+    /// of some switches from an idle CPU out of its records, but none of these.
+    pub fn with_switches(mut self) -> Self {
+        self.0.set_context_switch(1);
+        self
+    }
+
     /// Makes the event wake its ring's reader when the ring holds `bytes`.
     pub fn waking_at(mut self, bytes: u32) -> Self {
         self.0.set_watermark(1);

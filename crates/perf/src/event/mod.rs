@@ -123,13 +123,15 @@ pub(crate) enum Event {
         thread: Thread,
         space: u64,
     },
-    /// `prev` and `next` are numbers of the root namespace, whatever this process's is.
+    /// The thread goes off its CPU.
     Switch {
         thread: Thread,
-        prev: i64,
         state: i64,
-        next: i64,
         chain: Chain,
+    },
+    /// The thread is on a CPU again, or for the first time.
+    Resume {
+        thread: Thread,
     },
     Fork {
         child: Thread,

@@ -6,6 +6,8 @@ use super::{Chain, Event, Mapping, REGISTERS, Registers, Source, Stamped, Thread
 use perf_event_open_sys::bindings as sys;
 use std::collections::HashMap;
 
+/// Marks the record of a thread that goes off its CPU.
+const OUT: u32 = sys::PERF_RECORD_MISC_SWITCH_OUT;
 /// Bytes at the end of every record but samples: thread, time, event.
 const TRAILER: usize = 24;
 
@@ -72,6 +74,10 @@ impl Decoder {
                 exec: u32::from(misc) & sys::PERF_RECORD_MISC_COMM_EXEC != 0,
             },
             sys::PERF_RECORD_MMAP2 => body.mapping()?,
+            // The tracepoint tells who goes off, and where.
+            sys::PERF_RECORD_SWITCH_CPU_WIDE if u32::from(misc) & OUT == 0 => Event::Resume {
+                thread: Reader(trailer).thread()?,
+            },
             _ => return None,
         };
         Some(Stamped { time, event })
@@ -136,9 +142,7 @@ fn traced(
         },
         Source::Switch => Event::Switch {
             thread,
-            prev: fields.prev.read(raw)?,
             state: fields.state.read(raw)?,
-            next: fields.next.read(raw)?,
             chain,
         },
     })

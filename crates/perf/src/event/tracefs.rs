@@ -85,9 +85,7 @@ pub(crate) struct Fields {
     pub begin_lock: Field,
     pub begin_flags: Field,
     pub end_lock: Field,
-    pub prev: Field,
     pub state: Field,
-    pub next: Field,
 }
 
 impl Tracepoints {
@@ -104,9 +102,7 @@ impl Tracepoints {
                 begin_lock: tracefs.field(BEGIN, "lock_addr")?,
                 begin_flags: tracefs.field(BEGIN, "flags")?,
                 end_lock: tracefs.field(END, "lock_addr")?,
-                prev: tracefs.field(SWITCH, "prev_pid")?,
                 state: tracefs.field(SWITCH, "prev_state")?,
-                next: tracefs.field(SWITCH, "next_pid")?,
             },
         })
     }

@@ -209,7 +209,10 @@ impl Opened {
     }
 
     fn open_clocks(&mut self, options: &Options) -> io::Result<()> {
-        let attributes = waking(self.attributes, options.ring_pages);
+        let mut attributes = waking(self.attributes, options.ring_pages);
+        if options.off_cpu {
+            attributes = attributes.with_switches();
+        }
         for cpu in self.cpus.clone() {
             let counter = Counter::open(&attributes, Target::Cpu(cpu))?;
             self.add_ring(&counter, options.ring_pages)?;

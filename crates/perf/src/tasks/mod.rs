@@ -11,5 +11,5 @@ pub use cgroup::Cgroup;
 pub(crate) use family::{Family, Process};
 pub(crate) use image::{Files, Image, Place, is_system};
 pub(crate) use names::Names;
-pub(crate) use scan::{descendants, leader, numbers_are_the_kernels, processes, threads};
+pub(crate) use scan::{descendants, leader, processes, threads};
 pub(crate) use used::Used;

@@ -75,14 +75,6 @@ fn is_gone(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ESRCH))
 }
 
-/// Returns true if this process knows threads by the kernel's own numbers, those of the root pid
-/// namespace.
-pub(crate) fn numbers_are_the_kernels() -> bool {
-    // The kernel's PROC_PID_INIT_INO, part of its ABI.
-    const ROOT: &str = "pid:[4026531836]";
-    fs::read_link("/proc/self/ns/pid").is_ok_and(|name| name.as_os_str() == ROOT)
-}
-
 /// A process's name and executable memory.
 pub(crate) fn process(pid: u32, files: &mut Files) -> io::Result<Process> {
     let name = name(pid)?;

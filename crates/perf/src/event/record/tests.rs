@@ -28,9 +28,7 @@ fn decoder() -> Decoder {
             begin_lock: field(8, 8, 0),
             begin_flags: field(4, 16, 0),
             end_lock: field(8, 8, 0),
-            prev: field(4, 24, 1),
             state: field(8, 32, 1),
-            next: field(4, 56, 1),
         }),
         hold_fields: Some(HoldFields {
             acquired_space: field(8, 8, 0),
@@ -178,9 +176,7 @@ fn tracepoints_have_their_fields() {
         },
         Event::Switch {
             thread: THREAD,
-            prev: 8,
             state: 0x102,
-            next: 9,
             chain: [].into(),
         },
     ];
@@ -215,6 +211,19 @@ fn holds_have_their_address_space() {
     assert_eq!(events, expected);
     let written = decode(&acquire(1, 1)).remove(0).event;
     assert!(matches!(written, Event::Acquire { write: true, .. }));
+}
+
+#[test]
+fn a_thread_that_comes_onto_a_cpu_resumes() {
+    let other = || Bytes::default().u32(20).u32(21);
+    let out = sys::PERF_RECORD_MISC_SWITCH_OUT as u16;
+    let records = [
+        other().at(4).record(sys::PERF_RECORD_SWITCH_CPU_WIDE, 0),
+        other().at(5).record(sys::PERF_RECORD_SWITCH_CPU_WIDE, out),
+    ]
+    .concat();
+    let event = Event::Resume { thread: THREAD };
+    assert_eq!(decode(&records), [Stamped { time: 4, event }]);
 }
 
 #[test]
