@@ -258,6 +258,14 @@ fn holders(profile: &Value) -> Vec<(&str, &str, &str, bool)> {
         .collect()
 }
 
+/// A profile that has such holders. One recording may lack them: loops of other tests use up what
+/// recording holders may cost on a CPU.
+fn profile_with(such: impl Fn(&Value) -> bool, record: impl Fn() -> Value) -> Value {
+    let mut profiles = (0..8).map(|_| record());
+    let found = profiles.find(such);
+    found.expect("one of eight recordings has the holder")
+}
+
 #[test]
 fn who_reads_smaps_from_outside_holds_the_lock() {
     if !sees_locks() {
@@ -269,11 +277,14 @@ fn who_reads_smaps_from_outside_holds_the_lock() {
     let stop = AtomicBool::new(false);
     let profile = std::thread::scope(|scope| {
         scope.spawn(|| read_smaps(&number, &stop));
-        let stdout = place
-            .run(&format!("profile {victim} {QUICK} --json"), &[])
-            .stdout;
+        let has_holders = |profile: &Value| !holders(profile).is_empty();
+        let found = profile_with(has_holders, || {
+            let line = format!("profile {victim} {QUICK} --json");
+            let stdout = place.run(&line, &[]).stdout;
+            json(&text(&stdout)).pop().expect("a profile")
+        });
         stop.store(true, Ordering::Relaxed);
-        json(&text(&stdout)).pop().expect("a profile")
+        found
     });
     let own = std::fs::read_to_string("/proc/self/comm").expect("a name");
     // Only the reader makes the one thread of the victim wait.
@@ -301,13 +312,14 @@ fn a_large_fork_holds_the_lock() {
     }
     let place = Place::new("forks");
     let file = place.source("forks.c", FORKS);
-    let profile = profile(&place, &format!("{file} {QUICK}"));
-    let holders = holders(&profile);
     let is_fork = |&(_, function, kind, is_watched): &(&str, &str, &str, bool)| {
         let forks = ["dup_mmap", "dup_mm", "copy_process", "copy_mm"];
         forks.contains(&function) && kind == "rwsem write" && is_watched
     };
-    assert!(holders.iter().any(is_fork), "{holders:?}");
+    profile_with(
+        |profile| holders(profile).iter().any(is_fork),
+        || profile(&place, &format!("{file} {QUICK}")),
+    );
 }
 
 #[test]
