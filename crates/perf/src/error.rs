@@ -42,7 +42,7 @@ pub enum Error {
     /// The kernel refuses to sample these processes.
     #[error(
         "{whom}: other users' processes cannot be sampled; {}",
-        crate::support::remedy("sysctl kernel.perf_event_paranoid=-1")
+        crate::support::remedy(crate::support::ALLOWS_ALL)
     )]
     Denied {
         /// The processes.

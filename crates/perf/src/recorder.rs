@@ -4,7 +4,7 @@ use crate::Error;
 use crate::account::Account;
 use crate::recording::{Recording, Seen};
 use crate::session::{Opened, Reader, Signals, now, own_thread};
-use crate::support::remedy;
+use crate::support::{ALLOWS_ALL, remedy};
 use crate::symbols;
 use crate::tasks::{self, Cgroup, Family, Files, Used};
 use crate::whom::Whom;
@@ -203,7 +203,7 @@ impl Recorder {
                 Err(Error::Denied { whom, source })
             }
             Some(source) => {
-                let how = remedy("sysctl kernel.perf_event_paranoid=-1");
+                let how = remedy(ALLOWS_ALL);
                 self.missing.push(format!(
                     "processes of other users, {count} of {} ({source}); {how}",
                     all.len()

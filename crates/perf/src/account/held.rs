@@ -74,6 +74,10 @@ impl Account {
 
     /// Takes a stack of a thread that may hold a lock.
     pub(super) fn seen(&mut self, tid: u32, chain: &Chain, time: u64) {
+        // Every sample comes here: none is copied while no holds are recorded.
+        if self.holds_since.is_none() {
+            return;
+        }
         let is_kernel = |address: &&u64| **address != PERF_CONTEXT_USER;
         let kernel = chain.addresses.iter().take_while(is_kernel).copied();
         let addresses = kernel.collect();

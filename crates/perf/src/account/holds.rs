@@ -62,6 +62,13 @@ pub(crate) struct Hold {
     since: u64,
 }
 
+impl Hold {
+    /// Adds the part of a wait that lies within the hold, up to `time`.
+    fn made_wait(&mut self, wait: &Wait, time: u64) {
+        self.waited += time.saturating_sub(wait.since.max(self.since));
+    }
+}
+
 #[derive(Debug)]
 struct Wait {
     tid: u32,
@@ -124,7 +131,7 @@ impl Holds {
         for (lock, waits) in take(&mut self.waits) {
             waits
                 .iter()
-                .for_each(|wait| self.blame(lock - distance, wait, time));
+                .for_each(|wait| self.blame(lock.wrapping_sub(distance), wait, time));
         }
         let open = take(&mut self.held).into_values().flatten();
         open.filter_map(|hold| self.ended(hold, distance, time))
@@ -181,7 +188,7 @@ impl Holds {
                 is_watched,
                 addresses,
             } => {
-                // Whoever has the lock already has downgraded it.
+                // A second acquisition by the holder is a downgrade.
                 let before = self.release(thread.tid, space, distance, time);
                 self.held.entry(thread.tid).or_default().push(Hold {
                     thread,
@@ -218,7 +225,7 @@ impl Holds {
         hold.nanoseconds = time.saturating_sub(hold.since);
         let waits = self.waits.get(&hold.space.wrapping_add(distance));
         for wait in waits.into_iter().flatten() {
-            hold.waited += time.saturating_sub(wait.since.max(hold.since));
+            hold.made_wait(wait, time);
         }
         (hold.waited > 0).then_some(hold)
     }
@@ -228,7 +235,7 @@ impl Holds {
         self.waited += time.saturating_sub(wait.since);
         let held = self.held.values_mut().flatten();
         for hold in held.filter(|hold| hold.space == space) {
-            hold.waited += time.saturating_sub(wait.since.max(hold.since));
+            hold.made_wait(wait, time);
         }
     }
 }

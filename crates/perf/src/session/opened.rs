@@ -6,7 +6,7 @@ use crate::event::{
     Attributes, Counter, Decoder, HoldTracepoints, Ring, Scope, Source, Target, Tracefs,
     Tracepoints, sampled_depth,
 };
-use crate::support::remedy;
+use crate::support::{ALLOWS_ALL, remedy};
 use crate::{Clock, Error, Options};
 use std::collections::HashMap;
 use std::io;
@@ -124,7 +124,7 @@ impl Opened {
         self.holds.iter().try_for_each(switch)
     }
 
-    /// Starts all other events but those of `mmap_lock`.
+    /// Starts all other events, except those of `mmap_lock`.
     pub fn enable(&self) -> io::Result<()> {
         let threads = self.threads.values().flatten();
         self.counters
@@ -236,7 +236,7 @@ impl Opened {
             Err(error) => self.missing.push(format!(
                 "kernel lock waits and time off CPU: tracepoints cannot be opened ({error}); {}, \
                  and the kernel must have tracefs",
-                remedy(SYSCTL)
+                remedy(ALLOWS_ALL)
             )),
             Ok(tracefs) if options.locks => {
                 let opened = self.open_holds(&tracefs);
@@ -305,9 +305,6 @@ impl Opened {
     }
 }
 
-/// The setting that allows everything.
-const SYSCTL: &str = "sysctl kernel.perf_event_paranoid=-1";
-
 /// The number of the calling thread.
 pub(crate) fn own_thread() -> u32 {
     // SAFETY: the call takes no arguments.
@@ -354,7 +351,7 @@ fn best(frequency: u32, cpus: &[u32]) -> Result<(Plan, Clock), Error> {
 }
 
 fn missing(plan: Plan) -> Vec<String> {
-    let how = remedy(SYSCTL);
+    let how = remedy(ALLOWS_ALL);
     let waits = "kernel lock waits and time off CPU: tracepoints need root or CAP_PERFMON; ";
     let kernel = "kernel stacks: sampling the kernel is not allowed here; ";
     let young = "what ran in a thread's first moments, and the CPU time of others: \
