@@ -9,6 +9,7 @@ use crate::simulated::Simulated;
 use stats::record::Subject;
 
 /// A system, ready to run workloads.
+#[derive(Clone)]
 pub enum System {
     /// The kernel of this computer.
     Os(Os),

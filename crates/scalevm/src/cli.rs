@@ -15,7 +15,6 @@ mod predict;
 mod profile;
 mod reproduce;
 mod results;
-mod scaling;
 mod sim;
 
 pub use campaign::{CampaignArgs, CampaignCommand, CampaignRunArgs, Engine};
@@ -33,7 +32,6 @@ pub use predict::{Half, PredictArgs};
 pub use profile::{ProfileArgs, watching};
 pub use reproduce::ReproduceArgs;
 pub use results::{FormatArgs, KeepArgs};
-pub use scaling::ScalingArgs;
 pub use sim::{ConditionArgs, MachineArgs, SimArgs};
 
 use baselines::Preset;
@@ -43,7 +41,6 @@ use bench::{MAX_TASKS, Mode, On, Schedule};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use std::time::Duration;
-use workloads::Workload;
 
 /// The end of `scalevm --help`.
 const END: &str = "\
@@ -79,7 +76,8 @@ pub enum Command {
     List(ListArgs),
     /// Run a workload as will-it-scale does
     Run(RunArgs),
-    /// Run a workload with increasing numbers of tasks and draw the curve
+    /// Run workloads with increasing numbers of tasks and draw the curve
+    #[command(long_about = SWEEP_ABOUT)]
     Sweep(SweepArgs),
     /// Show where time goes: flame graphs, locks, the bottleneck
     #[command(long_about = profile::LONG_ABOUT)]
@@ -104,9 +102,6 @@ pub enum Command {
     /// Predict published curves and compare them with the measured ones
     #[command(long_about = predict::LONG_ABOUT)]
     Predict(PredictArgs),
-    /// Measure how workloads scale on simulated machines
-    #[command(long_about = scaling::LONG_ABOUT)]
-    Scaling(ScalingArgs),
     /// Run many simulations, here or as a Slurm array job
     #[command(subcommand, long_about = campaign::LONG_ABOUT)]
     Campaign(CampaignCommand),
@@ -179,6 +174,14 @@ pub struct RunArgs {
     pub common: CommonArgs,
 }
 
+/// The beginning of `sweep --help`.
+const SWEEP_ABOUT: &str = "\
+Run workloads with increasing numbers of tasks and draw the curve
+
+For several workloads, or kinds of tasks, the output has tables instead: the rate at each number of
+tasks, and that rate over one task's. A line for each curve says that it scales, or which part of
+linear is left at the first number of tasks at which less than 0.9 is, and on sim the bottleneck.";
+
 /// `sweep`.
 #[derive(Args)]
 #[command(after_long_help = "\
@@ -187,12 +190,23 @@ Examples:
     scalevm sweep page_fault1 --threads --json
   Two builds of scalevm's own VM on a simulated machine:
     scalevm sweep mmap1 --machine freebsd-96 --vm freebsd-di,scalevm
+  Three workloads, by processes and by threads:
+    scalevm sweep mmap1 brk1 fork1 --both --on sim --cpus 1,8,96
 
 Exit codes: 0 done, 2 bad usage or input, 4 a task failed, 130 interrupted.")]
 pub struct SweepArgs {
     /// The workload.
     #[command(flatten)]
     pub what: WorkloadArgs,
+    /// More workloads
+    #[arg(value_parser = choice::parser(), value_name = "WORKLOAD|FILE")]
+    pub more: Vec<Choice>,
+    /// Tasks are processes, and then threads
+    #[arg(long, conflicts_with_all = ["processes", "threads", "command"])]
+    pub both: bool,
+    /// Where a simulated machine has fewer CPUs than tasks, add sockets (default: tasks share CPUs)
+    #[arg(long)]
+    pub grow: bool,
     /// Numbers of tasks [default: powers of two below the number of CPUs, and that number]
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = tasks())]
     pub cpus: Vec<u32>,
@@ -243,7 +257,8 @@ pub struct CommonArgs {
     /// Samples to discard first [default: 6; simulated: 0, as each run warms itself up]
     #[arg(long, value_name = "N")]
     pub warmup: Option<u32>,
-    /// Length of each sample [default: 1; simulated: 0.01]
+    /// Length of each sample [default: 1; simulated: 0.01]; a simulated one is longer if one task
+    /// alone needs more for 20 operations, up to 0.04
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub duration: Option<Duration>,
     /// Print one JSON object per line
@@ -337,13 +352,6 @@ fn system() -> impl TypedValueParser<Value = On> {
     let system = |on: On| PossibleValue::new(on.name()).help(on.about());
     PossibleValuesParser::new(On::ALL.map(system))
         .map(|name| On::named(&name).expect("the parser lets only known names through"))
-}
-
-fn workload() -> impl TypedValueParser<Value = &'static Workload> {
-    let all = workloads::all().iter();
-    let names = all.map(|one| PossibleValue::new(one.name).help(one.description));
-    PossibleValuesParser::new(names)
-        .map(|name| workloads::find(&name).expect("the parser lets only known names through"))
 }
 
 fn cpus() -> clap::builder::RangedI64ValueParser<u32> {

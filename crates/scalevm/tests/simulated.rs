@@ -28,8 +28,9 @@ fn the_same_seeds_give_the_same_bytes() {
 #[test]
 fn the_number_of_machines_at_once_changes_no_byte() {
     for line in [
-        "scaling mmap1 page_fault1 --machine arm64-16 --cpus 1,3,16 --seeds 2 --json",
-        "scaling fork1 --machine arm64-16 --cpus 1,4 --vm scalevm,freebsd-di",
+        "sweep mmap1 page_fault1 --both --machine arm64-16 --cpus 1,3,16 --seeds 2 --duration \
+         0.001 --json",
+        "sweep fork1 --both --machine arm64-16 --cpus 1,4 --vm scalevm,freebsd-di --duration 0.001",
         "sweep mmap1 --machine arm64-16 --cpus 1,5,16 --vm linux-6.12,scalevm --seeds 2 --duration \
          0.001 --json",
         "sweep brk1 --machine arm64-16 --cpus 1,2 --seeds 2 --duration 0.001",
@@ -47,13 +48,14 @@ fn the_number_of_machines_at_once_changes_no_byte() {
     }
 }
 
-/// What is printed after Ctrl-C is the beginning of what would have been printed.
+/// What is printed after Ctrl-C would have been printed anyway, but for summaries that say so and
+/// the shapes of shorter curves.
 #[test]
-fn interrupted_scaling_has_whole_points() {
-    let scaling =
-        "scaling mmap1 --machine arm64-16 --cpus 1,2,3,4,5,6,7,8 --processes --seeds 8 --json";
-    let whole = success(scaling);
-    let mut command = scalevm(scaling);
+fn an_interrupted_sweep_has_whole_samples() {
+    let sweep = "sweep mmap1 brk1 --machine arm64-16 --cpus 1,2,3,4,5,6,7,8 --seeds 20 --duration \
+                 0.001 --json";
+    let whole = success(sweep);
+    let mut command = scalevm(sweep);
     let mut run = command
         .env("SCALEVM_JOBS", "2")
         .stdout(Stdio::piped())
@@ -70,7 +72,10 @@ fn interrupted_scaling_has_whole_points() {
         lines.ends_with('\n') && lines.len() < whole.len(),
         "{lines}"
     );
-    assert!(whole.starts_with(&lines), "{lines}\n{whole}");
+    let is_whole = |line: &&str| !line.contains("\"curve\"") && !line.contains("interrupted");
+    let missing = lines.lines().filter(is_whole);
+    let mut missing = missing.filter(|line| !whole.contains(line));
+    assert_eq!(missing.next(), None, "{whole}");
 }
 
 #[test]
@@ -141,46 +146,69 @@ fn lines_average(run: &str) -> f64 {
         .expect("a rate")
 }
 
+const QUICK: &str = "--seeds 1 --duration 0.001";
+
 #[test]
-fn scaling_is_told_and_what_is_in_its_way() {
-    let scaling = "scaling mmap1 brk1 --machine pc-16c32t --cpus 1,2,8";
-    let lines = json(&success(&format!("{scaling} --json")));
-    assert_eq!(lines.len(), 2 * 2 * 3);
+fn several_workloads_are_told_to_scale_or_what_is_in_their_way() {
+    let sweep = format!("sweep mmap1 brk1 --both --machine pc-16c32t --cpus 1,2,8 {QUICK}");
+    let lines = json(&success(&format!("{sweep} --json")));
+    // A sample and a summary for each point, and each curve's shape.
+    assert_eq!(lines.len(), 2 * 2 * (3 * 2 + 1));
     let at = |workload: &str, mode: &str, tasks: u32| {
-        let mut lines = lines.iter();
-        let found = lines.find(|line| {
+        let mut summaries = lines.iter().filter(|line| line["kind"] == "summary");
+        let found = summaries.find(|line| {
             line["workload"] == workload && line["mode"] == mode && line["tasks"] == tasks
         });
         found.unwrap_or_else(|| panic!("{workload} {mode} {tasks}"))
     };
-    let ratio = |workload, mode| number(&at(workload, mode, 8)["ratio"]);
+    let rate = |workload, mode, tasks| number(&at(workload, mode, tasks)["average"]);
+    let ratio = |workload, mode| rate(workload, mode, 8) / rate(workload, mode, 1);
     assert!((7.6..8.4).contains(&ratio("mmap1", "threads")));
     assert!((7.6..8.4).contains(&ratio("brk1", "processes")));
     // All threads move one break.
     assert!(ratio("brk1", "threads") < 5.0);
     let bottleneck = at("brk1", "threads", 8)["bottleneck"].to_string();
     assert!(bottleneck.contains("heap_end"), "{bottleneck}");
-    let text = success(scaling);
-    assert!(text.contains("| mmap1 "), "{text}");
-    assert!(text.contains("- mmap1, threads, scalevm: scales"), "{text}");
-    assert!(text.contains("- brk1, threads, scalevm: 0."), "{text}");
+    let text = success(&sweep);
+    assert!(text.contains("- mmap1, threads, sim: scales"), "{text}");
+    let (_, line) = text.split_once("- brk1, threads, sim: 0.").expect("a line");
+    assert!(line.contains("heap_end"), "{text}");
+    let csv = success(&format!("{sweep} --format csv"));
+    let rows: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
+    assert_eq!(rows.len(), 1 + 4 + 1 + 1 + 4, "{csv}");
+    assert_eq!(rows[1][..4], ["rate", "mmap1", "processes", "sim"]);
+    assert_eq!(
+        rows[7][..5],
+        ["over one task's", "mmap1", "processes", "sim", "1.0"]
+    );
 }
 
 #[test]
-fn more_tasks_get_more_sockets() {
-    let scaling = "scaling mmap1 --cpus 1,48,97 --processes --json";
-    let lines = json(&success(scaling));
-    let shapes: Vec<&str> = lines
-        .iter()
+fn more_tasks_get_more_sockets_where_asked() {
+    let sweep = format!("sweep mmap1 brk1 --on sim --cpus 1,48,97 --grow {QUICK}");
+    let lines = json(&success(&format!("{sweep} --json")));
+    let samples = lines.iter().filter(|line| line["kind"] == "sample");
+    let shapes: Vec<&str> = samples
         .filter_map(|line| line["topology"].as_str())
         .collect();
-    assert_eq!(shapes, ["2x24x2", "2x24x2", "3x24x2"]);
-    let ratios = lines
-        .iter()
-        .map(|line| number(&line["ratio"]) / number(&line["linear"]));
-    assert!(ratios.into_iter().all(|part| (0.95..1.05).contains(&part)));
-    let errors = failure("scaling mmap1 --machine pc-16c32t --cpus 33", 2);
+    let [few, more] = ["2x24x2", "3x24x2"];
+    assert_eq!(shapes, [few, few, few, few, more, more]);
+    // 25 of the 97 tasks share a core with another.
+    let text = success(&sweep);
+    assert_eq!(text.matches(": scales\n").count(), 2, "{text}");
+    let errors = failure("sweep mmap1 --machine pc-16c32t --cpus 33 --grow", 2);
     assert!(errors.contains("no cost of a hop"), "{errors}");
+    assert!(failure("sweep mmap1 --grow", 2).contains("--on sim"));
+}
+
+#[test]
+fn windows_last_for_twenty_operations() {
+    let run = "run build --machine arm64-16 --seeds 1 --duration 0.001 --json";
+    let lines = json(&success(run));
+    let seconds = number(&lines[0]["seconds"]);
+    assert_eq!(seconds, 0.04, "a build alone takes milliseconds");
+    let run = run.replace("build", "mmap1");
+    assert_eq!(number(&json(&success(&run))[0]["seconds"]), 0.001);
 }
 
 #[test]

@@ -119,6 +119,7 @@ fn outcome(totals: [f64; 5]) -> bench::Outcome {
     bench::Outcome {
         samples: totals.map(sample).to_vec(),
         interrupted: false,
+        bottleneck: None,
     }
 }
 

@@ -80,6 +80,8 @@ pub struct Outcome {
     pub samples: Vec<Sample>,
     /// True if the user cut it short.
     pub interrupted: bool,
+    /// The tasks' bottleneck during the first sample; none where only a profile shows it.
+    pub bottleneck: Option<String>,
 }
 
 impl Outcome {
@@ -131,6 +133,7 @@ pub fn measure(
     let mut outcome = Outcome {
         samples: Vec::new(),
         interrupted: false,
+        bottleneck: None,
     };
     let exactness = schedule.exactness();
     let mut before = Reading::of(&*running, plan.tasks, exactness);
@@ -163,6 +166,7 @@ pub fn measure(
             before = after;
         }
     }
+    outcome.bottleneck = running.bottleneck();
     // After Ctrl-C the tasks may have been told to end as well: no news.
     if outcome.interrupted {
         drop(running)

@@ -135,6 +135,11 @@ pub trait Running {
         None
     }
 
+    /// The tasks' bottleneck during the first sample, if the target sees it at no cost.
+    fn bottleneck(&self) -> Option<String> {
+        None
+    }
+
     /// Ends the tasks. A task that had failed by then is an error.
     fn stop(self: Box<Self>) -> Result<(), Failure>;
 }

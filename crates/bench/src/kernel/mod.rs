@@ -19,6 +19,7 @@ use stats::record::Subject;
 use workloads::Feature;
 
 /// scalevm's kernel as a target.
+#[derive(Clone)]
 pub struct GuestKernel {
     /// How its VM is built.
     pub preset: Preset,

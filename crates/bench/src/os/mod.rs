@@ -25,6 +25,7 @@ use usage::Usage;
 use workloads::Counter;
 
 /// The kernel of this computer as a target.
+#[derive(Clone)]
 pub struct Os {
     /// Where tasks run.
     pub affinity: Affinity,

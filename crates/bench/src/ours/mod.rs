@@ -64,6 +64,7 @@ const FEATURES: &[Feature] = &[
 ];
 
 /// Scalevm's VM as a target.
+#[derive(Clone)]
 pub struct Ours {
     /// How the VM is built.
     pub preset: Preset,

@@ -24,6 +24,7 @@ pub use run::Seen;
 use sim::Sim;
 use sim::profile::MachineProfile;
 use stats::record::Subject;
+use std::collections::BTreeMap;
 use std::time::Duration;
 use timed::timed;
 use vm::{Options, System};
@@ -50,6 +51,14 @@ pub const AT_ONCE: usize = 16;
 /// one.
 pub const AT_ONCE_WHOLE: usize = 4;
 
+/// Operations of a task alone that a window holds if it may; a rate from fewer depends on where the
+/// window cuts them.
+const OPERATIONS: u32 = 20;
+/// Operations by which it is known how long one takes.
+const TRIED: u32 = 32;
+/// The longest window that is chosen for the length of operations.
+const LONGEST: Duration = Duration::from_millis(40);
+
 /// Tasks per CPU at most.
 const MOST_PER_CPU: usize = 32;
 
@@ -75,6 +84,7 @@ impl Target for Simulated {
             counts: vec![0; plan.tasks],
             now: Duration::ZERO,
             partial: false,
+            bottleneck: None,
             failure: None,
         }))
     }
@@ -107,6 +117,48 @@ impl Simulated {
             seed: Some(self.seed),
             ..subject(plan, On::Sim, Some(self.preset))
         }
+    }
+
+    /// The length of windows for `plan`: at least `least`, and longer where operations are long.
+    pub fn window(&self, plan: &Plan, least: Duration) -> Result<Duration, Failure> {
+        let alone = Plan {
+            tasks: 1,
+            count: Some(TRIED.into()),
+            ..*plan
+        };
+        let taken = self.complete(&alone, 0)?.real;
+        Ok(least.max((taken * OPERATIONS / TRIED).min(LONGEST)))
+    }
+
+    /// This system on a machine with as many more sockets as `tasks` tasks need.
+    ///
+    /// # Errors
+    /// No such machine is possible.
+    pub fn grown(&self, tasks: usize) -> Result<Self, Failure> {
+        let mut grown = self.clone();
+        if tasks > self.profile.cpus() {
+            let (cores, threads) = (self.profile.topology.cores, self.profile.topology.threads);
+            let sockets = tasks.div_ceil(cores * threads);
+            let larger = self.profile.with_topology(sockets, cores, threads);
+            grown.profile = larger.map_err(|error| Failure::Unavailable(error.to_string()))?;
+        }
+        Ok(grown)
+    }
+
+    /// The rate that `tasks` independent tasks would have, as a multiple of one task's: threads
+    /// that share a core are slower than one alone.
+    pub fn linear(&self, tasks: usize) -> f64 {
+        let mut cores: BTreeMap<(usize, usize), usize> = BTreeMap::new();
+        for task in 0..tasks.min(self.profile.cpus()) {
+            let cpu = self.conditions.place.cpu(&self.profile.topology, task);
+            let place = self.profile.place(cpu);
+            *cores.entry((place.socket, place.core)).or_default() += 1;
+        }
+        let speed = |&threads: &usize| match threads {
+            1 => 1.0,
+            _ => threads as f64 * self.profile.core.smt,
+        };
+        cores.values().map(speed).sum()
     }
 
     fn check(&self, plan: &Plan) -> Result<(), Failure> {
@@ -233,6 +285,8 @@ struct Samples {
     now: Duration,
     /// True if a window was shorter than an iteration.
     partial: bool,
+    /// That of the first run.
+    bottleneck: Option<String>,
     failure: Option<Failure>,
 }
 
@@ -246,12 +300,15 @@ impl Running for Samples {
     }
 
     fn advance(&mut self, span: Duration) {
-        match self.target.sample(&self.plan, span) {
-            Ok(window) => {
-                let pairs = self.counts.iter_mut().zip(window.counts);
+        // To watch the locks takes no simulated time: the counts are the same.
+        match self.target.observe(&self.plan, span) {
+            Ok(seen) => {
+                let pairs = self.counts.iter_mut().zip(seen.counts);
                 pairs.for_each(|(count, done)| *count += done);
-                self.now += window.span;
-                self.partial |= !window.is_whole;
+                self.now += seen.span;
+                self.partial |= !seen.is_whole;
+                let bottleneck = || seen.attribution.bottleneck();
+                self.bottleneck.get_or_insert_with(bottleneck);
                 self.target.seed += 1;
             }
             Err(failure) => self.failure = Some(failure),
@@ -260,6 +317,10 @@ impl Running for Samples {
 
     fn check(&mut self) -> Result<(), Failure> {
         self.failure.take().map_or(Ok(()), Err)
+    }
+
+    fn bottleneck(&self) -> Option<String> {
+        self.bottleneck.clone()
     }
 
     fn stop(mut self: Box<Self>) -> Result<(), Failure> {

@@ -23,7 +23,6 @@ const GROUPS: [(&str, &[&str]); 3] = [
             "latency",
             "reproduce",
             "predict",
-            "scaling",
             "campaign",
             "calibrate",
             "check",

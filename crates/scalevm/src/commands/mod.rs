@@ -16,7 +16,6 @@ pub mod profile;
 pub mod report;
 pub mod reproduce;
 pub mod run;
-pub mod scaling;
 pub mod story;
 pub mod sweep;
 
@@ -29,7 +28,7 @@ use bench::own::host::Inherited;
 use bench::own::{self, Opened, Setting};
 use bench::simulated::Simulated;
 use bench::tasks::places;
-use bench::{Body, Failure, Job, On, Plan, System, interrupt, needs_os};
+use bench::{Body, Failure, Job, On, Plan, Schedule, System, interrupt, needs_os};
 use stats::environment::{Environment, LOAD_WINDOW, LoadMeter};
 use stats::record::Subject;
 use stats::{Exit, count};
@@ -108,6 +107,15 @@ fn fit(system: &mut System, plan: &Plan, args: &CommonArgs) -> Result<(), Failur
     );
     **target = fitted;
     Ok(())
+}
+
+/// The schedule of measurements of `plan` on `system`.
+fn schedule(system: &System, plan: &Plan, args: &CommonArgs) -> Result<Schedule, Failure> {
+    let mut schedule = args.schedule(system.on());
+    if let Some(simulated) = system.simulated() {
+        schedule.duration = simulated.window(plan, schedule.duration)?;
+    }
+    Ok(schedule)
 }
 
 /// Refuses options of the simulation where nothing is simulated.

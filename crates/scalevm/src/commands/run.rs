@@ -24,12 +24,12 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
     };
     super::fit(&mut system, &plan, common)?;
     let (target, simulated) = (system.target(), system.simulated());
-    let schedule = common.schedule(on);
     super::tell_if_crowded(&system, &plan);
     let subject = system.subject(&plan);
     if args.count.is_some() {
-        return complete(target, &plan, schedule.samples, &subject, common);
+        return complete(target, &plan, common.schedule(on).samples, &subject, common);
     }
+    let schedule = super::schedule(&system, &plan, common)?;
     let mut out = std::io::stdout();
     let mut sink = Sink::open(
         common.json.then_some(&mut out),
@@ -59,11 +59,11 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
     let mut watch = watch.with(&mut bar);
     let outcome = measure(target, &plan, &schedule, &mut watch);
     progress.finish();
-    let outcome = outcome?;
+    let mut outcome = outcome?;
     // A run without an end is meant to be cut short.
-    let cut = outcome.interrupted && schedule.samples > 0;
+    outcome.interrupted &= schedule.samples > 0;
     if let Some((mut records, machine)) = records.zip(machine.as_mut()) {
-        records.finish(machine, cut);
+        records.finish(machine, &outcome);
     }
     if let Some(lines) = lines {
         lines.average(&outcome);

@@ -6,7 +6,7 @@
 //! happened.
 
 use super::profile::files;
-use super::sweep::{Side, Sweep};
+use super::sweep::{Curve, Sweep};
 use crate::output::curves::{self, Series};
 use crate::output::sink::Sink;
 use crate::output::table::{self, LockUse};
@@ -73,11 +73,9 @@ pub fn run() -> Result<u8, Failure> {
         workload.name, workload.description
     );
     let sweep = Sweep {
-        workload: workload.into(),
-        mode: Mode::Processes,
-        schedule: SCHEDULE,
+        curves: curves_here(workload),
         counts: counts()?,
-        sides: sides(),
+        grows: false,
     };
     let file = File::create(RESULTS).map_err(Failure::file(Path::new(RESULTS)))?;
     let mut out = BufWriter::new(file);
@@ -128,16 +126,14 @@ fn simulate(
         "The same source on a simulated machine: {MACHINE}, {}.\n",
         profile.about
     );
-    let sides = BUILDS.map(|preset| Side {
-        label: preset.name,
-        system: System::Sim(Box::new(simulated(preset))),
+    let curves = BUILDS.map(|preset| {
+        let system = System::Sim(simulated(preset).into());
+        curve(workload, preset.name, system, SIMULATED)
     });
     let sweep = Sweep {
-        workload: workload.into(),
-        mode: Mode::Processes,
-        schedule: SIMULATED,
+        curves: curves.into(),
         counts: SIMULATED_COUNTS.to_vec(),
-        sides: sides.into(),
+        grows: false,
     };
     let (series, failure) = sweep.measure(Some((&mut Sink::lines(RESULTS, out), machine)));
     out.flush().map_err(Failure::file(Path::new(RESULTS)))?;
@@ -193,21 +189,35 @@ fn counts() -> Result<Vec<usize>, Failure> {
     Ok(powers.take_while(|&n| n <= most).collect())
 }
 
-fn sides() -> Vec<Side> {
-    let affinity = Affinity::Cores;
-    let os = Side {
-        label: On::Os.name(),
-        system: System::Os(Os { affinity }),
-    };
-    let ours = BUILDS.map(|preset| Side {
-        label: preset.name,
-        system: System::Hosted(Ours {
+/// The curves of this computer: its kernel's, and a build's each.
+fn curves_here(workload: &'static Workload) -> Vec<Curve> {
+    let (affinity, cpus) = (Affinity::Cores, None);
+    let os = System::Os(Os { affinity });
+    let ours = BUILDS.map(|preset| {
+        let system = System::Hosted(Ours {
             preset,
             affinity,
-            cpus: None,
-        }),
+            cpus,
+        });
+        curve(workload, preset.name, system, SCHEDULE)
     });
+    let os = curve(workload, On::Os.name(), os, SCHEDULE);
     std::iter::once(os).chain(ours).collect()
+}
+
+fn curve(
+    workload: &'static Workload,
+    label: &'static str,
+    system: System,
+    schedule: Schedule,
+) -> Curve {
+    Curve {
+        workload: workload.into(),
+        mode: Mode::Processes,
+        label,
+        system,
+        schedule,
+    }
 }
 
 /// Runs the workload on a build with its locks watched.

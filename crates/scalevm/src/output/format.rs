@@ -74,7 +74,7 @@ fn with_cells(table: &Table, change: impl Fn(&str) -> String) -> Table {
 }
 
 /// A table of Markdown, whose cells show what they hold.
-pub fn markdown(table: &Table) -> String {
+fn markdown(table: &Table) -> String {
     let mut table = with_cells(table, literal);
     table.load_style(ASCII_MARKDOWN);
     table.to_string()

@@ -2,7 +2,7 @@
 
 use crate::output::progress::Progress;
 use crate::output::sink::Sink;
-use bench::{Phase, Sample, Watch};
+use bench::{Outcome, Phase, Sample, Watch};
 use stats::Time;
 use stats::environment::{self, Environment, Tool};
 use stats::record::{Measurement, Record, Subject, Summary};
@@ -55,25 +55,28 @@ impl<'a, 'b> Records<'a, 'b> {
 
     /// Passes on the line that ends a run, with the load on the machine after it, if it was on this
     /// one, and with a mark if it was cut short. Without samples there is none.
-    pub fn finish(&mut self, machine: &mut Environment, interrupted: bool) {
+    pub fn finish(&mut self, machine: &mut Environment, outcome: &Outcome) {
         if self.subject.profile.is_none() {
             machine.observe_after();
         }
-        self.summarize(machine, interrupted);
+        self.summarize(machine, Some(outcome));
     }
 
     /// Passes on the line that ends a whole run, without a look at the load, where the next run
     /// must not wait.
     pub fn finish_at_once(&mut self, machine: &Environment) {
-        self.summarize(machine, false);
+        self.summarize(machine, None);
     }
 
-    fn summarize(&mut self, machine: &Environment, interrupted: bool) {
+    fn summarize(&mut self, machine: &Environment, outcome: Option<&Outcome>) {
         let here = self.subject.profile.is_none().then(|| machine.clone());
         if let Some(mut summary) = Summary::of(&mem::take(&mut self.samples), here) {
             let label = self.sink.label().map(str::to_owned);
             let label = label.or_else(|| machine.measured(&self.subject.on));
-            summary.interrupted = interrupted;
+            if let Some(outcome) = outcome {
+                summary.interrupted = outcome.interrupted;
+                summary.bottleneck = outcome.bottleneck.clone();
+            }
             summary.label = label.or_else(|| Some(machine.version.clone()));
             self.hand_on(&Record::Summary(Box::new(summary)));
         }

@@ -17,7 +17,6 @@ pub mod prediction;
 pub mod profile;
 pub mod progress;
 pub mod reproduction;
-pub mod scaling;
 pub mod shape;
 pub mod simulated_locks;
 pub mod sink;

@@ -20,7 +20,7 @@ pub struct Curve {
 /// One chart with all curves; each is named where it ends.
 pub fn curves(series: &[Series]) -> String {
     let curve = |one: &Series| Curve {
-        label: one.label.clone(),
+        label: one.label.to_owned(),
         points: one.curve(),
     };
     draw(&series.iter().map(curve).collect::<Vec<_>>(), "tasks")

@@ -11,9 +11,9 @@ enum Shown {
     Markdown,
     /// As it is: text.
     Text,
-    /// `scaling --json`: thousands of operations a second.
+    /// `sweep --json`: thousands of operations a second.
     Rates,
-    /// `scaling --json`: what holds up each number of tasks.
+    /// `sweep --json`: what holds up each number of tasks.
     Bottlenecks,
 }
 use Shown::{Bottlenecks, Markdown, Rates, Text};
@@ -29,16 +29,14 @@ struct Page {
     parts: &'static [(&'static str, &'static str, Shown)],
 }
 
-const BY_PROCESSES: &str = "scalevm scaling mmap1 page_fault1 page_fault3 brk1 fork1 --cpus \
-                            1,16,96,384 --processes --vm linux-6.12,freebsd-14,openbsd-7.6,scalevm \
-                            --json";
-const BY_THREADS: &str = "scalevm scaling mmap1 page_fault1 page_fault3 brk1 fork1 --cpus \
-                          1,16,96,384 --threads --vm linux-6.12,freebsd-14,openbsd-7.6,scalevm \
-                          --json";
-const LONGER_BY_PROCESSES: &str = "scalevm scaling fork1 --cpus 16,96 --processes --at-least 10 \
-                                   --vm freebsd-14,openbsd-7.6 --json";
-const LONGER_BY_THREADS: &str = "scalevm scaling page_fault1 page_fault3 fork1 --cpus 16,96 \
-                                 --threads --at-least 10 --vm freebsd-14,openbsd-7.6 --json";
+const BY_PROCESSES: &str = "scalevm sweep mmap1 page_fault1 page_fault3 brk1 fork1 --cpus \
+                            1,16,96,384 --grow --on sim --seeds 1 --duration 0.0016 --vm \
+                            linux-6.12,freebsd-14,openbsd-7.6,scalevm --json";
+const BY_THREADS: &str = "scalevm sweep mmap1 page_fault1 page_fault3 brk1 fork1 --threads --cpus \
+                          1,16,96,384 --grow --on sim --seeds 1 --duration 0.0016 --vm \
+                          linux-6.12,freebsd-14,openbsd-7.6,scalevm --json";
+const LONGER: &str = "scalevm sweep page_fault1 page_fault3 fork1 --both --cpus 16,96 --on sim \
+                      --seeds 1 --duration 0.01 --vm freebsd-14,openbsd-7.6 --json";
 
 /// All pages but `by-hand.md`, which nothing writes.
 const PAGES: [Page; 9] = [
@@ -62,22 +60,8 @@ const PAGES: [Page; 9] = [
             ("Processes: bottlenecks", BY_PROCESSES, Bottlenecks),
             ("Threads: rates", BY_THREADS, Rates),
             ("Threads: bottlenecks", BY_THREADS, Bottlenecks),
-            (
-                "Processes in longer windows: rates",
-                LONGER_BY_PROCESSES,
-                Rates,
-            ),
-            (
-                "Processes in longer windows: bottlenecks",
-                LONGER_BY_PROCESSES,
-                Bottlenecks,
-            ),
-            ("Threads in longer windows: rates", LONGER_BY_THREADS, Rates),
-            (
-                "Threads in longer windows: bottlenecks",
-                LONGER_BY_THREADS,
-                Bottlenecks,
-            ),
+            ("Longer windows: rates", LONGER, Rates),
+            ("Longer windows: bottlenecks", LONGER, Bottlenecks),
         ],
     },
     Page {
@@ -95,13 +79,14 @@ const PAGES: [Page; 9] = [
             ),
             (
                 "Faults of threads in one 2 MiB",
-                "scalevm scaling near_fault1 --threads --cpus 1,16,32,48,96,384 --json",
+                "scalevm sweep near_fault1 page_fault1 --threads --cpus 1,16,32,48,96,384 --grow \
+                 --on sim --seeds 1 --duration 0.0016 --json",
                 Rates,
             ),
             (
                 "freebsd-di",
-                "scalevm scaling mmap1 page_fault1 build --cpus 1,16,96 --processes --vm \
-                 freebsd-di --json",
+                "scalevm sweep mmap1 page_fault1 build --cpus 1,16,96 --on sim --seeds 1 \
+                 --duration 0.0016 --vm freebsd-di --json",
                 Rates,
             ),
         ],
@@ -207,7 +192,7 @@ fn content(page: &Page, runner: &Runner) -> Result<String, String> {
         let shown = match shown {
             Markdown => stdout.trim().to_owned(),
             Text => format!("```text\n{}\n```", stdout.trim_end()),
-            Rates => scaling::table(&stdout, "rate"),
+            Rates => scaling::table(&stdout, "average"),
             Bottlenecks => scaling::table(&stdout, "bottleneck"),
         };
         let made = format!("`{command}` at {commit}, on {machine}:");

@@ -1,4 +1,4 @@
-//! Tables of `scaling --json`: a workload a row, a number of tasks a column.
+//! Tables of `sweep --json`: a workload a row, a number of tasks a column.
 
 use super::number::plain;
 use super::support::command::json;
@@ -10,12 +10,11 @@ const NAMES: [&str; 3] = ["workload", "mode", "vm"];
 /// A row's names: its workload, its kind of tasks, and its VM.
 type Row<'a> = [&'a str; 3];
 
-/// The table of `key`: `rate`, in thousands a second, or `bottleneck`. Presets are named where
+/// The table of `key`: `average`, in thousands a second, or `bottleneck`. Presets are named where
 /// there are several.
 pub fn table(stdout: &str, key: &str) -> String {
     let mut lines = json(stdout);
-    // A campaign's results begin each point with a line that describes it.
-    lines.retain(|line| line["kind"] != "point");
+    lines.retain(|line| line["kind"] == "summary");
     let counts = counts(&lines);
     let rows = rows(&lines);
     let presets = rows.iter().any(|row| row[2] != rows[0][2]);
@@ -76,7 +75,7 @@ fn rows(lines: &[Value]) -> Vec<Row<'_>> {
 
 fn cell(line: &Value, key: &str) -> Option<String> {
     Some(match key {
-        "rate" => plain(line["rate"].as_f64()? / 1000.0),
+        "average" => plain(line["average"].as_f64()? / 1000.0),
         _ => line[key].as_str()?.to_owned(),
     })
 }
@@ -85,15 +84,15 @@ fn cell(line: &Value, key: &str) -> Option<String> {
 fn runs_are_rows_and_tasks_are_columns() {
     let line = |workload: &str, vm: &str, tasks: u64, rate: f64| {
         let line = serde_json::json!({
-            "workload": workload, "mode": "threads", "vm": vm, "tasks": tasks, "rate": rate,
-            "bottleneck": format!("{vm} at {tasks}"),
+            "kind": "summary", "workload": workload, "mode": "threads", "vm": vm, "tasks": tasks,
+            "average": rate, "bottleneck": format!("{vm} at {tasks}"),
         });
         format!("{line}\n")
     };
     let one = line("brk1", "a", 1, 4e6) + &line("brk1", "a", 2, 5e5);
     let lines = one.clone() + &line("fork1", "a", 2, 20500.0) + "{\"kind\":\"point\"}\n";
     assert_eq!(
-        table(&lines, "rate"),
+        table(&lines, "average"),
         "| workload | tasks | 1 | 2 |\n|---|---|---:|---:|\n\
          | brk1 | threads | 4,000 | 500 |\n| fork1 | threads | – | 20.5 |"
     );

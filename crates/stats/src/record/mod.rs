@@ -122,6 +122,9 @@ pub struct Summary {
     /// no comparison.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
+    /// The tasks' bottleneck during a simulated run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bottleneck: Option<String>,
     /// The machine; `null` for a simulated run, whose result does not depend on this one.
     pub machine: Option<Environment>,
 }
@@ -193,6 +196,7 @@ impl Summary {
             stddev: (totals.len() > 1).then(|| stddev(&totals)),
             label: None,
             interrupted: false,
+            bottleneck: None,
             machine,
         })
     }

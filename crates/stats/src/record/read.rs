@@ -46,7 +46,7 @@ pub(crate) fn line(text: &str) -> Result<Option<Record>, String> {
 }
 
 /// Kinds of JSON lines that the command prints or stores besides results.
-const ASIDES: [&str; 15] = [
+const ASIDES: [&str; 14] = [
     "attribution",
     "curve",
     "difference",
@@ -58,7 +58,6 @@ const ASIDES: [&str; 15] = [
     "predictions",
     "profile",
     "reproduction",
-    "scaling",
     "self-test",
     "times",
     "verdict",

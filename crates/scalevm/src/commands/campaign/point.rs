@@ -19,9 +19,7 @@ pub fn check(argv: &[String]) -> Result<(), String> {
             LocksOn::Sim => On::Sim,
             LocksOn::Hosted => On::Hosted,
         })),
-        Some(
-            Command::Scaling(_) | Command::Reproduce(_) | Command::Predict(_) | Command::Check(_),
-        ) => Ok(()),
+        Some(Command::Reproduce(_) | Command::Predict(_) | Command::Check(_)) => Ok(()),
         _ => Err("expected a command that simulates, e.g. run".into()),
     }
 }
@@ -57,7 +55,7 @@ mod tests {
             "run mmap1 --on=sim --tasks=2 --json",
             "run mmap1 --machine=freebsd-96 --json",
             "locks --on=sim --json",
-            "scaling mmap1 --cpus=1,2 --json",
+            "sweep mmap1 brk1 --on=sim --cpus=1,2 --json",
             "check races --seeds=3 --json",
             "reproduce S3 --json",
             "predict kogan-cna --seed=2 --json",

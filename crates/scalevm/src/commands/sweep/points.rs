@@ -1,12 +1,12 @@
 //! The points of curves, measured.
 
-use super::{Side, Sweep};
+use super::{Curve, Sweep};
 use crate::output::curves::{Point, Series};
 use crate::output::json::Records;
 use crate::output::progress::Progress;
 use crate::output::sink::Sink;
 use bench::simulated::AT_ONCE_WHOLE;
-use bench::{Failure, Outcome, Phase, Sample, Watch, Workers, measure};
+use bench::{Failure, Outcome, Phase, Sample, System, Watch, Workers, measure};
 use stats::environment::Environment;
 use stats::record::Subject;
 
@@ -17,8 +17,11 @@ impl Sweep {
         &self,
         records: Option<(&mut Sink<'_>, &mut Environment)>,
     ) -> (Vec<Series>, Option<Failure>) {
-        let mut series: Vec<Series> = self.sides.iter().map(Side::series).collect();
-        let turns = self.turns();
+        let mut series: Vec<Series> = self.curves.iter().map(Curve::series).collect();
+        let turns = match self.turns() {
+            Ok(turns) => turns,
+            Err(failure) => return (series, Some(failure)),
+        };
         let progress = self.progress(&turns);
         let mut records = records.map(|(sink, machine)| {
             let records = Records::new(&turns[0].subject, sink, Some(&progress));
@@ -37,12 +40,15 @@ impl Sweep {
                 Said::End(outcome) => {
                     let outcome = outcome?;
                     if let Some((records, machine)) = records {
-                        records.finish(machine, outcome.interrupted);
+                        records.finish(machine, &outcome);
                     }
                     // A point that was cut short is not a point.
                     if !outcome.interrupted {
-                        let tasks = turn.tasks;
-                        series[turn.which].points.push(Point { tasks, outcome });
+                        series[turn.which].points.push(Point {
+                            tasks: turn.tasks,
+                            linear: linear(&turn.system, turn.tasks),
+                            outcome,
+                        });
                     }
                 }
             }
@@ -54,28 +60,32 @@ impl Sweep {
 
     /// The points, those of one number of tasks in turn, so that a drift of the machine meets all
     /// curves alike.
-    fn turns(&self) -> Vec<Turn> {
-        let sides = || self.sides.iter().enumerate();
+    fn turns(&self) -> Result<Vec<Turn>, Failure> {
+        let curves = || self.curves.iter().enumerate();
         let counts = self.counts.iter();
-        let turns = counts.flat_map(|&tasks| sides().map(move |side| (tasks, side)));
-        let turns = turns.map(|(tasks, (which, side))| Turn {
-            which,
-            tasks,
-            work: side.work(tasks),
-            subject: side.system.subject(&self.plan(tasks)),
+        let turns = counts.flat_map(|&tasks| curves().map(move |curve| (tasks, curve)));
+        let turns = turns.map(|(tasks, (which, curve))| {
+            let system = self.system(curve, tasks)?;
+            Ok(Turn {
+                which,
+                tasks,
+                work: work(&system, tasks),
+                subject: system.subject(&curve.plan(tasks)),
+                system,
+            })
         });
         turns.collect()
     }
 
     fn progress(&self, turns: &[Turn]) -> Progress {
-        let samples = self.schedule.total().unwrap_or(0);
+        let samples = self.curves[0].schedule.total().unwrap_or(0);
         let work: u64 = turns.iter().map(|turn| turn.work).sum();
         Progress::weighted(samples * turns.len() as u64, "samples", samples * work)
     }
 
     /// Returns one worker if the system is real: concurrent points would slow each other.
     fn workers(&self) -> Workers<'static> {
-        let mut systems = self.sides.iter().map(|side| &side.system);
+        let mut systems = self.curves.iter().map(|curve| &curve.system);
         if systems.all(|system| system.simulated().is_some()) {
             Workers::here(AT_ONCE_WHOLE)
         } else {
@@ -85,17 +95,43 @@ impl Sweep {
 
     /// Measures one point, and tells of it.
     fn take(&self, turn: &Turn, progress: &Progress, tell: &dyn Fn(Said)) {
-        let side = &self.sides[turn.which];
-        progress.point(&format!("{}, {}", side.label, self.mode.count(turn.tasks)));
+        let curve = &self.curves[turn.which];
+        let tasks = curve.mode.count(turn.tasks);
+        progress.point(&format!("{}, {tasks}", self.name(curve)));
         let mut watch = Telling {
             tell,
             progress,
             work: turn.work,
         };
-        let plan = self.plan(turn.tasks);
-        let outcome = measure(side.system.target(), &plan, &self.schedule, &mut watch);
+        let plan = curve.plan(turn.tasks);
+        let outcome = measure(turn.system.target(), &plan, &curve.schedule, &mut watch);
         tell(Said::End(outcome));
     }
+}
+
+impl Curve {
+    /// The curve, without points.
+    fn series(&self) -> Series {
+        Series {
+            workload: self.workload.name(),
+            mode: self.mode,
+            label: self.label,
+            points: Vec::new(),
+            simulated: self.system.simulated().is_some(),
+        }
+    }
+}
+
+/// The cost of a sample with `tasks` tasks relative to one with a single task: the time of a
+/// simulation grows with the CPUs at work; on a real machine it does not.
+fn work(system: &System, tasks: usize) -> u64 {
+    system.simulated().map_or(1, |_| tasks as u64)
+}
+
+/// The rate that `tasks` independent tasks would have, as a multiple of one task's.
+fn linear(system: &System, tasks: usize) -> f64 {
+    let simulated = system.simulated();
+    simulated.map_or(tasks as f64, |simulated| simulated.linear(tasks))
 }
 
 /// A point that is to be measured.
@@ -103,6 +139,7 @@ struct Turn {
     /// The place of its curve among all.
     which: usize,
     tasks: usize,
+    system: System,
     /// What a sample costs.
     work: u64,
     subject: Subject,

@@ -1,23 +1,26 @@
 //! Why a curve bends: profiles at its peak and at its end, and the changes between.
 
-use super::{Side, Sweep};
+use super::Sweep;
 use crate::cli::{CommonArgs, watching};
 use crate::commands::profile::files;
 use crate::output::curves::Series;
 use crate::output::{json, profile as output, progress};
 use bench::profiling::Subject;
-use bench::{Failure, Plan};
+use bench::{Failure, Plan, System};
 use profile::{Difference, Profile};
 
 /// Profiles each curve where it is highest and where it ends, and prints the difference.
 pub fn explain(sweep: &Sweep, series: &[Series], common: &CommonArgs) -> Result<(), Failure> {
-    for (side, one) in sweep.sides.iter().zip(series) {
+    for (curve, one) in sweep.curves.iter().zip(series) {
         let mut profiles: Vec<(usize, Profile)> = Vec::new();
+        let label = sweep.name(curve);
         for tasks in peak_and_end(&one.curve()) {
-            let Some(profile) = subject(sweep, side, tasks, common).profile()? else {
+            let system = sweep.system(curve, tasks)?;
+            let Some(profile) = subject(&system, curve.plan(tasks), common).profile()? else {
                 return Ok(());
             };
-            tell(sweep, &one.label, tasks, &profile, common.json);
+            let label = format!("{label}, {}", curve.mode.count(tasks));
+            tell(&label, &profile, common.json);
             profiles.push((tasks, profile));
         }
         if let [(few, peak), (many, end)] = profiles.as_slice() {
@@ -25,8 +28,7 @@ pub fn explain(sweep: &Sweep, series: &[Series], common: &CommonArgs) -> Result<
             if common.json {
                 println!("{}", files::difference_line(peak, end, &difference))
             } else {
-                let label = format!("{}, from {few} to {many} {}", one.label, sweep.mode.name());
-                println!("{label}:");
+                println!("{label}, from {few} to {many} {}:", curve.mode.name());
                 output::print_difference(&difference);
             }
         }
@@ -46,31 +48,22 @@ fn peak_and_end(curve: &[(usize, f64)]) -> Vec<usize> {
     ends
 }
 
-fn subject<'a>(sweep: &Sweep, side: &'a Side, tasks: usize, common: &CommonArgs) -> Subject<'a> {
+fn subject<'a>(system: &'a System, plan: Plan, common: &CommonArgs) -> Subject<'a> {
     Subject {
-        system: &side.system,
-        plan: Plan {
-            workload: sweep.workload,
-            tasks,
-            mode: sweep.mode,
-            count: None,
-        },
-        schedule: watching(common, side.system.on()),
+        system,
+        plan,
+        schedule: watching(common, system.on()),
         options: perf::Options::default(),
         machine: json::machine,
         bars: progress::bar,
     }
 }
 
-fn tell(sweep: &Sweep, label: &str, tasks: usize, profile: &Profile, json: bool) {
+fn tell(label: &str, profile: &Profile, json: bool) {
     if json {
         println!("{}", files::line(profile))
     } else {
-        println!(
-            "{label}, {}: bottleneck: {}",
-            sweep.mode.count(tasks),
-            profile.bottleneck
-        )
+        println!("{label}: bottleneck: {}", profile.bottleneck)
     }
     output::notes(&profile.notes);
 }
