@@ -2,8 +2,7 @@
 
 use super::files::Files;
 use super::map::{map, remap};
-use hosted::Hosted;
-use machine::{PAGE_SIZE, VaRange};
+use machine::{PAGE_SIZE, Platform, VaRange};
 use oracle::Call;
 use oracle::address::{Address, Range};
 use oracle::flags::Flags;
@@ -12,9 +11,10 @@ use oracle::step::{self, LockFlag, SyncFlag, Transfer, Width};
 use vm::{Advice, Best, Bring, Error, HEAP_START, Mappings, Prot, linux};
 
 /// A process.
-pub type Space = vm::Space<Best<Hosted>>;
+pub type Space<M> = vm::Space<Best<M>>;
 
 /// The answer to a call.
+#[derive(Clone)]
 pub enum Said {
     /// A mapping is at this address.
     At(u64),
@@ -36,7 +36,7 @@ pub fn rights(prot: step::Prot) -> Prot {
 }
 
 /// Performs a call of the process.
-pub fn perform(space: &Space, files: &Files, call: &Call) -> Said {
+pub fn perform<M: Platform>(space: &Space<M>, files: &Files<M>, call: &Call) -> Said {
     let said = match call {
         Call::Map(asked) => map(space, files, asked).map(Said::At),
         Call::Remap(asked) => remap(space, asked).map(Said::At),
@@ -45,7 +45,7 @@ pub fn perform(space: &Space, files: &Files, call: &Call) -> Said {
     said.unwrap_or_else(Said::Outcome)
 }
 
-fn answer(space: &Space, files: &Files, call: &Call) -> Early<Outcome> {
+fn answer<M: Platform>(space: &Space<M>, files: &Files<M>, call: &Call) -> Early<Outcome> {
     match *call {
         Call::Unmap(it) => done(space.unmap(pages(linux::munmap, it)?)),
         Call::Protect(it, prot) => done(space.protect(pages(linux::mprotect, it)?, rights(prot))),
@@ -121,7 +121,7 @@ fn pages(
     range.map_err(said)?.ok_or(Outcome::Done)
 }
 
-fn sync(space: &Space, asked: Range, flags: Flags<SyncFlag>) -> Early<Outcome> {
+fn sync<M: Platform>(space: &Space<M>, asked: Range, flags: Flags<SyncFlag>) -> Early<Outcome> {
     if flags.has(SyncFlag::Async) && flags.has(SyncFlag::Sync) {
         return fails(libc::EINVAL);
     }
@@ -132,7 +132,7 @@ fn sync(space: &Space, asked: Range, flags: Flags<SyncFlag>) -> Early<Outcome> {
     done(space.sync(range))
 }
 
-fn in_core(space: &Space, asked: Range) -> Early<Outcome> {
+fn in_core<M: Platform>(space: &Space<M>, asked: Range) -> Early<Outcome> {
     let range = match pages(linux::mincore, asked) {
         Err(Outcome::Done) => return Ok(Outcome::Core(vec![])),
         range => range?,
@@ -142,7 +142,7 @@ fn in_core(space: &Space, asked: Range) -> Early<Outcome> {
     Ok(Outcome::Core(pages.into_iter().map(core).collect()))
 }
 
-fn read(files: &Files, transfer: Transfer) -> Early<Outcome> {
+fn read<M: Platform>(files: &Files<M>, transfer: Transfer) -> Early<Outcome> {
     let mut bytes = vec![0; transfer.bytes as usize];
     let read = files.file(transfer.file).read(transfer.offset, &mut bytes);
     bytes.truncate(read.map_err(said)?);
@@ -150,7 +150,7 @@ fn read(files: &Files, transfer: Transfer) -> Early<Outcome> {
 }
 
 /// The mappings in the pages that a range touches, with real addresses.
-fn regions(space: &Space, files: &Files, asked: Range) -> Vec<Region> {
+fn regions<M: Platform>(space: &Space<M>, files: &Files<M>, asked: Range) -> Vec<Region> {
     let page = PAGE_SIZE as u64;
     let first = asked.start.offset / page * page;
     let end = (asked.start.offset + asked.bytes).next_multiple_of(page);
@@ -186,7 +186,7 @@ fn regions(space: &Space, files: &Files, asked: Range) -> Vec<Region> {
 }
 
 /// Reads pages word by word.
-fn dump(space: &Space, asked: Range) -> Early<Vec<Content>> {
+fn dump<M: Platform>(space: &Space<M>, asked: Range) -> Early<Vec<Content>> {
     let start = asked.start.offset as usize;
     let page = |page: usize| {
         let words = (0..PAGE_SIZE).step_by(size_of::<u64>());

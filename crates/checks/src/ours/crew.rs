@@ -1,8 +1,10 @@
-//! Threads that are the CPUs of a machine and do one job at a time.
+//! The CPUs of a machine, which do one job at a time.
 
 use hosted::Hosted;
+use machine::Platform;
 use oracle::outcome::Outcome;
 use std::any::Any;
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
@@ -23,13 +25,40 @@ pub fn quieten() {
     }));
 }
 
-/// The CPUs. A thread whose job does not end remains when this is dropped.
-pub struct Crew(Vec<Sender<Job>>);
+/// A machine whose CPUs do jobs.
+pub trait Crew: Sized {
+    type Machine: Platform + Clone;
 
-impl Crew {
-    /// All `count` CPUs of `machine`.
-    pub fn new(machine: &Hosted, count: usize) -> Self {
-        let cpus = (0..count).map(|cpu| {
+    /// A machine of `cpus` CPUs and `memory` bytes.
+    fn new(cpus: usize, memory: usize) -> io::Result<Self>;
+
+    fn machine(&self) -> &Self::Machine;
+
+    /// Runs a job on a CPU, and waits for it until `deadline`. Its result is copied, as what a CPU
+    /// allocates may lie in its machine.
+    ///
+    /// # Errors
+    /// How it failed: it panicked, or has not ended.
+    fn run<R: Clone + Send + 'static>(
+        &self,
+        cpu: usize,
+        deadline: Instant,
+        job: impl FnOnce() -> R + Send + 'static,
+    ) -> Result<R, Outcome>;
+}
+
+/// Threads that are the CPUs. One whose job does not end remains when this is dropped.
+pub struct Threads {
+    machine: Hosted,
+    cpus: Vec<Sender<Job>>,
+}
+
+impl Crew for Threads {
+    type Machine = Hosted;
+
+    fn new(cpus: usize, memory: usize) -> io::Result<Self> {
+        let machine = Hosted::with_memory(cpus, memory)?;
+        let cpus = (0..cpus).map(|cpu| {
             let (jobs, work): (_, Receiver<Job>) = channel();
             let machine = machine.clone();
             let serve = move || {
@@ -40,14 +69,15 @@ impl Crew {
             let _ = thread::Builder::new().name(NAME.into()).spawn(serve);
             jobs
         });
-        Crew(cpus.collect())
+        let cpus = cpus.collect();
+        Ok(Threads { machine, cpus })
     }
 
-    /// Runs a job on a CPU, and waits for it until `deadline`.
-    ///
-    /// # Errors
-    /// How it failed: it panicked, or has not ended.
-    pub fn run<R: Send + 'static>(
+    fn machine(&self) -> &Hosted {
+        &self.machine
+    }
+
+    fn run<R: Clone + Send + 'static>(
         &self,
         cpu: usize,
         deadline: Instant,
@@ -59,7 +89,7 @@ impl Crew {
             let _ = done.send(outcome.map_err(|panic| message(panic.as_ref())));
         };
         // An error means that the thread has ended; then there is no result either.
-        let _ = self.0[cpu].send(Box::new(job));
+        let _ = self.cpus[cpu].send(Box::new(job));
         match result.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
             Ok(outcome) => outcome.map_err(Outcome::Crashed),
             Err(RecvTimeoutError::Timeout) => Err(Outcome::Endless),
@@ -68,7 +98,8 @@ impl Crew {
     }
 }
 
-fn message(panic: &(dyn Any + Send)) -> String {
+/// The message of a job's panic.
+pub fn message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
     format!("panicked: {}", text.unwrap_or("without a message"))
@@ -81,8 +112,7 @@ mod tests {
 
     #[test]
     fn a_job_that_does_not_end_is_left_alone() {
-        let machine = Hosted::with_memory(1, 1 << 20).expect("memory");
-        let crew = Crew::new(&machine, 1);
+        let crew = Threads::new(1, 1 << 20).expect("memory");
         let soon = Instant::now() + Duration::from_millis(10);
         let endless = || loop {
             thread::park();

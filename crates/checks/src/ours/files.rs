@@ -1,26 +1,26 @@
 //! The files of the sequences.
 
 use super::scarcity::Store;
-use hosted::Hosted;
+use machine::Platform;
 use oracle::step::FILES;
 use std::sync::Arc;
 use vm::object::{Object, ObjectId, ObjectRef};
 use vm::{Best, Error, Vm};
 
-pub type Memory = ObjectRef<Best<Hosted>>;
+pub type Memory<M> = ObjectRef<Best<M>>;
 
 /// All files, and the objects of shared memory.
-pub struct Files {
-    vm: Arc<Vm<Best<Hosted>>>,
-    stores: Vec<Store>,
-    objects: Vec<Memory>,
+pub struct Files<M: Platform> {
+    vm: Arc<Vm<Best<M>>>,
+    stores: Vec<Store<M>>,
+    objects: Vec<Memory<M>>,
 }
 
-impl Files {
+impl<M: Platform> Files<M> {
     /// Empty files.
-    pub fn new(vm: &Arc<Vm<Best<Hosted>>>) -> Result<Self, Error> {
+    pub fn new(vm: &Arc<Vm<Best<M>>>) -> Result<Self, Error> {
         let stores: Vec<_> = (0..FILES).map(|_| Store::default()).collect();
-        let file = |store: &Store| Object::file(vm, store.clone(), 0);
+        let file = |store: &Store<M>| Object::file(vm, store.clone(), 0);
         let objects = stores.iter().map(file).collect::<Result<_, _>>()?;
         Ok(Files {
             vm: vm.clone(),
@@ -30,7 +30,7 @@ impl Files {
     }
 
     /// The stores of the files.
-    pub fn stores(&self) -> &[Store] {
+    pub fn stores(&self) -> &[Store<M>] {
         &self.stores
     }
 
@@ -40,7 +40,7 @@ impl Files {
     }
 
     /// A file's object.
-    pub fn file(&self, file: u8) -> &Memory {
+    pub fn file(&self, file: u8) -> &Memory<M> {
         &self.objects[usize::from(file)]
     }
 
@@ -51,7 +51,7 @@ impl Files {
     }
 
     /// Shared memory of this many bytes.
-    pub fn shared(&self, bytes: u64) -> Result<Memory, Error> {
+    pub fn shared(&self, bytes: u64) -> Result<Memory<M>, Error> {
         let swap = self.vm.swap_space().cloned();
         Object::anonymous(&self.vm, swap.map(|swap| swap as _), bytes)
     }

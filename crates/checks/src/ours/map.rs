@@ -2,13 +2,13 @@
 
 use super::calls::{Early, Space, fails, rights, said};
 use super::files::Files;
-use machine::PAGE_SIZE;
+use machine::{PAGE_SIZE, Platform};
 use oracle::step::{Backing, Map, MapFlag, Remap, RemapFlag, Where};
 use vm::{At, Flags, Move, Request, linux};
 
 const PAGE: u64 = PAGE_SIZE as u64;
 
-pub fn map(space: &Space, files: &Files, asked: &Map) -> Early<u64> {
+pub fn map<M: Platform>(space: &Space<M>, files: &Files<M>, asked: &Map) -> Early<u64> {
     let offset = match asked.backing {
         Backing::File { offset, .. } => offset,
         Backing::Anonymous => 0,
@@ -69,7 +69,7 @@ fn too_far(offset: u64, bytes: u64) -> bool {
     end.is_none_or(|end| end > i64::MAX as u64)
 }
 
-pub fn remap(space: &Space, asked: &Remap) -> Early<u64> {
+pub fn remap<M: Platform>(space: &Space<M>, asked: &Remap) -> Early<u64> {
     let may_move = asked.flags.has(RemapFlag::MayMove);
     let leaves = asked.flags.has(RemapFlag::DontUnmap);
     if !may_move && (leaves || asked.fixed.is_some()) {

@@ -8,13 +8,14 @@ mod crew;
 mod files;
 mod map;
 mod scarcity;
+#[cfg(test)]
+mod simulated;
 
 use calls::{Said, Space};
 pub use crew::quieten;
 
-use crew::Crew;
+use crew::{Crew, Threads};
 use files::Files;
-use hosted::Hosted;
 use machine::{PAGE_SIZE, Topology};
 use oracle::outcome::Outcome;
 use oracle::places::Places;
@@ -40,11 +41,11 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const SWAP: u32 = 1 << 14;
 
 /// The VM, its machine, and the objects of a sequence.
-pub struct Ours {
+pub struct Ours<C: Crew> {
     cpus: usize,
     /// `None` if it broke; then the next sequence makes another one.
-    running: Option<Running>,
-    processes: BTreeMap<u8, Arc<Space>>,
+    running: Option<Running<C>>,
+    processes: BTreeMap<u8, Arc<Space<C::Machine>>>,
     places: Places,
     /// Steps since the sequence began.
     steps: usize,
@@ -59,16 +60,31 @@ pub struct Ours {
 }
 
 /// A machine with a VM on it.
-struct Running {
-    crew: Crew,
-    vm: Arc<Vm<Best<Hosted>>>,
-    files: Arc<Files>,
-    supplies: Supplies,
+struct Running<C: Crew> {
+    vm: Arc<Vm<Best<C::Machine>>>,
+    files: Arc<Files<C::Machine>>,
+    supplies: Arc<Supplies<C::Machine>>,
+    /// The last to be dropped: the rest may lie in its memory.
+    crew: C,
 }
 
-impl Ours {
+impl Ours<Threads> {
     /// A VM on a machine of `cpus` CPUs, which gives up sequences that take longer than `limit`.
     pub fn new(cpus: usize, limit: Duration) -> Self {
+        Ours::of(cpus, limit)
+    }
+
+    /// A VM whose supplies can be made scarce.
+    pub fn scarce(cpus: usize, limit: Duration) -> Self {
+        let mut ours = Ours::new(cpus, limit);
+        ours.may_be_scarce = true;
+        ours
+    }
+}
+
+impl<C: Crew> Ours<C> {
+    /// A VM on the machine of such a crew.
+    fn of(cpus: usize, limit: Duration) -> Self {
         Ours {
             cpus,
             running: None,
@@ -83,16 +99,9 @@ impl Ours {
         }
     }
 
-    /// A VM whose supplies can be made scarce.
-    pub fn scarce(cpus: usize, limit: Duration) -> Self {
-        let mut ours = Ours::new(cpus, limit);
-        ours.may_be_scarce = true;
-        ours
-    }
-
     /// Runs a job on the CPU whose turn it is. If it fails, the VM is no longer used, because its
     /// locks may be held.
-    fn on_cpu<R: Send + 'static>(
+    fn on_cpu<R: Clone + Send + 'static>(
         &mut self,
         job: impl FnOnce() -> R + Send + 'static,
     ) -> Result<R, Outcome> {
@@ -126,11 +135,11 @@ impl Ours {
                 let parent = self.processes[&id].clone();
                 let forked = self.on_cpu(move || {
                     parent.activate();
-                    parent.fork()
+                    parent.fork().map(Arc::new)
                 })?;
                 self.places.fork(id, child);
                 let forked = forked.map_err(calls::said)?;
-                self.processes.insert(child, Arc::new(forked));
+                self.processes.insert(child, forked);
                 Ok(Outcome::Done)
             }
             Call::Exit => {
@@ -218,11 +227,10 @@ impl Ours {
         })
     }
 
-    fn start(&self) -> Result<Running, Broken> {
+    fn start(&self) -> Result<Running<C>, Broken> {
         let memory = if self.may_be_scarce { LITTLE } else { MEMORY };
-        let machine = Hosted::with_memory(self.cpus, memory);
-        let machine = machine.map_err(Broken::host("memory of a machine"))?;
-        let crew = Crew::new(&machine, self.cpus);
+        let crew = C::new(self.cpus, memory).map_err(Broken::host("memory of a machine"))?;
+        let machine = crew.machine().clone();
         let cpus = machine.cpus();
         let made = crew.run(0, self.deadline, move || {
             let store = Store::default();
@@ -242,21 +250,21 @@ impl Ours {
                 swap: store,
                 withheld: Arc::default(),
             };
-            Ok((vm, Arc::new(files), supplies))
+            Ok((vm, Arc::new(files), Arc::new(supplies)))
         });
         let made = made.map_err(|how| Broken::Own(how.to_string()))?;
         let failed = |error: vm::Error| Broken::Own(format!("the VM does not start: {error}"));
         let (vm, files, supplies) = made.map_err(failed)?;
         Ok(Running {
-            crew,
             vm,
             files,
             supplies,
+            crew,
         })
     }
 }
 
-impl System for Ours {
+impl<C: Crew> System for Ours<C> {
     fn name(&self) -> &str {
         "scalevm"
     }
@@ -291,10 +299,10 @@ impl System for Ours {
         self.steps = 0;
         (self.scarce, self.is_short) = (None, false);
         let vm = self.running.as_ref().map(|running| running.vm.clone());
-        let space = self.on_cpu(move || vm.map(|vm| Space::new(&vm)));
+        let space = self.on_cpu(move || vm.map(|vm| Space::new(&vm).map(Arc::new)));
         match space {
             Ok(Some(Ok(space))) => {
-                self.processes.insert(0, Arc::new(space));
+                self.processes.insert(0, space);
                 self.deadline = Instant::now() + self.limit;
                 Ok(())
             }
@@ -350,11 +358,20 @@ impl System for Ours {
 }
 
 /// Spaces and files must be dropped on a CPU, and this thread is none.
-impl Drop for Ours {
+impl<C: Crew> Drop for Ours<C> {
     fn drop(&mut self) {
         self.deadline = Instant::now() + PATIENCE;
         if !matches!(self.finish(), Ok(None)) {
             self.abandon();
+        }
+        if let Some(Running {
+            vm,
+            files,
+            supplies,
+            crew,
+        }) = self.running.take()
+        {
+            let _ = crew.run(0, self.deadline, move || drop((files, supplies, vm)));
         }
     }
 }

@@ -1,8 +1,7 @@
 //! Scarcity in a VM: frames that are withheld, refusals, stores that fail.
 
 use super::calls::Space;
-use hosted::Hosted;
-use machine::Frame;
+use machine::{Frame, Platform};
 use oracle::address::Range;
 use oracle::step::{Advice, Backing, Call, LockFlag, MapFlag, Scarcity};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,19 +10,18 @@ use vm::system::Reservation;
 use vm::{Best, Content, Flags, Region, Usage, Vm};
 
 /// A store that keeps pages in this process's memory.
-pub type Store = Arc<MemoryPager<Hosted>>;
+pub type Store<M> = Arc<MemoryPager<M>>;
 
 /// The supplies that can be made scarce.
-#[derive(Clone)]
-pub struct Supplies {
-    pub vm: Arc<Vm<Best<Hosted>>>,
-    pub files: Vec<Store>,
-    pub swap: Store,
+pub struct Supplies<M: Platform> {
+    pub vm: Arc<Vm<Best<M>>>,
+    pub files: Vec<Store<M>>,
+    pub swap: Store<M>,
     /// Frames withheld from the VM. They are not pages, which reclaim would consider.
     pub withheld: Arc<Mutex<Vec<Frame>>>,
 }
 
-impl Supplies {
+impl<M: Platform> Supplies<M> {
     /// Withholds frames so that only `left` are free, if there are that many; with [`usize::MAX`]
     /// withholds none.
     pub fn leave(&self, left: usize) {
@@ -38,7 +36,7 @@ impl Supplies {
     }
 
     /// Lets something fail until the answer is dropped.
-    pub fn fail(self, scarcity: Scarcity) -> Failing {
+    pub fn fail(self: Arc<Self>, scarcity: Scarcity) -> Failing<M> {
         match scarcity {
             Scarcity::Frame(nth) => self.vm.frames().fail_from(nth),
             Scarcity::File(nth) => self.files.iter().for_each(|file| file.fail_after(nth)),
@@ -50,9 +48,9 @@ impl Supplies {
 }
 
 /// A supply that fails, until this is dropped.
-pub struct Failing(Supplies);
+pub struct Failing<M: Platform>(Arc<Supplies<M>>);
 
-impl Drop for Failing {
+impl<M: Platform> Drop for Failing<M> {
     fn drop(&mut self) {
         let Failing(supplies) = self;
         supplies.vm.frames().fail_after(0);
@@ -62,7 +60,7 @@ impl Drop for Failing {
 }
 
 /// The state that a refused call must leave unchanged.
-#[derive(PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct Promised {
     regions: Vec<Region>,
     usage: Usage,
@@ -70,7 +68,7 @@ pub struct Promised {
 }
 
 impl Promised {
-    pub fn by(space: &Space) -> Self {
+    pub fn by<M: Platform>(space: &Space<M>) -> Self {
         Promised {
             regions: space.regions(),
             usage: space.stats().usage,
@@ -89,7 +87,7 @@ pub fn may_change(call: &Call) -> bool {
 
 /// Returns true if a call (by real addresses) may copy private pages of files: when memory is
 /// short it is undefined which pages it has copied.
-pub fn makes_copies(space: &Space, call: &Call) -> bool {
+pub fn makes_copies<M: Platform>(space: &Space<M>, call: &Call) -> bool {
     let is_copied = |region: &Region| region.object.is_some() && !region.flags.has(Flags::SHARED);
     let copied_in = |range: Range| {
         let start = range.start.offset;

@@ -1,6 +1,6 @@
 //! Sequences that state what calls mean, and those in which systems once differed: each is defined
-//! to its end, and the kernel of this computer agrees with the model. (The command's tests play
-//! them on the VM.)
+//! to its end, and the kernel of this computer agrees with the model. (The tests of `checks` and
+//! of the command play them on the VM, simulated and on threads.)
 
 use crate::hostile;
 

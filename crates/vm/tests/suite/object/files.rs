@@ -43,17 +43,6 @@ fn a_mapping_that_goes_says_that_its_page_was_used() {
 }
 
 #[test]
-fn bytes_behind_a_new_end_are_zero_at_once() {
-    let vm = world(16).cpus(1).vm();
-    let (_, object) = file(&vm, 2);
-    let (space, at) = sharer(&vm, &object, 2);
-    space.store(at + P + 8, 7).expect("store");
-    object.set_size(P as u64 + 8).expect("set_size");
-    let words = [P, P + 8].map(|word| space.load(at + word));
-    assert_eq!(words, [Ok(1), Ok(0)]);
-}
-
-#[test]
 fn sync_writes_what_tasks_wrote() {
     let vm = world(16).vm();
     let (disk, object) = file(&vm, 3);
