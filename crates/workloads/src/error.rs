@@ -59,6 +59,8 @@ pub enum Call {
     Wait,
     /// Starting a partner of this task.
     Partner,
+    /// Starting the task's own thread.
+    Thread,
 }
 
 impl Call {
@@ -92,6 +94,7 @@ impl Call {
             Call::Exec => "exec",
             Call::Wait => "waitpid",
             Call::Partner => "partner of the task",
+            Call::Thread => "thread",
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The kernel of this computer, through libc.
 //!
-//! Tasks are child processes or threads, pinned round-robin over cores or CPUs.
+//! Tasks are child processes or threads of one, pinned round-robin over cores or CPUs.
 //! Their counters and their errors lie in memory shared by all of them.
 //! Nothing outlives the measurement: however it ends, children are killed and reaped,
 //! by the kernel itself if this process is killed.
@@ -13,14 +13,13 @@ mod usage;
 #[cfg(test)]
 mod tests;
 
-use crate::harness::{Failure, Film, Job, Mode, Plan, Running, Target, Times, interrupt};
+use crate::harness::{Failure, Film, Job, Plan, Running, Target, Times, interrupt};
 use crate::own;
-use crate::tasks::threads::{self, Threads};
 use crate::tasks::{Affinity, Area, Gate, places};
 use processes::Processes;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use system::{Linux, Prepared, spare_cancellation};
+use system::{Linux, Prepared};
 use usage::Usage;
 use workloads::Counter;
 
@@ -34,7 +33,7 @@ pub struct Os {
 impl Target for Os {
     fn start(&self, plan: &Plan) -> Result<Box<dyn Running>, Failure> {
         match plan.workload {
-            Job::Known(_) | Job::Film(_) => Ok(self.tasks(plan, std::env::temp_dir())?.running()),
+            Job::Known(_) | Job::Film(_) => Ok(Box::new(self.tasks(plan, std::env::temp_dir())?)),
             Job::Own(own) => Ok(Box::new(own::start(plan, own, self.affinity)?)),
         }
     }
@@ -42,10 +41,7 @@ impl Target for Os {
     fn complete(&self, plan: &Plan, _: u32) -> Result<Times, Failure> {
         let tasks = self.tasks(plan, std::env::temp_dir())?;
         let (began, before) = (Instant::now(), Usage::now());
-        match tasks {
-            Tasks::Processes(tasks) => tasks.join(),
-            Tasks::Threads(tasks) => tasks.join(),
-        }?;
+        tasks.join()?;
         let Usage { user, sys } = Usage::now();
         Ok(Times {
             real: began.elapsed(),
@@ -100,40 +96,14 @@ impl Target for Os {
 /// The time between two checks that all is well.
 const TURN: Duration = Duration::from_millis(20);
 
-/// Tasks at work.
-enum Tasks {
-    Processes(Processes),
-    Threads(Threads),
-}
-
-impl Tasks {
-    fn running(self) -> Box<dyn Running> {
-        match self {
-            Tasks::Processes(tasks) => Box::new(tasks),
-            Tasks::Threads(tasks) => Box::new(tasks),
-        }
-    }
-}
-
 impl Os {
     /// Starts the tasks, with their files in `directory`.
-    fn tasks(&self, plan: &Plan, directory: PathBuf) -> Result<Tasks, Failure> {
+    fn tasks(&self, plan: &Plan, directory: PathBuf) -> Result<Processes, Failure> {
         let places = places::places(self.affinity).map_err(Failure::start("CPU affinity"))?;
         let area = Area::new(plan).map_err(Failure::start("shared memory"))?;
         let gate = Gate::new().map_err(Failure::start("pipe"))?;
         let prepared = Prepared::new(plan, &directory)?;
         let system = Linux::new(directory, plan.mode, prepared);
-        Ok(match plan.mode {
-            Mode::Processes => {
-                Tasks::Processes(processes::start(plan, &places, area, &gate, system)?)
-            }
-            Mode::Threads => {
-                let enter = move |task| {
-                    spare_cancellation();
-                    Ok(system.of_task(task))
-                };
-                Tasks::Threads(threads::start(plan, &places, area, gate, enter)?)
-            }
-        })
+        processes::start(plan, &places, area, &gate, system)
     }
 }

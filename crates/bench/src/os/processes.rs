@@ -1,13 +1,16 @@
-//! Tasks as child processes.
+//! Tasks as child processes, or as threads of one.
 
 use super::Linux;
-use crate::harness::{Failure, Plan, Running, interrupt};
+use super::system::spare_cancellation;
+use crate::harness::{Failure, Mode, Plan, Running, interrupt};
 use crate::tasks::{Area, Gate, Mask, Slot, begin_task, born_at};
 use std::io;
+use std::ops::Range;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
+use std::thread;
 use std::time::{Duration, Instant};
-use workloads::Workload;
+use workloads::{Call, Error, Workload};
 
 /// Exit code of a child whose workload failed; the reason is in its slot.
 const TASK_FAILED: libc::c_int = 4;
@@ -18,16 +21,24 @@ const TASK_PANICKED: libc::c_int = 101;
 pub struct Processes {
     workload: &'static Workload,
     area: Area,
-    /// By task; taken once the child is reaped.
-    children: Vec<Option<libc::pid_t>>,
+    children: Vec<Child>,
     /// Keeps the prepared files until the tasks are gone.
     system: Linux,
+}
+
+/// A child process.
+struct Child {
+    /// Taken once it is reaped.
+    pid: Option<libc::pid_t>,
+    /// Its tasks.
+    tasks: Range<usize>,
 }
 
 /// The longest time that tasks with children of their own may take to wait for them.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Forks a child for each task and opens the gate when all wait at it.
+/// Forks a child for each task, or one that has a thread for each, and opens the gate when all wait
+/// at it. No task shares an address space with the process that measures and watches it.
 pub fn start(
     plan: &Plan,
     places: &[Mask],
@@ -39,42 +50,99 @@ pub fn start(
     let mut running = Processes {
         workload,
         area,
-        children: Vec::with_capacity(plan.tasks),
+        children: Vec::new(),
         system,
     };
     // SAFETY: no arguments in memory.
     let parent = unsafe { libc::getpid() };
-    for (task, slot) in running.area.slots().iter().enumerate() {
-        let system = running.system.of_task(task);
+    let crews: Vec<Range<usize>> = match plan.mode {
+        Mode::Processes => (0..plan.tasks).map(|task| task..task + 1).collect(),
+        Mode::Threads => vec![0..plan.tasks],
+    };
+    for tasks in crews {
+        let crew = Crew {
+            workload,
+            slots: running.area.slots(),
+            gate,
+            system: &running.system,
+            places,
+        };
         let fork = || {
             // SAFETY: the child calls nothing but `child`, which never returns.
             match unsafe { libc::fork() } {
-                0 => child(parent, workload, slot, gate, system),
+                0 => child(parent, &crew, tasks.clone()),
                 pid if pid < 0 => Err(io::Error::last_os_error()),
                 pid => Ok(pid),
             }
         };
-        let pid = born_at(places, task, fork).map_err(Failure::start("fork"))?;
-        running.children.push(Some(pid));
+        let pid = match plan.mode {
+            Mode::Processes => born_at(places, tasks.start, fork),
+            Mode::Threads => fork(),
+        };
+        let pid = Some(pid.map_err(Failure::start("fork"))?);
+        running.children.push(Child { pid, tasks });
     }
     while !running.area.slots().iter().all(Slot::is_ready) {
         running.check()?;
-        std::thread::sleep(Duration::from_millis(1));
+        thread::sleep(Duration::from_millis(1));
     }
     gate.open().map_err(Failure::start("pipe"))?;
     Ok(running)
 }
 
+/// What the tasks of a child share.
+struct Crew<'a> {
+    workload: &'static Workload,
+    slots: &'a [Slot],
+    gate: &'a Gate,
+    system: &'a Linux,
+    places: &'a [Mask],
+}
+
+impl Crew<'_> {
+    /// Runs one task to its end; returns the exit code of its process.
+    fn run(&self, task: usize) -> libc::c_int {
+        let (slot, mut system) = (&self.slots[task], self.system.of_task(task));
+        slot.ready();
+        self.gate.pass();
+        match begin_task(|| self.workload.run(&mut system, &slot.counter)) {
+            Ok(()) => 0,
+            Err(error) => {
+                slot.fail(error);
+                TASK_FAILED
+            }
+        }
+    }
+
+    /// Runs tasks on threads. One that fails ends the process.
+    fn run_threads(&self, tasks: Range<usize>) -> libc::c_int {
+        thread::scope(|scope| {
+            for task in tasks {
+                let run = move || {
+                    let mut exit = Exit(TASK_PANICKED);
+                    spare_cancellation();
+                    exit.0 = self.run(task);
+                    if exit.0 == 0 {
+                        std::mem::forget(exit);
+                    }
+                };
+                let builder = thread::Builder::new().name(format!("task {task}"));
+                let thread = born_at(self.places, task, || builder.spawn_scoped(scope, run));
+                if let Err(error) = thread {
+                    let code = error.raw_os_error().unwrap_or(libc::EAGAIN);
+                    self.slots[task].fail(Error::Failed(Call::Thread, code));
+                    drop(Exit(TASK_FAILED));
+                }
+            }
+        });
+        0
+    }
+}
+
 /// The child's work. If the parent has other threads, locks they held at the
-/// fork stay locked here: up to the workload this makes only system calls, and the
+/// fork stay locked here: up to the workload this makes only system calls and threads, and the
 /// workloads at most allocate, and libc's `fork` takes care of the allocator's locks.
-fn child(
-    parent: libc::pid_t,
-    workload: &Workload,
-    slot: &Slot,
-    gate: &Gate,
-    mut system: Linux,
-) -> ! {
+fn child(parent: libc::pid_t, crew: &Crew<'_>, tasks: Range<usize>) -> ! {
     let mut exit = Exit(TASK_PANICKED);
     // The parent decides when the user interrupts, and takes its children with it
     // if it is killed itself: between fork and prctl by the second question.
@@ -88,23 +156,18 @@ fn child(
             libc::_exit(0);
         }
     }
-    slot.ready();
-    gate.pass();
-    exit.0 = match begin_task(|| workload.run(&mut system, &slot.counter)) {
-        Ok(()) => 0,
-        Err(error) => {
-            slot.fail(error);
-            TASK_FAILED
-        }
+    exit.0 = match crew.system.mode() {
+        Mode::Processes => crew.run(tasks.start),
+        Mode::Threads => crew.run_threads(tasks),
     };
     drop(exit);
     unreachable!("the child has ended");
 }
 
 impl Processes {
-    /// Reaps the child of `task` if it has ended, and says how it did.
-    fn reap(&mut self, task: usize, flags: libc::c_int) -> Option<ExitStatus> {
-        let pid = self.children[task]?;
+    /// Reaps a child if it has ended, and says how it did.
+    fn reap(&mut self, child: usize, flags: libc::c_int) -> Option<ExitStatus> {
+        let pid = self.children[child].pid?;
         let mut status = 0;
         loop {
             // SAFETY: `pid` is a child of this process that nothing else reaps.
@@ -114,8 +177,13 @@ impl Processes {
                 _ => break,
             }
         }
-        self.children[task] = None;
+        self.children[child].pid = None;
         Some(ExitStatus::from_raw(status))
+    }
+
+    /// The children that are not reaped.
+    fn living(&self) -> impl Iterator<Item = libc::pid_t> {
+        self.children.iter().filter_map(|child| child.pid)
     }
 
     /// Kills and reaps all children.
@@ -124,12 +192,12 @@ impl Processes {
         if features.iter().any(|feature| feature.makes_children()) {
             self.let_end();
         }
-        for pid in self.children.iter().flatten() {
+        for pid in self.living() {
             // SAFETY: a child that is not reaped yet, so the number is still its own.
-            unsafe { libc::kill(*pid, libc::SIGKILL) };
+            unsafe { libc::kill(pid, libc::SIGKILL) };
         }
-        for task in 0..self.children.len() {
-            self.reap(task, 0);
+        for child in 0..self.children.len() {
+            self.reap(child, 0);
         }
     }
 }
@@ -143,13 +211,13 @@ impl Processes {
         }
         let deadline = Instant::now() + GRACE;
         loop {
-            for task in 0..self.children.len() {
-                self.reap(task, libc::WNOHANG);
+            for child in 0..self.children.len() {
+                self.reap(child, libc::WNOHANG);
             }
-            if self.children.iter().all(Option::is_none) || Instant::now() >= deadline {
+            if self.living().next().is_none() || Instant::now() >= deadline {
                 return;
             }
-            std::thread::sleep(Duration::from_millis(1));
+            thread::sleep(Duration::from_millis(1));
         }
     }
 }
@@ -157,21 +225,25 @@ impl Processes {
 impl Processes {
     /// Waits until all tasks have ended, each at its limit.
     pub fn join(mut self) -> Result<(), Failure> {
-        while self.children.iter().any(Option::is_some) {
+        while self.living().next().is_some() {
             interrupt::check()?;
-            for task in 0..self.children.len() {
-                match self.reap(task, libc::WNOHANG) {
-                    Some(status) if !status.success() => return Err(self.failure(task, status)),
+            for child in 0..self.children.len() {
+                match self.reap(child, libc::WNOHANG) {
+                    Some(status) if !status.success() => return Err(self.failure(child, status)),
                     _ => {}
                 }
             }
-            std::thread::sleep(Duration::from_millis(1));
+            thread::sleep(Duration::from_millis(1));
         }
         Ok(())
     }
 
-    /// The failure of the child of `task`, which has ended with `status`.
-    fn failure(&self, task: usize, status: ExitStatus) -> Failure {
+    /// The failure of a child that has ended with `status`: that of the task which says so.
+    fn failure(&self, child: usize, status: ExitStatus) -> Failure {
+        let tasks = self.children[child].tasks.clone();
+        let slots = self.area.slots();
+        let failed = tasks.clone().find(|&task| slots[task].error().is_some());
+        let task = failed.unwrap_or(tasks.start);
         self.area.failure(self.workload.name, task, Some(status))
     }
 }
@@ -182,20 +254,16 @@ impl Running for Processes {
     }
 
     fn check(&mut self) -> Result<(), Failure> {
-        for task in 0..self.children.len() {
-            if let Some(status) = self.reap(task, libc::WNOHANG) {
-                return Err(self.failure(task, status));
+        for child in 0..self.children.len() {
+            if let Some(status) = self.reap(child, libc::WNOHANG) {
+                return Err(self.failure(child, status));
             }
         }
         Ok(())
     }
 
     fn pids(&self) -> Vec<u32> {
-        self.children
-            .iter()
-            .flatten()
-            .map(|pid| pid.cast_unsigned())
-            .collect()
+        self.living().map(libc::pid_t::cast_unsigned).collect()
     }
 
     fn stop(mut self: Box<Self>) -> Result<(), Failure> {

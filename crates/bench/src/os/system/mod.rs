@@ -45,6 +45,11 @@ impl Linux {
         }
     }
 
+    /// The tasks' kind.
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
     /// A handle for another task. The prepared files are removed with the last handle.
     pub fn of_task(&self, task: usize) -> Self {
         Linux {
