@@ -6,7 +6,7 @@ use crate::recording::{Recording, Seen};
 use crate::session::{Opened, Reader, Signals, now, own_thread};
 use crate::support::{ALLOWS_ALL, remedy};
 use crate::symbols;
-use crate::tasks::{self, Cgroup, Family, Files, Used};
+use crate::tasks::{self, Cgroup, Family, Files, Used, Withheld};
 use crate::whom::Whom;
 use profile::Hidden;
 use stats::record::Mode;
@@ -67,9 +67,16 @@ struct Running {
     clock: crate::Clock,
     cpus: usize,
     sees_all: bool,
+    sees_contention: bool,
     hidden: Hidden,
+    before: Before,
+}
+
+/// Accounts of the kernel when the recording began.
+struct Before {
     /// The processes' CPU time, less that of the threads that are not watched.
     used: Used,
+    withheld: Withheld,
 }
 
 impl Recorder {
@@ -170,8 +177,11 @@ impl Recorder {
             account.count_sleepers();
         }
         let unwatched: Vec<u32> = self.left_out.iter().copied().chain([self.opener]).collect();
-        let used = Used::now(&self.roots, &unwatched);
-        self.state = State::Running(run(*opened, account, self.whom.group(), began, used)?);
+        let before = Before {
+            used: Used::now(&self.roots, &unwatched),
+            withheld: Withheld::now(&self.roots),
+        };
+        self.state = State::Running(run(*opened, account, self.whom.group(), began, before)?);
         Ok(())
     }
 
@@ -222,7 +232,9 @@ impl Recorder {
         let State::Running(running) = std::mem::replace(&mut self.state, State::Ended) else {
             return Err(Error::Options("it has not been started"));
         };
-        let used = running.used.since();
+        let used = running.before.used.since();
+        let withheld = &running.before.withheld;
+        let (stolen, throttled) = (withheld.stolen(), withheld.throttled());
         running.stop();
         let (account, end) = running.thread.join().map_err(|_| Error::Reader)?;
         let recording = Recording::new(Seen {
@@ -231,6 +243,10 @@ impl Recorder {
             sample_seconds: 1.0 / f64::from(self.options.frequency),
             cpus: running.cpus,
             sees_all: running.sees_all,
+            sees_contention: running.sees_contention,
+            used,
+            stolen,
+            throttled,
             hidden: running.hidden,
             missing: std::mem::take(&mut self.missing),
             stacks: symbols::resolve(account.stacks.into_stacks(), account.files.names()),
@@ -273,10 +289,11 @@ fn run(
     account: Account,
     group: Option<Cgroup>,
     began: u64,
-    used: Used,
+    before: Before,
 ) -> Result<Running, Error> {
     let signals = Arc::new(Signals::default());
     let (clock, cpus, sees_all) = (opened.clock, opened.cpus.len(), opened.sees_all());
+    let sees_contention = opened.sees_contention;
     let hidden = Hidden {
         kernel: !opened.sees_kernel(),
         waits: !opened.sees_waits,
@@ -293,7 +310,8 @@ fn run(
         clock,
         cpus,
         sees_all,
+        sees_contention,
         hidden,
-        used,
+        before,
     })
 }

@@ -1,13 +1,17 @@
 //! The result of a recording.
 
 mod holders;
+mod parts;
+mod timeline;
 
-use crate::account::{StackId, Tally, Totals};
-use crate::locks::{Wanted, futex, is_itself, kind, spinning, user_spinning, wanted};
+use crate::account::{Sleep, StackId, Tally, Totals};
+use crate::locks::{
+    Off, Wanted, contended, is_condition, is_for_work, off, spinning, user_spinning,
+};
 use crate::symbols::{Named, plain};
 use crate::unwind::Word;
-use profile::{ASLEEP, Hidden, Lock, PREEMPTED, Stacks};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use profile::{Hidden, IDLE, Kind, Lock, PREEMPTED, Spent, Spread, Stacks};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 
 /// The clock of busy time.
@@ -31,7 +35,14 @@ impl Clock {
 
 /// A recording of the watched processes, with names.
 #[derive(Debug)]
-pub struct Recording(Seen);
+pub struct Recording {
+    seen: Seen,
+    /// What the stacks off CPU wait for.
+    off: HashMap<StackId, Off>,
+    /// The threads, by the names of their process and themselves, that wait at futexes for work more
+    /// than for locks.
+    pool: HashSet<(String, String)>,
+}
 
 /// The parts of a recording.
 #[derive(Debug)]
@@ -42,6 +53,14 @@ pub(crate) struct Seen {
     pub cpus: usize,
     /// True if other processes' CPU time was seen too.
     pub sees_all: bool,
+    /// True if the kernel's locks have tracepoints.
+    pub sees_contention: bool,
+    /// The CPU time of the processes that were there throughout, by the kernel's clocks.
+    pub used: Duration,
+    /// The time that the hypervisor took from all CPUs.
+    pub stolen: Duration,
+    /// The group whose quota was used up, and how long it then waited.
+    pub throttled: Option<(String, Duration)>,
     pub hidden: Hidden,
     pub missing: Vec<String>,
     /// The stacks, by number.
@@ -53,43 +72,50 @@ pub(crate) struct Seen {
 
 impl Recording {
     pub(crate) fn new(seen: Seen) -> Recording {
-        Recording(seen)
+        let stacks = seen.totals.asleep.keys();
+        let off = stacks.map(|&stack| (stack, off(&seen.stacks[stack as usize])));
+        let off = off.collect();
+        Recording {
+            pool: pool(&seen, &off),
+            off,
+            seen,
+        }
     }
 
     /// The clock of busy time.
     pub fn clock(&self) -> Clock {
-        self.0.clock
+        self.seen.clock
     }
 
     /// The duration of the recording.
     pub fn span(&self) -> Duration {
-        self.0.span
+        self.seen.span
     }
 
     /// Seconds of CPU time that one sample stands for.
     pub fn sample_seconds(&self) -> f64 {
-        self.0.sample_seconds
+        self.seen.sample_seconds
     }
 
     /// The time that the watched threads lived during the recording, added up; shares refer to
     /// this.
     pub fn lived(&self) -> Duration {
-        Duration::from_nanos(self.0.totals.lived)
+        Duration::from_nanos(self.seen.totals.lived)
     }
 
     /// The parts that cannot be seen here.
     pub fn hidden(&self) -> Hidden {
-        self.0.hidden
+        self.seen.hidden
     }
 
     /// Samples of watched threads.
     pub fn samples(&self) -> u64 {
-        self.0.totals.samples.values().sum()
+        self.seen.totals.samples.values().sum()
     }
 
     /// The CPU time that all samples of watched threads stand for.
     pub(crate) fn sampled(&self) -> Duration {
-        Duration::from_secs_f64(self.samples() as f64 * self.0.sample_seconds)
+        Duration::from_secs_f64(self.samples() as f64 * self.seen.sample_seconds)
     }
 
     /// Returns true if this can be a recording of processes that used this CPU time: samples stand
@@ -99,55 +125,56 @@ impl Recording {
         // A task that a timer wakes for a moment has gone again when the sampling timer looks.
         const PART: u32 = 8;
         const FEW: f64 = 100.0;
-        let is_short = used.as_secs_f64() < FEW * self.0.sample_seconds;
-        self.0.hidden.kernel || is_short || self.sampled() >= used / PART
+        let is_short = used.as_secs_f64() < FEW * self.seen.sample_seconds;
+        self.seen.hidden.kernel || is_short || self.sampled() >= used / PART
     }
 
     /// Records for which the kernel had no room.
     pub fn lost(&self) -> u64 {
-        self.0.totals.lost
+        self.seen.totals.lost
     }
 
     /// Begins of lock waits without an end, ends without a begin, and times off CPU whose end was
     /// not seen.
     pub fn unpaired(&self) -> u64 {
-        self.0.totals.unpaired
+        self.seen.totals.unpaired
     }
 
     /// The share of the machine's CPU time that other processes took, the recorder excluded; none
     /// where they cannot be seen.
     pub fn foreign(&self) -> Option<f64> {
-        self.part_of_machine(self.0.totals.foreign)
+        self.part_of_machine(self.seen.totals.foreign)
     }
 
     /// The share of the machine's CPU time that the recorder took.
     pub fn own(&self) -> Option<f64> {
-        self.part_of_machine(self.0.totals.own)
+        self.part_of_machine(self.seen.totals.own)
     }
 
     /// The parts that were not recorded, and how to allow them.
     pub fn missing(&self) -> &[String] {
-        &self.0.missing
+        &self.seen.missing
     }
 
     /// Busy stacks, in seconds of CPU time: the command, then user frames, then kernel
     /// frames, which end in `_[k]`.
     pub fn busy(&self) -> Stacks {
         let mut stacks = Stacks::default();
-        for (&stack, &count) in &self.0.totals.samples {
+        for (&stack, &count) in &self.seen.totals.samples {
             self.add(&mut stacks, None, stack, count as f64 * self.weight());
         }
         stacks
     }
 
     /// Stacks that waited, in seconds of task time: off CPU, or on a CPU within a traced wait for a
-    /// lock. Time in which a task was ready but did not run is below a frame `preempted`, that of
-    /// threads that never ran below `asleep throughout`.
+    /// lock. Time in which a task was ready but did not run is below a frame `preempted`, time in
+    /// which it had nothing to do below `idle`.
     pub fn waiting(&self) -> Stacks {
-        let totals = &self.0.totals;
+        let totals = &self.seen.totals;
         let mut stacks = Stacks::default();
         for (&stack, tally) in &totals.asleep {
-            self.add(&mut stacks, None, stack, seconds(tally.total));
+            let root = self.off[&stack].is_idle().then_some(IDLE);
+            self.add(&mut stacks, root, stack, seconds(tally.total));
         }
         for (&stack, &spun) in &totals.spun {
             self.add(&mut stacks, None, stack, seconds(spun));
@@ -156,7 +183,7 @@ impl Recording {
             self.add(&mut stacks, Some(PREEMPTED), stack, seconds(tally.total));
         }
         for (sleep, &time) in &totals.early {
-            let root = sleep.throughout.then_some(ASLEEP);
+            let root = self.is_idle(sleep).then_some(IDLE);
             let place = match plain(&sleep.function) {
                 "" => "[asleep]".to_owned(),
                 name => format!("{name}_[k]"),
@@ -167,37 +194,115 @@ impl Recording {
         stacks
     }
 
-    /// The locks waited for, the costliest first; shares are of `task_seconds`.
-    pub fn locks(&self, task_seconds: f64) -> Vec<Lock> {
+    /// The locks waited for, the costliest first; shares are of `active_seconds`.
+    pub fn locks(&self, active_seconds: f64) -> Vec<Lock> {
         let mut rows = Rows::default();
         self.add_waits(&mut rows);
         self.add_spinning(&mut rows);
-        self.add_futexes(&mut rows);
+        self.add_sleeps(&mut rows);
         let mut locks: Vec<Lock> = rows
             .0
             .into_values()
-            .map(|lock| lock.share_of(task_seconds))
+            .map(|(lock, tally)| Lock {
+                spread: tally.spread(),
+                ..lock.share_of(active_seconds)
+            })
             .collect();
         let cost = |lock: &Lock| lock.wait + lock.spin;
         locks.sort_by(|a, b| cost(b).total_cmp(&cost(a)));
         locks
     }
 
+    /// How the tasks spent their time; none if waits cannot be seen.
+    pub fn spent(&self) -> Option<Spent> {
+        if self.seen.hidden.waits {
+            return None;
+        }
+        let totals = &self.seen.totals;
+        let asleep = |is: fn(&Off) -> bool| -> u64 {
+            let all = totals.asleep.iter();
+            let such = all.filter(|(stack, _)| is(&self.off[stack]));
+            such.map(|(_, tally)| tally.total).sum()
+        };
+        let early = |idle: bool| -> u64 {
+            let all = totals.early.iter();
+            let such = all.filter(|(sleep, _)| self.is_idle(sleep) == idle);
+            such.map(|(_, time)| time).sum()
+        };
+        let mut rows = Rows::default();
+        self.add_spinning(&mut rows);
+        let spun: f64 = rows.0.values().map(|(lock, _)| lock.spin).sum();
+        let spun = spun + seconds(totals.spun.values().sum());
+        let busy = self.samples() as f64 * self.weight();
+        let off = seconds(self.off_cpu());
+        let unsampled = (seconds(totals.lived) - off - busy).max(0.0);
+        let stolen = self.seen.stolen.as_secs_f64().min(unsampled);
+        Some(Spent {
+            work: (busy - spun).max(0.0),
+            locks: spun.min(busy) + seconds(asleep(|off| matches!(off, Off::Lock(_)))),
+            blocked: seconds(asleep(|off| *off == Off::Other) + early(false)),
+            queued: seconds(totals.preempted.values().map(|tally| tally.total).sum()),
+            idle: seconds(asleep(Off::is_idle) + early(true)),
+            stolen,
+            unseen: unsampled - stolen,
+        })
+    }
+
+    /// How long tasks that were ready waited for a CPU; none if that cannot be seen, or none did.
+    pub fn queued(&self) -> Option<Spread> {
+        let mut all = Tally::default();
+        let queued = self.seen.totals.preempted.values();
+        queued.for_each(|tally| all.add_all(tally));
+        all.spread()
+    }
+
+    /// Why the recording contradicts itself; none if it does not.
+    pub fn doubt(&self) -> Option<String> {
+        /// What two clocks may differ by.
+        const NEARLY: f64 = 1.25;
+        const LITTLE: f64 = 0.1;
+        /// What it costs to record that a thread goes off CPU: the next thread pays for it before
+        /// it is said to be on CPU.
+        const SWITCH: f64 = 50e-6;
+        if self.seen.hidden.waits || self.lost() > 0 {
+            return None;
+        }
+        let used = self.seen.used.as_secs_f64();
+        let on = seconds(self.seen.totals.lived.saturating_sub(self.off_cpu()));
+        let off = self.seen.totals.asleep.values();
+        let off = off.chain(self.seen.totals.preempted.values());
+        let switches: u64 = off.map(|tally| tally.count).sum();
+        let paid = SWITCH * switches as f64;
+        (used > NEARLY * on + LITTLE + paid).then(|| {
+            format!(
+                "the tasks used {used:.1} s of CPU time by the kernel's clocks, but switches show \
+                 them on CPUs for {on:.1} s"
+            )
+        })
+    }
+
     /// Doubts and gaps, one sentence each.
     pub fn notes(&self) -> Vec<String> {
-        let totals = &self.0.totals;
-        let mut notes = self.0.missing.clone();
+        let totals = &self.seen.totals;
+        let mut notes = self.seen.missing.clone();
         if totals.lost > 0 {
             notes.push(format!(
-                "lost records: {}, so there are too few waits and samples; a larger ring (--ring) \
-                 keeps them",
-                totals.lost
+                "lost records: {}, {:.1} % of all, so there are too few waits and samples; a larger \
+                 ring (--ring) keeps them",
+                totals.lost,
+                100.0 * totals.lost as f64 / (totals.lost + totals.taken) as f64
             ));
         }
         if totals.unpaired > 0 {
             notes.push(format!(
                 "waits seen only in part, and not counted: {}",
                 totals.unpaired
+            ));
+        }
+        if let Some((group, time)) = &self.seen.throttled {
+            notes.push(format!(
+                "the CPU quota of cgroup {group} was used up: its tasks waited for {:.2} s",
+                time.as_secs_f64()
             ));
         }
         notes.extend(self.note_of_holders());
@@ -219,44 +324,55 @@ impl Recording {
     }
 
     fn add_waits(&self, rows: &mut Rows) {
-        for (&(stack, flags), tally) in &self.0.totals.waits {
-            let frames = &self.0.stacks[stack as usize].kernel;
-            rows.add(wanted(kind(flags), frames), tally);
+        for (&(stack, flags), tally) in &self.seen.totals.waits {
+            let frames = &self.seen.stacks[stack as usize].kernel;
+            rows.add(contended(flags, frames), tally);
         }
     }
 
     /// Samples that spin outside any traced wait: kernels trace some locks only once a task stops
     /// spinning for them.
     fn add_spinning(&self, rows: &mut Rows) {
-        for (&stack, &count) in &self.0.totals.loose {
-            let stack = &self.0.stacks[stack as usize];
+        for (&stack, &count) in &self.seen.totals.loose {
+            let stack = &self.seen.stacks[stack as usize];
             if let Some(wanted) = spinning(&stack.kernel).or_else(|| user_spinning(stack)) {
                 rows.of(wanted).spin += count as f64 * self.weight();
             }
         }
     }
 
-    fn add_futexes(&self, rows: &mut Rows) {
-        let totals = &self.0.totals;
-        let wanted = |stack: StackId| futex(&self.0.stacks[stack as usize]);
+    /// Waits off CPU for the locks of programs, and for the kernel's where these have no
+    /// tracepoints.
+    fn add_sleeps(&self, rows: &mut Rows) {
+        let totals = &self.seen.totals;
+        let wanted = |stack: &StackId| match &self.off[stack] {
+            Off::Lock(wanted) if wanted.kind == Kind::Futex || !self.seen.sees_contention => {
+                Some(wanted)
+            }
+            _ => None,
+        };
         let mut told = BTreeSet::new();
         for (&(stack, word), tally) in &totals.words {
-            let Some(wanted) = wanted(stack).filter(is_itself) else {
+            let Some(wanted) = wanted(&stack) else {
                 continue;
             };
             told.insert(stack);
-            let name = format!("{} {}", wanted.name, self.0.words[&word]);
-            rows.add(Wanted { name, ..wanted }, tally);
+            let name = self.named(wanted, Some(word));
+            let wanted = Wanted {
+                name,
+                ..wanted.clone()
+            };
+            rows.add(wanted, tally);
         }
         for (&stack, tally) in &totals.asleep {
-            if let Some(wanted) = wanted(stack).filter(|_| !told.contains(&stack)) {
-                rows.add(wanted, tally);
+            if let Some(wanted) = wanted(&stack).filter(|_| !told.contains(&stack)) {
+                rows.add(wanted.clone(), tally);
             }
         }
     }
 
     fn add(&self, to: &mut Stacks, root: Option<&str>, stack: StackId, seconds: f64) {
-        let stack = &self.0.stacks[stack as usize];
+        let stack = &self.seen.stacks[stack as usize];
         let kernel: Vec<String> = stack
             .kernel
             .iter()
@@ -281,37 +397,77 @@ impl Recording {
             sample_seconds,
             hidden,
             ..
-        } = &self.0;
+        } = &self.seen;
         if hidden.waits || totals.lost > 0 {
             return *sample_seconds;
         }
-        let off = totals.asleep.values().chain(totals.preempted.values());
-        let off: u64 = off.map(|tally| tally.total).sum();
-        let off = off + totals.early.values().sum::<u64>();
-        let on = seconds(totals.lived.saturating_sub(off));
+        let on = seconds(totals.lived.saturating_sub(self.off_cpu()));
         sample_seconds.min(on / self.samples().max(1) as f64)
     }
 
-    fn part_of_machine(&self, samples: u64) -> Option<f64> {
-        let machine = self.0.span.as_secs_f64() * self.0.cpus as f64;
-        let part = samples as f64 * self.0.sample_seconds / machine;
-        (self.0.sees_all && machine > 0.0).then_some(part)
+    /// Returns true if a thread had nothing to do: it slept throughout, or in a function that waits
+    /// for work, or at a futex as its kind waits for work.
+    fn is_idle(&self, sleep: &Sleep) -> bool {
+        let function = plain(&sleep.function);
+        let names = || (sleep.process.clone(), sleep.thread.clone());
+        sleep.throughout
+            || is_for_work(function)
+            || function.contains("futex") && self.pool.contains(&names())
     }
+
+    /// Nanoseconds off CPU.
+    fn off_cpu(&self) -> u64 {
+        let totals = &self.seen.totals;
+        let off = totals.asleep.values().chain(totals.preempted.values());
+        let off: u64 = off.map(|tally| tally.total).sum();
+        off + totals.early.values().sum::<u64>()
+    }
+
+    fn part_of_machine(&self, samples: u64) -> Option<f64> {
+        let machine = self.seen.span.as_secs_f64() * self.seen.cpus as f64;
+        let part = samples as f64 * self.seen.sample_seconds / machine;
+        (self.seen.sees_all && machine > 0.0).then_some(part)
+    }
+}
+
+/// The threads that wait at futexes for work more than for locks.
+fn pool(seen: &Seen, off: &HashMap<StackId, Off>) -> HashSet<(String, String)> {
+    let mut waited: HashMap<(&str, &str), [u64; 2]> = HashMap::new();
+    for (id, tally) in &seen.totals.asleep {
+        let Some(wanted) = off[id].wanted().filter(|one| one.kind == Kind::Futex) else {
+            continue;
+        };
+        let stack = &seen.stacks[*id as usize];
+        let thread = stack.thread.as_deref().unwrap_or(&stack.process);
+        let [work, locks] = waited.entry((&stack.process, thread)).or_default();
+        match is_condition(wanted) {
+            true => *work += tally.total,
+            false => *locks += tally.total,
+        }
+    }
+    let pool = waited.into_iter().filter(|(_, [work, locks])| work > locks);
+    pool.map(|((process, thread), _)| (process.to_owned(), thread.to_owned()))
+        .collect()
 }
 
 /// Rows of the table of locks.
 #[derive(Default)]
-struct Rows(BTreeMap<Wanted, Lock>);
+struct Rows(BTreeMap<Wanted, (Lock, Tally)>);
 
 impl Rows {
     fn of(&mut self, wanted: Wanted) -> &mut Lock {
+        &mut self.row(wanted).0
+    }
+
+    fn row(&mut self, wanted: Wanted) -> &mut (Lock, Tally) {
         let lock = Lock::new(&wanted.name, wanted.kind, &wanted.caller);
-        self.0.entry(wanted).or_insert(lock)
+        self.0.entry(wanted).or_insert((lock, Tally::default()))
     }
 
     fn add(&mut self, wanted: Wanted, tally: &Tally) {
-        self.of(wanted)
-            .add_waits(tally.count, seconds(tally.total), seconds(tally.worst));
+        let (lock, all) = self.row(wanted);
+        lock.add_waits(tally.count, seconds(tally.total), seconds(tally.worst));
+        all.add_all(tally);
     }
 }
 

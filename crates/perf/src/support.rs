@@ -16,10 +16,10 @@ pub fn cycles() -> io::Result<()> {
 /// tracepoints takes fewer rights than opening them.
 pub fn tracepoints() -> io::Result<()> {
     let found = Tracepoints::find(&Tracefs::open()?)?;
-    let sources = [(found.begin, Source::Begin), (found.switch, Source::Switch)];
-    sources.into_iter().try_for_each(|(id, source)| {
-        Counter::open(&Attributes::tracepoint(id, source), Target::Cpu(0)).map(drop)
-    })
+    let open =
+        |id, source| Counter::open(&Attributes::tracepoint(id, source), Target::Cpu(0)).map(drop);
+    open(found.contention?.begin, Source::Begin)?;
+    open(found.switch, Source::Switch)
 }
 
 /// Returns true if at least user stacks of this user's processes can be sampled.

@@ -1,13 +1,13 @@
 //! One sentence that names the bottleneck of a run.
 
-use crate::{ASLEEP, Hidden, Holder, Kind, Lock, PREEMPTED, Stacks};
+use crate::{By, Holder, IDLE, Kind, Lock, PREEMPTED, Part, Profile, Stacks};
 use stats::{duration, printable, shortened};
 use std::collections::BTreeMap;
 
-/// The least share of task time (less the time spent waiting for a CPU, and that of threads that
-/// slept throughout) at which a lock counts as the bottleneck.
+/// The least share of active time (less the time spent waiting for a CPU) at which a lock counts as
+/// the bottleneck.
 const MATTERS: f64 = 0.1;
-/// No lock with a smaller share is named, however little the threads did.
+/// Nothing is named that took a smaller share of task time, however little the tasks did.
 const LEAST: f64 = 0.001;
 /// The least share of task time that must have been seen to ignore what was not seen.
 const SEEN: f64 = 0.5;
@@ -18,54 +18,133 @@ const LONGEST: usize = 100;
 /// The name of locks that are known by their callers only.
 pub const UNKNOWN: &str = "unknown lock";
 
-/// The sentence, for tasks that had `task_seconds` together. Where something is hidden, that may be
-/// the bottleneck, unless a lock that was seen is.
-pub fn bottleneck(
-    locks: &[Lock],
-    holders: &[Holder],
-    busy: &Stacks,
-    waits: &Stacks,
-    hidden: Hidden,
-    task_seconds: f64,
-) -> String {
-    if task_seconds.is_nan() || task_seconds <= 0.0 {
+/// The sentence. Where something is hidden, that may be the bottleneck, unless a lock that was seen
+/// is.
+pub(crate) fn bottleneck(profile: &Profile) -> String {
+    let all = profile.task_seconds();
+    if all.is_nan() || all <= 0.0 {
         return "not known: no task was seen".to_owned();
     }
-    let (preempted, others) = waits.split(PREEMPTED);
-    let (asleep, blocked) = others.split(ASLEEP);
-    let part = |stacks: &Stacks| stacks.total() / task_seconds;
-    let (busy_part, blocked_part) = (part(busy), part(&blocked));
-    let (preempted_part, asleep_part) = (part(&preempted), part(&asleep));
-    let seen_part = busy_part + blocked_part + preempted_part + asleep_part;
-    let worst = by_name(locks)
+    if let Some(doubt) = &profile.doubt {
+        return format!("not known: {doubt}");
+    }
+    let time = Time::of(profile, all);
+    let held_up = held_up(profile, &time);
+    let queued = time.queued.total() / time.active;
+    let sentence = match queued {
+        most if most > held_up.share => {
+            let (queued, of) = (percent(queued), time.unit());
+            format!("{queued} of {of} waits for a CPU; {}", held_up.sentence)
+        }
+        some if some >= MATTERS => {
+            format!("{}; {} waits for a CPU", held_up.sentence, percent(some))
+        }
+        _ => held_up.sentence,
+    };
+    if time.is_all_active() || time.is_idle() {
+        return sentence;
+    }
+    let idle = time.idle.total() / all;
+    format!("{sentence}; {} of task time is idle", percent(idle))
+}
+
+/// How the tasks spent their time.
+struct Time<'a> {
+    all: f64,
+    /// All but idle time; never 0.
+    active: f64,
+    busy: &'a Stacks,
+    queued: Stacks,
+    blocked: Stacks,
+    idle: Stacks,
+}
+
+impl Time<'_> {
+    fn of(profile: &Profile, all: f64) -> Time<'_> {
+        let (queued, others) = profile.waits.split(PREEMPTED);
+        let (idle, blocked) = others.split(IDLE);
+        Time {
+            all,
+            active: (all - idle.total()).max(LEAST * all),
+            busy: &profile.busy,
+            queued,
+            blocked,
+            idle,
+        }
+    }
+
+    /// Returns true if so little time was idle that it need not be mentioned.
+    fn is_all_active(&self) -> bool {
+        self.idle.total() < MATTERS * self.all
+    }
+
+    /// Returns true if no task did anything.
+    fn is_idle(&self) -> bool {
+        let done = self.busy.total() + self.queued.total() + self.blocked.total();
+        !self.idle.is_empty() && done < LEAST * self.all
+    }
+
+    /// The time to which shares refer.
+    fn unit(&self) -> &'static str {
+        if self.is_all_active() {
+            "task time"
+        } else {
+            "active time"
+        }
+    }
+
+    fn seen(&self) -> f64 {
+        let off = [&self.queued, &self.blocked, &self.idle];
+        let off: f64 = off.into_iter().map(Stacks::total).sum();
+        (self.busy.total() + off) / self.all
+    }
+}
+
+/// What held the tasks up, and its share of active time.
+struct HeldUp {
+    sentence: String,
+    share: f64,
+}
+
+fn held_up(profile: &Profile, time: &Time<'_>) -> HeldUp {
+    let worst = by_name(&profile.locks)
         .into_iter()
         .max_by(|a, b| a.share.total_cmp(&b.share));
     // A task that is denied a CPU meets no lock; on a crowded machine a lock may still hold up
-    // those that run. Idle threads, however many there are, do not lessen what a lock costs others.
-    let awake = 1.0 - asleep_part;
-    let matters = LEAST.max(MATTERS * (awake - preempted_part).max(MATTERS * awake));
-    let (held_up, part) = match worst.filter(|lock| lock.share >= matters) {
-        Some(lock) => (lock.sentence() + &held(lock.main, holders), lock.share),
-        None if let Some(words) = hidden.words() => (unknown(busy, words, task_seconds), 1.0),
-        None if seen_part < SEEN => {
-            let part = percent(seen_part);
-            (format!("not known: only {part} of task time was seen"), 1.0)
+    // those that run.
+    let running = 1.0 - time.queued.total() / time.active;
+    let least = (MATTERS * running.max(MATTERS)).max(LEAST * time.all / time.active);
+    let (busy, blocked) = (time.busy.total(), time.blocked.total());
+    let said = |sentence: String, share: f64| HeldUp { sentence, share };
+    match worst.filter(|lock| lock.share >= least) {
+        Some(lock) => {
+            let sentence = lock.sentence(time.unit()) + &held(lock.main, &profile.holders);
+            said(sentence, lock.share)
         }
-        None if seen_part <= asleep_part => return idle("no thread ran", &asleep, task_seconds),
-        None if blocked_part > busy_part => (idle("no lock", &blocked, task_seconds), blocked_part),
-        None => (work(busy, task_seconds), busy_part),
-    };
-    let sentence = match preempted_part {
-        most if most > part => format!("{} of task time waits for a CPU; {held_up}", percent(most)),
-        some if some >= MATTERS => format!("{held_up}; {} waits for a CPU", percent(some)),
-        _ => held_up,
-    };
-    match asleep_part {
-        some if some >= MATTERS => {
-            let all = percent(some);
-            format!("{sentence}; threads that slept throughout had {all} of task time")
+        None if let Some(words) = profile.hidden.words() => said(unknown(time, words), 1.0),
+        None if time.seen() < SEEN => {
+            let part = percent(time.seen());
+            said(format!("not known: only {part} of task time was seen"), 1.0)
         }
-        _ => sentence,
+        None if time.is_idle() => {
+            let (idle, most) = (
+                percent(time.idle.total() / time.all),
+                most(&time.idle, time.all),
+            );
+            said(
+                format!("no thread ran; {idle} of task time is idle{most}"),
+                1.0,
+            )
+        }
+        None if blocked > busy => {
+            let (share, most) = (blocked / time.active, most(&time.blocked, time.active));
+            let (of, percent) = (time.unit(), percent(share));
+            said(
+                format!("no lock; {percent} of {of} is blocked{most}"),
+                share,
+            )
+        }
+        None => said(work(profile, time), busy / time.active),
     }
 }
 
@@ -78,7 +157,7 @@ struct Whole<'a> {
 }
 
 impl Whole<'_> {
-    fn sentence(&self) -> String {
+    fn sentence(&self, unit: &str) -> String {
         let Lock {
             name, kind, caller, ..
         } = self.main;
@@ -89,9 +168,9 @@ impl Whole<'_> {
             _ => format!(" ({} of it there)", percent(self.main.share / self.share)),
         };
         match kind {
-            Kind::Line => format!("{share} of task time goes at the cache line of {name}"),
+            Kind::Line => format!("{share} of {unit} goes at the cache line of {name}"),
             _ => format!(
-                "{share} of task time waits for {name}, taken{} in {caller}{others}",
+                "{share} of {unit} waits for {name}, taken{} in {caller}{others}",
                 kind.purpose()
             ),
         }
@@ -104,10 +183,13 @@ fn held(lock: &Lock, holders: &[Holder]) -> String {
     let most = of_lock.max_by(|a, b| a.share.total_cmp(&b.share));
     most.filter(|most| most.share >= DOMINATES)
         .map_or(String::new(), |most| {
-            let (function, process) = (shown(&most.function), shown(&most.process));
+            let (function, process) = (shown(&most.function), shown(&most.place()));
             let foreign = if most.watched { "" } else { ", not watched" };
-            let mean = duration(most.mean);
-            format!("; {function} (process {process}{foreign}) holds it for {mean} at a time")
+            let for_long = match most.times {
+                Some(times) => format!("for {} at a time", duration(times.mean)),
+                None => "meanwhile".to_owned(),
+            };
+            format!("; {function} (process {process}{foreign}) holds it {for_long}")
         })
 }
 
@@ -134,32 +216,43 @@ fn by_name(locks: &[Lock]) -> Vec<Whole<'_>> {
     sums.into_values().collect()
 }
 
-fn unknown(busy: &Stacks, hidden: &str, task_seconds: f64) -> String {
-    let share = percent(busy.total() / task_seconds);
-    let most = most(busy, &[], task_seconds);
+fn unknown(time: &Time<'_>, hidden: &str) -> String {
+    let share = percent(time.busy.total() / time.all);
+    let most = most(time.busy, time.all);
     format!("not known: {hidden} cannot be seen here; {share} of task time is visible work{most}")
 }
 
-fn work(busy: &Stacks, task_seconds: f64) -> String {
-    let share = percent(busy.total() / task_seconds);
-    let most = most(busy, &[], task_seconds);
-    format!("no lock; {share} of task time is work{most}")
+/// The work, and the calls that took the most of it.
+fn work(profile: &Profile, time: &Time<'_>) -> String {
+    /// As many are named.
+    const CALLS: usize = 2;
+    let all = time.busy.total();
+    let (share, of) = (percent(all / time.active), time.unit());
+    let part = |call: &&Part| call.busy / all;
+    let calls = profile.parts.get(&By::Call).into_iter().flatten();
+    let mut calls: Vec<&Part> = calls.filter(|call| part(call) >= MATTERS).collect();
+    calls.sort_by(|a, b| b.busy.total_cmp(&a.busy));
+    calls.truncate(CALLS);
+    let named = calls.iter().map(|call| {
+        let (part, name) = (percent(part(call)), shown(&call.name));
+        format!("{part} of it in {name}")
+    });
+    let named: Vec<String> = named.collect();
+    let named = match named.is_empty() {
+        true => most(time.busy, time.active),
+        false => format!(", {}", named.join(", ")),
+    };
+    format!("no lock; {share} of {of} is work{named}")
 }
 
-fn idle(what: &str, blocked: &Stacks, task_seconds: f64) -> String {
-    /// The functions below which every blocked task sleeps.
+/// The function that itself took the most time of `all` seconds, ignoring those below which every
+/// blocked task sleeps.
+fn most(stacks: &Stacks, all: f64) -> String {
     const THROUGH: [&str; 2] = ["schedule", "__schedule"];
-    let share = percent(blocked.total() / task_seconds);
-    let most = most(blocked, &THROUGH, task_seconds);
-    format!("{what}; {share} of task time is blocked{most}")
-}
-
-/// The function that itself took the most time, ignoring frames that begin with `through`.
-fn most(stacks: &Stacks, through: &[&str], task_seconds: f64) -> String {
-    let leaf = stacks.leaves(through).into_iter().next();
+    let leaf = stacks.leaves(&THROUGH).into_iter().next();
     leaf.map_or(String::new(), |(name, seconds)| {
         let name = shown(name);
-        format!(", {} in {name}", percent(seconds / task_seconds))
+        format!(", {} in {name}", percent(seconds / all))
     })
 }
 
@@ -176,10 +269,31 @@ fn percent(part: f64) -> String {
 mod tests {
     use super::*;
 
+    use crate::{Hidden, Times};
+    use stats::record::{Mode, Subject};
+
     const SEEN_ALL: Hidden = Hidden {
         kernel: false,
         waits: false,
     };
+
+    fn bottleneck(
+        locks: &[Lock],
+        holders: &[Holder],
+        busy: &Stacks,
+        waits: &Stacks,
+        hidden: Hidden,
+        lived: f64,
+    ) -> String {
+        super::bottleneck(&Profile {
+            hidden,
+            busy: busy.clone(),
+            waits: waits.clone(),
+            locks: locks.to_vec(),
+            holders: holders.to_vec(),
+            ..Profile::new(Subject::new("w", "os", 1, Mode::Threads), lived, "")
+        })
+    }
 
     fn lock(name: &str, kind: Kind, caller: &str, wait: f64, spin: f64) -> Lock {
         let mut lock = Lock::new(name, kind, caller);
@@ -221,10 +335,13 @@ mod tests {
             function: function.to_owned(),
             kind: Kind::RwsemRead,
             holds: 100,
-            total: 0.66,
-            mean: 0.0066,
-            p99: 0.01,
-            worst: 0.02,
+            thread: None,
+            times: Some(Times {
+                total: 0.66,
+                mean: 0.0066,
+                p99: 0.01,
+                worst: 0.02,
+            }),
             waited: share,
             share,
         };
@@ -243,8 +360,17 @@ mod tests {
         assert_eq!(of(std::slice::from_ref(&fork)), waits);
         let most = Holder { share: 0.7, ..fork };
         assert_eq!(
-            of(&[most]),
+            of(std::slice::from_ref(&most)),
             format!("{waits}; dup_mmap (process p) holds it for 6.60 ms at a time")
+        );
+        let woke = Holder {
+            thread: Some("pool".to_owned()),
+            times: None,
+            ..most
+        };
+        assert_eq!(
+            of(&[woke]),
+            format!("{waits}; dup_mmap (process p/pool) holds it meanwhile")
         );
     }
 
@@ -329,30 +455,30 @@ mod tests {
 
     #[test]
     fn idle_threads_hide_no_lock() {
-        let locks = [lock("queue", Kind::Mutex, "work", 0.2, 0.0)];
+        let locks = [lock("queue", Kind::Mutex, "work", 0.2, 0.0).share_of(0.4)];
         let (mut busy, mut waits) = (Stacks::default(), Stacks::default());
         busy.add(["server", "work"], 0.2);
         waits.add(["server", "work", "futex_do_wait_[k]"], 0.2);
-        waits.add([ASLEEP, "server", "futex_do_wait_[k]"], 9.6);
-        let idle = "threads that slept throughout had 96 % of task time";
+        waits.add([IDLE, "server", "futex_do_wait_[k]"], 9.6);
+        let idle = "96 % of task time is idle";
         assert_eq!(
             bottleneck(&locks, &[], &busy, &waits, SEEN_ALL, 10.0),
-            format!("2 % of task time waits for queue, taken in work; {idle}")
+            format!("50 % of active time waits for queue, taken in work; {idle}")
         );
         assert_eq!(
             bottleneck(&[], &[], &busy, &waits, SEEN_ALL, 10.0),
-            format!("no lock; 2 % of task time is work, 2 % in work; {idle}")
+            format!("no lock; 50 % of active time is work, 50 % in work; {idle}")
         );
     }
 
     #[test]
     fn a_program_that_sleeps_is_not_said_to_work() {
         let (busy, mut waits) = (Stacks::default(), Stacks::default());
-        waits.add([ASLEEP, "server", "ep_poll_[k]"], 7.5);
-        waits.add([ASLEEP, "server", "futex_do_wait_[k]"], 2.5);
+        waits.add([IDLE, "server", "ep_poll_[k]"], 7.5);
+        waits.add([IDLE, "server", "futex_do_wait_[k]"], 2.5);
         assert_eq!(
             bottleneck(&[], &[], &busy, &waits, SEEN_ALL, 10.0),
-            "no thread ran; 100 % of task time is blocked, 75 % in ep_poll"
+            "no thread ran; 100 % of task time is idle, 75 % in ep_poll"
         );
     }
 

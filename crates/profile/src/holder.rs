@@ -10,6 +10,9 @@ pub struct Holder {
     pub lock: String,
     /// The command of the process that held it.
     pub process: String,
+    /// The thread's name, if it has one of its own.
+    #[serde(default)]
+    pub thread: Option<String>,
     /// True if that process is one of the watched.
     pub watched: bool,
     /// The function that ran with the lock.
@@ -18,17 +21,35 @@ pub struct Holder {
     pub kind: Kind,
     /// The number of holds that a task waited for; holds without a waiter do not count.
     pub holds: u64,
-    /// Seconds of all these holds.
-    pub total: f64,
-    /// Seconds of the average hold.
-    pub mean: f64,
-    /// Seconds that 99 % of the holds do not exceed.
-    pub p99: f64,
-    /// Seconds of the longest hold.
-    pub worst: f64,
+    /// How long the holds lasted; nothing where only their ends were seen, because the thread woke
+    /// one that waited.
+    #[serde(flatten)]
+    pub times: Option<Times>,
     /// Seconds that tasks waited for the lock during the holds.
     pub waited: f64,
     /// The part of all waiting for the lock that fell into the holds. Several readers may hold it
     /// at a time, so the parts may add up to more than 1.
     pub share: f64,
+}
+
+impl Holder {
+    /// The process, with the thread if that has a name of its own.
+    pub fn place(&self) -> String {
+        match &self.thread {
+            Some(thread) => format!("{}/{thread}", self.process),
+            None => self.process.clone(),
+        }
+    }
+}
+
+/// How long holds lasted, in seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Times {
+    /// All together.
+    pub total: f64,
+    pub mean: f64,
+    /// The time that 99 % do not exceed.
+    pub p99: f64,
+    /// The longest.
+    pub worst: f64,
 }

@@ -10,16 +10,24 @@ mod diff;
 pub mod flame;
 mod holder;
 mod lock;
+mod part;
 mod read;
 pub mod speedscope;
+mod spent;
+mod spread;
 mod stacks;
+mod timeline;
 
-pub use bottleneck::{UNKNOWN, bottleneck};
+pub use bottleneck::UNKNOWN;
 pub use diff::{Change, Difference, unlike};
-pub use holder::Holder;
+pub use holder::{Holder, Times};
 pub use lock::{Kind, Lock};
+pub use part::{By, Part, Parts};
 pub use read::{parse, read};
-pub use stacks::{ASLEEP, PREEMPTED, Stacks};
+pub use spent::Spent;
+pub use spread::{Bucket, Spread};
+pub use stacks::{IDLE, PREEMPTED, Stacks};
+pub use timeline::{Row, Timeline};
 
 use serde::{Deserialize, Serialize};
 use stats::environment::Environment;
@@ -78,6 +86,21 @@ pub struct Profile {
     /// The holders of these locks, where they are known, the one that most waited for first.
     #[serde(default)]
     pub holders: Vec<Holder>,
+    /// How the tasks spent their time, where that was recorded.
+    #[serde(default)]
+    pub spent: Option<Spent>,
+    /// The tasks' time broken down, where it was recorded.
+    #[serde(default)]
+    pub parts: Parts,
+    /// How long tasks that were ready waited for a CPU.
+    #[serde(default)]
+    pub queued: Option<Spread>,
+    /// What the tasks waited for when.
+    #[serde(default)]
+    pub timeline: Option<Timeline>,
+    /// Why what was recorded cannot be trusted; none if it can.
+    #[serde(default)]
+    pub doubt: Option<String>,
     /// One sentence that names the bottleneck.
     pub bottleneck: String,
     /// Gaps and how to close them, and doubts.
@@ -87,6 +110,31 @@ pub struct Profile {
 }
 
 impl Profile {
+    /// A profile of `seconds` in which nothing was seen yet, and nothing is hidden.
+    pub fn new(subject: Subject, seconds: f64, clock: &str) -> Self {
+        Profile {
+            subject,
+            seconds,
+            clock: clock.to_owned(),
+            rate: None,
+            rate_unwatched: None,
+            lived: None,
+            hidden: Hidden::default(),
+            busy: Stacks::default(),
+            waits: Stacks::default(),
+            locks: Vec::new(),
+            holders: Vec::new(),
+            spent: None,
+            parts: Parts::default(),
+            queued: None,
+            timeline: None,
+            doubt: None,
+            bottleneck: String::new(),
+            notes: Vec::new(),
+            machine: None,
+        }
+    }
+
     /// Seconds that all tasks had, including the threads and processes they started; shares refer
     /// to this.
     pub fn task_seconds(&self) -> f64 {
@@ -94,17 +142,15 @@ impl Profile {
         self.lived.filter(|&lived| lived > 0.0).unwrap_or(tasks)
     }
 
+    /// Seconds in which tasks were not idle; the shares of locks refer to this.
+    pub fn active_seconds(&self) -> f64 {
+        let idle = self.waits.split(IDLE).0.total();
+        (self.task_seconds() - idle).max(0.0)
+    }
+
     /// Sets the sentence that names the bottleneck, from the profile so far.
     pub fn name_bottleneck(&mut self) {
-        let task_seconds = self.task_seconds();
-        self.bottleneck = bottleneck(
-            &self.locks,
-            &self.holders,
-            &self.busy,
-            &self.waits,
-            self.hidden,
-            task_seconds,
-        );
+        self.bottleneck = bottleneck::bottleneck(self);
     }
 
     /// The share of its rate that the run lost to being watched; none if unknown.

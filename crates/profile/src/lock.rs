@@ -1,5 +1,6 @@
 //! A lock that was waited for.
 
+use crate::Spread;
 use serde::{Deserialize, Serialize};
 
 /// A lock's kind, and the mode in which it was wanted.
@@ -87,6 +88,9 @@ pub struct Lock {
     pub mean: f64,
     /// Seconds of the longest wait.
     pub worst: f64,
+    /// How the waits are distributed, where that was recorded.
+    #[serde(default)]
+    pub spread: Option<Spread>,
     /// Seconds of spinning that samples saw outside the waits above.
     pub spin: f64,
     /// The share of the tasks' time that waits and spinning took.
@@ -105,6 +109,7 @@ impl Lock {
             wait: 0.0,
             mean: 0.0,
             worst: 0.0,
+            spread: None,
             spin: 0.0,
             share: 0.0,
         }

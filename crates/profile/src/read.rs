@@ -48,14 +48,12 @@ fn check(profile: &Profile) -> Result<(), String> {
     }
     let stacks = profile.busy.iter().chain(profile.waits.iter());
     let locks = profile.locks.iter();
-    let times = stacks
-        .chain(locks.flat_map(|lock| [(lock.name.as_str(), lock.wait), (&lock.name, lock.spin)]))
-        .chain(
-            profile
-                .holders
-                .iter()
-                .map(|one| (one.function.as_str(), one.mean)),
-        );
+    let locks = locks.flat_map(|lock| [(&*lock.name, lock.wait), (&lock.name, lock.spin)]);
+    let holders = profile.holders.iter();
+    let holders = holders.filter_map(|one| Some((&*one.function, one.times?.mean)));
+    let parts = profile.parts.values().flatten();
+    let parts = parts.flat_map(|part| [part.busy, part.waits, part.idle].map(|s| (&*part.name, s)));
+    let times = stacks.chain(locks).chain(holders).chain(parts);
     for (what, seconds) in times {
         if seconds < 0.0 {
             return Err(format!("{what} took {seconds} seconds"));

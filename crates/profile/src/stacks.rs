@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 
 /// The root of stacks that were ready to run while others ran.
 pub const PREEMPTED: &str = "preempted";
-/// The root of stacks of threads that slept from the beginning of the recording to its end.
-pub const ASLEEP: &str = "asleep throughout";
+/// The root of stacks that waited for work: for an event, a condition, a time, or another task's
+/// end. Threads that slept from the beginning of the recording to its end are here, too.
+pub const IDLE: &str = "idle";
 
 /// Letters of a frame at most. A name may be that of a function with all that it is instantiated
 /// with, or anything that another program has made up; what is left out has a mark.
@@ -50,13 +51,13 @@ impl Stacks {
     }
 
     /// The stacks with the frames cut out between their root (the task's name, possibly below
-    /// [`PREEMPTED`] or [`ASLEEP`]) and the last frame that contains `marker`; closures that this
+    /// [`PREEMPTED`] or [`IDLE`]) and the last frame that contains `marker`; closures that this
     /// frame calls go too.
     pub fn begun_at(&self, marker: &str) -> Stacks {
         let mut begun = Stacks::default();
         for (stack, seconds) in self.iter() {
             let frames: Vec<&str> = stack.split(';').collect();
-            let roots = 1 + usize::from([PREEMPTED, ASLEEP].contains(&frames[0]));
+            let roots = 1 + usize::from([PREEMPTED, IDLE].contains(&frames[0]));
             let at = frames.iter().rposition(|frame| frame.contains(marker));
             let Some(at) = at.filter(|&at| at >= roots) else {
                 begun.add(frames, seconds);

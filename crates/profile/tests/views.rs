@@ -1,9 +1,7 @@
 //! Profiles kept, read back, drawn and compared.
 
 use profile::flame::Widths;
-use profile::{
-    Difference, Hidden, Holder, Kind, Lock, Profile, Stacks, bottleneck, flame, parse, speedscope,
-};
+use profile::{Difference, Holder, Kind, Lock, Profile, Stacks, Times, flame, parse, speedscope};
 use stats::record::{Mode, Subject};
 
 fn profile(rate: f64, locks: &[(&str, Kind, &str, f64)]) -> Profile {
@@ -21,35 +19,24 @@ fn profile(rate: f64, locks: &[(&str, Kind, &str, f64)]) -> Profile {
     busy.add(["mmap1", "main", "vm_mmap_pgoff_[k]"], 1.5);
     let mut waits = Stacks::default();
     waits.add(["mmap1", "main", "schedule_[k]"], 2.5);
-    let bottleneck = bottleneck(&locks, &[], &busy, &waits, Hidden::default(), share);
-    Profile {
-        subject: Subject {
-            workload: "mmap1".into(),
-            on: "os".into(),
-            vm: None,
-            tasks,
-            mode: Mode::Threads,
-            profile: None,
-            topology: None,
-            cpus: None,
-            scheduler: None,
-            seed: None,
-            unit: "operations/s".into(),
-        },
-        seconds,
-        clock: "cpu-clock".into(),
+    let mut profile = Profile {
         rate: Some(rate),
         rate_unwatched: Some(1.25 * rate),
-        lived: None,
-        hidden: Hidden::default(),
         busy,
         waits,
         locks,
-        holders: Vec::new(),
-        bottleneck,
         notes: vec!["3 events were lost".into()],
-        machine: None,
-    }
+        ..Profile::new(
+            Subject {
+                unit: "operations/s".into(),
+                ..Subject::new("mmap1", "os", tasks, Mode::Threads)
+            },
+            seconds,
+            "cpu-clock",
+        )
+    };
+    profile.name_bottleneck();
+    profile
 }
 
 #[test]
@@ -119,10 +106,13 @@ fn holders_come_back_and_older_files_have_none() {
         function: "show_smap".into(),
         kind: Kind::RwsemRead,
         holds: 3,
-        total: 0.018,
-        mean: 0.006,
-        p99: 0.007,
-        worst: 0.007,
+        thread: None,
+        times: Some(Times {
+            total: 0.018,
+            mean: 0.006,
+            p99: 0.007,
+            worst: 0.007,
+        }),
         waited: 0.01,
         share: 0.8,
     });

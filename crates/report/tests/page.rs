@@ -328,6 +328,41 @@ fn holders_of_locks_have_a_table() {
 }
 
 #[test]
+fn waits_over_time_are_a_heat_map() {
+    let text = std::fs::read_to_string(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/data/profile.jsonl"
+    ));
+    let text = text.unwrap();
+    let mut value: serde_json::Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    let page =
+        |value: &serde_json::Value| Page::new(&[parse(&format!("{value}\n")).unwrap()]).html();
+    assert!(
+        !page(&value).contains("waits over time"),
+        "an older profile"
+    );
+    value["seconds"] = 1.2.into();
+    // A stall of 0.1 s in 0.2 s: two tasks wait in every other slice.
+    let stalls: Vec<f64> = (0..240)
+        .map(|slice| f64::from(slice / 20 % 2) * 0.01)
+        .collect();
+    value["timeline"] = serde_json::json!({"slice": 0.005, "rows": [
+        {"name": "mmap_<lock>", "seconds": stalls},
+        {"name": "[idle]", "seconds": []},
+    ]});
+    let html = page(&value);
+    for part in [
+        "waits over time; a column is 10.0 ms",
+        "mmap_&lt;lock&gt;",
+        "at most 2.00 tasks at a time",
+        "<title>100 ms: 2.00 tasks</title>",
+    ] {
+        assert!(html.contains(part), "{part}");
+    }
+    assert!(!html.contains("<title>0 s:") && !html.contains("[idle]"));
+}
+
+#[test]
 fn the_page_needs_nothing_else() {
     let html = html(&["os", "sim", "profile", "before", "after", "paired"]);
     for reference in [

@@ -1,5 +1,6 @@
 //! Processes that already run: one recording, which neither starts nor stops anything.
 
+use super::os::recorded;
 use crate::harness::{Failure, interrupt};
 use crate::on::On;
 use perf::{Options, Recorder, Recording, Whom};
@@ -64,42 +65,20 @@ impl Attached {
 }
 
 fn of(subject: Subject, recording: &Recording, machine: Environment) -> Profile {
+    let seconds = recording.span().as_secs_f64();
     let mut profile = Profile {
-        subject,
-        seconds: recording.span().as_secs_f64(),
-        clock: recording.clock().name().into(),
-        rate: None,
-        rate_unwatched: None,
-        lived: Some(recording.lived().as_secs_f64()),
-        hidden: recording.hidden(),
-        busy: recording.busy(),
-        waits: recording.waiting(),
-        locks: Vec::new(),
-        holders: Vec::new(),
-        bottleneck: String::new(),
-        notes: recording.notes(),
         machine: Some(machine),
+        ..recorded(Profile::new(subject, seconds, ""), recording)
     };
-    profile.locks = recording.locks(profile.task_seconds());
+    profile.locks = recording.locks(profile.active_seconds());
     profile.holders = recording.holders();
     profile.name_bottleneck();
     profile
 }
 
 fn subject(whom: &Whom, roots: &[u32]) -> Subject {
-    Subject {
-        workload: name(whom, roots),
-        on: On::Os.name().into(),
-        vm: None,
-        tasks: roots.len() as u32,
-        mode: Mode::Processes,
-        profile: None,
-        topology: None,
-        cpus: None,
-        scheduler: None,
-        seed: None,
-        unit: String::new(),
-    }
+    let (name, tasks) = (name(whom, roots), roots.len() as u32);
+    Subject::new(&name, On::Os.name(), tasks, Mode::Processes)
 }
 
 fn name(whom: &Whom, roots: &[u32]) -> String {

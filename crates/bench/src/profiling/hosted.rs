@@ -1,7 +1,7 @@
 //! Profiles scalevm's VM on threads: its lock profile, and the kernel's view of the threads.
 
-use super::os::{KernelEvents, recorded};
-use super::watched::{self, Probe, Runs};
+use super::os::{KernelEvents, watched};
+use super::watched::{self as runs, Probe, Runs};
 use super::{Subject, own};
 use crate::harness::{Failure, Running};
 use hosted::{Hosted, Off};
@@ -26,7 +26,7 @@ pub fn profile(subject: &Subject<'_>) -> Result<Option<Profile>, Failure> {
             off: Off::default(),
         })
     };
-    let runs = watched::both(subject, probe)?;
+    let runs = runs::both(subject, probe)?;
     Ok(runs.map(|runs| of(subject, &runs)))
 }
 
@@ -37,9 +37,10 @@ fn of(subject: &Subject<'_>, runs: &Runs<Seen>) -> Profile {
         rows,
         off,
     } = &runs.seen;
-    let mut profile = recorded(subject, runs, recording.as_ref());
+    let mut profile = watched(subject, runs, recording.as_ref());
     // A task is one thread here; others of the process's, as a reclaim daemon's, are none.
     profile.lived = None;
+    profile.spent = None;
     let task_seconds = profile.task_seconds();
     profile.notes.extend(refused.clone());
     profile.locks = own::locks(rows, task_seconds);

@@ -6,7 +6,7 @@ use crate::harness::Failure;
 use crate::inside::{Line, Window};
 use crate::kernel::{GuestKernel, Watched};
 use guests::{Frame, functions};
-use profile::{Hidden, Kind, Lock, Profile, Stacks};
+use profile::{Kind, Lock, Profile, Stacks};
 use std::collections::HashMap;
 
 /// The first address of the kernel.
@@ -38,20 +38,14 @@ pub fn profile(subject: &Subject<'_>, target: &GuestKernel) -> Result<Option<Pro
     let seen = Seen::of(subject, &watched?)?;
     machine.observe_after();
     let mut profile = Profile {
-        subject: target.subject(plan),
-        seconds: seen.seconds,
-        clock: "the guest's clock".into(),
         rate: Some(seen.rate),
         rate_unwatched: Some(unwatched),
-        lived: None,
-        hidden: Hidden::default(),
         busy: seen.busy,
         waits: seen.waits,
         locks: seen.locks,
-        holders: Vec::new(),
-        bottleneck: String::new(),
         notes: seen.notes,
         machine: Some(machine),
+        ..Profile::new(target.subject(plan), seen.seconds, "the guest's clock")
     };
     profile.name_bottleneck();
     Ok(Some(profile))

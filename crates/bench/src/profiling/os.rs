@@ -2,22 +2,22 @@
 //! gives a profile the same on os and on hosted.
 
 use super::Subject;
-use super::watched::{self, Probe, Runs};
+use super::watched::{self as runs, Probe, Runs};
 use crate::harness::{Failure, Running};
 use crate::tasks::BEGIN;
 use perf::{Options, Recorder, Recording};
-use profile::{Hidden, Profile, Stacks};
+use profile::{Hidden, Profile};
 
 /// Profiles a second run of the plan that was measured unwatched.
 pub fn profile(subject: &Subject<'_>) -> Result<Option<Profile>, Failure> {
     let probe = |running: &dyn Running| KernelEvents::new(running, &subject.options);
-    let runs = watched::both(subject, probe)?;
+    let runs = runs::both(subject, probe)?;
     Ok(runs.map(|runs| of(subject, &runs)))
 }
 
 fn of(subject: &Subject<'_>, runs: &Runs<Recording>) -> Profile {
-    let mut profile = recorded(subject, runs, Some(&runs.seen));
-    profile.locks = runs.seen.locks(profile.task_seconds());
+    let mut profile = watched(subject, runs, Some(&runs.seen));
+    profile.locks = runs.seen.locks(profile.active_seconds());
     profile.holders = runs.seen.holders();
     profile.name_bottleneck();
     profile
@@ -53,32 +53,43 @@ const NOTHING_SEEN: Hidden = Hidden {
     waits: true,
 };
 
-/// The profile without its locks; with nothing seen but rates if there is no recording.
-pub fn recorded<T>(
-    subject: &Subject<'_>,
-    runs: &Runs<T>,
-    recording: Option<&Recording>,
-) -> Profile {
-    let clock = recording.map_or("lock profile", |recording| recording.clock().name());
-    let begun = |stacks: fn(&Recording) -> Stacks| {
-        recording.map_or_else(Stacks::default, |recording| {
-            stacks(recording).begun_at(BEGIN)
-        })
-    };
-    Profile {
-        subject: subject.system.subject(&subject.plan),
-        seconds: runs.seconds,
-        clock: clock.into(),
+/// The profile of a run without its locks; with nothing seen but rates if there is no recording.
+pub fn watched<T>(subject: &Subject<'_>, runs: &Runs<T>, recording: Option<&Recording>) -> Profile {
+    let of = subject.system.subject(&subject.plan);
+    let profile = Profile {
         rate: Some(runs.watched),
         rate_unwatched: Some(runs.unwatched),
-        lived: recording.map(|recording| recording.lived().as_secs_f64()),
-        hidden: recording.map_or(NOTHING_SEEN, Recording::hidden),
-        busy: begun(Recording::busy),
-        waits: begun(Recording::waiting),
-        locks: Vec::new(),
-        holders: Vec::new(),
-        bottleneck: String::new(),
-        notes: recording.map_or_else(Vec::new, Recording::notes),
         machine: Some(runs.machine.clone()),
+        hidden: NOTHING_SEEN,
+        ..Profile::new(of, runs.seconds, "lock profile")
+    };
+    match recording {
+        Some(recording) => {
+            let profile = recorded(profile, recording);
+            Profile {
+                busy: profile.busy.begun_at(BEGIN),
+                waits: profile.waits.begun_at(BEGIN),
+                ..profile
+            }
+        }
+        None => profile,
+    }
+}
+
+/// `profile` with what was recorded, but without locks.
+pub fn recorded(profile: Profile, recording: &Recording) -> Profile {
+    Profile {
+        clock: recording.clock().name().into(),
+        lived: Some(recording.lived().as_secs_f64()),
+        hidden: recording.hidden(),
+        busy: recording.busy(),
+        waits: recording.waiting(),
+        spent: recording.spent(),
+        parts: recording.parts(),
+        queued: recording.queued(),
+        timeline: recording.timeline(),
+        doubt: recording.doubt(),
+        notes: recording.notes(),
+        ..profile
     }
 }

@@ -3,7 +3,7 @@
 use super::{names, own};
 use crate::harness::{Failure, Plan};
 use crate::simulated::{Attribution, BANDS, Seen, Share, Simulated, partial};
-use profile::{Hidden, Kind, Lock, Profile, Stacks};
+use profile::{Kind, Lock, Profile, Stacks};
 use sim::{SiteName, Spent};
 use std::collections::HashMap;
 use std::time::Duration;
@@ -33,20 +33,13 @@ pub fn of(target: &Simulated, plan: &Plan, span: Duration) -> Result<Profile, Fa
     notes.push(BANDS.into());
     let (busy, waits) = stacks(&seen, plan.workload.name());
     Ok(Profile {
-        subject: target.subject(plan),
-        seconds,
-        clock: "virtual time".into(),
         rate: Some(seen.done() as f64 / seconds),
-        rate_unwatched: None,
-        lived: None,
-        hidden: Hidden::default(),
         busy,
         waits,
         locks,
-        holders: Vec::new(),
         bottleneck: seen.attribution.bottleneck(),
         notes,
-        machine: None,
+        ..Profile::new(target.subject(plan), seconds, "virtual time")
     })
 }
 

@@ -23,6 +23,15 @@ struct Off {
     stack: StackId,
     word: Option<Word>,
     since: u64,
+    waker: Option<Waker>,
+}
+
+/// The thread that woke another, by its stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Waker {
+    pub stack: StackId,
+    /// True if it is watched.
+    pub is_watched: bool,
 }
 
 /// A finished time off CPU, including the time that the thread then waited for a CPU.
@@ -32,7 +41,10 @@ pub(crate) struct Slept {
     pub stack: StackId,
     pub word: Option<Word>,
     pub preempted: bool,
+    pub since: u64,
     pub nanoseconds: u64,
+    /// The thread that woke it, where that was seen.
+    pub waker: Option<Waker>,
 }
 
 /// Returns true if a thread that goes off CPU in `state` does not want to run.
@@ -55,8 +67,22 @@ impl Blocked {
             stack,
             word,
             since,
+            waker: None,
         };
         self.0.insert(tid, off).is_some()
+    }
+
+    /// Returns true if a thread is asleep and has not been seen to be woken.
+    pub fn sleeps(&self, tid: u32) -> bool {
+        let off = self.0.get(&tid);
+        off.is_some_and(|off| !off.preempted && off.waker.is_none())
+    }
+
+    /// Records that a thread that sleeps is woken.
+    pub fn woken(&mut self, tid: u32, waker: Waker) {
+        if let Some(off) = self.0.get_mut(&tid) {
+            off.waker = Some(waker);
+        }
     }
 
     /// Forgets a thread that is gone. Returns true if its last return was not seen.
@@ -84,7 +110,9 @@ impl Off {
             stack: self.stack,
             word: self.word,
             preempted: self.preempted,
+            since: self.since,
             nanoseconds,
+            waker: self.waker,
         }
     }
 }

@@ -3,7 +3,6 @@
 use super::holds::{Hold, Step};
 use super::{Account, StackId, Tally};
 use crate::event::Chain;
-use hdrhistogram::Histogram;
 use perf_event_open_sys::bindings::PERF_CONTEXT_USER;
 use std::collections::HashMap;
 
@@ -12,42 +11,24 @@ use std::collections::HashMap;
 pub(crate) type HoldId = (StackId, bool, bool);
 
 /// Holds of `mmap_lock` that watched threads waited for.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Held {
     pub times: Tally,
-    /// The same times, each to about one per cent.
-    pub spread: Histogram<u64>,
     /// The time that watched threads waited meanwhile, in nanoseconds.
     pub waited: u64,
     /// Stacks seen during the holds, and how often.
     pub samples: HashMap<StackId, u64>,
 }
 
-impl Default for Held {
-    fn default() -> Self {
-        Held {
-            times: Tally::default(),
-            spread: Histogram::new(2).expect("two digits are allowed"),
-            waited: 0,
-            samples: HashMap::new(),
-        }
-    }
-}
-
 impl Held {
     pub fn add(&mut self, nanoseconds: u64, waited: u64) {
         self.times.add(nanoseconds);
-        // Cannot fail: the histogram grows as needed.
-        let _ = self.spread.record(nanoseconds);
         self.waited += waited;
     }
 
     /// Adds the times and waits of `other`.
     pub fn add_all(&mut self, other: &Held) {
-        self.times.count += other.times.count;
-        self.times.total += other.times.total;
-        self.times.worst = self.times.worst.max(other.times.worst);
-        self.spread += &other.spread;
+        self.times.add_all(&other.times);
         self.waited += other.waited;
     }
 }
@@ -85,19 +66,19 @@ impl Account {
     }
 
     pub(super) fn held(&mut self, hold: Hold) {
-        let process = self.names.of(hold.thread.pid);
         let mut stack = |addresses| {
             let chain = Chain {
                 addresses,
                 ..Chain::default()
             };
-            self.stacks.intern(process, &self.files, chain)
+            self.foreign_stack(hold.thread, chain)
         };
         let key = (stack(hold.acquired), hold.write, hold.is_watched);
+        let during: Vec<StackId> = hold.stacks.into_iter().map(stack).collect();
         let held = self.totals.holds.entry(key).or_default();
         held.add(hold.nanoseconds, hold.waited);
-        for addresses in hold.stacks {
-            *held.samples.entry(stack(addresses)).or_default() += 1;
+        for stack in during {
+            *held.samples.entry(stack).or_default() += 1;
         }
     }
 }

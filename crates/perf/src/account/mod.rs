@@ -5,8 +5,11 @@ mod held;
 mod holds;
 mod stacks;
 mod still;
+mod tally;
+mod timeline;
 mod waits;
 
+pub(crate) use blocked::Waker;
 pub(crate) use held::Held;
 pub(crate) use stacks::{Frame, Interner, Stack};
 
@@ -17,33 +20,22 @@ use blocked::{Blocked, Slept, WANTS_TO_RUN, is_asleep};
 use held::HoldId;
 use holds::{Holds, Step};
 use std::collections::HashMap;
-use still::{Sleep, Still};
+pub(crate) use still::Sleep;
+use still::Still;
+pub(crate) use tally::Tally;
+pub(crate) use timeline::{Doing, Timeline};
 use waits::{Waited, Waits};
 
 /// The number of a stack.
 pub(crate) type StackId = u32;
-
-/// A count, its total and its longest time, in nanoseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Tally {
-    pub count: u64,
-    pub total: u64,
-    pub worst: u64,
-}
-
-impl Tally {
-    pub fn add(&mut self, nanoseconds: u64) {
-        self.count += 1;
-        self.total += nanoseconds;
-        self.worst = self.worst.max(nanoseconds);
-    }
-}
 
 /// Everything seen, by stack.
 #[derive(Debug, Default)]
 pub(crate) struct Totals {
     /// Samples of watched threads.
     pub samples: HashMap<StackId, u64>,
+    /// The same, by CPU.
+    pub cpus: HashMap<u32, u64>,
     /// Samples of watched threads outside any traced wait of their thread.
     pub loose: HashMap<StackId, u64>,
     /// Traced waits for kernel locks, by their flags at the beginning.
@@ -55,10 +47,14 @@ pub(crate) struct Totals {
     /// Times off CPU in a system call, by the word of memory that is its first argument: the futex,
     /// if it is one.
     pub words: HashMap<(StackId, Word), Tally>,
+    /// The same times off CPU, as far as the thread that ended them was seen.
+    pub woken: HashMap<(StackId, Option<Word>, Waker), Tally>,
     /// Times off CPU of threads that wanted to run.
     pub preempted: HashMap<StackId, Tally>,
     /// Time off CPU that began before the recording, in nanoseconds.
     pub early: HashMap<Sleep, u64>,
+    /// What watched threads waited for when.
+    pub timeline: Timeline,
     /// Holds of `mmap_lock` by any thread that watched threads waited for.
     pub holds: HashMap<HoldId, Held>,
     /// The time that watched threads waited for `mmap_lock` while holds were recorded.
@@ -69,6 +65,8 @@ pub(crate) struct Totals {
     pub foreign: u64,
     /// Samples of the recorder itself.
     pub own: u64,
+    /// Records that were read.
+    pub taken: u64,
     /// Records for which the kernel had no room.
     pub lost: u64,
     /// Begins of waits without an end, ends without a begin, and times off CPU whose end was not
@@ -110,6 +108,10 @@ impl Account {
             family,
             files,
             began,
+            totals: Totals {
+                timeline: Timeline::new(began),
+                ..Totals::default()
+            },
             ..Account::default()
         }
     }
@@ -148,14 +150,18 @@ impl Account {
 
     /// Takes the next event; none is older than its predecessor.
     pub fn take(&mut self, Stamped { time, event }: Stamped) {
+        self.totals.taken += 1;
         if let Some(sleep) = self.still.ended_by(&event) {
             self.slept_on(sleep, time);
         }
         match event {
-            Event::Sample { thread, chain } => {
+            Event::Sample { thread, cpu, chain } => {
                 self.seen(thread.tid, &chain, time);
                 match self.stack(thread, chain) {
-                    Some(stack) => self.sampled(thread, stack),
+                    Some(stack) => {
+                        *self.totals.cpus.entry(cpu).or_default() += 1;
+                        self.sampled(thread, stack);
+                    }
                     None if self.family.ignores(thread.tid) => self.totals.own += 1,
                     None => self.totals.foreign += 1,
                 }
@@ -212,6 +218,11 @@ impl Account {
                 };
                 self.step(time, acquire);
             }
+            Event::Wake {
+                thread,
+                woken,
+                chain,
+            } => self.woken(thread, woken, chain),
             Event::Release { thread, space } => {
                 let tid = thread.tid;
                 self.step(time, Step::Release { tid, space });
@@ -276,7 +287,10 @@ impl Account {
         self.living.insert(child.tid, time);
         // A thread that was found asleep was born before it was found, and has had its first turn.
         if self.sees_switches && !self.still.has(child.tid) {
-            let nowhere = self.stacks.intern(process, &self.files, Chain::default());
+            let name = self.family.name(child.tid);
+            let nowhere = self
+                .stacks
+                .intern(process, name, &self.files, Chain::default());
             self.blocked
                 .off(child.tid, WANTS_TO_RUN, (nowhere, None), time);
         }
@@ -293,9 +307,33 @@ impl Account {
         }
     }
 
+    /// Notes who wakes a watched thread.
+    fn woken(&mut self, by: Thread, woken: u32, chain: Chain) {
+        if !self.blocked.sleeps(woken) {
+            return;
+        }
+        let watched = self.stack(by, chain.clone());
+        let stack = watched.unwrap_or_else(|| self.foreign_stack(by, chain));
+        let is_watched = watched.is_some();
+        self.blocked.woken(woken, Waker { stack, is_watched });
+    }
+
+    /// The stack of a thread that is not watched.
+    fn foreign_stack(&mut self, thread: Thread, chain: Chain) -> StackId {
+        let own = match thread.tid == thread.pid {
+            true => None,
+            false => Some(self.names.of(thread.tid).name.clone()),
+        };
+        let process = self.names.of(thread.pid);
+        let own = own.filter(|name| *name != process.name);
+        self.stacks
+            .intern(process, own.as_deref(), &self.files, chain)
+    }
+
     fn stack(&mut self, thread: Thread, chain: Chain) -> Option<StackId> {
         let process = self.family.watched(thread)?;
-        Some(self.stacks.intern(process, &self.files, chain))
+        let name = self.family.name(thread.tid);
+        Some(self.stacks.intern(process, name, &self.files, chain))
     }
 
     /// The word of memory that the first argument points to, if it can be a lock.
@@ -326,7 +364,9 @@ impl Account {
     }
 
     fn waited(&mut self, waited: Waited) {
-        let key = (waited.stack, waited.flags);
+        let (key, since) = ((waited.stack, waited.flags), waited.until - waited.own);
+        let doing = Doing::Waiting(waited.stack, waited.flags);
+        self.totals.timeline.add(doing, since, waited.until);
         self.totals.waits.entry(key).or_default().add(waited.own);
         *self.totals.spun.entry(waited.stack).or_default() += waited.awake;
     }
@@ -349,6 +389,12 @@ impl Account {
 
     fn slept(&mut self, slept: Slept) {
         self.waits.slept(slept.tid, slept.nanoseconds);
+        let doing = match slept.preempted {
+            true => Doing::Queued,
+            false => Doing::Asleep(slept.stack),
+        };
+        let until = slept.since + slept.nanoseconds;
+        self.totals.timeline.add(doing, slept.since, until);
         let by_stack = if slept.preempted {
             &mut self.totals.preempted
         } else {
@@ -358,6 +404,11 @@ impl Account {
             .entry(slept.stack)
             .or_default()
             .add(slept.nanoseconds);
+        if let Some(waker) = slept.waker {
+            let key = (slept.stack, slept.word, waker);
+            let tally = self.totals.woken.entry(key).or_default();
+            tally.add(slept.nanoseconds);
+        }
         if let Some(word) = slept.word {
             let tally = self.totals.words.entry((slept.stack, word)).or_default();
             tally.add(slept.nanoseconds);

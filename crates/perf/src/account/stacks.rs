@@ -26,10 +26,12 @@ pub(crate) enum Frame {
     Cut,
 }
 
-/// A process's name and frames, from the leaf.
+/// The names of a process and its thread, and frames, from the leaf.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Stack {
     pub name: String,
+    /// The thread's name, if it has one of its own.
+    pub thread: Option<String>,
     pub frames: Vec<Frame>,
 }
 
@@ -38,23 +40,31 @@ pub(crate) struct Stack {
 pub(crate) struct Interner {
     stacks: Vec<Stack>,
     numbers: HashMap<Stack, StackId>,
-    /// Recent stacks, by image, process name and addresses: most stacks recur.
-    recent: HashMap<(u64, u64, Vec<u64>), StackId>,
+    /// Recent stacks, by image, names and addresses: most stacks recur.
+    recent: HashMap<(u64, [u64; 2], Vec<u64>), StackId>,
     names: HashMap<String, u64>,
     unwinder: Unwinder,
 }
 
 impl Interner {
-    /// The number of the stack of `chain` in `process`, whose image uses the numbers of `files`.
-    pub fn intern(&mut self, process: &Process, files: &Files, chain: Chain) -> StackId {
+    /// The number of the stack of `chain` in `process`, whose image uses the numbers of `files`;
+    /// `thread` is the thread's name if it has one of its own.
+    pub fn intern(
+        &mut self,
+        process: &Process,
+        thread: Option<&str>,
+        files: &Files,
+        chain: Chain,
+    ) -> StackId {
         let addresses = self.with_callers(&process.image, files, chain);
-        let name = self.name(&process.name);
-        let key = (process.image.id, name, addresses);
+        let names = [&process.name, thread.unwrap_or_default()].map(|name| self.name(name));
+        let key = (process.image.id, names, addresses);
         if let Some(&known) = self.recent.get(&key) {
             return known;
         }
         let stack = Stack {
             name: process.name.clone(),
+            thread: thread.map(str::to_owned),
             frames: frames(process, &key.2),
         };
         let number = self.number(stack);
@@ -159,7 +169,7 @@ mod tests {
                 cut,
                 ..Chain::from([KERNEL, 0x9000, USER, 0x1010])
             };
-            interner.intern(&process, &files, chain);
+            interner.intern(&process, None, &files, chain);
             let frames = &interner.stacks.last().expect("a stack").frames;
             assert_eq!(frames.last(), Some(&last));
         }
@@ -179,7 +189,7 @@ mod tests {
         let process = Process { name, image };
         let addresses = [KERNEL, 0x9000, 0x9100, USER, 0x1010, 0x1020, 0x3000];
         let mut interner = Interner::default();
-        interner.intern(&process, &files, addresses.into());
+        interner.intern(&process, None, &files, addresses.into());
         let user = |offset| Frame::User(Place { file: 0, offset });
         let expected = [
             Frame::Kernel(0x9000),

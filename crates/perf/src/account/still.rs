@@ -8,6 +8,8 @@ use std::collections::HashMap;
 pub(crate) struct Sleep {
     /// The process's command.
     pub process: String,
+    /// The thread's name.
+    pub thread: String,
     /// The function of the kernel; empty if that is not known.
     pub function: String,
     /// True if it lasted to the end of the recording.
@@ -20,13 +22,14 @@ pub(crate) struct Still(HashMap<u32, Sleep>);
 
 impl Still {
     /// The threads `asleep`.
-    pub fn of(asleep: impl Iterator<Item = (u32, String, String)>) -> Still {
-        let sleep = |(tid, process, function)| {
+    pub fn of(asleep: impl Iterator<Item = (u32, [String; 3])>) -> Still {
+        let sleep = |(tid, [process, thread, function]): (u32, [String; 3])| {
             let throughout = false;
             (
                 tid,
                 Sleep {
                     process,
+                    thread,
                     function,
                     throughout,
                 },
@@ -85,7 +88,8 @@ mod tests {
         family.add(10, Process { name, image }, &[WAKES, SLEEPS]);
         let mut account = Account::new(family, Default::default(), 100);
         account.sees_switches = true;
-        let asleep = [WAKES, SLEEPS].map(|tid| (tid, "server".into(), "ep_poll".into()));
+        let asleep =
+            [WAKES, SLEEPS].map(|tid| (tid, ["server", "pool", "ep_poll"].map(str::to_owned)));
         account.still = Still::of(asleep.into_iter());
         for (time, event) in events.iter().cloned() {
             account.take(Stamped { time, event });
@@ -103,6 +107,7 @@ mod tests {
         let (process, function) = ("server".into(), "ep_poll".into());
         Sleep {
             process,
+            thread: "pool".into(),
             function,
             throughout,
         }

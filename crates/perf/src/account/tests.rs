@@ -37,6 +37,7 @@ fn chain(frame: u64) -> Chain {
 fn sample(tid: u32, frame: u64) -> Event {
     Event::Sample {
         thread: numbered(tid),
+        cpu: 0,
         chain: chain(frame),
     }
 }
@@ -87,20 +88,20 @@ fn totals<const N: usize>(events: [Event; N], until: u64) -> (Totals, Vec<Stack>
 }
 
 /// Counts by the stack's one frame.
-fn by_frame<V: Copy>(counts: &HashMap<StackId, V>, stacks: &[Stack]) -> Vec<(u64, V)> {
+fn by_frame<V: Figures>(counts: &HashMap<StackId, V>, stacks: &[Stack]) -> Vec<(u64, V::Of)> {
     let frame = |id: StackId| match stacks[id as usize].frames[0] {
         Frame::Kernel(address) => address,
         _ => 0,
     };
     let mut all: Vec<_> = counts
         .iter()
-        .map(|(&id, &count)| (frame(id), count))
+        .map(|(&id, count)| (frame(id), count.figures()))
         .collect();
     all.sort_by_key(|&(frame, _)| frame);
     all
 }
 
-fn waits(totals: &Totals, stacks: &[Stack]) -> Vec<(u64, u32, Tally)> {
+fn waits(totals: &Totals, stacks: &[Stack]) -> Vec<(u64, u32, [u64; 3])> {
     let frame = |id: StackId| match stacks[id as usize].frames[0] {
         Frame::Kernel(address) => address,
         _ => 0,
@@ -108,18 +109,37 @@ fn waits(totals: &Totals, stacks: &[Stack]) -> Vec<(u64, u32, Tally)> {
     let each = totals
         .waits
         .iter()
-        .map(|(&(id, flags), &tally)| (frame(id), flags, tally));
+        .map(|(&(id, flags), tally)| (frame(id), flags, tally.figures()));
     let mut all: Vec<_> = each.collect();
     all.sort_by_key(|&(frame, ..)| frame);
     all
 }
 
-fn tally(count: u64, total: u64, worst: u64) -> Tally {
-    Tally {
-        count,
-        total,
-        worst,
+/// What is compared of a count.
+trait Figures {
+    type Of;
+
+    fn figures(&self) -> Self::Of;
+}
+
+impl Figures for u64 {
+    type Of = u64;
+
+    fn figures(&self) -> u64 {
+        *self
     }
+}
+
+impl Figures for Tally {
+    type Of = [u64; 3];
+
+    fn figures(&self) -> [u64; 3] {
+        [self.count, self.total, self.worst]
+    }
+}
+
+fn tally(count: u64, total: u64, worst: u64) -> [u64; 3] {
+    [count, total, worst]
 }
 
 #[test]
@@ -308,6 +328,7 @@ fn a_stranger_that_makes_a_watched_thread_wait_is_a_holder() {
             acquire(stranger, false, 5),
             Event::Sample {
                 thread: stranger,
+                cpu: 0,
                 chain: [PERF_CONTEXT_KERNEL, 6, PERF_CONTEXT_USER, 7].into(),
             },
             begin(11, LOCK, WRITE, 1),
@@ -330,7 +351,7 @@ fn a_stranger_that_makes_a_watched_thread_wait_is_a_holder() {
     assert!(!write && !is_watched);
     assert_eq!(kernel(stack), [Frame::Kernel(5)]);
     assert!(!stacks[stack as usize].name.is_empty());
-    assert_eq!((held.times, held.waited), (tally(1, 50, 50), 30));
+    assert_eq!((held.times.figures(), held.waited), (tally(1, 50, 50), 30));
     let samples: Vec<_> = held.samples.keys().map(|&id| kernel(id)).collect();
     assert_eq!(samples, [[Frame::Kernel(6)]]);
     assert_eq!(totals.waited_for_holds, 40);
@@ -402,7 +423,8 @@ fn a_new_thread_waits_for_its_first_turn() {
         }
         account.close(100);
         assert_eq!(account.totals.unpaired, 0);
-        Vec::from_iter(account.totals.preempted.into_values())
+        let queued = account.totals.preempted.values();
+        Vec::from_iter(queued.map(Tally::figures))
     };
     assert_eq!(waited(true), [tally(1, 10, 10)]);
     // Where switches are not seen, it would never end.

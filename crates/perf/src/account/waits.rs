@@ -38,6 +38,8 @@ struct Open {
 pub(crate) struct Waited {
     pub stack: StackId,
     pub flags: u32,
+    /// When it ended.
+    pub until: u64,
     /// Its time without the waits within it.
     pub own: u64,
     /// The part of it spent on a CPU.
@@ -142,6 +144,7 @@ impl Open {
         Waited {
             stack: self.stack,
             flags,
+            until: time,
             own,
             awake,
         }

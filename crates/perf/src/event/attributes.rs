@@ -124,14 +124,17 @@ fn with_stack(attr: &mut sys::perf_event_attr, words: usize) {
     attr.sample_stack_user = 8 * words as u32;
 }
 
-/// Every record carries its thread, time and event. The clock is one that all CPUs agree on: a wait
+/// Every record carries its thread, time, CPU and event. The clock is one that all CPUs agree on: a wait
 /// may begin on one and end on another.
 fn stamped() -> sys::perf_event_attr {
     let mut attr = sys::perf_event_attr {
         size: size_of::<sys::perf_event_attr>() as u32,
         clockid: libc::CLOCK_MONOTONIC,
         sample_type: u64::from(
-            sys::PERF_SAMPLE_IDENTIFIER | sys::PERF_SAMPLE_TID | sys::PERF_SAMPLE_TIME,
+            sys::PERF_SAMPLE_IDENTIFIER
+                | sys::PERF_SAMPLE_TID
+                | sys::PERF_SAMPLE_TIME
+                | sys::PERF_SAMPLE_CPU,
         ),
         ..Default::default()
     };

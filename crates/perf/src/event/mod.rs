@@ -11,7 +11,7 @@ pub(crate) use attributes::{Attributes, Scope, sampled_depth};
 pub(crate) use counter::{Counter, Target};
 pub(crate) use record::Decoder;
 pub(crate) use ring::Ring;
-pub(crate) use tracefs::{HoldTracepoints, Tracefs, Tracepoints};
+pub(crate) use tracefs::{HoldTracepoints, Tracefs, Tracepoints, WakeTracepoint};
 
 /// The kind of an event's samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +28,8 @@ pub(crate) enum Source {
     Acquire,
     /// `mmap_lock:mmap_lock_released`.
     Release,
+    /// `sched:sched_waking`, with the stack of the thread that wakes another.
+    Wake,
 }
 
 /// An event at `time`, in nanoseconds of the monotonic clock.
@@ -80,7 +82,7 @@ pub(crate) const REGISTERS: &[u32] = &[5, 6, 7];
 /// Words from the top of the user's stack requested with each hit of a tracepoint. There may be
 /// 100,000 hits a second, so it is just enough for nested functions of the C library without frame
 /// pointers.
-pub(crate) const TOP: usize = 32;
+pub(crate) const TOP: usize = 64;
 /// Words requested with each sample: enough for a program with small frames and no frame pointers.
 pub(crate) const TOP_OF_SAMPLE: usize = 256;
 
@@ -99,6 +101,7 @@ impl<const N: usize> From<[u64; N]> for Chain {
 pub(crate) enum Event {
     Sample {
         thread: Thread,
+        cpu: u32,
         chain: Chain,
     },
     Begin {
@@ -129,6 +132,12 @@ pub(crate) enum Event {
         state: i64,
         chain: Chain,
     },
+    /// The thread wakes the one with the number `woken`.
+    Wake {
+        thread: Thread,
+        woken: u32,
+        chain: Chain,
+    },
     /// The thread is on a CPU again, or for the first time.
     Resume {
         thread: Thread,
@@ -150,17 +159,20 @@ pub(crate) enum Event {
         mapping: Mapping,
     },
     Lost(u64),
-    /// There was no room for some acquisitions and releases of `mmap_lock`.
+    /// There was no room for some of the events that tell who holds locks.
     LostHolds,
-    /// Acquisitions and releases of `mmap_lock` are recorded from now on, or no longer.
+    /// Events that tell who holds locks are recorded from now on, or no longer.
     Holds(bool),
     Throttled,
 }
 
 impl Event {
-    /// Returns true if it is an acquisition or a release of `mmap_lock`.
+    /// Returns true if it tells who holds a lock.
     pub fn is_of_hold(&self) -> bool {
-        matches!(self, Event::Acquire { .. } | Event::Release { .. })
+        matches!(
+            self,
+            Event::Acquire { .. } | Event::Release { .. } | Event::Wake { .. }
+        )
     }
 }
 

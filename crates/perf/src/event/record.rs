@@ -1,25 +1,30 @@
 //! Decoding the records of a ring.
 
 use super::attributes::TRACED_DEPTH;
-use super::tracefs::{Fields, HoldFields};
+use super::format::Field;
+use super::tracefs::{ContentionFields, HoldFields};
 use super::{Chain, Event, Mapping, REGISTERS, Registers, Source, Stamped, Thread};
 use perf_event_open_sys::bindings as sys;
 use std::collections::HashMap;
 
 /// Marks the record of a thread that goes off its CPU.
 const OUT: u32 = sys::PERF_RECORD_MISC_SWITCH_OUT;
-/// Bytes at the end of every record but samples: thread, time, event.
-const TRAILER: usize = 24;
+/// Bytes at the end of every record but samples: thread, time, CPU, event.
+const TRAILER: usize = 32;
 
 /// Decodes records.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Decoder {
     /// The sources, by event number.
     pub sources: HashMap<u64, Source>,
-    /// The fields of tracepoints; none without them.
-    pub fields: Option<Fields>,
+    /// The field of a switch that tells the state; none without that tracepoint.
+    pub state: Option<Field>,
+    /// The fields of the tracepoints of lock contention; none without them.
+    pub contention: Option<ContentionFields>,
     /// The fields of the tracepoints of `mmap_lock`; none without them.
     pub hold_fields: Option<HoldFields>,
+    /// The field of a wake-up that tells who is woken; none without that tracepoint.
+    pub woken: Option<Field>,
     /// Addresses of a sampled stack at most.
     pub depth: usize,
 }
@@ -56,7 +61,7 @@ impl Decoder {
                 let id = body.u64()?;
                 let count = body.u64()?;
                 match self.sources.get(&id) {
-                    Some(Source::Acquire | Source::Release) => Event::LostHolds,
+                    Some(Source::Acquire | Source::Release | Source::Wake) => Event::LostHolds,
                     _ => Event::Lost(count),
                 }
             }
@@ -96,7 +101,9 @@ impl Decoder {
     fn sample(&self, mut body: Reader) -> Option<Stamped> {
         let source = *self.sources.get(&body.u64()?)?;
         let thread = body.thread()?;
-        let time = body.u64()?;
+        let (time, cpu) = (body.u64()?, body.u32()?);
+        // Reserved.
+        body.take(4)?;
         let mut chain = Chain::default();
         let has_user = !matches!(source, Source::End | Source::Acquire | Source::Release);
         if has_user || source == Source::Acquire {
@@ -112,40 +119,42 @@ impl Decoder {
             chain.top = body.top()?;
         }
         let event = match source {
-            Source::Clock => Event::Sample { thread, chain },
+            Source::Clock => Event::Sample { thread, cpu, chain },
             Source::Acquire => self.hold_fields?.acquired(thread, chain, raw)?,
             Source::Release => self.hold_fields?.released(thread, raw)?,
-            _ => traced(source, &self.fields?, thread, chain, raw)?,
+            Source::Begin => self.contention?.begun(thread, chain, raw)?,
+            Source::End => self.contention?.ended(thread, raw)?,
+            Source::Wake => Event::Wake {
+                thread,
+                woken: self.woken?.read(raw)? as u32,
+                chain,
+            },
+            Source::Switch => Event::Switch {
+                thread,
+                state: self.state?.read(raw)?,
+                chain,
+            },
         };
         Some(Stamped { time, event })
     }
 }
 
-fn traced(
-    source: Source,
-    fields: &Fields,
-    thread: Thread,
-    chain: Chain,
-    raw: &[u8],
-) -> Option<Event> {
-    Some(match source {
-        Source::Clock | Source::Acquire | Source::Release => return None,
-        Source::Begin => Event::Begin {
+impl ContentionFields {
+    fn begun(self, thread: Thread, chain: Chain, raw: &[u8]) -> Option<Event> {
+        Some(Event::Begin {
             thread,
-            lock: fields.begin_lock.read(raw)? as u64,
-            flags: fields.begin_flags.read(raw)? as u32,
+            lock: self.begin_lock.read(raw)? as u64,
+            flags: self.begin_flags.read(raw)? as u32,
             chain,
-        },
-        Source::End => Event::End {
+        })
+    }
+
+    fn ended(self, thread: Thread, raw: &[u8]) -> Option<Event> {
+        Some(Event::End {
             thread,
-            lock: fields.end_lock.read(raw)? as u64,
-        },
-        Source::Switch => Event::Switch {
-            thread,
-            state: fields.state.read(raw)?,
-            chain,
-        },
-    })
+            lock: self.end_lock.read(raw)? as u64,
+        })
+    }
 }
 
 impl HoldFields {

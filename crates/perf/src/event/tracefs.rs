@@ -54,12 +54,20 @@ impl Tracefs {
 }
 
 /// The tracepoints in use, on the running kernel.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Tracepoints {
+    pub switch: u64,
+    pub state: Field,
+    /// Those of lock contention, since Linux 5.19.
+    pub contention: io::Result<Contention>,
+}
+
+/// The tracepoints of lock contention.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Contention {
     pub begin: u64,
     pub end: u64,
-    pub switch: u64,
-    pub fields: Fields,
+    pub fields: ContentionFields,
 }
 
 /// The tracepoints of `mmap_lock`, since Linux 5.11.
@@ -68,6 +76,14 @@ pub(crate) struct HoldTracepoints {
     pub acquired: u64,
     pub released: u64,
     pub fields: HoldFields,
+}
+
+/// The tracepoint of a thread that wakes another.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WakeTracepoint {
+    pub number: u64,
+    /// The thread that is woken, by its number in the first PID namespace.
+    pub woken: Field,
 }
 
 /// The fields that are read from them.
@@ -81,29 +97,55 @@ pub(crate) struct HoldFields {
 
 /// The fields that are read from them.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Fields {
+pub(crate) struct ContentionFields {
     pub begin_lock: Field,
     pub begin_flags: Field,
     pub end_lock: Field,
-    pub state: Field,
 }
 
 impl Tracepoints {
     /// Looks up numbers and fields.
     pub fn find(tracefs: &Tracefs) -> io::Result<Tracepoints> {
-        const BEGIN: &str = "lock/contention_begin";
-        const END: &str = "lock/contention_end";
         const SWITCH: &str = "sched/sched_switch";
         Ok(Tracepoints {
+            switch: tracefs.number(SWITCH)?,
+            state: tracefs.field(SWITCH, "prev_state")?,
+            contention: Contention::find(tracefs),
+        })
+    }
+}
+
+impl Contention {
+    fn find(tracefs: &Tracefs) -> io::Result<Contention> {
+        const BEGIN: &str = "lock/contention_begin";
+        const END: &str = "lock/contention_end";
+        Ok(Contention {
             begin: tracefs.number(BEGIN)?,
             end: tracefs.number(END)?,
-            switch: tracefs.number(SWITCH)?,
-            fields: Fields {
+            fields: ContentionFields {
                 begin_lock: tracefs.field(BEGIN, "lock_addr")?,
                 begin_flags: tracefs.field(BEGIN, "flags")?,
                 end_lock: tracefs.field(END, "lock_addr")?,
-                state: tracefs.field(SWITCH, "prev_state")?,
             },
+        })
+    }
+}
+
+impl WakeTracepoint {
+    /// Looks up number and field.
+    ///
+    /// # Errors
+    /// Fails in other PID namespaces too, where threads have other numbers.
+    pub fn find(tracefs: &Tracefs) -> io::Result<WakeTracepoint> {
+        const WAKING: &str = "sched/sched_waking";
+        /// `PROC_PID_INIT_INO`.
+        const FIRST: &str = "pid:[4026531836]";
+        if std::fs::read_link("/proc/self/ns/pid")?.as_os_str() != FIRST {
+            return Err(io::Error::other("this is not the first PID namespace"));
+        }
+        Ok(WakeTracepoint {
+            number: tracefs.number(WAKING)?,
+            woken: tracefs.field(WAKING, "pid")?,
         })
     }
 }

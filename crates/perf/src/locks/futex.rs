@@ -30,7 +30,7 @@ const LIBRARY: &[&str] = &[
     "___pthread_*",
     "__lll_*",
     "__new_sem_*",
-    "sem_wait*",
+    "sem_*",
     "syscall",
 ];
 
@@ -70,13 +70,27 @@ const LOCKS: &[(&str, &str)] = &[
     ("pthread_cond_", "pthread_cond"),
     ("pthread_clockjoin", "pthread_join"),
     ("pthread_join", "pthread_join"),
+    ("__new_sem_", "semaphore"),
+    ("sem_wait", "semaphore"),
+    ("sem_timedwait", "semaphore"),
+    ("sem_clockwait", "semaphore"),
+];
+
+/// What threads wait for that is no lock: another thread tells them to go on.
+const CONDITIONS: &[&str] = &[
+    "pthread_cond",
+    "pthread_join",
+    "semaphore",
+    "std::sync::Condvar",
+    "std::thread::park",
+    "parking_lot::Condvar",
 ];
 
 /// Locks whose futex word identifies the lock; the others wait at words of several kinds, or at a
 /// thread's own.
 const THEMSELVES: &[&str] = &["pthread_mutex", "std::sync::Mutex", "futex"];
 
-/// The lock that a stack off CPU waits for, if it waits on a futex.
+/// The lock or condition that a stack off CPU waits for, if it waits on a futex.
 pub(crate) fn futex(stack: &Named) -> Option<Wanted> {
     let waits = stack.kernel.iter().any(|frame| any(WAITING, frame));
     waits.then(|| Wanted {
@@ -84,6 +98,11 @@ pub(crate) fn futex(stack: &Named) -> Option<Wanted> {
         kind: Kind::Futex,
         caller: caller(&stack.user),
     })
+}
+
+/// Returns true if it is a condition rather than a lock.
+pub(crate) fn is_condition(wanted: &Wanted) -> bool {
+    CONDITIONS.contains(&wanted.name.as_str())
 }
 
 /// Returns true if the futex word tells which lock this is.
@@ -120,8 +139,7 @@ fn name(user: &[Function]) -> Option<&'static str> {
 /// The first function outside of libraries, with the calling line if known; the last one if all
 /// are.
 fn caller(user: &[Function]) -> String {
-    let own = user.iter().find(|function| !is_library(function));
-    let Some(caller) = own.or(user.last()) else {
+    let Some(caller) = own(user) else {
         return "[unknown]".to_owned();
     };
     let file = caller.source.rsplit('/').next().unwrap_or_default();
@@ -129,6 +147,17 @@ fn caller(user: &[Function]) -> String {
         0 => caller.name.clone(),
         line => format!("{} at {file}:{line}", caller.name),
     }
+}
+
+/// The name of the function of the program on whose behalf a stack runs; none without a stack.
+pub(crate) fn own_function(user: &[Function]) -> Option<&str> {
+    own(user).map(|function| function.name.as_str())
+}
+
+/// The first function outside of libraries; the last one if all are in them.
+fn own(user: &[Function]) -> Option<&Function> {
+    let own = user.iter().find(|function| !is_library(function));
+    own.or(user.last())
 }
 
 fn is_library(function: &Function) -> bool {

@@ -1,6 +1,9 @@
-//! The function that runs with a lock.
+//! The function that runs with a lock, or gives it back.
 
-use super::is_machinery;
+use super::{caller, is_machinery};
+
+/// Functions that wake a thread.
+const WAKING: &[&str] = &["try_to_wake_up", "wake_up_process", "wake_up_state"];
 
 /// The function that ran with a lock at the time of a sample, by the kernel frames that acquired it
 /// and those of the sample, each from the leaf: the one that acquired it or, if that has returned,
@@ -11,6 +14,13 @@ pub(crate) fn runs_with<'a>(acquired: &[String], sampled: &'a [String]) -> Optio
     let taker = callers.next()?;
     let found = at(taker).or_else(|| Some(callers.find_map(at)?.saturating_sub(1)))?;
     Some(&sampled[found])
+}
+
+/// The function that gave a lock back, by the kernel frames that woke a thread, from the leaf.
+pub(crate) fn woke_by(frames: &[String]) -> &str {
+    let wakes = |frame: &&String| WAKING.contains(&frame.as_str());
+    let wakers = frames.iter().take_while(wakes).count();
+    caller(&frames[wakers..])
 }
 
 #[cfg(test)]
@@ -43,5 +53,12 @@ mod tests {
         assert_eq!(runs_with(&acquired, &frames("irq")), None);
         assert_eq!(runs_with(&acquired, &[]), None);
         assert_eq!(runs_with(&[], &frames("irq")), None);
+    }
+
+    #[test]
+    fn who_gives_a_lock_back_is_behind_its_machinery() {
+        let frames = frames("try_to_wake_up wake_up_q rwsem_wake up_write dup_mmap copy_process");
+        assert_eq!(woke_by(&frames), "dup_mmap");
+        assert_eq!(woke_by(&[]), "[kernel]");
     }
 }

@@ -5,11 +5,13 @@ mod holder;
 mod kinds;
 mod machinery;
 mod names;
+mod off;
 mod spinning;
 
-pub(crate) use futex::{futex, is_itself, user_spinning};
-pub(crate) use holder::runs_with;
+pub(crate) use futex::{is_condition, is_itself, own_function, user_spinning};
+pub(crate) use holder::{runs_with, woke_by};
 pub(crate) use kinds::kind;
+pub(crate) use off::{Off, is_for_work, off};
 pub(crate) use spinning::spinning;
 
 use machinery::is_machinery;
@@ -31,6 +33,11 @@ pub(crate) fn wanted(kind: Kind, frames: &[String]) -> Wanted {
         kind,
         caller: caller(frames).to_owned(),
     }
+}
+
+/// As [`wanted`], by the flags of `contention_begin`.
+pub(crate) fn contended(flags: u32, frames: &[String]) -> Wanted {
+    wanted(kinds::exactly(flags, frames), frames)
 }
 
 /// The function that takes a lock, by its kernel frames from the leaf.

@@ -1,5 +1,6 @@
 //! Samples that spin for a kernel lock.
 
+use super::kinds::sleeping;
 use super::{Wanted, matches, wanted};
 use profile::Kind;
 
@@ -63,22 +64,4 @@ fn spins_as_leaf(frame: &str) -> bool {
     SPINNING_LEAVES
         .iter()
         .any(|pattern| matches(pattern, frame))
-}
-
-/// The kind of the sleeping lock, by the nearest function that tells.
-fn sleeping(frames: &[String]) -> Option<Kind> {
-    const SAYS: &[(&str, Kind)] = &[
-        ("rwsem_down_write*", Kind::RwsemWrite),
-        ("down_write*", Kind::RwsemWrite),
-        ("rwsem_down_read*", Kind::RwsemRead),
-        ("down_read*", Kind::RwsemRead),
-        ("mutex_*", Kind::Mutex),
-        ("__mutex*", Kind::Mutex),
-        ("ww_mutex*", Kind::Mutex),
-        ("__ww_mutex*", Kind::Mutex),
-    ];
-    frames.iter().find_map(|frame| {
-        let says = SAYS.iter().find(|(pattern, _)| matches(pattern, frame));
-        says.map(|&(_, kind)| kind)
-    })
 }

@@ -1,5 +1,6 @@
 //! Stacks as kernels produce them, and the names of this kernel.
 
+use super::futex::futex;
 use super::names::{Class, TABLE};
 use super::*;
 use crate::symbols::{Function, Named};
@@ -173,6 +174,7 @@ fn named(kernel: &str, user: &[(&str, bool)]) -> Named {
     };
     Named {
         process: "p".into(),
+        thread: None,
         kernel: frames(kernel),
         user: user.iter().map(function).collect(),
     }

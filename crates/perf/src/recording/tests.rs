@@ -1,9 +1,9 @@
 //! Hand-made recordings.
 
 use super::*;
-use crate::account::Held;
+use crate::account::{Held, Waker};
 use crate::symbols::Function;
-use profile::{Holder, Kind};
+use profile::{By, Holder, Kind};
 
 const WRITE: u32 = 4;
 
@@ -15,17 +15,18 @@ fn named(user: &[&str], kernel: &[&str]) -> Named {
     };
     Named {
         process: "p".to_owned(),
+        thread: None,
         kernel: kernel.iter().map(|&name| name.to_owned()).collect(),
         user: user.iter().map(function).collect(),
     }
 }
 
+/// `count` times of `total` nanoseconds in all, the longest `worst`.
 fn tally(count: u64, total: u64, worst: u64) -> Tally {
-    Tally {
-        count,
-        total,
-        worst,
-    }
+    let mut tally = Tally::default();
+    (0..count).for_each(|_| tally.add(total / count));
+    tally.worst = worst;
+    tally
 }
 
 const MUNMAP: [&str; 3] = [
@@ -54,6 +55,10 @@ fn recording() -> Recording {
         sample_seconds: 0.01,
         cpus: 2,
         sees_all: true,
+        sees_contention: true,
+        used: Duration::ZERO,
+        stolen: Duration::from_millis(100),
+        throttled: None,
         hidden: Hidden::default(),
         missing: Vec::new(),
         stacks: vec![
@@ -122,7 +127,7 @@ fn one_row_has_what_was_waited_and_what_was_spun() {
 
 #[test]
 fn what_is_doubtful_is_noted() {
-    let Recording(mut seen) = recording();
+    let Recording { mut seen, .. } = recording();
     seen.totals.lost = 7;
     seen.totals.unpaired = 3;
     seen.missing = vec!["kernel stacks: no".to_owned()];
@@ -139,7 +144,7 @@ fn what_is_doubtful_is_noted() {
 
 #[test]
 fn where_others_are_not_seen_nothing_is_said_of_them() {
-    let Recording(mut seen) = recording();
+    let Recording { mut seen, .. } = recording();
     seen.sees_all = false;
     let recording = Recording::new(seen);
     assert_eq!(recording.foreign(), None);
@@ -150,10 +155,10 @@ fn where_others_are_not_seen_nothing_is_said_of_them() {
 fn nothing_is_busy_for_longer_than_it_is_on_a_cpu() {
     let mut recording = recording();
     // A quarter of a second of samples; all but a fifth off CPU.
-    recording.0.totals.lived = 650_000_000;
+    recording.seen.totals.lived = 650_000_000;
     let busy = recording.busy().total();
     assert!((busy - 0.2).abs() < 1e-9, "{busy}");
-    recording.0.hidden.waits = true;
+    recording.seen.hidden.waits = true;
     let busy = recording.busy().total();
     assert!((busy - 0.25).abs() < 1e-9, "{busy}");
 }
@@ -162,11 +167,11 @@ fn nothing_is_busy_for_longer_than_it_is_on_a_cpu() {
 fn a_spin_lock_of_a_program_is_a_lock() {
     let mut recording = recording();
     recording
-        .0
+        .seen
         .stacks
         .push(named(&["pthread_spin_lock", "push", "main"], &[]));
-    recording.0.totals.samples.insert(4, 20);
-    recording.0.totals.loose.insert(4, 20);
+    recording.seen.totals.samples.insert(4, 20);
+    recording.seen.totals.loose.insert(4, 20);
     let locks = recording.locks(1.0);
     let row = locks
         .iter()
@@ -182,7 +187,7 @@ fn a_spin_lock_of_a_program_is_a_lock() {
 #[test]
 fn two_mutexes_behind_one_function_are_two_rows() {
     let mut recording = recording();
-    let seen = &mut recording.0;
+    let seen = &mut recording.seen;
     for (at, milliseconds, name) in [(0x1000, 300, "accounts"), (0x2000, 100, "at 0x2000")] {
         let word = Word::At(at);
         let total = milliseconds * 1_000_000;
@@ -205,7 +210,7 @@ fn two_mutexes_behind_one_function_are_two_rows() {
 #[test]
 fn holders_are_named_by_what_they_ran() {
     let mut recording = recording();
-    let seen = &mut recording.0;
+    let seen = &mut recording.seen;
     let first = seen.stacks.len() as StackId;
     let agent = |kernel: &[&str]| Named {
         process: "agent".to_owned(),
@@ -273,12 +278,13 @@ fn holders_are_named_by_what_they_ran() {
     let agent = &holders[0];
     let close = |a: f64, b: f64| (a / b - 1.0).abs() < 0.01;
     assert_eq!(agent.holds, 5);
+    let times = agent.times.expect("both ends were seen");
     assert!(
-        close(agent.total, 0.029) && close(agent.mean, 0.0058),
+        close(times.total, 0.029) && close(times.mean, 0.0058),
         "{agent:?}"
     );
     assert!(
-        close(agent.worst, 0.009) && close(agent.p99, 0.009),
+        close(times.worst, 0.009) && close(times.p99, 0.009),
         "{agent:?}"
     );
     assert!(
@@ -290,7 +296,7 @@ fn holders_are_named_by_what_they_ran() {
 #[test]
 fn a_part_of_the_time_is_noted() {
     let notes = |recorded| {
-        let Recording(mut seen) = recording();
+        let Recording { mut seen, .. } = recording();
         seen.totals.recorded_holds = recorded;
         Recording::new(seen).notes().join("\n")
     };
@@ -301,20 +307,170 @@ fn a_part_of_the_time_is_noted() {
 
 #[test]
 fn a_recording_is_of_processes_whose_time_it_has() {
-    let Recording(mut seen) = recording();
+    let Recording { mut seen, .. } = recording();
     let of = |seen: Seen, seconds: f64| {
         let recording = Recording::new(seen);
         recording.is_of(Duration::from_secs_f64(seconds))
     };
-    let sampled = Recording::new(recording().0).sampled().as_secs_f64();
-    assert!(of(recording().0, sampled) && of(recording().0, 3.0 * sampled));
-    assert!(!of(recording().0, 9.0 * sampled.max(0.1)));
+    let sampled = Recording::new(recording().seen).sampled().as_secs_f64();
+    assert!(of(recording().seen, sampled) && of(recording().seen, 3.0 * sampled));
+    assert!(!of(recording().seen, 9.0 * sampled.max(0.1)));
     // Nothing was recorded of a second of work.
     seen.totals.samples.clear();
-    assert!(of(recording().0, 0.0));
+    assert!(of(recording().seen, 0.0));
     assert!(!of(seen, 1.0));
-    let Recording(mut hidden) = recording();
+    let Recording {
+        seen: mut hidden, ..
+    } = recording();
     hidden.totals.samples.clear();
     hidden.hidden.kernel = true;
     assert!(of(hidden, 1.0), "it worked in the kernel");
+}
+
+/// A recording of two seconds of two threads: one works and waits, the other has nothing to do.
+fn with_idle() -> Recording {
+    let Recording { mut seen, .. } = recording();
+    let pool = Named {
+        thread: Some("pool".to_owned()),
+        ..named(
+            &["pthread_cond_wait", "idle", "main"],
+            &["__schedule", "futex_wait"],
+        )
+    };
+    let read = named(&["main"], &["__schedule", "io_schedule", "__x64_sys_read"]);
+    seen.stacks.extend([pool, read]);
+    seen.totals.lived += 2_100_000_000;
+    let asleep = [
+        (4, tally(1, 1_500_000_000, 1)),
+        (5, tally(1, 300_000_000, 1)),
+    ];
+    seen.totals.asleep.extend(asleep);
+    let sleep = |thread: &str, function: &str, throughout| Sleep {
+        process: "p".to_owned(),
+        thread: thread.to_owned(),
+        function: function.to_owned(),
+        throughout,
+    };
+    seen.totals.early = HashMap::from([
+        (sleep("pool", "ep_poll", false), 150_000_000),
+        (sleep("pool", "futex_do_wait", false), 50_000_000),
+        (sleep("other", "io_schedule", false), 100_000_000),
+    ]);
+    Recording::new(seen)
+}
+
+#[test]
+fn the_parts_of_the_time_are_all_of_it() {
+    let spent = with_idle().spent().expect("everything is seen");
+    let close = |a: f64, b: f64| (a - b).abs() < 1e-9;
+    // Of 0.25 s of samples 0.1 s are within a wait for a lock, and 0.1 s spin before one.
+    assert!(close(spent.work, 0.05), "{spent:?}");
+    assert!(close(spent.locks, 0.2 + 0.4), "{spent:?}");
+    assert!(close(spent.blocked, 0.3 + 0.1), "{spent:?}");
+    assert!(close(spent.queued, 0.05), "{spent:?}");
+    assert!(close(spent.idle, 1.5 + 0.2), "{spent:?}");
+    assert!(close(spent.stolen, 0.1), "{spent:?}");
+    let all: f64 = spent.parts(0.0).map(|(_, seconds)| seconds).sum();
+    assert!(close(all, 4.1), "{spent:?}");
+}
+
+#[test]
+fn who_waits_for_work_waits_for_no_lock() {
+    let recording = with_idle();
+    let names: Vec<String> = recording
+        .locks(1.0)
+        .into_iter()
+        .map(|lock| lock.name)
+        .collect();
+    assert_eq!(names, ["mmap_lock", "std::sync::Mutex"]);
+    let (idle, others) = recording.waiting().split(IDLE);
+    assert!((idle.total() - 1.7).abs() < 1e-9, "{idle:?}");
+    assert!((others.total() - 0.95).abs() < 1e-9, "{others:?}");
+}
+
+#[test]
+fn time_is_broken_down_by_calls_and_threads() {
+    let parts = with_idle().parts();
+    let row = |by: By, name: &str| {
+        let found = parts[&by].iter().find(|part| part.name == name);
+        let part = found.unwrap_or_else(|| panic!("{name} in {:?}", parts[&by]));
+        [part.busy, part.waits, part.idle].map(|seconds| (1000.0 * seconds).round())
+    };
+    assert_eq!(row(By::Call, "read from main"), [0.0, 300.0, 0.0]);
+    assert_eq!(row(By::Call, "user code from work"), [50.0, 50.0, 0.0]);
+    assert_eq!(row(By::Thread, "p/pool"), [0.0, 0.0, 1700.0]);
+    assert_eq!(row(By::Thread, "p/other"), [0.0, 100.0, 0.0]);
+    assert_eq!(row(By::Function, "main"), [250.0, 750.0, 1500.0]);
+    assert_eq!(row(By::Process, "p"), [250.0, 850.0, 1700.0]);
+}
+
+#[test]
+fn clocks_that_contradict_each_other_are_a_doubt() {
+    let doubt = |used: f64| {
+        let Recording { mut seen, .. } = recording();
+        seen.used = Duration::from_secs_f64(used);
+        Recording::new(seen).doubt()
+    };
+    // Two seconds lived, 0.45 off CPUs.
+    assert_eq!(doubt(1.6), None);
+    assert!(doubt(2.5).is_some_and(|why| why.contains("2.5 s of CPU time")));
+}
+
+#[test]
+fn without_tracepoints_of_locks_waits_are_where_threads_sleep() {
+    let Recording { mut seen, .. } = recording();
+    seen.totals
+        .asleep
+        .insert(2, tally(5, 200_000_000, 90_000_000));
+    seen.totals.waits.clear();
+    let of = |seen: Seen| Recording::new(seen).locks(2.0);
+    let is_write = |lock: &&Lock| lock.kind == Kind::RwsemWrite;
+    seen.sees_contention = false;
+    let locks = of(seen);
+    let mmap = locks.iter().find(is_write).expect("a row");
+    assert_eq!((mmap.name.as_str(), mmap.contentions), ("mmap_lock", 5));
+    assert!((mmap.wait - 0.2).abs() < 1e-9, "{mmap:?}");
+}
+
+#[test]
+fn who_wakes_a_waiter_held_the_lock() {
+    let Recording { mut seen, .. } = recording();
+    let waking = &[
+        "try_to_wake_up",
+        "wake_up_q",
+        "futex_wake",
+        "__x64_sys_futex",
+    ];
+    let writer = Named {
+        thread: Some("writer".to_owned()),
+        ..named(
+            &["std::sync::mutex::Mutex::unlock", "compact", "main"],
+            waking,
+        )
+    };
+    let timer = named(
+        &["work"],
+        &["try_to_wake_up", "asm_sysvec_apic_timer_interrupt"],
+    );
+    seen.stacks.extend([writer, timer]);
+    let word = Word::At(0x1000);
+    seen.words.insert(word, "table".to_owned());
+    let waker = |stack, is_watched| Waker { stack, is_watched };
+    seen.totals.woken = HashMap::from([
+        ((3, Some(word), waker(4, true)), tally(2, 300_000_000, 1)),
+        ((3, Some(word), waker(0, false)), tally(1, 100_000_000, 1)),
+        ((3, Some(word), waker(5, true)), tally(1, 900_000_000, 1)),
+    ]);
+    let holders = Recording::new(seen).holders();
+    let rows: Vec<_> = holders
+        .iter()
+        .map(|one| (one.place(), one.function.as_str(), one.holds, one.share))
+        .collect();
+    let expected = [
+        ("p/writer".to_owned(), "compact", 2, 0.75),
+        ("p".to_owned(), "work", 1, 0.25),
+    ];
+    assert_eq!(rows, expected);
+    assert_eq!(holders[0].lock, "std::sync::Mutex table");
+    assert_eq!(holders[0].times, None);
 }

@@ -4,7 +4,7 @@ use super::cpus::{candidates, is_absent};
 use super::descriptors::raise_limit;
 use crate::event::{
     Attributes, Counter, Decoder, HoldTracepoints, Ring, Scope, Source, Target, Tracefs,
-    Tracepoints, sampled_depth,
+    Tracepoints, WakeTracepoint, sampled_depth,
 };
 use crate::support::{ALLOWS_ALL, remedy};
 use crate::{Clock, Error, Options};
@@ -14,8 +14,7 @@ use std::io;
 /// Pages of the rings for births, deaths, names and mappings, which a flood of waits cannot push
 /// out.
 const TASK_PAGES: usize = 64;
-/// Pages of the rings for acquisitions and releases of `mmap_lock`: a flood of them pushes out
-/// nothing else.
+/// Pages of the rings for events that tell who holds locks: a flood of them pushes out nothing else.
 const HOLD_PAGES: usize = 128;
 /// Pages of a ring where locked memory is short.
 const UNPRIVILEGED_PAGES: usize = 64;
@@ -34,11 +33,13 @@ pub(crate) struct Opened {
     pub cpus: Vec<u32>,
     /// True if waits for locks and time off CPU are traced.
     pub sees_waits: bool,
-    /// True if acquisitions and releases of `mmap_lock` can be recorded.
+    /// True if the kernel's locks have tracepoints, which are requested.
+    pub sees_contention: bool,
+    /// True if something can be recorded that tells who holds locks.
     pub sees_holds: bool,
     tasks: Vec<Counter>,
     counters: Vec<Counter>,
-    /// Acquisitions and releases of `mmap_lock`.
+    /// Acquisitions and releases of `mmap_lock`, and wake-ups.
     holds: Vec<Counter>,
     /// Clocks of threads, where these are sampled one by one.
     threads: HashMap<u32, Vec<Counter>>,
@@ -76,6 +77,7 @@ impl Opened {
             leaders: Vec::new(),
             cpus,
             sees_waits: false,
+            sees_contention: false,
             sees_holds: false,
             tasks: Vec::new(),
             counters: Vec::new(),
@@ -114,7 +116,7 @@ impl Opened {
         self.tasks.iter().try_for_each(Counter::enable)
     }
 
-    /// Starts or stops recording acquisitions and releases of `mmap_lock`.
+    /// Starts or stops recording what tells who holds locks.
     pub fn record_holds(&self, on: bool) -> io::Result<()> {
         let switch = if on {
             Counter::enable
@@ -124,7 +126,7 @@ impl Opened {
         self.holds.iter().try_for_each(switch)
     }
 
-    /// Starts all other events, except those of `mmap_lock`.
+    /// Starts all other events, except those that tell who holds locks.
     pub fn enable(&self) -> io::Result<()> {
         let threads = self.threads.values().flatten();
         self.counters
@@ -239,13 +241,17 @@ impl Opened {
                 remedy(ALLOWS_ALL)
             )),
             Ok(tracefs) if options.locks => {
-                let opened = self.open_holds(&tracefs);
-                self.sees_holds = opened.is_ok();
-                if let Err(error) = opened {
+                self.open_holds(&tracefs).unwrap_or_else(|error| {
                     self.missing.push(format!(
                         "holders of mmap_lock: the kernel lacks its tracepoints ({error})"
                     ));
-                }
+                });
+                self.open_wakes(&tracefs).unwrap_or_else(|error| {
+                    self.missing.push(format!(
+                        "holders of other locks: no wake-up is seen ({error})"
+                    ));
+                });
+                self.sees_holds = !self.holds.is_empty();
             }
             Ok(_) => {}
         }
@@ -253,13 +259,22 @@ impl Opened {
 
     fn open_waits(&mut self, tracefs: &Tracefs, options: &Options) -> io::Result<()> {
         let points = Tracepoints::find(tracefs)?;
-        self.decoder.fields = Some(points.fields);
-        if options.locks {
-            self.open_tracepoint(points.begin, Source::Begin)?;
-            self.open_tracepoint(points.end, Source::End)?;
-        }
+        self.decoder.state = Some(points.state);
         if options.off_cpu {
             self.open_tracepoint(points.switch, Source::Switch)?;
+        }
+        match points.contention {
+            Ok(contention) if options.locks => {
+                self.decoder.contention = Some(contention.fields);
+                self.open_tracepoint(contention.begin, Source::Begin)?;
+                self.open_tracepoint(contention.end, Source::End)?;
+                self.sees_contention = true;
+            }
+            Err(error) if options.locks => self.missing.push(format!(
+                "when waits for kernel locks begin and end: the kernel lacks the tracepoints of \
+                 5.19 ({error}); they are seen where threads go off CPU, and spin in samples"
+            )),
+            _ => {}
         }
         Ok(())
     }
@@ -268,20 +283,33 @@ impl Opened {
     fn open_holds(&mut self, tracefs: &Tracefs) -> io::Result<()> {
         let points = HoldTracepoints::find(tracefs)?;
         self.decoder.hold_fields = Some(points.fields);
-        let acquired = Attributes::tracepoint(points.acquired, Source::Acquire);
-        let acquired = waking(acquired, HOLD_PAGES);
-        let released = Attributes::tracepoint(points.released, Source::Release);
+        self.open_of_holds(&[
+            (points.acquired, Source::Acquire),
+            (points.released, Source::Release),
+        ])
+    }
+
+    /// Opens wake-ups, with rings of their own.
+    fn open_wakes(&mut self, tracefs: &Tracefs) -> io::Result<()> {
+        let point = WakeTracepoint::find(tracefs)?;
+        self.decoder.woken = Some(point.woken);
+        self.open_of_holds(&[(point.number, Source::Wake)])
+    }
+
+    /// Opens tracepoints that share a ring for each CPU.
+    fn open_of_holds(&mut self, points: &[(u64, Source)]) -> io::Result<()> {
         for cpu in self.cpus.clone() {
-            let leader = Counter::open(&acquired, Target::Cpu(cpu))?;
-            self.add_ring(&leader, HOLD_PAGES)?;
-            let other = Counter::open(&released, Target::Cpu(cpu))?;
-            other.write_to(&leader)?;
-            let sources = [
-                (leader.id(), Source::Acquire),
-                (other.id(), Source::Release),
-            ];
-            self.decoder.sources.extend(sources);
-            self.holds.extend([leader, other]);
+            let first = self.holds.len();
+            for &(id, source) in points {
+                let attributes = waking(Attributes::tracepoint(id, source), HOLD_PAGES);
+                let counter = Counter::open(&attributes, Target::Cpu(cpu))?;
+                match self.holds.get(first) {
+                    Some(leader) => counter.write_to(leader)?,
+                    None => self.add_ring(&counter, HOLD_PAGES)?,
+                }
+                self.decoder.sources.insert(counter.id(), source);
+                self.holds.push(counter);
+            }
         }
         Ok(())
     }

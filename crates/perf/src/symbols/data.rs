@@ -33,6 +33,12 @@ pub(crate) fn names(words: impl Iterator<Item = Word>, files: &[String]) -> Hash
     names
 }
 
+/// The variable in the name of a word; none if it lies in no variable that has a name.
+pub(crate) fn variable(name: &str) -> Option<&str> {
+    let is_named = !name.starts_with("at 0x");
+    is_named.then(|| name.split_once('+').map_or(name, |(variable, _)| variable))
+}
+
 /// The names of those addresses for which the file at `path` has symbols.
 fn look_up(path: &str, addresses: &BTreeSet<u64>) -> Option<HashMap<u64, String>> {
     let data = ReadCache::new(File::open(path).ok()?);
@@ -87,6 +93,8 @@ mod tests {
         let of = |at: usize| names[&words[at]].as_str();
         assert!(of(0).ends_with("SOUGHT_FOR"), "{names:?}");
         assert!(of(1).ends_with("SOUGHT_FOR+8"), "{names:?}");
+        assert_eq!(variable(of(1)), variable(of(0)));
         assert_eq!(of(2), format!("at {:#x}", addresses[2]));
+        assert_eq!(variable(of(2)), None);
     }
 }

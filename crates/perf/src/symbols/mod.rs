@@ -9,7 +9,7 @@ use crate::tasks::Place;
 use blazesym::symbolize::Symbolizer;
 use std::collections::{BTreeMap, BTreeSet};
 
-pub(crate) use data::names as words;
+pub(crate) use data::{names as words, variable};
 pub(crate) use kernel::{missing, plain};
 
 /// A stack with names, each part from the leaf.
@@ -17,8 +17,25 @@ pub(crate) use kernel::{missing, plain};
 pub(crate) struct Named {
     /// The process's command.
     pub process: String,
+    /// The thread's name, if it has one of its own.
+    pub thread: Option<String>,
     pub kernel: Vec<String>,
     pub user: Vec<Function>,
+}
+
+impl Named {
+    /// Returns true if the stack ran in an interrupt, on behalf of nobody.
+    pub fn interrupted(&self) -> bool {
+        const INTERRUPTS: [&str; 5] = [
+            "asm_sysvec_",
+            "asm_common_interrupt",
+            "common_interrupt",
+            "handle_softirqs",
+            "__do_softirq",
+        ];
+        let is = |frame: &String| INTERRUPTS.iter().any(|prefix| frame.starts_with(prefix));
+        self.kernel.iter().any(is)
+    }
 }
 
 /// A function of a program or library.
@@ -44,6 +61,7 @@ pub(crate) fn resolve(stacks: Vec<Stack>, files: &[String]) -> Vec<Named> {
     let name = |stack: Stack| {
         let mut named = Named {
             process: stack.name,
+            thread: stack.thread,
             ..Named::default()
         };
         for frame in stack.frames {

@@ -19,6 +19,8 @@ pub(crate) struct Family {
     processes: HashMap<u32, Process>,
     /// The process of each thread.
     threads: HashMap<u32, u32>,
+    /// The names of threads that have one of their own.
+    names: HashMap<u32, String>,
     ignored: HashSet<u32>,
     /// The threads that slept when they were found, and in which function of the kernel.
     asleep: HashMap<u32, String>,
@@ -45,23 +47,35 @@ impl Family {
             .iter()
             .filter_map(|&tid| Some((tid, scan::asleep(pid, tid)?)));
         self.asleep.extend(asleep);
+        for &tid in &threads {
+            self.set_name(tid, scan::name(tid).ok(), &process.name);
+        }
         self.add(pid, process, &threads);
     }
 
     /// Removes a process.
     pub fn forget(&mut self, pid: u32) {
         self.processes.remove(&pid);
-        self.threads.retain(|_, &mut of| of != pid);
+        for tid in self.threads(pid) {
+            self.threads.remove(&tid);
+            self.names.remove(&tid);
+        }
     }
 
-    /// Takes the watched threads that slept when they were found, each with its process's name and
-    /// the function of the kernel.
-    pub fn take_asleep(&mut self) -> impl Iterator<Item = (u32, String, String)> {
+    /// Takes the watched threads that slept when they were found, each with the names of its
+    /// process and itself and the function of the kernel.
+    pub fn take_asleep(&mut self) -> impl Iterator<Item = (u32, [String; 3])> {
         let asleep = std::mem::take(&mut self.asleep).into_iter();
         asleep.filter_map(|(tid, function)| {
             let process = self.processes.get(self.threads.get(&tid)?)?;
-            Some((tid, process.name.clone(), function))
+            let thread = self.name(tid).unwrap_or(&process.name);
+            Some((tid, [process.name.clone(), thread.to_owned(), function]))
         })
+    }
+
+    /// The name of a thread that has one of its own.
+    pub fn name(&self, tid: u32) -> Option<&str> {
+        self.names.get(&tid).map(String::as_str)
     }
 
     pub fn add(&mut self, pid: u32, process: Process, threads: &[u32]) {
@@ -134,11 +148,16 @@ impl Family {
         }
         if !self.ignored.contains(&child.tid) {
             self.threads.insert(child.tid, child.pid);
+            // It is called after the thread that started it.
+            if let Some(name) = self.names.get(&parent.tid).cloned() {
+                self.names.insert(child.tid, name);
+            }
         }
     }
 
     fn died(&mut self, thread: Thread) {
         self.threads.remove(&thread.tid);
+        self.names.remove(&thread.tid);
         let last = !self.threads.values().any(|&pid| pid == thread.pid);
         if last && thread.tid == thread.pid {
             self.processes.remove(&thread.pid);
@@ -156,6 +175,15 @@ impl Family {
         if exec {
             process.image.clear();
         }
+        let process = process.name.clone();
+        self.set_name(thread.tid, Some(name.to_owned()), &process);
+    }
+
+    fn set_name(&mut self, tid: u32, name: Option<String>, process: &str) {
+        match name.filter(|name| name != process) {
+            Some(name) => self.names.insert(tid, name),
+            None => self.names.remove(&tid),
+        };
     }
 }
 

@@ -6,6 +6,7 @@ mod image;
 mod names;
 mod scan;
 mod used;
+mod withheld;
 
 pub use cgroup::Cgroup;
 pub(crate) use family::{Family, Process};
@@ -13,3 +14,4 @@ pub(crate) use image::{Files, Image, Place, is_system};
 pub(crate) use names::Names;
 pub(crate) use scan::{descendants, leader, processes, threads};
 pub(crate) use used::Used;
+pub(crate) use withheld::Withheld;

@@ -87,9 +87,9 @@ pub(crate) fn process(pid: u32, files: &mut Files) -> io::Result<Process> {
     Ok(Process { name, image })
 }
 
-/// A process's name.
-pub(crate) fn name(pid: u32) -> io::Result<String> {
-    let name = fs::read_to_string(format!("/proc/{pid}/comm"))?;
+/// The name of a process or thread.
+pub(crate) fn name(number: u32) -> io::Result<String> {
+    let name = fs::read_to_string(format!("/proc/{number}/comm"))?;
     Ok(name.trim_end().to_owned())
 }
 

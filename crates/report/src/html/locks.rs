@@ -1,10 +1,11 @@
 //! The locks that tasks waited for.
 
+use super::heat;
 use super::text::grouped;
 use super::{percent, seconds};
 use crate::page::described;
 use maud::{Markup, html};
-use profile::{Holder, Lock, Profile};
+use profile::{Holder, Lock, Profile, Spread, Times};
 
 /// Rows of a table; the rest is summed up.
 const MOST: usize = 40;
@@ -18,11 +19,12 @@ pub fn section(profiles: &[&Profile]) -> Markup {
                 span.together { span.swatch.traced {} "waits" }
                 " traced from beginning to end, and "
                 span.together { span.swatch.spun {} "samples" }
-                " of tasks that spun before such a wait began. Shares refer to the time of all \
-                 tasks." }
+                " of tasks that spun before such a wait began. Shares refer to the tasks' active \
+                 time: all but that in which they had nothing to do." }
             @for profile in locks {
                 (table(profile))
                 @if !profile.holders.is_empty() { (holders(profile)) }
+                @if let Some(timeline) = &profile.timeline { (heat::map(profile, timeline)) }
             }
         }
     }
@@ -43,7 +45,7 @@ fn table(profile: &Profile) -> Markup {
                         th.number scope="col" { (name) }
                     }
                 } }
-                tbody { @for lock in shown { (row(lock, profile.task_seconds())) } }
+                tbody { @for lock in shown { (row(lock, profile.active_seconds())) } }
             }
         }
         @if !rest.is_empty() {
@@ -53,17 +55,20 @@ fn table(profile: &Profile) -> Markup {
     }
 }
 
-const FIGURES: [&str; 6] = [
+const FIGURES: [&str; 8] = [
     "Traced share",
     "Spin share",
     "Waits",
     "Traced wait",
     "Mean",
+    "p50",
+    "p99",
     "Worst",
 ];
 
-fn row(lock: &Lock, task_seconds: f64) -> Markup {
-    let (traced, spin) = (lock.wait / task_seconds, lock.spin / task_seconds);
+fn row(lock: &Lock, active_seconds: f64) -> Markup {
+    let (traced, spin) = (lock.wait / active_seconds, lock.spin / active_seconds);
+    let quantile = |of: fn(&Spread) -> f64| lock.spread.as_ref().map_or(0.0, of);
     html! {
         tr {
             th scope="row" { (lock.name) }
@@ -79,7 +84,7 @@ fn row(lock: &Lock, task_seconds: f64) -> Markup {
             }
             td.number data-v=(lock.wait) { (seconds(lock.wait)) }
             // Every wait takes time, so zero means that none was measured.
-            @for time in [lock.mean, lock.worst] {
+            @for time in [lock.mean, quantile(|of| of.p50), quantile(|of| of.p99), lock.worst] {
                 td.number data-v=(time) { @if time > 0.0 { (seconds(time)) } @else { "–" } }
             }
         }
@@ -111,13 +116,18 @@ fn held(holder: &Holder) -> Markup {
     html! {
         tr {
             th.code scope="row" { (holder.function) }
-            td { (holder.process) @if !holder.watched { " (not watched)" } }
+            td { (holder.place()) @if !holder.watched { " (not watched)" } }
             td { (holder.lock) }
             td { (holder.kind.name()) }
             td.number data-v=(holder.share) { (percent(holder.share)) }
             td.number data-v=(holder.holds) { (grouped(holder.holds)) }
-            @for time in [holder.total, holder.mean, holder.p99, holder.worst] {
-                td.number data-v=(time) { (seconds(time)) }
+            @match holder.times {
+                Some(Times { total, mean, p99, worst }) => {
+                    @for time in [total, mean, p99, worst] {
+                        td.number data-v=(time) { (seconds(time)) }
+                    }
+                }
+                None => { @for _ in 0..4 { td.number { "–" } } }
             }
         }
     }

@@ -3,6 +3,7 @@
 mod comparisons;
 mod curves;
 mod flames;
+mod heat;
 mod locks;
 mod machines;
 mod studies;

@@ -1,10 +1,13 @@
 //! The command line of `profile`.
 
 use super::{CommonArgs, WorkloadArgs, preset, tasks};
+use crate::output::profile::View;
 use baselines::Preset;
 use bench::{On, Schedule};
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use perf::{Cgroup, Whom};
+use profile::By;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -65,6 +68,18 @@ pub struct ProfileArgs {
     /// events [default: 2048]
     #[arg(long, value_name = "KIB", value_parser = clap::value_parser!(u32).range(4..=1 << 20))]
     pub ring: Option<u32>,
+    /// Break the tasks' time down by these, one table each
+    #[arg(
+        long,
+        value_name = "WHAT,…",
+        value_delimiter = ',',
+        value_parser = by(),
+        default_value = By::Call.name()
+    )]
+    pub by: Vec<By>,
+    /// The most rows of a table, or `all`, with those that are too small to show otherwise
+    #[arg(long, value_name = "N", value_parser = rows, default_value = "15")]
+    pub rows: Rows,
     /// Compare two profiles: directories that `profile` wrote, or files of its JSON
     #[arg(long, num_args = 2, value_names = ["BEFORE", "AFTER"], group = "WorkloadArgs")]
     pub diff: Vec<PathBuf>,
@@ -99,6 +114,26 @@ pub struct AttachedArgs {
     pub all: bool,
 }
 
+/// The most rows of a table; none for all.
+#[derive(Clone, Copy, Debug)]
+pub struct Rows(pub Option<usize>);
+
+fn rows(text: &str) -> Result<Rows, String> {
+    match text.parse() {
+        _ if text == "all" => Ok(Rows(None)),
+        Ok(0) | Err(_) => Err("expected a number of rows, or `all`".to_owned()),
+        Ok(most) => Ok(Rows(Some(most))),
+    }
+}
+
+fn by() -> impl TypedValueParser<Value = By> {
+    let names = By::ALL.map(By::name);
+    PossibleValuesParser::new(names).try_map(|name| {
+        let by = By::ALL.into_iter().find(|by| by.name() == name);
+        by.ok_or("no such breakdown")
+    })
+}
+
 impl AttachedArgs {
     /// The processes; none if no option names any.
     pub fn whom(&self) -> Result<Option<Whom>, perf::Error> {
@@ -130,6 +165,14 @@ impl ProfileArgs {
         ];
         let given = all.into_iter().find(|(_, given)| *given);
         given.map(|(option, _)| option).or(common.simulated())
+    }
+
+    /// What is shown of the profile.
+    pub fn view(&self) -> View {
+        View {
+            by: self.by.clone(),
+            rows: self.rows.0,
+        }
     }
 
     /// The options of the recording.

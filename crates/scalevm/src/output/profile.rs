@@ -1,20 +1,42 @@
 //! A profile, and the difference of two, as tables.
 
+mod parts;
+
 use super::table::{align_right, with_header};
 use super::{format, percent, short, time};
 use comfy_table::Table;
-use profile::{Change, Difference, Holder, Lock, Profile, Stacks};
+use profile::{By, Change, Difference, Holder, Lock, Profile, Spread, Stacks, Times};
 use stats::printable;
 
 /// Locks that cost less than this part of the tasks' time are counted, not shown.
 const SHOWN: f64 = 0.001;
 /// Holders during which less than this part of the waiting passed are not shown.
 const HOLDS: f64 = 0.01;
-/// The most rows.
+/// The most rows of a difference.
 const ROWS: usize = 15;
 
+/// What is shown of a profile.
+#[derive(Clone, Debug)]
+pub struct View {
+    /// The breakdowns of the tasks' time.
+    pub by: Vec<By>,
+    /// The most rows of each table; with none, there is no limit, and nothing is too small to show.
+    pub rows: Option<usize>,
+}
+
+impl View {
+    /// The first rows of those that are not too small, by `share`.
+    fn shown<'a, T>(&self, rows: &'a [T], least: f64, share: impl Fn(&T) -> f64) -> Vec<&'a T> {
+        let all = rows.iter();
+        match self.rows {
+            Some(most) => all.filter(|row| share(row) >= least).take(most).collect(),
+            None => all.collect(),
+        }
+    }
+}
+
 /// Prints a profile below `heading`.
-pub fn print(heading: &str, profile: &Profile) {
+pub fn print(heading: &str, profile: &Profile, view: &View) {
     println!("{heading}");
     match (profile.rate, profile.rate_unwatched.zip(profile.cost())) {
         (Some(rate), Some((unwatched, cost))) => println!(
@@ -33,14 +55,20 @@ pub fn print(heading: &str, profile: &Profile) {
         spent(profile, all),
         profile.clock
     );
-    let shown: Vec<&Lock> = profile
-        .locks
-        .iter()
-        .filter(|lock| lock.share >= SHOWN)
-        .take(ROWS)
-        .collect();
+    if let Some(queued) = &profile.queued {
+        println!(
+            "waited {} times for a CPU: p50 {}, p99 {}, p99.9 {}, worst {}",
+            queued.count,
+            time(queued.p50),
+            time(queued.p99),
+            time(queued.p999),
+            time(queued.worst)
+        );
+    }
+    parts::print(profile, view);
+    let shown = view.shown(&profile.locks, SHOWN, |lock| lock.share);
     if !shown.is_empty() {
-        format::print(&locks(&shown));
+        format::print(&locks(&shown, profile.seconds));
     }
     let others = profile.locks.len() - shown.len();
     if others > 0 {
@@ -53,8 +81,7 @@ pub fn print(heading: &str, profile: &Profile) {
         };
         println!("{others} {noun}: {}", percent(share));
     }
-    let matters = |one: &&Holder| one.share >= HOLDS;
-    let shown: Vec<&Holder> = profile.holders.iter().filter(matters).take(ROWS).collect();
+    let shown = view.shown(&profile.holders, HOLDS, |holder| holder.share);
     if !shown.is_empty() {
         format::print(&holders(&shown));
     }
@@ -63,6 +90,13 @@ pub fn print(heading: &str, profile: &Profile) {
 
 /// A sentence on how the tasks spent their time of `all` seconds, as far as it was seen.
 fn spent(profile: &Profile, all: f64) -> String {
+    /// What would be shown as 0.
+    const NOTHING: f64 = 0.0005;
+    if let Some(spent) = profile.spent {
+        let part = |(what, seconds): (_, f64)| format!("{} {what}", percent(seconds / all));
+        let parts: Vec<String> = spent.parts(NOTHING * all).map(part).collect();
+        return parts.join(", ");
+    }
     let part = |stacks: &Stacks| format!("{:.0} %", 100.0 * stacks.total() / all);
     let (busy, waits) = (part(&profile.busy), part(&profile.waits));
     match (profile.hidden.kernel, profile.hidden.waits) {
@@ -98,33 +132,42 @@ pub fn notes(notes: &[String]) {
 }
 
 /// A row for each lock and caller; waits that were seen and spinning apart.
-fn locks(locks: &[&Lock]) -> Table {
+fn locks(locks: &[&Lock], seconds: f64) -> Table {
     let mut table = with_header([
         "lock",
         "kind",
         "caller",
         "waits",
-        "total",
         "mean",
+        "p50",
+        "p99",
+        "p99.9",
         "worst",
         "waiting",
         "spinning",
-        "of task time",
+        "of active time",
+        "tasks waiting",
     ]);
     for lock in locks {
         let all = lock.wait + lock.spin;
         let part = |seconds: f64| percent(lock.share * seconds / all.max(f64::MIN_POSITIVE));
+        let spread = lock.spread.as_ref();
+        let quantile =
+            |which: fn(&Spread) -> f64| spread.map_or("–".into(), |of| time(which(of)));
         table.add_row([
             lock.name.clone(),
             lock.kind.name().to_owned(),
             lock.caller.clone(),
             lock.contentions.to_string(),
-            time(lock.wait),
             known(lock.mean),
+            quantile(|spread| spread.p50),
+            quantile(|spread| spread.p99),
+            quantile(|spread| spread.p999),
             known(lock.worst),
             part(lock.wait),
             part(lock.spin),
             percent(lock.share),
+            format!("{:.2}", all / seconds),
         ]);
     }
     align_right(&mut table, 3..);
@@ -147,16 +190,17 @@ fn holders(holders: &[&Holder]) -> Table {
     ]);
     for holder in holders {
         let watched = if holder.watched { "" } else { " (not watched)" };
+        let held = |which: fn(Times) -> f64| holder.times.map(which).map_or("–".into(), time);
         table.add_row([
             holder.function.clone(),
-            format!("{}{watched}", printable(&holder.process)),
+            format!("{}{watched}", printable(&holder.place())),
             holder.lock.clone(),
             holder.kind.name().to_owned(),
             holder.holds.to_string(),
-            time(holder.total),
-            time(holder.mean),
-            time(holder.p99),
-            time(holder.worst),
+            held(|times| times.total),
+            held(|times| times.mean),
+            held(|times| times.p99),
+            held(|times| times.worst),
             percent(holder.share),
         ]);
     }

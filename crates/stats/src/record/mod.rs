@@ -66,6 +66,23 @@ pub struct Subject {
 }
 
 impl Subject {
+    /// Tasks on `on`, with everything that is optional left out, and no unit.
+    pub fn new(workload: &str, on: &str, tasks: u32, mode: Mode) -> Subject {
+        Subject {
+            workload: workload.to_owned(),
+            on: on.to_owned(),
+            vm: None,
+            tasks,
+            mode,
+            profile: None,
+            topology: None,
+            cpus: None,
+            scheduler: None,
+            seed: None,
+            unit: String::new(),
+        }
+    }
+
     /// Returns true if these are processes that already ran, not the tasks of a workload.
     pub fn already_ran(&self) -> bool {
         self.unit.is_empty()

@@ -9,6 +9,7 @@ const END: u64 = 13;
 const SWITCH: u64 = 14;
 const ACQUIRE: u64 = 15;
 const RELEASE: u64 = 16;
+const WAKE: u64 = 17;
 
 fn decoder() -> Decoder {
     let field = |size, offset: usize, signed: u8| {
@@ -23,12 +24,13 @@ fn decoder() -> Decoder {
             (SWITCH, Source::Switch),
             (ACQUIRE, Source::Acquire),
             (RELEASE, Source::Release),
+            (WAKE, Source::Wake),
         ]),
-        fields: Some(Fields {
+        state: Some(field(8, 32, 1)),
+        contention: Some(ContentionFields {
             begin_lock: field(8, 8, 0),
             begin_flags: field(4, 16, 0),
             end_lock: field(8, 8, 0),
-            state: field(8, 32, 1),
         }),
         hold_fields: Some(HoldFields {
             acquired_space: field(8, 8, 0),
@@ -36,6 +38,7 @@ fn decoder() -> Decoder {
             success: field(1, 25, 0),
             released_space: field(8, 8, 0),
         }),
+        woken: Some(field(4, 24, 1)),
         depth: 4,
     }
 }
@@ -63,7 +66,7 @@ impl Bytes {
 
     /// A sample of `id` at `time`, up to the stack.
     fn sample(id: u64, time: u64) -> Self {
-        Bytes::default().u64(id).u32(7).u32(8).u64(time)
+        Bytes::default().u64(id).u32(7).u32(8).u64(time).u64(3)
     }
 
     fn chain(self, chain: &[u64]) -> Self {
@@ -86,7 +89,7 @@ impl Bytes {
 
     /// The trailer of records other than samples.
     fn at(self, time: u64) -> Self {
-        self.u32(7).u32(8).u64(time).u64(CLOCK)
+        self.u32(7).u32(8).u64(time).u64(3).u64(CLOCK)
     }
 
     fn record(self, kind: u32, misc: u16) -> Vec<u8> {
@@ -114,6 +117,7 @@ fn a_sample_has_its_stack() {
         .record(sys::PERF_RECORD_SAMPLE, 0);
     let event = Event::Sample {
         thread: THREAD,
+        cpu: 3,
         chain: Chain {
             addresses: [1, 2, 3].into(),
             registers: Some(Registers {
@@ -211,6 +215,19 @@ fn holds_have_their_address_space() {
     assert_eq!(events, expected);
     let written = decode(&acquire(1, 1)).remove(0).event;
     assert!(matches!(written, Event::Acquire { write: true, .. }));
+}
+
+#[test]
+fn a_wake_up_says_who_is_woken() {
+    let wake = Bytes::sample(WAKE, 6).chain(&[5]).u32(28);
+    let wake = wake.u64(0).u64(0).u64(0).u32(21).u64(0).u64(0);
+    let woken = decode(&wake.record(sys::PERF_RECORD_SAMPLE, 0));
+    let event = Event::Wake {
+        thread: THREAD,
+        woken: 21,
+        chain: [5].into(),
+    };
+    assert_eq!(woken, [Stamped { time: 6, event }]);
 }
 
 #[test]

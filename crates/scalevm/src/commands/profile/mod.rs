@@ -5,6 +5,7 @@ mod difference;
 pub mod files;
 
 use crate::cli::{ProfileArgs, WorkloadArgs};
+use crate::output::profile::View;
 use crate::output::{file, format, json, profile, progress};
 use ::profile::Profile;
 use bench::profiling::Subject;
@@ -78,6 +79,7 @@ fn one(args: &ProfileArgs, what: &WorkloadArgs) -> Result<u8, Failure> {
 /// Where a profile goes.
 struct Results {
     json: bool,
+    view: View,
     directory: Place,
     store: Option<Writer>,
 }
@@ -89,6 +91,7 @@ impl Results {
         let store = args.common.keep.store.as_deref().map(Writer::create);
         Ok(Results {
             json,
+            view: args.view(),
             directory: Place::of(args.out.as_deref(), json)?,
             store: store.transpose()?,
         })
@@ -99,7 +102,7 @@ impl Results {
         if self.json {
             println!("{}", files::line(seen))
         } else {
-            profile::print(heading, seen)
+            profile::print(heading, seen, &self.view)
         }
         profile::notes(&seen.notes);
         if let Some(mut kept) = self.store {

@@ -1,5 +1,7 @@
 //! Profiles of programs that already run.
 
+mod loads;
+#[path = "../support/mod.rs"]
 mod support;
 
 use serde_json::Value;
@@ -74,8 +76,15 @@ impl Server {
 
     /// The program of [`SERVER`].
     fn program(place: &Place) -> String {
-        let (source, program) = (place.source("server.c", SERVER), place.file("server"));
-        let flags = "-O1 -g -fno-omit-frame-pointer -pthread -o".split(' ');
+        Server::compiled(place, "server", SERVER)
+    }
+
+    /// The program `name` of this source.
+    fn compiled(place: &Place, name: &str, source: &str) -> String {
+        let source = place.source(&format!("{name}.c"), source);
+        let program = place.file(name);
+        let flags = "-O1 -g -fno-omit-frame-pointer -fno-optimize-sibling-calls -pthread -o";
+        let flags = flags.split(' ');
         let mut compiler = Command::new("cc");
         let status = compiler.args(flags).args([&program, &source]).status();
         assert!(status.expect("a compiler").success());
@@ -300,7 +309,7 @@ fn a_control_group_is_watched_with_what_joins_it() {
     let profile = watch.end(0);
     assert_eq!(profile["workload"], format!("cgroup {name}"));
     assert_lock(&profile);
-    assert!(seconds(&profile, "waits", "asleep throughout;sleep;") > 1.0);
+    assert!(seconds(&profile, "waits", "idle;sleep;") > 1.0);
     server.end();
     idle.kill().and_then(|()| idle.wait()).expect("it ends");
 }
@@ -348,7 +357,7 @@ fn a_program_that_sleeps_is_said_to_sleep() {
     idle.kill().and_then(|()| idle.wait()).expect("it ends");
     let sentence = profile["bottleneck"].as_str().expect("a sentence");
     assert!(
-        sentence.starts_with("no thread ran; 100 % of task time is blocked, 100 % in "),
+        sentence.starts_with("no thread ran; 100 % of task time is idle, 100 % in "),
         "{sentence}"
     );
 }
