@@ -266,6 +266,14 @@ impl Running for Processes {
         self.living().map(libc::pid_t::cast_unsigned).collect()
     }
 
+    /// The first thread of a process whose other threads are the tasks only waits for them.
+    fn drivers(&self) -> Vec<u32> {
+        match self.system.mode() {
+            Mode::Processes => Vec::new(),
+            Mode::Threads => self.pids(),
+        }
+    }
+
     fn stop(mut self: Box<Self>) -> Result<(), Failure> {
         self.check()
     }
