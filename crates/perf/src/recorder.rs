@@ -1,11 +1,11 @@
 //! Recording, from opening to the end.
 
 use crate::Error;
-use crate::account::Account;
-use crate::recording::{Recording, Seen};
+use crate::account::{Account, Cut};
+use crate::recording::{Recording, Seen, Setting};
 use crate::session::{Opened, Reader, Signals, now, own_thread};
 use crate::support::{ALLOWS_ALL, remedy};
-use crate::symbols;
+use crate::symbols::{self, Resolver};
 use crate::tasks::{self, Cgroup, Family, Files, Used, Withheld};
 use crate::whom::Whom;
 use profile::Hidden;
@@ -13,6 +13,7 @@ use stats::record::Mode;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -27,6 +28,8 @@ pub struct Options {
     pub off_cpu: bool,
     /// Pages of a CPU's ring, rounded up to a power of two.
     pub ring_pages: usize,
+    /// True if threads are told apart, which [`Recording::threads`] needs.
+    pub by_thread: bool,
 }
 
 impl Default for Options {
@@ -38,6 +41,7 @@ impl Default for Options {
             off_cpu: true,
             // 2 MiB: some 2,000 samples with their stacks, or 10,000 waits.
             ring_pages: 512,
+            by_thread: false,
         }
     }
 }
@@ -56,19 +60,24 @@ pub struct Recorder {
 
 enum State {
     Opened(Box<Opened>),
-    Running(Running),
+    Running(Box<Running>),
     Ended,
 }
 
 struct Running {
     signals: Arc<Signals>,
-    thread: JoinHandle<(Account, u64)>,
+    /// The reader; none once it has been waited for.
+    thread: Option<JoinHandle<(Cut, u64)>>,
+    cuts: Receiver<(Cut, u64)>,
+    /// The begin of the interval.
     began: u64,
-    clock: crate::Clock,
-    cpus: usize,
-    sees_all: bool,
-    sees_contention: bool,
-    hidden: Hidden,
+    resolver: Resolver,
+    /// What is the same in all intervals.
+    setting: Setting,
+    /// The CPU time of all samples of earlier intervals.
+    sampled: Duration,
+    /// The processes' CPU time in earlier intervals.
+    used: Duration,
     before: Before,
 }
 
@@ -173,6 +182,7 @@ impl Recorder {
             .map_err(Error::system("starting to record"))?;
         let mut account = Account::new(family, files, began);
         account.sees_switches = opened.sees_waits;
+        account.by_thread = self.options.by_thread;
         if opened.sees_waits {
             account.count_sleepers();
         }
@@ -181,7 +191,19 @@ impl Recorder {
             used: Used::now(&self.roots, &unwatched),
             withheld: Withheld::now(&self.roots),
         };
-        self.state = State::Running(run(*opened, account, self.whom.group(), began, before)?);
+        let setting = Setting {
+            clock: opened.clock,
+            sample_seconds: 1.0 / f64::from(self.options.frequency),
+            cpus: opened.cpus.len(),
+            sees_all: opened.sees_all(),
+            sees_contention: opened.sees_contention,
+            hidden: Hidden {
+                kernel: !opened.sees_kernel(),
+                waits: !opened.sees_waits,
+            },
+        };
+        let running = run(*opened, account, self.whom.group(), began, before, setting)?;
+        self.state = State::Running(Box::new(running));
         Ok(())
     }
 
@@ -224,46 +246,33 @@ impl Recorder {
         }
     }
 
+    /// Ends an interval and begins the next; returns the recording of the one that ended. A wait
+    /// that goes on counts in each interval for its part. Nothing of an interval is kept.
+    ///
+    /// # Errors
+    /// [`Error::Unseen`] if what was recorded so far cannot be what the processes did.
+    pub fn cut(&mut self) -> Result<Recording, Error> {
+        let State::Running(running) = &mut self.state else {
+            return Err(Error::Options("it has not been started"));
+        };
+        // Release: pairs with the reader's acquire load.
+        running.signals.cut.store(true, Ordering::Release);
+        let (cut, end) = running.cuts.recv().map_err(|_| Error::Reader)?;
+        running.recording(cut, end, self.missing.clone())
+    }
+
     /// Ends recording and resolves names; call it while the processes still live.
     ///
     /// # Errors
     /// [`Error::Unseen`] if what was recorded cannot be what the processes did.
     pub fn finish(mut self) -> Result<Recording, Error> {
-        let State::Running(running) = std::mem::replace(&mut self.state, State::Ended) else {
+        let State::Running(mut running) = std::mem::replace(&mut self.state, State::Ended) else {
             return Err(Error::Options("it has not been started"));
         };
-        let used = running.before.used.since();
-        let withheld = &running.before.withheld;
-        let (stolen, throttled) = (withheld.stolen(), withheld.throttled());
         running.stop();
-        let (account, end) = running.thread.join().map_err(|_| Error::Reader)?;
-        let recording = Recording::new(Seen {
-            clock: running.clock,
-            span: Duration::from_nanos(end.saturating_sub(running.began)),
-            sample_seconds: 1.0 / f64::from(self.options.frequency),
-            cpus: running.cpus,
-            sees_all: running.sees_all,
-            sees_contention: running.sees_contention,
-            used,
-            stolen,
-            throttled,
-            hidden: running.hidden,
-            missing: std::mem::take(&mut self.missing),
-            stacks: symbols::resolve(account.stacks.into_stacks(), account.files.names()),
-            words: symbols::words(
-                account.totals.words.keys().map(|&(_, word)| word),
-                account.files.names(),
-            ),
-            totals: account.totals,
-        });
-        if recording.is_of(used) {
-            Ok(recording)
-        } else {
-            Err(Error::Unseen {
-                recorded: recording.sampled().as_secs_f64(),
-                used: used.as_secs_f64(),
-            })
-        }
+        let thread = running.thread.take().ok_or(Error::Reader)?;
+        let (cut, end) = thread.join().map_err(|_| Error::Reader)?;
+        running.recording(cut, end, std::mem::take(&mut self.missing))
     }
 }
 
@@ -272,14 +281,51 @@ impl Running {
         // Release: pairs with the reader's acquire load.
         self.signals.stop.store(true, Ordering::Release);
     }
+
+    /// The recording of the interval up to `end`, if what was recorded so far can be what the
+    /// processes did.
+    fn recording(
+        &mut self,
+        mut cut: Cut,
+        end: u64,
+        missing: Vec<String>,
+    ) -> Result<Recording, Error> {
+        let used = self.before.used.since();
+        let in_interval = used.saturating_sub(std::mem::replace(&mut self.used, used));
+        let withheld = &mut self.before.withheld;
+        let (stolen, throttled) = (withheld.stolen(), withheld.throttled());
+        withheld.go_on();
+        let (stacks, words) = self.resolver.take(&mut cut);
+        let recording = Recording::new(Seen {
+            setting: self.setting,
+            used: in_interval,
+            stolen,
+            throttled,
+            span: Duration::from_nanos(end.saturating_sub(self.began)),
+            missing,
+            stacks,
+            words,
+            totals: cut.totals,
+        });
+        self.began = end;
+        self.sampled += recording.sampled();
+        if self.setting.can_be_of(self.sampled, used) {
+            Ok(recording)
+        } else {
+            Err(Error::Unseen {
+                recorded: self.sampled.as_secs_f64(),
+                used: used.as_secs_f64(),
+            })
+        }
+    }
 }
 
 impl Drop for Recorder {
     /// Dropping an unfinished recorder leaves no thread behind.
     fn drop(&mut self) {
-        if let State::Running(running) = std::mem::replace(&mut self.state, State::Ended) {
+        if let State::Running(mut running) = std::mem::replace(&mut self.state, State::Ended) {
             running.stop();
-            let _ = running.thread.join();
+            let _ = running.thread.take().map(JoinHandle::join);
         }
     }
 }
@@ -290,28 +336,24 @@ fn run(
     group: Option<Cgroup>,
     began: u64,
     before: Before,
+    setting: Setting,
 ) -> Result<Running, Error> {
     let signals = Arc::new(Signals::default());
-    let (clock, cpus, sees_all) = (opened.clock, opened.cpus.len(), opened.sees_all());
-    let sees_contention = opened.sees_contention;
-    let hidden = Hidden {
-        kernel: !opened.sees_kernel(),
-        waits: !opened.sees_waits,
-    };
-    let reader = Reader::new(opened, account, group, Arc::clone(&signals));
+    let (sender, cuts) = channel();
+    let reader = Reader::new(opened, account, group, Arc::clone(&signals), sender);
     let thread = std::thread::Builder::new()
         .name("scalevm-perf".to_owned())
         .spawn(move || reader.run())
         .map_err(Error::system("starting the reader"))?;
     Ok(Running {
         signals,
-        thread,
+        thread: Some(thread),
+        cuts,
         began,
-        clock,
-        cpus,
-        sees_all,
-        sees_contention,
-        hidden,
+        resolver: Resolver::default(),
+        setting,
+        sampled: Duration::ZERO,
+        used: Duration::ZERO,
         before,
     })
 }

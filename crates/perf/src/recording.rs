@@ -2,6 +2,7 @@
 
 mod holders;
 mod parts;
+mod threads;
 mod timeline;
 
 use crate::account::{Sleep, StackId, Tally, Totals};
@@ -12,6 +13,7 @@ use crate::symbols::{Named, plain};
 use crate::unwind::Word;
 use profile::{Hidden, IDLE, Kind, Lock, PREEMPTED, Spent, Spread, Stacks};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The clock of busy time.
@@ -33,6 +35,33 @@ impl Clock {
     }
 }
 
+/// How a recording is made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Setting {
+    pub clock: Clock,
+    /// Seconds of CPU time that one sample stands for.
+    pub sample_seconds: f64,
+    pub cpus: usize,
+    /// True if other processes' CPU time is seen too.
+    pub sees_all: bool,
+    /// True if the kernel's locks have tracepoints.
+    pub sees_contention: bool,
+    pub hidden: Hidden,
+}
+
+impl Setting {
+    /// Returns true if processes that used this CPU time can have been sampled so: samples stand
+    /// for a good part of it. They need not where the kernel is hidden, or where few samples are
+    /// due.
+    pub fn can_be_of(&self, sampled: Duration, used: Duration) -> bool {
+        // A task that a timer wakes for a moment has gone again when the sampling timer looks.
+        const PART: u32 = 8;
+        const FEW: f64 = 100.0;
+        let is_short = used.as_secs_f64() < FEW * self.sample_seconds;
+        self.hidden.kernel || is_short || sampled >= used / PART
+    }
+}
+
 /// A recording of the watched processes, with names.
 #[derive(Debug)]
 pub struct Recording {
@@ -47,24 +76,17 @@ pub struct Recording {
 /// The parts of a recording.
 #[derive(Debug)]
 pub(crate) struct Seen {
-    pub clock: Clock,
+    pub setting: Setting,
     pub span: Duration,
-    pub sample_seconds: f64,
-    pub cpus: usize,
-    /// True if other processes' CPU time was seen too.
-    pub sees_all: bool,
-    /// True if the kernel's locks have tracepoints.
-    pub sees_contention: bool,
     /// The CPU time of the processes that were there throughout, by the kernel's clocks.
     pub used: Duration,
     /// The time that the hypervisor took from all CPUs.
     pub stolen: Duration,
     /// The group whose quota was used up, and how long it then waited.
     pub throttled: Option<(String, Duration)>,
-    pub hidden: Hidden,
     pub missing: Vec<String>,
     /// The stacks, by number.
-    pub stacks: Vec<Named>,
+    pub stacks: Arc<Vec<Named>>,
     /// Names of words of memory.
     pub words: HashMap<Word, String>,
     pub totals: Totals,
@@ -84,7 +106,7 @@ impl Recording {
 
     /// The clock of busy time.
     pub fn clock(&self) -> Clock {
-        self.seen.clock
+        self.seen.setting.clock
     }
 
     /// The duration of the recording.
@@ -94,7 +116,7 @@ impl Recording {
 
     /// Seconds of CPU time that one sample stands for.
     pub fn sample_seconds(&self) -> f64 {
-        self.seen.sample_seconds
+        self.seen.setting.sample_seconds
     }
 
     /// The time that the watched threads lived during the recording, added up; shares refer to
@@ -105,7 +127,7 @@ impl Recording {
 
     /// The parts that cannot be seen here.
     pub fn hidden(&self) -> Hidden {
-        self.seen.hidden
+        self.seen.setting.hidden
     }
 
     /// Samples of watched threads.
@@ -115,18 +137,7 @@ impl Recording {
 
     /// The CPU time that all samples of watched threads stand for.
     pub(crate) fn sampled(&self) -> Duration {
-        Duration::from_secs_f64(self.samples() as f64 * self.seen.sample_seconds)
-    }
-
-    /// Returns true if this can be a recording of processes that used this CPU time: samples stand
-    /// for a good part of it. They need not where the kernel is hidden, or where few samples are
-    /// due.
-    pub(crate) fn is_of(&self, used: Duration) -> bool {
-        // A task that a timer wakes for a moment has gone again when the sampling timer looks.
-        const PART: u32 = 8;
-        const FEW: f64 = 100.0;
-        let is_short = used.as_secs_f64() < FEW * self.seen.sample_seconds;
-        self.seen.hidden.kernel || is_short || self.sampled() >= used / PART
+        Duration::from_secs_f64(self.samples() as f64 * self.sample_seconds())
     }
 
     /// Records for which the kernel had no room.
@@ -200,14 +211,8 @@ impl Recording {
         self.add_waits(&mut rows);
         self.add_spinning(&mut rows);
         self.add_sleeps(&mut rows);
-        let mut locks: Vec<Lock> = rows
-            .0
-            .into_values()
-            .map(|(lock, tally)| Lock {
-                spread: tally.spread(),
-                ..lock.share_of(active_seconds)
-            })
-            .collect();
+        let rows = rows.0.into_iter();
+        let mut locks = Vec::from_iter(rows.map(|(wanted, row)| row.lock(&wanted, active_seconds)));
         let cost = |lock: &Lock| lock.wait + lock.spin;
         locks.sort_by(|a, b| cost(b).total_cmp(&cost(a)));
         locks
@@ -215,7 +220,7 @@ impl Recording {
 
     /// How the tasks spent their time; none if waits cannot be seen.
     pub fn spent(&self) -> Option<Spent> {
-        if self.seen.hidden.waits {
+        if self.hidden().waits {
             return None;
         }
         let totals = &self.seen.totals;
@@ -231,7 +236,7 @@ impl Recording {
         };
         let mut rows = Rows::default();
         self.add_spinning(&mut rows);
-        let spun: f64 = rows.0.values().map(|(lock, _)| lock.spin).sum();
+        let spun: f64 = rows.0.values().map(|row| row.spin).sum();
         let spun = spun + seconds(totals.spun.values().sum());
         let busy = self.samples() as f64 * self.weight();
         let off = seconds(self.off_cpu());
@@ -264,7 +269,7 @@ impl Recording {
         /// What it costs to record that a thread goes off CPU: the next thread pays for it before
         /// it is said to be on CPU.
         const SWITCH: f64 = 50e-6;
-        if self.seen.hidden.waits || self.lost() > 0 {
+        if self.hidden().waits || self.lost() > 0 {
             return None;
         }
         let used = self.seen.used.as_secs_f64();
@@ -336,7 +341,7 @@ impl Recording {
         for (&stack, &count) in &self.seen.totals.loose {
             let stack = &self.seen.stacks[stack as usize];
             if let Some(wanted) = spinning(&stack.kernel).or_else(|| user_spinning(stack)) {
-                rows.of(wanted).spin += count as f64 * self.weight();
+                rows.0.entry(wanted).or_default().spin += count as f64 * self.weight();
             }
         }
     }
@@ -346,7 +351,9 @@ impl Recording {
     fn add_sleeps(&self, rows: &mut Rows) {
         let totals = &self.seen.totals;
         let wanted = |stack: &StackId| match &self.off[stack] {
-            Off::Lock(wanted) if wanted.kind == Kind::Futex || !self.seen.sees_contention => {
+            Off::Lock(wanted)
+                if wanted.kind == Kind::Futex || !self.seen.setting.sees_contention =>
+            {
                 Some(wanted)
             }
             _ => None,
@@ -392,14 +399,9 @@ impl Recording {
     /// chance; all samples together stand for no more than the time in which threads were not off
     /// CPU.
     fn weight(&self) -> f64 {
-        let Seen {
-            totals,
-            sample_seconds,
-            hidden,
-            ..
-        } = &self.seen;
-        if hidden.waits || totals.lost > 0 {
-            return *sample_seconds;
+        let (totals, sample_seconds) = (&self.seen.totals, self.sample_seconds());
+        if self.hidden().waits || totals.lost > 0 {
+            return sample_seconds;
         }
         let on = seconds(totals.lived.saturating_sub(self.off_cpu()));
         sample_seconds.min(on / self.samples().max(1) as f64)
@@ -424,9 +426,10 @@ impl Recording {
     }
 
     fn part_of_machine(&self, samples: u64) -> Option<f64> {
-        let machine = self.seen.span.as_secs_f64() * self.seen.cpus as f64;
-        let part = samples as f64 * self.seen.sample_seconds / machine;
-        (self.seen.sees_all && machine > 0.0).then_some(part)
+        let Setting { cpus, sees_all, .. } = self.seen.setting;
+        let machine = self.seen.span.as_secs_f64() * cpus as f64;
+        let part = samples as f64 * self.sample_seconds() / machine;
+        (sees_all && machine > 0.0).then_some(part)
     }
 }
 
@@ -452,22 +455,35 @@ fn pool(seen: &Seen, off: &HashMap<StackId, Off>) -> HashSet<(String, String)> {
 
 /// Rows of the table of locks.
 #[derive(Default)]
-struct Rows(BTreeMap<Wanted, (Lock, Tally)>);
+struct Rows(BTreeMap<Wanted, Row>);
+
+#[derive(Default)]
+struct Row {
+    waits: Tally,
+    /// Seconds of spinning outside of these.
+    spin: f64,
+}
 
 impl Rows {
-    fn of(&mut self, wanted: Wanted) -> &mut Lock {
-        &mut self.row(wanted).0
-    }
-
-    fn row(&mut self, wanted: Wanted) -> &mut (Lock, Tally) {
-        let lock = Lock::new(&wanted.name, wanted.kind, &wanted.caller);
-        self.0.entry(wanted).or_insert((lock, Tally::default()))
-    }
-
     fn add(&mut self, wanted: Wanted, tally: &Tally) {
-        let (lock, all) = self.row(wanted);
-        lock.add_waits(tally.count, seconds(tally.total), seconds(tally.worst));
-        all.add_all(tally);
+        self.0.entry(wanted).or_default().waits.add_all(tally);
+    }
+}
+
+impl Row {
+    fn lock(&self, wanted: &Wanted, task_seconds: f64) -> Lock {
+        let waits = &self.waits;
+        Lock {
+            contentions: waits.count,
+            open: waits.open,
+            wait: seconds(waits.total),
+            mean: seconds(waits.mean()),
+            spread: waits.spread(),
+            worst: seconds(waits.worst),
+            spin: self.spin,
+            ..Lock::new(&wanted.name, wanted.kind, &wanted.caller)
+        }
+        .share_of(task_seconds)
     }
 }
 

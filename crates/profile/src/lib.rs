@@ -9,6 +9,7 @@ mod bottleneck;
 mod diff;
 pub mod flame;
 mod holder;
+mod interval;
 mod lock;
 mod part;
 mod read;
@@ -16,17 +17,20 @@ pub mod speedscope;
 mod spent;
 mod spread;
 mod stacks;
+mod thread;
 mod timeline;
 
 pub use bottleneck::UNKNOWN;
 pub use diff::{Change, Difference, unlike};
 pub use holder::{Holder, Times};
+pub use interval::Interval;
 pub use lock::{Kind, Lock};
 pub use part::{By, Part, Parts};
 pub use read::{parse, read};
 pub use spent::Spent;
 pub use spread::{Bucket, Spread};
 pub use stacks::{IDLE, PREEMPTED, Stacks};
+pub use thread::{Thread, Wait};
 pub use timeline::{Row, Timeline};
 
 use serde::{Deserialize, Serialize};

@@ -82,6 +82,9 @@ pub struct Lock {
     pub acquisitions: Option<u64>,
     /// The number of acquisitions that had to wait.
     pub contentions: u64,
+    /// The number of waits that had not ended by the end.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub open: u64,
     /// Seconds of all waits.
     pub wait: f64,
     /// Seconds of the average wait.
@@ -97,6 +100,10 @@ pub struct Lock {
     pub share: f64,
 }
 
+fn is_none(count: &u64) -> bool {
+    *count == 0
+}
+
 impl Lock {
     /// A lock at `caller` without waits.
     pub fn new(name: &str, kind: Kind, caller: &str) -> Self {
@@ -106,6 +113,7 @@ impl Lock {
             caller: caller.to_owned(),
             acquisitions: None,
             contentions: 0,
+            open: 0,
             wait: 0.0,
             mean: 0.0,
             worst: 0.0,
@@ -121,6 +129,11 @@ impl Lock {
         self.wait += seconds;
         self.mean = self.wait / self.contentions.max(1) as f64;
         self.worst = self.worst.max(worst);
+    }
+
+    /// Seconds that 99 % of the waits do not exceed, where that was recorded.
+    pub fn p99(&self) -> Option<f64> {
+        self.spread.as_ref().map(|spread| spread.p99)
     }
 
     /// Sets the share, for tasks that had `task_seconds` together.

@@ -16,6 +16,7 @@ mod profile;
 mod reproduce;
 mod results;
 mod sim;
+mod top;
 
 pub use campaign::{CampaignArgs, CampaignCommand, CampaignRunArgs, Engine};
 pub use check::{Check, CheckArgs, ConflictsArgs, FuzzArgs, ModelArgs, RacesArgs, SequencesArgs};
@@ -33,6 +34,7 @@ pub use profile::{ProfileArgs, watching};
 pub use reproduce::ReproduceArgs;
 pub use results::{FormatArgs, KeepArgs};
 pub use sim::{ConditionArgs, MachineArgs, SimArgs};
+pub use top::TopArgs;
 
 use baselines::Preset;
 use bench::simulated::{Conditions, Placement};
@@ -82,6 +84,9 @@ pub enum Command {
     /// Show where time goes: flame graphs, locks, the bottleneck
     #[command(long_about = profile::LONG_ABOUT)]
     Profile(ProfileArgs),
+    /// Watch the locks that running programs wait for, and their threads
+    #[command(long_about = top::LONG_ABOUT)]
+    Top(TopArgs),
     /// Compare result files, or interleaved runs of two systems or commands
     #[command(long_about = compare::LONG_ABOUT)]
     Compare(CompareArgs),

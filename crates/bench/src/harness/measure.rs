@@ -201,7 +201,10 @@ impl Outcome {
             Body::Object(_) => {
                 "a compiler may keep the count in a register: count through a volatile pointer"
             }
-            Body::Command(_) => "--duration makes samples longer",
+            Body::Command(_) => {
+                "--duration makes samples longer, and `scalevm profile` watches a command that \
+                 does not complete"
+            }
         };
         let why = format!("no task counted any operation in {seconds:.3} s; {hint}");
         Err(own(plan, None, why))

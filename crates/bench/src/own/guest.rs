@@ -7,12 +7,14 @@ use crate::tasks::{Affinity, Area};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::ExitStatus;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The longest time that the host may take to clean up, or to end when it has announced that.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The time between two checks for an interrupt by the user.
 const TURN: Duration = Duration::from_millis(100);
+/// The longest time that a command may take to end when it is asked to.
+const GRACE: Duration = Duration::from_secs(5);
 
 /// Tasks at work in their host; ended and cleaned up when dropped.
 pub struct Guest {
@@ -22,6 +24,8 @@ pub struct Guest {
     host: Process,
     /// True if its tasks start a command again and again.
     is_command: bool,
+    /// True if each task ends with the command that it has started.
+    is_last: bool,
     /// The host's current stage.
     stage: &'static str,
 }
@@ -78,6 +82,7 @@ pub fn start(plan: &Plan, own: &'static Own, affinity: Affinity) -> Result<Guest
         channel,
         host,
         is_command: matches!(own.body, Body::Command(_)),
+        is_last: false,
         stage: "loading it",
     };
     guest.reach(Kind::Loaded)?;
@@ -113,6 +118,32 @@ impl Guest {
             }
         }
         Ok(())
+    }
+
+    /// Has no task start its command again.
+    pub fn repeat_no_more(&mut self) {
+        self.is_last = true;
+        let slots = self.area.slots().iter();
+        slots.for_each(|slot| slot.counter.stop());
+    }
+
+    /// Asks the commands that run to end, and waits for that for a while.
+    pub fn terminate(&self) {
+        for command in self.commands() {
+            // SAFETY: a task's child, or one that has just ended; no memory is involved.
+            unsafe { libc::kill(command, libc::SIGTERM) };
+        }
+        let deadline = Instant::now() + GRACE;
+        while !self.commands().is_empty() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// The processes that tasks have started and wait for.
+    fn commands(&self) -> Vec<i32> {
+        let tasks = children(self.host.id()).into_iter();
+        let commands = tasks.flat_map(children);
+        commands.filter_map(|pid| pid.try_into().ok()).collect()
     }
 
     /// The failure that an unexpected packet means.
@@ -177,6 +208,11 @@ impl Running for Guest {
         // Asked first: then all it had to say is there.
         let ended = self.host.ended(Duration::ZERO);
         match (self.channel.receive(Some(Duration::ZERO), None), ended) {
+            (Received::Packet(Packet { kind, .. }), _)
+                if self.is_last && matches!(kind, Kind::Returned | Kind::Ended) =>
+            {
+                Ok(())
+            }
             (Received::Packet(packet), _) => Err(self.failure(packet)),
             (_, Some(status)) => Err(self.gone(Some(status))),
             _ => Ok(()),
@@ -191,20 +227,22 @@ impl Running for Guest {
     /// them.
     fn drivers(&self) -> Vec<u32> {
         let host = self.host.id();
-        let list = format!("/proc/{host}/task/{host}/children");
-        let tasks = if self.is_command {
-            std::fs::read_to_string(list).unwrap_or_default()
-        } else {
-            String::new()
-        };
-        let tasks = tasks.split_whitespace().filter_map(|pid| pid.parse().ok());
-        tasks.chain([host]).collect()
+        let tasks = self.is_command.then(|| children(host));
+        tasks.into_iter().flatten().chain([host]).collect()
     }
 
     fn stop(mut self: Box<Self>) -> Result<(), Failure> {
         self.check()?;
         self.finish()
     }
+}
+
+/// The children of a process of one thread; none if it is gone.
+fn children(pid: u32) -> Vec<u32> {
+    let list = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+    let list = list.unwrap_or_default();
+    let numbers = list.split_whitespace();
+    numbers.filter_map(|number| number.parse().ok()).collect()
 }
 
 impl Drop for Guest {

@@ -64,7 +64,8 @@ impl Attached {
     }
 }
 
-fn of(subject: Subject, recording: &Recording, machine: Environment) -> Profile {
+/// The profile of processes without a rate.
+pub fn of(subject: Subject, recording: &Recording, machine: Environment) -> Profile {
     let seconds = recording.span().as_secs_f64();
     let mut profile = Profile {
         machine: Some(machine),
@@ -81,7 +82,8 @@ fn subject(whom: &Whom, roots: &[u32]) -> Subject {
     Subject::new(&name, On::Os.name(), tasks, Mode::Processes)
 }
 
-fn name(whom: &Whom, roots: &[u32]) -> String {
+/// The processes in words.
+pub fn name(whom: &Whom, roots: &[u32]) -> String {
     match (whom, roots) {
         (Whom::Group(group), _) => format!("cgroup {}", group.name()),
         (Whom::All, _) => "all processes".into(),

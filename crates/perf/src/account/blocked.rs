@@ -1,6 +1,6 @@
 //! Times off CPU.
 
-use super::StackId;
+use super::{Span, StackId};
 use crate::unwind::Word;
 use std::collections::HashMap;
 
@@ -18,12 +18,16 @@ pub(crate) const WANTS_TO_RUN: i64 = 0;
 pub(crate) struct Blocked(HashMap<u32, Off>);
 
 #[derive(Debug)]
-struct Off {
+pub(crate) struct Off {
     preempted: bool,
-    stack: StackId,
-    word: Option<Word>,
+    pub stack: StackId,
+    pub word: Option<Word>,
     since: u64,
-    waker: Option<Waker>,
+    pub waker: Option<Waker>,
+    /// How long it had been off CPU when the interval began.
+    before: u64,
+    /// True if the record of its return may have been lost.
+    doubted: bool,
 }
 
 /// The thread that woke another, by its stack.
@@ -41,8 +45,9 @@ pub(crate) struct Slept {
     pub stack: StackId,
     pub word: Option<Word>,
     pub preempted: bool,
+    /// When the part of the span began.
     pub since: u64,
-    pub nanoseconds: u64,
+    pub span: Span,
     /// The thread that woke it, where that was seen.
     pub waker: Option<Waker>,
 }
@@ -68,6 +73,8 @@ impl Blocked {
             word,
             since,
             waker: None,
+            before: 0,
+            doubted: false,
         };
         self.0.insert(tid, off).is_some()
     }
@@ -92,26 +99,52 @@ impl Blocked {
 
     /// Records that a thread is back; none if it was not seen to go.
     pub fn back(&mut self, tid: u32, time: u64) -> Option<Slept> {
-        self.0.remove(&tid).map(|off| off.until(tid, time))
+        self.0.remove(&tid).map(|off| off.until(tid, time, true))
     }
 
-    /// Ends all open times.
-    pub fn close(&mut self, time: u64) -> Vec<Slept> {
-        let open = self.0.drain();
-        open.map(|(tid, off)| off.until(tid, time)).collect()
+    /// Records that a sample saw a thread run. Returns true if the record of its return is lost. A
+    /// thread that goes off CPU may be sampled before it is gone, so this needs a doubt.
+    pub fn runs(&mut self, tid: u32) -> bool {
+        let is_back = self.0.get(&tid).is_some_and(|off| off.doubted);
+        is_back && self.exit(tid)
+    }
+
+    /// Doubts that those off CPU are, because records of returns may have been lost.
+    pub fn doubt(&mut self) {
+        self.0.values_mut().for_each(|off| off.doubted = true);
+    }
+
+    /// The open times, up to `time`, at which they end if `ended`.
+    pub fn cut(&mut self, time: u64, ended: bool) -> Vec<Slept> {
+        let mut slept = Vec::new();
+        for (&tid, off) in &mut self.0 {
+            let until = off.until(tid, time, ended);
+            (off.since, off.before) = (time, until.span.whole);
+            slept.push(until);
+        }
+        if ended {
+            self.0.clear();
+        }
+        slept
+    }
+
+    /// The threads off CPU.
+    pub fn open(&mut self) -> impl Iterator<Item = &mut Off> {
+        self.0.values_mut()
     }
 }
 
 impl Off {
-    fn until(&self, tid: u32, time: u64) -> Slept {
-        let nanoseconds = time.saturating_sub(self.since);
+    fn until(&self, tid: u32, time: u64, ended: bool) -> Slept {
+        let part = time.saturating_sub(self.since);
+        let whole = self.before + part;
         Slept {
             tid,
             stack: self.stack,
             word: self.word,
             preempted: self.preempted,
             since: self.since,
-            nanoseconds,
+            span: Span { part, whole, ended },
             waker: self.waker,
         }
     }

@@ -1,10 +1,11 @@
 //! Adds up holds of `mmap_lock`.
 
 use super::holds::{Hold, Step};
-use super::{Account, StackId, Tally};
+use super::{Account, Span, StackId, Tally};
 use crate::event::Chain;
 use perf_event_open_sys::bindings::PERF_CONTEXT_USER;
 use std::collections::HashMap;
+use std::mem::take;
 
 /// The key of holds: the stack that acquired the lock, true if for writing, and true if the thread
 /// is watched.
@@ -21,8 +22,8 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    pub fn add(&mut self, nanoseconds: u64, waited: u64) {
-        self.times.add(nanoseconds);
+    pub fn add(&mut self, span: Span, waited: u64) {
+        self.times.add(span);
         self.waited += waited;
     }
 
@@ -36,12 +37,18 @@ impl Held {
 impl Account {
     /// Records holds from `time` on, or no longer.
     pub(super) fn record_holds(&mut self, on: bool, time: u64) {
-        if let Some(since) = self.holds_since.take() {
-            *self.totals.recorded_holds.get_or_insert_default() += time.saturating_sub(since);
-        }
+        self.count_holds(time);
         self.holds_since = on.then_some(time);
         self.holds.forget();
-        self.totals.waited_for_holds = self.holds.waited;
+    }
+
+    /// Counts the time for which holds were recorded, and in which they were waited for.
+    pub(super) fn count_holds(&mut self, time: u64) {
+        if let Some(since) = &mut self.holds_since {
+            *self.totals.recorded_holds.get_or_insert_default() += time.saturating_sub(*since);
+            *since = time;
+        }
+        self.totals.waited_for_holds += take(&mut self.holds.waited);
     }
 
     /// Takes a step of the locks whose holds are recorded.
@@ -76,7 +83,7 @@ impl Account {
         let key = (stack(hold.acquired), hold.write, hold.is_watched);
         let during: Vec<StackId> = hold.stacks.into_iter().map(stack).collect();
         let held = self.totals.holds.entry(key).or_default();
-        held.add(hold.nanoseconds, hold.waited);
+        held.add(hold.span, hold.waited);
         for stack in during {
             *held.samples.entry(stack).or_default() += 1;
         }

@@ -3,6 +3,7 @@
 //! An acquisition names the address space, a wait the lock in it. The distance between the two
 //! depends on the kernel; it is learnt from a thread that waits and then acquires.
 
+use super::Span;
 use crate::event::Thread;
 use std::collections::HashMap;
 use std::mem::take;
@@ -45,7 +46,7 @@ pub(crate) enum Step {
 }
 
 /// A hold of the lock of one address space.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Hold {
     pub thread: Thread,
     pub write: bool,
@@ -54,8 +55,8 @@ pub(crate) struct Hold {
     pub acquired: Box<[u64]>,
     /// Kernel stacks during the hold: of samples, and where the thread went off CPU.
     pub stacks: Vec<Box<[u64]>>,
-    /// How long it lasted; 0 as long as it does.
-    pub nanoseconds: u64,
+    /// How long it lasted so far, and in the interval.
+    pub span: Span,
     /// The time that watched threads waited meanwhile, added up.
     pub waited: u64,
     space: u64,
@@ -66,6 +67,22 @@ impl Hold {
     /// Adds the part of a wait that lies within the hold, up to `time`.
     fn made_wait(&mut self, wait: &Wait, time: u64) {
         self.waited += time.saturating_sub(wait.since.max(self.since));
+    }
+
+    /// Sets how long it has lasted at `time`, at which it ends if `ended`.
+    fn end(&mut self, time: u64, ended: bool) {
+        let part = time.saturating_sub(self.since);
+        let whole = self.span.whole + part;
+        self.span = Span { part, whole, ended };
+    }
+
+    /// Takes the part up to `time`, at which the hold goes on.
+    fn cut(&mut self, time: u64, ended: bool) -> Hold {
+        self.end(time, ended);
+        let part = self.clone();
+        (self.since, self.waited) = (time, 0);
+        self.stacks.clear();
+        part
     }
 }
 
@@ -123,19 +140,26 @@ impl Holds {
             .for_each(|waits| waits.retain(|wait| wait.tid != tid));
     }
 
-    /// Ends everything at `time`; returns the holds that a watched thread waited for.
-    pub fn close(&mut self, time: u64) -> Vec<Hold> {
+    /// The holds up to `time`, at which all ends if `ended`, that a watched thread waited for.
+    pub fn cut(&mut self, time: u64, ended: bool) -> Vec<Hold> {
         let Some(distance) = self.distance else {
             return Vec::new();
         };
-        for (lock, waits) in take(&mut self.waits) {
-            waits
-                .iter()
-                .for_each(|wait| self.blame(lock.wrapping_sub(distance), wait, time));
+        let mut waits = take(&mut self.waits);
+        for (lock, waits) in &mut waits {
+            for wait in waits {
+                self.blame(lock.wrapping_sub(distance), wait, time);
+                wait.since = time;
+            }
         }
-        let open = take(&mut self.held).into_values().flatten();
-        open.filter_map(|hold| self.ended(hold, distance, time))
-            .collect()
+        let open = self.held.values_mut().flatten();
+        let cut = open.map(|hold| hold.cut(time, ended));
+        let cut = cut.filter(|hold| hold.waited > 0).collect();
+        match ended {
+            true => self.held.clear(),
+            false => self.waits = waits,
+        }
+        cut
     }
 
     /// Keeps a step until one shows the distance, and then takes all that were kept.
@@ -196,7 +220,11 @@ impl Holds {
                     is_watched,
                     acquired: addresses,
                     stacks: Vec::new(),
-                    nanoseconds: 0,
+                    span: Span {
+                        part: 0,
+                        whole: 0,
+                        ended: false,
+                    },
                     waited: 0,
                     space,
                     since: time,
@@ -222,7 +250,7 @@ impl Holds {
 
     /// The hold with its end at `time`, if a watched thread waited for it.
     fn ended(&self, mut hold: Hold, distance: u64, time: u64) -> Option<Hold> {
-        hold.nanoseconds = time.saturating_sub(hold.since);
+        hold.end(time, true);
         let waits = self.waits.get(&hold.space.wrapping_add(distance));
         for wait in waits.into_iter().flatten() {
             hold.made_wait(wait, time);

@@ -1,29 +1,34 @@
 //! Adds up events in order of time.
 
 mod blocked;
+mod cut;
 mod held;
 mod holds;
 mod stacks;
 mod still;
 mod tally;
+mod tasks;
 mod timeline;
 mod waits;
 
 pub(crate) use blocked::Waker;
+pub(crate) use cut::Cut;
 pub(crate) use held::Held;
 pub(crate) use stacks::{Frame, Interner, Stack};
+pub(crate) use still::Sleep;
+pub(crate) use tally::{Span, Tally};
+pub(crate) use tasks::{Cause, Spent};
+pub(crate) use timeline::{Doing, Timeline};
 
 use crate::event::{Chain, Event, Stamped, Thread};
 use crate::tasks::{Family, Files, Names};
 use crate::unwind::Word;
 use blocked::{Blocked, Slept, WANTS_TO_RUN, is_asleep};
+use cut::Told;
 use held::HoldId;
 use holds::{Holds, Step};
 use std::collections::HashMap;
-pub(crate) use still::Sleep;
 use still::Still;
-pub(crate) use tally::Tally;
-pub(crate) use timeline::{Doing, Timeline};
 use waits::{Waited, Waits};
 
 /// The number of a stack.
@@ -76,6 +81,8 @@ pub(crate) struct Totals {
     pub throttled: u64,
     /// Nanoseconds that the watched threads lived, added up.
     pub lived: u64,
+    /// What each watched thread did, if threads are told apart.
+    pub threads: HashMap<u32, Spent>,
 }
 
 /// Turns events into totals.
@@ -88,6 +95,8 @@ pub(crate) struct Account {
     /// True if switches are seen: then so is how long a new thread waits for its first turn on a
     /// CPU.
     pub sees_switches: bool,
+    /// True if threads are told apart.
+    pub by_thread: bool,
     waits: Waits,
     blocked: Blocked,
     still: Still,
@@ -98,6 +107,7 @@ pub(crate) struct Account {
     /// The watched threads that are alive, and since when.
     living: HashMap<u32, u64>,
     began: u64,
+    told: Told,
 }
 
 impl Account {
@@ -129,6 +139,8 @@ impl Account {
     /// Watches one more process; `time` is that of the last events. Returns its threads.
     pub fn join(&mut self, pid: u32, time: u64) -> Vec<u32> {
         self.family.meet(pid, &mut self.files);
+        // Sleep counts from the beginning of the recording, when these were not watched.
+        drop(self.family.take_asleep());
         let threads = self.family.threads(pid);
         self.living.extend(threads.iter().map(|&tid| (tid, time)));
         threads
@@ -151,11 +163,12 @@ impl Account {
     /// Takes the next event; none is older than its predecessor.
     pub fn take(&mut self, Stamped { time, event }: Stamped) {
         self.totals.taken += 1;
-        if let Some(sleep) = self.still.ended_by(&event) {
-            self.slept_on(sleep, time);
+        if let Some((tid, sleep)) = self.still.ended_by(&event) {
+            self.slept_on(tid, sleep, time);
         }
         match event {
             Event::Sample { thread, cpu, chain } => {
+                self.totals.unpaired += u64::from(self.blocked.runs(thread.tid));
                 self.seen(thread.tid, &chain, time);
                 match self.stack(thread, chain) {
                     Some(stack) => {
@@ -232,6 +245,7 @@ impl Account {
             Event::Lost(count) => {
                 self.totals.lost += count;
                 self.still.forget();
+                self.blocked.doubt();
                 self.holds.forget();
                 let open = self.waits.forget();
                 self.abandoned(open);
@@ -243,6 +257,7 @@ impl Account {
                 self.born(child, time.max(self.began));
             }
             Event::Exit { thread } => {
+                self.names.follow(&event);
                 let left = self.waits.exit(thread.tid);
                 self.abandoned(left);
                 self.holds.exit(thread.tid);
@@ -260,22 +275,29 @@ impl Account {
 
     /// Ends everything still open at `time`: such waits last until then.
     pub fn close(&mut self, time: u64) {
-        for slept in self.blocked.close(time) {
+        self.count(time, true);
+        self.record_holds(false, time);
+        self.living.clear();
+    }
+
+    /// Counts what is open with its part up to `time`; all of it ends there if `ended`.
+    fn count(&mut self, time: u64, ended: bool) {
+        for slept in self.blocked.cut(time, ended) {
             self.slept(slept);
         }
-        for waited in self.waits.close(time) {
+        for waited in self.waits.cut(time, ended) {
             self.waited(waited);
         }
-        let throughout: Vec<Sleep> = self.still.close().collect();
-        for sleep in throughout {
-            self.slept_on(sleep, time);
+        for (tid, sleep) in self.still.throughout() {
+            self.slept_on(tid, sleep, time);
         }
-        for hold in self.holds.close(time) {
+        for hold in self.holds.cut(time, ended) {
             self.held(hold);
         }
-        self.record_holds(false, time);
-        for (_, since) in self.living.drain() {
-            self.totals.lived += time.saturating_sub(since);
+        self.count_holds(time);
+        for since in self.living.values_mut() {
+            self.totals.lived += time.saturating_sub(*since);
+            *since = time;
         }
     }
 
@@ -347,6 +369,7 @@ impl Account {
 
     fn sampled(&mut self, thread: Thread, stack: StackId) {
         *self.totals.samples.entry(stack).or_default() += 1;
+        self.ran(thread.tid);
         // Samples within a wait are kept apart until its end shows that it was seen whole.
         if !self.waits.sampled(thread.tid, stack) {
             *self.totals.loose.entry(stack).or_default() += 1;
@@ -364,7 +387,7 @@ impl Account {
     }
 
     fn waited(&mut self, waited: Waited) {
-        let (key, since) = ((waited.stack, waited.flags), waited.until - waited.own);
+        let (key, since) = ((waited.stack, waited.flags), waited.until - waited.own.part);
         let doing = Doing::Waiting(waited.stack, waited.flags);
         self.totals.timeline.add(doing, since, waited.until);
         self.totals.waits.entry(key).or_default().add(waited.own);
@@ -381,37 +404,40 @@ impl Account {
         }
     }
 
-    /// Counts sleep from the beginning to `time`.
-    fn slept_on(&mut self, sleep: Sleep, time: u64) {
+    /// Counts sleep of the thread `tid` from the beginning to `time`.
+    fn slept_on(&mut self, tid: u32, sleep: Sleep, time: u64) {
         let nanoseconds = time.saturating_sub(self.began);
+        self.was_off(tid, Cause::Early(sleep.function.clone()), nanoseconds);
         *self.totals.early.entry(sleep).or_default() += nanoseconds;
     }
 
     fn slept(&mut self, slept: Slept) {
-        self.waits.slept(slept.tid, slept.nanoseconds);
+        let Slept { tid, span, .. } = slept;
+        let cause = match self.waits.slept(tid, span.part) {
+            Some((stack, flags)) => Cause::Lock(stack, flags),
+            None if slept.preempted => Cause::Cpu,
+            None => Cause::Sleep(slept.stack, slept.word),
+        };
+        self.was_off(tid, cause, span.part);
         let doing = match slept.preempted {
             true => Doing::Queued,
             false => Doing::Asleep(slept.stack),
         };
-        let until = slept.since + slept.nanoseconds;
+        let until = slept.since + span.part;
         self.totals.timeline.add(doing, slept.since, until);
         let by_stack = if slept.preempted {
             &mut self.totals.preempted
         } else {
             &mut self.totals.asleep
         };
-        by_stack
-            .entry(slept.stack)
-            .or_default()
-            .add(slept.nanoseconds);
+        by_stack.entry(slept.stack).or_default().add(span);
         if let Some(waker) = slept.waker {
             let key = (slept.stack, slept.word, waker);
-            let tally = self.totals.woken.entry(key).or_default();
-            tally.add(slept.nanoseconds);
+            self.totals.woken.entry(key).or_default().add(span);
         }
         if let Some(word) = slept.word {
             let tally = self.totals.words.entry((slept.stack, word)).or_default();
-            tally.add(slept.nanoseconds);
+            tally.add(span);
         }
     }
 }

@@ -99,8 +99,19 @@ impl Interner {
     }
 
     /// All stacks, by number.
-    pub fn into_stacks(self) -> Vec<Stack> {
-        self.stacks
+    pub fn all(&self) -> &[Stack] {
+        &self.stacks
+    }
+
+    /// The number of a stack of another interner; `file` gives the number of its file here.
+    pub fn keep(&mut self, stack: &Stack, mut file: impl FnMut(u32) -> u32) -> StackId {
+        let mut stack = stack.clone();
+        let places = stack.frames.iter_mut().filter_map(|frame| match frame {
+            Frame::User(place) => Some(&mut place.file),
+            _ => None,
+        });
+        places.for_each(|number| *number = file(*number));
+        self.number(stack)
     }
 
     fn number(&mut self, stack: Stack) -> StackId {
@@ -198,6 +209,6 @@ mod tests {
             user(0x1f),
             Frame::Nowhere,
         ];
-        assert_eq!(interner.into_stacks().remove(0).frames, expected);
+        assert_eq!(interner.all()[0].frames, expected);
     }
 }

@@ -43,15 +43,15 @@ impl Still {
         self.0.contains_key(&tid)
     }
 
-    /// The sleep that `event` ends.
-    pub fn ended_by(&mut self, event: &Event) -> Option<Sleep> {
+    /// The sleep that `event` ends, and its thread.
+    pub fn ended_by(&mut self, event: &Event) -> Option<(u32, Sleep)> {
         match event {
             Event::Sample { thread, .. }
             | Event::Begin { thread, .. }
             | Event::End { thread, .. }
             | Event::Switch { thread, .. }
             | Event::Resume { thread }
-            | Event::Exit { thread } => self.0.remove(&thread.tid),
+            | Event::Exit { thread } => self.0.remove_entry(&thread.tid),
             _ => None,
         }
     }
@@ -62,11 +62,19 @@ impl Still {
     }
 
     /// The threads that slept throughout.
-    pub fn close(&mut self) -> impl Iterator<Item = Sleep> {
-        self.0.drain().map(|(_, sleep)| Sleep {
-            throughout: true,
-            ..sleep
-        })
+    pub fn throughout(&self) -> Vec<(u32, Sleep)> {
+        let throughout = |(&tid, sleep): (&u32, &Sleep)| {
+            let throughout = true;
+            let sleep = sleep.clone();
+            (
+                tid,
+                Sleep {
+                    throughout,
+                    ..sleep
+                },
+            )
+        };
+        self.0.iter().map(throughout).collect()
     }
 }
 

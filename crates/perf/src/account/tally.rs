@@ -1,15 +1,33 @@
-//! Times, counted.
+//! Times, counted and added up.
 
 use hdrhistogram::Histogram;
 use profile::{Bucket, Spread};
 
-/// The number of times, their total, the longest, and how they are distributed; in nanoseconds.
+/// A wait, or the part of it that lies in one interval of the recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Span {
+    /// Nanoseconds of the part.
+    pub part: u64,
+    /// Nanoseconds of the whole wait up to the end of the part.
+    pub whole: u64,
+    /// True if the wait ended with the part.
+    pub ended: bool,
+}
+
+/// Waits: their number, total, longest time, and distribution; in nanoseconds.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Tally {
+    /// Waits that ended.
     pub count: u64,
+    /// Waits that last on.
+    pub open: u64,
+    /// The parts of all, added up.
     pub total: u64,
+    /// The longest, from its beginning.
     pub worst: u64,
-    /// Each to about a tenth.
+    /// All waits from their beginnings, added up.
+    pub whole: u64,
+    /// The same times, each to about six per cent.
     spread: Histogram<u32>,
 }
 
@@ -17,30 +35,42 @@ impl Default for Tally {
     fn default() -> Tally {
         Tally {
             count: 0,
+            open: 0,
             total: 0,
             worst: 0,
+            whole: 0,
             spread: Histogram::new(1).expect("one digit is allowed"),
         }
     }
 }
 
 impl Tally {
-    /// Adds a time.
-    pub fn add(&mut self, nanoseconds: u64) {
-        self.count += 1;
-        self.total += nanoseconds;
-        self.worst = self.worst.max(nanoseconds);
+    pub fn add(&mut self, span: Span) {
+        if span.ended {
+            self.count += 1;
+        } else {
+            self.open += 1;
+        }
+        self.total += span.part;
+        self.whole += span.whole;
+        self.worst = self.worst.max(span.whole);
         // Cannot fail: the histogram grows as needed.
-        let _ = self.spread.record(nanoseconds);
+        let _ = self.spread.record(span.whole);
     }
 
-    /// Adds the times of `other`.
+    /// Adds all of `other`.
     pub fn add_all(&mut self, other: &Tally) {
         self.count += other.count;
+        self.open += other.open;
         self.total += other.total;
+        self.whole += other.whole;
         self.worst = self.worst.max(other.worst);
-        // Cannot fail: the histogram grows as needed.
-        let _ = self.spread.add(&other.spread);
+        self.spread += &other.spread;
+    }
+
+    /// The average wait, from its beginning.
+    pub fn mean(&self) -> u64 {
+        self.whole / (self.count + self.open).max(1)
     }
 
     /// The time that this part of all does not exceed, in seconds.
@@ -57,8 +87,9 @@ impl Tally {
             below: (step.value_iterated_to() + 1) as f64 / 1e9,
             count: step.count_since_last_iteration(),
         });
-        (self.count > 0).then(|| Spread {
-            count: self.count,
+        let count = self.count + self.open;
+        (count > 0).then(|| Spread {
+            count,
             p50: self.quantile(0.5),
             p99: self.quantile(0.99),
             p999: self.quantile(0.999),
@@ -74,14 +105,19 @@ mod tests {
 
     #[test]
     fn a_rare_long_time_shows_in_the_tail_and_not_in_the_middle() {
+        let ended = |nanoseconds| Span {
+            part: nanoseconds,
+            whole: nanoseconds,
+            ended: true,
+        };
         let mut tally = Tally::default();
         assert_eq!(tally.spread(), None);
         for _ in 0..990 {
-            tally.add(1_500);
+            tally.add(ended(1_500));
         }
         let mut long = Tally::default();
         for _ in 0..10 {
-            long.add(140_000_000);
+            long.add(ended(140_000_000));
         }
         tally.add_all(&long);
         let spread = tally.spread().expect("times");

@@ -84,24 +84,24 @@ fn totals<const N: usize>(events: [Event; N], until: u64) -> (Totals, Vec<Stack>
         });
     }
     account.close(until);
-    (account.totals, account.stacks.into_stacks())
+    (account.totals, account.stacks.all().to_vec())
 }
 
 /// Counts by the stack's one frame.
-fn by_frame<V: Figures>(counts: &HashMap<StackId, V>, stacks: &[Stack]) -> Vec<(u64, V::Of)> {
+fn by_frame<V: Copy>(counts: &HashMap<StackId, V>, stacks: &[Stack]) -> Vec<(u64, V)> {
     let frame = |id: StackId| match stacks[id as usize].frames[0] {
         Frame::Kernel(address) => address,
         _ => 0,
     };
     let mut all: Vec<_> = counts
         .iter()
-        .map(|(&id, count)| (frame(id), count.figures()))
+        .map(|(&id, &count)| (frame(id), count))
         .collect();
     all.sort_by_key(|&(frame, _)| frame);
     all
 }
 
-fn waits(totals: &Totals, stacks: &[Stack]) -> Vec<(u64, u32, [u64; 3])> {
+fn waits(totals: &Totals, stacks: &[Stack]) -> Vec<(u64, u32, Figures)> {
     let frame = |id: StackId| match stacks[id as usize].frames[0] {
         Frame::Kernel(address) => address,
         _ => 0,
@@ -109,37 +109,23 @@ fn waits(totals: &Totals, stacks: &[Stack]) -> Vec<(u64, u32, [u64; 3])> {
     let each = totals
         .waits
         .iter()
-        .map(|(&(id, flags), tally)| (frame(id), flags, tally.figures()));
+        .map(|(&(id, flags), tally)| (frame(id), flags, figures(tally)));
     let mut all: Vec<_> = each.collect();
     all.sort_by_key(|&(frame, ..)| frame);
     all
 }
 
-/// What is compared of a count.
-trait Figures {
-    type Of;
+/// A tally's count, total and longest time.
+type Figures = (u64, u64, u64);
 
-    fn figures(&self) -> Self::Of;
+fn figures(tally: &Tally) -> Figures {
+    (tally.count, tally.total, tally.worst)
 }
 
-impl Figures for u64 {
-    type Of = u64;
-
-    fn figures(&self) -> u64 {
-        *self
-    }
-}
-
-impl Figures for Tally {
-    type Of = [u64; 3];
-
-    fn figures(&self) -> [u64; 3] {
-        [self.count, self.total, self.worst]
-    }
-}
-
-fn tally(count: u64, total: u64, worst: u64) -> [u64; 3] {
-    [count, total, worst]
+/// Figures by the stack's one frame.
+fn tallies(all: &HashMap<StackId, Tally>, stacks: &[Stack]) -> Vec<(u64, Figures)> {
+    let figures = all.iter().map(|(&id, tally)| (id, figures(tally)));
+    by_frame(&figures.collect(), stacks)
 }
 
 #[test]
@@ -153,7 +139,7 @@ fn waits_are_paired_by_thread_and_lock() {
         end(11, OTHER),
     ];
     let (totals, stacks) = totals(events, 100);
-    let expected = [(1, WRITE, tally(2, 40, 30)), (2, READ, tally(1, 10, 10))];
+    let expected = [(1, WRITE, (2, 40, 30)), (2, READ, (1, 10, 10))];
     assert_eq!(waits(&totals, &stacks), expected);
     assert_eq!(totals.unpaired, 0);
 }
@@ -181,7 +167,7 @@ fn a_mutex_spun_for_and_slept_for_is_one_wait() {
         end(11, LOCK),
     ];
     let (totals, stacks) = totals(events, 100);
-    assert_eq!(waits(&totals, &stacks), [(1, MUTEX, tally(1, 20, 20))]);
+    assert_eq!(waits(&totals, &stacks), [(1, MUTEX, (1, 20, 20))]);
     assert_eq!(totals.unpaired, 0);
 }
 
@@ -198,9 +184,9 @@ fn a_second_belongs_to_the_innermost_wait() {
     ];
     let (totals, stacks) = totals(events, 100);
     let expected = [
-        (1, WRITE, tally(1, 20, 20)),
-        (2, SPIN, tally(1, 20, 20)),
-        (3, SPIN, tally(1, 10, 10)),
+        (1, WRITE, (1, 20, 20)),
+        (2, SPIN, (1, 20, 20)),
+        (3, SPIN, (1, 10, 10)),
     ];
     assert_eq!(waits(&totals, &stacks), expected);
 }
@@ -215,7 +201,7 @@ fn a_wait_without_an_end_gives_its_samples_back() {
         end(11, OTHER),
     ];
     let (totals, stacks) = totals(events, 100);
-    assert_eq!(waits(&totals, &stacks), [(1, SPIN, tally(1, 10, 10))]);
+    assert_eq!(waits(&totals, &stacks), [(1, SPIN, (1, 10, 10))]);
     assert_eq!(by_frame(&totals.loose, &stacks), [(7, 1)]);
     assert_eq!(totals.unpaired, 2, "a begin and an end");
 }
@@ -229,7 +215,7 @@ fn an_end_shows_that_those_within_were_lost() {
         end(11, LOCK),
     ];
     let (totals, stacks) = totals(events, 100);
-    assert_eq!(waits(&totals, &stacks), [(1, WRITE, tally(1, 30, 30))]);
+    assert_eq!(waits(&totals, &stacks), [(1, WRITE, (1, 30, 30))]);
     assert_eq!(by_frame(&totals.loose, &stacks), [(7, 1)]);
     assert_eq!(totals.unpaired, 1);
 }
@@ -253,8 +239,8 @@ fn where_records_were_lost_no_wait_is_made_up() {
 fn a_wait_open_at_the_end_lasts_until_then() {
     let events = [begin(11, LOCK, WRITE, 1), off(11, 2, 2)];
     let (totals, stacks) = totals(events, 110);
-    assert_eq!(waits(&totals, &stacks), [(1, WRITE, tally(1, 110, 110))]);
-    assert_eq!(by_frame(&totals.asleep, &stacks), [(2, tally(1, 100, 100))]);
+    assert_eq!(waits(&totals, &stacks), [(1, WRITE, (1, 110, 110))]);
+    assert_eq!(tallies(&totals.asleep, &stacks), [(2, (1, 100, 100))]);
     assert_eq!(by_frame(&totals.spun, &stacks), [(1, 10)]);
 }
 
@@ -262,11 +248,8 @@ fn a_wait_open_at_the_end_lasts_until_then() {
 fn time_off_cpu_ends_when_the_thread_comes_back() {
     let events = [off(11, 1, 1), off(12, 0, 2), on(11), on(12)];
     let (totals, stacks) = totals(events, 100);
-    assert_eq!(by_frame(&totals.asleep, &stacks), [(1, tally(1, 20, 20))]);
-    assert_eq!(
-        by_frame(&totals.preempted, &stacks),
-        [(2, tally(1, 20, 20))]
-    );
+    assert_eq!(tallies(&totals.asleep, &stacks), [(1, (1, 20, 20))]);
+    assert_eq!(tallies(&totals.preempted, &stacks), [(2, (1, 20, 20))]);
 }
 
 #[test]
@@ -274,10 +257,7 @@ fn a_preempted_thread_says_so() {
     let events = [off(11, 0x100, 1), on(11)];
     let (totals, stacks) = totals(events, 100);
     assert!(totals.asleep.is_empty());
-    assert_eq!(
-        by_frame(&totals.preempted, &stacks),
-        [(1, tally(1, 10, 10))]
-    );
+    assert_eq!(tallies(&totals.preempted, &stacks), [(1, (1, 10, 10))]);
 }
 
 #[test]
@@ -290,7 +270,7 @@ fn what_a_wait_slept_was_not_spent_on_a_cpu() {
     ];
     let (totals, stacks) = totals(events, 100);
     assert_eq!(by_frame(&totals.spun, &stacks), [(1, 20)]);
-    assert_eq!(by_frame(&totals.asleep, &stacks), [(2, tally(1, 10, 10))]);
+    assert_eq!(tallies(&totals.asleep, &stacks), [(2, (1, 10, 10))]);
 }
 
 #[test]
@@ -306,7 +286,7 @@ fn a_return_that_was_not_reported_is_not_counted() {
         exit,
     ];
     let (totals, stacks) = totals(events, 1000);
-    assert_eq!(by_frame(&totals.asleep, &stacks), [(2, tally(1, 10, 10))]);
+    assert_eq!(tallies(&totals.asleep, &stacks), [(2, (1, 10, 10))]);
     assert!(totals.preempted.is_empty());
     assert_eq!(totals.unpaired, 2);
 }
@@ -351,7 +331,7 @@ fn a_stranger_that_makes_a_watched_thread_wait_is_a_holder() {
     assert!(!write && !is_watched);
     assert_eq!(kernel(stack), [Frame::Kernel(5)]);
     assert!(!stacks[stack as usize].name.is_empty());
-    assert_eq!((held.times.figures(), held.waited), (tally(1, 50, 50), 30));
+    assert_eq!((figures(&held.times), held.waited), ((1, 50, 50), 30));
     let samples: Vec<_> = held.samples.keys().map(|&id| kernel(id)).collect();
     assert_eq!(samples, [[Frame::Kernel(6)]]);
     assert_eq!(totals.waited_for_holds, 40);
@@ -423,10 +403,9 @@ fn a_new_thread_waits_for_its_first_turn() {
         }
         account.close(100);
         assert_eq!(account.totals.unpaired, 0);
-        let queued = account.totals.preempted.values();
-        Vec::from_iter(queued.map(Tally::figures))
+        Vec::from_iter(account.totals.preempted.values().map(figures))
     };
-    assert_eq!(waited(true), [tally(1, 10, 10)]);
+    assert_eq!(waited(true), [(1, 10, 10)]);
     // Where switches are not seen, it would never end.
     assert!(waited(false).is_empty());
 }

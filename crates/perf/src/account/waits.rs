@@ -1,6 +1,6 @@
 //! Waits for kernel locks: pairs begins with ends.
 
-use super::StackId;
+use super::{Span, StackId};
 use crate::locks::kind;
 use profile::Kind;
 use std::collections::HashMap;
@@ -25,6 +25,8 @@ struct Open {
     flags: u32,
     stack: StackId,
     since: u64,
+    /// Its own time when the interval began.
+    before: u64,
     /// Time of waits within this one.
     nested: u64,
     /// Time off CPU.
@@ -41,7 +43,7 @@ pub(crate) struct Waited {
     /// When it ended.
     pub until: u64,
     /// Its time without the waits within it.
-    pub own: u64,
+    pub own: Span,
     /// The part of it spent on a CPU.
     pub awake: u64,
 }
@@ -64,12 +66,13 @@ impl Waits {
             return None;
         }
         let lost = known.map(|at| open.remove(at).samples);
-        let (nested, asleep, samples) = (0, 0, Vec::new());
+        let (before, nested, asleep, samples) = (0, 0, 0, Vec::new());
         open.push(Open {
             lock,
             flags,
             stack,
             since,
+            before,
             nested,
             asleep,
             samples,
@@ -89,7 +92,7 @@ impl Waits {
             outer.nested += whole;
         }
         let lost = lost.into_iter().map(|one| one.samples).collect();
-        Some((ended.at(time), lost))
+        Some((ended.at(time, true), lost))
     }
 
     /// Adds a sample to the wait of a thread, if it waits.
@@ -98,11 +101,11 @@ impl Waits {
         waiting.map(|open| open.samples.push(stack)).is_some()
     }
 
-    /// Adds time off CPU to the wait of a thread.
-    pub fn slept(&mut self, tid: u32, nanoseconds: u64) {
-        if let Some(open) = self.0.get_mut(&tid).and_then(|open| open.last_mut()) {
-            open.asleep += nanoseconds;
-        }
+    /// Adds time off CPU to the wait of a thread; returns the wait's stack and flags.
+    pub fn slept(&mut self, tid: u32, nanoseconds: u64) -> Option<(StackId, u32)> {
+        let open = self.0.get_mut(&tid)?.last_mut()?;
+        open.asleep += nanoseconds;
+        Some((open.stack, open.flags()))
     }
 
     /// Forgets all open waits, because ends may have been lost; returns the samples of each.
@@ -117,36 +120,56 @@ impl Waits {
         open.into_iter().map(|one| one.samples).collect()
     }
 
-    /// Ends all waits.
-    pub fn close(&mut self, time: u64) -> Vec<Waited> {
-        let mut ended = Vec::new();
-        for (_, mut open) in self.0.drain() {
-            while let Some(inner) = open.pop() {
-                if let Some(outer) = open.last_mut() {
-                    outer.nested += time.saturating_sub(inner.since);
-                }
-                ended.push(inner.at(time));
+    /// All waits up to `time`, at which they end if `ended`.
+    pub fn cut(&mut self, time: u64, ended: bool) -> Vec<Waited> {
+        let mut waited = Vec::new();
+        for open in self.0.values_mut() {
+            let mut within = 0;
+            for wait in open.iter_mut().rev() {
+                wait.nested += within;
+                within = time.saturating_sub(wait.since);
+                waited.push(wait.at(time, ended));
+                wait.go_on(time);
             }
         }
-        ended
+        if ended {
+            self.0.clear();
+        }
+        waited
+    }
+
+    /// The stacks of all waits.
+    pub fn stacks(&mut self) -> impl Iterator<Item = &mut StackId> {
+        self.0.values_mut().flatten().map(|open| &mut open.stack)
     }
 }
 
 impl Open {
-    fn at(&self, time: u64) -> Waited {
-        let own = time.saturating_sub(self.since).saturating_sub(self.nested);
-        let awake = own.saturating_sub(self.asleep);
-        // A mutex wait is of one kind, with or without spinning.
-        let flags = match self.flags & MUTEX {
-            0 => self.flags,
-            _ => self.flags & !SPIN,
-        };
+    fn at(&self, time: u64, ended: bool) -> Waited {
+        let part = time.saturating_sub(self.since).saturating_sub(self.nested);
+        let whole = self.before + part;
         Waited {
             stack: self.stack,
-            flags,
+            flags: self.flags(),
             until: time,
-            own,
-            awake,
+            own: Span { part, whole, ended },
+            awake: part.saturating_sub(self.asleep),
+        }
+    }
+
+    /// Begins an interval at `time`, within the wait.
+    fn go_on(&mut self, time: u64) {
+        self.before += time.saturating_sub(self.since).saturating_sub(self.nested);
+        (self.since, self.nested, self.asleep) = (time, 0, 0);
+        // Those of the last interval count as seen within a wait.
+        self.samples.clear();
+    }
+
+    /// A mutex wait is of one kind, with or without spinning.
+    fn flags(&self) -> u32 {
+        match self.flags & MUTEX {
+            0 => self.flags,
+            _ => self.flags & !SPIN,
         }
     }
 }

@@ -81,6 +81,7 @@ const CONDITIONS: &[&str] = &[
     "pthread_cond",
     "pthread_join",
     "semaphore",
+    "std::sync::Barrier",
     "std::sync::Condvar",
     "std::thread::park",
     "parking_lot::Condvar",

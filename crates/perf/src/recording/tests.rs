@@ -1,7 +1,7 @@
 //! Hand-made recordings.
 
 use super::*;
-use crate::account::{Held, Waker};
+use crate::account::{Held, Span, Waker};
 use crate::symbols::Function;
 use profile::{By, Holder, Kind};
 
@@ -21,12 +21,23 @@ fn named(user: &[&str], kernel: &[&str]) -> Named {
     }
 }
 
-/// `count` times of `total` nanoseconds in all, the longest `worst`.
+/// Waits that ended: the longest, and others that share the rest.
 fn tally(count: u64, total: u64, worst: u64) -> Tally {
     let mut tally = Tally::default();
-    (0..count).for_each(|_| tally.add(total / count));
-    tally.worst = worst;
+    tally.add(ended(worst));
+    for _ in 1..count {
+        tally.add(ended((total - worst) / (count - 1)));
+    }
     tally
+}
+
+/// A wait that ended.
+fn ended(nanoseconds: u64) -> Span {
+    Span {
+        part: nanoseconds,
+        whole: nanoseconds,
+        ended: true,
+    }
 }
 
 const MUNMAP: [&str; 3] = [
@@ -50,18 +61,20 @@ fn recording() -> Recording {
     totals.foreign = 20;
     totals.lived = 2_000_000_000;
     Recording::new(Seen {
-        clock: Clock::CpuClock,
+        setting: Setting {
+            clock: Clock::CpuClock,
+            sample_seconds: 0.01,
+            cpus: 2,
+            sees_all: true,
+            sees_contention: true,
+            hidden: Hidden::default(),
+        },
         span: Duration::from_secs(1),
-        sample_seconds: 0.01,
-        cpus: 2,
-        sees_all: true,
-        sees_contention: true,
         used: Duration::ZERO,
         stolen: Duration::from_millis(100),
         throttled: None,
-        hidden: Hidden::default(),
         missing: Vec::new(),
-        stacks: vec![
+        stacks: Arc::new(vec![
             named(&["work", "main"], &[]),
             named(&["work", "main"], &[&["osq_lock"][..], &MUNMAP].concat()),
             named(&["work", "main"], &MUNMAP),
@@ -69,7 +82,7 @@ fn recording() -> Recording {
                 &["std::sync::mutex::Mutex::lock", "hold", "main"],
                 &["__schedule", "futex_wait"],
             ),
-        ],
+        ]),
         words: HashMap::new(),
         totals,
     })
@@ -145,7 +158,7 @@ fn what_is_doubtful_is_noted() {
 #[test]
 fn where_others_are_not_seen_nothing_is_said_of_them() {
     let Recording { mut seen, .. } = recording();
-    seen.sees_all = false;
+    seen.setting.sees_all = false;
     let recording = Recording::new(seen);
     assert_eq!(recording.foreign(), None);
     assert!(recording.notes().is_empty());
@@ -158,7 +171,7 @@ fn nothing_is_busy_for_longer_than_it_is_on_a_cpu() {
     recording.seen.totals.lived = 650_000_000;
     let busy = recording.busy().total();
     assert!((busy - 0.2).abs() < 1e-9, "{busy}");
-    recording.seen.hidden.waits = true;
+    recording.seen.setting.hidden.waits = true;
     let busy = recording.busy().total();
     assert!((busy - 0.25).abs() < 1e-9, "{busy}");
 }
@@ -166,9 +179,7 @@ fn nothing_is_busy_for_longer_than_it_is_on_a_cpu() {
 #[test]
 fn a_spin_lock_of_a_program_is_a_lock() {
     let mut recording = recording();
-    recording
-        .seen
-        .stacks
+    Arc::make_mut(&mut recording.seen.stacks)
         .push(named(&["pthread_spin_lock", "push", "main"], &[]));
     recording.seen.totals.samples.insert(4, 20);
     recording.seen.totals.loose.insert(4, 20);
@@ -216,7 +227,7 @@ fn holders_are_named_by_what_they_ran() {
         process: "agent".to_owned(),
         ..named(&[], kernel)
     };
-    seen.stacks.extend([
+    Arc::make_mut(&mut seen.stacks).extend([
         agent(&[
             "__mmap_lock_do_trace_acquire_returned",
             "m_start",
@@ -236,7 +247,7 @@ fn holders_are_named_by_what_they_ran() {
         let mut held = Held::default();
         times
             .iter()
-            .for_each(|&time| held.add(1_000_000 * time, 500_000 * time));
+            .for_each(|&time| held.add(ended(1_000_000 * time), 500_000 * time));
         held.samples.extend(samples.iter().copied());
         held
     };
@@ -310,7 +321,8 @@ fn a_recording_is_of_processes_whose_time_it_has() {
     let Recording { mut seen, .. } = recording();
     let of = |seen: Seen, seconds: f64| {
         let recording = Recording::new(seen);
-        recording.is_of(Duration::from_secs_f64(seconds))
+        let used = Duration::from_secs_f64(seconds);
+        recording.seen.setting.can_be_of(recording.sampled(), used)
     };
     let sampled = Recording::new(recording().seen).sampled().as_secs_f64();
     assert!(of(recording().seen, sampled) && of(recording().seen, 3.0 * sampled));
@@ -323,7 +335,7 @@ fn a_recording_is_of_processes_whose_time_it_has() {
         seen: mut hidden, ..
     } = recording();
     hidden.totals.samples.clear();
-    hidden.hidden.kernel = true;
+    hidden.setting.hidden.kernel = true;
     assert!(of(hidden, 1.0), "it worked in the kernel");
 }
 
@@ -338,11 +350,11 @@ fn with_idle() -> Recording {
         )
     };
     let read = named(&["main"], &["__schedule", "io_schedule", "__x64_sys_read"]);
-    seen.stacks.extend([pool, read]);
+    Arc::make_mut(&mut seen.stacks).extend([pool, read]);
     seen.totals.lived += 2_100_000_000;
     let asleep = [
-        (4, tally(1, 1_500_000_000, 1)),
-        (5, tally(1, 300_000_000, 1)),
+        (4, tally(1, 1_500_000_000, 1_500_000_000)),
+        (5, tally(1, 300_000_000, 300_000_000)),
     ];
     seen.totals.asleep.extend(asleep);
     let sleep = |thread: &str, function: &str, throughout| Sleep {
@@ -425,7 +437,7 @@ fn without_tracepoints_of_locks_waits_are_where_threads_sleep() {
     seen.totals.waits.clear();
     let of = |seen: Seen| Recording::new(seen).locks(2.0);
     let is_write = |lock: &&Lock| lock.kind == Kind::RwsemWrite;
-    seen.sees_contention = false;
+    seen.setting.sees_contention = false;
     let locks = of(seen);
     let mmap = locks.iter().find(is_write).expect("a row");
     assert_eq!((mmap.name.as_str(), mmap.contentions), ("mmap_lock", 5));
@@ -452,14 +464,23 @@ fn who_wakes_a_waiter_held_the_lock() {
         &["work"],
         &["try_to_wake_up", "asm_sysvec_apic_timer_interrupt"],
     );
-    seen.stacks.extend([writer, timer]);
+    Arc::make_mut(&mut seen.stacks).extend([writer, timer]);
     let word = Word::At(0x1000);
     seen.words.insert(word, "table".to_owned());
     let waker = |stack, is_watched| Waker { stack, is_watched };
     seen.totals.woken = HashMap::from([
-        ((3, Some(word), waker(4, true)), tally(2, 300_000_000, 1)),
-        ((3, Some(word), waker(0, false)), tally(1, 100_000_000, 1)),
-        ((3, Some(word), waker(5, true)), tally(1, 900_000_000, 1)),
+        (
+            (3, Some(word), waker(4, true)),
+            tally(2, 300_000_000, 150_000_000),
+        ),
+        (
+            (3, Some(word), waker(0, false)),
+            tally(1, 100_000_000, 100_000_000),
+        ),
+        (
+            (3, Some(word), waker(5, true)),
+            tally(1, 900_000_000, 900_000_000),
+        ),
     ]);
     let holders = Recording::new(seen).holders();
     let rows: Vec<_> = holders

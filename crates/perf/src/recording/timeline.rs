@@ -13,7 +13,7 @@ impl Recording {
     /// The tasks' waits in slices of time: for the locks that most waited for, and the rest by kind;
     /// none if waits cannot be seen.
     pub fn timeline(&self) -> Option<Timeline> {
-        if self.seen.hidden.waits {
+        if self.hidden().waits {
             return None;
         }
         let mut locks: BTreeMap<String, Vec<u64>> = BTreeMap::new();
@@ -44,7 +44,9 @@ impl Recording {
             }
             Doing::Asleep(stack) => match &self.off[&stack] {
                 // The kernel's are traced where they can be.
-                Off::Lock(wanted) if wanted.kind == Kind::Futex || !self.seen.sees_contention => {
+                Off::Lock(wanted)
+                    if wanted.kind == Kind::Futex || !self.seen.setting.sees_contention =>
+                {
                     Some(wanted.name.clone())
                 }
                 _ => None,

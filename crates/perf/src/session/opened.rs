@@ -43,6 +43,8 @@ pub(crate) struct Opened {
     holds: Vec<Counter>,
     /// Clocks of threads, where these are sampled one by one.
     threads: HashMap<u32, Vec<Counter>>,
+    /// The numbers of closed events: those that can be forgotten next, and those closed since.
+    closed: (Vec<u64>, Vec<u64>),
     plan: Plan,
     attributes: Attributes,
 }
@@ -83,6 +85,7 @@ impl Opened {
             counters: Vec::new(),
             holds: Vec::new(),
             threads: HashMap::new(),
+            closed: Default::default(),
             plan,
             attributes: Attributes::clock(clock, options.frequency, scope),
         };
@@ -177,7 +180,16 @@ impl Opened {
 
     /// Closes the events of a dead thread; its records can still be decoded.
     pub fn drop_thread(&mut self, tid: u32) {
-        self.threads.remove(&tid);
+        let closed = self.threads.remove(&tid).into_iter().flatten();
+        self.closed.1.extend(closed.map(|counter| counter.id()));
+    }
+
+    /// Forgets events that had been closed at the last call: all their records have been read.
+    pub fn forget_closed(&mut self) {
+        let since = std::mem::take(&mut self.closed.1);
+        for id in std::mem::replace(&mut self.closed.0, since) {
+            self.decoder.sources.remove(&id);
+        }
     }
 
     fn open_tasks(&mut self, options: &Options) -> io::Result<()> {

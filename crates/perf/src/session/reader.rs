@@ -4,12 +4,13 @@ use super::Opened;
 use super::budget::Budget;
 use super::opened::own_thread;
 use super::order::Order;
-use crate::account::Account;
+use crate::account::{Account, Cut};
 use crate::event::{Event, Stamped};
 use crate::tasks::Cgroup;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
 
 /// Milliseconds between rounds, unless a ring fills up earlier.
 const ROUND: i32 = 50;
@@ -22,6 +23,8 @@ const LOOKS: u64 = 100_000_000;
 /// What the reader and the thread that started it tell each other.
 #[derive(Debug, Default)]
 pub(crate) struct Signals {
+    /// True if an interval is to end.
+    pub cut: AtomicBool,
     /// True if the recording is to end.
     pub stop: AtomicBool,
     /// True if no watched thread is alive.
@@ -33,6 +36,8 @@ pub(crate) struct Reader {
     opened: Opened,
     account: Account,
     signals: Arc<Signals>,
+    /// Where ended intervals go, with the time of their end.
+    cuts: Sender<(Cut, u64)>,
     /// The group whose processes are watched, and the time of the next look at it.
     group: Option<(Cgroup, u64)>,
     /// Its processes that the kernel does not let this user sample.
@@ -58,11 +63,13 @@ impl Reader {
         account: Account,
         group: Option<Cgroup>,
         signals: Arc<Signals>,
+        cuts: Sender<(Cut, u64)>,
     ) -> Reader {
         Reader {
             opened,
             account,
             signals,
+            cuts,
             group: group.map(|group| (group, 0)),
             refused: HashSet::new(),
             buffer: Vec::new(),
@@ -71,8 +78,8 @@ impl Reader {
         }
     }
 
-    /// Reads to the end; returns the account and the time of the end.
-    pub fn run(mut self) -> (Account, u64) {
+    /// Reads to the end; returns the last interval and the time of its end.
+    pub fn run(mut self) -> (Cut, u64) {
         self.account.ignore(own_thread());
         hurry();
         self.bound_holds(0);
@@ -82,7 +89,9 @@ impl Reader {
             let round = now();
             let holds = self.read();
             self.bound_holds(holds);
-            self.account_until(round.saturating_sub(SETTLED));
+            let horizon = round.saturating_sub(SETTLED);
+            self.account_until(horizon);
+            self.cut(horizon);
             self.look(round);
             // Relaxed: a hint.
             self.signals
@@ -94,8 +103,17 @@ impl Reader {
         let _ = self.opened.disable();
         self.read();
         self.account_until(end);
-        self.account.close(end);
-        (self.account, end)
+        (self.account.end(end), end)
+    }
+
+    /// Ends an interval at `time` if it is to end.
+    fn cut(&mut self, time: u64) {
+        // Acquire: pairs with the release store of `Recorder::cut`.
+        if self.signals.cut.swap(false, Ordering::Acquire) {
+            self.opened.forget_closed();
+            // The receiver may be gone: the recording is to end then.
+            let _ = self.cuts.send((self.account.cut(time), time));
+        }
     }
 
     /// Waits for the next round.

@@ -2,15 +2,12 @@
 
 mod data;
 mod kernel;
+mod resolver;
 mod user;
 
-use crate::account::{Frame, Stack};
-use crate::tasks::Place;
-use blazesym::symbolize::Symbolizer;
-use std::collections::{BTreeMap, BTreeSet};
-
-pub(crate) use data::{names as words, variable};
+pub(crate) use data::variable;
 pub(crate) use kernel::{missing, plain};
+pub(crate) use resolver::Resolver;
 
 /// A stack with names, each part from the leaf.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -50,47 +47,4 @@ pub(crate) struct Function {
     /// True if it belongs to the runtime of programs: the C library, the loader, the kernel's page
     /// in every process.
     pub system: bool,
-}
-
-/// Names all stacks; `files` holds the names of the places' files.
-pub(crate) fn resolve(stacks: Vec<Stack>, files: &[String]) -> Vec<Named> {
-    let symbolizer = Symbolizer::new();
-    let (kernel, user) = distinct(&stacks);
-    let kernel = kernel::names(&symbolizer, &kernel);
-    let user = user::names(&symbolizer, &user, files);
-    let name = |stack: Stack| {
-        let mut named = Named {
-            process: stack.name,
-            thread: stack.thread,
-            ..Named::default()
-        };
-        for frame in stack.frames {
-            match frame {
-                Frame::Kernel(address) => named.kernel.push(kernel[&address].clone()),
-                Frame::User(place) => named.user.extend_from_slice(&user[&place]),
-                Frame::Nowhere => named.user.push(user::unknown()),
-                Frame::Cut => named.user.push(user::cut()),
-            }
-        }
-        named
-    };
-    stacks.into_iter().map(name).collect()
-}
-
-/// The distinct kernel addresses, and the distinct places by file.
-fn distinct(stacks: &[Stack]) -> (BTreeSet<u64>, BTreeMap<u32, BTreeSet<u64>>) {
-    let mut kernel = BTreeSet::new();
-    let mut user: BTreeMap<u32, BTreeSet<u64>> = BTreeMap::new();
-    for frame in stacks.iter().flat_map(|stack| &stack.frames) {
-        match *frame {
-            Frame::Kernel(address) => {
-                kernel.insert(address);
-            }
-            Frame::User(Place { file, offset }) => {
-                user.entry(file).or_default().insert(offset);
-            }
-            Frame::Nowhere | Frame::Cut => {}
-        }
-    }
-    (kernel, user)
 }

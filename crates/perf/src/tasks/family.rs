@@ -1,6 +1,6 @@
 //! The watched processes and threads.
 
-use super::{Files, Image, scan};
+use super::{Files, Image, Renumbered, scan};
 use crate::event::{Event, Thread};
 use std::collections::{HashMap, HashSet};
 
@@ -90,7 +90,21 @@ impl Family {
     }
 
     pub fn watched(&self, thread: Thread) -> Option<&Process> {
-        self.processes.get(self.threads.get(&thread.tid)?)
+        self.of(thread.tid).map(|(_, process)| process)
+    }
+
+    /// A watched thread's process and its number.
+    pub fn of(&self, tid: u32) -> Option<(u32, &Process)> {
+        let &pid = self.threads.get(&tid)?;
+        Some((pid, self.processes.get(&pid)?))
+    }
+
+    /// Gives files new numbers.
+    pub fn renumber(&mut self, mut file: impl FnMut(u32) -> u32) {
+        let mut known = Renumbered::default();
+        for process in self.processes.values_mut() {
+            process.image.renumber(&mut known, &mut file);
+        }
     }
 
     /// Returns true if `tid` is to be ignored.
@@ -159,7 +173,8 @@ impl Family {
         self.threads.remove(&thread.tid);
         self.names.remove(&thread.tid);
         let last = !self.threads.values().any(|&pid| pid == thread.pid);
-        if last && thread.tid == thread.pid {
+        // An ignored first thread may still start processes.
+        if last && (thread.tid == thread.pid || !self.ignored.contains(&thread.pid)) {
             self.processes.remove(&thread.pid);
         }
     }

@@ -46,6 +46,11 @@ pub(crate) struct Image {
     regions: Arc<BTreeMap<u64, Region>>,
 }
 
+/// Images that share their regions with others, by the regions' address, and their regions with new
+/// numbers of files.
+#[derive(Default)]
+pub(crate) struct Renumbered(HashMap<*const BTreeMap<u64, Region>, Arc<BTreeMap<u64, Region>>>);
+
 #[derive(Clone, Copy, Debug)]
 struct Region {
     end: u64,
@@ -97,6 +102,22 @@ impl Image {
             },
         );
         self.id = fresh();
+    }
+
+    /// Gives its files the numbers that `file` says. `known` has the images that have got theirs.
+    pub fn renumber(&mut self, known: &mut Renumbered, mut file: impl FnMut(u32) -> u32) {
+        let mut renumbered = |regions: &BTreeMap<u64, Region>| {
+            let mut regions = regions.clone();
+            let places = regions.values_mut().map(|region| &mut region.place);
+            places.for_each(|place| place.file = file(place.file));
+            Arc::new(regions)
+        };
+        let old = Arc::as_ptr(&self.regions);
+        let new = known
+            .0
+            .entry(old)
+            .or_insert_with(|| renumbered(&self.regions));
+        self.regions = Arc::clone(new);
     }
 
     /// The places at which executable parts of files begin.

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 pub(crate) struct Names(HashMap<u32, Process>);
 
 impl Names {
-    /// Follows names and births.
+    /// Follows names, births and deaths.
     pub fn follow(&mut self, event: &Event) {
         match event {
             Event::Comm { thread, name, .. } if thread.tid == thread.pid => {
@@ -21,6 +21,9 @@ impl Names {
                 if let Some(parent) = self.0.get(&parent.pid) {
                     self.set(child.pid, parent.name.clone());
                 }
+            }
+            Event::Exit { thread } if thread.tid == thread.pid => {
+                self.0.remove(&thread.pid);
             }
             _ => {}
         }

@@ -33,6 +33,14 @@ impl Withheld {
         }
     }
 
+    /// Brings the accounts up to now.
+    pub fn go_on(&mut self) {
+        self.stolen = stolen().unwrap_or_default();
+        for (path, time) in &mut self.groups {
+            *time = throttled(path).unwrap_or(*time);
+        }
+    }
+
     /// The time that the hypervisor has since taken from all CPUs together.
     pub fn stolen(&self) -> Duration {
         stolen().unwrap_or_default().saturating_sub(self.stolen)

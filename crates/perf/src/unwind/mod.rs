@@ -40,6 +40,24 @@ pub(crate) enum Word {
     At(u64),
 }
 
+impl Word {
+    /// Returns true if it lies in a variable.
+    pub fn is_variable(self) -> bool {
+        matches!(self, Word::Variable { .. })
+    }
+
+    /// The same word, if its file has the number that `file` gives.
+    pub fn in_file(self, file: impl FnOnce(u32) -> u32) -> Word {
+        match self {
+            Word::Variable { file: old, address } => Word::Variable {
+                file: file(old),
+                address,
+            },
+            Word::At(_) => self,
+        }
+    }
+}
+
 /// The callers between the user's leaf and those that frame pointers find.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Callers {

@@ -24,7 +24,8 @@ pub struct WorkloadArgs {
     /// shared object built from one (.so)
     #[arg(value_parser = parser(), value_name = "WORKLOAD|FILE")]
     pub workload: Option<Choice>,
-    /// Run this command repeatedly, and count how often it completes
+    /// Run this command repeatedly, and count how often it completes; `profile` watches one that
+    /// takes longer than a sample by time
     #[arg(
         long,
         value_name = "COMMAND",

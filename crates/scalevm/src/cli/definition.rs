@@ -13,7 +13,7 @@ const GROUPS: [(&str, &[&str]); 3] = [
     (
         "Your machine",
         &[
-            "run", "sweep", "profile", "compare", "history", "report", "doctor", "list",
+            "run", "sweep", "profile", "top", "compare", "history", "report", "doctor", "list",
         ],
     ),
     (

@@ -28,6 +28,10 @@ before the tracepoints see them wait are counted from the samples, in a column o
 hosted and sim, scalevm's lock profile and the simulator's accounts say the same; on kernel, the
 guest's kernel samples itself.
 
+A command (--command) that takes longer than a sample (--duration, 1 second by default) is started
+once and watched by time: until it ends, until Ctrl-C, or for --duration seconds. Then it gets
+SIGTERM, and SIGKILL after 5 seconds. There is no rate then. -t starts it several times at once.
+
 --diff compares two profiles instead: red costs more than before, blue costs less.";
 
 /// KiB of a page, as rings count them.
@@ -43,11 +47,13 @@ Examples:
     scalevm profile --cgroup system.slice/redis.service --duration 10
   The bottleneck of four threads:
     scalevm profile mmap1 --threads -t 4
+  A server, for ten seconds from its start:
+    scalevm profile --command './server --port 8080' --duration 10
   What a change did:
     scalevm profile --diff before after
 
 Exit codes: 0 done, 2 bad usage or input, 4 a task failed, 130 interrupted. Ctrl-C is the normal end
-of watching programs that already run, unless --duration names another.")]
+of watching by time, unless --duration names another.")]
 pub struct ProfileArgs {
     /// The workload to profile.
     #[command(flatten)]

@@ -18,6 +18,7 @@ pub mod reproduce;
 pub mod run;
 pub mod story;
 pub mod sweep;
+pub mod top;
 
 use crate::cli::{Choice, CommonArgs, HostArgs, WorkloadArgs, affinity};
 use baselines::Preset;
@@ -231,6 +232,15 @@ const WORTH_A_LOOK: Duration = Duration::from_secs(1);
 /// The exit code after a measurement: 128 + signal if a signal cut it short.
 fn finished() -> u8 {
     interrupt::pending().map_or(0, |signal| 128 + signal)
+}
+
+/// The exit code after watching what has no end of its own: Ctrl-C is the normal one unless the
+/// user named another.
+fn watched(has_end: bool) -> u8 {
+    match interrupt::pending() {
+        Some(signal) if !has_end && i32::from(signal) == libc::SIGINT => 0,
+        _ => finished(),
+    }
 }
 
 /// The exit code of a command that failed: 2 for a bad choice, 4 for a failed target.

@@ -22,6 +22,7 @@ pub mod simulated_locks;
 pub mod sink;
 pub mod table;
 pub mod times;
+pub mod top;
 pub mod verdict;
 
 /// A rate in few characters: `1.719 M`, `341 k`.

@@ -1,5 +1,6 @@
 //! Profiles name the bottleneck, on every kind of system.
 
+mod command;
 mod holders;
 #[path = "../support/mod.rs"]
 mod support;

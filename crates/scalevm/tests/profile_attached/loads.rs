@@ -2,7 +2,8 @@
 
 use super::support::command::number;
 use super::support::place::Place;
-use super::{Server, Watch, sees_locks};
+use super::support::server::Server;
+use super::{Watch, sees_locks};
 use serde_json::Value;
 use std::process::Command;
 
@@ -149,7 +150,7 @@ static void *worker(void *unused)
 fn profile(name: &str, load: &str, start: &str, options: &str) -> Value {
     let place = Place::new(&format!("load-{name}"));
     let source = FRAME.replace("LOAD", load).replace("START", start);
-    let server = Server::start(&mut Command::new(Server::compiled(&place, name, &source)));
+    let server = Server::start(&mut Command::new(Server::built(&place, name, &source)));
     let line = format!("--pid {} --duration 2 {options}", server.pid());
     let profile = Watch::start(&place, &line).end(0);
     server.end();

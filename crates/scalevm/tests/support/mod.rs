@@ -5,4 +5,5 @@ pub mod command;
 pub mod place;
 pub mod sample;
 pub mod scratch;
+pub mod server;
 pub mod tree;

@@ -23,8 +23,8 @@ impl Repeat {
         Repeat { words: words(text) }
     }
 
-    /// By each task: counts completions of the command. When it fails, returns the
-    /// packet to send.
+    /// By each task: counts completions of the command. When it fails, or is not to be started
+    /// again, returns the packet to send.
     pub fn run(&self, counter: &Counter) -> Packet {
         let failed = |error: io::Error| Packet {
             status: CAN_NOT_START,
@@ -48,8 +48,9 @@ impl Repeat {
                     ..Packet::new(Kind::Failed, complaints.last()?)
                 });
             }
-            // There is no limit: the task goes on until it is killed.
-            let _ = counter.add(1);
+            if !counter.add(1) {
+                return Ok(Packet::new(Kind::Returned, ""));
+            }
         }
     }
 

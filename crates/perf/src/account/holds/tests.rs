@@ -58,7 +58,7 @@ fn ended<const N: usize>(holds: &mut Holds, steps: [Step; N]) -> Vec<(u32, bool,
     let ended = steps.into_iter().zip(times);
     ended
         .flat_map(|(step, time)| holds.take(time, step))
-        .map(|hold| (hold.thread.tid, hold.write, hold.nanoseconds, hold.waited))
+        .map(|hold| (hold.thread.tid, hold.write, hold.span.whole, hold.waited))
         .collect()
 }
 
@@ -152,7 +152,7 @@ fn the_first_wait_counts_although_only_its_end_shows_the_distance() {
         .flat_map(|(step, time)| holds.take(time, step))
         .collect();
     assert_eq!(ended.len(), 1, "{ended:?}");
-    assert_eq!((ended[0].nanoseconds, ended[0].waited), (30, 20));
+    assert_eq!((ended[0].span.whole, ended[0].waited), (30, 20));
     assert_eq!(ended[0].stacks, [[0x77].into()]);
 }
 
@@ -195,9 +195,9 @@ fn what_is_open_at_the_end_lasts_until_then() {
         acquire(8, SPACE_B, false),
     ];
     assert_eq!(ended(&mut holds, steps), []);
-    let open = holds.close(100);
+    let open = holds.cut(100, true);
     assert_eq!(open.len(), 1, "{open:?}");
-    assert_eq!((open[0].nanoseconds, open[0].waited), (90, 80));
+    assert_eq!((open[0].span.whole, open[0].waited), (90, 80));
 }
 
 #[test]

@@ -4,8 +4,8 @@ use super::Results;
 use crate::cli::ProfileArgs;
 use crate::commands;
 use crate::output::json;
+use bench::Failure;
 use bench::profiling::Attached;
-use bench::{Failure, interrupt};
 use perf::Whom;
 
 /// Watches them, and shows where their time went.
@@ -30,8 +30,5 @@ pub fn run(args: &ProfileArgs, whom: Whom) -> Result<u8, Failure> {
         seen.subject.workload, seen.seconds
     );
     results.put(&heading, &seen)?;
-    match interrupt::pending() {
-        Some(signal) if span.is_none() && i32::from(signal) == libc::SIGINT => Ok(0),
-        _ => Ok(commands::finished()),
-    }
+    Ok(commands::watched(span.is_some()))
 }

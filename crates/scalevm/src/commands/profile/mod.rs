@@ -62,17 +62,21 @@ fn one(args: &ProfileArgs, what: &WorkloadArgs) -> Result<u8, Failure> {
         machine: json::machine,
         bars: progress::bar,
     };
-    let Some(seen) = subject.profile()? else {
-        return Ok(super::finished());
-    };
-    let heading = format!(
+    let mut heading = format!(
         "{} ({}), {} on {}",
         plan.workload.name(),
         plan.workload.description(),
         plan.mode.count(plan.tasks),
-        seen.subject.on
+        on.name()
     );
-    results.put(&heading, &seen)?;
+    if let Some(seen) = subject.once(common.duration)? {
+        heading += &format!(", watched for {:.1} s", seen.seconds);
+        results.put(&heading, &seen)?;
+        return Ok(super::watched(common.duration.is_some()));
+    }
+    if let Some(seen) = subject.profile()? {
+        results.put(&heading, &seen)?;
+    }
     Ok(super::finished())
 }
 

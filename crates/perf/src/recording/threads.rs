@@ -1,0 +1,69 @@
+//! What each watched thread did.
+
+use super::{Recording, seconds};
+use crate::account::{Cause, Spent};
+use crate::locks::{caller, contended};
+use crate::symbols::plain;
+use crate::tasks::thread_name;
+use profile::{Thread, Wait};
+use std::collections::HashMap;
+
+impl Recording {
+    /// The watched threads that were seen, if they were told apart.
+    pub fn threads(&self) -> Vec<Thread> {
+        let threads = self.seen.totals.threads.iter();
+        Vec::from_iter(threads.map(|(&tid, spent)| self.thread(tid, spent)))
+    }
+
+    fn thread(&self, tid: u32, spent: &Spent) -> Thread {
+        let mut waits: HashMap<(String, bool), f64> = HashMap::new();
+        for (cause, &time) in &spent.off {
+            *waits.entry(self.cause(cause)).or_default() += seconds(time);
+        }
+        let wait = |((what, idle), seconds)| Wait {
+            what,
+            seconds,
+            idle,
+        };
+        let mut waits = Vec::from_iter(waits.into_iter().map(wait));
+        waits.sort_by(|a, b| b.seconds.total_cmp(&a.seconds).then(a.what.cmp(&b.what)));
+        let acts = spent.samples > 0 || waits.iter().any(|wait| !wait.idle);
+        let name = (acts && tid != spent.pid).then(|| thread_name(spent.pid, tid));
+        Thread {
+            pid: spent.pid,
+            tid,
+            process: spent.process.clone(),
+            name: name.flatten().unwrap_or_else(|| spent.process.clone()),
+            busy: spent.samples as f64 * self.weight(),
+            waits,
+        }
+    }
+
+    /// What was waited for, and true if only for something to do.
+    fn cause(&self, cause: &Cause) -> (String, bool) {
+        match cause {
+            Cause::Cpu => ("a CPU".to_owned(), false),
+            Cause::Early(function) => (sleeping(plain(function)), true),
+            Cause::Lock(stack, flags) => {
+                let frames = &self.seen.stacks[*stack as usize].kernel;
+                (contended(*flags, frames).name, false)
+            }
+            Cause::Sleep(stack, word) => {
+                let off = &self.off[stack];
+                let kernel = &self.seen.stacks[*stack as usize].kernel;
+                let name = match off.wanted() {
+                    Some(wanted) => self.named(wanted, *word),
+                    None => sleeping(caller(kernel)),
+                };
+                (name, off.is_idle())
+            }
+        }
+    }
+}
+
+fn sleeping(function: &str) -> String {
+    match function {
+        "" => "[asleep]".to_owned(),
+        name => name.to_owned(),
+    }
+}
