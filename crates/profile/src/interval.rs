@@ -11,8 +11,10 @@ pub struct Interval {
     pub time: f64,
     /// Seconds of it.
     pub seconds: f64,
-    /// Seconds that the watched threads lived, added up; shares of locks refer to this.
+    /// Seconds that the watched threads lived, added up.
     pub lived: f64,
+    /// The same without the time in which they were idle; shares of locks refer to this.
+    pub active: f64,
     /// Seconds that the watched threads were on a CPU, added up.
     pub busy: f64,
     /// The parts that could not be seen.

@@ -120,12 +120,12 @@ fn a_lock_has_its_waiters_and_its_share() {
         assert_eq!(interval["kind"], "interval");
         let seconds = number(&interval["seconds"]);
         assert!((0.4..0.7).contains(&seconds), "{seconds}");
-        // One of two threads always waits; the third does nothing.
+        // One of two threads always waits; the other and the third do nothing.
         let row = row(interval, LOCK).unwrap_or_else(|| panic!("no row: {interval}"));
         let waiting = waiting(interval, LOCK);
         assert!((0.8..1.05).contains(&waiting), "{waiting}: {row}");
         let share = number(&row["share"]);
-        assert!((0.27..0.35).contains(&share), "{share}: {row}");
+        assert!((0.8..1.02).contains(&share), "{share}: {row}");
         assert!(row["caller"].to_string().contains("planted_contention"));
         let (mean, p99) = (number(&row["mean"]), number(&row["spread"]["p99"]));
         assert!(mean > 2e-4 && mean <= number(&row["worst"]), "{row}");
@@ -210,8 +210,9 @@ fn who_holds_a_lock_is_named() {
     });
     let shown = shown.expect("one of four looks has the holder");
     let own = fs::read_to_string("/proc/self/comm").expect("a name");
-    let holder = format!("({}, not watched)", own.trim_end());
-    let is_row = |line: &&str| line.contains("mmap_lock") && line.contains(&holder);
+    let holder = format!("({}/", own.trim_end());
+    let parts = ["mmap_lock", &holder, ", not watched)"];
+    let is_row = |line: &&str| parts.iter().all(|part| line.contains(part));
     assert!(shown.lines().any(|line| is_row(&line)), "{shown}");
     server.end();
 }
@@ -229,20 +230,22 @@ fn where_there_is_no_terminal_lines_are_plain() {
     assert!(!printed.contains(acts) && !told.contains(acts), "{printed}");
     let blocks: Vec<&str> = printed.matches("threads, ").collect();
     assert_eq!(blocks.len(), 2, "{printed}");
-    let row = printed.lines().find(|line| line.contains("planted_mutex"));
+    let line = printed.lines().find(|line| line.contains("planted_mutex"));
     assert!(
-        row.expect("a row").contains("planted_contention"),
+        line.expect("a row").contains("planted_contention"),
         "{printed}"
     );
     assert!(told.ends_with("(server) for 2 intervals\n"), "{told}");
     // Without a name of what to watch, it is all.
     let (printed, told) = exits(0, &mut scalevm("top --interval 0.3 --count 1"));
     assert!(printed.starts_with("all processes: 0.3 s, "), "{printed}");
-    assert!(printed.contains("planted_mutex"), "{printed}");
     assert!(
         told.contains("watching all processes for 1 interval"),
         "{told}"
     );
+    // A busy computer may have more locks than the table has rows.
+    let all = intervals("--interval 0.3 --count 1");
+    assert!(row(&all[0], "pthread_mutex planted_mutex").is_some());
     server.end();
 }
 

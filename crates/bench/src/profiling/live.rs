@@ -47,17 +47,19 @@ impl Live {
 fn of(recording: &Recording) -> Interval {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let lived = recording.lived().as_secs_f64();
-    let locks = recording.locks(lived.max(f64::MIN_POSITIVE));
+    let idle = recording.spent().map_or(0.0, |spent| spent.idle);
+    let active = lived - idle;
     let mut threads = recording.threads();
     threads.sort_by(|a, b| b.active().total_cmp(&a.active()).then(a.tid.cmp(&b.tid)));
     Interval {
         time: now.unwrap_or_default().as_secs_f64(),
         seconds: recording.span().as_secs_f64(),
         lived,
+        active,
         busy: threads.iter().fold(0.0, |sum, thread| sum + thread.busy),
         hidden: recording.hidden(),
         lost: recording.lost(),
-        locks,
+        locks: recording.locks(active.max(f64::MIN_POSITIVE)),
         holders: recording.holders(),
         threads,
     }

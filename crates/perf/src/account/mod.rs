@@ -407,7 +407,7 @@ impl Account {
     /// Counts sleep of the thread `tid` from the beginning to `time`.
     fn slept_on(&mut self, tid: u32, sleep: Sleep, time: u64) {
         let nanoseconds = time.saturating_sub(self.began);
-        self.was_off(tid, Cause::Early(sleep.function.clone()), nanoseconds);
+        self.was_off(tid, Cause::Early(sleep.clone()), nanoseconds);
         *self.totals.early.entry(sleep).or_default() += nanoseconds;
     }
 

@@ -1,6 +1,6 @@
 //! What each watched thread did.
 
-use super::{Account, StackId};
+use super::{Account, Sleep, StackId};
 use crate::unwind::Word;
 use std::collections::HashMap;
 
@@ -11,8 +11,8 @@ pub(crate) enum Cause {
     Lock(StackId, u32),
     /// Anything else, with the word that may be a futex.
     Sleep(StackId, Option<Word>),
-    /// Sleep that began before the recording, by the function of the kernel.
-    Early(String),
+    /// Sleep that began before the recording.
+    Early(Sleep),
     Cpu,
 }
 

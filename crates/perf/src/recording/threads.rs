@@ -43,7 +43,7 @@ impl Recording {
     fn cause(&self, cause: &Cause) -> (String, bool) {
         match cause {
             Cause::Cpu => ("a CPU".to_owned(), false),
-            Cause::Early(function) => (sleeping(plain(function)), true),
+            Cause::Early(sleep) => (sleeping(plain(&sleep.function)), self.is_idle(sleep)),
             Cause::Lock(stack, flags) => {
                 let frames = &self.seen.stacks[*stack as usize].kernel;
                 (contended(*flags, frames).name, false)

@@ -8,7 +8,7 @@ use stats::printable;
 /// The most rows of a table where no screen limits them.
 const ROWS: usize = 15;
 /// Letters of a name at most, so that those behind it are seen.
-const LONGEST: usize = 40;
+const LONGEST: usize = 60;
 /// Lines of a screen that are no rows: the title, two headers, an empty line, the keys.
 const OTHERS: usize = 5;
 

@@ -60,6 +60,7 @@ fn interval() -> Interval {
         time: 0.0,
         seconds: 2.0,
         lived: 10.0,
+        active: 10.0,
         busy: 1.5,
         hidden: Hidden::default(),
         lost: 0,
