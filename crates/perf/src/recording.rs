@@ -4,6 +4,7 @@ mod holders;
 mod parts;
 mod threads;
 mod timeline;
+mod unsampled;
 
 use crate::account::{Sleep, StackId, Tally, Totals};
 use crate::locks::{
@@ -68,8 +69,8 @@ pub struct Recording {
     seen: Seen,
     /// What the stacks off CPU wait for.
     off: HashMap<StackId, Off>,
-    /// The threads, by the names of their process and themselves, that wait at futexes for work more
-    /// than for locks.
+    /// The threads, by the names of their process and themselves, that wait at futexes for work
+    /// more than for locks.
     pool: HashSet<(String, String)>,
 }
 
@@ -93,7 +94,8 @@ pub(crate) struct Seen {
 }
 
 impl Recording {
-    pub(crate) fn new(seen: Seen) -> Recording {
+    pub(crate) fn new(mut seen: Seen) -> Recording {
+        unsampled::deal(&mut seen.totals, &seen.stacks);
         let stacks = seen.totals.asleep.keys();
         let off = stacks.map(|&stack| (stack, off(&seen.stacks[stack as usize])));
         let off = off.collect();
@@ -292,8 +294,8 @@ impl Recording {
         let mut notes = self.seen.missing.clone();
         if totals.lost > 0 {
             notes.push(format!(
-                "lost records: {}, {:.1} % of all, so there are too few waits and samples; a larger \
-                 ring (--ring) keeps them",
+                "lost records: {}, {:.1} % of all, so there are too few waits and samples; a \
+                 larger ring (--ring) keeps them",
                 totals.lost,
                 100.0 * totals.lost as f64 / (totals.lost + totals.taken) as f64
             ));

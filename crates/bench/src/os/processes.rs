@@ -55,11 +55,12 @@ pub fn start(
     };
     // SAFETY: no arguments in memory.
     let parent = unsafe { libc::getpid() };
-    let crews: Vec<Range<usize>> = match plan.mode {
-        Mode::Processes => (0..plan.tasks).map(|task| task..task + 1).collect(),
-        Mode::Threads => vec![0..plan.tasks],
+    let each = match plan.mode {
+        Mode::Processes => 1,
+        Mode::Threads => plan.tasks,
     };
-    for tasks in crews {
+    for first in (0..plan.tasks).step_by(each) {
+        let tasks = first..first + each;
         let crew = Crew {
             workload,
             slots: running.area.slots(),

@@ -7,8 +7,6 @@ use std::collections::HashMap;
 /// The bits of a thread state that mean it does not want to run. The bit above them means it was
 /// preempted.
 const NOT_RUNNABLE: i64 = 0xff;
-/// A thread state without any of them.
-pub(crate) const WANTS_TO_RUN: i64 = 0;
 
 /// Threads off CPU.
 ///
@@ -20,14 +18,22 @@ pub(crate) struct Blocked(HashMap<u32, Off>);
 #[derive(Debug)]
 pub(crate) struct Off {
     preempted: bool,
-    pub stack: StackId,
-    pub word: Option<Word>,
+    pub place: Place,
     since: u64,
     pub waker: Option<Waker>,
     /// How long it had been off CPU when the interval began.
     before: u64,
     /// True if the record of its return may have been lost.
     doubted: bool,
+}
+
+/// Where a thread went off its CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// Its stack; one without frames if that was not sampled.
+    pub stack: StackId,
+    pub is_sampled: bool,
+    pub word: Option<Word>,
 }
 
 /// The thread that woke another, by its stack.
@@ -42,8 +48,7 @@ pub(crate) struct Waker {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Slept {
     pub tid: u32,
-    pub stack: StackId,
-    pub word: Option<Word>,
+    pub place: Place,
     pub preempted: bool,
     /// When the part of the span began.
     pub since: u64,
@@ -59,18 +64,10 @@ pub(crate) fn is_asleep(state: i64) -> bool {
 
 impl Blocked {
     /// Records that a thread goes off CPU, and where. Returns true if its last return was not seen.
-    pub fn off(
-        &mut self,
-        tid: u32,
-        state: i64,
-        (stack, word): (StackId, Option<Word>),
-        since: u64,
-    ) -> bool {
-        let preempted = !is_asleep(state);
+    pub fn off(&mut self, tid: u32, preempted: bool, place: Place, since: u64) -> bool {
         let off = Off {
             preempted,
-            stack,
-            word,
+            place,
             since,
             waker: None,
             before: 0,
@@ -140,8 +137,7 @@ impl Off {
         let whole = self.before + part;
         Slept {
             tid,
-            stack: self.stack,
-            word: self.word,
+            place: self.place,
             preempted: self.preempted,
             since: self.since,
             span: Span { part, whole, ended },

@@ -79,12 +79,15 @@ impl Account {
         let mut file = |number: u32| files.number(&names.names()[number as usize]);
         family.renumber(&mut file);
         for open in self.blocked.open() {
-            open.word = open.word.map(|word| word.in_file(&mut file));
-            open.stack = kept.keep(&stacks.all()[open.stack as usize], &mut file);
+            let place = &mut open.place;
+            place.word = place.word.map(|word| word.in_file(&mut file));
+            place.stack = kept.keep(&stacks.all()[place.stack as usize], &mut file);
             if let Some(waker) = &mut open.waker {
                 waker.stack = kept.keep(&stacks.all()[waker.stack as usize], &mut file);
             }
         }
+        self.leaving.clear();
+        self.last.clear();
         for stack in self.waits.stacks() {
             *stack = kept.keep(&stacks.all()[*stack as usize], &mut file);
         }
@@ -129,7 +132,16 @@ mod tests {
 
     fn take_all(account: &mut Account, events: impl IntoIterator<Item = (u64, Event)>) {
         for (time, event) in events {
-            account.take(Stamped { time, event });
+            let off = match event {
+                Event::Leave { thread, state, .. } => Some(Event::Off {
+                    thread,
+                    preempted: state == 0,
+                }),
+                _ => None,
+            };
+            for event in [event].into_iter().chain(off) {
+                account.take(Stamped { time, event });
+            }
         }
     }
 
@@ -143,7 +155,7 @@ mod tests {
     }
 
     fn off(state: i64) -> Event {
-        Event::Switch {
+        Event::Leave {
             thread: THREAD,
             state,
             chain: chain(2),

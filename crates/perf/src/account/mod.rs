@@ -23,7 +23,7 @@ pub(crate) use timeline::{Doing, Timeline};
 use crate::event::{Chain, Event, Stamped, Thread};
 use crate::tasks::{Family, Files, Names};
 use crate::unwind::Word;
-use blocked::{Blocked, Slept, WANTS_TO_RUN, is_asleep};
+use blocked::{Blocked, Place, Slept, is_asleep};
 use cut::Told;
 use held::HoldId;
 use holds::{Holds, Step};
@@ -56,6 +56,9 @@ pub(crate) struct Totals {
     pub woken: HashMap<(StackId, Option<Word>, Waker), Tally>,
     /// Times off CPU of threads that wanted to run.
     pub preempted: HashMap<StackId, Tally>,
+    /// Times off CPU whose place was not sampled, by a stack without frames, and true if the thread
+    /// wanted to run.
+    pub unsampled: HashMap<(StackId, bool), Tally>,
     /// Time off CPU that began before the recording, in nanoseconds.
     pub early: HashMap<Sleep, u64>,
     /// What watched threads waited for when.
@@ -98,6 +101,10 @@ pub(crate) struct Account {
     /// True if threads are told apart.
     pub by_thread: bool,
     waits: Waits,
+    /// Where threads are that are about to go off their CPUs.
+    leaving: HashMap<u32, Place>,
+    /// Where threads last were known to sleep, if they are told apart.
+    last: HashMap<u32, Place>,
     blocked: Blocked,
     still: Still,
     holds: Holds,
@@ -201,7 +208,7 @@ impl Account {
                     self.ended(tid, lock, time);
                 }
             }
-            Event::Switch {
+            Event::Leave {
                 thread,
                 state,
                 chain,
@@ -209,8 +216,9 @@ impl Account {
                 if self.holds.has_holder(thread.tid) {
                     self.seen(thread.tid, &chain, time);
                 }
-                self.off(thread, state, chain, time);
+                self.leaves(thread, state, chain);
             }
+            Event::Off { thread, preempted } => self.off(thread, preempted, time),
             Event::Resume { thread } => {
                 if let Some(slept) = self.blocked.back(thread.tid, time) {
                     self.slept(slept);
@@ -246,6 +254,7 @@ impl Account {
                 self.totals.lost += count;
                 self.still.forget();
                 self.blocked.doubt();
+                self.leaving.clear();
                 self.holds.forget();
                 let open = self.waits.forget();
                 self.abandoned(open);
@@ -262,6 +271,8 @@ impl Account {
                 self.abandoned(left);
                 self.holds.exit(thread.tid);
                 self.totals.unpaired += u64::from(self.blocked.exit(thread.tid));
+                self.leaving.remove(&thread.tid);
+                self.last.remove(&thread.tid);
                 self.family.follow(&event, &mut self.files);
                 let since = self.living.remove(&thread.tid).unwrap_or(time);
                 self.totals.lived += time.max(self.began) - since;
@@ -310,23 +321,49 @@ impl Account {
         // A thread that was found asleep was born before it was found, and has had its first turn.
         if self.sees_switches && !self.still.has(child.tid) {
             let name = self.family.name(child.tid);
-            let nowhere = self
+            let stack = self
                 .stacks
                 .intern(process, name, &self.files, Chain::default());
-            self.blocked
-                .off(child.tid, WANTS_TO_RUN, (nowhere, None), time);
+            let place = Place {
+                stack,
+                is_sampled: true,
+                word: None,
+            };
+            self.blocked.off(child.tid, true, place, time);
         }
     }
 
-    /// Counts a thread that goes off CPU.
-    fn off(&mut self, thread: Thread, state: i64, chain: Chain, time: u64) {
+    /// Notes where a thread is that is about to go off its CPU.
+    fn leaves(&mut self, thread: Thread, state: i64, chain: Chain) {
         let word = is_asleep(state)
             .then(|| self.word(thread, &chain))
             .flatten();
         if let Some(stack) = self.stack(thread, chain) {
-            let unseen = self.blocked.off(thread.tid, state, (stack, word), time);
-            self.totals.unpaired += u64::from(unseen);
+            let place = Place {
+                stack,
+                is_sampled: true,
+                word,
+            };
+            self.leaving.insert(thread.tid, place);
         }
+    }
+
+    /// Counts a thread that goes off its CPU.
+    fn off(&mut self, thread: Thread, preempted: bool, time: u64) {
+        let known = self.leaving.remove(&thread.tid);
+        let Some(stack) = known.map_or_else(
+            || self.stack(thread, Chain::default()),
+            |place| Some(place.stack),
+        ) else {
+            return;
+        };
+        let place = known.unwrap_or(Place {
+            stack,
+            is_sampled: false,
+            word: None,
+        });
+        let unseen = self.blocked.off(thread.tid, preempted, place, time);
+        self.totals.unpaired += u64::from(unseen);
     }
 
     /// Notes who wakes a watched thread.
@@ -413,31 +450,51 @@ impl Account {
 
     fn slept(&mut self, slept: Slept) {
         let Slept { tid, span, .. } = slept;
+        let place = slept.place;
         let cause = match self.waits.slept(tid, span.part) {
             Some((stack, flags)) => Cause::Lock(stack, flags),
             None if slept.preempted => Cause::Cpu,
-            None => Cause::Sleep(slept.stack, slept.word),
+            None => {
+                let known = self.known(tid, place);
+                Cause::Sleep(known.stack, known.word)
+            }
         };
         self.was_off(tid, cause, span.part);
         let doing = match slept.preempted {
             true => Doing::Queued,
-            false => Doing::Asleep(slept.stack),
+            false => Doing::Asleep(place.stack),
         };
         let until = slept.since + span.part;
         self.totals.timeline.add(doing, slept.since, until);
+        if !place.is_sampled {
+            let key = (place.stack, slept.preempted);
+            self.totals.unsampled.entry(key).or_default().add(span);
+            return;
+        }
         let by_stack = if slept.preempted {
             &mut self.totals.preempted
         } else {
             &mut self.totals.asleep
         };
-        by_stack.entry(slept.stack).or_default().add(span);
+        by_stack.entry(place.stack).or_default().add(span);
         if let Some(waker) = slept.waker {
-            let key = (slept.stack, slept.word, waker);
+            let key = (place.stack, place.word, waker);
             self.totals.woken.entry(key).or_default().add(span);
         }
-        if let Some(word) = slept.word {
-            let tally = self.totals.words.entry((slept.stack, word)).or_default();
+        if let Some(word) = place.word {
+            let tally = self.totals.words.entry((place.stack, word)).or_default();
             tally.add(span);
+        }
+    }
+
+    /// Where a thread sleeps: if that was not sampled, where it last was known to.
+    fn known(&mut self, tid: u32, place: Place) -> Place {
+        if !self.by_thread {
+            return place;
+        }
+        match place.is_sampled {
+            true => *self.last.entry(tid).insert_entry(place).get(),
+            false => self.last.get(&tid).copied().unwrap_or(place),
         }
     }
 }

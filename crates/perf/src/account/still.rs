@@ -49,7 +49,8 @@ impl Still {
             Event::Sample { thread, .. }
             | Event::Begin { thread, .. }
             | Event::End { thread, .. }
-            | Event::Switch { thread, .. }
+            | Event::Leave { thread, .. }
+            | Event::Off { thread, .. }
             | Event::Resume { thread }
             | Event::Exit { thread } => self.0.remove_entry(&thread.tid),
             _ => None,

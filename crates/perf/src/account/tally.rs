@@ -68,6 +68,21 @@ impl Tally {
         self.spread += &other.spread;
     }
 
+    /// Multiplies the number of waits by `count`, and their total by `total`.
+    pub fn scale(&mut self, count: f64, total: f64) {
+        let times = |number: u64, factor: f64| (number as f64 * factor).round() as u64;
+        self.count = times(self.count, count);
+        self.open = times(self.open, count);
+        self.total = times(self.total, total);
+        self.whole = times(self.whole, total);
+        let sampled = self.spread.clone();
+        for step in sampled.iter_recorded() {
+            let more = times(step.count_at_value().into(), count - 1.0);
+            // Cannot fail: the histogram has this value.
+            let _ = self.spread.record_n(step.value_iterated_to(), more as u32);
+        }
+    }
+
     /// The average wait, from its beginning.
     pub fn mean(&self) -> u64 {
         self.whole / (self.count + self.open).max(1)

@@ -60,7 +60,7 @@ fn end(tid: u32, lock: u64) -> Event {
 
 /// The thread goes off its CPU.
 fn off(tid: u32, state: i64, frame: u64) -> Event {
-    Event::Switch {
+    Event::Leave {
         thread: numbered(tid),
         state,
         chain: chain(frame),
@@ -74,14 +74,25 @@ fn on(tid: u32) -> Event {
     }
 }
 
+/// Takes an event; a thread that is about to go off its CPU does.
+fn take(account: &mut Account, time: u64, event: Event) {
+    let off = match event {
+        Event::Leave { thread, state, .. } => Some(Event::Off {
+            thread,
+            preempted: !is_asleep(state),
+        }),
+        _ => None,
+    };
+    for event in [event].into_iter().chain(off) {
+        account.take(Stamped { time, event });
+    }
+}
+
 /// The totals after `events` at 0, 10, 20, …, closed at `until`.
 fn totals<const N: usize>(events: [Event; N], until: u64) -> (Totals, Vec<Stack>) {
     let mut account = account();
     for (index, event) in events.into_iter().enumerate() {
-        account.take(Stamped {
-            time: 10 * index as u64,
-            event,
-        });
+        take(&mut account, 10 * index as u64, event);
     }
     account.close(until);
     (account.totals, account.stacks.all().to_vec())

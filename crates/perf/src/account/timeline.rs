@@ -45,7 +45,7 @@ impl Timeline {
         }
     }
 
-    /// Adds the time from `from` to `to`, of which nothing before the beginning counts.
+    /// Adds the time from `from` to `to`; what lies before the beginning does not count.
     pub fn add(&mut self, doing: Doing, from: u64, to: u64) {
         let (mut from, to) = (
             from.saturating_sub(self.began),
@@ -63,6 +63,18 @@ impl Timeline {
             }
             slices[slice as usize] += end - from;
             from = end;
+        }
+    }
+
+    /// Deals the sleep at `from` out to other places, by their shares.
+    pub fn deal(&mut self, from: StackId, shares: &HashMap<StackId, f64>) {
+        let slept = self.slices.remove(&Doing::Asleep(from)).unwrap_or_default();
+        for (&stack, share) in shares {
+            let slices = self.slices.entry(Doing::Asleep(stack)).or_default();
+            slices.resize(slices.len().max(slept.len()), 0);
+            for (slice, &time) in slices.iter_mut().zip(&slept) {
+                *slice += (time as f64 * share).round() as u64;
+            }
         }
     }
 

@@ -94,8 +94,8 @@ impl Attributes {
         self
     }
 
-    /// Makes the event also report each thread that comes onto a CPU. Linux leaves the tracepoint
-    /// of some switches from an idle CPU out of its records, but none of these.
+    /// Makes the event also report each thread that goes off a CPU or comes onto one. Linux leaves
+    /// the tracepoint of some switches from an idle CPU out of its records, but none of these.
     pub fn with_switches(mut self) -> Self {
         self.0.set_context_switch(1);
         self
@@ -124,8 +124,8 @@ fn with_stack(attr: &mut sys::perf_event_attr, words: usize) {
     attr.sample_stack_user = 8 * words as u32;
 }
 
-/// Every record carries its thread, time, CPU and event. The clock is one that all CPUs agree on: a wait
-/// may begin on one and end on another.
+/// Every record carries its thread, time, CPU and event. The clock is one that all CPUs agree on: a
+/// wait may begin on one and end on another.
 fn stamped() -> sys::perf_event_attr {
     let mut attr = sys::perf_event_attr {
         size: size_of::<sys::perf_event_attr>() as u32,

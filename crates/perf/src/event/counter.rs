@@ -60,6 +60,14 @@ impl Counter {
         checked(unsafe { ioctls::SET_OUTPUT(self.as_raw_fd(), leader.as_raw_fd()) })
     }
 
+    /// Makes each `period`th hit a record.
+    pub fn set_period(&self, period: u64) -> io::Result<()> {
+        let place = (&raw const period).addr() as u64;
+        // SAFETY: the descriptor is open as long as `self` lives; the call reads eight bytes at the
+        // given place, a local variable.
+        checked(unsafe { ioctls::PERIOD(self.as_raw_fd(), place) })
+    }
+
     /// Starts counting.
     pub fn enable(&self) -> io::Result<()> {
         // SAFETY: the descriptor is open as long as `self` lives; the call takes no memory.

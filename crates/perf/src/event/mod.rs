@@ -22,7 +22,7 @@ pub(crate) enum Source {
     Begin,
     /// `lock:contention_end`.
     End,
-    /// `sched:sched_switch`, with the stack of the thread switched out.
+    /// Some hits of `sched:sched_switch`, with the stack of the thread switched out.
     Switch,
     /// `mmap_lock:mmap_lock_acquire_returned`, with the kernel's part of the stack.
     Acquire,
@@ -126,11 +126,16 @@ pub(crate) enum Event {
         thread: Thread,
         space: u64,
     },
-    /// The thread goes off its CPU.
-    Switch {
+    /// The thread is about to go off its CPU, here.
+    Leave {
         thread: Thread,
         state: i64,
         chain: Chain,
+    },
+    /// The thread goes off its CPU; `preempted` if it wants to run on.
+    Off {
+        thread: Thread,
+        preempted: bool,
     },
     /// The thread wakes the one with the number `woken`.
     Wake {
@@ -167,12 +172,15 @@ pub(crate) enum Event {
 }
 
 impl Event {
-    /// Returns true if it tells who holds a lock.
-    pub fn is_of_hold(&self) -> bool {
-        matches!(
-            self,
-            Event::Acquire { .. } | Event::Release { .. } | Event::Wake { .. }
-        )
+    /// What it costs to record it, if it tells who holds a lock: a multiple of what it costs to
+    /// record a release.
+    pub fn cost_of_hold(&self) -> usize {
+        match self {
+            Event::Acquire { .. } | Event::Release { .. } => 1,
+            // It has the user's stack.
+            Event::Wake { .. } => 4,
+            _ => 0,
+        }
     }
 }
 

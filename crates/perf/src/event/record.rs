@@ -9,6 +9,8 @@ use std::collections::HashMap;
 
 /// Marks the record of a thread that goes off its CPU.
 const OUT: u32 = sys::PERF_RECORD_MISC_SWITCH_OUT;
+/// Marks that of a thread that wants to run on.
+const PREEMPTED: u32 = sys::PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
 /// Bytes at the end of every record but samples: thread, time, CPU, event.
 const TRAILER: usize = 32;
 
@@ -79,10 +81,16 @@ impl Decoder {
                 exec: u32::from(misc) & sys::PERF_RECORD_MISC_COMM_EXEC != 0,
             },
             sys::PERF_RECORD_MMAP2 => body.mapping()?,
-            // The tracepoint tells who goes off, and where.
-            sys::PERF_RECORD_SWITCH_CPU_WIDE if u32::from(misc) & OUT == 0 => Event::Resume {
-                thread: Reader(trailer).thread()?,
-            },
+            sys::PERF_RECORD_SWITCH_CPU_WIDE => {
+                let (thread, misc) = (Reader(trailer).thread()?, u32::from(misc));
+                match misc & OUT {
+                    0 => Event::Resume { thread },
+                    _ => Event::Off {
+                        thread,
+                        preempted: misc & PREEMPTED != 0,
+                    },
+                }
+            }
             _ => return None,
         };
         Some(Stamped { time, event })
@@ -129,7 +137,7 @@ impl Decoder {
                 woken: self.woken?.read(raw)? as u32,
                 chain,
             },
-            Source::Switch => Event::Switch {
+            Source::Switch => Event::Leave {
                 thread,
                 state: self.state?.read(raw)?,
                 chain,

@@ -8,7 +8,7 @@ use crate::unwind::Word;
 use profile::{Holder, Kind, Times};
 use std::collections::{BTreeMap, HashMap};
 
-/// The lock of which acquisitions and releases are recorded.
+/// The lock whose acquisitions and releases are recorded.
 const RECORDED: &str = "mmap_lock";
 
 /// The holder of a lock: a function that a thread ran.
@@ -134,8 +134,8 @@ impl Recording {
         let recorded = seconds(self.seen.totals.recorded_holds?) / self.seen.span.as_secs_f64();
         (recorded < NEARLY_ALL).then(|| {
             format!(
-                "holders of locks were recorded for {:.0} % of the time: there is so much to record \
-                 that more would slow the tasks down",
+                "holders of locks were recorded for {:.0} % of the time: there is so much to \
+                 record that more would slow the tasks down",
                 100.0 * recorded
             )
         })

@@ -49,7 +49,10 @@ impl Recording {
                 (contended(*flags, frames).name, false)
             }
             Cause::Sleep(stack, word) => {
-                let off = &self.off[stack];
+                // The place may not have been sampled in this interval.
+                let Some(off) = self.off.get(stack) else {
+                    return (sleeping(""), true);
+                };
                 let kernel = &self.seen.stacks[*stack as usize].kernel;
                 let name = match off.wanted() {
                     Some(wanted) => self.named(wanted, *word),

@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 const LOCKS: usize = 12;
 
 impl Recording {
-    /// The tasks' waits in slices of time: for the locks that most waited for, and the rest by kind;
-    /// none if waits cannot be seen.
+    /// The tasks' waits in slices of time: for the locks that most waited for, and the rest by
+    /// kind; none if waits cannot be seen.
     pub fn timeline(&self) -> Option<Timeline> {
         if self.hidden().waits {
             return None;

@@ -5,6 +5,7 @@ mod cpus;
 mod descriptors;
 mod opened;
 mod order;
+mod pace;
 mod reader;
 
 pub(crate) use opened::{Opened, own_thread};

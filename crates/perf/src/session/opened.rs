@@ -14,7 +14,8 @@ use std::io;
 /// Pages of the rings for births, deaths, names and mappings, which a flood of waits cannot push
 /// out.
 const TASK_PAGES: usize = 64;
-/// Pages of the rings for events that tell who holds locks: a flood of them pushes out nothing else.
+/// Pages of the rings for events that tell who holds locks: a flood of them pushes out nothing
+/// else.
 const HOLD_PAGES: usize = 128;
 /// Pages of a ring where locked memory is short.
 const UNPRIVILEGED_PAGES: usize = 64;
@@ -39,6 +40,8 @@ pub(crate) struct Opened {
     pub sees_holds: bool,
     tasks: Vec<Counter>,
     counters: Vec<Counter>,
+    /// The tracepoint of switches, by CPU.
+    switches: Vec<Counter>,
     /// Acquisitions and releases of `mmap_lock`, and wake-ups.
     holds: Vec<Counter>,
     /// Clocks of threads, where these are sampled one by one.
@@ -83,6 +86,7 @@ impl Opened {
             sees_holds: false,
             tasks: Vec::new(),
             counters: Vec::new(),
+            switches: Vec::new(),
             holds: Vec::new(),
             threads: HashMap::new(),
             closed: Default::default(),
@@ -129,11 +133,21 @@ impl Opened {
         self.holds.iter().try_for_each(switch)
     }
 
+    /// Makes each `period`th switch of a CPU have its stack, by the number of the CPU's ring.
+    pub fn record_switches(&self, ring: usize, period: u64) -> io::Result<()> {
+        let at = ring.checked_sub(self.tasks.len());
+        match at.and_then(|at| self.switches.get(at)) {
+            Some(counter) => counter.set_period(period),
+            None => Ok(()),
+        }
+    }
+
     /// Starts all other events, except those that tell who holds locks.
     pub fn enable(&self) -> io::Result<()> {
         let threads = self.threads.values().flatten();
         self.counters
             .iter()
+            .chain(&self.switches)
             .chain(threads)
             .try_for_each(Counter::enable)
     }
@@ -141,7 +155,11 @@ impl Opened {
     /// Stops all events.
     pub fn disable(&self) -> io::Result<()> {
         let threads = self.threads.values().flatten();
-        let counters = self.counters.iter().chain(&self.holds);
+        let counters = self
+            .counters
+            .iter()
+            .chain(&self.holds)
+            .chain(&self.switches);
         let mut all = counters.chain(&self.tasks).chain(threads);
         all.try_for_each(Counter::disable)
     }
@@ -273,13 +291,14 @@ impl Opened {
         let points = Tracepoints::find(tracefs)?;
         self.decoder.state = Some(points.state);
         if options.off_cpu {
-            self.open_tracepoint(points.switch, Source::Switch)?;
+            self.switches = self.opened(points.switch, Source::Switch)?;
         }
         match points.contention {
             Ok(contention) if options.locks => {
                 self.decoder.contention = Some(contention.fields);
-                self.open_tracepoint(contention.begin, Source::Begin)?;
-                self.open_tracepoint(contention.end, Source::End)?;
+                let begins = self.opened(contention.begin, Source::Begin)?;
+                let ends = self.opened(contention.end, Source::End)?;
+                self.counters.extend(begins.into_iter().chain(ends));
                 self.sees_contention = true;
             }
             Err(error) if options.locks => self.missing.push(format!(
@@ -326,16 +345,18 @@ impl Opened {
         Ok(())
     }
 
-    fn open_tracepoint(&mut self, id: u64, source: Source) -> io::Result<()> {
+    /// Opens a tracepoint on each CPU. Its records go to the rings of the clocks.
+    fn opened(&mut self, id: u64, source: Source) -> io::Result<Vec<Counter>> {
         let attributes = Attributes::tracepoint(id, source);
+        let mut opened = Vec::new();
         for (index, &cpu) in self.cpus.iter().enumerate() {
             let counter = Counter::open(&attributes, Target::Cpu(cpu))?;
             // The clocks were opened first, one per CPU.
             counter.write_to(&self.counters[index])?;
             self.decoder.sources.insert(counter.id(), source);
-            self.counters.push(counter);
+            opened.push(counter);
         }
-        Ok(())
+        Ok(opened)
     }
 
     fn add_ring(&mut self, leader: &Counter, pages: usize) -> io::Result<()> {

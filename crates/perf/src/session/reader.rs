@@ -4,6 +4,7 @@ use super::Opened;
 use super::budget::Budget;
 use super::opened::own_thread;
 use super::order::Order;
+use super::pace::Pace;
 use crate::account::{Account, Cut};
 use crate::event::{Event, Stamped};
 use crate::tasks::Cgroup;
@@ -44,6 +45,8 @@ pub(crate) struct Reader {
     refused: HashSet<u32>,
     buffer: Vec<u8>,
     order: Order,
+    /// The switches of each ring.
+    paces: Vec<Pace>,
     /// What recording who holds locks may cost.
     budget: Budget,
 }
@@ -65,6 +68,7 @@ impl Reader {
         signals: Arc<Signals>,
         cuts: Sender<(Cut, u64)>,
     ) -> Reader {
+        let paces = vec![Pace::new(now()); opened.rings.len()];
         Reader {
             opened,
             account,
@@ -72,6 +76,7 @@ impl Reader {
             cuts,
             group: group.map(|group| (group, 0)),
             refused: HashSet::new(),
+            paces,
             buffer: Vec::new(),
             order: Order::default(),
             budget: Budget::new(now()),
@@ -134,12 +139,13 @@ impl Reader {
         }
     }
 
-    /// Reads all rings. Returns the number of events that tell who holds locks, of the ring that had
-    /// the most.
+    /// Reads all rings. Returns what it has cost to record who holds locks, on the CPU where it
+    /// cost most.
     fn read(&mut self) -> usize {
         let mut holds = 0;
         let before = self.order.len();
-        for ring in &mut self.opened.rings {
+        let mut periods = Vec::new();
+        for (at, ring) in self.opened.rings.iter_mut().enumerate() {
             let first = self.order.len();
             self.buffer.clear();
             ring.read(&mut self.buffer);
@@ -148,7 +154,16 @@ impl Reader {
                 .decoder
                 .decode(&self.buffer, |event| order.add(event));
             let new = self.order.since(first).iter();
-            holds = holds.max(new.filter(|stamped| stamped.event.is_of_hold()).count());
+            holds = holds.max(new.map(|stamped| stamped.event.cost_of_hold()).sum());
+            let new = self.order.since(first).iter();
+            let is_off = |stamped: &&Stamped| matches!(stamped.event, Event::Off { .. });
+            let switches = new.filter(is_off).count() as u64;
+            let period = self.paces[at].count(switches, now());
+            periods.extend(period.map(|period| (at, period)));
+        }
+        for (at, period) in periods {
+            // Cannot fail on this process's descriptors and with these periods.
+            let _ = self.opened.record_switches(at, period);
         }
         if !self.opened.sees_all() {
             self.meet(before);
@@ -156,8 +171,7 @@ impl Reader {
         holds
     }
 
-    /// Records who holds locks only for as long as that may cost time, after `records` more of such
-    /// events.
+    /// Records who holds locks only for as long as that may cost time, after `records` more.
     fn bound_holds(&mut self, records: usize) {
         if !self.opened.sees_holds {
             return;

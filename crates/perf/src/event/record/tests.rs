@@ -178,7 +178,7 @@ fn tracepoints_have_their_fields() {
             thread: THREAD,
             lock: 0xabc,
         },
-        Event::Switch {
+        Event::Leave {
             thread: THREAD,
             state: 0x102,
             chain: [].into(),
@@ -231,16 +231,29 @@ fn a_wake_up_says_who_is_woken() {
 }
 
 #[test]
-fn a_thread_that_comes_onto_a_cpu_resumes() {
+fn a_thread_goes_off_its_cpu_and_comes_back() {
     let other = || Bytes::default().u32(20).u32(21);
+    let kind = sys::PERF_RECORD_SWITCH_CPU_WIDE;
     let out = sys::PERF_RECORD_MISC_SWITCH_OUT as u16;
+    let preempted = out | sys::PERF_RECORD_MISC_SWITCH_OUT_PREEMPT as u16;
     let records = [
-        other().at(4).record(sys::PERF_RECORD_SWITCH_CPU_WIDE, 0),
-        other().at(5).record(sys::PERF_RECORD_SWITCH_CPU_WIDE, out),
-    ]
-    .concat();
-    let event = Event::Resume { thread: THREAD };
-    assert_eq!(decode(&records), [Stamped { time: 4, event }]);
+        other().at(4).record(kind, 0),
+        other().at(5).record(kind, out),
+        other().at(6).record(kind, preempted),
+    ];
+    let off = |preempted| Event::Off {
+        thread: THREAD,
+        preempted,
+    };
+    let expected = [
+        (4, Event::Resume { thread: THREAD }),
+        (5, off(false)),
+        (6, off(true)),
+    ];
+    assert_eq!(
+        decode(&records.concat()),
+        expected.map(|(time, event)| Stamped { time, event })
+    );
 }
 
 #[test]
