@@ -71,9 +71,13 @@ pub struct Profile {
     pub clock: String,
     /// Operations a second while watched; `null` for processes that already ran.
     pub rate: Option<f64>,
-    /// Operations a second of the same run just before, unwatched; `null` where watching costs
+    /// Operations a second of the same run before and after, unwatched; `null` where watching costs
     /// nothing, and without a rate.
     pub rate_unwatched: Option<f64>,
+    /// The share of its rate that the run lost to being watched, as an interval of 95 %; `null` if
+    /// that is not known.
+    #[serde(default)]
+    pub cost_interval: Option<[f64; 2]>,
     /// Seconds that the threads of the tasks lived, added up; shares refer to this. `null` where
     /// tasks are the only threads and live for the whole run.
     #[serde(default)]
@@ -122,6 +126,7 @@ impl Profile {
             clock: clock.to_owned(),
             rate: None,
             rate_unwatched: None,
+            cost_interval: None,
             lived: None,
             hidden: Hidden::default(),
             busy: Stacks::default(),

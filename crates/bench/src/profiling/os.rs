@@ -59,6 +59,7 @@ pub fn watched<T>(subject: &Subject<'_>, runs: &Runs<T>, recording: Option<&Reco
     let profile = Profile {
         rate: Some(runs.watched),
         rate_unwatched: Some(runs.unwatched),
+        cost_interval: runs.cost,
         machine: Some(runs.machine.clone()),
         hidden: NOTHING_SEEN,
         ..Profile::new(of, runs.seconds, "lock profile")

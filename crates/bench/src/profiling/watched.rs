@@ -1,8 +1,9 @@
-//! A run on this computer, unwatched and then watched.
+//! A run on this computer, in parts unwatched and watched.
 
 use super::Subject;
 use crate::harness::{Failure, Progress, Reading, Running, Sample, interrupt, measure};
 use stats::environment::Environment;
+use stats::verdict::hodges_lehmann;
 
 /// An observer of a run.
 pub trait Probe {
@@ -16,11 +17,14 @@ pub trait Probe {
     fn seen(self) -> Result<Self::Seen, Failure>;
 }
 
-/// Both runs.
+/// A run.
 pub struct Runs<T> {
-    /// Operations a second of the unwatched one.
+    /// Operations a second of the unwatched parts.
     pub unwatched: f64,
     pub watched: f64,
+    /// The share of its rate that it lost while it was watched, as an interval of 95 %; none if
+    /// there are too few samples.
+    pub cost: Option<[f64; 2]>,
     /// Seconds it was watched.
     pub seconds: f64,
     /// The machine, with the load of others before and after.
@@ -46,50 +50,81 @@ pub fn unwatched(
     Ok(rate)
 }
 
-/// Measures the plan first and watches it then, both by the schedule: watching slows the run, and
-/// the rates say by how much. None if the user interrupts before there is something to see.
+/// Runs the plan unwatched, watched, and unwatched again, by the schedule each: watching slows the
+/// run, and the rates say by how much. A drift of the machine does not look like a cost. None if
+/// the user interrupts before there is something to see.
 pub fn both<P: Probe>(
     subject: &Subject<'_>,
     probe: impl FnOnce(&dyn Running) -> Result<P, Failure>,
 ) -> Result<Option<Runs<P::Seen>>, Failure> {
     let Subject { plan, schedule, .. } = subject;
     let mut machine = (subject.machine)();
-    let samples = 2 * schedule.total().unwrap_or(0);
-    let mut progress = (subject.bars)(samples, "samples");
-    let Some(unwatched) = unwatched(subject, &mut progress)? else {
-        return Ok(None);
-    };
+    let parts = u64::from(schedule.warmup) + 3 * u64::from(schedule.samples);
+    let progress = (subject.bars)(parts, "samples");
+    let name = plan.workload.name();
+    progress.point(&format!("{name}, unwatched"));
     let mut running = subject.system.target().start(plan)?;
-    let rest = |running: &mut dyn Running, samples: u32| -> Result<(), Failure> {
+    let rest = |running: &mut dyn Running, samples: u32| -> Result<Vec<Sample>, Failure> {
+        let read = |running: &dyn Running| Reading::of(running, plan.tasks, schedule.exactness());
+        let mut before = read(running);
+        let mut taken = Vec::new();
         for _ in 0..samples {
             running.advance(schedule.duration);
             progress.step();
             running.check()?;
+            let after = read(running);
+            taken.push(Sample::between(&before, &after));
+            before = after;
         }
-        Ok(())
+        Ok(taken)
     };
     rest(&mut *running, schedule.warmup)?;
+    let first = rest(&mut *running, schedule.samples)?;
+    if interrupt::pending().is_some() {
+        progress.finish();
+        return Ok(None);
+    }
+    progress.point(&format!("{name}, watched"));
     let mut probe = probe(&*running)?;
-    let read = |running: &dyn Running| Reading::of(running, plan.tasks, schedule.exactness());
     probe.start()?;
-    let before = read(&*running);
-    let checked = rest(&mut *running, schedule.samples);
-    let after = read(&*running);
+    let watched = rest(&mut *running, schedule.samples);
     let seen = probe.seen();
+    let (watched, seen) = (watched?, seen?);
+    let second = match interrupt::pending() {
+        Some(_) => Vec::new(),
+        None => rest(&mut *running, schedule.samples)?,
+    };
     progress.finish();
-    checked?;
-    let seen = seen?;
     match interrupt::pending() {
         Some(_) => drop(running),
         None => running.stop()?,
     }
-    let whole = Sample::between(&before, &after);
     machine.observe_after();
+    let unwatched: Vec<f64> = first.iter().chain(&second).map(|one| one.total).collect();
+    let rates: Vec<f64> = watched.iter().map(|one| one.total).collect();
     Ok(Some(Runs {
         machine,
-        unwatched,
-        watched: whole.total,
-        seconds: whole.seconds,
+        unwatched: mean(&unwatched),
+        watched: mean(&rates),
+        cost: cost(&unwatched, &rates),
+        seconds: watched.iter().map(|one| one.seconds).sum(),
         seen,
     }))
+}
+
+/// The share of the rate that was lost, as an interval of 95 %.
+fn cost(unwatched: &[f64], watched: &[f64]) -> Option<[f64; 2]> {
+    const ALPHA: f64 = 0.05;
+    let mut all = unwatched.iter().chain(watched);
+    if watched.is_empty() || all.any(|&rate| rate <= 0.0) {
+        return None;
+    }
+    let ratio = hodges_lehmann(unwatched, watched, ALPHA);
+    ratio
+        .is_bounded()
+        .then(|| [1.0 - ratio.high, 1.0 - ratio.low])
+}
+
+fn mean(rates: &[f64]) -> f64 {
+    rates.iter().sum::<f64>() / rates.len().max(1) as f64
 }

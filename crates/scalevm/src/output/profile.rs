@@ -38,12 +38,12 @@ impl View {
 /// Prints a profile below `heading`.
 pub fn print(heading: &str, profile: &Profile, view: &View) {
     println!("{heading}");
-    match (profile.rate, profile.rate_unwatched.zip(profile.cost())) {
-        (Some(rate), Some((unwatched, cost))) => println!(
+    match (profile.rate, profile.rate_unwatched) {
+        (Some(rate), Some(unwatched)) => println!(
             "{} a second unwatched, {} watched: {}",
             short(unwatched),
             short(rate),
-            price(cost)
+            price(profile.cost_interval)
         ),
         (Some(rate), None) => println!("{} a second", short(rate)),
         (None, _) => {}
@@ -110,16 +110,15 @@ fn spent(profile: &Profile, all: f64) -> String {
 
 /// The cost of watching. Nothing runs faster for being watched: if it did, other things differed
 /// more.
-fn price(cost: f64) -> String {
-    /// Below this, two runs of the same differ anyway.
-    const NOISE: f64 = 0.02;
-    match cost {
-        NOISE.. => format!("watching costs {:.0} %", 100.0 * cost),
-        _ if cost > -NOISE => {
-            "the cost of watching is less than the difference of two runs".to_owned()
+fn price(interval: Option<[f64; 2]>) -> String {
+    let percent = |part: f64| format!("{:.0}", 100.0 * part);
+    match interval {
+        Some([low, high]) if low > 0.0 => {
+            format!("watching costs {} to {} %", percent(low), percent(high))
         }
-        _ => "the two runs differ by more than the cost of watching, which is not known: the \
-              machine was not quiet"
+        Some([_, high]) if high > 0.0 => format!("watching costs at most {} %", percent(high)),
+        _ => "what watching costs is not known: the machine was not quiet, or there are too few \
+              samples"
             .to_owned(),
     }
 }
@@ -255,9 +254,11 @@ mod tests {
 
     #[test]
     fn watching_never_costs_less_than_nothing() {
-        assert_eq!(price(0.17), "watching costs 17 %");
-        assert!(price(-0.01).contains("less than"), "{}", price(-0.01));
-        assert!(price(-1.79).contains("not known"), "{}", price(-1.79));
-        assert!(!price(-1.79).contains('%'), "{}", price(-1.79));
+        assert_eq!(price(Some([0.171, 0.208])), "watching costs 17 to 21 %");
+        assert_eq!(price(Some([-0.02, 0.03])), "watching costs at most 3 %");
+        for unknown in [Some([-1.8, -0.1]), None] {
+            let said = price(unknown);
+            assert!(said.contains("not known") && !said.contains('%'), "{said}");
+        }
     }
 }
