@@ -87,7 +87,6 @@ impl Account {
             }
         }
         self.leaving.clear();
-        self.last.clear();
         for stack in self.waits.stacks() {
             *stack = kept.keep(&stacks.all()[*stack as usize], &mut file);
         }

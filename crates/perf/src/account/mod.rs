@@ -103,8 +103,6 @@ pub(crate) struct Account {
     waits: Waits,
     /// Where threads are that are about to go off their CPUs.
     leaving: HashMap<u32, Place>,
-    /// Where threads last were known to sleep, if they are told apart.
-    last: HashMap<u32, Place>,
     blocked: Blocked,
     still: Still,
     holds: Holds,
@@ -272,7 +270,6 @@ impl Account {
                 self.holds.exit(thread.tid);
                 self.totals.unpaired += u64::from(self.blocked.exit(thread.tid));
                 self.leaving.remove(&thread.tid);
-                self.last.remove(&thread.tid);
                 self.family.follow(&event, &mut self.files);
                 let since = self.living.remove(&thread.tid).unwrap_or(time);
                 self.totals.lived += time.max(self.began) - since;
@@ -454,10 +451,8 @@ impl Account {
         let cause = match self.waits.slept(tid, span.part) {
             Some((stack, flags)) => Cause::Lock(stack, flags),
             None if slept.preempted => Cause::Cpu,
-            None => {
-                let known = self.known(tid, place);
-                Cause::Sleep(known.stack, known.word)
-            }
+            None if place.is_sampled => Cause::Sleep(place.stack, place.word),
+            None => Cause::Unsampled,
         };
         self.was_off(tid, cause, span.part);
         let doing = match slept.preempted {
@@ -484,17 +479,6 @@ impl Account {
         if let Some(word) = place.word {
             let tally = self.totals.words.entry((place.stack, word)).or_default();
             tally.add(span);
-        }
-    }
-
-    /// Where a thread sleeps: if that was not sampled, where it last was known to.
-    fn known(&mut self, tid: u32, place: Place) -> Place {
-        if !self.by_thread {
-            return place;
-        }
-        match place.is_sampled {
-            true => *self.last.entry(tid).insert_entry(place).get(),
-            false => self.last.get(&tid).copied().unwrap_or(place),
         }
     }
 }

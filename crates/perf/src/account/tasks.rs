@@ -11,6 +11,8 @@ pub(crate) enum Cause {
     Lock(StackId, u32),
     /// Anything else, with the word that may be a futex.
     Sleep(StackId, Option<Word>),
+    /// Anything else, at a place that was not sampled.
+    Unsampled,
     /// Sleep that began before the recording.
     Early(Sleep),
     Cpu,

@@ -17,8 +17,22 @@ impl Recording {
 
     fn thread(&self, tid: u32, spent: &Spent) -> Thread {
         let mut waits: HashMap<(String, bool), f64> = HashMap::new();
+        let sampled = spent.off.iter();
+        let sampled = sampled.filter(|(cause, _)| matches!(cause, Cause::Sleep(..)));
+        let sampled: u64 = sampled.map(|(_, time)| time).sum();
+        let unsampled = spent
+            .off
+            .get(&Cause::Unsampled)
+            .copied()
+            .unwrap_or_default();
         for (cause, &time) in &spent.off {
-            *waits.entry(self.cause(cause)).or_default() += seconds(time);
+            // What was sampled stands for the rest.
+            let factor = match cause {
+                Cause::Sleep(..) => 1.0 + unsampled as f64 / sampled.max(1) as f64,
+                Cause::Unsampled if sampled > 0 => continue,
+                _ => 1.0,
+            };
+            *waits.entry(self.cause(cause)).or_default() += factor * seconds(time);
         }
         let wait = |((what, idle), seconds)| Wait {
             what,
@@ -44,15 +58,13 @@ impl Recording {
         match cause {
             Cause::Cpu => ("a CPU".to_owned(), false),
             Cause::Early(sleep) => (sleeping(plain(&sleep.function)), self.is_idle(sleep)),
+            Cause::Unsampled => (sleeping(""), true),
             Cause::Lock(stack, flags) => {
                 let frames = &self.seen.stacks[*stack as usize].kernel;
                 (contended(*flags, frames).name, false)
             }
             Cause::Sleep(stack, word) => {
-                // The place may not have been sampled in this interval.
-                let Some(off) = self.off.get(stack) else {
-                    return (sleeping(""), true);
-                };
+                let off = &self.off[stack];
                 let kernel = &self.seen.stacks[*stack as usize].kernel;
                 let name = match off.wanted() {
                     Some(wanted) => self.named(wanted, *word),

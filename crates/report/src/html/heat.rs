@@ -50,7 +50,9 @@ fn line(row: &Row, slice: f64, merged: usize, all: f64) -> Markup {
                         @if waiting > 0.0 {
                             rect x=(width * at) width=(width) height=(height)
                                 fill-opacity=(format!("{:.2}", waiting / most)) {
-                                title { (seconds(slice * at as f64)) ": " (tasks(waiting)) " tasks" }
+                                title {
+                                    (seconds(slice * at as f64)) ": " (tasks(waiting)) " tasks"
+                                }
                             }
                         }
                     }

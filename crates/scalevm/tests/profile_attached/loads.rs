@@ -22,10 +22,12 @@ const FRAME: &str = r#"
 ROLE void compute(long microseconds)
 {
     struct timespec from, now;
+    long seconds, nanoseconds;
     clock_gettime(CLOCK_MONOTONIC, &from);
-    do
+    do {
         clock_gettime(CLOCK_MONOTONIC, &now);
-    while ((now.tv_sec - from.tv_sec) * 1000000 + (now.tv_nsec - from.tv_nsec) / 1000 < microseconds);
+        seconds = now.tv_sec - from.tv_sec, nanoseconds = now.tv_nsec - from.tv_nsec;
+    } while (seconds * 1000000 + nanoseconds / 1000 < microseconds);
 }
 
 static void threads(int count, void *(*run)(void *))
