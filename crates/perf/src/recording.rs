@@ -1,6 +1,7 @@
 //! The result of a recording.
 
 mod holders;
+mod moments;
 mod parts;
 mod threads;
 mod timeline;

@@ -7,11 +7,14 @@
 
 mod bottleneck;
 mod diff;
+pub mod firefox;
 pub mod flame;
 mod holder;
 mod interval;
 mod lock;
+mod moments;
 mod part;
+pub mod pprof;
 mod read;
 pub mod speedscope;
 mod spent;
@@ -25,6 +28,7 @@ pub use diff::{Change, Difference, unlike};
 pub use holder::{Holder, Times};
 pub use interval::Interval;
 pub use lock::{Kind, Lock};
+pub use moments::Moments;
 pub use part::{By, Part, Parts};
 pub use read::{parse, read};
 pub use spent::Spent;
@@ -106,6 +110,10 @@ pub struct Profile {
     /// What the tasks waited for when.
     #[serde(default)]
     pub timeline: Option<Timeline>,
+    /// When the stacks were seen, where that was recorded. It is no part of the JSON, which it would
+    /// make many times longer.
+    #[serde(skip)]
+    pub moments: Option<Moments>,
     /// Why what was recorded cannot be trusted; none if it can.
     #[serde(default)]
     pub doubt: Option<String>,
@@ -137,6 +145,7 @@ impl Profile {
             parts: Parts::default(),
             queued: None,
             timeline: None,
+            moments: None,
             doubt: None,
             bottleneck: String::new(),
             notes: Vec::new(),

@@ -70,6 +70,7 @@ pub fn watched<T>(subject: &Subject<'_>, runs: &Runs<T>, recording: Option<&Reco
             Profile {
                 busy: profile.busy.begun_at(BEGIN),
                 waits: profile.waits.begun_at(BEGIN),
+                moments: profile.moments.map(|all| all.begun_at(BEGIN)),
                 ..profile
             }
         }
@@ -89,6 +90,7 @@ pub fn recorded(profile: Profile, recording: &Recording) -> Profile {
         parts: recording.parts(),
         queued: recording.queued(),
         timeline: recording.timeline(),
+        moments: Some(recording.moments()),
         doubt: recording.doubt(),
         notes: recording.notes(),
         ..profile

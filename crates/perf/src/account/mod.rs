@@ -178,7 +178,7 @@ impl Account {
                 match self.stack(thread, chain) {
                     Some(stack) => {
                         *self.totals.cpus.entry(cpu).or_default() += 1;
-                        self.sampled(thread, stack);
+                        self.sampled(thread, stack, time);
                     }
                     None if self.family.ignores(thread.tid) => self.totals.own += 1,
                     None => self.totals.foreign += 1,
@@ -401,9 +401,10 @@ impl Account {
         is_futex.then(|| self.stacks.word(process, &self.files, address))
     }
 
-    fn sampled(&mut self, thread: Thread, stack: StackId) {
+    fn sampled(&mut self, thread: Thread, stack: StackId, time: u64) {
         *self.totals.samples.entry(stack).or_default() += 1;
         self.ran(thread.tid);
+        self.totals.timeline.count(Doing::Sampled(stack), time);
         // Samples within a wait are kept apart until its end shows that it was seen whole.
         if !self.waits.sampled(thread.tid, stack) {
             *self.totals.loose.entry(stack).or_default() += 1;
@@ -456,7 +457,7 @@ impl Account {
         };
         self.was_off(tid, cause, span.part);
         let doing = match slept.preempted {
-            true => Doing::Queued,
+            true => Doing::Queued(place.stack),
             false => Doing::Asleep(place.stack),
         };
         let until = slept.since + span.part;

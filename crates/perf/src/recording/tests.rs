@@ -1,7 +1,7 @@
 //! Hand-made recordings.
 
 use super::*;
-use crate::account::{Held, Span, Waker};
+use crate::account::{Doing, Held, Span, Waker};
 use crate::symbols::Function;
 use profile::{By, Holder, Kind};
 
@@ -494,4 +494,36 @@ fn who_wakes_a_waiter_held_the_lock() {
     assert_eq!(rows, expected);
     assert_eq!(holders[0].lock, "std::sync::Mutex table");
     assert_eq!(holders[0].times, None);
+}
+
+#[test]
+fn moments_have_the_stacks_of_each_slice() {
+    let mut recording = recording();
+    let timeline = &mut recording.seen.totals.timeline;
+    for time in [0, 1, 1_500_000] {
+        timeline.count(Doing::Sampled(0), time);
+    }
+    timeline.add(Doing::Asleep(3), 500_000, 1_000_000);
+    timeline.add(Doing::Queued(0), 1_000_000, 1_250_000);
+    // A wait is also the samples and the sleep within it.
+    timeline.add(Doing::Waiting(2, WRITE), 0, 2_000_000);
+    let moments = recording.moments();
+    let all = |slices: &[Stacks]| -> Vec<Vec<(String, f64)>> {
+        let owned = |(stack, seconds): (&str, f64)| (stack.to_owned(), seconds);
+        slices
+            .iter()
+            .map(|one| one.iter().map(owned).collect())
+            .collect()
+    };
+    let work = || "p;main;work".to_owned();
+    assert_eq!(
+        all(&moments.busy),
+        [[(work(), 0.02)], [(work(), 0.01)]].map(Vec::from)
+    );
+    let futex = "p;main;hold;std::sync::mutex::Mutex::lock;futex_wait_[k];__schedule_[k]";
+    let queued = format!("preempted;{}", work());
+    assert_eq!(
+        all(&moments.waits),
+        [[(futex.to_owned(), 5e-4)], [(queued, 2.5e-4)]].map(Vec::from)
+    );
 }

@@ -19,7 +19,9 @@ impl Recording {
         let mut locks: BTreeMap<String, Vec<u64>> = BTreeMap::new();
         let mut others: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
         let timeline = &self.seen.totals.timeline;
-        for (&doing, slices) in &timeline.slices {
+        let waits = timeline.slices.iter();
+        let waits = waits.filter(|(doing, _)| !matches!(doing, Doing::Sampled(_)));
+        for (&doing, slices) in waits {
             match self.lock_of(doing) {
                 Some(name) => add(locks.entry(name).or_default(), slices),
                 None => add(others.entry(self.kind_of(doing)).or_default(), slices),
@@ -51,13 +53,14 @@ impl Recording {
                 }
                 _ => None,
             },
-            Doing::Queued => None,
+            Doing::Queued(_) | Doing::Sampled(_) => None,
         }
     }
 
     fn kind_of(&self, doing: Doing) -> &'static str {
         match doing {
-            Doing::Queued => "[waits for a CPU]",
+            Doing::Sampled(_) => "[busy]",
+            Doing::Queued(_) => "[waits for a CPU]",
             Doing::Asleep(stack) => match &self.off[&stack] {
                 Off::Work(_) => "[idle]",
                 Off::Lock(_) | Off::Other => "[blocked]",

@@ -3,7 +3,7 @@
 //! The switches that were sampled stand for the others of the same threads: each place gets as much
 //! of the others' time as it has of the sampled.
 
-use crate::account::{StackId, Tally, Totals};
+use crate::account::{Doing, StackId, Tally, Totals};
 use crate::symbols::Named;
 use std::collections::HashMap;
 use std::mem::take;
@@ -42,12 +42,16 @@ pub(super) fn deal(totals: &mut Totals, stacks: &[Named]) {
                 .entry(*stack)
                 .and_modify(|tally| tally.scale(counts, times));
         }
+        let doing = match preempted {
+            true => Doing::Queued,
+            false => Doing::Asleep,
+        };
+        totals.timeline.deal(doing, nowhere, &shares);
         if !preempted {
             let words = totals.words.iter_mut();
             for (_, tally) in words.filter(|((stack, _), _)| shares.contains_key(stack)) {
                 tally.scale(counts, times);
             }
-            totals.timeline.deal(nowhere, &shares);
         }
     }
 }
@@ -59,7 +63,7 @@ fn names(stack: &Named) -> Names<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::account::{Doing, Span};
+    use crate::account::Span;
     use crate::unwind::Word;
 
     fn tally(times: &[u64]) -> Tally {

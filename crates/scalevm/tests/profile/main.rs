@@ -189,6 +189,10 @@ fn all_files_are_written_and_two_profiles_compared() {
     assert!(file("waits.folded").contains("workloads::mmap1::run"));
     let scope: Value = serde_json::from_str(&file("speedscope.json")).expect("JSON");
     assert_eq!(scope["exporter"], "scalevm");
+    let firefox: Value = serde_json::from_str(&file("firefox.json")).expect("JSON");
+    assert_eq!(firefox["threads"][1]["name"], "waiting");
+    let zipped = std::fs::read(format!("{a}/profile.pb.gz")).expect("the file");
+    assert!(zipped.starts_with(b"\x1f\x8b"), "gzip");
 
     let out = place.file("diff");
     let text = place.success(

@@ -1,8 +1,8 @@
-//! The files of a profile: flame graphs, folded stacks, speedscope, and itself as JSON.
+//! The files of a profile: flame graphs, folded stacks, files for other viewers, and itself as JSON.
 
 use crate::output::file;
 use bench::Failure;
-use profile::{Difference, Profile, flame, speedscope, unlike};
+use profile::{Difference, Profile, firefox, flame, pprof, speedscope, unlike};
 use std::io;
 use std::path::Path;
 
@@ -60,14 +60,22 @@ pub fn write(profile: &Profile, directory: &Path) -> Result<(), Failure> {
     }
     let scope = speedscope::file(profile, &title).to_string();
     put(directory, "speedscope.json", Ok(scope))?;
+    let firefox = firefox::file(profile, &title).map_err(io::Error::from);
+    let firefox = firefox.map(|file| file.to_string());
+    put(directory, "firefox.json", firefox)?;
+    put(directory, "profile.pb.gz", pprof::file(profile, &title))?;
     put(directory, ITSELF, Ok(line(profile) + "\n"))
 }
 
 /// Writes one file.
-pub fn put(directory: &Path, name: &str, content: io::Result<String>) -> Result<(), Failure> {
+pub fn put(
+    directory: &Path,
+    name: &str,
+    content: io::Result<impl AsRef<[u8]>>,
+) -> Result<(), Failure> {
     let path = directory.join(name);
     let content = content.map_err(Failure::file(&path))?;
-    file::write(&path, content.as_bytes())
+    file::write(&path, content.as_ref())
 }
 
 /// The profile in a directory that [`write()`] made, or the last one in a file of JSON.
