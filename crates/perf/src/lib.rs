@@ -19,6 +19,7 @@ mod event;
 mod locks;
 mod recorder;
 mod recording;
+pub mod script;
 mod session;
 pub mod support;
 mod symbols;

@@ -1,5 +1,6 @@
 //! The result of a recording.
 
+mod fill;
 mod holders;
 mod moments;
 mod parts;

@@ -30,7 +30,7 @@ pub use interval::Interval;
 pub use lock::{Kind, Lock};
 pub use moments::Moments;
 pub use part::{By, Part, Parts};
-pub use read::{parse, read};
+pub use read::parse;
 pub use spent::Spent;
 pub use spread::{Bucket, Spread};
 pub use stacks::{IDLE, PREEMPTED, Stacks};
@@ -121,7 +121,7 @@ pub struct Profile {
     pub bottleneck: String,
     /// Gaps and how to close them, and doubts.
     pub notes: Vec<String>,
-    /// The machine; `null` if it was simulated.
+    /// The machine; `null` if it was simulated, or recorded by another program.
     pub machine: Option<Environment>,
 }
 

@@ -2,19 +2,10 @@
 
 use crate::Profile;
 use stats::{InputError, for_each_line, from_json};
-use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::BufRead;
 
-/// Reads the profiles in the file at `path`; other JSON lines are skipped.
-pub fn read(path: &str) -> Result<Vec<Profile>, InputError> {
-    let file = File::open(path).map_err(|source| InputError::Unreadable {
-        file: path.into(),
-        source,
-    })?;
-    parse(path, BufReader::new(file))
-}
-
-/// Reads the profiles from `reader`; errors name `file`. The first damaged line is an error.
+/// Reads the profiles from `reader`; other JSON lines are skipped. Errors name `file`. The first
+/// damaged line is an error.
 pub fn parse(file: &str, reader: impl BufRead) -> Result<Vec<Profile>, InputError> {
     #[derive(serde::Deserialize)]
     struct Line {

@@ -137,15 +137,19 @@ struct Kind {
 }
 
 impl Source {
-    /// Reads the file at `path`, all files of a store in the order of their creation, or the
-    /// profile in a profile's folder.
+    /// Reads the file at `path`, which may be a recording of the program perf, all files of a store
+    /// in the order of their creation, or the profile in a profile's folder.
     pub fn read(path: &str) -> Result<Self, InputError> {
         let unreadable = |source| InputError::Unreadable {
             file: path.into(),
             source,
         };
         if !Path::new(path).is_dir() {
-            return Self::parse(path, &fs::read(path).map_err(unreadable)?);
+            let bytes = fs::read(path).map_err(unreadable)?;
+            return match perf::script::parse(path, &bytes)? {
+                Some(profile) => Ok(Self::recorded(path, profile)),
+                None => Self::parse(path, &bytes),
+            };
         }
         let mut all = Source {
             name: path.into(),
@@ -156,6 +160,14 @@ impl Source {
             all.append(Self::lines(&file, &fs::read(&file).map_err(unreadable)?)?);
         }
         all.or_nothing()
+    }
+
+    fn recorded(name: &str, profile: Profile) -> Self {
+        Source {
+            name: name.into(),
+            profiles: vec![profile],
+            ..Source::default()
+        }
     }
 
     /// Parses lines; errors and the page name the file `name`. The first damaged line is an error,

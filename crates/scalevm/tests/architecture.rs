@@ -19,7 +19,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("stats", &[]),
     ("profile", &["stats"]),
     ("perf", &["stats", "profile"]),
-    ("report", &["stats", "profile"]),
+    ("report", &["stats", "profile", "perf"]),
     ("oracle", &[]),
     ("guests", &[]),
     (

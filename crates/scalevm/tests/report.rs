@@ -126,6 +126,55 @@ fn the_folder_of_a_profile_is_that_profile() {
     assert_eq!(line["sections"], sections);
 }
 
+/// What `perf script` printed of a real recording.
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../perf/tests/data/script.txt");
+
+#[test]
+fn a_recording_of_perf_is_a_profile() {
+    let folder = Scratch::folder("report-perf");
+    let (_, _) = report(&folder, 0, &[SCRIPT]);
+    let page = fs::read_to_string(folder.0.join("report.html")).expect("a page");
+    assert!(page.contains("recording of t") && page.contains("mmap_lock"));
+    let profile = |words: &[&str]| {
+        let mut command = scalevm("profile");
+        command.args(words).current_dir(&folder.0);
+        command
+    };
+    let (stdout, stderr) = exits(0, &mut profile(&["--read", SCRIPT, "-o", "out"]));
+    for part in ["recording of t, ", "mmap_lock", "bottleneck: "] {
+        assert!(stdout.contains(part), "{part}: {stdout}");
+    }
+    assert!(
+        stderr.contains("flame graphs and stacks are in out"),
+        "{stderr}"
+    );
+    // The folder is a profile, too, and the same one.
+    let (stdout, _) = exits(0, &mut profile(&["--diff", "out", SCRIPT]));
+    assert!(!stdout.contains("unlike"), "{stdout}");
+    let failing: &[(&[&str], &str)] = &[
+        (
+            &["--read", SCRIPT, "--threads"],
+            "--threads applies only to what is recorded now, not to a file",
+        ),
+        (&["--read", "none"], "none: No such file"),
+        (&["--read", "perf.data"], "perf.data: "),
+    ];
+    file(&folder, "perf.data", "PERFILE2 and nothing else");
+    for (words, message) in failing {
+        let (stdout, stderr) = exits(2, &mut profile(words));
+        assert!(
+            stderr.starts_with(&format!("scalevm: {message}")),
+            "{stderr}"
+        );
+        assert_eq!((&*stdout, stderr.lines().count()), ("", 1), "{stderr}");
+    }
+    let (_, stderr) = exits(
+        2,
+        profile(&["--read", "perf.data"]).env("PATH", "/nonexistent"),
+    );
+    assert!(stderr.contains("apt-get install linux-perf"), "{stderr}");
+}
+
 #[test]
 fn what_can_not_be_used_is_said_in_one_line() {
     let folder = Scratch::folder("report-errors");

@@ -1,6 +1,5 @@
 //! Processes that already run: one recording, which neither starts nor stops anything.
 
-use super::os::recorded;
 use crate::harness::{Failure, interrupt};
 use crate::on::On;
 use perf::{Options, Recorder, Recording, Whom};
@@ -69,7 +68,7 @@ pub fn of(subject: Subject, recording: &Recording, machine: Environment) -> Prof
     let seconds = recording.span().as_secs_f64();
     let mut profile = Profile {
         machine: Some(machine),
-        ..recorded(Profile::new(subject, seconds, ""), recording)
+        ..recording.fill(Profile::new(subject, seconds, ""))
     };
     profile.locks = recording.locks(profile.active_seconds());
     profile.holders = recording.holders();

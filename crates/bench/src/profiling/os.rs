@@ -66,7 +66,7 @@ pub fn watched<T>(subject: &Subject<'_>, runs: &Runs<T>, recording: Option<&Reco
     };
     match recording {
         Some(recording) => {
-            let profile = recorded(profile, recording);
+            let profile = recording.fill(profile);
             Profile {
                 busy: profile.busy.begun_at(BEGIN),
                 waits: profile.waits.begun_at(BEGIN),
@@ -75,24 +75,5 @@ pub fn watched<T>(subject: &Subject<'_>, runs: &Runs<T>, recording: Option<&Reco
             }
         }
         None => profile,
-    }
-}
-
-/// `profile` with what was recorded, but without locks.
-pub fn recorded(profile: Profile, recording: &Recording) -> Profile {
-    Profile {
-        clock: recording.clock().name().into(),
-        lived: Some(recording.lived().as_secs_f64()),
-        hidden: recording.hidden(),
-        busy: recording.busy(),
-        waits: recording.waiting(),
-        spent: recording.spent(),
-        parts: recording.parts(),
-        queued: recording.queued(),
-        timeline: recording.timeline(),
-        moments: Some(recording.moments()),
-        doubt: recording.doubt(),
-        notes: recording.notes(),
-        ..profile
     }
 }

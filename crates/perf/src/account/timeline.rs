@@ -21,8 +21,8 @@ pub(crate) enum Doing {
     Waiting(StackId, u32),
 }
 
-/// Nanoseconds by slice, or the number of samples. When the recording gets longer than the slices reach, each two become one,
-/// so their number is bounded.
+/// Nanoseconds by slice, or the number of samples. When the recording gets longer than the slices
+/// reach, each two become one, so their number is bounded.
 #[derive(Clone, Debug)]
 pub(crate) struct Timeline {
     began: u64,

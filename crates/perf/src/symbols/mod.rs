@@ -8,6 +8,7 @@ mod user;
 pub(crate) use data::variable;
 pub(crate) use kernel::{missing, plain};
 pub(crate) use resolver::Resolver;
+pub(crate) use user::{module, unknown};
 
 /// A stack with names, each part from the leaf.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -99,7 +99,7 @@ pub(crate) fn cut() -> Function {
 }
 
 /// A file's name in brackets.
-fn module(path: &str) -> Function {
+pub(crate) fn module(path: &str) -> Function {
     let name = path.rsplit('/').next().unwrap_or(path);
     let name = format!("[{}]", name.trim_start_matches('[').trim_end_matches(']'));
     Function {

@@ -32,7 +32,8 @@ A command (--command) that takes longer than a sample (--duration, 1 second by d
 once and watched by time: until it ends, until Ctrl-C, or for --duration seconds. Then it gets
 SIGTERM, and SIGKILL after 5 seconds. There is no rate then. -t starts it several times at once.
 
---diff compares two profiles instead: red costs more than before, blue costs less.";
+--read shows a profile that was written before, or a recording of the program perf. --diff compares
+two of either: red costs more than before, blue costs less.";
 
 /// KiB of a page, as rings count them.
 const PAGE: u32 = 4;
@@ -51,6 +52,10 @@ Examples:
     scalevm profile --command './server --port 8080' --duration 10
   What a change did:
     scalevm profile --diff before after
+  What perf has recorded, with waits for locks and time off CPU:
+    perf record -a -g -e cpu-clock -e lock:contention_begin -e lock:contention_end \
+      -e sched:sched_switch -- sleep 10
+    scalevm profile --read perf.data
 
 Exit codes: 0 done, 2 bad usage or input, 4 a task failed, 130 interrupted. Ctrl-C is the normal end
 of watching by time, unless --duration names another.")]
@@ -86,7 +91,11 @@ pub struct ProfileArgs {
     /// The most rows of a table, or `all`, with those that are too small to show otherwise
     #[arg(long, value_name = "N", value_parser = rows, default_value = "15")]
     pub rows: Rows,
-    /// Compare two profiles: directories that `profile` wrote, or files of its JSON
+    /// Show a profile: a directory that `profile` wrote, a file of its JSON, a perf.data, or what
+    /// `perf script` prints of one, possibly compressed by gzip
+    #[arg(long, value_name = "FILE", group = "WorkloadArgs")]
+    pub read: Option<PathBuf>,
+    /// Compare two profiles of any form that --read takes
     #[arg(long, num_args = 2, value_names = ["BEFORE", "AFTER"], group = "WorkloadArgs")]
     pub diff: Vec<PathBuf>,
     /// The directory for flame graphs and stacks [default: a new
@@ -152,6 +161,17 @@ impl AttachedArgs {
 }
 
 impl ProfileArgs {
+    /// The first option given that only a recording has a use for.
+    pub fn of_recording(&self) -> Option<&'static str> {
+        let all = [
+            ("--frequency", self.frequency.is_some()),
+            ("--ring", self.ring.is_some()),
+            ("--duration", self.common.duration.is_some()),
+        ];
+        let given = all.into_iter().find(|(_, given)| *given);
+        given.map(|(option, _)| option).or(self.of_a_workload())
+    }
+
     /// The first option given that only a workload has a use for.
     pub fn of_a_workload(&self) -> Option<&'static str> {
         let common = &self.common;

@@ -3,6 +3,7 @@
 use crate::output::file;
 use bench::Failure;
 use profile::{Difference, Profile, firefox, flame, pprof, speedscope, unlike};
+use std::fs;
 use std::io;
 use std::path::Path;
 
@@ -78,7 +79,8 @@ pub fn put(
     file::write(&path, content.as_ref())
 }
 
-/// The profile in a directory that [`write()`] made, or the last one in a file of JSON.
+/// The profile in a directory that [`write()`] made, the last one in a file of JSON, or that of a
+/// recording of the program perf.
 pub fn read(path: &Path) -> Result<Profile, Failure> {
     let file = if path.is_dir() {
         path.join(ITSELF)
@@ -86,7 +88,15 @@ pub fn read(path: &Path) -> Result<Profile, Failure> {
         path.to_owned()
     };
     let name = file.to_string_lossy();
-    let profile = profile::read(&name)?.pop();
+    let unreadable = |source| stats::InputError::Unreadable {
+        file: name.to_string(),
+        source,
+    };
+    let bytes = fs::read(&file).map_err(unreadable)?;
+    if let Some(profile) = perf::script::parse(&name, &bytes)? {
+        return Ok(profile);
+    }
+    let profile = profile::parse(&name, &bytes[..])?.pop();
     profile.ok_or_else(|| {
         Failure::Input(stats::InputError::Whole {
             file: name.into_owned(),

@@ -15,11 +15,14 @@ use stats::store::Writer;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Profiles a run or processes that already run, or compares two profiles.
+/// Profiles a run or processes that already run, or shows or compares profiles.
 pub fn run(args: &ProfileArgs) -> Result<u8, Failure> {
     format::choose(args.common.format.format);
     if let [before, after] = args.diff.as_slice() {
         return difference::run(args, before, after);
+    }
+    if let Some(file) = &args.read {
+        return read(args, file);
     }
     if let Some(whom) = args.attached.whom().map_err(Failure::Recording)? {
         return attached::run(args, whom);
@@ -28,6 +31,20 @@ pub fn run(args: &ProfileArgs) -> Result<u8, Failure> {
         Some(what) => one(args, what),
         None => unreachable!("the command line asks for one of these"),
     }
+}
+
+/// Shows a profile that was recorded before.
+fn read(args: &ProfileArgs, file: &Path) -> Result<u8, Failure> {
+    if let Some(option) = args.of_recording() {
+        return Err(Failure::Unavailable(format!(
+            "{option} applies only to what is recorded now, not to a file"
+        )));
+    }
+    let results = Results::of(args)?;
+    let seen = files::read(file)?;
+    let heading = format!("{}, {:.1} s", files::title(&seen), seen.seconds);
+    results.put(&heading, &seen)?;
+    Ok(0)
 }
 
 fn one(args: &ProfileArgs, what: &WorkloadArgs) -> Result<u8, Failure> {
