@@ -297,7 +297,7 @@ impl Recording {
         if totals.lost > 0 {
             notes.push(format!(
                 "lost records: {}, {:.1} % of all, so there are too few waits and samples; a \
-                 larger ring (--ring) keeps them",
+                 larger ring keeps them (--ring, or -m of perf record)",
                 totals.lost,
                 100.0 * totals.lost as f64 / (totals.lost + totals.taken) as f64
             ));

@@ -110,8 +110,8 @@ pub struct Profile {
     /// What the tasks waited for when.
     #[serde(default)]
     pub timeline: Option<Timeline>,
-    /// When the stacks were seen, where that was recorded. It is no part of the JSON, which it would
-    /// make many times longer.
+    /// When the stacks were seen, where that was recorded. It is no part of the JSON, which it
+    /// would make many times longer.
     #[serde(skip)]
     pub moments: Option<Moments>,
     /// Why what was recorded cannot be trusted; none if it can.

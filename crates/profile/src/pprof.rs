@@ -111,7 +111,7 @@ impl Tables {
     }
 }
 
-/// All texts, the first of which is empty, and their numbers.
+/// All texts and their numbers; the first text is empty.
 struct Texts(Vec<String>, HashMap<String, i64>);
 
 impl Default for Texts {

@@ -48,6 +48,9 @@ pub struct Paired {
     pub b: Side,
     /// True if the sides took turns.
     pub interleaved: bool,
+    /// True if the runs are simulated; older lines lack it.
+    #[serde(default)]
+    pub simulated: bool,
     /// The smallest difference that matters, as a share.
     pub minimum_effect: f64,
     /// The machine, if known.
@@ -131,15 +134,39 @@ pub struct Band {
     pub high: f64,
 }
 
+/// What is wrong with an empty source.
+const NOTHING: &str = "contains no results, comparisons, profiles or reproduced figures";
+
 #[derive(Deserialize)]
 struct Kind {
     kind: String,
 }
 
 impl Source {
+    /// Reads the files at `paths`. One without anything to report is an error if all are, and else
+    /// has a note.
+    pub fn read_all(paths: &[String]) -> Result<Vec<Self>, InputError> {
+        let sources: Result<Vec<Source>, _> = paths.iter().map(|path| Self::open(path)).collect();
+        let mut sources = sources?;
+        if sources.iter().all(Source::is_empty) {
+            let first = sources.into_iter().next();
+            return first.map_or(Ok(Vec::new()), |first| Ok(vec![first.or_nothing()?]));
+        }
+        for source in sources.iter_mut().filter(|source| source.is_empty()) {
+            source
+                .notes
+                .push(format!("{}: {NOTHING}; left out", source.name));
+        }
+        Ok(sources)
+    }
+
     /// Reads the file at `path`, which may be a recording of the program perf, all files of a store
     /// in the order of their creation, or the profile in a profile's folder.
     pub fn read(path: &str) -> Result<Self, InputError> {
+        Self::open(path)?.or_nothing()
+    }
+
+    fn open(path: &str) -> Result<Self, InputError> {
         let unreadable = |source| InputError::Unreadable {
             file: path.into(),
             source,
@@ -148,7 +175,7 @@ impl Source {
             let bytes = fs::read(path).map_err(unreadable)?;
             return match perf::script::parse(path, &bytes)? {
                 Some(profile) => Ok(Self::recorded(path, profile)),
-                None => Self::parse(path, &bytes),
+                None => Self::lines(path, &bytes),
             };
         }
         let mut all = Source {
@@ -159,7 +186,7 @@ impl Source {
             // An invocation may have ended before its first sample.
             all.append(Self::lines(&file, &fs::read(&file).map_err(unreadable)?)?);
         }
-        all.or_nothing()
+        Ok(all)
     }
 
     fn recorded(name: &str, profile: Profile) -> Self {
@@ -261,20 +288,20 @@ impl Sorted {
 }
 
 impl Source {
+    fn is_empty(&self) -> bool {
+        self.records.is_empty()
+            && self.profiles.is_empty()
+            && self.paired.is_empty()
+            && self.reproductions.is_empty()
+    }
+
     fn or_nothing(self) -> Result<Self, InputError> {
-        let empty = [
-            self.records.is_empty(),
-            self.profiles.is_empty(),
-            self.paired.is_empty(),
-            self.reproductions.is_empty(),
-        ];
-        if empty.contains(&false) {
-            Ok(self)
-        } else {
-            Err(InputError::Whole {
+        match self.is_empty() {
+            false => Ok(self),
+            true => Err(InputError::Whole {
                 file: self.name,
-                reason: "contains no results, comparisons, profiles or reproduced figures".into(),
-            })
+                reason: NOTHING.into(),
+            }),
         }
     }
 

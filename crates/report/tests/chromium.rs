@@ -207,6 +207,48 @@ fn a_chart_fits_a_phone_with_its_last_point_and_its_labels() {
 }
 
 #[test]
+fn long_names_wrap_on_a_phone() {
+    let files = [
+        "os",
+        "sim",
+        "profile",
+        "before",
+        "after",
+        "paired",
+        "reproduction",
+    ];
+    let page = Opened::page_from("long", &files, |text| {
+        let names = [
+            "mmap1",
+            "mmap_lock",
+            "freebsd-di",
+            "vm_mmap_pgoff",
+            "__munmap",
+            "tests/data/",
+        ];
+        names.iter().fold(text, |text, name| {
+            let long = name
+                .trim_end_matches('/')
+                .replace(['-', ' ', '/'], "_")
+                .repeat(16);
+            let end = if name.ends_with('/') { "/" } else { "" };
+            text.replace(name, &format!("{long}{end}"))
+        })
+    });
+    page.media("screen", "light");
+    page.screen(420, 800);
+    page.picture("long.png");
+    // The elements that are wider than the screen, outside boxes that scroll by themselves.
+    let wide = "[...document.querySelectorAll('body *')].filter(one => one.getClientRects().length \
+                && one.getBoundingClientRect().right > 420.5 && !one.closest('.scroll, pre, svg, \
+                .skip')).map(one => one.outerHTML.slice(0, 200))";
+    assert_eq!(page.get(wide), serde_json::json!([]));
+    let width = page.number("document.documentElement.scrollWidth");
+    assert_eq!(width, 420.0, "nothing sticks out of a phone");
+    assert_eq!(page.trouble(), Vec::<String>::new());
+}
+
+#[test]
 fn dark_phone_and_paper() {
     let page = Opened::page_of("media", &["os", "sim", "profile", "before", "after"]);
     let paper = "getComputedStyle(document.documentElement).backgroundColor";

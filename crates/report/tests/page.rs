@@ -101,7 +101,7 @@ fn samples_of_one_run_are_no_verdict() {
     let page = Page::new(&sources);
     assert!(
         page.verdict()
-            .starts_with("Inconclusive: there are too few runs"),
+            .starts_with("None of 4 comparisons is judged: they have too few runs."),
         "{}",
         page.verdict()
     );
@@ -109,6 +109,53 @@ fn samples_of_one_run_are_no_verdict() {
         page.html()
             .contains("samples of one run are not independent runs")
     );
+}
+
+#[test]
+fn many_files_have_one_warning_of_a_kind_and_say_what_is_not_judged() {
+    let text = include_str!("data/os.jsonl");
+    let file = |number: usize| {
+        // Each two files have a workload of their own.
+        let text = text.replace("mmap1", &format!("w{}", number / 2));
+        let name = format!("{number}.jsonl");
+        Source::parse(&name, text.as_bytes()).expect("a sound file")
+    };
+    let mut sources: Vec<Source> = (0..36).map(file).collect();
+    let page = Page::new(&sources);
+    // 18 workloads with four numbers of threads.
+    let none = "None of 72 comparisons is judged: they have too few runs.";
+    assert_eq!(page.verdict(), none);
+    let html = page.html();
+    assert!(html.contains("36 files, most of all "), "one for all files");
+    let warnings = html.split("id=\"warnings\"").nth(1).expect("warnings");
+    let warnings = warnings.split("</ul>").next().expect("a list");
+    assert!(count(warnings, "<li>") <= 6, "{warnings}");
+    // A pair that is judged is not the verdict on all of them.
+    sources.push(data("paired"));
+    let html = Page::new(&sources).html();
+    let open = html.find("72 of 73 comparisons are not judged: they have too few runs.");
+    let judged = html.find("scalevm is faster: 3.25 times");
+    assert!(open.is_some() && open < judged, "{open:?} {judged:?}");
+}
+
+#[test]
+fn a_simulated_pair_says_what_the_model_cannot_tell() {
+    let [a, b] = [1000.0, 1128.0].map(|rate| vec![rate; 6]);
+    let line = |simulated: bool| {
+        let line = serde_json::json!({
+            "kind": "verdict", "about": "w on sim", "unit": "1/s", "interleaved": true,
+            "simulated": simulated, "minimum_effect": 0.5,
+            "a": { "name": "a", "runs": a }, "b": { "name": "b", "runs": b },
+        });
+        let sources = [parse(&line.to_string()).expect("a comparison")];
+        Page::new(&sources).verdict().to_owned()
+    };
+    assert_eq!(
+        line(true),
+        "The model cannot tell a and b apart: they differ by less than 1.5 times (95 % interval \
+         1.13 to 1.13) – w on sim."
+    );
+    assert!(line(false).starts_with("No difference shown"));
 }
 
 #[test]

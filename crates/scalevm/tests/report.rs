@@ -126,6 +126,24 @@ fn the_folder_of_a_profile_is_that_profile() {
     assert_eq!(line["sections"], sections);
 }
 
+#[test]
+fn an_empty_file_among_others_is_a_warning() {
+    let folder = Scratch::folder("report-empty");
+    let empty = file(&folder, "empty.jsonl", "");
+    let (stdout, stderr) = report(&folder, 0, &[&empty, &data("os")]);
+    assert!(stdout.starts_with("mmap1 on os peaks at "), "{stdout}");
+    let warning = "scalevm: warning: empty.jsonl: contains no results, comparisons, profiles or \
+                   reproduced figures; left out\n";
+    assert!(stderr.starts_with(warning), "{stderr}");
+    let page = fs::read_to_string(folder.0.join("report.html")).expect("a page");
+    assert!(page.contains("empty.jsonl: contains no results"));
+    let (_, stderr) = report(&folder, 2, &[&empty, &empty]);
+    assert!(
+        stderr.starts_with("scalevm: empty.jsonl: contains no"),
+        "{stderr}"
+    );
+}
+
 /// What `perf script` printed of a real recording.
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../perf/tests/data/script.txt");
 

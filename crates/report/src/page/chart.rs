@@ -210,9 +210,11 @@ pub fn values(runs: &[&Run]) -> (Vec<f64>, Basis) {
     let samples = || runs.iter().flat_map(|run| run.totals.clone()).collect();
     let averages = || runs.iter().map(|run| run.average).collect();
     let kept = runs.iter().any(|run| !run.totals.is_empty());
-    match runs {
-        [first, ..] if kept && first.subject.on == "sim" => (samples(), Basis::Seeds),
-        [_] if kept => (samples(), Basis::Samples),
+    let simulated = runs.first().is_some_and(|run| run.subject.on == "sim");
+    match (kept, simulated, runs.len()) {
+        (true, true, _) => (samples(), Basis::Seeds),
+        (false, true, _) => (averages(), Basis::Seeds),
+        (true, false, 1) => (samples(), Basis::Samples),
         _ => (averages(), Basis::Runs),
     }
 }

@@ -101,7 +101,10 @@ fn paired(pair: &Paired) -> Comparison {
             unit: &pair.unit,
             better: pair.better,
             sides: [pair.a.clone(), pair.b.clone()],
-            basis: Basis::Runs,
+            basis: match pair.simulated {
+                true => Basis::Seeds,
+                false => Basis::Runs,
+            },
             minimum_effect: pair.minimum_effect,
         })
     }

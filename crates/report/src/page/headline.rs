@@ -9,8 +9,10 @@ use profile::Profile;
 use stats::metric;
 use stats::verdict::{Better, Ratio, Word};
 
-/// The number of curves that are described in words; the table has the others.
+/// The number of curves of a chart that are described in words; the table has the others.
 const CURVES: usize = 3;
+/// The number of curves of all charts that are.
+const ALL_CURVES: usize = 6;
 
 /// The verdict first, then its grounds; empty if too little was measured.
 pub fn sentences(
@@ -19,8 +21,7 @@ pub fn sentences(
     sources: &[Source],
     charts: &[Chart],
 ) -> Vec<String> {
-    let compared = comparisons.iter().max_by_key(|one| (one.origin, one.tasks));
-    let compared = compared.map(judged);
+    let compared = compared(comparisons);
     let mut held_up: Vec<String> = profiles
         .last()
         .map(|one| bottleneck(one))
@@ -44,7 +45,32 @@ pub fn sentences(
         shown.filter_map(|series| curve(chart, series))
     });
     let all = compared.into_iter().chain(held_up).chain(shifted);
-    all.chain(curves).collect()
+    all.chain(curves.take(ALL_CURVES)).collect()
+}
+
+/// The comparison that says most, and in one line how many are not judged; that first if they are
+/// the most.
+fn compared(comparisons: &[Comparison]) -> Vec<String> {
+    let is_judged = |one: &Comparison| matches!(one.outcome, Outcome::Judged(_));
+    let (all, open) = (
+        comparisons.len(),
+        comparisons.iter().filter(|one| !is_judged(one)).count(),
+    );
+    let most = comparisons
+        .iter()
+        .max_by_key(|one| (is_judged(one), one.origin, one.tasks));
+    let about = most.map(judged);
+    if open == 0 || all == 1 {
+        return about.into_iter().collect();
+    }
+    let why = "they have too few runs";
+    if open == all {
+        return vec![format!("None of {all} comparisons is judged: {why}.")];
+    }
+    let open_ones = format!("{open} of {all} comparisons are not judged: {why}.");
+    let mut lines: Vec<String> = about.into_iter().collect();
+    lines.insert(usize::from(2 * open <= all), open_ones);
+    lines
 }
 
 fn judged(comparison: &Comparison) -> String {

@@ -24,14 +24,14 @@ pub fn warnings(sources: &[Source], files: &[String], machines: &Machines) -> Ve
             "The files were taken on machines that differ in: {list}."
         ));
     }
-    for (source, file) in sources.iter().zip(files) {
-        all.extend(source.notes.clone());
-        all.extend(load(source, file));
-        all.extend(noise(source, file));
-        all.extend(crowded(source, file));
-        all.extend(cut_short(source, file));
-        all.extend(source.profiles.iter().filter_map(cost));
+    all.extend(sources.iter().flat_map(|source| source.notes.clone()));
+    for of in [load, noise, crowded, cut_short] {
+        let doubts = sources.iter().zip(files);
+        let doubts = doubts.filter_map(|(source, file)| Some((of(source)?, file)));
+        all.extend(together(doubts.collect()));
     }
+    let profiled = sources.iter().flat_map(|source| &source.profiles);
+    all.extend(profiled.filter_map(cost));
     let profiles: Vec<&Profile> = sources.iter().flat_map(|one| &one.profiles).collect();
     all.extend(apart(&profiles));
     all.extend(notes(&profiles));
@@ -44,23 +44,37 @@ pub fn warnings(sources: &[Source], files: &[String], machines: &Machines) -> Ve
     unique
 }
 
-fn load(source: &Source, file: &str) -> Option<String> {
+/// A doubt about a file, and how grave it is compared with the same doubt about others.
+type Doubt = (f64, String);
+
+/// The same doubt about several files in one sentence, which is that of the gravest.
+fn together(mut doubts: Vec<(Doubt, &String)>) -> Option<String> {
+    doubts.sort_by(|((a, _), _), ((b, _), _)| b.total_cmp(a));
+    let ((_, sentence), file) = doubts.first()?;
+    Some(match doubts.len() {
+        1 => format!("{file}: {sentence}"),
+        all => format!("{all} files, most of all {file}: {sentence}"),
+    })
+}
+
+fn load(source: &Source) -> Option<Doubt> {
     let loads = source
         .machines()
         .flat_map(|m| [m.load_before, m.load_after]);
     let taken = |load: &Load| load.foreign + load.steal;
     let loud = loads.flatten().filter(|load| !load.quiet());
     let worst = loud.max_by(|a, b| taken(a).total_cmp(&taken(b)))?;
-    Some(format!(
-        "{file}: around a run, other processes used {:.2} and the hypervisor took {:.2} of {}: the \
-         machine was not quiet.",
+    let sentence = format!(
+        "around a run, other processes used {:.2} and the hypervisor took {:.2} of {}: the machine \
+         was not quiet.",
         worst.foreign,
         worst.steal,
         count(worst.cpus, "CPU")
-    ))
+    );
+    Some((taken(&worst), sentence))
 }
 
-fn noise(source: &Source, file: &str) -> Option<String> {
+fn noise(source: &Source) -> Option<Doubt> {
     let noisy = |record: &Record| match record {
         Record::Summary(summary) if summary.totals.average > 0.0 => {
             let spread = summary.stddev? / summary.totals.average;
@@ -71,17 +85,18 @@ fn noise(source: &Source, file: &str) -> Option<String> {
     let noisy: Vec<(f64, String)> = source.records.iter().filter_map(noisy).collect();
     let (spread, worst) = noisy.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
     let runs = if noisy.len() == 1 { "run" } else { "runs" };
-    Some(format!(
-        "{file}: the samples of {} {runs} vary by more than {:.0} %, most of all in {worst}: the \
-         deviation is {:.0} % of the mean.",
+    let sentence = format!(
+        "the samples of {} {runs} vary by more than {:.0} %, most of all in {worst}: the deviation \
+         is {:.0} % of the mean.",
         noisy.len(),
         100.0 * NOISE,
         100.0 * spread
-    ))
+    );
+    Some((*spread, sentence))
 }
 
 /// Tasks that share CPUs measure the scheduler as well.
-fn crowded(source: &Source, file: &str) -> Option<String> {
+fn crowded(source: &Source) -> Option<Doubt> {
     let crowded = |record: &Record| match record {
         Record::Summary(summary) => {
             let cpus = summary.machine.as_ref()?.cpus?;
@@ -91,18 +106,22 @@ fn crowded(source: &Source, file: &str) -> Option<String> {
         Record::Sample(_) => None,
     };
     let (tasks, cpus) = source.records.iter().filter_map(crowded).max()?;
-    let cpus = count(cpus, "CPU");
-    Some(format!("{file}: up to {tasks} tasks shared {cpus}."))
+    let sentence = format!("up to {tasks} tasks shared {}.", count(cpus, "CPU"));
+    Some((tasks.into(), sentence))
 }
 
-fn cut_short(source: &Source, file: &str) -> Vec<String> {
+fn cut_short(source: &Source) -> Option<Doubt> {
     let cut = source.runs.iter().filter(|run| !run.complete);
-    let line = |run: &Run| {
-        let (tasks, system) = (mode_count(&run.subject), system(&run.subject));
-        let workload = &run.subject.workload;
-        format!("{file}: the run of {workload} on {system} with {tasks} was cut short.")
+    let cut: Vec<&Run> = cut.collect();
+    let run = cut.first()?;
+    let (tasks, system) = (mode_count(&run.subject), system(&run.subject));
+    let workload = &run.subject.workload;
+    let others = match cut.len() {
+        1 => String::new(),
+        all => format!(", and {} more", count(all as u32 - 1, "run")),
     };
-    cut.map(line).collect()
+    let sentence = format!("the run of {workload} on {system} with {tasks}{others} was cut short.");
+    Some((cut.len() as f64, sentence))
 }
 
 fn cost(profile: &Profile) -> Option<String> {

@@ -22,8 +22,17 @@ pub struct Opened {
 impl Opened {
     /// Makes a page from files in `tests/data` and opens it. `name` is unique to the test.
     pub fn page_of(name: &str, files: &[&str]) -> Self {
+        Self::page_from(name, files, |text| text)
+    }
+
+    /// As [`page_of`](Self::page_of), with each file's path and text changed by `change`.
+    pub fn page_from(name: &str, files: &[&str], change: impl Fn(String) -> String) -> Self {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data");
-        let read = |file: &&str| Source::read(&format!("{folder}/{file}.jsonl"));
+        let read = |file: &&str| {
+            let path = format!("{folder}/{file}.jsonl");
+            let text = fs::read_to_string(&path).expect("a file");
+            Source::parse(&change(path), change(text).as_bytes())
+        };
         let sources: Result<Vec<Source>, _> = files.iter().map(read).collect();
         let html = Page::new(&sources.expect("sound files")).html();
         let path = scratch(&format!("{name}.html"));

@@ -39,9 +39,10 @@ pub struct Written {
 
 /// Writes the page of `files` to `output`.
 pub fn write(files: &[impl AsRef<Path>], output: &Path) -> Result<Written, Failure> {
-    let mut sources = Vec::new();
-    for path in files {
-        sources.push(Source::read(&path.as_ref().display().to_string())?);
+    let paths = files.iter().map(|path| path.as_ref().display().to_string());
+    let sources = Source::read_all(&paths.collect::<Vec<String>>())?;
+    for note in sources.iter().flat_map(|source| &source.notes) {
+        eprintln!("scalevm: warning: {note}");
     }
     let page = Page::new(&sources);
     let html = page.html();

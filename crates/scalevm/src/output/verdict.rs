@@ -5,7 +5,7 @@ use super::table::{align_right, with_header};
 use serde_json::{Value, json};
 use stats::environment::Environment;
 use stats::ministat::{Count, Dataset, Difference, FEWEST, Options, report};
-use stats::verdict::{Better, Rate, Ratio, SelfTest, Verdict, Welch};
+use stats::verdict::{Better, Rate, Ratio, SelfTest, Verdict, Welch, Word};
 use stats::{InputError, figure, general};
 
 /// Two series of runs and their comparison.
@@ -26,6 +26,8 @@ pub struct Comparison<'a> {
     pub verdict: Verdict,
     /// True if A and B are known to have been run in turn.
     pub interleaved: bool,
+    /// True if the runs are simulated: then the model's error bounds what can be told.
+    pub simulated: bool,
 }
 
 /// The rates of the runs of one side.
@@ -111,7 +113,17 @@ pub fn print(comparison: &Comparison<'_>) {
             "caution"
         );
     }
-    println!("verdict: {}: {} against {}", verdict.word, b.name, a.name);
+    let bound = match verdict.word {
+        Word::NoDifferenceShown if comparison.simulated => format!(
+            "; the model cannot tell rates apart that differ by less than {} times",
+            general(1.0 + comparison.minimum_effect, 4)
+        ),
+        _ => String::new(),
+    };
+    println!(
+        "verdict: {}: {} against {}{bound}",
+        verdict.word, b.name, a.name
+    );
     if !format::is_text() {
         let mut table = with_header(["A", "B", "B / A", "low", "high", "p", "verdict"]);
         let ratio = &verdict.ratio;
@@ -143,6 +155,7 @@ pub fn print_json(comparison: &Comparison<'_>, machine: Option<&Environment>) {
         "unit": comparison.unit,
         "better": comparison.better,
         "interleaved": comparison.interleaved,
+        "simulated": comparison.simulated,
         "a": comparison.a.json(),
         "b": comparison.b.json(),
         "minimum_effect": comparison.minimum_effect,

@@ -299,6 +299,7 @@ fn judged(
         minimum_effect: rule.minimum_effect,
         verdict: judgement,
         interleaved: false,
+        simulated: kind.simulated,
     };
     if args.json {
         verdict::print_json(&comparison, None)

@@ -67,6 +67,7 @@ pub fn compare(args: &CompareArgs) -> Result<u8, Failure> {
         minimum_effect: rule.minimum_effect,
         verdict: judgement,
         interleaved: true,
+        simulated: sides.simulated,
     };
     if let Some(machine) = machine.as_mut().filter(|_| args.json) {
         machine.observe_after();

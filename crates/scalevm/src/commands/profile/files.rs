@@ -1,4 +1,4 @@
-//! The files of a profile: flame graphs, folded stacks, files for other viewers, and itself as JSON.
+//! The files of a profile: flame graphs, folded stacks, those for other viewers, itself as JSON.
 
 use crate::output::file;
 use bench::Failure;
