@@ -18,8 +18,8 @@ pub fn tracepoints() -> io::Result<()> {
     let found = Tracepoints::find(&Tracefs::open()?)?;
     let open =
         |id, source| Counter::open(&Attributes::tracepoint(id, source), Target::Cpu(0)).map(drop);
-    open(found.contention?.begin, Source::Begin)?;
-    open(found.switch, Source::Switch)
+    open(found.switch, Source::Switch)?;
+    open(found.contention?.begin, Source::Begin)
 }
 
 /// Returns true if at least user stacks of this user's processes can be sampled.

@@ -61,8 +61,11 @@ fn tracepoints(host: &Host) -> Finding {
         ),
         (false, _) => Finding::advice(
             NAME,
-            format!("not in /{mount}, so waits for the kernel's locks are not seen"),
-            "use Linux 5.19 or later",
+            format!(
+                "not in /{mount}: waits for the kernel's locks are seen where threads go off CPU, \
+                 and spin in samples"
+            ),
+            "use Linux 5.19 or later for their number and times",
         ),
     }
 }

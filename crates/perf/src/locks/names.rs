@@ -17,9 +17,10 @@ pub(super) enum Class {
 
 use Class::{Mutex, Percpu, Rwlock, Rwsem, Spin};
 
-/// A lock's class, a function that acquires it (a star matches anything), its name. `seen` marks
-/// rows that a recording showed, by kernel; the others name functions of that kernel whose waits no
-/// recording has shown yet.
+/// A lock's class, a function that acquires it (a star matches anything), its name. Where a
+/// function acquires several locks of the class, the function of locking that it calls stands
+/// before it. `seen` marks rows that a recording showed, by kernel; the others name functions of
+/// that kernel whose waits no recording has shown yet.
 pub(super) const TABLE: &[(Class, &str, &str)] = &[
     // The address space.
     (Rwsem, "__vm_munmap", "mmap_lock"),   // seen: 6.18, munmap
@@ -31,7 +32,10 @@ pub(super) const TABLE: &[(Class, &str, &str)] = &[
     (Rwsem, "madvise_lock", "mmap_lock"),  // 6.18: madvise
     (Rwsem, "do_madvise", "mmap_lock"),    // 6.12: madvise
     (Rwsem, "madvise_*", "mmap_lock"),     // 6.12: madvise, taken again
+    (Rwsem, "down_write dup_mmap", "i_mmap lock"), // 6.18: fork
+    (Rwsem, "down_write copy_process", "i_mmap lock"), // seen: 6.12, fork
     (Rwsem, "dup_mmap", "mmap_lock"),      // seen: 6.18, fork
+    (Rwsem, "copy_process", "mmap_lock"),  // seen: 6.12, fork, the above inlined
     (Rwsem, "exit_mmap", "mmap_lock"),     // 6.18: exit
     (Rwsem, "exit_mm", "mmap_lock"),       // 6.12: exit
     (Rwsem, "do_exit", "mmap_lock"),       // 6.18: exit, the above inlined
@@ -273,14 +277,18 @@ fn nearest(class: Class, frames: &[String]) -> Option<&'static str> {
         callers += usize::from(!is_machinery(frame));
         callers <= NEAR
     };
+    let mut inner = "";
     frames
         .iter()
         .take_while(|frame| near(frame))
         .find_map(|frame| {
-            let rule = |&&(of, function, _): &&(Class, &str, &str)| {
-                of == class && matches(function, frame)
+            let is = |pattern: &str| match pattern.split_once(' ') {
+                Some((called, function)) => matches(called, inner) && matches(function, frame),
+                None => matches(pattern, frame),
             };
-            TABLE.iter().find(rule).map(|&(_, _, name)| name)
+            let rule = TABLE.iter().find(|row| row.0 == class && is(row.1));
+            inner = frame;
+            rule.map(|&(_, _, name)| name)
         })
 }
 

@@ -76,8 +76,10 @@ impl Recording {
         rows.collect()
     }
 
-    /// The holders of other locks that tasks sleep for: the threads that woke them.
+    /// The holders of locks that tasks sleep for and whose holds were not recorded: the threads that
+    /// woke them.
     fn wakers(&self) -> Vec<Holder> {
+        let is_recorded = |lock: &str| lock == RECORDED && !self.seen.totals.holds.is_empty();
         let mut locks: BTreeMap<String, BTreeMap<Who<'_>, Tally>> = BTreeMap::new();
         for (&(stack, word, waker), tally) in &self.seen.totals.woken {
             let Off::Lock(wanted) = &self.off[&stack] else {
@@ -89,7 +91,8 @@ impl Recording {
                 Kind::Futex => own_function(&woke.user),
                 _ => Some(woke_by(&woke.kernel)),
             };
-            let (Some(function), false) = (function, woke.interrupted() || lock == RECORDED) else {
+            let (Some(function), false) = (function, woke.interrupted() || is_recorded(&lock))
+            else {
                 continue;
             };
             let who = Who {
@@ -115,6 +118,8 @@ impl Recording {
     /// A lock's name, with that of the variable that it is, or with its address if that tells it
     /// from others.
     pub(super) fn named(&self, wanted: &Wanted, word: Option<Word>) -> String {
+        // Only those of programs have a word; what is read of others is chance.
+        let word = word.filter(|_| wanted.kind == Kind::Futex);
         let place = word.map(|word| self.seen.words[&word].as_str());
         let place = match place {
             Some(place) if is_itself(wanted) => Some(place),

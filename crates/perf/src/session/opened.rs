@@ -273,7 +273,8 @@ impl Opened {
             Ok(tracefs) if options.locks => {
                 self.open_holds(&tracefs).unwrap_or_else(|error| {
                     self.missing.push(format!(
-                        "holders of mmap_lock: the kernel lacks its tracepoints ({error})"
+                        "when mmap_lock is acquired and released: the kernel lacks the \
+                         tracepoints of 5.11 ({error}); its holders are seen where they wake others"
                     ));
                 });
                 self.open_wakes(&tracefs).unwrap_or_else(|error| {
