@@ -257,8 +257,9 @@ impl Recorder {
         };
         // Release: pairs with the reader's acquire load.
         running.signals.cut.store(true, Ordering::Release);
+        let used = running.before.used.since();
         let (cut, end) = running.cuts.recv().map_err(|_| Error::Reader)?;
-        running.recording(cut, end, self.missing.clone())
+        running.recording(cut, end, used, self.missing.clone())
     }
 
     /// Ends recording and resolves names; call it while the processes still live.
@@ -270,9 +271,10 @@ impl Recorder {
             return Err(Error::Options("it has not been started"));
         };
         running.stop();
+        let used = running.before.used.since();
         let thread = running.thread.take().ok_or(Error::Reader)?;
         let (cut, end) = thread.join().map_err(|_| Error::Reader)?;
-        running.recording(cut, end, std::mem::take(&mut self.missing))
+        running.recording(cut, end, used, std::mem::take(&mut self.missing))
     }
 }
 
@@ -283,14 +285,15 @@ impl Running {
     }
 
     /// The recording of the interval up to `end`, if what was recorded so far can be what the
-    /// processes did.
+    /// processes did. They had `used` CPU time when the interval was told to end: a slow computer
+    /// accounts for long after that, and the processes run on.
     fn recording(
         &mut self,
         mut cut: Cut,
         end: u64,
+        used: Duration,
         missing: Vec<String>,
     ) -> Result<Recording, Error> {
-        let used = self.before.used.since();
         let in_interval = used.saturating_sub(std::mem::replace(&mut self.used, used));
         let withheld = &mut self.before.withheld;
         let (stolen, throttled) = (withheld.stolen(), withheld.throttled());

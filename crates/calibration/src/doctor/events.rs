@@ -15,6 +15,7 @@ fn tracepoints(host: &Host) -> Finding {
     let rights = Rights::of(host);
     let refused = match host.tracepoints.map(|open| open()) {
         Some(Ok(())) => return Finding::ok(NAME, "can be opened"),
+        Some(Err(error)) if error.kind() == io::ErrorKind::NotFound => return lacking(NAME),
         Some(Err(error)) => Some(error),
         None => None,
     };
@@ -59,15 +60,18 @@ fn tracepoints(host: &Host) -> Finding {
                 "run as root; see rights and perf_event_paranoid"
             },
         ),
-        (false, _) => Finding::advice(
-            NAME,
-            format!(
-                "not in /{mount}: waits for the kernel's locks are seen where threads go off CPU, \
-                 and spin in samples"
-            ),
-            "use Linux 5.19 or later for their number and times",
-        ),
+        (false, _) => lacking(NAME),
     }
+}
+
+/// The kernel does not have them.
+fn lacking(name: &'static str) -> Finding {
+    Finding::advice(
+        name,
+        "this kernel has none: waits for its locks are seen where threads go off CPU, and spin in \
+         samples",
+        "use Linux 5.19 or later",
+    )
 }
 
 fn cycles(host: &Host) -> Finding {

@@ -1,6 +1,7 @@
 //! The function that runs with a lock, or gives it back.
 
-use super::{caller, is_machinery};
+use super::{caller, is_machinery, matches};
+use profile::Kind;
 
 /// Functions that wake a thread.
 const WAKING: &[&str] = &["try_to_wake_up", "wake_up_process", "wake_up_state"];
@@ -21,6 +22,23 @@ pub(crate) fn woke_by(frames: &[String]) -> &str {
     let wakes = |frame: &&String| WAKING.contains(&frame.as_str());
     let wakers = frames.iter().take_while(wakes).count();
     caller(&frames[wakers..])
+}
+
+/// How a thread held the lock that it gave back when it woke one that waits for `wanted`, by the
+/// kernel frames that woke it, from the leaf.
+pub(crate) fn held_as(wanted: Kind, frames: &[String]) -> Kind {
+    const GIVES_BACK: &[(&str, Kind)] = &[
+        ("up_read*", Kind::RwsemRead),
+        ("up_write*", Kind::RwsemWrite),
+        ("downgrade_write*", Kind::RwsemWrite),
+    ];
+    let says = |frame: &String| {
+        let row = GIVES_BACK
+            .iter()
+            .find(|(pattern, _)| matches(pattern, frame));
+        row.map(|&(_, kind)| kind)
+    };
+    frames.iter().find_map(says).unwrap_or(wanted)
 }
 
 #[cfg(test)]
@@ -59,6 +77,8 @@ mod tests {
     fn who_gives_a_lock_back_is_behind_its_machinery() {
         let frames = frames("try_to_wake_up wake_up_q rwsem_wake up_write dup_mmap copy_process");
         assert_eq!(woke_by(&frames), "dup_mmap");
+        assert_eq!(held_as(Kind::RwsemRead, &frames), Kind::RwsemWrite);
         assert_eq!(woke_by(&[]), "[kernel]");
+        assert_eq!(held_as(Kind::Mutex, &[]), Kind::Mutex);
     }
 }

@@ -9,7 +9,7 @@ mod off;
 mod spinning;
 
 pub(crate) use futex::{is_condition, is_itself, own_function, user_spinning};
-pub(crate) use holder::{runs_with, woke_by};
+pub(crate) use holder::{held_as, runs_with, woke_by};
 pub(crate) use kinds::kind;
 pub(crate) use off::{Off, is_for_work, off};
 pub(crate) use spinning::spinning;

@@ -32,8 +32,7 @@ pub(super) const TABLE: &[(Class, &str, &str)] = &[
     (Rwsem, "madvise_lock", "mmap_lock"),  // 6.18: madvise
     (Rwsem, "do_madvise", "mmap_lock"),    // 6.12: madvise
     (Rwsem, "madvise_*", "mmap_lock"),     // 6.12: madvise, taken again
-    (Rwsem, "down_write dup_mmap", "i_mmap lock"), // 6.18: fork
-    (Rwsem, "down_write copy_process", "i_mmap lock"), // seen: 6.12, fork
+    (Rwsem, "down_write copy_process", "vma lock"), // seen: 6.12, fork
     (Rwsem, "dup_mmap", "mmap_lock"),      // seen: 6.18, fork
     (Rwsem, "copy_process", "mmap_lock"),  // seen: 6.12, fork, the above inlined
     (Rwsem, "exit_mmap", "mmap_lock"),     // 6.18: exit
@@ -60,21 +59,28 @@ pub(super) const TABLE: &[(Class, &str, &str)] = &[
     (Rwsem, "task_numa_work", "mmap_lock"), // 6.18: NUMA balancing
     (Rwsem, "do_user_addr_fault", "mmap_lock"), // 6.1: a fault
     (Rwsem, "exc_page_fault", "mmap_lock"), // 6.18: a fault
+    // Mappings. From 6.4 to 6.14 their locks are semaphores, which faults acquire for reading.
+    (Rwsem, "__split_vma", "vma lock"), // seen: 6.12, munmap, mprotect
+    (Rwsem, "vma_expand", "vma lock"),  // seen: 6.12, mmap
+    (Rwsem, "vma_modify*", "vma lock"), // 6.12: mprotect, madvise
+    (Rwsem, "mprotect_fixup", "vma lock"), // 6.12: mprotect
+    (Rwsem, "vms_gather_munmap_vmas", "vma lock"), // 6.12: munmap
     // Reverse mappings.
+    (Rwsem, "__vma_adjust", "i_mmap lock"), // 6.1: munmap, mprotect
     (Rwsem, "unlink_anon_vmas", "anon_vma lock"), // 6.18: munmap, exit
-    (Rwsem, "anon_vma_clone", "anon_vma lock"),   // 6.18: fork
-    (Rwsem, "anon_vma_fork", "anon_vma lock"),    // 6.18: fork
+    (Rwsem, "anon_vma_clone", "anon_vma lock"), // 6.18: fork
+    (Rwsem, "anon_vma_fork", "anon_vma lock"), // 6.18: fork
     (Rwsem, "__anon_vma_prepare", "anon_vma lock"), // 6.18: first fault
     (Rwsem, "folio_lock_anon_vma_read", "anon_vma lock"), // 6.18: reclaim
-    (Rwsem, "rmap_walk_anon*", "anon_vma lock"),  // 6.18: reclaim
-    (Rwsem, "unlink_file_vma*", "i_mmap lock"),   // 6.18: munmap, exit
-    (Rwsem, "vma_link_file", "i_mmap lock"),      // 6.18: mmap
-    (Rwsem, "vma_prepare", "i_mmap lock"),        // seen: 6.18, concurrent mmaps
-    (Rwsem, "vma_link", "i_mmap lock"),           // 6.18: mmap
-    (Rwsem, "__mmap_region", "i_mmap lock"),      // seen: 6.18, mmap of a file
-    (Rwsem, "rmap_walk_file*", "i_mmap lock"),    // where not inlined: reclaim
-    (Rwsem, "unmap_mapping_*", "i_mmap lock"),    // 6.18: truncate
-    (Rwsem, "free_pgtables", "i_mmap lock"),      // 6.18: munmap of a file
+    (Rwsem, "rmap_walk_anon*", "anon_vma lock"), // 6.18: reclaim
+    (Rwsem, "unlink_file_vma*", "i_mmap lock"), // 6.18: munmap, exit
+    (Rwsem, "vma_link_file", "i_mmap lock"), // 6.18: mmap
+    (Rwsem, "vma_prepare", "i_mmap lock"),  // seen: 6.18, concurrent mmaps
+    (Rwsem, "vma_link", "i_mmap lock"),     // 6.18: mmap
+    (Rwsem, "__mmap_region", "i_mmap lock"), // seen: 6.18, mmap of a file
+    (Rwsem, "rmap_walk_file*", "i_mmap lock"), // where not inlined: reclaim
+    (Rwsem, "unmap_mapping_*", "i_mmap lock"), // 6.18: truncate
+    (Rwsem, "free_pgtables", "i_mmap lock"), // 6.18: munmap of a file
     // Frames.
     (Spin, "rmqueue*", "zone lock"),               // 6.12: allocation
     (Spin, "__rmqueue*", "zone lock"),             // 6.18: allocation
@@ -85,6 +91,8 @@ pub(super) const TABLE: &[(Class, &str, &str)] = &[
     (Spin, "__free_frozen_pages", "zone lock"),    // 6.18: freeing
     (Spin, "folio_lruvec_lock*", "lruvec lock"),   // 6.18: ageing
     (Spin, "folio_lruvec_relock*", "lruvec lock"), // where not inlined: ageing
+    (Spin, "folio_add_lru", "lru batch lock"),     // seen: 6.1-rt, first fault
+    (Spin, "lru_add_drain*", "lru batch lock"),    // seen: 6.1-rt, munmap
     (Spin, "folio_batch_move_lru", "lruvec lock"), // seen: 6.18, first fault
     (Spin, "folios_put_refs", "lruvec lock"),      // 6.18: freeing
     (Spin, "__page_cache_release", "lruvec lock"), // seen: 6.18, freeing
@@ -148,6 +156,8 @@ pub(super) const TABLE: &[(Class, &str, &str)] = &[
     (Spin, "d_alloc*", "dentry lock"),      // 6.18: create
     (Spin, "d_delete", "dentry lock"),      // 6.18: unlink
     (Spin, "__dentry_kill", "dentry lock"), // 6.18: unlink
+    (Spin, "kernfs_path_from_node", "kernfs_rename_lock"), // seen: 6.1-rt, tracing
+    (Rwlock, "kernfs_path_from_node", "kernfs_rename_lock"), // 6.12: tracing
     (Spin, "inode_sb_list_add", "inode list lock"), // 6.18: create
     (Spin, "evict", "inode lock"),          // 6.18: unlink
     (Spin, "iput*", "inode lock"),          // 6.18: unlink

@@ -98,7 +98,10 @@ impl Off {
 /// What a stack off CPU waits for.
 pub(crate) fn off(stack: &Named) -> Off {
     if let Some(kind) = sleeping(&stack.kernel) {
-        return Off::Lock(wanted(kind, &stack.kernel));
+        // The scheduler takes a lock too, but not for this thread.
+        let is_scheduler = |frame: &&String| matches("__schedule*", frame);
+        let scheduler = stack.kernel.iter().take_while(is_scheduler).count();
+        return Off::Lock(wanted(kind, &stack.kernel[scheduler..]));
     }
     match futex(stack) {
         Some(wanted) if is_condition(&wanted) => Off::Work(Some(wanted)),

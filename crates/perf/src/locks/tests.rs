@@ -89,6 +89,18 @@ fn locks_are_named_by_their_callers() {
             "unknown lock",
             "some_driver",
         ),
+        (
+            Kind::RwsemWrite,
+            "rwsem_down_write_slowpath down_write_killable copy_process kernel_clone",
+            "mmap_lock",
+            "copy_process",
+        ),
+        (
+            Kind::RwsemWrite,
+            "rwsem_down_write_slowpath down_write copy_process kernel_clone",
+            "vma lock",
+            "copy_process",
+        ),
         (Kind::RwsemRead, "", "unknown lock", "[kernel]"),
     ];
     for (kind, stack, name, caller) in cases {
@@ -221,6 +233,16 @@ fn a_futex_without_a_known_lock_is_a_futex() {
     };
     assert_eq!(futex(&stack), Some(expected));
     assert_eq!(futex(&named("__schedule do_nanosleep", &[])), None);
+}
+
+/// A spin lock of a real-time kernel sleeps, and going to sleep acquires another one.
+#[test]
+fn the_schedulers_lock_is_not_what_a_thread_off_cpu_waits_for() {
+    let stack = "__schedule schedule_rtlock rtlock_slowlock_locked rt_spin_lock folio_add_lru";
+    let Off::Lock(Wanted { name, kind, .. }) = off(&named(stack, &[])) else {
+        panic!("{stack}: no lock");
+    };
+    assert_eq!((&*name, kind), ("lru batch lock", Kind::Spinlock));
 }
 
 /// The running kernel's functions, without suffixes of variants.

@@ -2,7 +2,7 @@
 
 use super::{Recording, seconds};
 use crate::account::{Held, StackId, Tally};
-use crate::locks::{Off, Wanted, caller, is_itself, own_function, runs_with, woke_by};
+use crate::locks::{Off, Wanted, caller, held_as, is_itself, own_function, runs_with, woke_by};
 use crate::symbols::variable;
 use crate::unwind::Word;
 use profile::{Holder, Kind, Times};
@@ -100,7 +100,7 @@ impl Recording {
                 thread: woke.thread.as_deref(),
                 is_watched: waker.is_watched,
                 function,
-                kind: wanted.kind,
+                kind: held_as(wanted.kind, &woke.kernel),
             };
             let sum = locks.entry(lock).or_default().entry(who).or_default();
             sum.add_all(tally);

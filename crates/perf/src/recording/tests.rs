@@ -527,3 +527,39 @@ fn moments_have_the_stacks_of_each_slice() {
         [[(futex.to_owned(), 5e-4)], [(queued, 2.5e-4)]].map(Vec::from)
     );
 }
+
+#[test]
+fn without_tracepoints_of_mmap_lock_who_wakes_a_waiter_held_it() {
+    let holder = |is_recorded: bool| {
+        let Recording { mut seen, .. } = recording();
+        let waking = [
+            "try_to_wake_up",
+            "wake_up_q",
+            "rwsem_wake",
+            "up_read",
+            "do_madvise",
+        ];
+        Arc::make_mut(&mut seen.stacks).push(named(&["work"], &waking));
+        // What a thread in another call has where a futex's word would be.
+        let word = Word::At(0x1000);
+        seen.words.insert(word, "table".to_owned());
+        let slept = tally(2, 300_000_000, 150_000_000);
+        seen.totals.asleep.insert(2, slept.clone());
+        let (stack, is_watched) = (4, true);
+        let key = (2, Some(word), Waker { stack, is_watched });
+        seen.totals.woken.insert(key, slept);
+        if is_recorded {
+            seen.totals.holds.insert((2, true, true), Held::default());
+        }
+        Recording::new(seen).holders().remove(0)
+    };
+    let Holder {
+        lock,
+        function,
+        kind,
+        ..
+    } = holder(false);
+    let found = (lock.as_str(), function.as_str(), kind);
+    assert_eq!(found, ("mmap_lock", "do_madvise", Kind::RwsemRead));
+    assert_eq!(holder(true).function, "__vm_munmap");
+}

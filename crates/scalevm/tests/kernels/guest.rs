@@ -12,22 +12,16 @@ const LIMIT: Duration = Duration::from_secs(600);
 
 /// Each of `scripts` in a shell, one after the other, on the kernel of `release`; the JSON that it
 /// prints. The command and the loads are in the guest's path.
-pub fn printed(release: &str, cpus: u32, scripts: &[String]) -> Vec<Value> {
-    let machine = Machine {
-        cpus,
-        memory: 1 << 30,
-        // What is measured does not depend on how busy this computer is.
-        counted: true,
-        ..Machine::default()
-    };
+pub fn printed(release: &str, machine: &Machine, scripts: &[String]) -> Vec<Value> {
     let shell = |script| Program::new("sh", ["sh", "-c", script]);
     let programs: Vec<_> = scripts.iter().map(|script| shell(script)).collect();
+    let folder = tempfile::tempdir().expect("a folder");
     let mut text = Vec::new();
     let start = Instant::now();
     let ended = boot::run_each(
         &kernel(release),
-        &machine,
-        &files(),
+        machine,
+        &files(folder.path()),
         &programs,
         Console::Into(&mut text),
         &|| start.elapsed() > LIMIT,
@@ -58,11 +52,9 @@ fn kernel(release: &str) -> Guest {
     Guest::Linux { image }
 }
 
-/// The command with its libraries, the loads, and a shell.
-fn files() -> Files {
+/// The command with its libraries, the loads, which are compiled in `folder`, and a shell.
+fn files(folder: &Path) -> Files {
     let mut files = Files::with_busybox().expect("busybox");
-    let folder = tempfile::tempdir().expect("a folder");
-    let folder = folder.keep();
     let load = folder.join("load");
     let code = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernels/load.c");
     compile(&code, &load, Library::Gnu).unwrap_or_else(|error| panic!("{error}"));
