@@ -120,9 +120,8 @@ fn cost(unwatched: &[f64], watched: &[f64]) -> Option<[f64; 2]> {
         return None;
     }
     let ratio = hodges_lehmann(unwatched, watched, ALPHA);
-    ratio
-        .is_bounded()
-        .then(|| [1.0 - ratio.high, 1.0 - ratio.low])
+    let interval = [1.0 - ratio.high, 1.0 - ratio.low];
+    ratio.is_bounded().then_some(interval)
 }
 
 fn mean(rates: &[f64]) -> f64 {
