@@ -4,11 +4,9 @@
 //! of several switches has its stack; all have their times.
 
 /// Stacks of a CPU recorded a second at most.
-const STACKS: u64 = 2_000;
-/// One switch of this many has its stack. Primes, so that tasks that take turns are all seen.
-const PERIODS: [u64; 9] = [1, 3, 7, 17, 37, 79, 163, 331, 673];
+const STACKS: u64 = 5_000;
 /// Nanoseconds over which switches are counted.
-const WINDOW: u64 = 100_000_000;
+const WINDOW: u64 = 50_000_000;
 
 /// The switches of one CPU.
 #[derive(Clone, Debug)]
@@ -27,7 +25,9 @@ impl Pace {
         }
     }
 
-    /// Counts `switches` more, up to `time`. Returns the period from now on if it changes.
+    /// Counts `switches` more, up to `time`. Returns how many switches one stack stands for from
+    /// now on, if that changes. It does each time where it is more than one: tasks that take turns
+    /// switch in a pattern, and the same ones must not be hit again and again.
     pub fn count(&mut self, switches: u64, time: u64) -> Option<u64> {
         self.count += switches;
         let span = time.saturating_sub(self.since);
@@ -36,10 +36,14 @@ impl Pace {
         }
         let rate = self.count * 1_000_000_000 / span;
         (self.count, self.since) = (0, time);
-        let enough = PERIODS.into_iter().find(|period| rate / period <= STACKS);
-        let period = enough.unwrap_or(PERIODS[PERIODS.len() - 1]);
+        let least = rate.div_ceil(STACKS).max(1);
+        let period = match least {
+            1 => 1,
+            // The microseconds of a round are as good as random.
+            _ => least + time / 1_000 % least,
+        };
         let is_new = std::mem::replace(&mut self.period, period) != period;
-        is_new.then_some(period)
+        (is_new || period > 1).then_some(period)
     }
 }
 
@@ -51,11 +55,19 @@ mod tests {
     fn rare_switches_all_have_their_stack_and_frequent_ones_some() {
         const SECOND: u64 = 1_000_000_000;
         let mut pace = Pace::new(0);
-        assert_eq!(pace.count(1_900, SECOND), None);
-        assert_eq!(pace.count(50_000, 2 * SECOND), Some(37));
-        assert_eq!(pace.count(1_000, 2 * SECOND + WINDOW / 2), None, "too soon");
-        assert_eq!(pace.count(59_000, 3 * SECOND), None);
-        assert_eq!(pace.count(1_000_000_000, 4 * SECOND), Some(673));
-        assert_eq!(pace.count(0, 5 * SECOND), Some(1));
+        assert_eq!(pace.count(4_900, SECOND), None);
+        assert_eq!(pace.count(1_000, SECOND + WINDOW / 2), None, "too soon");
+        let mut time = 2 * SECOND;
+        let mut next = |switches| {
+            time += SECOND + 1_000;
+            pace.count(switches, time)
+        };
+        next(0);
+        let periods: Vec<u64> = (0..100).filter_map(|_| next(50_000)).collect();
+        let mean = periods.iter().sum::<u64>() as f64 / periods.len() as f64;
+        assert_eq!(periods.len(), 100, "each time anew");
+        assert!(periods.iter().all(|period| (10..20).contains(period)));
+        assert!((13.0..16.0).contains(&mean), "{mean}");
+        assert_eq!(next(0), Some(1));
     }
 }
