@@ -23,8 +23,8 @@ struct Kernel {
     sees_contention: bool,
     /// When `mmap_lock` is acquired and released.
     sees_holds: bool,
-    /// True if time is counted in instructions, so that what is measured does not depend on how busy
-    /// this computer is. Kernels before 6.5 spin until a CPU has started, which then gets no
+    /// True if time is counted in instructions, so that what is measured does not depend on how
+    /// busy this computer is. Kernels before 6.5 spin until a CPU has started, which then gets no
     /// instructions.
     counted: bool,
 }
@@ -117,8 +117,9 @@ fn check(kernel: &Kernel, cpus: u32) {
         ),
         (locks, "waits for pthread_mutex the_lock, taken in critical"),
     ] {
-        let sentence = text(profile, "bottleneck");
-        assert!(sentence.contains(lock), "{}", kernel.found(profile));
+        // How much of a busy computer's time is a wait for a lock is chance.
+        let is_right = text(profile, "bottleneck").contains(lock);
+        assert!(is_right || !kernel.counted, "{}", kernel.found(profile));
     }
 }
 
@@ -151,7 +152,7 @@ impl Kernel {
     }
 
     /// Asserts that one of `callers` waits for the lock and one of `holders` holds it, and that all
-    /// locks that matter have names.
+    /// locks that matter have names. Where time is counted the lock is the costliest.
     fn assert_lock(&self, profile: &Value, name: &str, callers: &[&str], holders: &[&str]) {
         let rows = profile["locks"].as_array().expect("locks");
         let found = || self.found(profile);
@@ -159,17 +160,19 @@ impl Kernel {
             let caller = text(row, "caller");
             row["name"] == name && callers.iter().any(|one| caller.starts_with(one))
         };
-        let row = rows
-            .iter()
-            .find(is_of)
-            .unwrap_or_else(|| panic!("{}", found()));
+        let row = rows.iter().find(is_of);
+        let row = row.unwrap_or_else(|| panic!("{}", found()));
         let cost = |row: &Value| number(&row["wait"]) + number(&row["spin"]);
-        assert!(cost(row) > 0.01, "{}", found());
+        assert!(cost(row) > 0.001, "{}", found());
+        // Tracing of `mmap_lock` acquires it to name the control group.
+        let is_own = |row: &&Value| row["name"] != "kernfs_rename_lock";
+        let costliest = rows.iter().find(is_own).expect("a row");
+        assert!(costliest["name"] == name || !self.counted, "{}", found());
         let is_unknown = |row: &&Value| row["name"] == "unknown lock";
         let unknown: f64 = rows.iter().filter(is_unknown).map(cost).sum();
         assert!(unknown < 0.01 * number(&profile["lived"]), "{}", found());
         let mut rows = profile["holders"].as_array().expect("holders").iter();
-        let mut holds =
+        let holds =
             |row: &Value| row["lock"] == name && holders.iter().any(|one| row["function"] == *one);
         assert!(rows.any(holds), "{}", found());
     }
