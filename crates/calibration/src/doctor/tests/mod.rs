@@ -147,7 +147,7 @@ fn what_is_not_there_is_noticed() {
         &unwell(&host)[..1],
         "lock tracepoints",
         State::Advice,
-        "not in /sys/kernel/tracing",
+        "this kernel has none",
         "use Linux",
     );
     fs::remove_dir_all(root.0.join("sys/kernel/tracing")).expect("a folder");
@@ -181,6 +181,23 @@ fn tracepoints_that_can_not_be_opened_are_not_well() {
         State::Advice,
         "in /sys/kernel/tracing, and cannot be opened (permission denied)",
         "run as root",
+    );
+}
+
+/// Nobody need mount tracefs for a kernel that has no such tracepoints.
+#[test]
+fn tracepoints_that_the_kernel_lacks_are_not_hidden() {
+    let (root, mut host) = computer("lacking", &[]);
+    fs::remove_dir_all(root.0.join("sys/kernel/tracing")).expect("a folder");
+    host.tracepoints = Some(|| Err(io::ErrorKind::NotFound.into()));
+    let mut findings = unwell(&host);
+    findings.retain(|finding| finding.name == "lock tracepoints");
+    assert_found(
+        &findings,
+        "lock tracepoints",
+        State::Advice,
+        "this kernel has none",
+        "use Linux",
     );
 }
 
