@@ -102,9 +102,8 @@ impl Tally {
             below: (step.value_iterated_to() + 1) as f64 / 1e9,
             count: step.count_since_last_iteration(),
         });
-        let count = self.count + self.open;
-        (count > 0).then(|| Spread {
-            count,
+        (!self.spread.is_empty()).then(|| Spread {
+            count: self.spread.len(),
             p50: self.quantile(0.5),
             p99: self.quantile(0.99),
             p999: self.quantile(0.999),

@@ -76,8 +76,8 @@ impl Recording {
         rows.collect()
     }
 
-    /// The holders of locks that tasks sleep for and whose holds were not recorded: the threads that
-    /// woke them.
+    /// The holders of locks that tasks sleep for and whose holds were not recorded: the threads
+    /// that woke them.
     fn wakers(&self) -> Vec<Holder> {
         let is_recorded = |lock: &str| lock == RECORDED && !self.seen.totals.holds.is_empty();
         let mut locks: BTreeMap<String, BTreeMap<Who<'_>, Tally>> = BTreeMap::new();

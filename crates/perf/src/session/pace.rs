@@ -4,7 +4,7 @@
 //! of several switches has its stack; all have their times.
 
 /// Stacks of a CPU recorded a second at most.
-const STACKS: u64 = 5_000;
+const STACKS: u64 = 20_000;
 /// Nanoseconds over which switches are counted.
 const WINDOW: u64 = 50_000_000;
 
@@ -55,7 +55,7 @@ mod tests {
     fn rare_switches_all_have_their_stack_and_frequent_ones_some() {
         const SECOND: u64 = 1_000_000_000;
         let mut pace = Pace::new(0);
-        assert_eq!(pace.count(4_900, SECOND), None);
+        assert_eq!(pace.count(19_000, SECOND), None);
         assert_eq!(pace.count(1_000, SECOND + WINDOW / 2), None, "too soon");
         let mut time = 2 * SECOND;
         let mut next = |switches| {
@@ -63,7 +63,7 @@ mod tests {
             pace.count(switches, time)
         };
         next(0);
-        let periods: Vec<u64> = (0..100).filter_map(|_| next(50_000)).collect();
+        let periods: Vec<u64> = (0..100).filter_map(|_| next(200_000)).collect();
         let mean = periods.iter().sum::<u64>() as f64 / periods.len() as f64;
         assert_eq!(periods.len(), 100, "each time anew");
         assert!(periods.iter().all(|period| (10..20).contains(period)));

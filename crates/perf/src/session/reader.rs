@@ -156,7 +156,11 @@ impl Reader {
             let new = self.order.since(first).iter();
             holds = holds.max(new.map(|stamped| stamped.event.cost_of_hold()).sum());
             let new = self.order.since(first).iter();
-            let is_off = |stamped: &&Stamped| matches!(stamped.event, Event::Off { .. });
+            // The idle thread's are no stacks to record.
+            let is_off = |stamped: &&Stamped| match stamped.event {
+                Event::Off { thread, .. } => thread.tid != 0,
+                _ => false,
+            };
             let switches = new.filter(is_off).count() as u64;
             let period = self.paces[at].count(switches, now());
             periods.extend(period.map(|period| (at, period)));
