@@ -122,7 +122,7 @@ static void *reader(void *unused)
 }
 "#;
 
-/// Threads that fault in memory, and give it back by system calls.
+/// A thread that faults in memory, and gives it back by system calls.
 const MEMORY: &str = r#"
 ROLE void get(char *p, size_t size)
 {
@@ -264,7 +264,7 @@ fn work_is_named_by_its_calls_and_what_they_are_for() {
     if !sees_locks() {
         return;
     }
-    let profile = profile("memory", MEMORY, "threads(2, worker)", "");
+    let profile = profile("memory", MEMORY, "threads(1, worker)", "");
     let [faults, ..] = part(&profile, "call", "page faults from get");
     let [frees, ..] = part(&profile, "call", "madvise from drop");
     let work = number(&profile["spent"]["work"]);
