@@ -21,12 +21,12 @@ their callers, and one sentence that names the bottleneck.
 alone: until Ctrl-C, for --duration seconds, or until all of them have ended. Processes and threads
 that come and go are followed.
 
-A workload runs twice: unwatched, for its rate, and watched. On os, scalevm samples busy cycles
-and records the kernel's lock tracepoints on all CPUs, which needs root (or CAP_PERFMON). Without
-it, the profile shows what it can see and says that the rest is unknown. Kernel writers that spin
-before the tracepoints see them wait are counted from the samples, in a column of their own. On
-hosted and sim, scalevm's lock profile and the simulator's accounts say the same; on kernel, the
-guest's kernel samples itself.
+A workload runs unwatched, for its rate, then watched, and unwatched again. On os, scalevm samples
+busy cycles and records the kernel's lock tracepoints on all CPUs, which needs root (or
+CAP_PERFMON). Without it, the profile shows what it can see and says that the rest is unknown.
+Kernel writers that spin before the tracepoints see them wait are counted from the samples, in a
+column of their own. On hosted and sim, scalevm's lock profile and the simulator's accounts say the
+same; on kernel, the guest's kernel samples itself.
 
 A command (--command) that takes longer than a sample (--duration, 1 second by default) is started
 once and watched by time: until it ends, until Ctrl-C, or for --duration seconds. Then it gets
