@@ -36,6 +36,9 @@ pub enum Error {
     /// There is no such control group.
     #[error("cgroup {}: no such control group", stats::printable(&.0.to_string_lossy()))]
     NoGroup(PathBuf),
+    /// Several control groups have this name.
+    #[error("cgroup {0}: there are several: {1}; give the path of one")]
+    Groups(String, String),
     /// A control group has no process.
     #[error("cgroup {0}: it has no process to watch")]
     EmptyGroup(String),
@@ -70,7 +73,11 @@ impl Error {
     pub fn is_input(&self) -> bool {
         matches!(
             self,
-            Error::NoProcess(_) | Error::NoGroup(_) | Error::EmptyGroup(_) | Error::Denied { .. }
+            Error::NoProcess(_)
+                | Error::NoGroup(_)
+                | Error::Groups(..)
+                | Error::EmptyGroup(_)
+                | Error::Denied { .. }
         )
     }
 

@@ -52,9 +52,7 @@ Examples:
     scalevm profile --command './server --port 8080' --duration 10
   What a change did:
     scalevm profile --diff before after
-  What perf has recorded, with waits for locks and time off CPU:
-    perf record -a -g -e cpu-clock -e lock:contention_begin -e lock:contention_end \
-      -e sched:sched_switch -- sleep 10
+  What `perf record -a -g` has recorded, or the text of `perf script`:
     scalevm profile --read perf.data
 
 Exit codes: 0 done, 2 bad usage or input, 4 a task failed, 130 interrupted. Ctrl-C is the normal end
@@ -121,8 +119,9 @@ pub struct AttachedArgs {
     )]
     pub pid: Vec<u32>,
     /// Watch the processes of a control group, and of all groups below it: a path below
-    /// /sys/fs/cgroup, e.g. system.slice/redis.service
-    #[arg(long, value_name = "PATH", group = "WorkloadArgs")]
+    /// /sys/fs/cgroup, e.g. system.slice/redis.service, the last name in it, e.g. redis, or the
+    /// name of a container of docker, podman or nerdctl
+    #[arg(long, value_name = "GROUP", group = "WorkloadArgs")]
     pub cgroup: Option<PathBuf>,
     /// Watch all processes of this computer
     #[arg(long, group = "WorkloadArgs")]

@@ -148,6 +148,60 @@ static void *worker(void *unused)
 }
 "#;
 
+/// One thread maps, touches and unmaps; another faults in fresh mappings.
+const MAPS: &str = r#"
+ROLE void map_unmap(void)
+{
+    char *p = mmap(0, 64 << 12, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    p[0] = 1;
+    munmap(p, 64 << 12);
+}
+
+ROLE void fault_in(void)
+{
+    char *p = mmap(0, 512 << 12, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    madvise(p, 512 << 12, MADV_NOHUGEPAGE);
+    for (int at = 0; at < 512; at++)
+        p[at << 12] = 1;
+    munmap(p, 512 << 12);
+}
+
+static void *mapper(void *unused)
+{
+    for (;;)
+        map_unmap();
+    return unused;
+}
+
+static void *faulter(void *unused)
+{
+    for (;;)
+        fault_in();
+    return unused;
+}
+"#;
+
+/// Sixty-four threads take one mutex for a few instructions.
+const STORM: &str = r#"
+pthread_mutex_t big_lock = PTHREAD_MUTEX_INITIALIZER;
+volatile unsigned long shared;
+
+ROLE void update(void)
+{
+    pthread_mutex_lock(&big_lock);
+    for (int i = 0; i < 200; i++)
+        shared++;
+    pthread_mutex_unlock(&big_lock);
+}
+
+static void *worker(void *unused)
+{
+    for (;;)
+        update();
+    return unused;
+}
+"#;
+
 /// A profile of a load in which `start` makes the threads.
 fn profile(name: &str, load: &str, start: &str, options: &str) -> Value {
     let place = Place::new(&format!("load-{name}"));
@@ -282,4 +336,50 @@ fn work_is_named_by_its_calls_and_what_they_are_for() {
     let on_cpus: f64 = cpus.iter().map(|row| number(&row["busy"])).sum();
     let busy: f64 = part(&profile, "process", "memory")[0];
     assert!((on_cpus / busy - 1.0).abs() < 0.01, "{cpus:?}");
+}
+
+#[test]
+fn a_mapper_beside_a_faulter_waits_for_mmap_lock() {
+    if !sees_locks() {
+        return;
+    }
+    let start = "threads(1, mapper), threads(1, faulter)";
+    let profile = profile("maps", MAPS, start, "");
+    let locks = profile["locks"].as_array().expect("locks");
+    let waited = |name: &str| -> f64 {
+        let rows = locks.iter().filter(|row| row["name"] == name);
+        rows.map(|row| number(&row["wait"]) + number(&row["spin"]))
+            .sum()
+    };
+    let all: f64 = locks
+        .iter()
+        .map(|row| number(&row["wait"]) + number(&row["spin"]))
+        .sum();
+    assert!(waited("mmap_lock") > 0.5 * all, "{locks:?}");
+    let callers = locks
+        .iter()
+        .map(|row| row["caller"].as_str().expect("a name"));
+    let callers: Vec<&str> = callers.collect();
+    assert!(callers.contains(&"__vm_munmap"), "{callers:?}");
+    let [faults, ..] = part(&profile, "call", "page faults from fault_in");
+    assert!(faults > 0.1, "{}", profile["parts"]["call"]);
+}
+
+#[test]
+fn a_storm_at_one_mutex_is_that_mutex() {
+    if !sees_locks() {
+        return;
+    }
+    let profile = profile("storm", STORM, "threads(64, worker)", "");
+    let sentence = sentence(&profile);
+    let lock = " waits for pthread_mutex big_lock, taken in update at ";
+    assert!(sentence.contains(lock), "{sentence}");
+    let spent = |part: &str| number(&profile["spent"][part]);
+    // Two threads run at a time; the others wait for the lock, or for a CPU with it in sight.
+    let waiting = spent("locks") + spent("queued");
+    assert!(
+        waiting > 0.8 * number(&profile["lived"]),
+        "{}",
+        profile["spent"]
+    );
 }

@@ -7,6 +7,7 @@ mod support;
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, ChildStderr, Command, Stdio};
@@ -138,8 +139,8 @@ fn watching_ends_by_ctrl_c_or_with_what_is_watched() {
 struct Group(PathBuf);
 
 impl Group {
-    fn new() -> Option<Self> {
-        let name = format!("scalevm-test-{}", std::process::id());
+    fn new(name: &str) -> Option<Self> {
+        let name = format!("scalevm-{name}-{}", std::process::id());
         for mount in ["", "unified", "freezer", "pids"] {
             let path = PathBuf::from("/sys/fs/cgroup").join(mount).join(&name);
             if fs::create_dir(&path).is_err() {
@@ -187,7 +188,9 @@ fn a_control_group_is_watched_with_what_joins_it() {
     if !sees_locks() {
         return;
     }
-    let Some(group) = Group::new() else { return };
+    let Some(group) = Group::new("joined") else {
+        return;
+    };
     let place = Place::new("attached-group");
     let name = group.name();
     let error = failure(&format!("profile --cgroup {name} --json"), 2);
@@ -204,6 +207,48 @@ fn a_control_group_is_watched_with_what_joins_it() {
     assert!(seconds(&profile, "waits", "idle;sleep;") > 1.0);
     server.end();
     idle.kill().and_then(|()| idle.wait()).expect("it ends");
+}
+
+#[test]
+fn a_group_is_found_by_its_name_and_by_its_containers() {
+    if !sees_locks() {
+        return;
+    }
+    let Some(group) = Group::new("container") else {
+        return;
+    };
+    let place = Place::new("attached-container");
+    let name = group.name();
+    let last = name.rsplit('/').next().expect("a name");
+    let server = Server::new(&place);
+    group.take(server.pid());
+    let profile = Watch::start(&place, &format!("--cgroup {last} --duration 0.5")).end(0);
+    assert_eq!(profile["workload"], format!("cgroup {name}"));
+    // A program that knows the container `web` by the group's name.
+    let known = format!("#!/bin/sh\n[ \"$5\" = web ] && echo {last}\n");
+    let docker = place.source("docker", &known);
+    fs::set_permissions(&docker, fs::Permissions::from_mode(0o755)).expect("it may run");
+    let (directory, _) = docker.rsplit_once('/').expect("a path");
+    let path = format!("{directory}:/usr/bin:/bin");
+    let profiled = |name: &str| {
+        let mut command = place.command(&format!("profile --cgroup {name} --duration 0.5 --json"));
+        command.env("PATH", &path).output().expect("it starts")
+    };
+    let web = profiled("web");
+    assert!(web.status.success(), "{}", text(&web.stderr));
+    assert_eq!(
+        json(&text(&web.stdout))[0]["workload"],
+        format!("cgroup {name}")
+    );
+    let other = profiled("shop");
+    assert_eq!(other.status.code(), Some(2));
+    let said = "scalevm: cgroup shop: no such control group\n";
+    assert!(
+        text(&other.stderr).ends_with(said),
+        "{}",
+        text(&other.stderr)
+    );
+    server.end();
 }
 
 #[test]
