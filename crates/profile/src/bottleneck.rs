@@ -177,20 +177,38 @@ impl Whole<'_> {
     }
 }
 
-/// The holder that most of the waiting for `lock` is due to; empty if there is none.
+/// The function of a process that most of the waiting for `lock` is due to, in whichever of its
+/// threads; empty if there is none.
 fn held(lock: &Lock, holders: &[Holder]) -> String {
-    let of_lock = holders.iter().filter(|holder| holder.lock == lock.name);
-    let most = of_lock.max_by(|a, b| a.share.total_cmp(&b.share));
-    most.filter(|most| most.share >= DOMINATES)
-        .map_or(String::new(), |most| {
-            let (function, process) = (shown(&most.function), shown(&most.place()));
-            let foreign = if most.watched { "" } else { ", not watched" };
-            let for_long = match most.times {
-                Some(times) => format!("for {} at a time", duration(times.mean)),
-                None => "meanwhile".to_owned(),
-            };
-            format!("; {function} (process {process}{foreign}) holds it {for_long}")
-        })
+    let mut functions: BTreeMap<(&str, &str, bool), Vec<&Holder>> = BTreeMap::new();
+    for holder in holders.iter().filter(|holder| holder.lock == lock.name) {
+        let key = (&*holder.function, &*holder.process, holder.watched);
+        functions.entry(key).or_default().push(holder);
+    }
+    let share = |rows: &[&Holder]| rows.iter().map(|row| row.share).sum::<f64>();
+    let most = functions
+        .into_values()
+        .max_by(|a, b| share(a).total_cmp(&share(b)))
+        .filter(|rows| share(rows) >= DOMINATES);
+    let Some(rows) = most else {
+        return String::new();
+    };
+    let first = rows[0];
+    let place = match rows.len() {
+        1 => first.place(),
+        _ => first.process.clone(),
+    };
+    let (function, process) = (shown(&first.function), shown(&place));
+    let foreign = if first.watched { "" } else { ", not watched" };
+    let times: Option<f64> = rows.iter().map(|row| Some(row.times?.total)).sum();
+    let for_long = match times {
+        Some(total) => {
+            let holds: u64 = rows.iter().map(|row| row.holds).sum();
+            format!("for {} at a time", duration(total / holds.max(1) as f64))
+        }
+        None => "meanwhile".to_owned(),
+    };
+    format!("; {function} (process {process}{foreign}) holds it {for_long}")
 }
 
 /// Sums up each lock's callers; a lock without a name counts once for each caller.
@@ -358,7 +376,10 @@ mod tests {
             )
         );
         assert_eq!(of(std::slice::from_ref(&fork)), waits);
-        let most = Holder { share: 0.7, ..fork };
+        let most = Holder {
+            share: 0.7,
+            ..fork.clone()
+        };
         assert_eq!(
             of(std::slice::from_ref(&most)),
             format!("{waits}; dup_mmap (process p) holds it for 6.60 ms at a time")
@@ -371,6 +392,16 @@ mod tests {
         assert_eq!(
             of(&[woke]),
             format!("{waits}; dup_mmap (process p/pool) holds it meanwhile")
+        );
+        // Three threads with names of their own are one process.
+        let tasks = ["task 0", "task 1", "task 2"].map(|thread| Holder {
+            thread: Some(thread.to_owned()),
+            share: 0.25,
+            ..fork.clone()
+        });
+        assert_eq!(
+            of(&tasks),
+            format!("{waits}; dup_mmap (process p) holds it for 6.60 ms at a time")
         );
     }
 
