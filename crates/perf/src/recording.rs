@@ -174,9 +174,9 @@ impl Recording {
     /// Busy stacks, in seconds of CPU time: the command, then user frames, then kernel
     /// frames, which end in `_[k]`.
     pub fn busy(&self) -> Stacks {
-        let mut stacks = Stacks::default();
+        let (mut stacks, weight) = (Stacks::default(), self.weight());
         for (&stack, &count) in &self.seen.totals.samples {
-            self.add(&mut stacks, None, stack, count as f64 * self.weight());
+            self.add(&mut stacks, None, stack, count as f64 * weight);
         }
         stacks
     }
@@ -342,10 +342,11 @@ impl Recording {
     /// Samples that spin outside any traced wait: kernels trace some locks only once a task stops
     /// spinning for them.
     fn add_spinning(&self, rows: &mut Rows) {
+        let weight = self.weight();
         for (&stack, &count) in &self.seen.totals.loose {
             let stack = &self.seen.stacks[stack as usize];
             if let Some(wanted) = spinning(&stack.kernel).or_else(|| user_spinning(stack)) {
-                rows.0.entry(wanted).or_default().spin += count as f64 * self.weight();
+                rows.0.entry(wanted).or_default().spin += count as f64 * weight;
             }
         }
     }

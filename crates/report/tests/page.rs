@@ -343,18 +343,24 @@ fn text_of_files_is_never_markup() {
     assert_eq!(count(&html, "<script"), 1, "one script, ours");
 }
 
-#[test]
-fn holders_of_locks_have_a_table() {
+/// A profile as JSON.
+fn profile() -> serde_json::Value {
     let text = std::fs::read_to_string(concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/tests/data/profile.jsonl"
     ));
-    let text = text.unwrap();
-    let mut value: serde_json::Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
-    let page =
-        |value: &serde_json::Value| Page::new(&[parse(&format!("{value}\n")).unwrap()]).html();
+    serde_json::from_str(text.unwrap().lines().last().unwrap()).unwrap()
+}
+
+fn page_of(profile: &serde_json::Value) -> String {
+    Page::new(&[parse(&format!("{profile}\n")).unwrap()]).html()
+}
+
+#[test]
+fn holders_of_locks_have_a_table() {
+    let mut value = profile();
     assert!(
-        !page(&value).contains("Part of waiting"),
+        !page_of(&value).contains("Part of waiting"),
         "an older profile"
     );
     value["holders"] = serde_json::json!([{
@@ -362,7 +368,7 @@ fn holders_of_locks_have_a_table() {
         "kind": "rwsem read", "holds": 1234, "total": 8.1, "mean": 0.0066, "p99": 0.0071,
         "worst": 0.0123, "waited": 4.0, "share": 0.93
     }]);
-    let html = page(&value);
+    let html = page_of(&value);
     for part in [
         "Part of waiting",
         "show_smap",
@@ -376,16 +382,9 @@ fn holders_of_locks_have_a_table() {
 
 #[test]
 fn waits_over_time_are_a_heat_map() {
-    let text = std::fs::read_to_string(concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/tests/data/profile.jsonl"
-    ));
-    let text = text.unwrap();
-    let mut value: serde_json::Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
-    let page =
-        |value: &serde_json::Value| Page::new(&[parse(&format!("{value}\n")).unwrap()]).html();
+    let mut value = profile();
     assert!(
-        !page(&value).contains("waits over time"),
+        !page_of(&value).contains("waits over time"),
         "an older profile"
     );
     value["seconds"] = 1.2.into();
@@ -397,7 +396,7 @@ fn waits_over_time_are_a_heat_map() {
         {"name": "mmap_<lock>", "seconds": stalls},
         {"name": "[idle]", "seconds": []},
     ]});
-    let html = page(&value);
+    let html = page_of(&value);
     for part in [
         "waits over time; a column is 10.0 ms",
         "mmap_&lt;lock&gt;",

@@ -11,6 +11,7 @@ use std::thread::sleep;
 use std::time::Duration;
 use support::command::{exits, failure, json, number, scalevm, text};
 use support::place::Place;
+use support::sees_locks;
 use support::server::Server;
 
 /// One thread holds a lock for as long as the program runs, and another waits for it.
@@ -80,15 +81,6 @@ int main(void)
     _exit(0);
 }
 "#;
-
-/// Returns true if the kernel shows its waits here; a test that needs them says so if not.
-fn sees_locks() -> bool {
-    let sees = perf::support::everything();
-    if !sees {
-        eprintln!("skipped: waits are not to be seen here");
-    }
-    sees
-}
 
 /// The intervals that `top` prints.
 fn intervals(arguments: &str) -> Vec<Value> {

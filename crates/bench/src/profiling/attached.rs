@@ -70,9 +70,7 @@ pub fn of(subject: Subject, recording: &Recording, machine: Environment) -> Prof
         machine: Some(machine),
         ..recording.fill(Profile::new(subject, seconds, ""))
     };
-    profile.locks = recording.locks(profile.active_seconds());
-    profile.holders = recording.holders();
-    profile.name_bottleneck();
+    recording.judge(&mut profile);
     profile
 }
 

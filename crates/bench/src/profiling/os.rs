@@ -17,9 +17,7 @@ pub fn profile(subject: &Subject<'_>) -> Result<Option<Profile>, Failure> {
 
 fn of(subject: &Subject<'_>, runs: &Runs<Recording>) -> Profile {
     let mut profile = watched(subject, runs, Some(&runs.seen));
-    profile.locks = runs.seen.locks(profile.active_seconds());
-    profile.holders = runs.seen.holders();
-    profile.name_bottleneck();
+    runs.seen.judge(&mut profile);
     profile
 }
 

@@ -45,6 +45,7 @@ impl Account {
     }
 
     fn told(&mut self) -> Cut {
+        self.name_threads();
         let (stacks, files) = (self.stacks.all(), self.files.names());
         let cut = Cut {
             totals: std::mem::replace(

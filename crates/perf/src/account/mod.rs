@@ -347,18 +347,17 @@ impl Account {
 
     /// Counts a thread that goes off its CPU.
     fn off(&mut self, thread: Thread, preempted: bool, time: u64) {
-        let known = self.leaving.remove(&thread.tid);
-        let Some(stack) = known.map_or_else(
-            || self.stack(thread, Chain::default()),
-            |place| Some(place.stack),
-        ) else {
-            return;
+        let place = match self.leaving.remove(&thread.tid) {
+            Some(known) => known,
+            None => match self.stack(thread, Chain::default()) {
+                Some(stack) => Place {
+                    stack,
+                    is_sampled: false,
+                    word: None,
+                },
+                None => return,
+            },
         };
-        let place = known.unwrap_or(Place {
-            stack,
-            is_sampled: false,
-            word: None,
-        });
         let unseen = self.blocked.off(thread.tid, preempted, place, time);
         self.totals.unpaired += u64::from(unseen);
     }
@@ -368,10 +367,14 @@ impl Account {
         if !self.blocked.sleeps(woken) {
             return;
         }
-        let watched = self.stack(by, chain.clone());
-        let stack = watched.unwrap_or_else(|| self.foreign_stack(by, chain));
-        let is_watched = watched.is_some();
-        self.blocked.woken(woken, Waker { stack, is_watched });
+        let is_watched = self.family.watched(by).is_some();
+        let stack = match is_watched {
+            true => self.stack(by, chain),
+            false => Some(self.foreign_stack(by, chain)),
+        };
+        if let Some(stack) = stack {
+            self.blocked.woken(woken, Waker { stack, is_watched });
+        }
     }
 
     /// The stack of a thread that is not watched.

@@ -24,6 +24,8 @@ pub(crate) struct Spent {
     pub pid: u32,
     /// Its process's command.
     pub process: String,
+    /// Its own name at the end, if it has one and is alive.
+    pub name: Option<String>,
     pub samples: u64,
     /// Nanoseconds off CPU.
     pub off: HashMap<Cause, u64>,
@@ -41,6 +43,13 @@ impl Account {
     pub(super) fn was_off(&mut self, tid: u32, cause: Cause, nanoseconds: u64) {
         if let Some(spent) = self.spent(tid) {
             *spent.off.entry(cause).or_default() += nanoseconds;
+        }
+    }
+
+    /// Notes what the threads that were told apart are called now.
+    pub(super) fn name_threads(&mut self) {
+        for (&tid, spent) in &mut self.totals.threads {
+            spent.name = self.family.name(tid).map(str::to_owned);
         }
     }
 

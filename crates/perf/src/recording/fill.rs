@@ -22,4 +22,11 @@ impl Recording {
             ..profile
         }
     }
+
+    /// Adds locks, holders, and the sentence to a profile that is filled.
+    pub fn judge(&self, profile: &mut Profile) {
+        profile.locks = self.locks(profile.active_seconds());
+        profile.holders = self.holders();
+        profile.name_bottleneck();
+    }
 }

@@ -10,6 +10,7 @@ impl Recording {
     pub fn moments(&self) -> Moments {
         let timeline = &self.seen.totals.timeline;
         let (mut busy, mut waits) = (Vec::new(), Vec::new());
+        let weight = self.weight();
         for (&doing, slices) in &timeline.slices {
             let (to, root, stack) = match doing {
                 Doing::Sampled(stack) => (&mut busy, None, stack),
@@ -21,7 +22,7 @@ impl Recording {
                 Doing::Waiting(..) => continue,
             };
             let unit = match doing {
-                Doing::Sampled(_) => self.weight(),
+                Doing::Sampled(_) => weight,
                 _ => seconds(1),
             };
             to.resize(to.len().max(slices.len()), Stacks::default());

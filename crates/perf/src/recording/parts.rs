@@ -76,8 +76,9 @@ impl Recording {
             );
             add(By::Process, sleep.process.clone(), spent, time);
         }
+        let weight = self.weight();
         for (&cpu, &samples) in &self.seen.totals.cpus {
-            let time = samples as f64 * self.weight();
+            let time = samples as f64 * weight;
             add(By::Cpu, format!("CPU {cpu}"), Spent::Busy, time);
         }
         rows.into_iter()

@@ -4,7 +4,6 @@ use super::{Recording, seconds};
 use crate::account::{Cause, Spent};
 use crate::locks::{caller, contended};
 use crate::symbols::plain;
-use crate::tasks::thread_name;
 use profile::{Thread, Wait};
 use std::collections::HashMap;
 
@@ -12,10 +11,11 @@ impl Recording {
     /// The watched threads that were seen, if they were told apart.
     pub fn threads(&self) -> Vec<Thread> {
         let threads = self.seen.totals.threads.iter();
-        Vec::from_iter(threads.map(|(&tid, spent)| self.thread(tid, spent)))
+        let weight = self.weight();
+        Vec::from_iter(threads.map(|(&tid, spent)| self.thread(tid, spent, weight)))
     }
 
-    fn thread(&self, tid: u32, spent: &Spent) -> Thread {
+    fn thread(&self, tid: u32, spent: &Spent, weight: f64) -> Thread {
         let mut waits: HashMap<(String, bool), f64> = HashMap::new();
         let sampled = spent.off.iter();
         let sampled = sampled.filter(|(cause, _)| matches!(cause, Cause::Sleep(..)));
@@ -42,13 +42,13 @@ impl Recording {
         let mut waits = Vec::from_iter(waits.into_iter().map(wait));
         waits.sort_by(|a, b| b.seconds.total_cmp(&a.seconds).then(a.what.cmp(&b.what)));
         let acts = spent.samples > 0 || waits.iter().any(|wait| !wait.idle);
-        let name = (acts && tid != spent.pid).then(|| thread_name(spent.pid, tid));
+        let name = spent.name.as_ref().filter(|_| acts && tid != spent.pid);
         Thread {
             pid: spent.pid,
             tid,
             process: spent.process.clone(),
-            name: name.flatten().unwrap_or_else(|| spent.process.clone()),
-            busy: spent.samples as f64 * self.weight(),
+            name: name.unwrap_or(&spent.process).clone(),
+            busy: spent.samples as f64 * weight,
             waits,
         }
     }

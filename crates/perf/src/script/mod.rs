@@ -134,14 +134,13 @@ impl Script {
         let seconds = recording.span().as_secs_f64();
         let profile = Profile::new(subject, seconds, "");
         let mut profile = recording.fill(profile);
-        profile.locks = recording.locks(profile.active_seconds());
+        recording.judge(&mut profile);
         if self.strange > 0 {
             let lines = self.strange;
             profile
                 .notes
                 .push(format!("lines that are not understood: {lines}"));
         }
-        profile.name_bottleneck();
         Some(profile)
     }
 }

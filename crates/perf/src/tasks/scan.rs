@@ -107,12 +107,6 @@ fn root(pid: u32) -> String {
     }
 }
 
-/// A thread's own name; none if it is gone.
-pub(crate) fn thread_name(pid: u32, tid: u32) -> Option<String> {
-    let name = fs::read_to_string(format!("/proc/{pid}/task/{tid}/comm")).ok()?;
-    Some(name.trim_end().to_owned())
-}
-
 fn numbers(directory: &str) -> io::Result<Vec<u32>> {
     let entries = fs::read_dir(directory)?.flatten();
     Ok(entries

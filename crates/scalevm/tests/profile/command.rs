@@ -2,9 +2,10 @@
 
 use super::support::command::text;
 use super::support::place::{Place, within_reason};
+use super::support::server::Server;
 use super::{lost, sees_locks};
 use serde_json::Value;
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 use std::{fs, thread};
 
 /// A server: its threads fight for a lock, and it starts a process again and again. It ends by
@@ -93,14 +94,7 @@ fn seen(output: &Output, code: i32) -> (Value, String) {
 }
 
 fn server(place: &Place) -> String {
-    let (source, program) = (place.source("server.c", SERVER), place.file("server"));
-    let flags = "-O1 -g -fno-omit-frame-pointer -pthread -o".split(' ');
-    let status = Command::new("cc")
-        .args(flags)
-        .args([&program, &source])
-        .status();
-    assert!(status.expect("a compiler").success());
-    program
+    Server::built(place, "server", SERVER)
 }
 
 /// Asserts that the profile is of `seconds` in which threads waited for the server's lock.

@@ -9,6 +9,7 @@ use serde_json::Value;
 use std::process::Command;
 use support::command::{failure, json, text};
 use support::place::Place;
+use support::sees_locks;
 
 /// Waits in the kernel for a lock of its own.
 const BLOCKS: &str = r#"
@@ -61,15 +62,6 @@ void testcase(unsigned long long *iterations, unsigned long nr)
 "#;
 
 const QUICK: &str = "--samples 2 --duration 0.4 --warmup 0";
-
-/// Returns true if the kernel shows its waits here; a test that needs them says so if not.
-fn sees_locks() -> bool {
-    let sees = perf::support::everything();
-    if !sees {
-        eprintln!("skipped: the kernel's locks are not to be seen here");
-    }
-    sees
-}
 
 /// Returns true if there are stacks at all, as there are not where a container forbids it.
 fn sees_stacks() -> bool {

@@ -15,6 +15,7 @@ use std::thread::sleep;
 use std::time::Duration;
 use support::command::{failure, json, number, text};
 use support::place::Place;
+use support::sees_locks;
 use support::server::Server;
 
 /// A profile that is being taken.
@@ -53,15 +54,6 @@ impl Watch {
         assert_eq!(output.status.code(), Some(code), "{errors}");
         json(&text(&output.stdout)).remove(0)
     }
-}
-
-/// Returns true if the kernel shows its waits here; a test that needs them says so if not.
-fn sees_locks() -> bool {
-    let sees = perf::support::everything();
-    if !sees {
-        eprintln!("skipped: waits are not to be seen here");
-    }
-    sees
 }
 
 /// Seconds of stacks that contain `frame`.

@@ -7,3 +7,12 @@ pub mod sample;
 pub mod scratch;
 pub mod server;
 pub mod tree;
+
+/// Returns true if the kernel shows its waits here; a test that needs them says so if not.
+pub fn sees_locks() -> bool {
+    let sees = perf::support::everything();
+    if !sees {
+        eprintln!("skipped: waits are not to be seen here");
+    }
+    sees
+}

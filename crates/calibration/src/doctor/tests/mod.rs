@@ -169,12 +169,18 @@ fn what_is_not_there_is_noticed() {
     );
 }
 
+/// What is not well of the tracepoints.
+fn of_tracepoints(host: &Host) -> Vec<Finding> {
+    let mut findings = unwell(host);
+    findings.retain(|finding| finding.name == "lock tracepoints");
+    findings
+}
+
 #[test]
 fn tracepoints_that_can_not_be_opened_are_not_well() {
     let (_root, mut host) = computer("closed", &[]);
     host.tracepoints = Some(|| Err(io::ErrorKind::PermissionDenied.into()));
-    let mut findings = unwell(&host);
-    findings.retain(|finding| finding.name == "lock tracepoints");
+    let findings = of_tracepoints(&host);
     assert_found(
         &findings,
         "lock tracepoints",
@@ -190,8 +196,7 @@ fn tracepoints_that_the_kernel_lacks_are_not_hidden() {
     let (root, mut host) = computer("lacking", &[]);
     fs::remove_dir_all(root.0.join("sys/kernel/tracing")).expect("a folder");
     host.tracepoints = Some(|| Err(io::ErrorKind::NotFound.into()));
-    let mut findings = unwell(&host);
-    findings.retain(|finding| finding.name == "lock tracepoints");
+    let findings = of_tracepoints(&host);
     assert_found(
         &findings,
         "lock tracepoints",
