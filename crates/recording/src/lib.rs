@@ -1,0 +1,14 @@
+//! A program's memory operations: the calls and faults of each thread, with the thread's own
+//! computing between them, and which thread woke which.
+//!
+//! A [`Recording`] holds no content of memory or files. Addresses are offsets in
+//! [mappings](Place), and time is a thread's own: what the kernel took is not in it, since a replay
+//! makes that anew.
+
+mod environment;
+mod event;
+mod recording;
+
+pub use environment::Environment;
+pub use event::{Advice, Call, Event, FaultKind, File, Place, Prot, Sharing, WaitFor, What};
+pub use recording::{Birth, Lost, Process, Recording, Thread};
