@@ -25,6 +25,7 @@ pub mod own;
 mod points;
 #[cfg(feature = "ours")]
 pub mod profiling;
+mod recorded;
 #[cfg(feature = "ours")]
 pub mod simulated;
 #[cfg(feature = "ours")]
@@ -36,5 +37,6 @@ pub use harness::*;
 pub use on::On;
 #[cfg(feature = "ours")]
 pub use points::{JOBS, Workers};
+pub use recorded::Recorded;
 #[cfg(feature = "ours")]
 pub use system::System;

@@ -52,7 +52,7 @@ pub(crate) fn subject(plan: &Plan, on: On, preset: Option<Preset>) -> Subject {
         workload: plan.workload.name().to_owned(),
         on: on.name().to_owned(),
         vm: preset.map(|preset| preset.name.to_owned()),
-        tasks: u32::try_from(plan.tasks).unwrap_or(u32::MAX),
+        tasks: u32::try_from(plan.width()).unwrap_or(u32::MAX),
         mode: plan.mode,
         profile: None,
         topology: None,

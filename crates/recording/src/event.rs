@@ -115,6 +115,17 @@ pub enum Call {
     Other { number: u32 },
 }
 
+impl Call {
+    /// The number of the mapping that the call makes.
+    pub fn made(&self) -> Option<u32> {
+        match *self {
+            Call::Map { mapping, .. } | Call::Break { mapping, .. } => Some(mapping),
+            Call::Remap { to, .. } => to,
+            _ => None,
+        }
+    }
+}
+
 /// Why a page was not mapped, or not for this access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FaultKind {

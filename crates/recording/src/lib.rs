@@ -5,10 +5,14 @@
 //! [mappings](Place), and time is a thread's own: what the kernel took is not in it, since a replay
 //! makes that anew.
 
+mod beside;
 mod environment;
 mod event;
 mod recording;
+mod role;
+mod scale;
 
 pub use environment::Environment;
 pub use event::{Advice, Call, Event, FaultKind, File, Place, Prot, Sharing, WaitFor, What};
 pub use recording::{Birth, Lost, Process, Recording, Thread};
+pub use role::Role;

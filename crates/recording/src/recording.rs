@@ -1,6 +1,6 @@
 //! A recording as a whole.
 
-use crate::{Environment, Event, File};
+use crate::{Environment, Event, File, What};
 
 /// How a process came to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,4 +60,15 @@ pub struct Recording {
     pub lost: Lost,
     /// The share of a loop of calls that recording it takes, as measured when it began.
     pub cost: Option<f64>,
+}
+
+impl Recording {
+    /// One more than the highest number of a mapping.
+    pub fn mappings(&self) -> u32 {
+        let made = self.events.iter().filter_map(|event| match &event.what {
+            What::Call { call, .. } | What::Given { call } => call.made(),
+            _ => None,
+        });
+        made.max().map_or(0, |last| last + 1)
+    }
 }

@@ -61,6 +61,12 @@ impl Counter {
         count < self.limit.load(Relaxed) && (n == 0 || self.has_leave())
     }
 
+    /// As [`Counter::add`] of a counter whose iterations are not dealt out, by any of several tasks.
+    #[must_use]
+    pub(crate) fn add_shared(&self, n: u64) -> bool {
+        self.count.fetch_add(n, Relaxed) + n < self.limit.load(Relaxed)
+    }
+
     /// Takes one more iteration from the supply. Returns true if there was one, or there is no
     /// supply.
     #[inline]

@@ -61,6 +61,10 @@ pub enum Call {
     Partner,
     /// Starting the task's own thread.
     Thread,
+    /// A treatment of memory that leaves its mappings what they are.
+    Treat,
+    /// A part of a recorded program.
+    Replay,
 }
 
 impl Call {
@@ -95,6 +99,8 @@ impl Call {
             Call::Wait => "waitpid",
             Call::Partner => "partner of the task",
             Call::Thread => "thread",
+            Call::Treat => "madvise",
+            Call::Replay => "part of the recording",
         }
     }
 }

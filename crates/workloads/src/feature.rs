@@ -33,6 +33,8 @@ pub enum Feature {
     Partners,
     /// Pipes and memory shared by the tasks that run together.
     Neighbours,
+    /// All that a recorded program does, see [`replay`](crate::replay).
+    Recording,
 }
 
 impl Feature {
@@ -54,6 +56,7 @@ impl Feature {
             Feature::Family => "families of processes",
             Feature::Partners => "partners of tasks",
             Feature::Neighbours => "what tasks have in common",
+            Feature::Recording => "recorded programs",
         }
     }
 
@@ -61,7 +64,12 @@ impl Feature {
     pub const fn makes_children(self) -> bool {
         matches!(
             self,
-            Feature::Fork | Feature::Exec | Feature::Compiler | Feature::Family | Feature::Partners
+            Feature::Fork
+                | Feature::Exec
+                | Feature::Compiler
+                | Feature::Family
+                | Feature::Partners
+                | Feature::Recording
         )
     }
 }

@@ -12,6 +12,8 @@
 //! says so, instead of being killed, and checks every call.
 #![no_std]
 
+extern crate alloc;
+
 mod brk1;
 mod build;
 mod context_switch1;
@@ -41,6 +43,7 @@ mod player;
 mod poll1;
 mod program;
 mod reclaim1;
+pub mod replay;
 mod signal1;
 mod steps;
 mod system;
@@ -130,6 +133,7 @@ enum Body {
     Pipe1,
     Poll1,
     Reclaim1,
+    Replay(&'static replay::Replay),
     Signal1,
     TlbFlush1,
     TlbFlush2,
@@ -154,7 +158,16 @@ impl Workload {
             | Body::TlbFlush1
             | Body::Madvise1 => (SIZE / page) as u64,
             Body::TlbFlush2 => (tlb_flush::SMALL / page) as u64,
+            Body::Replay(replay) => replay.operations,
             _ => 1,
+        }
+    }
+
+    /// The recorded program that it runs, if it is one.
+    pub const fn replay(&self) -> Option<&'static replay::Replay> {
+        match self.body {
+            Body::Replay(replay) => Some(replay),
+            _ => None,
         }
     }
 
@@ -188,6 +201,7 @@ impl Workload {
             Body::Pipe1 => pipe1::run(system, tick),
             Body::Poll1 => poll1::run(system, tick),
             Body::Reclaim1 => reclaim1::run(system, tick),
+            Body::Replay(replay) => replay::run(replay, system, tick),
             Body::Signal1 => signal1::run(system, tick),
             Body::TlbFlush1 => tlb_flush::run_file(system, tick),
             Body::TlbFlush2 => tlb_flush::run_anonymous(system, tick),

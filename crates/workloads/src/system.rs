@@ -1,5 +1,6 @@
 //! The operations that a workload needs of an operating system.
 
+use crate::replay::{Part, Start, Treatment};
 use crate::{Call, Daemon, Error, Program};
 use core::hint::black_box;
 
@@ -19,6 +20,8 @@ pub enum Prot {
 pub enum Backing<'a, F> {
     /// Zeroes, private (`MAP_PRIVATE | MAP_ANONYMOUS`).
     Anonymous,
+    /// Zeroes, shared with the processes that inherit the mapping (`MAP_SHARED | MAP_ANONYMOUS`).
+    SharedAnonymous,
     /// A file, from its start; writes are private (`MAP_PRIVATE`).
     PrivateFile(&'a F),
     /// A file, from its start; writes go to it (`MAP_SHARED`).
@@ -121,6 +124,22 @@ pub trait System {
     /// its pages: the old one, or another if the memory after it is mapped.
     fn remap(&mut self, _start: usize, _len: usize, _new_len: usize) -> Result<usize, Error> {
         Err(Error::Unsupported(Call::Remap))
+    }
+
+    /// Maps `len` bytes at `start`, over mappings of this process.
+    fn map_over(
+        &mut self,
+        _start: usize,
+        _len: usize,
+        _prot: Prot,
+        _backing: Backing<'_, Self::File>,
+    ) -> Result<(), Error> {
+        Err(Error::Unsupported(Call::Map))
+    }
+
+    /// Treats `len` bytes in this way.
+    fn treat(&mut self, _start: usize, _len: usize, _how: Treatment) -> Result<(), Error> {
+        Err(Error::Unsupported(Call::Treat))
     }
 
     /// Sends the pages of `len` bytes to swap space, as far as there is any; the next access pages
@@ -279,6 +298,35 @@ pub trait System {
     /// Computes as much as a core of 3 GHz computes in `nanoseconds`.
     fn compute(&mut self, nanoseconds: u64) {
         work(nanoseconds);
+    }
+
+    /// Computes for `nanoseconds` of this system's time.
+    fn spend(&mut self, nanoseconds: u64) {
+        self.compute(nanoseconds);
+    }
+
+    /// Starts a part of a recorded program, which ends with code 0 or an error's number.
+    fn begin(&mut self, _part: Part<Self::File>, _start: Start) -> Result<Child, Error> {
+        Err(Error::Unsupported(Call::Replay))
+    }
+
+    /// Forgets the steps that the parts of this task's program have announced.
+    fn clear_steps(&mut self) -> Result<(), Error> {
+        Err(Error::Unsupported(Call::Replay))
+    }
+
+    /// Announces that `part` of this task's program has done its first `steps` steps. All that it
+    /// has done happens before a return from [`System::await_steps`] that sees this.
+    fn announce_steps(&mut self, _part: u32, _steps: u32) {}
+
+    /// Announces that `part` does no more steps: nobody waits for it from now on.
+    fn end_steps(&mut self, part: u32) {
+        self.announce_steps(part, u32::MAX);
+    }
+
+    /// Waits until `part` has announced `steps` steps.
+    fn await_steps(&mut self, _part: u32, _steps: u32) -> Result<(), Error> {
+        Err(Error::Unsupported(Call::Replay))
     }
 
     /// Starts a task of the same kind (process or thread) on this one's CPU. It takes over the two

@@ -1,6 +1,7 @@
 //! The tasks' work.
 
 use super::Failure;
+use crate::Recorded;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use workloads::{Call, Counter, Error, Feature, Frame, PLAYER, System, Workload};
@@ -18,6 +19,8 @@ pub enum Job {
     Own(&'static Own),
     /// A workload, while the last task plays a film.
     Film(&'static Film),
+    /// A recorded program; [`Plan::of`](super::Plan::of) makes a workload of it.
+    Recorded(&'static Recorded),
 }
 
 /// A workload of the user's own, which only kernels can run: this computer's, and in part
@@ -50,6 +53,7 @@ impl Job {
             Job::Known(workload) => workload.name,
             Job::Film(film) => film.background.name,
             Job::Own(own) => &own.name,
+            Job::Recorded(recorded) => &recorded.name,
         }
     }
 
@@ -59,6 +63,7 @@ impl Job {
             Job::Known(workload) => workload.description,
             Job::Film(film) => film.background.description,
             Job::Own(own) => &own.description,
+            Job::Recorded(recorded) => &recorded.name,
         }
     }
 
@@ -67,6 +72,7 @@ impl Job {
         match self {
             Job::Known(workload) => workload.unit,
             Job::Film(film) => film.background.unit,
+            Job::Recorded(_) => "calls",
             Job::Own(own) => match own.body {
                 Body::Object(_) => "iterations",
                 Body::Command(_) => "completions",
@@ -88,6 +94,7 @@ impl Job {
             Job::Known(workload) => Ok(workload),
             Job::Film(film) => Ok(film.background),
             Job::Own(own) => Err(needs_os(&own.name)),
+            Job::Recorded(recorded) => Err(needs_os(&recorded.name)),
         }
     }
 
@@ -98,7 +105,7 @@ impl Job {
             Job::Film(film) => {
                 PLAYER.contains(&feature) || film.background.needs.features.contains(&feature)
             }
-            Job::Own(_) => false,
+            Job::Own(_) | Job::Recorded(_) => false,
         }
     }
 
@@ -114,7 +121,7 @@ impl Job {
             Job::Known(workload) => workload.run(system, tick),
             Job::Film(film) if is_last => film.play(system, tick),
             Job::Film(film) => film.background.run(system, tick),
-            Job::Own(_) => Err(Error::Unsupported(Call::Exec)),
+            Job::Own(_) | Job::Recorded(_) => Err(Error::Unsupported(Call::Exec)),
         }
     }
 }

@@ -27,7 +27,7 @@ use std::io::{self, Write};
 use std::ptr::NonNull;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
-use workloads::{Counter, Workload};
+use workloads::{Counter, Feature, Workload};
 
 /// The most tasks one measurement may have, as in will-it-scale.
 pub const MAX_TASKS: u32 = 2048;
@@ -46,6 +46,35 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// The plan of running `job` with `tasks` tasks. Those of a recorded program are its copies, or
+    /// threads in one copy.
+    pub fn of(job: Job, tasks: usize, mode: Mode, count: Option<u64>) -> Self {
+        let plan = Plan {
+            workload: job,
+            tasks,
+            mode,
+            count,
+        };
+        match job {
+            Job::Recorded(recorded) => recorded.plan(plan),
+            Job::Known(_) | Job::Own(_) | Job::Film(_) => plan,
+        }
+    }
+
+    /// The number of tasks that the user has asked for.
+    pub fn width(&self) -> usize {
+        let replay = self.workload.known().ok().and_then(Workload::replay);
+        replay
+            .and_then(|replay| replay.threads)
+            .unwrap_or(self.tasks)
+    }
+
+    /// Returns true if a scheduler must deal the tasks over `cpus` CPUs: there are more tasks than
+    /// these, or tasks that start others.
+    pub fn needs_scheduler(&self, cpus: usize) -> bool {
+        self.tasks > cpus || self.workload.uses(Feature::Recording)
+    }
+
     /// The counter of the operations beyond each task's first, where operations are dealt out.
     pub fn supply(&self) -> Counter {
         let count = self.count.unwrap_or_default();

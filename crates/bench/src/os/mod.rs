@@ -21,7 +21,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use system::{Linux, Prepared};
 use usage::Usage;
-use workloads::Counter;
+use workloads::{Counter, Feature};
 
 /// The kernel of this computer as a target.
 #[derive(Clone)]
@@ -33,7 +33,9 @@ pub struct Os {
 impl Target for Os {
     fn start(&self, plan: &Plan) -> Result<Box<dyn Running>, Failure> {
         match plan.workload {
-            Job::Known(_) | Job::Film(_) => Ok(Box::new(self.tasks(plan, std::env::temp_dir())?)),
+            Job::Known(_) | Job::Film(_) | Job::Recorded(_) => {
+                Ok(Box::new(self.tasks(plan, std::env::temp_dir())?))
+            }
             Job::Own(own) => Ok(Box::new(own::start(plan, own, self.affinity)?)),
         }
     }
@@ -99,7 +101,12 @@ const TURN: Duration = Duration::from_millis(20);
 impl Os {
     /// Starts the tasks, with their files in `directory`.
     fn tasks(&self, plan: &Plan, directory: PathBuf) -> Result<Processes, Failure> {
-        let places = places::places(self.affinity).map_err(Failure::start("CPU affinity"))?;
+        // The threads of a recorded program would all be where its first one is born.
+        let affinity = match plan.workload.uses(Feature::Recording) {
+            true => Affinity::None,
+            false => self.affinity,
+        };
+        let places = places::places(affinity).map_err(Failure::start("CPU affinity"))?;
         let area = Area::new(plan).map_err(Failure::start("shared memory"))?;
         let gate = Gate::new().map_err(Failure::start("pipe"))?;
         let prepared = Prepared::new(plan, &directory)?;

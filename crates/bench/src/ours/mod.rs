@@ -9,6 +9,7 @@ mod common;
 mod descriptors;
 mod family;
 mod kernel;
+mod parts;
 mod process;
 pub mod scheduler;
 mod services;
@@ -28,6 +29,8 @@ use machine::PAGE_SIZE;
 pub use process::inside;
 use stats::record::Subject;
 use std::io;
+use std::num::NonZero;
+use std::thread;
 use std::time::Instant;
 pub use stores::swap_space;
 use vm::{Options, Vm};
@@ -47,7 +50,16 @@ pub fn memory(workload: &Workload, tasks: usize) -> usize {
 /// Swap space for each task, in pages: several of the workloads' mappings, so that a CPU's share of
 /// the account holds one of them and a page (malloc1), with half of the space in shares and shares
 /// half full.
-pub const SWAP_PER_TASK: u64 = 5 * (workloads::SIZE / PAGE_SIZE) as u64;
+const SWAP_PER_TASK: u64 = 5 * (workloads::SIZE / PAGE_SIZE) as u64;
+
+/// Swap space for a plan whose tasks have this many CPUs, in pages. A recorded program reserves
+/// what it likes.
+pub fn swap_pages(plan: &Plan, cpus: usize) -> u64 {
+    match plan.workload.uses(Feature::Recording) {
+        true => u64::from(u32::MAX),
+        false => SWAP_PER_TASK * cpus as u64,
+    }
+}
 
 /// The features of scalevm's VM beyond memory.
 const FEATURES: &[Feature] = &[
@@ -61,6 +73,7 @@ const FEATURES: &[Feature] = &[
     Feature::Pipes,
     Feature::Neighbours,
     Feature::Family,
+    Feature::Recording,
 ];
 
 /// Scalevm's VM as a target.
@@ -111,16 +124,23 @@ impl Ours {
     /// Describes `plan` on it.
     pub fn subject(&self, plan: &Plan) -> Subject {
         let scheduler = scheduler::of::<Hosted>(self.preset).name;
+        let cpus = self.scheduled(plan);
         Subject {
-            cpus: self.cpus.and_then(|cpus| u32::try_from(cpus).ok()),
-            scheduler: self.is_scheduled(plan).then(|| scheduler.to_owned()),
+            scheduler: cpus.map(|_| scheduler.to_owned()),
+            cpus: self.cpus.or(cpus).and_then(|cpus| u32::try_from(cpus).ok()),
             ..subject(plan, On::Hosted, Some(self.preset))
         }
     }
 
-    /// Returns true if a scheduler deals the tasks out.
-    fn is_scheduled(&self, plan: &Plan) -> bool {
-        self.cpus.is_some_and(|cpus| plan.tasks > cpus)
+    /// The number of threads over which a scheduler deals the tasks, if one does.
+    fn scheduled(&self, plan: &Plan) -> Option<usize> {
+        let cpus = match self.cpus {
+            None if plan.needs_scheduler(plan.tasks) => {
+                thread::available_parallelism().map_or(1, NonZero::get)
+            }
+            cpus => cpus?,
+        };
+        plan.needs_scheduler(cpus).then_some(cpus)
     }
 
     fn begin(&self, plan: &Plan, ledgers: Option<Ledgers>) -> Result<Threads, Failure> {
@@ -128,13 +148,11 @@ impl Ours {
         // All presets are chosen at run time, the default one too: it is compared with the others
         // at the same cost of dispatch.
         let mut options: Options<Selected<Hosted>> = Options {
-            swap_pages: Some(SWAP_PER_TASK * plan.tasks as u64),
+            swap_pages: Some(swap_pages(plan, plan.tasks)),
             ..self.preset.options()
         };
-        let cpus = match self.cpus {
-            Some(cpus) if self.is_scheduled(plan) => cpus,
-            _ => plan.tasks,
-        };
+        let scheduled = self.scheduled(plan);
+        let cpus = scheduled.unwrap_or(plan.tasks);
         if cpus > machine::MAX_CPUS {
             return Err(Failure::Unavailable(format!(
                 "{cpus} tasks: a machine has at most {} CPUs, one for each task",
@@ -149,7 +167,7 @@ impl Ours {
             ..hosted::Options::new(cpus, memory)
         });
         let machine = machine.map_err(Failure::start("physical memory"))?;
-        if self.is_scheduled(plan) {
+        if scheduled.is_some() {
             let scheduler = scheduler::of::<Hosted>(self.preset);
             (scheduler.install)(&machine).map_err(Failure::start("scheduler"))?;
         }
@@ -170,7 +188,7 @@ impl Ours {
             error,
         })?;
         let machine = vm.machine().clone();
-        let is_scheduled = self.is_scheduled(plan);
+        let is_scheduled = scheduled.is_some();
         let enter = move |task: usize| {
             if !is_scheduled {
                 vm.machine().attach(task);

@@ -1,6 +1,7 @@
 //! The services of a run's kernel other than memory.
 
 use super::kernel::SystemCalls;
+use super::parts::Steps;
 use super::process::failed;
 use crate::harness::Plan;
 use baselines::Preset;
@@ -10,7 +11,7 @@ use machine::{PAGE_SIZE, Topology};
 use std::sync::Arc;
 use vm::object::{Object, ObjectRef};
 use vm::{System, Vm};
-use workloads::{Call, Error, Feature};
+use workloads::{Call, Error, Feature, Workload};
 
 /// The kernel's services for all tasks of a run.
 pub struct Services<S: System<Machine: SystemCalls>> {
@@ -22,6 +23,8 @@ pub struct Services<S: System<Machine: SystemCalls>> {
     pub pipes: Vec<Arc<Pipe<S::Machine>>>,
     /// A page for each task, if they are.
     pub memory: Option<ObjectRef<S>>,
+    /// The steps of recorded programs, if the workload is one.
+    pub steps: Option<Steps>,
     /// The number of tasks, and the number of them that are threads of one process.
     pub tasks: usize,
     pub companions: usize,
@@ -43,8 +46,10 @@ impl<S: System<Machine: SystemCalls>> Services<S> {
         } else {
             (Vec::new(), None)
         };
+        let replay = plan.workload.known().ok().and_then(Workload::replay);
         let services = Services {
             kernel,
+            steps: replay.map(|replay| Steps::new(plan.tasks, replay)),
             futexes,
             pipes,
             memory,

@@ -4,6 +4,7 @@ use super::common::Given;
 use super::descriptors::{Descriptors, Open};
 use super::family::Over;
 use super::kernel::{Account, SystemCalls};
+use super::parts::Steps;
 use super::process::{Process, failed, leave};
 use super::stores;
 use baselines::selected::AnyKernel;
@@ -11,8 +12,9 @@ use ipc::futex::Name;
 use ipc::{Entry, Kernel as _, Pipe};
 use machine::{Access, Atomics, Clock, Mmu, PAGE_SIZE, PageFault, Tasks, VaRange};
 use std::sync::Arc;
-use vm::object::ObjectRef;
-use vm::{Advice, Move, Request, Space, System};
+use vm::object::{Object, ObjectRef};
+use vm::{Advice, At, Bring, Move, Request, Space, System};
+use workloads::replay::{Part, Start, Treatment};
 use workloads::{Backing, Call, Child, Daemon, Descriptor, Error, Forked, Program, Prot};
 
 /// A task of a process, on the CPU that made this.
@@ -23,8 +25,16 @@ pub struct Task<S: System<Machine: SystemCalls>> {
     descriptors: Descriptors<S::Machine>,
     /// The place of the tasks' common memory, once mapped.
     common: Option<VaRange>,
-    /// Exit codes of children that have not been waited for.
-    children: Vec<Option<u8>>,
+    /// The ends of children that have not been waited for.
+    children: Vec<Option<End<S>>>,
+}
+
+/// The end of a child.
+enum End<S: System> {
+    /// It has ended with this code.
+    Code(u8),
+    /// It may still run.
+    Awaited(Arc<Over<S::Machine, ()>>),
 }
 
 impl<S: System<Machine: SystemCalls>> Task<S> {
@@ -132,6 +142,49 @@ impl<S: System<Machine: SystemCalls>> Task<S> {
         }
     }
 
+    #[inline]
+    #[track_caller]
+    fn map_at(
+        &self,
+        at: At,
+        len: usize,
+        prot: Prot,
+        backing: Backing<'_, ObjectRef<S>>,
+    ) -> Result<usize, Error> {
+        let prot = rights(prot);
+        let why = match backing {
+            Backing::Anonymous | Backing::SharedAnonymous => Entry::MapAnonymous,
+            Backing::PrivateFile(_) | Backing::SharedFile(_) => Entry::MapFile,
+        };
+        self.call(why, Call::Map, |space| {
+            let shared = match backing {
+                Backing::SharedAnonymous => Some(Object::anonymous(space.vm(), None, len as u64)?),
+                _ => None,
+            };
+            let request = match (backing, &shared) {
+                (Backing::PrivateFile(file), _) => Request::object(file, 0, len, prot)?,
+                (Backing::SharedFile(file), _) | (_, Some(file)) => {
+                    Request::object(file, 0, len, prot)?.shared()
+                }
+                (_, None) => Request::anonymous(len, prot),
+            };
+            space.map_as(&request.at(at))
+        })
+    }
+
+    /// The steps of recorded programs.
+    fn steps(&self) -> Result<&Steps, Error> {
+        let steps = self.given.services.steps.as_ref();
+        steps.ok_or(Error::Unsupported(Call::Replay))
+    }
+
+    /// A process that has no memory yet.
+    fn new_process(&self) -> Result<Process<S>, Error> {
+        let made = Process::new(self.space().vm());
+        self.process.enter();
+        made
+    }
+
     /// Lets a child live until it ends; returns its result. It is a task of its own if the machine
     /// has a scheduler, for which the caller waits; otherwise it lives on the caller's CPU.
     fn live<L, R>(
@@ -189,7 +242,11 @@ impl<S: System<Machine: SystemCalls>> Task<S> {
 
     /// Keeps the exit code of a child for the waiting parent.
     fn ended(&mut self, code: u8) -> Child {
-        self.children.push(Some(code));
+        self.add_child(End::Code(code))
+    }
+
+    fn add_child(&mut self, end: End<S>) -> Child {
+        self.children.push(Some(end));
         Child::Process(self.children.len() as i32 - 1)
     }
 }
@@ -228,20 +285,17 @@ impl<S: System<Machine: SystemCalls>> workloads::System for Task<S> {
         prot: Prot,
         backing: Backing<'_, Self::File>,
     ) -> Result<usize, Error> {
-        let prot = rights(prot);
-        let of = |file| Request::object(file, 0, len, prot);
-        let why = match backing {
-            Backing::Anonymous => Entry::MapAnonymous,
-            Backing::PrivateFile(_) | Backing::SharedFile(_) => Entry::MapFile,
-        };
-        self.call(why, Call::Map, |space| {
-            let request = match backing {
-                Backing::Anonymous => Ok(Request::anonymous(len, prot)),
-                Backing::PrivateFile(file) => of(file),
-                Backing::SharedFile(file) => of(file).map(Request::shared),
-            };
-            space.map_as(&request?)
-        })
+        self.map_at(At::Anywhere, len, prot, backing)
+    }
+
+    fn map_over(
+        &mut self,
+        start: usize,
+        len: usize,
+        prot: Prot,
+        backing: Backing<'_, Self::File>,
+    ) -> Result<(), Error> {
+        self.map_at(At::Fixed(start), len, prot, backing).map(drop)
     }
 
     fn unmap(&mut self, start: usize, len: usize) -> Result<(), Error> {
@@ -280,6 +334,75 @@ impl<S: System<Machine: SystemCalls>> workloads::System for Task<S> {
         self.call(Entry::Memory, Call::Remap, |space| {
             space.remap(old, new_len, Move::IfNeeded)
         })
+    }
+
+    fn treat(&mut self, start: usize, len: usize, how: Treatment) -> Result<(), Error> {
+        let range = VaRange::sized(start, len);
+        self.call(Entry::Memory, Call::Treat, |space| match how {
+            Treatment::Discard => space.discard(range),
+            Treatment::Free => space.advise(range, Advice::Free),
+            Treatment::PageOut => space.advise(range, Advice::PageOut),
+            Treatment::Cold => space.advise(range, Advice::Cold),
+            Treatment::Remove => space.advise(range, Advice::Remove),
+            Treatment::PopulateRead => space.advise(range, Advice::PopulateRead),
+            Treatment::PopulateWrite => space.advise(range, Advice::PopulateWrite),
+            Treatment::Lock => space.lock(range, Bring::Now),
+            Treatment::Unlock => space.unlock(range),
+            Treatment::Sync => space.sync(range),
+            Treatment::InCore => space.incore(range).map(drop),
+        })
+    }
+
+    fn begin(&mut self, part: Part<Self::File>, start: Start) -> Result<Child, Error> {
+        if !S::Machine::has_tasks() {
+            return Err(Error::Unsupported(Call::Replay));
+        }
+        let process = self.in_kernel(Entry::Fork, || match start {
+            Start::Thread => Ok(self.process.clone()),
+            Start::Copy => self.process.copy().map(Arc::new),
+            Start::Fresh => self.new_process().map(Arc::new),
+        })?;
+        let given = self.given.clone();
+        // Several parts at a time would write one ledger.
+        let account = Account {
+            ledgers: None,
+            ..self.account.clone()
+        };
+        let over = Arc::new(Over::new());
+        let told = over.clone();
+        let life = move || {
+            let services = given.services.clone();
+            let mut system = Task::new(process, account.clone(), given);
+            let taken = part.run(&mut system);
+            account.to_the_end(&services.kernel, Entry::Exit, || {
+                drop(system);
+                told.tell(&services.kernel, taken);
+            });
+        };
+        // SAFETY: it borrows nothing.
+        unsafe { S::Machine::spawn(life) };
+        Ok(self.add_child(End::Awaited(over)))
+    }
+
+    fn clear_steps(&mut self) -> Result<(), Error> {
+        self.steps()?.clear(self.account.task);
+        Ok(())
+    }
+
+    fn announce_steps(&mut self, part: u32, steps: u32) {
+        let Ok(all) = self.steps() else { return };
+        let announced = all.of(self.account.task, part);
+        if announced.announce(steps) {
+            self.in_kernel(Entry::Futex, || announced.wake(self.kernel()));
+        }
+    }
+
+    fn await_steps(&mut self, part: u32, steps: u32) -> Result<(), Error> {
+        let announced = self.steps()?.of(self.account.task, part);
+        if !announced.has(steps) {
+            self.in_kernel(Entry::Futex, || announced.wait(self.kernel(), steps));
+        }
+        Ok(())
     }
 
     fn page_out(&mut self, start: usize, len: usize) -> Result<(), Error> {
@@ -336,12 +459,15 @@ impl<S: System<Machine: SystemCalls>> workloads::System for Task<S> {
             Child::Thread(_) => None,
         };
         let child = place.and_then(|place| self.children.get_mut(place));
-        let code = child.and_then(Option::take);
-        while self.children.last() == Some(&None) {
+        let child = child.and_then(Option::take);
+        while let Some(None) = self.children.last() {
             self.children.pop();
         }
-        self.in_kernel(Entry::Wait, || ());
-        code.ok_or(Error::Failed(Call::Wait, libc::ECHILD))
+        let end = child.ok_or(Error::Failed(Call::Wait, libc::ECHILD))?;
+        self.in_kernel(Entry::Wait, || match end {
+            End::Code(code) => Ok(code),
+            End::Awaited(over) => over.wait(self.kernel()).map(|()| 0),
+        })
     }
 
     fn descriptor(&mut self, _: &Self::File) -> Result<Descriptor, Error> {

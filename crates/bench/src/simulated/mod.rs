@@ -16,7 +16,7 @@ use private::private;
 
 use crate::harness::{Bars, Failure, Film, Plan, Progress, Running, Target, Times, interrupt, say};
 use crate::on::{On, subject};
-use crate::ours::{SWAP_PER_TASK, can_run, scheduler};
+use crate::ours::{can_run, scheduler, swap_pages};
 use crate::points::Workers;
 use baselines::Preset;
 use run::Run;
@@ -175,10 +175,10 @@ impl Simulated {
         Ok(())
     }
 
-    /// Returns true if there are more tasks than CPUs, so that a scheduler deals these out: that of
-    /// the preset's system. Otherwise each task has a CPU of its own.
+    /// Returns true if a scheduler deals the tasks out: that of the preset's system. Otherwise each
+    /// task has a CPU of its own.
     pub fn is_scheduled(&self, plan: &Plan) -> bool {
-        plan.tasks > self.profile.cpus()
+        plan.needs_scheduler(self.profile.cpus())
     }
 
     /// One run with the seed.
@@ -256,7 +256,7 @@ impl Simulated {
     ) -> Result<R, Failure> {
         // As much as the machine's CPUs need, however many tasks there are: each CPU's account has
         // a share.
-        let swap_pages = Some(SWAP_PER_TASK * self.profile.cpus() as u64);
+        let swap_pages = Some(swap_pages(plan, self.profile.cpus()));
         let options = Options {
             swap_pages,
             ..self.preset.options()

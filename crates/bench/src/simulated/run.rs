@@ -103,7 +103,7 @@ impl Run {
             ..MachineOptions::new(machine.clone())
         })
         .map_err(Failure::start("simulated machine"))?;
-        if plan.tasks > machine.cpus().len() {
+        if plan.needs_scheduler(machine.cpus().len()) {
             let scheduler = scheduler::of::<Sim>(preset);
             (scheduler.install)(&machine).map_err(Failure::start("scheduler"))?;
         }

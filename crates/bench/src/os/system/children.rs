@@ -22,6 +22,14 @@ const BROKEN: u8 = 1;
 #[derive(Default)]
 pub struct Threads(Vec<Option<JoinHandle<u8>>>);
 
+impl Threads {
+    /// Adds a thread that has been started.
+    pub fn add(&mut self, thread: JoinHandle<u8>) -> Child {
+        self.0.push(Some(thread));
+        Child::Thread(self.0.len() - 1)
+    }
+}
+
 /// Forks a child that only does `then`. The program is the one that
 /// [`Forked::Execs`] executes.
 ///
@@ -82,14 +90,20 @@ fn become_compiler(arguments: &[*const libc::c_char], output: RawFd, inputs: &[R
     }
 }
 
-/// Forks a child that does `life` in its copy of the memory, and ends. It may allocate: libc's
-/// `fork` takes care of the allocator's locks. It must not use locks that other threads hold.
+/// Forks a child that does `life` in its copy of the memory, and ends, see [`start_process`].
 pub fn start_copy(life: impl FnOnce() -> Result<(), Error>) -> Result<Child, Error> {
+    start_process(|| life().map_or(FAILED, |()| 0))
+}
+
+/// Forks a child that does `life`, and ends with the code that this returns. It may allocate:
+/// libc's `fork` takes care of the allocator's locks. It must not use locks that other threads
+/// hold.
+pub fn start_process(life: impl FnOnce() -> libc::c_int) -> Result<Child, Error> {
     // SAFETY: the child leaves by `_exit`, also if it unwinds.
     match unsafe { libc::fork() } {
         0 => {
             let mut exit = Exit(PANICKED);
-            exit.0 = life().map_or(FAILED, |()| 0);
+            exit.0 = life();
             drop(exit);
             unreachable!("the child has ended")
         }
@@ -118,8 +132,7 @@ pub fn start_echo(
                 .map_err(|error| {
                     Error::Failed(Call::Partner, error.raw_os_error().unwrap_or(libc::EAGAIN))
                 })?;
-            threads.0.push(Some(thread));
-            Ok(Child::Thread(threads.0.len() - 1))
+            Ok(threads.add(thread))
         }
     }
 }

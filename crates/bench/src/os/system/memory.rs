@@ -9,17 +9,42 @@ use workloads::{Backing, Call, Error, Prot};
 
 #[inline]
 pub fn map(len: usize, prot: Prot, backing: Backing<'_, File>) -> Result<usize, Error> {
-    let (flags, fd) = match backing {
-        Backing::Anonymous => (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1),
-        Backing::PrivateFile(file) => (libc::MAP_PRIVATE, file.as_raw_fd()),
-        Backing::SharedFile(file) => (libc::MAP_SHARED, file.as_raw_fd()),
-    };
+    let (flags, fd) = flags(backing);
     // SAFETY: a new mapping at an address of the kernel's choice.
     let start = unsafe { libc::mmap(ptr::null_mut(), len, bits(prot), flags, fd, 0) };
     if start == libc::MAP_FAILED {
         return Err(failed(Call::Map));
     }
     Ok(start as usize)
+}
+
+/// Maps `len` bytes at `start`, over what the workload has mapped there.
+pub fn map_over(
+    start: usize,
+    len: usize,
+    prot: Prot,
+    backing: Backing<'_, File>,
+) -> Result<(), Error> {
+    let (flags, fd) = flags(backing);
+    let flags = flags | libc::MAP_FIXED;
+    // SAFETY: workloads map only over memory that they have mapped through `map`, and hold no
+    // references into it.
+    let mapped = unsafe { libc::mmap(start as *mut _, len, bits(prot), flags, fd, 0) };
+    if mapped == libc::MAP_FAILED {
+        return Err(failed(Call::Map));
+    }
+    Ok(())
+}
+
+/// The flags of a mapping, and the descriptor of its file.
+#[inline]
+fn flags(backing: Backing<'_, File>) -> (libc::c_int, libc::c_int) {
+    match backing {
+        Backing::Anonymous => (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1),
+        Backing::SharedAnonymous => (libc::MAP_SHARED | libc::MAP_ANONYMOUS, -1),
+        Backing::PrivateFile(file) => (libc::MAP_PRIVATE, file.as_raw_fd()),
+        Backing::SharedFile(file) => (libc::MAP_SHARED, file.as_raw_fd()),
+    }
 }
 
 fn bits(prot: Prot) -> libc::c_int {

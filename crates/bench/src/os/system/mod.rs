@@ -5,6 +5,7 @@ mod common;
 mod files;
 mod ipc;
 mod memory;
+mod parts;
 mod prepared;
 mod signals;
 mod time;
@@ -19,6 +20,7 @@ use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::ptr;
 use std::sync::Arc;
+use workloads::replay::{Part, Start, Treatment};
 use workloads::{Backing, Call, Child, Daemon, Descriptor, Error, Forked, Program, Prot, System};
 
 /// One task's handle of the kernel.
@@ -60,6 +62,14 @@ impl Linux {
             prepared: Arc::clone(&self.prepared),
             threads: children::Threads::default(),
         }
+    }
+}
+
+impl Linux {
+    /// The steps of recorded programs.
+    fn steps(&self) -> Result<&parts::Steps, Error> {
+        let steps = self.prepared.steps();
+        steps.ok_or(Error::Unsupported(Call::Replay))
     }
 }
 
@@ -143,6 +153,20 @@ impl System for Linux {
     #[inline]
     fn remap(&mut self, start: usize, len: usize, new_len: usize) -> Result<usize, Error> {
         memory::remap(start, len, new_len)
+    }
+
+    fn map_over(
+        &mut self,
+        start: usize,
+        len: usize,
+        prot: Prot,
+        backing: Backing<'_, File>,
+    ) -> Result<(), Error> {
+        memory::map_over(start, len, prot, backing)
+    }
+
+    fn treat(&mut self, start: usize, len: usize, how: Treatment) -> Result<(), Error> {
+        parts::treat(start, len, how)
     }
 
     #[inline]
@@ -291,6 +315,40 @@ impl System for Linux {
 
     fn number(&self) -> usize {
         self.task
+    }
+
+    fn spend(&mut self, nanoseconds: u64) {
+        match self.prepared.steps() {
+            Some(steps) => steps.spend(nanoseconds),
+            None => self.compute(nanoseconds),
+        }
+    }
+
+    fn begin(&mut self, part: Part<File>, start: Start) -> Result<Child, Error> {
+        match start {
+            Start::Thread => {
+                let system = self.of_task(self.task);
+                Ok(self.threads.add(parts::spawn(system, part)?))
+            }
+            Start::Copy | Start::Fresh => {
+                children::start_process(|| parts::live(&mut self.of_task(self.task), part))
+            }
+        }
+    }
+
+    fn clear_steps(&mut self) -> Result<(), Error> {
+        self.steps()?.clear(self.task);
+        Ok(())
+    }
+
+    fn announce_steps(&mut self, part: u32, steps: u32) {
+        if let Some(announced) = self.prepared.steps() {
+            announced.announce(self.task, part, steps);
+        }
+    }
+
+    fn await_steps(&mut self, part: u32, steps: u32) -> Result<(), Error> {
+        self.steps()?.wait(self.task, part, steps)
     }
 
     fn start_echo(&mut self, from: Descriptor, to: Descriptor) -> Result<Child, Error> {

@@ -1,6 +1,7 @@
 //! Objects that are made before the tasks, and removed after them.
 
 use super::common::Common;
+use super::parts::Steps;
 use super::{Linux, failed_with, files};
 use crate::harness::{Failure, Mode, Plan};
 use std::env;
@@ -28,6 +29,8 @@ pub struct Prepared {
     common: Option<Common>,
     /// In the memory of this process.
     daemon: Option<Daemon>,
+    /// The steps of a recorded program, if the workload is one.
+    steps: Option<Steps>,
 }
 
 impl Prepared {
@@ -63,6 +66,10 @@ impl Prepared {
             let common = Common::new(plan.tasks);
             prepared.common = Some(common.map_err(Failure::start("what tasks have in common"))?);
         }
+        if let Some(replay) = workload.replay() {
+            let steps = Steps::new(plan.tasks, replay);
+            prepared.steps = Some(steps.map_err(Failure::start("shared memory"))?);
+        }
         if features.contains(&Feature::Names) {
             for task in 0..plan.tasks {
                 let named = files::named_file(directory);
@@ -97,6 +104,12 @@ impl Prepared {
     /// The address of the tasks' common memory.
     pub fn memory(&self) -> Option<usize> {
         Some(self.common.as_ref()?.memory())
+    }
+
+    /// The steps of a recorded program.
+    #[inline]
+    pub fn steps(&self) -> Option<&Steps> {
+        self.steps.as_ref()
     }
 
     /// The mail server.

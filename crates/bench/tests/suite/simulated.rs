@@ -6,10 +6,6 @@ use bench::{Mode, Plan, Target};
 use sim::profile::MachineProfile;
 use std::time::Duration;
 
-/// Simulated CPUs allocate in their machine.
-#[global_allocator]
-static ALLOCATOR: sim::Allocator = sim::Allocator;
-
 /// A watched run is the same run, to the operation: watched figures may be compared with
 /// others.
 #[test]
