@@ -1,6 +1,5 @@
 //! Two recordings at the same time.
 
-use crate::scale::mappings_mut;
 use crate::{Call, Event, Recording, What};
 
 impl Recording {
@@ -64,7 +63,7 @@ impl Shift {
     }
 
     fn call(&self, call: &mut Call) {
-        for mapping in mappings_mut(call) {
+        for mapping in call.mappings_mut() {
             *mapping += self.mappings;
         }
         if let Call::Map {

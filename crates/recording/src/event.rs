@@ -5,7 +5,7 @@
 /// A mapping is what one call mapped, and keeps its number while parts of it are unmapped, moved or
 /// protected. Numbers are unique in a recording. A forked process has its parent's mappings, under
 /// the same numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Place {
     /// The mapping's number.
     pub mapping: u32,
@@ -113,17 +113,6 @@ pub enum Call {
     InCore { at: Place, length: u64 },
     /// Any other call on memory, by its number on x86-64.
     Other { number: u32 },
-}
-
-impl Call {
-    /// The number of the mapping that the call makes.
-    pub fn made(&self) -> Option<u32> {
-        match *self {
-            Call::Map { mapping, .. } | Call::Break { mapping, .. } => Some(mapping),
-            Call::Remap { to, .. } => to,
-            _ => None,
-        }
-    }
 }
 
 /// Why a page was not mapped, or not for this access.

@@ -4,15 +4,22 @@
 //! A [`Recording`] holds no content of memory or files. Addresses are offsets in
 //! [mappings](Place), and time is a thread's own: what the kernel took is not in it, since a replay
 //! makes that anew.
+//!
+//! A [`Writer`] stores a recording while it is made, and a [`Reader`] reads it back.
 
 mod beside;
+mod call;
 mod environment;
+mod error;
 mod event;
+mod file;
 mod recording;
 mod role;
 mod scale;
 
 pub use environment::Environment;
+pub use error::Error;
 pub use event::{Advice, Call, Event, FaultKind, File, Place, Prot, Sharing, WaitFor, What};
+pub use file::{End, Reader, Writer};
 pub use recording::{Birth, Lost, Process, Recording, Thread};
 pub use role::Role;

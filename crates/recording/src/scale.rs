@@ -1,6 +1,6 @@
 //! A recording with another number of threads.
 
-use crate::{Call, Event, Place, Recording, Role, What};
+use crate::{Event, Recording, Role, What};
 use std::collections::HashMap;
 
 impl Recording {
@@ -89,7 +89,7 @@ impl<'a> Scaled<'a> {
             return;
         };
         let is_own = |mapping: u32| self.owner(mapping) == Some(event.thread);
-        if mappings(call).into_iter().all(is_own) {
+        if call.mappings().into_iter().all(is_own) {
             return;
         }
         self.into.events.push(Event {
@@ -119,7 +119,7 @@ impl<'a> Scaled<'a> {
         let place = match &event.what {
             What::Start { thread } => self.place.get(thread),
             What::Call { call, .. } | What::Given { call } => {
-                let owner = mappings(call).into_iter().find_map(|one| self.owner(one));
+                let owner = call.mappings().into_iter().find_map(|one| self.owner(one));
                 owner.and_then(|owner| self.place.get(&owner))
             }
             _ => None,
@@ -145,7 +145,9 @@ impl<'a> Scaled<'a> {
         let thread = self.members[copy];
         let what = match &event.what {
             What::Start { .. } | What::Fork { .. } | What::Exec => return,
-            What::Given { call } if mappings(call).iter().any(|&one| self.owner(one).is_none()) => {
+            What::Given { call }
+                if call.mappings().iter().any(|&one| self.owner(one).is_none()) =>
+            {
                 return;
             }
             &What::Wait {
@@ -184,7 +186,7 @@ impl<'a> Scaled<'a> {
         let mut what = what.clone();
         match &mut what {
             What::Call { call, parts, .. } => {
-                for mapping in mappings_mut(call) {
+                for mapping in call.mappings_mut() {
                     self.translate(mapping, thread);
                 }
                 for (place, _) in parts {
@@ -192,7 +194,7 @@ impl<'a> Scaled<'a> {
                 }
             }
             What::Given { call } => {
-                for mapping in mappings_mut(call) {
+                for mapping in call.mappings_mut() {
                     self.translate(mapping, thread);
                 }
             }
@@ -229,7 +231,7 @@ fn owners(from: &Recording, place: &HashMap<u32, usize>) -> HashMap<u32, Option<
         match &event.what {
             What::Fault { at, .. } => note(&mut touching, at.mapping),
             What::Call { call, .. } | What::Given { call } => {
-                for mapping in mappings(call) {
+                for mapping in call.mappings() {
                     note(&mut calling, mapping);
                 }
             }
@@ -238,32 +240,4 @@ fn owners(from: &Recording, place: &HashMap<u32, usize>) -> HashMap<u32, Option<
     }
     calling.extend(touching);
     calling
-}
-
-fn mappings(call: &Call) -> Vec<u32> {
-    let mut call = call.clone();
-    mappings_mut(&mut call)
-        .into_iter()
-        .map(|one| *one)
-        .collect()
-}
-
-/// The mappings that a call names.
-pub(crate) fn mappings_mut(call: &mut Call) -> Vec<&mut u32> {
-    match call {
-        Call::Map { mapping, over, .. } => {
-            let over = over.as_mut().map(|Place { mapping, .. }| mapping);
-            [mapping].into_iter().chain(over).collect()
-        }
-        Call::Break { mapping, .. } => vec![mapping],
-        Call::Remap { at, to, .. } => [&mut at.mapping].into_iter().chain(to).collect(),
-        Call::Unmap { at, .. }
-        | Call::Protect { at, .. }
-        | Call::Advise { at, .. }
-        | Call::Lock { at, .. }
-        | Call::Unlock { at, .. }
-        | Call::Sync { at, .. }
-        | Call::InCore { at, .. } => vec![&mut at.mapping],
-        Call::Other { .. } => Vec::new(),
-    }
 }
