@@ -5,12 +5,14 @@
 //! feature `ours`. Test cases of the user's own run `kernel/testcase.c` instead, which takes the
 //! same words and prints the same lines.
 
+use crate::Recorded;
 use crate::harness::{Failure, Job, Mode, Plan, Reading, Running, Target, Times, interrupt};
 use crate::os::{Os, compiler};
 use crate::tasks::Affinity;
 use std::fmt::{self, Display, Formatter};
 use std::fs::{self, File};
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
 use std::str::FromStr;
 use std::time::Duration;
@@ -89,12 +91,18 @@ impl FromStr for Line {
     }
 }
 
+/// Where a guest has the recorded program that is the workload.
+pub const RECORDING: &str = "/recording";
+
 /// The program's arguments, without its name.
 pub fn words(plan: &Plan, affinity: Affinity, watch: Option<Window>) -> [String; 8] {
     let nanoseconds =
         |part: fn(&Window) -> Duration| watch.as_ref().map_or(0, |it| part(it).as_nanos());
     [
-        plan.workload.name().to_owned(),
+        match plan.workload {
+            Job::Recorded(..) => RECORDING.to_owned(),
+            workload => workload.name().to_owned(),
+        },
         plan.mode.name().to_owned(),
         plan.tasks.to_string(),
         match affinity {
@@ -108,6 +116,18 @@ pub fn words(plan: &Plan, affinity: Affinity, watch: Option<Window>) -> [String;
         nanoseconds(|watch| watch.after).to_string(),
         nanoseconds(|watch| watch.span).to_string(),
     ]
+}
+
+/// The work that is called so.
+fn job(word: &str) -> Option<Job> {
+    match word {
+        RECORDING => Some(
+            Recorded::open(Path::new(RECORDING), None, None)
+                .ok()?
+                .into(),
+        ),
+        name => Some(workloads::find(name)?.into()),
+    }
 }
 
 /// Parses them.
@@ -138,7 +158,7 @@ fn understood(words: &[String]) -> Option<(Plan, Os, Option<Window>)> {
     };
     let modes = [Mode::Processes, Mode::Threads];
     let plan = Plan {
-        workload: Job::Known(workloads::find(workload)?),
+        workload: job(workload)?,
         tasks: tasks.parse().ok()?,
         mode: modes.into_iter().find(|it| it.name() == mode)?,
         count: Some(count.parse().ok()?).filter(|count| *count > 0),

@@ -1,12 +1,12 @@
 //! Recorded programs as workloads.
 
-use crate::harness::{Failure, Plan};
-use recording::{Recording, Role};
+use crate::harness::{Failure, say};
+use recording::{End, Recording, Role};
 use replay::{Compiled, LeftOut};
 use stats::record::Mode;
 use std::collections::BTreeMap;
 use std::fmt::{self, Debug, Formatter};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use workloads::Workload;
 
@@ -14,32 +14,65 @@ use workloads::Workload;
 pub struct Recorded {
     /// Its name in results.
     pub name: String,
-    /// The file that it was read from.
-    pub file: PathBuf,
+    /// Its description of itself.
+    pub description: String,
     recording: Recording,
-    /// The role whose threads are multiplied.
+    /// The role whose threads are multiplied; none if there are no threads.
     role: Option<Role>,
     /// By the number of its threads; none for as many as were recorded.
     workloads: Mutex<BTreeMap<Option<usize>, (&'static Workload, LeftOut)>>,
 }
 
 impl Recorded {
-    /// The recording in `file`. It stays as long as the process, as jobs do.
-    pub fn open(file: &Path) -> Result<&'static Self, Failure> {
-        let name = file.file_stem().unwrap_or_default().to_string_lossy();
-        let recording = Recording::default();
-        Ok(Self::new(name.into_owned(), file.to_owned(), recording))
+    /// The program in `file`, with the one in `beside` at the same time.
+    ///
+    /// # Errors
+    /// As [`Recorded::new`], and a file that is no recording.
+    pub fn open(
+        file: &Path,
+        beside: Option<&Path>,
+        role: Option<&str>,
+    ) -> Result<&'static Self, Failure> {
+        let mut recording = read(file)?;
+        let mut name = stem(file);
+        if let Some(other) = beside {
+            recording = recording.and(&read(other)?);
+            name = format!("{name}+{}", stem(other));
+        }
+        Self::new(name, recording, role)
     }
 
-    /// A recording that is known by `name`.
-    pub fn new(name: String, file: PathBuf, recording: Recording) -> &'static Self {
-        Box::leak(Box::new(Recorded {
+    /// A recording, known by `name`, whose threads of the role `role` are multiplied, or of the
+    /// busiest one. It stays as long as the process, as jobs do.
+    ///
+    /// # Errors
+    /// There is no such role, or there are several.
+    pub fn new(
+        name: String,
+        recording: Recording,
+        role: Option<&str>,
+    ) -> Result<&'static Self, Failure> {
+        let role = chosen(recording.roles(), role)?;
+        let description = format!(
+            "{name}: {} of {}",
+            Mode::Threads.count(recording.threads.len()),
+            Mode::Processes.count(recording.processes.len()),
+        );
+        Ok(Box::leak(Box::new(Recorded {
             name,
-            file,
-            role: recording.roles().into_iter().next(),
+            description,
             recording,
+            role,
             workloads: Mutex::default(),
-        }))
+        })))
+    }
+
+    /// The recording with this number of threads of its role.
+    pub fn recording(&self, threads: Option<usize>) -> Recording {
+        match (threads, &self.role) {
+            (Some(count), Some(role)) => self.recording.with_threads(role, count),
+            _ => self.recording.clone(),
+        }
     }
 
     /// What a replay of the program as it was recorded leaves out.
@@ -47,14 +80,9 @@ impl Recorded {
         self.compiled(None).1
     }
 
-    /// The program of `plan`, of which there is one if tasks are its threads.
-    pub(crate) fn plan(&'static self, plan: Plan) -> Plan {
-        let threads = (plan.mode == Mode::Threads).then_some(plan.tasks);
-        Plan {
-            workload: self.compiled(threads).0.into(),
-            tasks: threads.map_or(plan.tasks, |_| 1),
-            ..plan
-        }
+    /// It as a workload.
+    pub fn workload(&'static self, threads: Option<usize>) -> &'static Workload {
+        self.compiled(threads).0
     }
 
     fn compiled(&'static self, threads: Option<usize>) -> (&'static Workload, LeftOut) {
@@ -63,20 +91,49 @@ impl Recorded {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         *workloads.entry(threads).or_insert_with(|| {
-            let Compiled {
-                mut replay,
-                left_out,
-            } = match (threads, &self.role) {
-                (Some(count), Some(role)) => {
-                    replay::compile(&self.recording.with_threads(role, count))
-                }
-                _ => replay::compile(&self.recording),
-            };
-            replay.threads = threads;
+            let Compiled { replay, left_out } = replay::compile(&self.recording(threads));
             let replay: &'static _ = Box::leak(Box::new(replay));
-            let workload = replay.workload(&self.name, "a recorded program");
+            let workload = replay.workload(&self.name, &self.description);
             (Box::leak(Box::new(workload)), left_out)
         })
+    }
+}
+
+/// The recording in `file`. One that is cut off is a recording of its first part.
+fn read(file: &Path) -> Result<Recording, Failure> {
+    match Recording::open(file) {
+        Ok((recording, End::Whole)) => Ok(recording),
+        Ok((recording, end)) => {
+            say(format_args!("scalevm: warning: {}: {end}", file.display()));
+            Ok(recording)
+        }
+        Err(error) => Err(Failure::Unavailable(format!("{}: {error}", file.display()))),
+    }
+}
+
+fn stem(file: &Path) -> String {
+    file.file_stem()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
+}
+
+/// The role called `name`, or the busiest.
+fn chosen(roles: Vec<Role>, name: Option<&str>) -> Result<Option<Role>, Failure> {
+    let Some(name) = name else {
+        return Ok(roles.into_iter().next());
+    };
+    let names: Vec<&str> = roles.iter().map(|role| role.name.as_str()).collect();
+    let known = names.join(", ");
+    let found: Vec<&Role> = roles.iter().filter(|role| role.name == name).collect();
+    match found[..] {
+        [one] => Ok(Some(one.clone())),
+        [] => Err(Failure::Unavailable(format!(
+            "--role {name}: no such threads; expected one of {known}"
+        ))),
+        _ => Err(Failure::Unavailable(format!(
+            "--role {name}: several processes have such threads"
+        ))),
     }
 }
 

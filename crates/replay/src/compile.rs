@@ -481,7 +481,6 @@ impl<'a> Compiler<'a> {
                 files: files.collect(),
                 operations: self.operations,
                 memory: self.most_touched as usize,
-                threads: None,
             },
             left_out: self.left_out,
         }

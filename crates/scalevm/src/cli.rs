@@ -20,7 +20,7 @@ mod top;
 
 pub use campaign::{CampaignArgs, CampaignCommand, CampaignRunArgs, Engine};
 pub use check::{Check, CheckArgs, ConflictsArgs, FuzzArgs, ModelArgs, RacesArgs, SequencesArgs};
-pub use choice::{Choice, WorkloadArgs};
+pub use choice::{Choice, RecordedArgs, WorkloadArgs};
 pub use compare::CompareArgs;
 pub use computer::{CalibrateArgs, DoctorArgs};
 pub use definition::{CompletionsArgs, ManArgs, definition, parse, told};
@@ -159,6 +159,9 @@ pub struct RunArgs {
     /// The workload.
     #[command(flatten)]
     pub what: WorkloadArgs,
+    /// How a recorded program is run.
+    #[command(flatten)]
+    pub recorded: RecordedArgs,
     /// Number of tasks
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = tasks())]
     pub tasks: u32,
@@ -203,6 +206,9 @@ pub struct SweepArgs {
     /// The workload.
     #[command(flatten)]
     pub what: WorkloadArgs,
+    /// How a recorded program is run.
+    #[command(flatten)]
+    pub recorded: RecordedArgs,
     /// More workloads
     #[arg(value_parser = choice::parser(), value_name = "WORKLOAD|FILE")]
     pub more: Vec<Choice>,

@@ -19,8 +19,8 @@ pub enum Job {
     Own(&'static Own),
     /// A workload, while the last task plays a film.
     Film(&'static Film),
-    /// A recorded program; [`Plan::of`](super::Plan::of) makes a workload of it.
-    Recorded(&'static Recorded),
+    /// A recorded program, with this number of threads of its busiest role, or as recorded.
+    Recorded(&'static Recorded, Option<usize>),
 }
 
 /// A workload of the user's own, which only kernels can run: this computer's, and in part
@@ -53,7 +53,7 @@ impl Job {
             Job::Known(workload) => workload.name,
             Job::Film(film) => film.background.name,
             Job::Own(own) => &own.name,
-            Job::Recorded(recorded) => &recorded.name,
+            Job::Recorded(recorded, _) => &recorded.name,
         }
     }
 
@@ -63,7 +63,7 @@ impl Job {
             Job::Known(workload) => workload.description,
             Job::Film(film) => film.background.description,
             Job::Own(own) => &own.description,
-            Job::Recorded(recorded) => &recorded.name,
+            Job::Recorded(recorded, _) => &recorded.description,
         }
     }
 
@@ -72,7 +72,7 @@ impl Job {
         match self {
             Job::Known(workload) => workload.unit,
             Job::Film(film) => film.background.unit,
-            Job::Recorded(_) => "calls",
+            Job::Recorded(..) => "calls",
             Job::Own(own) => match own.body {
                 Body::Object(_) => "iterations",
                 Body::Command(_) => "completions",
@@ -93,8 +93,8 @@ impl Job {
         match self {
             Job::Known(workload) => Ok(workload),
             Job::Film(film) => Ok(film.background),
+            Job::Recorded(recorded, threads) => Ok(recorded.workload(threads)),
             Job::Own(own) => Err(needs_os(&own.name)),
-            Job::Recorded(recorded) => Err(needs_os(&recorded.name)),
         }
     }
 
@@ -105,7 +105,8 @@ impl Job {
             Job::Film(film) => {
                 PLAYER.contains(&feature) || film.background.needs.features.contains(&feature)
             }
-            Job::Own(_) | Job::Recorded(_) => false,
+            Job::Recorded(..) => feature == Feature::Recording,
+            Job::Own(_) => false,
         }
     }
 
@@ -121,7 +122,8 @@ impl Job {
             Job::Known(workload) => workload.run(system, tick),
             Job::Film(film) if is_last => film.play(system, tick),
             Job::Film(film) => film.background.run(system, tick),
-            Job::Own(_) | Job::Recorded(_) => Err(Error::Unsupported(Call::Exec)),
+            Job::Recorded(recorded, threads) => recorded.workload(threads).run(system, tick),
+            Job::Own(_) => Err(Error::Unsupported(Call::Exec)),
         }
     }
 }
@@ -132,6 +134,12 @@ pub fn needs_os(name: &str) -> Failure {
         "{name}: a workload of your own can run only on a kernel: --on os, or a C file with --on \
          kernel"
     ))
+}
+
+impl From<&'static Recorded> for Job {
+    fn from(recorded: &'static Recorded) -> Self {
+        Job::Recorded(recorded, None)
+    }
 }
 
 impl From<&'static Film> for Job {

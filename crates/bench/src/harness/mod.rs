@@ -49,24 +49,24 @@ impl Plan {
     /// The plan of running `job` with `tasks` tasks. Those of a recorded program are its copies, or
     /// threads in one copy.
     pub fn of(job: Job, tasks: usize, mode: Mode, count: Option<u64>) -> Self {
-        let plan = Plan {
-            workload: job,
+        let (workload, tasks) = match (job, mode) {
+            (Job::Recorded(program, _), Mode::Threads) => (Job::Recorded(program, Some(tasks)), 1),
+            _ => (job, tasks),
+        };
+        Plan {
+            workload,
             tasks,
             mode,
             count,
-        };
-        match job {
-            Job::Recorded(recorded) => recorded.plan(plan),
-            Job::Known(_) | Job::Own(_) | Job::Film(_) => plan,
         }
     }
 
     /// The number of tasks that the user has asked for.
     pub fn width(&self) -> usize {
-        let replay = self.workload.known().ok().and_then(Workload::replay);
-        replay
-            .and_then(|replay| replay.threads)
-            .unwrap_or(self.tasks)
+        match self.workload {
+            Job::Recorded(_, Some(threads)) => threads,
+            _ => self.tasks,
+        }
     }
 
     /// Returns true if a scheduler must deal the tasks over `cpus` CPUs: there are more tasks than

@@ -1,8 +1,8 @@
 //! A guest at work.
 
 use super::program::Program;
-use crate::harness::{Failure, Plan, Running, interrupt, say};
-use crate::inside::{self, BEAT, Line, Window};
+use crate::harness::{Failure, Job, Plan, Running, interrupt, say};
+use crate::inside::{self, BEAT, Line, RECORDING, Window};
 use crate::tasks::Affinity;
 use baselines::Preset;
 use guests::boot::{self, Console};
@@ -65,6 +65,12 @@ impl Guest {
     ) -> Result<Self, Failure> {
         let mut files = Files::with_busybox()?;
         files.add(&program.file, PLACE)?;
+        if let Job::Recorded(program, threads) = plan.workload {
+            let mut recording = Vec::new();
+            let written = program.recording(threads).write(&mut recording);
+            written.map_err(|error| Failure::Unavailable(format!("{}: {error}", program.name)))?;
+            files.write(&RECORDING[1..], recording);
+        }
         let file = match window {
             Some(_) => kernel::build_watched()?,
             None => kernel::build()?,

@@ -18,7 +18,7 @@ pub(crate) struct Program {
 pub(super) fn of(plan: &Plan) -> Result<Program, Failure> {
     let source = match plan.workload {
         Job::Own(own) => own.source.as_deref(),
-        Job::Known(_) | Job::Film(_) | Job::Recorded(_) => None,
+        Job::Known(_) | Job::Film(_) | Job::Recorded(..) => None,
     };
     let Some(source) = source else {
         return Ok(Program {

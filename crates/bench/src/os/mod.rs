@@ -33,7 +33,7 @@ pub struct Os {
 impl Target for Os {
     fn start(&self, plan: &Plan) -> Result<Box<dyn Running>, Failure> {
         match plan.workload {
-            Job::Known(_) | Job::Film(_) | Job::Recorded(_) => {
+            Job::Known(_) | Job::Film(_) | Job::Recorded(..) => {
                 Ok(Box::new(self.tasks(plan, std::env::temp_dir())?))
             }
             Job::Own(own) => Ok(Box::new(own::start(plan, own, self.affinity)?)),

@@ -96,7 +96,7 @@ impl Program {
     }
 
     fn done(self) -> &'static Recorded {
-        Recorded::new("program".into(), "program.vmrec".into(), self.0)
+        Recorded::new("program".into(), self.0, None).expect("a role")
     }
 }
 
@@ -288,12 +288,7 @@ fn a_program_runs_on_all_systems() {
         for tasks in [1, 3] {
             let passes = 10;
             let count = Some(left_out.of_calls * passes * tasks);
-            let plan = Plan::of(
-                bench::Job::Recorded(program),
-                tasks as usize,
-                Mode::Processes,
-                count,
-            );
+            let plan = Plan::of(program.into(), tasks as usize, Mode::Processes, count);
             let times = system.target().complete(&plan, 0);
             let times = times.unwrap_or_else(|error| panic!("{}: {error}", system.on().name()));
             assert!(times.real.as_nanos() as u64 > passes * 40_000, "{times:?}");

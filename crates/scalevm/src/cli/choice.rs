@@ -7,6 +7,9 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use workloads::Workload;
 
+/// The end of the names of recordings.
+pub const RECORDING: &str = "vmrec";
+
 /// A workload, as the user names it.
 #[derive(Clone, Debug)]
 pub enum Choice {
@@ -14,14 +17,16 @@ pub enum Choice {
     Known(&'static Workload),
     /// By the file of a test case.
     File(PathBuf),
+    /// By the file of a recording.
+    Recording(PathBuf),
 }
 
 /// The workload of `run` and `sweep`.
 #[derive(Args)]
 #[group(required = true, multiple = false)]
 pub struct WorkloadArgs {
-    /// The workload (see `scalevm list`), or your own: a C file in will-it-scale's form (.c), or a
-    /// shared object built from one (.so)
+    /// The workload (see `scalevm list`), or your own: a recorded program (.vmrec, see `scalevm
+    /// record`), a C file in will-it-scale's form (.c), or a shared object built from one (.so)
     #[arg(value_parser = parser(), value_name = "WORKLOAD|FILE")]
     pub workload: Option<Choice>,
     /// Run this command repeatedly, and count how often it completes; `profile` watches one that
@@ -33,6 +38,17 @@ pub struct WorkloadArgs {
         conflicts_with = "threads"
     )]
     pub command: Option<String>,
+}
+
+/// How a recorded program is run.
+#[derive(Args, Default)]
+pub struct RecordedArgs {
+    /// With --threads, multiply the threads of this name (default: the busiest)
+    #[arg(long, value_name = "NAME", requires = "threads")]
+    pub role: Option<String>,
+    /// Run another recorded program at the same time
+    #[arg(long, value_name = "FILE")]
+    pub beside: Option<PathBuf>,
 }
 
 /// Takes names of workloads, and whatever looks like a file of a test case.
@@ -55,6 +71,9 @@ impl TypedValueParser for NameOrFile {
         argument: Option<&Arg>,
         value: &OsStr,
     ) -> Result<Choice, Error> {
+        if Path::new(value).extension() == Some(OsStr::new(RECORDING)) {
+            return Ok(Choice::Recording(value.into()));
+        }
         if is_file(value) {
             return Ok(Choice::File(value.into()));
         }

@@ -1,6 +1,6 @@
 //! The command line of `profile`.
 
-use super::{CommonArgs, WorkloadArgs, preset, tasks};
+use super::{CommonArgs, RecordedArgs, WorkloadArgs, preset, tasks};
 use crate::output::profile::View;
 use baselines::Preset;
 use bench::{On, Schedule};
@@ -61,6 +61,9 @@ pub struct ProfileArgs {
     /// The workload to profile.
     #[command(flatten)]
     pub what: Option<WorkloadArgs>,
+    /// How a recorded program is run.
+    #[command(flatten)]
+    pub recorded: RecordedArgs,
     /// The processes that already run.
     #[command(flatten)]
     pub attached: AttachedArgs,

@@ -20,7 +20,7 @@ pub mod story;
 pub mod sweep;
 pub mod top;
 
-use crate::cli::{Choice, CommonArgs, HostArgs, WorkloadArgs, affinity};
+use crate::cli::{Choice, CommonArgs, HostArgs, RecordedArgs, WorkloadArgs, affinity};
 use baselines::Preset;
 use bench::kernel::GuestKernel;
 use bench::os::Os;
@@ -29,7 +29,7 @@ use bench::own::host::Inherited;
 use bench::own::{self, Opened, Setting};
 use bench::simulated::Simulated;
 use bench::tasks::places;
-use bench::{Body, Failure, Job, On, Plan, Schedule, System, interrupt, needs_os};
+use bench::{Body, Failure, Job, On, Plan, Recorded, Schedule, System, interrupt, needs_os};
 use stats::environment::{Environment, LOAD_WINDOW, LoadMeter};
 use stats::record::Subject;
 use stats::{Exit, count};
@@ -140,9 +140,9 @@ fn hosted_only(args: &CommonArgs, hosted: bool) -> Result<(), Failure> {
 }
 
 /// The user's workload, to run on `on`.
-fn workload(args: &WorkloadArgs, on: On) -> Result<Opened, Failure> {
+fn workload(args: &WorkloadArgs, how: &RecordedArgs, on: On) -> Result<Opened, Failure> {
     match (&args.workload, &args.command) {
-        (Some(choice), _) => chosen(choice, on),
+        (Some(choice), _) => chosen(choice, how, on),
         (None, Some(_)) if on != On::Os => Err(needs_os("--command")),
         (None, Some(command)) => own::repeat(command),
         (None, None) => Err(Failure::Unavailable(
@@ -151,8 +151,22 @@ fn workload(args: &WorkloadArgs, on: On) -> Result<Opened, Failure> {
     }
 }
 
-fn chosen(choice: &Choice, on: On) -> Result<Opened, Failure> {
+fn chosen(choice: &Choice, how: &RecordedArgs, on: On) -> Result<Opened, Failure> {
+    let given = how.role.as_ref().map(|_| "--role");
+    let given = given.or(how.beside.as_ref().map(|_| "--beside"));
     match choice {
+        Choice::Recording(file) => {
+            let program = Recorded::open(file, how.beside.as_deref(), how.role.as_deref())?;
+            let left_out = program.left_out();
+            if left_out.calls + left_out.faults > 0 {
+                eprintln!("scalevm: note: {}: {left_out}", program.name);
+            }
+            Ok(Job::from(program).into())
+        }
+        _ if given.is_some() => Err(Failure::Unavailable(format!(
+            "{} applies only to a recorded program (.vmrec)",
+            given.unwrap_or_default()
+        ))),
         Choice::Known(workload) => Ok(Job::Known(workload).into()),
         Choice::File(file) if !matches!(on, On::Os | On::Kernel) => {
             Err(needs_os(&file.display().to_string()))

@@ -15,13 +15,9 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
     let on = super::on(common, args.vm.is_some())?;
     let mut system = super::system(on, args.vm, common)?;
     super::prepare()?;
-    let workload = super::workload(&args.what, on)?;
-    let plan = Plan {
-        workload: workload.job,
-        tasks: args.tasks as usize,
-        mode: common.mode(),
-        count: args.count,
-    };
+    let workload = super::workload(&args.what, &args.recorded, on)?;
+    let tasks = args.tasks as usize;
+    let plan = Plan::of(workload.job, tasks, common.mode(), args.count);
     super::fit(&mut system, &plan, common)?;
     let (target, simulated) = (system.target(), system.simulated());
     super::tell_if_crowded(&system, &plan);
@@ -52,7 +48,7 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
     progress.point(&format!(
         "{}, {}",
         plan.workload.name(),
-        plan.mode.count(plan.tasks)
+        plan.mode.count(plan.width())
     ));
     let mut bar = Some(&progress);
     let watch = Together::default().with(&mut lines).with(&mut records);

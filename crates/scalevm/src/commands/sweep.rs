@@ -69,8 +69,9 @@ pub fn run(args: &SweepArgs) -> Result<u8, Failure> {
 
 /// The user's workloads.
 fn workloads(args: &SweepArgs, on: On) -> Result<Vec<Opened>, Failure> {
-    let first = super::workload(&args.what, on);
-    let more = args.more.iter().map(|choice| super::chosen(choice, on));
+    let first = super::workload(&args.what, &args.recorded, on);
+    let chosen = |choice| super::chosen(choice, &args.recorded, on);
+    let more = args.more.iter().map(chosen);
     std::iter::once(first).chain(more).collect()
 }
 
@@ -130,12 +131,7 @@ impl Curve {
 
     /// The plan of a run with `tasks` tasks.
     fn plan(&self, tasks: usize) -> Plan {
-        Plan {
-            workload: self.workload,
-            tasks,
-            mode: self.mode,
-            count: None,
-        }
+        Plan::of(self.workload, tasks, self.mode, None)
     }
 }
 

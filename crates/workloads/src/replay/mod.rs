@@ -29,8 +29,6 @@ pub struct Replay {
     pub operations: u64,
     /// The most bytes that the program touches.
     pub memory: usize,
-    /// The number of threads of the role that was multiplied; none if they are as recorded.
-    pub threads: Option<usize>,
 }
 
 /// A step of a part.

@@ -1,6 +1,6 @@
 //! Operands that can run in turn: a workload on a system, or a command.
 
-use crate::cli::{CommonArgs, CompareArgs};
+use crate::cli::{CommonArgs, CompareArgs, RecordedArgs};
 use crate::commands;
 use crate::output::json;
 use crate::output::sink::Sink;
@@ -122,7 +122,7 @@ fn workload(args: &CompareArgs, places: &[Placement]) -> Result<Opened, Failure>
     // The one that refuses most.
     let mut all = places.iter().map(|place| place.0);
     let other = all.find(|on| !matches!(on, On::Os | On::Kernel));
-    commands::chosen(choice, other.unwrap_or(On::Os))
+    commands::chosen(choice, &RecordedArgs::default(), other.unwrap_or(On::Os))
 }
 
 /// Returns true if `name` is a system or a preset.
@@ -172,12 +172,8 @@ fn system(
     (on, vm): Placement,
 ) -> Result<Box<dyn Side>, Failure> {
     let common = args.measuring.common();
-    let plan = Plan {
-        workload,
-        tasks: args.measuring.tasks as usize,
-        mode: common.mode(),
-        count: None,
-    };
+    let tasks = args.measuring.tasks as usize;
+    let plan = Plan::of(workload, tasks, common.mode(), None);
     let schedule = common.schedule(on);
     let mut system = commands::system(on, vm, &common)?;
     commands::fit(&mut system, &plan, &common)?;

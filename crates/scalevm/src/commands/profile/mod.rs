@@ -61,13 +61,9 @@ fn one(args: &ProfileArgs, what: &WorkloadArgs) -> Result<u8, Failure> {
     }
     let mut system = super::system(on, args.vm, common)?;
     super::prepare()?;
-    let workload = super::workload(what, on)?;
-    let plan = Plan {
-        workload: workload.job,
-        tasks: args.tasks.unwrap_or(1) as usize,
-        mode: common.mode(),
-        count: None,
-    };
+    let workload = super::workload(what, &args.recorded, on)?;
+    let tasks = args.tasks.unwrap_or(1) as usize;
+    let plan = Plan::of(workload.job, tasks, common.mode(), None);
     super::fit(&mut system, &plan, common)?;
     super::tell_if_crowded(&system, &plan);
     let results = Results::of(args)?;
