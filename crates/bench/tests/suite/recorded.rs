@@ -6,118 +6,13 @@ use bench::ours::Ours;
 use bench::simulated::{Conditions, Simulated};
 use bench::tasks::Affinity;
 use bench::{Mode, Plan, Recorded, System};
-use recording::{
-    Advice, Birth, Call, Event, FaultKind, Place, Process, Prot, Recording, Sharing, Thread,
-    WaitFor, What,
-};
+use recording::{Advice, Birth, Call, Prot, WaitFor, What};
 use sim::profile::MachineProfile;
 
-const PAGE: u64 = 4096;
-const BOTH: Prot = Prot {
-    read: true,
-    write: true,
-    execute: false,
-};
+#[path = "../../../recording/tests/support/mod.rs"]
+mod support;
 
-/// A recording in the making. Each event is a microsecond after the one before.
-struct Program(Recording);
-
-impl Program {
-    /// A program of a process with one thread.
-    fn new() -> Self {
-        let mut program = Program(Recording {
-            page: PAGE as u32,
-            ..Recording::default()
-        });
-        program.process(Birth::Existed);
-        program
-    }
-
-    /// Adds a process with a thread; returns that.
-    fn process(&mut self, birth: Birth) -> u32 {
-        let number = self.0.processes.len() as u32;
-        self.0.processes.push(Process {
-            pid: 100 + number,
-            name: "program".into(),
-            birth,
-        });
-        self.thread(number)
-    }
-
-    fn thread(&mut self, process: u32) -> u32 {
-        let number = self.0.threads.len() as u32;
-        self.0.threads.push(Thread {
-            tid: 1000 + number,
-            process,
-            name: format!("thread {number}"),
-        });
-        number
-    }
-
-    fn add(&mut self, thread: u32, what: What) -> &mut Self {
-        let at = 1000 * self.0.events.len() as u64;
-        let event = Event {
-            at,
-            thread,
-            computed: 500,
-            what,
-        };
-        self.0.events.push(event);
-        self
-    }
-
-    fn call(&mut self, thread: u32, call: Call) -> &mut Self {
-        let what = What::Call {
-            call,
-            error: 0,
-            parts: Vec::new(),
-        };
-        self.add(thread, what)
-    }
-
-    fn map(&mut self, thread: u32, mapping: u32, pages: u64) -> &mut Self {
-        self.call(thread, anonymous(mapping, pages, None))
-    }
-
-    fn fault(&mut self, thread: u32, mapping: u32, page: u64, pages: u32) -> &mut Self {
-        let what = What::Fault {
-            at: at(mapping, page),
-            pages,
-            write: true,
-            kind: FaultKind::Missing,
-            in_kernel: false,
-        };
-        self.add(thread, what)
-    }
-
-    fn unmap(&mut self, thread: u32, mapping: u32, page: u64, pages: u64) -> &mut Self {
-        let (at, length) = (at(mapping, page), pages * PAGE);
-        self.call(thread, Call::Unmap { at, length })
-    }
-
-    fn done(self) -> &'static Recorded {
-        Recorded::new("program".into(), self.0, None).expect("a role")
-    }
-}
-
-fn at(mapping: u32, page: u64) -> Place {
-    let offset = page * PAGE;
-    Place { mapping, offset }
-}
-
-fn anonymous(mapping: u32, pages: u64, over: Option<Place>) -> Call {
-    Call::Map {
-        mapping,
-        length: pages * PAGE,
-        prot: BOTH,
-        sharing: Sharing::Private,
-        file: None,
-        over,
-        populate: false,
-        no_reserve: false,
-        huge: false,
-    }
-}
+use support::{BOTH, PAGE, Program, anonymous, at};
 
 /// All kinds of events: threads that wait for each other's memory, a copy that writes what it has
 /// inherited, a program executed, and calls of each kind.
@@ -257,7 +152,7 @@ fn everything() -> &'static Recorded {
         .add(worker, What::Exit)
         .unmap(0, 5, 0, 32)
         .add(0, What::Exit);
-    program.done()
+    Recorded::new("program".into(), program.0, None).expect("a role")
 }
 
 fn systems() -> [System; 3] {

@@ -2,8 +2,11 @@
 
 mod file;
 mod hostile;
+mod scale;
 mod size;
 
 // Shared parts.
 mod arbitrary;
 mod made;
+#[path = "../support/mod.rs"]
+mod support;
