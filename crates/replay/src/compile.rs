@@ -265,6 +265,13 @@ impl<'a> Compiler<'a> {
         self.steps.wait(mark.part, before);
     }
 
+    /// The thread's next act touches this range: it waits for the changes before.
+    fn order_touch(&mut self, thread: u32, mapping: u32, range: Range<u64>) {
+        let (process, mark) = (self.process(thread), self.steps.next(part(thread)));
+        let before = self.order.touch((process, mapping), range, mark);
+        self.steps.wait(mark.part, before);
+    }
+
     fn map(&mut self, thread: u32, call: &Call, parts: &[(Place, u64)]) -> bool {
         let Call::Map {
             mapping,
@@ -300,6 +307,7 @@ impl<'a> Compiler<'a> {
                 true => Treatment::PopulateWrite,
                 false => Treatment::PopulateRead,
             };
+            self.order_touch(thread, mapping, range.clone());
             let at = spot(mapping, 0);
             let length = size(&range);
             let (_, new) = self.memory[process as usize].touch(mapping, range, prot.write);
@@ -368,17 +376,26 @@ impl<'a> Compiler<'a> {
     fn remap(&mut self, thread: u32, at: Place, lengths: [u64; 2], to: Option<u32>) -> bool {
         let process = self.process(thread) as usize;
         let [old, new] = lengths.map(|length| self.pages(at.offset, length));
-        let prot = self.memory[process].prot(at.mapping, at.offset);
-        let is_whole = self.memory[process].is_mapped(at.mapping, old.clone());
-        let (Some(prot), true) = (prot, is_whole && !new.is_empty()) else {
+        if to.is_none() && new.end <= old.end {
+            let at = Place {
+                offset: new.end,
+                ..at
+            };
+            let length = old.end - new.end;
+            return self.replay(thread, &Call::Unmap { at, length }, &[]);
+        }
+        let memory = &self.memory[process];
+        let prot = memory.prot(at.mapping, at.offset);
+        let is_whole = memory.is_mapped(at.mapping, old.clone());
+        // What grows in place may move all the same, and leave behind what is not a part of it.
+        let is_all = memory.mapped(at.mapping, 0..u64::MAX) == [old.clone()];
+        let (Some(prot), true) = (prot, is_whole && (to.is_some() || is_all)) else {
             return false;
         };
         let to = to.map_or((at.mapping, new.clone()), |to| (to, 0..size(&new) as u64));
         self.mappings = self.mappings.max(to.0 + 1);
         self.order_change(thread, at.mapping, old.clone());
-        if to.0 != at.mapping {
-            self.order_change(thread, to.0, to.1.clone());
-        }
+        self.order_change(thread, to.0, to.1.clone());
         self.touched -= self.memory[process].unmap(at.mapping, old.clone());
         self.memory[process].map(to.0, to.1.clone(), prot);
         let act = Act::Remap {
@@ -399,9 +416,7 @@ impl<'a> Compiler<'a> {
         let (parts, new) = self.memory[process as usize].touch(at.mapping, range, write);
         self.add_touched(new);
         for range in parts {
-            let mark = self.steps.next(part(thread));
-            let before = self.order.touch((process, at.mapping), range.clone(), mark);
-            self.steps.wait(mark.part, before);
+            self.order_touch(thread, at.mapping, range.clone());
             let pages = (range.end - range.start) / self.page;
             left = left.saturating_sub(pages);
             let act = Act::Touch {
@@ -409,7 +424,7 @@ impl<'a> Compiler<'a> {
                 pages: pages as u32,
                 write,
             };
-            self.steps.push(mark.part, act);
+            self.steps.push(part(thread), act);
         }
         self.left_out.faults += left;
     }

@@ -62,6 +62,7 @@ impl Order {
     pub fn touch(&mut self, key: (u32, u32), range: Range<u64>, mark: Mark) -> Vec<Mark> {
         let mut before = Vec::new();
         let ranges = self.users.entry(key).or_default();
+        ranges.fill(range.clone(), &Users::default());
         for users in ranges.of_mut(range.clone()) {
             before.extend(users.change);
             match users

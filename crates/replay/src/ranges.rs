@@ -28,6 +28,20 @@ impl<T: Clone> Ranges<T> {
         self.each.insert(range.start, (range.end, value));
     }
 
+    /// Gives the parts of `range` that have no value this one.
+    pub fn fill(&mut self, range: Range<u64>, value: &T) {
+        let mut at = range.start;
+        let mut gaps = Vec::new();
+        for (part, _) in self.of(range.clone()) {
+            gaps.push(at..part.start);
+            at = part.end;
+        }
+        gaps.push(at..range.end);
+        for gap in gaps {
+            self.set(gap, value.clone());
+        }
+    }
+
     /// Takes the values of `range` away.
     pub fn clear(&mut self, range: Range<u64>) {
         self.split(range.start);
@@ -103,5 +117,18 @@ mod tests {
         let found: Vec<_> = ranges.of(0..90).map(|(_, &value)| value).collect();
         assert_eq!(found, ['a', 'b', 'c', 'c']);
         assert!(ranges.of(90..91).next().is_none());
+        ranges.fill(45..100, &'d');
+        let found: Vec<_> = ranges
+            .of(45..100)
+            .map(|(part, &value)| (part, value))
+            .collect();
+        let expected = [
+            (45..50, 'b'),
+            (50..55, 'd'),
+            (55..60, 'c'),
+            (60..90, 'c'),
+            (90..100, 'd'),
+        ];
+        assert_eq!(found, expected);
     }
 }

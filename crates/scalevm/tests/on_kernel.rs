@@ -1,7 +1,10 @@
 //! `--on kernel`: workloads as programs on scalevm's kernel, in real guests.
 
+#[path = "../../recording/tests/support/mod.rs"]
+mod recorded;
 mod support;
 
+use std::fs;
 use support::command::{json, number};
 use support::place::{MODES, Place, QUICK};
 
@@ -97,6 +100,34 @@ fn a_c_file_runs_unchanged_on_our_kernel() {
     }
     let elsewhere = place.failure(&format!("run {file} --on os {QUICK}"), &[], 4);
     assert!(elsewhere.contains("signal: 6"), "{elsewhere}");
+}
+
+#[test]
+fn a_recorded_program_runs_on_our_kernel() {
+    let place = Place::new("a-recorded-program");
+    let file = place.file("program.vmrec");
+    let to = fs::File::create(&file).expect("a file");
+    recorded::everything().write(to).expect("written");
+    let lines = place.success(
+        &format!("run {file} -t 2 --on kernel --count 1000 -s 1 --json"),
+        &[],
+    );
+    let line = &json(&lines)[0];
+    assert_eq!(
+        (&line["workload"], &line["on"]),
+        (&"program".into(), &"kernel".into())
+    );
+    assert!(number(&line["real"]) > 0.0, "{line}");
+    let lines = place.success(
+        &format!("run {file} -t 3 --threads --on kernel {QUICK} --json"),
+        &[],
+    );
+    let line = &json(&lines)[0];
+    assert_eq!(
+        (&line["tasks"], &line["mode"]),
+        (&3.into(), &"threads".into())
+    );
+    assert!(number(&line["total"]) > 0.0, "{line}");
 }
 
 #[test]

@@ -1,67 +1,7 @@
 //! More or fewer threads, and two programs at once.
 
-use super::support::{Program, anonymous, at};
-use recording::{Advice, Birth, Call, Event, Recording, Role, WaitFor, What};
-
-/// A first thread that starts two workers, maps their stacks and the memory that they share, wakes
-/// the first of them, and waits for that one's end. Each worker uses its stack, a mapping of its
-/// own, and the shared one.
-fn pool() -> Recording {
-    let mut program = Program::new();
-    program.map(0, 0, 64);
-    for worker in [1, 2] {
-        program.map(0, 10 * worker, 4);
-        program.0.threads.push(program.0.threads[0].clone());
-        program.0.threads[worker as usize].name = format!("worker-{worker}");
-        program.add(0, What::Start { thread: worker });
-        program.fault(worker, 10 * worker, 0, 2);
-        program
-            .map(worker, 10 * worker + 1, 8)
-            .fault(worker, 10 * worker + 1, 0, 8);
-        program.fault(worker, 0, 8 * u64::from(worker), 1);
-        let advice = Advice::Discard;
-        program.call(
-            worker,
-            Call::Advise {
-                at: at(0, 8),
-                length: 4096,
-                advice,
-            },
-        );
-    }
-    program.add(0, What::Wake { thread: 1 });
-    let on = WaitFor::Futex;
-    program.add(
-        1,
-        What::Wait {
-            on,
-            nanoseconds: 5,
-            by: Some((0, 0)),
-        },
-    );
-    program.add(1, What::Wake { thread: 2 });
-    program.add(
-        2,
-        What::Wait {
-            on,
-            nanoseconds: 5,
-            by: Some((1, 0)),
-        },
-    );
-    program
-        .add(1, What::Wake { thread: 0 })
-        .add(1, What::Exit)
-        .add(2, What::Exit);
-    program.add(
-        0,
-        What::Wait {
-            on,
-            nanoseconds: 5,
-            by: Some((1, 1)),
-        },
-    );
-    program.0
-}
+use super::support::{Program, anonymous, pool};
+use recording::{Birth, Call, Event, Recording, Role, What};
 
 fn workers(recording: &Recording) -> Role {
     let roles = recording.roles();

@@ -1,9 +1,9 @@
 //! Recordings that tests make event by event.
-
-#![allow(dead_code)] // not each test uses all
+#![allow(dead_code, reason = "each test file uses a part")]
 
 use recording::{
-    Birth, Call, Event, FaultKind, Place, Process, Prot, Recording, Sharing, Thread, What,
+    Advice, Birth, Call, Event, FaultKind, Place, Process, Prot, Recording, Sharing, Thread,
+    WaitFor, What,
 };
 
 pub const PAGE: u64 = 4096;
@@ -35,10 +35,10 @@ impl Program {
             name: "program".into(),
             birth,
         });
-        self.thread(number)
+        self.thread_of(number)
     }
 
-    pub fn thread(&mut self, process: u32) -> u32 {
+    pub fn thread_of(&mut self, process: u32) -> u32 {
         let number = self.0.threads.len() as u32;
         self.0.threads.push(Thread {
             tid: 1000 + number,
@@ -107,4 +107,205 @@ pub fn anonymous(mapping: u32, pages: u64, over: Option<Place>) -> Call {
         no_reserve: false,
         huge: false,
     }
+}
+
+/// All kinds of events: threads that wait for each other's memory, a copy that writes what it has
+/// inherited, a program executed, and calls of each kind.
+pub fn everything() -> Recording {
+    let mut program = Program::new();
+    program.add(
+        0,
+        What::Given {
+            call: anonymous(0, 16, None),
+        },
+    );
+    program.fault(0, 0, 0, 16);
+    let worker = program.thread_of(0);
+    program.add(0, What::Start { thread: worker });
+    // The worker's mapping is used by the first thread, and the other way round.
+    program
+        .map(worker, 1, 8)
+        .fault(0, 1, 0, 4)
+        .fault(worker, 1, 4, 4);
+    program.unmap(0, 1, 2, 3).fault(worker, 1, 6, 1);
+    program.call(
+        worker,
+        Call::Protect {
+            at: at(0, 4),
+            length: 2 * PAGE,
+            prot: Prot::default(),
+        },
+    );
+    program.call(
+        worker,
+        Call::Protect {
+            at: at(0, 4),
+            length: 2 * PAGE,
+            prot: BOTH,
+        },
+    );
+    program
+        .call(worker, anonymous(2, 2, Some(at(0, 8))))
+        .fault(worker, 2, 0, 2);
+    for advice in [
+        Advice::Discard,
+        Advice::PopulateWrite,
+        Advice::Free,
+        Advice::Cold,
+    ] {
+        program.call(
+            0,
+            Call::Advise {
+                at: at(0, 0),
+                length: 4 * PAGE,
+                advice,
+            },
+        );
+    }
+    program
+        .call(
+            0,
+            Call::Break {
+                mapping: 3,
+                length: 8 * PAGE,
+            },
+        )
+        .fault(0, 3, 0, 8);
+    program.call(
+        0,
+        Call::Break {
+            mapping: 3,
+            length: 2 * PAGE,
+        },
+    );
+    program.map(0, 4, 4).fault(0, 4, 0, 4);
+    program.call(
+        0,
+        Call::Remap {
+            at: at(4, 0),
+            length: 4 * PAGE,
+            new_length: 32 * PAGE,
+            to: Some(5),
+        },
+    );
+    program.fault(0, 5, 16, 16);
+    program.call(
+        0,
+        Call::Lock {
+            at: at(5, 0),
+            length: PAGE,
+        },
+    );
+    program.call(
+        0,
+        Call::Unlock {
+            at: at(5, 0),
+            length: PAGE,
+        },
+    );
+    program.call(
+        0,
+        Call::InCore {
+            at: at(5, 0),
+            length: PAGE,
+        },
+    );
+    let child = program.process(Birth::Forked);
+    program.add(
+        0,
+        What::Fork {
+            thread: child,
+            borrows: false,
+        },
+    );
+    program.fault(child, 0, 0, 4).fault(0, 0, 0, 4);
+    program
+        .add(child, What::Exec)
+        .map(child, 6, 4)
+        .fault(child, 6, 0, 4);
+    program
+        .add(child, What::Wake { thread: 0 })
+        .add(child, What::Exit);
+    let on = WaitFor::Child;
+    program.add(
+        0,
+        What::Wait {
+            on,
+            nanoseconds: 1000,
+            by: Some((child, 0)),
+        },
+    );
+    program.add(
+        worker,
+        What::Wait {
+            on: WaitFor::Time,
+            nanoseconds: 20_000,
+            by: None,
+        },
+    );
+    program
+        .add(worker, What::Exit)
+        .unmap(0, 5, 0, 32)
+        .add(0, What::Exit);
+    program.0
+}
+
+/// A first thread that starts two workers, maps their stacks and the memory that they share, wakes
+/// the first of them, and waits for that one's end. Each worker uses its stack, a mapping of its
+/// own, and the shared one.
+pub fn pool() -> Recording {
+    let mut program = Program::new();
+    program.map(0, 0, 64);
+    for worker in [1, 2] {
+        program.map(0, 10 * worker, 4);
+        program.0.threads.push(program.0.threads[0].clone());
+        program.0.threads[worker as usize].name = format!("worker-{worker}");
+        program.add(0, What::Start { thread: worker });
+        program.fault(worker, 10 * worker, 0, 2);
+        program
+            .map(worker, 10 * worker + 1, 8)
+            .fault(worker, 10 * worker + 1, 0, 8);
+        program.fault(worker, 0, 8 * u64::from(worker), 1);
+        let advice = Advice::Discard;
+        program.call(
+            worker,
+            Call::Advise {
+                at: at(0, 8),
+                length: 4096,
+                advice,
+            },
+        );
+    }
+    program.add(0, What::Wake { thread: 1 });
+    let on = WaitFor::Futex;
+    program.add(
+        1,
+        What::Wait {
+            on,
+            nanoseconds: 5,
+            by: Some((0, 0)),
+        },
+    );
+    program.add(1, What::Wake { thread: 2 });
+    program.add(
+        2,
+        What::Wait {
+            on,
+            nanoseconds: 5,
+            by: Some((1, 0)),
+        },
+    );
+    program
+        .add(1, What::Wake { thread: 0 })
+        .add(1, What::Exit)
+        .add(2, What::Exit);
+    program.add(
+        0,
+        What::Wait {
+            on,
+            nanoseconds: 5,
+            by: Some((1, 1)),
+        },
+    );
+    program.0
 }

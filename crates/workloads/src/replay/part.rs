@@ -117,26 +117,40 @@ impl<F> Part<F> {
     /// The first step that fails, which stops the program.
     pub fn run<S: System<File = F>>(self, system: &mut S) -> Result<(), Error> {
         let mut children = Vec::new();
-        let taken = self.take_steps(system, &mut children);
-        if taken.is_err() {
+        let mut taken = 0;
+        let result = self.take_steps(system, &mut taken, &mut children);
+        if result.is_err() {
             self.tick.stop();
         }
-        system.end_steps(self.number);
+        self.end(system, self.number, taken);
         for child in children {
             expect_success(system, child)?;
         }
-        taken
+        result
+    }
+
+    /// Lets nobody wait for a part that has taken some of its steps and takes no more, nor for those
+    /// that it has not started.
+    fn end<S: System>(&self, system: &mut S, part: u32, taken: usize) {
+        system.end_steps(part);
+        for step in &self.replay.parts[part as usize][taken..] {
+            if let Act::Begin { part, .. } = step.act {
+                self.end(system, part, 0);
+            }
+        }
     }
 
     fn take_steps<S: System<File = F>>(
         &self,
         system: &mut S,
+        taken: &mut usize,
         children: &mut Vec<Child>,
     ) -> Result<(), Error> {
         let mut operations = 0;
         let steps: &[Step] = &self.replay.parts[self.number as usize];
         for (number, step) in (1..).zip(steps) {
             children.extend(self.take(step.act, system)?);
+            *taken += 1;
             // A part that has stopped may have left out what this one needs.
             if matches!(step.act, Act::After { .. }) && !self.tick.add(0) {
                 return Ok(());
