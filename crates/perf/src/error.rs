@@ -13,6 +13,18 @@ pub enum Error {
         crate::support::remedy("sysctl kernel.perf_event_paranoid=2")
     )]
     Refused(#[source] io::Error),
+    /// The kernel refuses to trace memory operations, or cannot.
+    #[error(
+        "memory operations cannot be traced here ({source}); {how}, and the kernel must have \
+             tracefs and the tracepoints of system calls and page faults"
+    )]
+    Untraced {
+        /// How to be allowed it.
+        how: String,
+        /// The system's error.
+        #[source]
+        source: io::Error,
+    },
     /// /proc is missing, or speaks of other processes.
     #[error("recording needs /proc")]
     Proc(#[source] io::Error),

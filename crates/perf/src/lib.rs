@@ -17,6 +17,7 @@ mod account;
 mod error;
 mod event;
 mod locks;
+pub mod operations;
 mod recorder;
 mod recording;
 pub mod script;

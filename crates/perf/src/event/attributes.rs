@@ -54,25 +54,54 @@ impl Attributes {
         Attributes(attr)
     }
 
-    /// Every hit of the tracepoint `id`.
+    /// Every hit of the tracepoint `id`, with the stack that its source has.
     pub fn tracepoint(id: u64, source: Source) -> Self {
+        let hits = Attributes::hits(id);
+        match source {
+            Source::End | Source::Release => hits,
+            Source::Acquire => hits.with_kernel_stack(HOLDER_DEPTH),
+            _ => {
+                let mut attr = hits.0;
+                with_stack(&mut attr, TOP);
+                attr.sample_max_stack = TRACED_DEPTH;
+                Attributes(attr)
+            }
+        }
+    }
+
+    /// Every hit of the tracepoint `id`, without a stack.
+    pub fn hits(id: u64) -> Self {
         let mut attr = stamped();
         (attr.type_, attr.config) = (sys::PERF_TYPE_TRACEPOINT, id);
         attr.sample_period = 1;
         attr.sample_type |= u64::from(sys::PERF_SAMPLE_RAW);
-        match source {
-            Source::End | Source::Release => {}
-            Source::Acquire => {
-                attr.sample_type |= u64::from(sys::PERF_SAMPLE_CALLCHAIN);
-                attr.set_exclude_callchain_user(1);
-                attr.sample_max_stack = HOLDER_DEPTH;
-            }
-            _ => {
-                with_stack(&mut attr, TOP);
-                attr.sample_max_stack = TRACED_DEPTH;
-            }
-        }
         Attributes(attr)
+    }
+
+    /// Every fault that the kernel has resolved; with I/O if `major`.
+    pub fn resolved(major: bool) -> Self {
+        let mut attr = stamped();
+        attr.type_ = sys::PERF_TYPE_SOFTWARE;
+        attr.config = u64::from(match major {
+            true => sys::PERF_COUNT_SW_PAGE_FAULTS_MAJ,
+            false => sys::PERF_COUNT_SW_PAGE_FAULTS_MIN,
+        });
+        attr.sample_period = 1;
+        Attributes(attr)
+    }
+
+    /// Adds the kernel's part of the stack, `depth` addresses at most.
+    pub fn with_kernel_stack(mut self, depth: u16) -> Self {
+        self.0.sample_type |= u64::from(sys::PERF_SAMPLE_CALLCHAIN);
+        self.0.set_exclude_callchain_user(1);
+        self.0.sample_max_stack = depth;
+        self
+    }
+
+    /// Makes the event also report mappings that cannot be executed.
+    pub fn with_data(mut self) -> Self {
+        self.0.set_mmap_data(1);
+        self
     }
 
     /// Births, deaths, names and mappings only.

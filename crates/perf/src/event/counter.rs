@@ -2,6 +2,7 @@
 
 use super::Attributes;
 use perf_event_open_sys::{bindings as sys, ioctls, perf_event_open};
+use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
@@ -66,6 +67,13 @@ impl Counter {
         // SAFETY: the descriptor is open as long as `self` lives; the call reads eight bytes at the
         // given place, a local variable.
         checked(unsafe { ioctls::PERIOD(self.as_raw_fd(), place) })
+    }
+
+    /// Leaves out the hits of a tracepoint that `filter` does not allow, by the names of its fields.
+    pub fn set_filter(&self, filter: &CStr) -> io::Result<()> {
+        let place = filter.as_ptr().cast_mut();
+        // SAFETY: the descriptor is open as long as `self` lives; the call only reads the C string.
+        checked(unsafe { ioctls::SET_FILTER(self.as_raw_fd(), place) })
     }
 
     /// Starts counting.

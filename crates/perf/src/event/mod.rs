@@ -9,9 +9,12 @@ mod tracefs;
 
 pub(crate) use attributes::{Attributes, Scope, sampled_depth};
 pub(crate) use counter::{Counter, Target};
-pub(crate) use record::Decoder;
+pub(crate) use format::Field;
+pub(crate) use record::{Decoder, Reader, Record, records};
 pub(crate) use ring::Ring;
-pub(crate) use tracefs::{HoldTracepoints, Tracefs, Tracepoints, WakeTracepoint};
+pub(crate) use tracefs::{
+    HoldTracepoints, Tracefs, Tracepoints, WakeTracepoint, has_first_numbers,
+};
 
 /// The kind of an event's samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,9 +37,9 @@ pub(crate) enum Source {
 
 /// An event at `time`, in nanoseconds of the monotonic clock.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Stamped {
+pub(crate) struct Stamped<E = Event> {
     pub time: u64,
-    pub event: Event,
+    pub event: E,
 }
 
 /// The thread that was running, by the numbers of this process's pid namespace.

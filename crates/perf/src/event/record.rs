@@ -14,6 +14,40 @@ const PREEMPTED: u32 = sys::PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
 /// Bytes at the end of every record but samples: thread, time, CPU, event.
 const TRAILER: usize = 32;
 
+/// A record without its header.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Record<'a> {
+    pub kind: u32,
+    pub misc: u16,
+    pub body: &'a [u8],
+}
+
+impl<'a> Record<'a> {
+    /// All but a sample: what comes before the trailer, and the trailer's thread and time.
+    pub fn parts(self) -> Option<(Reader<'a>, Thread, u64)> {
+        let at = self.body.len().checked_sub(TRAILER)?;
+        let (body, trailer) = self.body.split_at(at);
+        let mut trailer = Reader(trailer);
+        Some((Reader(body), trailer.thread()?, trailer.u64()?))
+    }
+}
+
+/// The records of `bytes`, which are whole ones one after the other.
+pub(crate) fn records(mut bytes: &[u8]) -> impl Iterator<Item = Record<'_>> {
+    std::iter::from_fn(move || {
+        let header = bytes.get(..8)?;
+        let size = usize::from(u16::from_ne_bytes([header[6], header[7]]));
+        // A size smaller than the header would loop forever.
+        let body = bytes.get(8..size)?;
+        bytes = &bytes[size..];
+        Some(Record {
+            kind: Reader(header).u32()?,
+            misc: u16::from_ne_bytes([header[4], header[5]]),
+            body,
+        })
+    })
+}
+
 /// Decodes records.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Decoder {
@@ -32,32 +66,20 @@ pub(crate) struct Decoder {
 }
 
 impl Decoder {
-    /// Passes on the events of `records`, which are whole records one after the other. Unknown
+    /// Passes on the events of `bytes`, which are whole records one after the other. Unknown
     /// records are skipped.
-    pub fn decode(&self, mut records: &[u8], mut each: impl FnMut(Stamped)) {
-        while let Some(header) = records.get(..8) {
-            let size = usize::from(u16::from_ne_bytes([header[6], header[7]]));
-            let misc = u16::from_ne_bytes([header[4], header[5]]);
-            let kind = Reader(header).u32().unwrap_or_default();
-            // A size smaller than the header would loop forever.
-            let Some(body) = records.get(8..size) else {
-                return;
-            };
-            if let Some(stamped) = self.event(kind, misc, body) {
-                each(stamped);
-            }
-            records = &records[size..];
-        }
+    pub fn decode(&self, bytes: &[u8], each: impl FnMut(Stamped)) {
+        records(bytes)
+            .filter_map(|record| self.event(record))
+            .for_each(each);
     }
 
-    fn event(&self, kind: u32, misc: u16, body: &[u8]) -> Option<Stamped> {
+    /// The event of a record; none if it is unknown.
+    pub fn event(&self, Record { kind, misc, body }: Record) -> Option<Stamped> {
         if kind == sys::PERF_RECORD_SAMPLE {
             return self.sample(Reader(body));
         }
-        let at = body.len().checked_sub(TRAILER)?;
-        let (body, trailer) = body.split_at(at);
-        let time = Reader(&trailer[8..]).u64()?;
-        let mut body = Reader(body);
+        let (mut body, running, time) = Record { kind, misc, body }.parts()?;
         let event = match kind {
             sys::PERF_RECORD_LOST => {
                 let id = body.u64()?;
@@ -82,7 +104,7 @@ impl Decoder {
             },
             sys::PERF_RECORD_MMAP2 => body.mapping()?,
             sys::PERF_RECORD_SWITCH_CPU_WIDE => {
-                let (thread, misc) = (Reader(trailer).thread()?, u32::from(misc));
+                let (thread, misc) = (running, u32::from(misc));
                 match misc & OUT {
                     0 => Event::Resume { thread },
                     _ => Event::Off {
@@ -186,24 +208,24 @@ impl HoldFields {
 }
 
 /// Takes values off the front.
-struct Reader<'a>(&'a [u8]);
+pub(crate) struct Reader<'a>(pub &'a [u8]);
 
 impl<'a> Reader<'a> {
-    fn take(&mut self, length: usize) -> Option<&'a [u8]> {
+    pub fn take(&mut self, length: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(length)?;
         self.0 = rest;
         Some(taken)
     }
 
-    fn u32(&mut self) -> Option<u32> {
+    pub fn u32(&mut self) -> Option<u32> {
         Some(u32::from_ne_bytes(self.take(4)?.try_into().ok()?))
     }
 
-    fn u64(&mut self) -> Option<u64> {
+    pub fn u64(&mut self) -> Option<u64> {
         Some(u64::from_ne_bytes(self.take(8)?.try_into().ok()?))
     }
 
-    fn thread(&mut self) -> Option<Thread> {
+    pub fn thread(&mut self) -> Option<Thread> {
         Some(Thread {
             pid: self.u32()?,
             tid: self.u32()?,
@@ -222,14 +244,14 @@ impl<'a> Reader<'a> {
         ))
     }
 
-    fn addresses(&mut self) -> Option<Box<[u64]>> {
+    pub fn addresses(&mut self) -> Option<Box<[u64]>> {
         let count = usize::try_from(self.u64()?).ok()?;
         let bytes = self.take(count.checked_mul(8)?)?;
         let (words, _) = bytes.as_chunks();
         Some(words.iter().map(|&word| u64::from_ne_bytes(word)).collect())
     }
 
-    fn raw(&mut self) -> Option<&'a [u8]> {
+    pub fn raw(&mut self) -> Option<&'a [u8]> {
         let length = self.u32()?;
         self.take(length as usize)
     }
@@ -265,7 +287,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The text up to the first zero byte.
-    fn text(&mut self) -> String {
+    pub fn text(&mut self) -> String {
         let end = self
             .0
             .iter()

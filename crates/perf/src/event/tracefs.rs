@@ -41,12 +41,14 @@ impl Tracefs {
         Ok(text)
     }
 
-    fn number(&self, event: &str) -> io::Result<u64> {
+    /// The number of the tracepoint `event`.
+    pub fn number(&self, event: &str) -> io::Result<u64> {
         let text = self.read(&format!("events/{event}/id"))?;
         text.trim().parse().map_err(io::Error::other)
     }
 
-    fn field(&self, event: &str, name: &str) -> io::Result<Field> {
+    /// The field `name` of the tracepoint `event`.
+    pub fn field(&self, event: &str, name: &str) -> io::Result<Field> {
         let format = self.read(&format!("events/{event}/format"))?;
         let missing = || io::Error::other(format!("{event} has no field {name}"));
         Field::find(&format, name).ok_or_else(missing)
@@ -138,11 +140,7 @@ impl WakeTracepoint {
     /// Fails in other PID namespaces too, where threads have other numbers.
     pub fn find(tracefs: &Tracefs) -> io::Result<WakeTracepoint> {
         const WAKING: &str = "sched/sched_waking";
-        /// `PROC_PID_INIT_INO`.
-        const FIRST: &str = "pid:[4026531836]";
-        if std::fs::read_link("/proc/self/ns/pid")?.as_os_str() != FIRST {
-            return Err(io::Error::other("this is not the first PID namespace"));
-        }
+        has_first_numbers()?;
         Ok(WakeTracepoint {
             number: tracefs.number(WAKING)?,
             woken: tracefs.field(WAKING, "pid")?,
@@ -165,6 +163,16 @@ impl HoldTracepoints {
                 released_space: tracefs.field(RELEASED, "mm")?,
             },
         })
+    }
+}
+
+/// Fails in other PID namespaces than the first, whose numbers tracepoints have.
+pub(crate) fn has_first_numbers() -> io::Result<()> {
+    /// `PROC_PID_INIT_INO`.
+    const FIRST: &str = "pid:[4026531836]";
+    match std::fs::read_link("/proc/self/ns/pid")?.as_os_str() == FIRST {
+        true => Ok(()),
+        false => Err(io::Error::other("this is not the first PID namespace")),
     }
 }
 

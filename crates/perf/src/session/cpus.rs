@@ -12,7 +12,7 @@ const END: u32 = 8192;
 
 /// The CPUs that are in any list, and those that the threads `tids` may use; ascending, with all in
 /// between.
-pub(super) fn candidates(tids: &[u32]) -> io::Result<Vec<u32>> {
+pub(crate) fn candidates(tids: &[u32]) -> io::Result<Vec<u32>> {
     let lists = ["online", "present", "possible"].map(|name| {
         let path = format!("/sys/devices/system/cpu/{name}");
         let text = std::fs::read_to_string(path).ok()?;
@@ -45,7 +45,7 @@ fn affinity(tid: u32) -> io::Result<Option<u32>> {
 }
 
 /// Returns true if an event was refused because there is no such CPU.
-pub(super) fn is_absent(error: &io::Error) -> bool {
+pub(crate) fn is_absent(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENODEV | libc::EINVAL))
 }
 

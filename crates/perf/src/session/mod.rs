@@ -8,5 +8,7 @@ mod order;
 mod pace;
 mod reader;
 
+pub(crate) use cpus::{candidates, is_absent};
 pub(crate) use opened::{Opened, own_thread};
-pub(crate) use reader::{Reader, Signals, now};
+pub(crate) use order::Order;
+pub(crate) use reader::{Reader, SETTLED, Signals, hurry, now};

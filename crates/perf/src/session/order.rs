@@ -1,19 +1,25 @@
 //! Events of all rings, in order of time.
 
-use crate::event::Stamped;
+use crate::event::{Event, Stamped};
 
 /// Events that may be preceded by some not read yet: each CPU has its own ring.
-#[derive(Debug, Default)]
-pub(super) struct Order(Vec<Stamped>);
+#[derive(Debug)]
+pub(crate) struct Order<E = Event>(Vec<Stamped<E>>);
 
-impl Order {
+impl<E> Default for Order<E> {
+    fn default() -> Self {
+        Order(Vec::new())
+    }
+}
+
+impl<E> Order<E> {
     /// Adds an event of any time.
-    pub fn add(&mut self, event: Stamped) {
+    pub fn add(&mut self, event: Stamped<E>) {
         self.0.push(event);
     }
 
     /// The events added since there were `count`.
-    pub fn since(&self, count: usize) -> &[Stamped] {
+    pub fn since(&self, count: usize) -> &[Stamped<E>] {
         &self.0[count..]
     }
 
@@ -24,7 +30,7 @@ impl Order {
 
     /// Takes events up to `horizon`, in order of time; events of the same time keep the order in
     /// which they were added.
-    pub fn take_until(&mut self, horizon: u64) -> impl Iterator<Item = Stamped> {
+    pub fn take_until(&mut self, horizon: u64) -> impl Iterator<Item = Stamped<E>> {
         self.0.sort_by_key(|stamped| stamped.time);
         let ready = self.0.partition_point(|stamped| stamped.time <= horizon);
         self.0.drain(..ready)
@@ -34,7 +40,6 @@ impl Order {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::Event;
 
     fn at(time: u64, count: u64) -> Stamped {
         let event = Event::Lost(count);

@@ -17,7 +17,7 @@ use std::sync::mpsc::Sender;
 const ROUND: i32 = 50;
 /// Nanoseconds after which a record is certain to be written: the kernel takes its time first and
 /// writes it later, and each CPU has its own ring. Older events are complete and can be ordered.
-const SETTLED: u64 = 20_000_000;
+pub(crate) const SETTLED: u64 = 20_000_000;
 /// Nanoseconds between looks at who has joined a group.
 const LOOKS: u64 = 100_000_000;
 
@@ -52,7 +52,7 @@ pub(crate) struct Reader {
 }
 
 /// Lets this thread run before others, if that is allowed: a full ring loses records.
-fn hurry() {
+pub(crate) fn hurry() {
     const NICEST: i32 = -20;
     let thread = libc::id_t::from(own_thread());
     // SAFETY: the call takes no pointers. A refusal leaves the thread as it is.
