@@ -75,6 +75,9 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
+    /// The recording cannot be written.
+    #[error(transparent)]
+    Written(#[from] recording::Error),
     /// The thread that reads the rings has panicked.
     #[error("recording: the reader has panicked")]
     Reader,

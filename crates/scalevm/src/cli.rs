@@ -13,6 +13,7 @@ mod latency;
 mod locks;
 mod predict;
 mod profile;
+mod record;
 mod reproduce;
 mod results;
 mod sim;
@@ -31,6 +32,7 @@ pub use latency::LatencyArgs;
 pub use locks::{LocksArgs, LocksOn};
 pub use predict::{Half, PredictArgs};
 pub use profile::{ProfileArgs, watching};
+pub use record::RecordArgs;
 pub use reproduce::ReproduceArgs;
 pub use results::{FormatArgs, KeepArgs};
 pub use sim::{ConditionArgs, MachineArgs, SimArgs};
@@ -87,6 +89,9 @@ pub enum Command {
     /// Watch the locks that running programs wait for, and their threads
     #[command(long_about = top::LONG_ABOUT)]
     Top(TopArgs),
+    /// Record the memory operations of a program, to replay them elsewhere
+    #[command(long_about = record::LONG_ABOUT)]
+    Record(RecordArgs),
     /// Compare result files, or interleaved runs of two systems or commands
     #[command(long_about = compare::LONG_ABOUT)]
     Compare(CompareArgs),

@@ -43,6 +43,7 @@ fn run(command: cli::Cli) -> Result<u8, bench::Failure> {
         Some(cli::Command::Sweep(args)) => commands::sweep::run(&args),
         Some(cli::Command::Profile(args)) => commands::profile::run(&args),
         Some(cli::Command::Top(args)) => commands::top::run(&args),
+        Some(cli::Command::Record(args)) => commands::record::run(&args),
         Some(cli::Command::Latency(args)) => commands::latency::run(&args),
         Some(cli::Command::Locks(args)) => commands::locks::run(&args),
         Some(cli::Command::Reproduce(args)) => commands::reproduce::run(&args),

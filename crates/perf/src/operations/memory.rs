@@ -75,7 +75,7 @@ impl Program {
     }
 
     /// What a call that returns has done; none if other events tell.
-    pub(super) fn done(&mut self, tid: u32, call: Pending, result: i64) -> Option<What> {
+    pub(super) fn done(&mut self, tid: u32, mut call: Pending, result: i64) -> Option<What> {
         /// Results from here on are errors.
         const ERRORS: i64 = -4095;
         let error = match result {
@@ -88,7 +88,7 @@ impl Program {
             Kind::Other => Some(Call::Other {
                 number: call.number as u32,
             }),
-            Kind::Map => Some(self.map(space, &call, result, error)),
+            Kind::Map => Some(self.map(space, &mut call, result, error)),
             Kind::Attach => Some(self.attach(space, &call, result, error)),
             Kind::Break => self.resize_heap(space, result as u64),
             Kind::Remap => self.remap(space, &call, result, error),
@@ -97,7 +97,7 @@ impl Program {
                     let regions = &mut self.spaces[space].regions;
                     call.pieces.iter().for_each(|&piece| regions.set(piece));
                 }
-                on_range(&call)
+                on_range(&call, self.page)
             }
         };
         let Some(made) = made else {
@@ -164,18 +164,19 @@ impl Program {
     }
 
     /// `mmap`.
-    fn map(&mut self, space: usize, call: &Pending, result: i64, error: u16) -> Call {
+    fn map(&mut self, space: usize, call: &mut Pending, result: i64, error: u16) -> Call {
         const POPULATES: u64 = (libc::MAP_POPULATE | libc::MAP_LOCKED) as u64;
         let [_, length, rights, flags, _, offset] = call.arguments;
         let has = |flag: i32| flags & flag as u64 != 0;
         let mapping = self.new_mapping();
         let start = result as u64;
-        let mut over = None;
         let mut file = None;
         if error == 0 {
             let regions = &mut self.spaces[space].regions;
-            over = regions.find(start).filter(|_| has(libc::MAP_FIXED));
             let end = start.saturating_add(length.next_multiple_of(self.page));
+            if has(libc::MAP_FIXED) {
+                call.pieces = regions.pieces(&(start..end));
+            }
             regions.set(whole(start..end, mapping));
         }
         if !has(libc::MAP_ANONYMOUS) {
@@ -193,7 +194,7 @@ impl Program {
             prot: prot(rights),
             sharing: sharing(flags),
             file,
-            over,
+            over: call.pieces.first().map(|piece| piece.place),
             populate: flags & POPULATES != 0,
             no_reserve: has(libc::MAP_NORESERVE),
             huge: has(libc::MAP_HUGETLB),
@@ -333,14 +334,15 @@ impl Program {
 }
 
 /// A call on a range of mapped memory; none if nothing is mapped there.
-fn on_range(call: &Pending) -> Option<Call> {
+fn on_range(call: &Pending, page: u64) -> Option<Call> {
     let [_, length, third, ..] = call.arguments;
     let first = call.pieces.first()?;
     let at = first.place;
-    // The length of the first part, where there are several.
-    let length = match (call.pieces.len(), call.kind) {
-        (1, kind) if kind != Kind::Detach => length,
-        _ => first.length(),
+    let mapped: u64 = call.pieces.iter().map(Piece::length).sum();
+    // Holes do not count, nor does the length that the caller of `shmdt` has not given.
+    let length = match length.next_multiple_of(page) == mapped {
+        true => length,
+        false => mapped,
     };
     Some(match call.kind {
         Kind::Unmap | Kind::Detach => Call::Unmap { at, length },

@@ -10,6 +10,7 @@ mod program;
 mod raw;
 mod reader;
 mod regions;
+mod store;
 mod task;
 mod tracer;
 mod waits;
@@ -19,11 +20,13 @@ use crate::{Error, Whom};
 use calibration::{Costs, calibrate};
 use program::Program;
 use reader::Reader;
-use recording::Recording;
-use std::io;
+use recording::Lost;
+use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
+use std::time::Duration;
+use store::Store;
 use tracer::Tracer;
 
 /// The processes whose operations are recorded.
@@ -46,7 +49,19 @@ pub struct Operations {
 /// A recording that goes on.
 pub struct Underway {
     signals: Arc<Signals>,
-    thread: Option<JoinHandle<Recording>>,
+    thread: Option<JoinHandle<Result<Summary, Error>>>,
+}
+
+/// What a finished recording has.
+#[derive(Clone, Copy, Debug)]
+pub struct Summary {
+    pub events: u64,
+    pub processes: usize,
+    pub threads: usize,
+    pub span: Duration,
+    pub lost: Lost,
+    /// The share of a loop of calls that recording it takes.
+    pub cost: Option<f64>,
 }
 
 /// What the reader and the thread that started it tell each other.
@@ -69,8 +84,12 @@ impl Operations {
         })
     }
 
-    /// Begins to record.
-    pub fn start(self, subject: Subject) -> Result<Underway, Error> {
+    /// Begins to record, and to write the recording to `to`.
+    pub fn start(
+        self,
+        subject: Subject,
+        to: impl Write + Send + 'static,
+    ) -> Result<Underway, Error> {
         let roots = match &subject {
             Subject::Running(whom) => whom.roots()?,
             // What they are started with is this process's.
@@ -91,8 +110,9 @@ impl Operations {
             }
             group = whom.group();
         }
+        let store = Store::new(to, &program.recording)?;
         let signals = Arc::new(Signals::default());
-        let reader = Reader::new(self.tracer, program, group, Arc::clone(&signals));
+        let reader = Reader::new(self.tracer, program, store, group, Arc::clone(&signals));
         let thread = std::thread::Builder::new()
             .name("scalevm-record".to_owned())
             .spawn(move || reader.run())
@@ -111,11 +131,16 @@ impl Underway {
         self.signals.over.load(Ordering::Relaxed)
     }
 
+    /// Returns true if nothing is recorded any more, because the recording cannot be written.
+    pub fn has_failed(&self) -> bool {
+        self.thread.as_ref().is_some_and(JoinHandle::is_finished)
+    }
+
     /// Ends the recording.
-    pub fn finish(mut self) -> Result<Recording, Error> {
+    pub fn finish(mut self) -> Result<Summary, Error> {
         self.stop();
         let thread = self.thread.take().ok_or(Error::Reader)?;
-        thread.join().map_err(|_| Error::Reader)
+        thread.join().map_err(|_| Error::Reader)?
     }
 
     fn stop(&self) {

@@ -1,13 +1,16 @@
 //! The thread that empties the rings.
 
-use super::Signals;
 use super::program::Program;
+use super::store::Store;
 use super::tracer::Tracer;
+use super::{Signals, Summary};
+use crate::Error;
 use crate::session::{SETTLED, hurry, now};
 use crate::tasks::Cgroup;
-use recording::Recording;
+use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 /// Milliseconds between rounds, unless a ring fills up earlier.
 const ROUND: i32 = 50;
@@ -15,37 +18,41 @@ const ROUND: i32 = 50;
 const LOOKS: u64 = 100_000_000;
 
 /// Reads until it is told to stop.
-pub(super) struct Reader {
+pub(super) struct Reader<W> {
     tracer: Tracer,
     program: Program,
+    store: Store<W>,
     /// The group whose processes are recorded, and the time of the next look at it.
     group: Option<(Cgroup, u64)>,
     signals: Arc<Signals>,
 }
 
-impl Reader {
+impl<W: Write> Reader<W> {
     pub fn new(
         tracer: Tracer,
         program: Program,
+        store: Store<W>,
         group: Option<Cgroup>,
         signals: Arc<Signals>,
-    ) -> Reader {
+    ) -> Reader<W> {
         Reader {
             tracer,
             program,
+            store,
             group: group.map(|group| (group, 0)),
             signals,
         }
     }
 
     /// Reads to the end.
-    pub fn run(mut self) -> Recording {
+    pub fn run(mut self) -> Result<Summary, Error> {
         hurry();
         // Acquire: pairs with the release store of `Underway::stop`.
         while !self.signals.stop.load(Ordering::Acquire) {
             self.wait();
             let round = self.tracer.read();
             self.follow(round.saturating_sub(SETTLED));
+            self.store.put(&mut self.program.recording)?;
             self.look(round);
             // Relaxed: a hint.
             self.signals
@@ -58,7 +65,15 @@ impl Reader {
         self.tracer.read();
         self.follow(end);
         self.program.end(end);
-        self.program.recording
+        let mut recording = self.program.recording;
+        Ok(Summary {
+            events: self.store.finish(&mut recording)?,
+            processes: recording.processes.len(),
+            threads: recording.threads.len(),
+            span: Duration::from_nanos(recording.nanoseconds),
+            lost: recording.lost,
+            cost: recording.cost,
+        })
     }
 
     fn follow(&mut self, horizon: u64) {

@@ -13,7 +13,8 @@ const GROUPS: [(&str, &[&str]); 3] = [
     (
         "Your machine",
         &[
-            "run", "sweep", "profile", "top", "compare", "history", "report", "doctor", "list",
+            "run", "sweep", "profile", "top", "record", "compare", "history", "report", "doctor",
+            "list",
         ],
     ),
     (

@@ -13,6 +13,7 @@ pub mod locks;
 pub mod man;
 pub mod predict;
 pub mod profile;
+pub mod record;
 pub mod report;
 pub mod reproduce;
 pub mod run;

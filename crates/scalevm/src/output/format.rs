@@ -41,6 +41,17 @@ pub fn is_text() -> bool {
     matches!(CHOSEN.get(), None | Some(Format::Text))
 }
 
+/// A count with commas between thousands, unless it is for a machine.
+pub fn grouped(count: u64) -> String {
+    if is_plain() {
+        return count.to_string();
+    }
+    let digits = count.to_string();
+    let parts = digits.as_bytes().rchunks(3).rev();
+    let parts = parts.map(|part| String::from_utf8_lossy(part).into_owned());
+    parts.collect::<Vec<_>>().join(",")
+}
+
 /// Letters of a cell for people at most.
 const WIDEST: usize = 100;
 
@@ -190,6 +201,14 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn thousands_are_apart() {
+        assert_eq!(
+            [0, 999, 1000, 1_234_567].map(grouped),
+            ["0", "999", "1,000", "1,234,567"]
+        );
+    }
 
     #[test]
     fn cells_are_quoted_where_they_must_be() {

@@ -1,7 +1,8 @@
 //! The costs of operations in guests.
 
+use super::format::{self, grouped};
+use super::short;
 use super::table::{align_right, with_header};
-use super::{format, short};
 use guests::measure::{Cost, Found, OPERATIONS, Operation};
 use serde_json::{Value, json};
 
@@ -121,28 +122,9 @@ fn object(side: &Side, row: usize, one: &Operation) -> Value {
     })
 }
 
-/// A count with commas between thousands, unless it is for a machine.
-fn grouped(count: u64) -> String {
-    if format::is_plain() {
-        return count.to_string();
-    }
-    let digits = count.to_string();
-    let parts = digits.as_bytes().rchunks(3).rev();
-    let parts = parts.map(|part| String::from_utf8_lossy(part).into_owned());
-    parts.collect::<Vec<_>>().join(",")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn thousands_are_apart() {
-        assert_eq!(
-            [0, 999, 1000, 1_234_567].map(grouped),
-            ["0", "999", "1,000", "1,234,567"]
-        );
-    }
 
     #[test]
     fn what_has_no_figure_has_a_reason() {
