@@ -10,10 +10,13 @@ use super::waits::{Sleeps, waits_for};
 use crate::event::{Event, Stamped, Thread};
 use crate::tasks;
 use recording::{Birth, FaultKind, Process, Recording, WaitFor, What};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 /// Addresses from here on are the kernel's.
 const KERNEL: u64 = 1 << 63;
+/// Nanoseconds in which a thread that has ended may still wake others. The kernel does not say which
+/// thread's last switch it is when the thread has no number any more.
+const LAST: u64 = 1_000_000;
 
 /// The recorded processes as of the last event taken.
 pub(super) struct Program {
@@ -32,6 +35,8 @@ pub(super) struct Program {
     starter: Option<u32>,
     /// Threads born whose kind is not known yet, by the thread that starts them.
     births: HashMap<u32, Thread>,
+    /// Threads that have ended, and when.
+    ending: VecDeque<(u64, u32)>,
     began: u64,
     costs: Costs,
     sleeps: Sleeps,
@@ -70,6 +75,7 @@ impl Program {
             page,
             starter,
             births: HashMap::new(),
+            ending: VecDeque::new(),
             began,
             costs,
             sleeps: Sleeps::of_the_kernel(),
@@ -79,7 +85,7 @@ impl Program {
 
     /// Returns true if a process was recorded, and none is left.
     pub fn is_over(&self) -> bool {
-        !self.recording.threads.is_empty() && self.tasks.is_empty()
+        !self.recording.threads.is_empty() && self.tasks.values().all(|task| task.ends)
     }
 
     /// Returns true if the process is recorded.
@@ -115,6 +121,11 @@ impl Program {
     /// Follows one event; events come in the order of time.
     pub fn take(&mut self, Stamped { time, event }: Stamped<Raw>) {
         let Raw { thread, what } = event;
+        while let Some((_, tid)) = self.ending.pop_front_if(|(end, _)| *end + LAST <= time) {
+            if self.tasks.get(&tid).is_some_and(|task| task.ends) {
+                self.gone(time, tid);
+            }
+        }
         match what {
             Happened::Other(event) => return self.follow(time, event),
             Happened::Birth { flags } => return self.born(time, thread, flags),
@@ -313,6 +324,7 @@ impl Program {
                 if let Some(task) = self.tasks.get_mut(&thread.tid) {
                     task.advance(time);
                     task.ends = true;
+                    self.ending.push_back((time, thread.tid));
                 }
             }
             Event::Comm { thread, name, exec } => self.named(time, thread, &name, exec),
@@ -393,7 +405,7 @@ impl Program {
         if Some(parent.tid) == self.starter && child.pid != parent.pid {
             let space = self.new_space(Space::default());
             self.add_process(child.pid, "", Birth::Existed, space, u64::MAX);
-            return self.add_task(child, "", time, false);
+            return self.add_child(child, "", time);
         }
         if !self.tasks.contains_key(&parent.tid) || self.tasks.contains_key(&child.tid) {
             return;
@@ -410,7 +422,7 @@ impl Program {
         let borrows = flags & libc::CLONE_VM as u64 != 0;
         let thread = self.recording.threads.len() as u32;
         if child.pid == parent.pid {
-            self.add_task(child, &name, time, false);
+            self.add_child(child, &name, time);
             return self.put(time, parent.tid, What::Start { thread });
         }
         // What was touched before is copied.
@@ -422,7 +434,7 @@ impl Program {
         };
         self.spaces[space].users += usize::from(borrows);
         self.add_process(child.pid, &name, Birth::Forked, space, time);
-        self.add_task(child, &name, time, false);
+        self.add_child(child, &name, time);
     }
 
     /// A thread has a new name, or its process executes a program.
@@ -464,13 +476,7 @@ impl Program {
         let task = self.task(thread.tid);
         task.ends = false;
         task.clock = Clock::new(time, true);
-        task.call.get_or_insert(Pending {
-            number: libc::SYS_execve,
-            kind: calls::Kind::Task,
-            arguments: [0; 6],
-            pieces: Vec::new(),
-            mapped: None,
-        });
+        task.call = Some(Pending::of(libc::SYS_execve));
     }
 
     /// The kernel has mapped memory for a call or a new program.
@@ -551,6 +557,12 @@ impl Program {
             since,
         };
         self.processes.insert(pid, member);
+    }
+
+    /// Adds a thread that has just been born: it returns from the call that made it.
+    fn add_child(&mut self, thread: Thread, name: &str, time: u64) {
+        self.add_task(thread, name, time, false);
+        self.task(thread.tid).call = Some(Pending::of(libc::SYS_clone));
     }
 
     fn add_task(&mut self, thread: Thread, name: &str, time: u64, running: bool) {

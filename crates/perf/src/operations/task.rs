@@ -42,6 +42,19 @@ pub(super) struct Pending {
     pub mapped: Option<Mapped>,
 }
 
+impl Pending {
+    /// The call of a task with this number: other events tell what it does.
+    pub fn of(number: i64) -> Pending {
+        Pending {
+            number,
+            kind: Kind::Task,
+            arguments: [0; 6],
+            pieces: Vec::new(),
+            mapped: None,
+        }
+    }
+}
+
 /// Consecutive faults.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
