@@ -148,7 +148,10 @@ pub enum What {
         parts: Vec<(Place, u64)>,
     },
     /// A mapping that exists without a call of the program's: it was there when the recording
-    /// began, or `execve` made it. The call is a [`Call::Map`] or a [`Call::Break`].
+    /// began, or `execve` made it, or a thread that is left out did. The call is a [`Call::Map`] or
+    /// a [`Call::Break`]; or it is a [`Call::Unmap`], [`Call::Protect`] or [`Call::Remap`], which
+    /// makes a mapping what it has become since. A mapping that is shared may be given to several
+    /// processes under one number.
     Given { call: Call },
     /// Faults at `pages` consecutive pages from `at` on, one after the other.
     Fault {
@@ -171,7 +174,7 @@ pub enum What {
     /// It ended; with the last thread of a process its mappings go.
     Exit,
     /// It slept. `by` woke it: with the number of that thread's [`What::Wake`] events before.
-    /// Without it, time or something outside did, after so many `nanoseconds`.
+    /// Without it, time or something outside did, after this number of `nanoseconds`.
     Wait {
         on: WaitFor,
         nanoseconds: u64,
@@ -179,8 +182,7 @@ pub enum What {
     },
     /// It woke this thread.
     Wake { thread: u32 },
-    /// It held the `mmap_lock` of another process for so many nanoseconds: a reader of `/proc`, a
-    /// scanner of the kernel.
+    /// It held the `mmap_lock` of another process: a reader of `/proc`, a scanner of the kernel.
     Hold {
         process: u32,
         write: bool,
@@ -191,7 +193,7 @@ pub enum What {
 /// An event of one thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// Nanoseconds from the beginning of the recording.
+    /// Nanoseconds from the beginning of the recording; of calls and waits, when they were over.
     pub at: u64,
     /// The thread's number.
     pub thread: u32,

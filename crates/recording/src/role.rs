@@ -1,6 +1,8 @@
 //! Threads that do the same.
 
 use crate::{Recording, What};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 /// Threads of a recording that do the same: they have the same name, but for digits, in processes
 /// of the same name.
@@ -27,26 +29,27 @@ impl Recording {
                 _ => 0,
             };
         }
-        let mut roles: Vec<Role> = Vec::new();
+        self.roles_of(&operations)
+    }
+
+    /// The roles of threads that do this many operations.
+    pub(crate) fn roles_of(&self, operations: &[u64]) -> Vec<Role> {
+        let mut roles: BTreeMap<(&str, String), Role> = BTreeMap::new();
         for (number, thread) in (0..).zip(&self.threads) {
-            let process = &self.processes[thread.process as usize].name;
+            let process = self.processes[thread.process as usize].name.as_str();
             let name = plain(&thread.name);
-            let same = |role: &&mut Role| role.process == *process && role.name == name;
-            let done = operations[number as usize];
-            match roles.iter_mut().find(same) {
-                Some(role) => {
-                    role.threads.push(number);
-                    role.operations += done;
-                }
-                None => roles.push(Role {
-                    process: process.clone(),
-                    name,
-                    threads: vec![number],
-                    operations: done,
-                }),
-            }
+            let role = roles.entry((process, name.clone())).or_insert(Role {
+                process: process.to_owned(),
+                name,
+                threads: Vec::new(),
+                operations: 0,
+            });
+            role.threads.push(number);
+            let done = operations.get(number as usize).copied().unwrap_or(0);
+            role.operations = role.operations.saturating_add(done);
         }
-        roles.sort_by_key(|role| std::cmp::Reverse(role.operations));
+        let mut roles: Vec<Role> = roles.into_values().collect();
+        roles.sort_by_key(|role| Reverse(role.operations));
         roles
     }
 }

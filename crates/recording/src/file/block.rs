@@ -84,7 +84,7 @@ impl<R: Read> Blocks<R> {
             return Ok(None);
         };
         let [length, raw] = [stored, raw].map(|length| length as usize);
-        if raw == 0 || raw > LARGEST || length > LARGEST + LARGEST / 64 || raw / DENSEST > length {
+        if raw == 0 || raw > LARGEST || length > LARGEST + LARGEST / 64 || raw > DENSEST * length {
             return Err(self.damaged(format!("{length} bytes cannot stand for {raw}")));
         }
         let stored = self.bytes(length)?;

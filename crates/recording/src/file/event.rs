@@ -31,15 +31,6 @@ const ADVICE: [Advice; 9] = [
     Advice::NoHuge,
 ];
 
-const WAITS: [WaitFor; 6] = [
-    WaitFor::Futex,
-    WaitFor::Pipe,
-    WaitFor::Poll,
-    WaitFor::Child,
-    WaitFor::Time,
-    WaitFor::Other,
-];
-
 /// The number of the kind.
 pub fn kind(what: &What) -> u8 {
     match what {
@@ -178,14 +169,14 @@ pub fn event(
         event.thread = expected.thread;
     } else {
         wire.small(&mut event.thread)?;
-        expected.thread = event.thread;
+        expected.turn_to(event.thread);
     }
     wire.at_least(&mut event.at, expected.at)?;
     expected.at = event.at;
     let kind = usize::from(head & KIND);
-    let computed = expected.of_thread().computed[kind];
+    let computed = expected.own.computed[kind];
     wire.near(&mut event.computed, computed)?;
-    expected.of_thread().computed[kind] = event.computed;
+    expected.own.computed[kind] = event.computed;
     what(wire, expected, head, &mut event.what)
 }
 
@@ -242,7 +233,7 @@ fn what(
             nanoseconds,
             by,
         } => {
-            wire.one_of(on, &WAITS)?;
+            wire.one_of(on, &WaitFor::ALL)?;
             wire.number(nanoseconds)?;
             let mut is_woken = by.is_some();
             wire.flags([&mut is_woken])?;
@@ -312,8 +303,8 @@ fn call(wire: &mut impl Wire, expected: &mut Expected, call: &mut Call) -> Resul
             }
         }
         Call::Break { mapping, length } => {
-            wire.small_near(mapping, expected.of_thread().mapping)?;
-            expected.of_thread().mapping = *mapping;
+            wire.small_near(mapping, expected.own.mapping)?;
+            expected.own.mapping = *mapping;
             let before = expected.of_mapping(*mapping).length;
             wire.size(length, before, expected.page)?;
             expected.of_mapping(*mapping).length = *length;
@@ -355,9 +346,9 @@ fn map(wire: &mut impl Wire, expected: &mut Expected, call: &mut Call) -> Result
         true => Sharing::Shared,
         false => Sharing::Private,
     };
-    let before = expected.of_thread().length;
+    let before = expected.own.length;
     wire.size(length, before, expected.page)?;
-    expected.of_thread().length = *length;
+    expected.own.length = *length;
     if let Some((number, offset)) = held(file, has_file) {
         wire.small(number)?;
         wire.size(offset, 0, expected.page)?;
@@ -377,15 +368,15 @@ fn made(
 ) -> Result<(), Flaw> {
     wire.small_near(mapping, expected.made)?;
     expected.made = mapping.wrapping_add(1);
-    expected.of_thread().mapping = *mapping;
+    expected.own.mapping = *mapping;
     *expected.of_mapping(*mapping) = OfMapping { offset: 0, length };
     Ok(())
 }
 
 /// A place, by the thread's last mapping and the end of the last work on the mapping.
 fn place(wire: &mut impl Wire, expected: &mut Expected, at: &mut Place) -> Result<(), Flaw> {
-    wire.small_near(&mut at.mapping, expected.of_thread().mapping)?;
-    expected.of_thread().mapping = at.mapping;
+    wire.small_near(&mut at.mapping, expected.own.mapping)?;
+    expected.own.mapping = at.mapping;
     let before = expected.of_mapping(at.mapping).offset;
     wire.size(&mut at.offset, before, expected.page)?;
     expected.of_mapping(at.mapping).offset = at.offset;

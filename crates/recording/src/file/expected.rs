@@ -9,11 +9,13 @@ pub const KINDS: usize = 27;
 pub struct Expected {
     /// Bytes of a page.
     pub page: u64,
-    /// The thread of the event before, and its time.
+    /// The thread of the event before, what its next event has, and its time.
     pub thread: u32,
+    pub own: OfThread,
     pub at: u64,
     /// The mapping that is made next.
     pub made: u32,
+    /// Of the other threads.
     threads: HashMap<u32, OfThread>,
     mappings: HashMap<u32, OfMapping>,
     /// By thread, the number of the next wake-up that a wait names.
@@ -46,6 +48,7 @@ impl Expected {
         Expected {
             page: page.into(),
             thread: 0,
+            own: OfThread::default(),
             at: 0,
             made: 0,
             threads: HashMap::new(),
@@ -54,9 +57,14 @@ impl Expected {
         }
     }
 
-    /// Of the thread of the event.
-    pub fn of_thread(&mut self) -> &mut OfThread {
-        self.threads.entry(self.thread).or_default()
+    /// The event is of this thread.
+    pub fn turn_to(&mut self, thread: u32) {
+        if thread != self.thread {
+            let own = self.threads.remove(&thread).unwrap_or_default();
+            let before = std::mem::replace(&mut self.own, own);
+            self.threads.insert(self.thread, before);
+            self.thread = thread;
+        }
     }
 
     /// Of this mapping.

@@ -5,6 +5,9 @@ use super::wire::Flaw;
 use crate::{Call, Event, Place, What};
 use std::collections::BTreeMap;
 
+/// Numbers of mappings are below: so there are numbers for the mappings of two recordings in one.
+const MAPPINGS: u32 = 1 << 31;
+
 /// What is defined so far.
 #[derive(Default)]
 pub struct Known {
@@ -63,6 +66,9 @@ impl Known {
             refer("file", *file, self.files)?;
         }
         if let Some(made) = call.made() {
+            if made >= MAPPINGS {
+                return Err(format!("mapping {made}: numbers are below {MAPPINGS}"));
+            }
             self.mappings.insert(made);
         }
         Ok(())

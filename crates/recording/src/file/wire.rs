@@ -230,7 +230,7 @@ mod tests {
     proptest! {
         #[test]
         fn numbers_come_back(value: u64, expected: u64, shift in 0..64_u32) {
-            let (value, expected) = (value >> shift, expected >> shift / 2);
+            let (value, expected) = (value >> shift, expected >> (shift / 2));
             let plain = round(
                 &value,
                 |wire, value| wire.number(value),

@@ -17,9 +17,9 @@ const LONGEST: u64 = 1_000_000_000;
 
 /// Writes a recording as it comes, in memory that does not grow with it.
 ///
-/// Each block goes to the file as a whole, so a file is readable up to its last whole block when the
-/// program that writes it ends at any point. What is refused ([`Error::Invalid`]) is left out; the
-/// writer goes on.
+/// Each block goes to the file as a whole, so a file is readable up to its last whole block when
+/// the program that writes it ends at any point. What is refused ([`Error::Invalid`]) is left out;
+/// the writer goes on.
 pub struct Writer<W> {
     to: W,
     block: Output,

@@ -166,6 +166,11 @@ fn a_writer_refuses_what_a_reader_would_and_goes_on() {
         refused(&mut writer, 4_000_000_000, 0, What::Given { call }),
         "mapping 1 is not defined"
     );
+    let call = map(1 << 31, 1);
+    assert_eq!(
+        refused(&mut writer, 4_000_000_000, 0, What::Given { call }),
+        "mapping 2147483648: numbers are below 2147483648"
+    );
     let long = Thread {
         name: "x".repeat(5 << 20),
         ..recording.threads[0].clone()

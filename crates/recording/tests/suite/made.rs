@@ -1,19 +1,9 @@
 //! Recordings made by hand, step by step.
 
-use recording::{
-    Birth, Call, Environment, Event, FaultKind, Place, Process, Prot, Recording, Sharing, Thread,
-    What,
-};
+pub use super::support::{BOTH as READ_WRITE, PAGE, at as place};
 
-/// Bytes of a page.
-pub const PAGE: u64 = 4096;
-
-/// What private anonymous memory is mapped with.
-pub const READ_WRITE: Prot = Prot {
-    read: true,
-    write: true,
-    execute: false,
-};
+use super::support::anonymous;
+use recording::{Birth, Call, Environment, Event, FaultKind, Process, Recording, Thread, What};
 
 /// A recording to which events are added.
 pub struct Made(pub Recording);
@@ -72,17 +62,7 @@ impl Made {
 
 /// Maps private anonymous memory of this many pages.
 pub fn map(mapping: u32, pages: u64) -> Call {
-    Call::Map {
-        mapping,
-        length: pages * PAGE,
-        prot: READ_WRITE,
-        sharing: Sharing::Private,
-        file: None,
-        over: None,
-        populate: false,
-        no_reserve: false,
-        huge: false,
-    }
+    anonymous(mapping, pages, None)
 }
 
 /// Unmaps pages of a mapping.
@@ -101,13 +81,5 @@ pub fn touch(mapping: u32, from: u64, pages: u32) -> What {
         write: true,
         kind: FaultKind::Missing,
         in_kernel: false,
-    }
-}
-
-/// This page of a mapping.
-pub fn place(mapping: u32, page: u64) -> Place {
-    Place {
-        mapping,
-        offset: page * PAGE,
     }
 }

@@ -2,8 +2,11 @@
 
 mod file;
 mod hostile;
+mod part;
 mod scale;
 mod size;
+mod summary;
+mod text;
 
 // Shared parts.
 mod arbitrary;
