@@ -14,6 +14,7 @@ mod locks;
 mod predict;
 mod profile;
 mod record;
+mod recording;
 mod reproduce;
 mod results;
 mod sim;
@@ -33,6 +34,7 @@ pub use locks::{LocksArgs, LocksOn};
 pub use predict::{Half, PredictArgs};
 pub use profile::{ProfileArgs, watching};
 pub use record::RecordArgs;
+pub use recording::RecordingArgs;
 pub use reproduce::ReproduceArgs;
 pub use results::{FormatArgs, KeepArgs};
 pub use sim::{ConditionArgs, MachineArgs, SimArgs};
@@ -92,6 +94,9 @@ pub enum Command {
     /// Record the memory operations of a program, to replay them elsewhere
     #[command(long_about = record::LONG_ABOUT)]
     Record(RecordArgs),
+    /// Show what is in a recording of memory operations, or write a part of it
+    #[command(long_about = recording::LONG_ABOUT)]
+    Recording(RecordingArgs),
     /// Compare result files, or interleaved runs of two systems or commands
     #[command(long_about = compare::LONG_ABOUT)]
     Compare(CompareArgs),

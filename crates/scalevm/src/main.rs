@@ -42,6 +42,7 @@ fn run(command: cli::Cli) -> Result<u8, bench::Failure> {
         Some(cli::Command::Run(args)) => commands::run::run(&args),
         Some(cli::Command::Sweep(args)) => commands::sweep::run(&args),
         Some(cli::Command::Profile(args)) => commands::profile::run(&args),
+        Some(cli::Command::Recording(args)) => commands::recording::run(&args),
         Some(cli::Command::Top(args)) => commands::top::run(&args),
         Some(cli::Command::Record(args)) => commands::record::run(&args),
         Some(cli::Command::Latency(args)) => commands::latency::run(&args),

@@ -13,7 +13,16 @@ const GROUPS: [(&str, &[&str]); 3] = [
     (
         "Your machine",
         &[
-            "run", "sweep", "profile", "top", "record", "compare", "history", "report", "doctor",
+            "run",
+            "sweep",
+            "profile",
+            "top",
+            "record",
+            "recording",
+            "compare",
+            "history",
+            "report",
+            "doctor",
             "list",
         ],
     ),

@@ -14,6 +14,7 @@ pub mod man;
 pub mod predict;
 pub mod profile;
 pub mod record;
+pub mod recording;
 pub mod report;
 pub mod reproduce;
 pub mod run;

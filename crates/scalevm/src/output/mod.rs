@@ -16,6 +16,7 @@ pub mod plot;
 pub mod prediction;
 pub mod profile;
 pub mod progress;
+pub mod recording;
 pub mod reproduction;
 pub mod shape;
 pub mod simulated_locks;
