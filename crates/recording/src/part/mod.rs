@@ -26,8 +26,8 @@ impl Recording {
     ///
     /// What a process has mapped when the first of its threads that stay begins is
     /// [given](What::Given), and so are later calls of threads that are left out, where they make
-    /// or change mappings that a thread that stays works on. A wait for a thread that is left out is one for
-    /// the time that it took, and so is the birth by one.
+    /// or change mappings that a thread that stays works on. A wait for a thread that is left out
+    /// is one for the time that it took, and so is the birth by one.
     pub fn only(&self, threads: &[u32]) -> Recording {
         let mut keep = vec![false; self.threads.len()];
         for &thread in threads {
