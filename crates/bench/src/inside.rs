@@ -5,8 +5,9 @@
 //! feature `ours`. Test cases of the user's own run `kernel/testcase.c` instead, which takes the
 //! same words and prints the same lines.
 
-use crate::Recorded;
-use crate::harness::{Failure, Job, Mode, Plan, Reading, Running, Target, Times, interrupt};
+use crate::harness::{
+    Failure, Job, Mode, Plan, Reading, Recorded, Running, Target, Times, interrupt,
+};
 use crate::os::{Os, compiler};
 use crate::tasks::Affinity;
 use std::fmt::{self, Display, Formatter};

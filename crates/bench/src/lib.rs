@@ -25,7 +25,6 @@ pub mod own;
 mod points;
 #[cfg(feature = "ours")]
 pub mod profiling;
-mod recorded;
 #[cfg(feature = "ours")]
 pub mod simulated;
 #[cfg(feature = "ours")]
@@ -37,6 +36,5 @@ pub use harness::*;
 pub use on::On;
 #[cfg(feature = "ours")]
 pub use points::{JOBS, Workers};
-pub use recorded::Recorded;
 #[cfg(feature = "ours")]
 pub use system::System;

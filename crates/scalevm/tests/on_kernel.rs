@@ -109,7 +109,7 @@ fn a_recorded_program_runs_on_our_kernel() {
     let to = fs::File::create(&file).expect("a file");
     recorded::everything().write(to).expect("written");
     let lines = place.success(
-        &format!("run {file} -t 2 --on kernel --count 1000 -s 1 --json"),
+        &format!("run {file} -t 2 --on kernel --count 20 -s 1 --json"),
         &[],
     );
     let line = &json(&lines)[0];

@@ -61,7 +61,7 @@ impl Counter {
         count < self.limit.load(Relaxed) && (n == 0 || self.has_leave())
     }
 
-    /// As [`Counter::add`] of a counter whose iterations are not dealt out, by any of several tasks.
+    /// As [`Counter::add`], by any of several tasks; iterations are not dealt out.
     #[must_use]
     pub(crate) fn add_shared(&self, n: u64) -> bool {
         self.count.fetch_add(n, Relaxed) + n < self.limit.load(Relaxed)

@@ -1,7 +1,6 @@
 //! The tasks' work.
 
-use super::Failure;
-use crate::Recorded;
+use super::{Failure, Recorded};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use workloads::{Call, Counter, Error, Feature, Frame, PLAYER, System, Workload};

@@ -11,6 +11,7 @@ mod job;
 mod lateness;
 mod measure;
 mod reading;
+mod recorded;
 mod watch;
 
 pub use failure::Failure;
@@ -18,6 +19,7 @@ pub use job::{Body, COMPLETIONS, Film, Job, OPERATIONS, Own, needs_os};
 pub use lateness::Lateness;
 pub use measure::{Outcome, Sample, Schedule, measure};
 pub use reading::Reading;
+pub use recorded::Recorded;
 pub use stats::record::Mode;
 pub use watch::{Bars, Phase, Progress, Together, Watch};
 
@@ -46,18 +48,26 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The plan of running `job` with `tasks` tasks. Those of a recorded program are its copies, or
-    /// threads in one copy.
+    /// The plan of running `job` with `tasks` tasks, up to `count` operations. The tasks of a
+    /// recorded program are its copies, or threads in one copy, and it is counted by its runs.
     pub fn of(job: Job, tasks: usize, mode: Mode, count: Option<u64>) -> Self {
-        let (workload, tasks) = match (job, mode) {
-            (Job::Recorded(program, _), Mode::Threads) => (Job::Recorded(program, Some(tasks)), 1),
-            _ => (job, tasks),
-        };
-        Plan {
-            workload,
+        let plan = Plan {
+            workload: job,
             tasks,
             mode,
             count,
+        };
+        let Job::Recorded(program, _) = job else {
+            return plan;
+        };
+        let threads = (mode == Mode::Threads).then_some(tasks);
+        let replay = program.workload(threads).replay();
+        let operations = replay.map_or(1, |replay| replay.operations);
+        Plan {
+            workload: Job::Recorded(program, threads),
+            tasks: threads.map_or(tasks, |_| 1),
+            count: count.map(|runs| runs * operations),
+            ..plan
         }
     }
 

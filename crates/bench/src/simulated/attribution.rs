@@ -60,18 +60,32 @@ const BOTTLENECK: f64 = 0.1;
 const ROWS: usize = 8;
 
 impl Attribution {
-    /// Of a run of `tasks` tasks over `span` nanoseconds, from the machine's accounts and
-    /// the lock profile.
-    pub fn of(machine: &Sim, rows: &[profile::Row], tasks: usize, span: u64) -> Self {
-        let all = tasks as f64 * span as f64;
+    /// Of a run over `span` nanoseconds, from the machine's accounts and the lock profile. Shares are
+    /// of the time of `tasks` tasks; without a number, where tasks start others and wait for them,
+    /// of the time for which tasks were active: on a CPU, waiting for one, or for a lock.
+    pub fn of(machine: &Sim, rows: &[profile::Row], tasks: Option<usize>, span: u64) -> Self {
         let times = machine.times();
-        let part = |time: fn(&sim::Times) -> u64| {
+        let sum = |time: fn(&sim::Times) -> u64| {
             times
                 .iter()
                 .map(|one| time(one) as f64 / 1000.0)
                 .sum::<f64>()
-                / all
         };
+        let on_cpus = machine.cpus().len() as f64 * span as f64 - sum(|times| times.parked);
+        let off = machine.is_scheduled().then(|| machine.off());
+        let [blocked, queued] = off.map_or([sum(|times| times.parked), 0.0], |off| {
+            [off.blocked, off.queued].map(|time| time as f64 / 1000.0)
+        });
+        let (all, blocked) = match tasks {
+            Some(tasks) => (tasks as f64 * span as f64, blocked),
+            None => {
+                // The rest of the time off CPUs is a sleep that is no lock's.
+                let waits: f64 = rows.iter().map(|row| row.wait as f64).sum();
+                let by_locks = (waits - sum(|times| times.spinning)).clamp(0.0, blocked);
+                ((on_cpus + queued + by_locks).max(1.0), by_locks)
+            }
+        };
+        let part = |time: fn(&sim::Times) -> u64| sum(time) / all;
         let lock = |what: String, row: &profile::Row| Share {
             what,
             wait: row.wait as f64 / all,
@@ -89,23 +103,18 @@ impl Attribution {
         });
         let (lines_wait, spinning) = (part(|times| times.fetching), part(|times| times.spinning));
         let (interrupts, memory) = (part(|times| times.interrupted), part(|times| times.memory));
-        let parked = part(|times| times.parked);
-        let (blocked, queued, present) = if machine.is_scheduled() {
-            let off = machine.off();
-            let part = |time: u64| time as f64 / 1000.0 / all;
-            let cpus = machine.cpus().len() as f64 / tasks as f64;
-            (part(off.blocked), part(off.queued), cpus)
-        } else {
-            (parked, 0.0, 1.0)
+        let present = match &off {
+            Some(_) => on_cpus / all,
+            None => 1.0 - blocked / all,
         };
         Attribution {
             lines_wait,
             spinning,
             interrupts,
             memory,
-            blocked,
-            queued,
-            own: present - parked - lines_wait - spinning - interrupts - memory,
+            blocked: blocked / all,
+            queued: queued / all,
+            own: present - lines_wait - spinning - interrupts - memory,
             callers: worst(callers.collect()),
             locks: worst(by_class(rows.iter().map(|row| lock(row.class.into(), row)))),
             lines: worst(by_class(machine.lines().into_iter().map(|line| Share {

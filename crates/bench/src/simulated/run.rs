@@ -275,7 +275,11 @@ impl Run {
             None => Duration::from_nanos(self.machine.time() - from),
             Some(window) => window.span,
         };
-        let (tasks, nanoseconds) = (self.counters.tasks.len(), lasted.as_nanos() as u64);
+        let tasks = match self.workload.replay() {
+            Some(_) => None,
+            None => Some(self.counters.tasks.len()),
+        };
+        let nanoseconds = lasted.as_nanos() as u64;
         let attribution = Attribution::of(&self.machine, &rows, tasks, nanoseconds);
         let samples = self.machine.sampled();
         if self.ledgers.is_some() {

@@ -129,8 +129,8 @@ impl<F> Part<F> {
         result
     }
 
-    /// Lets nobody wait for a part that has taken some of its steps and takes no more, nor for those
-    /// that it has not started.
+    /// Lets nobody wait for a part that takes no more steps than it has `taken`, nor for those that
+    /// it has not started.
     fn end<S: System>(&self, system: &mut S, part: u32, taken: usize) {
         system.end_steps(part);
         for step in &self.replay.parts[part as usize][taken..] {

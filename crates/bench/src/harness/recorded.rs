@@ -1,6 +1,6 @@
 //! Recorded programs as workloads.
 
-use crate::harness::{Failure, say};
+use super::{Failure, say};
 use recording::{End, Recording, Role};
 use replay::{Compiled, LeftOut};
 use stats::record::Mode;
