@@ -69,7 +69,7 @@ impl Counter {
         checked(unsafe { ioctls::PERIOD(self.as_raw_fd(), place) })
     }
 
-    /// Leaves out the hits of a tracepoint that `filter` does not allow, by the names of its fields.
+    /// Leaves out the hits of a tracepoint that `filter`, on its fields, does not allow.
     pub fn set_filter(&self, filter: &CStr) -> io::Result<()> {
         let place = filter.as_ptr().cast_mut();
         // SAFETY: the descriptor is open as long as `self` lives; the call only reads the C string.

@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 
 /// Calls and first touches that are measured.
 const COUNT: usize = 4_000;
-/// Rounds of a loop of memory calls, recorded and not, of which the fastest counts: others may use
-/// the CPU. The pairs of calls of each.
+/// Rounds of a loop of memory calls, recorded and not. The fastest counts: others may use the CPU.
 const ROUNDS: usize = 10;
+/// Pairs of calls of a round.
 const PAIRS: u32 = 300;
 
 /// Costs of recording.

@@ -14,8 +14,8 @@ use std::collections::{HashMap, VecDeque};
 
 /// Addresses from here on are the kernel's.
 const KERNEL: u64 = 1 << 63;
-/// Nanoseconds in which a thread that has ended may still wake others. The kernel does not say which
-/// thread's last switch it is when the thread has no number any more.
+/// Nanoseconds in which a thread that has ended may still wake others. Its last switch may not show
+/// when that is: the thread has no number any more.
 const LAST: u64 = 1_000_000;
 
 /// The recorded processes as of the last event taken.

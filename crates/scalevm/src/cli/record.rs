@@ -48,7 +48,7 @@ pub struct RecordArgs {
     /// The file to write [default: COMMAND.vmrec, PID.vmrec, or the last name of the control group]
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// End after so many seconds
+    /// End after this time
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub duration: Option<Duration>,
     /// Leave the names of files out

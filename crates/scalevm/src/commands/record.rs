@@ -30,7 +30,11 @@ pub fn run(args: &RecordArgs) -> Result<u8, Failure> {
     let to = File::create(&path).map_err(Failure::file(&path))?;
     let underway = operations.start(subject, to).map_err(Failure::Recording)?;
     let mut child = match is_started {
-        true => Some(start(&args.command)?),
+        true => {
+            // Nothing is recorded: no file stays.
+            let removed = |_: &Failure| drop(std::fs::remove_file(&path));
+            Some(start(&args.command).inspect_err(removed)?)
+        }
         false => None,
     };
     if let Some(span) = args.duration {

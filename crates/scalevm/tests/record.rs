@@ -1,0 +1,135 @@
+//! `record` writes what programs do, whoever ends it.
+
+mod support;
+
+use recording::{End, Recording};
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+use support::command::{exits, failure};
+use support::place::Place;
+use support::sees_locks;
+
+/// The recording in a file, whole and without losses.
+fn read(file: &str) -> Recording {
+    let (recording, end) = Recording::open(Path::new(file)).expect("a recording");
+    assert_eq!((end, recording.lost.records), (End::Whole, 0));
+    recording
+}
+
+#[test]
+fn a_command_is_recorded_from_its_start_to_its_end() {
+    if !sees_locks() {
+        return;
+    }
+    let place = Place::new("record-command");
+    let folder = place.file("tmp");
+    let mut command = place.command("record --anonymous --");
+    command
+        .args(["sh", "-c", "true | cat; exit 3"])
+        .current_dir(&folder);
+    let (stdout, stderr) = exits(4, &mut command);
+    assert_eq!(stdout, "");
+    let file = place.file("tmp/sh.vmrec");
+    let recording = read(&file);
+    std::fs::remove_file(&file).expect("removed");
+    let line = stderr
+        .lines()
+        .find(|line| line.starts_with("scalevm: sh.vmrec: "));
+    let line = line.unwrap_or_else(|| panic!("{stderr}"));
+    for part in [
+        &format!("of {} threads in ", recording.threads.len()),
+        " bytes each; nothing lost; recording costs ",
+        " % of a loop of memory calls",
+    ] {
+        assert!(line.contains(part), "no {part}: {line}");
+    }
+    assert!(
+        stderr.ends_with("sh -c true | cat; exit 3: exit status: 3\n"),
+        "{stderr}"
+    );
+    let names: Vec<&str> = recording
+        .processes
+        .iter()
+        .map(|one| one.name.as_str())
+        .collect();
+    assert!(names.contains(&"sh") && names.contains(&"cat"), "{names:?}");
+    assert!(recording.files.len() > 2 && recording.files.iter().all(|one| one.name.is_empty()));
+}
+
+#[test]
+fn a_program_that_runs_is_recorded_until_the_user_ends_it() {
+    if !sees_locks() {
+        return;
+    }
+    let place = Place::new("record-attached");
+    let mut sleeper = Command::new("sleep").arg("1000").spawn().expect("it runs");
+    let file = place.file("sleep.vmrec");
+    let arguments = format!("record --pid {} -o {file}", sleeper.id());
+    let mut recorder = place.command(&arguments);
+    let mut recorder = recorder.stderr(Stdio::piped()).spawn().expect("it starts");
+    let mut stderr = BufReader::new(recorder.stderr.take().expect("a pipe"));
+    let mut line = String::new();
+    stderr.read_line(&mut line).expect("text");
+    assert_eq!(line, "scalevm: recording until Ctrl-C\n");
+    sleep(Duration::from_millis(200));
+    // SAFETY: sends a signal to a child that this test has not waited for.
+    assert_eq!(unsafe { libc::kill(recorder.id() as i32, libc::SIGINT) }, 0);
+    assert!(recorder.wait().expect("it ends").success());
+    stderr.read_to_string(&mut line).expect("text");
+    assert!(
+        sleeper.try_wait().expect("asked").is_none(),
+        "it was left alone"
+    );
+    sleeper
+        .kill()
+        .and_then(|()| sleeper.wait())
+        .expect("it ends");
+    let recording = read(&file);
+    assert_eq!(recording.threads.len(), 1);
+    assert_eq!(recording.processes[0].name, "sleep");
+    // Its memory was there before.
+    assert!(recording.events.len() > 5, "{line}");
+}
+
+#[test]
+fn time_ends_a_command() {
+    if !sees_locks() {
+        return;
+    }
+    let place = Place::new("record-time");
+    let file = place.file("sleep.vmrec");
+    let begun = Instant::now();
+    let arguments = format!("record --duration 0.5 -o {file} -- sleep 1000");
+    let (_, stderr) = exits(0, &mut place.command(&arguments));
+    assert!(begun.elapsed() < Duration::from_secs(100), "{stderr}");
+    let recording = read(&file);
+    assert!(recording.nanoseconds > 400_000_000, "{stderr}");
+    assert_eq!(recording.processes[0].name, "sleep");
+}
+
+#[test]
+fn what_cannot_be_recorded_is_refused_in_a_line() {
+    let missing = failure("record", 2);
+    assert!(missing.contains("<COMMAND>"), "{missing}");
+    let both = failure("record --all -- true", 2);
+    assert!(both.contains("cannot be used with"), "{both}");
+    let nowhere = failure("record -o /dev/null/x -- true", 2);
+    assert_eq!(nowhere.lines().count(), 1, "{nowhere}");
+    if sees_locks() {
+        let place = Place::new("record-refused");
+        let arguments = format!("record -o {} -- ./no-such-program", place.file("x.vmrec"));
+        let unknown = failure(&arguments, 2);
+        assert!(
+            unknown.starts_with("scalevm: ./no-such-program: "),
+            "{unknown}"
+        );
+        assert_eq!(unknown.lines().count(), 1, "{unknown}");
+        assert!(
+            !Path::new(&place.file("x.vmrec")).exists(),
+            "no file is left"
+        );
+    }
+}
