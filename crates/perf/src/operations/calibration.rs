@@ -1,15 +1,13 @@
 //! What recording costs the recorded program, measured when it begins.
 
-use super::calls;
-use super::calls::Kind;
 use super::raw::Happened;
 use super::tracer::Tracer;
 use crate::session::{SETTLED, now, own_thread};
 use std::io;
 use std::time::{Duration, Instant};
 
-/// Calls and first touches that are measured.
-const COUNT: usize = 4_000;
+/// First touches that are measured.
+const TOUCHES: usize = 4_000;
 /// Rounds of a loop of memory calls, recorded and not. The fastest counts: others may use the CPU.
 const ROUNDS: usize = 10;
 /// Pairs of calls of a round.
@@ -36,10 +34,6 @@ pub(super) fn calibrate(tracer: &mut Tracer) -> io::Result<Costs> {
         tracer.disable()?;
     }
     tracer.enable()?;
-    for _ in 0..COUNT {
-        // SAFETY: advice for no memory changes nothing.
-        unsafe { libc::madvise(std::ptr::null_mut(), 0, libc::MADV_NORMAL) };
-    }
     let touched = touch();
     tracer.disable()?;
     touched?;
@@ -62,9 +56,7 @@ fn gaps(tracer: &mut Tracer) -> (u64, u64) {
         let time = event.time;
         match event.event.what {
             _ if event.event.thread.tid != own => {}
-            Happened::Return { call, .. } if calls::kind(call) == Some(Kind::Advise) => {
-                returned = Some(time);
-            }
+            Happened::Return { .. } => returned = Some(time),
             Happened::Enter { .. } => {
                 calls.extend(returned.take().map(|before| time.saturating_sub(before)));
             }
@@ -86,8 +78,8 @@ fn median(mut all: Vec<u64>) -> u64 {
 /// Writes to new pages, one after the other.
 fn touch() -> io::Result<()> {
     const PAGE: usize = 4096;
-    let memory = Memory::new(COUNT * PAGE)?;
-    for page in 0..COUNT {
+    let memory = Memory::new(TOUCHES * PAGE)?;
+    for page in 0..TOUCHES {
         // SAFETY: inside the mapping, which is this function's.
         unsafe { memory.start.add(page * PAGE).write_volatile(1) };
     }
