@@ -114,7 +114,7 @@ impl Recorder {
             if found.is_empty() && whom.is_given() {
                 return Err(Error::NoProcess(root));
             }
-            threads.extend(found);
+            threads.extend(found.iter().map(|thread| thread.tid));
         }
         let opened = Opened::open(options, &threads)?;
         let mut missing = opened.missing.clone();

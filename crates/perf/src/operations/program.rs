@@ -8,7 +8,7 @@ use super::raw::{Happened, Mapped, Raw};
 use super::task::{Clock, Fault, Pending, Run, Sleep, Task};
 use super::waits::{Sleeps, waits_for};
 use crate::event::{Event, Stamped, Thread};
-use crate::tasks;
+use crate::tasks::{self, Found};
 use recording::{Birth, FaultKind, Process, Recording, WaitFor, What};
 use std::collections::{HashMap, VecDeque};
 
@@ -97,16 +97,16 @@ impl Program {
     /// out, as are the kernel's own.
     pub fn meet(&mut self, pid: u32, now: impl Fn() -> u64) {
         let threads = tasks::threads(pid).unwrap_or_default();
-        let asleep: Vec<Option<String>> =
-            threads.iter().map(|&tid| tasks::asleep(pid, tid)).collect();
+        let asleep: Vec<Option<String>> = threads.iter().map(Found::sleeps_in).collect();
         let Some(existing) = Existing::of(pid).filter(|_| !threads.is_empty()) else {
             return;
         };
         let since = now();
         let space = self.new_space(Space::default());
         self.add_process(pid, &name(pid), Birth::Existed, space, since);
-        for (&tid, function) in threads.iter().zip(asleep) {
-            self.add_task(Thread { pid, tid }, &name(tid), since, function.is_none());
+        for (thread, function) in threads.iter().zip(asleep) {
+            let tid = thread.tid;
+            self.add_task(Thread { pid, tid }, &thread.name, since, function.is_none());
             let sleep = function.map(|function| Sleep {
                 on: waits_for(&function).unwrap_or(WaitFor::Other),
                 since,
@@ -115,7 +115,7 @@ impl Program {
             });
             self.tasks.entry(tid).and_modify(|task| task.sleep = sleep);
         }
-        self.give(threads[0], existing, since);
+        self.give(threads[0].tid, existing, since);
     }
 
     /// Follows one event; events come in the order of time.

@@ -43,14 +43,13 @@ impl Family {
         let Some(process) = process.filter(|_| !threads.is_empty()) else {
             return;
         };
-        let asleep = threads
-            .iter()
-            .filter_map(|&tid| Some((tid, scan::asleep(pid, tid)?)));
-        self.asleep.extend(asleep);
-        for &tid in &threads {
-            self.set_name(tid, scan::name(tid).ok(), &process.name);
+        let numbers: Vec<u32> = threads.iter().map(|thread| thread.tid).collect();
+        for thread in threads {
+            let function = thread.sleeps_in();
+            self.asleep.extend(function.map(|name| (thread.tid, name)));
+            self.set_name(thread.tid, Some(thread.name), &process.name);
         }
-        self.add(pid, process, &threads);
+        self.add(pid, process, &numbers);
     }
 
     /// Removes a process.

@@ -12,6 +12,6 @@ pub use cgroup::Cgroup;
 pub(crate) use family::{Family, Process};
 pub(crate) use image::{Files, Image, Place, Renumbered, is_system};
 pub(crate) use names::Names;
-pub(crate) use scan::{asleep, descendants, leader, name, processes, threads};
+pub(crate) use scan::{Found, descendants, leader, name, processes, threads};
 pub(crate) use used::Used;
 pub(crate) use withheld::Withheld;

@@ -43,31 +43,47 @@ pub(crate) fn leader(tid: u32) -> Option<u32> {
     line?.trim().parse().ok()
 }
 
+/// A thread that has not ended.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub tid: u32,
+    pub name: String,
+    /// True if it neither runs nor waits for a CPU.
+    is_asleep: bool,
+}
+
+impl Found {
+    /// The function of the kernel in which it sleeps, empty if the kernel does not tell; none if it
+    /// did not sleep when it was found.
+    pub fn sleeps_in(&self) -> Option<String> {
+        let function = || fs::read_to_string(format!("/proc/{}/wchan", self.tid));
+        let function = self.is_asleep.then(function)?;
+        Some(function.ok().filter(|name| name != "0").unwrap_or_default())
+    }
+}
+
 /// The threads of a process that have not ended; none if it is gone.
-pub(crate) fn threads(pid: u32) -> io::Result<Vec<u32>> {
+pub(crate) fn threads(pid: u32) -> io::Result<Vec<Found>> {
     let path = format!("/proc/{pid}/task");
     match numbers(&path) {
         Err(error) if is_gone(&error) => Ok(Vec::new()),
         Err(error) => Err(io::Error::new(error.kind(), format!("{path}: {error}"))),
-        Ok(mut found) => {
-            found.retain(|&tid| !matches!(state(pid, tid), Some('Z' | 'X')));
-            Ok(found)
-        }
+        Ok(tids) => Ok(tids
+            .into_iter()
+            .filter_map(|tid| thread(pid, tid))
+            .collect()),
     }
 }
 
-/// The function of the kernel in which a thread sleeps, empty if the kernel does not tell; none if
-/// it runs, or waits for a CPU.
-pub(crate) fn asleep(pid: u32, tid: u32) -> Option<String> {
-    state(pid, tid).filter(|&state| state != 'R')?;
-    let function = fs::read_to_string(format!("/proc/{pid}/task/{tid}/wchan"));
-    Some(function.ok().filter(|name| name != "0").unwrap_or_default())
-}
-
-/// The letter of a thread's state.
-fn state(pid: u32, tid: u32) -> Option<char> {
+/// A thread; none if it has ended.
+fn thread(pid: u32, tid: u32) -> Option<Found> {
     let stat = fs::read_to_string(format!("/proc/{pid}/task/{tid}/stat")).ok()?;
-    field(&stat, 0)?.chars().next()
+    let state = field(&stat, 0)?;
+    (!matches!(state, "Z" | "X")).then_some(Found {
+        tid,
+        name: named(&stat)?.to_owned(),
+        is_asleep: state != "R",
+    })
 }
 
 /// Returns true if a file of /proc cannot be read because its process has ended.
@@ -87,7 +103,7 @@ pub(crate) fn process(pid: u32, files: &mut Files) -> io::Result<Process> {
     Ok(Process { name, image })
 }
 
-/// The name of a process or thread.
+/// The name of a process.
 pub(crate) fn name(number: u32) -> io::Result<String> {
     let name = fs::read_to_string(format!("/proc/{number}/comm"))?;
     Ok(name.trim_end().to_owned())
@@ -117,6 +133,12 @@ fn numbers(directory: &str) -> io::Result<Vec<u32>> {
 /// Field 4 of a `stat` line.
 fn parent_of(stat: &str) -> Option<u32> {
     field(stat, 1)?.parse().ok()
+}
+
+/// The name in a `stat` line.
+fn named(stat: &str) -> Option<&str> {
+    let (before, _) = stat.rsplit_once(')')?;
+    before.split_once('(').map(|(_, name)| name.trim_end())
 }
 
 /// A field of a `stat` line, from the state on; the name in brackets may contain anything.
@@ -168,7 +190,8 @@ mod tests {
 
     #[test]
     fn a_bracket_in_a_name_does_not_confuse() {
-        assert_eq!(parent_of("12 (a) b) c) S 7 1"), Some(7));
+        let stat = "12 (a) b) c) S 7 1";
+        assert_eq!((parent_of(stat), named(stat)), (Some(7), Some("a) b) c")));
         assert_eq!(parent_of("nonsense"), None);
     }
 
@@ -177,7 +200,8 @@ mod tests {
         let own = std::process::id();
         // SAFETY: the call takes no arguments.
         let tid = unsafe { libc::gettid() } as u32;
-        assert_eq!((asleep(own, tid), leader(tid)), (None, Some(own)));
+        let is_asleep = |tid| thread(own, tid).map(|found| found.is_asleep);
+        assert_eq!((is_asleep(tid), leader(tid)), (Some(false), Some(own)));
         let (sender, receiver) = std::sync::mpsc::channel();
         let sleeper = std::thread::spawn(move || {
             // SAFETY: the call takes no arguments.
@@ -189,7 +213,7 @@ mod tests {
         let tid = receiver.recv().expect("a number");
         let sleeps = (0..1000).any(|_| {
             std::thread::sleep(std::time::Duration::from_millis(5));
-            asleep(own, tid).is_some()
+            is_asleep(tid) == Some(true)
         });
         sleeper.thread().unpark();
         sleeper.join().expect("ends");
@@ -207,7 +231,9 @@ mod tests {
         let exe = std::env::current_exe().expect("an executable");
         assert_eq!(files.names()[place.file as usize], exe.to_string_lossy());
         assert!(descendants(&[own]).contains(&own));
-        assert!(threads(own).expect("there").contains(&own));
+        let found = threads(own).expect("it is there");
+        let first = found.iter().find(|thread| thread.tid == own);
+        assert_eq!(first.map(|thread| &thread.name), name(own).ok().as_ref());
         assert!(threads(u32::MAX).expect("gone").is_empty());
     }
 }
