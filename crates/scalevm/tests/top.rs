@@ -13,6 +13,7 @@ use support::command::{exits, failure, json, number, scalevm, text};
 use support::place::Place;
 use support::sees_locks;
 use support::server::Server;
+use support::terminal::Terminal;
 
 /// One thread holds a lock for as long as the program runs, and another waits for it.
 const HOLDS: &str = r#"
@@ -239,6 +240,62 @@ fn where_there_is_no_terminal_lines_are_plain() {
     let all = intervals("--interval 0.3 --count 1");
     assert!(row(&all[0], "pthread_mutex planted_mutex").is_some());
     server.end();
+}
+
+#[test]
+fn on_a_terminal_keys_change_what_is_drawn() {
+    if !sees_locks() {
+        return;
+    }
+    let place = Place::new("top-terminal");
+    let server = Server::new(&place);
+    let line = format!("top --pid {} --interval 0.2", server.pid());
+    let mut terminal = Terminal::start(&mut scalevm(&line));
+    terminal.shows("planted_mutex");
+    let is_lock = |line: &&String| line.contains("planted_mutex");
+    let screen = terminal.screen();
+    let lock = screen.iter().find(is_lock).expect("a row");
+    assert!(lock.contains("planted_contention"), "{screen:#?}");
+    assert!(screen[29].starts_with("sorted by share: "), "{screen:#?}");
+    assert!(!terminal.is_as_before(), "keys are read one by one");
+    for (key, sorted) in [("n", "name"), ("w", "waits"), ("p", "p99"), ("s", "share")] {
+        terminal.press(key);
+        terminal.shows(&format!("sorted by {sorted}: "));
+    }
+    terminal.press("t");
+    terminal.shows(" | t threads | ");
+    // The rest of the screen follows its first line.
+    terminal.press(" ");
+    terminal.shows(", frozen");
+    terminal.shows(" | space go on | ");
+    let frozen = terminal.screen();
+    sleep(Duration::from_millis(700));
+    assert_eq!(terminal.screen(), frozen);
+    terminal.press(" ");
+    terminal.shows(" | space freeze | ");
+    support::place::within_reason("another interval", || {
+        let screen = terminal.screen();
+        screen[0] != frozen[0] && screen.iter().find(is_lock) != frozen.iter().find(is_lock)
+    });
+    terminal.press("q");
+    assert_left(terminal);
+    // Ctrl-C is a key here.
+    let mut terminal = Terminal::start(&mut scalevm(&line));
+    terminal.shows("planted_mutex");
+    terminal.press("\x03");
+    assert_left(terminal);
+    server.end();
+}
+
+/// Asserts that `top` ends well, and leaves the terminal as it was.
+fn assert_left(terminal: Terminal) {
+    let (status, written) = terminal.end();
+    assert_eq!(status.code(), Some(0), "{written}");
+    // The cursor, wrapped lines, and what the terminal showed before are back.
+    assert!(
+        written.ends_with("\x1b[?25h\x1b[?7h\x1b[?1049l"),
+        "{written:?}"
+    );
 }
 
 /// The values of a text of metrics.

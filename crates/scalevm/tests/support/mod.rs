@@ -6,6 +6,7 @@ pub mod place;
 pub mod sample;
 pub mod scratch;
 pub mod server;
+pub mod terminal;
 pub mod tree;
 
 /// Returns true if the kernel shows its waits here; a test that needs them says so if not.
