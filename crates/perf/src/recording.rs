@@ -8,7 +8,7 @@ mod threads;
 mod timeline;
 mod unsampled;
 
-use crate::account::{Sleep, StackId, Tally, Totals};
+use crate::account::{Cause, Sleep, StackId, Tally, Totals};
 use crate::locks::{
     Off, Wanted, contended, is_condition, is_for_work, off, spinning, user_spinning,
 };
@@ -215,6 +215,7 @@ impl Recording {
         self.add_waits(&mut rows);
         self.add_spinning(&mut rows);
         self.add_sleeps(&mut rows);
+        self.add_queued(&mut rows);
         let rows = rows.0.into_iter();
         let mut locks = Vec::from_iter(rows.map(|(wanted, row)| row.lock(&wanted, active_seconds)));
         let cost = |lock: &Lock| lock.wait + lock.spin;
@@ -355,32 +356,49 @@ impl Recording {
     /// tracepoints.
     fn add_sleeps(&self, rows: &mut Rows) {
         let totals = &self.seen.totals;
-        let wanted = |stack: &StackId| match &self.off[stack] {
-            Off::Lock(wanted)
-                if wanted.kind == Kind::Futex || !self.seen.setting.sees_contention =>
-            {
-                Some(wanted)
-            }
-            _ => None,
-        };
         let mut told = BTreeSet::new();
         for (&(stack, word), tally) in &totals.words {
-            let Some(wanted) = wanted(&stack) else {
-                continue;
-            };
-            told.insert(stack);
-            let name = self.named(wanted, Some(word));
-            let wanted = Wanted {
-                name,
-                ..wanted.clone()
-            };
-            rows.add(wanted, tally);
-        }
-        for (&stack, tally) in &totals.asleep {
-            if let Some(wanted) = wanted(&stack).filter(|_| !told.contains(&stack)) {
-                rows.add(wanted.clone(), tally);
+            if let Some(wanted) = self.slept_for(stack, Some(word)) {
+                told.insert(stack);
+                rows.add(wanted, tally);
             }
         }
+        let asleep = totals.asleep.iter();
+        for (&stack, tally) in asleep.filter(|(stack, _)| !told.contains(stack)) {
+            if let Some(wanted) = self.slept_for(stack, None) {
+                rows.add(wanted, tally);
+            }
+        }
+    }
+
+    /// For how long those that were woken for these locks then waited for a CPU.
+    fn add_queued(&self, rows: &mut Rows) {
+        for ((_, cause, _), woken) in &self.seen.totals.woken {
+            let wanted = match *cause {
+                Cause::Lock(stack, flags) => {
+                    let frames = &self.seen.stacks[stack as usize].kernel;
+                    Some(contended(flags, frames))
+                }
+                Cause::Sleep(stack, word) => self.slept_for(stack, word),
+                Cause::Unsampled | Cause::Early(_) | Cause::Cpu => None,
+            };
+            if let Some(row) = wanted.and_then(|wanted| rows.0.get_mut(&wanted)) {
+                row.queued.add_all(&woken.queued);
+            }
+        }
+    }
+
+    /// The lock for which a thread slept here, unless it is one of the kernel's and has
+    /// tracepoints.
+    fn slept_for(&self, stack: StackId, word: Option<Word>) -> Option<Wanted> {
+        let Off::Lock(wanted) = &self.off[&stack] else {
+            return None;
+        };
+        let is_untold = wanted.kind == Kind::Futex || !self.seen.setting.sees_contention;
+        is_untold.then(|| Wanted {
+            name: self.named(wanted, word),
+            ..wanted.clone()
+        })
     }
 
     fn add(&self, to: &mut Stacks, root: Option<&str>, stack: StackId, seconds: f64) {
@@ -465,6 +483,8 @@ struct Rows(BTreeMap<Wanted, Row>);
 #[derive(Default)]
 struct Row {
     waits: Tally,
+    /// The parts of them in which a task had been woken and waited for a CPU.
+    queued: Tally,
     /// Seconds of spinning outside of these.
     spin: f64,
 }
@@ -484,6 +504,7 @@ impl Row {
             wait: seconds(waits.total),
             mean: seconds(waits.mean()),
             spread: waits.spread(),
+            queued: self.queued.spread(),
             worst: seconds(waits.worst),
             spin: self.spin,
             ..Lock::new(&wanted.name, wanted.kind, &wanted.caller)

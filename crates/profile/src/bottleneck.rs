@@ -354,6 +354,7 @@ mod tests {
             kind: Kind::RwsemRead,
             holds: 100,
             thread: None,
+            queued: None,
             times: Some(Times {
                 total: 0.66,
                 mean: 0.0066,

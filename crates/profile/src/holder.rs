@@ -1,6 +1,6 @@
 //! A thread that held a lock while tasks waited for it.
 
-use crate::Kind;
+use crate::{Kind, Spread};
 use serde::{Deserialize, Serialize};
 
 /// What one function of a process held while tasks waited for it. Seconds are of task time.
@@ -25,6 +25,9 @@ pub struct Holder {
     /// one that waited.
     #[serde(flatten)]
     pub times: Option<Times>,
+    /// How long the tasks that it woke then waited for a CPU, where only such ends were seen.
+    #[serde(default)]
+    pub queued: Option<Spread>,
     /// Seconds that tasks waited for the lock during the holds.
     pub waited: f64,
     /// The part of all waiting for the lock that fell into the holds. Several readers may hold it

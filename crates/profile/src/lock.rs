@@ -94,6 +94,10 @@ pub struct Lock {
     /// How the waits are distributed, where that was recorded.
     #[serde(default)]
     pub spread: Option<Spread>,
+    /// The parts of these waits in which a task had been woken and waited for a CPU, where wake-ups
+    /// were recorded.
+    #[serde(default)]
+    pub queued: Option<Spread>,
     /// Seconds of spinning that samples saw outside the waits above.
     pub spin: f64,
     /// The share of the tasks' time that waits and spinning took.
@@ -118,6 +122,7 @@ impl Lock {
             mean: 0.0,
             worst: 0.0,
             spread: None,
+            queued: None,
             spin: 0.0,
             share: 0.0,
         }

@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 pub struct Spread {
     /// The number of times.
     pub count: u64,
+    /// All together; of times that lie in several intervals, the parts in this one.
+    #[serde(default)]
+    pub total: f64,
     /// Half of the times do not exceed this.
     pub p50: f64,
     /// 99 % do not exceed this.

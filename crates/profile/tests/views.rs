@@ -107,6 +107,7 @@ fn holders_come_back_and_older_files_have_none() {
         kind: Kind::RwsemRead,
         holds: 3,
         thread: None,
+        queued: None,
         times: Some(Times {
             total: 0.018,
             mean: 0.006,

@@ -20,7 +20,8 @@ pub(crate) struct Off {
     preempted: bool,
     pub place: Place,
     since: u64,
-    pub waker: Option<Waker>,
+    /// The thread that woke it, and when.
+    pub woken: Option<(Waker, u64)>,
     /// How long it had been off CPU when the interval began.
     before: u64,
     /// True if the record of its return may have been lost.
@@ -53,8 +54,8 @@ pub(crate) struct Slept {
     /// When the part of the span began.
     pub since: u64,
     pub span: Span,
-    /// The thread that woke it, where that was seen.
-    pub waker: Option<Waker>,
+    /// The thread that woke it, where that was seen, and the part of the span from then on.
+    pub woken: Option<(Waker, Span)>,
 }
 
 /// Returns true if a thread that goes off CPU in `state` does not want to run.
@@ -69,7 +70,7 @@ impl Blocked {
             preempted,
             place,
             since,
-            waker: None,
+            woken: None,
             before: 0,
             doubted: false,
         };
@@ -79,13 +80,13 @@ impl Blocked {
     /// Returns true if a thread is asleep and has not been seen to be woken.
     pub fn sleeps(&self, tid: u32) -> bool {
         let off = self.0.get(&tid);
-        off.is_some_and(|off| !off.preempted && off.waker.is_none())
+        off.is_some_and(|off| !off.preempted && off.woken.is_none())
     }
 
     /// Records that a thread that sleeps is woken.
-    pub fn woken(&mut self, tid: u32, waker: Waker) {
+    pub fn woken(&mut self, tid: u32, waker: Waker, time: u64) {
         if let Some(off) = self.0.get_mut(&tid) {
-            off.waker = Some(waker);
+            off.woken = Some((waker, time));
         }
     }
 
@@ -135,13 +136,18 @@ impl Off {
     fn until(&self, tid: u32, time: u64, ended: bool) -> Slept {
         let part = time.saturating_sub(self.since);
         let whole = self.before + part;
+        let queued = |at: u64| Span {
+            part: time.saturating_sub(self.since.max(at)),
+            whole: time.saturating_sub(at),
+            ended,
+        };
         Slept {
             tid,
             place: self.place,
             preempted: self.preempted,
             since: self.since,
             span: Span { part, whole, ended },
-            waker: self.waker,
+            woken: self.woken.map(|(waker, at)| (waker, queued(at))),
         }
     }
 }

@@ -83,7 +83,7 @@ impl Account {
             let place = &mut open.place;
             place.word = place.word.map(|word| word.in_file(&mut file));
             place.stack = kept.keep(&stacks.all()[place.stack as usize], &mut file);
-            if let Some(waker) = &mut open.waker {
+            if let Some((waker, _)) = &mut open.woken {
                 waker.stack = kept.keep(&stacks.all()[waker.stack as usize], &mut file);
             }
         }
@@ -222,6 +222,23 @@ mod tests {
         assert_eq!((cuts[0].stacks.len(), cuts[1].stacks.len()), (2, 0));
         assert!(cuts[0].anew && !cuts[1].anew);
         assert_eq!(cuts[0].files, ["/gone", "/program"]);
+    }
+
+    #[test]
+    fn the_wait_for_a_cpu_counts_in_each_interval_for_its_part() {
+        let mut account = account();
+        let waker = Thread { pid: 10, tid: 12 };
+        let wake = Event::Wake {
+            thread: waker,
+            woken: THREAD.tid,
+            chain: chain(3),
+        };
+        take_all(&mut account, [(10, off(2)), (70, wake)]);
+        let first = account.cut(100);
+        take_all(&mut account, [(130, BACK)]);
+        let cuts = [first, account.end(200)];
+        let queued = cuts.map(|cut| figures(&only(&cut.totals.woken).queued));
+        assert_eq!(queued, [[0, 1, 30, 30, 30], [1, 0, 30, 60, 60]]);
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod tally;
 mod tasks;
 mod timeline;
 mod waits;
+mod woken;
 
 pub(crate) use blocked::Waker;
 pub(crate) use cut::Cut;
@@ -19,6 +20,7 @@ pub(crate) use still::Sleep;
 pub(crate) use tally::{Span, Tally};
 pub(crate) use tasks::{Cause, Spent};
 pub(crate) use timeline::{Doing, Timeline};
+pub(crate) use woken::Woken;
 
 use crate::event::{Chain, Event, Stamped, Thread};
 use crate::tasks::{Family, Files, Names};
@@ -52,8 +54,8 @@ pub(crate) struct Totals {
     /// Times off CPU in a system call, by the word of memory that is its first argument: the futex,
     /// if it is one.
     pub words: HashMap<(StackId, Word), Tally>,
-    /// The same times off CPU, as far as the thread that ended them was seen.
-    pub woken: HashMap<(StackId, Option<Word>, Waker), Tally>,
+    /// The same times off CPU and their causes, as far as the thread that ended them was seen.
+    pub woken: HashMap<(StackId, Cause, Waker), Woken>,
     /// Times off CPU of threads that wanted to run.
     pub preempted: HashMap<StackId, Tally>,
     /// Times off CPU whose place was not sampled, by a stack without frames, and true if the thread
@@ -241,7 +243,7 @@ impl Account {
                 thread,
                 woken,
                 chain,
-            } => self.woken(thread, woken, chain),
+            } => self.woken(thread, woken, chain, time),
             Event::Release { thread, space } => {
                 let tid = thread.tid;
                 self.step(time, Step::Release { tid, space });
@@ -363,7 +365,7 @@ impl Account {
     }
 
     /// Notes who wakes a watched thread.
-    fn woken(&mut self, by: Thread, woken: u32, chain: Chain) {
+    fn woken(&mut self, by: Thread, woken: u32, chain: Chain, time: u64) {
         if !self.blocked.sleeps(woken) {
             return;
         }
@@ -373,7 +375,8 @@ impl Account {
             false => Some(self.foreign_stack(by, chain)),
         };
         if let Some(stack) = stack {
-            self.blocked.woken(woken, Waker { stack, is_watched });
+            let waker = Waker { stack, is_watched };
+            self.blocked.woken(woken, waker, time);
         }
     }
 
@@ -458,7 +461,7 @@ impl Account {
             None if place.is_sampled => Cause::Sleep(place.stack, place.word),
             None => Cause::Unsampled,
         };
-        self.was_off(tid, cause, span.part);
+        self.was_off(tid, cause.clone(), span.part);
         let doing = match slept.preempted {
             true => Doing::Queued(place.stack),
             false => Doing::Asleep(place.stack),
@@ -476,9 +479,11 @@ impl Account {
             &mut self.totals.asleep
         };
         by_stack.entry(place.stack).or_default().add(span);
-        if let Some(waker) = slept.waker {
-            let key = (place.stack, place.word, waker);
-            self.totals.woken.entry(key).or_default().add(span);
+        if let Some((waker, queued)) = slept.woken {
+            let key = (place.stack, cause, waker);
+            let woken = self.totals.woken.entry(key).or_default();
+            woken.slept.add(span);
+            woken.queued.add(queued);
         }
         if let Some(word) = place.word {
             let tally = self.totals.words.entry((place.stack, word)).or_default();

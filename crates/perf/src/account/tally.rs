@@ -104,6 +104,7 @@ impl Tally {
         });
         (!self.spread.is_empty()).then(|| Spread {
             count: self.spread.len(),
+            total: self.total as f64 / 1e9,
             p50: self.quantile(0.5),
             p99: self.quantile(0.99),
             p999: self.quantile(0.999),

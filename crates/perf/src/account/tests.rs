@@ -352,6 +352,42 @@ fn a_stranger_that_makes_a_watched_thread_wait_is_a_holder() {
 }
 
 #[test]
+fn a_woken_thread_waits_for_a_cpu_until_it_runs() {
+    let wake = |woken| Event::Wake {
+        thread: numbered(12),
+        woken,
+        chain: chain(3),
+    };
+    let events = [
+        // Asleep for a lock, then somewhere else.
+        begin(11, LOCK, WRITE, 1),
+        off(11, 2, 2),
+        wake(11),
+        // Only the first wake-up ends the sleep.
+        wake(11),
+        on(11),
+        end(11, LOCK),
+        off(11, 1, 4),
+        wake(11),
+    ];
+    let (totals, stacks) = totals(events, 200);
+    let frame = |id: StackId| stacks[id as usize].frames[0];
+    let of = |place: u64| {
+        let mut all = totals.woken.iter();
+        let found = all.find(|((stack, ..), _)| frame(*stack) == Frame::Kernel(place));
+        let ((_, cause, waker), woken) = found.expect("one");
+        assert_eq!(frame(waker.stack), Frame::Kernel(3));
+        (cause.clone(), figures(&woken.slept), figures(&woken.queued))
+    };
+    let (cause, slept, queued) = of(2);
+    assert!(matches!(cause, Cause::Lock(stack, WRITE) if frame(stack) == Frame::Kernel(1)));
+    assert_eq!((slept, queued), ((1, 30, 30), (1, 20, 20)));
+    let (cause, slept, queued) = of(4);
+    assert!(matches!(cause, Cause::Sleep(_, None)));
+    assert_eq!((slept, queued), ((1, 140, 140), (1, 130, 130)));
+}
+
+#[test]
 fn strangers_and_the_recorder_are_counted_apart() {
     let mut account = account();
     account.family.ignore(12);

@@ -1,7 +1,7 @@
 //! The threads that held locks while others waited for them.
 
 use super::{Recording, seconds};
-use crate::account::{Held, StackId, Tally};
+use crate::account::{Cause, Held, StackId, Woken};
 use crate::locks::{Off, Wanted, caller, held_as, is_itself, own_function, runs_with, woke_by};
 use crate::symbols::variable;
 use crate::unwind::Word;
@@ -80,10 +80,14 @@ impl Recording {
     /// that woke them.
     fn wakers(&self) -> Vec<Holder> {
         let is_recorded = |lock: &str| lock == RECORDED && !self.seen.totals.holds.is_empty();
-        let mut locks: BTreeMap<String, BTreeMap<Who<'_>, Tally>> = BTreeMap::new();
-        for (&(stack, word, waker), tally) in &self.seen.totals.woken {
-            let Off::Lock(wanted) = &self.off[&stack] else {
+        let mut locks: BTreeMap<String, BTreeMap<Who<'_>, Woken>> = BTreeMap::new();
+        for ((stack, cause, waker), woken) in &self.seen.totals.woken {
+            let Off::Lock(wanted) = &self.off[stack] else {
                 continue;
+            };
+            let word = match cause {
+                Cause::Sleep(_, word) => *word,
+                _ => None,
             };
             let lock = self.named(wanted, word);
             let woke = &self.seen.stacks[waker.stack as usize];
@@ -103,13 +107,15 @@ impl Recording {
                 kind: held_as(wanted.kind, &woke.kernel),
             };
             let sum = locks.entry(lock).or_default().entry(who).or_default();
-            sum.add_all(tally);
+            sum.add_all(woken);
         }
         let mut holders = Vec::new();
         for (lock, rows) in locks {
-            let all = rows.values().map(|tally| tally.total).sum();
-            let holder =
-                |(who, tally): (Who<'_>, Tally)| who.holder(&lock, tally.count, tally.total, all);
+            let all = rows.values().map(|woken| woken.slept.total).sum();
+            let holder = |(who, Woken { slept, queued }): (Who<'_>, Woken)| Holder {
+                queued: queued.spread(),
+                ..who.holder(&lock, slept.count, slept.total, all)
+            };
             holders.extend(rows.into_iter().map(holder));
         }
         holders
@@ -164,6 +170,7 @@ impl Who<'_> {
             kind: self.kind,
             holds,
             times: None,
+            queued: None,
             waited: seconds(waited),
             share: waited as f64 / all.max(1) as f64,
         }

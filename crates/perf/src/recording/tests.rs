@@ -1,7 +1,7 @@
 //! Hand-made recordings.
 
 use super::*;
-use crate::account::{Doing, Held, Span, Waker};
+use crate::account::{Cause, Doing, Held, Span, Waker, Woken};
 use crate::symbols::Function;
 use profile::{By, Holder, Kind};
 
@@ -468,21 +468,22 @@ fn who_wakes_a_waiter_held_the_lock() {
     let word = Word::At(0x1000);
     seen.words.insert(word, "table".to_owned());
     let waker = |stack, is_watched| Waker { stack, is_watched };
+    let at = |waker| (3, Cause::Sleep(3, Some(word)), waker);
+    let queued = tally(2, 80_000_000, 50_000_000);
+    let once = |time| woken(tally(1, time, time), Tally::default());
+    seen.totals
+        .words
+        .insert((3, word), tally(4, 400_000_000, 1));
     seen.totals.woken = HashMap::from([
         (
-            (3, Some(word), waker(4, true)),
-            tally(2, 300_000_000, 150_000_000),
+            at(waker(4, true)),
+            woken(tally(2, 300_000_000, 150_000_000), queued),
         ),
-        (
-            (3, Some(word), waker(0, false)),
-            tally(1, 100_000_000, 100_000_000),
-        ),
-        (
-            (3, Some(word), waker(5, true)),
-            tally(1, 900_000_000, 900_000_000),
-        ),
+        (at(waker(0, false)), once(100_000_000)),
+        (at(waker(5, true)), once(900_000_000)),
     ]);
-    let holders = Recording::new(seen).holders();
+    let recording = Recording::new(seen);
+    let holders = recording.holders();
     let rows: Vec<_> = holders
         .iter()
         .map(|one| (one.place(), one.function.as_str(), one.holds, one.share))
@@ -494,6 +495,31 @@ fn who_wakes_a_waiter_held_the_lock() {
     assert_eq!(rows, expected);
     assert_eq!(holders[0].lock, "std::sync::Mutex table");
     assert_eq!(holders[0].times, None);
+    // What they then waited for a CPU is known of the lock, and of this holder.
+    let locks = recording.locks(2.0);
+    let lock = locks.iter().find(|lock| lock.kind == Kind::Futex);
+    let of_lock = lock.and_then(|lock| lock.queued.clone()).expect("some");
+    assert!((of_lock.total - 0.08).abs() < 1e-9 && of_lock.worst == 0.05);
+    assert_eq!(holders[0].queued.as_ref(), Some(&of_lock));
+    assert_eq!(holders[1].queued, None);
+}
+
+fn woken(slept: Tally, queued: Tally) -> Woken {
+    Woken { slept, queued }
+}
+
+#[test]
+fn a_lock_of_the_kernel_has_the_waits_for_a_cpu_of_its_own_mode() {
+    let Recording { mut seen, .. } = recording();
+    let (stack, is_watched) = (0, true);
+    let queued = tally(2, 60_000_000, 40_000_000);
+    let key = (3, Cause::Lock(2, WRITE), Waker { stack, is_watched });
+    let woken = woken(tally(2, 100_000_000, 60_000_000), queued.clone());
+    seen.totals.woken.insert(key, woken);
+    let locks = Recording::new(seen).locks(2.0);
+    let found = locks.iter().map(|lock| (lock.kind, lock.queued.clone()));
+    let expected = [(Kind::RwsemWrite, queued.spread()), (Kind::Futex, None)];
+    assert_eq!(found.collect::<Vec<_>>(), expected);
 }
 
 #[test]
@@ -546,8 +572,10 @@ fn without_tracepoints_of_mmap_lock_who_wakes_a_waiter_held_it() {
         let slept = tally(2, 300_000_000, 150_000_000);
         seen.totals.asleep.insert(2, slept.clone());
         let (stack, is_watched) = (4, true);
-        let key = (2, Some(word), Waker { stack, is_watched });
-        seen.totals.woken.insert(key, slept);
+        let cause = Cause::Sleep(2, Some(word));
+        let key = (2, cause, Waker { stack, is_watched });
+        let woken = woken(slept, Tally::default());
+        seen.totals.woken.insert(key, woken);
         if is_recorded {
             seen.totals.holds.insert((2, true, true), Held::default());
         }

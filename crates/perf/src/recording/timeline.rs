@@ -3,7 +3,7 @@
 use super::{Recording, seconds};
 use crate::account::Doing;
 use crate::locks::{Off, contended};
-use profile::{Kind, Row, Timeline};
+use profile::{Row, Timeline};
 use std::collections::BTreeMap;
 
 /// Locks that have a row of their own, at most.
@@ -44,15 +44,7 @@ impl Recording {
                 let frames = &self.seen.stacks[stack as usize].kernel;
                 Some(contended(flags, frames).name)
             }
-            Doing::Asleep(stack) => match &self.off[&stack] {
-                // The kernel's are traced where they can be.
-                Off::Lock(wanted)
-                    if wanted.kind == Kind::Futex || !self.seen.setting.sees_contention =>
-                {
-                    Some(wanted.name.clone())
-                }
-                _ => None,
-            },
+            Doing::Asleep(stack) => self.slept_for(stack, None).map(|wanted| wanted.name),
             Doing::Queued(_) | Doing::Sampled(_) => None,
         }
     }

@@ -20,7 +20,9 @@ pub fn section(profiles: &[&Profile]) -> Markup {
                 " traced from beginning to end, and "
                 span.together { span.swatch.spun {} "samples" }
                 " of tasks that spun before such a wait began. Shares refer to the tasks' active \
-                 time: all but that in which they had nothing to do." }
+                 time: all but that in which they had nothing to do. A task that is woken for a \
+                 lock may still wait for a CPU, which is part of the wait: the columns of CPUs \
+                 tell for how long, where wake-ups were recorded." }
             @for profile in locks {
                 (table(profile))
                 @if !profile.holders.is_empty() { (holders(profile)) }
@@ -55,7 +57,7 @@ fn table(profile: &Profile) -> Markup {
     }
 }
 
-const FIGURES: [&str; 8] = [
+const FIGURES: [&str; 12] = [
     "Traced share",
     "Spin share",
     "Waits",
@@ -64,11 +66,26 @@ const FIGURES: [&str; 8] = [
     "p50",
     "p99",
     "Worst",
+    "CPU wait",
+    "CPU p50",
+    "CPU p99",
+    "CPU p99.9",
 ];
 
 fn row(lock: &Lock, active_seconds: f64) -> Markup {
     let (traced, spin) = (lock.wait / active_seconds, lock.spin / active_seconds);
-    let quantile = |of: fn(&Spread) -> f64| lock.spread.as_ref().map_or(0.0, of);
+    let waits = |of: fn(&Spread) -> f64| lock.spread.as_ref().map_or(0.0, of);
+    let queued = |of: fn(&Spread) -> f64| lock.queued.as_ref().map_or(0.0, of);
+    let times = [
+        lock.mean,
+        waits(|of| of.p50),
+        waits(|of| of.p99),
+        lock.worst,
+        queued(|of| of.total),
+        queued(|of| of.p50),
+        queued(|of| of.p99),
+        queued(|of| of.p999),
+    ];
     html! {
         tr {
             th scope="row" { (lock.name) }
@@ -84,7 +101,7 @@ fn row(lock: &Lock, active_seconds: f64) -> Markup {
             }
             td.number data-v=(lock.wait) { (seconds(lock.wait)) }
             // Every wait takes time, so zero means that none was measured.
-            @for time in [lock.mean, quantile(|of| of.p50), quantile(|of| of.p99), lock.worst] {
+            @for time in times {
                 td.number data-v=(time) { @if time > 0.0 { (seconds(time)) } @else { "–" } }
             }
         }

@@ -56,19 +56,16 @@ pub fn print(heading: &str, profile: &Profile, view: &View) {
         profile.clock
     );
     if let Some(queued) = &profile.queued {
-        println!(
-            "waited {} times for a CPU: p50 {}, p99 {}, p99.9 {}, worst {}",
-            queued.count,
-            time(queued.p50),
-            time(queued.p99),
-            time(queued.p999),
-            time(queued.worst)
-        );
+        let (count, times, worst) = (queued.count, quantiles(queued), time(queued.worst));
+        println!("waited {count} times for a CPU: {times}, worst {worst}");
     }
     parts::print(profile, view);
     let shown = view.shown(&profile.locks, SHOWN, |lock| lock.share);
     if !shown.is_empty() {
         format::print(&locks(&shown, profile.seconds));
+        if let Some(line) = shown.first().and_then(|lock| for_a_cpu(lock)) {
+            println!("{line}");
+        }
     }
     let others = profile.locks.len() - shown.len();
     if others > 0 {
@@ -106,6 +103,22 @@ fn spent(profile: &Profile, all: f64) -> String {
             "{busy} is busy outside of the kernel; time in the kernel, and waits, are not known"
         ),
     }
+}
+
+/// A line on the part of the wait for a lock in which a task had been woken and waited for a CPU;
+/// none if that was not seen.
+fn for_a_cpu(lock: &Lock) -> Option<String> {
+    let queued = lock.queued.as_ref()?;
+    let mean = queued.total / queued.count.max(1) as f64;
+    let (part, name, times) = (percent(mean / lock.mean), &lock.name, quantiles(queued));
+    Some(format!(
+        "{part} of the wait for {name} is for a CPU: {times}"
+    ))
+}
+
+fn quantiles(of: &Spread) -> String {
+    let [p50, p99, p999] = [of.p50, of.p99, of.p999].map(time);
+    format!("p50 {p50}, p99 {p99}, p99.9 {p999}")
 }
 
 /// The cost of watching. Nothing runs faster for being watched: if it did, other things differed

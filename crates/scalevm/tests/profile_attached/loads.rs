@@ -202,6 +202,27 @@ static void *worker(void *unused)
 }
 "#;
 
+/// Threads that compute, for a part of the time with a mutex.
+const CROWD: &str = r#"
+pthread_mutex_t the_lock = PTHREAD_MUTEX_INITIALIZER;
+
+ROLE void critical(void)
+{
+    pthread_mutex_lock(&the_lock);
+    compute(300);
+    pthread_mutex_unlock(&the_lock);
+}
+
+static void *worker(void *unused)
+{
+    for (;;) {
+        critical();
+        compute(700);
+    }
+    return unused;
+}
+"#;
+
 /// A profile of a load in which `start` makes the threads.
 fn profile(name: &str, load: &str, start: &str, options: &str) -> Value {
     let place = Place::new(&format!("load-{name}"));
@@ -381,5 +402,38 @@ fn a_storm_at_one_mutex_is_that_mutex() {
         waiting > 0.8 * number(&profile["lived"]),
         "{}",
         profile["spent"]
+    );
+}
+
+/// How long threads that were woken for the lock then waited for a CPU, on average.
+fn queued(profile: &Value, lock: &str) -> f64 {
+    let rows = profile["locks"].as_array().expect("locks");
+    let row = rows.iter().find(|row| row["name"] == lock);
+    let queued = &row.unwrap_or_else(|| panic!("{rows:?}"))["queued"];
+    for (less, more) in [("p50", "p99"), ("p99", "p999"), ("p999", "worst")] {
+        assert!(number(&queued[less]) <= number(&queued[more]), "{queued}");
+    }
+    number(&queued["total"]) / number(&queued["count"])
+}
+
+#[test]
+fn more_threads_than_cpus_wait_for_a_cpu_after_the_lock() {
+    if !sees_locks() {
+        return;
+    }
+    let cpus = std::thread::available_parallelism()
+        .expect("a number")
+        .get();
+    let mean = |threads: usize| {
+        let start = format!("threads({threads}, worker)");
+        let profile = profile("crowd", CROWD, &start, "");
+        queued(&profile, "pthread_mutex the_lock")
+    };
+    // Another program on a CPU makes even one thread a CPU wait.
+    let mut tries = (0..4).map(|_| (mean(cpus), mean(6 * cpus)));
+    let found = tries.find(|(few, many)| *many > 2e-4 && *many > 4.0 * few);
+    assert!(
+        found.is_some(),
+        "as long in a crowd as on CPUs of their own"
     );
 }

@@ -8,6 +8,7 @@ fn lock(name: &str, waits: u64, wait: f64, p99: f64) -> Lock {
     let mut lock = Lock::new(name, Kind::Mutex, &format!("takes_{name}"));
     lock.add_waits(waits, wait, p99);
     lock.spread = Some(Spread {
+        total: lock.wait,
         count: waits,
         p50: p99,
         p99,
@@ -43,6 +44,7 @@ fn holder(lock: &str, function: &str, process: &str) -> Holder {
         kind: Kind::RwsemRead,
         holds: 1,
         thread: None,
+        queued: None,
         times: Some(Times {
             total: 0.5,
             mean: 0.5,
