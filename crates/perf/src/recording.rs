@@ -297,8 +297,8 @@ impl Recording {
         let mut notes = self.seen.missing.clone();
         if totals.lost > 0 {
             notes.push(format!(
-                "lost records: {}, {:.1} % of all, so there are too few waits and samples; a \
-                 larger ring keeps them (--ring, or -m of perf record)",
+                "lost records: {}, {:.1} % of all, so there are too few waits and samples, and \
+                 shares are least values; a larger ring keeps them (--ring, or -m of perf record)",
                 totals.lost,
                 100.0 * totals.lost as f64 / (totals.lost + totals.taken) as f64
             ));

@@ -41,11 +41,21 @@ pub(crate) fn bottleneck(profile: &Profile) -> String {
         }
         _ => held_up.sentence,
     };
+    let unseen = unseen(profile, &time).filter(|_| !sentence.starts_with("not known"));
+    let sentence = sentence + &unseen.unwrap_or_default();
     if time.is_all_active() || time.is_idle() {
         return sentence;
     }
     let idle = time.idle.total() / all;
     format!("{sentence}; {} of task time is idle", percent(idle))
+}
+
+/// Says how much of the time to which shares refer was not seen. Shares are not extrapolated to it:
+/// records are lost where a CPU is busiest, and what they would have shown may be unlike the rest.
+fn unseen(profile: &Profile, time: &Time<'_>) -> Option<String> {
+    let share = profile.spent?.unseen / time.active;
+    let (share, of) = (Some(share).filter(|&share| share >= MATTERS)?, time.unit());
+    Some(format!("; {} of {of} is not seen", percent(share)))
 }
 
 /// How the tasks spent their time.

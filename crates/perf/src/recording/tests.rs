@@ -3,7 +3,8 @@
 use super::*;
 use crate::account::{Cause, Doing, Held, Span, Waker, Woken};
 use crate::symbols::Function;
-use profile::{By, Holder, Kind};
+use profile::{By, Holder, Kind, Profile};
+use stats::record::{Mode, Subject};
 
 const WRITE: u32 = 4;
 
@@ -153,6 +154,30 @@ fn what_is_doubtful_is_noted() {
     ] {
         assert!(notes.contains(part), "{part}: {notes}");
     }
+}
+
+#[test]
+fn what_is_lost_is_not_taken_for_more_of_the_rest() {
+    let of = |samples: u64, lost: u64| {
+        let Recording { mut seen, .. } = recording();
+        let totals = &mut seen.totals;
+        for stacks in [&mut totals.samples, &mut totals.loose] {
+            stacks.insert(0, samples);
+        }
+        totals.lost = lost;
+        let recording = Recording::new(seen);
+        let subject = Subject::new("p", "os", 2, Mode::Threads);
+        let mut profile = recording.fill(Profile::new(subject, 1.0, ""));
+        recording.judge(&mut profile);
+        (profile.locks[0].share, profile.bottleneck)
+    };
+    // A thread computes for 1.25 of the two seconds, which its samples show, or would.
+    let (share, sentence) = of(125, 0);
+    assert!((share - 0.35).abs() < 1e-9 && sentence.starts_with("35 % of task time waits for "));
+    assert_eq!(
+        of(5, 120),
+        (share, sentence + "; 60 % of task time is not seen")
+    );
 }
 
 #[test]
