@@ -4,7 +4,8 @@ use super::support::command::json;
 use guests::boot::{self, Console};
 use guests::{Ended, Files, Guest, Library, Machine, Program, SEPARATOR, compile, source};
 use serde_json::Value;
-use std::path::Path;
+use std::env;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -59,9 +60,12 @@ fn files(folder: &Path) -> Files {
     let code = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernels/load.c");
     compile(&code, &load, Library::Gnu).unwrap_or_else(|error| panic!("{error}"));
     files.add(&load, "bin/load").expect("a file");
-    let command = Path::new(env!("CARGO_BIN_EXE_scalevm"));
-    files.add(command, "bin/scalevm").expect("a file");
-    let list = Command::new("ldd").arg(command).output().expect("ldd");
+    let chosen = env::var_os("SCALEVM_PROGRAM");
+    let command = chosen.map_or(env!("CARGO_BIN_EXE_scalevm").into(), PathBuf::from);
+    let added = files.add(&command, "bin/scalevm");
+    added.unwrap_or_else(|error| panic!("SCALEVM_PROGRAM: {error}"));
+    // It lists nothing for a static program.
+    let list = Command::new("ldd").arg(&command).output().expect("ldd");
     let list = String::from_utf8(list.stdout).expect("UTF-8");
     for library in list.split_whitespace().filter(|word| word.starts_with('/')) {
         let file = Path::new(library).canonicalize().expect("a library");

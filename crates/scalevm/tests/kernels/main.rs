@@ -3,6 +3,8 @@
 //!
 //! `SCALEVM_KERNELS` names the releases whose kernels are tested, and `crates/guests/linux.sh`
 //! fetches them. A number before the release is that of a load's threads, 2 without: `8/trixie`.
+//! `SCALEVM_PROGRAM` is the file of another program than the one built with this test, such as the
+//! static one of `./dist`.
 
 mod guest;
 #[path = "../support/mod.rs"]
