@@ -39,6 +39,8 @@ struct Compiler<'a> {
     order: Order,
     /// By process.
     memory: Vec<Memory>,
+    /// The mapping that is the heap, by process.
+    heaps: Vec<Option<u32>>,
     /// The number of living threads, by process.
     living: Vec<u32>,
     /// By thread: the marks of its wake-ups.
@@ -62,6 +64,7 @@ impl<'a> Compiler<'a> {
             steps: Steps::of_parts(threads + 1),
             order: Order::default(),
             memory: vec![Memory::default(); processes],
+            heaps: vec![None; processes],
             living: vec![0; processes],
             wakes: vec![Vec::new(); threads],
             files: vec![0; recording.files.len()],
@@ -357,6 +360,7 @@ impl<'a> Compiler<'a> {
         let process = self.process(thread) as usize;
         let length = length.next_multiple_of(self.page);
         self.mappings = self.mappings.max(mapping + 1);
+        self.heaps[process] = Some(mapping);
         self.order_change(thread, mapping, 0..u64::MAX);
         let memory = &mut self.memory[process];
         self.touched -= memory.unmap(mapping, length..u64::MAX);
@@ -444,12 +448,18 @@ impl<'a> Compiler<'a> {
         let before = self.order.change((process, ALL), 0..1, mark);
         self.steps.wait(mark.part, before);
         self.memory[child] = self.memory[process as usize].copy();
+        self.heaps[child] = self.heaps[process as usize];
         self.begin(mark.part, new, Start::Copy);
     }
 
     /// The thread's process loses its memory: it executes a program.
     fn clear(&mut self, thread: u32) {
         let process = self.process(thread) as usize;
+        // Systems move the program break only where it ends the heap.
+        if let Some(heap) = self.heaps[process].take() {
+            self.set_break(thread, heap, 0);
+            self.heaps[process] = None;
+        }
         let all: Vec<_> = self.memory[process].all().collect();
         for (mapping, range) in all {
             let at = Place {
