@@ -30,6 +30,19 @@ struct Heap {
     /// Its mapping, once it has one.
     mapping: Option<u32>,
     start: u64,
+    /// The end of its last page.
+    top: u64,
+}
+
+impl Heap {
+    /// One that is empty.
+    fn at(start: u64) -> Heap {
+        Heap {
+            mapping: None,
+            start,
+            top: start,
+        }
+    }
 }
 
 impl Space {
@@ -116,8 +129,7 @@ impl Program {
     pub(super) fn give(&mut self, tid: u32, existing: Existing, time: u64) {
         let space = self.space_of(tid);
         if let Some(start) = existing.heap {
-            let mapping = None;
-            self.spaces[space].heap = Some(Heap { mapping, start });
+            self.spaces[space].heap = Some(Heap::at(start));
         }
         for mapped in existing.mappings {
             let end = mapped.start.saturating_add(mapped.length);
@@ -233,45 +245,31 @@ impl Program {
     /// `brk`: the heap ends at `end` now.
     fn resize_heap(&mut self, space: usize, end: u64) -> Option<Call> {
         // The first call of a program asks where the heap begins.
-        let start = end;
-        let heap = self.spaces[space].heap;
-        let heap = heap.unwrap_or(Heap {
-            mapping: None,
-            start,
-        });
-        self.spaces[space].heap = Some(heap);
+        self.spaces[space].heap.get_or_insert(Heap::at(end));
         self.grow_heap(space, end)
     }
 
     fn grow_heap(&mut self, space: usize, end: u64) -> Option<Call> {
-        let new = self.mappings;
-        let heap = self.spaces[space].heap.as_mut()?;
+        let (new, page) = (self.mappings, self.page);
+        let Space { regions, heap, .. } = &mut self.spaces[space];
+        let heap = heap.as_mut()?;
         let mapping = *heap.mapping.get_or_insert(new);
-        let start = heap.start;
         self.mappings += u32::from(mapping == new);
-        let regions = &mut self.spaces[space].regions;
-        let old: Vec<Piece> = regions.of(mapping).copied().collect();
-        let top = old.last().map_or(start, |piece| piece.end);
-        let page = self.page;
-        let (from, to) = (start - start % page, end.next_multiple_of(page));
-        match to < top {
-            true => regions.remove(to.max(from)..top),
-            // Above the old end: parts below may have been replaced.
-            false => {
-                let at = top.max(from);
-                let place = Place {
-                    mapping,
-                    offset: at - from,
-                };
-                let end = to;
-                regions.set(Piece {
-                    start: at,
-                    end,
-                    place,
-                });
-            }
-        }
-        let length = end.saturating_sub(from);
+        let start = heap.start - heap.start % page;
+        let end = end.max(start);
+        let top = end.next_multiple_of(page);
+        let old = std::mem::replace(&mut heap.top, top).max(start);
+        regions.remove(top..old);
+        // Only above the old end: parts below may have been replaced.
+        regions.set(Piece {
+            start: old.min(top),
+            end: top,
+            place: Place {
+                mapping,
+                offset: old.min(top) - start,
+            },
+        });
+        let length = end - start;
         Some(Call::Break { mapping, length })
     }
 

@@ -5,6 +5,7 @@ mod calibration;
 mod calls;
 mod environment;
 mod existing;
+mod functions;
 mod memory;
 mod program;
 mod raw;
@@ -13,12 +14,12 @@ mod regions;
 mod store;
 mod task;
 mod tracer;
-mod waits;
 
 use crate::support::{ALLOWS_ALL, remedy};
 use crate::{Error, Whom};
-use calibration::{Costs, calibrate};
-use program::Program;
+use calibration::calibrate;
+use functions::Known;
+use program::{Program, Watch};
 use reader::Reader;
 use recording::Lost;
 use std::io::{self, Write};
@@ -41,9 +42,7 @@ pub enum Subject {
 /// Records memory operations. It needs the rights to trace the kernel.
 pub struct Operations {
     tracer: Tracer,
-    costs: Costs,
-    /// True if files have no names in the recording.
-    anonymous: bool,
+    watch: Watch,
 }
 
 /// A recording that goes on.
@@ -77,11 +76,13 @@ impl Operations {
         stats::environment::numbers_are_ours().map_err(Error::Proc)?;
         let mut tracer = Tracer::open().map_err(refused)?;
         let costs = calibrate(&mut tracer).map_err(Error::system("measuring the cost"))?;
-        Ok(Operations {
-            tracer,
+        let functions = Known::read();
+        let watch = Watch {
             costs,
+            functions,
             anonymous,
-        })
+        };
+        Ok(Operations { tracer, watch })
     }
 
     /// Begins to record, and to write the recording to `to`.
@@ -101,7 +102,7 @@ impl Operations {
             .map_err(Error::system("starting to record"))?;
         let began = crate::session::now();
         let starter = (subject == Subject::Started).then(crate::session::own_thread);
-        let mut program = Program::new(began, self.costs, starter, self.anonymous);
+        let mut program = Program::new(began, self.watch, starter);
         program.recording.environment = environment::environment(&roots);
         let mut group = None;
         if let Subject::Running(whom) = &subject {

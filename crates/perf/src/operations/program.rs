@@ -3,10 +3,10 @@
 use super::calibration::Costs;
 use super::calls;
 use super::existing::Existing;
+use super::functions::{Known, waits_for};
 use super::memory::Space;
-use super::raw::{Happened, Mapped, Raw};
+use super::raw::{Happened, Mapped, Raw, Waker};
 use super::task::{Clock, Fault, Pending, Run, Sleep, Task};
-use super::waits::{Sleeps, waits_for};
 use crate::event::{Event, Stamped, Thread};
 use crate::tasks::{self, Found};
 use recording::{Birth, FaultKind, Process, Recording, WaitFor, What};
@@ -17,6 +17,14 @@ const KERNEL: u64 = 1 << 63;
 /// Nanoseconds in which a thread that has ended may still wake others. Its last switch may not show
 /// when that is: the thread has no number any more.
 const LAST: u64 = 1_000_000;
+
+/// What is known before anything is recorded.
+pub(super) struct Watch {
+    pub costs: Costs,
+    pub functions: Known,
+    /// True if files have no names in the recording.
+    pub anonymous: bool,
+}
 
 /// The recorded processes as of the last event taken.
 pub(super) struct Program {
@@ -39,7 +47,7 @@ pub(super) struct Program {
     ending: VecDeque<(u64, u32)>,
     began: u64,
     costs: Costs,
-    sleeps: Sleeps,
+    functions: Known,
     /// The time of the last event in the recording.
     last: u64,
 }
@@ -57,7 +65,12 @@ pub(super) struct Member {
 impl Program {
     /// Nobody, from the time `began` on. With a `starter`, the processes that this thread starts
     /// are recorded.
-    pub fn new(began: u64, costs: Costs, starter: Option<u32>, anonymous: bool) -> Program {
+    pub fn new(began: u64, watch: Watch, starter: Option<u32>) -> Program {
+        let Watch {
+            costs,
+            functions,
+            anonymous,
+        } = watch;
         // SAFETY: the call takes no pointers.
         let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as u64;
         Program {
@@ -78,7 +91,7 @@ impl Program {
             ending: VecDeque::new(),
             began,
             costs,
-            sleeps: Sleeps::of_the_kernel(),
+            functions,
             last: 0,
         }
     }
@@ -129,10 +142,7 @@ impl Program {
         match what {
             Happened::Other(event) => return self.follow(time, event),
             Happened::Birth { flags } => return self.born(time, thread, flags),
-            Happened::Waking {
-                woken,
-                in_interrupt,
-            } => return self.waking(time, thread.tid, woken, in_interrupt),
+            Happened::Waking { woken, by } => return self.waking(time, thread.tid, woken, &by),
             _ => {}
         }
         if !self.is_recorded(thread.tid, time) {
@@ -154,8 +164,8 @@ impl Program {
             }
             Happened::Sleep(chain) => {
                 if !self.task(thread.tid).is_inside() {
-                    let wait = self.sleeps.of(&chain);
-                    self.task(thread.tid).falls_asleep = Some(wait);
+                    let wait = self.functions.waits.find(&chain);
+                    self.task(thread.tid).falls_asleep = wait;
                 }
             }
             Happened::Mapped(mapped) => self.mapped(time, thread.tid, mapped),
@@ -371,7 +381,7 @@ impl Program {
     }
 
     /// A thread, or an interrupt on its CPU, wakes another.
-    fn waking(&mut self, time: u64, waker: u32, woken: u32, in_interrupt: bool) {
+    fn waking(&mut self, time: u64, waker: u32, woken: u32, by: &Waker) {
         let Some(sleep) = self
             .tasks
             .get_mut(&woken)
@@ -383,6 +393,11 @@ impl Program {
             return;
         }
         sleep.woken = Some(time);
+        let in_interrupt = match by {
+            Waker::Thread => false,
+            Waker::Interrupt => true,
+            Waker::Soft(chain) => self.functions.interrupts.find(chain).is_some(),
+        };
         if in_interrupt || waker == woken || !self.is_recorded(waker, time) {
             return;
         }

@@ -22,6 +22,8 @@ pub(super) enum Source {
     Sleep,
     /// `sched:sched_waking`.
     Waking,
+    /// The same in soft interrupts, with the kernel's part of the stack.
+    SoftWaking,
     /// `task:task_newtask`.
     Birth,
 }
@@ -50,13 +52,24 @@ pub(super) enum Happened {
     /// It is about to sleep, here.
     Sleep(Box<[u64]>),
     /// It wakes the thread `woken`, or an interrupt does.
-    Waking { woken: u32, in_interrupt: bool },
+    Waking { woken: u32, by: Waker },
     /// The thread that it has just started was started with these flags of `clone`.
     Birth { flags: u64 },
     /// A call or `execve` mapped memory.
     Mapped(Mapped),
     /// Switches, births, deaths, names, losses.
     Other(Event),
+}
+
+/// Who wakes a thread.
+#[derive(Clone, Debug)]
+pub(super) enum Waker {
+    /// The thread that runs.
+    Thread,
+    Interrupt,
+    /// A soft interrupt with this stack: a thread's own if it sends a message that stays on this
+    /// computer, or one that came in between.
+    Soft(Box<[u64]>),
 }
 
 /// A new mapping.
@@ -139,6 +152,13 @@ impl RawDecoder {
         let what = match source {
             Source::Resolved => Happened::Resolved,
             Source::Sleep => Happened::Sleep(body.addresses()?),
+            Source::SoftWaking => {
+                let chain = body.addresses()?;
+                Happened::Waking {
+                    woken: self.fields.woken.read(body.raw()?)? as u32,
+                    by: Waker::Soft(chain),
+                }
+            }
             _ => self.hit(source, body.raw()?)?,
         };
         let event = Raw { thread, what };
@@ -147,9 +167,10 @@ impl RawDecoder {
 
     /// A tracepoint's hit.
     fn hit(&self, source: Source, raw: &[u8]) -> Option<Happened> {
-        /// `TRACE_FLAG_HARDIRQ` and `TRACE_FLAG_NMI`. A soft interrupt is what a sender does when
-        /// its message stays on this computer.
+        /// `TRACE_FLAG_HARDIRQ` and `TRACE_FLAG_NMI`.
         const INTERRUPT: i64 = 0x08 | 0x40;
+        /// `TRACE_FLAG_SOFTIRQ`: these are reported with their stacks too.
+        const SOFT: i64 = 0x10;
         let fields = &self.fields;
         Some(match source {
             Source::Enter => Happened::Enter {
@@ -167,12 +188,16 @@ impl RawDecoder {
             },
             Source::Waking => Happened::Waking {
                 woken: fields.woken.read(raw)? as u32,
-                in_interrupt: fields.context.read(raw)? & INTERRUPT != 0,
+                by: match fields.context.read(raw)? {
+                    flags if flags & INTERRUPT != 0 => Waker::Interrupt,
+                    flags if flags & SOFT != 0 => return None,
+                    _ => Waker::Thread,
+                },
             },
             Source::Birth => Happened::Birth {
                 flags: fields.flags.read(raw)? as u64,
             },
-            Source::Resolved | Source::Sleep => return None,
+            Source::Resolved | Source::Sleep | Source::SoftWaking => return None,
         })
     }
 }

@@ -17,6 +17,8 @@ const ALL_PAGES: usize = 1 << 17;
 /// Addresses of the stack of a thread that goes to sleep: the function that sleeps, and those of
 /// the scheduler below it.
 const SLEEP_DEPTH: u16 = 16;
+/// Addresses of the stack of a soft interrupt: the network is deep.
+const SOFT_DEPTH: u16 = 96;
 
 /// Opened events and their rings.
 pub(super) struct Tracer {
@@ -115,6 +117,8 @@ impl Tracer {
 fn points(tracefs: &Tracefs) -> io::Result<Vec<Point>> {
     /// Of threads that sleep, stop or end; the bit of preemption is not among these.
     const SLEEPS: &CStr = c"prev_state & 255 && prev_pid != 0";
+    /// `TRACE_FLAG_SOFTIRQ`.
+    const SOFT: &CStr = c"common_flags & 16";
     let hits = |source, name: &str| -> io::Result<Point> {
         Ok(Point {
             source,
@@ -135,6 +139,8 @@ fn points(tracefs: &Tracefs) -> io::Result<Vec<Point>> {
     };
     let mut sleep = filtered(Source::Sleep, "sched/sched_switch", SLEEPS.to_owned())?;
     sleep.attributes = sleep.attributes.with_kernel_stack(SLEEP_DEPTH);
+    let mut soft = filtered(Source::SoftWaking, "sched/sched_waking", SOFT.to_owned())?;
+    soft.attributes = soft.attributes.with_kernel_stack(SOFT_DEPTH);
     Ok(vec![
         filtered(Source::Enter, "raw_syscalls/sys_enter", calls::filter())?,
         filtered(Source::Return, "raw_syscalls/sys_exit", calls::filter())?,
@@ -144,6 +150,7 @@ fn points(tracefs: &Tracefs) -> io::Result<Vec<Point>> {
         resolved(true),
         sleep,
         hits(Source::Waking, "sched/sched_waking")?,
+        soft,
         hits(Source::Birth, "task/task_newtask")?,
     ])
 }

@@ -155,6 +155,16 @@ fn calls(events: &[What]) -> Vec<&Call> {
     all.collect()
 }
 
+/// What a thread waited for, and who woke it.
+fn waits(recording: &Recording, thread: u32) -> Vec<(WaitFor, Option<(u32, u32)>)> {
+    let all = of(recording, thread).into_iter();
+    let all = all.filter_map(|what| match what {
+        What::Wait { on, by, .. } => Some((on, by)),
+        _ => None,
+    });
+    all.collect()
+}
+
 #[test]
 fn threads_that_map_touch_and_unmap() {
     let _alone = alone();
@@ -429,20 +439,12 @@ fn threads_that_wake_each_other() {
     let Some(recording) = recorded(&format!("pipes 0 {ROUNDS}")) else {
         return;
     };
-    let waits = |thread| {
-        let all = of(&recording, thread).into_iter();
-        let all = all.filter_map(|what| match what {
-            What::Wait { on, by, .. } => Some((on, by)),
-            _ => None,
-        });
-        all.collect::<Vec<_>>()
-    };
     // The first thread sleeps for a time in each round, while the second waits for it.
-    let times = waits(0)
+    let times = waits(&recording, 0)
         .into_iter()
         .filter(|wait| *wait == (WaitFor::Time, None));
-    assert_eq!(times.count(), ROUNDS, "{:?}", waits(0));
-    let second = waits(1);
+    assert_eq!(times.count(), ROUNDS, "{:?}", waits(&recording, 0));
+    let second = waits(&recording, 1);
     assert_eq!(second.len(), ROUNDS, "{second:?}");
     for (round, wait) in second.iter().enumerate() {
         assert_eq!(*wait, (WaitFor::Pipe, Some((0, round as u32))));
@@ -459,6 +461,19 @@ fn threads_that_wake_each_other() {
             _ => {}
         }
     }
+}
+
+#[test]
+fn a_message_that_stays_here_is_a_wake_up_by_its_sender() {
+    const ROUNDS: usize = 40;
+    let _alone = alone();
+    let Some(recording) = recorded(&format!("sockets 0 {ROUNDS}")) else {
+        return;
+    };
+    let second = waits(&recording, 1);
+    let by_first = second.iter().filter(|(_, by)| matches!(by, Some((0, _))));
+    // An interrupt may deliver some messages.
+    assert!(by_first.count() > ROUNDS / 2, "{second:?}");
 }
 
 #[test]

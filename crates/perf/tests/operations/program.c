@@ -1,11 +1,13 @@
 // Does known things to its memory: the first argument says which. What is of interest comes after a
 // mapping of MARK bytes.
 #define _GNU_SOURCE
+#include <netinet/in.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -57,6 +59,8 @@ static void copies(void) {
 	touch(p, 8);
 	pid_t child = fork();
 	if (child == 0) {
+		// Until the parent waits.
+		usleep(20000);
 		touch(p + 2 * PAGE, 3);
 		_exit(0);
 	}
@@ -111,6 +115,29 @@ static void pipes(void) {
 		// Until the other thread sleeps.
 		usleep(2000);
 		check(write(there[1], &byte, 1) == 1 && read(back[0], &byte, 1) == 1);
+	}
+	pthread_join(other, NULL);
+}
+
+static void sockets(void) {
+	pthread_t other;
+	char byte = 1;
+	struct sockaddr_in place = {.sin_family = AF_INET};
+	socklen_t length = sizeof place;
+	int listener = socket(AF_INET, SOCK_STREAM, 0);
+	place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	check(bind(listener, (struct sockaddr *)&place, length) == 0);
+	check(listen(listener, 1) == 0);
+	check(getsockname(listener, (struct sockaddr *)&place, &length) == 0);
+	int near = socket(AF_INET, SOCK_STREAM, 0);
+	check(connect(near, (struct sockaddr *)&place, length) == 0);
+	int far = accept(listener, NULL, NULL);
+	check(far >= 0);
+	there[0] = back[1] = far;
+	pthread_create(&other, NULL, answers, NULL);
+	for (int i = 0; i < rounds; i++) {
+		usleep(2000);
+		check(write(near, &byte, 1) == 1 && read(near, &byte, 1) == 1);
 	}
 	pthread_join(other, NULL);
 }
@@ -178,6 +205,8 @@ int main(int count, char **words) {
 		parts();
 	else if (strcmp(what, "pipes") == 0)
 		pipes();
+	else if (strcmp(what, "sockets") == 0)
+		sockets();
 	else if (strcmp(what, "computes") == 0)
 		computes();
 	else if (strcmp(what, "ends") == 0)
