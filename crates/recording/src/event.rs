@@ -141,7 +141,8 @@ pub enum WaitFor {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
     /// A call, and its error number, 0 if it succeeded. A range that spans several mappings is one
-    /// call: `parts` are the mappings' parts behind the first, each a place and a length.
+    /// call: `parts` are the mappings' parts behind the first, each a place and a length. The
+    /// call's own length is that of all parts.
     Call {
         call: Call,
         error: u16,
@@ -197,7 +198,8 @@ pub struct Event {
     pub at: u64,
     /// The thread's number.
     pub thread: u32,
-    /// Nanoseconds that the thread computed outside of the kernel since its event before.
+    /// Nanoseconds that the thread was on a CPU since its event before, without those in calls and
+    /// faults that are events. Other calls, such as `read`, count.
     pub computed: u64,
     pub what: What,
 }
