@@ -13,7 +13,7 @@ pub(crate) use format::Field;
 pub(crate) use record::{Decoder, Reader, Record, records};
 pub(crate) use ring::Ring;
 pub(crate) use tracefs::{
-    HoldTracepoints, Tracefs, Tracepoints, WakeTracepoint, has_first_numbers,
+    HoldFields, HoldTracepoints, Tracefs, Tracepoints, WakeTracepoint, has_first_numbers,
 };
 
 /// The kind of an event's samples.

@@ -5,6 +5,7 @@ mod calibration;
 mod calls;
 mod environment;
 mod existing;
+mod foreign;
 mod functions;
 mod memory;
 mod program;
@@ -37,6 +38,16 @@ pub enum Subject {
     Running(Whom),
     /// Those that the calling thread starts, from their first `execve` on.
     Started,
+}
+
+/// What is recorded besides, and what is not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// True if files have no names in the recording.
+    pub anonymous: bool,
+    /// True if others are recorded that lock the memory of the processes. All locks of memory
+    /// pass a tracepoint then, which takes time.
+    pub foreign: bool,
 }
 
 /// Records memory operations. It needs the rights to trace the kernel.
@@ -72,15 +83,15 @@ struct Signals {
 
 impl Operations {
     /// Opens all events, and measures what it costs to record them.
-    pub fn open(anonymous: bool) -> Result<Operations, Error> {
+    pub fn open(options: Options) -> Result<Operations, Error> {
         stats::environment::numbers_are_ours().map_err(Error::Proc)?;
-        let mut tracer = Tracer::open().map_err(refused)?;
+        let mut tracer = Tracer::open(options.foreign).map_err(refused)?;
         let costs = calibrate(&mut tracer).map_err(Error::system("measuring the cost"))?;
         let functions = Known::read();
         let watch = Watch {
             costs,
             functions,
-            anonymous,
+            anonymous: options.anonymous,
         };
         Ok(Operations { tracer, watch })
     }

@@ -3,6 +3,7 @@
 use super::calibration::Costs;
 use super::calls;
 use super::existing::Existing;
+use super::foreign::Foreign;
 use super::functions::{Known, waits_for};
 use super::memory::Space;
 use super::raw::{Happened, Mapped, Raw, Waker};
@@ -48,6 +49,7 @@ pub(super) struct Program {
     began: u64,
     costs: Costs,
     functions: Known,
+    pub(super) foreign: Foreign,
     /// The time of the last event in the recording.
     last: u64,
 }
@@ -56,7 +58,7 @@ pub(super) struct Program {
 #[derive(Debug)]
 pub(super) struct Member {
     /// Its number in the recording.
-    number: u32,
+    pub number: u32,
     pub space: usize,
     /// What happened before this is not of the recording.
     since: u64,
@@ -92,6 +94,7 @@ impl Program {
             began,
             costs,
             functions,
+            foreign: Foreign::default(),
             last: 0,
         }
     }
@@ -129,6 +132,7 @@ impl Program {
             self.tasks.entry(tid).and_modify(|task| task.sleep = sleep);
         }
         self.give(threads[0].tid, existing, since);
+        self.foreign.look_at(pid, now);
     }
 
     /// Follows one event; events come in the order of time.
@@ -142,6 +146,8 @@ impl Program {
         match what {
             Happened::Other(event) => return self.follow(time, event),
             Happened::Birth { flags } => return self.born(time, thread, flags),
+            Happened::Locked { space } => return self.locked(time, thread, space),
+            Happened::Unlocked { space } => return self.unlocked(time, thread, space),
             Happened::Waking { woken, by } => return self.waking(time, thread.tid, woken, &by),
             _ => {}
         }
@@ -169,7 +175,11 @@ impl Program {
                 }
             }
             Happened::Mapped(mapped) => self.mapped(time, thread.tid, mapped),
-            Happened::Other(_) | Happened::Birth { .. } | Happened::Waking { .. } => {}
+            Happened::Other(_)
+            | Happened::Birth { .. }
+            | Happened::Locked { .. }
+            | Happened::Unlocked { .. }
+            | Happened::Waking { .. } => {}
         }
     }
 
@@ -207,7 +217,7 @@ impl Program {
         self.processes[&pid].space
     }
 
-    fn push(&mut self, time: u64, thread: u32, computed: u64, what: What) {
+    pub(super) fn push(&mut self, time: u64, thread: u32, computed: u64, what: What) {
         self.last = time.saturating_sub(self.began).max(self.last);
         self.recording.events.push(recording::Event {
             at: self.last,

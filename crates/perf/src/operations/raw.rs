@@ -1,6 +1,8 @@
 //! What the kernel reports of memory operations, undigested.
 
-use crate::event::{Decoder, Event, Field, Reader, Record, Stamped, Thread, Tracefs};
+use crate::event::{
+    Decoder, Event, Field, HoldFields, HoldTracepoints, Reader, Record, Stamped, Thread, Tracefs,
+};
 use perf_event_open_sys::bindings as sys;
 use std::collections::HashMap;
 use std::io;
@@ -26,6 +28,10 @@ pub(super) enum Source {
     SoftWaking,
     /// `task:task_newtask`.
     Birth,
+    /// `mmap_lock:mmap_lock_acquire_returned` of readers.
+    Lock,
+    /// `mmap_lock:mmap_lock_released` of readers.
+    Unlock,
 }
 
 /// What `thread`, which was running, did.
@@ -55,6 +61,10 @@ pub(super) enum Happened {
     Waking { woken: u32, by: Waker },
     /// The thread that it has just started was started with these flags of `clone`.
     Birth { flags: u64 },
+    /// It has locked an address space for reading.
+    Locked { space: u64 },
+    /// It has unlocked it.
+    Unlocked { space: u64 },
     /// A call or `execve` mapped memory.
     Mapped(Mapped),
     /// Switches, births, deaths, names, losses.
@@ -99,6 +109,8 @@ pub(super) struct Fields {
     woken: Field,
     context: Field,
     flags: Field,
+    /// None on kernels before 5.11.
+    locks: Option<HoldFields>,
 }
 
 impl Fields {
@@ -115,6 +127,9 @@ impl Fields {
             woken: tracefs.field("sched/sched_waking", "pid")?,
             context: tracefs.field("sched/sched_waking", "common_flags")?,
             flags: tracefs.field("task/task_newtask", "clone_flags")?,
+            locks: HoldTracepoints::find(tracefs)
+                .ok()
+                .map(|found| found.fields),
         })
     }
 }
@@ -196,6 +211,18 @@ impl RawDecoder {
             },
             Source::Birth => Happened::Birth {
                 flags: fields.flags.read(raw)? as u64,
+            },
+            Source::Lock => {
+                let fields = fields.locks?;
+                if fields.success.read(raw)? == 0 {
+                    return None;
+                }
+                Happened::Locked {
+                    space: fields.acquired_space.read(raw)? as u64,
+                }
+            }
+            Source::Unlock => Happened::Unlocked {
+                space: fields.locks?.released_space.read(raw)? as u64,
             },
             Source::Resolved | Source::Sleep | Source::SoftWaking => return None,
         })

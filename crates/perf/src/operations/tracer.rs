@@ -7,7 +7,7 @@ use crate::event::{
 };
 use crate::session::{Order, candidates, is_absent, now};
 use std::collections::HashMap;
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::io;
 
 /// Pages of a CPU's ring at most: 16 MiB, some 150,000 events.
@@ -35,15 +35,36 @@ pub(super) struct Tracer {
 struct Point {
     source: Source,
     attributes: Attributes,
-    filter: Option<std::ffi::CString>,
+    filter: Option<CString>,
+}
+
+impl Point {
+    /// All hits of the tracepoint `name`.
+    fn hits(tracefs: &Tracefs, source: Source, name: &str) -> io::Result<Point> {
+        Ok(Point {
+            source,
+            attributes: Attributes::hits(tracefs.number(name)?),
+            filter: None,
+        })
+    }
+
+    fn filtered(self, filter: &CStr) -> Point {
+        Point {
+            filter: Some(filter.to_owned()),
+            ..self
+        }
+    }
 }
 
 impl Tracer {
-    /// Opens all events, disabled.
-    pub fn open() -> io::Result<Tracer> {
+    /// Opens all events, disabled; those of locks of memory if `foreign`.
+    pub fn open(foreign: bool) -> io::Result<Tracer> {
         has_first_numbers()?;
         let tracefs = Tracefs::open()?;
-        let points = points(&tracefs)?;
+        let mut points = points(&tracefs)?;
+        if foreign {
+            points.extend(locks(&tracefs)?);
+        }
         let mut tracer = Tracer {
             decoder: RawDecoder {
                 sources: HashMap::new(),
@@ -114,36 +135,25 @@ impl Tracer {
     }
 }
 
+/// The tracepoints of programs.
 fn points(tracefs: &Tracefs) -> io::Result<Vec<Point>> {
     /// Of threads that sleep, stop or end; the bit of preemption is not among these.
     const SLEEPS: &CStr = c"prev_state & 255 && prev_pid != 0";
     /// `TRACE_FLAG_SOFTIRQ`.
     const SOFT: &CStr = c"common_flags & 16";
-    let hits = |source, name: &str| -> io::Result<Point> {
-        Ok(Point {
-            source,
-            attributes: Attributes::hits(tracefs.number(name)?),
-            filter: None,
-        })
-    };
-    let filtered = |source, name, filter| -> io::Result<Point> {
-        Ok(Point {
-            filter: Some(filter),
-            ..hits(source, name)?
-        })
-    };
+    let hits = |source, name| Point::hits(tracefs, source, name);
     let resolved = |major| Point {
         source: Source::Resolved,
         attributes: Attributes::resolved(major),
         filter: None,
     };
-    let mut sleep = filtered(Source::Sleep, "sched/sched_switch", SLEEPS.to_owned())?;
+    let mut sleep = hits(Source::Sleep, "sched/sched_switch")?.filtered(SLEEPS);
     sleep.attributes = sleep.attributes.with_kernel_stack(SLEEP_DEPTH);
-    let mut soft = filtered(Source::SoftWaking, "sched/sched_waking", SOFT.to_owned())?;
+    let mut soft = hits(Source::SoftWaking, "sched/sched_waking")?.filtered(SOFT);
     soft.attributes = soft.attributes.with_kernel_stack(SOFT_DEPTH);
     Ok(vec![
-        filtered(Source::Enter, "raw_syscalls/sys_enter", calls::filter())?,
-        filtered(Source::Return, "raw_syscalls/sys_exit", calls::filter())?,
+        hits(Source::Enter, "raw_syscalls/sys_enter")?.filtered(&calls::filter()),
+        hits(Source::Return, "raw_syscalls/sys_exit")?.filtered(&calls::filter()),
         hits(Source::UserFault, "exceptions/page_fault_user")?,
         hits(Source::KernelFault, "exceptions/page_fault_kernel")?,
         resolved(false),
@@ -152,5 +162,16 @@ fn points(tracefs: &Tracefs) -> io::Result<Vec<Point>> {
         hits(Source::Waking, "sched/sched_waking")?,
         soft,
         hits(Source::Birth, "task/task_newtask")?,
+    ])
+}
+
+/// Those of locks of memory, since Linux 5.11.
+fn locks(tracefs: &Tracefs) -> io::Result<[Point; 2]> {
+    // A program locks its own memory for writing as a rule, others lock it for reading.
+    const READS: &CStr = c"write == 0";
+    let point = |source, name| Point::hits(tracefs, source, name);
+    Ok([
+        point(Source::Lock, "mmap_lock/mmap_lock_acquire_returned")?.filtered(READS),
+        point(Source::Unlock, "mmap_lock/mmap_lock_released")?.filtered(READS),
     ])
 }

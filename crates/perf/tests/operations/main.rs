@@ -2,12 +2,12 @@
 //! Needs root; without it the tests say that they are skipped.
 
 use perf::Whom;
-use perf::operations::{Operations, Subject, Underway};
+use perf::operations::{Operations, Options, Subject, Underway};
 use recording::{Advice, Birth, Call, End, FaultKind, Place, Recording, WaitFor, What};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -39,8 +39,8 @@ fn program() -> PathBuf {
 }
 
 /// A recording that goes on, and its file; none where nothing can be traced.
-fn begun(subject: Subject) -> Option<(Underway, File)> {
-    let operations = match Operations::open(false) {
+fn begun(subject: Subject, options: Options) -> Option<(Underway, File)> {
+    let operations = match Operations::open(options) {
         Err(why @ perf::Error::Untraced { .. }) => {
             eprintln!("skipped: {why}");
             return None;
@@ -71,7 +71,7 @@ fn ended((underway, mut file): (Underway, File)) -> Recording {
 /// The recording of the program with `arguments`; none where nothing can be traced.
 fn recorded(arguments: &str) -> Option<Recording> {
     let program = program();
-    let underway = begun(Subject::Started)?;
+    let underway = begun(Subject::Started, Options::default())?;
     let status = Command::new(program).args(arguments.split(' ')).status();
     assert!(status.expect("it runs").success());
     Some(ended(underway))
@@ -515,18 +515,70 @@ fn a_process_may_end_in_the_midst() {
     assert_eq!(recording.lost.unknown, 0);
 }
 
+/// The program, which has said that it is ready and waits for a byte; its input and output.
+fn waiting(what: &str) -> (Child, ChildStdin, ChildStdout) {
+    let mut command = Command::new(program());
+    command.args([what, "0", "10"]);
+    let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().expect("it runs");
+    let stdin = child.stdin.take().expect("a pipe");
+    let mut stdout = child.stdout.take().expect("a pipe");
+    stdout.read_exact(&mut [0]).expect("it is ready");
+    (child, stdin, stdout)
+}
+
+#[test]
+fn a_monitor_is_a_thread_of_its_own() {
+    const LOOKS: usize = 5;
+    let _alone = alone();
+    let (mut child, mut stdin, mut stdout) = waiting("monitored");
+    let subject = Subject::Running(Whom::Processes(vec![child.id()]));
+    let options = Options {
+        foreign: true,
+        ..Options::default()
+    };
+    let underway = begun(subject, options);
+    stdin.write_all(b"!").expect("it reads");
+    stdout
+        .read_exact(&mut [0])
+        .expect("it has touched its memory");
+    let smaps = format!("/proc/{}/smaps", child.id());
+    for _ in 0..LOOKS {
+        let mut monitor = Command::new("cat");
+        let status = monitor.arg(&smaps).stdout(Stdio::null()).status();
+        assert!(status.expect("it runs").success());
+    }
+    stdin.write_all(b"!").expect("it reads");
+    assert!(child.wait().expect("it ends").success());
+    let Some(recording) = underway.map(ended) else {
+        return;
+    };
+    let holds = recording
+        .events
+        .iter()
+        .filter_map(|event| match event.what {
+            What::Hold {
+                process: 0,
+                write: false,
+                nanoseconds,
+            } => Some((event.thread, nanoseconds)),
+            _ => None,
+        });
+    let holds: Vec<(u32, u64)> = holds.collect();
+    assert!(holds.len() >= LOOKS, "{holds:?}");
+    for (thread, nanoseconds) in holds {
+        let process = recording.threads[thread as usize].process;
+        assert_eq!(recording.processes[process as usize].birth, Birth::Foreign);
+        assert!(nanoseconds > 0);
+    }
+}
+
 #[test]
 fn a_process_that_runs_has_given_memory_and_threads() {
     let _alone = alone();
-    let mut command = Command::new(program());
-    command.args(["attached", "0", "10"]);
-    let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
-    let mut child = command.spawn().expect("it runs");
-    let mut stdin = child.stdin.take().expect("a pipe");
-    let mut stdout = child.stdout.take().expect("a pipe");
-    stdout.read_exact(&mut [0]).expect("it is ready");
+    let (mut child, mut stdin, _stdout) = waiting("attached");
     let subject = Subject::Running(Whom::Processes(vec![child.id()]));
-    let underway = begun(subject);
+    let underway = begun(subject, Options::default());
     stdin.write_all(b"!").expect("it reads");
     assert!(child.wait().expect("it ends").success());
     let Some(recording) = underway.map(ended) else {

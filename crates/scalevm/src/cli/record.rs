@@ -51,6 +51,10 @@ pub struct RecordArgs {
     /// End after this time
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub duration: Option<Duration>,
+    /// Record also who else locks the program's memory for reading, such as a monitor that reads
+    /// /proc/PID/smaps; it makes memory calls slower
+    #[arg(long)]
+    pub foreign: bool,
     /// Leave the names of files out
     #[arg(long)]
     pub anonymous: bool,

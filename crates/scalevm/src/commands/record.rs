@@ -5,7 +5,7 @@ use crate::cli::RecordArgs;
 use crate::output::file;
 use crate::output::format::grouped;
 use bench::{Failure, interrupt};
-use perf::operations::{Operations, Subject, Summary, Underway};
+use perf::operations::{Operations, Options, Subject, Summary, Underway};
 use stats::count;
 use std::ffi::OsStr;
 use std::fs::File;
@@ -24,7 +24,11 @@ pub fn run(args: &RecordArgs) -> Result<u8, Failure> {
     let path = args.out.clone().unwrap_or_else(|| name(args));
     file::check(&path)?;
     prepare()?;
-    let operations = Operations::open(args.anonymous).map_err(Failure::Recording)?;
+    let options = Options {
+        anonymous: args.anonymous,
+        foreign: args.foreign,
+    };
+    let operations = Operations::open(options).map_err(Failure::Recording)?;
     let subject = whom.map_or(Subject::Started, Subject::Running);
     let is_started = subject == Subject::Started;
     let to = File::create(&path).map_err(Failure::file(&path))?;
