@@ -32,7 +32,23 @@ static void touch(volatile char *p, size_t pages) {
 		p[i * PAGE] = 1;
 }
 
+// Returns when the thread `tid` of the process `pid` sleeps. It says so before it leaves its CPU.
+static void until_asleep(pid_t pid, volatile pid_t *tid) {
+	char path[64], state = 'R';
+	while (*tid == 0)
+		usleep(1000);
+	snprintf(path, sizeof path, "/proc/%d/task/%d/stat", pid, *tid);
+	while (state != 'S') {
+		usleep(1000);
+		FILE *file = fopen(path, "r");
+		check(file && fscanf(file, "%*d (%*[^)]) %c", &state) == 1);
+		fclose(file);
+	}
+	usleep(2000);
+}
+
 static int rounds;
+static volatile pid_t other_thread;
 
 static void *rounds_of_a_thread(void *unused) {
 	for (int i = 0; i < rounds; i++) {
@@ -59,8 +75,8 @@ static void copies(void) {
 	touch(p, 8);
 	pid_t child = fork();
 	if (child == 0) {
-		// Until the parent waits.
-		usleep(20000);
+		pid_t parent = getppid();
+		until_asleep(parent, &parent);
 		touch(p + 2 * PAGE, 3);
 		_exit(0);
 	}
@@ -101,6 +117,7 @@ static int there[2], back[2];
 
 static void *answers(void *unused) {
 	char byte;
+	other_thread = gettid();
 	for (int i = 0; i < rounds; i++)
 		check(read(there[0], &byte, 1) == 1 && write(back[1], &byte, 1) == 1);
 	return unused;
@@ -112,8 +129,7 @@ static void pipes(void) {
 	check(pipe(there) == 0 && pipe(back) == 0);
 	pthread_create(&other, NULL, answers, NULL);
 	for (int i = 0; i < rounds; i++) {
-		// Until the other thread sleeps.
-		usleep(2000);
+		until_asleep(getpid(), &other_thread);
 		check(write(there[1], &byte, 1) == 1 && read(back[0], &byte, 1) == 1);
 	}
 	pthread_join(other, NULL);
@@ -136,7 +152,7 @@ static void sockets(void) {
 	there[0] = back[1] = far;
 	pthread_create(&other, NULL, answers, NULL);
 	for (int i = 0; i < rounds; i++) {
-		usleep(2000);
+		until_asleep(getpid(), &other_thread);
 		check(write(near, &byte, 1) == 1 && read(near, &byte, 1) == 1);
 	}
 	pthread_join(other, NULL);
@@ -169,6 +185,7 @@ static void ends(void) {
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
 
 static void *waits(void *unused) {
+	other_thread = gettid();
 	pthread_mutex_lock(&gate);
 	rounds_of_a_thread(unused);
 	return unused;
@@ -181,7 +198,7 @@ static void is_attached_to(void) {
 	touch(p, 5);
 	pthread_mutex_lock(&gate);
 	pthread_create(&other, NULL, waits, NULL);
-	usleep(20000);
+	until_asleep(getpid(), &other_thread);
 	check(write(1, "!", 1) == 1 && read(0, &byte, 1) == 1);
 	touch(p + 5 * PAGE, 2);
 	check(munmap(p, 21 * PAGE) == 0);
