@@ -178,9 +178,8 @@ pub struct RunArgs {
     /// The build of scalevm's own VM (see `scalevm list`); implies `--on hosted` without --on
     #[arg(long, value_name = "PRESET", value_parser = preset())]
     pub vm: Option<Preset>,
-    /// Let all tasks together count to N, or let a recorded program run N times, and print real, user
-    /// and sys seconds as time(1) does;
-    /// each sample is a separate run
+    /// Let all tasks together count to N, or a recorded program run N times, and print real, user
+    /// and sys seconds as time(1) does; each sample is a separate run
     #[arg(
         long,
         value_name = "N",

@@ -60,9 +60,9 @@ const BOTTLENECK: f64 = 0.1;
 const ROWS: usize = 8;
 
 impl Attribution {
-    /// Of a run over `span` nanoseconds, from the machine's accounts and the lock profile. Shares are
-    /// of the time of `tasks` tasks; without a number, where tasks start others and wait for them,
-    /// of the time for which tasks were active: on a CPU, waiting for one, or for a lock.
+    /// Of a run over `span` nanoseconds, from the machine's accounts and the lock profile. Shares
+    /// are of the time of `tasks` tasks; without a number, where tasks start others and wait for
+    /// them, of the time for which tasks were active: on a CPU, waiting for one, or for a lock.
     pub fn of(machine: &Sim, rows: &[profile::Row], tasks: Option<usize>, span: u64) -> Self {
         let times = machine.times();
         let sum = |time: fn(&sim::Times) -> u64| {

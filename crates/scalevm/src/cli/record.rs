@@ -47,7 +47,7 @@ pub struct RecordArgs {
     pub attached: AttachedArgs,
     /// The file to write [default: COMMAND.vmrec, PID.vmrec, or the last name of the control group]
     #[arg(short, long, value_name = "FILE")]
-    pub out: Option<PathBuf>,
+    pub output: Option<PathBuf>,
     /// End after this time
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub duration: Option<Duration>,

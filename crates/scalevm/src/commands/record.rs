@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Records until the program ends, or the user or the time does it.
 pub fn run(args: &RecordArgs) -> Result<u8, Failure> {
     let whom = args.attached.whom().map_err(Failure::Recording)?;
-    let path = args.out.clone().unwrap_or_else(|| name(args));
+    let path = args.output.clone().unwrap_or_else(|| name(args));
     file::check(&path)?;
     prepare()?;
     let options = Options {
