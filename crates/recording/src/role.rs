@@ -4,13 +4,13 @@ use crate::{Recording, What};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Threads of a recording that do the same: they have the same name, but for digits, in processes
-/// of the same name.
+/// Threads of a recording that do the same, in processes of the same name: their first threads, or
+/// others that have the same name, but for digits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Role {
     /// The name of the processes.
     pub process: String,
-    /// The name of the threads, without digits.
+    /// The name of the threads, without digits; `main` for first threads.
     pub name: String,
     /// Their numbers.
     pub threads: Vec<u32>,
@@ -36,10 +36,13 @@ impl Recording {
     pub(crate) fn roles_of(&self, operations: &[u64]) -> Vec<Role> {
         let mut roles: BTreeMap<(&str, String), Role> = BTreeMap::new();
         for (number, thread) in (0..).zip(&self.threads) {
-            let process = self.processes[thread.process as usize].name.as_str();
-            let name = plain(&thread.name);
-            let role = roles.entry((process, name.clone())).or_insert(Role {
-                process: process.to_owned(),
+            let process = &self.processes[thread.process as usize];
+            let name = match thread.tid == process.pid {
+                true => MAIN.to_owned(),
+                false => plain(&thread.name),
+            };
+            let role = roles.entry((&process.name, name.clone())).or_insert(Role {
+                process: process.name.clone(),
                 name,
                 threads: Vec::new(),
                 operations: 0,
@@ -53,6 +56,9 @@ impl Recording {
         roles
     }
 }
+
+/// The role of the first threads of processes.
+const MAIN: &str = "main";
 
 /// A thread's name without its number.
 fn plain(name: &str) -> String {

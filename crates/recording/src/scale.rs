@@ -1,7 +1,7 @@
 //! A recording with another number of threads.
 
-use crate::{Event, Recording, Role, What};
-use std::collections::HashMap;
+use crate::{Call, Event, Recording, Role, What};
+use std::collections::{HashMap, HashSet};
 
 impl Recording {
     /// The same program with `count` threads of `role`.
@@ -9,7 +9,8 @@ impl Recording {
     /// Threads beyond the recorded ones do what these did, at the same time: on mappings of their
     /// own where only one thread of the role used a mapping, and otherwise on the same ones. They
     /// start no threads and processes. If there are fewer threads than recorded ones, the last of
-    /// these are gone, and the first does their calls on memory that other threads use.
+    /// these are gone, but none that starts others or is the first of its process; the first thread
+    /// of their process does their calls on memory that other threads use.
     pub fn with_threads(&self, role: &Role, count: usize) -> Self {
         let mut scaled = Scaled::new(self, role, count);
         for event in &self.events {
@@ -27,6 +28,8 @@ struct Scaled<'a> {
     recorded: usize,
     /// By thread: its place among the recorded members.
     place: HashMap<u32, usize>,
+    /// Members that no recorded thread of their process starts, and that have done nothing so far.
+    unstarted: HashSet<u32>,
     /// By mapping: the only thread of the role that uses it.
     owners: HashMap<u32, Option<u32>>,
     /// By added thread and mapping: the thread's own.
@@ -44,16 +47,21 @@ impl<'a> Scaled<'a> {
         };
         into.events.clear();
         let mut members = role.threads.clone();
+        let essential = essential(from);
+        members.sort_by_key(|thread| !essential.contains(thread));
+        let least = members.iter().filter(|thread| essential.contains(thread));
+        let count = count.max(least.count()).max(1);
         let place = (0..).zip(&members).map(|(place, &thread)| (thread, place));
         let place: HashMap<u32, usize> = place.collect();
         for copy in members.len()..count {
-            let original = &from.threads[role.threads[copy % role.threads.len()] as usize];
+            let original = &from.threads[members[copy % role.threads.len()] as usize];
             members.push(into.threads.len() as u32);
             into.threads.push(original.clone());
         }
-        members.truncate(count.max(1));
+        members.truncate(count);
         Scaled {
             owners: owners(from, &place),
+            unstarted: unstarted(from, &role.threads),
             mappings: from.mappings(),
             from,
             recorded: role.threads.len().min(members.len()),
@@ -68,12 +76,33 @@ impl<'a> Scaled<'a> {
         match self.place.get(&event.thread) {
             Some(&place) if place >= self.recorded => self.leave(event),
             Some(&place) => {
+                if self.unstarted.remove(&event.thread) {
+                    self.start_copies(event, place);
+                }
                 self.into.events.push(event.clone());
+                if let What::Start { thread } = event.what
+                    && let Some(&started) = self.place.get(&thread)
+                {
+                    self.start_copies(event, started);
+                }
                 for copy in self.copies(place) {
                     self.copy(event, copy);
                 }
             }
             None => self.other(event),
+        }
+    }
+
+    /// Starts, with this event, those that are added for the member at `place`.
+    fn start_copies(&mut self, event: &Event, place: usize) {
+        for copy in self.copies(place) {
+            self.into.events.push(Event {
+                computed: 0,
+                what: What::Start {
+                    thread: self.members[copy],
+                },
+                ..event.clone()
+            });
         }
     }
 
@@ -92,8 +121,11 @@ impl<'a> Scaled<'a> {
         if call.mappings().into_iter().all(is_own) {
             return;
         }
+        let process = self.from.threads[event.thread as usize].process;
+        let mut of_process = self.from.threads.iter().map(|thread| thread.process);
+        let first = of_process.position(|one| one == process);
         self.into.events.push(Event {
-            thread: self.members[0],
+            thread: first.unwrap_or_default() as u32,
             computed: 0,
             ..event.clone()
         });
@@ -217,6 +249,30 @@ impl<'a> Scaled<'a> {
     }
 }
 
+/// The threads without which others are not there: the first of each process, and those that start
+/// others.
+fn essential(from: &Recording) -> HashSet<u32> {
+    let mut processes = HashSet::new();
+    let threads = (0..).zip(&from.threads);
+    let first = threads.filter(|(_, thread)| processes.insert(thread.process));
+    let mut essential: HashSet<u32> = first.map(|(number, _)| number).collect();
+    let starts = |event: &&Event| matches!(event.what, What::Start { .. } | What::Fork { .. });
+    let starters = from.events.iter().filter(starts);
+    essential.extend(starters.map(|event| event.thread));
+    essential
+}
+
+/// Those of `threads` that no thread of their process starts.
+fn unstarted(from: &Recording, threads: &[u32]) -> HashSet<u32> {
+    let mut unstarted: HashSet<u32> = threads.iter().copied().collect();
+    for event in &from.events {
+        if let What::Start { thread } = event.what {
+            unstarted.remove(&thread);
+        }
+    }
+    unstarted
+}
+
 /// By mapping: the only member that uses it, if there is one. Where memory is touched, the threads
 /// that touch it use it, and not those that only map it.
 fn owners(from: &Recording, place: &HashMap<u32, usize>) -> HashMap<u32, Option<u32>> {
@@ -239,5 +295,13 @@ fn owners(from: &Recording, place: &HashMap<u32, usize>) -> HashMap<u32, Option<
         }
     }
     calling.extend(touching);
+    // A process has one heap.
+    for event in &from.events {
+        if let What::Call { call, .. } | What::Given { call } = &event.what
+            && let Call::Break { mapping, .. } = call
+        {
+            calling.insert(*mapping, None);
+        }
+    }
     calling
 }

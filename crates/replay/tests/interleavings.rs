@@ -424,15 +424,36 @@ proptest! {
     ) {
         let recording = program(&deeds);
         let compiled = replay::compile(&recording);
-        let mut state = seed;
-        let dice = std::iter::repeat_with(move || {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            (state >> 33) as usize
-        });
-        run(&compiled.replay, dice);
+        run(&compiled.replay, dice(seed));
         let counted = compiled.replay.parts.iter().flatten().filter(|step| step.counts).count();
         prop_assert_eq!(counted as u64, compiled.replay.operations);
         let left_out = compiled.left_out;
         prop_assert_eq!(left_out.of_calls - left_out.calls, compiled.replay.operations);
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #[test]
+    fn more_and_fewer_threads_are_possible_in_every_order(
+        deeds in proptest::collection::vec((0..6_usize, deed()), 1..60),
+        role in any::<prop::sample::Index>(),
+        count in 1..8_usize,
+        seed in any::<u64>(),
+    ) {
+        let recording = program(&deeds);
+        let roles = recording.roles();
+        let scaled = recording.with_threads(role.get(&roles), count);
+        run(&replay::compile(&scaled).replay, dice(seed));
+    }
+}
+
+/// Numbers by chance.
+fn dice(mut state: u64) -> impl Iterator<Item = usize> {
+    std::iter::repeat_with(move || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (state >> 33) as usize
+    })
 }

@@ -54,14 +54,14 @@ fn threads_of_a_role_are_multiplied() {
     let busiest = rates("");
     assert!(busiest[1] > 1.5 * busiest[0], "{busiest:?}");
     assert_eq!(busiest, rates(" --role worker"));
-    assert_ne!(busiest, rates(" --role thread"));
+    assert_ne!(busiest, rates(" --role main"));
     let (_, error) = run(
         &folder,
         2,
         &format!("run {pool} --threads --role nobody --on sim"),
     );
     assert!(
-        error.ends_with("--role nobody: no such threads; expected one of worker, thread\n"),
+        error.ends_with("--role nobody: no such threads; expected one of worker, main\n"),
         "{error}"
     );
 }

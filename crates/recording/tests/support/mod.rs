@@ -40,8 +40,17 @@ impl Program {
 
     pub fn thread_of(&mut self, process: u32) -> u32 {
         let number = self.0.threads.len() as u32;
+        let is_first = self
+            .0
+            .threads
+            .iter()
+            .all(|thread| thread.process != process);
         self.0.threads.push(Thread {
-            tid: 1000 + number,
+            tid: if is_first {
+                self.0.processes[process as usize].pid
+            } else {
+                1000 + number
+            },
             process,
             name: format!("thread {number}"),
         });
@@ -258,7 +267,7 @@ pub fn pool() -> Recording {
     program.map(0, 0, 64);
     for worker in [1, 2] {
         program.map(0, 10 * worker, 4);
-        program.0.threads.push(program.0.threads[0].clone());
+        program.thread_of(0);
         program.0.threads[worker as usize].name = format!("worker-{worker}");
         program.add(0, What::Start { thread: worker });
         program.fault(worker, 10 * worker, 0, 2);

@@ -9,9 +9,10 @@ use std::path::PathBuf;
 pub const LONG_ABOUT: &str = "\
 Show what is in a recording of a program's memory operations, or write a part of it
 
-Threads of one role have the same name without its number, in processes with the same name. Their
-time is what they computed, what they slept for (a futex, a pipe, poll, a child, a time, something
-else), what is quiet, after their last event, and the rest: in the kernel, or ready to run.
+Threads of one role have the same name without its number, in processes with the same name; first
+threads of processes are main. Their time is what they computed, what they slept for (a futex, a
+pipe, poll, a child, a time, something else), what is quiet, after their last event, and the rest:
+in the kernel, or ready to run.
 
 With --text, a line for each event has the time in seconds, the thread, the nanoseconds that it
 computed before, and the call: a mapping's number with an offset in it, the length in bytes, and the
