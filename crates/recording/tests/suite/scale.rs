@@ -89,7 +89,7 @@ fn of_threads_that_are_gone_nobody_waits() {
     other.map(2, 30, 4).fault(0, 30, 0, 1);
     let scaled = other.0.with_threads(&workers(&pool), 1);
     assert!(of(&scaled, 2).is_empty());
-    let mut first = of(&scaled, 1).into_iter();
+    let mut first = of(&scaled, 0).into_iter();
     let map = anonymous(30, 4, None);
     assert!(
         first.any(|what| matches!(what, What::Call { call, .. } if *call == map)),
