@@ -62,6 +62,7 @@ impl System for Recorder {
     fn map(&mut self, len: usize, prot: Prot, backing: Backing<'_, ()>) -> Result<usize, Error> {
         assert_eq!(prot, Prot::ReadWrite);
         let what = match backing {
+            Backing::SharedAnonymous => "shared memory",
             Backing::Anonymous => "anonymous",
             Backing::PrivateFile(()) => "private",
             Backing::SharedFile(()) => "shared",

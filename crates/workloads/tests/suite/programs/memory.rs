@@ -187,7 +187,7 @@ impl System for Memory {
         self.top += len + PAGE;
         for page in 0..len / PAGE {
             let file = match backing {
-                Backing::Anonymous => None,
+                Backing::Anonymous | Backing::SharedAnonymous => None,
                 Backing::PrivateFile(file) | Backing::SharedFile(file) => {
                     assert!(page < file.borrow().len / PAGE, "behind the file's end");
                     Some((file.clone(), page))
