@@ -90,31 +90,32 @@ kill -QUIT $server
 wait $server
 END
 
-# The middle one of three numbers.
-middle() { sort -g | sed -n 2p; }
+# The middle one of five numbers.
+middle() { printf '%s\n' "$@" | sort -g | sed -n 3p; }
 # The page faults of a command.
 faults() { perf stat -x, -e faults -o counted "$@" >/dev/null 2>&1 && sed -n 's/,.*faults.*//p' counted; }
 
-# Prints the row of the program with this name and command.
+# Prints the row of the program with this name and command. The computer's speed changes, so each of five rounds runs
+# the program, records it, and runs the replay; the ratio is the middle one.
 row() {
-    local name=$1 elapsed replayed text all
+    local name=$1 begun elapsed replayed ratios='' programs='' replays=''
     shift
-    elapsed=$(for _ in 1 2 3; do
+    for _ in 1 2 3 4 5; do
         begun=$(date +%s%N)
         "$@" >/dev/null 2>&1
-        echo $((($(date +%s%N) - begun) / 1000))
-    done | middle)
+        elapsed=$((($(date +%s%N) - begun) / 1000))
+        "$scalevm" record -o program.vmrec -- "$@" >/dev/null 2>&1
+        replayed=$("$scalevm" run program.vmrec --count 1 -s 1 --json 2>noted | sed 's/.*"real":\([0-9.]*\).*/\1/')
+        programs+="$elapsed " replays+="$replayed "
+        ratios+="$(awk -v replayed="$replayed" -v elapsed="$elapsed" 'BEGIN { print 1e6 * replayed / elapsed }') "
+    done
+    local own one three all
     own=$(faults "$@")
-    "$scalevm" record -o program.vmrec -- "$@" >/dev/null 2>&1
-    text=$("$scalevm" run program.vmrec --count 1 -s 3 --json 2>noted)
-    replayed=$(grep -o '"real":[0-9.]*' <<<"$text" | cut -d: -f2 | middle)
-    all=$(sed -n 's/.*program: \([0-9.]* %\) of.*/\1/p' noted)
     one=$(faults "$scalevm" run program.vmrec --count 1 -s 1)
     three=$(faults "$scalevm" run program.vmrec --count 3 -s 1)
-    awk -v name="$name" -v own="$own" -v other=$(((three - one) / 2)) -v elapsed="$elapsed" -v replayed="$replayed" \
-        -v all="${all:-100 %}" 'BEGIN {
-            printf "| %s | %d | %d | %.3f | %.3f | %.2f | %s |\n",
-                name, own, other, elapsed / 1e6, replayed, 1e6 * replayed / elapsed, all }'
+    all=$(sed -n 's/.*program: \([0-9.]* %\) of.*/\1/p' noted)
+    printf '| %s | %d | %d | %.2f | %.2f | %.2f | %s |\n' "$name" "$own" $(((three - one) / 2)) \
+        "$(middle $programs)e-6" "$(middle $replays)" "$(middle $ratios)" "${all:-100 %}"
 }
 
 echo '| program | faults | in the replay | seconds | in the replay | ratio | calls replayed |'

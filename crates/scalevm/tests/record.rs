@@ -2,7 +2,7 @@
 
 mod support;
 
-use recording::{End, Recording};
+use recording::{End, Event, Recording, What};
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -130,6 +130,97 @@ fn what_cannot_be_recorded_is_refused_in_a_line() {
         assert!(
             !Path::new(&place.file("x.vmrec")).exists(),
             "no file is left"
+        );
+    }
+}
+
+/// Two threads that map, touch and unmap, and a child that writes to what it inherits.
+const CHURN: &str = r#"
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void *map(size_t size)
+{
+    return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+static void *churn(void *none)
+{
+    for (int round = 0; round < 2000; round++) {
+        char *memory = map(4 * 4096);
+        memset(memory, 1, 4 * 4096);
+        mprotect(memory, 4096, PROT_READ);
+        munmap(memory, 4 * 4096);
+    }
+    return none;
+}
+
+int main(void)
+{
+    char *inherited = memset(map(1000 * 4096), 1, 1000 * 4096);
+    pid_t child = fork();
+    if (child == 0) {
+        memset(inherited, 2, 1000 * 4096);
+        _exit(0);
+    }
+    waitpid(child, NULL, 0);
+    pthread_t threads[2];
+    for (int i = 0; i < 2; i++)
+        pthread_create(&threads[i], NULL, churn, NULL);
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    return 0;
+}
+"#;
+
+/// The calls of this name, and with "fault" the faults.
+fn count(recording: &Recording, name: &str) -> u64 {
+    let of = |event: &Event| match &event.what {
+        What::Call { call, error: 0, .. } => u64::from(call.name() == name),
+        What::Fault { pages, .. } if name == "fault" => u64::from(*pages),
+        _ => 0,
+    };
+    recording.events.iter().map(of).sum()
+}
+
+#[test]
+fn a_replay_does_what_the_program_did() {
+    /// Calls and faults of the process that runs the replay, at most.
+    const OTHERS: u64 = 1500;
+    if !sees_locks() {
+        return;
+    }
+    let place = Place::new("record-replay");
+    let (source, program) = (place.source("churn.c", CHURN), place.file("churn"));
+    let compiled = Command::new("cc")
+        .args(["-O1", "-pthread", &source, "-o", &program])
+        .status();
+    assert!(compiled.expect("a compiler").success());
+    let [first, second] = ["first.vmrec", "second.vmrec"].map(|name| place.file(name));
+    exits(
+        0,
+        &mut place.command(&format!("record -o {first} -- {program}")),
+    );
+    let scalevm = env!("CARGO_BIN_EXE_scalevm");
+    let replay = format!("{scalevm} run {first} --count 1 -s 1 --on os");
+    exits(
+        0,
+        &mut place.command(&format!("record -o {second} -- {replay}")),
+    );
+    let [first, second] = [first, second].map(|file| read(&file));
+    assert_eq!(
+        count(&first, "mprotect") / 1000,
+        4,
+        "two threads' calls, and some"
+    );
+    for name in ["mmap", "munmap", "mprotect", "fault"] {
+        let [one, other] = [&first, &second].map(|recording| count(recording, name));
+        assert!(
+            (one..one + OTHERS).contains(&other),
+            "{name}: {one}, in the replay {other}"
         );
     }
 }

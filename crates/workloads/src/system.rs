@@ -300,6 +300,13 @@ pub trait System {
         work(nanoseconds);
     }
 
+    /// The file of `len` bytes that stands for file `number` of a recorded program. Tasks may share
+    /// it, and its pages are in memory as far as the system has room for them, as those of programs
+    /// and libraries in use are.
+    fn recorded_file(&mut self, _number: usize, len: usize) -> Result<Self::File, Error> {
+        self.file(len)
+    }
+
     /// Computes for `nanoseconds` of this system's time.
     fn spend(&mut self, nanoseconds: u64) {
         self.compute(nanoseconds);

@@ -190,7 +190,8 @@ pub(crate) fn run<S: System>(
     system: &mut S,
     tick: &Counter,
 ) -> Result<(), Error> {
-    let files = replay.files.iter().map(|&length| system.file(length));
+    let files = replay.files.iter().enumerate();
+    let files = files.map(|(number, &length)| system.recorded_file(number, length));
     let files = files.collect::<Result<_, Error>>()?;
     loop {
         system.clear_steps()?;

@@ -3,7 +3,7 @@
 use super::{answered, failed, failed_with};
 use std::ffi::{CStr, CString};
 use std::fs::{File, OpenOptions};
-use std::io;
+use std::io::{self, Read};
 use std::os::fd::FromRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -15,6 +15,16 @@ pub fn unnamed(directory: &Path, len: usize) -> Result<File, Error> {
     unnamed_file(directory)
         .and_then(|file| file.set_len(len as u64).map(|()| file))
         .map_err(|error| failed_with(Call::File, &error))
+}
+
+/// The same, with its first pages in memory.
+pub fn cached(directory: &Path, len: usize) -> Result<File, Error> {
+    /// Bytes that are brought into memory at most: libraries are shorter.
+    const MOST: usize = 256 << 20;
+    let file = unnamed(directory, len)?;
+    let read = io::copy(&mut (&file).take(len.min(MOST) as u64), &mut io::sink());
+    read.map_err(|error| failed_with(Call::File, &error))?;
+    Ok(file)
 }
 
 /// The files of programs in `directory`, which no other process can open.

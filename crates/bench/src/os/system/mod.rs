@@ -317,6 +317,15 @@ impl System for Linux {
         self.task
     }
 
+    fn recorded_file(&mut self, number: usize, len: usize) -> Result<File, Error> {
+        match self.prepared.recorded_file(number) {
+            Some(file) => file
+                .try_clone()
+                .map_err(|error| failed_with(Call::File, &error)),
+            None => self.file(len),
+        }
+    }
+
     fn spend(&mut self, nanoseconds: u64) {
         match self.prepared.steps() {
             Some(steps) => steps.spend(nanoseconds),

@@ -29,8 +29,9 @@ pub struct Prepared {
     common: Option<Common>,
     /// In the memory of this process.
     daemon: Option<Daemon>,
-    /// The steps of a recorded program, if the workload is one.
+    /// The steps of a recorded program, if the workload is one, and its files.
     steps: Option<Steps>,
+    recorded_files: Vec<File>,
 }
 
 impl Prepared {
@@ -69,6 +70,9 @@ impl Prepared {
         if let Some(replay) = workload.replay() {
             let steps = Steps::new(plan.tasks, replay);
             prepared.steps = Some(steps.map_err(Failure::start("shared memory"))?);
+            let file = |&length: &usize| files::cached(directory, length);
+            let files = replay.files.iter().map(file).collect::<Result<_, _>>();
+            prepared.recorded_files = files.map_err(failed(0))?;
         }
         if features.contains(&Feature::Names) {
             for task in 0..plan.tasks {
@@ -104,6 +108,11 @@ impl Prepared {
     /// The address of the tasks' common memory.
     pub fn memory(&self) -> Option<usize> {
         Some(self.common.as_ref()?.memory())
+    }
+
+    /// A file of the recorded program.
+    pub fn recorded_file(&self, number: usize) -> Option<&File> {
+        self.recorded_files.get(number)
     }
 
     /// The steps of a recorded program.
