@@ -249,7 +249,7 @@ impl<'a> Scaled<'a> {
     }
 }
 
-/// The threads without which others are not there: the first of each process, and those that start
+/// The threads without which others do not exist: the first of each process, and those that start
 /// others.
 fn essential(from: &Recording) -> HashSet<u32> {
     let mut processes = HashSet::new();

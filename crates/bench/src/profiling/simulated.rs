@@ -7,6 +7,7 @@ use profile::{Kind, Lock, Profile, Stacks};
 use sim::{SiteName, Spent};
 use std::collections::HashMap;
 use std::time::Duration;
+use workloads::Feature;
 
 /// About how many stacks are taken of a run.
 const SAMPLES: u64 = 50_000;
@@ -17,7 +18,7 @@ pub fn of(target: &Simulated, plan: &Plan, span: Duration) -> Result<Profile, Fa
     let period = (tasks as u64 * span.as_nanos() as u64 / SAMPLES).max(1);
     let seen = target.watch(plan, span, period)?;
     let seconds = seen.span.as_secs_f64();
-    let task_seconds = seconds * tasks as f64;
+    let task_seconds = seen.attribution.whole;
     let mut locks = own::locks(&seen.rows, task_seconds);
     locks.extend(lines(&seen.attribution, task_seconds));
     let Attribution {
@@ -39,6 +40,10 @@ pub fn of(target: &Simulated, plan: &Plan, span: Duration) -> Result<Profile, Fa
         locks,
         bottleneck: seen.attribution.bottleneck(),
         notes,
+        lived: plan
+            .workload
+            .uses(Feature::Recording)
+            .then_some(task_seconds),
         ..Profile::new(target.subject(plan), seconds, "virtual time")
     })
 }

@@ -32,6 +32,8 @@ impl Share {
 /// Where the tasks' time went.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attribution {
+    /// The time that shares are of, in seconds.
+    pub whole: f64,
     /// Waiting for lines.
     pub lines_wait: f64,
     pub spinning: f64,
@@ -108,6 +110,7 @@ impl Attribution {
             None => 1.0 - blocked / all,
         };
         Attribution {
+            whole: all / 1e9,
             lines_wait,
             spinning,
             interrupts,

@@ -177,8 +177,12 @@ fn chosen(choice: &Choice, how: &RecordedArgs, on: On) -> Result<Opened, Failure
     }
 }
 
-/// Prints a note, once, if the tasks of `plan` have to share CPUs.
+/// Prints a note, once, if the tasks of `plan` have to share CPUs. How many threads of a recorded
+/// program run at a time is the program's affair.
 fn tell_if_crowded(system: &System, plan: &Plan) {
+    if let Job::Recorded(..) = plan.workload {
+        return;
+    }
     let subject = system.subject(plan);
     let Subject {
         scheduler: Some(scheduler),

@@ -79,7 +79,7 @@ fn one(args: &ProfileArgs, what: &WorkloadArgs) -> Result<u8, Failure> {
         "{} ({}), {} on {}",
         plan.workload.name(),
         plan.workload.description(),
-        plan.mode.count(plan.tasks),
+        plan.mode.count(plan.width()),
         on.name()
     );
     if let Some(seen) = subject.once(common.duration)? {
