@@ -44,6 +44,7 @@ fn outcome() -> Outcome {
         sys: second,
     };
     let attribution = Attribution {
+        whole: 1.0,
         lines_wait: 0.1,
         spinning: 0.1,
         interrupts: 0.1,

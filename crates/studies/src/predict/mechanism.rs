@@ -80,6 +80,7 @@ mod tests {
     #[test]
     fn the_largest_part_is_the_mechanism_and_has_its_band() {
         let nothing = Attribution {
+            whole: 1.0,
             lines_wait: 0.0,
             spinning: 0.0,
             interrupts: 0.0,
