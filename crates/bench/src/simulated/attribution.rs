@@ -229,6 +229,7 @@ mod tests {
 
     fn of(lock: Share, line: Share) -> String {
         let attribution = Attribution {
+            whole: 1.0,
             lines_wait: 0.0,
             spinning: 0.9,
             interrupts: 0.0,
