@@ -340,7 +340,10 @@ impl System for Linux {
                 Ok(self.threads.add(parts::spawn(system, part)?))
             }
             Start::Copy | Start::Fresh => {
-                children::start_process(|| parts::live(&mut self.of_task(self.task), part))
+                // SAFETY: no arguments in memory.
+                let parent = unsafe { libc::getpid() };
+                let live = || parts::live(&mut self.of_task(self.task), part, parent);
+                children::start_process(live)
             }
         }
     }

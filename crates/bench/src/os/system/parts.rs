@@ -175,11 +175,16 @@ fn speed() -> f64 {
     tried.fold(0.0, f64::max)
 }
 
-/// Runs `part` in a process that has just been forked; returns its exit code.
-pub fn live(system: &mut Linux, part: Part<std::fs::File>) -> libc::c_int {
-    // Its parent waits for it; if that is killed, so is this.
-    // SAFETY: a plain system call.
-    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+/// Runs `part` in a process that `parent` has just forked; returns its exit code.
+pub fn live(system: &mut Linux, part: Part<std::fs::File>, parent: libc::pid_t) -> libc::c_int {
+    // Its parent waits for it. If that is killed, so is this; also if it was before prctl.
+    // SAFETY: plain system calls.
+    unsafe {
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        if libc::getppid() != parent {
+            return 0;
+        }
+    }
     if let Some(steps) = system.prepared.steps() {
         steps.report_crashes(system.task);
     }
