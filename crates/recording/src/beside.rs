@@ -1,6 +1,7 @@
 //! Two recordings at the same time.
 
-use crate::{Call, Event, Recording, What};
+use crate::Recording;
+use crate::renumber::Renumber;
 
 impl Recording {
     /// This program and another, which begin together.
@@ -18,8 +19,11 @@ impl Recording {
             thread.process += shift.processes;
             thread
         }));
-        let others = other.events.iter().map(|event| shift.event(event.clone()));
-        self.events.extend(others);
+        let others = other.events.iter().cloned();
+        self.events.extend(others.map(|mut event| {
+            event.renumber(&shift);
+            event
+        }));
         // Stable: the order of events of one recording stays.
         self.events.sort_by_key(|event| event.at);
         self.nanoseconds = self.nanoseconds.max(other.nanoseconds);
@@ -37,41 +41,20 @@ struct Shift {
     mappings: u32,
 }
 
-impl Shift {
-    fn event(&self, mut event: Event) -> Event {
-        event.thread += self.threads;
-        match &mut event.what {
-            What::Call { call, parts, .. } => {
-                self.call(call);
-                for (place, _) in parts {
-                    place.mapping += self.mappings;
-                }
-            }
-            What::Given { call } => self.call(call),
-            What::Fault { at, .. } => at.mapping += self.mappings,
-            What::Start { thread } | What::Fork { thread, .. } | What::Wake { thread } => {
-                *thread += self.threads;
-            }
-            What::Wait {
-                by: Some((thread, _)),
-                ..
-            } => *thread += self.threads,
-            What::Hold { process, .. } => *process += self.processes,
-            What::Wait { by: None, .. } | What::Unknown | What::Exec | What::Exit => {}
-        }
-        event
+impl Renumber for Shift {
+    fn thread(&self, number: u32) -> u32 {
+        number + self.threads
     }
 
-    fn call(&self, call: &mut Call) {
-        for mapping in call.mappings_mut() {
-            *mapping += self.mappings;
-        }
-        if let Call::Map {
-            file: Some((file, _)),
-            ..
-        } = call
-        {
-            *file += self.files;
-        }
+    fn process(&self, number: u32) -> u32 {
+        number + self.processes
+    }
+
+    fn file(&self, number: u32) -> u32 {
+        number + self.files
+    }
+
+    fn mapping(&self, number: u32) -> u32 {
+        number + self.mappings
     }
 }

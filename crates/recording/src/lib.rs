@@ -17,6 +17,7 @@ mod file;
 mod memory;
 mod part;
 mod recording;
+mod renumber;
 mod role;
 mod scale;
 mod summary;

@@ -216,22 +216,8 @@ impl<'a> Scaled<'a> {
     /// The same on the mappings of an added thread.
     fn on_own(&mut self, what: &What, thread: u32) -> What {
         let mut what = what.clone();
-        match &mut what {
-            What::Call { call, parts, .. } => {
-                for mapping in call.mappings_mut() {
-                    self.translate(mapping, thread);
-                }
-                for (place, _) in parts {
-                    self.translate(&mut place.mapping, thread);
-                }
-            }
-            What::Given { call } => {
-                for mapping in call.mappings_mut() {
-                    self.translate(mapping, thread);
-                }
-            }
-            What::Fault { at, .. } => self.translate(&mut at.mapping, thread),
-            _ => {}
+        for mapping in what.mappings_mut() {
+            self.translate(mapping, thread);
         }
         what
     }

@@ -2,7 +2,7 @@
 
 use crate::LeftOut;
 use crate::memory::Memory;
-use crate::order::Order;
+use crate::order::{Mapping, Mark, Order};
 use crate::steps::Steps;
 use recording::{Advice, Birth, Call, Event, Place, Recording, Sharing, What};
 use std::collections::HashSet;
@@ -29,8 +29,6 @@ pub fn compile(recording: &Recording) -> Compiled {
 
 /// The part that starts those processes that nothing recorded has started.
 const ROOT: u32 = 0;
-/// In the order of steps: all mappings of a process.
-const ALL: u32 = u32::MAX;
 
 struct Compiler<'a> {
     recording: &'a Recording,
@@ -44,7 +42,7 @@ struct Compiler<'a> {
     /// The number of living threads, by process.
     living: Vec<u32>,
     /// By thread: the marks of its wake-ups.
-    wakes: Vec<Vec<Option<crate::order::Mark>>>,
+    wakes: Vec<Vec<Option<Mark>>>,
     /// The lengths of the files, as far as they are mapped.
     files: Vec<u64>,
     /// One more than the highest number of a mapping.
@@ -263,15 +261,15 @@ impl<'a> Compiler<'a> {
     /// The thread's next act changes this range: it waits for those that must come before.
     fn order_change(&mut self, thread: u32, mapping: u32, range: Range<u64>) {
         let (process, mark) = (self.process(thread), self.steps.next(part(thread)));
-        let mut before = self.order.touch((process, ALL), 0..1, mark);
-        before.extend(self.order.change((process, mapping), range, mark));
+        let mut before = self.order.touch(all(process), 0..1, mark);
+        before.extend(self.order.change(Mapping { process, mapping }, range, mark));
         self.steps.wait(mark.part, before);
     }
 
     /// The thread's next act touches this range: it waits for the changes before.
     fn order_touch(&mut self, thread: u32, mapping: u32, range: Range<u64>) {
         let (process, mark) = (self.process(thread), self.steps.next(part(thread)));
-        let before = self.order.touch((process, mapping), range, mark);
+        let before = self.order.touch(Mapping { process, mapping }, range, mark);
         self.steps.wait(mark.part, before);
     }
 
@@ -445,7 +443,7 @@ impl<'a> Compiler<'a> {
             return self.begin(part(thread), new, Start::Fresh);
         }
         let mark = self.steps.next(part(thread));
-        let before = self.order.change((process, ALL), 0..1, mark);
+        let before = self.order.change(all(process), 0..1, mark);
         self.steps.wait(mark.part, before);
         self.memory[child] = self.memory[process as usize].copy();
         self.heaps[child] = self.heaps[process as usize];
@@ -518,6 +516,12 @@ fn started(event: &Event) -> Option<u32> {
         What::Start { thread } | What::Fork { thread, .. } => Some(thread),
         _ => None,
     }
+}
+
+/// In the order of steps: all mappings of a process.
+fn all(process: u32) -> Mapping {
+    let mapping = u32::MAX;
+    Mapping { process, mapping }
 }
 
 /// The part of a thread.

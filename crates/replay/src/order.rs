@@ -16,6 +16,13 @@ pub struct Mark {
     pub steps: u32,
 }
 
+/// A mapping of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Mapping {
+    pub process: u32,
+    pub mapping: u32,
+}
+
 /// The last users of a range.
 #[derive(Clone, Debug, Default)]
 struct Users {
@@ -28,16 +35,15 @@ struct Users {
 /// The order of steps so far.
 #[derive(Debug, Default)]
 pub struct Order {
-    /// By process and mapping.
-    users: HashMap<(u32, u32), Ranges<Users>>,
+    users: HashMap<Mapping, Ranges<Users>>,
     /// By part, then by another: the steps of the other that it has waited for.
     waited: HashMap<(u32, u32), u32>,
 }
 
 impl Order {
     /// `mark` changes `range` of a mapping; returns what it must wait for.
-    pub fn change(&mut self, key: (u32, u32), range: Range<u64>, mark: Mark) -> Vec<Mark> {
-        let ranges = self.users.entry(key).or_default();
+    pub fn change(&mut self, of: Mapping, range: Range<u64>, mark: Mark) -> Vec<Mark> {
+        let ranges = self.users.entry(of).or_default();
         let mut before = Vec::new();
         for (part, users) in ranges.of(range.clone()) {
             before.extend(users.change);
@@ -59,9 +65,9 @@ impl Order {
     }
 
     /// `mark` touches `range` of a mapping; returns what it must wait for.
-    pub fn touch(&mut self, key: (u32, u32), range: Range<u64>, mark: Mark) -> Vec<Mark> {
+    pub fn touch(&mut self, of: Mapping, range: Range<u64>, mark: Mark) -> Vec<Mark> {
         let mut before = Vec::new();
-        let ranges = self.users.entry(key).or_default();
+        let ranges = self.users.entry(of).or_default();
         ranges.fill(range.clone(), &Users::default());
         for users in ranges.of_mut(range.clone()) {
             before.extend(users.change);
@@ -112,7 +118,11 @@ mod tests {
     #[test]
     fn changes_wait_for_what_was_there_and_touches_for_changes() {
         let mut order = Order::default();
-        let key = (0, 7);
+        let mapping = |process| Mapping {
+            process,
+            mapping: 7,
+        };
+        let key = mapping(0);
         assert!(order.change(key, 0..100, mark(0, 1)).is_empty());
         assert_eq!(order.touch(key, 10..20, mark(1, 1)), [mark(0, 1)]);
         assert_eq!(order.touch(key, 20..30, mark(1, 2)), [], "it has waited");
@@ -129,7 +139,7 @@ mod tests {
         assert_eq!(order.touch(key, 60..61, mark(1, 3)), []);
         assert_eq!(order.touch(key, 40..61, mark(1, 4)), [mark(0, 2)]);
         assert_eq!(
-            order.touch((1, 7), 40..61, mark(4, 4)),
+            order.touch(mapping(1), 40..61, mark(4, 4)),
             [],
             "another process"
         );

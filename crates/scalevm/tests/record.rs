@@ -1,4 +1,4 @@
-//! `record` writes what programs do, whoever ends it.
+//! `record`: commands and running programs, ended by themselves, by the user or by time.
 
 mod support;
 

@@ -1,6 +1,6 @@
 //! New numbers of what stays.
 
-use crate::{Call, Event, What};
+use crate::renumber::Renumber;
 
 /// The new number of each thread, process and file that stays, by its old one.
 pub struct Numbers {
@@ -18,31 +18,23 @@ impl Numbers {
             files: without_gaps(files),
         }
     }
+}
 
-    /// Renumbers what an event names, which stays.
-    pub fn apply(&self, event: &mut Event) {
-        let renumber = |number: &mut u32| *number = self.threads[*number as usize];
-        renumber(&mut event.thread);
-        match &mut event.what {
-            What::Start { thread } | What::Fork { thread, .. } | What::Wake { thread } => {
-                renumber(thread);
-            }
-            What::Wait {
-                by: Some((thread, _)),
-                ..
-            } => renumber(thread),
-            What::Hold { process, .. } => *process = self.processes[*process as usize],
-            What::Call { call, .. } | What::Given { call } => {
-                if let Call::Map {
-                    file: Some((file, _)),
-                    ..
-                } = call
-                {
-                    *file = self.files[*file as usize];
-                }
-            }
-            _ => {}
-        }
+impl Renumber for Numbers {
+    fn thread(&self, number: u32) -> u32 {
+        self.threads[number as usize]
+    }
+
+    fn process(&self, number: u32) -> u32 {
+        self.processes[number as usize]
+    }
+
+    fn file(&self, number: u32) -> u32 {
+        self.files[number as usize]
+    }
+
+    fn mapping(&self, number: u32) -> u32 {
+        number
     }
 }
 

@@ -362,7 +362,7 @@ impl<'a> Walk<'a> {
         self.part
             .events
             .iter_mut()
-            .for_each(|event| numbers.apply(event));
+            .for_each(|event| event.renumber(&numbers));
     }
 }
 
