@@ -1,7 +1,7 @@
 //! A space as Linux's `/proc/PID` shows it: `maps`, `smaps` and `pagemap`
 //! (`Documentation/filesystems/proc.rst`, `admin-guide/mm/pagemap.rst`).
 //!
-//! Text is written from [`crate::Space::regions`] and [`crate::Space::footprints`]. The names
+//! Text is written from [`crate::Space::regions`] and [`crate::Space::scan`]. The names
 //! of files come from the caller: [`Names`].
 
 mod maps;

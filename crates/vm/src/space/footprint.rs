@@ -5,10 +5,10 @@ use crate::error::Error;
 use crate::heap::push;
 use crate::pmap::{Seen, SeenPage};
 use crate::system::{Op, System};
-use crate::tree::{Kind, Mapped, Part, Size};
+use crate::tree::{ALL, Kind, Mapped, Part, Size};
 use crate::usage::Usage;
 use alloc::vec::Vec;
-use machine::{Frame, PAGE_SIZE};
+use machine::{Frame, PAGE_SIZE, VaRange};
 
 /// The pages of a space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -200,41 +200,58 @@ impl Footprint {
     }
 }
 
-impl<S: System> Space<S> {
-    /// The footprint of each region, at one instant. Locks the whole space: O(slots + regions +
-    /// pages in memory), and the other mappings of these.
-    pub fn footprints(&self) -> Result<Vec<Footprint>, Error> {
-        let _op = self.begin(Op::Look);
-        let mut locked = self.pmap.tree.all().lock_whole();
-        let mut footprints = Vec::new();
-        for part in locked.parts() {
-            part.try_for_each(|mapped| self.add_footprint(&mut footprints, &part, &mapped))?;
-        }
-        Ok(footprints)
-    }
+/// Footprints, as a scan collects them.
+struct Scan {
+    footprints: Vec<Footprint>,
+    limit: usize,
+}
 
-    fn add_footprint(
-        &self,
-        footprints: &mut Vec<Footprint>,
-        part: &Part<'_, S>,
-        mapped: &Mapped<'_, S>,
-    ) -> Result<(), Error> {
-        let region = Region::of(mapped);
-        let last = footprints.last_mut();
-        if !last.is_some_and(|last| last.region.absorb(&region)) {
-            push(footprints, Footprint::new(region))?;
-        }
-        if let Some(last) = footprints.last_mut() {
-            for (_, seen) in self.pmap.inspect(part.again(mapped.range)) {
-                last.add(seen, part.size());
+impl<S: System> Space<S> {
+    /// The footprints of the first `limit` regions from the address `from` on, in order; a region
+    /// that begins before is cut there. So a long list is read in pieces, each from where the last
+    /// one ended.
+    ///
+    /// Locks one slot at a time, so that operations elsewhere go on; the gate is told of one look.
+    /// Each slot's part is as of an instant: a region over several slots that changes meanwhile may
+    /// be seen in parts. O(slots + regions + pages in memory), and the other mappings of these.
+    pub fn scan(&self, from: usize, limit: usize) -> Result<Vec<Footprint>, Error> {
+        let start = from & !(PAGE_SIZE - 1);
+        let range = VaRange { start, ..ALL };
+        let mut scan = Scan {
+            footprints: Vec::new(),
+            limit,
+        };
+        let _op = self.begin(Op::Look);
+        for place in self.pmap.tree.occupied(range) {
+            let mut locked = self.pmap.tree.at(place, place.range).lock_whole();
+            for part in locked.parts() {
+                let rest = part.range().common(range);
+                if rest.start < rest.end && !self.scan_part(&mut scan, &part.again(rest))? {
+                    return Ok(scan.footprints);
+                }
             }
         }
-        Ok(())
+        Ok(scan.footprints)
+    }
+
+    /// Adds what is mapped in `part`. Returns false if the next region is beyond the limit.
+    fn scan_part(&self, scan: &mut Scan, part: &Part<'_, S>) -> Result<bool, Error> {
+        let mut is_within = true;
+        part.try_for_each(|mapped| {
+            is_within = is_within && scan.begin(Region::of(&mapped))?;
+            if let (true, Some(last)) = (is_within, scan.footprints.last_mut()) {
+                for (_, seen) in self.pmap.inspect(part.again(mapped.range)) {
+                    last.add(seen, part.size());
+                }
+            }
+            Ok(())
+        })?;
+        Ok(is_within)
     }
 
     /// The place of each page of `range` (its end rounded up to pages), at one instant; holes are
     /// nowhere. O(slots + pages).
-    pub fn page_places(&self, range: machine::VaRange) -> Result<Vec<PagePlace>, Error> {
+    pub fn page_places(&self, range: VaRange) -> Result<Vec<PagePlace>, Error> {
         let range = Self::in_pages(range)?;
         let mut places = Vec::new();
         places.try_reserve_exact(range.pages())?;
@@ -250,6 +267,21 @@ impl<S: System> Space<S> {
             }
         }
         Ok(places)
+    }
+}
+
+impl Scan {
+    /// Begins a region, or goes on with the last. Returns false if that is beyond the limit.
+    fn begin(&mut self, region: Region) -> Result<bool, Error> {
+        let last = self.footprints.last_mut();
+        if last.is_some_and(|last| last.region.absorb(&region)) {
+            return Ok(true);
+        }
+        if self.footprints.len() == self.limit {
+            return Ok(false);
+        }
+        push(&mut self.footprints, Footprint::new(region))?;
+        Ok(true)
     }
 }
 

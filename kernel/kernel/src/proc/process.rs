@@ -130,14 +130,25 @@ fn maps(process: &Process, to: &mut Sheet) -> Result<(), Errno> {
     })
 }
 
+/// The number of mappings at which `smaps` looks together. Linux's text of as many fills the page
+/// that it writes before it releases the lock of the mappings.
+const TOGETHER: usize = 5;
+
 fn smaps(process: &Process, to: &mut Sheet) -> Result<(), Errno> {
     let Ok(space) = process.space() else {
         return Ok(());
     };
-    let footprints = space.footprints()?;
-    named(&space, footprints.iter().map(|it| &it.region), |names| {
-        vm::proc::write_smaps(&footprints, names, to)
-    })
+    let mut from = 0;
+    loop {
+        let footprints = space.scan(from, TOGETHER)?;
+        let Some(last) = footprints.last() else {
+            return Ok(());
+        };
+        from = last.region.range.end;
+        named(&space, footprints.iter().map(|it| &it.region), |names| {
+            vm::proc::write_smaps(&footprints, names, to)
+        })?;
+    }
 }
 
 /// Calls `write` with the names of the objects that the regions show. The file of a process that

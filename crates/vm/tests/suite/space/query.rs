@@ -3,6 +3,7 @@
 use crate::store::TestStore;
 use crate::world::{File, P, SLOT, System, TestSpace, active, pages, world};
 use hosted::Hosted;
+use machine::VaRange;
 use std::sync::Arc;
 use vm::object::{Object, ObjectId};
 use vm::proc::{self, File as Named, Names};
@@ -71,7 +72,7 @@ fn audit(space: &TestSpace) -> Stats {
     );
     assert_eq!(stats.usage, usage);
     assert_eq!(stats.resident(), space.pmap().resident() as u64);
-    let footprints = space.footprints().expect("footprints");
+    let footprints = space.scan(0, usize::MAX).expect("footprints");
     let sum = |of: fn(&vm::Footprint) -> u64| footprints.iter().map(of).sum::<u64>();
     assert_eq!(sum(|f| f.resident), stats.resident());
     assert_eq!(sum(|f| f.anonymous), stats.private);
@@ -181,6 +182,41 @@ fn counts_are_exact_whatever_happens() {
 }
 
 #[test]
+fn a_scan_goes_on_where_the_last_one_ended() {
+    let vm = vm();
+    let (space, _object) = one_of_each(&vm);
+    // Over slots.
+    map(&space, anonymous(1024), AT + 3 * SLOT - 10 * P);
+    for at in [AT + 3 * SLOT - P, AT + 3 * SLOT, AT + 4 * SLOT] {
+        space.store(at, 1).expect("store");
+    }
+    let whole = space.scan(0, usize::MAX).expect("memory");
+    assert_eq!(whole.len(), space.regions().len());
+    assert_eq!(whole.last().map(|last| last.resident), Some(3));
+    for limit in 1..=whole.len() {
+        let (mut from, mut pieces) = (0, Vec::new());
+        loop {
+            let piece = space.scan(from, limit).expect("memory");
+            assert!(piece.len() <= limit);
+            let Some(last) = piece.last() else { break };
+            from = last.region.range.end;
+            pieces.extend(piece);
+        }
+        assert_eq!(pieces, whole, "{limit} at a time");
+    }
+    // From within a region.
+    let rest = space.scan(AT + 4 * SLOT - P, 1).expect("memory");
+    let end = AT + 3 * SLOT + 1014 * P;
+    let range = VaRange {
+        start: AT + 4 * SLOT - P,
+        end,
+    };
+    assert_eq!((rest[0].region.range, rest[0].resident), (range, 1));
+    assert_eq!(space.scan(end, 1), Ok(Vec::new()));
+    assert_eq!(space.scan(usize::MAX, 1), Ok(Vec::new()));
+}
+
+#[test]
 fn superpages_are_told() {
     let vm = vm();
     let space = active(&vm);
@@ -189,7 +225,7 @@ fn superpages_are_told() {
     space.store(AT + 9 * P, 1).expect("store");
     let stats = audit(&space);
     assert_eq!([stats.private, stats.in_superpages], [512, 512]);
-    let print = space.footprints().expect("footprints")[0];
+    let print = space.scan(0, usize::MAX).expect("footprints")[0];
     assert_eq!([print.private_dirty, print.referenced], [512, 512]);
     let places = space.page_places(pages(AT + 100 * P, 2)).expect("places");
     let frame = |place: PagePlace| match place {
@@ -314,7 +350,7 @@ fn smaps_is_as_linux_writes_it() {
         .expect("advise");
     let mut text = String::new();
     let nobody = |_| None;
-    let prints = space.footprints().expect("footprints");
+    let prints = space.scan(0, usize::MAX).expect("footprints");
     proc::write_smaps(&prints, &names(&space, &nobody), &mut text).expect("text");
     let entry = |start: &str| {
         let from = text.find(start).expect("the region");
@@ -366,7 +402,7 @@ VmFlags: rd wr mr mw me lo ac
     let some = pages(AT + 2 * P, 3);
     space.unlock(some).expect("unlock");
     space.advise(some, Advice::Free).expect("advise");
-    let prints = space.footprints().expect("footprints");
+    let prints = space.scan(0, usize::MAX).expect("footprints");
     let mut text = String::new();
     proc::write_smaps(&prints, &names(&space, &nobody), &mut text).expect("text");
     assert!(text.contains("LazyFree:              8 kB\n"), "{text}");

@@ -5,8 +5,8 @@
 use crate::world::{P, System, TestSpace, is_segv, nothing_left, pages, world};
 use machine::{Execute, Job, Mmu};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use vm::{Error, Prot, Space};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use vm::{At, Error, Prot, Request, Space};
 
 const WORKERS: usize = 4;
 const ROUNDS: u64 = 300;
@@ -71,6 +71,63 @@ fn spaces_are_worked_on_from_all_sides() {
         Box::new(move || worker(&shared, id + 1)) as Job
     });
     shared.vm.machine().execute(jobs.collect());
+    end(shared);
+}
+
+/// One task scans while the others map, write and unmap. It always sees the regions that nobody
+/// changes, in order and with all of their pages; of the others no more pages than were written.
+#[test]
+fn a_scan_sees_what_stays_while_the_rest_changes() {
+    const STAY: usize = 5;
+    let shared = shared(WORKERS);
+    let kept: Vec<usize> = shared.vm.machine().on_cpu(0, || {
+        shared.space.activate();
+        let place = |number| (1 << 42) + number * 700 * P;
+        let keep = |number| {
+            let request = Request::anonymous(600 * P, Prot::READ_WRITE);
+            let at = At::Fixed(place(number));
+            let start = shared.space.map_as(&request.at(at)).expect("map");
+            for page in 0..=number {
+                shared
+                    .space
+                    .store(start + page * 100 * P, 1)
+                    .expect("store");
+            }
+            start
+        };
+        (0..STAY).map(keep).collect()
+    });
+    let working = Arc::new(AtomicUsize::new(WORKERS - 1));
+    let mut jobs: Vec<Job> = Vec::new();
+    for id in 1..WORKERS as u64 {
+        let (shared, working) = (Arc::clone(&shared), Arc::clone(&working));
+        jobs.push(Box::new(move || {
+            worker(&shared, id);
+            working.fetch_sub(1, Ordering::Relaxed);
+        }));
+    }
+    let (scanned, left) = (Arc::clone(&shared), Arc::clone(&working));
+    jobs.push(Box::new(move || {
+        while left.load(Ordering::Relaxed) > 0 {
+            let (mut from, mut seen) = (0, Vec::new());
+            loop {
+                let piece = scanned.space.scan(from, 2).expect("memory");
+                let Some(last) = piece.last() else { break };
+                assert!(piece[0].region.range.start >= from, "in order");
+                from = last.region.range.end;
+                for one in piece {
+                    match kept.contains(&one.region.range.start) {
+                        true => seen.push((one.region.range, one.resident)),
+                        false => assert!(one.resident <= one.region.range.pages() as u64),
+                    }
+                }
+            }
+            let stay = kept.iter().zip(1..);
+            let stay: Vec<_> = stay.map(|(&at, count)| (pages(at, 600), count)).collect();
+            assert_eq!(seen, stay);
+        }
+    }));
+    shared.vm.machine().execute(jobs);
     end(shared);
 }
 
