@@ -5,7 +5,7 @@ use crate::memory::Memory;
 use crate::order::{Mapping, Mark, Order};
 use crate::steps::Steps;
 use recording::{Advice, Birth, Call, Event, Place, Recording, Sharing, What};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use workloads::Prot;
 use workloads::replay::{Act, Content, Replay, Spot, Start, Treatment};
@@ -41,6 +41,11 @@ struct Compiler<'a> {
     heaps: Vec<Option<u32>>,
     /// The number of living threads, by process.
     living: Vec<u32>,
+    /// The thread whose event was the last, by process; none if it has ended.
+    latest: Vec<Option<u32>>,
+    /// By foreign thread and process: the part that locks the process's memory as the thread did,
+    /// and when that was over the last time.
+    holders: HashMap<(u32, u32), (u32, u64)>,
     /// By thread: the marks of its wake-ups.
     wakes: Vec<Vec<Option<Mark>>>,
     /// The lengths of the files, as far as they are mapped.
@@ -64,6 +69,8 @@ impl<'a> Compiler<'a> {
             memory: vec![Memory::default(); processes],
             heaps: vec![None; processes],
             living: vec![0; processes],
+            latest: vec![None; processes],
+            holders: HashMap::new(),
             wakes: vec![Vec::new(); threads],
             files: vec![0; recording.files.len()],
             mappings: 0,
@@ -86,11 +93,11 @@ impl<'a> Compiler<'a> {
             }
             let (by, start) = match first[process] {
                 None => (ROOT, Start::Fresh),
-                Some(first) => (part(first), Start::Thread),
+                Some(first) => (part_of(first), Start::Thread),
             };
             first[process].get_or_insert(number);
             self.living[process] += 1;
-            let part = part(number);
+            let part = part_of(number);
             self.steps.push(by, Act::Begin { part, start });
         }
     }
@@ -105,10 +112,14 @@ impl<'a> Compiler<'a> {
 
     fn event(&mut self, event: &Event) {
         let thread = event.thread;
+        if let What::Hold { process, write, .. } = event.what {
+            return self.hold(event, process, write);
+        }
         if self.is_foreign(thread) {
             return;
         }
-        let part = part(thread);
+        let (process, part) = (self.process(thread) as usize, part_of(thread));
+        self.latest[process] = Some(thread);
         if event.computed > 0 {
             self.steps.push(part, Act::Compute(event.computed));
         }
@@ -140,15 +151,49 @@ impl<'a> Compiler<'a> {
                 self.left_out.calls += 1;
                 self.left_out.of_calls += 1;
             }
+            // Above.
             What::Hold { .. } => {}
         }
+    }
+
+    /// A foreign thread had a process's memory locked. If it did so for reading, a part of that
+    /// process looks at some of its mappings: after what the process has done since the last time
+    /// or, if it has done nothing, after as long a time.
+    fn hold(&mut self, event: &Event, process: u32, write: bool) {
+        self.left_out.of_holds += 1;
+        let holder = (event.thread, process);
+        let latest = self.latest[process as usize];
+        let begun = match self.holders.get(&holder) {
+            _ if write => None,
+            Some(&begun) => Some(begun),
+            None => latest.map(|by| (self.begin_holder(by), event.at)),
+        };
+        let Some((part, since)) = begun else {
+            self.left_out.holds += 1;
+            return;
+        };
+        self.holders.insert(holder, (part, event.at));
+        let mark = latest.and_then(|thread| self.steps.last(part_of(thread)));
+        match mark.filter(|mark| self.order.wait(part, *mark)) {
+            Some(mark) => self.steps.wait(part, vec![mark]),
+            None => self.steps.push(part, Act::Sleep(event.at - since)),
+        }
+        self.steps.push(part, Act::Scan);
+    }
+
+    /// A new part, which `by` starts.
+    fn begin_holder(&mut self, by: u32) -> u32 {
+        let part = self.steps.add_part();
+        let start = Start::Thread;
+        self.steps.push(part_of(by), Act::Begin { part, start });
+        part
     }
 
     /// A call counts once, with the last step that it takes.
     fn call(&mut self, thread: u32, call: &Call, error: u16, parts: &[(Place, u64)]) {
         self.left_out.of_calls += 1;
         if error == 0 && self.replay(thread, call, parts) {
-            self.steps.count(part(thread));
+            self.steps.count(part_of(thread));
             self.operations += 1;
         } else {
             self.left_out.calls += 1;
@@ -236,7 +281,7 @@ impl<'a> Compiler<'a> {
                 self.order_change(thread, at.mapping, range.clone());
                 let (act, gone) = change(&mut self.memory[process as usize], at, range);
                 self.touched -= gone;
-                self.steps.push(part(thread), act);
+                self.steps.push(part_of(thread), act);
                 is_mapped = true;
             }
         }
@@ -260,7 +305,7 @@ impl<'a> Compiler<'a> {
 
     /// The thread's next act changes this range: it waits for those that must come before.
     fn order_change(&mut self, thread: u32, mapping: u32, range: Range<u64>) {
-        let (process, mark) = (self.process(thread), self.steps.next(part(thread)));
+        let (process, mark) = (self.process(thread), self.steps.next(part_of(thread)));
         let mut before = self.order.touch(all(process), 0..1, mark);
         before.extend(self.order.change(Mapping { process, mapping }, range, mark));
         self.steps.wait(mark.part, before);
@@ -268,7 +313,7 @@ impl<'a> Compiler<'a> {
 
     /// The thread's next act touches this range: it waits for the changes before.
     fn order_touch(&mut self, thread: u32, mapping: u32, range: Range<u64>) {
-        let (process, mark) = (self.process(thread), self.steps.next(part(thread)));
+        let (process, mark) = (self.process(thread), self.steps.next(part_of(thread)));
         let before = self.order.touch(Mapping { process, mapping }, range, mark);
         self.steps.wait(mark.part, before);
     }
@@ -302,7 +347,7 @@ impl<'a> Compiler<'a> {
             content: self.content(file, sharing, range.end),
             over,
         };
-        self.steps.push(part(thread), act);
+        self.steps.push(part_of(thread), act);
         if populate {
             let how = match prot.write {
                 true => Treatment::PopulateWrite,
@@ -314,7 +359,7 @@ impl<'a> Compiler<'a> {
             let (_, new) = self.memory[process as usize].touch(mapping, range, prot.write);
             self.add_touched(new);
             self.steps
-                .push(part(thread), Act::Treat { at, length, how });
+                .push(part_of(thread), Act::Treat { at, length, how });
         }
         true
     }
@@ -371,7 +416,7 @@ impl<'a> Compiler<'a> {
         memory.map(mapping, 0..length, prot);
         let length = length as usize;
         self.steps
-            .push(part(thread), Act::Break { mapping, length });
+            .push(part_of(thread), Act::Break { mapping, length });
         true
     }
 
@@ -406,7 +451,7 @@ impl<'a> Compiler<'a> {
             new_length: size(&new),
             to: spot(to.0, to.1.start),
         };
-        self.steps.push(part(thread), act);
+        self.steps.push(part_of(thread), act);
         true
     }
 
@@ -426,13 +471,13 @@ impl<'a> Compiler<'a> {
                 pages: pages as u32,
                 write,
             };
-            self.steps.push(part(thread), act);
+            self.steps.push(part_of(thread), act);
         }
         self.left_out.faults += left;
     }
 
     fn begin(&mut self, by: u32, new: u32, start: Start) {
-        let part = part(new);
+        let part = part_of(new);
         self.steps.push(by, Act::Begin { part, start });
     }
 
@@ -440,9 +485,9 @@ impl<'a> Compiler<'a> {
         let (process, child) = (self.process(thread), self.process(new) as usize);
         self.living[child] += 1;
         if borrows {
-            return self.begin(part(thread), new, Start::Fresh);
+            return self.begin(part_of(thread), new, Start::Fresh);
         }
-        let mark = self.steps.next(part(thread));
+        let mark = self.steps.next(part_of(thread));
         let before = self.order.change(all(process), 0..1, mark);
         self.steps.wait(mark.part, before);
         self.memory[child] = self.memory[process as usize].copy();
@@ -473,6 +518,7 @@ impl<'a> Compiler<'a> {
     /// The process of the last thread goes, and its memory with it.
     fn exit(&mut self, thread: u32) {
         let process = self.process(thread) as usize;
+        self.latest[process] = None;
         self.living[process] = self.living[process].saturating_sub(1);
         if self.living[process] == 0 {
             self.touched -= std::mem::take(&mut self.memory[process]).touched();
@@ -525,7 +571,7 @@ fn all(process: u32) -> Mapping {
 }
 
 /// The part of a thread.
-fn part(thread: u32) -> u32 {
+fn part_of(thread: u32) -> u32 {
     thread + 1
 }
 

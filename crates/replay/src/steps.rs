@@ -24,6 +24,12 @@ impl Steps {
         }
     }
 
+    /// Adds a part; returns its number.
+    pub fn add_part(&mut self) -> u32 {
+        self.parts.push(Part::default());
+        self.parts.len() as u32 - 1
+    }
+
     /// The mark of the last act of `part`; none if there is none yet.
     pub fn last(&self, part: u32) -> Option<Mark> {
         let steps = self.parts[part as usize].acts.len() as u32;

@@ -59,6 +59,10 @@ enum Deed {
         thread: usize,
     },
     Sleep,
+    /// The process's memory is locked from outside.
+    Held {
+        write: bool,
+    },
 }
 
 fn deed() -> impl Strategy<Value = Deed> {
@@ -84,12 +88,14 @@ fn deed() -> impl Strategy<Value = Deed> {
         1 => Just(Deed::Exec),
         2 => (0..6_usize).prop_map(|thread| Deed::Wake { thread }),
         1 => Just(Deed::Sleep),
+        2 => any::<bool>().prop_map(|write| Deed::Held { write }),
     ]
 }
 
 /// The recording of threads that do these deeds, one after the other.
 fn program(deeds: &[(usize, Deed)]) -> Recording {
     let mut program = Program::new();
+    let monitor = program.process(Birth::Foreign);
     let mut last = 0;
     let mut wakes: BTreeMap<u32, u32> = BTreeMap::new();
     // By process: the number of its heap, which copies inherit.
@@ -103,6 +109,9 @@ fn program(deeds: &[(usize, Deed)]) -> Recording {
         let threads = program.0.threads.len();
         let thread = (thread % threads) as u32;
         let process = program.0.threads[thread as usize].process;
+        if thread == monitor {
+            continue;
+        }
         let length = |pages: u64| pages * PAGE;
         match *deed {
             Deed::Map { pages, populate } => {
@@ -240,6 +249,15 @@ fn program(deeds: &[(usize, Deed)]) -> Recording {
                     },
                 );
             }
+            Deed::Held { write } => {
+                let nanoseconds = 700;
+                let what = What::Hold {
+                    process,
+                    write,
+                    nanoseconds,
+                };
+                program.add(monitor, what);
+            }
             Deed::Start | Deed::Fork { .. } | Deed::Wake { .. } => {}
         }
     }
@@ -355,7 +373,8 @@ impl Process {
                     assert!(*may || !write, "a page that may be written");
                 }
             }
-            Act::Compute(_) | Act::Sleep(_) | Act::After { .. } | Act::Begin { .. } => {}
+            Act::Scan | Act::Compute(_) | Act::Sleep(_) | Act::After { .. } | Act::Begin { .. } => {
+            }
         }
     }
 }
@@ -429,6 +448,9 @@ proptest! {
         prop_assert_eq!(counted as u64, compiled.replay.operations);
         let left_out = compiled.left_out;
         prop_assert_eq!(left_out.of_calls - left_out.calls, compiled.replay.operations);
+        let steps = compiled.replay.parts.iter().flatten();
+        let scans = steps.filter(|step| step.act == Act::Scan).count();
+        prop_assert_eq!(left_out.of_holds - left_out.holds, scans as u64);
     }
 }
 
@@ -446,6 +468,77 @@ proptest! {
         let scaled = recording.with_threads(role.get(&roles), count);
         run(&replay::compile(&scaled).replay, dice(seed));
     }
+}
+
+/// What the part does that stands for a monitor, and what is left out of its holds.
+#[test]
+fn a_monitor_is_a_part_of_each_process_that_it_looks_at() {
+    let mut program = Program::new();
+    let monitor = program.process(Birth::Foreign);
+    let other = program.process(Birth::Forked);
+    let process = |program: &Program, thread: u32| program.0.threads[thread as usize].process;
+    let (here, there) = (process(&program, 0), process(&program, other));
+    let hold = |process, write| What::Hold {
+        process,
+        write,
+        nanoseconds: 700,
+    };
+    program.add(monitor, hold(here, false)); // Nobody has done anything.
+    program.map(0, 1, 4);
+    program.add(monitor, hold(here, false));
+    program.add(monitor, hold(here, false));
+    program.add(monitor, hold(here, true));
+    program.fault(0, 1, 0, 2);
+    let thread = other;
+    let borrows = false;
+    program.add(0, What::Fork { thread, borrows });
+    program.fault(other, 1, 0, 1);
+    program.add(monitor, hold(here, false));
+    program.add(monitor, hold(there, false));
+    program.add(other, What::Exit);
+    program.add(monitor, hold(there, false));
+    let compiled = replay::compile(&program.0);
+    let parts = &compiled.replay.parts;
+    let acts = |part: usize| -> Vec<Act> { parts[part].iter().map(|step| step.act).collect() };
+    assert_eq!(
+        parts.len(),
+        6,
+        "the root, three threads, and two parts for the monitor"
+    );
+    let step = |part: u32, wanted: fn(&Act) -> bool| {
+        let of_part = acts(part as usize);
+        of_part.iter().position(wanted).expect("it does") as u32 + 1
+    };
+    let after = |part, steps| Act::After { part, steps };
+    let begins = |act: &Act| matches!(act, Act::Begin { part: 4, .. });
+    let forks = |act: &Act| matches!(act, Act::Begin { part: 3, .. });
+    let begins_other = |act: &Act| matches!(act, Act::Begin { part: 5, .. });
+    let of_first = [
+        after(1, step(1, begins)),
+        Act::Scan,
+        Act::Sleep(1000),
+        Act::Scan,
+        after(1, step(1, forks)),
+        Act::Scan,
+    ];
+    assert_eq!(acts(4), of_first);
+    let of_other = [
+        after(3, step(3, begins_other)),
+        Act::Scan,
+        Act::Sleep(2000),
+        Act::Scan,
+    ];
+    assert_eq!(acts(5), of_other);
+    assert!(acts(2).is_empty(), "the monitor's own thread");
+    assert_eq!(
+        (compiled.left_out.holds, compiled.left_out.of_holds),
+        (2, 7)
+    );
+    let said = compiled.left_out.to_string();
+    assert!(
+        said.ends_with(", and 71.4 % of 7 holds by others are replayed"),
+        "{said}"
+    );
 }
 
 /// Numbers by chance.

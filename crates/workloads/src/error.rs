@@ -63,6 +63,8 @@ pub enum Call {
     Thread,
     /// A treatment of memory that leaves its mappings what they are.
     Treat,
+    /// A look at mappings and their pages.
+    Scan,
     /// A part of a recorded program.
     Replay,
 }
@@ -100,6 +102,7 @@ impl Call {
             Call::Partner => "partner of the task",
             Call::Thread => "thread",
             Call::Treat => "madvise",
+            Call::Scan => "read of /proc/self/smaps",
             Call::Replay => "part of the recording",
         }
     }

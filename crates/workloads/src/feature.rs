@@ -33,6 +33,8 @@ pub enum Feature {
     Partners,
     /// Pipes and memory shared by the tasks that run together.
     Neighbours,
+    /// Looking at mappings and their pages, as readers of `/proc` do.
+    Scan,
     /// All that a recorded program does, see [`replay`](crate::replay).
     Recording,
 }
@@ -56,6 +58,7 @@ impl Feature {
             Feature::Family => "families of processes",
             Feature::Partners => "partners of tasks",
             Feature::Neighbours => "what tasks have in common",
+            Feature::Scan => "smaps",
             Feature::Recording => "recorded programs",
         }
     }

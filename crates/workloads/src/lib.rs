@@ -8,7 +8,7 @@
 //! The loops and the sizes are those of will-it-scale
 //! (<https://github.com/antonblanchard/will-it-scale>), so results compare with published ones. Of
 //! those that it lacks, fork1 and exec1 follow lmbench; build, desktop, exim, fragment, madvise1,
-//! mprotect1, mremap1 and reclaim1 are new here. The differences: a workload stops when its counter
+//! mprotect1, mremap1, reclaim1 and smaps1 are new here. The differences: a workload stops when its counter
 //! says so, instead of being killed, and checks every call.
 #![no_std]
 
@@ -45,6 +45,7 @@ mod program;
 mod reclaim1;
 pub mod replay;
 mod signal1;
+mod smaps1;
 mod steps;
 mod system;
 mod tlb_flush;
@@ -135,6 +136,7 @@ enum Body {
     Reclaim1,
     Replay(&'static replay::Replay),
     Signal1,
+    Smaps1,
     TlbFlush1,
     TlbFlush2,
     Unix1,
@@ -203,6 +205,7 @@ impl Workload {
             Body::Reclaim1 => reclaim1::run(system, tick),
             Body::Replay(replay) => replay::run(replay, system, tick),
             Body::Signal1 => signal1::run(system, tick),
+            Body::Smaps1 => smaps1::run(system, tick),
             Body::TlbFlush1 => tlb_flush::run_file(system, tick),
             Body::TlbFlush2 => tlb_flush::run_anonymous(system, tick),
             Body::Unix1 => unix1::run(system, tick),
@@ -212,7 +215,7 @@ impl Workload {
 
 /// All workloads, by name.
 pub const fn all() -> &'static [Workload] {
-    const ALL: [Workload; 28] = [
+    const ALL: [Workload; 29] = [
         brk1::WORKLOAD,
         build::WORKLOAD,
         context_switch1::WORKLOAD,
@@ -238,6 +241,7 @@ pub const fn all() -> &'static [Workload] {
         poll1::WORKLOAD,
         reclaim1::WORKLOAD,
         signal1::WORKLOAD,
+        smaps1::WORKLOAD,
         tlb_flush::FILE,
         tlb_flush::ANONYMOUS,
         unix1::WORKLOAD,

@@ -148,6 +148,13 @@ pub trait System {
         Err(Error::Unsupported(Call::PageOut))
     }
 
+    /// Looks at the next few mappings of this process and their pages, as a read of
+    /// `/proc/self/smaps` does. Returns false if this handle's last looks have shown all; then the
+    /// next one begins again.
+    fn scan(&mut self) -> Result<bool, Error> {
+        Err(Error::Unsupported(Call::Scan))
+    }
+
     /// The descriptor of `file`, valid as long as `file` lives; not to be closed.
     fn descriptor(&mut self, _file: &Self::File) -> Result<Descriptor, Error> {
         Err(Error::Unsupported(Call::File))

@@ -73,6 +73,7 @@ const FEATURES: &[Feature] = &[
     Feature::Pipes,
     Feature::Neighbours,
     Feature::Family,
+    Feature::Scan,
     Feature::Recording,
 ];
 

@@ -13,6 +13,7 @@ use ipc::{Entry, Kernel as _, Pipe};
 use machine::{Access, Atomics, Clock, Mmu, PAGE_SIZE, PageFault, Tasks, VaRange};
 use std::sync::Arc;
 use vm::object::{Object, ObjectRef};
+use vm::proc::TOGETHER;
 use vm::{Advice, At, Bring, Move, Request, Space, System};
 use workloads::replay::{Part, Start, Treatment};
 use workloads::{Backing, Call, Child, Daemon, Descriptor, Error, Forked, Program, Prot};
@@ -25,6 +26,8 @@ pub struct Task<S: System<Machine: SystemCalls>> {
     descriptors: Descriptors<S::Machine>,
     /// The place of the tasks' common memory, once mapped.
     common: Option<VaRange>,
+    /// Where the next scan begins.
+    scanned: usize,
     /// The ends of children that have not been waited for.
     children: Vec<Option<End<S>>>,
 }
@@ -48,6 +51,7 @@ impl<S: System<Machine: SystemCalls>> Task<S> {
             given,
             descriptors: Descriptors::new(),
             common: None,
+            scanned: 0,
             children: Vec::new(),
         }
     }
@@ -60,6 +64,7 @@ impl<S: System<Machine: SystemCalls>> Task<S> {
             given: self.given.clone(),
             descriptors: Descriptors::new(),
             common: None,
+            scanned: 0,
             children: Vec::new(),
         }
     }
@@ -410,6 +415,13 @@ impl<S: System<Machine: SystemCalls>> workloads::System for Task<S> {
         self.call(Entry::Memory, Call::PageOut, |space| {
             space.advise(range, Advice::PageOut)
         })
+    }
+
+    fn scan(&mut self) -> Result<bool, Error> {
+        let from = self.scanned;
+        let seen = self.call(Entry::File, Call::Scan, |space| space.scan(from, TOGETHER))?;
+        self.scanned = seen.last().map_or(0, |last| last.region.range.end);
+        Ok(!seen.is_empty())
     }
 
     /// The child is over when this returns.

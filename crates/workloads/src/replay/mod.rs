@@ -158,6 +158,8 @@ pub enum Act {
         pages: u32,
         write: bool,
     },
+    /// Looks at the process's next mappings and their pages, after the last at the first.
+    Scan,
 }
 
 impl Replay {

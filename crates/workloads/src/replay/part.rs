@@ -240,6 +240,11 @@ impl<F> Part<F> {
                 pages,
                 write,
             } => touch(system, at(spot), pages, write)?,
+            Act::Scan => {
+                if !system.scan()? {
+                    system.scan()?;
+                }
+            }
         }
         Ok(None)
     }

@@ -116,6 +116,31 @@ fn reclaim1_finds_what_it_has_sent_away() {
 }
 
 #[test]
+fn smaps1_has_a_monitor_in_the_last_of_several_threads() {
+    let mut expected = vec!["map 2097152".to_owned()];
+    expected.extend((0..512).map(|page| format!("write 1 at {:#x}", 0x1000 + page * 4096)));
+    for at in [0x20_2000, 0x21_3000] {
+        expected.push("map 65536".into());
+        expected.push(format!("write 1 at {at:#x}"));
+        expected.push(format!("unmap 65536 at {at:#x}"));
+    }
+    expected.push("unmap 2097152 at 0x1000".into());
+    assert_eq!(calls("smaps1", 2), expected);
+    let mut monitor = Script::last_of(3);
+    let tick = Counter::with_limit(2);
+    find("smaps1")
+        .run(&mut monitor, &tick)
+        .expect("no call fails");
+    assert_eq!(monitor.calls, ["scan"; 8]);
+    let mut alone = Script::last_of(1);
+    let tick = Counter::with_limit(2);
+    find("smaps1")
+        .run(&mut alone, &tick)
+        .expect("no call fails");
+    assert_eq!(alone.calls, expected);
+}
+
+#[test]
 fn fragment_makes_a_region_of_four_pages_in_every_eight() {
     let mut expected = vec![format!("map {}", 512 * 8 * 4096)];
     for region in 0..512 {

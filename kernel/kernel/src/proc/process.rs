@@ -130,17 +130,13 @@ fn maps(process: &Process, to: &mut Sheet) -> Result<(), Errno> {
     })
 }
 
-/// The number of mappings at which `smaps` looks together. Linux's text of as many fills the page
-/// that it writes before it releases the lock of the mappings.
-const TOGETHER: usize = 5;
-
 fn smaps(process: &Process, to: &mut Sheet) -> Result<(), Errno> {
     let Ok(space) = process.space() else {
         return Ok(());
     };
     let mut from = 0;
     loop {
-        let footprints = space.scan(from, TOGETHER)?;
+        let footprints = space.scan(from, vm::proc::TOGETHER)?;
         let Some(last) = footprints.last() else {
             return Ok(());
         };

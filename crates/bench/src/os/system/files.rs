@@ -3,7 +3,7 @@
 use super::{answered, failed, failed_with};
 use std::ffi::{CStr, CString};
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read};
+use std::io::{self, Read, Seek};
 use std::os::fd::FromRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -51,6 +51,24 @@ pub fn write_at(file: &File, at: u64, bytes: &[u8]) -> Result<usize, Error> {
 pub fn read_at(file: &File, at: u64, bytes: &mut [u8]) -> Result<usize, Error> {
     file.read_at(bytes, at)
         .map_err(|error| failed_with(Call::Read, &error))
+}
+
+/// Reads the next part of this process's smaps. At its end returns false, and begins again.
+pub fn scan(smaps: &mut Option<File>) -> Result<bool, Error> {
+    /// As much as the kernel writes at a time.
+    const BYTES: usize = 4096;
+    let mut read = || -> io::Result<bool> {
+        let file = match smaps {
+            Some(file) => file,
+            None => smaps.insert(File::open("/proc/self/smaps")?),
+        };
+        let is_more = file.read(&mut [0; BYTES])? > 0;
+        if !is_more {
+            file.rewind()?;
+        }
+        Ok(is_more)
+    };
+    read().map_err(|error| failed_with(Call::Scan, &error))
 }
 
 #[inline]

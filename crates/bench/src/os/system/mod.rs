@@ -31,6 +31,8 @@ pub struct Linux {
     task: usize,
     prepared: Arc<Prepared>,
     threads: children::Threads,
+    /// This process's smaps, once it is read.
+    smaps: Option<File>,
 }
 
 impl Linux {
@@ -44,6 +46,7 @@ impl Linux {
             task: 0,
             prepared: Arc::new(prepared),
             threads: children::Threads::default(),
+            smaps: None,
         }
     }
 
@@ -61,6 +64,7 @@ impl Linux {
             task,
             prepared: Arc::clone(&self.prepared),
             threads: children::Threads::default(),
+            smaps: None,
         }
     }
 }
@@ -172,6 +176,10 @@ impl System for Linux {
     #[inline]
     fn page_out(&mut self, start: usize, len: usize) -> Result<(), Error> {
         memory::page_out(start, len)
+    }
+
+    fn scan(&mut self) -> Result<bool, Error> {
+        files::scan(&mut self.smaps)
     }
 
     fn descriptor(&mut self, file: &File) -> Result<Descriptor, Error> {

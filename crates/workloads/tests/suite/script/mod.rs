@@ -29,6 +29,9 @@ pub struct Script {
     /// Children that were not waited for, and their exit codes.
     running: BTreeMap<i32, u8>,
     signals: u64,
+    scans: usize,
+    /// The number of the task, and of its process's threads; 0 is 1.
+    place: (usize, usize),
 }
 
 impl Script {
@@ -44,6 +47,14 @@ impl Script {
     pub fn lying(call: Call) -> Self {
         Script {
             lie: Some(call),
+            ..Script::default()
+        }
+    }
+
+    /// The script of the last thread of a process with as many `threads`.
+    pub fn last_of(threads: usize) -> Self {
+        Script {
+            place: (threads - 1, threads),
             ..Script::default()
         }
     }
@@ -203,6 +214,21 @@ impl System for Script {
             self.pages.insert(start, 0);
         }
         Ok(())
+    }
+
+    /// Three looks show all.
+    fn scan(&mut self) -> Result<bool, Error> {
+        self.ask(Call::Scan, "scan".into())?;
+        self.scans += 1;
+        Ok(!self.scans.is_multiple_of(4))
+    }
+
+    fn number(&self) -> usize {
+        self.place.0
+    }
+
+    fn companions(&self) -> usize {
+        self.place.1.max(1)
     }
 
     fn descriptor(&mut self, _: &()) -> Result<Descriptor, Error> {
