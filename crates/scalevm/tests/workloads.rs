@@ -8,7 +8,7 @@ use support::sample::{run, sample};
 use support::scratch::Scratch;
 
 /// Those that are about memory and wake-ups.
-const OURS: [&str; 17] = [
+const OURS: [&str; 18] = [
     "desktop",
     "exec1",
     "fork1",
@@ -24,6 +24,7 @@ const OURS: [&str; 17] = [
     "pipe1",
     "poll1",
     "reclaim1",
+    "smaps1",
     "tlb_flush1",
     "tlb_flush2",
 ];
@@ -75,6 +76,23 @@ fn our_own_vm_runs_what_is_about_memory_and_wake_ups() {
             scope.spawn(move || runs(mode));
         }
     });
+}
+
+/// One owner, alone and with a monitor: where one lock has all mappings, it waits for the monitor.
+#[test]
+fn a_monitor_stops_owners_where_one_lock_has_the_mappings() {
+    let folder = Scratch::folder("monitor");
+    let kept = |vm: &str| {
+        let rate = |tasks: u32| {
+            let line = "run smaps1 --threads --on sim -s 1";
+            let line = format!("{line} --vm {vm} -t {tasks} --json");
+            number(&json(&run(&folder, 0, &line).0)[0]["total"])
+        };
+        rate(2) / rate(1)
+    };
+    let [linux, ours] = ["linux-6.12", "scalevm"].map(kept);
+    assert!(linux < 0.2, "the owner keeps {linux} of its rate");
+    assert!(ours > 2.0 * linux, "{ours} and {linux}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use support::command::{json, number};
 use support::sample::{run, sample};
 use support::scratch::Scratch;
 
-const WORKLOADS: [&str; 17] = [
+const WORKLOADS: [&str; 18] = [
     "context_switch1",
     "desktop",
     "exec1",
@@ -24,6 +24,7 @@ const WORKLOADS: [&str; 17] = [
     "poll1",
     "reclaim1",
     "signal1",
+    "smaps1",
     "unix1",
 ];
 

@@ -60,6 +60,20 @@ fn each_iteration_takes_the_faults_it_should() {
 }
 
 #[test]
+fn a_scan_shows_all_mappings_piece_by_piece_and_again() {
+    let mut system = linux();
+    let mappings = std::fs::read_to_string("/proc/self/maps").expect("a list");
+    let pieces = mappings.lines().count() / 20;
+    for round in 0..2 {
+        let mut seen = 0;
+        while system.scan().expect("a list") {
+            seen += 1;
+        }
+        assert!(seen > pieces, "round {round}: {seen} pieces");
+    }
+}
+
+#[test]
 fn rights_and_files_are_the_kernels() {
     let mut system = linux();
     let page = system.page_size();
