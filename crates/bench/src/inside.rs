@@ -59,7 +59,11 @@ impl Display for Line {
             }
             Line::Times(times) => {
                 let [real, user, sys] = [times.real, times.user, times.sys].map(|t| t.as_nanos());
-                write!(f, "times {real} {user} {sys}")
+                write!(f, "times {real} {user} {sys}")?;
+                times
+                    .faults
+                    .iter()
+                    .try_for_each(|faults| write!(f, " {faults}"))
             }
             Line::Seen(line) => f.write_str(line),
             Line::Failed(why) => write!(f, "failed {}", why.replace('\n', " ")),
@@ -83,9 +87,14 @@ impl FromStr for Line {
             ("counts", [at, counts @ ..]) => {
                 Ok(Line::Counts(Duration::from_nanos(*at), counts.to_owned()))
             }
-            ("times", &[real, user, sys]) => {
+            ("times", &[real, user, sys, ref faults @ ..]) if faults.len() <= 1 => {
                 let [real, user, sys] = [real, user, sys].map(Duration::from_nanos);
-                Ok(Line::Times(Times { real, user, sys }))
+                Ok(Line::Times(Times {
+                    real,
+                    user,
+                    sys,
+                    faults: faults.first().copied(),
+                }))
             }
             _ => Err(()),
         }
@@ -240,13 +249,31 @@ mod tests {
         let [real, user, sys] = [3, 2, 1].map(Duration::from_millis);
         for line in [
             Line::Counts(Duration::from_nanos(7), vec![1, 0, u64::MAX]),
-            Line::Times(Times { real, user, sys }),
+            Line::Times(Times {
+                real,
+                user,
+                sys,
+                faults: None,
+            }),
+            Line::Times(Times {
+                real,
+                user,
+                sys,
+                faults: Some(12),
+            }),
             Line::Failed("mmap1: task 0: mmap: no memory".into()),
             Line::Seen("sample 1003009 ffffffff80100000 401000".into()),
         ] {
             assert_eq!(line.to_string().parse(), Ok(line));
         }
-        for bad in ["", "counts", "counts x", "times 1 2", "hello 1"] {
+        for bad in [
+            "",
+            "counts",
+            "counts x",
+            "times 1 2",
+            "times 1 2 3 4 5",
+            "hello 1",
+        ] {
             assert_eq!(bad.parse::<Line>(), Err(()), "{bad}");
         }
     }

@@ -4,6 +4,8 @@
 mod recorded;
 mod support;
 
+use recorded::Program;
+use recording::{Advice, Call, Recording, What};
 use std::fs;
 use support::command::{json, number};
 use support::place::{MODES, Place, QUICK};
@@ -119,7 +121,7 @@ fn a_recorded_program_runs_on_our_kernel() {
     );
     assert!(number(&line["real"]) > 0.0, "{line}");
     let lines = place.success(
-        &format!("run {file} -t 3 --threads --on kernel {QUICK} --json"),
+        &format!("run {file} -t 3 --threads --on kernel -s 1 --warmup 0.2 --duration 0.5 --json"),
         &[],
     );
     let line = &json(&lines)[0];
@@ -128,6 +130,54 @@ fn a_recorded_program_runs_on_our_kernel() {
         (&3.into(), &"threads".into())
     );
     assert!(number(&line["total"]) > 0.0, "{line}");
+}
+
+/// Two threads that map 64 pages each, touch them, give half of them up, touch those again, and
+/// unmap them all, 20 times; and the numbers of calls and faults.
+fn mapper() -> (Recording, u64, u64) {
+    const ROUNDS: u32 = 20;
+    let mut program = Program::new();
+    let other = program.thread_of(0);
+    program.add(0, What::Start { thread: other });
+    for round in 0..ROUNDS {
+        for thread in [0, other] {
+            let mapping = 1 + 2 * round + thread;
+            let (at, length) = (recorded::at(mapping, 0), 32 * recorded::PAGE);
+            let advice = Advice::Discard;
+            program.map(thread, mapping, 64);
+            program.fault(thread, mapping, 0, 64);
+            program.call(thread, Call::Advise { at, length, advice });
+            program.fault(thread, mapping, 0, 32);
+            program.unmap(thread, mapping, 0, 64);
+        }
+    }
+    let threads = 2 * u64::from(ROUNDS);
+    (program.0, 3 * threads, 96 * threads)
+}
+
+/// Two more runs of a program make its calls and take its faults twice, here and there; beyond
+/// these are only the faults of two new processes.
+#[test]
+fn a_replay_takes_the_recorded_calls_and_faults_on_each_kernel() {
+    let place = Place::new("a-replay-takes");
+    let file = place.file("mapper.vmrec");
+    let (recording, calls, faults) = mapper();
+    let to = fs::File::create(&file).expect("a file");
+    recording.write(to).expect("written");
+    for on in ["os", "kernel", "kernel --vm linux-6.12"] {
+        let [few, many] = [1, 3].map(|runs| {
+            let line = format!("run {file} --on {on} --count {runs} -s 1 --json");
+            let line = json(&place.success(&line, &[]))[0].clone();
+            assert_eq!(line["count"], runs * calls, "{line}");
+            line["faults"].as_u64().expect("a number")
+        });
+        let taken = (many - few) / 2;
+        let most = faults + faults / 10;
+        assert!(
+            (faults..most).contains(&taken),
+            "{on}: {taken} faults, not {faults}"
+        );
+    }
 }
 
 #[test]

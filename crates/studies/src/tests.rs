@@ -42,6 +42,7 @@ fn outcome() -> Outcome {
         real: second,
         user: second,
         sys: second,
+        faults: None,
     };
     let attribution = Attribution {
         whole: 1.0,

@@ -119,6 +119,8 @@ pub struct Times {
     pub user: Duration,
     /// Their time in it, that in which they waited for its locks included.
     pub sys: Duration,
+    /// Their page faults, where a kernel counts them.
+    pub faults: Option<u64>,
 }
 
 /// Something that runs workloads.

@@ -44,11 +44,12 @@ impl Target for Os {
         let tasks = self.tasks(plan, std::env::temp_dir())?;
         let (began, before) = (Instant::now(), Usage::now());
         tasks.join()?;
-        let Usage { user, sys } = Usage::now();
+        let Usage { user, sys, faults } = Usage::now();
         Ok(Times {
             real: began.elapsed(),
             user: user.saturating_sub(before.user),
             sys: sys.saturating_sub(before.sys),
+            faults: Some(faults.saturating_sub(before.faults)),
         })
     }
 

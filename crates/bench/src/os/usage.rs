@@ -1,20 +1,24 @@
-//! The CPU time that the kernel has counted.
+//! The CPU time and the page faults that the kernel has counted.
 
 use std::time::Duration;
 
-/// Time of this process, and of its children that have been waited for, with theirs.
+/// Those of this process, and of its children that have been waited for, with theirs.
 pub struct Usage {
     /// Outside of the kernel.
     pub user: Duration,
     /// In it.
     pub sys: Duration,
+    /// Page faults, with and without reading a disk.
+    pub faults: u64,
 }
 
 impl Usage {
     /// Until now.
     pub fn now() -> Self {
         let [own, children] = [libc::RUSAGE_SELF, libc::RUSAGE_CHILDREN].map(usage);
+        let faults = |of: libc::rusage| (of.ru_minflt + of.ru_majflt).unsigned_abs();
         Usage {
+            faults: faults(own) + faults(children),
             user: time(own.ru_utime) + time(children.ru_utime),
             sys: time(own.ru_stime) + time(children.ru_stime),
         }

@@ -153,6 +153,7 @@ impl Ledger {
             real,
             user: sum(|one| &one.user),
             sys: sum(|one| &one.system),
+            faults: None,
         }
     }
 

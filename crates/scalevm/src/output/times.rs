@@ -32,6 +32,9 @@ pub fn print_json(subject: &Subject, plan: &Plan, sample: u32, times: &Times) {
     for (name, value) in [("real", real), ("user", user), ("sys", sys)] {
         line[name] = json!(value);
     }
+    if let Some(faults) = times.faults {
+        line["faults"] = json!(faults);
+    }
     println!("{line}");
 }
 
