@@ -121,7 +121,7 @@ fn a_recorded_program_runs_on_our_kernel() {
     );
     assert!(number(&line["real"]) > 0.0, "{line}");
     let lines = place.success(
-        &format!("run {file} -t 3 --threads --on kernel -s 1 --warmup 0.2 --duration 0.5 --json"),
+        &format!("run {file} -t 3 --threads --on kernel -s 1 --warmup 0 --duration 1 --json"),
         &[],
     );
     let line = &json(&lines)[0];
