@@ -3,12 +3,13 @@
 mod support;
 
 use recording::{End, Event, Recording, What};
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 use support::command::{exits, failure};
+use support::group::Group;
 use support::place::Place;
 use support::sees_locks;
 
@@ -92,6 +93,53 @@ fn a_program_that_runs_is_recorded_until_the_user_ends_it() {
     assert_eq!(recording.processes[0].name, "sleep");
     // Its memory was there before.
     assert!(recording.events.len() > 5, "{line}");
+}
+
+#[test]
+fn a_control_group_is_recorded_with_what_joins_it() {
+    if !sees_locks() {
+        return;
+    }
+    let Some(group) = Group::new("recorded") else {
+        return;
+    };
+    let place = Place::new("record-group");
+    let file = place.file("group.vmrec");
+    let mut sleeper = Command::new("sleep").arg("1000").spawn().expect("it runs");
+    group.take(sleeper.id());
+    let mut shell = Command::new("sh");
+    let shell = shell.args(["-c", "read line; true | cat; read line"]);
+    let mut shell = shell.stdin(Stdio::piped()).spawn().expect("it runs");
+    let mut stdin = shell.stdin.take().expect("a pipe");
+    let arguments = format!("record --cgroup {} -o {file}", group.name());
+    let mut recorder = place.command(&arguments);
+    let mut recorder = recorder.stderr(Stdio::piped()).spawn().expect("it starts");
+    let mut stderr = BufReader::new(recorder.stderr.take().expect("a pipe"));
+    let mut line = String::new();
+    stderr.read_line(&mut line).expect("text");
+    assert_eq!(line, "scalevm: recording until Ctrl-C\n");
+    group.take(shell.id());
+    sleep(Duration::from_millis(500));
+    stdin.write_all(b"\n").expect("it reads");
+    sleep(Duration::from_millis(500));
+    // SAFETY: sends a signal to a child that this test has not waited for.
+    assert_eq!(unsafe { libc::kill(recorder.id() as i32, libc::SIGINT) }, 0);
+    assert!(recorder.wait().expect("it ends").success());
+    drop(stdin);
+    shell.wait().expect("it ends");
+    sleeper
+        .kill()
+        .and_then(|()| sleeper.wait())
+        .expect("it ends");
+    let recording = read(&file);
+    let names: Vec<&str> = recording
+        .processes
+        .iter()
+        .map(|one| one.name.as_str())
+        .collect();
+    for name in ["sleep", "sh", "cat"] {
+        assert!(names.contains(&name), "no {name}: {names:?}");
+    }
 }
 
 #[test]

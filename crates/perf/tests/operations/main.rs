@@ -511,6 +511,34 @@ fn a_process_may_end_in_the_midst() {
     assert_eq!(recording.lost.unknown, 0);
 }
 
+/// A handler of signals makes calls and faults of its own between those that it interrupts.
+#[test]
+fn a_handler_interrupts_calls_and_faults() {
+    const ROUNDS: usize = 60;
+    let _alone = alone();
+    let Some(recording) = recorded(&format!("interrupted 0 {ROUNDS}")) else {
+        return;
+    };
+    let events = of(&recording, 0);
+    let maps = maps(&events).into_iter().map(|at| &events[at]);
+    let maps: Vec<(u64, u32)> = maps
+        .filter_map(|what| Some((length_of_map(what)? / PAGE, made(what))))
+        .collect();
+    let of_length = |pages| maps.iter().filter(move |(length, _)| *length == pages);
+    let handled = maps.last().expect("it tells").0 - 1000;
+    assert!(handled > ROUNDS as u64, "{handled} signals");
+    assert_eq!(of_length(3).count() as u64, handled);
+    assert_eq!(of_length(16).count(), ROUNDS * ROUNDS);
+    for (pages, touched_pages) in [(3, 1), (16, 16)] {
+        for &(_, mapping) in of_length(pages) {
+            let faults = touched(&events, mapping);
+            let all: u32 = faults.iter().map(|(_, _, count, ..)| count).sum();
+            assert_eq!(all, touched_pages, "{faults:?}");
+        }
+    }
+    assert_eq!(recording.lost.unknown, 0);
+}
+
 /// The program, which has said that it is ready and waits for a byte; its input and output.
 fn waiting(what: &str) -> (Child, ChildStdin, ChildStdout) {
     let mut command = Command::new(program());

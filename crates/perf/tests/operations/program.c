@@ -3,11 +3,13 @@
 #define _GNU_SOURCE
 #include <netinet/in.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -111,6 +113,30 @@ static void parts(void) {
 	check(madvise(p + 5 * PAGE, PAGE, MADV_DONTNEED) == 0);
 	check(mmap(NULL, 0, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED);
 	check(munmap(p, 10 * PAGE) == 0);
+}
+
+static volatile int handled;
+
+static void handles(int signal) {
+	(void)signal;
+	char *p = map(3);
+	touch(p, 1);
+	check(munmap(p, 3 * PAGE) == 0);
+	handled++;
+}
+
+// Its calls, faults and sleeps are interrupted. The last mapping tells how often.
+static void is_interrupted(void) {
+	struct sigaction action = {.sa_handler = handles, .sa_flags = SA_RESTART};
+	struct itimerval often = {.it_interval.tv_usec = 300, .it_value.tv_usec = 300}, never = {0};
+	check(sigaction(SIGALRM, &action, NULL) == 0);
+	check(setitimer(ITIMER_REAL, &often, NULL) == 0);
+	for (int i = 0; i < rounds; i++) {
+		rounds_of_a_thread(NULL);
+		usleep(500);
+	}
+	check(setitimer(ITIMER_REAL, &never, NULL) == 0);
+	map(1000 + handled);
 }
 
 static int there[2], back[2];
@@ -236,6 +262,8 @@ int main(int count, char **words) {
 		computes();
 	else if (strcmp(what, "ends") == 0)
 		ends();
+	else if (strcmp(what, "interrupted") == 0)
+		is_interrupted();
 	else if (strcmp(what, "monitored") == 0)
 		is_monitored();
 	else if (strcmp(what, "attached") == 0)

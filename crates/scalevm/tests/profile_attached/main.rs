@@ -9,11 +9,11 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 use support::command::{failure, json, number, text};
+use support::group::Group;
 use support::place::Place;
 use support::sees_locks;
 use support::server::Server;
@@ -125,54 +125,6 @@ fn watching_ends_by_ctrl_c_or_with_what_is_watched() {
     let watch = Watch::start(&place, &format!("--pid {pid}"));
     server.end();
     assert_lock(&watch.end(0));
-}
-
-/// A control group of this test's own; none, said so, where none can be made.
-struct Group(PathBuf);
-
-impl Group {
-    fn new(name: &str) -> Option<Self> {
-        let name = format!("scalevm-{name}-{}", std::process::id());
-        for mount in ["", "unified", "freezer", "pids"] {
-            let path = PathBuf::from("/sys/fs/cgroup").join(mount).join(&name);
-            if fs::create_dir(&path).is_err() {
-                continue;
-            }
-            let group = Group(path);
-            // A plain file system takes a folder too.
-            if group.0.join("cgroup.procs").is_file() && fs::create_dir(group.inner()).is_ok() {
-                return Some(group);
-            }
-        }
-        eprintln!("skipped: no control group can be made here");
-        None
-    }
-
-    fn inner(&self) -> PathBuf {
-        self.0.join("inner")
-    }
-
-    /// Its path below the mount.
-    fn name(&self) -> String {
-        let name = self.0.strip_prefix("/sys/fs/cgroup").expect("below it");
-        name.display().to_string()
-    }
-
-    /// Moves a process into the group below it.
-    fn take(&self, pid: u32) {
-        fs::write(self.inner().join("cgroup.procs"), pid.to_string()).expect("it joins");
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        // Processes take a moment to leave.
-        (0..100).any(|_| {
-            sleep(Duration::from_millis(20));
-            let _ = fs::remove_dir(self.inner());
-            fs::remove_dir(&self.0).is_ok()
-        });
-    }
 }
 
 #[test]

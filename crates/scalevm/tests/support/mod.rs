@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test file uses a part")]
 
 pub mod command;
+pub mod group;
 pub mod place;
 pub mod sample;
 pub mod scratch;
