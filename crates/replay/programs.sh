@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # How true replays are: records programs of Debian, replays them on this computer, and prints a table of both, for
-# docs/record.md. Run it as root on a quiet computer, after `cargo build --release`, with these packages installed:
+# docs/record.md; with the word `predict`, of the replays here and on a simulated machine that is this computer. Run it
+# as root on a quiet computer, after `cargo build --release`, with these packages installed:
 #   git sqlite3 xz-utils zstd make gcc libc6-dev python3 nodejs default-jdk-headless redis-server nginx-light wrk
-#   stress-ng ffmpeg libjemalloc2 libmimalloc2.0 linux-perf
+#   stress-ng ffmpeg libjemalloc2 libmimalloc2.0 postgresql linux-perf
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-scalevm=$PWD/target/release/scalevm repository=$PWD
+scalevm=${SCALEVM:-$PWD/target/release/scalevm} repository=$PWD
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
@@ -90,6 +91,23 @@ kill -QUIT $server
 wait $server
 END
 
+# A server that runs as another user, on data of its own; its clients come by a socket.
+pg=$(echo /usr/lib/postgresql/*/bin)
+cat >postgres.sh <<END
+as() { runuser -u postgres -- "\$@"; }
+as $pg/postgres -D "$PWD/data" -k "$PWD/data" -c listen_addresses= -c fsync=off & server=\$!
+until as $pg/pg_isready -q -h "$PWD/data"; do sleep 0.05; done
+as pgbench -n -h "$PWD/data" -c 4 -j 2 -t 500 postgres
+as $pg/pg_ctl -D "$PWD/data" -m fast stop
+wait \$server
+END
+install -d -o postgres data
+chmod 755 .
+runuser -u postgres -- "$pg/initdb" -D data --no-sync >/dev/null 2>&1
+runuser -u postgres -- "$pg/pg_ctl" -D data -o "-k $PWD/data -c listen_addresses=" -l data/log -w start >/dev/null
+runuser -u postgres -- pgbench -i -q -h "$PWD/data" postgres 2>/dev/null
+runuser -u postgres -- "$pg/pg_ctl" -D data stop >/dev/null
+
 # The middle one of five numbers.
 middle() { printf '%s\n' "$@" | sort -g | sed -n 3p; }
 # The page faults of a command.
@@ -118,6 +136,43 @@ row() {
         "$(middle $programs)e-6" "$(middle $replays)" "$(middle $ratios)" "${all:-100 %}"
 }
 
+# The seconds of some runs of a recording: the least of several samples.
+seconds() { "$scalevm" run program.vmrec --count 3 --json "$@" 2>/dev/null | sed 's/.*"real":\([0-9.]*\).*/\1/' | sort -g | head -1; }
+
+# Prints the row of a program's replays here and on sim, by one task and by two: the recorded calls a second.
+predicted() {
+    local name=$1 tasks here there calls
+    shift
+    "$scalevm" record -o program.vmrec -- "$@" >/dev/null 2>&1
+    calls=$("$scalevm" run program.vmrec --count 3 -s 1 --json 2>/dev/null | sed 's/.*"count":\([0-9]*\).*/\1/')
+    printf '| %s |' "$name"
+    for tasks in 1 2; do
+        here=$(seconds -s 7 -t $tasks --on os)
+        there=$(seconds -s 1 -t $tasks --on sim --machine ./here.toml --vm linux-6.12)
+        awk -v calls="$calls" -v here="$here" -v there="$there" -v tasks=$tasks 'BEGIN {
+            printf " %.0f | %.0f | %.2f |", calls * tasks / here, calls * tasks / there, here / there
+        }'
+        awk -v here="$here" -v there="$there" 'BEGIN { error = log(here / there); print error < 0 ? -error : error }' >>errors
+    done
+    echo
+}
+
+if [ "${1:-}" = predict ]; then
+    "$scalevm" calibrate --name here -o here.toml >/dev/null
+    echo '| program | 1 task | on sim | ratio | 2 tasks | on sim | ratio |'
+    echo '|---|---|---|---|---|---|---|'
+    predicted '`sort --parallel=2`' sort --parallel=2 numbers -o sorted
+    predicted '`zstd -T2`' zstd -q -T2 -k -f -3 numbers -o numbers.zst
+    predicted SQLite sqlite3 :memory: '.read insert.sql'
+    predicted 'Python, `multiprocessing`' /usr/bin/python3 pool.py
+    predicted "four threads on glibc's malloc" ./allocate
+    for loop in malloc1 mprotect1 mmap1; do
+        predicted $loop "$scalevm" run $loop --count 20000 -s 1
+    done
+    sort -g errors | awk '{ all[NR] = $1 } END { printf "median |ln|: %.2f\n", (all[int((NR + 1) / 2)] + all[int(NR / 2) + 1]) / 2 }'
+    exit
+fi
+
 echo '| program | faults | in the replay | seconds | in the replay | ratio | calls replayed |'
 echo '|---|---|---|---|---|---|---|'
 row '`sort --parallel=2`' sort --parallel=2 numbers -o sorted
@@ -131,6 +186,7 @@ row 'Node' node -e 'let a = []; for (let i = 0; i < 3e5; i++) a.push({ i, s: "x"
 row 'Java' java -Xmx256m Lists.java
 row 'Redis with BGSAVE, and its benchmark' bash redis.sh
 row 'nginx, and wrk' bash nginx.sh
+row 'PostgreSQL, and pgbench' bash postgres.sh
 row 'ffmpeg' ffmpeg -loglevel error -f lavfi -i testsrc=size=640x480:rate=30 -t 4 -threads 2 -f null -
 row '`stress-ng --vm 2`' stress-ng --vm 2 --vm-bytes 64M --vm-ops 2000 --quiet
 row "four threads on glibc's malloc" ./allocate
