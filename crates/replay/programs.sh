@@ -158,7 +158,7 @@ predicted() {
 }
 
 if [ "${1:-}" = predict ]; then
-    "$scalevm" calibrate --name here -o here.toml >/dev/null
+    "$scalevm" calibrate --name here -o here.toml >/dev/null 2>&1
     echo '| program | 1 task | on sim | ratio | 2 tasks | on sim | ratio |'
     echo '|---|---|---|---|---|---|---|'
     predicted '`sort --parallel=2`' sort --parallel=2 numbers -o sorted

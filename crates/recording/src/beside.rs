@@ -29,6 +29,7 @@ impl Recording {
         self.nanoseconds = self.nanoseconds.max(other.nanoseconds);
         self.lost.records += other.lost.records;
         self.lost.unknown += other.lost.unknown;
+        self.lost.switches += other.lost.switches;
         self
     }
 }

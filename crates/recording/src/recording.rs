@@ -41,6 +41,9 @@ pub struct Lost {
     pub records: u64,
     /// Calls and faults whose memory is unknown.
     pub unknown: u64,
+    /// Times that the kernel took a thread off a CPU and no record said so: other events of the
+    /// thread are missing then, too.
+    pub switches: u64,
 }
 
 /// A recording, whole in memory.

@@ -13,6 +13,7 @@ mod raw;
 mod reader;
 mod regions;
 mod store;
+mod switches;
 mod task;
 mod tracer;
 

@@ -7,6 +7,7 @@ use super::foreign::Foreign;
 use super::functions::{Known, waits_for};
 use super::memory::Space;
 use super::raw::{Happened, Mapped, Raw, Waker};
+use super::switches::Switches;
 use super::task::{Clock, Fault, Pending, Run, Sleep, Task};
 use crate::event::{Event, Stamped, Thread};
 use crate::tasks::{self, Found};
@@ -50,6 +51,8 @@ pub(super) struct Program {
     costs: Costs,
     functions: Known,
     pub(super) foreign: Foreign,
+    /// The kernel's counts of switches that are to be compared: when, of which thread, and how many.
+    pub(super) counted: VecDeque<(u64, u32, u64)>,
     /// The time of the last event in the recording.
     last: u64,
 }
@@ -95,6 +98,7 @@ impl Program {
             costs,
             functions,
             foreign: Foreign::default(),
+            counted: VecDeque::new(),
             last: 0,
         }
     }
@@ -138,6 +142,7 @@ impl Program {
     /// Follows one event; events come in the order of time.
     pub fn take(&mut self, Stamped { time, event }: Stamped<Raw>) {
         let Raw { thread, what } = event;
+        self.compare_switches(time);
         while let Some((_, tid)) = self.ending.pop_front_if(|(end, _)| *end + LAST <= time) {
             if self.tasks.get(&tid).is_some_and(|task| task.ends) {
                 self.gone(time, tid);
@@ -358,6 +363,7 @@ impl Program {
         let task = self.task(tid);
         task.advance(time);
         task.clock.running = false;
+        task.switches.seen += 1;
         let on = task.falls_asleep.take();
         if task.ends && !preempted {
             return self.gone(time, tid);
@@ -500,6 +506,7 @@ impl Program {
         self.leave_space(old);
         let task = self.task(thread.tid);
         task.ends = false;
+        task.switches = Switches::default();
         task.clock = Clock::new(time, true);
         task.call = Some(Pending::of(libc::SYS_execve));
     }
@@ -587,7 +594,9 @@ impl Program {
     /// Adds a thread that has just been born: it returns from the call that made it.
     fn add_child(&mut self, thread: Thread, name: &str, time: u64) {
         self.add_task(thread, name, time, false);
-        self.task(thread.tid).call = Some(Pending::of(libc::SYS_clone));
+        let task = self.task(thread.tid);
+        task.call = Some(Pending::of(libc::SYS_clone));
+        task.switches = Switches::NONE;
     }
 
     fn add_task(&mut self, thread: Thread, name: &str, time: u64, running: bool) {

@@ -14,6 +14,8 @@ use std::time::Duration;
 
 /// Milliseconds between rounds, unless a ring fills up earlier.
 const ROUND: i32 = 50;
+/// Nanoseconds between counts of switches.
+const COUNTS: u64 = 500_000_000;
 /// Nanoseconds between looks at who has joined a group.
 const LOOKS: u64 = 100_000_000;
 
@@ -25,6 +27,8 @@ pub(super) struct Reader<W> {
     /// The group whose processes are recorded, and the time of the next look at it.
     group: Option<(Cgroup, u64)>,
     signals: Arc<Signals>,
+    /// When the kernel's switches are counted next.
+    count: u64,
 }
 
 impl<W: Write> Reader<W> {
@@ -41,6 +45,7 @@ impl<W: Write> Reader<W> {
             store,
             group: group.map(|group| (group, 0)),
             signals,
+            count: 0,
         }
     }
 
@@ -54,6 +59,10 @@ impl<W: Write> Reader<W> {
             self.follow(round.saturating_sub(SETTLED));
             self.store.put(&mut self.program.recording)?;
             self.look(round);
+            if self.count <= round {
+                self.count = round + COUNTS;
+                self.program.count_switches(now);
+            }
             // Relaxed: a hint.
             self.signals
                 .over

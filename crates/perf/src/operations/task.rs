@@ -3,6 +3,7 @@
 use super::calls::Kind;
 use super::raw::Mapped;
 use super::regions::Piece;
+use super::switches::Switches;
 use recording::{FaultKind, Place, WaitFor};
 
 /// The most nanoseconds that a thread computes between two pages of one run of faults.
@@ -28,6 +29,7 @@ pub(super) struct Task {
     pub wakes: u32,
     /// True if it has ended, but for its last moments in the kernel.
     pub ends: bool,
+    pub switches: Switches,
 }
 
 /// A call that has not returned.
@@ -126,6 +128,7 @@ impl Task {
             sleep: None,
             wakes: 0,
             ends: false,
+            switches: Switches::default(),
         }
     }
 

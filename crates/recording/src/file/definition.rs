@@ -38,7 +38,8 @@ pub fn toll(wire: &mut impl Wire, lost: &mut Lost, cost: &mut Option<f64>) -> Re
     wire.number(&mut lost.records)?;
     wire.number(&mut lost.unknown)?;
     let mut is_known = cost.is_some();
-    wire.flags([&mut is_known])?;
+    let mut has_switches = lost.switches > 0;
+    wire.flags([&mut is_known, &mut has_switches])?;
     if let Some(cost) = held(cost, is_known) {
         let mut bits = cost.to_bits();
         wire.number(&mut bits)?;
@@ -46,6 +47,9 @@ pub fn toll(wire: &mut impl Wire, lost: &mut Lost, cost: &mut Option<f64>) -> Re
         if !cost.is_finite() {
             return Err(format!("a cost is {cost}"));
         }
+    }
+    if has_switches {
+        wire.number(&mut lost.switches)?;
     }
     Ok(())
 }

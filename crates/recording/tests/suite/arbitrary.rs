@@ -106,7 +106,11 @@ fn birth() -> impl Strategy<Value = Birth> {
 }
 
 fn lost() -> impl Strategy<Value = Lost> {
-    any::<(u64, u64)>().prop_map(|(records, unknown)| Lost { records, unknown })
+    any::<(u64, u64, u64)>().prop_map(|(records, unknown, switches)| Lost {
+        records,
+        unknown,
+        switches,
+    })
 }
 
 fn event() -> impl Strategy<Value = Event> {

@@ -107,6 +107,7 @@ fn the_last_definition_counts() {
     let lost = |records| Lost {
         records,
         unknown: 2,
+        switches: records,
     };
     writer.process(0, &process("sh")).expect("defined");
     writer.thread(0, &thread("sh")).expect("defined");

@@ -6,6 +6,7 @@ use crate::output::file;
 use crate::output::format::grouped;
 use bench::{Failure, interrupt};
 use perf::operations::{Operations, Options, Subject, Summary, Underway};
+use recording::Lost;
 use stats::count;
 use std::ffi::OsStr;
 use std::fs::File;
@@ -133,10 +134,23 @@ fn name(args: &RecordArgs) -> PathBuf {
 /// The summary of a recording.
 fn line(path: &Path, seen: &Summary) -> Result<String, Failure> {
     let bytes = path.metadata().map_err(Failure::file(path))?.len();
-    let lost = match (seen.lost.records, seen.lost.unknown) {
-        (0, 0) => "nothing lost".to_owned(),
-        (0, unknown) => format!("the memory of {} unknown", grouped(unknown)),
-        (records, _) => format!("{} of the kernel's records lost", grouped(records)),
+    let lost = match seen.lost {
+        Lost {
+            records: records @ 1..,
+            ..
+        } => format!("{} of the kernel's records lost", grouped(records)),
+        Lost {
+            switches: switches @ 1..,
+            ..
+        } => {
+            let switches = grouped(switches);
+            format!("events lost: the kernel counts {switches} more switches of threads")
+        }
+        Lost {
+            unknown: unknown @ 1..,
+            ..
+        } => format!("the memory of {} unknown", grouped(unknown)),
+        _ => "nothing lost".to_owned(),
     };
     let cost = seen.cost.map_or(String::new(), |cost| {
         format!(

@@ -25,8 +25,9 @@ pub fn print(path: &Path, summary: &Summary, recording: &Recording, end: End) {
     }
     let lost = recording.lost;
     println!(
-        "lost: {} that the kernel dropped, the memory of {}",
+        "lost: {} that the kernel dropped, {} of threads, the memory of {}",
         count(lost.records, "record"),
+        count(lost.switches, "switch"),
         count(lost.unknown.max(summary.unknown), "event")
     );
     for holder in &summary.holders {
@@ -201,6 +202,7 @@ pub fn print_json(path: &Path, summary: &Summary, recording: &Recording, end: En
         "lost": {
             "records": recording.lost.records,
             "unknown": recording.lost.unknown.max(summary.unknown),
+            "switches": recording.lost.switches,
         },
         "roles": summary.groups.iter().map(group_json).collect::<Vec<_>>(),
         "calls": summary.calls.iter().map(|calls| json!({
