@@ -136,23 +136,27 @@ row() {
         "$(middle $programs)e-6" "$(middle $replays)" "$(middle $ratios)" "${all:-100 %}"
 }
 
-# The seconds of some runs of a recording: the least of several samples.
-seconds() { "$scalevm" run program.vmrec --count 3 --json "$@" 2>/dev/null | sed 's/.*"real":\([0-9.]*\).*/\1/' | sort -g | head -1; }
+# The recorded calls a second of a replay: the most of several samples.
+rate() {
+    "$scalevm" run program.vmrec --count 4 --json "$@" 2>/dev/null |
+        sed 's/.*"count":\([0-9]*\),.*"real":\([0-9.]*\),.*/\1 \2/' |
+        awk '$1 / $2 > most { most = $1 / $2 } END { print most }'
+}
 
 # Prints the row of a program's replays here and on sim, by one task and by two: the recorded calls a second.
 predicted() {
-    local name=$1 tasks here there calls
+    local name=$1 tasks here there
     shift
     "$scalevm" record -o program.vmrec -- "$@" >/dev/null 2>&1
-    calls=$("$scalevm" run program.vmrec --count 3 -s 1 --json 2>/dev/null | sed 's/.*"count":\([0-9]*\).*/\1/')
     printf '| %s |' "$name"
     for tasks in 1 2; do
-        here=$(seconds -s 7 -t $tasks --on os)
-        there=$(seconds -s 1 -t $tasks --on sim --machine ./here.toml --vm linux-6.12)
-        awk -v calls="$calls" -v here="$here" -v there="$there" -v tasks=$tasks 'BEGIN {
-            printf " %.0f | %.0f | %.2f |", calls * tasks / here, calls * tasks / there, here / there
+        here=$(rate -s 7 -t $tasks --on os)
+        there=$(rate -s 1 -t $tasks --on sim --machine ./here.toml --vm linux-6.12)
+        awk -v here="$here" -v there="$there" 'BEGIN {
+            printf " %.0f | %.0f | %.2f |", here, there, there / here
+            error = log(there / here)
+            print error < 0 ? -error : error >>"errors"
         }'
-        awk -v here="$here" -v there="$there" 'BEGIN { error = log(here / there); print error < 0 ? -error : error }' >>errors
     done
     echo
 }

@@ -2,7 +2,7 @@
 
 mod support;
 
-use recording::{End, Event, Recording, What};
+use recording::{Call, End, Event, Recording, What};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -180,6 +180,81 @@ fn what_cannot_be_recorded_is_refused_in_a_line() {
             "no file is left"
         );
     }
+}
+
+/// Computes for two seconds with a frame pointer that leads to a page it has not touched, when it
+/// has been told to; then maps.
+const FRAMELESS: &str = r#"
+#include <stdio.h>
+#include <sys/mman.h>
+#include <time.h>
+
+static char *map(size_t size)
+{
+    return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+int main(void)
+{
+    char *untouched = map(4096);
+    struct timespec used = {0};
+    getchar();
+    while (used.tv_sec < 2) {
+        char *frame = untouched + 64;
+        long count = 10000000;
+        __asm__ volatile("lea -128(%%rsp), %%rsp; push %%rbp; mov %1, %%rbp; 1: dec %0; jnz 1b; "
+                         "pop %%rbp; lea 128(%%rsp), %%rsp"
+                         : "+a"(count), "+b"(frame)::"cc", "memory");
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    }
+    map(77 * 4096);
+    return 0;
+}
+"#;
+
+/// A profiler that follows frames faults in interrupts. These faults are not the program's, nor do
+/// they end its computing.
+#[test]
+fn a_profile_of_the_program_does_not_show() {
+    if !sees_locks() {
+        return;
+    }
+    let place = Place::new("record-profiled");
+    let (source, program) = (
+        place.source("frameless.c", FRAMELESS),
+        place.file("frameless"),
+    );
+    let mut compiler = Command::new("cc");
+    let compiled = compiler.args(["-O1", &source, "-o", &program]).status();
+    assert!(compiled.expect("a compiler").success());
+    let mut program = Command::new(program);
+    let mut program = program.stdin(Stdio::piped()).spawn().expect("it runs");
+    let file = place.file("frameless.vmrec");
+    let pid = program.id();
+    let mut recorder = place.command(&format!("record --pid {pid} -o {file}"));
+    let mut recorder = recorder.stderr(Stdio::piped()).spawn().expect("it starts");
+    let mut stderr = BufReader::new(recorder.stderr.take().expect("a pipe"));
+    stderr.read_line(&mut String::new()).expect("text");
+    let mut profiler = place.command(&format!("profile --pid {pid} --duration 1 --json"));
+    let profiler = profiler.stdout(Stdio::piped()).stderr(Stdio::null());
+    let profiler = profiler.spawn().expect("it starts");
+    drop(program.stdin.take());
+    let profiled = profiler.wait_with_output().expect("it ends");
+    assert!(profiled.status.success());
+    assert!(program.wait().expect("it ends").success());
+    assert!(recorder.wait().expect("it ends").success());
+    let recording = read(&file);
+    let before = recording.events.iter().rev().skip_while(|event| {
+        let is_last =
+            |call: &Call| matches!(call, Call::Map { length, .. } if *length == 77 * 4096);
+        !matches!(&event.what, What::Call { call, .. } if is_last(call))
+    });
+    let computed: u64 = before.map(|event| event.computed).sum();
+    assert!(
+        computed > 1_900_000_000,
+        "computed for {computed} ns of 2 s"
+    );
+    assert_eq!(recording.lost.unknown, 0);
 }
 
 /// Two threads that map, touch and unmap, and a child that writes to what it inherits.

@@ -139,6 +139,9 @@ impl Tracer {
 fn points(tracefs: &Tracefs) -> io::Result<Vec<Point>> {
     /// Of threads that sleep, stop or end; the bit of preemption is not among these.
     const SLEEPS: &CStr = c"prev_state & 255 && prev_pid != 0";
+    /// Not in an interrupt: there, a profiler that follows a thread's frames meets pages that are
+    /// not mapped, and goes on without them.
+    const OF_THREADS: &CStr = c"!(common_flags & 88)";
     /// `TRACE_FLAG_SOFTIRQ`.
     const SOFT: &CStr = c"common_flags & 16";
     let hits = |source, name| Point::hits(tracefs, source, name);
@@ -155,7 +158,7 @@ fn points(tracefs: &Tracefs) -> io::Result<Vec<Point>> {
         hits(Source::Enter, "raw_syscalls/sys_enter")?.filtered(&calls::filter()),
         hits(Source::Return, "raw_syscalls/sys_exit")?.filtered(&calls::filter()),
         hits(Source::UserFault, "exceptions/page_fault_user")?,
-        hits(Source::KernelFault, "exceptions/page_fault_kernel")?,
+        hits(Source::KernelFault, "exceptions/page_fault_kernel")?.filtered(OF_THREADS),
         resolved(false),
         resolved(true),
         sleep,
