@@ -51,7 +51,7 @@ pub(super) struct Program {
     costs: Costs,
     functions: Known,
     pub(super) foreign: Foreign,
-    /// The kernel's counts of switches that are to be compared: when, of which thread, and how many.
+    /// The kernel's counts of switches that are to be compared: the time, the thread, the count.
     pub(super) counted: VecDeque<(u64, u32, u64)>,
     /// The time of the last event in the recording.
     last: u64,

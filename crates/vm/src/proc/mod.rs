@@ -14,8 +14,8 @@ use crate::object::ObjectId;
 use crate::space::{PagePlace, Region};
 use machine::VaRange;
 
-/// The number of mappings that a reader of `smaps` sees together. Linux writes them to a page, which
-/// has room for as many, and lets others change mappings before it writes the next.
+/// The number of mappings that a reader of `smaps` sees together. Linux writes them to a page,
+/// which has room for as many, and lets others change mappings before it writes the next.
 pub const TOGETHER: usize = 5;
 
 /// The name of a file.
