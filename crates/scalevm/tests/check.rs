@@ -171,7 +171,7 @@ fn scenarios_are_chosen_by_name_and_family() {
 #[test]
 fn operations_take_locks_and_meet_in_lines() {
     let records = json(&exits(0, "locks --vm scalevm,freebsd-di --json"));
-    assert_eq!(records.len(), 2 * 10);
+    assert_eq!(records.len(), 2 * 11);
     let of = |vm: &str, operation: &str| {
         let mut records = records.iter();
         let found = records.find(|one| one["vm"] == vm && one["operation"] == operation);
@@ -183,6 +183,10 @@ fn operations_take_locks_and_meet_in_lines() {
         serde_json::json!([{ "class": "slot", "count": 1 }])
     );
     assert_eq!(map["threads"], serde_json::json!([]));
+    let first = |vm: &str| of(vm, "scan")["locks"][0].clone();
+    let once = |class: &str| serde_json::json!({ "class": class, "count": 1 });
+    assert_eq!(first("scalevm"), once("slot"));
+    assert_eq!(first("freebsd-di"), once("space map"));
     let unmap = of("freebsd-di", "unmap");
     let locks = unmap["locks"].as_array().expect("a list");
     let place = |class: &str| locks.iter().position(|one| one["class"] == class);

@@ -24,7 +24,7 @@ pub struct Taken {
 
 impl Taken {
     /// The operations of the page of baselines.
-    pub const OPERATIONS: [Operation; 10] = [
+    pub const OPERATIONS: [Operation; 11] = [
         Operation::Map,
         Operation::Fault,
         Operation::Copy,
@@ -33,6 +33,7 @@ impl Taken {
         Operation::Brk,
         Operation::ReadFile,
         Operation::PageOut,
+        Operation::Scan,
         Operation::Fork,
         Operation::Exit,
     ];

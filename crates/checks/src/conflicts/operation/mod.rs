@@ -51,6 +51,8 @@ pub enum Operation {
     CopyFile,
     /// Writes dirty pages of the file to its store.
     Sync,
+    /// Looks at all mappings and pages of a process.
+    Scan,
     /// Makes a child of a process with pages.
     Fork,
     /// Makes a process with pages empty.
@@ -170,6 +172,7 @@ impl Operation {
             Operation::WriteFile => "write-file",
             Operation::CopyFile => "copy-file",
             Operation::Sync => "sync",
+            Operation::Scan => "scan",
             Operation::Fork => "fork",
             Operation::Exec => "exec",
             Operation::Exit => "exit",

@@ -161,6 +161,7 @@ impl<S: System<Machine = Sim>> Worker<S> {
             }
             Operation::MapFile => self.map_file(true),
             Operation::Sync => self.space.sync(self.region),
+            Operation::Scan => self.space.scan(0, usize::MAX).map(drop),
             Operation::Fork => {
                 self.child = Some(self.space.fork()?);
                 Ok(())
