@@ -121,6 +121,11 @@ impl Failure {
             source,
         }
     }
+
+    /// Names the recording that cannot be read or written.
+    pub fn recording(path: &Path) -> impl FnOnce(recording::Error) -> Failure {
+        move |error| Failure::Unavailable(format!("{}: {error}", path.display()))
+    }
 }
 
 #[cfg(feature = "ours")]

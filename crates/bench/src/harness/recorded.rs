@@ -24,6 +24,24 @@ pub struct Recorded {
 }
 
 impl Recorded {
+    /// The recording in `file`. One that is cut off is a recording of its first part, with a
+    /// warning.
+    ///
+    /// # Errors
+    /// A file that is no recording.
+    pub fn read(file: &Path) -> Result<Recording, Failure> {
+        let (recording, end) = Recording::open(file).map_err(Failure::recording(file))?;
+        Self::warn_of(file, end);
+        Ok(recording)
+    }
+
+    /// Warns if `file` is cut off.
+    pub fn warn_of(file: &Path, end: End) {
+        if end != End::Whole {
+            say(format_args!("scalevm: warning: {}: {end}", file.display()));
+        }
+    }
+
     /// The program in `file`, with the one in `beside` at the same time.
     ///
     /// # Errors
@@ -33,10 +51,10 @@ impl Recorded {
         beside: Option<&Path>,
         role: Option<&str>,
     ) -> Result<&'static Self, Failure> {
-        let mut recording = read(file)?;
+        let mut recording = Self::read(file)?;
         let mut name = stem(file);
         if let Some(other) = beside {
-            recording = recording.and(&read(other)?);
+            recording = recording.and(&Self::read(other)?);
             name = format!("{name}+{}", stem(other));
         }
         Self::new(name, recording, role)
@@ -96,18 +114,6 @@ impl Recorded {
             let workload = replay.workload(&self.name, &self.description);
             (Box::leak(Box::new(workload)), left_out)
         })
-    }
-}
-
-/// The recording in `file`. One that is cut off is a recording of its first part.
-fn read(file: &Path) -> Result<Recording, Failure> {
-    match Recording::open(file) {
-        Ok((recording, End::Whole)) => Ok(recording),
-        Ok((recording, end)) => {
-            say(format_args!("scalevm: warning: {}: {end}", file.display()));
-            Ok(recording)
-        }
-        Err(error) => Err(Failure::Unavailable(format!("{}: {error}", file.display()))),
     }
 }
 

@@ -3,8 +3,8 @@
 use crate::cli::RecordingArgs;
 use crate::output::recording as output;
 use crate::output::{file, format};
-use bench::Failure;
-use recording::{End, Error, Reader, Recording, Role, Summary};
+use bench::{Failure, Recorded};
+use recording::{Error, Reader, Recording, Role, Summary};
 use std::fs::File;
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -15,10 +15,10 @@ pub fn run(args: &RecordingArgs) -> Result<u8, Failure> {
     if let Some(to) = &args.output {
         write_part(args, to)?;
     } else if args.text {
-        print_events(path).map_err(damaged(path))?;
+        print_events(path).map_err(Failure::recording(path))?;
     } else {
         let shown = File::open(path).map_err(Error::Io).and_then(Summary::read);
-        let (summary, recording, end) = shown.map_err(damaged(path))?;
+        let (summary, recording, end) = shown.map_err(Failure::recording(path))?;
         if args.json {
             output::print_json(path, &summary, &recording, end);
         } else {
@@ -29,19 +29,13 @@ pub fn run(args: &RecordingArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// An error that names the file.
-fn damaged(path: &Path) -> impl Fn(Error) -> Failure {
-    let path = path.display().to_string();
-    move |error| Failure::Unavailable(format!("{path}: {error}"))
-}
-
 /// Prints events as they are read.
 fn print_events(path: &Path) -> Result<(), Error> {
     let mut reader = Reader::new(File::open(path)?)?;
     for event in reader.by_ref() {
         println!("{}", event?);
     }
-    warn_if_cut_off(path, reader.finish().1);
+    Recorded::warn_of(path, reader.finish().1);
     Ok(())
 }
 
@@ -52,8 +46,7 @@ fn write_part(args: &RecordingArgs, to: &Path) -> Result<(), Failure> {
         ));
     }
     file::check(to)?;
-    let (mut part, end) = Recording::open(&args.file).map_err(damaged(&args.file))?;
-    warn_if_cut_off(&args.file, end);
+    let mut part = Recorded::read(&args.file)?;
     if !args.threads.is_empty() {
         part = part.only(&threads(&part, &args.threads)?);
     }
@@ -61,14 +54,8 @@ fn write_part(args: &RecordingArgs, to: &Path) -> Result<(), Failure> {
         part = self::cut(&part, cut)?;
     }
     let mut bytes = Vec::new();
-    part.write(&mut bytes).map_err(damaged(to))?;
+    part.write(&mut bytes).map_err(Failure::recording(to))?;
     file::write(to, &bytes)
-}
-
-fn warn_if_cut_off(path: &Path, end: End) {
-    if end != End::Whole {
-        eprintln!("scalevm: warning: {}: {end}", path.display());
-    }
 }
 
 fn cut(recording: &Recording, cut: &RangeInclusive<f64>) -> Result<Recording, Failure> {
