@@ -181,6 +181,17 @@ fn figures_are_shown() {
 }
 
 #[test]
+fn what_the_kernel_counts_and_no_record_tells_of_is_lost() {
+    let (_folder, path) = folder("recording-lost");
+    let mut server = server();
+    server.lost.switches = 7;
+    fs::write(&path, bytes(&server)).expect("a file");
+    let (stdout, _) = run(0, &["recording", &path]);
+    let line = "\nevents lost: the kernel counts 7 more switches of threads\n";
+    assert!(stdout.contains(line), "{stdout}");
+}
+
+#[test]
 fn json_has_the_same() {
     let (_folder, path) = folder("recording-json");
     let (stdout, _) = run(0, &["recording", "--json", &path]);

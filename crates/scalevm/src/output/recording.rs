@@ -25,11 +25,16 @@ pub fn print(path: &Path, summary: &Summary, recording: &Recording, end: End) {
     }
     let lost = recording.lost;
     println!(
-        "lost: {} that the kernel dropped, {} of threads, the memory of {}",
+        "lost: {} that the kernel dropped, the memory of {}",
         count(lost.records, "record"),
-        count(lost.switches, "switch"),
         count(lost.unknown.max(summary.unknown), "event")
     );
+    if lost.switches > 0 {
+        println!(
+            "events lost: the kernel counts {} more switches of threads",
+            lost.switches
+        );
+    }
     for holder in &summary.holders {
         println!(
             "{} held mmap_lock {}, for {} in all",
