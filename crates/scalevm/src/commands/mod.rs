@@ -160,7 +160,7 @@ fn chosen(choice: &Choice, how: &RecordedArgs, on: On) -> Result<Opened, Failure
         Choice::Recording(file) => {
             let program = Recorded::open(file, how.beside.as_deref(), how.role.as_deref())?;
             let left_out = program.left_out();
-            if left_out.calls + left_out.faults > 0 {
+            if left_out.calls + left_out.faults + left_out.holds > 0 {
                 eprintln!("scalevm: note: {}: {left_out}", program.name);
             }
             Ok(Job::from(program).into())
