@@ -104,9 +104,9 @@ impl<M: Machine> Turnstiles<M> {
             first: M::Cell::new(Link::NULL),
         };
         let count = chains.max(1).next_power_of_two();
-        Turnstiles {
-            chains: (0..count).map(|_| Padded(slot())).collect(),
-        }
+        let chains: Box<[_]> = (0..count).map(|_| Padded(slot())).collect();
+        M::label_value(&*chains, "Turnstiles.chains");
+        Turnstiles { chains }
     }
 
     /// The table that all locks of the machine share.

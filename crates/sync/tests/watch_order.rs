@@ -176,7 +176,7 @@ impl<const CHECKS: bool, const PUSHES: bool> Observer<Hosted> for Mutant<CHECKS,
             <Order as Observer<Hosted>>::releasing(class, lock, ticket);
         }
     }
-    fn released((): ()) {}
+    fn released(_: &'static ClassState, (): ()) {}
 }
 
 #[test]

@@ -119,9 +119,9 @@ impl<const ASKS: bool, const RELEASES: bool> Observer<Hosted> for Mutant<ASKS, R
     fn releasing(class: &'static ClassState, lock: usize, ticket: &mut Self::Ticket) {
         <LockProfile as Observer<Hosted>>::releasing(class, lock, ticket);
     }
-    fn released(ticket: Self::Ticket) {
+    fn released(class: &'static ClassState, ticket: Self::Ticket) {
         if RELEASES {
-            <LockProfile as Observer<Hosted>>::released(ticket);
+            <LockProfile as Observer<Hosted>>::released(class, ticket);
         }
     }
 }
@@ -257,7 +257,7 @@ impl<const NAME: char> Observer<Hosted> for Noting<NAME> {
     fn releasing(_: &'static ClassState, _: usize, (): &mut ()) {
         Self::note("releasing");
     }
-    fn released((): ()) {
+    fn released(_: &'static ClassState, (): ()) {
         Self::note("released");
     }
 }

@@ -82,6 +82,7 @@ impl<M: Machine, R, C: LockClass, O: Observer<M>> Watched<M, R, C, O> {
         try_lock: impl FnOnce() -> Option<H>,
         lock: impl FnOnce() -> H,
     ) -> Held<H, O::Ticket> {
+        O::acquiring(attempt);
         let (raw, how) = if M::FREE {
             // One call for both, so that the lock's stack frame lies where it would lie unwatched.
             let began = O::asks_contention().then(Began::<M>::now);
@@ -125,7 +126,7 @@ impl<M: Machine, R, C: LockClass, O: Observer<M>> Watched<M, R, C, O> {
         } = held;
         O::releasing(C::state(), from_ref(&self.raw).addr(), &mut ticket);
         unlock(raw);
-        O::released(ticket);
+        O::released(C::state(), ticket);
     }
 }
 

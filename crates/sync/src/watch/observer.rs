@@ -70,8 +70,14 @@ pub trait Observer<M: Machine>: 'static {
     /// [free](machine::Clock::FREE) it does not try, and is always timed.
     fn asks_contention() -> bool;
 
-    /// A blocking acquisition is about to start.
+    /// A blocking acquisition is about to start, and its order may be checked.
     fn before(attempt: &Attempt);
+
+    /// A blocking acquisition starts.
+    #[inline(always)]
+    fn acquiring(attempt: &Attempt) {
+        let _ = attempt;
+    }
 
     /// The lock has been acquired.
     fn acquired(attempt: &Attempt, how: Acquired) -> Self::Ticket;
@@ -83,7 +89,7 @@ pub trait Observer<M: Machine>: 'static {
     fn releasing(class: &'static ClassState, lock: usize, ticket: &mut Self::Ticket);
 
     /// The lock has been released.
-    fn released(ticket: Self::Ticket);
+    fn released(class: &'static ClassState, ticket: Self::Ticket);
 
     /// The lock stays held, but no longer by the calling task: it is left to the CPU, which
     /// continues with another context.
@@ -119,7 +125,7 @@ impl<M: Machine> Observer<M> for Off {
     #[inline(always)]
     fn releasing(_: &'static ClassState, _: usize, (): &mut ()) {}
     #[inline(always)]
-    fn released((): ()) {}
+    fn released(_: &'static ClassState, (): ()) {}
 }
 
 /// Lets both `A` and `B` watch.
@@ -138,6 +144,11 @@ impl<M: Machine, A: Observer<M>, B: Observer<M>> Observer<M> for Both<A, B> {
         B::before(attempt);
     }
     #[inline]
+    fn acquiring(attempt: &Attempt) {
+        A::acquiring(attempt);
+        B::acquiring(attempt);
+    }
+    #[inline]
     fn acquired(attempt: &Attempt, how: Acquired) -> Self::Ticket {
         (A::acquired(attempt, how), B::acquired(attempt, how))
     }
@@ -152,9 +163,9 @@ impl<M: Machine, A: Observer<M>, B: Observer<M>> Observer<M> for Both<A, B> {
         A::releasing(class, lock, &mut ticket.0);
     }
     #[inline]
-    fn released(ticket: Self::Ticket) {
-        B::released(ticket.1);
-        A::released(ticket.0);
+    fn released(class: &'static ClassState, ticket: Self::Ticket) {
+        B::released(class, ticket.1);
+        A::released(class, ticket.0);
     }
     #[inline]
     fn handed_over(class: &'static ClassState, lock: usize) {

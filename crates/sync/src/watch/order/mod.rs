@@ -102,7 +102,7 @@ impl<M: Machine> Observer<M> for Order {
     }
 
     #[inline]
-    fn released((): ()) {}
+    fn released(_: &'static ClassState, (): ()) {}
 
     #[inline]
     fn handed_over(class: &'static ClassState, lock: usize) {

@@ -9,10 +9,14 @@
 //! [`Tables::start`] an operation costs one load of a number that is rarely written, unless another
 //! machine of the process is being profiled; a queue lock then takes its normal path, without a
 //! `try_lock` before it.
+//!
+//! [`refund`] leaves classes of locks out, and the time they cost.
 
+mod refund;
 mod report;
 mod table;
 
+pub use refund::{Refund, Step, refund};
 pub use report::Row;
 pub use table::{Tables, of};
 
@@ -49,7 +53,21 @@ impl<M: Machine> Observer<M> for LockProfile {
     fn before(_: &Attempt) {}
 
     #[inline]
+    fn acquiring(attempt: &Attempt) {
+        if let Some(refund) = refund::of::<M>(attempt.class) {
+            refund(Step::Acquiring);
+        }
+    }
+
+    #[inline]
     fn acquired(attempt: &Attempt, how: Acquired) -> Ticket {
+        if let Some(refund) = refund::of::<M>(attempt.class) {
+            refund(match how {
+                Acquired::Tried => Step::Tried,
+                _ => Step::Acquired,
+            });
+            return Ticket::default();
+        }
         // Unknown: profiling is stopped or has only just started; such an acquisition is not
         // counted.
         if matches!(how, Acquired::Unknown) {
@@ -83,14 +101,20 @@ impl<M: Machine> Observer<M> for LockProfile {
     }
 
     #[inline]
-    fn releasing(_: &'static ClassState, _: usize, ticket: &mut Ticket) {
+    fn releasing(class: &'static ClassState, _: usize, ticket: &mut Ticket) {
+        if let Some(refund) = refund::of::<M>(class) {
+            refund(Step::Releasing);
+        }
         if ticket.site.is_some() {
             ticket.time = M::now().saturating_sub(ticket.time);
         }
     }
 
     #[inline]
-    fn released(ticket: Ticket) {
+    fn released(class: &'static ClassState, ticket: Ticket) {
+        if let Some(refund) = refund::of::<M>(class) {
+            refund(Step::Released);
+        }
         if let Some(site) = ticket.site {
             // Counted even if profiling has stopped meanwhile, because the wait has been counted.
             let tables = of(M::anchor());
