@@ -31,7 +31,10 @@ pub use engine::sampler::Spent;
 pub use engine::watch::Delays;
 pub use engine::{Counts, Off};
 pub use report::{Access, HeapImage, LineUse, Sample, SiteName};
-pub use run::{Options, Progress, compute, dice, off_cpu, spawn, stand_by, system_call};
+pub use run::{
+    Options, Progress, begin_refund, compute, dice, end_refund, forfeit, free_stores, off_cpu,
+    spawn, stand_by, system_call,
+};
 pub use task::{Pin, Task};
 
 use core::cell::UnsafeCell;

@@ -1,6 +1,7 @@
 //! A run's reports: cache lines and the CPUs that used them.
 
 use crate::Sim;
+use crate::arena::Arena;
 use crate::coherence::LineId;
 use crate::engine::sampler::{Place, Spent};
 use crate::engine::{Engine, Running};
@@ -14,6 +15,8 @@ const LINE: usize = 64;
 pub struct LineUse {
     /// The object in the line: a label, or the place in the machine's memory.
     pub what: String,
+    /// The label without the line's place in it, or the part of the machine's memory.
+    pub object: &'static str,
     /// How often the line moved between CPUs.
     pub transfers: u64,
     /// Nanoseconds that requests waited for others, summed over CPUs.
@@ -87,6 +90,15 @@ impl SiteName {
 }
 
 impl Engine {
+    /// The object that a line is a part of: its label, or the part of the machine's memory.
+    pub(crate) fn object(&self, line: LineId) -> &'static str {
+        let Some(offset) = self.directory.offset_of(line) else {
+            return "outside the machine";
+        };
+        let label = self.labels.of_line(offset);
+        label.map_or_else(|| Arena::part(offset), |(what, _)| what)
+    }
+
     fn name(&self, line: LineId) -> String {
         match self.directory.offset_of(line) {
             None => "outside the machine".into(),
@@ -112,6 +124,7 @@ impl Sim {
             let mut lines: Vec<LineUse> = rows
                 .map(|row| LineUse {
                     what: engine.name(row.line),
+                    object: engine.object(row.line),
                     transfers: row.transfers,
                     waited: row.waited / 1000,
                     moved: row.moved / 1000,

@@ -173,6 +173,12 @@ impl Sim {
         self.with_engine(|engine| engine.watch.calm());
     }
 
+    /// From now on the lines of these objects ([`crate::LineUse::object`]) are at hand wherever they
+    /// are used: no transfer of them takes time.
+    pub fn keep_at_hand(&self, objects: Vec<String>) {
+        self.with_engine(|engine| engine.at_hand = objects);
+    }
+
     /// Counts of the engine's work since the machine was created.
     pub fn counts(&self) -> Counts {
         self.with_engine(|engine| engine.counts)
@@ -192,6 +198,12 @@ impl Sim {
     /// that was ready when the time ended, and had been blocked before, counts as blocked.
     pub fn off(&self) -> Off {
         self.with_engine(|engine| engine.off_now())
+    }
+
+    /// Nanoseconds that tasks have waited in refunded sections and not made up for, since the
+    /// accounts were cleared.
+    pub fn lost(&self) -> u64 {
+        self.with_engine(|engine| engine.lost() / 1000)
     }
 
     /// Runs `job` on CPU `index` to its end, and returns its result.
@@ -248,6 +260,8 @@ impl Engine {
             unused: Vec::new(),
             scheduler: None,
             off: Off::default(),
+            forfeited: 0,
+            owed: 0,
             cleared: 0,
             agenda: Agenda::new(2 * cpus),
             running: 0,
@@ -266,6 +280,7 @@ impl Engine {
             watch: Watch::new(options.delays, options.preempt),
             oracle: Oracle::new(options.memory.div_ceil(PAGE_SIZE)),
             labels: Labels::default(),
+            at_hand: Vec::new(),
             counts: Counts::default(),
             anchor: Anchor::new(),
             heap: arena.heap().as_ptr(),
@@ -322,6 +337,29 @@ pub fn system_call() {
     if let Some(running) = Running::current() {
         running.with(|engine| engine.spend(engine.profile.kernel.syscall));
     }
+}
+
+/// Begins a section of the calling task whose time the task gets back at its end: as much of the
+/// task's following work takes no time. Sections may nest. If the outermost one is `prompt`, others
+/// notice at once what the task writes in it. No effect outside machines.
+pub fn begin_refund(prompt: bool) {
+    engine::refund::begin(prompt);
+}
+
+/// Ends the calling task's section.
+pub fn end_refund() {
+    engine::refund::end();
+}
+
+/// Takes what the calling task has got back and not spent yet. No effect outside machines.
+pub fn forfeit() {
+    engine::refund::forfeit();
+}
+
+/// Says that nobody is to wait for the calling task's stores, or no longer. Pairs may nest. No
+/// effect outside machines.
+pub fn free_stores(free: bool) {
+    engine::refund::free_stores(free);
 }
 
 /// Starts a task on the calling CPU's machine, which has a scheduler; no effect outside machines.

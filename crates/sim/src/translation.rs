@@ -143,6 +143,7 @@ impl Engine {
     /// Lets the running CPU spend `time` for a flush: on its own work, or waiting for others.
     fn spend_interrupted(&mut self, time: Time) {
         self.charge(Spent::Working, None);
+        self.keep_from_refund(time);
         let cpu = self.cpu();
         cpu.clock += time;
         cpu.times.interrupted += time;

@@ -115,6 +115,15 @@ impl Arena {
         }
     }
 
+    /// The part of the window that `offset` lies in.
+    pub(crate) fn part(offset: usize) -> &'static str {
+        match offset {
+            0..STACKS => "heap",
+            STACKS..FRAMES => "stacks",
+            _ => "frames",
+        }
+    }
+
     /// The stack that an address, counted from the window's start, lies in.
     pub(crate) fn stack_of(offset: usize) -> Option<usize> {
         Self::is_stack(offset).then(|| (offset - STACKS) / STACK)

@@ -13,6 +13,14 @@ pub(crate) struct Legs {
 }
 
 impl Legs {
+    /// Those of a line that is at hand. The shortest time for the snoop: a CPU that gets the line
+    /// can use it once before another takes it.
+    pub(crate) const AT_HAND: Legs = Legs {
+        request: 0,
+        snoop: 1,
+        data: 0,
+    };
+
     fn new(total: Time, shares: [f64; 3]) -> Self {
         let request = (total as f64 * shares[0]).round() as Time;
         let snoop = (total as f64 * shares[1]).round() as Time;

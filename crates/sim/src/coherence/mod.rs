@@ -31,7 +31,7 @@ use crate::engine::Time;
 use crate::engine::agenda::Agenda;
 use crate::profile::{Arbitration, MachineProfile};
 use account::Accounts;
-use distance::Distances;
+use distance::{Distances, Legs};
 use line::{NOBODY, State};
 use sharers::Sharers;
 use spin::Spinners;
@@ -40,12 +40,26 @@ use table::Table;
 /// A line's number.
 pub(crate) type LineId = usize;
 
+/// What a request costs.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Terms {
+    /// As much of the transfer takes the actor no time.
+    pub(crate) credit: Time,
+    /// True if the transfer takes nobody any time.
+    pub(crate) at_hand: bool,
+    /// True if those who spin on the line notice the change at once.
+    pub(crate) prompt: bool,
+}
+
 /// The request of an actor.
 #[derive(Clone, Copy, Default)]
 struct Request {
     line: LineId,
     write: bool,
     made: Time,
+    terms: Terms,
+    /// The part of the transfer that the actor's credit has paid for.
+    paid: Time,
     /// When the request reaches the directory.
     arrives: Time,
     /// When the request was granted.
@@ -165,19 +179,23 @@ impl Directory {
         line: LineId,
         write: bool,
         now: Time,
+        terms: Terms,
         agenda: &mut Agenda,
     ) {
         let cpu = (actor % self.cpus) as u16;
         let here = self.table.get(line);
         let travel = match here.state {
             State::Untouched => 0,
-            _ => self.distances.legs(here.holder, cpu).request,
+            _ => self.legs(terms, here.holder, cpu).request,
         };
+        let paid = travel.min(terms.credit);
         self.requests[actor] = Request {
             line,
             write,
             made: now,
-            arrives: now + travel,
+            terms,
+            paid,
+            arrives: now + travel - paid,
             granted: 0,
             next: 0,
             bypassed: 0,
@@ -191,9 +209,14 @@ impl Directory {
         }
     }
 
-    /// Records that the data of `actor`'s request have arrived at `now`. If that ends the transit,
-    /// serves the waiters.
-    pub(crate) fn arrived(&mut self, actor: usize, now: Time, agenda: &mut Agenda) {
+    /// The part of the transfer for which the credit of `actor`, whose data have arrived, has paid.
+    pub(crate) fn paid(&self, actor: usize) -> Time {
+        self.requests[actor].paid
+    }
+
+    /// Records that the data of `actor`'s request have arrived at `now`, in the line's account if it
+    /// `counts`. If that ends the transit, serves the waiters.
+    pub(crate) fn arrived(&mut self, actor: usize, now: Time, counts: bool, agenda: &mut Agenda) {
         let Request {
             line,
             made,
@@ -204,7 +227,7 @@ impl Directory {
         here.in_flight -= 1;
         let idle = here.in_flight == 0;
         // The first touch of a line moves nothing.
-        if now > made {
+        if now > made && counts {
             let account = &mut here.account;
             self.accounts
                 .transfer(account, line, granted - made, now - granted);
@@ -235,6 +258,7 @@ impl Directory {
             line,
             write,
             arrives,
+            terms,
             ..
         } = self.requests[actor];
         let cpu = (actor % self.cpus) as u16;
@@ -243,13 +267,16 @@ impl Directory {
         let (start, done) = match here.state {
             State::Untouched => self.take_untouched(line, cpu, from),
             State::Exclusive if here.holder == cpu => (from, from),
-            State::Exclusive => self.take_from_holder(line, cpu, write, from, agenda),
-            State::Shared if write => self.take_from_sharers(line, cpu, from, now, agenda),
-            State::Shared => self.join(line, cpu, from),
+            State::Exclusive => self.take_from_holder(line, cpu, write, from, terms, agenda),
+            State::Shared if write => self.take_from_sharers(line, cpu, from, now, terms, agenda),
+            State::Shared => self.join(line, cpu, from, terms),
         };
         self.table.get_mut(line).in_flight += 1;
-        self.requests[actor].granted = start;
-        agenda.set(actor, done);
+        let request = &mut self.requests[actor];
+        let paid = (done - start).min(terms.credit - request.paid);
+        request.granted = start;
+        request.paid += paid;
+        agenda.set(actor, done - paid);
     }
 
     fn take_untouched(&mut self, line: LineId, cpu: u16, from: Time) -> (Time, Time) {
@@ -267,10 +294,11 @@ impl Directory {
         cpu: u16,
         write: bool,
         from: Time,
+        terms: Terms,
         agenda: &mut Agenda,
     ) -> (Time, Time) {
+        let legs = self.legs(terms, self.table.get(line).holder, cpu);
         let here = self.table.get_mut(line);
-        let legs = self.distances.legs(here.holder, cpu);
         let start = from.max(here.busy);
         let (lost, done) = (start + legs.snoop, start + legs.served());
         here.previous = here.holder;
@@ -279,7 +307,7 @@ impl Directory {
         if write {
             here.holder = cpu;
             here.version = here.version.wrapping_add(1);
-            self.wake(line, cpu, lost, agenda);
+            self.wake(line, cpu, lost, terms, agenda);
         } else {
             here.state = State::Shared;
             here.readable = done;
@@ -299,10 +327,15 @@ impl Directory {
         cpu: u16,
         from: Time,
         now: Time,
+        terms: Terms,
         agenda: &mut Agenda,
     ) -> (Time, Time) {
-        let warned = now + self.warning;
-        let here = self.table.get_mut(line);
+        let (warning, per_sharer) = match terms.at_hand {
+            true => (0, 0),
+            false => (self.warning, self.per_sharer),
+        };
+        let warned = now + warning;
+        let here = self.table.get(line);
         let start = from.max(here.busy).max(here.readable);
         let (mut nearest, mut done, mut count) = (Time::MAX, start, 0);
         for other in self
@@ -310,7 +343,7 @@ impl Directory {
             .iter(here.sharers)
             .filter(|&other| other != cpu)
         {
-            let legs = self.distances.legs(other, cpu);
+            let legs = self.legs(terms, other, cpu);
             nearest = nearest.min(legs.snoop);
             done = done.max(start + legs.served());
             count += 1;
@@ -319,18 +352,19 @@ impl Directory {
             0 => start,
             _ => (start + nearest).max(warned),
         };
-        let done = lost.max(done + self.per_sharer * count);
+        let done = lost.max(done + per_sharer * count);
+        let here = self.table.get_mut(line);
         here.state = State::Exclusive;
         here.holder = cpu;
         here.previous = NOBODY;
         here.until = lost;
         here.busy = done;
         here.version = here.version.wrapping_add(1);
-        self.wake(line, cpu, lost, agenda);
+        self.wake(line, cpu, lost, terms, agenda);
         (start, done)
     }
 
-    fn join(&mut self, line: LineId, cpu: u16, from: Time) -> (Time, Time) {
+    fn join(&mut self, line: LineId, cpu: u16, from: Time, terms: Terms) -> (Time, Time) {
         let here = self.table.get_mut(line);
         let (sharers, distances) = (&mut self.sharers, &self.distances);
         if sharers.contains(here.sharers, cpu) {
@@ -341,17 +375,34 @@ impl Directory {
             .min_by_key(|&other| distances.legs(other, cpu).total());
         let nearest = nearest.unwrap_or(here.holder);
         let start = from.max(here.reader_turn);
-        let done = start + distances.legs(nearest, cpu).served();
-        here.reader_turn = start + distances.occupancy(nearest, cpu);
+        let (served, occupancy) = match terms.at_hand {
+            true => (Legs::AT_HAND.served(), 0),
+            false => (
+                distances.legs(nearest, cpu).served(),
+                distances.occupancy(nearest, cpu),
+            ),
+        };
+        let done = start + served;
+        here.reader_turn = start + occupancy;
         here.readable = here.readable.max(done);
         sharers.insert(here.sharers, cpu);
         (start, done)
     }
 
+    /// The legs of a transfer on these terms.
+    #[inline]
+    fn legs(&self, terms: Terms, from: u16, to: u16) -> Legs {
+        if terms.at_hand {
+            Legs::AT_HAND
+        } else {
+            self.distances.legs(from, to)
+        }
+    }
+
     /// Wakes the CPUs that spin on the line: it is invalid at `lost`.
-    fn wake(&mut self, line: LineId, writer: u16, lost: Time, agenda: &mut Agenda) {
+    fn wake(&mut self, line: LineId, writer: u16, lost: Time, terms: Terms, agenda: &mut Agenda) {
         let list = self.table.get(line).spinners;
-        self.spinners.wake(list, writer, lost, agenda);
+        self.spinners.wake(list, writer, lost, terms.prompt, agenda);
     }
 
     /// The waiting request to be served next.

@@ -119,15 +119,23 @@ impl Spinners {
         self.cpus[cpu].count = 0;
     }
 
-    /// Wakes all CPUs of a list but the writer: they look again at `lost`, or when another of their
-    /// lines is invalidated, if that is earlier.
-    pub(super) fn wake(&mut self, list: u32, writer: u16, lost: Time, agenda: &mut Agenda) {
+    /// Wakes all CPUs of a list but the writer: they look again soon after `lost`, or at once if
+    /// it is `prompt`, or when another of their lines is invalidated, if that is earlier.
+    pub(super) fn wake(
+        &mut self,
+        list: u32,
+        writer: u16,
+        lost: Time,
+        prompt: bool,
+        agenda: &mut Agenda,
+    ) {
+        let notice = if prompt { 0 } else { self.notice };
         if list == 0 {
             return;
         }
         for (cpu, sleep) in self.lists[list as usize].drain(..) {
             let spinner = &mut self.cpus[usize::from(cpu)];
-            let looks = lost.max(spinner.since) + self.notice;
+            let looks = lost.max(spinner.since) + notice;
             let sleeps = spinner.asleep && spinner.sleep == sleep;
             if cpu != writer && sleeps && looks < spinner.wakes {
                 spinner.wakes = looks;

@@ -6,7 +6,7 @@ use super::cpu::{Cpu, Doing};
 use super::sampler::Spent;
 use super::{Engine, Running, Time};
 use crate::arena::{Arena, offset_of};
-use crate::coherence::LineId;
+use crate::coherence::{LineId, Terms};
 
 /// How an access uses its line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -211,15 +211,23 @@ impl Running {
         self.with(|engine| {
             let (cpu, clock) = (engine.running, engine.cpu().clock);
             engine.cpu().doing = Doing::Fetching;
+            let terms = engine.terms(line, engine.cpus[cpu].terms());
             engine
                 .directory
-                .request(cpu, line, write, clock, &mut engine.agenda);
+                .request(cpu, line, write, clock, terms, &mut engine.agenda);
         });
         self.wait(Some(line));
     }
 }
 
 impl Engine {
+    /// The terms of a request of `line` that is made on `terms`.
+    pub(super) fn terms(&self, line: LineId, terms: Terms) -> Terms {
+        let is_at_hand = |name: &String| name == self.object(line);
+        let at_hand = terms.at_hand || self.at_hand.iter().any(is_at_hand);
+        Terms { at_hand, ..terms }
+    }
+
     /// The running CPU's agenda key.
     #[inline]
     fn me(&self) -> u64 {
@@ -305,12 +313,14 @@ impl Engine {
         }
         self.count_access(line, true);
         let made = self.cpu().clock;
+        let terms = self.cpu().store_terms();
         self.cpu().stores.push(Store {
             line,
             address: what.address,
             bytes: what.bytes as u8,
             value,
             made,
+            terms,
         });
         if begins {
             let buffer = cpu + self.cpus.len();

@@ -7,7 +7,7 @@
 
 use super::Time;
 use super::access::Room;
-use crate::coherence::LineId;
+use crate::coherence::{LineId, Terms};
 use std::collections::VecDeque;
 
 /// A store in the buffer.
@@ -20,6 +20,8 @@ pub(super) struct Store {
     pub(super) value: u64,
     /// When the CPU made the store; a CPU may be ahead of its buffer.
     pub(super) made: Time,
+    /// What the transfer of its line costs.
+    pub(super) terms: Terms,
 }
 
 /// One CPU's stores that are not yet visible, the oldest first.

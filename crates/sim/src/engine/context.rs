@@ -6,6 +6,7 @@
 
 use super::access::{Kind, Room, Shared, touch};
 use super::cpu::Doing;
+use super::refund::Refund;
 use super::sampler::Spent;
 use super::stack::ContextStack;
 use super::{Engine, Off, Running, Time};
@@ -37,6 +38,8 @@ pub(crate) struct Context {
     /// True if the task stands by: it waits for another task's work, and that task's account has
     /// the time.
     pub(crate) stands_by: bool,
+    /// The time that the task gets back.
+    pub(super) refund: Refund,
     /// True if a CPU runs the context.
     pub(crate) on: bool,
     /// The time for which no CPU has run the context, up to its last return.
@@ -57,6 +60,7 @@ impl Context {
             pins: 0,
             parks: false,
             stands_by: false,
+            refund: Refund::default(),
             on: false,
             off: 0,
             left: 0,
@@ -64,8 +68,12 @@ impl Context {
         }
     }
 
-    /// How a task that no CPU runs spends its time; one that stands by spends none.
+    /// How a task that no CPU runs spends its time; one that stands by, or gets it back, spends
+    /// none.
     pub(super) fn off(&self) -> Option<Spent> {
+        if self.refund.is_open() {
+            return None;
+        }
         match (self.parks, self.stands_by) {
             (true, false) => Some(Spent::Blocked),
             (true, true) => None,
@@ -160,6 +168,7 @@ impl Engine {
         self.contexts[from].on = false;
         self.contexts[to].on = true;
         self.contexts[to].ready = ready;
+        self.change_credit(cpu, from, to);
         self.cpus[cpu].context = to;
         self.cpus[cpu].doing = Doing::Computing;
         self.agenda.set(cpu, self.cpus[cpu].clock);
@@ -207,6 +216,7 @@ impl Engine {
     /// Restarts the accounts.
     pub(crate) fn clear_off(&mut self) {
         self.off = Off::default();
+        self.clear_lost();
         self.cleared = self.time;
     }
 
@@ -218,6 +228,9 @@ impl Engine {
         let ready = ready.clamp(left, now);
         self.context().off += now - left;
         let cleared = self.cleared;
+        if self.context().refund.is_open() {
+            return self.charge_off(ready);
+        }
         if !self.context().stands_by {
             self.off.blocked += ready.max(cleared) - left.max(cleared);
         }

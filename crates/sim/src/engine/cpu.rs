@@ -46,6 +46,15 @@ pub(crate) struct Cpu {
     pub(super) slowness: u64,
     /// Relaxations in a row that ended by themselves.
     pub(super) vain: u32,
+    /// Picoseconds of the running task's work that will take no time. Unlimited in a refunded
+    /// section.
+    pub(super) credit: Time,
+    /// True if the running task is in a refunded section.
+    pub(super) is_refunded: bool,
+    /// True if others notice at once what the running task writes.
+    pub(super) is_prompt: bool,
+    /// True if nobody waits for the running task's stores.
+    pub(super) has_free_stores: bool,
     /// The state of the CPU's random numbers.
     pub(super) dice: oorandom::Rand64,
     pub(crate) translation: Translation,
@@ -93,6 +102,10 @@ impl Cpu {
             stores: StoreBuffer::new(buffer),
             slowness: 1024,
             vain: 0,
+            credit: 0,
+            is_refunded: false,
+            is_prompt: false,
+            has_free_stores: false,
             dice,
             translation: Translation::new(),
             times: Times::default(),

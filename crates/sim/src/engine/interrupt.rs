@@ -145,8 +145,9 @@ impl Running {
         scheduler.interrupt();
     }
 
-    /// Lets the task compute for `left`; it can be interrupted.
-    pub(super) fn compute(self, mut left: Time) {
+    /// Lets the task compute for `time`; it can be interrupted.
+    pub(super) fn compute(self, time: Time) {
+        let mut left = self.with(|engine| engine.pay(time));
         loop {
             safe_point();
             let (begun, end, slowness) = self.with(|engine| engine.fall_busy(left));
@@ -190,7 +191,8 @@ impl Engine {
     pub(super) fn computes_at_once(&mut self, time: Time) -> bool {
         if self.scheduler.is_some() && self.contexts[self.current].pins == 0 {
             let cpu = &self.cpus[self.running];
-            let end = cpu.clock + ((time * cpu.slowness) >> 10);
+            let cost = (time * cpu.slowness) >> 10;
+            let end = cpu.clock + cost.saturating_sub(cpu.credit);
             let others = self.agenda.next().map_or(NEVER, |(time, _)| time);
             let kick = others.saturating_add(self.profile.ipi.deliver);
             if end >= kick.min(cpu.inbox.first()) {

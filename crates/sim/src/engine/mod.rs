@@ -26,6 +26,7 @@ pub(crate) mod context;
 pub(crate) mod cpu;
 pub(crate) mod interrupt;
 pub(crate) mod preempt;
+pub(crate) mod refund;
 pub(crate) mod sampler;
 mod schedule;
 mod speed;
@@ -140,6 +141,9 @@ pub(crate) struct Engine {
     pub(crate) scheduler: Option<Arc<dyn Scheduler>>,
     /// Time of tasks that were on no CPU, since the accounts were cleared.
     pub(crate) off: Off,
+    /// The credit that tasks have forfeited since then, and what they had at that time.
+    pub(crate) forfeited: Time,
+    pub(crate) owed: Time,
     /// When the accounts were cleared.
     pub(crate) cleared: Time,
     pub(crate) directory: Directory,
@@ -167,6 +171,8 @@ pub(crate) struct Engine {
     pub(crate) watch: Watch,
     pub(crate) oracle: Oracle,
     pub(crate) labels: Labels,
+    /// Objects whose lines are at hand wherever they are used: their transfers take no time.
+    pub(crate) at_hand: Vec<String>,
     pub(crate) counts: Counts,
     pub(crate) anchor: Anchor,
     pub(crate) heap: *mut Heap,
@@ -250,11 +256,12 @@ impl Engine {
         &mut self.cpus[self.running]
     }
 
-    /// Lets the running CPU compute for `time`, at its speed.
+    /// Lets the running CPU compute for `time`, at its speed, as far as its task has no credit.
     #[inline]
     pub(crate) fn spend(&mut self, time: Time) {
-        let cpu = self.cpu();
-        cpu.clock += (time * cpu.slowness) >> 10;
+        let cost = (time * self.cpu().slowness) >> 10;
+        let cost = self.pay(cost);
+        self.cpu().clock += cost;
     }
 }
 

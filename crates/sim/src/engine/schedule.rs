@@ -35,6 +35,8 @@ impl Engine {
         it.doing = Doing::Computing;
         it.clock = start;
         it.permit = false;
+        self.set_terms(cpu, cpu);
+        let it = &mut self.cpus[cpu];
         it.task += 1;
         it.vain = 0;
         self.agenda.set(cpu, start);
@@ -109,7 +111,9 @@ impl Engine {
     pub(crate) fn times(&self) -> Vec<Times> {
         let times = |cpu: &Cpu| {
             let mut times = cpu.times;
-            times.add(cpu.doing, cpu.waits_since(self.cleared, self.time));
+            if !cpu.is_refunded {
+                times.add(cpu.doing, cpu.waits_since(self.cleared, self.time));
+            }
             times
         };
         self.cpus.iter().map(times).collect()
@@ -124,15 +128,21 @@ impl Engine {
     fn rise(&mut self, cpu: usize, time: Time) {
         let it = &mut self.cpus[cpu];
         let passed = it.waits_since(self.cleared, time);
-        it.times.add(it.doing, passed);
+        let counts = !it.is_refunded;
+        if counts {
+            it.times.add(it.doing, passed);
+        }
         let mut idle = 0;
         match it.doing {
             Doing::Fetching => {
                 self.counts.transfers += 1;
-                self.directory.arrived(cpu, time, &mut self.agenda);
+                it.credit -= self.directory.paid(cpu);
+                self.directory.arrived(cpu, time, counts, &mut self.agenda);
             }
             Doing::Spinning => {
-                self.directory.charge_spin(cpu, passed);
+                if counts {
+                    self.directory.charge_spin(cpu, passed);
+                }
                 let in_vain = self.directory.spinners.is_asleep(cpu);
                 idle = if in_vain { self.idle + 1 } else { 0 };
                 it.vain = if in_vain { it.vain + 1 } else { 0 };
@@ -199,7 +209,7 @@ impl Engine {
     fn perform_stores(&mut self, cpu: usize, time: Time) {
         let actor = cpu + self.cpus.len();
         if self.cpus[cpu].stores.requested {
-            self.directory.arrived(actor, time, &mut self.agenda);
+            self.directory.arrived(actor, time, true, &mut self.agenda);
             self.counts.transfers += 1;
             self.idle = 0;
             // SAFETY: freeing memory and returning from a job wait for the buffer, so the address
@@ -214,8 +224,9 @@ impl Engine {
             }
             if !self.directory.allows(store.line, cpu, time, true) {
                 self.cpus[cpu].stores.requested = true;
+                let terms = self.terms(store.line, store.terms);
                 self.directory
-                    .request(actor, store.line, true, time, &mut self.agenda);
+                    .request(actor, store.line, true, time, terms, &mut self.agenda);
                 break;
             }
             // SAFETY: freeing memory and returning from a job wait for the buffer, so the address

@@ -24,9 +24,13 @@ pub(crate) fn relax(round: u32) {
     }
 }
 
-/// Passes the time of `pauses` pauses.
+/// Passes the time of `pauses` pauses. In a refunded section, waits until a line that the CPU has
+/// read changes: there it would gain nothing by looking less often.
 pub(crate) fn delay(pauses: u32) {
     if let Some(running) = Running::current() {
+        if running.with(|engine| engine.cpu().is_refunded) {
+            return relax(0);
+        }
         running.with(|engine| engine.spin(u64::from(pauses) * engine.profile.core.pause));
     }
 }
@@ -112,9 +116,11 @@ impl Engine {
         self.charge(Spent::Working, None);
         let cpu = self.cpu();
         cpu.clock += time;
-        cpu.times.spinning += time;
+        if !cpu.is_refunded {
+            cpu.times.spinning += time;
+            self.directory.charge_spin(self.running, time);
+        }
         self.charge(Spent::Spinning, None);
-        self.directory.charge_spin(self.running, time);
     }
 
     /// Puts the running CPU to sleep on the lines it has read; if that is impossible, lets some
@@ -173,9 +179,13 @@ impl Engine {
             return;
         }
         if target.doing == Doing::Parked && self.agenda.of(index) == NEVER {
+            let wake = match target.is_refunded {
+                true => 0,
+                false => self.profile.kernel.wake,
+            };
             let blocked = target.clock;
             let now = self.cpu().clock;
-            self.schedule(index, blocked.max(now) + self.profile.kernel.wake);
+            self.schedule(index, blocked.max(now) + wake);
         } else {
             target.permit = true;
         }

@@ -11,6 +11,7 @@ mod latency;
 mod markov;
 mod paces;
 mod pins;
+mod refund;
 mod same;
 mod sampler;
 mod speeds;
