@@ -2,7 +2,7 @@
 
 use super::{Effort, Outcome};
 use baselines::Preset;
-use bench::simulated::{Conditions, Simulated};
+use bench::simulated::Simulated;
 use bench::{Failure, Mode, Plan, Target};
 use lockbench::registry::{ROWS, Row};
 use lockbench::simulated as locks;
@@ -159,12 +159,7 @@ impl Work {
 
     /// The system it runs on, and the plan.
     pub fn on(&self, machine: &MachineProfile, seed: u64) -> Result<(Simulated, Plan), Failure> {
-        let target = Simulated {
-            preset: self.preset,
-            profile: machine.clone(),
-            seed,
-            conditions: Conditions::default(),
-        };
+        let target = Simulated::new(self.preset, machine.clone(), seed);
         let workload = workloads::find(self.workload);
         let unknown = || Failure::Unavailable(format!("unknown workload {}", self.workload));
         let plan = Plan {

@@ -56,6 +56,7 @@ fn outcome() -> Outcome {
         locks: Vec::new(),
         callers: Vec::new(),
         lines: Vec::new(),
+        objects: Vec::new(),
     };
     Outcome {
         times: Some((times, 1)),

@@ -1,7 +1,7 @@
 //! The attribution of a simulated run's time.
 
 use machine::Topology;
-use sim::Sim;
+use sim::{LineUse, Sim};
 use std::collections::BTreeMap;
 use sync::watch::profile;
 
@@ -53,6 +53,8 @@ pub struct Attribution {
     pub callers: Vec<Share>,
     /// Lines, the most waited for first.
     pub lines: Vec<Share>,
+    /// Lines by the objects that they are a part of, the same.
+    pub objects: Vec<Share>,
 }
 
 /// A wait below this part of the time is no bottleneck, nor a lock for which less than this part of
@@ -63,7 +65,8 @@ const ROWS: usize = 8;
 
 impl Attribution {
     /// Of a run over `span` nanoseconds, from the machine's accounts and the lock profile. Shares
-    /// are of the time of `tasks` tasks; without a number, where tasks start others and wait for
+    /// are of the time of `tasks` tasks, without waits that were refunded and not made up for;
+    /// without a number, where tasks start others and wait for
     /// them, of the time for which tasks were active: on a CPU, waiting for one, or for a lock.
     pub fn of(machine: &Sim, rows: &[profile::Row], tasks: Option<usize>, span: u64) -> Self {
         let times = machine.times();
@@ -87,6 +90,8 @@ impl Attribution {
                 ((on_cpus + queued + by_locks).max(1.0), by_locks)
             }
         };
+        let lost = machine.lost() as f64;
+        let all = (all - lost).max(1.0);
         let part = |time: fn(&sim::Times) -> u64| sum(time) / all;
         let lock = |what: String, row: &profile::Row| Share {
             what,
@@ -106,9 +111,18 @@ impl Attribution {
         let (lines_wait, spinning) = (part(|times| times.fetching), part(|times| times.spinning));
         let (interrupts, memory) = (part(|times| times.interrupted), part(|times| times.memory));
         let present = match &off {
-            Some(_) => on_cpus / all,
+            Some(_) => (on_cpus - lost) / all,
             None => 1.0 - blocked / all,
         };
+        let line = |what: &str, line: &LineUse| Share {
+            what: what.to_owned(),
+            wait: line.waited as f64 / all,
+            hold: line.moved as f64 / all,
+            spin: line.spun as f64 / all,
+            count: line.transfers,
+            contended: 0.0,
+        };
+        let used = machine.lines();
         Attribution {
             whole: all / 1e9,
             lines_wait,
@@ -120,14 +134,8 @@ impl Attribution {
             own: present - lines_wait - spinning - interrupts - memory,
             callers: worst(callers.collect()),
             locks: worst(by_class(rows.iter().map(|row| lock(row.class.into(), row)))),
-            lines: worst(by_class(machine.lines().into_iter().map(|line| Share {
-                what: line.what,
-                wait: line.waited as f64 / all,
-                hold: line.moved as f64 / all,
-                spin: line.spun as f64 / all,
-                count: line.transfers,
-                contended: 0.0,
-            }))),
+            objects: worst(by_class(used.iter().map(|one| line(one.object, one)))),
+            lines: worst(by_class(used.iter().map(|one| line(&one.what, one)))),
         }
     }
 
@@ -240,6 +248,7 @@ mod tests {
             locks: vec![lock],
             callers: Vec::new(),
             lines: vec![line],
+            objects: Vec::new(),
         };
         attribution.bottleneck()
     }

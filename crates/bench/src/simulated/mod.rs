@@ -4,13 +4,16 @@
 //! measured for a span of simulated time. The result does not depend on this computer.
 
 mod attribution;
+mod cause;
 mod conditions;
 mod private;
 mod run;
 mod timed;
+mod whatif;
 mod window;
 
 pub use attribution::{Attribution, Share};
+pub use cause::Cause;
 pub use conditions::{Conditions, DISTURBANCES, Fitted, Placement};
 use private::private;
 
@@ -28,6 +31,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use timed::timed;
 use vm::{Options, System};
+pub use whatif::{Answer, Variant, WhatIf};
 pub use window::Window;
 
 /// The expected error of a simulated figure, printed with it.
@@ -71,6 +75,8 @@ pub struct Simulated {
     pub profile: MachineProfile,
     /// The first sample's seed; the next ones count up.
     pub seed: u64,
+    /// What the system does without.
+    pub without: Vec<Cause>,
     /// The rest.
     pub conditions: Conditions,
 }
@@ -106,6 +112,17 @@ impl Target for Simulated {
 }
 
 impl Simulated {
+    /// The VM built as `preset` on the machine of `profile`, under the usual conditions.
+    pub fn new(preset: Preset, profile: MachineProfile, seed: u64) -> Self {
+        Simulated {
+            preset,
+            profile,
+            seed,
+            without: Vec::new(),
+            conditions: Conditions::default(),
+        }
+    }
+
     /// Describes `plan` on it.
     pub fn subject(&self, plan: &Plan) -> Subject {
         Subject {
@@ -272,8 +289,7 @@ impl Simulated {
         plan: &Plan,
         options: Options<S>,
     ) -> Result<Run, Failure> {
-        let (seed, preset, conditions) = (self.seed, self.preset, self.conditions);
-        Run::begin(plan, &self.profile, seed, preset, conditions, options)
+        Run::begin(plan, self, options)
     }
 }
 

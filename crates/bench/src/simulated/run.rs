@@ -3,11 +3,10 @@
 use super::attribution::Attribution;
 use super::conditions::{Conditions, DISTURBANCES};
 use super::window::Window;
+use super::{Simulated, cause};
 use crate::harness::{Failure, Job as Work, Plan, Times, interrupt};
 use crate::ours::{Account, Common, Ledger, Ledgers, memory, scheduler, swap_space};
-use baselines::Preset;
 use machine::{Job, PAGE_SIZE, Topology};
-use sim::profile::MachineProfile;
 use sim::{Options as MachineOptions, Progress, Sim};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -88,21 +87,20 @@ impl Run {
     /// Makes the machine and the VM, and starts the tasks.
     pub fn begin<S: System<Machine = Sim>>(
         plan: &Plan,
-        machine: &MachineProfile,
-        seed: u64,
-        preset: Preset,
-        conditions: Conditions,
+        target: &Simulated,
         mut options: Options<S>,
     ) -> Result<Self, Failure> {
         let workload = plan.workload.known()?;
-        let topology = machine.topology.clone();
+        let (preset, conditions) = (target.preset, target.conditions);
+        let topology = target.profile.topology.clone();
         let machine = Sim::new(MachineOptions {
             memory: memory(workload, plan.tasks),
-            seed,
+            seed: target.seed,
             spread: SPREAD,
-            ..MachineOptions::new(machine.clone())
+            ..MachineOptions::new(cause::profile(&target.profile, &target.without))
         })
         .map_err(Failure::start("simulated machine"))?;
+        cause::take_away(&machine, &target.without);
         if plan.needs_scheduler(machine.cpus().len()) {
             let scheduler = scheduler::of::<Sim>(preset);
             (scheduler.install)(&machine).map_err(Failure::start("scheduler"))?;

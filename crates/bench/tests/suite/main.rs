@@ -2,6 +2,7 @@
 
 mod recorded;
 mod simulated;
+mod whatif;
 
 /// Simulated CPUs allocate in their machine.
 #[global_allocator]

@@ -3,7 +3,7 @@
 use baselines::Preset;
 use bench::os::Os;
 use bench::ours::Ours;
-use bench::simulated::{Conditions, Simulated};
+use bench::simulated::Simulated;
 use bench::tasks::Affinity;
 use bench::{Mode, Plan, Recorded, System};
 use sim::profile::MachineProfile;
@@ -55,12 +55,11 @@ fn systems() -> [System; 3] {
             affinity: Affinity::None,
             cpus: None,
         }),
-        System::Sim(Box::new(Simulated {
-            preset: Preset::LINUX_6_12,
-            profile: MachineProfile::named("freebsd-96").expect("a machine"),
-            seed: 1,
-            conditions: Conditions::default(),
-        })),
+        System::Sim(Box::new(Simulated::new(
+            Preset::LINUX_6_12,
+            MachineProfile::named("freebsd-96").expect("a machine"),
+            1,
+        ))),
     ]
 }
 

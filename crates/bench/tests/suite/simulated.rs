@@ -1,7 +1,7 @@
 //! Workloads on simulated machines.
 
 use baselines::Preset;
-use bench::simulated::{Conditions, Fitted, Placement, Simulated, partial};
+use bench::simulated::{Fitted, Placement, Simulated, partial};
 use bench::{Mode, Plan, Target};
 use sim::profile::MachineProfile;
 use std::time::Duration;
@@ -42,12 +42,8 @@ fn watching_takes_no_simulated_time() {
         ("fork1", Preset::LINUX_2_6_39, "xeon-4s", 8, Mode::Processes),
     ];
     for (workload, preset, machine, tasks, mode) in cases {
-        let target = Simulated {
-            preset,
-            profile: MachineProfile::named(machine).expect("a machine"),
-            seed: 1,
-            conditions: Conditions::default(),
-        };
+        let machine = MachineProfile::named(machine).expect("a machine");
+        let target = Simulated::new(preset, machine, 1);
         let plan = Plan {
             workload: workloads::find(workload).expect("a workload").into(),
             tasks,
@@ -78,12 +74,7 @@ fn four_cpus(preset: Preset) -> Simulated {
 fn shaped(preset: Preset, machine: &str, [sockets, cores, threads]: [usize; 3]) -> Simulated {
     let machine = MachineProfile::named(machine).expect("a machine");
     let profile = machine.with_topology(sockets, cores, threads);
-    Simulated {
-        preset,
-        profile: profile.expect("a shape"),
-        seed: 1,
-        conditions: Conditions::default(),
-    }
+    Simulated::new(preset, profile.expect("a shape"), 1)
 }
 
 fn plan(workload: &str, tasks: usize, count: Option<u64>) -> Plan {

@@ -91,6 +91,7 @@ mod tests {
             locks: Vec::new(),
             callers: Vec::new(),
             lines: Vec::new(),
+            objects: Vec::new(),
         };
         let lines = Attribution {
             lines_wait: 0.06,

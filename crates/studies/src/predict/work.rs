@@ -11,7 +11,7 @@
 use super::mapping::Setting;
 use crate::published::{self, Curve};
 use baselines::Preset;
-use bench::simulated::{Attribution, Conditions, Simulated};
+use bench::simulated::{Attribution, Simulated};
 use bench::{Failure, Mode, Plan};
 use machine::PAGE_SIZE;
 use sim::profile::MachineProfile;
@@ -52,12 +52,7 @@ impl Work {
             },
             count: None,
         };
-        let mut target = Simulated {
-            preset,
-            profile: machine.clone(),
-            seed,
-            conditions: Conditions::default(),
-        };
+        let mut target = Simulated::new(preset, machine.clone(), seed);
         set(&mut target, setting)?;
         let known = plan.workload.known()?;
         let span = match known.round(PAGE_SIZE) {

@@ -1,0 +1,169 @@
+//! A system without a cause, compared with the system that came after it.
+
+use baselines::Preset;
+use bench::simulated::{Cause, Simulated, WhatIf};
+use bench::{Mode, Plan};
+use sim::profile::MachineProfile;
+use std::time::Duration;
+
+/// A workload by a number of tasks of a kind on the machine of case study 000.
+struct Case {
+    workload: &'static str,
+    tasks: usize,
+    mode: Mode,
+    span: Duration,
+}
+
+impl Case {
+    fn plan(&self) -> Plan {
+        Plan {
+            workload: workloads::find(self.workload).expect("a workload").into(),
+            tasks: self.tasks,
+            mode: self.mode,
+            count: None,
+        }
+    }
+
+    /// Operations a second of `preset` without `causes`.
+    fn rate(&self, preset: Preset, causes: &[&str]) -> f64 {
+        let machine = MachineProfile::named("freebsd-96").expect("a machine");
+        let cause = |text: &&str| text.parse().expect("a cause");
+        let system = Simulated {
+            without: causes.iter().map(cause).collect(),
+            ..Simulated::new(preset, machine, 1)
+        };
+        let window = system.sample(&self.plan(), self.span);
+        window.expect("runs").rate()
+    }
+
+    fn check(&self, before: (Preset, &[&str]), after: (Preset, &[&str]), within: [f64; 2]) {
+        let [before, after] = [before, after].map(|(preset, causes)| self.rate(preset, causes));
+        let ratio = before / after;
+        let Case {
+            workload, tasks, ..
+        } = self;
+        assert!(
+            (within[0]..=within[1]).contains(&ratio),
+            "{workload}, {tasks} tasks: {before:.0} and {after:.0} a second, ratio {ratio:.3}"
+        );
+    }
+}
+
+const INVL_GEN: &str = "lock invl gen";
+/// The mutexes of swap reservation: the next cause for either system.
+const SWAP: [&str; 2] = ["lock swap devices", "lock swap user"];
+
+/// Delayed invalidation without its mutex is the same by epochs, which cost something of their own:
+/// at 96 tasks up to the next cause; and without that, and without the lines of the list of blocks,
+/// up to the time that the list takes.
+#[test]
+fn freebsd_without_the_invalidation_mutex_is_freebsd_with_epochs() {
+    let case = |tasks| Case {
+        workload: "mmap1",
+        tasks,
+        mode: Mode::Processes,
+        span: Duration::from_millis(1),
+    };
+    let (before, after) = (Preset::FREEBSD_DI, Preset::FREEBSD_EPOCH);
+    case(96).check((before, &[INVL_GEN]), (after, &[]), [0.8, 1.1]);
+    let list = ["Di.globals", "Di.blocks", "Turnstiles.chains"].map(|line| format!("line {line}"));
+    let list = list.each_ref().map(String::as_str);
+    let without = [&[INVL_GEN][..], &SWAP, &list].concat();
+    for tasks in [8, 32] {
+        case(tasks).check((before, &without), (after, &SWAP), [0.85, 1.05]);
+    }
+}
+
+/// Linux 5.15 without the lock of the map, which faults acquire for reading, is Linux 6.12, where
+/// they do not.
+#[test]
+fn linux_without_the_lock_of_the_map_is_linux_with_locks_of_mappings() {
+    let case = |tasks| Case {
+        workload: "page_fault1",
+        tasks,
+        mode: Mode::Threads,
+        span: Duration::from_micros(500),
+    };
+    let (before, after) = (Preset::LINUX_5_15, Preset::LINUX_6_12);
+    case(24).check((before, &["lock mmap_lock"]), (after, &[]), [0.95, 1.05]);
+    // `pgd` lies in the line of the lock's count, which is still written.
+    let both = ["lock mmap_lock", "line mmap_lock"];
+    case(96).check((before, &both), (after, &[]), [0.7, 1.4]);
+}
+
+/// The line of one counter, flushes, and time asleep can be taken away as well.
+#[test]
+fn each_kind_of_cause_can_be_taken_away() {
+    let gain = |workload, tasks, mode, preset, cause| {
+        let case = Case {
+            workload,
+            tasks,
+            mode,
+            span: Duration::from_millis(1),
+        };
+        case.rate(preset, &[cause]) / case.rate(preset, &[])
+    };
+    let linux = Preset::LINUX_6_12;
+    let (threads, processes) = (Mode::Threads, Mode::Processes);
+    let flushes = gain("tlb_flush1", 24, threads, linux, "flushes");
+    assert!(flushes > 1.2, "{flushes:.2}");
+    let memory = gain("page_fault1", 24, processes, linux, "memory");
+    assert!(memory > 1.2, "{memory:.2}");
+    let line = gain(
+        "page_fault1",
+        24,
+        threads,
+        Preset::LINUX_5_15,
+        "line mmap_lock",
+    );
+    assert!(line > 1.5, "{line:.2}");
+    let asleep = gain("desktop", 8, threads, Preset::SCALEVM, "sleeping");
+    assert!(asleep > 1.1, "{asleep:.2}");
+    let none = gain("mmap1", 8, processes, linux, "lock invl gen");
+    assert_eq!(none, 1.0, "a lock that is not there");
+}
+
+/// The ladder of FreeBSD's munmap begins with its mutex, and what is left at its top holds nobody
+/// up.
+#[test]
+fn a_ladder_ends_where_no_cause_is_left() {
+    let machine = MachineProfile::named("freebsd-96").expect("a machine");
+    let target = Simulated::new(Preset::FREEBSD_DI, machine, 1);
+    let case = Case {
+        workload: "mmap1",
+        tasks: 16,
+        mode: Mode::Processes,
+        span: Duration::from_millis(1),
+    };
+    let question = WhatIf {
+        target: &target,
+        plan: case.plan(),
+        counts: &[1, 16],
+        span: case.span,
+        corners: false,
+    };
+    let answer = question.ask(|_, _| Box::new(Quiet)).expect("runs");
+    let first = &answer.ladder[0];
+    assert_eq!(first.without, [Cause::Lock("invl gen".into())]);
+    let top = answer.ladder.last().expect("rungs");
+    assert_eq!(top.next(), None, "{:?}", top.without);
+    let gains: Vec<f64> = [first, top].map(|one| one.gain(&answer.base, 1)).into();
+    assert!(gains[0] > 1.5 && gains[1] > 4.0 * gains[0], "{gains:?}");
+    assert!(top.rates[1] > 0.85 * 16.0 * top.rates[0], "{:?}", top.rates);
+    let epoch = answer
+        .others
+        .iter()
+        .find(|one| one.0 == Preset::FREEBSD_EPOCH);
+    assert!(epoch.is_some_and(|(_, rates)| rates[1] > answer.base.rates[1]));
+    let alone = &answer.alone[0];
+    assert_eq!(alone.without, first.without, "the largest gain comes first");
+}
+
+/// Shows nothing.
+struct Quiet;
+
+impl bench::Progress for Quiet {
+    fn point(&self, _: &str) {}
+    fn worked(&self, _: u64) {}
+    fn finish(&self) {}
+}
