@@ -19,6 +19,7 @@ mod reproduce;
 mod results;
 mod sim;
 mod top;
+mod whatif;
 
 pub use campaign::{CampaignArgs, CampaignCommand, CampaignRunArgs, Engine};
 pub use check::{Check, CheckArgs, ConflictsArgs, FuzzArgs, ModelArgs, RacesArgs, SequencesArgs};
@@ -39,6 +40,7 @@ pub use reproduce::ReproduceArgs;
 pub use results::{FormatArgs, KeepArgs};
 pub use sim::{ConditionArgs, MachineArgs, SimArgs};
 pub use top::TopArgs;
+pub use whatif::WhatIfArgs;
 
 use baselines::Preset;
 use bench::simulated::{Conditions, Placement};
@@ -106,6 +108,9 @@ pub enum Command {
     /// Write results as an HTML page
     #[command(long_about = history::REPORT_ABOUT)]
     Report(ReportArgs),
+    /// Say what a workload would gain if a lock, a line or an interrupt cost nothing
+    #[command(name = "whatif", long_about = whatif::LONG_ABOUT)]
+    WhatIf(Box<WhatIfArgs>),
     /// Measure how late the frames of a video player are during a build
     #[command(long_about = latency::LONG_ABOUT)]
     Latency(LatencyArgs),

@@ -40,6 +40,7 @@ fn run(command: cli::Cli) -> Result<u8, bench::Failure> {
         Some(cli::Command::Report(args)) => commands::report::run(&args),
         Some(cli::Command::List(args)) => commands::list::run(&args),
         Some(cli::Command::Run(args)) => commands::run::run(&args),
+        Some(cli::Command::WhatIf(args)) => commands::whatif::run(&args),
         Some(cli::Command::Sweep(args)) => commands::sweep::run(&args),
         Some(cli::Command::Profile(args)) => commands::profile::run(&args),
         Some(cli::Command::Recording(args)) => commands::recording::run(&args),

@@ -29,6 +29,7 @@ const GROUPS: [(&str, &[&str]); 3] = [
     (
         "Research",
         &[
+            "whatif",
             "locks",
             "latency",
             "reproduce",

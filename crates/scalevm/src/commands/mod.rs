@@ -21,6 +21,7 @@ pub mod run;
 pub mod story;
 pub mod sweep;
 pub mod top;
+pub mod whatif;
 
 use crate::cli::{Choice, CommonArgs, HostArgs, RecordedArgs, WorkloadArgs, affinity};
 use baselines::Preset;
@@ -87,12 +88,13 @@ fn system(on: On, vm: Option<Preset>, args: &CommonArgs) -> Result<System, Failu
             cpus: args.tasks.hosted_cpus.map(|cpus| cpus as usize),
         }),
         On::Kernel => System::Kernel(GuestKernel::new(preset, affinity)?),
-        On::Sim => System::Sim(Box::new(Simulated {
-            preset,
-            profile: args.sim.machine.profile()?,
-            seed: args.sim.machine.first_seed(),
-            conditions: args.conditions(),
-        })),
+        On::Sim => {
+            let (profile, seed) = (args.sim.machine.profile()?, args.sim.machine.first_seed());
+            System::Sim(Box::new(Simulated {
+                conditions: args.conditions(),
+                ..Simulated::new(preset, profile, seed)
+            }))
+        }
     })
 }
 

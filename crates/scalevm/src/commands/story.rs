@@ -15,7 +15,7 @@ use baselines::Preset;
 use bench::os::Os;
 use bench::ours::Ours;
 use bench::profiling;
-use bench::simulated::{BANDS, Conditions, Simulated};
+use bench::simulated::{BANDS, Simulated};
 use bench::tasks::{Affinity, places};
 use bench::{Failure, Mode, On, Plan, Running, Schedule, System, Target};
 use hosted::Hosted;
@@ -173,12 +173,8 @@ fn profiles(workload: &'static Workload, out: &mut BufWriter<File>) -> Result<()
 }
 
 fn simulated(preset: Preset) -> Simulated {
-    Simulated {
-        preset,
-        profile: MachineProfile::named(MACHINE).expect("built in"),
-        seed: 1,
-        conditions: Conditions::default(),
-    }
+    let machine = MachineProfile::named(MACHINE).expect("built in");
+    Simulated::new(preset, machine, 1)
 }
 
 /// The numbers of tasks: powers of two up to twice the CPUs; beyond their number tasks take turns.

@@ -25,6 +25,7 @@ pub mod table;
 pub mod times;
 pub mod top;
 pub mod verdict;
+pub mod whatif;
 
 /// A rate in few characters: `1.719 M`, `341 k`.
 pub fn short(rate: f64) -> String {

@@ -45,6 +45,11 @@ pub fn describe(curve: &[(usize, f64)]) -> Vec<String> {
     lines
 }
 
+/// The number of tasks at the curve's knee, if it has one.
+pub fn knee(curve: &[(usize, f64)]) -> Option<u32> {
+    Some(Curve::of(&points(curve)).ok()?.knee?.cpus)
+}
+
 /// The curve's shape as JSON; none for fewer than two points.
 pub fn json(curve: &[(usize, f64)]) -> Option<Value> {
     let points = points(curve);

@@ -1,0 +1,95 @@
+//! The command line of `whatif`.
+
+use super::{CommonArgs, ConditionArgs, FormatArgs, MachineArgs, RecordedArgs, TaskArgs};
+use super::{WorkloadArgs, preset, seconds, tasks};
+use baselines::Preset;
+use bench::On;
+use bench::simulated::Cause;
+use clap::Args;
+use std::time::Duration;
+
+/// The beginning of `whatif --help`.
+pub const LONG_ABOUT: &str = "\
+Say what a workload would gain if a lock, a line or an interrupt cost nothing
+
+A profile says how long tasks wait for a lock. That is not what a kernel without it would gain: the
+next cause may be right behind. A simulated machine can do without a cause: a lock still excludes,
+but waits for it and transfers of its line take no time; a line is at hand on every CPU; flushes of
+other CPUs' translations, zeroed pages, or going to sleep and waking cost nothing.
+
+The first table takes away each cause by itself. The second is a ladder: each rung also does without
+the largest cause that is left. The third has the presets of the same family, which are answers that
+exist.";
+
+/// `whatif`.
+#[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  What holds up page faults of threads on Linux 6.12 at 96 CPUs?
+    scalevm whatif page_fault1 --threads --vm linux-6.12 -t 96
+  For how many CPUs is it worth while?
+    scalevm whatif mmap1 --vm freebsd-di --at 8,32,96
+  Without two causes at once:
+    scalevm whatif mmap1 --vm freebsd-di --without 'lock invl gen,line Di.globals'
+
+Exit codes: 0 done, 2 bad usage or input, 4 a run failed, 130 interrupted.")]
+pub struct WhatIfArgs {
+    /// The workload.
+    #[command(flatten)]
+    pub what: WorkloadArgs,
+    /// How a recorded program is run.
+    #[command(flatten)]
+    pub recorded: RecordedArgs,
+    /// Number of tasks [default: the most of --at, or the number of the machine's CPUs]
+    #[arg(short, long, value_name = "N", value_parser = tasks())]
+    pub tasks: Option<u32>,
+    /// Numbers of tasks at which to show the gain [default: up to four powers of two, and N]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = tasks())]
+    pub at: Vec<u32>,
+    /// Do without these causes together: "lock NAME", "line NAME", flushes, memory, sleeping
+    #[arg(long, value_name = "CAUSE,…", value_delimiter = ',')]
+    pub without: Vec<Cause>,
+    /// Do not repeat each variant at the extremes of the machine's unpublished properties
+    #[arg(long)]
+    pub no_corners: bool,
+    /// The build of scalevm's own VM (see `scalevm list`) [default: scalevm]
+    #[arg(long, value_name = "PRESET", value_parser = preset())]
+    pub vm: Option<Preset>,
+    /// Tasks are threads in one address space (default: processes)
+    #[arg(long)]
+    pub threads: bool,
+    /// Length of each run [default: 0.01]; longer if one task alone needs more for 20 operations,
+    /// up to 0.04
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub duration: Option<Duration>,
+    /// Print one JSON object per line
+    #[arg(long)]
+    pub json: bool,
+    /// The format of tables.
+    #[command(flatten)]
+    pub format: FormatArgs,
+    /// The simulated machine.
+    #[command(flatten, next_help_heading = "Simulated machine")]
+    pub machine: MachineArgs,
+    /// The conditions of simulated runs.
+    #[command(flatten, next_help_heading = "Simulated machine")]
+    pub conditions: ConditionArgs,
+}
+
+impl WhatIfArgs {
+    /// The same in the terms of `run`.
+    pub fn common(&self) -> CommonArgs {
+        CommonArgs {
+            tasks: TaskArgs {
+                threads: self.threads,
+                on: Some(On::Sim),
+                ..TaskArgs::default()
+            },
+            duration: self.duration,
+            json: self.json,
+            sim: self.machine.clone().into(),
+            conditions: self.conditions,
+            ..CommonArgs::default()
+        }
+    }
+}
