@@ -34,26 +34,19 @@ impl Cause {
     /// What costs the tasks of a watched run at least [`LEAST`] of their time, with that part, the
     /// most first.
     pub fn of(seen: &Attribution) -> Vec<(Cause, f64)> {
-        // Waits are counted when they end: those that have not ended are for the lock that is most
-        // waited for.
-        let waited: f64 = seen.locks.iter().map(|lock| lock.wait).sum();
-        let unfinished = (seen.spinning - waited).max(0.0);
-        let awaited = seen.locks.iter().find(|lock| lock.wait > 0.0);
-        let locks = seen.locks.iter().map(|lock| {
-            let more = awaited.is_some_and(|awaited| std::ptr::eq(awaited, lock));
-            let part = lock.wait + if more { unfinished } else { 0.0 };
-            (Cause::Lock(lock.what.clone()), part)
-        });
+        let waits = Waits::of(seen);
+        let locks = waits.by_lock(&seen.locks);
         // A task that spins on a line waits for what is in it, most often a lock.
         let line = |line: &Share| (Cause::Line(line.what.clone()), line.wait + line.hold);
         let lines = seen.objects.iter().map(line);
-        let asleep = seen.blocked - (waited - seen.spinning).max(0.0);
+        let is_for_locks = seen.locks.iter().any(|lock| lock.contended >= CONTENDED);
+        let asleep = if is_for_locks { 0.0 } else { waits.asleep };
         let others = [
             (Cause::Flushes, seen.interrupts),
             (Cause::Memory, seen.memory),
             (Cause::Sleeping, asleep),
         ];
-        let mut causes: Vec<_> = locks.chain(lines).chain(others).collect();
+        let mut causes: Vec<_> = locks.into_iter().chain(lines).chain(others).collect();
         causes.retain(|(_, part)| *part >= LEAST);
         causes.sort_by(|a, b| b.1.total_cmp(&a.1));
         causes
@@ -74,6 +67,52 @@ impl Cause {
                 (kernel.block, kernel.wake, kernel.idle_exit) = (0, 0, 0);
             }
         }
+    }
+}
+
+/// Waits for locks, as parts of the tasks' time. The lock profile counts a wait when it ends, and
+/// few end in a short run under a lock that many wait for.
+struct Waits {
+    /// Spinning in those that have not.
+    spinning: f64,
+    /// Sleep, in those that have not, or for something else.
+    asleep: f64,
+}
+
+/// The part of a lock's users that wait, from which on tasks may be asleep for it.
+const CONTENDED: f64 = 0.1;
+
+impl Waits {
+    fn of(seen: &Attribution) -> Self {
+        let ended: f64 = seen.locks.iter().map(|lock| lock.wait).sum();
+        let asleep_in_ended = (ended - seen.spinning).max(0.0);
+        Waits {
+            spinning: (seen.spinning - ended).max(0.0),
+            asleep: (seen.blocked - asleep_in_ended).max(0.0),
+        }
+    }
+
+    /// The part for each lock: what has not ended is for the one that is most waited for.
+    fn by_lock(&self, locks: &[Share]) -> Vec<(Cause, f64)> {
+        let awaited = locks.iter().position(|lock| lock.wait > 0.0);
+        let contended = locks.iter().position(|lock| lock.contended >= CONTENDED);
+        let part = |(at, lock): (usize, &Share)| {
+            let spinning = if awaited == Some(at) {
+                self.spinning
+            } else {
+                0.0
+            };
+            let asleep = if contended == Some(at) {
+                self.asleep
+            } else {
+                0.0
+            };
+            (
+                Cause::Lock(lock.what.clone()),
+                lock.wait + spinning + asleep,
+            )
+        };
+        locks.iter().enumerate().map(part).collect()
     }
 }
 
