@@ -1,0 +1,103 @@
+//! What a system gains without a cause, for published changes that took one away.
+
+use bench::simulated::{Cause, Simulated};
+use bench::{Mode, Plan};
+use std::time::Duration;
+use studies::predict::{Mapping, StandIn};
+use studies::published::{Curve, Mode as Tasks, all};
+
+#[global_allocator]
+static ALLOCATOR: sim::Allocator = sim::Allocator;
+
+/// A published pair whose change takes a cause away.
+struct Pair {
+    curve: &'static str,
+    tasks: usize,
+    cause: &'static str,
+    /// The gain that was written down before it was compared with the measured one.
+    predicted: f64,
+}
+
+const PAIRS: [Pair; 5] = [
+    Pair {
+        curve: "macy-munmap/mmap1-processes",
+        tasks: 96,
+        cause: "lock invl gen",
+        predicted: 1.27,
+    },
+    Pair {
+        curve: "macy-ebr/page_fault1-processes",
+        tasks: 96,
+        cause: "lock invl gen",
+        predicted: 1.0,
+    },
+    Pair {
+        curve: "robot-fault3-vma/page_fault3-threads",
+        tasks: 16,
+        cause: "lock mmap_lock",
+        predicted: 1.489,
+    },
+    Pair {
+        curve: "riel-invlpgb/tlb_flush2-threads",
+        tasks: 72,
+        cause: "flushes",
+        predicted: 3.234,
+    },
+    Pair {
+        curve: "song-spf/page_fault1-threads",
+        tasks: 192,
+        cause: "lock mmap_lock",
+        predicted: 3.587,
+    },
+];
+
+/// The length of a run.
+const SPAN: Duration = Duration::from_millis(2);
+
+impl Pair {
+    fn published(&self) -> Curve {
+        let curves = all().expect("published");
+        let found = curves.into_iter().find(|curve| curve.id == self.curve);
+        found.expect(self.curve)
+    }
+
+    /// The gain without the cause, on the machine and the preset that stand in for the curve's.
+    fn gain(&self) -> f64 {
+        let curve = self.published();
+        let mapping = Mapping::built_in().expect("built in");
+        // No preset is for this version; that of the nearest is.
+        let kernel = curve.kernel.replace("4.16-mmotm", "4.15");
+        let system = mapping.stand_in(&kernel, &curve.workload, curve.mode);
+        let Ok(StandIn::Vm(preset, _)) = system else {
+            panic!("{}: {system:?}", self.curve);
+        };
+        let machine = mapping.machine(&curve.machine).expect("a machine");
+        let base = Simulated::new(preset, machine, 1);
+        let plan = Plan {
+            workload: workloads::find(&curve.workload).expect("a workload").into(),
+            tasks: self.tasks,
+            mode: match curve.mode {
+                Tasks::Processes => Mode::Processes,
+                Tasks::Threads => Mode::Threads,
+            },
+            count: None,
+        };
+        let cause: Cause = self.cause.parse().expect("a cause");
+        let without = Simulated {
+            without: vec![cause],
+            ..base.clone()
+        };
+        let rate = |system: &Simulated| system.sample(&plan, SPAN).expect("runs").rate();
+        rate(&without) / rate(&base)
+    }
+}
+
+/// The gains are those that were written down.
+#[test]
+fn gains_are_as_predicted() {
+    for pair in &PAIRS {
+        let gain = pair.gain();
+        let apart = (gain / pair.predicted - 1.0).abs();
+        assert!(apart < 0.01, "{}: {gain:.3}", pair.curve);
+    }
+}
