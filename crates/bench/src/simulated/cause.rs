@@ -36,8 +36,12 @@ impl Cause {
     pub fn of(seen: &Attribution) -> Vec<(Cause, f64)> {
         let waits = Waits::of(seen);
         let locks = waits.by_lock(&seen.locks);
-        // A task that spins on a line waits for what is in it, most often a lock.
-        let line = |line: &Share| (Cause::Line(line.what.clone()), line.wait + line.hold);
+        // A task that spins on a line waits for what is in it: a lock, or else for the line itself.
+        let is_for_lines = seen.locks.iter().all(|lock| lock.wait == 0.0);
+        let line = |line: &Share| {
+            let spin = if is_for_lines { line.spin } else { 0.0 };
+            (Cause::Line(line.what.clone()), line.wait + line.hold + spin)
+        };
         let lines = seen.objects.iter().map(line);
         let is_for_locks = seen.locks.iter().any(|lock| lock.contended >= CONTENDED);
         let asleep = if is_for_locks { 0.0 } else { waits.asleep };
