@@ -3,6 +3,7 @@
 use bench::simulated::{Cause, Simulated};
 use bench::{Mode, Plan};
 use std::time::Duration;
+use studies::predict::score::Sign;
 use studies::predict::{Mapping, StandIn};
 use studies::published::{Curve, Mode as Tasks, all};
 
@@ -100,4 +101,27 @@ fn gains_are_as_predicted() {
         let apart = (gain / pair.predicted - 1.0).abs();
         assert!(apart < 0.01, "{}: {gain:.3}", pair.curve);
     }
+}
+
+/// Each published change helps or does not as predicted. How much is within a factor of two for
+/// three of the five. FreeBSD's gain on a machine that nobody knows is larger, as all figures of
+/// that source are (`docs/predict.md`); speculative faults gain less than a fault without the lock,
+/// as they still count readers and give up where they meet a change.
+#[test]
+fn signs_are_right_and_sizes_are_near() {
+    let mut far = Vec::new();
+    for pair in &PAIRS {
+        let curve = pair.published();
+        let measured = curve.change().expect("a pair").1;
+        let signs = [pair.predicted, measured].map(Sign::of);
+        assert_eq!(signs[0], signs[1], "{}: {measured:.2}", pair.curve);
+        if !(0.5..=2.0).contains(&(pair.predicted / measured)) {
+            far.push(pair.curve);
+        }
+    }
+    let known = [
+        "macy-munmap/mmap1-processes",
+        "song-spf/page_fault1-threads",
+    ];
+    assert_eq!(far, known);
 }
