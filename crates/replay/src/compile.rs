@@ -231,9 +231,13 @@ impl<'a> Compiler<'a> {
                     (act, 0)
                 })
             }
-            Call::Advise { at, length, advice } => {
-                treatment(advice).is_some_and(|how| self.treat(thread, at, length, parts, how))
-            }
+            Call::Advise { at, length, advice } => match advice {
+                Advice::PopulateRead => self.populate_all(thread, at, length, parts, false),
+                Advice::PopulateWrite => self.populate_all(thread, at, length, parts, true),
+                _ => {
+                    treatment(advice).is_some_and(|how| self.treat(thread, at, length, parts, how))
+                }
+            },
             Call::Lock { at, length } => self.treat(thread, at, length, parts, Treatment::Lock),
             Call::Unlock { at, length } => self.treat(thread, at, length, parts, Treatment::Unlock),
             Call::Sync { at, length } => self.treat(thread, at, length, parts, Treatment::Sync),
@@ -349,19 +353,44 @@ impl<'a> Compiler<'a> {
         };
         self.steps.push(part_of(thread), act);
         if populate {
-            let how = match prot.write {
-                true => Treatment::PopulateWrite,
-                false => Treatment::PopulateRead,
-            };
-            self.order_touch(thread, mapping, range.clone());
-            let at = spot(mapping, 0);
-            let length = size(&range);
-            let (_, new) = self.memory[process as usize].touch(mapping, range, prot.write);
-            self.add_touched(new);
-            self.steps
-                .push(part_of(thread), Act::Treat { at, length, how });
+            self.populate(thread, mapping, range, prot.write);
         }
         true
+    }
+
+    /// Lets `thread` touch all pages of a mapped range by one call.
+    fn populate(&mut self, thread: u32, mapping: u32, range: Range<u64>, write: bool) {
+        let how = match write {
+            true => Treatment::PopulateWrite,
+            false => Treatment::PopulateRead,
+        };
+        self.order_touch(thread, mapping, range.clone());
+        let (at, length) = (spot(mapping, range.start), size(&range));
+        let process = self.process(thread) as usize;
+        let (_, new) = self.memory[process].touch(mapping, range, write);
+        self.add_touched(new);
+        self.steps
+            .push(part_of(thread), Act::Treat { at, length, how });
+    }
+
+    /// The same for what is mapped in a call's ranges. Returns false if that is nothing.
+    fn populate_all(
+        &mut self,
+        thread: u32,
+        at: Place,
+        length: u64,
+        parts: &[(Place, u64)],
+        write: bool,
+    ) -> bool {
+        let process = self.process(thread) as usize;
+        let mut is_mapped = false;
+        for (at, range) in self.ranges(at, length, parts) {
+            for range in self.memory[process].mapped(at.mapping, range) {
+                self.populate(thread, at.mapping, range, write);
+                is_mapped = true;
+            }
+        }
+        is_mapped
     }
 
     /// What a mapping replaces, where that is a part of one mapping. Elsewhere the parts go first,
@@ -594,7 +623,15 @@ fn rights(prot: recording::Prot) -> Prot {
     }
 }
 
-/// The treatment that advice asks for; none if it leaves the memory as it is.
+/// Linux's numbers of advice that sets a flag of a mapping: it locks the whole map to do so, and
+/// splits the mapping.
+const NORMAL: u32 = 0;
+const RANDOM: u32 = 1;
+const SEQUENTIAL: u32 = 2;
+const DONT_DUMP: u32 = 16;
+const DO_DUMP: u32 = 17;
+
+/// The treatment that advice asks for; none if it leaves the memory as it is, or touches it.
 fn treatment(advice: Advice) -> Option<Treatment> {
     match advice {
         Advice::Discard => Some(Treatment::Discard),
@@ -602,8 +639,12 @@ fn treatment(advice: Advice) -> Option<Treatment> {
         Advice::PageOut => Some(Treatment::PageOut),
         Advice::Cold => Some(Treatment::Cold),
         Advice::Remove => Some(Treatment::Remove),
-        Advice::PopulateRead => Some(Treatment::PopulateRead),
-        Advice::PopulateWrite => Some(Treatment::PopulateWrite),
+        Advice::Other(NORMAL) => Some(Treatment::Normal),
+        Advice::Other(RANDOM) => Some(Treatment::Random),
+        Advice::Other(SEQUENTIAL) => Some(Treatment::Sequential),
+        Advice::Other(DONT_DUMP) => Some(Treatment::DontDump),
+        Advice::Other(DO_DUMP) => Some(Treatment::DoDump),
+        Advice::PopulateRead | Advice::PopulateWrite => None,
         Advice::Huge | Advice::NoHuge | Advice::Other(_) => None,
     }
 }

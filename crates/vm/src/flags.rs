@@ -36,6 +36,8 @@ impl Flags {
     pub const HUGE: Flags = Flags(1 << 14);
     /// The mapping should not use superpages.
     pub const NO_HUGE: Flags = Flags(1 << 15);
+    /// Dumps of a task's memory leave it out.
+    pub const DONT_DUMP: Flags = Flags(1 << 16);
 
     const PROT: u32 = 0b111;
 

@@ -161,6 +161,10 @@ pub fn everything() -> Recording {
         Advice::PopulateWrite,
         Advice::Free,
         Advice::Cold,
+        // MADV_SEQUENTIAL, MADV_DONTDUMP, MADV_DODUMP.
+        Advice::Other(2),
+        Advice::Other(16),
+        Advice::Other(17),
     ] {
         program.call(
             0,

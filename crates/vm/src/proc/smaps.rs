@@ -71,6 +71,7 @@ fn flags(region: &Region, out: &mut impl Write) -> fmt::Result {
         ("ac", flags.has(Flags::CHARGED)),
         ("nr", flags.has(Flags::NO_RESERVE)),
         ("wf", flags.has(Flags::WIPE_ON_FORK)),
+        ("dd", flags.has(Flags::DONT_DUMP)),
         ("hg", flags.has(Flags::HUGE)),
         ("nh", flags.has(Flags::NO_HUGE)),
     ] {

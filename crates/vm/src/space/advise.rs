@@ -40,6 +40,10 @@ pub enum Advice {
     WipeOnFork,
     /// Children find the content.
     KeepOnFork,
+    /// Dumps of the memory leave the range out.
+    DontDump,
+    /// Dumps of the memory have the range.
+    DoDump,
     /// The range should use superpages.
     Huge,
     /// The range should not use superpages.
@@ -65,6 +69,8 @@ impl<S: System> Space<S> {
             Advice::DoFork => self.reflag(range, Flags::DONT_FORK, Flags::NONE),
             Advice::WipeOnFork => self.reflag(range, Flags::NONE, Flags::WIPE_ON_FORK),
             Advice::KeepOnFork => self.reflag(range, Flags::WIPE_ON_FORK, Flags::NONE),
+            Advice::DontDump => self.reflag(range, Flags::NONE, Flags::DONT_DUMP),
+            Advice::DoDump => self.reflag(range, Flags::DONT_DUMP, Flags::NONE),
             Advice::Huge => self.reflag(range, size, Flags::HUGE),
             Advice::NoHuge => self.reflag(range, size, Flags::NO_HUGE),
             Advice::DontNeed => self.discard(range),

@@ -74,7 +74,7 @@ pub enum Start {
     Fresh,
 }
 
-/// An operation on a range of memory that leaves its mappings what they are.
+/// An operation on a range of memory that leaves the rights of its mappings what they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Treatment {
     /// `MADV_DONTNEED`.
@@ -87,6 +87,16 @@ pub enum Treatment {
     Cold,
     /// `MADV_REMOVE`.
     Remove,
+    /// `MADV_NORMAL`.
+    Normal,
+    /// `MADV_RANDOM`.
+    Random,
+    /// `MADV_SEQUENTIAL`.
+    Sequential,
+    /// `MADV_DONTDUMP`.
+    DontDump,
+    /// `MADV_DODUMP`.
+    DoDump,
     /// `MADV_POPULATE_READ`.
     PopulateRead,
     /// `MADV_POPULATE_WRITE`.

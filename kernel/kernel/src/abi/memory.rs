@@ -189,6 +189,8 @@ pub fn madvise(thread: &mut Thread, [start, bytes, advice, ..]: Arguments) -> An
         MADV_DOFORK => Advice::DoFork,
         MADV_WIPEONFORK => Advice::WipeOnFork,
         MADV_KEEPONFORK => Advice::KeepOnFork,
+        MADV_DONTDUMP => Advice::DontDump,
+        MADV_DODUMP => Advice::DoDump,
         MADV_HUGEPAGE => Advice::Huge,
         MADV_NOHUGEPAGE => Advice::NoHuge,
         MADV_POPULATE_READ => Advice::PopulateRead,

@@ -238,6 +238,11 @@ pub fn treat(start: usize, len: usize, how: Treatment) -> Result<(), Error> {
             Treatment::PageOut => libc::madvise(start, len, libc::MADV_PAGEOUT),
             Treatment::Cold => libc::madvise(start, len, libc::MADV_COLD),
             Treatment::Remove => libc::madvise(start, len, libc::MADV_REMOVE),
+            Treatment::Normal => libc::madvise(start, len, libc::MADV_NORMAL),
+            Treatment::Random => libc::madvise(start, len, libc::MADV_RANDOM),
+            Treatment::Sequential => libc::madvise(start, len, libc::MADV_SEQUENTIAL),
+            Treatment::DontDump => libc::madvise(start, len, libc::MADV_DONTDUMP),
+            Treatment::DoDump => libc::madvise(start, len, libc::MADV_DODUMP),
             Treatment::PopulateRead => libc::madvise(start, len, libc::MADV_POPULATE_READ),
             Treatment::PopulateWrite => libc::madvise(start, len, libc::MADV_POPULATE_WRITE),
         }
