@@ -45,6 +45,7 @@ mod exim;
 mod harness;
 mod holes;
 mod hottest;
+pub mod incidents;
 mod invalidation_mutex;
 mod lab;
 mod lock_kinds;

@@ -60,6 +60,20 @@ impl Recorded {
         Self::new(name, recording, role)
     }
 
+    /// The program whose recording `bytes` are, the content of `file`, by whose path it is known.
+    ///
+    /// # Errors
+    /// As [`Recorded::open`].
+    pub fn of_bytes(
+        bytes: &[u8],
+        file: &Path,
+        role: Option<&str>,
+    ) -> Result<&'static Self, Failure> {
+        let (recording, end) = Recording::read(bytes).map_err(Failure::recording(file))?;
+        Self::warn_of(file, end);
+        Self::new(file.display().to_string(), recording, role)
+    }
+
     /// A recording, known by `name`, whose threads of the role `role` are multiplied, or of the
     /// busiest one. It stays as long as the process, as jobs do.
     ///
