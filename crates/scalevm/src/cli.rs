@@ -8,6 +8,7 @@ mod computer;
 mod definition;
 mod history;
 mod host;
+mod incident;
 mod kernel;
 mod latency;
 mod locks;
@@ -29,6 +30,7 @@ pub use computer::{CalibrateArgs, DoctorArgs};
 pub use definition::{CompletionsArgs, ManArgs, definition, parse, told};
 pub use history::{Export, HistoryArgs, ReportArgs};
 pub use host::HostArgs;
+pub use incident::{IncidentCommand, IncidentRunArgs};
 pub use kernel::{KernelArgs, KernelCommand, KernelCompareArgs};
 pub use latency::LatencyArgs;
 pub use locks::{LocksArgs, LocksOn};
@@ -62,7 +64,8 @@ Examples:
 
 Exit codes:
   0    done; compare: B is the same or better
-  1    compare: B is slower; check: something is broken; reproduce, predict: a figure misses
+  1    compare: B is slower; check: something is broken; reproduce, predict, incident: a figure
+       misses
   2    bad usage or input, or output that cannot be written
   3    compare: inconclusive; doctor: figures from here would be doubtful
   4    a task or the target failed
@@ -122,6 +125,9 @@ pub enum Command {
     /// Predict published curves and compare them with the measured ones
     #[command(long_about = predict::LONG_ABOUT)]
     Predict(PredictArgs),
+    /// Repeat incidents: real programs whose memory operations did not scale
+    #[command(subcommand, long_about = incident::LONG_ABOUT)]
+    Incident(IncidentCommand),
     /// Run many simulations, here or as a Slurm array job
     #[command(subcommand, long_about = campaign::LONG_ABOUT)]
     Campaign(CampaignCommand),

@@ -50,6 +50,7 @@ fn run(command: cli::Cli) -> Result<u8, bench::Failure> {
         Some(cli::Command::Locks(args)) => commands::locks::run(&args),
         Some(cli::Command::Reproduce(args)) => commands::reproduce::run(&args),
         Some(cli::Command::Predict(args)) => commands::predict::run(&args),
+        Some(cli::Command::Incident(command)) => commands::incident::run(&command),
         Some(cli::Command::Campaign(command)) => commands::campaign::run(&command),
         Some(cli::Command::Calibrate(args)) => commands::calibrate::run(&args),
         Some(cli::Command::Check(args)) => commands::check::run(&args),

@@ -34,6 +34,7 @@ const GROUPS: [(&str, &[&str]); 3] = [
             "latency",
             "reproduce",
             "predict",
+            "incident",
             "campaign",
             "calibrate",
             "check",

@@ -6,6 +6,7 @@ pub mod check;
 pub mod compare;
 pub mod doctor;
 pub mod history;
+pub mod incident;
 pub mod kernel;
 pub mod latency;
 pub mod list;

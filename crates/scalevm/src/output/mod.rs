@@ -7,6 +7,7 @@ pub mod curves;
 pub mod file;
 pub mod format;
 pub mod history;
+pub mod incident;
 pub mod json;
 pub mod kernel;
 pub mod lateness;
