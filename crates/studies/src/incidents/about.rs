@@ -203,6 +203,7 @@ impl Setting {
             preset: self.vm,
             profile,
             seed: 1,
+            without: Vec::new(),
             conditions: Conditions::default(),
         })
     }
