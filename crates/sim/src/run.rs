@@ -173,8 +173,8 @@ impl Sim {
         self.with_engine(|engine| engine.watch.calm());
     }
 
-    /// From now on the lines of these objects ([`crate::LineUse::object`]) are at hand wherever they
-    /// are used: no transfer of them takes time.
+    /// From now on the lines of these objects ([`crate::LineUse::object`]) are at hand wherever
+    /// they are used: no transfer of them takes time.
     pub fn keep_at_hand(&self, objects: Vec<String>) {
         self.with_engine(|engine| engine.at_hand = objects);
     }

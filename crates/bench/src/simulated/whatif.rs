@@ -1,7 +1,7 @@
 //! What each cause costs, and what taking it away brings.
 //!
-//! A profile says how long tasks wait for a lock, not what a kernel without it gains: the next cause
-//! may be right behind. A simulated machine can do without one, and be asked.
+//! A profile says how long tasks wait for a lock, not what a kernel without it gains: the next
+//! cause may be right behind. A simulated machine can do without one, and be asked.
 
 use super::cause::Cause;
 use super::{AT_ONCE_WHOLE, Attribution, Simulated};
@@ -28,7 +28,7 @@ pub struct WhatIf<'a> {
     pub counts: &'a [usize],
     /// The length of windows.
     pub span: Duration,
-    /// True if the range over the machine's corners is wanted.
+    /// True if each variant is run on the machine's corners, too.
     pub corners: bool,
 }
 
@@ -234,8 +234,7 @@ impl Variant {
 
     /// The largest cause that is left, and its part of the tasks' time.
     pub fn next(&self) -> Option<(Cause, f64)> {
-        let left = Cause::of(&self.seen).into_iter();
-        left.filter(|(cause, _)| !self.without.contains(cause))
-            .next()
+        let mut left = Cause::of(&self.seen).into_iter();
+        left.find(|(cause, _)| !self.without.contains(cause))
     }
 }

@@ -120,7 +120,7 @@ fn each_kind_of_cause_can_be_taken_away() {
     let asleep = gain("desktop", 8, threads, Preset::SCALEVM, "sleeping");
     assert!(asleep > 1.1, "{asleep:.2}");
     let none = gain("mmap1", 8, processes, linux, "lock invl gen");
-    assert_eq!(none, 1.0, "a lock that is not there");
+    assert_eq!(none, 1.0, "no such lock");
 }
 
 /// The ladder of FreeBSD's munmap begins with its mutex, and what is left at its top holds nobody

@@ -14,8 +14,8 @@ Say what a workload would gain if a lock, a line or an interrupt cost nothing
 
 A profile says how long tasks wait for a lock. That is not what a kernel without it would gain: the
 next cause may be right behind. A simulated machine can do without a cause: a lock still excludes,
-but waits for it and transfers of its line take no time; a line is at hand on every CPU; flushes of
-other CPUs' translations, zeroed pages, or going to sleep and waking cost nothing.
+but waits for it and transfers of its line take no time; each CPU has a line when it needs it;
+flushes of other CPUs' translations, zeroed pages, or going to sleep and waking cost nothing.
 
 The first table takes away each cause by itself. The second is a ladder: each rung also does without
 the largest cause that is left. The third has the presets of the same family, which are answers that

@@ -177,7 +177,10 @@ impl Shown<'_> {
 
     fn points(&self, rates: &[f64], answer: &Answer) -> Vec<Value> {
         let points = self.counts.iter().zip(rates).zip(&answer.base.rates);
-        let point = |((tasks, rate), base): ((&usize, &f64), &f64)| json!({ "tasks": tasks, "rate": rate, "gain": rate / base });
+        let point = |((tasks, rate), base): ((&usize, &f64), &f64)| {
+            let gain = rate / base;
+            json!({ "tasks": tasks, "rate": rate, "gain": gain })
+        };
         points.map(point).collect()
     }
 }

@@ -214,8 +214,8 @@ impl Directory {
         self.requests[actor].paid
     }
 
-    /// Records that the data of `actor`'s request have arrived at `now`, in the line's account if it
-    /// `counts`. If that ends the transit, serves the waiters.
+    /// Records that the data of `actor`'s request have arrived at `now`, in the line's account if
+    /// it `counts`. If that ends the transit, serves the waiters.
     pub(crate) fn arrived(&mut self, actor: usize, now: Time, counts: bool, agenda: &mut Agenda) {
         let Request {
             line,

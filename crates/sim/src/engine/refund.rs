@@ -1,11 +1,11 @@
 //! Time that tasks get back: what would be if a part of their work cost nothing?
 //!
-//! In a refunded section a task's own steps take no time, but it waits for others as it must. At the
-//! end of the section the task has this wait as credit: as much of its following computing, and of
-//! the transfers of lines that it requests, takes no time. (The lines are on their way as long as
-//! ever, for others.) A task that has waited for a lock in such a section catches up as soon as it
-//! has the lock, and so releases it early: where the lock is the only cause, each task is as fast
-//! as without it, and still only one at a time is inside.
+//! In a refunded section a task's own steps take no time, but it waits for others as it must. At
+//! the end of the section the task has this wait as credit: as much of its following computing, and
+//! of the transfers of lines that it requests, takes no time. (The lines are on their way as long
+//! as ever, for others.) A task that has waited for a lock in such a section catches up as soon as
+//! it has the lock, and so releases it early: where the lock is the only cause, each task is as
+//! fast as without it, and still only one at a time is inside.
 //!
 //! A lock is released when the stores before it are in memory. Nobody has to wait for those that a
 //! task makes while its stores are free, between two sections.
@@ -65,7 +65,8 @@ pub(crate) fn forfeit() {
     }
 }
 
-/// From now on nobody waits for the calling task's stores; until `false` is said as often as `true`.
+/// From now on nobody waits for the calling task's stores, until the calls with `false` are as many
+/// as those with `true`.
 pub(crate) fn free_stores(free: bool) {
     if let Some(running) = Running::current() {
         running.with(|engine| {
