@@ -23,7 +23,7 @@ pub enum Cause {
 }
 
 /// The part of the tasks' time from which on something is a cause.
-pub const LEAST: f64 = 0.02;
+const LEAST: f64 = 0.02;
 
 /// The time of a flush that is free, in nanoseconds: the shortest that is not 0.
 const FREE: f64 = 0.001;
@@ -31,7 +31,7 @@ const FREE: f64 = 0.001;
 const UNLIMITED: f64 = 1e9;
 
 impl Cause {
-    /// What costs the tasks of a watched run at least [`LEAST`] of their time, with that part, the
+    /// What costs the tasks of a watched run at least a fiftieth of their time, with that part, the
     /// most first.
     pub fn of(seen: &Attribution) -> Vec<(Cause, f64)> {
         let waits = Waits::of(seen);
