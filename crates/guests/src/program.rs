@@ -1,6 +1,6 @@
 //! The program that a guest runs.
 
-use crate::files::is_static;
+use crate::files::dynamic_linker;
 use crate::{Error, Files};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -51,7 +51,7 @@ impl Program {
     /// which is added to `files`.
     ///
     /// # Errors
-    /// Fails if the file is missing, or needs shared libraries.
+    /// Fails if the file is missing, or needs a dynamic linker that `files` lack.
     pub fn named(words: &[OsString], files: &mut Files) -> Result<Self, Error> {
         let first = words.first().map_or(OsStr::new(""), OsString::as_os_str);
         let inside = first.to_str().is_some_and(|path| {
@@ -61,8 +61,13 @@ impl Program {
             return Ok(Program::new(first, words));
         }
         let file = Path::new(first);
-        if !is_static(file)? {
-            let why = "needs shared libraries, which a guest does not have: link it with -static";
+        if let Some(linker) = dynamic_linker(file)?
+            && !files.contains(&linker)
+        {
+            let why = format!(
+                "needs {linker} and shared libraries, which the guest does not have: link it with \
+                 -static, or choose a --root that has them"
+            );
             return Err(Error::unusable(file, why));
         }
         files.add(&file.canonicalize().map_err(Error::at(file))?, PLACE)?;

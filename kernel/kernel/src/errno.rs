@@ -92,6 +92,8 @@ impl Errno {
     pub const OPNOTSUPP: Errno = Errno(errno::EOPNOTSUPP as usize);
     /// Too many links.
     pub const LOOP: Errno = Errno(errno::ELOOP as usize);
+    /// A program's interpreter cannot be run.
+    pub const LIBBAD: Errno = Errno(errno::ELIBBAD as usize);
 
     /// The value that a call returns.
     pub fn value(self) -> usize {

@@ -19,6 +19,10 @@ use vm::{At, Flags, HEAP_START, HIGHEST, Prot};
 /// The address of position-independent programs: above those with fixed addresses, which extend up
 /// to 2 GiB.
 const ANYWHERE: usize = 0x8000_0000;
+/// The address of interpreters: above programs, and below stacks.
+const INTERPRETER: usize = 0xc000_0000;
+/// The most bytes of an interpreter's path, with its end.
+const PATH: usize = 4096;
 /// The part of a stack that is mapped initially, below arguments and environment.
 const STACK: usize = 128 << 10;
 /// Where the stack ends: below the heap, so that a small process has few tables, which a fork
@@ -70,11 +74,18 @@ pub struct Start {
     pub path: Vec<u8>,
 }
 
-/// A program's headers.
-pub struct Program {
+/// An ELF file that can be mapped.
+struct Image {
+    object: ObjectRef,
     file: FileHeader<LittleEndian>,
     headers: Vec<ProgramHeader>,
     bias: usize,
+}
+
+/// A program, and the interpreter that it names, which links and starts it.
+pub struct Program {
+    image: Image,
+    interpreter: Option<Image>,
 }
 
 /// Where a thread begins.
@@ -85,9 +96,9 @@ pub struct Begin {
     pub stack: usize,
 }
 
-impl Program {
-    /// Reads the headers of a program that this kernel can run.
-    pub fn read(object: &ObjectRef) -> Result<Self, Errno> {
+impl Image {
+    /// Reads the headers of a file; it is mapped at `place` if it can be anywhere.
+    fn read(object: &ObjectRef, place: usize) -> Result<Self, Errno> {
         let mut header = [0; HEADER];
         if object.read(0, &mut header)? < HEADER {
             return Err(Errno::NOEXEC);
@@ -108,35 +119,34 @@ impl Program {
         let mut at = 0;
         let parse = |_| ProgramHeader::parse_at(file.endianness, file.class, &mut at, &bytes);
         let headers: Result<Vec<_>, _> = (0..count).map(parse).collect();
-        let headers = headers.map_err(not)?;
-        // There is no dynamic linker. The error is that of Linux if it is missing, so that a shell
-        // does not take the file for a script.
-        if headers.iter().any(|header| header.p_type == PT_INTERP) {
-            return Err(Errno::NOENT);
-        }
-        let bias = if file.e_type == ET_DYN { ANYWHERE } else { 0 };
-        Ok(Program {
+        Ok(Image {
+            object: object.clone(),
+            headers: headers.map_err(not)?,
+            bias: if file.e_type == ET_DYN { place } else { 0 },
             file,
-            headers,
-            bias,
         })
     }
 
-    /// Maps the program and its stack in a space that is empty.
-    pub fn load(&self, space: &Space, object: &ObjectRef, start: &Start) -> Result<Begin, Errno> {
-        let loads = self.headers.iter().filter(|it| it.p_type == PT_LOAD);
-        loads
-            .into_iter()
-            .try_for_each(|header| self.segment(space, object, header))?;
-        let stack = self.stack_of(start);
-        let bytes = (STACK_END - stack + STACK).next_multiple_of(PAGE_SIZE);
-        let request = Request::anonymous(bytes, Prot::READ_WRITE).with(Flags::GROWS_DOWN);
-        space.map_as(&request.at(At::Fixed(STACK_END - bytes)))?;
-        self.fill_stack(space, start, stack)?;
-        Ok(Begin {
-            instruction: self.entry(),
-            stack,
-        })
+    /// The path of the interpreter that the file names.
+    fn interpreter(&self) -> Result<Option<Vec<u8>>, Errno> {
+        let Some(header) = self.headers.iter().find(|it| it.p_type == PT_INTERP) else {
+            return Ok(None);
+        };
+        let bytes = usize::try_from(header.p_filesz).unwrap_or(usize::MAX);
+        if !(2..=PATH).contains(&bytes) {
+            return Err(Errno::NOEXEC);
+        }
+        let mut path = heap::buffer(bytes)?;
+        if self.object.read(header.p_offset, &mut path)? < bytes || path.pop() != Some(0) {
+            return Err(Errno::NOEXEC);
+        }
+        Ok(Some(path))
+    }
+
+    /// Maps the file in a space.
+    fn load(&self, space: &Space) -> Result<(), Errno> {
+        let mut loads = self.headers.iter().filter(|it| it.p_type == PT_LOAD);
+        loads.try_for_each(|header| self.segment(space, header))
     }
 
     fn entry(&self) -> usize {
@@ -144,12 +154,7 @@ impl Program {
     }
 
     /// Maps a segment: the file's part of it, then zeroes.
-    fn segment(
-        &self,
-        space: &Space,
-        object: &ObjectRef,
-        header: &ProgramHeader,
-    ) -> Result<(), Errno> {
+    fn segment(&self, space: &Space, header: &ProgramHeader) -> Result<(), Errno> {
         let has = |flag| header.p_flags & flag != 0;
         let prot = Prot::new(has(PF_R), has(PF_W), has(PF_X));
         let address = self.bias.wrapping_add(header.p_vaddr as usize);
@@ -166,7 +171,7 @@ impl Program {
         let file_pages = (file_end - first).next_multiple_of(PAGE_SIZE);
         if header.p_filesz > 0 {
             let offset = header.p_offset - within as u64;
-            let request = Request::object(object, offset, file_pages, prot)?;
+            let request = Request::object(&self.object, offset, file_pages, prot)?;
             space.map_as(&request.at(At::Fixed(first)))?;
         }
         let mapped = if header.p_filesz > 0 {
@@ -182,6 +187,56 @@ impl Program {
             space.copy_out(file_end, &vec![0; mapped - file_end])?;
         }
         Ok(())
+    }
+
+    /// The address at which the program headers are mapped; 0 if they are not.
+    fn headers_at(&self) -> usize {
+        let first = |it: &&ProgramHeader| it.p_offset == 0 && it.p_type == PT_LOAD;
+        let headers = self.headers.iter().find(first);
+        headers.map_or(0, |it| {
+            let address = it.p_vaddr.wrapping_add(self.file.e_phoff);
+            self.bias.wrapping_add(address as usize)
+        })
+    }
+}
+
+impl Program {
+    /// Reads the headers of a program that this kernel can run, and of its interpreter, for whose
+    /// path `find` returns the file.
+    pub fn read(
+        object: &ObjectRef,
+        find: impl FnOnce(&[u8]) -> Result<ObjectRef, Errno>,
+    ) -> Result<Self, Errno> {
+        let image = Image::read(object, ANYWHERE)?;
+        let path = image.interpreter()?;
+        let interpreter = path.map(|path| {
+            let read = Image::read(&find(&path)?, INTERPRETER);
+            read.map_err(|errno| match errno {
+                Errno::NOEXEC => Errno::LIBBAD,
+                errno => errno,
+            })
+        });
+        Ok(Program {
+            image,
+            interpreter: interpreter.transpose()?,
+        })
+    }
+
+    /// Maps the program, its interpreter and its stack in a space that is empty.
+    pub fn load(&self, space: &Space, start: &Start) -> Result<Begin, Errno> {
+        self.image.load(space)?;
+        if let Some(interpreter) = &self.interpreter {
+            interpreter.load(space)?;
+        }
+        let stack = self.stack_of(start);
+        let bytes = (STACK_END - stack + STACK).next_multiple_of(PAGE_SIZE);
+        let request = Request::anonymous(bytes, Prot::READ_WRITE).with(Flags::GROWS_DOWN);
+        space.map_as(&request.at(At::Fixed(STACK_END - bytes)))?;
+        self.fill_stack(space, start, stack)?;
+        Ok(Begin {
+            instruction: self.interpreter.as_ref().unwrap_or(&self.image).entry(),
+            stack,
+        })
     }
 
     /// The address of the texts on a program's first stack. Above them are only bytes for
@@ -233,18 +288,14 @@ impl Program {
 
     /// The auxiliary values, with the places of the random bytes and of the program's path.
     fn auxiliary(&self, random: usize, path: usize) -> [(u32, usize); AUXILIARY] {
-        let first = |it: &&ProgramHeader| it.p_offset == 0 && it.p_type == PT_LOAD;
-        let headers = self.headers.iter().find(first);
-        let headers = headers.map_or(0, |it| {
-            let address = it.p_vaddr.wrapping_add(self.file.e_phoff);
-            self.bias.wrapping_add(address as usize)
-        });
+        let Image { file, headers, .. } = &self.image;
         [
-            (AT_PHDR, headers),
-            (AT_PHENT, usize::from(self.file.e_phentsize)),
-            (AT_PHNUM, self.headers.len()),
+            (AT_PHDR, self.image.headers_at()),
+            (AT_PHENT, usize::from(file.e_phentsize)),
+            (AT_PHNUM, headers.len()),
             (AT_PAGESZ, PAGE_SIZE),
-            (AT_ENTRY, self.entry()),
+            (AT_BASE, self.interpreter.as_ref().map_or(0, |it| it.bias)),
+            (AT_ENTRY, self.image.entry()),
             (AT_UID, 0),
             (AT_EUID, 0),
             (AT_GID, 0),
@@ -260,7 +311,7 @@ impl Program {
 }
 
 /// The number of auxiliary values.
-const AUXILIARY: usize = 15;
+const AUXILIARY: usize = 16;
 /// The random bytes to which one of them points.
 const RANDOM: usize = 16;
 

@@ -6,7 +6,7 @@ use crate::{Error, tool};
 use object::read::elf::{FileHeader, ProgramHeader};
 use object::{Endianness, elf};
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, DirEntry};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -65,7 +65,7 @@ impl Files {
     /// Fails if busybox is missing, or needs shared libraries.
     pub fn with_busybox() -> Result<Self, Error> {
         let busybox = tool::BUSYBOX.find()?;
-        if !is_static(&busybox)? {
+        if dynamic_linker(&busybox)?.is_some() {
             return Err(tool::BUSYBOX.missing());
         }
         let list = Command::new(&busybox).arg("--list").output();
@@ -79,6 +79,22 @@ impl Files {
         files.link("sbin", "bin");
         files.link("usr/bin", "../bin");
         files.link("usr/sbin", "../bin");
+        Ok(files)
+    }
+
+    /// The files of a system's root directory, such as debootstrap makes, but for its devices, and
+    /// the folders and devices of [`Files::bare`].
+    ///
+    /// # Errors
+    /// As [`Files::add`].
+    pub fn of_root(folder: &Path) -> Result<Self, Error> {
+        let mut files = Files::bare();
+        let devices = folder.join("dev");
+        for entry in inside(folder)? {
+            if entry.path() != devices {
+                files.add_entry(&entry, "")?;
+            }
+        }
         Ok(files)
     }
 
@@ -114,15 +130,15 @@ impl Files {
         if !at.is_empty() {
             self.insert(at, Entry::Folder);
         }
-        let mut inside = fs::read_dir(from).map_err(Error::at(from))?;
-        inside.try_for_each(|entry| {
-            let entry = entry.map_err(Error::at(from))?;
-            let name = utf8(&entry.path(), entry.file_name().into_string().ok())?;
-            self.add(
-                &entry.path(),
-                format!("{at}/{name}").trim_start_matches('/'),
-            )
-        })
+        let mut inside = inside(from)?.into_iter();
+        inside.try_for_each(|entry| self.add_entry(&entry, at))
+    }
+
+    /// Adds an entry of a folder that is at `at` in the guest.
+    fn add_entry(&mut self, entry: &DirEntry, at: &str) -> Result<(), Error> {
+        let name = utf8(&entry.path(), entry.file_name().into_string().ok())?;
+        let at = format!("{at}/{name}");
+        self.add(&entry.path(), at.trim_start_matches('/'))
     }
 
     /// Adds a file with this content.
@@ -173,19 +189,24 @@ impl Files {
     }
 }
 
+/// The entries of a folder.
+fn inside(folder: &Path) -> Result<Vec<DirEntry>, Error> {
+    let entries = fs::read_dir(folder).and_then(Iterator::collect);
+    entries.map_err(Error::at(folder))
+}
+
 fn utf8(path: &Path, name: Option<String>) -> Result<String, Error> {
     name.ok_or_else(|| Error::unusable(path, "names in a guest's archive must be UTF-8"))
 }
 
-/// Returns true if a program runs without shared libraries; a file that is no ELF file counts as
-/// one.
+/// The path of the dynamic linker that a program needs; `None` if it is static, or no ELF file.
 ///
 /// # Errors
 /// Fails if the file cannot be read, or is a program of another architecture.
-pub fn is_static(file: &Path) -> Result<bool, Error> {
+pub fn dynamic_linker(file: &Path) -> Result<Option<String>, Error> {
     let bytes = fs::read(file).map_err(Error::at(file))?;
     if !bytes.starts_with(&elf::ELFMAG) {
-        return Ok(true);
+        return Ok(None);
     }
     let strange = || Error::unusable(file, "not a program for x86-64");
     let header = elf::FileHeader64::<Endianness>::parse(&*bytes).map_err(|_| strange())?;
@@ -196,9 +217,11 @@ pub fn is_static(file: &Path) -> Result<bool, Error> {
     let parts = header
         .program_headers(endian, &*bytes)
         .map_err(|_| strange())?;
-    Ok(parts
+    let mut names = parts
         .iter()
-        .all(|part| part.p_type(endian) != elf::PT_INTERP))
+        .filter_map(|part| part.interpreter(endian, &*bytes).transpose());
+    let name = names.next().transpose().map_err(|_| strange())?;
+    Ok(name.map(|name| String::from_utf8_lossy(name).into_owned()))
 }
 
 #[cfg(test)]
@@ -240,14 +263,18 @@ mod tests {
     #[test]
     fn programs_that_need_shared_libraries_are_told_apart() {
         let own = std::env::current_exe().expect("a program");
-        assert!(!is_static(&own).expect("readable"), "tests are dynamic");
+        let linker = dynamic_linker(&own).expect("readable");
+        assert!(
+            linker.is_some_and(|path| path.starts_with('/')),
+            "tests are dynamic"
+        );
         let folder = temporary();
         let script = folder.path().join("script");
         fs::write(&script, "#!/bin/sh\n").expect("a file");
-        assert!(is_static(&script).expect("readable"));
+        assert_eq!(dynamic_linker(&script).expect("readable"), None);
         let broken = folder.path().join("broken");
         fs::write(&broken, b"\x7fELF").expect("a file");
-        let error = is_static(&broken).expect_err("too short");
+        let error = dynamic_linker(&broken).expect_err("too short");
         assert!(error.to_string().contains("not a program for x86-64"));
     }
 }

@@ -11,11 +11,12 @@ pub const LONG_ABOUT: &str = "\
 Run programs on scalevm's own kernel, under QEMU
 
 Without a program, the terminal runs busybox's shell: Ctrl-C goes to the program in the guest;
-`exit` ends the machine, as does Ctrl-A followed by x. With a program, a static Linux executable
-for x86-64, the machine runs it and ends; its output goes to standard output, and its exit code is
-the command's. Ctrl-C ends the machine. A name without a slash is one of busybox's programs, or one
-in /bin of --files. Standard input that is not a terminal is read to its end before the machine
-starts.
+`exit` ends the machine, as does Ctrl-A followed by x. With a program, a Linux executable for
+x86-64, the machine runs it and ends; its output goes to standard output, and its exit code is the
+command's. Ctrl-C ends the machine. A name without a slash is one of busybox's programs, or one in
+/bin of --files. Programs are static, unless --root has their dynamic linker and libraries: then a
+name is one of its programs, and so is a path that it has; others are this computer's. Standard
+input that is not a terminal is read to its end before the machine starts.
 
 The first use builds the kernel.";
 
@@ -37,6 +38,8 @@ Examples:
     scalevm kernel --cpus 2
   A static program, which finds a file of yours:
     scalevm kernel --files data -- ./program /input
+  Debian's programs (crates/guests/root.sh makes such a folder):
+    scalevm kernel --root target/root -- bash -c 'sort /etc/shells | head -3'
 
 Exit codes: 2 bad usage or input, 4 the machine could not run, 125 the kernel panicked or the
 machine stopped without giving a reason, 130 interrupted; all others are the program's.")]
@@ -58,6 +61,9 @@ pub struct KernelArgs {
     /// The build of the VM in scalevm's kernel (see `scalevm list`)
     #[arg(long, value_name = "PRESET", value_parser = preset())]
     pub vm: Option<Preset>,
+    /// Use the system in DIR, as dpkg -x or debootstrap make it, in place of busybox
+    #[arg(long, value_name = "DIR")]
+    pub root: Option<PathBuf>,
     /// Copy the contents of DIR into the guest's root directory
     #[arg(long, value_name = "DIR")]
     pub files: Option<PathBuf>,
@@ -76,7 +82,7 @@ pub struct KernelArgs {
     /// Boot this Linux image instead of scalevm's kernel
     #[arg(long, value_name = "VMLINUZ", conflicts_with_all = ["vm", "swap", "strict"])]
     pub linux: Option<PathBuf>,
-    /// A static program and its arguments [default: a shell]
+    /// A program and its arguments [default: a shell]
     #[arg(last = true, value_name = "PROGRAM")]
     pub program: Vec<OsString>,
 }

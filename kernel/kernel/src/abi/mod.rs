@@ -45,6 +45,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use ipc::{Entry, Kernel};
 use linux_raw_sys::general::*;
 use metal::report::CONSOLE;
+use syscalls::Sysno;
 
 /// A call's arguments.
 pub type Arguments = [usize; 6];
@@ -359,7 +360,10 @@ fn missing(thread: &mut Thread, _: Arguments) -> Answer {
     if system().is_strict && is_new {
         let mut console = CONSOLE;
         // Writing to the console does not fail.
-        let _ = writeln!(console, "unsupported system call {number}");
+        let _ = match Sysno::new(number) {
+            Some(call) => writeln!(console, "unsupported system call {call} ({number})"),
+            None => writeln!(console, "unsupported system call {number}"),
+        };
     }
     Err(Errno::NOSYS)
 }

@@ -22,9 +22,12 @@ use metal::{Metal, TrapFrame};
 pub fn execute(thread: &mut Thread, start: Start) -> Result<(), Errno> {
     let process = thread.process.clone();
     let (inode, start) = script::resolve(&process, start)?;
-    let object = inode.object().ok_or(Errno::ACCES)?.clone();
+    let object = inode.object().ok_or(Errno::ACCES)?;
     let executable = Executable::new(&inode)?;
-    let program = Program::read(&object)?;
+    let program = Program::read(object, |path| {
+        let inode = script::executable(&process, path)?;
+        inode.object().cloned().ok_or(Errno::ACCES)
+    })?;
     end_others(thread);
     thread.leave_words();
     thread.shared.become_first();
@@ -39,7 +42,7 @@ pub fn execute(thread: &mut Thread, start: Start) -> Result<(), Errno> {
     let loaded = thread.empty_space().and_then(|()| {
         process.give_memory_back();
         (HOOKS.memory_given_up)();
-        program.load(&thread.space, &object, &start)
+        program.load(&thread.space, &start)
     });
     match loaded {
         Ok(begin) => {

@@ -2,7 +2,7 @@
 
 use super::Process;
 use crate::errno::Errno;
-use crate::fs::{Inode, find};
+use crate::fs::{Inode, Kind, find};
 use crate::program::{Start, Texts};
 use crate::system::ObjectRef;
 use alloc::sync::Arc;
@@ -19,17 +19,24 @@ const MARK: &[u8] = b"#!";
 /// The file of the program to be run, and its arguments.
 pub(super) fn resolve(process: &Process, mut start: Start) -> Result<(Arc<Inode>, Start), Errno> {
     for _ in 0..=DEPTH {
-        let inode = find(&process.path(&start.path), true)?;
-        let object = inode.object().ok_or(Errno::ACCES)?;
-        if inode.mode.load(Ordering::Relaxed) & 0o111 == 0 {
-            return Err(Errno::ACCES);
-        }
-        match first_line(object)? {
+        let inode = executable(process, &start.path)?;
+        match first_line(inode.object().ok_or(Errno::ACCES)?)? {
             Some(line) => start = reader(&line, start)?,
             None => return Ok((inode, start)),
         }
     }
     Err(Errno::LOOP)
+}
+
+/// The file at a path; an error if it may not be executed.
+pub(super) fn executable(process: &Process, path: &[u8]) -> Result<Arc<Inode>, Errno> {
+    let inode = find(&process.path(path), true)?;
+    let is_file = matches!(inode.kind, Kind::File(_));
+    if is_file && inode.mode.load(Ordering::Relaxed) & 0o111 != 0 {
+        Ok(inode)
+    } else {
+        Err(Errno::ACCES)
+    }
 }
 
 /// The line after `#!`; `None` if the file is no script.

@@ -21,7 +21,10 @@ pub fn run(args: &KernelArgs) -> Result<u8, Failure> {
     if let Some(KernelCommand::Compare(args)) = &args.instead {
         return compare::run(args);
     }
-    let mut files = Files::with_busybox()?;
+    let mut files = match &args.root {
+        Some(root) => Files::of_root(root)?,
+        None => Files::with_busybox()?,
+    };
     if let Some(folder) = &args.files {
         files.add(folder, "")?;
     }
