@@ -17,7 +17,7 @@ mod poll;
 pub use futex::{Futexes, Wait};
 pub use kernel::{Entry, Kernel, Own};
 pub use pipe::{End, Pipe};
-pub use poll::{poll, poll_while};
+pub use poll::{poll, poll_changes, poll_while};
 
 // The examples of the README are tests.
 #[cfg(doctest)]

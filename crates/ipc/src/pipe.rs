@@ -99,6 +99,8 @@ struct State<M: Machine> {
     written: usize,
     /// True if the ends are open.
     open: [bool; 2],
+    /// How often the other end of each has changed something.
+    changes: [u64; 2],
     /// The pollers of each end; a poller stays in place while it is registered here.
     pollers: Vec<(End, PollerRef<M>)>,
 }
@@ -144,6 +146,7 @@ impl<M: Machine> Pipe<M> {
                 read: 0,
                 written: 0,
                 open: [true; 2],
+                changes: [0; 2],
                 pollers: Vec::new(),
             }),
             wants: M::AtomicU32::new(0),
@@ -282,6 +285,7 @@ impl<M: Machine> Pipe<M> {
     /// Called under the lock, after a change at `end`. Returns true, for sleepers and for pollers,
     /// if the other end has some.
     fn change(&self, state: &mut State<M>, end: End) -> [bool; 2] {
+        state.changes[end.other() as usize] += 1;
         let bit = end.other().bit() as u32;
         let sleeps = self.wants.load(Ordering::Relaxed) & bit != 0;
         if sleeps {
@@ -320,12 +324,17 @@ impl<M: Machine> Pipe<M> {
     }
 
     /// Returns true if a read or write at `end` would not wait, or would fail at once because the
-    /// other end is closed. If not, `poller` is told when that changes; without room for it on the
+    /// other end is closed, and if the changes are others than those `seen`. If not, `poller` is told when that changes; without room for it on the
     /// list at once, so that it looks again.
     ///
     /// # Safety
     /// The poller stays in place until [`Pipe::forget`].
-    pub(crate) unsafe fn look(&self, end: End, poller: Option<&Poller<M>>) -> bool {
+    pub(crate) unsafe fn look(
+        &self,
+        end: End,
+        seen: Option<u64>,
+        poller: Option<&Poller<M>>,
+    ) -> bool {
         let mut state = self.state.lock();
         let used = state.used();
         let ready = match end {
@@ -333,6 +342,7 @@ impl<M: Machine> Pipe<M> {
             End::Writing => state.capacity() - used >= ATOMIC,
         };
         let ready = ready || !state.open[end.other() as usize];
+        let ready = ready && seen != Some(state.changes[end as usize]);
         if let Some(poller) = poller.filter(|_| !ready) {
             match state.pollers.try_reserve(1) {
                 Ok(()) => state.pollers.push((end, PollerRef(poller))),
@@ -354,6 +364,17 @@ impl<M: Machine> Pipe<M> {
             End::Writing => state.capacity() - used,
         };
         (bytes, !state.open[end.other() as usize])
+    }
+
+    /// How often `end` may have become ready: the number of changes at the other end.
+    pub fn changes(&self, end: End) -> u64 {
+        self.state.lock().changes[end as usize]
+    }
+
+    /// Counts as a change at `end`, though no byte moves.
+    pub fn touch<K: Kernel<M>>(&self, kernel: &K, end: End) {
+        let told = self.change(&mut self.state.lock(), end);
+        self.tell(kernel, end, told);
     }
 
     /// The most bytes that the pipe holds.

@@ -42,13 +42,36 @@ pub fn poll_while<M: Machine, K: Kernel<M>>(
     ends: &[(&Pipe<M>, End)],
     waits: impl Fn() -> bool,
 ) -> u64 {
+    let ends = ends.iter().take(64);
+    look_while(kernel, ends.map(|&(pipe, end)| (pipe, end, None)), waits)
+}
+
+/// Waits until one of `ends` is ready and has changed since its [`Pipe::changes`] were counted, as
+/// long as `waits` returns true; it is called before each sleep. Returns false if it would have to
+/// wait longer.
+pub fn poll_changes<'a, M: Machine, K: Kernel<M>>(
+    kernel: &K,
+    ends: impl Iterator<Item = (&'a Pipe<M>, End, u64)> + Clone,
+    waits: impl Fn() -> bool,
+) -> bool {
+    let ends = ends.map(|(pipe, end, seen)| (pipe, end, Some(seen)));
+    look_while(kernel, ends, waits) != 0
+}
+
+/// Returns which of `ends` are ready, and have changed since the count of changes, if there is one;
+/// as bits, the last one for all ends from the 64th on.
+fn look_while<'a, M: Machine, K: Kernel<M>>(
+    kernel: &K,
+    ends: impl Iterator<Item = Looked<'a, M>> + Clone,
+    waits: impl Fn() -> bool,
+) -> u64 {
     let poller = Poller {
         told: M::AtomicU32::new(0),
     };
     loop {
         let registered = Registered {
             poller: &poller,
-            ends: &ends[..ends.len().min(64)],
+            ends: ends.clone(),
         };
         let wait = waits();
         let ready = registered.look(wait);
@@ -62,29 +85,32 @@ pub fn poll_while<M: Machine, K: Kernel<M>>(
     }
 }
 
+/// An end, and the count of its changes that are known.
+type Looked<'a, M> = (&'a Pipe<M>, End, Option<u64>);
+
 /// Unregisters the poller everywhere when dropped.
-struct Registered<'a, M: Machine> {
-    poller: &'a Poller<M>,
-    ends: &'a [(&'a Pipe<M>, End)],
+struct Registered<'p, 'a, M: Machine, E: Iterator<Item = Looked<'a, M>> + Clone> {
+    poller: &'p Poller<M>,
+    ends: E,
 }
 
-impl<M: Machine> Registered<'_, M> {
+impl<'a, M: Machine, E: Iterator<Item = Looked<'a, M>> + Clone> Registered<'_, 'a, M, E> {
     /// Returns which ends are ready. While none is, registers at each, if asked to.
     fn look(&self, register: bool) -> u64 {
         let mut ready = 0;
-        for (place, (pipe, end)) in self.ends.iter().enumerate() {
+        for (place, (pipe, end, seen)) in self.ends.clone().enumerate() {
             let poller = (register && ready == 0).then_some(self.poller);
             // SAFETY: the poller stays until this is dropped, which unregisters it.
-            ready |= u64::from(unsafe { pipe.look(*end, poller) }) << place;
+            ready |= u64::from(unsafe { pipe.look(end, seen, poller) }) << place.min(63);
         }
         ready
     }
 }
 
-impl<M: Machine> Drop for Registered<'_, M> {
+impl<'a, M: Machine, E: Iterator<Item = Looked<'a, M>> + Clone> Drop for Registered<'_, 'a, M, E> {
     fn drop(&mut self) {
         self.ends
-            .iter()
-            .for_each(|(pipe, _)| pipe.forget(self.poller));
+            .clone()
+            .for_each(|(pipe, ..)| pipe.forget(self.poller));
     }
 }

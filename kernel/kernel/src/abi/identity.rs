@@ -15,11 +15,6 @@ pub fn getppid(thread: &mut Thread, _: Arguments) -> Answer {
     Ok(thread.process.family.parent_number() as usize)
 }
 
-/// All users are root.
-pub fn root(_: &mut Thread, _: Arguments) -> Answer {
-    Ok(0)
-}
-
 pub fn uname(thread: &mut Thread, [to, ..]: Arguments) -> Answer {
     let text = |text: &str| -> [c_char; 65] {
         let mut bytes = text.bytes();

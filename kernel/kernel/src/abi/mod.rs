@@ -8,6 +8,7 @@ mod allocate;
 mod attributes;
 mod clone3;
 mod directories;
+mod epoll;
 mod event;
 mod extended;
 mod file;
@@ -34,6 +35,7 @@ mod time;
 mod timers;
 mod transfer;
 mod usage;
+mod users;
 mod waitid;
 
 use crate::errno::Errno;
@@ -89,6 +91,12 @@ const CALLS: &[(u32, Entry, Call)] = &[
     (__NR_ppoll, Entry::Poll, poll::ppoll),
     (__NR_select, Entry::Poll, poll::select),
     (__NR_pselect6, Entry::Poll, poll::pselect6),
+    (__NR_epoll_create, Entry::Descriptor, epoll::epoll_create),
+    (__NR_epoll_create1, Entry::Descriptor, epoll::epoll_create1),
+    (__NR_epoll_ctl, Entry::Descriptor, epoll::epoll_ctl),
+    (__NR_epoll_wait, Entry::Poll, epoll::epoll_wait),
+    (__NR_epoll_pwait, Entry::Poll, epoll::epoll_pwait),
+    (__NR_epoll_pwait2, Entry::Poll, epoll::epoll_pwait2),
 
     (__NR_open, Entry::Descriptor, open::open),
     (__NR_openat, Entry::Descriptor, open::openat),
@@ -247,10 +255,24 @@ const CALLS: &[(u32, Entry, Call)] = &[
 
     (__NR_getpid, Entry::Memory, identity::getpid),
     (__NR_getppid, Entry::Memory, identity::getppid),
-    (__NR_getuid, Entry::Memory, identity::root),
-    (__NR_geteuid, Entry::Memory, identity::root),
-    (__NR_getgid, Entry::Memory, identity::root),
-    (__NR_getegid, Entry::Memory, identity::root),
+
+    (__NR_getuid, Entry::Memory, users::root),
+    (__NR_geteuid, Entry::Memory, users::root),
+    (__NR_getgid, Entry::Memory, users::root),
+    (__NR_getegid, Entry::Memory, users::root),
+    (__NR_setuid, Entry::Memory, users::set_one),
+    (__NR_setgid, Entry::Memory, users::set_one),
+    (__NR_setreuid, Entry::Memory, users::set_two),
+    (__NR_setregid, Entry::Memory, users::set_two),
+    (__NR_setresuid, Entry::Memory, users::set_three),
+    (__NR_setresgid, Entry::Memory, users::set_three),
+    (__NR_getresuid, Entry::Memory, users::get_three),
+    (__NR_getresgid, Entry::Memory, users::get_three),
+    (__NR_setfsuid, Entry::Memory, users::of_files),
+    (__NR_setfsgid, Entry::Memory, users::of_files),
+    (__NR_getgroups, Entry::Memory, users::getgroups),
+    (__NR_setgroups, Entry::Memory, users::setgroups),
+
     (__NR_uname, Entry::Memory, identity::uname),
     (__NR_getrandom, Entry::Memory, identity::getrandom),
 ];
@@ -262,6 +284,7 @@ const MAKES: &[u32] = &[
     __NR_symlink, __NR_symlinkat, __NR_link, __NR_linkat, __NR_rename, __NR_renameat,
     __NR_renameat2, __NR_memfd_create,
     __NR_dup, __NR_dup2, __NR_dup3, __NR_flock, __NR_pipe, __NR_pipe2, __NR_eventfd, __NR_eventfd2,
+    __NR_epoll_create, __NR_epoll_create1,
     __NR_shmget, __NR_shmat, __NR_semget, __NR_semop, __NR_semtimedop, __NR_msgget, __NR_msgsnd,
     __NR_mmap, __NR_mprotect, __NR_madvise, __NR_mremap, __NR_mlock, __NR_mlock2, __NR_mlockall,
     __NR_truncate, __NR_ftruncate, __NR_fallocate,

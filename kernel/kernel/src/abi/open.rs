@@ -129,8 +129,8 @@ fn open_inode(thread: &Thread, inode: &Arc<Inode>, flags: u32) -> Result<Arc<Ope
             // same.
             let _ = TERMINAL.become_of(process);
         }
-        // A counter cannot be opened again, for instance through `/proc`.
-        Kind::Event(_) => return Err(Errno::NXIO),
+        // These cannot be opened again, for instance through `/proc`.
+        Kind::Event(_) | Kind::Epoll(_) => return Err(Errno::NXIO),
         Kind::Fifo(fifo) => {
             let mode = flags & O_ACCMODE;
             let ends = [mode != O_WRONLY, mode != O_RDONLY];

@@ -2,22 +2,19 @@
 
 use super::time::nanoseconds;
 use super::{Answer, Arguments, Errno};
-use crate::fs::OpenFile;
+use crate::fs::{Awaited, OpenFile};
 use crate::heap;
 use crate::process::{Set, Thread};
 use crate::system::system;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use ipc::poll_changes;
 use linux_raw_sys::general::*;
 use machine::Clock;
 use metal::Metal;
 
 const NONE: u64 = u64::MAX;
 const MILLISECOND: u64 = 1_000_000;
-/// The most files that are waited for without polling.
-const AT_ONCE: usize = 64;
-/// The period at which further files are polled.
-const NAP: u64 = MILLISECOND;
 /// The events that are always reported.
 const ALWAYS: u32 = POLLERR | POLLHUP | POLLNVAL;
 
@@ -25,11 +22,15 @@ const ALWAYS: u32 = POLLERR | POLLHUP | POLLNVAL;
 type Wanted = (Option<Arc<OpenFile>>, u32);
 
 pub fn poll(thread: &mut Thread, [at, count, timeout, ..]: Arguments) -> Answer {
-    let until = match timeout as i32 {
+    poll_until(thread, at, count, after(timeout))
+}
+
+/// The time after so many milliseconds; never, if the number is negative.
+pub fn after(milliseconds: usize) -> u64 {
+    match milliseconds as i32 {
         ..0 => NONE,
         limit => Metal::now() + limit as u64 * MILLISECOND,
-    };
-    poll_until(thread, at, count, until)
+    }
 }
 
 pub fn ppoll(thread: &mut Thread, [at, count, limit, mask, bytes, _]: Arguments) -> Answer {
@@ -90,10 +91,6 @@ fn wait(
     until: u64,
     look: impl Fn(usize) -> u32,
 ) -> Result<Vec<u32>, Errno> {
-    let files = wanted.iter();
-    let files = files.filter_map(|(file, events)| Some((file.as_ref()?, *events)));
-    let pipes = files.flat_map(|(file, events)| file.pollable(events));
-    let pipes = heap::collect(pipes.map(Ok))?;
     let until = thread.until.unwrap_or(until);
     let mut found = heap::collect(wanted.iter().map(|_| Ok(0)))?;
     let mut look = || {
@@ -105,8 +102,16 @@ fn wait(
     if look() || Metal::now() >= until {
         return Ok(found);
     }
+    let mut ends = Vec::new();
     let result = thread.wait_until(until, || {
         loop {
+            // Counted before the events are, so that no change between is missed.
+            ends.clear();
+            let mut files = wanted.iter();
+            files.try_for_each(|(file, events)| match file {
+                Some(file) => file.await_events(*events, &mut ends),
+                None => Ok(()),
+            })?;
             // Read before the time, because a timeout also disturbs the thread.
             let is_disturbed = thread.is_disturbed();
             if look() || Metal::now() >= until {
@@ -116,12 +121,7 @@ fn wait(
                 return Err(Errno::INTR);
             }
             let waits = || !thread.is_disturbed();
-            // Only unwanted events are ready, or there are too many files: they are polled.
-            if pipes.len() > AT_ONCE
-                || ipc::poll_while(&system().kernel, &pipes, waits) != 0 && !look()
-            {
-                Metal::sleep_until(Metal::now() + NAP);
-            }
+            poll_changes(&system().kernel, ends.iter().map(Awaited::parts), waits);
         }
     });
     if result.is_err() {
@@ -221,7 +221,7 @@ pub fn deadline(thread: &Thread, limit: usize) -> Result<u64, Errno> {
 }
 
 /// Sets the mask for the duration of the call, if there is one.
-fn set_mask(thread: &mut Thread, mask: usize, bytes: usize) -> Result<(), Errno> {
+pub fn set_mask(thread: &mut Thread, mask: usize, bytes: usize) -> Result<(), Errno> {
     if mask != 0 {
         if bytes != 8 {
             return Err(Errno::INVAL);

@@ -4,7 +4,7 @@ use crate::errno::Errno;
 use crate::profile;
 use crate::program::random_word;
 use crate::single::Single;
-use ipc::{End, Pipe};
+use ipc::Pipe;
 use metal::Metal;
 
 /// The terminal, as files use it.
@@ -16,7 +16,7 @@ pub trait Tty: Send + Sync {
     fn write(&self, from: &[u8]) -> Result<usize, Errno>;
 
     /// The pipe that contains a byte while there is input.
-    fn input_pipe(&self) -> (&Pipe<Metal>, End);
+    fn input_pipe(&'static self) -> &'static Pipe<Metal>;
 
     /// Returns true if there is input.
     fn has_input(&'static self) -> bool;

@@ -2,6 +2,7 @@
 
 use crate::errno::Errno;
 use crate::system::system;
+use alloc::sync::Arc;
 use core::ptr;
 use core::sync::atomic::{AtomicU64, Ordering};
 use ipc::{End, Kernel, Pipe, poll_while};
@@ -18,7 +19,7 @@ pub struct Event {
     /// to 0 takes one out. Acquire and release: a reader sees all that the writer did before.
     count: AtomicU64,
     /// Contains a byte while the count is not 0, for threads that wait for that.
-    signal: Pipe<Metal>,
+    signal: Arc<Pipe<Metal>>,
     /// True if each read takes 1, and not all.
     takes_one: bool,
 }
@@ -27,7 +28,7 @@ impl Event {
     pub fn new(count: u64, takes_one: bool) -> Result<Self, Errno> {
         let event = Event {
             count: AtomicU64::new(0),
-            signal: Pipe::try_new().map_err(|_| Errno::NFILE)?,
+            signal: Arc::new(Pipe::try_new().map_err(|_| Errno::NFILE)?),
             takes_one,
         };
         event.add(count);
@@ -44,9 +45,11 @@ impl Event {
         let added = self
             .count
             .fetch_update(Ordering::AcqRel, Ordering::Relaxed, sum);
-        if added == Ok(0) && value > 0 {
+        match added {
             // There is room, and both ends are open.
-            let _ = self.signal.write(&system().kernel, &[0]);
+            Ok(0) if value > 0 => drop(self.signal.write(&system().kernel, &[0])),
+            Ok(_) => self.signal.touch(&system().kernel, End::Writing),
+            Err(_) => {}
         }
         added.is_ok()
     }
@@ -83,7 +86,7 @@ impl Event {
             if !waits() {
                 return Ok(None);
             }
-            poll_while(&system().kernel, &[self.pollable()], &waits);
+            poll_while(&system().kernel, &[(&*self.signal, End::Reading)], &waits);
         }
     }
 
@@ -114,7 +117,7 @@ impl Event {
     }
 
     /// The pipe at which pollers wait for a count.
-    pub fn pollable(&self) -> (&Pipe<Metal>, End) {
-        (&self.signal, End::Reading)
+    pub fn signal(&self) -> &Arc<Pipe<Metal>> {
+        &self.signal
     }
 }

@@ -3,9 +3,11 @@
 
 mod archive;
 mod attributes;
+mod awaited;
 mod descriptors;
 mod device;
 mod directory;
+mod epoll;
 mod event;
 mod executable;
 mod fifo;
@@ -20,9 +22,11 @@ mod transfer;
 
 pub use archive::unpack;
 pub use attributes::{Attributes, now};
+pub use awaited::Awaited;
 pub use descriptors::{Descriptors, MOST};
 pub use device::{Device, TTY, Tty};
 pub use directory::{Directory, Listed, Live, Name, RENAMES, Rename, Spot, rename};
+pub use epoll::{Epoll, Interest};
 pub use event::Event;
 pub use executable::{Executable, Writer};
 pub use fifo::Fifo;
@@ -86,6 +90,8 @@ pub enum Kind {
     Report(Box<dyn Report>),
     /// A counter.
     Event(Event),
+    /// A set of interests in open files.
+    Epoll(Epoll),
     /// A link that leads to an inode, independent of names.
     Jump(Jump),
 }

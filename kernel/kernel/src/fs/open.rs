@@ -1,7 +1,7 @@
 //! Open files, to which descriptors lead.
 
 use super::fifo::{Ends, Fifo};
-use super::{Device, Event, Inode, Kind, Listed, Owner, TTY, Writer};
+use super::{Device, Epoll, Event, Inode, Kind, Listed, Owner, TTY, Writer};
 use crate::errno::Errno;
 use crate::system::{Lock, is_disturbed};
 use alloc::sync::Arc;
@@ -169,9 +169,10 @@ impl OpenFile {
     /// The inode, if it is seekable.
     pub fn seekable(&self) -> Result<&Arc<Inode>, Errno> {
         match &self.what {
-            Open::Inode(inode) if !matches!(inode.kind, Kind::Event(_)) && !self.is_terminal() => {
-                Ok(inode)
-            }
+            Open::Inode(inode) if !self.is_terminal() => match inode.kind {
+                Kind::Event(_) | Kind::Epoll(_) => Err(Errno::SPIPE),
+                _ => Ok(inode),
+            },
             _ => Err(Errno::SPIPE),
         }
     }
@@ -184,8 +185,16 @@ impl OpenFile {
         }
     }
 
+    /// The set of interests, if the file is one.
+    pub fn epoll(&self) -> Option<&Epoll> {
+        match &self.inode().kind {
+            Kind::Epoll(epoll) => Some(epoll),
+            _ => None,
+        }
+    }
+
     /// The pipe and the end, if the file is one.
-    pub fn pipe(&self) -> Option<(&Pipe<Metal>, End)> {
+    pub fn pipe(&self) -> Option<(&Arc<Pipe<Metal>>, End)> {
         match &self.what {
             Open::Pipe(it) => Some((&it.pipe, it.end)),
             Open::Inode(_) => None,
@@ -200,31 +209,14 @@ impl OpenFile {
         matches!(inode.kind, Kind::Device(Device::Console | Device::Terminal))
     }
 
-    /// The ends of pipes at which to wait for the `wanted` events; none if the events never change.
-    pub fn pollable(&self, wanted: u32) -> impl Iterator<Item = (&Pipe<Metal>, End)> {
-        let end = match self.event() {
-            Some(event) => Some(event.pollable()),
-            None if self.is_terminal() => Some(TTY.input_pipe()),
-            None => self.pipe(),
-        };
-        // With both ends open there is neither an end of the bytes nor an error, and the writing
-        // end is mostly ready.
-        let has_both = self.pipe().is_some() && self.reads() && self.writes();
-        let is_awaited = move |end: &(_, End)| match end.1 {
-            _ if !has_both => true,
-            End::Reading => wanted & POLLIN != 0,
-            End::Writing => wanted & POLLOUT != 0,
-        };
-        let other = end.filter(|_| has_both);
-        let other = other.map(|(pipe, _)| (pipe, End::Writing));
-        end.into_iter().chain(other).filter(is_awaited)
-    }
-
     /// The events that `poll` reports: `POLL…`. Files never wait.
     pub fn events(&self) -> u32 {
         if let Some(event) = self.event() {
             let told = event.is_ready().into_iter().zip([POLLIN, POLLOUT]);
             return told.map(|(is, event)| if is { event } else { 0 }).sum();
+        }
+        if let Some(epoll) = self.epoll() {
+            return if epoll.is_ready() { POLLIN } else { 0 };
         }
         match self.pipe() {
             None if !self.is_terminal() || TTY.has_input() => POLLIN | POLLOUT,

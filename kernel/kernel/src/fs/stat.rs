@@ -16,8 +16,8 @@ pub fn type_bits(inode: &Inode) -> u32 {
         Kind::Link(_) | Kind::Jump(_) => S_IFLNK,
         Kind::Fifo(_) => S_IFIFO,
         Kind::Device(_) => S_IFCHR,
-        // A counter has no type, as on Linux.
-        Kind::Event(_) => 0,
+        // These have no type, as on Linux.
+        Kind::Event(_) | Kind::Epoll(_) => 0,
     }
 }
 

@@ -138,6 +138,7 @@ impl OpenFile {
                 read.ok_or_else(|| self.no_wait())?;
                 moved(to.put(0, number), BYTES)
             }
+            Kind::Epoll(_) => Err(Errno::INVAL),
             Kind::Device(Device::Console | Device::Terminal) if most == 0 => Ok(0),
             Kind::Device(device @ (Device::Console | Device::Terminal)) => {
                 let mut typed = heap::buffer(most.min(CHUNK))?;
@@ -211,7 +212,7 @@ impl OpenFile {
             Kind::Report(report) => report.read_at(offset, to),
             Kind::Directory(_) => Err(Errno::ISDIR),
             Kind::Fifo(_) | Kind::Event(_) => Err(Errno::SPIPE),
-            Kind::Link(_) | Kind::Jump(_) => Err(Errno::INVAL),
+            Kind::Link(_) | Kind::Jump(_) | Kind::Epoll(_) => Err(Errno::INVAL),
         }
     }
 

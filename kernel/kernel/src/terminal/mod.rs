@@ -70,7 +70,7 @@ impl Terminal {
     /// Waits for input, until `limit`. Returns true if there is some.
     fn wait(&self, limit: u64) -> bool {
         let waits = || !is_disturbed() && Metal::now() < limit;
-        let wait = || poll_while(&system().kernel, &[self.input_pipe()], waits) != 0;
+        let wait = || poll_while(&system().kernel, &[(&self.has_input, End::Reading)], waits) != 0;
         match limit {
             u64::MAX => wait(),
             limit => process::wait_until(limit, wait),
@@ -297,8 +297,8 @@ impl Tty for Terminal {
         }
     }
 
-    fn input_pipe(&self) -> (&Pipe<Metal>, End) {
-        (&self.has_input, End::Reading)
+    fn input_pipe(&'static self) -> &'static Pipe<Metal> {
+        &self.has_input
     }
 
     fn has_input(&'static self) -> bool {
