@@ -1,6 +1,8 @@
 /* Links, owners, modes and times of files, and locks on them. */
 #include "abi.h"
 #include <sys/file.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
 
 static void show(const char *what, const char *path)
 {
@@ -12,6 +14,53 @@ static void show(const char *what, const char *path)
 	say("%s: mode %o, owner %d:%d, names %ld, %ld.%09ld %ld.%09ld", what, data.st_mode, (int)data.st_uid, (int)data.st_gid,
 	    (long)data.st_nlink, (long)data.st_atim.tv_sec, data.st_atim.tv_nsec, (long)data.st_mtim.tv_sec,
 	    data.st_mtim.tv_nsec);
+}
+
+/* What statx gives: musl may not declare it. */
+struct newer {
+	uint32_t mask, block;
+	uint64_t attributes;
+	uint32_t names, user, group;
+	uint16_t mode, unused;
+	uint64_t number, bytes, blocks, attributes_mask;
+	struct {
+		int64_t seconds;
+		uint32_t nanoseconds;
+		int32_t unused;
+	} accessed, born, changed, modified;
+	uint32_t special_major, special_minor, device_major, device_minor;
+	uint64_t others[14];
+};
+
+enum { TYPE = 1, BASIC = 0x7ff };
+
+static int statx_of(int folder, const char *path, int flags, unsigned mask, struct newer *to)
+{
+	return syscall(SYS_statx, folder, path, flags, mask, to);
+}
+
+/* The same attributes by statx. */
+static void show_newer(void)
+{
+	struct stat data;
+	struct newer newer;
+	need(lstat("l", &data) == 0 && statx_of(AT_FDCWD, "l", AT_SYMLINK_NOFOLLOW, BASIC, &newer) == 0, "statx");
+	say("a link: mode %o, bytes %d", newer.mode, (int)newer.bytes);
+	need(stat("l", &data) == 0 && statx_of(AT_FDCWD, "l", 0, BASIC, &newer) == 0, "statx");
+	say("known: %#x", newer.mask & BASIC);
+	say("as by stat: %d", newer.number == data.st_ino && newer.bytes == (uint64_t)data.st_size &&
+	    newer.blocks == (uint64_t)data.st_blocks && newer.names == data.st_nlink &&
+	    newer.modified.seconds == data.st_mtim.tv_sec && newer.modified.nanoseconds == data.st_mtim.tv_nsec &&
+	    newer.accessed.seconds == data.st_atim.tv_sec && newer.user == data.st_uid && newer.group == data.st_gid &&
+	    makedev(newer.device_major, newer.device_minor) == data.st_dev);
+	need(stat("/dev/null", &data) == 0 && statx_of(AT_FDCWD, "/dev/null", 0, TYPE, &newer) == 0, "statx");
+	say("a device: %u %u", newer.special_major, newer.special_minor);
+	tell("of an open file", statx_of(0, "", AT_EMPTY_PATH, TYPE, &newer));
+	tell("bad flags", statx_of(0, "", 0x8000, TYPE, &newer));
+	tell("bad mask", statx_of(0, "", AT_EMPTY_PATH, 0x80000000, &newer));
+	tell("no name", statx_of(0, "", 0, TYPE, &newer));
+	tell("nothing", statx_of(AT_FDCWD, "nothing", 0, TYPE, &newer));
+	tell("nowhere", statx_of(AT_FDCWD, "a", 0, TYPE, (struct newer *)nowhere));
 }
 
 static int wait_for_lock(void)
@@ -45,6 +94,7 @@ int main(void)
 	say("it is one: %d", lstat("m", &data) == 0 && S_ISLNK(data.st_mode));
 	tell("link behind a link", linkat(AT_FDCWD, "l", AT_FDCWD, "n", AT_SYMLINK_FOLLOW));
 	say("it is none: %d", lstat("n", &data) == 0 && S_ISREG(data.st_mode));
+	show_newer();
 	tell("bad flags", linkat(AT_FDCWD, "l", AT_FDCWD, "o", 0x8000));
 
 	tell("owner", chown("l", 5, 6));

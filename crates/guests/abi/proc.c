@@ -94,6 +94,8 @@ static void accounts(void)
 	say("up: %d numbers, %d", numbers, up * 100 >= start && idle >= 0);
 	int last = 0;
 	say("load: %d", sscanf(contents("/proc/loadavg"), "%*f %*f %*f %*d/%*d %d", &last) == 1 && last >= getpid());
+	contents("/proc/self/environ");
+	say("environment: %d", getenv("HOME") && strstr(text, "HOME=") && strcmp(strstr(text, "HOME=") + 5, getenv("HOME")) == 0);
 	struct rlimit limit = { 100, 200 };
 	setrlimit(RLIMIT_NOFILE, &limit);
 	char *line = strstr(contents("/proc/self/limits"), "Max open files");

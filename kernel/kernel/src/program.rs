@@ -137,10 +137,13 @@ impl Image {
             return Err(Errno::NOEXEC);
         }
         let mut path = heap::buffer(bytes)?;
-        if self.object.read(header.p_offset, &mut path)? < bytes || path.pop() != Some(0) {
-            return Err(Errno::NOEXEC);
+        if self.object.read(header.p_offset, &mut path)? < bytes {
+            return Err(Errno::IO);
         }
-        Ok(Some(path))
+        match path.pop() {
+            Some(0) => Ok(Some(path)),
+            _ => Err(Errno::NOEXEC),
+        }
     }
 
     /// Maps the file in a space.

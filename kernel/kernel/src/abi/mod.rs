@@ -30,6 +30,7 @@ mod segments;
 mod semaphores;
 mod sendfile;
 mod signal;
+mod statx;
 mod thread;
 mod time;
 mod timers;
@@ -104,6 +105,7 @@ const CALLS: &[(u32, Entry, Call)] = &[
     (__NR_stat, Entry::File, names::stat),
     (__NR_lstat, Entry::File, names::lstat),
     (__NR_newfstatat, Entry::File, names::newfstatat),
+    (__NR_statx, Entry::File, statx::statx),
     (__NR_access, Entry::File, names::access),
     (__NR_faccessat, Entry::File, names::faccessat),
     (__NR_faccessat2, Entry::File, names::faccessat2),

@@ -5,7 +5,7 @@ use crate::errno::Errno;
 use crate::fs::live::{self, Entry, Report, Sheet, Table};
 use crate::fs::{Inode, Jump, Live, Name, Names, ROOT};
 use crate::process::Process;
-use crate::program::STACK_END;
+use crate::program::{STACK_END, Start, Texts};
 use crate::system::Space;
 use alloc::string::ToString;
 use alloc::sync::{Arc, Weak};
@@ -29,9 +29,15 @@ const ENTRIES: &[Entry<Weak<Process>>] = &[
         text(of, |of, to| task::comm(of, of.pid, to))
     }),
     ("task", |itself, of| Ok(task::tree(itself, of))),
-    ("cmdline", |_, of| text(of, cmdline)),
+    ("cmdline", |_, of| {
+        text(of, |of, to| given(of, |it| &it.arguments, to))
+    }),
+    ("environ", |_, of| {
+        text(of, |of, to| given(of, |it| &it.environment, to))
+    }),
     ("limits", |_, of| text(of, limits::table)),
     ("mounts", |_, of| text(of, |_, to| to.add(MOUNTS))),
+    ("mountinfo", |_, of| text(of, |_, to| to.add(MOUNT_INFO))),
     ("fd", |itself, of| {
         Ok(live::directory(Opened::new(itself, of)))
     }),
@@ -62,6 +68,10 @@ pub fn tree(proc: &Arc<Inode>, process: &Arc<Process>) -> Arc<Inode> {
 
 /// The mounts.
 const MOUNTS: &[u8] = b"rootfs / rootfs rw 0 0\nproc /proc proc ro 0 0\nsysfs /sys sysfs ro 0 0\n";
+
+/// The same with the numbers of mounts, of what is mounted on what, and of devices.
+const MOUNT_INFO: &[u8] = b"1 1 0:1 / / rw - rootfs rootfs rw\n2 1 0:1 / /proc ro - proc proc ro\n\
+    3 1 0:1 / /sys ro - sysfs sysfs ro\n";
 
 /// A file with the text that `write` writes about a process.
 fn text(
@@ -111,12 +121,12 @@ impl Live for Opened {
     }
 }
 
-/// The process's arguments; empty once it has ended.
-fn cmdline(process: &Process, to: &mut Sheet) -> Result<(), Errno> {
-    let arguments = process.arguments.lock().clone();
+/// Texts with which the process's program has started; empty once it has ended.
+fn given(process: &Process, of: fn(&Start) -> &Texts, to: &mut Sheet) -> Result<(), Errno> {
+    let start = process.start.lock().clone();
     match task::state(process, process.pid) {
         'Z' => Ok(()),
-        _ => to.add(&arguments),
+        _ => to.add(&of(&start).bytes),
     }
 }
 

@@ -24,8 +24,11 @@ pub fn execute(thread: &mut Thread, start: Start) -> Result<(), Errno> {
     let (inode, start) = script::resolve(&process, start)?;
     let object = inode.object().ok_or(Errno::ACCES)?;
     let executable = Executable::new(&inode)?;
+    // Not written until it is loaded.
+    let mut _interpreter = None;
     let program = Program::read(object, |path| {
         let inode = script::executable(&process, path)?;
+        _interpreter = Some(Executable::new(&inode)?);
         inode.object().cloned().ok_or(Errno::ACCES)
     })?;
     end_others(thread);
@@ -49,7 +52,7 @@ pub fn execute(thread: &mut Thread, start: Start) -> Result<(), Errno> {
             *thread.frame = TrapFrame::new(begin.instruction, begin.stack);
             thread.set_thread_pointer(0);
             thread.signal_stack = SignalStack::default();
-            *process.arguments.lock() = Arc::new(start.arguments.bytes);
+            *process.start.lock() = Arc::new(start);
         }
         Err(_) => process.end(Status::killed(super::Signal::KILL)),
     }
@@ -119,7 +122,7 @@ pub fn first() -> Result<Thread, Errno> {
         files,
         directory: root,
         program: Arc::default(),
-        arguments: Arc::default(),
+        start: Arc::default(),
         handlers: Handlers::new(),
         limits: Limits::new(),
         umask: 0o022,

@@ -5,6 +5,7 @@ use super::job::Job;
 use super::{Handlers, Limits, PROCESSES, Pending, Process, RUNS, Thread};
 use crate::errno::Errno;
 use crate::fs::{Descriptors, Executable, Inode};
+use crate::program::Start;
 use crate::system::{Lock, Space};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -15,7 +16,7 @@ pub(super) struct Inherited {
     pub files: Descriptors,
     pub directory: Arc<Inode>,
     pub program: Arc<Executable>,
-    pub arguments: Arc<Vec<u8>>,
+    pub start: Arc<Start>,
     pub handlers: Handlers,
     pub limits: Limits,
     pub umask: u32,
@@ -43,7 +44,7 @@ impl Process {
             files,
             directory,
             program,
-            arguments,
+            start,
             handlers,
             limits,
             umask,
@@ -58,7 +59,7 @@ impl Process {
             files: Lock::new(files),
             directory: Lock::new(directory),
             program: Lock::new(program),
-            arguments: Lock::new(arguments),
+            start: Lock::new(start),
             death_signal: AtomicU32::new(0),
             is_reaper: AtomicBool::new(false),
             umask: AtomicU32::new(umask),
@@ -88,7 +89,7 @@ impl Thread {
             files: process.files.lock().clone(),
             directory: process.directory.lock().clone(),
             program: process.program.lock().clone(),
-            arguments: process.arguments.lock().clone(),
+            start: process.start.lock().clone(),
             handlers: process.handlers.lock().clone(),
             limits: process.limits.lock().clone(),
             umask: process.umask.load(Ordering::Relaxed),

@@ -38,6 +38,7 @@ pub use usage::Used;
 pub use user::Plain;
 
 use crate::fs::{Descriptors, Executable, Inode, Path};
+use crate::program::Start;
 use crate::single::Single;
 use crate::system::{Lock, Space};
 use alarm::Alarms;
@@ -64,8 +65,8 @@ pub struct Process {
     pub directory: Lock<Arc<Inode>>,
     /// Its program, until it ends.
     pub program: Lock<Arc<Executable>>,
-    /// Its arguments, each with a 0 at its end.
-    pub arguments: Lock<Arc<Vec<u8>>>,
+    /// The path, arguments and environment with which its program has started.
+    pub start: Lock<Arc<Start>>,
     /// The signal that it gets when its parent ends; 0 for none.
     pub death_signal: AtomicU32,
     /// True if it becomes the parent of its descendants' orphans (`PR_SET_CHILD_SUBREAPER`).

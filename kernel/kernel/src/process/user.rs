@@ -34,6 +34,7 @@ plain!(
     i32,
     usize,
     linux::stat,
+    linux::statx,
     linux::timespec,
     linux::timeval,
     linux::pollfd,
