@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes a root directory for `scalevm kernel --root` of Debian's packages and those that they depend on, as apt knows
-# them on this computer. No script of a package runs, so nothing is configured.
+# Makes a root directory for `scalevm kernel --root` of Debian's packages, those that they depend on, and a shell, as apt
+# knows them on this computer. No script of a package runs, so nothing is configured.
 #   root.sh FOLDER PACKAGE…
 set -eu
 if [ $# -lt 2 ]; then
@@ -13,7 +13,7 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
 packages=$(apt-cache depends --recurse --no-recommends --no-suggests --no-conflicts --no-breaks --no-replaces \
-    --no-enhances "$@" | grep '^[a-z0-9]' | grep -v ':' | sort -u)
+    --no-enhances dash "$@" | grep '^[a-z0-9]' | grep -v ':' | sort -u)
 chmod 755 "$scratch"
 # shellcheck disable=SC2086 # one word for each package
 (cd "$scratch" && apt-get download -qq -o APT::Sandbox::User=root $packages)
@@ -27,7 +27,7 @@ for package in "$scratch"/*.deb; do
     # tar keeps the links, where dpkg-deb would replace them.
     dpkg-deb --fsys-tarfile "$package" | tar -x -C "$root" --keep-directory-symlink --no-same-owner
 done
-# What a package's script would do: dash is the shell.
+# As dash's script does.
 [ -e "$root/bin/sh" ] || ln -s dash "$root/bin/sh"
 # What programs do not need to run.
 rm -rf "$root/usr/share/doc" "$root/usr/share/man" "$root/usr/share/locale"

@@ -20,6 +20,9 @@ const LOOK: Duration = Duration::from_millis(20);
 /// The most chunks of output that wait to be written before the guest has to.
 const CHUNKS: usize = 16;
 
+/// The bytes of memory that a guest needs in addition to its files.
+const BESIDES: u64 = 16 << 20;
+
 /// The guest's console.
 pub enum Console<'a> {
     /// The user's terminal, which is standard input and output.
@@ -91,6 +94,7 @@ pub fn run_each(
     let terminal = matches!(console, Console::Terminal);
     let in_batch = matches!(console, Console::Into(_));
     pack(files, programs, !in_batch, &place)?;
+    refuse_without_memory(machine, &place)?;
     if let Some(size) = machine.swap {
         let disk = File::create(place.disk()).and_then(|disk| disk.set_len(size));
         disk.map_err(Error::at(place.disk()))?;
@@ -142,6 +146,25 @@ fn pack(files: &Files, programs: &[Program], terminal: bool, place: &Place) -> R
     files.write("command", program::command(programs, terminal, input));
     let archive = File::create(place.archive()).map_err(Error::at(place.archive()))?;
     files.pack(BufWriter::new(archive), &place.archive())
+}
+
+/// Fails if the guest has no memory to unpack its archive.
+fn refuse_without_memory(machine: &Machine, place: &Place) -> Result<(), Error> {
+    let archive = place.archive();
+    let size = fs::metadata(&archive).map_err(Error::at(&archive))?.len();
+    // The archive stays while it is unpacked. An eighth of memory is the kernel's heap.
+    let least = (2 * size + BESIDES) / 7 * 8;
+    if machine.memory >= least {
+        return Ok(());
+    }
+    let mib = |bytes: u64| bytes.div_ceil(1 << 20);
+    let why = format!(
+        "{} MiB, which take {} MiB of memory to unpack; --memory is {} MiB",
+        mib(size),
+        mib(least),
+        mib(machine.memory)
+    );
+    Err(Error::unusable("the guest's files", why))
 }
 
 fn ended(guest: &Guest, report: Report) -> Ended {

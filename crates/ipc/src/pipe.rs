@@ -324,8 +324,8 @@ impl<M: Machine> Pipe<M> {
     }
 
     /// Returns true if a read or write at `end` would not wait, or would fail at once because the
-    /// other end is closed, and if the changes are others than those `seen`. If not, `poller` is told when that changes; without room for it on the
-    /// list at once, so that it looks again.
+    /// other end is closed, and if there are other changes than those `seen`. If not, `poller` is
+    /// told when that changes; without room for it on the list at once, so that it looks again.
     ///
     /// # Safety
     /// The poller stays in place until [`Pipe::forget`].

@@ -248,6 +248,24 @@ mod tests {
     }
 
     #[test]
+    fn a_root_keeps_its_links_and_gets_a_guests_devices() {
+        let folder = temporary();
+        fs::create_dir_all(folder.path().join("usr/bin")).expect("folders");
+        fs::create_dir(folder.path().join("dev")).expect("a folder");
+        fs::write(folder.path().join("usr/bin/ls"), "").expect("a file");
+        fs::write(folder.path().join("dev/own"), "").expect("a file");
+        std::os::unix::fs::symlink("usr/bin", folder.path().join("bin")).expect("a link");
+        let files = Files::of_root(folder.path()).expect("readable");
+        for path in ["/bin/ls", "/usr/bin/ls", "/dev/console", "/proc", "/tmp"] {
+            assert!(files.contains(path), "{path}");
+        }
+        assert!(matches!(files.entries["bin"], Entry::Link(_)));
+        assert!(!files.contains("/dev/own"));
+        let missing = folder.path().join("missing");
+        assert!(Files::of_root(&missing).is_err());
+    }
+
+    #[test]
     fn what_lies_behind_a_link_is_found_and_put_there() {
         let mut files = Files::bare();
         files.link("usr/bin", "../bin");

@@ -3,8 +3,9 @@
 use crate::on;
 
 use ipc::pipe::{ATOMIC, Broken, CAPACITY, Unresized};
-use ipc::{End, Kernel, Own, Pipe, poll, poll_while};
+use ipc::{End, Kernel, Own, Pipe, poll, poll_changes, poll_while};
 use machine::{Execute, Job, Machine};
+use std::iter;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
@@ -124,6 +125,33 @@ fn pollers_are_told<M: Execute>(machine: &M) {
     };
     on::together(machine, vec![poller, writer(0), writer(1)]);
     assert!(slept.load(Relaxed), "the poller never slept");
+}
+
+/// A poller of changes learns of each, though the end stays ready; also of one that moves no byte.
+fn pollers_of_changes_are_told<M: Execute>(machine: &M) {
+    const ROUNDS: u64 = 1_000;
+    let world = World::<M>::with_pipes(2);
+    let poller = job(&world, |w: &World<M>| {
+        let (pipe, answers) = (&w.pipes[0], &w.pipes[1]);
+        let end = |seen| iter::once((pipe, End::Reading, seen));
+        for round in 0..ROUNDS {
+            assert!(poll_changes(&w.kernel, end(round), || true));
+            assert_eq!(pipe.changes(End::Reading), round + 1);
+            assert!(!poll_changes(&w.kernel, end(round + 1), || false));
+            answers.write(&w.kernel, &[1]).expect("a reader");
+        }
+    });
+    let writer = job(&world, |w: &World<M>| {
+        let (pipe, answers) = (&w.pipes[0], &w.pipes[1]);
+        for round in 0..ROUNDS {
+            match round % 2 {
+                0 => pipe.write(&w.kernel, &[1]).expect("a reader"),
+                _ => pipe.touch(&w.kernel, End::Writing),
+            }
+            assert_eq!(answers.read(&w.kernel, &mut [0]), 1);
+        }
+    });
+    on::together(machine, vec![poller, writer]);
 }
 
 /// A poller sees a change that comes between its check and its sleep.
@@ -296,6 +324,7 @@ fn on_threads() {
     bytes_arrive(&on::hosted(3));
     full_and_broken(&on::hosted(2));
     pollers_are_told(&on::hosted(3));
+    pollers_of_changes_are_told(&on::hosted(2));
     no_wake_up_is_lost(&on::hosted(2));
     pollers_are_told_by_the_kernel(&on::hosted(1));
     refused_bytes_stay(&on::hosted(1));
@@ -311,6 +340,7 @@ fn on_a_simulated_machine() {
         bytes_arrive(&on::sim(seed));
         full_and_broken(&on::sim(seed));
         pollers_are_told(&on::sim(seed));
+        pollers_of_changes_are_told(&on::sim(seed));
         no_wake_up_is_lost(&on::sim(seed));
         pollers_are_told_by_the_kernel(&on::sim(seed));
         waits_end(&on::sim(seed));

@@ -25,7 +25,7 @@ pub fn poll(thread: &mut Thread, [at, count, timeout, ..]: Arguments) -> Answer 
     poll_until(thread, at, count, after(timeout))
 }
 
-/// The time after so many milliseconds; never, if the number is negative.
+/// The time when these milliseconds have passed; never, if the number is negative.
 pub fn after(milliseconds: usize) -> u64 {
     match milliseconds as i32 {
         ..0 => NONE,
