@@ -1,7 +1,7 @@
 //! Incidents: real programs whose memory operations did not scale, recorded.
 //!
 //! `incidents/` has a folder for each: a page, recordings, and what is [`About`] it. [`all`] reads
-//! those that are compiled in. [`Incident::settings`] are the runs that an incident needs, and
+//! those that are compiled in. [`About::settings`] are the runs that an incident needs, and
 //! [`Incident::findings`] says what these runs show.
 
 mod about;
