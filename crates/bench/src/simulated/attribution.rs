@@ -53,7 +53,7 @@ pub struct Attribution {
     pub callers: Vec<Share>,
     /// Lines, the most waited for first.
     pub lines: Vec<Share>,
-    /// Lines by the objects that they are a part of, the same.
+    /// All lines by the objects that they are a part of, the most waited for first.
     pub objects: Vec<Share>,
 }
 
@@ -134,7 +134,7 @@ impl Attribution {
             own: present - lines_wait - spinning - interrupts - memory,
             callers: worst(callers.collect()),
             locks: worst(by_class(rows.iter().map(|row| lock(row.class.into(), row)))),
-            objects: worst(by_class(used.iter().map(|one| line(one.object, one)))),
+            objects: sorted(by_class(used.iter().map(|one| line(one.object, one)))),
             lines: worst(by_class(used.iter().map(|one| line(&one.what, one)))),
         }
     }
@@ -214,9 +214,15 @@ fn by_class(shares: impl Iterator<Item = Share>) -> Vec<Share> {
 }
 
 /// The worst few, the worst first.
-fn worst(mut shares: Vec<Share>) -> Vec<Share> {
-    shares.sort_by(|a, b| b.cost().total_cmp(&a.cost()));
+fn worst(shares: Vec<Share>) -> Vec<Share> {
+    let mut shares = sorted(shares);
     shares.truncate(ROWS);
+    shares
+}
+
+/// All, the worst first.
+fn sorted(mut shares: Vec<Share>) -> Vec<Share> {
+    shares.sort_by(|a, b| b.cost().total_cmp(&a.cost()));
     shares
 }
 

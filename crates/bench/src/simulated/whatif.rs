@@ -10,6 +10,7 @@ use crate::points::Workers;
 use baselines::Preset;
 use sim::profile::MachineProfile;
 use std::time::Duration;
+use sync::watch::classes;
 
 /// The most rungs of a ladder.
 const RUNGS: usize = 8;
@@ -99,14 +100,34 @@ impl WhatIf<'_> {
     /// # Errors
     /// As [`WhatIf::ask`].
     pub fn without(&self, causes: Vec<Cause>, bars: Bars) -> Result<Answer, Failure> {
+        let base = self.variant(Vec::new(), 0.0)?;
+        self.check(&base, &causes)?;
         let mut answer = Answer {
-            base: self.variant(Vec::new(), 0.0)?,
+            base,
             alone: Vec::new(),
             ladder: vec![self.variant(causes, f64::NAN)?],
             others: Vec::new(),
         };
         self.measure(&mut answer, bars)?;
         Ok(answer)
+    }
+
+    /// Fails if the system has no such lock or line as one of `causes`.
+    fn check(&self, base: &Variant, causes: &[Cause]) -> Result<(), Failure> {
+        let has = |cause: &Cause| match cause {
+            Cause::Lock(name) => classes().any(|class| class.name() == name),
+            Cause::Line(name) => base.seen.objects.iter().any(|line| line.what == *name),
+            Cause::Flushes | Cause::Memory | Cause::Sleeping => true,
+        };
+        match causes.iter().find(|cause| !has(cause)) {
+            None => Ok(()),
+            Some(cause) => Err(Failure::Unavailable(format!(
+                "{} on {} by {} tasks has no {cause} (`profile` shows its locks and lines)",
+                self.plan.workload.name(),
+                self.target.preset.name,
+                self.plan.tasks
+            ))),
+        }
     }
 
     /// The rates of the other presets of the family, and of scalevm's own.
@@ -117,28 +138,15 @@ impl WhatIf<'_> {
             *preset != own && (family(*preset) == family(own) || *preset == Preset::SCALEVM)
         };
         let presets: Vec<Preset> = Preset::ALL.into_iter().filter(is_answer).collect();
-        let points = presets
-            .iter()
-            .flat_map(|&preset| self.counts.iter().map(move |&n| (preset, n)));
-        let points: Vec<_> = points.collect();
-        let progress = bars(points.len() as u64, "runs");
-        let run = |(preset, tasks)| {
+        let points = presets.iter().flat_map(|&preset| {
             let system = Simulated {
                 preset,
                 ..self.target.clone()
             };
-            let window = system.sample(&Plan { tasks, ..self.plan }, self.span);
-            progress.step();
-            window
-        };
-        let mut rates = Vec::new();
-        let measured = Workers::here(AT_ONCE_WHOLE).run(points, run, |_, window| {
-            rates.push(window?.rate());
-            Ok::<_, Failure>(())
+            let counts = self.counts.iter();
+            counts.map(move |&tasks| (system.clone(), tasks))
         });
-        progress.finish();
-        measured?;
-        interrupt::check()?;
+        let rates = self.rates(&points.collect::<Vec<_>>(), bars)?;
         let curves = rates.chunks(self.counts.len()).map(<[f64]>::to_vec);
         Ok(presets.into_iter().zip(curves).collect())
     }
@@ -175,47 +183,53 @@ impl WhatIf<'_> {
             false => Vec::new(),
         };
         let variants: Vec<&mut Variant> = answer.variants().collect();
-        let points: Vec<(usize, usize, Option<usize>)> = (0..variants.len())
-            .flat_map(|at| {
-                let counts = self.counts.iter().map(move |&tasks| (at, tasks, None));
-                let most = self.plan.tasks;
-                counts.chain((0..corners.len()).map(move |corner| (at, most, Some(corner))))
-            })
-            .collect();
-        let systems: Vec<Vec<Cause>> = variants.iter().map(|one| one.without.clone()).collect();
+        let most = self.plan.tasks;
+        let points = variants.iter().flat_map(|one| {
+            let here = self.counts.iter().map(|&tasks| (None, tasks));
+            let there = corners.iter().map(|corner| (Some(corner), most));
+            let system = |(corner, tasks)| (self.system(&one.without, corner), tasks);
+            here.chain(there).map(system).collect::<Vec<_>>()
+        });
+        let points: Vec<(Simulated, usize)> = points.collect();
+        let rates = self.rates(&points, bars)?;
+        let of_each = rates.chunks(self.counts.len() + corners.len());
+        let of_each: Vec<_> = of_each.map(|all| all.split_at(self.counts.len())).collect();
+        let as_it_is = of_each[0].1;
+        for (one, (here, there)) in variants.into_iter().zip(&of_each) {
+            one.rates = here.to_vec();
+            let gains = there.iter().zip(as_it_is).map(|(new, old)| new / old);
+            one.corners = range(gains);
+        }
+        Ok(())
+    }
+
+    /// The rate of each system by a number of tasks, in their order.
+    fn rates(&self, points: &[(Simulated, usize)], bars: Bars) -> Result<Vec<f64>, Failure> {
         let progress = bars(points.len() as u64, "runs");
-        let run = |(at, tasks, corner): (usize, usize, Option<usize>)| {
-            let system = self.system(&systems[at], corner.map(|corner| &corners[corner]));
-            let plan = Plan { tasks, ..self.plan };
-            let window = system.sample(&plan, self.span);
+        let run = |(system, tasks): &(Simulated, usize)| {
+            let tasks = *tasks;
+            let window = system.sample(&Plan { tasks, ..self.plan }, self.span);
             progress.step();
             window
         };
-        let mut rates = vec![Vec::new(); systems.len()];
-        let mut at_corners = vec![Vec::new(); systems.len()];
-        let measured = Workers::here(AT_ONCE_WHOLE).run(points, run, |(at, _, corner), window| {
-            let kept = if corner.is_some() {
-                &mut at_corners
-            } else {
-                &mut rates
-            };
-            kept[at].push(window?.rate());
+        let mut rates = Vec::new();
+        let measured = Workers::here(AT_ONCE_WHOLE).run(points, run, |_, window| {
+            rates.push(window?.rate());
             Ok::<_, Failure>(())
         });
         progress.finish();
         measured?;
         interrupt::check()?;
-        let as_it_is = at_corners[0].clone();
-        for ((one, rates), corners) in variants.into_iter().zip(rates).zip(at_corners) {
-            one.rates = rates;
-            let gains = corners.iter().zip(&as_it_is).map(|(new, old)| new / old);
-            one.corners = gains.fold(None, |range, gain| {
-                let [low, high] = range.unwrap_or([gain; 2]);
-                Some([gain.min(low), gain.max(high)])
-            });
-        }
-        Ok(())
+        Ok(rates)
     }
+}
+
+/// The lowest and the highest, if there are any.
+fn range(values: impl Iterator<Item = f64>) -> Option<[f64; 2]> {
+    values.fold(None, |range, value| {
+        let [low, high] = range.unwrap_or([value; 2]);
+        Some([value.min(low), value.max(high)])
+    })
 }
 
 impl Answer {

@@ -45,13 +45,15 @@ pub fn refund(anchor: &Anchor, classes: Box<[String]>, refund: Refund) {
     });
 }
 
-/// The refund of the class on the calling task's machine, if it has one.
+/// The refund of the class on the calling task's machine, if it has one. Only virtual time can be
+/// given back: it is also free to read.
 #[inline]
 pub(super) fn of<M: Machine>(class: &ClassState) -> Option<Refund> {
     // Relaxed: the machine's tasks begin after it was set.
-    match REFUNDING.load(Relaxed) {
-        0 => None,
-        _ => find::<M>(class),
+    if M::FREE && REFUNDING.load(Relaxed) > 0 {
+        find::<M>(class)
+    } else {
+        None
     }
 }
 
