@@ -102,6 +102,24 @@ static void accounts(void)
 	say("limit: %s", line ? strtok(line, "\n") : "none");
 }
 
+/* A UUID of the random kind: its length, version and variant. */
+static int is_uuid(const char *it)
+{
+	return strlen(it) == 37 && it[8] == '-' && it[13] == '-' && it[14] == '4' && it[18] == '-' &&
+	       strchr("89ab", it[19]) != NULL && it[23] == '-' && it[36] == '\n';
+}
+
+static void random_numbers(void)
+{
+	char first[64];
+	snprintf(first, sizeof first, "%s", contents("/proc/sys/kernel/random/boot_id"));
+	contents("/proc/sys/kernel/random/boot_id");
+	say("since the start: %d, the same: %d", is_uuid(text), strcmp(first, text) == 0);
+	snprintf(first, sizeof first, "%s", contents("/proc/sys/kernel/random/uuid"));
+	contents("/proc/sys/kernel/random/uuid");
+	say("a new one: %d, the same: %d", is_uuid(text), strcmp(first, text) == 0);
+}
+
 int main(void)
 {
 	enter_folder();
@@ -176,6 +194,7 @@ int main(void)
 	say("folder: %d", strcmp(link, getcwd(here, sizeof here)) == 0);
 	say("memory: %d", field(contents("/proc/meminfo"), "MemTotal:") >= field(text, "MemFree:"));
 	say("mode: %d", atoi(contents("/proc/sys/vm/overcommit_memory")) <= 2);
+	random_numbers();
 	say("processors: %d", strncmp(contents("/sys/devices/system/cpu/online"), "0", 1) == 0);
 	tell("no such process", open("/proc/999999999/maps", O_RDONLY));
 	snprintf(path, sizeof path, "/proc/0%d/maps", getpid());

@@ -349,7 +349,12 @@ fn write_words(
 
 /// A number that programs cannot easily guess: of the time, mixed.
 pub fn random_word() -> u64 {
-    let mut word = Metal::now().wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mixed(Metal::now())
+}
+
+/// A number that looks unlike `seed`, and like no other's.
+pub fn mixed(seed: u64) -> u64 {
+    let mut word = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
     word ^ word >> 31

@@ -30,7 +30,7 @@ pub fn sched_setaffinity(thread: &mut Thread, [tid, bytes, from, ..]: Arguments)
 }
 
 /// The thread with this number; the caller if it is 0.
-fn found(thread: &Thread, tid: usize) -> Result<Arc<ThreadRef>, Errno> {
+pub fn found(thread: &Thread, tid: usize) -> Result<Arc<ThreadRef>, Errno> {
     let tid = match tid as u32 {
         0 => return Ok(thread.shared.clone()),
         tid => tid,

@@ -24,6 +24,7 @@ mod names;
 mod numbered;
 mod open;
 mod poll;
+mod priority;
 mod process;
 mod records;
 mod segments;
@@ -228,6 +229,8 @@ const CALLS: &[(u32, Entry, Call)] = &[
     (__NR_sched_yield, Entry::Sleep, thread::sched_yield),
     (__NR_sched_getaffinity, Entry::Memory, affinity::sched_getaffinity),
     (__NR_sched_setaffinity, Entry::Memory, affinity::sched_setaffinity),
+    (__NR_getpriority, Entry::Memory, priority::getpriority),
+    (__NR_setpriority, Entry::Memory, priority::setpriority),
     (__NR_membarrier, Entry::Memory, membarrier::membarrier),
     (__NR_prctl, Entry::Memory, thread::prctl),
     (__NR_futex, Entry::Futex, futex::futex),

@@ -3,6 +3,7 @@
 use crate::errno::Errno;
 use crate::fs::live::{self, Entry, Table};
 use crate::fs::{Inode, Live, Name};
+use crate::program::{mixed, random_word};
 use crate::system::system;
 use crate::version::{NODE, RELEASE, VERSION};
 use alloc::format;
@@ -38,7 +39,31 @@ const KERNEL: &[Entry<()>] = &[
     ("pid_max", |_, _| line(|| i32::MAX / 2)),
     // Addresses are the same in each run.
     ("randomize_va_space", |_, _| line(|| 0)),
+    ("random", |kernel, _| live::table(kernel, "random", RANDOM)),
 ];
+
+const RANDOM: &[Entry<()>] = &[
+    // The kernel has started once since then.
+    ("boot_id", |_, _| {
+        let start = metal::start_of_time();
+        line(move || uuid([mixed(start), mixed(!start)]))
+    }),
+    ("uuid", |_, _| line(|| uuid([random_word(), random_word()]))),
+];
+
+/// The text of a random UUID (version 4) of these bits.
+fn uuid([high, low]: [u64; 2]) -> impl Display {
+    let high = high & !0xf000 | 0x4000;
+    let low = low & !(0b11 << 62) | 0b10 << 62;
+    let (first, second, third) = (high >> 32, high >> 16 & 0xffff, high & 0xffff);
+    let (fourth, fifth) = (low >> 48, low & 0xffff_ffff_ffff);
+    core::fmt::from_fn(move |to| {
+        write!(
+            to,
+            "{first:08x}-{second:04x}-{third:04x}-{fourth:04x}-{fifth:012x}"
+        )
+    })
+}
 
 const MEMORY: &[Entry<()>] = &[
     ("overcommit_memory", |_, _| line(overcommit)),
