@@ -26,6 +26,7 @@ mod stale;
 mod swap;
 mod system;
 mod terminal;
+mod timers;
 mod version;
 
 use alloc::boxed::Box;
@@ -37,10 +38,11 @@ use ipc::Futexes;
 use machine::Topology;
 use metal::Metal;
 use numbered::Numbered;
-use process::{CurrentTask, Hooks, Table, Timers};
+use process::{CurrentTask, Hooks, Table};
 use sched::Sched;
 use system::{Lock, SYSTEM, System, Vm};
 use terminal::Terminal;
+use timers::Timers;
 use vm::Overcommit;
 
 /// The kernel's first function, on the first CPU, called by the machine.
@@ -91,7 +93,7 @@ fn begin(machine: Metal, preset: Preset, is_strict: bool) {
     fs::RENAMES.set(Lock::new(()));
     fs::WAITS.set(Lock::new(Waits::default()));
     process::PROCESSES.set(Table::new());
-    process::TIMERS.set(Timers::new());
+    timers::TIMERS.set(Timers::new());
     process::HOOKS.set(Hooks {
         memory_given_up: segments::settle,
         ending: semaphores::undo,
@@ -110,7 +112,7 @@ fn first() {
     fs::unpack(metal::initrd())
         .unwrap_or_else(|errno| panic!("the initial file system: {errno:?}"));
     swap::begin();
-    process::begin_timers();
+    timers::begin();
     proc::mount().unwrap_or_else(|errno| panic!("the file systems: {errno:?}"));
     let init = process::first().unwrap_or_else(|errno| panic!("/init: {errno:?}"));
     let place = process::reserve().unwrap_or_else(|errno| panic!("/init: {errno:?}"));

@@ -145,6 +145,7 @@ const KERNEL: Layered = Layered {
         "disturbed",
         "system",
         "event_count",
+        "timers",
         "swap",
         "profile",
         // Programs, files, and processes, which have both.

@@ -34,6 +34,7 @@ mod signal;
 mod statx;
 mod thread;
 mod time;
+mod timerfd;
 mod timers;
 mod transfer;
 mod usage;
@@ -82,6 +83,9 @@ const CALLS: &[(u32, Entry, Call)] = &[
     (__NR_pipe2, Entry::Descriptor, file::pipe2),
     (__NR_eventfd, Entry::Descriptor, event::eventfd),
     (__NR_eventfd2, Entry::Descriptor, event::eventfd2),
+    (__NR_timerfd_create, Entry::Descriptor, timerfd::timerfd_create),
+    (__NR_timerfd_settime, Entry::File, timerfd::timerfd_settime),
+    (__NR_timerfd_gettime, Entry::File, timerfd::timerfd_gettime),
     (__NR_ioctl, Entry::File, ioctl::ioctl),
     (__NR_fstat, Entry::File, file::fstat),
     (__NR_fsync, Entry::File, file::fsync),
@@ -289,7 +293,7 @@ const MAKES: &[u32] = &[
     __NR_symlink, __NR_symlinkat, __NR_link, __NR_linkat, __NR_rename, __NR_renameat,
     __NR_renameat2, __NR_memfd_create,
     __NR_dup, __NR_dup2, __NR_dup3, __NR_flock, __NR_pipe, __NR_pipe2, __NR_eventfd, __NR_eventfd2,
-    __NR_epoll_create, __NR_epoll_create1,
+    __NR_epoll_create, __NR_epoll_create1, __NR_timerfd_create,
     __NR_shmget, __NR_shmat, __NR_semget, __NR_semop, __NR_semtimedop, __NR_msgget, __NR_msgsnd,
     __NR_mmap, __NR_mprotect, __NR_madvise, __NR_mremap, __NR_mlock, __NR_mlock2, __NR_mlockall,
     __NR_truncate, __NR_ftruncate, __NR_fallocate,

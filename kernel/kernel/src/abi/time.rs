@@ -9,7 +9,7 @@ use metal::Metal;
 const SECOND: u64 = 1_000_000_000;
 const MILLISECOND: u64 = 1_000_000;
 
-fn timespec(nanoseconds: u64) -> timespec {
+pub fn timespec(nanoseconds: u64) -> timespec {
     timespec {
         tv_sec: (nanoseconds / SECOND) as _,
         tv_nsec: (nanoseconds % SECOND) as _,

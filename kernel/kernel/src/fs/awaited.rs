@@ -60,6 +60,9 @@ impl OpenFile {
         if let Some(event) = self.event() {
             return heap::push(to, Awaited::new(event.signal(), End::Reading));
         }
+        if let Some(ticker) = self.ticker() {
+            return heap::push(to, Awaited::new(ticker.signal(), End::Reading));
+        }
         if self.is_terminal() {
             let input = Held::Static(TTY.input_pipe());
             return heap::push(to, Awaited::of(input, End::Reading));

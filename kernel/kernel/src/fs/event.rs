@@ -40,7 +40,7 @@ impl Event {
     }
 
     /// Adds to the count. Returns false if there is no room.
-    fn add(&self, value: u64) -> bool {
+    pub(super) fn add(&self, value: u64) -> bool {
         let sum = |count| Self::sum(count, value);
         let added = self
             .count
@@ -55,7 +55,7 @@ impl Event {
     }
 
     /// Takes from the count, if it is not 0.
-    fn take(&self) -> Option<u64> {
+    pub(super) fn take(&self) -> Option<u64> {
         let part = |count: u64| if self.takes_one { 1 } else { count };
         let rest = |count: u64| (count > 0).then(|| count - part(count));
         let update = self

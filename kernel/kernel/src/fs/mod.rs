@@ -18,6 +18,7 @@ mod open;
 mod path;
 mod records;
 mod stat;
+mod ticker;
 mod transfer;
 
 pub use archive::unpack;
@@ -36,6 +37,7 @@ pub use open::{Open, OpenFile, pipe};
 pub use path::{Last, Path, Place, find};
 pub use records::{Owner, Record, Records, WAITS, Waits};
 pub use stat::{stat, type_bits};
+pub use ticker::Ticker;
 pub use transfer::{CHUNK, MOST_BYTES, Source, Target, refuse_area};
 
 use crate::errno::Errno;
@@ -90,6 +92,8 @@ pub enum Kind {
     Report(Box<dyn Report>),
     /// A counter.
     Event(Event),
+    /// A timer.
+    Ticker(Ticker),
     /// A set of interests in open files.
     Epoll(Epoll),
     /// A link that leads to an inode, independent of names.

@@ -133,6 +133,7 @@ pub fn name_of(inode: &Arc<Inode>) -> Name {
     let path = match &inode.kind {
         Kind::Directory(_) => path_of(inode),
         Kind::Event(_) => Some(b"anon_inode:[eventfd]".to_vec()),
+        Kind::Ticker(_) => Some(b"anon_inode:[timerfd]".to_vec()),
         Kind::Epoll(_) => Some(b"anon_inode:[eventpoll]".to_vec()),
         Kind::Fifo(fifo) if !fifo.is_named() => {
             Some(format!("pipe:[{}]", inode.number).into_bytes())

@@ -1,7 +1,7 @@
 //! Open files, to which descriptors lead.
 
 use super::fifo::{Ends, Fifo};
-use super::{Device, Epoll, Event, Inode, Kind, Listed, Owner, TTY, Writer};
+use super::{Device, Epoll, Event, Inode, Kind, Listed, Owner, TTY, Ticker, Writer};
 use crate::errno::Errno;
 use crate::system::{Lock, is_disturbed};
 use alloc::sync::Arc;
@@ -170,7 +170,7 @@ impl OpenFile {
     pub fn seekable(&self) -> Result<&Arc<Inode>, Errno> {
         match &self.what {
             Open::Inode(inode) if !self.is_terminal() => match inode.kind {
-                Kind::Event(_) | Kind::Epoll(_) => Err(Errno::SPIPE),
+                Kind::Event(_) | Kind::Ticker(_) | Kind::Epoll(_) => Err(Errno::SPIPE),
                 _ => Ok(inode),
             },
             _ => Err(Errno::SPIPE),
@@ -181,6 +181,14 @@ impl OpenFile {
     pub fn event(&self) -> Option<&Event> {
         match &self.inode().kind {
             Kind::Event(event) => Some(event),
+            _ => None,
+        }
+    }
+
+    /// The timer, if the file is one.
+    pub fn ticker(&self) -> Option<&Ticker> {
+        match &self.inode().kind {
+            Kind::Ticker(ticker) => Some(ticker),
             _ => None,
         }
     }
@@ -214,6 +222,9 @@ impl OpenFile {
         if let Some(event) = self.event() {
             let told = event.is_ready().into_iter().zip([POLLIN, POLLOUT]);
             return told.map(|(is, event)| if is { event } else { 0 }).sum();
+        }
+        if let Some(ticker) = self.ticker() {
+            return if ticker.is_ready() { POLLIN } else { 0 };
         }
         if let Some(epoll) = self.epoll() {
             return if epoll.is_ready() { POLLIN } else { 0 };

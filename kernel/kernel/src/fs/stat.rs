@@ -17,7 +17,7 @@ pub fn type_bits(inode: &Inode) -> u32 {
         Kind::Fifo(_) => S_IFIFO,
         Kind::Device(_) => S_IFCHR,
         // These have no type, as on Linux.
-        Kind::Event(_) | Kind::Epoll(_) => 0,
+        Kind::Event(_) | Kind::Ticker(_) | Kind::Epoll(_) => 0,
     }
 }
 

@@ -131,11 +131,15 @@ impl OpenFile {
             return self.read_pipe(to);
         }
         match &self.inode().kind {
-            Kind::Event(event) => {
+            kind @ (Kind::Event(_) | Kind::Ticker(_)) => {
                 let mut number = [0; BYTES];
                 let number = &mut number[..most.min(BYTES)];
-                let read = event.read(number, || self.waits())?;
-                read.ok_or_else(|| self.no_wait())?;
+                let read = match kind {
+                    Kind::Ticker(ticker) => ticker.read(number, || self.waits()),
+                    Kind::Event(event) => event.read(number, || self.waits()),
+                    _ => Err(Errno::INVAL),
+                };
+                read?.ok_or_else(|| self.no_wait())?;
                 moved(to.put(0, number), BYTES)
             }
             Kind::Epoll(_) => Err(Errno::INVAL),
@@ -211,7 +215,7 @@ impl OpenFile {
             Kind::Device(device) => device.read(to, self.is_blocking()),
             Kind::Report(report) => report.read_at(offset, to),
             Kind::Directory(_) => Err(Errno::ISDIR),
-            Kind::Fifo(_) | Kind::Event(_) => Err(Errno::SPIPE),
+            Kind::Fifo(_) | Kind::Event(_) | Kind::Ticker(_) => Err(Errno::SPIPE),
             Kind::Link(_) | Kind::Jump(_) | Kind::Epoll(_) => Err(Errno::INVAL),
         }
     }

@@ -1,9 +1,9 @@
 //! The alarms of a process: signals at a time, perhaps repeated. The time is the clock's, or time
 //! that the process has used.
 
-use super::timers::{Ring, TIMERS, Timer};
 use super::{Process, Signal};
-use alloc::sync::Arc;
+use crate::timers::{Ring, TIMERS, Timer};
+use alloc::sync::{Arc, Weak};
 use machine::{Clock, Topology};
 use metal::Metal;
 
@@ -120,9 +120,23 @@ impl Process {
             }
         };
         alarm.timer = (alarm.next != 0).then(|| {
-            let process = Arc::downgrade(self);
-            timers.set(at, Ring::Alarm(process, by))
+            let of = Arc::downgrade(self);
+            timers.set(at, Arc::new(Look { of, by }))
         });
+    }
+}
+
+/// A look at an alarm of a process: it may be due.
+struct Look {
+    of: Weak<Process>,
+    by: Measure,
+}
+
+impl Ring for Look {
+    fn ring(self: Arc<Self>) {
+        if let Some(process) = self.of.upgrade() {
+            process.ring(self.by);
+        }
     }
 }
 

@@ -16,7 +16,6 @@ mod signals;
 mod stacks;
 mod table;
 mod thread;
-mod timers;
 mod usage;
 mod user;
 mod words;
@@ -33,7 +32,6 @@ pub use signals::{Action, Handlers, Info, Pending, Set, Signal, SignalStack};
 pub use stacks::{NewTask, frame as stack_frame, reserve};
 pub use table::{PROCESSES, Table};
 pub use thread::{Interrupted, NAME, Thread, ThreadRef, wait_until, with_current};
-pub use timers::{TIMERS, Timers, begin as begin_timers};
 pub use usage::Used;
 pub use user::Plain;
 

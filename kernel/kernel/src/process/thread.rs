@@ -1,13 +1,13 @@
 //! Threads, which run in user mode.
 
 use super::signals::{Info, Pending, Set, SignalStack};
-use super::timers::{Ring, TIMERS};
 use super::usage::Usage;
 use super::{HOOKS, NewTask, Process, Signal, Status};
 use crate::affinity::Affinity;
 use crate::errno::Errno;
 use crate::heap;
 use crate::system::{Lock, Space, system};
+use crate::timers::{Ring, TIMERS};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::ptr;
@@ -177,7 +177,7 @@ impl ThreadRef {
         }
         self.deadline.store(time, Ordering::SeqCst);
         let timers = &*TIMERS;
-        let timer = timers.set(time, Ring::Wait(self.clone()));
+        let timer = timers.set(time, self.clone());
         let result = wait();
         timers.cancel(timer);
         self.deadline.store(u64::MAX, Ordering::Relaxed);
@@ -189,6 +189,13 @@ impl ThreadRef {
         let mask = Set(self.mask().0 & !self.awaited.load(Ordering::Relaxed));
         let own = self.pending.next(mask);
         own.or_else(|| self.process.pending.next(mask))
+    }
+}
+
+impl Ring for ThreadRef {
+    /// The wait times out.
+    fn ring(self: Arc<Self>) {
+        self.wake();
     }
 }
 

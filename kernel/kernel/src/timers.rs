@@ -1,14 +1,13 @@
-//! Timers: limits of waits, and alarms.
+//! Timers: limits of waits, alarms, and timers that are files.
 //!
 //! One task, the clock, waits for the earliest timer and does what is due. A cancelled timer is
 //! removed at once, so waits with limits that end early leave nothing behind.
 
-use super::{Measure, Process, ThreadRef};
 use crate::single::Single;
 use crate::system::{Lock, system};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
-use alloc::sync::{Arc, Weak};
+use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU64, Ordering};
 use machine::{Clock, Scheduler, TaskName, Tasks};
 use metal::Metal;
@@ -17,12 +16,10 @@ use metal::Metal;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Timer(u64, u64);
 
-/// What happens at a timer's time.
-pub enum Ring {
-    /// The wait of a thread times out.
-    Wait(Arc<ThreadRef>),
-    /// An alarm of a process may be due.
-    Alarm(Weak<Process>, Measure),
+/// Something that happens at a timer's time.
+pub trait Ring: Send + Sync {
+    /// Does it. The timer may have been cancelled meanwhile.
+    fn ring(self: Arc<Self>);
 }
 
 /// The system's timers.
@@ -30,7 +27,7 @@ pub static TIMERS: Single<Timers> = Single::new();
 
 /// The timers that are set.
 pub struct Timers {
-    set: Lock<BTreeMap<Timer, Ring>>,
+    set: Lock<BTreeMap<Timer, Arc<dyn Ring>>>,
     /// The number of the next timer. It guards no other memory: relaxed.
     next: AtomicU64,
     /// The name of the clock; 0, which no task has, until it runs. The lock of `set` orders it with
@@ -48,8 +45,8 @@ impl Timers {
         }
     }
 
-    /// Sets a timer that does `ring` at `time`.
-    pub fn set(&self, time: u64, ring: Ring) -> Timer {
+    /// Sets a timer that rings at `time`.
+    pub fn set(&self, time: u64, ring: Arc<dyn Ring>) -> Timer {
         let timer = Timer(time, self.next.fetch_add(1, Ordering::Relaxed));
         let mut set = self.set.lock();
         let is_first = set
@@ -66,12 +63,12 @@ impl Timers {
     /// Cancels a timer, if it is still set.
     pub fn cancel(&self, timer: Timer) {
         let ring = self.set.lock().remove(&timer);
-        // It may have the last reference to a process, so it is dropped without the lock.
+        // It may be the last reference, so it is dropped without the lock.
         drop(ring);
     }
 
     /// Takes the first timer, if it is due at `now`; otherwise returns its time.
-    fn due(&self, now: u64) -> Result<Ring, u64> {
+    fn due(&self, now: u64) -> Result<Arc<dyn Ring>, u64> {
         let mut set = self.set.lock();
         match set.first_entry() {
             Some(first) if first.key().0 <= now => Ok(first.remove()),
@@ -85,12 +82,7 @@ impl Timers {
         self.clock.store(Metal::current_task().0, Ordering::Relaxed);
         loop {
             match self.due(Metal::now()) {
-                Ok(Ring::Wait(thread)) => thread.wake(),
-                Ok(Ring::Alarm(process, by)) => {
-                    if let Some(process) = process.upgrade() {
-                        process.ring(by);
-                    }
-                }
+                Ok(due) => due.ring(),
                 // A timer that is set from here on, and is the first, ends the wait.
                 Err(next) => metal::park_until(next),
             }
