@@ -16,6 +16,7 @@
 #include <sys/resource.h>
 #include <sys/sem.h>
 #include <sys/shm.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -209,6 +210,16 @@ static int pipes(void)
 	return write(ends[1], part, sizeof part) <= 0;
 }
 
+/* Pairs of sockets that are full both ways. */
+static int sockets(void)
+{
+	static char part[1 << 20];
+	int ends[2];
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) != 0)
+		return 1;
+	return write(ends[0], part, sizeof part) <= 0 || write(ends[1], part, sizeof part) <= 0;
+}
+
 static int memfds(void)
 {
 	int file = syscall(SYS_memfd_create, "memory", 0);
@@ -275,6 +286,7 @@ static const struct kind {
 	{ "programs", programs }, { "arguments", arguments }, { "files", files }, { "folders", folders },
 	{ "links", links }, { "data", data }, { "holes", holes }, { "tables", tables },
 	{ "mappings", mappings }, { "texts", texts }, { "descriptors", descriptors }, { "pipes", pipes },
+	{ "sockets", sockets },
 	{ "memfds", memfds }, { "segments", segments }, { "semaphores", semaphores }, { "messages", messages },
 	{ "locks", locks }, { "signals", signals },
 };

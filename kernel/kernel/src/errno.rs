@@ -88,6 +88,26 @@ impl Errno {
     pub const NOSYS: Errno = Errno(errno::ENOSYS as usize);
     /// The directory has entries.
     pub const NOTEMPTY: Errno = Errno(errno::ENOTEMPTY as usize);
+    /// Not a socket.
+    pub const NOTSOCK: Errno = Errno(errno::ENOTSOCK as usize);
+    /// There is no such option.
+    pub const NOPROTOOPT: Errno = Errno(errno::ENOPROTOOPT as usize);
+    /// There is no such protocol.
+    pub const PROTONOSUPPORT: Errno = Errno(errno::EPROTONOSUPPORT as usize);
+    /// Sockets of this type are not supported.
+    pub const SOCKTNOSUPPORT: Errno = Errno(errno::ESOCKTNOSUPPORT as usize);
+    /// Sockets of this domain are not supported.
+    pub const AFNOSUPPORT: Errno = Errno(errno::EAFNOSUPPORT as usize);
+    /// The other socket was closed before it had read all.
+    pub const CONNRESET: Errno = Errno(errno::ECONNRESET as usize);
+    /// The socket is connected.
+    pub const ISCONN: Errno = Errno(errno::EISCONN as usize);
+    /// The socket is not connected.
+    pub const NOTCONN: Errno = Errno(errno::ENOTCONN as usize);
+    /// Nobody listens there.
+    pub const CONNREFUSED: Errno = Errno(errno::ECONNREFUSED as usize);
+    /// Another socket has the address.
+    pub const ADDRINUSE: Errno = Errno(errno::EADDRINUSE as usize);
     /// Not supported on such a file.
     pub const OPNOTSUPP: Errno = Errno(errno::EOPNOTSUPP as usize);
     /// Too many links.

@@ -30,6 +30,7 @@ mod timers;
 mod version;
 
 use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
 use baselines::Preset;
 use core::panic::PanicInfo;
 use disturbed::Disturbed;
@@ -91,6 +92,7 @@ fn begin(machine: Metal, preset: Preset, is_strict: bool) {
     profile::PROFILE.set(Lock::new(()));
     fs::ROOT.set(Inode::root());
     fs::RENAMES.set(Lock::new(()));
+    fs::ABSTRACT.set(Lock::new(BTreeMap::new()));
     fs::WAITS.set(Lock::new(Waits::default()));
     process::PROCESSES.set(Table::new());
     timers::TIMERS.set(Timers::new());

@@ -139,6 +139,7 @@ fn tell(thread: &Thread, inode: &Inode, to: usize) -> Answer {
         Kind::Report(_) => PROC_SUPER_MAGIC as _,
         Kind::Directory(it) if !it.is_stored() => PROC_SUPER_MAGIC as _,
         Kind::Fifo(it) if !it.is_named() => PIPEFS_MAGIC as _,
+        Kind::Socket(_) => SOCKFS_MAGIC as _,
         _ => TMPFS_MAGIC as _,
     };
     let amounts = amounts();

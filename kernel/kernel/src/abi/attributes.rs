@@ -24,7 +24,7 @@ pub fn linkat(thread: &mut Thread, [from_at, from, to_at, to, flags, _]: Argumen
     place.add(false, || {
         match &inode.kind {
             Kind::Directory(_) => return Err(Errno::PERM),
-            Kind::File(_) | Kind::Fifo(_) | Kind::Device(_) | Kind::Link(_) => {}
+            Kind::File(_) | Kind::Fifo(_) | Kind::Bound(_) | Kind::Device(_) | Kind::Link(_) => {}
             _ => return Err(Errno::XDEV),
         }
         let is_nameless = &inode.attributes.is_nameless;

@@ -255,18 +255,23 @@ pub fn pipe2(thread: &mut Thread, [to, flags, ..]: Arguments) -> Answer {
     if heap::is_short() {
         return Err(Errno::NFILE);
     }
-    let closes = flags & O_CLOEXEC != 0;
-    let ends = fs::pipe()?;
-    for end in &ends {
-        end.flags.fetch_or(flags & O_NONBLOCK, Ordering::Relaxed);
+    add_two(thread, fs::pipe()?, flags, to)
+}
+
+/// Gives two new files descriptors, with the flags `O_CLOEXEC` and `O_NONBLOCK`, and writes their
+/// numbers to `to`.
+pub fn add_two(thread: &Thread, files: [Arc<OpenFile>; 2], flags: u32, to: usize) -> Answer {
+    for file in &files {
+        file.flags.fetch_or(flags & O_NONBLOCK, Ordering::Relaxed);
     }
-    let [reader, writer] = ends;
-    let reader = thread.add_file(reader, closes)?;
-    let told = thread.add_file(writer, closes).and_then(|writer| {
-        let told = thread.write(to, (writer << 32 | reader) as u64);
-        told.map_err(|errno| closing(thread, writer, errno))
+    let closes = flags & O_CLOEXEC != 0;
+    let [one, other] = files;
+    let one = thread.add_file(one, closes)?;
+    let told = thread.add_file(other, closes).and_then(|other| {
+        let told = thread.write(to, (other << 32 | one) as u64);
+        told.map_err(|errno| closing(thread, other, errno))
     });
-    told.map_err(|errno| closing(thread, reader, errno))?;
+    told.map_err(|errno| closing(thread, one, errno))?;
     Ok(0)
 }
 

@@ -31,6 +31,7 @@ mod segments;
 mod semaphores;
 mod sendfile;
 mod signal;
+mod socket;
 mod statx;
 mod thread;
 mod time;
@@ -83,6 +84,24 @@ const CALLS: &[(u32, Entry, Call)] = &[
     (__NR_pipe2, Entry::Descriptor, file::pipe2),
     (__NR_eventfd, Entry::Descriptor, event::eventfd),
     (__NR_eventfd2, Entry::Descriptor, event::eventfd2),
+
+    (__NR_socket, Entry::Descriptor, socket::socket),
+    (__NR_bind, Entry::Descriptor, socket::bind),
+    (__NR_listen, Entry::File, socket::listen),
+    (__NR_connect, Entry::Read, socket::connect),
+    (__NR_accept, Entry::Read, socket::accept),
+    (__NR_accept4, Entry::Read, socket::accept4),
+    (__NR_socketpair, Entry::Descriptor, socket::socketpair),
+    (__NR_sendto, Entry::Write, socket::sendto),
+    (__NR_sendmsg, Entry::Write, socket::sendmsg),
+    (__NR_recvfrom, Entry::Read, socket::recvfrom),
+    (__NR_recvmsg, Entry::Read, socket::recvmsg),
+    (__NR_shutdown, Entry::File, socket::shutdown),
+    (__NR_setsockopt, Entry::File, socket::setsockopt),
+    (__NR_getsockopt, Entry::File, socket::getsockopt),
+    (__NR_getsockname, Entry::File, socket::getsockname),
+    (__NR_getpeername, Entry::File, socket::getpeername),
+
     (__NR_timerfd_create, Entry::Descriptor, timerfd::timerfd_create),
     (__NR_timerfd_settime, Entry::File, timerfd::timerfd_settime),
     (__NR_timerfd_gettime, Entry::File, timerfd::timerfd_gettime),
@@ -294,6 +313,7 @@ const MAKES: &[u32] = &[
     __NR_renameat2, __NR_memfd_create,
     __NR_dup, __NR_dup2, __NR_dup3, __NR_flock, __NR_pipe, __NR_pipe2, __NR_eventfd, __NR_eventfd2,
     __NR_epoll_create, __NR_epoll_create1, __NR_timerfd_create,
+    __NR_socket, __NR_socketpair, __NR_bind, __NR_connect, __NR_accept, __NR_accept4,
     __NR_shmget, __NR_shmat, __NR_semget, __NR_semop, __NR_semtimedop, __NR_msgget, __NR_msgsnd,
     __NR_mmap, __NR_mprotect, __NR_madvise, __NR_mremap, __NR_mlock, __NR_mlock2, __NR_mlockall,
     __NR_truncate, __NR_ftruncate, __NR_fallocate,

@@ -130,7 +130,9 @@ fn open_inode(thread: &Thread, inode: &Arc<Inode>, flags: u32) -> Result<Arc<Ope
             let _ = TERMINAL.become_of(process);
         }
         // These cannot be opened again, for instance through `/proc`.
-        Kind::Event(_) | Kind::Ticker(_) | Kind::Epoll(_) => return Err(Errno::NXIO),
+        Kind::Event(_) | Kind::Ticker(_) | Kind::Epoll(_) | Kind::Socket(_) | Kind::Bound(_) => {
+            return Err(Errno::NXIO);
+        }
         Kind::Fifo(fifo) => {
             let mode = flags & O_ACCMODE;
             let ends = [mode != O_WRONLY, mode != O_RDONLY];

@@ -15,13 +15,15 @@ const PARTS: usize = 1024;
 
 /// A part of the thread's memory.
 #[derive(Clone, Copy, Default)]
-struct Part {
-    at: usize,
-    bytes: usize,
+pub struct Part {
+    /// Its address.
+    pub at: usize,
+    /// Its length.
+    pub bytes: usize,
 }
 
 /// Several parts of the thread's memory, accessed as one.
-struct Parts<'a> {
+pub struct Parts<'a> {
     thread: &'a Thread,
     parts: &'a [Part],
     most: usize,
@@ -34,9 +36,11 @@ struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
+    /// These parts.
+    ///
     /// # Errors
     /// If the number of bytes overflows. A call moves fewer.
-    fn new(thread: &'a Thread, parts: &'a [Part]) -> Result<Self, Errno> {
+    pub fn new(thread: &'a Thread, parts: &'a [Part]) -> Result<Self, Errno> {
         let mut sizes = parts.iter().map(|part| part.bytes);
         let most = sizes.try_fold(0, usize::checked_add);
         let most = most.filter(|&most| isize::try_from(most).is_ok());
@@ -193,7 +197,7 @@ pub fn pwrite(thread: &mut Thread, [fd, at, bytes, offset, ..]: Arguments) -> An
 }
 
 /// Reads a vector, limited to the bytes that a call may move.
-fn vector(thread: &Thread, at: usize, count: usize) -> Result<Vec<Part>, Errno> {
+pub fn vector(thread: &Thread, at: usize, count: usize) -> Result<Vec<Part>, Errno> {
     if count > PARTS {
         return Err(Errno::INVAL);
     }

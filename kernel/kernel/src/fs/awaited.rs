@@ -7,7 +7,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Deref;
 use ipc::{End, Pipe};
-use linux_raw_sys::general::{POLLIN, POLLOUT};
+use linux_raw_sys::general::{POLLIN, POLLOUT, POLLRDHUP};
 use metal::Metal;
 
 /// An end of a pipe, which stays while this exists, though no file has it open.
@@ -67,16 +67,18 @@ impl OpenFile {
             let input = Held::Static(TTY.input_pipe());
             return heap::push(to, Awaited::of(input, End::Reading));
         }
-        let Some((pipe, end)) = self.pipe() else {
+        let Some([from, into]) = self.ways() else {
             return Ok(());
         };
-        if !(self.reads() && self.writes()) {
-            return heap::push(to, Awaited::new(pipe, end));
-        }
-        // With both ends open there is neither an end of the bytes nor an error, and the writing
-        // end is mostly ready.
-        let ends = [(End::Reading, POLLIN), (End::Writing, POLLOUT)];
-        let mut ends = ends.into_iter().filter(|(_, event)| wanted & event != 0);
-        ends.try_for_each(|(end, _)| heap::push(to, Awaited::new(pipe, end)))
+        // An end tells of the bytes' end and of errors too. The writing one is mostly ready, so a
+        // file that can read leaves it out, unless the caller wants its event.
+        let may_write = self.writes() && (wanted & POLLOUT != 0 || !self.reads());
+        let may_read = self.reads() && (wanted & (POLLIN | POLLRDHUP) != 0 || !may_write);
+        let ends = [
+            (may_read, from, End::Reading),
+            (may_write, into, End::Writing),
+        ];
+        let mut ends = ends.into_iter().filter(|(is_awaited, ..)| *is_awaited);
+        ends.try_for_each(|(_, pipe, end)| heap::push(to, Awaited::new(pipe, end)))
     }
 }

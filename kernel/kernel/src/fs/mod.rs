@@ -17,6 +17,7 @@ mod names;
 mod open;
 mod path;
 mod records;
+mod socket;
 mod stat;
 mod ticker;
 mod transfer;
@@ -36,9 +37,10 @@ pub use names::{Names, name_of, path_of};
 pub use open::{Open, OpenFile, pipe};
 pub use path::{Last, Path, Place, find};
 pub use records::{Owner, Record, Records, WAITS, Waits};
+pub use socket::{ABSTRACT, Socket};
 pub use stat::{stat, type_bits};
 pub use ticker::Ticker;
-pub use transfer::{CHUNK, MOST_BYTES, Source, Target, refuse_area};
+pub use transfer::{CHUNK, MOST_BYTES, Source, Target, refuse_area, unready};
 
 use crate::errno::Errno;
 use crate::single::Single;
@@ -96,6 +98,10 @@ pub enum Kind {
     Ticker(Ticker),
     /// A set of interests in open files.
     Epoll(Epoll),
+    /// A socket.
+    Socket(Socket),
+    /// The name of a socket in a directory.
+    Bound(Weak<Inode>),
     /// A link that leads to an inode, independent of names.
     Jump(Jump),
 }

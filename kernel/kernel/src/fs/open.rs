@@ -1,7 +1,7 @@
 //! Open files, to which descriptors lead.
 
 use super::fifo::{Ends, Fifo};
-use super::{Device, Epoll, Event, Inode, Kind, Listed, Owner, TTY, Ticker, Writer};
+use super::{Device, Epoll, Event, Inode, Kind, Listed, Owner, Socket, TTY, Ticker, Writer};
 use crate::errno::Errno;
 use crate::system::{Lock, is_disturbed};
 use alloc::sync::Arc;
@@ -30,7 +30,7 @@ pub struct OpenFile {
 
 /// The kinds of open objects.
 pub enum Open {
-    /// A file, directory, device or counter.
+    /// A file, directory, device, counter or socket.
     Inode(Arc<Inode>),
     /// An end of a pipe.
     Pipe(PipeEnd),
@@ -82,6 +82,9 @@ pub fn pipe() -> Result<[Arc<OpenFile>; 2], Errno> {
 
 impl Drop for OpenFile {
     fn drop(&mut self) {
+        if let Some(socket) = self.socket().filter(|_| !self.is_place()) {
+            socket.close();
+        }
         if self.has_flock.load(Ordering::Relaxed) {
             let inode = self.inode();
             inode.flock.give_back(self);
@@ -130,22 +133,14 @@ impl OpenFile {
         }
     }
 
-    pub(super) fn is_blocking(&self) -> bool {
+    /// Returns true if calls wait at this file.
+    pub fn is_blocking(&self) -> bool {
         self.flags.load(Ordering::Relaxed) & O_NONBLOCK == 0
     }
 
     /// Returns true if the calling thread is to wait at this file when it has to.
-    pub(super) fn waits(&self) -> bool {
+    pub fn waits(&self) -> bool {
         self.is_blocking() && !is_disturbed()
-    }
-
-    /// The error of a call that does not wait.
-    pub(super) fn no_wait(&self) -> Errno {
-        if self.is_blocking() {
-            Errno::INTR
-        } else {
-            Errno::AGAIN
-        }
     }
 
     /// Returns true if the file may be read.
@@ -170,7 +165,9 @@ impl OpenFile {
     pub fn seekable(&self) -> Result<&Arc<Inode>, Errno> {
         match &self.what {
             Open::Inode(inode) if !self.is_terminal() => match inode.kind {
-                Kind::Event(_) | Kind::Ticker(_) | Kind::Epoll(_) => Err(Errno::SPIPE),
+                Kind::Event(_) | Kind::Ticker(_) | Kind::Epoll(_) | Kind::Socket(_) => {
+                    Err(Errno::SPIPE)
+                }
                 _ => Ok(inode),
             },
             _ => Err(Errno::SPIPE),
@@ -198,6 +195,22 @@ impl OpenFile {
         match &self.inode().kind {
             Kind::Epoll(epoll) => Some(epoll),
             _ => None,
+        }
+    }
+
+    /// The socket, if the file is one.
+    pub fn socket(&self) -> Option<&Socket> {
+        match &self.inode().kind {
+            Kind::Socket(socket) => Some(socket),
+            _ => None,
+        }
+    }
+
+    /// The pipe from which it reads, and the one to which it writes, if it is a pipe or a socket.
+    pub(super) fn ways(&self) -> Option<[&Arc<Pipe<Metal>>; 2]> {
+        match &self.what {
+            Open::Pipe(it) => Some([&it.pipe; 2]),
+            Open::Inode(_) => self.socket().map(|it| [it.incoming(), it.outgoing()]),
         }
     }
 
@@ -229,6 +242,9 @@ impl OpenFile {
         if let Some(epoll) = self.epoll() {
             return if epoll.is_ready() { POLLIN } else { 0 };
         }
+        if let Some(socket) = self.socket() {
+            return socket.events();
+        }
         match self.pipe() {
             None if !self.is_terminal() || TTY.has_input() => POLLIN | POLLOUT,
             None => POLLOUT,
@@ -249,8 +265,9 @@ impl OpenFile {
 
     /// The number of bytes that may be read without waiting, if that is counted.
     pub fn available(&self) -> Option<u64> {
-        match (self.pipe(), &self.inode().kind) {
-            (Some((pipe, _)), _) => Some(pipe.room(End::Reading).0 as u64),
+        match (self.ways(), &self.inode().kind) {
+            _ if self.socket().is_some_and(Socket::listens) => None,
+            (Some([from, _]), _) => Some(from.room(End::Reading).0 as u64),
             (None, Kind::File(object)) => Some(object.size().saturating_sub(*self.offset.lock())),
             (None, _) if self.is_terminal() => Some(TTY.count() as u64),
             _ => None,

@@ -2,7 +2,7 @@
 
 use super::{DEVICE, Inode, Kind};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use linux_raw_sys::general::{S_IFCHR, S_IFDIR, S_IFIFO, S_IFLNK, S_IFREG, stat as Stat};
+use linux_raw_sys::general::{S_IFCHR, S_IFDIR, S_IFIFO, S_IFLNK, S_IFREG, S_IFSOCK, stat as Stat};
 use machine::PAGE_SIZE;
 
 /// The blocks of a page, which `st_blocks` counts.
@@ -16,6 +16,7 @@ pub fn type_bits(inode: &Inode) -> u32 {
         Kind::Link(_) | Kind::Jump(_) => S_IFLNK,
         Kind::Fifo(_) => S_IFIFO,
         Kind::Device(_) => S_IFCHR,
+        Kind::Socket(_) | Kind::Bound(_) => S_IFSOCK,
         // These have no type, as on Linux.
         Kind::Event(_) | Kind::Ticker(_) | Kind::Epoll(_) => 0,
     }
@@ -43,7 +44,7 @@ pub fn stat(inode: &Inode) -> Stat {
         // Its name, its `.`, and the `..` of each directory in it.
         Kind::Directory(directory) => 2 + directory.directories(),
         Kind::Fifo(fifo) if !fifo.is_named() => 1,
-        Kind::File(_) | Kind::Fifo(_) => read(&attributes.links),
+        Kind::File(_) | Kind::Fifo(_) | Kind::Bound(_) => read(&attributes.links),
         _ => 1,
     }
     .into();

@@ -10,7 +10,7 @@
 //! caller's memory may be brought in meanwhile.
 
 use super::event::BYTES;
-use super::{Device, Inode, Kind, OpenFile};
+use super::{Device, Inode, Kind, OpenFile, Socket};
 use crate::errno::Errno;
 use crate::heap;
 use crate::system::{ObjectRef, is_disturbed, system};
@@ -120,6 +120,11 @@ fn moved(count: usize, of: usize) -> Result<usize, Errno> {
     }
 }
 
+/// The error of a call that would have to wait: it does not wait, or no longer.
+pub fn unready(waits: bool) -> Errno {
+    if waits { Errno::INTR } else { Errno::AGAIN }
+}
+
 impl OpenFile {
     /// Reads to the memory; returns the number of bytes, 0 at the end.
     pub fn read(&self, to: &mut dyn Target) -> Result<usize, Errno> {
@@ -127,8 +132,8 @@ impl OpenFile {
             return Err(Errno::BADF);
         }
         let most = to.most();
-        if self.pipe().is_some() {
-            return self.read_pipe(to);
+        if self.ways().is_some() {
+            return self.receive(to, self.is_blocking(), false);
         }
         match &self.inode().kind {
             kind @ (Kind::Event(_) | Kind::Ticker(_)) => {
@@ -139,7 +144,7 @@ impl OpenFile {
                     Kind::Event(event) => event.read(number, || self.waits()),
                     _ => Err(Errno::INVAL),
                 };
-                read?.ok_or_else(|| self.no_wait())?;
+                read?.ok_or_else(|| unready(self.is_blocking()))?;
                 moved(to.put(0, number), BYTES)
             }
             Kind::Epoll(_) => Err(Errno::INVAL),
@@ -158,28 +163,47 @@ impl OpenFile {
         }
     }
 
-    /// Reads the available bytes of a pipe.
-    fn read_pipe(&self, to: &mut dyn Target) -> Result<usize, Errno> {
-        let (pipe, _) = self.pipe().ok_or(Errno::BADF)?;
+    /// Reads the available bytes of a pipe or a socket. If it waits, it does so for the first byte
+    /// or, if it `fills` the memory, for all.
+    pub fn receive(&self, to: &mut dyn Target, waits: bool, fills: bool) -> Result<usize, Errno> {
+        self.refuse_unconnected(Errno::INVAL)?;
+        let [pipe, _] = self.ways().ok_or(Errno::BADF)?;
         let (most, mut done) = (to.most(), 0);
         loop {
             let (mut at, mut is_away) = (done, false);
-            let waits = || done == 0 && self.waits();
-            let read = pipe.read_with(&system().kernel, most - done, waits, |part| {
+            let goes_on = || waits && (fills || done == 0) && !is_disturbed();
+            let read = pipe.read_with(&system().kernel, most - done, goes_on, |part| {
                 is_away = !to.put_at_once(at, part);
                 at += part.len();
                 !is_away
             });
-            done += match read {
-                None if done == 0 => return Err(self.no_wait()),
+            let count = match read {
+                None if done == 0 => return Err(unready(waits)),
                 read => read.unwrap_or(0),
             };
+            done += count;
             match is_away.then(|| to.bring_in()) {
                 Some(Err(errno)) if done == 0 => return Err(errno),
                 Some(Ok(())) => {}
+                None if fills && count > 0 && done < most => {}
+                None if done == 0 && most > 0 => return self.end(),
                 _ => return Ok(done),
             }
         }
+    }
+
+    /// Fails if it is a socket that is not connected.
+    fn refuse_unconnected(&self, error: Errno) -> Result<(), Errno> {
+        match self.socket() {
+            Some(socket) if !socket.is_connected() => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// The answer at the end of a pipe or a socket: 0, or the socket's error.
+    fn end(&self) -> Result<usize, Errno> {
+        let error = self.socket().and_then(Socket::take_error);
+        error.map_or(Ok(0), Err)
     }
 
     /// Reads from `offset` on, without changing the file's offset.
@@ -215,8 +239,8 @@ impl OpenFile {
             Kind::Device(device) => device.read(to, self.is_blocking()),
             Kind::Report(report) => report.read_at(offset, to),
             Kind::Directory(_) => Err(Errno::ISDIR),
-            Kind::Fifo(_) | Kind::Event(_) | Kind::Ticker(_) => Err(Errno::SPIPE),
-            Kind::Link(_) | Kind::Jump(_) | Kind::Epoll(_) => Err(Errno::INVAL),
+            Kind::Fifo(_) | Kind::Event(_) | Kind::Ticker(_) | Kind::Socket(_) => Err(Errno::SPIPE),
+            Kind::Link(_) | Kind::Jump(_) | Kind::Epoll(_) | Kind::Bound(_) => Err(Errno::INVAL),
         }
     }
 
@@ -225,8 +249,8 @@ impl OpenFile {
         if !self.writes() {
             return Err(Errno::BADF);
         }
-        if self.pipe().is_some() {
-            return self.write_pipe(from);
+        if self.ways().is_some() {
+            return self.send(from, self.is_blocking());
         }
         match &self.inode().kind {
             Kind::Event(event) => {
@@ -235,7 +259,7 @@ impl OpenFile {
                 let number = &mut number[..count];
                 moved(from.get(0, number), count)?;
                 let written = event.write(number, || self.waits())?;
-                written.ok_or_else(|| self.no_wait())
+                written.ok_or_else(|| unready(self.is_blocking()))
             }
             // The bytes are not read.
             Kind::Device(Device::Null | Device::Zero) => Ok(from.most().min(MOST_BYTES)),
@@ -258,9 +282,10 @@ impl OpenFile {
         }
     }
 
-    /// Writes all to a pipe.
-    fn write_pipe(&self, from: &mut dyn Source) -> Result<usize, Errno> {
-        let (pipe, _) = self.pipe().ok_or(Errno::BADF)?;
+    /// Writes all to a pipe or a socket; what there is room for, if it does not wait.
+    pub fn send(&self, from: &mut dyn Source, waits: bool) -> Result<usize, Errno> {
+        self.refuse_unconnected(Errno::NOTCONN)?;
+        let [_, pipe] = self.ways().ok_or(Errno::BADF)?;
         in_parts(from.most().min(MOST_BYTES), |done, part| {
             let count = from.get(done, part);
             // As on Linux, nothing is written to a page if a part of its source is missing.
@@ -269,9 +294,10 @@ impl OpenFile {
             } else {
                 count
             };
-            let written = pipe.write_while(&system().kernel, &part[..count], || self.waits());
+            let goes_on = || waits && !is_disturbed();
+            let written = pipe.write_while(&system().kernel, &part[..count], goes_on);
             match written.map_err(|_| Errno::PIPE)? {
-                0 => Err(self.no_wait()),
+                0 => Err(unready(waits)),
                 count => Ok(count),
             }
         })
