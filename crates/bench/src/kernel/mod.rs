@@ -16,7 +16,6 @@ use baselines::Preset;
 use guest::Guest;
 pub(crate) use guest::Watched;
 use stats::record::Subject;
-use workloads::Feature;
 
 /// scalevm's kernel as a target.
 #[derive(Clone)]
@@ -35,9 +34,6 @@ const MOST_CPUS: usize = 64;
 /// The guest's memory, and more of it for each task.
 const MEMORY: u64 = 1 << 30;
 const MEMORY_OF_TASK: u64 = 256 << 20;
-
-/// The features that the kernel lacks.
-const LACKS: [Feature; 1] = [Feature::Sockets];
 
 impl GuestKernel {
     /// A guest with as many CPUs as this process may use of the computer.
@@ -105,15 +101,7 @@ impl Target for GuestKernel {
 
 /// Refuses plans that the kernel cannot run.
 fn check(plan: &Plan) -> Result<(), Failure> {
-    let workload = plan.workload;
-    if let Some(lacking) = LACKS.into_iter().find(|feature| workload.uses(*feature)) {
-        return Err(Failure::Unavailable(format!(
-            "{} needs {}, which kernel does not have",
-            workload.name(),
-            lacking.name()
-        )));
-    }
-    match workload {
+    match plan.workload {
         Job::Own(own) if own.source.is_none() => Err(Failure::Unavailable(format!(
             "{}: only C files can be run on kernel as workloads of your own, as its programs are \
              linked statically",
