@@ -25,7 +25,7 @@ pub struct WhatIf<'a> {
     pub target: &'a Simulated,
     /// The plan with the most tasks, by which the causes are found.
     pub plan: Plan,
-    /// The numbers of tasks.
+    /// The numbers of tasks, which end with the plan's.
     pub counts: &'a [usize],
     /// The length of windows.
     pub span: Duration,
@@ -154,15 +154,15 @@ impl WhatIf<'_> {
     /// The system without these causes, watched at the plan's tasks.
     fn variant(&self, without: Vec<Cause>, share: f64) -> Result<Variant, Failure> {
         interrupt::check()?;
-        let seen = self
-            .system(&without, None)
-            .attribute(&self.plan, self.span)?;
+        let system = self.system(&without, None);
+        let seen = system.observe(&self.plan, self.span)?;
         Ok(Variant {
             without,
             share,
-            rates: Vec::new(),
+            // Watching takes no simulated time.
+            rates: vec![seen.done() as f64 / seen.span.as_secs_f64()],
             corners: None,
-            seen,
+            seen: seen.attribution,
         })
     }
 
@@ -176,7 +176,7 @@ impl WhatIf<'_> {
         }
     }
 
-    /// Fills in the rates and the corners.
+    /// Fills in the rates of fewer tasks than the plan's, and the corners.
     fn measure(&self, answer: &mut Answer, bars: Bars) -> Result<(), Failure> {
         let corners = match self.corners {
             true => self.target.profile.corners().to_vec(),
@@ -184,19 +184,20 @@ impl WhatIf<'_> {
         };
         let variants: Vec<&mut Variant> = answer.variants().collect();
         let most = self.plan.tasks;
+        let fewer = &self.counts[..self.counts.len() - 1];
         let points = variants.iter().flat_map(|one| {
-            let here = self.counts.iter().map(|&tasks| (None, tasks));
+            let here = fewer.iter().map(|&tasks| (None, tasks));
             let there = corners.iter().map(|corner| (Some(corner), most));
             let system = |(corner, tasks)| (self.system(&one.without, corner), tasks);
             here.chain(there).map(system).collect::<Vec<_>>()
         });
         let points: Vec<(Simulated, usize)> = points.collect();
         let rates = self.rates(&points, bars)?;
-        let of_each = rates.chunks(self.counts.len() + corners.len());
-        let of_each: Vec<_> = of_each.map(|all| all.split_at(self.counts.len())).collect();
-        let as_it_is = of_each[0].1;
-        for (one, (here, there)) in variants.into_iter().zip(&of_each) {
-            one.rates = here.to_vec();
+        let each = fewer.len() + corners.len();
+        let as_it_is = &rates[fewer.len()..each];
+        for (at, one) in variants.into_iter().enumerate() {
+            let (here, there) = rates[at * each..][..each].split_at(fewer.len());
+            one.rates.splice(..0, here.iter().copied());
             let gains = there.iter().zip(as_it_is).map(|(new, old)| new / old);
             one.corners = range(gains);
         }

@@ -6,6 +6,18 @@ use bench::{Mode, Plan};
 use sim::profile::MachineProfile;
 use std::time::Duration;
 
+/// A preset without some causes.
+struct System<'a> {
+    preset: Preset,
+    without: &'a [&'a str],
+}
+
+impl<'a> System<'a> {
+    fn new(preset: Preset, without: &'a [&'a str]) -> Self {
+        System { preset, without }
+    }
+}
+
 /// A workload by a number of tasks of a kind on the machine of case study 000.
 struct Case {
     workload: &'static str,
@@ -36,8 +48,8 @@ impl Case {
         window.expect("runs").rate()
     }
 
-    fn check(&self, before: (Preset, &[&str]), after: (Preset, &[&str]), within: [f64; 2]) {
-        let [before, after] = [before, after].map(|(preset, causes)| self.rate(preset, causes));
+    fn check(&self, before: System<'_>, after: System<'_>, within: [f64; 2]) {
+        let [before, after] = [before, after].map(|one| self.rate(one.preset, one.without));
         let ratio = before / after;
         let Case {
             workload, tasks, ..
@@ -65,12 +77,20 @@ fn freebsd_without_the_invalidation_mutex_is_freebsd_with_epochs() {
         span: Duration::from_millis(1),
     };
     let (before, after) = (Preset::FREEBSD_DI, Preset::FREEBSD_EPOCH);
-    case(96).check((before, &[INVL_GEN]), (after, &[]), [0.8, 1.1]);
+    case(96).check(
+        System::new(before, &[INVL_GEN]),
+        System::new(after, &[]),
+        [0.8, 1.1],
+    );
     let list = ["Di.globals", "Di.blocks", "Turnstiles.chains"].map(|line| format!("line {line}"));
     let list = list.each_ref().map(String::as_str);
     let without = [&[INVL_GEN][..], &SWAP, &list].concat();
     for tasks in [8, 32] {
-        case(tasks).check((before, &without), (after, &SWAP), [0.85, 1.05]);
+        case(tasks).check(
+            System::new(before, &without),
+            System::new(after, &SWAP),
+            [0.85, 1.05],
+        );
     }
 }
 
@@ -85,10 +105,18 @@ fn linux_without_the_lock_of_the_map_is_linux_with_locks_of_mappings() {
         span: Duration::from_micros(500),
     };
     let (before, after) = (Preset::LINUX_5_15, Preset::LINUX_6_12);
-    case(24).check((before, &["lock mmap_lock"]), (after, &[]), [0.95, 1.05]);
+    case(24).check(
+        System::new(before, &["lock mmap_lock"]),
+        System::new(after, &[]),
+        [0.95, 1.05],
+    );
     // `pgd` lies in the line of the lock's count, which is still written.
     let both = ["lock mmap_lock", "line mmap_lock"];
-    case(96).check((before, &both), (after, &[]), [0.7, 1.4]);
+    case(96).check(
+        System::new(before, &both),
+        System::new(after, &[]),
+        [0.7, 1.4],
+    );
 }
 
 /// The line of one counter, flushes, and time asleep can be taken away as well.

@@ -124,6 +124,12 @@ fn schedule(system: &System, plan: &Plan, args: &CommonArgs) -> Result<Schedule,
     Ok(schedule)
 }
 
+/// Numbers of tasks up to `most`: the powers of two below it, and itself.
+fn up_to(most: usize) -> Vec<usize> {
+    let powers = std::iter::successors(Some(1), |n| Some(2 * n));
+    powers.take_while(|&n| n < most).chain([most]).collect()
+}
+
 /// Refuses options of the simulation where nothing is simulated.
 fn simulated_only(given: Option<&str>, simulated: bool) -> Result<(), Failure> {
     match given {

@@ -248,8 +248,7 @@ fn task_counts(asked: &[u32], simulated: Option<&Simulated>) -> Result<Vec<usize
                 mask.cpus().len()
             }
         };
-        counts.extend(std::iter::successors(Some(1), |n| Some(2 * n)).take_while(|&n| n < cpus));
-        counts.push(cpus);
+        counts = super::up_to(cpus);
     }
     counts.sort_unstable();
     counts.dedup();

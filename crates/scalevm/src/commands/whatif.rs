@@ -59,7 +59,7 @@ fn most(args: &WhatIfArgs, target: Option<&Simulated>) -> usize {
 fn counts(args: &WhatIfArgs, most: usize) -> Vec<usize> {
     let mut counts: Vec<usize> = args.at.iter().map(|&tasks| tasks as usize).collect();
     if counts.is_empty() {
-        counts.extend(std::iter::successors(Some(1), |n| Some(2 * n)).take_while(|&n| n < most));
+        return super::up_to(most);
     }
     counts.retain(|&tasks| tasks < most);
     counts.push(most);

@@ -65,7 +65,7 @@ impl Shown<'_> {
                 || "–".to_owned(),
                 |[low, high]| format!("{}–{}", factor(low), factor(high)),
             );
-            let more = [range, self.band(one), self.knee(one), next(one)];
+            let more = [range, self.band(one), self.bend(&one.rates), next(one)];
             table.add_row(row.chain(gains).chain(more));
         }
         align_right(&mut table, 1..columns.len() + 2);
@@ -109,10 +109,6 @@ impl Shown<'_> {
             [] => (self.counts.len().saturating_sub(COLUMNS)..self.counts.len()).collect(),
             _ => (0..self.counts.len()).filter(asked).collect(),
         }
-    }
-
-    fn knee(&self, one: &Variant) -> String {
-        self.bend(&one.rates)
     }
 
     /// Where a curve leaves the straight line.

@@ -223,8 +223,11 @@ impl Running {
 impl Engine {
     /// The terms of a request of `line` that is made on `terms`.
     pub(super) fn terms(&self, line: LineId, terms: Terms) -> Terms {
-        let is_at_hand = |name: &String| name == self.object(line);
-        let at_hand = terms.at_hand || self.at_hand.iter().any(is_at_hand);
+        if terms.at_hand || self.at_hand.is_empty() {
+            return terms;
+        }
+        let object = self.object(line);
+        let at_hand = self.at_hand.iter().any(|name| name == object);
         Terms { at_hand, ..terms }
     }
 

@@ -2,7 +2,7 @@
 
 use baselines::Preset;
 use bench::Failure;
-use bench::simulated::{Conditions, Simulated};
+use bench::simulated::Simulated;
 use serde::{Deserialize, Deserializer};
 use sim::profile::MachineProfile;
 
@@ -199,13 +199,7 @@ impl Setting {
                 .with_topology(sockets, cores, threads)
                 .map_err(bad)?;
         }
-        Ok(Simulated {
-            preset: self.vm,
-            profile,
-            seed: 1,
-            without: Vec::new(),
-            conditions: Conditions::default(),
-        })
+        Ok(Simulated::new(self.vm, profile, 1))
     }
 
     /// The machine and its shape: `pc-16c32t 1x8x2`.
