@@ -13,6 +13,7 @@ pub(crate) const WORKLOAD: Workload = Workload {
         brk: true,
         ..Needs::NOTHING
     },
+    size: 0,
     body: crate::Body::Brk1,
 };
 

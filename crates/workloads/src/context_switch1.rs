@@ -15,6 +15,7 @@ pub(crate) const WORKLOAD: Workload = Workload {
         features: &[Feature::Pipes, Feature::Partners],
         ..Needs::NOTHING
     },
+    size: 0,
     body: crate::Body::ContextSwitch1,
 };
 

@@ -23,6 +23,7 @@ pub(crate) const WORKLOAD: Workload = Workload {
         ],
         ..Needs::NOTHING
     },
+    size: 0,
     body: crate::Body::Desktop,
 };
 

@@ -12,6 +12,7 @@ pub(crate) const WORKLOAD: Workload = Workload {
         features: &[Feature::Fork, Feature::Exec],
         ..Needs::NOTHING
     },
+    size: 0,
     body: crate::Body::Exec1,
 };
 

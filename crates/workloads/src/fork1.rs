@@ -15,6 +15,7 @@ pub(crate) const WORKLOAD: Workload = Workload {
         features: &[Feature::Fork],
         ..Needs::NOTHING
     },
+    size: 0,
     body: crate::Body::Fork1,
 };
 

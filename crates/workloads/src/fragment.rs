@@ -26,6 +26,7 @@ pub(crate) const WORKLOAD: Workload = Workload {
         features: &[Feature::PageOut],
         ..Needs::NOTHING
     },
+    size: 0,
     body: crate::Body::Fragment,
 };
 

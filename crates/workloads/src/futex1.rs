@@ -13,6 +13,7 @@ pub(crate) const WORKLOAD: Workload = Workload {
         features: &[Feature::Futexes],
         ..Needs::NOTHING
     },
+    size: 0,
     body: crate::Body::Futex1,
 };
 

@@ -45,6 +45,7 @@ mod program;
 mod reclaim1;
 pub mod replay;
 mod signal1;
+mod sized;
 mod smaps1;
 mod steps;
 mod system;
@@ -104,11 +105,13 @@ pub struct Workload {
     pub unit: &'static str,
     /// The features that the system must offer.
     pub needs: Needs,
+    /// Bytes that it maps at a time; 0 if it maps none, or they cannot be chosen.
+    pub size: usize,
     body: Body,
 }
 
 /// Names the loop; a function pointer cannot be generic over the system.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Body {
     Brk1,
     Build,
@@ -158,8 +161,8 @@ impl Workload {
             | Body::PageFault3
             | Body::NearFault1
             | Body::TlbFlush1
-            | Body::Madvise1 => (SIZE / page) as u64,
-            Body::TlbFlush2 => (tlb_flush::SMALL / page) as u64,
+            | Body::TlbFlush2
+            | Body::Madvise1 => (self.size / page) as u64,
             Body::Replay(replay) => replay.operations,
             _ => 1,
         }
@@ -189,25 +192,25 @@ impl Workload {
             Body::Fragment => fragment::run(system, tick),
             Body::Futex1 => futex1::run(system, tick),
             Body::Lock1 => lock1::run(system, tick),
-            Body::Madvise1 => madvise1::run(system, tick),
-            Body::Malloc1 => malloc1::run(system, tick),
-            Body::Mmap1 => mmap1::run(system, tick),
-            Body::Mmap2 => mmap2::run(system, tick),
+            Body::Madvise1 => madvise1::run(system, tick, self.size),
+            Body::Malloc1 => malloc1::run(system, tick, self.size),
+            Body::Mmap1 => mmap1::run(system, tick, self.size),
+            Body::Mmap2 => mmap2::run(system, tick, self.size),
             Body::Mprotect1 => mprotect1::run(system, tick),
             Body::Mremap1 => mremap1::run(system, tick),
-            Body::NearFault1 => near_fault1::run(system, tick),
+            Body::NearFault1 => near_fault1::run(system, tick, self.size),
             Body::Open1 => open1::run(system, tick),
-            Body::PageFault1 => page_fault1::run(system, tick),
-            Body::PageFault2 => page_fault2::run(system, tick),
-            Body::PageFault3 => page_fault3::run(system, tick),
+            Body::PageFault1 => page_fault1::run(system, tick, self.size),
+            Body::PageFault2 => page_fault2::run(system, tick, self.size),
+            Body::PageFault3 => page_fault3::run(system, tick, self.size),
             Body::Pipe1 => pipe1::run(system, tick),
             Body::Poll1 => poll1::run(system, tick),
-            Body::Reclaim1 => reclaim1::run(system, tick),
+            Body::Reclaim1 => reclaim1::run(system, tick, self.size),
             Body::Replay(replay) => replay::run(replay, system, tick),
             Body::Signal1 => signal1::run(system, tick),
             Body::Smaps1 => smaps1::run(system, tick),
-            Body::TlbFlush1 => tlb_flush::run_file(system, tick),
-            Body::TlbFlush2 => tlb_flush::run_anonymous(system, tick),
+            Body::TlbFlush1 => tlb_flush::run_file(system, tick, self.size),
+            Body::TlbFlush2 => tlb_flush::run_anonymous(system, tick, self.size),
             Body::Unix1 => unix1::run(system, tick),
         }
     }
@@ -249,7 +252,16 @@ pub const fn all() -> &'static [Workload] {
     &ALL
 }
 
-/// The workload called `name`.
+/// The workload called `name`. One that maps memory may have a size other than will-it-scale's:
+/// `page_fault1:1M`; it stays as long as the process.
 pub fn find(name: &str) -> Option<&'static Workload> {
-    all().iter().find(|workload| workload.name == name)
+    let (name, size) = match name.split_once(':') {
+        Some((name, size)) => (name, Some(size)),
+        None => (name, None),
+    };
+    let found = all().iter().find(|workload| workload.name == name)?;
+    match size {
+        Some(size) => found.sized(size),
+        None => Some(found),
+    }
 }

@@ -14,6 +14,7 @@ pub(crate) const WORKLOAD: Workload = Workload {
         features: &[Feature::RecordLocks],
         ..Needs::NOTHING
     },
+    size: 0,
     body: crate::Body::Lock1,
 };
 

@@ -16,12 +16,13 @@ pub(crate) const WORKLOAD: Workload = Workload {
         memory: SIZE,
         ..Needs::NOTHING
     },
+    size: SIZE,
     body: crate::Body::Madvise1,
 };
 
-pub(crate) fn run<S: System>(system: &mut S, tick: &Counter) -> Result<(), Error> {
+pub(crate) fn run<S: System>(system: &mut S, tick: &Counter, size: usize) -> Result<(), Error> {
     let page = system.page_size();
-    on_each_page(system, tick, SIZE, Backing::Anonymous, |system, address| {
+    on_each_page(system, tick, size, Backing::Anonymous, |system, address| {
         system.write(address, 1)?;
         system.discard(address, page)
     })

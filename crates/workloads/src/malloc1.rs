@@ -15,11 +15,12 @@ pub(crate) const WORKLOAD: Workload = Workload {
         memory: 4096,
         ..Needs::NOTHING
     },
+    size: SIZE,
     body: crate::Body::Malloc1,
 };
 
-pub(crate) fn run<S: System>(system: &mut S, tick: &Counter) -> Result<(), Error> {
-    let size = SIZE + system.page_size();
+pub(crate) fn run<S: System>(system: &mut S, tick: &Counter, size: usize) -> Result<(), Error> {
+    let size = size + system.page_size();
     loop {
         with_mapping(system, size, Backing::Anonymous, |system, start| {
             system.write(start, 1)

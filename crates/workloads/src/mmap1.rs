@@ -11,12 +11,13 @@ pub(crate) const WORKLOAD: Workload = Workload {
     description: "Anonymous memory mmap/munmap of 128MB",
     unit: "mappings",
     needs: Needs::NOTHING,
+    size: SIZE,
     body: crate::Body::Mmap1,
 };
 
-pub(crate) fn run<S: System>(system: &mut S, tick: &Counter) -> Result<(), Error> {
+pub(crate) fn run<S: System>(system: &mut S, tick: &Counter, size: usize) -> Result<(), Error> {
     loop {
-        with_mapping(system, SIZE, Backing::Anonymous, |_, _| Ok(()))?;
+        with_mapping(system, size, Backing::Anonymous, |_, _| Ok(()))?;
         if !tick.add(1) {
             return Ok(());
         }

@@ -11,13 +11,14 @@ pub(crate) const WORKLOAD: Workload = Workload {
         files: true,
         ..Needs::NOTHING
     },
+    size: SIZE,
     body: crate::Body::Mmap2,
 };
 
-pub(crate) fn run<S: System>(system: &mut S, tick: &Counter) -> Result<(), Error> {
-    let file = system.file(SIZE)?;
+pub(crate) fn run<S: System>(system: &mut S, tick: &Counter, size: usize) -> Result<(), Error> {
+    let file = system.file(size)?;
     loop {
-        with_mapping(system, SIZE, Backing::PrivateFile(&file), |_, _| Ok(()))?;
+        with_mapping(system, size, Backing::PrivateFile(&file), |_, _| Ok(()))?;
         if !tick.add(1) {
             return Ok(());
         }

@@ -19,6 +19,7 @@ pub(crate) const WORKLOAD: Workload = Workload {
         memory: LEN,
         ..Needs::NOTHING
     },
+    size: 0,
     body: crate::Body::Mprotect1,
 };
 

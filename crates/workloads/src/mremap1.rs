@@ -21,6 +21,7 @@ pub(crate) const WORKLOAD: Workload = Workload {
         features: &[Feature::Remap],
         ..Needs::NOTHING
     },
+    size: 0,
     body: crate::Body::Mremap1,
 };
 

@@ -20,6 +20,7 @@ pub(crate) const WORKLOAD: Workload = Workload {
         features: &[Feature::Futexes, Feature::Neighbours],
         ..Needs::NOTHING
     },
+    size: SIZE,
     body: crate::Body::NearFault1,
 };
 
@@ -28,11 +29,11 @@ const GONE: u8 = u8::MAX;
 /// Where the leader writes the address of the memory that it has mapped, behind its byte.
 const PLACE: usize = 8;
 
-pub(crate) fn run<S: System>(system: &mut S, tick: &Counter) -> Result<(), Error> {
+pub(crate) fn run<S: System>(system: &mut S, tick: &Counter, size: usize) -> Result<(), Error> {
     if system.companions() == 1 {
-        return fault_each_page(system, tick, Backing::Anonymous);
+        return fault_each_page(system, tick, size, Backing::Anonymous);
     }
-    let team = Team::new(system)?;
+    let team = Team::new(system, size)?;
     let done = team.work(system, tick);
     let told = team.tell(system, GONE);
     done?; // the first error is the cause
@@ -47,15 +48,18 @@ struct Team {
     words: usize,
     number: usize,
     count: usize,
+    /// Bytes that each thread touches in a round.
+    size: usize,
 }
 
 impl Team {
-    fn new<S: System>(system: &mut S) -> Result<Self, Error> {
+    fn new<S: System>(system: &mut S, size: usize) -> Result<Self, Error> {
         Ok(Team {
             page: system.page_size(),
             words: system.common_memory()?,
             number: system.number(),
             count: system.companions(),
+            size,
         })
     }
 
@@ -115,7 +119,7 @@ impl Team {
 
     /// Bytes of the memory of a round: as much for each thread as page_fault1 has.
     fn bytes(&self) -> usize {
-        SIZE * self.count
+        self.size * self.count
     }
 
     /// Writes this thread's pages. Returns true if it is to go on.
@@ -125,7 +129,7 @@ impl Team {
         tick: &Counter,
         start: usize,
     ) -> Result<bool, Error> {
-        for row in 0..SIZE / self.page {
+        for row in 0..self.size / self.page {
             system.write(start + (row * self.count + self.number) * self.page, 0)?;
             if !tick.add(1) {
                 return Ok(false);

@@ -11,9 +11,10 @@ pub(crate) const WORKLOAD: Workload = Workload {
         memory: SIZE,
         ..Needs::NOTHING
     },
+    size: SIZE,
     body: crate::Body::PageFault1,
 };
 
-pub(crate) fn run<S: System>(system: &mut S, tick: &Counter) -> Result<(), Error> {
-    fault_each_page(system, tick, Backing::Anonymous)
+pub(crate) fn run<S: System>(system: &mut S, tick: &Counter, size: usize) -> Result<(), Error> {
+    fault_each_page(system, tick, size, Backing::Anonymous)
 }

@@ -12,10 +12,11 @@ pub(crate) const WORKLOAD: Workload = Workload {
         memory: SIZE,
         ..Needs::NOTHING
     },
+    size: SIZE,
     body: crate::Body::PageFault3,
 };
 
-pub(crate) fn run<S: System>(system: &mut S, tick: &Counter) -> Result<(), Error> {
-    let file = system.file(SIZE)?;
-    fault_each_page(system, tick, Backing::SharedFile(&file))
+pub(crate) fn run<S: System>(system: &mut S, tick: &Counter, size: usize) -> Result<(), Error> {
+    let file = system.file(size)?;
+    fault_each_page(system, tick, size, Backing::SharedFile(&file))
 }

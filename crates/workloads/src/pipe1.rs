@@ -11,6 +11,7 @@ pub(crate) const WORKLOAD: Workload = Workload {
         features: &[Feature::Pipes],
         ..Needs::NOTHING
     },
+    size: 0,
     body: crate::Body::Pipe1,
 };
 

@@ -17,15 +17,16 @@ pub(crate) const WORKLOAD: Workload = Workload {
         features: &[Feature::PageOut],
         ..Needs::NOTHING
     },
+    size: SIZE,
     body: crate::Body::Reclaim1,
 };
 
-pub(crate) fn run<S: System>(system: &mut S, tick: &Counter) -> Result<(), Error> {
+pub(crate) fn run<S: System>(system: &mut S, tick: &Counter, size: usize) -> Result<(), Error> {
     let page = system.page_size();
-    with_mapping(system, SIZE, Backing::Anonymous, |system, start| {
+    with_mapping(system, size, Backing::Anonymous, |system, start| {
         let (mut lap, mut before) = (1, None);
         loop {
-            for address in (start..start + SIZE).step_by(page) {
+            for address in (start..start + size).step_by(page) {
                 if let Some(before) = before {
                     expect_byte(system, address, before)?;
                 }

@@ -10,6 +10,7 @@ pub(crate) const WORKLOAD: Workload = Workload {
         features: &[Feature::Signals],
         ..Needs::NOTHING
     },
+    size: 0,
     body: crate::Body::Signal1,
 };
 

@@ -18,6 +18,7 @@ pub(crate) const WORKLOAD: Workload = Workload {
         features: &[Feature::Scan, Feature::Neighbours],
         ..Needs::NOTHING
     },
+    size: 0,
     body: crate::Body::Smaps1,
 };
 

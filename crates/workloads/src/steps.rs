@@ -1,6 +1,6 @@
 //! Steps shared by several workloads.
 
-use crate::{Backing, Call, Counter, Descriptor, Error, Prot, SIZE, System};
+use crate::{Backing, Call, Counter, Descriptor, Error, Prot, System};
 
 /// Maps `len` writable bytes, passes their address to `body`, and unmaps them, even if `body`
 /// fails.
@@ -18,14 +18,15 @@ pub(crate) fn with_mapping<S: System, T>(
     Ok(value)
 }
 
-/// Maps [`SIZE`] bytes, writes one byte in each page, counting pages, and
+/// Maps `len` bytes, writes one byte in each page, counting pages, and
 /// unmaps: the loop of page_fault1 to page_fault3.
 pub(crate) fn fault_each_page<S: System>(
     system: &mut S,
     tick: &Counter,
+    len: usize,
     backing: Backing<'_, S::File>,
 ) -> Result<(), Error> {
-    on_each_page(system, tick, SIZE, backing, |system, address| {
+    on_each_page(system, tick, len, backing, |system, address| {
         system.write(address, 0)
     })
 }

@@ -7,7 +7,7 @@ use crate::steps::{expect_byte, on_each_page};
 use crate::{Backing, Counter, Error, Needs, SIZE, System, Workload};
 
 /// Bytes that tlb_flush2 maps.
-pub(crate) const SMALL: usize = 1 << 20;
+const SMALL: usize = 1 << 20;
 
 pub(crate) const FILE: Workload = Workload {
     name: "tlb_flush1",
@@ -19,6 +19,7 @@ pub(crate) const FILE: Workload = Workload {
         memory: SIZE,
         ..Needs::NOTHING
     },
+    size: SIZE,
     body: crate::Body::TlbFlush1,
 };
 
@@ -31,16 +32,25 @@ pub(crate) const ANONYMOUS: Workload = Workload {
         memory: SMALL,
         ..Needs::NOTHING
     },
+    size: SMALL,
     body: crate::Body::TlbFlush2,
 };
 
-pub(crate) fn run_file<S: System>(system: &mut S, tick: &Counter) -> Result<(), Error> {
-    let file = system.file(SIZE)?;
-    flush_each_page(system, tick, SIZE, Backing::PrivateFile(&file))
+pub(crate) fn run_file<S: System>(
+    system: &mut S,
+    tick: &Counter,
+    size: usize,
+) -> Result<(), Error> {
+    let file = system.file(size)?;
+    flush_each_page(system, tick, size, Backing::PrivateFile(&file))
 }
 
-pub(crate) fn run_anonymous<S: System>(system: &mut S, tick: &Counter) -> Result<(), Error> {
-    flush_each_page(system, tick, SMALL, Backing::Anonymous)
+pub(crate) fn run_anonymous<S: System>(
+    system: &mut S,
+    tick: &Counter,
+    size: usize,
+) -> Result<(), Error> {
+    flush_each_page(system, tick, size, Backing::Anonymous)
 }
 
 fn flush_each_page<S: System>(

@@ -47,17 +47,22 @@ pub fn memory(workload: &Workload, tasks: usize) -> usize {
     tasks * (copies * workload.needs.memory + MEMORY_PER_TASK)
 }
 
-/// Swap space for each task, in pages: several of the workloads' mappings, so that a CPU's share of
+/// Swap space for each task, in pages: several of the workload's mappings, so that a CPU's share of
 /// the account holds one of them and a page (malloc1), with half of the space in shares and shares
 /// half full.
-const SWAP_PER_TASK: u64 = 5 * (workloads::SIZE / PAGE_SIZE) as u64;
+fn swap_per_task(workload: &Workload) -> u64 {
+    5 * (workload.size.max(workloads::SIZE) / PAGE_SIZE) as u64
+}
 
 /// Swap space for a plan whose tasks have this many CPUs, in pages. A recorded program reserves
 /// what it likes.
 pub fn swap_pages(plan: &Plan, cpus: usize) -> u64 {
-    match plan.workload.uses(Feature::Recording) {
-        true => u64::from(u32::MAX),
-        false => SWAP_PER_TASK * cpus as u64,
+    let most = u64::from(u32::MAX);
+    match plan.workload.known() {
+        Ok(workload) if workload.replay().is_none() => {
+            most.min(swap_per_task(workload) * cpus as u64)
+        }
+        _ => most,
     }
 }
 

@@ -89,7 +89,7 @@ pub fn swap_space<M: Stores>(
     if !workload.needs.features.contains(&Feature::PageOut) {
         return Ok(None);
     }
-    let pages = super::SWAP_PER_TASK as usize * tasks;
+    let pages = super::swap_per_task(workload) * tasks as u64;
     let slots = u32::try_from(pages).unwrap_or(u32::MAX);
     let pager = M::swap().map_err(io::Error::other)?;
     let space = SwapSpace::new(machine.cpus(), pager, slots).map_err(io::Error::other)?;

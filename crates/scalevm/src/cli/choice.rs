@@ -25,8 +25,9 @@ pub enum Choice {
 #[derive(Args)]
 #[group(required = true, multiple = false)]
 pub struct WorkloadArgs {
-    /// The workload (see `scalevm list`), or your own: a recorded program (.vmrec, see `scalevm
-    /// record`), a C file in will-it-scale's form (.c), or a shared object built from one (.so)
+    /// The workload (see `scalevm list`), with a size other than will-it-scale's if you like, e.g.
+    /// page_fault1:1M; or your own: a recorded program (.vmrec, see `scalevm record`), a C file in
+    /// will-it-scale's form (.c), or a shared object built from one (.so)
     #[arg(value_parser = parser(), value_name = "WORKLOAD|FILE")]
     pub workload: Option<Choice>,
     /// Run this command repeatedly, and count how often it completes; `profile` watches one that
@@ -76,6 +77,10 @@ impl TypedValueParser for NameOrFile {
         }
         if is_file(value) {
             return Ok(Choice::File(value.into()));
+        }
+        let sized = value.to_str().filter(|name| name.contains(':'));
+        if let Some(workload) = sized.and_then(workloads::find) {
+            return Ok(Choice::Known(workload));
         }
         let name = self.0.parse_ref(command, argument, value)?;
         let found = workloads::find(&name).map(Choice::Known);

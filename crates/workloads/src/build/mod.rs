@@ -35,6 +35,7 @@ pub(crate) const WORKLOAD: Workload = Workload {
         memory: MAKE + compiler::MEMORY + OUTPUT,
         features: &[Feature::Compiler],
     },
+    size: 0,
     body: crate::Body::Build,
 };
 

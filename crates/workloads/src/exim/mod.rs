@@ -57,6 +57,7 @@ pub(crate) const WORKLOAD: Workload = Workload {
         memory: daemon::MEMORY + memory::COPIED + mail::FILES,
         features: &[Feature::Family],
     },
+    size: 0,
     body: crate::Body::Exim,
 };
 

@@ -191,6 +191,7 @@ impl Replay {
                 memory: self.memory,
                 features: &[Feature::Recording],
             },
+            size: 0,
             body: Body::Replay(self),
         }
     }
