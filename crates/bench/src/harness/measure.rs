@@ -52,8 +52,9 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// The rates between two readings of the counters.
-    pub fn between(before: &Reading, after: &Reading) -> Self {
+    /// The rates between two readings of the counters. A counter counts for `each` tasks; of
+    /// several, only the mean is known.
+    pub fn between(before: &Reading, after: &Reading, each: usize) -> Self {
         let seconds = (after.at - before.at).as_secs_f64().max(1e-9);
         let pairs = before.counts.iter().zip(&after.counts);
         let rates = pairs.map(|(before, after)| after.saturating_sub(*before) as f64 / seconds);
@@ -65,8 +66,8 @@ impl Sample {
             doubt: (before.within + after.within).as_secs_f64() / 2.0 / seconds,
         };
         for rate in rates {
-            sample.min = sample.min.min(rate);
-            sample.max = sample.max.max(rate);
+            sample.min = sample.min.min(rate / each as f64);
+            sample.max = sample.max.max(rate / each as f64);
             sample.total += rate;
         }
         sample
@@ -158,7 +159,7 @@ pub fn measure(
                 let why = format!("its count went backwards, from {was} to {is}");
                 return Err(own(plan, Some(task), why));
             }
-            let sample = Sample::between(&before, &after);
+            let sample = Sample::between(&before, &after, plan.width() / plan.tasks);
             watch.sample(phase, index, &sample);
             if phase == Phase::Measurement {
                 outcome.samples.push(sample);

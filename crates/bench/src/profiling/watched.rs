@@ -73,7 +73,7 @@ pub fn both<P: Probe>(
             progress.step();
             running.check()?;
             let after = read(running);
-            taken.push(Sample::between(&before, &after));
+            taken.push(Sample::between(&before, &after, plan.width() / plan.tasks));
             before = after;
         }
         Ok(taken)
