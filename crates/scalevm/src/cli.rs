@@ -24,7 +24,7 @@ mod whatif;
 
 pub use campaign::{CampaignArgs, CampaignCommand, CampaignRunArgs, Engine};
 pub use check::{Check, CheckArgs, ConflictsArgs, FuzzArgs, ModelArgs, RacesArgs, SequencesArgs};
-pub use choice::{Choice, RecordedArgs, WorkloadArgs};
+pub use choice::{Choice, RECORDING, RecordedArgs, WorkloadArgs};
 pub use compare::CompareArgs;
 pub use computer::{CalibrateArgs, DoctorArgs};
 pub use definition::{CompletionsArgs, ManArgs, definition, parse, told};

@@ -177,6 +177,118 @@ fn ones_own_results_are_predicted() {
     ));
     assert!(number(&other[0]["error"]) > 0.2, "{other:?}");
     assert!(failure(&format!("{predict} {machine}"), 2).contains("--vm"));
+    assert!(
+        line.get("half").is_none_or(serde_json::Value::is_null),
+        "{line}"
+    );
+    let groups = lines.iter().filter(|line| line["kind"] == "predictions");
+    let names: Vec<_> = groups.map(|line| line["group"].clone()).collect();
+    assert!(!names.contains(&"open".into()), "no halves: {names:?}");
+    let unknown = failure(&format!("predict mmap1 --measured {file} --vm scalevm"), 2);
+    assert!(unknown.contains("no curve of mmap1"), "{unknown}");
     let chosen = failure("predict macy-munmap --topology 1x4x1", 2);
     assert!(chosen.contains("only with --measured"), "{chosen}");
+}
+
+#[test]
+fn a_table_of_a_pair_is_predicted() {
+    let folder = Scratch::folder("predict-table");
+    let file = folder.write(
+        "table.txt",
+        "tasks before after\n1 200e3 210e3\n2 250e3 400e3\n",
+    );
+    let predict = format!("predict mmap1 --measured {file} --vm freebsd-di --after freebsd-epoch");
+    let lines = json(&text(
+        &output(&format!("{predict} --topology 1x2x1 --json")).stdout,
+    ));
+    let line = &lines[0];
+    assert_eq!(line["curve"], "mmap1-processes");
+    assert_eq!(
+        (&line["stands_in"], &line["after"]),
+        (&"freebsd-di".into(), &"freebsd-epoch".into())
+    );
+    assert!(
+        (number(&line["points"][0]["predicted"]) / 2e5 - 1.0).abs() < 0.02,
+        "{line}"
+    );
+    assert_eq!(line["measured_change"], 1.6);
+    assert!(number(&line["change"]) > 0.9, "{line}");
+    for (arguments, why) in [
+        (
+            format!("predict --measured {file} --vm scalevm"),
+            "expected the one workload",
+        ),
+        (
+            format!("predict mmap9 --measured {file} --vm scalevm"),
+            "unknown workload mmap9",
+        ),
+        (
+            format!("predict mmap1 --measured {file}.missing --vm scalevm"),
+            "table.txt.missing",
+        ),
+    ] {
+        let said = failure(&arguments, 2);
+        assert!(said.contains(why) && said.lines().count() == 1, "{said}");
+    }
+    let bad = folder.write("bad.txt", "1 10\n2\n");
+    let said = failure(&format!("predict mmap1 --measured {bad} --vm scalevm"), 2);
+    assert!(said.contains("bad.txt: line 2: expected tasks"), "{said}");
+}
+
+/// The format of published curves names kernels and machines; what stands in for them is known.
+#[test]
+fn a_file_in_the_published_format_is_predicted() {
+    let folder = Scratch::folder("predict-published");
+    let published = include_str!("../../studies/published/macy-munmap.toml");
+    let file = folder.write("mine.toml", published);
+    let theirs = json(&text(&output("predict macy-munmap --json").stdout));
+    let mine = json(&text(
+        &output(&format!("predict --measured {file} --json")).stdout,
+    ));
+    assert_eq!(theirs[0]["points"], mine[0]["points"]);
+    assert_eq!(mine[0]["curve"], "mine/mmap1-processes");
+    let named =
+        format!("predict --measured {file} --vm scalevm --machine freebsd-96 --list --json");
+    assert_eq!(json(&success(&named))[0]["stands_in"], "scalevm");
+}
+
+#[test]
+fn without_a_fit_there_is_no_prediction() {
+    let folder = Scratch::folder("predict-fit");
+    let file = folder.write("fast.txt", "1 1e12\n2 2e12\n");
+    let predict = format!("predict mmap1 --measured {file} --vm scalevm --topology 1x2x1");
+    let (shown, _) = exits(3, &mut scalevm(&predict));
+    assert!(
+        shown.contains("not fitted: one task does not reach 1000000000000"),
+        "{shown}"
+    );
+    assert!(shown.contains("0 of 1 curve predicted"), "{shown}");
+    // It does not end others.
+    let published = include_str!("../../studies/published/macy-munmap.toml");
+    let (source, curve) = published.split_once("[[curve]]").expect("a curve");
+    let fast = curve
+        .replace("mmap1-processes", "fast")
+        .replace("[[12, 1_719_430]", "[[12, 1e12]");
+    let both = folder.write(
+        "both.toml",
+        &format!("{source}[[curve]]{curve}\n[[curve]]{fast}"),
+    );
+    let lines = json(&text(
+        &output(&format!("predict --measured {both} --json")).stdout,
+    ));
+    assert!(
+        number(&lines[0]["points"][0]["predicted"]) > 0.0,
+        "{lines:?}"
+    );
+    assert!(
+        lines[1]["not_predicted"]
+            .as_str()
+            .is_some_and(|why| why.contains("not fitted"))
+    );
+    let run = "run mmap1 --topology 1x1x1 --seeds 1 --duration 0.001 --alone 1e12";
+    let (_, said) = exits(3, &mut scalevm(run));
+    assert!(
+        said.contains("not fitted: one task does not reach"),
+        "{said}"
+    );
 }

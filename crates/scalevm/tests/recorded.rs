@@ -103,3 +103,30 @@ fn a_file_that_is_no_recording_is_refused() {
         assert!(error.contains(&file), "{error}");
     }
 }
+
+/// A recorded program is predicted from its rates as it was measured.
+#[test]
+fn a_recorded_program_is_predicted() {
+    let folder = Scratch::folder("recorded-predict");
+    let pool = write(&folder, "pool.vmrec", &recorded::pool());
+    let system = "--vm linux-6.12 --topology 1x4x1";
+    let measured = |tasks| {
+        let line = format!("run {pool} --threads -t {tasks} {system} --seeds 1 --json");
+        run(&folder, 0, &line).0
+    };
+    let results = folder.write("results.jsonl", &[2, 4].map(measured).concat());
+    let predict = |of: &str, exit| {
+        let line = format!("predict {of} --measured {results} {system} --json");
+        json(&run(&folder, exit, &line).0)
+    };
+    // It is its own prediction, in another window.
+    let found = predict(&pool, 0);
+    assert_eq!(found[0]["curve"], "pool-threads");
+    assert!(number(&found[0]["error"]) < 0.15, "{found:?}");
+    let unnamed = predict("", 3);
+    let why = unnamed[0]["not_predicted"].as_str().expect("a reason");
+    assert!(
+        why.contains("if it is a recorded program, name its file"),
+        "{why}"
+    );
+}

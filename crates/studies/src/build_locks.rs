@@ -5,9 +5,9 @@
 //! out by the scheduler of OpenBSD 7.0. By processes each job has a make of its own; by threads one
 //! make forks them all.
 
-use super::row::Band;
 use super::{Aim, Beyond, Lab, Outcome, Row, System, Unit, Work};
 use baselines::Preset;
+use bench::simulated::Band;
 use bench::{Failure, Mode};
 
 pub const SYSTEM: System = System {

@@ -1,9 +1,9 @@
 //! S11: where the time of a build goes: real, user, sys (case study 002's tables).
 
-use super::row::Band;
 use super::{Aim, Lab, Outcome, Row, System, Unit, Work};
 use baselines::Preset;
 use bench::Failure;
+use bench::simulated::Band;
 
 pub const SYSTEM: System = System {
     name: "S11",

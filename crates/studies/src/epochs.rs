@@ -1,9 +1,9 @@
 //! S4: epochs in place of delayed invalidation (case study 000's experiment).
 
-use super::row::Band;
 use super::{Aim, Beyond, Lab, Outcome, Row, System, Unit, Work};
 use baselines::Preset;
 use bench::Failure;
+use bench::simulated::Band;
 
 pub const SYSTEM: System = System {
     name: "S4",

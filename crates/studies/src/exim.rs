@@ -1,9 +1,9 @@
 //! S20: a fork-heavy mail server, exim of MOSBENCH (case study 004).
 
-use super::row::Band;
 use super::{Aim, Beyond, Lab, Outcome, Row, System, Unit, Work};
 use baselines::Preset;
 use bench::Failure;
+use bench::simulated::Band;
 
 pub const SYSTEM: System = System {
     name: "S20",

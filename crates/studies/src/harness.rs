@@ -1,8 +1,8 @@
 //! S1: will-it-scale's harness (case study 000's first run).
 
-use super::row::Band;
 use super::{Aim, Effort, Lab, Outcome, Probe, Row, System, Work};
 use baselines::Preset;
+use bench::simulated::Band;
 use bench::{Failure, Phase, Sample, Schedule, Watch, measure};
 use sim::profile::MachineProfile;
 

@@ -1,10 +1,10 @@
 //! S3: delayed invalidation behind one mutex, mmap1 by processes (case study 000's "before").
 
 use super::lab::World;
-use super::row::Band;
 use super::{Aim, Lab, Row, System, Unit, Work};
 use baselines::Preset;
 use bench::Failure;
+use bench::simulated::Band;
 
 pub const SYSTEM: System = System {
     name: "S3",

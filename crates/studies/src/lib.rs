@@ -70,7 +70,7 @@ pub use beyond::Beyond;
 pub use lab::{Effort, Lab};
 pub use outcome::Outcome;
 pub use point::{Point, Probe, Work};
-pub use row::{Aim, Band, Class, Row, Unit, Verdict, tally};
+pub use row::{Aim, Class, Row, Unit, Verdict, tally};
 
 use bench::Failure;
 use row::Spread;

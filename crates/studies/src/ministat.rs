@@ -1,9 +1,9 @@
 //! S6: before and after with confidence, as ministat prints them (case study 000's table).
 
 use super::harness::TOTALS;
-use super::row::Band;
 use super::{Aim, Lab, Row, System};
 use bench::Failure;
+use bench::simulated::Band;
 use stats::general;
 use stats::ministat::{Confidence, Dataset, Difference};
 

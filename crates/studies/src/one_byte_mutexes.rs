@@ -1,10 +1,10 @@
 //! S8: the number of times that tasks contend for a one-byte mutex, and that one must be woken
 //! (case study 002's counters).
 
-use super::row::Band;
 use super::{Aim, Effort, Lab, Outcome, Probe, Row, System, Work};
 use baselines::Preset;
 use bench::Failure;
+use bench::simulated::Band;
 use sim::profile::MachineProfile;
 
 pub const SYSTEM: System = System {

@@ -44,7 +44,7 @@ fn rows(lab: &Lab) -> Result<Vec<Row>, Failure> {
         let aim = Aim::Published {
             figure,
             quote,
-            band: super::row::Band::LAYOUT,
+            band: bench::simulated::Band::LAYOUT,
         };
         let what = format!("desktop, {TASKS} threads: {class}, of the time in the kernel");
         let row = Row::new(lab, what, aim, |world| {

@@ -1,8 +1,8 @@
 //! S13: one lock over all page queues (case study 003: 8 to 12 % of the CPUs' time).
 
-use super::row::Band;
 use super::{Aim, Lab, Row, System, Unit, Work, build_locks};
 use baselines::Preset;
+use bench::simulated::Band;
 use bench::{Failure, Mode};
 
 pub const SYSTEM: System = System {

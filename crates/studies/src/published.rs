@@ -4,11 +4,16 @@
 //! are compiled in.
 
 mod check;
+mod table;
+
+pub use table::table;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use stats::record::Mode;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::Path;
 
 /// The files of `published/`, compiled in. A test holds the list to the folder.
 macro_rules! files {
@@ -56,16 +61,23 @@ const FILES: &[(&str, &str)] = files![
 
 /// All curves, by file and in each file's order.
 pub fn all() -> Result<Vec<Curve>, Error> {
-    let read = FILES.iter().map(|(file, text)| read(file, text));
+    let path = |file| format!("published/{file}.toml");
+    let read = FILES.iter().map(|(file, text)| read(&path(file), text));
     let read: Result<Vec<_>, _> = read.collect();
     read.map(|curves| curves.concat())
 }
 
-/// The curves of one file, which is called `file`.
-pub fn read(file: &str, text: &str) -> Result<Vec<Curve>, Error> {
-    let path = format!("published/{file}.toml");
-    let parsed: File = parse(&path, text)?;
-    check::file(&parsed).map_err(|why| Error { path, why })?;
+/// The curves of one file. Its name without folders and ending begins their ids.
+pub fn read(path: &str, text: &str) -> Result<Vec<Curve>, Error> {
+    let parsed: File = parse(path, text)?;
+    check::file(&parsed).map_err(|why| Error {
+        path: path.to_owned(),
+        why,
+    })?;
+    let file = Path::new(path)
+        .file_stem()
+        .unwrap_or_default()
+        .to_string_lossy();
     let curve = |told: &Told| Curve {
         id: format!("{file}/{}", told.name),
         source: parsed.source.clone(),
@@ -176,6 +188,20 @@ pub struct Source {
     pub note: Option<String>,
 }
 
+impl Source {
+    /// A user's own file.
+    pub fn own(path: &str) -> Self {
+        Source {
+            title: path.to_owned(),
+            author: String::new(),
+            date: String::new(),
+            address: path.to_owned(),
+            how: How::Table,
+            note: None,
+        }
+    }
+}
+
 /// The way in which numbers were read.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
 #[serde(rename_all = "lowercase")]
@@ -189,7 +215,7 @@ pub enum How {
 }
 
 /// A computer.
-#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Machine {
     /// Its processors' type, or that it is not named.
@@ -208,16 +234,6 @@ pub struct Machine {
     pub memory: Option<u32>,
     /// What of this is inferred, and from what.
     pub note: Option<String>,
-}
-
-/// The kind of tasks.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
-#[serde(rename_all = "lowercase")]
-pub enum Mode {
-    /// Each with an address space of its own.
-    Processes,
-    /// All in one address space.
-    Threads,
 }
 
 /// Of rates.

@@ -1,10 +1,10 @@
 //! S10: lists of all PV chunks under a lock for each domain, and a list of pmaps in their place
 //! (case study 002, on a NUMA box).
 
-use super::row::Band;
 use super::{Aim, Lab, Outcome, Row, System, Unit, Work};
 use baselines::Preset;
 use bench::Failure;
+use bench::simulated::Band;
 
 pub const SYSTEM: System = System {
     name: "S10",

@@ -1,9 +1,9 @@
 //! S9: locks of PV lists that pages share, and a one-byte mutex in each page (case study 002).
 
-use super::row::Band;
 use super::{Aim, Beyond, Lab, Outcome, Row, System, Unit, Work};
 use baselines::Preset;
 use bench::Failure;
+use bench::simulated::Band;
 
 pub const SYSTEM: System = System {
     name: "S9",

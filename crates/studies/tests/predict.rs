@@ -3,8 +3,9 @@
 
 mod refused;
 
+use stats::record::Mode;
 use studies::predict::{Effort, Mapping, Setup, StandIn, is_held_back};
-use studies::published::{Mode, all};
+use studies::published::all;
 
 /// A file that is as it should be.
 const GOOD: &str = r#"
@@ -173,4 +174,56 @@ fn every_line_is_for_a_curve() {
     );
     let idle = Mapping::read("idle", &idle).unwrap();
     assert_eq!(idle.unused(&curves), ["Linux 99"]);
+}
+
+/// The simulator's list of comparisons is what the page of results has. With `PAGES=write` it is
+/// written anew.
+#[test]
+fn the_list_of_comparisons_is_that_of_the_page() {
+    let page = include_str!("../../../docs/results/predictions.md");
+    let mapping = Mapping::built_in().unwrap_or_else(|error| panic!("{error}"));
+    let curves = all().unwrap_or_else(|error| panic!("{error}"));
+    let mut lines = vec!["workload,mode,system,machine,mechanism,tasks,error".to_owned()];
+    for row in page.lines() {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let [
+            "",
+            "predicted",
+            id,
+            _,
+            tasks,
+            _,
+            _,
+            error,
+            ..,
+            mechanism,
+            _,
+            _,
+            "",
+        ] = cells[..]
+        else {
+            continue;
+        };
+        // Of some pairs only the change was compared.
+        let known = curves.iter().find(|curve| curve.id == id);
+        let Some((curve, Ok(setup))) = known.map(|curve| (curve, Setup::of(curve, &mapping)))
+        else {
+            continue;
+        };
+        if error != "–" {
+            lines.push(format!(
+                "{},{},{},{},{mechanism},{tasks},{error}",
+                curve.workload,
+                curve.mode.name(),
+                setup.before.system(),
+                setup.machine.costs
+            ));
+        }
+    }
+    let text = lines.join("\n") + "\n";
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../bench/compared.csv");
+    if std::env::var("PAGES").is_ok_and(|pages| pages == "write") {
+        std::fs::write(path, &text).expect("written");
+    }
+    assert_eq!(std::fs::read_to_string(path).expect("the list"), text);
 }

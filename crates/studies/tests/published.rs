@@ -2,10 +2,11 @@
 
 mod refused;
 
+use stats::record::Mode;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
-use studies::published::{Mode, Point, all, read};
+use studies::published::{Point, all, read};
 
 /// A file that is as it should be.
 const GOOD: &str = r#"
@@ -94,11 +95,13 @@ fn malformed_files_are_refused() {
         ("points = [[1,", "points = [[1.5,", "line 23"),
     ];
     refused::each(GOOD, "published/bad.toml", &planted, |text| {
-        read("bad", text)
+        read("published/bad.toml", text)
     });
     let pair = GOOD.find("[curve.after]").unwrap();
     let alone = GOOD[..pair].replace(", [2, 150.5]", "");
-    let error = read("bad", &alone).expect_err("one point").to_string();
+    let error = read("published/bad.toml", &alone)
+        .expect_err("one point")
+        .to_string();
     assert!(
         error.contains("a curve needs at least two points"),
         "{error}"

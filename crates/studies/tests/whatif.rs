@@ -1,11 +1,11 @@
 //! What a system gains without a cause, for published changes that took one away.
 
+use bench::Plan;
 use bench::simulated::{Cause, Simulated};
-use bench::{Mode, Plan};
 use std::time::Duration;
 use studies::predict::score::Sign;
 use studies::predict::{Mapping, StandIn};
-use studies::published::{Curve, Mode as Tasks, all};
+use studies::published::{Curve, all};
 
 #[global_allocator]
 static ALLOCATOR: sim::Allocator = sim::Allocator;
@@ -77,10 +77,7 @@ impl Pair {
         let plan = Plan {
             workload: workloads::find(&curve.workload).expect("a workload").into(),
             tasks: self.tasks,
-            mode: match curve.mode {
-                Tasks::Processes => Mode::Processes,
-                Tasks::Threads => Mode::Threads,
-            },
+            mode: curve.mode,
             count: None,
         };
         let cause: Cause = self.cause.parse().expect("a cause");

@@ -15,6 +15,9 @@ pub enum Failure {
     /// The target cannot run this workload; another choice would help.
     #[error("{0}")]
     Unavailable(String),
+    /// A simulated machine does not reach a measured rate, so nothing can be said about others.
+    #[error("not fitted: {0}")]
+    NotFitted(String),
     /// A file cannot be used.
     #[error(transparent)]
     Input(#[from] InputError),

@@ -2,7 +2,7 @@
 
 use super::{names, own};
 use crate::harness::{Failure, Plan};
-use crate::simulated::{Attribution, BANDS, Seen, Share, Simulated, partial};
+use crate::simulated::{Attribution, Seen, Share, Simulated, partial};
 use profile::{Kind, Lock, Profile, Stacks};
 use sim::{SiteName, Spent};
 use std::collections::HashMap;
@@ -31,7 +31,10 @@ pub fn of(target: &Simulated, plan: &Plan, span: Duration) -> Result<Profile, Fa
         100.0 * memory
     )];
     notes.extend((!seen.is_whole).then(|| partial(plan)));
-    notes.push(BANDS.into());
+    notes.push(format!(
+        "the rate: {}",
+        target.expected(plan, &seen.attribution)
+    ));
     let (busy, waits) = stacks(&seen, plan.workload.name());
     Ok(Profile {
         rate: Some(seen.done() as f64 / seconds),

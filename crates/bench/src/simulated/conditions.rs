@@ -1,6 +1,6 @@
 //! The conditions of a simulated run that neither the machine nor the system sets.
 
-use super::{Simulated, private};
+use super::{COUNTED, Simulated, private};
 use crate::harness::{Failure, Plan};
 use sim::Delays;
 use sim::profile::Topology;
@@ -118,8 +118,9 @@ impl Simulated {
         rate: f64,
     ) -> Result<(Self, Fitted, f64), Failure> {
         self.fitted_by(plan, rate, |target, tasks| {
-            let plan = Plan { tasks, ..*plan };
-            Ok(target.sample(&plan, span)?.rate())
+            let plan = Plan::of(plan.workload, tasks, plan.mode, None);
+            let operations = COUNTED * tasks as u64;
+            Ok(target.counted(&plan, span, operations)?.rate())
         })
     }
 
@@ -153,10 +154,11 @@ impl Simulated {
             most if fault > call => (Fitted::Fault, most),
             most => (Fitted::Call, most),
         };
-        let wanted = plan.tasks as f64 * 1e9 / rate;
+        let tasks = plan.width();
+        let wanted = tasks as f64 * 1e9 / rate;
         let approach = |mut fitted: Self| {
             let mut slope = alone;
-            let mut found = period(&fitted, plan.tasks)?;
+            let mut found = period(&fitted, tasks)?;
             for _ in 0..ROUNDS {
                 let (before, was) = (fitted.time(what, unfitted), found);
                 let time = (before + (wanted - found) / slope).max(0.0);
@@ -165,19 +167,19 @@ impl Simulated {
                     break;
                 }
                 fitted = self.with(what, time);
-                found = period(&fitted, plan.tasks)?;
+                found = period(&fitted, tasks)?;
                 // Under a lock that several tasks wait for, the time of each counts for all of
                 // them.
                 let seen = (found - was) / (time - before);
-                slope = seen.clamp(alone, alone * plan.tasks as f64);
+                slope = seen.clamp(alone, alone * tasks as f64);
             }
-            let reached = plan.tasks as f64 * 1e9 / found;
+            let reached = tasks as f64 * 1e9 / found;
             Ok::<_, Failure>((fitted, reached))
         };
         let is_close = |reached: f64| (reached / rate - 1.0).abs() <= CLOSE;
         let (mut fitted, mut reached) = approach(self.clone())?;
         let apart = self.time(what, unfitted) + (wanted - now) / alone;
-        if !is_close(reached) && plan.tasks > 1 && apart.is_finite() {
+        if !is_close(reached) && tasks > 1 && apart.is_finite() {
             // Tasks that come often queue at a lock, and those that come seldom never meet: from
             // the other side.
             let other = approach(self.with(what, apart.max(0.0)))?;
@@ -188,11 +190,11 @@ impl Simulated {
         if is_close(reached) {
             Ok((fitted.clone(), what, fitted.time(what, unfitted)))
         } else {
-            Err(Failure::Unavailable(format!(
+            Err(Failure::NotFitted(format!(
                 "{} not reach {rate:.0} operations a second, however long {} takes: {reached:.0}",
-                match plan.tasks {
+                match tasks {
                     1 => "one task does".to_owned(),
-                    tasks => format!("{tasks} tasks do"),
+                    _ => format!("{tasks} tasks do"),
                 },
                 what.name()
             )))

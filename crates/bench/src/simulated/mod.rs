@@ -4,8 +4,11 @@
 //! measured for a span of simulated time. The result does not depend on this computer.
 
 mod attribution;
+mod band;
 mod cause;
+mod compared;
 mod conditions;
+mod mechanism;
 mod private;
 mod run;
 mod timed;
@@ -13,8 +16,11 @@ mod whatif;
 mod window;
 
 pub use attribution::{Attribution, Share};
+pub use band::Band;
 pub use cause::Cause;
+pub use compared::{Compared, Expected};
 pub use conditions::{Conditions, DISTURBANCES, Fitted, Placement};
+pub use mechanism::Mechanism;
 use private::private;
 
 use crate::harness::{Bars, Failure, Film, Plan, Progress, Running, Target, Times, interrupt, say};
@@ -33,11 +39,6 @@ use timed::timed;
 use vm::{Options, System};
 pub use whatif::{Answer, Variant, WhatIf};
 pub use window::Window;
-
-/// The expected error of a simulated figure, printed with it.
-pub const BANDS: &str = "expected error: ±35 % for a saturated lock, ±25 % for a drop at a socket \
-                         boundary, ±10 % for disjoint work within a socket; rankings hold from a \
-                         factor of 1.5 on (docs/simulator)";
 
 /// A warning on windows that are shorter than an iteration.
 pub fn partial(plan: &Plan) -> String {
@@ -62,6 +63,13 @@ const OPERATIONS: u32 = 20;
 const TRIED: u32 = 32;
 /// The longest window that is chosen for the length of operations.
 const LONGEST: Duration = Duration::from_millis(40);
+
+/// Operations in a window whose rate must not depend on one more or less.
+pub const COUNTED: u64 = 200;
+/// The longest window for these.
+const MOST_COUNTED: Duration = Duration::from_secs(10);
+/// The most by which a window becomes longer at a time: the first operations may be slow ones.
+const MOST_LONGER: f64 = 16.0;
 
 /// Tasks per CPU at most.
 const MOST_PER_CPU: usize = 32;
@@ -202,6 +210,27 @@ impl Simulated {
     pub fn sample(&self, plan: &Plan, span: Duration) -> Result<Window, Failure> {
         self.check(plan)?;
         self.with_run(plan, |run| run.measure(span))
+    }
+
+    /// One run, over a span that is at least `least`, and long enough for `operations` of all
+    /// tasks, if [`MOST_COUNTED`] is.
+    pub fn counted(
+        &self,
+        plan: &Plan,
+        least: Duration,
+        operations: u64,
+    ) -> Result<Window, Failure> {
+        let mut span = least;
+        loop {
+            let window = self.sample(plan, span)?;
+            let counted: u64 = window.counts.iter().sum();
+            if counted >= operations || span >= MOST_COUNTED {
+                return Ok(window);
+            }
+            // A little more than it takes at this rate.
+            let longer = 1.1 * operations as f64 / counted.max(1) as f64;
+            span = span.mul_f64(longer.min(MOST_LONGER)).min(MOST_COUNTED);
+        }
     }
 
     /// Where the time goes, and the range of rates over the corners (the extremes of its

@@ -277,6 +277,7 @@ pub fn exit_code(failure: &Failure) -> u8 {
     match failure {
         Failure::Unavailable(_) | Failure::Input(_) | Failure::File { .. } => Exit::BadInput.code(),
         Failure::Recording(error) if error.is_input() => Exit::BadInput.code(),
+        Failure::NotFitted(_) => Exit::Inconclusive.code(),
         Failure::Interrupted(signal) => 128 + signal,
         _ => Exit::TargetFailed.code(),
     }

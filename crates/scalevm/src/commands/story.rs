@@ -15,7 +15,7 @@ use baselines::Preset;
 use bench::os::Os;
 use bench::ours::Ours;
 use bench::profiling;
-use bench::simulated::{BANDS, Simulated};
+use bench::simulated::Simulated;
 use bench::tasks::{Affinity, places};
 use bench::{Failure, Mode, On, Plan, Running, Schedule, System, Target};
 use hosted::Hosted;
@@ -147,7 +147,7 @@ fn simulate(
         let rates: Vec<f64> = series.iter().map(last).collect();
         println!(
             "with {} processes: freebsd-epoch {:.1} times freebsd-di (case study 000: 3.5 times), \
-             scalevm {:.0} times.\n{BANDS}",
+             scalevm {:.0} times.",
             SIMULATED_COUNTS[SIMULATED_COUNTS.len() - 1],
             rates[1] / rates[0],
             rates[2] / rates[0]

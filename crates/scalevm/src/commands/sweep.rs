@@ -11,7 +11,7 @@ use crate::output::sink::Sink;
 use crate::output::{attribution, format, shape};
 use baselines::Preset;
 use bench::own::Opened;
-use bench::simulated::{BANDS, Simulated};
+use bench::simulated::Simulated;
 use bench::tasks::places;
 use bench::{Failure, Job, Mode, On, Plan, Schedule, System};
 
@@ -50,9 +50,6 @@ pub fn run(args: &SweepArgs) -> Result<u8, Failure> {
         series.iter().for_each(print_shape);
     } else {
         sweep.show(&series);
-        if on == On::Sim {
-            println!("{BANDS}");
-        }
     }
     sink.map_or(Ok(()), Sink::finish)?;
     if failure.is_none() && super::finished() == 0 {
@@ -219,7 +216,8 @@ impl Sweep {
                 let tasks = curve.mode.count(last.tasks);
                 let (label, range) = (&one.label, attribution::corners(range));
                 println!("{label}, {tasks}: bottleneck: {}", attribution.bottleneck());
-                println!("{label}, {tasks}: {range}");
+                let expected = simulated.expected(&plan, &attribution);
+                println!("{label}, {tasks}: {range}; {expected}");
             }
         }
         Ok(())

@@ -4,7 +4,7 @@ use super::format;
 use super::table::{align_right, with_header};
 use super::{percent, short};
 use bench::Plan;
-use bench::simulated::{Attribution, BANDS, Share, Simulated};
+use bench::simulated::{Attribution, Share, Simulated};
 use comfy_table::Table;
 use serde_json::{Value, json};
 
@@ -58,7 +58,8 @@ pub fn print(plan: &Plan, target: &Simulated, attribution: &Attribution, range: 
         }
     }
     println!("bottleneck: {}", attribution.bottleneck());
-    println!("rate: {}\n{BANDS}", corners(range));
+    let expected = target.expected(plan, attribution);
+    println!("rate: {}; {expected}", corners(range));
 }
 
 fn table(kind: &str, hold: &str, shares: &[&Share]) -> Table {

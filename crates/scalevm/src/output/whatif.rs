@@ -3,9 +3,8 @@
 use super::table::{align_right, with_header};
 use super::{format, percent, shape, short};
 use bench::Plan;
-use bench::simulated::{Answer, Cause, Simulated, Variant};
+use bench::simulated::{Answer, Cause, Mechanism, Simulated, Variant};
 use serde_json::{Value, json};
-use studies::predict::Mechanism;
 
 /// Columns of gains, if the user does not name them.
 const COLUMNS: usize = 4;
@@ -118,7 +117,7 @@ impl Shown<'_> {
 
     /// The expected error of a variant's rate.
     fn band(&self, one: &Variant) -> String {
-        let band = Mechanism::of(&one.seen).band(&self.target.profile, self.plan.tasks);
+        let band = self.target.expected(self.plan, &one.seen).band;
         band.map_or_else(
             || "none".to_owned(),
             |band| format!("{:.2}–{:.2}", band.low, band.high),
@@ -148,7 +147,7 @@ impl Shown<'_> {
     fn line(&self, variant: &str, one: &Variant, answer: &Answer) -> Value {
         let Shown { plan, target, .. } = self;
         let mechanism = Mechanism::of(&one.seen);
-        let band = mechanism.band(&target.profile, plan.tasks);
+        let band = target.expected(plan, &one.seen).band;
         let names = one.without.iter().map(Cause::to_string);
         json!({
             "kind": "whatif",

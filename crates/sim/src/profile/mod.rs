@@ -28,6 +28,8 @@ use std::path::Path;
 pub struct MachineProfile {
     /// Its name, as on the command line.
     pub name: String,
+    /// The name of the profile that its costs are from, whatever its shape.
+    pub costs: String,
     /// One line about the computer that it describes.
     pub about: String,
     /// The topology of its CPUs.

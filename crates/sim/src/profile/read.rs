@@ -46,6 +46,7 @@ pub(super) fn read(text: &str, file: &str) -> Result<MachineProfile, ProfileErro
 /// A profile whose fields are yet to be filled.
 fn blank(name: String, about: String) -> MachineProfile {
     MachineProfile {
+        costs: name.clone(),
         name,
         about,
         topology: Topology::default(),

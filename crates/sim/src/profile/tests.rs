@@ -52,11 +52,13 @@ fn text_is_read_back_as_written() {
     for profile in MachineProfile::all() {
         for profile in profile.corners().into_iter().chain([profile]) {
             let text = profile.to_toml();
-            assert_eq!(
-                MachineProfile::parse(&text, "x").expect("sound"),
-                profile,
-                "{text}"
-            );
+            // A file of its own has costs of its own.
+            let written = MachineProfile {
+                costs: profile.name.clone(),
+                ..profile
+            };
+            let read = MachineProfile::parse(&text, "x").expect("sound");
+            assert_eq!(read, written, "{text}");
         }
     }
     let mut odd = freebsd();

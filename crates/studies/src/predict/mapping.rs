@@ -1,6 +1,6 @@
 //! The systems and machines that stand in for those of published curves: the file `predicted.toml`.
 
-use crate::published::{self, Error, Mode, parse};
+use crate::published::{self, Error, parse};
 use baselines::Preset;
 use bench::simulated::Placement;
 use lockbench::Row;
@@ -8,6 +8,7 @@ use lockbench::registry::ROWS;
 use lockbench::simulated::Load;
 use serde::Deserialize;
 use sim::profile::{Clocks, MachineProfile};
+use stats::record::Mode;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -21,6 +22,16 @@ pub enum StandIn {
     Vm(Preset, Setting),
     /// Tasks contend for one lock, with sections like this, and this number of them an operation.
     Lock(&'static Row, Load, u32),
+}
+
+impl StandIn {
+    /// The name of the preset or the lock.
+    pub fn system(&self) -> &'static str {
+        match self {
+            StandIn::Vm(preset, _) => preset.name,
+            StandIn::Lock(row, ..) => row.name,
+        }
+    }
 }
 
 impl PartialEq for StandIn {
@@ -300,10 +311,7 @@ fn locks() -> impl Iterator<Item = &'static Row> {
 
 /// `mmap1 threads`.
 fn run_name(workload: &str, mode: Mode) -> String {
-    match mode {
-        Mode::Processes => format!("{workload} processes"),
-        Mode::Threads => format!("{workload} threads"),
-    }
+    format!("{workload} {}", mode.name())
 }
 
 /// The value of the longest key that `text` begins with.

@@ -7,17 +7,15 @@
 //! validation: nobody looks at their curves while the simulator is being corrected.
 
 mod mapping;
-mod mechanism;
 mod runner;
 pub mod score;
 mod work;
 
 pub use mapping::{Mapping, Setting, StandIn};
-pub use mechanism::Mechanism;
 
 use crate::published::{Curve, Point, Unit, rate_at};
-use baselines::Preset;
-use bench::{Failure, Progress, interrupt};
+use bench::simulated::{Expected, Mechanism};
+use bench::{Failure, Job, Progress, interrupt};
 use fnv::FnvHasher;
 use runner::Runner;
 use sim::profile::MachineProfile;
@@ -37,6 +35,8 @@ pub struct Effort {
 #[derive(Debug)]
 pub struct Setup<'a> {
     pub curve: &'a Curve,
+    /// The work of its tasks; none if a lock represents the kernel.
+    pub job: Option<Job>,
     /// The system that represents the kernel.
     pub before: StandIn,
     /// The system that represents the changed side, if it is a pair; or why nothing does.
@@ -50,40 +50,39 @@ impl<'a> Setup<'a> {
     pub fn of(curve: &'a Curve, mapping: &Mapping) -> Result<Self, String> {
         let stand_in = |kernel: &str| mapping.stand_in(kernel, &curve.workload, curve.mode);
         let before = stand_in(&curve.kernel)?;
+        let after = curve.after.as_ref().map(|after| stand_in(&after.kernel));
         let machine = mapping.machine(&curve.machine)?;
-        let after = curve
-            .after
-            .as_ref()
-            .map(|after| match stand_in(&after.kernel)? {
+        let job = workloads::find(&curve.workload).map(Job::Known);
+        Setup::with(curve, job, before, after, machine)
+    }
+
+    /// The setup of a curve, whose tasks do `job`, on a machine, with these systems for its
+    /// kernels; or the reason why it is not predicted.
+    pub fn with(
+        curve: &'a Curve,
+        job: Option<Job>,
+        before: StandIn,
+        after: Option<Result<StandIn, String>>,
+        machine: MachineProfile,
+    ) -> Result<Self, String> {
+        let setup = Setup {
+            curve,
+            job,
+            before,
+            after: after.map(|after| match after? {
                 same if same == before => Err(format!("both sides are {same}")),
                 other => Ok(other),
-            });
-        let setup = Setup {
-            curve,
-            before,
-            after,
+            }),
             machine,
         };
         setup.checked()
     }
 
-    /// The setup of a curve on a machine, with `preset` for its kernel, or the reason why it is not
-    /// predicted.
-    pub fn with(curve: &'a Curve, preset: Preset, machine: MachineProfile) -> Result<Self, String> {
-        if workloads::find(&curve.workload).is_none() {
-            return Err(format!("unknown workload {}", curve.workload));
-        }
-        let setup = Setup {
-            curve,
-            before: StandIn::Vm(preset, Setting::default()),
-            after: None,
-            machine,
-        };
-        setup.checked()
-    }
-
-    /// Fails if there is nothing to compare.
+    /// Fails if there is nothing to fit or to compare.
     fn checked(self) -> Result<Self, String> {
+        if self.curve.unit == Unit::TimesOne {
+            return Err("the rate of one task is not published, so nothing can be fitted".into());
+        }
         match (self.measured().len(), self.pair()) {
             (0, _) => Err("all its counts are beyond the CPUs".into()),
             (1, Ok(None)) => Err("one count of tasks".into()),
@@ -163,19 +162,15 @@ impl<'a> Setup<'a> {
     }
 
     /// Fits and simulates. Of what was measured it sees the fewest tasks' rate only.
+    ///
+    /// # Errors
+    /// A run fails, or no time makes that rate ([`Failure::NotFitted`]).
     pub fn predict(&self, effort: &Effort, progress: &dyn Progress) -> Result<Prediction, Failure> {
         let counts = self.counts(effort);
         progress.point(&self.curve.id);
-        let mut runner = Runner::new(self.curve, self.before, &self.machine, effort.seeds.clone())?;
+        let mut runner = Runner::new(self, effort.seeds.clone())?;
         let Point(fewest, measured) = self.measured()[0];
-        let fit = match self.curve.unit {
-            _ if counts.len() == 1 => Err("nothing would be left to compare".into()),
-            Unit::TimesOne => Err("the rate of one task is not published".into()),
-            Unit::Operations | Unit::Faults => match runner.fit(fewest as usize, measured) {
-                Err(Failure::Unavailable(why)) => Err(why),
-                fit => Ok(fit?),
-            },
-        };
+        let fit = runner.fit(fewest as usize, measured)?;
         let mut points = Vec::new();
         for &tasks in &counts {
             interrupt::check()?;
@@ -200,16 +195,20 @@ impl<'a> Setup<'a> {
         };
         let most = *counts.last().expect("a curve has points") as usize;
         let (mechanism, bottleneck) = runner.seen(most)?;
-        if self.curve.unit == Unit::TimesOne {
-            let one = measured / points[0].1;
-            points.iter_mut().for_each(|point| point.1 *= one);
-        }
+        let Curve { workload, mode, .. } = self.curve;
         Ok(Prediction {
             fit,
             points,
             change,
             mechanism,
             bottleneck,
+            expected: Expected::of(
+                (workload, *mode),
+                self.before.system(),
+                &self.machine,
+                most,
+                mechanism,
+            ),
         })
     }
 }
@@ -217,8 +216,8 @@ impl<'a> Setup<'a> {
 /// The simulation's prediction of a curve.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prediction {
-    /// The fitted time, or the reason why none was fitted; then the machine's own times are used.
-    pub fit: Result<String, String>,
+    /// The fitted time.
+    pub fit: String,
     /// In the curve's unit, at the simulated counts.
     pub points: Vec<Point>,
     /// After over before.
@@ -227,6 +226,8 @@ pub struct Prediction {
     pub mechanism: Mechanism,
     /// The bottleneck in a sentence.
     pub bottleneck: String,
+    /// The error to expect of the rate of the most tasks.
+    pub expected: Expected,
 }
 
 /// Returns true if this source is reserved for validation: nobody compares its curves with their
@@ -341,6 +342,10 @@ points = [[1, 1], [2, 1], [3, 1], [4, 1], [6, 1], [8, 1], [12, 1], [16, 1], [32,
             ),
             (beyond, "beyond the CPUs"),
             (
+                CURVE.replace("operations/s", "times one task"),
+                "the rate of one task is not published",
+            ),
+            (
                 one(pair("FreeBSD 12-CURRENT, May 2018")),
                 "both sides are freebsd-di",
             ),
@@ -376,32 +381,42 @@ points = [[1, 1], [2, 1], [3, 1], [4, 1], [6, 1], [8, 1], [12, 1], [16, 1], [32,
         assert_eq!(speed(&named), [3.7 / 2.8, 3.5 / 2.8, 1.0]);
     }
 
+    fn predict(text: &str) -> Result<Prediction, Failure> {
+        let curves = read("source", text).expect("a file");
+        let mapping = Mapping::built_in().expect("a file");
+        let setup = Setup::of(&curves[0], &mapping).expect("a stand-in");
+        let effort = Effort {
+            counts: 1,
+            seeds: 1..2,
+        };
+        setup.predict(&effort, &())
+    }
+
     #[test]
-    fn the_fewest_tasks_are_fitted_or_scaled_to() {
+    fn the_fewest_tasks_are_fitted() {
         let few = CURVE
             .replace("cpus = 16", "cpus = 2")
             .replace("cores = 8", "cores = 1");
-        let predict = |text: &str| {
-            let curves = read("source", text).expect("a file");
-            let mapping = Mapping::built_in().expect("a file");
-            let setup = Setup::of(&curves[0], &mapping).expect("a stand-in");
-            let effort = Effort {
-                counts: 1,
-                seeds: 1..2,
-            };
-            setup.predict(&effort, &()).expect("runs")
-        };
-        let relative = predict(&few.replace("operations/s", "times one task"));
-        let Point(fewest, rate) = relative.points[0];
-        assert!(relative.fit.is_err() && fewest == 1 && (rate - 1.0).abs() < 1e-9);
-        let two = relative.points[1];
-        assert!(two.0 == 2 && (0.5..2.0).contains(&two.1), "{two:?}");
-        let slow = predict(&few.replace("[1, 1]", "[1, 100000]"));
-        assert!((slow.points[0].1 / 1e5 - 1.0).abs() < 0.02, "{slow:?}");
-        let fast = predict(&few.replace("[1, 1]", "[1, 1e9]"));
-        let why = fast.fit.expect_err("too fast");
-        assert!(why.contains("one task does not reach 1000000000"), "{why}");
-        assert!((1e5..1e9).contains(&fast.points[0].1), "as it is: {why}");
+        // At 40 a second the first window holds not even one operation.
+        for rate in [100_000.0, 40.0] {
+            let slow = predict(&few.replace("[1, 1]", &format!("[1, {rate}]"))).expect("runs");
+            assert!((slow.points[0].1 / rate - 1.0).abs() < 0.02, "{slow:?}");
+        }
+        let fast = predict(&few.replace("[1, 1]", "[1, 1e9]")).expect_err("too fast");
+        assert!(matches!(fast, Failure::NotFitted(_)), "{fast:?}");
+        let why = "not fitted: one task does not reach 1000000000";
+        assert!(fast.to_string().starts_with(why), "{fast}");
+    }
+
+    #[test]
+    fn one_count_of_a_pair_is_fitted() {
+        let pair = CURVE.replace("\"threads\"", "\"processes\"").replace(
+            "[1, 1], [2, 1], [3, 1], [4, 1], [6, 1], [8, 1], [12, 1], [16, 1], [32, 1]",
+            "[2, 200000]",
+        ) + "[curve.after]\nkernel = \"delayed invalidation by epochs\"\npoints = [[2, 1]]\n";
+        let found = predict(&pair).expect("runs");
+        assert!((found.points[0].1 / 2e5 - 1.0).abs() < 0.02, "{found:?}");
+        assert_eq!(found.change.map(|point| point.0), Some(2));
     }
 
     #[test]

@@ -1,11 +1,12 @@
 //! The simulated runs of one curve.
 
+use super::Setup;
 use super::mapping::StandIn;
-use super::mechanism::Mechanism;
 use super::work::Work;
 use crate::published::Curve;
 use crate::row::Spread;
 use bench::Failure;
+use bench::simulated::Mechanism;
 use lockbench::Row;
 use lockbench::simulated::{Load, curve};
 use sim::profile::MachineProfile;
@@ -25,20 +26,18 @@ enum What {
 }
 
 impl Runner {
-    /// The runs of `curve`'s workload on a machine, one with each of `seeds`.
-    pub fn new(
-        of: &Curve,
-        stand_in: StandIn,
-        machine: &MachineProfile,
-        seeds: Range<u64>,
-    ) -> Result<Self, Failure> {
-        let what = match stand_in {
+    /// The runs of a curve, each with each of `seeds`.
+    pub fn new(setup: &Setup, seeds: Range<u64>) -> Result<Self, Failure> {
+        let what = match setup.before {
             StandIn::Vm(preset, setting) => {
-                What::Work(Work::new(of, (preset, setting), machine, seeds.start)?)
+                let Curve { workload, mode, .. } = setup.curve;
+                let unknown = || Failure::Unavailable(format!("unknown workload {workload}"));
+                let (job, build) = (setup.job.ok_or_else(unknown)?, (preset, setting));
+                What::Work(Work::new(job, *mode, build, &setup.machine, seeds.start)?)
             }
             StandIn::Lock(lock, load, times) => What::Lock(Meeting {
                 lock,
-                machine: machine.clone(),
+                machine: setup.machine.clone(),
                 load,
                 times,
             }),
@@ -138,7 +137,7 @@ impl Meeting {
             let missing = cpus as f64 * (1e9 / rate - 1e9 / now) / f64::from(self.times);
             fitted.load.private = (fitted.load.private + missing).max(0.0);
         }
-        Err(Failure::Unavailable(format!(
+        Err(Failure::NotFitted(format!(
             "{rate:.0} operations a second are not reached, whatever passes between sections"
         )))
     }

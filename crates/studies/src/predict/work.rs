@@ -9,18 +9,20 @@
 //! ([`Ends`]).
 
 use super::mapping::Setting;
-use crate::published::{self, Curve};
 use baselines::Preset;
-use bench::simulated::{Attribution, Simulated};
-use bench::{Failure, Mode, Plan};
+use bench::simulated::{Attribution, COUNTED, Simulated};
+use bench::{Failure, Job, Mode, Plan};
 use machine::PAGE_SIZE;
 use sim::profile::MachineProfile;
 use std::time::Duration;
+use workloads::Workload;
 
 /// Simulated time in which operations are counted.
 const SPAN: Duration = Duration::from_millis(10);
 /// Simulated time in which pages are counted; each task touches thousands meanwhile.
 const SHORT: Duration = Duration::from_millis(5);
+/// The memory that an iteration of an attributed run touches.
+const SMALL: &str = "16M";
 /// Tasks whose whole iterations show how their ends add up.
 const TOGETHER: usize = 4;
 
@@ -28,30 +30,22 @@ const TOGETHER: usize = 4;
 #[derive(Clone)]
 pub struct Work {
     target: Simulated,
+    /// For one task.
     plan: Plan,
     span: Duration,
     ends: Ends,
 }
 
 impl Work {
-    /// The work on a machine, with the VM built as a preset.
+    /// The work of a kind of tasks on a machine, with the VM built as a preset.
     pub fn new(
-        curve: &Curve,
+        job: Job,
+        mode: Mode,
         (preset, setting): (Preset, Setting),
         machine: &MachineProfile,
         seed: u64,
     ) -> Result<Self, Failure> {
-        let workload = workloads::find(&curve.workload);
-        let unknown = || Failure::Unavailable(format!("unknown workload {}", curve.workload));
-        let plan = Plan {
-            workload: workload.ok_or_else(unknown)?.into(),
-            tasks: 1,
-            mode: match curve.mode {
-                published::Mode::Processes => Mode::Processes,
-                published::Mode::Threads => Mode::Threads,
-            },
-            count: None,
-        };
+        let plan = Plan::of(job, 1, mode, None);
         let mut target = Simulated::new(preset, machine.clone(), seed);
         set(&mut target, setting)?;
         let known = plan.workload.known()?;
@@ -89,14 +83,15 @@ impl Work {
             seed,
             ..self.target.clone()
         };
-        let window = target.sample(&self.of(tasks), self.span)?;
+        let window = target.counted(&self.of(tasks), self.span, COUNTED)?;
         Ok(self.ends.with(window.rate(), tasks))
     }
 
     /// Fits the time of a call or a fault to the rate of `tasks` tasks; returns its name and value.
     pub fn fit(&mut self, tasks: usize, rate: f64) -> Result<String, Failure> {
         let measured = |target: &Simulated, tasks| {
-            let window = target.sample(&self.of(tasks), self.span)?;
+            let operations = COUNTED * tasks as u64;
+            let window = target.counted(&self.of(tasks), self.span, operations)?;
             Ok(self.ends.with(window.rate(), tasks))
         };
         let (fitted, what, time) = self.target.fitted_by(&self.of(tasks), rate, measured)?;
@@ -104,13 +99,22 @@ impl Work {
         Ok(format!("{} takes {time:.0} ns", what.name()))
     }
 
-    /// The attribution of the time of `tasks` tasks, between the ends of iterations.
+    /// The attribution of the time of `tasks` tasks, with the ends of iterations. So that a window
+    /// of whole iterations is not too long, they touch less memory.
     pub fn seen(&self, tasks: usize) -> Result<Attribution, Failure> {
-        self.target.attribute(&self.of(tasks), self.span)
+        let mut target = self.target.clone();
+        let mut plan = self.of(tasks);
+        if let (true, Job::Known(workload)) = (self.span == SHORT, plan.workload) {
+            let small = workloads::find(&format!("{}:{SMALL}", workload.name));
+            let is_smaller = |small: &&Workload| small.size < workload.size;
+            plan.workload = Job::Known(small.filter(is_smaller).unwrap_or(workload));
+            target.conditions.whole = true;
+        }
+        target.attribute(&plan, self.span)
     }
 
     fn of(&self, tasks: usize) -> Plan {
-        Plan { tasks, ..self.plan }
+        Plan::of(self.plan.workload, tasks, self.plan.mode, None)
     }
 }
 
@@ -142,7 +146,7 @@ impl Ends {
             return Ok(Ends::default());
         }
         let end = |tasks| -> Result<f64, Failure> {
-            let plan = Plan { tasks, ..*plan };
+            let plan = Plan::of(plan.workload, tasks, plan.mode, None);
             let mut target = target.clone();
             let part = target.sample(&plan, span)?.rate();
             target.conditions.whole = true;

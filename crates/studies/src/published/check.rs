@@ -67,7 +67,7 @@ fn curve(told: &Told) -> Result<(), String> {
 }
 
 /// Tasks rise, and rates are rates.
-fn points(points: &[Point]) -> Result<(), String> {
+pub fn points(points: &[Point]) -> Result<(), String> {
     ensure(!points.is_empty(), || "no points".into())?;
     let rates = points
         .iter()

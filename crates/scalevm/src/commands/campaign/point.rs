@@ -54,6 +54,7 @@ mod tests {
         for good in [
             "run mmap1 --on=sim --tasks=2 --json",
             "run mmap1 --machine=freebsd-96 --json",
+            "run server.vmrec --on=sim --json",
             "locks --on=sim --json",
             "sweep mmap1 brk1 --on=sim --cpus=1,2 --json",
             "check races --seeds=3 --json",

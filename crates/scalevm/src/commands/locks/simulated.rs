@@ -6,7 +6,7 @@ use crate::output::format;
 use crate::output::plot::{self, Curve};
 use crate::output::progress::Progress;
 use crate::output::simulated_locks::{Figures, print_json, table};
-use bench::simulated::AT_ONCE;
+use bench::simulated::{AT_ONCE, Compared};
 use bench::{Failure, Workers};
 use lockbench::Row;
 use lockbench::simulated::{self, Load};
@@ -125,8 +125,27 @@ fn show(
     format::print(&table(figures, counts));
     let curves: Vec<Curve> = figures.iter().map(Figures::curve).collect();
     print!("{}", plot::draw(&curves, "CPUs"));
+    let names = figures.iter().map(|one| one.row.name);
     println!(
-        "expected error: ±35 % for a saturated lock, ±25 % for a drop at a socket boundary; \
-         rankings hold from a factor of 1.5 on; fairness is not predicted (docs/simulator/locks.md)"
+        "compared with measured curves on such a machine: {}; fairness is not predicted \
+         (docs/simulator/locks.md)",
+        compared(names, profile)
     );
+}
+
+/// The locks that have been compared with measurements, and how far the worst was off.
+fn compared<'a>(names: impl Iterator<Item = &'a str>, profile: &MachineProfile) -> String {
+    let worst = |name| {
+        let all = Compared::all().filter(|one| one.system == name && one.costs == profile.costs);
+        let worst = all.map(|one| one.error).max_by(f64::total_cmp)?;
+        Some(format!(
+            "{name} (by a factor of {:.2} at most)",
+            worst.exp()
+        ))
+    };
+    let found: Vec<String> = names.filter_map(worst).collect();
+    if found.is_empty() {
+        return "none of them".into();
+    }
+    found.join(", ")
 }

@@ -1,19 +1,139 @@
-//! Curves from the user's own results.
+//! Curves that the user has measured.
 
-use bench::Failure;
+use crate::cli::{PredictArgs, RECORDING};
+use crate::commands::explained;
+use bench::{Failure, Job, Recorded};
 use report::Source;
-use stats::record::{self, Run};
+use stats::InputError;
+use stats::record::Run;
+use std::fs;
 use std::path::Path;
-use studies::published::{self, Curve, How, Machine, Mode, Point, Unit};
+use studies::predict::{Mapping, Setting, Setup, StandIn};
+use studies::published::{self, Curve, Machine, Point, Unit};
 
-/// The curves in a file or store of results, of a computer with `cpus` CPUs: complete runs of one
-/// workload, mode and system, with more tasks each. Of two runs with equally many tasks the later
-/// one counts.
-pub fn curves(path: &Path, cpus: usize) -> Result<Vec<Curve>, Failure> {
+/// Curves, and what their tasks do.
+pub struct Measured {
+    pub curves: Vec<Curve>,
+    /// The workloads that the user has named.
+    jobs: Vec<Job>,
+    /// True if they name the machines on which they were measured.
+    have_machines: bool,
+}
+
+impl Measured {
+    /// Those in `path`: results of runs (a file or a store), a file in the format of published
+    /// curves (`.toml`), or a table of tasks and rates.
+    ///
+    /// # Errors
+    /// What cannot be read, with its place.
+    pub fn read(path: &Path, args: &PredictArgs) -> Result<Self, Failure> {
+        let jobs = args.which.iter().map(|name| job(name));
+        let jobs: Vec<Job> = jobs.collect::<Result<_, _>>()?;
+        let bad = |error: published::Error| Failure::Unavailable(error.to_string());
+        let shown = path.display().to_string();
+        let is_published = path.extension().is_some_and(|end| end == "toml");
+        let have_machines = is_published && !args.machine.is_chosen();
+        let mut curves = if is_published {
+            published::read(&shown, &text(path)?).map_err(bad)?
+        } else {
+            args.vm
+                .ok_or_else(|| missing("--vm, the preset that represents its kernel"))?;
+            if path.is_dir() || text(path)?.trim_start().starts_with('{') {
+                from_results(path)?
+            } else {
+                let [job] = jobs[..] else {
+                    return Err(missing("the one workload of the table, e.g. mmap1"));
+                };
+                let mode = args.mode();
+                let table = published::table(&shown, &text(path)?, job.name(), mode);
+                vec![table.map_err(bad)?]
+            }
+        };
+        if let Some(job) = jobs
+            .iter()
+            .find(|job| !curves.iter().any(|one| does(one, job)))
+        {
+            let name = job.name();
+            return Err(Failure::Unavailable(format!("{shown}: no curve of {name}")));
+        }
+        curves.retain(|curve| jobs.is_empty() || jobs.iter().any(|job| does(curve, job)));
+        if !have_machines {
+            let cpus = args.machine.profile()?.cpus() as u32;
+            curves
+                .iter_mut()
+                .for_each(|curve| curve.machine.cpus = cpus);
+        }
+        Ok(Measured {
+            curves,
+            jobs,
+            have_machines,
+        })
+    }
+
+    /// How a curve is predicted, or why it is not.
+    pub fn setup<'c>(&self, curve: &'c Curve, args: &PredictArgs) -> Result<Setup<'c>, String> {
+        let named = self.jobs.iter().find(|job| does(curve, job)).copied();
+        let known = || workloads::find(&curve.workload).map(Job::Known);
+        let job = named.or_else(known);
+        let mapping = Mapping::built_in().map_err(|error| error.to_string())?;
+        let stand_in = |preset, kernel: &str| match preset {
+            Some(preset) => Ok(StandIn::Vm(preset, Setting::default())),
+            None => mapping.stand_in(kernel, &curve.workload, curve.mode),
+        };
+        let before = stand_in(args.vm, &curve.kernel)?;
+        if job.is_none() && matches!(before, StandIn::Vm(..)) {
+            return Err(format!(
+                "unknown workload {}; if it is a recorded program, name its file",
+                curve.workload
+            ));
+        }
+        let after = curve.after.as_ref();
+        let after = after.map(|after| stand_in(args.after, &after.kernel));
+        let machine = if self.have_machines {
+            mapping.machine(&curve.machine)?
+        } else {
+            let profile = args.machine.profile();
+            profile.map_err(|failure| explained(&failure))?
+        };
+        Setup::with(curve, job, before, after, machine)
+    }
+}
+
+/// Returns true if the tasks of `curve` do `job`.
+fn does(curve: &Curve, job: &Job) -> bool {
+    curve.workload == job.name()
+}
+
+/// A workload by its name, or a recorded program by its file.
+fn job(name: &str) -> Result<Job, Failure> {
+    let path = Path::new(name);
+    if path.extension().is_some_and(|end| end == RECORDING) {
+        return Ok(Recorded::open(path, None, None)?.into());
+    }
+    let found = workloads::find(name).map(Job::Known);
+    found.ok_or_else(|| Failure::Unavailable(format!("unknown workload {name}")))
+}
+
+fn missing(what: &str) -> Failure {
+    Failure::Unavailable(format!("--measured: expected {what}"))
+}
+
+fn text(path: &Path) -> Result<String, Failure> {
+    fs::read_to_string(path).map_err(|source| {
+        Failure::Input(InputError::Unreadable {
+            file: path.display().to_string(),
+            source,
+        })
+    })
+}
+
+/// The curves in a file or store of results: complete runs of one workload, mode and system, with
+/// more tasks each. Of two runs with equally many tasks the later one counts.
+fn from_results(path: &Path) -> Result<Vec<Curve>, Failure> {
     let source = Source::read(&path.display().to_string())?;
     let mut curves: Vec<Curve> = Vec::new();
     for run in source.runs.iter().filter(|run| run.complete) {
-        let new = curve(run, &source.name, cpus);
+        let new = curve(run, &source.name);
         let same = |old: &&mut Curve| old.id == new.id && old.kernel == new.kernel;
         match curves.iter_mut().find(same) {
             Some(old) => {
@@ -29,41 +149,19 @@ pub fn curves(path: &Path, cpus: usize) -> Result<Vec<Curve>, Failure> {
 }
 
 /// The one point of a run.
-fn curve(run: &Run, file: &str, cpus: usize) -> Curve {
-    let record::Subject {
-        workload, on, vm, ..
-    } = &run.subject;
-    let mode = match run.subject.mode {
-        record::Mode::Processes => Mode::Processes,
-        record::Mode::Threads => Mode::Threads,
-    };
-    let kernel = vm.as_ref().or(run.label.as_ref()).unwrap_or(on);
+fn curve(run: &Run, file: &str) -> Curve {
+    let subject = &run.subject;
+    let kernel = subject.vm.as_ref().or(run.label.as_ref());
     Curve {
-        id: format!("{workload}-{}", run.subject.mode.name()),
-        source: published::Source {
-            title: file.to_owned(),
-            author: String::new(),
-            date: String::new(),
-            address: file.to_owned(),
-            how: How::Table,
-            note: None,
-        },
-        machine: Machine {
-            cpu: "measured here".into(),
-            cpus: cpus as u32,
-            sockets: None,
-            cores: None,
-            threads: None,
-            nodes: None,
-            memory: None,
-            note: None,
-        },
-        workload: workload.clone(),
-        mode,
-        kernel: kernel.clone(),
+        id: format!("{}-{}", subject.workload, subject.mode.name()),
+        source: published::Source::own(file),
+        machine: Machine::default(),
+        workload: subject.workload.clone(),
+        mode: subject.mode,
+        kernel: kernel.unwrap_or(&subject.on).clone(),
         unit: Unit::Operations,
         note: None,
-        points: vec![Point(run.subject.tasks, run.average)],
+        points: vec![Point(subject.tasks, run.average)],
         after: None,
     }
 }

@@ -4,11 +4,13 @@ mod measured;
 
 use crate::cli::{Half, PredictArgs};
 use crate::output::format;
-use crate::output::prediction::{self, Predicted};
+use crate::output::prediction::{LeftOut, Predicted, Shown};
 use crate::output::progress::Progress;
 use bench::simulated::AT_ONCE_WHOLE;
 use bench::{Failure, Workers};
+use measured::Measured;
 use stats::Exit;
+use std::convert::Infallible;
 use studies::predict::{Effort, Mapping, Setup, is_held_back};
 use studies::published::{self, Curve};
 
@@ -16,14 +18,12 @@ use studies::published::{self, Curve};
 pub fn run(args: &PredictArgs) -> Result<u8, Failure> {
     format::choose(args.format.format);
     let bad = |error: published::Error| Failure::Unavailable(error.to_string());
-    let curves;
+    let (measured, curves);
     let planned: Vec<(&Curve, Result<Setup, String>)> = match &args.measured {
         Some(path) => {
-            let machine = args.machine.profile()?;
-            curves = measured::curves(path, machine.cpus())?;
-            let preset = args.vm.expect("required with it");
-            let plan = |curve| Setup::with(curve, preset, machine.clone());
-            curves.iter().map(|curve| (curve, plan(curve))).collect()
+            measured = Measured::read(path, args)?;
+            let plan = |curve| (curve, measured.setup(curve, args));
+            measured.curves.iter().map(plan).collect()
         }
         None if args.machine.is_chosen() => {
             let reason =
@@ -33,10 +33,8 @@ pub fn run(args: &PredictArgs) -> Result<u8, Failure> {
         None => {
             curves = published::all().map_err(bad)?;
             let mapping = Mapping::built_in().map_err(bad)?;
-            let chosen = chosen(&curves, args)?.into_iter();
-            chosen
-                .map(|curve| (curve, Setup::of(curve, &mapping)))
-                .collect()
+            let plan = |curve| (curve, Setup::of(curve, &mapping));
+            chosen(&curves, args)?.into_iter().map(plan).collect()
         }
     };
     let (mut setups, mut left_out) = (Vec::new(), Vec::new());
@@ -46,20 +44,23 @@ pub fn run(args: &PredictArgs) -> Result<u8, Failure> {
             Err(why) => left_out.push((curve, why)),
         }
     }
+    let shown = Shown {
+        json: args.json,
+        unscored: args.unscored,
+        own: args.measured.is_some(),
+    };
     if args.list {
-        prediction::list(&setups, &left_out, args.json);
+        shown.list(&setups, &left_out);
         return Ok(0);
     }
     super::prepare()?;
-    let predicted = predict(&setups, args)?;
-    if args.json {
-        prediction::print_json(&predicted, &left_out, args.unscored)
-    } else {
-        prediction::print(&predicted, &left_out, args.unscored)
-    }
+    let (predicted, failed) = predict(&setups, args);
+    left_out.extend(failed);
+    shown.print(&predicted, &left_out);
     let misses = predicted.iter().any(|one| one.holds() == Some(false));
     Ok(match super::finished() {
         0 if misses && !args.unscored => Exit::Regressed.code(),
+        0 if predicted.is_empty() => Exit::Inconclusive.code(),
         code => code,
     })
 }
@@ -88,9 +89,12 @@ fn chosen<'a>(curves: &'a [Curve], args: &PredictArgs) -> Result<Vec<&'a Curve>,
     Ok(curves.iter().filter(asked).collect())
 }
 
-/// Predicts several curves at the same time, since none depends on another. What an interrupt
-/// leaves undone is left out.
-fn predict<'a>(setups: &'a [Setup<'a>], args: &PredictArgs) -> Result<Vec<Predicted<'a>>, Failure> {
+/// Predicts several curves at the same time, since none depends on another. Also returns those that
+/// failed, with the reasons. What an interrupt leaves undone is left out.
+fn predict<'a>(
+    setups: &'a [Setup<'a>],
+    args: &PredictArgs,
+) -> (Vec<Predicted<'a>>, Vec<LeftOut<'a>>) {
     let first = args.machine.first_seed();
     let effort = Effort {
         counts: args.counts as usize,
@@ -98,15 +102,17 @@ fn predict<'a>(setups: &'a [Setup<'a>], args: &PredictArgs) -> Result<Vec<Predic
     };
     let steps = setups.iter().map(|setup| setup.steps(&effort)).sum();
     let progress = Progress::new(steps, "points");
-    let mut predicted = Vec::new();
+    let (mut predicted, mut failed) = (Vec::new(), Vec::new());
     let run = |setup: &Setup| setup.predict(&effort, &progress);
     let ended = Workers::here(AT_ONCE_WHOLE).run(setups, run, |setup, prediction| {
         match prediction {
+            Ok(prediction) => predicted.push(Predicted::of(setup, prediction)),
             Err(Failure::Interrupted(_)) => {}
-            prediction => predicted.push(Predicted::of(setup, prediction?)),
+            Err(failure) => failed.push((setup.curve, super::explained(&failure))),
         }
-        Ok(())
+        Ok::<_, Infallible>(())
     });
     progress.finish();
-    ended.map(|()| predicted)
+    let Ok(()) = ended;
+    (predicted, failed)
 }

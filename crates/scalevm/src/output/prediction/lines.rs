@@ -1,22 +1,19 @@
 //! Predictions as lines of JSON.
 
-use super::{Group, LeftOut, Predicted, half};
+use super::{Group, LeftOut, Predicted, Shown, half};
 use serde_json::{Value, json};
 use studies::predict::Setup;
-use studies::published::{Mode, Point, Unit, rate_at};
+use studies::published::{Point, Unit, rate_at};
 
 /// What a curve is, and the system and machine that represent its own.
-pub fn described(setup: &Setup) -> Value {
+pub fn described(setup: &Setup, own: bool) -> Value {
     let curve = setup.curve;
     json!({
         "kind": "prediction",
         "curve": curve.id,
-        "half": half(curve),
+        "half": (!own).then(|| half(curve)),
         "workload": curve.workload,
-        "mode": match curve.mode {
-            Mode::Processes => "processes",
-            Mode::Threads => "threads",
-        },
+        "mode": curve.mode.name(),
         "kernel": curve.kernel,
         "stands_in": setup.before.to_string(),
         "machine": setup.machine.name,
@@ -32,24 +29,25 @@ pub fn described(setup: &Setup) -> Value {
 }
 
 /// A prediction, without what was measured if that is left out.
-pub fn line(one: &Predicted, unscored: bool) -> Value {
+pub fn line(one: &Predicted, shown: &Shown) -> Value {
     let (setup, prediction) = (&one.setup, &one.prediction);
-    let mut line = described(setup);
-    let fit = &prediction.fit;
-    line["fitted"] = json!(fit.as_ref().ok());
-    line["not_fitted"] = json!(fit.as_ref().err());
+    let mut line = described(setup, shown.own);
+    line["fitted"] = json!(prediction.fit);
     line["mechanism"] = json!(prediction.mechanism.name());
     line["bottleneck"] = json!(prediction.bottleneck);
     let band = one.band();
     line["band"] =
         json!(band.map(|band| json!({ "kind": band.kind, "low": band.low, "high": band.high })));
+    let expected = &prediction.expected;
+    line["compared_curves"] = json!(expected.curves);
+    line["worst_compared"] = json!((expected.curves > 0).then_some(expected.worst));
     line["change"] = json!(prediction.change.map(|point| point.1));
-    let measured = |point: &Point| rate_at(setup.measured(), point.0).filter(|_| !unscored);
+    let measured = |point: &Point| rate_at(setup.measured(), point.0).filter(|_| !shown.unscored);
     let points = prediction.points.iter().map(
         |point| json!({ "tasks": point.0, "predicted": point.1, "measured": measured(point) }),
     );
     line["points"] = points.collect();
-    if unscored {
+    if shown.unscored {
         return line;
     }
     line["measured_change"] = json!(one.change().map(|[_, measured]| measured));
@@ -64,11 +62,11 @@ pub fn line(one: &Predicted, unscored: bool) -> Value {
 }
 
 /// Prints that there is no prediction.
-pub fn print_left_out((curve, why): &LeftOut) {
+pub fn print_left_out((curve, why): &LeftOut, own: bool) {
     let line = json!({
         "kind": "prediction",
         "curve": curve.id,
-        "half": half(curve),
+        "half": (!own).then(|| half(curve)),
         "kernel": curve.kernel,
         "not_predicted": why,
     });

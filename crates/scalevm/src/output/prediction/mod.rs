@@ -5,11 +5,11 @@ mod table;
 
 use super::format;
 use super::table::with_header;
+use bench::simulated::{Band, Mechanism};
 use lines::{described, line, print_left_out, print_summary};
 use stats::count;
-use studies::Band;
 use studies::predict::score::{Score, Summary, score, summary};
-use studies::predict::{Mechanism, Prediction, Setup, is_held_back};
+use studies::predict::{Prediction, Setup, is_held_back};
 use studies::published::{Curve, Point, rate_at};
 
 /// A curve without a prediction, and the reason.
@@ -49,8 +49,7 @@ impl<'a> Predicted<'a> {
     }
 
     fn band(&self) -> Option<Band> {
-        let tasks = self.prediction.points.last()?.0 as usize;
-        self.prediction.mechanism.band(&self.setup.machine, tasks)
+        self.prediction.expected.band
     }
 
     /// Returns true if the last rate is within its band, if it has one and was not fitted.
@@ -66,67 +65,72 @@ impl<'a> Predicted<'a> {
     }
 }
 
-/// Shows the system and machine that represent each curve's own.
-pub fn list(setups: &[Setup], left_out: &[LeftOut], json: bool) {
-    if json {
-        for setup in setups {
-            println!("{}", described(setup));
+/// How predictions are shown.
+pub struct Shown {
+    /// As lines of JSON.
+    pub json: bool,
+    /// Without what was measured.
+    pub unscored: bool,
+    /// The curves are the user's own, and not held back from anybody.
+    pub own: bool,
+}
+
+impl Shown {
+    /// Shows the system and machine that represent each curve's own.
+    pub fn list(&self, setups: &[Setup], left_out: &[LeftOut]) {
+        if self.json {
+            for setup in setups {
+                println!("{}", described(setup, self.own));
+            }
+            left_out
+                .iter()
+                .for_each(|one| print_left_out(one, self.own));
+            return;
         }
-        left_out.iter().for_each(print_left_out);
-        return;
+        format::print_of("predicted", &table::listed(setups, self.own));
+        print_reasons(left_out);
     }
-    let mut table = with_header(["curve", "half", "machine", "represented by", "after"]);
-    for setup in setups {
-        table.add_row([
-            setup.curve.id.clone(),
-            shown(half(setup.curve)).to_owned(),
-            setup.machine.name.clone(),
-            setup.before.to_string(),
-            match setup.pair() {
-                Ok(None) => String::new(),
-                Ok(Some((after, _))) => after.to_string(),
-                Err(why) => format!("not predicted: {why}"),
-            },
-        ]);
-    }
-    format::print_of("predicted", &table);
-    print_reasons(left_out);
-}
 
-/// Shows all of it; without what was measured, if that is left out.
-pub fn print(predicted: &[Predicted], left_out: &[LeftOut], unscored: bool) {
-    let table = if unscored {
-        table::unscored(predicted)
-    } else {
-        table::scored(predicted)
-    };
-    format::print_of("predicted", &table);
-    for one in predicted {
-        let id = &one.setup.curve.id;
-        let fit = match &one.prediction.fit {
-            Ok(fit) => format!("fitted: {fit}"),
-            Err(why) => format!("not fitted: {why}"),
+    /// Shows all of it.
+    pub fn print(&self, predicted: &[Predicted], left_out: &[LeftOut]) {
+        let groups = groups(predicted, self.own);
+        if self.json {
+            for one in predicted {
+                println!("{}", line(one, self));
+            }
+            left_out
+                .iter()
+                .for_each(|one| print_left_out(one, self.own));
+            if !self.unscored {
+                groups.iter().for_each(print_summary);
+            }
+            return;
+        }
+        let table = if self.unscored {
+            table::unscored(predicted)
+        } else {
+            table::scored(predicted)
         };
-        println!("{id}: {fit}; {}", one.prediction.bottleneck);
-    }
-    print_reasons(left_out);
-    if unscored {
-        return;
-    }
-    println!("\nmedians over sources; a source counts with the median of its curves:");
-    let groups = groups(predicted);
-    format::print_of("summary", &table::summary(&groups));
-    println!("{}", verdict(predicted, left_out.len(), &groups[0].1));
-}
-
-/// Prints the predictions as lines of JSON.
-pub fn print_json(predicted: &[Predicted], left_out: &[LeftOut], unscored: bool) {
-    for one in predicted {
-        println!("{}", line(one, unscored));
-    }
-    left_out.iter().for_each(print_left_out);
-    if !unscored {
-        groups(predicted).iter().for_each(print_summary);
+        format::print_of("predicted", &table);
+        for one in predicted {
+            let Prediction {
+                fit,
+                bottleneck,
+                expected,
+                ..
+            } = &one.prediction;
+            println!(
+                "{}: fitted: {fit}; {bottleneck}; {expected}",
+                one.setup.curve.id
+            );
+        }
+        print_reasons(left_out);
+        if self.unscored {
+            return;
+        }
+        println!("\nmedians over sources; a source counts with the median of its curves:");
+        format::print_of("summary", &table::summary(&groups));
+        println!("{}", verdict(predicted, left_out.len(), &groups[0].1));
     }
 }
 
@@ -161,18 +165,18 @@ fn shown(name: &str) -> &str {
 /// A group of predictions: its name, and its figures.
 type Group = (String, Summary);
 
-/// All, each half, each mechanism.
-fn groups(predicted: &[Predicted]) -> Vec<Group> {
+/// All, each half if there are two, each mechanism.
+fn groups(predicted: &[Predicted], own: bool) -> Vec<Group> {
     let group = |name: &str, is_in: &dyn Fn(&Predicted) -> bool| {
         let members = predicted.iter().filter(|one| is_in(one));
         let members = members.map(|one| (one.source(), one.score.as_ref(), one.change()));
         (name.to_owned(), summary(members))
     };
-    let mut groups = vec![
-        group("all", &|_| true),
-        group("open", &|one| !is_held_back(one.source())),
-        group(HELD_BACK, &|one| is_held_back(one.source())),
-    ];
+    let mut groups = vec![group("all", &|_| true)];
+    if !own {
+        let halves = ["open", HELD_BACK];
+        groups.extend(halves.map(|name| group(name, &|one| half(one.setup.curve) == name)));
+    }
     let mechanisms = Mechanism::ALL.into_iter();
     groups.extend(mechanisms.map(|mechanism| {
         group(mechanism.name(), &|one| {

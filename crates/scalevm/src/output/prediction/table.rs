@@ -1,11 +1,38 @@
 //! Predictions as tables.
 
-use super::{Group, Predicted, shown};
+use super::{Group, Predicted, half, shown};
 use crate::output::short;
 use crate::output::table::{align_right, with_header};
 use comfy_table::Table;
+use studies::predict::Setup;
 use studies::predict::score::Sign;
 use studies::published::Unit;
+
+/// The system and machine that represent each curve's own.
+pub fn listed(setups: &[Setup], own: bool) -> Table {
+    let mut header = vec!["curve", "machine", "represented by", "after"];
+    if !own {
+        header.insert(1, "half");
+    }
+    let mut table = with_header(header);
+    for setup in setups {
+        let mut row = vec![
+            setup.curve.id.clone(),
+            setup.machine.name.clone(),
+            setup.before.to_string(),
+            match setup.pair() {
+                Ok(None) => String::new(),
+                Ok(Some((after, _))) => after.to_string(),
+                Err(why) => format!("not predicted: {why}"),
+            },
+        ];
+        if !own {
+            row.insert(1, shown(half(setup.curve)).to_owned());
+        }
+        table.add_row(row);
+    }
+    table
+}
 
 /// Of each curve the predicted rates.
 pub fn unscored(predicted: &[Predicted]) -> Table {
