@@ -24,7 +24,5 @@ opaque_debug! {
     [] Oracle;
     [M: Contexts] Smallest<M>;
     [] Tlb;
+    [] crate::NativePair;
 }
-
-#[cfg(target_arch = "x86_64")]
-opaque_debug! { [] crate::NativePair; }

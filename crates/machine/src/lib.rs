@@ -40,6 +40,7 @@ mod memory;
 mod mmu;
 mod native;
 mod pager;
+mod pair;
 pub mod pte;
 mod schedule;
 pub mod soft;
@@ -52,11 +53,10 @@ pub use cpu::{CpuId, CpuRange, CpuSet, Cpus, MAX_CPUS, Pinned, Topology};
 pub use memory::{Frame, Memory, PAGE_SHIFT, PAGE_SIZE, WORDS_PER_FRAME};
 pub use mmu::{Access, Asid, Flush, KernelEntries, Mmu, PageFault, VaRange};
 pub use native::NativeCell;
-#[cfg(target_arch = "x86_64")]
-pub use native::NativePair;
 #[doc(hidden)]
 pub use native::full_fence;
 pub use pager::{Pager, PagerError, Truncate};
+pub use pair::NativePair;
 pub use schedule::{Contexts, Scheduler, TaskName};
 pub use task::{Clock, Execute, Job, LOCAL_WORDS, Locals, Tasks};
 

@@ -72,7 +72,8 @@ fn exchanges<T: Copy + PartialEq + Debug, A: Atomic<T>>(a: T, b: T, c: T) {
     assert_eq!(now(), c, "publish");
 }
 
-fn pair<P: AtomicPair>() {
+/// Every operation of a pair returns and leaves the right value.
+pub(crate) fn pair<P: AtomicPair>() {
     let pair = P::new([1, 2]);
     assert_eq!(pair.load(), [1, 2], "new, load");
     for wrong in [[0, 2], [1, 0]] {

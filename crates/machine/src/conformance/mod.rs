@@ -37,6 +37,8 @@ mod shootdown;
 mod tables;
 mod tasks;
 
+#[cfg(test)]
+pub(crate) use atomics::pair;
 pub use atomics::{atomics, cells};
 pub use contexts::{Smallest, outnumber, pins, wake_ups};
 pub use cpus::{cpus, spinning};
