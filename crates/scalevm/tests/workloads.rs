@@ -8,7 +8,7 @@ use support::sample::{run, sample};
 use support::scratch::Scratch;
 
 /// Those that are about memory and wake-ups.
-const OURS: [&str; 18] = [
+const OURS: [&str; 19] = [
     "desktop",
     "exec1",
     "fork1",
@@ -21,6 +21,7 @@ const OURS: [&str; 18] = [
     "near_fault1",
     "page_fault2",
     "page_fault3",
+    "pft",
     "pipe1",
     "poll1",
     "reclaim1",

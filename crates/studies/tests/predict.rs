@@ -52,7 +52,7 @@ fn the_first_line_that_fits_stands_in() {
         why("Linux 4.15", "mmap2", processes),
         "no preset is of its time"
     );
-    assert_eq!(why("Linux 6.4", "pft", threads), "unknown workload pft");
+    assert_eq!(why("Linux 6.4", "pft9", threads), "unknown workload pft9");
     assert!(why("Plan 9", "mmap1", threads).contains("Plan 9"));
 }
 

@@ -7,7 +7,7 @@
 //!
 //! The loops and the sizes are those of will-it-scale
 //! (<https://github.com/antonblanchard/will-it-scale>), so results compare with published ones. Of
-//! those that it lacks, fork1 and exec1 follow lmbench; build, desktop, exim, fragment, madvise1,
+//! those that it lacks, fork1 and exec1 follow lmbench, pft the test of that name; build, desktop, exim, fragment, madvise1,
 //! mprotect1, mremap1, reclaim1 and smaps1 are new here. The differences: a workload stops when its
 //! counter says so, instead of being killed, and checks every call.
 #![no_std]
@@ -33,7 +33,7 @@ mod mmap1;
 mod mmap2;
 mod mprotect1;
 mod mremap1;
-mod near_fault1;
+mod one_mapping;
 mod open1;
 mod page_fault1;
 mod page_fault2;
@@ -58,6 +58,7 @@ pub use counter::Counter;
 pub use error::{Call, Error};
 pub use exim::{Daemon, Mail};
 pub use feature::Feature;
+use one_mapping::Pages;
 pub use player::{Frame, PERIOD, PLAYER, play};
 pub use program::{Files, Input, Program};
 pub use system::{Backing, Child, Descriptor, Forked, LAST, Prot, System, work};
@@ -134,6 +135,7 @@ enum Body {
     PageFault1,
     PageFault2,
     PageFault3,
+    Pft,
     Pipe1,
     Poll1,
     Reclaim1,
@@ -160,6 +162,7 @@ impl Workload {
             | Body::PageFault2
             | Body::PageFault3
             | Body::NearFault1
+            | Body::Pft
             | Body::TlbFlush1
             | Body::TlbFlush2
             | Body::Madvise1 => (self.size / page) as u64,
@@ -198,11 +201,12 @@ impl Workload {
             Body::Mmap2 => mmap2::run(system, tick, self.size),
             Body::Mprotect1 => mprotect1::run(system, tick),
             Body::Mremap1 => mremap1::run(system, tick),
-            Body::NearFault1 => near_fault1::run(system, tick, self.size),
+            Body::NearFault1 => one_mapping::run(system, tick, self.size, Pages::Near),
             Body::Open1 => open1::run(system, tick),
             Body::PageFault1 => page_fault1::run(system, tick, self.size),
             Body::PageFault2 => page_fault2::run(system, tick, self.size),
             Body::PageFault3 => page_fault3::run(system, tick, self.size),
+            Body::Pft => one_mapping::run(system, tick, self.size, Pages::Apart),
             Body::Pipe1 => pipe1::run(system, tick),
             Body::Poll1 => poll1::run(system, tick),
             Body::Reclaim1 => reclaim1::run(system, tick, self.size),
@@ -218,7 +222,7 @@ impl Workload {
 
 /// All workloads, by name.
 pub const fn all() -> &'static [Workload] {
-    const ALL: [Workload; 29] = [
+    const ALL: [Workload; 30] = [
         brk1::WORKLOAD,
         build::WORKLOAD,
         context_switch1::WORKLOAD,
@@ -235,11 +239,12 @@ pub const fn all() -> &'static [Workload] {
         mmap2::WORKLOAD,
         mprotect1::WORKLOAD,
         mremap1::WORKLOAD,
-        near_fault1::WORKLOAD,
+        one_mapping::NEAR,
         open1::WORKLOAD,
         page_fault1::WORKLOAD,
         page_fault2::WORKLOAD,
         page_fault3::WORKLOAD,
+        one_mapping::APART,
         pipe1::WORKLOAD,
         poll1::WORKLOAD,
         reclaim1::WORKLOAD,

@@ -329,8 +329,8 @@ points = [[1, 1], [2, 1], [3, 1], [4, 1], [6, 1], [8, 1], [12, 1], [16, 1], [32,
         );
         for (text, why) in [
             (
-                CURVE.replace("\"mmap1\"", "\"pft\""),
-                "unknown workload pft",
+                CURVE.replace("\"mmap1\"", "\"pft9\""),
+                "unknown workload pft9",
             ),
             (
                 CURVE.replace("FreeBSD 11", "Plan 9"),

@@ -254,6 +254,25 @@ fn threads_fault_in_neighbouring_pages() {
 }
 
 #[test]
+fn threads_fault_in_parts_of_one_mapping() {
+    let (ended, shared) = run_of("pft:64K", &[16; 3], None);
+    assert_eq!(ended, vec![Ok(16); 3]);
+    let pages = shared.words.keys().copied().filter(|&at| at < COMMON);
+    assert!(
+        pages.eq((1..=3 * 16).map(|page| page * PAGE)),
+        "each page once"
+    );
+    let (ended, shared) = run_of("pft:64K", &[3; 3], None);
+    assert_eq!(ended, vec![Ok(3); 3]);
+    let pages = shared.words.keys().copied().filter(|&at| at < COMMON);
+    let first = |thread: usize| (1..=3).map(move |page| (16 * thread + page) * PAGE);
+    assert!(
+        pages.eq((0..3).flat_map(first)),
+        "the beginnings of three parts"
+    );
+}
+
+#[test]
 fn threads_begin_each_round_together() {
     let round = workloads::find("near_fault1").map(|workload| workload.round(PAGE));
     let limit = round.expect("a known workload") + 5;

@@ -1,8 +1,9 @@
-//! near_fault1: threads of one process write neighbouring pages of one fresh mapping.
+//! near_fault1, pft: threads of one process write the pages of one fresh mapping.
 //!
-//! Unlike in page_fault1, all threads of a process write to one mapping: of as many pages as there
-//! are threads, each writes one. So all of them fault in the same 2 MiB, for which a kernel has one
-//! leaf table. A process with one thread does what it does in page_fault1.
+//! Unlike in page_fault1, all threads of a process write to one mapping. In pft each has a part of
+//! it to itself, as in the test of that name. In near_fault1 they write neighbouring pages: of as
+//! many as there are threads, each writes one, so all of them fault in the same 2 MiB, for which a
+//! kernel has one leaf table. A process with one thread does what it does in page_fault1.
 //!
 //! The first thread, the *leader*, maps the memory and says where; when all have written their
 //! pages it unmaps. Each tells by a byte of its own how far it has come, and wakes by a futex the
@@ -11,29 +12,54 @@
 use crate::steps::fault_each_page;
 use crate::{Backing, Counter, Error, Feature, Needs, Prot, SIZE, System, Workload};
 
-pub(crate) const WORKLOAD: Workload = Workload {
+const NEEDS: Needs = Needs {
+    memory: SIZE,
+    features: &[Feature::Futexes, Feature::Neighbours],
+    ..Needs::NOTHING
+};
+
+pub(crate) const NEAR: Workload = Workload {
     name: "near_fault1",
     description: "Anonymous memory page fault next to other threads' pages",
     unit: "page faults",
-    needs: Needs {
-        memory: SIZE,
-        features: &[Feature::Futexes, Feature::Neighbours],
-        ..Needs::NOTHING
-    },
+    needs: NEEDS,
     size: SIZE,
     body: crate::Body::NearFault1,
 };
+
+pub(crate) const APART: Workload = Workload {
+    name: "pft",
+    description: "Anonymous memory page fault of threads in one mapping",
+    unit: "page faults",
+    needs: NEEDS,
+    size: SIZE,
+    body: crate::Body::Pft,
+};
+
+/// The pages of a mapping that a thread writes.
+#[derive(Clone, Copy)]
+pub(crate) enum Pages {
+    /// Every so many, as there are threads.
+    Near,
+    /// A part of the mapping.
+    Apart,
+}
 
 /// The byte that says that a thread has stopped; rounds have lower numbers.
 const GONE: u8 = u8::MAX;
 /// Where the leader writes the address of the memory that it has mapped, behind its byte.
 const PLACE: usize = 8;
 
-pub(crate) fn run<S: System>(system: &mut S, tick: &Counter, size: usize) -> Result<(), Error> {
+pub(crate) fn run<S: System>(
+    system: &mut S,
+    tick: &Counter,
+    size: usize,
+    pages: Pages,
+) -> Result<(), Error> {
     if system.companions() == 1 {
         return fault_each_page(system, tick, size, Backing::Anonymous);
     }
-    let team = Team::new(system, size)?;
+    let team = Team::new(system, size, pages)?;
     let done = team.work(system, tick);
     let told = team.tell(system, GONE);
     done?; // the first error is the cause
@@ -50,16 +76,18 @@ struct Team {
     count: usize,
     /// Bytes that each thread touches in a round.
     size: usize,
+    pages: Pages,
 }
 
 impl Team {
-    fn new<S: System>(system: &mut S, size: usize) -> Result<Self, Error> {
+    fn new<S: System>(system: &mut S, size: usize, pages: Pages) -> Result<Self, Error> {
         Ok(Team {
             page: system.page_size(),
             words: system.common_memory()?,
             number: system.number(),
             count: system.companions(),
             size,
+            pages,
         })
     }
 
@@ -129,8 +157,13 @@ impl Team {
         tick: &Counter,
         start: usize,
     ) -> Result<bool, Error> {
-        for row in 0..self.size / self.page {
-            system.write(start + (row * self.count + self.number) * self.page, 0)?;
+        let own = self.size / self.page;
+        for number in 0..own {
+            let page = match self.pages {
+                Pages::Near => number * self.count + self.number,
+                Pages::Apart => self.number * own + number,
+            };
+            system.write(start + page * self.page, 0)?;
             if !tick.add(1) {
                 return Ok(false);
             }
