@@ -133,6 +133,12 @@ pub static ROWS: &[Row] = &[
     lock::<spin::K42<Hosted>, spin::K42<Sim>>(
         "MCS variant without a node carried to unlock (case study 004)",
     ),
+    lock::<spin::Reciprocating<Hosted>, spin::Reciprocating<Sim>>(
+        "stack of arrivals, served a segment at a time (Dice and Kogan, 2025)",
+    ),
+    lock::<spin::Hapax<Hosted>, spin::Hapax<Sim>>(
+        "numbers that occur once, no node (Dice and Kogan, 2025)",
+    ),
     lock::<spin::Qspinlock<Hosted>, spin::Qspinlock<Sim>>(
         "Linux's: the first waiter on the lock, then an MCS queue",
     ),

@@ -14,6 +14,8 @@ const SIZES: &[(&str, bool, Option<u64>)] = &[
     ("mcs", true, Some(8)),
     ("clh", true, Some(8)),
     ("k42", true, Some(16)),
+    ("reciprocating", true, Some(8)),
+    ("hapax", true, Some(16)),
     ("qspinlock", true, Some(4)),
     ("cna", true, Some(4)),
     ("obm", true, Some(1)),

@@ -13,6 +13,8 @@ const ROWS: [&str; 15] = [
     "mcs",
     "clh",
     "k42",
+    "reciprocating",
+    "hapax",
     "qspinlock",
     "cna",
     "obm",

@@ -12,7 +12,10 @@ use crate::rwlock::{
     FreebsdRw, RawReadGuard, RawRw, RawWriteGuard, ReadGuard, RwLock, Rwsem, SpinParkRw, WriteGuard,
 };
 use crate::sleepq::{GlobalQueue, Hashed};
-use crate::spin::{Clh, ClhHeld, K42, Mcs, McsHeld, McsNode, Queued, TestAndSet, TicketLock};
+use crate::spin::{
+    Clh, ClhHeld, Hapax, HapaxHeld, K42, Mcs, McsHeld, McsNode, Queued, Reciprocating,
+    ReciprocatingHeld, TestAndSet, TicketLock,
+};
 use crate::turnstile::{Chain, Turnstiles};
 use crate::watch::profile::{Tables, Ticket};
 use crate::watch::{Both, Held, Watched};
@@ -33,6 +36,8 @@ opaque_debug! {
     [M: Machine] GlobalQueue<M>;
     [M: Machine] Hashed<M>;
     [H, T] Held<H, T>;
+    [M: Machine] Hapax<M>;
+    [] HapaxHeld;
     [M: Machine] K42<M>;
     [M: Machine, const ROUNDS: usize] Limited<M, ROUNDS>;
     [M: Machine] Mcs<M>;
@@ -46,6 +51,8 @@ opaque_debug! {
     [M: Machine, R: RawLock<M>] RawGuard<'_, M, R>;
     [M: Machine, R: RawRw<M>] RawReadGuard<'_, M, R>;
     [M: Machine, R: RawRw<M>] RawWriteGuard<'_, M, R>;
+    [M: Machine] Reciprocating<M>;
+    [] ReciprocatingHeld;
     [M: Machine, R: RawRw<M>, T: Send] RwLock<M, R, T>;
     [M: Machine, const SPINS: u32] RestrictedObm<M, SPINS>;
     [M: Machine, const SPIN: u64, const WAIT: u64] Rwsem<M, SPIN, WAIT>;

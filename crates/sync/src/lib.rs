@@ -6,7 +6,7 @@
 //!
 //! | | |
 //! |---|---|
-//! | [`spin`] | spin locks, for a few instructions under a pin: test-and-set, ticket, CONBO, MCS, CLH, K42 |
+//! | [`spin`] | spin locks, for a few instructions under a pin: test-and-set, ticket, CONBO, queues |
 //! | [`obm`], [`adaptive`], [`rwlock`] | locks whose waiters spin a little and then sleep: a byte, a word, readers and writers |
 //! | [`Mutex`], [`RwLock`] | data behind any of them; with [`ecosystem`] also `lock_api`'s guards, in a `static` |
 //! | [`epoch`] | readers without locks, and callbacks when no reader is left |

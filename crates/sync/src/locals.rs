@@ -6,7 +6,8 @@
 //! | 1 | the task's unused CLH nodes ([`crate::spin::Clh`]) |
 //! | 2 | how long the task has slept ([`crate::sleepq`]) |
 //! | 3 | the embedder: where the task's address space is |
-//! | 4–58 | `watch::Order`: the locks the task holds |
+//! | 4–56 | `watch::Order`: the locks the task holds |
+//! | 57 | the next number of the task's acquisitions ([`crate::spin::Hapax`]) |
 //! | 59 | the lock that the task gives up while it is off its CPU ([`crate::off_cpu`]) |
 //! | 60 | how often the task has passed over sleepers ([`crate::obm::RestrictedObm`]) |
 //! | 61 | the task's places in queues ([`crate::spin::Queued`]) |
@@ -25,7 +26,9 @@ pub(crate) const HELD_DEPTH: usize = 4;
 /// The first word of the held locks, two a lock.
 pub(crate) const HELD_FIRST: usize = 5;
 /// The number of held locks that fit.
-pub(crate) const HELD_MAX: usize = 27;
+pub(crate) const HELD_MAX: usize = 26;
+/// The next number of the task's acquisitions; a multiple of a block's size if there is none.
+pub(crate) const HAPAX: usize = 57;
 /// The lock of the whole kernel, if the task holds it.
 pub(crate) const KERNEL_LOCK: usize = 59;
 /// Releases that left tasks asleep, up to the one that wakes one.
@@ -37,4 +40,4 @@ pub(crate) const SPINS: usize = 62;
 /// Sleeps, wrapping.
 pub(crate) const SLEEPS: usize = 63;
 
-const _: () = assert!(HELD_FIRST + 2 * HELD_MAX <= KERNEL_LOCK && SLEEPS < machine::LOCAL_WORDS);
+const _: () = assert!(HELD_FIRST + 2 * HELD_MAX <= HAPAX && SLEEPS < machine::LOCAL_WORDS);

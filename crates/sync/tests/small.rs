@@ -6,7 +6,9 @@
 
 use hosted::Hosted;
 use std::thread;
-use sync::spin::{Clh, Cna, Conbo, K42, Mcs, Proportional, Qspinlock, TestAndSet, Ticket};
+use sync::spin::{
+    Clh, Cna, Conbo, Hapax, K42, Mcs, Proportional, Qspinlock, Reciprocating, TestAndSet, Ticket,
+};
 use sync::{Mutex, RawLock};
 
 fn count<R: RawLock<Hosted>>() {
@@ -43,6 +45,8 @@ small! {
     mcs: Mcs;
     clh: Clh;
     k42: K42;
+    reciprocating: Reciprocating;
+    hapax: Hapax;
     qspinlock: Qspinlock;
     cna: Cna;
 }

@@ -10,7 +10,9 @@ use std::time::Duration;
 use sync::adaptive::Adaptive;
 use sync::obm::Obm;
 use sync::rwlock::SpinParkRw;
-use sync::spin::{Clh, Cna, Conbo, K42, Mcs, Proportional, Qspinlock, TestAndSet, Ticket};
+use sync::spin::{
+    Clh, Cna, Conbo, Hapax, K42, Mcs, Proportional, Qspinlock, Reciprocating, TestAndSet, Ticket,
+};
 use sync::watch::profile::{self, Row};
 use sync::watch::{LockClass, LockProfile, Watched};
 use sync::{Mutex, RwLock, lock_class};
@@ -95,6 +97,8 @@ mutexes! {
     mcs: Mcs, "mcs", false;
     clh: Clh, "clh", false;
     k42: K42, "k42", false;
+    reciprocating: Reciprocating, "reciprocating", false;
+    hapax: Hapax, "hapax", false;
     qspinlock: Qspinlock, "qspinlock", false;
     cna: Cna, "cna", false;
     obm: Obm, "obm", true;

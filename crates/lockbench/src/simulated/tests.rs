@@ -105,7 +105,7 @@ fn a_point_is_consistent() {
 
 #[test]
 fn fifo_locks_are_fair() {
-    for name in ["ticket", "conbo", "mcs", "clh", "k42", "qspinlock"] {
+    for name in ["ticket", "conbo", "mcs", "clh", "k42", "hapax", "qspinlock"] {
         let fairness = curve_of(name, &[8])[0].fairness;
         assert!(
             fairness.extremes > 0.9 && fairness.jain > 0.99,

@@ -9,6 +9,8 @@
 //! | [`Mcs`] | 8 + a node a holder or waiter | FIFO | its own node | compare-and-swap |
 //! | [`Clh`] | 8 + a node a lock, holder or waiter | FIFO | its predecessor's node | store |
 //! | [`K42`] | 16 + a node on a waiter's stack | FIFO | its own node | compare-and-swap |
+//! | [`Reciprocating`] | 8 + a node on a waiter's stack | last first, in turns | its own node | compare-and-swap |
+//! | [`Hapax`] | 16 | FIFO | a word of the machine's 256 | two stores |
 //! | [`Qspinlock`] | 4 + a node a waiter | FIFO | the lock if first, else its own node | and |
 //! | [`Cna`] | 4 + a node a waiter | own NUMA node first | the lock if first, else its own node | and |
 //!
@@ -36,20 +38,24 @@
 mod clh;
 mod conbo;
 mod exit;
+mod hapax;
 mod k42;
 mod mcs;
 pub(crate) mod osq;
 pub(crate) mod place;
 pub(crate) mod pool;
 mod queued;
+mod reciprocating;
 mod tas;
 mod ticket;
 
 pub(crate) use clh::ClhNode;
 pub use clh::{Clh, ClhHeld};
 pub use conbo::{Conbo, ConboPace};
+pub use hapax::{Hapax, HapaxHeld};
 pub use k42::K42;
 pub use mcs::{Mcs, McsHeld, McsNode};
 pub use queued::{Cna, Qspinlock, Queued};
+pub use reciprocating::{Reciprocating, ReciprocatingHeld};
 pub use tas::TestAndSet;
 pub use ticket::{Eager, Pace, Proportional, ProportionalPace, Ticket, TicketLock};

@@ -7,7 +7,9 @@ use std::os::unix::thread::JoinHandleExt;
 use std::sync::Mutex as StdMutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use sync::spin::{Clh, Cna, Conbo, K42, Mcs, Proportional, Qspinlock, TestAndSet, Ticket};
+use sync::spin::{
+    Clh, Cna, Conbo, Hapax, K42, Mcs, Proportional, Qspinlock, Reciprocating, TestAndSet, Ticket,
+};
 use sync::{Mutex, RawLock};
 
 /// A counter that is not atomic.
@@ -220,6 +222,8 @@ harness! {
     mcs: Mcs, 8 bytes, fifo;
     clh: Clh, 8 bytes, fifo;
     k42: K42, 16 bytes, fifo;
+    reciprocating: Reciprocating, 8 bytes;
+    hapax: Hapax, 16 bytes, fifo;
     qspinlock: Qspinlock, 4 bytes, fifo;
     cna: Cna, 4 bytes;
 }

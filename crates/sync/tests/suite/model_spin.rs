@@ -12,7 +12,9 @@ use machine::{Execute, Job};
 use model::{Shared, bounded, increment, reused_node, two_threads};
 use std::sync::Arc;
 use sync::RawLock;
-use sync::spin::{Clh, Conbo, K42, Mcs, Proportional, Qspinlock, Queued, TestAndSet, Ticket};
+use sync::spin::{
+    Clh, Conbo, Hapax, K42, Mcs, Proportional, Qspinlock, Queued, Reciprocating, TestAndSet, Ticket,
+};
 
 /// One task locks and unlocks twice, another tries: a task that acquires the lock is its only
 /// holder, and a failed attempt leaves a working lock.
@@ -103,6 +105,8 @@ models! {
     mcs: Mcs, 2;
     clh: Clh, 2;
     k42: K42, 2;
+    reciprocating: Reciprocating, 2;
+    hapax: Hapax, 1;
     qspinlock: Qspinlock, 1;
     cna: Cna, 1;
 }

@@ -9,7 +9,7 @@ use model::{bounded, reused_node, two_threads};
 use std::panic::catch_unwind;
 use std::ptr::{self, null_mut};
 use sync::RawLock;
-use sync::spin::{Clh, TestAndSet, Ticket};
+use sync::spin::{Clh, Hapax, Reciprocating, TestAndSet, Ticket};
 
 /// An order that is missing is found: what one task did under the lock races with the next.
 #[test]
@@ -31,6 +31,32 @@ fn locks_that_order_nothing() {
     let clh = include_str!("../../src/spin/clh.rs");
     let releases = Site::after("spin/clh.rs", clh, "// SAFETY: the holder's node;");
     must_be_found(Flaw::Relaxed, releases, two_threads::<Clh<Loomed>>);
+}
+
+#[test]
+fn a_reciprocating_lock_that_orders_nothing() {
+    let source = include_str!("../../src/spin/reciprocating.rs");
+    let site = |comment| Site::after("spin/reciprocating.rs", source, comment);
+    let model = two_threads::<Reciprocating<Loomed>>;
+    let three = || bounded::<Reciprocating<Loomed>>(2, &[1, 1, 1]);
+    let opens = site("// Release: pairs with the acquire of the waiter's spin.");
+    must_be_found(Flaw::Relaxed, opens, model);
+    let frees = site("// Release: pairs with the acquire by which a task finds the lock free.");
+    must_be_found(Flaw::Relaxed, frees, model);
+    let takes = site("// Acquire: sees the node at the top initialised, and by its own");
+    must_be_found(Flaw::Relaxed, takes, three);
+}
+
+#[test]
+fn a_hapax_lock_that_orders_nothing() {
+    let source = include_str!("../../src/spin/hapax.rs");
+    let site = |comment| Site::after("spin/hapax.rs", source, comment);
+    let model = two_threads::<Hapax<Loomed>>;
+    let departs = site("// Release: pairs with the acquire in `is_next` and `try_lock`.");
+    must_be_found(Flaw::Relaxed, departs, model);
+    // A waiter that sees the change may see no departure then, and waits for another change.
+    let tells = site("// Release: pairs with the acquire in `wait`.");
+    must_be_found(Flaw::Relaxed, tells, model);
 }
 
 type U8 = <Loomed as Atomics>::AtomicU8;

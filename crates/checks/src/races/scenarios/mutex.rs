@@ -7,7 +7,9 @@ use sim::Sim;
 use sync::RawLock;
 use sync::adaptive::Adaptive;
 use sync::obm::{Obm, RestrictedObm};
-use sync::spin::{Clh, Conbo, K42, Mcs, Proportional, Qspinlock, Queued, TestAndSet, Ticket};
+use sync::spin::{
+    Clh, Conbo, Hapax, K42, Mcs, Proportional, Qspinlock, Queued, Reciprocating, TestAndSet, Ticket,
+};
 
 /// Critical sections of each CPU.
 const ROUNDS: u64 = 12;
@@ -22,6 +24,8 @@ pub fn all() -> Vec<Scenario> {
         named::<Mcs<Sim>>("mutex.mcs"),
         named::<Clh<Sim>>("mutex.clh"),
         named::<K42<Sim>>("mutex.k42"),
+        named::<Reciprocating<Sim>>("mutex.reciprocating"),
+        named::<Hapax<Sim>>("mutex.hapax"),
         named::<Qspinlock<Sim>>("mutex.qspinlock"),
         named::<Queued<Sim, 1>>("mutex.cna"),
         named::<Obm<Sim>>("mutex.obm"),
