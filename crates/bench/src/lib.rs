@@ -11,6 +11,8 @@
 //!
 //! Nothing here reads a command line, prints results or chooses an exit code: the command does.
 
+#[cfg(feature = "ours")]
+mod delays;
 mod harness;
 pub mod inside;
 #[cfg(feature = "ours")]
@@ -31,6 +33,8 @@ pub mod simulated;
 mod system;
 pub mod tasks;
 
+#[cfg(feature = "ours")]
+pub use delays::{Delayed, Delays};
 pub use harness::*;
 #[cfg(feature = "ours")]
 pub use on::On;

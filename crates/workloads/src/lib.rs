@@ -54,7 +54,7 @@ mod unit;
 mod unix1;
 
 pub use build::compile;
-pub use counter::Counter;
+pub use counter::{Counter, Spend, Timed};
 pub use error::{Call, Error};
 pub use exim::{Daemon, Mail};
 pub use feature::Feature;

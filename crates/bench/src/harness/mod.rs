@@ -29,7 +29,7 @@ use std::io::{self, Write};
 use std::ptr::NonNull;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
-use workloads::{Counter, Feature, Workload};
+use workloads::{Counter, Feature, Timed, Workload};
 
 /// The most tasks one measurement may have, as in will-it-scale.
 pub const MAX_TASKS: u32 = 2048;
@@ -154,6 +154,17 @@ pub trait Running {
     /// passes by itself.
     fn advance(&mut self, span: Duration) {
         interrupt::sleep(span);
+    }
+
+    /// From now on, lets each task spend `time` outside of the system before each operation.
+    /// Returns false if the tasks cannot.
+    fn delay(&mut self, _time: Duration) -> bool {
+        false
+    }
+
+    /// The operations of all tasks so far that began after a delay.
+    fn timed(&self) -> Timed {
+        Timed::default()
     }
 
     /// Fails unless each task is still at work.

@@ -15,7 +15,7 @@ mod tests;
 
 use crate::harness::{Failure, Film, Job, Plan, Running, Target, Times, interrupt};
 use crate::own;
-use crate::tasks::{Affinity, Area, Gate, places};
+use crate::tasks::{self, Affinity, Area, Gate, places};
 use processes::Processes;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -96,6 +96,11 @@ impl Target for Os {
     }
 }
 
+/// Spends a delay outside of the kernel.
+fn spend(nanoseconds: u64) -> [u64; 2] {
+    tasks::spend(nanoseconds, || ())
+}
+
 /// The time between two checks that all is well.
 const TURN: Duration = Duration::from_millis(20);
 
@@ -108,7 +113,7 @@ impl Os {
             false => self.affinity,
         };
         let places = places::places(affinity).map_err(Failure::start("CPU affinity"))?;
-        let area = Area::new(plan).map_err(Failure::start("shared memory"))?;
+        let area = Area::new(plan, spend).map_err(Failure::start("shared memory"))?;
         let gate = Gate::new().map_err(Failure::start("pipe"))?;
         let prepared = Prepared::new(plan, &directory)?;
         let system = Linux::new(directory, plan.mode, prepared);

@@ -10,7 +10,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::thread;
 use std::time::{Duration, Instant};
-use workloads::{Call, Error, Workload};
+use workloads::{Call, Error, Timed, Workload};
 
 /// Exit code of a child whose workload failed; the reason is in its slot.
 const TASK_FAILED: libc::c_int = 4;
@@ -252,6 +252,15 @@ impl Processes {
 impl Running for Processes {
     fn counts(&self, into: &mut [u64]) {
         self.area.counts(into);
+    }
+
+    fn delay(&mut self, time: Duration) -> bool {
+        self.area.delay(time);
+        true
+    }
+
+    fn timed(&self) -> Timed {
+        self.area.timed()
     }
 
     fn check(&mut self) -> Result<(), Failure> {

@@ -19,13 +19,13 @@ mod system;
 use crate::harness::{Failure, Film, Plan, Running, Target, Times};
 use crate::on::{On, subject};
 use crate::tasks::threads::{self, Threads};
-use crate::tasks::{Affinity, Area, Gate, places};
+use crate::tasks::{self, Affinity, Area, Gate, places};
 use baselines::Preset;
 use baselines::selected::Selected;
 pub use common::Common;
 use hosted::Hosted;
 pub use kernel::{Account, Ledger, Ledgers, pass};
-use machine::PAGE_SIZE;
+use machine::{PAGE_SIZE, Tasks};
 pub use process::inside;
 use stats::record::Subject;
 use std::io;
@@ -108,6 +108,11 @@ pub fn can_run(plan: &Plan) -> Result<&'static Workload, Failure> {
     Ok(workload)
 }
 
+/// Spends a delay outside of the VM, in which the CPU answers the others.
+fn spend(nanoseconds: u64) -> [u64; 2] {
+    tasks::spend(nanoseconds, Hosted::safe_point)
+}
+
 impl Target for Ours {
     fn start(&self, plan: &Plan) -> Result<Box<dyn Running>, Failure> {
         Ok(Box::new(self.begin(plan, None)?))
@@ -182,7 +187,7 @@ impl Ours {
         let vm = Vm::with_options(machine, options)
             .map_err(io::Error::other)
             .map_err(Failure::start("the VM"))?;
-        let area = Area::new(plan).map_err(Failure::start("shared memory"))?;
+        let area = Area::new(plan, spend).map_err(Failure::start("shared memory"))?;
         let gate = Gate::new().map_err(Failure::start("pipe"))?;
         // Made by a CPU of the machine; the tasks hold it, so that the last of them takes it apart.
         let common = vm

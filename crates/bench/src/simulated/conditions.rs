@@ -70,6 +70,8 @@ pub struct Conditions {
     pub call: Option<f64>,
     /// Nanoseconds that a call computes in addition once it has locked the map to change it.
     pub change: f64,
+    /// The time that a task spends outside of the system before each operation.
+    pub delay: Duration,
 }
 
 /// The times that can be fitted to the rate of one task.

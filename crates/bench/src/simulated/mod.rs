@@ -39,6 +39,7 @@ use timed::timed;
 use vm::{Options, System};
 pub use whatif::{Answer, Variant, WhatIf};
 pub use window::Window;
+use workloads::Timed;
 
 /// A warning on windows that are shorter than an iteration.
 pub fn partial(plan: &Plan) -> String {
@@ -97,6 +98,7 @@ impl Target for Simulated {
             plan: *plan,
             counts: vec![0; plan.tasks],
             now: Duration::ZERO,
+            timed: Timed::default(),
             partial: false,
             bottleneck: None,
             failure: None,
@@ -328,6 +330,7 @@ struct Samples {
     plan: Plan,
     counts: Vec<u64>,
     now: Duration,
+    timed: Timed,
     /// True if a window was shorter than an iteration.
     partial: bool,
     /// That of the first run.
@@ -351,6 +354,7 @@ impl Running for Samples {
                 let pairs = self.counts.iter_mut().zip(seen.counts);
                 pairs.for_each(|(count, done)| *count += done);
                 self.now += seen.span;
+                self.timed = [self.timed, seen.timed].into_iter().sum();
                 self.partial |= !seen.is_whole;
                 let bottleneck = || seen.attribution.bottleneck();
                 self.bottleneck.get_or_insert_with(bottleneck);
@@ -358,6 +362,15 @@ impl Running for Samples {
             }
             Err(failure) => self.failure = Some(failure),
         }
+    }
+
+    fn delay(&mut self, time: Duration) -> bool {
+        self.target.conditions.delay = time;
+        true
+    }
+
+    fn timed(&self) -> Timed {
+        self.timed
     }
 
     fn check(&mut self) -> Result<(), Failure> {

@@ -6,7 +6,7 @@ use super::window::Window;
 use super::{Simulated, cause};
 use crate::harness::{Failure, Job as Work, Plan, Times, interrupt};
 use crate::ours::{Account, Common, Ledger, Ledgers, memory, scheduler, swap_space};
-use machine::{Job, PAGE_SIZE, Topology};
+use machine::{Clock, Job, PAGE_SIZE, Topology};
 use sim::{Options as MachineOptions, Progress, Sim};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -15,7 +15,7 @@ use std::time::Duration;
 use sync::obm::{SlowPaths, slow_paths};
 use sync::watch::profile;
 use vm::{Options, System, Vm};
-use workloads::{Counter, Error, Workload};
+use workloads::{Counter, Error, Timed, Workload};
 
 /// Tasks begin within this number of nanoseconds of each other.
 const SPREAD: u64 = 2_000;
@@ -41,6 +41,8 @@ pub struct Seen {
     pub counts: Vec<u64>,
     /// The time that they took.
     pub span: Duration,
+    /// Those that began after a delay.
+    pub timed: Timed,
     /// True if each task did an iteration.
     pub is_whole: bool,
     /// Its times, if the plan has an end.
@@ -61,6 +63,17 @@ impl Seen {
     pub fn done(&self) -> u64 {
         self.counts.iter().sum()
     }
+}
+
+/// Lets the calling task compute for a random time, `nanoseconds` on average, whatever its core's
+/// other thread does. Tasks that come at equal intervals would meet always or never.
+fn spend(nanoseconds: u64) -> [u64; 2] {
+    let began = Sim::now();
+    let until = began + sim::dice(2 * nanoseconds + 1);
+    while let left @ 1.. = until.saturating_sub(Sim::now()) {
+        sim::compute((left as f64 / 2.0).max(1.0));
+    }
+    [began, Sim::now()]
 }
 
 /// The tasks' counters.
@@ -108,8 +121,13 @@ impl Run {
         let supply = Arc::new(plan.supply());
         // SAFETY: `Counters` keeps the supply as long as the counters.
         let counter = |task| unsafe { plan.counter(task, NonNull::from(supply.as_ref())) };
+        let delayed = |task| {
+            let counter = counter(task).delayed_by(spend);
+            counter.delay(conditions.delay.as_nanos() as u64);
+            counter
+        };
         let counters = Counters {
-            tasks: (0..plan.tasks).map(counter).collect(),
+            tasks: (0..plan.tasks).map(delayed).collect(),
             _supply: supply,
         };
         let run = Run {
@@ -261,6 +279,7 @@ impl Run {
         if let Some(period) = period {
             self.machine.sample(period);
         }
+        let timed = self.timed();
         let outcome = match self.ledgers {
             Some(_) => self.work().map(|()| None),
             None => self.count(from, span).map(Some),
@@ -278,6 +297,7 @@ impl Run {
             None => Some(self.counters.tasks.len()),
         };
         let nanoseconds = lasted.as_nanos() as u64;
+        let timed = self.timed() - timed;
         let attribution = Attribution::of(&self.machine, &rows, tasks, nanoseconds);
         let samples = self.machine.sampled();
         if self.ledgers.is_some() {
@@ -288,6 +308,7 @@ impl Run {
             is_whole: window.as_ref().is_none_or(|window| window.is_whole),
             counts: window.map_or_else(|| self.counts(), |window| window.counts),
             span: lasted,
+            timed,
             times,
             attribution,
             rows,
@@ -323,6 +344,11 @@ impl Run {
     /// Each task's count.
     pub fn counts(&self) -> Vec<u64> {
         self.counters.tasks.iter().map(Counter::get).collect()
+    }
+
+    /// The operations of all tasks so far that began after a delay.
+    fn timed(&self) -> Timed {
+        self.counters.tasks.iter().map(Counter::timed).sum()
     }
 
     pub(super) fn run_to(&mut self, time: u64) -> Result<(), Failure> {

@@ -6,7 +6,7 @@ mod shared;
 pub mod threads;
 
 pub use places::{Affinity, Mask, born_at};
-pub use shared::{Area, Slot};
+pub use shared::{Area, Slot, spend};
 
 use std::io::{self, PipeReader, PipeWriter, Write};
 use std::os::fd::AsRawFd;

@@ -1,5 +1,6 @@
 //! The places where tasks run: the cores and CPUs that this process may use.
 
+use crate::harness::Failure;
 use std::collections::BTreeMap;
 use std::{fs, io};
 
@@ -64,6 +65,12 @@ impl Mask {
             .filter(|cpu| self.0[cpu / 64] & (1 << (cpu % 64)) != 0)
             .collect()
     }
+}
+
+/// The number of CPUs that the calling thread may use.
+pub fn cpus() -> Result<usize, Failure> {
+    let mask = Mask::current().map_err(Failure::start("CPU affinity"))?;
+    Ok(mask.cpus().len())
 }
 
 /// Runs `create` while the calling thread is pinned to the place of `task`, so that

@@ -1,15 +1,17 @@
 //! Memory that the tasks share with the process that measures them.
 
-use crate::harness::{Failure, Plan};
+use crate::harness::{Failure, Plan, interrupt};
 use std::cell::UnsafeCell;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::process::ExitStatus;
 use std::ptr::{self, NonNull};
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::panicking;
-use workloads::{Counter, Error};
+use std::time::{Duration, Instant};
+use workloads::{Counter, Error, Spend, Timed};
 
 const READY: u32 = 1;
 const FAILED: u32 = 2;
@@ -98,12 +100,13 @@ unsafe impl Send for Area {}
 unsafe impl Sync for Area {}
 
 impl Area {
-    /// Slots for the tasks of `plan`.
-    pub fn new(plan: &Plan) -> io::Result<Self> {
+    /// Slots for the tasks of `plan`, which spend delays by `spend`.
+    pub fn new(plan: &Plan, spend: Spend) -> io::Result<Self> {
         let area = Self::map(plan.tasks, None)?;
         let supply = area.supply();
         // SAFETY: it lies in the same mapping, which forked children have at the same address.
-        area.clear(plan.supply(), |task| unsafe { plan.counter(task, supply) });
+        let counter = |task| unsafe { plan.counter(task, supply) };
+        area.clear(plan.supply(), |task| counter(task).delayed_by(spend));
         Ok(area)
     }
 
@@ -203,11 +206,44 @@ impl Area {
         }
     }
 
+    /// Delays each task by `time` before each operation, and waits until that has begun.
+    pub fn delay(&self, time: Duration) {
+        for slot in self.slots() {
+            slot.counter.delay(time.as_nanos() as u64);
+        }
+        interrupt::sleep(SETTLE.max(4 * time));
+    }
+
+    /// The operations of all tasks so far that began after a delay.
+    pub fn timed(&self) -> Timed {
+        self.slots().iter().map(|slot| slot.counter.timed()).sum()
+    }
+
     /// Reads the counters.
     pub fn counts(&self, into: &mut [u64]) {
         for (count, slot) in into.iter_mut().zip(self.slots()) {
             *count = slot.counter.get();
         }
+    }
+}
+
+/// The time, at least, in which tasks come to meet as often as a new delay lets them.
+const SETTLE: Duration = Duration::from_millis(10);
+
+/// Does nothing but `look` until a random time has passed, `nanoseconds` on average, whatever the
+/// speed of the CPU; returns when that began and ended.
+pub fn spend(nanoseconds: u64, look: impl Fn()) -> [u64; 2] {
+    static FIRST: LazyLock<Instant> = LazyLock::new(Instant::now);
+    let now = || FIRST.elapsed().as_nanos() as u64;
+    let began = now();
+    let chance = began.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+    let until = began + (chance * 2 * nanoseconds >> 32);
+    loop {
+        let time = now();
+        if time >= until {
+            return [began, time];
+        }
+        look();
     }
 }
 

@@ -7,7 +7,7 @@ use machine::{Clock, Job, Topology};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
-use workloads::{Error, System, Workload};
+use workloads::{Error, System, Timed, Workload};
 
 /// The time between two checks for the end of the tasks.
 const TURN: Duration = Duration::from_millis(1);
@@ -220,6 +220,15 @@ impl Threads {
 impl Running for Threads {
     fn counts(&self, into: &mut [u64]) {
         self.area.counts(into);
+    }
+
+    fn delay(&mut self, time: Duration) -> bool {
+        self.area.delay(time);
+        true
+    }
+
+    fn timed(&self) -> Timed {
+        self.area.timed()
     }
 
     fn check(&mut self) -> Result<(), Failure> {

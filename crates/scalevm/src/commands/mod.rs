@@ -221,10 +221,9 @@ fn warn_if_crowded(on: On, tasks: usize) {
     if on == On::Sim {
         return;
     }
-    let Ok(mask) = places::Mask::current() else {
+    let Ok(cpus) = places::cpus() else {
         return;
     };
-    let cpus = mask.cpus().len();
     if tasks > cpus {
         let cpus = count(cpus, "CPU");
         eprintln!("scalevm: warning: {tasks} tasks will share {cpus}");

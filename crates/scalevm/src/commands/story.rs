@@ -179,8 +179,7 @@ fn simulated(preset: Preset) -> Simulated {
 
 /// The numbers of tasks: powers of two up to twice the CPUs; beyond their number tasks take turns.
 fn counts() -> Result<Vec<usize>, Failure> {
-    let mask = places::Mask::current().map_err(Failure::start("CPU affinity"))?;
-    let most = (2 * mask.cpus().len()).min(machine::MAX_CPUS);
+    let most = (2 * places::cpus()?).min(machine::MAX_CPUS);
     let powers = std::iter::successors(Some(1), |n| Some(2 * n));
     Ok(powers.take_while(|&n| n <= most).collect())
 }

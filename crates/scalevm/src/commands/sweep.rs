@@ -241,10 +241,7 @@ fn task_counts(asked: &[u32], simulated: Option<&Simulated>) -> Result<Vec<usize
     if counts.is_empty() {
         let cpus = match simulated {
             Some(simulated) => simulated.profile.cpus(),
-            None => {
-                let mask = places::Mask::current().map_err(Failure::start("CPU affinity"))?;
-                mask.cpus().len()
-            }
+            None => places::cpus()?,
         };
         counts = super::up_to(cpus);
     }

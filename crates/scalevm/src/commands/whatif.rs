@@ -2,25 +2,33 @@
 
 use crate::cli::WhatIfArgs;
 use crate::output::whatif::Shown;
-use crate::output::{format, progress};
+use crate::output::{delays, format, progress};
 use bench::simulated::{Simulated, WhatIf};
-use bench::{Failure, On, Plan, System};
+use bench::tasks::places;
+use bench::{Delays, Failure, On, Plan, System};
+use std::time::Duration;
+
+/// Windows with each delay: as many as an interval of 95 % needs, and one that may be left out.
+const ROUNDS: usize = 9;
 
 /// Asks, and prints the answer.
 pub fn run(args: &WhatIfArgs) -> Result<u8, Failure> {
     format::choose(args.format.format);
     let common = &args.common();
-    let mut system = super::system(On::Sim, args.vm, common)?;
-    let workload = super::workload(&args.what, &args.recorded, On::Sim)?;
+    let on = super::on(common, args.vm.is_some())?;
+    super::simulated_only(args.given(), on == On::Sim)?;
+    let mut system = super::system(on, args.vm, common)?;
+    let workload = super::workload(&args.what, &args.recorded, on)?;
     super::prepare()?;
-    let tasks = most(args, system.simulated());
+    let tasks = most(args, system.simulated())?;
     let plan = Plan::of(workload.job, tasks, common.mode(), None);
     super::tell_if_crowded(&system, &plan);
     super::fit(&mut system, &plan, common)?;
     let alone = Plan { tasks: 1, ..plan };
     let schedule = super::schedule(&system, &alone, common)?;
-    let System::Sim(target) = &system else {
-        unreachable!("made above");
+    let target = match &system {
+        System::Sim(target) if !args.delays => target,
+        _ => return delay(args, &system, plan, schedule.duration),
     };
     let counts = counts(args, tasks);
     let question = WhatIf {
@@ -48,11 +56,31 @@ pub fn run(args: &WhatIfArgs) -> Result<u8, Failure> {
     Ok(super::finished())
 }
 
+/// Asks by delays in windows of `span`.
+fn delay(args: &WhatIfArgs, system: &System, plan: Plan, span: Duration) -> Result<u8, Failure> {
+    let question = Delays {
+        system,
+        plan,
+        span,
+        rounds: ROUNDS,
+    };
+    let answer = question.ask(progress::bar)?;
+    if args.json {
+        delays::print_json(&question, &answer);
+    } else {
+        delays::print(&question, &answer);
+    }
+    Ok(super::finished())
+}
+
 /// The most tasks.
-fn most(args: &WhatIfArgs, target: Option<&Simulated>) -> usize {
+fn most(args: &WhatIfArgs, target: Option<&Simulated>) -> Result<usize, Failure> {
     let asked = args.tasks.or(args.at.iter().copied().max());
-    let cpus = target.map_or(1, |target| target.profile.cpus());
-    asked.map_or(cpus, |tasks| tasks as usize)
+    match (asked, target) {
+        (Some(tasks), _) => Ok(tasks as usize),
+        (None, Some(target)) => Ok(target.profile.cpus()),
+        (None, None) => places::cpus(),
+    }
 }
 
 /// The numbers of tasks to run: the user's, or powers of two; and the most.

@@ -4,6 +4,7 @@ pub mod attribution;
 pub mod campaign;
 pub mod checks;
 pub mod curves;
+pub mod delays;
 pub mod file;
 pub mod format;
 pub mod history;

@@ -200,7 +200,7 @@ fn share(part: f64) -> String {
 }
 
 /// A factor in few digits.
-fn factor(factor: f64) -> String {
+pub(super) fn factor(factor: f64) -> String {
     match factor {
         small if small < 9.95 => format!("{small:.2}"),
         large => format!("{large:.1}"),

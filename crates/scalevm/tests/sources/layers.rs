@@ -113,6 +113,7 @@ const BENCH: Layered = Layered {
         "simulated",
         "system",
         // Users of all the others.
+        "delays",
         "profiling",
         "bin",
     ],

@@ -26,7 +26,7 @@ fn run(workload: &'static Workload, mode: Mode, directory: &Path) -> u8 {
         count: Some(ITERATIONS),
     };
     // Children count, too.
-    let Ok(area) = Area::new(&plan) else {
+    let Ok(area) = Area::new(&plan, |_| [0; 2]) else {
         return 1;
     };
     let before = held();
