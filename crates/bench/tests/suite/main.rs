@@ -1,5 +1,6 @@
 //! Workloads on systems.
 
+mod delays;
 mod recorded;
 mod simulated;
 mod whatif;
@@ -7,3 +8,12 @@ mod whatif;
 /// Simulated CPUs allocate in their machine.
 #[global_allocator]
 static ALLOCATOR: sim::Allocator = sim::Allocator;
+
+/// Shows nothing.
+struct Quiet;
+
+impl bench::Progress for Quiet {
+    fn point(&self, _: &str) {}
+    fn worked(&self, _: u64) {}
+    fn finish(&self) {}
+}

@@ -170,7 +170,7 @@ fn a_ladder_ends_where_no_cause_is_left() {
         span: case.span,
         corners: false,
     };
-    let answer = question.ask(|_, _| Box::new(Quiet)).expect("runs");
+    let answer = question.ask(|_, _| Box::new(super::Quiet)).expect("runs");
     let first = &answer.ladder[0];
     assert_eq!(first.without, [Cause::Lock("invl gen".into())]);
     let top = answer.ladder.last().expect("rungs");
@@ -185,13 +185,4 @@ fn a_ladder_ends_where_no_cause_is_left() {
     assert!(epoch.is_some_and(|(_, rates)| rates[1] > answer.base.rates[1]));
     let alone = &answer.alone[0];
     assert_eq!(alone.without, first.without, "the largest gain comes first");
-}
-
-/// Shows nothing.
-struct Quiet;
-
-impl bench::Progress for Quiet {
-    fn point(&self, _: &str) {}
-    fn worked(&self, _: u64) {}
-    fn finish(&self) {}
 }
