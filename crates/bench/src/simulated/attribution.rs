@@ -57,8 +57,7 @@ pub struct Attribution {
     pub objects: Vec<Share>,
 }
 
-/// A wait below this part of the time is no bottleneck, nor a lock for which less than this part of
-/// its users wait.
+/// A wait below this part of the time is no bottleneck.
 const BOTTLENECK: f64 = 0.1;
 /// Rows of each kind that are kept.
 const ROWS: usize = 8;
@@ -139,16 +138,11 @@ impl Attribution {
         }
     }
 
-    /// One sentence that names the bottleneck. Waits for a lock are counted when they end, so the
-    /// line on which waiters spin may say more: that lock's, or another's. Where most of them still
-    /// wait at the end, only the line says how long.
+    /// One sentence that names the bottleneck. A lock's line may say more than its waits.
     pub fn bottleneck(&self) -> String {
         let percent = |part: f64| format!("{:.0} %", 100.0 * part);
         let line = self.lines.first().filter(|line| line.cost() >= BOTTLENECK);
-        let are_waiting = line.is_some_and(|line| line.spin > line.cost() / 2.0);
-        let is_cause =
-            |lock: &&Share| lock.wait >= BOTTLENECK || are_waiting && lock.contended >= BOTTLENECK;
-        let lock = self.locks.first().filter(is_cause);
+        let lock = self.locks.first().filter(|lock| lock.wait >= BOTTLENECK);
         let found = lock.map_or(0.0, |lock| lock.wait);
         let found = found.max(line.map_or(0.0, Share::cost));
         let hardware = [
@@ -224,51 +218,4 @@ fn worst(shares: Vec<Share>) -> Vec<Share> {
 fn sorted(mut shares: Vec<Share>) -> Vec<Share> {
     shares.sort_by(|a, b| b.cost().total_cmp(&a.cost()));
     shares
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn share(what: &str, wait: f64, spin: f64, contended: f64) -> Share {
-        Share {
-            what: what.into(),
-            wait,
-            hold: 0.0,
-            spin,
-            count: 10,
-            contended,
-        }
-    }
-
-    fn of(lock: Share, line: Share) -> String {
-        let attribution = Attribution {
-            whole: 1.0,
-            lines_wait: 0.0,
-            spinning: 0.9,
-            interrupts: 0.0,
-            memory: 0.0,
-            blocked: 0.0,
-            queued: 0.0,
-            own: 0.1,
-            locks: vec![lock],
-            callers: Vec::new(),
-            lines: vec![line],
-            objects: Vec::new(),
-        };
-        attribution.bottleneck()
-    }
-
-    /// No sum has the waits of tasks that still spin when the window ends.
-    #[test]
-    fn a_lock_is_named_before_its_waits_have_ended() {
-        let line = || share("Lock.word", 0.01, 0.9, 0.0);
-        let said = of(share("map", 0.001, 0.0, 0.9), line());
-        assert!(said.starts_with("the lock \"map\"; 91 %"), "{said}");
-        let said = of(share("map", 0.001, 0.0, 0.05), line());
-        assert!(said.starts_with("the line of Lock.word"), "{said}");
-        let fetched = share("counter", 0.9, 0.0, 0.0);
-        let said = of(share("map", 0.001, 0.0, 0.9), fetched);
-        assert!(said.starts_with("the line of counter"), "{said}");
-    }
 }

@@ -34,8 +34,8 @@ impl Cause {
     /// What costs the tasks of a watched run at least a fiftieth of their time, with that part, the
     /// most first.
     pub fn of(seen: &Attribution) -> Vec<(Cause, f64)> {
-        let waits = Waits::of(seen);
-        let locks = waits.by_lock(&seen.locks);
+        let locks = seen.locks.iter();
+        let locks = locks.map(|lock| (Cause::Lock(lock.what.clone()), lock.wait));
         // A task that spins on a line waits for what is in it: a lock, or else for the line itself.
         let is_for_lines = seen.locks.iter().all(|lock| lock.wait == 0.0);
         let line = |line: &Share| {
@@ -43,14 +43,14 @@ impl Cause {
             (Cause::Line(line.what.clone()), line.wait + line.hold + spin)
         };
         let lines = seen.objects.iter().map(line);
-        let is_for_locks = seen.locks.iter().any(|lock| lock.contended >= CONTENDED);
-        let asleep = if is_for_locks { 0.0 } else { waits.asleep };
+        let waits: f64 = seen.locks.iter().map(|lock| lock.wait).sum();
+        let asleep_for_locks = (waits - seen.spinning).max(0.0);
         let others = [
             (Cause::Flushes, seen.interrupts),
             (Cause::Memory, seen.memory),
-            (Cause::Sleeping, asleep),
+            (Cause::Sleeping, seen.blocked - asleep_for_locks),
         ];
-        let mut causes: Vec<_> = locks.into_iter().chain(lines).chain(others).collect();
+        let mut causes: Vec<_> = locks.chain(lines).chain(others).collect();
         causes.retain(|(_, part)| *part >= LEAST);
         causes.sort_by(|a, b| b.1.total_cmp(&a.1));
         causes
@@ -71,52 +71,6 @@ impl Cause {
                 (kernel.block, kernel.wake, kernel.idle_exit) = (0, 0, 0);
             }
         }
-    }
-}
-
-/// Waits for locks, as parts of the tasks' time. The lock profile counts a wait when it ends, and
-/// few end in a short run under a lock that many wait for.
-struct Waits {
-    /// Spinning in those that have not.
-    spinning: f64,
-    /// Sleep, in those that have not, or for something else.
-    asleep: f64,
-}
-
-/// The part of a lock's users that wait, from which on tasks may be asleep for it.
-const CONTENDED: f64 = 0.1;
-
-impl Waits {
-    fn of(seen: &Attribution) -> Self {
-        let ended: f64 = seen.locks.iter().map(|lock| lock.wait).sum();
-        let asleep_in_ended = (ended - seen.spinning).max(0.0);
-        Waits {
-            spinning: (seen.spinning - ended).max(0.0),
-            asleep: (seen.blocked - asleep_in_ended).max(0.0),
-        }
-    }
-
-    /// The part for each lock: what has not ended is for the one that is most waited for.
-    fn by_lock(&self, locks: &[Share]) -> Vec<(Cause, f64)> {
-        let awaited = locks.iter().position(|lock| lock.wait > 0.0);
-        let contended = locks.iter().position(|lock| lock.contended >= CONTENDED);
-        let part = |(at, lock): (usize, &Share)| {
-            let spinning = if awaited == Some(at) {
-                self.spinning
-            } else {
-                0.0
-            };
-            let asleep = if contended == Some(at) {
-                self.asleep
-            } else {
-                0.0
-            };
-            (
-                Cause::Lock(lock.what.clone()),
-                lock.wait + spinning + asleep,
-            )
-        };
-        locks.iter().enumerate().map(part).collect()
     }
 }
 

@@ -266,16 +266,18 @@ impl Run {
         let out_of_memory =
             |_| Failure::start("lock profile")(std::io::ErrorKind::OutOfMemory.into());
         let span = u64::try_from(span.as_nanos()).unwrap_or(LIMIT);
+        let machine = self.machine.clone();
+        let locks = profile::of(machine.own_anchor());
+        // Waits that begin in the warm-up may go on in the window.
+        locks
+            .start(self.counters.tasks.len())
+            .map_err(out_of_memory)?;
         let from = match self.ledgers {
             Some(_) => self.machine.time(),
             None => self.warm_up(span)?,
         };
         self.machine.clear_accounts();
-        let locks = profile::of(self.machine.own_anchor());
-        locks.reset();
-        locks
-            .start(self.counters.tasks.len())
-            .map_err(out_of_memory)?;
+        locks.reset_at(from);
         if let Some(period) = period {
             self.machine.sample(period);
         }
@@ -284,10 +286,9 @@ impl Run {
             Some(_) => self.work().map(|()| None),
             None => self.count(from, span).map(Some),
         };
-        let locks = profile::of(self.machine.own_anchor());
         locks.stop();
         let window = outcome?;
-        let rows = locks.report();
+        let rows = locks.report_at(self.machine.time());
         let lasted = match &window {
             None => Duration::from_nanos(self.machine.time() - from),
             Some(window) => window.span,

@@ -1,8 +1,9 @@
 //! A system without a cause, compared with the system that came after it.
 
-use baselines::Preset;
+use baselines::selected::Queueing;
+use baselines::{Preset, Row};
 use bench::simulated::{Cause, Simulated, WhatIf};
-use bench::{Mode, Plan};
+use bench::{Mode, Plan, Target};
 use sim::profile::MachineProfile;
 use std::time::Duration;
 
@@ -18,8 +19,9 @@ impl<'a> System<'a> {
     }
 }
 
-/// A workload by a number of tasks of a kind on the machine of case study 000.
+/// A workload by a number of tasks of a kind on the machine of a case study.
 struct Case {
+    machine: &'static str,
     workload: &'static str,
     tasks: usize,
     mode: Mode,
@@ -36,15 +38,18 @@ impl Case {
         }
     }
 
-    /// Operations a second of `preset` without `causes`.
-    fn rate(&self, preset: Preset, causes: &[&str]) -> f64 {
-        let machine = MachineProfile::named("freebsd-96").expect("a machine");
+    fn system(&self, preset: Preset, causes: &[&str]) -> Simulated {
+        let machine = MachineProfile::named(self.machine).expect("a machine");
         let cause = |text: &&str| text.parse().expect("a cause");
-        let system = Simulated {
+        Simulated {
             without: causes.iter().map(cause).collect(),
             ..Simulated::new(preset, machine, 1)
-        };
-        let window = system.sample(&self.plan(), self.span);
+        }
+    }
+
+    /// Operations a second of `preset` without `causes`.
+    fn rate(&self, preset: Preset, causes: &[&str]) -> f64 {
+        let window = self.system(preset, causes).sample(&self.plan(), self.span);
         window.expect("runs").rate()
     }
 
@@ -61,6 +66,9 @@ impl Case {
     }
 }
 
+/// The machine of case study 000.
+const STUDY_000: &str = "freebsd-96";
+
 const INVL_GEN: &str = "lock invl gen";
 /// The mutexes of swap reservation: the next cause for either system.
 const SWAP: [&str; 2] = ["lock swap devices", "lock swap user"];
@@ -71,6 +79,7 @@ const SWAP: [&str; 2] = ["lock swap devices", "lock swap user"];
 #[test]
 fn freebsd_without_the_invalidation_mutex_is_freebsd_with_epochs() {
     let case = |tasks| Case {
+        machine: STUDY_000,
         workload: "mmap1",
         tasks,
         mode: Mode::Processes,
@@ -99,6 +108,7 @@ fn freebsd_without_the_invalidation_mutex_is_freebsd_with_epochs() {
 #[test]
 fn linux_without_the_lock_of_the_map_is_linux_with_locks_of_mappings() {
     let case = |tasks| Case {
+        machine: STUDY_000,
         workload: "page_fault1",
         tasks,
         mode: Mode::Threads,
@@ -119,11 +129,81 @@ fn linux_without_the_lock_of_the_map_is_linux_with_locks_of_mappings() {
     );
 }
 
+/// The queue of active pages: its lock, that of the free pages, and its lines.
+const PAGE_QUEUE: [&str; 4] = [
+    "lock pageqlock",
+    "lock fpageqlock",
+    "line page_active",
+    "line vm_page.pageq",
+];
+const BIGLOCK_WITHOUT_QUEUE: Preset = Preset(&Row {
+    name: "openbsd-biglock without a queue",
+    queues: Queueing::Nowhere,
+    ..*Preset::OPENBSD_BIGLOCK.0
+});
+const UNLOCKED_WITHOUT_QUEUE: Preset = Preset(&Row {
+    name: "openbsd-unlocked without a queue",
+    queues: Queueing::Nowhere,
+    ..*Preset::OPENBSD_UNLOCKED.0
+});
+
+/// OpenBSD without `pageqlock` is OpenBSD whose pages are on no queue, under the big lock, where
+/// nobody waits for it, and without, where all do. What is left is the queue's own instructions.
+#[test]
+fn openbsd_without_the_lock_of_the_page_queue_is_openbsd_without_the_queue() {
+    for tasks in [8, 16] {
+        let case = Case {
+            machine: "arm64-16",
+            workload: "page_fault1",
+            tasks,
+            mode: Mode::Processes,
+            span: Duration::from_millis(1),
+        };
+        for (before, after) in [
+            (Preset::OPENBSD_BIGLOCK, BIGLOCK_WITHOUT_QUEUE),
+            (Preset::OPENBSD_UNLOCKED, UNLOCKED_WITHOUT_QUEUE),
+        ] {
+            let before = System::new(before, &PAGE_QUEUE);
+            case.check(before, System::new(after, &[]), [0.94, 1.02]);
+        }
+    }
+}
+
+/// Case study 003: 12 % of the CPUs' time is spent spinning for `pageqlock` while 17 jobs build a
+/// kernel. So without it a build is at most 1 / (1 - 0.12) times as fast.
+#[test]
+fn a_build_without_the_lock_of_the_page_queue_gains_what_the_study_says_it_takes() {
+    let case = Case {
+        machine: "arm64-16",
+        workload: "build",
+        tasks: 17,
+        mode: Mode::Processes,
+        span: Duration::ZERO,
+    };
+    let plan = Plan {
+        count: Some(2 * 17),
+        ..case.plan()
+    };
+    let seconds = |preset, causes: &[&str]| {
+        let times = case.system(preset, causes).complete(&plan, 0);
+        times.expect("runs").real.as_secs_f64()
+    };
+    let before = seconds(Preset::OPENBSD_UNLOCKED, &[]);
+    let gain = before / seconds(Preset::OPENBSD_UNLOCKED, &PAGE_QUEUE[..1]);
+    assert!((1.05..1.0 / (1.0 - 0.12)).contains(&gain), "{gain:.3}");
+    let queue = before / seconds(UNLOCKED_WITHOUT_QUEUE, &[]);
+    assert!(
+        (0.9..1.0).contains(&(gain / queue)),
+        "{gain:.3} and {queue:.3}"
+    );
+}
+
 /// The line of one counter, flushes, and time asleep can be taken away as well.
 #[test]
 fn each_kind_of_cause_can_be_taken_away() {
     let gain = |workload, tasks, mode, preset, cause| {
         let case = Case {
+            machine: STUDY_000,
             workload,
             tasks,
             mode,
@@ -158,6 +238,7 @@ fn a_ladder_ends_where_no_cause_is_left() {
     let machine = MachineProfile::named("freebsd-96").expect("a machine");
     let target = Simulated::new(Preset::FREEBSD_DI, machine, 1);
     let case = Case {
+        machine: STUDY_000,
         workload: "mmap1",
         tasks: 16,
         mode: Mode::Processes,
@@ -185,4 +266,29 @@ fn a_ladder_ends_where_no_cause_is_left() {
     assert!(epoch.is_some_and(|(_, rates)| rates[1] > answer.base.rates[1]));
     let alone = &answer.alone[0];
     assert_eq!(alone.without, first.without, "the largest gain comes first");
+}
+
+/// Most waits begin before a window or end after it: FreeBSD's mutex lets some last several windows.
+#[test]
+fn waits_that_do_not_end_are_the_locks() {
+    let case = Case {
+        machine: STUDY_000,
+        workload: "mmap1",
+        tasks: 96,
+        mode: Mode::Processes,
+        span: Duration::from_millis(1),
+    };
+    for (preset, lock) in [
+        (Preset::OPENBSD_BIGLOCK, "KERNEL_LOCK"),
+        (Preset::FREEBSD_DI, "invl gen"),
+    ] {
+        let seen = case.system(preset, &[]).attribute(&case.plan(), case.span);
+        let seen = seen.expect("runs");
+        let first = &seen.locks[0];
+        assert_eq!(first.what, lock);
+        assert!(first.wait > 0.95, "{lock}: {:.3}", first.wait);
+        let waits: f64 = seen.locks.iter().map(|lock| lock.wait).sum();
+        assert!(waits < 1.001, "{lock}: {waits:.4}");
+        assert_eq!(Cause::of(&seen)[0].0, Cause::Lock(lock.into()));
+    }
 }

@@ -58,6 +58,9 @@ pub fn run(args: &WhatIfArgs) -> Result<u8, Failure> {
 
 /// Asks by delays in windows of `span`.
 fn delay(args: &WhatIfArgs, system: &System, plan: Plan, span: Duration) -> Result<u8, Failure> {
+    if system.on() != On::Sim {
+        super::warn_if_noisy(span * ROUNDS as u32, None);
+    }
     let question = Delays {
         system,
         plan,

@@ -86,7 +86,13 @@ impl<M: Machine, R, C: LockClass, O: Observer<M>> Watched<M, R, C, O> {
         let (raw, how) = if M::FREE {
             // One call for both, so that the lock's stack frame lies where it would lie unwatched.
             let began = O::asks_contention().then(Began::<M>::now);
+            if let Some(began) = &began {
+                O::waiting(attempt, began.from);
+            }
             let raw = lock();
+            if let Some(began) = &began {
+                O::waited(attempt, began.from);
+            }
             (raw, began.map_or(Acquired::Unknown, |began| began.told()))
         } else if !O::asks_contention() {
             (lock(), Acquired::Unknown)

@@ -79,6 +79,18 @@ pub trait Observer<M: Machine>: 'static {
         let _ = attempt;
     }
 
+    /// A blocking acquisition that is timed starts `from` now, on a machine whose clock is free.
+    #[inline(always)]
+    fn waiting(attempt: &Attempt, from: u64) {
+        let _ = (attempt, from);
+    }
+
+    /// The acquisition that started `from` then has succeeded.
+    #[inline(always)]
+    fn waited(attempt: &Attempt, from: u64) {
+        let _ = (attempt, from);
+    }
+
     /// The lock has been acquired.
     fn acquired(attempt: &Attempt, how: Acquired) -> Self::Ticket;
 
@@ -147,6 +159,16 @@ impl<M: Machine, A: Observer<M>, B: Observer<M>> Observer<M> for Both<A, B> {
     fn acquiring(attempt: &Attempt) {
         A::acquiring(attempt);
         B::acquiring(attempt);
+    }
+    #[inline]
+    fn waiting(attempt: &Attempt, from: u64) {
+        A::waiting(attempt, from);
+        B::waiting(attempt, from);
+    }
+    #[inline]
+    fn waited(attempt: &Attempt, from: u64) {
+        A::waited(attempt, from);
+        B::waited(attempt, from);
     }
     #[inline]
     fn acquired(attempt: &Attempt, how: Acquired) -> Self::Ticket {

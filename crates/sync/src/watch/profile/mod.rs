@@ -10,6 +10,10 @@
 //! machine of the process is being profiled; a queue lock then takes its normal path, without a
 //! `try_lock` before it.
 //!
+//! A wait is counted when it ends. Where the clock is free, waits under way are known as well, so
+//! that a profile of a stretch of a run has each wait's part in it ([`Tables::reset_at`],
+//! [`Tables::report_at`]).
+//!
 //! [`refund`] leaves classes of locks out, and the time they cost.
 
 mod refund;
@@ -56,6 +60,22 @@ impl<M: Machine> Observer<M> for LockProfile {
     fn acquiring(attempt: &Attempt) {
         if let Some(refund) = refund::of::<M>(attempt.class) {
             refund(Step::Acquiring);
+        }
+    }
+
+    #[inline]
+    fn waiting(attempt: &Attempt, from: u64) {
+        if refund::of::<M>(attempt.class).is_none() {
+            let site = Site::of(attempt.class, attempt.site);
+            of(M::anchor()).begin_wait(site, from);
+        }
+    }
+
+    #[inline]
+    fn waited(attempt: &Attempt, from: u64) {
+        if refund::of::<M>(attempt.class).is_none() {
+            let site = Site::of(attempt.class, attempt.site);
+            of(M::anchor()).end_wait(site, from);
         }
     }
 

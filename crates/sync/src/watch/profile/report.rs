@@ -17,9 +17,9 @@ pub struct Row {
     pub line: u32,
     /// The column, from 1.
     pub column: u32,
-    /// Acquisitions, of all kinds.
+    /// Acquisitions, of all kinds, and waits that are under way.
     pub acquisitions: u64,
-    /// Acquisitions that waited.
+    /// Those that waited.
     pub contended: u64,
     /// `try_lock`s that failed.
     pub refused: u64,
@@ -36,7 +36,7 @@ pub struct Row {
 }
 
 impl Row {
-    fn of(tables: &Tables, site: Site) -> Row {
+    fn of(tables: &Tables, site: Site, now: Option<u64>) -> Row {
         let at = site.location();
         let mut row = Row {
             class: site.class().map_or("", |class| class.name()),
@@ -59,9 +59,16 @@ impl Row {
             row.refused += counters.refused.load(Relaxed);
             row.spins += counters.spins.load(Relaxed);
             row.sleeps += counters.sleeps.load(Relaxed);
-            row.wait += counters.wait.load(Relaxed);
+            row.wait = row.wait.wrapping_add(counters.wait.load(Relaxed));
             row.max_wait = row.max_wait.max(counters.max_wait.load(Relaxed));
             row.hold += counters.hold.load(Relaxed);
+        }
+        if let Some(now) = now {
+            let (waits, passed) = tables.under_way(site, now);
+            row.acquisitions += waits;
+            row.contended += waits;
+            // Below 0 if a wait of before was none.
+            row.wait = row.wait.wrapping_add(passed).cast_signed().max(0) as u64;
         }
         row
     }
@@ -82,10 +89,10 @@ impl Row {
     }
 }
 
-/// The rows of [`Tables::report`].
-pub(super) fn report(tables: &Tables) -> Vec<Row> {
+/// The rows of [`Tables::report`], with the waits that are under way at `now`.
+pub(super) fn report(tables: &Tables, now: Option<u64>) -> Vec<Row> {
     let mut rows: Vec<Row> = (0..SITES as u16)
-        .map(|site| Row::of(tables, Site(site)))
+        .map(|site| Row::of(tables, Site(site), now))
         .filter(|row| row.acquisitions + row.refused > 0)
         .collect();
     // A generic function has a copy of its call site for each instantiation.

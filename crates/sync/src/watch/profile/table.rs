@@ -44,10 +44,34 @@ const _: () = assert!(size_of::<Table>() == SITES * 64 && SITES * 64 == 72 << 10
 
 type Table = [Counters; SITES];
 
+/// The attempts to acquire locks from one call site that have not succeeded yet.
+#[derive(Default)]
+struct UnderWay {
+    count: AtomicU64,
+    /// The sum of the times at which they began, modulo 2⁶⁴.
+    began: AtomicU64,
+}
+
+/// An attempt that has taken less time than this on average, in ns, may still find the lock free:
+/// the lock's line is on its way.
+const WAITS: u64 = 1_000;
+
+impl UnderWay {
+    /// The number of waits at `now`, and how long they have taken.
+    fn at(&self, now: u64) -> (u64, u64) {
+        let (count, began) = (self.count.load(Relaxed), self.began.load(Relaxed));
+        let passed = now.wrapping_mul(count).wrapping_sub(began) as i64;
+        match u64::try_from(passed) {
+            Ok(passed) if passed > count * WAITS => (count, passed),
+            _ => (0, 0),
+        }
+    }
+}
+
 /// The number of machines that are being profiled; every operation reads it first.
 static PROFILED: AtomicUsize = AtomicUsize::new(0);
 
-/// A machine's profile, from its first start on: 8 KiB, and 72 KiB per CPU.
+/// A machine's profile, from its first start on: 26 KiB, and 72 KiB per CPU.
 ///
 /// It lies in the machine's [`Anchor`]; `of` finds it.
 pub struct Tables {
@@ -56,6 +80,8 @@ pub struct Tables {
     places: [AtomicPtr<Table>; MAX_CPUS],
     /// The number of places in use.
     count: AtomicUsize,
+    /// By call site.
+    under_way: AtomicPtr<[UnderWay; SITES]>,
 }
 
 /// The profile of the machine that `anchor` belongs to.
@@ -64,6 +90,7 @@ pub fn of(anchor: &Anchor) -> &Tables {
         running: AtomicBool::new(false),
         places: [const { AtomicPtr::new(null_mut()) }; MAX_CPUS],
         count: AtomicUsize::new(0),
+        under_way: AtomicPtr::new(null_mut()),
     })
 }
 
@@ -109,7 +136,13 @@ impl Tables {
     ///
     /// Counters that change meanwhile are each read at some moment.
     pub fn report(&self) -> Vec<Row> {
-        report::report(self)
+        report::report(self, None)
+    }
+
+    /// As [`Tables::report`], and the waits that are under way at `now`, if the machine's clock is
+    /// free.
+    pub fn report_at(&self, now: u64) -> Vec<Row> {
+        report::report(self, Some(now))
     }
 
     /// Sets all counters to 0. Events counted meanwhile may or may not stay.
@@ -133,6 +166,18 @@ impl Tables {
         }
     }
 
+    /// As [`Tables::reset`]; waits that are under way at `now` count from then on.
+    pub fn reset_at(&self, now: u64) {
+        self.reset();
+        for site in 0..SITES as u16 {
+            let (_, passed) = self.under_way(Site(site), now);
+            if let Some(row) = self.site(Site(site)).next() {
+                // They will be added as a whole; the sum is modulo 2⁶⁴.
+                row.wait.store(passed.wrapping_neg(), Relaxed);
+            }
+        }
+    }
+
     /// Makes tables for CPUs 0 to `cpus` - 1.
     fn make_room(&self, cpus: usize) -> Result<(), TryReserveError> {
         let cpus = cpus.clamp(1, MAX_CPUS);
@@ -141,19 +186,10 @@ impl Tables {
             if !place.load(Acquire).is_null() {
                 continue;
             }
-            let mut rows = Vec::new();
-            rows.try_reserve_exact(SITES)?;
-            rows.resize_with(SITES, Counters::default);
-            let rows: Box<Table> = rows.into_boxed_slice().try_into().ok().expect("SITES rows");
-            let table = Box::into_raw(rows);
-            // Release: a CPU that finds the table sees it zeroed.
-            if place
-                .compare_exchange(null_mut(), table, Release, Relaxed)
-                .is_err()
-            {
-                // SAFETY: another CPU's table was first, so only this CPU has seen this one.
-                drop(unsafe { Box::from_raw(table) });
-            }
+            publish::<Counters>(place)?;
+        }
+        if self.under_way.load(Acquire).is_null() {
+            publish::<UnderWay>(&self.under_way)?;
         }
         // Release: pairs with the acquire in `add` and `all`.
         self.count.fetch_max(cpus, AcqRel);
@@ -174,6 +210,35 @@ impl Tables {
     /// The counters of `site` on each CPU.
     pub(super) fn site(&self, site: Site) -> impl Iterator<Item = &Counters> {
         self.all().map(move |table| &table[site.0 as usize])
+    }
+
+    /// An attempt begins at `from`.
+    pub(super) fn begin_wait(&self, site: Site, from: u64) {
+        if let Some(waits) = self.waits(site) {
+            waits.count.fetch_add(1, Relaxed);
+            waits.began.fetch_add(from, Relaxed);
+        }
+    }
+
+    /// An attempt that began at `from` has succeeded.
+    pub(super) fn end_wait(&self, site: Site, from: u64) {
+        if let Some(waits) = self.waits(site) {
+            waits.count.fetch_sub(1, Relaxed);
+            waits.began.fetch_sub(from, Relaxed);
+        }
+    }
+
+    /// The number of waits that are under way at `now`, and how long they have taken.
+    pub(super) fn under_way(&self, site: Site, now: u64) -> (u64, u64) {
+        self.waits(site).map_or((0, 0), |waits| waits.at(now))
+    }
+
+    fn waits(&self, site: Site) -> Option<&UnderWay> {
+        // Acquire: pairs with the release in `publish`.
+        let waits = self.under_way.load(Acquire);
+        // SAFETY: freed only with `self`.
+        let waits = unsafe { waits.as_ref() };
+        waits.map(|waits| &waits[site.0 as usize])
     }
 
     /// Counts `event` for the CPU with this index.
@@ -209,15 +274,37 @@ impl Tables {
     }
 }
 
+/// Fills an empty place with a table of zeroes.
+fn publish<T: Default>(place: &AtomicPtr<[T; SITES]>) -> Result<(), TryReserveError> {
+    let mut rows = Vec::new();
+    rows.try_reserve_exact(SITES)?;
+    rows.resize_with(SITES, T::default);
+    let rows: Box<[T; SITES]> = rows.into_boxed_slice().try_into().ok().expect("SITES rows");
+    let table = Box::into_raw(rows);
+    // Release: a CPU that finds the table sees it zeroed.
+    if place
+        .compare_exchange(null_mut(), table, Release, Relaxed)
+        .is_err()
+    {
+        // SAFETY: another CPU's table was first, so only this CPU has seen this one.
+        drop(unsafe { Box::from_raw(table) });
+    }
+    Ok(())
+}
+
 impl Drop for Tables {
     fn drop(&mut self) {
         self.stop();
-        for place in &mut self.places {
-            let table = *place.get_mut();
-            if !table.is_null() {
-                // SAFETY: the table was published once, and `drop` has `self` exclusively.
-                drop(unsafe { Box::from_raw(table) });
-            }
-        }
+        self.places.iter_mut().for_each(free);
+        free(&mut self.under_way);
+    }
+}
+
+/// Frees a table that `publish` has made.
+fn free<T>(place: &mut AtomicPtr<[T; SITES]>) {
+    let table = *place.get_mut();
+    if !table.is_null() {
+        // SAFETY: the table was published once, and the caller has its owner exclusively.
+        drop(unsafe { Box::from_raw(table) });
     }
 }
