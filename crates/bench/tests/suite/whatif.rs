@@ -271,16 +271,20 @@ fn a_ladder_ends_where_no_cause_is_left() {
 /// Most waits begin before a window or end after it: FreeBSD's mutex lets some last several windows.
 #[test]
 fn waits_that_do_not_end_are_the_locks() {
-    let case = Case {
+    let case = |workload, mode| Case {
         machine: STUDY_000,
-        workload: "mmap1",
+        workload,
         tasks: 96,
-        mode: Mode::Processes,
+        mode,
         span: Duration::from_millis(1),
     };
-    for (preset, lock) in [
-        (Preset::OPENBSD_BIGLOCK, "KERNEL_LOCK"),
-        (Preset::FREEBSD_DI, "invl gen"),
+    let processes = case("mmap1", Mode::Processes);
+    // Linux's tasks sleep for it: that is the lock's time as well.
+    let threads = case("malloc1", Mode::Threads);
+    for (case, preset, lock) in [
+        (&processes, Preset::OPENBSD_BIGLOCK, "KERNEL_LOCK"),
+        (&processes, Preset::FREEBSD_DI, "invl gen"),
+        (&threads, Preset::LINUX_6_12, "mmap_lock"),
     ] {
         let seen = case.system(preset, &[]).attribute(&case.plan(), case.span);
         let seen = seen.expect("runs");
@@ -289,6 +293,9 @@ fn waits_that_do_not_end_are_the_locks() {
         assert!(first.wait > 0.95, "{lock}: {:.3}", first.wait);
         let waits: f64 = seen.locks.iter().map(|lock| lock.wait).sum();
         assert!(waits < 1.001, "{lock}: {waits:.4}");
-        assert_eq!(Cause::of(&seen)[0].0, Cause::Lock(lock.into()));
+        let causes = Cause::of(&seen);
+        assert_eq!(causes[0].0, Cause::Lock(lock.into()));
+        assert!(causes.iter().all(|cause| cause.0 != Cause::Sleeping));
+        assert!(seen.bottleneck().contains(lock), "{}", seen.bottleneck());
     }
 }

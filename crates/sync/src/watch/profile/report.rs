@@ -29,7 +29,7 @@ pub struct Row {
     pub sleeps: u64,
     /// The sum of all waits.
     pub wait: u64,
-    /// The longest wait.
+    /// The longest wait; of those under way only the average is known.
     pub max_wait: u64,
     /// The time that the lock was held after acquisitions that had waited, in total.
     pub hold: u64,
@@ -67,6 +67,7 @@ impl Row {
             let (waits, passed) = tables.under_way(site, now);
             row.acquisitions += waits;
             row.contended += waits;
+            row.max_wait = row.max_wait.max(passed / waits.max(1));
             // Below 0 if a wait of before was none.
             row.wait = row.wait.wrapping_add(passed).cast_signed().max(0) as u64;
         }
