@@ -10,7 +10,7 @@
 
 pub use crate::blocking::{BackOff, LockDelay, YieldSoon};
 use crate::blocking::{Blocking, Pointer};
-use crate::ecosystem::impl_lock_api;
+use crate::ecosystem::impl_lock_apis;
 use crate::raw::RawLock;
 use core::ptr;
 use machine::{ConstInit, Machine};
@@ -96,7 +96,7 @@ impl<M: Machine, const SPINS: u32, B: BackOff> Adaptive<M, SPINS, B> {
     }
 }
 
-impl_lock_api!(
+impl_lock_apis!(
     [M: Machine<AtomicUsize: ConstInit>, const SPINS: u32, B: BackOff] Adaptive<M, SPINS, B> =
         Adaptive { inner: Blocking::ZERO }
 );

@@ -1,9 +1,10 @@
-//! Implementations of `lock_api` 0.5 for the raw locks.
+//! Implementations of `lock_api` for the raw locks: of 0.5, and with the feature `lock_api_0_4` of
+//! 0.4, which many crates still use.
 //!
 //! On a machine whose atomics have constants, each lock is a [`lock_api::RawMutex`], so
 //! `lock_api::Mutex<Ticket<Hosted>, T>` has its guards, mapped guards and `const` constructor. The
 //! state that an acquisition carries to its release is `lock_api`'s guard state, so queue locks fit
-//! as well.
+//! as well. 0.4 has no such state; there locks fit whose acquisitions carry nothing.
 
 use core::marker::PhantomData;
 
@@ -69,4 +70,42 @@ macro_rules! impl_lock_api {
     };
 }
 
+/// Implements `RawMutex` of both versions, for a lock whose acquisition carries nothing.
+macro_rules! impl_lock_apis {
+    ([$($generics:tt)*] $lock:ty = $unlocked:expr) => {
+        $crate::ecosystem::impl_lock_api!([$($generics)*] $lock = $unlocked);
+
+        #[cfg(feature = "lock_api_0_4")]
+        // SAFETY: as above.
+        unsafe impl<$($generics)*> lock_api_0_4::RawMutex for $lock {
+            #[allow(clippy::declare_interior_mutable_const)]
+            const INIT: Self = $unlocked;
+
+            type GuardMarker = lock_api_0_4::GuardNoSend;
+
+            #[inline]
+            fn lock(&self) {
+                $crate::raw::RawLock::lock(self)
+            }
+
+            #[inline]
+            fn try_lock(&self) -> bool {
+                $crate::raw::RawLock::try_lock(self).is_some()
+            }
+
+            #[inline]
+            unsafe fn unlock(&self) {
+                // SAFETY: the caller has acquired the lock, and that carries nothing.
+                unsafe { $crate::raw::RawLock::unlock(self, ()) }
+            }
+
+            #[inline]
+            fn is_locked(&self) -> bool {
+                $crate::raw::RawLock::is_locked(self)
+            }
+        }
+    };
+}
+
 pub(crate) use impl_lock_api;
+pub(crate) use impl_lock_apis;

@@ -12,7 +12,7 @@ pub use crate::blocking::YieldMore;
 pub use restricted::RestrictedObm;
 
 use crate::blocking::{BackOff, Blocking, Byte, YieldSoon};
-use crate::ecosystem::impl_lock_api;
+use crate::ecosystem::impl_lock_apis;
 use crate::padded::Padded;
 use crate::raw::RawLock;
 use core::sync::atomic::AtomicU64;
@@ -92,7 +92,7 @@ impl<M: Machine, const SPINS: u32, B: BackOff> Obm<M, SPINS, B> {
     }
 }
 
-impl_lock_api!(
+impl_lock_apis!(
     [M: Machine<AtomicU8: ConstInit>, const SPINS: u32, B: BackOff] Obm<M, SPINS, B> = Obm {
         inner: Blocking::ZERO,
     }

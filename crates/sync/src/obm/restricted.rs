@@ -31,7 +31,7 @@
 
 use super::{LOCKED, count};
 use crate::blocking::{Byte, Word, back_off};
-use crate::ecosystem::impl_lock_api;
+use crate::ecosystem::impl_lock_apis;
 use crate::effort::{note_sleep, note_spins};
 use crate::locals;
 use crate::raw::RawLock;
@@ -280,7 +280,7 @@ fn is_time<M: Machine>() -> bool {
     })
 }
 
-impl_lock_api!(
+impl_lock_apis!(
     [M: Machine<AtomicU8: ConstInit>, const SPINS: u32] RestrictedObm<M, SPINS> = RestrictedObm {
         word: Byte::ZERO,
     }

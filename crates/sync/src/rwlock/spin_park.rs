@@ -146,8 +146,20 @@ unsafe impl<M: Machine, const SPINS: u32> RawRw<M> for SpinParkRw<M, SPINS> {
             .word
             .compare_exchange(WRITER, 0, Ordering::Release, Ordering::Relaxed);
         if alone.is_err() {
-            self.write_unlock_slow();
+            self.write_unlock_slow(0);
         }
+    }
+
+    #[inline]
+    unsafe fn try_downgrade(&self) -> bool {
+        // Release: pairs with the acquire of the next readers or writer.
+        let alone =
+            self.word
+                .compare_exchange(WRITER, READER, Ordering::Release, Ordering::Relaxed);
+        if alone.is_err() {
+            self.write_unlock_slow(1);
+        }
+        true
     }
 
     #[inline]
@@ -246,11 +258,13 @@ impl<M: Machine, const SPINS: u32> SpinParkRw<M, SPINS> {
         chain.select(DRAINING).signal();
     }
 
+    /// Hands the lock to the readers that wait and to the next writer. `stays` is 1 if the caller
+    /// goes on as a reader, otherwise 0.
     #[cold]
-    fn write_unlock_slow(&self) {
+    fn write_unlock_slow(&self, stays: u32) {
         let mut chain = Turnstiles::<M>::global().lock(self.key());
         // PARKED is set, and the chain is locked: no other task changes the word.
-        let readers = chain.select(READERS).broadcast() as u32 * READER;
+        let readers = (chain.select(READERS).broadcast() as u32 + stays) * READER;
         chain.select(WRITERS).signal();
         let parked = if chain.has_waiters() { PARKED } else { 0 };
         // Release: pairs with the acquire of the next readers or writer.
@@ -341,5 +355,78 @@ where
     #[inline]
     fn is_locked_exclusive(&self) -> bool {
         RawRw::is_write_locked(self)
+    }
+}
+
+// SAFETY: it forwards to `RawRw`, which has the same contract; this lock can always do it.
+unsafe impl<M: Machine, const SPINS: u32> lock_api::RawRwLockDowngrade for SpinParkRw<M, SPINS>
+where
+    M::AtomicU32: ConstInit,
+{
+    #[inline]
+    unsafe fn downgrade(&self, _: GuardNoSend) -> GuardNoSend {
+        // SAFETY: the caller holds the write acquisition.
+        let _always = unsafe { self.try_downgrade() };
+        GuardNoSend::new()
+    }
+}
+
+#[cfg(feature = "lock_api_0_4")]
+// SAFETY: as that of the other version.
+unsafe impl<M: Machine, const SPINS: u32> lock_api_0_4::RawRwLock for SpinParkRw<M, SPINS>
+where
+    M::AtomicU32: ConstInit,
+{
+    const INIT: Self = SpinParkRw {
+        word: ConstInit::ZERO,
+    };
+    type GuardMarker = lock_api_0_4::GuardNoSend;
+
+    #[inline]
+    fn lock_shared(&self) {
+        self.read();
+    }
+    #[inline]
+    fn try_lock_shared(&self) -> bool {
+        self.try_read()
+    }
+    #[inline]
+    unsafe fn unlock_shared(&self) {
+        // SAFETY: the caller holds a read acquisition.
+        unsafe { self.read_unlock() };
+    }
+    #[inline]
+    fn lock_exclusive(&self) {
+        self.write();
+    }
+    #[inline]
+    fn try_lock_exclusive(&self) -> bool {
+        self.try_write()
+    }
+    #[inline]
+    unsafe fn unlock_exclusive(&self) {
+        // SAFETY: the caller holds the write acquisition.
+        unsafe { self.write_unlock() };
+    }
+    #[inline]
+    fn is_locked(&self) -> bool {
+        RawRw::is_locked(self)
+    }
+    #[inline]
+    fn is_locked_exclusive(&self) -> bool {
+        RawRw::is_write_locked(self)
+    }
+}
+
+#[cfg(feature = "lock_api_0_4")]
+// SAFETY: as that of the other version.
+unsafe impl<M: Machine, const SPINS: u32> lock_api_0_4::RawRwLockDowngrade for SpinParkRw<M, SPINS>
+where
+    M::AtomicU32: ConstInit,
+{
+    #[inline]
+    unsafe fn downgrade(&self) {
+        // SAFETY: the caller holds the write acquisition.
+        let _always = unsafe { self.try_downgrade() };
     }
 }

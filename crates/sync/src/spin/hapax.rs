@@ -59,7 +59,7 @@ impl<M: Machine> Shared<M> {
 
     fn slot(&self, number: usize) -> &M::AtomicUsize {
         // The next numbers of a task, and those of the next task, have other slots.
-        &self.slots[(number ^ number / BLOCK * 37) % SLOTS]
+        &self.slots[(number ^ (number / BLOCK * 37)) % SLOTS]
     }
 }
 

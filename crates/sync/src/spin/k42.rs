@@ -26,7 +26,7 @@
 
 use super::McsNode;
 use super::mcs::{hand_over, linked, wait_turn};
-use crate::ecosystem::impl_lock_api;
+use crate::ecosystem::impl_lock_apis;
 use crate::raw::RawLock;
 use core::ptr;
 use machine::{Atomic, ConstInit, Machine, Ordering};
@@ -147,7 +147,7 @@ unsafe impl<M: Machine> RawLock<M> for K42<M> {
     }
 }
 
-impl_lock_api!([M: Machine<AtomicPtr: ConstInit>] K42<M> = K42 {
+impl_lock_apis!([M: Machine<AtomicPtr: ConstInit>] K42<M> = K42 {
     tail: ConstInit::ZERO,
     next: ConstInit::ZERO,
 });

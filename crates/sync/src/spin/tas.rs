@@ -10,7 +10,7 @@
 //! free. Not fair: the CPU that released last often wins again, which is good for throughput and
 //! lets others starve.
 
-use crate::ecosystem::impl_lock_api;
+use crate::ecosystem::impl_lock_apis;
 use crate::effort::note_spins;
 use crate::raw::RawLock;
 use machine::{Atomic, ConstInit, Machine, Ordering};
@@ -94,6 +94,6 @@ unsafe impl<M: Machine, const YIELDS: bool> RawLock<M> for TestAndSet<M, YIELDS>
     }
 }
 
-impl_lock_api!(
+impl_lock_apis!(
     [M: Machine<AtomicU8: ConstInit>] TestAndSet<M> = TestAndSet { held: ConstInit::ZERO }
 );

@@ -11,7 +11,7 @@
 //! each waiter how far it is from being served; a [`Pace`] can use that to make them look less
 //! often.
 
-use crate::ecosystem::impl_lock_api;
+use crate::ecosystem::impl_lock_apis;
 use crate::effort::note_spins;
 use crate::raw::RawLock;
 use core::marker::PhantomData;
@@ -159,7 +159,7 @@ unsafe impl<M: Machine, P: Pace<M>> RawLock<M> for TicketLock<M, P> {
     }
 }
 
-impl_lock_api!([M: Machine<AtomicU32: ConstInit>, P: Pace<M>] TicketLock<M, P> = TicketLock {
+impl_lock_apis!([M: Machine<AtomicU32: ConstInit>, P: Pace<M>] TicketLock<M, P> = TicketLock {
     next: ConstInit::ZERO,
     serving: ConstInit::ZERO,
     pace: PhantomData,

@@ -32,6 +32,22 @@ fn two_writers_and_reader() {
     explore(Some(2), || readers_writers::<SpinParkRw<Loomed, 0>>(2, 1));
 }
 
+/// A writer that goes on as a reader still reads what it has written, and nobody is left asleep.
+#[test]
+fn a_writer_that_becomes_a_reader() {
+    explore(Some(1), downgrading::<SpinParkRw<Loomed, 0>>);
+}
+
+#[test]
+fn downgrade_without_release() {
+    let text = include_str!("../../src/rwlock/spin_park.rs");
+    let downgrade = "unsafe fn try_downgrade(&self) -> bool {";
+    let site = Site::after("rwlock/spin_park.rs", text, downgrade);
+    must_be_found(Flaw::Relaxed, site, || {
+        explore(Some(2), downgrading::<SpinParkRw<Loomed, 0>>);
+    });
+}
+
 /// The mutants are made from this one, so it has to pass.
 #[test]
 fn faithful() {

@@ -33,7 +33,7 @@ mod near;
 
 use super::mcs::linked;
 use super::place::{self, Place};
-use crate::ecosystem::impl_lock_api;
+use crate::ecosystem::impl_lock_apis;
 use crate::effort::note_spins;
 use crate::raw::RawLock;
 use core::ptr;
@@ -253,6 +253,6 @@ unsafe impl<M: Machine, const KEEP: u32> RawLock<M> for Queued<M, KEEP> {
     }
 }
 
-impl_lock_api!([M: Machine<AtomicU32: ConstInit>, const KEEP: u32] Queued<M, KEEP> = Queued {
+impl_lock_apis!([M: Machine<AtomicU32: ConstInit>, const KEEP: u32] Queued<M, KEEP> = Queued {
     word: ConstInit::ZERO,
 });

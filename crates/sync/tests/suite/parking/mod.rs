@@ -92,6 +92,35 @@ pub fn readers_writers<R: RawRw<Loomed> + 'static>(writers: usize, readers: usiz
     assert!(!shared.0.is_locked());
 }
 
+/// One CPU counts and looks at its count as a reader, another counts, a third looks.
+pub fn downgrading<R: RawRw<Loomed> + 'static>() {
+    let shared = Arc::new((R::new(), Cell::new(0)));
+    let mine = shared.clone();
+    on_all(3, move |cpu| {
+        let (lock, cell) = &*mine;
+        // SAFETY: the value is used under the lock, which is released as acquired.
+        unsafe {
+            if cpu == 2 {
+                lock.read();
+                assert!(*cell.read() <= 2);
+                return lock.read_unlock();
+            }
+            lock.write();
+            *cell.write() += 1;
+            let count = *cell.read();
+            if cpu == 1 {
+                return lock.write_unlock();
+            }
+            assert!(lock.try_downgrade(), "it always can");
+            assert_eq!(*cell.read(), count, "no writer came in between");
+            lock.read_unlock();
+        }
+    });
+    // SAFETY: all CPUs are done.
+    assert_eq!(unsafe { *shared.1.read() }, 2);
+    assert!(!shared.0.is_locked());
+}
+
 const LOCKED: u8 = 4;
 const CONTESTED: u8 = 1;
 const WAKING: u8 = 2;
