@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -93,6 +94,16 @@ static void fill(void)
 		uint64_t word = argument();
 		memcpy(arena + (below(ARENA * PAGE - 8) & ~7ul), &word, 8);
 	}
+	/* Addresses of sockets, and the heads of control data. */
+	for (int i = 0; i < 8; i++) {
+		unsigned char four[16] = { AF_INET, 0, 0, below(4), 127, 0, 0, 1 }, six[28] = { AF_INET6, 0, 0, below(4), [23] = 1 };
+		unsigned char path[6] = { AF_UNIX, 0, 0, 'a' + below(4) };
+		uint64_t head[3] = { 16 + below(12), SOL_SOCKET | (1 + below(2)) << 32, below(8) };
+		memcpy(arena + (below(ARENA * PAGE - 32) & ~7ul), four, sizeof four);
+		memcpy(arena + (below(ARENA * PAGE - 32) & ~7ul), six, sizeof six);
+		memcpy(arena + (below(ARENA * PAGE - 32) & ~7ul), path, sizeof path);
+		memcpy(arena + (below(ARENA * PAGE - 32) & ~7ul), head, sizeof head);
+	}
 	for (int i = 0; i < 16; i++)
 		strcpy(arena + (below(ARENA * PAGE - 32) & ~7ul), names[below(sizeof names / sizeof *names)]);
 }
@@ -108,6 +119,18 @@ static int names_process(long number)
 	return 0;
 }
 
+/* Sockets that calls find: each kind, and pairs. */
+static void open_sockets(void)
+{
+	static const int types[] = { SOCK_STREAM, SOCK_DGRAM, SOCK_SEQPACKET };
+	int ends[2];
+	for (int i = 0; i < 3; i++) {
+		socketpair(AF_UNIX, types[i], 0, ends);
+		socket(AF_UNIX, types[i], 0);
+		socket(below(2) ? AF_INET : AF_INET6, types[i] | SOCK_NONBLOCK, 0);
+	}
+}
+
 static void make_calls(int worker, uint64_t seed)
 {
 	struct rlimit files = { 16 << 20, 16 << 20 }, memory = { 64 << 20, 64 << 20 };
@@ -121,6 +144,7 @@ static void make_calls(int worker, uint64_t seed)
 		_exit(1);
 	for (int fd = 0; fd < 3; fd++)
 		dup2(open("/dev/null", O_RDWR), fd);
+	open_sockets();
 	setrlimit(RLIMIT_FSIZE, &files);
 	setrlimit(RLIMIT_AS, &memory);
 	arena = mmap(NULL, (ARENA + 1) * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -140,9 +140,18 @@ impl<M: Machine> Pipe<M> {
     /// # Errors
     /// If there is none.
     pub fn try_new() -> Result<Self, TryReserveError> {
+        Self::of_size(CAPACITY)
+    }
+
+    /// An empty pipe for `bytes` at most: a power of two, and at least [`ATOMIC`].
+    ///
+    /// # Errors
+    /// If there is no memory for it.
+    pub fn of_size(bytes: usize) -> Result<Self, TryReserveError> {
+        assert!(bytes.is_power_of_two() && bytes >= ATOMIC, "{bytes} bytes");
         Ok(Pipe {
             state: Mutex::new(State {
-                ring: ring::<M>(CAPACITY)?,
+                ring: ring::<M>(bytes)?,
                 read: 0,
                 written: 0,
                 open: [true; 2],
@@ -184,14 +193,46 @@ impl<M: Machine> Pipe<M> {
         kernel: &K,
         most: usize,
         waits: impl Fn() -> bool,
-        mut deliver: impl FnMut(&[u8]) -> bool,
+        deliver: impl FnMut(&[u8]) -> bool,
     ) -> Option<usize> {
         if most == 0 {
             return Some(0);
         }
+        self.read_up_to(kernel, |_| most, waits, deliver)
+    }
+
+    /// Reads as [`Pipe::read_with`] does, but calls `most`, under the pipe's lock, with the number
+    /// of bytes read from the pipe before.
+    pub fn read_up_to<K: Kernel<M>>(
+        &self,
+        kernel: &K,
+        most: impl Fn(usize) -> usize,
+        waits: impl Fn() -> bool,
+        mut deliver: impl FnMut(&[u8]) -> bool,
+    ) -> Option<usize> {
         self.when_ready(kernel, End::Reading, waits, |state| match state.used() {
             0 if state.open[End::Writing as usize] => None,
-            _ => Some(state.take(most, &mut deliver)),
+            _ => Some(state.take(most(state.read), &mut deliver)),
+        })
+    }
+
+    /// Hands bytes over as [`Pipe::read_up_to`] does, and keeps them in the pipe. Returns how many
+    /// `deliver` took.
+    pub fn peek<K: Kernel<M>>(
+        &self,
+        kernel: &K,
+        most: impl Fn(usize) -> usize,
+        waits: impl Fn() -> bool,
+        mut deliver: impl FnMut(&[u8]) -> bool,
+    ) -> Option<usize> {
+        self.when_ready(kernel, End::Reading, waits, |state| match state.used() {
+            0 if state.open[End::Writing as usize] => None,
+            _ => {
+                let start = state.read;
+                let count = state.take(most(start), &mut deliver);
+                state.read = start;
+                Some(count)
+            }
         })
     }
 
@@ -211,6 +252,21 @@ impl<M: Machine> Pipe<M> {
         bytes: &[u8],
         waits: impl Fn() -> bool,
     ) -> Result<usize, Broken> {
+        self.write_at(kernel, bytes, waits, |_, _| ())
+    }
+
+    /// Writes as [`Pipe::write_while`] does, and calls `at`, under the pipe's lock and before each
+    /// part of the bytes, with the number of bytes written to the pipe before, and the part's.
+    ///
+    /// # Errors
+    /// If the reading end is closed; a part may have been written.
+    pub fn write_at<K: Kernel<M>>(
+        &self,
+        kernel: &K,
+        bytes: &[u8],
+        waits: impl Fn() -> bool,
+        mut at: impl FnMut(usize, usize),
+    ) -> Result<usize, Broken> {
         let mut done = 0;
         while done < bytes.len() {
             let rest = &bytes[done..];
@@ -220,7 +276,11 @@ impl<M: Machine> Pipe<M> {
                     return Some(Err(Broken));
                 }
                 let room = state.capacity() - state.used();
-                (room >= whole).then(|| Ok(state.put(&rest[..rest.len().min(room)])))
+                (room >= whole).then(|| {
+                    let part = &rest[..rest.len().min(room)];
+                    at(state.written, part.len());
+                    Ok(state.put(part))
+                })
             });
             match put {
                 Some(put) => done += put?,

@@ -2,6 +2,14 @@
 
 use crate::errno::Errno;
 
+/// Who a task is: its process, user and group.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Identity {
+    pub process: u32,
+    pub user: u32,
+    pub group: u32,
+}
+
 /// Answers for the calling task. A task that is no thread is never disturbed, and may write
 /// everything.
 pub trait Caller: Sync {
@@ -10,6 +18,12 @@ pub trait Caller: Sync {
 
     /// Calls `sleep`, in which the task sleeps, at a key if there is one, otherwise for a time.
     fn asleep(&self, key: Option<*const ()>, sleep: &mut dyn FnMut());
+
+    /// Calls `wait`, which waits while the task is not disturbed, with a timeout at `time`.
+    fn wait_until(&self, time: u64, wait: &mut dyn FnMut());
+
+    /// Who the task is.
+    fn identity(&self) -> Identity;
 
     /// The number of the `bytes` that the task may write to a file from `offset` on. If it may
     /// write none, it gets a signal.

@@ -106,6 +106,26 @@ impl Errno {
     pub const NOTCONN: Errno = Errno(errno::ENOTCONN as usize);
     /// Nobody listens there.
     pub const CONNREFUSED: Errno = Errno(errno::ECONNREFUSED as usize);
+    /// The connection is being made already.
+    pub const ALREADY: Errno = Errno(errno::EALREADY as usize);
+    /// The connection is being made.
+    pub const INPROGRESS: Errno = Errno(errno::EINPROGRESS as usize);
+    /// The connection has failed.
+    pub const CONNABORTED: Errno = Errno(errno::ECONNABORTED as usize);
+    /// No network leads there.
+    pub const NETUNREACH: Errno = Errno(errno::ENETUNREACH as usize);
+    /// The computer does not have the address.
+    pub const ADDRNOTAVAIL: Errno = Errno(errno::EADDRNOTAVAIL as usize);
+    /// The socket needs an address to send to.
+    pub const DESTADDRREQ: Errno = Errno(errno::EDESTADDRREQ as usize);
+    /// No room for what is sent.
+    pub const NOBUFS: Errno = Errno(errno::ENOBUFS as usize);
+    /// The number has no meaning there.
+    pub const DOM: Errno = Errno(errno::EDOM as usize);
+    /// The packet is too long.
+    pub const MSGSIZE: Errno = Errno(errno::EMSGSIZE as usize);
+    /// The other socket has another type.
+    pub const PROTOTYPE: Errno = Errno(errno::EPROTOTYPE as usize);
     /// Another socket has the address.
     pub const ADDRINUSE: Errno = Errno(errno::EADDRINUSE as usize);
     /// Not supported on such a file.

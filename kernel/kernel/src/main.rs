@@ -93,6 +93,9 @@ fn begin(machine: Metal, preset: Preset, is_strict: bool) {
     fs::ROOT.set(Inode::root());
     fs::RENAMES.set(Lock::new(()));
     fs::ABSTRACT.set(Lock::new(BTreeMap::new()));
+    fs::STREAMS.set(Lock::default());
+    fs::DROPPED.set(Lock::default());
+    fs::DATAGRAMS.set(Lock::default());
     fs::WAITS.set(Lock::new(Waits::default()));
     process::PROCESSES.set(Table::new());
     timers::TIMERS.set(Timers::new());

@@ -79,6 +79,6 @@ impl OpenFile {
             (may_write, into, End::Writing),
         ];
         let mut ends = ends.into_iter().filter(|(is_awaited, ..)| *is_awaited);
-        ends.try_for_each(|(_, pipe, end)| heap::push(to, Awaited::new(pipe, end)))
+        ends.try_for_each(|(_, pipe, end)| heap::push(to, Awaited::new(&pipe, end)))
     }
 }

@@ -37,10 +37,13 @@ pub use names::{Names, name_of, path_of};
 pub use open::{Open, OpenFile, pipe};
 pub use path::{Last, Path, Place, find};
 pub use records::{Owner, Record, Records, WAITS, Waits};
-pub use socket::{ABSTRACT, Socket};
+pub use socket::{
+    ABSTRACT, Address, Control, DATAGRAMS, DROPPED, Domain, PASS_CREDENTIALS, Received, STREAMS,
+    Socket, option_place,
+};
 pub use stat::{stat, type_bits};
 pub use ticker::Ticker;
-pub use transfer::{CHUNK, MOST_BYTES, Source, Target, refuse_area, unready};
+pub use transfer::{CHUNK, MOST_BYTES, Receiving, Source, Target, refuse_area, unready};
 
 use crate::errno::Errno;
 use crate::single::Single;
@@ -99,9 +102,9 @@ pub enum Kind {
     /// A set of interests in open files.
     Epoll(Epoll),
     /// A socket.
-    Socket(Socket),
+    Socket(Arc<Socket>),
     /// The name of a socket in a directory.
-    Bound(Weak<Inode>),
+    Bound(Weak<Socket>),
     /// A link that leads to an inode, independent of names.
     Jump(Jump),
 }

@@ -199,7 +199,7 @@ impl OpenFile {
     }
 
     /// The socket, if the file is one.
-    pub fn socket(&self) -> Option<&Socket> {
+    pub fn socket(&self) -> Option<&Arc<Socket>> {
         match &self.inode().kind {
             Kind::Socket(socket) => Some(socket),
             _ => None,
@@ -207,10 +207,10 @@ impl OpenFile {
     }
 
     /// The pipe from which it reads, and the one to which it writes, if it is a pipe or a socket.
-    pub(super) fn ways(&self) -> Option<[&Arc<Pipe<Metal>>; 2]> {
+    pub(super) fn ways(&self) -> Option<[Arc<Pipe<Metal>>; 2]> {
         match &self.what {
-            Open::Pipe(it) => Some([&it.pipe; 2]),
-            Open::Inode(_) => self.socket().map(|it| [it.incoming(), it.outgoing()]),
+            Open::Pipe(it) => Some([it.pipe.clone(), it.pipe.clone()]),
+            Open::Inode(_) => self.socket().map(|it| it.pipes()),
         }
     }
 
@@ -265,11 +265,11 @@ impl OpenFile {
 
     /// The number of bytes that may be read without waiting, if that is counted.
     pub fn available(&self) -> Option<u64> {
-        match (self.ways(), &self.inode().kind) {
-            _ if self.socket().is_some_and(Socket::listens) => None,
-            (Some([from, _]), _) => Some(from.room(End::Reading).0 as u64),
-            (None, Kind::File(object)) => Some(object.size().saturating_sub(*self.offset.lock())),
-            (None, _) if self.is_terminal() => Some(TTY.count() as u64),
+        match (&self.what, &self.inode().kind) {
+            (Open::Pipe(end), _) => Some(end.pipe.room(End::Reading).0 as u64),
+            (_, Kind::Socket(socket)) => socket.available().map(|bytes| bytes as u64),
+            (_, Kind::File(object)) => Some(object.size().saturating_sub(*self.offset.lock())),
+            _ if self.is_terminal() => Some(TTY.count() as u64),
             _ => None,
         }
     }

@@ -10,14 +10,16 @@
 //! caller's memory may be brought in meanwhile.
 
 use super::event::BYTES;
-use super::{Device, Inode, Kind, OpenFile, Socket};
+use super::{Control, Device, Inode, Kind, OpenFile, Received};
 use crate::errno::Errno;
 use crate::heap;
 use crate::system::{ObjectRef, is_disturbed, system};
 use core::sync::atomic::Ordering;
+use ipc::Pipe;
 use ipc::pipe::ATOMIC;
 use linux_raw_sys::general::O_APPEND;
-use machine::PAGE_SIZE;
+use machine::{Clock, PAGE_SIZE};
+use metal::Metal;
 
 /// The most bytes that are copied at once.
 pub const CHUNK: usize = 64 << 10;
@@ -125,15 +127,175 @@ pub fn unready(waits: bool) -> Errno {
     if waits { Errno::INTR } else { Errno::AGAIN }
 }
 
+/// How bytes are read from a pipe.
+pub struct Reading<'a> {
+    /// Called before each sleep: true if the call waits.
+    pub waits: &'a dyn Fn() -> bool,
+    /// True if it waits until the memory is full, and not only for the first byte.
+    pub fills: bool,
+    /// True if the bytes stay.
+    pub peeks: bool,
+}
+
+/// Reads the available bytes of a pipe; 0 at its end. `None` if it would have to wait. `most` is
+/// asked how many bytes may be read behind so many others, and `got` told how many were; it returns
+/// true if no more may follow.
+pub fn receive_from(
+    pipe: &Pipe<Metal>,
+    to: &mut dyn Target,
+    how: &Reading,
+    most: impl Fn(usize) -> usize,
+    mut got: impl FnMut(usize) -> bool,
+) -> Result<Option<usize>, Errno> {
+    let (all, mut done) = (to.most(), 0);
+    if all == 0 {
+        return Ok(Some(0));
+    }
+    let kernel = &system().kernel;
+    loop {
+        let (mut at, mut is_away) = (done, false);
+        let goes_on = || (how.fills || done == 0) && (how.waits)();
+        let most = |before| most(before).min(all - done);
+        let deliver = |part: &[u8]| {
+            is_away = !to.put_at_once(at, part);
+            at += part.len();
+            !is_away
+        };
+        let read = match how.peeks {
+            true => pipe.peek(kernel, most, goes_on, deliver),
+            false => pipe.read_up_to(kernel, most, goes_on, deliver),
+        };
+        let count = match read {
+            None if done == 0 => return Ok(None),
+            read => read.unwrap_or(0),
+        };
+        done += count;
+        let ends = count > 0 && got(count);
+        match is_away.then(|| to.bring_in()) {
+            Some(Err(errno)) if done == 0 => return Err(errno),
+            Some(Ok(())) if how.peeks => done = 0,
+            Some(Ok(())) if !ends => {}
+            None if how.fills && !how.peeks && !ends && count > 0 && done < all => {}
+            _ => return Ok(Some(done)),
+        }
+    }
+}
+
+/// Writes all to a pipe; what there is room for, if `waits` returns false. `at` is told where each
+/// part begins among all bytes of the pipe, and how long it is.
+///
+/// # Errors
+/// [`Errno::AGAIN`] if it would have to wait, [`Errno::PIPE`] if nobody reads.
+pub fn send_to(
+    pipe: &Pipe<Metal>,
+    from: &mut dyn Source,
+    waits: impl Fn() -> bool,
+    mut at: impl FnMut(usize, usize),
+) -> Result<usize, Errno> {
+    in_parts(from.most().min(MOST_BYTES), |done, part| {
+        let count = from.get(done, part);
+        // As on Linux, nothing is written to a page if a part of its source is missing.
+        let count = if count < part.len() {
+            moved(count - count % ATOMIC, part.len())?
+        } else {
+            count
+        };
+        let written = pipe.write_at(&system().kernel, &part[..count], &waits, &mut at);
+        match written.map_err(|_| Errno::PIPE)? {
+            0 => Err(Errno::AGAIN),
+            count => Ok(count),
+        }
+    })
+}
+
+/// How a socket receives.
+#[derive(Clone, Copy, Default)]
+pub struct Receiving {
+    /// True if the call does not wait, whatever the file says.
+    pub is_hasty: bool,
+    /// True if it waits until the memory is full.
+    pub fills: bool,
+    /// True if what it receives stays.
+    pub peeks: bool,
+}
+
 impl OpenFile {
+    /// Receives from a socket; returns the number of bytes, 0 at the end.
+    pub fn receive(
+        &self,
+        to: &mut dyn Target,
+        how: Receiving,
+        received: &mut Received,
+    ) -> Result<usize, Errno> {
+        let socket = self.socket().ok_or(Errno::NOTSOCK)?;
+        let blocks = self.is_blocking() && !how.is_hasty;
+        self.limited(0, || {
+            let how = Reading {
+                waits: &|| blocks && !is_disturbed(),
+                fills: how.fills,
+                peeks: how.peeks,
+            };
+            socket.receive(to, &how, blocks, received)
+        })
+    }
+
+    /// Sends to the socket to which it is connected.
+    pub fn send(
+        &self,
+        from: &mut dyn Source,
+        control: Control,
+        may_wait: bool,
+    ) -> Result<usize, Errno> {
+        let socket = self.socket().ok_or(Errno::NOTSOCK)?;
+        let blocks = self.is_blocking() && may_wait;
+        self.limited(1, || {
+            socket.send(from, control, blocks, || blocks && !is_disturbed())
+        })
+    }
+
+    /// Performs a call with the socket's limit for receiving (0) or sending (1).
+    pub fn limited<R>(
+        &self,
+        which: usize,
+        call: impl FnOnce() -> Result<R, Errno>,
+    ) -> Result<R, Errno> {
+        let limit = self.socket().map_or(0, |socket| {
+            socket.options.limits[which].load(Ordering::Relaxed)
+        });
+        if limit == 0 {
+            return call();
+        }
+        let end = Metal::now().saturating_add(limit);
+        let (mut call, mut result) = (Some(call), Err(Errno::INTR));
+        system().kernel.caller.wait_until(end, &mut || {
+            if let Some(call) = call.take() {
+                result = call();
+            }
+        });
+        match result {
+            Err(Errno::INTR) if Metal::now() >= end => Err(Errno::AGAIN),
+            result => result,
+        }
+    }
+
     /// Reads to the memory; returns the number of bytes, 0 at the end.
     pub fn read(&self, to: &mut dyn Target) -> Result<usize, Errno> {
         if !self.reads() {
             return Err(Errno::BADF);
         }
         let most = to.most();
-        if self.ways().is_some() {
-            return self.receive(to, self.is_blocking(), false);
+        if self.socket().is_some() {
+            let nothing = &mut Received::default();
+            return self.receive(to, Receiving::default(), nothing);
+        }
+        if let Some((pipe, _)) = self.pipe() {
+            let how = Reading {
+                waits: &|| self.waits(),
+                fills: false,
+                peeks: false,
+            };
+            let read = receive_from(pipe, to, &how, |_| usize::MAX, |_| false)?;
+            return read.ok_or_else(|| unready(self.is_blocking()));
         }
         match &self.inode().kind {
             kind @ (Kind::Event(_) | Kind::Ticker(_)) => {
@@ -161,49 +323,6 @@ impl OpenFile {
                 Ok(count)
             }
         }
-    }
-
-    /// Reads the available bytes of a pipe or a socket. If it waits, it does so for the first byte
-    /// or, if it `fills` the memory, for all.
-    pub fn receive(&self, to: &mut dyn Target, waits: bool, fills: bool) -> Result<usize, Errno> {
-        self.refuse_unconnected(Errno::INVAL)?;
-        let [pipe, _] = self.ways().ok_or(Errno::BADF)?;
-        let (most, mut done) = (to.most(), 0);
-        loop {
-            let (mut at, mut is_away) = (done, false);
-            let goes_on = || waits && (fills || done == 0) && !is_disturbed();
-            let read = pipe.read_with(&system().kernel, most - done, goes_on, |part| {
-                is_away = !to.put_at_once(at, part);
-                at += part.len();
-                !is_away
-            });
-            let count = match read {
-                None if done == 0 => return Err(unready(waits)),
-                read => read.unwrap_or(0),
-            };
-            done += count;
-            match is_away.then(|| to.bring_in()) {
-                Some(Err(errno)) if done == 0 => return Err(errno),
-                Some(Ok(())) => {}
-                None if fills && count > 0 && done < most => {}
-                None if done == 0 && most > 0 => return self.end(),
-                _ => return Ok(done),
-            }
-        }
-    }
-
-    /// Fails if it is a socket that is not connected.
-    fn refuse_unconnected(&self, error: Errno) -> Result<(), Errno> {
-        match self.socket() {
-            Some(socket) if !socket.is_connected() => Err(error),
-            _ => Ok(()),
-        }
-    }
-
-    /// The answer at the end of a pipe or a socket: 0, or the socket's error.
-    fn end(&self) -> Result<usize, Errno> {
-        let error = self.socket().and_then(Socket::take_error);
-        error.map_or(Ok(0), Err)
     }
 
     /// Reads from `offset` on, without changing the file's offset.
@@ -249,8 +368,15 @@ impl OpenFile {
         if !self.writes() {
             return Err(Errno::BADF);
         }
-        if self.ways().is_some() {
-            return self.send(from, self.is_blocking());
+        if self.socket().is_some() {
+            return self.send(from, Control::default(), true);
+        }
+        if let Some((pipe, _)) = self.pipe() {
+            let sent = send_to(pipe, from, || self.waits(), |_, _| ());
+            return sent.map_err(|error| match error {
+                Errno::AGAIN => unready(self.is_blocking()),
+                error => error,
+            });
         }
         match &self.inode().kind {
             Kind::Event(event) => {
@@ -280,27 +406,6 @@ impl OpenFile {
             }
             _ => Err(Errno::INVAL),
         }
-    }
-
-    /// Writes all to a pipe or a socket; what there is room for, if it does not wait.
-    pub fn send(&self, from: &mut dyn Source, waits: bool) -> Result<usize, Errno> {
-        self.refuse_unconnected(Errno::NOTCONN)?;
-        let [_, pipe] = self.ways().ok_or(Errno::BADF)?;
-        in_parts(from.most().min(MOST_BYTES), |done, part| {
-            let count = from.get(done, part);
-            // As on Linux, nothing is written to a page if a part of its source is missing.
-            let count = if count < part.len() {
-                moved(count - count % ATOMIC, part.len())?
-            } else {
-                count
-            };
-            let goes_on = || waits && !is_disturbed();
-            let written = pipe.write_while(&system().kernel, &part[..count], goes_on);
-            match written.map_err(|_| Errno::PIPE)? {
-                0 => Err(unready(waits)),
-                count => Ok(count),
-            }
-        })
     }
 
     /// Writes from `offset` on, or at the end if it appends, without changing the file's offset.

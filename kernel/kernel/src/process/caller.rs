@@ -1,7 +1,7 @@
 //! The calling task as a thread, for the parts below processes.
 
-use super::{ThreadRef, limits, with_current};
-use crate::caller::Caller;
+use super::{ThreadRef, limits, wait_until, with_current};
+use crate::caller::{Caller, Identity};
 use crate::errno::Errno;
 use core::ptr;
 use core::sync::atomic::Ordering;
@@ -26,6 +26,18 @@ impl Caller for CurrentTask {
                 thread.sleeps_at.store(ptr::null_mut(), Ordering::SeqCst);
             }
         });
+    }
+
+    fn wait_until(&self, time: u64, wait: &mut dyn FnMut()) {
+        wait_until(time, wait);
+    }
+
+    fn identity(&self) -> Identity {
+        with_current(|thread| Identity {
+            process: thread.map_or(0, |thread| thread.process.pid),
+            user: 0,
+            group: 0,
+        })
     }
 
     fn room(&self, offset: u64, bytes: usize) -> Result<usize, Errno> {

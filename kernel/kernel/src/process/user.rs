@@ -28,9 +28,9 @@ macro_rules! plain {
 plain!(
     u8,
     u16,
-    [u16; 3],
     u32,
     u64,
+    i64,
     i32,
     usize,
     linux::stat,
@@ -44,7 +44,7 @@ plain!(
 );
 
 // SAFETY: so is each element, and nothing is between them.
-unsafe impl<const N: usize> Plain for [usize; N] {}
+unsafe impl<T: Plain, const N: usize> Plain for [T; N] {}
 
 impl Thread {
     /// Fills `to` from the thread's memory.
