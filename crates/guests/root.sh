@@ -13,7 +13,7 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
 packages=$(apt-cache depends --recurse --no-recommends --no-suggests --no-conflicts --no-breaks --no-replaces \
-    --no-enhances dash "$@" | grep '^[a-z0-9]' | grep -v ':' | sort -u)
+    --no-enhances dash base-passwd "$@" | grep '^[a-z0-9]' | grep -v ':' | sort -u)
 chmod 755 "$scratch"
 # shellcheck disable=SC2086 # one word for each package
 (cd "$scratch" && apt-get download -qq -o APT::Sandbox::User=root $packages)
@@ -27,8 +27,11 @@ for package in "$scratch"/*.deb; do
     # tar keeps the links, where dpkg-deb would replace them.
     dpkg-deb --fsys-tarfile "$package" | tar -x -C "$root" --keep-directory-symlink --no-same-owner
 done
-# As dash's script does.
+# As the scripts of dash and base-passwd do.
 [ -e "$root/bin/sh" ] || ln -s dash "$root/bin/sh"
+for list in passwd group; do
+    [ -e "$root/etc/$list" ] || cp "$root/usr/share/base-passwd/$list.master" "$root/etc/$list"
+done
 # What programs do not need to run.
 rm -rf "$root/usr/share/doc" "$root/usr/share/man" "$root/usr/share/locale"
 du -sh "$root"

@@ -99,6 +99,7 @@ fn begin(machine: Metal, preset: Preset, is_strict: bool) {
     fs::WAITS.set(Lock::new(Waits::default()));
     process::PROCESSES.set(Table::new());
     timers::TIMERS.set(Timers::new());
+    process::READY.set(process::ready::Ready::new().expect("memory for a set"));
     process::HOOKS.set(Hooks {
         memory_given_up: segments::settle,
         ending: semaphores::undo,
@@ -118,6 +119,7 @@ fn first() {
         .unwrap_or_else(|errno| panic!("the initial file system: {errno:?}"));
     swap::begin();
     timers::begin();
+    process::ready::begin();
     proc::mount().unwrap_or_else(|errno| panic!("the file systems: {errno:?}"));
     let init = process::first().unwrap_or_else(|errno| panic!("/init: {errno:?}"));
     let place = process::reserve().unwrap_or_else(|errno| panic!("/init: {errno:?}"));

@@ -3,7 +3,7 @@
 use super::{Answer, Arguments, Errno, records};
 use crate::fs::{self, Inode, Kind, OpenFile};
 use crate::heap;
-use crate::process::{Info, Signal, Thread};
+use crate::process::{Info, PROCESSES, READY, Signal, Thread, group};
 use crate::system::system;
 use alloc::sync::Arc;
 use core::sync::atomic::Ordering;
@@ -191,6 +191,27 @@ pub fn fcntl(thread: &mut Thread, [fd, command, value, ..]: Arguments) -> Answer
             }
             return records::control(thread, &file, command as u32, value);
         }
+        F_GETOWN => return Ok(file.owner.load(Ordering::Relaxed) as usize),
+        F_SETOWN => return set_owner(&file, value as i32),
+        F_GETOWN_EX => {
+            let owner = file.owner.load(Ordering::Relaxed);
+            let kind = if owner < 0 { OF_GROUP } else { OF_PROCESS };
+            return thread
+                .write(value, [kind, owner.unsigned_abs()])
+                .map(|()| 0);
+        }
+        F_SETOWN_EX => {
+            return match thread.read::<[u32; 2]>(value)? {
+                [OF_PROCESS, number @ ..=MOST_NUMBER] => set_owner(&file, number as i32),
+                [OF_GROUP, number @ ..=MOST_NUMBER] => set_owner(&file, -(number as i32)),
+                // Single threads own no files.
+                _ => Err(Errno::INVAL),
+            };
+        }
+        // The file system's lock comes before that of descriptors.
+        F_SETFL if has_changes(&file) => {
+            READY.watch(&file, value as u32 & FASYNC != 0)?;
+        }
         F_GETPIPE_SZ | F_SETPIPE_SZ => {
             let (pipe, _) = file.pipe().ok_or(Errno::BADF)?;
             if command as u32 == F_SETPIPE_SZ {
@@ -213,12 +234,36 @@ pub fn fcntl(thread: &mut Thread, [fd, command, value, ..]: Arguments) -> Answer
         F_SETFL => {
             let changed = O_APPEND | O_NONBLOCK;
             let kept = file.flags.load(Ordering::Relaxed) & !changed;
-            file.flags
-                .store(kept | value as u32 & changed, Ordering::Relaxed);
+            let flags = kept | value as u32 & changed;
+            file.flags.store(flags, Ordering::Relaxed);
             Ok(0)
         }
         _ => Err(Errno::INVAL),
     }
+}
+
+/// The kinds of owners of a file, and their highest number.
+const OF_PROCESS: u32 = 1;
+const OF_GROUP: u32 = 2;
+const MOST_NUMBER: u32 = i32::MAX as u32;
+
+/// Returns true if the file becomes ready at times, so that its owner can get signals.
+pub fn has_changes(file: &OpenFile) -> bool {
+    file.pipe().is_some() || file.socket().is_some() || file.is_terminal()
+}
+
+/// Lets a process, or a group by its negative number, get signals when the file is ready.
+pub fn set_owner(file: &OpenFile, owner: i32) -> Answer {
+    let exists = match owner {
+        0 => true,
+        1.. => PROCESSES.get(owner as u32).is_some(),
+        _ => group(owner.unsigned_abs()).next().is_some(),
+    };
+    if !exists {
+        return Err(Errno::SRCH);
+    }
+    file.owner.store(owner, Ordering::Relaxed);
+    Ok(0)
 }
 
 /// The most bytes that a pipe may be made to hold.

@@ -1,7 +1,8 @@
 //! Operations on open files: those of all files, and the terminal's.
 
+use super::file::{has_changes, set_owner};
 use super::{Answer, Arguments, Errno};
-use crate::process::{Process, Thread};
+use crate::process::{Process, READY, Thread};
 use crate::terminal::{Settings, TERMINAL, Terminal, WindowSize};
 use core::sync::atomic::Ordering;
 use linux_raw_sys::general::{O_NONBLOCK, TCIFLUSH, TCIOFLUSH};
@@ -21,9 +22,20 @@ pub fn ioctl(thread: &mut Thread, [fd, request, value, ..]: Arguments) -> Answer
                 _ => file.flags.fetch_or(O_NONBLOCK, Ordering::Relaxed),
             };
         }
-        // No signal is sent when a file is ready.
-        FIOASYNC if thread.read::<u32>(value)? == 0 => {}
-        FIOASYNC => return Err(Errno::NOTTY),
+        FIOASYNC => {
+            let is_on = thread.read::<u32>(value)? != 0;
+            if has_changes(&file) {
+                READY.watch(&file, is_on)?;
+            } else if is_on {
+                return Err(Errno::NOTTY);
+            }
+        }
+        FIOSETOWN | SIOCSPGRP if file.socket().is_some() => {
+            set_owner(&file, thread.read::<i32>(value)?)?;
+        }
+        FIOGETOWN | SIOCGPGRP if file.socket().is_some() => {
+            thread.write(value, file.owner.load(Ordering::Relaxed))?;
+        }
         FIONREAD => {
             let count = file.available().ok_or(Errno::NOTTY)?;
             thread.write(value, count as u32)?;

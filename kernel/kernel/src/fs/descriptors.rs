@@ -7,7 +7,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 /// The most descriptors of a process, with any limit.
-pub const MOST: usize = 4096;
+pub const MOST: usize = 1 << 20;
 /// The initial limit.
 const FIRST: usize = 1024;
 
@@ -26,6 +26,8 @@ pub struct Descriptors {
     places: Vec<Option<Descriptor>>,
     /// Numbers from this one on are not given.
     limit: usize,
+    /// All numbers below this one are taken.
+    taken: usize,
 }
 
 impl Default for Descriptors {
@@ -33,6 +35,7 @@ impl Default for Descriptors {
         Descriptors {
             places: Vec::new(),
             limit: FIRST,
+            taken: 0,
         }
     }
 }
@@ -68,9 +71,12 @@ impl Descriptors {
             return Err(Errno::NFILE);
         }
         let is_free = |number: &usize| self.places.get(*number).is_none_or(Option::is_none);
-        let free = (least..self.limit).find(is_free);
+        let free = (least.max(self.taken)..self.limit).find(is_free);
         let number = free.ok_or(Errno::MFILE)?;
         self.put(number, file, close_on_exec)?;
+        if least <= self.taken {
+            self.taken = number + 1;
+        }
         Ok(number)
     }
 
@@ -99,6 +105,7 @@ impl Descriptors {
     /// Removes a descriptor.
     pub fn take(&mut self, number: usize) -> Result<Descriptor, Errno> {
         let place = self.places.get_mut(number).and_then(Option::take);
+        self.taken = self.taken.min(number);
         place.ok_or(Errno::BADF)
     }
 
@@ -118,6 +125,11 @@ impl Descriptors {
     /// returns its number, and the descriptor, to be dropped where nothing is locked.
     pub fn take_private(&mut self, from: usize) -> Option<(usize, Descriptor)> {
         let mut places = self.places.iter_mut().enumerate().skip(from);
-        places.find_map(|(number, one)| Some((number, one.take_if(|it| it.close_on_exec)?)))
+        let found =
+            places.find_map(|(number, one)| Some((number, one.take_if(|it| it.close_on_exec)?)));
+        self.taken = self
+            .taken
+            .min(found.as_ref().map_or(usize::MAX, |(number, _)| *number));
+        found
     }
 }

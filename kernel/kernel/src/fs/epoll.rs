@@ -65,6 +65,13 @@ impl Interest {
         }
     }
 
+    /// Counts what has happened until now as reported.
+    pub fn skip_present(&mut self, file: &OpenFile) -> Result<(), Errno> {
+        let (_, changes) = self.look(file, &mut Vec::new())?;
+        self.seen = Some(changes);
+        Ok(())
+    }
+
     fn is_same(&self, other: &Interest) -> bool {
         self.number == other.number && self.file.ptr_eq(&other.file)
     }

@@ -6,7 +6,7 @@ use crate::errno::Errno;
 use crate::system::{Lock, is_disturbed};
 use alloc::sync::Arc;
 use core::ptr;
-use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 use ipc::pipe::ATOMIC;
 use ipc::{End, Pipe};
 use linux_raw_sys::general::*;
@@ -24,6 +24,8 @@ pub struct OpenFile {
     pub flags: AtomicU32,
     /// True if it has held a lock on the inode.
     pub has_flock: AtomicBool,
+    /// Who gets a signal when it is ready: a process, a group by a negative number, or 0 for none.
+    pub owner: AtomicI32,
     /// Present if it may write the file's bytes, so that no program runs from the file.
     _writer: Option<Writer>,
 }
@@ -110,6 +112,7 @@ impl OpenFile {
             listed: Lock::new(Listed::default()),
             flags: AtomicU32::new(flags),
             has_flock: AtomicBool::new(false),
+            owner: AtomicI32::new(0),
         })
     }
 

@@ -54,7 +54,7 @@ impl Limits {
         set(RLIMIT_STACK, 8 << 20, NONE);
         // There are no dumps.
         set(RLIMIT_CORE, 0, NONE);
-        set(RLIMIT_NOFILE, 1024, MOST as u64);
+        set(RLIMIT_NOFILE, 1024, 4096);
         // There are no priorities, and no message queues.
         set(RLIMIT_NICE, 0, 0);
         set(RLIMIT_RTPRIO, 0, 0);

@@ -54,6 +54,7 @@ impl Signal {
     pub const VIRTUAL_ALARM: Signal = Signal(26);
     pub const PROFILE: Signal = Signal(27);
     pub const WINDOW: Signal = Signal(28);
+    pub const IO: Signal = Signal(29);
 }
 
 impl Signal {
