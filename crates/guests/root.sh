@@ -32,6 +32,7 @@ done
 for list in passwd group; do
     [ -e "$root/etc/$list" ] || cp "$root/usr/share/base-passwd/$list.master" "$root/etc/$list"
 done
+chmod 1777 "$root/tmp"
 # What programs do not need to run.
 rm -rf "$root/usr/share/doc" "$root/usr/share/man" "$root/usr/share/locale"
 du -sh "$root"

@@ -1,6 +1,7 @@
 //! The calling task, for the parts below processes.
 
 use crate::errno::Errno;
+use crate::users::Users;
 
 /// Who a task is: its process, user and group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,8 +23,27 @@ pub trait Caller: Sync {
     /// Calls `wait`, which waits while the task is not disturbed, with a timeout at `time`.
     fn wait_until(&self, time: u64, wait: &mut dyn FnMut());
 
-    /// Who the task is.
-    fn identity(&self) -> Identity;
+    /// Takes a signal of this set that is pending for the task, as a file of signals has it.
+    fn take_signal(&self, wanted: u64) -> Option<[u8; 128]>;
+
+    /// Returns true if a signal of this set is pending for the task.
+    fn has_signal(&self, wanted: u64) -> bool;
+
+    /// The process of the task; 0 if it is no thread.
+    fn process(&self) -> u32;
+
+    /// Who the task is; root, if it is no thread.
+    fn users(&self) -> Users;
+
+    /// Its process, and who it acts as.
+    fn identity(&self) -> Identity {
+        let users = self.users();
+        Identity {
+            process: self.process(),
+            user: users.user.effective,
+            group: users.group.effective,
+        }
+    }
 
     /// The number of the `bytes` that the task may write to a file from `offset` on. If it may
     /// write none, it gets a signal.

@@ -27,6 +27,7 @@ mod swap;
 mod system;
 mod terminal;
 mod timers;
+mod users;
 mod version;
 
 use alloc::boxed::Box;
@@ -94,6 +95,7 @@ fn begin(machine: Metal, preset: Preset, is_strict: bool) {
     fs::RENAMES.set(Lock::new(()));
     fs::ABSTRACT.set(Lock::new(BTreeMap::new()));
     fs::STREAMS.set(Lock::default());
+    fs::ARRIVALS.set(fs::Arrivals::new());
     fs::DROPPED.set(Lock::default());
     fs::DATAGRAMS.set(Lock::default());
     fs::WAITS.set(Lock::new(Waits::default()));

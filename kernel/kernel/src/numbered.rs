@@ -6,6 +6,7 @@
 
 use crate::errno::Errno;
 use crate::fs::now;
+use crate::system::system;
 use alloc::vec::Vec;
 
 /// The most objects of a kind.
@@ -37,6 +38,8 @@ pub struct Rights {
     pub mode: u32,
     /// Its owner: user and group.
     owner: (u32, u32),
+    /// Who has made it.
+    maker: (u32, u32),
 }
 
 impl<T: Keyed> Numbered<T> {
@@ -119,11 +122,14 @@ impl<T: Keyed> Numbered<T> {
 }
 
 impl Rights {
-    /// The rights of an object of root, with the permissions of a mode.
+    /// The rights of an object that the calling task makes, with the permissions of a mode.
     pub fn new(mode: u32) -> Self {
+        let maker = system().kernel.caller.identity();
+        let maker = (maker.user, maker.group);
         Rights {
             mode: mode & MODE,
-            owner: (0, 0),
+            owner: maker,
+            maker,
         }
     }
 
@@ -136,8 +142,9 @@ impl Rights {
     /// `ipc64_perm`, in words.
     pub fn words(&self, key: i32) -> [u64; 6] {
         let (user, group) = self.owner;
-        // The creator is root, as of everything.
-        let [key, group, maker] = [(key as u32, user), (group, 0), (0, self.mode)].map(two);
+        let (maker, its_group) = self.maker;
+        let pairs = [(key as u32, user), (group, maker), (its_group, self.mode)];
+        let [key, group, maker] = pairs.map(two);
         [key, group, maker, 0, 0, 0]
     }
 }

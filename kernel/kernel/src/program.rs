@@ -3,6 +3,7 @@
 use crate::errno::Errno;
 use crate::heap;
 use crate::system::{ObjectRef, Request, Space};
+use crate::users::Users;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::iter;
@@ -226,7 +227,14 @@ impl Program {
     }
 
     /// Maps the program, its interpreter and its stack in a space that is empty.
-    pub fn load(&self, space: &Space, start: &Start) -> Result<Begin, Errno> {
+    /// The auxiliary values tell who runs it, and if that has rights which the user does not have.
+    pub fn load(
+        &self,
+        space: &Space,
+        start: &Start,
+        users: &Users,
+        is_privileged: bool,
+    ) -> Result<Begin, Errno> {
         self.image.load(space)?;
         if let Some(interpreter) = &self.interpreter {
             interpreter.load(space)?;
@@ -235,7 +243,16 @@ impl Program {
         let bytes = (STACK_END - stack + STACK).next_multiple_of(PAGE_SIZE);
         let request = Request::anonymous(bytes, Prot::READ_WRITE).with(Flags::GROWS_DOWN);
         space.map_as(&request.at(At::Fixed(STACK_END - bytes)))?;
-        self.fill_stack(space, start, stack)?;
+        let Users { user, group, .. } = users;
+        let is_privileged = u32::from(is_privileged);
+        let who = [
+            user.real,
+            user.effective,
+            group.real,
+            group.effective,
+            is_privileged,
+        ];
+        self.fill_stack(space, start, stack, who)?;
         Ok(Begin {
             instruction: self.interpreter.as_ref().unwrap_or(&self.image).entry(),
             stack,
@@ -259,7 +276,13 @@ impl Program {
 
     /// Writes arguments, environment and the C library's auxiliary values, the words from `stack`
     /// on.
-    fn fill_stack(&self, space: &Space, start: &Start, stack: usize) -> Result<(), Errno> {
+    fn fill_stack(
+        &self,
+        space: &Space,
+        start: &Start,
+        stack: usize,
+        who: [u32; 5],
+    ) -> Result<(), Errno> {
         let Start {
             arguments,
             environment,
@@ -276,7 +299,7 @@ impl Program {
         let path = keep(&[path, b"\0".as_slice()].concat())?;
         let random = [random_word(), random_word()].map(u64::to_le_bytes);
         let random = keep(random.as_flattened())?;
-        let auxiliary = self.auxiliary(random, path);
+        let auxiliary = self.auxiliary(random, path, who);
         let auxiliary = auxiliary
             .iter()
             .flat_map(|&(key, value)| [key as usize, value]);
@@ -290,7 +313,8 @@ impl Program {
     }
 
     /// The auxiliary values, with the places of the random bytes and of the program's path.
-    fn auxiliary(&self, random: usize, path: usize) -> [(u32, usize); AUXILIARY] {
+    fn auxiliary(&self, random: usize, path: usize, who: [u32; 5]) -> [(u32, usize); AUXILIARY] {
+        let [user, acting_user, group, acting_group, is_privileged] = who.map(|id| id as usize);
         let Image { file, headers, .. } = &self.image;
         [
             (AT_PHDR, self.image.headers_at()),
@@ -299,11 +323,11 @@ impl Program {
             (AT_PAGESZ, PAGE_SIZE),
             (AT_BASE, self.interpreter.as_ref().map_or(0, |it| it.bias)),
             (AT_ENTRY, self.image.entry()),
-            (AT_UID, 0),
-            (AT_EUID, 0),
-            (AT_GID, 0),
-            (AT_EGID, 0),
-            (AT_SECURE, 0),
+            (AT_UID, user),
+            (AT_EUID, acting_user),
+            (AT_GID, group),
+            (AT_EGID, acting_group),
+            (AT_SECURE, is_privileged),
             (AT_CLKTCK, 100),
             (AT_HWCAP, metal::hardware_capabilities()),
             (AT_RANDOM, random),

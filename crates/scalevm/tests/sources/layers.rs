@@ -142,6 +142,7 @@ const KERNEL: Layered = Layered {
         "single",
         // What all others use.
         "affinity",
+        "users",
         "caller",
         "disturbed",
         "system",

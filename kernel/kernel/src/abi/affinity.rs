@@ -25,6 +25,7 @@ pub fn sched_setaffinity(thread: &mut Thread, [tid, bytes, from, ..]: Arguments)
     let mut mask = vec![0; bytes.min(MOST_CPUS.div_ceil(8))];
     thread.read_bytes(from, &mut mask)?;
     let found = found(thread, tid)?;
+    thread.refuse_control(&found.process)?;
     found.set_affinity(Affinity::of(&mask).ok_or(Errno::INVAL)?);
     Ok(0)
 }

@@ -7,6 +7,7 @@ use crate::heap;
 use crate::proc::amounts;
 use crate::process::{Thread, limits};
 use crate::system::is_disturbed;
+use crate::users::WRITE;
 use linux_raw_sys::general::*;
 use machine::PAGE_SIZE;
 
@@ -17,6 +18,7 @@ pub fn truncate(thread: &mut Thread, [path, bytes, ..]: Arguments) -> Answer {
     let inode = thread.inode_at(HERE, path, 0)?;
     match &inode.kind {
         Kind::File(_) => {
+            inode.refuse(WRITE)?;
             // A program that runs from the file needs its bytes.
             let _writer = Writer::new(&inode)?;
             resize(&inode, bytes)

@@ -2,8 +2,9 @@
 
 use super::names::{HERE, LINK};
 use super::{Answer, Arguments, Errno};
-use crate::fs::{Inode, Kind, Place, now};
+use crate::fs::{Inode, Kind, Place, caller, now};
 use crate::process::Thread;
+use crate::users::WRITE;
 use core::sync::atomic::{AtomicU32, Ordering};
 use linux_raw_sys::general::*;
 
@@ -67,11 +68,22 @@ pub fn fchown(thread: &mut Thread, [fd, user, group, ..]: Arguments) -> Answer {
     own(thread.file(fd)?.inode(), user, group)
 }
 
-/// Sets an inode's owner and group; the largest number leaves them unchanged.
+/// Sets an inode's owner and group; the largest number leaves them unchanged. Its owner may only
+/// give it another of the own groups.
 fn own(inode: &Inode, user: usize, group: usize) -> Answer {
-    let set = |value: &AtomicU32, to: usize| {
-        if to as u32 != u32::MAX {
-            value.store(to as u32, Ordering::Relaxed);
+    let (caller, owned) = (caller(), inode.owned());
+    let (user, group) = (user as u32, group as u32);
+    let keeps_user = user == u32::MAX || user == owned.user && caller.owns(owned);
+    let keeps_group = group == u32::MAX || caller.owns(owned) && caller.has_group(group);
+    if caller.user.of_files != 0 && !(keeps_user && keeps_group) {
+        return Err(Errno::PERM);
+    }
+    if !owned.is_directory && (user, group) != (u32::MAX, u32::MAX) {
+        inode.drop_rights(owned.mode);
+    }
+    let set = |value: &AtomicU32, to: u32| {
+        if to != u32::MAX {
+            value.store(to, Ordering::Relaxed);
         }
     };
     set(&inode.attributes.user, user);
@@ -107,7 +119,12 @@ pub fn fchmodat2(thread: &mut Thread, [at, path, mode, flags, ..]: Arguments) ->
 }
 
 fn change_mode(inode: &Inode, mode: usize) -> Answer {
-    inode.mode.store(mode as u32 & 0o7777, Ordering::Relaxed);
+    inode.refuse_others()?;
+    let (caller, mut mode) = (caller(), mode as u32 & 0o7777);
+    if caller.user.of_files != 0 && !caller.has_group(inode.owned().group) {
+        mode &= !0o2000;
+    }
+    inode.mode.store(mode, Ordering::Relaxed);
     inode.attributes.change();
     Ok(0)
 }
@@ -119,6 +136,7 @@ pub fn utimensat(thread: &mut Thread, [at, path, times, flags, ..]: Arguments) -
         return Err(Errno::INVAL);
     }
     let now = now();
+    let is_now = times == 0;
     let times = match times {
         0 => [Some(now); 2],
         times => {
@@ -133,6 +151,16 @@ pub fn utimensat(thread: &mut Thread, [at, path, times, flags, ..]: Arguments) -
         0 => thread.file(at)?.inode().clone(),
         path => thread.inode_at(at, path, flags)?,
     };
+    // Whoever may write a file may say that it was used now.
+    match is_now {
+        true => inode
+            .refuse(WRITE)
+            .or_else(|errno| match inode.refuse_others() {
+                Ok(()) => Ok(()),
+                Err(_) => Err(errno),
+            })?,
+        false => inode.refuse_others()?,
+    }
     let attributes = &inode.attributes;
     for (time, place) in times
         .iter()

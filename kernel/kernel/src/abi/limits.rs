@@ -14,6 +14,7 @@ pub fn prlimit64(thread: &mut Thread, [pid, resource, new, old, ..]: Arguments) 
     } else {
         let [soft, hard]: [usize; 2] = thread.read(new)?;
         let (soft, hard) = (soft as u64, hard as u64);
+        thread.refuse_control(&process)?;
         process.set_limit(resource as u32 as usize, Limit { soft, hard })?
     };
     if old != 0 {

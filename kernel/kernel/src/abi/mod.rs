@@ -31,6 +31,7 @@ mod segments;
 mod semaphores;
 mod sendfile;
 mod signal;
+mod signalfd;
 mod socket;
 mod statx;
 mod thread;
@@ -104,6 +105,8 @@ const CALLS: &[(u32, Entry, Call)] = &[
     (__NR_getsockname, Entry::File, socket::getsockname),
     (__NR_getpeername, Entry::File, socket::getpeername),
 
+    (__NR_signalfd, Entry::Descriptor, signalfd::signalfd),
+    (__NR_signalfd4, Entry::Descriptor, signalfd::signalfd4),
     (__NR_timerfd_create, Entry::Descriptor, timerfd::timerfd_create),
     (__NR_timerfd_settime, Entry::File, timerfd::timerfd_settime),
     (__NR_timerfd_gettime, Entry::File, timerfd::timerfd_gettime),
@@ -286,20 +289,20 @@ const CALLS: &[(u32, Entry, Call)] = &[
     (__NR_getpid, Entry::Memory, identity::getpid),
     (__NR_getppid, Entry::Memory, identity::getppid),
 
-    (__NR_getuid, Entry::Memory, users::root),
-    (__NR_geteuid, Entry::Memory, users::root),
-    (__NR_getgid, Entry::Memory, users::root),
-    (__NR_getegid, Entry::Memory, users::root),
-    (__NR_setuid, Entry::Memory, users::set_one),
-    (__NR_setgid, Entry::Memory, users::set_one),
-    (__NR_setreuid, Entry::Memory, users::set_two),
-    (__NR_setregid, Entry::Memory, users::set_two),
-    (__NR_setresuid, Entry::Memory, users::set_three),
-    (__NR_setresgid, Entry::Memory, users::set_three),
-    (__NR_getresuid, Entry::Memory, users::get_three),
-    (__NR_getresgid, Entry::Memory, users::get_three),
-    (__NR_setfsuid, Entry::Memory, users::of_files),
-    (__NR_setfsgid, Entry::Memory, users::of_files),
+    (__NR_getuid, Entry::Memory, users::getuid),
+    (__NR_geteuid, Entry::Memory, users::geteuid),
+    (__NR_getgid, Entry::Memory, users::getgid),
+    (__NR_getegid, Entry::Memory, users::getegid),
+    (__NR_setuid, Entry::Memory, users::setuid),
+    (__NR_setgid, Entry::Memory, users::setgid),
+    (__NR_setreuid, Entry::Memory, users::setreuid),
+    (__NR_setregid, Entry::Memory, users::setregid),
+    (__NR_setresuid, Entry::Memory, users::setresuid),
+    (__NR_setresgid, Entry::Memory, users::setresgid),
+    (__NR_getresuid, Entry::Memory, users::getresuid),
+    (__NR_getresgid, Entry::Memory, users::getresgid),
+    (__NR_setfsuid, Entry::Memory, users::setfsuid),
+    (__NR_setfsgid, Entry::Memory, users::setfsgid),
     (__NR_getgroups, Entry::Memory, users::getgroups),
     (__NR_setgroups, Entry::Memory, users::setgroups),
 
@@ -314,7 +317,7 @@ const MAKES: &[u32] = &[
     __NR_symlink, __NR_symlinkat, __NR_link, __NR_linkat, __NR_rename, __NR_renameat,
     __NR_renameat2, __NR_memfd_create,
     __NR_dup, __NR_dup2, __NR_dup3, __NR_flock, __NR_pipe, __NR_pipe2, __NR_eventfd, __NR_eventfd2,
-    __NR_epoll_create, __NR_epoll_create1, __NR_timerfd_create,
+    __NR_epoll_create, __NR_epoll_create1, __NR_timerfd_create, __NR_signalfd, __NR_signalfd4,
     __NR_socket, __NR_socketpair, __NR_bind, __NR_connect, __NR_accept, __NR_accept4, __NR_sendto, __NR_sendmsg, __NR_sendmmsg,
     __NR_shmget, __NR_shmat, __NR_semget, __NR_semop, __NR_semtimedop, __NR_msgget, __NR_msgsnd,
     __NR_mmap, __NR_mprotect, __NR_madvise, __NR_mremap, __NR_mlock, __NR_mlock2, __NR_mlockall,

@@ -3,6 +3,7 @@
 use super::{Answer, Arguments, Errno};
 use crate::fs::{self, Device, Directory, Fifo, Inode, Kind, Last, Path, Place, find};
 use crate::process::Thread;
+use crate::users::RUN;
 use alloc::sync::Arc;
 use core::sync::atomic::Ordering;
 use linux_raw_sys::general::*;
@@ -64,6 +65,7 @@ pub fn mknodat(thread: &mut Thread, [directory, path, mode, device, ..]: Argumen
     Place::of(&path)?.add(false, || match mode & S_IFMT {
         0 | S_IFREG => Inode::file(permissions),
         S_IFIFO => Ok(Inode::new(Kind::Fifo(Fifo::new()), permissions)),
+        S_IFCHR if !fs::caller().is_root() => Err(Errno::PERM),
         S_IFCHR => {
             let (major, minor) = (device as u32 >> 8 & 0xfff, device as u32 & 0xff);
             let device = Device::of(major, minor).ok_or(Errno::PERM)?;
@@ -105,7 +107,7 @@ pub fn faccessat(thread: &mut Thread, [directory, path, mode, ..]: Arguments) ->
     faccessat2(thread, [directory, path, mode, 0, 0, 0])
 }
 
-/// Root may do everything, but execute only executable files.
+/// Answers for the real user and group, or those for files (`AT_EACCESS`).
 pub fn faccessat2(thread: &mut Thread, [directory, path, mode, flags, ..]: Arguments) -> Answer {
     let (mode, flags) = (mode as u32, flags as u32);
     if mode & !(R_OK | W_OK | X_OK) != 0
@@ -114,11 +116,14 @@ pub fn faccessat2(thread: &mut Thread, [directory, path, mode, flags, ..]: Argum
         return Err(Errno::INVAL);
     }
     let inode = thread.inode_at(directory, path, flags)?;
-    let is_executable = inode.mode.load(Ordering::Relaxed) & 0o111 != 0;
-    if mode & X_OK != 0 && !is_executable {
-        Err(Errno::ACCES)
-    } else {
-        Ok(0)
+    let mut users = fs::caller();
+    if flags & AT_EACCESS == 0 {
+        users.user.of_files = users.user.real;
+        users.group.of_files = users.group.real;
+    }
+    match users.may(inode.owned(), mode) {
+        true => Ok(0),
+        false => Err(Errno::ACCES),
     }
 }
 
@@ -227,6 +232,7 @@ pub fn chdir(thread: &mut Thread, [path, ..]: Arguments) -> Answer {
 /// Makes a directory the current one.
 fn enter(thread: &Thread, inode: Arc<Inode>) -> Answer {
     inode.directory()?;
+    inode.refuse(RUN)?;
     let before = core::mem::replace(&mut *thread.process.directory.lock(), inode);
     drop(before);
     Ok(0)

@@ -6,6 +6,7 @@ use crate::fs::{Device, Inode, Kind, Last, Open, OpenFile, Path, Place, Writer, 
 use crate::heap;
 use crate::process::Thread;
 use crate::terminal::TERMINAL;
+use crate::users::{READ, WRITE};
 use alloc::sync::Arc;
 use core::sync::atomic::Ordering;
 use linux_raw_sys::general::*;
@@ -44,11 +45,13 @@ pub fn openat(thread: &mut Thread, [directory, path, flags, mode, ..]: Arguments
         }
         () if flags & O_CREAT != 0 => {
             let (inode, is_new) = create(&path, flags, mode)?;
-            // A new file has nothing to truncate.
-            let flags = if is_new { flags & !O_TRUNC } else { flags };
-            open_inode(thread, &inode, flags)?
+            match is_new {
+                // A new file has nothing to truncate, and whoever makes it may use it.
+                true => open_inode(thread, &inode, flags & !O_TRUNC)?,
+                false => open_existing(thread, &inode, flags)?,
+            }
         }
-        () => open_inode(thread, &find(&path, flags & O_NOFOLLOW == 0)?, flags)?,
+        () => open_existing(thread, &find(&path, flags & O_NOFOLLOW == 0)?, flags)?,
     };
     thread.add_file(file, closes)
 }
@@ -67,9 +70,11 @@ fn open_nameless(path: &Path, flags: u32, mode: u32) -> Result<Arc<OpenFile>, Er
     if flags & O_ACCMODE == O_RDONLY || flags & O_DIRECTORY == 0 || flags & O_CREAT != 0 {
         return Err(Errno::INVAL);
     }
-    if !find(path, true)?.directory()?.is_stored() {
+    let directory = find(path, true)?;
+    if !directory.directory()?.is_stored() {
         return Err(Errno::OPNOTSUPP);
     }
+    directory.refuse_adding()?;
     let inode = Inode::file(mode)?;
     let may_get_one = flags & O_EXCL == 0;
     let is_nameless = &inode.attributes.is_nameless;
@@ -110,6 +115,20 @@ fn create(path: &Path, flags: u32, mode: u32) -> Result<(Arc<Inode>, bool), Errn
     }
 }
 
+/// Opens an inode that the caller may use so.
+fn open_existing(thread: &Thread, inode: &Arc<Inode>, flags: u32) -> Result<Arc<OpenFile>, Errno> {
+    let reads = flags & O_ACCMODE != O_WRONLY;
+    let writes = flags & O_ACCMODE != O_RDONLY || flags & O_TRUNC != 0;
+    let wanted = if reads { READ } else { 0 } | if writes { WRITE } else { 0 };
+    match &inode.kind {
+        // That fails otherwise.
+        Kind::Link(_) | Kind::Jump(_) => {}
+        Kind::Directory(_) if writes => {}
+        _ => inode.refuse(wanted)?,
+    }
+    open_inode(thread, inode, flags)
+}
+
 /// Opens an inode.
 fn open_inode(thread: &Thread, inode: &Arc<Inode>, flags: u32) -> Result<Arc<OpenFile>, Errno> {
     let has = |bits| flags & bits == bits;
@@ -130,7 +149,12 @@ fn open_inode(thread: &Thread, inode: &Arc<Inode>, flags: u32) -> Result<Arc<Ope
             let _ = TERMINAL.become_of(process);
         }
         // These cannot be opened again, for instance through `/proc`.
-        Kind::Event(_) | Kind::Ticker(_) | Kind::Epoll(_) | Kind::Socket(_) | Kind::Bound(_) => {
+        Kind::Event(_)
+        | Kind::Ticker(_)
+        | Kind::Signals(_)
+        | Kind::Epoll(_)
+        | Kind::Socket(_)
+        | Kind::Bound(_) => {
             return Err(Errno::NXIO);
         }
         Kind::Fifo(fifo) => {

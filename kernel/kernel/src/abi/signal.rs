@@ -115,18 +115,13 @@ pub fn rt_sigtimedwait(thread: &mut Thread, [set, to, limit, bytes, ..]: Argumen
         0 => u64::MAX,
         limit => Metal::now().saturating_add(nanoseconds(thread.read(limit)?)?),
     };
-    let take = |thread: &Thread| {
-        let (own, all) = (&thread.shared.pending, &thread.process.pending);
-        let next = own.next(Set(!wanted.0)).and_then(|next| own.take(next));
-        next.or_else(|| all.next(Set(!wanted.0)).and_then(|next| all.take(next)))
-    };
-    let mut taken = take(thread);
+    let mut taken = thread.shared.take_signal(wanted);
     if taken.is_none() && limit != 0 && until <= Metal::now() {
         return Err(Errno::AGAIN);
     }
     if taken.is_none() {
         thread.wait_until(until, || thread.await_signals(wanted));
-        taken = take(thread);
+        taken = thread.shared.take_signal(wanted);
     }
     match taken {
         Some(info) => {
@@ -178,15 +173,37 @@ pub fn kill(thread: &mut Thread, [pid, signal, ..]: Arguments) -> Answer {
     send_all(thread, group(number), signal)
 }
 
-/// Sends a signal to all these processes; [`Errno::SRCH`] if there are none.
-fn send_all(thread: &Thread, targets: impl Iterator<Item = Arc<Process>>, signal: usize) -> Answer {
-    let mut targets = targets.peekable();
-    targets.peek().ok_or(Errno::SRCH)?;
-    if signal != 0 {
-        let info = Info::user(Signal::new(signal)?, &thread.process);
-        targets.try_for_each(|target| target.send(info))?;
+/// Fails unless the thread may send the signal to a process.
+fn refuse(thread: &Thread, target: &Process, signal: usize) -> Result<(), Errno> {
+    let goes_on = signal == Signal::CONTINUE.number() as usize;
+    if goes_on && target.job.session() == thread.process.job.session() {
+        return Ok(());
     }
-    Ok(0)
+    // One after the other: they may be the same process.
+    let caller = thread.process.users.lock().clone();
+    let its = target.users.lock().clone();
+    match caller.may_signal(&its) {
+        true => Ok(()),
+        false => Err(Errno::PERM),
+    }
+}
+
+/// Sends a signal to those of the processes that get it from the caller; [`Errno::SRCH`] if there
+/// are no processes, [`Errno::PERM`] if none gets it.
+fn send_all(thread: &Thread, targets: impl Iterator<Item = Arc<Process>>, signal: usize) -> Answer {
+    let mut sent = Err(Errno::SRCH);
+    let info = match signal {
+        0 => None,
+        signal => Some(Info::user(Signal::new(signal)?, &thread.process)),
+    };
+    for target in targets {
+        match (refuse(thread, &target, signal), info) {
+            (Err(errno), _) => sent = sent.or(Err(errno)),
+            (Ok(()), None) => sent = Ok(0),
+            (Ok(()), Some(info)) => sent = target.send(info).map(|()| 0),
+        }
+    }
+    sent
 }
 
 fn process(pid: u32) -> Result<Arc<Process>, Errno> {
@@ -219,6 +236,7 @@ pub fn tgkill(thread: &mut Thread, [pid, tid, signal, ..]: Arguments) -> Answer 
 
 fn send_to(sender: &Thread, process: &Process, tid: usize, signal: usize) -> Answer {
     let tid = tid as u32;
+    refuse(sender, process, signal)?;
     if signal == 0 {
         let threads = process.threads.lock();
         let found = threads.iter().any(|it| it.tid() == tid);
@@ -232,6 +250,7 @@ fn send_to(sender: &Thread, process: &Process, tid: usize, signal: usize) -> Ans
 pub fn rt_sigqueueinfo(thread: &mut Thread, [pid, signal, from, ..]: Arguments) -> Answer {
     let target = process(pid as u32)?;
     let info = told(thread, signal, from, target.pid)?;
+    refuse(thread, &target, signal)?;
     target.send(info)?;
     Ok(0)
 }
@@ -239,6 +258,7 @@ pub fn rt_sigqueueinfo(thread: &mut Thread, [pid, signal, from, ..]: Arguments) 
 pub fn rt_tgsigqueueinfo(thread: &mut Thread, [pid, tid, signal, from, ..]: Arguments) -> Answer {
     let target = process(pid as u32)?;
     let info = told(thread, signal, from, target.pid)?;
+    refuse(thread, &target, signal)?;
     target.send_to(tid as u32, info)?;
     Ok(0)
 }

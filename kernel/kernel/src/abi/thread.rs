@@ -77,7 +77,7 @@ pub fn sched_yield(thread: &mut Thread, _: Arguments) -> Answer {
 }
 
 /// Supports the thread's name, the signal at the end of the process's parent, and
-/// `PR_SET_CHILD_SUBREAPER`.
+/// `PR_SET_CHILD_SUBREAPER`, `PR_SET_DUMPABLE` and `PR_SET_NO_NEW_PRIVS`.
 pub fn prctl(thread: &mut Thread, [code, at, ..]: Arguments) -> Answer {
     match code as u32 {
         PR_SET_NAME => {
@@ -104,6 +104,21 @@ pub fn prctl(thread: &mut Thread, [code, at, ..]: Arguments) -> Answer {
         PR_SET_CHILD_SUBREAPER => {
             let process = &thread.process;
             process.is_reaper.store(at != 0, Ordering::Relaxed);
+        }
+        PR_SET_DUMPABLE => match at {
+            0 | 1 => thread.process.is_dumpable.store(at == 1, Ordering::Relaxed),
+            _ => return Err(Errno::INVAL),
+        },
+        PR_GET_DUMPABLE => {
+            return Ok(usize::from(
+                thread.process.is_dumpable.load(Ordering::Relaxed),
+            ));
+        }
+        PR_SET_NO_NEW_PRIVS if at == 1 => thread.process.is_confined.store(true, Ordering::Relaxed),
+        PR_GET_NO_NEW_PRIVS if at == 0 => {
+            return Ok(usize::from(
+                thread.process.is_confined.load(Ordering::Relaxed),
+            ));
         }
         PR_GET_CHILD_SUBREAPER => {
             let is_reaper = thread.process.is_reaper.load(Ordering::Relaxed);

@@ -86,9 +86,14 @@ pub fn capget(thread: &mut Thread, [header, data, ..]: Arguments) -> Answer {
         return Err(Errno::SRCH);
     }
     if data != 0 {
-        let [low, high] = [ALL as u32, (ALL >> 32) as u32];
-        // Effective, permitted, inheritable.
-        let words = [low, low, 0, high, high, 0].map(u32::to_le_bytes);
+        let user = match pid {
+            0 => thread.process.users.lock().user,
+            pid => PROCESSES.get(pid).ok_or(Errno::SRCH)?.users.lock().user,
+        };
+        let of = |has| if has { ALL } else { 0 };
+        let (effective, permitted) = (of(user.effective == 0), of(user.has(0)));
+        let words = [effective, permitted, 0, effective >> 32, permitted >> 32, 0];
+        let words = words.map(|word| (word as u32).to_le_bytes());
         thread.write_bytes(data, words.as_flattened())?;
     }
     Ok(0)

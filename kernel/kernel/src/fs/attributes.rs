@@ -1,5 +1,6 @@
 //! The attributes of an inode: owner, number of names, times.
 
+use super::caller;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use machine::Clock;
 use metal::Metal;
@@ -23,14 +24,14 @@ pub struct Attributes {
 }
 
 impl Attributes {
-    /// The attributes of a new inode without a name.
+    /// The attributes of a new inode without a name, which is the calling task's.
     pub fn new() -> Self {
-        let now = now();
+        let (now, caller) = (now(), caller());
         Attributes {
             links: AtomicU32::new(0),
             is_nameless: AtomicBool::new(false),
-            user: AtomicU32::new(0),
-            group: AtomicU32::new(0),
+            user: AtomicU32::new(caller.user.of_files),
+            group: AtomicU32::new(caller.group.of_files),
             accessed: AtomicU64::new(now),
             modified: AtomicU64::new(now),
             changed: AtomicU64::new(now),

@@ -60,6 +60,9 @@ impl OpenFile {
         if let Some(event) = self.event() {
             return heap::push(to, Awaited::new(event.signal(), End::Reading));
         }
+        if let Some(signals) = self.signals() {
+            return heap::push(to, Awaited::new(signals.pipe(), End::Reading));
+        }
         if let Some(ticker) = self.ticker() {
             return heap::push(to, Awaited::new(ticker.signal(), End::Reading));
         }

@@ -350,6 +350,16 @@ fn move_name(
     let is_directory = matches!(source.kind, Kind::Directory(_));
     match &target {
         Some(_) if !how.replaces => return Err(Errno::EXIST),
+        Some(target) => {
+            from.directory.refuse_removing(&source)?;
+            to.directory.refuse_removing(target)?;
+        }
+        None => {
+            from.directory.refuse_removing(&source)?;
+            to.directory.refuse_adding()?;
+        }
+    }
+    match &target {
         _ if how.of_directory && !is_directory => return Err(Errno::NOTDIR),
         _ if is_directory && to.directory.is_within(&source) => return Err(Errno::INVAL),
         Some(target) if from.directory.is_within(target) => return Err(Errno::NOTEMPTY),

@@ -122,7 +122,9 @@ impl<S: Send + Sync> Live for Table<S> {
         let mut entries = self.entries.iter();
         let found = entries.find(|(its, _)| its.as_bytes() == name);
         let (_, make) = found.ok_or(Errno::NOENT)?;
-        make(own, &self.of)
+        let made = make(own, &self.of)?;
+        made.belong_to(own);
+        Ok(made)
     }
 
     fn next(&self, from: u64) -> Option<(u64, Name)> {

@@ -1,6 +1,7 @@
 //! Files in memory. A file's content is an object of the VM: `read` copies the same pages that
 //! `mmap` maps.
 
+mod access;
 mod archive;
 mod attributes;
 mod awaited;
@@ -17,11 +18,13 @@ mod names;
 mod open;
 mod path;
 mod records;
+mod signals;
 mod socket;
 mod stat;
 mod ticker;
 mod transfer;
 
+pub use access::caller;
 pub use archive::unpack;
 pub use attributes::{Attributes, now};
 pub use awaited::Awaited;
@@ -37,6 +40,7 @@ pub use names::{Names, name_of, path_of};
 pub use open::{Open, OpenFile, pipe};
 pub use path::{Last, Path, Place, find};
 pub use records::{Owner, Record, Records, WAITS, Waits};
+pub use signals::{ARRIVALS, Arrivals, Signals};
 pub use socket::{
     ABSTRACT, Address, Control, DATAGRAMS, DROPPED, Domain, PASS_CREDENTIALS, Received, STREAMS,
     Socket, option_place,
@@ -99,6 +103,8 @@ pub enum Kind {
     Event(Event),
     /// A timer.
     Ticker(Ticker),
+    /// Signals of whoever reads them.
+    Signals(Signals),
     /// A set of interests in open files.
     Epoll(Epoll),
     /// A socket.

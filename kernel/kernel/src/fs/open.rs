@@ -1,7 +1,9 @@
 //! Open files, to which descriptors lead.
 
 use super::fifo::{Ends, Fifo};
-use super::{Device, Epoll, Event, Inode, Kind, Listed, Owner, Socket, TTY, Ticker, Writer};
+use super::{
+    Device, Epoll, Event, Inode, Kind, Listed, Owner, Signals, Socket, TTY, Ticker, Writer,
+};
 use crate::errno::Errno;
 use crate::system::{Lock, is_disturbed};
 use alloc::sync::Arc;
@@ -168,9 +170,11 @@ impl OpenFile {
     pub fn seekable(&self) -> Result<&Arc<Inode>, Errno> {
         match &self.what {
             Open::Inode(inode) if !self.is_terminal() => match inode.kind {
-                Kind::Event(_) | Kind::Ticker(_) | Kind::Epoll(_) | Kind::Socket(_) => {
-                    Err(Errno::SPIPE)
-                }
+                Kind::Event(_)
+                | Kind::Ticker(_)
+                | Kind::Signals(_)
+                | Kind::Epoll(_)
+                | Kind::Socket(_) => Err(Errno::SPIPE),
                 _ => Ok(inode),
             },
             _ => Err(Errno::SPIPE),
@@ -189,6 +193,14 @@ impl OpenFile {
     pub fn ticker(&self) -> Option<&Ticker> {
         match &self.inode().kind {
             Kind::Ticker(ticker) => Some(ticker),
+            _ => None,
+        }
+    }
+
+    /// The signals, if the file has some.
+    pub fn signals(&self) -> Option<&Signals> {
+        match &self.inode().kind {
+            Kind::Signals(signals) => Some(signals),
             _ => None,
         }
     }
@@ -241,6 +253,9 @@ impl OpenFile {
         }
         if let Some(ticker) = self.ticker() {
             return if ticker.is_ready() { POLLIN } else { 0 };
+        }
+        if let Some(signals) = self.signals() {
+            return if signals.is_ready() { POLLIN } else { 0 };
         }
         if let Some(epoll) = self.epoll() {
             return if epoll.is_ready() { POLLIN } else { 0 };

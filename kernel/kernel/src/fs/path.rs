@@ -3,12 +3,15 @@
 //! A walk goes from name to name. The text of a symbolic link replaces the link's name, so a walk
 //! has one path at a time, even if links lead to links.
 
+use super::access::OF_GROUP;
 use super::{Inode, Kind, ROOT};
 use crate::errno::Errno;
+use crate::users::RUN;
 use alloc::borrow::Cow;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
+use core::sync::atomic::Ordering;
 
 /// A path, and the directory at which it begins unless it begins with `/`.
 pub struct Path<'a> {
@@ -66,7 +69,7 @@ impl<'a> Place<'a> {
     /// Walks to the last name of a path.
     ///
     /// # Errors
-    /// If one of the names before it leads to no directory, the path is empty, a name is too long,
+    /// If one of the names before it leads to no directory, or to one that may not be searched, the path is empty, a name is too long,
     /// or more than 40 links are on the way.
     pub fn of(path: &Path<'a>) -> Result<Self, Errno> {
         if path.names.is_empty() {
@@ -86,6 +89,7 @@ impl<'a> Place<'a> {
         let mut at = 0;
         loop {
             self.directory.directory()?;
+            self.directory.refuse(RUN)?;
             let name = next_name(&self.names, at);
             if name.len() > NAME {
                 return Err(Errno::NAMETOOLONG);
@@ -181,7 +185,15 @@ impl<'a> Place<'a> {
             directory.get(&self.directory, name)?;
             return Err(Errno::EXIST);
         }
-        let added = directory.add(name, make)?;
+        let added = directory.add(name, || {
+            self.directory.refuse_adding()?;
+            let made = make()?;
+            let links = made.attributes.links.load(Ordering::Relaxed);
+            if self.directory.mode.load(Ordering::Relaxed) & OF_GROUP != 0 && links == 0 {
+                made.join_group_of(&self.directory);
+            }
+            Ok(made)
+        })?;
         self.directory.attributes.modify();
         Ok(added)
     }
@@ -195,7 +207,10 @@ impl Place<'_> {
         may: impl FnOnce(&Inode) -> Result<(), Errno>,
     ) -> Result<Arc<Inode>, Errno> {
         let directory = self.directory.directory()?;
-        let removed = directory.remove(&self.directory, name, may)?;
+        let removed = directory.remove(&self.directory, name, |inode| {
+            self.directory.refuse_removing(inode)?;
+            may(inode)
+        })?;
         self.directory.attributes.modify();
         Ok(removed)
     }

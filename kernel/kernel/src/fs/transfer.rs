@@ -309,6 +309,7 @@ impl OpenFile {
                 read?.ok_or_else(|| unready(self.is_blocking()))?;
                 moved(to.put(0, number), BYTES)
             }
+            Kind::Signals(signals) => signals.read(to, self.is_blocking(), || self.waits()),
             Kind::Epoll(_) => Err(Errno::INVAL),
             Kind::Device(Device::Console | Device::Terminal) if most == 0 => Ok(0),
             Kind::Device(device @ (Device::Console | Device::Terminal)) => {
@@ -358,7 +359,11 @@ impl OpenFile {
             Kind::Device(device) => device.read(to, self.is_blocking()),
             Kind::Report(report) => report.read_at(offset, to),
             Kind::Directory(_) => Err(Errno::ISDIR),
-            Kind::Fifo(_) | Kind::Event(_) | Kind::Ticker(_) | Kind::Socket(_) => Err(Errno::SPIPE),
+            Kind::Fifo(_)
+            | Kind::Event(_)
+            | Kind::Ticker(_)
+            | Kind::Signals(_)
+            | Kind::Socket(_) => Err(Errno::SPIPE),
             Kind::Link(_) | Kind::Jump(_) | Kind::Epoll(_) | Kind::Bound(_) => Err(Errno::INVAL),
         }
     }

@@ -11,6 +11,7 @@ use alloc::string::ToString;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::fmt::{self, Write};
+use core::sync::atomic::Ordering;
 use machine::{PAGE_SIZE, VaRange};
 use vm::{Flags, HIGHEST, LOWEST, Region, Stats};
 
@@ -33,13 +34,17 @@ const ENTRIES: &[Entry<Weak<Process>>] = &[
         text(of, |of, to| given(of, |it| &it.arguments, to))
     }),
     ("environ", |_, of| {
-        text(of, |of, to| given(of, |it| &it.environment, to))
+        let environment = text(of, |of, to| given(of, |it| &it.environment, to))?;
+        environment.mode.store(0o400, Ordering::Relaxed);
+        Ok(environment)
     }),
     ("limits", |_, of| text(of, limits::table)),
     ("mounts", |_, of| text(of, |_, to| to.add(MOUNTS))),
     ("mountinfo", |_, of| text(of, |_, to| to.add(MOUNT_INFO))),
     ("fd", |itself, of| {
-        Ok(live::directory(Opened::new(itself, of)))
+        let opened = live::directory(Opened::new(itself, of));
+        opened.mode.store(0o500, Ordering::Relaxed);
+        Ok(opened)
     }),
     ("pagemap", |_, of| {
         Ok(live::report(PageMap(alive(of)?), 0o400))
@@ -58,12 +63,19 @@ const ENTRIES: &[Entry<Weak<Process>>] = &[
 
 /// The directory of a process, in the directory `proc`.
 pub fn tree(proc: &Arc<Inode>, process: &Arc<Process>) -> Arc<Inode> {
-    live::directory(Table {
+    let tree = live::directory(Table {
         parent: proc.clone(),
         name: process.pid.to_string().into_bytes(),
         of: Arc::downgrade(process),
         entries: ENTRIES,
-    })
+    });
+    let users = process.users.lock().clone();
+    // A process may always look at itself.
+    let is_own = process.is_dumpable.load(Ordering::Relaxed) || super::caller() == Ok(process.pid);
+    let [user, group] = [users.user, users.group].map(|ids| if is_own { ids.effective } else { 0 });
+    tree.attributes.user.store(user, Ordering::Relaxed);
+    tree.attributes.group.store(group, Ordering::Relaxed);
+    tree
 }
 
 /// The mounts.

@@ -7,6 +7,7 @@ use crate::errno::Errno;
 use crate::fs::live::{self, Entry, Sheet, Table};
 use crate::fs::{Inode, Live, Name};
 use crate::process::{NAME, Process};
+use crate::users::Ids;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::{Arc, Weak};
@@ -127,6 +128,7 @@ pub fn status(process: &Process, tid: u32, to: &mut Sheet) -> Result<(), Errno> 
         'S' => "S (sleeping)",
         _ => "R (running)",
     };
+    let users = process.users.lock().clone();
     let lines = [
         (
             "Name",
@@ -142,8 +144,8 @@ pub fn status(process: &Process, tid: u32, to: &mut Sheet) -> Result<(), Errno> 
         ("Tgid", format!("{pid}")),
         ("Pid", format!("{tid}")),
         ("PPid", format!("{}", process.family.parent_number())),
-        ("Uid", String::from("0\t0\t0\t0")),
-        ("Gid", String::from("0\t0\t0\t0")),
+        ("Uid", ids(users.user)),
+        ("Gid", ids(users.group)),
     ];
     for (name, value) in lines {
         writeln!(to, "{name}:\t{value}")?;
@@ -163,6 +165,8 @@ pub fn status(process: &Process, tid: u32, to: &mut Sheet) -> Result<(), Errno> 
     ] {
         writeln!(to, "{name}:\t{:>8} kB", bytes >> 10)?;
     }
+    let groups: Vec<_> = users.groups.iter().map(u32::to_string).collect();
+    writeln!(to, "Groups:\t{} ", groups.join(" "))?;
     let threads = process.threads.lock().len();
     writeln!(to, "Threads:\t{threads}")?;
     signals(process, tid, to)?;
@@ -187,6 +191,17 @@ fn mask(words: impl Iterator<Item = u64>) -> String {
     let mut groups = groups.into_iter().rev();
     let first = format!("{:x}", groups.next().unwrap_or(0));
     groups.fold(first, |text, group| format!("{text},{group:08x}"))
+}
+
+/// The parts of a user or a group, as `status` has them.
+fn ids(ids: Ids) -> String {
+    let Ids {
+        real,
+        effective,
+        saved,
+        of_files,
+    } = ids;
+    format!("{real}\t{effective}\t{saved}\t{of_files}")
 }
 
 /// The signals that are pending for the thread and for all, that it blocks, and that the process

@@ -1,8 +1,9 @@
 //! The calling task as a thread, for the parts below processes.
 
-use super::{ThreadRef, limits, wait_until, with_current};
-use crate::caller::{Caller, Identity};
+use super::{Set, ThreadRef, limits, wait_until, with_current};
+use crate::caller::Caller;
 use crate::errno::Errno;
+use crate::users::Users;
 use core::ptr;
 use core::sync::atomic::Ordering;
 
@@ -32,11 +33,25 @@ impl Caller for CurrentTask {
         wait_until(time, wait);
     }
 
-    fn identity(&self) -> Identity {
-        with_current(|thread| Identity {
-            process: thread.map_or(0, |thread| thread.process.pid),
-            user: 0,
-            group: 0,
+    fn take_signal(&self, wanted: u64) -> Option<[u8; 128]> {
+        with_current(|thread| Some(thread?.take_signal(Set(wanted))?.file_bytes()))
+    }
+
+    fn has_signal(&self, wanted: u64) -> bool {
+        with_current(|thread| {
+            let pending =
+                |thread: &ThreadRef| thread.pending.set().0 | thread.process.pending.set().0;
+            thread.map_or(0, pending) & wanted != 0
+        })
+    }
+
+    fn process(&self) -> u32 {
+        with_current(|thread| thread.map_or(0, |thread| thread.process.pid))
+    }
+
+    fn users(&self) -> Users {
+        with_current(|thread| {
+            thread.map_or_else(Users::default, |thread| thread.process.users.lock().clone())
         })
     }
 

@@ -7,6 +7,7 @@ use crate::errno::Errno;
 use crate::fs::{Descriptors, Executable, Open, OpenFile, Path, ROOT, find, path_of};
 use crate::program::{Program, Start};
 use crate::system::{Space, system};
+use crate::users::{Owned, Users};
 use alloc::boxed::Box;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
@@ -24,6 +25,7 @@ pub fn execute(thread: &mut Thread, start: Start) -> Result<(), Errno> {
     let (inode, start) = script::resolve(&process, start)?;
     let object = inode.object().ok_or(Errno::ACCES)?;
     let executable = Executable::new(&inode)?;
+    let owned = inode.owned();
     // Not written until it is loaded.
     let mut _interpreter = None;
     let program = Program::read(object, |path| {
@@ -32,6 +34,7 @@ pub fn execute(thread: &mut Thread, start: Start) -> Result<(), Errno> {
         inode.object().cloned().ok_or(Errno::ACCES)
     })?;
     end_others(thread);
+    let is_privileged = take_rights(&process, owned);
     thread.leave_words();
     thread.shared.become_first();
     close_private(&process);
@@ -45,7 +48,8 @@ pub fn execute(thread: &mut Thread, start: Start) -> Result<(), Errno> {
     let loaded = thread.empty_space().and_then(|()| {
         process.give_memory_back();
         (HOOKS.memory_given_up)();
-        program.load(&thread.space, &start)
+        let users = process.users.lock().clone();
+        program.load(&thread.space, &start, &users, is_privileged)
     });
     match loaded {
         Ok(begin) => {
@@ -57,6 +61,35 @@ pub fn execute(thread: &mut Thread, start: Start) -> Result<(), Errno> {
         Err(_) => process.end(Status::killed(super::Signal::KILL)),
     }
     Ok(())
+}
+
+/// The bits of a mode that give a program its owner's rights, and its group's.
+const OF_USER: u32 = 0o4000;
+const OF_GROUP: u32 = 0o2010;
+
+/// Gives the process the rights of its new program. Returns true if these are the file's owner's.
+fn take_rights(process: &Process, file: Owned) -> bool {
+    let mut users = process.users.lock();
+    let before = users.clone();
+    let has = |bits| file.mode & bits == bits && !process.is_confined.load(Ordering::Relaxed);
+    let user = if has(OF_USER) {
+        file.user
+    } else {
+        users.user.effective
+    };
+    let group = if has(OF_GROUP) {
+        file.group
+    } else {
+        users.group.effective
+    };
+    users.user.become_(user);
+    users.group.become_(group);
+    let has_changed = before.user.effective != user || before.group.effective != group;
+    let differs = user != users.user.real || group != users.group.real;
+    process
+        .is_dumpable
+        .store(!(has_changed || differs), Ordering::Relaxed);
+    differs
 }
 
 /// The path, made absolute.
@@ -126,6 +159,9 @@ pub fn first() -> Result<Thread, Errno> {
         handlers: Handlers::new(),
         limits: Limits::new(),
         umask: 0o022,
+        users: Users::default(),
+        is_dumpable: true,
+        is_confined: false,
         job: None,
     };
     let process = Process::new(space.clone(), Family::new(Weak::new(), 0), inherited);

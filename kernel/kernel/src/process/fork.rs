@@ -7,6 +7,7 @@ use crate::errno::Errno;
 use crate::fs::{Descriptors, Executable, Inode};
 use crate::program::Start;
 use crate::system::{Lock, Space};
+use crate::users::Users;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -20,6 +21,9 @@ pub(super) struct Inherited {
     pub handlers: Handlers,
     pub limits: Limits,
     pub umask: u32,
+    pub users: Users,
+    pub is_dumpable: bool,
+    pub is_confined: bool,
     /// The group and the session; `None` for new ones.
     pub job: Option<(u32, u32)>,
 }
@@ -48,6 +52,9 @@ impl Process {
             handlers,
             limits,
             umask,
+            users,
+            is_dumpable,
+            is_confined,
             job,
         } = inherited;
         let pid = PROCESSES.number();
@@ -63,6 +70,9 @@ impl Process {
             death_signal: AtomicU32::new(0),
             is_reaper: AtomicBool::new(false),
             umask: AtomicU32::new(umask),
+            users: Lock::new(users),
+            is_dumpable: AtomicBool::new(is_dumpable),
+            is_confined: AtomicBool::new(is_confined),
             family,
             job: Job::new(group, session),
             has_barriers: AtomicBool::new(false),
@@ -93,6 +103,9 @@ impl Thread {
             handlers: process.handlers.lock().clone(),
             limits: process.limits.lock().clone(),
             umask: process.umask.load(Ordering::Relaxed),
+            users: process.users.lock().clone(),
+            is_dumpable: process.is_dumpable.load(Ordering::Relaxed),
+            is_confined: process.is_confined.load(Ordering::Relaxed),
             job: Some((job.group(), job.session())),
         };
         let space = if shares.memory {

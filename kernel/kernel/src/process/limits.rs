@@ -6,7 +6,7 @@
 
 use super::{Info, Process, Signal, with_current};
 use crate::errno::Errno;
-use crate::fs::MOST;
+use crate::fs::{MOST, caller};
 use crate::system::Space;
 use linux_raw_sys::general::*;
 
@@ -86,6 +86,7 @@ impl Process {
             return Err(Errno::INVAL);
         }
         match resource as u32 {
+            _ if limit.hard > before.hard && !caller().is_root() => return Err(Errno::PERM),
             RLIMIT_NOFILE if limit.hard > MOST as u64 => return Err(Errno::PERM),
             RLIMIT_NOFILE => self.files.lock().limit(limit.soft as usize),
             resource => {

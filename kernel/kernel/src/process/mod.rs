@@ -41,6 +41,7 @@ use crate::fs::{Descriptors, Executable, Inode, Path};
 use crate::program::Start;
 use crate::single::Single;
 use crate::system::{Lock, Space};
+use crate::users::Users;
 use alarm::Alarms;
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
@@ -59,6 +60,12 @@ pub struct Process {
     borrows: AtomicBool,
     /// Its open files.
     pub files: Lock<Descriptors>,
+    /// Who it is.
+    pub users: Lock<Users>,
+    /// True if others of its user may look at it (`PR_SET_DUMPABLE`).
+    pub is_dumpable: AtomicBool,
+    /// True if no program that it starts gets its owner's rights (`PR_SET_NO_NEW_PRIVS`).
+    pub is_confined: AtomicBool,
     /// Its limits.
     pub limits: Lock<Limits>,
     /// Its current directory.

@@ -5,10 +5,10 @@ use crate::errno::Errno;
 use crate::fs::{Inode, Kind, find};
 use crate::program::{Start, Texts};
 use crate::system::ObjectRef;
+use crate::users::RUN;
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
-use core::sync::atomic::Ordering;
 
 /// The most scripts that interpret each other.
 const DEPTH: usize = 4;
@@ -31,11 +31,9 @@ pub(super) fn resolve(process: &Process, mut start: Start) -> Result<(Arc<Inode>
 /// The file at a path; an error if it may not be executed.
 pub(super) fn executable(process: &Process, path: &[u8]) -> Result<Arc<Inode>, Errno> {
     let inode = find(&process.path(path), true)?;
-    let is_file = matches!(inode.kind, Kind::File(_));
-    if is_file && inode.mode.load(Ordering::Relaxed) & 0o111 != 0 {
-        Ok(inode)
-    } else {
-        Err(Errno::ACCES)
+    match inode.kind {
+        Kind::File(_) => inode.refuse(RUN).map(|()| inode),
+        _ => Err(Errno::ACCES),
     }
 }
 

@@ -184,6 +184,14 @@ impl ThreadRef {
         result
     }
 
+    /// Takes a pending signal of this set, the thread's own first.
+    pub fn take_signal(&self, wanted: Set) -> Option<Info> {
+        let mask = Set(!wanted.0);
+        let [own, all] = [&self.pending, &self.process.pending];
+        let own = own.next(mask).and_then(|next| own.take(next));
+        own.or_else(|| all.next(mask).and_then(|next| all.take(next)))
+    }
+
     /// The signal that the thread takes next.
     pub fn next_signal(&self) -> Option<Signal> {
         let mask = Set(self.mask().0 & !self.awaited.load(Ordering::Relaxed));

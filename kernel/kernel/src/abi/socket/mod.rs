@@ -15,6 +15,7 @@ use crate::fs::{
     ABSTRACT, Address, Domain, Inode, Kind, Name, Open, OpenFile, Place, Socket, find, unready,
 };
 use crate::process::Thread;
+use crate::users::WRITE;
 use address::{Given, read_address, write_address};
 use alloc::sync::{Arc, Weak};
 use linux_raw_sys::general::{O_CLOEXEC, O_NONBLOCK, O_RDWR};
@@ -163,7 +164,9 @@ fn named(thread: &Thread, name: &[u8]) -> Result<Arc<Socket>, Errno> {
     let found = if name.first() == Some(&0) {
         ABSTRACT.lock().get(name).and_then(Weak::upgrade)
     } else {
-        match &find(&thread.path_at(HERE, name)?, true)?.kind {
+        let inode = find(&thread.path_at(HERE, name)?, true)?;
+        inode.refuse(WRITE)?;
+        match &inode.kind {
             Kind::Bound(socket) => socket.upgrade(),
             _ => None,
         }

@@ -21,7 +21,7 @@ pub use stream::Role;
 pub use way::Received;
 
 use super::transfer::Reading;
-use super::{Name, Source, Target, unready};
+use super::{Name, Source, Target, caller, unready};
 use crate::caller::Identity;
 use crate::errno::Errno;
 use crate::system::{Lock, system};
@@ -54,6 +54,8 @@ enum Body {
     Datagrams(Datagrams),
 }
 
+/// Ports below this one are root's.
+const RESERVED: u16 = 1024;
 /// The most bytes of a datagram with a port.
 const LARGEST_UDP: usize = 65_507;
 
@@ -192,6 +194,9 @@ impl Socket {
     /// Gives it a port, any free one for port 0.
     pub fn bind_port(self: &Arc<Self>, at: SocketAddr) -> Result<(), Errno> {
         refuse_foreign(at.ip())?;
+        if (1..RESERVED).contains(&at.port()) && !caller().is_root() {
+            return Err(Errno::ACCES);
+        }
         let mut claim = self.claim.lock();
         if claim.is_some() {
             return Err(Errno::INVAL);

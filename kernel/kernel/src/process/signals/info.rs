@@ -2,7 +2,7 @@
 
 use super::Signal;
 use crate::process::Process;
-use linux_raw_sys::general::{SI_KERNEL, SI_TKILL, SI_USER};
+use linux_raw_sys::general::{SI_KERNEL, SI_TIMER, SI_TKILL, SI_USER};
 
 /// The cause of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +21,11 @@ pub const BYTES: usize = 128;
 const FIRST: usize = 16;
 /// The number of words in use.
 const WORDS: usize = 4;
+
+/// The number of a process, and its user in the upper half.
+fn who(process: &Process) -> u64 {
+    u64::from(process.users.lock().user.real) << 32 | u64::from(process.pid)
+}
 
 impl Info {
     /// A signal sent by the kernel.
@@ -44,8 +49,7 @@ impl Info {
     }
 
     fn from(signal: Signal, code: i32, sender: &Process) -> Self {
-        // All users are root: the user, in the upper half, is 0.
-        let words = [u64::from(sender.pid), 0, 0, 0];
+        let words = [who(sender), 0, 0, 0];
         Info {
             signal,
             code,
@@ -58,7 +62,7 @@ impl Info {
         Info {
             signal: Signal::CHILD,
             code: code as i32,
-            words: [u64::from(child.pid), status.into(), 0, 0],
+            words: [who(child), status.into(), 0, 0],
         }
     }
 
@@ -89,6 +93,41 @@ impl Info {
             code: word(1) as i32,
             words: core::array::from_fn(|index| word(FIRST / 8 + index)),
         }
+    }
+
+    /// The bytes of `signalfd_siginfo`.
+    pub fn file_bytes(&self) -> [u8; BYTES] {
+        let mut bytes = [0; BYTES];
+        let mut put = |at: usize, value: &[u8]| bytes[at..at + value.len()].copy_from_slice(value);
+        let [first, second, third, fourth] = self.words.map(u64::to_le_bytes);
+        put(0, &self.signal.number().to_le_bytes());
+        put(8, &self.code.to_le_bytes());
+        match (self.signal, self.code) {
+            (_, SI_TIMER) => {
+                // The timer, and how often it has expired meanwhile.
+                put(24, &first[..4]);
+                put(32, &first[4..]);
+                put(44, &second[..4]);
+                put(48, &second);
+            }
+            // The process, its user, its status and its times.
+            (Signal::CHILD, 1..) => {
+                put(12, &first);
+                put(40, &second[..4]);
+                put(56, &third);
+                put(64, &fourth);
+            }
+            (Signal::ILL | Signal::FPE | Signal::SEGV | Signal::BUS | Signal::TRAP, 1..) => {
+                put(72, &first);
+            }
+            // The process, its user, and its word.
+            _ => {
+                put(12, &first);
+                put(44, &second[..4]);
+                put(48, &second);
+            }
+        }
+        bytes
     }
 
     /// The bytes of `siginfo`.

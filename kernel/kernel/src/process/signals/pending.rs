@@ -2,6 +2,7 @@
 
 use super::{Info, Set, Signal};
 use crate::errno::Errno;
+use crate::fs::ARRIVALS;
 use crate::heap;
 use crate::system::Lock;
 use alloc::collections::BTreeMap;
@@ -56,6 +57,8 @@ impl Pending {
         queue.infos.insert(place, info);
         queue.count += 1;
         self.set.fetch_or(signal.set().0, Ordering::SeqCst);
+        drop(queue);
+        ARRIVALS.tell();
         Ok(())
     }
 
