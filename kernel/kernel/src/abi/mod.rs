@@ -33,6 +33,7 @@ mod sendfile;
 mod signal;
 mod signalfd;
 mod socket;
+mod splice;
 mod statx;
 mod thread;
 mod time;
@@ -167,6 +168,9 @@ const CALLS: &[(u32, Entry, Call)] = &[
     (__NR_statfs, Entry::File, allocate::statfs),
     (__NR_fstatfs, Entry::File, allocate::fstatfs),
     (__NR_sendfile, Entry::File, sendfile::sendfile),
+    (__NR_splice, Entry::File, splice::splice),
+    (__NR_tee, Entry::File, splice::tee),
+    (__NR_vmsplice, Entry::File, splice::vmsplice),
     (__NR_copy_file_range, Entry::File, sendfile::copy_file_range),
     (__NR_link, Entry::Descriptor, attributes::link),
     (__NR_linkat, Entry::Descriptor, attributes::linkat),

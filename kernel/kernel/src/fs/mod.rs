@@ -47,7 +47,10 @@ pub use socket::{
 };
 pub use stat::{stat, type_bits};
 pub use ticker::Ticker;
-pub use transfer::{CHUNK, MOST_BYTES, Receiving, Source, Target, refuse_area, unready};
+pub use transfer::{
+    CHUNK, MOST_BYTES, Reading, Receiving, Source, Target, receive_from, refuse_area, send_to,
+    unready,
+};
 
 use crate::errno::Errno;
 use crate::single::Single;

@@ -70,6 +70,25 @@ impl Source for &[u8] {
     }
 }
 
+impl Target for &mut [u8] {
+    fn most(&self) -> usize {
+        self.len()
+    }
+
+    fn put(&mut self, at: usize, bytes: &[u8]) -> usize {
+        self[at..at + bytes.len()].copy_from_slice(bytes);
+        bytes.len()
+    }
+
+    fn put_at_once(&mut self, at: usize, bytes: &[u8]) -> bool {
+        self.put(at, bytes) == bytes.len()
+    }
+
+    fn bring_in(&mut self) -> Result<(), Errno> {
+        Ok(())
+    }
+}
+
 /// Fails if the bytes are beyond those that a file can have.
 pub fn refuse_area(offset: u64, bytes: usize) -> Result<(), Errno> {
     let (Ok(offset), Ok(bytes)) = (i64::try_from(offset), i64::try_from(bytes)) else {
