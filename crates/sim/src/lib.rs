@@ -32,8 +32,8 @@ pub use engine::watch::Delays;
 pub use engine::{Counts, Off};
 pub use report::{Access, HeapImage, LineUse, Sample, SiteName};
 pub use run::{
-    Options, Progress, begin_refund, compute, dice, end_refund, forfeit, free_stores, off_cpu,
-    spawn, stand_by, system_call,
+    Options, Progress, begin_refund, compute, dice, end_refund, enter, forfeit, free_stores, leave,
+    off_cpu, spawn, stand_by, system_call,
 };
 pub use task::{Pin, Task};
 

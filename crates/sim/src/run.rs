@@ -260,6 +260,7 @@ impl Engine {
             unused: Vec::new(),
             scheduler: None,
             off: Off::default(),
+            left: engine::refund::Left::new(),
             forfeited: 0,
             owed: 0,
             cleared: 0,
@@ -351,7 +352,19 @@ pub fn end_refund() {
     engine::refund::end();
 }
 
-/// Takes what the calling task has got back and not spent yet. No effect outside machines.
+/// The calling task, which has got time back, now has the lock at this address. Returns the
+/// nanoseconds for which it would have waited for it without what it has got back, and takes these.
+pub fn enter(lock: usize) -> u64 {
+    engine::refund::enter(lock)
+}
+
+/// The calling task is about to release the lock at this address.
+pub fn leave(lock: usize) {
+    engine::refund::leave(lock);
+}
+
+/// Takes what the calling task has got back and not spent yet, unless its stores are free
+/// ([`free_stores`]). No effect outside machines.
 pub fn forfeit() {
     engine::refund::forfeit();
 }

@@ -5,7 +5,7 @@ use sim::Sim;
 use sim::profile::MachineProfile;
 use std::fmt;
 use std::str::FromStr;
-use sync::watch::profile::{Step, refund};
+use sync::watch::profile::{Refund, Step, refund};
 
 /// Something that costs tasks time, and that a simulated machine can do without.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -95,14 +95,19 @@ pub(super) fn take_away(machine: &Sim, causes: &[Cause]) {
     });
     let locks: Vec<_> = locks.collect();
     if !locks.is_empty() {
-        refund(machine.own_anchor(), locks.into(), step);
+        let refunds = Refund {
+            step,
+            enter: sim::enter,
+            leave: sim::leave,
+        };
+        refund(machine.own_anchor(), locks.into(), refunds);
     }
     machine.keep_at_hand(lines.collect());
 }
 
-/// Gives back the time that a lock costs. What a task has not caught up with when it asks for the
-/// next lock, it has lost: otherwise it would do many operations at once, with all their lines at
-/// hand.
+/// Gives back the time that a lock costs. What a task that holds none has not caught up with when it
+/// asks for the next, it has lost: otherwise it would do many operations at once, with all their
+/// lines at hand.
 fn step(step: Step) {
     match step {
         Step::Acquiring => {

@@ -147,18 +147,23 @@ const UNLOCKED_WITHOUT_QUEUE: Preset = Preset(&Row {
     ..*Preset::OPENBSD_UNLOCKED.0
 });
 
+/// Page faults on the machine of case study 003.
+fn faults_of_openbsd(tasks: usize) -> Case {
+    Case {
+        machine: "arm64-16",
+        workload: "page_fault1",
+        tasks,
+        mode: Mode::Processes,
+        span: Duration::from_millis(1),
+    }
+}
+
 /// OpenBSD without `pageqlock` is OpenBSD whose pages are on no queue, under the big lock, where
 /// nobody waits for it, and without, where all do. What is left is the queue's own instructions.
 #[test]
 fn openbsd_without_the_lock_of_the_page_queue_is_openbsd_without_the_queue() {
     for tasks in [8, 16] {
-        let case = Case {
-            machine: "arm64-16",
-            workload: "page_fault1",
-            tasks,
-            mode: Mode::Processes,
-            span: Duration::from_millis(1),
-        };
+        let case = faults_of_openbsd(tasks);
         for (before, after) in [
             (Preset::OPENBSD_BIGLOCK, BIGLOCK_WITHOUT_QUEUE),
             (Preset::OPENBSD_UNLOCKED, UNLOCKED_WITHOUT_QUEUE),
@@ -167,6 +172,32 @@ fn openbsd_without_the_lock_of_the_page_queue_is_openbsd_without_the_queue() {
             case.check(before, System::new(after, &[]), [0.94, 1.02]);
         }
     }
+}
+
+/// OpenBSD without the big lock, around the others, and without those is OpenBSD whose faults do not
+/// take the big lock, without those.
+#[test]
+fn locks_inside_of_each_other_can_be_taken_away_together() {
+    let depths = ["lock KERNEL_LOCK", "line KERNEL_LOCK's depths"];
+    let all = [&depths[..], &PAGE_QUEUE].concat();
+    for tasks in [4, 8, 16] {
+        faults_of_openbsd(tasks).check(
+            System::new(Preset::OPENBSD_BIGLOCK, &all),
+            System::new(Preset::OPENBSD_UNLOCKED, &PAGE_QUEUE),
+            [0.93, 1.02],
+        );
+    }
+}
+
+/// Behind the big lock is the page queue's, although nobody waits for it while each asks in turn.
+#[test]
+fn a_lock_inside_of_one_that_is_taken_away_is_the_next_cause() {
+    let case = faults_of_openbsd(16);
+    let system = case.system(Preset::OPENBSD_BIGLOCK, &["lock KERNEL_LOCK"]);
+    let seen = system.attribute(&case.plan(), case.span).expect("runs");
+    let (cause, part) = &Cause::of(&seen)[0];
+    assert_eq!(*cause, Cause::Lock("pageqlock".into()));
+    assert!(*part > 0.2, "{part:.3}");
 }
 
 /// Case study 003: 12 % of the CPUs' time is spent spinning for `pageqlock` while 17 jobs build a

@@ -141,6 +141,8 @@ pub(crate) struct Engine {
     pub(crate) scheduler: Option<Arc<dyn Scheduler>>,
     /// Time of tasks that were on no CPU, since the accounts were cleared.
     pub(crate) off: Off,
+    /// When the last holder of a lock left it, less what the holder had got back and not spent.
+    pub(crate) left: refund::Left,
     /// The credit that tasks have forfeited since then, and what they had at that time.
     pub(crate) forfeited: Time,
     pub(crate) owed: Time,

@@ -10,6 +10,10 @@
 //! A lock is released when the stores before it are in memory. Nobody has to wait for those that a
 //! task makes while its stores are free, between two sections.
 //!
+//! Other locks inside of such a lock are asked for in turn, so that nobody waits for them. But a
+//! task with credit would have been there earlier by that much, and perhaps before the last holder
+//! had left: then it would have waited, and credit does not pay for that.
+//!
 //! Interrupts in a section are not refunded: they would have come anyway. Credit does not pay for
 //! waits outside sections: for lines that are on their way to others, for locks, or for sleep.
 
@@ -39,6 +43,32 @@ impl Refund {
     }
 }
 
+/// The times at which the last holders of some thousand locks left them, those used last. Has room
+/// for all: CPUs must not allocate.
+pub(crate) struct Left(Vec<(usize, Time)>);
+
+impl Left {
+    const SLOTS: usize = 1 << 12;
+
+    pub(crate) fn new() -> Self {
+        Left(vec![(0, 0); Self::SLOTS])
+    }
+
+    fn slot(lock: usize) -> usize {
+        lock.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (usize::BITS - Self::SLOTS.ilog2())
+    }
+
+    /// That of `lock`; 0 if it is not known.
+    fn of(&self, lock: usize) -> Time {
+        let (known, left) = self.0[Self::slot(lock)];
+        if known == lock { left } else { 0 }
+    }
+
+    fn set(&mut self, lock: usize, left: Time) {
+        self.0[Self::slot(lock)] = (lock, left);
+    }
+}
+
 /// Begins a refunded section of the calling task. Sections may nest. If the outermost one is
 /// `prompt`, others notice at once what the task writes.
 pub(crate) fn begin(prompt: bool) {
@@ -54,14 +84,31 @@ pub(crate) fn end() {
     }
 }
 
-/// Takes the calling task's credit.
+/// Takes the calling task's credit, unless its stores are free.
 pub(crate) fn forfeit() {
     if let Some(running) = Running::current() {
         running.with(|engine| {
-            if !engine.cpu().is_refunded {
+            let cpu = engine.cpu();
+            if !cpu.is_refunded && !cpu.has_free_stores {
                 engine.forfeited += core::mem::take(&mut engine.cpu().credit);
             }
         });
+    }
+}
+
+/// The calling task has the lock `lock`. By what it has got back and not spent, it is there earlier
+/// than the clock says: if that is before the last holder left, it loses as much as it would have
+/// waited, in nanoseconds.
+pub(crate) fn enter(lock: usize) -> u64 {
+    Running::current().map_or(0, |running| {
+        running.with(|engine| engine.enter(lock) / 1000)
+    })
+}
+
+/// The calling task is about to release `lock`.
+pub(crate) fn leave(lock: usize) {
+    if let Some(running) = Running::current() {
+        running.with(|engine| engine.leave(lock));
     }
 }
 
@@ -146,6 +193,28 @@ impl Engine {
         });
         let running = self.cpus.iter().filter(|cpu| !cpu.is_refunded);
         contexts.chain(running.map(|cpu| cpu.credit)).sum()
+    }
+
+    fn enter(&mut self, lock: usize) -> Time {
+        let cpu = self.cpu();
+        if cpu.is_refunded {
+            return 0;
+        }
+        let (clock, credit) = (cpu.clock, cpu.credit);
+        let left = self.left.of(lock);
+        let wait = left
+            .saturating_sub(clock.saturating_sub(credit))
+            .min(credit);
+        self.cpu().credit -= wait;
+        wait
+    }
+
+    fn leave(&mut self, lock: usize) {
+        let cpu = self.cpu();
+        if !cpu.is_refunded {
+            let at = cpu.clock.saturating_sub(cpu.credit);
+            self.left.set(lock, at);
+        }
     }
 
     /// Leaves `time` of the open section out of its refund.

@@ -25,7 +25,7 @@ pub use report::Row;
 pub use table::{Tables, of};
 
 use super::site::Site;
-use super::{Acquired, Attempt, ClassState, Observer};
+use super::{Acquired, Attempt, ClassState, Kind, Observer, Wait};
 use machine::{Cpus, Machine, Pinned};
 use table::Event;
 
@@ -59,7 +59,7 @@ impl<M: Machine> Observer<M> for LockProfile {
     #[inline]
     fn acquiring(attempt: &Attempt) {
         if let Some(refund) = refund::of::<M>(attempt.class) {
-            refund(Step::Acquiring);
+            (refund.step)(Step::Acquiring);
         }
     }
 
@@ -82,12 +82,18 @@ impl<M: Machine> Observer<M> for LockProfile {
     #[inline]
     fn acquired(attempt: &Attempt, how: Acquired) -> Ticket {
         if let Some(refund) = refund::of::<M>(attempt.class) {
-            refund(match how {
+            (refund.step)(match how {
                 Acquired::Tried => Step::Tried,
                 _ => Step::Acquired,
             });
             return Ticket::default();
         }
+        let how = match refund::of_others::<M>(attempt.class) {
+            Some(refund) if attempt.kind == Kind::Exclusive => {
+                late::<M>(how, (refund.enter)(attempt.lock))
+            }
+            _ => how,
+        };
         // Unknown: profiling is stopped or has only just started; such an acquisition is not
         // counted.
         if matches!(how, Acquired::Unknown) {
@@ -121,9 +127,12 @@ impl<M: Machine> Observer<M> for LockProfile {
     }
 
     #[inline]
-    fn releasing(class: &'static ClassState, _: usize, ticket: &mut Ticket) {
+    fn releasing(class: &'static ClassState, lock: usize, ticket: &mut Ticket) {
+        if let Some(refund) = refund::of_others::<M>(class) {
+            (refund.leave)(lock);
+        }
         if let Some(refund) = refund::of::<M>(class) {
-            refund(Step::Releasing);
+            (refund.step)(Step::Releasing);
         }
         if ticket.site.is_some() {
             ticket.time = M::now().saturating_sub(ticket.time);
@@ -133,13 +142,32 @@ impl<M: Machine> Observer<M> for LockProfile {
     #[inline]
     fn released(class: &'static ClassState, ticket: Ticket) {
         if let Some(refund) = refund::of::<M>(class) {
-            refund(Step::Released);
+            (refund.step)(Step::Released);
         }
         if let Some(site) = ticket.site {
             // Counted even if profiling has stopped meanwhile, because the wait has been counted.
             let tables = of(M::anchor());
             count::<M>(tables, site, Event::Held(ticket.time));
         }
+    }
+}
+
+/// The acquisition of a task that would have waited for this many nanoseconds more.
+fn late<M: Machine>(how: Acquired, more: u64) -> Acquired {
+    let to = M::now();
+    match how {
+        Acquired::Unknown => how,
+        _ if more == 0 => how,
+        Acquired::Waited(wait) => Acquired::Waited(Wait {
+            from: wait.from.saturating_sub(more),
+            ..wait
+        }),
+        Acquired::Free | Acquired::Tried => Acquired::Waited(Wait {
+            from: to.saturating_sub(more),
+            to,
+            spins: 0,
+            sleeps: 0,
+        }),
     }
 }
 

@@ -24,8 +24,17 @@ pub enum Step {
     Released,
 }
 
-/// What a machine does at each step of the calling task.
-pub type Refund = fn(Step);
+/// What a machine does for the calling task.
+#[derive(Clone, Copy, Debug)]
+pub struct Refund {
+    /// It does this with a lock that costs nothing.
+    pub step: fn(Step),
+    /// It has another lock, by its address, for itself. Returns the nanoseconds for which it would
+    /// have waited for that, had it come when the time that it has got back began.
+    pub enter: fn(usize) -> u64,
+    /// It is about to release that lock.
+    pub leave: fn(usize),
+}
 
 /// The number of machines that refund locks; every operation reads it first.
 static REFUNDING: AtomicUsize = AtomicUsize::new(0);
@@ -49,21 +58,33 @@ pub fn refund(anchor: &Anchor, classes: Box<[String]>, refund: Refund) {
 /// given back: it is also free to read.
 #[inline]
 pub(super) fn of<M: Machine>(class: &ClassState) -> Option<Refund> {
-    // Relaxed: the machine's tasks begin after it was set.
-    if M::FREE && REFUNDING.load(Relaxed) > 0 {
-        find::<M>(class)
-    } else {
-        None
+    match is_on::<M>() {
+        true => find::<M>(class, true),
+        false => None,
     }
 }
 
+/// What the calling task's machine does for locks of the class, if it refunds others.
+#[inline]
+pub(super) fn of_others<M: Machine>(class: &ClassState) -> Option<Refund> {
+    match is_on::<M>() {
+        true => find::<M>(class, false),
+        false => None,
+    }
+}
+
+#[inline]
+fn is_on<M: Machine>() -> bool {
+    // Relaxed: the machine's tasks begin after it was set.
+    M::FREE && REFUNDING.load(Relaxed) > 0
+}
+
 #[cold]
-fn find<M: Machine>(class: &ClassState) -> Option<Refund> {
+fn find<M: Machine>(class: &ClassState, is_refunded: bool) -> Option<Refund> {
     let refunded = M::anchor().get::<Refunded>()?;
     let mut classes = refunded.classes.iter();
-    classes
-        .any(|name| name == class.name())
-        .then_some(refunded.refund)
+    let found = classes.any(|name| name == class.name());
+    (found == is_refunded).then_some(refunded.refund)
 }
 
 impl Drop for Refunded {
