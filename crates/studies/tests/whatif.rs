@@ -17,6 +17,8 @@ struct Pair {
     cause: &'static str,
     /// The gain that was written down before it was compared with the measured one.
     predicted: f64,
+    /// The gain since a task with credit loses what it would have waited for other locks.
+    now: f64,
 }
 
 const PAIRS: [Pair; 5] = [
@@ -25,30 +27,35 @@ const PAIRS: [Pair; 5] = [
         tasks: 96,
         cause: "lock invl gen",
         predicted: 1.27,
+        now: 1.341,
     },
     Pair {
         curve: "macy-ebr/page_fault1-processes",
         tasks: 96,
         cause: "lock invl gen",
         predicted: 1.0,
+        now: 1.0,
     },
     Pair {
         curve: "robot-fault3-vma/page_fault3-threads",
         tasks: 16,
         cause: "lock mmap_lock",
         predicted: 1.489,
+        now: 1.489,
     },
     Pair {
         curve: "riel-invlpgb/tlb_flush2-threads",
         tasks: 72,
         cause: "flushes",
         predicted: 3.234,
+        now: 3.234,
     },
     Pair {
         curve: "song-spf/page_fault1-threads",
         tasks: 192,
         cause: "lock mmap_lock",
         predicted: 3.587,
+        now: 3.665,
     },
 ];
 
@@ -90,12 +97,12 @@ impl Pair {
     }
 }
 
-/// The gains are those that were written down.
+/// The gains are those that were written down, and those of the rule for locks inside of others.
 #[test]
 fn gains_are_as_predicted() {
     for pair in &PAIRS {
         let gain = pair.gain();
-        let apart = (gain / pair.predicted - 1.0).abs();
+        let apart = (gain / pair.now - 1.0).abs();
         assert!(apart < 0.01, "{}: {gain:.3}", pair.curve);
     }
 }
