@@ -134,7 +134,7 @@ impl Counter {
         goes_on
     }
 
-    /// Spends the delay before each of the next `n` operations, the last of which have just ended.
+    /// Spends the delays of the next `n` operations. The last `n` have just ended.
     #[cold]
     fn spend(&self, n: u64, delay: u64) {
         let Some(spend) = self.spend else {

@@ -105,8 +105,8 @@ pub(super) fn take_away(machine: &Sim, causes: &[Cause]) {
     machine.keep_at_hand(lines.collect());
 }
 
-/// Gives back the time that a lock costs. What a task that holds none has not caught up with when it
-/// asks for the next, it has lost: otherwise it would do many operations at once, with all their
+/// Gives back the time that a lock costs. What a task that holds none has not caught up with when
+/// it asks for the next, it has lost: otherwise it would do many operations at once, with all their
 /// lines at hand.
 fn step(step: Step) {
     match step {

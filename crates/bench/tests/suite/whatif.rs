@@ -174,8 +174,8 @@ fn openbsd_without_the_lock_of_the_page_queue_is_openbsd_without_the_queue() {
     }
 }
 
-/// OpenBSD without the big lock, around the others, and without those is OpenBSD whose faults do not
-/// take the big lock, without those.
+/// OpenBSD without the big lock and without the queue's locks inside of it is OpenBSD whose faults
+/// do not take the big lock, without the queue's.
 #[test]
 fn locks_inside_of_each_other_can_be_taken_away_together() {
     let depths = ["lock KERNEL_LOCK", "line KERNEL_LOCK's depths"];
@@ -299,7 +299,7 @@ fn a_ladder_ends_where_no_cause_is_left() {
     assert_eq!(alone.without, first.without, "the largest gain comes first");
 }
 
-/// Most waits begin before a window or end after it: FreeBSD's mutex lets some last several windows.
+/// Most waits begin before a window or end after it: FreeBSD's mutex lets some last for several.
 #[test]
 fn waits_that_do_not_end_are_the_locks() {
     let case = |workload, mode| Case {

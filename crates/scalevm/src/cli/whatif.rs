@@ -77,8 +77,8 @@ pub struct WhatIfArgs {
     /// Tasks are threads in one address space (default: processes)
     #[arg(long)]
     pub threads: bool,
-    /// Length of each run [default: 0.002; on others than sim: 0.05]; longer if one task alone needs more for 20 operations,
-    /// up to 0.04. What ends an iteration may be missing from a shorter one
+    /// Length of each run [default: 0.002; others than sim: 0.05]; longer if one task alone needs
+    /// more for 20 operations, up to 0.04. What ends an iteration may be missing from a shorter one
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub duration: Option<Duration>,
     /// Print one JSON object per line
