@@ -237,7 +237,7 @@ pub fn spend(nanoseconds: u64, look: impl Fn()) -> [u64; 2] {
     let now = || FIRST.elapsed().as_nanos() as u64;
     let began = now();
     let chance = began.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-    let until = began + (chance * 2 * nanoseconds >> 32);
+    let until = began + ((u128::from(chance) * 2 * u128::from(nanoseconds)) >> 32) as u64;
     loop {
         let time = now();
         if time >= until {
