@@ -67,6 +67,13 @@ impl Delays<'_> {
         let (target, tasks) = (self.system.target(), self.plan.tasks);
         let mut running = target.start(&self.plan)?;
         let first = window(&mut *running, tasks, 0, 0)?;
+        if first.rate == 0.0 {
+            return Err(Failure::Unavailable(format!(
+                "{}: no operation ended in {:?}; --duration makes windows longer",
+                self.plan.workload.name(),
+                self.span
+            )));
+        }
         let delays = MULTIPLES.map(|multiple| (f64::from(multiple) * first.response) as u64);
         let mut windows = vec![Vec::new(); delays.len()];
         for _ in 0..self.rounds {
@@ -173,7 +180,8 @@ impl Delayed {
     pub fn gain(&self) -> Option<Median> {
         let gains = (0..self.alone.len()).map(|round| self.gain_in(round));
         let gain = of_median(&gains.collect::<Vec<_>>(), LEVEL)?;
-        (gain.low > 0.0 && gain.high <= WIDEST * gain.low).then_some(gain)
+        let is_clear = gain.low > 0.0 && gain.high.is_finite() && gain.high <= WIDEST * gain.low;
+        is_clear.then_some(gain)
     }
 
     fn gain_in(&self, round: usize) -> f64 {

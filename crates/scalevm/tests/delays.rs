@@ -6,15 +6,15 @@ use support::command::{exits, json, scalevm};
 
 /// The lines of a short run by two tasks.
 fn ask(arguments: &str) -> Vec<serde_json::Value> {
-    let line = format!("whatif mmap1 -t 2 {arguments} --duration 0.001 --json");
+    let line = format!("whatif mmap1 -t 2 {arguments} --json");
     let (out, _) = exits(0, &mut scalevm(&line));
     json(&out)
 }
 
 #[test]
 fn each_delay_has_a_line_and_the_gain_the_last() {
-    let simulated = "--delays --machine arm64-16 --vm openbsd-biglock";
-    for arguments in ["--on hosted --vm freebsd-di", simulated] {
+    let simulated = "--delays --machine arm64-16 --vm openbsd-biglock --duration 0.001";
+    for arguments in ["--on hosted --duration 0.02", simulated] {
         let lines = ask(arguments);
         let (last, delays) = lines.split_last().expect("lines");
         assert!(delays.iter().all(|line| line["kind"] == "delay"));
