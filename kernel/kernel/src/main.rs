@@ -95,6 +95,7 @@ fn begin(machine: Metal, preset: Preset, is_strict: bool) {
     fs::RENAMES.set(Lock::new(()));
     fs::ABSTRACT.set(Lock::new(BTreeMap::new()));
     fs::STREAMS.set(Lock::default());
+    fs::WATCHES.set(fs::Watches::default());
     fs::ARRIVALS.set(fs::Arrivals::new());
     fs::DROPPED.set(Lock::default());
     fs::DATAGRAMS.set(Lock::default());

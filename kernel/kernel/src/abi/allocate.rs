@@ -8,6 +8,7 @@ use crate::proc::amounts;
 use crate::process::{Thread, limits};
 use crate::system::is_disturbed;
 use crate::users::WRITE;
+use alloc::sync::Arc;
 use linux_raw_sys::general::*;
 use machine::PAGE_SIZE;
 
@@ -40,7 +41,7 @@ pub fn ftruncate(thread: &mut Thread, [fd, bytes, ..]: Arguments) -> Answer {
     }
 }
 
-fn resize(inode: &Inode, bytes: usize) -> Answer {
+fn resize(inode: &Arc<Inode>, bytes: usize) -> Answer {
     inode.object().ok_or(Errno::INVAL)?;
     limits::refuse_size(bytes as u64)?;
     inode.resize(bytes as u64)?;

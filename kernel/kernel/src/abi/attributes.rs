@@ -5,6 +5,7 @@ use super::{Answer, Arguments, Errno};
 use crate::fs::{Inode, Kind, Place, caller, now};
 use crate::process::Thread;
 use crate::users::WRITE;
+use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU32, Ordering};
 use linux_raw_sys::general::*;
 
@@ -61,7 +62,7 @@ pub fn fchownat(thread: &mut Thread, [at, path, user, group, flags, _]: Argument
     if flags & !(AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH) != 0 {
         return Err(Errno::INVAL);
     }
-    own(&*thread.inode_at(at, path, flags)?, user, group)
+    own(&thread.inode_at(at, path, flags)?, user, group)
 }
 
 pub fn fchown(thread: &mut Thread, [fd, user, group, ..]: Arguments) -> Answer {
@@ -70,7 +71,7 @@ pub fn fchown(thread: &mut Thread, [fd, user, group, ..]: Arguments) -> Answer {
 
 /// Sets an inode's owner and group; the largest number leaves them unchanged. Its owner may only
 /// give it another of the own groups.
-fn own(inode: &Inode, user: usize, group: usize) -> Answer {
+fn own(inode: &Arc<Inode>, user: usize, group: usize) -> Answer {
     let (caller, owned) = (caller(), inode.owned());
     let (user, group) = (user as u32, group as u32);
     let keeps_user = user == u32::MAX || user == owned.user && caller.owns(owned);
@@ -89,6 +90,7 @@ fn own(inode: &Inode, user: usize, group: usize) -> Answer {
     set(&inode.attributes.user, user);
     set(&inode.attributes.group, group);
     inode.attributes.change();
+    inode.happened(IN_ATTRIB);
     Ok(0)
 }
 
@@ -102,7 +104,7 @@ pub fn chmod(thread: &mut Thread, [path, mode, ..]: Arguments) -> Answer {
 }
 
 pub fn fchmodat(thread: &mut Thread, [at, path, mode, ..]: Arguments) -> Answer {
-    change_mode(&*thread.inode_at(at, path, 0)?, mode)
+    change_mode(&thread.inode_at(at, path, 0)?, mode)
 }
 
 /// The mode of a link cannot be changed.
@@ -118,7 +120,7 @@ pub fn fchmodat2(thread: &mut Thread, [at, path, mode, flags, ..]: Arguments) ->
     }
 }
 
-fn change_mode(inode: &Inode, mode: usize) -> Answer {
+fn change_mode(inode: &Arc<Inode>, mode: usize) -> Answer {
     inode.refuse_others()?;
     let (caller, mut mode) = (caller(), mode as u32 & 0o7777);
     if caller.user.of_files != 0 && !caller.has_group(inode.owned().group) {
@@ -126,6 +128,7 @@ fn change_mode(inode: &Inode, mode: usize) -> Answer {
     }
     inode.mode.store(mode, Ordering::Relaxed);
     inode.attributes.change();
+    inode.happened(IN_ATTRIB);
     Ok(0)
 }
 
@@ -171,6 +174,7 @@ pub fn utimensat(thread: &mut Thread, [at, path, times, flags, ..]: Arguments) -
         }
     }
     attributes.change();
+    inode.happened(IN_ATTRIB);
     Ok(0)
 }
 

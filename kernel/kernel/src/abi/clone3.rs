@@ -3,7 +3,6 @@
 use super::{Answer, Arguments, Errno, process};
 use crate::process::Thread;
 use alloc::vec;
-use linux_raw_sys::general::CLONE_PIDFD;
 
 /// Bytes of the first version of `struct clone_args`.
 const FIRST: usize = 64;
@@ -25,23 +24,25 @@ pub fn clone3(thread: &mut Thread, [at, bytes, ..]: Arguments) -> Answer {
     }
     let (words, _) = all.as_chunks::<8>();
     let word = |index: usize| usize::from_le_bytes(words[index]);
-    let [flags, _, child_tid, parent_tid, signal, stack, size, tls] = core::array::from_fn(word);
-    // Not supported: numbers that the caller chooses, control groups, descriptors of processes, and
-    // flags beyond 32 bits.
-    let others = [
-        flags & CLONE_PIDFD as usize,
-        word(8),
-        word(9),
-        word(10),
-        flags >> 32,
-    ];
+    let [
+        flags,
+        handle,
+        child_tid,
+        parent_tid,
+        signal,
+        stack,
+        size,
+        tls,
+    ] = core::array::from_fn(word);
+    // Not supported: numbers that the caller chooses, control groups, and flags beyond 32 bits.
+    let others = [word(8), word(9), word(10), flags >> 32];
     let is_stack = (stack == 0) == (size == 0);
     if others != [0; _] || !is_stack || signal > 64 || flags & 0xff != 0 {
         return Err(Errno::INVAL);
     }
     let stack = stack.checked_add(size).ok_or(Errno::INVAL)?;
-    process::clone(
+    process::clone_with(
         thread,
-        [flags | signal, stack, parent_tid, child_tid, tls, 0],
+        [flags | signal, stack, parent_tid, child_tid, tls, handle],
     )
 }

@@ -14,6 +14,7 @@ mod extended;
 mod file;
 mod futex;
 mod identity;
+mod inotify;
 mod ioctl;
 mod jobs;
 mod limits;
@@ -23,6 +24,7 @@ mod messages;
 mod names;
 mod numbered;
 mod open;
+mod pidfd;
 mod poll;
 mod priority;
 mod process;
@@ -106,6 +108,10 @@ const CALLS: &[(u32, Entry, Call)] = &[
     (__NR_getsockname, Entry::File, socket::getsockname),
     (__NR_getpeername, Entry::File, socket::getpeername),
 
+    (__NR_inotify_init, Entry::Descriptor, inotify::inotify_init),
+    (__NR_inotify_init1, Entry::Descriptor, inotify::inotify_init1),
+    (__NR_inotify_add_watch, Entry::File, inotify::inotify_add_watch),
+    (__NR_inotify_rm_watch, Entry::File, inotify::inotify_rm_watch),
     (__NR_signalfd, Entry::Descriptor, signalfd::signalfd),
     (__NR_signalfd4, Entry::Descriptor, signalfd::signalfd4),
     (__NR_timerfd_create, Entry::Descriptor, timerfd::timerfd_create),
@@ -247,6 +253,10 @@ const CALLS: &[(u32, Entry, Call)] = &[
     (__NR_waitid, Entry::Wait, waitid::waitid),
     (__NR_clone3, Entry::Fork, clone3::clone3),
 
+    (__NR_pidfd_open, Entry::Descriptor, pidfd::pidfd_open),
+    (__NR_pidfd_send_signal, Entry::Memory, pidfd::pidfd_send_signal),
+    (__NR_pidfd_getfd, Entry::Descriptor, pidfd::pidfd_getfd),
+
     (__NR_setpgid, Entry::Memory, jobs::setpgid),
     (__NR_getpgid, Entry::Memory, jobs::getpgid),
     (__NR_getpgrp, Entry::Memory, jobs::getpgrp),
@@ -322,6 +332,7 @@ const MAKES: &[u32] = &[
     __NR_renameat2, __NR_memfd_create,
     __NR_dup, __NR_dup2, __NR_dup3, __NR_flock, __NR_pipe, __NR_pipe2, __NR_eventfd, __NR_eventfd2,
     __NR_epoll_create, __NR_epoll_create1, __NR_timerfd_create, __NR_signalfd, __NR_signalfd4,
+    __NR_pidfd_open, __NR_pidfd_getfd, __NR_inotify_init, __NR_inotify_init1, __NR_inotify_add_watch,
     __NR_socket, __NR_socketpair, __NR_bind, __NR_connect, __NR_accept, __NR_accept4, __NR_sendto, __NR_sendmsg, __NR_sendmmsg,
     __NR_shmget, __NR_shmat, __NR_semget, __NR_semop, __NR_semtimedop, __NR_msgget, __NR_msgsnd,
     __NR_mmap, __NR_mprotect, __NR_madvise, __NR_mremap, __NR_mlock, __NR_mlock2, __NR_mlockall,

@@ -53,6 +53,9 @@ pub fn openat(thread: &mut Thread, [directory, path, flags, mode, ..]: Arguments
         }
         () => open_existing(thread, &find(&path, flags & O_NOFOLLOW == 0)?, flags)?,
     };
+    if flags & O_PATH == 0 {
+        file.inode().happened(IN_OPEN);
+    }
     thread.add_file(file, closes)
 }
 
@@ -151,7 +154,7 @@ fn open_inode(thread: &Thread, inode: &Arc<Inode>, flags: u32) -> Result<Arc<Ope
         // These cannot be opened again, for instance through `/proc`.
         Kind::Event(_)
         | Kind::Ticker(_)
-        | Kind::Signals(_)
+        | Kind::Special(_)
         | Kind::Epoll(_)
         | Kind::Socket(_)
         | Kind::Bound(_) => {

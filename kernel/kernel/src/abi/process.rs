@@ -1,5 +1,6 @@
 //! Processes: how they begin, the programs they run, how they end.
 
+use super::pidfd::{add_handle, handle_of};
 use super::{Answer, Arguments, Errno};
 use crate::process::{News, Shares, Status, Thread, Wanted, Which, execute, reserve};
 use crate::program::{Start, Texts};
@@ -34,6 +35,7 @@ const FLAGS: u32 = CSIGNAL
     | CLONE_THREAD
     | CLONE_SYSVSEM
     | CLONE_SETTLS
+    | CLONE_PIDFD
     | CLONE_PARENT_SETTID
     | CLONE_CHILD_CLEARTID
     | CLONE_DETACHED
@@ -41,10 +43,52 @@ const FLAGS: u32 = CSIGNAL
     | CLONE_CHILD_SETTID
     | CLONE_IO;
 
-/// Makes a new process, or a thread of this one.
-pub fn clone(
+/// Makes a new process, or a thread of this one. The file that stands for the process has its
+/// descriptor in the place of the thread's number.
+pub fn clone(thread: &mut Thread, arguments: Arguments) -> Answer {
+    let [flags, stack, parent_tid, child_tid, tls, _] = arguments;
+    let both = CLONE_PIDFD | CLONE_PARENT_SETTID;
+    if flags as u32 & both == both {
+        return Err(Errno::INVAL);
+    }
+    clone_with(
+        thread,
+        [flags, stack, parent_tid, child_tid, tls, parent_tid],
+    )
+}
+
+/// As [`clone`], with the address of that descriptor as the last argument.
+pub fn clone_with(thread: &mut Thread, arguments: Arguments) -> Answer {
+    if arguments[0] as u32 & CLONE_PIDFD == 0 {
+        return make(thread, arguments, None);
+    }
+    if arguments[0] as u32 & (CLONE_THREAD | CLONE_DETACHED) != 0 {
+        return Err(Errno::INVAL);
+    }
+    // Taken first, because a process that has been made has to start.
+    let number = add_handle(thread, thread.process.clone(), 0)?;
+    let made = make(thread, arguments, Some(number));
+    if made.is_err() {
+        let unused = thread.process.files.lock().take(number);
+        drop(unused);
+    }
+    made
+}
+
+/// Puts the file that stands for a new process in its place, which the process does not inherit.
+fn put_handle(thread: &Thread, new: &Thread, number: usize, at: usize) -> Result<(), Errno> {
+    let inherited = new.process.files.lock().take(number);
+    drop(inherited);
+    let file = handle_of(new.process.clone(), 0);
+    let placeholder = thread.process.files.lock().put(number, file, true)?;
+    drop(placeholder);
+    thread.write(at, number as u32)
+}
+
+fn make(
     thread: &mut Thread,
-    [flags, stack, parent_tid, child_tid, tls, _]: Arguments,
+    [flags, stack, parent_tid, child_tid, tls, handle_at]: Arguments,
+    handle: Option<usize>,
 ) -> Answer {
     let flags = flags as u32;
     let has = |bits| flags & bits == bits;
@@ -85,6 +129,10 @@ pub fn clone(
     }
     if has(CLONE_CHILD_CLEARTID) {
         new.clear_tid = child_tid;
+    }
+    if let Some(number) = handle {
+        // As above.
+        let _ = put_handle(thread, &new, number, handle_at);
     }
     let child = new.process.clone();
     new.start(place, super::call);

@@ -174,7 +174,7 @@ pub fn kill(thread: &mut Thread, [pid, signal, ..]: Arguments) -> Answer {
 }
 
 /// Fails unless the thread may send the signal to a process.
-fn refuse(thread: &Thread, target: &Process, signal: usize) -> Result<(), Errno> {
+pub fn refuse(thread: &Thread, target: &Process, signal: usize) -> Result<(), Errno> {
     let goes_on = signal == Signal::CONTINUE.number() as usize;
     if goes_on && target.job.session() == thread.process.job.session() {
         return Ok(());
@@ -265,7 +265,7 @@ pub fn rt_tgsigqueueinfo(thread: &mut Thread, [pid, tid, signal, from, ..]: Argu
 
 /// The caller's description of a signal to a process. To another process it may not claim to come
 /// from the kernel.
-fn told(thread: &Thread, signal: usize, from: usize, to: u32) -> Result<Info, Errno> {
+pub fn told(thread: &Thread, signal: usize, from: usize, to: u32) -> Result<Info, Errno> {
     let mut bytes = [0; _];
     thread.read_bytes(from, &mut bytes)?;
     let info = Info::read(Signal::new(signal)?, &bytes);

@@ -4,6 +4,7 @@ use super::{Answer, Arguments, Errno};
 use crate::fs::{Inode, Kind, Open, OpenFile, Signals};
 use crate::heap;
 use crate::process::{Set, Thread};
+use alloc::boxed::Box;
 use linux_raw_sys::general::{O_CLOEXEC, O_NONBLOCK, O_RDWR};
 
 /// Bytes of a set of signals.
@@ -22,13 +23,14 @@ pub fn signalfd4(thread: &mut Thread, [fd, set, bytes, flags, ..]: Arguments) ->
     let wanted = Set(thread.read(set)?).maskable().0;
     if fd as i32 != -1 {
         let file = thread.file(fd)?;
-        file.signals().ok_or(Errno::INVAL)?.set(wanted);
+        let signals: &Signals = file.special().ok_or(Errno::INVAL)?;
+        signals.set(wanted);
         return Ok(fd as u32 as usize);
     }
     if heap::is_short() {
         return Err(Errno::NFILE);
     }
-    let inode = Inode::new(Kind::Signals(Signals::new(wanted)), 0o600);
+    let inode = Inode::new(Kind::Special(Box::new(Signals::new(wanted))), 0o600);
     let file = OpenFile::new(Open::Inode(inode), O_RDWR | flags & O_NONBLOCK);
     thread.add_file(file, flags & O_CLOEXEC != 0)
 }

@@ -1,5 +1,6 @@
 //! Waiting for children, with the result as a `siginfo`.
 
+use super::pidfd::process_of;
 use super::{Answer, Arguments, Errno, process};
 use crate::process::{News, Signal, Thread, Which};
 use linux_raw_sys::general::*;
@@ -11,13 +12,24 @@ pub fn waitid(thread: &mut Thread, [kind, id, to, options, usage, _]: Arguments)
     if options & !known != 0 || options & events == 0 {
         return Err(Errno::INVAL);
     }
+    let mut is_hasty = false;
     let which = match (kind as u32, id as u32) {
         (P_ALL, _) => Which::Any,
         (P_PID, pid) if pid as i32 > 0 => Which::One(pid),
         (P_PGID, 0) => Which::Group(thread.process.job.group()),
         (P_PGID, group) if group as i32 > 0 => Which::Group(group),
+        (P_PIDFD, fd) => {
+            // Of a process that is no child there is no news.
+            let process = process_of(thread, fd as usize).map_err(|errno| match errno {
+                Errno::SRCH => Errno::CHILD,
+                errno => errno,
+            })?;
+            is_hasty = !thread.file(fd as usize)?.is_blocking() && options & WNOHANG == 0;
+            Which::One(process.pid)
+        }
         _ => return Err(Errno::INVAL),
     };
+    let options = if is_hasty { options | WNOHANG } else { options };
     let news = process::ask(thread, which, options);
     // Written also if there is no event: then all words are 0.
     if to != 0 {
@@ -30,6 +42,7 @@ pub fn waitid(thread: &mut Thread, [kind, id, to, options, usage, _]: Arguments)
         thread.write_bytes(to, words.as_flattened())?;
     }
     match (usage, news?) {
+        (_, None) if is_hasty => Err(Errno::AGAIN),
         (0, _) | (_, None) => Ok(0),
         (usage, Some(news)) => super::usage::tell(thread, usage, news.used),
     }

@@ -1,6 +1,6 @@
 //! The ends of pipes at which to wait for events of open files.
 
-use super::{OpenFile, TTY};
+use super::{Kind, OpenFile, TTY};
 use crate::errno::Errno;
 use crate::heap;
 use alloc::sync::Arc;
@@ -60,8 +60,8 @@ impl OpenFile {
         if let Some(event) = self.event() {
             return heap::push(to, Awaited::new(event.signal(), End::Reading));
         }
-        if let Some(signals) = self.signals() {
-            return heap::push(to, Awaited::new(signals.pipe(), End::Reading));
+        if let Kind::Special(special) = &self.inode().kind {
+            return heap::push(to, Awaited::new(special.pipe(), End::Reading));
         }
         if let Some(ticker) = self.ticker() {
             return heap::push(to, Awaited::new(ticker.signal(), End::Reading));

@@ -9,7 +9,7 @@
 //! Only one rename runs at a time, so that ancestors remain ancestors. The lock of a directory's
 //! `parent` comes last.
 
-use super::{Inode, Kind, type_bits};
+use super::{Inode, Kind, renamed, type_bits};
 use crate::errno::Errno;
 use crate::heap;
 use crate::single::Single;
@@ -320,7 +320,8 @@ pub fn rename(from: &Spot, to: &Spot, how: Rename) -> Result<Option<Arc<Inode>>,
         _ => return Err(Errno::XDEV),
     };
     if ptr::eq(old, new) {
-        return move_name(&mut old.lock(), None, from, to, how);
+        let moved = move_name(&mut old.lock(), None, from, to, how);
+        return moved.inspect(|replaced| tell(from, to, replaced.as_ref()));
     }
     let is_old_first = match () {
         () if to.directory.is_within(from.directory) => true,
@@ -334,7 +335,22 @@ pub fn rename(from: &Spot, to: &Spot, how: Rename) -> Result<Option<Arc<Inode>>,
         let new = new.lock();
         (old.lock(), new)
     };
-    move_name(&mut old, Some(&mut new), from, to, how)
+    let moved = move_name(&mut old, Some(&mut new), from, to, how);
+    drop((old, new));
+    moved.inspect(|replaced| tell(from, to, replaced.as_ref()))
+}
+
+/// Tells watches of a rename.
+fn tell(from: &Spot, to: &Spot, replaced: Option<&Arc<Inode>>) {
+    let moved = to
+        .directory
+        .directory()
+        .and_then(|it| it.get(to.directory, to.name));
+    // It may be gone again.
+    if let Ok(inode) = moved {
+        let spots = [from, to].map(|spot| (&**spot.directory, spot.name));
+        renamed(&inode, spots, replaced.map(|it| &**it));
+    }
 }
 
 /// Moves a name, with the entries locked; `new` is `None` if both directories are the same.

@@ -20,9 +20,11 @@ mod path;
 mod records;
 mod signals;
 mod socket;
+mod special;
 mod stat;
 mod ticker;
 mod transfer;
+mod watches;
 
 pub use access::caller;
 pub use archive::unpack;
@@ -40,17 +42,20 @@ pub use names::{Names, name_of, path_of};
 pub use open::{Open, OpenFile, pipe};
 pub use path::{Last, Path, Place, find};
 pub use records::{Owner, Record, Records, WAITS, Waits};
-pub use signals::{ARRIVALS, Arrivals, Signals};
+pub use signals::{ARRIVALS, Arrivals, Signals, Waiting};
 pub use socket::{
     ABSTRACT, Address, Control, DATAGRAMS, DROPPED, Domain, PASS_CREDENTIALS, Received, STREAMS,
     Socket, option_place,
 };
+pub use special::Special;
 pub use stat::{stat, type_bits};
 pub use ticker::Ticker;
 pub use transfer::{
     CHUNK, MOST_BYTES, Reading, Receiving, Source, Target, receive_from, refuse_area, send_to,
     unready,
 };
+
+pub use watches::{Notices, WATCHES, Watches, renamed};
 
 use crate::errno::Errno;
 use crate::single::Single;
@@ -106,8 +111,8 @@ pub enum Kind {
     Event(Event),
     /// A timer.
     Ticker(Ticker),
-    /// Signals of whoever reads them.
-    Signals(Signals),
+    /// Events that are read.
+    Special(Box<dyn Special>),
     /// A set of interests in open files.
     Epoll(Epoll),
     /// A socket.

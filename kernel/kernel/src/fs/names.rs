@@ -134,7 +134,7 @@ pub fn name_of(inode: &Arc<Inode>) -> Name {
         Kind::Directory(_) => path_of(inode),
         Kind::Event(_) => Some(b"anon_inode:[eventfd]".to_vec()),
         Kind::Ticker(_) => Some(b"anon_inode:[timerfd]".to_vec()),
-        Kind::Signals(_) => Some(b"anon_inode:[signalfd]".to_vec()),
+        Kind::Special(special) => Some(special.name().to_vec()),
         Kind::Epoll(_) => Some(b"anon_inode:[eventpoll]".to_vec()),
         Kind::Socket(_) => Some(format!("socket:[{}]", inode.number).into_bytes()),
         Kind::Fifo(fifo) if !fifo.is_named() => {

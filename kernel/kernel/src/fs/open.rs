@@ -1,9 +1,7 @@
 //! Open files, to which descriptors lead.
 
 use super::fifo::{Ends, Fifo};
-use super::{
-    Device, Epoll, Event, Inode, Kind, Listed, Owner, Signals, Socket, TTY, Ticker, Writer,
-};
+use super::{Device, Epoll, Event, Inode, Kind, Listed, Owner, Socket, TTY, Ticker, Writer};
 use crate::errno::Errno;
 use crate::system::{Lock, is_disturbed};
 use alloc::sync::Arc;
@@ -86,6 +84,14 @@ pub fn pipe() -> Result<[Arc<OpenFile>; 2], Errno> {
 
 impl Drop for OpenFile {
     fn drop(&mut self) {
+        if !self.is_place() {
+            let what = if self.writes() {
+                IN_CLOSE_WRITE
+            } else {
+                IN_CLOSE_NOWRITE
+            };
+            self.inode().happened(what);
+        }
         if let Some(socket) = self.socket().filter(|_| !self.is_place()) {
             socket.close();
         }
@@ -172,7 +178,7 @@ impl OpenFile {
             Open::Inode(inode) if !self.is_terminal() => match inode.kind {
                 Kind::Event(_)
                 | Kind::Ticker(_)
-                | Kind::Signals(_)
+                | Kind::Special(_)
                 | Kind::Epoll(_)
                 | Kind::Socket(_) => Err(Errno::SPIPE),
                 _ => Ok(inode),
@@ -193,14 +199,6 @@ impl OpenFile {
     pub fn ticker(&self) -> Option<&Ticker> {
         match &self.inode().kind {
             Kind::Ticker(ticker) => Some(ticker),
-            _ => None,
-        }
-    }
-
-    /// The signals, if the file has some.
-    pub fn signals(&self) -> Option<&Signals> {
-        match &self.inode().kind {
-            Kind::Signals(signals) => Some(signals),
             _ => None,
         }
     }
@@ -254,8 +252,8 @@ impl OpenFile {
         if let Some(ticker) = self.ticker() {
             return if ticker.is_ready() { POLLIN } else { 0 };
         }
-        if let Some(signals) = self.signals() {
-            return if signals.is_ready() { POLLIN } else { 0 };
+        if let Kind::Special(special) = &self.inode().kind {
+            return if special.is_ready() { POLLIN } else { 0 };
         }
         if let Some(epoll) = self.epoll() {
             return if epoll.is_ready() { POLLIN } else { 0 };
@@ -286,6 +284,7 @@ impl OpenFile {
         match (&self.what, &self.inode().kind) {
             (Open::Pipe(end), _) => Some(end.pipe.room(End::Reading).0 as u64),
             (_, Kind::Socket(socket)) => socket.available().map(|bytes| bytes as u64),
+            (_, Kind::Special(special)) => special.available(),
             (_, Kind::File(object)) => Some(object.size().saturating_sub(*self.offset.lock())),
             _ if self.is_terminal() => Some(TTY.count() as u64),
             _ => None,

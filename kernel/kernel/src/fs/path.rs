@@ -12,6 +12,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
 use core::sync::atomic::Ordering;
+use linux_raw_sys::general::{IN_CREATE, IN_DELETE};
 
 /// A path, and the directory at which it begins unless it begins with `/`.
 pub struct Path<'a> {
@@ -195,6 +196,7 @@ impl<'a> Place<'a> {
             Ok(made)
         })?;
         self.directory.attributes.modify();
+        self.directory.happened_to_name(IN_CREATE, name, &added);
         Ok(added)
     }
 }
@@ -212,6 +214,7 @@ impl Place<'_> {
             may(inode)
         })?;
         self.directory.attributes.modify();
+        self.directory.happened_to_name(IN_DELETE, name, &removed);
         Ok(removed)
     }
 }

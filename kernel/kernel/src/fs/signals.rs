@@ -1,9 +1,9 @@
 //! Signals as a file (`signalfd`): a read takes signals that are pending for the reader.
 //!
 //! All such files share a pipe, so that whoever waits at one looks again when a signal has come for
-//! any process.
+//! any process. Files that stand for processes use it too, for the ends of processes.
 
-use super::{Target, unready};
+use super::{Special, Target, unready};
 use crate::errno::Errno;
 use crate::single::Single;
 use crate::system::system;
@@ -15,14 +15,14 @@ use metal::Metal;
 /// Bytes of a signal that is read.
 pub const SIGNAL: usize = 128;
 
-/// The signals that come.
+/// The signals that come, and the processes that end.
 pub static ARRIVALS: Single<Arrivals> = Single::new();
 
-/// The signals that come.
+/// The signals that come, and the processes that end.
 pub struct Arrivals {
-    /// It has a byte, so it is ready for those that know of fewer changes. Each signal is one.
+    /// It has a byte, so it is ready for those that know of fewer changes. Each signal, and each end of a process, is one.
     pipe: Arc<Pipe<Metal>>,
-    /// The number of files at which threads may wait. Changed before a thread looks for signals,
+    /// The number of files at which threads may wait. Changed before a thread looks for them,
     /// and read after one has come: sequentially consistent.
     files: AtomicU32,
 }
@@ -39,7 +39,18 @@ impl Arrivals {
         }
     }
 
-    /// Called when a signal is pending.
+    /// Threads may wait, until the result is dropped.
+    pub fn begin(&self) -> Waiting {
+        self.files.fetch_add(1, Ordering::SeqCst);
+        Waiting
+    }
+
+    /// The pipe at which to wait.
+    pub fn pipe(&self) -> &Arc<Pipe<Metal>> {
+        &self.pipe
+    }
+
+    /// Called when a signal is pending, or a process has ended.
     pub fn tell(&self) {
         if self.files.load(Ordering::SeqCst) > 0 {
             self.pipe.touch(&system().kernel, End::Writing);
@@ -51,14 +62,18 @@ impl Arrivals {
 pub struct Signals {
     /// The signals, as a set. Its changes guard no other memory: relaxed.
     wanted: AtomicU64,
+    _waiting: Waiting,
 }
+
+/// A file at which threads may wait for signals, or for ends of processes.
+pub struct Waiting;
 
 impl Signals {
     /// A file with these signals.
     pub fn new(wanted: u64) -> Self {
-        ARRIVALS.files.fetch_add(1, Ordering::SeqCst);
         Signals {
             wanted: AtomicU64::new(wanted),
+            _waiting: ARRIVALS.begin(),
         }
     }
 
@@ -68,12 +83,22 @@ impl Signals {
         ARRIVALS.tell();
     }
 
-    /// Reads signals, as many as there is room for, and waits for one while `waits` returns true.
-    pub fn read(
+    fn changes(&self) -> u64 {
+        ARRIVALS.pipe.changes(End::Reading)
+    }
+}
+
+impl Special for Signals {
+    fn name(&self) -> &'static [u8] {
+        b"anon_inode:[signalfd]"
+    }
+
+    /// Reads as many as there is room for.
+    fn read(
         &self,
         to: &mut dyn Target,
         blocks: bool,
-        waits: impl Fn() -> bool,
+        waits: &dyn Fn() -> bool,
     ) -> Result<usize, Errno> {
         let room = to.most() / SIGNAL;
         if room == 0 {
@@ -97,28 +122,23 @@ impl Signals {
                 return Err(unready(blocks));
             }
             let end = [(&*ARRIVALS.pipe, End::Reading, seen)];
-            poll_changes(&system().kernel, end.into_iter(), &waits);
+            poll_changes(&system().kernel, end.into_iter(), waits);
         }
         Ok(done * SIGNAL)
     }
 
-    fn changes(&self) -> u64 {
-        ARRIVALS.pipe.changes(End::Reading)
-    }
-
     /// Returns true if the caller could read a signal.
-    pub fn is_ready(&self) -> bool {
+    fn is_ready(&self) -> bool {
         let wanted = self.wanted.load(Ordering::Relaxed);
         system().kernel.caller.has_signal(wanted)
     }
 
-    /// The pipe at which to wait for signals.
-    pub fn pipe(&self) -> &Arc<Pipe<Metal>> {
+    fn pipe(&self) -> &Arc<Pipe<Metal>> {
         &ARRIVALS.pipe
     }
 }
 
-impl Drop for Signals {
+impl Drop for Waiting {
     fn drop(&mut self) {
         ARRIVALS.files.fetch_sub(1, Ordering::SeqCst);
     }

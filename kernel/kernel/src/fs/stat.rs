@@ -18,7 +18,7 @@ pub fn type_bits(inode: &Inode) -> u32 {
         Kind::Device(_) => S_IFCHR,
         Kind::Socket(_) | Kind::Bound(_) => S_IFSOCK,
         // These have no type, as on Linux.
-        Kind::Event(_) | Kind::Ticker(_) | Kind::Signals(_) | Kind::Epoll(_) => 0,
+        Kind::Event(_) | Kind::Ticker(_) | Kind::Special(_) | Kind::Epoll(_) => 0,
     }
 }
 

@@ -14,10 +14,11 @@ use super::{Control, Device, Inode, Kind, OpenFile, Received};
 use crate::errno::Errno;
 use crate::heap;
 use crate::system::{ObjectRef, is_disturbed, system};
+use alloc::sync::Arc;
 use core::sync::atomic::Ordering;
 use ipc::Pipe;
 use ipc::pipe::ATOMIC;
-use linux_raw_sys::general::O_APPEND;
+use linux_raw_sys::general::{IN_ACCESS, IN_MODIFY, O_APPEND};
 use machine::{Clock, PAGE_SIZE};
 use metal::Metal;
 
@@ -328,7 +329,7 @@ impl OpenFile {
                 read?.ok_or_else(|| unready(self.is_blocking()))?;
                 moved(to.put(0, number), BYTES)
             }
-            Kind::Signals(signals) => signals.read(to, self.is_blocking(), || self.waits()),
+            Kind::Special(special) => special.read(to, self.is_blocking(), &|| self.waits()),
             Kind::Epoll(_) => Err(Errno::INVAL),
             Kind::Device(Device::Console | Device::Terminal) if most == 0 => Ok(0),
             Kind::Device(device @ (Device::Console | Device::Terminal)) => {
@@ -340,6 +341,10 @@ impl OpenFile {
                 let mut offset = self.offset.lock();
                 let count = self.read_at(*offset, to)?;
                 *offset += count as u64;
+                drop(offset);
+                if count > 0 {
+                    self.inode().happened(IN_ACCESS);
+                }
                 Ok(count)
             }
         }
@@ -381,7 +386,7 @@ impl OpenFile {
             Kind::Fifo(_)
             | Kind::Event(_)
             | Kind::Ticker(_)
-            | Kind::Signals(_)
+            | Kind::Special(_)
             | Kind::Socket(_) => Err(Errno::SPIPE),
             Kind::Link(_) | Kind::Jump(_) | Kind::Epoll(_) | Kind::Bound(_) => Err(Errno::INVAL),
         }
@@ -450,7 +455,7 @@ impl OpenFile {
         if most == 0 {
             return Ok((offset, 0));
         }
-        let _alone = inode.writing.lock();
+        let alone = inode.writing.lock();
         let appends = self.flags.load(Ordering::Relaxed) & O_APPEND != 0;
         let start = if appends { object.size() } else { offset };
         let most = system().kernel.caller.room(start, most)?;
@@ -459,18 +464,22 @@ impl OpenFile {
             Ok(object.write(start + done as u64, &part[..count])?)
         })?;
         inode.attributes.modify();
+        drop(alone);
+        inode.happened(IN_MODIFY);
         Ok((start, count))
     }
 }
 
 impl Inode {
     /// Makes the file `size` bytes large.
-    pub fn resize(&self, size: u64) -> Result<(), Errno> {
+    pub fn resize(self: &Arc<Self>, size: u64) -> Result<(), Errno> {
         let object = self.object().ok_or(Errno::INVAL)?;
-        let _alone = self.writing.lock();
+        let alone = self.writing.lock();
         if object.size() != size {
             object.set_size(size)?;
             self.attributes.modify();
+            drop(alone);
+            self.happened(IN_MODIFY);
         }
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use super::{FIRST, Info, PROCESSES, Process, Signal, Used, job};
 use crate::errno::Errno;
+use crate::fs::ARRIVALS;
 use crate::system::{Lock, system};
 use alloc::collections::BTreeMap;
 use alloc::sync::{Arc, Weak};
@@ -138,6 +139,11 @@ impl Family {
         self.exit_signal.load(Ordering::Relaxed)
     }
 
+    /// Returns true if its parent can wait for the process, which has ended.
+    pub fn has_ended(&self) -> bool {
+        self.has_ended.load(Ordering::Acquire)
+    }
+
     /// The parent.
     pub fn parent(&self) -> Option<Arc<Process>> {
         self.parent.lock().upgrade()
@@ -259,7 +265,9 @@ impl Process {
     pub(super) fn leave_family(&self) {
         self.leave_children();
         let (group, session) = (self.job.group(), self.job.session());
-        let Some(parent) = self.report_end() else {
+        let parent = self.report_end();
+        ARRIVALS.tell();
+        let Some(parent) = parent else {
             return;
         };
         if parent.job.group() != group && parent.job.session() == session {
