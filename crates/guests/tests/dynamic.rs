@@ -15,7 +15,7 @@ const PROGRAMS: [&str; 14] = [
     "tr", "wc",
 ];
 
-/// Files, pipes, substitutions of processes, variables, and statuses.
+/// Files, pipes, substitutions of processes, variables, statuses, and a connection that is refused.
 const SCRIPT: &str = r#"
     exec 2>&1
     cd "$(mktemp -d)"
@@ -33,6 +33,8 @@ const SCRIPT: &str = r#"
     while read -r line; do echo "read: $line"; done < <(seq 3 | tr 1 x)
     cat /proc/self/environ | tr '\0' '\n' | grep -v PWD= | sort
     (kill -TERM $BASHPID)
+    echo "status $?"
+    (echo >/dev/tcp/127.0.0.1/1)
     echo "status $?"
     ls missing
     exit 7"#;
