@@ -2,7 +2,6 @@
 
 use sim::profile::MachineProfile;
 use std::sync::{Arc, LazyLock};
-use vm::system::Reservation;
 use vm::{System, Vm};
 
 /// A machine of this shape, with the costs of a large one.
@@ -17,8 +16,8 @@ pub fn profile(sockets: usize, cores: usize, threads: usize) -> MachineProfile {
 pub fn assert_unused<S: System>(vm: &Arc<Vm<S>>) {
     let frames = vm.frames();
     assert_eq!(frames.free_count(), frames.total(), "frames leaked");
-    assert_eq!(vm.swap().reserved(), 0, "swap space leaked");
-    if let Some(swap) = vm.swap_space() {
-        assert_eq!((swap.used(), swap.cached()), (0, 0), "slots leaked");
+    assert_eq!(vm.committed(), 0, "swap space leaked");
+    if let Some(slots) = vm.swap_slots() {
+        assert_eq!((slots.used, slots.cached), (0, 0), "slots leaked");
     }
 }

@@ -3,7 +3,7 @@
 use crate::Hosted;
 use core::ops::{BitOr, Range};
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use machine::{Frame, Memory, PAGE_SIZE, WORDS_PER_FRAME};
 use std::io;
 
@@ -130,18 +130,28 @@ unsafe impl Memory for Hosted {
         }
     }
 
+    fn owned(&self) -> &AtomicBool {
+        &self.inner.owned
+    }
+
     #[inline(always)]
     fn direct_map(&self, frame: Frame) -> NonNull<u8> {
         self.inner.arena.at(frame)
     }
 
     #[inline]
-    fn word(&self, frame: Frame, index: usize) -> &AtomicU64 {
+    unsafe fn word(&self, frame: Frame, index: usize) -> &AtomicU64 {
         self.inner.arena.word(frame, index)
     }
 
     #[inline]
-    fn find_word(&self, frame: Frame, first: usize, end: usize, mask: u64) -> Option<(usize, u64)> {
+    unsafe fn find_word(
+        &self,
+        frame: Frame,
+        first: usize,
+        end: usize,
+        mask: u64,
+    ) -> Option<(usize, u64)> {
         let words = &self.inner.arena.words(frame)[first..end];
         let found = |index: usize| {
             let value = words[index].load(Ordering::Relaxed);
@@ -157,14 +167,14 @@ unsafe impl Memory for Hosted {
     }
 
     #[inline]
-    fn read_words(&self, frame: Frame, first: usize, words: &mut [[u8; 8]]) {
+    unsafe fn read_words(&self, frame: Frame, first: usize, words: &mut [[u8; 8]]) {
         let from = &self.inner.arena.words(frame)[first..first + words.len()];
         // SAFETY: both have this many words.
         unsafe { copy_words(from.as_ptr().cast(), words.as_mut_ptr().cast(), from.len()) };
     }
 
     #[inline]
-    fn write_words(&self, frame: Frame, first: usize, words: &[[u8; 8]]) {
+    unsafe fn write_words(&self, frame: Frame, first: usize, words: &[[u8; 8]]) {
         let to = &self.inner.arena.words(frame)[first..first + words.len()];
         // SAFETY: both have this many words, and those of a frame may be written through a shared
         // reference.
@@ -178,11 +188,11 @@ unsafe impl Memory for Hosted {
     }
 
     #[inline(always)]
-    fn zero(&self, frame: Frame) {
+    unsafe fn zero(&self, frame: Frame) {
         fill_zero(self.direct_map(frame).cast());
     }
 
-    fn copy(&self, from: Frame, to: Frame) {
+    unsafe fn copy(&self, from: Frame, to: Frame) {
         let [from, to] = [from, to].map(|frame| self.direct_map(frame).as_ptr());
         // SAFETY: both are frames.
         unsafe { copy_words(from, to, WORDS_PER_FRAME) };

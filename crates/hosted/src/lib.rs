@@ -31,6 +31,7 @@ pub use stats::Stats;
 pub use task::Task;
 
 use core::ops::Range;
+use core::sync::atomic::AtomicBool;
 use machine::soft::Oracle;
 use machine::{CpuRange, Frame, Topology};
 use std::sync::{Arc, OnceLock};
@@ -49,6 +50,8 @@ struct Inner {
     mmus: Box<[mmu::CpuMmu]>,
     /// The frames that are handed over, ascending.
     usable: Box<[Range<u32>]>,
+    /// True while a VM has the frames.
+    owned: AtomicBool,
     /// The frames' owners, if the machine watches them.
     oracle: Option<Oracle>,
     /// The number of tags.
@@ -84,6 +87,7 @@ impl Hosted {
             arena,
             mmus,
             usable: Box::default(),
+            owned: AtomicBool::new(false),
             oracle: None,
             asids: 1,
             kernel: None,

@@ -80,8 +80,11 @@ impl CpuMmu {
 
 impl State {
     /// The entry that allows the access.
+    ///
+    /// # Safety
+    /// As for [`Mmu::load`].
     #[inline]
-    fn translate(
+    unsafe fn translate(
         &mut self,
         machine: &Hosted,
         counters: &Counters,
@@ -108,7 +111,8 @@ impl State {
             }
         }
         counters.walks.add(1);
-        let mut walked = walk(machine, root, address, access);
+        // SAFETY: `root` and the tables below it are tables, so says the caller of the access.
+        let mut walked = unsafe { walk(machine, root, address, access) };
         if let (Ok(entry), Some(oracle)) = (&mut walked, &machine.inner.oracle) {
             entry.note = oracle.note(entry);
         }
@@ -143,8 +147,11 @@ impl Hosted {
     }
 
     /// Performs one access of a task: `op` on the word at `address`.
+    ///
+    /// # Safety
+    /// As for [`Mmu::load`].
     #[inline]
-    fn perform<R>(
+    unsafe fn perform<R>(
         &self,
         address: usize,
         access: Access,
@@ -158,7 +165,8 @@ impl Hosted {
         unsafe { mmu.serve() };
         // SAFETY: the caller runs on the CPU; neither the walk nor `op` calls `own` again.
         let state = unsafe { mmu.own() };
-        match state.translate(self, &mmu.counters, address, access) {
+        // SAFETY: so says the caller.
+        match unsafe { state.translate(self, &mmu.counters, address, access) } {
             Ok(entry) => {
                 let word = (address % PAGE_SIZE) / size_of::<u64>();
                 let result = op(self.inner.arena.word(entry.frame, word));
@@ -207,7 +215,7 @@ unsafe impl Mmu for Hosted {
         })
     }
 
-    fn activate(&self, root: Frame, asid: Asid) {
+    unsafe fn activate(&self, root: Frame, asid: Asid) {
         assert!(
             usize::from(asid.0) < self.inner.asids,
             "there is no {asid:?}"
@@ -252,32 +260,36 @@ unsafe impl Mmu for Hosted {
     }
 
     #[inline]
-    fn load(&self, address: usize) -> Result<u64, PageFault> {
+    unsafe fn load(&self, address: usize) -> Result<u64, PageFault> {
         debug_assert!(
             address.is_multiple_of(size_of::<u64>()),
             "{address:#x} is not aligned"
         );
-        self.perform(address, Access::Read, |word| word.load(Ordering::Acquire))
+        // SAFETY: so says the caller.
+        unsafe { self.perform(address, Access::Read, |word| word.load(Ordering::Acquire)) }
     }
 
     #[inline]
-    fn store(&self, address: usize, value: u64) -> Result<(), PageFault> {
+    unsafe fn store(&self, address: usize, value: u64) -> Result<(), PageFault> {
         debug_assert!(
             address.is_multiple_of(size_of::<u64>()),
             "{address:#x} is not aligned"
         );
-        self.perform(address, Access::Write, |word| {
-            word.store(value, Ordering::Release);
-        })
+        let store = |word: &AtomicU64| word.store(value, Ordering::Release);
+        // SAFETY: so says the caller.
+        unsafe { self.perform(address, Access::Write, store) }
     }
 
-    fn fetch(&self, address: usize) -> Result<u64, PageFault> {
+    unsafe fn fetch(&self, address: usize) -> Result<u64, PageFault> {
         debug_assert!(
             address.is_multiple_of(size_of::<u64>()),
             "{address:#x} is not aligned"
         );
-        self.perform(address, Access::Execute, |word| {
-            word.load(Ordering::Acquire)
-        })
+        // SAFETY: so says the caller.
+        unsafe {
+            self.perform(address, Access::Execute, |word| {
+                word.load(Ordering::Acquire)
+            })
+        }
     }
 }

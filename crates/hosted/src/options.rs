@@ -4,7 +4,7 @@ use crate::arena::Arena;
 use crate::{Hosted, mmu};
 use core::ops::Range;
 use machine::soft::Oracle;
-use machine::{CpuRange, Frame, MAX_CPUS, Memory, PAGE_SIZE, WORDS_PER_FRAME, pte};
+use machine::{CpuRange, Frame, MAX_CPUS, PAGE_SIZE, WORDS_PER_FRAME, pte};
 use std::io;
 use std::sync::atomic::Ordering;
 
@@ -102,7 +102,10 @@ impl Hosted {
         if let Some(root) = self.inner.kernel {
             for place in pte::USER_ENTRIES..pte::ENTRIES {
                 let entry = root.address() | pte::PRESENT | pte::WRITABLE;
-                self.word(root, place).store(entry, Ordering::Relaxed);
+                self.inner
+                    .arena
+                    .word(root, place)
+                    .store(entry, Ordering::Relaxed);
             }
         }
     }
@@ -113,7 +116,8 @@ impl Hosted {
             return;
         };
         for place in pte::USER_ENTRIES..WORDS_PER_FRAME {
-            let [has, is] = [root, kernel].map(|at| self.word(at, place).load(Ordering::Relaxed));
+            let entry = |root| self.inner.arena.word(root, place).load(Ordering::Relaxed);
+            let [has, is] = [root, kernel].map(entry);
             assert!(has == is, "entry {place} of {root:?} is not the kernel's");
         }
     }

@@ -56,10 +56,15 @@ impl Truncate<Hosted> for FilePager {
 }
 
 impl Pager<Hosted> for FilePager {
-    fn read(&self, machine: &Hosted, first: u64, frames: &[Frame]) -> Result<(), PagerError> {
+    unsafe fn read(
+        &self,
+        machine: &Hosted,
+        first: u64,
+        frames: &[Frame],
+    ) -> Result<(), PagerError> {
         let all = frames.len() * PAGE_SIZE;
         let read = |parts: &[libc::iovec], at| {
-            // SAFETY: the parts are frames that belong to the caller alone, or parts of them.
+            // SAFETY: the parts are frames that are the caller's to touch, alone, or parts of them.
             unsafe { libc::preadv(self.file.as_raw_fd(), parts.as_ptr(), count(parts), at) }
         };
         let found = match offset(first, all) {
@@ -75,7 +80,7 @@ impl Pager<Hosted> for FilePager {
         Ok(())
     }
 
-    fn write(
+    unsafe fn write(
         &self,
         machine: &Hosted,
         first: u64,
@@ -260,9 +265,11 @@ mod tests {
         let machine = Hosted::with_memory(1, PAGE_SIZE).expect("memory");
         let full = File::options().write(true).open("/dev/full");
         let pager = FilePager::new(full.expect("Linux has one"));
-        let written = pager.write(&machine, 0, &[Frame(0)], PAGE_SIZE);
+        // SAFETY: the frames are the test's.
+        let written = unsafe { pager.write(&machine, 0, &[Frame(0)], PAGE_SIZE) };
         assert_eq!(written, Err(PagerError { errno: 28 }));
-        let read = pager.read(&machine, 0, &[Frame(0)]);
+        // SAFETY: the frames are the test's.
+        let read = unsafe { pager.read(&machine, 0, &[Frame(0)]) };
         assert_eq!(read, Err(PagerError { errno: 9 }), "open for writing only");
     }
 
@@ -270,12 +277,15 @@ mod tests {
     fn no_file_is_endless() {
         let machine = Hosted::with_memory(1, PAGE_SIZE).expect("memory");
         let pager = FilePager::temporary().expect("a file");
-        let word = machine.word(Frame(0), 5);
+        // SAFETY: the frame is the test's.
+        let word = unsafe { machine.word(Frame(0), 5) };
         for far in [1 << 51, (1 << 51) - 1, 1 << 60, u64::MAX] {
             word.store(1, Ordering::Relaxed);
-            let written = pager.write(&machine, far, &[Frame(0)], PAGE_SIZE);
+            // SAFETY: the frames are the test's.
+            let written = unsafe { pager.write(&machine, far, &[Frame(0)], PAGE_SIZE) };
             assert_eq!(written, Err(PagerError { errno: 27 }), "page {far}");
-            assert_eq!(pager.read(&machine, far, &[Frame(0)]), Ok(()));
+            // SAFETY: the frames are the test's.
+            assert_eq!(unsafe { pager.read(&machine, far, &[Frame(0)]) }, Ok(()));
             assert_eq!(word.load(Ordering::Relaxed), 0, "page {far}");
         }
     }

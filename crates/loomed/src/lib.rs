@@ -17,6 +17,7 @@ pub use loom;
 pub use task::with_late_unparks;
 
 use atomic::U64;
+use core::sync::atomic::AtomicBool;
 use machine::{CpuRange, Topology};
 use std::sync::Arc;
 
@@ -41,6 +42,8 @@ pub struct Loomed {
 
 struct Inner {
     frames: memory::Frames,
+    /// True while a VM has the frames.
+    owned: AtomicBool,
     /// One per CPU; none on a machine without memory.
     mmus: Box<[mmu::CpuMmu]>,
 }
@@ -63,6 +66,7 @@ impl Loomed {
             cpus: CpuRange::claim(cpus),
             inner: Arc::new(Inner {
                 frames: memory::Frames::new(frames),
+                owned: AtomicBool::new(false),
                 mmus: (0..mmus).map(|_| mmu::CpuMmu::new()).collect(),
             }),
         }

@@ -3,6 +3,7 @@
 use crate::{Loomed, U64};
 use core::ops::Range;
 use core::ptr::NonNull;
+use core::sync::atomic::AtomicBool;
 use machine::{Atomic, Frame, Memory, Ordering, PAGE_SIZE, WORDS_PER_FRAME};
 use std::cell::UnsafeCell;
 use std::collections::BTreeMap;
@@ -58,6 +59,21 @@ impl Frames {
         }
     }
 
+    /// The frame's `index`-th word.
+    pub(crate) fn word(&self, frame: Frame, index: usize) -> &U64 {
+        assert!(frame.index() < self.count, "no {frame:?}");
+        assert!(index < WORDS_PER_FRAME, "no word {index} in a frame");
+        let mut names = lock(&self.names);
+        let next = names.len();
+        let name = *names.entry((frame, index)).or_insert(next);
+        assert!(
+            name < self.spare.len(),
+            "a model may touch {} words of memory at most",
+            self.spare.len()
+        );
+        &self.spare[name]
+    }
+
     /// The words of a frame that have been touched.
     fn touched(&self, frame: Frame) -> Vec<usize> {
         let range = (frame, 0)..(frame, WORDS_PER_FRAME);
@@ -82,6 +98,10 @@ unsafe impl Memory for Loomed {
         }
     }
 
+    fn owned(&self) -> &AtomicBool {
+        &self.inner.owned
+    }
+
     fn direct_map(&self, frame: Frame) -> NonNull<u8> {
         let frames = &self.inner.frames;
         assert!(frame.index() < frames.count, "no {frame:?}");
@@ -92,66 +112,66 @@ unsafe impl Memory for Loomed {
         NonNull::new(page.0.get()).expect("a box").cast()
     }
 
-    fn word(&self, frame: Frame, index: usize) -> &U64 {
-        let frames = &self.inner.frames;
-        assert!(frame.index() < frames.count, "no {frame:?}");
-        assert!(index < WORDS_PER_FRAME, "no word {index} in a frame");
-        let mut names = lock(&frames.names);
-        let next = names.len();
-        let name = *names.entry((frame, index)).or_insert(next);
-        assert!(
-            name < frames.spare.len(),
-            "a model may touch {} words of memory at most",
-            frames.spare.len()
-        );
-        &frames.spare[name]
+    unsafe fn word(&self, frame: Frame, index: usize) -> &U64 {
+        self.inner.frames.word(frame, index)
     }
 
-    fn find_word(&self, frame: Frame, first: usize, end: usize, mask: u64) -> Option<(usize, u64)> {
+    unsafe fn find_word(
+        &self,
+        frame: Frame,
+        first: usize,
+        end: usize,
+        mask: u64,
+    ) -> Option<(usize, u64)> {
         // Words that were never touched are 0, and stay untouched.
         let touched = self.inner.frames.touched(frame).into_iter();
         let mut inside = touched.filter(|index| (first..end).contains(index));
         inside.find_map(|index| {
-            let value = self.word(frame, index).load(Ordering::Relaxed);
+            let value = self.inner.frames.word(frame, index).load(Ordering::Relaxed);
             (value & mask != 0).then_some((index, value))
         })
     }
 
-    fn read_words(&self, frame: Frame, first: usize, words: &mut [[u8; 8]]) {
+    unsafe fn read_words(&self, frame: Frame, first: usize, words: &mut [[u8; 8]]) {
         let (touched, range) = (self.inner.frames.touched(frame), first..first + words.len());
         words.fill([0; 8]);
         for index in touched.into_iter().filter(|index| range.contains(index)) {
-            let value = self.word(frame, index).load(Ordering::Relaxed);
+            let value = self.inner.frames.word(frame, index).load(Ordering::Relaxed);
             words[index - first] = value.to_ne_bytes();
         }
     }
 
-    fn write_words(&self, frame: Frame, first: usize, words: &[[u8; 8]]) {
+    unsafe fn write_words(&self, frame: Frame, first: usize, words: &[[u8; 8]]) {
         let touched = self.inner.frames.touched(frame);
         for (index, &word) in (first..).zip(words) {
             let value = u64::from_ne_bytes(word);
             if value != 0 || touched.contains(&index) {
-                self.word(frame, index).store(value, Ordering::Relaxed);
+                self.inner
+                    .frames
+                    .word(frame, index)
+                    .store(value, Ordering::Relaxed);
             }
         }
     }
 
-    fn zero(&self, frame: Frame) {
+    unsafe fn zero(&self, frame: Frame) {
         for index in self.inner.frames.touched(frame) {
-            self.word(frame, index).store(0, Ordering::Relaxed);
+            self.inner
+                .frames
+                .word(frame, index)
+                .store(0, Ordering::Relaxed);
         }
-        // SAFETY: the page is PAGE_SIZE bytes, and the caller owns the frame.
+        // SAFETY: the page is PAGE_SIZE bytes, and the caller's to touch.
         unsafe { self.direct_map(frame).write_bytes(0, PAGE_SIZE) };
     }
 
-    fn copy(&self, from: Frame, to: Frame) {
+    unsafe fn copy(&self, from: Frame, to: Frame) {
         let frames = &self.inner.frames;
         for index in [frames.touched(from), frames.touched(to)].concat() {
-            let value = self.word(from, index).load(Ordering::Relaxed);
-            self.word(to, index).store(value, Ordering::Relaxed);
+            let value = frames.word(from, index).load(Ordering::Relaxed);
+            frames.word(to, index).store(value, Ordering::Relaxed);
         }
-        // SAFETY: both are PAGE_SIZE bytes and disjoint; the caller owns `to`, and `from` is not
-        // written meanwhile.
+        // SAFETY: both are PAGE_SIZE bytes and disjoint, and the caller's to touch.
         unsafe {
             let bytes = self.direct_map(from);
             self.direct_map(to)

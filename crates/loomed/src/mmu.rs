@@ -9,8 +9,8 @@
 use crate::memory::lock;
 use crate::{Loomed, U64};
 use machine::{
-    Access, Asid, Atomic, AtomicInt, Atomics, CpuSet, Cpus, Flush, Frame, KernelEntries, Memory,
-    Mmu, Ordering, PAGE_SHIFT, PAGE_SIZE, PageFault, Pinned, VaRange, pte,
+    Access, Asid, Atomic, AtomicInt, Atomics, CpuSet, Cpus, Flush, Frame, KernelEntries, Mmu,
+    Ordering, PAGE_SHIFT, PAGE_SIZE, PageFault, Pinned, VaRange, pte,
 };
 use std::sync::Mutex;
 
@@ -137,7 +137,8 @@ impl Loomed {
         mmu.state.publish(before + 1);
         mmu.serve();
         let frame = self.translate(mmu, address, access);
-        let result = frame.map(|frame| op(self.word(frame, (address % PAGE_SIZE) / 8)));
+        let result =
+            frame.map(|frame| op(self.inner.frames.word(frame, (address % PAGE_SIZE) / 8)));
         // Release: pairs with the acquire in `shootdown`; the access is performed.
         mmu.state.store(before + 2, Ordering::Release);
         result
@@ -191,7 +192,10 @@ impl Loomed {
         let mut level = pte::LEVELS;
         loop {
             level -= 1;
-            let word = self.word(pte::frame(entry), pte::index(address, level));
+            let word = self
+                .inner
+                .frames
+                .word(pte::frame(entry), pte::index(address, level));
             // Acquire (here and below): pairs with the release of the CPU that linked the entry.
             let mut found = word.load(Ordering::Acquire);
             loop {
@@ -239,7 +243,7 @@ unsafe impl Mmu for Loomed {
         None
     }
 
-    fn activate(&self, root: Frame, asid: Asid) {
+    unsafe fn activate(&self, root: Frame, asid: Asid) {
         lock(&self.mmu().own).active = Some((root, asid));
     }
 
@@ -273,17 +277,17 @@ unsafe impl Mmu for Loomed {
         }
     }
 
-    fn load(&self, address: usize) -> Result<u64, PageFault> {
+    unsafe fn load(&self, address: usize) -> Result<u64, PageFault> {
         self.perform(address, Access::Read, |word| word.load(Ordering::Acquire))
     }
 
-    fn store(&self, address: usize, value: u64) -> Result<(), PageFault> {
+    unsafe fn store(&self, address: usize, value: u64) -> Result<(), PageFault> {
         self.perform(address, Access::Write, |word| {
             word.store(value, Ordering::Release);
         })
     }
 
-    fn fetch(&self, address: usize) -> Result<u64, PageFault> {
+    unsafe fn fetch(&self, address: usize) -> Result<u64, PageFault> {
         self.perform(address, Access::Execute, |word| {
             word.load(Ordering::Acquire)
         })

@@ -3,6 +3,7 @@
 use crate::{Atomic, Atomics, Ordering};
 use core::ops::Range;
 use core::ptr::NonNull;
+use core::sync::atomic::AtomicBool;
 
 /// log2 of [`PAGE_SIZE`].
 pub const PAGE_SHIFT: u32 = 12;
@@ -39,6 +40,14 @@ impl Frame {
 
 /// Physical memory.
 ///
+/// # Frames are touched by their owners
+/// A [`Frame`] is a number, which anybody can make. The functions that reach a frame's content are
+/// therefore `unsafe`, with one contract: the frame is of this machine, and its content is the
+/// caller's to touch. It is if the caller has the frame from the allocator of this machine's memory
+/// and has not given it back; or if the frame holds a page, of which the caller keeps a reference:
+/// its content is data, which nobody follows. Nobody but the kernel's own code for them touches
+/// page tables and its other frames.
+///
 /// # Safety
 /// For each frame in [`Memory::usable`], [`Memory::direct_map`] must point to [`Memory::ROOM`]
 /// bytes that are page-aligned, disjoint for different frames, valid while the machine lives, and
@@ -58,55 +67,88 @@ pub unsafe trait Memory: Atomics {
     /// and are the same at each call. The VM touches no other frame.
     fn usable(&self, each: &mut dyn FnMut(Range<u32>));
 
+    /// True while an owner has the frames of [`Memory::usable`]: a VM, or a run of the
+    /// [`conformance`](crate::conformance) suite. It sets the mark before it touches one, refuses a
+    /// machine that has it set, and clears it when no CPU uses the frames any more. The same for
+    /// all handles of a machine; false at first.
+    fn owned(&self) -> &AtomicBool;
+
     /// The address at which the kernel sees the frame's bytes.
     fn direct_map(&self, frame: Frame) -> NonNull<u8>;
 
     /// The frame's `index`-th 64-bit word: a page-table entry, or task data.
-    fn word(&self, frame: Frame, index: usize) -> &Self::AtomicU64;
+    ///
+    /// # Panics
+    /// If the machine has no such frame, or a frame no such word.
+    ///
+    /// # Safety
+    /// The frame's content is the caller's to touch, as [`Memory`] says.
+    unsafe fn word(&self, frame: Frame, index: usize) -> &Self::AtomicU64;
 
     /// The first word of `frame` in `first..end` that has a bit of `mask` set: its index and its
     /// value. Relaxed loads. It is how a walk skips empty entries of page tables.
-    fn find_word(&self, frame: Frame, first: usize, end: usize, mask: u64) -> Option<(usize, u64)> {
+    ///
+    /// # Safety
+    /// The frame's content is the caller's to touch, as [`Memory`] says.
+    unsafe fn find_word(
+        &self,
+        frame: Frame,
+        first: usize,
+        end: usize,
+        mask: u64,
+    ) -> Option<(usize, u64)> {
         (first..end).find_map(|index| {
-            let value = self.word(frame, index).load(Ordering::Relaxed);
+            // SAFETY: so says the caller.
+            let value = unsafe { self.word(frame, index) }.load(Ordering::Relaxed);
             (value & mask != 0).then_some((index, value))
         })
     }
 
     /// Fills `words` with those of `frame` from the `first` on: relaxed loads of whole words, which
     /// others may write meanwhile.
-    fn read_words(&self, frame: Frame, first: usize, words: &mut [[u8; WORD]]) {
+    ///
+    /// # Safety
+    /// The frame's content is the caller's to touch, as [`Memory`] says.
+    unsafe fn read_words(&self, frame: Frame, first: usize, words: &mut [[u8; WORD]]) {
         for (index, word) in (first..).zip(words) {
-            *word = self
-                .word(frame, index)
-                .load(Ordering::Relaxed)
-                .to_ne_bytes();
+            // SAFETY: so says the caller.
+            let from = unsafe { self.word(frame, index) };
+            *word = from.load(Ordering::Relaxed).to_ne_bytes();
         }
     }
 
     /// Writes `words` to those of `frame` from the `first` on: relaxed stores of whole words, which
     /// others may use meanwhile. A store of what is there already may be left out.
-    fn write_words(&self, frame: Frame, first: usize, words: &[[u8; WORD]]) {
+    ///
+    /// # Safety
+    /// The frame's content is the caller's to touch, as [`Memory`] says.
+    unsafe fn write_words(&self, frame: Frame, first: usize, words: &[[u8; WORD]]) {
         for (index, &word) in (first..).zip(words) {
             let word = u64::from_ne_bytes(word);
-            self.word(frame, index).store(word, Ordering::Relaxed);
+            // SAFETY: so says the caller.
+            unsafe { self.word(frame, index) }.store(word, Ordering::Relaxed);
         }
     }
 
     /// Fills `bytes` with those of `frame` from byte `at` on, by [`Memory::read_words`].
-    fn read_bytes(&self, frame: Frame, at: usize, bytes: &mut [u8]) {
+    ///
+    /// # Safety
+    /// The frame's content is the caller's to touch, as [`Memory`] says.
+    unsafe fn read_bytes(&self, frame: Frame, at: usize, bytes: &mut [u8]) {
         let (head, rest) = bytes.split_at_mut(before_word(at, bytes.len()));
         let (words, tail) = rest.as_chunks_mut();
         let first = at.div_ceil(WORD);
         let part = |at: usize, bytes: &mut [u8]| {
             let mut word = [[0; WORD]];
-            self.read_words(frame, at / WORD, &mut word);
+            // SAFETY: so says the caller.
+            unsafe { self.read_words(frame, at / WORD, &mut word) };
             bytes.copy_from_slice(&word[0][at % WORD..][..bytes.len()]);
         };
         if !head.is_empty() {
             part(at, head);
         }
-        self.read_words(frame, first, words);
+        // SAFETY: so says the caller.
+        unsafe { self.read_words(frame, first, words) };
         if !tail.is_empty() {
             part((first + words.len()) * WORD, tail);
         }
@@ -114,14 +156,18 @@ pub unsafe trait Memory: Atomics {
 
     /// Writes `bytes` to those of `frame` from byte `at` on, by [`Memory::write_words`]. Other
     /// bytes of the same words, which others may write meanwhile, stay as these write them.
-    fn write_bytes(&self, frame: Frame, at: usize, bytes: &[u8]) {
+    ///
+    /// # Safety
+    /// The frame's content is the caller's to touch, as [`Memory`] says.
+    unsafe fn write_bytes(&self, frame: Frame, at: usize, bytes: &[u8]) {
         let (head, rest) = bytes.split_at(before_word(at, bytes.len()));
         let (words, tail) = rest.as_chunks();
         let first = at.div_ceil(WORD);
         let part = |at: usize, bytes: &[u8]| {
             // Relaxed, as the stores of whole words.
             let order = Ordering::Relaxed;
-            let word = self.word(frame, at / WORD);
+            // SAFETY: so says the caller.
+            let word = unsafe { self.word(frame, at / WORD) };
             let mut old = word.load(order);
             loop {
                 let mut new = old.to_ne_bytes();
@@ -136,17 +182,24 @@ pub unsafe trait Memory: Atomics {
         if !head.is_empty() {
             part(at, head);
         }
-        self.write_words(frame, first, words);
+        // SAFETY: so says the caller.
+        unsafe { self.write_words(frame, first, words) };
         if !tail.is_empty() {
             part((first + words.len()) * WORD, tail);
         }
     }
 
-    /// Fills the frame with zeroes. The caller owns it.
-    fn zero(&self, frame: Frame);
+    /// Fills the frame with zeroes.
+    ///
+    /// # Safety
+    /// The frame's content is the caller's to touch, as [`Memory`] says.
+    unsafe fn zero(&self, frame: Frame);
 
-    /// Copies `from` to `to`. The caller owns `to`, and `from` is not written meanwhile.
-    fn copy(&self, from: Frame, to: Frame);
+    /// Copies `from` to `to`. Words that others write meanwhile are copied as they were or are.
+    ///
+    /// # Safety
+    /// The content of both is the caller's to touch, as [`Memory`] says.
+    unsafe fn copy(&self, from: Frame, to: Frame);
 
     /// Tells the machine that `frame` has an owner from now on. A machine that checks this panics
     /// if the frame already has one.

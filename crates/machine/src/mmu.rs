@@ -19,6 +19,10 @@ pub struct VaRange {
 
 impl VaRange {
     /// The range `start .. start + bytes`.
+    ///
+    /// # Panics
+    /// With debug assertions, if the end is beyond `usize::MAX`; without, it wraps around.
+    /// [`VaRange::checked`] is for numbers of others.
     #[inline]
     pub const fn sized(start: usize, bytes: usize) -> Self {
         VaRange {
@@ -27,17 +31,26 @@ impl VaRange {
         }
     }
 
-    /// The page that covers `address`.
+    /// The range `start .. start + bytes`, if it has an end.
+    #[inline]
+    pub const fn checked(start: usize, bytes: usize) -> Option<Self> {
+        match start.checked_add(bytes) {
+            Some(end) => Some(VaRange { start, end }),
+            None => None,
+        }
+    }
+
+    /// The page that covers `address`, which is not the last one.
     #[inline]
     pub const fn page(address: usize) -> Self {
         VaRange::sized(address & !(PAGE_SIZE - 1), PAGE_SIZE)
     }
 
-    /// Bytes in the range.
+    /// Bytes in the range; 0 if it ends before it begins.
     #[inline]
     #[allow(clippy::len_without_is_empty)]
     pub const fn len(self) -> usize {
-        self.end - self.start
+        self.end.saturating_sub(self.start)
     }
 
     /// Pages in the range.
@@ -191,7 +204,13 @@ pub unsafe trait Mmu: Memory + Topology {
 
     /// Makes this CPU translate with the tables at `root`, its entries tagged
     /// `asid`. Flushes nothing, if there is more than one tag.
-    fn activate(&self, root: Frame, asid: Asid);
+    ///
+    /// # Safety
+    /// `root` is a root table, with the kernel's entries if there are any, and the tables below it
+    /// lead to nothing but tables and to frames that tasks may use. It and they stay tables until
+    /// the CPU translates otherwise; on a machine whose tasks reach memory only by
+    /// [`Mmu::load`] and its like, as long as such a call lasts.
+    unsafe fn activate(&self, root: Frame, asid: Asid);
 
     /// Makes this CPU translate nothing. Flushes nothing. The VM never calls it: the kernel does,
     /// on a CPU that is to leave a space for no other one.
@@ -210,11 +229,20 @@ pub unsafe trait Mmu: Memory + Topology {
     fn shootdown(&self, targets: &CpuSet, asid: Asid, what: Flush);
 
     /// A task on this CPU reads the aligned 64-bit word at `address`.
-    fn load(&self, address: usize) -> Result<u64, PageFault>;
+    ///
+    /// # Safety
+    /// The tables by which this CPU translates are still tables, during the call.
+    unsafe fn load(&self, address: usize) -> Result<u64, PageFault>;
 
     /// A task on this CPU writes the aligned 64-bit word at `address`.
-    fn store(&self, address: usize, value: u64) -> Result<(), PageFault>;
+    ///
+    /// # Safety
+    /// The tables by which this CPU translates are still tables, during the call.
+    unsafe fn store(&self, address: usize, value: u64) -> Result<(), PageFault>;
 
     /// A task on this CPU fetches the aligned 64-bit word at `address` to execute it.
-    fn fetch(&self, address: usize) -> Result<u64, PageFault>;
+    ///
+    /// # Safety
+    /// The tables by which this CPU translates are still tables, during the call.
+    unsafe fn fetch(&self, address: usize) -> Result<u64, PageFault>;
 }

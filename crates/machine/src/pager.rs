@@ -10,13 +10,21 @@ use core::fmt;
 /// the caller ensures that no two concern the same page at once.
 pub trait Pager<M: Memory>: Send + Sync + 'static {
     /// Fills `frames` with the pages `first`, `first + 1`, …; a page that the store lacks is zero.
-    /// Only the caller accesses the frames. After an error their content is undefined.
-    fn read(&self, machine: &M, first: u64, frames: &[Frame]) -> Result<(), PagerError>;
+    /// After an error their content is undefined.
+    ///
+    /// # Safety
+    /// The frames are of `machine`, and their content is the caller's to touch, as
+    /// [`Memory`] says; only the caller accesses it.
+    unsafe fn read(&self, machine: &M, first: u64, frames: &[Frame]) -> Result<(), PagerError>;
 
     /// Keeps the first `bytes` bytes of `frames` as the pages `first`, `first + 1`, …; the rest of
     /// the last page stays as the store has it. Tasks may write the frames meanwhile; then either
     /// content of a word is kept. After an error the store's content of these pages is undefined.
-    fn write(
+    ///
+    /// # Safety
+    /// The frames are of `machine`, and their content is the caller's to touch, as
+    /// [`Memory`] says.
+    unsafe fn write(
         &self,
         machine: &M,
         first: u64,
@@ -37,18 +45,20 @@ pub trait Truncate<M: Memory>: Pager<M> {
 
 /// A handle of a shared store is a pager, too.
 impl<M: Memory, P: Pager<M> + ?Sized> Pager<M> for Arc<P> {
-    fn read(&self, machine: &M, first: u64, frames: &[Frame]) -> Result<(), PagerError> {
-        (**self).read(machine, first, frames)
+    unsafe fn read(&self, machine: &M, first: u64, frames: &[Frame]) -> Result<(), PagerError> {
+        // SAFETY: so says the caller.
+        unsafe { (**self).read(machine, first, frames) }
     }
 
-    fn write(
+    unsafe fn write(
         &self,
         machine: &M,
         first: u64,
         frames: &[Frame],
         bytes: usize,
     ) -> Result<(), PagerError> {
-        (**self).write(machine, first, frames, bytes)
+        // SAFETY: so says the caller.
+        unsafe { (**self).write(machine, first, frames, bytes) }
     }
 }
 

@@ -51,19 +51,21 @@ impl<P> Disk<P> {
 }
 
 impl<P: Pager<Sim>> Pager<Sim> for Disk<P> {
-    fn read(&self, machine: &Sim, first: u64, frames: &[Frame]) -> Result<(), PagerError> {
+    unsafe fn read(&self, machine: &Sim, first: u64, frames: &[Frame]) -> Result<(), PagerError> {
         self.take(frames.len());
-        self.pager.read(machine, first, frames)
+        // SAFETY: so says the caller.
+        unsafe { self.pager.read(machine, first, frames) }
     }
 
-    fn write(
+    unsafe fn write(
         &self,
         machine: &Sim,
         first: u64,
         frames: &[Frame],
         bytes: usize,
     ) -> Result<(), PagerError> {
-        let written = self.pager.write(machine, first, frames, bytes);
+        // SAFETY: so says the caller.
+        let written = unsafe { self.pager.write(machine, first, frames, bytes) };
         self.take(bytes.div_ceil(PAGE_SIZE).min(frames.len()));
         written
     }

@@ -56,6 +56,8 @@ struct Inner {
     sockets: usize,
     frames: NonNull<u8>,
     frame_count: usize,
+    /// True while a VM has the frames.
+    owned: AtomicBool,
     /// True while a thread runs the machine or uses its engine, and forever once it is scrapped.
     busy: AtomicBool,
     engine: UnsafeCell<ManuallyDrop<Engine>>,

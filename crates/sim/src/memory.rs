@@ -5,7 +5,7 @@ use crate::engine::sampler::Spent;
 use crate::engine::{self, Engine, Kind, Shared, Time};
 use core::ops::Range;
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use machine::{Atomic, Atomics, Frame, Memory, PAGE_SIZE, WORDS_PER_FRAME};
 
 const WORDS_PER_LINE: usize = 8;
@@ -31,6 +31,10 @@ unsafe impl Memory for Sim {
         }
     }
 
+    fn owned(&self) -> &AtomicBool {
+        &self.inner.owned
+    }
+
     fn direct_map(&self, frame: Frame) -> NonNull<u8> {
         assert!(
             frame.index() < self.inner.frame_count,
@@ -40,13 +44,19 @@ unsafe impl Memory for Sim {
         unsafe { self.inner.frames.add(frame.index() * PAGE_SIZE) }
     }
 
-    fn word(&self, frame: Frame, index: usize) -> &<Self as Atomics>::AtomicU64 {
+    unsafe fn word(&self, frame: Frame, index: usize) -> &<Self as Atomics>::AtomicU64 {
         assert!(index < WORDS_PER_FRAME, "no word {index} in a frame");
         // SAFETY: the word lies in the frame, and a modelled atomic has the layout of a real one.
         unsafe { self.direct_map(frame).cast().add(index).as_ref() }
     }
 
-    fn find_word(&self, frame: Frame, first: usize, end: usize, mask: u64) -> Option<(usize, u64)> {
+    unsafe fn find_word(
+        &self,
+        frame: Frame,
+        first: usize,
+        end: usize,
+        mask: u64,
+    ) -> Option<(usize, u64)> {
         let words = self.words(frame);
         (first..end).find_map(|index| {
             if index == first || index % WORDS_PER_LINE == 0 {
@@ -57,7 +67,7 @@ unsafe impl Memory for Sim {
         })
     }
 
-    fn read_words(&self, frame: Frame, first: usize, words: &mut [[u8; 8]]) {
+    unsafe fn read_words(&self, frame: Frame, first: usize, words: &mut [[u8; 8]]) {
         let from = &self.words(frame)[first..first + words.len()];
         for (index, (from, to)) in from.iter().zip(words).enumerate() {
             touch_line(index, first, from);
@@ -65,7 +75,7 @@ unsafe impl Memory for Sim {
         }
     }
 
-    fn write_words(&self, frame: Frame, first: usize, words: &[[u8; 8]]) {
+    unsafe fn write_words(&self, frame: Frame, first: usize, words: &[[u8; 8]]) {
         let old = &self.words(frame)[first..first + words.len()];
         for (index, (old, &new)) in old.iter().zip(words).enumerate() {
             touch_line(index, first, old);
@@ -73,13 +83,13 @@ unsafe impl Memory for Sim {
             // Most copied words are zero and were so before, so an access for each would cost too
             // much.
             if old.load(Ordering::Relaxed) != new {
-                self.word(frame, first + index)
-                    .store(new, Ordering::Relaxed);
+                // SAFETY: so says the caller.
+                unsafe { self.word(frame, first + index) }.store(new, Ordering::Relaxed);
             }
         }
     }
 
-    fn zero(&self, frame: Frame) {
+    unsafe fn zero(&self, frame: Frame) {
         self.charge_page(frame, |engine| engine.profile.memory.zero_page);
         // Words that are already zero are not written: the host need not give them memory.
         let words = self.words(frame).iter();
@@ -88,7 +98,7 @@ unsafe impl Memory for Sim {
             .for_each(|word| word.store(0, Ordering::Relaxed));
     }
 
-    fn copy(&self, from: Frame, to: Frame) {
+    unsafe fn copy(&self, from: Frame, to: Frame) {
         self.charge_page(to, |engine| engine.profile.memory.copy_page);
         let pairs = self.words(from).iter().zip(self.words(to));
         pairs.for_each(|(from, to)| to.store(from.load(Ordering::Relaxed), Ordering::Relaxed));

@@ -89,6 +89,7 @@ impl Sim {
                 sockets: engine.profile.topology.sockets,
                 frames: engine.arena.frames(),
                 frame_count,
+                owned: AtomicBool::new(false),
                 busy: AtomicBool::new(false),
                 engine: UnsafeCell::new(ManuallyDrop::new(engine)),
             }),

@@ -263,13 +263,17 @@ impl Engine {
 
 impl Sim {
     /// Translates `address` for the calling CPU, as hardware does.
-    fn translate(&self, address: usize, access: Access) -> Result<Frame, PageFault> {
+    ///
+    /// # Safety
+    /// As for [`Mmu::load`].
+    unsafe fn translate(&self, address: usize, access: Access) -> Result<Frame, PageFault> {
         let running = self.running();
         let (root, asid) = match running.with(|engine| engine.look_up(address, access))? {
             Found::Cached(frame) => return Ok(frame),
             Found::Walk(root, asid) => (root, asid),
         };
-        let walked = walk(self, root, address, access);
+        // SAFETY: so says the caller.
+        let walked = unsafe { walk(self, root, address, access) };
         running.with(|engine| engine.keep(asid, address, &walked));
         walked.map(|entry| entry.frame)
     }
@@ -277,7 +281,10 @@ impl Sim {
     /// Performs one access of a task: `op` on its word. A flush that arrives before the access is
     /// performed comes first, and the access is translated again. Until then the task keeps its
     /// CPU.
-    fn perform<R>(
+    ///
+    /// # Safety
+    /// As for [`Mmu::load`].
+    unsafe fn perform<R>(
         &self,
         address: usize,
         access: Access,
@@ -292,11 +299,14 @@ impl Sim {
             Access::Write => Kind::Store,
         };
         loop {
-            let frame = self.translate(address, access).inspect_err(|_| {
+            // SAFETY: so says the caller.
+            let frame = unsafe { self.translate(address, access) };
+            let frame = frame.inspect_err(|_| {
                 running.with(|engine| engine.spend(engine.profile.kernel.fault));
             })?;
             let before = running.with(|engine| engine.cpu().translation.taken);
-            let word = self.word(frame, (address % PAGE_SIZE) / 8).raw();
+            // SAFETY: the tables give the frame to tasks.
+            let word = unsafe { self.word(frame, (address % PAGE_SIZE) / 8) }.raw();
             engine::touch(Shared::of(word), kind);
             if running.with(Engine::interrupts_taken) == before {
                 return Ok(op(word));
@@ -320,7 +330,7 @@ unsafe impl Mmu for Sim {
         None
     }
 
-    fn activate(&self, root: Frame, asid: Asid) {
+    unsafe fn activate(&self, root: Frame, asid: Asid) {
         let active = Some((root, asid));
         self.running()
             .with(|engine| engine.cpu().translation.active = active);
@@ -354,19 +364,23 @@ unsafe impl Mmu for Sim {
         });
     }
 
-    fn load(&self, address: usize) -> Result<u64, PageFault> {
-        self.perform(address, Access::Read, |word| word.load(Ordering::Acquire))
+    unsafe fn load(&self, address: usize) -> Result<u64, PageFault> {
+        // SAFETY: so says the caller.
+        unsafe { self.perform(address, Access::Read, |word| word.load(Ordering::Acquire)) }
     }
 
-    fn store(&self, address: usize, value: u64) -> Result<(), PageFault> {
-        self.perform(address, Access::Write, |word| {
-            word.store(value, Ordering::Release);
-        })
+    unsafe fn store(&self, address: usize, value: u64) -> Result<(), PageFault> {
+        let store = |word: &AtomicU64| word.store(value, Ordering::Release);
+        // SAFETY: so says the caller.
+        unsafe { self.perform(address, Access::Write, store) }
     }
 
-    fn fetch(&self, address: usize) -> Result<u64, PageFault> {
-        self.perform(address, Access::Execute, |word| {
-            word.load(Ordering::Acquire)
-        })
+    unsafe fn fetch(&self, address: usize) -> Result<u64, PageFault> {
+        // SAFETY: so says the caller.
+        unsafe {
+            self.perform(address, Access::Execute, |word| {
+                word.load(Ordering::Acquire)
+            })
+        }
     }
 }

@@ -54,8 +54,12 @@ fn counted<R>(operation: impl FnOnce() -> R) -> R {
 /// One iteration of `case`.
 fn case_of<'a>(case: &str, vm: &'a System) -> Option<Box<dyn FnMut() + 'a>> {
     Some(match case {
-        "zero" => alone(vm, |vm, frame| vm.machine().zero(frame)),
-        "copy" => alone(vm, |vm, frame| vm.machine().copy(frame, Frame(0))),
+        // SAFETY: the frame is the test's.
+        "zero" => alone(vm, |vm, frame| unsafe { vm.machine().zero(frame) }),
+        // SAFETY: the frame is the test's.
+        "copy" => alone(vm, |vm, frame| unsafe {
+            vm.machine().copy(frame, Frame(0))
+        }),
         "map-unmap" => map_unmap(vm),
         "first-touch" => first_touch(vm),
         "read-shared" => file_fault(vm, true),
@@ -93,7 +97,7 @@ fn system() -> System {
     machine.attach(0);
     let swap = SwapSpace::new(machine.cpus(), Box::new(MemoryPager::new()), 1 << 14);
     let options = Options {
-        swap_space: Some(Arc::new(swap.expect("a swap space"))),
+        swap_space: Some(swap.expect("a swap space")),
         ..Options::default()
     };
     Vm::with_options(machine, options).expect("memory for the VM")

@@ -65,6 +65,8 @@ pub enum Error {
     },
     /// A store of pages failed; its errno.
     Io(PagerError),
+    /// The task is to do something else ([`crate::Options::interrupted`]). `EINTR`.
+    Interrupted,
 }
 
 /// The resource that ran out.
@@ -87,6 +89,7 @@ impl Error {
             | Error::OverLimit(_)
             | Error::NoAddresses { .. }
             | Error::NotMapped { .. } => 12,
+            Error::Interrupted => 4,
             Error::LockLimit => 11,
             Error::Busy { .. } => 16,
             Error::Exists { .. } => 17,
@@ -122,6 +125,7 @@ impl fmt::Display for Error {
             Error::Bus { page } => write!(f, "bus error: page {page} is not available"),
             Error::TooFar { page } => write!(f, "no object can have a page {page}"),
             Error::Io(error) => write!(f, "input/output failed: {error}"),
+            Error::Interrupted => write!(f, "interrupted"),
         }
     }
 }

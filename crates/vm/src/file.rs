@@ -17,7 +17,7 @@
 use crate::flags::Flags;
 
 use crate::error::Error;
-use crate::object::{Advice, Attached, MAX_SIZE, Object, PageRef, in_page};
+use crate::object::{Attached, MAX_SIZE, Object, PageRef, Pattern, in_page};
 use crate::pmap::Pmap;
 use crate::system::System;
 use crate::tree::Mapped;
@@ -40,7 +40,8 @@ impl<S: System> Object<S> {
                 Ok(page) => {
                     let part = &mut to[part.start..part.start + inside];
                     let machine = self.vm().machine();
-                    machine.read_bytes(page.frame(), in_page(at), part);
+                    // SAFETY: `page` is a hold of it.
+                    unsafe { machine.read_bytes(page.frame(), in_page(at), part) };
                     Ok(inside)
                 }
                 // It has shrunk meanwhile: its end is here.
@@ -81,7 +82,7 @@ impl<S: System> Object<S> {
     /// The page that has the byte `at`.
     fn page_with(&self, at: u64) -> Result<PageRef<'_, S>, Error> {
         let index = at / PAGE_SIZE as u64;
-        self.vm().with_frames(|| self.page(index, Advice::Normal))
+        self.vm().with_frames(|| self.page(index, Pattern::Normal))
     }
 
     /// Makes the object `size` bytes large, as `ftruncate` does a file. When it returns, no CPU
@@ -93,9 +94,7 @@ impl<S: System> Object<S> {
     /// mappings of them).
     pub fn set_size(&self, size: u64) -> Result<(), Error> {
         let shrinks = size < self.size();
-        self.truncate(size, |hold| {
-            self.vm().remove_all(hold);
-        })?;
+        self.truncate(size, |_| {})?;
         if !shrinks {
             return Ok(());
         }
@@ -124,16 +123,20 @@ impl<S: System> Object<S> {
     }
 
     /// Makes the object `size` bytes large. The bytes it grows by are zero; the bytes cut off are
-    /// gone when this returns: in no page table if `remove` removes a page's mappings
-    /// ([`crate::Vm::remove_all`]), and zero if the object grows again.
+    /// gone when this returns: in no page table, and zero if the object grows again.
     ///
-    /// `remove` is called with each page cut off that is in memory, and may lock slots. Private
-    /// copies of such pages are the caller's ([`Object::for_each_attachment`]), after this.
+    /// `see` is called with each page cut off that is in memory, before its mappings are removed,
+    /// and may lock slots. Private copies of such pages are the caller's
+    /// ([`Object::for_each_attachment`]), after this.
     ///
     /// Shrinking a file does not call the store, which is cut off by the next growth or
     /// write-back, which may then fail. An error has changed nothing. O(leaves + pages cut off).
     /// Sleeps while pages cut off are being read or written.
-    pub fn truncate(&self, size: u64, mut remove: impl FnMut(&Hold<S>)) -> Result<(), Error> {
+    pub fn truncate(&self, size: u64, mut see: impl FnMut(&Hold<S>)) -> Result<(), Error> {
+        let mut remove = |hold: &Hold<S>| {
+            see(hold);
+            self.vm().remove_all(hold);
+        };
         self.vm()
             .with_frames(|| self.try_truncate(size, &mut remove))
     }

@@ -39,6 +39,23 @@ impl Flags {
     /// Dumps of a task's memory leave it out.
     pub const DONT_DUMP: Flags = Flags(1 << 16);
 
+    /// The flags that a request may name ([`crate::Request::with`]). Its rights and
+    /// [`Flags::SHARED`] it says in other ways; [`Flags::CHARGED`] is the VM's own, and
+    /// [`Flags::WIPE_ON_FORK`] comes with advice.
+    pub(crate) const REQUESTED: Flags = Flags(
+        Self::NO_RESERVE.0
+            | Self::READ_ONLY.0
+            | Self::LOCKED.0
+            | Self::ON_FAULT.0
+            | Self::GROWS_DOWN.0
+            | Self::DONT_FORK.0
+            | Self::RANDOM.0
+            | Self::SEQUENTIAL.0
+            | Self::HUGE.0
+            | Self::NO_HUGE.0
+            | Self::DONT_DUMP.0,
+    );
+
     const PROT: u32 = 0b111;
 
     /// A mapping with these rights.
@@ -64,6 +81,11 @@ impl Flags {
     /// These flags without `flags`.
     pub const fn without(self, flags: Flags) -> Self {
         Flags(self.0 & !flags.0)
+    }
+
+    /// Those of these flags that are among `flags`.
+    pub(crate) const fn only(self, flags: Flags) -> Self {
+        Flags(self.0 & flags.0)
     }
 
     /// These flags and `flags`.

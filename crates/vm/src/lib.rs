@@ -60,7 +60,7 @@ pub use space::{
 };
 pub use system::System;
 pub use usage::{Limit, Usage};
-pub use vm::{FAULT_AROUND, Hold, Options, OutOfMemory, Overcommit, Vm};
+pub use vm::{FAULT_AROUND, Hold, Interrupted, Options, OutOfMemory, Overcommit, Vm};
 
 // The examples of the README are tests.
 #[cfg(doctest)]

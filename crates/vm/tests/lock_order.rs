@@ -49,7 +49,7 @@ fn exercise() {
     let page = vm.new_page().expect("a page");
     space
         .pmap()
-        .enter(1 << 30, page.frame(), Prot::READ)
+        .enter(1 << 30, &page, Prot::READ)
         .expect("enter");
     assert_eq!(vm.remove_all(&page).mappings, 1);
     let range = VaRange::sized(at, pages * PAGE_SIZE);

@@ -51,19 +51,21 @@ impl Keyed for Segment {
 }
 
 impl Segments {
-    /// The segment that a process has attached at `address`.
+    /// The segment that a process has attached at `address`, and its parts there; an error if there
+    /// is none, or no memory to look for it.
     pub fn attached(
         &mut self,
         space: &Space,
         address: usize,
-    ) -> Option<(&mut Segment, Vec<Region>)> {
-        let mut regions = space.regions();
+    ) -> Result<(&mut Segment, Vec<Region>), Errno> {
+        let mut regions = space.regions()?;
         let segment = self.all().find(|segment| {
             let parts = |region: &Region| segment.is_at(region, address);
             regions.iter().any(parts)
-        })?;
+        });
+        let segment = segment.ok_or(Errno::INVAL)?;
         regions.retain(|region| segment.is_at(region, address));
-        Some((segment, regions))
+        Ok((segment, regions))
     }
 
     /// Drops the removed segments that have no attachment any more.
@@ -91,12 +93,14 @@ impl Segment {
         })
     }
 
-    /// The number of attachments in all processes.
+    /// The number of attachments in all processes. A process that there is no memory to look at
+    /// counts as one, so that no segment goes too early.
     pub fn attachments(&self) -> usize {
         let count = |process: Arc<Process>| {
+            let count =
+                |regions: Vec<Region>| regions.iter().filter(|region| self.is_in(region)).count();
             let regions = process.space().map(|space| space.regions());
-            let regions = regions.unwrap_or_default();
-            regions.iter().filter(|region| self.is_in(region)).count()
+            regions.map_or(0, |regions| regions.map_or(1, count))
         };
         PROCESSES.all().map(count).sum()
     }

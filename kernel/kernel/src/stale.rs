@@ -140,14 +140,16 @@ impl<I: Invalidation<Metal>> World<I> {
             let entered = self
                 .space
                 .pmap()
-                .enter(AT.start, self.page.frame(), Prot::READ_WRITE);
+                .enter(AT.start, &self.page, Prot::READ_WRITE);
             assert_eq!(entered, Ok(true));
-            self.machine.store(AT.start, 1).expect("mapped");
+            // SAFETY: the CPU translates by tables that stay during the call.
+            unsafe { self.machine.store(AT.start, 1) }.expect("mapped");
             self.mapped.store(round, Ordering::Release);
             // Writes at a different moment of the unmapping in each round.
             Metal::delay(round as u32 * 8);
             self.vm.remove_all(&self.page);
-            stale += usize::from(self.machine.store(AT.start, 2).is_ok());
+            // SAFETY: the CPU translates by tables that stay during the call.
+            stale += usize::from(unsafe { self.machine.store(AT.start, 2) }.is_ok());
             Metal::spin_until(|| self.unmapped.load(Ordering::Acquire) == round);
         }
         self.machine.deactivate();

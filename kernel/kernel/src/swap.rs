@@ -2,7 +2,6 @@
 
 use crate::system::{Lock, system};
 use alloc::boxed::Box;
-use alloc::sync::Arc;
 use ipc::Kernel;
 use linux_raw_sys::errno::{EINVAL, EIO};
 use machine::{Clock, Frame, PAGE_SIZE, Pager, PagerError, Scheduler, Topology};
@@ -31,12 +30,12 @@ impl Store {
 }
 
 impl Pager<Metal> for Store {
-    fn read(&self, _: &Metal, first: u64, frames: &[Frame]) -> Result<(), PagerError> {
+    unsafe fn read(&self, _: &Metal, first: u64, frames: &[Frame]) -> Result<(), PagerError> {
         self.transfer(Transfer::Read, first, frames)
     }
 
     /// Writes pages. The store only keeps whole pages.
-    fn write(
+    unsafe fn write(
         &self,
         _: &Metal,
         first: u64,
@@ -53,17 +52,17 @@ impl Pager<Metal> for Store {
 }
 
 /// All of the machine's disk as swap space, if it has one.
-pub fn space() -> Option<Arc<SwapSpace<Metal>>> {
+pub fn space() -> Option<SwapSpace<Metal>> {
     let disk = Disk::find().unwrap_or_else(|error| panic!("the disk: {error}"))?;
     let slots = disk.pages().min(u32::MAX.into()) as u32;
     let store = Box::new(Store(Lock::new(disk)));
     let space = SwapSpace::new(Metal.cpus(), store, slots).expect("memory for the swap space");
-    Some(Arc::new(space))
+    Some(space)
 }
 
 /// Starts the daemon, if there is swap space: it frees memory in advance.
 pub fn begin() {
-    if system().vm.swap_space().is_some() {
+    if system().vm.swap_slots().is_some() {
         system().scheduler.start(Box::new(keep_free));
     }
 }

@@ -41,9 +41,13 @@ pub fn exchange_user(address: usize, expected: u32, new: u32) -> Result<u32, Pag
 }
 
 /// Reads a word as a task would.
-pub(crate) fn load(address: usize, access: Access) -> Result<u64, PageFault> {
+///
+/// # Safety
+/// As for [`machine::Mmu::load`].
+pub(crate) unsafe fn load(address: usize, access: Access) -> Result<u64, PageFault> {
     within(address, 8, access)?;
-    check(address, access)?;
+    // SAFETY: so says the caller.
+    unsafe { check(address, access) }?;
     let mut value = 0;
     // SAFETY: a word of the task's, or a fault.
     let failed = allowed(|| unsafe { try_load(address, &mut value) });
@@ -54,9 +58,13 @@ pub(crate) fn load(address: usize, access: Access) -> Result<u64, PageFault> {
 }
 
 /// Writes a word as a task would.
-pub(crate) fn store(address: usize, value: u64) -> Result<(), PageFault> {
+///
+/// # Safety
+/// As for [`machine::Mmu::store`].
+pub(crate) unsafe fn store(address: usize, value: u64) -> Result<(), PageFault> {
     within(address, 8, Access::Write)?;
-    check(address, Access::Write)?;
+    // SAFETY: so says the caller.
+    unsafe { check(address, Access::Write) }?;
     // SAFETY: a word of the task's, or a fault.
     outcome(allowed(|| unsafe { try_store(address, value) }))
 }
@@ -79,7 +87,10 @@ fn within(address: usize, bytes: usize, access: Access) -> Result<(), PageFault>
 /// Makes the checks that the processor does not make for the kernel: that the entries on the way
 /// are a task's, and allow execution. The tables may change meanwhile, as they may between any
 /// access and the next.
-fn check(address: usize, access: Access) -> Result<(), PageFault> {
+///
+/// # Safety
+/// As for [`machine::Mmu::load`].
+unsafe fn check(address: usize, access: Access) -> Result<(), PageFault> {
     let fault = |present| {
         Err(PageFault {
             address,
@@ -93,9 +104,9 @@ fn check(address: usize, access: Access) -> Result<(), PageFault> {
     let (mut lacks, mut level) = (false, pte::LEVELS);
     loop {
         level -= 1;
-        let entry = Metal
-            .word(table, pte::index(address, level))
-            .load(Ordering::Acquire);
+        // SAFETY: the tables by which this CPU translates, so says the caller.
+        let word = unsafe { Metal.word(table, pte::index(address, level)) };
+        let entry = word.load(Ordering::Acquire);
         if entry & pte::PRESENT == 0 {
             return Ok(());
         }

@@ -4,7 +4,7 @@ use crate::Metal;
 use core::arch::asm;
 use core::ops::Range;
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use machine::{Frame, Memory, PAGE_SIZE, WORDS_PER_FRAME, pte};
 
 /// The virtual address of physical address 0.
@@ -32,6 +32,8 @@ unsafe extern "C" {
 /// The usable frames: `start << 32 | end` of each range. Written once, by `begin`.
 static USABLE: [AtomicU64; RANGES] = [const { AtomicU64::new(0) }; RANGES];
 static COUNT: AtomicUsize = AtomicUsize::new(0);
+/// True while a VM has the usable frames.
+static OWNED: AtomicBool = AtomicBool::new(false);
 /// The heap's first physical address, and its bytes. Written once, by `begin`.
 static HEAP: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 
@@ -115,7 +117,8 @@ fn extend_direct_map() {
         for index in 0..pte::ENTRIES {
             let address = gib * GIB + (index * pte::span(1)) as u64;
             let entry = address | pte::PRESENT | pte::WRITABLE | pte::HUGE | GLOBAL;
-            Metal.word(table, index).store(entry, Ordering::Relaxed);
+            // SAFETY: the frame has just been taken from the heap.
+            unsafe { Metal.word(table, index) }.store(entry, Ordering::Relaxed);
         }
         let entry = table.address() | pte::PRESENT | pte::WRITABLE;
         // SAFETY: a table of the kernel's; only an unused entry is filled.
@@ -230,6 +233,10 @@ unsafe impl Memory for Metal {
         }
     }
 
+    fn owned(&self) -> &AtomicBool {
+        &OWNED
+    }
+
     #[inline]
     fn direct_map(&self, frame: Frame) -> NonNull<u8> {
         let address = physical::<u8>(frame.address()).cast_mut();
@@ -238,7 +245,7 @@ unsafe impl Memory for Metal {
     }
 
     #[inline]
-    fn word(&self, frame: Frame, index: usize) -> &AtomicU64 {
+    unsafe fn word(&self, frame: Frame, index: usize) -> &AtomicU64 {
         assert!(index < WORDS_PER_FRAME, "no word {index} in a frame");
         // SAFETY: the word lies in the frame, which is mapped forever; shared words are atomic.
         unsafe {
@@ -250,7 +257,13 @@ unsafe impl Memory for Metal {
     }
 
     #[inline]
-    fn find_word(&self, frame: Frame, first: usize, end: usize, mask: u64) -> Option<(usize, u64)> {
+    unsafe fn find_word(
+        &self,
+        frame: Frame,
+        first: usize,
+        end: usize,
+        mask: u64,
+    ) -> Option<(usize, u64)> {
         // SAFETY: the words are the frame, which is mapped forever; shared words are atomic.
         let words = unsafe { self.direct_map(frame).cast::<[AtomicU64; _]>().as_ref() };
         // Entries often follow one another.
@@ -263,7 +276,7 @@ unsafe impl Memory for Metal {
     }
 
     #[inline]
-    fn read_words(&self, frame: Frame, first: usize, words: &mut [[u8; 8]]) {
+    unsafe fn read_words(&self, frame: Frame, first: usize, words: &mut [[u8; 8]]) {
         assert!(first + words.len() <= WORDS_PER_FRAME, "beyond the frame");
         let from = self.direct_map(frame).as_ptr().wrapping_add(first * 8);
         // SAFETY: both have this many words.
@@ -271,15 +284,15 @@ unsafe impl Memory for Metal {
     }
 
     #[inline]
-    fn write_words(&self, frame: Frame, first: usize, words: &[[u8; 8]]) {
+    unsafe fn write_words(&self, frame: Frame, first: usize, words: &[[u8; 8]]) {
         assert!(first + words.len() <= WORDS_PER_FRAME, "beyond the frame");
         let to = self.direct_map(frame).as_ptr().wrapping_add(first * 8);
         // SAFETY: both have this many words.
         unsafe { copy_words(words.as_ptr().cast(), to, words.len()) };
     }
 
-    fn zero(&self, frame: Frame) {
-        // SAFETY: the caller owns the frame, which has this many words.
+    unsafe fn zero(&self, frame: Frame) {
+        // SAFETY: the frame is the caller's to touch, and has this many words.
         unsafe {
             asm!("rep stosq", inout("rcx") WORDS_PER_FRAME => _,
                  inout("rdi") self.direct_map(frame).as_ptr() => _, in("rax") 0u64,
@@ -287,9 +300,9 @@ unsafe impl Memory for Metal {
         }
     }
 
-    fn copy(&self, from: Frame, to: Frame) {
+    unsafe fn copy(&self, from: Frame, to: Frame) {
         let [from, to] = [from, to].map(|frame| self.direct_map(frame).as_ptr());
-        // SAFETY: the caller owns `to`; both have this many words.
+        // SAFETY: both are the caller's to touch, and have this many words.
         unsafe { copy_words(from, to, WORDS_PER_FRAME) };
     }
 }

@@ -29,7 +29,7 @@ unsafe impl Mmu for Metal {
         })
     }
 
-    fn activate(&self, root: Frame, asid: Asid) {
+    unsafe fn activate(&self, root: Frame, asid: Asid) {
         translate_by(Cpu::this(), Some((root, asid)));
     }
 
@@ -45,18 +45,21 @@ unsafe impl Mmu for Metal {
         shootdown::shootdown(targets, asid, what);
     }
 
-    fn load(&self, address: usize) -> Result<u64, PageFault> {
-        access::load(address, Access::Read)
+    unsafe fn load(&self, address: usize) -> Result<u64, PageFault> {
+        // SAFETY: so says the caller.
+        unsafe { access::load(address, Access::Read) }
     }
 
-    fn store(&self, address: usize, value: u64) -> Result<(), PageFault> {
-        access::store(address, value)
+    unsafe fn store(&self, address: usize, value: u64) -> Result<(), PageFault> {
+        // SAFETY: so says the caller.
+        unsafe { access::store(address, value) }
     }
 
     /// Reads the word as data, if the tables allow its execution: the kernel executes no task's
     /// code.
-    fn fetch(&self, address: usize) -> Result<u64, PageFault> {
-        access::load(address, Access::Execute)
+    unsafe fn fetch(&self, address: usize) -> Result<u64, PageFault> {
+        // SAFETY: so says the caller.
+        unsafe { access::load(address, Access::Execute) }
     }
 }
 

@@ -82,7 +82,8 @@ fn map(address: usize) -> Option<()> {
     let mut entry = &unsafe { &stacks_upper }[pte::index(address, 2)];
     for level in [1, 0] {
         let table = filled(entry)?;
-        entry = METAL.word(table, pte::index(address, level));
+        // SAFETY: a table of the stacks, which is never freed.
+        entry = unsafe { METAL.word(table, pte::index(address, level)) };
     }
     filled(entry).map(drop)
 }

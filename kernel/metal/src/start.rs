@@ -83,7 +83,8 @@ pub fn start_cpus() -> Metal {
     others.filter(|&apic| apic != mine).for_each(start);
     // The lower half was only for the start.
     for place in 0..pte::USER_ENTRIES {
-        Metal.word(kernel_root(), place).store(0, Ordering::Relaxed);
+        // SAFETY: the kernel's root, whose lower half nothing needs any more.
+        unsafe { Metal.word(kernel_root(), place) }.store(0, Ordering::Relaxed);
     }
     claim_range();
     execute::go();

@@ -98,7 +98,7 @@ fn play<I: Invalidation<Hosted>>(unmappers: usize) -> Verdict {
         let space = |_| {
             let space = Space::new(vm).expect("a space");
             space.map_fixed(AT, Prot::READ_WRITE).expect("map");
-            let entered = space.pmap().enter(AT.start, page.frame(), Prot::READ_WRITE);
+            let entered = space.pmap().enter(AT.start, &page, Prot::READ_WRITE);
             assert_eq!(entered, Ok(true));
             Arc::new(space)
         };
@@ -115,7 +115,7 @@ type File = ObjectRef<With<Own>>;
 /// Plays the example with an object's page, which `page_out` removes from all tables.
 fn play_object(unmappers: usize, page_out: impl Fn(&File) -> Removed + Send + Sync) -> Verdict {
     play_with::<Own, _>(unmappers, |vm| {
-        let object = Object::anonymous(vm, None, PAGE_SIZE as u64).expect("an object");
+        let object = Object::anonymous(vm, PAGE_SIZE as u64).expect("an object");
         let space = |_| {
             let space = Space::new(vm).expect("a space");
             let request = Request::object(&object, 0, PAGE_SIZE, Prot::READ_WRITE);
@@ -161,7 +161,8 @@ fn play_with<I: Invalidation<Hosted>, O: Fn() -> Removed + Send + Sync>(
         let results = spaces.iter().zip(writers.clone()).map(|(space, cpu)| {
             machine.on_cpu(cpu, || {
                 space.activate();
-                machine.store(at.start, value)
+                // SAFETY: the CPU translates by tables that stay during the call.
+                unsafe { machine.store(at.start, value) }
             })
         });
         results.collect::<Vec<_>>()

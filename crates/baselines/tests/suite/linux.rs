@@ -122,7 +122,7 @@ macro_rules! on_each {
 /// The VM's own list of mappings.
 fn regions<V: Version>(space: &Space<With<V>>) -> Vec<Seen> {
     let each = |region: &Region| (region.range, region.prot(), region.object.is_some());
-    let all: Vec<_> = space.regions().iter().map(each).collect();
+    let all: Vec<_> = space.regions().expect("regions").iter().map(each).collect();
     merged(all)
 }
 

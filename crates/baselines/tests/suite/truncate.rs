@@ -18,13 +18,13 @@ fn a_page_that_is_cut_off_does_not_go_out() {
     machine.attach(0);
     let swap = SwapSpace::new(machine.cpus(), Box::new(MemoryPager::new()), 64);
     let options = Options {
-        swap_space: Some(Arc::new(swap.expect("a swap space"))),
+        swap_space: Some(swap.expect("a swap space")),
         ..Preset::FREEBSD_EPOCH.options()
     };
     let vm = Vm::<Selected<Hosted>>::with_options(machine, options).expect("memory for the VM");
     let space = Space::new(&vm).expect("a space");
     space.activate();
-    let object = Object::anonymous(&vm, None, PAGE_SIZE as u64).expect("an object");
+    let object = Object::anonymous(&vm, PAGE_SIZE as u64).expect("an object");
     let request = Request::object(&object, 0, PAGE_SIZE, Prot::READ_WRITE).expect("a request");
     let page = VaRange::sized(space.map_as(&request.shared()).expect("map"), PAGE_SIZE);
     space.store(page.start, 1).expect("store");
@@ -34,5 +34,5 @@ fn a_page_that_is_cut_off_does_not_go_out() {
     };
     object.truncate(0, out).expect("truncate");
     assert_eq!(space.load(page.start), Err(Error::Bus { page: 0 }));
-    assert_eq!(vm.swap_space().expect("given").used(), 0);
+    assert_eq!(vm.swap_slots().expect("given").used, 0);
 }

@@ -40,7 +40,7 @@ impl<S: System<Machine: SystemCalls>> Services<S> {
             .then(|| Futexes::new(&kernel, vm.machine().cpus()));
         let (pipes, memory) = if plan.workload.uses(Feature::Neighbours) {
             let bytes = (plan.tasks * PAGE_SIZE) as u64;
-            let memory = Object::anonymous(vm, None, bytes).map_err(failed(Call::Common))?;
+            let memory = Object::anonymous(vm, bytes).map_err(failed(Call::Common))?;
             let pipe = || Arc::new(Pipe::new());
             ((0..plan.tasks).map(|_| pipe()).collect(), Some(memory))
         } else {

@@ -85,7 +85,7 @@ pub fn swap_space<M: Stores>(
     machine: &M,
     workload: &Workload,
     tasks: usize,
-) -> io::Result<Option<Arc<SwapSpace<M>>>> {
+) -> io::Result<Option<SwapSpace<M>>> {
     if !workload.needs.features.contains(&Feature::PageOut) {
         return Ok(None);
     }
@@ -93,5 +93,5 @@ pub fn swap_space<M: Stores>(
     let slots = u32::try_from(pages).unwrap_or(u32::MAX);
     let pager = M::swap().map_err(io::Error::other)?;
     let space = SwapSpace::new(machine.cpus(), pager, slots).map_err(io::Error::other)?;
-    Ok(Some(Arc::new(space)))
+    Ok(Some(space))
 }

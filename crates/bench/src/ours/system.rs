@@ -163,7 +163,7 @@ impl<S: System<Machine: SystemCalls>> Task<S> {
         };
         self.call(why, Call::Map, |space| {
             let shared = match backing {
-                Backing::SharedAnonymous => Some(Object::anonymous(space.vm(), None, len as u64)?),
+                Backing::SharedAnonymous => Some(Object::anonymous(space.vm(), len as u64)?),
                 _ => None,
             };
             let request = match (backing, &shared) {
@@ -543,16 +543,16 @@ impl<S: System<Machine: SystemCalls>> workloads::System for Task<S> {
         let (kernel, machine) = (self.kernel(), self.space().vm().machine());
         let (word, shift) = word_of(address);
         let still = || {
-            machine
-                .load(word)
-                .map(|found| (found >> shift) as u32 == value)
+            // SAFETY: the task's space, in which the CPU runs, stays during the call.
+            unsafe { machine.load(word) }.map(|found| (found >> shift) as u32 == value)
         };
         loop {
             match self.in_kernel(Entry::Futex, || futexes.wait(kernel, name, still)) {
                 Ok(waited) => return Ok(waited),
                 // The kernel looks at the word with its own rights, and brings it first.
                 Err(_) => self
-                    .touch(Access::Read, |machine| machine.load(word))
+                    // SAFETY: the task's space, in which the CPU runs, stays during the call.
+                    .touch(Access::Read, |machine| unsafe { machine.load(word) })
                     .map(drop)?,
             }
         }
@@ -600,15 +600,19 @@ impl<S: System<Machine: SystemCalls>> workloads::System for Task<S> {
         let (word, shift) = word_of(address);
         // The word is read for its other bytes; the task's access is a write from the first fault
         // on.
-        let others = self.touch(Access::Write, |machine| machine.load(word))? & !(0xff << shift);
+        // SAFETY: the task's space, in which the CPU runs, stays during the call.
+        let others =
+            self.touch(Access::Write, |machine| unsafe { machine.load(word) })? & !(0xff << shift);
         self.touch(Access::Write, |machine| {
-            machine.store(word, others | u64::from(value) << shift)
+            // SAFETY: the task's space, in which the CPU runs, stays during the call.
+            unsafe { machine.store(word, others | u64::from(value) << shift) }
         })
     }
 
     fn read(&mut self, address: usize) -> Result<u8, Error> {
         let (word, shift) = word_of(address);
-        let value = self.touch(Access::Read, |machine| machine.load(word))?;
+        // SAFETY: the task's space, in which the CPU runs, stays during the call.
+        let value = self.touch(Access::Read, |machine| unsafe { machine.load(word) })?;
         Ok((value >> shift) as u8)
     }
 }

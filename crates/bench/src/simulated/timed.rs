@@ -39,6 +39,7 @@ pub fn timed<S: System<Machine = Sim>>(options: Options<S>, change: f64) -> Opti
         swap_pages: options.swap_pages,
         swap_space: options.swap_space,
         out_of_memory: options.out_of_memory,
+        interrupted: options.interrupted,
         overcommit: options.overcommit,
         superpages: options.superpages,
         frame_pools: options.frame_pools,

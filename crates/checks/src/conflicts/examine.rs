@@ -109,7 +109,7 @@ fn stage<S: System<Machine = Sim>>(
         machine.on_cpu(0, move || {
             let pager = Box::new(MemoryPager::new());
             let swap = SwapSpace::new(machine_of_vm.cpus(), pager, SLOTS);
-            options.swap_space = Some(Arc::new(swap.expect("a swap space")));
+            options.swap_space = Some(swap.expect("a swap space"));
             let vm = Vm::with_options(machine_of_vm, options).expect("memory for the VM");
             let file = Worker::file(&vm).expect("a file");
             let space = || Arc::new(Space::new(&vm).expect("a space"));

@@ -155,7 +155,7 @@ fn regions<M: Platform>(space: &Space<M>, files: &Files<M>, asked: Range) -> Vec
     let first = asked.start.offset / page * page;
     let end = (asked.start.offset + asked.bytes).next_multiple_of(page);
     let mut regions: Vec<Region> = Vec::new();
-    for mapped in space.regions() {
+    for mapped in space.regions().expect("regions") {
         let start = (mapped.range.start as u64).max(first);
         let end = (mapped.range.end as u64).min(end);
         if start >= end {

@@ -52,7 +52,6 @@ impl<M: Platform> Files<M> {
 
     /// Shared memory of this many bytes.
     pub fn shared(&self, bytes: u64) -> Result<Memory<M>, Error> {
-        let swap = self.vm.swap_space().cloned();
-        Object::anonymous(&self.vm, swap.map(|swap| swap as _), bytes)
+        self.vm.uncharged_memory(bytes)
     }
 }

@@ -26,7 +26,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use vm::swap::SwapSpace;
-use vm::system::Reservation;
 use vm::{Best, HEAP_START, Options, Overcommit, Vm};
 
 /// Bytes of memory: more than any sequence needs.
@@ -236,7 +235,7 @@ impl<C: Crew> Ours<C> {
             let store = Store::default();
             let swap = SwapSpace::new(cpus, Box::new(store.clone()), SWAP)?;
             let options = Options {
-                swap_space: Some(Arc::new(swap)),
+                swap_space: Some(swap),
                 swap_pages: Some(COMMITTED),
                 // The default of kernels, with which MAP_NORESERVE makes a difference.
                 overcommit: Overcommit::Heuristic,
@@ -339,8 +338,8 @@ impl<C: Crew> System for Ours<C> {
             files.clear()?;
             let frames = vm.frames();
             let leaked = frames.total() - frames.free_count();
-            let reserved = vm.swap().reserved();
-            let slots = vm.swap_space().map_or(0, |swap| swap.used());
+            let reserved = vm.committed();
+            let slots = vm.swap_slots().map_or(0, |slots| slots.used);
             let lost = leaked > 0 || reserved > 0 || slots > 0;
             Ok(lost.then(|| {
                 format!(

@@ -6,7 +6,6 @@ use oracle::address::Range;
 use oracle::step::{Advice, Backing, Call, LockFlag, MapFlag, Scarcity};
 use std::sync::{Arc, Mutex, PoisonError};
 use vm::pager::MemoryPager;
-use vm::system::Reservation;
 use vm::{Best, Content, Flags, Region, Usage, Vm};
 
 /// A store that keeps pages in this process's memory.
@@ -30,9 +29,12 @@ impl<M: Platform> Supplies<M> {
         let (machine, frames) = (self.vm.machine(), self.vm.frames());
         withheld
             .drain(..)
-            .for_each(|frame| frames.free(machine, frame, Content::Any));
+            // SAFETY: the frames were given out, and nothing uses them.
+            .for_each(|frame| unsafe { frames.free(machine, frame, Content::Any) });
         let surplus = frames.free_count().saturating_sub(left);
-        withheld.extend((0..surplus).map_while(|_| frames.allocate(machine, Content::Any)));
+        // SAFETY: the frames are the machine's.
+        withheld
+            .extend((0..surplus).map_while(|_| unsafe { frames.allocate(machine, Content::Any) }));
     }
 
     /// Lets something fail until the answer is dropped.
@@ -70,9 +72,9 @@ pub struct Promised {
 impl Promised {
     pub fn by<M: Platform>(space: &Space<M>) -> Self {
         Promised {
-            regions: space.regions(),
+            regions: space.regions().expect("regions"),
             usage: space.stats().usage,
-            reserved: space.vm().swap().reserved(),
+            reserved: space.vm().committed(),
         }
     }
 }
@@ -92,7 +94,7 @@ pub fn makes_copies<M: Platform>(space: &Space<M>, call: &Call) -> bool {
     let copied_in = |range: Range| {
         let start = range.start.offset;
         let end = start.saturating_add(range.bytes);
-        let mut regions = space.regions().into_iter();
+        let mut regions = space.regions().expect("regions").into_iter();
         regions.any(|region| {
             let (from, to) = (region.range.start as u64, region.range.end as u64);
             is_copied(&region) && from < end && start < to
@@ -106,7 +108,7 @@ pub fn makes_copies<M: Platform>(space: &Space<M>, call: &Call) -> bool {
         Call::Lock(range) | Call::Advise(range, Advice::PopulateWrite) => copied_in(*range),
         Call::Protect(range, prot) => prot.write && copied_in(*range),
         Call::LockAll(flags) => {
-            flags.has(LockFlag::Future) || space.regions().iter().any(is_copied)
+            flags.has(LockFlag::Future) || space.regions().expect("regions").iter().any(is_copied)
         }
         _ => false,
     }

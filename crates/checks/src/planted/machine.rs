@@ -1,5 +1,6 @@
 //! The simulated machine with one flaw, which behaves as if the VM forgot something.
 
+use core::sync::atomic::AtomicBool;
 use machine::{
     Anchor, Asid, Atomics, Clock, CpuRange, CpuSet, Cpus, Flush, Frame, KernelEntries, Locals,
     Memory, Mmu, Ordering, PageFault, Pinned, Tasks, Topology,
@@ -154,18 +155,24 @@ unsafe impl Memory for Flawed {
     fn usable(&self, each: &mut dyn FnMut(Range<u32>)) {
         self.sim.usable(each);
     }
+    fn owned(&self) -> &AtomicBool {
+        self.sim.owned()
+    }
     fn direct_map(&self, frame: Frame) -> NonNull<u8> {
         self.sim.direct_map(frame)
     }
-    fn word(&self, frame: Frame, index: usize) -> &Self::AtomicU64 {
-        self.sim.word(frame, index)
+    unsafe fn word(&self, frame: Frame, index: usize) -> &Self::AtomicU64 {
+        // SAFETY: so says the caller.
+        unsafe { self.sim.word(frame, index) }
     }
-    fn zero(&self, frame: Frame) {
+    unsafe fn zero(&self, frame: Frame) {
         self.catch_up();
-        self.sim.zero(frame);
+        // SAFETY: so says the caller.
+        unsafe { self.sim.zero(frame) };
     }
-    fn copy(&self, from: Frame, to: Frame) {
-        self.sim.copy(from, to);
+    unsafe fn copy(&self, from: Frame, to: Frame) {
+        // SAFETY: so says the caller.
+        unsafe { self.sim.copy(from, to) };
         self.catch_up();
     }
     fn allocated(&self, frame: Frame) {
@@ -189,9 +196,10 @@ unsafe impl Mmu for Flawed {
         self.sim.kernel_entries()
     }
 
-    fn activate(&self, root: Frame, asid: Asid) {
+    unsafe fn activate(&self, root: Frame, asid: Asid) {
         self.catch_up();
-        self.sim.activate(root, asid);
+        // SAFETY: so says the caller.
+        unsafe { self.sim.activate(root, asid) };
     }
 
     fn deactivate(&self) {
@@ -215,18 +223,21 @@ unsafe impl Mmu for Flawed {
         }
     }
 
-    fn load(&self, address: usize) -> Result<u64, PageFault> {
+    unsafe fn load(&self, address: usize) -> Result<u64, PageFault> {
         self.catch_up();
-        self.sim.load(address)
+        // SAFETY: so says the caller.
+        unsafe { self.sim.load(address) }
     }
 
-    fn store(&self, address: usize, value: u64) -> Result<(), PageFault> {
+    unsafe fn store(&self, address: usize, value: u64) -> Result<(), PageFault> {
         self.catch_up();
-        self.sim.store(address, value)
+        // SAFETY: so says the caller.
+        unsafe { self.sim.store(address, value) }
     }
 
-    fn fetch(&self, address: usize) -> Result<u64, PageFault> {
+    unsafe fn fetch(&self, address: usize) -> Result<u64, PageFault> {
         self.catch_up();
-        self.sim.fetch(address)
+        // SAFETY: so says the caller.
+        unsafe { self.sim.fetch(address) }
     }
 }

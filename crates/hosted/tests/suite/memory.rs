@@ -62,17 +62,19 @@ fn is_stale(between: impl Fn(&Hosted) + Sync) -> bool {
     let machine = Hosted::with_memory(1, 8 * PAGE_SIZE).expect("memory");
     for table in 0..4 {
         let entry = Frame(table + 1).address() | pte::PRESENT | pte::USER;
-        machine
-            .word(Frame(table), 0)
-            .store(entry, Ordering::Relaxed);
+        // SAFETY: the frame is the test's.
+        unsafe { machine.word(Frame(table), 0) }.store(entry, Ordering::Relaxed);
     }
     machine.allocated(Frame(4));
     let run = || {
         machine.on_cpu(0, || {
-            machine.activate(Frame(0), Asid(1));
-            assert_eq!(machine.load(0), Ok(0));
+            // SAFETY: the frame is a root table.
+            unsafe { machine.activate(Frame(0), Asid(1)) };
+            // SAFETY: the CPU translates by tables that stay during the call.
+            assert_eq!(unsafe { machine.load(0) }, Ok(0));
             between(&machine);
-            assert_eq!(machine.load(0), Ok(0));
+            // SAFETY: the CPU translates by tables that stay during the call.
+            assert_eq!(unsafe { machine.load(0) }, Ok(0));
         });
     };
     let ended = catch_unwind(AssertUnwindSafe(run));
@@ -118,13 +120,16 @@ fn a_root_without_the_kernel_is_not_activated() {
     let kernel = machine.kernel_entries().expect("a kernel half");
     assert_eq!(kernel.places, 256..512);
     let activated = |machine: &Hosted| {
-        let activate = || machine.on_cpu(0, || machine.activate(Frame(0), Asid(1)));
+        // SAFETY: the frame is a root table.
+        let activate = || machine.on_cpu(0, || unsafe { machine.activate(Frame(0), Asid(1)) });
         catch_unwind(AssertUnwindSafe(activate)).is_ok()
     };
     assert!(!activated(&machine));
-    machine.copy(kernel.root, Frame(0));
+    // SAFETY: the frame is the test's.
+    unsafe { machine.copy(kernel.root, Frame(0)) };
     assert!(activated(&machine));
-    machine.word(Frame(0), 511).store(0, Ordering::Relaxed);
+    // SAFETY: the frame is the test's.
+    unsafe { machine.word(Frame(0), 511) }.store(0, Ordering::Relaxed);
     assert!(!activated(&machine));
 }
 
@@ -170,8 +175,10 @@ fn figures_add_up() {
         (0..20).for_each(|_| machine.shootdown(&all, Asid(1), Flush::All))
     });
     machine.on_cpu(1, || {
-        machine.activate(Frame(0), Asid(1));
-        assert!(machine.load(0).is_err());
+        // SAFETY: the frame is a root table.
+        unsafe { machine.activate(Frame(0), Asid(1)) };
+        // SAFETY: the CPU translates by tables that stay during the call.
+        assert!(unsafe { machine.load(0) }.is_err());
     });
     let [zero, one, two] = machine.stats().try_into().expect("three CPUs");
     assert_eq!(

@@ -1,6 +1,7 @@
 //! Pages of 2 MiB. The checks need 512 aligned frames besides the suite's own.
 
 use super::mmu::{each_level, enter, harvest_at, no_execute, refused};
+use super::owned::Owned;
 use super::tables::{ADDRESS, ASID, OTHER, READ, Tables, WRITE, large};
 use super::{Meeting, alone, two};
 use crate::{
@@ -25,7 +26,7 @@ const fn pages(first: usize, count: usize) -> VaRange {
 }
 
 /// A word of page `page` of the large page.
-fn word<M: Platform>(m: &M, page: usize) -> &M::AtomicU64 {
+fn word<M: Platform>(m: &Owned<M>, page: usize) -> &M::AtomicU64 {
     m.word(Frame(large(m).0 + page as u32), 1)
 }
 
@@ -98,14 +99,15 @@ pub fn large_flushes<M: Execute + Platform + Clone>(m: &M) {
 
 /// A shootdown of any address in a large page drops the whole translation on other CPUs.
 pub fn large_shootdown<M: Execute + Platform + Clone>(m: &M) {
-    struct Shared<M: Execute> {
-        machine: M,
+    struct Shared<M: Execute + Platform> {
+        machine: Owned<M>,
         tables: Tables<M>,
         meeting: Meeting<M>,
     }
+    let machine = Owned::new(m);
     let shared = Arc::new(Shared {
-        machine: m.clone(),
-        tables: Tables::new(m, 0),
+        tables: Tables::new(&machine, 0),
+        machine,
         meeting: Meeting::new(),
     });
     shared.tables.map_large(ADDRESS, WRITE);

@@ -1,6 +1,7 @@
 //! Physical memory.
 
 use super::alone;
+use super::owned::Owned;
 use super::tables::{FRAMES, frame};
 use crate::{Atomic, Execute, Frame, Memory, Ordering, PAGE_SIZE, Platform, WORDS_PER_FRAME};
 use core::slice;
@@ -49,7 +50,7 @@ pub fn usable<M: Execute + Platform + Clone>(m: &M) {
 const TRIED: [usize; 3] = [0, 100, WORDS_PER_FRAME - 1];
 
 /// `find_word` agrees with a search word by word.
-fn search<M: Memory>(m: &M) {
+fn search<M: Memory>(m: &Owned<M>) {
     let frame = frame(m, 0);
     for (index, value) in [(98, 0), (99, 4), (100, 2), (101, 6)] {
         m.word(frame, index).store(value, Ordering::Relaxed);
@@ -65,7 +66,7 @@ fn search<M: Memory>(m: &M) {
     assert_eq!(m.find_word(frame, 100, 100, 2), None, "no words");
 }
 
-fn words<M: Memory>(m: &M) {
+fn words<M: Memory>(m: &Owned<M>) {
     let [a, b] = [frame(m, 0), frame(m, 1)];
     let value = |frame: Frame, index| m.word(frame, index).load(Ordering::Relaxed);
     for (frame, first) in [(a, 1_000), (b, 2_000)] {
@@ -86,7 +87,7 @@ fn words<M: Memory>(m: &M) {
     m.zero(b);
 }
 
-fn bytes<M: Memory>(m: &M) {
+fn bytes<M: Memory>(m: &Owned<M>) {
     let at = |index| frame(m, index);
     // SAFETY: the frames are the suite's, and one slice at a time is used.
     let bytes = |frame: u32| unsafe {
@@ -112,7 +113,7 @@ fn bytes<M: Memory>(m: &M) {
 }
 
 /// Bytes go to words and come back, in the order of memory, and their neighbours stay.
-fn parts<M: Memory>(m: &M) {
+fn parts<M: Memory>(m: &Owned<M>) {
     let frame = frame(m, 0);
     let word = |index| m.word(frame, index);
     // Within a word; the end of one and the beginning of the next; with a whole one between; to

@@ -1,5 +1,6 @@
 //! One CPU's translation.
 
+use super::owned::Owned;
 use super::tables::{ADDRESS, ASID, FRAMES, NEXT, OTHER, READ, Tables, WRITE};
 use super::{Meeting, alone, linger, two};
 use crate::{
@@ -11,7 +12,7 @@ use alloc::sync::Arc;
 /// Makes this CPU translate with `tables`, with nothing cached, until the result is dropped: the
 /// next check makes its tables in the same frames.
 #[must_use]
-pub(super) fn enter<'a, M: Mmu + Clone>(m: &'a M, tables: &Tables<M>, asid: Asid) -> Inside<'a, M> {
+pub(super) fn enter<'a, M: Mmu>(m: &'a Owned<M>, tables: &Tables<M>, asid: Asid) -> Inside<'a, M> {
     m.flush_local(asid, Flush::All);
     m.activate(tables.root, asid);
     Inside(m)
@@ -69,7 +70,7 @@ pub fn translation<M: Execute + Platform + Clone>(m: &M) {
 }
 
 /// Clears bits of the entry at `level` and checks the accesses below it.
-pub(super) fn each_level<M: Platform + Clone>(m: &M, tables: &Tables<M>, level: u32) {
+pub(super) fn each_level<M: Platform>(m: &Owned<M>, tables: &Tables<M>, level: u32) {
     let word = tables.entry_at(ADDRESS, level);
     let entry = word.load(Ordering::Relaxed);
     let with = |entry: u64| {
@@ -123,7 +124,7 @@ pub fn execution<M: Execute + Platform + Clone>(m: &M) {
 }
 
 /// Forbids execution in the entry at `level` and checks the accesses below it.
-pub(super) fn no_execute<M: Platform + Clone>(m: &M, tables: &Tables<M>, level: u32) {
+pub(super) fn no_execute<M: Platform>(m: &Owned<M>, tables: &Tables<M>, level: u32) {
     let word = tables.entry_at(ADDRESS, level);
     let entry = word.load(Ordering::Relaxed);
     let with = |entry: u64| {
@@ -307,13 +308,14 @@ pub fn harvest<M: Execute + Platform + Clone>(m: &M, rounds: usize) {
 
 /// Accessed and dirty bits of an entry at `level` stay exact while CPUs set and harvest them.
 pub(super) fn harvest_at<M: Execute + Platform + Clone>(m: &M, rounds: usize, level: u32) {
-    let tables = Tables::new(m, 0);
+    let machine = Owned::new(m);
+    let tables = Tables::new(&machine, 0);
     let frame = match level {
         0 => tables.map_new(ADDRESS, WRITE),
         _ => tables.map_large(ADDRESS, WRITE),
     };
     let shared = Arc::new(Harvest {
-        machine: m.clone(),
+        machine,
         frame,
         mapped: tables.entry_at(ADDRESS, level).load(Ordering::Relaxed),
         tables,
@@ -325,8 +327,8 @@ pub(super) fn harvest_at<M: Execute + Platform + Clone>(m: &M, rounds: usize, le
 }
 
 /// A page that one CPU unmaps while another stores to it.
-struct Harvest<M: Execute> {
-    machine: M,
+struct Harvest<M: Execute + Platform> {
+    machine: Owned<M>,
     tables: Tables<M>,
     frame: Frame,
     /// The entry's value when the page is mapped.

@@ -4,7 +4,8 @@
 //! nothing of the machine but its traits; they assert what holds on every schedule, so a failure is
 //! never bad luck. The machine should be fresh or idle and, but for [`single`], have at least two
 //! CPUs. The checks of memory and translation use the first [`FRAMES`] frames that the machine
-//! hands over, those of large pages 512 more; nothing else may use these.
+//! hands over, those of large pages 512 more; nothing else may use these, and a check panics if a VM
+//! has the machine's memory ([`crate::Memory::owned`]).
 //!
 //! The checks of races take a number of rounds: a real machine needs many to run into the
 //! interesting schedules, a checker that explores them all needs one.
@@ -32,6 +33,7 @@ mod large;
 mod litmus;
 mod memory;
 mod mmu;
+mod owned;
 mod pager;
 mod shootdown;
 mod tables;
@@ -57,6 +59,7 @@ pub use tasks::{anchor, clock, locals, parking, permits};
 
 use crate::{Atomic, AtomicInt, Execute, Job, Machine, Ordering, Platform, Topology};
 use alloc::{boxed::Box, sync::Arc, vec::Vec};
+use owned::Owned;
 
 /// Rounds of each race in [`all`].
 const ROUNDS: usize = 300;
@@ -118,9 +121,9 @@ pub fn single<M: Execute + Platform + Clone>(m: &M) {
     large_changes(m);
 }
 
-/// Runs `job` on CPU 0 with a handle of the machine.
-fn alone<M: Execute + Clone>(m: &M, job: impl FnOnce(&M) + Send + 'static) {
-    let machine = m.clone();
+/// Runs `job` on CPU 0 with a handle of the machine, whose memory is the suite's meanwhile.
+fn alone<M: Execute + Platform + Clone>(m: &M, job: impl FnOnce(&Owned<M>) + Send + 'static) {
+    let machine = Owned::new(m);
     m.execute(Vec::from([Box::new(move || job(&machine)) as Job]));
 }
 

@@ -1,5 +1,6 @@
 //! Stores of pages.
 
+use super::owned::Owned;
 use super::tables::frame;
 use super::{alone, two};
 use crate::{Atomic, Execute, Frame, Memory, Ordering, PAGE_SIZE, Pager, Platform, Truncate};
@@ -29,8 +30,7 @@ pub fn truncation<M: Execute + Platform + Clone>(m: &M, store: Arc<dyn Truncate<
     alone(m, move |m| {
         fill(m, frame(m, 0), 4);
         for page in [2, 3, 4, FAR] {
-            store
-                .write(m, page, &[frame(m, 0)], PAGE_SIZE)
+            m.keep_in(&*store, page, &[frame(m, 0)], PAGE_SIZE)
                 .expect("write");
         }
         let far = (FAR + 1) * PAGE_SIZE as u64;
@@ -50,7 +50,7 @@ pub fn truncation<M: Execute + Platform + Clone>(m: &M, store: Arc<dyn Truncate<
         let mask = u64::from_ne_bytes([0xff, 0xff, 0xff, 0, 0, 0, 0, 0]);
         assert_eq!(page(3), [whole[0], whole[1] & mask, 0, 0]);
         assert_eq!(page(4), filled(0));
-        store.write(m, FAR, &[frame(m, 0)], 8).expect("write");
+        m.keep_in(&*store, FAR, &[frame(m, 0)], 8).expect("write");
         assert_eq!(page(FAR), [whole[0], 0, 0, 0]);
         assert_eq!(page(4), filled(0), "it stays forgotten");
         store.truncate(m, 0).expect("truncate");
@@ -64,7 +64,7 @@ fn word(seed: u64, index: usize) -> u64 {
 }
 
 /// Fills `frame` with content that differs for each seed.
-fn fill<M: Memory>(m: &M, frame: Frame, seed: u64) {
+fn fill<M: Memory>(m: &Owned<M>, frame: Frame, seed: u64) {
     m.zero(frame);
     for index in TRIED {
         let value = word(seed, index);
@@ -80,18 +80,18 @@ fn filled(seed: u64) -> [u64; 4] {
     })
 }
 
-fn words<M: Memory>(m: &M, frame: Frame) -> [u64; 4] {
+fn words<M: Memory>(m: &Owned<M>, frame: Frame) -> [u64; 4] {
     TRIED.map(|index| m.word(frame, index).load(Ordering::Relaxed))
 }
 
 /// Reads `page` from the store.
-fn stored<M: Platform>(m: &M, pager: &dyn Pager<M>, page: u64, frame: Frame) -> [u64; 4] {
+fn stored<M: Platform>(m: &Owned<M>, pager: &dyn Pager<M>, page: u64, frame: Frame) -> [u64; 4] {
     fill(m, frame, 99);
-    pager.read(m, page, &[frame]).expect("read");
+    m.fill_from(pager, page, &[frame]).expect("read");
     words(m, frame)
 }
 
-fn zeroes<M: Platform>(m: &M, pager: &dyn Pager<M>) {
+fn zeroes<M: Platform>(m: &Owned<M>, pager: &dyn Pager<M>) {
     for page in [0, 3, FAR] {
         assert_eq!(
             stored(m, pager, page, frame(m, 0)),
@@ -99,24 +99,23 @@ fn zeroes<M: Platform>(m: &M, pager: &dyn Pager<M>) {
             "page {page}"
         );
     }
-    pager.read(m, 0, &[]).expect("reading nothing");
-    pager.write(m, 0, &[], 0).expect("writing nothing");
+    m.fill_from(pager, 0, &[]).expect("reading nothing");
+    m.keep_in(pager, 0, &[], 0).expect("writing nothing");
 }
 
-fn pages<M: Platform>(m: &M, pager: &dyn Pager<M>) {
+fn pages<M: Platform>(m: &Owned<M>, pager: &dyn Pager<M>) {
     let frames = [frame(m, 2), frame(m, 0), frame(m, 1)];
     (1..)
         .zip(frames)
         .for_each(|(seed, frame)| fill(m, frame, seed));
-    pager.write(m, 4, &frames, 3 * PAGE_SIZE).expect("write");
+    m.keep_in(pager, 4, &frames, 3 * PAGE_SIZE).expect("write");
     fill(m, frame(m, 0), 9);
-    pager
-        .write(m, FAR, &[frame(m, 0)], PAGE_SIZE)
+    m.keep_in(pager, FAR, &[frame(m, 0)], PAGE_SIZE)
         .expect("write");
     frames.iter().for_each(|&frame| fill(m, frame, 99));
     // From the page before to the third, in another order of frames.
     let others = [frame(m, 1), frame(m, 2), frame(m, 0)];
-    pager.read(m, 3, &others).expect("read");
+    m.fill_from(pager, 3, &others).expect("read");
     for (seed, frame) in (0..).zip(others) {
         assert_eq!(words(m, frame), filled(seed), "the page of seed {seed}");
     }
@@ -128,7 +127,8 @@ fn pages<M: Platform>(m: &M, pager: &dyn Pager<M>) {
         );
     }
     fill(m, frame(m, 0), 5);
-    pager.write(m, 5, &[frame(m, 0)], PAGE_SIZE).expect("write");
+    m.keep_in(pager, 5, &[frame(m, 0)], PAGE_SIZE)
+        .expect("write");
     for (page, seed) in [(4, 1), (5, 5), (6, 3)] {
         assert_eq!(
             stored(m, pager, page, frame(m, 1)),
@@ -139,10 +139,10 @@ fn pages<M: Platform>(m: &M, pager: &dyn Pager<M>) {
 }
 
 /// The end of a write within a page, and within a word.
-fn parts<M: Platform>(m: &M, pager: &dyn Pager<M>) {
+fn parts<M: Platform>(m: &Owned<M>, pager: &dyn Pager<M>) {
     let frames = [frame(m, 0), frame(m, 1)];
     frames.iter().for_each(|&frame| fill(m, frame, 7));
-    pager.write(m, 5, &frames, PAGE_SIZE + 11).expect("write");
+    m.keep_in(pager, 5, &frames, PAGE_SIZE + 11).expect("write");
     assert_eq!(
         stored(m, pager, 5, frame(m, 2)),
         filled(7),
@@ -153,27 +153,30 @@ fn parts<M: Platform>(m: &M, pager: &dyn Pager<M>) {
     let mixed = new[1] & mask | old[1] & !mask;
     let part = [new[0], mixed, old[2], old[3]];
     assert_eq!(stored(m, pager, 6, frame(m, 2)), part, "the part of a page");
-    pager.write(m, 6, &[frame(m, 0)], 0).expect("write");
+    m.keep_in(pager, 6, &[frame(m, 0)], 0).expect("write");
     assert_eq!(stored(m, pager, 6, frame(m, 2)), part, "no part of a page");
     // Past everything written so far.
-    pager.write(m, FAR + 7, &[frame(m, 0)], 8).expect("write");
+    m.keep_in(pager, FAR + 7, &[frame(m, 0)], 8).expect("write");
     let first = [new[0], 0, 0, 0];
     assert_eq!(stored(m, pager, FAR + 7, frame(m, 2)), first, "a new part");
     m.zero(frame(m, 0));
-    pager.write(m, 5, &[frame(m, 0)], PAGE_SIZE).expect("write");
+    m.keep_in(pager, 5, &[frame(m, 0)], PAGE_SIZE)
+        .expect("write");
     assert_eq!(stored(m, pager, 5, frame(m, 2)), filled(0), "zeroed");
 }
 
 /// Two CPUs use neighbouring pages.
 fn beside<M: Execute + Platform + Clone>(m: &M, pager: Arc<dyn Pager<M>>) {
     const PAGES: u64 = 10;
+    let owned = Owned::new(m);
     let job = |cpu: u64| {
-        let m = m.clone();
+        let m = owned.clone();
         move |pager: &Arc<dyn Pager<M>>| {
             let frame = frame(&m, cpu as u32);
             for page in (cpu..PAGES).step_by(2) {
                 fill(&m, frame, page + 1);
-                pager.write(&m, page, &[frame], PAGE_SIZE).expect("write");
+                m.keep_in(&**pager, page, &[frame], PAGE_SIZE)
+                    .expect("write");
             }
             for page in (cpu..PAGES).step_by(2) {
                 let found = stored(&m, &**pager, page, frame);

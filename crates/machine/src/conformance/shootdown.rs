@@ -1,6 +1,7 @@
 //! Flushing the TLBs of other CPUs.
 
 use super::mmu::{Inside, enter};
+use super::owned::Owned;
 use super::tables::{ADDRESS, ASID, NEXT, Tables, WRITE};
 use super::{Meeting, linger, two};
 use crate::{Atomic, CpuSet, Execute, Flush, Frame, Ordering, PAGE_SIZE, Platform, VaRange};
@@ -8,8 +9,8 @@ use alloc::sync::Arc;
 use core::sync::atomic::AtomicU64;
 
 /// Two CPUs in one space, where a page is mapped at [`ADDRESS`].
-struct Shared<M: Execute> {
-    machine: M,
+struct Shared<M: Execute + Platform> {
+    machine: Owned<M>,
     tables: Tables<M>,
     frame: Frame,
     meeting: Meeting<M>,
@@ -19,9 +20,10 @@ struct Shared<M: Execute> {
 
 impl<M: Execute + Platform + Clone> Shared<M> {
     fn new(m: &M) -> Arc<Self> {
-        let tables = Tables::new(m, 0);
+        let machine = Owned::new(m);
+        let tables = Tables::new(&machine, 0);
         Arc::new(Shared {
-            machine: m.clone(),
+            machine,
             frame: tables.map_new(ADDRESS, WRITE),
             tables,
             meeting: Meeting::new(),

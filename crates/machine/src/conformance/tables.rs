@@ -1,5 +1,6 @@
 //! Page tables for the checks of translation.
 
+use super::owned::Owned;
 use crate::{Asid, Atomic, Frame, Memory, Mmu, Ordering, PAGE_SIZE, pte};
 use core::sync::atomic::AtomicU32;
 
@@ -21,14 +22,14 @@ pub(super) const READ: u64 = pte::PRESENT | pte::USER;
 pub(super) const WRITE: u64 = READ | pte::WRITABLE;
 
 /// The suite's `index`-th frame.
-pub(super) fn frame<M: Memory>(m: &M, index: u32) -> Frame {
+pub(super) fn frame<M: Memory>(m: &Owned<M>, index: u32) -> Frame {
     let mut first = None;
     m.usable(&mut |range| first = first.or(Some(range.start)));
     Frame(first.expect("the machine has frames") + index)
 }
 
 /// The first of the 512 frames that the checks of large pages use besides: aligned to as many.
-pub(super) fn large<M: Memory>(m: &M) -> Frame {
+pub(super) fn large<M: Memory>(m: &Owned<M>) -> Frame {
     const COUNT: u32 = pte::ENTRIES as u32;
     let past = frame(m, FRAMES as u32).0;
     let mut found = None;
@@ -40,16 +41,16 @@ pub(super) fn large<M: Memory>(m: &M) -> Frame {
 }
 
 /// An address space made of the suite's frames.
-pub(super) struct Tables<M> {
-    machine: M,
+pub(super) struct Tables<M: Memory> {
+    machine: Owned<M>,
     pub(super) root: Frame,
     next: AtomicU32,
 }
 
-impl<M: Mmu + Clone> Tables<M> {
+impl<M: Mmu> Tables<M> {
     /// A space with the kernel's part and nothing else, which takes the suite's frames from the
     /// `first` on.
-    pub(super) fn new(machine: &M, first: u32) -> Self {
+    pub(super) fn new(machine: &Owned<M>, first: u32) -> Self {
         let tables = Tables {
             machine: machine.clone(),
             root: frame(machine, first),

@@ -12,7 +12,10 @@ use super::Entry;
 use crate::{Access, Atomic, Frame, Memory, Ordering, PAGE_SHIFT, PageFault, pte};
 
 /// Translates `address` with the tables at `root`. O(levels).
-pub fn walk<M: Memory>(
+///
+/// # Safety
+/// `root` is a root table of the machine, and what its entries lead to are tables, during the call.
+pub unsafe fn walk<M: Memory>(
     memory: &M,
     root: Frame,
     address: usize,
@@ -32,7 +35,8 @@ pub fn walk<M: Memory>(
         executable: true,
     };
     for level in (0..pte::LEVELS).rev() {
-        let word = memory.word(table, pte::index(address, level));
+        // SAFETY: a table, so says the caller; the walker marks its entries, as hardware does.
+        let word = unsafe { memory.word(table, pte::index(address, level)) };
         let entry;
         (entry, rights) = step::<M>(word, level, access, rights).map_err(fault)?;
         if maps(entry, level) {

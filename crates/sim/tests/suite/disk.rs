@@ -29,11 +29,11 @@ fn machine(lookahead: bool) -> Sim {
 struct Nothing;
 
 impl Pager<Sim> for Nothing {
-    fn read(&self, _: &Sim, _: u64, _: &[Frame]) -> Result<(), PagerError> {
+    unsafe fn read(&self, _: &Sim, _: u64, _: &[Frame]) -> Result<(), PagerError> {
         Ok(())
     }
 
-    fn write(&self, _: &Sim, _: u64, _: &[Frame], _: usize) -> Result<(), PagerError> {
+    unsafe fn write(&self, _: &Sim, _: u64, _: &[Frame], _: usize) -> Result<(), PagerError> {
         Err(PagerError { errno: 5 })
     }
 }
@@ -78,13 +78,15 @@ fn time(call: impl FnOnce(&Sim, &Disk<Nothing>, &[Frame]) + Send + 'static) -> u
 fn calls_take_their_time() {
     let read = |pages: usize| {
         time(move |sim, disk, frames| {
-            disk.read(sim, 0, &frames[..pages]).expect("read");
+            // SAFETY: the frames are the test's.
+            unsafe { disk.read(sim, 0, &frames[..pages]) }.expect("read");
         })
     };
     assert_eq!(read(1), LATENCY + PAGE);
     assert_eq!(read(8), LATENCY + 8 * PAGE);
     let failed = time(|sim, disk, frames| {
-        let error = disk.write(sim, 0, frames, PAGE_SIZE + 1);
+        // SAFETY: the frames are the test's.
+        let error = unsafe { disk.write(sim, 0, frames, PAGE_SIZE + 1) };
         assert_eq!(error, Err(PagerError { errno: 5 }));
     });
     assert_eq!(failed, LATENCY + 2 * PAGE);
@@ -94,7 +96,8 @@ fn calls_take_their_time() {
 fn outside_of_cpus_time_stands_still() {
     let sim = machine(true);
     let disk = Disk::new(Nothing, LATENCY, PAGE);
-    disk.read(&sim, 0, &[Frame(0)]).expect("read");
+    // SAFETY: the frames are the test's.
+    unsafe { disk.read(&sim, 0, &[Frame(0)]) }.expect("read");
     assert_eq!(sim.time(), 0);
 }
 
@@ -108,7 +111,8 @@ fn queue(lookahead: bool) -> (Vec<u64>, Vec<Times>) {
     let job = |cpu: usize| {
         let (sim, disk, ends) = (sim.clone(), disk.clone(), ends.clone());
         Box::new(move || {
-            disk.read(&sim, 0, &[0, 1, 2, 3].map(Frame)).expect("read");
+            // SAFETY: the frames are the test's.
+            unsafe { disk.read(&sim, 0, &[0, 1, 2, 3].map(Frame)) }.expect("read");
             ends.lock().expect("no job panics")[cpu] = Sim::now() - overhead();
         }) as Job
     };
@@ -137,7 +141,8 @@ fn a_permit_waits_for_the_disk() {
     let reader = Box::new(move || {
         *name.lock().expect("no job panics") = Some(Sim::current_task());
         let disk = Disk::new(Nothing, LATENCY, PAGE);
-        disk.read(&handle, 0, &[Frame(0)]).expect("read");
+        // SAFETY: the frames are the test's.
+        unsafe { disk.read(&handle, 0, &[Frame(0)]) }.expect("read");
         assert!(Sim::now() >= LATENCY, "woken too early");
         // Without the permit it would last forever.
         Sim::park();
@@ -161,9 +166,11 @@ fn who_waits_for_a_page_sleeps() {
         let disk = Box::new(Disk::new(MemoryPager::new(), LATENCY, PAGE));
         let space = SwapSpace::new(handle.cpus(), disk, 100).expect("a table");
         let frame = Frame(0);
-        handle.word(frame, 9).store(7, Ordering::Relaxed);
+        // SAFETY: the frame is the test's.
+        unsafe { handle.word(frame, 9) }.store(7, Ordering::Relaxed);
         assert_eq!(space.allocate(&[frame]), Some(SLOT..SLOT + 1));
-        space.write(&handle, SLOT, &[frame]).expect("written");
+        // SAFETY: the frames are the test's.
+        unsafe { space.write(&handle, SLOT, &[frame]) }.expect("written");
         assert_eq!(space.uncache(SLOT, frame, || true), Eviction::Evicted);
         Arc::new(space)
     });
@@ -178,12 +185,14 @@ fn who_waits_for_a_page_sleeps() {
                 SwapIn::Load(loading) => {
                     loads.fetch_add(1, Ordering::Relaxed);
                     let frame = Frame(cpu + 10);
-                    loading.read(&sim, frame).expect("read");
+                    // SAFETY: the frames are the test's.
+                    unsafe { loading.read(&sim, frame) }.expect("read");
                     assert!(loading.finish(frame));
                     frame
                 }
             };
-            assert_eq!(sim.word(frame, 9).load(Ordering::Relaxed), 7);
+            // SAFETY: the frame is the test's.
+            assert_eq!(unsafe { sim.word(frame, 9) }.load(Ordering::Relaxed), 7);
         }) as Job
     };
     let before = sim.times();

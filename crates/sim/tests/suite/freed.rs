@@ -27,7 +27,8 @@ fn machine(large: bool) -> Sim {
     .expect("address space");
     let link = |table, index, to: Frame, bits| {
         let entry = to.address() | BITS | bits;
-        sim.word(table, index).store(entry, Ordering::Relaxed);
+        // SAFETY: the frame is the test's.
+        unsafe { sim.word(table, index) }.store(entry, Ordering::Relaxed);
     };
     link(ROOT, 0, THIRD, 0);
     link(THIRD, 0, SECOND, 0);
@@ -53,11 +54,14 @@ fn use_free_use(large: bool, pages: [u32; 3], between: fn(&Sim, VaRange)) -> Res
     let task = sim.clone();
     let run = || {
         sim.on_cpu(0, move || {
-            task.activate(ROOT, ASID);
-            task.store(address(first), 1).expect("mapped");
+            // SAFETY: the frame is a root table.
+            unsafe { task.activate(ROOT, ASID) };
+            // SAFETY: the CPU translates by tables that stay during the call.
+            unsafe { task.store(address(first), 1) }.expect("mapped");
             task.freed(Frame(FRAMES + freed));
             between(&task, VaRange::sized(address(freed), PAGE_SIZE));
-            task.load(address(then)).expect("mapped still");
+            // SAFETY: the CPU translates by tables that stay during the call.
+            unsafe { task.load(address(then)) }.expect("mapped still");
         });
     };
     catch_unwind(AssertUnwindSafe(run)).map_err(|panic| {

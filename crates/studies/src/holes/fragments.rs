@@ -80,7 +80,7 @@ fn measure(machine: Sim, preset: Preset, regions: usize) -> Result<[f64; 3], Err
     split?;
     assert_eq!(space.pmap().superpages(), 0);
     // The superpage's region is one with the first that follows, except for the advised part.
-    let regions = space.regions();
+    let regions = space.regions().expect("regions");
     let count = regions.iter().filter(|one| one.range.start >= holed.start);
     Ok([walk, took, count.count() as f64])
 }

@@ -68,7 +68,7 @@ fn first(both: &Both) -> Result<(), Error> {
     let machine = both.machine.clone();
     let slots = SwapSpace::new(machine.cpus(), Box::new(File::default()), 2 * FRAMES as u32)?;
     let options = Options {
-        swap_space: Some(Arc::new(slots)),
+        swap_space: Some(slots),
         ..Options::default()
     };
     let vm: Arc<Vm<Best<Process>>> = Vm::with_options(machine, options)?;
@@ -131,18 +131,25 @@ fn lock(pages: &Mutex<Pages>) -> std::sync::MutexGuard<'_, Pages> {
 }
 
 impl Pager<Process> for File {
-    fn read(&self, machine: &Process, first: u64, frames: &[Frame]) -> Result<(), PagerError> {
+    unsafe fn read(
+        &self,
+        machine: &Process,
+        first: u64,
+        frames: &[Frame],
+    ) -> Result<(), PagerError> {
         let pages = lock(&self.0);
         for (page, &frame) in (first..).zip(frames) {
             match pages.get(&page) {
-                Some(bytes) => machine.write_bytes(frame, 0, &bytes[..]),
-                None => machine.zero(frame),
+                // SAFETY: so says the caller.
+                Some(bytes) => unsafe { machine.write_bytes(frame, 0, &bytes[..]) },
+                // SAFETY: so says the caller.
+                None => unsafe { machine.zero(frame) },
             }
         }
         Ok(())
     }
 
-    fn write(
+    unsafe fn write(
         &self,
         machine: &Process,
         first: u64,
@@ -154,7 +161,8 @@ impl Pager<Process> for File {
             let count = bytes.saturating_sub(index * PAGE_SIZE).min(PAGE_SIZE);
             let page = pages.entry(first + index as u64);
             let page = page.or_insert_with(|| Box::new([0; PAGE_SIZE]));
-            machine.read_bytes(frame, 0, &mut page[..count]);
+            // SAFETY: so says the caller.
+            unsafe { machine.read_bytes(frame, 0, &mut page[..count]) };
         }
         Ok(())
     }

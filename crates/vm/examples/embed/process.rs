@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::ptr::NonNull;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
@@ -20,6 +20,8 @@ struct Parts {
     /// Held by the thread that is the CPU.
     seats: Box<[Mutex<()>]>,
     memory: Box<[Page]>,
+    /// True while a VM has the memory.
+    owned: AtomicBool,
     /// Held by a CPU during an access of its task, and by others to flush.
     translations: Box<[Mutex<Translation>]>,
 }
@@ -31,6 +33,7 @@ impl Process {
             cpus: CpuRange::claim(cpus),
             seats: (0..cpus).map(|_| Mutex::default()).collect(),
             memory: (0..frames).map(|_| Page::zero()).collect(),
+            owned: AtomicBool::new(false),
             translations: (0..cpus).map(|_| Translation::none()).collect(),
         }))
     }
@@ -172,22 +175,30 @@ unsafe impl Memory for Process {
         each(0..self.0.memory.len() as u32);
     }
 
+    fn owned(&self) -> &AtomicBool {
+        &self.0.owned
+    }
+
     fn direct_map(&self, frame: Frame) -> NonNull<u8> {
         NonNull::from(&self.0.memory[frame.index()]).cast()
     }
 
-    fn word(&self, frame: Frame, index: usize) -> &AtomicU64 {
+    unsafe fn word(&self, frame: Frame, index: usize) -> &AtomicU64 {
         &self.0.memory[frame.index()].0[index]
     }
 
-    fn zero(&self, frame: Frame) {
-        self.write_words(frame, 0, &[[0; 8]; WORDS_PER_FRAME]);
+    unsafe fn zero(&self, frame: Frame) {
+        // SAFETY: so says the caller.
+        unsafe { self.write_words(frame, 0, &[[0; 8]; WORDS_PER_FRAME]) };
     }
 
-    fn copy(&self, from: Frame, to: Frame) {
+    unsafe fn copy(&self, from: Frame, to: Frame) {
         let mut words = [[0; 8]; WORDS_PER_FRAME];
-        self.read_words(from, 0, &mut words);
-        self.write_words(to, 0, &words);
+        // SAFETY: so says the caller.
+        unsafe {
+            self.read_words(from, 0, &mut words);
+            self.write_words(to, 0, &words);
+        }
     }
 }
 
@@ -199,7 +210,9 @@ impl Translation {
         Mutex::new(Translation(None, Tlb::new(SETS)))
     }
 
-    fn find(&mut self, m: &Process, at: usize, access: Access) -> Result<Entry, PageFault> {
+    /// # Safety
+    /// As for [`Mmu::load`].
+    unsafe fn find(&mut self, m: &Process, at: usize, access: Access) -> Result<Entry, PageFault> {
         let absent = PageFault {
             address: at,
             access,
@@ -213,7 +226,8 @@ impl Translation {
             return Ok(entry);
         }
         tlb.remove(asid, page);
-        let entry = walk(m, root, at, access)?;
+        // SAFETY: so says the caller.
+        let entry = unsafe { walk(m, root, at, access) }?;
         tlb.insert(asid, page, entry);
         Ok(entry)
     }
@@ -230,10 +244,14 @@ impl Process {
     }
 
     /// A task on the calling CPU reads the word at `at`, or writes `value` there.
-    fn access(&self, at: usize, access: Access, value: u64) -> Result<u64, PageFault> {
+    ///
+    /// # Safety
+    /// As for [`Mmu::load`].
+    unsafe fn access(&self, at: usize, access: Access, value: u64) -> Result<u64, PageFault> {
         let mut own = self.own(); // until the access is performed
-        let entry = own.find(self, at, access)?;
-        let word = self.word(entry.frame, at % PAGE_SIZE / 8);
+        // SAFETY: so says the caller.
+        let entry = unsafe { own.find(self, at, access) }?;
+        let word = &self.0.memory[entry.frame.index()].0[at % PAGE_SIZE / 8];
         if access == Access::Write {
             word.store(value, Ordering::Release);
         }
@@ -253,7 +271,7 @@ unsafe impl Mmu for Process {
         None
     }
 
-    fn activate(&self, root: Frame, asid: Asid) {
+    unsafe fn activate(&self, root: Frame, asid: Asid) {
         self.own().0 = Some((root, asid));
     }
 
@@ -271,15 +289,18 @@ unsafe impl Mmu for Process {
         }
     }
 
-    fn load(&self, at: usize) -> Result<u64, PageFault> {
-        self.access(at, Access::Read, 0)
+    unsafe fn load(&self, at: usize) -> Result<u64, PageFault> {
+        // SAFETY: so says the caller.
+        unsafe { self.access(at, Access::Read, 0) }
     }
 
-    fn store(&self, at: usize, value: u64) -> Result<(), PageFault> {
-        self.access(at, Access::Write, value).map(drop)
+    unsafe fn store(&self, at: usize, value: u64) -> Result<(), PageFault> {
+        // SAFETY: so says the caller.
+        unsafe { self.access(at, Access::Write, value) }.map(drop)
     }
 
-    fn fetch(&self, at: usize) -> Result<u64, PageFault> {
-        self.access(at, Access::Execute, 0)
+    unsafe fn fetch(&self, at: usize) -> Result<u64, PageFault> {
+        // SAFETY: so says the caller.
+        unsafe { self.access(at, Access::Execute, 0) }
     }
 }

@@ -96,9 +96,12 @@ impl<M: Platform> Frames<M> {
     }
 
     /// Takes a frame; `None` if none is free. O(1), and O(CPUs) when memory is out.
+    ///
+    /// # Safety
+    /// `machine` is the one whose frames these are, and they are given out here alone.
     #[inline(always)] // a call here shows in tests/costs.rs
     #[must_use = "a frame that is not freed is lost"]
-    pub fn allocate(&self, machine: &M, content: Content) -> Option<Frame> {
+    pub unsafe fn allocate(&self, machine: &M, content: Content) -> Option<Frame> {
         if self.failures.is_due() {
             return None;
         }
@@ -109,14 +112,19 @@ impl<M: Platform> Frames<M> {
         );
         machine.allocated(frame);
         if content == Content::Zeroed && found == Content::Any {
-            machine.zero(frame);
+            // SAFETY: the frame is the caller's, and no other task has it.
+            unsafe { machine.zero(frame) };
         }
         Some(frame)
     }
 
     /// Gives back a frame that has `content`.
+    ///
+    /// # Safety
+    /// The frame was given out by [`Frames::allocate`] or [`Frames::allocate_block`], is the
+    /// caller's, and has this content; nothing uses it any more.
     #[inline]
-    pub fn free(&self, machine: &M, frame: Frame, content: Content) {
+    pub unsafe fn free(&self, machine: &M, frame: Frame, content: Content) {
         machine::invariant!(
             M: content == Content::Any || is_zero(machine, frame),
             "{frame:?} is freed as one of zeroes"
@@ -147,7 +155,10 @@ impl<M: Platform> Frames<M> {
 
     /// Gives a whole block back, by its first frame; it stays whole. O(1), without the call to the
     /// machine for each frame.
-    pub fn free_block(&self, machine: &M, first: Frame) {
+    ///
+    /// # Safety
+    /// As for [`Frames::free`], for each of its 512 frames.
+    pub unsafe fn free_block(&self, machine: &M, first: Frame) {
         frames_of(first).for_each(|frame| machine.freed(frame));
         self.pools.of(first).lock().put_block(first);
     }
@@ -191,13 +202,17 @@ impl<M: Platform> Frames<M> {
     }
 
     /// Zeroes up to `count` of this CPU's plain frames, and returns their number. For idle time.
-    pub fn zero_ahead(&self, machine: &M, count: usize) -> usize {
+    ///
+    /// # Safety
+    /// `machine` is the one whose frames these are.
+    pub unsafe fn zero_ahead(&self, machine: &M, count: usize) -> usize {
         let cache = self.caches.get(&M::pin());
         for done in 0..count {
             let Some(frame) = cache.lock().pop_plain() else {
                 return done;
             };
-            machine.zero(frame);
+            // SAFETY: the frame has just been taken from those that are free.
+            unsafe { machine.zero(frame) };
             self.put(iter::once(frame), Content::Zeroed);
         }
         count
@@ -287,7 +302,8 @@ impl<M: Platform> Frames<M> {
 /// Returns true if all of the frame is zero, for assertions of its owner.
 fn is_zero<M: Memory>(machine: &M, frame: Frame) -> bool {
     let words = PAGE_SIZE / size_of::<u64>();
-    machine.find_word(frame, 0, words, !0).is_none()
+    // SAFETY: the frame is its owner's, the caller.
+    unsafe { machine.find_word(frame, 0, words, !0) }.is_none()
 }
 
 /// The frames of the block that begins with `first`.

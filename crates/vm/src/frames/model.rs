@@ -29,18 +29,24 @@ fn a_frame_of_zeroes_is_zero_whoever_takes_it() {
         };
         machine.execute(vec![on(|machine, frames| {
             let taken =
-                [(); FRAMES].map(|()| frames.allocate(machine, Content::Any).expect("free"));
+                // SAFETY: the frames are the machine's.
+                [(); FRAMES].map(|()| unsafe { frames.allocate(machine, Content::Any) }.expect("free"));
             for frame in taken {
-                machine.word(frame, 0).store(LEFT, Ordering::Relaxed);
-                frames.free(machine, frame, Content::Any);
+                // SAFETY: the frame is the test's.
+                unsafe { machine.word(frame, 0) }.store(LEFT, Ordering::Relaxed);
+                // SAFETY: the frames were given out, and nothing uses them.
+                unsafe { frames.free(machine, frame, Content::Any) };
             }
         })]);
         let zeroes = on(|machine, frames| {
-            frames.zero_ahead(machine, 1);
+            // SAFETY: the frames are the machine's.
+            unsafe { frames.zero_ahead(machine, 1) };
         });
         let takes = on(|machine, frames| {
-            let frame = frames.allocate(machine, Content::Zeroed).expect("free");
-            assert_eq!(machine.word(frame, 0).load(Ordering::Relaxed), 0);
+            // SAFETY: the frames are the machine's.
+            let frame = unsafe { frames.allocate(machine, Content::Zeroed) }.expect("free");
+            // SAFETY: the frame is the test's.
+            assert_eq!(unsafe { machine.word(frame, 0) }.load(Ordering::Relaxed), 0);
         });
         machine.execute(vec![zeroes, takes]);
     });

@@ -1,7 +1,7 @@
 //! Filling an entry: reading a page in, with its neighbours, or making one of zeroes.
 
 use super::entry::{Owned, Value};
-use super::page::{Advice, PageRef};
+use super::page::{PageRef, Pattern};
 use super::{Backing, Object};
 use crate::error::Error;
 use crate::frames::Content;
@@ -37,7 +37,7 @@ impl<S: System> Object<S> {
         &'a self,
         index: u64,
         owned: Owned<'a, S::Machine>,
-        advice: Advice,
+        pattern: Pattern,
         pages: &impl Fn() -> u64,
     ) -> Result<PageRef<'a, S>, Error> {
         debug_assert!(
@@ -50,7 +50,7 @@ impl<S: System> Object<S> {
         }
         match &self.backing {
             // Behind the end there is nothing to read: the object is about to grow.
-            Backing::Store(_) if index < self.pages() => self.read_in(index, owned, advice, pages),
+            Backing::Store(_) if index < self.pages() => self.read_in(index, owned, pattern, pages),
             _ => {
                 self.check_size(index, pages)?;
                 let filling = self.begin(owned, Content::Zeroed)?;
@@ -103,17 +103,16 @@ impl<S: System> Object<S> {
         slot: u32,
         owned: Owned<'a, S::Machine>,
     ) -> Result<PageRef<'a, S>, Error> {
-        let Backing::Anonymous(Some(slots)) = &self.backing else {
-            unreachable!("only an object with a swap space has slots")
-        };
+        let slots = self.slots().expect("a slot is of some slots");
         let filling = self.begin(owned, Content::Any)?;
         let frame = filling.page.frame();
-        slots
-            .read(self.vm.machine(), slot, frame)
-            .map_err(Error::Io)?;
+        // SAFETY: a new page of this VM, which no other task knows.
+        let read = unsafe { slots.read(self.vm.machine(), slot, frame) };
+        read.map_err(Error::Io)?;
         self.mark_dirty(frame);
         let page = self.publish(filling);
-        slots.free(slot);
+        // SAFETY: the entry named the slot, and names the page now.
+        unsafe { slots.free(slot) };
         Ok(page)
     }
 
@@ -127,10 +126,10 @@ impl<S: System> Object<S> {
         &'a self,
         index: u64,
         owned: Owned<'a, S::Machine>,
-        advice: Advice,
+        pattern: Pattern,
         pages: &impl Fn() -> u64,
     ) -> Result<PageRef<'a, S>, Error> {
-        let window = window(index, advice);
+        let window = window(index, pattern);
         let mut cluster = Cluster::new(window.start);
         cluster.put(index, self.begin(owned, Content::Any)?);
         self.gather(&mut cluster, index + 1..window.end);
@@ -181,11 +180,15 @@ impl<S: System> Object<S> {
             *frame = cluster.frame(index).expect("all of the run");
         }
         let (machine, frames) = (self.vm.machine(), &frames[..count]);
-        store.read(machine, run.start, frames).map_err(Error::Io)?;
+        // SAFETY: new pages of this VM, which no other task knows.
+        let read = unsafe { store.read(machine, run.start, frames) };
+        read.map_err(Error::Io)?;
         let size = self.size();
         for (&frame, index) in frames.iter().zip(run) {
             let inside = size.saturating_sub(index * PAGE_SIZE as u64);
-            super::bytes::zero_from(machine, frame, inside.min(PAGE_SIZE as u64) as usize);
+            let inside = inside.min(PAGE_SIZE as u64) as usize;
+            // SAFETY: as above.
+            unsafe { super::bytes::zero_from(machine, frame, inside) };
         }
         Ok(())
     }
@@ -250,14 +253,14 @@ impl<'a, S: System> Cluster<'a, S> {
 }
 
 /// The indices that may be read with `index`.
-fn window(index: u64, advice: Advice) -> Range<u64> {
+fn window(index: u64, pattern: Pattern) -> Range<u64> {
     let cluster = CLUSTER as u64;
-    match advice {
-        Advice::Random => index..index + 1,
-        Advice::Normal => {
+    match pattern {
+        Pattern::Random => index..index + 1,
+        Pattern::Normal => {
             let start = index / cluster * cluster;
             start..start + cluster
         }
-        Advice::Sequential => index..(index + cluster).min((index / TABLE + 1) * TABLE),
+        Pattern::Sequential => index..(index + cluster).min((index / TABLE + 1) * TABLE),
     }
 }

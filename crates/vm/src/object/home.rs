@@ -26,7 +26,11 @@ impl<S: System> Vm<S> {
     /// The place of the page in its object, if it has one and no other task is busy with it. O(1).
     ///
     /// The caller holds no PV lock.
+    ///
+    /// # Panics
+    /// If the page is another VM's.
     pub fn home<'a>(&'a self, held: &'a PageRef<'a, S>) -> Option<Home<'a, S>> {
+        held.check(self);
         let page = self.page(held.frame());
         let list = self.lock_pv(held.frame());
         let Identity::Object(address) = page.identity() else {

@@ -53,7 +53,7 @@ pub use attachment::{Attached, Attachment};
 pub use handle::ObjectRef;
 pub use home::Home;
 pub(crate) use home::entry_of;
-pub use page::{Advice, PageRef};
+pub use page::{PageRef, Pattern};
 pub(crate) use truncate::in_page;
 
 use crate::error::{Error, Resource};
@@ -76,10 +76,16 @@ use tree::Tree;
 /// A swap space, as far as an object needs it to bring pages back.
 pub trait Slots<M: Memory>: Send + Sync + 'static {
     /// Fills `frame`, which is the caller's alone, with the content of `slot`. May block.
-    fn read(&self, machine: &M, slot: u32, frame: Frame) -> Result<(), PagerError>;
+    ///
+    /// # Safety
+    /// As for [`machine::Pager::read`].
+    unsafe fn read(&self, machine: &M, slot: u32, frame: Frame) -> Result<(), PagerError>;
 
-    /// Frees `slot`, to which nothing refers any more.
-    fn free(&self, slot: u32);
+    /// Frees `slot`.
+    ///
+    /// # Safety
+    /// The slot is the caller's, and nothing else refers to it any more.
+    unsafe fn free(&self, slot: u32);
 }
 
 /// The largest size of an object: the reach of a signed 64-bit offset.
@@ -122,7 +128,17 @@ impl ObjectId {
 /// The place of an object's content that is not in memory.
 enum Backing<M: Platform> {
     Store(Arc<dyn Truncate<M>>),
-    Anonymous(Option<Arc<dyn Slots<M>>>),
+    Anonymous(Elsewhere<M>),
+}
+
+/// The place of anonymous memory that is not in memory.
+enum Elsewhere<M: Platform> {
+    /// None: all of it stays in memory.
+    Nowhere,
+    /// The VM's swap space, if it has one.
+    SwapSpace,
+    /// Slots given by the object's maker.
+    Slots(Arc<dyn Slots<M>>),
 }
 
 /// The data, other than the size, that the lock of the size protects.
@@ -142,23 +158,24 @@ impl<S: System> Object<S> {
         Self::make(vm, Backing::Store(store), size, false)
     }
 
-    /// Shared memory of `size` bytes, zero at first. Without `slots` it stays in memory.
-    pub fn anonymous(
-        vm: &Arc<Vm<S>>,
-        slots: Option<Arc<dyn Slots<S::Machine>>>,
-        size: u64,
-    ) -> Result<ObjectRef<S>, Error> {
-        Self::make(vm, Backing::Anonymous(slots), size, false)
+    /// Shared memory of `size` bytes, zero at first, which stays in memory.
+    /// [`Vm::shared_memory`] makes memory that goes to the swap space.
+    pub fn anonymous(vm: &Arc<Vm<S>>, size: u64) -> Result<ObjectRef<S>, Error> {
+        Self::make(vm, Backing::Anonymous(Elsewhere::Nowhere), size, false)
     }
 
-    /// An object of anonymous memory whose size is charged to the account of swap space as long as
-    /// it lives ([`Error::OverCommit`]).
-    pub fn committed(
+    /// Shared memory of `size` bytes, zero at first, whose pages go to these slots
+    /// ([`Home::swap_out`]).
+    ///
+    /// # Safety
+    /// The slots that pages of the object are swapped out to are of `slots`, and the object's
+    /// alone. The VM's reclaimer gives it slots of the VM's swap space.
+    pub unsafe fn with_slots(
         vm: &Arc<Vm<S>>,
-        slots: Option<Arc<dyn Slots<S::Machine>>>,
+        slots: Arc<dyn Slots<S::Machine>>,
         size: u64,
     ) -> Result<ObjectRef<S>, Error> {
-        Self::make(vm, Backing::Anonymous(slots), size, true)
+        Self::make(vm, Backing::Anonymous(Elsewhere::Slots(slots)), size, false)
     }
 
     fn make(

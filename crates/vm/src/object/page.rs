@@ -7,11 +7,11 @@ use crate::system::System;
 use crate::vm::Vm;
 use core::mem;
 use core::ops::Range;
-use machine::Frame;
+use machine::{Atomics, Frame, Memory};
 
-/// The pages that the caller will probably use next, so that they may be read at once.
+/// The order in which the caller probably uses pages, so that the next ones may be read at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Advice {
+pub enum Pattern {
     /// The neighbours: up to 16 pages around.
     #[default]
     Normal,
@@ -44,6 +44,24 @@ impl<'a, S: System> PageRef<'a, S> {
         self.frame
     }
 
+    /// The page's `index`-th word, of [`machine::WORDS_PER_FRAME`].
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn word(&self, index: usize) -> &<S::Machine as Atomics>::AtomicU64 {
+        // SAFETY: the page is held.
+        unsafe { self.vm.machine().word(self.frame, index) }
+    }
+
+    /// Checks that the page is one of `vm`'s.
+    ///
+    /// # Panics
+    /// If it is another VM's.
+    #[track_caller]
+    pub(super) fn check(&self, vm: &Vm<S>) {
+        assert!(core::ptr::eq(self.vm, vm), "the page is another VM's");
+    }
+
     /// The page's frame; the reference is the caller's from now on.
     pub(crate) fn into_frame(self) -> Frame {
         mem::ManuallyDrop::new(self).frame
@@ -59,8 +77,7 @@ impl<S: System> Drop for PageRef<'_, S> {
 impl<S: System> Vm<S> {
     /// Takes a reference that keeps the page from being freed; `None` if it has been.
     pub fn page_ref(&self, frame: Frame) -> Option<PageRef<'_, S>> {
-        let retained = self.page(frame).try_retain();
-        retained.then(|| PageRef::new(self, frame))
+        self.retain_page(frame).then(|| PageRef::new(self, frame))
     }
 }
 
@@ -92,13 +109,13 @@ impl<S: System> Object<S> {
     }
 
     /// A reference to the page at `index`; if it is not in memory, it is read in, or made, with
-    /// neighbours as `advice` says.
+    /// neighbours as `pattern` says.
     ///
     /// [`Error::Bus`] behind the object's end, [`Error::Io`] if the store fails; then, and
     /// without memory, nothing has changed. O(levels) if the page is in memory; otherwise it may
     /// sleep, so the caller holds no lock of a slot and no spin lock.
-    pub fn page(&self, index: u64, advice: Advice) -> Result<PageRef<'_, S>, Error> {
-        self.page_within(index, advice, || self.pages())
+    pub fn page(&self, index: u64, pattern: Pattern) -> Result<PageRef<'_, S>, Error> {
+        self.page_within(index, pattern, || self.pages())
     }
 
     /// A reference to the page at an index of an object that has `pages` pages, a number that a
@@ -106,7 +123,7 @@ impl<S: System> Object<S> {
     pub(super) fn page_within(
         &self,
         index: u64,
-        advice: Advice,
+        pattern: Pattern,
         pages: impl Fn() -> u64,
     ) -> Result<PageRef<'_, S>, Error> {
         loop {
@@ -118,7 +135,7 @@ impl<S: System> Object<S> {
                 return Ok(page);
             }
             match entry.try_own(|value| !matches!(value, Value::Frame(_))) {
-                Some(owned) => return self.fill(index, owned, advice, &pages),
+                Some(owned) => return self.fill(index, owned, pattern, &pages),
                 None => entry.wait(),
             }
         }

@@ -1,7 +1,7 @@
 //! Changing an object's size: to a requested one, and by writing behind its end.
 
 use super::entry::{Entry, Value};
-use super::page::Advice;
+use super::page::Pattern;
 use super::{Backing, MAX_PAGES, Object, PageRef, Resize, bytes, check_size};
 use crate::error::Error;
 use crate::page::Identity;
@@ -69,7 +69,7 @@ impl<S: System> Object<S> {
         };
         // No other task changes the size, and none finds the page before that.
         let pages = end.div_ceil(PAGE_SIZE as u64).max(self.pages());
-        let page = self.page_within(at / PAGE_SIZE as u64, Advice::Normal, || pages)?;
+        let page = self.page_within(at / PAGE_SIZE as u64, Pattern::Normal, || pages)?;
         self.fill_in(&page, at, part);
         if grows {
             // Publish: pairs with `Object::size`; the bytes it adds are there.
@@ -87,7 +87,8 @@ impl<S: System> Object<S> {
             "one page has not all that is written"
         );
         let machine = self.vm.machine();
-        machine.write_bytes(page.frame(), in_page(at), part);
+        // SAFETY: the caller holds the page.
+        unsafe { machine.write_bytes(page.frame(), in_page(at), part) };
         self.mark_dirty(page.frame());
     }
 
@@ -125,7 +126,8 @@ impl<S: System> Object<S> {
         for (index, entry) in self.tree.entries(pages) {
             let owned = entry.own();
             if let Value::Frame(frame) = owned.value {
-                bytes::zero_from(self.vm.machine(), frame, 0);
+                // SAFETY: the object's page, which stays while its entry is owned.
+                unsafe { bytes::zero_from(self.vm.machine(), frame, 0) };
                 // Not before: a task that cleans it in between would miss bytes.
                 self.mark_dirty(frame);
                 continue;
@@ -136,7 +138,8 @@ impl<S: System> Object<S> {
             let inside = self.size().saturating_sub(index * PAGE_SIZE as u64);
             let count = inside.min(PAGE_SIZE as u64) as usize;
             if count > 0 {
-                let written = store.write(self.vm.machine(), index, &[zeroes], count);
+                // SAFETY: `zeroes` is the caller's page.
+                let written = unsafe { store.write(self.vm.machine(), index, &[zeroes], count) };
                 written.map_err(Error::Io)?;
             }
         }
@@ -168,7 +171,7 @@ impl<S: System> Object<S> {
             return Ok(None);
         }
         let index = size / PAGE_SIZE as u64;
-        self.page(index, Advice::Random).map(Some)
+        self.page(index, Pattern::Random).map(Some)
     }
 
     /// Zeroes the bytes behind `size` in the page that it divides, if that is in memory; waits
@@ -179,7 +182,8 @@ impl<S: System> Object<S> {
             && let Some(entry) = self.tree.find(index)
             && let Value::Frame(frame) = entry.own().value
         {
-            bytes::zero_from(self.vm.machine(), frame, from as usize);
+            // SAFETY: the object's page, which stays while its entry is owned.
+            unsafe { bytes::zero_from(self.vm.machine(), frame, from as usize) };
         }
     }
 
@@ -217,17 +221,13 @@ impl<S: System> Object<S> {
 
     /// Returns true if pages may be in a swap space.
     pub(crate) fn has_slots(&self) -> bool {
-        matches!(self.backing, Backing::Anonymous(Some(_)))
+        self.slots().is_some()
     }
 
     fn free_slot(&self, slot: u32) {
-        debug_assert!(
-            self.has_slots(),
-            "an object without a swap space has a slot"
-        );
-        if let Backing::Anonymous(Some(slots)) = &self.backing {
-            slots.free(slot);
-        }
+        let slots = self.slots().expect("a slot is of some slots");
+        // SAFETY: the entry that named the slot does so no more.
+        unsafe { slots.free(slot) };
     }
 }
 

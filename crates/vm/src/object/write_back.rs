@@ -199,7 +199,8 @@ impl<'a, S: System> Cluster<'a, S> {
         let machine = self.object.vm.machine();
         let result = match &self.frames[..count] {
             [] => Ok(()),
-            frames => self.store.write(machine, self.first, frames, bytes),
+            // SAFETY: pages of the object, which stay while their entries are owned.
+            frames => unsafe { self.store.write(machine, self.first, frames, bytes) },
         };
         let written = if result.is_ok() { count } else { 0 };
         for &frame in &self.frames[written..self.len] {

@@ -114,7 +114,7 @@ impl<M: Platform> MemoryPager<M> {
 }
 
 impl<M: Platform> Pager<M> for MemoryPager<M> {
-    fn read(&self, machine: &M, first: u64, frames: &[Frame]) -> Result<(), PagerError> {
+    unsafe fn read(&self, machine: &M, first: u64, frames: &[Frame]) -> Result<(), PagerError> {
         let asked = PagerCounts {
             reads: 1,
             pages_read: frames.len() as u64,
@@ -125,12 +125,13 @@ impl<M: Platform> Pager<M> for MemoryPager<M> {
         let mut locked = Some(shard);
         for (page, &frame) in (first..).zip(frames) {
             let shard = locked.take().unwrap_or_else(|| self.shard(page).lock());
-            shard.pages.read(machine, page, frame);
+            // SAFETY: so says the caller.
+            unsafe { shard.pages.read(machine, page, frame) };
         }
         Ok(())
     }
 
-    fn write(
+    unsafe fn write(
         &self,
         machine: &M,
         first: u64,
@@ -154,7 +155,8 @@ impl<M: Platform> Pager<M> for MemoryPager<M> {
                 continue;
             }
             let part = (bytes - index * PAGE_SIZE).min(PAGE_SIZE);
-            let written = shard.pages.write(machine, page, frame, part);
+            // SAFETY: so says the caller.
+            let written = unsafe { shard.pages.write(machine, page, frame, part) };
             written.map_err(|error| PagerError {
                 errno: error.errno(),
             })?;

@@ -19,16 +19,25 @@ pub(super) struct Sheet {
 
 impl Sheet {
     /// Fills `frame` with a page.
-    pub(super) fn read<M: Memory>(&self, machine: &M, number: u64, frame: Frame) {
-        match self.get(number) {
-            Some(page) => machine.write_bytes(frame, 0, page),
-            None => machine.zero(frame),
+    ///
+    /// # Safety
+    /// As for [`machine::Pager::read`].
+    pub(super) unsafe fn read<M: Memory>(&self, machine: &M, number: u64, frame: Frame) {
+        // SAFETY: so says the caller.
+        unsafe {
+            match self.get(number) {
+                Some(page) => machine.write_bytes(frame, 0, page),
+                None => machine.zero(frame),
+            }
         }
     }
 
     /// Keeps the first `bytes` bytes of `frame`, one at least, as those of a page. A page of
     /// zeroes that was never written takes no memory.
-    pub(super) fn write<M: Memory>(
+    ///
+    /// # Safety
+    /// As for [`machine::Pager::write`].
+    pub(super) unsafe fn write<M: Memory>(
         &mut self,
         machine: &M,
         number: u64,
@@ -41,14 +50,16 @@ impl Sheet {
         );
         let is_zero = || {
             let words = bytes.div_ceil(size_of::<u64>());
-            machine.find_word(frame, 0, words, u64::MAX).is_none()
+            // SAFETY: so says the caller.
+            unsafe { machine.find_word(frame, 0, words, u64::MAX) }.is_none()
         };
         let page = match self.get_mut(number) {
             Some(page) => page,
             None if is_zero() => return Ok(()),
             None => self.make(number)?,
         };
-        machine.read_bytes(frame, 0, &mut page[..bytes]);
+        // SAFETY: so says the caller.
+        unsafe { machine.read_bytes(frame, 0, &mut page[..bytes]) };
         Ok(())
     }
 

@@ -315,8 +315,12 @@ impl<S: System> Home<'_, S> {
     ///
     /// # Panics
     /// If the object has no swap space.
+    ///
+    /// # Safety
+    /// The slot is of the object's swap space, reserved for a page of an object, and the caller's;
+    /// and it has the page's content.
     #[must_use = "the slot may still be the caller's"]
-    pub fn swap_out(self, slot: u32) -> bool {
+    pub unsafe fn swap_out(self, slot: u32) -> bool {
         self.take_out(Some(slot))
     }
 

@@ -22,7 +22,11 @@ impl<S: System> Vm<S> {
     /// Returns true if a mapping of the page has been used since the last call. TLBs are not
     /// flushed, so a page that stays in one may be taken for unused (as on x86 systems in general).
     /// O(mappings).
+    ///
+    /// # Panics
+    /// If the page is another VM's.
     pub fn test_referenced(&self, hold: &Hold<S>) -> bool {
+        hold.check(self);
         let frame = hold.frame();
         let of_object =
             self.wait_for_object(frame, hold.entry(), |of| of.take_bit(frame, pte::ACCESSED));
@@ -62,7 +66,11 @@ impl<S: System> Vm<S> {
     /// writes it marks it again: dirty translations are flushed from the TLBs. A page mapped by a
     /// superpage stays modified with it: its one bit is 512 pages'. O(mappings), plus the wait for
     /// removals under way. The caller holds no lock and is in no delayed-invalidation block.
+    ///
+    /// # Panics
+    /// If the page is another VM's.
     pub fn test_modified(&self, hold: &Hold<S>) -> bool {
+        hold.check(self);
         let frame = hold.frame();
         let page = self.page(frame);
         // Before the flag is taken: an unmap for which the walk has waited may set it.

@@ -10,19 +10,31 @@ use crate::prot::Prot;
 use crate::pv::{Pv, PvHead, Table};
 use crate::system::{Invalidation, System};
 use crate::tree::{Kind, Part, Size};
+use crate::vm::Hold;
 use core::ptr;
 use machine::{Atomic, Atomics, Frame, Memory, Ordering, PAGE_SIZE, VaRange, pte};
 
 impl<S: System> Pmap<S> {
-    /// Maps the page in `frame` at `address`, and takes a reference to it. The caller
-    /// has one too.
+    /// Maps the page at `address`, and takes a reference to it. A page that is still mapped so at
+    /// the pmap's end is unmapped then.
     ///
     /// Returns `Ok(false)` if a page is mapped there already. Then, and after an error, nothing has
     /// changed.
     ///
-    /// # Panics
-    /// If `address` is no user address.
-    pub fn enter(&self, address: usize, frame: Frame, prot: Prot) -> Result<bool, Error> {
+    /// # Errors
+    /// [`Error::Invalid`] if the page is another VM's, or `address` is no page of tasks;
+    /// [`Error::OutOfMemory`].
+    pub fn enter(&self, address: usize, page: &Hold<S>, prot: Prot) -> Result<bool, Error> {
+        let invalid = |reason| Err(Error::Invalid { reason });
+        if !page.is_of(&self.vm) {
+            return invalid("the page is another VM's");
+        }
+        if !address.is_multiple_of(PAGE_SIZE) || address >= pte::USER_END {
+            return invalid("the address is not of a task's page");
+        }
+        let frame = page.frame();
+        // Relaxed: the pmap's end comes after all that others do with it.
+        self.has_entered.store(true, Ordering::Relaxed);
         let _enter = self.vm.invalidation().enter();
         let _pmap = self.lock_tables();
         let mut locked = self.tree.over(VaRange::page(address)).lock()?;
@@ -238,7 +250,8 @@ impl<S: System> Pmap<S> {
     ) -> Result<(), Error> {
         self.prepare(part)?;
         self.take_out(part, bits);
-        self.vm.machine().copy(pte::frame(bits), frame);
+        // SAFETY: the page has the mapping's reference still, and no other task knows `frame`.
+        unsafe { self.vm.machine().copy(pte::frame(bits), frame) };
         self.release_mapping(part, bits);
         self.make_first(part, frame, prot);
         Ok(())
@@ -291,8 +304,11 @@ impl<S: System> Pmap<S> {
         );
     }
 
-    /// The page mapped at `address`, if any.
+    /// The page mapped at `address`, if any, as of an instant.
     pub fn lookup(&self, address: usize) -> Option<Frame> {
+        if address >= pte::USER_END {
+            return None;
+        }
         let _pmap = self.lock_tables();
         let place = self.tree.find_small(address)?;
         let mut locked = self.tree.at(place, VaRange::page(address)).lock_whole();

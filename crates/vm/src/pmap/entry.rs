@@ -222,7 +222,8 @@ impl<S: System> Pmap<S> {
             if next == past {
                 return None;
             }
-            let (index, bits) = machine.find_word(leaf.get()?, next, past, USED)?;
+            // SAFETY: the slot's leaf table, which stays while the slot is locked.
+            let (index, bits) = unsafe { machine.find_word(leaf.get()?, next, past, USED) }?;
             next = index + 1;
             Some((range.start + (index - first) * PAGE_SIZE, bits))
         })

@@ -243,14 +243,21 @@ impl<S: System> Pmap<S> {
     }
 
     /// Drops the TLB entries of a pmap that no CPU uses any more, on all CPUs that may have some:
-    /// another pmap will get its tag.
+    /// another pmap will get its tag. CPUs that have not left it are in no space from now on.
     pub(super) fn flush_everywhere(&self) {
+        let (pin, machine) = (S::Machine::pin(), self.vm.machine());
+        let own = pin.cpu().index();
+        let (has_own, has_others) = self.active.look(machine.cpus(), own);
+        let forget = |cpu| self.vm.current().forget(cpu, self.tag);
+        if has_others {
+            self.active.all(machine.cpus()).iter().for_each(forget);
+        } else if has_own {
+            forget(own);
+        }
         // A CPU that comes to a space without a tag of its own flushes in any case.
         if self.asid == SHARED {
             return;
         }
-        let (pin, machine) = (S::Machine::pin(), self.vm.machine());
-        let (has_own, has_others) = self.active.look(machine.cpus(), pin.cpu().index());
         if has_others {
             machine.shootdown(&self.active.all(machine.cpus()), self.asid, Flush::All);
         } else if has_own {

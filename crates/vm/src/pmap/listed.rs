@@ -63,7 +63,8 @@ impl<M: Platform> Members<'_, M> {
             return None;
         };
         let has_page = |&(_, leaf): &(Owner, Frame)| {
-            let bits = machine.word(leaf, pte::index(address, 0));
+            // SAFETY: a leaf table of a member, which stays while the family is locked.
+            let bits = unsafe { machine.word(leaf, pte::index(address, 0)) };
             // Acquire: pairs with the release where the entry is written.
             Entry::decode(bits.load(Ordering::Acquire)).maps(frame)
         };
@@ -87,7 +88,8 @@ impl<M: Platform> Members<'_, M> {
         };
         let index = pte::index(address, 0);
         let leaves = family.into_iter().flatten();
-        leaves.map(move |(_, leaf)| machine.word(leaf, index))
+        // SAFETY: leaf tables of members, which stay while the family is locked.
+        leaves.map(move |(_, leaf)| unsafe { machine.word(leaf, index) })
     }
 
     /// All members.
@@ -243,6 +245,7 @@ impl<S: System> Vm<S> {
             };
             (leaf, address)
         };
-        self.machine().word(leaf, pte::index(address, 0))
+        // SAFETY: the leaf table of a mapping, which stays as said above.
+        unsafe { self.machine().word(leaf, pte::index(address, 0)) }
     }
 }

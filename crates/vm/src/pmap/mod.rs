@@ -68,13 +68,15 @@ use crate::error::Error;
 use crate::frames::Content;
 use crate::pv::Owner;
 use crate::system::{Gate, Invalidation, PvChunks, System, Victim};
-use crate::tree::{Slot, Tree};
+use crate::tree::{ALL, Slot, Tree};
 use crate::vm::{Keep, SHARED, Spare, Vm};
 use active::ActiveCpus;
 use alloc::sync::{Arc, Weak};
 use core::ptr;
+use core::sync::atomic::AtomicBool;
 use machine::{
-    Asid, Atomic, AtomicInt, Atomics, Cpus, Flush, Frame, Memory, Mmu, Ordering, Pinned,
+    Asid, Atomic, AtomicInt, Atomics, Cpus, Flush, Frame, Memory, Mmu, Ordering, PAGE_SIZE, Pinned,
+    Topology, VaRange, pte,
 };
 use revocation::Revocations;
 use sync::Padded;
@@ -102,6 +104,8 @@ pub struct Pmap<S: System> {
     revocations: Padded<Revocations<S::Machine>>,
     /// The address at which the next [`Spare::sweep`] begins; a hint.
     swept: Padded<<S::Machine as Atomics>::AtomicUsize>,
+    /// True if pages were mapped that no mapping of a space explains ([`Pmap::enter`]).
+    has_entered: AtomicBool,
     /// Its chunks of PV entries, if these are not in tables.
     chunks: Option<<S::PvChunks as PvChunks<S::Machine>>::Pmap>,
 }
@@ -146,6 +150,7 @@ impl<S: System> Pmap<S> {
             resident: Padded(<S::Machine as Atomics>::AtomicUsize::new(0)),
             revocations: Padded(Revocations::new()),
             swept: Padded(<S::Machine as Atomics>::AtomicUsize::new(0)),
+            has_entered: AtomicBool::new(false),
             chunks: vm.pv_chunks().map(|chunks| chunks.new_pmap(tag)),
         });
         pmap.label();
@@ -159,14 +164,24 @@ impl<S: System> Pmap<S> {
     /// A task that loses its CPU does so again when it is back, before it uses the space
     /// ([`machine::Locals::at_switch`]). The kernel has the CPU leave the pmap again before it
     /// drops it, which frees the root table: for another pmap, or by [`machine::Mmu::deactivate`].
+    ///
+    /// # Panics
+    /// If the caller runs on no CPU of the VM's machine.
     pub fn activate(&self) {
         let (pin, machine) = (S::Machine::pin(), self.vm.machine());
-        let cpu = pin.cpu().index();
+        let cpu = machine.cpus().index_of(pin.cpu());
+        assert!(
+            cpu < machine.cpus().len(),
+            "a pmap is activated on no CPU of its machine"
+        );
         // Entries of other spaces with the same tag. A machine that has one tag forgets them by
         // itself.
         let flushes = self.asid == SHARED && machine.asids() > 1;
         let translate = |is_stale| {
-            machine.activate(self.root, self.asid);
+            // SAFETY: the pmap's tables. They stay while the pmap does, and no task reaches memory by
+            // them when it has gone: `Space::load` and its like want it, and a kernel that runs
+            // tasks in other ways leaves it first, as above.
+            unsafe { machine.activate(self.root, self.asid) };
             // After the change: until it, a TLB may load more of the last space's entries. No task
             // of this space runs before.
             if is_stale {
@@ -175,6 +190,24 @@ impl<S: System> Pmap<S> {
         };
         self.active
             .enter(self.vm.current(), cpu, self.tag, flushes, translate);
+    }
+
+    /// Returns true if the calling CPU translates with this pmap.
+    #[inline]
+    pub(crate) fn is_active(&self) -> bool {
+        let cpus = self.vm.machine().cpus();
+        let cpu = cpus.index_of(S::Machine::pin().cpu());
+        self.vm.current().has(cpu, self.tag)
+    }
+
+    /// Checks that `range`, an embedder's, is one of whole pages of tasks.
+    fn check(range: VaRange) -> Result<(), Error> {
+        let is_aligned = (range.start | range.end).is_multiple_of(PAGE_SIZE);
+        if is_aligned && range.start <= range.end && range.end <= pte::USER_END {
+            return Ok(());
+        }
+        let reason = "the range is not one of whole pages of tasks";
+        Err(Error::Invalid { reason })
     }
 
     /// The number of pages that were mapped a moment ago. O(slots with the default invalidation).
@@ -239,9 +272,13 @@ impl<S: System> Vm<S> {
         if let Some(kernel) = self.kernel() {
             let machine = self.machine();
             let (mut first, end) = (kernel.places.start, kernel.places.end);
-            while let Some((place, entry)) = machine.find_word(kernel.root, first, end, !0) {
+            // SAFETY: the kernel's root, for this purpose.
+            let find = |first| unsafe { machine.find_word(kernel.root, first, end, !0) };
+            while let Some((place, entry)) = find(first) {
+                // SAFETY: the frame has just been allocated.
+                let word = unsafe { machine.word(root, place) };
                 // Relaxed: a CPU that activates the root has come by it in some ordered way.
-                machine.word(root, place).store(entry, Ordering::Relaxed);
+                word.store(entry, Ordering::Relaxed);
                 first = place + 1;
             }
         }
@@ -252,7 +289,7 @@ impl<S: System> Vm<S> {
     fn allocate_table(&self) -> Result<Frame, Error> {
         let frame = self.allocate(Content::Zeroed)?;
         let memory = self.machine().direct_map(frame);
-        S::Machine::label(memory.as_ptr().cast(), machine::PAGE_SIZE, "page table");
+        S::Machine::label(memory.as_ptr().cast(), PAGE_SIZE, "page table");
         Ok(frame)
     }
 }
@@ -269,6 +306,10 @@ impl<S: System> Spare for Pmap<S> {
 
 impl<S: System> Drop for Pmap<S> {
     fn drop(&mut self) {
+        if *self.has_entered.get_mut() {
+            let removed = self.remove(ALL);
+            removed.expect("whole slots need no memory");
+        }
         machine::invariant!(
             S::Machine: self.resident() == 0,
             "a pmap is emptied before it is dropped"

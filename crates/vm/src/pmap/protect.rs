@@ -16,7 +16,11 @@ impl<S: System> Pmap<S> {
     /// Gives the pages of `range` the rights `prot`, also if other mappings share them. When it
     /// returns, no CPU can use a right that was taken away. Locks one slot at a time. Fails if
     /// there is no memory for tables that a fork has shared.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if `range` is not one of whole pages of tasks; [`Error::OutOfMemory`].
     pub fn protect(&self, range: VaRange, prot: Prot) -> Result<(), Error> {
+        Self::check(range)?;
         let _pmap = self.lock_tables();
         let flags = Flags::new(prot).with(Flags::SHARED);
         for place in self.tree.places(range) {

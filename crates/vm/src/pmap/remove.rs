@@ -31,7 +31,11 @@ impl<S: System> Pmap<S> {
     /// Locks one slot at a time. O(pages mapped + slots); one flush for each 128 pages,
     /// and one a slot. An error if there is no memory to take pages from a part of a slot whose
     /// table a fork has shared; then the slots before that one are done.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if `range` is not one of whole pages of tasks; [`Error::OutOfMemory`].
     pub fn remove(&self, range: VaRange) -> Result<(), Error> {
+        Self::check(range)?;
         self.remove_slots(range, |removal| removal.pages())
     }
 

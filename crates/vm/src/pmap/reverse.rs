@@ -90,7 +90,11 @@ impl<S: System> Vm<S> {
     ///
     /// O(mappings), plus the wait for removals under way. The caller holds no lock and
     /// is in no delayed-invalidation block.
+    ///
+    /// # Panics
+    /// If the page is another VM's.
     pub fn remove_all(&self, hold: &Hold<S>) -> Removed {
+        hold.check(self);
         self.remove_as(hold.frame(), hold.entry(), How::ALL)
     }
 
@@ -223,7 +227,8 @@ impl<S: System> Vm<S> {
             self.retain_swapped(slot);
         }
         let next = how.slot.map_or(0, entry::swapped);
-        let entry = machine.word(leaf, pte::index(address, 0));
+        // SAFETY: the leaf table of a mapping, which stays while its PV entry is listed.
+        let entry = unsafe { machine.word(leaf, pte::index(address, 0)) };
         machine::invariant!(
             S::Machine: members.count() > 1,
             "a table of one slot's changes under its lock"

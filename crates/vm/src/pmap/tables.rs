@@ -32,7 +32,9 @@ impl<S: System> Pmap<S> {
             "no table of level {level} has an entry for {address:#x}"
         );
         let index = pte::index(address, level);
-        self.vm.machine().word(table, index)
+        // SAFETY: callers name tables of this pmap, which stay as the module says; all that reach
+        // an entry do so by this word.
+        unsafe { self.vm.machine().word(table, index) }
     }
 
     /// Makes the table of level `lowest` (0 or 1) on the way to `address`, under the lock of its
@@ -144,7 +146,11 @@ impl<S: System> Pmap<S> {
             pte::LEVELS => pte::USER_ENTRIES,
             _ => pte::ENTRIES,
         };
-        while let Some((index, entry)) = machine.find_word(table, first, end, pte::PRESENT) {
+        // SAFETY: a table of this pmap, and no other task has that.
+        let find = |first| unsafe { machine.find_word(table, first, end, pte::PRESENT) };
+        // SAFETY: as above.
+        let word = |index| unsafe { machine.word(table, index) };
+        while let Some((index, entry)) = find(first) {
             debug_assert!(level >= 1, "pages are not freed with their tables");
             debug_assert!(entry & pte::HUGE == 0, "a superpage stays in the table");
             let (below, at) = (pte::frame(entry), start + index * pte::span(level));
@@ -152,7 +158,7 @@ impl<S: System> Pmap<S> {
                 1 => self.free_pv_tables_at(at),
                 _ => self.free_below(below, level - 1, at),
             }
-            machine.word(table, index).store(0, Ordering::Relaxed);
+            word(index).store(0, Ordering::Relaxed);
             self.vm.free(below, Content::Zeroed);
             first = index + 1;
         }

@@ -207,7 +207,8 @@ impl<S: System> Vm<S> {
             let both = (first..).zip(&ways[next..]);
             let follows = |&(slot, way): &(u32, &Way)| way.unwritten() == Some(slot);
             let run = next..next + both.take_while(follows).count();
-            let written = swap.write(self.machine(), first, &frames[run.clone()]);
+            // SAFETY: the batch holds the pages.
+            let written = unsafe { swap.write(self.machine(), first, &frames[run.clone()]) };
             next = run.end;
             for (&frame, way) in frames[run.clone()].iter().zip(&mut ways[run]) {
                 let content = match written {

@@ -50,8 +50,10 @@ impl<S: System> Vm<S> {
         // A store that dirties it from here on is seen at the end.
         let dirty = Page::<S>::DIRTY;
         self.lock_pv(frame).take_flags(dirty);
-        let written = swap.write(self.machine(), slot, &[frame]).is_ok();
-        if written && home.swap_out(slot) {
+        // SAFETY: the caller holds the page.
+        let written = unsafe { swap.write(self.machine(), slot, &[frame]) }.is_ok();
+        // SAFETY: the slot has just been reserved for the page, and has its content.
+        if written && unsafe { home.swap_out(slot) } {
             return true;
         }
         self.lock_pv(frame).set_flags(dirty);

@@ -9,7 +9,7 @@
 
 use crate::error::Error;
 use crate::frames::Content;
-use crate::object::{Advice, PageRef};
+use crate::object::{PageRef, Pattern};
 use crate::page::Identity;
 use crate::swap::{Loading, SwapIn, SwapSpace};
 use crate::system::System;
@@ -41,7 +41,7 @@ impl<S: System> Vm<S> {
     pub(crate) fn swap_in(
         &self,
         slot: u32,
-        advice: Advice,
+        pattern: Pattern,
     ) -> Result<Option<PageRef<'_, S>>, Error> {
         let Some(swap) = self.swap_space() else {
             return Ok(None);
@@ -55,7 +55,7 @@ impl<S: System> Vm<S> {
                     loading,
                     held: PageRef::new(self, frame),
                 });
-                if advice != Advice::Random {
+                if pattern != Pattern::Random {
                     self.widen(swap, &mut window);
                 }
                 self.read_in(swap, &mut window)
@@ -98,11 +98,13 @@ impl<S: System> Vm<S> {
         window: &mut Window<'a, S>,
     ) -> Result<Option<PageRef<'a, S>>, Error> {
         let (first, frames, count) = window.frames();
-        let mut read = swap.read(self.machine(), first, &frames[..count]);
+        // SAFETY: new pages of this VM, which no other task knows.
+        let read_in = |first, frames: &[Frame]| unsafe { swap.read(self.machine(), first, frames) };
+        let mut read = read_in(first, &frames[..count]);
         if read.is_err() && count > 1 {
             window.narrow();
             let (first, frames, _) = window.frames();
-            read = swap.read(self.machine(), first, &frames[..1]);
+            read = read_in(first, &frames[..1]);
         }
         read.map_err(Error::Io)?;
         let wanted = window.slots[window.wanted].take();

@@ -8,27 +8,52 @@ use machine::{Access, Frame, Memory, Mmu, PAGE_SIZE, PageFault, VaRange};
 
 impl<S: System> Space<S> {
     /// Reads the aligned word at `address` for a task on this CPU, which runs in this space.
+    ///
+    /// # Errors
+    /// Those of [`Space::fault`].
+    ///
+    /// # Panics
+    /// If the CPU does not run in this space ([`Space::activate`]), or is none of the VM's machine.
     #[inline]
     pub fn load(&self, address: usize) -> Result<u64, Error> {
-        self.access(|| self.vm.machine().load(address))
+        // SAFETY: the CPU translates by this space's tables, which stay while the space does.
+        self.access(|| unsafe { self.vm.machine().load(address) })
     }
 
     /// Writes the aligned word at `address` for a task on this CPU, which runs in this space.
+    ///
+    /// # Errors
+    /// Those of [`Space::fault`].
+    ///
+    /// # Panics
+    /// As [`Space::load`].
     #[inline]
     pub fn store(&self, address: usize, value: u64) -> Result<(), Error> {
-        self.access(|| self.vm.machine().store(address, value))
+        // SAFETY: as in `load`.
+        self.access(|| unsafe { self.vm.machine().store(address, value) })
     }
 
     /// Fetches the aligned word at `address` as an instruction for a task on this CPU, which runs
     /// in this space.
+    ///
+    /// # Errors
+    /// Those of [`Space::fault`].
+    ///
+    /// # Panics
+    /// As [`Space::load`].
     #[inline]
     pub fn fetch(&self, address: usize) -> Result<u64, Error> {
-        self.access(|| self.vm.machine().fetch(address))
+        // SAFETY: as in `load`.
+        self.access(|| unsafe { self.vm.machine().fetch(address) })
     }
 
     /// Tries an access, and handles its faults, until it succeeds or a fault is refused.
     #[inline]
     fn access<R>(&self, access: impl Fn() -> Result<R, PageFault>) -> Result<R, Error> {
+        assert!(
+            self.pmap.is_active(),
+            "a task accesses a space in which its CPU does not run"
+        );
         loop {
             match access() {
                 Ok(result) => return Ok(result),
@@ -52,7 +77,8 @@ impl<S: System> Space<S> {
             let count = (PAGE_SIZE - at % PAGE_SIZE).min(bytes.len() - done);
             let part = &mut bytes[done..done + count];
             self.with_page(at, Access::Read, |machine, frame| {
-                machine.read_bytes(frame, at % PAGE_SIZE, part);
+                // SAFETY: the page stays mapped during the call.
+                unsafe { machine.read_bytes(frame, at % PAGE_SIZE, part) };
             })?;
             done += count;
         }
@@ -69,7 +95,8 @@ impl<S: System> Space<S> {
             let count = (PAGE_SIZE - at % PAGE_SIZE).min(bytes.len() - done);
             let part = &bytes[done..done + count];
             self.with_page(at, Access::Write, |machine, frame| {
-                machine.write_bytes(frame, at % PAGE_SIZE, part);
+                // SAFETY: the page stays mapped during the call.
+                unsafe { machine.write_bytes(frame, at % PAGE_SIZE, part) };
             })?;
             done += count;
         }

@@ -16,7 +16,7 @@
 //! ([`Object::set_size`]).
 
 use super::gate::Guard;
-use super::supply::{Got, Need, ReadAhead, Supply, advice};
+use super::supply::{Got, Need, ReadAhead, Supply, pattern};
 use super::touch::Touch;
 use super::{HIGHEST, LOWEST, Space};
 use crate::error::Error;
@@ -227,7 +227,7 @@ impl<S: System> Faulting<'_, '_, S> {
     fn need_object(&self) -> Option<Need<S>> {
         let (_, index) = self.object?;
         let attached = self.part.first()?.attachment?.clone();
-        Some(Need::Object(attached, index, advice(self.flags)))
+        Some(Need::Object(attached, index, pattern(self.flags)))
     }
 
     /// Maps a page of zeroes.
@@ -273,7 +273,9 @@ impl<S: System> Faulting<'_, '_, S> {
         }
         pmap.prepare(&mut self.part)?;
         let copy = supply.room()?;
-        vm.machine().copy(page, copy);
+        // SAFETY: the object's page stays while its mapping is attached and locked, and no other
+        // task knows the copy.
+        unsafe { vm.machine().copy(page, copy) };
         vm.queues().activate(page);
         self.make_first(copy);
         Ok(None)
@@ -301,7 +303,8 @@ impl<S: System> Faulting<'_, '_, S> {
             return Ok(None);
         }
         let copy = supply.room().inspect_err(|_| vm.release_page(page))?;
-        vm.machine().copy(page, copy);
+        // SAFETY: the page is held until below, and no other task knows the copy.
+        unsafe { vm.machine().copy(page, copy) };
         vm.queues().activate(page);
         vm.release_page(page);
         self.make_first(copy);
@@ -354,13 +357,13 @@ impl<S: System> Faulting<'_, '_, S> {
     #[inline(never)]
     fn swapped(mut self, slot: u32, supply: &mut Supply<'_, S>) -> Answer<S> {
         let Some(page) = supply.take_swapped(slot) else {
-            return Ok(Some(Need::Slot(slot, advice(self.flags))));
+            return Ok(Some(Need::Slot(slot, pattern(self.flags))));
         };
         let (space, vm) = (self.space, &self.space.vm);
         let frame = page.frame();
         // The entry has a reference to the slot; but the page may have been evicted again.
         if !vm.swap_space().is_some_and(|swap| swap.holds(slot, frame)) {
-            return Ok(Some(Need::Slot(slot, advice(self.flags))));
+            return Ok(Some(Need::Slot(slot, pattern(self.flags))));
         }
         let (pmap, prot) = (&space.pmap, self.flags.prot());
         pmap.prepare(&mut self.part)?;

@@ -1,5 +1,6 @@
 //! Memory that is locked in memory (`mlock`, `mlockall`), and paging in before use.
 
+use super::arena::TABLE;
 use super::{HIGHEST, LOWEST, Space};
 use crate::error::Error;
 use crate::flags::Flags;
@@ -99,7 +100,8 @@ impl<S: System> Space<S> {
         Ok(())
     }
 
-    /// Pages in all mapped memory; that needs no memory except the pages'.
+    /// Pages in all mapped memory, each mapping up to its first page that is not available; that
+    /// needs no memory except the pages'.
     fn populate_all(&self) {
         let mut rest = VaRange {
             start: LOWEST,
@@ -158,14 +160,10 @@ fn locked(bring: Bring) -> Flags {
 }
 
 impl<S: System> Space<S> {
-    /// Pages in a new mapping, writable pages for writing. Pages that are not available come when
-    /// they are used, and so do all others once memory is short.
+    /// Pages in a mapping, writable pages for writing, up to the first that is not available, as on
+    /// Linux. The others come when they are used.
     pub(super) fn populate(&self, range: VaRange) {
-        for page in pages(range) {
-            if let Err(Error::OutOfMemory(_)) = self.bring_usable(page) {
-                return;
-            }
-        }
+        let _ = self.bring_usable(range);
     }
 
     /// Pages in `range`, writable pages for writing, up to the first that is not available.
@@ -178,15 +176,17 @@ impl<S: System> Space<S> {
 
     /// Pages in `range` as an access to each page would.
     pub(super) fn bring(&self, range: VaRange, access: Access) -> Result<(), Error> {
-        (range.start..range.end)
-            .step_by(PAGE_SIZE)
-            .try_for_each(|address| {
-                self.fault(PageFault {
-                    address,
-                    access,
-                    present: false,
-                })
+        let mut addresses = (range.start..range.end).step_by(PAGE_SIZE);
+        addresses.try_for_each(|address| {
+            if address.is_multiple_of(TABLE) && self.vm.is_interrupted() {
+                return Err(Error::Interrupted);
+            }
+            self.fault(PageFault {
+                address,
+                access,
+                present: false,
             })
+        })
     }
 }
 

@@ -43,9 +43,19 @@ impl<S: System> Space<S> {
     /// Maps `request`, and returns where.
     ///
     /// Private writable memory reserves swap space. If `request` asks for populated or locked
-    /// pages, they are in memory when the call returns, as far as memory suffices.
+    /// pages, they are in memory when the call returns, up to the first that is not available.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if no mapping can be as requested, or the object is another VM's;
+    /// [`Error::Denied`], [`Error::Exists`], [`Error::NoAddresses`], [`Error::OverCommit`],
+    /// [`Error::OverLimit`], [`Error::LockLimit`], [`Error::OutOfMemory`].
     pub fn map_as(&self, request: &Request<'_, S>) -> Result<usize, Error> {
         let invalid = |reason| Err(Error::Invalid { reason });
+        if let Some((object, _)) = request.object
+            && !Arc::ptr_eq(object.vm(), &self.vm)
+        {
+            return invalid("the object is another VM's");
+        }
         let bytes = match whole_pages(request.bytes) {
             None => {
                 let bytes = request.bytes;

@@ -5,7 +5,7 @@ use super::Space;
 use crate::error::Error;
 use crate::flags::Flags;
 use crate::frames::Content;
-use crate::object::{Advice, Attached, PageRef};
+use crate::object::{Attached, PageRef, Pattern};
 use crate::pmap::Entry;
 use crate::reclaim::Batch;
 use crate::swap::CLUSTER;
@@ -83,11 +83,11 @@ impl<S: System> Space<S> {
             match self.whereabouts(address) {
                 // Only reads the page, whatever the rights: the task that uses it maps it.
                 Some(Whereabouts::Swapped(slot)) => self.vm.with_frames(|| {
-                    let brought = self.vm.swap_in(slot, Advice::Normal);
+                    let brought = self.vm.swap_in(slot, Pattern::Normal);
                     brought.map(drop)
                 })?,
                 Some(Whereabouts::Object(attached, index)) => {
-                    let bring = || attached.object().page(index, Advice::Random).map(drop);
+                    let bring = || attached.object().page(index, Pattern::Random).map(drop);
                     match self.vm.with_frames(bring) {
                         Ok(()) | Err(Error::Bus { .. }) => {}
                         Err(error) => return Err(error),

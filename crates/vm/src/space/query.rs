@@ -74,17 +74,9 @@ impl<S: System> Space<S> {
     /// All regions at one instant, in order: neighbours that are parts of one object in its
     /// order are one, however they were mapped. Locks the whole space: O(slots + regions).
     ///
-    /// # Panics
-    /// If there is no memory for the list.
-    pub fn regions(&self) -> Vec<Region> {
-        self.try_regions().expect("memory for the regions")
-    }
-
-    /// The regions, in the order of their addresses.
-    ///
     /// # Errors
-    /// If there is no memory for the list.
-    pub fn try_regions(&self) -> Result<Vec<Region>, Error> {
+    /// [`Error::OutOfMemory`] if there is no memory for the list.
+    pub fn regions(&self) -> Result<Vec<Region>, Error> {
         let _op = self.begin(Op::Look);
         let mut locked = self.pmap.tree.all().lock_whole();
         let mut regions: Vec<Region> = Vec::new();

@@ -76,16 +76,15 @@ impl<'a, S: System> Request<'a, S> {
         self
     }
 
-    /// Adds `flags`, of those that a request may have: [`Flags::NO_RESERVE`],
-    /// [`Flags::GROWS_DOWN`], [`Flags::LOCKED`], [`Flags::ON_FAULT`], [`Flags::HUGE`],
-    /// [`Flags::NO_HUGE`].
+    /// Adds `flags`. Rights, [`Flags::SHARED`], [`Flags::CHARGED`] and [`Flags::WIPE_ON_FORK`] are
+    /// ignored.
     pub fn with(mut self, flags: Flags) -> Self {
-        self.flags = self.flags | flags;
+        self.flags = self.flags | flags.only(Flags::REQUESTED);
         self
     }
 
-    /// Makes its pages be in memory when the call returns (`MAP_POPULATE`), as far as memory
-    /// suffices.
+    /// Makes its pages be in memory when the call returns (`MAP_POPULATE`), up to the first that is
+    /// not available.
     pub fn populated(mut self) -> Self {
         self.populate = true;
         self

@@ -3,7 +3,7 @@
 use crate::error::{Error, Resource};
 use crate::flags::Flags;
 use crate::frames::Content;
-use crate::object::{Advice, Attached, PageRef};
+use crate::object::{Attached, PageRef, Pattern};
 use crate::system::System;
 use crate::tree::{Likely, Slot};
 use crate::vm::Vm;
@@ -15,9 +15,9 @@ pub(super) enum Need<S: System> {
     /// A page of zeroes.
     Zeroes,
     /// This page of an object, in memory.
-    Object(Attached<S>, u64, Advice),
+    Object(Attached<S>, u64, Pattern),
     /// The content of this slot of the swap space.
-    Slot(u32, Advice),
+    Slot(u32, Pattern),
     /// Only another look: something changed meanwhile.
     Nothing,
 }
@@ -85,17 +85,17 @@ impl<'a, S: System> Supply<'a, S> {
     pub(super) fn get(&mut self, need: Need<S>) -> Result<(), Error> {
         match need {
             Need::Zeroes => self.frame(Content::Zeroed),
-            Need::Object(attached, index, advice) => {
-                let advice = match self.ahead {
-                    ReadAhead::Allowed => advice,
-                    ReadAhead::Denied => Advice::Random,
+            Need::Object(attached, index, pattern) => {
+                let pattern = match self.ahead {
+                    ReadAhead::Allowed => pattern,
+                    ReadAhead::Denied => Pattern::Random,
                 };
-                let page = attached.object().page(index, advice)?;
+                let page = attached.object().page(index, pattern)?;
                 self.kept = Some(PageRef::new(self.vm, page.into_frame()));
                 Ok(())
             }
-            Need::Slot(slot, advice) => {
-                self.swapped = self.vm.swap_in(slot, advice)?.map(|page| (slot, page));
+            Need::Slot(slot, pattern) => {
+                self.swapped = self.vm.swap_in(slot, pattern)?.map(|page| (slot, page));
                 Ok(())
             }
             Need::Nothing => Ok(()),
@@ -163,12 +163,12 @@ impl<S: System> Drop for Supply<'_, S> {
 }
 
 /// The read-ahead of memory mapped with `flags`.
-pub(super) fn advice(flags: Flags) -> Advice {
+pub(super) fn pattern(flags: Flags) -> Pattern {
     if flags.has(Flags::RANDOM) {
-        Advice::Random
+        Pattern::Random
     } else if flags.has(Flags::SEQUENTIAL) {
-        Advice::Sequential
+        Pattern::Sequential
     } else {
-        Advice::Normal
+        Pattern::Normal
     }
 }

@@ -153,9 +153,13 @@ impl<M: Platform> Loading<'_, M> {
     ///
     /// # Errors
     /// If the pager fails; then the frame's content is undefined.
-    pub fn read(&self, machine: &M, frame: Frame) -> Result<(), PagerError> {
+    ///
+    /// # Safety
+    /// As for [`machine::Pager::read`].
+    pub unsafe fn read(&self, machine: &M, frame: Frame) -> Result<(), PagerError> {
         self.check();
-        self.space.read(machine, self.slot, &[frame])
+        // SAFETY: so says the caller.
+        unsafe { self.space.read(machine, self.slot, &[frame]) }
     }
 
     /// Puts `frame`, which has the slot's content, into the cache, with a reference of its page

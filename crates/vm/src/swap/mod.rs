@@ -60,7 +60,7 @@ mod space;
 
 pub use allocate::CLUSTER;
 pub use load::{Eviction, Loading, SwapIn};
-pub use space::SwapSpace;
+pub use space::{SwapSlots, SwapSpace};
 
 use crate::error::Error;
 use crate::system::{Extent, Part, Reservation};

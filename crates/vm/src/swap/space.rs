@@ -18,7 +18,9 @@ pub(super) const REGION: usize = 64;
 /// A store of pages, cut into slots that are counted and cached.
 ///
 /// 8 bytes a slot, a byte for 64 slots, and 128 a CPU. See the [module](super) for the protocol.
-/// Every operation is for tasks on CPUs of the machine.
+/// Every operation is for tasks on CPUs of the machine; an operation on a slot that does not exist
+/// panics. A VM takes the space that it is given for its own ([`crate::Options::swap_space`]), so
+/// no caller can change the accounts of slots that are in use.
 pub struct SwapSpace<M: Platform> {
     pager: Box<dyn Pager<M>>,
     slots: u32,
@@ -28,6 +30,17 @@ pub struct SwapSpace<M: Platform> {
     pub(super) own: PerCpu<Own<M>, M>,
     /// Tasks that wait for a slot that is busy.
     waiting: Hashed<M>,
+}
+
+/// Counts of a swap space's slots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SwapSlots {
+    /// All slots.
+    pub slots: u32,
+    /// Those that are not free; exact while no task takes or frees any.
+    pub used: u64,
+    /// Those with a frame in the cache; exact while that does not change.
+    pub cached: u64,
 }
 
 /// The unit that a CPU carves runs from: slots on lines of their own.
@@ -68,6 +81,20 @@ impl<M: Platform> SwapSpace<M> {
         M::label_value(&*space.hints, "SwapSpace.hints");
         space.own.label("SwapSpace.own");
         Ok(space)
+    }
+
+    /// The CPUs of its machine.
+    pub(crate) fn cpus(&self) -> CpuRange {
+        self.own.cpus()
+    }
+
+    /// Its counts.
+    pub(crate) fn counts(&self) -> SwapSlots {
+        SwapSlots {
+            slots: self.slots(),
+            used: self.used(),
+            cached: self.cached(),
+        }
     }
 
     /// The number of regions.
@@ -140,17 +167,35 @@ impl<M: Platform> SwapSpace<M> {
     ///
     /// # Errors
     /// If the pager fails; then the content of these slots is undefined.
-    pub fn write(&self, machine: &M, first: u32, frames: &[Frame]) -> Result<(), PagerError> {
+    ///
+    /// # Safety
+    /// As for [`Pager::write`].
+    pub unsafe fn write(
+        &self,
+        machine: &M,
+        first: u32,
+        frames: &[Frame],
+    ) -> Result<(), PagerError> {
         self.check(first, frames.len());
         let bytes = frames.len() * PAGE_SIZE;
-        self.pager.write(machine, first.into(), frames, bytes)
+        // SAFETY: so says the caller.
+        unsafe { self.pager.write(machine, first.into(), frames, bytes) }
     }
 
     /// Fills `frames` from slots as [`SwapSpace::write`] writes them; by a caller that has the
     /// right to read each of them in ([`super::Loading`]), or owns it.
-    pub(crate) fn read(&self, machine: &M, first: u32, frames: &[Frame]) -> Result<(), PagerError> {
+    ///
+    /// # Safety
+    /// As for [`Pager::read`].
+    pub(crate) unsafe fn read(
+        &self,
+        machine: &M,
+        first: u32,
+        frames: &[Frame],
+    ) -> Result<(), PagerError> {
         self.check(first, frames.len());
-        self.pager.read(machine, first.into(), frames)
+        // SAFETY: so says the caller.
+        unsafe { self.pager.read(machine, first.into(), frames) }
     }
 
     /// Panics if the run goes beyond the last slot: the pager may have other pages behind it.

@@ -10,8 +10,8 @@ use sync::Padded;
 /// space's tag.
 const CHANGING: u64 = 1 << u16::BITS;
 
-/// Each CPU's space, by tag: a line for each, written by its CPU alone. [`crate::pmap`]'s `active`
-/// has the protocol.
+/// Each CPU's space, by tag: a line for each, written by its CPU alone, and at the end of a space
+/// that the CPU has not left. [`crate::pmap`]'s `active` has the protocol.
 pub(crate) struct CurrentSpaces<M: Machine>(Box<[Padded<M::AtomicU64>]>);
 
 impl<M: Machine> CurrentSpaces<M> {
@@ -24,11 +24,25 @@ impl<M: Machine> CurrentSpaces<M> {
         M::label_value(&*self.0, "Vm.current");
     }
 
-    /// Returns true if the calling CPU translates for the space with `tag`.
+    /// Returns true if the calling CPU translates for the space with `tag`; false if there is no
+    /// such CPU.
     #[inline]
     pub(crate) fn has(&self, cpu: usize, tag: Asid) -> bool {
-        // Relaxed: it is the only writer.
-        self.0[cpu].load(Ordering::Relaxed) == u64::from(tag.0)
+        // Relaxed: it is the only writer, as long as there is such a space.
+        let word = self.0.get(cpu);
+        word.is_some_and(|word| word.load(Ordering::Relaxed) == u64::from(tag.0))
+    }
+
+    /// Records that the CPU translates for no space, if it translated for the one with `tag`, which
+    /// ends. Any CPU may do so: the CPU itself goes from this space to no other one meanwhile
+    /// without [`CurrentSpaces::change`].
+    pub(crate) fn forget(&self, cpu: usize, tag: Asid) {
+        let order = Ordering::Relaxed;
+        let tag = u64::from(tag.0);
+        if self.0[cpu].load(order) == tag {
+            // A CPU that has left meanwhile keeps its new space.
+            let _ = self.0[cpu].compare_exchange(tag, 0, order, order);
+        }
     }
 
     /// Returns true if another CPU may translate for the space with `tag`. If not, its accesses

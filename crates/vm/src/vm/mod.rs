@@ -9,6 +9,7 @@ mod hand;
 mod keep;
 mod options;
 mod overcommit;
+mod owned;
 mod pages;
 mod roster;
 
@@ -16,7 +17,7 @@ pub(crate) use asids::SHARED;
 pub(crate) use current::CurrentSpaces;
 pub(crate) use hand::Hand;
 pub(crate) use keep::{Children, Keep};
-pub use options::{FAULT_AROUND, Options, OutOfMemory};
+pub use options::{FAULT_AROUND, Interrupted, Options, OutOfMemory};
 pub use overcommit::Overcommit;
 pub use pages::Hold;
 pub(crate) use roster::TAGS;
@@ -25,12 +26,13 @@ use crate::error::Error;
 use crate::flags::Superpages;
 use crate::frames::{Frames, RUN};
 use crate::heap::filled;
-use crate::swap::SwapSpace;
-use crate::system::{Extent, ForkTables, ObjectPages, Part, System, Victim};
+use crate::swap::{SwapSlots, SwapSpace};
+use crate::system::{Extent, ForkTables, ObjectPages, Part, Reservation, System, Victim};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use asids::Asids;
 use machine::{Asid, Atomics, KernelEntries, Mmu, Platform, Topology, pte};
+use owned::Owned;
 use pages::Descriptors;
 use roster::Roster;
 use sync::Padded;
@@ -51,7 +53,6 @@ pub(crate) trait Spare: Send + Sync {
 ///
 /// Fields that are written lie behind pointers or on cache lines of their own.
 pub struct Vm<S: System> {
-    machine: S::Machine,
     frames: Frames<S::Machine>,
     pages: Box<[Descriptors<S>]>,
     gate: S::Gate,
@@ -65,8 +66,9 @@ pub struct Vm<S: System> {
     current: CurrentSpaces<S::Machine>,
     kernel: Option<KernelEntries>,
     roster: Roster<S::Machine, dyn Spare>,
-    swap_space: Option<Arc<SwapSpace<S::Machine>>>,
+    swap_space: Option<SwapSpace<S::Machine>>,
     out_of_memory: Option<OutOfMemory>,
+    interrupted: Option<Interrupted>,
     hand: Padded<Hand<S::Machine>>,
     overcommit: Overcommit,
     /// The most pages that one request may commit.
@@ -77,14 +79,15 @@ pub struct Vm<S: System> {
     fault_around: usize,
     /// True if all parts are silent ([`Part::is_silent`]), so that short paths may be taken.
     has_short_paths: bool,
+    /// Dropped last: until then the frames are the VM's.
+    machine: Owned<S::Machine>,
 }
 
 impl<S: System> Vm<S> {
     /// A VM with its policies' defaults, and twice as much swap as memory.
     ///
     /// # Errors
-    /// If the kernel's heap has no room for the descriptors of all frames, or the machine's account
-    /// of its memory or of the kernel's entries is impossible.
+    /// Those of [`Vm::with_options`].
     pub fn new(machine: S::Machine) -> Result<Arc<Self>, Error> {
         Self::with_options(machine, Options::default())
     }
@@ -92,16 +95,20 @@ impl<S: System> Vm<S> {
     /// A VM with these options.
     ///
     /// # Errors
-    /// If the kernel's heap has no room for the descriptors of all frames, or the machine's account
-    /// of its memory or of the kernel's entries is impossible.
+    /// [`Error::OutOfMemory`] if the kernel's heap has no room for the descriptors of all frames.
+    /// [`Error::Invalid`] if the machine's account of its memory or of the kernel's entries is
+    /// impossible; if another VM has the machine's memory ([`machine::Memory::owned`]); if the swap space
+    /// was made for another machine; or if [`Options::fault_around`] is not what it may be.
     pub fn with_options(machine: S::Machine, options: Options<S>) -> Result<Arc<Self>, Error> {
+        options.check(machine.cpus())?;
+        let machine = Owned::new(machine)?;
         let cpus = machine.cpus();
-        let kernel = kernel_entries(&machine)?;
-        let frames = Frames::with_pools(&machine, options.frame_pools)?;
+        let kernel = kernel_entries(&*machine)?;
+        let frames = Frames::with_pools(&*machine, options.frame_pools)?;
         let end = frames.end();
         let swap_pages = options.swap_pages.unwrap_or(2 * frames.total() as u64);
         let swap_pages = options.overcommit.account(swap_pages);
-        let swap_space = options.swap_space.as_deref();
+        let swap_space = options.swap_space.as_ref();
         let swap_slots = swap_space.map_or(0, |space| space.slots().into());
         let all_pages = frames.total() as u64 + swap_slots;
         let extent = Extent::new(cpus, end, swap_pages);
@@ -137,6 +144,7 @@ impl<S: System> Vm<S> {
             roster: Roster::new()?,
             swap_space: options.swap_space,
             out_of_memory: options.out_of_memory,
+            interrupted: options.interrupted,
             hand: Padded(Hand::new()),
             overcommit: options.overcommit,
             most_pages: options.overcommit.most(all_pages),
@@ -205,7 +213,7 @@ impl<S: System> Vm<S> {
     }
 
     /// The delayed invalidation.
-    pub fn invalidation(&self) -> &S::Invalidation {
+    pub(crate) fn invalidation(&self) -> &S::Invalidation {
         &self.invalidation
     }
 
@@ -241,8 +249,14 @@ impl<S: System> Vm<S> {
     }
 
     /// The account of swap space.
-    pub fn swap(&self) -> &S::Swap {
+    pub(crate) fn swap(&self) -> &S::Swap {
         &self.swap
+    }
+
+    /// The pages that are charged to the account of swap space; exact while none are charged or
+    /// given back.
+    pub fn committed(&self) -> u64 {
+        self.swap().reserved()
     }
 
     /// The policy by which requests for memory are refused.
@@ -251,12 +265,23 @@ impl<S: System> Vm<S> {
     }
 
     /// The swap space for pages when memory is short.
-    pub fn swap_space(&self) -> Option<&Arc<SwapSpace<S::Machine>>> {
+    #[inline]
+    pub(crate) fn swap_space(&self) -> Option<&SwapSpace<S::Machine>> {
         self.swap_space.as_ref()
+    }
+
+    /// The slots of the swap space; `None` if there is no swap space. O(CPUs).
+    pub fn swap_slots(&self) -> Option<SwapSlots> {
+        self.swap_space().map(SwapSpace::counts)
     }
 
     pub(crate) fn out_of_memory(&self) -> Option<&OutOfMemory> {
         self.out_of_memory.as_ref()
+    }
+
+    /// Returns true if the calling task is to end its operation.
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.interrupted.as_ref().is_some_and(|asked| asked())
     }
 
     pub(crate) fn hand(&self) -> &Hand<S::Machine> {

@@ -1,15 +1,20 @@
 //! The options of a VM.
 
 use super::Overcommit;
+use crate::error::Error;
 use crate::flags::Superpages;
 use crate::swap::SwapSpace;
 use crate::system::{ForkTables, FramePools, ObjectPages, Part, System};
 use alloc::boxed::Box;
-use alloc::sync::Arc;
+use machine::CpuRange;
 
 /// Called when no frame is left and none can be reclaimed. Returns true if the operation is worth
 /// another try, since it has ended a process, for example. Called with no lock held.
 pub type OutOfMemory = Box<dyn Fn() -> bool + Send + Sync>;
+
+/// Returns true if the calling task is to end its operation soon, since it has a signal to handle,
+/// for example. Called with no lock held.
+pub type Interrupted = Box<dyn Fn() -> bool + Send + Sync>;
 
 /// The options of a VM.
 pub struct Options<S: System> {
@@ -27,10 +32,13 @@ pub struct Options<S: System> {
     pub pv_chunks: Option<<S::PvChunks as Part<S::Machine>>::Config>,
     /// The number of pages of swap space that may be reserved; by default twice the frames.
     pub swap_pages: Option<u64>,
-    /// The swap space for pages when memory is short; without it, private memory stays.
-    pub swap_space: Option<Arc<SwapSpace<S::Machine>>>,
+    /// The swap space for pages when memory is short; without it, private memory stays. From now
+    /// on it is the VM's alone.
+    pub swap_space: Option<SwapSpace<S::Machine>>,
     /// Called when no memory is left.
     pub out_of_memory: Option<OutOfMemory>,
+    /// Asked every 2 MiB by operations that page in all of a range.
+    pub interrupted: Option<Interrupted>,
     /// The policy for requests beyond `swap_pages`.
     pub overcommit: Overcommit,
     /// The private anonymous memory that gets superpages.
@@ -43,7 +51,7 @@ pub struct Options<S: System> {
     /// list them.
     pub object_pages: ObjectPages,
     /// The most pages of an object that one read fault maps ([`crate::Space::fault`]): a power of
-    /// two.
+    /// two, 512 at most.
     pub fault_around: usize,
 }
 
@@ -62,6 +70,7 @@ impl<S: System> Default for Options<S> {
             swap_pages: None,
             swap_space: None,
             out_of_memory: None,
+            interrupted: None,
             overcommit: Overcommit::default(),
             superpages: Superpages::default(),
             frame_pools: FramePools::default(),
@@ -69,5 +78,22 @@ impl<S: System> Default for Options<S> {
             object_pages: ObjectPages::default(),
             fault_around: FAULT_AROUND,
         }
+    }
+}
+
+/// The most pages that a read fault of an object may map: those of a slot.
+const MOST_AROUND: usize = 512;
+
+impl<S: System> Options<S> {
+    /// Checks the options for a VM of the machine with these CPUs.
+    pub(super) fn check(&self, cpus: CpuRange) -> Result<(), Error> {
+        let invalid = |reason| Err(Error::Invalid { reason });
+        if !self.fault_around.is_power_of_two() || self.fault_around > MOST_AROUND {
+            return invalid("a fault maps a power of two of pages, 512 at most");
+        }
+        if self.swap_space.as_ref().is_some_and(|it| it.cpus() != cpus) {
+            return invalid("the swap space is another machine's");
+        }
+        Ok(())
     }
 }

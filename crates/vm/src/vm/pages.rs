@@ -8,7 +8,8 @@ use crate::system::{Gate, PageQueues, Part, Purpose, PvLocking, System};
 use alloc::sync::Arc;
 use core::array;
 use core::num::NonZeroUsize;
-use machine::Frame;
+use core::ptr;
+use machine::{Atomics, Frame, Memory, PAGE_SIZE};
 
 /// The descriptors of a run of frames, which the pool hands out together: on lines of
 /// their own.
@@ -29,9 +30,9 @@ impl<S: System> Descriptors<S> {
 }
 
 impl<S: System> Vm<S> {
-    /// The frame's descriptor.
+    /// The descriptor of a frame, which the machine has.
     #[inline]
-    pub fn page(&self, frame: Frame) -> &Page<S> {
+    pub(crate) fn page(&self, frame: Frame) -> &Page<S> {
         &self.pages[frame.index() / RUN].pages[frame.index() % RUN]
     }
 
@@ -111,7 +112,8 @@ impl<S: System> Vm<S> {
     #[inline(always)] // a call here shows in tests/costs.rs
     fn allocate_for(&self, purpose: Purpose, content: Content) -> Result<Frame, Error> {
         let _free = self.queues.take(purpose);
-        let frame = self.frames.allocate(&self.machine, content);
+        // SAFETY: the frames are those of the machine, which is this VM's alone.
+        let frame = unsafe { self.frames.allocate(&*self.machine, content) };
         machine::invariant!(
             S::Machine: frame.is_none_or(|frame| self.page(frame).references() == 0),
             "a page's frame is given out"
@@ -131,7 +133,8 @@ impl<S: System> Vm<S> {
             "a page is freed that tasks hold or have mapped"
         );
         let _free = self.queues.give(purpose);
-        self.frames.free(&self.machine, frame, content);
+        // SAFETY: the frame is the caller's, which gives it back.
+        unsafe { self.frames.free(&*self.machine, frame, content) };
     }
 
     /// Drops a reference to a page, and frees its frame with the last.
@@ -181,16 +184,26 @@ impl<S: System> Vm<S> {
         page.references() == 1 && page.identity() == Identity::Private
     }
 
-    /// Takes a reference that keeps the page from being freed; `None` if it has been.
+    /// Takes a reference that keeps the page in `frame` from being freed; `None` if the frame holds
+    /// no page any more, or never did.
     pub fn hold(self: &Arc<Self>, frame: Frame) -> Option<Hold<S>> {
-        self.page(frame).try_retain().then(|| Hold {
+        self.retain_page(frame).then(|| Hold {
             vm: self.clone(),
             frame,
             entry: None,
         })
     }
 
-    /// A page of zeroes that no space has mapped.
+    /// Adds a reference to the page in `frame`, if there is one. Returns true if it did.
+    pub(crate) fn retain_page(&self, frame: Frame) -> bool {
+        frame.index() < self.frames.end() && self.page(frame).try_retain()
+    }
+
+    /// A page of zeroes that no space has mapped. Those who find its number may read and write it
+    /// ([`Vm::hold`]), so it is no place for what the kernel must be able to trust.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`] if no frame is free.
     pub fn new_page(self: &Arc<Self>) -> Result<Hold<S>, Error> {
         let frame = self.allocate_page(Content::Zeroed)?;
         let vm = self.clone();
@@ -227,7 +240,11 @@ impl<S: System> Vm<S> {
     }
 }
 
-/// A reference to a page.
+/// A reference to a page, which keeps it and lets the kernel read and write it.
+///
+/// Each word is read and written atomically; the whole is not. What the kernel writes here does not
+/// make the page dirty: [`crate::Space::copy_out`] and [`crate::object::Object::write`] write as
+/// tasks do.
 pub struct Hold<S: System> {
     vm: Arc<Vm<S>>,
     frame: Frame,
@@ -239,6 +256,49 @@ impl<S: System> Hold<S> {
     /// The page's frame.
     pub fn frame(&self) -> Frame {
         self.frame
+    }
+
+    /// The page's `index`-th word, of [`machine::WORDS_PER_FRAME`].
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn word(&self, index: usize) -> &<S::Machine as Atomics>::AtomicU64 {
+        // SAFETY: the page is held.
+        unsafe { self.vm.machine().word(self.frame, index) }
+    }
+
+    /// Fills `bytes` with those of the page from byte `at` on.
+    ///
+    /// # Panics
+    /// If the page has fewer.
+    pub fn read(&self, at: usize, bytes: &mut [u8]) {
+        check_part(at, bytes.len());
+        // SAFETY: the page is held.
+        unsafe { self.vm.machine().read_bytes(self.frame, at, bytes) };
+    }
+
+    /// Writes `bytes` to those of the page from byte `at` on.
+    ///
+    /// # Panics
+    /// If the page has fewer.
+    pub fn write(&self, at: usize, bytes: &[u8]) {
+        check_part(at, bytes.len());
+        // SAFETY: the page is held.
+        unsafe { self.vm.machine().write_bytes(self.frame, at, bytes) };
+    }
+
+    /// Returns true if the page is one of `vm`'s.
+    pub(crate) fn is_of(&self, vm: &Vm<S>) -> bool {
+        ptr::eq(&*self.vm, vm)
+    }
+
+    /// Checks that the page is one of `vm`'s.
+    ///
+    /// # Panics
+    /// If it is another VM's.
+    #[track_caller]
+    pub(crate) fn check(&self, vm: &Vm<S>) {
+        assert!(self.is_of(vm), "the page is another VM's");
     }
 
     /// This hold, for a holder that owns the object's entry at this address as long as others use
@@ -253,6 +313,13 @@ impl<S: System> Hold<S> {
     pub(crate) fn entry(&self) -> Option<NonZeroUsize> {
         self.entry
     }
+}
+
+/// Checks that a page has `count` bytes from `at` on.
+#[track_caller]
+fn check_part(at: usize, count: usize) {
+    let is_inside = at <= PAGE_SIZE && count <= PAGE_SIZE - at;
+    assert!(is_inside, "{count} bytes from {at} on are not in a page");
 }
 
 impl<S: System> Drop for Hold<S> {

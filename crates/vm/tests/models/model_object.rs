@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use sync::spin::TestAndSet;
-use vm::object::{Advice, Object, ObjectRef, Slots};
+use vm::object::{Object, ObjectRef, Pattern, Slots};
 use vm::{Best, Vm};
 
 /// The content of the object's page, in memory and in the swap space.
@@ -27,14 +27,15 @@ struct OneSlot {
 }
 
 impl Slots<Loomed> for OneSlot {
-    fn read(&self, machine: &Loomed, slot: u32, frame: Frame) -> Result<(), PagerError> {
+    unsafe fn read(&self, machine: &Loomed, slot: u32, frame: Frame) -> Result<(), PagerError> {
         assert_eq!(slot, SLOT);
-        machine.word(frame, 0).store(OURS, Ordering::Relaxed);
+        // SAFETY: the frame is the test's.
+        unsafe { machine.word(frame, 0) }.store(OURS, Ordering::Relaxed);
         self.reads.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 
-    fn free(&self, slot: u32) {
+    unsafe fn free(&self, slot: u32) {
         assert_eq!(slot, SLOT);
         self.frees.fetch_add(1, Ordering::Relaxed);
     }
@@ -56,7 +57,8 @@ impl World {
     fn new(machine: &Loomed) -> Arc<Self> {
         let vm = Vm::new(machine.clone()).expect("memory for the VM");
         let slots = Arc::new(OneSlot::default());
-        let object = Object::anonymous(&vm, Some(slots.clone()), PAGE_SIZE as u64);
+        // SAFETY: no other object has these slots.
+        let object = unsafe { Object::with_slots(&vm, slots.clone(), PAGE_SIZE as u64) };
         Arc::new(World {
             machine: machine.clone(),
             object: object.expect("an object"),
@@ -67,13 +69,14 @@ impl World {
     }
 
     fn word(&self, frame: Frame) -> u64 {
-        self.machine.word(frame, 0).load(Ordering::Relaxed)
+        // SAFETY: the frame is the test's.
+        unsafe { self.machine.word(frame, 0) }.load(Ordering::Relaxed)
     }
 
     /// Brings the page in and writes it, as if it were on its slot, too.
     fn fill(&self) {
-        let page = self.object.page(0, Advice::Random).expect("a page");
-        let word = self.machine.word(page.frame(), 0);
+        let page = self.object.page(0, Pattern::Random).expect("a page");
+        let word = page.word(0);
         word.store(OURS, Ordering::Relaxed);
     }
 
@@ -82,11 +85,12 @@ impl World {
         let frame = self.object.resident(0).expect("filled before");
         let hold = self.vm.page_ref(frame).expect("in the object");
         let home = self.vm.home(&hold).expect("no other task is busy");
-        if home.swap_out(SLOT) {
+        // SAFETY: the slot is the object's alone, and has the page's content.
+        if unsafe { home.swap_out(SLOT) } {
             drop(hold);
             let other = self.vm.new_page().expect("a page");
             // The same frame, if no task still has it: the frame freed last is used first.
-            let word = self.machine.word(other.frame(), 0);
+            let word = other.word(0);
             word.store(THEIRS, Ordering::Relaxed);
         }
     }
@@ -146,7 +150,7 @@ fn is_found(model: impl FnOnce(), message: &str) {
 }
 
 fn look_up(world: &World) {
-    let page = world.object.page(0, Advice::Random).expect("a page");
+    let page = world.object.page(0, Pattern::Random).expect("a page");
     assert_eq!(world.word(page.frame()), OURS, "somebody else's page");
     // An eviction hides the page for a moment, and shows it again when it finds that a task has it.
     while !world.object.still_has(0, page.frame()) {
@@ -213,7 +217,7 @@ fn a_lookup_that_does_not_look_again_is_found() {
 /// Maps the page: asks whether it is still the object's after it listed the mapping, or, if
 /// it is wrong, before.
 fn fault<const AFTER: bool>(world: &World) {
-    let Ok(page) = world.object.page(0, Advice::Random) else {
+    let Ok(page) = world.object.page(0, Pattern::Random) else {
         return;
     };
     let still = || world.object.still_has(0, page.frame());
@@ -280,7 +284,11 @@ fn a_truncation_meets_an_eviction() {
         let Some(hold) = frame.and_then(|frame| world.vm.page_ref(frame)) else {
             return;
         };
-        let swapped = world.vm.home(&hold).is_some_and(|home| home.swap_out(SLOT));
+        // SAFETY: the slot is the object's alone, and has the page's content.
+        let swapped = world
+            .vm
+            .home(&hold)
+            .is_some_and(|home| unsafe { home.swap_out(SLOT) });
         // The truncation finds the slot if it was left there.
         assert!(!swapped || world.slots.frees.load(Ordering::Relaxed) <= 1);
     };

@@ -4,7 +4,7 @@
 use crate::spaces;
 
 use loomed::Loomed;
-use machine::{Atomic, Cpus, Memory, Mmu, Ordering, PAGE_SIZE, Tasks};
+use machine::{Atomic, Cpus, Mmu, Ordering, PAGE_SIZE, Tasks};
 use spaces::{HERE, NEAR, OURS, THEIRS, World, model, not_theirs, page};
 use sync::sleepq::{Hashed, SleepQueue};
 use vm::object::{self, Home, Object};
@@ -37,14 +37,15 @@ fn an_eviction_sees_a_mapping_or_a_fault_sees_the_eviction() {
             drop(
                 world
                     .object
-                    .page(0, object::Advice::Random)
+                    .page(0, object::Pattern::Random)
                     .expect("a page"),
             );
         },
         [evict, |world| {
             world.space.activate();
             assert_eq!(world.space.load(HERE), Ok(0));
-            assert_eq!(world.machine.load(HERE), Ok(0), "it is mapped");
+            // SAFETY: the CPU translates by tables that stay during the call.
+            assert_eq!(unsafe { world.machine.load(HERE) }, Ok(0), "it is mapped");
         }],
         |world| assert_eq!(world.space.load(HERE), Ok(0)),
     )();
@@ -63,14 +64,15 @@ fn an_eviction_sees_a_neighbours_mapping_or_the_fault_sees_the_eviction() {
             let request = request.expect("a request").at(At::Fixed(HERE));
             world.space.map_as(&request).expect("map");
             for index in 0..2 {
-                let page = world.object.page(index, object::Advice::Random);
+                let page = world.object.page(index, object::Pattern::Random);
                 drop(page.expect("a page"));
             }
         },
         [evict, |world| {
             world.space.activate();
             assert_eq!(world.space.load(HERE + PAGE_SIZE), Ok(0));
-            not_theirs(world.machine.load(HERE));
+            // SAFETY: the CPU translates by tables that stay during the call.
+            not_theirs(unsafe { world.machine.load(HERE) });
         }],
         |world| assert_eq!(world.space.load(HERE), Ok(0)),
     )();
@@ -87,7 +89,8 @@ fn an_eviction_waits_for_the_flush_of_an_unmap() {
         },
         [evict, |world| {
             world.space.activate();
-            not_theirs(world.machine.load(HERE));
+            // SAFETY: the CPU translates by tables that stay during the call.
+            not_theirs(unsafe { world.machine.load(HERE) });
             world.space.unmap(page(HERE)).expect("unmap");
         }],
         |world| assert!(matches!(world.space.load(HERE), Err(Error::Segv(_)))),
@@ -108,19 +111,21 @@ fn a_removal_waits_for_the_flush_of_an_unmap() {
         1,
         |world| {
             world.fill_held(HERE);
-            assert_eq!(world.machine.load(HERE), Ok(OURS));
+            // SAFETY: the CPU translates by tables that stay during the call.
+            assert_eq!(unsafe { world.machine.load(HERE) }, Ok(OURS));
         },
         [
             |world| {
                 Loomed::relax(0);
-                not_theirs(world.machine.load(HERE));
+                // SAFETY: the CPU translates by tables that stay during the call.
+                not_theirs(unsafe { world.machine.load(HERE) });
             },
             unmap,
             |world| {
                 let hold = world.take_held();
                 Loomed::relax(0);
                 world.vm.remove_all(&hold);
-                let word = world.machine.word(hold.frame(), 0);
+                let word = hold.word(0);
                 word.store(THEIRS, Ordering::Relaxed);
             },
         ],
@@ -136,19 +141,21 @@ fn a_look_for_stores_waits_for_the_flush_of_an_unmap() {
         1,
         |world| {
             world.fill_held(HERE);
-            world.machine.store(HERE, OURS + 1).expect("it is mapped");
+            // SAFETY: the CPU translates by tables that stay during the call.
+            unsafe { world.machine.store(HERE, OURS + 1) }.expect("it is mapped");
         },
         [
             |world| {
                 Loomed::relax(0);
-                let _ = world.machine.store(HERE, OURS + 2);
+                // SAFETY: the CPU translates by tables that stay during the call.
+                let _ = unsafe { world.machine.store(HERE, OURS + 2) };
             },
             unmap,
             |world| {
                 let hold = world.take_held();
                 Loomed::relax(0);
                 world.vm.test_modified(&hold);
-                let found = world.machine.word(hold.frame(), 0);
+                let found = hold.word(0);
                 world
                     .seen
                     .store(found.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -157,7 +164,7 @@ fn a_look_for_stores_waits_for_the_flush_of_an_unmap() {
         ],
         |world| {
             let hold = world.take_held();
-            let found = world.machine.word(hold.frame(), 0);
+            let found = hold.word(0);
             let is_seen = found.load(Ordering::Relaxed) == world.seen.load(Ordering::Relaxed);
             assert!(
                 is_seen || world.vm.test_modified(&hold),
@@ -182,7 +189,7 @@ fn a_removal_of_a_page_that_goes_waits_or_finds_nothing() {
                 Loomed::relax(0);
                 if let Some(hold) = world.vm.hold(world.noted_frame()) {
                     world.vm.remove_all(&hold);
-                    let word = world.machine.word(hold.frame(), 0);
+                    let word = hold.word(0);
                     word.store(THEIRS, Ordering::Relaxed);
                 }
             },
@@ -192,9 +199,11 @@ fn a_removal_of_a_page_that_goes_waits_or_finds_nothing() {
             },
             |world| {
                 world.space.activate();
-                let _ = world.machine.load(HERE);
+                // SAFETY: the CPU translates by tables that stay during the call.
+                let _ = unsafe { world.machine.load(HERE) };
                 Loomed::relax(0);
-                not_theirs(world.machine.load(HERE));
+                // SAFETY: the CPU translates by tables that stay during the call.
+                not_theirs(unsafe { world.machine.load(HERE) });
             },
         ],
         |world| assert!(matches!(world.space.load(HERE), Err(Error::Segv(_)))),

@@ -10,7 +10,7 @@ use machine::{Atomic, Cpus, Mmu, Ordering, PAGE_SIZE, VaRange};
 use spaces::{
     BEYOND, BEYOND_HEAP, HEAP_SLOT, HERE, MIB, NEAR, OURS, THEIRS, World, model, not_theirs, page,
 };
-use vm::object::Advice;
+use vm::object::Pattern;
 use vm::{At, Error, HEAP_START, Move, Prot, Request};
 
 /// The slot of level 1 that both lie in is not subdivided yet: one of the CPUs does it.
@@ -214,7 +214,8 @@ fn an_activation_meets_an_unmap() {
             },
             |world| {
                 world.space.activate();
-                let seen = world.machine.load(HERE);
+                // SAFETY: the CPU translates by tables that stay during the call.
+                let seen = unsafe { world.machine.load(HERE) };
                 assert!(
                     matches!(seen, Ok(OURS) | Err(_)),
                     "somebody else's: {seen:?}"
@@ -237,7 +238,8 @@ fn a_protect_meets_a_fork() -> impl FnOnce() {
                 Loomed::relax(0);
                 let protected = world.space.protect(page(HERE), Prot::READ);
                 protected.expect("protect");
-                let stored = world.machine.store(HERE, THEIRS);
+                // SAFETY: the CPU translates by tables that stay during the call.
+                let stored = unsafe { world.machine.store(HERE, THEIRS) };
                 assert!(stored.is_err(), "a right that was taken is used");
             },
             |world| {
@@ -317,7 +319,7 @@ fn a_copy_meets_a_truncation(prepare: fn(&World)) {
 fn a_first_copy_does_not_stay_behind_the_end() {
     a_copy_meets_a_truncation(|world| {
         world.map_object(HERE);
-        drop(world.object.page(0, Advice::Random).expect("a page"));
+        drop(world.object.page(0, Pattern::Random).expect("a page"));
     });
 }
 
@@ -328,7 +330,7 @@ fn a_copy_that_subdivides_does_not_stay_behind_the_end() {
         let request = Request::object(&world.object, 0, 128 * MIB, Prot::READ_WRITE);
         let request = request.expect("a request").at(At::Fixed(HERE));
         world.space.map_as(&request).expect("map");
-        drop(world.object.page(0, Advice::Random).expect("a page"));
+        drop(world.object.page(0, Pattern::Random).expect("a page"));
     });
 }
 
@@ -401,7 +403,7 @@ fn a_mapping_does_not_outlive_its_page() {
         2,
         |world| {
             world.map_object(HERE);
-            drop(world.object.page(0, Advice::Random).expect("a page"));
+            drop(world.object.page(0, Pattern::Random).expect("a page"));
         },
         [
             |world| {
@@ -411,7 +413,8 @@ fn a_mapping_does_not_outlive_its_page() {
             |world| {
                 world.space.activate();
                 not_theirs(world.space.load(HERE));
-                not_theirs(world.machine.load(HERE));
+                // SAFETY: the CPU translates by tables that stay during the call.
+                not_theirs(unsafe { world.machine.load(HERE) });
             },
         ],
         |world| {
@@ -428,7 +431,7 @@ fn a_new_mapping_does_not_outlive_its_page() {
         2,
         |world| {
             world.fill(NEAR);
-            drop(world.object.page(0, Advice::Random).expect("a page"));
+            drop(world.object.page(0, Pattern::Random).expect("a page"));
         },
         [
             |world| {
@@ -439,7 +442,8 @@ fn a_new_mapping_does_not_outlive_its_page() {
                 world.space.activate();
                 world.map_object(HERE);
                 not_theirs(world.space.load(HERE));
-                not_theirs(world.machine.load(HERE));
+                // SAFETY: the CPU translates by tables that stay during the call.
+                not_theirs(unsafe { world.machine.load(HERE) });
             },
         ],
         |world| {
@@ -470,7 +474,8 @@ fn a_moved_mapping_does_not_outlive_its_page() {
                 let moved = world.space.remap(page(HERE), PAGE_SIZE, to);
                 assert_eq!(moved, Ok(NEAR));
                 world.space.activate();
-                not_theirs(world.machine.load(NEAR));
+                // SAFETY: the CPU translates by tables that stay during the call.
+                not_theirs(unsafe { world.machine.load(NEAR) });
             },
         ],
         |world| {

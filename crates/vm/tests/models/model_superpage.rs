@@ -21,7 +21,8 @@ type TestSpace = Space<Best<Loomed>>;
 fn nearly_full(machine: &Loomed) -> TestSpace {
     for block in 1..3 {
         let last = Frame((block * pte::ENTRIES - 1) as u32);
-        machine.word(last, 0).store(THEIRS, Ordering::Relaxed);
+        // SAFETY: the frame is the test's.
+        unsafe { machine.word(last, 0) }.store(THEIRS, Ordering::Relaxed);
     }
     let options = Options {
         superpages: Superpages::Always,
@@ -75,7 +76,8 @@ fn model(make: fn(&Loomed) -> TestSpace, jobs: [fn(&Loomed, &TestSpace); 2]) {
 /// that the frame held before.
 fn a_walk_meets_a_promotion() {
     let look = |machine: &Loomed, _: &TestSpace| {
-        assert_ne!(machine.load(LAST), Ok(THEIRS), "somebody else's");
+        // SAFETY: the CPU translates by tables that stay during the call.
+        assert_ne!(unsafe { machine.load(LAST) }, Ok(THEIRS), "somebody else's");
     };
     let touch = |_: &Loomed, space: &TestSpace| {
         space.store(LAST, 1).expect("store");
@@ -91,7 +93,8 @@ fn a_store_meets_an_unmap() {
     let store = |machine: &Loomed, space: &TestSpace| {
         // The checker lets this come between any two changes of the count.
         space.pmap().resident();
-        let stored = machine.store(RANGE.start, 2);
+        // SAFETY: the CPU translates by tables that stay during the call.
+        let stored = unsafe { machine.store(RANGE.start, 2) };
         assert!(stored.is_err(), "with the rights of a former entry");
     };
     model(with_superpage, [unmap, store]);

@@ -38,11 +38,15 @@ fn whole_pages() {
         let [from, to] = [Frame(0), Frame(1)];
         for (index, word) in (0..512).zip(1..) {
             let word = u64::wrapping_mul(word, 0x0101_0101_0101_0101);
-            machine.word(from, index).store(word, Ordering::Relaxed);
+            // SAFETY: the frame is the test's.
+            unsafe { machine.word(from, index) }.store(word, Ordering::Relaxed);
         }
-        pager.write(&machine, 7, &[from], PAGE_SIZE).expect("write");
-        pager.read(&machine, 7, &[to]).expect("read");
-        let word = |frame, index| machine.word(frame, index).load(Ordering::Relaxed);
+        // SAFETY: the frames are the test's.
+        unsafe { pager.write(&machine, 7, &[from], PAGE_SIZE) }.expect("write");
+        // SAFETY: the frames are the test's.
+        unsafe { pager.read(&machine, 7, &[to]) }.expect("read");
+        // SAFETY: the frame is the test's.
+        let word = |frame, index| unsafe { machine.word(frame, index) }.load(Ordering::Relaxed);
         assert!((0..512).all(|index| word(from, index) == word(to, index)));
     });
 }
@@ -54,12 +58,16 @@ fn the_call_that_is_to_fail_fails() {
     machine.clone().on_cpu(0, || {
         let frame = Frame(0);
         let write = |value| {
-            machine.word(frame, 0).store(value, Ordering::Relaxed);
-            pager.write(&machine, 1, &[frame], PAGE_SIZE)
+            // SAFETY: the frame is the test's.
+            unsafe { machine.word(frame, 0) }.store(value, Ordering::Relaxed);
+            // SAFETY: the frames are the test's.
+            unsafe { pager.write(&machine, 1, &[frame], PAGE_SIZE) }
         };
         let read = || {
-            let read = pager.read(&machine, 1, &[frame]);
-            read.map(|()| machine.word(frame, 0).load(Ordering::Relaxed))
+            // SAFETY: the frames are the test's.
+            let read = unsafe { pager.read(&machine, 1, &[frame]) };
+            // SAFETY: the frame is the test's.
+            read.map(|()| unsafe { machine.word(frame, 0) }.load(Ordering::Relaxed))
         };
         pager.fail_after(3);
         assert_eq!(write(5), Ok(()));
@@ -81,15 +89,17 @@ fn calls_and_pages_are_counted() {
     let pager = MemoryPager::new();
     machine.clone().on_cpu(0, || {
         let frames = [Frame(0), Frame(1), Frame(2)];
-        let one = |frame| machine.word(frame, 1).store(1, Ordering::Relaxed);
+        // SAFETY: the frame is the test's.
+        let one = |frame| unsafe { machine.word(frame, 1) }.store(1, Ordering::Relaxed);
         one(frames[0]);
         one(frames[1]);
-        pager
-            .write(&machine, 30, &frames, 2 * PAGE_SIZE + 1)
-            .expect("write");
-        pager.read(&machine, 31, &frames[..2]).expect("read");
+        // SAFETY: the frames are the test's.
+        unsafe { pager.write(&machine, 30, &frames, 2 * PAGE_SIZE + 1) }.expect("write");
+        // SAFETY: the frames are the test's.
+        unsafe { pager.read(&machine, 31, &frames[..2]) }.expect("read");
         pager.fail_after(1);
-        pager.read(&machine, 0, &frames).expect_err("is to fail");
+        // SAFETY: the frames are the test's.
+        unsafe { pager.read(&machine, 0, &frames) }.expect_err("is to fail");
         let counts = PagerCounts {
             reads: 2,
             pages_read: 5,
@@ -108,8 +118,13 @@ fn pages_that_have_no_number_are_an_error() {
     machine.clone().on_cpu(0, || {
         let frames = [Frame(0), Frame(1)];
         let error = Err(PagerError { errno: 27 });
-        assert_eq!(pager.write(&machine, u64::MAX, &frames, 5_000), error);
-        assert_eq!(pager.read(&machine, u64::MAX, &frames), error);
+        assert_eq!(
+            // SAFETY: the frames are the test's.
+            unsafe { pager.write(&machine, u64::MAX, &frames, 5_000) },
+            error
+        );
+        // SAFETY: the frames are the test's.
+        assert_eq!(unsafe { pager.read(&machine, u64::MAX, &frames) }, error);
     });
 }
 
@@ -122,19 +137,18 @@ fn many_pages_beside_each_other() {
     let jobs = (0..CPUS).map(|cpu| {
         let (machine, pager) = (machine.clone(), pager.clone());
         Box::new(move || {
-            let word = machine.word(Frame(cpu as u32), 9);
+            // SAFETY: the frame is the test's.
+            let word = unsafe { machine.word(Frame(cpu as u32), 9) };
             let page = |n: u64| n.wrapping_mul(0x9e37_79b9) % 100_000 * CPUS + cpu;
             for n in 0..1_000 {
                 word.store(page(n) + 1, Ordering::Relaxed);
                 let frames = [Frame(cpu as u32)];
-                pager
-                    .write(&machine, page(n), &frames, PAGE_SIZE)
-                    .expect("write");
+                // SAFETY: the frames are the test's.
+                unsafe { pager.write(&machine, page(n), &frames, PAGE_SIZE) }.expect("write");
             }
             for n in 0..1_000 {
-                pager
-                    .read(&machine, page(n), &[Frame(cpu as u32)])
-                    .expect("read");
+                // SAFETY: the frames are the test's.
+                unsafe { pager.read(&machine, page(n), &[Frame(cpu as u32)]) }.expect("read");
                 assert_eq!(word.load(Ordering::Relaxed), page(n) + 1);
             }
         }) as machine::Job

@@ -124,19 +124,27 @@ fn word(bytes: &[u8], index: usize) -> u64 {
 
 /// A frame's bytes.
 pub fn copy_of(machine: &Hosted, frame: Frame) -> Vec<u8> {
-    let words = (0..PAGE_SIZE / 8).map(|index| machine.word(frame, index).load(Ordering::Relaxed));
+    // SAFETY: so says the caller.
+    let words = (0..PAGE_SIZE / 8)
+        .map(|index| unsafe { machine.word(frame, index) }.load(Ordering::Relaxed));
     words.flat_map(u64::to_le_bytes).collect()
 }
 
 fn fill(machine: &Hosted, frame: Frame, bytes: &[u8]) {
     for index in 0..PAGE_SIZE / 8 {
         let word = word(bytes, index);
-        machine.word(frame, index).store(word, Ordering::Relaxed);
+        // SAFETY: so says the caller.
+        unsafe { machine.word(frame, index) }.store(word, Ordering::Relaxed);
     }
 }
 
 impl Pager<Hosted> for TestStore {
-    fn read(&self, machine: &Hosted, first: u64, frames: &[Frame]) -> Result<(), PagerError> {
+    unsafe fn read(
+        &self,
+        machine: &Hosted,
+        first: u64,
+        frames: &[Frame],
+    ) -> Result<(), PagerError> {
         let range = first..first + frames.len() as u64;
         let mut result = self.begin(Call::Read(range.clone()), range.clone());
         for (&frame, page) in frames.iter().zip(range.clone()) {
@@ -154,7 +162,7 @@ impl Pager<Hosted> for TestStore {
         result
     }
 
-    fn write(
+    unsafe fn write(
         &self,
         machine: &Hosted,
         first: u64,
@@ -202,13 +210,14 @@ impl Truncate<Hosted> for TestStore {
 }
 
 impl Slots<Hosted> for TestStore {
-    fn read(&self, machine: &Hosted, slot: u32, frame: Frame) -> Result<(), PagerError> {
+    unsafe fn read(&self, machine: &Hosted, slot: u32, frame: Frame) -> Result<(), PagerError> {
         let page = u64::from(slot);
         assert!(lock(&self.pages).contains_key(&page), "slot {slot} is free");
-        Pager::read(self, machine, page, &[frame])
+        // SAFETY: so says the caller.
+        unsafe { Pager::read(self, machine, page, &[frame]) }
     }
 
-    fn free(&self, slot: u32) {
+    unsafe fn free(&self, slot: u32) {
         let freed = lock(&self.pages).remove(&u64::from(slot));
         assert!(freed.is_some(), "slot {slot} freed twice");
     }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use vm::object::ObjectRef;
 use vm::pager::MemoryPager;
 use vm::swap::SwapSpace;
-use vm::system::Reservation;
 use vm::{Best, Error, Options, Space, Superpages, Vm};
 
 pub type System = Arc<Vm<Best<Hosted>>>;
@@ -92,7 +91,7 @@ impl World {
         let mut options = self.options;
         if let Some((pager, slots)) = self.swap {
             let swap = SwapSpace::new(machine.cpus(), pager, slots);
-            options.swap_space = Some(Arc::new(swap.expect("a swap space")));
+            options.swap_space = Some(swap.expect("a swap space"));
         }
         Vm::with_options(machine, options).expect("memory for the VM")
     }
@@ -133,12 +132,12 @@ pub fn is_segv<T>(result: Result<T, Error>) -> bool {
 
 /// Pages that are committed.
 pub fn reserved(vm: &System) -> u64 {
-    vm.swap().reserved()
+    vm.committed()
 }
 
 /// Slots of the swap space that are not free.
 pub fn swapped(vm: &System) -> u64 {
-    vm.swap_space().map_or(0, |swap| swap.used())
+    vm.swap_slots().map_or(0, |slots| slots.used)
 }
 
 /// All pages go that may.
@@ -149,7 +148,7 @@ pub fn squeeze(vm: &System) {
 /// The frames, committed pages, slots and cached pages that are in use.
 pub fn in_use(vm: &System) -> (usize, u64, u64, u64) {
     let frames = vm.frames().total() - vm.frames().free_count();
-    let cached = vm.swap_space().map_or(0, |swap| swap.cached());
+    let cached = vm.swap_slots().map_or(0, |slots| slots.cached);
     (frames, reserved(vm), swapped(vm), cached)
 }
 

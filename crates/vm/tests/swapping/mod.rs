@@ -94,11 +94,11 @@ impl<M: Machine> Pages<M> {
 pub struct NoPager;
 
 impl<M: Memory> Pager<M> for NoPager {
-    fn read(&self, _: &M, _: u64, _: &[Frame]) -> Result<(), PagerError> {
+    unsafe fn read(&self, _: &M, _: u64, _: &[Frame]) -> Result<(), PagerError> {
         Err(PagerError { errno: 5 })
     }
 
-    fn write(&self, _: &M, _: u64, _: &[Frame], _: usize) -> Result<(), PagerError> {
+    unsafe fn write(&self, _: &M, _: u64, _: &[Frame], _: usize) -> Result<(), PagerError> {
         Err(PagerError { errno: 5 })
     }
 }

@@ -142,7 +142,7 @@ fn map_low(space: &Space, bytes: usize, request: Request) -> Answer {
     let mut request = request;
     loop {
         let mut free = LOW.start;
-        for region in space.regions() {
+        for region in space.regions()? {
             if region.range.start < LOW.end && region.range.start.saturating_sub(free) < bytes {
                 free = free.max(region.range.end);
             }
@@ -211,7 +211,7 @@ pub fn madvise(thread: &mut Thread, [start, bytes, advice, ..]: Arguments) -> An
 
 /// Applies advice to the mapped parts of a range; a hole in it is an error nevertheless.
 fn advise_parts(space: &Space, range: VaRange, advice: Advice) -> Answer {
-    for region in space.regions() {
+    for region in space.regions()? {
         let part = VaRange {
             start: region.range.start.max(range.start),
             end: region.range.end.min(range.end),

@@ -64,7 +64,7 @@ pub fn shmat(thread: &mut Thread, [number, at, flags, ..]: Arguments) -> Answer 
 
 pub fn shmdt(thread: &mut Thread, [at, ..]: Arguments) -> Answer {
     let mut segments = SEGMENTS.lock();
-    let (segment, parts) = segments.attached(&thread.space, at).ok_or(Errno::INVAL)?;
+    let (segment, parts) = segments.attached(&thread.space, at)?;
     for part in parts {
         thread.space.unmap(part.range)?;
     }

@@ -172,7 +172,7 @@ impl Inode {
 
     /// A new, empty file.
     pub fn file(mode: u32) -> Result<Arc<Self>, Errno> {
-        let object = Object::anonymous(&system().vm, None, 0)?;
+        let object = Object::anonymous(&system().vm, 0)?;
         Ok(Self::new(Kind::File(object), mode))
     }
 

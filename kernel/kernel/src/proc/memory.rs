@@ -5,7 +5,6 @@ use crate::fs::live::Sheet;
 use crate::system::system;
 use core::fmt::Write;
 use machine::PAGE_SIZE;
-use vm::system::Reservation;
 
 /// Physical memory and swap space, in bytes.
 pub struct Amounts {
@@ -25,15 +24,15 @@ pub struct Amounts {
 pub fn amounts() -> Amounts {
     let vm = &system().vm;
     let bytes = |pages: u64| pages * PAGE_SIZE as u64;
-    let slots = vm.swap_space();
+    let slots = vm.swap_slots();
     Amounts {
         total: bytes(vm.frames().total() as u64),
         free: bytes(vm.frames().free_count() as u64),
-        swap: slots.map_or(0, |slots| bytes(u64::from(slots.slots()))),
+        swap: slots.map_or(0, |slots| bytes(u64::from(slots.slots))),
         free_swap: slots.map_or(0, |slots| {
-            bytes(u64::from(slots.slots()).saturating_sub(slots.used()))
+            bytes(u64::from(slots.slots).saturating_sub(slots.used))
         }),
-        committed: bytes(vm.swap().reserved()),
+        committed: bytes(vm.committed()),
     }
 }
 

@@ -146,7 +146,7 @@ fn maps(process: &Process, to: &mut Sheet) -> Result<(), Errno> {
     let Ok(space) = process.space() else {
         return Ok(());
     };
-    let regions = space.try_regions()?;
+    let regions = space.regions()?;
     named(&space, regions.iter(), |names| {
         vm::proc::write_maps(&regions, names, to)
     })
@@ -188,7 +188,7 @@ fn named<'a>(
 /// The process's mappings; empty once it has ended.
 pub(super) fn footprint(process: &Process) -> Result<(Stats, Vec<Region>), Errno> {
     match process.space() {
-        Ok(space) => Ok((space.stats(), space.try_regions()?)),
+        Ok(space) => Ok((space.stats(), space.regions()?)),
         Err(_) => Ok(Default::default()),
     }
 }

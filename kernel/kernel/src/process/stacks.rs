@@ -27,7 +27,8 @@ pub fn frame() -> Option<Frame> {
     if TAKEN.load(Ordering::Relaxed) >= total / PART || frames.free_count() < total / RESERVE {
         return None;
     }
-    let frame = frames.allocate(vm.machine(), Content::Zeroed)?;
+    // SAFETY: the machine is the VM's.
+    let frame = unsafe { frames.allocate(vm.machine(), Content::Zeroed) }?;
     TAKEN.fetch_add(1, Ordering::Relaxed);
     Some(frame)
 }

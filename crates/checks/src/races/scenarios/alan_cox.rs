@@ -9,10 +9,10 @@ use super::process::enter;
 use super::store::{presets, with_parts};
 use crate::races::play::{Play, Scenario, Stage};
 use crate::vms;
-use machine::{Atomic, Atomics, Cpus, Memory, Mmu, Ordering, PAGE_SIZE, VaRange};
+use machine::{Atomic, Atomics, Cpus, Mmu, Ordering, PAGE_SIZE, VaRange};
 use sim::Sim;
 use std::sync::Arc;
-use vm::object::{Advice, Object};
+use vm::object::{Object, Pattern};
 use vm::{At, Hold, Options, Prot, Request, Space, System, Vm};
 
 /// Where each space maps the page.
@@ -60,7 +60,7 @@ fn build<S: System<Machine = Sim>>(stage: &Stage, options: Options<S>) -> Play {
     let space = |_| {
         let space = Space::new(&vm).expect("a space");
         space.map_fixed(AT, Prot::READ_WRITE).expect("room");
-        let entered = space.pmap().enter(AT.start, page.frame(), Prot::READ_WRITE);
+        let entered = space.pmap().enter(AT.start, &page, Prot::READ_WRITE);
         assert_eq!(entered, Ok(true));
         space
     };
@@ -70,8 +70,8 @@ fn build<S: System<Machine = Sim>>(stage: &Stage, options: Options<S>) -> Play {
 
 fn build_object<S: System<Machine = Sim>>(stage: &Stage, options: Options<S>) -> Play {
     let vm = Vm::with_options(stage.machine.clone(), options).expect("memory for the VM");
-    let object = Object::anonymous(&vm, None, PAGE_SIZE as u64).expect("an object");
-    let page = object.page(0, Advice::Random).expect("a page");
+    let object = Object::anonymous(&vm, PAGE_SIZE as u64).expect("an object");
+    let page = object.page(0, Pattern::Random).expect("a page");
     let page = vm.hold(page.frame()).expect("the object's");
     let space = |_| {
         let space = Space::new(&vm).expect("a space");
@@ -122,7 +122,8 @@ impl<S: System<Machine = Sim>> World<S> {
     fn write(&self) {
         let store = |space: &Space<S>, value| {
             enter(space);
-            self.vm.machine().store(AT.start, value)
+            // SAFETY: the CPU translates by tables that stay during the call.
+            unsafe { self.vm.machine().store(AT.start, value) }
         };
         for space in &self.spaces {
             enter(space);
@@ -141,7 +142,7 @@ impl<S: System<Machine = Sim>> World<S> {
 
     fn page_out(&self) {
         let removed = self.vm.remove_all(&self.page);
-        let word = self.vm.machine().word(self.page.frame(), 0);
+        let word = self.page.word(0);
         let found = word.load(Ordering::Acquire);
         assert!(removed.dirty, "written, and taken for clean");
         pause(6_000);

@@ -41,7 +41,7 @@ pub fn a_heap_end() -> usize {
 
 /// Asserts that the heap of `space` is mapped up to its end.
 pub fn assert_heap<S: System>(space: &Space<S>) {
-    let regions = space.regions();
+    let regions = space.regions().expect("regions");
     let heap = regions
         .iter()
         .find(|region| region.range.contains(HEAP_START));

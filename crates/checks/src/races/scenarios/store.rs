@@ -46,12 +46,12 @@ impl<M: Platform> Store<M> {
     pub fn put<S: System<Machine = M>>(&self, vm: &Arc<Vm<S>>, page: u64, word: u64) {
         let scratch = vm.new_page().expect("a page");
         let machine = vm.machine();
-        machine
-            .word(scratch.frame(), 0)
-            .store(word, Ordering::Relaxed);
-        let written = self
-            .pages
-            .write(machine, page, &[scratch.frame()], PAGE_SIZE);
+        scratch.word(0).store(word, Ordering::Relaxed);
+        // SAFETY: the page is held.
+        let written = unsafe {
+            self.pages
+                .write(machine, page, &[scratch.frame()], PAGE_SIZE)
+        };
         written.expect("written");
     }
 
@@ -59,9 +59,10 @@ impl<M: Platform> Store<M> {
     pub fn word<S: System<Machine = M>>(&self, vm: &Arc<Vm<S>>, page: u64, index: usize) -> u64 {
         let scratch = vm.new_page().expect("a page");
         let machine = vm.machine();
-        let read = self.pages.read(machine, page, &[scratch.frame()]);
+        // SAFETY: the page is held.
+        let read = unsafe { self.pages.read(machine, page, &[scratch.frame()]) };
         read.expect("read");
-        machine.word(scratch.frame(), index).load(Ordering::Relaxed)
+        scratch.word(index).load(Ordering::Relaxed)
     }
 
     /// Makes a call for `pages`.
@@ -80,12 +81,13 @@ impl<M: Platform> Store<M> {
 }
 
 impl<M: Platform> Pager<M> for Store<M> {
-    fn read(&self, machine: &M, first: u64, frames: &[Frame]) -> Result<(), PagerError> {
+    unsafe fn read(&self, machine: &M, first: u64, frames: &[Frame]) -> Result<(), PagerError> {
         let pages = first..first + frames.len() as u64;
-        self.call(pages, || self.pages.read(machine, first, frames))
+        // SAFETY: so says the caller.
+        self.call(pages, || unsafe { self.pages.read(machine, first, frames) })
     }
 
-    fn write(
+    unsafe fn write(
         &self,
         machine: &M,
         first: u64,
@@ -93,7 +95,10 @@ impl<M: Platform> Pager<M> for Store<M> {
         bytes: usize,
     ) -> Result<(), PagerError> {
         let pages = first..first + frames.len() as u64;
-        self.call(pages, || self.pages.write(machine, first, frames, bytes))
+        // SAFETY: so says the caller.
+        self.call(pages, || unsafe {
+            self.pages.write(machine, first, frames, bytes)
+        })
     }
 }
 
@@ -109,7 +114,7 @@ pub fn with_swap<S: System>(machine: S::Machine, options: Options<S>) -> Arc<Vm<
     let store = Box::new(Store::new(SLOTS as usize));
     let swap = SwapSpace::new(machine.cpus(), store, SLOTS).expect("a swap space");
     let options = Options {
-        swap_space: Some(Arc::new(swap)),
+        swap_space: Some(swap),
         ..options
     };
     Vm::with_options(machine, options).expect("memory for the VM")

@@ -9,7 +9,7 @@ use machine::{
 use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
 
 /// The flaw.
 pub type Flaw = u8;
@@ -68,7 +68,8 @@ impl<const FLAW: Flaw> Broken<FLAW> {
     fn clean(&self, address: usize) {
         let mut table = Frame(self.root.load(Ordering::Relaxed));
         for level in (1..pte::LEVELS).rev() {
-            let word = self.inner.word(table, pte::index(address, level));
+            // SAFETY: a table of the suite's.
+            let word = unsafe { self.inner.word(table, pte::index(address, level)) };
             let entry = word.load(Ordering::Relaxed);
             if entry & pte::HUGE != 0 {
                 word.fetch_and(!pte::DIRTY, Ordering::Relaxed);
@@ -78,7 +79,8 @@ impl<const FLAW: Flaw> Broken<FLAW> {
             }
             table = pte::frame(entry);
         }
-        let leaf = self.inner.word(table, pte::index(address, 0));
+        // SAFETY: a table of the suite's.
+        let leaf = unsafe { self.inner.word(table, pte::index(address, 0)) };
         leaf.fetch_and(!pte::DIRTY, Ordering::Relaxed);
     }
 }
@@ -183,20 +185,26 @@ unsafe impl<const FLAW: Flaw> Memory for Broken<FLAW> {
             self.inner.usable(each);
         }
     }
+    fn owned(&self) -> &AtomicBool {
+        self.inner.owned()
+    }
     fn direct_map(&self, frame: Frame) -> NonNull<u8> {
         self.inner.direct_map(frame)
     }
-    fn word(&self, frame: Frame, index: usize) -> &AtomicU64 {
-        self.inner.word(frame, index)
+    unsafe fn word(&self, frame: Frame, index: usize) -> &AtomicU64 {
+        // SAFETY: so says the caller.
+        unsafe { self.inner.word(frame, index) }
     }
-    fn zero(&self, frame: Frame) {
+    unsafe fn zero(&self, frame: Frame) {
         if FLAW != NO_ZERO {
-            self.inner.zero(frame);
+            // SAFETY: so says the caller.
+            unsafe { self.inner.zero(frame) };
         }
     }
-    fn copy(&self, from: Frame, to: Frame) {
+    unsafe fn copy(&self, from: Frame, to: Frame) {
         if FLAW != NO_COPY {
-            self.inner.copy(from, to);
+            // SAFETY: so says the caller.
+            unsafe { self.inner.copy(from, to) };
         }
     }
 }
@@ -227,9 +235,10 @@ unsafe impl<const FLAW: Flaw> Mmu for Broken<FLAW> {
         })
     }
 
-    fn activate(&self, root: Frame, asid: Asid) {
+    unsafe fn activate(&self, root: Frame, asid: Asid) {
         self.root.store(root.0, Ordering::Relaxed);
-        self.inner.activate(root, Self::asid(asid));
+        // SAFETY: so says the caller.
+        unsafe { self.inner.activate(root, Self::asid(asid)) };
     }
 
     fn deactivate(&self) {
@@ -260,14 +269,16 @@ unsafe impl<const FLAW: Flaw> Mmu for Broken<FLAW> {
         self.inner.shootdown(&targets, Self::asid(asid), what);
     }
 
-    fn load(&self, address: usize) -> Result<u64, PageFault> {
+    unsafe fn load(&self, address: usize) -> Result<u64, PageFault> {
         self.before_access();
-        self.inner.load(address)
+        // SAFETY: so says the caller.
+        unsafe { self.inner.load(address) }
     }
 
-    fn store(&self, address: usize, value: u64) -> Result<(), PageFault> {
+    unsafe fn store(&self, address: usize, value: u64) -> Result<(), PageFault> {
         self.before_access();
-        let stored = self.inner.store(address, value);
+        // SAFETY: so says the caller.
+        let stored = unsafe { self.inner.store(address, value) };
         match stored {
             Err(fault) if FLAW == IGNORES_RIGHTS && fault.present => return Ok(()),
             Ok(()) if FLAW == LOSES_DIRTY => self.clean(address),
@@ -276,10 +287,14 @@ unsafe impl<const FLAW: Flaw> Mmu for Broken<FLAW> {
         stored
     }
 
-    fn fetch(&self, address: usize) -> Result<u64, PageFault> {
+    unsafe fn fetch(&self, address: usize) -> Result<u64, PageFault> {
         self.before_access();
-        match self.inner.fetch(address) {
-            Err(fault) if FLAW == EXECUTES_DATA && fault.present => self.inner.load(address),
+        // SAFETY: so says the caller.
+        match unsafe { self.inner.fetch(address) } {
+            // SAFETY: so says the caller.
+            Err(fault) if FLAW == EXECUTES_DATA && fault.present => unsafe {
+                self.inner.load(address)
+            },
             fetched => fetched,
         }
     }

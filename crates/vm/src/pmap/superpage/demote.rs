@@ -76,7 +76,8 @@ impl<S: System> Pmap<S> {
             debug_assert!(old & pte::HUGE != 0, "the table is back already");
             // No walker reaches the table yet.
             for index in 0..pte::ENTRIES {
-                let entry = self.vm.machine().word(leaf, index);
+                // SAFETY: the slot's leaf table, and the slot is locked.
+                let entry = unsafe { self.vm.machine().word(leaf, index) };
                 entry.store(piece(old, index), Ordering::Relaxed);
             }
             // Release: a walker that finds the table finds its entries. If the walker has marked

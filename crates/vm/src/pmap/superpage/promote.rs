@@ -50,7 +50,7 @@ impl<S: System> Pmap<S> {
     /// The first entry of `leaf`, if all entries map one block with equal rights; the walker's
     /// marks may differ.
     fn alike(&self, leaf: Frame) -> Option<u64> {
-        let first = self.vm.machine().word(leaf, 0).load(Ordering::Relaxed);
+        let first = self.entries(leaf).next()?;
         let is_aligned = pte::frame(first).index().is_multiple_of(pte::ENTRIES);
         if first & pte::PRESENT == 0 || entry::kind(first) != Kind::Private || !is_aligned {
             return None;
@@ -64,6 +64,8 @@ impl<S: System> Pmap<S> {
     /// All entries of `leaf`.
     fn entries(&self, leaf: Frame) -> impl DoubleEndedIterator<Item = u64> + ExactSizeIterator {
         let machine = self.vm.machine();
-        (0..pte::ENTRIES).map(move |index| machine.word(leaf, index).load(Ordering::Relaxed))
+        // SAFETY: a leaf table, whose slot is locked.
+        let word = move |index| unsafe { machine.word(leaf, index) };
+        (0..pte::ENTRIES).map(move |index| word(index).load(Ordering::Relaxed))
     }
 }

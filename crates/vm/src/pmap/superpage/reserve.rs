@@ -44,7 +44,8 @@ impl<S: System> Pmap<S> {
             "{frame:?} is not at its place of a run"
         );
         part.set_size(Size::Run);
-        self.vm.machine().zero(frame);
+        // SAFETY: the frame was reserved for this page, which has not begun.
+        unsafe { self.vm.machine().zero(frame) };
         self.vm.page(frame).begin();
         self.make(part, frame, Kind::Private, prot);
         self.promote(part);
@@ -69,10 +70,15 @@ impl<S: System> Pmap<S> {
     fn block_of(&self, leaf: Frame, index: usize) -> Option<Frame> {
         let near = [index, index.wrapping_sub(1), index + 1];
         let near = near.into_iter().filter(|&at| at < pte::ENTRIES);
-        let word = |at| (at, self.vm.machine().word(leaf, at).load(Ordering::Relaxed));
-        let found = near.map(word).find(|(_, bits)| bits & pte::PRESENT != 0);
         let machine = self.vm.machine();
-        let anywhere = || machine.find_word(leaf, 0, pte::ENTRIES, pte::PRESENT);
+        let word = |at| {
+            // SAFETY: a leaf table, whose slot is locked.
+            let word = unsafe { machine.word(leaf, at) };
+            (at, word.load(Ordering::Relaxed))
+        };
+        let found = near.map(word).find(|(_, bits)| bits & pte::PRESENT != 0);
+        // SAFETY: as above.
+        let anywhere = || unsafe { machine.find_word(leaf, 0, pte::ENTRIES, pte::PRESENT) };
         let (at, bits) = found.or_else(anywhere)?;
         debug_assert!(
             pte::frame(bits).index() % pte::ENTRIES == at,

@@ -132,8 +132,7 @@ fn a_demotion_waits_for_the_first_page() {
 #[test]
 fn the_list_changes_while_a_demotion_waits() {
     race(2, |world| {
-        let frame = world.hold.frame();
-        assert_eq!(world.other.enter(AT, frame, Prot::READ), Ok(true));
+        assert_eq!(world.other.enter(AT, &world.hold, Prot::READ), Ok(true));
     });
 }
 

@@ -88,7 +88,10 @@ impl<'a, S: System> Clearing<'_, 'a, S> {
         let first = pmap.superpage_frame(part);
         let mut run = self.lock_run(first);
         // No walker reaches the table yet.
-        leaf.get().inspect(|&leaf| pmap.vm.machine().zero(leaf));
+        if let Some(leaf) = leaf.get() {
+            // SAFETY: the slot's leaf table, and the slot is locked.
+            unsafe { pmap.vm.machine().zero(leaf) };
+        }
         // AcqRel with the walker's exchange: its marks are seen.
         let old = pmap.superpage(start).swap(table(leaf), Ordering::AcqRel);
         debug_assert!(
@@ -142,7 +145,8 @@ impl<S: System> Vm<S> {
         }
         if freed.iter().all(|&bits| bits == u64::MAX) {
             pages().for_each(|frame| self.queues().remove(frame));
-            return self.frames().free_block(self.machine(), first);
+            // SAFETY: the pages of the block had no references but those just dropped.
+            return unsafe { self.frames().free_block(self.machine(), first) };
         }
         for (index, frame) in pages().enumerate() {
             if freed[index / 64] & 1 << (index % 64) != 0 {

@@ -46,29 +46,31 @@ impl Truncate<Loomed> for OneWord {
 }
 
 impl Pager<Loomed> for OneWord {
-    fn read(&self, machine: &Loomed, _: u64, frames: &[Frame]) -> Result<(), PagerError> {
-        let word = machine.word(frames[0], 0);
+    unsafe fn read(&self, machine: &Loomed, _: u64, frames: &[Frame]) -> Result<(), PagerError> {
+        // SAFETY: the frame is the test's.
+        let word = unsafe { machine.word(frames[0], 0) };
         word.store(*self.0.lock().unwrap(), Ordering::Relaxed);
         Ok(())
     }
 
-    fn write(
+    unsafe fn write(
         &self,
         machine: &Loomed,
         _: u64,
         frames: &[Frame],
         _: usize,
     ) -> Result<(), PagerError> {
-        let word = machine.word(frames[0], 0);
+        // SAFETY: the frame is the test's.
+        let word = unsafe { machine.word(frames[0], 0) };
         *self.0.lock().unwrap() = word.load(Ordering::Relaxed);
         Ok(())
     }
 }
 
 /// A swap space of one page, so that its slot is used anew at once.
-fn swap_space(machine: &Loomed) -> Arc<SwapSpace<Loomed>> {
+fn swap_space(machine: &Loomed) -> SwapSpace<Loomed> {
     let space = SwapSpace::new(machine.cpus(), Box::new(OneWord::default()), 1);
-    Arc::new(space.expect("a table"))
+    space.expect("a table")
 }
 
 pub struct World {
@@ -99,7 +101,7 @@ impl World {
         };
         let vm = Vm::with_options(machine.clone(), options).expect("memory for the VM");
         let space = Space::new(&vm).expect("a space");
-        let object = Object::anonymous(&vm, None, PAGE_SIZE as u64).expect("an object");
+        let object = Object::anonymous(&vm, PAGE_SIZE as u64).expect("an object");
         let store = Arc::new(OneWord::default());
         let file = Object::file(&vm, store.clone(), PAGE_SIZE as u64).expect("an object");
         World {
@@ -188,7 +190,7 @@ impl World {
     /// Takes a frame for something else: the one that was freed last.
     pub fn reuse(&self) {
         let other = self.vm.new_page().expect("a page");
-        let word = self.machine.word(other.frame(), 0);
+        let word = other.word(0);
         word.store(THEIRS, Ordering::Relaxed);
     }
 }

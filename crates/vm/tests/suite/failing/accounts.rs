@@ -6,7 +6,6 @@
 
 use super::{Call, Told, World, on_a_cpu};
 use crate::world::{P, pages};
-use vm::system::Reservation;
 use vm::{Error, Flags, Limit, Prot, Request, Usage};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +38,6 @@ fn by<W: World>(account: Account, call: &Call<'_, W>) -> u64 {
 fn attempt<W: World>(account: Account, room: u64, call: &Call<'_, W>) -> Result<(), Error> {
     let what = format!("{account:?}, {room} pages");
     let world = W::new();
-    let swap = world.vm().swap();
     for limit in LIMITS {
         let left = if account == Account::Limited(limit) {
             room
@@ -52,13 +50,18 @@ fn attempt<W: World>(account: Account, room: u64, call: &Call<'_, W>) -> Result<
             .set_limit(limit, Some(bytes))
             .expect("a limit");
     }
-    let mut taken = 0;
+    let mut taken = Vec::new();
     if account == Account::Committed {
         // All that there is, as far as a number of 32 bits tells; then `room` comes back.
         let parts = (0..32).rev().map(|bit| 1 << bit);
-        let all: u64 = parts.filter(|&pages| swap.reserve(pages)).sum();
-        swap.release(room);
-        taken = all - room;
+        let memory = |pages: u64| world.vm().shared_memory(pages * P as u64).ok();
+        taken = parts.filter_map(memory).collect();
+        let mut left = room * P as u64;
+        for object in &taken {
+            let part = left.min(object.size());
+            object.set_size(object.size() - part).expect("smaller");
+            left -= part;
+        }
     }
     let before = Told::by(&world);
     let result = call(&world);
@@ -74,7 +77,7 @@ fn attempt<W: World>(account: Account, room: u64, call: &Call<'_, W>) -> Result<
         assert_eq!(Told::by(&world), before, "{what}");
         world.check_content(&what);
     }
-    swap.release(taken);
+    drop(taken);
     for limit in LIMITS {
         assert_exact(&world, limit, &what);
         // What the next one counts is mapped, too.

@@ -46,7 +46,12 @@ impl Told {
             offset: region.object.map(|object| object.offset),
         };
         Told {
-            mappings: space.regions().into_iter().map(mapping).collect(),
+            mappings: space
+                .regions()
+                .expect("regions")
+                .into_iter()
+                .map(mapping)
+                .collect(),
             stats: Stats {
                 in_superpages: 0,
                 ..space.stats()
@@ -62,7 +67,7 @@ impl Told {
     /// The state when all readable pages have been read: then they are in memory.
     pub fn settled(world: &impl World) -> Self {
         super::free_tables(world.vm());
-        for region in world.space().regions() {
+        for region in world.space().regions().expect("regions") {
             let starts = (region.range.start..region.range.end).step_by(P);
             for at in starts.filter(|_| region.prot().reads()) {
                 // Behind its object's end there is nothing.

@@ -202,6 +202,7 @@ fn locking_all_is_limited() {
     assert!(
         space
             .regions()
+            .expect("regions")
             .iter()
             .all(|region| !region.flags.has(Flags::LOCKED))
     );
@@ -262,12 +263,16 @@ fn a_new_program_finds_nothing(exec: fn(&TestSpace)) {
     space.set_break(HEAP_START + 900 * P).expect("a heap");
     space.store(HEAP_START, 1).expect("store");
     exec(&space);
-    assert!(space.regions().is_empty());
+    assert!(space.regions().expect("regions").is_empty());
     assert_eq!(space.current_break(), HEAP_START);
     assert_eq!(space.stats(), Stats::default());
     assert_eq!(reserved(space.vm()), 0);
     let again = space.map(2000 * P, Prot::READ_WRITE).expect("all fits");
-    assert!(!space.regions()[0].flags.has(Flags::LOCKED));
+    assert!(
+        !space.regions().expect("regions")[0]
+            .flags
+            .has(Flags::LOCKED)
+    );
     assert_eq!(space.map(P, Prot::READ), Err(over(Limit::AddressSpace)));
     assert_eq!(space.load(again), Ok(0));
 }

@@ -3,7 +3,7 @@
 use super::pages::{TAG, file, used, with_vm};
 use crate::world::{File, P, pages};
 use vm::Error;
-use vm::object::{Advice, Attached};
+use vm::object::{Attached, Pattern};
 
 #[test]
 fn attachments_say_who_maps_what() {
@@ -70,7 +70,7 @@ fn mappings_keep_a_closed_file() {
         });
         drop(one);
         assert_eq!(used(vm), 16);
-        assert!(child.object().page(3, Advice::Random).is_ok());
+        assert!(child.object().page(3, Pattern::Random).is_ok());
         assert_eq!(store.first_word(0), Some(TAG), "no write-back yet");
         drop(child);
         assert_eq!(used(vm), 0);

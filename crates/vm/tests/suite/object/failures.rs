@@ -7,7 +7,7 @@ use crate::store::TestStore;
 use crate::world::{File, P, System, nothing_left, pages, world};
 use hosted::Hosted;
 use std::sync::Arc;
-use vm::object::{Advice, Object};
+use vm::object::{Object, Pattern};
 use vm::{Best, Error, Resource};
 
 /// The target of an injected failure.
@@ -75,7 +75,7 @@ fn object_for(kind: Kind, vm: &System, pages: u64) -> (Arc<TestStore>, File) {
     match kind {
         Kind::Frames | Kind::Store => file(vm, pages),
         Kind::Heap => {
-            let object = Object::anonymous(vm, None, pages * PAGE).expect("an object");
+            let object = Object::anonymous(vm, pages * PAGE).expect("an object");
             (Arc::default(), object)
         }
     }
@@ -85,7 +85,7 @@ fn object_for(kind: Kind, vm: &System, pages: u64) -> (Arc<TestStore>, File) {
 fn an_object_that_can_not_be_made_leaves_nothing() {
     let vm = world(8).cpus(1).vm();
     let store = TestStore::default();
-    let make = || Object::<Best<Hosted>>::anonymous(&vm, None, PAGE).map(drop);
+    let make = || Object::<Best<Hosted>>::anonymous(&vm, PAGE).map(drop);
     let live = refusing::live();
     assert_eq!(each(Kind::Heap, &vm, &store, None, make), 2);
     assert_eq!(refusing::live(), live, "leaked");
@@ -96,7 +96,7 @@ fn a_page_that_can_not_be_had_changes_nothing() {
     let vm = world(8).cpus(1).vm();
     for kind in [Kind::Frames, Kind::Heap, Kind::Store] {
         let (store, file) = object_for(kind, &vm, 200);
-        let fault = || file.page(150, Advice::Random).map(drop);
+        let fault = || file.page(150, Pattern::Random).map(drop);
         let failures = each(kind, &vm, &store, Some(&file), fault);
         let expected = match kind {
             Kind::Frames | Kind::Store => 1,
@@ -114,14 +114,14 @@ fn a_read_ahead_that_fails_is_none() {
     for nth in 2..=16 {
         let (store, file) = file(&vm, 16);
         vm.frames().fail_after(nth);
-        assert!(file.page(3, Advice::Normal).is_ok());
+        assert!(file.page(3, Pattern::Normal).is_ok());
         vm.frames().fail_after(0);
         assert!((1..16).contains(&file.resident_pages()), "{nth}");
         drop(file);
         let (store, file) = (store.clone(), Object::file(&vm, store, 16 * PAGE));
         let file = file.expect("an object");
         store.fail_after(1);
-        assert!(file.page(3, Advice::Normal).is_ok());
+        assert!(file.page(3, Pattern::Normal).is_ok());
         assert_eq!(file.resident_pages(), 1);
     }
     nothing_left(&vm);
@@ -199,14 +199,17 @@ fn a_truncation_that_fails_changes_nothing() {
     let vm = world(8).cpus(1).vm();
     for kind in [Kind::Frames, Kind::Store] {
         let slots = Arc::new(TestStore::default());
-        let object = Object::anonymous(&vm, Some(slots.clone()), 2 * PAGE).expect("an object");
+        // SAFETY: no other object has these slots.
+        let object =
+            unsafe { Object::with_slots(&vm, slots.clone(), 2 * PAGE) }.expect("an object");
         object.write(PAGE, &[5; P]).expect("write");
         let swap_out = || {
             let frame = object.resident(1).expect("a page");
             let hold = vm.page_ref(frame).expect("held");
             let slot = slots.slot(vm.machine(), frame);
             vm.remove_all(&vm.hold(frame).expect("held"));
-            assert!(vm.home(&hold).expect("a page").swap_out(slot));
+            // SAFETY: the slot is the object's alone, and has the page's content.
+            assert!(unsafe { vm.home(&hold).expect("a page").swap_out(slot) });
         };
         swap_out();
         let shrink = || object.truncate(PAGE + 5, |_| {});
@@ -258,7 +261,7 @@ fn nothing_stays_on_the_heap() {
     let vm = world(8).cpus(1).vm();
     let live = refusing::live();
     {
-        let object = Object::anonymous(&vm, None, i64::MAX as u64).expect("an object");
+        let object = Object::anonymous(&vm, i64::MAX as u64).expect("an object");
         for shift in [0, 6, 13, 30, 44, 50] {
             object.write((1 << shift) * PAGE, &[1]).expect("write");
         }

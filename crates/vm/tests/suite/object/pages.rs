@@ -3,9 +3,9 @@
 use crate::store::{Call, TestStore};
 use crate::world::{File, P, System, active, nothing_left, world};
 use hosted::Hosted;
-use machine::{Frame, Memory, Mmu, Ordering};
+use machine::{Frame, Mmu, Ordering};
 use std::sync::Arc;
-use vm::object::{Advice, Object, PageRef};
+use vm::object::{Object, PageRef, Pattern};
 use vm::{Best, Error, Prot};
 
 pub const PAGE: u64 = P as u64;
@@ -41,8 +41,8 @@ fn held(object: &File, index: u64) -> PageRef<'_, Best<Hosted>> {
 
 /// The first word of the page at `index`.
 fn first_word(object: &File, index: u64) -> Result<u64, Error> {
-    let page = object.page(index, Advice::Random)?;
-    let word = object.vm().machine().word(page.frame(), 0);
+    let page = object.page(index, Pattern::Random)?;
+    let word = page.word(0);
     Ok(word.load(Ordering::Relaxed))
 }
 
@@ -57,16 +57,16 @@ fn read(object: &File, offset: u64, count: usize) -> Vec<u8> {
 fn a_page_is_read_once_with_what_is_near() {
     with_vm(|vm| {
         let (store, object) = file(vm, 1000);
-        assert_eq!(object.page(21, Advice::Normal).map(drop), Ok(()));
+        assert_eq!(object.page(21, Pattern::Normal).map(drop), Ok(()));
         assert_eq!(store.calls(), [Call::Read(16..32)]);
-        assert_eq!(object.page(33, Advice::Random).map(drop), Ok(()));
+        assert_eq!(object.page(33, Pattern::Random).map(drop), Ok(()));
         assert_eq!(store.calls(), [Call::Read(33..34)]);
         // Up to the neighbour that is there.
-        assert_eq!(object.page(36, Advice::Normal).map(drop), Ok(()));
+        assert_eq!(object.page(36, Pattern::Normal).map(drop), Ok(()));
         assert_eq!(store.calls(), [Call::Read(34..48)]);
         // Not into the next 2 MiB, nor behind the end.
-        assert_eq!(object.page(506, Advice::Sequential).map(drop), Ok(()));
-        assert_eq!(object.page(997, Advice::Sequential).map(drop), Ok(()));
+        assert_eq!(object.page(506, Pattern::Sequential).map(drop), Ok(()));
+        assert_eq!(object.page(997, Pattern::Sequential).map(drop), Ok(()));
         assert_eq!(store.calls(), [Call::Read(506..512), Call::Read(997..1000)]);
         for index in (16..32).chain(33..48).chain(506..512).chain(997..1000) {
             assert_eq!(first_word(&object, index), Ok(TAG + index));
@@ -80,8 +80,8 @@ fn a_page_is_read_once_with_what_is_near() {
 fn a_page_is_found_by_everybody() {
     with_vm(|vm| {
         let (_store, object) = file(vm, 8);
-        let one = object.page(3, Advice::Random).expect("a page");
-        let two = object.page(3, Advice::Random).expect("a page");
+        let one = object.page(3, Pattern::Random).expect("a page");
+        let two = object.page(3, Pattern::Random).expect("a page");
         assert_eq!(one.frame(), two.frame());
         assert!(object.still_has(3, one.frame()) && !object.still_has(4, one.frame()));
         let hold = vm.page_ref(one.frame()).expect("held");
@@ -95,7 +95,7 @@ fn a_page_is_found_by_everybody() {
 #[test]
 fn anonymous_memory_is_zero() {
     with_vm(|vm| {
-        let object = Object::anonymous(vm, None, 3 * PAGE).expect("an object");
+        let object = Object::anonymous(vm, 3 * PAGE).expect("an object");
         assert_eq!(first_word(&object, 2), Ok(0));
         assert_eq!(object.write(PAGE - 1, &[1, 2]), Ok(2));
         assert_eq!(read(&object, PAGE - 2, 4), [0, 1, 2, 0]);
@@ -127,7 +127,7 @@ fn behind_the_end_there_is_nothing() {
 #[test]
 fn pages_may_be_far_apart() {
     with_vm(|vm| {
-        let object = Object::anonymous(vm, None, i64::MAX as u64).expect("an object");
+        let object = Object::anonymous(vm, i64::MAX as u64).expect("an object");
         let indices = [0, 55, 56, 3583, 3584, 1 << 20, 1 << 40, (1 << 51) - 1];
         for (place, &index) in indices.iter().enumerate() {
             assert_eq!(object.write(index * PAGE, &[place as u8 + 1]), Ok(1));
@@ -208,10 +208,8 @@ fn what_is_cut_off_is_zero_when_it_comes_back() {
         assert_eq!(first_word(&object, 2), Err(Error::Bus { page: 2 }));
         assert_eq!(read(&object, PAGE, 99).len(), 12);
         // A task may write behind the end of the last page; no task finds that later.
-        let page = object.page(1, Advice::Random).expect("a page");
-        vm.machine()
-            .word(page.frame(), 2)
-            .store(u64::MAX, Ordering::Relaxed);
+        let page = object.page(1, Pattern::Random).expect("a page");
+        page.word(2).store(u64::MAX, Ordering::Relaxed);
         drop(page);
         object
             .truncate(6 * PAGE, |_| panic!("nothing to remove"))
@@ -245,9 +243,9 @@ fn a_bad_page_fails_alone() {
         store.set_bad(Some(7));
         let io =
             |result: Result<u64, Error>| matches!(result, Err(e @ Error::Io(_)) if e.errno() == 5);
-        let near = object.page(3, Advice::Normal);
+        let near = object.page(3, Pattern::Normal);
         assert!(near.is_ok(), "its neighbour is bad, not it");
-        assert!(io(object.page(7, Advice::Normal).map(|_| 0)));
+        assert!(io(object.page(7, Pattern::Normal).map(|_| 0)));
         assert!(io(first_word(&object, 7)));
         let read = object.read(6 * PAGE, &mut [0; 3 * P]);
         assert_eq!(read, Ok(P), "up to it");
@@ -292,7 +290,7 @@ fn what_can_not_be_written_stays_dirty() {
 fn only_clean_pages_of_nobody_are_evicted() {
     with_vm(|vm| {
         let (store, object) = file(vm, 2);
-        let page = object.page(0, Advice::Random).expect("a page");
+        let page = object.page(0, Pattern::Random).expect("a page");
         let hold = vm.page_ref(page.frame()).expect("held");
         let evict = || vm.home(&hold).expect("the object's page").evict();
         assert!(!evict(), "a task has it");
@@ -337,15 +335,21 @@ fn a_reclaimer_writes_dirty_neighbours_too() {
 fn shared_memory_comes_back_from_the_swap_space() {
     with_vm(|vm| {
         let slots = Arc::new(TestStore::default());
-        let object = Object::anonymous(vm, Some(slots.clone()), 3 * PAGE).expect("an object");
+        // SAFETY: no other object has these slots.
+        let object = unsafe { Object::with_slots(vm, slots.clone(), 3 * PAGE) }.expect("an object");
         object.write(0, &vec![3; 3 * P]).expect("write");
         let swap_out = |index: u64| {
             let hold = held(&object, index);
             let slot = slots.slot(vm.machine(), hold.frame());
-            assert!(!vm.home(&hold).expect("a page").swap_out(slot), "dirty");
+            assert!(
+                // SAFETY: the slot is the object's alone, and has the page's content.
+                !unsafe { vm.home(&hold).expect("a page").swap_out(slot) },
+                "dirty"
+            );
             // Like a reclaimer, this takes the flag, and has written the page since.
             assert!(is_dirty_when_unmapped(vm, hold.frame()));
-            assert!(vm.home(&hold).expect("a page").swap_out(slot));
+            // SAFETY: the slot is the object's alone, and has the page's content.
+            assert!(unsafe { vm.home(&hold).expect("a page").swap_out(slot) });
         };
         (0..3).for_each(swap_out);
         assert_eq!((used(vm), slots.slots_used()), (0, 3));
@@ -375,17 +379,19 @@ fn a_truncated_page_is_in_no_table() {
         let space = active(vm);
         let at = 1 << 40;
         let enter = |index: u64| {
-            let page = object.page(index, Advice::Random).expect("a page");
+            let page = object.page(index, Pattern::Random).expect("a page");
             let address = at + index as usize * P;
             let pmap = space.pmap();
-            pmap.enter(address, page.frame(), Prot::READ_WRITE)
-                .expect("enter");
+            let hold = vm.hold(page.frame()).expect("held");
+            pmap.enter(address, &hold, Prot::READ_WRITE).expect("enter");
             assert!(object.still_has(index, page.frame()));
             address
         };
         let (first, last) = (enter(0), enter(3));
-        vm.machine().store(last, 5).expect("store");
-        vm.machine().store(first, 6).expect("store");
+        // SAFETY: the CPU translates by tables that stay during the call.
+        unsafe { vm.machine().store(last, 5) }.expect("store");
+        // SAFETY: the CPU translates by tables that stay during the call.
+        unsafe { vm.machine().store(first, 6) }.expect("store");
         let mut removed = 0;
         let remove = |hold: &_| removed += vm.remove_all(hold).mappings;
         object.truncate(2 * PAGE, remove).expect("truncate");

@@ -6,10 +6,10 @@ use crate::dice::Dice;
 use crate::store::{Call, TestStore};
 use crate::world::{File, P, System, TestSpace, nothing_left, pages, world};
 use hosted::Hosted;
-use machine::{Execute, Job, Memory, Ordering};
+use machine::{Execute, Job, Ordering};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
-use vm::object::{Advice, Object};
+use vm::object::{Object, Pattern};
 use vm::{Best, Error, Hold, Prot, Space};
 
 const PAGES: u64 = 40;
@@ -61,8 +61,8 @@ fn tasks_that_want_one_page_read_it_once() {
                 while turn.load(Ordering::Relaxed) < (index + 1) * CPUS as u64 {
                     std::thread::yield_now();
                 }
-                let page = object.page(index, Advice::Random).expect("a page");
-                let word = object.vm().machine().word(page.frame(), 1);
+                let page = object.page(index, Pattern::Random).expect("a page");
+                let word = page.word(1);
                 assert_eq!(word.load(Ordering::Relaxed), 7 + index);
             }
         }) as Job
@@ -174,21 +174,18 @@ fn faults_meet_truncations() {
         }));
     }
     {
-        let (vm, object, stop) = (vm.clone(), object.clone(), stop.clone());
+        let (object, stop) = (object.clone(), stop.clone());
         jobs.push(Box::new(move || {
             let mut dice = Dice(1);
             for _ in 0..ROUNDS {
                 let size = dice.below(PAGES * PAGE);
-                let remove = |hold: &Hold<Best<Hosted>>| {
-                    vm.remove_all(hold);
-                };
-                object.truncate(size, remove).expect("shrink");
+                object.truncate(size, |_| {}).expect("shrink");
                 // Writers may have made it larger since, but not beyond their own writes.
                 let mut byte = [0xff; 1];
                 let last = PAGES * PAGE - 1;
                 assert_eq!(object.read(last, &mut byte), Ok(0));
                 if dice.below(2) == 0 {
-                    object.truncate(PAGES * PAGE, remove).expect("grow");
+                    object.truncate(PAGES * PAGE, |_| {}).expect("grow");
                     assert_eq!(object.read(last, &mut byte), Ok(1));
                     assert_eq!(byte, [0]);
                 }
@@ -198,10 +195,7 @@ fn faults_meet_truncations() {
     }
     vm.machine().execute(jobs);
     vm.machine().on_cpu(0, || {
-        let emptied = object.truncate(0, |hold| {
-            vm.remove_all(hold);
-        });
-        emptied.expect("shrink");
+        object.truncate(0, |_| {}).expect("shrink");
         assert_eq!((object.resident_pages(), space.pmap().resident()), (0, 0));
         drop(Arc::into_inner(space).expect("all jobs have ended"));
     });
@@ -212,21 +206,21 @@ fn faults_meet_truncations() {
 /// object's. If not the mapping goes again.
 fn fault(object: &Shared, space: &TestSpace, at: usize, index: u64) {
     let vm = object.vm();
-    let page = match object.page(index, Advice::Normal) {
+    let page = match object.page(index, Pattern::Normal) {
         Ok(page) => page,
         Err(Error::Bus { .. }) => return,
         Err(error) => panic!("{error}"),
     };
-    let entered = space.pmap().enter(at, page.frame(), Prot::READ);
+    let hold = vm.hold(page.frame()).expect("held");
+    let entered = space.pmap().enter(at, &hold, Prot::READ);
     entered.expect("enter");
     if object.still_has(index, page.frame()) {
-        let word = vm.machine().word(page.frame(), 0).load(Ordering::Relaxed);
+        let word = page.word(0).load(Ordering::Relaxed);
         assert!(
             word == 7 + index || word == 0,
             "another owner's page: {word}"
         );
     } else {
-        let hold = vm.hold(page.frame()).expect("held");
         vm.remove_all(&hold);
     }
 }

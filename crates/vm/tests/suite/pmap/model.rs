@@ -158,8 +158,8 @@ impl Made {
         let machine = self.vm.machine();
         match op.clone() {
             Op::Enter(pmap, place, page, prot) => {
-                let frame = self.pages[page].frame();
-                let entered = self.pmaps[pmap].enter(at(place), frame, prot);
+                let page = &self.pages[page];
+                let entered = self.pmaps[pmap].enter(at(place), page, prot);
                 Answer::Entered(entered.expect("memory"))
             }
             Op::Remove(pmap, run) => {
@@ -180,10 +180,14 @@ impl Made {
                 }
             }
             Op::Store(pmap, place, value) => {
-                let stored = self.access(pmap, || machine.store(at(place), value));
+                // SAFETY: the CPU translates by tables that stay during the call.
+                let stored = self.access(pmap, || unsafe { machine.store(at(place), value) });
                 Answer::Stored(stored.is_some())
             }
-            Op::Load(pmap, place) => Answer::Read(self.access(pmap, || machine.load(at(place)))),
+            Op::Load(pmap, place) => {
+                // SAFETY: the CPU translates by tables that stay during the call.
+                Answer::Read(self.access(pmap, || unsafe { machine.load(at(place)) }))
+            }
         }
     }
 }

@@ -218,18 +218,25 @@ struct Ending {
 }
 
 impl Pager<Hosted> for Ending {
-    fn read(&self, machine: &Hosted, first: u64, frames: &[Frame]) -> Result<(), PagerError> {
-        self.pager.read(machine, first, frames)
+    unsafe fn read(
+        &self,
+        machine: &Hosted,
+        first: u64,
+        frames: &[Frame],
+    ) -> Result<(), PagerError> {
+        // SAFETY: so says the caller.
+        unsafe { self.pager.read(machine, first, frames) }
     }
 
-    fn write(
+    unsafe fn write(
         &self,
         machine: &Hosted,
         first: u64,
         frames: &[Frame],
         bytes: usize,
     ) -> Result<(), PagerError> {
-        self.pager.write(machine, first, frames, bytes)?;
+        // SAFETY: so says the caller.
+        unsafe { self.pager.write(machine, first, frames, bytes) }?;
         let end = self.end.lock().expect("no panic").take();
         end.map_or(Ok(()), |end| end())
     }

@@ -259,20 +259,23 @@ fn pages_survive() {
         let pager = Box::new(MemoryPager::new());
         let space = SwapSpace::new(machine.cpus(), pager, 1_000).expect("a table");
         let frames: Vec<Frame> = (0..20).map(Frame).collect();
-        let word = |frame| machine::Memory::word(&machine, frame, 500);
+        // SAFETY: the frame is the test's.
+        let word = |frame| unsafe { machine::Memory::word(&machine, frame, 500) };
         let value = |frame: Frame| u64::from(frame.0) + 1;
         frames
             .iter()
             .for_each(|&f| word(f).store(value(f), Relaxed));
         let slots = space.allocate(&frames).expect("room");
         assert_eq!(slots.len(), 20);
-        let written = space.write(&machine, slots.start, &frames);
+        // SAFETY: the frames are the test's.
+        let written = unsafe { space.write(&machine, slots.start, &frames) };
         written.expect("written");
         for (slot, &frame) in slots.zip(&frames) {
             assert_eq!(space.uncache(slot, frame, || true), Eviction::Evicted);
             word(frame).store(0, Relaxed);
             let loading = load(&space, slot);
-            loading.read(&machine, Frame(40)).expect("read");
+            // SAFETY: the frames are the test's.
+            unsafe { loading.read(&machine, Frame(40)) }.expect("read");
             assert_eq!(word(Frame(40)).load(Relaxed), value(frame));
         }
     });

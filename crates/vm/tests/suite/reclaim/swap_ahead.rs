@@ -20,21 +20,28 @@ struct Disk {
 }
 
 impl Pager<Hosted> for Disk {
-    fn read(&self, machine: &Hosted, first: u64, frames: &[Frame]) -> Result<(), PagerError> {
+    unsafe fn read(
+        &self,
+        machine: &Hosted,
+        first: u64,
+        frames: &[Frame],
+    ) -> Result<(), PagerError> {
         if frames.len() >= self.refuses.load(Ordering::Relaxed) {
             return Err(PagerError { errno: 5 });
         }
-        self.pages.read(machine, first, frames)
+        // SAFETY: so says the caller.
+        unsafe { self.pages.read(machine, first, frames) }
     }
 
-    fn write(
+    unsafe fn write(
         &self,
         machine: &Hosted,
         first: u64,
         frames: &[Frame],
         bytes: usize,
     ) -> Result<(), PagerError> {
-        self.pages.write(machine, first, frames, bytes)
+        // SAFETY: so says the caller.
+        unsafe { self.pages.write(machine, first, frames, bytes) }
     }
 }
 
@@ -87,7 +94,7 @@ impl Out {
 
     /// Pages in memory that are not mapped.
     fn cached(&self) -> u64 {
-        self.vm.swap_space().expect("a swap space").cached()
+        self.vm.swap_slots().expect("a swap space").cached
     }
 
     fn load(&self, page: usize) {

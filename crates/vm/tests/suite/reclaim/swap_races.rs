@@ -54,13 +54,19 @@ impl Unreliable {
 const FAILED: PagerError = PagerError { errno: 5 };
 
 impl Pager<Hosted> for Unreliable {
-    fn read(&self, machine: &Hosted, first: u64, frames: &[Frame]) -> Result<(), PagerError> {
-        let read = self.pager.read(machine, first, frames);
+    unsafe fn read(
+        &self,
+        machine: &Hosted,
+        first: u64,
+        frames: &[Frame],
+    ) -> Result<(), PagerError> {
+        // SAFETY: the frames are the test's.
+        let read = unsafe { self.pager.read(machine, first, frames) };
         std::thread::yield_now();
         if self.fails() { Err(FAILED) } else { read }
     }
 
-    fn write(
+    unsafe fn write(
         &self,
         machine: &Hosted,
         first: u64,
@@ -70,10 +76,12 @@ impl Pager<Hosted> for Unreliable {
         std::thread::yield_now();
         if self.fails() {
             // Half of it.
-            self.pager.write(machine, first, frames, bytes / 2)?;
+            // SAFETY: the frames are the test's.
+            unsafe { self.pager.write(machine, first, frames, bytes / 2) }?;
             return Err(FAILED);
         }
-        self.pager.write(machine, first, frames, bytes)
+        // SAFETY: the frames are the test's.
+        unsafe { self.pager.write(machine, first, frames, bytes) }
     }
 }
 
@@ -120,14 +128,16 @@ impl World {
 
     fn fill(&self, frame: Frame, content: u64) {
         for index in [0, 255, 511] {
-            let word = self.machine.word(frame, index);
+            // SAFETY: the frame is the test's.
+            let word = unsafe { self.machine.word(frame, index) };
             word.store(content, Ordering::Relaxed);
         }
     }
 
     fn is_filled(&self, frame: Frame, content: u64) {
         for index in [0, 255, 511] {
-            let word = self.machine.word(frame, index).load(Ordering::Relaxed);
+            // SAFETY: the frame is the test's.
+            let word = unsafe { self.machine.word(frame, index) }.load(Ordering::Relaxed);
             assert_eq!(word, content, "word {index} of {frame:?}");
         }
     }
@@ -169,7 +179,8 @@ impl World {
                 *entry = Some((slot, content + n as u64));
             }
         }
-        let written = self.space.write(&self.machine, slots.start, ours);
+        // SAFETY: the frames are the test's.
+        let written = unsafe { self.space.write(&self.machine, slots.start, ours) };
         for (slot, &frame) in slots.zip(ours) {
             self.dirty[frame.index()].store(written.is_err(), Ordering::Release);
             self.release(slot);
@@ -216,7 +227,8 @@ impl World {
                     return;
                 };
                 self.loads.fetch_add(1, Ordering::Relaxed);
-                if loading.read(&self.machine, frame).is_err() {
+                // SAFETY: the frames are the test's.
+                if unsafe { loading.read(&self.machine, frame) }.is_err() {
                     return self.drop_page(frame);
                 }
                 let hold = self.hold(frame).expect("a new page");

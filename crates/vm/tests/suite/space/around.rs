@@ -11,9 +11,9 @@ const AT: usize = 1 << 41;
 
 /// An object of 64 pages. The first `present` of them are in memory.
 fn object(vm: &System, present: u64) -> File {
-    let object = Object::anonymous(vm, None, 64 * P as u64).expect("an object");
+    let object = Object::anonymous(vm, 64 * P as u64).expect("an object");
     for index in 0..present {
-        drop(object.page(index, object::Advice::Random).expect("a page"));
+        drop(object.page(index, object::Pattern::Random).expect("a page"));
     }
     object
 }

@@ -172,7 +172,7 @@ impl Family {
     fn remove_all(&mut self, which: usize, page: usize) {
         let frame = self.members[which].0.pmap().lookup(at(page));
         let hold = frame.and_then(|frame| self.vm.hold(frame));
-        let Some(hold) = hold.filter(|_| self.vm.swap_space().is_none()) else {
+        let Some(hold) = hold.filter(|_| self.vm.swap_slots().is_none()) else {
             return;
         };
         let mut mappings = 0;

@@ -41,7 +41,7 @@ fn audit(space: &TestSpace) -> Stats {
     let stats = space.stats();
     let (mut private, mut file, mut shared, mut swapped) = (0, 0, 0, 0);
     let mut usage = Usage::NONE;
-    for region in space.regions() {
+    for region in space.regions().expect("regions") {
         let is_shared = region.object.is_some_and(|object| object.is_anonymous);
         for place in space.page_places(region.range).expect("places") {
             match place {
@@ -82,7 +82,7 @@ fn audit(space: &TestSpace) -> Stats {
         |f: &vm::Footprint| f.shared_clean + f.shared_dirty + f.private_clean + f.private_dirty;
     assert_eq!(sum(all), stats.resident());
     let regions: Vec<_> = footprints.iter().map(|f| f.region).collect();
-    assert_eq!(regions, space.regions());
+    assert_eq!(regions, space.regions().expect("regions"));
     stats
 }
 
@@ -97,6 +97,7 @@ fn parts_of_a_file_in_its_order_are_one_region() {
     map_file(&space, &other, 11, 1, AT + 7 * P);
     let seen: Vec<_> = space
         .regions()
+        .expect("regions")
         .iter()
         .map(|region| {
             let object = region.object.expect("an object");
@@ -106,12 +107,18 @@ fn parts_of_a_file_in_its_order_are_one_region() {
     let expected = [(6, one.id(), 3), (1, one.id(), 10), (1, other.id(), 11)];
     assert_eq!(seen, expected);
     space.unmap(pages(AT + P, 1)).expect("unmap");
-    let second = space.regions()[1].object.expect("an object");
+    let second = space.regions().expect("regions")[1]
+        .object
+        .expect("an object");
     assert_eq!(second.offset, 5 * P as u64);
     // Over slots too.
     let far = AT + 16 * SLOT;
     map_file(&space, &one, 0, 20, far - 10 * P);
-    let whole = space.regions().into_iter().filter(|r| r.range.end > far);
+    let whole = space
+        .regions()
+        .expect("regions")
+        .into_iter()
+        .filter(|r| r.range.end > far);
     assert_eq!(
         whole.map(|r| r.range).collect::<Vec<_>>(),
         [pages(far - 10 * P, 20)]
@@ -191,7 +198,7 @@ fn a_scan_goes_on_where_the_last_one_ended() {
         space.store(at, 1).expect("store");
     }
     let whole = space.scan(0, usize::MAX).expect("memory");
-    assert_eq!(whole.len(), space.regions().len());
+    assert_eq!(whole.len(), space.regions().expect("regions").len());
     assert_eq!(whole.last().map(|last| last.resident), Some(3));
     for limit in 1..=whole.len() {
         let (mut from, mut pieces) = (0, Vec::new());
@@ -323,7 +330,7 @@ fn maps_is_as_linux_writes_it() {
     };
     let mut text = String::new();
     let names = names(&space, &library);
-    proc::write_maps(&space.regions(), &names, &mut text).expect("text");
+    proc::write_maps(&space.regions().expect("regions"), &names, &mut text).expect("text");
     let expected = "\
 100000000-100002000 rw-p 00000000 00:00 0                                [heap]
 20000000000-20000002000 r-xp 00001000 08:12 4711                         /lib/a\\012b.so

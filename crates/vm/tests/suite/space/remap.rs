@@ -41,7 +41,7 @@ fn several_mappings_leave_as_many() {
     let moved = space.remap(pages(FROM, 6), 6 * P, Move::LeavingTo(TO));
     assert_eq!(moved, Ok(TO));
     assert_eq!(reserved(space.vm()), 2 * before);
-    let regions = space.regions();
+    let regions = space.regions().expect("regions");
     let is_locked = |at| {
         let at = regions.iter().find(|region| region.range.start == at);
         at.expect("a region").flags.has(Flags::LOCKED)
@@ -161,8 +161,8 @@ fn many_become_few(touched: bool) {
     let (old, to) = (VaRange::sized(AT, 2 * LARGE), AT + 8 * LARGE);
     let moved = space.remap(old, 8 * P, Move::To(to));
     assert_eq!(moved, Ok(to));
-    assert_eq!(space.regions().len(), 1);
-    assert_eq!(space.regions()[0].range, pages(to, 8));
+    assert_eq!(space.regions().expect("regions").len(), 1);
+    assert_eq!(space.regions().expect("regions")[0].range, pages(to, 8));
     let word = if touched { 7 } else { 0 };
     assert_eq!(space.load(to + P), Ok(word));
     assert!(space.load(AT).is_err());
@@ -189,7 +189,7 @@ fn many_pages_move() {
     }
     let old = VaRange::sized(AT, 2 * LARGE);
     for to in [AT + 8 * LARGE, AT + 16 * LARGE + 3 * P] {
-        let from = space.regions()[0].range;
+        let from = space.regions().expect("regions")[0].range;
         assert_eq!(space.remap(from, old.len(), Move::To(to)), Ok(to));
         for at in touched {
             assert_eq!(space.load(to + at), Ok(1 + at as u64));

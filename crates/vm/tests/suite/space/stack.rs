@@ -37,7 +37,13 @@ fn again(old: TestSpace) -> TestSpace {
 }
 
 fn start(space: &TestSpace) -> usize {
-    space.regions().last().expect("the stack").range.start
+    space
+        .regions()
+        .expect("regions")
+        .last()
+        .expect("the stack")
+        .range
+        .start
 }
 
 #[test]
@@ -52,7 +58,7 @@ fn a_stack_grows_to_where_it_is_used() {
         assert_eq!(start(&space), TOP - offset);
         assert_eq!(reserved(space.vm()), (offset / P) as u64);
     }
-    assert_eq!(space.regions().len(), 1);
+    assert_eq!(space.regions().expect("regions").len(), 1);
     assert!(is_segv(space.store(TOP - (8 << 20) - 8, 1)), "the limit");
     assert_eq!(space.load(TOP - 3 * P), Ok(2));
     // The kernel's accesses are as the task's.
@@ -203,7 +209,7 @@ fn a_stack_grows_under_several_tasks() {
             assert_eq!(space.load(TOP - (page + 1) * P), Ok(page as u64 + 1));
         }
         assert_eq!(start(&space), TOP - PAGES * P);
-        assert_eq!(space.regions().len(), 1);
+        assert_eq!(space.regions().expect("regions").len(), 1);
         assert_eq!(reserved(&vm), PAGES as u64);
         drop(Arc::into_inner(space).expect("all jobs have ended"));
         nothing_left(&vm);

@@ -119,7 +119,8 @@ fn without_a_whole_block_there_are_pages() {
     }
     for &first in &frames {
         for frame in first.0 + 1..first.0 + PAGES as u32 {
-            vm.frames().free(vm.machine(), Frame(frame), Content::Any);
+            // SAFETY: the frames were given out, and nothing uses them.
+            unsafe { vm.frames().free(vm.machine(), Frame(frame), Content::Any) };
         }
     }
     let space = space(&vm, 1);
@@ -127,7 +128,8 @@ fn without_a_whole_block_there_are_pages() {
     assert_eq!(space.pmap().superpages(), 0);
     check(&space, 0..PAGES);
     for first in frames {
-        vm.frames().free(vm.machine(), first, Content::Any);
+        // SAFETY: the frames were given out, and nothing uses them.
+        unsafe { vm.frames().free(vm.machine(), first, Content::Any) };
     }
     end(&vm, space);
 }

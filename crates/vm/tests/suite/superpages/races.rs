@@ -89,7 +89,7 @@ fn reclaimer(shared: &Shared) {
         let frame = shared.space.pmap().lookup(at(page));
         if let Some(hold) = frame.and_then(|frame| shared.vm.hold(frame)) {
             match page % 64 {
-                0 if shared.vm.swap_space().is_some() => drop(shared.vm.reclaim(16)),
+                0 if shared.vm.swap_slots().is_some() => drop(shared.vm.reclaim(16)),
                 0 => drop(shared.vm.remove_all(&hold)),
                 _ => drop(shared.vm.test_referenced(&hold)),
             }

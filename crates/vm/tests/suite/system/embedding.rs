@@ -49,13 +49,16 @@ fn all_frames_that_there_are_are_used_and_no_others() {
     let mut blocks: Vec<_> = core::iter::from_fn(|| frames.allocate_block(machine)).collect();
     blocks.sort();
     assert_eq!(blocks, WHOLE.map(Frame));
-    let free_block = |&first: &Frame| frames.free_block(machine, first);
+    // SAFETY: the frames were given out, and nothing uses them.
+    let free_block = |&first: &Frame| unsafe { frames.free_block(machine, first) };
     blocks.iter().for_each(free_block);
-    let given = core::iter::from_fn(|| frames.allocate(machine, Content::Any));
+    // SAFETY: the frames are the machine's.
+    let given = core::iter::from_fn(|| unsafe { frames.allocate(machine, Content::Any) });
     let given: Vec<_> = given.collect();
     let numbers: BTreeSet<_> = given.iter().map(|frame| frame.0).collect();
     assert_eq!((given.len(), &numbers), (all.len(), &all));
-    let free = |&frame: &Frame| frames.free(machine, frame, Content::Any);
+    // SAFETY: the frames were given out, and nothing uses them.
+    let free = |&frame: &Frame| unsafe { frames.free(machine, frame, Content::Any) };
     given.iter().for_each(free);
     frames.drain();
     let block = frames.allocate_block(machine);
@@ -118,12 +121,15 @@ proptest! {
             let blocks: Vec<_> =
                 core::iter::from_fn(|| frames.allocate_block(&machine)).collect();
             assert_eq!(blocks.len(), whole.count());
-            blocks.iter().for_each(|&first| frames.free_block(&machine, first));
+            // SAFETY: the frames were given out, and nothing uses them.
+            blocks.iter().for_each(|&first| unsafe { frames.free_block(&machine, first) });
             let given: Vec<_> =
-                core::iter::from_fn(|| frames.allocate(&machine, Content::Zeroed)).collect();
+                // SAFETY: the frames are the machine's.
+                core::iter::from_fn(|| unsafe { frames.allocate(&machine, Content::Zeroed) }).collect();
             let numbers: BTreeSet<_> = given.iter().map(|frame| frame.0).collect();
             assert_eq!((numbers, given.len()), (all.clone(), all.len()));
-            given.iter().for_each(|&frame| frames.free(&machine, frame, Content::Zeroed));
+            // SAFETY: the frames were given out, and nothing uses them.
+            given.iter().for_each(|&frame| unsafe { frames.free(&machine, frame, Content::Zeroed) });
             assert_eq!(frames.free_count(), all.len());
         });
     }

@@ -87,7 +87,8 @@ impl Model {
         match *op {
             Op::Allocate(count, content) => {
                 for _ in 0..count {
-                    self.took(frames.allocate(sim, content), sim, content);
+                    // SAFETY: the frames are the machine's.
+                    self.took(unsafe { frames.allocate(sim, content) }, sim, content);
                 }
             }
             Op::AllocateBlock => {
@@ -102,7 +103,8 @@ impl Model {
                 let some = self.owned.range(from..).step_by(step).take(count);
                 for frame in some.copied().collect::<Vec<_>>() {
                     self.owned.remove(&frame);
-                    frames.free(sim, Frame(frame), Content::Any);
+                    // SAFETY: the frames were given out, and nothing uses them.
+                    unsafe { frames.free(sim, Frame(frame), Content::Any) };
                 }
             }
             Op::FreeBlock(_, _) if self.blocks.is_empty() => {}
@@ -110,13 +112,16 @@ impl Model {
                 let first = self.blocks.swap_remove(n % self.blocks.len());
                 let each = (first..first + BLOCK).map(Frame);
                 if at_once {
-                    frames.free_block(sim, Frame(first))
+                    // SAFETY: the frames were given out, and nothing uses them.
+                    unsafe { frames.free_block(sim, Frame(first)) }
                 } else {
-                    each.for_each(|frame| frames.free(sim, frame, Content::Any))
+                    // SAFETY: the frames were given out, and nothing uses them.
+                    each.for_each(|frame| unsafe { frames.free(sim, frame, Content::Any) })
                 }
             }
             Op::Drain => frames.drain(),
-            Op::Zero(count) => assert!(frames.zero_ahead(sim, count) <= count),
+            // SAFETY: the frames are the machine's.
+            Op::Zero(count) => assert!(unsafe { frames.zero_ahead(sim, count) } <= count),
             Op::Refuse => {
                 frames.fail_after(1);
                 self.refuses = true;
@@ -220,14 +225,21 @@ fn a_block_whose_frames_are_freed_one_by_one_is_whole_again() {
         let [a, b] = [block(), block()].map(|first| first.expect("a whole block"));
         assert!(a != b && [a, b].iter().all(|first| first.0 % BLOCK == 0));
         assert_eq!((block(), frames.free_count()), (None, 0));
-        (a.0..a.0 + BLOCK).for_each(|frame| frames.free(&machine, Frame(frame), Content::Any));
+        // SAFETY: the frames were given out, and nothing uses them.
+        (a.0..a.0 + BLOCK)
+            .for_each(|frame| unsafe { frames.free(&machine, Frame(frame), Content::Any) });
         assert_eq!(frames.free_count(), BLOCK as usize);
         assert_eq!(block(), None, "frames in the cache keep it broken");
-        assert!(frames.zero_ahead(&machine, 10) == 10, "some of them zeroed");
+        assert!(
+            // SAFETY: the frames are the machine's.
+            unsafe { frames.zero_ahead(&machine, 10) } == 10,
+            "some of them zeroed"
+        );
         frames.drain();
         assert_eq!(frames.free_count(), BLOCK as usize);
         assert_eq!(block(), Some(a));
-        frames.free_block(&machine, b);
+        // SAFETY: the frames were given out, and nothing uses them.
+        unsafe { frames.free_block(&machine, b) };
         assert_eq!(block(), Some(b), "whole without a drain");
     });
 }
@@ -239,7 +251,8 @@ fn frames_come_from_broken_blocks_as_long_as_there_are() {
     for cpu in 0..2 {
         machine.on_cpu(cpu, || {
             for _ in 0..BLOCK / 2 {
-                let frame = frames.allocate(&machine, Content::Any).expect("a frame");
+                // SAFETY: the frames are the machine's.
+                let frame = unsafe { frames.allocate(&machine, Content::Any) }.expect("a frame");
                 assert!(frame.0 < BLOCK, "{frame:?} breaks another block");
             }
         });
@@ -255,7 +268,8 @@ fn blocks_fail_on_demand() {
     let (machine, frames) = hosted(1, 2 * BLOCK);
     machine.on_cpu(0, || {
         frames.fail_after(2);
-        let first = frames.allocate(&machine, Content::Any);
+        // SAFETY: the frames are the machine's.
+        let first = unsafe { frames.allocate(&machine, Content::Any) };
         assert_eq!(first.map(|_| frames.allocate_block(&machine)), Some(None));
         assert!(frames.allocate_block(&machine).is_some(), "only the second");
     });
@@ -286,7 +300,9 @@ fn take_and_free(cpus: usize, blocks: u32, rounds: usize) {
             for round in 0..rounds {
                 let mut single = Vec::new();
                 for _ in 0..(round * 37 + cpu * 11) % 900 {
-                    let Some(frame) = frames.allocate(&machine, Content::Any) else {
+                    // SAFETY: the frames are the machine's.
+                    let given = unsafe { frames.allocate(&machine, Content::Any) };
+                    let Some(frame) = given else {
                         break;
                     };
                     mark(frame.0, 1, true);
@@ -296,14 +312,19 @@ fn take_and_free(cpus: usize, blocks: u32, rounds: usize) {
                     mark(first.0, BLOCK, true);
                     mark(first.0, BLOCK, false);
                     match round % 2 {
-                        0 => frames.free_block(&machine, first),
+                        // SAFETY: the frames were given out, and nothing uses them.
+                        0 => unsafe { frames.free_block(&machine, first) },
                         _ => (first.0..first.0 + BLOCK)
-                            .for_each(|frame| frames.free(&machine, Frame(frame), Content::Any)),
+                            // SAFETY: the frames were given out, and nothing uses them.
+                            .for_each(|frame| unsafe {
+                                frames.free(&machine, Frame(frame), Content::Any)
+                            }),
                     }
                 }
                 for frame in single {
                     mark(frame.0, 1, false);
-                    frames.free(&machine, frame, Content::Any);
+                    // SAFETY: the frames were given out, and nothing uses them.
+                    unsafe { frames.free(&machine, frame, Content::Any) };
                 }
                 if round % 8 == cpu % 8 {
                     frames.drain();
@@ -333,7 +354,10 @@ fn blocks_of(pools: FramePools) -> [u32; 3] {
     let frames = frames_of(&sim, pools);
     let blocks = [0, 9, 24].map(|cpu| {
         let (machine, frames) = (sim.clone(), frames.clone());
-        let frame = sim.on_cpu(cpu, move || frames.allocate(&machine, Content::Any));
+        // SAFETY: the frames are the machine's.
+        let frame = sim.on_cpu(cpu, move || unsafe {
+            frames.allocate(&machine, Content::Any)
+        });
         frame.expect("a frame").0 / BLOCK
     });
     sim.on_cpu(0, move || drop(frames));
@@ -358,10 +382,12 @@ fn time_of(cpus: usize) -> u64 {
     let job = |_| -> Job {
         let (sim, frames) = (sim.clone(), frames.clone());
         Box::new(move || {
-            let take = |_| frames.allocate(&sim, Content::Any).expect("a frame");
+            // SAFETY: the frames are the machine's.
+            let take = |_| unsafe { frames.allocate(&sim, Content::Any) }.expect("a frame");
             let taken: Vec<Frame> = (0..FRAMES).map(take).collect();
             for frame in taken {
-                frames.free(&sim, frame, Content::Any);
+                // SAFETY: the frames were given out, and nothing uses them.
+                unsafe { frames.free(&sim, frame, Content::Any) };
             }
         })
     };

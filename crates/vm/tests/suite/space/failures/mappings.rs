@@ -232,7 +232,7 @@ fn exit_needs_no_memory(exec: fn(&Mixed)) {
     refusing::refuse_all(true);
     exec(&world);
     refusing::refuse_all(false);
-    assert!(world.space.regions().is_empty());
+    assert!(world.space.regions().expect("regions").is_empty());
     world.tear_down("exec");
 }
 

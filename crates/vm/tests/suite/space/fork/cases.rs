@@ -254,7 +254,13 @@ pub fn who_can_not_leave_has_changed_nothing(tables: ForkTables) {
         let child = parent.fork().expect("fork");
         let expected = content(&parent, at);
         for nth in 1.. {
-            let state = || (child.regions(), child.pmap().resident(), reserved(&vm));
+            let state = || {
+                (
+                    child.regions().expect("regions"),
+                    child.pmap().resident(),
+                    reserved(&vm),
+                )
+            };
             let old = state();
             vm.frames().fail_after(nth);
             child.activate();
