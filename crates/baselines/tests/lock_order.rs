@@ -33,7 +33,9 @@ fn exercise<I: Invalidation<Hosted>>() {
         space.store(at + page * PAGE_SIZE, 1).expect("store");
     }
     let page = vm.new_page().expect("a page");
-    let entered = space.pmap().enter(1 << 30, &page, Prot::READ);
+    let near = VaRange::page(1 << 30);
+    space.map_fixed(near, Prot::READ).expect("map");
+    let entered = space.pmap().enter(near.start, &page, Prot::READ);
     assert_eq!(entered, Ok(true));
     assert_eq!(vm.remove_all(&page).mappings, 1);
     space

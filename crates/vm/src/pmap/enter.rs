@@ -4,26 +4,27 @@ use super::Pmap;
 use super::entry::{self, Entry};
 use super::kin::is_kin;
 use crate::error::Error;
+use crate::flags::Flags;
 use crate::frames::Content;
 use crate::page::PvList;
 use crate::prot::Prot;
 use crate::pv::{Pv, PvHead, Table};
 use crate::system::{Invalidation, System};
-use crate::tree::{Kind, Part, Size};
+use crate::tree::{Kind, Mapped, Part, Size};
 use crate::vm::Hold;
 use core::ptr;
 use machine::{Atomic, Atomics, Frame, Memory, Ordering, PAGE_SIZE, VaRange, pte};
 
 impl<S: System> Pmap<S> {
-    /// Maps the page at `address`, and takes a reference to it. A page that is still mapped so at
-    /// the pmap's end is unmapped then.
+    /// Maps the page at `address`, and takes a reference to it. In a space's pmap, private anonymous
+    /// memory must be mapped there, and tasks have these rights to it.
     ///
     /// Returns `Ok(false)` if a page is mapped there already. Then, and after an error, nothing has
     /// changed.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if the page is another VM's, or `address` is no page of tasks;
-    /// [`Error::OutOfMemory`].
+    /// [`Error::Invalid`] if the page is another VM's, `address` is no page of tasks, or the space
+    /// has no such memory there; [`Error::OutOfMemory`].
     pub fn enter(&self, address: usize, page: &Hold<S>, prot: Prot) -> Result<bool, Error> {
         let invalid = |reason| Err(Error::Invalid { reason });
         if !page.is_of(&self.vm) {
@@ -33,12 +34,17 @@ impl<S: System> Pmap<S> {
             return invalid("the address is not of a task's page");
         }
         let frame = page.frame();
-        // Relaxed: the pmap's end comes after all that others do with it.
-        self.has_entered.store(true, Ordering::Relaxed);
         let _enter = self.vm.invalidation().enter();
         let _pmap = self.lock_tables();
         let mut locked = self.tree.over(VaRange::page(address)).lock()?;
         let mut part = locked.parts().next().expect("a page is a part");
+        let fits = |at: Mapped<'_, S>| {
+            let is_private = !at.flags.has(Flags::SHARED) && at.attachment.is_none();
+            is_private && at.flags.prot().covers(prot)
+        };
+        if !self.is_bare && !part.first().is_some_and(fits) {
+            return invalid("the space has no private memory with these rights there");
+        }
         if self.entry_at(&part) != Entry::Empty {
             return Ok(false);
         }

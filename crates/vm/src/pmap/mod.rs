@@ -73,7 +73,6 @@ use crate::vm::{Keep, SHARED, Spare, Vm};
 use active::ActiveCpus;
 use alloc::sync::{Arc, Weak};
 use core::ptr;
-use core::sync::atomic::AtomicBool;
 use machine::{
     Asid, Atomic, AtomicInt, Atomics, Cpus, Flush, Frame, Memory, Mmu, Ordering, PAGE_SIZE, Pinned,
     Topology, VaRange, pte,
@@ -104,8 +103,8 @@ pub struct Pmap<S: System> {
     revocations: Padded<Revocations<S::Machine>>,
     /// The address at which the next [`Spare::sweep`] begins; a hint.
     swept: Padded<<S::Machine as Atomics>::AtomicUsize>,
-    /// True if pages were mapped that no mapping of a space explains ([`Pmap::enter`]).
-    has_entered: AtomicBool,
+    /// True if it is no space's: then all of its pages were entered ([`Pmap::enter`]).
+    is_bare: bool,
     /// Its chunks of PV entries, if these are not in tables.
     chunks: Option<<S::PvChunks as PvChunks<S::Machine>>::Pmap>,
 }
@@ -130,13 +129,20 @@ impl Pass {
 }
 
 impl<S: System> Pmap<S> {
-    /// An empty pmap.
+    /// An empty pmap of no space: its owner alone says what is mapped. Dropping it unmaps all.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
     pub fn new(vm: &Arc<Vm<S>>) -> Result<Arc<Self>, Error> {
-        Self::kept(Keep::new(vm)?)
+        Self::begun(Keep::new(vm)?, true)
     }
 
-    /// An empty pmap of the VM to which `vm` is a reference.
+    /// An empty pmap for a space of the VM to which `vm` is a reference.
     pub(crate) fn kept(vm: Keep<S>) -> Result<Arc<Self>, Error> {
+        Self::begun(vm, false)
+    }
+
+    fn begun(vm: Keep<S>, is_bare: bool) -> Result<Arc<Self>, Error> {
         let tag = vm.allocate_tag()?;
         let root = vm.allocate_root().inspect_err(|_| vm.free_tag(tag))?;
         let pmap = Arc::new(Pmap {
@@ -150,7 +156,7 @@ impl<S: System> Pmap<S> {
             resident: Padded(<S::Machine as Atomics>::AtomicUsize::new(0)),
             revocations: Padded(Revocations::new()),
             swept: Padded(<S::Machine as Atomics>::AtomicUsize::new(0)),
-            has_entered: AtomicBool::new(false),
+            is_bare,
             chunks: vm.pv_chunks().map(|chunks| chunks.new_pmap(tag)),
         });
         pmap.label();
@@ -200,8 +206,13 @@ impl<S: System> Pmap<S> {
         self.vm.current().has(cpu, self.tag)
     }
 
-    /// Checks that `range`, an embedder's, is one of whole pages of tasks.
-    fn check(range: VaRange) -> Result<(), Error> {
+    /// Checks that an embedder may change `range`: the pmap is no space's, and the range is one of
+    /// whole pages of tasks.
+    fn check(&self, range: VaRange) -> Result<(), Error> {
+        if !self.is_bare {
+            let reason = "the pmap is a space's, which changes it itself";
+            return Err(Error::Invalid { reason });
+        }
         let is_aligned = (range.start | range.end).is_multiple_of(PAGE_SIZE);
         if is_aligned && range.start <= range.end && range.end <= pte::USER_END {
             return Ok(());
@@ -306,7 +317,7 @@ impl<S: System> Spare for Pmap<S> {
 
 impl<S: System> Drop for Pmap<S> {
     fn drop(&mut self) {
-        if *self.has_entered.get_mut() {
+        if self.is_bare {
             let removed = self.remove(ALL);
             removed.expect("whole slots need no memory");
         }

@@ -18,9 +18,10 @@ impl<S: System> Pmap<S> {
     /// there is no memory for tables that a fork has shared.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if `range` is not one of whole pages of tasks; [`Error::OutOfMemory`].
+    /// [`Error::Invalid`] if the pmap is a space's, or `range` is not one of whole pages of tasks;
+    /// [`Error::OutOfMemory`].
     pub fn protect(&self, range: VaRange, prot: Prot) -> Result<(), Error> {
-        Self::check(range)?;
+        self.check(range)?;
         let _pmap = self.lock_tables();
         let flags = Flags::new(prot).with(Flags::SHARED);
         for place in self.tree.places(range) {

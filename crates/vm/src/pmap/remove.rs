@@ -33,9 +33,10 @@ impl<S: System> Pmap<S> {
     /// table a fork has shared; then the slots before that one are done.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if `range` is not one of whole pages of tasks; [`Error::OutOfMemory`].
+    /// [`Error::Invalid`] if the pmap is a space's, or `range` is not one of whole pages of tasks;
+    /// [`Error::OutOfMemory`].
     pub fn remove(&self, range: VaRange) -> Result<(), Error> {
-        Self::check(range)?;
+        self.check(range)?;
         self.remove_slots(range, |removal| removal.pages())
     }
 

@@ -1,12 +1,12 @@
 //! The pages of an object, one task at a time.
 
 use crate::store::{Call, TestStore};
-use crate::world::{File, P, System, active, nothing_left, world};
+use crate::world::{File, P, System, nothing_left, world};
 use hosted::Hosted;
 use machine::{Frame, Mmu, Ordering};
 use std::sync::Arc;
 use vm::object::{Object, PageRef, Pattern};
-use vm::{Best, Error, Prot};
+use vm::{Best, Error, Pmap, Prot};
 
 pub const PAGE: u64 = P as u64;
 pub const TAG: u64 = 1000;
@@ -376,12 +376,12 @@ fn shared_memory_comes_back_from_the_swap_space() {
 fn a_truncated_page_is_in_no_table() {
     with_vm(|vm| {
         let (store, object) = file(vm, 4);
-        let space = active(vm);
+        let pmap = Pmap::new(vm).expect("a pmap");
+        pmap.activate();
         let at = 1 << 40;
         let enter = |index: u64| {
             let page = object.page(index, Pattern::Random).expect("a page");
             let address = at + index as usize * P;
-            let pmap = space.pmap();
             let hold = vm.hold(page.frame()).expect("held");
             pmap.enter(address, &hold, Prot::READ_WRITE).expect("enter");
             assert!(object.still_has(index, page.frame()));
@@ -396,7 +396,7 @@ fn a_truncated_page_is_in_no_table() {
         let remove = |hold: &_| removed += vm.remove_all(hold).mappings;
         object.truncate(2 * PAGE, remove).expect("truncate");
         assert_eq!(removed, 1);
-        assert!(space.pmap().lookup(last).is_none() && space.pmap().lookup(first).is_some());
+        assert!(pmap.lookup(last).is_none() && pmap.lookup(first).is_some());
         let hold = held(&object, 0);
         assert!(!vm.home(&hold).expect("a page").evict(), "it is mapped");
         // The mapping alone knows that the page is dirty.

@@ -4,13 +4,13 @@
 use super::pages::PAGE;
 use crate::dice::Dice;
 use crate::store::{Call, TestStore};
-use crate::world::{File, P, System, TestSpace, nothing_left, pages, world};
+use crate::world::{File, P, System, nothing_left, pages, world};
 use hosted::Hosted;
 use machine::{Execute, Job, Ordering};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use vm::object::{Object, Pattern};
-use vm::{Best, Error, Hold, Prot, Space};
+use vm::{Best, Error, Hold, Pmap, Prot};
 
 const PAGES: u64 = 40;
 const ROUNDS: u64 = 1500;
@@ -146,17 +146,17 @@ fn faults_meet_truncations() {
     let file = Object::file(&vm, store.clone(), PAGES * PAGE).expect("an object");
     let object = Arc::new(file);
     let stop = Arc::new(AtomicBool::new(false));
-    let space = Arc::new(vm.machine().on_cpu(0, || Space::new(&vm)).expect("a space"));
+    let pmap = vm.machine().on_cpu(0, || Pmap::new(&vm)).expect("a pmap");
     let base = 1usize << 40;
     let mut jobs: Vec<Job> = Vec::new();
     for faulter in 0..FAULTERS as u64 {
-        let (object, stop, space) = (object.clone(), stop.clone(), space.clone());
+        let (object, stop, pmap) = (object.clone(), stop.clone(), pmap.clone());
         jobs.push(Box::new(move || {
-            space.activate();
+            pmap.activate();
             let mut dice = Dice(faulter + 3);
             while !stop.load(Ordering::Relaxed) {
                 let index = dice.below(PAGES);
-                fault(&object, &space, base + index as usize * P, index);
+                fault(&object, &pmap, base + index as usize * P, index);
                 let _ = object.write(index * PAGE + 1024, &[faulter as u8]);
             }
         }));
@@ -196,15 +196,15 @@ fn faults_meet_truncations() {
     vm.machine().execute(jobs);
     vm.machine().on_cpu(0, || {
         object.truncate(0, |_| {}).expect("shrink");
-        assert_eq!((object.resident_pages(), space.pmap().resident()), (0, 0));
-        drop(Arc::into_inner(space).expect("all jobs have ended"));
+        assert_eq!((object.resident_pages(), pmap.resident()), (0, 0));
+        drop(Arc::into_inner(pmap).expect("all jobs have ended"));
     });
     run(&vm, object, Vec::new());
 }
 
 /// Maps a page as a fault does: the mapping first, then the question if it is still the
 /// object's. If not the mapping goes again.
-fn fault(object: &Shared, space: &TestSpace, at: usize, index: u64) {
+fn fault(object: &Shared, pmap: &Pmap<Best<Hosted>>, at: usize, index: u64) {
     let vm = object.vm();
     let page = match object.page(index, Pattern::Normal) {
         Ok(page) => page,
@@ -212,7 +212,7 @@ fn fault(object: &Shared, space: &TestSpace, at: usize, index: u64) {
         Err(error) => panic!("{error}"),
     };
     let hold = vm.hold(page.frame()).expect("held");
-    let entered = space.pmap().enter(at, &hold, Prot::READ);
+    let entered = pmap.enter(at, &hold, Prot::READ);
     entered.expect("enter");
     if object.still_has(index, page.frame()) {
         let word = page.word(0).load(Ordering::Relaxed);
