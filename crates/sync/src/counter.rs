@@ -151,7 +151,7 @@ impl<M: Machine, const ROUNDS: usize> Limited<M, ROUNDS> {
     ///
     /// # Panics
     /// If the caller runs on no CPU of the counter's machine; if more is released than is reserved
-    /// and the pool shows it.
+    /// and the pool shows it. Then nothing is released.
     #[inline]
     pub fn release(&self, n: u64) {
         let pin = M::pin();
@@ -239,21 +239,24 @@ impl<M: Machine, const ROUNDS: usize> Limited<M, ROUNDS> {
     #[inline(never)]
     fn release_slow(&self, pin: &M::Pin, n: u64) {
         let sound = self.with_pool(pin, |pool| {
-            // This is the instant of the release: it is visible to every later holder of the lock.
-            let Some(sum) = pool.checked_add_unsigned(n) else {
-                return false;
-            };
-            *pool = sum;
             // Half of a full stock goes back, so that the next releases are cheap.
             let stock = self.stocks.get(pin);
-            let free = stock.load(Ordering::Relaxed);
-            if free > self.cap / 2 {
-                // The stock is open, and only this CPU and the lock's holder take from it: its
-                // value is the one read.
-                stock.fetch_sub(free - self.cap / 2, Ordering::AcqRel);
-                *pool = pool.saturating_add_unsigned(free - self.cap / 2);
+            let surplus = stock.load(Ordering::Relaxed).saturating_sub(self.cap / 2);
+            let sum = n
+                .checked_add(surplus)
+                .and_then(|more| pool.checked_add_unsigned(more));
+            // Before anything changes: a caller that goes on after the panic finds the limit kept.
+            let Some(sum) = sum.filter(|&sum| sum <= self.limit as i64) else {
+                return false;
+            };
+            // This is the instant of the release: it is visible to every later holder of the lock.
+            *pool = sum;
+            // The stock is open, and only this CPU and the lock's holder take from it: it has what
+            // was read, at least.
+            if surplus > 0 {
+                stock.fetch_sub(surplus, Ordering::AcqRel);
             }
-            *pool <= self.limit as i64
+            true
         });
         assert!(sound, "counter: more released than was reserved");
     }

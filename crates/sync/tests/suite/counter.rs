@@ -3,6 +3,7 @@
 use hosted::Hosted;
 use machine::{Execute, Job, Topology};
 use proptest::prelude::*;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -197,10 +198,20 @@ fn above_the_limit_from_the_beginning() {
     });
 }
 
+/// A release of more than is reserved changes nothing, so that the limit holds afterwards.
 #[test]
-#[should_panic(expected = "more released than was reserved")]
-fn releasing_too_much_is_caught() {
-    let machine = Hosted::new(1);
-    let counter = Limited::<Hosted>::with_stock(machine.cpus(), 10, 0);
-    machine.on_cpu(0, || counter.release(1));
+fn releasing_too_much_is_refused() {
+    for cap in [0, 20] {
+        let machine = Hosted::new(1);
+        let counter = Limited::<Hosted>::with_stock(machine.cpus(), 100, cap);
+        machine.on_cpu(0, || {
+            assert!(counter.reserve(50));
+            let released = catch_unwind(AssertUnwindSafe(|| counter.release(60)));
+            let panic = released.expect_err("more than is reserved");
+            let text = panic.downcast_ref::<&str>().expect("a text");
+            assert!(text.contains("more released than was reserved"), "{text}");
+            assert_eq!(counter.used(), 50);
+            assert!(!counter.reserve(51) && counter.reserve(50), "the limit");
+        });
+    }
 }
