@@ -145,7 +145,7 @@ impl Window {
             Reading::of(running, tasks, exactness),
             running.timed() - timed,
         );
-        let rate = Sample::between(&before, &after).total;
+        let rate = Sample::between(&before, &after, 1).total;
         let response = match delay {
             0 => tasks as f64 * 1e9 / rate,
             _ => timed.time as f64 / timed.operations as f64,
