@@ -5,7 +5,7 @@ mod support;
 use support::command::{failure, json, number, quiet};
 
 /// Every row that is simulated.
-const ROWS: [&str; 15] = [
+const ROWS: [&str; 17] = [
     "tas",
     "ticket",
     "proportional",

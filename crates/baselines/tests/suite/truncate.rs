@@ -4,7 +4,6 @@ use baselines::Preset;
 use baselines::selected::Selected;
 use hosted::Hosted;
 use machine::{PAGE_SIZE, Topology, VaRange};
-use std::sync::Arc;
 use vm::object::Object;
 use vm::pager::MemoryPager;
 use vm::swap::SwapSpace;
