@@ -3,7 +3,7 @@
 use super::alone::{Alone, alone};
 use super::contended::{Stage, Sums, contended};
 use super::epoch::{crossbeam, ours};
-use super::rwlock::{By, Read, Write};
+use super::rwlock::{By, Mode, Ours, Read, Write};
 use super::simulated::Simulated;
 use super::subject::Subject;
 use super::{counter, mutex};
@@ -12,7 +12,7 @@ use hosted::Hosted;
 use machine::CpuRange;
 use sim::Sim;
 use sync::obm::{self, Obm, SlowPaths};
-use sync::rwlock::SpinParkRw;
+use sync::rwlock::{FreebsdRw, RawRw, Rwsem, SpinParkRw};
 use sync::{RawLock, adaptive, spin};
 
 /// The subject of a row.
@@ -89,6 +89,18 @@ where
     row.sized::<L>().simulated::<mutex::Ours<Sim, S>>()
 }
 
+/// A row for an operation on one of `sync`'s reader-writer locks: the type `L` on threads, `S` on
+/// the simulated machine.
+const fn rw<L, S, O>(name: &'static str, about: &'static str) -> Row
+where
+    L: RawRw<Hosted> + 'static,
+    S: RawRw<Sim> + 'static,
+    O: Mode,
+{
+    let row = row::<By<Ours<Hosted, L>, O>>(name, Group::RwLock, about);
+    row.sized::<L>().simulated::<By<Ours<Sim, S>, O>>()
+}
+
 impl Row {
     /// Sets the size to that of the lock `L`.
     const fn sized<L>(mut self) -> Self {
@@ -114,7 +126,6 @@ impl Row {
     }
 }
 
-type Rw = SpinParkRw<Hosted>;
 type StdRw = std::sync::RwLock<()>;
 type ParkingLotRw = parking_lot::RawRwLock;
 
@@ -162,12 +173,12 @@ pub static ROWS: &[Row] = &[
     row::<mutex::SpinTicket>("spin-ticket", Group::Mutex, "spin::mutex::TicketMutex<()>")
         .sized::<mutex::SpinTicket>()
         .theirs(),
-    row::<By<Rw, Read>>("spin-park-rw-read", Group::RwLock, "spins, parks; reading")
-        .sized::<Rw>()
-        .simulated::<By<SpinParkRw<Sim>, Read>>(),
-    row::<By<Rw, Write>>("spin-park-rw-write", Group::RwLock, "spins, parks; writing")
-        .sized::<Rw>()
-        .simulated::<By<SpinParkRw<Sim>, Write>>(),
+    rw::<SpinParkRw<Hosted>, SpinParkRw<Sim>, Read>("spin-park-rw-read", "spins, parks; reading"),
+    rw::<SpinParkRw<Hosted>, SpinParkRw<Sim>, Write>("spin-park-rw-write", "spins, parks; writing"),
+    rw::<Rwsem<Hosted>, Rwsem<Sim>, Read>("rwsem-read", "Linux's rw_semaphore; reading"),
+    rw::<Rwsem<Hosted>, Rwsem<Sim>, Write>("rwsem-write", "Linux's rw_semaphore; writing"),
+    rw::<FreebsdRw<Hosted>, FreebsdRw<Sim>, Read>("freebsd-rw-read", "FreeBSD's sx; reading"),
+    rw::<FreebsdRw<Hosted>, FreebsdRw<Sim>, Write>("freebsd-rw-write", "FreeBSD's sx; writing"),
     row::<By<ParkingLotRw, Read>>(
         "parking_lot-rw-read",
         Group::RwLock,

@@ -4,7 +4,7 @@ use super::subject::{Subject, free};
 use machine::{CpuRange, Machine};
 use parking_lot::lock_api::RawRwLock;
 use std::marker::PhantomData;
-use sync::rwlock::{RawRw, SpinParkRw};
+use sync::rwlock::RawRw;
 
 /// A reader-writer lock of any origin.
 pub trait Either: Send + Sync + 'static {
@@ -64,29 +64,32 @@ impl<L: Either, O: Mode> Subject for By<L, O> {
     }
 }
 
-impl<M: Machine> Either for SpinParkRw<M> {
+/// One of `sync`'s.
+pub struct Ours<M, L>(L, PhantomData<fn() -> M>);
+
+impl<M: Machine, L: RawRw<M> + 'static> Either for Ours<M, L> {
     fn new() -> Self {
-        RawRw::new()
+        Ours(L::new(), PhantomData)
     }
 
     #[inline(always)]
     fn read(&self, section: impl FnOnce()) {
-        RawRw::read(self);
+        self.0.read();
         section();
         // SAFETY: locked above.
-        unsafe { self.read_unlock() };
+        unsafe { self.0.read_unlock() };
     }
 
     #[inline(always)]
     fn write(&self, section: impl FnOnce()) {
-        RawRw::write(self);
+        self.0.write();
         section();
         // SAFETY: locked above.
-        unsafe { self.write_unlock() };
+        unsafe { self.0.write_unlock() };
     }
 
     fn is_free(&self) -> bool {
-        !RawRw::is_locked(self)
+        !self.0.is_locked()
     }
 }
 

@@ -5,7 +5,7 @@ mod support;
 use support::command::{failure, json, number, quiet};
 
 /// Every row that is simulated.
-const ROWS: [&str; 17] = [
+const ROWS: [&str; 21] = [
     "tas",
     "ticket",
     "proportional",
@@ -21,6 +21,10 @@ const ROWS: [&str; 17] = [
     "adaptive",
     "spin-park-rw-read",
     "spin-park-rw-write",
+    "rwsem-read",
+    "rwsem-write",
+    "freebsd-rw-read",
+    "freebsd-rw-write",
     "limited",
     "fetch_add",
 ];
@@ -97,7 +101,15 @@ fn the_ranking_of_seed_004() {
 fn the_table_and_the_curves_are_shown() {
     let text = quiet("locks --topology 1x4x1 --seeds 1 --only ticket,k42");
     assert!(text.starts_with("simulated 1x4x1, 4 CPUs"), "{text}");
-    for part in ["×1", "×4", "min/max", "Jain", "kept", "0 CPUs", "±35 %"] {
+    for part in [
+        "×1",
+        "×4",
+        "min/max",
+        "Jain",
+        "kept",
+        "0 CPUs",
+        "compared with",
+    ] {
         assert!(text.contains(part), "{part}: {text}");
     }
 }
@@ -170,11 +182,37 @@ fn bad_usage_is_told_and_exits_with_2() {
             "--place applies only to simulation",
         ),
         ("locks --on sim --place apart", "pack, spread"),
-        ("locks --on sim --lines 0", "--lines"),
+        ("locks --on sim --lines 65", "--lines"),
         ("locks --on sim --private -1", "--private"),
         ("locks --on sim --section x", "0 to 1000000"),
     ] {
         let errors = failure(arguments, 2);
         assert!(errors.contains(hint), "{arguments}: {errors}");
     }
+}
+
+/// Sections may be fitted, several an operation, and write no line.
+#[test]
+fn operations_have_the_sections_that_were_asked_for() {
+    let rate = |options: &str| {
+        let record = record(&format!(
+            "--only ticket --topology 1x2x1 --threads 1 {options}"
+        ));
+        (number(&record["contended"][0]["ops_per_second"]), record)
+    };
+    let (usual, _) = rate("");
+    let (twice, record) = rate("--times 2");
+    assert!((usual / twice - 2.0).abs() < 0.05, "{usual} and {twice}");
+    assert_eq!(record["times"], 2);
+    let (fitted, record) = rate("--times 3 --alone 250e3");
+    assert!((fitted / 250e3 - 1.0).abs() < 0.02, "{fitted}");
+    assert!(number(&record["private_ns"]) > 600.0, "{record}");
+    let (empty, _) = rate("--lines 0");
+    assert!(empty > usual, "{empty} and {usual}");
+    let why = failure("locks --on sim --only mcs --seeds 1 --alone 1e12", 3);
+    assert!(
+        why.contains("mcs: 1000000000000 operations a second are not reached"),
+        "{why}"
+    );
+    assert!(failure("locks --on sim --alone 1e6 --private 3", 2).contains("--private"));
 }

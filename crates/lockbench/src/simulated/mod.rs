@@ -35,8 +35,10 @@ pub struct Load {
     pub lines: usize,
     /// Nanoseconds that a section computes besides.
     pub section: f64,
-    /// Nanoseconds between two operations of a CPU, on average.
+    /// Nanoseconds between two sections of a CPU, on average.
     pub private: f64,
+    /// Sections of an operation; at least 1.
+    pub times: u32,
     /// The CPUs that operate on the lock.
     pub place: Placement,
     /// True if accesses are delayed at random until the window that counts, as in
@@ -50,6 +52,7 @@ impl Default for Load {
             lines: 2,
             section: 40.0,
             private: 600.0,
+            times: 1,
             place: Placement::Pack,
             disturbed: false,
         }
@@ -163,6 +166,39 @@ fn point(
     let runs: Result<Vec<Sums>, String> = runs.collect();
     let runs = runs.map_err(|why| wrong(lock.name, cpus, why))?;
     Ok(summary(cpus, &runs))
+}
+
+/// This load with a time between sections at which `cpus` CPUs do `rate` operations a second.
+///
+/// # Errors
+/// No such time makes that rate ([`Failure::NotFitted`]), or those of [`curve`].
+pub fn fitted(
+    profile: &MachineProfile,
+    lock: &Row,
+    load: &Load,
+    cpus: usize,
+    rate: f64,
+    seed: u64,
+) -> Result<Load, Failure> {
+    /// The number of times that it is changed, and the accepted error of the rate.
+    const ROUNDS: usize = 4;
+    const CLOSE: f64 = 0.01;
+    let mut fitted = *load;
+    for _ in 0..=ROUNDS {
+        let seeds = seed..seed + 1;
+        let now = point(profile, lock, &fitted, cpus, &seeds)?
+            .throughput
+            .median;
+        if (now / rate - 1.0).abs() <= CLOSE {
+            return Ok(fitted);
+        }
+        let missing = cpus as f64 * (1e9 / rate - 1e9 / now) / f64::from(load.times);
+        fitted.private = (fitted.private + missing).max(0.0);
+    }
+    Err(Failure::NotFitted(format!(
+        "{}: {rate:.0} operations a second are not reached, whatever passes between sections",
+        lock.name
+    )))
 }
 
 /// Where counts of CPUs are interesting on a machine: powers of two in the first socket's

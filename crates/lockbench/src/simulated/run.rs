@@ -87,6 +87,10 @@ impl<S: Subject> Site<S> {
     fn repeat(&self, board: &Board, task: usize) {
         let mut own = self.subject.own();
         while !board.stop.load(Relaxed) {
+            for _ in 1..self.load.times {
+                self.subject.operate(&mut own, || self.work());
+                sim::compute(private(self.load.private));
+            }
             self.subject.operate(&mut own, || self.work());
             board.operations[task].fetch_add(1, Relaxed);
             sim::compute(private(self.load.private));
@@ -187,8 +191,9 @@ pub fn contended<S: Subject>(
     let sums = windows(&sim, &board, load.disturbed)?;
     board.stop.store(true, Relaxed);
     advance(&sim, u64::MAX / 4_000)?;
-    let operations = board.counts().iter().sum();
-    kept(sim.on_cpu(0, move || site.verify(operations)))?;
+    let operations: u64 = board.counts().iter().sum();
+    let sections = operations * u64::from(load.times);
+    kept(sim.on_cpu(0, move || site.verify(sections)))?;
     Ok(sums)
 }
 

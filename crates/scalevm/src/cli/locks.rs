@@ -1,6 +1,6 @@
 //! The command line of `locks`.
 
-use super::sim::place;
+use super::sim::{place, rate};
 use super::{FormatArgs, SimArgs, seconds};
 use bench::simulated::Placement;
 use clap::builder::PossibleValuesParser;
@@ -61,7 +61,7 @@ pub struct LoadArgs {
     #[arg(
         long,
         value_name = "N",
-        value_parser = clap::value_parser!(u32).range(1..=MOST_LINES as i64)
+        value_parser = clap::value_parser!(u32).range(0..=MOST_LINES as i64)
     )]
     pub lines: Option<u32>,
     /// Nanoseconds that the critical section computes [default: 40]
@@ -70,6 +70,12 @@ pub struct LoadArgs {
     /// Average time in nanoseconds from unlocking to locking again [default: 600]
     #[arg(long, value_name = "NS", value_parser = nanoseconds)]
     pub private: Option<f64>,
+    /// Acquisitions of an operation, each with a section and time until the next [default: 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub times: Option<u32>,
+    /// Fit --private for each lock, so that one CPU makes RATE operations per second
+    #[arg(long, value_name = "RATE", value_parser = rate, conflicts_with = "private")]
+    pub alone: Option<f64>,
     /// The CPUs to use: one socket after the other (`pack`), or each socket in turn (`spread`)
     /// [default: pack]
     #[arg(long, value_name = "PLACE", value_parser = place())]
@@ -87,6 +93,7 @@ impl LoadArgs {
             lines: self.lines.map_or(usual.lines, |lines| lines as usize),
             section: self.section.unwrap_or(usual.section),
             private: self.private.unwrap_or(usual.private),
+            times: self.times.unwrap_or(usual.times),
             place: self.place.unwrap_or(usual.place),
             disturbed: self.disturb,
         }
@@ -97,9 +104,12 @@ impl LoadArgs {
         let lines = self.lines.map(|_| "--lines");
         let section = self.section.map(|_| "--section");
         let private = self.private.map(|_| "--private");
+        let times = self.times.map(|_| "--times");
+        let alone = self.alone.map(|_| "--alone");
         let place = self.place.map(|_| "--place");
         let disturb = self.disturb.then_some("--disturb");
-        lines.or(section).or(private).or(place).or(disturb)
+        let sizes = lines.or(section).or(private).or(times).or(alone);
+        sizes.or(place).or(disturb)
     }
 }
 

@@ -78,7 +78,7 @@ pub(super) fn place() -> impl TypedValueParser<Value = Placement> {
 }
 
 /// Operations a second.
-fn rate(text: &str) -> Result<f64, String> {
+pub(super) fn rate(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(rate) if rate > 0.0 && rate.is_finite() => Ok(rate),
         _ => Err("expected operations per second, e.g. 1605000".into()),

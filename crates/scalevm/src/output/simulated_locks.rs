@@ -15,6 +15,8 @@ pub struct Figures {
     pub row: &'static Row,
     /// Nanoseconds of an operation of one CPU, nothing inside.
     pub alone: f64,
+    /// What its CPUs did.
+    pub load: Load,
     /// The curve, as far as it was finished.
     pub points: Vec<Point>,
 }
@@ -76,8 +78,8 @@ fn rate(point: &Point) -> String {
 }
 
 /// Prints one lock as one JSON object.
-pub fn print_json(figures: &Figures, profile: &MachineProfile, load: &Load, seeds: &Range<u64>) {
-    let row = figures.row;
+pub fn print_json(figures: &Figures, profile: &MachineProfile, seeds: &Range<u64>) {
+    let Figures { row, load, .. } = figures;
     let contended: Vec<Value> = figures.points.iter().map(contended).collect();
     let line = json!({
         "kind": "lock",
@@ -88,6 +90,7 @@ pub fn print_json(figures: &Figures, profile: &MachineProfile, load: &Load, seed
         "lines": load.lines,
         "section_ns": load.section,
         "private_ns": load.private,
+        "times": load.times,
         "place": load.place.name(),
         "disturbed": load.disturbed,
         "name": row.name,

@@ -20,8 +20,8 @@ const FILE: (&str, &str) = ("predicted.toml", include_str!("../../predicted.toml
 pub enum StandIn {
     /// Scalevm's VM, built like this, runs the workload.
     Vm(Preset, Setting),
-    /// Tasks contend for one lock, with sections like this, and this number of them an operation.
-    Lock(&'static Row, Load, u32),
+    /// Tasks contend for one lock, with operations like this.
+    Lock(&'static Row, Load),
 }
 
 impl StandIn {
@@ -40,8 +40,8 @@ impl PartialEq for StandIn {
             (StandIn::Vm(one, setting), StandIn::Vm(other, others)) => {
                 (one, setting) == (other, others)
             }
-            (StandIn::Lock(one, load, times), StandIn::Lock(other, others, often)) => {
-                (one.name, load, times) == (other.name, others, often)
+            (StandIn::Lock(one, load), StandIn::Lock(other, others)) => {
+                (one.name, load) == (other.name, others)
             }
             _ => false,
         }
@@ -65,7 +65,7 @@ impl fmt::Display for StandIn {
             StandIn::Vm(preset, Setting { place, broadcast }) => {
                 (preset.to_string(), place, *broadcast)
             }
-            StandIn::Lock(row, load, _) => (row.name.to_owned(), &load.place, None),
+            StandIn::Lock(row, load) => (row.name.to_owned(), &load.place, None),
         };
         if *place == Placement::Spread {
             name += ", spread";
@@ -267,6 +267,7 @@ fn line(told: Told) -> Result<Line, String> {
     let load = Load {
         lines: told.lines.unwrap_or(Load::default().lines),
         section: told.section.unwrap_or(Load::default().section),
+        times,
         place,
         disturbed: true,
         ..Load::default()
@@ -286,7 +287,6 @@ fn line(told: Told) -> Result<Line, String> {
                 .find(|row| row.name == lock)
                 .ok_or(format!("unknown simulated lock {lock}"))?,
             load,
-            times,
         )),
         (None, None, Some(why)) if !why.trim().is_empty() => Err(why),
         _ => return Err("expected one of preset, lock and because".into()),

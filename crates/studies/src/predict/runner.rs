@@ -8,7 +8,7 @@ use crate::row::Spread;
 use bench::Failure;
 use bench::simulated::Mechanism;
 use lockbench::Row;
-use lockbench::simulated::{Load, curve};
+use lockbench::simulated::{Load, curve, fitted};
 use sim::profile::MachineProfile;
 use std::ops::Range;
 
@@ -35,11 +35,10 @@ impl Runner {
                 let (job, build) = (setup.job.ok_or_else(unknown)?, (preset, setting));
                 What::Work(Work::new(job, *mode, build, &setup.machine, seeds.start)?)
             }
-            StandIn::Lock(lock, load, times) => What::Lock(Meeting {
+            StandIn::Lock(lock, load) => What::Lock(Meeting {
                 lock,
                 machine: setup.machine.clone(),
                 load,
-                times,
             }),
         };
         Ok(Runner { what, seeds })
@@ -51,9 +50,8 @@ impl Runner {
             (What::Work(work), StandIn::Vm(preset, setting)) => {
                 What::Work(work.built((preset, setting))?)
             }
-            (What::Lock(meeting), StandIn::Lock(lock, load, times)) => What::Lock(Meeting {
+            (What::Lock(meeting), StandIn::Lock(lock, load)) => What::Lock(Meeting {
                 lock,
-                times,
                 load: Load {
                     private: meeting.load.private,
                     ..load
@@ -110,35 +108,19 @@ struct Meeting {
     lock: &'static Row,
     machine: MachineProfile,
     load: Load,
-    /// The number of sections of an operation.
-    times: u32,
 }
 
 impl Meeting {
     fn rate(&self, cpus: usize, seed: u64) -> Result<f64, Failure> {
         let seeds = seed..seed + 1;
         let curve = curve(&self.machine, self.lock, &self.load, &[cpus], &seeds)?;
-        Ok(curve[0].throughput.median / f64::from(self.times))
+        Ok(curve[0].throughput.median)
     }
 
     /// Fits the time between sections.
     fn fit(&mut self, cpus: usize, rate: f64, seed: u64) -> Result<String, Failure> {
-        /// The number of times that it is changed, and the accepted error of the rate.
-        const ROUNDS: usize = 4;
-        const CLOSE: f64 = 0.01;
-        let mut fitted = self.clone();
-        for _ in 0..=ROUNDS {
-            let now = fitted.rate(cpus, seed)?;
-            if (now / rate - 1.0).abs() <= CLOSE {
-                let private = fitted.load.private;
-                *self = fitted;
-                return Ok(format!("a section follows the last by {private:.0} ns"));
-            }
-            let missing = cpus as f64 * (1e9 / rate - 1e9 / now) / f64::from(self.times);
-            fitted.load.private = (fitted.load.private + missing).max(0.0);
-        }
-        Err(Failure::NotFitted(format!(
-            "{rate:.0} operations a second are not reached, whatever passes between sections"
-        )))
+        self.load = fitted(&self.machine, self.lock, &self.load, cpus, rate, seed)?;
+        let private = self.load.private;
+        Ok(format!("a section follows the last by {private:.0} ns"))
     }
 }

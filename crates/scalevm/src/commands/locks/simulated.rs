@@ -34,13 +34,18 @@ pub fn run(args: &LocksArgs, rows: &[&'static Row]) -> Result<u8, Failure> {
     let seeds = first..first.saturating_add(args.sim.seeds.unwrap_or(SEEDS).into());
     prepare()?;
     let load = args.load.load();
-    let figures = measure(&profile, &rows, &load, &counts, &seeds)?;
+    let loads = rows.iter().map(|row| match args.load.alone {
+        Some(rate) => simulated::fitted(&profile, row, &load, 1, rate, seeds.start),
+        None => Ok(load),
+    });
+    let loads: Vec<Load> = loads.collect::<Result<_, _>>()?;
+    let figures = measure(&profile, &rows, &loads, &counts, &seeds)?;
     if args.json {
         for one in &figures {
-            print_json(one, &profile, &load, &seeds);
+            print_json(one, &profile, &seeds);
         }
     } else {
-        show(&figures, &counts, &profile, &load, &seeds);
+        show(&figures, &counts, &profile, &seeds);
     }
     Ok(finished())
 }
@@ -66,13 +71,14 @@ fn simulated_rows(rows: &[&'static Row], names: &[String]) -> Result<Vec<&'stati
 fn measure(
     profile: &MachineProfile,
     rows: &[&'static Row],
-    load: &Load,
+    loads: &[Load],
     counts: &[usize],
     seeds: &Range<u64>,
 ) -> Result<Vec<Figures>, Failure> {
-    let figures = rows.iter().map(|row| {
+    let figures = rows.iter().zip(loads).map(|(row, &load)| {
         Ok(Figures {
             row,
+            load,
             alone: simulated::uncontended(profile, row)?,
             points: Vec::new(),
         })
@@ -82,7 +88,7 @@ fn measure(
     let progress = Progress::new((counts.len() * rows.len()) as u64, "points");
     let run = |(row, cpus): (usize, usize)| {
         progress.point(&format!("{}, {}", rows[row].name, count(cpus, "CPU")));
-        let point = simulated::curve(profile, rows[row], load, &[cpus], seeds);
+        let point = simulated::curve(profile, rows[row], &loads[row], &[cpus], seeds);
         progress.step();
         point
     };
@@ -94,13 +100,7 @@ fn measure(
     ended.map(|()| figures)
 }
 
-fn show(
-    figures: &[Figures],
-    counts: &[usize],
-    profile: &MachineProfile,
-    load: &Load,
-    seeds: &Range<u64>,
-) {
+fn show(figures: &[Figures], counts: &[usize], profile: &MachineProfile, seeds: &Range<u64>) {
     println!(
         "simulated {}, {}: million operations a second of n CPUs, median of {} \
          and range; ns: one CPU, nothing inside",
@@ -108,19 +108,8 @@ fn show(
         count(profile.cpus(), "CPU"),
         count(seeds.end - seeds.start, "seed")
     );
-    if *load != Load::default() {
-        println!(
-            "sections write {} and compute {} ns; from one to the next {} ns; CPUs: {}{}",
-            count(load.lines, "line"),
-            load.section,
-            load.private,
-            load.place.name(),
-            if load.disturbed {
-                ", after a warm-up with random delays"
-            } else {
-                ""
-            }
-        );
+    for load in different(figures) {
+        println!("{}", sections(load, figures));
     }
     format::print(&table(figures, counts));
     let curves: Vec<Curve> = figures.iter().map(Figures::curve).collect();
@@ -131,6 +120,44 @@ fn show(
          (docs/simulator/locks.md)",
         compared(names, profile)
     );
+}
+
+/// The loads that are not the usual one, each once.
+fn different(figures: &[Figures]) -> Vec<&Load> {
+    let mut loads: Vec<&Load> = Vec::new();
+    for one in figures {
+        if one.load != Load::default() && !loads.contains(&&one.load) {
+            loads.push(&one.load);
+        }
+    }
+    loads
+}
+
+/// What CPUs do under a load, with the locks if not all have it.
+fn sections(load: &Load, figures: &[Figures]) -> String {
+    let have = figures.iter().filter(|one| one.load == *load);
+    let names: Vec<&str> = have.map(|one| one.row.name).collect();
+    let whose = match names.len() == figures.len() {
+        true => String::new(),
+        false => format!("{}: ", names.join(", ")),
+    };
+    let times = match load.times {
+        1 => String::new(),
+        times => format!("; {times} an operation"),
+    };
+    format!(
+        "{whose}sections write {} and compute {} ns; from one to the next {:.0} ns{times}; CPUs: \
+         {}{}",
+        count(load.lines, "line"),
+        load.section,
+        load.private,
+        load.place.name(),
+        if load.disturbed {
+            ", after a warm-up with random delays"
+        } else {
+            ""
+        }
+    )
 }
 
 /// The locks that have been compared with measurements, and how far the worst was off.
