@@ -38,7 +38,7 @@ int main(void)
 	tell("set of no kind", setpriority(3, 0, 0));
 	tell("set the usual one", setpriority(PRIO_PROCESS, 0, 0));
 	tell("set the group's", setpriority(PRIO_PGRP, 0, 0));
-	struct sched_param parameter = { 9 };
+	struct sched_param parameter = { .sched_priority = 9 };
 	for (int policy = 0; policy < 7; policy++)
 		say("policy %d: %d to %d", policy, sched_get_priority_min(policy), sched_get_priority_max(policy));
 	/* musl's functions for the others always fail. */

@@ -54,6 +54,10 @@ pub fn inotify_add_watch(thread: &mut Thread, [fd, path, mask, ..]: Arguments) -
     if mask & IN_ONLYDIR != 0 {
         inode.directory()?;
     }
+    // A file of watches that watched itself would stay for ever.
+    if matches!(inode.kind, Kind::Special(_)) {
+        return Err(Errno::PERM);
+    }
     inode.refuse(READ)?;
     Ok(notices.watch(&inode, mask)? as usize)
 }

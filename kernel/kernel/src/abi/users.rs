@@ -1,6 +1,7 @@
 //! Users and groups.
 
 use super::{Answer, Arguments, Errno};
+use crate::heap;
 use crate::process::{Process, Thread};
 use crate::users::{Ids, Users};
 use alloc::sync::Arc;
@@ -222,7 +223,7 @@ pub fn setgroups(thread: &mut Thread, [count, from, ..]: Arguments) -> Answer {
         return Err(Errno::INVAL);
     }
     let at = |index| from.wrapping_add(index * size_of::<u32>());
-    let groups = crate::heap::collect((0..count).map(|index| thread.read(at(index))))?;
+    let groups = heap::collect((0..count).map(|index| thread.read(at(index))))?;
     let before = core::mem::replace(&mut thread.process.users.lock().groups, groups.into());
     drop(before);
     Ok(0)

@@ -5,6 +5,7 @@ use crate::caller::Identity;
 use crate::fs::{Control, Domain};
 use crate::heap;
 use crate::process::Thread;
+use crate::system::system;
 use linux_raw_sys::net::SOL_SOCKET;
 
 /// Bytes of a piece's head: its length, its level and its type.
@@ -86,14 +87,10 @@ fn read_identity(thread: &Thread, at: usize, bytes: usize) -> Result<Identity, E
         user,
         group,
     };
-    match given == identity(thread) {
+    match given == system().kernel.caller.identity() {
         true => Ok(given),
         false => Err(Errno::PERM),
     }
-}
-
-fn identity(_: &Thread) -> Identity {
-    crate::system::system().kernel.caller.identity()
 }
 
 /// The identity of a sender that has not told it.

@@ -1,6 +1,7 @@
 //! Sockets of datagrams: each has a way to it, on which any other may send.
 
-use super::{Address, Packet, Socket, Way};
+use super::way::{Packet, Way};
+use super::{Address, Socket};
 use crate::errno::Errno;
 use crate::system::{Lock, system};
 use alloc::sync::{Arc, Weak};

@@ -128,6 +128,10 @@ impl Stream {
         ROLES[self.pair.roles[self.side].load(Ordering::Relaxed) as usize]
     }
 
+    fn other_role(&self) -> Role {
+        ROLES[self.pair.roles[self.other()].load(Ordering::Relaxed) as usize]
+    }
+
     fn become_(&self, role: Role) -> Role {
         let was = self.pair.roles[self.side].swap(role as u32, Ordering::Relaxed);
         ROLES[was as usize]
@@ -263,11 +267,13 @@ impl Stream {
         }
         let other = self.accepted();
         if queue.waiting.len() > queue.most {
-            queue.late.try_reserve(1).map_err(|_| Errno::NOMEM)?;
-            queue.late.push_back(other);
-            return Ok(());
+            return queue.delay(other).inspect_err(|_| {
+                self.become_(Role::New);
+            });
         }
-        queue.add(other)?;
+        queue.add(other).inspect_err(|_| {
+            self.become_(Role::New);
+        })?;
         self.become_(Role::Untold);
         drop(queue);
         to.announce();
@@ -517,6 +523,14 @@ impl Queue {
     fn add(&mut self, one: Stream) -> Result<(), Errno> {
         self.waiting.try_reserve(1).map_err(|_| Errno::NOMEM)?;
         self.waiting.push_back(one);
+        Ok(())
+    }
+
+    /// Adds a socket for which there is no room, and forgets those that were closed meanwhile.
+    fn delay(&mut self, one: Stream) -> Result<(), Errno> {
+        self.late.retain(|one| one.other_role() == Role::Connecting);
+        self.late.try_reserve(1).map_err(|_| Errno::NOMEM)?;
+        self.late.push_back(one);
         Ok(())
     }
 

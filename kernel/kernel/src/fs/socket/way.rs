@@ -264,7 +264,8 @@ impl Way {
                     // Not copied under the lock, where memory cannot be brought in.
                     received.from = Some(first.from.clone());
                     received.control = first.control.clone();
-                    let bytes = heap::collect(first.bytes[..count].iter().map(|&byte| Ok(byte)))?;
+                    let mut bytes = heap::buffer(count)?;
+                    bytes.copy_from_slice(&first.bytes[..count]);
                     drop(now);
                     return delivered(target, &bytes).map(Some);
                 }
