@@ -70,8 +70,8 @@ impl<'a> Place<'a> {
     /// Walks to the last name of a path.
     ///
     /// # Errors
-    /// If one of the names before it leads to no directory, or to one that may not be searched, the path is empty, a name is too long,
-    /// or more than 40 links are on the way.
+    /// If one of the names before it leads to no directory or to one that may not be searched, the
+    /// path is empty, a name is too long, or more than 40 links are on the way.
     pub fn of(path: &Path<'a>) -> Result<Self, Errno> {
         if path.names.is_empty() {
             return Err(Errno::NOENT);

@@ -20,7 +20,8 @@ pub static ARRIVALS: Single<Arrivals> = Single::new();
 
 /// The signals that come, and the processes that end.
 pub struct Arrivals {
-    /// It has a byte, so it is ready for those that know of fewer changes. Each signal, and each end of a process, is one.
+    /// It has a byte, so it is ready for those that know of fewer changes. Each signal is one, and
+    /// each end of a process.
     pipe: Arc<Pipe<Metal>>,
     /// The number of files at which threads may wait. Changed before a thread looks for them,
     /// and read after one has come: sequentially consistent.

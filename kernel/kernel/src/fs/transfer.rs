@@ -157,9 +157,9 @@ pub struct Reading<'a> {
     pub peeks: bool,
 }
 
-/// Reads the available bytes of a pipe; 0 at its end. `None` if it would have to wait. `most` is
-/// asked how many bytes may be read behind so many others, and `got` told how many were; it returns
-/// true if no more may follow.
+/// Reads the available bytes of a pipe; 0 at its end. `None` if it would have to wait. `most` gets
+/// the number of bytes read before, and returns how many may follow; `got` is told how many were
+/// read, and returns true if no more may follow.
 pub fn receive_from(
     pipe: &Pipe<Metal>,
     to: &mut dyn Target,

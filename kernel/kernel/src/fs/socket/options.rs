@@ -1,7 +1,7 @@
 //! Options of sockets that are kept as numbers.
 //!
-//! What has no effect is an option of packets, of which there are none: bytes are at the other
-//! socket as soon as they are sent, and no connection is ever silent because a packet was lost.
+//! Options of packets have no effect, since there are no packets: bytes are at the other socket as
+//! soon as they are sent, and no connection is ever silent because a packet was lost.
 
 use super::Domain;
 use crate::errno::Errno;

@@ -68,7 +68,7 @@ pub struct Received {
     pub control: Control,
     /// The sender of a packet.
     pub from: Option<Address>,
-    /// The bytes of a packet, of which the caller may have got fewer.
+    /// The bytes of a packet. The caller may have got fewer.
     pub whole: usize,
 }
 
@@ -314,7 +314,7 @@ impl Packets {
         self.queue.len() < PACKETS && self.bytes <= ROOM / 2
     }
 
-    /// Returns true if there is room for a packet of so many bytes.
+    /// Returns true if there is room for a packet of this size.
     fn has_room(&self, bytes: usize) -> bool {
         self.queue.len() < PACKETS && (self.bytes + bytes <= ROOM || self.queue.is_empty())
     }
