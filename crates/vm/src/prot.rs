@@ -63,11 +63,6 @@ impl Prot {
         }
     }
 
-    /// Returns true if these rights include all of `other`.
-    pub(crate) const fn covers(self, other: Prot) -> bool {
-        other.0 & !self.0 == 0
-    }
-
     /// Returns true if a task may make this access.
     #[inline]
     pub const fn allows(self, access: Access) -> bool {

@@ -619,8 +619,31 @@ fn no_safe_call_breaks_memory_or_an_account() {
     print_the_unexpected();
     // They go on their CPU; after a failure they stay.
     let others = ManuallyDrop::new(Others::new());
-    for seed in 1..=120 {
+    for seed in 1..=300 {
         play(seed * 0x9e37_79b9, 400, &others);
     }
+    ManuallyDrop::into_inner(others).check();
+}
+
+/// A thread that is no CPU, or one of another machine, learns so from each call that needs one.
+#[test]
+fn a_thread_that_is_no_cpu_is_told() {
+    print_the_unexpected();
+    let others = ManuallyDrop::new(Others::new());
+    let strange = || {
+        let Others { vm, space, .. } = &*others;
+        let why = "no CPU of";
+        refused(|| Space::new(vm), why);
+        refused(|| Pmap::new(vm), why);
+        refused(|| vm.new_page(), why);
+        refused(|| space.activate(), why);
+        refused(|| space.map(P, Prot::READ), why);
+        refused(|| vm.shared_memory(P as u64), why);
+        refused(|| space.load(AT), "its CPU does not run");
+    };
+    strange();
+    Hosted::with_memory(1, P)
+        .expect("memory")
+        .on_cpu(0, strange);
     ManuallyDrop::into_inner(others).check();
 }

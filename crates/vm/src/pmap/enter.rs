@@ -17,7 +17,7 @@ use machine::{Atomic, Atomics, Frame, Memory, Ordering, PAGE_SIZE, VaRange, pte}
 
 impl<S: System> Pmap<S> {
     /// Maps the page at `address`, and takes a reference to it. In a space's pmap, private anonymous
-    /// memory must be mapped there, and tasks have these rights to it.
+    /// memory must be mapped there with these rights, or with these and that to write.
     ///
     /// Returns `Ok(false)` if a page is mapped there already. Then, and after an error, nothing has
     /// changed.
@@ -40,7 +40,9 @@ impl<S: System> Pmap<S> {
         let mut part = locked.parts().next().expect("a page is a part");
         let fits = |at: Mapped<'_, S>| {
             let is_private = !at.flags.has(Flags::SHARED) && at.attachment.is_none();
-            is_private && at.flags.prot().covers(prot)
+            let rights = at.flags.prot();
+            // A fault can give a page the right to write, and no other.
+            is_private && (prot == rights || prot == rights.read_only())
         };
         if !self.is_bare && !part.first().is_some_and(fits) {
             return invalid("the space has no private memory with these rights there");

@@ -112,7 +112,10 @@ impl<M: Machine> Arenas<M> {
     }
 
     fn place(&self, index: usize) -> &M::AtomicPtr {
-        &self.arenas[index / IN_LINES].0[index % IN_LINES]
+        match self.arenas.get(index / IN_LINES) {
+            Some(line) => &line.0[index % IN_LINES],
+            None => no_cpu(),
+        }
     }
 
     fn of(&self, index: usize) -> Option<&Arena<M>> {
@@ -175,9 +178,13 @@ impl<M: Machine> Arena<M> {
     /// one.
     fn vacate(&self, address: usize) -> Option<usize> {
         debug_assert!(
-            address != 0 && address.is_multiple_of(TABLE),
+            address.is_multiple_of(TABLE),
             "no slot begins at {address:#x}"
         );
+        // A place of 0 is free: the first slot is never remembered.
+        if address == 0 {
+            return Some(address);
+        }
         let mut known = self.vacated.iter().map(|at| at.load(Ordering::Relaxed));
         if known.any(|at| at == address) {
             return None;
@@ -258,6 +265,12 @@ impl<M: Machine> Arena<M> {
             self.set_hole(range);
         }
     }
+}
+
+#[cold]
+#[inline(never)]
+fn no_cpu() -> ! {
+    panic!("the caller runs on no CPU of the space's machine")
 }
 
 /// The alignment of a mapping of `bytes`, so that it shares no table, or no node, with

@@ -81,6 +81,12 @@ struct Written<M: Platform> {
 
 impl<S: System> Space<S> {
     /// An empty space.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    ///
+    /// # Panics
+    /// If the caller runs on no CPU of the VM's machine, as do all operations that need one.
     pub fn new(vm: &Arc<Vm<S>>) -> Result<Self, Error> {
         Self::kept(Keep::new(vm)?)
     }

@@ -71,6 +71,10 @@ impl<M: Machine> Asids<M> {
         // The words of the machine's tags, then the others.
         let own = self.machines.div_ceil(64).min(WORDS);
         let cpu = self.cpus.index_of(M::pin().cpu());
+        assert!(
+            cpu < self.cpus.len(),
+            "a space is made on no CPU of its machine"
+        );
         let from = |words: Range<usize>| {
             let start = words.start + cpu * words.len() / self.cpus.len();
             (start..words.end).chain(words.start..start)
