@@ -107,8 +107,9 @@ pub type Job = Box<dyn FnOnce() + Send>;
 
 /// Runs one job on each CPU.
 pub trait Execute: crate::Machine {
-    /// Runs `jobs[i]` on CPU `i`, all at the same time, and returns when the
-    /// last has ended. A panic of a job is passed on.
+    /// Runs `jobs[i]` on CPU `i`, all at the same time, and returns when the last has ended: its
+    /// task's [`Locals`] are dropped by then, and the CPU is free for another. A panic of a job is
+    /// passed on.
     ///
     /// # Panics
     /// If there are more jobs than CPUs, or one of the CPUs is in use.

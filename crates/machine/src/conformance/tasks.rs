@@ -121,7 +121,7 @@ pub fn anchor<M: Execute>(m: &M) {
     assert_eq!(found[..2], found[2..], "two anchors, or a value made twice");
 }
 
-/// Time does not go back.
+/// Time does not go back, and does not stand still.
 pub fn clock<M: Execute>(m: &M) {
     let watch = |(): &()| {
         let mut last = M::now();
@@ -130,6 +130,11 @@ pub fn clock<M: Execute>(m: &M) {
             assert!(now >= last, "time went back from {last} to {now}");
             last = now;
         }
+        let passes = (0..1_000_000).any(|_| {
+            M::delay(100);
+            M::now() > last
+        });
+        assert!(passes, "time stands still at {last}");
     };
     two(m, &Arc::new(()), watch, watch);
 }
