@@ -184,6 +184,7 @@ fn jobs_on_the_wrong_cpus_are_caught() {
 #[test]
 fn broken_tasks_are_caught() {
     assert!(catches::<{ broken::CLOCK_GOES_BACK }>(suite::clock));
+    assert!(catches::<{ broken::CLOCK_STANDS_STILL }>(suite::clock));
     assert!(catches::<{ broken::MANY_ANCHORS }>(suite::anchor));
     assert!(catches::<{ broken::FORGETS_LOCALS }>(suite::locals));
 }

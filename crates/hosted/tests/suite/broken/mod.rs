@@ -35,6 +35,7 @@ pub const MEMORY_TWICE: Flaw = 18;
 pub const KERNEL_AMONG_USERS: Flaw = 19;
 pub const KERNEL_HANDED_OVER: Flaw = 20;
 pub const NO_ASIDS: Flaw = 21;
+pub const CLOCK_STANDS_STILL: Flaw = 22;
 
 #[derive(Clone)]
 pub struct Broken<const FLAW: Flaw> {
@@ -150,8 +151,11 @@ impl<const FLAW: Flaw> Tasks for Broken<FLAW> {
 
 impl<const FLAW: Flaw> Clock for Broken<FLAW> {
     fn now() -> u64 {
-        let now = Hosted::now();
-        if FLAW == CLOCK_GOES_BACK { !now } else { now }
+        match FLAW {
+            CLOCK_GOES_BACK => !Hosted::now(),
+            CLOCK_STANDS_STILL => 0,
+            _ => Hosted::now(),
+        }
     }
 
     fn sleep_until(time: u64) {
